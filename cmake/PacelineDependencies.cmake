@@ -1,0 +1,31 @@
+# Everything we link that is not ours. All of it is a Debian package.
+
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(openblas REQUIRED IMPORTED_TARGET openblas)
+find_package(nlohmann_json REQUIRED)
+
+if(PACELINE_GRPC)
+  find_package(Protobuf REQUIRED)
+  find_package(spdlog REQUIRED)
+  find_package(CLI11 REQUIRED)
+  find_package(prometheus-cpp CONFIG REQUIRED)
+  find_package(gRPC CONFIG REQUIRED)
+endif()
+
+if(PACELINE_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(PACELINE_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()
+
+if(PACELINE_CUDA)
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 75 80 86 89 90)
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+endif()

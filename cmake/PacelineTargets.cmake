@@ -1,0 +1,78 @@
+# One function per kind of target. A CMakeLists.txt is then a list of facts.
+
+# paceline_library(NAME SRCS... DEPS... [KERNELS]): a static library, alias
+# paceline::NAME. KERNELS marks numeric code built with -O3 in every preset.
+function(paceline_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "KERNELS" "" "SRCS;DEPS")
+  if(arg_SRCS)
+    add_library(paceline_${name} STATIC ${arg_SRCS})
+    target_include_directories(paceline_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(paceline_${name} PUBLIC ${arg_DEPS}
+                          PRIVATE paceline::warnings)
+    if(arg_KERNELS)
+      target_compile_options(paceline_${name} PRIVATE -O3 -ffp-contract=off)
+      if(PACELINE_ARCH AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+        target_compile_options(paceline_${name} PRIVATE -march=${PACELINE_ARCH})
+      endif()
+    endif()
+  else()
+    add_library(paceline_${name} INTERFACE)
+    target_include_directories(paceline_${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(paceline_${name} INTERFACE ${arg_DEPS})
+  endif()
+  add_library(paceline::${name} ALIAS paceline_${name})
+endfunction()
+
+# paceline_binary(NAME SRCS... DEPS...): a program called NAME, in bin/.
+function(paceline_binary name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SRCS;DEPS")
+  add_executable(${name} ${arg_SRCS})
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} paceline::warnings)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  install(TARGETS ${name})
+endfunction()
+
+# paceline_test(NAME SRCS... DEPS... [LABELS...] [TIMEOUT seconds]
+# [PROCESSORS n] [SERIAL]): a GoogleTest program, one CTest test.
+function(paceline_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT;PROCESSORS"
+                        "SRCS;DEPS;LABELS")
+  add_executable(${name} ${arg_SRCS})
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock_main
+                        paceline::tsan_mutex paceline::warnings)
+  target_compile_definitions(${name} PRIVATE
+    PACELINE_TESTDATA="${PROJECT_SOURCE_DIR}/tests/testdata"
+    PACELINE_BIN="${PROJECT_BINARY_DIR}/bin")
+  add_test(NAME ${name} COMMAND ${name}
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
+  if(arg_PROCESSORS)
+    set_tests_properties(${name} PROPERTIES PROCESSORS ${arg_PROCESSORS})
+  endif()
+  if(arg_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+endfunction()
+
+# paceline_benchmark(NAME SRCS... DEPS...): a Google Benchmark program in bin/;
+# CTest runs it once with the least work, so that it cannot rot.
+function(paceline_benchmark name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SRCS;DEPS")
+  if(NOT PACELINE_BENCHMARKS)
+    return()
+  endif()
+  add_executable(${name} ${arg_SRCS})
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} benchmark::benchmark_main
+                        paceline::warnings)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  add_test(NAME ${name}_smoke
+           COMMAND ${name} --benchmark_min_time=0.001
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name}_smoke PROPERTIES TIMEOUT 120 LABELS bench)
+endfunction()

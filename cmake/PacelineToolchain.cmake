@@ -1,0 +1,32 @@
+# Language level, warnings, sanitizers and compiler cache for every target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(PACELINE_CCACHE ccache)
+if(PACELINE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PACELINE_CCACHE})
+endif()
+
+add_library(paceline_warnings INTERFACE)
+add_library(paceline::warnings ALIAS paceline_warnings)
+target_compile_options(paceline_warnings INTERFACE
+  -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(paceline_warnings INTERFACE -Wthread-safety)
+endif()
+# The update and conversion loops are written for the vectorizer.
+set(PACELINE_ARCH "x86-64-v3" CACHE STRING
+    "-march of the numeric kernels; empty for the compiler's default")
+
+if(PACELINE_SANITIZE)
+  add_compile_options(-fsanitize=${PACELINE_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PACELINE_SANITIZE})
+endif()
+# Its instrumentation hides from GCC 12 which member of a variant is set.
+if(PACELINE_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(paceline_warnings INTERFACE -Wno-maybe-uninitialized)
+endif()

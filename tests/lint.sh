@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# What a machine can say about the code without running it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
+echo "-- clang-format"
+clang-format --dry-run --Werror "${sources[@]}"
+
+echo "-- shellcheck"
+mapfile -t scripts < <(git ls-files '*.sh' '.ci/run')
+shellcheck "${scripts[@]}"
+
+echo "-- tidy check"
+python3 tests/tidy_check.py
+
+echo "-- clang-tidy, with clang's thread-safety analysis"
+mkdir -p build
+cmake --preset clang >build/clang-configure.log 2>&1 || {
+  tail -n 20 build/clang-configure.log >&2
+  exit 1
+}
+cmake --build build/clang --target paceline_protos -j2 >build/clang-build.log 2>&1 || {
+  tail -n 20 build/clang-build.log >&2
+  exit 1
+}
+# clang-tidy needs clang's own precompiled headers or none at all.
+mapfile -t units < <(git ls-files 'common/*.cc' 'gpu/*.cc' 'services/*.cc')
+printf '%s\0' "${units[@]}" |
+  xargs -0 -P2 -n4 clang-tidy -p build/clang --quiet 2>build/clang-tidy.log

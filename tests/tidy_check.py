@@ -1,0 +1,111 @@
+"""Checks of the code itself: sizes, names of tests, banned calls.
+
+Prints every finding and exits with 1 if there is one.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 60
+
+# Pure folders: no clock, no chance, no threads, no input or output.
+PURE = "services/coordinator/policy/"
+PURE_BANNED = re.compile(
+    r"absl::Now\(|Clock::Real|_clock::|SleepFor|sleep_for|\brand\(|random_device"
+    r"|BitGen|std::thread|absl::Mutex|std::mutex|std::cout|std::cerr|printf\("
+    r"|fstream|grpc"
+)
+TEST_BANNED = re.compile(r"sleep_for|SleepFor|usleep\(|\bsleep\(")
+MARKS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+FORBIDDEN_NAMES = re.compile(r"\b(class|struct)\s+\w*(Manager|Helper|Util)\b")
+
+# What can stand between code and its braces: comments, strings, characters.
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
+                      r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])'|^\s*#.*?(?<!\\)$",
+                      re.S | re.M)
+SCOPE = re.compile(r"^\s*(inline\s+)?(namespace\b|extern\b|(template\s*<.*>\s*)?"
+                   r"(class|struct|union|enum)\b)", re.S)
+
+
+def files(*patterns):
+    listed = subprocess.run(["git", "ls-files", *patterns], check=True,
+                            capture_output=True, text=True).stdout
+    return [pathlib.Path(line) for line in listed.splitlines()]
+
+
+def functions(text):
+    """Yields (first line, number of lines) of every function body."""
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match.group())
+
+    code = NOT_CODE.sub(blank, text)
+    scopes = []  # Of the open braces: is it a namespace or class?
+    head = 0     # Where the text before the next brace begins.
+    outermost = None
+    for at, char in enumerate(code):
+        if char == "{":
+            inside = all(scopes)
+            is_scope = bool(SCOPE.match(code[head:at]))
+            if inside and not is_scope and "(" in code[head:at]:
+                begin = head + len(code[head:at]) - len(code[head:at].lstrip())
+                outermost = (len(scopes), code.count("\n", 0, begin) + 1)
+            scopes.append(is_scope)
+            head = at + 1
+        elif char == "}":
+            if scopes:
+                scopes.pop()
+            if outermost and len(scopes) == outermost[0]:
+                last = code.count("\n", 0, at) + 1
+                yield outermost[1], last - outermost[1] + 1
+                outermost = None
+            head = at + 1
+        elif char == ";":
+            head = at + 1
+
+
+def check_file(path):
+    text = path.read_text()
+    lines = text.splitlines()
+    if len(lines) > FILE_LINES_MAX:
+        yield f"{path}: {len(lines)} lines, more than {FILE_LINES_MAX}"
+    if path.suffix in (".cc", ".h", ".cu", ".cuh"):
+        for first, length in functions(text):
+            if length > FUNCTION_LINES_MAX:
+                yield (f"{path}:{first}: a function of {length} lines, more "
+                       f"than {FUNCTION_LINES_MAX}")
+    for number, line in enumerate(lines, 1):
+        if path.name == "tidy_check.py":
+            continue
+        code = line.split("//")[0]
+        if MARKS.search(line):
+            yield f"{path}:{number}: an unfinished mark"
+        if FORBIDDEN_NAMES.search(code):
+            yield f"{path}:{number}: a name that says nothing"
+        if str(path).startswith(PURE) and PURE_BANNED.search(code):
+            yield f"{path}:{number}: not pure: {line.strip()}"
+        if str(path).startswith("tests/") and TEST_BANNED.search(code):
+            yield f"{path}:{number}: a sleep in a test"
+
+
+def check_tests_are_built():
+    lists = "\n".join(p.read_text() for p in
+                      files("*CMakeLists.txt", "*.cmake"))
+    for path in files("tests/*_test.cc", "tests/*_bench.cc"):
+        if path.name not in lists:
+            yield f"{path}: named in no CMakeLists.txt"
+
+
+def main():
+    findings = list(check_tests_are_built())
+    for path in files("*.cc", "*.h", "*.cu", "*.cuh", "*.proto", "*.py",
+                      "*.sh", "*.cmake", "*CMakeLists.txt"):
+        findings.extend(check_file(path))
+    print("\n".join(findings) or "tidy")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
