@@ -1,0 +1,23 @@
+#include "common/clock.h"
+
+#include <chrono>
+
+namespace paceline {
+namespace {
+
+class MonotonicClock : public Clock {
+ public:
+  absl::Time Now() const override {
+    const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
+    return absl::UnixEpoch() + absl::FromChrono(since_boot);
+  }
+};
+
+}  // namespace
+
+const Clock& Clock::Real() {
+  static const MonotonicClock clock;
+  return clock;
+}
+
+}  // namespace paceline

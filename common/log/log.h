@@ -1,0 +1,25 @@
+#ifndef PACELINE_COMMON_LOG_LOG_H_
+#define PACELINE_COMMON_LOG_LOG_H_
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace paceline {
+
+// Logs are JSON lines on stderr: time, level, role, message and whatever fields
+// the caller adds. Thread-safe.
+
+// Names this process in every line, "worker w0". Called once, by main.
+void StartLogging(const std::string& role);
+
+void LogInfo(absl::string_view message);
+void LogInfo(absl::string_view message, const nlohmann::json& fields);
+void LogWarning(absl::string_view message);
+void LogWarning(absl::string_view message, const nlohmann::json& fields);
+void LogError(absl::string_view message);
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_LOG_LOG_H_

@@ -1,0 +1,87 @@
+#ifndef PACELINE_COMMON_MAILBOX_H_
+#define PACELINE_COMMON_MAILBOX_H_
+
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace paceline {
+
+// Messages from reactions, which must not block, to a thread that waits for
+// them. Closing it keeps what has come and ends the waiting. Thread-safe.
+template <class Message>
+class Mailbox {
+ public:
+  // Dropped once the mailbox is closed.
+  void Put(Message message) {
+    absl::MutexLock lock(&mu_);
+    if (closed_.has_value()) return;
+    messages_.push_back(std::move(message));
+  }
+
+  // The first reason wins; it may be OK.
+  void Close(absl::Status reason) {
+    absl::MutexLock lock(&mu_);
+    if (!closed_.has_value()) closed_ = std::move(reason);
+  }
+
+  // The oldest message; after the last one the reason of the closing (CANCELLED
+  // if that was OK); DEADLINE_EXCEEDED if neither came in time.
+  absl::StatusOr<Message> Take(absl::Duration timeout) {
+    absl::MutexLock lock(&mu_);
+    mu_.AwaitWithTimeout(absl::Condition(this, &Mailbox::Something), timeout);
+    if (!messages_.empty()) {
+      Message message = std::move(messages_.front());
+      messages_.pop_front();
+      return message;
+    }
+    if (!closed_.has_value()) {
+      return absl::DeadlineExceededError("nothing came in time");
+    }
+    if (closed_->ok()) return absl::CancelledError("the stream has ended");
+    return *closed_;
+  }
+
+  // The oldest message if there is one and `wanted` is true of it.
+  template <class Wanted>
+  std::optional<Message> TakeIf(Wanted wanted) {
+    absl::MutexLock lock(&mu_);
+    if (messages_.empty() || !wanted(std::as_const(messages_.front()))) {
+      return std::nullopt;
+    }
+    Message message = std::move(messages_.front());
+    messages_.pop_front();
+    return message;
+  }
+
+  // Waits for a message or the closing without taking it. False on time-out.
+  bool Await(absl::Duration timeout) {
+    absl::MutexLock lock(&mu_);
+    return mu_.AwaitWithTimeout(absl::Condition(this, &Mailbox::Something),
+                                timeout);
+  }
+
+  bool closed() const {
+    absl::MutexLock lock(&mu_);
+    return closed_.has_value();
+  }
+
+ private:
+  bool Something() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return !messages_.empty() || closed_.has_value();
+  }
+
+  mutable absl::Mutex mu_;
+  std::deque<Message> messages_ ABSL_GUARDED_BY(mu_);
+  std::optional<absl::Status> closed_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_MAILBOX_H_

@@ -1,0 +1,113 @@
+#ifndef PACELINE_COMMON_RPC_CLIENT_STREAM_H_
+#define PACELINE_COMMON_RPC_CLIENT_STREAM_H_
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <functional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "common/check.h"
+#include "common/rpc/grpc_status.h"
+#include "common/rpc/write_queue.h"
+
+namespace paceline {
+
+// The client's side of one bidirectional stream.
+//
+// Lifetime: the destructor cancels what still runs and waits until gRPC has let
+// go, so it must not run in a reaction. The channel then dies with its owner,
+// not in a reaction either, which gRPC does not survive (grpc/grpc#37198).
+//
+// Thread-safe: Send(), FinishWrites() and Cancel() from any thread. The two
+// handlers are reactions: they come one at a time and must not block.
+template <class Out, class In>
+class ClientStream : public grpc::ClientBidiReactor<Out, In> {
+ public:
+  struct Handlers {
+    // A status that is not OK cancels the stream.
+    std::function<absl::Status(In&)> received;
+    // Once, last: how the stream ended, or the status that `received` gave.
+    std::function<void(const absl::Status&)> ended;
+  };
+  // Binds the call to the reactor.
+  using Open = std::function<void(grpc::ClientContext*,
+                                  grpc::ClientBidiReactor<Out, In>*)>;
+
+  // Starts the call.
+  ClientStream(size_t max_queued, Handlers handlers, const Open& open)
+      : queue_(max_queued), handlers_(std::move(handlers)) {
+    open(&context_, this);
+    // For the writes that others start while no reaction runs; removed when
+    // the queue has handed out its last step.
+    this->AddHold();
+    this->StartRead(&incoming_);
+    this->StartCall();
+  }
+
+  ~ClientStream() override {
+    Cancel();
+    // After the cancelling gRPC has nothing left to wait for.
+    CHECK(done_.WaitForNotificationWithTimeout(absl::Minutes(1)));
+  }
+
+  void Send(Out message) { Perform(queue_.Send(std::move(message))); }
+
+  // Sends what is queued, then tells the peer that no more comes.
+  void FinishWrites() { Perform(queue_.Close(absl::OkStatus())); }
+
+  // Ends the call at once.
+  void Cancel() { context_.TryCancel(); }
+
+ private:
+  using Queue = WriteQueue<Out>;
+
+  void Perform(typename Queue::Step step) {
+    switch (step.kind) {
+      case Queue::Step::Kind::kNone:
+        return;
+      case Queue::Step::Kind::kWrite:
+        return this->StartWrite(step.message);
+      case Queue::Step::Kind::kFinish:
+        // An overfull queue is the one way to a status that is not OK here.
+        if (!step.status.ok()) context_.TryCancel();
+        this->StartWritesDone();
+        return this->RemoveHold();
+    }
+  }
+
+  void OnReadDone(bool ok) final {
+    if (!ok) {
+      Perform(queue_.Abandon(absl::OkStatus()));
+      return;
+    }
+    if (refused_.ok()) refused_ = handlers_.received(incoming_);
+    if (!refused_.ok()) context_.TryCancel();
+    incoming_ = In();
+    this->StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) final {
+    Perform(queue_.Written());
+    if (!ok) Perform(queue_.Abandon(absl::OkStatus()));
+  }
+
+  void OnDone(const grpc::Status& status) final {
+    handlers_.ended(refused_.ok() ? FromGrpc(status) : refused_);
+    done_.Notify();  // The destructor may go on from here.
+  }
+
+  grpc::ClientContext context_;
+  Queue queue_;
+  const Handlers handlers_;
+  In incoming_;
+  absl::Status refused_;  // Of the reading reactions alone.
+  absl::Notification done_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_RPC_CLIENT_STREAM_H_

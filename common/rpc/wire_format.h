@@ -1,0 +1,38 @@
+#ifndef PACELINE_COMMON_RPC_WIRE_FORMAT_H_
+#define PACELINE_COMMON_RPC_WIRE_FORMAT_H_
+
+#include "absl/status/statusor.h"
+#include "common/tensor/dtype.h"
+#include "protos/paceline/v1/types.pb.h"
+
+namespace paceline {
+
+inline v1::WireFormat ToWire(DType dtype) {
+  switch (dtype) {
+    case DType::kBF16:
+      return v1::BF16;
+    case DType::kF16:
+      return v1::FP16;
+    case DType::kF32:
+      break;
+  }
+  return v1::FP32;
+}
+
+// INVALID_ARGUMENT for a format that this program does not know.
+inline absl::StatusOr<DType> FromWire(v1::WireFormat format) {
+  switch (format) {
+    case v1::FP32:
+      return DType::kF32;
+    case v1::BF16:
+      return DType::kBF16;
+    case v1::FP16:
+      return DType::kF16;
+    default:
+      return absl::InvalidArgumentError("the wire format is not known");
+  }
+}
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_RPC_WIRE_FORMAT_H_

@@ -1,0 +1,121 @@
+#ifndef PACELINE_COMMON_TENSOR_PAYLOAD_H_
+#define PACELINE_COMMON_TENSOR_PAYLOAD_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+#include "common/check.h"
+#include "common/tensor/dtype.h"
+
+namespace paceline {
+
+// The tensor bytes of one message as the transport holds them: slices one after
+// the other, aligned by chance and cut anywhere, also inside an element. Refers
+// to the bytes and does not own them. Thread-compatible.
+class Payload {
+ public:
+  Payload() = default;
+  explicit Payload(absl::string_view bytes) { Append(bytes); }
+
+  // `floats` as a payload of fp32.
+  static Payload OfFloats(const float* floats, size_t count) {
+    return Payload(absl::string_view(reinterpret_cast<const char*>(floats),
+                                     count * sizeof(float)));
+  }
+
+  // Adds the next slice. The bytes must stay until the payload has been read.
+  void Append(absl::string_view slice) {
+    if (slice.empty()) return;
+    slices_.push_back(slice);
+    size_ += slice.size();
+  }
+
+  // In bytes.
+  size_t size() const { return size_; }
+
+  // Calls visit(first, bytes, count) for runs of whole elements in order: the
+  // elements first to first + count - 1 lie at `bytes`, unaligned. Nothing is
+  // copied, except that an element cut by a slice's end comes alone, out of a
+  // small buffer. `visit` returns whether to go on, and so does this.
+  // REQUIRES: size() is a multiple of ElementSize(dtype).
+  template <class Visitor>
+  bool VisitRuns(DType dtype, Visitor visit) const;
+
+  // Calls visit(first, floats, count) with all elements as fp32 in the same
+  // manner; `floats` is a const char* to unaligned fp32. 16-bit elements are
+  // widened by the kTile into a buffer that stays in the first-level cache.
+  // REQUIRES: as VisitRuns.
+  template <class Visitor>
+  void VisitF32(DType dtype, Visitor visit) const;
+
+  // Writes all elements to `out`, which has room for them.
+  // REQUIRES: as VisitRuns.
+  void CopyTo(DType dtype, float* out) const;
+
+  // Whether no element is an infinity or a NaN.  REQUIRES: as VisitRuns.
+  bool AllFinite(DType dtype) const;
+
+ private:
+  static constexpr size_t kTile = 1024;  // Elements.
+
+  absl::InlinedVector<absl::string_view, 4> slices_;
+  size_t size_ = 0;
+};
+
+template <class Visitor>
+bool Payload::VisitRuns(DType dtype, Visitor visit) const {
+  const size_t width = ElementSize(dtype);
+  CHECK(size_ % width == 0);
+  size_t first = 0;         // Elements visited so far.
+  std::array<char, 4> cut;  // An element begun in earlier slices.
+  size_t cut_size = 0;
+  for (absl::string_view slice : slices_) {
+    if (cut_size > 0) {
+      const size_t taken = std::min(width - cut_size, slice.size());
+      std::memcpy(cut.data() + cut_size, slice.data(), taken);
+      slice.remove_prefix(taken);
+      cut_size += taken;
+      if (cut_size < width) continue;
+      if (!visit(first, static_cast<const char*>(cut.data()), size_t{1})) {
+        return false;
+      }
+      ++first;
+    }
+    const size_t whole = slice.size() / width;
+    if (whole > 0 && !visit(first, slice.data(), whole)) return false;
+    first += whole;
+    cut_size = slice.size() - whole * width;
+    if (cut_size > 0) {
+      std::memcpy(cut.data(), slice.data() + whole * width, cut_size);
+    }
+  }
+  return true;
+}
+
+template <class Visitor>
+void Payload::VisitF32(DType dtype, Visitor visit) const {
+  if (dtype == DType::kF32) {
+    VisitRuns(dtype, [&](size_t first, const char* bytes, size_t count) {
+      visit(first, bytes, count);
+      return true;
+    });
+    return;
+  }
+  alignas(64) std::array<float, kTile> tile;
+  VisitRuns(dtype, [&](size_t first, const char* bytes, size_t count) {
+    for (size_t done = 0; done < count; done += kTile) {
+      const size_t now = std::min(kTile, count - done);
+      ConvertToF32(dtype, bytes + done * ElementSize(dtype), now, tile.data());
+      visit(first + done, reinterpret_cast<const char*>(tile.data()), now);
+    }
+    return true;
+  });
+}
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_TENSOR_PAYLOAD_H_
