@@ -1,0 +1,87 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_ENGINE_H_
+#define PACELINE_SERVICES_COORDINATOR_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "common/clock.h"
+#include "services/coordinator/policy/sync_core.h"
+
+namespace paceline {
+
+// Performs what the core decided. Called with the engine's lock held, in the
+// order of the decisions: it must only queue, never wait nor call the engine.
+class OutputSink {
+ public:
+  virtual ~OutputSink() = default;
+  virtual void Perform(const Output& output) = 0;
+};
+
+// Where a running job stands.
+struct EngineView {
+  struct Worker {
+    WorkerId worker;
+    WorkerClock clock = 0;
+  };
+  Version version = 0;
+  int64_t samples_counted = 0;
+  int64_t samples_total = 0;
+  bool finished = false;
+  std::vector<Worker> workers;  // Members, sorted.
+};
+
+// The live driver of a SyncCore: it turns the concurrency of the streams into
+// one sequence of calls, supplies the time, and calls Tick() when a deadline of
+// the core is reached. No rule is in it.
+//
+// Thread-safe. The methods are the core's; see there.
+class Engine {
+ public:
+  // `clock` and `sink` outlive the engine.
+  Engine(const Clock* clock, const SyncOptions& options,
+         std::unique_ptr<SyncPolicy> policy, OutputSink* sink);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  void Start(absl::Span<const WorkerId> workers);
+  void Join(WorkerId worker);
+  void Heard(WorkerId worker);
+  absl::Status PushDone(WorkerId worker, const PushReport& report);
+  absl::Status GradientReady(WorkerId worker, Iteration iteration);
+  absl::Status Abandoned(WorkerId worker, Iteration iteration);
+  void Leave(WorkerId worker, LossReason reason);
+  void FenceAnswered(WorkerId worker, const FenceAnswer& answer);
+  void Seal();
+
+  EngineView View() const;
+  std::string DescribePolicy() const;
+
+ private:
+  // Performs the outputs that the calls of the core have left.
+  void PerformAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RunTimer();
+
+  const Clock* const clock_;
+  OutputSink* const sink_;
+
+  mutable absl::Mutex mu_;
+  SyncCore core_ ABSL_GUARDED_BY(mu_);
+  std::vector<Output> outputs_ ABSL_GUARDED_BY(mu_);
+  absl::Time timer_due_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
+  absl::CondVar timer_moved_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+
+  std::thread timer_;  // Last: it uses everything above.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_ENGINE_H_

@@ -1,0 +1,69 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_POLICY_ABS_SGD_H_
+#define PACELINE_SERVICES_COORDINATOR_POLICY_ABS_SGD_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "services/coordinator/policy/sync_policy.h"
+
+namespace paceline {
+
+// ABS-SGD (arXiv 2308.15164; only its abstract could be read: this is our
+// reading, algorithms.md 5.16): a round takes one push of every member, of as
+// much as the member has computed when the first one has done a whole batch;
+// the others are then told to push what they have. Whoever has pushed goes on
+// into the next round at once, on the weights without this one: the delay is
+// always 1. Nobody enters the round after the next before this one is closed.
+//
+// Who joins, resumes, or comes from a plan older than the Adopt enters the
+// newest round, and if that has its whole batch, is told at once to push what
+// it will have: one micro-batch.
+class AbsSgd final : public SyncPolicy {
+ public:
+  // Cuts a batch into at least `pieces` micro-batches.  REQUIRES: pieces >= 1.
+  explicit AbsSgd(int pieces);
+
+  void Adopt(const Moment& at, absl::Span<const AdoptedWorker> workers,
+             RoundId next_round, std::vector<Action>& actions) override;
+
+  // Whoever pushes is released before its round is closed, so that the last one
+  // too computes on the weights without it; who waited for the closing, after.
+  void Apply(const Moment& at, const Event& event,
+             std::vector<Action>& actions) override;
+
+  absl::Time NextDeadline() const override { return absl::InfiniteFuture(); }
+  std::string Describe() const override;
+
+ private:
+  struct Round {
+    RoundId id{0};
+    absl::btree_set<WorkerId> computing;
+    bool whole = false;  // Somebody has pushed: the others are told to.
+    int64_t gathered = 0;
+  };
+
+  void EnterNewest(WorkerId worker, std::vector<Action>& actions);
+  void OpenFor(WorkerId worker, std::vector<Action>& actions);
+  static void AskForPart(WorkerId worker, const Round& round,
+                         std::vector<Action>& actions);
+
+  void Pushed(WorkerId worker, std::vector<Action>& actions);
+  // Takes the worker out of everything: it computes and waits no more.
+  void Remove(WorkerId worker);
+  // Closes the rounds for which nobody computes any more. `cause` is whose
+  // event it was.
+  void CloseComplete(WorkerId cause, std::vector<Action>& actions);
+
+  const int pieces_;
+  std::deque<Round> rounds_;           // Open: none, one or two.
+  absl::btree_set<WorkerId> waiting_;  // Have pushed into the newer of two.
+  absl::btree_set<WorkerId> older_;    // Compute under plans before the Adopt.
+  uint64_t next_id_ = 0;               // Free, and every greater one.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_POLICY_ABS_SGD_H_

@@ -1,0 +1,26 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_POLICY_ASP_H_
+#define PACELINE_SERVICES_COORDINATOR_POLICY_ASP_H_
+
+#include <string>
+#include <vector>
+
+#include "services/coordinator/policy/sync_policy.h"
+
+namespace paceline {
+
+// Asynchronous parallel: nobody ever waits, every push is applied as it
+// arrives, and neither gap nor staleness is bounded (algorithms.md 5.2). It
+// reports nothing, for it decides nothing.
+class Asp final : public SyncPolicy {
+ public:
+  void Adopt(const Moment& at, absl::Span<const AdoptedWorker> workers,
+             RoundId next_round, std::vector<Action>& actions) override;
+  void Apply(const Moment& at, const Event& event,
+             std::vector<Action>& actions) override;
+  absl::Time NextDeadline() const override { return absl::InfiniteFuture(); }
+  std::string Describe() const override { return "asp"; }
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_POLICY_ASP_H_

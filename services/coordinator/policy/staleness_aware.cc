@@ -1,0 +1,108 @@
+#include "services/coordinator/policy/staleness_aware.h"
+
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace paceline {
+
+bool StalenessAware::Asks() const {
+  return rule_.cap.has_value() || rule_.weight == StalenessWeight::kInverse ||
+         rule_.weight == StalenessWeight::kExponential;
+}
+
+void StalenessAware::Adopt(const Moment& at,
+                           absl::Span<const AdoptedWorker> workers,
+                           RoundId next_round, std::vector<Action>& actions) {
+  inner_->Adopt(at, workers, next_round, inner_actions_);
+  Translate(/*staleness=*/0, actions);
+}
+
+void StalenessAware::Apply(const Moment& at, const Event& event,
+                           std::vector<Action>& actions) {
+  const auto* const ready = std::get_if<GradientReady>(&event);
+  if (ready == nullptr) {
+    inner_->Apply(at, event, inner_actions_);
+    Translate(/*staleness=*/0, actions);
+    return;
+  }
+  const PushPlan& plan = plans_.at(ready->worker);
+  if (plan.kind == PushPlan::Kind::kAsk) {
+    inner_->Apply(at, event, inner_actions_);
+  } else {
+    inner_actions_.push_back(PlanPush{ready->worker, plan});
+  }
+  Translate(ready->staleness, actions);
+}
+
+void StalenessAware::Translate(int64_t staleness,
+                               std::vector<Action>& actions) {
+  for (Action& action : inner_actions_) {
+    if (const auto* const answer = std::get_if<PlanPush>(&action)) {
+      Weigh(answer->worker, staleness, answer->plan, actions);
+      continue;
+    }
+    if (auto* const release = std::get_if<Release>(&action)) {
+      plans_[release->worker] = release->plan;
+      if (Asks()) release->plan = PushPlan::Ask();
+      if (rule_.weight == StalenessWeight::kDelayCompensated) {
+        release->plan.compensation = rule_.lambda;
+      }
+    }
+    actions.push_back(std::move(action));
+  }
+  inner_actions_.clear();
+}
+
+void StalenessAware::Weigh(WorkerId worker, int64_t staleness, PushPlan plan,
+                           std::vector<Action>& actions) const {
+  if (plan.kind == PushPlan::Kind::kDiscard) {
+    actions.push_back(PlanPush{worker, plan});
+    return;
+  }
+  if (rule_.cap.has_value() && staleness > *rule_.cap) {
+    actions.push_back(
+        Report{{DecisionKind::kTooStale, worker, staleness, *rule_.cap}});
+    actions.push_back(PlanPush{worker, PushPlan::Discard()});
+    return;
+  }
+  const auto sigma = static_cast<double>(staleness);
+  if (rule_.weight == StalenessWeight::kInverse) {
+    plan.weight /= sigma + 1;
+  } else if (rule_.weight == StalenessWeight::kExponential) {
+    plan.weight *= std::exp(-rule_.decay * sigma);
+  } else if (rule_.weight == StalenessWeight::kDelayCompensated) {
+    plan.compensation = rule_.lambda;
+  }
+  actions.push_back(PlanPush{worker, plan});
+}
+
+std::string StalenessAware::Describe() const {
+  std::string text = inner_->Describe();
+  absl::StrAppend(&text, absl::StrContains(text, ':') ? "," : ":");
+  switch (rule_.weight) {
+    case StalenessWeight::kNone:
+      absl::StrAppend(&text, "staleness_weight=none");
+      break;
+    case StalenessWeight::kInverse:
+      absl::StrAppend(&text, "staleness_weight=inverse");
+      break;
+    case StalenessWeight::kExponential:
+      absl::StrAppend(&text,
+                      "staleness_weight=exponential,decay=", rule_.decay);
+      break;
+    case StalenessWeight::kDelayCompensated:
+      absl::StrAppend(
+          &text, "staleness_weight=delay_compensated,lambda=", rule_.lambda);
+      break;
+  }
+  if (rule_.cap.has_value()) {
+    absl::StrAppend(&text, ",staleness_cap=", *rule_.cap);
+  }
+  return text;
+}
+
+}  // namespace paceline
