@@ -1,0 +1,241 @@
+#include "services/parameter_server/job_shard.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/status.h"
+#include "services/parameter_server/update_kernels.h"
+
+namespace paceline {
+namespace {
+
+absl::Status ValidatePush(const PushBlock& push) {
+  const absl::string_view fault =
+      push.iteration < 1                                 ? "iteration"
+      : push.samples < 1 || push.samples > kSamplesMax   ? "sample count"
+      : !(push.weight >= 0 && push.weight <= kWeightMax) ? "weight"
+      : !(push.rate >= 0 && push.rate <= kRateMax)       ? "rate"
+      : !(push.compensation >= 0 && push.compensation <= kWeightMax)
+          ? "compensation"
+          : "";
+  if (fault.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("block ", push.block, ", iteration ", push.iteration, ", ",
+                   push.samples, " samples, weight ", push.weight, ", rate ",
+                   push.rate, ": the ", fault, " is out of range"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<JobShard>> JobShard::Create(ShardConfig config) {
+  PACELINE_RETURN_IF_ERROR(ValidateShardConfig(config));
+  return std::unique_ptr<JobShard>(new JobShard(std::move(config)));
+}
+
+JobShard::JobShard(ShardConfig config)
+    : config_(std::move(config)),
+      rule_(config_.optimizer, config_.batch_size, config_.round_strength),
+      open_rounds_(config_.limits.max_open_rounds),
+      contributors_(static_cast<uint32_t>(config_.blocks.size()),
+                    config_.limits.max_incarnations),
+      pulls_(config_.limits, [this] { return ReadBlocks(); }),
+      missing_blocks_(static_cast<uint32_t>(config_.blocks.size())) {
+  for (const BlockConfig& block : config_.blocks) {
+    index_by_id_.emplace(block.id, static_cast<uint32_t>(blocks_.size()));
+    blocks_.push_back(std::make_unique<HostedBlock>(
+        block, rule_.Slots(block.statistic), &open_rounds_));
+  }
+  if (blocks_.empty()) pulls_.SetInitialized().Send();
+}
+
+absl::StatusOr<uint32_t> JobShard::FindBlock(uint32_t id,
+                                             const Payload& payload,
+                                             DType dtype) const {
+  const auto found = index_by_id_.find(id);
+  if (found == index_by_id_.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("block ", id, " is not hosted by this server"));
+  }
+  const size_t bytes =
+      blocks_[found->second]->state.size() * ElementSize(dtype);
+  if (payload.size() != bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("block ", id, " has ", bytes, " bytes as ",
+                     DTypeName(dtype), ", not ", payload.size()));
+  }
+  return found->second;
+}
+
+absl::Status JobShard::SetBlock(uint32_t block, const Payload& payload,
+                                DType dtype) {
+  if (stopped_.load()) return pulls_.status();
+  PACELINE_ASSIGN_OR_RETURN(const uint32_t index,
+                            FindBlock(block, payload, dtype));
+  if (!payload.AllFinite(dtype)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "block ", block, " has an initial value that is not finite"));
+  }
+  if (training_begun_.load()) {
+    return absl::FailedPreconditionError(
+        "training has begun; initial values come too late");
+  }
+  PACELINE_ASSIGN_OR_RETURN(const bool first,
+                            blocks_[index]->state.Set(payload, dtype));
+  if (first && missing_blocks_.fetch_sub(1) == 1) {
+    pulls_.SetInitialized().Send();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
+                                           const Payload& payload,
+                                           DType dtype) {
+  if (stopped_.load()) return pulls_.status();
+  PACELINE_RETURN_IF_ERROR(ValidatePush(push));
+  PACELINE_ASSIGN_OR_RETURN(const uint32_t index,
+                            FindBlock(push.block, payload, dtype));
+  if (!initialized()) {
+    return absl::FailedPreconditionError(
+        "the blocks do not have all their initial values yet");
+  }
+  PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<Contributor> contributor,
+                            contributors_.Find(push.incarnation));
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::optional<PushOutcome> before,
+      contributor->Begin(push.iteration, index, push.samples));
+  pushes_.fetch_add(1, std::memory_order_relaxed);
+  push_bytes_.fetch_add(payload.size(), std::memory_order_relaxed);
+  if (before.has_value()) {
+    repeated_pushes_.fetch_add(1, std::memory_order_relaxed);
+    return *before;
+  }
+  // The payload is small enough to be in cache for the pass that applies it.
+  HostedBlock& block = *blocks_[index];
+  std::vector<float> compensated;
+  bool finite = payload.AllFinite(dtype);
+  if (finite && push.compensation > 0 && !block.config.statistic) {
+    compensated = Compensated(block, push, payload, dtype,
+                              contributor->Kept(index).get());
+    finite = Payload::OfFloats(compensated.data(), compensated.size())
+                 .AllFinite(DType::kF32);
+  }
+  if (finite) {
+    const absl::Status taken =
+        compensated.empty()
+            ? Take(block, push, payload, dtype)
+            : Take(block, push,
+                   Payload::OfFloats(compensated.data(), compensated.size()),
+                   DType::kF32);
+    if (!taken.ok()) {
+      contributor->Abandon(index);
+      return taken;
+    }
+  } else {
+    refused_blocks_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return contributor->Finish(push.iteration, index, push.block, !finite);
+}
+
+absl::Status JobShard::Take(HostedBlock& block, const PushBlock& push,
+                            const Payload& payload, DType dtype) {
+  training_begun_.store(true);
+  if (push.round_plan) {
+    const float factor = UpdateRule::RoundFactor(push.samples, push.weight,
+                                                 block.config.statistic);
+    return block.sums.Add(push.round, push.samples, factor, payload, dtype);
+  }
+  Apply(block, rule_.Immediate(push.samples, push.weight, push.rate), payload,
+        dtype);
+  return absl::OkStatus();
+}
+
+std::vector<float> JobShard::Compensated(const HostedBlock& block,
+                                         const PushBlock& push,
+                                         const Payload& payload, DType dtype,
+                                         const BlockState* pulled) {
+  std::vector<float> gradient(block.state.size());
+  payload.CopyTo(dtype, gradient.data());
+  if (pulled == nullptr) return gradient;
+  // Against the weights of this moment: should another push change them before
+  // this one is applied, the delay is one more than was compensated.
+  const std::shared_ptr<const BlockState> now = block.state.Read();
+  CompensateDelay(push.compensation, now->weights(), pulled->weights(),
+                  gradient.size(), gradient.data());
+  return gradient;
+}
+
+void JobShard::Apply(HostedBlock& block, const Contribution& contribution,
+                     const Payload& payload, DType dtype) {
+  block.state.Update([&](const BlockState& current, BlockState& next) {
+    if (block.config.statistic) {
+      rule_.ApplyStatistic(contribution, payload, dtype, current, next);
+    } else {
+      rule_.ApplyGradient(contribution, payload, dtype, current, next);
+    }
+  });
+  updates_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void JobShard::Pull(const Puller& puller, int64_t closing,
+                    PullCallback callback) {
+  pull_requests_.fetch_add(1, std::memory_order_relaxed);
+  pulls_.Pull(puller, closing, std::move(callback));
+}
+
+void JobShard::PullAndKeep(const Puller& puller, int64_t closing,
+                           PullCallback callback) {
+  auto contributor = contributors_.Find(puller.incarnation);
+  if (!contributor.ok()) {
+    callback(contributor.status());
+    return;
+  }
+  Pull(puller, closing,
+       [contributor = *std::move(contributor), callback = std::move(callback)](
+           absl::StatusOr<PulledBlocks> pulled) mutable {
+         if (pulled.ok()) contributor->Keep(*pulled);
+         callback(std::move(pulled));
+       });
+}
+
+void JobShard::PullSnapshot(const Puller& puller, uint64_t snapshot,
+                            PullCallback callback) {
+  pull_requests_.fetch_add(1, std::memory_order_relaxed);
+  pulls_.PullSnapshot(puller, snapshot, std::move(callback));
+}
+
+std::vector<PulledBlock> JobShard::ReadBlocks() const {
+  std::vector<PulledBlock> blocks;
+  blocks.reserve(blocks_.size());
+  for (const auto& block : blocks_) {
+    blocks.push_back({block->config.id, block->state.Read()});
+  }
+  return blocks;
+}
+
+void JobShard::ExpirePulls(absl::Time now) { pulls_.Expire(now).Send(); }
+
+void JobShard::EndPulls(absl::string_view reason) {
+  pulls_.EndAll(reason).Send();
+}
+
+void JobShard::Stop(absl::string_view reason) {
+  PullAnswers answers = pulls_.Stop(reason);
+  stopped_.store(true);
+  std::move(answers).Send();
+}
+
+ShardCounters JobShard::Counters() const {
+  return {.pushes = pushes_.load(),
+          .push_bytes = push_bytes_.load(),
+          .repeated_pushes = repeated_pushes_.load(),
+          .refused_blocks = refused_blocks_.load(),
+          .updates = updates_.load(),
+          .pulls = pull_requests_.load(),
+          .parked_pulls = pulls_.parked(),
+          .open_rounds = open_rounds_.size(),
+          .snapshots = pulls_.snapshots(),
+          .snapshot_bytes = pulls_.snapshot_bytes()};
+}
+
+}  // namespace paceline

@@ -1,0 +1,201 @@
+#ifndef PACELINE_SERVICES_PARAMETER_SERVER_JOB_SHARD_H_
+#define PACELINE_SERVICES_PARAMETER_SERVER_JOB_SHARD_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/tensor/payload.h"
+#include "services/parameter_server/block.h"
+#include "services/parameter_server/contributors.h"
+#include "services/parameter_server/open_rounds.h"
+#include "services/parameter_server/pulls.h"
+#include "services/parameter_server/round_sums.h"
+#include "services/parameter_server/shard_config.h"
+#include "services/parameter_server/update_rule.h"
+
+namespace paceline {
+
+// The head of one pushed block.
+struct PushBlock {
+  uint64_t incarnation = 0;
+  int64_t iteration = 0;    // From 1; the worker's own sequence number.
+  uint32_t block = 0;       // Its id.
+  uint32_t samples = 0;     // n, that the mean gradient is of; at least 1.
+  float weight = 1;         // u
+  double rate = 0;          // Final for an immediate push; unused for a round.
+  bool round_plan = false;  // Gathers for `round` instead of applying.
+  uint64_t round = 0;
+  // lambda of delay compensation (DC-ASGD; Zheng et al., ICML 2017, 3.2): g is
+  // replaced by g + lambda * g * g * (w - w_pulled). 0, or nothing kept of the
+  // last pull: by itself.
+  float compensation = 0;
+};
+
+// Since the job was configured, but for the last four, which are now.
+struct ShardCounters {
+  uint64_t pushes = 0;           // Blocks that were pushed and were valid.
+  uint64_t push_bytes = 0;       // Their payloads.
+  uint64_t repeated_pushes = 0;  // Of those, already taken before.
+  uint64_t refused_blocks = 0;   // Of those, with a value that is not finite.
+  uint64_t updates = 0;          // Applied to blocks, by pushes and closings.
+  uint64_t pulls = 0;            // Asked for, snapshots included.
+  size_t parked_pulls = 0;
+  size_t open_rounds = 0;
+  size_t snapshots = 0;
+  uint64_t snapshot_bytes = 0;  // ShardLimits::max_snapshot_bytes says of what.
+};
+
+// One job's blocks on this server, and everything that is done to them: pushes
+// and pulls of workers, numbered commands of the coordinator. Thread-safe;
+// pushes to different blocks run in parallel, commands one at a time.
+//
+// Errors, beside what the methods name: UNAVAILABLE after Stop().
+class JobShard {
+ public:
+  // INVALID_ARGUMENT, RESOURCE_EXHAUSTED as ValidateShardConfig().
+  static absl::StatusOr<std::unique_ptr<JobShard>> Create(ShardConfig config);
+
+  JobShard(const JobShard&) = delete;
+  JobShard& operator=(const JobShard&) = delete;
+
+  const ShardConfig& config() const { return config_; }
+
+  // Sets a block's initial values, with momentum and moments of zero. May be
+  // repeated. INVALID_ARGUMENT: unknown block, wrong size, a value that is not
+  // finite. FAILED_PRECONDITION: a push has been taken.
+  absl::Status SetBlock(uint32_t block, const Payload& payload, DType dtype);
+
+  // Takes one block of a push, by its plan; a repeated one changes nothing.
+  // A block with a value that is not finite is refused: taken, not applied.
+  // INVALID_ARGUMENT: unknown block, wrong payload size, absurd numbers.
+  // FAILED_PRECONDITION: initial values are missing, or the incarnation has
+  // begun a later iteration. ABORTED: it is fenced. RESOURCE_EXHAUSTED: too
+  // many open rounds or incarnations; the block was not taken and may be
+  // pushed again.
+  absl::StatusOr<PushOutcome> Push(const PushBlock& push,
+                                   const Payload& payload, DType dtype);
+
+  // Gives all blocks once `closing` has been applied and all are initialized;
+  // errors come through the callback (Pulls::Pull). ABORTED: fenced. After a
+  // call, NextDeadline() may have become earlier.
+  void Pull(const Puller& puller, int64_t closing, PullCallback callback);
+  // The same, and the incarnation's next push can be compensated.
+  // RESOURCE_EXHAUSTED: too many incarnations.
+  void PullAndKeep(const Puller& puller, int64_t closing,
+                   PullCallback callback);
+  // The same for a snapshot, once it exists.
+  void PullSnapshot(const Puller& puller, uint64_t snapshot,
+                    PullCallback callback);
+
+  // For the driver's timer: ends what has waited too long.
+  void ExpirePulls(absl::Time now);
+  absl::Time NextDeadline() const { return pulls_.NextDeadline(); }
+  // The stream `owner` is gone; its callbacks are dropped (Pulls::Cancel).
+  void CancelPulls(uint64_t owner) { pulls_.Cancel(owner); }
+  // Ends all parked pulls, as a pause does; later ones park again.
+  void EndPulls(absl::string_view reason);
+  // Ends all parked pulls and refuses everything from now on.
+  void Stop(absl::string_view reason);
+
+  // Commands, numbered from 1, applied once and in order. One that was applied
+  // before changes nothing and is OK. FAILED_PRECONDITION: one before it is
+  // missing. With INVALID_ARGUMENT, UNAVAILABLE or a missing predecessor the
+  // number is still to come; with any other error it is used up.
+
+  // Drains the accumulators of `rounds` and applies, block by block, their sum
+  // as one update at `rate`; then serves the pulls that waited for `closing`.
+  // INVALID_ARGUMENT: `closing` is not above the last, or an absurd rate.
+  absl::Status Close(uint64_t sequence, int64_t closing,
+                     absl::Span<const uint64_t> rounds, double rate);
+
+  // Refuses the incarnation from now on; once this returns, nothing of it is
+  // applied any more, and the answer says exactly what had been taken. A
+  // repeated command answers the same (INVALID_ARGUMENT if it was about another
+  // incarnation or no fence). Also frees the record of an incarnation
+  // that left politely: fence those too, or max_incarnations is reached.
+  absl::StatusOr<FencedPush> Fence(uint64_t sequence, uint64_t incarnation);
+
+  // Keeps the current states under `snapshot` until it is released.
+  // FAILED_PRECONDITION: initial values are missing. ALREADY_EXISTS: the id is
+  // in use. RESOURCE_EXHAUSTED: too many or too large snapshots.
+  absl::Status Snapshot(uint64_t sequence, uint64_t snapshot);
+  absl::Status ReleaseSnapshot(uint64_t sequence, uint64_t snapshot);
+
+  // The last command applied; waits for one that is being applied.
+  uint64_t last_sequence() const;
+
+  ShardCounters Counters() const;
+
+ private:
+  struct HostedBlock {
+    HostedBlock(const BlockConfig& block, int slots, OpenRounds* open)
+        : config(block), state(block.size, slots), sums(block.size, open) {}
+
+    const BlockConfig& config;
+    Block state;
+    RoundSums sums;
+  };
+
+  explicit JobShard(ShardConfig config);
+
+  absl::StatusOr<uint32_t> FindBlock(uint32_t id, const Payload& payload,
+                                     DType dtype) const;
+  bool initialized() const { return missing_blocks_.load() == 0; }
+  absl::Status Take(HostedBlock& block, const PushBlock& push,
+                    const Payload& payload, DType dtype);
+  // The gradient, compensated for what has changed since `pulled`, if that is
+  // known.
+  static std::vector<float> Compensated(const HostedBlock& block,
+                                        const PushBlock& push,
+                                        const Payload& payload, DType dtype,
+                                        const BlockState* pulled);
+  void Apply(HostedBlock& block, const Contribution& contribution,
+             const Payload& payload, DType dtype);
+  void DrainRounds(absl::Span<const uint64_t> rounds, double rate);
+  std::vector<PulledBlock> ReadBlocks() const;
+
+  // Whether to apply the command with this number: false if it was before.
+  absl::StatusOr<bool> Admit(uint64_t sequence)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(commands_mu_);
+
+  // Constant after construction.
+  const ShardConfig config_;
+  const UpdateRule rule_;
+  absl::flat_hash_map<uint32_t, uint32_t> index_by_id_;
+  std::vector<std::unique_ptr<HostedBlock>> blocks_;
+
+  // These synchronize themselves.
+  OpenRounds open_rounds_;
+  Contributors contributors_;
+  Pulls pulls_;
+  std::atomic<uint32_t> missing_blocks_;  // Without initial values.
+  std::atomic<bool> training_begun_ = false;
+  std::atomic<bool> stopped_ = false;
+  std::atomic<uint64_t> pushes_ = 0;
+  std::atomic<uint64_t> push_bytes_ = 0;
+  std::atomic<uint64_t> repeated_pushes_ = 0;
+  std::atomic<uint64_t> refused_blocks_ = 0;
+  std::atomic<uint64_t> updates_ = 0;
+  std::atomic<uint64_t> pull_requests_ = 0;
+
+  // Held for the whole of a command; before every other lock.
+  mutable absl::Mutex commands_mu_;
+  uint64_t last_sequence_ ABSL_GUARDED_BY(commands_mu_) = 0;
+  int64_t closing_ ABSL_GUARDED_BY(commands_mu_) = 0;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_PARAMETER_SERVER_JOB_SHARD_H_

@@ -1,0 +1,52 @@
+#ifndef PACELINE_SERVICES_PARAMETER_SERVER_PARAMETER_SERVICE_H_
+#define PACELINE_SERVICES_PARAMETER_SERVER_PARAMETER_SERVICE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "common/clock.h"
+#include "common/rpc/stream_registry.h"
+#include "protos/paceline/v1/parameters.grpc.pb.h"
+#include "services/parameter_server/server_metrics.h"
+#include "services/parameter_server/shard.h"
+
+namespace paceline {
+
+// Parameters on the wire: turns frames into calls of the shard. Decides
+// nothing. The raw method hands out the transport's bytes, so that payloads are
+// applied from where they were received.
+class ParameterService : public v1::Parameters::WithRawCallbackMethod_Exchange<
+                             v1::Parameters::Service> {
+ public:
+  // All outlive the service's server.
+  ParameterService(Shard* shard, const Clock* clock, ServerMetrics* metrics,
+                   StreamRegistry* streams)
+      : shard_(shard), clock_(clock), metrics_(metrics), streams_(streams) {}
+
+  // How long a pull may wait at the server; known once the coordinator has
+  // told the lease.
+  void SetPullTimeout(absl::Duration timeout) {
+    pull_timeout_ms_ = absl::ToInt64Milliseconds(timeout);
+  }
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Exchange(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  friend class ParameterStream;
+
+  absl::Time PullDeadline() const {
+    return clock_->Now() + absl::Milliseconds(pull_timeout_ms_.load());
+  }
+
+  Shard* const shard_;
+  const Clock* const clock_;
+  ServerMetrics* const metrics_;
+  StreamRegistry* const streams_;
+  std::atomic<int64_t> pull_timeout_ms_ = 10'000;
+  std::atomic<uint64_t> next_stream_ = 1;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_PARAMETER_SERVER_PARAMETER_SERVICE_H_

@@ -1,0 +1,68 @@
+#include "services/parameter_server/round_sums.h"
+
+#include <utility>
+
+#include "common/check.h"
+#include "common/status.h"
+#include "services/parameter_server/update_kernels.h"
+
+namespace paceline {
+
+absl::Status RoundSums::Add(uint64_t round, uint32_t samples, float factor,
+                            const Payload& gradient, DType dtype) {
+  CHECK(gradient.size() == size_ * ElementSize(dtype));
+  absl::MutexLock lock(&mu_);
+  for (Accumulator& known : accumulators_) {
+    if (known.round != round) continue;
+    float* sum = known.gathered.sum.get();
+    gradient.VisitF32(dtype, [&](size_t first, const char* g, size_t count) {
+      AddToSum(factor, g, count, sum + first);
+    });
+    known.gathered.samples += samples;
+    return absl::OkStatus();
+  }
+  PACELINE_RETURN_IF_ERROR(open_->Open(round));
+  RoundSum gathered{.samples = samples, .sum = std::move(spare_)};
+  if (gathered.sum == nullptr) gathered.sum = MakeFloatBuffer(size_);
+  float* sum = gathered.sum.get();
+  gradient.VisitF32(dtype, [&](size_t first, const char* g, size_t count) {
+    BeginSum(factor, g, count, sum + first);
+  });
+  accumulators_.push_back({round, std::move(gathered)});
+  return absl::OkStatus();
+}
+
+std::optional<RoundSum> RoundSums::Take(uint64_t round) {
+  absl::MutexLock lock(&mu_);
+  for (auto it = accumulators_.begin(); it != accumulators_.end(); ++it) {
+    if (it->round != round) continue;
+    RoundSum gathered = std::move(it->gathered);
+    accumulators_.erase(it);
+    open_->Close(round);
+    return gathered;
+  }
+  return std::nullopt;
+}
+
+std::optional<RoundSum> RoundSums::Drain(absl::Span<const uint64_t> rounds) {
+  std::optional<RoundSum> total;
+  for (const uint64_t round : rounds) {
+    std::optional<RoundSum> gathered = Take(round);
+    if (!gathered.has_value()) continue;
+    if (!total.has_value()) {
+      total = std::move(gathered);
+      continue;
+    }
+    AddToSum(1.0f, reinterpret_cast<const char*>(gathered->sum.get()), size_,
+             total->sum.get());
+    total->samples += gathered->samples;
+  }
+  return total;
+}
+
+void RoundSums::Recycle(FloatBuffer buffer) {
+  absl::MutexLock lock(&mu_);
+  if (spare_ == nullptr) spare_.swap(buffer);
+}
+
+}  // namespace paceline

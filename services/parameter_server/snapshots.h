@@ -1,0 +1,49 @@
+#ifndef PACELINE_SERVICES_PARAMETER_SERVER_SNAPSHOTS_H_
+#define PACELINE_SERVICES_PARAMETER_SERVER_SNAPSHOTS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "services/parameter_server/pulled_blocks.h"
+
+namespace paceline {
+
+// The snapshots held for a job, by id. Each is a list of references, so one
+// costs memory only for the blocks that are updated while it is held; the bound
+// counts every distinct state once, as if all of them were. Thread-compatible.
+class Snapshots {
+ public:
+  Snapshots(size_t max_count, uint64_t max_bytes)
+      : max_count_(max_count), max_bytes_(max_bytes) {}
+
+  Snapshots(const Snapshots&) = delete;
+  Snapshots& operator=(const Snapshots&) = delete;
+
+  // RESOURCE_EXHAUSTED if one of the bounds would be exceeded, ALREADY_EXISTS
+  // if the id is in use; nothing is held then.
+  absl::Status Add(uint64_t id, PulledBlocks blocks);
+
+  // Null if there is none. Valid until the next Add() or Release().
+  const PulledBlocks* Find(uint64_t id) const;
+
+  // Takes a snapshot out; empty if there is none. The caller drops what it gets
+  // outside its locks: freeing a model takes time.
+  PulledBlocks Release(uint64_t id);
+
+  size_t size() const { return snapshots_.size(); }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  const size_t max_count_;
+  const uint64_t max_bytes_;
+  uint64_t bytes_ = 0;
+  absl::flat_hash_map<uint64_t, PulledBlocks> snapshots_;
+  // In how many snapshots each state is; its address is not reused meanwhile.
+  absl::flat_hash_map<const BlockState*, size_t> references_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_PARAMETER_SERVER_SNAPSHOTS_H_

@@ -1,0 +1,111 @@
+#include "services/parameter_server/update_kernels.h"
+
+#include <cmath>
+#include <cstring>
+
+// Before a loop whose iterations touch only their own elements, which the
+// compiler cannot see where an array may be read and written under two names:
+// without it the update in place would fall back to one element at a time.
+#if defined(__clang__)
+#define PACELINE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define PACELINE_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define PACELINE_INDEPENDENT
+#endif
+
+namespace paceline {
+namespace {
+
+float Load(const char* floats, size_t i) {
+  float value;
+  std::memcpy(&value, floats + i * sizeof(float), sizeof(float));
+  return value;
+}
+
+}  // namespace
+
+void SgdUpdate(const SgdTerms& terms, const char* gradient, size_t count,
+               StateIn in, StateOut out) {
+  const SgdTerms t = terms;  // A store might change `terms`, not a local.
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float w = in.weights[i];
+    out.weights[i] =
+        w - t.rate * (t.gradient * Load(gradient, i) + t.decay * w);
+  }
+}
+
+void MomentumUpdate(const SgdTerms& terms, const char* gradient, size_t count,
+                    StateIn in, StateOut out) {
+  const SgdTerms t = terms;
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float w = in.weights[i];
+    const float d = t.gradient * Load(gradient, i) + t.decay * w;
+    const float v = t.momentum * in.first[i] + d;
+    out.first[i] = v;
+    out.weights[i] = w - t.rate * v;
+  }
+}
+
+void NesterovUpdate(const SgdTerms& terms, const char* gradient, size_t count,
+                    StateIn in, StateOut out) {
+  const SgdTerms t = terms;
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float w = in.weights[i];
+    const float d = t.gradient * Load(gradient, i) + t.decay * w;
+    const float v = t.momentum * in.first[i] + d;
+    out.first[i] = v;
+    out.weights[i] = w - t.rate * (d + t.momentum * v);
+  }
+}
+
+void AdamUpdate(const AdamTerms& terms, const char* gradient, size_t count,
+                StateIn in, StateOut out) {
+  const AdamTerms t = terms;
+  const float new1 = 1.0f - t.beta1;
+  const float new2 = 1.0f - t.beta2;
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float w = in.weights[i];
+    const float d = t.gradient * Load(gradient, i) + t.coupled_decay * w;
+    const float m = t.beta1 * in.first[i] + new1 * d;
+    const float v = t.beta2 * in.second[i] + new2 * d * d;
+    out.first[i] = m;
+    out.second[i] = v;
+    const float scale = std::sqrt(t.correction * v) + t.epsilon;
+    out.weights[i] = t.keep * w - t.step * m / scale;
+  }
+}
+
+void StatisticUpdate(float fraction, float scale, const char* x, size_t count,
+                     StateIn in, StateOut out) {
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float stat = in.weights[i];
+    out.weights[i] = stat + fraction * (scale * Load(x, i) - stat);
+  }
+}
+
+void CompensateDelay(float lambda, const float* now, const float* then,
+                     size_t count, float* gradient) {
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float g = gradient[i];
+    gradient[i] = g + lambda * g * g * (now[i] - then[i]);
+  }
+}
+
+void BeginSum(float factor, const char* gradient, size_t count, float* sum) {
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) sum[i] = factor * Load(gradient, i);
+}
+
+void AddToSum(float factor, const char* gradient, size_t count, float* sum) {
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) sum[i] += factor * Load(gradient, i);
+}
+
+}  // namespace paceline

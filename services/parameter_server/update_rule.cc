@@ -1,0 +1,145 @@
+#include "services/parameter_server/update_rule.h"
+
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "services/parameter_server/update_kernels.h"
+
+namespace paceline {
+namespace {
+
+// The arrays from element `i` on.
+StateIn ReadFrom(const BlockState& state, size_t i) {
+  const float* first = state.slot(0);
+  const float* second = state.slot(1);
+  return {state.weights() + i, first == nullptr ? nullptr : first + i,
+          second == nullptr ? nullptr : second + i};
+}
+StateOut WriteTo(BlockState& state, size_t i) {
+  float* first = state.slot(0);
+  float* second = state.slot(1);
+  return {state.weights() + i, first == nullptr ? nullptr : first + i,
+          second == nullptr ? nullptr : second + i};
+}
+
+// Runs update(gradient, count, in, out) over the whole block.
+template <class Kernel>
+void ForEachRun(const Payload& gradient, DType dtype, const BlockState& current,
+                BlockState& next, Kernel update) {
+  CHECK(gradient.size() == current.size() * ElementSize(dtype));
+  gradient.VisitF32(dtype, [&](size_t first, const char* floats, size_t count) {
+    update(floats, count, ReadFrom(current, first), WriteTo(next, first));
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<RoundStrength> ParseRoundStrength(absl::string_view name) {
+  if (name == "linear") return RoundStrength::kLinear;
+  if (name == "sqrt") return RoundStrength::kSqrt;
+  if (name == "constant") return RoundStrength::kConstant;
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown strength of a round \"", name,
+                   "\"; use linear, sqrt or constant"));
+}
+
+int UpdateRule::Slots(bool statistic) const {
+  if (statistic) return 0;
+  if (optimizer_.kind != OptimizerSpec::Kind::kSgd) return 2;
+  return optimizer_.momentum > 0 ? 1 : 0;
+}
+
+Contribution UpdateRule::Immediate(uint32_t samples, float weight,
+                                   double rate) const {
+  return {.samples = static_cast<double>(samples),
+          .strength = double{weight} * samples / batch_size_,
+          .gradient_scale = 1,
+          .rate = rate};
+}
+
+Contribution UpdateRule::Round(uint64_t samples, double rate) const {
+  const double gathered = static_cast<double>(samples);
+  double strength = 1;
+  switch (round_strength_) {
+    case RoundStrength::kLinear:
+      strength = gathered / batch_size_;
+      break;
+    case RoundStrength::kSqrt:
+      strength = std::sqrt(gathered / batch_size_);
+      break;
+    case RoundStrength::kConstant:
+      break;
+  }
+  return {.samples = gathered,
+          .strength = strength,
+          .gradient_scale = 1 / gathered,
+          .rate = rate};
+}
+
+void UpdateRule::ApplyGradient(const Contribution& contribution,
+                               const Payload& gradient, DType dtype,
+                               const BlockState& current,
+                               BlockState& next) const {
+  if (optimizer_.kind == OptimizerSpec::Kind::kSgd) {
+    ApplySgd(contribution, gradient, dtype, current, next);
+  } else {
+    ApplyAdam(contribution, gradient, dtype, current, next);
+  }
+}
+
+void UpdateRule::ApplySgd(const Contribution& contribution,
+                          const Payload& gradient, DType dtype,
+                          const BlockState& current, BlockState& next) const {
+  const double s = contribution.strength;
+  const SgdTerms terms = {
+      .gradient = static_cast<float>(s * contribution.gradient_scale),
+      .decay = static_cast<float>(s * optimizer_.weight_decay),
+      .momentum = static_cast<float>(optimizer_.momentum),
+      .rate = static_cast<float>(contribution.rate)};
+  const auto kernel = optimizer_.nesterov       ? NesterovUpdate
+                      : optimizer_.momentum > 0 ? MomentumUpdate
+                                                : SgdUpdate;
+  ForEachRun(gradient, dtype, current, next,
+             [&](const char* floats, size_t count, StateIn in, StateOut out) {
+               kernel(terms, floats, count, in, out);
+             });
+}
+
+void UpdateRule::ApplyAdam(const Contribution& contribution,
+                           const Payload& gradient, DType dtype,
+                           const BlockState& current, BlockState& next) const {
+  const bool decoupled = optimizer_.kind == OptimizerSpec::Kind::kAdamW;
+  const double t = static_cast<double>(current.steps()) + 1;
+  const double moved = contribution.strength * contribution.rate;
+  const double decay = optimizer_.weight_decay;
+  const AdamTerms terms = {
+      .gradient = static_cast<float>(contribution.gradient_scale),
+      .coupled_decay = static_cast<float>(decoupled ? 0 : decay),
+      .beta1 = static_cast<float>(optimizer_.beta1),
+      .beta2 = static_cast<float>(optimizer_.beta2),
+      .step = static_cast<float>(moved / (1 - std::pow(optimizer_.beta1, t))),
+      .correction = static_cast<float>(1 / (1 - std::pow(optimizer_.beta2, t))),
+      .epsilon = static_cast<float>(optimizer_.epsilon),
+      .keep = static_cast<float>(decoupled ? 1 - moved * decay : 1)};
+  ForEachRun(gradient, dtype, current, next,
+             [&](const char* floats, size_t count, StateIn in, StateOut out) {
+               AdamUpdate(terms, floats, count, in, out);
+             });
+}
+
+void UpdateRule::ApplyStatistic(const Contribution& contribution,
+                                const Payload& x, DType dtype,
+                                const BlockState& current,
+                                BlockState& next) const {
+  const double fraction = 1 - std::pow(0.9, contribution.samples / batch_size_);
+  ForEachRun(x, dtype, current, next,
+             [&](const char* floats, size_t count, StateIn in, StateOut out) {
+               StatisticUpdate(static_cast<float>(fraction),
+                               static_cast<float>(contribution.gradient_scale),
+                               floats, count, in, out);
+             });
+}
+
+}  // namespace paceline

@@ -1,0 +1,96 @@
+#ifndef PACELINE_SERVICES_PARAMETER_SERVER_UPDATE_RULE_H_
+#define PACELINE_SERVICES_PARAMETER_SERVER_UPDATE_RULE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/tensor/payload.h"
+#include "services/parameter_server/block_state.h"
+#include "services/parameter_server/optimizer_spec.h"
+
+namespace paceline {
+
+// f: how strong a round's update is that gathered x = sum(n) / B batches.
+enum class RoundStrength : uint8_t {
+  kLinear,    // x: a sample moves the weights equally far in any round.
+  kSqrt,      // sqrt(x)
+  kConstant,  // 1: as if every round were one batch.
+};
+
+// "linear", "sqrt", "constant"; INVALID_ARGUMENT for any other text.
+absl::StatusOr<RoundStrength> ParseRoundStrength(absl::string_view name);
+
+// Limits far above any sensible value, so that products of what a peer names
+// are still floats. Weights and rates are not negative.
+inline constexpr uint32_t kSamplesMax = 1u << 24;
+inline constexpr float kWeightMax = 1e6f;
+inline constexpr double kRateMax = 1e6;
+
+// What one update of one block is made of (design.md 3).
+struct Contribution {
+  double samples = 0;         // n, or a round's sum(n).
+  double strength = 0;        // s
+  double gradient_scale = 1;  // What was sent times this is the mean gradient.
+  double rate = 0;            // The learning rate of this update.
+};
+
+// How a job turns gradients into updates: its optimizer, its batch size B and
+// its f. Constant after construction, so thread-safe.
+class UpdateRule {
+ public:
+  // REQUIRES: `optimizer` is valid and batch_size > 0.
+  UpdateRule(const OptimizerSpec& optimizer, uint32_t batch_size,
+             RoundStrength round_strength)
+      : optimizer_(optimizer),
+        batch_size_(batch_size),
+        round_strength_(round_strength) {}
+
+  // Arrays a block's state has beside the weights.
+  int Slots(bool statistic) const;
+
+  // A push of `samples` samples that is applied as it arrives:
+  // s = weight * samples / B.
+  Contribution Immediate(uint32_t samples, float weight, double rate) const;
+
+  // A round that gathered sum(n * u * g) over `samples` = sum(n):
+  // the gradient is that sum / samples, s = f(samples / B).
+  Contribution Round(uint64_t samples, double rate) const;
+
+  // What a push's elements are multiplied by in a round's sum: n * u, but n for
+  // statistics, whose mean is weighted by samples alone.
+  static float RoundFactor(uint32_t samples, float weight, bool statistic) {
+    const double factor = statistic ? samples : double{weight} * samples;
+    return static_cast<float>(factor);
+  }
+
+  // Writes the state after the update; `next` may be `current`.
+  //   SGD: v = m * v + s * (g + wd * w);  w -= rate * v.
+  //   Adam, AdamW: moments take g itself; s multiplies the step and the
+  //   decoupled decay.
+  // REQUIRES: `gradient` has current.size() elements.
+  void ApplyGradient(const Contribution& contribution, const Payload& gradient,
+                     DType dtype, const BlockState& current,
+                     BlockState& next) const;
+
+  // The same for a statistics block: stat += a * (x - stat),
+  // a = 1 - 0.9^(n / B), without rate or momentum.
+  void ApplyStatistic(const Contribution& contribution, const Payload& x,
+                      DType dtype, const BlockState& current,
+                      BlockState& next) const;
+
+ private:
+  void ApplySgd(const Contribution& contribution, const Payload& gradient,
+                DType dtype, const BlockState& current, BlockState& next) const;
+  void ApplyAdam(const Contribution& contribution, const Payload& gradient,
+                 DType dtype, const BlockState& current,
+                 BlockState& next) const;
+
+  OptimizerSpec optimizer_;
+  double batch_size_;
+  RoundStrength round_strength_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_PARAMETER_SERVER_UPDATE_RULE_H_
