@@ -1,0 +1,159 @@
+#ifndef PACELINE_GPU_BACKEND_H_
+#define PACELINE_GPU_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gpu/device_span.h"
+#include "gpu/shapes.h"
+
+namespace paceline {
+
+// Memory of one backend, given back when it is destroyed. It must not outlive
+// the backend that made it.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual DeviceSpan span() const = 0;
+};
+
+// The arithmetic of one worker on one device. Data stays in the backend's
+// buffers between operations. Operations run in the order of the calls and may
+// be queued: what went wrong with them, Synchronize() says. Shapes that do not
+// fit their spans are bugs and end the process.
+//
+// CpuBackend is the reference. Another backend is right when it passes
+// tests/gpu/backend_conformance_test.cc, which compares it with the reference.
+// The same calls on the same values give the same bits.
+//
+// Thread-compatible: one thread at a time.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual absl::string_view name() const = 0;
+
+  // True if the host may read and write buffers through their pointers.
+  virtual bool host_visible() const = 0;
+
+  // `size` zeros, aligned to 64 bytes. RESOURCE_EXHAUSTED when the device has
+  // no room.
+  virtual absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t size) = 0;
+
+  // Copies in and out. The host's memory must stay until Synchronize().
+  virtual void Upload(absl::Span<const float> from, DeviceSpan to) = 0;
+  virtual void Download(DeviceView from, absl::Span<float> to) = 0;
+
+  // Waits for everything queued; the first error since the last call, after
+  // which the contents of the buffers written meanwhile are undefined.
+  virtual absl::Status Synchronize() = 0;
+
+  // y = value; y = x; y += alpha * x.
+  virtual void Fill(float value, DeviceSpan y) = 0;
+  virtual void Copy(DeviceView x, DeviceSpan y) = 0;
+  virtual void Axpy(float alpha, DeviceView x, DeviceSpan y) = 0;
+  virtual void Scale(float alpha, DeviceSpan y) = 0;
+
+  // c = alpha * op(a) * op(b) + beta * c. Here and below beta 0 overwrites, so
+  // that what was there (even a NaN) does not matter.
+  virtual void Gemm(const GemmShape& shape, float alpha, DeviceView a,
+                    DeviceView b, float beta, DeviceSpan c) = 0;
+
+  // y[o, c, i] += bias[c];  dbias[c] = beta * dbias[c] + sum dy[o, c, i].
+  virtual void AddBias(const BiasShape& shape, DeviceView bias,
+                       DeviceSpan y) = 0;
+  virtual void ReduceBias(const BiasShape& shape, DeviceView dy, float beta,
+                          DeviceSpan dbias) = 0;
+
+  // Cross-correlation, as every network means it. `bias` may be empty.
+  virtual void ConvForward(const ConvShape& shape, DeviceView x,
+                           DeviceView weights, DeviceView bias,
+                           DeviceSpan y) = 0;
+  // dweights = beta * dweights + its gradient; dx is overwritten.
+  virtual void ConvBackwardWeights(const ConvShape& shape, DeviceView x,
+                                   DeviceView dy, float beta,
+                                   DeviceSpan dweights) = 0;
+  virtual void ConvBackwardData(const ConvShape& shape, DeviceView weights,
+                                DeviceView dy, DeviceSpan dx) = 0;
+
+  // Of equal maxima in a window the first, row by row, gets the gradient. dx
+  // is overwritten.
+  virtual void MaxPoolForward(const PoolShape& shape, DeviceView x,
+                              DeviceSpan y) = 0;
+  virtual void MaxPoolBackward(const PoolShape& shape, DeviceView x,
+                               DeviceView dy, DeviceSpan dx) = 0;
+  virtual void AvgPoolForward(const PoolShape& shape, DeviceView x,
+                              DeviceSpan y) = 0;
+  virtual void AvgPoolBackward(const PoolShape& shape, DeviceView dy,
+                               DeviceSpan dx) = 0;
+
+  // y = max(x, 0), NaN stays NaN; dx = y > 0 ? dy : 0. In place is allowed.
+  virtual void ReluForward(DeviceView x, DeviceSpan y) = 0;
+  virtual void ReluBackward(DeviceView y, DeviceView dy, DeviceSpan dx) = 0;
+
+  // y = (x - mean) / sqrt(variance + epsilon) * scale + shift (Ioffe and
+  // Szegedy 2015, algorithm 1). Writes the batch's mean and (biased) variance.
+  virtual void BatchNormForward(const BatchNormShape& shape, DeviceView x,
+                                DeviceView scale, DeviceView shift,
+                                DeviceSpan mean, DeviceSpan variance,
+                                DeviceSpan y) = 0;
+  // The same with variance = mean_square - mean^2 given, as in evaluation.
+  virtual void BatchNormInference(const BatchNormShape& shape, DeviceView x,
+                                  DeviceView scale, DeviceView shift,
+                                  DeviceView mean, DeviceView mean_square,
+                                  DeviceSpan y) = 0;
+  // `mean` and `variance` as BatchNormForward wrote them. dscale and dshift
+  // become beta times themselves plus their gradients; dx is overwritten.
+  virtual void BatchNormBackward(const BatchNormShape& shape, DeviceView x,
+                                 DeviceView scale, DeviceView mean,
+                                 DeviceView variance, DeviceView dy, float beta,
+                                 DeviceSpan dscale, DeviceSpan dshift,
+                                 DeviceSpan dx) = 0;
+  // mean_sum = beta * mean_sum + weight * mean, and likewise
+  // mean_square_sum with E[x^2] = variance + mean^2.
+  virtual void BatchNormMoments(float weight, DeviceView mean,
+                                DeviceView variance, float beta,
+                                DeviceSpan mean_sum,
+                                DeviceSpan mean_square_sum) = 0;
+
+  // y[b, a, :] = x[a, b, :], x [first, second, inner].
+  virtual void SwapLeading(int64_t first, int64_t second, int64_t inner,
+                           DeviceView x, DeviceSpan y) = 0;
+
+  // y += shortcut(x);  dx += its gradient.
+  virtual void AddShortcut(const ShortcutShape& shape, DeviceView x,
+                           DeviceSpan y) = 0;
+  virtual void AddShortcutGradient(const ShortcutShape& shape, DeviceView dy,
+                                   DeviceSpan dx) = 0;
+
+  // loss[b] = -log softmax(logits[b])[label[b]]; correct[b] = 1 if the label
+  // has the largest logit (the first of equals), else 0. If dlogits is not
+  // empty: dlogits = scale * gradient of the sum of the losses. `labels` is
+  // host memory, `batch` bytes, and may change after the call. NaN or +infinity
+  // among the logits gives a non-finite loss.  REQUIRES: label < classes.
+  virtual void SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
+                                   const uint8_t* labels, float scale,
+                                   DeviceSpan dlogits, DeviceSpan loss,
+                                   DeviceSpan correct) = 0;
+};
+
+struct BackendOptions {
+  // Threads of the CPU backend's matrix products; a property of the process,
+  // the latest backend's holds. One by default: workers share machines, and
+  // with one the bits of a result do not depend on the scheduler.
+  int threads = 1;
+};
+
+// "cpu" or "cuda". FAILED_PRECONDITION if that backend was not built in,
+// UNAVAILABLE if it was but this machine has no device for it, and
+// INVALID_ARGUMENT for another name or a thread count outside 1..1024.
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(
+    absl::string_view name, const BackendOptions& options = {});
+
+}  // namespace paceline
+
+#endif  // PACELINE_GPU_BACKEND_H_

@@ -1,0 +1,113 @@
+#ifndef PACELINE_SERVICES_WORKER_DATA_BATCH_LOADER_H_
+#define PACELINE_SERVICES_WORKER_DATA_BATCH_LOADER_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/sample_range.h"
+#include "services/worker/data/dataset.h"
+
+namespace paceline {
+
+// Part of a range, ready to compute. What it points to stays until the next
+// Next, Start or destructor.
+struct MicroBatch {
+  const float* images = nullptr;    // [n, channels, height, width]
+  const uint8_t* labels = nullptr;  // [n]
+  int n = 0;
+  absl::Duration waited;  // How long Next had to wait for it.
+};
+
+// Gathers the micro-batches of a range on a thread of its own, one ahead of
+// the one in use. Start and Next belong to one thread, the consumer's; Stop may
+// be called from any.
+class BatchLoader {
+ public:
+  // `seed` is the job's, of EpochPermutation. `dataset` and `clock` must
+  // outlive the loader.
+  BatchLoader(const Dataset* dataset, uint64_t seed,
+              const Clock& clock = Clock::Real());
+  ~BatchLoader();
+  BatchLoader(const BatchLoader&) = delete;
+  BatchLoader& operator=(const BatchLoader&) = delete;
+
+  // Begins to load `range` in pieces of `micro_batch` samples, the last of
+  // which may be smaller; what was being loaded is dropped. INVALID_ARGUMENT if
+  // the range does not lie in the data set.  REQUIRES: micro_batch > 0.
+  absl::Status Start(const SampleRange& range, int micro_batch)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The next piece, in order; nothing after the last one, and after Stop.
+  std::optional<MicroBatch> Next() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Drops what is being loaded; a waiting Next returns nothing. The piece in
+  // use stays valid.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // Two, so that one can be filled while the other is in use.
+  static constexpr uint32_t kSlots = 2;
+
+  // Written by the thread while it owns the slot, read by the consumer after.
+  struct Slot {
+    std::vector<float> images;
+    std::vector<uint8_t> labels;
+    int n = 0;
+  };
+
+  struct Permutation {
+    std::optional<uint32_t> epoch;
+    std::vector<uint32_t> order;
+  };
+
+  // One piece to gather, and the start that it belongs to.
+  struct Piece {
+    uint64_t generation = 0;
+    SampleRange range;
+    uint32_t slot = 0;
+  };
+
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasPiece() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Piece TakePiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Gather(const Piece& piece);
+  const std::vector<uint32_t>& OrderOf(uint32_t epoch);
+
+  const Dataset& dataset_;
+  const uint64_t seed_;
+  const Clock& clock_;
+
+  absl::Mutex mutex_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  SampleRange left_ ABSL_GUARDED_BY(mutex_);  // Not yet gathered.
+  uint32_t micro_batch_ ABSL_GUARDED_BY(mutex_) = 1;
+  // Pieces of this start: gathered, handed out, and given back.
+  uint64_t gathered_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t returned_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  // Handed over by the counters above: piece k lies in slot k % kSlots.
+  std::array<Slot, kSlots> slots_;
+
+  // Of the thread alone: the two latest epochs, because ranges of one are
+  // still dealt while the next has begun.
+  std::array<Permutation, 2> permutations_;
+  size_t oldest_ = 0;
+
+  std::thread thread_;  // Last: it uses everything above.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_DATA_BATCH_LOADER_H_

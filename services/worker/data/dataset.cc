@@ -1,0 +1,51 @@
+#include "services/worker/data/dataset.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "services/worker/data/normalize.h"
+
+namespace paceline {
+
+const char* SplitName(Split split) {
+  return split == Split::kTrain ? "train" : "test";
+}
+
+absl::StatusOr<Dataset> Dataset::Create(const std::string& name,
+                                        RawImages raw) {
+  CHECK(raw.normalization.size() == static_cast<size_t>(raw.shape.channels));
+  const size_t count = raw.labels.size();
+  if (count == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": has no images"));
+  }
+  const auto size = static_cast<size_t>(raw.shape.size());
+  if (size == 0 || raw.pixels.size() != count * size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": ", raw.pixels.size(), " bytes of images do not fit ", count,
+        " labels at ", size, " bytes an image"));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (raw.labels[i] < raw.classes) continue;
+    return absl::DataLossError(absl::StrCat(
+        name, ": label ", raw.labels[i], " of image ", i, " is not below ",
+        raw.classes, "; the file is damaged or of another kind"));
+  }
+  return Dataset(std::move(raw));
+}
+
+void Dataset::Gather(absl::Span<const uint32_t> indices, float* images,
+                     uint8_t* labels) const {
+  const int64_t size = raw_.shape.size();
+  const int64_t plane = size / raw_.shape.channels;
+  for (const uint32_t index : indices) {
+    CHECK(index < this->size());
+    const uint8_t* from = raw_.pixels.data() + index * size;
+    for (const Normalization& channel : raw_.normalization) {
+      Normalize(from, plane, channel, images);
+      from += plane;
+      images += plane;
+    }
+    *labels++ = raw_.labels[index];
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,63 @@
+#ifndef PACELINE_SERVICES_WORKER_DATA_DATASET_H_
+#define PACELINE_SERVICES_WORKER_DATA_DATASET_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "services/worker/data/image_shape.h"
+
+namespace paceline {
+
+enum class Split { kTrain, kTest };
+
+// "train" or "test".
+const char* SplitName(Split split);
+
+// What brings one channel's bytes to about zero mean and unit variance. Of the
+// data set as a whole, or the splits would not look alike.
+struct Normalization {
+  float mean = 0;       // Of byte / 255.
+  float deviation = 1;  // The same.
+};
+
+// Images as they were read.
+struct RawImages {
+  ImageShape shape;
+  int classes = 0;
+  std::vector<uint8_t> pixels;               // [n, channels, height, width]
+  std::vector<uint8_t> labels;               // [n], below `classes`
+  std::vector<Normalization> normalization;  // [channels]
+};
+
+// One split of a data set, in memory, as bytes. Immutable, hence thread-safe.
+class Dataset {
+ public:
+  // INVALID_ARGUMENT if there are no images, or sizes do not fit each other;
+  // DATA_LOSS for a label that is not below `classes`. `name` leads messages.
+  static absl::StatusOr<Dataset> Create(const std::string& name, RawImages raw);
+
+  uint32_t size() const { return static_cast<uint32_t>(raw_.labels.size()); }
+  const ImageShape& shape() const { return raw_.shape; }
+  int classes() const { return raw_.classes; }
+  absl::Span<const uint8_t> labels() const { return raw_.labels; }
+  absl::Span<const uint8_t> pixels() const { return raw_.pixels; }
+
+  // Writes the normalized images of `indices` to `images` [indices,
+  // channels, height, width] and their labels to `labels`.  REQUIRES: every
+  // index is below size().
+  void Gather(absl::Span<const uint32_t> indices, float* images,
+              uint8_t* labels) const;
+
+ private:
+  explicit Dataset(RawImages raw) : raw_(std::move(raw)) {}
+
+  RawImages raw_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_DATA_DATASET_H_

@@ -1,0 +1,16 @@
+#ifndef PACELINE_SERVICES_WORKER_DATA_NORMALIZE_H_
+#define PACELINE_SERVICES_WORKER_DATA_NORMALIZE_H_
+
+#include <cstdint>
+
+#include "services/worker/data/dataset.h"
+
+namespace paceline {
+
+// to[i] = (bytes[i] / 255 - mean) / deviation.
+void Normalize(const uint8_t* bytes, int64_t count,
+               const Normalization& normalization, float* to);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_DATA_NORMALIZE_H_

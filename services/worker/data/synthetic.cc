@@ -1,0 +1,162 @@
+#include "services/worker/data/synthetic.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/rng.h"
+#include "services/worker/data/strokes.h"
+
+namespace paceline {
+namespace {
+
+struct SyntheticSet {
+  absl::string_view name;
+  ImageShape shape;
+  uint32_t train = 0;
+  uint32_t test = 0;
+};
+
+const std::vector<SyntheticSet>& Sets() {
+  static const auto* const sets = new std::vector<SyntheticSet>{
+      {"shapes", {1, 28, 28}, 12000, 2000},
+      {"tiny", {1, 28, 28}, 1024, 256},
+      {"color-shapes", {3, 32, 32}, 12000, 2000},
+  };
+  return *sets;
+}
+
+// Load-bearing: another seed is another data set.
+constexpr uint64_t kSeed = 0x7061636c696e65;
+
+constexpr int kShapes = 10;
+
+// Lines on a square from -100 to 100, four numbers each.
+using Line = std::array<int, 4>;
+
+const std::vector<Line>& LinesOf(int shape) {
+  static const auto* const lines = new std::array<std::vector<Line>, kShapes>{{
+      // A ring, of twelve sides.
+      {{100, 0, 87, 50},
+       {87, 50, 50, 87},
+       {50, 87, 0, 100},
+       {0, 100, -50, 87},
+       {-50, 87, -87, 50},
+       {-87, 50, -100, 0},
+       {-100, 0, -87, -50},
+       {-87, -50, -50, -87},
+       {-50, -87, 0, -100},
+       {0, -100, 50, -87},
+       {50, -87, 87, -50},
+       {87, -50, 100, 0}},
+      // A square.
+      {{-90, -90, 90, -90},
+       {90, -90, 90, 90},
+       {90, 90, -90, 90},
+       {-90, 90, -90, -90}},
+      // A triangle.
+      {{0, -95, 95, 85}, {95, 85, -95, 85}, {-95, 85, 0, -95}},
+      // A plus.
+      {{-100, 0, 100, 0}, {0, -100, 0, 100}},
+      // A cross.
+      {{-85, -85, 85, 85}, {-85, 85, 85, -85}},
+      // Two bars, lying.
+      {{-90, -55, 90, -55}, {-90, 55, 90, 55}},
+      // Two bars, standing.
+      {{-55, -90, -55, 90}, {55, -90, 55, 90}},
+      // A slash.
+      {{-85, 85, 85, -85}},
+      // A corner.
+      {{-80, -90, -80, 80}, {-80, 80, 90, 80}},
+      // A zigzag.
+      {{-90, -80, 90, -80}, {90, -80, -90, 80}, {-90, 80, 90, 80}},
+  }};
+  return (*lines)[shape];
+}
+
+// Uniform in [from, to].
+int Between(Rng& rng, int from, int to) {
+  return from + static_cast<int>(rng.Below(to - from + 1));
+}
+
+void DrawShape(int shape, int side, Rng& rng, StrokeCanvas& canvas) {
+  // Half the size, in 64ths of a pixel, and room for it on every side.
+  const int half_x = Between(rng, 7 * kStrokeUnit, 10 * kStrokeUnit);
+  const int half_y = Between(rng, 7 * kStrokeUnit, 10 * kStrokeUnit);
+  const int middle = side * kStrokeUnit / 2;
+  const int room_x = middle - half_x - kStrokeUnit;
+  const int room_y = middle - half_y - kStrokeUnit;
+  const int x = middle + Between(rng, -room_x, room_x);
+  const int y = middle + Between(rng, -room_y, room_y);
+  const int radius = Between(rng, 40, 90);
+  // Leaning, so that lines are not pixel rows.
+  const int lean = Between(rng, -12, 12);
+  const auto place = [&](int px, int py) {
+    return StrokePoint{x + (px * 100 + lean * py) * half_x / 10000,
+                       y + (py * 100 - lean * px) * half_y / 10000};
+  };
+  for (const Line& line : LinesOf(shape)) {
+    canvas.Line(place(line[0], line[1]), place(line[2], line[3]), radius);
+  }
+}
+
+// Ground and ink of one channel, and noise over both.
+void PaintChannel(const StrokeCanvas& canvas, int side, int ground,
+                  int contrast, Rng& rng, uint8_t* to) {
+  uint64_t bits = 0;
+  for (int i = 0; i < side * side; ++i) {
+    if (i % 8 == 0) bits = rng.Next();
+    const int noise = static_cast<int>(bits & 63) - 32;
+    bits >>= 8;
+    const int ink = canvas.ink(i % side, i / side);
+    const int value = ground + contrast * ink / 255 + noise;
+    to[i] = static_cast<uint8_t>(std::clamp(value, 0, 255));
+  }
+}
+
+void DrawImage(int shape, const ImageShape& image, Rng& rng, uint8_t* to) {
+  StrokeCanvas canvas(image.height);
+  DrawShape(shape, image.height, rng, canvas);
+  const int sign = rng.Chance(1, 2) ? 1 : -1;
+  for (int c = 0; c < image.channels; ++c) {
+    const int contrast = Between(rng, 90, 150);
+    // Near the middle: a strong mean of the image would make training unsteady.
+    const int ground = 128 - sign * contrast / 4 + Between(rng, -15, 15);
+    PaintChannel(canvas, image.height, ground, sign * contrast, rng, to);
+    to += image.height * image.width;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Dataset> DrawSynthetic(absl::string_view name, Split split) {
+  std::vector<absl::string_view> names;
+  for (const SyntheticSet& set : Sets()) {
+    names.push_back(set.name);
+    if (set.name != name) continue;
+    const uint32_t count = split == Split::kTrain ? set.train : set.test;
+    RawImages raw;
+    raw.shape = set.shape;
+    raw.classes = kShapes;
+    raw.normalization.assign(set.shape.channels, {0.5f, 0.25f});
+    raw.pixels.resize(count * set.shape.size());
+    for (uint32_t i = 0; i < count; ++i) {
+      // A stream for each image: the splits have none in common.
+      const uint64_t stream = uint64_t{2} * i + (split == Split::kTest ? 1 : 0);
+      Rng rng(DeriveSeed(kSeed, stream));
+      raw.labels.push_back(static_cast<uint8_t>(i % kShapes));
+      DrawImage(raw.labels.back(), set.shape, rng,
+                raw.pixels.data() + i * set.shape.size());
+    }
+    return Dataset::Create(absl::StrCat("synthetic:", name), std::move(raw));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("unknown synthetic data \"",
+                                                 name, "\"; there are ",
+                                                 absl::StrJoin(names, ", ")));
+}
+
+}  // namespace paceline

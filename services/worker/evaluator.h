@@ -1,0 +1,35 @@
+#ifndef PACELINE_SERVICES_WORKER_EVALUATOR_H_
+#define PACELINE_SERVICES_WORKER_EVALUATOR_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "services/worker/control_stream.h"
+#include "services/worker/parameter_client.h"
+#include "services/worker/task.h"
+
+namespace paceline {
+
+// Measures loss and accuracy of snapshots on the test set. Thread-compatible.
+class Evaluator {
+ public:
+  // All outlive the evaluator.
+  Evaluator(Task* task, ParameterClient* parameters, ControlStream* control)
+      : task_(*task), parameters_(*parameters), control_(*control) {}
+
+  // One task, up to its answer. OK also if a command interrupted it.
+  absl::Status Run(const v1::Evaluate& evaluate);
+
+ private:
+  absl::Status PullSnapshot(int64_t snapshot);
+
+  Task& task_;
+  ParameterClient& parameters_;
+  ControlStream& control_;
+  std::vector<float> images_;
+  std::vector<uint8_t> labels_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_EVALUATOR_H_

@@ -1,0 +1,140 @@
+#include "services/worker/exchange_state.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace paceline {
+
+absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
+  if (!places_.emplace(block, place).second) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("block ", block, " is placed twice"));
+  }
+  ++blocks_of_[place.server];
+  return absl::OkStatus();
+}
+
+uint64_t ExchangeState::BeginPull() {
+  absl::MutexLock lock(&mu_);
+  pulls_pending_ = blocks_of_.size();
+  blocks_pending_.clear();
+  for (const auto& [block, place] : places_) blocks_pending_.insert(block);
+  pull_bytes_ = 0;
+  pull_status_ = absl::OkStatus();
+  return ++request_;
+}
+
+absl::StatusOr<uint64_t> ExchangeState::AwaitPull(absl::Duration timeout) {
+  absl::MutexLock lock(&mu_);
+  const absl::Status waited = Await(&pulls_pending_, "the weights", timeout);
+  ++request_;  // What still comes of it is late.
+  if (!waited.ok()) return waited;
+  if (!pull_status_.ok()) return pull_status_;
+  if (!blocks_pending_.empty()) {
+    return absl::InternalError(absl::StrCat(
+        "a pull ended with ", blocks_pending_.size(), " blocks missing"));
+  }
+  return pull_bytes_;
+}
+
+void ExchangeState::BeginPush(int64_t iteration) {
+  absl::MutexLock lock(&mu_);
+  iteration_ = iteration;
+  pushes_pending_ = blocks_of_.size();
+  refused_ = 0;
+}
+
+absl::StatusOr<uint32_t> ExchangeState::AwaitPush(absl::Duration timeout) {
+  absl::MutexLock lock(&mu_);
+  const absl::Status waited =
+      Await(&pushes_pending_, "the acknowledgement of a push", timeout);
+  if (!waited.ok()) return waited;
+  return refused_;
+}
+
+void ExchangeState::BeginSet() {
+  absl::MutexLock lock(&mu_);
+  sets_pending_ = blocks_of_.size();
+}
+
+absl::Status ExchangeState::AwaitSet(absl::Duration timeout) {
+  absl::MutexLock lock(&mu_);
+  return Await(&sets_pending_, "the starting weights to be taken", timeout);
+}
+
+absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
+                                   uint32_t block, const Payload& payload,
+                                   DType dtype) {
+  const auto place = places_.find(block);
+  if (place == places_.end() || place->second.server != server) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("block ", block, " is not that server's"));
+  }
+  const absl::Span<float> values = place->second.values;
+  if (payload.size() != values.size() * ElementSize(dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("block ", block, " came with ", payload.size(),
+                     " bytes instead of ", values.size() * ElementSize(dtype)));
+  }
+  {
+    absl::MutexLock lock(&mu_);
+    if (request != request_) return absl::OkStatus();
+    if (blocks_pending_.erase(block) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("block ", block, " came twice in one pull"));
+    }
+    pull_bytes_ += payload.size();
+  }
+  // Outside the lock, so that servers' blocks are copied in parallel. Nobody
+  // reads them before this server's end of the pull, which comes after this.
+  payload.CopyTo(dtype, values.data());
+  return absl::OkStatus();
+}
+
+void ExchangeState::PullEnded(size_t, uint64_t request,
+                              const absl::Status& status) {
+  absl::MutexLock lock(&mu_);
+  if (request != request_ || pulls_pending_ == 0) return;
+  --pulls_pending_;
+  if (pull_status_.ok()) pull_status_ = status;
+}
+
+void ExchangeState::PushTaken(size_t, int64_t iteration, uint32_t refused) {
+  absl::MutexLock lock(&mu_);
+  if (iteration != iteration_ || pushes_pending_ == 0) return;
+  --pushes_pending_;
+  refused_ += refused;
+}
+
+void ExchangeState::SetTaken(size_t) {
+  absl::MutexLock lock(&mu_);
+  if (sets_pending_ > 0) --sets_pending_;
+}
+
+void ExchangeState::Broken(const absl::Status& status) {
+  absl::MutexLock lock(&mu_);
+  if (!broken_.ok()) return;
+  broken_ =
+      status.ok() ? absl::UnavailableError("the stream has ended") : status;
+}
+
+bool ExchangeState::broken() {
+  absl::MutexLock lock(&mu_);
+  return !broken_.ok();
+}
+
+absl::Status ExchangeState::Await(const size_t* pending, absl::string_view what,
+                                  absl::Duration timeout) {
+  const auto over = [this, pending]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return *pending == 0 || !broken_.ok();
+  };
+  const bool in_time = mu_.AwaitWithTimeout(absl::Condition(&over), timeout);
+  if (!broken_.ok()) return broken_;
+  if (!in_time) {
+    return absl::UnavailableError(
+        absl::StrCat(*pending, " parameter servers did not answer within ",
+                     absl::FormatDuration(timeout), ": waited for ", what));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace paceline

@@ -1,0 +1,90 @@
+#ifndef PACELINE_SERVICES_WORKER_EXCHANGE_STATE_H_
+#define PACELINE_SERVICES_WORKER_EXCHANGE_STATE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/tensor/payload.h"
+
+namespace paceline {
+
+// Where the exchange with the parameter servers stands: what the worker's
+// thread waits for, and what the servers' replies bring. Knows no streams, so
+// the reactions of streams and the waiting thread can be tested without any.
+//
+// At most one pull, one push and one setting of starting values are open at a
+// time. Thread-safe.
+class ExchangeState {
+ public:
+  // One block: where its elements go when it is pulled.
+  struct Place {
+    absl::Span<float> values;
+    size_t server = 0;
+  };
+
+  // REQUIRES: before any other call, from one thread.
+  // INVALID_ARGUMENT if the block was added before.
+  absl::Status AddBlock(uint32_t block, const Place& place);
+  // The servers that host at least one block.
+  size_t servers() const { return blocks_of_.size(); }
+  bool Hosts(size_t server) const { return blocks_of_.contains(server); }
+
+  // The worker's thread. Each Await returns the exchange's result, the status
+  // with which a stream broke, or UNAVAILABLE after `timeout`.
+  uint64_t BeginPull();
+  absl::StatusOr<uint64_t> AwaitPull(absl::Duration timeout);  // Bytes.
+  void BeginPush(int64_t iteration);
+  absl::StatusOr<uint32_t> AwaitPush(absl::Duration timeout);  // Refused.
+  void BeginSet();
+  absl::Status AwaitSet(absl::Duration timeout);
+
+  // The reactions. What belongs to an exchange that is no longer open is
+  // ignored. INVALID_ARGUMENT for a block that is not the server's, that came
+  // before in this pull or whose payload has another size: the stream is to be
+  // broken.
+  absl::Status Pulled(size_t server, uint64_t request, uint32_t block,
+                      const Payload& payload, DType dtype);
+  void PullEnded(size_t server, uint64_t request, const absl::Status& status);
+  void PushTaken(size_t server, int64_t iteration, uint32_t refused);
+  void SetTaken(size_t server);
+  // The stream to a server has ended: all waits end, for good.
+  void Broken(const absl::Status& status);
+  bool broken();
+
+ private:
+  // Waits for `*pending` servers, or for what makes waiting useless.
+  absl::Status Await(const size_t* pending, absl::string_view what,
+                     absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  absl::flat_hash_map<uint32_t, Place> places_;    // Constant once used.
+  absl::flat_hash_map<size_t, size_t> blocks_of_;  // By server; the same.
+
+  absl::Mutex mu_;
+  absl::Status broken_ ABSL_GUARDED_BY(mu_);
+
+  uint64_t request_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t pulls_pending_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::flat_hash_set<uint32_t> blocks_pending_ ABSL_GUARDED_BY(mu_);
+  uint64_t pull_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Status pull_status_ ABSL_GUARDED_BY(mu_);
+
+  int64_t iteration_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t pushes_pending_ ABSL_GUARDED_BY(mu_) = 0;
+  uint32_t refused_ ABSL_GUARDED_BY(mu_) = 0;
+
+  size_t sets_pending_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_EXCHANGE_STATE_H_

@@ -1,0 +1,52 @@
+#include "services/worker/iteration_signals.h"
+
+namespace paceline {
+namespace {
+
+bool IsSignal(const v1::WorkerCommand& command) {
+  return command.has_refresh() || command.has_abandon() ||
+         command.has_plan_push();
+}
+
+}  // namespace
+
+bool IterationSignals::Look() {
+  bool took = false;
+  while (const auto command = control_.TakeIf(IsSignal)) {
+    took = true;
+    if (command->has_refresh()) {
+      refresh_ = refresh_ || command->refresh().iteration() == iteration_;
+    } else if (command->has_abandon()) {
+      abandon_ = abandon_ || command->abandon().iteration() == iteration_;
+    } else if (command->plan_push().iteration() == iteration_) {
+      plan_ = command->plan_push().plan();
+    }
+  }
+  return took;
+}
+
+bool IterationSignals::Over() {
+  while (true) {
+    Look();
+    if (abandon_) return true;
+    if (!control_.Interrupted()) return false;
+    // Something waits: a signal that has come since, or what ends this.
+    if (!Look()) return true;
+  }
+}
+
+bool IterationSignals::SleepUntil(absl::Time until) {
+  while (!Over()) {
+    if (control_.SleepUntil(until)) return true;
+  }
+  return false;
+}
+
+bool IterationSignals::AwaitPlan(absl::Time deadline) {
+  while (!Over() && !plan_.has_value()) {
+    if (control_.SleepUntil(deadline)) return false;
+  }
+  return plan_.has_value() && !abandon_;
+}
+
+}  // namespace paceline

@@ -1,0 +1,121 @@
+#include "services/worker/model/architectures.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "services/worker/model/chain_builder.h"
+
+namespace paceline {
+namespace {
+
+FeatureShape Images(const ImageShape& input) {
+  return {.layout = Layout::kImages,
+          .channels = input.channels,
+          .height = input.height,
+          .width = input.width};
+}
+
+// The two convolutions of a residual block (He et al. 2015, figure 2, left).
+Chain ResidualBranch(const FeatureShape& input, const std::string& name,
+                     int64_t channels, int64_t stride) {
+  ConvOptions conv{.channels = channels,
+                   .kernel = 3,
+                   .stride = stride,
+                   .pad = 1,
+                   .bias = false};
+  ChainBuilder branch(input);
+  branch.Conv(absl::StrCat(name, ".conv1"), conv)
+      .BatchNorm(absl::StrCat(name, ".bn1"))
+      .Relu();
+  conv.stride = 1;
+  branch.Conv(absl::StrCat(name, ".conv2"), conv)
+      .BatchNorm(absl::StrCat(name, ".bn2"));
+  return std::move(branch).Build();
+}
+
+// A residual network for small images, 6 * blocks + 2 layers deep (He et al.
+// 2015, section 4.2).
+Chain BuildResnet(const ImageShape& input, int classes, int blocks) {
+  ChainBuilder net(Images(input));
+  net.ToPlanes()
+      .Conv("conv1", {.channels = 16, .kernel = 3, .pad = 1, .bias = false})
+      .BatchNorm("bn1")
+      .Relu();
+  for (int stage = 1; stage <= 3; ++stage) {
+    for (int block = 1; block <= blocks; ++block) {
+      const int64_t stride = stage > 1 && block == 1 ? 2 : 1;
+      net.Residual(ResidualBranch(net.output(),
+                                  absl::StrCat("block", stage, "_", block),
+                                  int64_t{8} << stage, stride),
+                   stride)
+          .Relu();
+    }
+  }
+  net.AveragePool(std::min(net.output().height, net.output().width))
+      .Flatten()
+      .Logits("fc", classes);
+  return std::move(net).Build();
+}
+
+}  // namespace
+
+Chain BuildLogreg(const ImageShape& input, int classes) {
+  ChainBuilder net(Images(input));
+  net.Logits("fc", classes);
+  return std::move(net).Build();
+}
+
+Chain BuildMlp(const ImageShape& input, int classes) {
+  ChainBuilder net(Images(input));
+  net.Dense("fc1", 256).Relu();
+  net.Dense("fc2", 128).Relu();
+  net.Logits("fc3", classes);
+  return std::move(net).Build();
+}
+
+// LeNet-5 as it is used today (LeCun et al., "Gradient-Based Learning Applied
+// to Document Recognition", 1998, with max pools, ReLU and softmax). Made for
+// 32x32; the 28x28 of MNIST are padded to it. The ReLUs stand behind the pools
+// because they commute, exactly, and have a quarter of the work there.
+Chain BuildLenet5(const ImageShape& input, int classes) {
+  const int64_t pad = std::min(input.height, input.width) < 32 ? 2 : 0;
+  ChainBuilder net(Images(input));
+  net.ToPlanes();
+  net.Conv("conv1", {.channels = 6, .kernel = 5, .pad = pad}).MaxPool(2).Relu();
+  net.Conv("conv2", {.channels = 16, .kernel = 5}).MaxPool(2).Relu();
+  net.Flatten();
+  net.Dense("fc1", 120).Relu();
+  net.Dense("fc2", 84).Relu();
+  net.Logits("fc3", classes);
+  return std::move(net).Build();
+}
+
+// AlexNet cut down for small images to three convolutions and two dense
+// layers, as in the DSSP paper (Zhao et al. 2019, section V), which leaves the
+// widths open. As in AlexNet most parameters are in the first dense layer.
+Chain BuildAlexnetSmall(const ImageShape& input, int classes) {
+  ChainBuilder net(Images(input));
+  net.ToPlanes();
+  net.Conv("conv1", {.channels = 32, .kernel = 5, .pad = 2}).MaxPool(2).Relu();
+  net.Conv("conv2", {.channels = 32, .kernel = 5, .pad = 2}).MaxPool(2).Relu();
+  net.Conv("conv3", {.channels = 64, .kernel = 5, .pad = 2}).MaxPool(2).Relu();
+  net.Flatten();
+  net.Dense("fc1", 512).Relu();
+  net.Logits("fc2", classes);
+  return std::move(net).Build();
+}
+
+Chain BuildResnet20(const ImageShape& input, int classes) {
+  return BuildResnet(input, classes, /*blocks=*/3);
+}
+
+const std::vector<Architecture>& Architectures() {
+  static const auto* const all = new std::vector<Architecture>{
+      {"logreg", 1, BuildLogreg},     {"mlp", 1, BuildMlp},
+      {"lenet5", 12, BuildLenet5},    {"alexnet-small", 16, BuildAlexnetSmall},
+      {"resnet20", 8, BuildResnet20},
+  };
+  return *all;
+}
+
+}  // namespace paceline

@@ -1,0 +1,31 @@
+#ifndef PACELINE_SERVICES_WORKER_MODEL_ARCHITECTURES_H_
+#define PACELINE_SERVICES_WORKER_MODEL_ARCHITECTURES_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "services/worker/data/image_shape.h"
+#include "services/worker/model/chain.h"
+
+namespace paceline {
+
+// A model by name. `build` makes its layers from images to logits.
+struct Architecture {
+  absl::string_view name;
+  int side_min;  // The smallest height and width that it can take.
+  Chain (*build)(const ImageShape& input, int classes);
+};
+
+// All models, in the order in which they are listed to people.
+const std::vector<Architecture>& Architectures();
+
+// Their layers, one function each.
+Chain BuildLogreg(const ImageShape& input, int classes);
+Chain BuildMlp(const ImageShape& input, int classes);
+Chain BuildLenet5(const ImageShape& input, int classes);
+Chain BuildAlexnetSmall(const ImageShape& input, int classes);
+Chain BuildResnet20(const ImageShape& input, int classes);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_MODEL_ARCHITECTURES_H_

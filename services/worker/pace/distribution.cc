@@ -1,0 +1,143 @@
+#include "services/worker/pace/distribution.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/numeric/int128.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/status.h"
+#include "services/worker/pace/key_values.h"
+
+namespace paceline {
+namespace {
+
+constexpr uint64_t kOne = uint64_t{1} << 32;  // 1.0 in 32-bit fixed point.
+
+// One kind of distribution as a person writes it.
+struct Kind {
+  absl::string_view name;
+  DelayKind kind;
+  std::vector<absl::string_view> keys;  // All needed; of mean, then of sd.
+};
+
+const std::vector<Kind>& Kinds() {
+  static const auto* const kinds = new std::vector<Kind>{
+      {"uniform", DelayKind::kUniform, {"min", "max"}},
+      {"normal", DelayKind::kNormal, {"mean", "sd"}},
+      {"exponential", DelayKind::kExponential, {"mean"}},
+      {"lognormal", DelayKind::kLognormal, {"mean", "sd"}},
+  };
+  return *kinds;
+}
+
+absl::StatusOr<DelaySpec> ParseKind(const Kind& kind, absl::string_view text) {
+  const std::string what = absl::StrCat("delay ", kind.name);
+  PACELINE_ASSIGN_OR_RETURN(auto values,
+                            ParseKeyDurations(what, text, kind.keys));
+  for (const absl::string_view key : kind.keys) {
+    if (!values.contains(std::string(key))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, ": ", key, "=... is missing"));
+    }
+  }
+  DelaySpec spec{.kind = kind.kind,
+                 .mean = values[std::string(kind.keys.front())]};
+  if (kind.keys.size() > 1) spec.sd = values[std::string(kind.keys.back())];
+  if (spec.kind == DelayKind::kUniform && spec.sd < spec.mean) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": max is smaller than min"));
+  }
+  if (spec.kind == DelayKind::kLognormal && spec.mean == absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": mean must be above 0"));
+  }
+  return spec;
+}
+
+uint64_t Fraction(Rng& rng) { return rng.Next() >> 32; }
+
+// duration * factor, the factor in 32-bit fixed point.
+absl::Duration Times(absl::Duration duration, absl::int128 factor) {
+  const absl::int128 product =
+      absl::int128(absl::ToInt64Nanoseconds(duration)) * factor;
+  return absl::Nanoseconds(static_cast<int64_t>(product / kOne));
+}
+
+// A standard normal value in fixed point: the sum of twelve uniform values,
+// which has variance 1 and ends at six deviations.
+absl::int128 StandardNormal(Rng& rng) {
+  absl::int128 sum = -6 * absl::int128(kOne);
+  for (int i = 0; i < 12; ++i) sum += Fraction(rng);
+  return sum;
+}
+
+// An exponential value of mean 1 in fixed point, from comparisons alone (von
+// Neumann 1951; Devroye, Non-Uniform Random Variate Generation, IV.2): the
+// first value of a descending run counts if the run's length is odd; each
+// failure adds one.
+absl::int128 StandardExponential(Rng& rng) {
+  for (uint64_t whole = 0;; ++whole) {
+    const uint64_t first = Fraction(rng);
+    uint64_t last = first;
+    bool odd = true;
+    for (uint64_t next = Fraction(rng); next < last; next = Fraction(rng)) {
+      last = next;
+      odd = !odd;
+    }
+    if (odd) return absl::int128(whole) * kOne + first;
+  }
+}
+
+// From the mean and deviation of the value those of its logarithm.
+absl::Duration SampleLognormal(const DelaySpec& spec, Rng& rng) {
+  const double mean = absl::ToDoubleSeconds(spec.mean);
+  const double ratio = absl::ToDoubleSeconds(spec.sd) / mean;
+  const double variance = std::log1p(ratio * ratio);
+  const double normal =
+      static_cast<double>(StandardNormal(rng)) / static_cast<double>(kOne);
+  return absl::Seconds(mean *
+                       std::exp(std::sqrt(variance) * normal - variance / 2));
+}
+
+}  // namespace
+
+absl::StatusOr<DelaySpec> ParseDelay(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits(':', 1));
+  if (parts.first == "constant") {
+    PACELINE_ASSIGN_OR_RETURN(
+        const absl::Duration delay,
+        ParsePaceDuration("delay constant", parts.second));
+    return DelaySpec{.mean = delay};
+  }
+  for (const Kind& kind : Kinds()) {
+    if (kind.name == parts.first) return ParseKind(kind, parts.second);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "delay \"", text, "\": want constant:5ms, uniform:min=1ms,max=9ms, ",
+      "normal:mean=5ms,sd=2ms, exponential:mean=10ms or ",
+      "lognormal:mean=10ms,sd=5ms"));
+}
+
+absl::Duration SampleDelay(const DelaySpec& spec, Rng& rng) {
+  switch (spec.kind) {
+    case DelayKind::kConstant:
+      return spec.mean;
+    case DelayKind::kUniform:
+      return spec.mean + Times(spec.sd - spec.mean, Fraction(rng));
+    case DelayKind::kNormal:
+      return std::max(absl::ZeroDuration(),
+                      spec.mean + Times(spec.sd, StandardNormal(rng)));
+    case DelayKind::kExponential:
+      return Times(spec.mean, StandardExponential(rng));
+    case DelayKind::kLognormal:
+      return SampleLognormal(spec, rng);
+  }
+  return absl::ZeroDuration();
+}
+
+}  // namespace paceline

@@ -1,0 +1,63 @@
+#include "services/worker/pace/pace_spec.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/worker/pace/key_values.h"
+
+namespace paceline {
+
+absl::StatusOr<PauseSpec> ParsePause(absl::string_view text) {
+  PACELINE_ASSIGN_OR_RETURN(
+      auto values, ParseKeyDurations("pause", text, {"every", "for", "first"}));
+  if (!values.contains("every") || !values.contains("for")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pause \"", text, "\": want every=10s,for=2s"));
+  }
+  PauseSpec pause{.every = values["every"], .length = values["for"]};
+  pause.first = values.contains("first") ? values["first"] : pause.every;
+  if (pause.length <= absl::ZeroDuration() || pause.length >= pause.every) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "pause \"", text, "\": for must be above 0 and below every"));
+  }
+  return pause;
+}
+
+absl::StatusOr<double> ParseSlowdown(absl::string_view text) {
+  double slowdown = 0;
+  // Written so that NaN fails as well.
+  if (!absl::SimpleAtod(text, &slowdown) ||
+      !(slowdown > 0 && slowdown <= 1000)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "slowdown \"", text, "\": want a number above 0, at most 1000"));
+  }
+  return slowdown;
+}
+
+absl::StatusOr<PaceSpec> ParsePace(const PaceFlags& flags) {
+  PaceSpec spec;
+  if (!flags.slowdown.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(spec.slowdown, ParseSlowdown(flags.slowdown));
+  }
+  if (!flags.step_time.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(spec.step_time,
+                              ParsePaceDuration("step time", flags.step_time));
+    if (*spec.step_time == absl::ZeroDuration()) {
+      return absl::InvalidArgumentError("step time: must be above 0");
+    }
+  }
+  if (!flags.delay.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(spec.delay, ParseDelay(flags.delay));
+  }
+  if (!flags.pause.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(spec.pause, ParsePause(flags.pause));
+  }
+  if (spec.slowdown < 1 && !spec.step_time.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "slowdown ", flags.slowdown,
+        ": below 1 only with a step time; faster cannot be imitated"));
+  }
+  return spec;
+}
+
+}  // namespace paceline

@@ -1,0 +1,211 @@
+#include "services/worker/parameter_client.h"
+
+#include <grpcpp/generic/generic_stub.h>
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/frame_codec.h"
+#include "common/rpc/wire_format.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+constexpr char kExchange[] = "/paceline.v1.Parameters/Exchange";
+
+// Frames that may wait for one server: all blocks of a model of many GiB.
+constexpr size_t kMaxQueuedFrames = 1 << 16;
+
+absl::string_view Bytes(absl::Span<const float> floats) {
+  return {reinterpret_cast<const char*>(floats.data()),
+          floats.size() * sizeof(float)};
+}
+
+// One frame of server `server`; an error breaks the stream.
+absl::Status Receive(ExchangeState& state, size_t server,
+                     const grpc::ByteBuffer& message) {
+  PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
+  const v1::Frame& header = frame.header;
+  switch (header.kind_case()) {
+    case v1::Frame::kPulledBlock: {
+      PACELINE_ASSIGN_OR_RETURN(const DType dtype,
+                                FromWire(header.pulled_block().format()));
+      return state.Pulled(server, header.pulled_block().request(),
+                          header.pulled_block().block(), frame.payload, dtype);
+    }
+    case v1::Frame::kPullEnd:
+      state.PullEnded(
+          server, header.pull_end().request(),
+          FromCode(header.pull_end().code(), header.pull_end().message()));
+      return absl::OkStatus();
+    case v1::Frame::kPushAck:
+      state.PushTaken(server, header.push_ack().iteration(),
+                      header.push_ack().refused_size());
+      return absl::OkStatus();
+    case v1::Frame::kSetDone:
+      state.SetTaken(server);
+      return absl::OkStatus();
+    default:
+      return absl::InvalidArgumentError("that frame is not for a worker");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
+    const v1::BeginJob& begin, TensorArrays arrays, const Options& options) {
+  const auto& shards = begin.shards();
+  auto client =
+      absl::WrapUnique(new ParameterClient(std::move(arrays), options));
+  for (int i = 0; i < shards.size(); ++i) {
+    for (const v1::Block& block : shards[i].blocks()) {
+      PACELINE_RETURN_IF_ERROR(client->AddBlock(i, block));
+    }
+  }
+  PACELINE_RETURN_IF_ERROR(client->CheckCovered());
+  client->streams_.resize(shards.size());
+  for (int i = 0; i < shards.size(); ++i) {
+    if (client->state_.Hosts(i)) client->OpenStream(i, shards[i].address());
+  }
+  return client;
+}
+
+ParameterClient::ParameterClient(TensorArrays arrays, const Options& options)
+    : arrays_(std::move(arrays)),
+      options_(options),
+      pieces_(arrays_.parameters.size()) {}
+
+absl::Status ParameterClient::AddBlock(size_t server, const v1::Block& block) {
+  const size_t tensor = block.tensor();
+  if (tensor >= pieces_.size() || block.offset() < 0 || block.size() < 1 ||
+      block.offset() > static_cast<int64_t>(arrays_.parameters[tensor].size()) -
+                           block.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("block ", block.id(), " does not lie in the model"));
+  }
+  pieces_[tensor].push_back({server, block.id(), block.offset(), block.size()});
+  return state_.AddBlock(block.id(), {arrays_.parameters[tensor].subspan(
+                                          block.offset(), block.size()),
+                                      server});
+}
+
+absl::Status ParameterClient::CheckCovered() const {
+  for (size_t tensor = 0; tensor < pieces_.size(); ++tensor) {
+    int64_t covered = 0;
+    for (const Piece& piece : pieces_[tensor]) covered += piece.size;
+    if (covered != static_cast<int64_t>(arrays_.parameters[tensor].size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the blocks do not cover tensor ", tensor));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void ParameterClient::OpenStream(size_t server, const std::string& address) {
+  channels_.push_back(
+      MakeChannel(address, ChannelProfile::kBulk, options_.lease));
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(
+      channels_.back());
+  streams_[server] = std::make_unique<Stream>(
+      kMaxQueuedFrames,
+      Stream::Handlers{[this, server](const grpc::ByteBuffer& message) {
+                         return Receive(state_, server, message);
+                       },
+                       [this, address](const absl::Status& status) {
+                         state_.Broken(Annotate(
+                             status, absl::StrCat("server ", address)));
+                       }},
+      [&stub](grpc::ClientContext* context, auto* reactor) {
+        stub.PrepareBidiStreamingCall(context, kExchange, grpc::StubOptions(),
+                                      reactor);
+      });
+  v1::Frame hello;
+  hello.mutable_hello()->set_incarnation(options_.incarnation);
+  streams_[server]->Send(EncodeFrame(hello));
+}
+
+absl::Status ParameterClient::SetAll() {
+  state_.BeginSet();
+  for (size_t tensor = 0; tensor < pieces_.size(); ++tensor) {
+    for (const Piece& piece : pieces_[tensor]) {
+      v1::Frame frame;
+      frame.mutable_set_block()->set_block(piece.block);
+      const absl::Span<const float> values =
+          arrays_.parameters[tensor].subspan(piece.offset, piece.size);
+      streams_[piece.server]->Send(
+          EncodeFrame(frame, BorrowSlice(Bytes(values), arrays_.owner)));
+    }
+  }
+  return state_.AwaitSet(3 * options_.lease);
+}
+
+absl::StatusOr<uint64_t> ParameterClient::Pull(int64_t closing, bool keep) {
+  v1::Pull pull;
+  pull.set_closing(closing);
+  pull.set_keep(keep);
+  return RunPull(std::move(pull));
+}
+
+absl::StatusOr<uint64_t> ParameterClient::PullSnapshot(int64_t snapshot) {
+  v1::Pull pull;
+  pull.set_snapshot(snapshot);
+  return RunPull(std::move(pull));
+}
+
+absl::StatusOr<uint64_t> ParameterClient::RunPull(v1::Pull pull) {
+  pull.set_request(state_.BeginPull());
+  pull.set_format(ToWire(options_.wire));
+  v1::Frame frame;
+  *frame.mutable_pull() = std::move(pull);
+  for (const auto& stream : streams_) {
+    if (stream != nullptr) stream->Send(EncodeFrame(frame));
+  }
+  // A parked pull is answered after a lease; the rest is for its way.
+  return state_.AwaitPull(3 * options_.lease);
+}
+
+void ParameterClient::BeginPush(const v1::PushBlock& header) {
+  push_ = header;
+  push_.set_format(ToWire(options_.wire));
+  pushed_ = PushResult();
+  state_.BeginPush(header.iteration());
+}
+
+void ParameterClient::PushTensor(size_t tensor) {
+  for (const Piece& piece : pieces_[tensor]) {
+    v1::Frame frame;
+    *frame.mutable_push_block() = push_;
+    frame.mutable_push_block()->set_block(piece.block);
+    grpc::Slice slice = GradientSlice(tensor, piece);
+    ++pushed_.blocks;
+    pushed_.bytes += slice.size();
+    streams_[piece.server]->Send(EncodeFrame(frame, std::move(slice)));
+  }
+}
+
+grpc::Slice ParameterClient::GradientSlice(size_t tensor,
+                                           const Piece& piece) const {
+  const absl::Span<const float> gradient =
+      arrays_.gradients[tensor].subspan(piece.offset, piece.size);
+  if (options_.wire == DType::kF32) {
+    return BorrowSlice(Bytes(gradient), arrays_.owner);
+  }
+  auto converted = std::make_shared<std::vector<char>>(
+      gradient.size() * ElementSize(options_.wire));
+  ConvertFromF32(options_.wire, gradient.data(), gradient.size(),
+                 converted->data());
+  const absl::string_view bytes(converted->data(), converted->size());
+  return BorrowSlice(bytes, std::move(converted));
+}
+
+absl::StatusOr<PushResult> ParameterClient::FinishPush() {
+  PACELINE_ASSIGN_OR_RETURN(pushed_.blocks_refused,
+                            state_.AwaitPush(3 * options_.lease));
+  return pushed_;
+}
+
+}  // namespace paceline

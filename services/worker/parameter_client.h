@@ -1,0 +1,108 @@
+#ifndef PACELINE_SERVICES_WORKER_PARAMETER_CLIENT_H_
+#define PACELINE_SERVICES_WORKER_PARAMETER_CLIENT_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/rpc/client_stream.h"
+#include "common/tensor/dtype.h"
+#include "protos/paceline/v1/fleet.pb.h"
+#include "protos/paceline/v1/parameters.pb.h"
+#include "services/worker/exchange_state.h"
+
+namespace paceline {
+
+// A model's arrays as the client reads and writes them, one span a tensor; they
+// stay where they are, and alive, as long as `owner` is held.
+struct TensorArrays {
+  std::vector<absl::Span<float>> parameters;
+  std::vector<absl::Span<const float>> gradients;
+  std::shared_ptr<const void> owner;
+};
+
+struct PushResult {
+  uint32_t blocks = 0;
+  uint32_t blocks_refused = 0;
+  uint64_t bytes = 0;  // Payload.
+};
+
+// One worker's streams to all parameter servers: one each, for a whole job.
+//
+// Thread-compatible: one thread uses it; what the servers send arrives on
+// others. Errors: ABORTED, the incarnation has been fenced; UNAVAILABLE, a
+// server is gone or does not answer; anything else is what a server refused.
+// Once a stream is broken every call fails with its status.
+class ParameterClient {
+ public:
+  struct Options {
+    uint64_t incarnation = 0;
+    DType wire = DType::kF32;
+    absl::Duration lease;  // Bounds every wait.
+  };
+
+  // Opens the streams. INVALID_ARGUMENT if the shards' blocks do not cover
+  // `arrays` exactly.
+  static absl::StatusOr<std::unique_ptr<ParameterClient>> Connect(
+      const v1::BeginJob& begin, TensorArrays arrays, const Options& options);
+
+  // Writes all parameters to the servers as starting values.
+  absl::Status SetAll();
+
+  // Reads all parameters, as they are after `closing` or at `snapshot`, and
+  // returns the payload bytes. UNAVAILABLE also when a server has parked the
+  // pull for a lease: ask again.
+  // With `keep` the servers remember what they sent, for a compensated push.
+  absl::StatusOr<uint64_t> Pull(int64_t closing, bool keep = false);
+  absl::StatusOr<uint64_t> PullSnapshot(int64_t snapshot);
+
+  // A push in three steps, so that each tensor is on its way as soon as its
+  // gradient is final. A gradient must stay as it is until FinishPush() has
+  // returned. `header` says all but block and format.
+  // REQUIRES: every tensor is pushed once between the two.
+  void BeginPush(const v1::PushBlock& header);
+  void PushTensor(size_t tensor);
+  absl::StatusOr<PushResult> FinishPush();
+
+  // Whether a stream has ended, so that every further call fails.
+  bool broken() { return state_.broken(); }
+
+ private:
+  using Stream = ClientStream<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+  // Where one block of a tensor goes.
+  struct Piece {
+    size_t server;
+    uint32_t block;
+    int64_t offset;
+    int64_t size;
+  };
+
+  ParameterClient(TensorArrays arrays, const Options& options);
+  absl::Status AddBlock(size_t server, const v1::Block& block);
+  absl::Status CheckCovered() const;
+  void OpenStream(size_t server, const std::string& address);
+  grpc::Slice GradientSlice(size_t tensor, const Piece& piece) const;
+  absl::StatusOr<uint64_t> RunPull(v1::Pull pull);
+
+  const TensorArrays arrays_;
+  const Options options_;
+  std::vector<std::vector<Piece>> pieces_;  // By tensor.
+  v1::PushBlock push_;
+  PushResult pushed_;
+  ExchangeState state_;
+  // Last, the streams at the very end: their reactions use everything above.
+  std::vector<std::shared_ptr<grpc::Channel>> channels_;
+  std::vector<std::unique_ptr<Stream>> streams_;  // Null: hosts nothing.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_PARAMETER_CLIENT_H_

@@ -1,0 +1,82 @@
+#ifndef PACELINE_SERVICES_WORKER_TRAINER_H_
+#define PACELINE_SERVICES_WORKER_TRAINER_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "services/worker/control_stream.h"
+#include "services/worker/data/batch_loader.h"
+#include "services/worker/iteration_signals.h"
+#include "services/worker/pace/pace.h"
+#include "services/worker/parameter_client.h"
+#include "services/worker/task.h"
+#include "services/worker/worker_metrics.h"
+
+namespace paceline {
+
+// Turns one grant after the other into pushes: pull, compute in micro-batches,
+// push, layer by layer while the backward pass goes on if the plan is known and
+// the last micro-batch was begun.
+// Thread-compatible.
+class Trainer {
+ public:
+  // All outlive the trainer.
+  Trainer(Task* task, ParameterClient* parameters, ControlStream* control,
+          const PaceSpec& pace, uint64_t pace_seed, WorkerMetrics* metrics);
+
+  // One iteration, up to its PushDone, or to Abandoned if it is told so. OK
+  // also if another command interrupted it before anything was pushed: nothing
+  // is reported then, and the command waits in the control stream. Otherwise
+  // the errors of ParameterClient; UNAVAILABLE also if a plan that was asked
+  // for does not come.
+  absl::Status Run(const v1::Grant& grant);
+
+ private:
+  // Of the batch, or of what was computed of it.
+  struct Computed {
+    double loss = 0;  // Mean.
+    uint32_t samples = 0;
+    bool finite = true;
+    bool pushing = false;  // The tensors are on their way already.
+  };
+
+  // Nothing if the iteration was over before.
+  absl::StatusOr<std::optional<Computed>> PullAndCompute(
+      const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report);
+  absl::Status PullWeights(const v1::Grant& grant, IterationSignals& signals,
+                           v1::PushDone& report);
+  absl::StatusOr<std::optional<Computed>> Compute(const v1::Grant& grant,
+                                                  IterationSignals& signals,
+                                                  v1::PushDone& report);
+  // Sleeps as long as the imitated device would still compute. False if the
+  // iteration is over.
+  bool ImitateDevice(absl::Duration computed, uint32_t samples,
+                     IterationSignals& signals);
+  // The grant's plan, asked for if it is not there. Nothing if the iteration
+  // was over before.
+  absl::StatusOr<std::optional<v1::PushPlan>> PlanOf(const v1::Grant& grant,
+                                                     uint32_t samples,
+                                                     IterationSignals& signals);
+  absl::Status Push(const v1::Grant& grant, const v1::PushPlan& plan,
+                    const Computed& computed, v1::PushDone& report);
+  void Abandon(const v1::Grant& grant);
+
+  Task& task_;
+  ParameterClient& parameters_;
+  ControlStream& control_;
+  WorkerMetrics& metrics_;
+  const Clock& clock_ = Clock::Real();
+  BatchLoader loader_;
+  Pace pace_;
+  // With an imitated device the push must not leave before that device would
+  // have computed it, so nothing overlaps then.
+  const bool imitating_;
+  std::optional<absl::Time> pushed_at_;  // When the last PushDone was sent.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_TRAINER_H_
