@@ -1,0 +1,147 @@
+#include "services/cli/child_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/cli/fork_exec.h"
+
+namespace paceline {
+namespace {
+
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+
+absl::Status ErrnoError(absl::string_view doing) {
+  return absl::InternalError(absl::StrCat(doing, ": ", strerror(errno)));
+}
+
+absl::StatusOr<Pipe> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError("make a pipe");
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
+  UniqueFd file(open(path.c_str(), flags | O_CLOEXEC, 0644));
+  if (!file.valid()) return ErrnoError(absl::StrCat("open ", path));
+  return file;
+}
+
+// The errno with which the child could not execute its program; 0 once the
+// exec has closed the other end.
+int AwaitExec(int fd) {
+  int error = 0;
+  ssize_t n = 0;
+  do {
+    n = read(fd, &error, sizeof(error));
+  } while (n < 0 && errno == EINTR);
+  return n == static_cast<ssize_t>(sizeof(error)) ? error : 0;
+}
+
+}  // namespace
+
+std::string ExitCause::Describe() const {
+  if (signal == 0) return absl::StrCat("exit code ", exit_code);
+  return absl::StrCat("killed by signal ", signal, " (", strsignal(signal),
+                      ")");
+}
+
+absl::StatusOr<ChildProcess> ChildProcess::Start(const ChildSpec& spec) {
+  PACELINE_ASSIGN_OR_RETURN(const UniqueFd null,
+                            OpenFile("/dev/null", O_RDONLY));
+  PACELINE_ASSIGN_OR_RETURN(
+      const UniqueFd log,
+      OpenFile(spec.log_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND));
+  PACELINE_ASSIGN_OR_RETURN(Pipe error, MakePipe());
+  Pipe output;
+  if (spec.capture_stdout) {
+    PACELINE_ASSIGN_OR_RETURN(output, MakePipe());
+    fcntl(output.read_end.get(), F_SETFL, O_NONBLOCK);
+  }
+  std::vector<char*> argv;
+  for (const std::string& arg : spec.argv) {
+    argv.push_back(const_cast<char*>(arg.c_str()));
+  }
+  argv.push_back(nullptr);
+
+  const pid_t pid = ForkExec(
+      {.argv = argv.data(),
+       .stdin_fd = null.get(),
+       .stdout_fd = spec.capture_stdout ? output.write_end.get() : log.get(),
+       .stderr_fd = log.get(),
+       .error_fd = error.write_end.get()});
+  if (pid < 0) return ErrnoError(absl::StrCat("start ", spec.name));
+  // From here on its destructor ends it.
+  ChildProcess child(spec, pid, std::move(output.read_end));
+  error.write_end.Reset();
+  if (const int failed = AwaitExec(error.read_end.get()); failed != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot execute ", spec.argv[0], ": ", strerror(failed)));
+  }
+  return child;
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : name_(std::move(other.name_)),
+      log_path_(std::move(other.log_path_)),
+      pid_(std::exchange(other.pid_, -1)),
+      running_(std::exchange(other.running_, false)),
+      stdout_(std::move(other.stdout_)),
+      cause_(other.cause_) {}
+
+ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+  std::swap(name_, other.name_);
+  std::swap(log_path_, other.log_path_);
+  std::swap(pid_, other.pid_);
+  std::swap(running_, other.running_);
+  std::swap(stdout_, other.stdout_);
+  std::swap(cause_, other.cause_);
+  return *this;
+}
+
+ChildProcess::~ChildProcess() {
+  if (!running_) return;
+  Signal(SIGKILL);
+  Reap(0);
+}
+
+void ChildProcess::Signal(int signal) const {
+  if (running_) kill(-pid_, signal);
+}
+
+std::optional<ExitCause> ChildProcess::Poll() { return Reap(WNOHANG); }
+
+std::optional<ExitCause> ChildProcess::Reap(int options) {
+  if (!running_) return std::nullopt;
+  siginfo_t info{};
+  // Left as a zombie at first: while it is one, its group's number cannot go
+  // to a stranger, and the group can be killed safely.
+  while (waitid(P_PID, static_cast<id_t>(pid_), &info,
+                WEXITED | WNOWAIT | options) != 0) {
+    if (errno == EINTR) continue;
+    running_ = false;  // Somebody else reaped it; nothing is left to end.
+    return cause_;
+  }
+  if (info.si_pid == 0) return std::nullopt;
+  kill(-pid_, SIGKILL);
+  while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 &&
+         errno == EINTR) {
+  }
+  running_ = false;
+  if (info.si_code == CLD_EXITED) {
+    cause_.exit_code = info.si_status;
+  } else {
+    cause_.signal = info.si_status;
+  }
+  return cause_;
+}
+
+}  // namespace paceline

@@ -1,0 +1,75 @@
+#ifndef PACELINE_SERVICES_CLI_CLUSTER_H_
+#define PACELINE_SERVICES_CLI_CLUSTER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "services/cli/child_process.h"
+#include "services/cli/command_lines.h"
+#include "services/cli/local_options.h"
+
+namespace paceline {
+
+// The processes of one run. Whatever still runs when it is destroyed is killed.
+// Thread-compatible; belongs on the main thread (child_process.h).
+class Cluster {
+ public:
+  enum class Role { kCoordinator, kServer, kWorker, kEvaluator };
+
+  struct Member {
+    Role role;
+    ChildProcess process;
+  };
+
+  // How a member ended.
+  struct Ended {
+    Role role;
+    std::string name;
+    std::string log_path;
+    ExitCause cause;
+  };
+
+  // The programs lie in `bin_dir`; logs go to `folder`, NAME.log each.
+  // `options` must live as long as this.
+  Cluster(const LocalOptions& options, std::string bin_dir, std::string folder)
+      : options_(options),
+        bin_dir_(std::move(bin_dir)),
+        folder_(std::move(folder)) {}
+
+  // FAILED_PRECONDITION if a program is missing, whose name it tells.
+  static absl::Status CheckPrograms(const std::string& bin_dir);
+
+  // Codes of both: those of ChildProcess::Start().
+  absl::Status StartCoordinator(const std::string& job_file);
+  // Everything else, once the coordinator listens at `address`; then leaves
+  // processes.json, {"w0": pid, ...}, in the folder.
+  absl::Status StartMembers(absl::string_view address);
+
+  // Where the coordinator's reports can be read; does not block.
+  // REQUIRES: StartCoordinator() succeeded.
+  int report_fd() const { return members_.front().process.stdout_fd(); }
+
+  // Those that have ended since the last call.
+  std::vector<Ended> Poll();
+
+  // Those that run.
+  std::vector<std::string> Running() const;
+
+  // To all that run.
+  void Signal(int signal) const;
+
+ private:
+  absl::Status Start(Role role, std::string name, CommandLine command);
+  absl::Status WriteProcesses() const;
+
+  const LocalOptions& options_;
+  std::string bin_dir_;
+  std::string folder_;
+  std::vector<Member> members_;  // The coordinator first.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_CLUSTER_H_

@@ -1,0 +1,42 @@
+#ifndef PACELINE_SERVICES_CLI_FLAG_VALUES_H_
+#define PACELINE_SERVICES_CLI_FLAG_VALUES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace paceline {
+
+// Readers of the values of flags. All errors are INVALID_ARGUMENT, name the
+// flag, and say what would be right.
+
+absl::Status CheckInRange(absl::string_view flag, int64_t value, int64_t lowest,
+                          int64_t highest);
+absl::Status CheckOneOf(absl::string_view flag, absl::string_view value,
+                        const std::vector<absl::string_view>& choices);
+
+// "600s", "20ms", or a plain number, which counts seconds: in nanoseconds, from
+// `lowest` to `highest`.
+absl::StatusOr<int64_t> ParseNanos(absl::string_view flag,
+                                   absl::string_view text, int64_t lowest,
+                                   int64_t highest);
+
+// Several of these, separated by commas; at least one.
+absl::StatusOr<std::vector<int64_t>> ParseNanosList(absl::string_view flag,
+                                                    absl::string_view text,
+                                                    int64_t lowest,
+                                                    int64_t highest);
+
+// "1.25G", "100M", "64k", "512": decimal multiples of bytes, 0 to 1e18.
+absl::StatusOr<double> ParseBytes(absl::string_view flag,
+                                  absl::string_view text);
+
+// A whole number from 0 to 2^64 - 1.
+absl::StatusOr<uint64_t> ParseSeedFlag(absl::string_view text);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_FLAG_VALUES_H_

@@ -1,0 +1,139 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "services/cli/cluster.h"
+#include "services/cli/exit_code.h"
+#include "services/cli/input_check.h"
+#include "services/cli/local_flags.h"
+#include "services/cli/local_options.h"
+#include "services/cli/run_folder.h"
+#include "services/cli/run_local.h"
+#include "services/cli/run_simulate.h"
+#include "services/cli/simulate_flags.h"
+#include "services/cli/terminal.h"
+#include "services/cli/version_command.h"
+
+namespace paceline {
+namespace {
+
+int Fail(ExitCode code, absl::string_view message) {
+  WriteAll(STDERR_FILENO, absl::StrCat("paceline: ", message, "\n"));
+  return static_cast<int>(code);
+}
+
+// Whoever starts us without standard descriptors would otherwise see the first
+// file that we open take their place.
+void OpenStandardDescriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDWR);
+  }
+}
+
+// The folder of this program, where the others lie too.
+std::string BinDirectory() {
+  const char* chosen = getenv("PACELINE_BIN_DIR");
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored)
+      .parent_path()
+      .string();
+}
+
+int LocalCommand(const LocalFlags& flags) {
+  const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags);
+  if (!options.ok()) {
+    return Fail(ExitCodeOfInput(options.status()), options.status().message());
+  }
+  const absl::StatusOr<int64_t> train_samples =
+      CheckDataAndModel(options->data, options->model);
+  if (!train_samples.ok()) {
+    return Fail(ExitCodeOfInput(train_samples.status()),
+                train_samples.status().message());
+  }
+  const std::string run_dir =
+      options->run_dir.empty()
+          ? DefaultRunDirectory(absl::Now(), absl::LocalTimeZone(), getpid())
+          : options->run_dir;
+  absl::Status ready = MakeFolder(run_dir);
+  if (ready.ok()) ready = Cluster::CheckPrograms(BinDirectory());
+  if (!ready.ok()) return Fail(ExitCodeOf(ready), ready.message());
+  return RunLocal(
+      *options, *train_samples,
+      {.bin_dir = BinDirectory(),
+       .run_dir = run_dir,
+       .progress =
+           ProgressTo(STDERR_FILENO, getenv("TERM"), getenv("NO_COLOR")),
+       .write_result =
+           [](absl::string_view text) { return WriteAll(STDOUT_FILENO, text); },
+       .timeouts = {}});
+}
+
+int SimulateCommand(const SimulateFlags& flags) {
+  const absl::StatusOr<SimulateOutput> output = RunSimulate(flags);
+  if (!output.ok()) {
+    return Fail(ExitCodeOfInput(output.status()), output.status().message());
+  }
+  if (!WriteAll(STDOUT_FILENO, output->text)) {
+    return Fail(ExitCode::kFailed, "could not write the results");
+  }
+  return static_cast<int>(output->complete ? ExitCode::kSuccess
+                                           : ExitCode::kFailed);
+}
+
+int VersionCommand(const std::string& output) {
+  if (output != "table" && output != "json") {
+    return Fail(
+        ExitCode::kUsage,
+        absl::StrCat("--output \"", output, "\": must be one of table, json"));
+  }
+  const bool written = WriteAll(STDOUT_FILENO, VersionText(output == "json"));
+  return static_cast<int>(written ? ExitCode::kSuccess : ExitCode::kFailed);
+}
+
+int Main(int argc, char** argv) {
+  OpenStandardDescriptors();
+  CLI::App app("Trains one model on many unequal machines", "paceline");
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 success, 1 failed, 2 usage, 3 not found, 4 precondition,\n"
+      "5 denied, 6 unavailable or too late, 130 interrupted");
+  LocalFlags flags;
+  CLI::App* local = app.add_subcommand(
+      "local", "Train on this machine: starts a whole cluster, and ends it");
+  AddLocalFlags(*local, flags);
+  SimulateFlags simulate_flags;
+  CLI::App* simulate = app.add_subcommand(
+      "simulate", "Run a virtual cluster in virtual time: no process, no data");
+  AddSimulateFlags(*simulate, simulate_flags);
+  std::string version_output = "table";
+  CLI::App* version = app.add_subcommand("version", "Print the version");
+  version->add_option("-o,--output", version_output, "table or json");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return Fail(ExitCode::kUsage,
+                absl::StrCat(error.what(), " (see paceline ",
+                             local->parsed()      ? "local "
+                             : simulate->parsed() ? "simulate "
+                                                  : "",
+                             "--help)"));
+  }
+  if (simulate->parsed()) return SimulateCommand(simulate_flags);
+  return version->parsed() ? VersionCommand(version_output)
+                           : LocalCommand(flags);
+}
+
+}  // namespace
+}  // namespace paceline
+
+int main(int argc, char** argv) { return paceline::Main(argc, argv); }

@@ -1,0 +1,89 @@
+#include "services/cli/progress_printer.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace paceline {
+namespace {
+
+constexpr absl::Duration kPlainInterval = absl::Seconds(2);
+
+}  // namespace
+
+void ProgressPrinter::StartRun(std::string label, double max_seconds) {
+  Clear();
+  label_ = std::move(label);
+  max_seconds_ = max_seconds;
+  shown_.reset();
+  next_plain_ = absl::InfinitePast();
+}
+
+void ProgressPrinter::Show(const ProgressReport& progress, absl::Time now) {
+  shown_ = progress;
+  if (output_.terminal) {
+    // One write, or a slow terminal would flicker.
+    const std::string erase = Erase();
+    output_.write(absl::StrCat(erase, Draw()));
+    return;
+  }
+  if (now < next_plain_) return;
+  next_plain_ = now + kPlainInterval;
+  PlainLine(PlainProgress(progress, max_seconds_));
+}
+
+void ProgressPrinter::Show(const EvaluatedReport& report) {
+  // The bars carry it; lines that scroll by would bury what happened.
+  if (!output_.terminal) PlainLine(EvaluatedLine(report));
+}
+
+void ProgressPrinter::Show(const DecisionReport& report) {
+  Note(absl::StrCat("[", label_, "] ", DecisionLine(report)));
+}
+
+void ProgressPrinter::Note(absl::string_view text) {
+  std::string line(text);
+  // Some of it was written by others: nothing in it may move the cursor.
+  for (char& c : line) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
+  }
+  const std::string erase = Erase();
+  output_.write(absl::StrCat(erase, line, "\n", Draw()));
+}
+
+void ProgressPrinter::Clear() {
+  shown_.reset();
+  const std::string erase = Erase();
+  if (!erase.empty()) output_.write(erase);
+}
+
+std::string ProgressPrinter::Erase() {
+  if (drawn_lines_ == 0) return "";
+  // Up to the first line of the bars, to its beginning, and erase below.
+  return absl::StrCat("\x1b[", std::exchange(drawn_lines_, 0), "A\r\x1b[J");
+}
+
+std::string ProgressPrinter::Draw() {
+  if (!output_.terminal || !shown_.has_value()) return "";
+  const TerminalSize size = output_.size();
+  // The last column stays free: a terminal that wraps early would otherwise
+  // draw one line more than Erase() removes. So does the last row, where the
+  // cursor rests.
+  const std::vector<std::string> lines =
+      TerminalProgress(*shown_, label_,
+                       {.width = size.columns - 1,
+                        .height = size.rows - 1,
+                        .color = output_.color,
+                        .max_seconds = max_seconds_});
+  drawn_lines_ = static_cast<int>(lines.size());
+  return absl::StrCat(absl::StrJoin(lines, "\n"), "\n");
+}
+
+void ProgressPrinter::PlainLine(absl::string_view text) {
+  output_.write(absl::StrCat("[", label_, "] ", text, "\n"));
+}
+
+}  // namespace paceline

@@ -1,0 +1,66 @@
+#ifndef PACELINE_SERVICES_CLI_PROGRESS_PRINTER_H_
+#define PACELINE_SERVICES_CLI_PROGRESS_PRINTER_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "services/cli/progress_view.h"
+
+namespace paceline {
+
+struct TerminalSize {
+  int columns = 80;
+  int rows = 24;
+};
+
+// Where progress goes, and what that can show.
+struct ProgressOutput {
+  std::function<void(absl::string_view)> write;
+  // A terminal that moves its cursor: progress is redrawn in place.
+  bool terminal = false;
+  bool color = false;
+  // Asked before every drawing, since a terminal can be resized.
+  std::function<TerminalSize()> size = [] { return TerminalSize(); };
+};
+
+// Shows what a run reports: on a terminal as bars that are redrawn in place
+// below the lines that stay, elsewhere as plain lines, one every two seconds
+// and one for every evaluation. Thread-compatible.
+class ProgressPrinter {
+ public:
+  explicit ProgressPrinter(ProgressOutput output)
+      : output_(std::move(output)) {}
+
+  // A new run begins, called `label` in what follows.
+  void StartRun(std::string label, double max_seconds);
+
+  void Show(const ProgressReport& progress, absl::Time now);
+  void Show(const EvaluatedReport& report);
+  void Show(const DecisionReport& report);
+
+  // A line that stays, whatever is drawn.
+  void Note(absl::string_view text);
+
+  // Removes the bars; the run has ended. They return with the next Show().
+  void Clear();
+
+ private:
+  // What moves to where the bars begin and erases them; what draws them.
+  std::string Erase();
+  std::string Draw();
+  void PlainLine(absl::string_view text);
+
+  ProgressOutput output_;
+  std::string label_;
+  double max_seconds_ = 0;
+  std::optional<ProgressReport> shown_;
+  int drawn_lines_ = 0;
+  absl::Time next_plain_ = absl::InfinitePast();
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_PROGRESS_PRINTER_H_

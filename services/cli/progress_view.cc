@@ -1,0 +1,169 @@
+#include "services/cli/progress_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace paceline {
+namespace {
+
+constexpr absl::string_view kGreen = "\x1b[32m";
+constexpr absl::string_view kYellow = "\x1b[33m";
+constexpr absl::string_view kRed = "\x1b[31m";
+constexpr absl::string_view kPlain = "\x1b[0m";
+
+double ShareDone(const ProgressReport& progress) {
+  if (progress.samples_total <= 0) return 0;
+  const double share = static_cast<double>(progress.samples) /
+                       static_cast<double>(progress.samples_total);
+  return std::clamp(share, 0.0, 1.0);
+}
+
+// The measures of the run that are known so far.
+std::string Measures(const ProgressReport& progress, double max_seconds) {
+  std::vector<std::string> parts;
+  if (progress.accuracy.has_value()) {
+    parts.push_back(absl::StrFormat("accuracy %.3f", *progress.accuracy));
+  }
+  if (progress.loss.has_value()) {
+    parts.push_back(absl::StrFormat("loss %.3f", *progress.loss));
+  }
+  parts.push_back(
+      absl::StrFormat("%.0f samples/s", progress.samples_per_second));
+  if (const auto left = SecondsLeft(progress, max_seconds); left.has_value()) {
+    parts.push_back(absl::StrCat("left ", ShortSeconds(*left)));
+  }
+  return absl::StrJoin(parts, "  ");
+}
+
+absl::string_view ColorOf(absl::string_view state) {
+  if (state == "lost") return kRed;
+  if (state == "waiting") return kYellow;
+  if (state == "computing") return kGreen;
+  return "";
+}
+
+// Our own text is ASCII, and the names that peers choose are shown as such, so
+// bytes are columns.
+std::string Fit(std::string line, int width) {
+  const size_t columns = static_cast<size_t>(std::max(width, 1));
+  if (line.size() > columns) line.resize(columns);
+  return line;
+}
+
+std::string Bar(double share, int width) {
+  const int filled = static_cast<int>(std::lround(share * width));
+  return absl::StrCat("[", std::string(static_cast<size_t>(filled), '#'),
+                      std::string(static_cast<size_t>(width - filled), '.'),
+                      "]");
+}
+
+std::string RunLine(const ProgressReport& progress, absl::string_view label,
+                    const ViewOptions& options) {
+  const double share = ShareDone(progress);
+  // A bar that stands still must say why.
+  const std::string before =
+      progress.state.empty() || progress.state == "training"
+          ? std::string(label)
+          : absl::StrCat(label, " ", progress.state);
+  const std::string after = absl::StrFormat(
+      " %3.0f %%  %s", 100 * share, Measures(progress, options.max_seconds));
+  // What is left of the line beside a blank and the brackets, but no bar that
+  // says nothing.
+  const int room =
+      options.width - 3 - static_cast<int>(before.size() + after.size());
+  const int bar_width = std::min(room, 30);
+  const std::string bar =
+      bar_width >= 5 ? absl::StrCat(" ", Bar(share, bar_width)) : "";
+  return Fit(absl::StrCat(before, bar, after), options.width);
+}
+
+std::string WorkerLine(const WorkerProgress& worker,
+                       const ViewOptions& options) {
+  const std::string line =
+      Fit(absl::StrFormat("  %-4s %-9s  clock %6d  gap %3d  waited %s",
+                          worker.worker, worker.state, worker.clock, worker.gap,
+                          ShortSeconds(worker.wait_seconds)),
+          options.width);
+  const absl::string_view color = ColorOf(worker.state);
+  if (!options.color || color.empty()) return line;
+  return absl::StrCat(color, line, kPlain);
+}
+
+}  // namespace
+
+std::optional<double> SecondsLeft(const ProgressReport& progress,
+                                  double max_seconds) {
+  std::optional<double> left;
+  // An evaluation ends when it ends.
+  if (progress.state == "evaluating") return left;
+  if (progress.samples_per_second > 0 && progress.samples_total > 0) {
+    const int64_t samples =
+        std::max<int64_t>(0, progress.samples_total - progress.samples);
+    left = static_cast<double>(samples) / progress.samples_per_second;
+  }
+  if (max_seconds > 0) {
+    const double limit = std::max(0.0, max_seconds - progress.seconds);
+    left = std::min(left.value_or(limit), limit);
+  }
+  return left;
+}
+
+std::string ShortSeconds(double seconds) {
+  if (!std::isfinite(seconds) || seconds > 1e9) return "?";
+  if (seconds < 1) return absl::StrFormat("%.2f s", seconds);
+  if (seconds < 100) return absl::StrFormat("%.1f s", seconds);
+  const int64_t whole = std::llround(seconds);
+  if (whole < 3600) {
+    return absl::StrFormat("%d min %02d s", whole / 60, whole % 60);
+  }
+  return absl::StrFormat("%d h %02d min", whole / 3600, whole / 60 % 60);
+}
+
+std::string PlainProgress(const ProgressReport& progress, double max_seconds) {
+  std::string line = absl::StrFormat(
+      "%.1f s  %s  %.0f %%  %d/%d samples  %s", progress.seconds,
+      progress.state, 100 * ShareDone(progress), progress.samples,
+      progress.samples_total, Measures(progress, max_seconds));
+  for (const WorkerProgress& worker : progress.workers) {
+    absl::StrAppend(&line, " | ", worker.worker, " ", worker.state, " clock ",
+                    worker.clock, " gap ", worker.gap, " waited ",
+                    ShortSeconds(worker.wait_seconds));
+  }
+  return line;
+}
+
+std::vector<std::string> TerminalProgress(const ProgressReport& progress,
+                                          absl::string_view label,
+                                          const ViewOptions& options) {
+  std::vector<std::string> lines = {RunLine(progress, label, options)};
+  // More lines than the terminal has could not be redrawn.
+  const size_t room = static_cast<size_t>(std::max(options.height - 1, 0));
+  const size_t count = progress.workers.size();
+  const size_t shown = count <= room ? count : std::max<size_t>(room, 1) - 1;
+  for (size_t i = 0; i < shown; ++i) {
+    lines.push_back(WorkerLine(progress.workers[i], options));
+  }
+  if (shown < count && room > 0) {
+    lines.push_back(
+        Fit(absl::StrCat("  and ", count - shown, " more"), options.width));
+  }
+  return lines;
+}
+
+std::string EvaluatedLine(const EvaluatedReport& report) {
+  return absl::StrFormat(
+      "%.1f s  evaluated version %d (%d samples): accuracy %.4f, loss %.3f",
+      report.seconds, report.version, report.samples, report.accuracy,
+      report.loss);
+}
+
+std::string DecisionLine(const DecisionReport& report) {
+  return absl::StrFormat("%.1f s  %s: %s", report.seconds, report.worker,
+                         report.text);
+}
+
+}  // namespace paceline

@@ -1,0 +1,19 @@
+#ifndef PACELINE_SERVICES_CLI_RESULTS_TABLE_H_
+#define PACELINE_SERVICES_CLI_RESULTS_TABLE_H_
+
+#include <string>
+#include <vector>
+
+#include "services/cli/json_fields.h"
+
+namespace paceline {
+
+// What a person wants to see of finished runs, elements of "runs" of the
+// document that `paceline local -o json` prints. First one line per run, with
+// how much sooner than the first run it reached the target (without a target:
+// ended), then one per worker. "-" stands for what is not known.
+std::string ResultsTable(const std::vector<Json>& runs);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_RESULTS_TABLE_H_

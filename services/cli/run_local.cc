@@ -1,0 +1,129 @@
+#include "services/cli/run_local.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "services/cli/cluster.h"
+#include "services/cli/exit_code.h"
+#include "services/cli/interrupt_watch.h"
+#include "services/cli/job_spec.h"
+#include "services/cli/results_table.h"
+#include "services/cli/run_folder.h"
+
+namespace paceline {
+namespace {
+
+// "bsp (run 2 of 4)".
+std::string RunLabel(const LocalOptions& options, size_t index) {
+  const std::string& paradigm = options.paradigms[index];
+  if (options.paradigms.size() == 1) return paradigm;
+  return absl::StrCat(paradigm, " (run ", index + 1, " of ",
+                      options.paradigms.size(), ")");
+}
+
+std::string ResultLine(const std::string& label, const Json& run) {
+  std::string line = absl::StrCat("[", label, "] done");
+  if (const auto seconds = NumberField(run, "seconds")) {
+    absl::StrAppend(&line, " after ", ShortSeconds(*seconds));
+  }
+  if (const auto accuracy = NumberField(run, "final_accuracy")) {
+    absl::StrAppend(&line, absl::StrFormat(", accuracy %.4f", *accuracy));
+  }
+  if (const auto seconds = NumberField(run, "seconds_to_target")) {
+    absl::StrAppend(&line, ", target reached after ", ShortSeconds(*seconds));
+  }
+  return line;
+}
+
+// Prepares the folder of a run and returns its path.
+absl::StatusOr<std::string> MakeRunFolder(const std::string& run_dir,
+                                          size_t index,
+                                          const std::string& paradigm) {
+  std::string folder = absl::StrCat(
+      run_dir, "/", RunFolderName(static_cast<int>(index) + 1, paradigm));
+  PACELINE_RETURN_IF_ERROR(MakeFolder(folder));
+  // Those of an earlier use of the folder would name processes that are none
+  // of ours.
+  RemoveFile(absl::StrCat(folder, "/processes.json"));
+  RemoveFile(absl::StrCat(folder, "/result.json"));
+  return folder;
+}
+
+absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
+                            int64_t train_samples,
+                            const LocalSurroundings& surroundings,
+                            const RunSurroundings& run_surroundings) {
+  const std::string& paradigm = options.paradigms[index];
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::string folder,
+      MakeRunFolder(surroundings.run_dir, index, paradigm));
+  const std::string job_file = absl::StrCat(folder, "/job.json");
+  PACELINE_RETURN_IF_ERROR(WriteWholeFile(
+      job_file, JobSpecJson(MakeJobSpec(options, paradigm, train_samples))));
+  Cluster cluster(options, surroundings.bin_dir, folder);
+  absl::StatusOr<Json> run =
+      RunSupervisor(cluster, run_surroundings).Run(job_file);
+  if (!run.ok()) {
+    return absl::Status(
+        run.status().code(),
+        absl::StrCat(run.status().message(), " (logs in ", folder, ")"));
+  }
+  PACELINE_RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(folder, "/result.json"),
+                                          absl::StrCat(run->dump(2), "\n")));
+  return run;
+}
+
+std::string Document(const std::vector<Json>& runs, bool json) {
+  if (!json) return ResultsTable(runs);
+  Json document;
+  document["runs"] = runs;
+  // Text that is no UTF-8 must not cost the results.
+  return absl::StrCat(
+      document.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
+}
+
+}  // namespace
+
+int RunLocal(const LocalOptions& options, int64_t train_samples,
+             const LocalSurroundings& surroundings) {
+  ProgressPrinter printer(surroundings.progress);
+  const auto fail = [&](const absl::Status& status) {
+    printer.Note(absl::StrCat("paceline: ", status.message()));
+    return static_cast<int>(ExitCodeOf(status));
+  };
+  absl::StatusOr<InterruptWatch> interrupts = InterruptWatch::Create();
+  if (!interrupts.ok()) return fail(interrupts.status());
+  const RunSurroundings run_surroundings{.clock = Clock::Real(),
+                                         .interrupts = *interrupts,
+                                         .printer = printer,
+                                         .timeouts = surroundings.timeouts};
+  printer.Note(absl::StrCat("logs in ", surroundings.run_dir));
+  std::vector<Json> runs;
+  int exit_code = 0;
+  for (size_t i = 0; i < options.paradigms.size() && exit_code == 0; ++i) {
+    const std::string label = RunLabel(options, i);
+    printer.StartRun(label, options.max_seconds);
+    absl::StatusOr<Json> run =
+        RunOne(options, i, train_samples, surroundings, run_surroundings);
+    if (run.ok()) {
+      printer.Note(ResultLine(label, *run));
+      runs.push_back(*std::move(run));
+    } else {
+      exit_code = fail(Annotate(run.status(), label));
+    }
+    // Also when the signal came while a finished run said farewell.
+    interrupts->Read();
+    if (interrupts->first() != 0) {
+      exit_code = 128 + interrupts->first();
+    }
+  }
+  if (!surroundings.write_result(Document(runs, options.json))) {
+    exit_code = fail(absl::InternalError("could not write the results"));
+  }
+  return exit_code;
+}
+
+}  // namespace paceline

@@ -1,0 +1,206 @@
+#include "services/cli/run_supervisor.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/overloaded.h"
+#include "common/status.h"
+#include "services/cli/run_folder.h"
+
+namespace paceline {
+namespace {
+
+// What a process complained about last: the last line of its log, without its
+// wrapping, unless that only tells what went well.
+std::string LastComplaint(const std::string& log_path) {
+  const std::string line = LastLine(log_path);
+  const Json entry = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!entry.is_object()) return line;
+  const std::string level = TextField(entry, "level");
+  if (level == "info" || level == "debug" || level == "trace") return "";
+  return TextField(entry, "message");
+}
+
+// How the end of a member reads.
+std::string Describe(const Cluster::Ended& ended) {
+  const std::string complaint = LastComplaint(ended.log_path);
+  return absl::StrCat(ended.name, " ended (", ended.cause.Describe(),
+                      complaint.empty() ? "" : absl::StrCat(": ", complaint),
+                      "); its log: ", ended.log_path);
+}
+
+}  // namespace
+
+absl::StatusOr<Json> RunSupervisor::Run(const std::string& job_file) {
+  const absl::Status status = Supervise(job_file);
+  if (absl::IsCancelled(status)) {
+    surroundings_.printer.Note(
+        "ending all processes; interrupt again to kill them at once");
+  }
+  EndAll(/*politely=*/status.ok());
+  surroundings_.printer.Clear();
+  if (!status.ok()) return status;
+  return *std::move(result_);
+}
+
+absl::Status RunSupervisor::Supervise(const std::string& job_file) {
+  PACELINE_RETURN_IF_ERROR(cluster_.StartCoordinator(job_file));
+  reports_.emplace(cluster_.report_fd());
+  Expect(surroundings_.timeouts.listening, "the coordinator to listen");
+  while (!result_.has_value()) PACELINE_RETURN_IF_ERROR(Step());
+  return absl::OkStatus();
+}
+
+absl::Status RunSupervisor::Step() {
+  AwaitInput(expected_.until);
+  const InterruptWatch& interrupts = surroundings_.interrupts;
+  if (interrupts.count() > 0) {
+    return absl::CancelledError(
+        absl::StrCat("interrupted (", strsignal(interrupts.first()), ")"));
+  }
+  // Ends are taken before reports and judged after them, so that whatever a
+  // process said before it ended is known when it is judged.
+  const std::vector<Cluster::Ended> ends = cluster_.Poll();
+  PACELINE_RETURN_IF_ERROR(TakeReports());
+  if (result_.has_value()) return absl::OkStatus();
+  for (const Cluster::Ended& ended : ends) {
+    PACELINE_RETURN_IF_ERROR(Judge(ended));
+  }
+  if (surroundings_.clock.Now() < expected_.until) return absl::OkStatus();
+  if (!suspected_.ok()) return suspected_;
+  return absl::DeadlineExceededError(
+      absl::StrCat("waited in vain for ", expected_.what));
+}
+
+void RunSupervisor::AwaitInput(absl::Time until) {
+  std::vector<pollfd> inputs = {{surroundings_.interrupts.fd(), POLLIN, 0}};
+  if (reports_.has_value() && !reports_->at_end()) {
+    inputs.push_back({cluster_.report_fd(), POLLIN, 0});
+  }
+  const absl::Duration left = until - surroundings_.clock.Now();
+  const absl::Duration timeout =
+      std::clamp(left, absl::ZeroDuration(), absl::Seconds(1));
+  poll(inputs.data(), inputs.size(),
+       static_cast<int>(absl::ToInt64Milliseconds(
+           absl::Ceil(timeout, absl::Milliseconds(1)))));
+  surroundings_.interrupts.Read();
+}
+
+absl::Status RunSupervisor::TakeReports() {
+  for (const std::string& line : reports_->Read()) {
+    const absl::StatusOr<Report> report = ParseReportLine(line);
+    if (!report.ok()) {
+      surroundings_.printer.Note(
+          absl::StrCat("the coordinator printed what is no report: ",
+                       report.status().message()));
+      continue;
+    }
+    PACELINE_RETURN_IF_ERROR(Take(*report));
+    if (result_.has_value()) break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunSupervisor::Take(const Report& report) {
+  // Any report shows that the coordinator lives.
+  if (granted_ && suspected_.ok()) {
+    Expect(surroundings_.timeouts.silence, "a sign of life of the coordinator");
+  }
+  ProgressPrinter& printer = surroundings_.printer;
+  return std::visit(
+      Overloaded{[&](const ListeningReport& listening) {
+                   if (std::exchange(members_started_, true))
+                     return absl::OkStatus();
+                   Expect(surroundings_.timeouts.started,
+                          "the members to load their data and start");
+                   return cluster_.StartMembers(listening.address);
+                 },
+                 [&](const StartedReport& started) {
+                   granted_ = true;
+                   printer.Note(absl::StrCat(
+                       started.parameters, " parameters, ",
+                       started.train_samples, " samples an epoch"));
+                   return absl::OkStatus();
+                 },
+                 [&](const ProgressReport& progress) {
+                   printer.Show(progress, surroundings_.clock.Now());
+                   return absl::OkStatus();
+                 },
+                 [&](const EvaluatedReport& evaluated) {
+                   printer.Show(evaluated);
+                   return absl::OkStatus();
+                 },
+                 [&](const DecisionReport& decision) {
+                   printer.Show(decision);
+                   return absl::OkStatus();
+                 },
+                 [&](const ResultReport& result) {
+                   result_ = result.run;
+                   return absl::OkStatus();
+                 },
+                 [](const FailedReport& failed) { return failed.status; }},
+      report);
+}
+
+absl::Status RunSupervisor::Judge(const Cluster::Ended& ended) {
+  const absl::Status verdict = absl::InternalError(Describe(ended));
+  if (ended.role == Cluster::Role::kCoordinator) return verdict;
+  if (ended.role == Cluster::Role::kWorker && granted_) {
+    surroundings_.printer.Note(verdict.message());
+    return absl::OkStatus();
+  }
+  // A crash or a kill: there is no better cause to wait for.
+  if (ended.cause.signal != 0) return verdict;
+  // Members also end because the coordinator told them to; give it the time to
+  // tell us why.
+  if (suspected_.ok()) {
+    suspected_ = verdict;
+    Expect(ended.cause.clean() && granted_ ? surroundings_.timeouts.silence
+                                           : surroundings_.timeouts.cause,
+           "the coordinator's result");
+  }
+  return absl::OkStatus();
+}
+
+void RunSupervisor::Expect(absl::Duration within, std::string what) {
+  expected_ = {surroundings_.clock.Now() + within, std::move(what)};
+}
+
+bool RunSupervisor::AwaitAllEnded(absl::Duration within) {
+  const Clock& clock = surroundings_.clock;
+  const absl::Time until = clock.Now() + within;
+  const int interrupts = surroundings_.interrupts.count();
+  while (true) {
+    cluster_.Poll();
+    if (cluster_.Running().empty()) return true;
+    if (clock.Now() >= until) return false;
+    if (surroundings_.interrupts.count() != interrupts) return false;
+    AwaitInput(until);
+    // A coordinator whose pipe is full could not end.
+    if (reports_.has_value()) reports_->Read();
+  }
+}
+
+void RunSupervisor::EndAll(bool politely) {
+  const RunTimeouts& timeouts = surroundings_.timeouts;
+  if (politely && !AwaitAllEnded(timeouts.farewell)) {
+    surroundings_.printer.Note(
+        absl::StrCat("still running after the result, now ended: ",
+                     absl::StrJoin(cluster_.Running(), ", ")));
+  }
+  cluster_.Signal(SIGTERM);
+  if (AwaitAllEnded(timeouts.grace)) return;
+  cluster_.Signal(SIGKILL);
+  // Nothing can resist that for long.
+  while (!AwaitAllEnded(absl::Seconds(10))) {
+  }
+}
+
+}  // namespace paceline

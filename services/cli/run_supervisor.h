@@ -1,0 +1,99 @@
+#ifndef PACELINE_SERVICES_CLI_RUN_SUPERVISOR_H_
+#define PACELINE_SERVICES_CLI_RUN_SUPERVISOR_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "services/cli/cluster.h"
+#include "services/cli/interrupt_watch.h"
+#include "services/cli/line_reader.h"
+#include "services/cli/progress_printer.h"
+#include "services/cli/report_line.h"
+
+namespace paceline {
+
+// How long a run waits for its processes.
+struct RunTimeouts {
+  // From the start of the coordinator until it can be reached.
+  absl::Duration listening = absl::Seconds(30);
+  // From the start of the members until the first grant.
+  absl::Duration started = absl::Minutes(3);
+  // Between two reports afterwards; the coordinator sends two a second.
+  absl::Duration silence = absl::Minutes(1);
+  // After a member failed, for the coordinator to say why.
+  absl::Duration cause = absl::Seconds(10);
+  // After the result, for everybody to end without being told.
+  absl::Duration farewell = absl::Seconds(2);
+  // From SIGTERM to SIGKILL.
+  absl::Duration grace = absl::Seconds(3);
+};
+
+// What a run needs from its surroundings; all outlive it.
+struct RunSurroundings {
+  const Clock& clock;
+  InterruptWatch& interrupts;
+  ProgressPrinter& printer;
+  RunTimeouts timeouts;
+};
+
+// Sees one run through: starts the coordinator and, when that listens, the
+// members; shows what the coordinator reports; notices who dies; ends
+// everybody. One loop around poll(2), on the main thread.
+//
+// The death of a worker after the first grant is the coordinator's affair. That
+// of the coordinator, of a server or of the evaluator ends the run.
+class RunSupervisor {
+ public:
+  // `cluster` has not been started yet.
+  RunSupervisor(Cluster& cluster, const RunSurroundings& surroundings)
+      : cluster_(cluster), surroundings_(surroundings) {}
+
+  // Runs the job described in `job_file` and returns the coordinator's result.
+  // Nothing that was started runs any more when this returns.
+  //   CANCELLED: a signal asked us to end (surroundings.interrupts says which).
+  //   DEADLINE_EXCEEDED: a process did not do its part in time.
+  //   INTERNAL: a process that the run cannot do without died.
+  //   FAILED_PRECONDITION: a program cannot be executed.
+  // Otherwise what the coordinator reported as the cause of its failure.
+  absl::StatusOr<Json> Run(const std::string& job_file);
+
+ private:
+  // What the run waits for, and until when.
+  struct Expectation {
+    absl::Time until;
+    std::string what;
+  };
+
+  absl::Status Supervise(const std::string& job_file);
+  absl::Status Step();
+  // Returns once there may be something to do, at the latest at `until`.
+  void AwaitInput(absl::Time until);
+  absl::Status TakeReports();
+  absl::Status Take(const Report& report);
+  absl::Status TakeEnds();
+  absl::Status Judge(const Cluster::Ended& ended);
+  void Expect(absl::Duration within, std::string what);
+
+  // Waits for all processes to end, until `within` is over or a further signal
+  // asks us to end; true if all have.
+  bool AwaitAllEnded(absl::Duration within);
+  void EndAll(bool politely);
+
+  Cluster& cluster_;
+  RunSurroundings surroundings_;
+  std::optional<LineReader> reports_;
+  Expectation expected_;
+  bool members_started_ = false;
+  bool granted_ = false;
+  std::optional<Json> result_;
+  // A member's failure for which the coordinator may still know the cause.
+  absl::Status suspected_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_RUN_SUPERVISOR_H_

@@ -1,0 +1,235 @@
+#include "services/cli/simulated_workers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/status.h"
+#include "services/cli/flag_values.h"
+#include "services/cli/trace_file.h"
+
+namespace paceline {
+namespace {
+
+constexpr int64_t kMostWorkers = 100'000;
+constexpr int64_t kUsualWorkers = 4;
+constexpr Nanos kMicrosecond = 1'000;
+constexpr Nanos kHour = Nanos{3'600} * 1'000'000'000;
+// The bursts of the profile, in iterations.
+constexpr int64_t kBurstEvery = 20;
+constexpr int64_t kBurstLength = 5;
+constexpr double kBurstFactor = 4;
+
+// What --profile stands for.
+struct Profile {
+  std::vector<double> factors = {1};
+  Jitter::Kind scatter = Jitter::Kind::kNone;
+  bool bursts = false;
+
+  bool jitters() const { return bursts || scatter != Jitter::Kind::kNone; }
+};
+
+absl::StatusOr<std::vector<double>> ParseRatio(absl::string_view list) {
+  std::vector<double> factors;
+  for (const absl::string_view part : absl::StrSplit(list, ',')) {
+    double factor = 0;
+    if (!absl::SimpleAtod(part, &factor) ||
+        !(factor >= 0.001 && factor <= 1000)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--profile ratio:", list, ": \"", part,
+                       "\" is no factor from 0.001 to 1000"));
+    }
+    factors.push_back(factor);
+  }
+  return factors;
+}
+
+absl::StatusOr<Profile> ParseProfile(absl::string_view text) {
+  Profile profile;
+  absl::string_view list = text;
+  if (absl::ConsumePrefix(&list, "ratio:")) {
+    PACELINE_ASSIGN_OR_RETURN(profile.factors, ParseRatio(list));
+  } else if (text == "four-speeds") {
+    profile.factors = {1, 1.3, 1.7, 2.9};
+  } else if (text == "bursts") {
+    profile.bursts = true;
+  } else if (text == "exponential") {
+    profile.scatter = Jitter::Kind::kExponential;
+  } else if (text != "uniform") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--profile \"", text, "\": must be one of uniform, ",
+                     "ratio:1,1,1,4, four-speeds, bursts, exponential"));
+  }
+  return profile;
+}
+
+// How many workers the flags make together, none of them by itself.
+absl::StatusOr<size_t> CountWorkers(const SimulateFlags& flags, size_t times,
+                                    size_t factors) {
+  PACELINE_RETURN_IF_ERROR(
+      CheckInRange("--workers", flags.workers, 0, kMostWorkers));
+  if (times > 1 && factors > 1) {
+    return absl::InvalidArgumentError(
+        "--profile multiplies one iteration time: give --iteration-times one "
+        "value, or another profile");
+  }
+  const size_t listed = std::max(times, factors);
+  const auto wanted = static_cast<size_t>(flags.workers);
+  if (wanted == 0) return listed > 1 ? listed : size_t{kUsualWorkers};
+  if (times > wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--iteration-times ", flags.iteration_times, ": lists ",
+                     times, " times for ", wanted, " workers"));
+  }
+  return wanted;
+}
+
+absl::StatusOr<std::vector<Jitter>> ParseJitters(const SimulateFlags& flags,
+                                                 size_t workers) {
+  if (flags.jitter.size() > 1 && flags.jitter.size() != workers) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--jitter was given ", flags.jitter.size(),
+        " times: give it once, or once per worker, ", workers, " times"));
+  }
+  std::vector<Jitter> jitters;
+  for (const std::string& text : flags.jitter) {
+    const absl::StatusOr<Jitter> jitter = ParseJitter(text);
+    PACELINE_RETURN_IF_ERROR(Annotate(jitter.status(), "--jitter"));
+    jitters.push_back(*jitter);
+  }
+  if (jitters.empty()) jitters.emplace_back();
+  return jitters;
+}
+
+Jitter JitterOf(const Profile& profile, Nanos iteration) {
+  Jitter jitter;
+  jitter.kind = profile.scatter;
+  if (profile.bursts) {
+    jitter.bursts = Bursts{.every = kBurstEvery * iteration,
+                           .length = kBurstLength * iteration,
+                           .factor = kBurstFactor,
+                           .first = std::nullopt};
+  }
+  return jitter;
+}
+
+absl::StatusOr<std::vector<WorkerSpec>> MadeUpWorkers(
+    const SimulateFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(const Profile profile, ParseProfile(flags.profile));
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::vector<Nanos> times,
+      ParseNanosList(
+          "--iteration-times",
+          flags.iteration_times.empty() ? "1s" : flags.iteration_times,
+          kMicrosecond, kHour));
+  PACELINE_ASSIGN_OR_RETURN(
+      const size_t count,
+      CountWorkers(flags, times.size(), profile.factors.size()));
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<Jitter> jitters,
+                            ParseJitters(flags, count));
+  if (!flags.jitter.empty() && profile.jitters()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--jitter contradicts --profile ", flags.profile,
+                     ", which has its own"));
+  }
+  std::vector<WorkerSpec> workers(count);
+  for (size_t i = 0; i < count; ++i) {
+    DeviceSpec& device = workers[i].device;
+    workers[i].name = absl::StrCat("w", i);
+    const double factor = profile.factors[i % profile.factors.size()];
+    const Nanos time = times[i % times.size()];
+    device.iteration = std::clamp<Nanos>(
+        std::llround(static_cast<double>(time) * factor), 1, kHour);
+    device.jitter = profile.jitters() ? JitterOf(profile, device.iteration)
+                                      : jitters[i % jitters.size()];
+  }
+  return workers;
+}
+
+// Copies of a recorded worker begin at different places, so that they do not
+// run in step.
+absl::StatusOr<std::vector<WorkerSpec>> RecordedWorkers(
+    const SimulateFlags& flags) {
+  if (!flags.iteration_times.empty() || flags.profile != "uniform" ||
+      !flags.jitter.empty()) {
+    return absl::InvalidArgumentError(
+        "--trace contradicts --iteration-times, --profile and --jitter: it "
+        "has the times itself");
+  }
+  PACELINE_RETURN_IF_ERROR(
+      CheckInRange("--workers", flags.workers, 0, kMostWorkers));
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::vector<RecordedWorker> recorded,
+      ReadTraceFile(flags.trace, static_cast<uint32_t>(flags.batch_size)));
+  const size_t count =
+      flags.workers == 0 ? recorded.size() : static_cast<size_t>(flags.workers);
+  const size_t copies = (count + recorded.size() - 1) / recorded.size();
+  std::vector<WorkerSpec> workers(count);
+  for (size_t i = 0; i < count; ++i) {
+    const RecordedWorker& original = recorded[i % recorded.size()];
+    const size_t copy = i / recorded.size();
+    workers[i].name =
+        copy == 0 ? original.name : absl::StrCat(original.name, ".", copy + 1);
+    DeviceSpec& device = workers[i].device;
+    device.recorded = original.iterations;
+    device.offset = copy * original.iterations.size() / copies;
+    double sum = 0;
+    for (const RecordedIteration& iteration : original.iterations) {
+      sum += static_cast<double>(iteration.compute) *
+             static_cast<double>(flags.batch_size) / iteration.samples;
+    }
+    const auto n = static_cast<double>(original.iterations.size());
+    device.iteration = std::clamp<Nanos>(std::llround(sum / n), 1, kHour);
+  }
+  return workers;
+}
+
+absl::Status AddLinks(const SimulateFlags& flags,
+                      std::vector<WorkerSpec>& workers) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::vector<Nanos> latencies,
+      ParseNanosList("--latency", flags.latency, 0, kHour));
+  std::vector<double> bandwidths;
+  if (!flags.bandwidth.empty()) {
+    for (const absl::string_view part : absl::StrSplit(flags.bandwidth, ',')) {
+      PACELINE_ASSIGN_OR_RETURN(const double bandwidth,
+                                ParseBytes("--bandwidth", part));
+      if (bandwidth < 1) {
+        return absl::InvalidArgumentError(
+            "--bandwidth: must be 1 byte a second or more");
+      }
+      bandwidths.push_back(bandwidth);
+    }
+  } else {
+    bandwidths.push_back(0);
+  }
+  if (std::max(latencies.size(), bandwidths.size()) > workers.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--latency and --bandwidth list more values than the ",
+                     workers.size(), " workers"));
+  }
+  for (size_t i = 0; i < workers.size(); ++i) {
+    workers[i].link = {latencies[i % latencies.size()],
+                       bandwidths[i % bandwidths.size()]};
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<WorkerSpec>> ParseSimulatedWorkers(
+    const SimulateFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(
+      std::vector<WorkerSpec> workers,
+      flags.trace.empty() ? MadeUpWorkers(flags) : RecordedWorkers(flags));
+  PACELINE_RETURN_IF_ERROR(AddLinks(flags, workers));
+  return workers;
+}
+
+}  // namespace paceline

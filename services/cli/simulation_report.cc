@@ -1,0 +1,173 @@
+#include "services/cli/simulation_report.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "services/cli/text_table.h"
+
+namespace paceline {
+namespace {
+
+// Of more workers only the fewest and the most pushes are shown.
+constexpr size_t kWorkersShown = 8;
+
+Json Quantiles(const IntHistogram& histogram) {
+  return {{"p50", histogram.Quantile(0.5)},
+          {"p99", histogram.Quantile(0.99)},
+          {"max", histogram.Max()}};
+}
+
+Json WorkerRun(const WorkerResult& worker) {
+  return {{"worker", worker.name},
+          {"iterations", worker.pushes},
+          {"samples", worker.samples},
+          {"seconds",
+           {{"load", 0.0},
+            {"compute", ToSeconds(worker.compute)},
+            {"push", ToSeconds(worker.push)},
+            {"wait", ToSeconds(worker.wait)},
+            {"pull", ToSeconds(worker.pull)}}},
+          {"longest_wait_seconds", ToSeconds(worker.longest_wait)},
+          {"alive_seconds", ToSeconds(worker.alive)},
+          {"held", worker.held},
+          {"held_not_fastest", worker.held_not_fastest},
+          {"gap", Quantiles(worker.gap)},
+          {"staleness", Quantiles(worker.staleness)}};
+}
+
+Json SwitchRun(const SwitchResult& done) {
+  const double at = absl::ToDoubleSeconds(done.what.at - absl::UnixEpoch());
+  return {{"seconds", at},
+          {"from", done.what.from},
+          {"to", done.what.to},
+          {"reason", done.what.reason},
+          {"version", done.what.version},
+          {"samples", done.what.samples},
+          {"took_seconds", done.took.has_value()
+                               ? Json(absl::ToDoubleSeconds(*done.took))
+                               : Json(nullptr)}};
+}
+
+double Number(const Json& run, absl::string_view name) {
+  return NumberField(run, name).value_or(0);
+}
+
+// "1/4/5": median, 99th percentile and maximum.
+std::string Distribution(const Json& run, absl::string_view name) {
+  const Json* field = FindField(run, name);
+  if (field == nullptr) return "-";
+  return absl::StrCat(IntegerField(*field, "p50"), "/",
+                      IntegerField(*field, "p99"), "/",
+                      IntegerField(*field, "max"));
+}
+
+std::string PushesByWorker(const Json& run) {
+  const Json* workers = FindField(run, "workers");
+  if (workers == nullptr || workers->empty()) return "-";
+  std::string all;
+  int64_t fewest = std::numeric_limits<int64_t>::max();
+  int64_t most = 0;
+  for (const Json& worker : *workers) {
+    const int64_t pushes = IntegerField(worker, "iterations");
+    absl::StrAppend(&all, all.empty() ? "" : "/", pushes);
+    fewest = std::min(fewest, pushes);
+    most = std::max(most, pushes);
+  }
+  if (workers->size() <= kWorkersShown) return all;
+  return absl::StrCat(fewest, "..", most);
+}
+
+// What a line of the table does not say.
+std::string Notes(const Json& run) {
+  std::string notes;
+  const auto note = [&](absl::string_view text) {
+    absl::StrAppend(&notes, TextField(run, "paradigm"), ": ", text, "\n");
+  };
+  const Json* complete = FindField(run, "complete");
+  if (complete != nullptr && *complete == false) {
+    note("could not go on: no worker is left, or a hundred years are over");
+  }
+  const auto count = [&](absl::string_view name, absl::string_view what) {
+    const int64_t n = IntegerField(run, name);
+    if (n > 0) note(absl::StrCat(what, ": ", n));
+  };
+  count("lost", "members lost, silent for a lease or stuck");
+  count("discarded", "pushes discarded");
+  count("abandoned", "iterations abandoned");
+  count("refreshed", "pushes of a part of the batch");
+  const Json* switches = FindField(run, "switches");
+  if (switches == nullptr) return notes;
+  for (const Json& done : *switches) {
+    const auto took = NumberField(done, "took_seconds");
+    note(absl::StrFormat(
+        "switched to %s after %.6g s, settled %s", TextField(done, "to"),
+        Number(done, "seconds"),
+        took.has_value() ? absl::StrFormat("in %.6g s", *took) : "never"));
+  }
+  return notes;
+}
+
+}  // namespace
+
+Json SimulationRun(const SimulationResult& result) {
+  const double seconds = ToSeconds(result.duration);
+  Json run = {{"paradigm", result.paradigm},
+              {"virtual", true},
+              {"complete", result.complete},
+              {"seconds", seconds},
+              {"final_accuracy", nullptr},
+              {"seconds_to_target", nullptr},
+              {"samples", result.samples},
+              {"samples_per_second",
+               seconds > 0 ? static_cast<double>(result.samples) / seconds : 0},
+              {"pushes", result.pushes},
+              {"updates", result.updates},
+              {"closings", result.closings},
+              {"discarded", result.discarded},
+              {"abandoned", result.abandoned},
+              {"refreshed", result.refreshed},
+              {"lost", result.lost},
+              {"refused_blocks", 0},
+              {"push_bytes", result.push_bytes},
+              {"pull_bytes", result.pull_bytes},
+              {"waiting_share", result.WaitingShare()},
+              {"gap", Quantiles(result.gap)},
+              {"staleness", Quantiles(result.staleness)}};
+  run["accuracy"] = Json::array();
+  run["switches"] = Json::array();
+  for (const SwitchResult& done : result.switches) {
+    run["switches"].push_back(SwitchRun(done));
+  }
+  run["workers"] = Json::array();
+  for (const WorkerResult& worker : result.workers) {
+    run["workers"].push_back(WorkerRun(worker));
+  }
+  return run;
+}
+
+std::string SimulationTable(const std::vector<Json>& runs) {
+  if (runs.empty()) return "";
+  std::vector<std::vector<std::string>> rows = {
+      {"PARADIGM", "VIRTUAL S", "PUSHES", "UPDATES", "SAMPLES/S", "WAITING",
+       "GAP", "STALENESS", "PUSHES BY WORKER"}};
+  std::string notes;
+  for (const Json& run : runs) {
+    rows.push_back(
+        {TextField(run, "paradigm"),
+         absl::StrFormat("%.2f", Number(run, "seconds")),
+         absl::StrCat(IntegerField(run, "pushes")),
+         absl::StrCat(IntegerField(run, "updates")),
+         absl::StrFormat("%.1f", Number(run, "samples_per_second")),
+         absl::StrFormat("%.1f%%", 100 * Number(run, "waiting_share")),
+         Distribution(run, "gap"), Distribution(run, "staleness"),
+         PushesByWorker(run)});
+    absl::StrAppend(&notes, Notes(run));
+  }
+  return absl::StrCat(AlignColumns(rows, ""),
+                      "(gap and staleness: median/99th percentile/maximum)\n",
+                      notes);
+}
+
+}  // namespace paceline

@@ -1,0 +1,23 @@
+#ifndef PACELINE_SERVICES_CLI_SIMULATION_REPORT_H_
+#define PACELINE_SERVICES_CLI_SIMULATION_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "services/cli/json_fields.h"
+#include "services/simulator/simulation_result.h"
+
+namespace paceline {
+
+// One element of "runs", in the shape of `paceline local -o json`: the fields
+// of a real run, those that a simulation does not know null or 0, and
+// "virtual": true. Seconds are virtual.
+Json SimulationRun(const SimulationResult& result);
+
+// What a person wants to see of such elements: a line per run, then what
+// happened on the way.
+std::string SimulationTable(const std::vector<Json>& runs);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_SIMULATION_REPORT_H_

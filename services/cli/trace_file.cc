@@ -1,0 +1,98 @@
+#include "services/cli/trace_file.h"
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/cli/json_fields.h"
+
+namespace paceline {
+namespace {
+
+constexpr double kLongestSeconds = 3600;
+constexpr int64_t kMostSamples = 1 << 24;
+
+// Nothing if the field is absent.
+absl::StatusOr<std::optional<Nanos>> ReadSeconds(const Json& line,
+                                                 absl::string_view name) {
+  const std::optional<double> seconds = NumberField(line, name);
+  if (!seconds.has_value()) return std::nullopt;
+  if (*seconds >= 0 && *seconds <= kLongestSeconds) {
+    return std::llround(*seconds * 1e9);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must be from 0 to ", kLongestSeconds, " seconds"));
+}
+
+absl::StatusOr<RecordedIteration> ReadIteration(const Json& line,
+                                                uint32_t batch_size) {
+  RecordedIteration iteration{.samples = batch_size};
+  PACELINE_ASSIGN_OR_RETURN(const std::optional<Nanos> compute,
+                            ReadSeconds(line, "compute"));
+  if (!compute.has_value() || *compute == 0) {
+    return absl::InvalidArgumentError(
+        "compute, above 0, is missing; want {\"worker\":\"w0\","
+        "\"compute\":0.0203,\"samples\":32}");
+  }
+  iteration.compute = *compute;
+  PACELINE_ASSIGN_OR_RETURN(iteration.push, ReadSeconds(line, "push"));
+  PACELINE_ASSIGN_OR_RETURN(iteration.pull, ReadSeconds(line, "pull"));
+  if (FindField(line, "samples") == nullptr) return iteration;
+  const int64_t samples = IntegerField(line, "samples");
+  if (samples < 1 || samples > kMostSamples) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("samples must be from 1 to ", kMostSamples));
+  }
+  iteration.samples = static_cast<uint32_t>(samples);
+  return iteration;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RecordedWorker>> ReadTrace(std::istream& lines,
+                                                      uint32_t batch_size) {
+  // By length and then by letter: w2 before w10.
+  std::map<std::pair<size_t, std::string>, RecordedWorker> workers;
+  std::string text;
+  for (int64_t number = 1; std::getline(lines, text); ++number) {
+    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const std::string where = absl::StrCat("line ", number);
+    const Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const std::string name = TextField(line, "worker");
+    if (name.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, ": no JSON object that names its \"worker\""));
+    }
+    absl::StatusOr<RecordedIteration> iteration =
+        ReadIteration(line, batch_size);
+    PACELINE_RETURN_IF_ERROR(Annotate(iteration.status(), where));
+    RecordedWorker& worker = workers[{name.size(), name}];
+    worker.name = name;
+    worker.iterations.push_back(*std::move(iteration));
+  }
+  if (workers.empty()) {
+    return absl::InvalidArgumentError("no iteration is in it");
+  }
+  std::vector<RecordedWorker> sorted;
+  sorted.reserve(workers.size());
+  for (auto& [key, worker] : workers) sorted.push_back(std::move(worker));
+  return sorted;
+}
+
+absl::StatusOr<std::vector<RecordedWorker>> ReadTraceFile(
+    const std::string& path, uint32_t batch_size) {
+  std::ifstream file(path);
+  if (!file) {
+    return absl::NotFoundError(
+        absl::StrCat("--trace ", path, ": cannot be read"));
+  }
+  auto workers = ReadTrace(file, batch_size);
+  if (workers.ok()) return workers;
+  return Annotate(workers.status(), absl::StrCat("--trace ", path));
+}
+
+}  // namespace paceline

@@ -1,0 +1,34 @@
+#ifndef PACELINE_SERVICES_CLI_TRACE_FILE_H_
+#define PACELINE_SERVICES_CLI_TRACE_FILE_H_
+
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "services/simulator/device.h"
+
+namespace paceline {
+
+struct RecordedWorker {
+  std::string name;
+  std::vector<RecordedIteration> iterations;  // At least one.
+};
+
+// Reads a recording of a real run: a JSON object a line, in the order in which
+// a worker's iterations were,
+//   {"worker":"w0","compute":0.0203,"push":0.0011,"pull":0.0009,"samples":32}
+// Seconds; push, pull and samples (then `batch_size`) may be absent, other
+// fields are passed over, empty lines too. Workers are sorted by name, "w2"
+// before "w10". INVALID_ARGUMENT names the line.
+absl::StatusOr<std::vector<RecordedWorker>> ReadTrace(std::istream& lines,
+                                                      uint32_t batch_size);
+
+// NOT_FOUND if there is no such file.
+absl::StatusOr<std::vector<RecordedWorker>> ReadTraceFile(
+    const std::string& path, uint32_t batch_size);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_TRACE_FILE_H_

@@ -1,0 +1,71 @@
+#ifndef PACELINE_SERVICES_SIMULATOR_CLUSTER_SPEC_H_
+#define PACELINE_SERVICES_SIMULATOR_CLUSTER_SPEC_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "services/coordinator/policy/sync_core.h"
+#include "services/simulator/device.h"
+#include "services/simulator/nanos.h"
+
+namespace paceline {
+
+// A network link. Every message takes `latency`, one way; bulk takes its bytes
+// over the bandwidth on top. Links do not disturb each other.
+struct LinkSpec {
+  Nanos latency = 0;
+  double bytes_per_second = 0;  // 0: infinitely many.
+};
+
+struct WorkerSpec {
+  std::string name;
+  DeviceSpec device;
+  // To the coordinator and to each server. The servers send and take equal
+  // parts of the model at the same time.
+  LinkSpec link;
+};
+
+// Something that happens to a worker from outside.
+struct MembershipChange {
+  enum class Kind : uint8_t {
+    kJoin,   // Registers. A worker that first joins later is not there before.
+    kLeave,  // Says good-bye: flushes a push under way, drops other work.
+    kCrash,  // Falls silent; its lease has to end.
+  };
+  Kind kind = Kind::kJoin;
+  size_t worker = 0;  // Index into ClusterSpec::workers.
+  Nanos at = 0;
+};
+
+// The paradigm changes when a share of the run is over: of the samples, or,
+// where they have no end, of the time.
+struct PlannedSwitch {
+  double share = 0;  // In [0, 1].
+  std::string paradigm;
+};
+
+// What is simulated, whatever the paradigm.
+struct ClusterSpec {
+  std::vector<WorkerSpec> workers;
+  // Changes of one worker are sorted by time and alternate: it joins when it
+  // is not there, leaves or crashes when it is. Somebody is there at 0.
+  std::vector<MembershipChange> changes;
+  std::vector<PlannedSwitch> switches;  // Sorted by share.
+
+  // Of the job. Without `samples_end`, train_samples * epochs never run out.
+  SyncOptions sync;
+  bool samples_end = true;
+  uint32_t micro_batch = 0;  // 0: the whole batch.
+  int64_t model_bytes = 0;
+  Nanos server_latency = 0;  // Between coordinator and servers.
+
+  // Pushes that the coordinator hears of until then count. kNever: no end.
+  Nanos end = kNever;
+  uint64_t seed = 1;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_SIMULATOR_CLUSTER_SPEC_H_

@@ -1,0 +1,128 @@
+#ifndef PACELINE_SERVICES_SIMULATOR_VIRTUAL_CLUSTER_H_
+#define PACELINE_SERVICES_SIMULATOR_VIRTUAL_CLUSTER_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "services/coordinator/policy/sync_core.h"
+#include "services/simulator/cluster_observer.h"
+#include "services/simulator/cluster_spec.h"
+#include "services/simulator/event_queue.h"
+#include "services/simulator/run_statistics.h"
+#include "services/simulator/simulation_result.h"
+#include "services/simulator/virtual_worker.h"
+
+namespace paceline {
+
+// A whole cluster in virtual time around the real SyncCore and its policy: the
+// other driver beside the coordinator's Engine. It holds no rule. Time jumps
+// from event to event, nothing sleeps, and one spec gives one history, byte for
+// byte.
+//
+// An iteration: the grant travels, then the request for the weights, which the
+// servers park until the closing that the grant names; the weights travel; the
+// device computes, in micro-batches if there are such; if the plan is to be
+// asked for, question and answer travel; the gradient travels, the servers
+// acknowledge, the report travels. With links that cost nothing only the
+// computing takes time.
+//
+// Heartbeats cost no events: before a Tick of the core everybody who lives is
+// heard. Thread-compatible.
+class VirtualCluster {
+ public:
+  // `spec`, whose switches MakePolicy() takes, and `observer`, which may be
+  // null, outlive the cluster.
+  VirtualCluster(const ClusterSpec* spec, std::unique_ptr<SyncPolicy> policy,
+                 ClusterObserver* observer);
+
+  // Runs to the end. Called once.
+  SimulationResult Run();
+
+ private:
+  using Stage = VirtualWorker::Stage;
+  using ServerCommand =
+      std::variant<CloseCommand, SnapshotCommand, FenceCommand>;
+
+  // virtual_cluster.cc: the course of time.
+  void Begin();
+  void LetServersFinish();
+  // True if the core's deadline comes before the next event.
+  bool TickIsNext(Nanos deadline) const;
+  void Tick();
+  void HearEverybody();
+  void Handle(const TimedEvent& event);
+  void HandleWorker(const TimedEvent& event);
+  void Change(const MembershipChange& change);
+  VirtualWorker& NewWorker(size_t index);
+  void Join(size_t index);
+  void SwitchIfDue();
+
+  // virtual_cluster_outputs.cc: the coordinator's side, and the servers.
+  void Deliver();
+  void Perform(const Output& output);
+  void SendToServers(const ServerCommand& command);
+  void ServerTakes();
+  void FenceAnswered(uint32_t worker);
+
+  // virtual_cluster_workers.cc: the workers' side.
+  void TakeGrant(const Grant& grant);
+  void Pull(uint32_t id);
+  void Computed(uint32_t id);
+  void GradientReady(uint32_t id);
+  void SendPlan(const PlanCommand& command);
+  void PlanArrives(uint32_t id);
+  void Push(uint32_t id);
+  void PushArrives(uint32_t id);
+  void PushDone(uint32_t id);
+  void TakeRefresh(uint32_t id, Iteration iteration);
+  void TakeAbandon(uint32_t id, Iteration iteration);
+  void Abandoned(uint32_t id);
+  void Leave(uint32_t id);
+  void Crash(uint32_t id);
+  void Evicted(uint32_t id);
+  void Die(VirtualWorker& worker);
+  // Sets when and with how many samples the computing ends.
+  void PlanCompute(VirtualWorker& worker) const;
+
+  // The next event of the worker's own course, in place of any other.
+  void Next(uint32_t id, EventKind kind, Nanos at);
+  void Send(EventKind kind, uint32_t id, Nanos at, int64_t argument = 0);
+  VirtualWorker& Of(WorkerId id) { return workers_[ToNumber(id)]; }
+  const LinkSpec& LinkOf(const VirtualWorker& worker) const {
+    return spec_.workers[worker.index].link;
+  }
+  Nanos LatencyOf(uint32_t id) const { return LinkOf(workers_[id]).latency; }
+  // Of the whole model, latency excluded.
+  Nanos Transfer(const VirtualWorker& worker) const;
+
+  const ClusterSpec& spec_;
+  ClusterObserver idle_observer_;  // Does nothing.
+  ClusterObserver& observer_;
+  SyncCore core_;
+  RunStatistics statistics_;
+  EventQueue queue_;
+  Nanos now_ = 0;
+
+  std::vector<Device> devices_;         // By index.
+  std::vector<VirtualWorker> workers_;  // By WorkerId.
+  // Of each index its latest incarnation; -1: none yet.
+  std::vector<int64_t> latest_;
+  int64_t members_ = 0;    // Of the core.
+  Nanos heard_ = 0;        // When everybody was.
+  int64_t ticks_now_ = 0;  // In this nanosecond.
+
+  std::deque<ServerCommand> to_servers_;
+  Nanos closed_at_ = 0;  // When the servers have applied the last closing.
+
+  size_t next_switch_ = 0;
+  size_t switches_due_ = 0;  // By time.
+
+  std::vector<Output> outputs_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_SIMULATOR_VIRTUAL_CLUSTER_H_

@@ -1,0 +1,244 @@
+// What the workers of a VirtualCluster do, step by step.
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/check.h"
+#include "services/simulator/virtual_cluster.h"
+
+namespace paceline {
+namespace {
+
+// At most `micro_batch`, and all about as large, as the real worker cuts them.
+uint32_t PieceSize(uint32_t samples, uint32_t micro_batch) {
+  const uint32_t pieces = (samples + micro_batch - 1) / micro_batch;
+  return (samples + pieces - 1) / pieces;
+}
+
+// What the core refuses is late news of somebody whom it has given up; all else
+// would be a mistake of this driver.
+void ExpectTaken(const absl::Status& status) {
+  CHECK(status.ok() || absl::IsNotFound(status));
+}
+
+}  // namespace
+
+void VirtualCluster::Next(uint32_t id, EventKind kind, Nanos at) {
+  Send(kind, id, at, ++workers_[id].generation);
+}
+
+void VirtualCluster::Send(EventKind kind, uint32_t id, Nanos at,
+                          int64_t argument) {
+  queue_.Push({.at = at, .kind = kind, .worker = id, .argument = argument});
+}
+
+Nanos VirtualCluster::Transfer(const VirtualWorker& worker) const {
+  const double rate = LinkOf(worker).bytes_per_second * spec_.sync.servers;
+  if (rate == 0) return 0;
+  return std::llround(
+      std::ceil(static_cast<double>(spec_.model_bytes) * 1e9 / rate));
+}
+
+void VirtualCluster::TakeGrant(const Grant& grant) {
+  VirtualWorker& worker = Of(grant.worker);
+  const uint32_t id = ToNumber(grant.worker);
+  // Grants that find nobody: the lease, or the farewell, has to come.
+  if (!worker.alive) return;
+  CHECK(worker.stage == Stage::kWaiting);
+  const Nanos latency = LatencyOf(id);
+  worker.grant = grant;
+  worker.stage = Stage::kPulling;
+  worker.refresh = false;
+  worker.granted = now_ + latency;
+  statistics_.Granted(worker.index, worker.granted - worker.waits_since);
+  Next(id, EventKind::kPull, std::max(worker.granted + latency, closed_at_));
+}
+
+void VirtualCluster::Pull(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  observer_.Pulled(now_, worker.grant);
+  worker.iteration = devices_[worker.index].Next(worker.grant.range.size());
+  worker.stage = Stage::kComputing;
+  worker.began =
+      now_ + worker.iteration.pull.value_or(LatencyOf(id) + Transfer(worker));
+  PlanCompute(worker);
+  Next(id, EventKind::kComputed, worker.ended);
+}
+
+void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
+  const Device& device = devices_[worker.index];
+  const uint32_t size = worker.grant.range.size();
+  const Nanos work = worker.iteration.work;
+  worker.samples = size;
+  worker.ended = device.Finish(worker.began, work);
+  if (!worker.refresh) return;
+  const uint32_t of_grant = worker.grant.micro_batch;
+  const uint32_t of_job = spec_.micro_batch;
+  const uint32_t micro_batch = of_grant == 0 || of_job == 0
+                                   ? std::max(of_grant, of_job)
+                                   : std::min(of_grant, of_job);
+  if (micro_batch == 0) return;
+  const uint32_t piece = PieceSize(size, micro_batch);
+  for (uint32_t done = piece; done < size; done += piece) {
+    const Nanos boundary = device.Finish(worker.began, Share(work, done, size));
+    if (boundary < now_) continue;
+    worker.samples = done;
+    worker.ended = boundary;
+    return;
+  }
+}
+
+void VirtualCluster::Computed(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  observer_.Computed(now_, worker.grant, worker.samples);
+  if (worker.grant.plan.kind == PushPlan::Kind::kAsk) {
+    worker.stage = Stage::kAsking;
+    Next(id, EventKind::kGradientReady, now_ + LatencyOf(id));
+    return;
+  }
+  Push(id);
+}
+
+void VirtualCluster::GradientReady(uint32_t id) {
+  ExpectTaken(core_.GradientReady(ToTime(now_), WorkerId{id},
+                                  workers_[id].grant.iteration, outputs_));
+  Deliver();
+}
+
+void VirtualCluster::SendPlan(const PlanCommand& command) {
+  VirtualWorker& worker = Of(command.worker);
+  const uint32_t id = ToNumber(command.worker);
+  // It may have dropped the iteration since it asked.
+  if (!worker.alive || worker.stage != Stage::kAsking ||
+      worker.grant.iteration != command.iteration) {
+    return;
+  }
+  worker.grant.plan = command.plan;
+  worker.grant.rate = command.rate;
+  Next(id, EventKind::kPlanArrives, now_ + LatencyOf(id));
+}
+
+void VirtualCluster::PlanArrives(uint32_t id) { Push(id); }
+
+void VirtualCluster::Push(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  const Nanos latency = LatencyOf(id);
+  worker.stage = Stage::kPushing;
+  worker.planned = now_;
+  if (worker.grant.plan.kind == PushPlan::Kind::kDiscard) {
+    worker.sent = now_;
+    Next(id, EventKind::kPushDone, now_ + latency);
+    return;
+  }
+  const Nanos takes =
+      worker.iteration.push.value_or(Transfer(worker) + 2 * latency);
+  // A recorded time includes the acknowledgement's way.
+  worker.sent = now_ + std::max<Nanos>(0, takes - 2 * latency);
+  Next(id, EventKind::kPushArrives, worker.sent + latency);
+}
+
+void VirtualCluster::PushArrives(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  if (worker.fenced) return;
+  worker.taken = worker.grant.iteration;
+  worker.taken_samples = worker.samples;
+  observer_.PushTaken(now_, worker.grant, worker.samples);
+  if (!worker.alive) return;  // Its last bytes were on their way.
+  // The servers' acknowledgement, then the worker's report.
+  Next(id, EventKind::kPushDone, now_ + 2 * LatencyOf(id));
+}
+
+void VirtualCluster::PushDone(uint32_t id) {
+  const Nanos reported = now_ - LatencyOf(id);
+  {
+    VirtualWorker& worker = workers_[id];
+    worker.stage = Stage::kWaiting;
+    worker.waits_since = reported;
+    statistics_.Pushed(worker, reported);
+    const bool discarded = worker.grant.plan.kind == PushPlan::Kind::kDiscard;
+    ExpectTaken(core_.PushDone(ToTime(now_), WorkerId{id},
+                               {.iteration = worker.grant.iteration,
+                                .samples = worker.samples,
+                                .blocks = 1,
+                                .discarded = discarded},
+                               outputs_));
+    Deliver();
+  }
+  const VirtualWorker& worker = workers_[id];
+  if (worker.stage == Stage::kWaiting && !core_.finished()) {
+    statistics_.NotReleased(worker.index);
+  }
+  if (worker.leaving) Leave(id);
+}
+
+void VirtualCluster::TakeRefresh(uint32_t id, Iteration iteration) {
+  VirtualWorker& worker = workers_[id];
+  if (!worker.alive || worker.grant.iteration != iteration) return;
+  if (worker.stage == Stage::kPulling) worker.refresh = true;
+  if (worker.stage != Stage::kComputing) return;
+  worker.refresh = true;
+  const Nanos ended = worker.ended;
+  PlanCompute(worker);
+  if (worker.ended != ended) Next(id, EventKind::kComputed, worker.ended);
+}
+
+void VirtualCluster::TakeAbandon(uint32_t id, Iteration iteration) {
+  VirtualWorker& worker = workers_[id];
+  if (!worker.alive || worker.grant.iteration != iteration) return;
+  // Too late, or dropped already.
+  if (worker.stage != Stage::kPulling && worker.stage != Stage::kComputing &&
+      worker.stage != Stage::kAsking) {
+    return;
+  }
+  worker.stage = Stage::kDropping;
+  Next(id, EventKind::kAbandoned, now_ + LatencyOf(id));
+}
+
+void VirtualCluster::Abandoned(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  worker.stage = Stage::kWaiting;
+  worker.waits_since = now_ - LatencyOf(id);
+  statistics_.Abandoned();
+  ExpectTaken(core_.Abandoned(ToTime(now_), WorkerId{id},
+                              worker.grant.iteration, outputs_));
+  Deliver();
+}
+
+void VirtualCluster::Leave(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  if (worker.stage == Stage::kPushing) {
+    worker.leaving = true;
+    return;
+  }
+  Die(worker);
+  Next(id, EventKind::kDeparted, now_ + LatencyOf(id));
+}
+
+void VirtualCluster::Crash(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  // Its last heartbeat.
+  core_.Heard(ToTime(now_), WorkerId{id});
+  // What has left it whole arrives.
+  const bool sent = worker.stage == Stage::kPushing && now_ >= worker.sent &&
+                    worker.taken != worker.grant.iteration &&
+                    worker.grant.plan.kind != PushPlan::Kind::kDiscard;
+  Die(worker);
+  if (sent) --worker.generation;
+}
+
+void VirtualCluster::Evicted(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  if (!worker.alive) return;
+  // Given up although it lives: it registers anew.
+  Die(worker);
+  Send(EventKind::kJoins, 0, now_ + LatencyOf(id),
+       static_cast<int64_t>(worker.index));
+}
+
+void VirtualCluster::Die(VirtualWorker& worker) {
+  statistics_.Gone(worker, now_);
+  worker.alive = false;
+  ++worker.generation;
+}
+
+}  // namespace paceline

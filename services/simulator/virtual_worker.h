@@ -1,0 +1,51 @@
+#ifndef PACELINE_SERVICES_SIMULATOR_VIRTUAL_WORKER_H_
+#define PACELINE_SERVICES_SIMULATOR_VIRTUAL_WORKER_H_
+
+#include <cstdint>
+
+#include "services/coordinator/policy/sync_messages.h"
+#include "services/simulator/device.h"
+#include "services/simulator/nanos.h"
+
+namespace paceline {
+
+// One incarnation of a worker: where it is in its iteration, and what the
+// servers know of it.
+struct VirtualWorker {
+  enum class Stage : uint8_t {
+    kWaiting,    // For a grant.
+    kPulling,    // The servers have not read its weights yet.
+    kComputing,  // Or the weights are on their way.
+    kAsking,     // For the plan of its push.
+    kPushing,    // Up to the coordinator's hearing of it.
+    kDropping,   // Has abandoned its iteration, of which the coordinator hears.
+  };
+
+  size_t index = 0;  // Into ClusterSpec::workers.
+  Stage stage = Stage::kWaiting;
+  bool alive = true;
+  bool leaving = false;  // As soon as its push is reported.
+  bool refresh = false;  // Pushes at the next boundary.
+  // Of the one event that it waits for. Others with its name that carry an
+  // older number are void.
+  int64_t generation = 0;
+
+  Grant grant;
+  Device::Iteration iteration;
+  uint32_t samples = 0;  // Of the push.
+  Nanos granted = 0;     // When it had the grant.
+  Nanos began = 0;       // To compute.
+  Nanos ended = 0;       // That.
+  Nanos planned = 0;     // When it had the plan, and pushed.
+  Nanos sent = 0;        // When the last byte of the push had left.
+  Nanos waits_since = 0;
+
+  // At the servers, which all stand alike.
+  Iteration taken = 0;  // The last iteration whose push they took.
+  uint32_t taken_samples = 0;
+  bool fenced = false;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_SIMULATOR_VIRTUAL_WORKER_H_
