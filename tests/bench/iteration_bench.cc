@@ -1,0 +1,130 @@
+// What one iteration costs beyond computing: one worker, 60,000 parameters in
+// ten tensors, loopback, a coordinator and a server as in a real job. The
+// worker computes nothing; an iteration is grant, pull, push, acknowledgement,
+// PushDone and the way to the next grant.
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/check.h"
+#include "common/clock.h"
+#include "services/worker/control_stream.h"
+#include "services/worker/parameter_client.h"
+#include "tests/integration/local_cluster.h"
+
+namespace paceline {
+namespace {
+
+constexpr int kTensors = 10;
+constexpr int64_t kTensorFloats = 6'000;
+
+struct Arrays {
+  std::vector<float> weights = std::vector<float>(kTensors * kTensorFloats);
+  std::vector<float> gradient = std::vector<float>(kTensors * kTensorFloats);
+};
+
+// A worker that is driven iteration by iteration.
+class IdleWorker {
+ public:
+  IdleWorker(const std::string& address, const v1::JobSpec& job)
+      : control_(address, "w0", /*evaluator=*/false) {
+    const v1::WorkerCommand welcome = Next();
+    v1::WorkerMessage ready;
+    ready.mutable_ready()->set_train_samples(1'000'000);
+    for (int i = 0; i < kTensors; ++i) {
+      ready.mutable_ready()->add_tensors()->set_size(kTensorFloats);
+    }
+    control_.Send(std::move(ready));
+    const v1::WorkerCommand begin = Next();
+    TensorArrays view;
+    for (int i = 0; i < kTensors; ++i) {
+      view.parameters.push_back(absl::MakeSpan(arrays_->weights)
+                                    .subspan(i * kTensorFloats, kTensorFloats));
+      view.gradients.push_back(absl::MakeSpan(arrays_->gradient)
+                                   .subspan(i * kTensorFloats, kTensorFloats));
+    }
+    view.owner = arrays_;
+    auto client =
+        ParameterClient::Connect(begin.begin(), view,
+                                 {welcome.welcome().incarnation(), DType::kF32,
+                                  absl::Milliseconds(job.lease_ms())});
+    CHECK(client.ok());
+    parameters_ = *std::move(client);
+    CHECK(parameters_->SetAll().ok());
+    v1::WorkerMessage initialized;
+    initialized.mutable_initialized();
+    control_.Send(std::move(initialized));
+  }
+
+  void Iterate() {
+    const v1::WorkerCommand command = Next();
+    CHECK(command.has_grant());
+    const v1::Grant& grant = command.grant();
+    CHECK(parameters_->Pull(grant.closing()).ok());
+    v1::PushBlock push;
+    push.set_iteration(grant.iteration());
+    push.set_samples(grant.range().end() - grant.range().begin());
+    push.set_weight(1);
+    if (grant.plan().has_round()) {
+      push.set_round(grant.plan().round());
+    } else {
+      push.set_immediate_rate(grant.plan().immediate_rate());
+    }
+    parameters_->BeginPush(push);
+    for (int i = kTensors - 1; i >= 0; --i) parameters_->PushTensor(i);
+    CHECK(parameters_->FinishPush().ok());
+    v1::WorkerMessage done;
+    done.mutable_push_done()->set_iteration(grant.iteration());
+    done.mutable_push_done()->set_samples(push.samples());
+    control_.Send(std::move(done));
+  }
+
+ private:
+  v1::WorkerCommand Next() {
+    auto command = control_.Next(absl::Seconds(30));
+    CHECK(command.ok());
+    return *std::move(command);
+  }
+
+  ControlStream control_;
+  std::shared_ptr<Arrays> arrays_ = std::make_shared<Arrays>();
+  std::unique_ptr<ParameterClient> parameters_;
+};
+
+void BM_IterationOverhead(benchmark::State& state, const char* paradigm) {
+  v1::JobSpec job = SmallJob(paradigm, /*workers=*/1, /*servers=*/1);
+  job.set_epochs(1000);
+  job.set_lease_ms(30'000);
+  LocalCluster cluster(job);
+  std::thread run([&cluster] { cluster.Run().IgnoreError(); });
+  std::vector<double> milliseconds;
+  {
+    IdleWorker worker(cluster.address(), job);
+    worker.Iterate();  // The first one includes the start of the job.
+    for (auto _ : state) {
+      const absl::Time began = Clock::Real().Now();
+      worker.Iterate();
+      milliseconds.push_back(
+          absl::ToDoubleMilliseconds(Clock::Real().Now() - began));
+    }
+  }
+  cluster.Cancel();
+  run.join();
+  std::sort(milliseconds.begin(), milliseconds.end());
+  state.counters["median_ms"] = milliseconds[milliseconds.size() / 2];
+  state.counters["p99_ms"] = milliseconds[milliseconds.size() * 99 / 100];
+}
+BENCHMARK_CAPTURE(BM_IterationOverhead, asp, "asp")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(BM_IterationOverhead, bsp, "bsp")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,131 @@
+// Push and pull of a 100 MB model through one parameter server on loopback,
+// beside a raw TCP stream in the same run: what counts is the ratio, because
+// machines are noisy. Both take turns within every iteration.
+
+#include <benchmark/benchmark.h>
+#include <prometheus/registry.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "common/check.h"
+#include "common/clock.h"
+#include "common/rpc/channel.h"
+#include "services/parameter_server/parameter_service.h"
+#include "services/worker/parameter_client.h"
+#include "tests/bench/raw_tcp.h"
+
+namespace paceline {
+namespace {
+
+constexpr int64_t kBlockFloats = 1 << 18;
+constexpr int64_t kBlocks = 100;
+constexpr double kBytes = 4.0 * kBlockFloats * kBlocks;
+
+// One server that hosts the whole model, as its main() wires it.
+struct Server {
+  Server()
+      : metrics(registry), service(&shard, &Clock::Real(), &metrics, &streams) {
+    ShardConfig config;
+    config.batch_size = 1;
+    for (uint32_t i = 0; i < kBlocks; ++i) {
+      config.blocks.push_back({i, "weights", uint64_t{i} * kBlockFloats,
+                               static_cast<uint32_t>(kBlockFloats), false});
+    }
+    CHECK(shard.Configure(config).ok());
+    auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, &service);
+    CHECK(listens.ok());
+    listening = *std::move(listens);
+  }
+  ~Server() {
+    shard.Stop("done");
+    streams.CloseAll(absl::UnavailableError("done"));
+    listening.server->Shutdown(
+        absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
+    listening.server->Wait();
+    CHECK(streams.AwaitEmpty(absl::Seconds(10)));
+  }
+
+  prometheus::Registry registry;
+  ServerMetrics metrics;
+  Shard shard;
+  StreamRegistry streams;
+  ParameterService service;
+  ListeningServer listening;
+};
+
+struct Arrays {
+  std::vector<float> weights = std::vector<float>(kBlockFloats * kBlocks);
+  std::vector<float> gradient = std::vector<float>(kBlockFloats * kBlocks, 1);
+};
+
+std::unique_ptr<ParameterClient> Connect(const Server& server, DType wire) {
+  auto arrays = std::make_shared<Arrays>();
+  v1::BeginJob begin;
+  v1::Shard& shard = *begin.add_shards();
+  shard.set_address(server.listening.address);
+  for (uint32_t i = 0; i < kBlocks; ++i) {
+    v1::Block& block = *shard.add_blocks();
+    block.set_id(i);
+    block.set_offset(i * kBlockFloats);
+    block.set_size(kBlockFloats);
+  }
+  auto client = ParameterClient::Connect(
+      begin, {{absl::MakeSpan(arrays->weights)}, {arrays->gradient}, arrays},
+      {/*incarnation=*/1, wire, absl::Seconds(30)});
+  CHECK(client.ok());
+  CHECK((*client)->SetAll().ok());
+  return *std::move(client);
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2,
+                   values.end());
+  return values[values.size() / 2];
+}
+
+template <class Work>
+double Seconds(const Work& work) {
+  const absl::Time began = Clock::Real().Now();
+  work();
+  return absl::ToDoubleSeconds(Clock::Real().Now() - began);
+}
+
+void BM_Wire(benchmark::State& state) {
+  const auto wire = static_cast<DType>(state.range(0));
+  const double bytes = kBytes / 4 * static_cast<double>(ElementSize(wire));
+  Server server;
+  const auto client = Connect(server, wire);
+  v1::PushBlock push;
+  push.set_samples(1);
+  push.set_weight(1);
+  push.set_immediate_rate(1e-6);
+  std::vector<double> pushes, pulls, raws;
+  for (auto _ : state) {
+    push.set_iteration(push.iteration() + 1);
+    pushes.push_back(Seconds([&] {
+      client->BeginPush(push);
+      client->PushTensor(0);
+      CHECK(client->FinishPush().ok());
+    }));
+    pulls.push_back(Seconds([&] { CHECK(client->Pull(0).ok()); }));
+    raws.push_back(Seconds([&] { RawTcpSeconds(static_cast<size_t>(bytes)); }));
+  }
+  state.SetLabel(std::string(DTypeName(wire)));
+  state.counters["push_GBps"] = bytes / Median(pushes) / 1e9;
+  state.counters["pull_GBps"] = bytes / Median(pulls) / 1e9;
+  state.counters["raw_tcp_GBps"] = bytes / Median(raws) / 1e9;
+  state.counters["push_ratio"] = Median(raws) / Median(pushes);
+  state.counters["pull_ratio"] = Median(raws) / Median(pulls);
+}
+BENCHMARK(BM_Wire)
+    ->Arg(static_cast<int>(DType::kF32))
+    ->Arg(static_cast<int>(DType::kBF16))
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,106 @@
+#include "common/rng.h"
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+
+template <class Draw>
+std::vector<uint64_t> Draws(uint64_t seed, int count, Draw draw) {
+  Rng rng(seed);
+  std::vector<uint64_t> drawn;
+  for (int i = 0; i < count; ++i) drawn.push_back(draw(rng));
+  return drawn;
+}
+
+// The published values of SplitMix64. A job's permutations, data and starting
+// weights follow from them: they must never change.
+TEST(RngTest, GivesThePublishedSequence) {
+  const auto next = [](Rng& rng) { return rng.Next(); };
+  EXPECT_THAT(Draws(1234567, 5, next),
+              ElementsAre(6457827717110365317u, 3203168211198807973u,
+                          9817491932198370423u, 4593380528125082431u,
+                          16408922859458223821u));
+  EXPECT_THAT(Draws(0, 3, next),
+              ElementsAre(16294208416658607535u, 7960286522194355700u,
+                          487617019471545679u));
+}
+
+TEST(RngTest, BelowStaysAsItIs) {
+  EXPECT_THAT(Draws(42, 16, [](Rng& rng) { return rng.Below(6); }),
+              ElementsAre(1, 1, 0, 0, 4, 0, 1, 2, 1, 2, 5, 4, 2, 1, 2, 2));
+}
+
+// Nearly half of the draws must be rejected at this bound: of the first six
+// draws of seed 42 four are, and without that the results would differ.
+TEST(RngTest, BelowRejectsWhatWouldBias) {
+  constexpr uint64_t kBound = (uint64_t{1} << 63) + 1;
+  EXPECT_THAT(Draws(42, 4, [](Rng& rng) { return rng.Below(kBound); }),
+              ElementsAre(4456085495900499604u, 6792609088808213253u,
+                          5545679290133000099u, 2185608355395893165u));
+}
+
+TEST(RngTest, BelowGivesEveryValueAboutEquallyOften) {
+  Rng rng(3);
+  std::array<int, 7> counts{};
+  for (int i = 0; i < 70'000; ++i) ++counts.at(rng.Below(7));
+  // Five standard deviations of a binomial with n = 70,000 and p = 1/7.
+  for (const int count : counts) EXPECT_NEAR(count, 10'000, 463);
+}
+
+TEST(RngTest, BelowOneIsAlwaysZero) {
+  Rng rng(9);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rng.Below(1), 0u);
+}
+
+TEST(RngTest, ChanceIsCertainAtItsEnds) {
+  Rng rng(9);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(rng.Chance(0, 3));
+    EXPECT_TRUE(rng.Chance(3, 3));
+  }
+}
+
+TEST(RngTest, UnitIsTheUpper53Bits) {
+  Rng rng(42);
+  EXPECT_EQ(rng.Unit(), static_cast<double>(0x17bae644c5fd6d) * 0x1.0p-53);
+  EXPECT_EQ(rng.Unit(), static_cast<double>(0x51dfc66764cde) * 0x1.0p-53);
+  for (int i = 0; i < 10'000; ++i) {
+    const double unit = rng.Unit();
+    ASSERT_GE(unit, 0);
+    ASSERT_LT(unit, 1);
+  }
+}
+
+TEST(RngTest, DerivedSeedsStayAsTheyAre) {
+  EXPECT_EQ(DeriveSeed(0, 0), 12035550249420947055u);
+  EXPECT_EQ(DeriveSeed(1, 0), 627405149472732430u);
+  EXPECT_EQ(DeriveSeed(0, 1), 6791897765849424158u);
+  EXPECT_EQ(DeriveSeed(7, 3), 16753576447339095367u);
+}
+
+TEST(RngTest, NeighbouringStreamsHaveDifferentSeeds) {
+  std::set<uint64_t> seeds;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    for (uint64_t stream = 0; stream < 100; ++stream) {
+      seeds.insert(DeriveSeed(seed, stream));
+    }
+  }
+  EXPECT_EQ(seeds.size(), 10'000u);
+}
+
+TEST(RngDeathTest, BelowZeroIsABug) {
+  Rng rng(1);
+  EXPECT_DEATH(rng.Below(0), "CHECK");
+}
+
+}  // namespace
+}  // namespace paceline

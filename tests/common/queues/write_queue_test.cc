@@ -1,0 +1,132 @@
+#include "common/rpc/write_queue.h"
+
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using Queue = WriteQueue<std::string>;
+using Kind = Queue::Step::Kind;
+
+void ExpectNone(const Queue::Step& step) { EXPECT_EQ(step.kind, Kind::kNone); }
+
+void ExpectWrite(const Queue::Step& step, const std::string& message) {
+  ASSERT_EQ(step.kind, Kind::kWrite);
+  EXPECT_EQ(*step.message, message);
+}
+
+void ExpectFinish(const Queue::Step& step, const absl::Status& status) {
+  EXPECT_EQ(step.kind, Kind::kFinish);
+  EXPECT_EQ(step.status, status);
+}
+
+TEST(WriteQueueTest, HandsOutOneWriteAtATime) {
+  Queue queue(10);
+  ExpectWrite(queue.Send("a"), "a");
+  ExpectNone(queue.Send("b"));
+  ExpectNone(queue.Send("c"));
+  ExpectWrite(queue.Written(), "b");
+  ExpectWrite(queue.Written(), "c");
+  ExpectNone(queue.Written());
+  ExpectWrite(queue.Send("d"), "d");
+}
+
+TEST(WriteQueueTest, TheMessageLentOutStaysWhereItIs) {
+  Queue queue(1'000);
+  const auto lent = queue.Send("lent");
+  for (int i = 0; i < 500; ++i) ExpectNone(queue.Send("more"));
+  ExpectWrite(lent, "lent");
+  ExpectNone(queue.Abandon(absl::UnavailableError("gone")));
+  ExpectWrite(lent, "lent");
+}
+
+TEST(WriteQueueTest, CloseWithOkSendsWhatIsQueuedFirst) {
+  Queue queue(10);
+  ExpectWrite(queue.Send("a"), "a");
+  ExpectNone(queue.Send("b"));
+  EXPECT_FALSE(queue.closed());
+  ExpectNone(queue.Close(absl::OkStatus()));
+  EXPECT_TRUE(queue.closed());
+  ExpectNone(queue.Send("dropped"));
+  ExpectWrite(queue.Written(), "b");
+  ExpectFinish(queue.Written(), absl::OkStatus());
+}
+
+TEST(WriteQueueTest, CloseWithAnErrorDropsWhatIsQueued) {
+  Queue queue(10);
+  ExpectWrite(queue.Send("a"), "a");
+  ExpectNone(queue.Send("b"));
+  ExpectNone(queue.Close(absl::AbortedError("fenced")));
+  ExpectFinish(queue.Written(), absl::AbortedError("fenced"));
+}
+
+TEST(WriteQueueTest, CloseOfAnIdleQueueFinishesAtOnceAndOnlyOnce) {
+  Queue queue(10);
+  ExpectFinish(queue.Close(absl::OkStatus()), absl::OkStatus());
+  ExpectNone(queue.Close(absl::AbortedError("again")));
+  ExpectNone(queue.Abandon(absl::CancelledError("again")));
+  ExpectNone(queue.Send("late"));
+}
+
+TEST(WriteQueueTest, TheFirstStatusWins) {
+  Queue queue(10);
+  ExpectWrite(queue.Send("a"), "a");
+  ExpectNone(queue.Close(absl::AbortedError("first")));
+  ExpectNone(queue.Close(absl::InternalError("second")));
+  ExpectNone(queue.Abandon(absl::CancelledError("third")));
+  ExpectFinish(queue.Written(), absl::AbortedError("first"));
+}
+
+TEST(WriteQueueTest, AbandonDropsEvenWhatAClosingWithOkWouldSend) {
+  Queue queue(10);
+  ExpectWrite(queue.Send("a"), "a");
+  ExpectNone(queue.Send("b"));
+  ExpectNone(queue.Close(absl::OkStatus()));
+  ExpectNone(queue.Abandon(absl::CancelledError("the peer is gone")));
+  ExpectFinish(queue.Written(), absl::OkStatus());
+}
+
+TEST(WriteQueueTest, AFullQueueClosesItself) {
+  Queue queue(2);
+  ExpectWrite(queue.Send("a"), "a");
+  ExpectNone(queue.Send("b"));
+  EXPECT_FALSE(queue.closed());
+  ExpectNone(queue.Send("c"));
+  EXPECT_TRUE(queue.closed());
+  const auto finish = queue.Written();
+  EXPECT_EQ(finish.kind, Kind::kFinish);
+  EXPECT_EQ(finish.status.code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(WriteQueueTest, TheMessageBeingWrittenCountsForTheBound) {
+  Queue queue(1);
+  ExpectWrite(queue.Send("a"), "a");
+  ExpectNone(queue.Written());
+  ExpectWrite(queue.Send("b"), "b");
+  ExpectNone(queue.Send("c"));
+  EXPECT_TRUE(queue.closed());
+}
+
+TEST(WriteQueueTest, LetsGoOfAMessageWhenItIsWrittenOrDropped) {
+  WriteQueue<std::shared_ptr<int>> queue(10);
+  const auto first = std::make_shared<int>(1);
+  const auto second = std::make_shared<int>(2);
+  queue.Send(first);
+  queue.Send(second);
+  EXPECT_EQ(first.use_count(), 2);
+  queue.Written();
+  EXPECT_EQ(first.use_count(), 1);
+  const auto third = std::make_shared<int>(3);
+  queue.Send(third);
+  queue.Abandon(absl::CancelledError("gone"));
+  EXPECT_EQ(third.use_count(), 1);
+  EXPECT_EQ(second.use_count(), 2);  // Still lent out.
+  queue.Written();
+  EXPECT_EQ(second.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace paceline

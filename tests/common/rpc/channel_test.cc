@@ -1,0 +1,69 @@
+#include "common/rpc/channel.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/common/rpc/loopback.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::Parameters::CallbackService& Service() {
+  static v1::Parameters::CallbackService service;
+  return service;
+}
+
+TEST(ListenTest, NamesThePortThatTheSystemChose) {
+  const auto listening =
+      Listen("127.0.0.1:0", ChannelProfile::kControl, &Service());
+  ASSERT_TRUE(listening.ok());
+  EXPECT_THAT(listening->address,
+              AllOf(HasSubstr("127.0.0.1:"), Not(HasSubstr(":0"))));
+  listening->server->Shutdown();
+}
+
+TEST(ListenTest, APortInUseIsUnavailable) {
+  for (const auto profile : {ChannelProfile::kControl, ChannelProfile::kBulk}) {
+    const Loopback first;
+    const auto second = Listen(first.address(), profile, &Service());
+    ASSERT_TRUE(absl::IsUnavailable(second.status()));
+    EXPECT_THAT(std::string(second.status().message()),
+                AllOf(HasSubstr(first.address()), HasSubstr("in use"),
+                      HasSubstr("choose another")));
+  }
+}
+
+TEST(ListenTest, APortIsFreeAgainAfterTheServer) {
+  std::string address;
+  {
+    const Loopback first;
+    address = first.address();
+  }
+  const auto second = Listen(address, ChannelProfile::kControl, &Service());
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->address, address);
+  second->server->Shutdown();
+}
+
+TEST(ListenTest, AnAddressOfAnotherMachineIsUnavailable) {
+  // Reserved for documentation (RFC 5737): nobody's.
+  const auto listening =
+      Listen("192.0.2.1:0", ChannelProfile::kControl, &Service());
+  EXPECT_TRUE(absl::IsUnavailable(listening.status()));
+}
+
+TEST(ListenTest, WhatIsNoAddressIsUnavailable) {
+  for (const char* const address : {"", "nowhere", "127.0.0.1:port"}) {
+    const auto listening =
+        Listen(address, ChannelProfile::kControl, &Service());
+    EXPECT_FALSE(listening.ok()) << address;
+  }
+}
+
+}  // namespace
+}  // namespace paceline

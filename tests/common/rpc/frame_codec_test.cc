@@ -1,0 +1,280 @@
+// The proof that v1::Frame on the wire is ordinary Protobuf: what EncodeFrame
+// writes the generated class reads, and the other way round.
+
+#include "common/rpc/frame_codec.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/common/rpc/frame_samples.h"
+
+namespace paceline {
+namespace {
+
+constexpr size_t kMiB = 1 << 20;
+// Around the places where the varint of the size grows.
+constexpr size_t kSizes[] = {0,   1,   2,     3,     4,     7,   127,
+                             128, 129, 16383, 16384, 16385, kMiB};
+
+// Field 15, as a serializer writes it.
+std::string PayloadField(const std::string& bytes) {
+  v1::Frame frame;
+  frame.set_payload(bytes);
+  return frame.SerializeAsString();
+}
+
+// What DecodeFrame makes of `bytes` is what the generated class makes of them.
+void ExpectDecodedAsParsed(const grpc::ByteBuffer& buffer) {
+  v1::Frame parsed;
+  ASSERT_TRUE(parsed.ParseFromString(Flatten(buffer)));
+  const auto decoded = DecodeFrame(buffer);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_TRUE(Flatten(decoded->payload) == parsed.payload());
+  EXPECT_EQ(decoded->payload.size(), parsed.payload().size());
+  parsed.clear_payload();
+  EXPECT_EQ(decoded->header.SerializeAsString(), parsed.SerializeAsString());
+  EXPECT_EQ(decoded->header.DebugString(), parsed.DebugString());
+}
+
+TEST(EncodeFrameTest, WritesTheBytesOfTheGeneratedClass) {
+  Rng rng(1);
+  for (const v1::Frame& header : SampleHeaders()) {
+    for (const size_t size : kSizes) {
+      const std::string payload = RandomBytes(size, rng);
+      const std::string encoded = Flatten(
+          EncodeFrame(header, BorrowSlice(payload, std::make_shared<int>(0))));
+      v1::Frame parsed;
+      ASSERT_TRUE(parsed.ParseFromString(encoded));
+      EXPECT_TRUE(parsed.payload() == payload) << size;
+      EXPECT_TRUE(parsed.SerializeAsString() == encoded)
+          << header.ShortDebugString() << " with " << size;
+      parsed.clear_payload();
+      EXPECT_EQ(parsed.DebugString(), header.DebugString());
+    }
+  }
+}
+
+TEST(EncodeFrameTest, WithoutAPayloadToo) {
+  for (const v1::Frame& header : SampleHeaders()) {
+    EXPECT_EQ(Flatten(EncodeFrame(header)), header.SerializeAsString());
+  }
+}
+
+// The wire itself, pinned: both ends of a rolling update must agree on it, and
+// so must programs in other languages.
+TEST(EncodeFrameTest, StaysAsItIs) {
+  v1::Frame header;
+  header.mutable_push_block()->set_iteration(300);
+  header.mutable_push_block()->set_block(2);
+  header.mutable_push_block()->set_samples(32);
+  header.mutable_push_block()->set_weight(1);
+  header.mutable_push_block()->set_round(5);
+  header.mutable_push_block()->set_format(v1::FP32);
+  const std::string payload("\0\0\x80\x3f", 4);  // 1.0
+  const std::string bytes = Flatten(EncodeFrame(header, grpc::Slice(payload)));
+  EXPECT_EQ(absl::BytesToHexString(bytes),
+            "1a17"                // push_block, 23 bytes
+            "08ac02"              // iteration 300
+            "1002"                // block 2
+            "1820"                // samples 32
+            "250000803f"          // weight 1
+            "310500000000000000"  // round 5
+            "3801"                // FP32
+            "7a040000803f");      // payload, 4 bytes
+}
+
+TEST(EncodeFrameTest, SendsThePayloadFromWhereItLies) {
+  const auto floats = std::make_shared<std::vector<float>>(1000, 1.5f);
+  const auto* bytes = reinterpret_cast<const char*>(floats->data());
+  v1::Frame header;
+  header.mutable_set_block()->set_block(1);
+  const grpc::ByteBuffer buffer =
+      EncodeFrame(header, BorrowSlice({bytes, 4000}, floats));
+  std::vector<grpc::Slice> slices;
+  ASSERT_TRUE(buffer.Dump(&slices).ok());
+  ASSERT_EQ(slices.size(), 2u);
+  EXPECT_EQ(reinterpret_cast<const char*>(slices[1].begin()), bytes);
+  EXPECT_EQ(slices[1].size(), 4000u);
+}
+
+TEST(EncodeFrameDeathTest, AHeaderWithAPayloadIsABug) {
+  v1::Frame header;
+  header.set_payload("x");
+  EXPECT_DEATH(EncodeFrame(header), "CHECK");
+}
+
+TEST(BorrowSliceTest, KeepsTheOwnerUntilTheLastBufferDies) {
+  auto owner = std::make_shared<std::string>("0123456789");
+  const std::weak_ptr<std::string> alive = owner;
+  v1::Frame header;
+  auto first = std::make_unique<grpc::ByteBuffer>(
+      EncodeFrame(header, BorrowSlice(*owner, owner)));
+  auto second = std::make_unique<grpc::ByteBuffer>(*first);
+  owner.reset();
+  EXPECT_FALSE(alive.expired());
+  first.reset();
+  EXPECT_FALSE(alive.expired());
+  EXPECT_EQ(Flatten(*second), PayloadField("0123456789"));
+  second.reset();
+  EXPECT_TRUE(alive.expired());
+}
+
+TEST(DecodeFrameTest, ReadsWhatTheGeneratedClassWrites) {
+  Rng rng(2);
+  for (v1::Frame frame : SampleHeaders()) {
+    for (const size_t size : kSizes) {
+      frame.set_payload(RandomBytes(size, rng));
+      ExpectDecodedAsParsed(BufferOf(frame.SerializeAsString()));
+    }
+  }
+}
+
+TEST(DecodeFrameTest, ReadsSlicesCutAnywhere) {
+  Rng rng(3);
+  for (v1::Frame frame : SampleHeaders()) {
+    for (const size_t size : {0u, 1u, 127u, 128u, 1001u}) {
+      frame.set_payload(RandomBytes(size, rng));
+      const std::string bytes = frame.SerializeAsString();
+      for (const size_t longest : {1, 2, 3, 10, 100, 1000}) {
+        ExpectDecodedAsParsed(BufferOf(CutAtRandom(bytes, longest, rng)));
+      }
+    }
+  }
+}
+
+TEST(DecodeFrameTest, ReadsASliceCutAtEveryPlace) {
+  Rng rng(4);
+  for (v1::Frame frame : SampleHeaders()) {
+    frame.set_payload(RandomBytes(200, rng));
+    const std::string bytes = frame.SerializeAsString();
+    for (size_t cut = 0; cut <= bytes.size(); ++cut) {
+      ExpectDecodedAsParsed(BufferOf(
+          {grpc::Slice(bytes.substr(0, cut)), grpc::Slice(bytes.substr(cut))}));
+    }
+  }
+}
+
+TEST(DecodeFrameTest, ReadsAMebibyteInManySlices) {
+  Rng rng(5);
+  v1::Frame frame = SampleHeaders()[2];
+  frame.set_payload(RandomBytes(kMiB, rng));
+  const std::string bytes = frame.SerializeAsString();
+  for (const size_t longest : {100u, 8192u, 65536u}) {
+    ExpectDecodedAsParsed(BufferOf(CutAtRandom(bytes, longest, rng)));
+  }
+}
+
+// The order of the fields is the serializer's choice; of a field that comes
+// twice the last one wins, and messages are merged.
+TEST(DecodeFrameTest, FindsThePayloadAtAnyPlace) {
+  Rng rng(6);
+  const std::vector<v1::Frame> headers = SampleHeaders();
+  const std::string push = headers[2].SerializeAsString();
+  const std::string also = headers[3].SerializeAsString();
+  const std::string first = PayloadField(RandomBytes(500, rng));
+  const std::string second = PayloadField(RandomBytes(77, rng));
+  const std::string none("\x7a\x00", 2);
+  const std::vector<std::string> orders = {first + push,
+                                           push + first + also,
+                                           first + push + second,
+                                           first + second + push,
+                                           push + first + none,
+                                           none + push + second,
+                                           first,
+                                           none,
+                                           push + also + first};
+  for (const std::string& bytes : orders) {
+    ExpectDecodedAsParsed(BufferOf(bytes));
+    ExpectDecodedAsParsed(BufferOf(CutAtRandom(bytes, 50, rng)));
+  }
+}
+
+// A newer peer may say more. Field 15 of another wire type is unknown as well.
+TEST(DecodeFrameTest, PassesOverUnknownFields) {
+  Rng rng(7);
+  const std::string varint("\xf8\x7f\x96\x01", 4);
+  const std::string fixed64("\xf9\x7f\x01\x02\x03\x04\x05\x06\x07\x08", 10);
+  const std::string text("\xfa\x7f\x03xyz", 6);
+  const std::string group("\xfb\x7f\x08\x01\xfc\x7f", 6);
+  const std::string fixed32("\xfd\x7f\x01\x02\x03\x04", 6);
+  const std::string fifteen("\x78\x05", 2);  // A varint.
+  const std::string push = SampleHeaders()[2].SerializeAsString();
+  const std::string payload = PayloadField(RandomBytes(300, rng));
+  for (const std::string& unknown :
+       {varint, fixed64, text, group, fixed32, fifteen}) {
+    for (const std::string& bytes : {absl::StrCat(unknown, push, payload),
+                                     absl::StrCat(push, unknown, payload),
+                                     absl::StrCat(push, payload, unknown)}) {
+      ExpectDecodedAsParsed(BufferOf(bytes));
+      ExpectDecodedAsParsed(BufferOf(CutAtRandom(bytes, 20, rng)));
+    }
+  }
+}
+
+TEST(DecodeFrameTest, AnEmptyMessageIsAFrameWithoutAKind) {
+  const auto decoded = DecodeFrame(BufferOf(""));
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->header.kind_case(), v1::Frame::KIND_NOT_SET);
+  EXPECT_EQ(decoded->payload.size(), 0u);
+}
+
+TEST(DecodeFrameTest, AnInvalidBufferIsAnError) {
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(DecodeFrame(grpc::ByteBuffer()).status()));
+}
+
+// Every run of whole elements lies in the memory that was received; only an
+// element cut by a slice's end is copied out.
+TEST(DecodeFrameTest, ThePayloadPointsIntoTheReceivedSlices) {
+  Rng rng(8);
+  v1::Frame frame = SampleHeaders()[2];
+  frame.set_payload(RandomBytes(4 * 5000, rng));
+  const auto slices = CutAtRandom(frame.SerializeAsString(), 3000, rng);
+  const auto received = [&](const char* at, size_t size) {
+    return std::any_of(
+        slices.begin(), slices.end(), [&](const grpc::Slice& slice) {
+          const auto* begin = reinterpret_cast<const char*>(slice.begin());
+          return at >= begin && at + size <= begin + slice.size();
+        });
+  };
+  const auto decoded = DecodeFrame(BufferOf(slices));
+  ASSERT_TRUE(decoded.ok());
+  size_t copied = 0;
+  size_t elements = 0;
+  decoded->payload.VisitRuns(DType::kF32,
+                             [&](size_t, const char* run, size_t count) {
+                               elements += count;
+                               if (!received(run, 4 * count)) copied += count;
+                               return true;
+                             });
+  EXPECT_EQ(elements, 5000u);
+  EXPECT_LT(copied, slices.size());
+}
+
+TEST(DecodeFrameTest, TheFrameKeepsTheMemoryWhenItMoves) {
+  std::vector<ReceivedFrame> frames;
+  Rng rng(9);
+  std::vector<std::string> payloads;
+  for (int i = 0; i < 20; ++i) {
+    // gRPC keeps slices of up to 23 bytes inside the slice object itself.
+    payloads.push_back(RandomBytes(i, rng));
+    v1::Frame frame;
+    frame.set_payload(payloads.back());
+    auto decoded =
+        DecodeFrame(BufferOf(CutAtRandom(frame.SerializeAsString(), 6, rng)));
+    ASSERT_TRUE(decoded.ok());
+    frames.push_back(*std::move(decoded));  // Moves them all now and then.
+  }
+  for (size_t i = 0; i < frames.size(); ++i) {
+    EXPECT_EQ(Flatten(frames[i].payload), payloads[i]);
+  }
+}
+
+}  // namespace
+}  // namespace paceline

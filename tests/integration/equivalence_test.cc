@@ -1,0 +1,178 @@
+// Under BSP a cluster is one big machine: it takes the steps that a plain
+// single-process loop over the same batches takes.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/permutation.h"
+#include "gpu/backend.h"
+#include "services/worker/data/load_dataset.h"
+#include "services/worker/model/model.h"
+#include "services/worker/worker.h"
+#include "tests/integration/local_cluster.h"
+
+namespace paceline {
+namespace {
+
+using Tensors = std::vector<std::vector<float>>;
+
+// SGD with momentum, written as plainly as can be: per step one batch of
+// `batch` samples and v = m * v + strength * g, w -= rate * v.
+class PlainSgd {
+ public:
+  PlainSgd(const v1::JobSpec& job, uint32_t batch, float strength,
+           float momentum)
+      : job_(job), batch_(batch), strength_(strength), momentum_(momentum) {
+    data_ = std::make_unique<Dataset>(*LoadDataset(job.data(), Split::kTrain));
+    backend_ = *MakeBackend("cpu");
+    model_ = *Model::Create(job.model(), data_->shape(), data_->classes(),
+                            backend_.get(), static_cast<int>(batch));
+    EXPECT_TRUE(model_->Initialize(job.seed()).ok());
+    for (const TensorSpec& spec : model_->tensors()) {
+      velocity_.emplace_back(spec.size, 0.0f);
+    }
+  }
+
+  void Run(int64_t samples) {
+    images_.resize(size_t{batch_} * data_->shape().size());
+    labels_.resize(batch_);
+    const uint32_t size = data_->size();
+    for (int64_t done = 0; done < samples; done += batch_) {
+      const auto epoch = static_cast<uint32_t>(done / size);
+      const auto begin = static_cast<uint32_t>(done % size);
+      const std::vector<uint32_t> order =
+          EpochPermutation(job_.seed(), epoch, size);
+      Step({order.begin() + begin, order.begin() + begin + batch_});
+    }
+  }
+
+  Tensors Weights() {
+    Tensors weights;
+    for (size_t i = 0; i < model_->tensors().size(); ++i) {
+      const auto values = model_->parameter(i);
+      weights.emplace_back(values.begin(), values.end());
+    }
+    return weights;
+  }
+
+ private:
+  void Step(const std::vector<uint32_t>& indices) {
+    data_->Gather(indices, images_.data(), labels_.data());
+    ASSERT_TRUE(model_
+                    ->ForwardBackward(images_.data(), labels_.data(),
+                                      static_cast<int>(batch_),
+                                      1.0f / static_cast<float>(batch_), true)
+                    .ok());
+    const auto rate = static_cast<float>(job_.learning_rate());
+    for (size_t i = 0; i < velocity_.size(); ++i) {
+      const auto gradient = model_->gradient(i);
+      const auto weights = model_->parameter(i);
+      for (size_t k = 0; k < velocity_[i].size(); ++k) {
+        float& v = velocity_[i][k];
+        v = momentum_ * v + strength_ * gradient[k];
+        weights[k] -= rate * v;
+      }
+    }
+    ASSERT_TRUE(model_->ParametersChanged().ok());
+  }
+
+  const v1::JobSpec job_;
+  const uint32_t batch_;
+  const float strength_;
+  const float momentum_;
+  std::unique_ptr<Dataset> data_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  Tensors velocity_;
+  std::vector<float> images_;
+  std::vector<uint8_t> labels_;
+};
+
+// The largest difference of two sets of tensors.
+float Distance(const Tensors& a, const Tensors& b) {
+  EXPECT_EQ(a.size(), b.size());
+  float distance = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].size(), b[i].size()) << "tensor " << i;
+    for (size_t k = 0; k < a[i].size(); ++k) {
+      distance = std::max(distance, std::fabs(a[i][k] - b[i][k]));
+    }
+  }
+  return distance;
+}
+
+// Runs the job with real Worker objects and returns the final weights.
+Tensors Train(const v1::JobSpec& job) {
+  LocalCluster cluster(job);
+  prometheus::Registry registry;
+  WorkerMetrics metrics(registry);
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < job.workers(); ++i) {
+    threads.emplace_back([&cluster, &metrics, i] {
+      Worker::Options options;
+      options.coordinator = cluster.address();
+      options.name = "w" + std::to_string(i);
+      EXPECT_TRUE(Worker(options, &metrics).Run().ok());
+    });
+  }
+  EXPECT_TRUE(cluster.Run().ok());
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cluster.result()["samples"],
+            cluster.result()["updates"].get<int>() * job.batch_size() *
+                job.workers());
+  const auto weights = cluster.FinalWeights();
+  EXPECT_TRUE(weights.ok()) << weights.status();
+  return weights.ok() ? *weights : Tensors();
+}
+
+TEST(EquivalenceTest, OneWorkerTakesThePlainLoopsSteps) {
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/1, /*servers=*/2);
+  job.set_optimizer("sgd:momentum=0.9");
+  job.set_learning_rate(0.01);
+  job.set_batch_size(32);
+  job.set_epochs(7);  // 32 steps each: 224.
+  PlainSgd plain(job, 32, /*strength=*/1, /*momentum=*/0.9f);
+  plain.Run(int64_t{7} * 1024);
+  EXPECT_LE(Distance(Train(job), plain.Weights()), 1e-6f);
+}
+
+TEST(EquivalenceTest, FourWorkersTakeTheUnionBatchsSteps) {
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/4, /*servers=*/2);
+  job.set_batch_size(8);
+  job.set_learning_rate(0.01);
+  job.set_epochs(4);  // 32 rounds of 4 x 8 samples each: 128.
+  // f is linear: a round of four batches is four times as strong.
+  PlainSgd plain(job, 32, /*strength=*/4, /*momentum=*/0);
+  plain.Run(int64_t{4} * 1024);
+  EXPECT_LE(Distance(Train(job), plain.Weights()), 1e-4f);
+}
+
+TEST(EquivalenceTest, SquareRootStrengthHalvesTheUnionBatchsStep) {
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/4, /*servers=*/2);
+  job.set_batch_size(8);
+  job.set_learning_rate(0.01);
+  job.set_epochs(4);
+  job.set_round_strength("sqrt");
+  PlainSgd plain(job, 32, /*strength=*/2, /*momentum=*/0);
+  plain.Run(int64_t{4} * 1024);
+  EXPECT_LE(Distance(Train(job), plain.Weights()), 1e-4f);
+}
+
+TEST(EquivalenceTest, MicroBatchesChangeNothingButRounding) {
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/1, /*servers=*/1);
+  job.set_micro_batch(12);  // 12, 12, 8.
+  job.set_learning_rate(0.01);
+  job.set_epochs(4);
+  PlainSgd plain(job, 32, /*strength=*/1, /*momentum=*/0);
+  plain.Run(int64_t{4} * 1024);
+  EXPECT_LE(Distance(Train(job), plain.Weights()), 1e-4f);
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,173 @@
+#include "tests/integration/integer_worker.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "services/worker/control_stream.h"
+#include "services/worker/iteration_signals.h"
+#include "services/worker/parameter_client.h"
+
+namespace paceline {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+// The arrays that a model would have.
+struct Arrays {
+  std::vector<std::vector<float>> parameters;
+  std::vector<std::vector<float>> gradients;
+};
+
+TensorArrays View(const std::shared_ptr<Arrays>& arrays) {
+  TensorArrays view;
+  for (auto& tensor : arrays->parameters) {
+    view.parameters.push_back(absl::MakeSpan(tensor));
+  }
+  for (auto& tensor : arrays->gradients) view.gradients.push_back(tensor);
+  view.owner = arrays;
+  return view;
+}
+
+v1::PushBlock HeaderOf(int64_t iteration, uint32_t samples,
+                       const v1::PushPlan& plan) {
+  v1::PushBlock header;
+  header.set_iteration(iteration);
+  header.set_samples(samples);
+  header.set_weight(1);
+  if (plan.has_round()) {
+    header.set_round(plan.round());
+  } else {
+    header.set_immediate_rate(plan.immediate_rate());
+  }
+  return header;
+}
+
+// Sleeps through the batch in pieces. The samples done: fewer after a refresh,
+// none if the iteration is over.
+uint32_t Compute(const v1::Grant& grant, absl::Duration step,
+                 IterationSignals& signals) {
+  constexpr int kPieces = 8;
+  const uint32_t size = grant.range().end() - grant.range().begin();
+  for (int piece = 1; piece <= kPieces; ++piece) {
+    if (!signals.SleepUntil(Clock::Real().Now() + step / kPieces)) return 0;
+    const uint32_t done = size * piece / kPieces;
+    if (signals.refresh() && done > 0) return done;
+  }
+  return size;
+}
+
+// Nothing if the iteration was over before.
+std::optional<v1::PushPlan> PlanOf(const v1::Grant& grant,
+                                   ControlStream& control,
+                                   IterationSignals& signals) {
+  if (!grant.plan().ask()) return grant.plan();
+  v1::WorkerMessage ready;
+  ready.mutable_gradient_ready()->set_iteration(grant.iteration());
+  control.Send(std::move(ready));
+  if (!signals.AwaitPlan(Clock::Real().Now() + kPatience)) return std::nullopt;
+  return signals.plan();
+}
+
+absl::Status Push(const v1::Grant& grant, uint32_t samples,
+                  const v1::PushPlan& plan, ParameterClient& parameters,
+                  Arrays& arrays, v1::PushDone& report) {
+  float sum = 0;
+  for (uint32_t i = 0; i < samples; ++i) {
+    sum += IntegerWorker::GradientAt((grant.range().begin() + i) / 32 * 32);
+  }
+  for (auto& gradient : arrays.gradients) {
+    std::fill(gradient.begin(), gradient.end(),
+              sum / static_cast<float>(samples));
+  }
+  parameters.BeginPush(HeaderOf(grant.iteration(), samples, plan));
+  for (size_t i = 0; i < arrays.gradients.size(); ++i) {
+    parameters.PushTensor(i);
+  }
+  PACELINE_ASSIGN_OR_RETURN(const PushResult pushed, parameters.FinishPush());
+  report.set_blocks(pushed.blocks);
+  return absl::OkStatus();
+}
+
+// Pulls, sleeps and pushes as a trainer does. OK also if a command came.
+absl::Status Iterate(const v1::Grant& grant, absl::Duration step,
+                     ControlStream& control, ParameterClient& parameters,
+                     Arrays& arrays) {
+  IterationSignals signals(&control, grant.iteration());
+  PACELINE_RETURN_IF_ERROR(parameters.Pull(grant.closing()).status());
+  const uint32_t samples = Compute(grant, step, signals);
+  std::optional<v1::PushPlan> plan;
+  if (samples > 0) plan = PlanOf(grant, control, signals);
+  v1::WorkerMessage message;
+  if (plan.has_value()) {
+    v1::PushDone& report = *message.mutable_push_done();
+    report.set_iteration(grant.iteration());
+    report.set_samples(samples);
+    report.set_discarded(plan->discard());
+    if (!plan->discard()) {
+      PACELINE_RETURN_IF_ERROR(
+          Push(grant, samples, *plan, parameters, arrays, report));
+    }
+  } else if (signals.abandon()) {
+    message.mutable_abandoned()->set_iteration(grant.iteration());
+  } else {
+    return absl::OkStatus();
+  }
+  control.Send(std::move(message));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status IntegerWorker::Run() const {
+  while (true) {
+    const absl::Status ended = RunIncarnation();
+    if (!absl::IsAborted(ended) && !absl::IsUnavailable(ended)) return ended;
+  }
+}
+
+absl::Status IntegerWorker::RunIncarnation() const {
+  ControlStream control(coordinator, name, /*evaluator=*/false);
+  PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand first,
+                            control.Next(kPatience));
+  const v1::WorkerWelcome& welcome = first.welcome();
+  const absl::Duration lease = absl::Milliseconds(welcome.job().lease_ms());
+  control.SetLease(lease);
+
+  auto arrays = std::make_shared<Arrays>();
+  v1::WorkerMessage ready;
+  ready.mutable_ready()->set_train_samples(train_samples);
+  for (const int64_t size : tensors) {
+    ready.mutable_ready()->add_tensors()->set_size(size);
+    arrays->parameters.emplace_back(size);
+    arrays->gradients.emplace_back(size);
+  }
+  control.Send(std::move(ready));
+
+  std::unique_ptr<ParameterClient> parameters;
+  while (true) {
+    PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
+                              control.Next(kPatience));
+    if (command.has_stop()) return absl::OkStatus();
+    if (command.has_begin()) {
+      PACELINE_ASSIGN_OR_RETURN(
+          parameters, ParameterClient::Connect(
+                          command.begin(), View(arrays),
+                          {welcome.incarnation(), DType::kF32, lease}));
+      if (!command.begin().initialize()) continue;
+      PACELINE_RETURN_IF_ERROR(parameters->SetAll());
+      v1::WorkerMessage message;
+      message.mutable_initialized();
+      control.Send(std::move(message));
+    } else if (command.has_grant()) {
+      const absl::Status done =
+          Iterate(command.grant(), step, control, *parameters, *arrays);
+      if (!done.ok() && !control.Interrupted()) return done;
+    }
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,303 @@
+// `paceline local` with the real processes: its document, its refusals, and
+// that nothing it started outlives it.
+
+#include "tests/integration/local_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+
+namespace paceline {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+const Arguments kTiny = {
+    "--data", "synthetic:tiny", "--model", "logreg", "--workers",
+    "2",      "--servers",      "1"};
+
+Arguments Tiny(const Arguments& more) {
+  Arguments all = kTiny;
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(LocalCommandTest, PrintsOneDocumentWithEveryParadigm) {
+  LocalCommand command(Tiny({"--paradigm", "bsp", "--paradigm", "ssp:s=2",
+                             "--target-accuracy", "0.05", "-o", "json"}));
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json runs = command.document()["runs"];
+  ASSERT_EQ(runs.size(), 2);
+  EXPECT_EQ(runs[0]["paradigm"], "bsp");
+  EXPECT_EQ(runs[1]["paradigm"], "ssp:s=2");
+  for (const nlohmann::json& run : runs) {
+    for (const char* field :
+         {"seconds", "final_accuracy", "seconds_to_target", "samples", "pushes",
+          "updates", "discarded", "push_bytes", "pull_bytes"}) {
+      EXPECT_TRUE(run[field].is_number()) << field << ": " << run[field];
+    }
+    EXPECT_EQ(run["samples"], 1024);
+    EXPECT_EQ(run["workers"].size(), 2);
+    for (const char* field :
+         {"seconds", "version", "samples", "accuracy", "loss"}) {
+      EXPECT_TRUE(run["accuracy"][0][field].is_number()) << field;
+    }
+    for (const char* field : {"load", "compute", "push", "wait", "pull"}) {
+      EXPECT_TRUE(run["workers"][0]["seconds"][field].is_number()) << field;
+    }
+    for (const char* field : {"p50", "p99", "max"}) {
+      EXPECT_TRUE(run["workers"][0]["gap"][field].is_number());
+      EXPECT_TRUE(run["workers"][0]["staleness"][field].is_number());
+    }
+  }
+  // The same starting weights and the same first batches.
+  EXPECT_EQ(runs[0]["push_bytes"], runs[1]["push_bytes"]);
+}
+
+TEST(LocalCommandTest, KeepsTheGapOfSspWithinItsBound) {
+  LocalCommand command(
+      Tiny({"--paradigm", "ssp:s=3", "--epochs", "4", "--step-time", "5ms",
+            "--slowdown", "1,4", "-o", "json"}));
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json run = command.document()["runs"][0];
+  for (const nlohmann::json& worker : run["workers"]) {
+    EXPECT_LE(worker["gap"]["max"], 4);
+  }
+}
+
+TEST(LocalCommandTest, StopsAtTheTarget) {
+  LocalCommand command({"--data", "synthetic:tiny", "--model", "mlp",
+                        "--workers", "2", "--servers", "1", "--epochs", "1000",
+                        "--eval-every", "512", "--target-accuracy", "0.15",
+                        "--stop-at-target", "-o", "json"});
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json run = command.document()["runs"][0];
+  EXPECT_LT(run["samples"], 1024 * 1000);
+  EXPECT_TRUE(run["seconds_to_target"].is_number());
+}
+
+TEST(LocalCommandTest, EndsAtMaxSeconds) {
+  LocalCommand command(
+      Tiny({"--epochs", "100000", "--max-seconds", "1", "--step-time", "5ms",
+            "--defer-eval", "--eval-every", "100000", "-o", "json"}));
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json run = command.document()["runs"][0];
+  EXPECT_GE(run["seconds"], 0.9);
+  EXPECT_EQ(run["accuracy"].back()["samples"], run["samples"]);
+}
+
+TEST(LocalCommandTest, BalancedBatchesFollowTheRates) {
+  LocalCommand command(
+      Tiny({"--batching", "balanced", "--paradigm", "bsp", "--epochs", "6",
+            "--step-time", "10ms", "--slowdown", "1,4", "-o", "json"}));
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json run = command.document()["runs"][0];
+  EXPECT_EQ(run["samples"], 6 * 1024);
+  const int64_t fast = run["workers"][0]["samples"];
+  const int64_t slow = run["workers"][1]["samples"];
+  EXPECT_GT(fast, 2 * slow) << "whatever the rounds' number, one batch each";
+  EXPECT_LE(run["workers"][0]["gap"]["max"], 1);
+}
+
+// Real workers: refreshed in the middle of a batch, asked for plans, and told
+// to drop iterations.
+TEST(LocalCommandTest, SwitchesThroughEveryKindOfPlan) {
+  Arguments arguments = {"--data",       "synthetic:tiny",
+                         "--model",      "logreg",
+                         "--workers",    "3",
+                         "--servers",    "1",
+                         "--epochs",     "8",
+                         "--step-time",  "8ms",
+                         "--slowdown",   "1,1,4",
+                         "--defer-eval", "-o",
+                         "json",         "--paradigm",
+                         "bsp"};
+  for (const char* const at :
+       {"15%=saps:s=1", "30%=asp:staleness_weight=inverse", "45%=ksync:k=2",
+        "60%=abs", "75%=asp:staleness_weight=delay_compensated", "90%=bsp"}) {
+    arguments.insert(arguments.end(), {"--switch-at", at});
+  }
+  LocalCommand command(arguments);
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json run = command.document()["runs"][0];
+  EXPECT_EQ(run["samples"], 8 * 1024);
+  ASSERT_EQ(run["switches"].size(), 6);
+  for (const nlohmann::json& done : run["switches"]) {
+    EXPECT_TRUE(done["took_seconds"].is_number()) << done;
+  }
+  // Refreshed, its batches were cut, so that it pushed more of them.
+  const nlohmann::json& slow = run["workers"][2];
+  EXPECT_LT(slow["samples"], 32 * slow["iterations"].get<int64_t>());
+}
+
+// Waits until all of them are gone.
+void ExpectGone(const std::vector<pid_t>& pids) {
+  const Clock& clock = Clock::Real();
+  const absl::Time deadline = clock.Now() + absl::Seconds(30);
+  for (const pid_t pid : pids) {
+    while (!Gone(pid) && clock.Now() < deadline) sched_yield();
+    EXPECT_TRUE(Gone(pid)) << "pid " << pid;
+  }
+}
+
+// `signal` in the middle of a run ends the command with `code` and everything
+// that it has started.
+void ExpectCleanEnd(int signal, int code) {
+  LocalCommand command(Tiny({"--epochs", "100000", "--step-time", "20ms"}));
+  ASSERT_TRUE(command.AwaitLine("samples an epoch"));
+  const std::vector<pid_t> pids = command.Pids();
+  ASSERT_EQ(pids.size(), 5);  // Coordinator, server, two workers, evaluator.
+  kill(command.pid(), signal);
+  EXPECT_EQ(command.Wait(), code) << command.err();
+  ExpectGone(pids);
+}
+
+TEST(LocalCommandTest, LeavesNothingRunningOnCtrlC) {
+  ExpectCleanEnd(SIGINT, 130);
+}
+
+TEST(LocalCommandTest, LeavesNothingRunningOnItsOwnDeath) {
+  ExpectCleanEnd(SIGKILL, 128 + SIGKILL);
+}
+
+TEST(LocalCommandTest, SaysWhichServerWasLost) {
+  LocalCommand command(Tiny({"--epochs", "100000", "--step-time", "20ms"}));
+  ASSERT_TRUE(command.AwaitLine("samples an epoch"));
+  const std::vector<pid_t> pids = command.Pids();
+  ASSERT_EQ(kill(command.PidOf("s0"), SIGKILL), 0);
+  EXPECT_EQ(command.Wait(), 1);
+  EXPECT_THAT(command.err(), testing::HasSubstr("s0"));
+  ExpectGone(pids);
+}
+
+struct BadInput {
+  const char* name;
+  Arguments arguments;
+  const char* says;  // In the message.
+};
+
+class BadInputTest : public testing::TestWithParam<BadInput> {};
+
+// One clear line, a non-zero exit, nothing on stdout.
+TEST_P(BadInputTest, IsRefusedInOneLine) {
+  LocalCommand command(GetParam().arguments);
+  const int code = command.Wait();
+  EXPECT_GT(code, 0);
+  EXPECT_LT(code, 128);
+  EXPECT_THAT(command.err(), testing::HasSubstr(GetParam().says));
+  const std::vector<std::string> lines =
+      absl::StrSplit(command.err(), '\n', absl::SkipEmpty());
+  EXPECT_EQ(lines.size(), 1) << command.err();
+  EXPECT_EQ(command.out(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    LocalCommandTest, BadInputTest,
+    testing::Values(
+        BadInput{"UnknownParadigm", {"--paradigm", "bulk"}, "bulk"},
+        BadInput{"UnknownParameter", {"--paradigm", "ssp:k=3"}, "k"},
+        BadInput{
+            "LowerAboveUpper", {"--paradigm", "dssp:lower=9,upper=3"}, "lower"},
+        BadInput{
+            "MissingData", {"--data", "mnist:/no/such/folder"}, "/no/such"},
+        BadInput{"UnknownData", {"--data", "tape:x"}, "tape"},
+        BadInput{"ZeroWorkers", {"--workers", "0"}, "workers"},
+        BadInput{"ShortSlowdown",
+                 {"--workers", "3", "--slowdown", "1,2"},
+                 "slowdown"},
+        BadInput{"UnknownModel", {"--model", "vgg"}, "vgg"},
+        BadInput{"TargetAboveOne", {"--target-accuracy", "1.5"}, "target"}),
+    [](const auto& param) { return param.param.name; });
+
+// A folder with MNIST's four files: one label each, and these bytes as images.
+class OwnMnist {
+ public:
+  explicit OwnMnist(const std::string& images) {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "mnist-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    for (const char* name : {"train", "t10k"}) {
+      Write(absl::StrCat(name, "-images-idx3-ubyte"), images);
+      Write(absl::StrCat(name, "-labels-idx1-ubyte"),
+            std::string("\0\0\x08\x01\0\0\0\x01\x03", 9));
+    }
+  }
+  ~OwnMnist() { std::filesystem::remove_all(folder_); }
+  std::string flag() const { return "mnist:" + folder_; }
+
+ private:
+  void Write(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder_ + "/" + name) << bytes;
+  }
+
+  std::string folder_;
+};
+
+void ExpectRefused(const std::string& data, const std::string& says) {
+  LocalCommand command({"--data", data});
+  const int code = command.Wait();
+  EXPECT_GT(code, 0);
+  EXPECT_LT(code, 128);
+  EXPECT_THAT(command.err(), testing::HasSubstr(says));
+  EXPECT_EQ(std::count(command.err().begin(), command.err().end(), '\n'), 1);
+}
+
+TEST(LocalCommandTest, RefusesATruncatedFile) {
+  ExpectRefused(
+      OwnMnist(
+          std::string("\0\0\x08\x03\0\0\0\x01\0\0\0\x1c\0\0\0\x1c\x7f", 17))
+          .flag(),
+      "ubyte");
+}
+
+TEST(LocalCommandTest, RefusesAModelThatDoesNotFitTheData) {
+  const std::string four_by_four =
+      std::string("\0\0\x08\x03\0\0\0\x01\0\0\0\x04\0\0\0\x04", 16) +
+      std::string(16, '\x7f');
+  ExpectRefused(OwnMnist(four_by_four).flag(), "lenet5 needs images");
+}
+
+TEST(LocalCommandTest, RefusesAWrongMagic) {
+  ExpectRefused(
+      OwnMnist(std::string("\0\0\x09\x07\0\0\0\x01\0\0\0\x1c\0\0\0\x1c", 16))
+          .flag(),
+      "ubyte");
+}
+
+TEST(LocalCommandTest, RefusesAPortInUse) {
+  const int taken = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(taken, generic, size), 0);
+  ASSERT_EQ(listen(taken, 1), 0);
+  ASSERT_EQ(getsockname(taken, generic, &size), 0);
+  LocalCommand command(
+      Tiny({"--port", std::to_string(ntohs(address.sin_port))}));
+  const int code = command.Wait();
+  EXPECT_GT(code, 0);
+  EXPECT_LT(code, 128);
+  EXPECT_THAT(command.err(), testing::HasSubstr("in use"));
+  ExpectGone(command.Pids());
+  close(taken);
+}
+
+}  // namespace
+}  // namespace paceline

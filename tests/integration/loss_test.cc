@@ -1,0 +1,80 @@
+// The loss of a worker holds nobody up, under any paradigm: `paceline local`
+// with real processes, one of which is killed or stopped in the middle.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/integration/local_cluster.h"
+#include "tests/integration/local_command.h"
+
+namespace paceline {
+namespace {
+
+constexpr int kSamples = 1024;
+constexpr int kEpochs = 15;
+
+std::vector<std::string> Arguments(const std::string& paradigm) {
+  // About 15,360 / 32 * 40 ms / 4 = 5 s, or more with a lost worker: long
+  // enough for a progress line, which comes every two seconds.
+  return {"--data",       "synthetic:tiny",
+          "--model",      "logreg",
+          "--workers",    "4",
+          "--servers",    "2",
+          "--epochs",     std::to_string(kEpochs),
+          "--step-time",  "40ms",
+          "--lease",      absl::StrCat(TestLeaseMs(), "ms"),
+          "--defer-eval", "--eval-every",
+          "1024",         "--paradigm",
+          paradigm,       "-o",
+          "json"};
+}
+
+void ExpectNobodyWasHeldUp(const nlohmann::json& document) {
+  ASSERT_EQ(document["runs"].size(), 1);
+  const nlohmann::json& run = document["runs"][0];
+  EXPECT_EQ(run["samples"], kSamples * kEpochs);
+  for (const auto& worker : run["workers"]) {
+    if (worker["worker"] == "w3") continue;
+    EXPECT_LT(worker["longest_wait_seconds"], TestLeaseMs() / 1000.0 + 1)
+        << worker;
+  }
+}
+
+class LossTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(LossTest, OfAKilledWorkerHoldsNobodyUp) {
+  LocalCommand command(Arguments(GetParam()));
+  ASSERT_TRUE(command.AwaitLine("samples an epoch"));
+  ASSERT_TRUE(command.AwaitLine("samples/s"));
+  ASSERT_EQ(kill(command.PidOf("w3"), SIGKILL), 0);
+  EXPECT_EQ(command.Wait(), 0) << command.err();
+  ExpectNobodyWasHeldUp(command.document());
+}
+
+TEST_P(LossTest, OfAStoppedWorkerHoldsNobodyUpBeyondItsLease) {
+  LocalCommand command(Arguments(GetParam()));
+  ASSERT_TRUE(command.AwaitLine("samples an epoch"));
+  ASSERT_TRUE(command.AwaitLine("samples/s"));
+  const pid_t stopped = command.PidOf("w3");
+  ASSERT_EQ(kill(stopped, SIGSTOP), 0);
+  // Its lease ends, or its grant is open for too long: whichever comes first
+  // depends on when its last heartbeat was.
+  ASSERT_TRUE(command.AwaitLine(" w3: lost ("));
+  ASSERT_EQ(kill(stopped, SIGCONT), 0);
+  EXPECT_EQ(command.Wait(), 0) << command.err();
+  ExpectNobodyWasHeldUp(command.document());
+}
+
+INSTANTIATE_TEST_SUITE_P(Paradigms, LossTest,
+                         testing::Values("bsp", "asp", "ssp:s=3",
+                                         "dssp:lower=3,upper=15"),
+                         [](const auto& param) {
+                           return std::string(param.param)
+                               .substr(0, std::string(param.param).find(':'));
+                         });
+
+}  // namespace
+}  // namespace paceline

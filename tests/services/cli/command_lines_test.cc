@@ -1,0 +1,53 @@
+#include "services/cli/command_lines.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+
+TEST(CommandLinesTest, Coordinator) {
+  EXPECT_THAT(
+      CoordinatorCommand("/bin", "/run/job.json", 7000),
+      ElementsAre("/bin/paceline-coordinator", "--job-file", "/run/job.json",
+                  "--listen", "127.0.0.1:7000", "--metrics", "127.0.0.1:0"));
+}
+
+TEST(CommandLinesTest, Server) {
+  EXPECT_THAT(ServerCommand("/bin", "127.0.0.1:7000", 1),
+              ElementsAre("/bin/paceline-server", "--coordinator",
+                          "127.0.0.1:7000", "--name", "s1", "--listen",
+                          "127.0.0.1:0", "--metrics", "127.0.0.1:0"));
+}
+
+TEST(CommandLinesTest, WorkerGetsItsOwnPace) {
+  LocalOptions options;
+  options.workers = {{}, {"4", "20ms", "constant:5ms", "every=2s,for=1s"}};
+  EXPECT_THAT(
+      WorkerCommand("/bin", "a:1", options, 0),
+      ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
+                  "w0", "--metrics", "127.0.0.1:0", "--threads", "1"));
+  EXPECT_THAT(
+      WorkerCommand("/bin", "a:1", options, 1),
+      ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
+                  "w1", "--metrics", "127.0.0.1:0", "--threads", "1",
+                  "--slowdown", "4", "--step-time", "20ms", "--delay",
+                  "constant:5ms", "--pause", "every=2s,for=1s"));
+}
+
+TEST(CommandLinesTest, EvaluatorYieldsOnlyWhileOthersTrain) {
+  LocalOptions options;
+  EXPECT_THAT(EvaluatorCommand("/bin", "a:1", options),
+              ElementsAre("/bin/paceline-worker", "--coordinator", "a:1",
+                          "--name", "eval", "--metrics", "127.0.0.1:0",
+                          "--threads", "1", "--evaluator"));
+  options.stop_at_target = true;
+  EXPECT_THAT(EvaluatorCommand("/bin", "a:1", options),
+              Contains("--low-priority"));
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,59 @@
+#ifndef PACELINE_TESTS_SERVICES_CLI_FAKE_PROGRAMS_H_
+#define PACELINE_TESTS_SERVICES_CLI_FAKE_PROGRAMS_H_
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+
+namespace paceline {
+
+// Stands in for paceline's programs: shell scripts in a temporary folder. At
+// first every one of them sleeps until it is ended. The coordinator is called
+// as usual, so that $2 is its job file and "${2%/*}" the folder of its run.
+class FakePrograms {
+ public:
+  FakePrograms();
+  ~FakePrograms();  // Removes the folder.
+
+  // Each takes the lines of a shell script.
+  void Coordinator(const std::string& script);
+  void Server(const std::string& script);
+  void Worker(const std::string& script);  // Also of the evaluator.
+
+  const std::string& bin_dir() const { return dir_; }
+  std::string run_dir() const { return dir_ + "/runs"; }
+
+  // The pids that a run left in processes.json; empty if there is none.
+  std::map<std::string, pid_t> Pids(const std::string& run) const;
+
+  // Whether none of a run's processes exists any more.
+  bool AllGone(const std::string& run) const;
+
+  // What a file in a run's folder says.
+  std::string File(const std::string& run, const std::string& name) const;
+
+ private:
+  void Write(const std::string& name, const std::string& script);
+
+  std::string dir_;
+};
+
+// Lines of a coordinator's script, in the order in which a run needs them.
+inline constexpr char kListening[] =
+    R"(echo '{"event":"listening","address":"127.0.0.1:1"}')"
+    "\n";
+inline constexpr char kStarted[] =
+    R"(echo '{"event":"started","parameters":10,"train_samples":64}')"
+    "\n";
+inline constexpr char kResult[] =
+    R"(echo '{"event":"result","run":{"paradigm":"bsp","seconds":2}}')"
+    "\n";
+// Waits until the members have been started.
+inline constexpr char kAwaitMembers[] =
+    "until [ -e \"${2%/*}/processes.json\" ]; do sleep 0.01; done\n";
+inline constexpr char kSleep[] = "exec sleep 1000\n";
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_CLI_FAKE_PROGRAMS_H_

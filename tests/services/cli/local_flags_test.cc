@@ -1,0 +1,52 @@
+#include "services/cli/local_flags.h"
+
+#include "CLI/CLI.hpp"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using testing::ElementsAre;
+
+LocalFlags Parse(const std::string& arguments) {
+  LocalFlags flags;
+  CLI::App app;
+  AddLocalFlags(app, flags);
+  app.parse(arguments);
+  return flags;
+}
+
+TEST(LocalFlagsTest, RepeatedFlagsAddUpAndKeepTheirCommas) {
+  const LocalFlags flags = Parse(
+      "--paradigm bsp --paradigm dssp:lower=3,upper=15 --slowdown 1,4 "
+      "--delay constant:1ms --delay normal:mean=5ms,sd=2ms");
+  EXPECT_THAT(flags.paradigms, ElementsAre("bsp", "dssp:lower=3,upper=15"));
+  EXPECT_EQ(flags.slowdown, "1,4");
+  EXPECT_THAT(flags.delay,
+              ElementsAre("constant:1ms", "normal:mean=5ms,sd=2ms"));
+}
+
+TEST(LocalFlagsTest, ReadsEveryKind) {
+  const LocalFlags flags = Parse(
+      "--workers=2 --seed 18446744073709551615 --learning-rate 5e-2 "
+      "--stop-at-target --target-accuracy 0.97 -o json --eval-every 100");
+  EXPECT_EQ(flags.workers, 2);
+  EXPECT_EQ(flags.seed, "18446744073709551615");
+  EXPECT_EQ(flags.learning_rate, 0.05);
+  EXPECT_TRUE(flags.stop_at_target);
+  EXPECT_FALSE(flags.defer_eval);
+  EXPECT_EQ(flags.output, "json");
+  EXPECT_EQ(flags.eval_every, 100);
+}
+
+TEST(LocalFlagsTest, RefusesWhatItCannotRead) {
+  for (const char* arguments :
+       {"--workers 2.5", "--workers x", "--wokers 2", "bsp",
+        "--paradigm bsp asp", "--paradigm", "--epochs 1e3"}) {
+    EXPECT_THROW(Parse(arguments), CLI::ParseError) << arguments;
+  }
+}
+
+}  // namespace
+}  // namespace paceline

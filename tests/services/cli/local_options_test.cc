@@ -1,0 +1,159 @@
+#include "services/cli/local_options.h"
+
+#include <functional>
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(LocalOptionsTest, DefaultsAreAcceptable) {
+  const absl::StatusOr<LocalOptions> options = ParseLocalOptions({});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_THAT(options->paradigms, ElementsAre("bsp"));
+  EXPECT_EQ(options->workers.size(), 4u);
+  EXPECT_EQ(options->servers, 2);
+  EXPECT_EQ(options->lease, absl::Seconds(10));
+  EXPECT_FALSE(options->json);
+}
+
+TEST(LocalOptionsTest, PacesAreSpreadOverWorkers) {
+  LocalFlags flags;
+  flags.workers = 2;
+  flags.slowdown = "1,4";
+  flags.step_time = "20ms";
+  flags.pause = {"every=10s,for=2s"};
+  flags.delay = {"none", "constant:5ms"};
+  const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags);
+  ASSERT_TRUE(options.ok()) << options.status();
+  const std::vector<WorkerPace>& paces = options->workers;
+  ASSERT_EQ(paces.size(), 2u);
+  EXPECT_EQ(paces[0].slowdown, "1");
+  EXPECT_EQ(paces[1].slowdown, "4");
+  EXPECT_EQ(paces[1].step_time, "20ms");
+  EXPECT_EQ(paces[0].delay, "");
+  EXPECT_EQ(paces[1].delay, "constant:5ms");
+  EXPECT_EQ(paces[0].pause, "every=10s,for=2s");
+  EXPECT_EQ(paces[1].pause, "every=10s,for=2s");
+}
+
+struct BadInput {
+  const char* name;
+  std::function<void(LocalFlags&)> spoil;
+  const char* message;  // A part of it.
+};
+
+void PrintTo(const BadInput& bad, std::ostream* out) { *out << bad.name; }
+
+class BadInputTest : public testing::TestWithParam<BadInput> {};
+
+TEST_P(BadInputTest, IsOneClearLine) {
+  LocalFlags flags;
+  GetParam().spoil(flags);
+  const absl::Status status = ParseLocalOptions(flags).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().message));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+const BadInput kBadChoices[] = {
+    {"Paradigm",
+     [](auto& f) {
+       f.paradigms = {"bsp", "gossip"};
+     },
+     "--paradigm gossip: "},
+    {"EmptyParadigm", [](auto& f) { f.paradigms = {""}; }, "--paradigm"},
+    {"ParadigmParameter", [](auto& f) { f.paradigms = {"ssp:x=3"}; },
+     "--paradigm ssp:x=3: "},
+    {"LowerAboveUpper", [](auto& f) { f.paradigms = {"dssp:lower=9,upper=3"}; },
+     "--paradigm dssp:lower=9,upper=3: "},
+    {"Optimizer", [](auto& f) { f.optimizer = "lion"; }, "--optimizer lion: "},
+    {"OptimizerParameter", [](auto& f) { f.optimizer = "sgd:momentum=2"; },
+     "--optimizer sgd:momentum=2: "},
+    {"Schedule", [](auto& f) { f.schedule = "cosine"; }, "--schedule cosine: "},
+    {"RoundStrength", [](auto& f) { f.round_strength = "cubic"; },
+     "--round-strength \"cubic\": must be one of linear, sqrt, constant"},
+    {"Wire", [](auto& f) { f.wire = "int8"; },
+     "--wire \"int8\": must be one of fp32, bf16, fp16"},
+    {"Output", [](auto& f) { f.output = "yaml"; }, "must be one of"},
+    {"StopWithoutTarget", [](auto& f) { f.stop_at_target = true; },
+     "--stop-at-target needs a --target-accuracy"},
+    {"StopAndDefer",
+     [](auto& f) {
+       f.stop_at_target = f.defer_eval = true;
+       f.target_accuracy = 0.9;
+     },
+     "--stop-at-target contradicts --defer-eval"},
+};
+
+const BadInput kBadNumbers[] = {
+    {"ZeroWorkers", [](auto& f) { f.workers = 0; },
+     "--workers 0: must be from 1 to"},
+    {"TooManyWorkers", [](auto& f) { f.workers = 100000; }, "--workers 100000"},
+    {"ZeroServers", [](auto& f) { f.servers = 0; }, "--servers 0"},
+    {"NegativeServers", [](auto& f) { f.servers = -2; }, "--servers -2"},
+    {"ZeroEpochs", [](auto& f) { f.epochs = 0; }, "--epochs 0"},
+    {"ZeroBatch", [](auto& f) { f.batch_size = 0; }, "--batch-size 0"},
+    {"MicroBatch", [](auto& f) { f.micro_batch = 33; },
+     "--micro-batch 33: must be from 0 to 32"},
+    {"ZeroThreads", [](auto& f) { f.threads = 0; }, "--threads 0"},
+    {"Port", [](auto& f) { f.port = 65536; }, "--port 65536"},
+    {"EvalEvery", [](auto& f) { f.eval_every = -1; }, "--eval-every -1"},
+    {"NegativeSeed", [](auto& f) { f.seed = "-1"; }, "--seed \"-1\": "},
+    {"TargetAboveOne", [](auto& f) { f.target_accuracy = 1.01; },
+     "--target-accuracy 1.01: "},
+    {"TargetBelowZero", [](auto& f) { f.target_accuracy = -0.1; },
+     "--target-accuracy -0.1"},
+    {"TargetNan", [](auto& f) { f.target_accuracy = kNan; },
+     "--target-accuracy"},
+    {"Rate", [](auto& f) { f.learning_rate = 0; }, "--learning-rate 0"},
+    {"RateNan", [](auto& f) { f.learning_rate = kNan; }, "--learning-rate"},
+    {"MaxSeconds", [](auto& f) { f.max_seconds = -1; }, "--max-seconds -1"},
+};
+
+const BadInput kBadTimes[] = {
+    {"LeaseUnit", [](auto& f) { f.lease = "10"; }, "--lease \"10\": "},
+    {"LeaseShort", [](auto& f) { f.lease = "1ms"; },
+     "--lease 1ms: must be from 100ms to 1h"},
+    {"LeaseInfinite", [](auto& f) { f.lease = "inf"; }, "--lease inf"},
+    {"StepTime", [](auto& f) { f.step_time = "fast"; }, "--step-time fast: "},
+    {"SlowdownLength", [](auto& f) { f.slowdown = "1,2"; },
+     "--slowdown 1,2: lists 2 factors for 4 workers"},
+    {"SlowdownValue", [](auto& f) { f.slowdown = "1,2,x,4"; },
+     "--slowdown 1,2,x,4: "},
+    {"SlowdownEmptyFactor", [](auto& f) { f.slowdown = "1,,1,4"; },
+     "--slowdown 1,,1,4: "},
+    {"DelayCount",
+     [](auto& f) {
+       f.delay = {"none", "none"};
+     },
+     "--delay was given 2 times: give it once, or once per worker, 4 times"},
+    {"DelayValue", [](auto& f) { f.delay = {"gamma:k=2"}; },
+     "--delay gamma:k=2: "},
+    {"PauseValue", [](auto& f) { f.pause = {"every=1s,for=2s"}; },
+     "--pause every=1s,for=2s: "},
+    {"SlowdownBelowOne", [](auto& f) { f.slowdown = "1,1,1,0.5"; },
+     "--slowdown 0.5: "},
+};
+
+std::string NameOf(const testing::TestParamInfo<BadInput>& info) {
+  return info.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Choices, BadInputTest, testing::ValuesIn(kBadChoices),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Numbers, BadInputTest, testing::ValuesIn(kBadNumbers),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Times, BadInputTest, testing::ValuesIn(kBadTimes),
+                         NameOf);
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,82 @@
+#include "services/cli/progress_printer.h"
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+class ProgressPrinterTest : public testing::Test {
+ protected:
+  ProgressPrinter Make(bool terminal) {
+    return ProgressPrinter(
+        {.write =
+             [this](absl::string_view text) {
+               absl::StrAppend(&written_, text);
+             },
+         .terminal = terminal,
+         .size = [] { return TerminalSize{.columns = 41, .rows = 5}; }});
+  }
+  // What was written since the last call.
+  std::string Written() { return std::exchange(written_, {}); }
+
+  const ProgressReport progress_{.seconds = 1,
+                                 .state = "training",
+                                 .samples = 5,
+                                 .samples_total = 10,
+                                 .samples_per_second = 5};
+  std::string written_;
+};
+
+TEST_F(ProgressPrinterTest, PlainLinesComeEveryTwoSeconds) {
+  ProgressPrinter printer = Make(/*terminal=*/false);
+  printer.StartRun("bsp", 0);
+  const absl::Time start = absl::UnixEpoch();
+  const std::string line =
+      "[bsp] 1.0 s  training  50 %  5/10 samples  5 samples/s  left 1.0 s\n";
+  printer.Show(progress_, start);
+  EXPECT_EQ(Written(), line);
+  printer.Show(progress_, start + absl::Milliseconds(1900));
+  EXPECT_EQ(Written(), "");
+  printer.Show(progress_, start + absl::Seconds(2));
+  EXPECT_EQ(Written(), line);
+}
+
+TEST_F(ProgressPrinterTest, PlainLinesForEvaluationsDecisionsAndNotes) {
+  ProgressPrinter printer = Make(/*terminal=*/false);
+  printer.StartRun("bsp", 0);
+  printer.Show(EvaluatedReport{.seconds = 1, .accuracy = 0.5});
+  EXPECT_EQ(Written(),
+            "[bsp] 1.0 s  evaluated version 0 (0 samples): accuracy 0.5000, "
+            "loss 0.000\n");
+  printer.Show(DecisionReport{.seconds = 1, .worker = "w0", .text = "lost"});
+  EXPECT_EQ(Written(), "[bsp] 1.0 s  w0: lost\n");
+  printer.Note("one\ntwo\x1b[2J");
+  EXPECT_EQ(Written(), "one two [2J\n") << "others must not move the cursor";
+  printer.Clear();
+  EXPECT_EQ(Written(), "");
+}
+
+TEST_F(ProgressPrinterTest, TerminalRedrawsInPlace) {
+  ProgressPrinter printer = Make(/*terminal=*/true);
+  printer.StartRun("bsp", 0);
+  ProgressReport progress = progress_;
+  progress.workers = {{.worker = "w0", .state = "idle"}};
+  const std::string drawn =
+      "bsp  50 %  5 samples/s  left 1.0 s\n"
+      "  w0   idle       clock      0  gap   0 \n";
+  printer.Show(progress, absl::UnixEpoch());
+  EXPECT_EQ(Written(), drawn);
+  printer.Show(progress, absl::UnixEpoch());
+  EXPECT_EQ(Written(), absl::StrCat("\x1b[2A\r\x1b[J", drawn));
+  printer.Show(DecisionReport{.worker = "w0", .text = "lost"});
+  EXPECT_EQ(Written(),
+            absl::StrCat("\x1b[2A\r\x1b[J", "[bsp] 0.0 s  w0: lost\n", drawn));
+  printer.Clear();
+  EXPECT_EQ(Written(), "\x1b[2A\r\x1b[J");
+  printer.Note("end");
+  EXPECT_EQ(Written(), "end\n");
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,273 @@
+#include "services/cli/run_local.h"
+
+#include <signal.h>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/cli/local_options.h"
+#include "tests/services/cli/fake_programs.h"
+
+namespace paceline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Key;
+using testing::Not;
+
+// Runs that somebody else decides: waits are so long that only a hang reaches
+// them, but where a test shortens one.
+class RunLocalTest : public testing::Test {
+ protected:
+  RunLocalTest() {
+    flags_.workers = 2;
+    flags_.servers = 1;
+    flags_.output = "json";
+    // The fake members do not end by themselves.
+    timeouts_ = {.listening = absl::Minutes(10),
+                 .started = absl::Minutes(10),
+                 .silence = absl::Minutes(10),
+                 .cause = absl::Minutes(10),
+                 .farewell = absl::Milliseconds(1),
+                 .grace = absl::Minutes(10)};
+  }
+
+  int RunAll() {
+    const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags_);
+    EXPECT_TRUE(options.ok()) << options.status();
+    return RunLocal(*options, /*train_samples=*/64,
+                    {.bin_dir = programs_.bin_dir(),
+                     .run_dir = programs_.run_dir(),
+                     .progress = {.write =
+                                      [this](absl::string_view text) {
+                                        absl::StrAppend(&stderr_, text);
+                                      }},
+                     .write_result =
+                         [this](absl::string_view text) {
+                           absl::StrAppend(&stdout_, text);
+                           return true;
+                         },
+                     .timeouts = timeouts_});
+  }
+
+  // The document without its white space.
+  std::string Document() const {
+    return Json::parse(stdout_, nullptr, false).dump();
+  }
+
+  FakePrograms programs_;
+  LocalFlags flags_;
+  RunTimeouts timeouts_;
+  std::string stdout_;
+  std::string stderr_;
+};
+
+constexpr char kNoRuns[] = R"({"runs":[]})";
+constexpr char kOneRun[] = R"({"runs":[{"paradigm":"bsp","seconds":2}]})";
+
+TEST_F(RunLocalTest, RunsEveryParadigmInAFolderOfItsOwn) {
+  programs_.Coordinator(absl::StrCat(
+      kListening, kAwaitMembers, kStarted,
+      "name=$(sed -n 's/.*\"paradigm\": \"\\(.*\\)\".*/\\1/p' $2)\n"
+      "echo '{\"event\":\"progress\",\"seconds\":1,\"state\":\"training\"}'\n"
+      "echo '{\"event\":\"evaluated\",\"seconds\":1.5,\"accuracy\":0.5}'\n"
+      "echo "
+      "'{\"event\":\"result\",\"run\":{\"z\":1,\"paradigm\":\"'$name'\"}}'\n"));
+  programs_.Worker(absl::StrCat("echo \"$@\"\n", kSleep));
+  flags_.paradigms = {"bsp", "ssp:s=3"};
+  flags_.slowdown = "1,4";
+  EXPECT_EQ(RunAll(), 0) << stderr_;
+  EXPECT_EQ(Document(), R"({"runs":[{"z":1,"paradigm":"bsp"},)"
+                        R"({"z":1,"paradigm":"ssp:s=3"}]})");
+  EXPECT_THAT(stderr_,
+              HasSubstr(absl::StrCat("logs in ", programs_.run_dir(), "\n")));
+  EXPECT_THAT(stderr_, HasSubstr("[bsp (run 1 of 2)] 1.0 s  training"));
+  EXPECT_THAT(stderr_, HasSubstr("[ssp:s=3 (run 2 of 2)] 1.5 s  evaluated"));
+  for (const std::string run : {"1-bsp", "2-ssp-s-3"}) {
+    EXPECT_THAT(programs_.Pids(run),
+                ElementsAre(Key("coordinator"), Key("eval"), Key("s0"),
+                            Key("w0"), Key("w1")));
+    EXPECT_TRUE(programs_.AllGone(run));
+    EXPECT_THAT(programs_.File(run, "result.json"), HasSubstr("\"z\": 1"));
+  }
+  EXPECT_THAT(programs_.File("2-ssp-s-3", "job.json"),
+              HasSubstr("\"lease_ms\": 10000"));
+}
+
+TEST_F(RunLocalTest, PrintsATable) {
+  programs_.Coordinator(absl::StrCat(kListening, kStarted, kResult));
+  flags_.output = "table";
+  EXPECT_EQ(RunAll(), 0);
+  EXPECT_THAT(stdout_, HasSubstr("PARADIGM"));
+  EXPECT_THAT(stderr_, HasSubstr("[bsp] done after 2.0 s"));
+}
+
+TEST_F(RunLocalTest, AFailedRunKeepsThoseThatWereFinished) {
+  programs_.Coordinator(absl::StrCat(
+      kListening, "if grep -q asp \"$2\"; then\n",
+      R"(echo '{"event":"failed","code":"NOT_FOUND","message":"no data"}')"
+      "\nexit 1\nfi\n",
+      kStarted, kResult));
+  flags_.paradigms = {"bsp", "asp", "ssp:s=1"};
+  EXPECT_EQ(RunAll(), 3);
+  EXPECT_EQ(Document(), kOneRun);
+  EXPECT_THAT(stderr_, HasSubstr("paceline: asp (run 2 of 3): no data (logs"));
+  EXPECT_THAT(stderr_, Not(HasSubstr("run 3 of 3")));
+}
+
+TEST_F(RunLocalTest, ThePortIsTaken) {
+  programs_.Coordinator(
+      R"(echo '{"event":"failed","code":"UNAVAILABLE","message":"in use"}')"
+      "\nexit 1\n");
+  EXPECT_EQ(RunAll(), 6);
+  EXPECT_EQ(Document(), kNoRuns);
+  EXPECT_TRUE(programs_.Pids("1-bsp").empty()) << "no member was started";
+}
+
+TEST_F(RunLocalTest, TheDeathOfTheCoordinatorEndsTheRun) {
+  programs_.Coordinator(
+      absl::StrCat(kListening, kAwaitMembers, kStarted,
+                   R"(echo '{"level":"error","message":"out of luck"}' >&2)"
+                   "\n",
+                   "kill -KILL $$\n"));
+  EXPECT_EQ(RunAll(), 1);
+  EXPECT_THAT(stderr_,
+              HasSubstr("bsp: coordinator ended (killed by signal 9 (Killed): "
+                        "out of luck); its log: "));
+  EXPECT_THAT(stderr_, HasSubstr("coordinator.log"));
+  EXPECT_FALSE(programs_.Pids("1-bsp").empty());
+  EXPECT_TRUE(programs_.AllGone("1-bsp"));
+}
+
+TEST_F(RunLocalTest, ACoordinatorThatEndsWithoutAResultFailed) {
+  programs_.Coordinator(absl::StrCat(kListening, kStarted, "exit 0\n"));
+  EXPECT_EQ(RunAll(), 1);
+  EXPECT_THAT(stderr_, HasSubstr("coordinator ended (exit code 0)"));
+}
+
+TEST_F(RunLocalTest, TheDeathOfAServerEndsTheRun) {
+  programs_.Coordinator(absl::StrCat(kListening, kStarted, kSleep));
+  programs_.Server("kill -KILL $$\n");
+  EXPECT_EQ(RunAll(), 1);
+  EXPECT_THAT(stderr_, HasSubstr("s0 ended (killed by signal 9"));
+  EXPECT_THAT(stderr_, HasSubstr("s0.log"));
+  EXPECT_TRUE(programs_.AllGone("1-bsp"));
+}
+
+TEST_F(RunLocalTest, AMemberThatFailsLetsTheCoordinatorSayWhy) {
+  programs_.Coordinator(absl::StrCat(
+      kListening, kAwaitMembers,
+      // Only once the end of the worker has been seen.
+      R"(pid=$(sed -n 's/.*"w0": \([0-9]*\).*/\1/p' "${2%/*}/processes.json"))"
+      "\nwhile kill -0 $pid 2>/dev/null; do sleep 0.01; done\n",
+      R"(echo '{"event":"failed","code":"DATA_LOSS","message":"bad label"}')"
+      "\n",
+      kSleep));
+  programs_.Worker("exit 1\n");
+  EXPECT_EQ(RunAll(), 1);
+  EXPECT_THAT(stderr_, HasSubstr("bsp: bad label"));
+}
+
+TEST_F(RunLocalTest, AWorkerThatCannotStartEndsTheRun) {
+  programs_.Coordinator(absl::StrCat(kListening, kSleep));
+  programs_.Worker("echo 'no memory' >&2; exit 1\n");
+  timeouts_.cause = absl::Milliseconds(1);
+  EXPECT_EQ(RunAll(), 1);
+  EXPECT_THAT(stderr_, HasSubstr("ended (exit code 1: no memory)"));
+  EXPECT_TRUE(programs_.AllGone("1-bsp"));
+}
+
+TEST_F(RunLocalTest, TheLossOfAWorkerIsTheCoordinatorsAffair) {
+  programs_.Coordinator(absl::StrCat(
+      kListening, kStarted, kAwaitMembers,
+      R"(pid=$(sed -n 's/.*"w1": \([0-9]*\).*/\1/p' "${2%/*}/processes.json"))"
+      "\nkill -KILL $pid\n"
+      // Until its end has been seen.
+      "while kill -0 $pid 2>/dev/null; do sleep 0.01; done\n"
+      R"(echo '{"event":"decision","seconds":1,"worker":"w1","text":"lost"}')"
+      "\n",
+      kResult));
+  EXPECT_EQ(RunAll(), 0) << stderr_;
+  EXPECT_EQ(Document(), kOneRun);
+  EXPECT_THAT(stderr_, HasSubstr("w1 ended (killed by signal 9"));
+  EXPECT_THAT(stderr_, HasSubstr("[bsp] 1.0 s  w1: lost\n"));
+}
+
+TEST_F(RunLocalTest, SaysWhatItWaitedForInVain) {
+  timeouts_.listening = absl::Milliseconds(20);
+  EXPECT_EQ(RunAll(), 6);
+  EXPECT_THAT(stderr_,
+              HasSubstr("waited in vain for the coordinator to listen"));
+  EXPECT_EQ(Document(), kNoRuns);
+}
+
+TEST_F(RunLocalTest, NoticesACoordinatorThatFellSilent) {
+  programs_.Coordinator(absl::StrCat(
+      kListening, kStarted,
+      R"(echo '{"event":"progress","seconds":1,"state":"training"}')"
+      "\n",
+      kSleep));
+  timeouts_.silence = absl::Milliseconds(20);
+  EXPECT_EQ(RunAll(), 6);
+  EXPECT_THAT(stderr_, HasSubstr("sign of life of the coordinator"));
+  EXPECT_TRUE(programs_.AllGone("1-bsp"));
+}
+
+TEST_F(RunLocalTest, NotesWhatIsNoReport) {
+  programs_.Coordinator(
+      absl::StrCat("echo hello\n", kListening, kStarted, kResult));
+  EXPECT_EQ(RunAll(), 0);
+  EXPECT_THAT(stderr_, HasSubstr("no report: no JSON object: hello"));
+}
+
+TEST_F(RunLocalTest, AnInterruptEndsEverything) {
+  for (const auto& [name, code] :
+       std::map<std::string, int>{{"INT", 130}, {"TERM", 143}, {"HUP", 129}}) {
+    stdout_.clear();
+    programs_.Coordinator(absl::StrCat(kListening, kAwaitMembers, kStarted,
+                                       "kill -", name, " $PPID\n", kSleep));
+    flags_.paradigms = {"bsp", "asp"};
+    EXPECT_EQ(RunAll(), code);
+    EXPECT_EQ(Document(), kNoRuns);
+    EXPECT_FALSE(programs_.Pids("1-bsp").empty());
+    EXPECT_TRUE(programs_.AllGone("1-bsp"));
+    EXPECT_TRUE(programs_.Pids("2-asp").empty()) << "no further run";
+  }
+}
+
+// Ignores SIGTERM.
+constexpr char kStubborn[] = "trap '' TERM\nwhile :; do sleep 0.01; done\n";
+
+TEST_F(RunLocalTest, WhatIgnoresSigtermIsKilledAfterTheGrace) {
+  programs_.Coordinator(absl::StrCat(kListening, kAwaitMembers, kStarted,
+                                     "kill -INT $PPID\n", kStubborn));
+  programs_.Server(kStubborn);
+  timeouts_.grace = absl::Milliseconds(20);
+  EXPECT_EQ(RunAll(), 130);
+  EXPECT_FALSE(programs_.Pids("1-bsp").empty());
+  EXPECT_TRUE(programs_.AllGone("1-bsp"));
+}
+
+TEST_F(RunLocalTest, ASecondInterruptKillsAtOnce) {
+  // The grace is minutes here; only the second interrupt can cut it short.
+  programs_.Coordinator(absl::StrCat(
+      kListening, kAwaitMembers, kStarted, "trap 'kill -INT $PPID' TERM\n",
+      "kill -INT $PPID\nwhile :; do sleep 0.01; done\n"));
+  programs_.Server(kStubborn);
+  EXPECT_EQ(RunAll(), 130);
+  EXPECT_TRUE(programs_.AllGone("1-bsp"));
+}
+
+TEST_F(RunLocalTest, AnOldFolderDoesNotNameStrangers) {
+  programs_.Coordinator(absl::StrCat(kListening, kStarted, kResult));
+  EXPECT_EQ(RunAll(), 0);
+  EXPECT_FALSE(programs_.File("1-bsp", "result.json").empty());
+  programs_.Coordinator("exit 1\n");
+  EXPECT_EQ(RunAll(), 1);
+  EXPECT_TRUE(programs_.Pids("1-bsp").empty());
+  EXPECT_TRUE(programs_.File("1-bsp", "result.json").empty());
+}
+
+}  // namespace
+}  // namespace paceline

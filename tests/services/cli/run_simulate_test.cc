@@ -1,0 +1,114 @@
+#include "services/cli/run_simulate.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/cli/json_fields.h"
+#include "services/cli/results_table.h"
+
+namespace paceline {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+SimulateOutput Output(const SimulateFlags& flags) {
+  const absl::StatusOr<SimulateOutput> output = RunSimulate(flags);
+  EXPECT_TRUE(output.ok()) << output.status();
+  return output.value_or(SimulateOutput());
+}
+
+SimulateFlags OneSlow() {
+  SimulateFlags flags;
+  flags.iteration_times = "1,1,1,2.5";
+  flags.duration = "600s";
+  flags.paradigms = {"bsp", "ssp:s=3"};
+  return flags;
+}
+
+TEST(RunSimulateTest, TheTable) {
+  EXPECT_EQ(Output(OneSlow()).text,
+            "PARADIGM  VIRTUAL S  PUSHES  UPDATES  SAMPLES/S  WAITING    GAP  "
+            "STALENESS  PUSHES BY WORKER\n"
+            "bsp          600.00     960      240       51.2    45.0%  1/1/1  "
+            "    0/0/0   240/240/240/240\n"
+            "ssp:s=3      600.00     969      969       51.7    44.6%  4/4/4  "
+            "    2/3/9   243/243/243/240\n"
+            "(gap and staleness: median/99th percentile/maximum)\n");
+}
+
+TEST(RunSimulateTest, ManyWorkersAreSummedUp) {
+  SimulateFlags flags;
+  flags.profile = "four-speeds";
+  flags.workers = 12;
+  flags.duration = "100s";
+  flags.paradigms = {"asp"};
+  EXPECT_THAT(Output(flags).text, HasSubstr("34..100\n"));
+}
+
+TEST(RunSimulateTest, SaysWhatHappenedOnTheWay) {
+  SimulateFlags flags = OneSlow();
+  flags.paradigms = {"bsp"};
+  flags.crash = "2@100s";
+  flags.switch_at = {"50%=asp"};
+  EXPECT_THAT(
+      Output(flags).text,
+      testing::AllOf(
+          HasSubstr("bsp: members lost, silent for a lease or stuck: 1"),
+          HasSubstr("bsp: switched to asp after 300 s, settled in ")));
+  flags.crash = "0@10s,1@10s,2@10s,3@10s";
+  const SimulateOutput standstill = Output(flags);
+  EXPECT_FALSE(standstill.complete);
+  EXPECT_THAT(standstill.text, HasSubstr("bsp: could not go on"));
+}
+
+TEST(RunSimulateTest, TheDocumentHasTheShapeOfARealOne) {
+  SimulateFlags flags = OneSlow();
+  flags.output = "json";
+  const SimulateOutput output = Output(flags);
+  const Json document = Json::parse(output.text);
+  ASSERT_THAT(document["runs"], SizeIs(2));
+  const Json& run = document["runs"][1];
+  EXPECT_EQ(run["paradigm"], "ssp:s=3");
+  EXPECT_EQ(run["virtual"], true);
+  EXPECT_EQ(run["seconds"], 600.0);
+  EXPECT_EQ(run["pushes"], 969);
+  EXPECT_EQ(run["samples"], 969 * 32);
+  EXPECT_EQ(run["gap"]["max"], 4);
+  // All that RunRecord::Result() writes.
+  for (const char* field :
+       {"paradigm", "seconds", "final_accuracy", "seconds_to_target", "samples",
+        "pushes", "updates", "discarded", "refused_blocks", "push_bytes",
+        "pull_bytes", "accuracy", "switches", "workers"}) {
+    EXPECT_TRUE(run.contains(field)) << field;
+  }
+  const Json& worker = run["workers"][3];
+  EXPECT_EQ(worker["worker"], "w3");
+  EXPECT_EQ(worker["iterations"], 240);
+  EXPECT_EQ(worker["seconds"]["compute"], 600.0);
+  for (const char* field : {"samples", "longest_wait_seconds", "held",
+                            "held_not_fastest", "gap", "staleness"}) {
+    EXPECT_TRUE(worker.contains(field)) << field;
+  }
+  EXPECT_THAT(ResultsTable({run}), HasSubstr("ssp:s=3"));
+}
+
+TEST(RunSimulateTest, OneSeedGivesOneText) {
+  SimulateFlags flags = OneSlow();
+  flags.jitter = {"normal:sd=0.1"};
+  flags.output = "json";
+  const std::string first = Output(flags).text;
+  EXPECT_EQ(Output(flags).text, first);
+  flags.seed = "2";
+  EXPECT_NE(Output(flags).text, first);
+}
+
+TEST(RunSimulateTest, WrongFlagsAreRefused) {
+  SimulateFlags flags;
+  flags.workers = -1;
+  EXPECT_TRUE(absl::IsInvalidArgument(RunSimulate(flags).status()));
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,164 @@
+#include "services/coordinator/evaluation_queue.h"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr WorkerId kE{7};
+constexpr WorkerId kF{8};
+
+struct Sent {
+  WorkerId evaluator;
+  int64_t snapshot;
+  bool last;
+  friend bool operator==(const Sent&, const Sent&) = default;
+};
+
+AccuracyPoint Stamp(double seconds) {
+  AccuracyPoint stamp;
+  stamp.seconds = seconds;
+  stamp.version = 10;
+  stamp.version_at_completion = 10;
+  stamp.samples = 320;
+  return stamp;
+}
+
+class EvaluationQueueTest : public ::testing::Test {
+ protected:
+  EvaluationQueue Make(bool defer) {
+    return EvaluationQueue(
+        defer, [this](WorkerId evaluator, int64_t snapshot, bool last) {
+          sent_.push_back({evaluator, snapshot, last});
+        });
+  }
+  std::vector<Sent> TakeSent() { return std::exchange(sent_, {}); }
+
+  std::vector<Sent> sent_;
+  RunRecord record_{"bsp", 0};
+};
+
+TEST_F(EvaluationQueueTest, SendsOneAtATimeOldestFirst) {
+  EvaluationQueue queue = Make(false);
+  queue.EvaluatorCame(kE);
+  queue.Add(1, false, Stamp(1));
+  queue.Add(2, false, Stamp(2));
+  queue.Add(3, true, Stamp(3));
+  EXPECT_THAT(TakeSent(), ElementsAre(Sent{kE, 1, false}));
+  EXPECT_EQ(queue.pending(), 3u);
+  EXPECT_TRUE(queue.Done(kE, 1, 0.5, 1.5, record_).ok());
+  EXPECT_THAT(TakeSent(), ElementsAre(Sent{kE, 2, false}));
+  EXPECT_TRUE(queue.Done(kE, 2, 0.6, 1.4, record_).ok());
+  EXPECT_THAT(TakeSent(), ElementsAre(Sent{kE, 3, true}));
+  EXPECT_FALSE(queue.AwaitEmpty(absl::ZeroDuration()));
+  EXPECT_TRUE(queue.Done(kE, 3, 0.7, 1.3, record_).ok());
+  EXPECT_THAT(TakeSent(), IsEmpty());
+  EXPECT_TRUE(queue.AwaitEmpty(absl::ZeroDuration()));
+}
+
+TEST_F(EvaluationQueueTest, StampsThePointWithWhenItWasTaken) {
+  EvaluationQueue queue = Make(false);
+  queue.EvaluatorCame(kE);
+  queue.Add(1, false, Stamp(2.5));
+  queue.Completed(1, 12);
+  queue.Completed(99, 13);  // Of none.
+  const auto point = queue.Done(kE, 1, 0.75, 0.9, record_);
+  ASSERT_TRUE(point.ok());
+  EXPECT_EQ(point->seconds, 2.5);
+  EXPECT_EQ(point->version, 10);
+  EXPECT_EQ(point->version_at_completion, 12);
+  EXPECT_EQ(point->samples, 320);
+  EXPECT_EQ(point->accuracy, 0.75);
+  EXPECT_EQ(point->loss, 0.9);
+  const auto result = record_.Result(EngineView());
+  ASSERT_EQ(result["accuracy"].size(), 1u);
+  EXPECT_EQ(result["accuracy"][0]["accuracy"], 0.75);
+}
+
+TEST_F(EvaluationQueueTest, DefersUntilItIsOpened) {
+  EvaluationQueue queue = Make(true);
+  queue.EvaluatorCame(kE);
+  queue.Add(1, false, Stamp(1));
+  queue.Add(2, true, Stamp(2));
+  EXPECT_THAT(TakeSent(), IsEmpty());
+  EXPECT_EQ(queue.pending(), 2u);
+  queue.Open();
+  EXPECT_THAT(TakeSent(), ElementsAre(Sent{kE, 1, false}));
+  queue.Open();  // Again: nothing is sent twice.
+  EXPECT_THAT(TakeSent(), IsEmpty());
+}
+
+TEST_F(EvaluationQueueTest, WaitsForAnEvaluator) {
+  EvaluationQueue queue = Make(false);
+  EXPECT_FALSE(queue.has_evaluator());
+  queue.Add(1, false, Stamp(1));
+  EXPECT_THAT(TakeSent(), IsEmpty());
+  queue.EvaluatorCame(kE);
+  EXPECT_TRUE(queue.has_evaluator());
+  EXPECT_THAT(TakeSent(), ElementsAre(Sent{kE, 1, false}));
+}
+
+TEST_F(EvaluationQueueTest, ALostEvaluatorsTaskGoesToTheNext) {
+  EvaluationQueue queue = Make(false);
+  queue.EvaluatorCame(kE);
+  queue.Add(1, false, Stamp(1));
+  queue.Add(2, false, Stamp(2));
+  TakeSent();
+  queue.EvaluatorLeft(kE);
+  EXPECT_FALSE(queue.has_evaluator());
+  // What the lost one still says does not count.
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(queue.Done(kE, 1, 1, 0, record_).status()));
+  queue.EvaluatorCame(kF);
+  EXPECT_THAT(TakeSent(), ElementsAre(Sent{kF, 1, false}));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(queue.Done(kE, 1, 1, 0, record_).status()));
+  EXPECT_TRUE(queue.Done(kF, 1, 0.5, 1, record_).ok());
+  EXPECT_THAT(TakeSent(), ElementsAre(Sent{kF, 2, false}));
+  // Somebody else's leaving changes nothing.
+  queue.EvaluatorLeft(kE);
+  EXPECT_TRUE(queue.has_evaluator());
+  EXPECT_TRUE(queue.Done(kF, 2, 0.5, 1, record_).ok());
+}
+
+TEST_F(EvaluationQueueTest, RefusesAnswersToWhatWasNotAsked) {
+  EvaluationQueue queue = Make(false);
+  const auto refused = [&](WorkerId evaluator, int64_t snapshot) {
+    return absl::IsFailedPrecondition(
+        queue.Done(evaluator, snapshot, 1, 0, record_).status());
+  };
+  EXPECT_TRUE(refused(kE, 1));  // No evaluator, no task.
+  queue.EvaluatorCame(kE);
+  EXPECT_TRUE(refused(kE, 1));
+  queue.Add(1, false, Stamp(1));
+  queue.Add(2, false, Stamp(2));
+  EXPECT_TRUE(refused(kE, 2));  // Not its turn.
+  EXPECT_TRUE(refused(kF, 1));  // Not that one's.
+  EXPECT_TRUE(queue.Done(kE, 1, 0.5, 1, record_).ok());
+  EXPECT_TRUE(refused(kE, 1));  // Again.
+  EXPECT_EQ(queue.pending(), 1u);
+  EXPECT_EQ(record_.Result(EngineView())["accuracy"].size(), 1u);
+}
+
+TEST_F(EvaluationQueueTest, TheEndIsSeenAfterTheRecordHasThePoint) {
+  EvaluationQueue queue = Make(false);
+  queue.EvaluatorCame(kE);
+  queue.Add(1, true, Stamp(1));
+  std::thread evaluating(
+      [&] { EXPECT_TRUE(queue.Done(kE, 1, 0.5, 1, record_).ok()); });
+  EXPECT_TRUE(queue.AwaitEmpty(absl::Minutes(1)));
+  EXPECT_EQ(record_.Result(EngineView())["accuracy"].size(), 1u);
+  evaluating.join();
+}
+
+}  // namespace
+}  // namespace paceline

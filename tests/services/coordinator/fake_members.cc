@@ -1,0 +1,195 @@
+#include "tests/services/coordinator/fake_members.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+
+v1::WorkerReady SmallModel(uint32_t train_samples) {
+  v1::WorkerReady ready;
+  v1::TensorSpec& weights = *ready.add_tensors();
+  weights.set_name("dense.weight");
+  weights.add_shape(10);
+  weights.add_shape(4);
+  weights.set_size(40);
+  v1::TensorSpec& mean = *ready.add_tensors();
+  mean.set_name("norm.mean");
+  mean.add_shape(4);
+  mean.set_size(4);
+  mean.set_statistic(true);
+  ready.set_train_samples(train_samples);
+  ready.set_test_samples(100);
+  return ready;
+}
+
+FakeWorker::FakeWorker(JobRun* job, const std::string& name, bool evaluator)
+    : job_(job) {
+  v1::WorkerHello hello;
+  hello.set_name(name);
+  hello.set_evaluator(evaluator);
+  const auto id = job_->WorkerCame(
+      hello, {[this](v1::WorkerCommand c) { commands_.Put(std::move(c)); },
+              [this](const absl::Status& s) { closings_.Put({s}); }});
+  registered_ = id.status();
+  if (id.ok()) id_ = *id;
+}
+
+v1::WorkerCommand FakeWorker::Next(Kind kind) {
+  while (true) {
+    const auto command = commands_.Take(kLong);
+    if (!command.ok()) {
+      ADD_FAILURE() << "no command came, wanted " << kind;
+      return {};
+    }
+    if (command->has_heartbeat() && kind != Kind::kHeartbeat) continue;
+    EXPECT_EQ(command->kind_case(), kind) << command->ShortDebugString();
+    return command->kind_case() == kind ? *command : v1::WorkerCommand();
+  }
+}
+
+absl::Status FakeWorker::Say(const v1::WorkerMessage& message) {
+  return job_->WorkerSaid(id_, message);
+}
+
+absl::Status FakeWorker::SayReady(const v1::WorkerReady& ready) {
+  v1::WorkerMessage message;
+  *message.mutable_ready() = ready;
+  return Say(message);
+}
+
+absl::Status FakeWorker::SayInitialized() {
+  v1::WorkerMessage message;
+  message.mutable_initialized();
+  return Say(message);
+}
+
+absl::Status FakeWorker::SayHeartbeat() {
+  v1::WorkerMessage message;
+  message.mutable_heartbeat();
+  return Say(message);
+}
+
+absl::Status FakeWorker::SayEvaluated(int64_t snapshot, double accuracy) {
+  v1::WorkerMessage message;
+  message.mutable_evaluated()->set_snapshot(snapshot);
+  message.mutable_evaluated()->set_accuracy(accuracy);
+  message.mutable_evaluated()->set_loss(0.5);
+  return Say(message);
+}
+
+absl::Status FakeWorker::SayPushed(const v1::Grant& grant) {
+  v1::WorkerMessage message;
+  v1::PushDone& done = *message.mutable_push_done();
+  done.set_iteration(grant.iteration());
+  done.set_samples(grant.range().end() - grant.range().begin());
+  done.set_blocks(2);
+  done.set_loss(1);
+  return Say(message);
+}
+
+void FakeWorker::Enter(const v1::WorkerReady& ready) {
+  Next(Kind::kWelcome);
+  EXPECT_TRUE(SayReady(ready).ok());
+}
+
+int FakeWorker::Work(int pushes) {
+  int pushed = 0;
+  while (pushed < pushes) {
+    const auto command = commands_.Take(kLong);
+    if (!command.ok()) {
+      ADD_FAILURE() << "no command came";
+      return pushed;
+    }
+    if (command->has_stop()) return pushed;
+    if (command->has_begin() && command->begin().initialize()) {
+      EXPECT_TRUE(SayInitialized().ok());
+    }
+    if (!command->has_grant()) continue;
+    const absl::Status status = SayPushed(command->grant());
+    EXPECT_TRUE(status.ok()) << status;
+    ++pushed;
+  }
+  return pushed;
+}
+
+std::string FakeWorker::AwaitStop() {
+  while (true) {
+    const auto command = commands_.Take(kLong);
+    if (!command.ok()) return "none came";
+    if (command->has_stop()) return command->stop().reason();
+  }
+}
+
+absl::Status FakeWorker::AwaitClosed() {
+  const auto closing = closings_.Take(kLong);
+  return closing.ok() ? closing->status : absl::UnknownError("not closed");
+}
+
+FakeServer::FakeServer(JobRun* job, const std::string& name) : job_(job) {
+  v1::ServerHello hello;
+  hello.set_name(name);
+  hello.set_address(absl::StrCat(name, ":7000"));
+  const auto index = job_->ServerCame(
+      hello, {[this](v1::ServerCommand c) { inbox_.Put(std::move(c)); },
+              [](const absl::Status&) {}});
+  registered_ = index.status();
+  if (index.ok()) index_ = *index;
+  thread_ = std::thread([this] { Run(); });
+}
+
+void FakeServer::Stop() {
+  inbox_.Close(absl::OkStatus());
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Status FakeServer::Say(const v1::ServerMessage& message) {
+  return job_->ServerSaid(index_, message);
+}
+
+absl::Status FakeServer::SayHeartbeat() {
+  v1::ServerMessage message;
+  message.mutable_heartbeat();
+  return Say(message);
+}
+
+std::vector<v1::ServerCommand> FakeServer::Commands() {
+  absl::MutexLock lock(&mu_);
+  return commands_;
+}
+
+v1::ServerCommand FakeServer::Await(v1::ServerCommand::KindCase kind) {
+  const auto is_wanted = [kind](const v1::ServerCommand& command) {
+    return command.kind_case() == kind;
+  };
+  const auto came = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return std::any_of(commands_.begin(), commands_.end(), is_wanted);
+  };
+  absl::MutexLock lock(&mu_);
+  if (!mu_.AwaitWithTimeout(absl::Condition(&came), kLong)) {
+    ADD_FAILURE() << "no command of kind " << kind;
+    return {};
+  }
+  return *std::find_if(commands_.begin(), commands_.end(), is_wanted);
+}
+
+void FakeServer::Run() {
+  while (true) {
+    const auto command = inbox_.Take(absl::Minutes(5));
+    if (!command.ok()) return;
+    if (command->sequence() == 0) continue;
+    {
+      absl::MutexLock lock(&mu_);
+      commands_.push_back(*command);
+    }
+    v1::ServerMessage message;
+    message.mutable_done()->set_sequence(command->sequence());
+    if (command->has_fence()) {
+      message.mutable_done()->mutable_fence()->set_blocks(1);
+    }
+    EXPECT_TRUE(Say(message).ok());
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,181 @@
+// Snapshots, the evaluator, and the target.
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "tests/services/coordinator/job_run_testing.h"
+
+namespace paceline {
+namespace {
+
+using Kind = FakeWorker::Kind;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// One worker, one evaluator, a snapshot after each push of ten samples.
+class JobRunEvaluationTest : public JobRunTest {
+ protected:
+  JobRunEvaluationTest() {
+    spec_.set_paradigm("asp");
+    spec_.set_workers(1);
+    spec_.set_evaluator(true);
+    spec_.set_eval_every(10);
+  }
+
+  FakeWorker& trainer() { return worker(0); }
+  FakeWorker& evaluator() { return worker(1); }
+
+  // Up to the trainer's first grant.
+  v1::Grant Start() {
+    MakeJob();
+    AddServer("s0");
+    AddServer("s1");
+    AddWorker("w0").Enter(SmallModel(40));
+    AddWorker("e0", /*evaluator=*/true).Enter(SmallModel(0));
+    RunJob();
+    EXPECT_TRUE(trainer().Next(Kind::kBegin).begin().initialize());
+    EXPECT_TRUE(trainer().SayInitialized().ok());
+    EXPECT_FALSE(evaluator().Next(Kind::kBegin).begin().initialize());
+    return trainer().Next(Kind::kGrant).grant();
+  }
+  // A second of training, then the push.
+  void Push(const v1::Grant& grant) {
+    clock_.Advance(absl::Seconds(1));
+    EXPECT_TRUE(trainer().SayPushed(grant).ok());
+  }
+  void PushNext() { Push(trainer().Next(Kind::kGrant).grant()); }
+
+  std::vector<int64_t> ReleasedAt(size_t i) {
+    std::vector<int64_t> released;
+    for (const v1::ServerCommand& command : server(i).Commands()) {
+      if (!command.has_release_snapshot()) continue;
+      released.push_back(command.release_snapshot().snapshot());
+    }
+    return released;
+  }
+};
+
+TEST_F(JobRunEvaluationTest, EverySnapshotIsEvaluatedAndReleased) {
+  spec_.set_target_accuracy(0.5);
+  Push(Start());
+  for (int i = 0; i < 3; ++i) PushNext();
+  for (int64_t snapshot = 1; snapshot <= 4; ++snapshot) {
+    const v1::Evaluate task = evaluator().Next(Kind::kEvaluate).evaluate();
+    EXPECT_EQ(task.snapshot(), snapshot);
+    EXPECT_EQ(task.samples(), 0u);  // The whole test set.
+    EXPECT_TRUE(evaluator()
+                    .SayEvaluated(snapshot, 0.2 * static_cast<double>(snapshot))
+                    .ok());
+  }
+  EXPECT_EQ(evaluator().AwaitStop(), "the job has ended");
+  EXPECT_TRUE(Outcome().ok());
+  const auto run = Reports("result")[0]["run"];
+  ASSERT_EQ(run["accuracy"].size(), 4u);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(run["accuracy"][i]["seconds"], i + 1);
+    EXPECT_EQ(run["accuracy"][i]["version"], i + 1);
+    EXPECT_EQ(run["accuracy"][i]["samples"], 10 * (i + 1));
+  }
+  EXPECT_EQ(run["final_accuracy"], 0.8);
+  // 0.4 at 2 s, 0.6 at 3 s.
+  EXPECT_NEAR(run["seconds_to_target"].get<double>(), 2.5, 1e-9);
+  EXPECT_EQ(Reports("evaluated").size(), 4u);
+  EXPECT_THAT(ReleasedAt(0), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(ReleasedAt(1), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(JobRunEvaluationTest, DeferredEvaluationComesAfterTheTraining) {
+  spec_.set_defer_eval(true);
+  Push(Start());
+  PushNext();
+  PushNext();
+  EXPECT_TRUE(evaluator().HasNothing());
+  PushNext();
+  for (int64_t snapshot = 1; snapshot <= 4; ++snapshot) {
+    EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(),
+              snapshot);
+    EXPECT_TRUE(evaluator().SayEvaluated(snapshot, 0.5).ok());
+  }
+  EXPECT_TRUE(Outcome().ok());
+}
+
+TEST_F(JobRunEvaluationTest, TheTargetEndsTheTraining) {
+  spec_.set_target_accuracy(0.5);
+  spec_.set_stop_at_target(true);
+  Push(Start());
+  PushNext();
+  const v1::Grant third = trainer().Next(Kind::kGrant).grant();
+  for (int64_t snapshot = 1; snapshot <= 2; ++snapshot) {
+    const v1::Evaluate task = evaluator().Next(Kind::kEvaluate).evaluate();
+    EXPECT_EQ(task.samples(), 1000u);  // A subset while others train.
+    EXPECT_TRUE(evaluator().SayEvaluated(snapshot, 0.9).ok());
+  }
+  Push(third);
+  const v1::Evaluate last = evaluator().Next(Kind::kEvaluate).evaluate();
+  EXPECT_EQ(last.samples(), 0u);
+  EXPECT_TRUE(evaluator().SayEvaluated(last.snapshot(), 0.95).ok());
+  EXPECT_TRUE(Outcome().ok());
+  const auto run = Reports("result")[0]["run"];
+  EXPECT_EQ(run["samples"], 30);
+  EXPECT_EQ(run["seconds_to_target"], 1);
+  EXPECT_EQ(run["final_accuracy"], 0.95);
+}
+
+TEST_F(JobRunEvaluationTest, AnotherEvaluatorTakesOver) {
+  Push(Start());
+  evaluator().Next(Kind::kEvaluate);
+  evaluator().Break();
+  FakeWorker& second = AddWorker("e1", /*evaluator=*/true);
+  second.Enter(SmallModel(0));
+  second.Next(Kind::kBegin);
+  EXPECT_EQ(second.Next(Kind::kEvaluate).evaluate().snapshot(), 1);
+  EXPECT_TRUE(second.SayEvaluated(1, 0.5).ok());
+  for (int i = 0; i < 3; ++i) PushNext();
+  for (int64_t snapshot = 2; snapshot <= 4; ++snapshot) {
+    EXPECT_EQ(second.Next(Kind::kEvaluate).evaluate().snapshot(), snapshot);
+    EXPECT_TRUE(second.SayEvaluated(snapshot, 0.5).ok());
+  }
+  EXPECT_TRUE(Outcome().ok());
+}
+
+// It must not be given a task before it has said that it is ready.
+TEST_F(JobRunEvaluationTest, AnEvaluatorThatStillLoadsIsNotAsked) {
+  MakeJob();
+  AddServer("s0");
+  AddServer("s1");
+  AddWorker("w0").Enter(SmallModel(40));
+  AddWorker("e0", /*evaluator=*/true).Enter(SmallModel(0));
+  FakeWorker& loading = AddWorker("e1", /*evaluator=*/true);
+  loading.Next(Kind::kWelcome);
+  RunJob();
+  trainer().Next(Kind::kBegin);
+  EXPECT_TRUE(trainer().SayInitialized().ok());
+  PushNext();
+  evaluator().Next(Kind::kBegin);
+  EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(), 1);
+  EXPECT_TRUE(evaluator().SayEvaluated(1, 0.5).ok());
+  EXPECT_TRUE(loading.HasNothing());
+}
+
+TEST_F(JobRunEvaluationTest, WithoutAnEvaluatorTheResultIsNotMadeUp) {
+  Push(Start());
+  for (int i = 0; i < 3; ++i) PushNext();
+  AwaitReport("progress", "state", "evaluating");
+  evaluator().Break();
+  // Each time short of a lease, so that the servers stay.
+  for (int i = 0; i < 6; ++i) {
+    clock_.Advance(absl::Seconds(6));
+    EXPECT_TRUE(server(0).SayHeartbeat().ok());
+    EXPECT_TRUE(server(1).SayHeartbeat().ok());
+    EXPECT_TRUE(trainer().SayHeartbeat().ok());
+  }
+  const absl::Status& outcome = Outcome();
+  EXPECT_TRUE(absl::IsUnavailable(outcome));
+  EXPECT_THAT(outcome.ToString(),
+              HasSubstr("the evaluator is lost with 4 snapshots to evaluate"));
+  EXPECT_TRUE(Reports("result").empty());
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,253 @@
+// Who comes, goes and fails while the job trains.
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "tests/services/coordinator/job_run_testing.h"
+
+namespace paceline {
+namespace {
+
+using Kind = FakeWorker::Kind;
+using ::testing::HasSubstr;
+
+v1::WorkerMessage Leaving() {
+  v1::WorkerMessage message;
+  message.mutable_leaving();
+  return message;
+}
+
+class JobRunMembersTest : public JobRunTest {};
+
+TEST_F(JobRunMembersTest, AJoinerBeginsAndIsGranted) {
+  spec_.set_paradigm("asp");
+  StartTraining();
+  FakeWorker& joiner = AddWorker("w2");
+  joiner.Enter(SmallModel(40));
+  const v1::BeginJob begin = joiner.Next(Kind::kBegin).begin();
+  EXPECT_FALSE(begin.initialize());
+  EXPECT_EQ(begin.shards_size(), 2);
+  const v1::Grant grant = joiner.Next(Kind::kGrant).grant();
+  EXPECT_EQ(grant.range().begin(), 20u);
+  EXPECT_EQ(grant.plan().immediate_rate(), 0.1);
+  EXPECT_TRUE(joiner.SayPushed(grant).ok());
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+  WorkToTheEnd();
+  EXPECT_TRUE(Outcome().ok());
+  EXPECT_EQ(Reports("result")[0]["run"]["workers"].size(), 3u);
+}
+
+TEST_F(JobRunMembersTest, AJoinerMustAgree) {
+  StartTraining();
+  FakeWorker& joiner = AddWorker("w2");
+  joiner.Next(Kind::kWelcome);
+  EXPECT_TRUE(absl::IsFailedPrecondition(joiner.SayReady(SmallModel(39))));
+  joiner.Break();
+  EXPECT_TRUE(joiner.HasNothing());
+  // The others do not notice.
+  for (int round = 0; round < 2; ++round) {
+    for (size_t i = 0; i < 2; ++i) {
+      const v1::Grant grant =
+          round == 0 ? first_grants()[i] : worker(i).Next(Kind::kGrant).grant();
+      EXPECT_TRUE(worker(i).SayPushed(grant).ok());
+    }
+  }
+  EXPECT_TRUE(Outcome().ok());
+}
+
+TEST_F(JobRunMembersTest, AWorkerThatLeavesPolitelyHoldsNobodyUp) {
+  StartTraining();
+  EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+  EXPECT_TRUE(worker(1).Say(Leaving()).ok());
+  EXPECT_TRUE(worker(1).AwaitClosed().ok());
+  worker(1).Break();  // Its stream ends, having been closed.
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_EQ(worker(0).Work(), 2);
+  EXPECT_TRUE(Outcome().ok());
+  EXPECT_EQ(Reports("result")[0]["run"]["samples"], 40);
+}
+
+TEST_F(JobRunMembersTest, ALostWorkerIsFencedAndItsBatchDealtAgain) {
+  StartTraining();
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  worker(1).Break();
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_NE(server(i).Await(v1::ServerCommand::kFence).fence().incarnation(),
+              0u);
+  }
+  EXPECT_EQ(worker(0).Work(), 3);  // Its own 30 samples, with the lost ten.
+  EXPECT_TRUE(Outcome().ok());
+  const auto run = Reports("result")[0]["run"];
+  EXPECT_EQ(run["samples"], 40);
+  EXPECT_EQ(run["workers"][1]["samples"], 0);
+  // People are told of the loss and of the range.
+  const auto decisions = Reports("decision");
+  ASSERT_EQ(decisions.size(), 2u);
+  EXPECT_EQ(decisions[0]["worker"], "w1");
+  EXPECT_THAT(decisions[0]["text"].get<std::string>(),
+              HasSubstr("stream broken"));
+}
+
+TEST_F(JobRunMembersTest, TheFenceNamesTheIncarnationOfTheWelcome) {
+  MakeJob();
+  AddServer("s0");
+  AddServer("s1");
+  std::vector<uint64_t> incarnations;
+  for (const char* const name : {"w0", "w1"}) {
+    FakeWorker& added = AddWorker(name);
+    incarnations.push_back(added.Next(Kind::kWelcome).welcome().incarnation());
+    EXPECT_TRUE(added.SayReady(SmallModel(40)).ok());
+  }
+  RunJob();
+  worker(0).Next(Kind::kBegin);
+  EXPECT_TRUE(worker(0).SayInitialized().ok());
+  worker(1).Next(Kind::kBegin);
+  worker(1).Next(Kind::kGrant);
+  worker(1).Break();
+  EXPECT_EQ(server(0).Await(v1::ServerCommand::kFence).fence().incarnation(),
+            incarnations[1]);
+}
+
+TEST_F(JobRunMembersTest, AWorkerThatComesBackGoesOnInItsRow) {
+  StartTraining();
+  worker(0).Break();
+  FakeWorker& again = AddWorker("w0");
+  again.Enter(SmallModel(40));
+  EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+  std::thread other([this] { worker(1).Work(); });
+  again.Work();
+  other.join();
+  EXPECT_TRUE(Outcome().ok());
+  const auto run = Reports("result")[0]["run"];
+  EXPECT_EQ(run["samples"], 40);
+  EXPECT_EQ(run["workers"].size(), 2u);
+}
+
+TEST_F(JobRunMembersTest, WithoutAnyWorkerTheJobFailsAfterALease) {
+  StartTraining();
+  worker(0).Break();
+  worker(1).Break();
+  EXPECT_TRUE(server(0).Await(v1::ServerCommand::kFence).has_fence());
+  clock_.Advance(absl::Seconds(6));
+  EXPECT_TRUE(server(0).SayHeartbeat().ok());
+  EXPECT_TRUE(server(1).SayHeartbeat().ok());
+  clock_.Advance(absl::Seconds(6));
+  const absl::Status& outcome = Outcome();
+  EXPECT_TRUE(absl::IsUnavailable(outcome));
+  EXPECT_THAT(outcome.ToString(), HasSubstr("no worker is left"));
+  EXPECT_TRUE(Reports("result").empty());
+}
+
+TEST_F(JobRunMembersTest, AWorkerThatFailsFailsTheJobWithItsReason) {
+  StartTraining();
+  v1::WorkerMessage failed;
+  failed.mutable_failed()->set_code(
+      static_cast<int>(absl::StatusCode::kDataLoss));
+  failed.mutable_failed()->set_message("mnist: the file is truncated");
+  EXPECT_TRUE(worker(1).Say(failed).ok());
+  EXPECT_EQ(Outcome(), absl::DataLossError("w1: mnist: the file is truncated"));
+  EXPECT_EQ(worker(0).AwaitStop(),
+            "the job failed: w1: mnist: the file is truncated");
+}
+
+TEST_F(JobRunMembersTest, AServerThatFailsFailsTheJobWithItsReason) {
+  StartTraining();
+  v1::ServerMessage failed;
+  failed.mutable_failed()->set_code(
+      static_cast<int>(absl::StatusCode::kInvalidArgument));
+  failed.mutable_failed()->set_message("unknown optimizer");
+  EXPECT_TRUE(server(1).Say(failed).ok());
+  EXPECT_EQ(Outcome(), absl::InvalidArgumentError("s1: unknown optimizer"));
+}
+
+TEST_F(JobRunMembersTest, AServerThatIsGoneFailsTheJob) {
+  StartTraining();
+  job_->ServerGone(server(0).index());
+  const absl::Status& outcome = Outcome();
+  EXPECT_TRUE(absl::IsUnavailable(outcome));
+  EXPECT_THAT(outcome.ToString(), HasSubstr("parameter server s0 is gone"));
+}
+
+TEST_F(JobRunMembersTest, AServerThatIsSilentFailsTheJob) {
+  StartTraining();
+  clock_.Advance(absl::Seconds(6));
+  EXPECT_TRUE(server(0).SayHeartbeat().ok());
+  EXPECT_TRUE(worker(0).SayHeartbeat().ok());
+  EXPECT_TRUE(worker(1).SayHeartbeat().ok());
+  clock_.Advance(absl::Seconds(6));
+  const absl::Status& outcome = Outcome();
+  EXPECT_TRUE(absl::IsUnavailable(outcome));
+  EXPECT_THAT(outcome.ToString(),
+              HasSubstr("parameter server s1 was not heard for a lease (10s)"));
+}
+
+TEST_F(JobRunMembersTest, TheTimeLimitEndsTheDealing) {
+  spec_.set_max_seconds(5);
+  StartTraining();
+  clock_.Advance(absl::Seconds(5));
+  AwaitReport("decision", "text", "nothing more is dealt");
+  // What is in flight still counts.
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+  EXPECT_TRUE(Outcome().ok());
+  EXPECT_EQ(Reports("result")[0]["run"]["samples"], 20);
+  EXPECT_EQ(Reports("result")[0]["run"]["seconds"], 5);
+}
+
+TEST_F(JobRunMembersTest, CancelEndsTheJobWithItsReason) {
+  StartTraining();
+  job_->Cancel(absl::CancelledError("told to stop"));
+  job_->Cancel(absl::InternalError("the second reason"));
+  EXPECT_EQ(Outcome(), absl::CancelledError("told to stop"));
+  EXPECT_EQ(worker(0).AwaitStop(), "the job failed: told to stop");
+}
+
+TEST_F(JobRunMembersTest, HeartbeatsAreAnswered) {
+  MakeJob();
+  FakeWorker& added = AddWorker("w0");
+  EXPECT_TRUE(added.SayHeartbeat().ok());
+  added.Next(Kind::kWelcome);
+  EXPECT_TRUE(added.Next(Kind::kHeartbeat).has_heartbeat());
+}
+
+TEST_F(JobRunMembersTest, MessagesOutOfOrderAreRefused) {
+  MakeJob();
+  FakeWorker& added = AddWorker("w0");
+  EXPECT_TRUE(absl::IsInvalidArgument(added.Say({})));
+  v1::WorkerMessage hello;
+  hello.mutable_hello()->set_name("w0");
+  EXPECT_TRUE(absl::IsInvalidArgument(added.Say(hello)));
+  EXPECT_TRUE(absl::IsInvalidArgument(added.SayPushed({})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(added.SayEvaluated(1, 1)));
+  EXPECT_TRUE(added.SayReady(SmallModel(40)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(added.SayReady(SmallModel(40))));
+  FakeServer& first = AddServer("s0");
+  EXPECT_TRUE(absl::IsInvalidArgument(first.Say({})));
+}
+
+TEST_F(JobRunMembersTest, PushesThatWereNotGrantedAreRefused) {
+  StartTraining();
+  v1::Grant other = first_grants()[0];
+  other.set_iteration(2);
+  EXPECT_TRUE(absl::IsFailedPrecondition(worker(0).SayPushed(other)));
+  other = first_grants()[0];
+  other.mutable_range()->set_end(11);
+  EXPECT_TRUE(absl::IsInvalidArgument(worker(0).SayPushed(other)));
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(worker(0).SayPushed(first_grants()[0])));
+}
+
+TEST_F(JobRunMembersTest, AfterTheEndNobodyIsTaken) {
+  Assemble();
+  WorkToTheEnd();
+  EXPECT_TRUE(Outcome().ok());
+  const FakeWorker late(job_.get(), "w9");
+  EXPECT_TRUE(absl::IsFailedPrecondition(late.registered()));
+  job_->ServerGone(0);  // Its stream ends after the stop.
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,35 @@
+# The sync core, class by class.
+paceline_test(sync_core_units_test
+  SRCS
+    batch_balancer_test.cc
+    fences_test.cc
+    membership_test.cc
+    output_text.cc
+    placement_test.cc
+    rate_schedule_test.cc
+    round_ledger_test.cc
+    sample_dealer_test.cc
+    straggler_detector_test.cc
+    sync_core_test.cc
+  DEPS paceline::sync_core)
+
+# tests/testdata/sync_core/*.txt, call by call.
+paceline_test(sync_core_script_test
+  SRCS
+    output_text.cc
+    policy_script.cc
+    sync_core_script.cc
+    sync_core_script_test.cc
+  DEPS paceline::sync_core)
+
+# What always holds, over thousands of seeds.
+paceline_test(sync_core_simulation_test
+  SRCS
+    fake_server.cc
+    history_checker.cc
+    output_text.cc
+    simulated_job.cc
+    simulated_worker.cc
+    sync_core_simulation_test.cc
+  DEPS paceline::sync_core
+  TIMEOUT 300)

@@ -1,0 +1,302 @@
+#include "services/coordinator/run_record.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using ::testing::ElementsAre;
+
+absl::Time At(double seconds) {
+  return absl::UnixEpoch() + absl::Seconds(seconds);
+}
+
+PushCounted Counted(int64_t gap, int64_t staleness, uint32_t samples) {
+  PushCounted counted{WorkerId{1}};
+  counted.gap = gap;
+  counted.staleness = staleness;
+  counted.samples = samples;
+  return counted;
+}
+
+v1::PushDone Report(double loss) {
+  v1::PushDone report;
+  report.set_loss(loss);
+  report.set_push_bytes(100);
+  report.set_pull_bytes(200);
+  v1::PhaseSeconds& seconds = *report.mutable_seconds();
+  seconds.set_load(0.125);
+  seconds.set_compute(1);
+  seconds.set_push(0.25);
+  seconds.set_wait(0.5);
+  seconds.set_pull(2);
+  return report;
+}
+
+AccuracyPoint Point(double seconds, double accuracy) {
+  AccuracyPoint point;
+  point.seconds = seconds;
+  point.version = 180;
+  point.version_at_completion = 182;
+  point.samples = 5760;
+  point.accuracy = accuracy;
+  point.loss = 0.9;
+  return point;
+}
+
+// Every name in `wanted` is in `document`, with a value of the same kind.
+void ExpectFields(const Json& document, const Json& wanted,
+                  const std::string& where) {
+  for (const auto& [name, value] : wanted.items()) {
+    ASSERT_TRUE(document.contains(name)) << where << name;
+    const Json& got = document[name];
+    if (value.is_object()) {
+      ExpectFields(got, value, absl::StrCat(where, name, "."));
+    } else if (value.is_array()) {
+      ASSERT_EQ(got.size(), 1u) << where << name;
+      ExpectFields(got[0], value[0], absl::StrCat(where, name, "[0]."));
+    } else {
+      EXPECT_EQ(got.is_number(), value.is_number()) << where << name;
+      EXPECT_EQ(got.is_string(), value.is_string()) << where << name;
+    }
+  }
+}
+
+// The document of issue 2: scripts read these names.
+constexpr char kRun[] = R"({
+  "paradigm": "dssp:lower=3,upper=15,mode=paper", "seconds": 31.2,
+  "final_accuracy": 0.981, "seconds_to_target": 9.7, "samples": 180000,
+  "pushes": 5625, "updates": 5625, "discarded": 0, "push_bytes": 1,
+  "pull_bytes": 1,
+  "accuracy": [{"seconds": 1.1, "version": 180, "samples": 5760,
+                "accuracy": 0.71, "loss": 0.9}],
+  "workers": [{"worker": "w0", "iterations": 1700, "samples": 54400,
+    "seconds": {"load": 0.1, "compute": 30.0, "push": 0.4, "wait": 0.2,
+                "pull": 0.4},
+    "gap": {"p50": 1, "p99": 4, "max": 5},
+    "staleness": {"p50": 3, "p99": 6, "max": 9}}]})";
+
+TEST(RunRecordTest, TheResultHasTheNamesOfTheDocument) {
+  RunRecord record("dssp:lower=3,upper=15,mode=paper", 0.8);
+  record.Begin(At(10));
+  record.Reported("w0", Report(2));
+  record.Counted("w0", Counted(1, 3, 32), At(12.5));
+  record.Evaluated(Point(1.1, 0.85));
+  ExpectFields(record.Result(EngineView()), Json::parse(kRun), "");
+}
+
+TEST(RunRecordTest, TheResultAddsUp) {
+  RunRecord record("asp", 0.8);
+  record.Begin(At(10));
+  for (int i = 1; i <= 4; ++i) {
+    record.Reported("w0", Report(2));
+    record.Counted("w0", Counted(i, 2 * i, 32), At(10 + i));
+  }
+  record.Reported("w1", Report(2));
+  record.Counted("w1", Counted(0, 0, 8), At(20));
+  record.Evaluated(Point(3, 0.9));
+  record.Evaluated(Point(1, 0.7));  // Came late; the points are sorted.
+  EngineView view;
+  view.version = 5;
+  view.samples_counted = 136;
+  const Json result = record.Result(view);
+  EXPECT_EQ(result["paradigm"], "asp");
+  EXPECT_EQ(result["seconds"], 10);
+  EXPECT_EQ(result["final_accuracy"], 0.9);
+  EXPECT_DOUBLE_EQ(result["seconds_to_target"].get<double>(), 2);
+  EXPECT_EQ(result["samples"], 136);
+  EXPECT_EQ(result["pushes"], 5);
+  EXPECT_EQ(result["updates"], 5);
+  EXPECT_EQ(result["push_bytes"], 500);
+  EXPECT_EQ(result["pull_bytes"], 1000);
+  EXPECT_EQ(result["accuracy"][0]["seconds"], 1);
+  const Json& worker = result["workers"][0];
+  EXPECT_EQ(worker["worker"], "w0");
+  EXPECT_EQ(worker["iterations"], 4);
+  EXPECT_EQ(worker["samples"], 128);
+  EXPECT_EQ(worker["seconds"], Json({{"load", 0.5},
+                                     {"compute", 4.0},
+                                     {"push", 1.0},
+                                     {"wait", 2.0},
+                                     {"pull", 8.0}}));
+  EXPECT_EQ(worker["longest_wait_seconds"], 0.5);
+  EXPECT_EQ(worker["gap"], Json({{"p50", 2}, {"p99", 4}, {"max", 4}}));
+  EXPECT_EQ(worker["staleness"], Json({{"p50", 4}, {"p99", 8}, {"max", 8}}));
+  EXPECT_EQ(result["workers"][1]["samples"], 8);
+}
+
+TEST(RunRecordTest, SaysNullForWhatIsNotKnown) {
+  RunRecord never("bsp", 0.99);
+  never.Evaluated(Point(1, 0.5));
+  EXPECT_TRUE(never.Result(EngineView())["seconds_to_target"].is_null());
+  RunRecord without_target("bsp", 0);
+  without_target.Evaluated(Point(1, 0.5));
+  EXPECT_TRUE(
+      without_target.Result(EngineView())["seconds_to_target"].is_null());
+  const RunRecord nothing("bsp", 0.5);
+  EXPECT_TRUE(nothing.Result(EngineView())["final_accuracy"].is_null());
+  EXPECT_FALSE(nothing.begun());
+  EXPECT_EQ(nothing.SecondsAt(At(9)), 0);
+}
+
+TEST(RunRecordTest, CountsWhatWasDiscardedAndRefused) {
+  RunRecord record("asp", 0);
+  v1::PushDone discarded = Report(0);
+  discarded.set_discarded(true);
+  record.Reported("w0", Report(4));
+  record.Reported("w0", discarded);
+  v1::PushDone refused = Report(4);
+  refused.set_blocks_refused(3);
+  record.Reported("w0", refused);
+  const Json result = record.Result(EngineView());
+  EXPECT_EQ(result["discarded"], 1);
+  EXPECT_EQ(result["refused_blocks"], 3);
+  // The loss of a discarded push is no loss.
+  EXPECT_EQ(record.Progress(EngineView(), {}, At(0))["loss"], 4);
+}
+
+TEST(RunRecordTest, ProgressShowsWhereEachWorkerStands) {
+  RunRecord record("ssp:s=3", 0);
+  record.Begin(At(10));
+  record.Granted("w0");
+  record.Granted("w1");
+  record.Counted("w1", Counted(2, 0, 32), At(11));
+  EngineView view;
+  view.version = 7;
+  view.samples_counted = 100;
+  view.samples_total = 400;
+  view.workers = {{WorkerId{1}, 3}, {WorkerId{2}, 5}};
+  const Json progress =
+      record.Progress(view, {{WorkerId{1}, "w0"}, {WorkerId{2}, "w1"}}, At(12));
+  EXPECT_EQ(progress["seconds"], 2);
+  EXPECT_EQ(progress["samples"], 100);
+  EXPECT_EQ(progress["samples_total"], 400);
+  EXPECT_EQ(progress["samples_per_second"], 50);
+  EXPECT_EQ(progress["version"], 7);
+  EXPECT_TRUE(progress["loss"].is_null());
+  EXPECT_TRUE(progress["accuracy"].is_null());
+  ASSERT_EQ(progress["workers"].size(), 2u);
+  EXPECT_EQ(progress["workers"][0]["worker"], "w0");
+  EXPECT_EQ(progress["workers"][0]["state"], "computing");
+  EXPECT_EQ(progress["workers"][0]["clock"], 3);
+  EXPECT_EQ(progress["workers"][0]["gap"], 0);
+  EXPECT_EQ(progress["workers"][1]["state"], "waiting");
+  EXPECT_EQ(progress["workers"][1]["clock"], 5);
+  EXPECT_EQ(progress["workers"][1]["gap"], 2);
+  EXPECT_EQ(progress["workers"][1]["iterations"], 1);
+}
+
+TEST(RunRecordTest, ProgressBeforeTheBeginningAndAfterALoss) {
+  RunRecord record("bsp", 0);
+  const Json before = record.Progress(EngineView(), {}, At(99));
+  EXPECT_EQ(before["seconds"], 0);
+  EXPECT_EQ(before["samples_per_second"], 0);
+  EXPECT_TRUE(before["workers"].empty());
+  record.Begin(At(1));
+  EXPECT_TRUE(record.begun());
+  record.Granted("w0");
+  record.Lost("w0");
+  const Json after = record.Progress(EngineView(), {}, At(2));
+  EXPECT_EQ(after["workers"][0]["state"], "lost");
+  // One that comes back goes on in its row.
+  record.Granted("w0");
+  EXPECT_EQ(record.Progress(EngineView(), {}, At(2))["workers"][0]["state"],
+            "computing");
+}
+
+TEST(RunRecordTest, TheTargetIsReachedByTwoInARow) {
+  RunRecord record("bsp", 0.8);
+  EXPECT_FALSE(record.TargetReached());
+  record.Evaluated(Point(1, 0.9));
+  EXPECT_FALSE(record.TargetReached());
+  record.Evaluated(Point(2, 0.7));
+  record.Evaluated(Point(3, 0.8));
+  EXPECT_FALSE(record.TargetReached());
+  record.Evaluated(Point(4, 0.8));
+  EXPECT_TRUE(record.TargetReached());
+}
+
+TEST(RunRecordTest, TellsPeopleOfWhatTheyMustHearOf) {
+  RunRecord record("dssp", 0);
+  record.Begin(At(10));
+  EXPECT_EQ(record.Decided("w0", {DecisionKind::kWithinBound}, At(11)),
+            std::nullopt);
+  const Decision lost{DecisionKind::kLost, WorkerId{1},
+                      static_cast<int64_t>(LossReason::kStuck), 5};
+  EXPECT_EQ(record.Decided("w0", lost, At(12)), Render(lost));
+  for (const DecisionKind kind :
+       {DecisionKind::kRangeReturned, DecisionKind::kPartialPush,
+        DecisionKind::kBlocksRefused, DecisionKind::kPushDiscarded,
+        DecisionKind::kLostPushTaken, DecisionKind::kDealingStopped}) {
+    EXPECT_TRUE(record.Decided("w0", {kind}, At(13)).has_value());
+  }
+  const Json decisions = record.Decisions();
+  ASSERT_EQ(decisions.size(), 8u);
+  EXPECT_EQ(decisions[1]["seconds"], 2);
+  EXPECT_EQ(decisions[1]["worker"], "w0");
+  EXPECT_EQ(decisions[1]["text"], Render(lost));
+}
+
+TEST(RunRecordTest, CountsHowOftenAWorkerWasHeld) {
+  RunRecord record("dssp", 0);
+  for (const DecisionKind kind :
+       {DecisionKind::kWaitForSlowest, DecisionKind::kAllowanceRefused,
+        DecisionKind::kColdStart, DecisionKind::kNotFastest,
+        DecisionKind::kNotFastest, DecisionKind::kCapped,
+        DecisionKind::kAllowanceUsed, DecisionKind::kCaughtUp,
+        DecisionKind::kWaitForRound}) {
+    record.Decided("w0", {kind}, At(1));
+  }
+  const Json worker = record.Result(EngineView())["workers"][0];
+  EXPECT_EQ(worker["held"], 6);
+  EXPECT_EQ(worker["held_not_fastest"], 2);
+}
+
+TEST(RunRecordTest, KeepsTheLastTenThousandDecisions) {
+  RunRecord record("ssp:s=3", 0);
+  record.Begin(At(0));
+  for (int i = 0; i < 10'005; ++i) {
+    record.Decided("w0", {DecisionKind::kWithinBound, WorkerId{1}, 0, 3},
+                   At(i));
+  }
+  const Json decisions = record.Decisions();
+  ASSERT_EQ(decisions.size(), 10'000u);
+  EXPECT_EQ(decisions[0]["seconds"], 5);
+  EXPECT_EQ(decisions[9'999]["seconds"], 10'004);
+}
+
+TEST(RunRecordTest, AddsUpFromManyThreads) {
+  RunRecord record("asp", 0);
+  record.Begin(At(0));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&record, t] {
+      const std::string name = absl::StrCat("w", t);
+      for (int i = 0; i < 500; ++i) {
+        record.Granted(name);
+        record.Reported(name, Report(1));
+        record.Counted(name, Counted(0, 0, 2), At(i));
+        if (i % 100 == 0) record.Progress(EngineView(), {}, At(i));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Json result = record.Result(EngineView());
+  EXPECT_EQ(result["pushes"], 2'000);
+  EXPECT_EQ(result["push_bytes"], 200'000);
+  for (const Json& worker : result["workers"]) {
+    EXPECT_EQ(worker["samples"], 1'000);
+  }
+}
+
+}  // namespace
+}  // namespace paceline

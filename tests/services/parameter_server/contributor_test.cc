@@ -1,0 +1,120 @@
+#include "services/parameter_server/contributor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/parameter_server/contributors.h"
+
+namespace paceline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Takes a block that has not been taken; null if it had been.
+PushOutcome TakeNew(Contributor& contributor, int64_t iteration, uint32_t index,
+                    bool refused = false) {
+  const auto begun = contributor.Begin(iteration, index, 8);
+  EXPECT_TRUE(begun.ok()) << begun.status();
+  EXPECT_FALSE(begun->has_value()) << "taken before";
+  return contributor.Finish(iteration, index, 100 + index, refused);
+}
+
+TEST(ContributorTest, IsCompleteWhenAllBlocksAreTaken) {
+  Contributor contributor(3);
+  EXPECT_FALSE(TakeNew(contributor, 1, 2).complete);
+  EXPECT_FALSE(TakeNew(contributor, 1, 0).complete);
+  EXPECT_TRUE(TakeNew(contributor, 1, 1).complete);
+  EXPECT_FALSE(TakeNew(contributor, 2, 1).complete);
+}
+
+TEST(ContributorTest, RepeatedBlockIsAnsweredAndNotTaken) {
+  Contributor contributor(2);
+  TakeNew(contributor, 1, 0);
+  auto again = contributor.Begin(1, 0, 8);
+  ASSERT_TRUE(again.ok() && again->has_value());
+  EXPECT_FALSE((*again)->complete);
+  TakeNew(contributor, 1, 1);
+  again = contributor.Begin(1, 0, 8);
+  ASSERT_TRUE(again.ok() && again->has_value());
+  EXPECT_TRUE((*again)->complete)
+      << "so that a lost acknowledgement comes again";
+}
+
+TEST(ContributorTest, RefusedBlocksCountAsTakenAndAreNamed) {
+  Contributor contributor(3);
+  TakeNew(contributor, 1, 2, /*refused=*/true);
+  TakeNew(contributor, 1, 0, /*refused=*/true);
+  const PushOutcome outcome = TakeNew(contributor, 1, 1);
+  EXPECT_TRUE(outcome.complete);
+  EXPECT_THAT(outcome.refused, ElementsAre(100, 102));
+  EXPECT_THAT(TakeNew(contributor, 2, 0).refused, IsEmpty());
+}
+
+TEST(ContributorTest, AbandonedBlockMayComeAgain) {
+  Contributor contributor(1);
+  ASSERT_FALSE(contributor.Begin(1, 0, 8)->has_value());
+  contributor.Abandon(0);
+  EXPECT_TRUE(TakeNew(contributor, 1, 0).complete);
+}
+
+TEST(ContributorTest, EarlierIterationIsOver) {
+  Contributor contributor(2);
+  TakeNew(contributor, 5, 0);
+  TakeNew(contributor, 6, 1);
+  const auto late = contributor.Begin(5, 1, 8);
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(late.status().message()),
+              HasSubstr("iteration 5 was pushed after iteration 6"));
+}
+
+// Iteration 2 begins while another thread still takes a block of iteration 1.
+TEST(ContributorTest, LateFinishDoesNotCountForTheNextIteration) {
+  Contributor contributor(2);
+  ASSERT_FALSE(contributor.Begin(1, 0, 8)->has_value());
+  EXPECT_FALSE(TakeNew(contributor, 2, 1).complete);
+  EXPECT_FALSE(contributor.Finish(1, 0, 100, false).complete);
+  EXPECT_TRUE(TakeNew(contributor, 2, 0).complete);
+}
+
+TEST(ContributorTest, FenceSaysWhatWasTakenAndEndsIt) {
+  Contributor contributor(3);
+  TakeNew(contributor, 1, 0);
+  TakeNew(contributor, 4, 1);
+  TakeNew(contributor, 4, 2, /*refused=*/true);
+  const FencedPush want{
+      .iteration = 4, .blocks_taken = 2, .blocks = 3, .samples = 8};
+  EXPECT_EQ(contributor.Fence(), want);
+  EXPECT_EQ(contributor.Begin(4, 0, 8).status().code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(contributor.Begin(4, 1, 8).status().code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(contributor.Fence(), want);
+}
+
+TEST(ContributorsTest, FencesOneItNeverSaw) {
+  Contributors contributors(3, 10);
+  EXPECT_FALSE(contributors.IsFenced(7));
+  EXPECT_EQ(contributors.Fence(7),
+            (FencedPush{.iteration = 0, .blocks_taken = 0, .blocks = 3}));
+  EXPECT_TRUE(contributors.IsFenced(7));
+  EXPECT_EQ((*contributors.Find(7))->Begin(1, 0, 8).status().code(),
+            absl::StatusCode::kAborted);
+}
+
+TEST(ContributorsTest, BoundsTheUnfencedOnes) {
+  Contributors contributors(1, 2);
+  ASSERT_TRUE(contributors.Find(1).ok());
+  ASSERT_TRUE(contributors.Find(2).ok());
+  ASSERT_TRUE(contributors.Find(2).ok());
+  EXPECT_EQ(contributors.Find(3).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  contributors.Fence(1);
+  contributors.Fence(1);
+  EXPECT_TRUE(contributors.Find(3).ok());
+  EXPECT_FALSE(contributors.Find(4).ok()) << "one fence frees one place";
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,169 @@
+#include "services/parameter_server/update_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "common/rng.h"
+
+namespace paceline {
+namespace {
+
+using Kind = OptimizerSpec::Kind;
+
+// design.md 3 for one element, in double precision.
+struct Reference {
+  double w = 0;
+  double first = 0;
+  double second = 0;
+  int t = 0;
+
+  // `g` is the mean gradient.
+  void Apply(const OptimizerSpec& spec, double s, double rate, double g) {
+    ++t;
+    if (spec.kind == Kind::kSgd) {
+      const double d = s * (g + spec.weight_decay * w);
+      first = spec.momentum * first + d;
+      w -= rate * (spec.nesterov ? d + spec.momentum * first : first);
+      return;
+    }
+    const bool decoupled = spec.kind == Kind::kAdamW;
+    const double d = g + (decoupled ? 0 : spec.weight_decay * w);
+    first = spec.beta1 * first + (1 - spec.beta1) * d;
+    second = spec.beta2 * second + (1 - spec.beta2) * d * d;
+    const double m = first / (1 - std::pow(spec.beta1, t));
+    const double v = second / (1 - std::pow(spec.beta2, t));
+    const double decay = decoupled ? spec.weight_decay * w : 0;
+    w -= s * rate * (m / (std::sqrt(v) + spec.epsilon) + decay);
+  }
+};
+
+double Uniform(Rng& rng) { return rng.Unit() * 2 - 1; }
+
+// 60 updates of `size` elements beside the reference, alternately in place and
+// into a new state, with strengths and rates that change.
+void ExpectFollowsReference(const std::string& text, size_t size) {
+  SCOPED_TRACE(text);
+  const OptimizerSpec spec = *ParseOptimizerSpec(text);
+  const UpdateRule rule(spec, 32, RoundStrength::kLinear);
+  const int slots = rule.Slots(/*statistic=*/false);
+  Rng rng(size);
+  std::vector<Reference> want(size);
+  BlockState states[2] = {{size, slots}, {size, slots}};
+  for (size_t i = 0; i < size; ++i) {
+    want[i].w = static_cast<float>(Uniform(rng));
+    states[0].weights()[i] = static_cast<float>(want[i].w);
+    for (int k = 0; k < slots; ++k) states[0].slot(k)[i] = 0;
+  }
+  int now = 0;
+  for (uint64_t step = 0; step < 60; ++step) {
+    const uint32_t samples = 1 + static_cast<uint32_t>(rng.Below(64));
+    const Contribution contribution =
+        rule.Immediate(samples, 0.75f, 0.01 + 0.01 * rng.Unit());
+    std::vector<float> gradient(size);
+    for (size_t i = 0; i < size; ++i) {
+      gradient[i] = static_cast<float>(Uniform(rng));
+      want[i].Apply(spec, 0.75 * samples / 32, contribution.rate, gradient[i]);
+    }
+    const int next = step % 2 == 0 ? now : 1 - now;
+    states[now].set_steps(step);
+    rule.ApplyGradient(contribution, Payload::OfFloats(gradient.data(), size),
+                       DType::kF32, states[now], states[next]);
+    now = next;
+  }
+  for (size_t i = 0; i < size; ++i) {
+    ASSERT_NEAR(states[now].weights()[i], want[i].w, 2e-5) << i;
+  }
+}
+
+TEST(UpdateRuleTest, OptimizersFollowTheDoublePrecisionReference) {
+  for (const char* text :
+       {"sgd", "sgd:weight_decay=0.01", "sgd:momentum=0.9",
+        "sgd:momentum=0.9,weight_decay=0.01",
+        "sgd:momentum=0.9,nesterov=true,weight_decay=0.01", "adam",
+        "adam:weight_decay=0.01,beta1=0.8,beta2=0.95", "adamw",
+        "adamw:weight_decay=0.1,epsilon=1e-6"}) {
+    // Below, at and above the width of a vector.
+    for (size_t size : {1, 7, 8, 17, 64}) ExpectFollowsReference(text, size);
+  }
+}
+
+TEST(UpdateRuleTest, SlotsOfEachOptimizer) {
+  const auto slots = [](const char* text, bool statistic) {
+    return UpdateRule(*ParseOptimizerSpec(text), 1, RoundStrength::kLinear)
+        .Slots(statistic);
+  };
+  EXPECT_EQ(slots("sgd", false), 0);
+  EXPECT_EQ(slots("sgd:momentum=0.5", false), 1);
+  EXPECT_EQ(slots("adam", false), 2);
+  EXPECT_EQ(slots("adamw", false), 2);
+  EXPECT_EQ(slots("adamw", true), 0);
+}
+
+TEST(UpdateRuleTest, StrengthOfPushesAndRounds) {
+  const OptimizerSpec sgd;
+  const UpdateRule linear(sgd, 32, RoundStrength::kLinear);
+  const UpdateRule root(sgd, 32, RoundStrength::kSqrt);
+  const UpdateRule constant(sgd, 32, RoundStrength::kConstant);
+  EXPECT_EQ(linear.Immediate(16, 0.5f, 0.1).strength, 0.25);
+  EXPECT_EQ(linear.Immediate(16, 0.5f, 0.1).gradient_scale, 1);
+  EXPECT_EQ(root.Immediate(128, 1.0f, 0.1).strength, 4) << "f is for rounds";
+  EXPECT_EQ(linear.Round(128, 0.1).strength, 4);
+  EXPECT_EQ(linear.Round(128, 0.1).gradient_scale, 1.0 / 128);
+  EXPECT_EQ(root.Round(128, 0.1).strength, 2);
+  EXPECT_EQ(constant.Round(128, 0.1).strength, 1);
+}
+
+TEST(UpdateRuleTest, StatisticsForgetByTheBatch) {
+  const UpdateRule rule(*ParseOptimizerSpec("adam"), 10, RoundStrength::kSqrt);
+  BlockState state(3, 0);
+  const std::vector<float> start = {1, -2, 0};
+  std::copy(start.begin(), start.end(), state.weights());
+  const std::vector<float> sums = {20, 40, -10};  // Of 5 samples.
+  rule.ApplyStatistic(rule.Round(5, /*rate=*/0), Payload::OfFloats(&sums[0], 3),
+                      DType::kF32, state, state);
+  const double a = 1 - std::pow(0.9, 0.5);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(state.weights()[i], start[i] + a * (sums[i] / 5 - start[i]),
+                1e-6);
+  }
+}
+
+TEST(UpdateRuleTest, EveryWireTypeMovesTheWeightsEqually) {
+  const UpdateRule rule(*ParseOptimizerSpec("sgd"), 1, RoundStrength::kLinear);
+  const size_t size = 3000;  // Above two of the payload's tiles.
+  std::vector<float> gradient(size);
+  for (size_t i = 0; i < size; ++i) gradient[i] = static_cast<float>(i % 255);
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    std::string bytes(size * ElementSize(dtype), '\0');
+    ConvertFromF32(dtype, gradient.data(), size, bytes.data());
+    // Cut inside an element.
+    Payload payload(absl::string_view(bytes).substr(0, 2501));
+    payload.Append(absl::string_view(bytes).substr(2501));
+    BlockState state(size, 0);
+    std::fill_n(state.weights(), size, 1000.0f);
+    rule.ApplyGradient(rule.Immediate(1, 1, 2), payload, dtype, state, state);
+    for (size_t i = 0; i < size; ++i) {
+      ASSERT_EQ(state.weights()[i], 1000.0f - 2 * gradient[i]) << i;
+    }
+  }
+}
+
+TEST(UpdateRuleTest, ParsesTheStrengthOfRounds) {
+  EXPECT_EQ(*ParseRoundStrength("linear"), RoundStrength::kLinear);
+  EXPECT_EQ(*ParseRoundStrength("sqrt"), RoundStrength::kSqrt);
+  EXPECT_EQ(*ParseRoundStrength("constant"), RoundStrength::kConstant);
+  EXPECT_EQ(ParseRoundStrength("cubic").status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(UpdateRuleTest, RoundFactorWeighsGradientsButNotStatistics) {
+  EXPECT_EQ(UpdateRule::RoundFactor(8, 0.5f, /*statistic=*/false), 4.0f);
+  EXPECT_EQ(UpdateRule::RoundFactor(8, 0.5f, /*statistic=*/true), 8.0f);
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,91 @@
+#include "services/worker/data/cifar10.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/services/worker/data/scratch_folder.h"
+
+namespace paceline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// One record whose planes are all red, all green and all blue bytes.
+Bytes Record(uint8_t label, uint8_t red, uint8_t green, uint8_t blue) {
+  Bytes bytes = {label};
+  for (const uint8_t value : {red, green, blue}) {
+    bytes.insert(bytes.end(), 1024, value);
+  }
+  return bytes;
+}
+
+TEST(Cifar10Test, ReadsWhicheverBatchesThereAre) {
+  const ScratchFolder folder;
+  folder.Write("data_batch_2.bin", Record(3, 10, 20, 30));
+  folder.Write("data_batch_4.bin",
+               Joined(Record(4, 1, 2, 3), Record(5, 255, 0, 51)));
+  folder.Write("test_batch.bin", Record(9, 0, 0, 0));
+  const auto train = LoadCifar10(folder.path(), Split::kTrain);
+  ASSERT_TRUE(train.ok()) << train.status();
+  EXPECT_THAT(train->labels(), ElementsAre(3, 4, 5));
+  EXPECT_EQ(train->shape(), (ImageShape{3, 32, 32}));
+  float image[3072];
+  uint8_t label = 0;
+  train->Gather({2}, image, &label);
+  EXPECT_EQ(label, 5);
+  EXPECT_NEAR(image[0], (1 - 0.4914) / 0.2470, 1e-5);
+  EXPECT_NEAR(image[1024], -0.4822 / 0.2435, 1e-5);
+  EXPECT_NEAR(image[3071], (0.2 - 0.4465) / 0.2616, 1e-5);
+  const auto test = LoadCifar10(folder.path(), Split::kTest);
+  ASSERT_TRUE(test.ok()) << test.status();
+  EXPECT_THAT(test->labels(), ElementsAre(9));
+}
+
+TEST(Cifar10Test, MissingFiles) {
+  const ScratchFolder folder;
+  for (const Split split : {Split::kTrain, Split::kTest}) {
+    const auto status = LoadCifar10(folder.path(), split).status();
+    EXPECT_TRUE(absl::IsNotFound(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(folder.path()));
+  }
+}
+
+TEST(Cifar10Test, NoWholeNumberOfRecords) {
+  const ScratchFolder folder;
+  Bytes bytes = Record(3, 10, 20, 30);
+  for (const size_t size : {0u, 100u, 3072u, 3074u}) {
+    bytes.resize(size);
+    folder.Write("test_batch.bin", bytes);
+    const auto status = LoadCifar10(folder.path(), Split::kTest).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("records of 3073"));
+  }
+}
+
+TEST(Cifar10Test, LabelOutOfRange) {
+  const ScratchFolder folder;
+  folder.Write("test_batch.bin", Record(10, 0, 0, 0));
+  const auto status = LoadCifar10(folder.path(), Split::kTest).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("label 10 of image 0"));
+}
+
+TEST(Cifar10Test, RealImages) {
+  const char* place = std::getenv("PACELINE_DATA");
+  const std::string folder =
+      absl::StrCat(place == nullptr ? "../shared/data" : place, "/cifar10");
+  if (!std::filesystem::exists(folder)) {
+    GTEST_SKIP() << "no real data in " << folder << "; set PACELINE_DATA";
+  }
+  const auto data = LoadCifar10(folder, Split::kTest);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ(data->size(), 10'000u);
+}
+
+}  // namespace
+}  // namespace paceline

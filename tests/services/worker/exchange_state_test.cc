@@ -1,0 +1,224 @@
+#include "services/worker/exchange_state.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Long enough for nothing to end by it, and one for what must end by it.
+constexpr absl::Duration kLong = absl::Minutes(1);
+constexpr absl::Duration kShort = absl::Milliseconds(1);
+
+// Blocks 10 and 11 at server 0, block 20 at server 2, two elements each.
+class ExchangeStateTest : public ::testing::Test {
+ protected:
+  ExchangeStateTest() {
+    Place(10, 0);
+    Place(11, 2);
+    Place(20, 4, /*server=*/2);
+  }
+
+  void Place(uint32_t block, size_t offset, size_t server = 0) {
+    const absl::Span<float> values(values_.data() + offset, 2);
+    EXPECT_TRUE(state_.AddBlock(block, {values, server}).ok());
+  }
+
+  // Every element of the block is `value`.
+  absl::Status Bring(size_t server, uint64_t request, uint32_t block,
+                     float value) {
+    const float values[2] = {value, value};
+    return state_.Pulled(server, request, block, Payload::OfFloats(values, 2),
+                         DType::kF32);
+  }
+  void BringAll(uint64_t request, float value) {
+    EXPECT_TRUE(Bring(0, request, 10, value).ok());
+    EXPECT_TRUE(Bring(0, request, 11, value).ok());
+    EXPECT_TRUE(Bring(2, request, 20, value).ok());
+    state_.PullEnded(0, request, absl::OkStatus());
+    state_.PullEnded(2, request, absl::OkStatus());
+  }
+
+  std::vector<float> values_ = std::vector<float>(6);
+  ExchangeState state_;
+};
+
+TEST_F(ExchangeStateTest, KnowsTheServersThatHostSomething) {
+  EXPECT_EQ(state_.servers(), 2u);
+  EXPECT_TRUE(state_.Hosts(0));
+  EXPECT_FALSE(state_.Hosts(1));
+  EXPECT_TRUE(state_.Hosts(2));
+}
+
+TEST_F(ExchangeStateTest, ABlockIsPlacedOnce) {
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      state_.AddBlock(10, {absl::MakeSpan(values_), 1})));
+  EXPECT_FALSE(state_.Hosts(1));
+}
+
+TEST_F(ExchangeStateTest, APullBringsAllBlocksAndItsBytes) {
+  const uint64_t request = state_.BeginPull();
+  EXPECT_TRUE(Bring(2, request, 20, 3).ok());
+  state_.PullEnded(2, request, absl::OkStatus());
+  EXPECT_TRUE(Bring(0, request, 11, 2).ok());
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  // One server has not ended it.
+  EXPECT_FALSE(state_.broken());
+  state_.PullEnded(0, request, absl::OkStatus());
+  EXPECT_EQ(*state_.AwaitPull(kLong), 3u * 2 * sizeof(float));
+  EXPECT_THAT(values_, ElementsAre(1, 1, 2, 2, 3, 3));
+}
+
+TEST_F(ExchangeStateTest, WidensTheElementsOfTheWire) {
+  const uint64_t request = state_.BeginPull();
+  const std::string two_bf16("\x80\x3f\x00\xc0", 4);  // 1, -2
+  EXPECT_TRUE(
+      state_.Pulled(2, request, 20, Payload(two_bf16), DType::kBF16).ok());
+  EXPECT_THAT(values_, ElementsAre(0, 0, 0, 0, 1, -2));
+}
+
+TEST_F(ExchangeStateTest, APullWithoutAnAnswerIsUnavailable) {
+  const uint64_t request = state_.BeginPull();
+  state_.PullEnded(0, request, absl::OkStatus());
+  const absl::Status status = state_.AwaitPull(kShort).status();
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("1 parameter servers did not answer within 1ms"));
+}
+
+TEST_F(ExchangeStateTest, AFailedPullEndsWhenAllServersHaveAnswered) {
+  const uint64_t request = state_.BeginPull();
+  state_.PullEnded(0, request, absl::UnavailableError("ask again"));
+  EXPECT_TRUE(Bring(2, request, 20, 1).ok());
+  state_.PullEnded(2, request, absl::AbortedError("second"));
+  EXPECT_EQ(state_.AwaitPull(kLong).status(),
+            absl::UnavailableError("ask again"));
+  // The next one is not affected.
+  BringAll(state_.BeginPull(), 4);
+  EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+  EXPECT_THAT(values_, Each(4));
+}
+
+TEST_F(ExchangeStateTest, APullThatEndsWithoutItsBlocksIsTheServersBug) {
+  const uint64_t request = state_.BeginPull();
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  state_.PullEnded(0, request, absl::OkStatus());
+  state_.PullEnded(2, request, absl::OkStatus());
+  const absl::Status status = state_.AwaitPull(kLong).status();
+  EXPECT_TRUE(absl::IsInternal(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("2 blocks missing"));
+}
+
+TEST_F(ExchangeStateTest, LateFramesOfAnOlderPullAreIgnored) {
+  const uint64_t old = state_.BeginPull();
+  EXPECT_FALSE(state_.AwaitPull(kShort).ok());
+  // Between the pulls.
+  BringAll(old, 7);
+  EXPECT_THAT(values_, Each(0));
+  const uint64_t current = state_.BeginPull();
+  EXPECT_NE(current, old);
+  BringAll(old, 7);
+  EXPECT_THAT(values_, Each(0));
+  EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPull(kShort).status()));
+  // Among those of the current one, and after it.
+  const uint64_t last = state_.BeginPull();
+  BringAll(current, 8);
+  EXPECT_THAT(values_, Each(0));
+  BringAll(last, 5);
+  BringAll(current, 8);
+  EXPECT_EQ(*state_.AwaitPull(kLong), 3u * 2 * sizeof(float));
+  BringAll(last, 9);
+  EXPECT_THAT(values_, Each(5));
+}
+
+TEST_F(ExchangeStateTest, ABlockOfAnotherServerIsRefused) {
+  const uint64_t request = state_.BeginPull();
+  EXPECT_TRUE(absl::IsInvalidArgument(Bring(2, request, 10, 1)));
+  EXPECT_TRUE(absl::IsInvalidArgument(Bring(0, request, 12, 1)));
+  EXPECT_THAT(values_, Each(0));
+}
+
+// It would stand for one that is missing.
+TEST_F(ExchangeStateTest, ABlockThatComesTwiceInOnePullIsRefused) {
+  const uint64_t request = state_.BeginPull();
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(Bring(0, request, 10, 2)));
+  EXPECT_THAT(values_, ElementsAre(1, 1, 0, 0, 0, 0));
+  // In the next pull it comes again.
+  BringAll(state_.BeginPull(), 3);
+  EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+}
+
+TEST_F(ExchangeStateTest, APayloadOfAnotherSizeIsRefused) {
+  const uint64_t request = state_.BeginPull();
+  const float three[3] = {1, 1, 1};
+  for (const size_t count : {0, 1, 3}) {
+    const absl::Status status = state_.Pulled(
+        0, request, 10, Payload::OfFloats(three, count), DType::kF32);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << count;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("instead of 8"));
+  }
+  // The right number of bytes for another element type.
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      state_.Pulled(0, request, 10, Payload::OfFloats(three, 2), DType::kF16)));
+  EXPECT_THAT(values_, Each(0));
+}
+
+TEST_F(ExchangeStateTest, APushIsOverWhenEveryServerHasTakenIt) {
+  state_.BeginPush(5);
+  state_.PushTaken(0, 5, 1);
+  EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
+  state_.PushTaken(2, 5, 3);
+  EXPECT_EQ(*state_.AwaitPush(kLong), 4u);
+}
+
+TEST_F(ExchangeStateTest, AcknowledgementsOfOtherIterationsAreIgnored) {
+  state_.BeginPush(6);
+  state_.PushTaken(0, 5, 9);
+  state_.PushTaken(2, 7, 9);
+  EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
+  state_.PushTaken(0, 6, 0);
+  state_.PushTaken(2, 6, 0);
+  state_.PushTaken(2, 6, 9);  // Once more.
+  EXPECT_EQ(*state_.AwaitPush(kLong), 0u);
+}
+
+TEST_F(ExchangeStateTest, StartingValuesAreSetWhenEveryServerHasThem) {
+  state_.SetTaken(0);  // Of nothing.
+  state_.BeginSet();
+  state_.SetTaken(0);
+  EXPECT_TRUE(absl::IsUnavailable(state_.AwaitSet(kShort)));
+  state_.SetTaken(2);
+  EXPECT_TRUE(state_.AwaitSet(kLong).ok());
+}
+
+TEST_F(ExchangeStateTest, ABrokenStreamEndsEveryWaitForGood) {
+  state_.BeginPull();
+  state_.BeginPush(1);
+  state_.BeginSet();
+  EXPECT_FALSE(state_.broken());
+  state_.Broken(absl::AbortedError("fenced"));
+  state_.Broken(absl::UnavailableError("the other one, later"));
+  EXPECT_TRUE(state_.broken());
+  EXPECT_EQ(state_.AwaitPull(kLong).status(), absl::AbortedError("fenced"));
+  EXPECT_EQ(state_.AwaitPush(kLong).status(), absl::AbortedError("fenced"));
+  EXPECT_EQ(state_.AwaitSet(kLong), absl::AbortedError("fenced"));
+  BringAll(state_.BeginPull(), 1);
+  EXPECT_EQ(state_.AwaitPull(kLong).status(), absl::AbortedError("fenced"));
+}
+
+TEST_F(ExchangeStateTest, AStreamThatEndsWithOkIsGoneAsWell) {
+  state_.BeginPush(1);
+  state_.Broken(absl::OkStatus());
+  EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kLong).status()));
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,94 @@
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/rng.h"
+#include "gtest/gtest.h"
+#include "services/worker/model/chain_builder.h"
+#include "services/worker/model/model.h"
+
+namespace paceline {
+namespace {
+
+constexpr int kBatch = 6;
+
+// Every kind of layer at once, as in ResNet-20.
+Chain SmallResidualNet() {
+  ChainBuilder branch({Layout::kPlanes, 3, 6, 6});
+  branch
+      .Conv("a",
+            {.channels = 6, .kernel = 3, .stride = 2, .pad = 1, .bias = false})
+      .BatchNorm("a.bn")
+      .Relu();
+  branch.Conv("b", {.channels = 6, .kernel = 3, .pad = 1, .bias = false})
+      .BatchNorm("b.bn");
+  ChainBuilder net({Layout::kImages, 2, 6, 6});
+  net.ToPlanes().Conv("first",
+                      {.channels = 3, .kernel = 3, .pad = 1, .bias = false});
+  net.BatchNorm("first.bn").Relu();
+  net.Residual(std::move(branch).Build(), 2).Relu();
+  net.AveragePool(3).Flatten().Logits("fc", 4);
+  return std::move(net).Build();
+}
+
+struct Batch {
+  std::vector<float> images;
+  std::vector<uint8_t> labels;
+};
+
+Batch RandomBatch() {
+  Rng rng(5);
+  Batch batch;
+  for (int i = 0; i < kBatch * 2 * 6 * 6; ++i) {
+    batch.images.push_back(static_cast<float>(2 * rng.Unit() - 1));
+  }
+  for (int i = 0; i < kBatch; ++i) {
+    batch.labels.push_back(static_cast<uint8_t>(rng.Below(4)));
+  }
+  return batch;
+}
+
+double MeanLoss(Model& model, const Batch& batch) {
+  return model
+             .ForwardBackward(batch.images.data(), batch.labels.data(), kBatch,
+                              1.0f / kBatch, /*first=*/true)
+             ->loss_sum /
+         kBatch;
+}
+
+TEST(ModelGradientTest, SmallResidualNetFollowsItsLoss) {
+  const auto backend = *MakeBackend("cpu");
+  const auto model = *Model::FromChain(SmallResidualNet(), backend.get(), 8);
+  ASSERT_TRUE(model->Initialize(3).ok());
+  const Batch batch = RandomBatch();
+  MeanLoss(*model, batch);
+  std::vector<std::vector<float>> gradients;
+  for (size_t t = 0; t < model->tensors().size(); ++t) {
+    const auto gradient = model->gradient(t);
+    gradients.emplace_back(gradient.begin(), gradient.end());
+  }
+  constexpr float kStep = 5e-4f;
+  for (size_t t = 0; t < gradients.size(); ++t) {
+    if (model->tensors()[t].kind == TensorKind::kStatistic) continue;
+    double distance = 0, length = 0;
+    for (size_t i = 0; i < gradients[t].size(); ++i) {
+      float& value = model->parameter(t)[i];
+      const float old = value;
+      value = old + kStep;
+      const double above = MeanLoss(*model, batch);
+      value = old - kStep;
+      const double below = MeanLoss(*model, batch);
+      value = old;
+      const double numeric = (above - below) / (2 * double{kStep});
+      distance += std::pow(numeric - gradients[t][i], 2);
+      length += numeric * numeric;
+    }
+    // A ReLU's kink inside of a step costs a little; a mistake costs much.
+    EXPECT_GT(length, 0) << model->tensors()[t].name;
+    EXPECT_LT(std::sqrt(distance / length), 0.02) << model->tensors()[t].name;
+  }
+}
+
+}  // namespace
+}  // namespace paceline
