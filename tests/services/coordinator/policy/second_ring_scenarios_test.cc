@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/policy/policy_spec.h"
+#include "tests/common/seed_count.h"
 #include "tests/services/coordinator/policy/asking_cluster.h"
 
 namespace paceline {
@@ -26,7 +27,7 @@ class SecondRingScenariosTest : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(SecondRingScenariosTest, NobodyIsForgottenAndNoRoundIsLeftOpen) {
-  for (uint64_t seed = 0; seed < 1'000; ++seed) {
+  for (uint64_t seed = 0; seed < SeedCount(1'000); ++seed) {
     const AskingCluster cluster = RunSeed(seed);
     ASSERT_THAT(cluster.violations(), IsEmpty())
         << GetParam() << " with seed " << seed;

@@ -48,8 +48,8 @@ class SimulatedJob {
   struct Seen {
     std::map<LossReason, int64_t> losses;
     std::map<DecisionKind, int64_t> decisions;
-    int64_t switches = 0;
-    int64_t settled = 0;
+    uint64_t switches = 0;
+    uint64_t settled = 0;
   };
   const Seen& seen() const { return seen_; }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/common/seed_count.h"
 #include "tests/services/coordinator/policy/simulated_job.h"
 
 namespace paceline {
@@ -78,9 +79,9 @@ TEST(SwitchTest, KeepsThePromisesOfTheOldAndTheNewForEverySeed) {
        {"cgp:warmup_rounds=1,regroup_every=4", std::nullopt},
        {"cgp:warmup_rounds=1,stale_weight=inverse,s_max=3", std::nullopt},
        {"syncswitch:first=bsp,then=ssp:s=1,at=0.3", std::nullopt}};
-  int64_t switches = 0;
-  int64_t settled = 0;
-  for (uint64_t seed = 0; switches < 10'000; ++seed) {
+  uint64_t switches = 0;
+  uint64_t settled = 0;
+  for (uint64_t seed = 0; switches < SeedCount(10'000); ++seed) {
     const auto& [spec, max_gap] = paradigms[seed % paradigms.size()];
     SimulatedJob job({.seed = seed,
                       .policy = spec,

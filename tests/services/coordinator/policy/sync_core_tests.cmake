@@ -31,5 +31,4 @@ paceline_test(sync_core_simulation_test
     simulated_job.cc
     simulated_worker.cc
     sync_core_simulation_test.cc
-  DEPS paceline::sync_core
-  TIMEOUT 300)
+  DEPS paceline::sync_core)
