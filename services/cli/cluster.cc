@@ -27,7 +27,7 @@ absl::Status Cluster::CheckPrograms(const std::string& bin_dir) {
 
 absl::Status Cluster::StartCoordinator(const std::string& job_file) {
   return Start(Role::kCoordinator, "coordinator",
-               CoordinatorCommand(bin_dir_, job_file, options_.port));
+               CoordinatorCommand(bin_dir_, job_file, options_));
 }
 
 absl::Status Cluster::StartMembers(absl::string_view address) {

@@ -22,14 +22,17 @@ void AppendUnlessEmpty(CommandLine& command, absl::string_view flag,
 }  // namespace
 
 CommandLine CoordinatorCommand(absl::string_view bin_dir,
-                               absl::string_view job_file, int port) {
-  return {Program(bin_dir, kCoordinatorProgram),
-          "--job-file",
-          std::string(job_file),
-          "--listen",
-          absl::StrCat("127.0.0.1:", port),
-          "--metrics",
-          kAnyPort};
+                               absl::string_view job_file,
+                               const LocalOptions& options) {
+  CommandLine command = {Program(bin_dir, kCoordinatorProgram),
+                         "--job-file",
+                         std::string(job_file),
+                         "--listen",
+                         absl::StrCat("127.0.0.1:", options.port),
+                         "--metrics",
+                         kAnyPort};
+  AppendUnlessEmpty(command, "--record", options.record);
+  return command;
 }
 
 CommandLine ServerCommand(absl::string_view bin_dir,

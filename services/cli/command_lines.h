@@ -18,7 +18,8 @@ inline constexpr absl::string_view kServerProgram = "paceline-server";
 inline constexpr absl::string_view kWorkerProgram = "paceline-worker";
 
 CommandLine CoordinatorCommand(absl::string_view bin_dir,
-                               absl::string_view job_file, int port);
+                               absl::string_view job_file,
+                               const LocalOptions& options);
 
 // Server `index`, called "s<index>".
 CommandLine ServerCommand(absl::string_view bin_dir,

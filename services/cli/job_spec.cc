@@ -1,15 +1,11 @@
 #include "services/cli/job_spec.h"
 
-#include <algorithm>
-
 #include "common/check.h"
 #include "google/protobuf/util/json_util.h"
+#include "services/cli/job_flags.h"
 
 namespace paceline {
 namespace {
-
-// Snapshots of one epoch, unless --eval-every says otherwise (design.md 6).
-constexpr int64_t kSnapshotsPerEpoch = 20;
 
 v1::WireFormat WireByName(const std::string& name) {
   if (name == "bf16") return v1::BF16;
@@ -43,10 +39,7 @@ v1::JobSpec MakeJobSpec(const LocalOptions& options,
   spec.set_seed(options.seed);
   spec.set_wire(WireByName(options.wire));
   spec.set_round_strength(options.round_strength);
-  spec.set_eval_every(
-      options.eval_every > 0
-          ? options.eval_every
-          : std::max<int64_t>(1, train_samples / kSnapshotsPerEpoch));
+  spec.set_eval_every(EvaluationInterval(options.eval_every, train_samples));
   spec.set_defer_eval(options.defer_eval);
   spec.set_target_accuracy(options.target_accuracy);
   spec.set_stop_at_target(options.stop_at_target);

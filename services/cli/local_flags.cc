@@ -31,54 +31,17 @@ Exit codes: 0 success; 1 the run failed; 2 a flag or an input is wrong; 3 a data
   (128 + N when ended by signal N).
 Progress and errors go to stderr, results alone to stdout.)";
 
-void AddJobFlags(CLI::App& command, LocalFlags& flags) {
+void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
   command.add_option("--model", flags.model,
                      "logreg, mlp, lenet5, alexnet-small or resnet20");
   command.add_option("--data", flags.data,
                      "synthetic:NAME, mnist:DIR or cifar10:DIR");
-  command
-      .add_option("--paradigm", flags.paradigms,
-                  "How workers are synchronized; given again: one more run on "
-                  "the same data, seed and weights")
-      ->allow_extra_args(false)
-      ->default_str("bsp");
-  command
-      .add_option("--switch-at", flags.switch_at,
-                  "SHARE%=PARADIGM: takes over in every run after that share "
-                  "of the samples; may be given again")
-      ->allow_extra_args(false)
-      ->default_str("none");
-  command.add_option("--batching", flags.batching,
-                     "even: all workers compute equal batches; balanced: in "
-                     "proportion to their measured rates");
-  command.add_option("--epochs", flags.epochs, "Passes over the data");
   command.add_option("--max-seconds", flags.max_seconds,
                      "End after so many seconds of training; 0: no limit");
-  command.add_option("--batch-size", flags.batch_size, "Samples of one push");
-  command.add_option("--micro-batch", flags.micro_batch,
-                     "Samples computed at once; 0: the batch size");
-  command.add_option("--learning-rate", flags.learning_rate,
-                     "Of one push of a full batch");
-  command.add_option("--optimizer", flags.optimizer, "At the servers");
-  command.add_option("--schedule", flags.schedule,
-                     "Of the learning rate, by samples counted");
-  command.add_option("--round-strength", flags.round_strength,
-                     "How a round's step grows with its samples: linear, sqrt "
-                     "or constant");
-  command.add_option("--seed", flags.seed, "Of weights and sample order");
   command.add_option("--wire", flags.wire,
                      "How numbers travel: fp32, bf16 or fp16");
-}
-
-void AddEvaluationFlags(CLI::App& command, LocalFlags& flags) {
-  command.add_option("--eval-every", flags.eval_every,
-                     "Samples between evaluations; 0: a twentieth of an epoch");
   command.add_flag("--defer-eval", flags.defer_eval,
                    "Evaluate after the training, not beside it");
-  command.add_option("--target-accuracy", flags.target_accuracy,
-                     "Measure the seconds until it is reached");
-  command.add_flag("--stop-at-target", flags.stop_at_target,
-                   "End the run there");
 }
 
 void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
@@ -105,21 +68,23 @@ void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
 void AddClusterFlags(CLI::App& command, LocalFlags& flags) {
   command.add_option("--workers", flags.workers, "Worker processes");
   command.add_option("--servers", flags.servers, "Parameter server processes");
-  command.add_option("--lease", flags.lease,
-                     "A member not heard for so long is lost");
   command.add_option("--port", flags.port,
                      "Of the coordinator; 0: chosen by the system");
   command.add_option("--run-dir", flags.run_dir, "Where logs go")
       ->default_str("./paceline-runs/TIME-PID");
-  command.add_option("-o,--output", flags.output, "table or json");
+  command
+      .add_option("--record", flags.record,
+                  "Write every iteration's times to this file, for `paceline "
+                  "simulate --trace`; of a single run")
+      ->default_str("none");
 }
 
 }  // namespace
 
 void AddLocalFlags(CLI::App& command, LocalFlags& flags) {
   command.option_defaults()->always_capture_default();
+  AddTrainingFlags(command, flags);
   AddJobFlags(command, flags);
-  AddEvaluationFlags(command, flags);
   AddWorkerFlags(command, flags);
   AddClusterFlags(command, flags);
   command.footer(kFooter);

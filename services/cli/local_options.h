@@ -42,6 +42,7 @@ struct LocalOptions {
   int threads = 1;                  // Of each worker.
   int port = 0;
   std::string run_dir;  // Empty: to be chosen.
+  std::string record;   // Empty: nothing is recorded.
   bool json = false;
 };
 

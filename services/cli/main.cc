@@ -8,10 +8,11 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "common/status.h"
 #include "services/cli/cluster.h"
 #include "services/cli/exit_code.h"
-#include "services/cli/input_check.h"
 #include "services/cli/local_flags.h"
 #include "services/cli/local_options.h"
 #include "services/cli/run_folder.h"
@@ -19,6 +20,7 @@
 #include "services/cli/run_simulate.h"
 #include "services/cli/simulate_flags.h"
 #include "services/cli/terminal.h"
+#include "services/cli/training_data.h"
 #include "services/cli/version_command.h"
 
 namespace paceline {
@@ -47,13 +49,20 @@ std::string BinDirectory() {
       .string();
 }
 
+// Of one epoch. Keeps no data: every worker loads its own.
+absl::StatusOr<int64_t> TrainSamples(const LocalOptions& options) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const TrainingData data,
+      LoadTrainingData(options.data, options.model, "--model"));
+  return data.train.size();
+}
+
 int LocalCommand(const LocalFlags& flags) {
   const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags);
   if (!options.ok()) {
     return Fail(ExitCodeOfInput(options.status()), options.status().message());
   }
-  const absl::StatusOr<int64_t> train_samples =
-      CheckDataAndModel(options->data, options->model);
+  const absl::StatusOr<int64_t> train_samples = TrainSamples(*options);
   if (!train_samples.ok()) {
     return Fail(ExitCodeOfInput(train_samples.status()),
                 train_samples.status().message());
@@ -76,8 +85,11 @@ int LocalCommand(const LocalFlags& flags) {
        .timeouts = {}});
 }
 
-int SimulateCommand(const SimulateFlags& flags) {
-  const absl::StatusOr<SimulateOutput> output = RunSimulate(flags);
+int SimulateCommand(const SimulateFlags& flags, const std::string& command) {
+  const absl::StatusOr<SimulateOutput> output =
+      RunSimulate(flags, command, [](absl::string_view line) {
+        WriteAll(STDERR_FILENO, absl::StrCat(line, "\n"));
+      });
   if (!output.ok()) {
     return Fail(ExitCodeOfInput(output.status()), output.status().message());
   }
@@ -111,7 +123,7 @@ int Main(int argc, char** argv) {
   AddLocalFlags(*local, flags);
   SimulateFlags simulate_flags;
   CLI::App* simulate = app.add_subcommand(
-      "simulate", "Run a virtual cluster in virtual time: no process, no data");
+      "simulate", "Run a virtual cluster in virtual time: no process");
   AddSimulateFlags(*simulate, simulate_flags);
   std::string version_output = "table";
   CLI::App* version = app.add_subcommand("version", "Print the version");
@@ -128,7 +140,10 @@ int Main(int argc, char** argv) {
                                                   : "",
                              "--help)"));
   }
-  if (simulate->parsed()) return SimulateCommand(simulate_flags);
+  if (simulate->parsed()) {
+    return SimulateCommand(simulate_flags,
+                           absl::StrJoin(argv, argv + argc, " "));
+  }
   return version->parsed() ? VersionCommand(version_output)
                            : LocalCommand(flags);
 }

@@ -1,9 +1,11 @@
 #ifndef PACELINE_SERVICES_CLI_RUN_SIMULATE_H_
 #define PACELINE_SERVICES_CLI_RUN_SIMULATE_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "services/cli/simulate_flags.h"
 
 namespace paceline {
@@ -13,9 +15,17 @@ struct SimulateOutput {
   bool complete = true;  // No run came to a standstill.
 };
 
-// One run per paradigm, on the same virtual cluster with the same luck. The
-// errors are those of ParseSimulateOptions() (simulate_options.h).
-absl::StatusOr<SimulateOutput> RunSimulate(const SimulateFlags& flags);
+// One run per paradigm, on the same virtual cluster with the same luck. They
+// share nothing and run beside each other, as many as the machine has cores; of
+// each that trained `note`, if not null, gets a line when it has ended, one
+// call at a time. `command`, as it was typed, stands on the page of --plot.
+//
+// The errors of ParseSimulateOptions() (simulate_options.h) and, of the page,
+// PlotPage() (plot/plot_page.h); FAILED_PRECONDITION too if it cannot be
+// written.
+absl::StatusOr<SimulateOutput> RunSimulate(
+    const SimulateFlags& flags, const std::string& command,
+    const std::function<void(absl::string_view)>& note);
 
 }  // namespace paceline
 

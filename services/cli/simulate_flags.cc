@@ -53,29 +53,28 @@ void AddDeviceFlags(CLI::App& command, SimulateFlags& flags) {
                      "Replay the iteration times recorded in this file");
 }
 
-void AddJobFlags(CLI::App& command, SimulateFlags& flags) {
+void AddRunFlags(CLI::App& command, SimulateFlags& flags) {
   command.add_option("--duration", flags.duration,
                      "End after so much virtual time; samples do not run out "
                      "unless they are given");
   command.add_option("--iterations", flags.iterations,
                      "Per worker, on average; 0: 1000 if nothing else ends it");
   command.add_option("--samples", flags.samples, "Of one epoch");
-  command.add_option("--epochs", flags.epochs, "Passes over the samples");
-  command.add_option("--batch-size", flags.batch_size, "Samples of one push");
-  command.add_option("--micro-batch", flags.micro_batch,
-                     "Samples computed at once; 0: the batch size");
   command
-      .add_option("--paradigm", flags.paradigms,
-                  "How workers are synchronized; given again: one more run")
-      ->allow_extra_args(false)
-      ->default_str("bsp");
-  command.add_option("--batching", flags.batching,
-                     "even, or balanced: batches by the workers' speeds");
+      .add_option("--train", flags.train,
+                  "Train this model for real, on the virtual clock: logreg, "
+                  "mlp, lenet5, alexnet-small or resnet20; the data are the "
+                  "samples")
+      ->default_str("none");
   command
-      .add_option("--switch-at", flags.switch_at,
-                  "50%=asp: go on so after that share of the samples (of the "
-                  "time where they do not end); may be repeated")
-      ->allow_extra_args(false);
+      .add_option("--data", flags.data,
+                  "For --train: synthetic:NAME, mnist:DIR or cifar10:DIR")
+      ->default_str("synthetic:shapes");
+  command
+      .add_option("--plot", flags.plot,
+                  "Write a page with accuracy, timelines and histograms of "
+                  "all runs to this file")
+      ->default_str("none");
 }
 
 void AddClusterFlags(CLI::App& command, SimulateFlags& flags) {
@@ -88,17 +87,15 @@ void AddClusterFlags(CLI::App& command, SimulateFlags& flags) {
                   "Bytes a second from a worker to each server: one for all, "
                   "or one per worker")
       ->default_str("infinite");
-  command.add_option("--model-bytes", flags.model_bytes,
-                     "Of a push and of a pull, all servers together");
-  command.add_option("--lease", flags.lease,
-                     "A worker not heard for so long is lost");
+  command
+      .add_option("--model-bytes", flags.model_bytes,
+                  "Of a push and of a pull, all servers together")
+      ->default_str("0, or those of what is trained");
   command.add_option("--join", flags.join,
                      "3@60s,...: worker 3 joins then; it was not there before, "
                      "or had left");
   command.add_option("--leave", flags.leave, "3@60s,...: says good-bye");
   command.add_option("--crash", flags.crash, "3@60s,...: falls silent");
-  command.add_option("--seed", flags.seed, "Of all chance");
-  command.add_option("-o,--output", flags.output, "table or json");
 }
 
 }  // namespace
@@ -106,6 +103,7 @@ void AddClusterFlags(CLI::App& command, SimulateFlags& flags) {
 void AddSimulateFlags(CLI::App& command, SimulateFlags& flags) {
   command.option_defaults()->always_capture_default();
   AddDeviceFlags(command, flags);
+  AddRunFlags(command, flags);
   AddJobFlags(command, flags);
   AddClusterFlags(command, flags);
   command.footer(kFooter);

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "CLI/App.hpp"
+#include "services/cli/job_flags.h"
 
 namespace paceline {
 
 // The flags of `paceline simulate` as they were typed; the values shown are the
 // defaults. ParseSimulateOptions() (simulate_options.h) says which are
 // acceptable.
-struct SimulateFlags {
+struct SimulateFlags : JobFlags {
   int64_t workers = 0;          // 0: as many as the lists say, or 4.
   std::string iteration_times;  // Empty: "1s".
   std::string profile = "uniform";
@@ -22,23 +23,18 @@ struct SimulateFlags {
   std::string duration;    // Empty: until all samples are counted.
   int64_t iterations = 0;  // Of these three at most one is given.
   int64_t samples = 0;
-  int64_t epochs = 1;
-  int64_t batch_size = 32;
-  int64_t micro_batch = 0;
-  std::vector<std::string> paradigms;  // None: "bsp".
-  std::string batching = "even";
-  std::vector<std::string> switch_at;
+
+  std::string train;  // A model; empty: nothing is trained.
+  std::string data;   // Empty: "synthetic:shapes".
+  std::string plot;   // Empty: nothing is drawn.
 
   int64_t servers = 1;
   std::string latency = "0s";
-  std::string bandwidth;  // Empty: infinite.
-  std::string model_bytes = "0";
-  std::string lease = "10s";
+  std::string bandwidth;    // Empty: infinite.
+  std::string model_bytes;  // Empty: 0, or what is trained has.
   std::string join;
   std::string leave;
   std::string crash;
-  std::string seed = "1";  // CLI11 would take -1 for a large number.
-  std::string output = "table";
 };
 
 // Makes `command` fill `flags`, with help and examples.

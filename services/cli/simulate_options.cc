@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
@@ -9,18 +10,17 @@
 #include "services/cli/membership_changes.h"
 #include "services/cli/simulated_workers.h"
 #include "services/cli/switch_flag.h"
-#include "services/coordinator/policy/policy_spec.h"
+#include "services/coordinator/policy/rate_schedule.h"
 
 namespace paceline {
 namespace {
 
-constexpr int64_t kMostBatch = 65536;
 constexpr int64_t kMostServers = 1024;
-constexpr int64_t kMostEpochs = 1'000'000;
 constexpr int64_t kMostSamples = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kUsualIterations = 1000;
 // About an hour on one core.
 constexpr int64_t kMostPushes = 1'000'000'000;
+constexpr char kUsualData[] = "synthetic:shapes";
 constexpr Nanos kMillisecond = 1'000'000;
 constexpr Nanos kYear = Nanos{365} * 86'400 * 1'000'000'000;
 // Samples without end: passes over so many that no sum of them overflows.
@@ -29,66 +29,73 @@ constexpr uint32_t kEndlessEpochs = uint32_t{1} << 20;
 // A worker counts as stuck when its first iteration takes ten leases.
 constexpr Nanos kStuckLeases = 10;
 
-absl::Status CheckCounts(const SimulateFlags& flags) {
-  PACELINE_RETURN_IF_ERROR(
-      CheckInRange("--batch-size", flags.batch_size, 1, kMostBatch));
-  PACELINE_RETURN_IF_ERROR(
-      CheckInRange("--micro-batch", flags.micro_batch, 0, flags.batch_size));
+absl::Status CheckOwnFlags(const SimulateFlags& flags) {
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--servers", flags.servers, 1, kMostServers));
-  PACELINE_RETURN_IF_ERROR(
-      CheckInRange("--epochs", flags.epochs, 1, kMostEpochs));
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--samples", flags.samples, 0, kMostSamples));
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--iterations", flags.iterations, 0, kMostPushes));
-  PACELINE_RETURN_IF_ERROR(
-      CheckOneOf("--batching", flags.batching, {"even", "balanced"}));
-  PACELINE_RETURN_IF_ERROR(
-      CheckOneOf("--output", flags.output, {"table", "json"}));
   if (flags.samples > 0 && flags.iterations > 0) {
     return absl::InvalidArgumentError(
         "--iterations contradicts --samples: both say when the run ends");
   }
+  if (!flags.train.empty()) {
+    if (flags.samples == 0 && flags.iterations == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "--train contradicts --samples and --iterations: its --data are the "
+        "samples; give --epochs");
+  }
+  if (!flags.data.empty()) {
+    return absl::InvalidArgumentError("--data needs --train");
+  }
+  if (flags.target_accuracy > 0) {
+    return absl::InvalidArgumentError("--target-accuracy needs --train");
+  }
   if (flags.samples == 0 && flags.epochs > 1) {
-    return absl::InvalidArgumentError("--epochs needs --samples");
+    return absl::InvalidArgumentError("--epochs needs --samples or --train");
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckParadigms(const SimulateFlags& flags) {
-  for (const std::string& paradigm : flags.paradigms) {
-    PACELINE_RETURN_IF_ERROR(Annotate(MakePolicy(paradigm).status(),
-                                      absl::StrCat("--paradigm ", paradigm)));
+// The samples of an epoch that is not given by data.
+absl::StatusOr<int64_t> MadeUpSamples(const SimulateFlags& flags,
+                                      int64_t workers) {
+  if (flags.samples > 0) return flags.samples;
+  const int64_t batch = flags.batch_size;
+  const int64_t iterations =
+      flags.iterations == 0 ? kUsualIterations : flags.iterations;
+  if (iterations > kMostSamples / batch / workers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--iterations ", iterations, ": with ", workers,
+                     " workers and batches of ", batch, " at most ",
+                     kMostSamples / batch / workers));
   }
-  return absl::OkStatus();
+  return iterations * workers * batch;
 }
 
 // When the run ends: by samples, by time, or by what comes first.
-absl::Status SetEnd(const SimulateFlags& flags, ClusterSpec& cluster) {
-  const auto batch = static_cast<uint32_t>(flags.batch_size);
-  const auto workers = static_cast<int64_t>(cluster.workers.size());
+absl::Status SetEnd(const SimulateFlags& flags, SimulateOptions& options) {
+  ClusterSpec& cluster = options.cluster;
+  const int64_t batch = flags.batch_size;
   if (!flags.duration.empty()) {
     PACELINE_ASSIGN_OR_RETURN(
         cluster.end, ParseNanos("--duration", flags.duration, 1, 10 * kYear));
-    if (flags.samples == 0 && flags.iterations == 0) {
+    if (flags.samples == 0 && flags.iterations == 0 && flags.train.empty()) {
       cluster.samples_end = false;
-      cluster.sync.train_samples = kEndlessSamples / batch * batch;
+      cluster.sync.train_samples =
+          static_cast<uint32_t>(kEndlessSamples / batch * batch);
       cluster.sync.epochs = kEndlessEpochs;
       return absl::OkStatus();
     }
   }
-  int64_t samples = flags.samples;
-  if (samples == 0) {
-    const int64_t iterations =
-        flags.iterations == 0 ? kUsualIterations : flags.iterations;
-    if (iterations > kMostSamples / batch / workers) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--iterations ", iterations, ": with ", workers,
-                       " workers and batches of ", batch, " at most ",
-                       kMostSamples / batch / workers));
-    }
-    samples = iterations * workers * batch;
+  int64_t samples = 0;
+  if (options.data != nullptr) {
+    samples = options.data->train.size();
+  } else {
+    PACELINE_ASSIGN_OR_RETURN(
+        samples,
+        MadeUpSamples(flags, static_cast<int64_t>(cluster.workers.size())));
   }
   if (samples / batch > kMostPushes / flags.epochs) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -96,6 +103,40 @@ absl::Status SetEnd(const SimulateFlags& flags, ClusterSpec& cluster) {
   }
   cluster.sync.train_samples = static_cast<uint32_t>(samples);
   cluster.sync.epochs = static_cast<uint32_t>(flags.epochs);
+  return absl::OkStatus();
+}
+
+// Loads the data.
+absl::Status SetTraining(const SimulateFlags& flags, SimulateOptions& options) {
+  if (flags.train.empty()) return absl::OkStatus();
+  PACELINE_ASSIGN_OR_RETURN(
+      TrainingData data,
+      LoadTrainingData(flags.data.empty() ? kUsualData : flags.data,
+                       flags.train, "--train"));
+  options.data = std::make_shared<const TrainingData>(std::move(data));
+  TrainingSpec& training = options.training;
+  training.model = flags.train;
+  PACELINE_ASSIGN_OR_RETURN(training.optimizer,
+                            ParseOptimizerSpec(flags.optimizer));
+  PACELINE_ASSIGN_OR_RETURN(training.round_strength,
+                            ParseRoundStrength(flags.round_strength));
+  training.batch_size = static_cast<uint32_t>(flags.batch_size);
+  training.micro_batch = static_cast<uint32_t>(flags.micro_batch);
+  training.seed = options.cluster.seed;
+  training.target_accuracy = flags.target_accuracy;
+  training.stop_at_target = flags.stop_at_target;
+  return absl::OkStatus();
+}
+
+// What of the core only those see who train. After SetEnd().
+absl::Status SetRateAndSnapshots(const SimulateFlags& flags,
+                                 SimulateOptions& options) {
+  if (options.data == nullptr) return absl::OkStatus();
+  SyncOptions& sync = options.cluster.sync;
+  PACELINE_ASSIGN_OR_RETURN(const RateSpec rate, ParseRateSpec(flags.schedule));
+  sync.schedule = RateSchedule(flags.learning_rate, rate,
+                               int64_t{sync.train_samples} * sync.epochs);
+  sync.eval_every = EvaluationInterval(flags.eval_every, sync.train_samples);
   return absl::OkStatus();
 }
 
@@ -116,10 +157,15 @@ absl::Status SetLease(const SimulateFlags& flags, ClusterSpec& cluster) {
   return absl::OkStatus();
 }
 
-absl::Status SetNetwork(const SimulateFlags& flags, ClusterSpec& cluster) {
-  PACELINE_ASSIGN_OR_RETURN(const double bytes,
-                            ParseBytes("--model-bytes", flags.model_bytes));
-  cluster.model_bytes = static_cast<int64_t>(bytes);
+absl::Status SetNetwork(const SimulateFlags& flags, SimulateOptions& options) {
+  ClusterSpec& cluster = options.cluster;
+  if (!flags.model_bytes.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(const double bytes,
+                              ParseBytes("--model-bytes", flags.model_bytes));
+    cluster.model_bytes = static_cast<int64_t>(bytes);
+  } else if (options.data != nullptr) {
+    cluster.model_bytes = options.data->model_bytes;
+  }
   if (!flags.bandwidth.empty() && cluster.model_bytes == 0) {
     return absl::InvalidArgumentError("--bandwidth needs --model-bytes");
   }
@@ -136,12 +182,13 @@ absl::Status SetNetwork(const SimulateFlags& flags, ClusterSpec& cluster) {
 
 absl::StatusOr<SimulateOptions> ParseSimulateOptions(
     const SimulateFlags& flags) {
-  PACELINE_RETURN_IF_ERROR(CheckCounts(flags));
-  PACELINE_RETURN_IF_ERROR(CheckParadigms(flags));
+  PACELINE_RETURN_IF_ERROR(CheckJobFlags(flags));
+  PACELINE_RETURN_IF_ERROR(CheckOwnFlags(flags));
   SimulateOptions options;
   options.paradigms = flags.paradigms;
   if (options.paradigms.empty()) options.paradigms.push_back("bsp");
   options.json = flags.output == "json";
+  options.plot = flags.plot;
   ClusterSpec& cluster = options.cluster;
   cluster.sync.batch_size = static_cast<uint32_t>(flags.batch_size);
   cluster.sync.servers = static_cast<int>(flags.servers);
@@ -157,9 +204,11 @@ absl::StatusOr<SimulateOptions> ParseSimulateOptions(
   PACELINE_ASSIGN_OR_RETURN(cluster.workers, ParseSimulatedWorkers(flags));
   PACELINE_ASSIGN_OR_RETURN(cluster.changes,
                             ParseMembershipChanges(flags, cluster.workers));
-  PACELINE_RETURN_IF_ERROR(SetEnd(flags, cluster));
+  PACELINE_RETURN_IF_ERROR(SetTraining(flags, options));
+  PACELINE_RETURN_IF_ERROR(SetEnd(flags, options));
+  PACELINE_RETURN_IF_ERROR(SetRateAndSnapshots(flags, options));
   PACELINE_RETURN_IF_ERROR(SetLease(flags, cluster));
-  PACELINE_RETURN_IF_ERROR(SetNetwork(flags, cluster));
+  PACELINE_RETURN_IF_ERROR(SetNetwork(flags, options));
   return options;
 }
 

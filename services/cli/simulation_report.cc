@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -52,6 +54,12 @@ Json SwitchRun(const SwitchResult& done) {
 
 double Number(const Json& run, absl::string_view name) {
   return NumberField(run, name).value_or(0);
+}
+
+std::string OrDash(const Json& run, absl::string_view name, int digits) {
+  const std::optional<double> value = NumberField(run, name);
+  if (!value.has_value()) return "-";
+  return absl::StrFormat("%.*f", digits, *value);
 }
 
 // "1/4/5": median, 99th percentile and maximum.
@@ -117,8 +125,12 @@ Json SimulationRun(const SimulationResult& result) {
               {"virtual", true},
               {"complete", result.complete},
               {"seconds", seconds},
-              {"final_accuracy", nullptr},
-              {"seconds_to_target", nullptr},
+              {"final_accuracy", result.accuracy.empty()
+                                     ? Json(nullptr)
+                                     : Json(result.accuracy.back().accuracy)},
+              {"seconds_to_target", result.seconds_to_target.has_value()
+                                        ? Json(*result.seconds_to_target)
+                                        : Json(nullptr)},
               {"samples", result.samples},
               {"samples_per_second",
                seconds > 0 ? static_cast<double>(result.samples) / seconds : 0},
@@ -129,13 +141,13 @@ Json SimulationRun(const SimulationResult& result) {
               {"abandoned", result.abandoned},
               {"refreshed", result.refreshed},
               {"lost", result.lost},
-              {"refused_blocks", 0},
+              {"refused_blocks", result.refused_blocks},
               {"push_bytes", result.push_bytes},
               {"pull_bytes", result.pull_bytes},
               {"waiting_share", result.WaitingShare()},
               {"gap", Quantiles(result.gap)},
               {"staleness", Quantiles(result.staleness)}};
-  run["accuracy"] = Json::array();
+  run["accuracy"] = AccuracyJson(result.accuracy);
   run["switches"] = Json::array();
   for (const SwitchResult& done : result.switches) {
     run["switches"].push_back(SwitchRun(done));
@@ -149,20 +161,31 @@ Json SimulationRun(const SimulationResult& result) {
 
 std::string SimulationTable(const std::vector<Json>& runs) {
   if (runs.empty()) return "";
+  const bool trained =
+      std::any_of(runs.begin(), runs.end(), [](const Json& run) {
+        return NumberField(run, "final_accuracy").has_value();
+      });
   std::vector<std::vector<std::string>> rows = {
       {"PARADIGM", "VIRTUAL S", "PUSHES", "UPDATES", "SAMPLES/S", "WAITING",
        "GAP", "STALENESS", "PUSHES BY WORKER"}};
+  if (trained) rows[0].insert(rows[0].begin() + 2, {"ACCURACY", "TO TARGET"});
   std::string notes;
   for (const Json& run : runs) {
-    rows.push_back(
-        {TextField(run, "paradigm"),
-         absl::StrFormat("%.2f", Number(run, "seconds")),
-         absl::StrCat(IntegerField(run, "pushes")),
-         absl::StrCat(IntegerField(run, "updates")),
-         absl::StrFormat("%.1f", Number(run, "samples_per_second")),
-         absl::StrFormat("%.1f%%", 100 * Number(run, "waiting_share")),
-         Distribution(run, "gap"), Distribution(run, "staleness"),
-         PushesByWorker(run)});
+    std::vector<std::string> row = {
+        TextField(run, "paradigm"),
+        absl::StrFormat("%.2f", Number(run, "seconds")),
+        absl::StrCat(IntegerField(run, "pushes")),
+        absl::StrCat(IntegerField(run, "updates")),
+        absl::StrFormat("%.1f", Number(run, "samples_per_second")),
+        absl::StrFormat("%.1f%%", 100 * Number(run, "waiting_share")),
+        Distribution(run, "gap"),
+        Distribution(run, "staleness"),
+        PushesByWorker(run)};
+    if (trained) {
+      row.insert(row.begin() + 2, {OrDash(run, "final_accuracy", 4),
+                                   OrDash(run, "seconds_to_target", 2)});
+    }
+    rows.push_back(std::move(row));
     absl::StrAppend(&notes, Notes(run));
   }
   return absl::StrCat(AlignColumns(rows, ""),

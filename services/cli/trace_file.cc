@@ -38,7 +38,9 @@ absl::StatusOr<RecordedIteration> ReadIteration(const Json& line,
         "compute, above 0, is missing; want {\"worker\":\"w0\","
         "\"compute\":0.0203,\"samples\":32}");
   }
-  iteration.compute = *compute;
+  PACELINE_ASSIGN_OR_RETURN(const std::optional<Nanos> load,
+                            ReadSeconds(line, "load"));
+  iteration.compute = *compute + load.value_or(0);
   PACELINE_ASSIGN_OR_RETURN(iteration.push, ReadSeconds(line, "push"));
   PACELINE_ASSIGN_OR_RETURN(iteration.pull, ReadSeconds(line, "pull"));
   if (FindField(line, "samples") == nullptr) return iteration;

@@ -16,12 +16,15 @@ struct RecordedWorker {
   std::vector<RecordedIteration> iterations;  // At least one.
 };
 
-// Reads a recording of a real run: a JSON object a line, in the order in which
-// a worker's iterations were,
-//   {"worker":"w0","compute":0.0203,"push":0.0011,"pull":0.0009,"samples":32}
-// Seconds; push, pull and samples (then `batch_size`) may be absent, other
-// fields are passed over, empty lines too. Workers are sorted by name, "w2"
-// before "w10". INVALID_ARGUMENT names the line.
+// Reads what TraceWriter (services/coordinator/trace_writer.h) or another
+// program recorded of a real run: a JSON object a line, in the order in which a
+// worker's iterations were,
+//   {"worker":"w0","compute":0.0203,"load":0.0001,"push":0.0011,"pull":0.0009,
+//    "samples":32}
+// Seconds; load counts as computing. All but worker and compute may be absent
+// (samples: then `batch_size`), other fields are passed over, empty lines too.
+// Workers are sorted by name, "w2" before "w10". INVALID_ARGUMENT names the
+// line.
 absl::StatusOr<std::vector<RecordedWorker>> ReadTrace(std::istream& lines,
                                                       uint32_t batch_size);
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/status.h"
+#include "services/coordinator/policy/policy_spec.h"
+
 namespace paceline {
 
 Engine::Engine(const Clock* clock, const SyncOptions& options,
@@ -78,6 +81,18 @@ void Engine::Seal() {
   absl::MutexLock lock(&mu_);
   core_.Seal(clock_->Now(), outputs_);
   PerformAll();
+}
+
+absl::Status Engine::Switch(absl::string_view spec, absl::string_view reason) {
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<SyncPolicy> policy,
+                            MakePolicy(spec));
+  absl::MutexLock lock(&mu_);
+  if (core_.finished()) {
+    return absl::FailedPreconditionError("the job has finished");
+  }
+  core_.Switch(clock_->Now(), std::move(policy), reason, outputs_);
+  PerformAll();
+  return absl::OkStatus();
 }
 
 EngineView Engine::View() const {

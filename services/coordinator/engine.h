@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "common/clock.h"
@@ -60,6 +61,11 @@ class Engine {
   void Leave(WorkerId worker, LossReason reason);
   void FenceAnswered(WorkerId worker, const FenceAnswer& answer);
   void Seal();
+
+  // The paradigm that `spec` names (MakePolicy()) takes over at once; `reason`
+  // is for people. INVALID_ARGUMENT, and nothing changes, if it names none;
+  // FAILED_PRECONDITION once the job has finished.
+  absl::Status Switch(absl::string_view spec, absl::string_view reason);
 
   EngineView View() const;
   std::string DescribePolicy() const;

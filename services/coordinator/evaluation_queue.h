@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "services/coordinator/accuracy.h"
 #include "services/coordinator/policy/types.h"
 #include "services/coordinator/run_record.h"
 

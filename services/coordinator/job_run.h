@@ -23,6 +23,7 @@
 #include "services/coordinator/roster.h"
 #include "services/coordinator/run_record.h"
 #include "services/coordinator/server_group.h"
+#include "services/coordinator/trace_writer.h"
 
 namespace paceline {
 
@@ -57,6 +58,10 @@ class JobRun {
   // the end of all workers with UNAVAILABLE, Cancel() with CANCELLED. All
   // members are told to stop before it returns. Called once.
   absl::Status Run();
+
+  // Has every iteration written to `trace`, which outlives the run. Before
+  // Run().
+  void RecordTo(TraceWriter* trace) { trace_ = trace; }
 
   // Ends Run() soon. The first reason wins.
   void Cancel(const absl::Status& reason);
@@ -118,6 +123,7 @@ class JobRun {
   const Clock* const clock_;
   Reporter* const reporter_;
   CoordinatorMetrics* const metrics_;
+  TraceWriter* trace_ = nullptr;
 
   Roster roster_;
   ServerGroup servers_;

@@ -1,6 +1,7 @@
 // What the members' streams say to the job.
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -107,7 +108,9 @@ absl::Status JobRun::Counted(WorkerId worker, const v1::PushDone& report) {
     return absl::InvalidArgumentError("the training has not begun");
   }
   // Before the engine: it may finish the job with this push.
-  record_.Reported(roster_.NameOf(worker), report);
+  const std::string name = roster_.NameOf(worker);
+  record_.Reported(name, report);
+  if (trace_ != nullptr) trace_->Write(name, report);
   metrics_->gate_wait_seconds.Observe(report.seconds().wait());
   metrics_->blocks_refused.Increment(report.blocks_refused());
   return engine->PushDone(

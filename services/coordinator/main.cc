@@ -25,6 +25,7 @@
 #include "services/coordinator/fleet_service.h"
 #include "services/coordinator/job_run.h"
 #include "services/coordinator/reporter.h"
+#include "services/coordinator/trace_writer.h"
 
 namespace paceline {
 namespace {
@@ -33,6 +34,7 @@ struct Options {
   std::string job_file;
   std::string listen = "127.0.0.1:0";
   std::string metrics = "127.0.0.1:0";
+  std::string record;  // Empty: nothing is recorded.
 };
 
 absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path) {
@@ -78,6 +80,11 @@ absl::Status Run(const Options& options, Reporter& reporter) {
   PACELINE_ASSIGN_OR_RETURN(
       const auto job,
       JobRun::Create(spec, Entropy(), &Clock::Real(), &reporter, &metrics));
+  std::unique_ptr<TraceWriter> trace;
+  if (!options.record.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(trace, TraceWriter::Create(options.record));
+    job->RecordTo(trace.get());
+  }
   PACELINE_ASSIGN_OR_RETURN(const int metrics_port,
                             ServeMetrics(options.metrics, registry));
   StreamRegistry streams;
@@ -92,8 +99,9 @@ absl::Status Run(const Options& options, Reporter& reporter) {
   const SignalWatch signals([&](int) {
     job->Cancel(absl::CancelledError("the coordinator was told to stop"));
   });
-  const absl::Status outcome = job->Run();
+  absl::Status outcome = job->Run();
   Drain(streams, *listening.server);
+  if (trace != nullptr) outcome.Update(trace->Close());
   return outcome;
 }
 
@@ -111,6 +119,9 @@ int main(int argc, char** argv) {
   app.add_option("--metrics", options.metrics,
                  "host:port of /metrics; port 0: any free one")
       ->capture_default_str();
+  app.add_option("--record", options.record,
+                 "Write every iteration's times to this file, a JSON object a "
+                 "line, for `paceline simulate --trace`");
   CLI11_PARSE(app, argc, argv);
 
   paceline::SignalWatch::Block();

@@ -54,21 +54,6 @@ Json OrNull(const std::optional<double>& value) {
 
 }  // namespace
 
-std::optional<double> SecondsToTarget(const std::vector<AccuracyPoint>& points,
-                                      double target) {
-  for (size_t i = 0; i < points.size(); ++i) {
-    if (points[i].accuracy < target) continue;
-    if (i + 1 < points.size() && points[i + 1].accuracy < target) continue;
-    if (i == 0) return points[0].seconds;
-    const AccuracyPoint& below = points[i - 1];
-    const AccuracyPoint& above = points[i];
-    const double share =
-        (target - below.accuracy) / (above.accuracy - below.accuracy);
-    return below.seconds + share * (above.seconds - below.seconds);
-  }
-  return std::nullopt;
-}
-
 void RunRecord::Begin(absl::Time now) {
   absl::MutexLock lock(&mu_);
   began_ = now;
@@ -171,13 +156,7 @@ bool RunRecord::begun() const {
 
 bool RunRecord::TargetReached() const {
   absl::MutexLock lock(&mu_);
-  for (size_t i = 1; i < accuracy_.size(); ++i) {
-    if (accuracy_[i - 1].accuracy >= target_ &&
-        accuracy_[i].accuracy >= target_) {
-      return true;
-    }
-  }
-  return false;
+  return paceline::TargetReached(accuracy_, target_);
 }
 
 Json RunRecord::Progress(const EngineView& view,
@@ -232,16 +211,7 @@ Json RunRecord::Result(const EngineView& view) const {
   result["refused_blocks"] = refused_blocks_;
   result["push_bytes"] = push_bytes_;
   result["pull_bytes"] = pull_bytes_;
-  result["accuracy"] = Json::array();
-  for (const AccuracyPoint& point : accuracy_) {
-    result["accuracy"].push_back(
-        {{"seconds", point.seconds},
-         {"version", point.version},
-         {"version_at_completion", point.version_at_completion},
-         {"samples", point.samples},
-         {"accuracy", point.accuracy},
-         {"loss", point.loss}});
-  }
+  result["accuracy"] = AccuracyJson(accuracy_);
   result["switches"] = Json::array();
   for (const PastSwitch& past : switches_) {
     result["switches"].push_back({{"seconds", past.seconds},

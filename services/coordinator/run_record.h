@@ -13,28 +13,12 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "protos/paceline/v1/fleet.pb.h"
+#include "services/coordinator/accuracy.h"
 #include "services/coordinator/engine.h"
 #include "services/coordinator/int_histogram.h"
 #include "services/coordinator/policy/sync_core.h"
 
 namespace paceline {
-
-// One snapshot's evaluation, stamped with the moment at which it was taken.
-struct AccuracyPoint {
-  double seconds = 0;
-  int64_t version = 0;
-  int64_t version_at_completion = 0;  // When the last server had taken it.
-  int64_t samples = 0;
-  double accuracy = 0;
-  double loss = 0;
-};
-
-// Seconds at which the accuracy reached `target`: linear interpolation to the
-// first of two consecutive points at or above it (the last point alone counts
-// too, having none after it). Nothing if it never did.
-// REQUIRES: `points` are sorted by seconds.
-std::optional<double> SecondsToTarget(const std::vector<AccuracyPoint>& points,
-                                      double target);
 
 // What one run has measured so far; renders the progress and result documents.
 // Seconds count from Begin(). Workers are told apart by name, so that one that

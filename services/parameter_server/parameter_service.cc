@@ -140,10 +140,11 @@ class ParameterStream
   void Answer(uint64_t request, DType dtype, absl::Time asked,
               absl::StatusOr<PulledBlocks> pulled) {
     ServerMetrics& metrics = *service_->metrics_;
-    metrics.pull_seconds.Observe(
-        absl::ToDoubleSeconds(service_->clock_->Now() - asked));
+    const absl::Duration parked = service_->clock_->Now() - asked;
+    metrics.pull_seconds.Observe(absl::ToDoubleSeconds(parked));
     v1::Frame end;
     end.mutable_pull_end()->set_request(request);
+    end.mutable_pull_end()->set_parked_us(absl::ToInt64Microseconds(parked));
     if (pulled.ok()) {
       metrics.pulls.Increment();
       for (const PulledBlock& block : pulled->blocks) {

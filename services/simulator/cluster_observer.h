@@ -41,6 +41,10 @@ class ClusterObserver {
   // All servers have applied the closing, or taken the snapshot.
   virtual void Closed(Nanos /*at*/, const CloseCommand& /*close*/) {}
   virtual void SnapshotTaken(Nanos /*at*/, const SnapshotCommand& /*taken*/) {}
+
+  // Asked after each snapshot: once it says yes, no more samples are dealt, and
+  // the run ends when what is under way has been counted.
+  virtual bool Enough() const { return false; }
 };
 
 }  // namespace paceline

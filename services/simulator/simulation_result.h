@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "services/coordinator/accuracy.h"
 #include "services/coordinator/int_histogram.h"
 #include "services/coordinator/policy/sync_messages.h"
 #include "services/simulator/nanos.h"
@@ -57,6 +58,11 @@ struct SimulationResult {
   IntHistogram staleness;
   std::vector<SwitchResult> switches;
   std::vector<WorkerResult> workers;
+
+  // Of a run that trained (VirtualTraining); else as they are here.
+  std::vector<AccuracyPoint> accuracy;
+  std::optional<double> seconds_to_target;
+  int64_t refused_blocks = 0;
 
   // The time that living workers waited, over the time that they lived.
   double WaitingShare() const {

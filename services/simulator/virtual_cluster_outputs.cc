@@ -63,14 +63,19 @@ void VirtualCluster::ServerTakes() {
   const ServerCommand command = std::move(to_servers_.front());
   to_servers_.pop_front();
   std::visit(
-      Overloaded{
-          [&](const CloseCommand& o) { observer_.Closed(now_, o); },
-          [&](const SnapshotCommand& o) { observer_.SnapshotTaken(now_, o); },
-          [&](const FenceCommand& o) {
-            Of(o.worker).fenced = true;
-            Send(EventKind::kFenceAnswered, ToNumber(o.worker),
-                 now_ + spec_.server_latency);
-          }},
+      Overloaded{[&](const CloseCommand& o) { observer_.Closed(now_, o); },
+                 [&](const SnapshotCommand& o) {
+                   observer_.SnapshotTaken(now_, o);
+                   if (!o.last && observer_.Enough()) {
+                     core_.Seal(ToTime(now_), outputs_);
+                     Deliver();
+                   }
+                 },
+                 [&](const FenceCommand& o) {
+                   Of(o.worker).fenced = true;
+                   Send(EventKind::kFenceAnswered, ToNumber(o.worker),
+                        now_ + spec_.server_latency);
+                 }},
       command);
 }
 

@@ -4,16 +4,11 @@
 #include <cmath>
 
 #include "common/check.h"
+#include "common/micro_batches.h"
 #include "services/simulator/virtual_cluster.h"
 
 namespace paceline {
 namespace {
-
-// At most `micro_batch`, and all about as large, as the real worker cuts them.
-uint32_t PieceSize(uint32_t samples, uint32_t micro_batch) {
-  const uint32_t pieces = (samples + micro_batch - 1) / micro_batch;
-  return (samples + pieces - 1) / pieces;
-}
 
 // What the core refuses is late news of somebody whom it has given up; all else
 // would be a mistake of this driver.
@@ -78,7 +73,7 @@ void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
                                    ? std::max(of_grant, of_job)
                                    : std::min(of_grant, of_job);
   if (micro_batch == 0) return;
-  const uint32_t piece = PieceSize(size, micro_batch);
+  const uint32_t piece = MicroBatchSize(size, micro_batch);
   for (uint32_t done = piece; done < size; done += piece) {
     const Nanos boundary = device.Finish(worker.began, Share(work, done, size));
     if (boundary < now_) continue;

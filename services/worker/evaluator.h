@@ -1,8 +1,6 @@
 #ifndef PACELINE_SERVICES_WORKER_EVALUATOR_H_
 #define PACELINE_SERVICES_WORKER_EVALUATOR_H_
 
-#include <vector>
-
 #include "absl/status/status.h"
 #include "services/worker/control_stream.h"
 #include "services/worker/parameter_client.h"
@@ -26,8 +24,6 @@ class Evaluator {
   Task& task_;
   ParameterClient& parameters_;
   ControlStream& control_;
-  std::vector<float> images_;
-  std::vector<uint8_t> labels_;
 };
 
 }  // namespace paceline

@@ -1,5 +1,7 @@
 #include "services/worker/exchange_state.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace paceline {
@@ -18,12 +20,12 @@ uint64_t ExchangeState::BeginPull() {
   pulls_pending_ = blocks_of_.size();
   blocks_pending_.clear();
   for (const auto& [block, place] : places_) blocks_pending_.insert(block);
-  pull_bytes_ = 0;
+  pulled_ = PullResult();
   pull_status_ = absl::OkStatus();
   return ++request_;
 }
 
-absl::StatusOr<uint64_t> ExchangeState::AwaitPull(absl::Duration timeout) {
+absl::StatusOr<PullResult> ExchangeState::AwaitPull(absl::Duration timeout) {
   absl::MutexLock lock(&mu_);
   const absl::Status waited = Await(&pulls_pending_, "the weights", timeout);
   ++request_;  // What still comes of it is late.
@@ -33,7 +35,7 @@ absl::StatusOr<uint64_t> ExchangeState::AwaitPull(absl::Duration timeout) {
     return absl::InternalError(absl::StrCat(
         "a pull ended with ", blocks_pending_.size(), " blocks missing"));
   }
-  return pull_bytes_;
+  return pulled_;
 }
 
 void ExchangeState::BeginPush(int64_t iteration) {
@@ -82,7 +84,7 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
       return absl::InvalidArgumentError(
           absl::StrCat("block ", block, " came twice in one pull"));
     }
-    pull_bytes_ += payload.size();
+    pulled_.bytes += payload.size();
   }
   // Outside the lock, so that servers' blocks are copied in parallel. Nobody
   // reads them before this server's end of the pull, which comes after this.
@@ -91,10 +93,12 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
 }
 
 void ExchangeState::PullEnded(size_t, uint64_t request,
-                              const absl::Status& status) {
+                              const absl::Status& status,
+                              absl::Duration parked) {
   absl::MutexLock lock(&mu_);
   if (request != request_ || pulls_pending_ == 0) return;
   --pulls_pending_;
+  pulled_.parked = std::max(pulled_.parked, parked);
   if (pull_status_.ok()) pull_status_ = status;
 }
 

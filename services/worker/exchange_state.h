@@ -18,6 +18,12 @@
 
 namespace paceline {
 
+// Of one pull, from all servers.
+struct PullResult {
+  uint64_t bytes = 0;     // Payload.
+  absl::Duration parked;  // By the server that held it back the longest.
+};
+
 // Where the exchange with the parameter servers stands: what the worker's
 // thread waits for, and what the servers' replies bring. Knows no streams, so
 // the reactions of streams and the waiting thread can be tested without any.
@@ -42,7 +48,7 @@ class ExchangeState {
   // The worker's thread. Each Await returns the exchange's result, the status
   // with which a stream broke, or UNAVAILABLE after `timeout`.
   uint64_t BeginPull();
-  absl::StatusOr<uint64_t> AwaitPull(absl::Duration timeout);  // Bytes.
+  absl::StatusOr<PullResult> AwaitPull(absl::Duration timeout);
   void BeginPush(int64_t iteration);
   absl::StatusOr<uint32_t> AwaitPush(absl::Duration timeout);  // Refused.
   void BeginSet();
@@ -54,7 +60,9 @@ class ExchangeState {
   // broken.
   absl::Status Pulled(size_t server, uint64_t request, uint32_t block,
                       const Payload& payload, DType dtype);
-  void PullEnded(size_t server, uint64_t request, const absl::Status& status);
+  // `parked`: how long the server says it held the pull back.
+  void PullEnded(size_t server, uint64_t request, const absl::Status& status,
+                 absl::Duration parked);
   void PushTaken(size_t server, int64_t iteration, uint32_t refused);
   void SetTaken(size_t server);
   // The stream to a server has ended: all waits end, for good.
@@ -75,7 +83,7 @@ class ExchangeState {
   uint64_t request_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pulls_pending_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_set<uint32_t> blocks_pending_ ABSL_GUARDED_BY(mu_);
-  uint64_t pull_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  PullResult pulled_ ABSL_GUARDED_BY(mu_);
   absl::Status pull_status_ ABSL_GUARDED_BY(mu_);
 
   int64_t iteration_ ABSL_GUARDED_BY(mu_) = 0;

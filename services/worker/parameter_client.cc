@@ -40,7 +40,8 @@ absl::Status Receive(ExchangeState& state, size_t server,
     case v1::Frame::kPullEnd:
       state.PullEnded(
           server, header.pull_end().request(),
-          FromCode(header.pull_end().code(), header.pull_end().message()));
+          FromCode(header.pull_end().code(), header.pull_end().message()),
+          absl::Microseconds(header.pull_end().parked_us()));
       return absl::OkStatus();
     case v1::Frame::kPushAck:
       state.PushTaken(server, header.push_ack().iteration(),
@@ -143,20 +144,20 @@ absl::Status ParameterClient::SetAll() {
   return state_.AwaitSet(3 * options_.lease);
 }
 
-absl::StatusOr<uint64_t> ParameterClient::Pull(int64_t closing, bool keep) {
+absl::StatusOr<PullResult> ParameterClient::Pull(int64_t closing, bool keep) {
   v1::Pull pull;
   pull.set_closing(closing);
   pull.set_keep(keep);
   return RunPull(std::move(pull));
 }
 
-absl::StatusOr<uint64_t> ParameterClient::PullSnapshot(int64_t snapshot) {
+absl::StatusOr<PullResult> ParameterClient::PullSnapshot(int64_t snapshot) {
   v1::Pull pull;
   pull.set_snapshot(snapshot);
   return RunPull(std::move(pull));
 }
 
-absl::StatusOr<uint64_t> ParameterClient::RunPull(v1::Pull pull) {
+absl::StatusOr<PullResult> ParameterClient::RunPull(v1::Pull pull) {
   pull.set_request(state_.BeginPull());
   pull.set_format(ToWire(options_.wire));
   v1::Frame frame;

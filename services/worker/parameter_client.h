@@ -56,12 +56,12 @@ class ParameterClient {
   // Writes all parameters to the servers as starting values.
   absl::Status SetAll();
 
-  // Reads all parameters, as they are after `closing` or at `snapshot`, and
-  // returns the payload bytes. UNAVAILABLE also when a server has parked the
+  // Reads all parameters, as they are after `closing` or at `snapshot`.
+  // UNAVAILABLE also when a server has parked the
   // pull for a lease: ask again.
   // With `keep` the servers remember what they sent, for a compensated push.
-  absl::StatusOr<uint64_t> Pull(int64_t closing, bool keep = false);
-  absl::StatusOr<uint64_t> PullSnapshot(int64_t snapshot);
+  absl::StatusOr<PullResult> Pull(int64_t closing, bool keep = false);
+  absl::StatusOr<PullResult> PullSnapshot(int64_t snapshot);
 
   // A push in three steps, so that each tensor is on its way as soon as its
   // gradient is final. A gradient must stay as it is until FinishPush() has
@@ -90,7 +90,7 @@ class ParameterClient {
   absl::Status CheckCovered() const;
   void OpenStream(size_t server, const std::string& address);
   grpc::Slice GradientSlice(size_t tensor, const Piece& piece) const;
-  absl::StatusOr<uint64_t> RunPull(v1::Pull pull);
+  absl::StatusOr<PullResult> RunPull(v1::Pull pull);
 
   const TensorArrays arrays_;
   const Options options_;

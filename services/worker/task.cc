@@ -7,15 +7,9 @@
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
 #include "services/worker/data/load_dataset.h"
+#include "services/worker/evaluation.h"
 
 namespace paceline {
-namespace {
-
-// Images evaluated at once: enough to fill the matrix products, few enough for
-// a cache.
-constexpr int kEvaluationBatch = 100;
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
     const v1::JobSpec& job, bool evaluator, const BackendOptions& backend) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/micro_batches.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -25,12 +26,6 @@ v1::PushBlock HeaderOf(int64_t iteration, uint32_t samples,
     header.set_immediate_rate(plan.immediate_rate());
   }
   return header;
-}
-
-// At most `micro_batch`, and all about as large.
-int PieceSize(uint32_t samples, uint32_t micro_batch) {
-  const uint32_t pieces = (samples + micro_batch - 1) / micro_batch;
-  return static_cast<int>((samples + pieces - 1) / pieces);
 }
 
 bool Imitates(const PaceSpec& pace) {
@@ -94,7 +89,8 @@ absl::StatusOr<std::optional<Trainer::Computed>> Trainer::PullAndCompute(
   // The loader gathers while the weights are on their way.
   PACELINE_RETURN_IF_ERROR(
       loader_.Start({range.epoch(), range.begin(), range.end()},
-                    PieceSize(range.end() - range.begin(), micro_batch)));
+                    static_cast<int>(MicroBatchSize(range.end() - range.begin(),
+                                                    micro_batch))));
   PACELINE_RETURN_IF_ERROR(PullWeights(grant, signals, report));
   if (signals.Over()) return std::nullopt;
   return Compute(grant, signals, report);
@@ -106,18 +102,22 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   const absl::Time began = clock_.Now();
   // Compensation needs to know from which weights the gradient is.
   const bool keep = grant.plan().compensation() > 0;
-  absl::StatusOr<uint64_t> bytes = parameters_.Pull(grant.closing(), keep);
+  absl::Duration parked;
+  absl::StatusOr<PullResult> pulled = parameters_.Pull(grant.closing(), keep);
   // A server parks a pull for a lease at most: as long as the coordinator
   // stands by the grant, the worker asks again. A broken stream answers at
   // once and for good.
-  while (absl::IsUnavailable(bytes.status()) && !parameters_.broken() &&
+  while (absl::IsUnavailable(pulled.status()) && !parameters_.broken() &&
          !signals.Over()) {
-    bytes = parameters_.Pull(grant.closing(), keep);
+    parked = clock_.Now() - began;
+    pulled = parameters_.Pull(grant.closing(), keep);
   }
-  if (!bytes.ok() && signals.Over()) return absl::OkStatus();
-  PACELINE_RETURN_IF_ERROR(bytes.status());
+  if (!pulled.ok() && signals.Over()) return absl::OkStatus();
+  PACELINE_RETURN_IF_ERROR(pulled.status());
   PACELINE_RETURN_IF_ERROR(task_.model().ParametersChanged());
-  report.set_pull_bytes(*bytes);
+  parked += pulled->parked;
+  report.set_pull_bytes(pulled->bytes);
+  report.mutable_seconds()->set_parked(absl::ToDoubleSeconds(parked));
   report.mutable_seconds()->set_pull(
       absl::ToDoubleSeconds(clock_.Now() - began));
   return absl::OkStatus();

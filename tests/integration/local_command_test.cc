@@ -21,6 +21,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "services/cli/run_simulate.h"
+#include "services/cli/trace_file.h"
 
 namespace paceline {
 namespace {
@@ -112,6 +114,67 @@ TEST(LocalCommandTest, BalancedBatchesFollowTheRates) {
   const int64_t slow = run["workers"][1]["samples"];
   EXPECT_GT(fast, 2 * slow) << "whatever the rounds' number, one batch each";
   EXPECT_LE(run["workers"][0]["gap"]["max"], 1);
+}
+
+// What is simulated is what happens: with one worker, who takes the same steps
+// whatever the time, every evaluation has the real one's loss.
+TEST(LocalCommandTest, ASimulationTrainsAsTheRealClusterDoes) {
+  LocalCommand command({"--data", "synthetic:tiny", "--model", "lenet5",
+                        "--workers", "1", "--servers", "2", "--micro-batch",
+                        "24", "--defer-eval", "-o", "json"});
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json real = command.document()["runs"][0];
+  SimulateFlags flags;
+  flags.workers = 1;
+  flags.train = "lenet5";
+  flags.data = "synthetic:tiny";
+  flags.micro_batch = 24;
+  flags.output = "json";
+  const auto output = RunSimulate(flags, "", nullptr);
+  ASSERT_TRUE(output.ok()) << output.status();
+  const auto virtual_run = nlohmann::json::parse(output->text)["runs"][0];
+  ASSERT_EQ(virtual_run["accuracy"].size(), real["accuracy"].size());
+  for (size_t i = 0; i < real["accuracy"].size(); ++i) {
+    EXPECT_EQ(virtual_run["accuracy"][i]["samples"],
+              real["accuracy"][i]["samples"]);
+    EXPECT_NEAR(virtual_run["accuracy"][i]["loss"].get<double>(),
+                real["accuracy"][i]["loss"].get<double>(), 1e-5);
+  }
+}
+
+TEST(LocalCommandTest, RecordsATraceThatASimulationReplays) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/times.jsonl");
+  LocalCommand command(
+      Tiny({"--paradigm", "asp", "--step-time", "10ms", "--slowdown", "1,4",
+            "--record", path, "-o", "json"}));
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json real = command.document()["runs"][0];
+  const auto trace = ReadTraceFile(path, 32);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(trace->at(i).iterations.size(),
+              real["workers"][i]["iterations"].get<size_t>());
+    EXPECT_GE(trace->at(i).iterations[0].compute, 9'000'000);
+  }
+  SimulateFlags flags;
+  flags.trace = path;
+  flags.samples = 1024;
+  flags.paradigms = {"asp", "bsp"};
+  flags.output = "json";
+  const auto output = RunSimulate(flags, "", nullptr);
+  ASSERT_TRUE(output.ok()) << output.status();
+  const auto runs = nlohmann::json::parse(output->text)["runs"];
+  // The same work; how well it predicts is measured, not tested.
+  EXPECT_EQ(runs[0]["pushes"], real["pushes"]);
+  EXPECT_GT(runs[1]["seconds"], runs[0]["seconds"]);
+}
+
+TEST(LocalCommandTest, SaysThatATraceCannotBeWritten) {
+  LocalCommand command(Tiny({"--record", "/no/such/folder/times.jsonl"}));
+  EXPECT_NE(command.Wait(), 0);
+  EXPECT_THAT(command.err(),
+              testing::HasSubstr("cannot write the trace /no/such/folder"));
 }
 
 // Real workers: refreshed in the middle of a batch, asked for plans, and told

@@ -10,10 +10,17 @@ using testing::Contains;
 using testing::ElementsAre;
 
 TEST(CommandLinesTest, Coordinator) {
+  LocalOptions options;
+  options.port = 7000;
   EXPECT_THAT(
-      CoordinatorCommand("/bin", "/run/job.json", 7000),
+      CoordinatorCommand("/bin", "/run/job.json", options),
       ElementsAre("/bin/paceline-coordinator", "--job-file", "/run/job.json",
                   "--listen", "127.0.0.1:7000", "--metrics", "127.0.0.1:0"));
+  options.record = "trace.jsonl";
+  const CommandLine recording =
+      CoordinatorCommand("/bin", "/run/job.json", options);
+  EXPECT_THAT(std::vector(recording.end() - 2, recording.end()),
+              ElementsAre("--record", "trace.jsonl"));
 }
 
 TEST(CommandLinesTest, Server) {

@@ -84,6 +84,12 @@ const BadInput kBadChoices[] = {
     {"Wire", [](auto& f) { f.wire = "int8"; },
      "--wire \"int8\": must be one of fp32, bf16, fp16"},
     {"Output", [](auto& f) { f.output = "yaml"; }, "must be one of"},
+    {"RecordOfTwoRuns",
+     [](auto& f) {
+       f.paradigms = {"bsp", "asp"};
+       f.record = "trace.jsonl";
+     },
+     "--record trace.jsonl: records one run, not 2"},
     {"StopWithoutTarget", [](auto& f) { f.stop_at_target = true; },
      "--stop-at-target needs a --target-accuracy"},
     {"StopAndDefer",

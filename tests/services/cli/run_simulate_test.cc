@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::SizeIs;
 
 SimulateOutput Output(const SimulateFlags& flags) {
-  const absl::StatusOr<SimulateOutput> output = RunSimulate(flags);
+  const absl::StatusOr<SimulateOutput> output = RunSimulate(flags, "", nullptr);
   EXPECT_TRUE(output.ok()) << output.status();
   return output.value_or(SimulateOutput());
 }
@@ -107,7 +107,8 @@ TEST(RunSimulateTest, OneSeedGivesOneText) {
 TEST(RunSimulateTest, WrongFlagsAreRefused) {
   SimulateFlags flags;
   flags.workers = -1;
-  EXPECT_TRUE(absl::IsInvalidArgument(RunSimulate(flags).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(RunSimulate(flags, "", nullptr).status()));
 }
 
 }  // namespace

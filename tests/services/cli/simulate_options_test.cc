@@ -56,6 +56,25 @@ TEST(SimulateOptionsTest, DefaultsAreAcceptable) {
   EXPECT_FALSE(options.json);
 }
 
+TEST(SimulateOptionsTest, DataAreTheSamplesOfATraining) {
+  const SimulateOptions options =
+      Parse("--train logreg --data synthetic:tiny --epochs 2 --seed 5");
+  ASSERT_NE(options.data, nullptr);
+  EXPECT_EQ(options.cluster.sync.train_samples, 1024u);
+  EXPECT_EQ(options.cluster.sync.epochs, 2u);
+  EXPECT_EQ(options.cluster.sync.eval_every, 51);
+  EXPECT_EQ(options.cluster.model_bytes, (28 * 28 + 1) * 10 * 4);
+  EXPECT_EQ(options.training.model, "logreg");
+  EXPECT_EQ(options.training.seed, 5u);
+  EXPECT_EQ(options.training.optimizer.momentum, 0.9);
+}
+
+TEST(SimulateOptionsTest, DataThatAreNotThereAreNotFound) {
+  EXPECT_TRUE(absl::IsNotFound(
+      ParseSimulateOptions(Typed("--train mlp --data mnist:/no/such/folder"))
+          .status()));
+}
+
 TEST(SimulateOptionsTest, TimesAndProfilesMakeTheWorkers) {
   EXPECT_THAT(TimesOf(Parse("--iteration-times 1,1,1,2.5")),
               ElementsAre(1, 1, 1, 2.5));
@@ -210,7 +229,18 @@ const BadInput kBadJobs[] = {
     {"--iterations -1", "--iterations -1: must be"},
     {"--iterations 100000000", "--iterations 100000000: with 4 workers"},
     {"--iterations 1 --samples 1", "--iterations contradicts --samples"},
-    {"--epochs 2", "--epochs needs --samples"},
+    {"--epochs 2", "--epochs needs --samples or --train"},
+    {"--train gpt", "--train gpt on --data synthetic:shapes: "},
+    {"--train mlp --data synthetic:nothing", "--data synthetic:nothing: "},
+    {"--train mlp --data webdataset:x", "--data webdataset:x: "},
+    {"--train mlp --samples 100", "--train contradicts --samples"},
+    {"--train mlp --iterations 9", "--train contradicts --samples"},
+    {"--train mlp --target-accuracy 1.5", "--target-accuracy 1.5: "},
+    {"--train mlp --stop-at-target", "needs a --target-accuracy"},
+    {"--train mlp --learning-rate 0", "--learning-rate 0: "},
+    {"--train mlp --optimizer lion", "--optimizer lion: "},
+    {"--data synthetic:tiny", "--data needs --train"},
+    {"--target-accuracy 0.9", "--target-accuracy needs --train"},
     {"--samples 1000000000 --batch-size 1 --epochs 9", "more than 1000000000"},
     {"--batch-size 0", "--batch-size 0: must be from 1"},
     {"--micro-batch 33", "--micro-batch 33: must be from 0 to 32"},

@@ -82,6 +82,26 @@ TEST_F(EngineTest, ShowsWhereTheJobStands) {
   EXPECT_EQ(view.workers[1].clock, 1);
 }
 
+TEST_F(EngineTest, ChangesTheParadigmAtOnce) {
+  Make("bsp");
+  engine_->Start({kA, kB});
+  EXPECT_EQ(Next(kA).iteration, 1);
+  EXPECT_TRUE(Push(kA, 1).ok());
+  EXPECT_EQ(Next(kA).iteration, 0);  // Waits for the other one.
+  EXPECT_TRUE(absl::IsInvalidArgument(engine_->Switch("gossip", "a try")));
+  EXPECT_EQ(Next(kA).iteration, 0);
+  EXPECT_TRUE(engine_->Switch("asp", "a slow worker").ok());
+  EXPECT_EQ(engine_->DescribePolicy(), "asp");
+  EXPECT_EQ(Next(kA).iteration, 2);
+  // What was pushed for the open round has been applied.
+  EXPECT_EQ(engine_->View().version, 1);
+  for (Iteration i = 2; i <= 3; ++i) EXPECT_TRUE(Push(kA, i).ok());
+  EXPECT_TRUE(Push(kB, 1).ok());
+  EXPECT_TRUE(sink_->AwaitFinished(kNone));
+  EXPECT_EQ(sink_->samples(), 40);
+  EXPECT_TRUE(absl::IsFailedPrecondition(engine_->Switch("bsp", "too late")));
+}
+
 TEST_F(EngineTest, PassesOnWhatTheCoreRefuses) {
   Make("asp");
   engine_->Start({kA});

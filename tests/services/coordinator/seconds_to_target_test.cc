@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "services/coordinator/run_record.h"
+#include "services/coordinator/accuracy.h"
 
 namespace paceline {
 namespace {

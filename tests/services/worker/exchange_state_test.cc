@@ -42,8 +42,8 @@ class ExchangeStateTest : public ::testing::Test {
     EXPECT_TRUE(Bring(0, request, 10, value).ok());
     EXPECT_TRUE(Bring(0, request, 11, value).ok());
     EXPECT_TRUE(Bring(2, request, 20, value).ok());
-    state_.PullEnded(0, request, absl::OkStatus());
-    state_.PullEnded(2, request, absl::OkStatus());
+    state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+    state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
   }
 
   std::vector<float> values_ = std::vector<float>(6);
@@ -66,13 +66,16 @@ TEST_F(ExchangeStateTest, ABlockIsPlacedOnce) {
 TEST_F(ExchangeStateTest, APullBringsAllBlocksAndItsBytes) {
   const uint64_t request = state_.BeginPull();
   EXPECT_TRUE(Bring(2, request, 20, 3).ok());
-  state_.PullEnded(2, request, absl::OkStatus());
+  state_.PullEnded(2, request, absl::OkStatus(), absl::Seconds(3));
   EXPECT_TRUE(Bring(0, request, 11, 2).ok());
   EXPECT_TRUE(Bring(0, request, 10, 1).ok());
   // One server has not ended it.
   EXPECT_FALSE(state_.broken());
-  state_.PullEnded(0, request, absl::OkStatus());
-  EXPECT_EQ(*state_.AwaitPull(kLong), 3u * 2 * sizeof(float));
+  state_.PullEnded(0, request, absl::OkStatus(), absl::Seconds(2));
+  const absl::StatusOr<PullResult> pulled = state_.AwaitPull(kLong);
+  ASSERT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(pulled->bytes, 3u * 2 * sizeof(float));
+  EXPECT_EQ(pulled->parked, absl::Seconds(3));
   EXPECT_THAT(values_, ElementsAre(1, 1, 2, 2, 3, 3));
 }
 
@@ -86,7 +89,7 @@ TEST_F(ExchangeStateTest, WidensTheElementsOfTheWire) {
 
 TEST_F(ExchangeStateTest, APullWithoutAnAnswerIsUnavailable) {
   const uint64_t request = state_.BeginPull();
-  state_.PullEnded(0, request, absl::OkStatus());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
   const absl::Status status = state_.AwaitPull(kShort).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()),
@@ -95,9 +98,11 @@ TEST_F(ExchangeStateTest, APullWithoutAnAnswerIsUnavailable) {
 
 TEST_F(ExchangeStateTest, AFailedPullEndsWhenAllServersHaveAnswered) {
   const uint64_t request = state_.BeginPull();
-  state_.PullEnded(0, request, absl::UnavailableError("ask again"));
+  state_.PullEnded(0, request, absl::UnavailableError("ask again"),
+                   absl::ZeroDuration());
   EXPECT_TRUE(Bring(2, request, 20, 1).ok());
-  state_.PullEnded(2, request, absl::AbortedError("second"));
+  state_.PullEnded(2, request, absl::AbortedError("second"),
+                   absl::ZeroDuration());
   EXPECT_EQ(state_.AwaitPull(kLong).status(),
             absl::UnavailableError("ask again"));
   // The next one is not affected.
@@ -109,8 +114,8 @@ TEST_F(ExchangeStateTest, AFailedPullEndsWhenAllServersHaveAnswered) {
 TEST_F(ExchangeStateTest, APullThatEndsWithoutItsBlocksIsTheServersBug) {
   const uint64_t request = state_.BeginPull();
   EXPECT_TRUE(Bring(0, request, 10, 1).ok());
-  state_.PullEnded(0, request, absl::OkStatus());
-  state_.PullEnded(2, request, absl::OkStatus());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
   const absl::Status status = state_.AwaitPull(kLong).status();
   EXPECT_TRUE(absl::IsInternal(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("2 blocks missing"));
@@ -133,7 +138,7 @@ TEST_F(ExchangeStateTest, LateFramesOfAnOlderPullAreIgnored) {
   EXPECT_THAT(values_, Each(0));
   BringAll(last, 5);
   BringAll(current, 8);
-  EXPECT_EQ(*state_.AwaitPull(kLong), 3u * 2 * sizeof(float));
+  EXPECT_EQ(state_.AwaitPull(kLong)->bytes, 3u * 2 * sizeof(float));
   BringAll(last, 9);
   EXPECT_THAT(values_, Each(5));
 }

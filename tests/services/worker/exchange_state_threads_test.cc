@@ -71,7 +71,8 @@ class FakeServer {
                                DType::kF32)
                       .ok());
     }
-    if (whole) state_->PullEnded(index_, pull, absl::OkStatus());
+    if (whole)
+      state_->PullEnded(index_, pull, absl::OkStatus(), absl::ZeroDuration());
   }
 
   const size_t index_;
@@ -110,7 +111,7 @@ TEST_F(ExchangeStateThreadsTest, EveryPullIsWholeAndEveryPushCounted) {
   for (int64_t iteration = 1; iteration <= 300; ++iteration) {
     const auto value = static_cast<float>(iteration);
     AskAll({.pull = state_.BeginPull(), .value = value});
-    EXPECT_EQ(*state_.AwaitPull(kLong), values_.size() * sizeof(float));
+    EXPECT_EQ(state_.AwaitPull(kLong)->bytes, values_.size() * sizeof(float));
     for (const float got : values_) ASSERT_EQ(got, value);
     state_.BeginPush(iteration);
     AskAll({.push = iteration});

@@ -1,0 +1,48 @@
+#ifndef PACELINE_SERVICES_SIMULATOR_OBSERVER_LIST_H_
+#define PACELINE_SERVICES_SIMULATOR_OBSERVER_LIST_H_
+
+#include <algorithm>
+#include <vector>
+
+#include "services/simulator/cluster_observer.h"
+
+namespace paceline {
+
+// Several observers as one, told in their order. They outlive it.
+class ObserverList : public ClusterObserver {
+ public:
+  void Add(ClusterObserver* observer) { observers_.push_back(observer); }
+
+  void Joined(Nanos at, WorkerId worker, size_t index) override {
+    for (auto* observer : observers_) observer->Joined(at, worker, index);
+  }
+  void Decided(Nanos at, const Output& output) override {
+    for (auto* observer : observers_) observer->Decided(at, output);
+  }
+  void Pulled(Nanos at, const Grant& grant) override {
+    for (auto* observer : observers_) observer->Pulled(at, grant);
+  }
+  void Computed(Nanos at, const Grant& grant, uint32_t samples) override {
+    for (auto* observer : observers_) observer->Computed(at, grant, samples);
+  }
+  void PushTaken(Nanos at, const Grant& grant, uint32_t samples) override {
+    for (auto* observer : observers_) observer->PushTaken(at, grant, samples);
+  }
+  void Closed(Nanos at, const CloseCommand& close) override {
+    for (auto* observer : observers_) observer->Closed(at, close);
+  }
+  void SnapshotTaken(Nanos at, const SnapshotCommand& taken) override {
+    for (auto* observer : observers_) observer->SnapshotTaken(at, taken);
+  }
+  bool Enough() const override {
+    return std::any_of(observers_.begin(), observers_.end(),
+                       [](const auto* observer) { return observer->Enough(); });
+  }
+
+ private:
+  std::vector<ClusterObserver*> observers_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_SIMULATOR_OBSERVER_LIST_H_

@@ -1,0 +1,202 @@
+#include "services/simulator/training/virtual_training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "common/micro_batches.h"
+#include "common/status.h"
+#include "services/worker/evaluation.h"
+
+namespace paceline {
+namespace {
+
+// More than a simulated cluster ever has incarnations.
+constexpr size_t kMostIncarnations = size_t{1} << 30;
+
+uint64_t IncarnationOf(WorkerId worker) { return ToNumber(worker) + 1; }
+
+PushBlock HeadOf(const Grant& grant, uint32_t samples) {
+  const PushPlan& plan = grant.plan;
+  return {.incarnation = IncarnationOf(grant.worker),
+          .iteration = grant.iteration,
+          .samples = samples,
+          .weight = static_cast<float>(plan.weight),
+          .rate = grant.rate,
+          .round_plan = plan.kind == PushPlan::Kind::kRound,
+          .round = ToNumber(plan.round),
+          .compensation = static_cast<float>(plan.compensation)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<VirtualTraining>> VirtualTraining::Create(
+    const TrainingSpec& spec, const Dataset* train, const Dataset* test) {
+  auto training = absl::WrapUnique(new VirtualTraining(spec, train, test));
+  PACELINE_RETURN_IF_ERROR(training->Prepare(*train));
+  return training;
+}
+
+absl::Status VirtualTraining::Prepare(const Dataset& train) {
+  PACELINE_ASSIGN_OR_RETURN(backend_, MakeBackend("cpu"));
+  PACELINE_ASSIGN_OR_RETURN(
+      model_,
+      Model::Create(
+          spec_.model, train.shape(), train.classes(), backend_.get(),
+          std::max<int>(static_cast<int>(spec_.batch_size), kEvaluationBatch)));
+  PACELINE_RETURN_IF_ERROR(model_->Initialize(spec_.seed));
+  std::vector<TensorShape> tensors;
+  for (const TensorSpec& tensor : model_->tensors()) {
+    tensors.push_back(
+        {tensor.name, tensor.kind == TensorKind::kStatistic, tensor.size});
+    model_bytes_ += tensor.size * int64_t{sizeof(float)};
+  }
+  blocks_ = CutIntoBlocks(tensors);
+  ShardConfig config;
+  config.optimizer = spec_.optimizer;
+  config.batch_size = spec_.batch_size;
+  config.round_strength = spec_.round_strength;
+  config.limits.max_incarnations = kMostIncarnations;
+  for (const BlockPlacement& block : blocks_) {
+    const TensorShape& tensor = tensors[block.tensor];
+    config.blocks.push_back({.id = block.block,
+                             .tensor = tensor.name,
+                             .offset = static_cast<uint64_t>(block.offset),
+                             .size = static_cast<uint32_t>(block.size),
+                             .statistic = tensor.statistic});
+  }
+  PACELINE_ASSIGN_OR_RETURN(shard_, JobShard::Create(std::move(config)));
+  for (const BlockPlacement& block : blocks_) {
+    const float* initial =
+        model_->parameter(block.tensor).data() + block.offset;
+    PACELINE_RETURN_IF_ERROR(shard_->SetBlock(
+        block.block, Payload::OfFloats(initial, block.size), DType::kF32));
+  }
+  return absl::OkStatus();
+}
+
+void VirtualTraining::Pulled(Nanos /*at*/, const Grant& grant) {
+  if (!status_.ok()) return;
+  absl::StatusOr<PulledBlocks> weights = Pull(grant);
+  status_ = weights.status();
+  if (weights.ok()) pulled_[grant.worker] = *std::move(weights);
+}
+
+void VirtualTraining::PushTaken(Nanos /*at*/, const Grant& grant,
+                                uint32_t samples) {
+  if (status_.ok()) status_ = Train(grant, samples);
+}
+
+void VirtualTraining::Closed(Nanos /*at*/, const CloseCommand& close) {
+  if (!status_.ok()) return;
+  std::vector<uint64_t> rounds;
+  for (const RoundId round : close.rounds) rounds.push_back(ToNumber(round));
+  status_ = shard_->Close(++commands_, close.closing, rounds, close.rate);
+}
+
+void VirtualTraining::SnapshotTaken(Nanos at, const SnapshotCommand& taken) {
+  if (status_.ok()) status_ = Measure(at, taken);
+}
+
+bool VirtualTraining::Enough() const {
+  return !status_.ok() || (spec_.stop_at_target &&
+                           TargetReached(accuracy_, spec_.target_accuracy));
+}
+
+absl::StatusOr<PulledBlocks> VirtualTraining::Pull(const Grant& grant) {
+  absl::StatusOr<PulledBlocks> weights =
+      absl::InternalError("a virtual server did not answer at once");
+  const Puller puller{.incarnation = IncarnationOf(grant.worker),
+                      .deadline = absl::InfiniteFuture()};
+  const auto answer = [&weights](absl::StatusOr<PulledBlocks> blocks) {
+    weights = std::move(blocks);
+  };
+  // Compensation needs to know from which weights the gradient is.
+  if (grant.plan.compensation > 0) {
+    shard_->PullAndKeep(puller, grant.closing, answer);
+  } else {
+    shard_->Pull(puller, grant.closing, answer);
+  }
+  return weights;
+}
+
+absl::Status VirtualTraining::Load(const PulledBlocks& weights) {
+  for (const PulledBlock& pulled : weights.blocks) {
+    const BlockPlacement& block = blocks_[pulled.id];
+    std::memcpy(model_->parameter(block.tensor).data() + block.offset,
+                pulled.state->weights(), block.size * sizeof(float));
+  }
+  return model_->ParametersChanged();
+}
+
+absl::StatusOr<bool> VirtualTraining::ComputeGradient(const Grant& grant,
+                                                      uint32_t samples) {
+  uint32_t most = spec_.micro_batch == 0 ? spec_.batch_size : spec_.micro_batch;
+  if (grant.micro_batch > 0) most = std::min(most, grant.micro_batch);
+  SampleRange range = grant.range;
+  const uint32_t piece = MicroBatchSize(range.size(), most);
+  range.end = range.begin + samples;
+  PACELINE_RETURN_IF_ERROR(loader_.Start(range, static_cast<int>(piece)));
+  const float scale = 1.0f / static_cast<float>(samples);
+  double loss = 0;
+  bool first = true;
+  while (const std::optional<MicroBatch> batch = loader_.Next()) {
+    PACELINE_ASSIGN_OR_RETURN(
+        const BatchLoss part,
+        model_->ForwardBackward(batch->images, batch->labels, batch->n, scale,
+                                first));
+    first = false;
+    loss += part.loss_sum;
+    if (!std::isfinite(loss)) return false;
+  }
+  return true;
+}
+
+absl::Status VirtualTraining::Push(const Grant& grant, uint32_t samples) {
+  PushBlock head = HeadOf(grant, samples);
+  PushOutcome outcome;
+  for (const BlockPlacement& block : blocks_) {
+    head.block = block.block;
+    const float* gradient =
+        model_->gradient(block.tensor).data() + block.offset;
+    PACELINE_ASSIGN_OR_RETURN(
+        outcome, shard_->Push(head, Payload::OfFloats(gradient, block.size),
+                              DType::kF32));
+  }
+  refused_blocks_ += static_cast<int64_t>(outcome.refused.size());
+  return absl::OkStatus();
+}
+
+absl::Status VirtualTraining::Train(const Grant& grant, uint32_t samples) {
+  const auto weights = pulled_.find(grant.worker);
+  if (weights == pulled_.end()) {
+    return absl::InternalError("a virtual worker pushed without a pull");
+  }
+  PACELINE_RETURN_IF_ERROR(Load(weights->second));
+  PACELINE_ASSIGN_OR_RETURN(const bool finite, ComputeGradient(grant, samples));
+  if (!finite) {
+    // As a real worker: the samples are used up, nothing is pushed.
+    refused_blocks_ += static_cast<int64_t>(blocks_.size());
+    return absl::OkStatus();
+  }
+  return Push(grant, samples);
+}
+
+absl::Status VirtualTraining::Measure(Nanos at, const SnapshotCommand& taken) {
+  PACELINE_ASSIGN_OR_RETURN(const PulledBlocks weights, Pull({}));
+  PACELINE_RETURN_IF_ERROR(Load(weights));
+  PACELINE_ASSIGN_OR_RETURN(const Evaluation measured,
+                            Evaluate(*model_, test_, 0, [] { return true; }));
+  accuracy_.push_back({.seconds = ToSeconds(at),
+                       .version = taken.version,
+                       .version_at_completion = taken.version,
+                       .samples = taken.samples,
+                       .accuracy = measured.accuracy,
+                       .loss = measured.loss});
+  return absl::OkStatus();
+}
+
+}  // namespace paceline

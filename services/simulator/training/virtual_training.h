@@ -1,0 +1,97 @@
+#ifndef PACELINE_SERVICES_SIMULATOR_TRAINING_VIRTUAL_TRAINING_H_
+#define PACELINE_SERVICES_SIMULATOR_TRAINING_VIRTUAL_TRAINING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gpu/backend.h"
+#include "services/coordinator/accuracy.h"
+#include "services/coordinator/policy/placement.h"
+#include "services/parameter_server/job_shard.h"
+#include "services/parameter_server/optimizer_spec.h"
+#include "services/parameter_server/update_rule.h"
+#include "services/simulator/cluster_observer.h"
+#include "services/worker/data/batch_loader.h"
+#include "services/worker/data/dataset.h"
+#include "services/worker/model/model.h"
+
+namespace paceline {
+
+// What a simulation trains, and how; the fields of a job of the same names.
+struct TrainingSpec {
+  std::string model;
+  OptimizerSpec optimizer;
+  RoundStrength round_strength = RoundStrength::kLinear;
+  uint32_t batch_size = 32;
+  uint32_t micro_batch = 0;  // 0: the batch size.
+  uint64_t seed = 1;
+  double target_accuracy = 0;  // 0: none.
+  bool stop_at_target = false;
+};
+
+// Trains for real in virtual time: each virtual worker computes its gradients
+// on the weights that it pulled, a parameter server's own code keeps and
+// updates the blocks, and every snapshot is evaluated on the test set. One
+// model computes for all workers, one after the other; what a worker pulled is
+// kept by reference.
+//
+// Numbers travel as fp32. The same calls give the same bits. Thread-compatible.
+class VirtualTraining : public ClusterObserver {
+ public:
+  // `train` and `test` outlive it. The errors of Model::Create() and
+  // JobShard::Create().
+  static absl::StatusOr<std::unique_ptr<VirtualTraining>> Create(
+      const TrainingSpec& spec, const Dataset* train, const Dataset* test);
+
+  void Pulled(Nanos at, const Grant& grant) override;
+  void PushTaken(Nanos at, const Grant& grant, uint32_t samples) override;
+  void Closed(Nanos at, const CloseCommand& close) override;
+  void SnapshotTaken(Nanos at, const SnapshotCommand& taken) override;
+  bool Enough() const override;
+
+  // The first thing that went wrong; nothing was computed after it.
+  const absl::Status& status() const { return status_; }
+  const std::vector<AccuracyPoint>& accuracy() const { return accuracy_; }
+  // Blocks of gradients, or whole ones after a loss, that were not finite.
+  int64_t refused_blocks() const { return refused_blocks_; }
+  // Of all parameters, in bytes.
+  int64_t model_bytes() const { return model_bytes_; }
+
+ private:
+  VirtualTraining(const TrainingSpec& spec, const Dataset* train,
+                  const Dataset* test)
+      : spec_(spec), test_(*test), loader_(train, spec.seed) {}
+
+  absl::Status Prepare(const Dataset& train);
+  absl::StatusOr<PulledBlocks> Pull(const Grant& grant);
+  absl::Status Load(const PulledBlocks& weights);
+  // False if its loss is not finite.
+  absl::StatusOr<bool> ComputeGradient(const Grant& grant, uint32_t samples);
+  absl::Status Push(const Grant& grant, uint32_t samples);
+  absl::Status Train(const Grant& grant, uint32_t samples);
+  absl::Status Measure(Nanos at, const SnapshotCommand& taken);
+
+  const TrainingSpec spec_;
+  const Dataset& test_;
+  BatchLoader loader_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  std::vector<BlockPlacement> blocks_;  // By block.
+  std::unique_ptr<JobShard> shard_;     // Hosts all of them.
+  uint64_t commands_ = 0;
+  // Each worker's latest; where its next gradient comes from.
+  absl::flat_hash_map<WorkerId, PulledBlocks> pulled_;
+  std::vector<AccuracyPoint> accuracy_;
+  int64_t refused_blocks_ = 0;
+  int64_t model_bytes_ = 0;
+  absl::Status status_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_SIMULATOR_TRAINING_VIRTUAL_TRAINING_H_

@@ -1,0 +1,227 @@
+#include "services/simulator/training/virtual_training.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/permutation.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/coordinator/policy/policy_spec.h"
+#include "services/simulator/virtual_cluster.h"
+#include "services/worker/data/load_dataset.h"
+#include "services/worker/evaluation.h"
+
+namespace paceline {
+namespace {
+
+constexpr uint32_t kBatch = 32;  // TrainingSpec's.
+constexpr double kRate = 0.05;
+constexpr Nanos kSecond = 1'000'000'000;
+
+class VirtualTrainingTest : public testing::Test {
+ protected:
+  VirtualTrainingTest() { spec_.model = "mlp"; }
+
+  static const Dataset& Data(Split split) {
+    static const Dataset* const train =
+        new Dataset(*LoadDataset("synthetic:tiny", Split::kTrain));
+    static const Dataset* const test =
+        new Dataset(*LoadDataset("synthetic:tiny", Split::kTest));
+    return split == Split::kTrain ? *train : *test;
+  }
+
+  std::unique_ptr<VirtualTraining> Make() {
+    auto training = VirtualTraining::Create(spec_, &Data(Split::kTrain),
+                                            &Data(Split::kTest));
+    EXPECT_TRUE(training.ok()) << training.status();
+    return *std::move(training);
+  }
+
+  // A whole run on workers with these seconds per iteration.
+  std::unique_ptr<VirtualTraining> Train(const std::string& paradigm,
+                                         const std::vector<int64_t>& seconds,
+                                         uint32_t epochs) {
+    ClusterSpec cluster;
+    for (const int64_t s : seconds) {
+      cluster.workers.emplace_back().device.iteration = s * kSecond;
+    }
+    cluster.sync.train_samples = Data(Split::kTrain).size();
+    cluster.sync.epochs = epochs;
+    cluster.sync.batch_size = kBatch;
+    cluster.sync.schedule =
+        RateSchedule(kRate, RateSpec(), int64_t{1024} * epochs);
+    cluster.sync.eval_every = 512;
+    std::unique_ptr<VirtualTraining> training = Make();
+    const SimulationResult result =
+        VirtualCluster(&cluster, *MakePolicy(paradigm), training.get()).Run();
+    EXPECT_TRUE(result.complete);
+    EXPECT_TRUE(training->status().ok()) << training->status();
+    samples_ = result.samples;
+    return training;
+  }
+
+  TrainingSpec spec_;
+  int64_t samples_ = 0;
+};
+
+Grant GrantOf(uint32_t worker, uint32_t begin) {
+  Grant grant;
+  grant.worker = WorkerId{worker};
+  grant.iteration = 1;
+  grant.range = {0, begin, begin + kBatch};
+  grant.plan = PushPlan::Immediate();
+  grant.rate = kRate;
+  return grant;
+}
+
+// A model by itself, as plainly as can be.
+class Plain {
+ public:
+  explicit Plain(const Dataset& data) : data_(data) {
+    model_ = *Model::Create("mlp", data.shape(), data.classes(), backend_.get(),
+                            kEvaluationBatch);
+    EXPECT_TRUE(model_->Initialize(1).ok());
+  }
+
+  std::vector<std::vector<float>> Gradient(uint32_t begin) {
+    const auto order = EpochPermutation(1, 0, data_.size());
+    std::vector<float> images(kBatch * data_.shape().size());
+    std::vector<uint8_t> labels(kBatch);
+    data_.Gather({order.data() + begin, kBatch}, images.data(), labels.data());
+    EXPECT_TRUE(model_
+                    ->ForwardBackward(images.data(), labels.data(), kBatch,
+                                      1.0f / kBatch, true)
+                    .ok());
+    std::vector<std::vector<float>> gradients;
+    for (size_t i = 0; i < model_->tensors().size(); ++i) {
+      gradients.emplace_back(model_->gradient(i).begin(),
+                             model_->gradient(i).end());
+    }
+    return gradients;
+  }
+
+  void Step(const std::vector<std::vector<float>>& gradients) {
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const auto weights = model_->parameter(i);
+      for (size_t k = 0; k < weights.size(); ++k) {
+        weights[k] -= static_cast<float>(kRate) * gradients[i][k];
+      }
+    }
+    EXPECT_TRUE(model_->ParametersChanged().ok());
+  }
+
+  double Loss(const Dataset& test) {
+    return Evaluate(*model_, test, 0, [] { return true; })->loss;
+  }
+
+ private:
+  const Dataset& data_;
+  std::unique_ptr<Backend> backend_ = *MakeBackend("cpu");
+  std::unique_ptr<Model> model_;
+};
+
+// The second worker's push comes between the first one's pull and push: the
+// gradient is that of the weights that were pulled, not of those that are
+// there.
+TEST_F(VirtualTrainingTest, GradientsComeFromTheWeightsThatWerePulled) {
+  const auto training = Make();
+  const Grant slow = GrantOf(0, 0);
+  const Grant fast = GrantOf(1, kBatch);
+  training->Pulled(0, slow);
+  training->Pulled(0, fast);
+  training->PushTaken(1, fast, kBatch);
+  training->PushTaken(2, slow, kBatch);
+  training->SnapshotTaken(3, {.snapshot = 1});
+  ASSERT_TRUE(training->status().ok()) << training->status();
+
+  Plain plain(Data(Split::kTrain));
+  const auto of_slow = plain.Gradient(0);
+  const auto of_fast = plain.Gradient(kBatch);
+  plain.Step(of_fast);
+  const double fresh = plain.Loss(Data(Split::kTest));
+  plain.Step(of_slow);
+  EXPECT_NEAR(training->accuracy().at(0).loss, plain.Loss(Data(Split::kTest)),
+              1e-6);
+  EXPECT_GT(std::abs(training->accuracy().at(0).loss - fresh), 1e-4);
+}
+
+TEST_F(VirtualTrainingTest, ARoundIsOneUpdateOfAllItsPushes) {
+  const auto training = Make();
+  Grant a = GrantOf(0, 0);
+  Grant b = GrantOf(1, kBatch);
+  a.plan = b.plan = PushPlan::Round(RoundId{7});
+  training->Pulled(0, a);
+  training->Pulled(0, b);
+  training->PushTaken(1, a, kBatch);
+  training->PushTaken(2, b, kBatch);
+  CloseCommand close;
+  close.closing = 1;
+  close.rounds = {RoundId{7}};
+  close.rate = kRate;
+  training->Closed(3, close);
+  training->SnapshotTaken(3, {.snapshot = 1});
+  ASSERT_TRUE(training->status().ok()) << training->status();
+
+  Plain plain(Data(Split::kTrain));
+  const auto of_a = plain.Gradient(0);
+  const auto of_b = plain.Gradient(kBatch);
+  plain.Step(of_a);
+  plain.Step(of_b);
+  EXPECT_NEAR(training->accuracy().at(0).loss, plain.Loss(Data(Split::kTest)),
+              1e-6);
+}
+
+TEST_F(VirtualTrainingTest, EveryParadigmLearns) {
+  for (const char* paradigm :
+       {"bsp", "asp", "ssp:s=2", "dssp", "saps", "cgp", "ksync:k=2",
+        "kasync:k=2", "backup:b=1", "abs", "elastic", "psp",
+        "asp:staleness_weight=delay_compensated"}) {
+    const auto training = Train(paradigm, {1, 1, 4}, 4);
+    const std::vector<AccuracyPoint>& points = training->accuracy();
+    ASSERT_GE(points.size(), 8u) << paradigm;
+    EXPECT_LT(points.back().loss, 0.9 * points.front().loss) << paradigm;
+    EXPECT_EQ(points.back().samples, samples_) << paradigm;
+    EXPECT_EQ(training->refused_blocks(), 0) << paradigm;
+  }
+}
+
+TEST_F(VirtualTrainingTest, OneSpecGivesOneHistory) {
+  const auto loss_of = [&](const std::string& paradigm) {
+    return Train(paradigm, {1, 2, 4}, 1)->accuracy().back().loss;
+  };
+  EXPECT_EQ(loss_of("asp"), loss_of("asp"));
+  EXPECT_NE(loss_of("asp"), loss_of("bsp"));
+}
+
+TEST_F(VirtualTrainingTest, StopsAtTheTarget) {
+  spec_.target_accuracy = 0.12;  // A guess has a tenth.
+  spec_.stop_at_target = true;
+  const auto training = Train("asp", {1, 1, 4}, 40);
+  EXPECT_TRUE(training->Enough());
+  EXPECT_LT(samples_, 40 * 1024);
+  EXPECT_TRUE(TargetReached(training->accuracy(), 0.12));
+}
+
+TEST_F(VirtualTrainingTest, ALossThatIsNotFiniteIsNotPushed) {
+  const auto training = Make();
+  Grant grant = GrantOf(0, 0);
+  grant.rate = 1e6;  // The weights explode.
+  for (grant.iteration = 1; grant.iteration <= 20; ++grant.iteration) {
+    training->Pulled(0, grant);
+    training->PushTaken(1, grant, kBatch);
+  }
+  EXPECT_TRUE(training->status().ok()) << training->status();
+  EXPECT_GT(training->refused_blocks(), 0);
+}
+
+TEST_F(VirtualTrainingTest, SaysWhatModelItDoesNotKnow) {
+  spec_.model = "gpt";
+  const auto training =
+      VirtualTraining::Create(spec_, &Data(Split::kTrain), &Data(Split::kTest));
+  EXPECT_TRUE(absl::IsInvalidArgument(training.status()));
+}
+
+}  // namespace
+}  // namespace paceline
