@@ -36,6 +36,8 @@ bool WorthTelling(DecisionKind kind) {
     case DecisionKind::kBlocksRefused:
     case DecisionKind::kPushDiscarded:
     case DecisionKind::kDealingStopped:
+    case DecisionKind::kStraggler:
+    case DecisionKind::kNoStraggler:
       return true;
     default:
       return false;

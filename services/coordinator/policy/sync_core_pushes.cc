@@ -80,7 +80,8 @@ void SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   if (updates) ++version_;
   counted.version = version_;
   step.outputs.push_back(counted);
-  if (report.discarded && grant.plan.kind != PushPlan::Kind::kDiscard) {
+  const bool planned_discard = grant.plan.kind == PushPlan::Kind::kDiscard;
+  if (report.discarded && !planned_discard) {
     Record(step, {DecisionKind::kPushDiscarded, worker, report.iteration});
   }
   if (report.blocks_refused > 0) {
@@ -93,7 +94,9 @@ void SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
     Close(step, {grant.plan.round});
   }
   EndOldPlan(step, worker);
-  if (counted.samples > 0 && !report.discarded) {
+  // What was computed, be it in vain by its plan, says how fast the worker is;
+  // what broke off does not.
+  if (counted.samples > 0 && (pushed || planned_discard)) {
     MeasurePace(step, worker, step.now - member.granted, counted.samples);
   }
 }
