@@ -11,6 +11,9 @@ packages=(
   prometheus-cpp-dev zlib1g-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
+# It fetches what draws `paceline simulate --plot`. Some packages of nodejs have
+# npm in them and conflict with Debian's.
+command -v npm >/dev/null || packages+=(npm)
 if [[ "${1:-}" == "--with-lint" ]]; then
   packages+=(clang clang-format clang-tidy python3 shellcheck)
 fi

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -12,19 +13,26 @@
 #include "absl/synchronization/mutex.h"
 #include "common/check.h"
 #include "common/status.h"
+#include "services/cli/plot/plot_page.h"
+#include "services/cli/plot/run_fields.h"
 #include "services/cli/simulate_options.h"
 #include "services/cli/simulation_report.h"
 #include "services/coordinator/policy/policy_spec.h"
 #include "services/simulator/observer_list.h"
+#include "services/simulator/timeline.h"
 #include "services/simulator/virtual_cluster.h"
 
 namespace paceline {
 namespace {
 
+// Spans of one run's timeline: about 13 bytes each on the page.
+constexpr size_t kSpansDrawn = 20'000;
+
 struct FinishedRun {
   absl::Status status;
   bool complete = true;
   Json document;  // An element of "runs".
+  Json drawn;     // The same with what only the page has; null without it.
 };
 
 absl::Status TakeTraining(const SimulateOptions& options,
@@ -40,8 +48,10 @@ absl::Status TakeTraining(const SimulateOptions& options,
   return absl::OkStatus();
 }
 
+// `drawn` takes what only the page shows; null: there is none.
 absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
-                                          const std::string& paradigm) {
+                                          const std::string& paradigm,
+                                          Timeline* drawn) {
   auto policy = MakePolicy(paradigm);
   CHECK(policy.ok());  // ParseSimulateOptions() has tried.
   ObserverList observers;
@@ -53,6 +63,7 @@ absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
                                 &options.data->test));
     observers.Add(training.get());
   }
+  if (drawn != nullptr) observers.Add(drawn);
   SimulationResult result =
       VirtualCluster(&options.cluster, *std::move(policy), &observers).Run();
   result.paradigm = paradigm;  // As it was typed, as in a real run.
@@ -62,11 +73,29 @@ absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
   return result;
 }
 
+Json DrawnRun(const SimulateOptions& options, const SimulationResult& result,
+              const Timeline& timeline) {
+  Json run = SimulationRun(result);
+  run["timeline"] = TimelineJson(timeline);
+  run["gap_histogram"] = HistogramJson(result.gap);
+  run["staleness_histogram"] = HistogramJson(result.staleness);
+  if (options.training.target_accuracy > 0) {
+    run["target_accuracy"] = options.training.target_accuracy;
+  }
+  return run;
+}
+
 FinishedRun RunOne(const SimulateOptions& options,
                    const std::string& paradigm) {
-  const absl::StatusOr<SimulationResult> result = Simulate(options, paradigm);
-  if (!result.ok()) return {Annotate(result.status(), paradigm), false, {}};
-  return {absl::OkStatus(), result->complete, SimulationRun(*result)};
+  const bool draw = !options.plot.empty();
+  Timeline timeline(options.cluster.workers.size(), kSpansDrawn);
+  const absl::StatusOr<SimulationResult> result =
+      Simulate(options, paradigm, draw ? &timeline : nullptr);
+  if (!result.ok()) {
+    return {Annotate(result.status(), paradigm), false, {}, {}};
+  }
+  return {absl::OkStatus(), result->complete, SimulationRun(*result),
+          draw ? DrawnRun(options, *result, timeline) : Json()};
 }
 
 // "[bsp] 312.4 virtual s, accuracy 0.9812, target after 201.7 s".
@@ -109,6 +138,40 @@ std::vector<FinishedRun> RunAll(
   return runs;
 }
 
+// The file of --plot, open before the runs so that none is in vain.
+class PlotFile {
+ public:
+  // The errors of RunSimulate(). Does nothing without a path.
+  absl::Status Open(const std::string& path) {
+    if (path.empty()) return absl::OkStatus();
+    path_ = path;
+    PACELINE_RETURN_IF_ERROR(PlotPage(Json::object(), "").status());
+    file_.open(path);
+    return Check();
+  }
+
+  absl::Status Write(std::vector<Json> runs, const std::string& command) {
+    if (path_.empty()) return absl::OkStatus();
+    Json document;
+    document["runs"] = std::move(runs);
+    PACELINE_ASSIGN_OR_RETURN(const std::string page,
+                              PlotPage(document, command));
+    file_ << page;
+    file_.close();
+    return Check();
+  }
+
+ private:
+  absl::Status Check() const {
+    if (file_.good()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("--plot ", path_, ": the file cannot be written"));
+  }
+
+  std::string path_;
+  std::ofstream file_;
+};
+
 std::string Text(const std::vector<Json>& runs, bool json) {
   if (!json) return SimulationTable(runs);
   Json document;
@@ -121,17 +184,22 @@ std::string Text(const std::vector<Json>& runs, bool json) {
 }  // namespace
 
 absl::StatusOr<SimulateOutput> RunSimulate(
-    const SimulateFlags& flags, const std::string& /*command*/,
+    const SimulateFlags& flags, const std::string& command,
     const std::function<void(absl::string_view)>& note) {
   PACELINE_ASSIGN_OR_RETURN(const SimulateOptions options,
                             ParseSimulateOptions(flags));
+  PlotFile plot;
+  PACELINE_RETURN_IF_ERROR(plot.Open(options.plot));
   SimulateOutput output;
   std::vector<Json> documents;
+  std::vector<Json> drawn;
   for (FinishedRun& run : RunAll(options, note)) {
     PACELINE_RETURN_IF_ERROR(run.status);
     output.complete = output.complete && run.complete;
     documents.push_back(std::move(run.document));
+    drawn.push_back(std::move(run.drawn));
   }
+  PACELINE_RETURN_IF_ERROR(plot.Write(std::move(drawn), command));
   output.text = Text(documents, options.json);
   return output;
 }

@@ -30,6 +30,9 @@ class IntHistogram {
   int64_t Max() const { return counts_.empty() ? 0 : counts_.rbegin()->first; }
   int64_t total() const { return total_; }
 
+  // How often each value was seen, by value.
+  const std::map<int64_t, int64_t>& counts() const { return counts_; }
+
  private:
   std::map<int64_t, int64_t> counts_;
   int64_t total_ = 0;

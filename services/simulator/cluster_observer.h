@@ -8,6 +8,17 @@
 
 namespace paceline {
 
+// When a worker did what in one iteration, by its own clock. Each is at or
+// after the one before it; where the iteration broke off, those that did not
+// come about are the moment at which it did.
+struct IterationTimes {
+  Nanos granted = 0;   // Had its grant, and asked for the weights.
+  Nanos began = 0;     // Had them, and began to compute.
+  Nanos ended = 0;     // Had its gradient; asked for the plan, if it has to.
+  Nanos planned = 0;   // Had the plan, and began to push.
+  Nanos reported = 0;  // Had the servers' acknowledgement, and reported.
+};
+
 // Watches a virtual cluster, in the order in which things happen. Who really
 // trains can do so here: keep the weights that Pulled() finds, compute at
 // Computed(), and apply or gather at PushTaken() and Closed(). Workers are told
@@ -37,6 +48,16 @@ class ClusterObserver {
   // Plan and rate of the grant are final: never to be asked for.
   virtual void PushTaken(Nanos /*at*/, const Grant& /*grant*/,
                          uint32_t /*samples*/) {}
+
+  // The coordinator hears of the iteration; or it broke off: the worker was
+  // told to drop it, or is gone, or the run is over. Once for every grant that
+  // a living worker had, before it has the next one and before Gone().
+  virtual void IterationOver(Nanos /*at*/, const Grant& /*grant*/,
+                             const IterationTimes& /*times*/) {}
+
+  // The worker has left, has crashed or was given up; or the run is over, and
+  // it was still there.
+  virtual void Gone(Nanos /*at*/, WorkerId /*worker*/) {}
 
   // All servers have applied the closing, or taken the snapshot.
   virtual void Closed(Nanos /*at*/, const CloseCommand& /*close*/) {}

@@ -28,6 +28,13 @@ class ObserverList : public ClusterObserver {
   void PushTaken(Nanos at, const Grant& grant, uint32_t samples) override {
     for (auto* observer : observers_) observer->PushTaken(at, grant, samples);
   }
+  void IterationOver(Nanos at, const Grant& grant,
+                     const IterationTimes& times) override {
+    for (auto* observer : observers_) observer->IterationOver(at, grant, times);
+  }
+  void Gone(Nanos at, WorkerId worker) override {
+    for (auto* observer : observers_) observer->Gone(at, worker);
+  }
   void Closed(Nanos at, const CloseCommand& close) override {
     for (auto* observer : observers_) observer->Closed(at, close);
   }

@@ -66,10 +66,10 @@ SimulationResult VirtualCluster::Run() {
   }
   const bool timed_out = spec_.end != kNever && !core_.finished();
   if (timed_out) now_ = spec_.end;
-  if (!core_.finished()) {
-    for (const VirtualWorker& worker : workers_) {
-      if (worker.alive) statistics_.Gone(worker, now_);
-    }
+  for (uint32_t id = 0; id < workers_.size(); ++id) {
+    if (!workers_[id].alive) continue;
+    if (!core_.finished()) statistics_.Gone(workers_[id], now_);
+    TellGone(id);
   }
   SimulationResult result = statistics_.Take(now_);
   result.paradigm = paradigm;

@@ -83,7 +83,11 @@ class VirtualCluster {
   void Leave(uint32_t id);
   void Crash(uint32_t id);
   void Evicted(uint32_t id);
-  void Die(VirtualWorker& worker);
+  void Die(uint32_t id);
+  // Tells the observer of an iteration that is over now, but for news that are
+  // under way, and was `until` then; of a worker that is no longer there.
+  void IterationOver(uint32_t id, Nanos until);
+  void TellGone(uint32_t id);
   // Sets when and with how many samples the computing ends.
   void PlanCompute(VirtualWorker& worker) const;
 

@@ -10,6 +10,19 @@
 namespace paceline {
 namespace {
 
+// Moments of its iteration that come after `until` did not come about.
+IterationTimes TimesOf(const VirtualWorker& worker, Nanos until) {
+  using Stage = VirtualWorker::Stage;
+  const auto reached = [&](Stage stage, Nanos at) {
+    return worker.stage >= stage ? std::min(at, until) : until;
+  };
+  return {.granted = std::min(worker.granted, until),
+          .began = reached(Stage::kComputing, worker.began),
+          .ended = reached(Stage::kComputing, worker.ended),
+          .planned = reached(Stage::kPushing, worker.planned),
+          .reported = until};
+}
+
 // What the core refuses is late news of somebody whom it has given up; all else
 // would be a mistake of this driver.
 void ExpectTaken(const absl::Status& status) {
@@ -147,6 +160,7 @@ void VirtualCluster::PushDone(uint32_t id) {
   const Nanos reported = now_ - LatencyOf(id);
   {
     VirtualWorker& worker = workers_[id];
+    IterationOver(id, reported);
     worker.stage = Stage::kWaiting;
     worker.waits_since = reported;
     statistics_.Pushed(worker, reported);
@@ -185,6 +199,7 @@ void VirtualCluster::TakeAbandon(uint32_t id, Iteration iteration) {
       worker.stage != Stage::kAsking) {
     return;
   }
+  IterationOver(id, now_);
   worker.stage = Stage::kDropping;
   Next(id, EventKind::kAbandoned, now_ + LatencyOf(id));
 }
@@ -205,7 +220,7 @@ void VirtualCluster::Leave(uint32_t id) {
     worker.leaving = true;
     return;
   }
-  Die(worker);
+  Die(id);
   Next(id, EventKind::kDeparted, now_ + LatencyOf(id));
 }
 
@@ -217,7 +232,7 @@ void VirtualCluster::Crash(uint32_t id) {
   const bool sent = worker.stage == Stage::kPushing && now_ >= worker.sent &&
                     worker.taken != worker.grant.iteration &&
                     worker.grant.plan.kind != PushPlan::Kind::kDiscard;
-  Die(worker);
+  Die(id);
   if (sent) --worker.generation;
 }
 
@@ -225,15 +240,30 @@ void VirtualCluster::Evicted(uint32_t id) {
   VirtualWorker& worker = workers_[id];
   if (!worker.alive) return;
   // Given up although it lives: it registers anew.
-  Die(worker);
+  Die(id);
   Send(EventKind::kJoins, 0, now_ + LatencyOf(id),
        static_cast<int64_t>(worker.index));
 }
 
-void VirtualCluster::Die(VirtualWorker& worker) {
+void VirtualCluster::Die(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
   statistics_.Gone(worker, now_);
+  TellGone(id);
   worker.alive = false;
   ++worker.generation;
+}
+
+void VirtualCluster::IterationOver(uint32_t id, Nanos until) {
+  observer_.IterationOver(now_, workers_[id].grant,
+                          TimesOf(workers_[id], until));
+}
+
+void VirtualCluster::TellGone(uint32_t id) {
+  const Stage stage = workers_[id].stage;
+  if (stage != Stage::kWaiting && stage != Stage::kDropping) {
+    IterationOver(id, now_);
+  }
+  observer_.Gone(now_, WorkerId{id});
 }
 
 }  // namespace paceline

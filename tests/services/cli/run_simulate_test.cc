@@ -1,10 +1,14 @@
 #include "services/cli/run_simulate.h"
 
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/json_fields.h"
+#include "services/cli/plot/embedded_text.h"
 #include "services/cli/results_table.h"
 
 namespace paceline {
@@ -36,6 +40,45 @@ TEST(RunSimulateTest, TheTable) {
             "ssp:s=3      600.00     969      969       51.7    44.6%  4/4/4  "
             "    2/3/9   243/243/243/240\n"
             "(gap and staleness: median/99th percentile/maximum)\n");
+}
+
+TEST(RunSimulateTest, DrawsAPage) {
+  if (EChartsScript().front().empty()) {
+    GTEST_SKIP() << "built without Apache ECharts";
+  }
+  SimulateFlags flags = OneSlow();
+  flags.plot = testing::TempDir() + "/page.html";
+  const auto output = RunSimulate(flags, "paceline simulate <b>", nullptr);
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_EQ(output->text, Output(OneSlow()).text);
+  std::ifstream file(flags.plot);
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(page, HasSubstr("paceline simulate &lt;b&gt;"));
+  EXPECT_THAT(page, HasSubstr("\"gap_histogram\":[["));
+}
+
+TEST(RunSimulateTest, SaysThatAPageCannotBeWrittenBeforeItRuns) {
+  SimulateFlags flags = OneSlow();
+  flags.plot = "/no/such/folder/page.html";
+  const absl::Status status = RunSimulate(flags, "", nullptr).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+}
+
+TEST(RunSimulateTest, TrainsAndNotesEachRun) {
+  SimulateFlags flags;
+  flags.iteration_times = "1,4";
+  flags.train = "logreg";
+  flags.data = "synthetic:tiny";
+  flags.target_accuracy = 0.05;
+  flags.paradigms = {"bsp", "asp"};
+  std::vector<std::string> notes;
+  const auto output = RunSimulate(
+      flags, "", [&](absl::string_view line) { notes.emplace_back(line); });
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_THAT(output->text, HasSubstr("ACCURACY  TO TARGET"));
+  EXPECT_THAT(notes, SizeIs(2));
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("[asp] ")));
+  EXPECT_EQ(output->text, Output(flags).text);  // The same on every run.
 }
 
 TEST(RunSimulateTest, ManyWorkersAreSummedUp) {

@@ -1,0 +1,76 @@
+#include "services/cli/plot/plot_page.h"
+
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+namespace paceline {
+namespace {
+
+// What the page reads of a run. The rest, above all the numbers of each worker,
+// would only make it large.
+constexpr absl::string_view kFields[] = {
+    "paradigm",       "complete",          "seconds",
+    "final_accuracy", "seconds_to_target", "target_accuracy",
+    "updates",        "waiting_share",     "gap",
+    "staleness",      "accuracy",          "switches",
+    "timeline",       "gap_histogram",     "staleness_histogram"};
+
+Json PageRun(const Json& run) {
+  Json fields = Json::object();
+  for (const absl::string_view name : kFields) {
+    const Json* field = FindField(run, name);
+    if (field != nullptr) fields[std::string(name)] = *field;
+  }
+  Json names = Json::array();
+  if (const Json* workers = FindField(run, "workers")) {
+    for (const Json& worker : *workers) {
+      names.push_back(TextField(worker, "worker"));
+    }
+  }
+  fields["workers"] = std::move(names);
+  return fields;
+}
+
+// As the text of a <script>. A worker's name, or a paradigm's, may be anything:
+// none can end the element, or be no UTF-8.
+std::string PageData(const Json& document) {
+  Json data = {{"runs", Json::array()}};
+  if (const Json* runs = FindField(document, "runs")) {
+    for (const Json& run : *runs) data["runs"].push_back(PageRun(run));
+  }
+  const std::string text =
+      data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return absl::StrReplaceAll(text, {{"<", "\\u003c"}});
+}
+
+std::string HtmlText(absl::string_view text) {
+  return absl::StrReplaceAll(
+      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
+}
+
+std::string Whole(EmbeddedText text) { return absl::StrJoin(text, ""); }
+
+}  // namespace
+
+absl::StatusOr<std::string> PlotPage(const Json& document,
+                                     absl::string_view command,
+                                     EmbeddedText echarts) {
+  const std::string script = Whole(echarts);
+  if (script.empty()) {
+    return absl::FailedPreconditionError(
+        "this paceline was built without Apache ECharts, which draws the page: "
+        "install npm and configure the build again with a network, or give "
+        "cmake -DPACELINE_ECHARTS=FILE, the echarts.min.js of that package");
+  }
+  // In one pass: what is put in is not looked through.
+  return absl::StrReplaceAll(Whole(PageTemplate()),
+                             {{"{{command}}", HtmlText(command)},
+                              {"{{style}}", Whole(PageStyle())},
+                              {"{{data}}", PageData(document)},
+                              {"{{echarts}}", script},
+                              {"{{script}}", Whole(PageScript())}});
+}
+
+}  // namespace paceline

@@ -1,0 +1,258 @@
+// What each worker does over virtual time: a row per worker.
+
+const PHASES = ['pull', 'compute', 'push', 'wait'];
+const NANOS_PER_SECOND = 1e9;
+
+const ROWS_VISIBLE_MAX = 24;
+const ROW_PIXELS = 26;
+const NAME_LETTERS_MAX = 22;
+// At first so many spans of the busiest row are in view: enough to see the
+// pattern, few enough to tell them apart.
+const SPANS_IN_VIEW = 60;
+
+// Of each phase its spans, flat: row, begin, end in seconds, row, begin, ...
+function spansByPhase(timeline) {
+  const spans = Object.fromEntries(PHASES.map((phase) => [phase, []]));
+  timeline.workers.forEach((row, index) => {
+    let nanos = 0;
+    for (let i = 0; i + 1 < row.length; i += 2) {
+      const begin = nanos;
+      nanos += row[i + 1];
+      spans[timeline.phases[row[i]]]?.push(
+          index, begin / NANOS_PER_SECOND, nanos / NANOS_PER_SECOND);
+    }
+  });
+  return spans;
+}
+
+// Draws one span; what is wide enough is parted from its neighbour, so that
+// iterations can be counted.
+function drawSpan(params, api) {
+  const row = api.value(0);
+  const [begin, middle] = api.coord([api.value(1), row]);
+  const [end] = api.coord([api.value(2), row]);
+  const height = Math.max(2, api.size([0, 1])[1] * 0.72);
+  const width = end - begin;
+  const shape = echarts.graphic.clipRectByRect(
+      {
+        x: begin,
+        y: middle - height / 2,
+        width: width > 6 ? width - 1 : Math.max(width, 0.5),
+        height,
+      },
+      params.coordSys);
+  return shape && {type: 'rect', shape, style: {fill: api.visual('color')}};
+}
+
+function phaseSeries(phase, spans) {
+  return {
+    type: 'custom',
+    name: phase,
+    color: color(phase),
+    dimensions: ['row', 'begin', 'end'],
+    encode: {x: ['begin', 'end'], y: 'row'},
+    data: Float64Array.from(spans),
+    renderItem: drawSpan,
+  };
+}
+
+// Where another paradigm took over.
+function switchLines(run) {
+  const switches = (run.switches ?? []).filter((done) => isNumber(done?.seconds));
+  return {
+    silent: true,
+    symbol: 'none',
+    lineStyle: {color: color('text'), type: 'dashed', width: 1.5},
+    label: {
+      color: color('text'),
+      position: 'start',  // At the top: the axis of the rows points down.
+      formatter: (line) => `switch to ${switches[line.dataIndex].to}`,
+    },
+    data: switches.map((done) => ({xAxis: done.seconds})),
+  };
+}
+
+// Scrolling through more rows than there is room for.
+function rowZoom(rows, first) {
+  if (rows <= ROWS_VISIBLE_MAX) return [];
+  const window = {
+    yAxisIndex: 0,
+    filterMode: 'filter',
+    startValue: first,
+    endValue: first + ROWS_VISIBLE_MAX - 1,
+    zoomLock: true,
+  };
+  return [
+    {
+      ...sliderOption(),
+      ...window,
+      right: 6,
+      width: 14,
+      handleSize: 0,
+      moveHandleSize: 0,
+      fillerColor: color('muted'),
+      showDetail: false,
+    },
+    {
+      type: 'inside',
+      ...window,
+      zoomOnMouseWheel: false,
+      moveOnMouseWheel: 'shift',
+    },
+  ];
+}
+
+function spanTip(run, params) {
+  const [row, begin, end] = params.value;
+  return tip(`${rowName(run, row)}: ${params.seriesName}`, [
+    [null, 'from', formatMoment(begin)],
+    [null, 'to', formatMoment(end)],
+    [params.color, 'takes', `${formatNumber(end - begin)} s`],
+  ]);
+}
+
+function rowName(run, row) {
+  return run.workers?.[row] || `worker ${row}`;
+}
+
+// What tells workers apart is mostly at the end of their names.
+function shortened(name) {
+  return name.length <= NAME_LETTERS_MAX ?
+      name :
+      `\u2026${name.slice(1 - NAME_LETTERS_MAX)}`;
+}
+
+function timelineOption(run, view) {
+  const base = baseOption();
+  const rows = run.timeline.workers.length;
+  const names = Array.from(
+      {length: rows}, (_, row) => shortened(rowName(run, row)));
+  const longest = names.reduce((most, name) => Math.max(most, name.length), 0);
+  const labelPixels = Math.max(28, longest * 7.5);
+  const spans = spansByPhase(run.timeline);
+  return {
+    ...base,
+    legend: {...legendOption(), selected: view.phases},
+    grid: {
+      left: labelPixels + 16,
+      right: rows > ROWS_VISIBLE_MAX ? 44 : 24,
+      top: 48,
+      bottom: 78,
+    },
+    tooltip: {
+      ...base.tooltip,
+      trigger: 'item',
+      formatter: (params) => spanTip(run, params),
+    },
+    xAxis: {
+      ...axisOption('virtual seconds'),
+      type: 'value',
+      min: 0,
+      max: run.timeline.seconds,
+      nameLocation: 'middle',
+      nameGap: 26,
+      axisLabel: {
+        color: color('muted'),
+        hideOverlap: true,
+        showMaxLabel: false,
+      },
+    },
+    yAxis: {
+      ...axisOption(''),
+      type: 'category',
+      inverse: true,
+      data: names,
+      splitLine: {show: false},
+      axisTick: {show: false},
+      axisLabel: {
+        color: color('muted'),
+        interval: 0,
+      },
+    },
+    dataZoom: [
+      ...timeZoom('weakFilter', {startValue: view.begin, endValue: view.end}),
+      ...rowZoom(rows, view.row),
+    ],
+    series: [
+      ...PHASES.map((phase) => phaseSeries(phase, spans[phase])),
+      linesAlone(switchLines(run)),
+    ],
+  };
+}
+
+// What of a timeline is in view when it opens. `phases`: which of them are
+// shown; those that are not named are.
+function firstView(run) {
+  const {seconds, workers} = run.timeline;
+  const most = workers.reduce((n, row) => Math.max(n, row.length / 2), 1);
+  return {
+    begin: 0,
+    end: seconds * Math.min(1, SPANS_IN_VIEW / most),
+    row: 0,
+    phases: {},
+  };
+}
+
+// Keeps in `view` what the reader has moved to: the next paradigm is shown so.
+function followZoom(chart, run, view) {
+  const [time] = chart.getOption().dataZoom;
+  view.begin = time.startValue;
+  view.end = Math.min(time.endValue, run.timeline.seconds);
+  const rows = chart.getOption().dataZoom[2];
+  if (rows !== undefined) view.row = Math.round(rows.startValue);
+}
+
+function timelineNote(run) {
+  const {seconds, full, workers} = run.timeline;
+  const recorded = full ? `Recorded are the first ${formatNumber(seconds)} of ${
+      formatNumber(run.seconds)} virtual seconds. ` : '';
+  const rows = workers.length > ROWS_VISIBLE_MAX ?
+      ` Shift and the wheel go through the ${
+          formatNumber(workers.length)} workers.` : '';
+  return `${recorded}Drag to move, hold Ctrl and turn the wheel to zoom, or ` +
+      `use the sliders.${rows} A click on the legend hides a colour.`;
+}
+
+function choiceButtons(runs, choose) {
+  const buttons = runs.map((run) => {
+    const button = element('button', {type: 'button'}, run.name);
+    button.addEventListener('click', () => {
+      for (const other of buttons) {
+        other.setAttribute('aria-pressed', String(other === button));
+      }
+      choose(run);
+    });
+    button.setAttribute('aria-pressed', String(run === runs[0]));
+    return button;
+  });
+  return buttons;
+}
+
+function hasTimeline(run) {
+  return Array.isArray(run.timeline?.workers) &&
+      Array.isArray(run.timeline.phases) && run.timeline.seconds > 0;
+}
+
+function showTimeline(section, runs) {
+  const shown = runs.filter(hasTimeline);
+  if (shown.length === 0) return;
+  section.hidden = false;
+  const node = section.querySelector('.chart');
+  const note = section.querySelector('.note');
+  let run = shown[0];
+  const view = firstView(run);
+  const fit = () => {
+    const rows = Math.min(run.timeline.workers.length, ROWS_VISIBLE_MAX);
+    node.style.height = `${Math.max(3, rows) * ROW_PIXELS + 126}px`;
+    note.textContent = timelineNote(run);
+  };
+  fit();
+  const {chart, draw} = showChart(node, () => timelineOption(run, view));
+  chart.on('datazoom', () => followZoom(chart, run, view));
+  chart.on('legendselectchanged', ({selected}) => { view.phases = selected; });
+  section.querySelector('.choices').append(...choiceButtons(shown, (chosen) => {
+    run = chosen;
+    fit();
+    draw();
+  }));
+}
