@@ -291,24 +291,4 @@ void PolicyScript::NoteActions() {
   }
 }
 
-std::vector<ScriptBlock> ReadBlocks(absl::string_view text) {
-  std::vector<ScriptBlock> blocks(1);
-  bool in_want = false;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (line == "----") {
-      in_want = true;
-    } else if (line.empty()) {
-      in_want = false;
-      blocks.emplace_back();
-    } else {
-      ScriptBlock& block = blocks.back();
-      absl::StrAppend(in_want ? &block.want : &block.commands, line, "\n");
-    }
-  }
-  std::erase_if(blocks, [](const ScriptBlock& block) {
-    return block.commands.empty() && block.want.empty();
-  });
-  return blocks;
-}
-
 }  // namespace paceline

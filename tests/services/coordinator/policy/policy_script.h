@@ -60,16 +60,6 @@ class PolicyScript {
   std::vector<Action> actions_;
 };
 
-// A part of a script file: commands and what must come of them.
-struct ScriptBlock {
-  std::string commands;  // With their comments; each line ends with '\n'.
-  std::string want;      // Likewise.
-};
-
-// Splits a file into its blocks: commands, a line "----", what must come of
-// them, and an empty line or the end.
-std::vector<ScriptBlock> ReadBlocks(absl::string_view text);
-
 }  // namespace paceline
 
 #endif  // PACELINE_TESTS_SERVICES_COORDINATOR_POLICY_POLICY_SCRIPT_H_

@@ -17,7 +17,7 @@ paceline_test(sync_core_units_test
 paceline_test(sync_core_script_test
   SRCS
     output_text.cc
-    policy_script.cc
+    script_files.cc
     sync_core_script.cc
     sync_core_script_test.cc
   DEPS paceline::sync_core)
