@@ -1,6 +1,7 @@
 #ifndef PACELINE_COMMON_MICRO_BATCHES_H_
 #define PACELINE_COMMON_MICRO_BATCHES_H_
 
+#include <algorithm>
 #include <cstdint>
 
 namespace paceline {
@@ -11,6 +12,16 @@ namespace paceline {
 constexpr uint32_t MicroBatchSize(uint32_t samples, uint32_t most) {
   const uint32_t pieces = (samples + most - 1) / most;
   return (samples + pieces - 1) / pieces;
+}
+
+// Samples computed at once at most, of a job with this batch size and this
+// micro-batch, under a grant with that one; of these 0 is "no wish".
+constexpr uint32_t MicroBatchLimit(uint32_t batch_size, uint32_t of_job,
+                                   uint32_t of_grant) {
+  uint32_t limit = batch_size;
+  if (of_job > 0) limit = std::min(limit, of_job);
+  if (of_grant > 0) limit = std::min(limit, of_grant);
+  return limit;
 }
 
 }  // namespace paceline

@@ -1,7 +1,6 @@
 #include "services/cli/job_flags.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
@@ -9,6 +8,7 @@
 #include "services/coordinator/policy/policy_spec.h"
 #include "services/coordinator/policy/rate_schedule.h"
 #include "services/parameter_server/optimizer_spec.h"
+#include "services/parameter_server/update_rule.h"
 
 namespace paceline {
 namespace {
@@ -28,11 +28,12 @@ absl::Status CheckNumbers(const JobFlags& flags) {
       CheckInRange("--micro-batch", flags.micro_batch, 0, flags.batch_size));
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--eval-every", flags.eval_every, 0, INT64_MAX));
-  if (!std::isfinite(flags.learning_rate) || flags.learning_rate <= 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--learning-rate ", flags.learning_rate, ": must be above 0"));
-  }
   // Written so that it also refuses what is no number.
+  if (!(flags.learning_rate > 0 && flags.learning_rate <= kRateMax)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--learning-rate ", flags.learning_rate,
+                     ": must be above 0 and at most ", kRateMax));
+  }
   if (!(flags.target_accuracy >= 0 && flags.target_accuracy <= 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--target-accuracy ", flags.target_accuracy,
@@ -60,7 +61,7 @@ void AddJobFlags(CLI::App& command, JobFlags& flags) {
                   "of the samples (of the time, where they do not end); may be "
                   "given again")
       ->allow_extra_args(false)
-      ->default_str("none");
+      ->default_str("");
   command.add_option("--batching", flags.batching,
                      "even: all workers compute equal batches; balanced: in "
                      "proportion to their measured rates");

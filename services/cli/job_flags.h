@@ -33,6 +33,17 @@ struct JobFlags {
   std::string output = "table";
 };
 
+// What paradigms, optimizers and schedules look like, for the end of a help
+// page.
+inline constexpr char kJobFlagsHelp[] =
+    R"(Paradigms, each with its defaults (docs/paradigms.md has all parameters):
+  bsp, asp, ssp:s=3, dssp:lower=3,upper=15,mode=paper|exact|bounded, cgp,
+  saps:mode=refresh|damp|drop, ksync, kbatchsync, backup, kasync, kbatchasync,
+  psp, elastic, abs, syncswitch
+Optimizers: sgd:momentum=0.9,nesterov=true,weight_decay=5e-4, adam, adamw
+Schedules: constant, step:at=0.5|0.75,factor=0.1, either with warmup=0.1
+Durations are written 20ms, 1.5s, 2m)";
+
 // Makes `command` fill `flags`, with help.
 void AddJobFlags(CLI::App& command, JobFlags& flags);
 

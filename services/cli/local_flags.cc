@@ -1,5 +1,7 @@
 #include "services/cli/local_flags.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace paceline {
 namespace {
 
@@ -17,13 +19,12 @@ Examples:
   paceline local --workers 2 --pause every=5s,for=1s \
       --delay none --delay normal:mean=50ms,sd=10ms
 
-Paradigms: bsp, asp, ssp:s=3, dssp:lower=3,upper=15,mode=paper|exact|bounded,
-  interval=push|busy,rule=abs|causal,fastest=max|within:K
 Delays: none, constant:5ms, uniform:min=1ms,max=9ms, normal:mean=5ms,sd=2ms,
   exponential:mean=10ms, lognormal:mean=10ms,sd=5ms
 Pauses: none, every=10s,for=2s, every=10s,for=2s,first=3s
-Schedules: constant, step:at=0.5|0.75,factor=0.1, either with warmup=0.1
-Durations are written 20ms, 1.5s, 2m.
+)";
+
+constexpr char kExitCodes[] = R"(.
 
 Exit codes: 0 success; 1 the run failed; 2 a flag or an input is wrong; 3 a data
   file does not exist; 4 a program of paceline is missing; 5 not allowed;
@@ -76,7 +77,7 @@ void AddClusterFlags(CLI::App& command, LocalFlags& flags) {
       .add_option("--record", flags.record,
                   "Write every iteration's times to this file, for `paceline "
                   "simulate --trace`; of a single run")
-      ->default_str("none");
+      ->default_str("");
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ void AddLocalFlags(CLI::App& command, LocalFlags& flags) {
   AddJobFlags(command, flags);
   AddWorkerFlags(command, flags);
   AddClusterFlags(command, flags);
-  command.footer(kFooter);
+  command.footer(absl::StrCat(kFooter, kJobFlagsHelp, kExitCodes));
 }
 
 }  // namespace paceline

@@ -49,6 +49,20 @@ std::string BinDirectory() {
       .string();
 }
 
+// The command so that a shell takes it.
+std::string Typed(int argc, char** argv) {
+  static constexpr char kPlain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./"
+      ":,%@+";
+  const auto quote = [](std::string* out, absl::string_view word) {
+    const bool plain =
+        word.find_first_not_of(kPlain) == absl::string_view::npos;
+    const char* mark = plain ? "" : "'";
+    absl::StrAppend(out, mark, word, mark);
+  };
+  return absl::StrJoin(argv, argv + argc, " ", quote);
+}
+
 // Of one epoch. Keeps no data: every worker loads its own.
 absl::StatusOr<int64_t> TrainSamples(const LocalOptions& options) {
   PACELINE_ASSIGN_OR_RETURN(
@@ -91,13 +105,20 @@ int SimulateCommand(const SimulateFlags& flags, const std::string& command) {
         WriteAll(STDERR_FILENO, absl::StrCat(line, "\n"));
       });
   if (!output.ok()) {
-    return Fail(ExitCodeOfInput(output.status()), output.status().message());
+    const bool page = absl::IsFailedPrecondition(output.status());
+    return Fail(
+        page ? ExitCode::kPrecondition : ExitCodeOfInput(output.status()),
+        output.status().message());
   }
   if (!WriteAll(STDOUT_FILENO, output->text)) {
     return Fail(ExitCode::kFailed, "could not write the results");
   }
-  return static_cast<int>(output->complete ? ExitCode::kSuccess
-                                           : ExitCode::kFailed);
+  if (!output->status.ok()) {
+    const bool standstill = absl::IsAborted(output->status);
+    return Fail(standstill ? ExitCode::kFailed : ExitCodeOf(output->status),
+                output->status.message());
+  }
+  return static_cast<int>(ExitCode::kSuccess);
 }
 
 int VersionCommand(const std::string& output) {
@@ -141,8 +162,7 @@ int Main(int argc, char** argv) {
                              "--help)"));
   }
   if (simulate->parsed()) {
-    return SimulateCommand(simulate_flags,
-                           absl::StrJoin(argv, argv + argc, " "));
+    return SimulateCommand(simulate_flags, Typed(argc, argv));
   }
   return version->parsed() ? VersionCommand(version_output)
                            : LocalCommand(flags);

@@ -70,7 +70,14 @@ absl::Status Check(const std::vector<MembershipChange>& changes,
                    const std::vector<WorkerSpec>& workers) {
   std::vector<std::optional<bool>> there(workers.size());
   size_t at_start = workers.size();
+  std::vector<Nanos> latest(workers.size(), -1);
   for (const MembershipChange& change : changes) {
+    if (std::exchange(latest[change.worker], change.at) == change.at) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          FlagOf(change.kind), " ", workers[change.worker].name, "@",
+          absl::FormatDuration(absl::Nanoseconds(change.at)),
+          ": two changes of one worker at one instant; which comes first?"));
+    }
     const bool joins = change.kind == Kind::kJoin;
     std::optional<bool>& now = there[change.worker];
     if (!now.has_value() && joins) --at_start;

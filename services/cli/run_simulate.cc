@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <thread>
@@ -138,16 +139,21 @@ std::vector<FinishedRun> RunAll(
   return runs;
 }
 
-// The file of --plot, open before the runs so that none is in vain.
+// The page of --plot. Written beside its place, and opened before the runs, so
+// that none is in vain and an older page stays until there is a new one.
 class PlotFile {
  public:
+  ~PlotFile() {
+    if (!path_.empty()) std::remove(PartPath().c_str());
+  }
+
   // The errors of RunSimulate(). Does nothing without a path.
   absl::Status Open(const std::string& path) {
     if (path.empty()) return absl::OkStatus();
-    path_ = path;
     PACELINE_RETURN_IF_ERROR(PlotPage(Json::object(), "").status());
-    file_.open(path);
-    return Check();
+    path_ = path;
+    file_.open(PartPath());
+    return file_.good() ? absl::OkStatus() : NotWritten();
   }
 
   absl::Status Write(std::vector<Json> runs, const std::string& command) {
@@ -158,12 +164,14 @@ class PlotFile {
                               PlotPage(document, command));
     file_ << page;
     file_.close();
-    return Check();
+    if (!file_.good()) return NotWritten();
+    const bool renamed = std::rename(PartPath().c_str(), path_.c_str()) == 0;
+    return renamed ? absl::OkStatus() : NotWritten();
   }
 
  private:
-  absl::Status Check() const {
-    if (file_.good()) return absl::OkStatus();
+  std::string PartPath() const { return absl::StrCat(path_, ".part"); }
+  absl::Status NotWritten() const {
     return absl::FailedPreconditionError(
         absl::StrCat("--plot ", path_, ": the file cannot be written"));
   }
@@ -176,9 +184,7 @@ std::string Text(const std::vector<Json>& runs, bool json) {
   if (!json) return SimulationTable(runs);
   Json document;
   document["runs"] = runs;
-  // A worker's name may be no UTF-8: it comes from a file.
-  return absl::StrCat(
-      document.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
+  return absl::StrCat(document.dump(2), "\n");
 }
 
 }  // namespace
@@ -194,12 +200,16 @@ absl::StatusOr<SimulateOutput> RunSimulate(
   std::vector<Json> documents;
   std::vector<Json> drawn;
   for (FinishedRun& run : RunAll(options, note)) {
-    PACELINE_RETURN_IF_ERROR(run.status);
-    output.complete = output.complete && run.complete;
+    output.status.Update(run.status);
+    if (!run.status.ok()) continue;
+    if (!run.complete) {
+      output.status.Update(absl::AbortedError(absl::StrCat(
+          TextField(run.document, "paradigm"), " could not go on to the end")));
+    }
     documents.push_back(std::move(run.document));
     drawn.push_back(std::move(run.drawn));
   }
-  PACELINE_RETURN_IF_ERROR(plot.Write(std::move(drawn), command));
+  output.status.Update(plot.Write(std::move(drawn), command));
   output.text = Text(documents, options.json);
   return output;
 }

@@ -11,8 +11,11 @@
 namespace paceline {
 
 struct SimulateOutput {
-  std::string text;      // The table, or the JSON document {"runs": [...]}.
-  bool complete = true;  // No run came to a standstill.
+  // The table, or the JSON document {"runs": [...]}, of the runs that ended.
+  std::string text;
+  // The first failure: of a run (ABORTED: it came to a standstill, and is in
+  // `text` as far as it came), or of writing the page.
+  absl::Status status;
 };
 
 // One run per paradigm, on the same virtual cluster with the same luck. They
@@ -20,9 +23,8 @@ struct SimulateOutput {
 // each that trained `note`, if not null, gets a line when it has ended, one
 // call at a time. `command`, as it was typed, stands on the page of --plot.
 //
-// The errors of ParseSimulateOptions() (simulate_options.h) and, of the page,
-// PlotPage() (plot/plot_page.h); FAILED_PRECONDITION too if it cannot be
-// written.
+// The errors of ParseSimulateOptions() (simulate_options.h) and, of a page that
+// cannot be drawn or written, FAILED_PRECONDITION, all before any run.
 absl::StatusOr<SimulateOutput> RunSimulate(
     const SimulateFlags& flags, const std::string& command,
     const std::function<void(absl::string_view)>& note);

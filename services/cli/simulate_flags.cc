@@ -1,5 +1,7 @@
 #include "services/cli/simulate_flags.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace paceline {
 namespace {
 
@@ -19,17 +21,24 @@ Examples:
   # What a recorded run would have been under another paradigm:
   paceline simulate --trace times.jsonl --paradigm bsp --paradigm asp
 
+  # Seconds to 97 %, trained for real in virtual time, with a page to look at:
+  paceline simulate --iteration-times 1,1,1,4 --train lenet5 --data mnist:DIR \
+      --target-accuracy 0.97 --paradigm bsp --paradigm cgp --plot page.html
+
 Profiles: uniform; ratio:1,1,1,4 (factors of the iteration time); four-speeds
   (1, 1.3, 1.7, 2.9); bursts (every 20 iterations five take 4 times as long);
   exponential (times without memory). Lists shorter than the workers repeat.
 Jitters: none, normal:sd=0.1 (of the mean), lognormal:sigma=0.3, exponential,
   bursts:every=60s,for=5s,factor=4; one and bursts joined by '+'
-Trace: lines of {"worker":"w0","compute":0.0203,"samples":32}, in seconds,
-  optionally with "push" and "pull"; each worker replays its own, over and over.
-Durations are written 20ms, 1.5s, 2m; a plain number counts seconds.
+Trace: what `paceline local --record` writes, lines of
+  {"worker":"w0","compute":0.0203,"samples":32}, in seconds, optionally with
+  "load", "push" and "pull"; each worker replays its own, over and over.
+)";
 
-Exit codes: 0 success; 1 a run could not end; 2 a flag or an input is wrong;
-  3 the trace does not exist.
+constexpr char kExitCodes[] = R"(; in flags, a plain number counts seconds.
+
+Exit codes: 0 success; 1 a run failed or could not end; 2 a flag or an input is
+  wrong; 3 the trace or the data do not exist; 4 the page cannot be written.
 The same flags give the same output, byte for byte.)";
 
 void AddDeviceFlags(CLI::App& command, SimulateFlags& flags) {
@@ -65,7 +74,7 @@ void AddRunFlags(CLI::App& command, SimulateFlags& flags) {
                   "Train this model for real, on the virtual clock: logreg, "
                   "mlp, lenet5, alexnet-small or resnet20; the data are the "
                   "samples")
-      ->default_str("none");
+      ->default_str("");
   command
       .add_option("--data", flags.data,
                   "For --train: synthetic:NAME, mnist:DIR or cifar10:DIR")
@@ -74,7 +83,7 @@ void AddRunFlags(CLI::App& command, SimulateFlags& flags) {
       .add_option("--plot", flags.plot,
                   "Write a page with accuracy, timelines and histograms of "
                   "all runs to this file")
-      ->default_str("none");
+      ->default_str("");
 }
 
 void AddClusterFlags(CLI::App& command, SimulateFlags& flags) {
@@ -85,12 +94,13 @@ void AddClusterFlags(CLI::App& command, SimulateFlags& flags) {
   command
       .add_option("--bandwidth", flags.bandwidth,
                   "Bytes a second from a worker to each server: one for all, "
-                  "or one per worker")
-      ->default_str("infinite");
+                  "or one per worker; without it, infinitely many")
+      ->default_str("");
   command
       .add_option("--model-bytes", flags.model_bytes,
-                  "Of a push and of a pull, all servers together")
-      ->default_str("0, or those of what is trained");
+                  "Of a push and of a pull, all servers together; without "
+                  "it, 0 or those of what is trained")
+      ->default_str("");
   command.add_option("--join", flags.join,
                      "3@60s,...: worker 3 joins then; it was not there before, "
                      "or had left");
@@ -106,7 +116,7 @@ void AddSimulateFlags(CLI::App& command, SimulateFlags& flags) {
   AddRunFlags(command, flags);
   AddJobFlags(command, flags);
   AddClusterFlags(command, flags);
-  command.footer(kFooter);
+  command.footer(absl::StrCat(kFooter, kJobFlagsHelp, kExitCodes));
 }
 
 }  // namespace paceline

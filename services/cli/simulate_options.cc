@@ -27,7 +27,27 @@ constexpr Nanos kYear = Nanos{365} * 86'400 * 1'000'000'000;
 constexpr uint32_t kEndlessSamples = uint32_t{1} << 31;
 constexpr uint32_t kEndlessEpochs = uint32_t{1} << 20;
 // A worker counts as stuck when its first iteration takes ten leases.
-constexpr Nanos kStuckLeases = 10;
+constexpr double kStuckLeases = 10;
+// Of an iteration (docs/simulation.md).
+constexpr double kLatenciesPaid = 6;
+
+// What would be without effect when nothing is trained.
+absl::Status CheckNeedsTraining(const SimulateFlags& flags) {
+  const JobFlags usual;
+  const std::pair<const char*, bool> given[] = {
+      {"--data", !flags.data.empty()},
+      {"--target-accuracy", flags.target_accuracy != usual.target_accuracy},
+      {"--learning-rate", flags.learning_rate != usual.learning_rate},
+      {"--optimizer", flags.optimizer != usual.optimizer},
+      {"--schedule", flags.schedule != usual.schedule},
+      {"--round-strength", flags.round_strength != usual.round_strength},
+      {"--eval-every", flags.eval_every != usual.eval_every}};
+  for (const auto& [flag, is_given] : given) {
+    if (!is_given) continue;
+    return absl::InvalidArgumentError(absl::StrCat(flag, " needs --train"));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckOwnFlags(const SimulateFlags& flags) {
   PACELINE_RETURN_IF_ERROR(
@@ -36,6 +56,10 @@ absl::Status CheckOwnFlags(const SimulateFlags& flags) {
       CheckInRange("--samples", flags.samples, 0, kMostSamples));
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--iterations", flags.iterations, 0, kMostPushes));
+  if (!flags.plot.empty() && flags.plot == flags.trace) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--plot ", flags.plot, ": would replace the --trace"));
+  }
   if (flags.samples > 0 && flags.iterations > 0) {
     return absl::InvalidArgumentError(
         "--iterations contradicts --samples: both say when the run ends");
@@ -46,12 +70,7 @@ absl::Status CheckOwnFlags(const SimulateFlags& flags) {
         "--train contradicts --samples and --iterations: its --data are the "
         "samples; give --epochs");
   }
-  if (!flags.data.empty()) {
-    return absl::InvalidArgumentError("--data needs --train");
-  }
-  if (flags.target_accuracy > 0) {
-    return absl::InvalidArgumentError("--target-accuracy needs --train");
-  }
+  PACELINE_RETURN_IF_ERROR(CheckNeedsTraining(flags));
   if (flags.samples == 0 && flags.epochs > 1) {
     return absl::InvalidArgumentError("--epochs needs --samples or --train");
   }
@@ -66,10 +85,12 @@ absl::StatusOr<int64_t> MadeUpSamples(const SimulateFlags& flags,
   const int64_t iterations =
       flags.iterations == 0 ? kUsualIterations : flags.iterations;
   if (iterations > kMostSamples / batch / workers) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--iterations ", iterations, ": with ", workers,
-                     " workers and batches of ", batch, " at most ",
-                     kMostSamples / batch / workers));
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.iterations == 0 ? "without --iterations or --samples, 1000 for "
+                                "each worker: "
+                              : absl::StrCat("--iterations ", iterations, ": "),
+        "with ", workers, " workers and batches of ", batch, " at most ",
+        kMostSamples / batch / workers));
   }
   return iterations * workers * batch;
 }
@@ -99,7 +120,7 @@ absl::Status SetEnd(const SimulateFlags& flags, SimulateOptions& options) {
   }
   if (samples / batch > kMostPushes / flags.epochs) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--samples, --epochs: more than ", kMostPushes, " pushes"));
+        "the samples times --epochs make more than ", kMostPushes, " pushes"));
   }
   cluster.sync.train_samples = static_cast<uint32_t>(samples);
   cluster.sync.epochs = static_cast<uint32_t>(flags.epochs);
@@ -140,21 +161,46 @@ absl::Status SetRateAndSnapshots(const SimulateFlags& flags,
   return absl::OkStatus();
 }
 
+// A whole iteration of a worker that waits for nobody.
+double IterationSeconds(const WorkerSpec& worker, const ClusterSpec& cluster) {
+  double seconds = ToSeconds(worker.device.iteration) +
+                   kLatenciesPaid * ToSeconds(worker.link.latency);
+  if (worker.link.bytes_per_second > 0) {
+    seconds += 2 * static_cast<double>(cluster.model_bytes) /
+               (worker.link.bytes_per_second * cluster.sync.servers);
+  }
+  return seconds;
+}
+
 absl::Status SetLease(const SimulateFlags& flags, ClusterSpec& cluster) {
   PACELINE_ASSIGN_OR_RETURN(
       const Nanos lease,
       ParseNanos("--lease", flags.lease, kMillisecond, kYear));
   cluster.sync.lease = absl::Nanoseconds(lease);
   for (const WorkerSpec& worker : cluster.workers) {
-    const Nanos slowest = worker.device.iteration;
-    if (slowest < kStuckLeases * lease) continue;
+    const double seconds = IterationSeconds(worker, cluster);
+    if (seconds < kStuckLeases * ToSeconds(lease)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "--lease ", flags.lease, ": worker ", worker.name, " takes ",
-        absl::FormatDuration(absl::Nanoseconds(slowest)),
-        " for an iteration; after ten leases it counts as stuck, so give a "
-        "longer lease"));
+        absl::FormatDuration(absl::Seconds(seconds)),
+        " for an iteration, computing, latencies and transfers; after ten "
+        "leases it counts as stuck, so give a longer lease"));
   }
   return absl::OkStatus();
+}
+
+// Without samples that end, time alone bounds the work.
+absl::Status CheckPushes(const SimulateFlags& flags,
+                         const ClusterSpec& cluster) {
+  if (cluster.samples_end) return absl::OkStatus();
+  double pushes = 0;
+  for (const WorkerSpec& worker : cluster.workers) {
+    pushes += ToSeconds(cluster.end) / IterationSeconds(worker, cluster);
+  }
+  if (pushes <= kMostPushes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--duration ", flags.duration, ": more than ", kMostPushes,
+                   " pushes; simulate a shorter time"));
 }
 
 absl::Status SetNetwork(const SimulateFlags& flags, SimulateOptions& options) {
@@ -207,8 +253,9 @@ absl::StatusOr<SimulateOptions> ParseSimulateOptions(
   PACELINE_RETURN_IF_ERROR(SetTraining(flags, options));
   PACELINE_RETURN_IF_ERROR(SetEnd(flags, options));
   PACELINE_RETURN_IF_ERROR(SetRateAndSnapshots(flags, options));
-  PACELINE_RETURN_IF_ERROR(SetLease(flags, cluster));
   PACELINE_RETURN_IF_ERROR(SetNetwork(flags, options));
+  PACELINE_RETURN_IF_ERROR(SetLease(flags, cluster));
+  PACELINE_RETURN_IF_ERROR(CheckPushes(flags, cluster));
   return options;
 }
 

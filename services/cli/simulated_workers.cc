@@ -82,6 +82,11 @@ absl::StatusOr<size_t> CountWorkers(const SimulateFlags& flags, size_t times,
   const size_t listed = std::max(times, factors);
   const auto wanted = static_cast<size_t>(flags.workers);
   if (wanted == 0) return listed > 1 ? listed : size_t{kUsualWorkers};
+  if (factors > wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--profile ", flags.profile, ": lists ", factors,
+                     " factors for ", wanted, " workers"));
+  }
   if (times > wanted) {
     return absl::InvalidArgumentError(
         absl::StrCat("--iteration-times ", flags.iteration_times, ": lists ",
@@ -152,6 +157,18 @@ absl::StatusOr<std::vector<WorkerSpec>> MadeUpWorkers(
   return workers;
 }
 
+// Of a full batch.
+Nanos MeanOf(const std::vector<RecordedIteration>& iterations,
+             int64_t batch_size) {
+  double sum = 0;
+  for (const RecordedIteration& iteration : iterations) {
+    sum += static_cast<double>(iteration.compute) *
+           static_cast<double>(batch_size) / iteration.samples;
+  }
+  const auto n = static_cast<double>(iterations.size());
+  return std::clamp<Nanos>(std::llround(sum / n), 1, kHour);
+}
+
 // Copies of a recorded worker begin at different places, so that they do not
 // run in step.
 absl::StatusOr<std::vector<WorkerSpec>> RecordedWorkers(
@@ -178,14 +195,10 @@ absl::StatusOr<std::vector<WorkerSpec>> RecordedWorkers(
         copy == 0 ? original.name : absl::StrCat(original.name, ".", copy + 1);
     DeviceSpec& device = workers[i].device;
     device.recorded = original.iterations;
-    device.offset = copy * original.iterations.size() / copies;
-    double sum = 0;
-    for (const RecordedIteration& iteration : original.iterations) {
-      sum += static_cast<double>(iteration.compute) *
-             static_cast<double>(flags.batch_size) / iteration.samples;
-    }
-    const auto n = static_cast<double>(original.iterations.size());
-    device.iteration = std::clamp<Nanos>(std::llround(sum / n), 1, kHour);
+    device.offset = copy * original.iterations->size() / copies;
+    device.iteration = copy == 0
+                           ? MeanOf(*original.iterations, flags.batch_size)
+                           : workers[i % recorded.size()].device.iteration;
   }
   return workers;
 }

@@ -15,6 +15,9 @@ namespace {
 // Of more workers only the fewest and the most pushes are shown.
 constexpr size_t kWorkersShown = 8;
 
+// VirtualCluster gives a run up then: a hundred years.
+constexpr double kLongestSeconds = 100.0 * 365 * 86'400 - 1;
+
 Json Quantiles(const IntHistogram& histogram) {
   return {{"p50", histogram.Quantile(0.5)},
           {"p99", histogram.Quantile(0.99)},
@@ -95,7 +98,9 @@ std::string Notes(const Json& run) {
   };
   const Json* complete = FindField(run, "complete");
   if (complete != nullptr && *complete == false) {
-    note("could not go on: no worker is left, or a hundred years are over");
+    note(Number(run, "seconds") < kLongestSeconds
+             ? "could not go on: no worker is left"
+             : "was given up: a hundred virtual years are over");
   }
   const auto count = [&](absl::string_view name, absl::string_view what) {
     const int64_t n = IntegerField(run, name);

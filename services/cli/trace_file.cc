@@ -16,11 +16,16 @@ namespace {
 constexpr double kLongestSeconds = 3600;
 constexpr int64_t kMostSamples = 1 << 24;
 
+absl::Status NotANumber(absl::string_view name) {
+  return absl::InvalidArgumentError(absl::StrCat(name, " is no number"));
+}
+
 // Nothing if the field is absent.
 absl::StatusOr<std::optional<Nanos>> ReadSeconds(const Json& line,
                                                  absl::string_view name) {
+  if (FindField(line, name) == nullptr) return std::nullopt;
   const std::optional<double> seconds = NumberField(line, name);
-  if (!seconds.has_value()) return std::nullopt;
+  if (!seconds.has_value()) return NotANumber(name);
   if (*seconds >= 0 && *seconds <= kLongestSeconds) {
     return std::llround(*seconds * 1e9);
   }
@@ -43,11 +48,12 @@ absl::StatusOr<RecordedIteration> ReadIteration(const Json& line,
   iteration.compute = *compute + load.value_or(0);
   PACELINE_ASSIGN_OR_RETURN(iteration.push, ReadSeconds(line, "push"));
   PACELINE_ASSIGN_OR_RETURN(iteration.pull, ReadSeconds(line, "pull"));
-  if (FindField(line, "samples") == nullptr) return iteration;
+  const Json* field = FindField(line, "samples");
+  if (field == nullptr) return iteration;
   const int64_t samples = IntegerField(line, "samples");
-  if (samples < 1 || samples > kMostSamples) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("samples must be from 1 to ", kMostSamples));
+  if (!field->is_number_integer() || samples < 1 || samples > kMostSamples) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "samples must be a whole number from 1 to ", kMostSamples));
   }
   iteration.samples = static_cast<uint32_t>(samples);
   return iteration;
@@ -58,7 +64,8 @@ absl::StatusOr<RecordedIteration> ReadIteration(const Json& line,
 absl::StatusOr<std::vector<RecordedWorker>> ReadTrace(std::istream& lines,
                                                       uint32_t batch_size) {
   // By length and then by letter: w2 before w10.
-  std::map<std::pair<size_t, std::string>, RecordedWorker> workers;
+  std::map<std::pair<size_t, std::string>, std::vector<RecordedIteration>>
+      workers;
   std::string text;
   for (int64_t number = 1; std::getline(lines, text); ++number) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
@@ -72,16 +79,19 @@ absl::StatusOr<std::vector<RecordedWorker>> ReadTrace(std::istream& lines,
     absl::StatusOr<RecordedIteration> iteration =
         ReadIteration(line, batch_size);
     PACELINE_RETURN_IF_ERROR(Annotate(iteration.status(), where));
-    RecordedWorker& worker = workers[{name.size(), name}];
-    worker.name = name;
-    worker.iterations.push_back(*std::move(iteration));
+    workers[{name.size(), name}].push_back(*std::move(iteration));
   }
+  if (lines.bad()) return absl::DataLossError("it cannot be read to its end");
   if (workers.empty()) {
     return absl::InvalidArgumentError("no iteration is in it");
   }
   std::vector<RecordedWorker> sorted;
   sorted.reserve(workers.size());
-  for (auto& [key, worker] : workers) sorted.push_back(std::move(worker));
+  for (auto& [key, iterations] : workers) {
+    sorted.push_back(
+        {key.second, std::make_shared<const std::vector<RecordedIteration>>(
+                         std::move(iterations))});
+  }
   return sorted;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <istream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace paceline {
 
 struct RecordedWorker {
   std::string name;
-  std::vector<RecordedIteration> iterations;  // At least one.
+  // At least one; shared by the virtual workers that replay them.
+  std::shared_ptr<const std::vector<RecordedIteration>> iterations;
 };
 
 // Reads what TraceWriter (services/coordinator/trace_writer.h) or another
@@ -24,7 +26,7 @@ struct RecordedWorker {
 // Seconds; load counts as computing. All but worker and compute may be absent
 // (samples: then `batch_size`), other fields are passed over, empty lines too.
 // Workers are sorted by name, "w2" before "w10". INVALID_ARGUMENT names the
-// line.
+// line; DATA_LOSS: it could not be read to its end.
 absl::StatusOr<std::vector<RecordedWorker>> ReadTrace(std::istream& lines,
                                                       uint32_t batch_size);
 

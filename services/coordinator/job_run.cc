@@ -85,8 +85,11 @@ absl::Status JobRun::Run() {
     PACELINE_RETURN_IF_ERROR(Train());
     return Evaluate();
   };
-  const absl::Status outcome = run_stages();
+  absl::Status outcome = run_stages();
   Enter(Stage::kEnded);
+  // Before the result: whoever reads it may end this process, and a recording
+  // that was asked for is part of it.
+  if (trace_ != nullptr) outcome.Update(trace_->Close());
   if (outcome.ok()) {
     reporter_->Report("result", {{"run", record_.Result(engine()->View())}});
   }

@@ -59,8 +59,8 @@ class JobRun {
   // members are told to stop before it returns. Called once.
   absl::Status Run();
 
-  // Has every iteration written to `trace`, which outlives the run. Before
-  // Run().
+  // Has every iteration written to `trace`, which outlives the run, and closes
+  // it; Run() fails with its error. Before Run().
   void RecordTo(TraceWriter* trace) { trace_ = trace; }
 
   // Ends Run() soon. The first reason wins.

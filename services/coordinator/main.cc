@@ -99,9 +99,8 @@ absl::Status Run(const Options& options, Reporter& reporter) {
   const SignalWatch signals([&](int) {
     job->Cancel(absl::CancelledError("the coordinator was told to stop"));
   });
-  absl::Status outcome = job->Run();
+  const absl::Status outcome = job->Run();
   Drain(streams, *listening.server);
-  if (trace != nullptr) outcome.Update(trace->Close());
   return outcome;
 }
 

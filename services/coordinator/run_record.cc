@@ -38,6 +38,7 @@ bool WorthTelling(DecisionKind kind) {
     case DecisionKind::kDealingStopped:
     case DecisionKind::kStraggler:
     case DecisionKind::kNoStraggler:
+    case DecisionKind::kHandedOver:
       return true;
     default:
       return false;
@@ -110,7 +111,6 @@ void RunRecord::Switched(const paceline::Switched& switched) {
 
 void RunRecord::Settled(const SwitchSettled& settled) {
   absl::MutexLock lock(&mu_);
-  if (switches_.empty()) return;  // Of a policy made of several.
   switches_.back().took = absl::ToDoubleSeconds(settled.took);
 }
 

@@ -20,9 +20,10 @@ struct IterationTimes {
 };
 
 // Watches a virtual cluster, in the order in which things happen. Who really
-// trains can do so here: keep the weights that Pulled() finds, compute at
-// Computed(), and apply or gather at PushTaken() and Closed(). Workers are told
-// apart by id; one that comes back has a new one.
+// trains can do so here: keep the weights that Pulled() finds, compute and
+// apply or gather at PushTaken(), apply what was gathered at Closed(), evaluate
+// at SnapshotTaken(). Workers are told apart by id; one that comes back has a
+// new one.
 //
 // Does nothing by itself; override what is of interest.
 class ClusterObserver {

@@ -56,16 +56,18 @@ Device::Device(const DeviceSpec* spec, uint32_t batch_size, uint64_t seed)
                        : static_cast<Nanos>(
                              rng_.Below(static_cast<uint64_t>(bursts.every)));
   }
-  if (!spec_.recorded.empty()) {
-    next_recorded_ = spec_.offset % spec_.recorded.size();
+  if (spec_.recorded != nullptr) {
+    CHECK(!spec_.recorded->empty());
+    next_recorded_ = spec_.offset % spec_.recorded->size();
   }
 }
 
 Device::Iteration Device::Next(uint32_t samples) {
-  if (spec_.recorded.empty())
+  if (spec_.recorded == nullptr) {
     return {.work = Share(Draw(), samples, batch_size_)};
-  const RecordedIteration& recorded = spec_.recorded[next_recorded_];
-  next_recorded_ = (next_recorded_ + 1) % spec_.recorded.size();
+  }
+  const RecordedIteration& recorded = (*spec_.recorded)[next_recorded_];
+  next_recorded_ = (next_recorded_ + 1) % spec_.recorded->size();
   return {Share(recorded.compute, samples, recorded.samples), recorded.push,
           recorded.pull};
 }

@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_SIMULATOR_DEVICE_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -25,9 +26,9 @@ struct RecordedIteration {
 struct DeviceSpec {
   Nanos iteration = 1'000'000'000;  // Mean, of a full batch; at least 1.
   Jitter jitter = {};
-  // If not empty, replaces the two above: replayed in order and, after the
-  // last, from the first again, beginning with `offset`.
-  std::vector<RecordedIteration> recorded = {};
+  // If not null, and then not empty, replaces the two above: replayed in order
+  // and, after the last, from the first again, beginning with `offset`.
+  std::shared_ptr<const std::vector<RecordedIteration>> recorded = nullptr;
   size_t offset = 0;
 };
 

@@ -69,8 +69,7 @@ void RunStatistics::Switched(const paceline::Switched& switched) {
 }
 
 void RunStatistics::Settled(const SwitchSettled& settled) {
-  // A policy that hands over within itself settles too, unannounced.
-  if (!result_.switches.empty()) result_.switches.back().took = settled.took;
+  result_.switches.back().took = settled.took;
 }
 
 SimulationResult RunStatistics::Take(Nanos end) {

@@ -23,6 +23,20 @@ std::unique_ptr<SyncPolicy> Make(const std::string& paradigm) {
   return *std::move(policy);
 }
 
+// Switches after a share of the samples are the core's affair, as in a real
+// job.
+SyncOptions OptionsOf(const ClusterSpec& spec) {
+  SyncOptions options = spec.sync;
+  if (!spec.samples_end) return options;
+  const double total = static_cast<double>(options.train_samples) *
+                       static_cast<double>(options.epochs);
+  for (const PlannedSwitch& planned : spec.switches) {
+    options.switches.push_back(
+        {static_cast<int64_t>(planned.share * total), planned.paradigm});
+  }
+  return options;
+}
+
 bool IsOfItsCourse(EventKind kind) {
   return kind <= EventKind::kComputed || kind == EventKind::kDeparted ||
          kind == EventKind::kPull;
@@ -35,7 +49,7 @@ VirtualCluster::VirtualCluster(const ClusterSpec* spec,
                                ClusterObserver* observer)
     : spec_(*spec),
       observer_(observer == nullptr ? idle_observer_ : *observer),
-      core_(spec->sync, std::move(policy)),
+      core_(OptionsOf(*spec), std::move(policy)),
       statistics_(*spec),
       latest_(spec->workers.size(), -1) {
   devices_.reserve(spec_.workers.size());
@@ -62,10 +76,10 @@ SimulationResult VirtualCluster::Run() {
     } else {
       Handle(queue_.Pop());
     }
-    SwitchIfDue();
+    SwitchByTime();
   }
   const bool timed_out = spec_.end != kNever && !core_.finished();
-  if (timed_out) now_ = spec_.end;
+  if (timed_out) TimeIsOver();
   for (uint32_t id = 0; id < workers_.size(); ++id) {
     if (!workers_[id].alive) continue;
     if (!core_.finished()) statistics_.Gone(workers_[id], now_);
@@ -77,6 +91,16 @@ SimulationResult VirtualCluster::Run() {
   result.updates = core_.version();
   if (core_.finished()) LetServersFinish();
   return result;
+}
+
+// What is under way is cut off, and the weights are looked at as they are.
+void VirtualCluster::TimeIsOver() {
+  now_ = spec_.end;
+  if (spec_.sync.eval_every == 0) return;
+  observer_.SnapshotTaken(now_, {.version = core_.version(),
+                                 .samples = core_.samples_counted(),
+                                 .closing = core_.closing(),
+                                 .last = true});
 }
 
 // Nothing else is under way: for observers, who want the last weights.
@@ -114,7 +138,7 @@ void VirtualCluster::Begin() {
   }
   core_.Start(ToTime(now_), ids, outputs_);
   Deliver();
-  SwitchIfDue();
+  SwitchByTime();
 }
 
 bool VirtualCluster::TickIsNext(Nanos deadline) const {
@@ -225,18 +249,13 @@ void VirtualCluster::Join(size_t index) {
   Deliver();
 }
 
-void VirtualCluster::SwitchIfDue() {
+void VirtualCluster::SwitchByTime() {
   while (next_switch_ < spec_.switches.size() && members_ > 0 &&
          !core_.finished()) {
-    const PlannedSwitch& planned = spec_.switches[next_switch_];
-    const double counted = static_cast<double>(core_.samples_counted());
-    const bool due = spec_.samples_end
-                         ? counted >= planned.share * static_cast<double>(
-                                                          core_.samples_total())
-                         : next_switch_ < switches_due_;
-    if (!due) return;
-    ++next_switch_;
-    core_.Switch(ToTime(now_), Make(planned.paradigm), "planned", outputs_);
+    if (next_switch_ >= switches_due_) return;
+    const PlannedSwitch& planned = spec_.switches[next_switch_++];
+    core_.Switch(ToTime(now_), Make(planned.paradigm), "planned by time",
+                 outputs_);
     Deliver();
   }
 }

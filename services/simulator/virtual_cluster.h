@@ -48,6 +48,7 @@ class VirtualCluster {
 
   // virtual_cluster.cc: the course of time.
   void Begin();
+  void TimeIsOver();
   void LetServersFinish();
   // True if the core's deadline comes before the next event.
   bool TickIsNext(Nanos deadline) const;
@@ -58,7 +59,7 @@ class VirtualCluster {
   void Change(const MembershipChange& change);
   VirtualWorker& NewWorker(size_t index);
   void Join(size_t index);
-  void SwitchIfDue();
+  void SwitchByTime();
 
   // virtual_cluster_outputs.cc: the coordinator's side, and the servers.
   void Deliver();

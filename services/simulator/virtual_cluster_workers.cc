@@ -67,8 +67,11 @@ void VirtualCluster::Pull(uint32_t id) {
   observer_.Pulled(now_, worker.grant);
   worker.iteration = devices_[worker.index].Next(worker.grant.range.size());
   worker.stage = Stage::kComputing;
-  worker.began =
-      now_ + worker.iteration.pull.value_or(LatencyOf(id) + Transfer(worker));
+  const Nanos latency = LatencyOf(id);
+  // A recorded time includes the request's way.
+  worker.began = now_ + std::max<Nanos>(0, worker.iteration.pull.value_or(
+                                               2 * latency + Transfer(worker)) -
+                                               latency);
   PlanCompute(worker);
   Next(id, EventKind::kComputed, worker.ended);
 }
@@ -80,13 +83,9 @@ void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
   worker.samples = size;
   worker.ended = device.Finish(worker.began, work);
   if (!worker.refresh) return;
-  const uint32_t of_grant = worker.grant.micro_batch;
-  const uint32_t of_job = spec_.micro_batch;
-  const uint32_t micro_batch = of_grant == 0 || of_job == 0
-                                   ? std::max(of_grant, of_job)
-                                   : std::min(of_grant, of_job);
-  if (micro_batch == 0) return;
-  const uint32_t piece = MicroBatchSize(size, micro_batch);
+  const uint32_t piece = MicroBatchSize(
+      size, MicroBatchLimit(spec_.sync.batch_size, spec_.micro_batch,
+                            worker.grant.micro_batch));
   for (uint32_t done = piece; done < size; done += piece) {
     const Nanos boundary = device.Finish(worker.began, Share(work, done, size));
     if (boundary < now_) continue;
@@ -239,8 +238,9 @@ void VirtualCluster::Crash(uint32_t id) {
 void VirtualCluster::Evicted(uint32_t id) {
   VirtualWorker& worker = workers_[id];
   if (!worker.alive) return;
-  // Given up although it lives: it registers anew.
   Die(id);
+  if (worker.leaving) return;
+  // Given up although it lives: it registers anew.
   Send(EventKind::kJoins, 0, now_ + LatencyOf(id),
        static_cast<int64_t>(worker.index));
 }

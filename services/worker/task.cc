@@ -1,9 +1,9 @@
 #include "services/worker/task.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "common/micro_batches.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
 #include "services/worker/data/load_dataset.h"
@@ -16,13 +16,11 @@ absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
   auto task = absl::WrapUnique(new Task);
   task->job_ = job;
   PACELINE_ASSIGN_OR_RETURN(task->wire_, FromWire(job.wire()));
-  const uint32_t micro = job.micro_batch() == 0
-                             ? job.batch_size()
-                             : std::min(job.micro_batch(), job.batch_size());
+  const uint32_t micro =
+      MicroBatchLimit(job.batch_size(), job.micro_batch(), 0);
   if (micro < 1 || micro > 1 << 20) {
     return absl::InvalidArgumentError("the batch size is out of range");
   }
-  task->micro_batch_ = evaluator ? kEvaluationBatch : static_cast<int>(micro);
   PACELINE_ASSIGN_OR_RETURN(
       task->data_,
       LoadDataset(job.data(), evaluator ? Split::kTest : Split::kTrain));
@@ -30,7 +28,8 @@ absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
   PACELINE_ASSIGN_OR_RETURN(
       task->model_,
       Model::Create(job.model(), task->data_->shape(), task->data_->classes(),
-                    task->backend_.get(), task->micro_batch_));
+                    task->backend_.get(),
+                    evaluator ? kEvaluationBatch : static_cast<int>(micro)));
   PACELINE_RETURN_IF_ERROR(task->model_->Initialize(job.seed()));
   return task;
 }

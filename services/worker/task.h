@@ -27,7 +27,6 @@ class Task {
   const v1::JobSpec& job() const { return job_; }
   const Dataset& data() const { return *data_; }
   Model& model() { return *model_; }
-  int micro_batch() const { return micro_batch_; }
   DType wire() const { return wire_; }
   absl::Duration lease() const { return absl::Milliseconds(job_.lease_ms()); }
 
@@ -42,7 +41,6 @@ class Task {
 
   v1::JobSpec job_;
   DType wire_ = DType::kF32;
-  int micro_batch_ = 0;
   std::optional<Dataset> data_;
   std::unique_ptr<Backend> backend_;
   std::shared_ptr<Model> model_;  // After the backend, which it uses.

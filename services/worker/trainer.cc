@@ -18,7 +18,7 @@ v1::PushBlock HeaderOf(int64_t iteration, uint32_t samples,
   v1::PushBlock header;
   header.set_iteration(iteration);
   header.set_samples(samples);
-  header.set_weight(plan.weight() == 0 ? 1 : plan.weight());
+  header.set_weight(plan.has_weight() ? plan.weight() : 1);
   header.set_compensation(plan.compensation());
   if (plan.kind_case() == v1::PushPlan::kRound) {
     header.set_round(plan.round());
@@ -82,10 +82,8 @@ absl::Status Trainer::Run(const v1::Grant& grant) {
 absl::StatusOr<std::optional<Trainer::Computed>> Trainer::PullAndCompute(
     const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report) {
   const v1::SampleRange& range = grant.range();
-  const uint32_t micro_batch =
-      grant.micro_batch() == 0
-          ? task_.micro_batch()
-          : std::min<uint32_t>(grant.micro_batch(), task_.micro_batch());
+  const uint32_t micro_batch = MicroBatchLimit(
+      task_.job().batch_size(), task_.job().micro_batch(), grant.micro_batch());
   // The loader gathers while the weights are on their way.
   PACELINE_RETURN_IF_ERROR(
       loader_.Start({range.epoch(), range.begin(), range.end()},

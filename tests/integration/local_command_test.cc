@@ -153,9 +153,9 @@ TEST(LocalCommandTest, RecordsATraceThatASimulationReplays) {
   ASSERT_TRUE(trace.ok()) << trace.status();
   ASSERT_EQ(trace->size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(trace->at(i).iterations.size(),
+    EXPECT_EQ(trace->at(i).iterations->size(),
               real["workers"][i]["iterations"].get<size_t>());
-    EXPECT_GE(trace->at(i).iterations[0].compute, 9'000'000);
+    EXPECT_GE(trace->at(i).iterations->at(0).compute, 9'000'000);
   }
   SimulateFlags flags;
   flags.trace = path;

@@ -34,7 +34,7 @@ Json PageRun(const Json& run) {
 }
 
 // As the text of a <script>. A worker's name, or a paradigm's, may be anything:
-// none can end the element, or be no UTF-8.
+// none can end the element.
 std::string PageData(const Json& document) {
   Json data = {{"runs", Json::array()}};
   if (const Json* runs = FindField(document, "runs")) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/overloaded.h"
+#include "services/coordinator/policy/round_closing.h"
 
 namespace paceline {
 
@@ -30,7 +31,7 @@ void AbsSgd::Apply(const Moment& /*at*/, const Event& event,
       Overloaded{[&](const Joined& e) { EnterNewest(e.worker, actions); },
                  [&](const Resumed& e) { EnterNewest(e.worker, actions); },
                  [&](const PushDone& e) {
-                   Pushed(e.worker, actions);
+                   Pushed(e, actions);
                    CloseComplete(e.worker, actions);
                  },
                  [&](const Abandoned& e) {
@@ -73,7 +74,8 @@ void AbsSgd::AskForPart(WorkerId worker, const Round& round,
   actions.push_back(Refresh{worker});
 }
 
-void AbsSgd::Pushed(WorkerId worker, std::vector<Action>& actions) {
+void AbsSgd::Pushed(const PushDone& done, std::vector<Action>& actions) {
+  const WorkerId worker = done.worker;
   if (older_.erase(worker) > 0) {
     EnterNewest(worker, actions);
     return;
@@ -84,7 +86,7 @@ void AbsSgd::Pushed(WorkerId worker, std::vector<Action>& actions) {
   Round& own = oldest.computing.contains(worker) ? oldest : newest;
   CHECK(own.computing.erase(worker) == 1);
   ++own.gathered;
-  if (!std::exchange(own.whole, true)) {
+  if (done.share >= 1 && !std::exchange(own.whole, true)) {
     for (const WorkerId other : own.computing) AskForPart(other, own, actions);
   }
   if (rounds_.size() == 1) {
@@ -109,12 +111,7 @@ void AbsSgd::CloseComplete(WorkerId cause, std::vector<Action>& actions) {
   while (!rounds_.empty() && rounds_.front().computing.empty()) {
     const Round closed = std::move(rounds_.front());
     rounds_.pop_front();
-    if (closed.gathered > 0) {
-      actions.push_back(
-          Report{{DecisionKind::kRoundClosed, cause,
-                  static_cast<int64_t>(ToNumber(closed.id)), closed.gathered}});
-      actions.push_back(CloseRounds{{closed.id}});
-    }
+    CloseGathered(closed.id, closed.gathered, cause, actions);
     const absl::btree_set<WorkerId> waited = std::exchange(waiting_, {});
     if (waited.empty()) continue;
     rounds_.emplace_back().id = RoundId{next_id_++};

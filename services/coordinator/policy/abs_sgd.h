@@ -13,7 +13,8 @@ namespace paceline {
 
 // ABS-SGD (arXiv 2308.15164; only its abstract could be read: this is our
 // reading, algorithms.md 5.16): a round takes one push of every member, of as
-// much as the member has computed when the first one has done a whole batch;
+// much as the member has computed when the first one has done a whole batch (a
+// push of less, of a tail that was dealt again, is just its part of the round);
 // the others are then told to push what they have. Whoever has pushed goes on
 // into the next round at once, on the weights without this one: the delay is
 // always 1. Nobody enters the round after the next before this one is closed.
@@ -41,7 +42,7 @@ class AbsSgd final : public SyncPolicy {
   struct Round {
     RoundId id{0};
     absl::btree_set<WorkerId> computing;
-    bool whole = false;  // Somebody has pushed: the others are told to.
+    bool whole = false;  // Somebody has pushed one: the others are told to.
     int64_t gathered = 0;
   };
 
@@ -50,7 +51,7 @@ class AbsSgd final : public SyncPolicy {
   static void AskForPart(WorkerId worker, const Round& round,
                          std::vector<Action>& actions);
 
-  void Pushed(WorkerId worker, std::vector<Action>& actions);
+  void Pushed(const PushDone& done, std::vector<Action>& actions);
   // Takes the worker out of everything: it computes and waits no more.
   void Remove(WorkerId worker);
   // Closes the rounds for which nobody computes any more. `cause` is whose

@@ -32,26 +32,15 @@ constexpr int64_t kMaxSample = 1'000;
 constexpr int64_t kMaxAhead = 1'000;
 constexpr int64_t kMaxPieces = 1'024;
 
-// At least 1.
-absl::StatusOr<int64_t> Positive(const SpecParameters& parameters,
-                                 absl::string_view key, int64_t fallback,
-                                 int64_t max) {
-  PACELINE_ASSIGN_OR_RETURN(const int64_t number,
-                            parameters.Number(key, fallback, max));
-  if (number > 0) return number;
-  return absl::InvalidArgumentError(
-      absl::StrCat(key, "=0 is too small; it must be from 1 to ", max));
-}
-
 PolicyOr MakeOf(KSyncMode mode, const SpecParameters& parameters) {
   PACELINE_ASSIGN_OR_RETURN(const int64_t k,
-                            Positive(parameters, "k", 2, kMaxNumber));
+                            parameters.Positive("k", 2, kMaxNumber));
   return std::make_unique<KSync>(mode, k);
 }
 
 PolicyOr MakeOf(KAsyncMode mode, const SpecParameters& parameters) {
   PACELINE_ASSIGN_OR_RETURN(const int64_t k,
-                            Positive(parameters, "k", 2, kMaxNumber));
+                            parameters.Positive("k", 2, kMaxNumber));
   return std::make_unique<KAsync>(mode, k);
 }
 
@@ -108,13 +97,13 @@ PolicyOr MakePsp(const SpecParameters& parameters) {
 
 PolicyOr MakeElasticBsp(const SpecParameters& parameters) {
   PACELINE_ASSIGN_OR_RETURN(const int64_t r,
-                            Positive(parameters, "r", 15, kMaxAhead));
+                            parameters.Positive("r", 15, kMaxAhead));
   return std::make_unique<ElasticBsp>(r);
 }
 
 PolicyOr MakeAbsSgd(const SpecParameters& parameters) {
   PACELINE_ASSIGN_OR_RETURN(const int64_t pieces,
-                            Positive(parameters, "pieces", 8, kMaxPieces));
+                            parameters.Positive("pieces", 8, kMaxPieces));
   return std::make_unique<AbsSgd>(static_cast<int>(pieces));
 }
 

@@ -53,6 +53,16 @@ void BatchBalancer::Pushed(WorkerId worker, absl::Duration busy,
   }
 }
 
+void BatchBalancer::Abandoned(WorkerId worker, absl::Duration elapsed) {
+  if (batching_ == Batching::kEven || elapsed <= absl::ZeroDuration()) return;
+  Member& member = members_.at(worker);
+  const double most = member.size / absl::ToDoubleSeconds(elapsed);
+  if (member.rate > 0 && member.rate <= most) return;
+  if (member.rate == 0) --unknown_;
+  member.rate = most;
+  until_balance_ = 0;
+}
+
 uint32_t BatchBalancer::SizeFor(WorkerId worker) {
   if (batching_ == Batching::kEven || unknown_ > 0) return batch_size_;
   if (until_balance_ == 0) Balance();

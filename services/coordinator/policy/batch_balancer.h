@@ -36,6 +36,11 @@ class BatchBalancer {
   // REQUIRES: it is a member.
   void Pushed(WorkerId worker, absl::Duration busy, uint32_t samples);
 
+  // The worker dropped an iteration after `elapsed`, not finished: it is no
+  // faster than that. So who is always told to drop does not keep the batches
+  // of all others even.  REQUIRES: it is a member.
+  void Abandoned(WorkerId worker, absl::Duration elapsed);
+
   // Of the worker's next iteration.  REQUIRES: it is a member.
   uint32_t SizeFor(WorkerId worker);
 

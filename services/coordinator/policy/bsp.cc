@@ -1,9 +1,11 @@
 #include "services/coordinator/policy/bsp.h"
 
+#include <utility>
 #include <variant>
 
 #include "common/check.h"
 #include "common/overloaded.h"
+#include "services/coordinator/policy/round_closing.h"
 
 namespace paceline {
 
@@ -63,13 +65,7 @@ void Bsp::Remove(WorkerId worker, std::vector<Action>& actions) {
 }
 
 void Bsp::Turn(WorkerId cause, std::vector<Action>& actions) {
-  if (gathered_ > 0) {
-    actions.push_back(
-        Report{{DecisionKind::kRoundClosed, cause,
-                static_cast<int64_t>(ToNumber(open_)), gathered_}});
-    actions.push_back(CloseRounds{{open_}});
-    gathered_ = 0;
-  }
+  CloseGathered(open_, std::exchange(gathered_, 0), cause, actions);
   OpenNext(actions);
 }
 

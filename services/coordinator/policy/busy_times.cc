@@ -5,6 +5,11 @@
 #include "common/check.h"
 
 namespace paceline {
+namespace {
+
+constexpr double kLeastShare = 0.5;
+
+}  // namespace
 
 BusyTimes::BusyTimes(double alpha) : alpha_(alpha) {
   CHECK(alpha > 0 && alpha <= 1);
@@ -14,13 +19,17 @@ void BusyTimes::Released(absl::Time now, WorkerId worker) {
   rows_[worker].released = now;
 }
 
-void BusyTimes::Pushed(absl::Time now, WorkerId worker) {
+void BusyTimes::Pushed(absl::Time now, WorkerId worker, double share) {
+  if (share < kLeastShare) {
+    Dropped(worker);
+    return;
+  }
   const auto it = rows_.find(worker);
   if (it == rows_.end() || !it->second.released.has_value()) return;
   Row& row = it->second;
   // A speed is its inverse, so that it must not be 0.
   const double busy_s =
-      std::max(1e-9, absl::ToDoubleSeconds(now - *row.released));
+      std::max(1e-9, absl::ToDoubleSeconds(now - *row.released) / share);
   row.released.reset();
   const double before = row.busy_s.value_or(busy_s);
   row.busy_s = before + alpha_ * (busy_s - before);

@@ -22,8 +22,10 @@ class BusyTimes {
   // The worker begins an iteration.
   void Released(absl::Time now, WorkerId worker);
 
-  // It has pushed. One that was not released here is not measured.
-  void Pushed(absl::Time now, WorkerId worker);
+  // It has pushed `share` of what it usually computes (PushDone::share), which
+  // counts in proportion; less than a half, most of which would be fixed costs,
+  // is not measured, nor is an iteration that was not released here.
+  void Pushed(absl::Time now, WorkerId worker, double share);
 
   // Its iteration has ended otherwise: no measure of its pace.
   void Dropped(WorkerId worker);

@@ -56,7 +56,7 @@ void Cgp::Apply(const Moment& at, const Event& event,
       Overloaded{[&](const Joined& e) { Join(step, e.worker); },
                  [&](const Resumed& e) { Return(step, e.worker); },
                  [&](const GradientReady& e) { Plan(step, e); },
-                 [&](const PushDone& e) { Pushed(step, e.worker); },
+                 [&](const PushDone& e) { Pushed(step, e); },
                  [&](const Abandoned& e) { Dropped(step, e.worker); },
                  [&](const Left& e) { Remove(step, e.worker, /*gone=*/true); },
                  [&](const Idle& e) { Remove(step, e.worker, /*gone=*/false); },
@@ -88,9 +88,10 @@ void Cgp::Plan(Step& step, const GradientReady& ready) {
                                  : PushPlan::Immediate(weight)});
 }
 
-void Cgp::Pushed(Step& step, WorkerId worker) {
+void Cgp::Pushed(Step& step, const PushDone& done) {
+  const WorkerId worker = done.worker;
   Member& member = members_.at(worker);
-  busy_.Pushed(step.now, worker);
+  busy_.Pushed(step.now, worker, done.share);
   regrouper_.Pushed();
   const std::optional<RoundId> accumulator = member.accumulator;
   const bool gathered = EndPlan(member, /*gathered=*/true);

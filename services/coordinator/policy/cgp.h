@@ -101,7 +101,7 @@ class Cgp final : public SyncPolicy {
 
   void Join(Step& step, WorkerId worker);
   void Plan(Step& step, const GradientReady& ready);
-  void Pushed(Step& step, WorkerId worker);
+  void Pushed(Step& step, const PushDone& done);
   void Dropped(Step& step, WorkerId worker);
   // The worker is out of its round, and of everything if it is gone.
   void Remove(Step& step, WorkerId worker, bool gone);

@@ -32,15 +32,6 @@ absl::StatusOr<double> Decimal(const SpecParameters& parameters,
   return std::round(value * 1e6) / 1e6;
 }
 
-absl::StatusOr<int64_t> Positive(const SpecParameters& parameters,
-                                 absl::string_view key, int64_t fallback) {
-  PACELINE_ASSIGN_OR_RETURN(const int64_t number,
-                            parameters.Number(key, fallback, kMaxCount));
-  if (number > 0) return number;
-  return absl::InvalidArgumentError(
-      absl::StrCat(key, "=0 is too small; it must be from 1 to ", kMaxCount));
-}
-
 absl::Status ReadPatience(const SpecParameters& parameters,
                           CgpOptions& options) {
   if (parameters.Text("patience", "") == "inf") {
@@ -84,12 +75,12 @@ absl::StatusOr<std::unique_ptr<SyncPolicy>> MakeCgp(
   PACELINE_RETURN_IF_ERROR(ReadPatience(parameters, options));
   PACELINE_ASSIGN_OR_RETURN(
       options.warmup_rounds,
-      Positive(parameters, "warmup_rounds", options.warmup_rounds));
+      parameters.Positive("warmup_rounds", options.warmup_rounds, kMaxCount));
   PACELINE_ASSIGN_OR_RETURN(
       options.alpha, Decimal(parameters, "alpha", options.alpha, kMinAlpha, 1));
   PACELINE_ASSIGN_OR_RETURN(
       options.regroup_every,
-      Positive(parameters, "regroup_every", options.regroup_every));
+      parameters.Positive("regroup_every", options.regroup_every, kMaxCount));
   PACELINE_ASSIGN_OR_RETURN(
       options.drift, Decimal(parameters, "drift", options.drift, 0, kMaxDrift));
   PACELINE_ASSIGN_OR_RETURN(

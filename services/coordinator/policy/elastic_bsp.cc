@@ -1,6 +1,7 @@
 #include "services/coordinator/policy/elastic_bsp.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <variant>
 
@@ -19,7 +20,7 @@ void ElasticBsp::Adopt(const Moment& at,
     if (adopted.phase == AdoptedWorker::Phase::kWaiting) {
       waiting_.insert(adopted.worker);
     } else if (adopted.phase == AdoptedWorker::Phase::kComputing) {
-      computing_.emplace(adopted.worker, Computing());
+      computing_.emplace(adopted.worker, 1);
     }
   }
   Begin(at.now, actions);
@@ -30,14 +31,13 @@ void ElasticBsp::Apply(const Moment& at, const Event& event,
   std::visit(
       Overloaded{[&](const Joined& e) { Wait(at.now, e.worker, actions); },
                  [&](const Resumed& e) { Wait(at.now, e.worker, actions); },
-                 [&](const PushDone& e) { Pushed(at.now, e.worker, actions); },
+                 [&](const PushDone& e) { Pushed(at.now, e, actions); },
                  [&](const Abandoned& e) {
                    // The iteration is still to be done.
-                   GoOn(at.now, e.worker, computing_.at(e.worker).left,
-                        actions);
+                   GoOn(at.now, e.worker, computing_.at(e.worker), actions);
                  },
                  [&](const Left& e) {
-                   busy_ns_.erase(e.worker);
+                   busy_.Forget(e.worker);
                    Remove(at.now, e.worker, actions);
                  },
                  [&](const Idle& e) { Remove(at.now, e.worker, actions); },
@@ -45,19 +45,16 @@ void ElasticBsp::Apply(const Moment& at, const Event& event,
       event);
 }
 
-void ElasticBsp::Pushed(absl::Time now, WorkerId worker,
+void ElasticBsp::Pushed(absl::Time now, const PushDone& done,
                         std::vector<Action>& actions) {
-  const Computing& done = computing_.at(worker);
-  if (done.released != absl::InfinitePast()) {
-    busy_ns_[worker] =
-        std::max<int64_t>(1, absl::ToInt64Nanoseconds(now - done.released));
-  }
-  if (done.left > 1) {
-    GoOn(now, worker, done.left - 1, actions);
+  busy_.Pushed(now, done.worker, done.share);
+  const int64_t left = computing_.at(done.worker);
+  if (left > 1) {
+    GoOn(now, done.worker, left - 1, actions);
     return;
   }
-  computing_.erase(worker);
-  Wait(now, worker, actions);
+  computing_.erase(done.worker);
+  Wait(now, done.worker, actions);
 }
 
 void ElasticBsp::Wait(absl::Time now, WorkerId worker,
@@ -94,18 +91,20 @@ void ElasticBsp::Begin(absl::Time now, std::vector<Action>& actions) {
 std::optional<BarrierPlan> ElasticBsp::Predict() const {
   std::vector<std::vector<int64_t>> ends;
   for (const WorkerId worker : waiting_) {
-    const auto busy = busy_ns_.find(worker);
-    if (busy == busy_ns_.end()) return std::nullopt;
+    const std::optional<double> busy_s = busy_.Of(worker);
+    if (!busy_s.has_value()) return std::nullopt;
+    const int64_t busy_ns = std::max<int64_t>(1, std::llround(*busy_s * 1e9));
     std::vector<int64_t>& own = ends.emplace_back();
     own.reserve(static_cast<size_t>(r_));
-    for (int64_t i = 1; i <= r_; ++i) own.push_back(i * busy->second);
+    for (int64_t i = 1; i <= r_; ++i) own.push_back(i * busy_ns);
   }
   return ZipLine(ends);
 }
 
 void ElasticBsp::GoOn(absl::Time now, WorkerId worker, int64_t left,
                       std::vector<Action>& actions) {
-  computing_[worker] = {left, now};
+  computing_[worker] = left;
+  busy_.Released(now, worker);
   actions.push_back(Release{worker, PushPlan::Immediate()});
 }
 

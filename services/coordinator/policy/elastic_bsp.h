@@ -8,6 +8,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "services/coordinator/policy/busy_times.h"
 #include "services/coordinator/policy/sync_policy.h"
 #include "services/coordinator/policy/zip_line.h"
 
@@ -20,9 +21,10 @@ namespace paceline {
 //
 // Our reading: everybody starts anew at the barrier, so that a worker's i-th
 // iteration is predicted to end after i of its latest busy time (from release
-// to push). While one of them is not known yet, everybody does one iteration.
-// Who joins or resumes waits for the next barrier. A push under a plan older
-// than the Adopt is the worker's first and, as in a cold superstep, its last.
+// to push, of a short range in proportion). While one of them is not known yet,
+// everybody does one iteration. Who joins or resumes waits for the next
+// barrier. A push under a plan older than the Adopt is the worker's first and,
+// as in a cold superstep, its last.
 class ElasticBsp final : public SyncPolicy {
  public:
   // Looks `r` iterations of every worker ahead.  REQUIRES: r >= 1.
@@ -37,14 +39,10 @@ class ElasticBsp final : public SyncPolicy {
   std::string Describe() const override;
 
  private:
-  struct Computing {
-    int64_t left = 1;  // Iterations until the barrier, this one included.
-    absl::Time released = absl::InfinitePast();  // That: by an older policy.
-  };
-
   void GoOn(absl::Time now, WorkerId worker, int64_t left,
             std::vector<Action>& actions);
-  void Pushed(absl::Time now, WorkerId worker, std::vector<Action>& actions);
+  void Pushed(absl::Time now, const PushDone& done,
+              std::vector<Action>& actions);
   void Wait(absl::Time now, WorkerId worker, std::vector<Action>& actions);
   // The worker is out of the superstep, which may complete it.
   void Remove(absl::Time now, WorkerId worker, std::vector<Action>& actions);
@@ -56,9 +54,10 @@ class ElasticBsp final : public SyncPolicy {
   std::optional<BarrierPlan> Predict() const;
 
   const int64_t r_;
-  absl::btree_map<WorkerId, Computing> computing_;
-  absl::btree_set<WorkerId> waiting_;           // At the barrier.
-  absl::btree_map<WorkerId, int64_t> busy_ns_;  // The latest; at least 1.
+  // Iterations until the barrier, the one under way included.
+  absl::btree_map<WorkerId, int64_t> computing_;
+  absl::btree_set<WorkerId> waiting_;  // At the barrier.
+  BusyTimes busy_{/*alpha=*/1};        // The latest alone counts.
 };
 
 }  // namespace paceline

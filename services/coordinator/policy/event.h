@@ -47,6 +47,12 @@ struct GradientReady {
 // server (or was dropped by a recorded decision). The worker now waits.
 struct PushDone {
   WorkerId worker;
+  // What it computed, as a share of the range that it usually gets: less than 1
+  // for a short range or a part of one, 0 if it broke off.
+  double share = 1;
+  // Whether the servers have it; false: its plan, or a loss that is not finite,
+  // discarded it.
+  bool taken = true;
 };
 
 // The iteration that the last Release permitted was dropped, its samples are
@@ -56,7 +62,8 @@ struct Abandoned {
   WorkerId worker;
 };
 
-// The worker has begun, or ceased, to be a straggler (StragglerDetector).
+// The worker has begun, or ceased, to be a straggler (StragglerDetector). Comes
+// before the PushDone that showed it.
 struct Flagged {
   WorkerId worker;
   bool straggler = false;
@@ -68,8 +75,8 @@ struct Tick {};
 using Event = std::variant<Joined, Left, Idle, Resumed, GradientReady, PushDone,
                            Abandoned, Flagged, Tick>;
 
-// When an event happened, and how far the job was: its own push included, and
-// what its consequences close not yet.
+// When an event happened, and how far the job was then: the event's own push is
+// counted; rounds that are closed because of the event are not yet.
 struct Moment {
   absl::Time now;
   Version version = 0;

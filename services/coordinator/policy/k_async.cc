@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/overloaded.h"
+#include "services/coordinator/policy/round_closing.h"
 
 namespace paceline {
 namespace {
@@ -135,12 +136,7 @@ void KAsync::CloseIfComplete(Rounds::iterator it, WorkerId cause,
                              std::vector<Action>& actions) {
   const Round& round = it->second;
   if (round.planned < round.size || round.pushing > 0) return;
-  if (round.gathered > 0) {
-    actions.push_back(
-        Report{{DecisionKind::kRoundClosed, cause,
-                static_cast<int64_t>(ToNumber(it->first)), round.gathered}});
-    actions.push_back(CloseRounds{{it->first}});
-  }
+  CloseGathered(it->first, round.gathered, cause, actions);
   const absl::btree_set<WorkerId> waited = std::move(it->second.waiting);
   rounds_.erase(it);
   for (const WorkerId worker : waited) GoOn(worker, actions);

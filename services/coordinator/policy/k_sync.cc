@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/overloaded.h"
+#include "services/coordinator/policy/round_closing.h"
 
 namespace paceline {
 
@@ -139,12 +140,7 @@ void KSync::DropOthers(std::vector<Action>& actions) {
 
 void KSync::TurnIfComplete(WorkerId cause, std::vector<Action>& actions) {
   if (!Full() || !pushing_.empty()) return;
-  if (gathered_ > 0) {
-    actions.push_back(
-        Report{{DecisionKind::kRoundClosed, cause,
-                static_cast<int64_t>(ToNumber(open_)), gathered_}});
-    actions.push_back(CloseRounds{{open_}});
-  }
+  CloseGathered(open_, gathered_, cause, actions);
   gathered_ = planned_ = size_ = 0;
   OpenNext(actions);
 }

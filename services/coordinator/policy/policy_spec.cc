@@ -119,14 +119,22 @@ PolicyOr MakeSaps(const SpecParameters& parameters) {
   PACELINE_ASSIGN_OR_RETURN(options.s_max, NumberOrAuto(parameters, "s_max"));
   PACELINE_ASSIGN_OR_RETURN(
       const int64_t pieces,
-      parameters.Number("micro_batches", options.micro_batches, 1024));
+      parameters.Positive("micro_batches", options.micro_batches, 1024));
   PACELINE_ASSIGN_OR_RETURN(
       options.starve_limit,
-      parameters.Number("starve_limit", options.starve_limit, kMaxBound));
+      parameters.Positive("starve_limit", options.starve_limit, kMaxBound));
   options.micro_batches = static_cast<int>(pieces);
-  if (options.s == 0 || pieces == 0 || options.starve_limit == 0) {
+  if (options.s == 0) {
+    return absl::InvalidArgumentError("s must be at least 1, or auto");
+  }
+  const SapsMode mode_of[] = {SapsMode::kRefresh, SapsMode::kDamp,
+                              SapsMode::kDrop};
+  constexpr absl::string_view kOwn[] = {"micro_batches", "s_max",
+                                        "starve_limit"};
+  for (size_t i = 0; i < 3; ++i) {
+    if (options.mode == mode_of[i] || !parameters.Has(kOwn[i])) continue;
     return absl::InvalidArgumentError(
-        "s, micro_batches and starve_limit must be at least 1");
+        absl::StrCat(kOwn[i], " has no effect with this mode; leave it out"));
   }
   if (options.s_max.has_value() && *options.s_max < options.s.value_or(1)) {
     return absl::InvalidArgumentError("s_max must be at least s");
@@ -153,6 +161,15 @@ absl::StatusOr<StalenessRule> ReadStalenessRule(
       parameters.Choice("staleness_weight", {"none", "inverse", "exponential",
                                              "delay_compensated"}));
   rule.weight = static_cast<StalenessWeight>(weight);  // The enum's order.
+  if (rule.weight != StalenessWeight::kExponential && parameters.Has("decay")) {
+    return absl::InvalidArgumentError(
+        "decay needs staleness_weight=exponential");
+  }
+  if (rule.weight != StalenessWeight::kDelayCompensated &&
+      parameters.Has("lambda")) {
+    return absl::InvalidArgumentError(
+        "lambda needs staleness_weight=delay_compensated");
+  }
   PACELINE_ASSIGN_OR_RETURN(rule.decay,
                             parameters.Decimal("decay", rule.decay, 0, 100));
   PACELINE_ASSIGN_OR_RETURN(rule.lambda,

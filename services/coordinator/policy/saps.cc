@@ -19,7 +19,9 @@ int64_t Millionths(double weight) {
 
 int64_t Saps::S() const {
   const auto peers = static_cast<int64_t>(members_.size()) - 1;
-  return options_.s.value_or(std::max<int64_t>(1, 2 * peers));
+  if (options_.s.has_value()) return *options_.s;
+  const int64_t usual = std::max<int64_t>(1, 2 * peers);
+  return std::min(usual, options_.s_max.value_or(usual));
 }
 
 int64_t Saps::SMax() const { return options_.s_max.value_or(3 * S()); }
@@ -54,9 +56,11 @@ void Saps::Apply(const Moment& at, const Event& event,
                           StopWatching(e.worker);
                           if (options_.mode == SapsMode::kRefresh) {
                             // Its own update is counted in at.version.
+                            const Version own = e.taken ? 1 : 0;
                             const Version base = members_.at(e.worker).base;
+                            // 0 also for a push under a plan for a round.
                             Judge(e.worker,
-                                  std::max<int64_t>(0, at.version - 1 - base),
+                                  std::max<int64_t>(0, at.version - own - base),
                                   actions);
                           }
                           GoOn(at, e.worker, actions);
@@ -68,6 +72,8 @@ void Saps::Apply(const Moment& at, const Event& event,
                         [&](const Idle& e) { StopWatching(e.worker); },
                         [](const auto&) {}},
              event);
+  // That worker's push is counted in at.version already, but not told of.
+  if (std::holds_alternative<Flagged>(event)) return;
   if (options_.mode == SapsMode::kRefresh) RefreshLagging(at, actions);
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/status.h"
 
 namespace paceline {
 namespace {
@@ -75,6 +76,15 @@ absl::StatusOr<int64_t> SpecParameters::Number(absl::string_view key,
   const auto it = values_.find(key);
   if (it == values_.end()) return fallback;
   return ParseNumber(key, it->second, max);
+}
+
+absl::StatusOr<int64_t> SpecParameters::Positive(absl::string_view key,
+                                                 int64_t fallback,
+                                                 int64_t max) const {
+  PACELINE_ASSIGN_OR_RETURN(const int64_t number, Number(key, fallback, max));
+  if (number > 0) return number;
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, "=0 is too small; it must be from 1 to ", max));
 }
 
 absl::StatusOr<double> SpecParameters::Decimal(absl::string_view key,

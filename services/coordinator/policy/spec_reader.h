@@ -26,6 +26,9 @@ class SpecParameters {
   static absl::StatusOr<SpecParameters> Parse(
       absl::string_view spec, absl::Span<const absl::string_view> known);
 
+  // Whether the parameter is given.
+  bool Has(absl::string_view key) const { return values_.contains(key); }
+
   // The parameter's value, or `fallback` if it is not given.
   absl::string_view Text(absl::string_view key,
                          absl::string_view fallback) const;
@@ -33,6 +36,10 @@ class SpecParameters {
   // An error unless the value is a whole number in [0, max].
   absl::StatusOr<int64_t> Number(absl::string_view key, int64_t fallback,
                                  int64_t max) const;
+
+  // The same, but at least 1.
+  absl::StatusOr<int64_t> Positive(absl::string_view key, int64_t fallback,
+                                   int64_t max) const;
 
   // An error unless the value is a decimal number in [min, max].
   absl::StatusOr<double> Decimal(absl::string_view key, double fallback,

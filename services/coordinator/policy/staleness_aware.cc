@@ -18,7 +18,7 @@ void StalenessAware::Adopt(const Moment& at,
                            absl::Span<const AdoptedWorker> workers,
                            RoundId next_round, std::vector<Action>& actions) {
   inner_->Adopt(at, workers, next_round, inner_actions_);
-  Translate(/*staleness=*/0, actions);
+  Translate(actions);
 }
 
 void StalenessAware::Apply(const Moment& at, const Event& event,
@@ -26,25 +26,17 @@ void StalenessAware::Apply(const Moment& at, const Event& event,
   const auto* const ready = std::get_if<GradientReady>(&event);
   if (ready == nullptr) {
     inner_->Apply(at, event, inner_actions_);
-    Translate(/*staleness=*/0, actions);
+    Translate(actions);
+    if (const auto* const left = std::get_if<Left>(&event)) {
+      plans_.erase(left->worker);
+    }
     return;
   }
-  const PushPlan& plan = plans_.at(ready->worker);
-  if (plan.kind == PushPlan::Kind::kAsk) {
-    inner_->Apply(at, event, inner_actions_);
-  } else {
-    inner_actions_.push_back(PlanPush{ready->worker, plan});
-  }
-  Translate(ready->staleness, actions);
+  Weigh(ready->worker, ready->staleness, plans_.at(ready->worker), actions);
 }
 
-void StalenessAware::Translate(int64_t staleness,
-                               std::vector<Action>& actions) {
+void StalenessAware::Translate(std::vector<Action>& actions) {
   for (Action& action : inner_actions_) {
-    if (const auto* const answer = std::get_if<PlanPush>(&action)) {
-      Weigh(answer->worker, staleness, answer->plan, actions);
-      continue;
-    }
     if (auto* const release = std::get_if<Release>(&action)) {
       plans_[release->worker] = release->plan;
       if (Asks()) release->plan = PushPlan::Ask();
@@ -59,10 +51,6 @@ void StalenessAware::Translate(int64_t staleness,
 
 void StalenessAware::Weigh(WorkerId worker, int64_t staleness, PushPlan plan,
                            std::vector<Action>& actions) const {
-  if (plan.kind == PushPlan::Kind::kDiscard) {
-    actions.push_back(PlanPush{worker, plan});
-    return;
-  }
   if (rule_.cap.has_value() && staleness > *rule_.cap) {
     actions.push_back(
         Report{{DecisionKind::kTooStale, worker, staleness, *rule_.cap}});

@@ -57,8 +57,7 @@ absl::Status SyncCore::PushDone(absl::Time now, WorkerId worker,
                                 std::vector<Output>& outputs) {
   PACELINE_RETURN_IF_ERROR(Validate(worker, report));
   const Step step{now, outputs};
-  CountPush(step, worker, members_.at(worker), report);
-  events_.push_back(paceline::PushDone{worker});
+  events_.push_back(CountPush(step, worker, members_.at(worker), report));
   Settle(step);
   return absl::OkStatus();
 }
@@ -124,8 +123,8 @@ void SyncCore::ApplyToPolicy(const Step& step, const Event& event) {
                    clocks_.SetActive(e.worker);
                    fresh_.insert(e.worker);
                  },
-                 // It has skipped a round: as a newcomer it counts from
-                 // the next one.
+                 // It has skipped a round: if it is released into the next
+                 // one, it counts from there, as a newcomer.
                  [&](const paceline::Abandoned& e) { fresh_.insert(e.worker); },
                  [](const auto&) {}},
       event);
@@ -175,8 +174,8 @@ void SyncCore::ReleaseWorker(const Step& step, const Release& release) {
   Member& member = it->second;
   CHECK(member.phase == Phase::kWaiting);
   resumed_ -= std::exchange(member.resumed, false) ? 1 : 0;
-  const std::optional<SampleRange> range =
-      dealer_.Deal(balancer_.SizeFor(worker));
+  member.usual = balancer_.SizeFor(worker);
+  const std::optional<SampleRange> range = dealer_.Deal(member.usual);
   if (!range) {
     member.phase = Phase::kIdle;
     idle_.insert(worker);

@@ -133,6 +133,7 @@ class SyncCore {
     int64_t reign = 0;      // The policy that released it, by `reign_`.
     bool asks = false;      // Waits for the plan of its push.
     bool abandons = false;  // Was told to drop the iteration.
+    uint32_t usual = 1;     // Samples that it gets where there are enough.
   };
 
   // One call from outside: its time, and where its consequences go.
@@ -178,8 +179,9 @@ class SyncCore {
   absl::Status Validate(WorkerId worker, const PushReport& report) const;
   void MeasurePace(const Step& step, WorkerId worker, absl::Duration busy,
                    uint32_t samples);
-  void CountPush(const Step& step, WorkerId worker, Member& member,
-                 const PushReport& report);
+  // The event that tells the policy.
+  paceline::PushDone CountPush(const Step& step, WorkerId worker,
+                               Member& member, const PushReport& report);
   // Takes the member out of everything; its open range waits for the fence.
   void Remove(const Step& step, WorkerId worker, LossReason reason);
   void SettleLoss(const Step& step, WorkerId worker, const FenceOutcome& loss);

@@ -48,6 +48,7 @@ absl::Status SyncCore::Abandoned(absl::Time now, WorkerId worker,
   member.phase = Phase::kWaiting;
   membership_.GrantDropped(now, worker);
   dealer_.Return(grant.range);
+  balancer_.Abandoned(worker, now - member.granted);
   Record(step, {DecisionKind::kAbandoned, worker, iteration});
   if (grant.plan.kind == PushPlan::Kind::kRound) {
     rounds_.Ended(grant.plan.round, /*gathered=*/false);

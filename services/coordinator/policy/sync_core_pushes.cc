@@ -63,8 +63,8 @@ absl::Status SyncCore::Validate(WorkerId worker,
   return absl::OkStatus();
 }
 
-void SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
-                         const PushReport& report) {
+PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
+                             const PushReport& report) {
   const OpenGrant& grant = member.grant;
   // Without samples there was nothing to push.
   const bool pushed = !report.discarded && report.samples > 0;
@@ -96,9 +96,13 @@ void SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   EndOldPlan(step, worker);
   // What was computed, be it in vain by its plan, says how fast the worker is;
   // what broke off does not.
-  if (counted.samples > 0 && (pushed || planned_discard)) {
+  const bool measured = counted.samples > 0 && (pushed || planned_discard);
+  // Of a short range the fixed costs make the most.
+  if (measured && grant.range.size() >= member.usual) {
     MeasurePace(step, worker, step.now - member.granted, counted.samples);
   }
+  const double share = static_cast<double>(counted.samples) / member.usual;
+  return {worker, measured ? share : 0, pushed};
 }
 
 void SyncCore::MeasurePace(const Step& step, WorkerId worker,

@@ -26,11 +26,19 @@ void SyncCore::SwitchTo(const Step& step, std::unique_ptr<SyncPolicy> policy,
   step.outputs.push_back(Switched{step.now, policy_->Describe(),
                                   policy->Describe(), std::string(reason),
                                   version_, dealer_.samples_counted()});
+  switched_at_ = step.now;
+  old_plans_.clear();
+  for (const auto& [worker, member] : members_) {
+    if (member.phase == Phase::kComputing) old_plans_.insert(worker);
+  }
+  if (old_plans_.empty()) {
+    step.outputs.push_back(SwitchSettled{step.now, absl::ZeroDuration()});
+  }
   HandOver(step);
   policy_ = std::move(policy);
   std::vector<AdoptedWorker> adopted;
   for (const auto& [worker, member] : members_) {
-    adopted.push_back({worker, member.phase});
+    adopted.push_back({worker, member.phase, stragglers_.IsStraggler(worker)});
   }
   actions_.clear();
   policy_->Adopt(At(step), adopted, next_round_, actions_);
@@ -52,19 +60,11 @@ bool SyncCore::SwitchIfDue(const Step& step) {
 void SyncCore::HandOver(const Step& step) {
   ++reign_;
   first_round_ = next_round_;
-  switched_at_ = step.now;
-  old_plans_.clear();
-  for (const auto& [worker, member] : members_) {
-    if (member.phase == Phase::kComputing) old_plans_.insert(worker);
-  }
   // What is still on its way is drained as it arrives (CountPush).
   const std::vector<RoundId> undrained = rounds_.Undrained();
   if (!undrained.empty()) Close(step, undrained);
   clocks_.SetEqual();
   fresh_.clear();
-  if (old_plans_.empty()) {
-    step.outputs.push_back(SwitchSettled{step.now, absl::ZeroDuration()});
-  }
 }
 
 void SyncCore::EndOldPlan(const Step& step, WorkerId worker) {

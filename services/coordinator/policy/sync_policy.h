@@ -17,6 +17,7 @@ struct AdoptedWorker {
   enum class Phase : uint8_t { kWaiting, kComputing, kIdle };
   WorkerId worker;
   Phase phase = Phase::kWaiting;
+  bool straggler = false;  // Is flagged as one.
 };
 
 // Decides, push by push, which workers may start their next iteration and what

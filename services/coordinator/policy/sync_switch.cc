@@ -61,6 +61,7 @@ void SyncSwitch::Adopt(const Moment& at,
   next_id_ = ToNumber(next_round);
   for (const AdoptedWorker& adopted : workers) {
     workers_.emplace(adopted.worker, adopted.phase);
+    if (adopted.straggler) stragglers_.insert(adopted.worker);
   }
   second_ = WantsSecond(at);
   Begin(at, actions);
@@ -144,7 +145,7 @@ void SyncSwitch::Begin(const Moment& at, std::vector<Action>& actions) {
   inner_ = MakeGood(second_ ? options_.then : options_.first);
   std::vector<AdoptedWorker> adopted;
   for (const auto& [worker, phase] : workers_) {
-    adopted.push_back({worker, phase});
+    adopted.push_back({worker, phase, stragglers_.contains(worker)});
   }
   const size_t first = actions.size();
   inner_->Adopt(at, adopted, RoundId{next_id_}, actions);

@@ -17,6 +17,9 @@ namespace {
 // More than a simulated cluster ever has incarnations.
 constexpr size_t kMostIncarnations = size_t{1} << 30;
 
+// No worker's.
+constexpr WorkerId kEvaluator{0xffffffff};
+
 uint64_t IncarnationOf(WorkerId worker) { return ToNumber(worker) + 1; }
 
 PushBlock HeadOf(const Grant& grant, uint32_t samples) {
@@ -52,7 +55,6 @@ absl::Status VirtualTraining::Prepare(const Dataset& train) {
   for (const TensorSpec& tensor : model_->tensors()) {
     tensors.push_back(
         {tensor.name, tensor.kind == TensorKind::kStatistic, tensor.size});
-    model_bytes_ += tensor.size * int64_t{sizeof(float)};
   }
   blocks_ = CutIntoBlocks(tensors);
   ShardConfig config;
@@ -80,7 +82,9 @@ absl::Status VirtualTraining::Prepare(const Dataset& train) {
 
 void VirtualTraining::Pulled(Nanos /*at*/, const Grant& grant) {
   if (!status_.ok()) return;
-  absl::StatusOr<PulledBlocks> weights = Pull(grant);
+  // Compensation needs to know from which weights the gradient is.
+  absl::StatusOr<PulledBlocks> weights =
+      Pull(grant.worker, grant.closing, grant.plan.compensation > 0);
   status_ = weights.status();
   if (weights.ok()) pulled_[grant.worker] = *std::move(weights);
 }
@@ -106,19 +110,19 @@ bool VirtualTraining::Enough() const {
                            TargetReached(accuracy_, spec_.target_accuracy));
 }
 
-absl::StatusOr<PulledBlocks> VirtualTraining::Pull(const Grant& grant) {
+absl::StatusOr<PulledBlocks> VirtualTraining::Pull(WorkerId worker,
+                                                   Closing closing, bool keep) {
   absl::StatusOr<PulledBlocks> weights =
       absl::InternalError("a virtual server did not answer at once");
-  const Puller puller{.incarnation = IncarnationOf(grant.worker),
+  const Puller puller{.incarnation = IncarnationOf(worker),
                       .deadline = absl::InfiniteFuture()};
   const auto answer = [&weights](absl::StatusOr<PulledBlocks> blocks) {
     weights = std::move(blocks);
   };
-  // Compensation needs to know from which weights the gradient is.
-  if (grant.plan.compensation > 0) {
-    shard_->PullAndKeep(puller, grant.closing, answer);
+  if (keep) {
+    shard_->PullAndKeep(puller, closing, answer);
   } else {
-    shard_->Pull(puller, grant.closing, answer);
+    shard_->Pull(puller, closing, answer);
   }
   return weights;
 }
@@ -134,8 +138,8 @@ absl::Status VirtualTraining::Load(const PulledBlocks& weights) {
 
 absl::StatusOr<bool> VirtualTraining::ComputeGradient(const Grant& grant,
                                                       uint32_t samples) {
-  uint32_t most = spec_.micro_batch == 0 ? spec_.batch_size : spec_.micro_batch;
-  if (grant.micro_batch > 0) most = std::min(most, grant.micro_batch);
+  const uint32_t most =
+      MicroBatchLimit(spec_.batch_size, spec_.micro_batch, grant.micro_batch);
   SampleRange range = grant.range;
   const uint32_t piece = MicroBatchSize(range.size(), most);
   range.end = range.begin + samples;
@@ -171,14 +175,14 @@ absl::Status VirtualTraining::Push(const Grant& grant, uint32_t samples) {
 }
 
 absl::Status VirtualTraining::Train(const Grant& grant, uint32_t samples) {
-  const auto weights = pulled_.find(grant.worker);
-  if (weights == pulled_.end()) {
+  const auto weights = pulled_.extract(grant.worker);
+  if (weights.empty()) {
     return absl::InternalError("a virtual worker pushed without a pull");
   }
-  PACELINE_RETURN_IF_ERROR(Load(weights->second));
+  PACELINE_RETURN_IF_ERROR(Load(weights.mapped()));
   PACELINE_ASSIGN_OR_RETURN(const bool finite, ComputeGradient(grant, samples));
   if (!finite) {
-    // As a real worker: the samples are used up, nothing is pushed.
+    // As with a real worker, nothing reaches the servers.
     refused_blocks_ += static_cast<int64_t>(blocks_.size());
     return absl::OkStatus();
   }
@@ -186,7 +190,8 @@ absl::Status VirtualTraining::Train(const Grant& grant, uint32_t samples) {
 }
 
 absl::Status VirtualTraining::Measure(Nanos at, const SnapshotCommand& taken) {
-  PACELINE_ASSIGN_OR_RETURN(const PulledBlocks weights, Pull({}));
+  PACELINE_ASSIGN_OR_RETURN(const PulledBlocks weights,
+                            Pull(kEvaluator, 0, /*keep=*/false));
   PACELINE_RETURN_IF_ERROR(Load(weights));
   PACELINE_ASSIGN_OR_RETURN(const Evaluation measured,
                             Evaluate(*model_, test_, 0, [] { return true; }));

@@ -40,7 +40,10 @@ struct TrainingSpec {
 // model computes for all workers, one after the other; what a worker pulled is
 // kept by reference.
 //
-// Numbers travel as fp32. The same calls give the same bits. Thread-compatible.
+// Numbers travel as fp32. A push whose loss is not finite changes nothing, but
+// the cluster, which knows only times, counts it like another one, where a real
+// one would record its discard. The same calls give the same bits.
+// Thread-compatible.
 class VirtualTraining : public ClusterObserver {
  public:
   // `train` and `test` outlive it. The errors of Model::Create() and
@@ -59,8 +62,6 @@ class VirtualTraining : public ClusterObserver {
   const std::vector<AccuracyPoint>& accuracy() const { return accuracy_; }
   // Blocks of gradients, or whole ones after a loss, that were not finite.
   int64_t refused_blocks() const { return refused_blocks_; }
-  // Of all parameters, in bytes.
-  int64_t model_bytes() const { return model_bytes_; }
 
  private:
   VirtualTraining(const TrainingSpec& spec, const Dataset* train,
@@ -68,7 +69,8 @@ class VirtualTraining : public ClusterObserver {
       : spec_(spec), test_(*test), loader_(train, spec.seed) {}
 
   absl::Status Prepare(const Dataset& train);
-  absl::StatusOr<PulledBlocks> Pull(const Grant& grant);
+  absl::StatusOr<PulledBlocks> Pull(WorkerId worker, Closing closing,
+                                    bool keep);
   absl::Status Load(const PulledBlocks& weights);
   // False if its loss is not finite.
   absl::StatusOr<bool> ComputeGradient(const Grant& grant, uint32_t samples);
@@ -84,11 +86,10 @@ class VirtualTraining : public ClusterObserver {
   std::vector<BlockPlacement> blocks_;  // By block.
   std::unique_ptr<JobShard> shard_;     // Hosts all of them.
   uint64_t commands_ = 0;
-  // Each worker's latest; where its next gradient comes from.
+  // Of those who compute: where the gradient comes from.
   absl::flat_hash_map<WorkerId, PulledBlocks> pulled_;
   std::vector<AccuracyPoint> accuracy_;
   int64_t refused_blocks_ = 0;
-  int64_t model_bytes_ = 0;
   absl::Status status_;
 };
 

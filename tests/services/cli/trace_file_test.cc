@@ -26,7 +26,7 @@ TEST(TraceFileTest, KeepsEachWorkersOrder) {
   ASSERT_THAT(*workers, SizeIs(2));
   EXPECT_EQ((*workers)[0].name, "w2");
   EXPECT_EQ((*workers)[1].name, "w10");
-  const auto& iterations = (*workers)[0].iterations;
+  const auto& iterations = *(*workers)[0].iterations;
   ASSERT_THAT(iterations, SizeIs(2));
   EXPECT_EQ(iterations[0].compute, 20'300'000);
   EXPECT_EQ(iterations[0].push, 1'000'000);
@@ -48,7 +48,8 @@ TEST(TraceFileTest, NamesTheLineThatIsWrong) {
       {R"({"worker":"a","compute":-1})", "compute must be from 0 to 3600"},
       {R"({"worker":"a","compute":1e9})", "compute must be from 0 to 3600"},
       {R"({"worker":"a","compute":1,"push":-1})", "push must be from 0"},
-      {R"({"worker":"a","compute":1,"samples":0})", "samples must be from 1"},
+      {R"({"worker":"a","compute":1,"samples":0})",
+       "samples must be a whole number from 1"},
       {R"({"worker":"a","compute":1,"samples":"x"})", "samples must be"},
   };
   for (const auto& [text, message] : kCases) {

@@ -95,9 +95,10 @@ TEST(DeviceTest, BurstsStretchWhatFallsIntoThem) {
 
 TEST(DeviceTest, ReplaysARecordingOverAndOver) {
   DeviceSpec spec;
-  spec.recorded = {
-      {.compute = 3 * kSecond, .samples = 32, .push = 5, .pull = 6},
-      {.compute = kSecond, .samples = 16}};
+  spec.recorded = std::make_shared<const std::vector<RecordedIteration>>(
+      std::vector<RecordedIteration>{
+          {.compute = 3 * kSecond, .samples = 32, .push = 5, .pull = 6},
+          {.compute = kSecond, .samples = 16}});
   spec.offset = 1;
   Device device(&spec, kBatch, 1);
   EXPECT_EQ(device.Next(32).work, 2 * kSecond);

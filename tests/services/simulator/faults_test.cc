@@ -92,9 +92,11 @@ TEST(FaultsTest, TheStuckComeBackAsNew) {
   // A lease of a second: an iteration of over ten is stuck.
   ClusterSpec spec = SteadySpec({1, 1}, 30);
   spec.sync.lease = absl::Seconds(1);
-  spec.workers[1].device.recorded.assign(10,
-                                         {.compute = kSecond, .samples = 8});
-  spec.workers[1].device.recorded[5].compute = 100 * kSecond;
+  std::vector<RecordedIteration> recorded(10,
+                                          {.compute = kSecond, .samples = 8});
+  recorded[5].compute = 100 * kSecond;
+  spec.workers[1].device.recorded =
+      std::make_shared<const std::vector<RecordedIteration>>(recorded);
   SampleLedger ledger(spec);
   const SimulationResult result = Simulate(spec, "asp", &ledger);
   EXPECT_TRUE(result.complete);

@@ -75,13 +75,29 @@ TEST(NetworkTest, TheLastWeightsReachTheObserver) {
 
 TEST(NetworkTest, ARecordingBringsItsOwn) {
   ClusterSpec spec = SteadySpec({1}, 4);
-  spec.workers[0].device.recorded = {
-      {.compute = kSecond, .samples = 8, .push = 3, .pull = 4},
-      {.compute = 2 * kSecond, .samples = 8}};
+  spec.workers[0].device.recorded =
+      std::make_shared<const std::vector<RecordedIteration>>(
+          std::vector<RecordedIteration>{
+              {.compute = kSecond, .samples = 8, .push = 3, .pull = 4},
+              {.compute = 2 * kSecond, .samples = 8}});
   const SimulationResult result = Simulate(spec, "asp");
   EXPECT_EQ(result.duration, 2 * (3 * kSecond + 7));
   EXPECT_EQ(result.workers[0].pull, 8);
   EXPECT_EQ(result.workers[0].push, 6);
+}
+
+// What was recorded holds the ways of request, weights, gradient and
+// acknowledgement; the latency adds those of grant and report alone.
+TEST(NetworkTest, ARecordingsLatencyIsNotCountedTwice) {
+  ClusterSpec spec = SteadySpec({1}, 10);
+  const Nanos tenth = 100 * kMillisecond;
+  spec.workers[0]
+      .device.recorded = std::make_shared<const std::vector<RecordedIteration>>(
+      std::vector<RecordedIteration>{
+          {.compute = kSecond, .samples = 8, .push = tenth, .pull = tenth}});
+  spec.workers[0].link.latency = 10 * kMillisecond;
+  const SimulationResult result = Simulate(spec, "asp");
+  EXPECT_EQ(result.duration, 10 * (kSecond + 2 * tenth + 20 * kMillisecond));
 }
 
 }  // namespace

@@ -125,5 +125,24 @@ TEST(BatchBalancerTest, WhoLeavesIsSharedByTheOthers) {
   EXPECT_EQ(balancer.SizeFor(WorkerId{1}), 32u);
 }
 
+// Under K-sync a lasting straggler never finishes: the others are balanced all
+// the same, and it counts as no faster than what it was seen to be.
+TEST(BatchBalancerTest, WhoIsAlwaysToldToDropKeepsNobodyEven) {
+  BatchBalancer balancer(Batching::kBalanced, 32);
+  for (uint32_t i = 0; i < 3; ++i) balancer.Join(WorkerId{i});
+  for (int push = 0; push < 2; ++push) {
+    balancer.Pushed(WorkerId{0}, absl::Seconds(1), 32);
+    balancer.Pushed(WorkerId{1}, absl::Seconds(3), 32);
+  }
+  EXPECT_EQ(balancer.SizeFor(WorkerId{0}), 32u);  // The third is not known.
+  balancer.Abandoned(WorkerId{2}, absl::Seconds(3));
+  EXPECT_EQ(balancer.SizeFor(WorkerId{0}), 58u);
+  EXPECT_EQ(balancer.SizeFor(WorkerId{1}), 19u);
+  EXPECT_EQ(balancer.SizeFor(WorkerId{2}), 19u);
+  // Sooner than it was known to need: says nothing.
+  balancer.Abandoned(WorkerId{2}, absl::Seconds(1));
+  EXPECT_EQ(balancer.SizeFor(WorkerId{0}), 58u);
+}
+
 }  // namespace
 }  // namespace paceline

@@ -116,8 +116,8 @@ TEST(FirstKTest, KAsyncOfOneIsAspAndOfAllIsBsp) {
   EXPECT_NEAR(MeanTime("kasync:k=8"), 2.7179, 0.04);
 }
 
-// At most sixteen rounds are open: then the newest takes more than K.
-TEST(FirstKTest, TheSeventeenthRoundWaits) {
+// At most fourteen rounds are open: then the newest takes more than K.
+TEST(FirstKTest, TheFifteenthRoundWaits) {
   for (const std::string spec : {"kasync:k=1", "kbatchasync:k=1"}) {
     auto policy = *MakePolicy(spec);
     std::vector<AdoptedWorker> workers;
@@ -133,15 +133,15 @@ TEST(FirstKTest, TheSeventeenthRoundWaits) {
       const auto* const plan = std::get_if<PlanPush>(&action);
       if (plan != nullptr) ++plans[plan->plan.round];
     }
-    EXPECT_EQ(plans.size(), 16u);
-    EXPECT_EQ(plans[RoundId{15}], 1);
-    EXPECT_EQ(plans[RoundId{16}], 5);
+    EXPECT_EQ(plans.size(), 14u);
+    EXPECT_EQ(plans[RoundId{13}], 1);
+    EXPECT_EQ(plans[RoundId{14}], 7);
     // The first is closed, so that the next one can open.
     policy->Apply({absl::UnixEpoch()}, PushDone{WorkerId{0}}, actions);
     actions.clear();
     policy->Apply({absl::UnixEpoch()}, GradientReady{WorkerId{0}}, actions);
     EXPECT_EQ(std::get<PlanPush>(actions.back()).plan,
-              PushPlan::Round(RoundId{17}));
+              PushPlan::Round(RoundId{15}));
   }
 }
 

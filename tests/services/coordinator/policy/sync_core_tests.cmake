@@ -10,6 +10,7 @@ paceline_test(sync_core_units_test
     round_ledger_test.cc
     sample_dealer_test.cc
     straggler_detector_test.cc
+    sync_core_signals_test.cc
     sync_core_test.cc
   DEPS paceline::sync_core)
 
