@@ -17,8 +17,8 @@ struct BarrierPlan {
 // ZipLine (Zhao et al., ICDM 2019; algorithms.md 5.9): the barrier to which the
 // workers come nearest to each other in time. `ends[i]` are the predicted ends
 // of worker i's next iterations, strictly ascending. Of equally good barriers
-// the earliest. Takes O(m log m) for m ends in all: O(R n log n) for R
-// iterations of n workers each.
+// the earliest. Takes O(R n log n) for R iterations of n workers each,
+// less if one is found without any waiting.
 // REQUIRES: no worker's list is empty.
 BarrierPlan ZipLine(absl::Span<const std::vector<int64_t>> ends);
 
