@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "services/cli/text_table.h"
+#include "services/coordinator/run_document.h"
 
 namespace paceline {
 namespace {
@@ -17,12 +18,6 @@ constexpr size_t kWorkersShown = 8;
 
 // VirtualCluster gives a run up then: a hundred years.
 constexpr double kLongestSeconds = 100.0 * 365 * 86'400 - 1;
-
-Json Quantiles(const IntHistogram& histogram) {
-  return {{"p50", histogram.Quantile(0.5)},
-          {"p99", histogram.Quantile(0.99)},
-          {"max", histogram.Max()}};
-}
 
 Json WorkerRun(const WorkerResult& worker) {
   return {{"worker", worker.name},
@@ -38,21 +33,15 @@ Json WorkerRun(const WorkerResult& worker) {
           {"alive_seconds", ToSeconds(worker.alive)},
           {"held", worker.held},
           {"held_not_fastest", worker.held_not_fastest},
-          {"gap", Quantiles(worker.gap)},
-          {"staleness", Quantiles(worker.staleness)}};
+          {"gap", QuantilesJson(worker.gap)},
+          {"staleness", QuantilesJson(worker.staleness)}};
 }
 
 Json SwitchRun(const SwitchResult& done) {
   const double at = absl::ToDoubleSeconds(done.what.at - absl::UnixEpoch());
-  return {{"seconds", at},
-          {"from", done.what.from},
-          {"to", done.what.to},
-          {"reason", done.what.reason},
-          {"version", done.what.version},
-          {"samples", done.what.samples},
-          {"took_seconds", done.took.has_value()
-                               ? Json(absl::ToDoubleSeconds(*done.took))
-                               : Json(nullptr)}};
+  std::optional<double> took;
+  if (done.took.has_value()) took = absl::ToDoubleSeconds(*done.took);
+  return SwitchJson(done.what, at, took);
 }
 
 double Number(const Json& run, absl::string_view name) {
@@ -150,8 +139,8 @@ Json SimulationRun(const SimulationResult& result) {
               {"push_bytes", result.push_bytes},
               {"pull_bytes", result.pull_bytes},
               {"waiting_share", result.WaitingShare()},
-              {"gap", Quantiles(result.gap)},
-              {"staleness", Quantiles(result.staleness)}};
+              {"gap", QuantilesJson(result.gap)},
+              {"staleness", QuantilesJson(result.staleness)}};
   run["accuracy"] = AccuracyJson(result.accuracy);
   run["switches"] = Json::array();
   for (const SwitchResult& done : result.switches) {

@@ -1,7 +1,6 @@
 #include "services/coordinator/accuracy.h"
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 
 namespace paceline {
 
@@ -27,19 +26,6 @@ bool TargetReached(const std::vector<AccuracyPoint>& points, double target) {
     }
   }
   return false;
-}
-
-nlohmann::ordered_json AccuracyJson(const std::vector<AccuracyPoint>& points) {
-  auto array = nlohmann::ordered_json::array();
-  for (const AccuracyPoint& point : points) {
-    array.push_back({{"seconds", point.seconds},
-                     {"version", point.version},
-                     {"version_at_completion", point.version_at_completion},
-                     {"samples", point.samples},
-                     {"accuracy", point.accuracy},
-                     {"loss", point.loss}});
-  }
-  return array;
 }
 
 }  // namespace paceline

@@ -2,7 +2,6 @@
 #define PACELINE_SERVICES_COORDINATOR_ACCURACY_H_
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
 
@@ -27,9 +26,6 @@ std::optional<double> SecondsToTarget(const std::vector<AccuracyPoint>& points,
 
 // Whether two consecutive points are at or above `target`.
 bool TargetReached(const std::vector<AccuracyPoint>& points, double target);
-
-// As run documents hold them: an array of objects with the fields' names.
-nlohmann::ordered_json AccuracyJson(const std::vector<AccuracyPoint>& points);
 
 }  // namespace paceline
 

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "services/coordinator/run_document.h"
+
 namespace paceline {
 namespace {
 
@@ -43,12 +45,6 @@ bool WorthTelling(DecisionKind kind) {
     default:
       return false;
   }
-}
-
-Json Quantiles(const IntHistogram& histogram) {
-  return {{"p50", histogram.Quantile(0.5)},
-          {"p99", histogram.Quantile(0.99)},
-          {"max", histogram.Max()}};
 }
 
 Json OrNull(const std::optional<double>& value) {
@@ -216,13 +212,8 @@ Json RunRecord::Result(const EngineView& view) const {
   result["accuracy"] = AccuracyJson(accuracy_);
   result["switches"] = Json::array();
   for (const PastSwitch& past : switches_) {
-    result["switches"].push_back({{"seconds", past.seconds},
-                                  {"from", past.what.from},
-                                  {"to", past.what.to},
-                                  {"reason", past.what.reason},
-                                  {"version", past.what.version},
-                                  {"samples", past.what.samples},
-                                  {"took_seconds", OrNull(past.took)}});
+    result["switches"].push_back(
+        SwitchJson(past.what, past.seconds, past.took));
   }
   result["workers"] = Json::array();
   for (const auto& [name, row] : workers_) {
@@ -245,8 +236,8 @@ Json RunRecord::WorkerResult(const std::string& name,
           {"longest_wait_seconds", row.longest_wait},
           {"held", row.held},
           {"held_not_fastest", row.held_not_fastest},
-          {"gap", Quantiles(row.gap)},
-          {"staleness", Quantiles(row.staleness)}};
+          {"gap", QuantilesJson(row.gap)},
+          {"staleness", QuantilesJson(row.staleness)}};
 }
 
 Json RunRecord::Decisions() const {

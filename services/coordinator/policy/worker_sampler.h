@@ -2,9 +2,9 @@
 #define PACELINE_SERVICES_COORDINATOR_POLICY_WORKER_SAMPLER_H_
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "common/rng.h"
 #include "services/coordinator/policy/types.h"
 
@@ -29,7 +29,7 @@ class WorkerSampler {
 
   Rng rng_;
   std::vector<WorkerId> workers_;  // In the order of the draws so far.
-  std::map<WorkerId, size_t> places_;
+  absl::flat_hash_map<WorkerId, size_t> places_;
 };
 
 }  // namespace paceline
