@@ -11,7 +11,7 @@
 namespace paceline {
 
 // Draws workers at random without replacement, from a seed. Adding and removing
-// take O(log workers), a draw of n takes O(n log workers). Thread-compatible.
+// take O(1), a draw of n takes O(n). Thread-compatible.
 class WorkerSampler {
  public:
   explicit WorkerSampler(uint64_t seed) : rng_(seed) {}
