@@ -116,6 +116,7 @@ std::string Engine::DescribePolicy() const {
 void Engine::PerformAll() {
   // Still under the lock, or two threads could swap their outputs.
   for (const Output& output : outputs_) sink_->Perform(output);
+  sink_->CallDone();
   outputs_.clear();
   const absl::Time due = core_.NextDeadline();
   // A deadline that moved away is found out when the old one is reached:

@@ -23,6 +23,8 @@ class OutputSink {
  public:
   virtual ~OutputSink() = default;
   virtual void Perform(const Output& output) = 0;
+  // All outputs of one call of the core are performed.
+  virtual void CallDone() {}
 };
 
 // Where a running job stands.

@@ -39,7 +39,21 @@ void JobSink::Perform(const Output& output) {
   std::visit([this](const auto& what) { Do(what); }, output);
 }
 
+void JobSink::CallDone() {
+  // At the end nobody is released.
+  if (!finished()) {
+    for (const WorkerId worker : not_released_) {
+      // The last push of somebody who is lost holds nobody.
+      if (const auto member = to_.roster->Find(worker)) {
+        to_.record->Held(member->name);
+      }
+    }
+  }
+  not_released_.clear();
+}
+
 void JobSink::Do(const Grant& grant) {
+  not_released_.erase(grant.worker);
   v1::WorkerCommand command;
   v1::Grant& wire = *command.mutable_grant();
   wire.set_iteration(grant.iteration);
@@ -125,6 +139,7 @@ void JobSink::Do(const Evicted& evicted) {
 }
 
 void JobSink::Do(const PushCounted& counted) {
+  not_released_.insert(counted.worker);
   to_.record->Counted(to_.roster->NameOf(counted.worker), counted,
                       to_.clock->Now());
   to_.metrics->pushes.Increment();

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_set.h"
 #include "absl/synchronization/mutex.h"
 #include "common/clock.h"
 #include "services/coordinator/coordinator_metrics.h"
@@ -35,6 +36,7 @@ class JobSink : public OutputSink {
   explicit JobSink(const Wiring& wiring) : to_(wiring) {}
 
   void Perform(const Output& output) override;
+  void CallDone() override;
 
   // Whose fence, or which snapshot, the numbered command was; nothing if it was
   // another command.
@@ -61,6 +63,9 @@ class JobSink : public OutputSink {
   void Do(const Finished& finished);
 
   const Wiring to_;
+  // Whose push the core's current call counted without releasing them. Of the
+  // engine's lock.
+  absl::btree_set<WorkerId> not_released_;
   mutable absl::Mutex mu_;
   std::map<uint64_t, WorkerId> fences_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, int64_t> snapshots_ ABSL_GUARDED_BY(mu_);

@@ -16,19 +16,6 @@ constexpr size_t kDecisionsKept = 10'000;
 // Of the loss shown while the job runs: about the last 50 pushes.
 constexpr double kLossSmoothing = 0.02;
 
-bool HeldBack(DecisionKind kind) {
-  switch (kind) {
-    case DecisionKind::kWaitForSlowest:
-    case DecisionKind::kAllowanceRefused:
-    case DecisionKind::kColdStart:
-    case DecisionKind::kNotFastest:
-    case DecisionKind::kCapped:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool WorthTelling(DecisionKind kind) {
   switch (kind) {
     case DecisionKind::kLost:
@@ -99,6 +86,11 @@ void RunRecord::Reported(const std::string& worker,
   loss_ = before + kLossSmoothing * (report.loss() - before);
 }
 
+void RunRecord::Held(const std::string& worker) {
+  absl::MutexLock lock(&mu_);
+  ++workers_[worker].held;
+}
+
 void RunRecord::Switched(const paceline::Switched& switched) {
   const double seconds = SecondsAt(switched.at);
   absl::MutexLock lock(&mu_);
@@ -129,10 +121,8 @@ std::optional<std::string> RunRecord::Decided(const std::string& worker,
                                               const Decision& decision,
                                               absl::Time at) {
   absl::MutexLock lock(&mu_);
-  if (HeldBack(decision.kind)) {
-    WorkerRow& row = workers_[worker];
-    ++row.held;
-    if (decision.kind == DecisionKind::kNotFastest) ++row.held_not_fastest;
+  if (decision.kind == DecisionKind::kNotFastest) {
+    ++workers_[worker].held_not_fastest;
   }
   const double seconds =
       began_.has_value() ? absl::ToDoubleSeconds(at - *began_) : 0;

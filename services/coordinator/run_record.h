@@ -36,6 +36,8 @@ class RunRecord {
   void Counted(const std::string& worker, const PushCounted& counted,
                absl::Time now);
   void Reported(const std::string& worker, const v1::PushDone& report);
+  // After its push the worker was not released at once.
+  void Held(const std::string& worker);
   void Switched(const paceline::Switched& switched);
   void Settled(const SwitchSettled& settled);
   void Lost(const std::string& worker);
@@ -67,8 +69,8 @@ class RunRecord {
     int64_t samples = 0;
     double load = 0, compute = 0, push = 0, wait = 0, pull = 0;
     double longest_wait = 0;
-    int64_t held = 0;              // Pushes after which it had to wait,
-    int64_t held_not_fastest = 0;  // because it was not the fastest (DSSP).
+    int64_t held = 0;              // Pushes after which it had to wait.
+    int64_t held_not_fastest = 0;  // Of these: because of that (DSSP).
     IntHistogram gap;
     IntHistogram staleness;
     const char* state = "waiting";

@@ -67,6 +67,10 @@ TEST(LocalCommandTest, PrintsOneDocumentWithEveryParadigm) {
       EXPECT_TRUE(run["workers"][0]["staleness"][field].is_number());
     }
   }
+  // Of each of the sixteen rounds one of the two was the first.
+  EXPECT_EQ(runs[0]["workers"][0]["held"].get<int>() +
+                runs[0]["workers"][1]["held"].get<int>(),
+            16);
   // The same starting weights and the same first batches.
   EXPECT_EQ(runs[0]["push_bytes"], runs[1]["push_bytes"]);
 }

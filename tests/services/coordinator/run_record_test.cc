@@ -249,16 +249,15 @@ TEST(RunRecordTest, TellsPeopleOfWhatTheyMustHearOf) {
 TEST(RunRecordTest, CountsHowOftenAWorkerWasHeld) {
   RunRecord record("dssp", 0);
   for (const DecisionKind kind :
-       {DecisionKind::kWaitForSlowest, DecisionKind::kAllowanceRefused,
-        DecisionKind::kColdStart, DecisionKind::kNotFastest,
-        DecisionKind::kNotFastest, DecisionKind::kCapped,
-        DecisionKind::kAllowanceUsed, DecisionKind::kCaughtUp,
-        DecisionKind::kWaitForRound}) {
+       {DecisionKind::kColdStart, DecisionKind::kNotFastest,
+        DecisionKind::kCaughtUp}) {
     record.Decided("w0", {kind}, At(1));
   }
+  record.Held("w0");
+  record.Held("w0");
   const Json worker = record.Result(EngineView())["workers"][0];
-  EXPECT_EQ(worker["held"], 6);
-  EXPECT_EQ(worker["held_not_fastest"], 2);
+  EXPECT_EQ(worker["held"], 2);
+  EXPECT_EQ(worker["held_not_fastest"], 1);
 }
 
 TEST(RunRecordTest, KeepsTheLastTenThousandDecisions) {
