@@ -60,7 +60,7 @@ class KAsync final : public SyncPolicy {
   void Plan(const GradientReady& ready, std::vector<Action>& actions);
   // The round into which the next gradient goes.
   Rounds::iterator Filling();
-  // The worker's iteration has ended; `pushed` if not by being dropped.
+  // The worker's iteration has ended; `pushed` if the servers have it.
   void End(WorkerId worker, bool pushed, std::vector<Action>& actions);
   void Remove(WorkerId worker, std::vector<Action>& actions);
 

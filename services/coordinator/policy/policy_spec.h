@@ -24,8 +24,8 @@ namespace paceline {
 //       warmup_rounds=5,alpha=0.3,regroup_every=50,drift=0.25,
 //       stale_weight=none|inverse,s_max=none
 //
-// The asynchronous ones that leave the weight of a push alone (asp, ssp, dssp)
-// also take
+// The asynchronous ones that leave the weight of a push alone (asp, ssp, dssp,
+// psp, elastic, kasync, kbatchasync) also take
 //
 //   staleness_weight=none|inverse|exponential|delay_compensated,decay=0.1,
 //   lambda=0.04,staleness_cap=none
@@ -39,8 +39,7 @@ namespace paceline {
 //   abs:pieces=8
 //   syncswitch:first=bsp,then=asp,at=0.05,straggler=leave|stay
 //
-// psp and elastic take the staleness parameters too. The two specs within a
-// syncswitch have no ','.
+// The two specs within a syncswitch have no ','.
 //
 // Parameters left out take the values shown first. INVALID_ARGUMENT, with what
 // is wrong and what would be right, for an unknown name or parameter, a

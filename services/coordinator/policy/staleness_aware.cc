@@ -32,11 +32,23 @@ void StalenessAware::Apply(const Moment& at, const Event& event,
     }
     return;
   }
-  Weigh(ready->worker, ready->staleness, plans_.at(ready->worker), actions);
+  const PushPlan& plan = plans_.at(ready->worker);
+  if (plan.kind != PushPlan::Kind::kAsk) {
+    Weigh(ready->worker, ready->staleness, plan, actions);
+    return;
+  }
+  // The policy inside plans pushes when they are ready, too.
+  inner_->Apply(at, event, inner_actions_);
+  Translate(actions, ready->staleness);
 }
 
-void StalenessAware::Translate(std::vector<Action>& actions) {
+void StalenessAware::Translate(std::vector<Action>& actions,
+                               int64_t staleness) {
   for (Action& action : inner_actions_) {
+    if (const auto* const answer = std::get_if<PlanPush>(&action)) {
+      Weigh(answer->worker, staleness, answer->plan, actions);
+      continue;
+    }
     if (auto* const release = std::get_if<Release>(&action)) {
       plans_[release->worker] = release->plan;
       if (Asks()) release->plan = PushPlan::Ask();

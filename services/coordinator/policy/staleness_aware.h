@@ -53,13 +53,14 @@ class StalenessAware final : public SyncPolicy {
   std::string Describe() const override;
 
  private:
-  // Passes on what the policy inside wants, its releases made to ask.
-  void Translate(std::vector<Action>& actions);
+  // Passes on what the policy inside wants: its releases made to ask, its plan
+  // for a push of `staleness` weighed.
+  void Translate(std::vector<Action>& actions, int64_t staleness = 0);
   bool Asks() const;
   void Weigh(WorkerId worker, int64_t staleness, PushPlan plan,
              std::vector<Action>& actions) const;
 
-  const std::unique_ptr<SyncPolicy> inner_;  // Never asks or discards.
+  const std::unique_ptr<SyncPolicy> inner_;  // Never discards.
   const StalenessRule rule_;
   std::map<WorkerId, PushPlan> plans_;  // As last released.
   std::vector<Action> inner_actions_;

@@ -63,6 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
         GoodSpec{"backup", "backup:b=1"}, GoodSpec{"backup:b=0", "backup:b=0"},
         GoodSpec{"kasync:k=4", "kasync:k=4"},
         GoodSpec{"kbatchasync", "kbatchasync:k=2"},
+        GoodSpec{"kasync:staleness_weight=inverse,staleness_cap=9",
+                 "kasync:k=2,staleness_weight=inverse,staleness_cap=9"},
         GoodSpec{"psp", "psp:beta=2,s=3,seed=1"},
         GoodSpec{"psp:seed=9,beta=0", "psp:beta=0,s=3,seed=9"},
         GoodSpec{"elastic", "elastic:r=15"}, GoodSpec{"abs", "abs:pieces=8"},

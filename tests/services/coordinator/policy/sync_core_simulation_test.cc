@@ -73,6 +73,7 @@ TEST(SwitchTest, KeepsThePromisesOfTheOldAndTheNewForEverySeed) {
        {"backup:b=1", std::nullopt},
        {"kasync:k=2", std::nullopt},
        {"kbatchasync:k=3", std::nullopt},
+       {"kasync:k=2,staleness_weight=inverse,staleness_cap=1", std::nullopt},
        {"psp:beta=1,s=2", std::nullopt},
        {"elastic:r=5", std::nullopt},
        {"abs:pieces=4", std::nullopt},
