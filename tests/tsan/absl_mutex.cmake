@@ -8,6 +8,8 @@ if(PACELINE_SANITIZE MATCHES "thread")
   add_library(paceline_tsan_mutex_impl OBJECT
               ${CMAKE_CURRENT_LIST_DIR}/absl_mutex.cc)
   target_link_libraries(paceline_tsan_mutex_impl PRIVATE absl::synchronization)
+  # Also for tests that have no mutex themselves.
+  target_link_libraries(paceline_tsan_mutex INTERFACE absl::synchronization)
   target_sources(paceline_tsan_mutex INTERFACE
                  $<TARGET_OBJECTS:paceline_tsan_mutex_impl>)
   foreach(symbol
