@@ -2,11 +2,14 @@
 #define PACELINE_COMMON_METRICS_SERIES_H_
 
 #include <prometheus/counter.h>
+#include <prometheus/family.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
+#include <prometheus/labels.h>
 #include <prometheus/registry.h>
 
 #include <string>
+#include <utility>
 
 namespace paceline {
 
@@ -22,6 +25,32 @@ prometheus::Gauge& GaugeSeries(prometheus::Registry& registry,
 prometheus::Histogram& HistogramSeries(
     prometheus::Registry& registry, const std::string& name,
     const std::string& help, prometheus::Histogram::BucketBoundaries buckets);
+
+// One series that ends with its owner: what is measured of a job or a member
+// that comes and goes. Movable.
+template <class Metric>
+class OwnedSeries {
+ public:
+  // Of the family `family`, which outlives this.
+  template <class... Args>
+  OwnedSeries(prometheus::Family<Metric>& family,
+              const prometheus::Labels& labels, Args&&... args)
+      : family_(&family),
+        metric_(&family.Add(labels, std::forward<Args>(args)...)) {}
+  ~OwnedSeries() {
+    if (metric_ != nullptr) family_->Remove(metric_);
+  }
+  OwnedSeries(OwnedSeries&& other) noexcept
+      : family_(other.family_),
+        metric_(std::exchange(other.metric_, nullptr)) {}
+  OwnedSeries& operator=(OwnedSeries&&) = delete;
+
+  Metric* operator->() const { return metric_; }
+
+ private:
+  prometheus::Family<Metric>* family_;
+  Metric* metric_;
+};
 
 // Buckets that several processes share, so that their series add up.
 prometheus::Histogram::BucketBoundaries DurationBuckets();  // 1 ms .. 60 s

@@ -2,15 +2,18 @@
 
 #include <grpc/grpc.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
-#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/grpc_library.h>
+#include <grpcpp/support/client_interceptor.h>
 
-#include <functional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "common/rpc/server_options.h"
+#include "common/security/credentials.h"
+#include "common/security/token_metadata.h"
+#include "common/status.h"
 
 namespace paceline {
 namespace {
@@ -19,6 +22,9 @@ constexpr int kMiB = 1 << 20;
 
 // Larger than a block with its header, far below gRPC's default of 4 MiB.
 constexpr int kMaxFrameBytes = 2 * kMiB;
+
+// Job specs and reports; nothing comes near it.
+constexpr int kMaxControlBytes = 4 * kMiB;
 
 using Argument = std::pair<const char*, int>;
 
@@ -34,19 +40,60 @@ std::vector<Argument> Arguments(ChannelProfile profile) {
       {GRPC_ARG_TCP_READ_CHUNK_SIZE, kMiB},
       {GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kMiB},
       {GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, 4 * kMiB},
-      {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxFrameBytes},
       {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, kMaxFrameBytes},
   };
+}
+
+// One whose calls all fail, because a channel has no other way to say it.
+std::shared_ptr<grpc::Channel> RefusingChannel(const std::string& address,
+                                               const absl::Status& why) {
+  static const grpc::internal::GrpcLibraryInitializer kLibrary;
+  static_cast<void>(kLibrary);
+  grpc_init();  // For the call of C; the channel then counts for itself.
+  auto channel = grpc::CreateChannelInternal(
+      "",
+      grpc_lame_client_channel_create(address.c_str(),
+                                      GRPC_STATUS_FAILED_PRECONDITION,
+                                      std::string(why.message()).c_str()),
+      {});
+  grpc_shutdown();
+  return channel;
+}
+
+void AddLimits(ChannelProfile profile, const ListenOptions& options,
+               grpc::ServerBuilder& builder) {
+  const int profile_bytes =
+      profile == ChannelProfile::kBulk ? kMaxFrameBytes : kMaxControlBytes;
+  builder.SetMaxReceiveMessageSize(options.max_receive_bytes > 0
+                                       ? options.max_receive_bytes
+                                       : profile_bytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             options.max_concurrent_streams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
+                             options.max_metadata_bytes);
+  // Who connects and says nothing is cut off.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+  // Two servers on one port would each get half of the connections.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
 }
 
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            ChannelProfile profile,
-                                           absl::Duration liveness) {
+                                           absl::Duration liveness,
+                                           const ClientSecurity& security) {
+  const absl::Status allowed = CheckDialAddress(address, security);
+  if (!allowed.ok()) return RefusingChannel(address, allowed);
   grpc::ChannelArguments arguments;
   for (const auto& [name, value] : Arguments(profile)) {
     arguments.SetInt(name, value);
+  }
+  if (profile == ChannelProfile::kBulk) {
+    arguments.SetMaxReceiveMessageSize(kMaxFrameBytes);
   }
   const int ping_ms = static_cast<int>(absl::ToInt64Milliseconds(liveness / 2));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, ping_ms);
@@ -55,26 +102,40 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   // Processes on one machine must not share a connection to different peers
   // that reuse an address.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  if (!security.server_name.empty()) {
+    arguments.SetSslTargetNameOverride(security.server_name);
+  }
+  const auto credentials = MakeChannelCredentials(security);
+  if (security.tls != nullptr || security.token == nullptr) {
+    return grpc::CreateCustomChannel(address, credentials, arguments);
+  }
+  std::vector<
+      std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>>
+      interceptors;
+  interceptors.push_back(PlaintextToken(security.token));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(
+      address, credentials, arguments, std::move(interceptors));
 }
 
-absl::StatusOr<ListeningServer> Listen(const std::string& address,
-                                       ChannelProfile profile,
-                                       grpc::Service* service) {
+absl::StatusOr<ListeningServer> Listen(
+    const std::string& address, ChannelProfile profile,
+    const ServerSecurity& security, const std::vector<grpc::Service*>& services,
+    const ListenOptions& options) {
+  PACELINE_RETURN_IF_ERROR(CheckListenAddress(address, security));
   grpc::ServerBuilder builder;
   for (const auto& [name, value] : Arguments(profile)) {
     builder.AddChannelArgument(name, value);
   }
-  // Two servers on one port would each get half of the connections.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(
-      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+  AddLimits(profile, options, builder);
   int port = 0;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(service);
+  builder.AddListeningPort(address, MakeServerCredentials(security), &port);
+  for (grpc::Service* const service : services) {
+    builder.RegisterService(service);
+  }
+  builder.SetOption(ReflectionOption(options.reflection));
+  builder.SetOption(HealthOption(options.health));
   ListeningServer listening;
+  listening.security = security;
   listening.server = builder.BuildAndStart();
   if (listening.server == nullptr || port == 0) {
     return absl::UnavailableError(absl::StrCat(
@@ -85,6 +146,20 @@ absl::StatusOr<ListeningServer> Listen(const std::string& address,
   const size_t colon = address.rfind(':');
   listening.address = absl::StrCat(address.substr(0, colon), ":", port);
   return listening;
+}
+
+absl::StatusOr<ListeningServer> Listen(const std::string& address,
+                                       ChannelProfile profile,
+                                       grpc::Service* service) {
+  ListenOptions options;
+  options.health = false;
+  return Listen(address, profile, ServerSecurity(), {service}, options);
+}
+
+void SetServing(grpc::Server& server, bool serving) {
+  grpc::HealthCheckServiceInterface* const health =
+      server.GetHealthCheckService();
+  if (health != nullptr) health->SetServingStatus(serving);
 }
 
 }  // namespace paceline

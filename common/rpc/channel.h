@@ -7,9 +7,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/security/security.h"
 
 namespace paceline {
 
@@ -19,22 +21,54 @@ enum class ChannelProfile {
   kBulk,     // Tensor blocks.
 };
 
-// A channel to `address` ("host:port"), without credentials: the processes of
-// one machine. It notices a dead peer within `liveness`.
+// A channel to `address` ("host:port"). It notices a dead peer within
+// `liveness`. The token, if there is one, goes with every call.
+//
+// Where CheckDialAddress() refuses the address, every call fails with
+// FAILED_PRECONDITION and its message, and nothing is sent.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            ChannelProfile profile,
-                                           absl::Duration liveness);
+                                           absl::Duration liveness,
+                                           const ClientSecurity& security = {});
+
+struct ListenOptions {
+  // A larger message is RESOURCE_EXHAUSTED. 0: what the profile is made for,
+  // 4 MiB for control, 2 MiB for bulk.
+  int max_receive_bytes = 0;
+  // Calls at a time on one connection; more wait at the client.
+  int max_concurrent_streams = 1'000;
+  // Of a call's metadata; a call with more is RESOURCE_EXHAUSTED.
+  int max_metadata_bytes = 8 << 10;
+  // grpc.reflection.v1alpha, for clients without our protos; to everybody.
+  bool reflection = false;
+  // grpc.health.v1, to everybody.
+  bool health = true;
+};
 
 struct ListeningServer {
+  ServerSecurity security;  // Its files are watched as long as it is there.
   std::unique_ptr<grpc::Server> server;
   std::string address;  // With the port that the system chose.
 };
 
-// Serves `service` at `address` ("host:port"; port 0: the system chooses).
-// UNAVAILABLE if the address cannot be listened on: in use, or not ours.
+// Serves `services` at `address` ("host:port"; port 0: the system chooses).
+//   INVALID_ARGUMENT  plaintext on an address that others can reach, unless
+//                     `security` allows it: CheckListenAddress().
+//   UNAVAILABLE       the address cannot be listened on: in use, or not ours.
+absl::StatusOr<ListeningServer> Listen(
+    const std::string& address, ChannelProfile profile,
+    const ServerSecurity& security, const std::vector<grpc::Service*>& services,
+    const ListenOptions& options = {});
+
+// Without TLS, and without anything but `service`.
 absl::StatusOr<ListeningServer> Listen(const std::string& address,
                                        ChannelProfile profile,
                                        grpc::Service* service);
+
+// Tells those who watch grpc.health.v1 that the server is about to stop, or
+// that it serves again. Before a drain, so that balancers stop sending calls.
+// Nothing happens on a server without it.
+void SetServing(grpc::Server& server, bool serving);
 
 }  // namespace paceline
 

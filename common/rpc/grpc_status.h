@@ -3,6 +3,7 @@
 
 #include <grpcpp/support/status.h>
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -14,15 +15,20 @@ namespace paceline {
 static_assert(static_cast<int>(absl::StatusCode::kUnauthenticated) ==
               static_cast<int>(grpc::StatusCode::UNAUTHENTICATED));
 
-inline grpc::Status ToGrpc(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()),
-          std::string(status.message())};
-}
+// What message and details may take of the trailing metadata. Peers of every
+// language refuse more than 8 KiB of it in all, and then report an error of
+// their own instead of ours.
+inline constexpr size_t kMaxTrailerBytes = 7 << 10;
 
-inline absl::Status FromGrpc(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      status.error_message());
-}
+// Payloads under "type.googleapis.com/..." (common/status_details.h) become the
+// details of a google.rpc.Status, the ErrorInfo first, the others by name.
+// What is too long is shortened: the message at its end; a BadRequest by its
+// last violations, which are then counted; an ErrorInfo by its metadata;
+// another detail is left out. Bytes that are no UTF-8 become '?'.
+grpc::Status ToGrpc(const absl::Status& status);
+
+// Details become payloads again. Details that cannot be read are ignored.
+absl::Status FromGrpc(const grpc::Status& status);
 
 // A status that travels inside a message, as a google.rpc.Code and a text.
 inline absl::Status FromCode(int code, const std::string& message) {

@@ -28,4 +28,11 @@ bool TargetReached(const std::vector<AccuracyPoint>& points, double target) {
   return false;
 }
 
+bool LossReached(const std::vector<AccuracyPoint>& points, double target) {
+  for (size_t i = 1; i < points.size(); ++i) {
+    if (points[i - 1].loss <= target && points[i].loss <= target) return true;
+  }
+  return false;
+}
+
 }  // namespace paceline

@@ -26,6 +26,8 @@ std::optional<double> SecondsToTarget(const std::vector<AccuracyPoint>& points,
 
 // Whether two consecutive points are at or above `target`.
 bool TargetReached(const std::vector<AccuracyPoint>& points, double target);
+// Whether the losses of two are at or below it.
+bool LossReached(const std::vector<AccuracyPoint>& points, double target);
 
 }  // namespace paceline
 

@@ -1,79 +1,49 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_COORDINATOR_METRICS_H_
 #define PACELINE_SERVICES_COORDINATOR_COORDINATOR_METRICS_H_
 
-#include <prometheus/counter.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
 #include <map>
 #include <string>
 
 #include "common/metrics/series.h"
-#include "services/coordinator/policy/decision.h"
+#include "protos/paceline/v1/cluster.pb.h"
+#include "protos/paceline/v1/jobs.pb.h"
 
 namespace paceline {
 
-// Every series the coordinator exports, declared here and nowhere else. The
-// children are made once, so no label value can come from a request.
+// Every series the coordinator exports that is of no single job (those are in
+// job_metrics.h).
 struct CoordinatorMetrics {
   explicit CoordinatorMetrics(prometheus::Registry& registry)
-      : grants(CounterSeries(registry, "paceline_coordinator_grants_total",
-                             "Iterations that workers were allowed to start.")),
-        pushes(CounterSeries(registry, "paceline_coordinator_pushes_total",
-                             "Pushes counted.")),
-        closings(CounterSeries(registry, "paceline_coordinator_closings_total",
-                               "Rounds closed into an update.")),
-        snapshots(CounterSeries(registry,
-                                "paceline_coordinator_snapshots_total",
-                                "Snapshots taken for evaluation.")),
-        blocks_refused(
-            CounterSeries(registry, "paceline_coordinator_blocks_refused_total",
-                          "Blocks of gradients refused as non-finite.")),
-        version(GaugeSeries(registry, "paceline_coordinator_version",
-                            "Updates counted.")),
-        samples(GaugeSeries(registry, "paceline_coordinator_samples",
-                            "Samples counted.")),
-        accuracy_ratio(GaugeSeries(registry,
-                                   "paceline_coordinator_accuracy_ratio",
-                                   "Test accuracy of the last evaluation.")),
-        last_push_timestamp_seconds(GaugeSeries(
-            registry, "paceline_coordinator_last_push_timestamp_seconds",
-            "Unix time of the last counted push.")),
-        gap(HistogramSeries(registry, "paceline_coordinator_gap_iterations",
-                            "Gap of a worker when its push was counted.",
-                            CountBuckets())),
-        staleness(HistogramSeries(
-            registry, "paceline_coordinator_staleness_updates",
-            "Staleness of a push when it was counted.", CountBuckets())),
-        gate_wait_seconds(
-            HistogramSeries(registry, "paceline_coordinator_gate_wait_seconds",
-                            "Time from a worker's push to its next grant.",
-                            DurationBuckets())) {
-    auto& lost = prometheus::BuildCounter()
-                     .Name("paceline_coordinator_workers_lost_total")
-                     .Help("Workers that are no longer members, by reason.")
-                     .Register(registry);
-    for (const LossReason reason :
-         {LossReason::kStreamBroken, LossReason::kLeaseEnded,
-          LossReason::kStuck, LossReason::kDeparted}) {
-      workers_lost.emplace(reason, &lost.Add({{"reason", Render(reason)}}));
+      : servers(GaugeSeries(registry, "paceline_coordinator_servers",
+                            "Parameter servers that are connected.")),
+        watchers(GaugeSeries(registry, "paceline_coordinator_watchers",
+                             "Open watches of jobs.")) {
+    auto& jobs_family = prometheus::BuildGauge()
+                            .Name("paceline_coordinator_jobs")
+                            .Help("Jobs, by state.")
+                            .Register(registry);
+    for (int i = v1::Job::State_MIN + 1; i <= v1::Job::State_MAX; ++i) {
+      const auto state = static_cast<v1::Job::State>(i);
+      jobs.emplace(state,
+                   &jobs_family.Add({{"state", v1::Job::State_Name(state)}}));
+    }
+    auto& members_family = prometheus::BuildGauge()
+                               .Name("paceline_coordinator_members")
+                               .Help("Workers and evaluators, by state.")
+                               .Register(registry);
+    for (int i = v1::Worker::State_MIN + 1; i <= v1::Worker::State_MAX; ++i) {
+      const auto state = static_cast<v1::Worker::State>(i);
+      members.emplace(state, &members_family.Add(
+                                 {{"state", v1::Worker::State_Name(state)}}));
     }
   }
 
-  prometheus::Counter& grants;
-  prometheus::Counter& pushes;
-  prometheus::Counter& closings;
-  prometheus::Counter& snapshots;
-  prometheus::Counter& blocks_refused;
-  prometheus::Gauge& version;
-  prometheus::Gauge& samples;
-  prometheus::Gauge& accuracy_ratio;
-  prometheus::Gauge& last_push_timestamp_seconds;
-  prometheus::Histogram& gap;
-  prometheus::Histogram& staleness;
-  prometheus::Histogram& gate_wait_seconds;
-  std::map<LossReason, prometheus::Counter*> workers_lost;
+  prometheus::Gauge& servers;
+  prometheus::Gauge& watchers;
+  std::map<v1::Job::State, prometheus::Gauge*> jobs;
+  std::map<v1::Worker::State, prometheus::Gauge*> members;
 };
 
 }  // namespace paceline

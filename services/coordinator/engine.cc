@@ -95,6 +95,28 @@ absl::Status Engine::Switch(absl::string_view spec, absl::string_view reason) {
   return absl::OkStatus();
 }
 
+void Engine::SetSchedule(const RateSchedule& schedule) {
+  absl::MutexLock lock(&mu_);
+  core_.SetSchedule(schedule);
+}
+
+void Engine::SetMaxSamples(int64_t samples) {
+  absl::MutexLock lock(&mu_);
+  core_.SetMaxSamples(clock_->Now(), samples, outputs_);
+  PerformAll();
+}
+
+void Engine::SetBatching(Batching batching) {
+  absl::MutexLock lock(&mu_);
+  core_.SetBatching(batching);
+}
+
+void Engine::TakeResumePoint(
+    absl::FunctionRef<void(const ResumePoint&)> snapshot) {
+  absl::MutexLock lock(&mu_);
+  snapshot(core_.TakeResumePoint());
+}
+
 EngineView Engine::View() const {
   absl::MutexLock lock(&mu_);
   EngineView view{core_.version(),
@@ -103,7 +125,8 @@ EngineView Engine::View() const {
                   core_.finished(),
                   {}};
   for (const WorkerId worker : core_.Members()) {
-    view.workers.push_back({worker, core_.ClockOf(worker)});
+    view.workers.push_back({worker, core_.ClockOf(worker),
+                            core_.ScoreOf(worker), core_.IsStraggler(worker)});
   }
   return view;
 }

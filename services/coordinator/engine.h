@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -32,6 +33,8 @@ struct EngineView {
   struct Worker {
     WorkerId worker;
     WorkerClock clock = 0;
+    double straggler_score = 0;  // StragglerDetector::Score
+    bool straggler = false;
   };
   Version version = 0;
   int64_t samples_counted = 0;
@@ -68,6 +71,16 @@ class Engine {
   // is for people. INVALID_ARGUMENT, and nothing changes, if it names none;
   // FAILED_PRECONDITION once the job has finished.
   absl::Status Switch(absl::string_view spec, absl::string_view reason);
+
+  // As SyncCore's.
+  void SetSchedule(const RateSchedule& schedule);
+  void SetMaxSamples(int64_t samples);
+  void SetBatching(Batching batching);
+
+  // Hands `snapshot` a point from which the job can go on, in one order with
+  // the outputs: what it queues to the servers comes between the closings that
+  // belong to the point and those that do not. It must only queue.
+  void TakeResumePoint(absl::FunctionRef<void(const ResumePoint&)> snapshot);
 
   EngineView View() const;
   std::string DescribePolicy() const;

@@ -1,107 +1,199 @@
-// paceline-coordinator: runs one job. Report lines go to stdout, logs to
-// stderr.
+// paceline-coordinator: jobs, members, and who may go on. Its address goes to
+// stdout, as {"event":"listening","address":"..."}; logs to stderr.
 
-#include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
-#include <thread>
 
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/log/log.h"
 #include "common/metrics/serve_metrics.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/stream_registry.h"
+#include "common/security/call_guard.h"
+#include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
-#include "services/coordinator/coordinator_metrics.h"
-#include "services/coordinator/fleet_service.h"
-#include "services/coordinator/job_run.h"
-#include "services/coordinator/reporter.h"
-#include "services/coordinator/trace_writer.h"
+#include "services/coordinator/admin/answering.h"
+#include "services/coordinator/admin/cluster_service.h"
+#include "services/coordinator/admin/job_service.h"
+#include "services/coordinator/control/jobs.h"
+#include "services/coordinator/fleet/fleet_service.h"
+#include "services/coordinator/store/job_journal.h"
+#include "services/coordinator/store/job_store.h"
 
 namespace paceline {
 namespace {
 
 struct Options {
-  std::string job_file;
-  std::string listen = "127.0.0.1:0";
+  std::string listen = "127.0.0.1:7070";
   std::string metrics = "127.0.0.1:0";
-  std::string record;  // Empty: nothing is recorded.
+  std::string store;
+  std::string checkpoints;
+  std::string record;
+  std::string lease = "10s";
+  std::string grace = "20s";
+  uint32_t max_jobs = 0;
+  uint32_t max_workers = 0;
+  uint64_t max_parameter_bytes = 0;
+  double max_requests = 1'000;
+  size_t max_streams = 10'000;
+  bool reflection = true;
 };
 
-absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat("cannot read job file ", path));
-  }
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  v1::JobSpec spec;
-  const auto status = google::protobuf::util::JsonStringToMessage(text, &spec);
-  if (!status.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "job file ", path, ": ",
-        std::string(status.message().data(), status.message().size())));
-  }
-  return spec;
-}
-
-// Incarnations must differ from those of an earlier life, so this one number
-// comes from the machine; everything else is seeded by the job.
+// Ids must differ from those of an earlier life, so this one number comes from
+// the machine; everything else is seeded by the jobs.
 uint64_t Entropy() {
   std::random_device device;
   return uint64_t{device()} << 32 | device();
 }
 
+absl::StatusOr<absl::Duration> DurationOf(const char* flag,
+                                          const std::string& text,
+                                          absl::Duration least) {
+  absl::Duration duration;
+  if (!absl::ParseDuration(text, &duration) || duration < least ||
+      duration > absl::Hours(24)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " \"", text, "\": must be a duration such as 10s, ",
+                     absl::FormatDuration(least), " to 24h"));
+  }
+  return duration;
+}
+
+absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
+  JobsOptions jobs;
+  PACELINE_ASSIGN_OR_RETURN(
+      jobs.lease,
+      DurationOf("--lease", options.lease, absl::Milliseconds(100)));
+  jobs.quota.set_jobs(options.max_jobs);
+  jobs.quota.set_workers(options.max_workers);
+  jobs.quota.set_parameter_bytes(options.max_parameter_bytes);
+  jobs.checkpoint_root = options.checkpoints;
+  jobs.trace_root = options.record;
+  jobs.entropy = Entropy();
+  return jobs;
+}
+
 // In the reverse order of the start; every stage is bounded.
-void Drain(StreamRegistry& streams, grpc::Server& server) {
-  // 1. The members have been told to stop: most close their streams now.
-  streams.AwaitEmpty(absl::Seconds(2));
-  // 2. Ends the streams whose peers still read.
+void Drain(Jobs& jobs, StreamRegistry& streams, grpc::Server& server,
+           absl::Duration grace) {
+  // 1. Balancers send nothing new.
+  SetServing(server, false);
+  // 2. What runs saves itself.
+  jobs.Drain(grace);
+  // 3. Ends the streams whose peers still read.
   streams.CloseAll(absl::UnavailableError("the coordinator is stopping"));
-  // 3. Cancels the rest: a peer that stopped reading holds its last write.
+  // 4. Cancels the rest: a peer that stopped reading holds its last write.
   server.Shutdown(absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
   server.Wait();
-  // 4. Every OnDone() has run.
+  // 5. Every OnDone() has run.
   streams.AwaitEmpty(absl::Seconds(5));
 }
 
-absl::Status Run(const Options& options, Reporter& reporter) {
-  PACELINE_ASSIGN_OR_RETURN(const v1::JobSpec spec, ReadJob(options.job_file));
-  auto registry = std::make_shared<prometheus::Registry>();
-  CoordinatorMetrics metrics(*registry);
+void Announce(const std::string& address) {
+  const std::string line =
+      nlohmann::ordered_json{{"event", "listening"}, {"address", address}}
+          .dump() +
+      "\n";
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fflush(stdout);
+}
+
+absl::Status Run(const Options& options, const SecurityFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
+  PACELINE_ASSIGN_OR_RETURN(const JobsOptions jobs_options,
+                            ToJobsOptions(options));
   PACELINE_ASSIGN_OR_RETURN(
-      const auto job,
-      JobRun::Create(spec, Entropy(), &Clock::Real(), &reporter, &metrics));
-  std::unique_ptr<TraceWriter> trace;
-  if (!options.record.empty()) {
-    PACELINE_ASSIGN_OR_RETURN(trace, TraceWriter::Create(options.record));
-    job->RecordTo(trace.get());
-  }
+      const absl::Duration grace,
+      DurationOf("--grace", options.grace, absl::ZeroDuration()));
+  auto registry = std::make_shared<prometheus::Registry>();
+  PACELINE_ASSIGN_OR_RETURN(const auto store, JobStore::Open(options.store));
+  JobJournal journal(store.get());
+  PACELINE_ASSIGN_OR_RETURN(
+      const auto jobs, Jobs::Create(jobs_options, &Clock::Real(), store.get(),
+                                    &journal, registry.get()));
   PACELINE_ASSIGN_OR_RETURN(const int metrics_port,
                             ServeMetrics(options.metrics, registry));
+  CallLimits limits;
+  limits.requests.per_second = options.max_requests;
+  limits.requests.burst = 2 * options.max_requests;
+  limits.open_streams = options.max_streams;
+  CallGuard guard(security, limits, &Clock::Real());
+  Answering answering(&guard, &journal);
   StreamRegistry streams;
-  FleetService service(job.get(), &streams);
+  FleetService fleet(&jobs->fleet(), &guard, &streams);
+  WatchPump pump;
+  JobAdmin job_admin(jobs.get(), &answering, &streams, &pump);
+  ClusterAdmin cluster_admin(jobs.get(), store.get(), &journal, &answering,
+                             absl::Now());
+  ListenOptions listen;
+  listen.reflection = options.reflection;
   PACELINE_ASSIGN_OR_RETURN(
       const ListeningServer listening,
-      Listen(options.listen, ChannelProfile::kControl, &service));
-  LogInfo("listening", {{"address", listening.address},
-                        {"metrics_port", metrics_port},
-                        {"lease_ms", spec.lease_ms()}});
-  reporter.Report("listening", {{"address", listening.address}});
+      Listen(options.listen, ChannelProfile::kControl, security,
+             {&fleet, &job_admin, &cluster_admin}, listen));
+  LogInfo("listening",
+          {{"address", listening.address},
+           {"metrics_port", metrics_port},
+           {"lease", absl::FormatDuration(jobs_options.lease)},
+           {"store", options.store},
+           {"checkpoints", options.checkpoints},
+           {"security", security.tls != nullptr ? "tls" : "plaintext"}});
+  Announce(listening.address);
+  absl::Notification told;
   const SignalWatch signals([&](int) {
-    job->Cancel(absl::CancelledError("the coordinator was told to stop"));
+    if (!told.HasBeenNotified()) told.Notify();
   });
-  const absl::Status outcome = job->Run();
-  Drain(streams, *listening.server);
-  return outcome;
+  told.WaitForNotification();
+  LogInfo("told to stop");
+  Drain(*jobs, streams, *listening.server, grace);
+  return absl::OkStatus();
+}
+
+void AddOptions(CLI::App& app, Options& options) {
+  app.option_defaults()->always_capture_default();
+  app.add_option("--listen", options.listen,
+                 "host:port of members and of the admin API; port 0: any free "
+                 "one");
+  app.add_option("--metrics", options.metrics,
+                 "host:port of /metrics; port 0: any free one");
+  app.add_option("--store", options.store,
+                 "The SQLite file of jobs and their history; :memory: keeps "
+                 "nothing")
+      ->required();
+  app.add_option("--checkpoints", options.checkpoints,
+                 "The folder of checkpoints, which coordinator and parameter "
+                 "servers share; without it jobs cannot be paused")
+      ->default_str("");
+  app.add_option("--record", options.record,
+                 "Write every iteration's times into this folder, a file a "
+                 "run, for `paceline simulate --trace`")
+      ->default_str("");
+  app.add_option("--lease", options.lease,
+                 "A member not heard for so long is lost; all other times "
+                 "derive from it");
+  app.add_option("--grace", options.grace,
+                 "On SIGTERM jobs have so long to save themselves");
+  app.add_option("--max-jobs", options.max_jobs,
+                 "Of a namespace, that have not ended; 0: no limit");
+  app.add_option("--max-workers", options.max_workers,
+                 "Of a namespace at a time; 0: no limit");
+  app.add_option("--max-parameter-bytes", options.max_parameter_bytes,
+                 "Of a namespace's jobs; 0: no limit");
+  app.add_option("--max-requests", options.max_requests,
+                 "Of each caller in a second; 0: no limit");
+  app.add_option("--max-streams", options.max_streams,
+                 "Of each caller at a time; 0: no limit");
+  app.add_flag("--reflection,!--no-reflection", options.reflection,
+               "Answer gRPC reflection");
 }
 
 }  // namespace
@@ -109,26 +201,16 @@ absl::Status Run(const Options& options, Reporter& reporter) {
 
 int main(int argc, char** argv) {
   paceline::Options options;
-  CLI::App app{"Coordinates one paceline job.", "paceline-coordinator"};
-  app.add_option("--job-file", options.job_file,
-                 "The job: a paceline.v1.JobSpec in proto JSON")
-      ->required();
-  app.add_option("--listen", options.listen, "host:port; port 0: any free one")
-      ->capture_default_str();
-  app.add_option("--metrics", options.metrics,
-                 "host:port of /metrics; port 0: any free one")
-      ->capture_default_str();
-  app.add_option("--record", options.record,
-                 "Write every iteration's times to this file, a JSON object a "
-                 "line, for `paceline simulate --trace`");
+  CLI::App app{"Coordinates paceline's jobs.", "paceline-coordinator"};
+  paceline::AddOptions(app, options);
+  const paceline::SecurityFlags security(
+      app, paceline::SecurityFlags::Sides::kServer);
   CLI11_PARSE(app, argc, argv);
 
   paceline::SignalWatch::Block();
   paceline::StartLogging("coordinator");
-  paceline::Reporter reporter(stdout);
-  const absl::Status status = paceline::Run(options, reporter);
+  const absl::Status status = paceline::Run(options, security);
   if (status.ok()) return 0;
   paceline::LogError(status.ToString());
-  reporter.Failed(status);
   return 1;
 }

@@ -22,6 +22,11 @@ BatchBalancer::BatchBalancer(Batching batching, uint32_t batch_size)
   CHECK(batch_size > 0);
 }
 
+void BatchBalancer::SetBatching(Batching batching) {
+  batching_ = batching;
+  until_balance_ = 0;
+}
+
 void BatchBalancer::Join(WorkerId worker) {
   CHECK(members_.emplace(worker, Member{.size = batch_size_}).second);
   ++unknown_;

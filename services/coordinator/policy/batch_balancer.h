@@ -29,6 +29,8 @@ class BatchBalancer {
  public:
   BatchBalancer(Batching batching, uint32_t batch_size);
 
+  void SetBatching(Batching batching);
+
   void Join(WorkerId worker);
   void Leave(WorkerId worker);
 
@@ -53,7 +55,7 @@ class BatchBalancer {
 
   void Balance();
 
-  const Batching batching_;
+  Batching batching_;
   const uint32_t batch_size_;
   std::map<WorkerId, Member> members_;
   size_t unknown_ = 0;        // Members without a rate.

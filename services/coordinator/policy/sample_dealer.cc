@@ -3,20 +3,77 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "common/check.h"
 
 namespace paceline {
 
 SampleDealer::SampleDealer(uint32_t train_samples, uint32_t epochs,
                            uint32_t batch_size)
-    : train_samples_(train_samples), epochs_(epochs), batch_size_(batch_size) {
+    : train_samples_(train_samples),
+      batch_size_(batch_size),
+      limit_(int64_t{train_samples} * epochs) {
   CHECK(train_samples > 0 && epochs > 0 && batch_size > 0);
+}
+
+absl::Status CheckPosition(const SamplePosition& position,
+                           uint32_t train_samples) {
+  constexpr uint32_t kEpochsMax = 1u << 30;
+  if (position.next_epoch > kEpochsMax ||
+      position.next_begin >= train_samples) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the position is at sample ", position.next_begin,
+                     " of epoch ", position.next_epoch, ", an epoch has ",
+                     train_samples, " samples"));
+  }
+  const SampleRange end{position.next_epoch, position.next_begin,
+                        position.next_begin};
+  const SampleRange* before = nullptr;
+  for (const SampleRange& range : position.open) {
+    const bool whole = range.begin < range.end && range.end <= train_samples;
+    const bool dealt = range.epoch < end.epoch || (range.epoch == end.epoch &&
+                                                   range.end <= end.begin);
+    const bool after =
+        before == nullptr || before->epoch < range.epoch ||
+        (before->epoch == range.epoch && before->end <= range.begin);
+    if (!whole || !dealt || !after) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the open samples [", range.begin, ", ", range.end, ") of epoch ",
+          range.epoch, " cannot be"));
+    }
+    before = &range;
+  }
+  return absl::OkStatus();
+}
+
+int64_t SamplesCounted(const SamplePosition& position, uint32_t train_samples) {
+  int64_t counted =
+      int64_t{train_samples} * position.next_epoch + position.next_begin;
+  for (const SampleRange& range : position.open) counted -= range.size();
+  return counted;
+}
+
+void SampleDealer::StartAt(const SamplePosition& start) {
+  CHECK(dealt() == 0 && CheckPosition(start, train_samples_).ok());
+  next_epoch_ = start.next_epoch;
+  next_begin_ = start.next_begin;
+  counted_ = SamplesCounted(start, train_samples_);
+  for (const SampleRange& range : start.open) PutBack(range);
+}
+
+void SampleDealer::SetLimit(int64_t samples) { limit_ = samples; }
+
+SamplePosition SampleDealer::Position() const {
+  SamplePosition position{next_epoch_, next_begin_, {}};
+  std::merge(outstanding_.begin(), outstanding_.end(), returned_.begin(),
+             returned_.end(), std::back_inserter(position.open));
+  return position;
 }
 
 std::optional<SampleRange> SampleDealer::Deal(uint32_t size) {
   CHECK(size > 0);
   if (sealed_) return std::nullopt;
-  if (returned_.empty() && next_epoch_ == epochs_) return std::nullopt;
+  if (returned_.empty() && dealt() >= limit_) return std::nullopt;
   const SampleRange range =
       returned_.empty() ? TakeNew(size) : TakeReturned(size);
   CHECK(outstanding_.insert(range).second);
@@ -36,10 +93,13 @@ void SampleDealer::Count(const SampleRange& range, uint32_t used) {
 
 int64_t SampleDealer::RangesLeft() const {
   if (sealed_) return 0;
-  if (next_epoch_ == epochs_) return returned_ranges_;
-  const int64_t whole_epochs = epochs_ - next_epoch_ - 1;
-  return returned_ranges_ + RangesIn(train_samples_ - next_begin_) +
-         whole_epochs * RangesIn(train_samples_);
+  const int64_t left = limit_ - dealt();
+  if (left <= 0) return returned_ranges_;
+  const int64_t of_this = std::min<int64_t>(left, train_samples_ - next_begin_);
+  const int64_t later = left - of_this;
+  return returned_ranges_ + RangesIn(of_this) +
+         later / train_samples_ * RangesIn(train_samples_) +
+         RangesIn(later % train_samples_);
 }
 
 bool SampleDealer::done() const {
@@ -94,8 +154,8 @@ void SampleDealer::PutBack(SampleRange range) {
   CHECK(returned_.insert(range).second);
 }
 
-int64_t SampleDealer::RangesIn(uint32_t samples) const {
-  return (static_cast<int64_t>(samples) + batch_size_ - 1) / batch_size_;
+int64_t SampleDealer::RangesIn(int64_t samples) const {
+  return (samples + batch_size_ - 1) / batch_size_;
 }
 
 }  // namespace paceline

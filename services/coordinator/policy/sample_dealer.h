@@ -1,13 +1,36 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_POLICY_SAMPLE_DEALER_H_
 #define PACELINE_SERVICES_COORDINATOR_POLICY_SAMPLE_DEALER_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "services/coordinator/policy/types.h"
 
 namespace paceline {
+
+// Which samples of a job are still to be counted.
+struct SamplePosition {
+  // The first sample that was never dealt.
+  uint32_t next_epoch = 0;
+  uint32_t next_begin = 0;
+  // Those before it that are not counted: disjoint, sorted.
+  std::vector<SampleRange> open;
+
+  friend bool operator==(const SamplePosition&,
+                         const SamplePosition&) = default;
+};
+
+// INVALID_ARGUMENT unless a job over so many samples can be there.
+absl::Status CheckPosition(const SamplePosition& position,
+                           uint32_t train_samples);
+
+// How many samples are counted there.  REQUIRES: CheckPosition() is OK.
+int64_t SamplesCounted(const SamplePosition& position, uint32_t train_samples);
 
 // Deals the samples of a job in ranges, so that each sample of each epoch is
 // counted once, whatever the workers' speeds and losses.
@@ -20,6 +43,17 @@ class SampleDealer {
   // `epochs` passes over `train_samples` samples, in ranges of `batch_size` if
   // no other size is asked for. All three at least 1.
   SampleDealer(uint32_t train_samples, uint32_t epochs, uint32_t batch_size);
+
+  // Goes on from there.  REQUIRES: CheckPosition() is OK of `start`, and
+  // nothing was dealt yet.
+  void StartAt(const SamplePosition& start);
+
+  // Deals nothing new once so many samples were dealt; the last range may go
+  // beyond. Below what was dealt already: what is open still counts.
+  void SetLimit(int64_t samples);
+
+  // Everything outstanding or returned is open.
+  SamplePosition Position() const;
 
   // The next range, of `size` samples if there are so many together, now
   // outstanding; nullopt when nothing is left to deal.  REQUIRES: size > 0.
@@ -45,25 +79,29 @@ class SampleDealer {
   int64_t RangesLeft() const;
 
   int64_t samples_counted() const { return counted_; }
-  int64_t samples_total() const {
-    return static_cast<int64_t>(train_samples_) * epochs_;
-  }
+  size_t outstanding() const { return outstanding_.size(); }
+  // What there is to count in all.
+  int64_t samples_total() const { return std::max(limit_, dealt()); }
 
   // Every sample of every epoch is counted; or, once sealed, nothing is
   // outstanding.
   bool done() const;
 
  private:
+  // Samples before the first that was never dealt.
+  int64_t dealt() const {
+    return int64_t{train_samples_} * next_epoch_ + next_begin_;
+  }
   SampleRange TakeReturned(uint32_t size);
   SampleRange TakeNew(uint32_t size);
   void PutBack(SampleRange range);
   // Ranges of at most one batch that `samples` neighbours make.
-  int64_t RangesIn(uint32_t samples) const;
+  int64_t RangesIn(int64_t samples) const;
 
   const uint32_t train_samples_;
-  const uint32_t epochs_;
   const uint32_t batch_size_;
-  // The first sample that was never dealt; epochs_ when there is none.
+  int64_t limit_;
+  // The first sample that was never dealt.
   uint32_t next_epoch_ = 0;
   uint32_t next_begin_ = 0;
   std::set<SampleRange> outstanding_;

@@ -15,13 +15,17 @@ namespace paceline {
 SyncCore::SyncCore(const SyncOptions& options,
                    std::unique_ptr<SyncPolicy> policy)
     : options_(options),
+      schedule_(options.schedule),
       policy_(std::move(policy)),
       dealer_(options.train_samples, options.epochs, options.batch_size),
       membership_(options.lease),
       fences_(options.servers),
       balancer_(options.batching, options.batch_size),
-      next_snapshot_at_(options.eval_every) {
+      version_(options.start_version) {
   CHECK(policy_ != nullptr && options.eval_every >= 0);
+  if (options.max_samples > 0) dealer_.SetLimit(options.max_samples);
+  dealer_.StartAt(options.start);
+  if (options.eval_every > 0) SetNextSnapshot();
 }
 
 void SyncCore::Start(absl::Time now, absl::Span<const WorkerId> workers,
@@ -204,11 +208,14 @@ void SyncCore::ReleaseWorker(const Step& step, const Release& release) {
 void SyncCore::Close(const Step& step, absl::Span<const RoundId> rounds) {
   ++closing_;
   ++version_;
-  for (const RoundId round : rounds) rounds_.Drained(round, closing_);
+  for (const RoundId round : rounds) {
+    rounds_.Drained(round, closing_);
+    gathered_.erase(round);
+  }
   step.outputs.push_back(
       CloseCommand{closing_,
                    {rounds.begin(), rounds.end()},
-                   options_.schedule.RateAt(dealer_.samples_counted())});
+                   schedule_.RateAt(dealer_.samples_counted())});
   SnapshotIfDue(step);
 }
 
@@ -252,9 +259,37 @@ void SyncCore::SnapshotIfDue(const Step& step) {
   // The last snapshot is about to be taken of the same weights.
   if (dealer_.done()) return;
   if (dealer_.samples_counted() < next_snapshot_at_) return;
+  SetNextSnapshot();
+  Snapshot(step, /*last=*/false);
+}
+
+void SyncCore::SetNextSnapshot() {
   const int64_t taken = dealer_.samples_counted() / options_.eval_every;
   next_snapshot_at_ = (taken + 1) * options_.eval_every;
-  Snapshot(step, /*last=*/false);
+}
+
+void SyncCore::SetMaxSamples(absl::Time now, int64_t samples,
+                             std::vector<Output>& outputs) {
+  CHECK(samples > 0);
+  if (finished_) return;
+  dealer_.SetLimit(samples);
+  Settle({now, outputs});
+}
+
+ResumePoint SyncCore::TakeResumePoint() {
+  ResumePoint point{.snapshot = ++snapshots_,
+                    .version = version_,
+                    .samples = dealer_.samples_counted(),
+                    .position = dealer_.Position(),
+                    .exact = dealer_.outstanding() == 0 && gathered_.empty()};
+  for (const auto& [round, ranges] : gathered_) {
+    for (const SampleRange& range : ranges) {
+      point.samples -= range.size();
+      point.position.open.push_back(range);
+    }
+  }
+  std::sort(point.position.open.begin(), point.position.open.end());
+  return point;
 }
 
 void SyncCore::Snapshot(const Step& step, bool last) {

@@ -43,6 +43,23 @@ struct SyncOptions {
   Batching batching = Batching::kEven;
   // In the order of their samples.  REQUIRES: MakePolicy() takes them all.
   std::vector<ScheduledSwitch> switches = {};
+  // Samples to count, over the epochs' if there are more; 0: the epochs'.
+  int64_t max_samples = 0;
+  // Where the job goes on: updates and samples counted so far.
+  // REQUIRES: CheckPosition() is OK of the samples.
+  Version start_version = 0;
+  SamplePosition start = {};
+};
+
+// Where a job can be taken up again from what its servers hold at a snapshot.
+struct ResumePoint {
+  int64_t snapshot = 0;
+  Version version = 0;
+  // Counted and in the weights. A push that is under way, or lies in a round
+  // that is not closed, is not; so at most one per worker is repeated.
+  int64_t samples = 0;
+  SamplePosition position;
+  bool exact = false;  // Nothing was under way.
 };
 
 // One job's synchronization, whole: members with leases, the dealing of
@@ -102,6 +119,17 @@ class SyncCore {
   // Deals nothing more: what is in flight is counted, then the job finishes.
   void Seal(absl::Time now, std::vector<Output>& outputs);
 
+  // From now on the rate follows another schedule, the job has another number
+  // of samples (as SyncOptions::max_samples; at least 1), batches are another.
+  void SetSchedule(const RateSchedule& schedule) { schedule_ = schedule; }
+  void SetMaxSamples(absl::Time now, int64_t samples,
+                     std::vector<Output>& outputs);
+  void SetBatching(Batching batching) { balancer_.SetBatching(batching); }
+
+  // The number of a new snapshot and what belongs to it, provided that the
+  // servers take it between the closings that were issued and those to come.
+  ResumePoint TakeResumePoint();
+
   // To be called when NextDeadline() is reached: leases, stuck workers, policy.
   void Tick(absl::Time now, std::vector<Output>& outputs);
   absl::Time NextDeadline() const;
@@ -109,7 +137,7 @@ class SyncCore {
   Version version() const { return version_; }
   Closing closing() const { return closing_; }
   int64_t samples_counted() const { return dealer_.samples_counted(); }
-  // train_samples * epochs
+  // What there is to count in all.
   int64_t samples_total() const { return dealer_.samples_total(); }
   bool finished() const { return finished_; }
   // For the per-worker view; members only, sorted.
@@ -177,6 +205,8 @@ class SyncCore {
   void Admit(absl::Time now, WorkerId worker);
   absl::Status Validate(WorkerId worker, Iteration iteration) const;
   absl::Status Validate(WorkerId worker, const PushReport& report) const;
+  // Counted towards its round: in the weights once that is closed.
+  void Gather(const OpenGrant& grant, uint32_t samples);
   void MeasurePace(const Step& step, WorkerId worker, absl::Duration busy,
                    uint32_t samples);
   // The event that tells the policy.
@@ -191,15 +221,19 @@ class SyncCore {
                        const FenceOutcome& loss);
 
   void SnapshotIfDue(const Step& step);
+  void SetNextSnapshot();
   void Snapshot(const Step& step, bool last);
   static void Record(const Step& step, const Decision& decision);
 
   const SyncOptions options_;
+  RateSchedule schedule_;
   std::unique_ptr<SyncPolicy> policy_;
   SampleDealer dealer_;
   Membership membership_;
   Clocks clocks_;
   RoundLedger rounds_;
+  // What was counted towards rounds that are not closed.
+  std::map<RoundId, std::vector<SampleRange>> gathered_;
   Fences fences_;
   StragglerDetector stragglers_;
   BatchBalancer balancer_;

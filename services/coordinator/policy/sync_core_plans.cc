@@ -80,7 +80,7 @@ void SyncCore::Issue(const PushPlan& plan) {
 
 double SyncCore::RateOf(const PushPlan& plan) const {
   if (plan.kind != PushPlan::Kind::kImmediate) return 0;
-  return options_.schedule.RateAt(dealer_.samples_counted());
+  return schedule_.RateAt(dealer_.samples_counted());
 }
 
 uint32_t SyncCore::MicroBatchOf(const Release& release) const {

@@ -76,7 +76,10 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   member.phase = Phase::kWaiting;
   membership_.GrantClosed(step.now, worker);
   dealer_.Count(grant.range, counted.samples);
-  if (IsRound(grant)) rounds_.Ended(grant.plan.round, pushed);
+  if (IsRound(grant)) {
+    rounds_.Ended(grant.plan.round, pushed);
+    if (pushed) Gather(grant, counted.samples);
+  }
   if (updates) ++version_;
   counted.version = version_;
   step.outputs.push_back(counted);
@@ -103,6 +106,12 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   }
   const double share = static_cast<double>(counted.samples) / member.usual;
   return {worker, measured ? share : 0, pushed};
+}
+
+void SyncCore::Gather(const OpenGrant& grant, uint32_t samples) {
+  const SampleRange& range = grant.range;
+  gathered_[grant.plan.round].push_back(
+      {range.epoch, range.begin, range.begin + samples});
 }
 
 void SyncCore::MeasurePace(const Step& step, WorkerId worker,
@@ -184,6 +193,7 @@ void SyncCore::CountLostPush(const Step& step, WorkerId worker,
                                      ? range.size()
                                      : std::min(loss.samples, range.size())};
   dealer_.Count(range, counted.samples);
+  if (IsRound(*loss.grant)) Gather(*loss.grant, counted.samples);
   if (IsImmediate(*loss.grant)) ++version_;
   counted.version = version_;
   step.outputs.push_back(counted);

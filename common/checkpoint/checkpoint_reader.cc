@@ -1,0 +1,146 @@
+#include "common/checkpoint/checkpoint_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/shard_file.h"
+#include "common/status.h"
+
+namespace paceline {
+
+absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
+    const std::string& folder, std::function<bool()> cancelled) {
+  PACELINE_ASSIGN_OR_RETURN(CheckpointManifest manifest, ReadManifest(folder));
+  return absl::WrapUnique(
+      new CheckpointReader(folder, std::move(manifest), std::move(cancelled)));
+}
+
+CheckpointReader::CheckpointReader(std::string folder,
+                                   CheckpointManifest manifest,
+                                   std::function<bool()> cancelled)
+    : folder_(std::move(folder)),
+      manifest_(std::move(manifest)),
+      cancelled_(std::move(cancelled)),
+      pieces_(manifest_),
+      files_(manifest_.files.size()) {}
+
+absl::StatusOr<const SafetensorsReader*> CheckpointReader::FileOf(
+    const CheckpointBlock& block) {
+  std::optional<SafetensorsReader>& file = files_[block.file];
+  if (!file.has_value()) {
+    PACELINE_ASSIGN_OR_RETURN(
+        file,
+        OpenCheckpointFile(folder_, manifest_.files[block.file], cancelled_));
+  }
+  return &*file;
+}
+
+absl::Status CheckpointReader::ReadFloats(const SafetensorsReader& file,
+                                          const std::string& name,
+                                          const BlockPiece& piece, float* out) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const SafetensorsTensor* entry,
+      FindEntry(file, name, SafetensorsType::kF32, piece.block->size));
+  return file.Read(
+      *entry, piece.offset * sizeof(float),
+      absl::MakeSpan(reinterpret_cast<char*>(out), piece.size * sizeof(float)));
+}
+
+absl::StatusOr<SavedBlock> CheckpointReader::ReadBlock(absl::string_view tensor,
+                                                       uint64_t offset,
+                                                       uint64_t size) {
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<BlockPiece> pieces,
+                            pieces_.Of(tensor, offset, size));
+  SavedBlock saved;
+  saved.weights.resize(size);
+  uint64_t at = 0;
+  for (const BlockPiece& piece : pieces) {
+    if (cancelled_()) return absl::CancelledError("no longer wanted");
+    PACELINE_ASSIGN_OR_RETURN(const SafetensorsReader* file,
+                              FileOf(*piece.block));
+    const uint64_t first = piece.block->offset;
+    PACELINE_RETURN_IF_ERROR(ReadFloats(*file, WeightsEntry(tensor, first),
+                                        piece, saved.weights.data() + at));
+    const bool statistic = manifest_.tensors[piece.block->tensor].statistic;
+    saved.slots.resize(statistic ? 0 : manifest_.optimizer_slots.size());
+    for (size_t i = 0; i < saved.slots.size(); ++i) {
+      saved.slots[i].resize(size);
+      PACELINE_RETURN_IF_ERROR(ReadFloats(
+          *file, SlotEntry(tensor, first, manifest_.optimizer_slots[i]), piece,
+          saved.slots[i].data() + at));
+    }
+    PACELINE_ASSIGN_OR_RETURN(
+        const SafetensorsTensor* entry,
+        FindEntry(*file, StepsEntry(tensor, first), SafetensorsType::kI64, 1));
+    int64_t steps = 0;
+    PACELINE_RETURN_IF_ERROR(file->Read(
+        *entry, 0,
+        absl::MakeSpan(reinterpret_cast<char*>(&steps), sizeof(steps))));
+    if (steps < 0) {
+      return absl::DataLossError(
+          absl::StrCat(file->path(), ": ", entry->name, " is negative"));
+    }
+    saved.steps = std::max(saved.steps, static_cast<uint64_t>(steps));
+    at += piece.size;
+  }
+  return saved;
+}
+
+absl::Status CheckpointReader::ReadWeights(absl::string_view tensor,
+                                           uint64_t offset,
+                                           absl::Span<float> out) {
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<BlockPiece> pieces,
+                            pieces_.Of(tensor, offset, out.size()));
+  for (const BlockPiece& piece : pieces) {
+    if (cancelled_()) return absl::CancelledError("no longer wanted");
+    PACELINE_ASSIGN_OR_RETURN(const SafetensorsReader* file,
+                              FileOf(*piece.block));
+    PACELINE_RETURN_IF_ERROR(ReadFloats(
+        *file, WeightsEntry(tensor, piece.block->offset), piece, out.data()));
+    out.remove_prefix(piece.size);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SafetensorsReader> OpenCheckpointFile(
+    const std::string& folder, const CheckpointFile& file,
+    const std::function<bool()>& cancelled) {
+  const std::string path = absl::StrCat(folder, "/", file.name);
+  auto opened = SafetensorsReader::Open(path);
+  if (absl::IsNotFound(opened.status())) {
+    return absl::DataLossError(absl::StrCat(path, " is missing"));
+  }
+  PACELINE_RETURN_IF_ERROR(opened.status());
+  if (opened->file_bytes() != file.bytes) {
+    return absl::DataLossError(absl::StrCat(path, " has ", opened->file_bytes(),
+                                            " bytes; ", file.bytes,
+                                            " were written"));
+  }
+  PACELINE_ASSIGN_OR_RETURN(const WrittenFile found, opened->Digest(cancelled));
+  if (found.sha256 != file.sha256) {
+    return absl::DataLossError(
+        absl::StrCat(path, " has changed since it was written: its SHA-256 is ",
+                     found.sha256, ", not ", file.sha256));
+  }
+  return opened;
+}
+
+absl::StatusOr<const SafetensorsTensor*> FindEntry(
+    const SafetensorsReader& file, const std::string& name,
+    SafetensorsType type, uint64_t size) {
+  const SafetensorsTensor* entry = file.Find(name);
+  if (entry == nullptr) {
+    return absl::DataLossError(
+        absl::StrCat(file.path(), ": \"", name, "\" is missing"));
+  }
+  if (entry->type != type || entry->shape != std::vector<uint64_t>{size}) {
+    return absl::DataLossError(absl::StrCat(file.path(), ": \"", name,
+                                            "\" is not ", TypeName(type), " [",
+                                            size, "], as the manifest says"));
+  }
+  return entry;
+}
+
+}  // namespace paceline

@@ -1,0 +1,57 @@
+#ifndef PACELINE_COMMON_SAFETENSORS_INPUT_FILE_H_
+#define PACELINE_COMMON_SAFETENSORS_INPUT_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace paceline {
+
+// A file open for reading at any place. It is read, not mapped: one that
+// another program cuts off gives an error then instead of a signal. Movable.
+// Thread-safe.
+class InputFile {
+ public:
+  // NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for what is no plain file.
+  static absl::StatusOr<InputFile> Open(const std::string& path);
+
+  ~InputFile();
+  InputFile(InputFile&& other) noexcept
+      : path_(std::move(other.path_)),
+        fd_(std::exchange(other.fd_, -1)),
+        size_(other.size_) {}
+  InputFile& operator=(InputFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(fd_, other.fd_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  const std::string& path() const { return path_; }
+  // In bytes, when it was opened.
+  uint64_t size() const { return size_; }
+
+  // Fills `out` with the bytes from `offset` on. DATA_LOSS if the file ends
+  // before, or the disk fails.
+  absl::Status Read(uint64_t offset, absl::Span<char> out) const;
+
+ private:
+  InputFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  std::string path_;
+  int fd_;
+  uint64_t size_ = 0;
+};
+
+// A whole file of at most `max_bytes`. As Open() and Read(); DATA_LOSS if it
+// is larger.
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path,
+                                          uint64_t max_bytes);
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_SAFETENSORS_INPUT_FILE_H_

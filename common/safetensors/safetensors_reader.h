@@ -1,0 +1,57 @@
+#ifndef PACELINE_COMMON_SAFETENSORS_SAFETENSORS_READER_H_
+#define PACELINE_COMMON_SAFETENSORS_SAFETENSORS_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/safetensors/durable_file.h"
+#include "common/safetensors/input_file.h"
+#include "common/safetensors/safetensors_header.h"
+
+namespace paceline {
+
+// An open safetensors file whose header has been found sound. Movable.
+// Thread-safe.
+class SafetensorsReader {
+ public:
+  // NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT as InputFile::Open();
+  // DATA_LOSS as ParseSafetensorsHeader().
+  static absl::StatusOr<SafetensorsReader> Open(const std::string& path);
+
+  const SafetensorsHeader& header() const { return header_; }
+  const std::string& path() const { return file_.path(); }
+  uint64_t file_bytes() const { return file_.size(); }
+
+  // Null if there is none of that name.
+  const SafetensorsTensor* Find(absl::string_view name) const;
+
+  // Fills `out` with the tensor's bytes from `offset` on. DATA_LOSS as
+  // InputFile::Read().
+  // REQUIRES: the tensor is one of this file's and has those bytes.
+  absl::Status Read(const SafetensorsTensor& tensor, uint64_t offset,
+                    absl::Span<char> out) const;
+
+  // Reads the whole file. CANCELLED once `cancelled` gives true.
+  absl::StatusOr<WrittenFile> Digest(
+      const std::function<bool()>& cancelled) const;
+
+ private:
+  SafetensorsReader(InputFile file, SafetensorsHeader header, uint64_t data);
+
+  InputFile file_;
+  SafetensorsHeader header_;
+  uint64_t data_;  // Where the data begin in the file.
+  absl::flat_hash_map<std::string, size_t> index_by_name_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_SAFETENSORS_SAFETENSORS_READER_H_

@@ -1,0 +1,50 @@
+#ifndef PACELINE_COMMON_SECURITY_ACCESS_DECISION_H_
+#define PACELINE_COMMON_SECURITY_ACCESS_DECISION_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/security/identity.h"
+#include "protos/paceline/v1/access.pb.h"
+
+namespace paceline {
+
+// What a call shows of its caller.
+struct ShownCredentials {
+  enum class Token { kNone, kWrong, kRight };
+
+  bool local = false;  // It comes from this machine.
+  Token token = Token::kNone;
+  Identity token_identity;  // If the token is right.
+  // The URI names of the certificate that the handshake verified, if any.
+  std::vector<std::string> certificate_uris;
+  bool certificate = false;
+};
+
+// Who a call is from, and as what it may go on.
+struct Admission {
+  std::string identity;  // "admin/alice"; "local" or "anyone" without a check.
+  v1::Role role = v1::ROLE_UNSPECIFIED;
+};
+
+// May this caller call `method`, which allows `roles`? Pure. `open`: nobody can
+// show who they are, and everybody is an administrator who may do everything,
+// also what is for workers and servers.
+//
+// A token says who it is before the certificate does, and a wrong one is
+// refused even beside a good certificate. Errors have an ErrorInfo with the
+// reason, the method, and the role where it is known:
+//   UNAUTHENTICATED    NO_CREDENTIALS, BAD_TOKEN, BAD_CERTIFICATE (it does not
+//                      have exactly one name "paceline://ROLE/NAME").
+//   PERMISSION_DENIED  ROLE_NOT_ALLOWED; METHOD_WITHOUT_ROLES, to everybody.
+absl::StatusOr<Admission> DecideAccess(bool open, const ShownCredentials& shown,
+                                       absl::Span<const v1::Role> roles,
+                                       absl::string_view method);
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_SECURITY_ACCESS_DECISION_H_

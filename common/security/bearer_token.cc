@@ -1,0 +1,69 @@
+#include "common/security/bearer_token.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+#include "common/security/small_file.h"
+#include "common/security/token_table.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+absl::StatusOr<std::string> ReadToken(const std::string& path) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
+  auto token = ParseBearerToken(text);
+  if (!token.ok()) return Annotate(token.status(), path);
+  return token;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ParseBearerToken(absl::string_view text) {
+  const absl::string_view token = absl::StripAsciiWhitespace(text);
+  if (token.empty() || token.size() > kMaxTokenBytes ||
+      !std::all_of(token.begin(), token.end(), absl::ascii_isgraph)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a token is one word of at most ", kMaxTokenBytes,
+                     " visible ASCII characters"));
+  }
+  return std::string(token);
+}
+
+absl::StatusOr<std::shared_ptr<const BearerToken>> BearerToken::Open(
+    const std::string& path, absl::Duration interval) {
+  PACELINE_ASSIGN_OR_RETURN(std::string token, ReadToken(path));
+  std::shared_ptr<BearerToken> file(new BearerToken(path, std::move(token)));
+  file->looking_ = std::make_unique<Periodic>(
+      interval, [file = file.get()] { file->Look(); });
+  return file;
+}
+
+BearerToken::BearerToken(std::string path, std::string token)
+    : path_(std::move(path)), token_(std::move(token)) {}
+
+std::string BearerToken::Authorization() const {
+  absl::MutexLock lock(&mu_);
+  return absl::StrCat("Bearer ", token_);
+}
+
+void BearerToken::Look() {
+  auto token = ReadToken(path_);
+  if (!token.ok()) {
+    const std::string complaint(token.status().message());
+    if (complaint == complaint_) return;
+    complaint_ = complaint;
+    LogWarning("the token cannot be read again; it stays as it was",
+               {{"file", path_}, {"error", complaint}});
+    return;
+  }
+  complaint_.clear();
+  absl::MutexLock lock(&mu_);
+  token_ = *std::move(token);
+}
+
+}  // namespace paceline

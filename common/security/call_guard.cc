@@ -1,0 +1,103 @@
+#include "common/security/call_guard.h"
+
+#include <grpc/grpc_security_constants.h>
+#include <grpcpp/security/auth_context.h>
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/security/access_decision.h"
+#include "common/security/loopback_address.h"
+#include "common/status.h"
+#include "common/status_details.h"
+
+namespace paceline {
+namespace {
+
+constexpr absl::string_view kScheme = "bearer ";  // In any case (RFC 7235).
+
+absl::string_view View(grpc::string_ref text) {
+  return {text.data(), text.size()};
+}
+
+// One `authorization` with a token that the file knows; anything else is wrong.
+void ReadToken(const grpc::ServerContextBase& context, const TokenFile* tokens,
+               ShownCredentials& shown) {
+  const auto [first, last] =
+      context.client_metadata().equal_range("authorization");
+  if (first == last) return;
+  shown.token = ShownCredentials::Token::kWrong;
+  const absl::string_view value = View(first->second);
+  if (std::next(first) != last || tokens == nullptr ||
+      !absl::StartsWithIgnoreCase(value, kScheme)) {
+    return;
+  }
+  const auto identity = tokens->Match(value.substr(kScheme.size()));
+  if (!identity.has_value()) return;
+  shown.token = ShownCredentials::Token::kRight;
+  shown.token_identity = *identity;
+}
+
+void ReadCertificate(const grpc::ServerContextBase& context,
+                     ShownCredentials& shown) {
+  const auto auth = context.auth_context();
+  if (auth == nullptr) return;
+  shown.certificate =
+      !auth->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME).empty();
+  for (const grpc::string_ref& uri :
+       auth->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
+    shown.certificate_uris.emplace_back(View(uri));
+  }
+}
+
+}  // namespace
+
+CallGuard::CallGuard(ServerSecurity security, const CallLimits& limits,
+                     const Clock* clock)
+    : security_(std::move(security)),
+      clock_(clock),
+      streams_(limits.open_streams),
+      requests_(limits.requests) {}
+
+absl::StatusOr<Caller> CallGuard::Admit(const grpc::ServerContextBase& context,
+                                        absl::string_view method) {
+  Caller caller;
+  caller.peer = context.peer();
+  ShownCredentials shown;
+  if (security_.open()) {
+    shown.local = IsLoopbackAddress(caller.peer);
+  } else {
+    ReadToken(context, security_.tokens.get(), shown);
+    if (security_.tls != nullptr) ReadCertificate(context, shown);
+  }
+  PACELINE_ASSIGN_OR_RETURN(
+      Admission admission,
+      DecideAccess(security_.open(), shown, roles_.Of(method), method));
+  caller.identity = std::move(admission.identity);
+  caller.role = admission.role;
+  absl::Duration wait;
+  {
+    absl::MutexLock lock(&mu_);
+    wait = requests_.Take(caller.identity, clock_->Now());
+  }
+  if (wait == absl::ZeroDuration()) return caller;
+  return RetryLater(
+      WithReason(
+          absl::ResourceExhaustedError(
+              absl::StrCat(caller.identity, " makes too many requests")),
+          "TOO_MANY_REQUESTS",
+          {{"identity", caller.identity}, {"method", std::string(method)}}),
+      wait);
+}
+
+absl::StatusOr<StreamTicket> CallGuard::OpenStream(const Caller& caller) {
+  auto ticket = streams_.Open(caller.identity);
+  if (ticket.has_value()) return *std::move(ticket);
+  return WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(
+          caller.identity, " has too many streams open: close one first")),
+      "TOO_MANY_STREAMS", {{"identity", caller.identity}});
+}
+
+}  // namespace paceline

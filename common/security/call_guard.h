@@ -1,0 +1,69 @@
+#ifndef PACELINE_COMMON_SECURITY_CALL_GUARD_H_
+#define PACELINE_COMMON_SECURITY_CALL_GUARD_H_
+
+#include <grpcpp/server_context.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "common/clock.h"
+#include "common/security/method_roles.h"
+#include "common/security/rate_limiter.h"
+#include "common/security/security.h"
+#include "common/security/stream_limiter.h"
+
+namespace paceline {
+
+// Who makes a call.
+struct Caller {
+  // "admin/alice". Where no credentials are checked: "local" from this machine,
+  // "anyone" from another.
+  std::string identity;
+  v1::Role role = v1::ROLE_UNSPECIFIED;
+  std::string peer;  // Its address, as gRPC writes it.
+};
+
+// Of each identity.
+struct CallLimits {
+  // 0 `per_second`: no limit.
+  RateLimiter::Limits requests = {.per_second = 1'000, .burst = 2'000};
+  size_t open_streams = 10'000;  // 0: no limit.
+};
+
+// Asks every call of every service who makes it and whether it may. The
+// adaptors begin with it, because a server without TLS gives gRPC no other
+// place to ask. One per process; thread-safe.
+class CallGuard {
+ public:
+  // `clock` outlives it.
+  CallGuard(ServerSecurity security, const CallLimits& limits,
+            const Clock* clock);
+
+  // Who calls `method`, "/paceline.v1.JobService/GetJob". The errors of
+  // DecideAccess(), and
+  //   RESOURCE_EXHAUSTED  TOO_MANY_REQUESTS, with a RetryInfo.
+  absl::StatusOr<Caller> Admit(const grpc::ServerContextBase& context,
+                               absl::string_view method);
+
+  // Counts a stream of the caller for as long as the ticket lives, which may be
+  // longer than the guard does.
+  //   RESOURCE_EXHAUSTED  TOO_MANY_STREAMS: it has as many open as it may.
+  absl::StatusOr<StreamTicket> OpenStream(const Caller& caller);
+
+ private:
+  const ServerSecurity security_;
+  const Clock* const clock_;
+  MethodRoles roles_;
+  StreamLimiter streams_;
+
+  absl::Mutex mu_;
+  RateLimiter requests_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_SECURITY_CALL_GUARD_H_

@@ -1,0 +1,65 @@
+#ifndef PACELINE_COMMON_SECURITY_CERTIFICATE_WATCH_H_
+#define PACELINE_COMMON_SECURITY_CERTIFICATE_WATCH_H_
+
+#include <grpcpp/security/tls_certificate_provider.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/security/periodic.h"
+#include "common/security/published_file.h"
+#include "common/security/tls_files.h"
+
+namespace paceline {
+
+// The certificates of this process for gRPC, from files that are looked at
+// again every `interval`. New ones are used for the connections that begin
+// about a second later; those that are open stay. gRPC's own watcher would take
+// whatever it finds, and with a new certificate beside the old key nobody could
+// connect any more. This one hands on what ReadTlsFiles() accepts; otherwise
+// everything stays as it was, and a warning is logged once. Also when the own
+// certificate has expired.
+//
+// Connections may outlive it; they and their successors keep the certificates
+// of then. Thread-safe.
+class CertificateWatch {
+ public:
+  // The errors of ReadTlsFiles(), and UNAVAILABLE without /proc or memory.
+  static absl::StatusOr<std::shared_ptr<const CertificateWatch>> Open(
+      const TlsFiles& files, absl::Duration interval);
+
+  // For any number of servers and channels.
+  const std::shared_ptr<grpc::experimental::CertificateProviderInterface>&
+  provider() const {
+    return provider_;
+  }
+
+  bool has_identity() const { return !files_.cert.empty(); }
+  bool has_ca() const { return !files_.ca.empty(); }
+
+ private:
+  CertificateWatch(TlsFiles files, TlsMaterial material);
+
+  absl::Status Start(absl::Duration interval);
+  void Look();
+  absl::Status Hand(const TlsMaterial& material);
+  void WarnIfExpired();
+
+  const TlsFiles files_;
+  // The thread's own.
+  TlsMaterial material_;
+  std::string complaint_;
+  bool warned_of_expiry_ = false;
+  std::optional<PublishedFile> identity_;
+  std::optional<PublishedFile> ca_;
+
+  std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider_;
+  std::unique_ptr<Periodic> looking_;  // Ends before what it looks at.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_SECURITY_CERTIFICATE_WATCH_H_

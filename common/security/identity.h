@@ -1,0 +1,39 @@
+#ifndef PACELINE_COMMON_SECURITY_IDENTITY_H_
+#define PACELINE_COMMON_SECURITY_IDENTITY_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "protos/paceline/v1/access.pb.h"
+
+namespace paceline {
+
+// Who a certificate or a token stands for.
+struct Identity {
+  v1::Role role = v1::ROLE_UNSPECIFIED;
+  std::string name;
+
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+// "admin", "viewer", "worker", "server"; "none" for any other.
+absl::string_view RoleName(v1::Role role);
+
+// INVALID_ARGUMENT for what is none of the four.
+absl::StatusOr<v1::Role> ParseRole(absl::string_view text);
+
+// Are these 1 to 63 letters, digits, '.', '_' and '-', a letter or digit first?
+bool IsIdentityName(absl::string_view name);
+
+// "admin/alice"
+std::string ToString(const Identity& identity);
+
+// The name of a client certificate, "paceline://ROLE/NAME" (a URI in its
+// subjectAltName). INVALID_ARGUMENT if it is not exactly that.
+inline constexpr absl::string_view kIdentityScheme = "paceline://";
+absl::StatusOr<Identity> ParseIdentityUri(absl::string_view uri);
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_SECURITY_IDENTITY_H_

@@ -1,0 +1,140 @@
+#include "common/security/security.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/security/loopback_address.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+absl::Status Wrong(absl::string_view text) {
+  return absl::InvalidArgumentError(text);
+}
+
+absl::Status CheckTls(const TlsFiles& tls, bool insecure_plaintext) {
+  if (!tls.cert.empty() && tls.key.empty()) {
+    return Wrong("--tls-cert needs --tls-key, the certificate's key");
+  }
+  if (tls.cert.empty() && !tls.key.empty()) {
+    return Wrong("--tls-key needs --tls-cert, the key's certificate");
+  }
+  if (insecure_plaintext && !(tls.cert.empty() && tls.ca.empty())) {
+    return Wrong(
+        "--insecure-plaintext contradicts --tls-cert and --tls-ca: leave it "
+        "out for TLS");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Check(const ServerSecurityOptions& options) {
+  const TlsFiles& tls = options.tls;
+  PACELINE_RETURN_IF_ERROR(CheckTls(tls, options.insecure_plaintext));
+  if (!tls.ca.empty() && tls.cert.empty()) {
+    return Wrong(
+        "--tls-ca needs --tls-cert and --tls-key: a server shows a "
+        "certificate of its own");
+  }
+  const std::string& client_auth = options.tls_client_auth;
+  if (!client_auth.empty() && client_auth != "require" &&
+      client_auth != "optional") {
+    return Wrong(
+        absl::StrCat("--tls-client-auth must be require or optional, "
+                     "not '",
+                     client_auth, "'"));
+  }
+  if (!client_auth.empty() && tls.ca.empty()) {
+    return Wrong(
+        "--tls-client-auth needs --tls-ca, where the clients' certificates "
+        "come from");
+  }
+  if (!tls.cert.empty() && tls.ca.empty() && options.token_file.empty()) {
+    return Wrong(
+        "--tls-cert needs --tls-ca or --token-file: nobody could show who "
+        "they are");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Check(const ClientSecurityOptions& options) {
+  const TlsFiles& tls = options.tls;
+  PACELINE_RETURN_IF_ERROR(CheckTls(tls, options.insecure_plaintext));
+  if (!tls.cert.empty() && tls.ca.empty()) {
+    return Wrong(
+        "--tls-cert needs --tls-ca, where the server's certificate comes from");
+  }
+  if (!options.tls_server_name.empty() && tls.ca.empty()) {
+    return Wrong("--tls-server-name needs --tls-ca: there is no TLS without");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const CertificateWatch>> OpenTls(
+    const TlsFiles& tls, absl::Duration interval) {
+  if (tls.cert.empty() && tls.ca.empty()) return nullptr;
+  auto watch = CertificateWatch::Open(tls, interval);
+  if (!watch.ok()) {
+    return Annotate(watch.status(), "--tls-cert, --tls-key, --tls-ca");
+  }
+  return watch;
+}
+
+}  // namespace
+
+absl::StatusOr<ServerSecurity> MakeServerSecurity(
+    const ServerSecurityOptions& options) {
+  PACELINE_RETURN_IF_ERROR(Check(options));
+  ServerSecurity security;
+  security.allow_plaintext = options.insecure_plaintext;
+  security.require_client_certificate =
+      !options.tls.ca.empty() && options.tls_client_auth != "optional";
+  PACELINE_ASSIGN_OR_RETURN(security.tls,
+                            OpenTls(options.tls, options.reload_interval));
+  if (!options.token_file.empty()) {
+    auto tokens = TokenFile::Open(options.token_file, options.reload_interval);
+    if (!tokens.ok()) return Annotate(tokens.status(), "--token-file");
+    security.tokens = *std::move(tokens);
+  }
+  return security;
+}
+
+absl::StatusOr<ClientSecurity> MakeClientSecurity(
+    const ClientSecurityOptions& options) {
+  PACELINE_RETURN_IF_ERROR(Check(options));
+  ClientSecurity security;
+  security.allow_plaintext = options.insecure_plaintext;
+  security.server_name = options.tls_server_name;
+  PACELINE_ASSIGN_OR_RETURN(security.tls,
+                            OpenTls(options.tls, options.reload_interval));
+  if (!options.token_file.empty()) {
+    auto token = BearerToken::Open(options.token_file, options.reload_interval);
+    if (!token.ok()) return Annotate(token.status(), "--token");
+    security.token = *std::move(token);
+  }
+  return security;
+}
+
+absl::Status CheckListenAddress(absl::string_view address,
+                                const ServerSecurity& security) {
+  if (security.tls != nullptr || security.allow_plaintext ||
+      IsLoopbackAddress(address)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "listening on ", address,
+      " without TLS would let other machines in: give --tls-cert and "
+      "--tls-key, or listen on 127.0.0.1, or say --insecure-plaintext"));
+}
+
+absl::Status CheckDialAddress(absl::string_view address,
+                              const ClientSecurity& security) {
+  if (security.tls != nullptr || security.allow_plaintext ||
+      IsLoopbackAddress(address)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "calling ", address,
+      ", which may be another machine, without TLS: give --tls-ca, or say "
+      "--insecure-plaintext"));
+}
+
+}  // namespace paceline

@@ -1,0 +1,108 @@
+#include "services/coordinator/admin/job_service.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/grpc_status.h"
+#include "common/status.h"
+#include "services/coordinator/watch/watch_stream.h"
+
+namespace paceline {
+namespace {
+
+// A watch that was not admitted.
+class RefusedWatch : public grpc::ServerWriteReactor<v1::WatchJobResponse> {
+ public:
+  explicit RefusedWatch(const grpc::Status& status) { Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+#define PACELINE_METHOD(name) "/paceline.v1.JobService/" #name
+
+#define PACELINE_READ(method, Response)                                     \
+  JobAdmin::Unary* JobAdmin::method(Context* context,                         \
+                                    const v1::method##Request* request,       \
+                                    v1::Response* response) {                 \
+    return answering_->Read(                                                  \
+        context, PACELINE_METHOD(method), response,                           \
+        [&](const Caller&) { return jobs_->method(*request); });              \
+  }
+
+PACELINE_READ(GetJob, Job)
+PACELINE_READ(ListJobs, ListJobsResponse)
+PACELINE_READ(ListDecisions, ListDecisionsResponse)
+PACELINE_READ(ListAccuracyPoints, ListAccuracyPointsResponse)
+PACELINE_READ(GetJobReport, JobReport)
+PACELINE_READ(GetCheckpoint, Checkpoint)
+PACELINE_READ(ListCheckpoints, ListCheckpointsResponse)
+
+#undef PACELINE_READ
+
+#define PACELINE_CHANGE(method, Response, resource)                         \
+  JobAdmin::Unary* JobAdmin::method(Context* context,                         \
+                                    const v1::method##Request* request,       \
+                                    v1::Response* response) {                 \
+    return answering_->Change(                                                \
+        context, PACELINE_METHOD(method), resource, response,                 \
+        [&](const Caller& caller) {                                           \
+          return jobs_->method(*request, caller.identity);                    \
+        });                                                                   \
+  }
+
+PACELINE_CHANGE(CreateJob, Job,
+                absl::StrCat(request->parent(), "/jobs/", request->job_id()))
+PACELINE_CHANGE(UpdateJob, Job, request->job().name())
+PACELINE_CHANGE(PauseJob, Job, request->name())
+PACELINE_CHANGE(ResumeJob, Job, request->name())
+PACELINE_CHANGE(CancelJob, Job, request->name())
+PACELINE_CHANGE(SwitchParadigm, Job, request->name())
+PACELINE_CHANGE(RestoreJob, Job, request->name())
+PACELINE_CHANGE(CreateCheckpoint, Checkpoint,
+                absl::StrCat(request->parent(), "/checkpoints/",
+                             request->checkpoint_id()))
+
+#undef PACELINE_CHANGE
+
+JobAdmin::Unary* JobAdmin::DeleteJob(Context* context,
+                                     const v1::DeleteJobRequest* request,
+                                     Empty* response) {
+  return answering_->Change(
+      context, PACELINE_METHOD(DeleteJob), request->name(), response,
+      [&](const Caller&) { return jobs_->DeleteJob(*request); });
+}
+
+JobAdmin::Unary* JobAdmin::DeleteCheckpoint(
+    Context* context, const v1::DeleteCheckpointRequest* request,
+    Empty* response) {
+  return answering_->Change(
+      context, PACELINE_METHOD(DeleteCheckpoint), request->name(), response,
+      [&](const Caller&) { return jobs_->DeleteCheckpoint(*request); });
+}
+
+grpc::ServerWriteReactor<v1::WatchJobResponse>* JobAdmin::WatchJob(
+    Context* context, const v1::WatchJobRequest* request) {
+  const auto open = [&]() -> absl::StatusOr<std::shared_ptr<WatchStream>> {
+    CallGuard& guard = answering_->guard();
+    PACELINE_ASSIGN_OR_RETURN(
+        const Caller caller, guard.Admit(*context, PACELINE_METHOD(WatchJob)));
+    PACELINE_ASSIGN_OR_RETURN(auto events, jobs_->WatchJob(*request));
+    PACELINE_ASSIGN_OR_RETURN(const JobEvents::Cursor place,
+                              events->Place(request->resume_token()));
+    PACELINE_ASSIGN_OR_RETURN(StreamTicket ticket, guard.OpenStream(caller));
+    return std::make_shared<WatchStream>(std::move(events), place,
+                                         std::move(ticket), pump_);
+  }();
+  if (!open.ok()) {
+    return new RefusedWatch(ToGrpc(Answering::Explained(open.status())));
+  }
+  // Kept alive by the registry, and by the local reference until it is there.
+  (*open)->Begin(streams_);
+  return open->get();
+}
+
+#undef PACELINE_METHOD
+
+}  // namespace paceline

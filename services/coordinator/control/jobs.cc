@@ -1,0 +1,391 @@
+// What callers ask of jobs.
+
+#include "services/coordinator/control/jobs.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "common/log/log.h"
+#include "common/status.h"
+#include "common/status_details.h"
+#include "services/coordinator/control/proto_time.h"
+#include "services/coordinator/jobs/digest.h"
+#include "services/coordinator/jobs/job_check.h"
+#include "services/coordinator/jobs/job_list.h"
+#include "services/coordinator/jobs/job_quota.h"
+#include "services/coordinator/jobs/request_check.h"
+
+namespace paceline {
+namespace {
+
+std::string DrawUid(Rng& rng) {
+  const uint64_t high = rng.Next();
+  const uint64_t low = rng.Next();
+  return absl::StrFormat("%08x-%04x-4%03x-%04x-%012x", high >> 32,
+                         high >> 16 & 0xffff, high & 0xfff,
+                         (low >> 48 & 0x3fff) | 0x8000,
+                         low & 0xffffffffffff);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Jobs>> Jobs::Create(
+    const JobsOptions& options, const Clock* clock, JobStore* store,
+    JobJournal* journal, prometheus::Registry* registry) {
+  auto jobs =
+      absl::WrapUnique(new Jobs(options, clock, store, journal, registry));
+  PACELINE_RETURN_IF_ERROR(jobs->Load());
+  jobs->control_ = std::thread([jobs = jobs.get()] { jobs->Control(); });
+  return jobs;
+}
+
+Jobs::Jobs(const JobsOptions& options, const Clock* clock, JobStore* store,
+           JobJournal* journal, prometheus::Registry* registry)
+    : options_(options),
+      clock_(clock),
+      store_(store),
+      journal_(journal),
+      registry_(registry),
+      metrics_(*registry),
+      fleet_(clock, options.lease, [this] { Wake(); }),
+      ids_(options.entropy) {}
+
+absl::StatusOr<Jobs::Entry*> Jobs::Find(const JobName& name) {
+  const auto it = entries_.find(name.Format());
+  if (it == entries_.end()) return NotFound(kJobType, name.Format());
+  return &it->second;
+}
+
+absl::StatusOr<const Jobs::Entry*> Jobs::Find(const JobName& name) const {
+  const auto it = entries_.find(name.Format());
+  if (it == entries_.end()) return NotFound(kJobType, name.Format());
+  return &it->second;
+}
+
+absl::StatusOr<std::optional<v1::Job>> Jobs::Repeated(
+    const Asked& asked) const {
+  if (asked.request_id.empty()) return std::nullopt;
+  PACELINE_ASSIGN_OR_RETURN(
+      const auto before,
+      store_->FindRequest(asked.identity, asked.request_id, absl::Now()));
+  if (!before.has_value()) return std::nullopt;
+  if (before->digest != asked.digest) {
+    return InvalidField("request_id",
+                        "was used for another request: draw a new UUID");
+  }
+  const auto it = entries_.find(before->resource);
+  if (it == entries_.end()) return NotFound(kJobType, before->resource);
+  return View(it->second);
+}
+
+v1::Job Jobs::View(const Entry& entry) const {
+  v1::Job job = entry.job;
+  if (entry.active != nullptr) {
+    *job.mutable_progress() = entry.active->run().Progress();
+  }
+  return job;
+}
+
+std::vector<const v1::Job*> Jobs::JobsOf(absl::string_view name_space) const {
+  const std::string first = absl::StrCat("namespaces/", name_space, "/");
+  std::vector<const v1::Job*> jobs;
+  for (auto it = entries_.lower_bound(first);
+       it != entries_.end() && absl::StartsWith(it->first, first); ++it) {
+    jobs.push_back(&it->second.job);
+  }
+  return jobs;
+}
+
+absl::Status Jobs::Commit(Entry& entry, v1::Job job, const Asked& asked) {
+  *job.mutable_update_time() = ToProto(absl::Now());
+  job.clear_etag();
+  job.set_etag(EtagOf(job));
+  StoreBatch batch;
+  batch.jobs.push_back(job);
+  if (!asked.request_id.empty()) {
+    batch.requests.push_back({asked.identity, asked.request_id, asked.digest,
+                              job.name(), absl::Now()});
+  }
+  PACELINE_RETURN_IF_ERROR(store_->Write(batch));
+  entry.job = std::move(job);
+  const bool waits = entry.job.state() == v1::Job::PENDING;
+  if (waits || entry.active != nullptr) {
+    busy_.insert(entry.job.name());
+  } else {
+    busy_.erase(entry.job.name());
+  }
+  if (entry.events != nullptr) {
+    entry.events->JobChanged(View(entry));
+    if (HasEnded(entry.job.state())) entry.events->Close(absl::OkStatus());
+  }
+  return absl::OkStatus();
+}
+
+void Jobs::CommitOrLog(Entry& entry, v1::Job job) {
+  const absl::Status stored = Commit(entry, job);
+  if (stored.ok()) return;
+  // What has happened has happened: the store will say something older after a
+  // restart, where the job then comes back paused.
+  LogError(absl::StrCat("could not store ", job.name(), ": ",
+                        stored.ToString()));
+  entry.job = std::move(job);
+}
+
+absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
+                                        const std::string& identity) {
+  const Asked asked = AskedBy(identity, request);
+  absl::MutexLock lock(&mu_);
+  PACELINE_ASSIGN_OR_RETURN(v1::Job job, CheckCreate(request, ids_));
+  PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
+  if (repeated.has_value()) return *repeated;
+  if (entries_.contains(job.name())) return AlreadyExists(kJobType, job.name());
+  PACELINE_ASSIGN_OR_RETURN(const JobName name,
+                            ParseJobName("name", job.name()));
+  PACELINE_RETURN_IF_ERROR(
+      CheckJobQuota(options_.quota, JobsOf(name.name_space), job));
+  const auto& checkpoints = job.spec().checkpoints();
+  if (checkpoints.has_interval() && options_.checkpoint_root.empty()) {
+    return InvalidField("job.spec.checkpoints.interval",
+                        "this cluster keeps no checkpoints: its coordinator "
+                        "has no --checkpoints");
+  }
+  job.set_uid(DrawUid(ids_));
+  job.set_state(v1::Job::PENDING);
+  job.set_state_reason("waits for workers");
+  *job.mutable_create_time() = ToProto(absl::Now());
+  if (request.validate_only()) return job;
+  Entry entry;
+  entry.number = next_number_;
+  PACELINE_RETURN_IF_ERROR(Commit(entry, std::move(job), asked));
+  ++next_number_;
+  const std::string key = entry.job.name();
+  v1::Job created = entry.job;
+  entries_.emplace(key, std::move(entry));
+  Wake();
+  return created;
+}
+
+absl::StatusOr<v1::Job> Jobs::GetJob(const v1::GetJobRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckGet(request));
+  absl::MutexLock lock(&mu_);
+  PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(name));
+  return View(*entry);
+}
+
+absl::StatusOr<v1::ListJobsResponse> Jobs::ListJobs(
+    const v1::ListJobsRequest& request) const {
+  absl::MutexLock lock(&mu_);
+  std::vector<const v1::Job*> jobs;
+  jobs.reserve(entries_.size());
+  for (const auto& [name, entry] : entries_) jobs.push_back(&entry.job);
+  PACELINE_ASSIGN_OR_RETURN(v1::ListJobsResponse response,
+                            paceline::ListJobs(request, jobs));
+  for (v1::Job& job : *response.mutable_jobs()) {
+    job = View(entries_.at(job.name()));
+  }
+  return response;
+}
+
+template <typename Request>
+absl::StatusOr<v1::Job> Jobs::Apply(
+    const Request& request, const std::string& identity, JobEvent event,
+    const std::function<absl::Status(v1::Job&)>& change,
+    const std::function<void(Entry&)>& act) {
+  const Asked asked = AskedBy(identity, request);
+  PACELINE_ASSIGN_OR_RETURN(const JobName name,
+                            ParseJobName("name", request.name()));
+  absl::MutexLock lock(&mu_);
+  PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
+  if (repeated.has_value()) return *repeated;
+  PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
+  PACELINE_RETURN_IF_ERROR(CheckEtag(entry->job, request.etag()));
+  v1::Job job = entry->job;
+  PACELINE_ASSIGN_OR_RETURN(const v1::Job::State state,
+                            NextState(job.state(), event, job.name()));
+  job.set_state(state);
+  PACELINE_RETURN_IF_ERROR(change(job));
+  if (request.validate_only()) return job;
+  PACELINE_RETURN_IF_ERROR(Commit(*entry, std::move(job), asked));
+  act(*entry);
+  Wake();
+  return View(*entry);
+}
+
+absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
+                                       const std::string& identity) {
+  PACELINE_RETURN_IF_ERROR(CheckVerb(request).status());
+  return Apply(
+      request, identity, JobEvent::kPause,
+      [this](v1::Job& job) {
+        if (job.state() == v1::Job::PAUSING &&
+            options_.checkpoint_root.empty()) {
+          return WrongState(job.name(),
+                            "cannot pause: this cluster keeps no checkpoints, "
+                            "its coordinator has no --checkpoints");
+        }
+        job.set_state_reason(job.state() == v1::Job::PAUSED
+                                 ? "paused before it began to train"
+                                 : "what is in flight finishes");
+        return absl::OkStatus();
+      },
+      [](Entry& entry) {
+        if (entry.active != nullptr) entry.active->run().Pause();
+      });
+}
+
+absl::StatusOr<v1::Job> Jobs::ResumeJob(const v1::ResumeJobRequest& request,
+                                        const std::string& identity) {
+  PACELINE_RETURN_IF_ERROR(CheckVerb(request).status());
+  return Apply(
+      request, identity, JobEvent::kResume,
+      [](v1::Job& job) {
+        job.set_state_reason("waits for workers");
+        return absl::OkStatus();
+      },
+      [](Entry&) {});
+}
+
+absl::StatusOr<v1::Job> Jobs::CancelJob(const v1::CancelJobRequest& request,
+                                        const std::string& identity) {
+  PACELINE_RETURN_IF_ERROR(CheckVerb(request).status());
+  return Apply(
+      request, identity, JobEvent::kCancel,
+      [&identity](v1::Job& job) {
+        job.set_state_reason(absl::StrCat("cancelled by ", identity));
+        if (HasEnded(job.state())) {
+          *job.mutable_end_time() = ToProto(absl::Now());
+        }
+        return absl::OkStatus();
+      },
+      [&identity](Entry& entry) {
+        if (entry.active == nullptr) return;
+        entry.active->run().Cancel(
+            absl::CancelledError(absl::StrCat("cancelled by ", identity)));
+      });
+}
+
+absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
+    const v1::SwitchParadigmRequest& request, const std::string& identity) {
+  PACELINE_ASSIGN_OR_RETURN(const ParadigmSwitch wanted, CheckSwitch(request));
+  const std::string reason =
+      request.reason().empty() ? absl::StrCat("asked for by ", identity)
+                               : request.reason();
+  return Apply(
+      request, identity, JobEvent::kSwitch,
+      [&wanted](v1::Job& job) {
+        job.mutable_spec()->set_paradigm(wanted.paradigm);
+        return absl::OkStatus();
+      },
+      [&](Entry& entry) {
+        if (entry.active == nullptr) return;
+        const absl::Status switched =
+            entry.active->run().Switch(wanted.paradigm, reason);
+        // The last push may have been counted a moment ago.
+        if (!switched.ok()) LogWarning(switched.message());
+      });
+}
+
+absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
+                                         const std::string& identity) {
+  PACELINE_ASSIGN_OR_RETURN(const JobRestore wanted, CheckRestore(request));
+  return Apply(
+      request, identity, JobEvent::kRestore,
+      [&](v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> absl::Status {
+        std::string from;
+        if (wanted.checkpoint.has_value()) {
+          PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
+                                    FindCheckpoint(*wanted.checkpoint));
+          if (checkpoint.state() != v1::Checkpoint::READY) {
+            return WrongState(checkpoint.name(),
+                              "is not READY: choose another one");
+          }
+          from = checkpoint.name();
+        } else {
+          PACELINE_ASSIGN_OR_RETURN(from, NewestCheckpoint(job));
+        }
+        PACELINE_RETURN_IF_ERROR(CheckJobQuota(
+            options_.quota, JobsOf(wanted.job.name_space), job));
+        job.set_restore_from(from);
+        job.set_state_reason("waits for workers");
+        job.clear_end_time();
+        return absl::OkStatus();
+      },
+      [](Entry& entry) {
+        // Those who saw the end have gone; who comes now sees what follows.
+        entry.events.reset();
+        entry.news.reset();
+      });
+}
+
+absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
+                                        const std::string& identity) {
+  const Asked asked = AskedBy(identity, request);
+  PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckUpdate(request));
+  absl::MutexLock lock(&mu_);
+  PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
+  if (repeated.has_value()) return *repeated;
+  PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
+  PACELINE_ASSIGN_OR_RETURN(v1::Job job, ApplyUpdate(entry->job, request));
+  if (job.spec().checkpoints().has_interval() &&
+      options_.checkpoint_root.empty()) {
+    return InvalidField("job.spec.checkpoints.interval",
+                        "this cluster keeps no checkpoints");
+  }
+  if (request.validate_only()) return job;
+  const bool switches = job.spec().paradigm() != entry->job.spec().paradigm();
+  PACELINE_RETURN_IF_ERROR(Commit(*entry, std::move(job), asked));
+  if (entry->active != nullptr) {
+    JobRun& run = entry->active->run();
+    absl::Status taken = run.Update(entry->job.spec());
+    if (taken.ok() && switches) {
+      taken = run.Switch(entry->job.spec().paradigm(),
+                         absl::StrCat("updated by ", identity));
+    }
+    if (!taken.ok()) LogWarning(taken.message());
+  }
+  Wake();
+  return View(*entry);
+}
+
+absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
+  PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckDelete(request));
+  absl::MutexLock lock(&mu_);
+  PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
+  PACELINE_RETURN_IF_ERROR(CheckEtag(entry->job, request.etag()));
+  PACELINE_RETURN_IF_ERROR(
+      NextState(entry->job.state(), JobEvent::kDelete, entry->job.name())
+          .status());
+  if (entry->active != nullptr) {
+    return WrongState(entry->job.name(), "its workers are still leaving");
+  }
+  if (request.validate_only()) return absl::OkStatus();
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
+                            CheckpointsOf(entry->job));
+  for (const v1::Checkpoint& checkpoint : checkpoints) {
+    PACELINE_RETURN_IF_ERROR(RemoveCheckpointFiles(checkpoint));
+  }
+  PACELINE_RETURN_IF_ERROR(journal_->Flush(absl::Seconds(5)));
+  PACELINE_RETURN_IF_ERROR(store_->DeleteJob(entry->job.uid()));
+  if (entry->events != nullptr) {
+    entry->events->Close(NotFound(kJobType, entry->job.name()));
+  }
+  busy_.erase(entry->job.name());
+  entries_.erase(entry->job.name());
+  return absl::OkStatus();
+}
+
+absl::Status Jobs::AdmitParameters(const std::string& name, int64_t bytes) {
+  PACELINE_ASSIGN_OR_RETURN(const JobName parsed, ParseJobName("name", name));
+  absl::MutexLock lock(&mu_);
+  const auto it = entries_.find(name);
+  if (it == entries_.end()) return NotFound(kJobType, name);
+  return CheckParameterQuota(options_.quota, JobsOf(parsed.name_space),
+                             it->second.job,
+                             bytes / static_cast<int64_t>(sizeof(float)));
+}
+
+}  // namespace paceline

@@ -1,0 +1,208 @@
+// The checkpoints of jobs: those in the store are known, those on disk are
+// whole.
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/checkpoint/checkpoint_folder.h"
+#include "common/log/log.h"
+#include "common/status.h"
+#include "common/status_details.h"
+#include "services/coordinator/control/jobs.h"
+#include "services/coordinator/control/proto_time.h"
+#include "services/coordinator/jobs/page_token.h"
+#include "services/coordinator/jobs/request_check.h"
+
+namespace paceline {
+namespace {
+
+constexpr uint32_t kCheckpointsKept = 3;
+
+}  // namespace
+
+std::string Jobs::FolderOf(const v1::Job& job) const {
+  if (options_.checkpoint_root.empty()) return "";
+  // By uid: another job of the same name never meets old files.
+  return absl::StrCat(options_.checkpoint_root, "/", job.uid());
+}
+
+absl::StatusOr<std::vector<v1::Checkpoint>> Jobs::CheckpointsOf(
+    const v1::Job& job) const {
+  return store_->ListCheckpoints(job.uid());
+}
+
+absl::StatusOr<v1::Checkpoint> Jobs::FindCheckpoint(
+    const CheckpointName& name) const {
+  PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(name.job));
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
+                            CheckpointsOf(entry->job));
+  for (const v1::Checkpoint& checkpoint : checkpoints) {
+    if (checkpoint.name() == name.Format()) return checkpoint;
+  }
+  return NotFound(kCheckpointType, name.Format());
+}
+
+absl::StatusOr<std::string> Jobs::NewestCheckpoint(const v1::Job& job) const {
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
+                            CheckpointsOf(job));
+  for (const v1::Checkpoint& checkpoint : checkpoints) {
+    if (checkpoint.state() == v1::Checkpoint::READY) return checkpoint.name();
+  }
+  return WrongState(job.name(), "has no checkpoint to go on from");
+}
+
+absl::StatusOr<v1::Checkpoint> Jobs::CreateCheckpoint(
+    const v1::CreateCheckpointRequest& request, const std::string& identity) {
+  const Asked asked = AskedBy(identity, request);
+  absl::MutexLock lock(&mu_);
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
+                            CheckCreateCheckpoint(request, ids_));
+  PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name.job));
+  if (!asked.request_id.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(
+        const auto before,
+        store_->FindRequest(asked.identity, asked.request_id, absl::Now()));
+    if (before.has_value() && before->digest != asked.digest) {
+      return InvalidField("request_id",
+                          "was used for another request: draw a new UUID");
+    }
+    if (before.has_value()) {
+      PACELINE_ASSIGN_OR_RETURN(
+          const CheckpointName made,
+          ParseCheckpointName("name", before->resource));
+      return FindCheckpoint(made);
+    }
+  }
+  PACELINE_RETURN_IF_ERROR(NextState(entry->job.state(), JobEvent::kCheckpoint,
+                                     entry->job.name())
+                               .status());
+  if (FindCheckpoint(name).ok()) {
+    return AlreadyExists(kCheckpointType, name.Format());
+  }
+  v1::Checkpoint checkpoint;
+  checkpoint.set_name(name.Format());
+  checkpoint.set_state(v1::Checkpoint::WRITING);
+  *checkpoint.mutable_create_time() = ToProto(absl::Now());
+  if (entry->active == nullptr) {
+    return WrongState(entry->job.name(), "does not train right now");
+  }
+  if (options_.checkpoint_root.empty()) {
+    return WrongState(entry->job.name(),
+                      "this cluster keeps no checkpoints: its coordinator has "
+                      "no --checkpoints");
+  }
+  if (request.validate_only()) return checkpoint;
+  const absl::Status begun =
+      entry->active->run().WriteCheckpoint(name.checkpoint);
+  if (!begun.ok()) return WrongState(entry->job.name(), begun.message());
+  if (!asked.request_id.empty()) {
+    PACELINE_RETURN_IF_ERROR(
+        store_->PutRequest({asked.identity, asked.request_id, asked.digest,
+                            checkpoint.name(), absl::Now()}));
+  }
+  // The run has told of it by now.
+  TakeNews(*entry);
+  return FindCheckpoint(name);
+}
+
+absl::StatusOr<v1::Checkpoint> Jobs::GetCheckpoint(
+    const v1::GetCheckpointRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
+                            ParseCheckpointName("name", request.name()));
+  absl::MutexLock lock(&mu_);
+  return FindCheckpoint(name);
+}
+
+absl::StatusOr<v1::ListCheckpointsResponse> Jobs::ListCheckpoints(
+    const v1::ListCheckpointsRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const JobKeyPage wanted, CheckList(request));
+  std::vector<v1::Checkpoint> checkpoints;
+  {
+    absl::MutexLock lock(&mu_);
+    PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(wanted.job));
+    PACELINE_ASSIGN_OR_RETURN(checkpoints, CheckpointsOf(entry->job));
+  }
+  PageOf<v1::Checkpoint> page = TakePage(
+      std::move(checkpoints), wanted.page, wanted.query,
+      [](const v1::Checkpoint& checkpoint) {
+        return NewestFirstKey(checkpoint.create_time(), checkpoint.name());
+      });
+  v1::ListCheckpointsResponse response;
+  for (v1::Checkpoint& checkpoint : page.items) {
+    *response.add_checkpoints() = std::move(checkpoint);
+  }
+  response.set_next_page_token(page.next_page_token);
+  return response;
+}
+
+absl::Status Jobs::DeleteCheckpoint(
+    const v1::DeleteCheckpointRequest& request) {
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
+                            ParseCheckpointName("name", request.name()));
+  absl::MutexLock lock(&mu_);
+  PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
+                            FindCheckpoint(name));
+  PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(name.job));
+  if (checkpoint.state() == v1::Checkpoint::WRITING) {
+    return WrongState(checkpoint.name(), "is being written");
+  }
+  if (entry->job.restore_from() == checkpoint.name() &&
+      !HasEnded(entry->job.state())) {
+    return WrongState(checkpoint.name(),
+                      "the job would go on from it: restore the job from "
+                      "another one first");
+  }
+  if (request.validate_only()) return absl::OkStatus();
+  PACELINE_RETURN_IF_ERROR(RemoveCheckpointFiles(checkpoint));
+  return store_->DeleteCheckpoint(checkpoint.name());
+}
+
+absl::Status Jobs::RemoveCheckpointFiles(
+    const v1::Checkpoint& checkpoint) const {
+  if (checkpoint.directory().empty()) return absl::OkStatus();
+  const absl::Status removed = RemoveCheckpoint(checkpoint.directory());
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
+absl::Status Jobs::PutCheckpoint(Entry& entry, v1::Checkpoint checkpoint) {
+  const std::string name =
+      absl::StrCat(entry.job.name(), "/checkpoints/", checkpoint.name());
+  checkpoint.set_name(name);
+  // Its time is that of its first appearance.
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointName parsed,
+                            ParseCheckpointName("name", name));
+  const auto known = FindCheckpoint(parsed);
+  *checkpoint.mutable_create_time() =
+      known.ok() ? known->create_time() : ToProto(absl::Now());
+  PACELINE_RETURN_IF_ERROR(
+      store_->PutCheckpoint(entry.job.uid(), checkpoint));
+  if (entry.events != nullptr) {
+    v1::WatchJobResponse event;
+    *event.mutable_checkpoint() = checkpoint;
+    entry.events->Append(std::move(event));
+  }
+  return absl::OkStatus();
+}
+
+void Jobs::PruneCheckpoints(const Entry& entry) {
+  const auto checkpoints = CheckpointsOf(entry.job);
+  if (!checkpoints.ok()) return;
+  const uint32_t wanted = entry.job.spec().checkpoints().keep();
+  const uint32_t keep = wanted > 0 ? wanted : kCheckpointsKept;
+  uint32_t ready = 0;
+  for (const v1::Checkpoint& checkpoint : *checkpoints) {
+    if (checkpoint.state() != v1::Checkpoint::READY || ++ready <= keep ||
+        checkpoint.name() == entry.job.restore_from()) {
+      continue;
+    }
+    absl::Status removed = RemoveCheckpointFiles(checkpoint);
+    if (removed.ok()) removed = store_->DeleteCheckpoint(checkpoint.name());
+    if (!removed.ok()) {
+      LogWarning(absl::StrCat("could not remove ", checkpoint.name(), ": ",
+                              removed.message()));
+    }
+  }
+}
+
+}  // namespace paceline

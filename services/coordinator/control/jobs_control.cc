@@ -1,0 +1,375 @@
+// The thread that starts and ends runs and assigns workers.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "common/check.h"
+#include "common/log/log.h"
+#include "common/status.h"
+#include "services/coordinator/control/jobs.h"
+#include "services/coordinator/control/proto_time.h"
+
+namespace paceline {
+namespace {
+
+// Between two looks when nothing was heard.
+constexpr absl::Duration kTurn = absl::Milliseconds(200);
+
+// Workers of the same node may come one by one; a job that could start with
+// the first of them gains by looking again soon, not by waiting.
+constexpr absl::Duration kGrain = absl::Milliseconds(5);
+
+// Metrics of so many ended jobs are still shown.
+constexpr size_t kEndedShown = 32;
+
+}  // namespace
+
+Jobs::~Jobs() {
+  {
+    absl::MutexLock lock(&wake_mu_);
+    stopping_ = true;
+  }
+  if (control_.joinable()) control_.join();
+  // Outside of the lock, which the runs' ends take.
+  Entries entries;
+  {
+    absl::MutexLock lock(&mu_);
+    for (auto& [name, entry] : entries_) {
+      if (entry.active == nullptr) continue;
+      entry.active->run().Cancel(
+          absl::CancelledError("the coordinator is stopping"));
+    }
+    entries.swap(entries_);
+  }
+}
+
+void Jobs::Wake() {
+  absl::MutexLock lock(&wake_mu_);
+  wake_ = true;
+}
+
+void Jobs::Control() {
+  const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(wake_mu_) {
+    return wake_ || stopping_;
+  };
+  absl::Time next_look = absl::InfinitePast();
+  while (true) {
+    {
+      absl::MutexLock lock(&wake_mu_);
+      wake_mu_.AwaitWithTimeout(absl::Condition(&woken), kTurn);
+      if (stopping_) return;
+      wake_ = false;
+    }
+    const absl::Time now = clock_->Now();
+    if (now >= next_look) {
+      fleet_.EndSilent();
+      next_look = now + options_.lease / 4;
+    }
+    std::vector<std::unique_ptr<ActiveRun>> over;
+    {
+      absl::MutexLock lock(&mu_);
+      Turn(over);
+      CountStates();
+    }
+    over.clear();  // Joins their threads, which are about to end.
+    absl::MutexLock lock(&wake_mu_);
+    wake_mu_.AwaitWithTimeout(absl::Condition(&stopping_), kGrain);
+  }
+}
+
+void Jobs::Turn(std::vector<std::unique_ptr<ActiveRun>>& over) {
+  const std::vector<std::string> names(busy_.begin(), busy_.end());
+  for (const std::string& name : names) {
+    Entry& entry = entries_.at(name);
+    if (entry.news != nullptr) TakeNews(entry);
+    if (entry.active == nullptr || !entry.active->outcome().has_value()) {
+      continue;
+    }
+    fleet_.RemoveRun(entry.active->run().run());
+    over.push_back(std::move(entry.active));
+    RunEnded(entry, over.back()->run(), *over.back()->outcome());
+  }
+  if (!draining_) AssignWorkers();
+}
+
+void Jobs::TakeNews(Entry& entry) {
+  const RunNews::Changes changes = entry.news->Take();
+  v1::Job job = entry.job;
+  bool changed = false;
+  if (changes.started && job.state() == v1::Job::STARTING) {
+    job.set_state(v1::Job::RUNNING);
+    job.set_state_reason("");
+    if (!job.has_start_time()) *job.mutable_start_time() = ToProto(absl::Now());
+    changed = true;
+  }
+  if (changes.paradigm.has_value()) {
+    job.mutable_spec()->set_paradigm(*changes.paradigm);
+    changed = true;
+  }
+  if (changed) CommitOrLog(entry, std::move(job));
+  bool ready = false;
+  for (const v1::Checkpoint& checkpoint : changes.checkpoints) {
+    const absl::Status stored = PutCheckpoint(entry, checkpoint);
+    if (!stored.ok()) LogError(stored.ToString());
+    ready = ready || checkpoint.state() == v1::Checkpoint::READY;
+  }
+  if (ready) PruneCheckpoints(entry);
+}
+
+void Jobs::RunEnded(Entry& entry, const JobRun& run,
+                    const RunOutcome& outcome) {
+  TakeNews(entry);  // What it said last.
+  v1::Job job = entry.job;
+  *job.mutable_progress() = run.Progress();
+  const std::string report = run.Report();
+  if (!report.empty()) {
+    const absl::Status stored = store_->PutReport(job.uid(), report);
+    if (!stored.ok()) LogError(stored.ToString());
+  }
+  JobEvent event = JobEvent::kFinished;
+  job.set_state_reason("");
+  if (!outcome.status.ok()) {
+    event = JobEvent::kFailed;
+    job.set_state_reason(absl::StrCat(
+        absl::StatusCodeToString(outcome.status.code()), ": ",
+        outcome.status.message()));
+  } else if (outcome.paused) {
+    event = JobEvent::kPaused;
+    job.set_state_reason("paused");
+  }
+  if (outcome.paused && !outcome.checkpoint.empty()) {
+    job.set_restore_from(
+        absl::StrCat(job.name(), "/checkpoints/", outcome.checkpoint));
+  }
+  if (outcome.paused && job.state() == v1::Job::RUNNING) {
+    // Nobody asked for it: its workers went. It goes on when others come.
+    job.set_state(v1::Job::PENDING);
+    job.set_state_reason("its workers are gone: waits for others");
+  } else if (job.state() == v1::Job::CANCELLING) {
+    job.set_state(v1::Job::CANCELLED);
+    job.set_state_reason(entry.job.state_reason());
+  } else {
+    const auto next = NextState(job.state(), event, job.name());
+    CHECK(next.ok());
+    job.set_state(*next);
+  }
+  if (HasEnded(job.state())) *job.mutable_end_time() = ToProto(absl::Now());
+  LogInfo("run ended",
+          {{"job", job.name()},
+           {"state", StateName(job.state())},
+           {"reason", job.state_reason()}});
+  CommitOrLog(entry, std::move(job));
+}
+
+std::vector<AssignableJob> Jobs::AssignableJobs() const {
+  std::vector<AssignableJob> jobs;
+  for (const std::string& name : busy_) {
+    const Entry& entry = entries_.at(name);
+    const bool waits =
+        entry.job.state() == v1::Job::PENDING && entry.active == nullptr;
+    const bool runs = entry.active != nullptr &&
+                      !entry.active->outcome().has_value() &&
+                      (entry.job.state() == v1::Job::STARTING ||
+                       entry.job.state() == v1::Job::RUNNING ||
+                       // Its last snapshots are to be evaluated.
+                       entry.job.state() == v1::Job::PAUSING);
+    if (!waits && !runs) continue;
+    const v1::WorkerSelector& selector = entry.job.spec().workers();
+    AssignableJob job;
+    job.number = entry.number;
+    job.name_space = ParseJobName("name", name)->name_space;
+    job.pools = {selector.pools().begin(), selector.pools().end()};
+    job.gpu_models = {selector.gpu_models().begin(),
+                      selector.gpu_models().end()};
+    job.min = static_cast<int>(selector.min());
+    job.max = static_cast<int>(selector.max());
+    job.running = runs;
+    job.evaluation_pending = runs && entry.active->run().WantsEvaluator();
+    job.evaluated_until = entry.evaluated_until;
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+void Jobs::AssignWorkers() {
+  const std::vector<AssignableJob> jobs = AssignableJobs();
+  std::map<JobNumber, Entry*> by_number;
+  std::map<uint64_t, JobNumber> by_run;
+  for (const std::string& name : busy_) {
+    Entry& entry = entries_.at(name);
+    by_number.emplace(entry.number, &entry);
+    if (entry.active != nullptr) {
+      by_run.emplace(entry.active->run().run(), entry.number);
+    }
+  }
+  const std::vector<Fleet::Member> members = fleet_.Members();
+  std::vector<AssignableWorker> workers;
+  for (const Fleet::Member& member : members) {
+    AssignableWorker worker;
+    worker.id = member.id;
+    worker.pool = member.worker.pool();
+    worker.gpu_model = member.worker.gpu_model();
+    worker.evaluator = member.worker.evaluator();
+    worker.draining = member.worker.draining();
+    worker.leaving = member.leaving;
+    worker.since = member.since;
+    const auto run = by_run.find(member.run);
+    if (run != by_run.end()) worker.job = run->second;
+    // Its run is over, and it has not left yet.
+    if (member.leaving && !worker.job.has_value()) worker.draining = true;
+    workers.push_back(std::move(worker));
+  }
+  AssignmentLimits limits;
+  limits.workers_per_namespace = static_cast<int>(options_.quota.workers());
+  const AssignmentPlan plan =
+      PlanAssignments(clock_->Now(), workers, jobs, limits);
+  for (const auto& [number, reason] : plan.waiting) {
+    SetWaiting(*by_number.at(number), reason);
+  }
+  for (const AssignmentPlan::Release& release : plan.release) {
+    by_number.at(release.job)->evaluated_until = clock_->Now();
+    fleet_.Release(release.worker, release.reason);
+  }
+  for (const JobNumber number : plan.start) StartRun(*by_number.at(number));
+  for (const AssignmentPlan::Assign& assign : plan.assign) {
+    const Entry& entry = *by_number.at(assign.job);
+    if (entry.active == nullptr) continue;  // It could not be started.
+    const absl::Status assigned =
+        fleet_.Assign(assign.worker, entry.active->run().run());
+    // It went away a moment ago; the next turn sees that.
+    if (!assigned.ok()) LogInfo(assigned.message());
+  }
+}
+
+void Jobs::SetWaiting(Entry& entry, const std::string& reason) {
+  if (entry.job.state_reason() == reason) return;
+  v1::Job job = entry.job;
+  job.set_state_reason(reason);
+  CommitOrLog(entry, std::move(job));
+}
+
+void Jobs::Prepare(Entry& entry) {
+  if (entry.events == nullptr) {
+    entry.events = std::make_shared<JobEvents>(View(entry), ids_.Next());
+    if (HasEnded(entry.job.state())) entry.events->Close(absl::OkStatus());
+  }
+}
+
+void Jobs::StartRun(Entry& entry) {
+  auto servers = fleet_.PickServers(entry.job.spec().servers());
+  if (!servers.ok()) {
+    return SetWaiting(entry, std::string(servers.status().message()));
+  }
+  const auto last = store_->LastDecisionSequence(entry.job.uid());
+  if (!last.ok()) {
+    return SetWaiting(entry, std::string(last.status().message()));
+  }
+  Prepare(entry);
+  if (entry.news == nullptr) {
+    entry.news = std::make_shared<RunNews>(entry.job.uid(), *last, entry.events,
+                                           journal_, [this] { Wake(); });
+  }
+  const std::string name = entry.job.name();
+  if (entry.metrics == nullptr) {
+    entry.metrics = std::make_shared<JobMetrics>(*registry_, name);
+  }
+  RunSetup setup;
+  setup.job_name = name;
+  setup.run = ids_.Next();
+  setup.spec = entry.job.spec();
+  setup.lease = options_.lease;
+  setup.servers = *std::move(servers);
+  setup.checkpoint_root = FolderOf(entry.job);
+  if (!entry.job.restore_from().empty()) {
+    const auto parsed =
+        ParseCheckpointName("restore_from", entry.job.restore_from());
+    const auto from = parsed.ok() ? FindCheckpoint(*parsed)
+                                  : absl::StatusOr<v1::Checkpoint>(
+                                        parsed.status());
+    if (!from.ok()) {
+      return SetWaiting(entry, std::string(from.status().message()));
+    }
+    setup.restore_from = from->directory();
+  }
+  if (!options_.trace_root.empty()) {
+    setup.trace_file = absl::StrFormat(
+        "%s/%s-%04x.jsonl", options_.trace_root,
+        absl::StrReplaceAll(name, {{"/", "_"}}), setup.run & 0xffff);
+  }
+  setup.evaluator_exists = [this] { return fleet_.HasEvaluator(); };
+  setup.admit_parameters = [this, name](int64_t bytes) {
+    return AdmitParameters(name, bytes);
+  };
+  auto run = std::make_shared<JobRun>(std::move(setup), clock_, entry.news,
+                                      entry.metrics);
+  fleet_.AddRun(run);
+  entry.active =
+      std::make_unique<ActiveRun>(std::move(run), [this] { Wake(); });
+  v1::Job job = entry.job;
+  job.set_state(v1::Job::STARTING);
+  job.set_state_reason("its workers load the data");
+  CommitOrLog(entry, std::move(job));
+}
+
+void Jobs::CountStates() {
+  std::map<v1::Job::State, int> jobs;
+  std::vector<std::pair<int64_t, Entry*>> shown;
+  for (auto& [name, entry] : entries_) {
+    ++jobs[entry.job.state()];
+    if (entry.metrics != nullptr && entry.active == nullptr) {
+      shown.emplace_back(entry.job.update_time().seconds(), &entry);
+    }
+  }
+  for (const auto& [state, gauge] : metrics_.jobs) gauge->Set(jobs[state]);
+  std::map<v1::Worker::State, int> members;
+  for (const Fleet::Member& member : fleet_.Members()) {
+    ++members[member.worker.state()];
+  }
+  for (const auto& [state, gauge] : metrics_.members) {
+    gauge->Set(members[state]);
+  }
+  metrics_.servers.Set(static_cast<double>(fleet_.Servers().size()));
+  if (shown.size() <= kEndedShown) return;
+  std::sort(shown.begin(), shown.end());
+  shown.resize(shown.size() - kEndedShown);
+  for (const auto& [time, entry] : shown) entry->metrics.reset();
+}
+
+void Jobs::Drain(absl::Duration grace) {
+  const absl::Time deadline = clock_->Now() + grace;
+  {
+    absl::MutexLock lock(&mu_);
+    draining_ = true;
+    for (const std::string& name : busy_) {
+      Entry& entry = entries_.at(name);
+      const auto next =
+          NextState(entry.job.state(), JobEvent::kPause, entry.job.name());
+      if (entry.active == nullptr || !next.ok()) continue;
+      if (*next == v1::Job::PAUSING && options_.checkpoint_root.empty()) {
+        continue;  // There is nothing that a pause could keep.
+      }
+      v1::Job job = entry.job;
+      job.set_state(*next);
+      job.set_state_reason("the coordinator is stopping");
+      CommitOrLog(entry, std::move(job));
+      entry.active->run().Pause();
+    }
+  }
+  Wake();
+  absl::MutexLock lock(&mu_);
+  const auto paused = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return std::none_of(busy_.begin(), busy_.end(), [this](const auto& name) {
+      const auto it = entries_.find(name);
+      return it != entries_.end() &&
+             it->second.job.state() == v1::Job::PAUSING;
+    });
+  };
+  mu_.AwaitWithTimeout(absl::Condition(&paused), deadline - clock_->Now());
+}
+
+}  // namespace paceline

@@ -1,0 +1,367 @@
+#include "services/coordinator/fleet/assignment.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace paceline {
+namespace {
+
+constexpr int kNoLimit = std::numeric_limits<int>::max() / 2;
+
+struct JobState;
+
+struct WorkerState {
+  const AssignableWorker* worker;
+  JobState* job = nullptr;  // That it has; null also if that is not listed.
+  bool free = false;        // To be assigned in this call.
+  bool leaving = false;     // Will be free by itself.
+  bool reserved = false;    // For a job that waits.
+  int choices = 0;          // Jobs that could have it.
+};
+
+struct JobState {
+  const AssignableJob* job;
+  std::vector<WorkerState*> staying;  // By id. Not those leaving or draining.
+  bool running = false;               // Or starts in this call.
+  bool covered = false;  // Waits, and what it waits for is on its way.
+
+  int have() const { return static_cast<int>(staying.size()); }
+  int max() const {
+    return job->max == 0 ? kNoLimit : std::max(job->min, job->max);
+  }
+  int above_min() const { return have() - job->min; }
+  // What it can do without.
+  int spare() const {
+    if (running) return std::max(0, above_min());
+    return covered ? 0 : have();
+  }
+};
+
+// One call: the cluster as it will be once the moves so far are done.
+class Planner {
+ public:
+  Planner(absl::Span<const AssignableWorker> workers,
+          absl::Span<const AssignableJob> jobs, int quota)
+      : quota_(quota == 0 ? kNoLimit : quota) {
+    for (const AssignableJob& job : jobs) {
+      JobState state{.job = &job, .staying = {}};
+      state.running = job.running;
+      jobs_.emplace(job.number, std::move(state));
+    }
+    for (const AssignableWorker& worker : workers) {
+      if (!worker.evaluator) workers_.emplace(worker.id, WorkerState{&worker});
+    }
+    for (auto& [id, worker] : workers_) Place(worker);
+  }
+
+  AssignmentPlan Plan() {
+    ReleaseWhoMustGo();
+    for (auto& [number, job] : jobs_) {
+      if (job.running) Refill(job);
+    }
+    for (auto& [number, job] : jobs_) {
+      if (!job.running) TryToStart(job);
+    }
+    SpreadTheRest();
+    if (plan_.empty() && !AnyoneLeaving()) EvenOut();
+    return std::move(plan_);
+  }
+
+ private:
+  // What a waiting job needs others to give.
+  struct Lack {
+    int workers = 0;
+    int quota = 0;  // Of its namespace.
+  };
+
+  void Place(WorkerState& worker) {
+    for (const auto& [number, job] : jobs_) {
+      worker.choices += Selects(*job.job, *worker.worker) ? 1 : 0;
+    }
+    const AssignableWorker& is = *worker.worker;
+    if (!is.job.has_value()) {
+      worker.free = !is.draining && !is.leaving;
+      worker.leaving = !is.draining && is.leaving;
+      return;
+    }
+    const auto job = jobs_.find(*is.job);
+    if (job != jobs_.end()) {
+      worker.job = &job->second;
+      ++used_[job->second.job->name_space];
+    }
+    worker.leaving = is.leaving && !is.draining;
+    if (worker.job != nullptr && !is.leaving && !is.draining) {
+      worker.job->staying.push_back(&worker);
+      ++staying_[worker.job->job->name_space];
+    }
+  }
+
+  void ReleaseWhoMustGo() {
+    for (auto& [id, worker] : workers_) {
+      const AssignableWorker& is = *worker.worker;
+      if (!is.job.has_value() || is.leaving) continue;
+      if (is.draining) {
+        plan_.release.push_back({id, *is.job, "it is drained"});
+      } else if (worker.job == nullptr) {
+        worker.leaving = true;
+        plan_.release.push_back({id, *is.job, "the job has ended"});
+      }
+    }
+    for (auto& [number, job] : jobs_) {
+      while (job.have() > job.max()) {
+        Release(*job.staying.back(),
+                absl::StrCat("the job's maximum is ", job.max()));
+      }
+    }
+  }
+
+  void Refill(JobState& job) {
+    for (WorkerState* worker : FreeFor(job)) {
+      if (job.above_min() >= 0 || Room(job) < 1) return;
+      Assign(*worker, job);
+    }
+  }
+
+  void TryToStart(JobState& job) {
+    const int need = job.job->min - job.have();
+    const std::vector<WorkerState*> free = FreeFor(job);
+    if (static_cast<int>(free.size()) >= need && Room(job) >= need) {
+      for (int i = 0; i < need; ++i) Assign(*free[i], job);
+      job.running = true;
+      plan_.start.push_back(job.job->number);
+      return;
+    }
+    Wait(job, need, free);
+  }
+
+  // Holds back and releases what covers the job's minimum, if that can be.
+  void Wait(JobState& job, int need, const std::vector<WorkerState*>& free) {
+    std::vector<WorkerState*> coming = free;
+    for (auto& [id, worker] : workers_) {
+      if (worker.leaving && !worker.reserved &&
+          Selects(*job.job, *worker.worker)) {
+        coming.push_back(&worker);
+      }
+    }
+    const std::string& name_space = job.job->name_space;
+    const Lack lack{.workers = need - static_cast<int>(coming.size()),
+                    .quota = need - (quota_ - staying_[name_space] -
+                                     reserved_[name_space])};
+    const std::optional<std::vector<WorkerState*>> given =
+        ChooseGivers(job, lack);
+    plan_.waiting[job.job->number] =
+        ReasonOf(job, need, free.size(), lack, given.has_value());
+    if (!given.has_value()) return;
+    job.covered = true;
+    reserved_[name_space] += need;
+    for (WorkerState* worker : *given) {
+      Release(*worker, absl::StrCat("job ", job.job->number, " waits for it"));
+      // Else it only makes room in the quota.
+      worker->reserved = Selects(*job.job, *worker->worker);
+      if (worker->reserved) --need;
+    }
+    for (WorkerState* worker : coming) {
+      if (need-- > 0) worker->reserved = true;
+    }
+  }
+
+  // Workers that other jobs can do without and that make up for the lack.
+  // Nothing if there are not enough. Takes from the job with the most to spare,
+  // the youngest of equals.
+  std::optional<std::vector<WorkerState*>> ChooseGivers(const JobState& job,
+                                                        Lack lack) {
+    std::vector<WorkerState*> given;
+    std::map<const JobState*, int> spare;
+    for (const auto& [number, other] : jobs_) spare[&other] = other.spare();
+    while (lack.workers > 0 || lack.quota > 0) {
+      using Rank = std::tuple<int, int, JobNumber, uint64_t>;
+      WorkerState* best = nullptr;
+      Rank best_rank;
+      for (auto& [id, worker] : workers_) {
+        if (!MayGive(worker, job, given) || spare[worker.job] < 1) continue;
+        const int helps =
+            (lack.workers > 0 && Selects(*job.job, *worker.worker) ? 1 : 0) +
+            (lack.quota > 0 && InQuotaOf(worker, job) ? 1 : 0);
+        const Rank rank{helps, spare[worker.job], worker.job->job->number, id};
+        if (helps > 0 && (best == nullptr || rank > best_rank)) {
+          best = &worker;
+          best_rank = rank;
+        }
+      }
+      if (best == nullptr) return std::nullopt;
+      given.push_back(best);
+      --spare[best->job];
+      if (Selects(*job.job, *best->worker)) --lack.workers;
+      if (InQuotaOf(*best, job)) --lack.quota;
+    }
+    return given;
+  }
+
+  static bool MayGive(const WorkerState& worker, const JobState& to,
+                      const std::vector<WorkerState*>& given) {
+    return worker.job != nullptr && worker.job != &to && !worker.leaving &&
+           !worker.worker->leaving && !worker.worker->draining &&
+           !worker.free &&
+           std::find(given.begin(), given.end(), &worker) == given.end();
+  }
+
+  static bool InQuotaOf(const WorkerState& worker, const JobState& job) {
+    return worker.job->job->name_space == job.job->name_space;
+  }
+
+  void SpreadTheRest() {
+    std::vector<WorkerState*> rest;
+    for (auto& [id, worker] : workers_) {
+      if (worker.free && !worker.reserved) rest.push_back(&worker);
+    }
+    // Who has few choices goes first; the others even out what that gives.
+    std::stable_sort(rest.begin(), rest.end(),
+                     [](const WorkerState* a, const WorkerState* b) {
+                       return a->choices < b->choices;
+                     });
+    for (WorkerState* worker : rest) {
+      JobState* best = nullptr;
+      for (auto& [number, job] : jobs_) {
+        if (CouldHave(job, *worker) && Room(job) > 0 &&
+            (best == nullptr || job.above_min() < best->above_min())) {
+          best = &job;
+        }
+      }
+      if (best != nullptr) Assign(*worker, *best);
+    }
+  }
+
+  void EvenOut() {
+    WorkerState* best = nullptr;
+    std::pair<int, JobNumber> best_rank;
+    for (auto& [id, worker] : workers_) {
+      JobState* const from = worker.job;
+      if (from == nullptr || worker.worker->draining || from->spare() < 1) {
+        continue;
+      }
+      const std::pair<int, JobNumber> rank{from->above_min(),
+                                           from->job->number};
+      for (const auto& [number, to] : jobs_) {
+        const bool within_quota = InQuotaOf(worker, to) || Room(to) > 0;
+        if (CouldHave(to, worker) && within_quota &&
+            from->above_min() - to.above_min() >= 2 &&
+            (best == nullptr || rank >= best_rank)) {
+          best = &worker;
+          best_rank = rank;
+        }
+      }
+    }
+    if (best != nullptr) Release(*best, "another job has fewer workers");
+  }
+
+  bool AnyoneLeaving() const {
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [](const auto& entry) { return entry.second.leaving; });
+  }
+
+  static bool CouldHave(const JobState& job, const WorkerState& worker) {
+    return job.running && job.have() < job.max() && worker.job != &job &&
+           Selects(*job.job, *worker.worker);
+  }
+
+  // Free workers that the job may have, those first that fewest others could.
+  std::vector<WorkerState*> FreeFor(const JobState& job) {
+    std::vector<WorkerState*> free;
+    for (auto& [id, worker] : workers_) {
+      if (worker.free && !worker.reserved &&
+          Selects(*job.job, *worker.worker)) {
+        free.push_back(&worker);
+      }
+    }
+    std::stable_sort(free.begin(), free.end(),
+                     [](const WorkerState* a, const WorkerState* b) {
+                       return a->choices < b->choices;
+                     });
+    return free;
+  }
+
+  // Workers that the job's namespace may have now.
+  int Room(const JobState& job) {
+    const std::string& name_space = job.job->name_space;
+    return quota_ - used_[name_space] - reserved_[name_space];
+  }
+
+  void Assign(WorkerState& worker, JobState& job) {
+    plan_.assign.push_back({worker.worker->id, job.job->number});
+    worker.free = false;
+    worker.job = &job;
+    job.staying.push_back(&worker);
+    ++used_[job.job->name_space];
+    ++staying_[job.job->name_space];
+  }
+
+  // It still counts as used, until it has left.
+  void Release(WorkerState& worker, std::string reason) {
+    JobState& job = *worker.job;
+    plan_.release.push_back(
+        {worker.worker->id, job.job->number, std::move(reason)});
+    job.staying.erase(
+        std::find(job.staying.begin(), job.staying.end(), &worker));
+    worker.leaving = true;
+    --staying_[job.job->name_space];
+  }
+
+  std::string ReasonOf(const JobState& job, int need, size_t free, Lack lack,
+                       bool covered) const {
+    std::string reason =
+        absl::StrCat("needs ", need, need == 1 ? " worker" : " workers");
+    if (!job.job->pools.empty()) {
+      absl::StrAppend(&reason, " of pool ",
+                      absl::StrJoin(job.job->pools, " or "));
+    }
+    if (!job.job->gpu_models.empty()) {
+      absl::StrAppend(&reason, " with ",
+                      absl::StrJoin(job.job->gpu_models, " or "));
+    }
+    absl::StrAppend(&reason, ", ", free, free == 1 ? " is" : " are", " free");
+    if (covered) {
+      absl::StrAppend(&reason, ", the others are leaving their jobs");
+    } else if (lack.quota > 0) {
+      absl::StrAppend(&reason, "; the namespace may have ", quota_, " in all");
+    }
+    return reason;
+  }
+
+  const int quota_;
+  std::map<JobNumber, JobState> jobs_;
+  std::map<uint64_t, WorkerState> workers_;
+  // By namespace: all that have a job there; those of them that stay; what is
+  // held back.
+  std::map<std::string, int> used_;
+  std::map<std::string, int> staying_;
+  std::map<std::string, int> reserved_;
+  AssignmentPlan plan_;
+};
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+bool Selects(const AssignableJob& job, const AssignableWorker& worker) {
+  return (job.pools.empty() || Contains(job.pools, worker.pool)) &&
+         (job.gpu_models.empty() || Contains(job.gpu_models, worker.gpu_model));
+}
+
+AssignmentPlan PlanAssignments(absl::Time now,
+                               absl::Span<const AssignableWorker> workers,
+                               absl::Span<const AssignableJob> jobs,
+                               const AssignmentLimits& limits) {
+  AssignmentPlan plan =
+      Planner(workers, jobs, limits.workers_per_namespace).Plan();
+  PlanEvaluators(now, workers, jobs, limits.evaluator_hold, plan);
+  return plan;
+}
+
+}  // namespace paceline

@@ -1,0 +1,123 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_FLEET_ASSIGNMENT_H_
+#define PACELINE_SERVICES_COORDINATOR_FLEET_ASSIGNMENT_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+
+namespace paceline {
+
+// Who works for which job: pure decisions, from the cluster as it is to the
+// moves that bring it closer to what it should be. Deterministic: the order of
+// the arguments does not matter, ties go by job number and worker id.
+
+// A job's number in the order of creation.
+using JobNumber = uint64_t;
+
+// A member that is connected.
+struct AssignableWorker {
+  uint64_t id = 0;
+  std::string pool;
+  std::string gpu_model;
+  bool evaluator = false;
+  bool draining = false;  // Gets no job, and leaves the one it has.
+  std::optional<JobNumber> job;
+  // Was told to leave `job`, or one that is no more, and has not yet.
+  bool leaving = false;
+  // Of an evaluator with a job: when it got it.
+  absl::Time since = absl::InfinitePast();
+};
+
+// A job that wants workers: it waits for them (running = false) or has been
+// started. Workers of a job that is not listed are released.
+struct AssignableJob {
+  JobNumber number = 0;
+  std::string name_space;
+  std::vector<std::string> pools;       // One of these; none: any.
+  std::vector<std::string> gpu_models;  // The same.
+  int min = 1;
+  int max = 0;  // 0: no limit; else at least `min`.
+  bool running = false;
+  // There are snapshots to evaluate.
+  bool evaluation_pending = false;
+  // When an evaluator left it last.
+  absl::Time evaluated_until = absl::InfinitePast();
+};
+
+struct AssignmentLimits {
+  int workers_per_namespace = 0;  // 0: no limit. Evaluators do not count.
+  // How long an evaluator stays with a job while another one waits.
+  absl::Duration evaluator_hold = absl::Seconds(2);
+};
+
+struct AssignmentPlan {
+  struct Assign {
+    uint64_t worker = 0;
+    JobNumber job = 0;
+  };
+  struct Release {
+    uint64_t worker = 0;
+    JobNumber job = 0;
+    std::string reason;  // For people: "drained".
+  };
+
+  // Each worker is in at most one move. Those who are released can be assigned
+  // once they have left.
+  std::vector<Release> release;
+  std::vector<Assign> assign;
+  // Waiting jobs whose minimum is covered, `assign` included.
+  std::vector<JobNumber> start;
+  // What each other waiting job waits for, for people.
+  std::map<JobNumber, std::string> waiting;
+  // When another call may give moves though nothing has happened.
+  std::optional<absl::Time> again_at;
+
+  bool empty() const {
+    return release.empty() && assign.empty() && start.empty();
+  }
+};
+
+// Trainers, in this order:
+//   1. Draining workers are released, and what a job has above its maximum.
+//   2. A running job that has lost workers is filled up to its minimum, as far
+//      as workers are free.
+//   3. Waiting jobs, the oldest first, start if free workers cover their
+//      minimum. Else, if those and what others can spare (workers that are
+//      leaving, and all above the minimum of a running job) would cover it, the
+//      free ones are held back for it and the others released. A job that
+//      cannot be covered so blocks nobody.
+//   4. What is free then goes to running jobs below their maximum, one by one
+//      to that with the fewest above its minimum.
+//   5. If there was nothing to do and nobody is leaving, one worker of the job
+//      with the most above its minimum is released for one that has at least
+//      two fewer and could have it. So the numbers come to rest: every such
+//      move makes the sum of their squares smaller.
+// No move takes a running job below its minimum (but draining does), any job
+// above its maximum, or a namespace above its quota, in which those who are
+// leaving still count.
+//
+// Evaluators, whatever their pool: one for each running job with snapshots to
+// evaluate, to that first which has been without for the longest time. With
+// fewer evaluators than such jobs they rotate: released is one whose job has
+// nothing to evaluate, else one that has been there for `evaluator_hold`.
+AssignmentPlan PlanAssignments(absl::Time now,
+                               absl::Span<const AssignableWorker> workers,
+                               absl::Span<const AssignableJob> jobs,
+                               const AssignmentLimits& limits);
+
+// Whether the job's selector allows this worker, evaluators aside.
+bool Selects(const AssignableJob& job, const AssignableWorker& worker);
+
+// The part about evaluators, added to `plan`.
+void PlanEvaluators(absl::Time now, absl::Span<const AssignableWorker> workers,
+                    absl::Span<const AssignableJob> jobs, absl::Duration hold,
+                    AssignmentPlan& plan);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_FLEET_ASSIGNMENT_H_

@@ -1,0 +1,96 @@
+// The part of assignment.h that is about evaluators.
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "services/coordinator/fleet/assignment.h"
+
+namespace paceline {
+namespace {
+
+// An evaluator that could leave its job for another one.
+struct Candidate {
+  bool idle;  // Its job has nothing to evaluate.
+  const AssignableWorker* evaluator;
+};
+
+// The idle first, then who has been there for the longest time.
+bool LeavesBefore(const Candidate& a, const Candidate& b) {
+  return std::make_tuple(!a.idle, a.evaluator->since, a.evaluator->id) <
+         std::make_tuple(!b.idle, b.evaluator->since, b.evaluator->id);
+}
+
+using Jobs = std::map<JobNumber, const AssignableJob*>;
+
+// Running jobs that have something to evaluate and nobody for it, the one that
+// was without for the longest time first.
+std::vector<const AssignableJob*> WaitingJobs(
+    absl::Span<const AssignableWorker> workers, const Jobs& jobs) {
+  Jobs without = jobs;
+  for (const AssignableWorker& worker : workers) {
+    if (worker.evaluator && worker.job.has_value()) without.erase(*worker.job);
+  }
+  std::vector<const AssignableJob*> waiting;
+  for (const auto& [number, job] : without) {
+    if (job->running && job->evaluation_pending) waiting.push_back(job);
+  }
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [](const AssignableJob* a, const AssignableJob* b) {
+                     return a->evaluated_until < b->evaluated_until;
+                   });
+  return waiting;
+}
+
+}  // namespace
+
+void PlanEvaluators(absl::Time now, absl::Span<const AssignableWorker> workers,
+                    absl::Span<const AssignableJob> jobs, absl::Duration hold,
+                    AssignmentPlan& plan) {
+  Jobs by_number;
+  for (const AssignableJob& job : jobs) by_number[job.number] = &job;
+  std::map<uint64_t, const AssignableWorker*> free;
+  std::vector<Candidate> candidates;
+  size_t leaving = 0;
+  for (const AssignableWorker& worker : workers) {
+    if (!worker.evaluator) continue;
+    if (worker.leaving) {
+      if (!worker.draining) ++leaving;
+    } else if (!worker.job.has_value()) {
+      if (!worker.draining) free[worker.id] = &worker;
+    } else if (worker.draining) {
+      plan.release.push_back({worker.id, *worker.job, "it is drained"});
+    } else if (by_number.count(*worker.job) == 0) {
+      plan.release.push_back({worker.id, *worker.job, "the job has ended"});
+      ++leaving;
+    } else {
+      candidates.push_back(
+          {!by_number[*worker.job]->evaluation_pending, &worker});
+    }
+  }
+  std::sort(candidates.begin(), candidates.end(), LeavesBefore);
+
+  const auto waiting = WaitingJobs(workers, by_number);
+  size_t served = 0;
+  for (const auto& [id, evaluator] : free) {
+    if (served == waiting.size()) return;
+    plan.assign.push_back({id, waiting[served++]->number});
+  }
+  served += leaving;
+  for (const Candidate& candidate : candidates) {
+    if (served >= waiting.size()) return;
+    const AssignableWorker& evaluator = *candidate.evaluator;
+    const absl::Time until = evaluator.since + hold;
+    if (!candidate.idle && now < until) {
+      // The others have been there for a shorter time.
+      plan.again_at = until;
+      return;
+    }
+    plan.release.push_back(
+        {evaluator.id, *evaluator.job, "another job waits for an evaluator"});
+    ++served;
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,418 @@
+#include "services/coordinator/fleet/fleet.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/log/log.h"
+#include "common/status.h"
+#include "common/status_details.h"
+#include "services/coordinator/jobs/resource_name.h"
+
+namespace paceline {
+namespace {
+
+// A worker that was told to leave may be in the middle of a long iteration, or
+// of loading its data; this many leases later it is taken for stuck.
+constexpr int kLeavingLeases = 30;
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  google::protobuf::Timestamp proto;
+  proto.set_seconds(absl::ToUnixSeconds(time));
+  return proto;
+}
+
+}  // namespace
+
+Fleet::Fleet(const Clock* clock, absl::Duration lease,
+             std::function<void()> changed)
+    : clock_(clock), lease_(lease), changed_(std::move(changed)) {}
+
+absl::StatusOr<uint64_t> Fleet::WorkerCame(const v1::WorkerHello& hello,
+                                           WorkerPeer stream) {
+  PACELINE_RETURN_IF_ERROR(
+      ParseWorkerName("hello.name", FormatWorkerName(hello.name())).status());
+  v1::WorkerCommand registered;
+  registered.mutable_registered()->set_lease_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
+  uint64_t member = 0;
+  WorkerPeer replaced;
+  {
+    absl::MutexLock lock(&mu_);
+    WorkerEntry entry;
+    for (const auto& [id, other] : workers_) {
+      if (other.hello.name() == hello.name()) replaced = other.stream;
+    }
+    entry.hello = hello;
+    if (entry.hello.pool().empty()) entry.hello.set_pool("default");
+    entry.stream = stream;
+    entry.last_heard = clock_->Now();
+    entry.connect_time = absl::Now();
+    member = next_member_++;
+    workers_.emplace(member, std::move(entry));
+  }
+  if (replaced.close) {
+    replaced.close(absl::AbortedError(
+        absl::StrCat("another member has registered as ", hello.name(),
+                     ": give every worker a name of its own")));
+  }
+  stream.send(std::move(registered));
+  LogInfo("registered", {{"worker", hello.name()}, {"pool", hello.pool()}});
+  changed_();
+  return member;
+}
+
+absl::Status Fleet::WorkerSaid(uint64_t member,
+                               const v1::WorkerMessage& message) {
+  std::shared_ptr<JobRun> run;
+  WorkerId worker{0};
+  bool leaving = false;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = workers_.find(member);
+    if (it == workers_.end()) return absl::AbortedError("register anew");
+    WorkerEntry& entry = it->second;
+    entry.last_heard = clock_->Now();
+    entry.going |= message.has_leaving() && message.leaving().process();
+    run = entry.run;
+    worker = entry.worker;
+    leaving = entry.leaving;
+    if (message.has_heartbeat()) {
+      v1::WorkerCommand answer;
+      answer.mutable_heartbeat();
+      entry.stream.send(std::move(answer));
+    }
+  }
+  absl::Status status;
+  if (run != nullptr) {
+    status = run->WorkerSaid(worker, message);
+  } else if (!leaving && !message.has_heartbeat() && !message.has_leaving()) {
+    status = absl::InvalidArgumentError(
+        "that message belongs to a job, and the worker has none");
+  }
+  // Either is the worker's last word in its run.
+  if (message.has_leaving() || message.has_failed()) Detach(member);
+  return status;
+}
+
+void Fleet::Detach(uint64_t member) {
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = workers_.find(member);
+    if (it == workers_.end()) return;
+    WorkerEntry& entry = it->second;
+    if (entry.current != nullptr) entry.current->store(false);
+    entry.current.reset();
+    entry.run.reset();
+    entry.leaving = false;
+  }
+  changed_();
+}
+
+void Fleet::WorkerGone(uint64_t member) {
+  std::shared_ptr<JobRun> run;
+  WorkerId worker{0};
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = workers_.find(member);
+    if (it == workers_.end()) return;
+    run = it->second.run;
+    worker = it->second.worker;
+    LogInfo("gone", {{"worker", it->second.hello.name()}});
+    workers_.erase(it);
+  }
+  if (run != nullptr) run->WorkerGone(worker, LossReason::kStreamBroken);
+  changed_();
+}
+
+absl::StatusOr<uint64_t> Fleet::ServerCame(const v1::ServerHello& hello,
+                                           ServerPeer stream) {
+  PACELINE_RETURN_IF_ERROR(
+      ParseServerName("hello.name", FormatServerName(hello.name())).status());
+  if (hello.address().empty()) {
+    return InvalidField("hello.address", "a server names its address");
+  }
+  v1::ServerCommand welcome;
+  welcome.mutable_welcome()->set_lease_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
+  uint64_t member = 0;
+  ServerPeer replaced;
+  {
+    absl::MutexLock lock(&mu_);
+    for (const auto& [id, other] : servers_) {
+      if (other.hello.name() == hello.name()) replaced = other.stream;
+    }
+    member = next_member_++;
+    servers_.emplace(member,
+                     ServerEntry{hello, stream, clock_->Now(), absl::Now()});
+  }
+  if (replaced.close) {
+    replaced.close(absl::AbortedError(
+        absl::StrCat("another server has registered as ", hello.name(),
+                     ": give every server a name of its own")));
+  }
+  stream.send(std::move(welcome));
+  LogInfo("registered",
+          {{"server", hello.name()}, {"address", hello.address()}});
+  changed_();
+  return member;
+}
+
+absl::Status Fleet::ServerSaid(uint64_t member,
+                               const v1::ServerMessage& message) {
+  std::shared_ptr<JobRun> run;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = servers_.find(member);
+    if (it == servers_.end()) return absl::AbortedError("register anew");
+    it->second.last_heard = clock_->Now();
+    if (message.has_heartbeat()) {
+      v1::ServerCommand answer;
+      answer.mutable_heartbeat();
+      it->second.stream.send(std::move(answer));
+      return absl::OkStatus();
+    }
+    const auto of = runs_.find(message.run());
+    // The last answers of a run that is over.
+    if (of == runs_.end()) return absl::OkStatus();
+    run = of->second;
+  }
+  return run->ServerSaid(member, message);
+}
+
+void Fleet::ServerGone(uint64_t member) {
+  std::vector<std::shared_ptr<JobRun>> runs;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = servers_.find(member);
+    if (it == servers_.end()) return;
+    LogInfo("gone", {{"server", it->second.hello.name()}});
+    servers_.erase(it);
+    for (const auto& [id, run] : runs_) runs.push_back(run);
+  }
+  for (const auto& run : runs) run->ServerGone(member);
+  changed_();
+}
+
+void Fleet::AddRun(std::shared_ptr<JobRun> run) {
+  absl::MutexLock lock(&mu_);
+  const uint64_t id = run->run();
+  runs_.emplace(id, std::move(run));
+}
+
+void Fleet::RemoveRun(uint64_t run) {
+  {
+    absl::MutexLock lock(&mu_);
+    runs_.erase(run);
+    for (auto& [id, entry] : workers_) {
+      if (entry.run == nullptr || entry.run->run() != run) continue;
+      entry.current->store(false);
+      entry.run.reset();
+      entry.leaving = true;
+      entry.leaving_since = clock_->Now();
+    }
+  }
+  changed_();
+}
+
+absl::Status Fleet::Assign(uint64_t member, uint64_t run) {
+  absl::MutexLock lock(&mu_);
+  const auto it = workers_.find(member);
+  const auto to = runs_.find(run);
+  if (it == workers_.end() || to == runs_.end()) {
+    return absl::FailedPreconditionError("the worker or the run is gone");
+  }
+  WorkerEntry& entry = it->second;
+  if (entry.run != nullptr || entry.leaving || entry.draining || entry.going) {
+    return absl::FailedPreconditionError("the worker is not free");
+  }
+  auto current = std::make_shared<std::atomic<bool>>(true);
+  const WorkerPeer peer{
+      [current, stream = entry.stream](v1::WorkerCommand c) {
+        if (current->load()) stream.send(std::move(c));
+      },
+      [current, stream = entry.stream](const absl::Status& status) {
+        // With OK it is free, and the stream stays.
+        if (current->load() && !status.ok()) {
+          stream.close(status);
+        }
+      }};
+  // The lock is held until the worker's number is known: its answer may come
+  // at once.
+  PACELINE_ASSIGN_OR_RETURN(entry.worker,
+                            to->second->WorkerCame(entry.hello, peer));
+  entry.run = to->second;
+  entry.since = clock_->Now();
+  entry.current = std::move(current);
+  return absl::OkStatus();
+}
+
+void Fleet::Release(uint64_t member, absl::string_view reason) {
+  std::shared_ptr<JobRun> run;
+  WorkerId worker{0};
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = workers_.find(member);
+    if (it == workers_.end() || it->second.leaving) return;
+    if (it->second.run == nullptr) return;
+    it->second.leaving = true;
+    it->second.leaving_since = clock_->Now();
+    run = it->second.run;
+    worker = it->second.worker;
+  }
+  run->ReleaseWorker(worker, reason);
+}
+
+absl::Status Fleet::SetDraining(const std::string& name, bool draining) {
+  bool found = false;
+  {
+    absl::MutexLock lock(&mu_);
+    for (auto& [id, entry] : workers_) {
+      if (entry.hello.name() != name) continue;
+      entry.draining = draining;
+      found = true;
+    }
+  }
+  if (!found) return NotFound(kWorkerType, FormatWorkerName(name));
+  changed_();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
+    uint32_t count) const {
+  absl::MutexLock lock(&mu_);
+  if (servers_.empty() || servers_.size() < count) {
+    return absl::UnavailableError(
+        absl::StrCat("waits for ", std::max<uint32_t>(1, count),
+                     " parameter servers: ", servers_.size(), " connected"));
+  }
+  std::vector<std::pair<uint64_t, ServerLink>> by_bytes;
+  for (const auto& [id, entry] : servers_) {
+    by_bytes.emplace_back(
+        BytesOn(id), ServerLink{id, entry.hello.name(), entry.hello.address(),
+                                entry.stream.send});
+  }
+  const auto by_name = [](const auto& a, const auto& b) {
+    return a.second.name < b.second.name;
+  };
+  std::sort(by_bytes.begin(), by_bytes.end(), by_name);
+  if (count > 0) {
+    std::stable_sort(
+        by_bytes.begin(), by_bytes.end(),
+        [](const auto& a, const auto& b) { return a.first < b.first; });
+    by_bytes.resize(count);
+    std::sort(by_bytes.begin(), by_bytes.end(), by_name);
+  }
+  std::vector<ServerLink> picked;
+  for (auto& [bytes, link] : by_bytes) picked.push_back(std::move(link));
+  return picked;
+}
+
+uint64_t Fleet::BytesOn(uint64_t server) const {
+  uint64_t bytes = 0;
+  for (const auto& [id, run] : runs_) {
+    if (run->UsesServer(server)) bytes += run->BytesPerServer();
+  }
+  return bytes;
+}
+
+v1::Worker Fleet::ToProto(const WorkerEntry& entry) const {
+  v1::Worker worker;
+  worker.set_name(FormatWorkerName(entry.hello.name()));
+  worker.set_pool(entry.hello.pool());
+  worker.set_device(entry.hello.device());
+  worker.set_gpu_model(entry.hello.gpu_model());
+  worker.set_memory_bytes(entry.hello.memory_bytes());
+  worker.set_evaluator(entry.hello.evaluator());
+  *worker.mutable_labels() = entry.hello.labels();
+  worker.set_version(entry.hello.version());
+  worker.set_draining(entry.draining);
+  if (entry.run != nullptr) worker.set_job(entry.run->job_name());
+  *worker.mutable_connect_time() = paceline::ToProto(entry.connect_time);
+  if (entry.leaving) {
+    worker.set_state(v1::Worker::LEAVING);
+  } else if (entry.run != nullptr) {
+    worker.set_state(v1::Worker::ASSIGNED);
+  } else {
+    worker.set_state(entry.draining || entry.going ? v1::Worker::DRAINED
+                                                   : v1::Worker::IDLE);
+  }
+  return worker;
+}
+
+std::vector<Fleet::Member> Fleet::Members() const {
+  std::vector<Member> members;
+  {
+    absl::MutexLock lock(&mu_);
+    for (const auto& [id, entry] : workers_) {
+      members.push_back({id, ToProto(entry),
+                         entry.run == nullptr ? 0 : entry.run->run(),
+                         entry.leaving, entry.since});
+      members.back().worker.set_draining(entry.draining || entry.going);
+    }
+  }
+  std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
+    return a.worker.name() < b.worker.name();
+  });
+  return members;
+}
+
+std::vector<v1::Server> Fleet::Servers() const {
+  std::vector<v1::Server> servers;
+  {
+    absl::MutexLock lock(&mu_);
+    for (const auto& [id, entry] : servers_) {
+      v1::Server server;
+      server.set_name(FormatServerName(entry.hello.name()));
+      server.set_address(entry.hello.address());
+      for (const auto& [number, run] : runs_) {
+        if (run->UsesServer(id)) server.add_jobs(run->job_name());
+      }
+      server.set_parameter_bytes(BytesOn(id));
+      server.set_version(entry.hello.version());
+      *server.mutable_connect_time() = paceline::ToProto(entry.connect_time);
+      servers.push_back(std::move(server));
+    }
+  }
+  std::sort(servers.begin(), servers.end(),
+            [](const auto& a, const auto& b) { return a.name() < b.name(); });
+  return servers;
+}
+
+bool Fleet::HasEvaluator() const {
+  absl::MutexLock lock(&mu_);
+  return std::any_of(workers_.begin(), workers_.end(), [](const auto& entry) {
+    return entry.second.hello.evaluator() && !entry.second.draining &&
+           !entry.second.going;
+  });
+}
+
+void Fleet::EndSilent() {
+  std::vector<std::function<void(const absl::Status&)>> silent;
+  {
+    absl::MutexLock lock(&mu_);
+    const absl::Time now = clock_->Now();
+    for (const auto& [id, entry] : workers_) {
+      const bool stuck = entry.leaving && entry.run == nullptr &&
+                         now - entry.leaving_since > kLeavingLeases * lease_;
+      // In a run the run sees to it.
+      const bool gone = entry.run == nullptr && now - entry.last_heard > lease_;
+      if (!stuck && !gone) continue;
+      LogWarning(stuck ? "does not leave its job" : "not heard for a lease",
+                 {{"worker", entry.hello.name()}});
+      silent.push_back(entry.stream.close);
+    }
+    for (const auto& [id, entry] : servers_) {
+      if (now - entry.last_heard <= lease_) continue;
+      LogWarning("not heard for a lease", {{"server", entry.hello.name()}});
+      silent.push_back(entry.stream.close);
+    }
+  }
+  for (const auto& close : silent) {
+    close(absl::AbortedError("the lease ended: register anew"));
+  }
+}
+
+}  // namespace paceline

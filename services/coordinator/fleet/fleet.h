@@ -1,0 +1,128 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_FLEET_FLEET_H_
+#define PACELINE_SERVICES_COORDINATOR_FLEET_FLEET_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "protos/paceline/v1/cluster.pb.h"
+#include "protos/paceline/v1/fleet.pb.h"
+#include "services/coordinator/peer.h"
+#include "services/coordinator/run/job_run.h"
+#include "services/coordinator/run/server_group.h"
+
+namespace paceline {
+
+using ServerPeer = Peer<v1::ServerCommand>;
+
+// Who is connected: workers, evaluators and parameter servers, and in which run
+// each worker takes part. What members say goes on to their runs. It decides
+// nothing: who works for whom is up to its caller.
+//
+// Thread-safe. Its lock comes before those of the runs; no run calls it.
+class Fleet {
+ public:
+  // A worker or evaluator, as its caller needs it to decide.
+  struct Member {
+    uint64_t id = 0;
+    v1::Worker worker;     // But for what is measured of it.
+    uint64_t run = 0;      // Takes part in it; 0: in none.
+    bool leaving = false;  // Was told to leave `run`, or has one behind it.
+    absl::Time since;      // In `run`, by the fleet's clock.
+  };
+
+  // `changed` is called, without any lock, when a member has come, gone or
+  // become free; it must only note that.
+  Fleet(const Clock* clock, absl::Duration lease,
+        std::function<void()> changed);
+
+  // The streams of Fleet (fleet.proto); the codes are those.
+  absl::StatusOr<uint64_t> WorkerCame(const v1::WorkerHello& hello,
+                                      WorkerPeer stream);
+  absl::Status WorkerSaid(uint64_t member, const v1::WorkerMessage& message);
+  void WorkerGone(uint64_t member);
+  absl::StatusOr<uint64_t> ServerCame(const v1::ServerHello& hello,
+                                      ServerPeer stream);
+  absl::Status ServerSaid(uint64_t member, const v1::ServerMessage& message);
+  void ServerGone(uint64_t member);
+
+  // From now on members can take part in the run, and its servers are heard.
+  void AddRun(std::shared_ptr<JobRun> run);
+  // The run has told everybody to stop.
+  void RemoveRun(uint64_t run);
+
+  // FAILED_PRECONDITION if the worker is gone or not free, or the run is over.
+  absl::Status Assign(uint64_t member, uint64_t run);
+  // Asks the worker to finish its iteration and leave its run.
+  void Release(uint64_t member, absl::string_view reason);
+
+  // The worker of that name gets no run, or can get one again. NOT_FOUND.
+  absl::Status SetDraining(const std::string& name, bool draining);
+
+  // `count` parameter servers, those with the fewest bytes, by name; 0: all.
+  // UNAVAILABLE if there are not so many.
+  absl::StatusOr<std::vector<ServerLink>> PickServers(uint32_t count) const;
+
+  // By name.
+  std::vector<Member> Members() const;
+  std::vector<v1::Server> Servers() const;
+  bool HasEvaluator() const;
+
+  // Ends the streams of those who have not been heard for a lease and are in
+  // no run, and of servers.
+  void EndSilent();
+
+ private:
+  struct WorkerEntry {
+    v1::WorkerHello hello;
+    WorkerPeer stream;
+    absl::Time last_heard;
+    absl::Time connect_time;
+    bool draining = false;
+    bool going = false;  // Its process ends.
+    bool leaving = false;
+    absl::Time leaving_since;
+    std::shared_ptr<JobRun> run;
+    absl::Time since;
+    WorkerId worker{0};  // In `run`.
+    // Whether what `run` sends is still meant for this member.
+    std::shared_ptr<std::atomic<bool>> current;
+  };
+  struct ServerEntry {
+    v1::ServerHello hello;
+    ServerPeer stream;
+    absl::Time last_heard;
+    absl::Time connect_time;
+  };
+
+  // The member is free.
+  void Detach(uint64_t member);
+  v1::Worker ToProto(const WorkerEntry& entry) const
+      ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  uint64_t BytesOn(uint64_t server) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+
+  const Clock* const clock_;
+  const absl::Duration lease_;
+  const std::function<void()> changed_;
+
+  mutable absl::Mutex mu_;
+  uint64_t next_member_ ABSL_GUARDED_BY(mu_) = 1;
+  std::map<uint64_t, WorkerEntry> workers_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, ServerEntry> servers_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, std::shared_ptr<JobRun>> runs_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_FLEET_FLEET_H_

@@ -1,0 +1,131 @@
+#include "services/coordinator/fleet/fleet_service.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/rpc/grpc_status.h"
+#include "common/rpc/server_stream.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+// Commands that may wait for one member. A job has a handful on their way to
+// each; a snapshot or closing per push may add up while a server is busy.
+constexpr size_t kMaxQueuedCommands = 100'000;
+
+// A Peer that reaches `stream` as long as it is there.
+template <class Command, class Stream>
+Peer<Command> PeerOf(const std::shared_ptr<Stream>& stream) {
+  const std::weak_ptr<Stream> weak = stream;
+  return {[weak](Command command) {
+            if (const auto open = weak.lock()) open->Send(std::move(command));
+          },
+          [weak](const absl::Status& status) {
+            if (const auto open = weak.lock()) open->Close(status);
+          }};
+}
+
+absl::Status HelloFirst() {
+  return absl::InvalidArgumentError("the first message must be `hello`");
+}
+
+class WorkerStream : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
+ public:
+  WorkerStream(Fleet* fleet, StreamTicket ticket)
+      : ServerStream(kMaxQueuedCommands),
+        fleet_(fleet),
+        ticket_(std::move(ticket)) {}
+
+ protected:
+  absl::Status Received(v1::WorkerMessage& message) override {
+    if (member_.has_value()) return fleet_->WorkerSaid(*member_, message);
+    if (!message.has_hello()) return HelloFirst();
+    const auto self =
+        std::static_pointer_cast<WorkerStream>(shared_from_this());
+    PACELINE_ASSIGN_OR_RETURN(
+        member_,
+        fleet_->WorkerCame(message.hello(), PeerOf<v1::WorkerCommand>(self)));
+    return absl::OkStatus();
+  }
+
+  void Ended() override {
+    if (member_.has_value()) fleet_->WorkerGone(*member_);
+  }
+
+ private:
+  Fleet* const fleet_;
+  const StreamTicket ticket_;
+  std::optional<uint64_t> member_;
+};
+
+class ParameterServerStream
+    : public ServerStream<v1::ServerMessage, v1::ServerCommand> {
+ public:
+  ParameterServerStream(Fleet* fleet, StreamTicket ticket)
+      : ServerStream(kMaxQueuedCommands),
+        fleet_(fleet),
+        ticket_(std::move(ticket)) {}
+
+ protected:
+  absl::Status Received(v1::ServerMessage& message) override {
+    if (member_.has_value()) return fleet_->ServerSaid(*member_, message);
+    if (!message.has_hello()) return HelloFirst();
+    const auto self =
+        std::static_pointer_cast<ParameterServerStream>(shared_from_this());
+    PACELINE_ASSIGN_OR_RETURN(
+        member_,
+        fleet_->ServerCame(message.hello(), PeerOf<v1::ServerCommand>(self)));
+    return absl::OkStatus();
+  }
+
+  void Ended() override {
+    if (member_.has_value()) fleet_->ServerGone(*member_);
+  }
+
+ private:
+  Fleet* const fleet_;
+  const StreamTicket ticket_;
+  std::optional<uint64_t> member_;
+};
+
+// A stream that was not admitted.
+template <class In, class Out>
+class RefusedStream : public grpc::ServerBidiReactor<In, Out> {
+ public:
+  explicit RefusedStream(const absl::Status& status) {
+    this->Finish(ToGrpc(status));
+  }
+  void OnDone() override { delete this; }
+};
+
+// Kept alive by the registry, and by the local reference until it is there.
+template <class Stream, class In, class Out>
+grpc::ServerBidiReactor<In, Out>* Open(
+    const grpc::CallbackServerContext& context, absl::string_view method,
+    Fleet* fleet, CallGuard* guard, StreamRegistry* streams) {
+  const absl::StatusOr<Caller> caller = guard->Admit(context, method);
+  if (!caller.ok()) return new RefusedStream<In, Out>(caller.status());
+  absl::StatusOr<StreamTicket> ticket = guard->OpenStream(*caller);
+  if (!ticket.ok()) return new RefusedStream<In, Out>(ticket.status());
+  const auto stream = std::make_shared<Stream>(fleet, *std::move(ticket));
+  stream->Begin(streams);
+  return stream.get();
+}
+
+}  // namespace
+
+grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerCommand>*
+FleetService::Worker(grpc::CallbackServerContext* context) {
+  return Open<WorkerStream, v1::WorkerMessage, v1::WorkerCommand>(
+      *context, "/paceline.v1.Fleet/Worker", fleet_, guard_, streams_);
+}
+
+grpc::ServerBidiReactor<v1::ServerMessage, v1::ServerCommand>*
+FleetService::Server(grpc::CallbackServerContext* context) {
+  return Open<ParameterServerStream, v1::ServerMessage, v1::ServerCommand>(
+      *context, "/paceline.v1.Fleet/Server", fleet_, guard_, streams_);
+}
+
+}  // namespace paceline

@@ -1,0 +1,80 @@
+#include "services/coordinator/jobs/job_quota.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/status.h"
+#include "common/status_details.h"
+#include "services/coordinator/jobs/job_state.h"
+
+namespace paceline {
+namespace {
+
+constexpr uint64_t kParameterBytes = 4;
+
+// What the others of the namespace take.
+struct Taken {
+  uint64_t jobs = 0;
+  uint64_t parameter_bytes = 0;
+};
+
+Taken Sum(absl::Span<const v1::Job* const> jobs, const v1::Job& but) {
+  Taken taken;
+  for (const v1::Job* const job : jobs) {
+    if (HasEnded(job->state()) || job->name() == but.name()) continue;
+    ++taken.jobs;
+    const int64_t parameters = job->progress().parameters();
+    if (parameters > 0) {
+      taken.parameter_bytes +=
+          static_cast<uint64_t>(parameters) * kParameterBytes;
+    }
+  }
+  return taken;
+}
+
+// "namespace:NAMESPACE".
+std::string Subject(const v1::Job& job) {
+  const std::vector<std::string> parts = absl::StrSplit(job.name(), '/');
+  return absl::StrCat("namespace:", parts.size() > 1 ? parts[1] : "");
+}
+
+}  // namespace
+
+absl::Status CheckJobQuota(const v1::Quota& quota,
+                           absl::Span<const v1::Job* const> jobs,
+                           const v1::Job& job) {
+  const Taken taken = Sum(jobs, job);
+  if (quota.jobs() > 0 && taken.jobs >= quota.jobs()) {
+    return QuotaExceeded(
+        Subject(job),
+        absl::StrCat(taken.jobs, " jobs have not ended and ", quota.jobs(),
+                     " may be; wait for one or cancel one"));
+  }
+  const uint32_t least = job.spec().workers().min();
+  if (quota.workers() > 0 && least > quota.workers()) {
+    return QuotaExceeded(
+        Subject(job),
+        absl::StrCat("the job needs ", least, " workers and ", quota.workers(),
+                     " may be had; lower spec.workers.min"));
+  }
+  // At least one parameter more.
+  return CheckParameterQuota(quota, jobs, job, 1);
+}
+
+absl::Status CheckParameterQuota(const v1::Quota& quota,
+                                 absl::Span<const v1::Job* const> jobs,
+                                 const v1::Job& job, int64_t parameters) {
+  if (quota.parameter_bytes() == 0 || parameters <= 0) return absl::OkStatus();
+  const uint64_t taken = Sum(jobs, job).parameter_bytes;
+  const uint64_t wanted = static_cast<uint64_t>(parameters) * kParameterBytes;
+  if (taken + wanted <= quota.parameter_bytes()) return absl::OkStatus();
+  return QuotaExceeded(
+      Subject(job),
+      absl::StrCat("the parameters of other jobs take ", taken, " of ",
+                   quota.parameter_bytes(), " bytes, which leaves too little; ",
+                   "wait for one to end or cancel one"));
+}
+
+}  // namespace paceline

@@ -1,0 +1,116 @@
+// UpdateJob: which fields a mask may name, and what it does.
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+#include "google/protobuf/util/field_mask_util.h"
+#include "services/coordinator/jobs/job_check.h"
+#include "services/coordinator/jobs/job_state.h"
+#include "services/coordinator/jobs/request_check.h"
+#include "services/coordinator/jobs/spec_check.h"
+
+namespace paceline {
+namespace {
+
+using ::google::protobuf::FieldMask;
+using ::google::protobuf::util::FieldMaskUtil;
+
+// As UpdateJob's comment says.
+constexpr std::array<absl::string_view, 18> kMutable = {
+    "display_name",
+    "labels",
+    "annotations",
+    "spec.paradigm",
+    "spec.learning_rate",
+    "spec.batching",
+    "spec.workers.min",
+    "spec.workers.max",
+    "spec.stop",
+    "spec.stop.epochs",
+    "spec.stop.samples",
+    "spec.stop.seconds",
+    "spec.stop.target_accuracy",
+    "spec.stop.target_loss",
+    "spec.stop.at_target",
+    "spec.checkpoints",
+    "spec.checkpoints.interval",
+    "spec.checkpoints.keep",
+};
+
+constexpr int kPathsMax = 64;
+
+// With the mutable ones listed if this is the first.
+std::string WhyImmutable(const std::string& path, bool first) {
+  if (path == "*") {
+    return "\"*\" would replace what cannot be changed; name the fields, as "
+           "\"spec.learning_rate\"";
+  }
+  const bool exists =
+      !path.empty() && FieldMaskUtil::IsValidPath<v1::Job>(path);
+  return absl::StrCat(Quoted(path),
+                      exists ? " cannot be changed" : " is no field of a job",
+                      first ? "; these can be: " : "",
+                      first ? absl::StrJoin(kMutable, ", ") : "");
+}
+
+void CheckMask(const FieldMask& mask, FieldChecks& checks) {
+  if (mask.paths().empty()) {
+    checks.Add("update_mask",
+               "is required: it names the fields to change, as "
+               "\"spec.learning_rate\"");
+  }
+  if (mask.paths_size() > kPathsMax) {
+    checks.Add("update_mask",
+               absl::StrCat("names ", mask.paths_size(), " fields; at most ",
+                            kPathsMax, " are allowed"));
+    return;
+  }
+  bool first = true;
+  for (const std::string& path : mask.paths()) {
+    if (std::find(kMutable.begin(), kMutable.end(), path) != kMutable.end()) {
+      continue;
+    }
+    checks.Add("update_mask", WhyImmutable(path, first));
+    first = false;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<JobName> CheckUpdate(const v1::UpdateJobRequest& request) {
+  FieldChecks checks;
+  if (!request.has_job()) checks.Add("job", "is required");
+  const auto name = ParseJobName("job.name", request.job().name());
+  if (request.has_job()) checks.TakeAll(name.status());
+  CheckMask(request.update_mask(), checks);
+  CheckRequestId(request.request_id(), checks);
+  PACELINE_RETURN_IF_ERROR(checks.status());
+  return name;
+}
+
+absl::StatusOr<v1::Job> ApplyUpdate(const v1::Job& current,
+                                    const v1::UpdateJobRequest& request) {
+  PACELINE_RETURN_IF_ERROR(CheckUpdate(request).status());
+  PACELINE_RETURN_IF_ERROR(CheckEtag(current, request.job().etag()));
+  PACELINE_RETURN_IF_ERROR(
+      NextState(current.state(), JobEvent::kUpdate, current.name()).status());
+  v1::Job updated = current;
+  // What a mask names is as in the request afterwards, also if it is empty
+  // there.
+  FieldMaskUtil::MergeOptions options;
+  options.set_replace_message_fields(true);
+  options.set_replace_repeated_fields(true);
+  FieldMaskUtil::MergeMessageTo(request.job(), request.update_mask(), options,
+                                &updated);
+  FieldChecks checks;
+  CheckJob("job", updated, checks);
+  PACELINE_RETURN_IF_ERROR(checks.status());
+  CompleteSpec(*updated.mutable_spec());
+  return updated;
+}
+
+}  // namespace paceline

@@ -1,0 +1,89 @@
+#include "services/coordinator/jobs/page_token.h"
+
+#include <limits>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "common/status_details.h"
+#include "services/coordinator/jobs/digest.h"
+
+namespace paceline {
+namespace {
+
+constexpr size_t kDigestSize = 16;  // Of the query's; a slip is found by less.
+constexpr size_t kTokenMax = 4096;
+
+absl::Status NoToken() {
+  return InvalidField("page_token",
+                      "is none that a list returned; begin without one");
+}
+
+std::string QueryDigest(absl::string_view query) {
+  return Digest(query).substr(0, kDigestSize);
+}
+
+}  // namespace
+
+absl::StatusOr<PageStart> ReadPage(absl::string_view query, int32_t page_size,
+                                   absl::string_view page_token,
+                                   PageSizes sizes) {
+  if (page_size < 0) {
+    return InvalidField(
+        "page_size",
+        absl::StrCat("is ", page_size, "; must be at least 1, or 0 for ",
+                     sizes.usual));
+  }
+  PageStart start;
+  start.size = page_size == 0 ? sizes.usual : std::min(page_size, sizes.most);
+  if (page_token.empty()) return start;
+  std::string token;
+  if (page_token.size() > kTokenMax ||
+      !absl::WebSafeBase64Unescape(page_token, &token) ||
+      token.size() <= kDigestSize) {
+    return NoToken();
+  }
+  if (token.substr(0, kDigestSize) != QueryDigest(query)) {
+    return InvalidField("page_token",
+                        "is of another list: parent, filter and order must be "
+                        "as then, or begin without one");
+  }
+  start.after = token.substr(kDigestSize);
+  return start;
+}
+
+std::string NextPageToken(absl::string_view query, absl::string_view key) {
+  return absl::WebSafeBase64Escape(absl::StrCat(QueryDigest(query), key));
+}
+
+absl::StatusOr<SequencePage> ReadSequencePage(absl::string_view query,
+                                              int32_t page_size,
+                                              absl::string_view page_token,
+                                              PageSizes sizes) {
+  PACELINE_ASSIGN_OR_RETURN(const PageStart start,
+                            ReadPage(query, page_size, page_token, sizes));
+  SequencePage page;
+  page.size = start.size;
+  if (start.after.empty()) return page;
+  if (!absl::SimpleAtoi(start.after, &page.after) || page.after < 1) {
+    return NoToken();
+  }
+  return page;
+}
+
+std::string NextSequenceToken(absl::string_view query, int64_t sequence) {
+  return NextPageToken(query, absl::StrCat(sequence));
+}
+
+std::string NewestFirstKey(const google::protobuf::Timestamp& time,
+                           absl::string_view name) {
+  // Timestamps are of the years 1 to 9999, in seconds from 1970.
+  constexpr int64_t kSecondsMax = 253'402'300'799;
+  constexpr int64_t kNanosMax = 999'999'999;
+  return absl::StrFormat("%012d.%09d/%s", kSecondsMax - time.seconds(),
+                         kNanosMax - time.nanos(), name);
+}
+
+}  // namespace paceline

@@ -1,0 +1,90 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_JOBS_PAGE_TOKEN_H_
+#define PACELINE_SERVICES_COORDINATOR_JOBS_PAGE_TOKEN_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/timestamp.pb.h"
+
+namespace paceline {
+
+// Pages of lists (AIP-158). A page token is opaque: base64url of a digest of
+// the query and the key of the last item that was returned. The next page
+// begins after that key, so that items that come or go in between neither hide
+// others nor show them twice.
+
+// Of one method.
+struct PageSizes {
+  int usual = 100;  // Where a request has 0.
+  int most = 1000;  // Where it has more.
+};
+
+struct PageStart {
+  int size = 0;
+  std::string after;  // The key of the last item; empty: from the beginning.
+};
+
+// Reads a request's `page_size` and `page_token`. `query` is all else that
+// makes the list what it is: method, parent, filter, order.
+// INVALID_ARGUMENT (fields page_size, page_token) if the size is negative, or
+// the token is none or of another query.
+absl::StatusOr<PageStart> ReadPage(absl::string_view query, int32_t page_size,
+                                   absl::string_view page_token,
+                                   PageSizes sizes = {});
+
+// The token of the page after the item `key`, which is not empty.
+std::string NextPageToken(absl::string_view query, absl::string_view key);
+
+// For lists by sequence number, which begin at 1.
+struct SequencePage {
+  int size = 0;
+  int64_t after = 0;  // The last item's; 0: from the beginning.
+};
+absl::StatusOr<SequencePage> ReadSequencePage(absl::string_view query,
+                                              int32_t page_size,
+                                              absl::string_view page_token,
+                                              PageSizes sizes = {});
+std::string NextSequenceToken(absl::string_view query, int64_t sequence);
+
+// A key under which newer items come first.
+std::string NewestFirstKey(const google::protobuf::Timestamp& time,
+                           absl::string_view name);
+
+template <typename Item>
+struct PageOf {
+  std::vector<Item> items;
+  std::string next_page_token;  // Empty at the end.
+};
+
+// The page of `items` that `start` asks for. `key_of(item)` gives an item's
+// key; no two are equal. `items` may be in any order; the page is in that of
+// the keys.
+template <typename Item, typename KeyOf>
+PageOf<Item> TakePage(std::vector<Item> items, const PageStart& start,
+                      absl::string_view query, KeyOf key_of) {
+  std::vector<std::pair<std::string, Item*>> keyed;
+  for (Item& item : items) {
+    std::string key(key_of(item));
+    if (key > start.after) keyed.emplace_back(std::move(key), &item);
+  }
+  std::sort(keyed.begin(), keyed.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  PageOf<Item> page;
+  for (auto& [key, item] : keyed) {
+    if (page.items.size() == static_cast<size_t>(start.size)) {
+      page.next_page_token = NextPageToken(query, key_of(page.items.back()));
+      break;
+    }
+    page.items.push_back(std::move(*item));
+  }
+  return page;
+}
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_JOBS_PAGE_TOKEN_H_

@@ -1,0 +1,197 @@
+#include "services/coordinator/jobs/request_check.h"
+
+#include <cstddef>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/coordinator/policy/policy_spec.h"
+
+namespace paceline {
+namespace {
+
+constexpr size_t kTextMax = 4096;
+constexpr size_t kReasonMax = 255;  // Characters.
+constexpr size_t kEtagMax = 255;
+constexpr PageSizes kCheckpointPages = {.usual = 50, .most = 1000};
+
+bool IsUuid(absl::string_view text) {
+  constexpr absl::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  if (text.size() != kForm.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool fits =
+        kForm[i] == '-' ? text[i] == '-' : absl::ascii_isxdigit(text[i]);
+    if (!fits) return false;
+  }
+  return true;
+}
+
+template <typename Request>
+absl::StatusOr<JobSequencePage> CheckSequenceList(absl::string_view what,
+                                                  const Request& request) {
+  FieldChecks checks;
+  JobSequencePage list;
+  list.query = absl::StrCat(what, "\n", request.parent());
+  const auto job = ParseJobName("parent", request.parent());
+  const auto page =
+      ReadSequencePage(list.query, request.page_size(), request.page_token());
+  checks.TakeAll(job.status());
+  checks.TakeAll(page.status());
+  PACELINE_RETURN_IF_ERROR(checks.status());
+  list.job = *job;
+  list.page = *page;
+  return list;
+}
+
+template <typename Request>
+absl::StatusOr<KeyPage> CheckKeyList(absl::string_view what,
+                                     const Request& request) {
+  KeyPage list;
+  list.query = std::string(what);
+  PACELINE_ASSIGN_OR_RETURN(list.page, ReadPage(list.query, request.page_size(),
+                                                request.page_token()));
+  return list;
+}
+
+void CheckParadigm(absl::string_view paradigm, FieldChecks& checks) {
+  if (paradigm.empty()) {
+    checks.Add("paradigm", "is required, as \"ssp:s=3\"");
+  } else if (paradigm.size() > kTextMax) {
+    checks.NotLonger("paradigm", paradigm, kTextMax);
+  } else {
+    checks.Take("paradigm", MakePolicy(paradigm).status());
+  }
+}
+
+void CheckJobFields(absl::string_view name, absl::string_view etag,
+                    absl::string_view request_id, FieldChecks& checks) {
+  checks.TakeAll(ParseJobName("name", name).status());
+  checks.NotLonger("etag", etag, kEtagMax);
+  CheckRequestId(request_id, checks);
+}
+
+}  // namespace
+
+void CheckRequestId(absl::string_view request_id, FieldChecks& checks) {
+  if (request_id.empty() || IsUuid(request_id)) return;
+  checks.Add("request_id",
+             absl::StrCat("is ", Quoted(request_id),
+                          "; must be a UUID, as "
+                          "\"f81d4fae-7dec-11d0-a765-00a0c91e6bf6\""));
+}
+
+absl::StatusOr<JobName> CheckJobRequest(absl::string_view name,
+                                        absl::string_view etag,
+                                        absl::string_view request_id) {
+  FieldChecks checks;
+  CheckJobFields(name, etag, request_id, checks);
+  PACELINE_RETURN_IF_ERROR(checks.status());
+  return ParseJobName("name", name);
+}
+
+absl::StatusOr<JobName> CheckDelete(const v1::DeleteJobRequest& request) {
+  return CheckJobRequest(request.name(), request.etag(), "");
+}
+
+absl::StatusOr<JobName> CheckWatch(const v1::WatchJobRequest& request) {
+  FieldChecks checks;
+  checks.TakeAll(ParseJobName("name", request.name()).status());
+  checks.NotLonger("resume_token", request.resume_token(), kTextMax);
+  PACELINE_RETURN_IF_ERROR(checks.status());
+  return ParseJobName("name", request.name());
+}
+
+absl::StatusOr<ParadigmSwitch> CheckSwitch(
+    const v1::SwitchParadigmRequest& request) {
+  FieldChecks checks;
+  CheckJobFields(request.name(), request.etag(), request.request_id(), checks);
+  CheckParadigm(request.paradigm(), checks);
+  checks.NoMoreCharacters("reason", request.reason(), kReasonMax);
+  PACELINE_RETURN_IF_ERROR(checks.status());
+  ParadigmSwitch wanted;
+  PACELINE_ASSIGN_OR_RETURN(wanted.job, ParseJobName("name", request.name()));
+  PACELINE_ASSIGN_OR_RETURN(const auto policy, MakePolicy(request.paradigm()));
+  wanted.paradigm = policy->Describe();
+  return wanted;
+}
+
+absl::StatusOr<JobRestore> CheckRestore(const v1::RestoreJobRequest& request) {
+  FieldChecks checks;
+  CheckJobFields(request.name(), request.etag(), request.request_id(), checks);
+  JobRestore restore;
+  const auto job = ParseJobName("name", request.name());
+  if (!request.checkpoint().empty()) {
+    const auto checkpoint =
+        ParseCheckpointName("checkpoint", request.checkpoint());
+    checks.TakeAll(checkpoint.status());
+    if (checkpoint.ok()) restore.checkpoint = *checkpoint;
+    if (checkpoint.ok() && job.ok() && !(checkpoint->job == *job)) {
+      checks.Add("checkpoint",
+                 absl::StrCat("is of another job, ", checkpoint->job.Format()));
+    }
+  }
+  PACELINE_RETURN_IF_ERROR(checks.status());
+  restore.job = *job;
+  return restore;
+}
+
+absl::StatusOr<CheckpointName> CheckCreateCheckpoint(
+    const v1::CreateCheckpointRequest& request, Rng& ids) {
+  FieldChecks checks;
+  const auto job = ParseJobName("parent", request.parent());
+  checks.TakeAll(job.status());
+  if (!request.checkpoint_id().empty()) {
+    checks.TakeAll(CheckId("checkpoint_id", request.checkpoint_id()));
+  }
+  CheckRequestId(request.request_id(), checks);
+  PACELINE_RETURN_IF_ERROR(checks.status());
+  return CheckpointName{*job, request.checkpoint_id().empty()
+                                  ? DrawId("checkpoint", ids)
+                                  : request.checkpoint_id()};
+}
+
+absl::StatusOr<JobSequencePage> CheckList(
+    const v1::ListDecisionsRequest& request) {
+  return CheckSequenceList("decisions", request);
+}
+
+absl::StatusOr<JobSequencePage> CheckList(
+    const v1::ListAccuracyPointsRequest& request) {
+  return CheckSequenceList("accuracy_points", request);
+}
+
+absl::StatusOr<JobKeyPage> CheckList(
+    const v1::ListCheckpointsRequest& request) {
+  FieldChecks checks;
+  JobKeyPage list;
+  list.query = absl::StrCat("checkpoints\n", request.parent());
+  const auto job = ParseJobName("parent", request.parent());
+  const auto page = ReadPage(list.query, request.page_size(),
+                             request.page_token(), kCheckpointPages);
+  checks.TakeAll(job.status());
+  checks.TakeAll(page.status());
+  PACELINE_RETURN_IF_ERROR(checks.status());
+  list.job = *job;
+  list.page = *page;
+  return list;
+}
+
+absl::StatusOr<KeyPage> CheckList(const v1::ListWorkersRequest& request) {
+  return CheckKeyList("workers", request);
+}
+
+absl::StatusOr<KeyPage> CheckList(const v1::ListServersRequest& request) {
+  return CheckKeyList("servers", request);
+}
+
+absl::StatusOr<AuditPage> CheckList(
+    const v1::ListAuditRecordsRequest& request) {
+  AuditPage list;
+  list.query = "audit_records";
+  PACELINE_ASSIGN_OR_RETURN(
+      list.page,
+      ReadSequencePage(list.query, request.page_size(), request.page_token()));
+  return list;
+}
+
+}  // namespace paceline

@@ -1,0 +1,104 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_JOBS_REQUEST_CHECK_H_
+#define PACELINE_SERVICES_COORDINATOR_JOBS_REQUEST_CHECK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/rng.h"
+#include "protos/paceline/v1/cluster.pb.h"
+#include "protos/paceline/v1/jobs.pb.h"
+#include "services/coordinator/jobs/field_checks.h"
+#include "services/coordinator/jobs/page_token.h"
+#include "services/coordinator/jobs/resource_name.h"
+
+namespace paceline {
+
+// What requests other than CreateJob, UpdateJob and ListJobs say, once they are
+// in order. All errors are INVALID_ARGUMENT with a BadRequest that names every
+// wrong field.
+
+// Adds a violation of "request_id" unless it is empty or a UUID, as
+// "f81d4fae-7dec-11d0-a765-00a0c91e6bf6" in either case.
+void CheckRequestId(absl::string_view request_id, FieldChecks& checks);
+
+// Of requests about one job: `name`, and where it has them `etag` and
+// `request_id`.
+absl::StatusOr<JobName> CheckJobRequest(absl::string_view name,
+                                        absl::string_view etag,
+                                        absl::string_view request_id);
+
+// GetJob, GetJobReport.
+template <typename Request>
+absl::StatusOr<JobName> CheckGet(const Request& request) {
+  return CheckJobRequest(request.name(), "", "");
+}
+
+// PauseJob, ResumeJob, CancelJob.
+template <typename Request>
+absl::StatusOr<JobName> CheckVerb(const Request& request) {
+  return CheckJobRequest(request.name(), request.etag(), request.request_id());
+}
+
+absl::StatusOr<JobName> CheckDelete(const v1::DeleteJobRequest& request);
+
+// The resume token is judged by whoever made it, but for its size.
+absl::StatusOr<JobName> CheckWatch(const v1::WatchJobRequest& request);
+
+struct ParadigmSwitch {
+  JobName job;
+  std::string paradigm;  // In full, "ssp:s=3".
+};
+absl::StatusOr<ParadigmSwitch> CheckSwitch(
+    const v1::SwitchParadigmRequest& request);
+
+struct JobRestore {
+  JobName job;
+  std::optional<CheckpointName> checkpoint;  // None: the newest. Of the job.
+};
+absl::StatusOr<JobRestore> CheckRestore(const v1::RestoreJobRequest& request);
+
+// The checkpoint's name; its id is drawn from `ids` if it is left out.
+absl::StatusOr<CheckpointName> CheckCreateCheckpoint(
+    const v1::CreateCheckpointRequest& request, Rng& ids);
+
+// Lists by sequence number below a job.
+struct JobSequencePage {
+  JobName job;
+  SequencePage page;
+  std::string query;  // For NextSequenceToken().
+};
+absl::StatusOr<JobSequencePage> CheckList(
+    const v1::ListDecisionsRequest& request);
+absl::StatusOr<JobSequencePage> CheckList(
+    const v1::ListAccuracyPointsRequest& request);
+
+// The checkpoints of a job, for TakePage() with NewestFirstKey().
+struct JobKeyPage {
+  JobName job;
+  PageStart page;
+  std::string query;  // For TakePage().
+};
+absl::StatusOr<JobKeyPage> CheckList(const v1::ListCheckpointsRequest& request);
+
+// Lists of the cluster, by name; for TakePage().
+struct KeyPage {
+  PageStart page;
+  std::string query;
+};
+absl::StatusOr<KeyPage> CheckList(const v1::ListWorkersRequest& request);
+absl::StatusOr<KeyPage> CheckList(const v1::ListServersRequest& request);
+
+// Newest first: `page.after` is the sequence number before which the page
+// begins, 0 for the newest.
+struct AuditPage {
+  SequencePage page;
+  std::string query;  // For NextSequenceToken().
+};
+absl::StatusOr<AuditPage> CheckList(const v1::ListAuditRecordsRequest& request);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_JOBS_REQUEST_CHECK_H_

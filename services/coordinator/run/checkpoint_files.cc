@@ -1,0 +1,84 @@
+#include "services/coordinator/run/checkpoint_files.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include "absl/time/clock.h"
+#include "common/checkpoint/manifest.h"
+#include "common/status.h"
+#include "services/coordinator/run/run_start.h"
+#include "services/parameter_server/optimizer_spec.h"
+
+namespace paceline {
+namespace {
+
+template <class Message>
+absl::StatusOr<std::string> ToJson(const Message& message) {
+  std::string json;
+  const auto printed =
+      google::protobuf::util::MessageToJsonString(message, &json);
+  if (printed.ok()) return json;
+  return absl::InternalError(
+      std::string(printed.message().data(), printed.message().size()));
+}
+
+}  // namespace
+
+v1::Checkpoint ToCheckpoint(const CheckpointOrder::Order& order,
+                            v1::Checkpoint::State state,
+                            const absl::Status& failure) {
+  v1::Checkpoint checkpoint;
+  checkpoint.set_name(order.id);
+  checkpoint.set_state(state);
+  checkpoint.set_state_reason(std::string(failure.message()));
+  uint64_t bytes = 0;
+  for (const v1::CheckpointWritten& file : order.files) bytes += file.bytes();
+  checkpoint.set_bytes(bytes);
+  checkpoint.set_version(order.point.version);
+  checkpoint.set_version_at_completion(order.version_at_completion);
+  checkpoint.set_samples(order.point.samples);
+  checkpoint.set_exact(order.point.exact);
+  checkpoint.set_directory(order.directory);
+  checkpoint.set_servers(static_cast<uint32_t>(order.files.size()));
+  return checkpoint;
+}
+
+absl::Status WriteCheckpointManifest(const CheckpointOrder::Order& order,
+                                     const std::string& job_name,
+                                     const v1::JobSpec& spec,
+                                     const v1::WorkerReady& agreed,
+                                     const std::vector<v1::Shard>& shards) {
+  CheckpointManifest manifest;
+  manifest.paceline_version = PACELINE_VERSION;
+  manifest.job = job_name;
+  PACELINE_ASSIGN_OR_RETURN(manifest.spec_json, ToJson(spec));
+  manifest.create_time = absl::Now();
+  manifest.seconds = order.seconds;
+  manifest.version = order.point.version;
+  manifest.version_at_completion = order.version_at_completion;
+  manifest.samples = order.point.samples;
+  manifest.exact = order.point.exact;
+  PACELINE_ASSIGN_OR_RETURN(manifest.position_json,
+                            ToJson(ToWire(order.point.position)));
+  PACELINE_ASSIGN_OR_RETURN(const OptimizerSpec optimizer,
+                            ParseOptimizerSpec(spec.optimizer()));
+  manifest.optimizer_slots = OptimizerSlotNames(optimizer);
+  for (const v1::TensorSpec& tensor : agreed.tensors()) {
+    manifest.tensors.push_back(
+        {tensor.name(),
+         {tensor.shape().begin(), tensor.shape().end()},
+         tensor.statistic()});
+  }
+  for (size_t server = 0; server < shards.size(); ++server) {
+    for (const v1::Block& block : shards[server].blocks()) {
+      manifest.blocks.push_back({block.id(), block.tensor(),
+                                 static_cast<uint64_t>(block.offset()),
+                                 static_cast<uint64_t>(block.size()),
+                                 static_cast<uint32_t>(server)});
+    }
+    const v1::CheckpointWritten& file = order.files[server];
+    manifest.files.push_back({file.file(), file.bytes(), file.sha256()});
+  }
+  return WriteManifest(order.directory, manifest);
+}
+
+}  // namespace paceline

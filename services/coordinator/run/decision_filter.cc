@@ -1,0 +1,59 @@
+#include "services/coordinator/run/decision_filter.h"
+
+#include <utility>
+
+namespace paceline {
+namespace {
+
+constexpr int64_t kMostInASecond = 10;
+
+// Null: of every push.
+const char* CategoryOf(DecisionKind kind) {
+  switch (kind) {
+    case DecisionKind::kLost:
+    case DecisionKind::kLostPushTaken:
+    case DecisionKind::kRangeReturned:
+    case DecisionKind::kPartialPush:
+      return "loss";
+    case DecisionKind::kBlocksRefused:
+    case DecisionKind::kPushDiscarded:
+    case DecisionKind::kTooStale:
+    case DecisionKind::kTooLate:
+      return "discard";
+    case DecisionKind::kRefreshed:
+    case DecisionKind::kAskedForPart:
+      return "refresh";
+    case DecisionKind::kRegrouped:
+      return "regroup";
+    case DecisionKind::kStraggler:
+    case DecisionKind::kNoStraggler:
+      return "straggler";
+    case DecisionKind::kHandedOver:
+      return "handover";
+    case DecisionKind::kDealingStopped:
+      return "stop";
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::optional<DecisionFilter::Kept> DecisionFilter::Offer(DecisionKind kind,
+                                                          absl::Time now) {
+  const char* const category = CategoryOf(kind);
+  if (category == nullptr) return std::nullopt;
+  Second& second = seconds_[category];
+  if (now - second.begun >= absl::Seconds(1)) {
+    second.begun = now;
+    second.kept = 0;
+  }
+  if (second.kept == kMostInASecond) {
+    ++second.omitted;
+    return std::nullopt;
+  }
+  ++second.kept;
+  return Kept{category, std::exchange(second.omitted, 0)};
+}
+
+}  // namespace paceline

@@ -1,0 +1,89 @@
+#include "services/coordinator/run/evaluation_queue.h"
+
+namespace paceline {
+
+void EvaluationQueue::Add(int64_t snapshot, bool last,
+                          const AccuracyPoint& stamp) {
+  absl::MutexLock lock(&mu_);
+  tasks_.push_back({snapshot, last, stamp});
+  SendNext();
+}
+
+void EvaluationQueue::Completed(int64_t snapshot, int64_t version) {
+  absl::MutexLock lock(&mu_);
+  for (Task& task : tasks_) {
+    if (task.snapshot == snapshot) task.point.version_at_completion = version;
+  }
+}
+
+void EvaluationQueue::Open() {
+  absl::MutexLock lock(&mu_);
+  open_ = true;
+  SendNext();
+}
+
+void EvaluationQueue::EvaluatorCame(WorkerId evaluator) {
+  absl::MutexLock lock(&mu_);
+  evaluator_ = evaluator;
+  sent_ = false;
+  SendNext();
+}
+
+void EvaluationQueue::EvaluatorLeft(WorkerId evaluator) {
+  absl::MutexLock lock(&mu_);
+  if (evaluator_ != evaluator) return;
+  evaluator_.reset();
+  sent_ = false;
+}
+
+absl::StatusOr<AccuracyPoint> EvaluationQueue::Done(WorkerId evaluator,
+                                                    int64_t snapshot,
+                                                    double accuracy,
+                                                    double loss,
+                                                    RunRecord& record) {
+  absl::MutexLock lock(&mu_);
+  if (!sent_ || evaluator_ != evaluator ||
+      tasks_.front().snapshot != snapshot) {
+    return absl::FailedPreconditionError(
+        "that snapshot is not being evaluated by this member");
+  }
+  AccuracyPoint point = tasks_.front().point;
+  point.accuracy = accuracy;
+  point.loss = loss;
+  record.Evaluated(point);
+  tasks_.pop_front();
+  sent_ = false;
+  SendNext();
+  return point;
+}
+
+size_t EvaluationQueue::pending() const {
+  absl::MutexLock lock(&mu_);
+  return tasks_.size();
+}
+
+bool EvaluationQueue::has_evaluator() const {
+  absl::MutexLock lock(&mu_);
+  return evaluator_.has_value();
+}
+
+bool EvaluationQueue::wants_evaluator() const {
+  absl::MutexLock lock(&mu_);
+  return open_ && !tasks_.empty();
+}
+
+bool EvaluationQueue::AwaitEmpty(absl::Duration timeout) const {
+  absl::MutexLock lock(&mu_);
+  const auto empty = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return tasks_.empty();
+  };
+  return mu_.AwaitWithTimeout(absl::Condition(&empty), timeout);
+}
+
+void EvaluationQueue::SendNext() {
+  if (!open_ || sent_ || tasks_.empty() || !evaluator_.has_value()) return;
+  sent_ = true;
+  send_(*evaluator_, tasks_.front().snapshot, tasks_.front().last);
+}
+
+}  // namespace paceline

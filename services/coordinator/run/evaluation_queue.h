@@ -1,0 +1,75 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_RUN_EVALUATION_QUEUE_H_
+#define PACELINE_SERVICES_COORDINATOR_RUN_EVALUATION_QUEUE_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "services/coordinator/accuracy.h"
+#include "services/coordinator/policy/types.h"
+#include "services/coordinator/run/run_record.h"
+
+namespace paceline {
+
+// Snapshots on their way to the evaluator, one at a time, oldest first. A task
+// whose evaluator is lost goes to the next one that comes.
+//
+// Thread-safe; `send` is called with its lock held and must only queue.
+class EvaluationQueue {
+ public:
+  // Asks `evaluator` to evaluate a snapshot; `last` wants the whole test set.
+  using Send =
+      std::function<void(WorkerId evaluator, int64_t snapshot, bool last)>;
+
+  // With `defer`, nothing is sent before Open().
+  EvaluationQueue(bool defer, Send send)
+      : send_(std::move(send)), open_(!defer) {}
+
+  // `stamp` has everything but accuracy and loss.
+  void Add(int64_t snapshot, bool last, const AccuracyPoint& stamp);
+  // All servers had taken the snapshot when `version` was counted.
+  void Completed(int64_t snapshot, int64_t version);
+  void Open();
+
+  void EvaluatorCame(WorkerId evaluator);
+  void EvaluatorLeft(WorkerId evaluator);
+
+  // Puts the finished point into `record`, before the task counts as done, and
+  // returns it. FAILED_PRECONDITION if that was not the task given.
+  absl::StatusOr<AccuracyPoint> Done(WorkerId evaluator, int64_t snapshot,
+                                     double accuracy, double loss,
+                                     RunRecord& record);
+
+  // Snapshots not yet evaluated.
+  size_t pending() const;
+  bool has_evaluator() const;
+  // Some could be evaluated now.
+  bool wants_evaluator() const;
+  bool AwaitEmpty(absl::Duration timeout) const;
+
+ private:
+  struct Task {
+    int64_t snapshot;
+    bool last;
+    AccuracyPoint point;
+  };
+
+  void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const Send send_;
+  mutable absl::Mutex mu_;
+  bool open_ ABSL_GUARDED_BY(mu_);
+  std::deque<Task> tasks_ ABSL_GUARDED_BY(mu_);
+  std::optional<WorkerId> evaluator_ ABSL_GUARDED_BY(mu_);
+  bool sent_ ABSL_GUARDED_BY(mu_) = false;  // The front is being evaluated.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_RUN_EVALUATION_QUEUE_H_

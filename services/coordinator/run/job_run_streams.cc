@@ -1,0 +1,239 @@
+// What the members' streams say to the job.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+#include "common/rpc/grpc_status.h"
+#include "common/status.h"
+#include "services/coordinator/run/job_run.h"
+
+namespace paceline {
+
+absl::StatusOr<WorkerId> JobRun::WorkerCame(const v1::WorkerHello& hello,
+                                            WorkerPeer peer) {
+  // Held to the end: whoever is told to take part is told to stop too.
+  absl::MutexLock lock(&mu_);
+  if (stage_ == Stage::kEnded) {
+    return absl::FailedPreconditionError("the job has ended");
+  }
+  PACELINE_ASSIGN_OR_RETURN(
+      const Member member,
+      roster_.Register(hello, std::move(peer), clock_->Now()));
+  v1::WorkerCommand command;
+  v1::Assignment& assign = *command.mutable_assign();
+  assign.set_incarnation(member.incarnation);
+  assign.set_run(setup_.run);
+  *assign.mutable_job() = setup_.spec;
+  assign.set_job_name(setup_.job_name);
+  assign.set_lease_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(lease())));
+  roster_.Send(member.id, std::move(command));
+  LogInfo("assigned", {{"worker", member.name}, {"job", setup_.job_name}});
+  return member.id;
+}
+
+absl::Status JobRun::WorkerSaid(WorkerId worker,
+                                const v1::WorkerMessage& message) {
+  roster_.Heard(worker, clock_->Now());
+  if (Engine* const engine = this->engine()) engine->Heard(worker);
+  switch (message.kind_case()) {
+    case v1::WorkerMessage::kHeartbeat:
+      return absl::OkStatus();
+    case v1::WorkerMessage::kReady:
+      return WorkerReady(worker, message.ready());
+    case v1::WorkerMessage::kInitialized:
+      roster_.Initialized(worker);
+      return absl::OkStatus();
+    case v1::WorkerMessage::kPushDone:
+      return Counted(worker, message.push_done());
+    case v1::WorkerMessage::kGradientReady:
+    case v1::WorkerMessage::kAbandoned:
+      return OfAnIteration(worker, message);
+    case v1::WorkerMessage::kEvaluated:
+      return EvaluationDone(worker, message.evaluated());
+    case v1::WorkerMessage::kLeaving:
+      WorkerGone(worker, LossReason::kDeparted);
+      return absl::OkStatus();
+    case v1::WorkerMessage::kFailed:
+      Cancel(Annotate(
+          FromCode(message.failed().code(), message.failed().message()),
+          roster_.NameOf(worker)));
+      return absl::OkStatus();
+    case v1::WorkerMessage::kHello:
+    case v1::WorkerMessage::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("that message is not expected here");
+}
+
+absl::Status JobRun::WorkerReady(WorkerId worker,
+                                 const v1::WorkerReady& ready) {
+  // One step with the look at the stage: the engine starts with those who are
+  // ready, and the others join.
+  absl::MutexLock lock(&mu_);
+  const bool evaluator = roster_.Find(worker)->evaluator;
+  if (stage_ != Stage::kAssembling) {
+    // Before it counts as ready: nobody else must make it begin.
+    PACELINE_RETURN_IF_ERROR(Agrees(evaluator, ready));
+  }
+  PACELINE_RETURN_IF_ERROR(roster_.Ready(worker, ready));
+  if (stage_ != Stage::kTraining && stage_ != Stage::kEvaluating) {
+    return absl::OkStatus();
+  }
+  Begin(worker, /*initialize=*/false);
+  if (evaluator) {
+    evaluations_.EvaluatorCame(worker);
+  } else {
+    engine_->Join(worker);
+  }
+  return absl::OkStatus();
+}
+
+void JobRun::Begin(WorkerId worker, bool initialize) {
+  v1::WorkerCommand command;
+  v1::BeginJob& begin = *command.mutable_begin();
+  *begin.mutable_shards() = {shards_.begin(), shards_.end()};
+  begin.set_initialize(initialize);
+  roster_.Send(worker, std::move(command));
+  roster_.Working(worker);
+}
+
+absl::Status JobRun::Counted(WorkerId worker, const v1::PushDone& report) {
+  Engine* const engine = this->engine();
+  if (engine == nullptr) {
+    return absl::InvalidArgumentError("the training has not begun");
+  }
+  // Before the engine: it may finish the job with this push.
+  const std::string name = roster_.NameOf(worker);
+  record_.Reported(name, report);
+  {
+    absl::MutexLock lock(&mu_);
+    if (trace_ != nullptr) trace_->Write(name, report);
+  }
+  metrics_->gate_wait_seconds->Observe(report.seconds().wait());
+  metrics_->blocks_refused->Increment(report.blocks_refused());
+  return engine->PushDone(
+      worker, {report.iteration(), report.samples(), report.blocks(),
+               report.blocks_refused(), report.discarded()});
+}
+
+absl::Status JobRun::OfAnIteration(WorkerId worker,
+                                   const v1::WorkerMessage& message) {
+  Engine* const engine = this->engine();
+  if (engine == nullptr) {
+    return absl::InvalidArgumentError("the training has not begun");
+  }
+  if (message.has_abandoned()) {
+    return engine->Abandoned(worker, message.abandoned().iteration());
+  }
+  return engine->GradientReady(worker, message.gradient_ready().iteration());
+}
+
+absl::Status JobRun::EvaluationDone(WorkerId worker,
+                                    const v1::Evaluated& evaluated) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const AccuracyPoint point,
+      evaluations_.Done(worker, evaluated.snapshot(), evaluated.accuracy(),
+                        evaluated.loss(), record_));
+  v1::ServerCommand release;
+  release.mutable_release_snapshot()->set_snapshot(evaluated.snapshot());
+  servers_.Broadcast(std::move(release));
+  metrics_->accuracy_ratio->Set(point.accuracy);
+  v1::AccuracyPoint told;
+  told.set_seconds(point.seconds);
+  told.set_version(point.version);
+  told.set_version_at_completion(point.version_at_completion);
+  told.set_samples(point.samples);
+  told.set_accuracy(point.accuracy);
+  told.set_loss(point.loss);
+  observer_->Evaluated(told);
+  if (record_.StopReached()) engine()->Seal();
+  return absl::OkStatus();
+}
+
+void JobRun::WorkerGone(WorkerId worker, LossReason reason) {
+  const std::optional<Member> member = roster_.Find(worker);
+  if (!member.has_value()) return;
+  Engine* const engine = this->engine();
+  const bool trains = engine != nullptr && !member->evaluator &&
+                      member->state == MemberState::kWorking;
+  // Who leaves the training politely is let go by the engine's eviction, which
+  // needs it to be there still.
+  if (reason == LossReason::kDeparted && !trains) {
+    roster_.Close(worker, absl::OkStatus());
+  }
+  if ((reason != LossReason::kDeparted || !trains) && !roster_.Gone(worker)) {
+    return;
+  }
+  if (member->evaluator) {
+    evaluations_.EvaluatorLeft(worker);
+  } else if (engine != nullptr) {
+    engine->Leave(worker, reason);
+  }
+}
+
+void JobRun::ReleaseWorker(WorkerId worker, absl::string_view reason) {
+  v1::WorkerCommand command;
+  command.mutable_stop()->set_reason(std::string(reason));
+  roster_.Send(worker, std::move(command));
+}
+
+absl::Status JobRun::ServerSaid(uint64_t member,
+                                const v1::ServerMessage& message) {
+  const std::optional<int> server = servers_.IndexOf(member);
+  if (!server.has_value()) {
+    return absl::InvalidArgumentError("the server is none of this run");
+  }
+  switch (message.kind_case()) {
+    case v1::ServerMessage::kDone:
+      CommandDone(*server, message.done());
+      return absl::OkStatus();
+    case v1::ServerMessage::kCheckpointWritten:
+      checkpoint_.Written(*server, message.checkpoint_written());
+      return absl::OkStatus();
+    case v1::ServerMessage::kFailed:
+      Cancel(Annotate(
+          FromCode(message.failed().code(), message.failed().message()),
+          servers_.NameOf(*server)));
+      return absl::OkStatus();
+    default:
+      break;
+  }
+  return absl::InvalidArgumentError("that message is not expected here");
+}
+
+void JobRun::CommandDone(int server, const v1::CommandDone& done) {
+  servers_.Done(server, done.sequence());
+  Engine* const engine = this->engine();
+  if (engine == nullptr) return;
+  checkpoint_.CommandDone(done.sequence(), engine->View().version);
+  if (done.has_fence()) {
+    const std::optional<WorkerId> worker = sink_.FencedBy(done.sequence());
+    if (!worker.has_value()) return;
+    engine->FenceAnswered(
+        *worker, {server, done.fence().iteration(), done.fence().blocks_taken(),
+                  done.fence().blocks(), done.fence().samples()});
+  }
+  const std::optional<int64_t> snapshot = sink_.SnapshotOf(done.sequence());
+  if (snapshot.has_value() && servers_.AllDone(done.sequence())) {
+    evaluations_.Completed(*snapshot, engine->View().version);
+  }
+}
+
+void JobRun::ServerGone(uint64_t member) {
+  const std::optional<int> server = servers_.IndexOf(member);
+  if (!server.has_value()) return;
+  {
+    absl::MutexLock lock(&mu_);
+    if (stage_ == Stage::kEnded) return;
+  }
+  Cancel(absl::UnavailableError(absl::StrCat(
+      "parameter server ", servers_.NameOf(*server),
+      " is gone, and its part of the model is lost: restore the job from its "
+      "last checkpoint")));
+}
+
+}  // namespace paceline

@@ -1,0 +1,282 @@
+// The training stages of a run: what is looked after while workers compute,
+// and how it ends.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/checkpoint/checkpoint_folder.h"
+#include "common/log/log.h"
+#include "common/status.h"
+#include "services/coordinator/run/checkpoint_files.h"
+#include "services/coordinator/run/job_run.h"
+
+namespace paceline {
+namespace {
+
+constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
+constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
+
+// For all servers to write their parts: a full disk or a lost server says so
+// sooner.
+constexpr absl::Duration kCheckpointTimeout = absl::Minutes(10);
+
+}  // namespace
+
+absl::Status JobRun::Train() {
+  PACELINE_RETURN_IF_ERROR(StartEngine());
+  next_report_ = somebody_seen_ = clock_->Now();
+  {
+    absl::MutexLock lock(&mu_);
+    next_checkpoint_ = NextCheckpoint(clock_->Now());
+  }
+  while (!sink_.finished()) {
+    PACELINE_RETURN_IF_ERROR(LookAfterTraining());
+    // Ends at once when the engine finishes.
+    sink_.AwaitFinished(kPollInterval);
+  }
+  ReportProgress();
+  // The last closing too: from here on the servers hold the result.
+  const uint64_t last = servers_.last_sequence();
+  return WaitFor("the servers to apply the last update", 3 * lease(),
+                 [&](absl::Duration timeout) {
+                   return servers_.AwaitDone(last, timeout);
+                 });
+}
+
+absl::Status JobRun::LookAfterTraining() {
+  PACELINE_RETURN_IF_ERROR(failure());
+  const absl::Time now = clock_->Now();
+  if (now >= next_report_) {
+    ReportProgress();
+    EndSilentMembers();
+    next_report_ = now + kProgressInterval;
+  }
+  FinishCheckpoint();
+  CheckpointIfDue(now);
+  SealIfDue(now);
+  if (!engine()->View().workers.empty()) somebody_seen_ = now;
+  if (now - somebody_seen_ <= lease()) return absl::OkStatus();
+  if (setup_.checkpoint_root.empty()) {
+    return absl::UnavailableError(
+        "no worker is left, and none has come back within a lease");
+  }
+  if (!std::exchange(out_of_workers_, true)) engine()->Seal();
+  return absl::OkStatus();
+}
+
+void JobRun::SealIfDue(absl::Time now) {
+  if (sealed_) return;
+  const v1::StopConditions conditions = stop();
+  const bool late = conditions.seconds() > 0 &&
+                    record_.SecondsAt(now) >= conditions.seconds();
+  if (!late && !pausing() && !record_.StopReached()) return;
+  sealed_ = true;
+  engine()->Seal();
+}
+
+void JobRun::CheckpointIfDue(absl::Time now) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (now < next_checkpoint_) return;
+    next_checkpoint_ = NextCheckpoint(now);
+  }
+  if (checkpoint_.idle()) BeginCheckpoint(CheckpointId("auto"));
+}
+
+absl::Time JobRun::NextCheckpoint(absl::Time now) const {
+  const auto& interval = spec_.checkpoints().interval();
+  const absl::Duration every = absl::Seconds(interval.seconds()) +
+                               absl::Nanoseconds(interval.nanos());
+  if (setup_.checkpoint_root.empty() || every <= absl::ZeroDuration()) {
+    return absl::InfiniteFuture();
+  }
+  return now + every;
+}
+
+std::string JobRun::CheckpointId(absl::string_view kind) const {
+  // A job that was restored may come to the same samples again.
+  return absl::StrFormat("%s-%d-%04x", kind, engine()->View().samples_counted,
+                         setup_.run & 0xffff);
+}
+
+absl::Status JobRun::WriteCheckpoint(const std::string& id) {
+  if (setup_.checkpoint_root.empty()) {
+    return absl::FailedPreconditionError(
+        "no checkpoint can be written: start the coordinator with "
+        "--checkpoints DIR");
+  }
+  {
+    absl::MutexLock lock(&mu_);
+    if (stage_ != Stage::kTraining) {
+      return absl::FailedPreconditionError("the job does not train right now");
+    }
+  }
+  if (!BeginCheckpoint(id)) {
+    return absl::FailedPreconditionError(
+        "a checkpoint of the job is being written: try again when it is ready");
+  }
+  return absl::OkStatus();
+}
+
+bool JobRun::BeginCheckpoint(const std::string& id) {
+  CheckpointOrder::Order order;
+  order.id = id;
+  order.directory = absl::StrCat(setup_.checkpoint_root, "/", id);
+  order.begun = clock_->Now();
+  order.seconds = record_.SecondsAt(order.begun);
+  bool begun = false;
+  engine()->TakeResumePoint([&](const ResumePoint& point) {
+    order.point = point;
+    begun = checkpoint_.Begin(order);
+  });
+  if (!begun) return false;
+  metrics_->checkpoints->Increment();
+  observer_->CheckpointChanged(
+      ToCheckpoint(order, v1::Checkpoint::WRITING, absl::OkStatus()));
+  return true;
+}
+
+void JobRun::FinishCheckpoint() {
+  absl::Status written;
+  const auto order = checkpoint_.TakeWritten(written);
+  if (!order.has_value()) return;
+  v1::JobSpec spec;
+  v1::WorkerReady agreed;
+  std::vector<v1::Shard> shards;
+  {
+    absl::MutexLock lock(&mu_);
+    spec = spec_;
+    agreed = agreed_;
+    shards = shards_;
+  }
+  if (written.ok()) {
+    written = WriteCheckpointManifest(*order, setup_.job_name, spec, agreed,
+                                      shards);
+  }
+  if (written.ok()) {
+    last_checkpoint_ = order->id;
+    metrics_->last_checkpoint_timestamp_seconds->Set(
+        absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
+  } else {
+    LogWarning("the checkpoint could not be written",
+               {{"checkpoint", order->id},
+                {"reason", std::string(written.message())}});
+    metrics_->checkpoints_failed->Increment();
+    // What some of the servers have written. There may be nothing.
+    const absl::Status removed = RemoveCheckpoint(order->directory);
+    if (!removed.ok() && !absl::IsNotFound(removed)) {
+      LogWarning(removed.message());
+    }
+  }
+  checkpoint_failure_ = written;
+  v1::Checkpoint checkpoint = ToCheckpoint(
+      *order, written.ok() ? v1::Checkpoint::READY : v1::Checkpoint::FAILED,
+      written);
+  const double took = absl::ToDoubleSeconds(clock_->Now() - order->begun);
+  checkpoint.set_write_seconds(took);
+  metrics_->checkpoint_seconds->Observe(took);
+  observer_->CheckpointChanged(checkpoint);
+}
+
+absl::Status JobRun::AwaitCheckpoint() {
+  PACELINE_RETURN_IF_ERROR(WaitFor(
+      "the servers to write the checkpoint", kCheckpointTimeout,
+      [&](absl::Duration timeout) {
+        return checkpoint_.AwaitWritten(timeout);
+      }));
+  checkpoint_failure_ = absl::OkStatus();
+  FinishCheckpoint();
+  return checkpoint_failure_;
+}
+
+absl::Status JobRun::SaveResult() {
+  if (setup_.checkpoint_root.empty()) return absl::OkStatus();
+  // One that had begun before the end: it is of no more use than its failing.
+  const absl::Status earlier = AwaitCheckpoint();
+  if (!earlier.ok() && !failure().ok()) return earlier;
+  const bool paused = pausing() || out_of_workers_;
+  BeginCheckpoint(CheckpointId(paused ? "pause" : "final"));
+  return Annotate(AwaitCheckpoint(), "the trained weights could not be saved");
+}
+
+absl::Status JobRun::Evaluate() {
+  Enter(Stage::kEvaluating);
+  evaluations_.Open();
+  absl::Time evaluator_seen = clock_->Now();
+  while (!evaluations_.AwaitEmpty(kProgressInterval)) {
+    PACELINE_RETURN_IF_ERROR(failure());
+    ReportProgress();
+    EndSilentMembers();
+    const absl::Time now = clock_->Now();
+    if (evaluations_.has_evaluator() || setup_.evaluator_exists()) {
+      evaluator_seen = now;
+    }
+    if (now - evaluator_seen <= 3 * lease()) continue;
+    v1::Decision decision;
+    decision.set_seconds(record_.SecondsAt(now));
+    decision.set_worker("job");
+    decision.set_kind("evaluation");
+    decision.set_text(absl::StrCat(evaluations_.pending(),
+                                   " snapshots are not evaluated: no evaluator "
+                                   "is connected; the training itself has "
+                                   "finished"));
+    observer_->Decided(decision);
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+void JobRun::Pause() {
+  absl::MutexLock lock(&mu_);
+  pausing_ = true;
+}
+
+bool JobRun::pausing() const {
+  absl::MutexLock lock(&mu_);
+  return pausing_;
+}
+
+v1::StopConditions JobRun::stop() const {
+  absl::MutexLock lock(&mu_);
+  return spec_.stop();
+}
+
+absl::Status JobRun::Update(const v1::JobSpec& spec) {
+  PACELINE_ASSIGN_OR_RETURN(const RateSpec rate,
+                            ParseRateSpec(spec.schedule()));
+  absl::MutexLock lock(&mu_);
+  spec_.set_learning_rate(spec.learning_rate());
+  spec_.set_batching(spec.batching());
+  *spec_.mutable_workers() = spec.workers();
+  *spec_.mutable_stop() = spec.stop();
+  *spec_.mutable_checkpoints() = spec.checkpoints();
+  record_.SetStop(spec.stop());
+  if (engine_ == nullptr) return absl::OkStatus();
+  engine_->SetSchedule(
+      RateSchedule(spec_.learning_rate(), rate, SamplesWanted()));
+  engine_->SetMaxSamples(SamplesWanted());
+  engine_->SetBatching(spec_.batching() == "balanced" ? Batching::kBalanced
+                                                      : Batching::kEven);
+  next_checkpoint_ = NextCheckpoint(clock_->Now());
+  return absl::OkStatus();
+}
+
+absl::Status JobRun::Switch(const std::string& paradigm,
+                            absl::string_view reason) {
+  Engine* engine = nullptr;
+  {
+    absl::MutexLock lock(&mu_);
+    engine = engine_.get();
+    if (engine == nullptr) spec_.set_paradigm(paradigm);
+  }
+  if (engine == nullptr) return absl::OkStatus();
+  PACELINE_RETURN_IF_ERROR(engine->Switch(paradigm, reason));
+  absl::MutexLock lock(&mu_);
+  spec_.set_paradigm(paradigm);
+  return absl::OkStatus();
+}
+
+}  // namespace paceline

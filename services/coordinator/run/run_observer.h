@@ -1,0 +1,33 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_RUN_RUN_OBSERVER_H_
+#define PACELINE_SERVICES_COORDINATOR_RUN_RUN_OBSERVER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "protos/paceline/v1/jobs.pb.h"
+
+namespace paceline {
+
+// Whom a run tells how it goes. Called from several threads, some with the
+// run's or the engine's lock held: it must only queue, never wait nor call the
+// run.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+
+  // The first grant is about to be issued.
+  virtual void Started(int64_t parameters, int64_t train_samples) = 0;
+  // About twice a second.
+  virtual void Progressed(const v1::JobProgress& progress) = 0;
+  virtual void Evaluated(const v1::AccuracyPoint& point) = 0;
+  // `sequence` and `time` are not filled.
+  virtual void Decided(const v1::Decision& decision) = 0;
+  // Another paradigm, in full, is in force.
+  virtual void ParadigmSwitched(const std::string& paradigm) = 0;
+  // It has begun to be written, is ready, or has failed. `name` is its id.
+  virtual void CheckpointChanged(const v1::Checkpoint& checkpoint) = 0;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_RUN_RUN_OBSERVER_H_

@@ -1,0 +1,259 @@
+#include "services/coordinator/run/run_record.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "services/coordinator/run_document.h"
+
+namespace paceline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kDecisionsKept = 10'000;
+
+// Of the loss shown while the job runs: about the last 50 pushes.
+constexpr double kLossSmoothing = 0.02;
+
+Json OrNull(const std::optional<double>& value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+}  // namespace
+
+void RunRecord::Begin(absl::Time at, int64_t parameters,
+                      int64_t train_samples) {
+  absl::MutexLock lock(&mu_);
+  began_ = at;
+  parameters_ = parameters;
+  train_samples_ = train_samples;
+}
+
+void RunRecord::SetStop(const v1::StopConditions& stop) {
+  absl::MutexLock lock(&mu_);
+  stop_ = stop;
+}
+
+void RunRecord::Granted(const std::string& worker) {
+  absl::MutexLock lock(&mu_);
+  workers_[worker].state = "computing";
+}
+
+void RunRecord::Counted(const std::string& worker, const PushCounted& counted,
+                        absl::Time now) {
+  absl::MutexLock lock(&mu_);
+  WorkerRow& row = workers_[worker];
+  row.state = "waiting";
+  ++row.iterations;
+  row.samples += counted.samples;
+  row.gap.Add(counted.gap);
+  row.staleness.Add(counted.staleness);
+  ++pushes_;
+  if (began_.has_value()) {
+    last_push_seconds_ = absl::ToDoubleSeconds(now - *began_);
+  }
+}
+
+void RunRecord::Reported(const std::string& worker,
+                         const v1::PushDone& report) {
+  absl::MutexLock lock(&mu_);
+  WorkerRow& row = workers_[worker];
+  row.load += report.seconds().load();
+  row.compute += report.seconds().compute();
+  row.push += report.seconds().push();
+  row.wait += report.seconds().wait();
+  row.pull += report.seconds().pull();
+  row.longest_wait = std::max(row.longest_wait, report.seconds().wait());
+  push_bytes_ += report.push_bytes();
+  pull_bytes_ += report.pull_bytes();
+  refused_blocks_ += report.blocks_refused();
+  if (report.discarded()) {
+    ++discarded_;
+    return;
+  }
+  const double before = loss_.value_or(report.loss());
+  loss_ = before + kLossSmoothing * (report.loss() - before);
+}
+
+void RunRecord::Held(const std::string& worker) {
+  absl::MutexLock lock(&mu_);
+  ++workers_[worker].held;
+}
+
+void RunRecord::Switched(const paceline::Switched& switched) {
+  const double seconds = SecondsAt(switched.at);
+  absl::MutexLock lock(&mu_);
+  switches_.push_back({switched, seconds, std::nullopt});
+}
+
+void RunRecord::Settled(const SwitchSettled& settled) {
+  absl::MutexLock lock(&mu_);
+  switches_.back().took = absl::ToDoubleSeconds(settled.took);
+}
+
+void RunRecord::Lost(const std::string& worker) {
+  absl::MutexLock lock(&mu_);
+  workers_[worker].state = "lost";
+}
+
+void RunRecord::Evaluated(const AccuracyPoint& point) {
+  absl::MutexLock lock(&mu_);
+  const auto later =
+      std::upper_bound(accuracy_.begin(), accuracy_.end(), point.seconds,
+                       [](double seconds, const AccuracyPoint& p) {
+                         return seconds < p.seconds;
+                       });
+  accuracy_.insert(later, point);
+}
+
+void RunRecord::Decided(const std::string& worker, const Decision& decision,
+                        absl::Time at) {
+  absl::MutexLock lock(&mu_);
+  if (decision.kind == DecisionKind::kNotFastest) {
+    ++workers_[worker].held_not_fastest;
+  }
+  const double seconds =
+      began_.has_value() ? absl::ToDoubleSeconds(at - *began_) : 0;
+  decisions_.push_back({seconds, worker, decision});
+  if (decisions_.size() > kDecisionsKept) decisions_.pop_front();
+}
+
+double RunRecord::SecondsAt(absl::Time now) const {
+  absl::MutexLock lock(&mu_);
+  return began_.has_value() ? absl::ToDoubleSeconds(now - *began_) : 0;
+}
+
+bool RunRecord::begun() const {
+  absl::MutexLock lock(&mu_);
+  return began_.has_value();
+}
+
+bool RunRecord::StopReached() const {
+  absl::MutexLock lock(&mu_);
+  if (!stop_.at_target()) return false;
+  return (stop_.target_accuracy() > 0 &&
+          TargetReached(accuracy_, stop_.target_accuracy())) ||
+         (stop_.target_loss() > 0 &&
+          LossReached(accuracy_, stop_.target_loss()));
+}
+
+void RunRecord::Progress(const EngineView& view,
+                         const std::map<WorkerId, std::string>& names,
+                         absl::Time now, v1::JobProgress& progress) const {
+  absl::MutexLock lock(&mu_);
+  const double seconds =
+      began_.has_value() ? absl::ToDoubleSeconds(now - *began_) : 0;
+  const double rate =
+      seconds > 0 ? static_cast<double>(view.samples_counted) / seconds : 0;
+  progress.set_seconds(seconds);
+  progress.set_samples(view.samples_counted);
+  progress.set_samples_total(view.samples_total);
+  progress.set_samples_per_second(rate);
+  progress.set_version(view.version);
+  progress.set_parameters(parameters_);
+  progress.set_train_samples(train_samples_);
+  if (loss_.has_value()) progress.set_loss(*loss_);
+  if (!accuracy_.empty()) progress.set_accuracy(accuracy_.back().accuracy);
+  const int64_t left = view.samples_total - view.samples_counted;
+  if (rate > 0 && left > 0) {
+    double most = static_cast<double>(left) / rate;
+    if (stop_.seconds() > 0) {
+      most = std::min(most, std::max(0.0, stop_.seconds() - seconds));
+    }
+    progress.set_seconds_left(most);
+  }
+  AddWorkers(view, names, progress);
+}
+
+void RunRecord::AddWorkers(const EngineView& view,
+                           const std::map<WorkerId, std::string>& names,
+                           v1::JobProgress& progress) const {
+  std::map<std::string, EngineView::Worker> members;
+  std::optional<WorkerClock> minimum;
+  for (const EngineView::Worker& worker : view.workers) {
+    minimum = std::min(minimum.value_or(worker.clock), worker.clock);
+    const auto name = names.find(worker.worker);
+    if (name != names.end()) members[name->second] = worker;
+  }
+  const WorkerClock slowest = minimum.value_or(0);
+  for (const auto& [name, row] : workers_) {
+    v1::WorkerProgress& worker = *progress.add_workers();
+    const auto member = members.find(name);
+    const WorkerClock clock =
+        member == members.end() ? slowest : member->second.clock;
+    worker.set_worker(name);
+    worker.set_state(row.state);
+    worker.set_clock(clock);
+    worker.set_gap(clock - slowest);
+    worker.set_wait_seconds(row.wait);
+    worker.set_iterations(row.iterations);
+    worker.set_samples(row.samples);
+    const double busy = row.load + row.compute + row.push + row.pull;
+    if (busy > 0) {
+      worker.set_samples_per_second(static_cast<double>(row.samples) / busy);
+    }
+    if (member == members.end()) continue;
+    worker.set_straggler_score(member->second.straggler_score);
+    worker.set_straggler(member->second.straggler);
+  }
+}
+
+Json RunRecord::Result(const EngineView& view) const {
+  absl::MutexLock lock(&mu_);
+  Json result = {{"paradigm", paradigm_}, {"seconds", last_push_seconds_}};
+  result["final_accuracy"] =
+      accuracy_.empty() ? Json(nullptr) : Json(accuracy_.back().accuracy);
+  const double target = stop_.target_accuracy();
+  result["seconds_to_target"] =
+      target > 0 ? OrNull(SecondsToTarget(accuracy_, target)) : Json(nullptr);
+  result["samples"] = view.samples_counted;
+  result["pushes"] = pushes_;
+  result["updates"] = view.version;
+  result["discarded"] = discarded_;
+  result["refused_blocks"] = refused_blocks_;
+  result["push_bytes"] = push_bytes_;
+  result["pull_bytes"] = pull_bytes_;
+  result["accuracy"] = AccuracyJson(accuracy_);
+  result["switches"] = Json::array();
+  for (const PastSwitch& past : switches_) {
+    result["switches"].push_back(
+        SwitchJson(past.what, past.seconds, past.took));
+  }
+  result["workers"] = Json::array();
+  for (const auto& [name, row] : workers_) {
+    result["workers"].push_back(WorkerResult(name, row));
+  }
+  return result;
+}
+
+Json RunRecord::WorkerResult(const std::string& name,
+                             const WorkerRow& row) const {
+  return {{"worker", name},
+          {"iterations", row.iterations},
+          {"samples", row.samples},
+          {"seconds",
+           {{"load", row.load},
+            {"compute", row.compute},
+            {"push", row.push},
+            {"wait", row.wait},
+            {"pull", row.pull}}},
+          {"longest_wait_seconds", row.longest_wait},
+          {"held", row.held},
+          {"held_not_fastest", row.held_not_fastest},
+          {"gap", QuantilesJson(row.gap)},
+          {"staleness", QuantilesJson(row.staleness)}};
+}
+
+Json RunRecord::Decisions() const {
+  absl::MutexLock lock(&mu_);
+  Json decisions = Json::array();
+  for (const PastDecision& past : decisions_) {
+    decisions.push_back({{"seconds", past.seconds},
+                         {"worker", past.worker},
+                         {"text", Render(past.decision)}});
+  }
+  return decisions;
+}
+
+}  // namespace paceline

@@ -1,0 +1,120 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_RUN_RUN_RECORD_H_
+#define PACELINE_SERVICES_COORDINATOR_RUN_RUN_RECORD_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "protos/paceline/v1/fleet.pb.h"
+#include "protos/paceline/v1/jobs.pb.h"
+#include "services/coordinator/accuracy.h"
+#include "services/coordinator/engine.h"
+#include "services/coordinator/int_histogram.h"
+#include "services/coordinator/policy/sync_core.h"
+
+namespace paceline {
+
+// What one run has measured so far; renders the progress and result documents.
+// Seconds count from Begin(). Workers are told apart by name, so that one that
+// comes back after a loss goes on in its own row.
+//
+// Thread-safe; its lock is a leaf.
+class RunRecord {
+ public:
+  RunRecord(std::string paradigm, const v1::StopConditions& stop)
+      : paradigm_(std::move(paradigm)), stop_(stop) {}
+
+  // Of the first grant; earlier by what a run before it took that this one
+  // goes on from.
+  void Begin(absl::Time at, int64_t parameters, int64_t train_samples);
+  void SetStop(const v1::StopConditions& stop);
+  void Granted(const std::string& worker);
+  // The core counted a push; its worker's report follows or went before.
+  void Counted(const std::string& worker, const PushCounted& counted,
+               absl::Time now);
+  void Reported(const std::string& worker, const v1::PushDone& report);
+  // After its push the worker was not released at once.
+  void Held(const std::string& worker);
+  void Switched(const paceline::Switched& switched);
+  void Settled(const SwitchSettled& settled);
+  void Lost(const std::string& worker);
+  void Evaluated(const AccuracyPoint& point);
+
+  // The last 10,000 decisions are kept, rendered only when asked for.
+  void Decided(const std::string& worker, const Decision& decision,
+               absl::Time at);
+
+  double SecondsAt(absl::Time now) const;
+  bool begun() const;
+  // Two consecutive evaluations at a target at which the job stops.
+  bool StopReached() const;
+
+  // All but phase and paradigm.
+  void Progress(const EngineView& view,
+                const std::map<WorkerId, std::string>& names, absl::Time now,
+                v1::JobProgress& progress) const;
+  // One element of "runs".
+  nlohmann::ordered_json Result(const EngineView& view) const;
+  // The ring of decisions: {"seconds", "worker", "text"}, oldest first.
+  nlohmann::ordered_json Decisions() const;
+
+ private:
+  struct WorkerRow {
+    int64_t iterations = 0;
+    int64_t samples = 0;
+    double load = 0, compute = 0, push = 0, wait = 0, pull = 0;
+    double longest_wait = 0;
+    int64_t held = 0;              // Pushes after which it had to wait.
+    int64_t held_not_fastest = 0;  // Of these: because of that (DSSP).
+    IntHistogram gap;
+    IntHistogram staleness;
+    const char* state = "waiting";
+  };
+  struct PastDecision {
+    double seconds;
+    std::string worker;
+    Decision decision;
+  };
+
+  void AddWorkers(const EngineView& view,
+                  const std::map<WorkerId, std::string>& names,
+                  v1::JobProgress& progress) const
+      ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  nlohmann::ordered_json WorkerResult(const std::string& name,
+                                      const WorkerRow& row) const
+      ABSL_SHARED_LOCKS_REQUIRED(mu_);
+
+  const std::string paradigm_;
+  mutable absl::Mutex mu_;
+  v1::StopConditions stop_ ABSL_GUARDED_BY(mu_);
+  int64_t parameters_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t train_samples_ ABSL_GUARDED_BY(mu_) = 0;
+  std::optional<absl::Time> began_ ABSL_GUARDED_BY(mu_);
+  double last_push_seconds_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t pushes_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t discarded_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t refused_blocks_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t push_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t pull_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  std::optional<double> loss_ ABSL_GUARDED_BY(mu_);  // Smoothed.
+  std::map<std::string, WorkerRow> workers_ ABSL_GUARDED_BY(mu_);
+  std::vector<AccuracyPoint> accuracy_ ABSL_GUARDED_BY(mu_);
+  std::deque<PastDecision> decisions_ ABSL_GUARDED_BY(mu_);
+  struct PastSwitch {
+    paceline::Switched what;
+    double seconds;
+    std::optional<double> took;  // Once it has settled.
+  };
+  std::vector<PastSwitch> switches_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_RUN_RUN_RECORD_H_

@@ -1,0 +1,124 @@
+#include "services/coordinator/store/job_journal.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+
+namespace paceline {
+namespace {
+
+// For rows that are few and matter more than decisions.
+constexpr size_t kMoreRoom = 10;
+
+bool MaySucceedLater(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
+}
+
+}  // namespace
+
+JobJournal::JobJournal(JobStore* store, const JournalOptions& options)
+    : store_(store), options_(options), thread_([this] { Run(); }) {}
+
+JobJournal::~JobJournal() {
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+bool JobJournal::HasRoom(size_t most) {
+  if (rows_ >= most) {
+    ++counts_.dropped;
+    return false;
+  }
+  ++rows_;
+  ++appended_;
+  return true;
+}
+
+void JobJournal::AppendDecision(const std::string& uid,
+                                const v1::Decision& decision) {
+  absl::MutexLock lock(&mu_);
+  if (!HasRoom(options_.capacity)) return;
+  waiting_.decisions.push_back({uid, decision});
+}
+
+void JobJournal::AppendAccuracyPoint(const std::string& uid,
+                                     const v1::AccuracyPoint& point) {
+  absl::MutexLock lock(&mu_);
+  if (!HasRoom(options_.capacity * kMoreRoom)) return;
+  waiting_.accuracy_points.push_back({uid, point});
+}
+
+void JobJournal::AppendAuditRecord(const v1::AuditRecord& record) {
+  absl::MutexLock lock(&mu_);
+  if (!HasRoom(options_.capacity * kMoreRoom)) return;
+  waiting_.audit_records.push_back(record);
+}
+
+absl::Status JobJournal::Flush(absl::Duration timeout) {
+  absl::MutexLock lock(&mu_);
+  const uint64_t until = appended_;
+  const auto done = [this, until]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return done_ >= until;
+  };
+  if (mu_.AwaitWithTimeout(absl::Condition(&done), timeout)) {
+    return absl::OkStatus();
+  }
+  return absl::DeadlineExceededError(
+      absl::StrCat(until - done_, " rows still wait for the disk"));
+}
+
+JobJournal::Counts JobJournal::counts() const {
+  absl::MutexLock lock(&mu_);
+  return counts_;
+}
+
+void JobJournal::Run() {
+  while (true) {
+    StoreBatch batch;
+    {
+      absl::MutexLock lock(&mu_);
+      mu_.Await(absl::Condition(this, &JobJournal::HasWork));
+      if (waiting_.empty()) return;  // It stops.
+      batch = std::exchange(waiting_, StoreBatch{});
+      rows_ = 0;
+    }
+    Write(batch);
+  }
+}
+
+void JobJournal::Write(const StoreBatch& batch) {
+  const uint64_t rows = batch.decisions.size() + batch.accuracy_points.size() +
+                        batch.audit_records.size();
+  while (NoteResult(store_->Write(batch), rows)) {
+    absl::MutexLock lock(&mu_);
+    mu_.AwaitWithTimeout(absl::Condition(&stopping_), options_.retry_delay);
+  }
+}
+
+bool JobJournal::NoteResult(const absl::Status& status, uint64_t rows) {
+  absl::MutexLock lock(&mu_);
+  const bool was_failing = std::exchange(failing_, !status.ok());
+  if (status.ok()) {
+    if (was_failing) LogInfo("history is written again");
+    counts_.written += rows;
+    done_ += rows;
+    return false;
+  }
+  ++counts_.failures;
+  const bool again = MaySucceedLater(status) && !stopping_;
+  if (!was_failing) {
+    LogError(absl::StrCat(
+        "history cannot be written, ",
+        again ? "trying again: " : "some is lost: ", status.ToString()));
+  }
+  if (again) return true;
+  counts_.failed += rows;
+  done_ += rows;
+  return false;
+}
+
+}  // namespace paceline

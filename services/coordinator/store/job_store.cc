@@ -1,0 +1,264 @@
+#include "services/coordinator/store/job_store.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/coordinator/store/store_schema.h"
+
+namespace paceline {
+namespace {
+
+constexpr char kMemory[] = ":memory:";
+
+int64_t Nanos(const google::protobuf::Timestamp& time) {
+  return time.seconds() * 1'000'000'000 + time.nanos();
+}
+
+// SQLite's own words on the first damage, or "ok".
+absl::StatusOr<std::string> FirstDamage(Database& database) {
+  PACELINE_ASSIGN_OR_RETURN(Statement check,
+                            database.Use("PRAGMA integrity_check(1)"));
+  PACELINE_ASSIGN_OR_RETURN(const bool row, check.Step());
+  return row ? check.BytesAt(0) : "no answer";
+}
+
+absl::Status CheckIntegrity(Database& database) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string damage, FirstDamage(database));
+  if (damage != "ok") return absl::DataLossError(damage);
+  PACELINE_ASSIGN_OR_RETURN(Statement orphans,
+                            database.Use("PRAGMA foreign_key_check"));
+  PACELINE_ASSIGN_OR_RETURN(const bool row, orphans.Step());
+  if (!row) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("a row of ", orphans.BytesAt(0), " belongs to no job"));
+}
+
+absl::Status Prepare(Database& database, absl::Duration busy_timeout) {
+  const std::string timeout =
+      absl::StrCat("PRAGMA busy_timeout = ",
+                   absl::ToInt64Milliseconds(busy_timeout));
+  PACELINE_RETURN_IF_ERROR(database.Execute(timeout.c_str()));
+  // What is not ours, or damaged, stays as it is.
+  PACELINE_RETURN_IF_ERROR(CheckVersion(database));
+  PACELINE_RETURN_IF_ERROR(CheckIntegrity(database));
+  PACELINE_RETURN_IF_ERROR(database.Execute(R"sql(
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+PRAGMA foreign_keys = ON;
+PRAGMA journal_size_limit = 67108864;
+)sql"));
+  return Migrate(database);
+}
+
+// What to do about it, once it is known to be damaged.
+absl::Status Advised(const absl::Status& status, const std::string& path) {
+  const absl::Status named = Annotate(status, absl::StrCat("store ", path));
+  if (!absl::IsDataLoss(status)) return named;
+  return absl::DataLossError(absl::StrCat(
+      named.message(), "; the file is damaged or no database: keep a copy of ",
+      path, "*, then put a backup in its place, or move it away to begin with ",
+      "an empty one, or try `sqlite3 ", path, " .recover | sqlite3 NEW`"));
+}
+
+}  // namespace
+
+bool StoreBatch::empty() const {
+  return deleted_jobs.empty() && jobs.empty() && deleted_checkpoints.empty() &&
+         checkpoints.empty() && reports.empty() && decisions.empty() &&
+         accuracy_points.empty() && requests.empty() && audit_records.empty();
+}
+
+absl::StatusOr<std::unique_ptr<JobStore>> JobStore::Open(
+    const std::string& path, const StoreOptions& options) {
+  std::optional<FileLock> lock;
+  if (path != kMemory) {
+    absl::StatusOr<FileLock> taken = FileLock::Take(path + ".lock");
+    if (!taken.ok()) {
+      return Annotate(taken.status(), absl::StrCat("store ", path));
+    }
+    lock.emplace(*std::move(taken));
+  }
+  absl::StatusOr<Database> database = Database::Open(path);
+  if (!database.ok()) return Advised(database.status(), path);
+  const absl::Status prepared = Prepare(*database, options.busy_timeout);
+  if (!prepared.ok()) return Advised(prepared, path);
+  return absl::WrapUnique(
+      new JobStore(std::move(lock), *std::move(database), options));
+}
+
+absl::Status JobStore::Write(const StoreBatch& batch) {
+  if (batch.empty()) return absl::OkStatus();
+  absl::MutexLock lock(&mu_);
+  PACELINE_ASSIGN_OR_RETURN(Transaction transaction,
+                            Transaction::Begin(&database_));
+  PACELINE_RETURN_IF_ERROR(WriteJobs(batch));
+  PACELINE_RETURN_IF_ERROR(WriteCheckpoints(batch));
+  PACELINE_RETURN_IF_ERROR(WriteHistory(batch));
+  PACELINE_RETURN_IF_ERROR(WriteRequests(batch));
+  PACELINE_RETURN_IF_ERROR(WriteAudit(batch));
+  return transaction.Commit();
+}
+
+absl::Status JobStore::WriteJobs(const StoreBatch& batch) {
+  for (const std::string& uid : batch.deleted_jobs) {
+    PACELINE_ASSIGN_OR_RETURN(Statement remove,
+                              database_.Use("DELETE FROM jobs WHERE uid = ?"));
+    PACELINE_RETURN_IF_ERROR(remove.Text(uid).Run());
+  }
+  for (const v1::Job& job : batch.jobs) {
+    PACELINE_ASSIGN_OR_RETURN(
+        Statement put,
+        database_.Use("INSERT INTO jobs (uid, name, proto) VALUES (?, ?, ?) "
+                      "ON CONFLICT (uid) DO UPDATE SET "
+                      "name = excluded.name, proto = excluded.proto"));
+    put.Text(job.uid()).Text(job.name()).Blob(job.SerializeAsString());
+    PACELINE_RETURN_IF_ERROR(Annotate(put.Run(), job.name()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobStore::WriteCheckpoints(const StoreBatch& batch) {
+  for (const std::string& name : batch.deleted_checkpoints) {
+    PACELINE_ASSIGN_OR_RETURN(
+        Statement remove,
+        database_.Use("DELETE FROM checkpoints WHERE name = ?"));
+    PACELINE_RETURN_IF_ERROR(remove.Text(name).Run());
+  }
+  for (const auto& [uid, checkpoint] : batch.checkpoints) {
+    PACELINE_ASSIGN_OR_RETURN(
+        Statement put,
+        database_.Use("INSERT INTO checkpoints (name, uid, created_ns, proto) "
+                      "VALUES (?, ?, ?, ?) "
+                      "ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, "
+                      "created_ns = excluded.created_ns, "
+                      "proto = excluded.proto"));
+    put.Text(checkpoint.name())
+        .Text(uid)
+        .Int(Nanos(checkpoint.create_time()))
+        .Blob(checkpoint.SerializeAsString());
+    PACELINE_RETURN_IF_ERROR(Annotate(put.Run(), checkpoint.name()));
+  }
+  for (const auto& [uid, json] : batch.reports) {
+    PACELINE_ASSIGN_OR_RETURN(
+        Statement put,
+        database_.Use("INSERT INTO reports (uid, json) VALUES (?, ?) "
+                      "ON CONFLICT (uid) DO UPDATE SET json = excluded.json"));
+    PACELINE_RETURN_IF_ERROR(Annotate(put.Text(uid).Text(json).Run(), uid));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobStore::WriteHistory(const StoreBatch& batch) {
+  for (const auto& [uid, decision] : batch.decisions) {
+    PACELINE_ASSIGN_OR_RETURN(
+        Statement append,
+        database_.Use("INSERT OR REPLACE INTO decisions (uid, sequence, proto) "
+                      "SELECT ?1, ?2, ?3 "
+                      "WHERE EXISTS (SELECT 1 FROM jobs WHERE uid = ?1)"));
+    append.Text(uid)
+        .Int(decision.sequence())
+        .Blob(decision.SerializeAsString());
+    PACELINE_RETURN_IF_ERROR(append.Run());
+  }
+  for (const auto& [uid, point] : batch.accuracy_points) {
+    PACELINE_ASSIGN_OR_RETURN(
+        Statement append,
+        database_.Use("INSERT INTO accuracy_points (uid, sequence, proto) "
+                      "SELECT ?1, 1 + COALESCE((SELECT MAX(sequence) "
+                      "FROM accuracy_points WHERE uid = ?1), 0), ?2 "
+                      "WHERE EXISTS (SELECT 1 FROM jobs WHERE uid = ?1)"));
+    append.Text(uid).Blob(point.SerializeAsString());
+    PACELINE_RETURN_IF_ERROR(append.Run());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobStore::WriteRequests(const StoreBatch& batch) {
+  for (const AnsweredRequest& request : batch.requests) {
+    PACELINE_ASSIGN_OR_RETURN(
+        Statement expire,
+        database_.Use("DELETE FROM requests WHERE expires_ns <= ?"));
+    PACELINE_RETURN_IF_ERROR(expire.Int(absl::ToUnixNanos(request.time)).Run());
+    PACELINE_ASSIGN_OR_RETURN(
+        Statement put,
+        database_.Use("INSERT OR REPLACE INTO requests "
+                      "(identity, request_id, digest, resource, expires_ns) "
+                      "VALUES (?, ?, ?, ?, ?)"));
+    put.Text(request.identity)
+        .Text(request.request_id)
+        .Text(request.digest)
+        .Text(request.resource)
+        .Int(absl::ToUnixNanos(request.time + options_.requests_kept));
+    PACELINE_RETURN_IF_ERROR(put.Run());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobStore::WriteAudit(const StoreBatch& batch) {
+  if (batch.audit_records.empty()) return absl::OkStatus();
+  for (const v1::AuditRecord& record : batch.audit_records) {
+    PACELINE_ASSIGN_OR_RETURN(
+        Statement append,
+        database_.Use("INSERT INTO audit_records (proto) VALUES (?)"));
+    PACELINE_RETURN_IF_ERROR(append.Blob(record.SerializeAsString()).Run());
+  }
+  PACELINE_ASSIGN_OR_RETURN(
+      Statement forget,
+      database_.Use("DELETE FROM audit_records WHERE sequence <= "
+                    "(SELECT MAX(sequence) FROM audit_records) - ?"));
+  return forget.Int(options_.audit_records_max).Run();
+}
+
+absl::Status JobStore::PutJob(const v1::Job& job) {
+  return Write({.jobs = {job}});
+}
+
+absl::Status JobStore::DeleteJob(const std::string& uid) {
+  return Write({.deleted_jobs = {uid}});
+}
+
+absl::Status JobStore::AppendDecision(const std::string& uid,
+                                      const v1::Decision& it) {
+  return Write({.decisions = {{uid, it}}});
+}
+
+absl::Status JobStore::AppendDecisions(
+    const std::string& uid, const std::vector<v1::Decision>& decisions) {
+  StoreBatch batch;
+  batch.decisions.reserve(decisions.size());
+  for (const v1::Decision& decision : decisions) {
+    batch.decisions.push_back({uid, decision});
+  }
+  return Write(batch);
+}
+
+absl::Status JobStore::AppendAccuracyPoint(const std::string& uid,
+                                           const v1::AccuracyPoint& point) {
+  return Write({.accuracy_points = {{uid, point}}});
+}
+
+absl::Status JobStore::PutCheckpoint(const std::string& uid,
+                                     const v1::Checkpoint& checkpoint) {
+  return Write({.checkpoints = {{uid, checkpoint}}});
+}
+
+absl::Status JobStore::DeleteCheckpoint(const std::string& name) {
+  return Write({.deleted_checkpoints = {name}});
+}
+
+absl::Status JobStore::PutReport(const std::string& uid,
+                                 const std::string& json) {
+  return Write({.reports = {{uid, json}}});
+}
+
+absl::Status JobStore::AppendAuditRecord(const v1::AuditRecord& record) {
+  return Write({.audit_records = {record}});
+}
+
+absl::Status JobStore::PutRequest(const AnsweredRequest& request) {
+  return Write({.requests = {request}});
+}
+
+}  // namespace paceline

@@ -1,0 +1,184 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_STORE_JOB_STORE_H_
+#define PACELINE_SERVICES_COORDINATOR_STORE_JOB_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "protos/paceline/v1/cluster.pb.h"
+#include "protos/paceline/v1/jobs.pb.h"
+#include "services/coordinator/store/file_lock.h"
+#include "services/coordinator/store/sqlite_database.h"
+
+namespace paceline {
+
+struct JobDecision {
+  std::string uid;
+  v1::Decision decision;
+};
+
+struct JobAccuracy {
+  std::string uid;
+  v1::AccuracyPoint point;
+};
+
+struct JobCheckpoint {
+  std::string uid;
+  v1::Checkpoint checkpoint;
+};
+
+struct JobReportText {
+  std::string uid;
+  std::string json;
+};
+
+// A request that was answered, so that the same one again is not done again.
+struct AnsweredRequest {
+  std::string identity;  // Of the caller; may be empty.
+  std::string request_id;
+  std::string digest;    // Of the request's content.
+  std::string resource;  // Its name.
+  absl::Time time;
+};
+
+// Changes that are made together or not at all, in this order.
+struct StoreBatch {
+  std::vector<std::string> deleted_jobs = {};  // Uids.
+  std::vector<v1::Job> jobs = {};              // New, or in place of the old.
+  std::vector<std::string> deleted_checkpoints = {};  // Names.
+  std::vector<JobCheckpoint> checkpoints = {};
+  std::vector<JobReportText> reports = {};
+  std::vector<JobDecision> decisions = {};
+  std::vector<JobAccuracy> accuracy_points = {};
+  std::vector<AnsweredRequest> requests = {};
+  std::vector<v1::AuditRecord> audit_records = {};
+
+  bool empty() const;
+};
+
+struct StoreOptions {
+  int64_t audit_records_max = 100'000;  // The newest so many are kept.
+  absl::Duration requests_kept = absl::Hours(1);
+  // How long a write waits for another program that looks into the file, a
+  // backup for example, before it is UNAVAILABLE.
+  absl::Duration busy_timeout = absl::Seconds(5);
+};
+
+// The coordinator's memory: jobs, their history and checkpoints, answered
+// requests, who did what. One SQLite file (and FILE-wal, FILE-shm, FILE.lock
+// beside it), which one process has open at a time.
+//
+// What a call has written before it returns outlives the process, however that
+// ends. A power cut or a crash of the machine may take the last writes (those
+// since the last of SQLite's own checkpoints, about a thousand pages), the
+// later before the earlier, and never damages what is older.
+//
+// Errors of all calls: RESOURCE_EXHAUSTED if the disk is full, UNAVAILABLE if
+// another program looks into the file for too long, DATA_LOSS if the file turns
+// out to be damaged, INTERNAL for other failures of the disk; a write that
+// failed has changed nothing. Thread-safe; calls wait for each other
+// and for the disk.
+class JobStore {
+ public:
+  // Opens the file, checks all of it, and upgrades it if it is of an older
+  // version. ":memory:" keeps nothing.
+  //   UNAVAILABLE          another process has it open.
+  //   DATA_LOSS            it is damaged, or no database.
+  //   FAILED_PRECONDITION  it is of a newer version, or of another program, or
+  //                        may not be written.
+  //   NOT_FOUND            the directory does not exist.
+  static absl::StatusOr<std::unique_ptr<JobStore>> Open(
+      const std::string& path, const StoreOptions& options = {});
+
+  // Besides the class's errors: ALREADY_EXISTS if a job's name is that of
+  // another one; FAILED_PRECONDITION if a checkpoint's or a report's job is not
+  // there. Decisions and accuracy points of a job that is not there are left
+  // out: it was deleted while they were on their way.
+  absl::Status Write(const StoreBatch& batch);
+
+  // One of them each.
+  absl::Status PutJob(const v1::Job& job);
+  // And all that belongs to it; OK if it is not there.
+  absl::Status DeleteJob(const std::string& uid);
+  // One of that sequence number is replaced.
+  absl::Status AppendDecision(const std::string& uid, const v1::Decision& it);
+  absl::Status AppendDecisions(const std::string& uid,
+                               const std::vector<v1::Decision>& decisions);
+  absl::Status AppendAccuracyPoint(const std::string& uid,
+                                   const v1::AccuracyPoint& point);
+  absl::Status PutCheckpoint(const std::string& uid,
+                             const v1::Checkpoint& checkpoint);
+  absl::Status DeleteCheckpoint(const std::string& name);
+  absl::Status PutReport(const std::string& uid, const std::string& json);
+  // The record gets the next sequence number.
+  absl::Status AppendAuditRecord(const v1::AuditRecord& record);
+  absl::Status PutRequest(const AnsweredRequest& request);
+
+  // By name.
+  absl::StatusOr<std::vector<v1::Job>> LoadJobs();
+
+  // Those after the sequence number `after`, oldest first, at most `limit`.
+  absl::StatusOr<std::vector<v1::Decision>> ListDecisions(
+      const std::string& uid, int64_t after, int64_t limit);
+
+  // 0 if there is none.
+  absl::StatusOr<int64_t> LastDecisionSequence(const std::string& uid);
+
+  struct NumberedPoint {
+    int64_t sequence = 0;  // Of the job, from 1, in the order of appending.
+    v1::AccuracyPoint point;
+  };
+  absl::StatusOr<std::vector<NumberedPoint>> ListAccuracyPoints(
+      const std::string& uid, int64_t after, int64_t limit);
+
+  // Newest first.
+  absl::StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(
+      const std::string& uid);
+
+  // None before the first.
+  absl::StatusOr<std::optional<std::string>> GetReport(const std::string& uid);
+
+  // Newest first, those before the sequence number `before` (0: all).
+  absl::StatusOr<std::vector<v1::AuditRecord>> ListAuditRecords(int64_t before,
+                                                                int64_t limit);
+
+  // None if it was not answered, or longer ago than is kept.
+  absl::StatusOr<std::optional<AnsweredRequest>> FindRequest(
+      const std::string& identity, const std::string& request_id,
+      absl::Time now);
+
+ private:
+  JobStore(std::optional<FileLock> lock, Database database,
+           const StoreOptions& options)
+      : options_(options),
+        lock_(std::move(lock)),
+        database_(std::move(database)) {}
+
+  absl::Status WriteJobs(const StoreBatch& batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status WriteCheckpoints(const StoreBatch& batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status WriteHistory(const StoreBatch& batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status WriteRequests(const StoreBatch& batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status WriteAudit(const StoreBatch& batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const StoreOptions options_;
+  std::optional<FileLock> lock_;  // None of ":memory:". Freed after closing.
+  absl::Mutex mu_;
+  Database database_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_STORE_JOB_STORE_H_

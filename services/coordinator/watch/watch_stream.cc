@@ -1,0 +1,75 @@
+#include "services/coordinator/watch/watch_stream.h"
+
+#include "common/rpc/grpc_status.h"
+
+namespace paceline {
+
+void WatchStream::Begin(StreamRegistry* registry) {
+  registry_ = registry;
+  const auto self = std::static_pointer_cast<WatchStream>(shared_from_this());
+  subscription_ = events_->Subscribe([weak = std::weak_ptr<WatchStream>(self)] {
+    if (const auto stream = weak.lock()) stream->pump_.Post(stream);
+  });
+  registry->Add(self);
+  pump_.Post(self);
+}
+
+WatchStream::Step WatchStream::NextStep() {
+  absl::MutexLock lock(&mu_);
+  // gRPC allows one write at a time, counts Finish() as a write, and wants
+  // exactly one Finish(), also of a call that was cancelled.
+  if (writing_ || finished_) return Step::kNone;
+  if (!ends_with_.has_value()) {
+    if (auto next = events_->Next(cursor_)) {
+      message_ = *std::move(next);
+      writing_ = true;
+      return Step::kWrite;
+    }
+    ends_with_ = events_->EndedAt(cursor_);
+  }
+  if (!ends_with_.has_value()) return Step::kNone;
+  finished_ = true;
+  end_ = *ends_with_;
+  return Step::kFinish;
+}
+
+void WatchStream::Pump() {
+  switch (NextStep()) {
+    case Step::kNone:
+      return;
+    case Step::kWrite:
+      return StartWrite(&message_);
+    case Step::kFinish:
+      return Finish(ToGrpc(end_));
+  }
+}
+
+void WatchStream::Close(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!ends_with_.has_value()) ends_with_ = status;
+  }
+  Pump();
+}
+
+void WatchStream::OnWriteDone(bool ok) {
+  {
+    absl::MutexLock lock(&mu_);
+    writing_ = false;
+    if (!ok && !ends_with_.has_value()) {
+      ends_with_ = absl::UnavailableError("the client is gone");
+    }
+  }
+  Pump();
+}
+
+void WatchStream::OnCancel() {
+  Close(absl::CancelledError("the watch was cancelled"));
+}
+
+void WatchStream::OnDone() {
+  events_->Unsubscribe(subscription_);
+  registry_->Remove(this);  // May delete this.
+}
+
+}  // namespace paceline

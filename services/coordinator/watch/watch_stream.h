@@ -1,0 +1,78 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_WATCH_WATCH_STREAM_H_
+#define PACELINE_SERVICES_COORDINATOR_WATCH_WATCH_STREAM_H_
+
+#include <grpcpp/support/server_callback.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "common/rpc/stream_registry.h"
+#include "common/security/stream_limiter.h"
+#include "protos/paceline/v1/jobs.pb.h"
+#include "services/coordinator/watch/job_events.h"
+#include "services/coordinator/watch/watch_pump.h"
+
+namespace paceline {
+
+// One WatchJob stream. It takes the next event when the one before has been
+// sent, so a client that reads slowly costs one message and delays nobody; and
+// it does so on gRPC's threads and the pump's, so whoever tells of an event
+// does not even pay for the sending.
+//
+// Lifetime: a StreamRegistry owns it from Begin() to OnDone(), as it does a
+// ServerStream. Thread-safe.
+class WatchStream : public grpc::ServerWriteReactor<v1::WatchJobResponse>,
+                    public OpenStream,
+                    public WatchPump::Watcher {
+ public:
+  // `pump` outlives the stream.
+  WatchStream(std::shared_ptr<JobEvents> events, JobEvents::Cursor cursor,
+              StreamTicket ticket, WatchPump* pump)
+      : events_(std::move(events)),
+        ticket_(std::move(ticket)),
+        pump_(*pump),
+        cursor_(cursor) {}
+
+  // Puts the stream into `registry` and begins to send.
+  void Begin(StreamRegistry* registry);
+
+  // Ends the stream; the first status wins. Only what is being sent is still
+  // sent.
+  void Close(const absl::Status& status) override;
+
+  // Sends what is next, or ends, unless a message is on its way.
+  void Pump() override;
+
+ private:
+  void OnWriteDone(bool ok) final;
+  void OnCancel() final;
+  void OnDone() final;
+
+  // What is to be done outside of the lock; at most one at a time.
+  enum class Step { kNone, kWrite, kFinish };
+  Step NextStep();
+
+  const std::shared_ptr<JobEvents> events_;
+  const StreamTicket ticket_;
+  WatchPump& pump_;
+  StreamRegistry* registry_ = nullptr;
+  uint64_t subscription_ = 0;
+
+  absl::Mutex mu_;
+  JobEvents::Cursor cursor_ ABSL_GUARDED_BY(mu_);
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  bool finished_ ABSL_GUARDED_BY(mu_) = false;
+  std::optional<absl::Status> ends_with_ ABSL_GUARDED_BY(mu_);
+
+  v1::WatchJobResponse message_;  // Lent to gRPC while `writing_`.
+  absl::Status end_;              // Constant once `finished_`.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_WATCH_WATCH_STREAM_H_
