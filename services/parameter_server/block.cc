@@ -35,6 +35,15 @@ absl::StatusOr<bool> Block::Set(const Payload& payload, DType dtype) {
   for (int i = 0; i < slots_; ++i) {
     std::fill_n(initial->slot(i), size_, 0.0f);
   }
+  return Begin(std::move(initial));
+}
+
+absl::StatusOr<bool> Block::Restore(std::shared_ptr<BlockState> state) {
+  CHECK(state->size() == size_ && state->slots() == slots_);
+  return Begin(std::move(state));
+}
+
+absl::StatusOr<bool> Block::Begin(std::shared_ptr<BlockState> initial) {
   absl::MutexLock lock(&mu_);
   if (state_ != nullptr && state_->steps() > 0) {
     return absl::FailedPreconditionError(

@@ -25,6 +25,7 @@ class Block {
   Block& operator=(const Block&) = delete;
 
   size_t size() const { return size_; }
+  int slots() const { return slots_; }
 
   // Null until Set().
   std::shared_ptr<const BlockState> Read() const;
@@ -35,6 +36,11 @@ class Block {
   // REQUIRES: size() elements in `payload`.
   absl::StatusOr<bool> Set(const Payload& payload, DType dtype);
 
+  // Sets the initial state, optimizer and steps included, as it was saved;
+  // gives whether it was the first. FAILED_PRECONDITION as Set().
+  // REQUIRES: the size and the slots of this block, and no other owner.
+  absl::StatusOr<bool> Restore(std::shared_ptr<BlockState> state);
+
   // Writes the state that follows `current` to `next`, which may be the same
   // object; its steps are counted for it.
   using Write =
@@ -44,6 +50,8 @@ class Block {
   void Update(Write write);
 
  private:
+  absl::StatusOr<bool> Begin(std::shared_ptr<BlockState> initial);
+
   const size_t size_;
   const int slots_;
 

@@ -1,116 +1,182 @@
 #include "services/parameter_server/coordinator_link.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
-#include "common/rpc/channel.h"
 #include "common/status.h"
 
 namespace paceline {
 namespace {
 
 constexpr absl::Duration kTurn = absl::Milliseconds(100);
+constexpr absl::Duration kBackoffMin = absl::Milliseconds(100);
+constexpr absl::Duration kBackoffMax = absl::Seconds(2);
+// For what was answered last to reach the coordinator, in the end.
+constexpr absl::Duration kFarewell = absl::Seconds(1);
 constexpr size_t kMaxQueued = 10'000;
+
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+}
 
 }  // namespace
 
 CoordinatorLink::CoordinatorLink(
-    const Options& options, CommandRunner* runner,
+    Options options, CommandRunner* runner,
     std::function<void(absl::Duration lease)> each_turn)
-    : options_(options), runner_(runner), each_turn_(std::move(each_turn)) {}
+    : options_(std::move(options)),
+      runner_(runner),
+      each_turn_(std::move(each_turn)),
+      backoff_(kBackoffMin) {}
 
 absl::Status CoordinatorLink::Run() {
-  Connect();
-  while (!stopped_) {
-    absl::StatusOr<v1::ServerCommand> command = commands_.Take(kTurn);
-    TakeTurn();
+  while (!stopping()) {
+    const absl::Status broken = Serve();
+    runner_->End(broken.ok() ? "the server is stopping"
+                             : "the server has lost its coordinator");
+    if (broken.ok()) break;
+    if (absl::IsInvalidArgument(broken)) {
+      return Annotate(broken, "the coordinator does not take this server");
+    }
+    Pause(broken);
+  }
+  return absl::OkStatus();
+}
+
+void CoordinatorLink::Stop(absl::Duration grace) {
+  absl::MutexLock lock(&mu_);
+  end_by_ = std::min(end_by_, clock_.Now() + grace);
+}
+
+absl::Status CoordinatorLink::Serve() {
+  const std::shared_ptr<grpc::Channel> channel = options_.connect(lease_);
+  const auto stub = v1::Fleet::NewStub(channel);
+  Inbox inbox;
+  welcomed_ = false;
+  // Last: its reactions use the above.
+  Stream stream(kMaxQueued,
+                Stream::Handlers{[&inbox](v1::ServerCommand& command) {
+                                   inbox.Put(std::move(command));
+                                   return absl::OkStatus();
+                                 },
+                                 [&inbox](const absl::Status& status) {
+                                   inbox.Close(status);
+                                 }},
+                [&stub](grpc::ClientContext* context, auto* reactor) {
+                  stub->async()->Server(context, reactor);
+                });
+  v1::ServerMessage hello;
+  hello.mutable_hello()->set_name(options_.name);
+  hello.mutable_hello()->set_address(options_.address);
+  hello.mutable_hello()->set_version(options_.version);
+  runner_->Begin([&stream](v1::ServerMessage message) {
+    stream.Send(std::move(message));
+  });
+  stream.Send(std::move(hello));
+  last_heard_ = last_sent_ = clock_.Now();
+  const absl::Status outcome = Exchange(inbox, stream);
+  // Nobody may send to the stream once it is gone.
+  runner_->Begin(nullptr);
+  return outcome;
+}
+
+absl::Status CoordinatorLink::Exchange(Inbox& inbox, Stream& stream) {
+  while (!ShouldEnd()) {
+    absl::StatusOr<v1::ServerCommand> command = inbox.Take(kTurn);
+    TakeTurn(&stream);
     if (command.ok()) {
       last_heard_ = clock_.Now();
-      const absl::Status obeyed = Obey(*command);
-      if (obeyed.ok()) continue;
-      v1::ServerMessage message;
-      message.mutable_failed()->set_code(static_cast<int>(obeyed.code()));
-      message.mutable_failed()->set_message(std::string(obeyed.message()));
-      stream_->Send(std::move(message));
-      stream_->FinishWrites();
-      return obeyed;
+      Obey(*command);
+      continue;
     }
-    if (!absl::IsDeadlineExceeded(command.status())) {
+    if (!absl::IsDeadlineExceeded(command.status()) || inbox.closed()) {
       return Annotate(command.status(), "the coordinator's stream ended");
     }
     if (clock_.Now() - last_heard_ > 2 * lease_) {
-      stream_->Cancel();
       return absl::UnavailableError(
           "the coordinator was not heard for two leases");
     }
   }
-  stream_->FinishWrites();
+  stream.FinishWrites();
+  const absl::Time deadline = clock_.Now() + kFarewell;
+  while (clock_.Now() < deadline && !inbox.closed()) {
+    (void)inbox.Take(deadline - clock_.Now());  // What comes, comes too late.
+  }
   return absl::OkStatus();
 }
 
-void CoordinatorLink::Stop() {
-  commands_.Close(absl::CancelledError("told to stop"));
-}
-
-void CoordinatorLink::Connect() {
-  channel_ =
-      MakeChannel(options_.coordinator, ChannelProfile::kControl, lease_);
-  stub_ = v1::Fleet::NewStub(channel_);
-  stream_ = std::make_unique<Stream>(
-      kMaxQueued,
-      Stream::Handlers{
-          [this](v1::ServerCommand& command) {
-            commands_.Put(std::move(command));
-            return absl::OkStatus();
-          },
-          [this](const absl::Status& status) { commands_.Close(status); }},
-      [this](grpc::ClientContext* context, auto* reactor) {
-        // A coordinator that is slow to come up is not gone: the first word of
-        // it is waited for as long as every later one.
-        context->set_wait_for_ready(true);
-        stub_->async()->Server(context, reactor);
-      });
-  v1::ServerMessage hello;
-  hello.mutable_hello()->set_name(options_.name);
-  hello.mutable_hello()->set_address(options_.address);
-  stream_->Send(std::move(hello));
-  last_heard_ = last_sent_ = clock_.Now();
-}
-
-absl::Status CoordinatorLink::Obey(const v1::ServerCommand& command) {
+void CoordinatorLink::Obey(const v1::ServerCommand& command) {
   switch (command.kind_case()) {
     case v1::ServerCommand::kWelcome:
-      lease_ = absl::Milliseconds(command.welcome().lease_ms());
-      return absl::OkStatus();
+      lease_ = absl::Milliseconds(std::max(1u, command.welcome().lease_ms()));
+      welcomed_ = true;
+      last_fault_.clear();
+      LogInfo("registered with the coordinator",
+              {{"lease_ms", command.welcome().lease_ms()}});
+      return;
     case v1::ServerCommand::kHeartbeat:
-      return absl::OkStatus();
-    case v1::ServerCommand::kStop:
-      LogInfo("told to stop", {{"reason", command.stop().reason()}});
-      stopped_ = true;
-      return absl::OkStatus();
+      return;
     default:
-      break;
+      runner_->Run(command);
   }
-  PACELINE_ASSIGN_OR_RETURN(v1::CommandDone done, runner_->Run(command));
-  v1::ServerMessage message;
-  *message.mutable_done() = std::move(done);
-  stream_->Send(std::move(message));
-  last_sent_ = clock_.Now();
-  return absl::OkStatus();
 }
 
-void CoordinatorLink::TakeTurn() {
+void CoordinatorLink::TakeTurn(Stream* stream) {
   const absl::Time now = clock_.Now();
   if (now < next_turn_) return;
   next_turn_ = now + kTurn;
   each_turn_(lease_);
-  if (now - last_sent_ < lease_ / 3) return;
+  if (stream == nullptr || now - last_sent_ < lease_ / 3) return;
   v1::ServerMessage message;
   message.mutable_heartbeat();
-  stream_->Send(std::move(message));
+  stream->Send(std::move(message));
   last_sent_ = now;
+}
+
+bool CoordinatorLink::stopping() const {
+  absl::MutexLock lock(&mu_);
+  return end_by_ != absl::InfiniteFuture();
+}
+
+bool CoordinatorLink::ShouldEnd() {
+  if (!stopping()) return false;
+  runner_->Refuse();
+  if (runner_->idle()) return true;
+  absl::MutexLock lock(&mu_);
+  return clock_.Now() >= end_by_;
+}
+
+void CoordinatorLink::Pause(const absl::Status& broken) {
+  if (welcomed_) backoff_ = kBackoffMin;
+  // Keys are not exchanged ten times a second.
+  if (IsRefusal(broken)) backoff_ = kBackoffMax;
+  const std::string fault(broken.message());
+  if (fault != last_fault_) {  // Once, not with every attempt.
+    last_fault_ = fault;
+    if (IsRefusal(broken)) {
+      LogError(absl::StrCat(
+          "the coordinator does not let this server in, which tries again: ",
+          broken.ToString(), "; check its certificate or token, and its role"));
+    } else {
+      LogWarning("registering again", {{"reason", fault}});
+    }
+  }
+  const absl::Time until = clock_.Now() + backoff_;
+  const auto stop_called = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return end_by_ != absl::InfiniteFuture();
+  };
+  for (absl::Time now = clock_.Now(); now < until; now = clock_.Now()) {
+    TakeTurn(nullptr);
+    absl::MutexLock lock(&mu_);
+    if (mu_.AwaitWithTimeout(absl::Condition(&stop_called),
+                             std::min(until - now, kTurn))) {
+      return;
+    }
+  }
+  backoff_ = std::min(2 * backoff_, kBackoffMax);
 }
 
 }  // namespace paceline

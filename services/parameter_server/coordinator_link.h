@@ -1,11 +1,15 @@
 #ifndef PACELINE_SERVICES_PARAMETER_SERVER_COORDINATOR_LINK_H_
 #define PACELINE_SERVICES_PARAMETER_SERVER_COORDINATOR_LINK_H_
 
+#include <grpcpp/channel.h>
+
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/mailbox.h"
@@ -15,50 +19,74 @@
 
 namespace paceline {
 
-// The parameter server's control stream: registers with the coordinator,
-// carries out its commands in order and answers them, keeps its lease.
-// Thread-compatible.
+// The parameter server's control stream: registers with the coordinator, hands
+// its commands to the runner in order, keeps its lease. When the stream breaks,
+// or the coordinator is not heard for two leases, everything that is hosted is
+// dropped (the coordinator restores it) and the server registers anew, for as
+// long as it takes.
+//
+// Run() on one thread; Stop() from any.
 class CoordinatorLink {
  public:
   struct Options {
-    std::string coordinator;  // "host:port"
-    std::string name;         // "s0"
-    std::string address;      // Of the parameter service.
+    // A new channel to the coordinator that notices a dead peer within
+    // `liveness`. Called for every attempt.
+    std::function<std::shared_ptr<grpc::Channel>(absl::Duration liveness)>
+        connect;
+    std::string name;     // "s0"
+    std::string address;  // Of the parameter service.
+    std::string version;  // Of this program.
   };
   // All outlive the link. `each_turn` is called about ten times a second,
   // with the lease once it is known.
-  CoordinatorLink(const Options& options, CommandRunner* runner,
+  CoordinatorLink(Options options, CommandRunner* runner,
                   std::function<void(absl::Duration lease)> each_turn);
 
-  // Serves until the job ends: OK on the coordinator's `stop`, UNAVAILABLE if
-  // it cannot be reached or falls silent for a lease, otherwise the error that
-  // made a command fail (told to the coordinator too). Called once.
+  // Serves until Stop(), then gives OK. The one error it ends with before is
+  // INVALID_ARGUMENT: the coordinator does not take this server's name or
+  // address, and would not the next time. Where it does not let the server in
+  // (UNAUTHENTICATED, PERMISSION_DENIED), that is logged and tried again: keys
+  // may be exchanged meanwhile. Called once.
   absl::Status Run();
 
-  // Makes Run() return soon.
-  void Stop();
+  // Makes Run() end: at once if nothing is being written, otherwise when that
+  // is done and told of, but after `grace` at the latest. May be repeated; the
+  // earliest end counts.
+  void Stop(absl::Duration grace);
 
  private:
   using Stream = ClientStream<v1::ServerMessage, v1::ServerCommand>;
+  using Inbox = Mailbox<v1::ServerCommand>;
 
-  void Connect();
-  absl::Status Obey(const v1::ServerCommand& command);
+  // One stream from beginning to end: OK after Stop(), otherwise why it broke.
+  absl::Status Serve();
+  // Until the stream breaks or the end has come.
+  absl::Status Exchange(Inbox& inbox, Stream& stream);
+  void Obey(const v1::ServerCommand& command);
   // Housekeeping and heartbeat, when they are due.
-  void TakeTurn();
+  void TakeTurn(Stream* stream);
+  // Whether Stop() was called, and nothing is left to do or time is up.
+  bool ShouldEnd();
+  // Waits before the next attempt; what broke the last one decides how long.
+  void Pause(const absl::Status& broken);
+  bool stopping() const;
 
   const Options options_;
   CommandRunner* const runner_;
   const std::function<void(absl::Duration)> each_turn_;
   const Clock& clock_ = Clock::Real();
-  Mailbox<v1::ServerCommand> commands_;
+
+  // Of Run()'s thread.
   absl::Duration lease_ = absl::Seconds(10);  // Until the coordinator says.
+  absl::Duration backoff_;
+  bool welcomed_ = false;  // By the coordinator, on the present stream.
+  std::string last_fault_;
   absl::Time last_heard_;
   absl::Time last_sent_;
   absl::Time next_turn_ = absl::InfinitePast();
-  bool stopped_ = false;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::Fleet::Stub> stub_;
-  std::unique_ptr<Stream> stream_;  // Last: its reactions use the above.
+
+  mutable absl::Mutex mu_;
+  absl::Time end_by_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
 };
 
 }  // namespace paceline

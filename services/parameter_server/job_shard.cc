@@ -49,22 +49,28 @@ JobShard::JobShard(ShardConfig config)
   if (blocks_.empty()) pulls_.SetInitialized().Send();
 }
 
+absl::StatusOr<uint32_t> JobShard::FindBlock(uint32_t id) const {
+  const auto found = index_by_id_.find(id);
+  if (found != index_by_id_.end()) return found->second;
+  return absl::InvalidArgumentError(
+      absl::StrCat("block ", id, " is not hosted by this server"));
+}
+
 absl::StatusOr<uint32_t> JobShard::FindBlock(uint32_t id,
                                              const Payload& payload,
                                              DType dtype) const {
-  const auto found = index_by_id_.find(id);
-  if (found == index_by_id_.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("block ", id, " is not hosted by this server"));
-  }
-  const size_t bytes =
-      blocks_[found->second]->state.size() * ElementSize(dtype);
+  PACELINE_ASSIGN_OR_RETURN(const uint32_t index, FindBlock(id));
+  const size_t bytes = blocks_[index]->state.size() * ElementSize(dtype);
   if (payload.size() != bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("block ", id, " has ", bytes, " bytes as ",
                      DTypeName(dtype), ", not ", payload.size()));
   }
-  return found->second;
+  return index;
+}
+
+void JobShard::CountInitialized() {
+  if (missing_blocks_.fetch_sub(1) == 1) pulls_.SetInitialized().Send();
 }
 
 absl::Status JobShard::SetBlock(uint32_t block, const Payload& payload,
@@ -82,9 +88,41 @@ absl::Status JobShard::SetBlock(uint32_t block, const Payload& payload,
   }
   PACELINE_ASSIGN_OR_RETURN(const bool first,
                             blocks_[index]->state.Set(payload, dtype));
-  if (first && missing_blocks_.fetch_sub(1) == 1) {
-    pulls_.SetInitialized().Send();
+  if (first) CountInitialized();
+  return absl::OkStatus();
+}
+
+absl::Status JobShard::RestoreBlock(uint32_t block,
+                                    std::shared_ptr<BlockState> state) {
+  if (stopped_.load()) return pulls_.status();
+  PACELINE_ASSIGN_OR_RETURN(const uint32_t index, FindBlock(block));
+  HostedBlock& hosted = *blocks_[index];
+  if (state->size() != hosted.state.size() ||
+      state->slots() != hosted.state.slots()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "block ", block, " has ", hosted.state.size(), " elements and ",
+        hosted.state.slots(), " arrays of the optimizer; what was saved has ",
+        state->size(), " and ", state->slots()));
   }
+  for (int i = -1; i < state->slots(); ++i) {
+    const float* floats = i < 0 ? state->weights() : state->slot(i);
+    if (Payload::OfFloats(floats, state->size()).AllFinite(DType::kF32)) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "block ", block, " was saved with a value that is not finite"));
+  }
+  if (training_begun_.load()) {
+    return absl::FailedPreconditionError(
+        "training has begun; a saved state comes too late");
+  }
+  PACELINE_ASSIGN_OR_RETURN(const bool first,
+                            hosted.state.Restore(std::move(state)));
+  if (!first) return absl::OkStatus();
+  // Before the last block makes the job ready: starting values that a worker
+  // might still send must not replace what was saved.
+  if (missing_blocks_.load() == 1) training_begun_.store(true);
+  CountInitialized();
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,13 @@ class JobShard {
   // finite. FAILED_PRECONDITION: a push has been taken.
   absl::Status SetBlock(uint32_t block, const Payload& payload, DType dtype);
 
+  // Sets a block's initial state as it was saved: weights, optimizer, steps.
+  // Once all blocks have theirs, the job counts as initialized, and as trained:
+  // SetBlock() comes too late. May be repeated before. INVALID_ARGUMENT:
+  // unknown block, another size or number of slots, a value that is not finite.
+  // FAILED_PRECONDITION: training has begun.
+  absl::Status RestoreBlock(uint32_t block, std::shared_ptr<BlockState> state);
+
   // Takes one block of a push, by its plan; a repeated one changes nothing.
   // A block with a value that is not finite is refused: taken, not applied.
   // INVALID_ARGUMENT: unknown block, wrong payload size, absurd numbers.
@@ -133,6 +141,14 @@ class JobShard {
   absl::Status Snapshot(uint64_t sequence, uint64_t snapshot);
   absl::Status ReleaseSnapshot(uint64_t sequence, uint64_t snapshot);
 
+  // What a snapshot holds, to be written while training goes on; it stays until
+  // it is released. Nothing if the command was applied before. NOT_FOUND: there
+  // is no such snapshot.
+  absl::StatusOr<std::optional<PulledBlocks>> TakeSnapshot(uint64_t sequence,
+                                                           uint64_t snapshot);
+  // No command: whoever has written the snapshot lets go of it.
+  void DropSnapshot(uint64_t snapshot) { pulls_.ReleaseSnapshot(snapshot); }
+
   // The last command applied; waits for one that is being applied.
   uint64_t last_sequence() const;
 
@@ -150,8 +166,11 @@ class JobShard {
 
   explicit JobShard(ShardConfig config);
 
+  absl::StatusOr<uint32_t> FindBlock(uint32_t id) const;
   absl::StatusOr<uint32_t> FindBlock(uint32_t id, const Payload& payload,
                                      DType dtype) const;
+  // A block has initial values for the first time.
+  void CountInitialized();
   bool initialized() const { return missing_blocks_.load() == 0; }
   absl::Status Take(HostedBlock& block, const PushBlock& push,
                     const Payload& payload, DType dtype);

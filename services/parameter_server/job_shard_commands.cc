@@ -101,6 +101,15 @@ absl::Status JobShard::ReleaseSnapshot(uint64_t sequence, uint64_t snapshot) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::optional<PulledBlocks>> JobShard::TakeSnapshot(
+    uint64_t sequence, uint64_t snapshot) {
+  absl::MutexLock lock(&commands_mu_);
+  PACELINE_ASSIGN_OR_RETURN(const bool is_new, Admit(sequence));
+  if (!is_new) return std::nullopt;
+  last_sequence_ = sequence;
+  return pulls_.FindSnapshot(snapshot);
+}
+
 uint64_t JobShard::last_sequence() const {
   absl::MutexLock lock(&commands_mu_);
   return last_sequence_;

@@ -1,4 +1,4 @@
-// paceline-server: hosts blocks of a job's parameters. Logs go to stderr.
+// paceline-server: hosts blocks of the parameters of jobs. Logs go to stderr.
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -17,6 +17,7 @@
 #include "services/parameter_server/coordinator_link.h"
 #include "services/parameter_server/parameter_service.h"
 #include "services/parameter_server/server_metrics.h"
+#include "services/parameter_server/server_turn.h"
 #include "services/parameter_server/shard.h"
 
 namespace paceline {
@@ -27,21 +28,14 @@ struct Options {
   std::string name;
   std::string listen = "127.0.0.1:0";
   std::string metrics = "127.0.0.1:0";
+  std::string checkpoints;
+  double grace_seconds = 20;
+  ServerLimits limits;
 };
 
-// What the server does between commands: ends pulls that waited too long, and
-// keeps the gauges up to date.
-void Turn(Shard& shard, ServerMetrics& metrics) {
-  const auto job = shard.Job();
-  if (!job.ok()) return;
-  (*job)->ExpirePulls(Clock::Real().Now());
-  const ShardCounters counters = (*job)->Counters();
-  metrics.parked_pulls.Set(static_cast<double>(counters.parked_pulls));
-  metrics.open_rounds.Set(static_cast<double>(counters.open_rounds));
-  metrics.snapshots.Set(static_cast<double>(counters.snapshots));
-}
-
-// In the reverse order of the start; every stage is bounded.
+// The rest of a stop, after the link has refused new work, let a checkpoint be
+// finished and left the coordinator: in the reverse order of the start, every
+// stage bounded.
 void Drain(Shard& shard, StreamRegistry& streams, grpc::Server& server) {
   // 1. Parked pulls end, new frames fail.
   shard.Stop("the server is stopping");
@@ -59,7 +53,7 @@ absl::Status Run(const Options& options) {
   ServerMetrics metrics(*registry);
   PACELINE_ASSIGN_OR_RETURN(const int metrics_port,
                             ServeMetrics(options.metrics, registry));
-  Shard shard;
+  Shard shard(options.limits);
   StreamRegistry streams;
   ParameterService service(&shard, &Clock::Real(), &metrics, &streams);
   PACELINE_ASSIGN_OR_RETURN(
@@ -67,13 +61,26 @@ absl::Status Run(const Options& options) {
       Listen(options.listen, ChannelProfile::kBulk, &service));
   LogInfo("listening",
           {{"address", listening.address}, {"metrics_port", metrics_port}});
-  CommandRunner runner(&shard, &metrics);
-  CoordinatorLink link({options.coordinator, options.name, listening.address},
+  CommandRunner runner(&shard, &metrics, options.checkpoints);
+  CoordinatorLink link({.connect =
+                            [&](absl::Duration liveness) {
+                              return MakeChannel(options.coordinator,
+                                                 ChannelProfile::kControl,
+                                                 liveness);
+                            },
+                        .name = options.name,
+                        .address = listening.address,
+                        .version = PACELINE_VERSION},
                        &runner, [&](absl::Duration lease) {
                          service.SetPullTimeout(lease);
-                         Turn(shard, metrics);
+                         TakeServerTurn(shard, Clock::Real().Now(), metrics);
                        });
-  const SignalWatch signals([&](int) { link.Stop(); });
+  // The first signal asks, the second does not wait.
+  const SignalWatch signals([&, asked = false](int) mutable {
+    link.Stop(asked ? absl::ZeroDuration()
+                    : absl::Seconds(options.grace_seconds));
+    asked = true;
+  });
   const absl::Status outcome = link.Run();
   Drain(shard, streams, *listening.server);
   return outcome;
@@ -84,7 +91,7 @@ absl::Status Run(const Options& options) {
 
 int main(int argc, char** argv) {
   paceline::Options options;
-  CLI::App app{"Holds a share of a paceline job's parameters.",
+  CLI::App app{"Holds shares of the parameters of paceline jobs.",
                "paceline-server"};
   app.add_option("--coordinator", options.coordinator, "host:port")->required();
   app.add_option("--name", options.name, "The member's name, s0")->required();
@@ -92,6 +99,19 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--metrics", options.metrics,
                  "host:port of /metrics; port 0: any free one")
+      ->capture_default_str();
+  app.add_option("--checkpoints", options.checkpoints,
+                 "Folder that checkpoints are read and written below; default: "
+                 "wherever the coordinator says");
+  app.add_option("--grace", options.grace_seconds,
+                 "Seconds that a checkpoint may still take on SIGTERM")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("--max-jobs", options.limits.max_jobs, "Jobs hosted at most")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option("--max-parameter-bytes", options.limits.max_state_bytes,
+                 "Weights and optimizer state of all jobs at most")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 

@@ -86,6 +86,12 @@ absl::Status SetField(absl::string_view key, absl::string_view value,
 
 }  // namespace
 
+std::vector<std::string> OptimizerSlotNames(const OptimizerSpec& spec) {
+  if (spec.kind != Kind::kSgd) return {"m", "v"};
+  if (spec.momentum > 0) return {"momentum"};
+  return {};
+}
+
 absl::Status ValidateOptimizerSpec(const OptimizerSpec& spec) {
   for (const Number& number : kNumbers) {
     if (!Has(spec.kind, number)) continue;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,6 +37,11 @@ absl::StatusOr<OptimizerSpec> ParseOptimizerSpec(absl::string_view text);
 
 // The text that ParseOptimizerSpec() reads back, without defaults.
 std::string FormatOptimizerSpec(const OptimizerSpec& spec);
+
+// What a checkpoint calls the arrays that the optimizer keeps beside the
+// weights, in the order of BlockState's slots: nothing, "momentum", or "m" and
+// "v".
+std::vector<std::string> OptimizerSlotNames(const OptimizerSpec& spec);
 
 // INVALID_ARGUMENT if a number is outside the range that its field names.
 absl::Status ValidateOptimizerSpec(const OptimizerSpec& spec);

@@ -60,34 +60,50 @@ class ParameterStream
     PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
     const v1::Frame& header = frame.header;
     if (header.has_hello()) {
-      incarnation_ = header.hello().incarnation();
-      PACELINE_ASSIGN_OR_RETURN(job_, service_->shard_->Job());
-      return absl::OkStatus();
+      return Join(header.hello());
     }
-    if (job_ == nullptr) {
+    if (!joined_) {
       return absl::InvalidArgumentError("the first frame must be `hello`");
     }
+    const std::shared_ptr<JobShard> job = job_.lock();
+    if (job == nullptr) return absl::UnavailableError("the run is over");
     switch (header.kind_case()) {
       case v1::Frame::kPushBlock:
-        return Push(header.push_block(), frame.payload);
+        return Push(*job, header.push_block(), frame.payload);
       case v1::Frame::kPull:
-        return Pull(header.pull());
+        return Pull(*job, header.pull());
       case v1::Frame::kSetBlock:
-        return Set(header.set_block(), frame.payload);
+        return Set(*job, header.set_block(), frame.payload);
       default:
         return absl::InvalidArgumentError("that frame is not for a server");
     }
   }
 
   void Ended() override {
-    if (job_ != nullptr) job_->CancelPulls(id_);
+    if (const auto job = job_.lock()) job->CancelPulls(id_);
   }
 
  private:
-  absl::Status Set(const v1::SetBlock& set, const Payload& payload) {
-    PACELINE_RETURN_IF_ERROR(job_->SetBlock(set.block(), payload, DType::kF32));
+  absl::Status Join(const v1::StreamHello& hello) {
+    if (joined_) return absl::InvalidArgumentError("`hello` comes once");
+    auto job = service_->shard_->Job(hello.run());
+    // The server may have lost its coordinator, and with it the run, just now;
+    // the worker hears of it from its own.
+    if (absl::IsNotFound(job.status())) {
+      return absl::UnavailableError(job.status().message());
+    }
+    PACELINE_RETURN_IF_ERROR(job.status());
+    incarnation_ = hello.incarnation();
+    job_ = *job;
+    joined_ = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status Set(JobShard& job, const v1::SetBlock& set,
+                   const Payload& payload) {
+    PACELINE_RETURN_IF_ERROR(job.SetBlock(set.block(), payload, DType::kF32));
     blocks_set_.insert(set.block());
-    if (blocks_set_.size() == job_->config().blocks.size()) {
+    if (blocks_set_.size() == job.config().blocks.size()) {
       v1::Frame done;
       done.mutable_set_done();
       Send(EncodeFrame(done));
@@ -95,11 +111,12 @@ class ParameterStream
     return absl::OkStatus();
   }
 
-  absl::Status Push(const v1::PushBlock& push, const Payload& payload) {
+  absl::Status Push(JobShard& job, const v1::PushBlock& push,
+                    const Payload& payload) {
     PACELINE_ASSIGN_OR_RETURN(const DType dtype, FromWire(push.format()));
     PACELINE_ASSIGN_OR_RETURN(
         const PushOutcome outcome,
-        job_->Push(ToDomain(push, incarnation_), payload, dtype));
+        job.Push(ToDomain(push, incarnation_), payload, dtype));
     service_->metrics_->pushed_blocks.Increment();
     service_->metrics_->push_bytes.Increment(
         static_cast<double>(payload.size()));
@@ -115,7 +132,7 @@ class ParameterStream
     return absl::OkStatus();
   }
 
-  absl::Status Pull(const v1::Pull& pull) {
+  absl::Status Pull(JobShard& job, const v1::Pull& pull) {
     PACELINE_ASSIGN_OR_RETURN(const DType dtype, FromWire(pull.format()));
     const Puller puller{id_, incarnation_, service_->PullDeadline()};
     const std::weak_ptr<OpenStream> weak = shared_from_this();
@@ -128,11 +145,11 @@ class ParameterStream
       }
     };
     if (pull.what_case() == v1::Pull::kSnapshot) {
-      job_->PullSnapshot(puller, pull.snapshot(), std::move(answer));
+      job.PullSnapshot(puller, pull.snapshot(), std::move(answer));
     } else if (pull.keep()) {
-      job_->PullAndKeep(puller, pull.closing(), std::move(answer));
+      job.PullAndKeep(puller, pull.closing(), std::move(answer));
     } else {
-      job_->Pull(puller, pull.closing(), std::move(answer));
+      job.Pull(puller, pull.closing(), std::move(answer));
     }
     return absl::OkStatus();
   }
@@ -174,7 +191,10 @@ class ParameterStream
   ParameterService* const service_;
   const uint64_t id_;
   uint64_t incarnation_ = 0;
-  std::shared_ptr<JobShard> job_;
+  bool joined_ = false;
+  // Weak, so that a worker that stays does not keep what the server has
+  // dropped.
+  std::weak_ptr<JobShard> job_;
   std::set<uint32_t> blocks_set_;
 };
 

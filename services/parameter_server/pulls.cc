@@ -126,6 +126,15 @@ void Pulls::ReleaseSnapshot(uint64_t snapshot) {
   released = snapshots_.Release(snapshot);
 }
 
+absl::StatusOr<PulledBlocks> Pulls::FindSnapshot(uint64_t snapshot) const {
+  absl::MutexLock lock(&mu_);
+  const PulledBlocks* found = snapshots_.Find(snapshot);
+  if (found != nullptr) return *found;
+  return absl::NotFoundError(absl::StrCat("snapshot ", snapshot,
+                                          " is not held here: it was refused, "
+                                          "or released before"));
+}
+
 PullAnswers Pulls::Expire(absl::Time now) {
   PullAnswers answers;
   absl::MutexLock lock(&mu_);

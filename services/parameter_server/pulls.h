@@ -86,6 +86,8 @@ class Pulls {
   absl::Status AddSnapshot(uint64_t snapshot, PulledBlocks blocks,
                            PullAnswers& answers);
   void ReleaseSnapshot(uint64_t snapshot);
+  // NOT_FOUND if it is not held.
+  absl::StatusOr<PulledBlocks> FindSnapshot(uint64_t snapshot) const;
 
   // These end what is parked with UNAVAILABLE. Past its deadline:
   PullAnswers Expire(absl::Time now);

@@ -41,7 +41,26 @@ struct ServerMetrics {
         open_rounds(GaugeSeries(registry, "paceline_server_open_rounds",
                                 "Rounds that hold gradients.")),
         snapshots(GaugeSeries(registry, "paceline_server_snapshots",
-                              "Snapshots held.")) {}
+                              "Snapshots held.")),
+        jobs(GaugeSeries(registry, "paceline_server_jobs", "Jobs hosted.")),
+        parameter_bytes(
+            GaugeSeries(registry, "paceline_server_parameter_bytes",
+                        "Weights and optimizer state of all hosted blocks.")),
+        checkpoints(CounterSeries(registry, "paceline_server_checkpoints_total",
+                                  "Checkpoint files begun.")),
+        checkpoint_failures(
+            CounterSeries(registry, "paceline_server_checkpoint_failures_total",
+                          "Checkpoint files that were not written.")),
+        checkpoint_bytes(CounterSeries(registry,
+                                       "paceline_server_checkpoint_bytes_total",
+                                       "Bytes of checkpoint files written.")),
+        checkpoint_seconds(HistogramSeries(
+            registry, "paceline_server_checkpoint_seconds",
+            "Time to write one checkpoint file.", DurationBuckets())),
+        checkpoint_last_success(GaugeSeries(
+            registry,
+            "paceline_server_checkpoint_last_success_timestamp_seconds",
+            "Unix time at which the last checkpoint file was complete.")) {}
 
   prometheus::Counter& pushed_blocks;
   prometheus::Counter& push_bytes;
@@ -55,6 +74,13 @@ struct ServerMetrics {
   prometheus::Gauge& parked_pulls;
   prometheus::Gauge& open_rounds;
   prometheus::Gauge& snapshots;
+  prometheus::Gauge& jobs;
+  prometheus::Gauge& parameter_bytes;
+  prometheus::Counter& checkpoints;
+  prometheus::Counter& checkpoint_failures;
+  prometheus::Counter& checkpoint_bytes;
+  prometheus::Histogram& checkpoint_seconds;
+  prometheus::Gauge& checkpoint_last_success;
 };
 
 }  // namespace paceline

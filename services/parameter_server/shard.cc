@@ -2,49 +2,92 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/status.h"
 
 namespace paceline {
 
-absl::Status Shard::Configure(ShardConfig config) {
+absl::Status Shard::Configure(uint64_t run, ShardConfig config) {
+  if (run == 0) return absl::InvalidArgumentError("a run has a number above 0");
+  // Before the lock: building a large job takes time.
+  PACELINE_RETURN_IF_ERROR(ValidateShardConfig(config));
+  const uint64_t bytes = StateBytes(config);
   absl::MutexLock lock(&mu_);
   PACELINE_RETURN_IF_ERROR(status_);
-  if (job_ != nullptr) {
-    if (job_->config() == config) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        "this server is configured for another job; remove that one first");
+  if (const auto found = jobs_.find(run); found != jobs_.end()) {
+    if (found->second.job->config() == config) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "run ", run, " is hosted here otherwise; remove it first"));
   }
-  PACELINE_ASSIGN_OR_RETURN(job_, JobShard::Create(std::move(config)));
+  if (jobs_.size() >= limits_.max_jobs) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("this server hosts ", jobs_.size(),
+                     " jobs, the most allowed; end one, or add servers"));
+  }
+  if (bytes > limits_.max_state_bytes - state_bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the job's blocks take ", bytes, " bytes with their optimizer state; ",
+        state_bytes_, " of this server's ", limits_.max_state_bytes,
+        " are taken: end a job, or add servers"));
+  }
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<JobShard> job,
+                            JobShard::Create(std::move(config)));
+  jobs_[run] = {std::move(job), bytes};
+  state_bytes_ += bytes;
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<JobShard>> Shard::Job() const {
+absl::StatusOr<std::shared_ptr<JobShard>> Shard::Job(uint64_t run) const {
   absl::MutexLock lock(&mu_);
   PACELINE_RETURN_IF_ERROR(status_);
-  if (job_ == nullptr) {
-    return absl::FailedPreconditionError(
-        "no job is configured on this server yet");
-  }
-  return job_;
+  const auto found = jobs_.find(run);
+  if (found != jobs_.end()) return found->second.job;
+  return absl::NotFoundError(absl::StrCat(
+      "run ", run, " is not hosted by this server, or not any more"));
 }
 
-void Shard::Remove(absl::string_view reason) {
-  std::shared_ptr<JobShard> removed;
+std::vector<std::shared_ptr<JobShard>> Shard::Jobs() const {
+  absl::MutexLock lock(&mu_);
+  std::vector<std::shared_ptr<JobShard>> jobs;
+  jobs.reserve(jobs_.size());
+  for (const auto& [run, hosted] : jobs_) jobs.push_back(hosted.job);
+  return jobs;
+}
+
+uint64_t Shard::state_bytes() const {
+  absl::MutexLock lock(&mu_);
+  return state_bytes_;
+}
+
+void Shard::Remove(uint64_t run, absl::string_view reason) {
+  Hosted removed;  // Stopped and freed outside the lock.
   {
     absl::MutexLock lock(&mu_);
-    removed.swap(job_);
+    const auto found = jobs_.find(run);
+    if (found == jobs_.end()) return;
+    removed = std::move(found->second);
+    state_bytes_ -= removed.bytes;
+    jobs_.erase(found);
   }
-  if (removed != nullptr) removed->Stop(reason);
+  removed.job->Stop(reason);
+}
+
+void Shard::RemoveAll(absl::string_view reason) {
+  std::map<uint64_t, Hosted> removed;
+  {
+    absl::MutexLock lock(&mu_);
+    removed.swap(jobs_);
+    state_bytes_ = 0;
+  }
+  for (const auto& [run, hosted] : removed) hosted.job->Stop(reason);
 }
 
 void Shard::Stop(absl::string_view reason) {
-  std::shared_ptr<JobShard> stopped;
   {
     absl::MutexLock lock(&mu_);
     if (status_.ok()) status_ = absl::UnavailableError(reason);
-    stopped = job_;
   }
-  if (stopped != nullptr) stopped->Stop(reason);
+  for (const auto& job : Jobs()) job->Stop(reason);
 }
 
 }  // namespace paceline

@@ -1,7 +1,11 @@
 #ifndef PACELINE_SERVICES_PARAMETER_SERVER_SHARD_H_
 #define PACELINE_SERVICES_PARAMETER_SERVER_SHARD_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -12,33 +16,56 @@
 
 namespace paceline {
 
-// The jobs of one parameter server; for now there is one. Thread-safe.
+// What one server holds of all its jobs at most.
+struct ServerLimits {
+  size_t max_jobs = 256;
+  // Weights and optimizer state, as StateBytes() counts.
+  uint64_t max_state_bytes = uint64_t{64} << 30;
+};
+
+// The jobs of one parameter server, by the number of their run: one job from
+// its start or resumption on. None sees another. Thread-safe.
 class Shard {
  public:
-  Shard() = default;
+  explicit Shard(const ServerLimits& limits = {}) : limits_(limits) {}
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
-  // Makes room for the job; repeating it with the same config changes nothing.
-  // INVALID_ARGUMENT, RESOURCE_EXHAUSTED as ValidateShardConfig().
-  // FAILED_PRECONDITION: the server hosts another job, or this one otherwise.
-  // UNAVAILABLE: it is stopping.
-  absl::Status Configure(ShardConfig config);
+  // Makes room for the run; repeating it with the same config changes nothing.
+  // INVALID_ARGUMENT, RESOURCE_EXHAUSTED as ValidateShardConfig(), and for run
+  // 0, which is none. RESOURCE_EXHAUSTED too where the jobs exceed the limits
+  // together. FAILED_PRECONDITION: the run is hosted otherwise. UNAVAILABLE:
+  // the server is stopping.
+  absl::Status Configure(uint64_t run, ShardConfig config);
 
-  // The job; whoever holds it may use it also after Remove().
-  // FAILED_PRECONDITION: nothing is configured. UNAVAILABLE: stopping.
-  absl::StatusOr<std::shared_ptr<JobShard>> Job() const;
+  // The run's job; whoever holds it may use it also after Remove().
+  // NOT_FOUND: it is not hosted here. UNAVAILABLE: stopping.
+  absl::StatusOr<std::shared_ptr<JobShard>> Job(uint64_t run) const;
 
-  // Stops the job, if there is one, and forgets it.
-  void Remove(absl::string_view reason);
+  // All of them.
+  std::vector<std::shared_ptr<JobShard>> Jobs() const;
+  // Of all jobs, as StateBytes().
+  uint64_t state_bytes() const;
 
-  // Stops the job and refuses every later one.
+  // Stops the run's job, if it is hosted, and forgets it.
+  void Remove(uint64_t run, absl::string_view reason);
+  // The same for all.
+  void RemoveAll(absl::string_view reason);
+
+  // Stops all jobs and refuses every later one.
   void Stop(absl::string_view reason);
 
  private:
+  struct Hosted {
+    std::shared_ptr<JobShard> job;
+    uint64_t bytes = 0;
+  };
+
+  const ServerLimits limits_;
   mutable absl::Mutex mu_;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
-  std::shared_ptr<JobShard> job_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, Hosted> jobs_ ABSL_GUARDED_BY(mu_);
+  uint64_t state_bytes_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace paceline

@@ -67,13 +67,7 @@ absl::Status ValidateNoOverlap(const std::vector<BlockConfig>& blocks) {
 }
 
 absl::Status ValidateTotal(const ShardConfig& config) {
-  const UpdateRule rule(config.optimizer, config.batch_size,
-                        config.round_strength);
-  uint64_t bytes = 0;  // At most 2^20 * 3 MiB per 2^20 blocks: no overflow.
-  for (const BlockConfig& block : config.blocks) {
-    const int arrays = 1 + rule.Slots(block.statistic);
-    bytes += uint64_t{block.size} * sizeof(float) * arrays;
-  }
+  const uint64_t bytes = StateBytes(config);
   if (bytes <= config.limits.max_state_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("the blocks take ", bytes,
@@ -83,6 +77,17 @@ absl::Status ValidateTotal(const ShardConfig& config) {
 }
 
 }  // namespace
+
+uint64_t StateBytes(const ShardConfig& config) {
+  const UpdateRule rule(config.optimizer, config.batch_size,
+                        config.round_strength);
+  uint64_t bytes = 0;  // At most 2^20 * 3 MiB per 2^20 blocks: no overflow.
+  for (const BlockConfig& block : config.blocks) {
+    const int arrays = 1 + rule.Slots(block.statistic);
+    bytes += uint64_t{block.size} * sizeof(float) * arrays;
+  }
+  return bytes;
+}
 
 absl::Status ValidateShardConfig(const ShardConfig& config) {
   if (config.blocks.size() > config.limits.max_blocks) {

@@ -54,6 +54,10 @@ struct ShardConfig {
   friend bool operator==(const ShardConfig&, const ShardConfig&) = default;
 };
 
+// What the weights and optimizer state of its blocks take.
+// REQUIRES: a valid config.
+uint64_t StateBytes(const ShardConfig& config);
+
 // INVALID_ARGUMENT for what is malformed: a size of zero or above 1 MiB, an id
 // given twice, blocks of one tensor that overlap, an unnamed tensor, no batch
 // size, an optimizer out of range. RESOURCE_EXHAUSTED for what exceeds

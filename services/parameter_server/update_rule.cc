@@ -47,8 +47,7 @@ absl::StatusOr<RoundStrength> ParseRoundStrength(absl::string_view name) {
 
 int UpdateRule::Slots(bool statistic) const {
   if (statistic) return 0;
-  if (optimizer_.kind != OptimizerSpec::Kind::kSgd) return 2;
-  return optimizer_.momentum > 0 ? 1 : 0;
+  return static_cast<int>(OptimizerSlotNames(optimizer_).size());
 }
 
 Contribution UpdateRule::Immediate(uint32_t samples, float weight,

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "common/rpc/channel.h"
-
 namespace paceline {
 namespace {
 
@@ -12,32 +10,26 @@ constexpr size_t kMaxQueued = 10'000;
 }  // namespace
 
 ControlStream::ControlStream(const std::string& coordinator,
-                             const std::string& name, bool evaluator)
+                             v1::WorkerHello hello, const Dial& dial)
     : last_heard_(clock_.Now()),
-      channel_(MakeChannel(coordinator, ChannelProfile::kControl,
-                           absl::Seconds(10))),
+      channel_(dial(coordinator, ChannelProfile::kControl, absl::Seconds(10))),
       stub_(v1::Fleet::NewStub(channel_)) {
   stream_ = std::make_unique<Stream>(
       kMaxQueued,
-      Stream::Handlers{
-          [this](v1::WorkerCommand& command) {
-            {
-              absl::MutexLock lock(&mu_);
-              last_heard_ = clock_.Now();
-            }
-            if (!command.has_heartbeat()) {
-              commands_.Put(std::move(command));
-            }
-            return absl::OkStatus();
-          },
-          [this](const absl::Status& status) { commands_.Close(status); }},
+      Stream::Handlers{[this](v1::WorkerCommand& command) {
+                         Received(command);
+                         return absl::OkStatus();
+                       },
+                       [this](const absl::Status& status) {
+                         Close(status);
+                         ended_.Notify();
+                       }},
       [this](grpc::ClientContext* context, auto* reactor) {
         stub_->async()->Worker(context, reactor);
       });
-  v1::WorkerMessage hello;
-  hello.mutable_hello()->set_name(name);
-  hello.mutable_hello()->set_evaluator(evaluator);
-  Send(std::move(hello));
+  v1::WorkerMessage message;
+  *message.mutable_hello() = std::move(hello);
+  Send(std::move(message));
   heartbeats_ = std::thread([this] { KeepLease(); });
 }
 
@@ -49,8 +41,43 @@ ControlStream::~ControlStream() {
   heartbeats_.join();
 }
 
+void ControlStream::Received(v1::WorkerCommand& command) {
+  {
+    absl::MutexLock lock(&mu_);
+    last_heard_ = clock_.Now();
+  }
+  if (command.has_heartbeat()) return;
+  const bool stop = command.has_stop();
+  if (stop) {
+    absl::MutexLock lock(&stop_mu_);
+    ++stops_;
+  }
+  commands_.Put(std::move(command));
+  if (stop) CallStopping();
+}
+
+void ControlStream::Close(const absl::Status& status) {
+  commands_.Close(status);
+  CallStopping();
+}
+
 absl::StatusOr<v1::WorkerCommand> ControlStream::Next(absl::Duration timeout) {
-  return commands_.Take(timeout);
+  absl::StatusOr<v1::WorkerCommand> command = commands_.Take(timeout);
+  if (command.ok()) Taken(*command);
+  return command;
+}
+
+std::optional<v1::WorkerCommand> ControlStream::TakeIf(
+    bool (*wanted)(const v1::WorkerCommand&)) {
+  std::optional<v1::WorkerCommand> command = commands_.TakeIf(wanted);
+  if (command.has_value()) Taken(*command);
+  return command;
+}
+
+void ControlStream::Taken(const v1::WorkerCommand& command) {
+  if (!command.has_stop()) return;
+  absl::MutexLock lock(&stop_mu_);
+  --stops_;
 }
 
 bool ControlStream::SleepUntil(absl::Time until) {
@@ -58,18 +85,29 @@ bool ControlStream::SleepUntil(absl::Time until) {
   return left <= absl::ZeroDuration() ? !Interrupted() : !commands_.Await(left);
 }
 
+void ControlStream::WhenStopping(std::function<void()> stopping) {
+  absl::MutexLock lock(&stop_mu_);
+  when_stopping_ = std::move(stopping);
+  if (when_stopping_ && StoppingLocked()) when_stopping_();
+}
+
+bool ControlStream::stopping() {
+  absl::MutexLock lock(&stop_mu_);
+  return StoppingLocked();
+}
+
+void ControlStream::CallStopping() {
+  absl::MutexLock lock(&stop_mu_);
+  if (when_stopping_) when_stopping_();
+}
+
+void ControlStream::Interrupt() {
+  Close(absl::CancelledError("the worker was told to go"));
+}
+
 void ControlStream::Finish() {
   stream_->FinishWrites();
-  absl::Duration lease;
-  {
-    absl::MutexLock lock(&mu_);
-    lease = lease_;
-  }
-  const absl::Time deadline = clock_.Now() + lease;
-  while (!commands_.closed() && clock_.Now() < deadline) {
-    const auto late = commands_.Take(deadline - clock_.Now());
-    if (!late.ok()) break;
-  }
+  ended_.WaitForNotificationWithTimeout(lease());
 }
 
 void ControlStream::SetLease(absl::Duration lease) {
@@ -78,19 +116,28 @@ void ControlStream::SetLease(absl::Duration lease) {
   lease_changed_ = true;
 }
 
+absl::Duration ControlStream::lease() {
+  absl::MutexLock lock(&mu_);
+  return lease_;
+}
+
 void ControlStream::KeepLease() {
   const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return ending_ || lease_changed_;
   };
-  absl::MutexLock lock(&mu_);
-  while (!ending_) {
-    mu_.AwaitWithTimeout(absl::Condition(&woken), lease_ / 3);
-    lease_changed_ = false;
-    if (clock_.Now() - last_heard_ > 2 * lease_) {
-      commands_.Close(absl::UnavailableError(
+  while (true) {
+    bool silent = false;
+    {
+      absl::MutexLock lock(&mu_);
+      mu_.AwaitWithTimeout(absl::Condition(&woken), lease_ / 3);
+      if (ending_) return;
+      lease_changed_ = false;
+      silent = clock_.Now() - last_heard_ > 2 * lease_;
+    }
+    if (silent) {
+      Close(absl::UnavailableError(
           "the coordinator was not heard for two leases"));
-      stream_->Cancel();
-      return;
+      return stream_->Cancel();
     }
     v1::WorkerMessage message;
     message.mutable_heartbeat();

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_WORKER_CONTROL_STREAM_H_
 #define PACELINE_SERVICES_WORKER_CONTROL_STREAM_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,36 +10,36 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/mailbox.h"
 #include "common/rpc/client_stream.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"
+#include "services/worker/dial.h"
 
 namespace paceline {
 
-// A worker's stream to the coordinator: one incarnation. Heartbeats run on a
-// thread of their own, so that neither computing nor sleeping ends the lease.
-// Thread-safe.
+// A worker's stream to the coordinator, from its hello to its end: one job
+// after the other. Heartbeats run on a thread of their own, so that neither
+// computing nor loading nor sleeping ends the lease. Thread-safe.
 class ControlStream {
  public:
   // Says hello. Nothing is waited for.
-  ControlStream(const std::string& coordinator, const std::string& name,
-                bool evaluator);
+  ControlStream(const std::string& coordinator, v1::WorkerHello hello,
+                const Dial& dial = DialPlainly);
   ~ControlStream();
   ControlStream(const ControlStream&) = delete;
   ControlStream& operator=(const ControlStream&) = delete;
 
   // The next command that is not a heartbeat. DEADLINE_EXCEEDED if none comes
   // in time; the status with which the stream ended; UNAVAILABLE if the
-  // coordinator was not heard for two leases.
+  // coordinator was not heard for two leases; CANCELLED after Interrupt().
   absl::StatusOr<v1::WorkerCommand> Next(absl::Duration timeout);
 
   // The next command if one has come and `wanted` is true of it.
   std::optional<v1::WorkerCommand> TakeIf(
-      bool (*wanted)(const v1::WorkerCommand&)) {
-    return commands_.TakeIf(wanted);
-  }
+      bool (*wanted)(const v1::WorkerCommand&));
 
   // Sleeps until `until`. False if a command or the end of the stream came
   // before; the command is left for Next().
@@ -47,26 +48,56 @@ class ControlStream {
   // Whether something is to be taken with Next().
   bool Interrupted() { return commands_.Await(absl::ZeroDuration()); }
 
+  // Calls `stopping`, from any thread, once `stop` has come, the stream has
+  // ended or Interrupt() was called; at once if that was before. It must not
+  // block. An empty function: nobody is called any more, and no call goes on
+  // when this returns.
+  void WhenStopping(std::function<void()> stopping);
+
+  // A `stop` has come and was not taken yet, or nothing can come any more.
+  bool stopping();
+
+  // Ends the waiting for commands, as if the stream had ended; what is sent
+  // still goes out.
+  void Interrupt();
+
   void Send(v1::WorkerMessage message) { stream_->Send(std::move(message)); }
 
-  // After the last message: the stream ends once it is sent. Waits for that.
+  // After the last message: the stream ends once it is sent. Waits for that, a
+  // lease at most.
   void Finish();
 
-  // From the welcome on: heartbeats follow it.
+  // From the registration on: heartbeats follow it.
   void SetLease(absl::Duration lease);
+  absl::Duration lease();
 
  private:
   using Stream = ClientStream<v1::WorkerMessage, v1::WorkerCommand>;
 
+  void Received(v1::WorkerCommand& command);
+  void Close(const absl::Status& status);
+  void CallStopping() ABSL_LOCKS_EXCLUDED(stop_mu_);
+  void Taken(const v1::WorkerCommand& command) ABSL_LOCKS_EXCLUDED(stop_mu_);
+  bool StoppingLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mu_) {
+    return stops_ > 0 || commands_.closed();
+  }
   void KeepLease();
 
   const Clock& clock_ = Clock::Real();
   Mailbox<v1::WorkerCommand> commands_;
+  absl::Notification ended_;  // The stream itself.
+
   absl::Mutex mu_;
   absl::Duration lease_ ABSL_GUARDED_BY(mu_) = absl::Seconds(10);
   absl::Time last_heard_ ABSL_GUARDED_BY(mu_);
   bool lease_changed_ ABSL_GUARDED_BY(mu_) = false;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
+
+  // Held while `when_stopping_` runs.
+  absl::Mutex stop_mu_;
+  int stops_ ABSL_GUARDED_BY(stop_mu_) = 0;  // Came and were not taken.
+  std::function<void()> when_stopping_ ABSL_GUARDED_BY(stop_mu_);
+
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Fleet::Stub> stub_;
   std::unique_ptr<Stream> stream_;  // Its reactions use the above,

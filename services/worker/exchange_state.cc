@@ -17,7 +17,7 @@ absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
 
 uint64_t ExchangeState::BeginPull() {
   absl::MutexLock lock(&mu_);
-  pulls_pending_ = blocks_of_.size();
+  pulls_pending_ = pulls_ended_.ok() ? blocks_of_.size() : 0;
   blocks_pending_.clear();
   for (const auto& [block, place] : places_) blocks_pending_.insert(block);
   pulled_ = PullResult();
@@ -30,6 +30,7 @@ absl::StatusOr<PullResult> ExchangeState::AwaitPull(absl::Duration timeout) {
   const absl::Status waited = Await(&pulls_pending_, "the weights", timeout);
   ++request_;  // What still comes of it is late.
   if (!waited.ok()) return waited;
+  if (!pulls_ended_.ok()) return pulls_ended_;
   if (!pull_status_.ok()) return pull_status_;
   if (!blocks_pending_.empty()) {
     return absl::InternalError(absl::StrCat(
@@ -61,6 +62,13 @@ void ExchangeState::BeginSet() {
 absl::Status ExchangeState::AwaitSet(absl::Duration timeout) {
   absl::MutexLock lock(&mu_);
   return Await(&sets_pending_, "the starting weights to be taken", timeout);
+}
+
+void ExchangeState::EndPulls(const absl::Status& status) {
+  absl::MutexLock lock(&mu_);
+  if (!pulls_ended_.ok()) return;
+  pulls_ended_ = status;
+  pulls_pending_ = 0;
 }
 
 absl::Status ExchangeState::Pulled(size_t server, uint64_t request,

@@ -54,6 +54,10 @@ class ExchangeState {
   void BeginSet();
   absl::Status AwaitSet(absl::Duration timeout);
 
+  // The worker is to leave: the open pull and all later ones end with `status`,
+  // which is not OK. What it has pushed is still acknowledged.
+  void EndPulls(const absl::Status& status);
+
   // The reactions. What belongs to an exchange that is no longer open is
   // ignored. INVALID_ARGUMENT for a block that is not the server's, that came
   // before in this pull or whose payload has another size: the stream is to be
@@ -85,6 +89,7 @@ class ExchangeState {
   absl::flat_hash_set<uint32_t> blocks_pending_ ABSL_GUARDED_BY(mu_);
   PullResult pulled_ ABSL_GUARDED_BY(mu_);
   absl::Status pull_status_ ABSL_GUARDED_BY(mu_);
+  absl::Status pulls_ended_ ABSL_GUARDED_BY(mu_);
 
   int64_t iteration_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pushes_pending_ ABSL_GUARDED_BY(mu_) = 0;

@@ -1,16 +1,29 @@
-// paceline-worker: computes gradients, or evaluates. Logs go to stderr.
+// paceline-worker: computes gradients, or evaluates, for one job after the
+// other. Logs go to stderr. SIGTERM makes it finish or give back its batch and
+// exit with 0; a second one drops the batch at once.
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/metrics/serve_metrics.h"
 #include "common/signals.h"
 #include "common/status.h"
+#include "services/worker/device_info.h"
+#include "services/worker/dial.h"
 #include "services/worker/pace/pace_spec.h"
 #include "services/worker/worker.h"
 #include "services/worker/worker_metrics.h"
@@ -21,7 +34,14 @@ namespace {
 struct Options {
   std::string coordinator;
   std::string name;
+  std::string pool = "default";
+  std::vector<std::string> labels;
+  std::string device = "auto";
+  std::optional<std::string> gpu_model;
+  std::optional<uint64_t> memory;
   std::string metrics = "127.0.0.1:0";
+  std::string patience = "0";
+  std::string grace = "20s";
   std::string slowdown;
   std::string step_time;
   std::string delay;
@@ -31,44 +51,158 @@ struct Options {
   bool low_priority = false;
 };
 
+absl::StatusOr<absl::Duration> ParseTime(const char* flag,
+                                         const std::string& text) {
+  absl::Duration time;
+  if (!absl::ParseDuration(text, &time) || time < absl::ZeroDuration() ||
+      time == absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " ", text, ": want a duration such as 20s or 1m"));
+  }
+  return time;
+}
+
+absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options) {
+  PACELINE_ASSIGN_OR_RETURN(const DeviceInfo device,
+                            DescribeDevice(options.device));
+  v1::WorkerHello hello;
+  hello.set_name(options.name);
+  hello.set_evaluator(options.evaluator);
+  hello.set_pool(options.pool);
+  hello.set_device(device.device);
+  hello.set_gpu_model(options.gpu_model.value_or(device.gpu_model));
+  hello.set_memory_bytes(options.memory.value_or(device.memory_bytes));
+  hello.set_version(PACELINE_VERSION);
+  for (const std::string& label : options.labels) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(label, absl::MaxSplits('=', 1));
+    if (parts.size() != 2 || parts[0].empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--label ", label, ": want KEY=VALUE"));
+    }
+    if (!hello.mutable_labels()->insert({parts[0], parts[1]}).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--label ", label, ": ", parts[0], " is given twice"));
+    }
+  }
+  return hello;
+}
+
+// Ends the process within the grace period, from the first signal on: the
+// iteration has half of it to finish, then the worker has the other half to
+// drop it and to say so.
+class Departure {
+ public:
+  Departure(Worker* worker, absl::Duration grace)
+      : worker_(*worker), grace_(grace) {}
+  ~Departure() {
+    ended_.Notify();
+    if (deadlines_.joinable()) deadlines_.join();
+  }
+
+  // From one thread.
+  void Signalled() {
+    if (deadlines_.joinable()) return worker_.Drop();
+    worker_.Leave();
+    deadlines_ = std::thread([this] { KeepDeadlines(); });
+  }
+
+ private:
+  void KeepDeadlines() {
+    if (ended_.WaitForNotificationWithTimeout(grace_ / 2)) return;
+    worker_.Drop();
+    if (ended_.WaitForNotificationWithTimeout(grace_ / 2)) return;
+    // Loading, say, cannot be interrupted. What the process still holds ends
+    // with its streams, as when a machine dies.
+    LogWarning("not done within the grace period: going without a word");
+    _exit(0);
+  }
+
+  Worker& worker_;
+  const absl::Duration grace_;
+  absl::Notification ended_;
+  std::thread deadlines_;
+};
+
 absl::Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const PaceSpec pace,
                             ParsePace({options.slowdown, options.step_time,
                                        options.delay, options.pause}));
+  PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
+                            ParseTime("--grace", options.grace));
+  PACELINE_ASSIGN_OR_RETURN(const absl::Duration patience,
+                            ParseTime("--patience", options.patience));
+  PACELINE_ASSIGN_OR_RETURN(const v1::WorkerHello hello, HelloOf(options));
+  // The one place that decides how connections are secured.
+  const Dial dial = DialPlainly;
   if (options.low_priority) setpriority(PRIO_PROCESS, 0, 19);
   auto registry = std::make_shared<prometheus::Registry>();
   WorkerMetrics metrics(*registry);
   PACELINE_ASSIGN_OR_RETURN(const int metrics_port,
                             ServeMetrics(options.metrics, registry));
   LogInfo("started", {{"metrics_port", metrics_port}});
-  Worker worker({options.coordinator, options.name, options.evaluator, pace,
-                 BackendOptions{options.threads}},
+  Worker worker({options.coordinator, hello, pace,
+                 BackendOptions{options.threads}, patience, dial},
                 &metrics);
-  const SignalWatch signals([&](int) { worker.Leave(); });
+  Departure departure(&worker, grace);
+  const SignalWatch signals([&](int) { departure.Signalled(); });
   return worker.Run();
 }
 
-void AddOptions(CLI::App& app, Options& options) {
+void AddPlaceOptions(CLI::App& app, Options& options) {
   app.add_option("--coordinator", options.coordinator, "host:port")->required();
-  app.add_option("--name", options.name, "The member's name, w0")->required();
+  app.add_option("--name", options.name,
+                 "The member's name, w0; of two with one name the later stays")
+      ->required();
+  app.add_option("--pool", options.pool, "The pool that it belongs to")
+      ->capture_default_str();
+  app.add_option("--label", options.labels,
+                 "KEY=VALUE, shown in the list of workers; may be repeated");
+  app.add_flag("--evaluator", options.evaluator,
+               "Takes evaluation tasks instead of grants");
+  app.add_option("--device", options.device, "What it computes on")
+      ->check(CLI::IsMember({"auto", "cpu"}))
+      ->capture_default_str();
   app.add_option("--metrics", options.metrics,
                  "host:port of /metrics; port 0: any free one")
       ->capture_default_str();
-  app.add_flag("--evaluator", options.evaluator,
-               "Takes evaluation tasks instead of grants");
+  app.add_option("--patience", options.patience,
+                 "Gives up after trying so long to reach a coordinator; 0: "
+                 "never")
+      ->capture_default_str();
+  app.add_option("--grace", options.grace,
+                 "How long it may take to leave after SIGTERM")
+      ->capture_default_str();
   app.add_flag("--low-priority", options.low_priority,
                "Lets other processes go first");
   app.add_option("--threads", options.threads, "Threads of the matrix products")
       ->capture_default_str();
+}
+
+// For trials of a cluster of unequal devices on one machine.
+void AddImitationOptions(CLI::App& app, Options& options) {
+  constexpr char kGroup[] = "Imitation, for trials";
+  app.add_option("--gpu-model", options.gpu_model,
+                 "Announces this GPU model instead of the device's own")
+      ->group(kGroup);
+  app.add_option("--memory", options.memory,
+                 "Announces so many bytes of memory (16GiB) instead of the "
+                 "device's own")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->group(kGroup);
   app.add_option("--slowdown", options.slowdown,
-                 "Imitates a device so many times slower");
+                 "Imitates a device so many times slower")
+      ->group(kGroup);
   app.add_option("--step-time", options.step_time,
-                 "Imitates a device that needs this long for a full batch");
+                 "Imitates a device that needs this long for a full batch")
+      ->group(kGroup);
   app.add_option("--delay", options.delay,
                  "Adds a random time to every iteration: "
-                 "normal:mean=5ms,sd=2ms, exponential:mean=10ms, ...");
+                 "normal:mean=5ms,sd=2ms, exponential:mean=10ms, ...")
+      ->group(kGroup);
   app.add_option("--pause", options.pause,
-                 "Stands still now and then: every=10s,for=2s");
+                 "Stands still now and then: every=10s,for=2s")
+      ->group(kGroup);
 }
 
 }  // namespace
@@ -76,8 +210,9 @@ void AddOptions(CLI::App& app, Options& options) {
 
 int main(int argc, char** argv) {
   paceline::Options options;
-  CLI::App app{"Computes gradients of a paceline job.", "paceline-worker"};
-  paceline::AddOptions(app, options);
+  CLI::App app{"Computes gradients of paceline jobs.", "paceline-worker"};
+  paceline::AddPlaceOptions(app, options);
+  paceline::AddImitationOptions(app, options);
   CLI11_PARSE(app, argc, argv);
 
   paceline::SignalWatch::Block();

@@ -7,7 +7,6 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/rpc/channel.h"
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
@@ -108,7 +107,7 @@ absl::Status ParameterClient::CheckCovered() const {
 
 void ParameterClient::OpenStream(size_t server, const std::string& address) {
   channels_.push_back(
-      MakeChannel(address, ChannelProfile::kBulk, options_.lease));
+      options_.dial(address, ChannelProfile::kBulk, options_.lease));
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(
       channels_.back());
   streams_[server] = std::make_unique<Stream>(
@@ -126,6 +125,7 @@ void ParameterClient::OpenStream(size_t server, const std::string& address) {
       });
   v1::Frame hello;
   hello.mutable_hello()->set_incarnation(options_.incarnation);
+  hello.mutable_hello()->set_run(options_.run);
   streams_[server]->Send(EncodeFrame(hello));
 }
 

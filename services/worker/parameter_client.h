@@ -16,6 +16,7 @@
 #include "common/tensor/dtype.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "protos/paceline/v1/parameters.pb.h"
+#include "services/worker/dial.h"
 #include "services/worker/exchange_state.h"
 
 namespace paceline {
@@ -34,18 +35,22 @@ struct PushResult {
   uint64_t bytes = 0;  // Payload.
 };
 
-// One worker's streams to all parameter servers: one each, for a whole job.
+// One worker's streams to all parameter servers: one each, for a whole
+// assignment.
 //
 // Thread-compatible: one thread uses it; what the servers send arrives on
-// others. Errors: ABORTED, the incarnation has been fenced; UNAVAILABLE, a
-// server is gone or does not answer; anything else is what a server refused.
-// Once a stream is broken every call fails with its status.
+// others, and EndPulls() and Abort() may be called from any. Errors: ABORTED,
+// the incarnation has been fenced; UNAVAILABLE, a server is gone or does not
+// answer; anything else is what a server refused. Once a stream is broken every
+// call fails with its status.
 class ParameterClient {
  public:
   struct Options {
     uint64_t incarnation = 0;
     DType wire = DType::kF32;
     absl::Duration lease;  // Bounds every wait.
+    uint64_t run = 0;      // Names the job to the servers.
+    Dial dial = DialPlainly;
   };
 
   // Opens the streams. INVALID_ARGUMENT if the shards' blocks do not cover
@@ -57,8 +62,8 @@ class ParameterClient {
   absl::Status SetAll();
 
   // Reads all parameters, as they are after `closing` or at `snapshot`.
-  // UNAVAILABLE also when a server has parked the
-  // pull for a lease: ask again.
+  // UNAVAILABLE also when a server has parked the pull for a lease: ask again.
+  // CANCELLED after EndPulls().
   // With `keep` the servers remember what they sent, for a compensated push.
   absl::StatusOr<PullResult> Pull(int64_t closing, bool keep = false);
   absl::StatusOr<PullResult> PullSnapshot(int64_t snapshot);
@@ -70,6 +75,17 @@ class ParameterClient {
   void BeginPush(const v1::PushBlock& header);
   void PushTensor(size_t tensor);
   absl::StatusOr<PushResult> FinishPush();
+
+  // Ends the pull that is waited for, and all later ones. A push in hand still
+  // finishes.
+  void EndPulls() {
+    state_.EndPulls(absl::CancelledError("the worker is to leave its job"));
+  }
+
+  // Ends every wait, with CANCELLED: nobody knows then what the servers took.
+  void Abort() {
+    state_.Broken(absl::CancelledError("the worker was told to go at once"));
+  }
 
   // Whether a stream has ended, so that every further call fails.
   bool broken() { return state_.broken(); }

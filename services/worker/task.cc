@@ -12,9 +12,11 @@
 namespace paceline {
 
 absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
-    const v1::JobSpec& job, bool evaluator, const BackendOptions& backend) {
+    const v1::Assignment& assignment, bool evaluator,
+    const BackendOptions& backend) {
+  const v1::JobSpec& job = assignment.job();
   auto task = absl::WrapUnique(new Task);
-  task->job_ = job;
+  task->Serve(assignment);
   PACELINE_ASSIGN_OR_RETURN(task->wire_, FromWire(job.wire()));
   const uint32_t micro =
       MicroBatchLimit(job.batch_size(), job.micro_batch(), 0);
@@ -24,19 +26,33 @@ absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
   PACELINE_ASSIGN_OR_RETURN(
       task->data_,
       LoadDataset(job.data(), evaluator ? Split::kTest : Split::kTrain));
-  PACELINE_ASSIGN_OR_RETURN(task->backend_, MakeBackend("cpu", backend));
+  Machine& machine = *task->machine_;
+  PACELINE_ASSIGN_OR_RETURN(machine.backend, MakeBackend("cpu", backend));
   PACELINE_ASSIGN_OR_RETURN(
-      task->model_,
+      machine.model,
       Model::Create(job.model(), task->data_->shape(), task->data_->classes(),
-                    task->backend_.get(),
+                    machine.backend.get(),
                     evaluator ? kEvaluationBatch : static_cast<int>(micro)));
-  PACELINE_RETURN_IF_ERROR(task->model_->Initialize(job.seed()));
+  PACELINE_RETURN_IF_ERROR(machine.model->Initialize(job.seed()));
   return task;
 }
 
+std::string Task::KeyOf(const v1::JobSpec& job) {
+  v1::JobSpec key;
+  key.set_model(job.model());
+  key.set_data(job.data());
+  key.set_batch_size(job.batch_size());
+  key.set_micro_batch(job.micro_batch());
+  key.set_wire(job.wire());
+  key.set_seed(job.seed());
+  return key.SerializeAsString();
+}
+
+void Task::Serve(const v1::Assignment& assignment) { assignment_ = assignment; }
+
 v1::WorkerReady Task::Ready(bool evaluator) const {
   v1::WorkerReady ready;
-  for (const TensorSpec& spec : model_->tensors()) {
+  for (const TensorSpec& spec : machine_->model->tensors()) {
     v1::TensorSpec& tensor = *ready.add_tensors();
     tensor.set_name(spec.name);
     for (const int64_t dimension : spec.shape) tensor.add_shape(dimension);
@@ -53,11 +69,11 @@ v1::WorkerReady Task::Ready(bool evaluator) const {
 
 TensorArrays Task::Arrays() {
   TensorArrays arrays;
-  for (size_t i = 0; i < model_->tensors().size(); ++i) {
-    arrays.parameters.push_back(model_->parameter(i));
-    arrays.gradients.push_back(model_->gradient(i));
+  for (size_t i = 0; i < machine_->model->tensors().size(); ++i) {
+    arrays.parameters.push_back(machine_->model->parameter(i));
+    arrays.gradients.push_back(machine_->model->gradient(i));
   }
-  arrays.owner = model_;
+  arrays.owner = machine_;
   return arrays;
 }
 

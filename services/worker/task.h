@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/tensor/dtype.h"
 #include "gpu/backend.h"
 #include "protos/paceline/v1/fleet.pb.h"
@@ -17,18 +18,32 @@ namespace paceline {
 
 // What a job's spec comes to on this machine: the data in memory, the model on
 // its backend. A trainer has the training split, an evaluator the test split.
-// Thread-compatible.
+// It serves one assignment at a time. Thread-compatible.
 class Task {
  public:
-  // Errors as LoadDataset, MakeBackend and Model::Create give them.
+  // For `assignment`. Errors as LoadDataset, MakeBackend and Model::Create give
+  // them; INVALID_ARGUMENT also for an impossible batch size or wire format.
   static absl::StatusOr<std::unique_ptr<Task>> Prepare(
-      const v1::JobSpec& job, bool evaluator, const BackendOptions& backend);
+      const v1::Assignment& assignment, bool evaluator,
+      const BackendOptions& backend);
 
-  const v1::JobSpec& job() const { return job_; }
+  // What the preparation depends on: assignments of one key can have one Task
+  // after the other.
+  static std::string KeyOf(const v1::JobSpec& job);
+
+  // Serves this assignment from now on.
+  // REQUIRES: KeyOf() its job is that of the one it was prepared for.
+  void Serve(const v1::Assignment& assignment);
+
+  const v1::JobSpec& job() const { return assignment_.job(); }
+  uint64_t incarnation() const { return assignment_.incarnation(); }
+  uint64_t run() const { return assignment_.run(); }
+  absl::Duration lease() const {
+    return absl::Milliseconds(assignment_.lease_ms());
+  }
   const Dataset& data() const { return *data_; }
-  Model& model() { return *model_; }
+  Model& model() { return *machine_->model; }
   DType wire() const { return wire_; }
-  absl::Duration lease() const { return absl::Milliseconds(job_.lease_ms()); }
 
   // What `ready` says of it.
   v1::WorkerReady Ready(bool evaluator) const;
@@ -37,13 +52,18 @@ class Task {
   TensorArrays Arrays();
 
  private:
+  // A transport that still holds a gradient's bytes holds all of it.
+  struct Machine {
+    std::unique_ptr<Backend> backend;
+    std::unique_ptr<Model> model;  // Uses the backend.
+  };
+
   Task() = default;
 
-  v1::JobSpec job_;
+  v1::Assignment assignment_;
   DType wire_ = DType::kF32;
   std::optional<Dataset> data_;
-  std::unique_ptr<Backend> backend_;
-  std::shared_ptr<Model> model_;  // After the backend, which it uses.
+  std::shared_ptr<Machine> machine_ = std::make_shared<Machine>();
 };
 
 }  // namespace paceline

@@ -131,7 +131,7 @@ absl::StatusOr<std::optional<Trainer::Computed>> Trainer::Compute(
   const bool overlaps = !imitating_ && !grant.plan().ask();
   const std::function<void(size_t)> gradient_ready = [&](size_t tensor) {
     if (overlaps) {
-      parameters_.PushTensor(tensor);
+      PushTensor(tensor);
     } else {
       std::this_thread::yield();
     }
@@ -204,16 +204,22 @@ absl::Status Trainer::Push(const v1::Grant& grant, const v1::PushPlan& plan,
   if (!computed.pushing) {
     parameters_.BeginPush(HeaderOf(grant.iteration(), computed.samples, plan));
     for (size_t i = task_.model().tensors().size(); i-- > 0;) {
-      parameters_.PushTensor(i);
+      PushTensor(i);
     }
   }
   PACELINE_ASSIGN_OR_RETURN(const PushResult pushed, parameters_.FinishPush());
+  unacknowledged_ = false;
   report.set_blocks(pushed.blocks);
   report.set_blocks_refused(pushed.blocks_refused);
   report.set_push_bytes(pushed.bytes);
   report.mutable_seconds()->set_push(
       absl::ToDoubleSeconds(clock_.Now() - began));
   return absl::OkStatus();
+}
+
+void Trainer::PushTensor(size_t tensor) {
+  unacknowledged_ = true;
+  parameters_.PushTensor(tensor);
 }
 
 void Trainer::Abandon(const v1::Grant& grant) {

@@ -34,6 +34,10 @@ class Trainer {
   // for does not come.
   absl::Status Run(const v1::Grant& grant);
 
+  // Something of an iteration was pushed and not acknowledged: the servers may
+  // have taken it or not. Only after an error of Run().
+  bool unacknowledged() const { return unacknowledged_; }
+
  private:
   // Of the batch, or of what was computed of it.
   struct Computed {
@@ -63,6 +67,7 @@ class Trainer {
   absl::Status Push(const v1::Grant& grant, const v1::PushPlan& plan,
                     const Computed& computed, v1::PushDone& report);
   void Abandon(const v1::Grant& grant);
+  void PushTensor(size_t tensor);
 
   Task& task_;
   ParameterClient& parameters_;
@@ -74,6 +79,7 @@ class Trainer {
   // With an imitated device the push must not leave before that device would
   // have computed it, so nothing overlaps then.
   const bool imitating_;
+  bool unacknowledged_ = false;
   std::optional<absl::Time> pushed_at_;  // When the last PushDone was sent.
 };
 

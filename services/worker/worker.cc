@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/log/log.h"
 #include "common/rng.h"
 #include "common/status.h"
@@ -15,10 +16,17 @@ namespace paceline {
 namespace {
 
 constexpr absl::Duration kTurn = absl::Milliseconds(100);
-constexpr absl::Duration kWelcomeTimeout = absl::Seconds(10);
+constexpr absl::Duration kRegisterTimeout = absl::Seconds(10);
 
-// How long a worker that was never welcome, or no more, keeps trying.
-constexpr absl::Duration kPatience = absl::Seconds(30);
+// Between two attempts to register. A session that lived for a while was none
+// of a row of failures.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Seconds(2);
+constexpr absl::Duration kLivedLong = absl::Seconds(10);
+
+// Tasks kept in memory. Evaluators rotate between jobs.
+constexpr size_t kTrainerTasks = 1;
+constexpr size_t kEvaluatorTasks = 3;
 
 // FNV-1a: names must give the same seed everywhere.
 uint64_t SeedOf(const std::string& name) {
@@ -27,137 +35,243 @@ uint64_t SeedOf(const std::string& name) {
   return hash;
 }
 
-bool WorthAnotherTry(const absl::Status& status) {
-  return absl::IsAborted(status) || absl::IsUnavailable(status) ||
-         absl::IsCancelled(status);
+// What another attempt to register would come to as well.
+bool Refused(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
+}
+
+bool IsStop(const v1::WorkerCommand& command) { return command.has_stop(); }
+
+void SendLeaving(ControlStream& control, bool process) {
+  v1::WorkerMessage message;
+  message.mutable_leaving()->set_process(process);
+  control.Send(std::move(message));
+}
+
+void SendFailed(ControlStream& control, const absl::Status& status) {
+  v1::WorkerMessage message;
+  message.mutable_failed()->set_code(static_cast<int>(status.code()));
+  message.mutable_failed()->set_message(std::string(status.message()));
+  control.Send(std::move(message));
 }
 
 }  // namespace
 
+Worker::Worker(const Options& options, WorkerMetrics* metrics)
+    : options_(options),
+      metrics_(metrics),
+      tasks_(options.hello.evaluator() ? kEvaluatorTasks : kTrainerTasks,
+             options.hello.evaluator(), options.backend) {}
+
 absl::Status Worker::Run() {
   const Clock& clock = Clock::Real();
-  absl::Time give_up = clock.Now() + kPatience;
-  absl::Duration pause = kTurn;
+  absl::Time last_registered = clock.Now();
+  absl::Duration pause = kFirstPause;
   while (true) {
-    registered_ = false;
-    const absl::Status ended = RunIncarnation();
-    if (ended.ok() || leaving_ || !WorthAnotherTry(ended)) return ended;
+    const absl::Time began = clock.Now();
+    const absl::Status ended = RunSession();
+    if (leaving()) return absl::OkStatus();
+    const absl::Time now = clock.Now();
     if (registered_) {
-      give_up = clock.Now() + kPatience;
-      pause = kTurn;
+      last_registered = now;
+      if (now - began >= kLivedLong) pause = kFirstPause;
+    } else if (Refused(ended) || (options_.patience > absl::ZeroDuration() &&
+                                  now - last_registered >= options_.patience)) {
+      return ended;
     }
-    if (clock.Now() > give_up) return ended;
-    LogWarning("registering anew", {{"reason", std::string(ended.message())}});
-    absl::SleepFor(pause);
-    pause = std::min(2 * pause, absl::Seconds(2));
+    // Renewed credentials take their time.
+    if (absl::IsUnauthenticated(ended) || absl::IsPermissionDenied(ended)) {
+      pause = kLongestPause;
+    }
+    LogWarning("registering anew", {{"reason", ended.ToString()},
+                                    {"pause", absl::FormatDuration(pause)}});
+    if (!Sleep(pause)) return absl::OkStatus();
+    pause = std::min(2 * pause, kLongestPause);
   }
 }
 
-absl::Status Worker::RunIncarnation() {
-  ControlStream control(options_.coordinator, options_.name,
-                        options_.evaluator);
-  v1::WorkerWelcome welcome;
-  PACELINE_RETURN_IF_ERROR(Register(control, welcome));
-  const absl::Duration lease = absl::Milliseconds(welcome.job().lease_ms());
-  control.SetLease(lease);
-  registered_ = true;
-  const absl::Status prepared = Prepare(control, welcome.job());
-  if (!prepared.ok()) return prepared;
-  PACELINE_ASSIGN_OR_RETURN(const v1::BeginJob begin, AwaitBegin(control));
-  if (begin.shards().empty()) return absl::OkStatus();  // Stopped before.
-  PACELINE_ASSIGN_OR_RETURN(
-      const auto parameters,
-      ParameterClient::Connect(begin, task_->Arrays(),
-                               {welcome.incarnation(), task_->wire(), lease}));
-  if (begin.initialize()) {
-    // A worker of an earlier incarnation has computed on these arrays.
-    PACELINE_RETURN_IF_ERROR(task_->model().Initialize(task_->job().seed()));
-    PACELINE_RETURN_IF_ERROR(parameters->SetAll());
-    v1::WorkerMessage message;
-    message.mutable_initialized();
-    control.Send(std::move(message));
+absl::Status Worker::RunSession() {
+  registered_ = false;
+  unacknowledged_ = false;
+  ControlStream control(options_.coordinator, options_.hello, options_.dial);
+  Attach(&control);
+  absl::Status ended = Register(control);
+  if (ended.ok()) {
+    registered_ = true;
+    ended = TakeAssignments(control);
   }
-  return FollowCommands(control, *parameters);
+  Attach(nullptr);
+  // Of a push that the servers may have taken or not, the broken stream tells
+  // the coordinator to ask them.
+  if (registered_ && leaving() && !unacknowledged_) {
+    SendLeaving(control, /*process=*/true);
+    control.Finish();
+  }
+  return ended;
 }
 
-absl::Status Worker::Register(ControlStream& control,
-                              v1::WorkerWelcome& welcome) {
-  PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
-                            control.Next(kWelcomeTimeout));
-  if (!command.has_welcome()) {
-    return absl::InternalError("the coordinator did not begin with `welcome`");
+absl::Status Worker::Register(ControlStream& control) {
+  const absl::Time deadline = Clock::Real().Now() + kRegisterTimeout;
+  while (!leaving() && Clock::Real().Now() < deadline) {
+    const auto command = control.Next(kTurn);
+    if (absl::IsDeadlineExceeded(command.status())) continue;
+    PACELINE_RETURN_IF_ERROR(command.status());
+    if (!command->has_registered() || command->registered().lease_ms() == 0) {
+      return absl::InternalError(
+          "the coordinator did not begin with `registered` and a lease");
+    }
+    control.SetLease(absl::Milliseconds(command->registered().lease_ms()));
+    LogInfo("registered", {{"name", options_.hello.name()}});
+    return absl::OkStatus();
   }
-  welcome = command.welcome();
+  return absl::UnavailableError("the coordinator did not answer `hello`");
+}
+
+absl::Status Worker::TakeAssignments(ControlStream& control) {
+  while (true) {
+    PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
+                              NextCommand(control));
+    // Anything else is late: of an assignment that has ended by `failed`.
+    if (command.has_assign()) {
+      PACELINE_RETURN_IF_ERROR(RunAssignment(control, command.assign()));
+    }
+  }
+}
+
+absl::Status Worker::RunAssignment(ControlStream& control,
+                                   const v1::Assignment& assignment) {
+  LogInfo("assigned", {{"job", assignment.job_name()}});
+  metrics_->AssignmentBegan();
+  const absl::StatusOr<Outcome> outcome = TakePart(control, assignment);
+  if (!outcome.ok()) {
+    metrics_->AssignmentEnded(leaving() ? Outcome::kLeft : Outcome::kBroken);
+    return outcome.status();
+  }
+  if (*outcome == Outcome::kStopped) SendLeaving(control, /*process=*/false);
+  metrics_->AssignmentEnded(*outcome);
   return absl::OkStatus();
 }
 
-absl::Status Worker::Prepare(ControlStream& control, const v1::JobSpec& job) {
+absl::StatusOr<Worker::Outcome> Worker::TakePart(
+    ControlStream& control, const v1::Assignment& assignment) {
+  const auto failed = [&control](const absl::Status& status) {
+    LogWarning("cannot take part", {{"reason", status.ToString()}});
+    SendFailed(control, status);
+    return Outcome::kFailed;
+  };
+  v1::Assignment complete = assignment;
+  if (complete.lease_ms() == 0) {
+    complete.set_lease_ms(
+        static_cast<uint32_t>(absl::ToInt64Milliseconds(control.lease())));
+  }
+  const absl::StatusOr<Task*> prepared = tasks_.Get(complete);
+  if (control.TakeIf(IsStop)) return Outcome::kStopped;
+  if (leaving()) return absl::CancelledError("told to leave");
+  if (!prepared.ok()) return failed(prepared.status());
+  Task& task = **prepared;
+  v1::WorkerMessage ready;
+  *ready.mutable_ready() = task.Ready(options_.hello.evaluator());
+  control.Send(std::move(ready));
+
+  PACELINE_ASSIGN_OR_RETURN(v1::WorkerCommand command, NextCommand(control));
+  while (!command.has_begin()) {
+    if (command.has_stop()) return Outcome::kStopped;
+    PACELINE_ASSIGN_OR_RETURN(command, NextCommand(control));
+  }
+  const auto parameters =
+      ParameterClient::Connect(command.begin(), task.Arrays(),
+                               {task.incarnation(), task.wire(), task.lease(),
+                                task.run(), options_.dial});
+  if (!parameters.ok()) return failed(parameters.status());
+  PACELINE_RETURN_IF_ERROR(Begin(control, command.begin(), **parameters, task));
+  return Outcome::kStopped;
+}
+
+absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
+                           ParameterClient& parameters, Task& task) {
+  control.WhenStopping([this, &parameters] {
+    if (dropped_) return parameters.Abort();
+    parameters.EndPulls();
+  });
   absl::Status status;
-  if (task_ == nullptr ||
-      task_->job().SerializeAsString() != job.SerializeAsString()) {
-    auto task = Task::Prepare(job, options_.evaluator, options_.backend);
-    status = task.status();
-    if (task.ok()) task_ = *std::move(task);
+  if (begin.initialize()) {
+    // A worker of an earlier assignment has computed on these arrays.
+    status = task.model().Initialize(task.job().seed());
+    if (status.ok()) status = parameters.SetAll();
+    if (status.ok()) {
+      v1::WorkerMessage message;
+      message.mutable_initialized();
+      control.Send(std::move(message));
+    }
   }
-  v1::WorkerMessage message;
-  if (status.ok()) {
-    *message.mutable_ready() = task_->Ready(options_.evaluator);
-    control.Send(std::move(message));
-  } else {
-    message.mutable_failed()->set_code(static_cast<int>(status.code()));
-    message.mutable_failed()->set_message(std::string(status.message()));
-    control.Send(std::move(message));
-    control.Finish();
+  if (status.ok() || control.stopping()) {
+    status = FollowCommands(control, task, parameters);
   }
+  control.WhenStopping({});
   return status;
 }
 
-absl::StatusOr<v1::BeginJob> Worker::AwaitBegin(ControlStream& control) {
-  PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
-                            NextCommand(control));
-  if (command.has_stop()) return v1::BeginJob();
-  if (!command.has_begin()) {
-    return absl::InternalError("the coordinator did not send `begin`");
-  }
-  return command.begin();
-}
-
-absl::Status Worker::FollowCommands(ControlStream& control,
+absl::Status Worker::FollowCommands(ControlStream& control, Task& task,
                                     ParameterClient& parameters) {
-  Trainer trainer(task_.get(), &parameters, &control, options_.pace,
-                  DeriveSeed(task_->job().seed(), SeedOf(options_.name)),
+  Trainer trainer(&task, &parameters, &control, options_.pace,
+                  DeriveSeed(task.job().seed(), SeedOf(options_.hello.name())),
                   metrics_);
-  Evaluator evaluator(task_.get(), &parameters, &control);
+  Evaluator evaluator(&task, &parameters, &control);
   while (true) {
     PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
                               NextCommand(control));
     if (command.has_stop()) {
       LogInfo("told to stop", {{"reason", command.stop().reason()}});
-      control.Finish();
       return absl::OkStatus();
+    }
+    if (command.has_assign()) {
+      return absl::InternalError("assigned to a job while it has one");
     }
     absl::Status done;
     if (command.has_grant()) done = trainer.Run(command.grant());
     if (command.has_evaluate()) done = evaluator.Run(command.evaluate());
+    unacknowledged_ = trainer.unacknowledged();
     // When everything ends at once the servers may be gone before the
-    // coordinator's word comes: its word counts.
-    if (!done.ok() && !control.Interrupted()) return done;
+    // coordinator's word comes: its word counts. But `leaving` would say that
+    // all pushes are acknowledged.
+    if (!done.ok() && (unacknowledged_ || !control.stopping())) return done;
   }
 }
 
 absl::StatusOr<v1::WorkerCommand> Worker::NextCommand(ControlStream& control) {
-  while (true) {
+  while (!leaving()) {
     absl::StatusOr<v1::WorkerCommand> command = control.Next(kTurn);
-    if (leaving_) {
-      v1::WorkerMessage message;
-      message.mutable_leaving();
-      control.Send(std::move(message));
-      v1::WorkerCommand stop;
-      stop.mutable_stop()->set_reason("told to leave");
-      return stop;
-    }
     if (!absl::IsDeadlineExceeded(command.status())) return command;
   }
+  return absl::CancelledError("told to leave");
+}
+
+void Worker::Leave() {
+  absl::MutexLock lock(&mu_);
+  leaving_ = true;
+}
+
+void Worker::Drop() {
+  absl::MutexLock lock(&mu_);
+  leaving_ = true;
+  dropped_ = true;
+  if (control_ != nullptr) control_->Interrupt();
+}
+
+void Worker::Attach(ControlStream* control) {
+  absl::MutexLock lock(&mu_);
+  control_ = control;
+  if (control_ != nullptr && dropped_) control_->Interrupt();
+}
+
+bool Worker::leaving() {
+  absl::MutexLock lock(&mu_);
+  return leaving_;
+}
+
+bool Worker::Sleep(absl::Duration time) {
+  absl::MutexLock lock(&mu_);
+  return !mu_.AwaitWithTimeout(absl::Condition(&leaving_), time);
 }
 
 }  // namespace paceline

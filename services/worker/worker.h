@@ -2,58 +2,99 @@
 #define PACELINE_SERVICES_WORKER_WORKER_H_
 
 #include <atomic>
-#include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "gpu/backend.h"
 #include "services/worker/control_stream.h"
+#include "services/worker/dial.h"
 #include "services/worker/pace/pace_spec.h"
 #include "services/worker/parameter_client.h"
 #include "services/worker/task.h"
+#include "services/worker/task_cache.h"
 #include "services/worker/worker_metrics.h"
 
 namespace paceline {
 
-// A worker or evaluator: registers, prepares its task, follows commands. One
-// that finds itself declared dead comes back as a new incarnation.
+// A worker or evaluator: registers, then takes part in one job after the other
+// as it is assigned. One that is given up, or whose coordinator is gone,
+// registers anew.
+//
+// Each assignment ends with exactly one of `failed` and `leaving`, unless the
+// stream breaks. After `failed` the worker is free: a `stop` that crosses it is
+// not answered.
 class Worker {
  public:
   struct Options {
     std::string coordinator;  // "host:port"
-    std::string name;         // "w0"
-    bool evaluator = false;
+    v1::WorkerHello hello;    // The name, what it can do, where it runs.
     PaceSpec pace;
     BackendOptions backend;
+    // How long it tries to reach a coordinator in vain; zero: for ever.
+    absl::Duration patience;
+    Dial dial = DialPlainly;
   };
   // `metrics` outlives the worker.
-  Worker(const Options& options, WorkerMetrics* metrics)
-      : options_(options), metrics_(metrics) {}
+  Worker(const Options& options, WorkerMetrics* metrics);
 
-  // Works until the job ends or Leave(): OK. Otherwise why it cannot go on:
-  // the task's error, or UNAVAILABLE if the coordinator cannot be reached.
+  // Works until Leave(): OK. Otherwise why it cannot go on: UNAVAILABLE, or
+  // whatever the last attempt came to, if no coordinator has taken it for
+  // `patience`; INVALID_ARGUMENT if the coordinator refuses what it says of
+  // itself; UNIMPLEMENTED if that is no coordinator. Credentials may be renewed
+  // while it runs, so one that may not register tries again. Call it once.
   absl::Status Run();
 
-  // Makes Run() finish or drop its iteration, take leave and return. Safe from
-  // any thread.
-  void Leave() { leaving_ = true; }
+  // Makes Run() finish its iteration, take leave and return; at once when it
+  // has none, and as soon as it is loaded when a task is being prepared. Safe
+  // from any thread.
+  void Leave();
+
+  // The same, and the iteration in hand is dropped: nothing is waited for but
+  // what is being computed. Safe from any thread.
+  void Drop();
 
  private:
-  // One life of the member. OK: the job has ended, or it has left.
-  absl::Status RunIncarnation();
-  absl::Status Register(ControlStream& control, v1::WorkerWelcome& welcome);
-  absl::Status Prepare(ControlStream& control, const v1::JobSpec& job);
-  absl::StatusOr<v1::BeginJob> AwaitBegin(ControlStream& control);
-  absl::Status FollowCommands(ControlStream& control,
+  using Outcome = WorkerMetrics::AssignmentOutcome;
+
+  // One stream, from hello to its end: why it ended.
+  absl::Status RunSession();
+  absl::Status Register(ControlStream& control);
+  absl::Status TakeAssignments(ControlStream& control);
+  // One assignment. OK: it has ended, and the coordinator knows.
+  absl::Status RunAssignment(ControlStream& control,
+                             const v1::Assignment& assignment);
+  // Up to its `stop` (kStopped) or what made it impossible, which is told
+  // (kFailed).
+  absl::StatusOr<Outcome> TakePart(ControlStream& control,
+                                   const v1::Assignment& assignment);
+  absl::Status Begin(ControlStream& control, const v1::BeginJob& begin,
+                     ParameterClient& parameters, Task& task);
+  absl::Status FollowCommands(ControlStream& control, Task& task,
                               ParameterClient& parameters);
-  // The next command; with nothing to come and Leave() called, `stop`.
+  // The next command; CANCELLED once Leave() was called.
   absl::StatusOr<v1::WorkerCommand> NextCommand(ControlStream& control);
+
+  // The stream that Drop() interrupts.
+  void Attach(ControlStream* control);
+  bool leaving();
+  // False if Leave() was called before.
+  bool Sleep(absl::Duration time);
 
   const Options options_;
   WorkerMetrics* const metrics_;
-  std::atomic<bool> leaving_ = false;
-  bool registered_ = false;     // In this incarnation.
-  std::unique_ptr<Task> task_;  // Kept from one incarnation to the next.
+  TaskCache tasks_;
+  bool registered_ = false;      // In this session.
+  bool unacknowledged_ = false;  // The last iteration's push.
+
+  std::atomic<bool> dropped_ = false;
+
+  absl::Mutex mu_;
+  bool leaving_ ABSL_GUARDED_BY(mu_) = false;
+  ControlStream* control_ ABSL_GUARDED_BY(mu_) = nullptr;
 };
 
 }  // namespace paceline

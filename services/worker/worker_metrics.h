@@ -37,7 +37,40 @@ class WorkerMetrics {
         pull_bytes_(CounterSeries(registry, "paceline_worker_pull_bytes_total",
                                   "Payload bytes pulled.")),
         loss_(GaugeSeries(registry, "paceline_worker_loss",
-                          "Mean loss of the last batch, in nats.")) {}
+                          "Mean loss of the last batch, in nats.")),
+        assigned_(GaugeSeries(registry, "paceline_worker_assigned",
+                              "1 while it has a job, else 0.")),
+        assignments_(prometheus::BuildCounter()
+                         .Name("paceline_worker_assignments_total")
+                         .Help("Assignments to a job that have ended.")
+                         .Register(registry)),
+        stopped_(Outcome("stopped")),
+        failed_(Outcome("failed")),
+        left_(Outcome("left")),
+        broken_(Outcome("broken")) {}
+
+  // How an assignment ended.
+  enum class AssignmentOutcome {
+    kStopped,  // By the coordinator's word.
+    kFailed,   // The worker could not take part.
+    kLeft,     // The process ends.
+    kBroken,   // A stream broke; the worker registers anew.
+  };
+
+  void AssignmentBegan() { assigned_.Set(1); }
+  void AssignmentEnded(AssignmentOutcome outcome) {
+    assigned_.Set(0);
+    switch (outcome) {
+      case AssignmentOutcome::kStopped:
+        return stopped_.Increment();
+      case AssignmentOutcome::kFailed:
+        return failed_.Increment();
+      case AssignmentOutcome::kLeft:
+        return left_.Increment();
+      case AssignmentOutcome::kBroken:
+        return broken_.Increment();
+    }
+  }
 
   // One iteration, as it is reported to the coordinator.
   void Observe(const v1::PushDone& report) {
@@ -58,6 +91,9 @@ class WorkerMetrics {
   prometheus::Histogram& Phase(const char* phase) {
     return phases_.Add({{"phase", phase}}, DurationBuckets());
   }
+  prometheus::Counter& Outcome(const char* outcome) {
+    return assignments_.Add({{"outcome", outcome}});
+  }
 
   prometheus::Family<prometheus::Histogram>& phases_;
   prometheus::Histogram& load_;
@@ -71,6 +107,12 @@ class WorkerMetrics {
   prometheus::Counter& push_bytes_;
   prometheus::Counter& pull_bytes_;
   prometheus::Gauge& loss_;
+  prometheus::Gauge& assigned_;
+  prometheus::Family<prometheus::Counter>& assignments_;
+  prometheus::Counter& stopped_;
+  prometheus::Counter& failed_;
+  prometheus::Counter& left_;
+  prometheus::Counter& broken_;
 };
 
 }  // namespace paceline

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "common/check.h"
 #include "common/rng.h"
+#include "common/status.h"
+#include "services/worker/data/data_names.h"
 #include "services/worker/data/strokes.h"
 
 namespace paceline {
@@ -23,9 +25,9 @@ struct SyntheticSet {
 
 const std::vector<SyntheticSet>& Sets() {
   static const auto* const sets = new std::vector<SyntheticSet>{
-      {"shapes", {1, 28, 28}, 12000, 2000},
-      {"tiny", {1, 28, 28}, 1024, 256},
-      {"color-shapes", {3, 32, 32}, 12000, 2000},
+      {kShapes, {1, 28, 28}, 12000, 2000},
+      {kTiny, {1, 28, 28}, 1024, 256},
+      {kColorShapes, {3, 32, 32}, 12000, 2000},
   };
   return *sets;
 }
@@ -33,13 +35,13 @@ const std::vector<SyntheticSet>& Sets() {
 // Load-bearing: another seed is another data set.
 constexpr uint64_t kSeed = 0x7061636c696e65;
 
-constexpr int kShapes = 10;
+constexpr int kClasses = 10;
 
 // Lines on a square from -100 to 100, four numbers each.
 using Line = std::array<int, 4>;
 
 const std::vector<Line>& LinesOf(int shape) {
-  static const auto* const lines = new std::array<std::vector<Line>, kShapes>{{
+  static const auto* const lines = new std::array<std::vector<Line>, kClasses>{{
       // A ring, of twelve sides.
       {{100, 0, 87, 50},
        {87, 50, 50, 87},
@@ -134,29 +136,26 @@ void DrawImage(int shape, const ImageShape& image, Rng& rng, uint8_t* to) {
 }  // namespace
 
 absl::StatusOr<Dataset> DrawSynthetic(absl::string_view name, Split split) {
-  std::vector<absl::string_view> names;
+  PACELINE_RETURN_IF_ERROR(CheckSyntheticName(name));
   for (const SyntheticSet& set : Sets()) {
-    names.push_back(set.name);
     if (set.name != name) continue;
     const uint32_t count = split == Split::kTrain ? set.train : set.test;
     RawImages raw;
     raw.shape = set.shape;
-    raw.classes = kShapes;
+    raw.classes = kClasses;
     raw.normalization.assign(set.shape.channels, {0.5f, 0.25f});
     raw.pixels.resize(count * set.shape.size());
     for (uint32_t i = 0; i < count; ++i) {
       // A stream for each image: the splits have none in common.
       const uint64_t stream = uint64_t{2} * i + (split == Split::kTest ? 1 : 0);
       Rng rng(DeriveSeed(kSeed, stream));
-      raw.labels.push_back(static_cast<uint8_t>(i % kShapes));
+      raw.labels.push_back(static_cast<uint8_t>(i % kClasses));
       DrawImage(raw.labels.back(), set.shape, rng,
                 raw.pixels.data() + i * set.shape.size());
     }
     return Dataset::Create(absl::StrCat("synthetic:", name), std::move(raw));
   }
-  return absl::InvalidArgumentError(absl::StrCat("unknown synthetic data \"",
-                                                 name, "\"; there are ",
-                                                 absl::StrJoin(names, ", ")));
+  CHECK(false);  // A name without a set.
 }
 
 }  // namespace paceline

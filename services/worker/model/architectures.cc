@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "services/worker/model/chain_builder.h"
+#include "services/worker/model/model_names.h"
 
 namespace paceline {
 namespace {
@@ -111,9 +112,9 @@ Chain BuildResnet20(const ImageShape& input, int classes) {
 
 const std::vector<Architecture>& Architectures() {
   static const auto* const all = new std::vector<Architecture>{
-      {"logreg", 1, BuildLogreg},     {"mlp", 1, BuildMlp},
-      {"lenet5", 12, BuildLenet5},    {"alexnet-small", 16, BuildAlexnetSmall},
-      {"resnet20", 8, BuildResnet20},
+      {kLogreg, 1, BuildLogreg},     {kMlp, 1, BuildMlp},
+      {kLenet5, 12, BuildLenet5},    {kAlexnetSmall, 16, BuildAlexnetSmall},
+      {kResnet20, 8, BuildResnet20},
   };
   return *all;
 }

@@ -16,7 +16,7 @@ struct Architecture {
   Chain (*build)(const ImageShape& input, int classes);
 };
 
-// All models, in the order in which they are listed to people.
+// All of ModelNames(), in their order.
 const std::vector<Architecture>& Architectures();
 
 // Their layers, one function each.

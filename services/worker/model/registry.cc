@@ -1,7 +1,9 @@
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "common/check.h"
+#include "common/status.h"
 #include "services/worker/model/architectures.h"
 #include "services/worker/model/model.h"
+#include "services/worker/model/model_names.h"
 
 namespace paceline {
 
@@ -10,9 +12,8 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(absl::string_view name,
                                                      int classes,
                                                      Backend* backend,
                                                      int batch_max) {
-  std::vector<absl::string_view> names;
+  PACELINE_RETURN_IF_ERROR(CheckModelName(name));
   for (const Architecture& architecture : Architectures()) {
-    names.push_back(architecture.name);
     if (architecture.name != name) continue;
     const int side = architecture.side_min;
     if (input.channels < 1 || input.height < side || input.width < side) {
@@ -31,8 +32,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(absl::string_view name,
     }
     return FromChain(architecture.build(input, classes), backend, batch_max);
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "unknown model \"", name, "\"; there are ", absl::StrJoin(names, ", ")));
+  CHECK(false);  // A name without an architecture.
 }
 
 }  // namespace paceline

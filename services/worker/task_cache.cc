@@ -1,0 +1,27 @@
+#include "services/worker/task_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status.h"
+
+namespace paceline {
+
+absl::StatusOr<Task*> TaskCache::Get(const v1::Assignment& assignment) {
+  const std::string key = Task::KeyOf(assignment.job());
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(),
+                   [&](const Entry& entry) { return entry.key == key; });
+  if (found != entries_.end()) {
+    entries_.splice(entries_.begin(), entries_, found);
+    entries_.front().task->Serve(assignment);
+    return entries_.front().task.get();
+  }
+  while (entries_.size() >= capacity_) entries_.pop_back();
+  PACELINE_ASSIGN_OR_RETURN(auto task,
+                            Task::Prepare(assignment, evaluator_, backend_));
+  entries_.push_front({key, std::move(task)});
+  return entries_.front().task.get();
+}
+
+}  // namespace paceline

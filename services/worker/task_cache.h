@@ -1,0 +1,46 @@
+#ifndef PACELINE_SERVICES_WORKER_TASK_CACHE_H_
+#define PACELINE_SERVICES_WORKER_TASK_CACHE_H_
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "gpu/backend.h"
+#include "protos/paceline/v1/fleet.pb.h"
+#include "services/worker/task.h"
+
+namespace paceline {
+
+// The tasks prepared last, so that an evaluator moves between jobs, and a
+// worker comes back to its own, without loading anything. Thread-compatible.
+class TaskCache {
+ public:
+  // Keeps `capacity` tasks, at least 1, of which the one least recently used
+  // gives way. `evaluator`: they are an evaluator's.
+  TaskCache(size_t capacity, bool evaluator, const BackendOptions& backend)
+      : capacity_(capacity), evaluator_(evaluator), backend_(backend) {}
+
+  // The task for `assignment`, which it serves from now on; valid up to the
+  // next call. Errors of Task::Prepare. Room is made before another task is
+  // prepared, so that no more than `capacity` are ever in memory.
+  absl::StatusOr<Task*> Get(const v1::Assignment& assignment);
+
+  size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    std::string key;
+    std::unique_ptr<Task> task;
+  };
+
+  const size_t capacity_;
+  const bool evaluator_;
+  const BackendOptions backend_;
+  std::list<Entry> entries_;  // The last one used is at the front.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_TASK_CACHE_H_
