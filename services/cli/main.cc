@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -11,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/status.h"
+#include "services/cli/admin/admin_commands.h"
 #include "services/cli/cluster.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/local_flags.h"
@@ -21,7 +23,6 @@
 #include "services/cli/simulate_flags.h"
 #include "services/cli/terminal.h"
 #include "services/cli/training_data.h"
-#include "services/cli/version_command.h"
 
 namespace paceline {
 namespace {
@@ -121,14 +122,15 @@ int SimulateCommand(const SimulateFlags& flags, const std::string& command) {
   return static_cast<int>(ExitCode::kSuccess);
 }
 
-int VersionCommand(const std::string& output) {
-  if (output != "table" && output != "json") {
-    return Fail(
-        ExitCode::kUsage,
-        absl::StrCat("--output \"", output, "\": must be one of table, json"));
+// "job get " of the commands that were found before the parser gave up.
+std::string ParsedCommands(const CLI::App& app) {
+  std::string names;
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    absl::StrAppend(&names, command->get_name(), " ");
   }
-  const bool written = WriteAll(STDOUT_FILENO, VersionText(output == "json"));
-  return static_cast<int>(written ? ExitCode::kSuccess : ExitCode::kFailed);
+  return names;
 }
 
 int Main(int argc, char** argv) {
@@ -146,26 +148,20 @@ int Main(int argc, char** argv) {
   CLI::App* simulate = app.add_subcommand(
       "simulate", "Run a virtual cluster in virtual time: no process");
   AddSimulateFlags(*simulate, simulate_flags);
-  std::string version_output = "table";
-  CLI::App* version = app.add_subcommand("version", "Print the version");
-  version->add_option("-o,--output", version_output, "table or json");
+  const std::unique_ptr<ChosenCommand> admin =
+      AddAdminCommands(app, ProcessConsole());
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return Fail(ExitCode::kUsage,
-                absl::StrCat(error.what(), " (see paceline ",
-                             local->parsed()      ? "local "
-                             : simulate->parsed() ? "simulate "
-                                                  : "",
-                             "--help)"));
+    return Fail(ExitCode::kUsage, absl::StrCat(error.what(), " (see paceline ",
+                                               ParsedCommands(app), "--help)"));
   }
   if (simulate->parsed()) {
     return SimulateCommand(simulate_flags, Typed(argc, argv));
   }
-  return version->parsed() ? VersionCommand(version_output)
-                           : LocalCommand(flags);
+  return admin->chosen() ? static_cast<int>(admin->Run()) : LocalCommand(flags);
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+#include "services/cli/admin/admin_commands.h"
+
+#include <utility>
+
+#include "services/cli/admin/checkpoint_commands.h"
+#include "services/cli/admin/completion_commands.h"
+#include "services/cli/admin/config_commands.h"
+#include "services/cli/admin/job_commands.h"
+#include "services/cli/admin/member_commands.h"
+#include "services/cli/admin/top_command.h"
+#include "services/cli/admin/version_commands.h"
+
+namespace paceline {
+
+std::unique_ptr<ChosenCommand> AddAdminCommands(CLI::App& app,
+                                                Console console) {
+  auto chosen = std::make_unique<ChosenCommand>(std::move(console));
+  CLI::App& job = *app.add_subcommand("job", "Training jobs on a cluster");
+  job.require_subcommand(1);
+  AddJobCreateCommand(job, *chosen);
+  AddJobReadCommands(job, *chosen);
+  AddJobFollowCommands(job, *chosen);
+  AddJobChangeCommands(job, *chosen);
+  AddCheckpointCommands(app, *chosen);
+  AddWorkerCommands(app, *chosen);
+  AddServerCommands(app, *chosen);
+  AddTopCommand(app, *chosen);
+  AddAuditCommands(app, *chosen);
+  AddConfigCommands(app, *chosen);
+  AddCompletionCommands(app, *chosen);
+  AddVersionCommand(app, *chosen);
+  return chosen;
+}
+
+}  // namespace paceline

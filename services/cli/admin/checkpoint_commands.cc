@@ -1,0 +1,200 @@
+#include "services/cli/admin/checkpoint_commands.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/cli/admin/list_all.h"
+#include "services/cli/admin/output/checkpoint_view.h"
+#include "services/cli/admin/request_id.h"
+#include "services/cli/admin/resource_name.h"
+
+namespace paceline {
+namespace {
+
+// Between two looks at a checkpoint that is being written.
+constexpr absl::Duration kWriteInterval = absl::Milliseconds(300);
+
+struct CreateFlags : CommonFlags {
+  std::string job;
+  std::string id;
+  bool wait = false;
+  bool dry_run = false;
+};
+
+struct ListFlags : CommonFlags {
+  std::string job;
+};
+
+struct NamesFlags : CommonFlags {
+  std::vector<std::string> names;
+  bool dry_run = false;
+};
+
+std::string Subject(absl::string_view name) {
+  return absl::StrCat("checkpoint/", JobIdOf(name), "/", LastPart(name));
+}
+
+absl::Status PrintCheckpoints(
+    Session& session, const std::vector<const v1::Checkpoint*>& checkpoints,
+    const google::protobuf::Message* whole) {
+  return session.Print({.messages = {checkpoints.begin(), checkpoints.end()},
+                        .whole = whole,
+                        .table = [&](bool wide) {
+                          return CheckpointTable(checkpoints, wide,
+                                                 session.console().now());
+                        }});
+}
+
+absl::StatusOr<v1::Checkpoint> Get(Session& session, const std::string& name) {
+  v1::GetCheckpointRequest request;
+  request.set_name(name);
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  return client->Call(&JobsApi::GetCheckpoint, request);
+}
+
+absl::StatusOr<v1::Checkpoint> AwaitWritten(Session& session,
+                                            v1::Checkpoint checkpoint) {
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  while (checkpoint.state() == v1::Checkpoint::WRITING) {
+    PACELINE_RETURN_IF_ERROR(client->Pause(kWriteInterval));
+    PACELINE_ASSIGN_OR_RETURN(checkpoint, Get(session, checkpoint.name()));
+  }
+  if (checkpoint.state() != v1::Checkpoint::FAILED) return checkpoint;
+  return absl::UnknownError(
+      absl::StrCat(Subject(checkpoint.name()),
+                   " could not be written: ", checkpoint.state_reason()));
+}
+
+absl::Status Create(Session& session, const CreateFlags& flags) {
+  v1::CreateCheckpointRequest request;
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
+                            JobName(session.connection().space, flags.job));
+  request.set_checkpoint_id(flags.id);
+  request.set_request_id(NewRequestId());
+  request.set_validate_only(flags.dry_run);
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  PACELINE_ASSIGN_OR_RETURN(v1::Checkpoint checkpoint,
+                            client->Call(&JobsApi::CreateCheckpoint, request));
+  if (flags.wait && !flags.dry_run) {
+    PACELINE_ASSIGN_OR_RETURN(checkpoint,
+                              AwaitWritten(session, std::move(checkpoint)));
+  }
+  const bool ready = checkpoint.state() == v1::Checkpoint::READY;
+  return session.PrintChanged(
+      checkpoint,
+      absl::StrCat(Subject(checkpoint.name()), ready ? " ready" : " begun",
+                   flags.dry_run ? " (dry run)" : ""));
+}
+
+ExitCode RunCreate(Session& session, const CreateFlags& flags) {
+  return session.End(Create(session, flags));
+}
+
+absl::Status List(Session& session, const ListFlags& flags) {
+  v1::ListCheckpointsRequest request;
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
+                            JobName(session.connection().space, flags.job));
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  PACELINE_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse response,
+                            ListAll(*client, &JobsApi::ListCheckpoints, request,
+                                    0, [](v1::ListCheckpointsResponse& page) {
+                                      return page.mutable_checkpoints();
+                                    }));
+  if (response.checkpoints().empty() &&
+      (session.format() == OutputFormat::kTable ||
+       session.format() == OutputFormat::kWide)) {
+    session.Note(absl::StrCat("job ", LastPart(request.parent()),
+                              " has no checkpoints"));
+  }
+  return PrintCheckpoints(session, Pointers(response.checkpoints()), &response);
+}
+
+ExitCode RunList(Session& session, const ListFlags& flags) {
+  return session.End(List(session, flags));
+}
+
+ExitCode RunGet(Session& session, const NamesFlags& flags) {
+  std::vector<v1::Checkpoint> checkpoints;
+  const ExitCode code =
+      session.ForEach(flags.names, [&](const std::string& typed) {
+        PACELINE_ASSIGN_OR_RETURN(
+            const std::string name,
+            CheckpointName(session.connection().space, "", typed));
+        PACELINE_ASSIGN_OR_RETURN(v1::Checkpoint checkpoint,
+                                  Get(session, name));
+        checkpoints.push_back(std::move(checkpoint));
+        return absl::OkStatus();
+      });
+  std::vector<const v1::Checkpoint*> found;
+  found.reserve(checkpoints.size());
+  for (const v1::Checkpoint& checkpoint : checkpoints) {
+    found.push_back(&checkpoint);
+  }
+  const ExitCode printed =
+      found.empty() ? ExitCode::kSuccess
+                    : session.End(PrintCheckpoints(session, found, nullptr));
+  return code != ExitCode::kSuccess ? code : printed;
+}
+
+ExitCode RunDelete(Session& session, const NamesFlags& flags) {
+  return session.ForEach(flags.names, [&](const std::string& typed) {
+    v1::DeleteCheckpointRequest request;
+    PACELINE_ASSIGN_OR_RETURN(
+        *request.mutable_name(),
+        CheckpointName(session.connection().space, "", typed));
+    request.set_validate_only(flags.dry_run);
+    if (!flags.dry_run) {
+      PACELINE_RETURN_IF_ERROR(session.Confirm(absl::StrCat(
+          "Delete checkpoint ", LastPart(request.name()), " of job ",
+          JobIdOf(request.name()), " and its files?")));
+    }
+    PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+    PACELINE_RETURN_IF_ERROR(
+        client->Call(&JobsApi::DeleteCheckpoint, request).status());
+    return session.Write(absl::StrCat(Subject(request.name()), " deleted",
+                                      flags.dry_run ? " (dry run)" : "", "\n"));
+  });
+}
+
+}  // namespace
+
+void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
+  CLI::App& checkpoint =
+      *root.add_subcommand("checkpoint", "Saved states of jobs");
+  checkpoint.require_subcommand(1);
+
+  const auto create =
+      AddCommand<CreateFlags>(checkpoint, "create", "Save a job that runs",
+                              chosen, CommonChoice(), &RunCreate);
+  create.app->add_option("JOB", create.flags->job)->required();
+  create.app->add_option("--name", create.flags->id,
+                         "Of the checkpoint; default: drawn");
+  create.app->add_flag("--wait", create.flags->wait, "Until it is ready");
+  create.app->add_flag("--dry-run", create.flags->dry_run,
+                       "Let the server check it, and do nothing");
+
+  const auto list =
+      AddCommand<ListFlags>(checkpoint, "list", "List a job's checkpoints",
+                            chosen, CommonChoice(), &RunList);
+  list.app->add_option("JOB", list.flags->job)->required();
+
+  const auto get =
+      AddCommand<NamesFlags>(checkpoint, "get", "Show checkpoints by name",
+                             chosen, CommonChoice(), &RunGet);
+  get.app->add_option("CHECKPOINT", get.flags->names, "JOB/CHECKPOINT")
+      ->required();
+
+  const auto remove = AddCommand<NamesFlags>(
+      checkpoint, "delete", "Delete checkpoints and their files", chosen,
+      {.output = false, .yes = true}, &RunDelete);
+  remove.app->add_option("CHECKPOINT", remove.flags->names, "JOB/CHECKPOINT")
+      ->required();
+  remove.app->add_flag("--dry-run", remove.flags->dry_run,
+                       "Let the server check it, and do nothing");
+  AddCheckpointFileCommands(checkpoint, chosen);
+}
+
+}  // namespace paceline

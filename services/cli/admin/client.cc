@@ -1,0 +1,140 @@
+#include "services/cli/admin/client.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/grpc_status.h"
+#include "common/status_details.h"
+
+namespace paceline {
+namespace {
+
+// A coordinator that is not heard for so long is given up.
+constexpr absl::Duration kLiveness = absl::Seconds(20);
+
+// Shorter outages are nobody's business.
+constexpr absl::Duration kQuietOutage = absl::Seconds(2);
+
+// With the details that the status had.
+absl::Status Reworded(const absl::Status& status, absl::string_view message) {
+  absl::Status reworded(status.code(), message);
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
+    reworded.SetPayload(type, payload);
+  });
+  return reworded;
+}
+
+absl::Status Interrupted() { return absl::CancelledError("interrupted"); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(
+    Connection connection, std::shared_ptr<Waker> waker,
+    std::function<void(absl::string_view)> note) {
+  if (connection.address.empty()) {
+    return absl::InvalidArgumentError(
+        "no coordinator is named: give --address HOST:PORT, set "
+        "PACELINE_ADDRESS, or make a context with `paceline config "
+        "set-context NAME --address HOST:PORT` and `use-context NAME`");
+  }
+  ClientSecurityOptions options;
+  options.tls = {.cert = connection.tls_cert,
+                 .key = connection.tls_key,
+                 .ca = connection.tls_ca};
+  options.tls_server_name = connection.tls_server_name;
+  options.token_file = connection.token_file;
+  options.insecure_plaintext = connection.insecure_plaintext;
+  PACELINE_ASSIGN_OR_RETURN(ClientSecurity security,
+                            MakeClientSecurity(options));
+  PACELINE_RETURN_IF_ERROR(CheckDialAddress(connection.address, security));
+  std::unique_ptr<AdminClient> client(
+      new AdminClient(std::move(connection), std::move(security),
+                      std::move(waker), std::move(note)));
+  client->Reconnect();
+  return client;
+}
+
+void AdminClient::Reconnect() {
+  channel_ = MakeChannel(connection_.address, ChannelProfile::kControl,
+                         kLiveness, security_);
+  jobs_ = v1::JobService::NewStub(channel_);
+  cluster_ = v1::ClusterService::NewStub(channel_);
+}
+
+absl::Status AdminClient::Pause(absl::Duration pause) {
+  const absl::Time until = absl::Now() + pause;
+  while (waker_->signal() == 0 && absl::Now() < until) waker_->Wait(until);
+  return waker_->signal() == 0 ? absl::OkStatus() : Interrupted();
+}
+
+absl::Status AdminClient::Explain(const grpc::Status& status) const {
+  const absl::Status explained = FromGrpc(status);
+  if (absl::IsUnavailable(explained)) {
+    return Reworded(explained,
+                    absl::StrCat("cannot reach ", connection_.address, ": ",
+                                 explained.message()));
+  }
+  if (absl::IsDeadlineExceeded(explained)) {
+    return Reworded(
+        explained,
+        absl::StrCat(connection_.address, " did not answer within ",
+                     absl::FormatDuration(connection_.request_timeout)));
+  }
+  return explained;
+}
+
+absl::Status AdminClient::Perform(const Start& start) {
+  const absl::Time begin = absl::Now();
+  const absl::Time deadline = begin + connection_.request_timeout;
+  bool noted = false;
+  absl::Status outage;
+  for (int attempt = 1;; ++attempt) {
+    const absl::Status status = Attempt(start, deadline);
+    // Of two reasons the one that says what is wrong.
+    if (absl::IsDeadlineExceeded(status) && !outage.ok()) return outage;
+    if (!absl::IsUnavailable(status)) return status;
+    outage = status;
+    const absl::Duration pause =
+        std::max(RetryPause(attempt),
+                 RetryDelayOf(status).value_or(absl::ZeroDuration()));
+    if (absl::Now() + pause >= deadline) return outage;
+    if (!noted && absl::Now() - begin >= kQuietOutage) {
+      noted = true;
+      note_(absl::StrCat(outage.message(), "; trying again"));
+    }
+    PACELINE_RETURN_IF_ERROR(Pause(pause));
+    Reconnect();
+  }
+}
+
+absl::Status AdminClient::Attempt(const Start& start, absl::Time deadline) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(deadline));
+  UnaryCall call(waker_);
+  start(&context, &call);
+  const grpc::Status status = call.Await(context);
+  // What came before the interruption is still told.
+  if (!status.ok() && waker_->signal() != 0) return Interrupted();
+  return Explain(status);
+}
+
+std::unique_ptr<AdminClient::JobStream> AdminClient::Watch(
+    const v1::WatchJobRequest& request, absl::Duration at_most) {
+  return std::make_unique<JobStream>(
+      waker_, absl::Now() + at_most,
+      [&](grpc::ClientContext* context,
+          grpc::ClientReadReactor<v1::WatchJobResponse>* reactor) {
+        jobs_->async()->WatchJob(context, &request, reactor);
+      });
+}
+
+absl::Duration RetryPause(int attempt) {
+  return std::min(
+      absl::Seconds(2),
+      absl::Milliseconds(100) * std::pow(1.5, std::min(attempt - 1, 20)));
+}
+
+}  // namespace paceline

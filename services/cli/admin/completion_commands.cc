@@ -1,0 +1,222 @@
+#include "services/cli/admin/completion_commands.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/cli/admin/completion.h"
+#include "services/cli/admin/config_file.h"
+#include "services/cli/admin/list_all.h"
+#include "services/cli/admin/resource_name.h"
+
+namespace paceline {
+namespace {
+
+using Live = Completion::Live;
+
+// Whoever presses the tab key does not wait longer.
+constexpr char kPatience[] = "2s";
+
+// The line is taken apart as typed: bash's own words end at '=' and ':', of
+// which only the last part is replaced.
+constexpr char kBash[] = R"sh(# bash completion of paceline:
+#   source <(paceline completion bash)
+_paceline() {
+  local line=${COMP_LINE:0:COMP_POINT} word kept
+  local -a words=() found=()
+  read -ra words <<<"$line"
+  [[ $line == *[[:space:]] ]] && words+=("")
+  word=${words[${#words[@]} - 1]}
+  mapfile -t found < <("${words[0]}" __complete "${words[@]:1}" 2>/dev/null)
+  COMPREPLY=()
+  if [[ ${found[0]:-} == :files ]]; then
+    mapfile -t COMPREPLY < <(compgen -f -- "${word##*=}")
+    compopt -o filenames 2>/dev/null
+    return
+  fi
+  kept=${word%"${word##*[=:]}"}
+  [[ ${COMP_WORDBREAKS} == *[=:]* ]] || kept=
+  COMPREPLY=("${found[@]#"$kept"}")
+}
+complete -F _paceline paceline
+)sh";
+
+constexpr char kZsh[] = R"sh(#compdef paceline
+# zsh completion of paceline:
+#   source <(paceline completion zsh)
+_paceline() {
+  local -a found
+  found=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ ${found[1]:-} == :files ]]; then
+    compset -P '*='
+    _files
+    return
+  fi
+  [[ -n ${found[1]:-} ]] && compadd -- "${found[@]}"
+}
+if [[ ${funcstack[1]:-} == _paceline ]]; then
+  _paceline "$@"
+else
+  compdef _paceline paceline
+fi
+)sh";
+
+absl::StatusOr<std::vector<std::string>> JobNames(Session& session,
+                                                  AdminClient& client) {
+  v1::ListJobsRequest request;
+  request.set_parent(absl::StrCat("namespaces/", session.connection().space));
+  request.set_order_by("name");
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListJobsResponse jobs,
+      ListAll(client, &JobsApi::ListJobs, request, 500,
+              [](v1::ListJobsResponse& page) { return page.mutable_jobs(); }));
+  std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(jobs.jobs_size()));
+  for (const v1::Job& job : jobs.jobs()) {
+    names.emplace_back(LastPart(job.name()));
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<std::string>> WorkerNames(AdminClient& client) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListWorkersResponse workers,
+      ListAll(client, &ClusterApi::ListWorkers, v1::ListWorkersRequest(), 500,
+              [](v1::ListWorkersResponse& page) {
+                return page.mutable_workers();
+              }));
+  std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(workers.workers_size()));
+  for (const v1::Worker& worker : workers.workers()) {
+    names.emplace_back(LastPart(worker.name()));
+  }
+  return names;
+}
+
+// As JOB/CHECKPOINT, of the job that is typed; jobs before there is a slash.
+absl::StatusOr<std::vector<std::string>> CheckpointNames(
+    Session& session, AdminClient& client, const std::string& typed) {
+  const size_t slash = typed.find('/');
+  if (slash == std::string::npos) {
+    PACELINE_ASSIGN_OR_RETURN(std::vector<std::string> jobs,
+                              JobNames(session, client));
+    for (std::string& job : jobs) job += '/';
+    return jobs;
+  }
+  v1::ListCheckpointsRequest request;
+  PACELINE_ASSIGN_OR_RETURN(
+      *request.mutable_parent(),
+      JobName(session.connection().space, typed.substr(0, slash)));
+  PACELINE_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse checkpoints,
+                            ListAll(client, &JobsApi::ListCheckpoints, request,
+                                    500, [](v1::ListCheckpointsResponse& page) {
+                                      return page.mutable_checkpoints();
+                                    }));
+  std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(checkpoints.checkpoints_size()));
+  for (const v1::Checkpoint& checkpoint : checkpoints.checkpoints()) {
+    names.push_back(
+        absl::StrCat(typed.substr(0, slash), "/", LastPart(checkpoint.name())));
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<std::string>> ContextNames(Session& session) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const ConfigFile config,
+      ReadConfigFile(ConfigFilePath(session.console().environment)));
+  std::vector<std::string> names;
+  names.reserve(config.contexts.size());
+  for (const auto& [name, settings] : config.contexts) names.push_back(name);
+  return names;
+}
+
+absl::StatusOr<std::vector<std::string>> LiveNames(
+    Session& session, const Completion& completion) {
+  if (completion.live == Live::kContexts) return ContextNames(session);
+  CommonFlags flags;
+  for (const auto& [flag, value] : completion.flags) {
+    const std::string name = flag.substr(flag.find_first_not_of('-'));
+    if (name == "context") {
+      flags.connection.context = value;
+    } else if (name == "insecure-plaintext") {
+      flags.connection.insecure_plaintext = true;
+    } else {
+      flags.connection.settings[name] = value;
+    }
+  }
+  flags.connection.settings["request-timeout"] = kPatience;
+  PACELINE_RETURN_IF_ERROR(session.Configure(flags));
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  switch (completion.live) {
+    case Live::kJobs:
+      return JobNames(session, *client);
+    case Live::kWorkers:
+      return WorkerNames(*client);
+    case Live::kCheckpoints:
+      return CheckpointNames(session, *client, completion.typed);
+    default:
+      return std::vector<std::string>();
+  }
+}
+
+// A completion that fails offers nothing: there is nobody to read an error.
+ExitCode RunComplete(Session& session, const CLI::App& root,
+                     const std::vector<std::string>& typed) {
+  const Completion completion = Complete(root, typed);
+  if (completion.live == Live::kFiles) {
+    return session.End(session.Write(":files\n"));
+  }
+  std::vector<std::string> words = completion.words;
+  if (completion.live != Live::kNone) {
+    const auto names = LiveNames(session, completion);
+    for (const std::string& name :
+         names.ok() ? *names : std::vector<std::string>()) {
+      if (absl::StartsWith(name, completion.typed)) {
+        words.push_back(absl::StrCat(completion.before, name));
+      }
+    }
+  }
+  std::string text;
+  for (const std::string& word : words) absl::StrAppend(&text, word, "\n");
+  return session.End(session.Write(text));
+}
+
+ExitCode RunScript(Session& session, const std::string& shell) {
+  if (shell == "bash") return session.End(session.Write(kBash));
+  if (shell == "zsh") return session.End(session.Write(kZsh));
+  return session.End(absl::InvalidArgumentError(
+      absl::StrCat("shell \"", shell, "\": must be one of bash, zsh")));
+}
+
+}  // namespace
+
+void AddCompletionCommands(CLI::App& root, ChosenCommand& chosen) {
+  CLI::App* script = root.add_subcommand(
+      "completion", "Print a script that completes commands and names");
+  auto shell = std::make_shared<std::string>();
+  script->add_option("SHELL", *shell, "bash or zsh")->required();
+  script->footer(
+      "\nExamples:\n"
+      "  source <(paceline completion bash)\n"
+      "  source <(paceline completion zsh)");
+  script->callback([&chosen, shell] {
+    chosen.Choose(
+        [&chosen, shell] { return RunScript(chosen.session(), *shell); });
+  });
+
+  CLI::App* complete = root.add_subcommand("__complete", "");
+  complete->group("");
+  complete->prefix_command();
+  complete->set_help_flag();
+  complete->callback([&chosen, &root, complete] {
+    chosen.Choose([&chosen, &root, words = complete->remaining()] {
+      return RunComplete(chosen.session(), root, words);
+    });
+  });
+}
+
+}  // namespace paceline

@@ -1,0 +1,172 @@
+#include "services/cli/admin/config_commands.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+#include "services/cli/admin/config_file.h"
+#include "services/cli/admin/connection.h"
+#include "services/cli/admin/output/table.h"
+
+namespace paceline {
+namespace {
+
+struct NoFlags {};
+
+struct NameFlags {
+  std::string name;
+};
+
+struct SetFlags {
+  std::string name;
+  ConnectionFlags connection;
+};
+
+std::string PathOf(const Session& session) {
+  return ConfigFilePath(session.console().environment);
+}
+
+absl::StatusOr<ConfigFile> Read(const Session& session) {
+  return ReadConfigFileVerbatim(PathOf(session));
+}
+
+absl::Status NoContext(const ConfigFile& config, absl::string_view name) {
+  const std::string names = absl::StrJoin(
+      config.contexts, ", ", [](std::string* out, const auto& context) {
+        absl::StrAppend(out, context.first);
+      });
+  return absl::NotFoundError(
+      absl::StrCat("there is no context ", name, "; there ",
+                   names.empty() ? "is none" : absl::StrCat("are ", names)));
+}
+
+absl::Status GetContexts(Session& session, const NoFlags&) {
+  PACELINE_ASSIGN_OR_RETURN(const ConfigFile config, Read(session));
+  Table table;
+  table.headers = {"CURRENT", "NAME", "ADDRESS", "NAMESPACE"};
+  for (const auto& [name, settings] : config.contexts) {
+    const auto value = [&settings = settings](const char* setting) {
+      const auto found = settings.find(setting);
+      return found == settings.end() ? std::string() : found->second;
+    };
+    table.rows.push_back({name == config.current_context ? "*" : "-", name,
+                          value("address"), value("namespace")});
+  }
+  if (table.rows.empty()) session.Note("there are no contexts");
+  return session.Write(RenderTable(table, /*headers=*/true));
+}
+
+absl::Status CurrentContext(Session& session, const NoFlags&) {
+  PACELINE_ASSIGN_OR_RETURN(const ConfigFile config, Read(session));
+  if (config.current_context.empty()) {
+    return absl::NotFoundError(
+        "no context is current: choose one with `paceline config use-context "
+        "NAME`");
+  }
+  return session.Write(absl::StrCat(config.current_context, "\n"));
+}
+
+absl::Status UseContext(Session& session, const NameFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(ConfigFile config, Read(session));
+  if (!config.contexts.contains(flags.name)) {
+    return NoContext(config, flags.name);
+  }
+  config.current_context = flags.name;
+  PACELINE_RETURN_IF_ERROR(WriteConfigFile(PathOf(session), config));
+  return session.Write(absl::StrCat("current context is ", flags.name, "\n"));
+}
+
+absl::Status DeleteContext(Session& session, const NameFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(ConfigFile config, Read(session));
+  if (config.contexts.erase(flags.name) == 0) {
+    return NoContext(config, flags.name);
+  }
+  if (config.current_context == flags.name) config.current_context.clear();
+  PACELINE_RETURN_IF_ERROR(WriteConfigFile(PathOf(session), config));
+  return session.Write(absl::StrCat("context ", flags.name, " deleted\n"));
+}
+
+// The file would otherwise mean another file when it is used elsewhere.
+std::string Absolute(const std::string& setting, const std::string& value) {
+  const bool path = setting == "token-file" || setting == "tls-ca" ||
+                    setting == "tls-cert" || setting == "tls-key";
+  std::error_code ignored;
+  return path && !value.empty()
+             ? std::filesystem::absolute(value, ignored).string()
+             : value;
+}
+
+absl::Status SetContext(Session& session, const SetFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(ConfigFile config, Read(session));
+  const bool is_new = !config.contexts.contains(flags.name);
+  Settings& settings = config.contexts[flags.name];
+  for (const auto& [setting, value] : flags.connection.settings) {
+    if (!value.has_value()) continue;
+    // An empty value takes the setting away.
+    if (value->empty()) {
+      settings.erase(setting);
+    } else {
+      settings[setting] = Absolute(setting, *value);
+    }
+  }
+  if (flags.connection.insecure_plaintext) {
+    settings["insecure-plaintext"] = "true";
+  }
+  // What cannot be used is not written.
+  ConnectionFlags check;
+  check.context = flags.name;
+  PACELINE_RETURN_IF_ERROR(ResolveConnection(
+                               check, [](const char*) { return ""; }, config)
+                               .status());
+  PACELINE_RETURN_IF_ERROR(WriteConfigFile(PathOf(session), config));
+  return session.Write(absl::StrCat("context ", flags.name,
+                                    is_new ? " created\n" : " changed\n"));
+}
+
+// These commands need no connection, and so none of its flags.
+template <class Flags>
+AddedCommand<Flags> Add(CLI::App& config, const char* name, const char* help,
+                        ChosenCommand& chosen,
+                        absl::Status (*run)(Session&, const Flags&)) {
+  CLI::App* command = config.add_subcommand(name, help);
+  auto flags = std::make_shared<Flags>();
+  command->callback([&chosen, flags, run] {
+    chosen.Choose([&chosen, flags, run] {
+      return chosen.session().End(run(chosen.session(), *flags));
+    });
+  });
+  return {command, std::move(flags)};
+}
+
+}  // namespace
+
+void AddConfigCommands(CLI::App& root, ChosenCommand& chosen) {
+  CLI::App& config = *root.add_subcommand(
+      "config", "Contexts: coordinators and how to reach them");
+  config.require_subcommand(1);
+  config.footer(
+      "\nThe file is PACELINE_CONFIG, or ~/.config/paceline/config.yaml.");
+  Add<NoFlags>(config, "get-contexts", "List contexts", chosen, &GetContexts);
+  Add<NoFlags>(config, "current-context", "Print the current context's name",
+               chosen, &CurrentContext);
+  const auto use =
+      Add<NameFlags>(config, "use-context", "Make a context the current one",
+                     chosen, &UseContext);
+  use.app->add_option("CONTEXT", use.flags->name)->required();
+  const auto set = Add<SetFlags>(config, "set-context",
+                                 "Make a context, or change what is given",
+                                 chosen, &SetContext);
+  set.app->add_option("CONTEXT", set.flags->name)->required();
+  AddConnectionFlags(*set.app, set.flags->connection);
+  set.app->remove_option(set.app->get_option("--context"));
+  const auto remove = Add<NameFlags>(
+      config, "delete-context", "Forget a context", chosen, &DeleteContext);
+  remove.app->add_option("CONTEXT", remove.flags->name)->required();
+}
+
+}  // namespace paceline

@@ -1,0 +1,175 @@
+#include "services/cli/admin/config_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+#include "services/cli/admin/console.h"
+#include "services/cli/admin/output/yaml_text.h"
+#include "services/cli/terminal.h"
+#include "services/cli/unique_fd.h"
+#include "yaml-cpp/yaml.h"
+
+namespace paceline {
+namespace {
+
+constexpr size_t kBytesMax = size_t{1} << 20;
+
+absl::Status WrongLine(const YAML::Node& node, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("line ", node.Mark().line + 1, ": ", what));
+}
+
+bool IsSetting(absl::string_view name) {
+  return std::find(std::begin(kSettingNames), std::end(kSettingNames), name) !=
+         std::end(kSettingNames);
+}
+
+absl::StatusOr<Settings> ParseContext(const YAML::Node& node) {
+  if (!node.IsMap()) return WrongLine(node, "a context has settings");
+  Settings settings;
+  for (const auto& entry : node) {
+    const std::string& name = entry.first.Scalar();
+    if (!IsSetting(name)) {
+      return WrongLine(entry.first,
+                       absl::StrCat("\"", name, "\" is no setting; there are ",
+                                    absl::StrJoin(kSettingNames, ", ")));
+    }
+    if (!entry.second.IsScalar()) {
+      return WrongLine(entry.second, absl::StrCat(name, " is a text"));
+    }
+    settings[name] = entry.second.Scalar();
+  }
+  return settings;
+}
+
+absl::StatusOr<ConfigFile> ParseRoot(const YAML::Node& root) {
+  ConfigFile config;
+  if (root.IsNull()) return config;
+  if (!root.IsMap()) {
+    return WrongLine(root, "expected current-context and contexts");
+  }
+  for (const auto& entry : root) {
+    const std::string& key = entry.first.Scalar();
+    if (key == "current-context" && entry.second.IsScalar()) {
+      config.current_context = entry.second.Scalar();
+    } else if (key == "contexts" && entry.second.IsMap()) {
+      for (const auto& context : entry.second) {
+        PACELINE_ASSIGN_OR_RETURN(config.contexts[context.first.Scalar()],
+                                  ParseContext(context.second));
+      }
+    } else {
+      return WrongLine(entry.first,
+                       absl::StrCat("\"", key,
+                                    "\": expected current-context: NAME or "
+                                    "contexts: {NAME: {...}}"));
+    }
+  }
+  return config;
+}
+
+bool IsPath(absl::string_view setting) {
+  return setting == "tls-ca" || setting == "tls-cert" || setting == "tls-key" ||
+         setting == "token-file";
+}
+
+absl::Status SystemError(absl::string_view doing) {
+  const std::string text = absl::StrCat(doing, ": ", strerror(errno));
+  return errno == EACCES || errno == EPERM
+             ? absl::PermissionDeniedError(text)
+             : absl::FailedPreconditionError(text);
+}
+
+}  // namespace
+
+absl::StatusOr<ConfigFile> ParseConfigFile(absl::string_view text) {
+  // The YAML library throws; nothing of that leaves here.
+  try {
+    return ParseRoot(YAML::Load(std::string(text)));
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("line ", error.mark.line + 1, ": ", error.msg));
+  }
+}
+
+std::string FormatConfigFile(const ConfigFile& config) {
+  Json document = Json::object();
+  if (!config.current_context.empty()) {
+    document["current-context"] = config.current_context;
+  }
+  document["contexts"] = Json::object();
+  for (const auto& [name, settings] : config.contexts) {
+    Json& context = document["contexts"][name] = Json::object();
+    for (const auto& [setting, value] : settings) context[setting] = value;
+  }
+  return YamlText(document);
+}
+
+std::string ConfigFilePath(
+    const std::function<std::string(const char*)>& environment) {
+  if (std::string path = environment("PACELINE_CONFIG"); !path.empty()) {
+    return path;
+  }
+  if (const std::string home = environment("XDG_CONFIG_HOME"); !home.empty()) {
+    return absl::StrCat(home, "/paceline/config.yaml");
+  }
+  const std::string home = environment("HOME");
+  return home.empty() ? ""
+                      : absl::StrCat(home, "/.config/paceline/config.yaml");
+}
+
+absl::StatusOr<ConfigFile> ReadConfigFileVerbatim(const std::string& path) {
+  if (path.empty()) return ConfigFile();
+  absl::StatusOr<std::string> text = ReadTextFile(path, kBytesMax);
+  if (absl::IsNotFound(text.status())) return ConfigFile();
+  if (!text.ok()) return text.status();
+  absl::StatusOr<ConfigFile> config = ParseConfigFile(*text);
+  if (!config.ok()) return Annotate(config.status(), path);
+  return config;
+}
+
+absl::StatusOr<ConfigFile> ReadConfigFile(const std::string& path) {
+  PACELINE_ASSIGN_OR_RETURN(ConfigFile config, ReadConfigFileVerbatim(path));
+  const std::filesystem::path folder =
+      std::filesystem::path(path).parent_path();
+  for (auto& [name, settings] : config.contexts) {
+    for (auto& [setting, value] : settings) {
+      // An absolute path stays what it is.
+      if (IsPath(setting)) value = (folder / value).string();
+    }
+  }
+  return config;
+}
+
+absl::Status WriteConfigFile(const std::string& path,
+                             const ConfigFile& config) {
+  if (path.empty()) {
+    return absl::FailedPreconditionError(
+        "there is no place for a config file: set PACELINE_CONFIG or HOME");
+  }
+  std::error_code error;
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  const std::string beside = absl::StrCat(path, ".tmp-", getpid());
+  UniqueFd file(
+      open(beside.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file.valid()) return SystemError(absl::StrCat("write ", beside));
+  if (!WriteAll(file.get(), FormatConfigFile(config)) ||
+      fsync(file.get()) != 0 || rename(beside.c_str(), path.c_str()) != 0) {
+    const absl::Status failed = SystemError(absl::StrCat("write ", path));
+    unlink(beside.c_str());
+    return failed;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace paceline

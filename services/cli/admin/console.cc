@@ -1,0 +1,90 @@
+#include "services/cli/admin/console.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "services/cli/terminal.h"
+
+namespace paceline {
+namespace {
+
+// Of standard input: far above any job file.
+constexpr size_t kInputBytesMax = size_t{4} << 20;
+
+std::optional<std::string> ReadLine() {
+  std::string line;
+  if (!std::getline(std::cin, line)) return std::nullopt;
+  return line;
+}
+
+absl::StatusOr<std::string> ReadStream(std::istream& in, absl::string_view what,
+                                       size_t bytes_max) {
+  std::string text(bytes_max + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot read ", what));
+  }
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (text.size() > bytes_max) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " is larger than the ", bytes_max, " bytes that are read"));
+  }
+  return text;
+}
+
+}  // namespace
+
+Console ProcessConsole() {
+  Console console;
+  console.out = [](absl::string_view text) {
+    return WriteAll(STDOUT_FILENO, text);
+  };
+  console.err = [](absl::string_view text) { WriteAll(STDERR_FILENO, text); };
+  console.progress =
+      ProgressTo(STDOUT_FILENO, getenv("TERM"), getenv("NO_COLOR"));
+  console.can_ask = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+  console.read_line = &ReadLine;
+  console.read_input = [] {
+    return ReadStream(std::cin, "standard input", kInputBytesMax);
+  };
+  console.environment = [](const char* name) {
+    const char* value = getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  console.now = &absl::Now;
+  console.make_waker = &Waker::WithSignals;
+  return console;
+}
+
+absl::StatusOr<std::string> ReadTextFile(const std::string& path,
+                                         size_t bytes_max) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    return absl::NotFoundError(absl::StrCat(path, ": no such file"));
+  }
+  if (status.type() == std::filesystem::file_type::directory) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is a folder, not a file"));
+  }
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return errno == EACCES ? absl::PermissionDeniedError(absl::StrCat(
+                                 path, ": may not be read by this user"))
+                           : absl::InvalidArgumentError(
+                                 absl::StrCat(path, ": ", strerror(errno)));
+  }
+  return ReadStream(in, path, bytes_max);
+}
+
+}  // namespace paceline

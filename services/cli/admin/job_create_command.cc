@@ -1,0 +1,116 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/cli/admin/job_commands.h"
+#include "services/cli/admin/job_file.h"
+#include "services/cli/admin/request_id.h"
+#include "services/cli/admin/resource_name.h"
+
+namespace paceline {
+namespace {
+
+constexpr char kFooter[] = R"(
+Examples:
+  paceline job create -f deploy/examples/mnist-lenet5.yaml
+  paceline job create -f job.yaml --name second-try -n vision
+  paceline job create -f job.yaml --dry-run -o json
+  paceline job get first -o yaml | paceline job create -f - --name second)";
+
+struct CreateFlags : CommonFlags {
+  std::vector<std::string> files;
+  std::string name;
+  bool dry_run = false;
+};
+
+absl::StatusOr<std::vector<v1::Job>> ReadJobs(Session& session,
+                                              const std::string& file) {
+  absl::StatusOr<std::string> text = file == "-"
+                                         ? session.console().read_input()
+                                         : ReadTextFile(file, kJobFileBytesMax);
+  if (!text.ok()) return text.status();
+  return ParseJobFile(*text);
+}
+
+// Where the job goes: what the file says, and -n, must not contradict.
+absl::Status Address(const std::string& typed, Session& session,
+                     v1::CreateJobRequest* request) {
+  const Connection& connection = session.connection();
+  if (typed.empty()) {
+    request->set_parent(absl::StrCat("namespaces/", connection.space));
+    return absl::OkStatus();
+  }
+  PACELINE_ASSIGN_OR_RETURN(const std::string name,
+                            JobName(connection.space, typed));
+  const absl::string_view space = NamespaceOf(name);
+  if (connection.space_given && space != connection.space) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the job's name says namespace ", space,
+                     ", --namespace says ", connection.space));
+  }
+  request->set_parent(absl::StrCat("namespaces/", space));
+  request->set_job_id(std::string(LastPart(name)));
+  return absl::OkStatus();
+}
+
+absl::Status CreateJob(Session& session, const CreateFlags& flags,
+                       v1::Job job) {
+  v1::CreateJobRequest request;
+  PACELINE_RETURN_IF_ERROR(
+      Address(flags.name.empty() ? job.name() : flags.name, session, &request));
+  job.clear_name();
+  *request.mutable_job() = std::move(job);
+  request.set_request_id(NewRequestId());
+  request.set_validate_only(flags.dry_run);
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  PACELINE_ASSIGN_OR_RETURN(const v1::Job created,
+                            client->Call(&JobsApi::CreateJob, request));
+  return session.PrintChanged(
+      created, absl::StrCat("job/", LastPart(created.name()), " created",
+                            flags.dry_run ? " (dry run)" : ""));
+}
+
+ExitCode RunCreate(Session& session, const CreateFlags& flags) {
+  ExitCode first = ExitCode::kSuccess;
+  const auto note = [&](const absl::Status& status, const std::string& file) {
+    const ExitCode code = session.End(status, file == "-" ? "" : file);
+    if (first == ExitCode::kSuccess) first = code;
+  };
+  for (const std::string& file : flags.files) {
+    const absl::StatusOr<std::vector<v1::Job>> jobs = ReadJobs(session, file);
+    if (!jobs.ok()) {
+      // The message names the file where it cannot be read.
+      const bool named = absl::StartsWith(jobs.status().message(), file);
+      note(jobs.status(), named ? "-" : file);
+      continue;
+    }
+    if (!flags.name.empty() && (jobs->size() > 1 || flags.files.size() > 1)) {
+      return session.End(absl::InvalidArgumentError(
+          "--name is about one job, and there are several"));
+    }
+    for (const v1::Job& job : *jobs) {
+      note(CreateJob(session, flags, job), jobs->size() > 1 ? job.name() : "-");
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen) {
+  const auto [app, flags] =
+      AddCommand<CreateFlags>(job, "create", "Create jobs from files", chosen,
+                              CommonChoice(), &RunCreate);
+  app->add_option("-f,--filename", flags->files,
+                  "YAML or JSON of a job; - is standard input")
+      ->allow_extra_args(false)
+      ->required();
+  app->add_option("--name", flags->name, "Instead of the file's");
+  app->add_flag("--dry-run", flags->dry_run,
+                "Let the server check it, and do nothing");
+  app->footer(kFooter);
+}
+
+}  // namespace paceline

@@ -1,0 +1,80 @@
+#include "services/cli/admin/job_file.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "protos/google/api/field_behavior.pb.h"
+#include "services/cli/admin/yaml_reader.h"
+
+namespace paceline {
+namespace {
+
+bool IsOutputOnly(const google::protobuf::FieldDescriptor& field) {
+  const auto& options = field.options();
+  for (int i = 0; i < options.ExtensionSize(google::api::field_behavior); ++i) {
+    if (options.GetExtension(google::api::field_behavior, i) ==
+        google::api::OUTPUT_ONLY) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void DropOutput(v1::Job* job) {
+  const google::protobuf::Descriptor& type = *job->GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (IsOutputOnly(*type.field(i))) {
+      job->GetReflection()->ClearField(job, type.field(i));
+    }
+  }
+  job->clear_etag();
+}
+
+absl::StatusOr<std::vector<v1::Job>> JobsOf(
+    const std::vector<YAML::Node>& documents) {
+  std::vector<v1::Job> jobs;
+  for (const YAML::Node& document : documents) {
+    // An empty document is what a trailing "---" leaves.
+    if (document.IsNull()) continue;
+    PACELINE_ASSIGN_OR_RETURN(v1::Job job, JobOfYaml(document));
+    jobs.push_back(std::move(job));
+  }
+  if (jobs.empty()) {
+    return absl::InvalidArgumentError(
+        "is empty: a job has a spec with a model and data");
+  }
+  return jobs;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Job> JobOfYaml(const YAML::Node& node) {
+  YamlReader reader;
+  const Json json = reader.ReadMessage(node, *v1::Job::descriptor(), "");
+  PACELINE_RETURN_IF_ERROR(InvalidFields(reader.violations()));
+  v1::Job job;
+  PACELINE_RETURN_IF_ERROR(JsonToMessage(json, &job));
+  DropOutput(&job);
+  if (!job.has_spec()) {
+    return InvalidField("spec", "must be there, with a model and data");
+  }
+  return job;
+}
+
+absl::StatusOr<std::vector<v1::Job>> ParseJobFile(absl::string_view text) {
+  if (text.size() > kJobFileBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "has more than the ", kJobFileBytesMax, " bytes of a job file"));
+  }
+  // The YAML library throws; nothing of that leaves here.
+  try {
+    return JobsOf(YAML::LoadAll(std::string(text)));
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "line ", error.mark.line + 1, ": this is no YAML: ", error.msg));
+  }
+}
+
+}  // namespace paceline

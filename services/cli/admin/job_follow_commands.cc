@@ -1,0 +1,256 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "common/status.h"
+#include "services/cli/admin/job_commands.h"
+#include "services/cli/admin/job_watcher.h"
+#include "services/cli/admin/list_all.h"
+#include "services/cli/admin/output/job_view.h"
+#include "services/cli/admin/output/watch_view.h"
+#include "services/cli/admin/resource_name.h"
+#include "services/cli/flag_values.h"
+#include "services/cli/progress_printer.h"
+
+namespace paceline {
+namespace {
+
+// Commands that follow one job: watch, wait, logs.
+
+struct WatchFlags : CommonFlags {
+  std::string name;
+};
+
+struct WaitFlags : CommonFlags {
+  std::vector<std::string> names;
+  std::string condition;
+  std::string timeout = "0";
+};
+
+struct LogsFlags : CommonFlags {
+  std::string name;
+  bool follow = false;
+};
+
+void Show(const v1::WatchJobResponse& event, absl::Time now,
+          ProgressPrinter* printer) {
+  switch (event.event_case()) {
+    case v1::WatchJobResponse::kJob:
+      return printer->Note(StateLine(event.job()));
+    case v1::WatchJobResponse::kProgress:
+      return printer->Show(ToReport(event.progress()), now);
+    case v1::WatchJobResponse::kAccuracy:
+      return printer->Show(ToReport(event.accuracy()));
+    case v1::WatchJobResponse::kDecision:
+      return printer->Show(ToReport(event.decision()));
+    case v1::WatchJobResponse::kCheckpoint:
+      return printer->Note(CheckpointLine(event.checkpoint()));
+    case v1::WatchJobResponse::EVENT_NOT_SET:
+      return;  // Of a newer server.
+  }
+}
+
+absl::Status Watch(Session& session, const WatchFlags& flags) {
+  if (session.format() == OutputFormat::kName) {
+    return absl::InvalidArgumentError(
+        "-o name: events have no names; use table, json or yaml");
+  }
+  PACELINE_ASSIGN_OR_RETURN(const std::string name,
+                            JobName(session.connection().space, flags.name));
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  const bool documents = session.format() == OutputFormat::kJson ||
+                         session.format() == OutputFormat::kYaml;
+  JobWatcher watcher(client, name);
+  ProgressPrinter printer(session.console().progress);
+  printer.StartRun(std::string(LastPart(name)), 0);
+  for (;;) {
+    const auto event = watcher.Next(absl::InfiniteFuture());
+    if (!event.ok() || !event->has_value()) {
+      printer.Clear();
+      return event.status();
+    }
+    if (documents) {
+      PACELINE_RETURN_IF_ERROR(
+          session.Print({.messages = {&**event}, .table = nullptr}));
+    } else {
+      Show(**event, session.console().now(), &printer);
+    }
+  }
+}
+
+ExitCode RunWatch(Session& session, const WatchFlags& flags) {
+  return session.End(Watch(session, flags));
+}
+
+// What `wait` waits for.
+struct Condition {
+  bool deleted = false;
+  v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
+};
+
+absl::StatusOr<Condition> ParseCondition(absl::string_view text) {
+  if (text == "delete") return Condition{.deleted = true};
+  absl::string_view name = text;
+  Condition condition;
+  if (absl::ConsumePrefix(&name, "state=") &&
+      v1::Job::State_Parse(absl::AsciiStrToUpper(name), &condition.state) &&
+      condition.state != v1::Job::STATE_UNSPECIFIED) {
+    return condition;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--for \"", text,
+                   "\": must be delete or state=STATE, with one of PENDING, "
+                   "STARTING, RUNNING, PAUSING, PAUSED, CANCELLING, SUCCEEDED, "
+                   "FAILED, CANCELLED"));
+}
+
+absl::Status WaitFor(Session& session, const std::string& typed,
+                     const Condition& condition, absl::Time until) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string name,
+                            JobName(session.connection().space, typed));
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  const std::string subject = absl::StrCat("job/", LastPart(name));
+  JobWatcher watcher(client, name);
+  v1::Job job;
+  for (;;) {
+    const auto event = watcher.Next(until);
+    if (absl::IsDeadlineExceeded(event.status())) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          subject, ": not in time", job.name().empty() ? "" : ", it is ",
+          job.name().empty() ? "" : StateText(job.state())));
+    }
+    if (condition.deleted && absl::IsNotFound(event.status())) {
+      return session.Write(absl::StrCat(subject, " deleted\n"));
+    }
+    if (!event.ok()) return event.status();
+    if (event->has_value()) {
+      if (!(*event)->has_job()) continue;
+      job = (*event)->job();
+      if (!condition.deleted && job.state() == condition.state) {
+        return session.PrintChanged(job,
+                                    absl::StrCat(subject, " condition met"));
+      }
+      continue;
+    }
+    // It has ended. Its deletion can only be asked after.
+    if (!condition.deleted) {
+      return absl::UnknownError(absl::StrCat(
+          subject, " has ended as ", StateText(job.state()),
+          job.state_reason().empty() ? "" : ": ", job.state_reason()));
+    }
+    if (absl::Now() >= until) continue;
+    PACELINE_RETURN_IF_ERROR(client->Pause(absl::Milliseconds(500)));
+  }
+}
+
+ExitCode RunWait(Session& session, const WaitFlags& flags) {
+  const absl::StatusOr<Condition> condition = ParseCondition(flags.condition);
+  if (!condition.ok()) return session.End(condition.status());
+  const absl::StatusOr<int64_t> nanos =
+      ParseNanos("--timeout", flags.timeout, 0, INT64_MAX);
+  if (!nanos.ok()) return session.End(nanos.status());
+  const absl::Time until = *nanos == 0
+                               ? absl::InfiniteFuture()
+                               : absl::Now() + absl::Nanoseconds(*nanos);
+  return session.ForEach(flags.names, [&](const std::string& typed) {
+    return WaitFor(session, typed, *condition, until);
+  });
+}
+
+// Writes what comes after `last` and moves it on.
+absl::Status WriteDecision(Session& session, const v1::Decision& decision,
+                           int64_t* last) {
+  if (decision.sequence() <= *last) return absl::OkStatus();
+  *last = decision.sequence();
+  if (session.format() == OutputFormat::kTable ||
+      session.format() == OutputFormat::kWide) {
+    return session.Write(absl::StrCat(DecisionText(decision), "\n"));
+  }
+  return session.Print({.messages = {&decision}, .table = nullptr});
+}
+
+absl::Status WriteRecorded(Session& session, AdminClient& client,
+                           const std::string& job, int64_t* last) {
+  v1::ListDecisionsRequest request;
+  request.set_parent(job);
+  PACELINE_ASSIGN_OR_RETURN(const v1::ListDecisionsResponse recorded,
+                            ListAll(client, &JobsApi::ListDecisions, request, 0,
+                                    [](v1::ListDecisionsResponse& page) {
+                                      return page.mutable_decisions();
+                                    }));
+  for (const v1::Decision& decision : recorded.decisions()) {
+    PACELINE_RETURN_IF_ERROR(WriteDecision(session, decision, last));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Logs(Session& session, const LogsFlags& flags) {
+  if (session.format() == OutputFormat::kName) {
+    return absl::InvalidArgumentError(
+        "-o name: decisions have no names; use table, json or yaml");
+  }
+  PACELINE_ASSIGN_OR_RETURN(const std::string name,
+                            JobName(session.connection().space, flags.name));
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  int64_t last = 0;
+  if (!flags.follow) return WriteRecorded(session, *client, name, &last);
+  // The stream first, the record when it stands: nothing falls between them.
+  // Whatever comes twice is known by its number.
+  JobWatcher watcher(client, name);
+  bool recorded = false;
+  for (;;) {
+    PACELINE_ASSIGN_OR_RETURN(const auto event,
+                              watcher.Next(absl::InfiniteFuture()));
+    if (!recorded) {
+      recorded = true;
+      PACELINE_RETURN_IF_ERROR(WriteRecorded(session, *client, name, &last));
+    }
+    if (!event.has_value()) return absl::OkStatus();
+    if (event->has_decision()) {
+      PACELINE_RETURN_IF_ERROR(
+          WriteDecision(session, event->decision(), &last));
+    }
+  }
+}
+
+ExitCode RunLogs(Session& session, const LogsFlags& flags) {
+  return session.End(Logs(session, flags));
+}
+
+}  // namespace
+
+void AddJobFollowCommands(CLI::App& job, ChosenCommand& chosen) {
+  const auto watch =
+      AddCommand<WatchFlags>(job, "watch", "Follow a job until it has ended",
+                             chosen, CommonChoice(), &RunWatch);
+  watch.app->add_option("JOB", watch.flags->name)->required();
+
+  const auto wait =
+      AddCommand<WaitFlags>(job, "wait", "Wait until jobs are in a state",
+                            chosen, CommonChoice(), &RunWait);
+  wait.app->add_option("JOB", wait.flags->names)->required();
+  wait.app
+      ->add_option("--for", wait.flags->condition,
+                   "state=SUCCEEDED (or another state), or delete")
+      ->required();
+  wait.app
+      ->add_option("--timeout", wait.flags->timeout,
+                   "As 30s or 2h; 0: as long as it takes")
+      ->capture_default_str();
+  wait.app->footer(
+      "\nEnds with 1 if a job ends in another state, with 6 if the time is "
+      "over.");
+
+  const auto logs = AddCommand<LogsFlags>(
+      job, "logs", "Print what was decided about a job, and why", chosen,
+      CommonChoice(), &RunLogs);
+  logs.app->add_option("JOB", logs.flags->name)->required();
+  logs.app->add_flag("-f,--follow", logs.flags->follow,
+                     "Go on until the job has ended");
+}
+
+}  // namespace paceline

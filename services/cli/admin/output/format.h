@@ -1,0 +1,39 @@
+#ifndef PACELINE_SERVICES_CLI_ADMIN_OUTPUT_FORMAT_H_
+#define PACELINE_SERVICES_CLI_ADMIN_OUTPUT_FORMAT_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+#include "services/cli/admin/output/table.h"
+
+namespace paceline {
+
+// What `-o` chooses.
+enum class OutputFormat { kTable, kWide, kJson, kYaml, kName };
+
+// INVALID_ARGUMENT, naming the choices, for what is none of them.
+absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view text);
+
+// Resources to be printed. The messages must outlive it.
+struct Printable {
+  std::vector<const google::protobuf::Message*> messages;
+  // The list that they are in: what -o json and yaml print. Null: they are
+  // printed one after the other.
+  const google::protobuf::Message* whole = nullptr;
+  // Asked for table and wide.
+  std::function<Table(bool wide)> table;
+};
+
+// The text, each document ended by a line feed; YAML documents are separated
+// by "---". `headers` is about tables alone. INVALID_ARGUMENT for names of
+// what has none.
+absl::StatusOr<std::string> Render(const Printable& printable,
+                                   OutputFormat format, bool headers);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_ADMIN_OUTPUT_FORMAT_H_

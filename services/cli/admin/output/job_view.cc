@@ -1,0 +1,198 @@
+#include "services/cli/admin/output/job_view.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "services/cli/admin/output/checkpoint_view.h"
+#include "services/cli/admin/output/field_lines.h"
+#include "services/cli/admin/output/message_text.h"
+#include "services/cli/admin/output/short_age.h"
+#include "services/cli/admin/resource_name.h"
+#include "services/cli/progress_view.h"
+
+namespace paceline {
+namespace {
+
+std::string Paradigm(const v1::Job& job) {
+  // The running one may be another than that of the spec, by a planned switch.
+  if (!job.progress().paradigm().empty()) return job.progress().paradigm();
+  return job.spec().paradigm().empty() ? "bsp" : job.spec().paradigm();
+}
+
+std::string Accuracy(const v1::JobProgress& progress) {
+  return progress.has_accuracy() ? absl::StrFormat("%.4f", progress.accuracy())
+                                 : "";
+}
+
+std::string Loss(const v1::JobProgress& progress) {
+  return progress.has_loss() ? absl::StrFormat("%.4f", progress.loss()) : "";
+}
+
+std::string Rate(const v1::JobProgress& progress) {
+  return progress.samples_per_second() > 0
+             ? absl::StrFormat("%.0f", progress.samples_per_second())
+             : "";
+}
+
+std::vector<std::string> JobRow(const v1::Job& job,
+                                const JobTableOptions& options,
+                                absl::Time now) {
+  const v1::JobProgress& progress = job.progress();
+  std::vector<std::string> row;
+  if (options.namespaces) row.emplace_back(NamespaceOf(job.name()));
+  row.emplace_back(LastPart(job.name()));
+  row.push_back(StateText(job.state()));
+  row.push_back(Paradigm(job));
+  row.push_back(ShareText(progress));
+  row.push_back(Accuracy(progress));
+  row.push_back(absl::StrCat(progress.workers_size()));
+  row.push_back(ShortAge(job.create_time(), now));
+  if (options.wide) {
+    row.push_back(job.spec().model());
+    row.push_back(job.spec().data());
+    row.push_back(Loss(progress));
+    row.push_back(Rate(progress));
+    row.push_back(job.state_reason());
+  }
+  return row;
+}
+
+void AppendProgress(const v1::JobProgress& progress, FieldLines* lines) {
+  lines->Begin("Progress");
+  lines->Add("Phase", progress.phase());
+  if (progress.samples_total() > 0) {
+    lines->Add("Samples",
+               absl::StrFormat("%d of %d (%s)", progress.samples(),
+                               progress.samples_total(), ShareText(progress)));
+  }
+  lines->Add("Training time", ShortSeconds(progress.seconds()));
+  if (progress.has_seconds_left()) {
+    lines->Add("Time left", ShortSeconds(progress.seconds_left()));
+  }
+  if (progress.samples_per_second() > 0) {
+    lines->Add("Speed", absl::StrCat(Rate(progress), " samples/s"));
+  }
+  lines->Add("Version", absl::StrCat(progress.version()));
+  lines->Add("Paradigm", progress.paradigm());
+  lines->Add("Loss", Loss(progress));
+  lines->Add("Accuracy", Accuracy(progress));
+  if (progress.parameters() > 0) {
+    lines->Add("Parameters", absl::StrCat(progress.parameters()));
+  }
+  lines->End();
+}
+
+std::string WorkerRows(const v1::JobProgress& progress) {
+  Table table;
+  table.headers = {"  WORKER", "STATE",     "CLOCK", "GAP",
+                   "WAITED",   "SAMPLES/S", "SCORE", "STRAGGLER"};
+  for (const v1::WorkerProgress& worker : progress.workers()) {
+    table.rows.push_back({absl::StrCat("  ", worker.worker()), worker.state(),
+                          absl::StrCat(worker.clock()),
+                          absl::StrCat(worker.gap()),
+                          ShortSeconds(worker.wait_seconds()),
+                          absl::StrFormat("%.0f", worker.samples_per_second()),
+                          absl::StrFormat("%.2f", worker.straggler_score()),
+                          worker.straggler() ? "yes" : "no"});
+  }
+  return RenderTable(table, /*headers=*/true);
+}
+
+void AppendSpec(const v1::JobSpec& spec, FieldLines* lines) {
+  // The specification has many fields, most of them at their defaults: what is
+  // set, as its author wrote it.
+  const absl::StatusOr<std::string> yaml = MessageToYaml(spec);
+  lines->Block("Spec", yaml.ok() ? *yaml : yaml.status().ToString());
+}
+
+}  // namespace
+
+Table JobTable(const std::vector<const v1::Job*>& jobs,
+               const JobTableOptions& options, absl::Time now) {
+  Table table;
+  if (options.namespaces) table.headers.emplace_back("NAMESPACE");
+  for (const char* header : {"NAME", "STATE", "PARADIGM", "PROGRESS",
+                             "ACCURACY", "WORKERS", "AGE"}) {
+    table.headers.emplace_back(header);
+  }
+  if (options.wide) {
+    for (const char* header :
+         {"MODEL", "DATA", "LOSS", "SAMPLES/S", "REASON"}) {
+      table.headers.emplace_back(header);
+    }
+  }
+  for (const v1::Job* job : jobs) {
+    table.rows.push_back(JobRow(*job, options, now));
+  }
+  return table;
+}
+
+std::string DescribeJob(const v1::Job& job,
+                        const std::vector<v1::Decision>& decisions,
+                        const std::vector<v1::Checkpoint>& checkpoints,
+                        absl::Time now) {
+  FieldLines lines;
+  lines.Add("Name", LastPart(job.name()));
+  lines.Add("Namespace", NamespaceOf(job.name()));
+  lines.Add("UID", job.uid());
+  lines.Add("Display name", job.display_name());
+  lines.AddMap("Labels", job.labels());
+  lines.AddMap("Annotations", job.annotations());
+  lines.Add("State", StateText(job.state()));
+  lines.Add("Reason", job.state_reason());
+  lines.AddTime("Created", job.create_time(), now);
+  lines.AddTime("Started", job.start_time(), now);
+  lines.AddTime("Ended", job.end_time(), now);
+  lines.Add("Goes on from", job.restore_from());
+  lines.Add("Etag", job.etag());
+  AppendSpec(job.spec(), &lines);
+  if (job.has_progress()) {
+    AppendProgress(job.progress(), &lines);
+    lines.Rows("Workers", WorkerRows(job.progress()));
+  }
+  std::vector<const v1::Checkpoint*> listed;
+  listed.reserve(checkpoints.size());
+  for (const v1::Checkpoint& checkpoint : checkpoints) {
+    listed.push_back(&checkpoint);
+  }
+  lines.Block("Checkpoints",
+              RenderTable(CheckpointTable(listed, /*wide=*/false, now), true));
+  std::string decided;
+  for (const v1::Decision& decision : decisions) {
+    absl::StrAppend(&decided, DecisionText(decision), "\n");
+  }
+  lines.Block("Decisions", decided);
+  return lines.text();
+}
+
+std::string StateText(v1::Job::State state) {
+  const std::string& name = v1::Job::State_Name(state);
+  return name.empty() ? absl::StrCat(static_cast<int>(state)) : name;
+}
+
+bool IsTerminal(v1::Job::State state) {
+  return state == v1::Job::SUCCEEDED || state == v1::Job::FAILED ||
+         state == v1::Job::CANCELLED;
+}
+
+std::string ShareText(const v1::JobProgress& progress) {
+  if (progress.samples_total() <= 0) return "";
+  const double share = static_cast<double>(progress.samples()) /
+                       static_cast<double>(progress.samples_total());
+  // Cut, not rounded: 100% is said of what is done.
+  return absl::StrCat(static_cast<int>(100 * std::clamp(share, 0.0, 1.0)), "%");
+}
+
+std::string DecisionText(const v1::Decision& decision) {
+  const std::string omitted =
+      decision.omitted() > 0
+          ? absl::StrCat(" (", decision.omitted(), " more like it)")
+          : "";
+  return OneLine(absl::StrCat(TimeText(decision.time()), "  ",
+                              ShortSeconds(decision.seconds()), "  ",
+                              decision.worker(), "  ", decision.kind(), "  ",
+                              decision.text(), omitted));
+}
+
+}  // namespace paceline

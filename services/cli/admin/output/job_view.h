@@ -1,0 +1,44 @@
+#ifndef PACELINE_SERVICES_CLI_ADMIN_OUTPUT_JOB_VIEW_H_
+#define PACELINE_SERVICES_CLI_ADMIN_OUTPUT_JOB_VIEW_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "protos/paceline/v1/jobs.pb.h"
+#include "services/cli/admin/output/table.h"
+
+namespace paceline {
+
+// How jobs look to people. Pure.
+
+struct JobTableOptions {
+  bool wide = false;
+  bool namespaces = false;  // A column for them.
+};
+
+Table JobTable(const std::vector<const v1::Job*>& jobs,
+               const JobTableOptions& options, absl::Time now);
+
+// Everything about one job, with its latest decisions (oldest first) and
+// checkpoints.
+std::string DescribeJob(const v1::Job& job,
+                        const std::vector<v1::Decision>& decisions,
+                        const std::vector<v1::Checkpoint>& checkpoints,
+                        absl::Time now);
+
+// "PENDING"; a number for a state that this program does not know.
+std::string StateText(v1::Job::State state);
+
+// It has ended: nothing happens to it by itself any more.
+bool IsTerminal(v1::Job::State state);
+
+// "43%"; empty while nothing is known.
+std::string ShareText(const v1::JobProgress& progress);
+
+// "2026-11-21T10:00:00Z  12.0 s  w2  loss  stream broken (3 more like it)".
+std::string DecisionText(const v1::Decision& decision);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_ADMIN_OUTPUT_JOB_VIEW_H_

@@ -1,0 +1,123 @@
+#include "services/cli/admin/session.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/cli/admin/error_text.h"
+
+namespace paceline {
+
+absl::Status Session::Configure(const CommonFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(format_, ParseOutputFormat(flags.output));
+  headers_ = !flags.no_headers;
+  yes_ = flags.yes;
+  PACELINE_ASSIGN_OR_RETURN(
+      const ConfigFile config,
+      ReadConfigFile(ConfigFilePath(console_.environment)));
+  PACELINE_ASSIGN_OR_RETURN(
+      connection_,
+      ResolveConnection(flags.connection, console_.environment, config));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Waker>> Session::GetWaker() {
+  if (waker_ == nullptr) {
+    PACELINE_ASSIGN_OR_RETURN(waker_, console_.make_waker());
+  }
+  return waker_;
+}
+
+absl::StatusOr<AdminClient*> Session::Client() {
+  if (client_ == nullptr) {
+    PACELINE_ASSIGN_OR_RETURN(std::shared_ptr<Waker> waker, GetWaker());
+    PACELINE_ASSIGN_OR_RETURN(
+        client_,
+        AdminClient::Create(connection_, std::move(waker),
+                            [this](absl::string_view text) { Note(text); }));
+  }
+  return client_.get();
+}
+
+absl::Status Session::Write(absl::string_view text) {
+  return console_.out(text)
+             ? absl::OkStatus()
+             : absl::InternalError("standard output takes nothing more");
+}
+
+absl::Status Session::Print(const Printable& printable) {
+  return Print(printable, /*headers=*/true);
+}
+
+absl::Status Session::Print(const Printable& printable, bool headers) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string text,
+                            Render(printable, format_, headers && headers_));
+  const bool more =
+      std::exchange(printed_, true) && format_ == OutputFormat::kYaml;
+  return Write(absl::StrCat(more ? "---\n" : "", text));
+}
+
+absl::Status Session::PrintChanged(const google::protobuf::Message& message,
+                                   absl::string_view line) {
+  if (format_ == OutputFormat::kTable || format_ == OutputFormat::kWide) {
+    return Write(absl::StrCat(line, "\n"));
+  }
+  return Print({.messages = {&message}, .table = nullptr});
+}
+
+void Session::Note(absl::string_view text) {
+  console_.err(absl::StrCat("paceline: ", OneLine(text), "\n"));
+}
+
+absl::Status Session::Confirm(absl::string_view question) {
+  if (yes_ || !console_.can_ask) return absl::OkStatus();
+  console_.err(absl::StrCat(question, " [y/N] "));
+  std::string answer = console_.read_line().value_or("");
+  absl::StripAsciiWhitespace(&answer);
+  if (absl::EqualsIgnoreCase(answer, "y") ||
+      absl::EqualsIgnoreCase(answer, "yes")) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError("not done: the answer was not yes");
+}
+
+ExitCode Session::End(const absl::Status& status, absl::string_view subject) {
+  if (status.ok()) return ExitCode::kSuccess;
+  if (absl::IsCancelled(status) && waker_ != nullptr && waker_->signal() != 0) {
+    return static_cast<ExitCode>(128 + waker_->signal());
+  }
+  console_.err(ErrorText(status, subject));
+  return ExitCodeOf(status);
+}
+
+ExitCode Session::ForEach(
+    const std::vector<std::string>& names,
+    const std::function<absl::Status(const std::string&)>& work) {
+  ExitCode first = ExitCode::kSuccess;
+  for (const std::string& name : names) {
+    const absl::Status status = work(name);
+    // Of one name the error says itself what it is about.
+    const ExitCode code = End(status, names.size() > 1 ? name : "");
+    if (first == ExitCode::kSuccess) first = code;
+    if (absl::IsCancelled(status)) break;
+  }
+  return first;
+}
+
+void AddCommonFlags(CLI::App& command, CommonFlags& flags,
+                    const CommonChoice& choice) {
+  if (choice.output) {
+    command.add_option("-o,--output", flags.output,
+                       "table, wide, json, yaml or name");
+    command.add_flag("--no-headers", flags.no_headers,
+                     "Tables without their first line");
+  }
+  if (choice.yes) {
+    command.add_flag("-y,--yes", flags.yes, "Do not ask");
+  }
+  AddConnectionFlags(command, flags.connection);
+}
+
+}  // namespace paceline

@@ -1,0 +1,106 @@
+#include "services/cli/admin/top_command.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+#include "services/cli/admin/list_all.h"
+#include "services/cli/admin/output/top_view.h"
+#include "services/cli/admin/resource_name.h"
+#include "services/cli/flag_values.h"
+
+namespace paceline {
+namespace {
+
+struct TopFlags : CommonFlags {
+  std::string job;
+  std::string interval = "2s";
+  bool once = false;
+};
+
+using Lines = std::vector<std::string>;
+
+absl::StatusOr<Lines> LookAtJob(Session& session, AdminClient& client,
+                                const std::string& typed) {
+  v1::GetJobRequest request;
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
+                            JobName(session.connection().space, typed));
+  PACELINE_ASSIGN_OR_RETURN(const v1::Job job,
+                            client.Call(&JobsApi::GetJob, request));
+  return JobTop(job);
+}
+
+// Of all namespaces: workers are everybody's.
+absl::StatusOr<Lines> LookAtCluster(Session& session, AdminClient& client) {
+  v1::ListJobsRequest request;
+  request.set_parent("namespaces/-");
+  // Those that have ended may be thousands.
+  request.set_filter(
+      "state != SUCCEEDED AND state != FAILED AND state != CANCELLED");
+  request.set_order_by("name");
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListJobsResponse jobs,
+      ListAll(client, &JobsApi::ListJobs, request, 0,
+              [](v1::ListJobsResponse& page) { return page.mutable_jobs(); }));
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListWorkersResponse workers,
+      ListAll(client, &ClusterApi::ListWorkers, v1::ListWorkersRequest(), 0,
+              [](v1::ListWorkersResponse& page) {
+                return page.mutable_workers();
+              }));
+  return ClusterTop({jobs.jobs().begin(), jobs.jobs().end()},
+                    {workers.workers().begin(), workers.workers().end()},
+                    session.console().now());
+}
+
+absl::StatusOr<Lines> Look(Session& session, AdminClient& client,
+                           const TopFlags& flags) {
+  return flags.job.empty() ? LookAtCluster(session, client)
+                           : LookAtJob(session, client, flags.job);
+}
+
+absl::Status Top(Session& session, const TopFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const int64_t nanos, ParseNanos("--interval", flags.interval, 100'000'000,
+                                      int64_t{3600} * 1'000'000'000));
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  const ProgressOutput& output = session.console().progress;
+  if (flags.once || !output.terminal) {
+    PACELINE_ASSIGN_OR_RETURN(const Lines lines, Look(session, *client, flags));
+    return session.Write(absl::StrCat(absl::StrJoin(lines, "\n"), "\n"));
+  }
+  for (;;) {
+    PACELINE_ASSIGN_OR_RETURN(Lines lines, Look(session, *client, flags));
+    const TerminalSize size = output.size();
+    // The last column and row stay free, as for the bars of a run.
+    lines = FitTop(std::move(lines), {.width = size.columns - 1,
+                                      .height = size.rows - 1,
+                                      .color = output.color});
+    // One write, or it would flicker: home, each line with its rest erased,
+    // and all that is below.
+    PACELINE_RETURN_IF_ERROR(session.Write(absl::StrCat(
+        "\x1b[H", absl::StrJoin(lines, "\x1b[K\n"), "\x1b[K\n\x1b[J")));
+    PACELINE_RETURN_IF_ERROR(client->Pause(absl::Nanoseconds(nanos)));
+  }
+}
+
+ExitCode RunTop(Session& session, const TopFlags& flags) {
+  return session.End(Top(session, flags));
+}
+
+}  // namespace
+
+void AddTopCommand(CLI::App& root, ChosenCommand& chosen) {
+  const auto top = AddCommand<TopFlags>(
+      root, "top", "Jobs and workers, or one job's workers, again and again",
+      chosen, {.output = false}, &RunTop);
+  top.app->add_option("JOB", top.flags->job);
+  top.app->add_option("--interval", top.flags->interval, "Between two looks")
+      ->capture_default_str();
+  top.app->add_flag("--once", top.flags->once,
+                    "Once; so it is where output is no terminal");
+}
+
+}  // namespace paceline

@@ -1,0 +1,67 @@
+#include "services/cli/admin/version_commands.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/cli/json_fields.h"
+#include "services/cli/version_command.h"
+
+namespace paceline {
+namespace {
+
+// A version is no reason to wait for a coordinator that is away.
+constexpr char kPatience[] = "3s";
+
+struct VersionFlags : CommonFlags {
+  bool client_only = false;
+};
+
+absl::StatusOr<std::string> ServerVersion(Session& session) {
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::Cluster cluster,
+      client->Call(&ClusterApi::GetCluster, v1::GetClusterRequest()));
+  return cluster.version();
+}
+
+ExitCode RunVersion(Session& session, const VersionFlags& flags) {
+  if (session.format() != OutputFormat::kTable &&
+      session.format() != OutputFormat::kJson) {
+    return session.End(absl::InvalidArgumentError(absl::StrCat(
+        "--output \"", flags.output, "\": must be one of table, json")));
+  }
+  const bool json = session.format() == OutputFormat::kJson;
+  std::string text = VersionText(json);
+  if (!flags.client_only && !session.connection().address.empty()) {
+    const absl::StatusOr<std::string> server = ServerVersion(session);
+    if (!server.ok() && absl::IsCancelled(server.status())) {
+      return session.End(server.status());
+    }
+    if (!server.ok()) {
+      session.Note(
+          absl::StrCat("no server version: ", server.status().message()));
+    } else if (json) {
+      Json document = Json::parse(text);
+      document["server"]["version"] = *server;
+      text = absl::StrCat(document.dump(2), "\n");
+    } else {
+      absl::StrAppend(&text, "coordinator ", OneLine(*server), "\n");
+    }
+  }
+  return session.End(session.Write(text));
+}
+
+}  // namespace
+
+void AddVersionCommand(CLI::App& root, ChosenCommand& chosen) {
+  const auto version =
+      AddCommand<VersionFlags>(root, "version", "Print the versions", chosen,
+                               CommonChoice(), &RunVersion);
+  version.app->add_flag("--client", version.flags->client_only,
+                        "Of this program alone");
+  // The flag's own value wins.
+  version.flags->connection.settings["request-timeout"] = kPatience;
+}
+
+}  // namespace paceline
