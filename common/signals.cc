@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "common/check.h"
@@ -19,6 +21,16 @@ sigset_t Watched() {
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   return set;
+}
+
+// Runs in a thread that a library has started before main (OpenBLAS does), so
+// that it does not have the mask: takes the signal from there, for good, and
+// sends it to the process again, where it stays pending for the watch.
+void SendOn(int signal, siginfo_t*, void* context) {
+  const int error = errno;
+  sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
+  kill(getpid(), signal);
+  errno = error;
 }
 
 void Watch(int wake, const std::function<void(int)>& handler) {
@@ -42,6 +54,17 @@ void Watch(int wake, const std::function<void(int)>& handler) {
 void SignalWatch::Block() {
   const sigset_t set = Watched();
   CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
+  struct sigaction action = {};
+  action.sa_sigaction = SendOn;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  action.sa_mask = set;
+  for (const int signal : {SIGTERM, SIGINT}) {
+    struct sigaction before = {};
+    CHECK(sigaction(signal, nullptr, &before) == 0);
+    // What a shell has told a background job to ignore stays ignored.
+    if (before.sa_handler == SIG_IGN) continue;
+    CHECK(sigaction(signal, &action, nullptr) == 0);
+  }
 }
 
 SignalWatch::SignalWatch(std::function<void(int)> handler)

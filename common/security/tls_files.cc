@@ -84,7 +84,7 @@ absl::Status ReadIdentity(const TlsFiles& files, TlsMaterial& material) {
   PACELINE_ASSIGN_OR_RETURN(const auto key, ParseKey(pem, files.key));
   const bool match = X509_check_private_key(chain[0].get(), key.get()) == 1;
   ERR_clear_error();
-  if (false && !match) {
+  if (!match) {
     return absl::InvalidArgumentError(absl::StrCat(
         files.key, ": the key is not that of the certificate in ", files.cert));
   }
