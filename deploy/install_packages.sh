@@ -9,13 +9,18 @@ packages=(
   libprotobuf-dev libgrpc-dev libgrpc++-dev libabsl-dev
   libopenblas-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev
   prometheus-cpp-dev zlib1g-dev
+  libssl-dev libsqlite3-dev libyaml-cpp-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 # It fetches what draws `paceline simulate --plot`. Some packages of nodejs have
 # npm in them and conflict with Debian's.
 command -v npm >/dev/null || packages+=(npm)
 if [[ "${1:-}" == "--with-lint" ]]; then
-  packages+=(clang clang-format clang-tidy python3 shellcheck)
+  packages+=(
+    clang clang-format clang-tidy shellcheck
+    # Clients of other languages, and the page of the API.
+    python3 python3-grpcio python3-numpy python3-protobuf
+  )
 fi
 
 fail() {

@@ -14,6 +14,9 @@ shellcheck "${scripts[@]}"
 echo "-- tidy check"
 python3 tests/tidy_check.py
 
+echo "-- docs/api.md in step with the protos"
+docs/generate_api.py --check
+
 echo "-- clang-tidy, with clang's thread-safety analysis"
 mkdir -p build
 cmake --preset clang >build/clang-configure.log 2>&1 || {

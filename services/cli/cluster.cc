@@ -25,9 +25,9 @@ absl::Status Cluster::CheckPrograms(const std::string& bin_dir) {
   return absl::OkStatus();
 }
 
-absl::Status Cluster::StartCoordinator(const std::string& job_file) {
+absl::Status Cluster::StartCoordinator() {
   return Start(Role::kCoordinator, "coordinator",
-               CoordinatorCommand(bin_dir_, job_file, options_));
+               CoordinatorCommand(bin_dir_, folder_, options_));
 }
 
 absl::Status Cluster::StartMembers(absl::string_view address) {

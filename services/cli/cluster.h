@@ -42,12 +42,12 @@ class Cluster {
   static absl::Status CheckPrograms(const std::string& bin_dir);
 
   // Codes of both: those of ChildProcess::Start().
-  absl::Status StartCoordinator(const std::string& job_file);
+  absl::Status StartCoordinator();
   // Everything else, once the coordinator listens at `address`; then leaves
   // processes.json, {"w0": pid, ...}, in the folder.
   absl::Status StartMembers(absl::string_view address);
 
-  // Where the coordinator's reports can be read; does not block.
+  // Where the coordinator's standard output can be read; does not block.
   // REQUIRES: StartCoordinator() succeeded.
   int report_fd() const { return members_.front().process.stdout_fd(); }
 

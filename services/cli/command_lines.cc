@@ -22,16 +22,24 @@ void AppendUnlessEmpty(CommandLine& command, absl::string_view flag,
 }  // namespace
 
 CommandLine CoordinatorCommand(absl::string_view bin_dir,
-                               absl::string_view job_file,
+                               absl::string_view folder,
                                const LocalOptions& options) {
   CommandLine command = {Program(bin_dir, kCoordinatorProgram),
-                         "--job-file",
-                         std::string(job_file),
+                         "--store",
+                         absl::StrCat(folder, "/jobs.db"),
+                         "--checkpoints",
+                         absl::StrCat(folder, "/checkpoints"),
+                         "--lease",
+                         absl::FormatDuration(options.lease),
+                         "--grace",
+                         "1s",
                          "--listen",
                          absl::StrCat("127.0.0.1:", options.port),
                          "--metrics",
                          kAnyPort};
-  AppendUnlessEmpty(command, "--record", options.record);
+  if (!options.record.empty()) {
+    AppendUnlessEmpty(command, "--record", absl::StrCat(folder, "/record"));
+  }
   return command;
 }
 

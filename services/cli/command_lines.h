@@ -17,8 +17,9 @@ inline constexpr absl::string_view kCoordinatorProgram = "paceline-coordinator";
 inline constexpr absl::string_view kServerProgram = "paceline-server";
 inline constexpr absl::string_view kWorkerProgram = "paceline-worker";
 
+// Everything that it keeps is in `folder`: jobs.db, checkpoints, record.
 CommandLine CoordinatorCommand(absl::string_view bin_dir,
-                               absl::string_view job_file,
+                               absl::string_view folder,
                                const LocalOptions& options);
 
 // Server `index`, called "s<index>".

@@ -34,20 +34,20 @@ v1::JobSpec MakeJobSpec(const LocalOptions& options,
   spec.set_schedule(options.schedule);
   spec.set_batch_size(options.batch_size);
   spec.set_micro_batch(options.micro_batch);
-  spec.set_epochs(options.epochs);
-  spec.set_max_seconds(options.max_seconds);
+  spec.mutable_stop()->set_epochs(options.epochs);
+  spec.mutable_stop()->set_seconds(options.max_seconds);
   spec.set_seed(options.seed);
   spec.set_wire(WireByName(options.wire));
   spec.set_round_strength(options.round_strength);
-  spec.set_eval_every(EvaluationInterval(options.eval_every, train_samples));
-  spec.set_defer_eval(options.defer_eval);
-  spec.set_target_accuracy(options.target_accuracy);
-  spec.set_stop_at_target(options.stop_at_target);
-  spec.set_workers(static_cast<uint32_t>(options.workers.size()));
+  spec.mutable_evaluation()->set_every(
+      EvaluationInterval(options.eval_every, train_samples));
+  spec.mutable_evaluation()->set_defer(options.defer_eval);
+  spec.mutable_stop()->set_target_accuracy(options.target_accuracy);
+  spec.mutable_stop()->set_at_target(options.stop_at_target);
+  const auto workers = static_cast<uint32_t>(options.workers.size());
+  spec.mutable_workers()->set_min(workers);
+  spec.mutable_workers()->set_max(workers);
   spec.set_servers(static_cast<uint32_t>(options.servers));
-  spec.set_lease_ms(
-      static_cast<uint32_t>(absl::ToInt64Milliseconds(options.lease)));
-  spec.set_evaluator(true);
   return spec;
 }
 

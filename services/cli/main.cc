@@ -23,6 +23,7 @@
 #include "services/cli/simulate_flags.h"
 #include "services/cli/terminal.h"
 #include "services/cli/training_data.h"
+#include "services/cli/watched_job.h"
 
 namespace paceline {
 namespace {
@@ -97,7 +98,11 @@ int LocalCommand(const LocalFlags& flags) {
            ProgressTo(STDERR_FILENO, getenv("TERM"), getenv("NO_COLOR")),
        .write_result =
            [](absl::string_view text) { return WriteAll(STDOUT_FILENO, text); },
-       .timeouts = {}});
+       .timeouts = {},
+       .open_reports = [](const std::string& address,
+                          const v1::CreateJobRequest& request) {
+         return std::make_unique<WatchedJob>(address, request);
+       }});
 }
 
 int SimulateCommand(const SimulateFlags& flags, const std::string& command) {

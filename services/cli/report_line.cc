@@ -49,21 +49,20 @@ EvaluatedReport ParseEvaluated(const Json& object) {
           .loss = Number(object, "loss")};
 }
 
-// The code with that canonical name; UNKNOWN for any other name.
-absl::StatusCode CodeByName(absl::string_view name) {
+FailedReport ParseFailed(const Json& object) {
+  return {absl::Status(StatusCodeByName(TextField(object, "code")),
+                       TextField(object, "message"))};
+}
+
+}  // namespace
+
+absl::StatusCode StatusCodeByName(absl::string_view name) {
   for (int code = 1; code <= 16; ++code) {
     const auto candidate = static_cast<absl::StatusCode>(code);
     if (absl::StatusCodeToString(candidate) == name) return candidate;
   }
   return absl::StatusCode::kUnknown;
 }
-
-FailedReport ParseFailed(const Json& object) {
-  return {absl::Status(CodeByName(TextField(object, "code")),
-                       TextField(object, "message"))};
-}
-
-}  // namespace
 
 absl::StatusOr<Report> ParseReportLine(absl::string_view line) {
   const Json object = Json::parse(line.begin(), line.end(), nullptr,

@@ -78,6 +78,9 @@ using Report =
     std::variant<ListeningReport, StartedReport, ProgressReport,
                  EvaluatedReport, DecisionReport, ResultReport, FailedReport>;
 
+// The code with that canonical name, "NOT_FOUND"; UNKNOWN for any other name.
+absl::StatusCode StatusCodeByName(absl::string_view name);
+
 // INVALID_ARGUMENT if the line is no JSON object, names no known event or lacks
 // what the event cannot do without.
 absl::StatusOr<Report> ParseReportLine(absl::string_view line);

@@ -1,5 +1,7 @@
 #include "services/cli/run_local.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -46,10 +48,33 @@ absl::StatusOr<std::string> MakeRunFolder(const std::string& run_dir,
       run_dir, "/", RunFolderName(static_cast<int>(index) + 1, paradigm));
   PACELINE_RETURN_IF_ERROR(MakeFolder(folder));
   // Those of an earlier use of the folder would name processes that are none
-  // of ours.
-  RemoveFile(absl::StrCat(folder, "/processes.json"));
-  RemoveFile(absl::StrCat(folder, "/result.json"));
+  // of ours, and jobs that are done.
+  for (const char* const old :
+       {"processes.json", "result.json", "jobs.db", "jobs.db-wal",
+        "jobs.db-shm", "jobs.db.lock"}) {
+    RemoveFile(absl::StrCat(folder, "/", old));
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(absl::StrCat(folder, "/checkpoints"), ignored);
+  std::filesystem::remove_all(absl::StrCat(folder, "/record"), ignored);
   return folder;
+}
+
+// To where it was asked for; the coordinator gives each run a file.
+absl::Status MoveRecord(const std::string& folder, const std::string& record) {
+  if (record.empty()) return absl::OkStatus();
+  std::error_code error;
+  const std::filesystem::directory_iterator files(
+      absl::StrCat(folder, "/record"), error);
+  for (const auto& file : files) {
+    std::filesystem::copy_file(
+        file.path(), record, std::filesystem::copy_options::overwrite_existing,
+        error);
+    if (!error) return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--record ", record, ": could not be written; it is in ", folder,
+      "/record"));
 }
 
 absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
@@ -61,11 +86,22 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
       const std::string folder,
       MakeRunFolder(surroundings.run_dir, index, paradigm));
   const std::string job_file = absl::StrCat(folder, "/job.json");
-  PACELINE_RETURN_IF_ERROR(WriteWholeFile(
-      job_file, JobSpecJson(MakeJobSpec(options, paradigm, train_samples))));
+  v1::CreateJobRequest request;
+  request.set_parent("namespaces/default");
+  request.set_job_id("run");
+  *request.mutable_job()->mutable_spec() =
+      MakeJobSpec(options, paradigm, train_samples);
+  PACELINE_RETURN_IF_ERROR(
+      WriteWholeFile(job_file, JobSpecJson(request.job().spec())));
+  if (!options.record.empty()) {
+    PACELINE_RETURN_IF_ERROR(MakeFolder(absl::StrCat(folder, "/record")));
+  }
   Cluster cluster(options, surroundings.bin_dir, folder);
-  absl::StatusOr<Json> run =
-      RunSupervisor(cluster, run_surroundings).Run(job_file);
+  RunSurroundings of_run = run_surroundings;
+  of_run.open_reports = [&](const std::string& address) {
+    return surroundings.open_reports(address, request);
+  };
+  absl::StatusOr<Json> run = RunSupervisor(cluster, of_run).Run();
   if (!run.ok()) {
     return absl::Status(
         run.status().code(),
@@ -73,6 +109,7 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
   }
   PACELINE_RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(folder, "/result.json"),
                                           absl::StrCat(run->dump(2), "\n")));
+  PACELINE_RETURN_IF_ERROR(MoveRecord(folder, options.record));
   return run;
 }
 
@@ -99,7 +136,8 @@ int RunLocal(const LocalOptions& options, int64_t train_samples,
   const RunSurroundings run_surroundings{.clock = Clock::Real(),
                                          .interrupts = *interrupts,
                                          .printer = printer,
-                                         .timeouts = surroundings.timeouts};
+                                         .timeouts = surroundings.timeouts,
+                                         .open_reports = {}};
   printer.Note(absl::StrCat("logs in ", surroundings.run_dir));
   std::vector<Json> runs;
   int exit_code = 0;

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "services/cli/local_options.h"
 #include "services/cli/progress_printer.h"
+#include "protos/paceline/v1/jobs.pb.h"
 #include "services/cli/run_supervisor.h"
 
 namespace paceline {
@@ -20,6 +22,10 @@ struct LocalSurroundings {
   // For results: stdout. False if they could not be written.
   std::function<bool(absl::string_view)> write_result;
   RunTimeouts timeouts;
+  // Has the coordinator at the address do the job.
+  std::function<std::unique_ptr<ReportSource>(const std::string& address,
+                                              const v1::CreateJobRequest&)>
+      open_reports;
 };
 
 // One run per paradigm of `options`, one after the other, each with a fresh

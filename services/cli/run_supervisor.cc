@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/overloaded.h"
 #include "common/status.h"
 #include "services/cli/run_folder.h"
@@ -38,21 +37,21 @@ std::string Describe(const Cluster::Ended& ended) {
 
 }  // namespace
 
-absl::StatusOr<Json> RunSupervisor::Run(const std::string& job_file) {
-  const absl::Status status = Supervise(job_file);
+absl::StatusOr<Json> RunSupervisor::Run() {
+  const absl::Status status = Supervise();
   if (absl::IsCancelled(status)) {
     surroundings_.printer.Note(
         "ending all processes; interrupt again to kill them at once");
   }
-  EndAll(/*politely=*/status.ok());
+  EndAll();
   surroundings_.printer.Clear();
   if (!status.ok()) return status;
   return *std::move(result_);
 }
 
-absl::Status RunSupervisor::Supervise(const std::string& job_file) {
-  PACELINE_RETURN_IF_ERROR(cluster_.StartCoordinator(job_file));
-  reports_.emplace(cluster_.report_fd());
+absl::Status RunSupervisor::Supervise() {
+  PACELINE_RETURN_IF_ERROR(cluster_.StartCoordinator());
+  lines_.emplace(cluster_.report_fd());
   Expect(surroundings_.timeouts.listening, "the coordinator to listen");
   while (!result_.has_value()) PACELINE_RETURN_IF_ERROR(Step());
   return absl::OkStatus();
@@ -81,9 +80,10 @@ absl::Status RunSupervisor::Step() {
 
 void RunSupervisor::AwaitInput(absl::Time until) {
   std::vector<pollfd> inputs = {{surroundings_.interrupts.fd(), POLLIN, 0}};
-  if (reports_.has_value() && !reports_->at_end()) {
+  if (lines_.has_value() && !lines_->at_end()) {
     inputs.push_back({cluster_.report_fd(), POLLIN, 0});
   }
+  if (reports_ != nullptr) inputs.push_back({reports_->fd(), POLLIN, 0});
   const absl::Duration left = until - surroundings_.clock.Now();
   const absl::Duration timeout =
       std::clamp(left, absl::ZeroDuration(), absl::Seconds(1));
@@ -94,7 +94,7 @@ void RunSupervisor::AwaitInput(absl::Time until) {
 }
 
 absl::Status RunSupervisor::TakeReports() {
-  for (const std::string& line : reports_->Read()) {
+  for (const std::string& line : lines_->Read()) {
     const absl::StatusOr<Report> report = ParseReportLine(line);
     if (!report.ok()) {
       surroundings_.printer.Note(
@@ -103,6 +103,11 @@ absl::Status RunSupervisor::TakeReports() {
       continue;
     }
     PACELINE_RETURN_IF_ERROR(Take(*report));
+    if (result_.has_value()) return absl::OkStatus();
+  }
+  if (reports_ == nullptr) return absl::OkStatus();
+  for (const Report& report : reports_->Read()) {
+    PACELINE_RETURN_IF_ERROR(Take(report));
     if (result_.has_value()) break;
   }
   return absl::OkStatus();
@@ -120,6 +125,7 @@ absl::Status RunSupervisor::Take(const Report& report) {
                      return absl::OkStatus();
                    Expect(surroundings_.timeouts.started,
                           "the members to load their data and start");
+                   reports_ = surroundings_.open_reports(listening.address);
                    return cluster_.StartMembers(listening.address);
                  },
                  [&](const StartedReport& started) {
@@ -184,19 +190,14 @@ bool RunSupervisor::AwaitAllEnded(absl::Duration within) {
     if (surroundings_.interrupts.count() != interrupts) return false;
     AwaitInput(until);
     // A coordinator whose pipe is full could not end.
-    if (reports_.has_value()) reports_->Read();
+    if (lines_.has_value()) lines_->Read();
   }
 }
 
-void RunSupervisor::EndAll(bool politely) {
-  const RunTimeouts& timeouts = surroundings_.timeouts;
-  if (politely && !AwaitAllEnded(timeouts.farewell)) {
-    surroundings_.printer.Note(
-        absl::StrCat("still running after the result, now ended: ",
-                     absl::StrJoin(cluster_.Running(), ", ")));
-  }
+void RunSupervisor::EndAll() {
+  reports_.reset();
   cluster_.Signal(SIGTERM);
-  if (AwaitAllEnded(timeouts.grace)) return;
+  if (AwaitAllEnded(surroundings_.timeouts.grace)) return;
   cluster_.Signal(SIGKILL);
   // Nothing can resist that for long.
   while (!AwaitAllEnded(absl::Seconds(10))) {

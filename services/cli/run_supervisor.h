@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_CLI_RUN_SUPERVISOR_H_
 #define PACELINE_SERVICES_CLI_RUN_SUPERVISOR_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "services/cli/line_reader.h"
 #include "services/cli/progress_printer.h"
 #include "services/cli/report_line.h"
+#include "services/cli/report_source.h"
 
 namespace paceline {
 
@@ -26,8 +28,6 @@ struct RunTimeouts {
   absl::Duration silence = absl::Minutes(1);
   // After a member failed, for the coordinator to say why.
   absl::Duration cause = absl::Seconds(10);
-  // After the result, for everybody to end without being told.
-  absl::Duration farewell = absl::Seconds(2);
   // From SIGTERM to SIGKILL.
   absl::Duration grace = absl::Seconds(3);
 };
@@ -38,10 +38,11 @@ struct RunSurroundings {
   InterruptWatch& interrupts;
   ProgressPrinter& printer;
   RunTimeouts timeouts;
+  OpenReports open_reports;
 };
 
 // Sees one run through: starts the coordinator and, when that listens, the
-// members; shows what the coordinator reports; notices who dies; ends
+// members and the job; shows what is reported of it; notices who dies; ends
 // everybody. One loop around poll(2), on the main thread.
 //
 // The death of a worker after the first grant is the coordinator's affair. That
@@ -52,14 +53,14 @@ class RunSupervisor {
   RunSupervisor(Cluster& cluster, const RunSurroundings& surroundings)
       : cluster_(cluster), surroundings_(surroundings) {}
 
-  // Runs the job described in `job_file` and returns the coordinator's result.
+  // Runs the job of surroundings.open_reports and returns its result.
   // Nothing that was started runs any more when this returns.
   //   CANCELLED: a signal asked us to end (surroundings.interrupts says which).
   //   DEADLINE_EXCEEDED: a process did not do its part in time.
   //   INTERNAL: a process that the run cannot do without died.
   //   FAILED_PRECONDITION: a program cannot be executed.
-  // Otherwise what the coordinator reported as the cause of its failure.
-  absl::StatusOr<Json> Run(const std::string& job_file);
+  // Otherwise what was reported as the cause of its failure.
+  absl::StatusOr<Json> Run();
 
  private:
   // What the run waits for, and until when.
@@ -68,7 +69,7 @@ class RunSupervisor {
     std::string what;
   };
 
-  absl::Status Supervise(const std::string& job_file);
+  absl::Status Supervise();
   absl::Status Step();
   // Returns once there may be something to do, at the latest at `until`.
   void AwaitInput(absl::Time until);
@@ -81,11 +82,12 @@ class RunSupervisor {
   // Waits for all processes to end, until `within` is over or a further signal
   // asks us to end; true if all have.
   bool AwaitAllEnded(absl::Duration within);
-  void EndAll(bool politely);
+  void EndAll();
 
   Cluster& cluster_;
   RunSurroundings surroundings_;
-  std::optional<LineReader> reports_;
+  std::optional<LineReader> lines_;  // Of the coordinator's standard output.
+  std::unique_ptr<ReportSource> reports_;  // Once it listens.
   Expectation expected_;
   bool members_started_ = false;
   bool granted_ = false;

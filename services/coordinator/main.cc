@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -76,7 +77,10 @@ absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
   jobs.quota.set_jobs(options.max_jobs);
   jobs.quota.set_workers(options.max_workers);
   jobs.quota.set_parameter_bytes(options.max_parameter_bytes);
-  jobs.checkpoint_root = options.checkpoints;
+  if (!options.checkpoints.empty()) {
+    // Servers and callers must not depend on where this process was started.
+    jobs.checkpoint_root = std::filesystem::absolute(options.checkpoints);
+  }
   jobs.trace_root = options.record;
   jobs.entropy = Entropy();
   return jobs;

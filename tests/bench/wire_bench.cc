@@ -20,6 +20,7 @@
 namespace paceline {
 namespace {
 
+constexpr uint64_t kRun = 1;
 constexpr int64_t kBlockFloats = 1 << 18;
 constexpr int64_t kBlocks = 100;
 constexpr double kBytes = 4.0 * kBlockFloats * kBlocks;
@@ -34,7 +35,7 @@ struct Server {
       config.blocks.push_back({i, "weights", uint64_t{i} * kBlockFloats,
                                static_cast<uint32_t>(kBlockFloats), false});
     }
-    CHECK(shard.Configure(config).ok());
+    CHECK(shard.Configure(kRun, config).ok());
     auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, &service);
     CHECK(listens.ok());
     listening = *std::move(listens);
@@ -74,7 +75,7 @@ std::unique_ptr<ParameterClient> Connect(const Server& server, DType wire) {
   }
   auto client = ParameterClient::Connect(
       begin, {{absl::MakeSpan(arrays->weights)}, {arrays->gradient}, arrays},
-      {/*incarnation=*/1, wire, absl::Seconds(30)});
+      {/*incarnation=*/1, wire, absl::Seconds(30), kRun});
   CHECK(client.ok());
   CHECK((*client)->SetAll().ok());
   return *std::move(client);

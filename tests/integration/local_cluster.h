@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "protos/paceline/v1/types.pb.h"
-#include "services/coordinator/job_run.h"
+#include "services/coordinator/run/job_run.h"
 #include "tests/integration/report_log.h"
 
 namespace paceline {

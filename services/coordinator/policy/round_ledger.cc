@@ -19,14 +19,16 @@ void RoundLedger::Lost(RoundId round) {
   ++it->second.unanswered;
 }
 
-void RoundLedger::Answered(RoundId round, Closing fenced_at, bool taken) {
+bool RoundLedger::Answered(RoundId round, Closing fenced_at, bool taken) {
   const auto it = rounds_.find(round);
   CHECK(it != rounds_.end() && it->second.unanswered > 0);
   --it->second.unanswered;
   // A closing after the fence has drained it: the servers perform the two in
   // that order and take nothing in between.
-  if (taken && it->second.closed <= fenced_at) it->second.undrained = true;
+  const bool held = taken && it->second.closed <= fenced_at;
+  if (held) it->second.undrained = true;
   ForgetIfUnused(it);
+  return held;
 }
 
 void RoundLedger::Drained(RoundId round, Closing closing) {

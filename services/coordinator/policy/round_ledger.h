@@ -27,8 +27,9 @@ class RoundLedger {
   void Lost(RoundId round);
 
   // The servers have answered the fence that went out when `fenced_at` was the
-  // last closing; `taken` if they had taken anything for the round.
-  void Answered(RoundId round, Closing fenced_at, bool taken);
+  // last closing; `taken` if they had taken anything for the round. True if
+  // that still lies there.
+  bool Answered(RoundId round, Closing fenced_at, bool taken);
 
   // The closing was issued and drains the round, all earlier fences' leftovers
   // included.

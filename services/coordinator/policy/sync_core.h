@@ -215,8 +215,9 @@ class SyncCore {
   // Takes the member out of everything; its open range waits for the fence.
   void Remove(const Step& step, WorkerId worker, LossReason reason);
   void SettleLoss(const Step& step, WorkerId worker, const FenceOutcome& loss);
-  void CountLostPush(const Step& step, WorkerId worker,
-                     const FenceOutcome& loss);
+  // Returns the samples counted.
+  uint32_t CountLostPush(const Step& step, WorkerId worker,
+                         const FenceOutcome& loss);
   void ReturnLostRange(const Step& step, WorkerId worker,
                        const FenceOutcome& loss);
 

@@ -171,8 +171,9 @@ void SyncCore::FenceAnswered(absl::Time now, WorkerId worker,
 
 void SyncCore::SettleLoss(const Step& step, WorkerId worker,
                           const FenceOutcome& loss) {
+  uint32_t counted = 0;
   if (loss.whole()) {
-    CountLostPush(step, worker, loss);
+    counted = CountLostPush(step, worker, loss);
   } else {
     ReturnLostRange(step, worker, loss);
   }
@@ -180,12 +181,13 @@ void SyncCore::SettleLoss(const Step& step, WorkerId worker,
   // Leftovers of a round never stay behind. While another member's plan for it
   // is open, that member's push has it closed.
   const RoundId round = loss.grant->plan.round;
-  rounds_.Answered(round, loss.fenced_at, loss.taken > 0);
+  const bool held = rounds_.Answered(round, loss.fenced_at, loss.taken > 0);
+  if (held && loss.whole()) Gather(*loss.grant, counted);
   if (rounds_.Orphaned(round)) Close(step, {round});
 }
 
-void SyncCore::CountLostPush(const Step& step, WorkerId worker,
-                             const FenceOutcome& loss) {
+uint32_t SyncCore::CountLostPush(const Step& step, WorkerId worker,
+                                 const FenceOutcome& loss) {
   const SampleRange& range = loss.grant->range;
   PushCounted counted{.worker = worker,
                       .staleness = version_ - loss.grant->base_version,
@@ -193,12 +195,12 @@ void SyncCore::CountLostPush(const Step& step, WorkerId worker,
                                      ? range.size()
                                      : std::min(loss.samples, range.size())};
   dealer_.Count(range, counted.samples);
-  if (IsRound(*loss.grant)) Gather(*loss.grant, counted.samples);
   if (IsImmediate(*loss.grant)) ++version_;
   counted.version = version_;
   step.outputs.push_back(counted);
   Record(step, {DecisionKind::kLostPushTaken, worker, loss.grant->iteration});
   if (IsImmediate(*loss.grant)) SnapshotIfDue(step);
+  return counted.samples;
 }
 
 void SyncCore::ReturnLostRange(const Step& step, WorkerId worker,

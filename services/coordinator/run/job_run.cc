@@ -34,6 +34,12 @@ v1::Block ToWire(const BlockPlacement& placed, bool statistic) {
 
 bool IsTrainer(const Member& member) { return !member.evaluator; }
 
+size_t ReadyTrainers(const std::vector<Member>& present) {
+  return std::count_if(present.begin(), present.end(), [](const Member& m) {
+    return m.state == MemberState::kReady && IsTrainer(m);
+  });
+}
+
 }  // namespace
 
 JobRun::JobRun(RunSetup setup, const Clock* clock,
@@ -56,7 +62,8 @@ JobRun::JobRun(RunSetup setup, const Clock* clock,
                      roster_.Send(evaluator, std::move(command));
                    }),
       sink_({clock, &roster_, &servers_, &record_, &evaluations_,
-             observer_.get(), metrics_.get(), !setup_.spec.evaluation().disabled()}),
+             observer_.get(), metrics_.get(),
+             !setup_.spec.evaluation().disabled()}),
       checkpoint_(&servers_),
       spec_(setup_.spec) {}
 
@@ -72,9 +79,8 @@ RunOutcome JobRun::Run() {
     if (trace_ != nullptr) outcome.status.Update(trace_->Close());
   }
   const Engine* const trained = engine();
-  const bool complete =
-      trained != nullptr &&
-      trained->View().samples_counted >= trained->View().samples_total;
+  const bool complete = trained != nullptr && trained->View().samples_counted >=
+                                                  trained->View().samples_total;
   outcome.out_of_workers = out_of_workers_;
   outcome.paused =
       outcome.status.ok() && (pausing() || out_of_workers_) && !complete;
@@ -85,9 +91,8 @@ RunOutcome JobRun::Run() {
 
 absl::Status JobRun::RunStages() {
   PACELINE_RETURN_IF_ERROR(OpenFiles());
-  for (const auto stage :
-       {&JobRun::Assemble, &JobRun::CheckAgreement, &JobRun::HostBlocks,
-        &JobRun::InitializeWeights}) {
+  for (const auto stage : {&JobRun::Assemble, &JobRun::CheckAgreement,
+                           &JobRun::HostBlocks, &JobRun::InitializeWeights}) {
     PACELINE_RETURN_IF_ERROR((this->*stage)());
     // Nothing has been trained that a checkpoint would have to keep.
     if (pausing()) return absl::OkStatus();
@@ -109,16 +114,15 @@ absl::Status JobRun::OpenFiles() {
 }
 
 absl::Status JobRun::Assemble() {
-  const auto complete = [&](const std::vector<Member>& present) {
-    const size_t ready = std::count_if(
-        present.begin(), present.end(), [](const Member& m) {
-          return m.state == MemberState::kReady && IsTrainer(m);
-        });
-    return ready >= setup_.spec.workers().min();
-  };
   return WaitFor("the job's workers to be ready", kAssemblyTimeout,
                  [&](absl::Duration timeout) {
-                   return pausing() || roster_.Await(complete, timeout);
+                   if (pausing()) return true;
+                   const size_t min = workers_min();
+                   return roster_.Await(
+                       [min](const std::vector<Member>& present) {
+                         return ReadyTrainers(present) >= min;
+                       },
+                       timeout);
                  });
 }
 
@@ -211,7 +215,7 @@ absl::Status JobRun::HostBlocks() {
       });
   return WaitFor("the servers to host the model's blocks", kAssemblyTimeout,
                  [&](absl::Duration timeout) {
-                   return servers_.AwaitDone(sequence, timeout);
+                   return pausing() || servers_.AwaitDone(sequence, timeout);
                  });
 }
 
@@ -236,6 +240,7 @@ absl::Status JobRun::InitializeWeights() {
   return WaitFor(
       "a worker to write the starting weights", kAssemblyTimeout,
       [&](absl::Duration timeout) {
+        if (pausing()) return true;
         bool writing = false;
         for (const Member& member : roster_.Present()) {
           writing = writing || member.id == writer;
@@ -391,7 +396,8 @@ v1::JobProgress JobRun::Progress() const {
     absl::MutexLock lock(&mu_);
     engine = engine_.get();
     phase = PhaseName(stage_);
-    progress.set_paradigm(spec_.paradigm());
+    progress.set_paradigm(engine == nullptr ? spec_.paradigm()
+                                            : engine->DescribePolicy());
   }
   std::map<WorkerId, std::string> names;
   for (const Member& member : roster_.Present()) {

@@ -197,6 +197,7 @@ class JobRun {
   int64_t EvaluationInterval() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t SamplesWanted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool pausing() const;
+  size_t workers_min() const;
   v1::StopConditions stop() const;
   absl::Status failure() const;
   Engine* engine() const;
@@ -217,6 +218,7 @@ class JobRun {
   // Of Run()'s thread.
   RunStart start_;
   std::string last_checkpoint_;
+  std::string last_interval_id_;  // Of the last one begun by its interval.
   bool sealed_ = false;
   bool out_of_workers_ = false;
   absl::Time next_report_;

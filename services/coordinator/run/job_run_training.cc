@@ -10,6 +10,7 @@
 #include "common/checkpoint/checkpoint_folder.h"
 #include "common/log/log.h"
 #include "common/status.h"
+#include "services/coordinator/policy/policy_spec.h"
 #include "services/coordinator/run/checkpoint_files.h"
 #include "services/coordinator/run/job_run.h"
 
@@ -83,13 +84,16 @@ void JobRun::CheckpointIfDue(absl::Time now) {
     if (now < next_checkpoint_) return;
     next_checkpoint_ = NextCheckpoint(now);
   }
-  if (checkpoint_.idle()) BeginCheckpoint(CheckpointId("auto"));
+  const std::string id = CheckpointId("auto");
+  // Nothing was counted since the last one, which must stay whole.
+  if (id == last_interval_id_) return;
+  if (BeginCheckpoint(id)) last_interval_id_ = id;
 }
 
 absl::Time JobRun::NextCheckpoint(absl::Time now) const {
   const auto& interval = spec_.checkpoints().interval();
-  const absl::Duration every = absl::Seconds(interval.seconds()) +
-                               absl::Nanoseconds(interval.nanos());
+  const absl::Duration every =
+      absl::Seconds(interval.seconds()) + absl::Nanoseconds(interval.nanos());
   if (setup_.checkpoint_root.empty() || every <= absl::ZeroDuration()) {
     return absl::InfiniteFuture();
   }
@@ -127,16 +131,19 @@ bool JobRun::BeginCheckpoint(const std::string& id) {
   order.directory = absl::StrCat(setup_.checkpoint_root, "/", id);
   order.begun = clock_->Now();
   order.seconds = record_.SecondsAt(order.begun);
+  order.files.resize(servers_.size());
   bool begun = false;
   engine()->TakeResumePoint([&](const ResumePoint& point) {
+    // Nobody else begins one: the engine's lock is held.
+    if (!checkpoint_.idle()) return;
     order.point = point;
+    // Told first: the servers may be done before this thread goes on.
+    observer_->CheckpointChanged(
+        ToCheckpoint(order, v1::Checkpoint::WRITING, absl::OkStatus()));
     begun = checkpoint_.Begin(order);
   });
-  if (!begun) return false;
-  metrics_->checkpoints->Increment();
-  observer_->CheckpointChanged(
-      ToCheckpoint(order, v1::Checkpoint::WRITING, absl::OkStatus()));
-  return true;
+  if (begun) metrics_->checkpoints->Increment();
+  return begun;
 }
 
 void JobRun::FinishCheckpoint() {
@@ -151,10 +158,12 @@ void JobRun::FinishCheckpoint() {
     spec = spec_;
     agreed = agreed_;
     shards = shards_;
+    // That of a planned switch, too.
+    spec.set_paradigm(engine_->DescribePolicy());
   }
   if (written.ok()) {
-    written = WriteCheckpointManifest(*order, setup_.job_name, spec, agreed,
-                                      shards);
+    written =
+        WriteCheckpointManifest(*order, setup_.job_name, spec, agreed, shards);
   }
   if (written.ok()) {
     last_checkpoint_ = order->id;
@@ -182,11 +191,11 @@ void JobRun::FinishCheckpoint() {
 }
 
 absl::Status JobRun::AwaitCheckpoint() {
-  PACELINE_RETURN_IF_ERROR(WaitFor(
-      "the servers to write the checkpoint", kCheckpointTimeout,
-      [&](absl::Duration timeout) {
-        return checkpoint_.AwaitWritten(timeout);
-      }));
+  PACELINE_RETURN_IF_ERROR(WaitFor("the servers to write the checkpoint",
+                                   kCheckpointTimeout,
+                                   [&](absl::Duration timeout) {
+                                     return checkpoint_.AwaitWritten(timeout);
+                                   }));
   checkpoint_failure_ = absl::OkStatus();
   FinishCheckpoint();
   return checkpoint_failure_;
@@ -239,6 +248,11 @@ bool JobRun::pausing() const {
   return pausing_;
 }
 
+size_t JobRun::workers_min() const {
+  absl::MutexLock lock(&mu_);
+  return spec_.workers().min();
+}
+
 v1::StopConditions JobRun::stop() const {
   absl::MutexLock lock(&mu_);
   return spec_.stop();
@@ -266,11 +280,15 @@ absl::Status JobRun::Update(const v1::JobSpec& spec) {
 
 absl::Status JobRun::Switch(const std::string& paradigm,
                             absl::string_view reason) {
+  PACELINE_RETURN_IF_ERROR(MakePolicy(paradigm).status());
   Engine* engine = nullptr;
   {
     absl::MutexLock lock(&mu_);
     engine = engine_.get();
-    if (engine == nullptr) spec_.set_paradigm(paradigm);
+    if (engine == nullptr) {
+      spec_.set_paradigm(paradigm);
+      record_.SetParadigm(paradigm);
+    }
   }
   if (engine == nullptr) return absl::OkStatus();
   PACELINE_RETURN_IF_ERROR(engine->Switch(paradigm, reason));

@@ -35,6 +35,11 @@ void RunRecord::SetStop(const v1::StopConditions& stop) {
   stop_ = stop;
 }
 
+void RunRecord::SetParadigm(const std::string& paradigm) {
+  absl::MutexLock lock(&mu_);
+  paradigm_ = paradigm;
+}
+
 void RunRecord::Granted(const std::string& worker) {
   absl::MutexLock lock(&mu_);
   workers_[worker].state = "computing";

@@ -35,6 +35,8 @@ class RunRecord {
   // goes on from.
   void Begin(absl::Time at, int64_t parameters, int64_t train_samples);
   void SetStop(const v1::StopConditions& stop);
+  // Another one than at first, before Begin().
+  void SetParadigm(const std::string& paradigm);
   void Granted(const std::string& worker);
   // The core counted a push; its worker's report follows or went before.
   void Counted(const std::string& worker, const PushCounted& counted,
@@ -91,8 +93,8 @@ class RunRecord {
                                       const WorkerRow& row) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
 
-  const std::string paradigm_;
   mutable absl::Mutex mu_;
+  std::string paradigm_ ABSL_GUARDED_BY(mu_);  // At the beginning.
   v1::StopConditions stop_ ABSL_GUARDED_BY(mu_);
   int64_t parameters_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t train_samples_ ABSL_GUARDED_BY(mu_) = 0;

@@ -36,9 +36,8 @@ absl::Status CheckIntegrity(Database& database) {
 }
 
 absl::Status Prepare(Database& database, absl::Duration busy_timeout) {
-  const std::string timeout =
-      absl::StrCat("PRAGMA busy_timeout = ",
-                   absl::ToInt64Milliseconds(busy_timeout));
+  const std::string timeout = absl::StrCat(
+      "PRAGMA busy_timeout = ", absl::ToInt64Milliseconds(busy_timeout));
   PACELINE_RETURN_IF_ERROR(database.Execute(timeout.c_str()));
   // What is not ours, or damaged, stays as it is.
   PACELINE_RETURN_IF_ERROR(CheckVersion(database));

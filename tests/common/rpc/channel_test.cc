@@ -52,12 +52,29 @@ TEST(ListenTest, APortIsFreeAgainAfterTheServer) {
 
 TEST(ListenTest, AnAddressOfAnotherMachineIsUnavailable) {
   // Reserved for documentation (RFC 5737): nobody's.
+  ServerSecurity security;
+  security.allow_plaintext = true;
   const auto listening =
-      Listen("192.0.2.1:0", ChannelProfile::kControl, &Service());
+      Listen("192.0.2.1:0", ChannelProfile::kControl, security, {&Service()});
   EXPECT_TRUE(absl::IsUnavailable(listening.status()));
 }
 
-TEST(ListenTest, WhatIsNoAddressIsUnavailable) {
+TEST(ListenTest, PlaintextIsForThisMachineUnlessAskedFor) {
+  for (const char* const address : {"0.0.0.0:0", "[::]:0", "192.0.2.1:0"}) {
+    const auto refused = Listen(address, ChannelProfile::kBulk, &Service());
+    EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << address;
+    EXPECT_THAT(std::string(refused.status().message()),
+                AllOf(HasSubstr(address), HasSubstr("--insecure-plaintext")));
+  }
+  ServerSecurity security;
+  security.allow_plaintext = true;
+  const auto listening =
+      Listen("0.0.0.0:0", ChannelProfile::kControl, security, {&Service()});
+  ASSERT_TRUE(listening.ok()) << listening.status();
+  listening->server->Shutdown();
+}
+
+TEST(ListenTest, WhatIsNoAddressIsRefused) {
   for (const char* const address : {"", "nowhere", "127.0.0.1:port"}) {
     const auto listening =
         Listen(address, ChannelProfile::kControl, &Service());

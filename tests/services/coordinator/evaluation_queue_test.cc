@@ -1,4 +1,4 @@
-#include "services/coordinator/evaluation_queue.h"
+#include "services/coordinator/run/evaluation_queue.h"
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -44,7 +44,7 @@ class EvaluationQueueTest : public ::testing::Test {
   std::vector<Sent> TakeSent() { return std::exchange(sent_, {}); }
 
   std::vector<Sent> sent_;
-  RunRecord record_{"bsp", 0};
+  RunRecord record_{"bsp", {}};
 };
 
 TEST_F(EvaluationQueueTest, SendsOneAtATimeOldestFirst) {
@@ -91,7 +91,9 @@ TEST_F(EvaluationQueueTest, DefersUntilItIsOpened) {
   queue.Add(2, true, Stamp(2));
   EXPECT_THAT(TakeSent(), IsEmpty());
   EXPECT_EQ(queue.pending(), 2u);
+  EXPECT_FALSE(queue.wants_evaluator());
   queue.Open();
+  EXPECT_TRUE(queue.wants_evaluator());
   EXPECT_THAT(TakeSent(), ElementsAre(Sent{kE, 1, false}));
   queue.Open();  // Again: nothing is sent twice.
   EXPECT_THAT(TakeSent(), IsEmpty());
@@ -100,7 +102,9 @@ TEST_F(EvaluationQueueTest, DefersUntilItIsOpened) {
 TEST_F(EvaluationQueueTest, WaitsForAnEvaluator) {
   EvaluationQueue queue = Make(false);
   EXPECT_FALSE(queue.has_evaluator());
+  EXPECT_FALSE(queue.wants_evaluator());
   queue.Add(1, false, Stamp(1));
+  EXPECT_TRUE(queue.wants_evaluator());
   EXPECT_THAT(TakeSent(), IsEmpty());
   queue.EvaluatorCame(kE);
   EXPECT_TRUE(queue.has_evaluator());

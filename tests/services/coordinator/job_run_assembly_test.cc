@@ -12,22 +12,23 @@ namespace {
 
 using Kind = FakeWorker::Kind;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::string Text(const absl::Status& status) { return status.ToString(); }
 
-TEST_F(JobRunTest, WelcomesWithTheWholeJob) {
-  spec_.set_paradigm("dssp:upper=9");
+TEST_F(JobRunTest, AssignsTheWholeJob) {
+  spec_.set_paradigm("dssp:lower=3,upper=9,mode=paper");
+  setup_.run = 6;
   MakeJob();
   FakeWorker& worker = AddWorker("w0");
-  const v1::WorkerWelcome welcome = worker.Next(Kind::kWelcome).welcome();
-  EXPECT_NE(welcome.incarnation(), 0u);
-  EXPECT_EQ(welcome.job().model(), "logreg");
-  EXPECT_EQ(welcome.job().lease_ms(), 10'000u);
-  // Every parameter said, whatever was left out.
-  EXPECT_THAT(welcome.job().paradigm(),
-              HasSubstr("lower=3,upper=9,mode=paper"));
-  EXPECT_NE(AddWorker("w1").Next(Kind::kWelcome).welcome().incarnation(),
-            welcome.incarnation());
+  const v1::Assignment assign = worker.Next(Kind::kAssign).assign();
+  EXPECT_NE(assign.incarnation(), 0u);
+  EXPECT_EQ(assign.run(), 7u);
+  EXPECT_EQ(assign.job_name(), "namespaces/test/jobs/small");
+  EXPECT_EQ(assign.lease_ms(), 10'000u);
+  EXPECT_EQ(assign.job().SerializeAsString(), spec_.SerializeAsString());
+  EXPECT_NE(AddWorker("w1").Next(Kind::kAssign).assign().incarnation(),
+            assign.incarnation());
 }
 
 TEST_F(JobRunTest, PlacesEveryBlockOnOneServerAndTellsAll) {
@@ -79,54 +80,54 @@ TEST_F(JobRunTest, GrantsNothingBeforeTheWeightsAreWritten) {
 TEST_F(JobRunTest, RunsToItsEndAndReportsTheResult) {
   Assemble();
   WorkToTheEnd();
-  EXPECT_TRUE(Outcome().ok()) << Outcome();
-  const auto results = Reports("result");
-  ASSERT_EQ(results.size(), 1u);
-  const auto& run = results[0]["run"];
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_FALSE(Outcome().paused);
+  EXPECT_EQ(Outcome().checkpoint, "");
+  const auto run = Report();
   EXPECT_EQ(run["paradigm"], "bsp");
   EXPECT_EQ(run["samples"], 40);
   EXPECT_EQ(run["pushes"], 4);
   EXPECT_EQ(run["updates"], 2);
   EXPECT_TRUE(run["final_accuracy"].is_null());
-  const auto started = Reports("started");
-  ASSERT_EQ(started.size(), 1u);
-  EXPECT_EQ(started[0]["parameters"], 40);  // Without the statistics.
-  EXPECT_EQ(started[0]["train_samples"], 40);
-  EXPECT_FALSE(Reports("progress").empty());
+  const RunHistory history = History();
+  ASSERT_EQ(history.started.size(), 1u);
+  EXPECT_EQ(history.started[0].first, 40);  // Without the statistics.
+  EXPECT_EQ(history.started[0].second, 40);
+  EXPECT_FALSE(history.progress.empty());
+  EXPECT_THAT(history.checkpoints, IsEmpty());
   // Both servers got the same closings under the same numbers.
   const auto first = server(0).Commands();
   const auto second = server(1).Commands();
-  ASSERT_EQ(first.size(), 3u);
-  ASSERT_EQ(second.size(), 3u);
+  ASSERT_EQ(first.size(), 4u);
+  ASSERT_EQ(second.size(), 4u);
   EXPECT_TRUE(first[0].has_host());
   for (int i = 1; i < 3; ++i) {
     EXPECT_EQ(first[i].close().closing(), i);
     EXPECT_EQ(first[i].SerializeAsString(), second[i].SerializeAsString());
+    EXPECT_EQ(first[i].run(), job_->run());
   }
+  EXPECT_EQ(first[3].unhost().reason(), "the job has ended");
+  EXPECT_EQ(first[3].sequence(), 0u);
 }
 
 TEST_F(JobRunTest, WaitsForTheLastOneFiveMinutesLong) {
   MakeJob();
-  AddServer("s0");
-  AddServer("s1");
   AddWorker("w0").Enter(SmallModel(40));
   RunJob();
-  AwaitReport("progress", "state", "loading");
+  AwaitPhase("loading");
   clock_.Advance(absl::Minutes(5));
-  const absl::Status& outcome = Outcome();
+  const absl::Status& outcome = Outcome().status;
   EXPECT_EQ(outcome.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(Text(outcome), HasSubstr("all workers and servers to be ready"));
+  EXPECT_THAT(Text(outcome), HasSubstr("the job's workers to be ready"));
   EXPECT_THAT(worker(0).AwaitStop(), HasSubstr("the job failed: waited 5m"));
 }
 
 TEST_F(JobRunTest, DifferentDataFailTheJob) {
   MakeJob();
-  AddServer("s0");
-  AddServer("s1");
   AddWorker("w0").Enter(SmallModel(40));
   AddWorker("w1").Enter(SmallModel(41));
   RunJob();
-  const absl::Status& outcome = Outcome();
+  const absl::Status& outcome = Outcome().status;
   EXPECT_TRUE(absl::IsFailedPrecondition(outcome));
   EXPECT_THAT(Text(outcome), HasSubstr("w1: the training data has 41 samples, "
                                        "the other workers' 40"));
@@ -139,38 +140,32 @@ TEST_F(JobRunTest, DifferentModelsFailTheJob) {
   v1::WorkerReady other = SmallModel(40);
   other.mutable_tensors(0)->set_size(41);
   MakeJob();
-  AddServer("s0");
-  AddServer("s1");
   AddWorker("w0").Enter(SmallModel(40));
   AddWorker("w1").Enter(other);
   RunJob();
-  const absl::Status& outcome = Outcome();
+  const absl::Status& outcome = Outcome().status;
   EXPECT_TRUE(absl::IsFailedPrecondition(outcome));
   EXPECT_THAT(Text(outcome), HasSubstr("w1: the model differs"));
 }
 
 TEST_F(JobRunTest, AnEvaluatorNeedsTheModelButNotTheTrainingData) {
-  spec_.set_evaluator(true);
-  spec_.set_workers(1);
+  spec_.mutable_evaluation()->clear_disabled();
+  spec_.mutable_workers()->set_min(1);
   MakeJob();
-  AddServer("s0");
-  AddServer("s1");
   AddWorker("w0").Enter(SmallModel(40));
   v1::WorkerReady evaluator = SmallModel(0);
   evaluator.mutable_tensors(1)->set_name("another");
   AddWorker("e0", /*evaluator=*/true).Enter(evaluator);
   RunJob();
-  EXPECT_THAT(Text(Outcome()), HasSubstr("e0: the model differs"));
+  EXPECT_THAT(Text(Outcome().status), HasSubstr("e0: the model differs"));
 }
 
 TEST_F(JobRunTest, EmptyDataFailTheJob) {
   MakeJob();
-  AddServer("s0");
-  AddServer("s1");
   AddWorker("w0").Enter(SmallModel(0));
   AddWorker("w1").Enter(SmallModel(0));
   RunJob();
-  EXPECT_TRUE(absl::IsInvalidArgument(Outcome()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Outcome().status));
 }
 
 TEST_F(JobRunTest, TheNextWorkerWritesTheWeightsWhenTheFirstIsLost) {
@@ -189,8 +184,6 @@ TEST_F(JobRunTest, TheNextWorkerWritesTheWeightsWhenTheFirstIsSilent) {
   for (int i = 0; i < 2; ++i) {
     clock_.Advance(absl::Seconds(6));  // Of a lease of ten.
     EXPECT_TRUE(worker(1).SayHeartbeat().ok());
-    EXPECT_TRUE(server(0).SayHeartbeat().ok());
-    EXPECT_TRUE(server(1).SayHeartbeat().ok());
   }
   EXPECT_TRUE(absl::IsAborted(worker(0).AwaitClosed()));
   EXPECT_TRUE(worker(1).Next(Kind::kBegin).begin().initialize());
@@ -201,7 +194,7 @@ TEST_F(JobRunTest, OneThatComesWhileTheWeightsAreWrittenMustAgreeToo) {
   Assemble();
   worker(0).Next(Kind::kBegin);
   FakeWorker& late = AddWorker("w2");
-  late.Next(Kind::kWelcome);
+  late.Next(Kind::kAssign);
   EXPECT_TRUE(absl::IsFailedPrecondition(late.SayReady(SmallModel(41))));
   late.Break();  // What its stream does of such an answer.
   FakeWorker& good = AddWorker("w3");
@@ -212,12 +205,44 @@ TEST_F(JobRunTest, OneThatComesWhileTheWeightsAreWrittenMustAgreeToo) {
   EXPECT_TRUE(late.HasNothing());
 }
 
-TEST_F(JobRunTest, AServerTooManyIsRefused) {
+TEST_F(JobRunTest, OnlyItsOwnServersAreHeard) {
   MakeJob();
-  AddServer("s0");
-  AddServer("s1");
-  const FakeServer third(job_.get(), "s2");
-  EXPECT_TRUE(absl::IsFailedPrecondition(third.registered()));
+  v1::ServerMessage done;
+  done.mutable_done()->set_sequence(1);
+  EXPECT_TRUE(job_->ServerSaid(100, done).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(job_->ServerSaid(99, done)));
+  EXPECT_TRUE(absl::IsInvalidArgument(job_->ServerSaid(100, {})));
+  EXPECT_TRUE(job_->UsesServer(101));
+  EXPECT_FALSE(job_->UsesServer(102));
+  job_->ServerGone(99);  // Is nothing to the job.
+  AddWorker("w0").Enter(SmallModel(40));
+  AddWorker("w1").Enter(SmallModel(40));
+  RunJob();
+  WorkToTheEnd();
+  EXPECT_TRUE(Outcome().status.ok());
+}
+
+// Nobody waits for an evaluator before the training.
+TEST_F(JobRunTest, BeginsWithoutAnEvaluator) {
+  spec_.mutable_evaluation()->clear_disabled();
+  StartTraining();
+}
+
+TEST_F(JobRunTest, MoreThanTheQuotaOfParametersIsRefused) {
+  int64_t asked = 0;
+  setup_.admit_parameters = [&](int64_t bytes) {
+    asked = bytes;
+    return absl::ResourceExhaustedError("the namespace may have 100 bytes");
+  };
+  Assemble();
+  EXPECT_EQ(Outcome().status,
+            absl::ResourceExhaustedError("the namespace may have 100 bytes"));
+  EXPECT_EQ(asked, 44 * 4);
+  EXPECT_EQ(job_->parameter_bytes(), 44 * 4);
+  EXPECT_EQ(job_->BytesPerServer(), 22 * 4);
+  for (const v1::ServerCommand& command : server(0).Commands()) {
+    EXPECT_FALSE(command.has_host());
+  }
 }
 
 }  // namespace

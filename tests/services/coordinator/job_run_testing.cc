@@ -1,9 +1,10 @@
 #include "tests/services/coordinator/job_run_testing.h"
 
-#include <unistd.h>
+#include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_cat.h"
 
 namespace paceline {
 
@@ -16,15 +17,23 @@ v1::JobSpec SmallJob() {
   spec.set_learning_rate(0.1);
   spec.set_schedule("constant");
   spec.set_batch_size(10);
-  spec.set_epochs(1);
+  spec.set_batching("even");
   spec.set_seed(1);
-  spec.set_workers(2);
   spec.set_servers(2);
-  spec.set_lease_ms(10'000);
+  spec.mutable_workers()->set_min(2);
+  spec.mutable_stop()->set_epochs(1);
+  spec.mutable_evaluation()->set_disabled(true);
   return spec;
 }
 
 JobRunTest::~JobRunTest() {
+  EndRun();
+  if (!setup_.checkpoint_root.empty()) {
+    std::filesystem::remove_all(setup_.checkpoint_root);
+  }
+}
+
+void JobRunTest::EndRun() {
   if (running_.joinable()) {
     job_->Cancel(absl::CancelledError("the test is over"));
     running_.join();
@@ -32,20 +41,34 @@ JobRunTest::~JobRunTest() {
   // The servers' threads use the job, whose timer uses them.
   for (const auto& server : servers_) server->Stop();
   job_.reset();
+  servers_.clear();
+  workers_.clear();
+  first_grants_.clear();
 }
 
 void JobRunTest::MakeJob() {
-  auto job =
-      JobRun::Create(spec_, /*entropy=*/7, &clock_, &reporter_, &metrics_);
-  ASSERT_TRUE(job.ok()) << job.status();
-  job_ = *std::move(job);
+  setup_.job_name = "namespaces/test/jobs/small";
+  ++setup_.run;
+  setup_.spec = spec_;
+  setup_.evaluator_exists = [this] { return evaluator_exists_.load(); };
+  setup_.servers.clear();
+  for (uint64_t i = 0; i < spec_.servers(); ++i) {
+    servers_.push_back(
+        std::make_unique<FakeJobServer>(100 + i, absl::StrCat("s", i)));
+    setup_.servers.push_back(servers_.back()->Link());
+  }
+  observer_ = std::make_shared<RecordingObserver>();
+  job_ = std::make_unique<JobRun>(
+      setup_, &clock_, observer_,
+      std::make_shared<JobMetrics>(registry_, setup_.job_name));
+  for (const auto& server : servers_) server->Serve(job_.get());
 }
 
 void JobRunTest::RunJob() {
   running_ = std::thread([this] { outcome_ = job_->Run(); });
 }
 
-const absl::Status& JobRunTest::Outcome() {
+const RunOutcome& JobRunTest::Outcome() {
   if (running_.joinable()) running_.join();
   // They take what was sent to them to the end.
   for (const auto& server : servers_) server->Stop();
@@ -58,16 +81,8 @@ FakeWorker& JobRunTest::AddWorker(const std::string& name, bool evaluator) {
   return *workers_.back();
 }
 
-FakeServer& JobRunTest::AddServer(const std::string& name) {
-  servers_.push_back(std::make_unique<FakeServer>(job_.get(), name));
-  EXPECT_TRUE(servers_.back()->registered().ok());
-  return *servers_.back();
-}
-
 void JobRunTest::Assemble() {
   MakeJob();
-  AddServer("s0");
-  AddServer("s1");
   for (const char* const name : {"w0", "w1"}) {
     AddWorker(name).Enter(SmallModel(40));
   }
@@ -77,14 +92,18 @@ void JobRunTest::Assemble() {
 void JobRunTest::StartTraining() {
   using Kind = FakeWorker::Kind;
   Assemble();
-  EXPECT_TRUE(worker(0).Next(Kind::kBegin).begin().initialize());
-  EXPECT_TRUE(worker(0).SayInitialized().ok());
+  if (setup_.restore_from.empty()) {
+    EXPECT_TRUE(worker(0).Next(Kind::kBegin).begin().initialize());
+    EXPECT_TRUE(worker(0).SayInitialized().ok());
+  } else {
+    EXPECT_FALSE(worker(0).Next(Kind::kBegin).begin().initialize());
+  }
   EXPECT_FALSE(worker(1).Next(Kind::kBegin).begin().initialize());
   for (size_t i = 0; i < 2; ++i) {
     first_grants_.push_back(worker(i).Next(Kind::kGrant).grant());
   }
   // The job has looked at the clock by then.
-  AwaitReport("progress", "state", "training");
+  AwaitPhase("training");
 }
 
 void JobRunTest::WorkToTheEnd() {
@@ -95,36 +114,50 @@ void JobRunTest::WorkToTheEnd() {
   for (std::thread& thread : threads) thread.join();
 }
 
-std::vector<nlohmann::ordered_json> JobRunTest::Reports(
-    const std::string& event) {
-  // Leaves the position alone, at which the reporter goes on to write.
-  std::string text;
-  char piece[4096];
-  ssize_t size;
-  while ((size = pread(fileno(reports_.get()), piece, sizeof(piece),
-                       static_cast<off_t>(text.size()))) > 0) {
-    text.append(piece, static_cast<size_t>(size));
-  }
-  text.resize(text.rfind('\n') + 1);  // Without a line that is being written.
-  std::vector<nlohmann::ordered_json> reports;
-  for (const absl::string_view line :
-       absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    auto report = nlohmann::ordered_json::parse(line);
-    if (report["event"] == event) reports.push_back(std::move(report));
-  }
-  return reports;
+void JobRunTest::KeepCheckpoints() {
+  const auto* const test =
+      ::testing::UnitTest::GetInstance()->current_test_info();
+  setup_.checkpoint_root = absl::StrCat(
+      ::testing::TempDir(), "/", test->test_suite_name(), "-", test->name());
+  std::filesystem::remove_all(setup_.checkpoint_root);
 }
 
-void JobRunTest::AwaitReport(const std::string& event, const std::string& field,
-                             const std::string& value) {
-  const absl::Time deadline = Clock::Real().Now() + kLong;
-  while (Clock::Real().Now() < deadline) {
-    for (const auto& report : Reports(event)) {
-      if (absl::StartsWith(report[field].get<std::string>(), value)) return;
-    }
-    std::this_thread::yield();
-  }
-  ADD_FAILURE() << "no " << event << " said " << value;
+v1::Checkpoint JobRunTest::AwaitCheckpoint(const std::string& id,
+                                           v1::Checkpoint::State state) {
+  v1::Checkpoint found;
+  const auto is_wanted = [&](const v1::Checkpoint& checkpoint) {
+    return checkpoint.name() == id && checkpoint.state() == state;
+  };
+  observer_->Await(absl::StrCat("checkpoint ", id), [&](const auto& history) {
+    const auto it = std::find_if(history.checkpoints.begin(),
+                                 history.checkpoints.end(), is_wanted);
+    if (it == history.checkpoints.end()) return false;
+    found = *it;
+    return true;
+  });
+  return found;
+}
+
+nlohmann::json JobRunTest::Report() const {
+  const std::string report = job_->Report();
+  return report.empty() ? nlohmann::json() : nlohmann::json::parse(report);
+}
+
+void JobRunTest::AwaitPhase(const std::string& phase) {
+  observer_->Await(phase, [&](const RunHistory& history) {
+    return std::any_of(
+        history.progress.begin(), history.progress.end(),
+        [&](const auto& progress) { return progress.phase() == phase; });
+  });
+}
+
+void JobRunTest::AwaitDecision(const std::string& text) {
+  observer_->Await(text, [&](const RunHistory& history) {
+    return std::any_of(history.decisions.begin(), history.decisions.end(),
+                       [&](const auto& decision) {
+                         return absl::StartsWith(decision.text(), text);
+                       });
+  });
 }
 
 }  // namespace paceline

@@ -3,7 +3,7 @@
 
 #include <prometheus/registry.h>
 
-#include <cstdio>
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,37 +12,41 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "services/coordinator/coordinator_metrics.h"
-#include "services/coordinator/job_run.h"
-#include "services/coordinator/reporter.h"
-#include "tests/services/coordinator/fake_members.h"
+#include "services/coordinator/job_metrics.h"
+#include "services/coordinator/run/job_run.h"
+#include "tests/services/coordinator/fake_job_server.h"
+#include "tests/services/coordinator/fake_worker.h"
 #include "tests/services/coordinator/manual_clock.h"
+#include "tests/services/coordinator/recording_observer.h"
 
 namespace paceline {
 
 // A job of two workers and two servers over 40 samples, ten to a push, without
-// evaluation; its lease of ten seconds passes only when the test says so.
+// evaluation.
 v1::JobSpec SmallJob();
 
-// One job with its own clock, reports and members. A test sets `spec_`, calls
-// MakeJob(), lets members come, and calls RunJob().
+// One run with its own clock, observer and members; its lease of ten seconds
+// passes only when the test says so. A test sets `spec_` and `setup_`, calls
+// MakeJob(), lets workers come, and calls RunJob().
 class JobRunTest : public ::testing::Test {
  protected:
   ~JobRunTest() override;
 
+  // With its servers s0, s1, ..., whose numbers in the fleet are 100, 101, ...
   void MakeJob();
   // Runs the job on a thread of its own.
   void RunJob();
   // Waits for the end of RunJob(), and until the servers have done everything.
-  const absl::Status& Outcome();
+  const RunOutcome& Outcome();
+  // Forgets that run and everybody in it; MakeJob() makes another.
+  void EndRun();
 
   FakeWorker& AddWorker(const std::string& name, bool evaluator = false);
-  FakeServer& AddServer(const std::string& name);
   FakeWorker& worker(size_t i) { return *workers_.at(i); }
-  FakeServer& server(size_t i) { return *servers_.at(i); }
+  FakeJobServer& server(size_t i) { return *servers_.at(i); }
 
-  // Makes the job, adds servers s0 and s1, adds workers w0 and w1, says that
-  // they are ready, and runs it.
+  // Makes the job, adds workers w0 and w1, says that they are ready, and runs
+  // it.
   void Assemble();
   // The same, then up to the first grant of each of the two.
   void StartTraining();
@@ -50,29 +54,35 @@ class JobRunTest : public ::testing::Test {
   // All workers that were added work until they are told to stop.
   void WorkToTheEnd();
 
-  // The report lines with that event so far; all of them after Outcome().
-  std::vector<nlohmann::ordered_json> Reports(const std::string& event);
-  // Waits for a report whose text field begins so.
-  void AwaitReport(const std::string& event, const std::string& field,
-                   const std::string& value);
+  // Checkpoints go to an empty folder of the test's own from now on.
+  void KeepCheckpoints();
+  // Waits until the checkpoint `id` is in that state, and returns it.
+  v1::Checkpoint AwaitCheckpoint(const std::string& id,
+                                 v1::Checkpoint::State state);
+  std::string FolderOf(const std::string& id) const {
+    return setup_.checkpoint_root + "/" + id;
+  }
+
+  RunHistory History() const { return observer_->History(); }
+  // The run's report; null before the training.
+  nlohmann::json Report() const;
+  void AwaitPhase(const std::string& phase);
+  // Waits for a decision whose text begins so.
+  void AwaitDecision(const std::string& text);
 
   v1::JobSpec spec_ = SmallJob();
+  RunSetup setup_;
+  std::atomic<bool> evaluator_exists_ = true;
   ManualClock clock_;
   std::unique_ptr<JobRun> job_;
 
  private:
-  struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
   prometheus::Registry registry_;
-  CoordinatorMetrics metrics_{registry_};
-  std::unique_ptr<std::FILE, CloseFile> reports_{std::tmpfile()};
-  Reporter reporter_{reports_.get()};
+  std::shared_ptr<RecordingObserver> observer_;
   std::vector<std::unique_ptr<FakeWorker>> workers_;
-  std::vector<std::unique_ptr<FakeServer>> servers_;
+  std::vector<std::unique_ptr<FakeJobServer>> servers_;
   std::vector<v1::Grant> first_grants_;
-  absl::Status outcome_;
+  RunOutcome outcome_;
   std::thread running_;
 };
 

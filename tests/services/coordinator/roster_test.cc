@@ -1,4 +1,4 @@
-#include "services/coordinator/roster.h"
+#include "services/coordinator/run/roster.h"
 
 #include <set>
 #include <string>

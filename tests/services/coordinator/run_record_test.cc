@@ -1,5 +1,6 @@
-#include "services/coordinator/run_record.h"
+#include "services/coordinator/run/run_record.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -53,6 +54,20 @@ AccuracyPoint Point(double seconds, double accuracy) {
   return point;
 }
 
+v1::StopConditions Target(double accuracy) {
+  v1::StopConditions stop;
+  stop.set_target_accuracy(accuracy);
+  return stop;
+}
+
+v1::JobProgress ProgressOf(const RunRecord& record, double seconds,
+                           const EngineView& view = {},
+                           const std::map<WorkerId, std::string>& names = {}) {
+  v1::JobProgress progress;
+  record.Progress(view, names, At(seconds), progress);
+  return progress;
+}
+
 // Every name in `wanted` is in `document`, with a value of the same kind.
 void ExpectFields(const Json& document, const Json& wanted,
                   const std::string& where) {
@@ -86,8 +101,8 @@ constexpr char kRun[] = R"({
     "staleness": {"p50": 3, "p99": 6, "max": 9}}]})";
 
 TEST(RunRecordTest, TheResultHasTheNamesOfTheDocument) {
-  RunRecord record("dssp:lower=3,upper=15,mode=paper", 0.8);
-  record.Begin(At(10));
+  RunRecord record("dssp:lower=3,upper=15,mode=paper", Target(0.8));
+  record.Begin(At(10), 40, 60);
   record.Reported("w0", Report(2));
   record.Counted("w0", Counted(1, 3, 32), At(12.5));
   record.Evaluated(Point(1.1, 0.85));
@@ -95,8 +110,8 @@ TEST(RunRecordTest, TheResultHasTheNamesOfTheDocument) {
 }
 
 TEST(RunRecordTest, TheResultAddsUp) {
-  RunRecord record("asp", 0.8);
-  record.Begin(At(10));
+  RunRecord record("asp", Target(0.8));
+  record.Begin(At(10), 40, 60);
   for (int i = 1; i <= 4; ++i) {
     record.Reported("w0", Report(2));
     record.Counted("w0", Counted(i, 2 * i, 32), At(10 + i));
@@ -135,21 +150,21 @@ TEST(RunRecordTest, TheResultAddsUp) {
 }
 
 TEST(RunRecordTest, SaysNullForWhatIsNotKnown) {
-  RunRecord never("bsp", 0.99);
+  RunRecord never("bsp", Target(0.99));
   never.Evaluated(Point(1, 0.5));
   EXPECT_TRUE(never.Result(EngineView())["seconds_to_target"].is_null());
-  RunRecord without_target("bsp", 0);
+  RunRecord without_target("bsp", {});
   without_target.Evaluated(Point(1, 0.5));
   EXPECT_TRUE(
       without_target.Result(EngineView())["seconds_to_target"].is_null());
-  const RunRecord nothing("bsp", 0.5);
+  const RunRecord nothing("bsp", Target(0.5));
   EXPECT_TRUE(nothing.Result(EngineView())["final_accuracy"].is_null());
   EXPECT_FALSE(nothing.begun());
   EXPECT_EQ(nothing.SecondsAt(At(9)), 0);
 }
 
 TEST(RunRecordTest, CountsWhatWasDiscardedAndRefused) {
-  RunRecord record("asp", 0);
+  RunRecord record("asp", {});
   v1::PushDone discarded = Report(0);
   discarded.set_discarded(true);
   record.Reported("w0", Report(4));
@@ -161,12 +176,12 @@ TEST(RunRecordTest, CountsWhatWasDiscardedAndRefused) {
   EXPECT_EQ(result["discarded"], 1);
   EXPECT_EQ(result["refused_blocks"], 3);
   // The loss of a discarded push is no loss.
-  EXPECT_EQ(record.Progress(EngineView(), {}, At(0))["loss"], 4);
+  EXPECT_EQ(ProgressOf(record, 0).loss(), 4);
 }
 
 TEST(RunRecordTest, ProgressShowsWhereEachWorkerStands) {
-  RunRecord record("ssp:s=3", 0);
-  record.Begin(At(10));
+  RunRecord record("ssp:s=3", {});
+  record.Begin(At(10), 40, 60);
   record.Granted("w0");
   record.Granted("w1");
   record.Counted("w1", Counted(2, 0, 32), At(11));
@@ -175,79 +190,116 @@ TEST(RunRecordTest, ProgressShowsWhereEachWorkerStands) {
   view.samples_counted = 100;
   view.samples_total = 400;
   view.workers = {{WorkerId{1}, 3}, {WorkerId{2}, 5}};
-  const Json progress =
-      record.Progress(view, {{WorkerId{1}, "w0"}, {WorkerId{2}, "w1"}}, At(12));
-  EXPECT_EQ(progress["seconds"], 2);
-  EXPECT_EQ(progress["samples"], 100);
-  EXPECT_EQ(progress["samples_total"], 400);
-  EXPECT_EQ(progress["samples_per_second"], 50);
-  EXPECT_EQ(progress["version"], 7);
-  EXPECT_TRUE(progress["loss"].is_null());
-  EXPECT_TRUE(progress["accuracy"].is_null());
-  ASSERT_EQ(progress["workers"].size(), 2u);
-  EXPECT_EQ(progress["workers"][0]["worker"], "w0");
-  EXPECT_EQ(progress["workers"][0]["state"], "computing");
-  EXPECT_EQ(progress["workers"][0]["clock"], 3);
-  EXPECT_EQ(progress["workers"][0]["gap"], 0);
-  EXPECT_EQ(progress["workers"][1]["state"], "waiting");
-  EXPECT_EQ(progress["workers"][1]["clock"], 5);
-  EXPECT_EQ(progress["workers"][1]["gap"], 2);
-  EXPECT_EQ(progress["workers"][1]["iterations"], 1);
+  view.workers[1].straggler = true;
+  view.workers[1].straggler_score = 2.5;
+  const v1::JobProgress progress =
+      ProgressOf(record, 12, view, {{WorkerId{1}, "w0"}, {WorkerId{2}, "w1"}});
+  EXPECT_EQ(progress.seconds(), 2);
+  EXPECT_EQ(progress.samples(), 100);
+  EXPECT_EQ(progress.samples_total(), 400);
+  EXPECT_EQ(progress.samples_per_second(), 50);
+  EXPECT_EQ(progress.seconds_left(), 6);
+  EXPECT_EQ(progress.version(), 7);
+  EXPECT_EQ(progress.parameters(), 40);
+  EXPECT_EQ(progress.train_samples(), 60);
+  EXPECT_FALSE(progress.has_loss());
+  EXPECT_FALSE(progress.has_accuracy());
+  ASSERT_EQ(progress.workers_size(), 2);
+  EXPECT_EQ(progress.workers(0).worker(), "w0");
+  EXPECT_EQ(progress.workers(0).state(), "computing");
+  EXPECT_EQ(progress.workers(0).clock(), 3);
+  EXPECT_EQ(progress.workers(0).gap(), 0);
+  EXPECT_FALSE(progress.workers(0).straggler());
+  EXPECT_EQ(progress.workers(1).state(), "waiting");
+  EXPECT_EQ(progress.workers(1).clock(), 5);
+  EXPECT_EQ(progress.workers(1).gap(), 2);
+  EXPECT_EQ(progress.workers(1).iterations(), 1);
+  EXPECT_EQ(progress.workers(1).samples(), 32);
+  EXPECT_TRUE(progress.workers(1).straggler());
+  EXPECT_EQ(progress.workers(1).straggler_score(), 2.5);
 }
 
 TEST(RunRecordTest, ProgressBeforeTheBeginningAndAfterALoss) {
-  RunRecord record("bsp", 0);
-  const Json before = record.Progress(EngineView(), {}, At(99));
-  EXPECT_EQ(before["seconds"], 0);
-  EXPECT_EQ(before["samples_per_second"], 0);
-  EXPECT_TRUE(before["workers"].empty());
-  record.Begin(At(1));
+  RunRecord record("bsp", {});
+  const v1::JobProgress before = ProgressOf(record, 99);
+  EXPECT_EQ(before.seconds(), 0);
+  EXPECT_EQ(before.samples_per_second(), 0);
+  EXPECT_FALSE(before.has_seconds_left());
+  EXPECT_EQ(before.workers_size(), 0);
+  record.Begin(At(1), 40, 60);
   EXPECT_TRUE(record.begun());
   record.Granted("w0");
   record.Lost("w0");
-  const Json after = record.Progress(EngineView(), {}, At(2));
-  EXPECT_EQ(after["workers"][0]["state"], "lost");
+  EXPECT_EQ(ProgressOf(record, 2).workers(0).state(), "lost");
   // One that comes back goes on in its row.
   record.Granted("w0");
-  EXPECT_EQ(record.Progress(EngineView(), {}, At(2))["workers"][0]["state"],
-            "computing");
+  EXPECT_EQ(ProgressOf(record, 2).workers(0).state(), "computing");
+}
+
+// What is left is no longer than the job may still take.
+TEST(RunRecordTest, TheTimeLimitBoundsWhatIsLeft) {
+  v1::StopConditions stop;
+  stop.set_seconds(5);
+  RunRecord record("bsp", stop);
+  record.Begin(At(10), 40, 60);
+  EngineView view;
+  view.samples_counted = 100;
+  view.samples_total = 400;
+  EXPECT_EQ(ProgressOf(record, 12, view).seconds_left(), 3);
+  EXPECT_EQ(ProgressOf(record, 16, view).seconds_left(), 0);
+  record.SetStop({});
+  EXPECT_EQ(ProgressOf(record, 12, view).seconds_left(), 6);
+  view.samples_counted = 400;
+  EXPECT_FALSE(ProgressOf(record, 12, view).has_seconds_left());
 }
 
 TEST(RunRecordTest, TheTargetIsReachedByTwoInARow) {
-  RunRecord record("bsp", 0.8);
-  EXPECT_FALSE(record.TargetReached());
+  v1::StopConditions stop = Target(0.8);
+  stop.set_at_target(true);
+  RunRecord record("bsp", stop);
+  EXPECT_FALSE(record.StopReached());
   record.Evaluated(Point(1, 0.9));
-  EXPECT_FALSE(record.TargetReached());
+  EXPECT_FALSE(record.StopReached());
   record.Evaluated(Point(2, 0.7));
   record.Evaluated(Point(3, 0.8));
-  EXPECT_FALSE(record.TargetReached());
+  EXPECT_FALSE(record.StopReached());
   record.Evaluated(Point(4, 0.8));
-  EXPECT_TRUE(record.TargetReached());
+  EXPECT_TRUE(record.StopReached());
+  // Without at_target it is only measured.
+  record.SetStop(Target(0.8));
+  EXPECT_FALSE(record.StopReached());
 }
 
-TEST(RunRecordTest, TellsPeopleOfWhatTheyMustHearOf) {
-  RunRecord record("dssp", 0);
-  record.Begin(At(10));
-  EXPECT_EQ(record.Decided("w0", {DecisionKind::kWithinBound}, At(11)),
-            std::nullopt);
+TEST(RunRecordTest, ALossCanBeTheTarget) {
+  v1::StopConditions stop;
+  stop.set_target_loss(0.9);
+  stop.set_at_target(true);
+  RunRecord record("bsp", stop);
+  record.Evaluated(Point(1, 0.1));
+  EXPECT_FALSE(record.StopReached());
+  record.Evaluated(Point(2, 0.1));
+  EXPECT_TRUE(record.StopReached());
+  stop.set_target_loss(0.89);
+  record.SetStop(stop);
+  EXPECT_FALSE(record.StopReached());
+}
+
+TEST(RunRecordTest, KeepsWhatWasDecided) {
+  RunRecord record("dssp", {});
+  record.Begin(At(10), 40, 60);
+  record.Decided("w0", {DecisionKind::kWithinBound}, At(11));
   const Decision lost{DecisionKind::kLost, WorkerId{1},
                       static_cast<int64_t>(LossReason::kStuck), 5};
-  EXPECT_EQ(record.Decided("w0", lost, At(12)), Render(lost));
-  for (const DecisionKind kind :
-       {DecisionKind::kRangeReturned, DecisionKind::kPartialPush,
-        DecisionKind::kBlocksRefused, DecisionKind::kPushDiscarded,
-        DecisionKind::kLostPushTaken, DecisionKind::kDealingStopped}) {
-    EXPECT_TRUE(record.Decided("w0", {kind}, At(13)).has_value());
-  }
+  record.Decided("w0", lost, At(12));
   const Json decisions = record.Decisions();
-  ASSERT_EQ(decisions.size(), 8u);
+  ASSERT_EQ(decisions.size(), 2u);
   EXPECT_EQ(decisions[1]["seconds"], 2);
   EXPECT_EQ(decisions[1]["worker"], "w0");
   EXPECT_EQ(decisions[1]["text"], Render(lost));
 }
 
 TEST(RunRecordTest, CountsHowOftenAWorkerWasHeld) {
-  RunRecord record("dssp", 0);
+  RunRecord record("dssp", {});
   for (const DecisionKind kind :
        {DecisionKind::kColdStart, DecisionKind::kNotFastest,
         DecisionKind::kCaughtUp}) {
@@ -261,8 +313,8 @@ TEST(RunRecordTest, CountsHowOftenAWorkerWasHeld) {
 }
 
 TEST(RunRecordTest, KeepsTheLastTenThousandDecisions) {
-  RunRecord record("ssp:s=3", 0);
-  record.Begin(At(0));
+  RunRecord record("ssp:s=3", {});
+  record.Begin(At(0), 40, 60);
   for (int i = 0; i < 10'005; ++i) {
     record.Decided("w0", {DecisionKind::kWithinBound, WorkerId{1}, 0, 3},
                    At(i));
@@ -274,8 +326,8 @@ TEST(RunRecordTest, KeepsTheLastTenThousandDecisions) {
 }
 
 TEST(RunRecordTest, AddsUpFromManyThreads) {
-  RunRecord record("asp", 0);
-  record.Begin(At(0));
+  RunRecord record("asp", {});
+  record.Begin(At(0), 40, 60);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&record, t] {
@@ -284,7 +336,7 @@ TEST(RunRecordTest, AddsUpFromManyThreads) {
         record.Granted(name);
         record.Reported(name, Report(1));
         record.Counted(name, Counted(0, 0, 2), At(i));
-        if (i % 100 == 0) record.Progress(EngineView(), {}, At(i));
+        if (i % 100 == 0) ProgressOf(record, i);
       }
     });
   }

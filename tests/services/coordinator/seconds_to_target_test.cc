@@ -63,5 +63,22 @@ INSTANTIATE_TEST_SUITE_P(Table, SecondsToTargetTest,
                            return instance.param.name;
                          });
 
+TEST(LossReachedTest, ByTwoInARowAtOrBelow) {
+  const auto reached = [](const std::vector<double>& losses) {
+    std::vector<AccuracyPoint> points;
+    for (const double loss : losses) {
+      AccuracyPoint point;
+      point.loss = loss;
+      points.push_back(point);
+    }
+    return LossReached(points, 0.5);
+  };
+  EXPECT_FALSE(reached({}));
+  EXPECT_FALSE(reached({0.1}));
+  EXPECT_FALSE(reached({0.5, 0.6, 0.5, 0.51}));
+  EXPECT_TRUE(reached({0.9, 0.5, 0.5, 0.9}));
+  EXPECT_TRUE(reached({0.4, 0.2}));
+}
+
 }  // namespace
 }  // namespace paceline

@@ -1,4 +1,4 @@
-#include "services/coordinator/trace_writer.h"
+#include "services/coordinator/run/trace_writer.h"
 
 #include <fstream>
 #include <memory>

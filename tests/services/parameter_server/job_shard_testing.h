@@ -134,6 +134,15 @@ inline std::vector<float> Values(const PulledBlocks& pulled) {
   return values;
 }
 
+// Whether all blocks have their initial values.
+inline bool ValuesAreSet(JobShard& shard) {
+  PullResult result;
+  shard.Pull({.owner = ~uint64_t{0}, .deadline = absl::InfiniteFuture()}, 0,
+             result.callback());
+  shard.CancelPulls(~uint64_t{0});
+  return result.calls() == 1;
+}
+
 inline std::vector<float> ValuesNow(JobShard& shard) {
   return Values(PullNow(shard));
 }

@@ -1,5 +1,6 @@
 #include "services/parameter_server/shard.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/services/parameter_server/job_shard_testing.h"
@@ -8,52 +9,131 @@ namespace paceline {
 namespace {
 
 using absl::StatusCode;
+using testing::ElementsAre;
+
+constexpr uint64_t kRun = 7;
+constexpr uint64_t kOther = 8;
 
 TEST(ShardTest, HasNoJobUntilConfigured) {
   Shard shard;
-  EXPECT_EQ(shard.Job().status().code(), StatusCode::kFailedPrecondition);
-  ASSERT_TRUE(shard.Configure(SmallConfig(2)).ok());
-  EXPECT_EQ((*shard.Job())->config(), SmallConfig(2));
+  EXPECT_EQ(shard.Job(kRun).status().code(), StatusCode::kNotFound);
+  ASSERT_TRUE(shard.Configure(kRun, SmallConfig(2)).ok());
+  EXPECT_EQ((*shard.Job(kRun))->config(), SmallConfig(2));
+  EXPECT_EQ(shard.Job(kOther).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(shard.Configure(0, SmallConfig(2)).code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST(ShardTest, ConfigureMayBeRepeatedButNotChanged) {
   Shard shard;
-  ASSERT_TRUE(shard.Configure(SmallConfig(2)).ok());
-  const auto job = *shard.Job();
-  EXPECT_TRUE(shard.Configure(SmallConfig(2)).ok());
-  EXPECT_EQ(*shard.Job(), job) << "the values it has must stay";
-  EXPECT_EQ(shard.Configure(SmallConfig(3)).code(),
+  ASSERT_TRUE(shard.Configure(kRun, SmallConfig(2)).ok());
+  const auto job = *shard.Job(kRun);
+  EXPECT_TRUE(shard.Configure(kRun, SmallConfig(2)).ok());
+  EXPECT_EQ(*shard.Job(kRun), job) << "the values it has must stay";
+  EXPECT_EQ(shard.Configure(kRun, SmallConfig(3)).code(),
             StatusCode::kFailedPrecondition);
-  EXPECT_EQ(shard.Configure(SmallConfig(2, "adam")).code(),
+  EXPECT_EQ(shard.Configure(kRun, SmallConfig(2, "adam")).code(),
             StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(shard.Configure(kOther, SmallConfig(2, "adam")).ok());
 }
 
 TEST(ShardTest, RefusesAnUnsoundConfigAndStaysFree) {
   Shard shard;
   ShardConfig config = SmallConfig(2);
   config.batch_size = 0;
-  EXPECT_EQ(shard.Configure(config).code(), StatusCode::kInvalidArgument);
-  EXPECT_TRUE(shard.Configure(SmallConfig(2)).ok());
+  EXPECT_EQ(shard.Configure(kRun, config).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(shard.state_bytes(), 0u);
+  EXPECT_TRUE(shard.Configure(kRun, SmallConfig(2)).ok());
+}
+
+// Blocks, iterations, rounds, closings and snapshots of one job have the same
+// names as those of the other, and mean nothing to it.
+TEST(ShardTest, JobsSideBySideDoNotSeeEachOther) {
+  Shard shard;
+  ASSERT_TRUE(shard.Configure(kRun, SmallConfig(2)).ok());
+  ASSERT_TRUE(shard.Configure(kOther, SmallConfig(2)).ok());
+  const auto one = *shard.Job(kRun);
+  const auto other = *shard.Job(kOther);
+  ASSERT_TRUE(SetAll(*one, 0).ok());
+  ASSERT_TRUE(SetAll(*other, 100).ok());
+  ASSERT_TRUE(Push(*one, PlainPush(1, 1, 10), 1).ok());
+  ASSERT_TRUE(Push(*one, RoundPush(2, 1, 11, /*round=*/5), 2).ok());
+  ASSERT_TRUE(Push(*other, RoundPush(2, 1, 11, /*round=*/5), 8).ok());
+  ASSERT_TRUE(one->Close(1, 1, {5}, 1).ok());
+  EXPECT_THAT(ValuesNow(*one), ElementsAre(-1, -2));
+  EXPECT_THAT(ValuesNow(*other), ElementsAre(100, 100));
+  ASSERT_TRUE(one->Fence(2, 1).ok());
+  EXPECT_TRUE(Push(*other, PlainPush(1, 1, 10), 1).ok())
+      << "it was fenced in the other job";
+  ASSERT_TRUE(one->Snapshot(3, 1).ok());
+  PullResult missing;
+  other->PullSnapshot({.deadline = absl::InfiniteFuture()}, 1,
+                      missing.callback());
+  EXPECT_EQ(missing.calls(), 0);
+  shard.Remove(kRun, "it has ended");
+  EXPECT_EQ(missing.calls(), 0);
+  ASSERT_TRUE(other->Close(1, 1, {5}, 1).ok());
+  EXPECT_THAT(ValuesNow(*other), ElementsAre(99, 92));
+}
+
+TEST(ShardTest, LimitsHoldForAllJobsTogether) {
+  const uint64_t bytes = StateBytes(SmallConfig(2, "adam"));
+  EXPECT_EQ(bytes, 2 * kTestBlockSize * 4 * 3);
+  Shard shard({.max_jobs = 3, .max_state_bytes = 2 * bytes});
+  ASSERT_TRUE(shard.Configure(1, SmallConfig(2, "adam")).ok());
+  ASSERT_TRUE(shard.Configure(2, SmallConfig(2, "adam")).ok());
+  EXPECT_EQ(shard.state_bytes(), 2 * bytes);
+  EXPECT_EQ(shard.Configure(3, SmallConfig(1)).code(),
+            StatusCode::kResourceExhausted);
+  EXPECT_TRUE(shard.Configure(3, SmallConfig(0)).ok()) << "that takes nothing";
+  EXPECT_EQ(shard.Configure(4, SmallConfig(0)).code(),
+            StatusCode::kResourceExhausted)
+      << "but there are three jobs now";
+  shard.Remove(1, "it has ended");
+  EXPECT_TRUE(shard.Configure(4, SmallConfig(1)).ok());
+  EXPECT_EQ(shard.Jobs().size(), 3u);
 }
 
 TEST(ShardTest, RemoveStopsTheJobAndMakesRoom) {
   Shard shard;
-  ASSERT_TRUE(shard.Configure(SmallConfig(1)).ok());
-  const auto job = *shard.Job();
+  ASSERT_TRUE(shard.Configure(kRun, SmallConfig(1)).ok());
+  ASSERT_TRUE(shard.Configure(kOther, SmallConfig(1)).ok());
+  const auto job = *shard.Job(kRun);
   PullResult parked;
   job->Pull({.deadline = absl::InfiniteFuture()}, 0, parked.callback());
-  shard.Remove("the job has ended");
+  shard.Remove(kRun, "the job has ended");
+  shard.Remove(kRun, "once more");
   EXPECT_EQ(parked.status(), absl::UnavailableError("the job has ended"));
   EXPECT_EQ(SetAll(*job, 0).code(), StatusCode::kUnavailable);
-  EXPECT_TRUE(shard.Configure(SmallConfig(3)).ok());
+  EXPECT_TRUE(SetAll(**shard.Job(kOther), 0).ok());
+  EXPECT_TRUE(shard.Configure(kRun, SmallConfig(3)).ok());
+}
+
+TEST(ShardTest, RemoveAllStopsEveryJobAndTakesNewOnes) {
+  Shard shard;
+  PullResult parked[2];
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(shard.Configure(1 + i, SmallConfig(1)).ok());
+    (*shard.Job(1 + i))
+        ->Pull({.deadline = absl::InfiniteFuture()}, 0, parked[i].callback());
+  }
+  shard.RemoveAll("the coordinator is gone");
+  for (const PullResult& pull : parked) {
+    EXPECT_EQ(pull.status(), absl::UnavailableError("the coordinator is gone"));
+  }
+  EXPECT_EQ(shard.state_bytes(), 0u);
+  EXPECT_TRUE(shard.Configure(1, SmallConfig(3)).ok());
 }
 
 TEST(ShardTest, StopIsForGood) {
   Shard shard;
-  ASSERT_TRUE(shard.Configure(SmallConfig(1)).ok());
+  ASSERT_TRUE(shard.Configure(kRun, SmallConfig(1)).ok());
+  const auto job = *shard.Job(kRun);
   shard.Stop("shutting down");
-  EXPECT_EQ(shard.Job().status(), absl::UnavailableError("shutting down"));
-  EXPECT_EQ(shard.Configure(SmallConfig(1)).code(), StatusCode::kUnavailable);
+  EXPECT_EQ(shard.Job(kRun).status(), absl::UnavailableError("shutting down"));
+  EXPECT_EQ(shard.Configure(kRun, SmallConfig(1)).code(),
+            StatusCode::kUnavailable);
+  EXPECT_EQ(SetAll(*job, 1).code(), StatusCode::kUnavailable);
 }
 
 }  // namespace

@@ -219,6 +219,28 @@ TEST_F(ExchangeStateTest, ABrokenStreamEndsEveryWaitForGood) {
   EXPECT_EQ(state_.AwaitPull(kLong).status(), absl::AbortedError("fenced"));
 }
 
+TEST_F(ExchangeStateTest, EndingThePullsEndsThisOneAndTheLater) {
+  const uint64_t request = state_.BeginPull();
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  state_.EndPulls(absl::CancelledError("stop"));
+  state_.EndPulls(absl::UnavailableError("the stream ended later"));
+  // A block and an end that were on their way do no harm.
+  EXPECT_TRUE(Bring(0, request, 11, 1).ok());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  EXPECT_EQ(state_.AwaitPull(kLong).status(), absl::CancelledError("stop"));
+  BringAll(state_.BeginPull(), 1);
+  EXPECT_EQ(state_.AwaitPull(kLong).status(), absl::CancelledError("stop"));
+  EXPECT_FALSE(state_.broken());
+}
+
+TEST_F(ExchangeStateTest, APushOutlivesTheEndOfThePulls) {
+  state_.BeginPush(1);
+  state_.EndPulls(absl::CancelledError("stop"));
+  state_.PushTaken(0, 1, 0);
+  state_.PushTaken(2, 1, 1);
+  EXPECT_EQ(*state_.AwaitPush(kLong), 1u);
+}
+
 TEST_F(ExchangeStateTest, AStreamThatEndsWithOkIsGoneAsWell) {
   state_.BeginPush(1);
   state_.Broken(absl::OkStatus());

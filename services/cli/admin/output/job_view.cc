@@ -14,12 +14,6 @@
 namespace paceline {
 namespace {
 
-std::string Paradigm(const v1::Job& job) {
-  // The running one may be another than that of the spec, by a planned switch.
-  if (!job.progress().paradigm().empty()) return job.progress().paradigm();
-  return job.spec().paradigm().empty() ? "bsp" : job.spec().paradigm();
-}
-
 std::string Accuracy(const v1::JobProgress& progress) {
   return progress.has_accuracy() ? absl::StrFormat("%.4f", progress.accuracy())
                                  : "";
@@ -43,7 +37,7 @@ std::vector<std::string> JobRow(const v1::Job& job,
   if (options.namespaces) row.emplace_back(NamespaceOf(job.name()));
   row.emplace_back(LastPart(job.name()));
   row.push_back(StateText(job.state()));
-  row.push_back(Paradigm(job));
+  row.push_back(ParadigmText(job));
   row.push_back(ShareText(progress));
   row.push_back(Accuracy(progress));
   row.push_back(absl::StrCat(progress.workers_size()));
@@ -66,7 +60,7 @@ void AppendProgress(const v1::JobProgress& progress, FieldLines* lines) {
                absl::StrFormat("%d of %d (%s)", progress.samples(),
                                progress.samples_total(), ShareText(progress)));
   }
-  lines->Add("Training time", ShortSeconds(progress.seconds()));
+  lines->Add("Trained for", ShortSeconds(progress.seconds()));
   if (progress.has_seconds_left()) {
     lines->Add("Time left", ShortSeconds(progress.seconds_left()));
   }
@@ -169,6 +163,12 @@ std::string DescribeJob(const v1::Job& job,
 std::string StateText(v1::Job::State state) {
   const std::string& name = v1::Job::State_Name(state);
   return name.empty() ? absl::StrCat(static_cast<int>(state)) : name;
+}
+
+std::string ParadigmText(const v1::Job& job) {
+  // The running one may be another than that of the spec, by a planned switch.
+  if (!job.progress().paradigm().empty()) return job.progress().paradigm();
+  return job.spec().paradigm().empty() ? "bsp" : job.spec().paradigm();
 }
 
 bool IsTerminal(v1::Job::State state) {

@@ -30,6 +30,9 @@ std::string DescribeJob(const v1::Job& job,
 // "PENDING"; a number for a state that this program does not know.
 std::string StateText(v1::Job::State state);
 
+// The paradigm that it runs under, or begins with.
+std::string ParadigmText(const v1::Job& job);
+
 // It has ended: nothing happens to it by itself any more.
 bool IsTerminal(v1::Job::State state);
 

@@ -70,9 +70,7 @@ std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
       table.rows.push_back(
           {std::string(NamespaceOf(job->name())),
            std::string(LastPart(job->name())), StateText(job->state()),
-           progress.paradigm().empty() ? job->spec().paradigm()
-                                       : progress.paradigm(),
-           ShareText(progress),
+           ParadigmText(*job), ShareText(progress),
            progress.has_accuracy()
                ? absl::StrFormat("%.4f", progress.accuracy())
                : "",
@@ -105,10 +103,9 @@ std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
 
 std::vector<std::string> JobTop(const v1::Job& job) {
   const v1::JobProgress& progress = job.progress();
-  std::vector<std::string> facts = {
-      std::string(LastPart(job.name())), StateText(job.state()),
-      progress.paradigm().empty() ? job.spec().paradigm() : progress.paradigm(),
-      ShareText(progress)};
+  std::vector<std::string> facts = {std::string(LastPart(job.name())),
+                                    StateText(job.state()), ParadigmText(job),
+                                    ShareText(progress)};
   if (progress.has_accuracy()) {
     facts.push_back(absl::StrFormat("accuracy %.4f", progress.accuracy()));
   }

@@ -58,4 +58,9 @@ int FakeServer::Applied(int block, const PushKey& push) const {
   return it == applied_.end() ? 0 : it->second;
 }
 
+int FakeServer::AppliedAtSnapshot(int block, const PushKey& push) const {
+  const auto it = snapshot_.find({block, push});
+  return it == snapshot_.end() ? 0 : it->second;
+}
+
 }  // namespace paceline

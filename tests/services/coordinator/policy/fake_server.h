@@ -36,8 +36,13 @@ class FakeServer {
   // Calls back when `closing` is applied, at once if it is.
   void WhenClosed(Closing closing, std::function<void()> callback);
 
+  // Keeps what is applied by now.
+  void Snapshot() { snapshot_ = applied_; }
+
   // How often the push was applied to the block.
   int Applied(int block, const PushKey& push) const;
+  // Before the snapshot.
+  int AppliedAtSnapshot(int block, const PushKey& push) const;
   bool holds_gathered() const { return !gathered_.empty(); }
   int blocks() const { return blocks_; }
 
@@ -48,10 +53,13 @@ class FakeServer {
     std::set<int> blocks;
   };
 
+  using Applications = std::map<std::pair<int, PushKey>, int>;
+
   const int number_;
   const int blocks_;
   Closing closing_ = 0;
-  std::map<std::pair<int, PushKey>, int> applied_;
+  Applications applied_;
+  Applications snapshot_;
   std::map<RoundId, std::vector<std::pair<int, PushKey>>> gathered_;
   std::map<WorkerId, Last> last_;
   std::set<WorkerId> fenced_;

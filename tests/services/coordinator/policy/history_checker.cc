@@ -12,7 +12,90 @@ HistoryChecker::HistoryChecker(const SyncOptions& options,
                                std::optional<int64_t> max_gap)
     : options_(options),
       max_gap_(max_gap),
-      samples_(static_cast<size_t>(options.train_samples) * options.epochs) {}
+      most_(options.batch_size *
+            (options.batching == Batching::kBalanced ? 4 : 1)),
+      limit_(int64_t{options.train_samples} * options.epochs),
+      version_(options.start_version) {
+  const SamplePosition& start = options.start;
+  for (uint32_t epoch = 0; epoch <= start.next_epoch; ++epoch) {
+    const uint32_t end =
+        epoch < start.next_epoch ? options.train_samples : start.next_begin;
+    for (uint32_t i = 0; i < end; ++i) At(epoch, i) = Sample::kCounted;
+    counted_ += end;
+  }
+  for (const SampleRange& open : start.open) {
+    Move(open, Sample::kCounted, Sample::kReturned);
+    counted_ -= open.size();
+  }
+}
+
+void HistoryChecker::Taken(const ResumePoint& point) {
+  taken_ = true;
+  exact_ = point.exact;
+  Require(point.snapshot == ++snapshots_, "snapshots are not numbered");
+  Require(point.version == version_, "a resume point of another version");
+  Require(CheckPosition(point.position, options_.train_samples).ok(),
+          "a resume point that cannot be");
+  // What is in the weights, as far as anybody can know.
+  std::vector<Sample> want = samples_;
+  bool gathered = false;
+  for (const auto& [key, push] : pushes_) {
+    if (!push.counted || push.empty) continue;
+    if (InWeights(push)) {
+      in_point_.insert(key);
+      continue;
+    }
+    gathered = true;
+    for (uint32_t i = push.used.begin; i < push.used.end; ++i) {
+      want[IndexOf(push.used.epoch, i)] = Sample::kReturned;
+    }
+  }
+  HistoryChecker resumed(
+      [&] {
+        SyncOptions options = options_;
+        options.start = point.position;
+        return options;
+      }(),
+      std::nullopt);
+  resumed.samples_.resize(std::max(want.size(), resumed.samples_.size()));
+  want.resize(resumed.samples_.size());
+  int64_t counted = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    const bool done = want[i] == Sample::kCounted;
+    counted += done ? 1 : 0;
+    Require(done == (resumed.samples_[i] == Sample::kCounted),
+            done ? "a sample that is in the weights is still to be counted"
+                 : "a sample is done that is not in the weights");
+  }
+  Require(point.samples == counted, "a resume point with other samples");
+  const bool unsettled =
+      std::any_of(lost_.begin(), lost_.end(), [this](const auto& lost) {
+        return answers_[lost.first] < options_.servers;
+      });
+  Require(point.exact == (open_.empty() && !unsettled && !gathered),
+          "exact, or not?");
+}
+
+bool HistoryChecker::InWeights(const Push& push) const {
+  if (!push.round.has_value()) return true;
+  const auto it = drained_.find(*push.round);
+  return it != drained_.end() && it->second > push.gathered;
+}
+
+void HistoryChecker::CheckSnapshot(const std::vector<FakeServer>& servers) {
+  for (const auto& [key, push] : pushes_) {
+    const bool in_point = in_point_.contains(key);
+    for (const FakeServer& server : servers) {
+      for (int block = 0; block < server.blocks(); ++block) {
+        const bool applied = server.AppliedAtSnapshot(block, key) > 0;
+        Require(applied || !in_point, "a snapshot lacks what was counted");
+        // What was taken of a push that was lost in part is noise, in any run.
+        Require(!applied || in_point || !exact_ || push.blocks_lost > 0,
+                "a snapshot that is exact has more than was counted");
+      }
+    }
+  }
+}
 
 void HistoryChecker::Expect(WorkerId worker, const PushReport& report) {
   report_ = report;
@@ -22,6 +105,7 @@ void HistoryChecker::Expect(WorkerId worker, const PushReport& report) {
 
 void HistoryChecker::Answered(WorkerId worker, const FenceAnswer& answer) {
   --missing_answers_;
+  ++answers_[worker];
   if (answer.blocks_taken == 0) return;
   pushes_[{worker, answer.iteration}].samples = answer.samples;
 }
@@ -50,6 +134,7 @@ void HistoryChecker::EndOfJob(const SyncCore& core,
                               const std::vector<FakeServer>& servers) {
   Require(finished_, "the job has not ended");
   Require(sealed_ || counted_ == core.samples_total(), "samples are missing");
+  if (taken_) CheckSnapshot(servers);
   for (const FakeServer& server : servers) {
     Require(!server.holds_gathered(), "a round's leftovers stay behind");
   }
@@ -76,9 +161,7 @@ void HistoryChecker::See(const Grant& grant) {
           "iterations are not numbered from 1");
   Require(grant.closing == closing_ && grant.base_version == version_,
           "a grant names another version than that of now");
-  const uint32_t most =
-      options_.batch_size * (options_.batching == Batching::kBalanced ? 4 : 1);
-  Require(grant.range.size() > 0 && grant.range.size() <= most,
+  Require(grant.range.size() > 0 && grant.range.size() <= most_,
           "a range is no batch");
   Require(!sealed_, "a range is dealt after the seal");
   Require(open_.emplace(grant.worker, grant).second, "two grants are open");
@@ -102,11 +185,13 @@ void HistoryChecker::See(const PlanCommand& plan) {
 void HistoryChecker::See(const CloseCommand& close) {
   Require(close.closing == ++closing_, "closings are not numbered from 1");
   Require(!close.rounds.empty(), "a closing of nothing");
+  for (const RoundId round : close.rounds) drained_[round] = closing_;
   ++version_;
 }
 
 void HistoryChecker::See(const FenceCommand& fence) {
   Require(!members_.contains(fence.worker), "a member is fenced");
+  fenced_at_[fence.worker] = closing_;
   missing_answers_ += options_.servers;
 }
 
@@ -146,6 +231,10 @@ void HistoryChecker::See(const PushCounted& counted) {
           absl::StrCat("gap ", counted.gap, " exceeds the bound"));
   SampleRange used = grant.range;
   used.end = used.begin + std::min(counted.samples, grant.range.size());
+  push.used = used;
+  if (grant.plan.kind == PushPlan::Kind::kRound) push.round = grant.plan.round;
+  // The servers have taken it before the fence.
+  push.gathered = is_lost ? fenced_at_.at(counted.worker) : closing_;
   Move(used, Sample::kOut, Sample::kCounted);
   Move({used.epoch, used.end, grant.range.end}, Sample::kOut,
        Sample::kReturned);
@@ -178,9 +267,15 @@ void HistoryChecker::See(const Finished&) {
   finished_ = true;
   Require(last_snapshot_, "the last snapshot is missing");
   Require(open_.empty() && missing_answers_ == 0, "the end is early");
-  Require(sealed_ || (lost_.empty() &&
-                      counted_ == static_cast<int64_t>(samples_.size())),
-          "the end leaves samples uncounted");
+  if (sealed_) return;
+  // Nothing before the first sample that was never dealt is left.
+  const auto undealt =
+      std::find(samples_.begin(), samples_.end(), Sample::kUndealt);
+  Require(
+      lost_.empty() && counted_ >= limit_ &&
+          counted_ == std::count(samples_.begin(), undealt, Sample::kCounted) &&
+          counted_ == undealt - samples_.begin(),
+      "the end leaves samples uncounted");
 }
 
 void HistoryChecker::Require(bool condition, absl::string_view what) {
@@ -195,9 +290,14 @@ void HistoryChecker::Move(const SampleRange& range, Sample from, Sample to) {
   }
 }
 
+size_t HistoryChecker::IndexOf(uint32_t epoch, uint32_t position) const {
+  return static_cast<size_t>(epoch) * options_.train_samples + position;
+}
+
 HistoryChecker::Sample& HistoryChecker::At(uint32_t epoch, uint32_t position) {
-  return samples_[static_cast<size_t>(epoch) * options_.train_samples +
-                  position];
+  const size_t index = IndexOf(epoch, position);
+  if (index >= samples_.size()) samples_.resize(index + 1);
+  return samples_[index];
 }
 
 }  // namespace paceline

@@ -38,7 +38,7 @@ TEST(RoundLedgerTest, AClosingAfterTheFenceDrainsItsLeftovers) {
   ledger.Issued(kRound);
   ledger.Lost(kRound);
   ledger.Drained(kRound, 4);
-  ledger.Answered(kRound, /*fenced_at=*/3, /*taken=*/true);
+  EXPECT_FALSE(ledger.Answered(kRound, /*fenced_at=*/3, /*taken=*/true));
   EXPECT_FALSE(ledger.Orphaned(kRound));
 }
 
@@ -47,7 +47,7 @@ TEST(RoundLedgerTest, AClosingBeforeTheFenceDoesNot) {
   ledger.Issued(kRound);
   ledger.Drained(kRound, 3);
   ledger.Lost(kRound);
-  ledger.Answered(kRound, /*fenced_at=*/3, /*taken=*/true);
+  EXPECT_TRUE(ledger.Answered(kRound, /*fenced_at=*/3, /*taken=*/true));
   EXPECT_TRUE(ledger.Orphaned(kRound));
 }
 
@@ -56,10 +56,10 @@ TEST(RoundLedgerTest, LeftoversOfTheFirstLossWaitForTheLastPlan) {
   ledger.Issued(kRound);
   ledger.Issued(kRound);
   ledger.Lost(kRound);
-  ledger.Answered(kRound, /*fenced_at=*/0, /*taken=*/true);
+  EXPECT_TRUE(ledger.Answered(kRound, /*fenced_at=*/0, /*taken=*/true));
   EXPECT_FALSE(ledger.Orphaned(kRound));
   ledger.Lost(kRound);
-  ledger.Answered(kRound, /*fenced_at=*/0, /*taken=*/false);
+  EXPECT_FALSE(ledger.Answered(kRound, /*fenced_at=*/0, /*taken=*/false));
   EXPECT_TRUE(ledger.Orphaned(kRound));
 }
 

@@ -26,6 +26,12 @@ SimulatedJob::SimulatedJob(const SimulatedJobOptions& options)
   sync_.lease = absl::Seconds(2);
   sync_.eval_every = static_cast<int64_t>(rng_.Below(50));
   if (rng_.Chance(1, 3)) sync_.batching = Batching::kBalanced;
+  if (options.go_on.has_value()) {
+    sync_.train_samples = options.go_on->train_samples;
+    sync_.epochs = options.go_on->epochs;
+    sync_.start_version = options.go_on->start_version;
+    sync_.start = options.go_on->start;
+  }
   auto policy = MakePolicy(options.policy);
   CHECK(policy.ok());
   core_ = std::make_unique<SyncCore>(sync_, *std::move(policy));
@@ -55,6 +61,7 @@ void SimulatedJob::Run() {
     queue_.RunNext();
   }
   if (Broken()) return;
+  if (options_.resume_point_at.has_value()) TakeResumePoint();
   Drain();
   checker_->EndOfJob(*core_, servers_);
 }
@@ -108,6 +115,12 @@ void SimulatedJob::ScheduleFaults() {
                    [this] { SwitchPolicy(); });
     }
   }
+  if (options_.change_options) {
+    for (uint64_t i = 1 + rng_.Below(6); i > 0; --i) {
+      queue_.After(kFaultsFor * rng_.Below(1000) / 1000,
+                   [this] { ChangeOptions(); });
+    }
+  }
   if (rng_.Chance(1, 6)) {
     queue_.After(kFaultsFor * rng_.Below(1000) / 1000, [this] {
       if (!core_->finished()) checker_->Sealed();
@@ -157,6 +170,37 @@ void SimulatedJob::SwitchPolicy() {
   Deliver();
 }
 
+void SimulatedJob::ChangeOptions() {
+  if (core_->finished()) return;
+  if (rng_.Chance(1, 2)) {
+    checker_->Balanced();
+    core_->SetBatching(rng_.Chance(1, 2) ? Batching::kBalanced
+                                         : Batching::kEven);
+    return;
+  }
+  const auto samples = static_cast<int64_t>(
+      1 + rng_.Below(2 * sync_.train_samples * sync_.epochs));
+  checker_->Limited(samples);
+  core_->SetMaxSamples(queue_.now(), samples, outputs_);
+  Deliver();
+}
+
+void SimulatedJob::TakeResumePoint() {
+  if (resume_point_.has_value()) return;
+  resume_point_ = core_->TakeResumePoint();
+  checker_->Taken(*resume_point_);
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    to_servers_[i]->Send([=, this] { servers_[i].Snapshot(); });
+  }
+}
+
+SyncOptions SimulatedJob::rest() const {
+  SyncOptions rest = sync_;
+  rest.start_version = resume_point_->version;
+  rest.start = resume_point_->position;
+  return rest;
+}
+
 void SimulatedJob::JoinNew() {
   const SimulatedWorker& worker = MakeWorker();
   core_->Join(queue_.now(), worker.id(), outputs_);
@@ -175,6 +219,14 @@ void SimulatedJob::Deliver() {
     Perform(output);
   }
   checker_->EndOfCall(*core_);
+  if (!options_.resume_point_at.has_value() || resume_point_due_) return;
+  if (core_->samples_counted() * 1000 <
+      core_->samples_total() * *options_.resume_point_at) {
+    return;
+  }
+  resume_point_due_ = true;
+  queue_.After(absl::Microseconds(rng_.Below(50'000)),
+               [this] { TakeResumePoint(); });
 }
 
 void SimulatedJob::Perform(const Output& output) {

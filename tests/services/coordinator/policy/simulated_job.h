@@ -25,6 +25,13 @@ struct SimulatedJobOptions {
   std::optional<int64_t> max_gap = std::nullopt;
   // Others to which the job is switched now and then, with their bounds.
   std::vector<std::pair<std::string, std::optional<int64_t>>> switch_among = {};
+  // Its number of samples and its batching change now and then.
+  bool change_options = false;
+  // Once so many thousandths of the samples are counted, and a little later, a
+  // resume point is taken, and a snapshot by the servers.
+  std::optional<int64_t> resume_point_at = std::nullopt;
+  // Another job of so many samples and epochs went before, up to `start`.
+  std::optional<SyncOptions> go_on = std::nullopt;
   bool keep_history = false;
 };
 
@@ -52,6 +59,11 @@ class SimulatedJob {
     uint64_t settled = 0;
   };
   const Seen& seen() const { return seen_; }
+  // What to go on with from the resume point that was taken; and that.
+  SyncOptions rest() const;
+  const std::optional<ResumePoint>& resume_point() const {
+    return resume_point_;
+  }
 
  private:
   void AddWorkers();
@@ -60,6 +72,8 @@ class SimulatedJob {
   void Fault();
   void JoinNew();
   void SwitchPolicy();
+  void ChangeOptions();
+  void TakeResumePoint();
 
   // Calls of the core, each with what follows.
   void Deliver();
@@ -88,6 +102,8 @@ class SimulatedJob {
   std::vector<std::unique_ptr<SimulatedWorker>> workers_;  // By id.
   std::set<std::pair<WorkerId, int>> answered_;
   std::vector<Output> outputs_;
+  bool resume_point_due_ = false;
+  std::optional<ResumePoint> resume_point_;
   Seen seen_;
   std::string history_;
 };

@@ -9,7 +9,9 @@ paceline_test(sync_core_units_test
     rate_schedule_test.cc
     round_ledger_test.cc
     sample_dealer_test.cc
+    sample_position_test.cc
     straggler_detector_test.cc
+    sync_core_changes_test.cc
     sync_core_signals_test.cc
     sync_core_test.cc
   DEPS paceline::sync_core)
@@ -29,6 +31,7 @@ paceline_test(sync_core_simulation_test
     fake_server.cc
     history_checker.cc
     output_text.cc
+    resume_point_test.cc
     simulated_job.cc
     simulated_worker.cc
     sync_core_simulation_test.cc

@@ -1,18 +1,14 @@
-#ifndef PACELINE_TESTS_SERVICES_COORDINATOR_FAKE_MEMBERS_H_
-#define PACELINE_TESTS_SERVICES_COORDINATOR_FAKE_MEMBERS_H_
+#ifndef PACELINE_TESTS_SERVICES_COORDINATOR_FAKE_WORKER_H_
+#define PACELINE_TESTS_SERVICES_COORDINATOR_FAKE_WORKER_H_
 
 #include <cstdint>
 #include <string>
-#include <thread>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/mailbox.h"
 #include "protos/paceline/v1/fleet.pb.h"
-#include "services/coordinator/job_run.h"
+#include "services/coordinator/run/job_run.h"
 
 namespace paceline {
 
@@ -42,13 +38,15 @@ class FakeWorker {
   absl::Status SayReady(const v1::WorkerReady& ready);
   absl::Status SayInitialized();
   absl::Status SayHeartbeat();
-  absl::Status SayEvaluated(int64_t snapshot, double accuracy);
+  absl::Status SayLeaving();
+  absl::Status SayEvaluated(int64_t snapshot, double accuracy,
+                            double loss = 0.5);
   // That the grant's iteration is pushed, all of its samples used.
   absl::Status SayPushed(const v1::Grant& grant);
   // The stream breaks.
   void Break() { job_->WorkerGone(id_, LossReason::kStreamBroken); }
 
-  // Up to `welcome` and `ready`.
+  // Up to `assign` and `ready`.
   void Enter(const v1::WorkerReady& ready);
   // Takes commands, obeying `begin` and `grant`, until it is told to stop or
   // has pushed `pushes` times. Returns how often it pushed.
@@ -70,38 +68,6 @@ class FakeWorker {
   absl::Status registered_;
 };
 
-// A parameter server without a stream: answers every numbered command on a
-// thread of its own, as if it had taken nothing of any push.
-class FakeServer {
- public:
-  FakeServer(JobRun* job, const std::string& name);
-  ~FakeServer() { Stop(); }
-
-  // Answers what has come and nothing any more.
-  void Stop();
-
-  int index() const { return index_; }
-  const absl::Status& registered() const { return registered_; }
-  absl::Status Say(const v1::ServerMessage& message);
-  absl::Status SayHeartbeat();
-
-  // The numbered commands so far.
-  std::vector<v1::ServerCommand> Commands();
-  // Waits for the first numbered command of that kind.
-  v1::ServerCommand Await(v1::ServerCommand::KindCase kind);
-
- private:
-  void Run();
-
-  JobRun* const job_;
-  Mailbox<v1::ServerCommand> inbox_;
-  int index_ = -1;
-  absl::Status registered_;
-  absl::Mutex mu_;
-  std::vector<v1::ServerCommand> commands_ ABSL_GUARDED_BY(mu_);
-  std::thread thread_;
-};
-
 }  // namespace paceline
 
-#endif  // PACELINE_TESTS_SERVICES_COORDINATOR_FAKE_MEMBERS_H_
+#endif  // PACELINE_TESTS_SERVICES_COORDINATOR_FAKE_WORKER_H_

@@ -1,8 +1,5 @@
-#include "tests/services/coordinator/fake_members.h"
+#include "tests/services/coordinator/fake_worker.h"
 
-#include <algorithm>
-
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace paceline {
@@ -71,11 +68,18 @@ absl::Status FakeWorker::SayHeartbeat() {
   return Say(message);
 }
 
-absl::Status FakeWorker::SayEvaluated(int64_t snapshot, double accuracy) {
+absl::Status FakeWorker::SayLeaving() {
+  v1::WorkerMessage message;
+  message.mutable_leaving();
+  return Say(message);
+}
+
+absl::Status FakeWorker::SayEvaluated(int64_t snapshot, double accuracy,
+                                      double loss) {
   v1::WorkerMessage message;
   message.mutable_evaluated()->set_snapshot(snapshot);
   message.mutable_evaluated()->set_accuracy(accuracy);
-  message.mutable_evaluated()->set_loss(0.5);
+  message.mutable_evaluated()->set_loss(loss);
   return Say(message);
 }
 
@@ -90,7 +94,7 @@ absl::Status FakeWorker::SayPushed(const v1::Grant& grant) {
 }
 
 void FakeWorker::Enter(const v1::WorkerReady& ready) {
-  Next(Kind::kWelcome);
+  Next(Kind::kAssign);
   EXPECT_TRUE(SayReady(ready).ok());
 }
 
@@ -125,71 +129,6 @@ std::string FakeWorker::AwaitStop() {
 absl::Status FakeWorker::AwaitClosed() {
   const auto closing = closings_.Take(kLong);
   return closing.ok() ? closing->status : absl::UnknownError("not closed");
-}
-
-FakeServer::FakeServer(JobRun* job, const std::string& name) : job_(job) {
-  v1::ServerHello hello;
-  hello.set_name(name);
-  hello.set_address(absl::StrCat(name, ":7000"));
-  const auto index = job_->ServerCame(
-      hello, {[this](v1::ServerCommand c) { inbox_.Put(std::move(c)); },
-              [](const absl::Status&) {}});
-  registered_ = index.status();
-  if (index.ok()) index_ = *index;
-  thread_ = std::thread([this] { Run(); });
-}
-
-void FakeServer::Stop() {
-  inbox_.Close(absl::OkStatus());
-  if (thread_.joinable()) thread_.join();
-}
-
-absl::Status FakeServer::Say(const v1::ServerMessage& message) {
-  return job_->ServerSaid(index_, message);
-}
-
-absl::Status FakeServer::SayHeartbeat() {
-  v1::ServerMessage message;
-  message.mutable_heartbeat();
-  return Say(message);
-}
-
-std::vector<v1::ServerCommand> FakeServer::Commands() {
-  absl::MutexLock lock(&mu_);
-  return commands_;
-}
-
-v1::ServerCommand FakeServer::Await(v1::ServerCommand::KindCase kind) {
-  const auto is_wanted = [kind](const v1::ServerCommand& command) {
-    return command.kind_case() == kind;
-  };
-  const auto came = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return std::any_of(commands_.begin(), commands_.end(), is_wanted);
-  };
-  absl::MutexLock lock(&mu_);
-  if (!mu_.AwaitWithTimeout(absl::Condition(&came), kLong)) {
-    ADD_FAILURE() << "no command of kind " << kind;
-    return {};
-  }
-  return *std::find_if(commands_.begin(), commands_.end(), is_wanted);
-}
-
-void FakeServer::Run() {
-  while (true) {
-    const auto command = inbox_.Take(absl::Minutes(5));
-    if (!command.ok()) return;
-    if (command->sequence() == 0) continue;
-    {
-      absl::MutexLock lock(&mu_);
-      commands_.push_back(*command);
-    }
-    v1::ServerMessage message;
-    message.mutable_done()->set_sequence(command->sequence());
-    if (command->has_fence()) {
-      message.mutable_done()->mutable_fence()->set_blocks(1);
-    }
-    EXPECT_TRUE(Say(message).ok());
-  }
 }
 
 }  // namespace paceline

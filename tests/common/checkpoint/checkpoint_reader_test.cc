@@ -1,0 +1,103 @@
+#include "common/checkpoint/checkpoint_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/common/checkpoint/checkpoint_samples.h"
+#include "tests/services/worker/data/scratch_folder.h"
+
+namespace paceline {
+namespace {
+
+using absl::StatusCode;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+uint64_t MostSteps(uint64_t offset, uint64_t size) {
+  uint64_t most = 0;
+  for (const CheckpointBlock& block : SampleManifest().blocks) {
+    if (block.tensor == 0 && block.offset < offset + size &&
+        offset < block.offset + block.size) {
+      most = std::max(most, kSampleSteps[block.id]);
+    }
+  }
+  return most;
+}
+
+// Any run of elements, however the blocks were cut.
+TEST(CheckpointReaderTest, AssemblesEveryRunFromItsPieces) {
+  const ScratchFolder folder;
+  WriteSample(folder.path());
+  const auto reader = CheckpointReader::Open(folder.path());
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  for (uint64_t offset = 0; offset < 12; ++offset) {
+    for (uint64_t size = 1; size <= 12 - offset; ++size) {
+      SCOPED_TRACE(absl::StrCat(offset, " + ", size));
+      const auto block = (*reader)->ReadBlock("a", offset, size);
+      ASSERT_TRUE(block.ok()) << block.status();
+      EXPECT_THAT(block->weights, ElementsAreArray(Count(offset, 1, size)));
+      ASSERT_EQ(block->slots.size(), 1u);
+      EXPECT_THAT(block->slots[0],
+                  ElementsAreArray(Count(100 + offset, 1, size)));
+      EXPECT_EQ(block->steps, MostSteps(offset, size));
+      std::vector<float> weights(size);
+      ASSERT_TRUE(
+          (*reader)->ReadWeights("a", offset, absl::MakeSpan(weights)).ok());
+      EXPECT_EQ(weights, block->weights);
+    }
+  }
+  const auto statistic = (*reader)->ReadBlock("s", 1, 2);
+  ASSERT_TRUE(statistic.ok()) << statistic.status();
+  EXPECT_THAT(statistic->weights, ElementsAreArray(Count(-1, -1, 2)));
+  EXPECT_THAT(statistic->slots, IsEmpty());
+}
+
+TEST(CheckpointReaderTest, RefusesWhatIsNotThere) {
+  const ScratchFolder folder;
+  WriteSample(folder.path());
+  const auto reader = CheckpointReader::Open(folder.path());
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ((*reader)->ReadBlock("b", 0, 1).status().code(),
+            StatusCode::kNotFound);
+  EXPECT_EQ((*reader)->ReadBlock("a", 11, 2).status().code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ((*reader)->ReadBlock("a", ~uint64_t{0}, 2).status().code(),
+            StatusCode::kFailedPrecondition);
+  const auto cancelled =
+      CheckpointReader::Open(folder.path(), [] { return true; });
+  ASSERT_TRUE(cancelled.ok());
+  EXPECT_EQ((*cancelled)->ReadBlock("a", 0, 1).status().code(),
+            StatusCode::kCancelled);
+}
+
+// What a flipped bit, another file of the same size, or a missing one gives.
+TEST(CheckpointReaderTest, NeverGivesWhatWasNotWritten) {
+  const std::string name = ShardFileName(0, 2);
+  const ScratchFolder folder;
+  WriteSample(folder.path());
+  const Bytes whole = folder.Read(name);
+  for (const size_t at : {size_t{30}, whole.size() / 2, whole.size() - 1}) {
+    Bytes flipped = whole;
+    flipped[at] ^= 1;
+    folder.Write(name, flipped);
+    const auto reader = CheckpointReader::Open(folder.path());
+    ASSERT_TRUE(reader.ok());
+    const absl::Status status = (*reader)->ReadBlock("a", 0, 1).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << at;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(name));
+    EXPECT_TRUE((*reader)->ReadBlock("a", 4, 3).ok())
+        << "the other file is whole";
+  }
+  folder.Remove(name);
+  const auto reader = CheckpointReader::Open(folder.path());
+  const absl::Status status = (*reader)->ReadBlock("a", 0, 1).status();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is missing"));
+}
+
+}  // namespace
+}  // namespace paceline

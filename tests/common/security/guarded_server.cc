@@ -1,0 +1,129 @@
+#include "tests/common/security/guarded_server.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "common/check.h"
+#include "common/rpc/grpc_status.h"
+
+namespace paceline {
+namespace {
+
+constexpr std::chrono::seconds kLong(30);
+
+class GuardedStream
+    : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerCommand> {
+ public:
+  GuardedStream(CallGuard& guard, grpc::CallbackServerContext& context) {
+    const auto caller = guard.Admit(context, "/paceline.v1.Fleet/Worker");
+    absl::Status status = caller.status();
+    if (status.ok()) {
+      auto ticket = guard.OpenStream(*caller);
+      status = ticket.status();
+      if (ticket.ok()) ticket_ = *std::move(ticket);
+    }
+    if (!status.ok()) {
+      Finish(ToGrpc(status));
+      return;
+    }
+    StartSendInitialMetadata();  // Tells the client that it is in.
+    StartRead(&message_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (ok) {
+      StartRead(&message_);
+    } else {
+      Finish(grpc::Status::OK);
+    }
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  v1::WorkerMessage message_;
+  StreamTicket ticket_;
+};
+
+}  // namespace
+
+void SetLongDeadline(grpc::ClientContext& context) {
+  context.set_deadline(std::chrono::system_clock::now() + kLong);
+}
+
+grpc::ServerUnaryReactor* GuardedServer::Cluster::GetCluster(
+    grpc::CallbackServerContext* context, const v1::GetClusterRequest*,
+    v1::Cluster* reply) {
+  auto* const reactor = context->DefaultReactor();
+  const auto caller =
+      guard_->Admit(*context, "/paceline.v1.ClusterService/GetCluster");
+  if (caller.ok()) reply->set_version(caller->identity);
+  reactor->Finish(ToGrpc(caller.status()));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* GuardedServer::Cluster::DrainWorker(
+    grpc::CallbackServerContext* context, const v1::DrainWorkerRequest*,
+    v1::Worker*) {
+  auto* const reactor = context->DefaultReactor();
+  reactor->Finish(
+      ToGrpc(guard_->Admit(*context, "/paceline.v1.ClusterService/DrainWorker")
+                 .status()));
+  return reactor;
+}
+
+grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerCommand>*
+GuardedServer::Fleet::Worker(grpc::CallbackServerContext* context) {
+  return new GuardedStream(*guard_, *context);
+}
+
+GuardedServer::GuardedServer(const ServerSecurity& security,
+                             const CallLimits& limits,
+                             const ListenOptions& options)
+    : guard_(security, limits, &Clock::Real()),
+      cluster_(&guard_),
+      fleet_(&guard_) {
+  auto listening = Listen("127.0.0.1:0", ChannelProfile::kControl, security,
+                          {&cluster_, &fleet_}, options);
+  CHECK(listening.ok());
+  listening_ = *std::move(listening);
+}
+
+GuardedServer::~GuardedServer() {
+  listening_.server->Shutdown(std::chrono::system_clock::now());
+  listening_.server->Wait();
+}
+
+GuardedClient::GuardedClient(const std::string& address,
+                             const ClientSecurity& security)
+    : channel_(MakeChannel(address, ChannelProfile::kControl, absl::Seconds(20),
+                           security)) {}
+
+absl::StatusOr<std::string> GuardedClient::WhoAmI() {
+  grpc::ClientContext context;
+  SetLongDeadline(context);
+  v1::Cluster reply;
+  const absl::Status status =
+      FromGrpc(v1::ClusterService::NewStub(channel_)->GetCluster(
+          &context, v1::GetClusterRequest(), &reply));
+  if (!status.ok()) return status;
+  return reply.version();
+}
+
+absl::Status GuardedClient::Drain() {
+  grpc::ClientContext context;
+  SetLongDeadline(context);
+  v1::Worker reply;
+  return FromGrpc(v1::ClusterService::NewStub(channel_)->DrainWorker(
+      &context, v1::DrainWorkerRequest(), &reply));
+}
+
+absl::Status GuardedClient::Join() {
+  grpc::ClientContext context;
+  SetLongDeadline(context);
+  const auto stream = v1::Fleet::NewStub(channel_)->Worker(&context);
+  stream->WritesDone();
+  return FromGrpc(stream->Finish());
+}
+
+}  // namespace paceline

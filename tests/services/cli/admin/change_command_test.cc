@@ -1,0 +1,353 @@
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <tuple>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/status_details.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/cli/admin/output/message_text.h"
+#include "tests/common/security/test_folder.h"
+#include "tests/services/cli/admin/fake_cluster.h"
+#include "tests/services/cli/admin/run_command.h"
+#include "tests/services/cli/admin/samples.h"
+
+// Commands that change something, against a scripted coordinator.
+
+namespace paceline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr char kUuid[] =
+    "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
+
+class ChangeCommandTest : public testing::Test {
+ protected:
+  ChangeCommandTest() {
+    command_.environment["PACELINE_ADDRESS"] = cluster_.address();
+    cluster_.jobs.onCreateJob = [this](const v1::CreateJobRequest& request,
+                                       v1::Job* job) {
+      created_.push_back(request);
+      *job = request.job();
+      job->set_name(
+          absl::StrCat(request.parent(), "/jobs/",
+                       request.job_id().empty() ? "drawn" : request.job_id()));
+      job->set_state(v1::Job::PENDING);
+      return absl::OkStatus();
+    };
+  }
+
+  FakeCluster cluster_;
+  CommandRunner command_;
+  TestFolder folder_;
+  std::vector<v1::CreateJobRequest> created_;
+};
+
+TEST_F(ChangeCommandTest, CreateFromAFile) {
+  const auto outcome =
+      command_.Run("job create -f deploy/examples/mnist-lenet5.yaml");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "job/mnist-lenet5 created\n");
+  ASSERT_THAT(created_, SizeIs(1));
+  EXPECT_EQ(created_[0].parent(), "namespaces/default");
+  EXPECT_EQ(created_[0].job_id(), "mnist-lenet5");
+  EXPECT_EQ(created_[0].job().spec().model(), "lenet5");
+  EXPECT_THAT(created_[0].job().name(), IsEmpty());
+  EXPECT_THAT(created_[0].request_id(), testing::ContainsRegex(kUuid));
+  EXPECT_FALSE(created_[0].validate_only());
+}
+
+TEST_F(ChangeCommandTest, CreateTakesTheNameFromWhereItIsGiven) {
+  struct Case {
+    std::string name;
+    std::string flags;
+    std::string parent;
+    std::string id;
+  };
+  const std::vector<Case> kCases = {
+      {"", "", "namespaces/default", ""},
+      {"", "-n team", "namespaces/team", ""},
+      {"name: a", "-n team", "namespaces/team", "a"},
+      {"name: namespaces/x/jobs/a", "", "namespaces/x", "a"},
+      {"name: namespaces/x/jobs/a", "-n x", "namespaces/x", "a"},
+      {"name: namespaces/x/jobs/a", "--name b", "namespaces/default", "b"},
+  };
+  for (const Case& c : kCases) {
+    created_.clear();
+    command_.input = absl::StrCat(c.name, "\nspec: {model: mlp}\n");
+    const auto outcome =
+        command_.Run(absl::StrCat("job create -f - --dry-run ", c.flags));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    ASSERT_THAT(created_, SizeIs(1));
+    EXPECT_EQ(created_[0].parent(), c.parent);
+    EXPECT_EQ(created_[0].job_id(), c.id);
+    EXPECT_TRUE(created_[0].validate_only());
+    EXPECT_THAT(outcome.out, HasSubstr(" created (dry run)\n"));
+  }
+  command_.input = "name: namespaces/x/jobs/a\nspec: {}";
+  EXPECT_EQ(command_.Run("job create -f - -n y").code, 2);
+}
+
+// Each job is for itself; the first error is the exit code.
+TEST_F(ChangeCommandTest, CreateGoesOnAfterAnError) {
+  const std::string bad = folder_.Write("bad.yaml", "spec:\n  modle: x\n");
+  const std::string two =
+      folder_.Write("two.yaml", "name: a\nspec: {}\n---\nname: b\nspec: {}\n");
+  const auto outcome = command_.Run(
+      absl::StrCat("job create -f ", bad, " -f ", two, " -f /nowhere.yaml"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "job/a created\njob/b created\n");
+  EXPECT_EQ(outcome.err,
+            absl::StrCat("paceline: ", bad,
+                         ": refused (INVALID_ARGUMENT: INVALID_FIELD)\n"
+                         "  line 2: spec.modle: there is no such field; did "
+                         "you mean model?\n"
+                         "paceline: /nowhere.yaml: no such file\n"));
+  EXPECT_EQ(command_.Run(absl::StrCat("job create --name x -f ", two)).code, 2);
+}
+
+TEST_F(ChangeCommandTest, ARetryIsTheSameRequest) {
+  int calls = 0;
+  cluster_.jobs.onPauseJob = [&](const v1::PauseJobRequest& request,
+                                 v1::Job* job) -> absl::Status {
+    static std::string* const first = new std::string();
+    if (++calls < 3) {
+      *first = request.request_id();
+      return absl::UnavailableError("starting");
+    }
+    EXPECT_EQ(request.request_id(), *first);
+    *job = RunningJob();
+    job->set_state(v1::Job::PAUSING);
+    return absl::OkStatus();
+  };
+  const auto outcome = command_.Run("job pause mnist");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "job/mnist pausing\n");
+  EXPECT_EQ(calls, 3);
+}
+
+TEST_F(ChangeCommandTest, OnlyUnavailableIsTriedAgain) {
+  for (absl::StatusCode code :
+       {absl::StatusCode::kInternal, absl::StatusCode::kAborted,
+        absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kUnknown,
+        absl::StatusCode::kResourceExhausted}) {
+    int calls = 0;
+    cluster_.jobs.onResumeJob = [&](const v1::ResumeJobRequest&, v1::Job*) {
+      ++calls;
+      return absl::Status(code, "no");
+    };
+    EXPECT_NE(command_.Run("job resume mnist").code, 0);
+    EXPECT_EQ(calls, 1) << absl::StatusCodeToString(code);
+  }
+}
+
+TEST_F(ChangeCommandTest, Verbs) {
+  const auto answer = [](v1::Job::State state) {
+    return [state](const auto& request, v1::Job* job) {
+      EXPECT_EQ(request.name(), RunningJob().name());
+      EXPECT_EQ(request.etag(), "7");
+      EXPECT_TRUE(request.validate_only());
+      EXPECT_THAT(request.request_id(), testing::Not(IsEmpty()));
+      *job = RunningJob();
+      job->set_state(state);
+      job->set_restore_from(ReadyCheckpoint().name());
+      return absl::OkStatus();
+    };
+  };
+  cluster_.jobs.onPauseJob = answer(v1::Job::PAUSING);
+  cluster_.jobs.onResumeJob = answer(v1::Job::PENDING);
+  cluster_.jobs.onCancelJob = answer(v1::Job::CANCELLING);
+  cluster_.jobs.onSwitchParadigm = [base = answer(v1::Job::RUNNING)](
+                                       const v1::SwitchParadigmRequest& request,
+                                       v1::Job* job) {
+    EXPECT_EQ(request.paradigm(), "cgp");
+    EXPECT_EQ(request.reason(), "one slow worker");
+    return base(request, job);
+  };
+  cluster_.jobs.onRestoreJob = [base = answer(v1::Job::PENDING)](
+                                   const v1::RestoreJobRequest& request,
+                                   v1::Job* job) {
+    EXPECT_EQ(request.checkpoint(), ReadyCheckpoint().name());
+    return base(request, job);
+  };
+  const auto run = [&](const std::string& line,
+                       const std::vector<std::string>& further = {}) {
+    const auto outcome =
+        command_.Run(absl::StrCat(line, " --etag 7 --dry-run"), further);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_EQ(run("job pause mnist"), "job/mnist pausing (dry run)\n");
+  EXPECT_EQ(run("job resume mnist"), "job/mnist pending (dry run)\n");
+  EXPECT_EQ(run("job cancel mnist"), "job/mnist cancelling (dry run)\n");
+  EXPECT_EQ(
+      run("job switch mnist --paradigm cgp", {"--reason", "one slow worker"}),
+      "job/mnist switched to cgp (dry run)\n");
+  EXPECT_EQ(run("job restore mnist --checkpoint c1"),
+            "job/mnist restored from checkpoint c1 (dry run)\n");
+  EXPECT_EQ(run("job pause mnist -o name"), "namespaces/default/jobs/mnist\n");
+}
+
+TEST_F(ChangeCommandTest, UpdateSendsTheMaskAndKeepsOtherLabels) {
+  cluster_.jobs.onGetJob = [](const v1::GetJobRequest&, v1::Job* job) {
+    *job = RunningJob();
+    return absl::OkStatus();
+  };
+  v1::UpdateJobRequest sent;
+  cluster_.jobs.onUpdateJob = [&](const v1::UpdateJobRequest& request,
+                                  v1::Job* job) {
+    sent = request;
+    *job = RunningJob();
+    return absl::OkStatus();
+  };
+  const auto outcome = command_.Run(
+      "job update mnist --set spec.learning_rate=0.01 --set labels.team=nlp");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "job/mnist updated\n");
+  EXPECT_THAT(sent.update_mask().paths(),
+              ElementsAre("spec.learning_rate", "labels"));
+  EXPECT_EQ(sent.job().name(), RunningJob().name());
+  EXPECT_EQ(sent.job().etag(), "7");
+  EXPECT_EQ(sent.job().labels().at("team"), "nlp");
+  EXPECT_EQ(sent.job().labels().at("cost-centre"), "12");
+  command_.Run("job update mnist --set spec.learning_rate=0.02");
+  EXPECT_THAT(sent.job().etag(), IsEmpty());
+  EXPECT_EQ(command_.Run("job update mnist --set spec.lr=1").code, 2);
+}
+
+// Somebody at the terminal is asked; a script is not.
+TEST_F(ChangeCommandTest, DestructiveCommandsAsk) {
+  int deleted = 0;
+  cluster_.jobs.onDeleteJob = [&](const v1::DeleteJobRequest&,
+                                  google::protobuf::Empty*) {
+    ++deleted;
+    return absl::OkStatus();
+  };
+  const std::vector<std::tuple<std::optional<std::string>, std::string, int>>
+      kCases = {
+          {std::nullopt, "", 0}, {"y", "", 0},   {" Yes ", "", 0},
+          {"n", "", 4},          {"", "", 4},    {"n", " --yes", 0},
+          {"n", " -y", 0},       {"yep", "", 4}, {"n", " --dry-run", 0},
+      };
+  for (const auto& [answer, flags, code] : kCases) {
+    deleted = 0;
+    command_.answer = answer;
+    const auto outcome = command_.Run(absl::StrCat("job delete mnist", flags));
+    EXPECT_EQ(outcome.code, code) << answer.value_or("-") << flags;
+    EXPECT_EQ(deleted, code == 0 ? 1 : 0);
+    const bool asked = answer.has_value() && flags.empty();
+    EXPECT_EQ(absl::StrContains(outcome.err, "[y/N]"), asked) << outcome.err;
+  }
+  command_.answer = "n";
+  EXPECT_EQ(command_.Run("job cancel mnist").code, 4);
+  EXPECT_EQ(command_.Run("checkpoint delete mnist/c1").code, 4);
+}
+
+TEST_F(ChangeCommandTest, Checkpoints) {
+  int asked = 0;
+  v1::Checkpoint writing = ReadyCheckpoint();
+  writing.set_state(v1::Checkpoint::WRITING);
+  cluster_.jobs.onCreateCheckpoint =
+      [&](const v1::CreateCheckpointRequest& request,
+          v1::Checkpoint* checkpoint) {
+        EXPECT_EQ(request.parent(), RunningJob().name());
+        EXPECT_EQ(request.checkpoint_id(), "c1");
+        *checkpoint = writing;
+        return absl::OkStatus();
+      };
+  EXPECT_EQ(command_.Run("checkpoint create mnist --name c1").out,
+            "checkpoint/mnist/c1 begun\n");
+  cluster_.jobs.onGetCheckpoint = [&](const v1::GetCheckpointRequest&,
+                                      v1::Checkpoint* checkpoint) {
+    *checkpoint = ++asked < 2 ? writing : ReadyCheckpoint();
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(command_.Run("checkpoint create mnist --name c1 --wait").out,
+            "checkpoint/mnist/c1 ready\n");
+  EXPECT_EQ(asked, 2);
+  cluster_.jobs.onGetCheckpoint = [&](const v1::GetCheckpointRequest&,
+                                      v1::Checkpoint* checkpoint) {
+    checkpoint->set_name(writing.name());
+    checkpoint->set_state(v1::Checkpoint::FAILED);
+    checkpoint->set_state_reason("disk full");
+    return absl::OkStatus();
+  };
+  const auto failed = command_.Run("checkpoint create mnist --name c1 --wait");
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_EQ(failed.err,
+            "paceline: checkpoint/mnist/c1 could not be written: disk full\n");
+}
+
+TEST_F(ChangeCommandTest, CheckpointFolders) {
+  EXPECT_EQ(command_.Run("checkpoint verify /nowhere").code, 3);
+  EXPECT_EQ(command_
+                .Run(absl::StrCat("checkpoint export /nowhere -o ",
+                                  folder_.Path("model")))
+                .code,
+            3);
+  const std::string broken = folder_.Path("c1");
+  std::filesystem::create_directory(broken);
+  std::ofstream(broken + "/manifest.json") << "{";
+  const auto outcome = command_.Run(absl::StrCat("checkpoint verify ", broken));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("manifest.json"));
+}
+
+TEST_F(ChangeCommandTest, DrainAndUndrain) {
+  cluster_.cluster.onDrainWorker = [](const v1::DrainWorkerRequest& request,
+                                      v1::Worker* worker) -> absl::Status {
+    if (request.name() == "workers/w9") return absl::NotFoundError("no w9");
+    *worker = DrainingWorker();
+    return absl::OkStatus();
+  };
+  const auto outcome = command_.Run("worker drain w10 w9");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.out, "worker/w10 draining\n");
+  EXPECT_EQ(outcome.err, "paceline: w9: no w9\n");
+  cluster_.cluster.onUndrainWorker = [](const v1::UndrainWorkerRequest&,
+                                        v1::Worker* worker) {
+    *worker = AssignedWorker();
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(command_.Run("worker undrain w2").out, "worker/w2 undrained\n");
+}
+
+TEST_F(ChangeCommandTest, Contexts) {
+  command_.environment.clear();
+  command_.environment["PACELINE_CONFIG"] = folder_.Path("config.yaml");
+  EXPECT_EQ(command_.Run("config current-context").code, 3);
+  EXPECT_EQ(command_.Run("config use-context lab").code, 3);
+  EXPECT_EQ(command_
+                .Run(absl::StrCat("config set-context lab --address ",
+                                  cluster_.address(), " -n vision"))
+                .out,
+            "context lab created\n");
+  EXPECT_EQ(command_.Run("config set-context other --address x:1").code, 0);
+  EXPECT_EQ(command_.Run("config use-context lab").code, 0);
+  EXPECT_EQ(command_.Run("config current-context").out, "lab\n");
+  EXPECT_EQ(command_.Run("config get-contexts").out,
+            absl::StrCat("CURRENT   NAME    ADDRESS           NAMESPACE\n",
+                         "*         lab     ", cluster_.address(),
+                         "   vision\n", "-         other   x:1",
+                         std::string(cluster_.address().size() - 3, ' '),
+                         "   <none>\n"))
+      << cluster_.address();
+  // It is used.
+  command_.input = "spec: {}";
+  EXPECT_EQ(command_.Run("job create -f -").code, 0);
+  ASSERT_THAT(created_, SizeIs(1));
+  EXPECT_EQ(created_[0].parent(), "namespaces/vision");
+  EXPECT_EQ(command_.Run("config set-context lab --request-timeout x").code, 2);
+  EXPECT_EQ(command_.Run("config delete-context lab").code, 0);
+  EXPECT_EQ(command_.Run("config current-context").code, 3);
+  EXPECT_EQ(command_.Run("config delete-context lab").code, 3);
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,262 @@
+#include <signal.h>
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/cli/admin/output/message_text.h"
+#include "tests/services/cli/admin/fake_cluster.h"
+#include "tests/services/cli/admin/run_command.h"
+#include "tests/services/cli/admin/samples.h"
+
+// Commands that follow a job's stream: watch, wait, logs.
+
+namespace paceline {
+namespace {
+
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using WriteEvent = FakeJobService::WriteEvent;
+
+v1::WatchJobResponse JobEvent(v1::Job::State state, const std::string& token) {
+  v1::WatchJobResponse event;
+  *event.mutable_job() = RunningJob();
+  event.mutable_job()->set_state(state);
+  event.set_resume_token(token);
+  return event;
+}
+
+v1::WatchJobResponse DecisionEvent(int64_t sequence) {
+  v1::WatchJobResponse event;
+  *event.mutable_decision() = SampleDecision(sequence);
+  event.set_resume_token(absl::StrCat("d", sequence));
+  return event;
+}
+
+class FollowCommandTest : public testing::Test {
+ protected:
+  FollowCommandTest() {
+    command_.environment["PACELINE_ADDRESS"] = cluster_.address();
+  }
+
+  // Every stream has the same events, and ends so.
+  void Script(std::vector<v1::WatchJobResponse> events,
+              absl::Status end = absl::OkStatus()) {
+    cluster_.jobs.onWatchJob = [events, end](const v1::WatchJobRequest&,
+                                             const WriteEvent& write) {
+      for (const v1::WatchJobResponse& event : events) write(event);
+      return end;
+    };
+  }
+
+  FakeCluster cluster_;
+  CommandRunner command_;
+};
+
+TEST_F(FollowCommandTest, WatchAsLines) {
+  v1::WatchJobResponse progress;
+  *progress.mutable_progress() = RunningJob().progress();
+  v1::WatchJobResponse accuracy;
+  accuracy.mutable_accuracy()->set_accuracy(0.9);
+  accuracy.mutable_accuracy()->set_version(180);
+  v1::WatchJobResponse checkpoint;
+  *checkpoint.mutable_checkpoint() = ReadyCheckpoint();
+  Script({JobEvent(v1::Job::RUNNING, "1"), progress, accuracy, DecisionEvent(1),
+          checkpoint, v1::WatchJobResponse(),
+          JobEvent(v1::Job::SUCCEEDED, "2")});
+  const auto outcome = command_.Run("job watch mnist");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "state RUNNING\n"
+            "[mnist] 12.5 s  training  43 %  129999/300000 samples  accuracy "
+            "0.912  loss 0.310  10400 samples/s  left 16.3 s | w0 computing "
+            "clock 1000 gap 1 waited 0.12 s | w2 waiting clock 998 gap -1 "
+            "waited 75.2 s\n"
+            "[mnist] 0.0 s  evaluated version 180 (0 samples): accuracy "
+            "0.9000, loss 0.000\n"
+            "[mnist] 12.0 s  w2: takes 4.02 times as long as the median\n"
+            "checkpoint c1 READY: version 4000, 128000 samples, 482.1 KiB in "
+            "0.42 s\n"
+            "state SUCCEEDED\n");
+}
+
+TEST_F(FollowCommandTest, WatchAsDocuments) {
+  const v1::WatchJobResponse first = JobEvent(v1::Job::RUNNING, "1");
+  const v1::WatchJobResponse second = JobEvent(v1::Job::FAILED, "2");
+  Script({first, second});
+  EXPECT_EQ(command_.Run("job watch mnist -o json").out,
+            absl::StrCat(*MessageToJson(first), *MessageToJson(second)));
+  EXPECT_EQ(
+      command_.Run("job watch mnist -o yaml").out,
+      absl::StrCat(*MessageToYaml(first), "---\n", *MessageToYaml(second)));
+  EXPECT_EQ(command_.Run("job watch mnist -o name").code, 2);
+}
+
+TEST_F(FollowCommandTest, WatchResumesWhereItWas) {
+  std::vector<std::string> tokens;
+  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest& request,
+                                 const WriteEvent& write) -> absl::Status {
+    tokens.push_back(request.resume_token());
+    switch (tokens.size()) {
+      case 1:
+        write(JobEvent(v1::Job::RUNNING, "one"));
+        return absl::UnavailableError("restarting");
+      case 2:
+        return absl::UnavailableError("starting");
+      case 3:
+        // The new coordinator does not know the old one's tokens.
+        return absl::InvalidArgumentError("no such token");
+      default:
+        write(JobEvent(v1::Job::SUCCEEDED, "two"));
+        return absl::OkStatus();
+    }
+  };
+  const auto outcome = command_.Run("job watch mnist");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(tokens, ElementsAre("", "one", "one", ""));
+  EXPECT_EQ(outcome.out, "state RUNNING\nstate SUCCEEDED\n");
+}
+
+TEST_F(FollowCommandTest, WatchOutlivesARestartOfTheServer) {
+  absl::Notification seen;
+  int streams = 0;
+  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest& request,
+                                 const WriteEvent& write) -> absl::Status {
+    if (++streams > 1) {
+      EXPECT_THAT(request.resume_token(), AnyOf("one", "d1"));
+      write(JobEvent(v1::Job::SUCCEEDED, "two"));
+      return absl::OkStatus();
+    }
+    write(JobEvent(v1::Job::RUNNING, "one"));
+    seen.Notify();
+    // Until the server stops.
+    while (write(DecisionEvent(1))) {
+    }
+    return absl::OkStatus();
+  };
+  std::thread restart([&] {
+    seen.WaitForNotification();
+    cluster_.Stop();
+    cluster_.Start();
+  });
+  const auto outcome = command_.Run("job watch mnist -o json");
+  restart.join();
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("SUCCEEDED"));
+}
+
+TEST_F(FollowCommandTest, WatchIsInterrupted) {
+  absl::Notification done;
+  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest&,
+                                 const WriteEvent& write) -> absl::Status {
+    write(JobEvent(v1::Job::RUNNING, "one"));
+    command_.Interrupt(SIGINT);
+    // The call ends, though the server has more to say.
+    while (write(DecisionEvent(1))) {
+    }
+    done.Notify();
+    return absl::OkStatus();
+  };
+  const auto outcome = command_.Run("job watch mnist");
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  done.WaitForNotification();
+}
+
+TEST_F(FollowCommandTest, Wait) {
+  struct Case {
+    std::vector<v1::Job::State> states;
+    std::string condition;
+    int code;
+    std::string text;
+  };
+  const std::vector<Case> kCases = {
+      {{v1::Job::PENDING, v1::Job::RUNNING},
+       "state=RUNNING",
+       0,
+       "condition met"},
+      {{v1::Job::PENDING, v1::Job::SUCCEEDED},
+       "state=succeeded",
+       0,
+       "condition met"},
+      {{v1::Job::SUCCEEDED}, "state=SUCCEEDED", 0, "condition met"},
+      {{v1::Job::RUNNING, v1::Job::FAILED},
+       "state=SUCCEEDED",
+       1,
+       "has ended as FAILED"},
+      {{v1::Job::CANCELLED}, "state=SUCCEEDED", 1, "has ended as CANCELLED"},
+      {{v1::Job::SUCCEEDED}, "state=FAILED", 1, "has ended as SUCCEEDED"},
+      {{}, "state=DONE", 2, "--for \"state=DONE\""},
+      {{}, "SUCCEEDED", 2, "--for \"SUCCEEDED\""},
+      {{}, "state=STATE_UNSPECIFIED", 2, "--for"},
+  };
+  for (const Case& c : kCases) {
+    std::vector<v1::WatchJobResponse> events;
+    events.reserve(c.states.size());
+    for (v1::Job::State state : c.states) {
+      events.push_back(JobEvent(state, "t"));
+    }
+    Script(events);
+    const auto outcome =
+        command_.Run(absl::StrCat("job wait mnist --for=", c.condition));
+    EXPECT_EQ(outcome.code, c.code) << outcome.err;
+    EXPECT_THAT(absl::StrCat(outcome.out, outcome.err), HasSubstr(c.text));
+  }
+}
+
+TEST_F(FollowCommandTest, WaitIsTooLate) {
+  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest&,
+                                 const WriteEvent& write) {
+    write(JobEvent(v1::Job::RUNNING, "one"));
+    while (write(DecisionEvent(1))) {
+    }
+    return absl::OkStatus();
+  };
+  const auto outcome =
+      command_.Run("job wait mnist --for=state=SUCCEEDED --timeout=300ms");
+  EXPECT_EQ(outcome.code, 6);
+  EXPECT_EQ(outcome.err, "paceline: job/mnist: not in time, it is RUNNING\n");
+  EXPECT_EQ(command_.Run("job wait mnist --for=delete --timeout=x").code, 2);
+}
+
+TEST_F(FollowCommandTest, WaitForDeletion) {
+  int streams = 0;
+  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest&,
+                                 const WriteEvent& write) -> absl::Status {
+    if (++streams > 1) return absl::NotFoundError("deleted");
+    write(JobEvent(v1::Job::CANCELLED, "one"));
+    return absl::OkStatus();
+  };
+  const auto outcome = command_.Run("job wait mnist --for=delete");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "job/mnist deleted\n");
+  EXPECT_EQ(command_.Run("job wait mnist --for=state=SUCCEEDED").code, 3);
+}
+
+TEST_F(FollowCommandTest, Logs) {
+  cluster_.jobs.onListDecisions = [](const v1::ListDecisionsRequest& request,
+                                     v1::ListDecisionsResponse* response) {
+    const bool first = request.page_token().empty();
+    *response->add_decisions() = SampleDecision(first ? 1 : 2);
+    if (first) response->set_next_page_token("2");
+    return absl::OkStatus();
+  };
+  const std::string line =
+      "2027-01-15T07:59:59Z  12.0 s  w2  straggler  takes 4.02 times as long "
+      "as the median (3 more like it)\n";
+  EXPECT_EQ(command_.Run("job logs mnist").out, absl::StrCat(line, line));
+  // Those that are in the record and in the stream come once.
+  Script({JobEvent(v1::Job::RUNNING, "1"), DecisionEvent(2), DecisionEvent(3)});
+  EXPECT_EQ(command_.Run("job logs mnist -f -o json").out,
+            absl::StrCat(*MessageToJson(SampleDecision(1)),
+                         *MessageToJson(SampleDecision(2)),
+                         *MessageToJson(SampleDecision(3))));
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,295 @@
+#include <signal.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/cli/admin/output/message_text.h"
+#include "tests/services/cli/admin/fake_cluster.h"
+#include "tests/services/cli/admin/run_command.h"
+#include "tests/services/cli/admin/samples.h"
+
+// Commands that only read, against a scripted coordinator.
+
+namespace paceline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class ReadCommandTest : public testing::Test {
+ protected:
+  ReadCommandTest() {
+    command_.environment["PACELINE_ADDRESS"] = cluster_.address();
+    cluster_.jobs.onGetJob = [](const v1::GetJobRequest& request,
+                                v1::Job* job) -> absl::Status {
+      if (request.name() != RunningJob().name()) {
+        return absl::NotFoundError(absl::StrCat("no ", request.name()));
+      }
+      *job = RunningJob();
+      return absl::OkStatus();
+    };
+  }
+
+  FakeCluster cluster_;
+  CommandRunner command_;
+};
+
+TEST_F(ReadCommandTest, GetJob) {
+  const auto table = command_.Run("job get mnist");
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, StartsWith("NAME "));
+  EXPECT_THAT(table.err, IsEmpty());
+  EXPECT_THAT(command_.Run("job get mnist --no-headers").out,
+              StartsWith("mnist "));
+  EXPECT_EQ(command_.Run("job get mnist -o json").out,
+            *MessageToJson(RunningJob()));
+  EXPECT_EQ(command_.Run("job get mnist -o yaml").out,
+            *MessageToYaml(RunningJob()));
+  EXPECT_EQ(command_.Run("job get mnist -oname").out,
+            "namespaces/default/jobs/mnist\n");
+}
+
+// What is found is shown, and the rest is an error.
+TEST_F(ReadCommandTest, PartialFailureIsFailure) {
+  const auto some = command_.Run("job get nowhere mnist other -o name");
+  EXPECT_EQ(some.code, 3);
+  EXPECT_EQ(some.out, "namespaces/default/jobs/mnist\n");
+  EXPECT_EQ(some.err,
+            "paceline: nowhere: no namespaces/default/jobs/nowhere\n"
+            "paceline: other: no namespaces/default/jobs/other\n");
+}
+
+TEST_F(ReadCommandTest, ListReadsAllPages) {
+  std::vector<v1::ListJobsRequest> requests;
+  cluster_.jobs.onListJobs = [&](const v1::ListJobsRequest& request,
+                                 v1::ListJobsResponse* response) {
+    requests.push_back(request);
+    *response->add_jobs() =
+        request.page_token().empty() ? RunningJob() : PendingJob();
+    if (request.page_token().empty()) response->set_next_page_token("more");
+    return absl::OkStatus();
+  };
+  const auto all =
+      command_.Run("job list -A -o json --filter", {"state = RUNNING"});
+  EXPECT_EQ(all.code, 0) << all.err;
+  v1::ListJobsResponse want;
+  *want.add_jobs() = RunningJob();
+  *want.add_jobs() = PendingJob();
+  EXPECT_EQ(all.out, *MessageToJson(want));
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].parent(), "namespaces/-");
+  EXPECT_EQ(requests[0].filter(), "state = RUNNING");
+  EXPECT_EQ(requests[0].order_by(), "name");
+  EXPECT_EQ(requests[1].page_token(), "more");
+  requests.clear();
+  EXPECT_EQ(command_.Run("job list -n team --limit 1 -o name").out,
+            "namespaces/default/jobs/mnist\n");
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].parent(), "namespaces/team");
+  EXPECT_EQ(requests[0].page_size(), 1);
+}
+
+TEST_F(ReadCommandTest, AnEmptyListSaysSoOnStderr) {
+  cluster_.jobs.onListJobs = [](const v1::ListJobsRequest&,
+                                v1::ListJobsResponse*) {
+    return absl::OkStatus();
+  };
+  const auto table = command_.Run("job list");
+  EXPECT_EQ(table.code, 0);
+  EXPECT_THAT(table.out, IsEmpty());
+  EXPECT_EQ(table.err,
+            "paceline: there are no such jobs in namespace default\n");
+  const auto json = command_.Run("job list -o json");
+  EXPECT_EQ(json.out, "{}\n");
+  EXPECT_THAT(json.err, IsEmpty());
+}
+
+TEST_F(ReadCommandTest, AListWithoutEndIsGivenUp) {
+  cluster_.jobs.onListJobs = [](const v1::ListJobsRequest&,
+                                v1::ListJobsResponse* response) {
+    response->set_next_page_token("again");
+    return absl::OkStatus();
+  };
+  const auto outcome = command_.Run("job list");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("page token twice"));
+}
+
+TEST_F(ReadCommandTest, DescribeAndReport) {
+  cluster_.jobs.onListDecisions = [](const v1::ListDecisionsRequest& request,
+                                     v1::ListDecisionsResponse* response) {
+    EXPECT_EQ(request.parent(), RunningJob().name());
+    for (int i = 1; i <= 30; ++i) {
+      *response->add_decisions() = SampleDecision(i);
+      response->mutable_decisions(i - 1)->set_text(absl::StrCat("no. ", i));
+    }
+    return absl::OkStatus();
+  };
+  cluster_.jobs.onListCheckpoints = [](const v1::ListCheckpointsRequest&,
+                                       v1::ListCheckpointsResponse* response) {
+    *response->add_checkpoints() = ReadyCheckpoint();
+    return absl::OkStatus();
+  };
+  const auto described = command_.Run("job describe mnist");
+  EXPECT_EQ(described.code, 0) << described.err;
+  EXPECT_THAT(described.out, HasSubstr("State:          RUNNING\n"));
+  EXPECT_THAT(described.out, HasSubstr("no. 30"));
+  EXPECT_THAT(described.out, HasSubstr("no. 11"));
+  EXPECT_THAT(described.out, testing::Not(HasSubstr("no. 10 ")));
+  cluster_.jobs.onGetJobReport = [](const v1::GetJobReportRequest&,
+                                    v1::JobReport* report) {
+    report->set_json("{\"seconds\": 1.50}");
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(command_.Run("job report mnist").out, "{\"seconds\": 1.50}\n");
+}
+
+TEST_F(ReadCommandTest, WorkersInTheOrderOfPeople) {
+  cluster_.cluster.onListWorkers = [](const v1::ListWorkersRequest&,
+                                      v1::ListWorkersResponse* response) {
+    *response->add_workers() = DrainingWorker();
+    *response->add_workers() = AssignedWorker();
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(command_.Run("worker list -o name").out,
+            "workers/w2\nworkers/w10\n");
+  EXPECT_EQ(command_.Run("worker list --pool gpu -o name").out, "workers/w2\n");
+  cluster_.cluster.onGetWorker = [](const v1::GetWorkerRequest& request,
+                                    v1::Worker* worker) {
+    EXPECT_EQ(request.name(), "workers/w2");
+    *worker = AssignedWorker();
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(command_.Run("worker get w2 -o yaml").out,
+            *MessageToYaml(AssignedWorker()));
+  EXPECT_THAT(command_.Run("worker describe workers/w2").out,
+              HasSubstr("GPU:            NVIDIA H100 PCIe"));
+}
+
+TEST_F(ReadCommandTest, ServersCheckpointsAndAudit) {
+  cluster_.cluster.onListServers = [](const v1::ListServersRequest&,
+                                      v1::ListServersResponse* response) {
+    *response->add_servers() = SampleServer();
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(command_.Run("server list").out, HasSubstr("10.0.0.7:7001"));
+  cluster_.jobs.onGetCheckpoint = [](const v1::GetCheckpointRequest& request,
+                                     v1::Checkpoint* checkpoint) {
+    EXPECT_EQ(request.name(), ReadyCheckpoint().name());
+    *checkpoint = ReadyCheckpoint();
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(command_.Run("checkpoint get mnist/c1 -o json").out,
+            *MessageToJson(ReadyCheckpoint()));
+  EXPECT_EQ(command_.Run("checkpoint get c1").code, 2);
+  int pages = 0;
+  cluster_.cluster.onListAuditRecords =
+      [&](const v1::ListAuditRecordsRequest& request,
+          v1::ListAuditRecordsResponse* response) {
+        ++pages;
+        for (int i = 0; i < request.page_size(); ++i) {
+          *response->add_audit_records() = SampleRecord();
+        }
+        response->set_next_page_token(absl::StrCat(pages));
+        return absl::OkStatus();
+      };
+  const auto audit = command_.Run("audit list --no-headers --limit 3");
+  EXPECT_EQ(std::count(audit.out.begin(), audit.out.end(), '\n'), 3);
+  EXPECT_EQ(pages, 1);
+  EXPECT_EQ(command_.Run("audit list -o name").code, 2);
+}
+
+TEST_F(ReadCommandTest, TopOnceWhereThereIsNoTerminal) {
+  std::string filter;
+  cluster_.jobs.onListJobs = [&](const v1::ListJobsRequest& request,
+                                 v1::ListJobsResponse* response) {
+    filter = request.filter();
+    *response->add_jobs() = RunningJob();
+    return absl::OkStatus();
+  };
+  cluster_.cluster.onListWorkers = [](const v1::ListWorkersRequest&,
+                                      v1::ListWorkersResponse* response) {
+    *response->add_workers() = AssignedWorker();
+    return absl::OkStatus();
+  };
+  const auto all = command_.Run("top");
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_THAT(all.out, StartsWith("1 jobs, 1 running; 1 workers"));
+  EXPECT_THAT(filter, HasSubstr("state != SUCCEEDED"));
+  const auto one = command_.Run("top mnist");
+  EXPECT_THAT(one.out, StartsWith("mnist  RUNNING"));
+}
+
+TEST_F(ReadCommandTest, TopRedrawsATerminalUntilItIsInterrupted) {
+  int looks = 0;
+  cluster_.jobs.onGetJob = [&](const v1::GetJobRequest&, v1::Job* job) {
+    *job = RunningJob();
+    if (++looks == 3) command_.Interrupt(SIGINT);
+    return absl::OkStatus();
+  };
+  command_.terminal = true;
+  const auto outcome = command_.Run("top mnist --interval 100ms");
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(outcome.out, StartsWith("\x1b[Hmnist  RUNNING"));
+  EXPECT_GE(looks, 3);
+}
+
+TEST_F(ReadCommandTest, VersionAsksTheServerIfThereIsOne) {
+  cluster_.cluster.onGetCluster = [](const v1::GetClusterRequest&,
+                                     v1::Cluster* cluster) {
+    cluster->set_version("9.9.9");
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(command_.Run("version").out, HasSubstr("coordinator 9.9.9\n"));
+  const auto json = command_.Run("version -o json");
+  EXPECT_THAT(json.out, HasSubstr("\"server\": {\n    \"version\": \"9.9.9\""));
+  EXPECT_THAT(command_.Run("version -o json --client").out,
+              testing::Not(HasSubstr("server")));
+  cluster_.Stop();
+  const auto away = command_.Run("version --request-timeout 50ms");
+  EXPECT_EQ(away.code, 0);
+  EXPECT_THAT(away.out, StartsWith("paceline "));
+  EXPECT_THAT(away.err, StartsWith("paceline: no server version: "));
+  command_.environment.clear();
+  EXPECT_THAT(command_.Run("version").err, IsEmpty());
+  EXPECT_EQ(command_.Run("version -o yaml").code, 2);
+}
+
+// `get -w`, `list -w` and `worker list -w` print a line for every change.
+TEST_F(ReadCommandTest, WatchedLists) {
+  int looks = 0;
+  cluster_.jobs.onListJobs = [&](const v1::ListJobsRequest&,
+                                 v1::ListJobsResponse* response) {
+    *response->add_jobs() = PendingJob();
+    if (++looks > 0) command_.Interrupt(SIGTERM);
+    return absl::OkStatus();
+  };
+  const auto list = command_.Run("job list -w --no-headers");
+  EXPECT_EQ(list.code, 143);
+  cluster_.jobs.onWatchJob = [](const v1::WatchJobRequest&,
+                                const FakeJobService::WriteEvent& write) {
+    v1::WatchJobResponse event;
+    *event.mutable_job() = RunningJob();
+    write(event);
+    event.mutable_progress();
+    write(event);
+    *event.mutable_job() = RunningJob();
+    event.mutable_job()->set_state(v1::Job::SUCCEEDED);
+    write(event);
+    return absl::OkStatus();
+  };
+  const auto get = command_.Run("job get mnist -w");
+  EXPECT_EQ(get.code, 0);
+  const std::vector<std::string> lines = absl::StrSplit(get.out, '\n');
+  EXPECT_THAT(lines, ElementsAre(StartsWith("NAME "), HasSubstr("RUNNING"),
+                                 HasSubstr("SUCCEEDED"), ""));
+}
+
+}  // namespace
+}  // namespace paceline

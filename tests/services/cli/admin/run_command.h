@@ -1,0 +1,47 @@
+#ifndef PACELINE_TESTS_SERVICES_CLI_ADMIN_RUN_COMMAND_H_
+#define PACELINE_TESTS_SERVICES_CLI_ADMIN_RUN_COMMAND_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "services/cli/admin/waker.h"
+
+namespace paceline {
+
+// The commands of services/cli/admin in this process, as `paceline` runs them,
+// but for the world around them.
+class CommandRunner {
+ public:
+  CommandRunner();
+
+  struct Outcome {
+    int code = 0;
+    std::string out;
+    std::string err;
+  };
+
+  // `line` is split at blanks; what has blanks itself comes in `further`.
+  Outcome Run(const std::string& line,
+              const std::vector<std::string>& further = {});
+
+  // Of the next runs.
+  std::map<std::string, std::string> environment;
+  std::string input;                  // Standard input.
+  std::optional<std::string> answer;  // Somebody is asked, and says this.
+  bool terminal = false;              // Standard output is one.
+  absl::Time now;
+
+  // Interrupts the command that runs, from any thread.
+  void Interrupt(int signal) { waker_->Interrupt(signal); }
+
+ private:
+  std::shared_ptr<Waker> waker_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_CLI_ADMIN_RUN_COMMAND_H_

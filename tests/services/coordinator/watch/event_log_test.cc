@@ -1,0 +1,208 @@
+#include "services/coordinator/watch/event_log.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using Log = EventLog<std::string>;
+
+// Everything there is for the cursor: "job e1 end:OK"; "job+p1" is the job with
+// its progress.
+std::string ReadAll(const Log& log, Log::Cursor& cursor,
+                    std::string* token = nullptr) {
+  std::vector<std::string> got;
+  while (const auto reading = log.Next(cursor)) {
+    got.push_back(*reading->message);
+    if (reading->progress != nullptr) {
+      absl::StrAppend(&got.back(), "+", *reading->progress);
+    }
+    if (token != nullptr) *token = reading->token;
+  }
+  if (const auto end = log.EndedAt(cursor)) {
+    got.push_back(absl::StrCat("end:", end->ToString()));
+  }
+  return absl::StrJoin(got, " ");
+}
+
+std::string ReadFrom(const Log& log, const std::string& token) {
+  auto cursor = log.Open(token);
+  return cursor.ok() ? ReadAll(log, *cursor) : cursor.status().ToString();
+}
+
+TEST(EventLogTest, BeginsWithTheJobAsItIs) {
+  Log log("uid", "job0");
+  log.Append("e1");
+  log.SetJob("job1");
+  auto cursor = *log.Open("");
+  EXPECT_EQ(ReadAll(log, cursor), "job1");
+  EXPECT_EQ(ReadAll(log, cursor), "");
+}
+
+TEST(EventLogTest, ThenEveryEventInOrder) {
+  Log log("uid", "job0");
+  auto cursor = *log.Open("");
+  EXPECT_EQ(ReadAll(log, cursor), "job0");
+  log.Append("e1");
+  log.SetJob("job1");
+  log.Append("e2");
+  EXPECT_EQ(ReadAll(log, cursor), "e1 job1 e2");
+  log.Append("e3");
+  EXPECT_EQ(ReadAll(log, cursor), "e3");
+}
+
+TEST(EventLogTest, OnlyTheLatestProgressAtItsPlaceInTime) {
+  Log log("uid", "job0");
+  auto slow = *log.Open("");
+  auto fast = slow;
+  EXPECT_EQ(ReadAll(log, fast), "job0");
+  EXPECT_EQ(ReadAll(log, slow), "job0");
+  log.SetProgress("p1");
+  EXPECT_EQ(ReadAll(log, fast), "p1");
+  EXPECT_EQ(ReadAll(log, fast), "");
+  log.Append("e1");
+  log.SetProgress("p2");
+  log.SetProgress("p3");
+  log.Append("e2");
+  EXPECT_EQ(ReadAll(log, fast), "e1 p3 e2");
+  EXPECT_EQ(ReadAll(log, slow), "e1 p3 e2");
+}
+
+TEST(EventLogTest, ANewWatcherGetsTheLatestProgressToo) {
+  Log log("uid", "job0");
+  log.SetProgress("p1");
+  EXPECT_EQ(ReadFrom(log, ""), "job0+p1");
+}
+
+TEST(EventLogTest, OneThatResumesGetsWhatItHasNotSeen) {
+  Log log("uid", "job0");
+  log.Append("e1");
+  auto cursor = *log.Open("");
+  std::string token;
+  EXPECT_EQ(ReadAll(log, cursor, &token), "job0");
+  log.Append("e2");
+  log.Append("e3");
+  EXPECT_EQ(ReadFrom(log, token), "e2 e3");
+  EXPECT_EQ(ReadAll(log, cursor, &token), "e2 e3");
+  EXPECT_EQ(ReadFrom(log, token), "");
+  log.Append("e4");
+  EXPECT_EQ(ReadFrom(log, token), "e4");
+}
+
+TEST(EventLogTest, AProgressHasTheTokenOfTheEventBeforeIt) {
+  Log log("uid", "job0");
+  log.Append("e1");
+  log.SetProgress("p1");
+  auto cursor = *log.Open("");
+  std::string token;
+  EXPECT_EQ(ReadAll(log, cursor, &token), "job0+p1");
+  log.SetProgress("p2");
+  EXPECT_EQ(ReadAll(log, cursor, &token), "p2");
+  log.Append("e2");
+  EXPECT_EQ(ReadFrom(log, token), "p2 e2");
+}
+
+TEST(EventLogTest, OneThatFellBehindGetsTheJobAsItIsThen) {
+  Log log("uid", "job0");
+  auto cursor = *log.Open("");
+  std::string token;
+  ReadAll(log, cursor, &token);
+  for (size_t i = 0; i < Log::kKept; ++i) log.Append("x");
+  auto within = cursor;
+  ReadAll(log, within);
+  EXPECT_EQ(ReadFrom(log, token).size(), 2 * Log::kKept - 1);  // All of them.
+  log.SetJob("job1");
+  EXPECT_EQ(ReadAll(log, cursor), "job1");
+  EXPECT_EQ(ReadAll(log, within), "job1");
+  EXPECT_EQ(ReadFrom(log, token), "job1");
+  log.Append("e");
+  EXPECT_EQ(ReadAll(log, cursor), "e");
+}
+
+TEST(EventLogTest, ATokenOfAnotherLogBeginsAnew) {
+  Log before("uid.1", "old");
+  for (int i = 0; i < 9; ++i) before.Append("x");
+  auto cursor = *before.Open("");
+  std::string token;
+  ReadAll(before, cursor, &token);
+  Log log("uid.2", "new");
+  log.Append("e1");
+  EXPECT_EQ(ReadFrom(log, token), "new");
+}
+
+TEST(EventLogTest, WhatIsNoTokenIsRefused) {
+  Log log("uid", "job0");
+  log.Append("e1");
+  const std::string good = FormatResumeToken({"uid", 1});
+  EXPECT_EQ(ReadFrom(log, good), "");
+  const std::vector<std::string> none = {
+      "x",
+      "????",
+      good + "x",
+      good.substr(1),
+      absl::StrCat(" ", good),
+      FormatResumeToken({"", 1}),
+      FormatResumeToken({"uid", 2}),  // Has not happened.
+      std::string(100'000, 'a'),
+      std::string("\0\0", 2),
+  };
+  for (const std::string& token : none) {
+    EXPECT_TRUE(absl::IsInvalidArgument(log.Open(token).status())) << token;
+  }
+}
+
+TEST(EventLogTest, AfterItsEndEverybodyGetsAllAndThenTheStatus) {
+  Log log("uid", "job0");
+  auto cursor = *log.Open("");
+  std::string token;
+  ReadAll(log, cursor, &token);
+  log.Append("e1");
+  log.SetProgress("p1");
+  log.SetJob("ended");
+  log.Close(absl::OkStatus());
+  log.Append("late");
+  log.SetJob("late");
+  log.SetProgress("late");
+  log.Close(absl::NotFoundError("deleted"));
+  EXPECT_EQ(ReadAll(log, cursor), "e1 p1 ended end:OK");
+  EXPECT_EQ(ReadAll(log, cursor), "end:OK");
+  EXPECT_EQ(ReadFrom(log, token), "e1 p1 ended end:OK");
+  EXPECT_EQ(ReadFrom(log, ""), "ended+p1 end:OK");
+}
+
+TEST(EventLogTest, TheEndIsNotThereBeforeAllIsRead) {
+  Log log("uid", "job0");
+  auto cursor = *log.Open("");
+  log.Append("e1");
+  log.Close(absl::OkStatus());
+  EXPECT_EQ(log.EndedAt(cursor), std::nullopt);
+  EXPECT_EQ(ReadAll(log, cursor), "job0 end:OK");
+}
+
+TEST(EventLogTest, SubscribersAreCalledAfterEveryChangeUntilTheyGo) {
+  Log log("uid", "job0");
+  auto cursor = *log.Open("");
+  std::vector<std::string> got;
+  // Reading from within the call is allowed.
+  const uint64_t subscription =
+      log.Subscribe([&] { got.push_back(ReadAll(log, cursor)); });
+  log.Append("e1");
+  log.SetProgress("p1");
+  log.SetJob("job1");
+  log.Unsubscribe(subscription);
+  log.Append("e2");
+  EXPECT_EQ(absl::StrJoin(got, ","), "job0,p1,job1");
+  log.Subscribe([&] { got.push_back(ReadAll(log, cursor)); });
+  log.Close(absl::OkStatus());
+  log.Append("late");
+  EXPECT_EQ(absl::StrJoin(got, ","), "job0,p1,job1,e2 end:OK");
+}
+
+}  // namespace
+}  // namespace paceline

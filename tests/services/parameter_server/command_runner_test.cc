@@ -1,0 +1,201 @@
+#include "services/parameter_server/command_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
+#include <string>
+
+#include "common/safetensors/safetensors_reader.h"
+#include "tests/services/parameter_server/command_runner_testing.h"
+#include "tests/services/parameter_server/job_shard_testing.h"
+#include "tests/services/worker/data/scratch_folder.h"
+
+namespace paceline {
+namespace {
+
+using absl::StatusCode;
+using testing::HasSubstr;
+
+int Code(StatusCode code) { return static_cast<int>(code); }
+
+void ExpectDone(const v1::ServerMessage& message, uint64_t run,
+                uint64_t sequence) {
+  EXPECT_TRUE(message.has_done()) << message.ShortDebugString();
+  EXPECT_EQ(message.run(), run);
+  EXPECT_EQ(message.done().sequence(), sequence);
+}
+
+void ExpectFailed(const v1::ServerMessage& message, uint64_t run,
+                  StatusCode code, const std::string& text) {
+  EXPECT_TRUE(message.has_failed()) << message.ShortDebugString();
+  EXPECT_EQ(message.run(), run);
+  EXPECT_EQ(message.failed().code(), Code(code));
+  EXPECT_THAT(message.failed().message(), HasSubstr(text));
+}
+
+TEST(CommandRunnerTest, CommandsAreNumberedRunByRun) {
+  RunningShard server;
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  ExpectDone(server.Run(HostCommand(2)), 2, 1);
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  ASSERT_TRUE(SetAll(**server.shard.Job(2), 0).ok());
+  ExpectDone(server.Run(CloseCommand(1, 2, 1)), 1, 2);
+  ExpectDone(server.Run(CloseCommand(1, 3, 2)), 1, 3);
+  ExpectDone(server.Run(CloseCommand(2, 2, 1)), 2, 2);
+  ASSERT_TRUE(Push(**server.shard.Job(2), PlainPush(5, 1, 10), 1).ok());
+  v1::ServerCommand fence = Command(2, 3);
+  fence.mutable_fence()->set_incarnation(5);
+  const v1::ServerMessage answer = server.Run(fence);
+  ExpectDone(answer, 2, 3);
+  EXPECT_EQ(answer.done().fence().blocks_taken(), 1u);
+  EXPECT_EQ(answer.done().fence().blocks(), 2u);
+}
+
+TEST(CommandRunnerTest, AFailedRunLeavesTheOthersAlone) {
+  RunningShard server;
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  ExpectDone(server.Run(HostCommand(2)), 2, 1);
+  ExpectFailed(server.Run(CloseCommand(1, 5, 1)), 1,
+               StatusCode::kFailedPrecondition, "came after command 0");
+  server.runner.Run(CloseCommand(1, 2, 1));
+  EXPECT_TRUE(server.Quiet()) << "a failed run hears and says nothing more";
+  ExpectDone(server.Run(CloseCommand(2, 2, 1)), 2, 2);
+  server.runner.Run(UnhostCommand(1, "it has failed"));
+  EXPECT_EQ(server.shard.Jobs().size(), 1u);
+  ExpectDone(server.Run(HostCommand(1, "adam")), 1, 1);
+  ExpectDone(server.Run(CloseCommand(1, 2, 1)), 1, 2);
+}
+
+TEST(CommandRunnerTest, WhatFailsSaysWhy) {
+  RunningShard server;
+  ExpectFailed(server.Run(CloseCommand(9, 2, 1)), 9, StatusCode::kNotFound,
+               "run 9 is not hosted");
+  v1::ServerCommand host = HostCommand(1);
+  host.set_sequence(3);
+  ExpectFailed(server.Run(host), 1, StatusCode::kInvalidArgument,
+               "host is command 1");
+  ExpectFailed(server.Run(HostCommand(2, "lion")), 2,
+               StatusCode::kInvalidArgument, "unknown optimizer");
+  ExpectDone(server.Run(HostCommand(3)), 3, 1);
+  ExpectFailed(server.Run(Command(3, 2)), 3, StatusCode::kInvalidArgument,
+               "that is no command");
+  ExpectFailed(server.Run(HostCommand(0)), 0, StatusCode::kInvalidArgument,
+               "number above 0");
+  server.runner.Refuse();
+  ExpectFailed(server.Run(HostCommand(4)), 4, StatusCode::kUnavailable,
+               "the server is stopping");
+}
+
+TEST(CommandRunnerTest, UnhostEndsPullsAndEndDropsEverything) {
+  RunningShard server;
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  ExpectDone(server.Run(HostCommand(2)), 2, 1);
+  PullResult pulls[2];
+  for (int i = 0; i < 2; ++i) {
+    (*server.shard.Job(1 + i))
+        ->Pull({.deadline = absl::InfiniteFuture()}, 0, pulls[i].callback());
+  }
+  server.runner.Run(UnhostCommand(1, "the job is paused"));
+  EXPECT_EQ(pulls[0].status(), absl::UnavailableError("the job is paused"));
+  EXPECT_EQ(pulls[1].calls(), 0);
+  server.runner.Run(UnhostCommand(1, "twice"));
+  server.runner.End("the coordinator is gone");
+  EXPECT_EQ(pulls[1].status(),
+            absl::UnavailableError("the coordinator is gone"));
+  EXPECT_TRUE(server.shard.Jobs().empty());
+  server.runner.Run(HostCommand(1));
+  EXPECT_TRUE(server.Quiet()) << "there is nobody to answer";
+}
+
+TEST(CommandRunnerTest, ACheckpointIsWrittenBesideTheTraining) {
+  const ScratchFolder scratch;
+  RunningShard server(scratch.path());
+  ExpectDone(server.Run(HostCommand(1, "sgd:momentum=0.5")), 1, 1);
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 3).ok());
+  ExpectDone(server.Run(SnapshotCommand(1, 2, 7)), 1, 2);
+  ASSERT_TRUE(Push(job, PlainPush(1, 1, 10), 1).ok());
+  const std::string folder = scratch.path() + "/jobs/j/c1";
+  ExpectDone(server.Run(WriteCommand(1, 3, 7, folder)), 1, 3);
+  ExpectDone(server.Run(CloseCommand(1, 4, 1)), 1, 4);
+  const v1::ServerMessage message = server.Next();
+  ASSERT_TRUE(message.has_checkpoint_written()) << message.ShortDebugString();
+  const v1::CheckpointWritten& written = message.checkpoint_written();
+  EXPECT_EQ(message.run(), 1u);
+  EXPECT_EQ(written.code(), 0) << written.message();
+  EXPECT_EQ(written.snapshot(), 7);
+  EXPECT_EQ(written.file(), "server-0-of-1.safetensors");
+  const auto file = SafetensorsReader::Open(folder + "/" + written.file());
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->file_bytes(), written.bytes());
+  EXPECT_EQ(file->Digest([] { return false; })->sha256, written.sha256());
+  float first = 0;
+  ASSERT_TRUE(file->Read(*file->Find("w/0"), 0,
+                         absl::MakeSpan(reinterpret_cast<char*>(&first), 4))
+                  .ok());
+  EXPECT_EQ(first, 3) << "as it was when the snapshot was taken";
+  EXPECT_EQ(job.Counters().snapshots, 0u) << "it is released";
+  EXPECT_EQ(server.metrics.checkpoints.Value(), 1);
+  EXPECT_EQ(server.metrics.checkpoint_failures.Value(), 0);
+  EXPECT_EQ(server.metrics.checkpoint_bytes.Value(), written.bytes());
+  EXPECT_GT(server.metrics.checkpoint_last_success.Value(), 0);
+}
+
+// A checkpoint that cannot be written is told of, and the run goes on.
+TEST(CommandRunnerTest, AFailedCheckpointFailsNothingElse) {
+  const ScratchFolder scratch;
+  const std::string in = scratch.path() + "/c";
+  std::filesystem::create_directories(scratch.path() + "/file");
+  scratch.Write("plain", {'x'});
+  RunningShard server(scratch.path());
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  struct Case {
+    std::string directory;
+    std::string file;
+    StatusCode code;
+  };
+  const Case kCases[] = {
+      {"/etc", "a.safetensors", StatusCode::kInvalidArgument},
+      {in + "/../..", "a.safetensors", StatusCode::kInvalidArgument},
+      {"c", "a.safetensors", StatusCode::kInvalidArgument},
+      {in, "../a.safetensors", StatusCode::kInvalidArgument},
+      {in, "manifest.json", StatusCode::kInvalidArgument},
+      {scratch.path() + "/plain", "a.safetensors",
+       absl::ErrnoToStatusCode(ENOTDIR)},
+  };
+  uint64_t next = 2;
+  for (const Case& c : kCases) {
+    ExpectDone(server.Run(SnapshotCommand(1, next, 7)), 1, next);
+    ExpectDone(server.Run(WriteCommand(1, next + 1, 7, c.directory, c.file)), 1,
+               next + 1);
+    next += 2;
+    const v1::ServerMessage message = server.Next();
+    EXPECT_EQ(message.checkpoint_written().code(), Code(c.code))
+        << message.ShortDebugString();
+    EXPECT_FALSE(message.checkpoint_written().message().empty());
+    EXPECT_EQ(job.Counters().snapshots, 0u);
+  }
+  EXPECT_EQ(server.metrics.checkpoint_failures.Value(), std::size(kCases));
+  ExpectDone(server.Run(WriteCommand(1, next, 99, in)), 1, next);
+  EXPECT_EQ(server.Next().checkpoint_written().code(),
+            Code(StatusCode::kNotFound));
+  ++next;
+  server.runner.Refuse();
+  ExpectDone(server.Run(SnapshotCommand(1, next, 7)), 1, next);
+  ++next;
+  ExpectDone(server.Run(WriteCommand(1, next, 7, in)), 1, next);
+  EXPECT_EQ(server.Next().checkpoint_written().code(),
+            Code(StatusCode::kUnavailable));
+  ++next;
+  ExpectDone(server.Run(CloseCommand(1, next, 1)), 1, next);
+  EXPECT_FALSE(std::filesystem::exists(in));
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,283 @@
+#include "services/parameter_server/coordinator_link.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/server_stream.h"
+#include "tests/services/parameter_server/command_runner_testing.h"
+#include "tests/services/parameter_server/job_shard_testing.h"
+#include "tests/services/worker/data/scratch_folder.h"
+
+namespace paceline {
+namespace {
+
+using absl::StatusCode;
+using testing::HasSubstr;
+
+constexpr uint32_t kLeaseMs = 3000;
+
+// A coordinator that says what the test tells it to.
+class FakeCoordinator : public v1::Fleet::CallbackService {
+ public:
+  explicit FakeCoordinator(const std::string& address = "127.0.0.1:0") {
+    auto listens = Listen(address, ChannelProfile::kControl, this);
+    EXPECT_TRUE(listens.ok()) << listens.status();
+    listening_ = *std::move(listens);
+  }
+  ~FakeCoordinator() override { Die(); }
+
+  const std::string& address() const { return listening_.address; }
+
+  // Ends every stream with this, from the next hello on.
+  void Refuse(absl::Status why) {
+    absl::MutexLock lock(&mu_);
+    refusal_ = std::move(why);
+  }
+  void Send(const v1::ServerCommand& command) {
+    const std::shared_ptr<Stream> stream = Present();
+    ASSERT_NE(stream, nullptr);
+    stream->Send(command);
+  }
+  // Ends the present stream.
+  void Break(const absl::Status& why) {
+    const std::shared_ptr<Stream> stream = Present();
+    ASSERT_NE(stream, nullptr);
+    stream->Close(why);
+  }
+  void Die() {
+    if (listening_.server == nullptr) return;
+    streams_.CloseAll(absl::UnavailableError("the coordinator dies"));
+    listening_.server->Shutdown(
+        absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
+    listening_.server->Wait();
+    EXPECT_TRUE(streams_.AwaitEmpty(absl::Seconds(10)));
+    listening_.server = nullptr;
+  }
+
+  // The next message that is no heartbeat.
+  v1::ServerMessage Next() {
+    while (true) {
+      auto message = messages_.Take(absl::Seconds(30));
+      EXPECT_TRUE(message.ok()) << message.status();
+      if (!message.ok()) return {};
+      if (!message->has_heartbeat()) return *message;
+    }
+  }
+  int hellos() const { return hellos_; }
+  bool AwaitEnded() {
+    absl::MutexLock lock(&mu_);
+    const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return stream_.expired();
+    };
+    return mu_.AwaitWithTimeout(absl::Condition(&ended), absl::Seconds(30));
+  }
+
+  grpc::ServerBidiReactor<v1::ServerMessage, v1::ServerCommand>* Server(
+      grpc::CallbackServerContext*) override {
+    const auto stream = std::make_shared<Stream>(this);
+    stream->Begin(&streams_);
+    return stream.get();
+  }
+
+ private:
+  class Stream : public ServerStream<v1::ServerMessage, v1::ServerCommand> {
+   public:
+    explicit Stream(FakeCoordinator* owner)
+        : ServerStream(1000), owner_(owner) {}
+
+   protected:
+    absl::Status Received(v1::ServerMessage& message) override {
+      if (message.has_hello()) {
+        ++owner_->hellos_;
+        absl::MutexLock lock(&owner_->mu_);
+        if (!owner_->refusal_.ok()) return owner_->refusal_;
+        owner_->stream_ = std::static_pointer_cast<Stream>(shared_from_this());
+        v1::ServerCommand welcome;
+        welcome.mutable_welcome()->set_lease_ms(kLeaseMs);
+        Send(welcome);
+      }
+      owner_->messages_.Put(std::move(message));
+      return absl::OkStatus();
+    }
+    void Ended() override {}
+
+   private:
+    FakeCoordinator* const owner_;
+  };
+
+  // Outside the lock it may be used: closing it may end it.
+  std::shared_ptr<Stream> Present() {
+    absl::MutexLock lock(&mu_);
+    return stream_.lock();
+  }
+
+  Mailbox<v1::ServerMessage> messages_;
+  std::atomic<int> hellos_ = 0;
+  StreamRegistry streams_;
+  absl::Mutex mu_;
+  absl::Status refusal_ ABSL_GUARDED_BY(mu_);
+  std::weak_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  ListeningServer listening_;
+};
+
+// A server without its parameter service.
+class LinkedServer {
+ public:
+  explicit LinkedServer(std::string coordinator)
+      : link_({.connect =
+                   [coordinator](absl::Duration liveness) {
+                     return MakeChannel(coordinator, ChannelProfile::kControl,
+                                        liveness);
+                   },
+               .name = "s0",
+               .address = "127.0.0.1:1",
+               .version = "1.2.3"},
+              &running_.runner, [this](absl::Duration) { ++turns_; }),
+        thread_([this] { outcome_ = link_.Run(); }) {}
+  ~LinkedServer() {
+    link_.Stop(absl::ZeroDuration());
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Stop(absl::Duration grace) {
+    link_.Stop(grace);
+    return Join();
+  }
+  absl::Status Join() {
+    thread_.join();
+    return outcome_;
+  }
+  Shard& shard() { return running_.shard; }
+  int turns() const { return turns_; }
+
+ private:
+  RunningShard running_;
+  std::atomic<int> turns_ = 0;
+  CoordinatorLink link_;
+  absl::Status outcome_ = absl::UnknownError("Run() has not ended");
+  std::thread thread_;
+};
+
+TEST(CoordinatorLinkTest, RegistersObeysAndStops) {
+  FakeCoordinator coordinator;
+  LinkedServer server(coordinator.address());
+  const v1::ServerMessage hello = coordinator.Next();
+  EXPECT_EQ(hello.hello().name(), "s0");
+  EXPECT_EQ(hello.hello().address(), "127.0.0.1:1");
+  EXPECT_EQ(hello.hello().version(), "1.2.3");
+  coordinator.Send(HostCommand(4));
+  const v1::ServerMessage done = coordinator.Next();
+  EXPECT_EQ(done.run(), 4u);
+  EXPECT_EQ(done.done().sequence(), 1u);
+  coordinator.Send(CloseCommand(4, 9, 1));
+  EXPECT_TRUE(coordinator.Next().has_failed()) << "which ends the run alone";
+  coordinator.Send(HostCommand(5));
+  EXPECT_TRUE(coordinator.Next().has_done());
+  EXPECT_TRUE(server.Stop(absl::Seconds(30)).ok());
+  EXPECT_TRUE(coordinator.AwaitEnded());
+  EXPECT_TRUE(server.shard().Jobs().empty());
+}
+
+TEST(CoordinatorLinkTest, ABrokenStreamDropsTheRunsAndRegistersAnew) {
+  FakeCoordinator coordinator;
+  LinkedServer server(coordinator.address());
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_TRUE(coordinator.Next().has_hello());
+    coordinator.Send(HostCommand(4));
+    EXPECT_TRUE(coordinator.Next().has_done());
+    PullResult parked;
+    (*server.shard().Job(4))
+        ->Pull({.deadline = absl::InfiniteFuture()}, 0, parked.callback());
+    coordinator.Break(absl::AbortedError("your lease has ended"));
+    while (coordinator.hellos() == i) std::this_thread::yield();
+    EXPECT_EQ(parked.status().code(), StatusCode::kUnavailable);
+    EXPECT_TRUE(server.shard().Jobs().empty());
+  }
+}
+
+TEST(CoordinatorLinkTest, WaitsForACoordinatorThatComesBack) {
+  auto coordinator = std::make_unique<FakeCoordinator>();
+  const std::string address = coordinator->address();
+  LinkedServer server(address);
+  EXPECT_TRUE(coordinator->Next().has_hello());
+  coordinator->Send(HostCommand(4));
+  EXPECT_TRUE(coordinator->Next().has_done());
+  coordinator->Die();
+  const int before = server.turns();
+  while (server.turns() < before + 5) std::this_thread::yield();
+  coordinator = std::make_unique<FakeCoordinator>(address);
+  EXPECT_TRUE(coordinator->Next().has_hello());
+  EXPECT_TRUE(server.shard().Jobs().empty());
+  coordinator->Send(HostCommand(4));
+  EXPECT_TRUE(coordinator->Next().has_done());
+  EXPECT_TRUE(server.Stop(absl::ZeroDuration()).ok());
+}
+
+TEST(CoordinatorLinkTest, TriesAgainWhereItIsNotLetIn) {
+  FakeCoordinator coordinator;
+  coordinator.Refuse(absl::UnauthenticatedError("unknown token"));
+  LinkedServer server(coordinator.address());
+  while (coordinator.hellos() < 2) std::this_thread::yield();
+  coordinator.Refuse(absl::OkStatus());
+  EXPECT_TRUE(coordinator.Next().has_hello());
+  EXPECT_TRUE(server.Stop(absl::ZeroDuration()).ok());
+}
+
+TEST(CoordinatorLinkTest, EndsWhereItWillNeverBeTaken) {
+  FakeCoordinator coordinator;
+  coordinator.Refuse(absl::InvalidArgumentError("\"s 0\" is no name"));
+  LinkedServer server(coordinator.address());
+  const absl::Status outcome = server.Join();
+  EXPECT_EQ(outcome.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(outcome.message()), HasSubstr("\"s 0\" is no name"));
+}
+
+TEST(CoordinatorLinkTest, StopsWithoutACoordinatorToo) {
+  LinkedServer server("127.0.0.1:1");
+  while (server.turns() < 3) std::this_thread::yield();
+  EXPECT_TRUE(server.Stop(absl::Seconds(30)).ok());
+}
+
+// SIGTERM while a checkpoint is written: it is finished, and told of.
+TEST(CoordinatorLinkTest, FinishesACheckpointBeforeItGoes) {
+  const ScratchFolder scratch;
+  FakeCoordinator coordinator;
+  LinkedServer server(coordinator.address());
+  EXPECT_TRUE(coordinator.Next().has_hello());
+  v1::ServerCommand host = HostCommand(4);
+  // Large enough not to be written in a moment.
+  const int64_t blocks = 64;
+  host.mutable_host()->mutable_tensors(0)->set_size(blocks << 18);
+  host.mutable_host()->clear_blocks();
+  for (int64_t i = 0; i < blocks; ++i) {
+    v1::Block& block = *host.mutable_host()->add_blocks();
+    block.set_id(static_cast<uint32_t>(i));
+    block.set_offset(i << 18);
+    block.set_size(1 << 18);
+  }
+  coordinator.Send(host);
+  EXPECT_TRUE(coordinator.Next().has_done());
+  ASSERT_TRUE(SetAll(**server.shard().Job(4), 1).ok());
+  coordinator.Send(SnapshotCommand(4, 2, 1));
+  EXPECT_TRUE(coordinator.Next().has_done());
+  coordinator.Send(WriteCommand(4, 3, 1, scratch.path()));
+  EXPECT_TRUE(coordinator.Next().has_done());
+  EXPECT_TRUE(server.Stop(absl::Seconds(60)).ok());
+  const v1::ServerMessage written = coordinator.Next();
+  EXPECT_TRUE(written.has_checkpoint_written()) << written.ShortDebugString();
+  EXPECT_EQ(written.checkpoint_written().code(), 0);
+  EXPECT_TRUE(
+      std::filesystem::exists(scratch.path() + "/server-0-of-1.safetensors"));
+}
+
+}  // namespace
+}  // namespace paceline

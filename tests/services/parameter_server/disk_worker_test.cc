@@ -1,0 +1,95 @@
+#include "services/parameter_server/disk_worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+
+namespace paceline {
+namespace {
+
+using absl::StatusCode;
+using testing::ElementsAre;
+
+// Runs until it is cancelled.
+DiskWorker::Task Endless(absl::Notification& begun, bool& ended) {
+  return [&](const DiskWorker::Cancelled& cancelled) {
+    begun.Notify();
+    while (!cancelled()) std::this_thread::yield();
+    ended = true;
+  };
+}
+
+TEST(DiskWorkerTest, WorksInTheOrderOfComing) {
+  std::vector<int> done;
+  DiskWorker worker(10);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(
+        worker.Put(1, [&done, i](const auto&) { done.push_back(i); }).ok());
+  }
+  EXPECT_TRUE(worker.AwaitIdle(absl::Seconds(30)));
+  EXPECT_TRUE(worker.idle());
+  EXPECT_THAT(done, ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST(DiskWorkerTest, CancelEndsWhatRunsAndDropsWhatWaitsOfOneRun) {
+  absl::Notification begun;
+  bool ended = false;
+  bool own = false;
+  bool others = false;
+  DiskWorker worker(10);
+  ASSERT_TRUE(worker.Put(1, Endless(begun, ended)).ok());
+  const auto held = std::make_shared<int>();
+  const std::weak_ptr<int> watched = held;
+  ASSERT_TRUE(
+      worker.Put(1, [&own, held](const auto&) { own = *held == 0; }).ok());
+  ASSERT_TRUE(
+      worker.Put(2, [&](const auto& cancelled) { others = !cancelled(); })
+          .ok());
+  begun.WaitForNotification();
+  worker.Cancel(3);
+  EXPECT_FALSE(worker.idle());
+  EXPECT_EQ(held.use_count(), 2);
+  worker.Cancel(1);
+  EXPECT_EQ(held.use_count(), 1) << "what waited is let go of";
+  EXPECT_TRUE(worker.AwaitIdle(absl::Seconds(30)));
+  EXPECT_TRUE(ended);
+  EXPECT_FALSE(own);
+  EXPECT_TRUE(others);
+}
+
+TEST(DiskWorkerTest, IsBoundedAndRefuses) {
+  absl::Notification begun;
+  bool ended = false;
+  DiskWorker worker(1);
+  ASSERT_TRUE(worker.Put(1, Endless(begun, ended)).ok());
+  begun.WaitForNotification();
+  ASSERT_TRUE(worker.Put(1, [](const auto&) {}).ok());
+  EXPECT_EQ(worker.Put(1, [](const auto&) {}).code(),
+            StatusCode::kResourceExhausted);
+  worker.Refuse();
+  worker.CancelAll();
+  EXPECT_EQ(worker.Put(1, [](const auto&) {}).code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(worker.AwaitIdle(absl::Seconds(30)));
+}
+
+TEST(DiskWorkerTest, DestructionCancelsAndWaits) {
+  absl::Notification begun;
+  bool ended = false;
+  bool after = false;
+  {
+    DiskWorker worker(10);
+    ASSERT_TRUE(worker.Put(1, Endless(begun, ended)).ok());
+    ASSERT_TRUE(worker.Put(1, [&](const auto&) { after = true; }).ok());
+    begun.WaitForNotification();
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_FALSE(after);
+}
+
+}  // namespace
+}  // namespace paceline

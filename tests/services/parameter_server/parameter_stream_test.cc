@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+#include <prometheus/registry.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "common/clock.h"
+#include "common/rpc/channel.h"
+#include "services/parameter_server/parameter_service.h"
+#include "tests/services/parameter_server/job_shard_testing.h"
+
+// The parameter stream as any client sees it: ordinary Protobuf messages.
+
+namespace paceline {
+namespace {
+
+struct Serving {
+  Serving() : service(&shard, &Clock::Real(), &metrics, &streams) {
+    auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, &service);
+    EXPECT_TRUE(listens.ok()) << listens.status();
+    listening = *std::move(listens);
+    stub = v1::Parameters::NewStub(MakeChannel(
+        listening.address, ChannelProfile::kBulk, absl::Seconds(30)));
+  }
+  ~Serving() {
+    shard.Stop("the test is over");
+    streams.CloseAll(absl::UnavailableError("the test is over"));
+    listening.server->Shutdown(
+        absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
+    listening.server->Wait();
+    EXPECT_TRUE(streams.AwaitEmpty(absl::Seconds(10)));
+  }
+
+  prometheus::Registry registry;
+  ServerMetrics metrics{registry};
+  Shard shard;
+  StreamRegistry streams;
+  ParameterService service;
+  ListeningServer listening;
+  std::unique_ptr<v1::Parameters::Stub> stub;
+};
+
+// One worker's stream.
+class Client {
+ public:
+  explicit Client(Serving& server) {
+    context_.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(30)));
+    stream_ = server.stub->Exchange(&context_);
+  }
+
+  void Hello(uint64_t run) {
+    v1::Frame frame;
+    frame.mutable_hello()->set_incarnation(77);
+    frame.mutable_hello()->set_run(run);
+    stream_->Write(frame);
+  }
+  void Push(int64_t iteration, float gradient) {
+    v1::Frame frame;
+    v1::PushBlock& push = *frame.mutable_push_block();
+    push.set_iteration(iteration);
+    push.set_block(10);
+    push.set_samples(kTestBatch);
+    push.set_weight(1);
+    push.set_immediate_rate(1);
+    push.set_format(v1::FP32);
+    for (uint32_t i = 0; i < kTestBlockSize; ++i) {
+      frame.mutable_payload()->append(reinterpret_cast<const char*>(&gradient),
+                                      4);
+    }
+    stream_->Write(frame);
+  }
+  v1::Frame Next() {
+    v1::Frame frame;
+    EXPECT_TRUE(stream_->Read(&frame));
+    return frame;
+  }
+  grpc::StatusCode End() {
+    v1::Frame frame;
+    while (stream_->Read(&frame)) {
+    }
+    return stream_->Finish().error_code();
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::Frame, v1::Frame>> stream_;
+};
+
+TEST(ParameterStreamTest, GoesToTheJobThatItNames) {
+  Serving server;
+  for (const uint64_t run : {1, 2}) {
+    ASSERT_TRUE(server.shard.Configure(run, SmallConfig(1)).ok());
+    ASSERT_TRUE(SetAll(**server.shard.Job(run), 0).ok());
+  }
+  Client one(server);
+  Client two(server);
+  one.Hello(1);
+  two.Hello(2);
+  one.Push(1, 3);
+  two.Push(1, 5);
+  EXPECT_EQ(one.Next().push_ack().iteration(), 1);
+  EXPECT_EQ(two.Next().push_ack().iteration(), 1);
+  EXPECT_EQ(ValuesNow(**server.shard.Job(1)), std::vector<float>{-3});
+  EXPECT_EQ(ValuesNow(**server.shard.Job(2)), std::vector<float>{-5});
+}
+
+TEST(ParameterStreamTest, RefusesWhatComesWithoutAJob) {
+  Serving server;
+  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
+  Client unknown(server);
+  unknown.Hello(9);
+  EXPECT_EQ(unknown.End(), grpc::StatusCode::UNAVAILABLE);
+  Client rude(server);
+  rude.Push(1, 1);
+  EXPECT_EQ(rude.End(), grpc::StatusCode::INVALID_ARGUMENT);
+  Client twice(server);
+  twice.Hello(1);
+  twice.Hello(1);
+  EXPECT_EQ(twice.End(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+// A worker that stays connected keeps nothing of what the server has dropped.
+TEST(ParameterStreamTest, ARunThatIsOverEndsItsStreams) {
+  Serving server;
+  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
+  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  Client client(server);
+  client.Hello(1);
+  client.Push(1, 1);
+  EXPECT_EQ(client.Next().push_ack().iteration(), 1);
+  const std::weak_ptr<JobShard> watched = *server.shard.Job(1);
+  server.shard.Remove(1, "the job has ended");
+  EXPECT_TRUE(watched.expired());
+  client.Push(2, 1);
+  EXPECT_EQ(client.End(), grpc::StatusCode::UNAVAILABLE);
+}
+
+}  // namespace
+}  // namespace paceline

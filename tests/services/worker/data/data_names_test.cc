@@ -1,0 +1,36 @@
+#include "services/worker/data/data_names.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "services/worker/data/load_dataset.h"
+
+namespace paceline {
+namespace {
+
+TEST(DataNamesTest, WhatIsRightIsWhatCanBeLoaded) {
+  for (const char* spec :
+       {"synthetic:tiny", "synthetic:shapes", "synthetic:color-shapes"}) {
+    EXPECT_TRUE(CheckDataSpec(spec).ok()) << spec;
+    EXPECT_TRUE(LoadDataset(spec, Split::kTest).ok()) << spec;
+  }
+  // Whether the directory holds any is found by loading alone.
+  for (const char* spec : {"mnist:/nowhere", "cifar10:/nowhere"}) {
+    EXPECT_TRUE(CheckDataSpec(spec).ok()) << spec;
+    EXPECT_FALSE(
+        absl::IsInvalidArgument(LoadDataset(spec, Split::kTest).status()))
+        << spec;
+  }
+}
+
+TEST(DataNamesTest, WhatIsWrongIsWrongForBoth) {
+  for (const char* spec : {"", "mnist", "mnist:", "synthetic:", ":tiny",
+                           "imagenet:/d", "synthetic:cats", "MNIST:/d"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckDataSpec(spec))) << spec;
+    EXPECT_EQ(LoadDataset(spec, Split::kTest).status(), CheckDataSpec(spec));
+  }
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,107 @@
+#include "tests/services/worker/fake_coordinator.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/check.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+
+absl::Status FakeSession::Received(v1::WorkerMessage& message) {
+  if (!message.has_heartbeat()) {
+    said_.Put(std::move(message));
+    return absl::OkStatus();
+  }
+  heartbeats_.Put(true);
+  if (silent_) return absl::OkStatus();
+  v1::WorkerCommand answer;
+  answer.mutable_heartbeat();
+  Send(std::move(answer));
+  return absl::OkStatus();
+}
+
+v1::WorkerMessage FakeSession::Next() {
+  auto message = said_.Take(kTestPatience);
+  EXPECT_TRUE(message.ok()) << message.status();
+  return message.ok() ? *std::move(message) : v1::WorkerMessage();
+}
+
+v1::WorkerMessage FakeSession::Expect(v1::WorkerMessage::KindCase kind) {
+  v1::WorkerMessage message = Next();
+  EXPECT_EQ(message.kind_case(), kind) << message.ShortDebugString();
+  return message;
+}
+
+void FakeSession::ExpectEnd() {
+  const auto message = said_.Take(kTestPatience);
+  EXPECT_TRUE(absl::IsCancelled(message.status()))
+      << (message.ok() ? message->ShortDebugString()
+                       : message.status().ToString());
+}
+
+void FakeSession::AwaitHeartbeats(int count) {
+  for (int i = 0; i < count; ++i) {
+    EXPECT_TRUE(heartbeats_.Take(kTestPatience).ok());
+  }
+}
+
+v1::WorkerHello FakeSession::Register(absl::Duration lease) {
+  v1::WorkerMessage message = Expect(v1::WorkerMessage::kHello);
+  v1::WorkerCommand command;
+  command.mutable_registered()->set_lease_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(lease)));
+  Send(std::move(command));
+  return message.hello();
+}
+
+void FakeSession::Assign(const v1::Assignment& assignment) {
+  v1::WorkerCommand command;
+  *command.mutable_assign() = assignment;
+  Send(std::move(command));
+}
+
+void FakeSession::Stop() {
+  v1::WorkerCommand command;
+  command.mutable_stop()->set_reason("the test says so");
+  Send(std::move(command));
+}
+
+void FakeSession::Grant(int64_t iteration, int64_t closing) {
+  v1::WorkerCommand command;
+  v1::Grant& grant = *command.mutable_grant();
+  grant.set_iteration(iteration);
+  grant.set_closing(closing);
+  grant.mutable_range()->set_end(32);
+  grant.mutable_plan()->set_immediate_rate(0.1);
+  Send(std::move(command));
+}
+
+FakeCoordinator::FakeCoordinator(const std::string& address) {
+  auto listening = Listen(address, ChannelProfile::kControl, this);
+  CHECK(listening.ok());
+  listening_ = *std::move(listening);
+}
+
+FakeCoordinator::~FakeCoordinator() {
+  registry_.CloseAll(absl::UnavailableError("the test is over"));
+  listening_.server->Shutdown(std::chrono::system_clock::now());
+  listening_.server->Wait();
+  EXPECT_TRUE(registry_.AwaitEmpty(kTestPatience));
+}
+
+std::shared_ptr<FakeSession> FakeCoordinator::NextSession() {
+  auto session = sessions_.Take(kTestPatience);
+  EXPECT_TRUE(session.ok()) << "no worker has come";
+  return session.ok() ? *session : std::make_shared<FakeSession>();
+}
+
+grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerCommand>*
+FakeCoordinator::Worker(grpc::CallbackServerContext*) {
+  const auto session = std::make_shared<FakeSession>();
+  session->Begin(&registry_);
+  sessions_.Put(session);
+  return session.get();
+}
+
+}  // namespace paceline

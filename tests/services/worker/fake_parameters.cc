@@ -1,0 +1,166 @@
+#include "tests/services/worker/fake_parameters.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/check.h"
+#include "common/status.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+std::string BytesOf(const ReceivedFrame& frame) {
+  std::string bytes;
+  for (const grpc::Slice& slice : frame.slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  // The payload is the end of the frame.
+  return bytes.substr(bytes.size() - frame.payload.size());
+}
+
+}  // namespace
+
+class FakeParameters::Stream : public ServerStream<Buffer, Buffer> {
+ public:
+  explicit Stream(FakeParameters* server)
+      : ServerStream(100'000), server_(server) {}
+
+ protected:
+  absl::Status Received(Buffer& message) override {
+    PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
+    server_->Received(*this, frame);
+    return absl::OkStatus();
+  }
+  void Ended() override {}
+
+ private:
+  FakeParameters* const server_;
+};
+
+FakeParameters::FakeParameters() {
+  auto listening = Listen("127.0.0.1:0", ChannelProfile::kBulk, this);
+  CHECK(listening.ok());
+  listening_ = *std::move(listening);
+}
+
+FakeParameters::~FakeParameters() {
+  registry_.CloseAll(absl::UnavailableError("the server is stopping"));
+  listening_.server->Shutdown(std::chrono::system_clock::now());
+  listening_.server->Wait();
+  EXPECT_TRUE(registry_.AwaitEmpty(absl::Seconds(30)));
+}
+
+v1::BeginJob FakeParameters::Begin(const v1::WorkerReady& ready,
+                                   bool initialize) {
+  v1::BeginJob begin;
+  begin.set_initialize(initialize);
+  v1::Shard& shard = *begin.add_shards();
+  shard.set_address(listening_.address);
+  for (int i = 0; i < ready.tensors_size(); ++i) {
+    v1::Block& block = *shard.add_blocks();
+    block.set_id(i);
+    block.set_tensor(i);
+    block.set_size(ready.tensors(i).size());
+  }
+  absl::MutexLock lock(&mu_);
+  blocks_ = ready.tensors_size();
+  return begin;
+}
+
+void FakeParameters::HoldPulls() {
+  absl::MutexLock lock(&mu_);
+  hold_pulls_ = true;
+}
+
+void FakeParameters::HoldPushes() {
+  absl::MutexLock lock(&mu_);
+  hold_pushes_ = true;
+}
+
+void FakeParameters::AcknowledgePushes() {
+  absl::MutexLock lock(&mu_);
+  hold_pushes_ = false;
+  for (const auto& weak : streams_) {
+    const auto stream = weak.lock();
+    for (const int64_t iteration : held_pushes_) {
+      if (stream) static_cast<Stream&>(*stream).Send(AckOf(iteration));
+    }
+  }
+  held_pushes_.clear();
+}
+
+FakeParameters::Buffer FakeParameters::AckOf(int64_t iteration) {
+  v1::Frame answer;
+  answer.mutable_push_ack()->set_iteration(iteration);
+  return EncodeFrame(answer);
+}
+
+void FakeParameters::BreakStreams(const absl::Status& status) {
+  std::vector<std::weak_ptr<OpenStream>> streams;
+  {
+    absl::MutexLock lock(&mu_);
+    streams.swap(streams_);
+  }
+  for (const auto& weak : streams) {
+    if (const auto stream = weak.lock()) stream->Close(status);
+  }
+}
+
+v1::StreamHello FakeParameters::NextHello() {
+  const auto hello = hellos_.Take(absl::Seconds(30));
+  EXPECT_TRUE(hello.ok());
+  return hello.ok() ? *hello : v1::StreamHello();
+}
+
+int FakeParameters::sets() {
+  absl::MutexLock lock(&mu_);
+  return sets_;
+}
+
+int FakeParameters::pushes() {
+  absl::MutexLock lock(&mu_);
+  return static_cast<int>(pushed_blocks_ / blocks_);
+}
+
+void FakeParameters::Received(Stream& stream, const ReceivedFrame& frame) {
+  const v1::Frame& header = frame.header;
+  absl::MutexLock lock(&mu_);
+  v1::Frame answer;
+  if (header.has_hello()) {
+    hellos_.Put(header.hello());
+  } else if (header.has_set_block()) {
+    values_[header.set_block().block()] = BytesOf(frame);
+    if (++sets_ % blocks_ != 0) return;
+    answer.mutable_set_done();
+    stream.Send(EncodeFrame(answer));
+  } else if (header.has_pull()) {
+    if (hold_pulls_) return held_.Put(true);
+    for (const auto& [block, bytes] : values_) {
+      v1::Frame pulled;
+      pulled.mutable_pulled_block()->set_request(header.pull().request());
+      pulled.mutable_pulled_block()->set_block(block);
+      pulled.mutable_pulled_block()->set_format(v1::FP32);
+      stream.Send(EncodeFrame(pulled, grpc::Slice(bytes)));
+    }
+    answer.mutable_pull_end()->set_request(header.pull().request());
+    stream.Send(EncodeFrame(answer));
+  } else if (header.has_push_block()) {
+    if (++pushed_blocks_ % blocks_ != 0) return;
+    const int64_t iteration = header.push_block().iteration();
+    if (!hold_pushes_) return stream.Send(AckOf(iteration));
+    held_pushes_.push_back(iteration);
+    held_.Put(true);
+  }
+}
+
+grpc::ServerBidiReactor<FakeParameters::Buffer, FakeParameters::Buffer>*
+FakeParameters::Exchange(grpc::CallbackServerContext*) {
+  const auto stream = std::make_shared<Stream>(this);
+  stream->Begin(&registry_);
+  absl::MutexLock lock(&mu_);
+  streams_.push_back(stream);
+  return stream.get();
+}
+
+}  // namespace paceline

@@ -1,0 +1,80 @@
+#ifndef PACELINE_TESTS_SERVICES_WORKER_FAKE_PARAMETERS_H_
+#define PACELINE_TESTS_SERVICES_WORKER_FAKE_PARAMETERS_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "common/mailbox.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/frame_codec.h"
+#include "common/rpc/server_stream.h"
+#include "common/rpc/stream_registry.h"
+#include "protos/paceline/v1/fleet.pb.h"
+#include "protos/paceline/v1/parameters.grpc.pb.h"
+
+namespace paceline {
+
+// A parameter server without a rule: it keeps the starting values, sends them
+// to whoever pulls, and acknowledges every push. Pulls and acknowledgements can
+// be held back.
+class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
+                           v1::Parameters::Service> {
+ public:
+  using Buffer = grpc::ByteBuffer;
+
+  FakeParameters();
+  // Ends all streams with UNAVAILABLE.
+  ~FakeParameters() override;
+
+  // `begin` for a model of these tensors, a block each, all of them here.
+  v1::BeginJob Begin(const v1::WorkerReady& ready, bool initialize);
+
+  // From now on pulls wait, or pushes are not acknowledged.
+  void HoldPulls();
+  void HoldPushes();
+  void AcknowledgePushes();  // Those held, and all to come.
+  // The next pull, or push (its last block), that is held has come.
+  void AwaitHeldPull() { held_.Take(absl::Seconds(30)).IgnoreError(); }
+  void AwaitHeldPush() { held_.Take(absl::Seconds(30)).IgnoreError(); }
+  // Ends every stream.
+  void BreakStreams(const absl::Status& status);
+
+  // How each stream introduced itself, the next one.
+  v1::StreamHello NextHello();
+  int sets();    // Starting values received, in blocks.
+  int pushes();  // Whole pushes received.
+
+  grpc::ServerBidiReactor<Buffer, Buffer>* Exchange(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  class Stream;
+
+  void Received(Stream& stream, const ReceivedFrame& frame);
+  static Buffer AckOf(int64_t iteration);
+
+  absl::Mutex mu_;
+  size_t blocks_ ABSL_GUARDED_BY(mu_) = 0;
+  std::map<uint32_t, std::string> values_ ABSL_GUARDED_BY(mu_);
+  int sets_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t pushed_blocks_ ABSL_GUARDED_BY(mu_) = 0;
+  bool hold_pulls_ ABSL_GUARDED_BY(mu_) = false;
+  bool hold_pushes_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<int64_t> held_pushes_ ABSL_GUARDED_BY(mu_);  // Iterations.
+  std::vector<std::weak_ptr<OpenStream>> streams_ ABSL_GUARDED_BY(mu_);
+  Mailbox<bool> held_;
+  Mailbox<v1::StreamHello> hellos_;
+  StreamRegistry registry_;
+  ListeningServer listening_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_WORKER_FAKE_PARAMETERS_H_

@@ -1,0 +1,233 @@
+// A worker takes part in one job after the other: a coordinator and a parameter
+// server played by the test, over real gRPC.
+
+#include "gtest/gtest.h"
+#include "tests/services/worker/fake_coordinator.h"
+#include "tests/services/worker/fake_parameters.h"
+#include "tests/services/worker/worker_testing.h"
+
+namespace paceline {
+namespace {
+
+using Kind = v1::WorkerMessage;
+
+// A worker that is registered, up to the point where it has no job.
+class WorkerAssignmentTest : public testing::Test {
+ protected:
+  void SetUp() override { hello_ = session_->Register(); }
+
+  // Assignment, loading, begin, and the starting weights.
+  void BeginJob(uint64_t run) {
+    session_->Assign(AssignmentOf(run));
+    const auto ready = session_->Expect(Kind::kReady);
+    v1::WorkerCommand begin;
+    *begin.mutable_begin() = parameters_.Begin(ready.ready(), true);
+    session_->Send(std::move(begin));
+    session_->Expect(Kind::kInitialized);
+    const v1::StreamHello hello = parameters_.NextHello();
+    EXPECT_EQ(hello.run(), run);
+    EXPECT_EQ(hello.incarnation(), 1000 + run);
+  }
+
+  void ExpectLeaving() {
+    EXPECT_FALSE(session_->Expect(Kind::kLeaving).leaving().process());
+  }
+
+  FakeCoordinator coordinator_;
+  FakeParameters parameters_;
+  RunningWorker worker_{coordinator_.address()};
+  std::shared_ptr<FakeSession> session_ = coordinator_.NextSession();
+  v1::WorkerHello hello_;
+};
+
+TEST_F(WorkerAssignmentTest, SaysWhatItIs) {
+  EXPECT_EQ(hello_.name(), "w0");
+  EXPECT_EQ(hello_.pool(), "fast");
+  EXPECT_FALSE(hello_.evaluator());
+}
+
+TEST_F(WorkerAssignmentTest, TwoJobsInARow) {
+  for (const uint64_t run : {7, 8}) {
+    BeginJob(run);
+    EXPECT_EQ(worker_.Metric("paceline_worker_assigned"), 1);
+    for (int64_t iteration = 1; iteration <= 3; ++iteration) {
+      session_->Grant(iteration);
+      const auto done = session_->Expect(Kind::kPushDone).push_done();
+      EXPECT_EQ(done.iteration(), iteration);
+      EXPECT_EQ(done.samples(), 32u);
+      EXPECT_EQ(done.blocks(), 2u);
+    }
+    session_->Stop();
+    ExpectLeaving();
+  }
+  EXPECT_EQ(parameters_.pushes(), 6);
+  EXPECT_EQ(parameters_.sets(), 4);
+  // Written before `leaving` is taken up by the next assignment.
+  session_->Assign(AssignmentOf(9));
+  session_->Expect(Kind::kReady);
+  EXPECT_EQ(worker_.Metric("paceline_worker_assignments_total", "stopped"), 2);
+}
+
+TEST_F(WorkerAssignmentTest, StopBeforeBegin) {
+  session_->Assign(AssignmentOf(1));
+  session_->Expect(Kind::kReady);
+  session_->Stop();
+  ExpectLeaving();
+  BeginJob(2);
+}
+
+TEST_F(WorkerAssignmentTest, StopBetweenTwoGrants) {
+  BeginJob(1);
+  session_->Stop();
+  ExpectLeaving();
+  BeginJob(2);
+}
+
+TEST_F(WorkerAssignmentTest, StopEndsAPullThatWaits) {
+  BeginJob(1);
+  parameters_.HoldPulls();
+  session_->Grant(1, /*closing=*/5);
+  parameters_.AwaitHeldPull();
+  session_->Stop();
+  // Nobody answers the pull, and nothing was pushed.
+  ExpectLeaving();
+  EXPECT_EQ(parameters_.pushes(), 0);
+}
+
+TEST_F(WorkerAssignmentTest, AGrantAndTheStopBehindIt) {
+  BeginJob(1);
+  session_->Grant(1);
+  session_->Stop();
+  // What was begun to be pushed is finished, and only that is reported.
+  const v1::WorkerMessage first = session_->Next();
+  EXPECT_EQ(parameters_.pushes(), first.has_push_done() ? 1 : 0);
+  if (first.has_push_done()) {
+    ExpectLeaving();
+  } else {
+    EXPECT_TRUE(first.has_leaving());
+  }
+  BeginJob(2);
+}
+
+TEST_F(WorkerAssignmentTest, APreparationThatFailsIsToldAndTheNextJobWorks) {
+  for (const char* data : {"synthetic:none", "mnist:/nonexistent", "what?"}) {
+    session_->Assign(AssignmentOf(1, data));
+    const auto failed = session_->Expect(Kind::kFailed).failed();
+    EXPECT_NE(failed.code(), 0);
+    EXPECT_FALSE(failed.message().empty());
+  }
+  v1::Assignment unknown = AssignmentOf(1);
+  unknown.mutable_job()->set_model("gpt9");
+  session_->Assign(unknown);
+  session_->Expect(Kind::kFailed);
+  BeginJob(2);
+  EXPECT_EQ(worker_.Metric("paceline_worker_assignments_total", "failed"), 4);
+}
+
+TEST_F(WorkerAssignmentTest, BlocksThatDoNotFitTheModelAreToldToo) {
+  session_->Assign(AssignmentOf(1));
+  const auto ready = session_->Expect(Kind::kReady);
+  v1::WorkerCommand begin;
+  *begin.mutable_begin() = parameters_.Begin(ready.ready(), true);
+  begin.mutable_begin()->mutable_shards(0)->mutable_blocks()->RemoveLast();
+  session_->Send(std::move(begin));
+  EXPECT_EQ(session_->Expect(Kind::kFailed).failed().code(),
+            static_cast<int>(absl::StatusCode::kInvalidArgument));
+  BeginJob(2);
+}
+
+TEST_F(WorkerAssignmentTest, AStopThatCrossesAFailureIsNotAnswered) {
+  session_->Assign(AssignmentOf(1, "what?"));
+  session_->Expect(Kind::kFailed);
+  session_->Stop();
+  BeginJob(2);
+  session_->Grant(1);
+  session_->Expect(Kind::kPushDone);
+}
+
+TEST_F(WorkerAssignmentTest, TheServersGoDuringAPull) {
+  BeginJob(1);
+  parameters_.HoldPulls();
+  session_->Grant(1);
+  parameters_.AwaitHeldPull();
+  parameters_.BreakStreams(absl::UnavailableError("the server is stopping"));
+  // It lives on, as a new member.
+  session_->ExpectEnd();
+  session_ = coordinator_.NextSession();
+  session_->Register();
+  session_->Assign(AssignmentOf(2));
+  session_->Expect(Kind::kReady);
+  EXPECT_EQ(worker_.Metric("paceline_worker_assignments_total", "broken"), 1);
+}
+
+TEST_F(WorkerAssignmentTest, AServerHasFencedItDuringAPush) {
+  BeginJob(1);
+  parameters_.HoldPushes();
+  session_->Grant(1);
+  parameters_.AwaitHeldPush();
+  // Nobody knows what of the push counts, so it must not say `leaving`.
+  session_->Stop();
+  parameters_.BreakStreams(absl::AbortedError("fenced"));
+  session_->ExpectEnd();
+  coordinator_.NextSession()->Register();
+}
+
+TEST(WorkerLoadingTest, HeartbeatsGoOnWhileItLoadsAndStopIsObeyedThen) {
+  SlowData slow;
+  FakeCoordinator coordinator;
+  RunningWorker worker(coordinator.address());
+  const auto session = coordinator.NextSession();
+  session->Register(absl::Milliseconds(300));
+  session->Assign(AssignmentOf(1, slow.spec()));
+  slow.AwaitLoading();
+  session->Stop();
+  session->AwaitHeartbeats(5);
+  slow.Finish(/*well=*/true);
+  EXPECT_FALSE(session->Expect(Kind::kLeaving).leaving().process());
+  session->Assign(AssignmentOf(2));
+  session->Expect(Kind::kReady);
+}
+
+TEST(WorkerLoadingTest, AStopWhileItLoadsInVain) {
+  SlowData slow;
+  FakeCoordinator coordinator;
+  RunningWorker worker(coordinator.address());
+  const auto session = coordinator.NextSession();
+  session->Register(absl::Milliseconds(300));
+  session->Assign(AssignmentOf(1, slow.spec()));
+  slow.AwaitLoading();
+  session->Stop();
+  session->AwaitHeartbeats(3);
+  slow.Finish(/*well=*/false);
+  session->Expect(Kind::kLeaving);
+  session->Assign(AssignmentOf(2));
+  session->Expect(Kind::kReady);
+}
+
+TEST(WorkerEvaluatorTest, EvaluatesForOneJobAfterTheOther) {
+  FakeCoordinator coordinator;
+  FakeParameters parameters;
+  RunningWorker worker(coordinator.address(), /*evaluator=*/true);
+  const auto session = coordinator.NextSession();
+  EXPECT_TRUE(session->Register().evaluator());
+  for (const uint64_t run : {1, 2, 1}) {
+    session->Assign(AssignmentOf(run));
+    const auto ready = session->Expect(Kind::kReady).ready();
+    EXPECT_EQ(ready.test_samples(), 256u);
+    v1::WorkerCommand begin;
+    *begin.mutable_begin() = parameters.Begin(ready, /*initialize=*/true);
+    session->Send(std::move(begin));
+    session->Expect(Kind::kInitialized);
+    v1::WorkerCommand evaluate;
+    evaluate.mutable_evaluate()->set_snapshot(4);
+    session->Send(std::move(evaluate));
+    const auto evaluated = session->Expect(Kind::kEvaluated).evaluated();
+    EXPECT_EQ(evaluated.snapshot(), 4);
+    EXPECT_GT(evaluated.loss(), 0);
+    session->Stop();
+    session->Expect(Kind::kLeaving);
+  }
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,121 @@
+#include "tests/services/worker/worker_testing.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+std::string BigEndian(uint32_t number) {
+  return {static_cast<char>(number >> 24), static_cast<char>(number >> 16),
+          static_cast<char>(number >> 8), static_cast<char>(number)};
+}
+
+constexpr uint32_t kImages = 64;
+
+}  // namespace
+
+RunningWorker::RunningWorker(const std::string& coordinator, bool evaluator,
+                             absl::Duration patience) {
+  Worker::Options options;
+  options.coordinator = coordinator;
+  options.hello.set_name("w0");
+  options.hello.set_evaluator(evaluator);
+  options.hello.set_pool("fast");
+  options.patience = patience;
+  worker_.emplace(options, &metrics_);
+  thread_ = std::thread([this] {
+    status_ = worker_->Run();
+    ended_.Notify();
+  });
+}
+
+RunningWorker::~RunningWorker() {
+  worker_->Drop();
+  thread_.join();
+}
+
+absl::Status RunningWorker::AwaitEnd() {
+  if (!ended_.WaitForNotificationWithTimeout(kTestPatience)) {
+    return absl::DeadlineExceededError("the worker does not end");
+  }
+  return status_;
+}
+
+double RunningWorker::Metric(const std::string& name,
+                             const std::string& label) const {
+  for (const auto& family : registry_->Collect()) {
+    if (family.name != name) continue;
+    for (const auto& metric : family.metric) {
+      if (metric.label.empty() != label.empty()) continue;
+      if (!label.empty() && metric.label[0].value != label) continue;
+      return metric.counter.value + metric.gauge.value;
+    }
+  }
+  ADD_FAILURE() << "no series " << name << " " << label;
+  return -1;
+}
+
+v1::Assignment AssignmentOf(uint64_t run, const std::string& data) {
+  v1::Assignment assignment;
+  assignment.set_run(run);
+  assignment.set_incarnation(1000 + run);
+  assignment.set_job_name(absl::StrCat("namespaces/test/jobs/j", run));
+  assignment.set_lease_ms(10'000);
+  v1::JobSpec& job = *assignment.mutable_job();
+  job.set_model("logreg");
+  job.set_data(data);
+  job.set_batch_size(32);
+  job.set_wire(v1::FP32);
+  job.set_seed(run);
+  return assignment;
+}
+
+SlowData::SlowData() {
+  std::string pattern =
+      (std::filesystem::temp_directory_path() / "slow-data-XXXXXX").string();
+  CHECK(mkdtemp(pattern.data()) != nullptr);
+  folder_ = pattern;
+  CHECK(mkfifo(absl::StrCat(folder_, "/train-images-idx3-ubyte").c_str(),
+               0600) == 0);
+  std::ofstream labels(absl::StrCat(folder_, "/train-labels-idx1-ubyte"));
+  labels << BigEndian(0x801) << BigEndian(kImages);
+  for (uint32_t i = 0; i < kImages; ++i) labels << static_cast<char>(i % 10);
+}
+
+SlowData::~SlowData() {
+  if (pipe_ >= 0) close(pipe_);
+  std::filesystem::remove_all(folder_);
+}
+
+std::string SlowData::spec() const { return absl::StrCat("mnist:", folder_); }
+
+void SlowData::AwaitLoading() {
+  // Waits for a reader.
+  pipe_ = open(absl::StrCat(folder_, "/train-images-idx3-ubyte").c_str(),
+               O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(pipe_, 0);
+}
+
+void SlowData::Finish(bool well) {
+  std::string bytes = "no images";
+  if (well) {
+    bytes = absl::StrCat(BigEndian(0x803), BigEndian(kImages), BigEndian(28),
+                         BigEndian(28), std::string(kImages * 28 * 28, 'x'));
+  }
+  EXPECT_EQ(write(pipe_, bytes.data(), bytes.size()),
+            static_cast<ssize_t>(bytes.size()));
+  close(pipe_);
+  pipe_ = -1;
+}
+
+}  // namespace paceline
