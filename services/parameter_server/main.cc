@@ -11,6 +11,8 @@
 #include "common/metrics/serve_metrics.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/stream_registry.h"
+#include "common/security/call_guard.h"
+#include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
 #include "services/parameter_server/command_runner.h"
@@ -48,17 +50,21 @@ void Drain(Shard& shard, StreamRegistry& streams, grpc::Server& server) {
   streams.AwaitEmpty(absl::Seconds(5));
 }
 
-absl::Status Run(const Options& options) {
+absl::Status Run(const Options& options, const SecurityFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
+  PACELINE_ASSIGN_OR_RETURN(const ClientSecurity dialing, flags.Client());
+  PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, dialing));
   auto registry = std::make_shared<prometheus::Registry>();
   ServerMetrics metrics(*registry);
   PACELINE_ASSIGN_OR_RETURN(const int metrics_port,
                             ServeMetrics(options.metrics, registry));
   Shard shard(options.limits);
   StreamRegistry streams;
-  ParameterService service(&shard, &Clock::Real(), &metrics, &streams);
+  CallGuard guard(security, {}, &Clock::Real());
+  ParameterService service(&shard, &Clock::Real(), &metrics, &streams, &guard);
   PACELINE_ASSIGN_OR_RETURN(
       const ListeningServer listening,
-      Listen(options.listen, ChannelProfile::kBulk, &service));
+      Listen(options.listen, ChannelProfile::kBulk, security, {&service}));
   LogInfo("listening",
           {{"address", listening.address}, {"metrics_port", metrics_port}});
   CommandRunner runner(&shard, &metrics, options.checkpoints);
@@ -66,7 +72,7 @@ absl::Status Run(const Options& options) {
                             [&](absl::Duration liveness) {
                               return MakeChannel(options.coordinator,
                                                  ChannelProfile::kControl,
-                                                 liveness);
+                                                 liveness, dialing);
                             },
                         .name = options.name,
                         .address = listening.address,
@@ -113,11 +119,13 @@ int main(int argc, char** argv) {
   app.add_option("--max-parameter-bytes", options.limits.max_state_bytes,
                  "Weights and optimizer state of all jobs at most")
       ->capture_default_str();
+  const paceline::SecurityFlags security(app,
+                                         paceline::SecurityFlags::Sides::kBoth);
   CLI11_PARSE(app, argc, argv);
 
   paceline::SignalWatch::Block();
   paceline::StartLogging("server " + options.name);
-  const absl::Status status = paceline::Run(options);
+  const absl::Status status = paceline::Run(options, security);
   if (status.ok()) return 0;
   paceline::LogError(status.ToString());
   return 1;

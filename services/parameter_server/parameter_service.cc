@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/rpc/frame_codec.h"
+#include "common/rpc/grpc_status.h"
 #include "common/rpc/server_stream.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
@@ -47,13 +48,26 @@ PushBlock ToDomain(const v1::PushBlock& wire, uint64_t incarnation) {
   return push;
 }
 
+// A stream that was not admitted.
+class RefusedStream
+    : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit RefusedStream(const absl::Status& status) {
+    Finish(ToGrpc(status));
+  }
+  void OnDone() override { delete this; }
+};
+
 }  // namespace
 
 class ParameterStream
     : public ServerStream<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  ParameterStream(ParameterService* service, uint64_t id)
-      : ServerStream(kMaxQueuedFrames), service_(service), id_(id) {}
+  ParameterStream(ParameterService* service, uint64_t id, StreamTicket ticket)
+      : ServerStream(kMaxQueuedFrames),
+        service_(service),
+        id_(id),
+        ticket_(std::move(ticket)) {}
 
  protected:
   absl::Status Received(grpc::ByteBuffer& message) override {
@@ -190,6 +204,7 @@ class ParameterStream
 
   ParameterService* const service_;
   const uint64_t id_;
+  const StreamTicket ticket_;
   uint64_t incarnation_ = 0;
   bool joined_ = false;
   // Weak, so that a worker that stays does not keep what the server has
@@ -199,10 +214,22 @@ class ParameterStream
 };
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*
-ParameterService::Exchange(grpc::CallbackServerContext*) {
-  const auto stream = std::make_shared<ParameterStream>(this, next_stream_++);
+ParameterService::Exchange(grpc::CallbackServerContext* context) {
+  absl::StatusOr<StreamTicket> ticket = Admit(*context);
+  if (!ticket.ok()) return new RefusedStream(ticket.status());
+  const auto stream = std::make_shared<ParameterStream>(
+      this, next_stream_++, *std::move(ticket));
   stream->Begin(streams_);
   return stream.get();
+}
+
+absl::StatusOr<StreamTicket> ParameterService::Admit(
+    const grpc::ServerContextBase& context) {
+  if (guard_ == nullptr) return StreamTicket();
+  PACELINE_ASSIGN_OR_RETURN(
+      const Caller caller,
+      guard_->Admit(context, "/paceline.v1.Parameters/Exchange"));
+  return guard_->OpenStream(caller);
 }
 
 }  // namespace paceline

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/rpc/stream_registry.h"
+#include "common/security/call_guard.h"
 #include "protos/paceline/v1/parameters.grpc.pb.h"
 #include "services/parameter_server/server_metrics.h"
 #include "services/parameter_server/shard.h"
@@ -18,10 +19,14 @@ namespace paceline {
 class ParameterService : public v1::Parameters::WithRawCallbackMethod_Exchange<
                              v1::Parameters::Service> {
  public:
-  // All outlive the service's server.
+  // All outlive the service's server. Without a guard everybody may call.
   ParameterService(Shard* shard, const Clock* clock, ServerMetrics* metrics,
-                   StreamRegistry* streams)
-      : shard_(shard), clock_(clock), metrics_(metrics), streams_(streams) {}
+                   StreamRegistry* streams, CallGuard* guard = nullptr)
+      : shard_(shard),
+        clock_(clock),
+        metrics_(metrics),
+        streams_(streams),
+        guard_(guard) {}
 
   // How long a pull may wait at the server; known once the coordinator has
   // told the lease.
@@ -39,10 +44,14 @@ class ParameterService : public v1::Parameters::WithRawCallbackMethod_Exchange<
     return clock_->Now() + absl::Milliseconds(pull_timeout_ms_.load());
   }
 
+  // Counts the stream of whoever calls.
+  absl::StatusOr<StreamTicket> Admit(const grpc::ServerContextBase& context);
+
   Shard* const shard_;
   const Clock* const clock_;
   ServerMetrics* const metrics_;
   StreamRegistry* const streams_;
+  CallGuard* const guard_;
   std::atomic<int64_t> pull_timeout_ms_ = 10'000;
   std::atomic<uint64_t> next_stream_ = 1;
 };

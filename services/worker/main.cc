@@ -20,6 +20,8 @@
 #include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/metrics/serve_metrics.h"
+#include "common/rpc/channel.h"
+#include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
 #include "services/worker/device_info.h"
@@ -124,7 +126,7 @@ class Departure {
   std::thread deadlines_;
 };
 
-absl::Status Run(const Options& options) {
+absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const PaceSpec pace,
                             ParsePace({options.slowdown, options.step_time,
                                        options.delay, options.pause}));
@@ -133,8 +135,13 @@ absl::Status Run(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration patience,
                             ParseTime("--patience", options.patience));
   PACELINE_ASSIGN_OR_RETURN(const v1::WorkerHello hello, HelloOf(options));
-  // The one place that decides how connections are secured.
-  const Dial dial = DialPlainly;
+  PACELINE_ASSIGN_OR_RETURN(const ClientSecurity security, flags.Client());
+  PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, security));
+  const Dial dial = [security](const std::string& address,
+                               ChannelProfile profile,
+                               absl::Duration liveness) {
+    return MakeChannel(address, profile, liveness, security);
+  };
   if (options.low_priority) setpriority(PRIO_PROCESS, 0, 19);
   auto registry = std::make_shared<prometheus::Registry>();
   WorkerMetrics metrics(*registry);
@@ -213,11 +220,13 @@ int main(int argc, char** argv) {
   CLI::App app{"Computes gradients of paceline jobs.", "paceline-worker"};
   paceline::AddPlaceOptions(app, options);
   paceline::AddImitationOptions(app, options);
+  const paceline::SecurityFlags security(
+      app, paceline::SecurityFlags::Sides::kClient);
   CLI11_PARSE(app, argc, argv);
 
   paceline::SignalWatch::Block();
   paceline::StartLogging("worker " + options.name);
-  const absl::Status status = paceline::Run(options);
+  const absl::Status status = paceline::Run(options, security);
   if (status.ok()) return 0;
   paceline::LogError(status.ToString());
   return 1;

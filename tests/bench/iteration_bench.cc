@@ -31,13 +31,16 @@ struct Arrays {
 // A worker that is driven iteration by iteration.
 class IdleWorker {
  public:
-  IdleWorker(const std::string& address, const v1::JobSpec& job)
-      : control_(address, "w0", /*evaluator=*/false) {
-    const v1::WorkerCommand welcome = Next();
+  explicit IdleWorker(const std::string& address) : control_(address, Hello()) {
+    Next();  // Registered.
+    const v1::Assignment assignment = Next().assign();
     v1::WorkerMessage ready;
     ready.mutable_ready()->set_train_samples(1'000'000);
     for (int i = 0; i < kTensors; ++i) {
-      ready.mutable_ready()->add_tensors()->set_size(kTensorFloats);
+      v1::TensorSpec& tensor = *ready.mutable_ready()->add_tensors();
+      tensor.set_name("t" + std::to_string(i));
+      tensor.add_shape(kTensorFloats);
+      tensor.set_size(kTensorFloats);
     }
     control_.Send(std::move(ready));
     const v1::WorkerCommand begin = Next();
@@ -49,10 +52,11 @@ class IdleWorker {
                                    .subspan(i * kTensorFloats, kTensorFloats));
     }
     view.owner = arrays_;
-    auto client =
-        ParameterClient::Connect(begin.begin(), view,
-                                 {welcome.welcome().incarnation(), DType::kF32,
-                                  absl::Milliseconds(job.lease_ms())});
+    auto client = ParameterClient::Connect(
+        begin.begin(), view,
+        {.incarnation = assignment.incarnation(),
+         .lease = absl::Milliseconds(assignment.lease_ms()),
+         .run = assignment.run()});
     CHECK(client.ok());
     parameters_ = *std::move(client);
     CHECK(parameters_->SetAll().ok());
@@ -85,6 +89,11 @@ class IdleWorker {
   }
 
  private:
+  static v1::WorkerHello Hello() {
+    v1::WorkerHello hello;
+    hello.set_name("w0");
+    return hello;
+  }
   v1::WorkerCommand Next() {
     auto command = control_.Next(absl::Seconds(30));
     CHECK(command.ok());
@@ -97,14 +106,13 @@ class IdleWorker {
 };
 
 void BM_IterationOverhead(benchmark::State& state, const char* paradigm) {
-  v1::JobSpec job = SmallJob(paradigm, /*workers=*/1, /*servers=*/1);
-  job.set_epochs(1000);
-  job.set_lease_ms(30'000);
-  LocalCluster cluster(job);
-  std::thread run([&cluster] { cluster.Run().IgnoreError(); });
+  v1::JobSpec job = SmallJob(paradigm, /*workers=*/1);
+  job.mutable_stop()->set_epochs(1000);
+  LocalCluster cluster(/*servers=*/1);
+  std::thread run([&] { cluster.Run(job).IgnoreError(); });
   std::vector<double> milliseconds;
   {
-    IdleWorker worker(cluster.address(), job);
+    IdleWorker worker(cluster.address());
     worker.Iterate();  // The first one includes the start of the job.
     for (auto _ : state) {
       const absl::Time began = Clock::Real().Now();

@@ -108,70 +108,74 @@ float Distance(const Tensors& a, const Tensors& b) {
 }
 
 // Runs the job with real Worker objects and returns the final weights.
-Tensors Train(const v1::JobSpec& job) {
-  LocalCluster cluster(job);
+Tensors Train(const v1::JobSpec& job, uint32_t servers) {
+  LocalCluster cluster(servers);
   prometheus::Registry registry;
   WorkerMetrics metrics(registry);
+  std::vector<std::unique_ptr<Worker>> workers;
   std::vector<std::thread> threads;
-  for (uint32_t i = 0; i < job.workers(); ++i) {
-    threads.emplace_back([&cluster, &metrics, i] {
-      Worker::Options options;
-      options.coordinator = cluster.address();
-      options.name = "w" + std::to_string(i);
-      EXPECT_TRUE(Worker(options, &metrics).Run().ok());
+  for (uint32_t i = 0; i < job.workers().min(); ++i) {
+    Worker::Options options;
+    options.coordinator = cluster.address();
+    options.hello.set_name("w" + std::to_string(i));
+    workers.push_back(std::make_unique<Worker>(options, &metrics));
+    threads.emplace_back([worker = workers.back().get()] {
+      EXPECT_TRUE(worker->Run().ok());
     });
   }
-  EXPECT_TRUE(cluster.Run().ok());
+  const absl::Status outcome = cluster.Run(job);
+  EXPECT_TRUE(outcome.ok()) << outcome;
+  for (const auto& worker : workers) worker->Leave();
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(cluster.result()["samples"],
             cluster.result()["updates"].get<int>() * job.batch_size() *
-                job.workers());
+                job.workers().min());
   const auto weights = cluster.FinalWeights();
   EXPECT_TRUE(weights.ok()) << weights.status();
   return weights.ok() ? *weights : Tensors();
 }
 
 TEST(EquivalenceTest, OneWorkerTakesThePlainLoopsSteps) {
-  v1::JobSpec job = SmallJob("bsp", /*workers=*/1, /*servers=*/2);
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/1);
   job.set_optimizer("sgd:momentum=0.9");
   job.set_learning_rate(0.01);
   job.set_batch_size(32);
-  job.set_epochs(7);  // 32 steps each: 224.
+  job.mutable_stop()->set_epochs(7);  // 32 steps each: 224.
   PlainSgd plain(job, 32, /*strength=*/1, /*momentum=*/0.9f);
   plain.Run(int64_t{7} * 1024);
-  EXPECT_LE(Distance(Train(job), plain.Weights()), 1e-6f);
+  EXPECT_LE(Distance(Train(job, /*servers=*/2), plain.Weights()), 1e-6f);
 }
 
 TEST(EquivalenceTest, FourWorkersTakeTheUnionBatchsSteps) {
-  v1::JobSpec job = SmallJob("bsp", /*workers=*/4, /*servers=*/2);
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/4);
   job.set_batch_size(8);
   job.set_learning_rate(0.01);
-  job.set_epochs(4);  // 32 rounds of 4 x 8 samples each: 128.
+  job.mutable_stop()->set_epochs(4);  // 32 rounds of 4 x 8 samples each: 128.
   // f is linear: a round of four batches is four times as strong.
   PlainSgd plain(job, 32, /*strength=*/4, /*momentum=*/0);
   plain.Run(int64_t{4} * 1024);
-  EXPECT_LE(Distance(Train(job), plain.Weights()), 1e-4f);
+  EXPECT_LE(Distance(Train(job, /*servers=*/2), plain.Weights()), 1e-4f);
 }
 
 TEST(EquivalenceTest, SquareRootStrengthHalvesTheUnionBatchsStep) {
-  v1::JobSpec job = SmallJob("bsp", /*workers=*/4, /*servers=*/2);
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/4);
   job.set_batch_size(8);
   job.set_learning_rate(0.01);
-  job.set_epochs(4);
+  job.mutable_stop()->set_epochs(4);
   job.set_round_strength("sqrt");
   PlainSgd plain(job, 32, /*strength=*/2, /*momentum=*/0);
   plain.Run(int64_t{4} * 1024);
-  EXPECT_LE(Distance(Train(job), plain.Weights()), 1e-4f);
+  EXPECT_LE(Distance(Train(job, /*servers=*/2), plain.Weights()), 1e-4f);
 }
 
 TEST(EquivalenceTest, MicroBatchesChangeNothingButRounding) {
-  v1::JobSpec job = SmallJob("bsp", /*workers=*/1, /*servers=*/1);
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/1);
   job.set_micro_batch(12);  // 12, 12, 8.
   job.set_learning_rate(0.01);
-  job.set_epochs(4);
+  job.mutable_stop()->set_epochs(4);
   PlainSgd plain(job, 32, /*strength=*/1, /*momentum=*/0);
   plain.Run(int64_t{4} * 1024);
-  EXPECT_LE(Distance(Train(job), plain.Weights()), 1e-4f);
+  EXPECT_LE(Distance(Train(job, /*servers=*/2), plain.Weights()), 1e-4f);
 }
 
 }  // namespace

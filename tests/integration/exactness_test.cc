@@ -23,6 +23,7 @@ namespace {
 constexpr uint32_t kTrainSamples = 32 * 100;
 constexpr uint32_t kEpochs = 2;
 constexpr uint32_t kBatch = 32;
+constexpr uint32_t kServers = 2;
 
 // Two blocks of one tensor and a small one, over two servers.
 const std::vector<int64_t> kTensors = {300'000, 7};
@@ -69,17 +70,17 @@ double ExpectedWeight() {
 }
 
 v1::JobSpec IntegerJob(const std::string& paradigm) {
-  v1::JobSpec job = SmallJob(paradigm, /*workers=*/4, /*servers=*/2);
+  v1::JobSpec job = SmallJob(paradigm, /*workers=*/4);
   job.set_learning_rate(1);
-  job.set_epochs(kEpochs);
+  job.mutable_stop()->set_epochs(kEpochs);
   return job;
 }
 
 // Blocks that lost workers had pushed in part, and that count twice for it.
 int PartialPushes(const LocalCluster& cluster) {
   int partial = 0;
-  for (const auto& decision : cluster.reports().Of("decision")) {
-    partial += absl::StrContains(decision["text"].get<std::string>(), "blocks");
+  for (const v1::Decision& decision : cluster.decisions()) {
+    partial += absl::StrContains(decision.text(), "blocks");
   }
   return partial;
 }
@@ -102,38 +103,38 @@ void ExpectEverythingAppliedOnce(const LocalCluster& cluster) {
 class ExactnessTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(ExactnessTest, AddsUpWithoutLosses) {
-  LocalCluster cluster(IntegerJob(GetParam()));
+  LocalCluster cluster(kServers);
   std::vector<std::unique_ptr<Process>> workers;
   for (const char* step : {"1ms", "1ms", "2ms", "5ms"}) {
     workers.push_back(std::make_unique<Process>(
         cluster.address(), absl::StrCat("w", workers.size()), step));
   }
-  ASSERT_TRUE(cluster.Run().ok());
+  const absl::Status outcome = cluster.Run(IntegerJob(GetParam()));
+  ASSERT_TRUE(outcome.ok()) << outcome;
   EXPECT_EQ(PartialPushes(cluster), 0);
   ExpectEverythingAppliedOnce(cluster);
 }
 
 // Kills or stops w3 once it has computed for a while.
-void RunAndSignal(LocalCluster& cluster, int signal, bool wake) {
+void RunAndSignal(LocalCluster& cluster, const v1::JobSpec& job, int signal,
+                  bool wake) {
   std::vector<std::unique_ptr<Process>> workers;
   for (const char* step : {"20ms", "20ms", "30ms", "50ms"}) {
     workers.push_back(std::make_unique<Process>(
         cluster.address(), absl::StrCat("w", workers.size()), step));
   }
-  auto outcome = std::async(std::launch::async, [&] { return cluster.Run(); });
-  EXPECT_TRUE(cluster.reports().Await(
-      "progress",
-      [](const nlohmann::json& progress) {
-        return progress["samples"] > kTrainSamples / 4;
+  auto outcome = std::async(std::launch::async, [&] { return cluster.Run(job); });
+  EXPECT_TRUE(cluster.Await(
+      [](const v1::WatchJobResponse& event) {
+        return event.progress().samples() > kTrainSamples / 4;
       },
       absl::Minutes(1)));
   workers[3]->Signal(signal);
   if (wake) {
-    EXPECT_TRUE(cluster.reports().Await(
-        "decision",
-        [](const nlohmann::json& decision) {
-          return decision["worker"] == "w3" &&
-                 absl::StartsWith(decision["text"].get<std::string>(), "lost");
+    EXPECT_TRUE(cluster.Await(
+        [](const v1::WatchJobResponse& event) {
+          return event.decision().worker() == "w3" &&
+                 absl::StartsWith(event.decision().text(), "lost");
         },
         absl::Minutes(1)));
     workers[3]->Signal(SIGCONT);
@@ -142,15 +143,14 @@ void RunAndSignal(LocalCluster& cluster, int signal, bool wake) {
 }
 
 TEST_P(ExactnessTest, AddsUpWhenAWorkerIsKilled) {
-  LocalCluster cluster(IntegerJob(GetParam()));
-  RunAndSignal(cluster, SIGKILL, /*wake=*/false);
+  LocalCluster cluster(kServers);
+  RunAndSignal(cluster, IntegerJob(GetParam()), SIGKILL, /*wake=*/false);
   ExpectEverythingAppliedOnce(cluster);
 }
 
 TEST_P(ExactnessTest, AddsUpWhenAWorkerWakesAfterItsLease) {
-  v1::JobSpec job = IntegerJob(GetParam());
-  LocalCluster cluster(job);
-  RunAndSignal(cluster, SIGSTOP, /*wake=*/true);
+  LocalCluster cluster(kServers);
+  RunAndSignal(cluster, IntegerJob(GetParam()), SIGSTOP, /*wake=*/true);
   ExpectEverythingAppliedOnce(cluster);
 }
 
@@ -172,13 +172,14 @@ TEST(SwitchExactnessTest, AddsUpOverSwitches) {
                                              (paradigms.size() + 2)));
     planned.set_paradigm(paradigms[i]);
   }
-  LocalCluster cluster(job);
+  LocalCluster cluster(kServers);
   std::vector<std::unique_ptr<Process>> workers;
   for (const char* step : {"2ms", "2ms", "4ms", "12ms"}) {
     workers.push_back(std::make_unique<Process>(
         cluster.address(), absl::StrCat("w", workers.size()), step));
   }
-  ASSERT_TRUE(cluster.Run().ok());
+  const absl::Status outcome = cluster.Run(job);
+  ASSERT_TRUE(outcome.ok()) << outcome;
   EXPECT_EQ(PartialPushes(cluster), 0);
   ExpectEverythingAppliedOnce(cluster);
   const auto switches = cluster.result()["switches"];

@@ -130,18 +130,30 @@ absl::Status IntegerWorker::Run() const {
 }
 
 absl::Status IntegerWorker::RunIncarnation() const {
-  ControlStream control(coordinator, name, /*evaluator=*/false);
-  PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand first,
+  v1::WorkerHello hello;
+  hello.set_name(name);
+  ControlStream control(coordinator, hello);
+  PACELINE_RETURN_IF_ERROR(control.Next(kPatience).status());  // Registered.
+  PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
                             control.Next(kPatience));
-  const v1::WorkerWelcome& welcome = first.welcome();
-  const absl::Duration lease = absl::Milliseconds(welcome.job().lease_ms());
+  const v1::Assignment& assignment = command.assign();
+  const absl::Duration lease = absl::Milliseconds(assignment.lease_ms());
   control.SetLease(lease);
+  return TakePart(control, assignment);
+}
+
+absl::Status IntegerWorker::TakePart(ControlStream& control,
+                                     const v1::Assignment& assignment) const {
+  const absl::Duration lease = control.lease();
 
   auto arrays = std::make_shared<Arrays>();
   v1::WorkerMessage ready;
   ready.mutable_ready()->set_train_samples(train_samples);
   for (const int64_t size : tensors) {
-    ready.mutable_ready()->add_tensors()->set_size(size);
+    v1::TensorSpec& tensor = *ready.mutable_ready()->add_tensors();
+    tensor.set_name("t" + std::to_string(arrays->parameters.size()));
+    tensor.add_shape(size);
+    tensor.set_size(size);
     arrays->parameters.emplace_back(size);
     arrays->gradients.emplace_back(size);
   }
@@ -151,12 +163,20 @@ absl::Status IntegerWorker::RunIncarnation() const {
   while (true) {
     PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
                               control.Next(kPatience));
-    if (command.has_stop()) return absl::OkStatus();
+    if (command.has_stop()) {
+      v1::WorkerMessage message;
+      message.mutable_leaving()->set_process(true);
+      control.Send(std::move(message));
+      control.Finish();
+      return absl::OkStatus();
+    }
     if (command.has_begin()) {
       PACELINE_ASSIGN_OR_RETURN(
           parameters, ParameterClient::Connect(
                           command.begin(), View(arrays),
-                          {welcome.incarnation(), DType::kF32, lease}));
+                          {.incarnation = assignment.incarnation(),
+                           .lease = lease,
+                           .run = assignment.run()}));
       if (!command.begin().initialize()) continue;
       PACELINE_RETURN_IF_ERROR(parameters->SetAll());
       v1::WorkerMessage message;

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "services/worker/control_stream.h"
 
 namespace paceline {
 
@@ -30,6 +31,8 @@ struct IntegerWorker {
 
  private:
   absl::Status RunIncarnation() const;
+  absl::Status TakePart(ControlStream& control,
+                        const v1::Assignment& assignment) const;
 };
 
 }  // namespace paceline

@@ -1,62 +1,91 @@
 #include "tests/integration/local_cluster.h"
 
 #include <prometheus/registry.h>
+#include <stdlib.h>
 
-#include <map>
+#include <algorithm>
+#include <filesystem>
 #include <thread>
 #include <utility>
 
-#include "absl/synchronization/notification.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/check.h"
+#include "common/checkpoint/checkpoint_reader.h"
 #include "common/rpc/channel.h"
+#include "common/security/call_guard.h"
 #include "common/status.h"
-#include "services/coordinator/coordinator_metrics.h"
-#include "services/coordinator/fleet_service.h"
+#include "services/coordinator/admin/answering.h"
+#include "services/coordinator/admin/cluster_service.h"
+#include "services/coordinator/admin/job_service.h"
+#include "services/coordinator/control/jobs.h"
+#include "services/coordinator/fleet/fleet_service.h"
 #include "services/parameter_server/command_runner.h"
 #include "services/parameter_server/coordinator_link.h"
 #include "services/parameter_server/parameter_service.h"
+#include "services/parameter_server/server_turn.h"
 
 namespace paceline {
 namespace {
 
 constexpr char kAnyPort[] = "127.0.0.1:0";
+constexpr char kParent[] = "namespaces/default";
+constexpr char kName[] = "namespaces/default/jobs/test";
 
 void Shutdown(StreamRegistry& streams, grpc::Server& server) {
-  streams.AwaitEmpty(absl::Seconds(2));
   streams.CloseAll(absl::UnavailableError("the test is over"));
   server.Shutdown(absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
   server.Wait();
   CHECK(streams.AwaitEmpty(absl::Seconds(10)));
 }
 
+ListeningServer ListenAnywhere(ChannelProfile profile,
+                               const std::vector<grpc::Service*>& services) {
+  auto listens = Listen(kAnyPort, profile, ServerSecurity(), services);
+  CHECK(listens.ok());
+  return *std::move(listens);
+}
+
+std::string TemporaryFolder() {
+  std::string pattern =
+      (std::filesystem::temp_directory_path() / "paceline-XXXXXX").string();
+  CHECK(mkdtemp(pattern.data()) != nullptr);
+  return pattern;
+}
+
+JobsOptions OptionsOf(const std::string& folder) {
+  JobsOptions options;
+  options.lease = TestLease();
+  options.checkpoint_root = folder;
+  options.entropy = 1;
+  return options;
+}
+
 }  // namespace
 
 // One parameter server, as its main() wires it.
 struct LocalCluster::Server {
-  // `failed` hears of a link that ends with an error.
-  Server(const std::string& coordinator, const std::string& name,
-         std::function<void(const absl::Status&)> failed)
+  Server(const std::string& coordinator, const std::string& name)
       : metrics(registry),
         service(&shard, &Clock::Real(), &metrics, &streams),
-        runner(&shard, &metrics) {
-    auto listens = Listen(kAnyPort, ChannelProfile::kBulk, &service);
-    CHECK(listens.ok());
-    listening = *std::move(listens);
-    link = std::make_unique<CoordinatorLink>(
-        CoordinatorLink::Options{coordinator, name, listening.address}, &runner,
-        [this](absl::Duration lease) {
-          service.SetPullTimeout(lease);
-          const auto job = shard.Job();
-          if (job.ok()) (*job)->ExpirePulls(Clock::Real().Now());
-        });
-    thread = std::thread([this, failed = std::move(failed)] {
-      const absl::Status outcome = link->Run();
-      if (!outcome.ok()) failed(outcome);
-    });
-  }
+        listening(ListenAnywhere(ChannelProfile::kBulk, {&service})),
+        runner(&shard, &metrics),
+        link({.connect =
+                  [coordinator](absl::Duration liveness) {
+                    return MakeChannel(coordinator, ChannelProfile::kControl,
+                                       liveness);
+                  },
+              .name = name,
+              .address = listening.address,
+              .version = "test"},
+             &runner,
+             [this](absl::Duration lease) {
+               service.SetPullTimeout(lease);
+               TakeServerTurn(shard, Clock::Real().Now(), metrics);
+             }),
+        thread([this] { CHECK(link.Run().ok()); }) {}
   ~Server() {
-    link->Stop();
+    link.Stop(absl::ZeroDuration());
     thread.join();
     shard.Stop("the test is over");
     Shutdown(streams, *listening.server);
@@ -67,47 +96,73 @@ struct LocalCluster::Server {
   Shard shard;
   StreamRegistry streams;
   ParameterService service;
-  CommandRunner runner;
   ListeningServer listening;
-  std::unique_ptr<CoordinatorLink> link;
+  CommandRunner runner;
+  CoordinatorLink link;
   std::thread thread;
 };
 
 struct LocalCluster::Parts {
-  explicit Parts(const v1::JobSpec& spec)
-      : metrics(registry), reporter(log.file()) {
-    auto created = JobRun::Create(spec, /*entropy=*/1, &Clock::Real(),
-                                  &reporter, &metrics);
-    CHECK(created.ok());
-    job = *std::move(created);
-    service = std::make_unique<FleetService>(job.get(), &streams);
-    auto listens = Listen(kAnyPort, ChannelProfile::kControl, service.get());
-    CHECK(listens.ok());
-    listening = *std::move(listens);
-    for (uint32_t i = 0; i < spec.servers(); ++i) {
-      servers.push_back(std::make_unique<Server>(
-          listening.address, "s" + std::to_string(i),
-          [this](const absl::Status& why) { job->Cancel(why); }));
+  explicit Parts(uint32_t count)
+      : folder(TemporaryFolder()),
+        store(*JobStore::Open(":memory:")),
+        journal(store.get()),
+        jobs(*Jobs::Create(OptionsOf(folder), &Clock::Real(), store.get(),
+                           &journal, &registry)),
+        guard(ServerSecurity(), {}, &Clock::Real()),
+        answering(&guard, &journal),
+        fleet(&jobs->fleet(), &guard, &streams),
+        job_admin(jobs.get(), &answering, &streams, &pump),
+        cluster_admin(jobs.get(), store.get(), &journal, &answering,
+                      absl::Now()),
+        listening(ListenAnywhere(ChannelProfile::kControl,
+                                 {&fleet, &job_admin, &cluster_admin})) {
+    for (uint32_t i = 0; i < count; ++i) {
+      servers.push_back(
+          std::make_unique<Server>(listening.address, absl::StrCat("s", i)));
     }
   }
   ~Parts() {
     servers.clear();
     Shutdown(streams, *listening.server);
+    std::filesystem::remove_all(folder);
   }
 
-  ReportLog log;
+  v1::Job Job() const {
+    v1::GetJobRequest request;
+    request.set_name(kName);
+    return jobs->GetJob(request).value();
+  }
+
+  // Takes over what has happened.
+  void Read() {
+    absl::MutexLock lock(&mu);
+    while (auto event = events->Next(cursor)) seen.push_back(*std::move(event));
+  }
+
+  const std::string folder;
   prometheus::Registry registry;
-  CoordinatorMetrics metrics;
-  Reporter reporter;
+  std::unique_ptr<JobStore> store;
+  JobJournal journal;
+  std::unique_ptr<Jobs> jobs;
+  CallGuard guard;
+  Answering answering;
   StreamRegistry streams;
-  std::unique_ptr<JobRun> job;
-  std::unique_ptr<FleetService> service;
+  WatchPump pump;
+  FleetService fleet;
+  JobAdmin job_admin;
+  ClusterAdmin cluster_admin;
   ListeningServer listening;
   std::vector<std::unique_ptr<Server>> servers;
+
+  std::shared_ptr<JobEvents> events;
+  mutable absl::Mutex mu;
+  JobEvents::Cursor cursor ABSL_GUARDED_BY(mu);
+  std::vector<v1::WatchJobResponse> seen ABSL_GUARDED_BY(mu);
 };
 
-LocalCluster::LocalCluster(const v1::JobSpec& job)
-    : parts_(std::make_unique<Parts>(job)) {}
+LocalCluster::LocalCluster(uint32_t servers)
+    : parts_(std::make_unique<Parts>(servers)) {}
 
 LocalCluster::~LocalCluster() = default;
 
@@ -115,57 +170,92 @@ const std::string& LocalCluster::address() const {
   return parts_->listening.address;
 }
 
-absl::Status LocalCluster::Run() { return parts_->job->Run(); }
-
-void LocalCluster::Cancel() {
-  parts_->job->Cancel(absl::CancelledError("the test has seen enough"));
+absl::Status LocalCluster::Run(const v1::JobSpec& job) {
+  Parts& parts = *parts_;
+  v1::CreateJobRequest request;
+  request.set_parent(kParent);
+  request.set_job_id("test");
+  *request.mutable_job()->mutable_spec() = job;
+  PACELINE_RETURN_IF_ERROR(
+      parts.jobs->CreateJob(request, "the test").status());
+  v1::WatchJobRequest watch;
+  watch.set_name(kName);
+  PACELINE_ASSIGN_OR_RETURN(auto events, parts.jobs->WatchJob(watch));
+  {
+    // Not over the call: the jobs' lock comes first.
+    absl::MutexLock lock(&parts.mu);
+    parts.events = std::move(events);
+  }
+  const uint64_t subscription =
+      parts.events->Subscribe([&] { parts.Read(); });
+  parts.Read();
+  const bool over = Await(
+      [](const v1::WatchJobResponse& event) {
+        return event.has_job() && HasEnded(event.job().state());
+      },
+      absl::Minutes(10));
+  parts.events->Unsubscribe(subscription);
+  if (!over) return absl::DeadlineExceededError("the job does not end");
+  const v1::Job ended = parts.Job();
+  if (ended.state() == v1::Job::SUCCEEDED) return absl::OkStatus();
+  return absl::AbortedError(ended.state_reason());
 }
 
-const ReportLog& LocalCluster::reports() const { return parts_->log; }
+void LocalCluster::Cancel() {
+  v1::CancelJobRequest request;
+  request.set_name(kName);
+  parts_->jobs->CancelJob(request, "the test").IgnoreError();
+}
+
+bool LocalCluster::Await(
+    const std::function<bool(const v1::WatchJobResponse&)>& such,
+    absl::Duration timeout) const {
+  const auto came = [&]() ABSL_SHARED_LOCKS_REQUIRED(parts_->mu) {
+    return std::any_of(parts_->seen.begin(), parts_->seen.end(), such);
+  };
+  absl::MutexLock lock(&parts_->mu);
+  return parts_->mu.AwaitWithTimeout(absl::Condition(&came), timeout);
+}
+
+std::vector<v1::Decision> LocalCluster::decisions() const {
+  absl::MutexLock lock(&parts_->mu);
+  std::vector<v1::Decision> decisions;
+  for (const v1::WatchJobResponse& event : parts_->seen) {
+    if (event.has_decision()) decisions.push_back(event.decision());
+  }
+  return decisions;
+}
 
 nlohmann::json LocalCluster::result() const {
-  const auto results = parts_->log.Of("result");
-  return results.empty() ? nlohmann::json() : results.back()["run"];
+  if (parts_->Job().state() != v1::Job::SUCCEEDED) return {};
+  v1::GetJobReportRequest request;
+  request.set_name(kName);
+  return nlohmann::json::parse(
+      parts_->jobs->GetJobReport(request).value().json());
 }
 
 absl::StatusOr<std::vector<std::vector<float>>> LocalCluster::FinalWeights()
     const {
-  // By tensor and offset: blocks of one tensor may lie on several servers.
-  std::map<std::pair<uint32_t, uint64_t>, std::vector<float>> pieces;
-  for (const auto& server : parts_->servers) {
-    PACELINE_ASSIGN_OR_RETURN(const auto job, server->shard.Job());
-    std::map<uint32_t, const BlockConfig*> configs;
-    for (const BlockConfig& block : job->config().blocks) {
-      configs[block.id] = &block;
-    }
-    absl::StatusOr<PulledBlocks> pulled = absl::UnknownError("not answered");
-    absl::Notification answered;
-    job->Pull({/*owner=*/0, /*incarnation=*/0, absl::InfiniteFuture()},
-              /*closing=*/0, [&](absl::StatusOr<PulledBlocks> blocks) {
-                pulled = std::move(blocks);
-                answered.Notify();
-              });
-    answered.WaitForNotificationWithTimeout(absl::Seconds(10));
-    PACELINE_RETURN_IF_ERROR(pulled.status());
-    for (const PulledBlock& block : pulled->blocks) {
-      const BlockConfig& config = *configs.at(block.id);
-      const auto tensor =
-          static_cast<uint32_t>(std::stoul(config.tensor.substr(1)));
-      pieces[{tensor, config.offset}] = {
-          block.state->weights(), block.state->weights() + block.state->size()};
-    }
+  v1::ListCheckpointsRequest request;
+  request.set_parent(kName);
+  PACELINE_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse checkpoints,
+                            parts_->jobs->ListCheckpoints(request));
+  if (checkpoints.checkpoints().empty()) {
+    return absl::NotFoundError("the job has left no checkpoint");
   }
+  PACELINE_ASSIGN_OR_RETURN(
+      const auto reader,
+      CheckpointReader::Open(checkpoints.checkpoints(0).directory()));
   std::vector<std::vector<float>> tensors;
-  for (const auto& [place, values] : pieces) {
-    if (place.first >= tensors.size()) tensors.resize(place.first + 1);
-    std::vector<float>& tensor = tensors[place.first];
-    tensor.insert(tensor.end(), values.begin(), values.end());
+  for (const CheckpointTensor& tensor : reader->manifest().tensors) {
+    tensors.emplace_back(TensorSize(tensor));
+    PACELINE_RETURN_IF_ERROR(reader->ReadWeights(
+        tensor.name, 0, absl::MakeSpan(tensors.back())));
   }
   return tensors;
 }
 
-v1::JobSpec SmallJob(const std::string& paradigm, uint32_t workers,
-                     uint32_t servers) {
+v1::JobSpec SmallJob(const std::string& paradigm, uint32_t workers) {
   v1::JobSpec job;
   job.set_model("mlp");
   job.set_data("synthetic:tiny");
@@ -174,21 +264,21 @@ v1::JobSpec SmallJob(const std::string& paradigm, uint32_t workers,
   job.set_learning_rate(0.05);
   job.set_schedule("constant");
   job.set_batch_size(32);
-  job.set_epochs(1);
+  job.mutable_stop()->set_epochs(1);
   job.set_seed(7);
   job.set_wire(v1::FP32);
   job.set_round_strength("linear");
-  job.set_workers(workers);
-  job.set_servers(servers);
-  job.set_lease_ms(TestLeaseMs());
+  job.mutable_workers()->set_min(workers);
+  job.mutable_workers()->set_max(workers);
+  job.mutable_evaluation()->set_disabled(true);
   return job;
 }
 
-uint32_t TestLeaseMs() {
+absl::Duration TestLease() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return 9000;
+  return absl::Seconds(9);
 #else
-  return 3000;
+  return absl::Seconds(3);
 #endif
 }
 

@@ -1,6 +1,7 @@
 #ifndef PACELINE_TESTS_INTEGRATION_LOCAL_CLUSTER_H_
 #define PACELINE_TESTS_INTEGRATION_LOCAL_CLUSTER_H_
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,34 +9,40 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "protos/paceline/v1/jobs.pb.h"
 #include "protos/paceline/v1/types.pb.h"
-#include "services/coordinator/run/job_run.h"
-#include "tests/integration/report_log.h"
 
 namespace paceline {
 
 // A coordinator and its parameter servers in this process, over real gRPC on
-// loopback. Workers are the test's: threads that run Worker, or processes that
-// it may kill.
+// loopback, with a store in memory and checkpoints in a temporary folder.
+// Workers are the test's: threads that run Worker, or processes that it may
+// kill.
 class LocalCluster {
  public:
-  explicit LocalCluster(const v1::JobSpec& job);
+  // `servers` of them; without any evaluator.
+  explicit LocalCluster(uint32_t servers);
   ~LocalCluster();
 
-  // Where workers dial.
+  // Where workers dial, and clients of the admin API.
   const std::string& address() const;
 
-  // Runs the job to its end.
-  absl::Status Run();
+  // Runs the job to its end, OK if it has succeeded.
+  absl::Status Run(const v1::JobSpec& job);
   // Ends Run() soon.
   void Cancel();
 
-  // After Run(): the "run" of the result report, null if it failed.
+  // Of the last Run(): the report's JSON, null if it failed.
   nlohmann::json result() const;
-  // What the coordinator reports.
-  const ReportLog& reports() const;
+  std::vector<v1::Decision> decisions() const;
+  // Whether something like that has happened to the job, or does before
+  // `timeout` ends.
+  bool Await(const std::function<bool(const v1::WatchJobResponse&)>& such,
+             absl::Duration timeout) const;
 
-  // After Run(): the final values of all tensors, as the servers hold them.
+  // After Run(): the final values of all tensors, as the last checkpoint has
+  // them.
   absl::StatusOr<std::vector<std::vector<float>>> FinalWeights() const;
 
  private:
@@ -46,11 +53,10 @@ class LocalCluster {
 };
 
 // A job that is small and quick unless the test says otherwise.
-v1::JobSpec SmallJob(const std::string& paradigm, uint32_t workers,
-                     uint32_t servers);
+v1::JobSpec SmallJob(const std::string& paradigm, uint32_t workers);
 
 // Three times longer under a sanitizer.
-uint32_t TestLeaseMs();
+absl::Duration TestLease();
 
 }  // namespace paceline
 

@@ -25,7 +25,7 @@ std::vector<std::string> Arguments(const std::string& paradigm) {
           "--servers",    "2",
           "--epochs",     std::to_string(kEpochs),
           "--step-time",  "40ms",
-          "--lease",      absl::StrCat(TestLeaseMs(), "ms"),
+          "--lease",      absl::FormatDuration(TestLease()),
           "--defer-eval", "--eval-every",
           "1024",         "--paradigm",
           paradigm,       "-o",
@@ -38,7 +38,7 @@ void ExpectNobodyWasHeldUp(const nlohmann::json& document) {
   EXPECT_EQ(run["samples"], kSamples * kEpochs);
   for (const auto& worker : run["workers"]) {
     if (worker["worker"] == "w3") continue;
-    EXPECT_LT(worker["longest_wait_seconds"], TestLeaseMs() / 1000.0 + 1)
+    EXPECT_LT(worker["longest_wait_seconds"], absl::ToDoubleSeconds(TestLease()) + 1)
         << worker;
   }
 }

@@ -48,7 +48,11 @@ void SyncCore::SwitchTo(const Step& step, std::unique_ptr<SyncPolicy> policy,
 bool SyncCore::SwitchIfDue(const Step& step) {
   if (switches_done_ == options_.switches.size()) return false;
   const ScheduledSwitch& next = options_.switches[switches_done_];
-  if (dealer_.samples_counted() < next.samples || dealer_.done()) return false;
+  // Also of a job that is sealed: whoever goes on with it begins after that.
+  if (dealer_.samples_counted() < next.samples ||
+      dealer_.samples_counted() == dealer_.samples_total()) {
+    return false;
+  }
   ++switches_done_;
   auto policy = MakePolicy(next.paradigm);
   CHECK(policy.ok());

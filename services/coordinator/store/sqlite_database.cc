@@ -22,6 +22,11 @@ absl::StatusOr<Database> Database::Open(const std::string& path) {
     return SqliteStatus(raw, absl::StrCat("open ", path));
   }
   sqlite3_extended_result_codes(raw, 1);
+  // SQLite opens a file that it may not write for reading, without a word.
+  if (sqlite3_db_readonly(raw, "main") == 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("open ", path, ": it may not be written"));
+  }
   return database;
 }
 

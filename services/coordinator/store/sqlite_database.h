@@ -19,6 +19,7 @@ namespace paceline {
 class Database {
  public:
   // Makes the file if it is not there. ":memory:" is a database without one.
+  // FAILED_PRECONDITION also if the file may only be read.
   static absl::StatusOr<Database> Open(const std::string& path);
 
   // Runs statements without parameters, separated by semicolons.

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/verify_checkpoint.h"
@@ -13,6 +15,7 @@ namespace paceline {
 namespace {
 
 using Kind = FakeWorker::Kind;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -191,24 +194,34 @@ TEST_F(JobRunPauseTest, TimeCountsOverBothRuns) {
   AwaitDecision("nothing more is dealt after 20 samples");
 }
 
-TEST_F(JobRunPauseTest, ATargetOfPlannedSwitchesIsNotMadeTwice) {
+// Nor left out: the second is due with the very last push of the first run.
+TEST_F(JobRunPauseTest, APlannedSwitchIsMadeOnce) {
   spec_.set_paradigm("asp");
-  v1::PlannedSwitch& first = *spec_.add_switches();
-  first.set_samples(10);
-  first.set_paradigm("bsp");
-  v1::PlannedSwitch& second = *spec_.add_switches();
-  second.set_samples(30);
-  second.set_paradigm("asp");
-  PauseAfterARound();
-  ASSERT_EQ(History().paradigms.size(), 1u);
-  GoOnFrom("pause-20-0001");
-  spec_.set_paradigm("bsp");  // As it was then: its keeper has noted that.
+  for (const auto& [samples, paradigm] :
+       std::vector<std::pair<int, std::string>>{
+           {10, "bsp"}, {20, "ssp:s=3"}, {30, "asp"}}) {
+    v1::PlannedSwitch& planned = *spec_.add_switches();
+    planned.set_samples(samples);
+    planned.set_paradigm(paradigm);
+  }
   StartTraining();
-  EXPECT_EQ(job_->Progress().paradigm(), "bsp");
-  EXPECT_THAT(History().paradigms, IsEmpty());
+  job_->Pause();
+  AwaitDecision("nothing more is dealt");
   EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
-  EXPECT_THAT(History().paradigms, testing::ElementsAre("asp"));
+  EXPECT_EQ(job_->Progress().paradigm(), "bsp");
+  EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+  EXPECT_TRUE(Outcome().paused);
+  EXPECT_THAT(History().paradigms, ElementsAre("bsp", "ssp:s=3"));
+  EXPECT_THAT(VerifyCheckpoint(FolderOf("pause-20-0001"))->manifest.spec_json,
+              HasSubstr("\"paradigm\":\"ssp:s=3\""));
+
+  GoOnFrom("pause-20-0001");
+  spec_.set_paradigm("ssp:s=3");  // Whoever keeps the job has noted it.
+  StartTraining();
+  EXPECT_EQ(job_->Progress().paradigm(), "ssp:s=3");
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
   EXPECT_EQ(job_->Progress().paradigm(), "asp");
+  EXPECT_THAT(History().paradigms, ElementsAre("asp"));
 }
 
 TEST_F(JobRunPauseTest, AnotherModelIsRefused) {

@@ -175,6 +175,7 @@ TEST_F(ExitCodeCommandTest, AnInterruptedCall) {
   };
   const auto outcome = command_.Run("job get mnist");
   over.Notify();
+  cluster_.Stop();  // The handler is done with what is ours.
   EXPECT_EQ(outcome.code, 130);
   EXPECT_THAT(outcome.err, IsEmpty());
 }

@@ -25,6 +25,16 @@ std::shared_ptr<Waker> NewWaker() {
 CommandRunner::CommandRunner()
     : now(absl::FromUnixSeconds(1'800'000'000)), waker_(NewWaker()) {}
 
+std::shared_ptr<Waker> CommandRunner::waker() const {
+  absl::MutexLock lock(&mu_);
+  return waker_;
+}
+
+void CommandRunner::Interrupt(int signal) {
+  // It outlives the run, which may end before this does.
+  waker()->Interrupt(signal);
+}
+
 CommandRunner::Outcome CommandRunner::Run(
     const std::string& line, const std::vector<std::string>& further) {
   Outcome outcome;
@@ -49,7 +59,7 @@ CommandRunner::Outcome CommandRunner::Run(
     return found == environment.end() ? std::string() : found->second;
   };
   console.now = [this] { return now; };
-  console.make_waker = [this] { return waker_; };
+  console.make_waker = [this] { return waker(); };
 
   CLI::App app("test", "paceline");
   app.require_subcommand(1);
@@ -69,6 +79,7 @@ CommandRunner::Outcome CommandRunner::Run(
     return outcome;
   }
   outcome.code = static_cast<int>(chosen->Run());
+  absl::MutexLock lock(&mu_);
   waker_ = NewWaker();
   return outcome;
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "services/cli/admin/waker.h"
 
@@ -36,10 +38,13 @@ class CommandRunner {
   absl::Time now;
 
   // Interrupts the command that runs, from any thread.
-  void Interrupt(int signal) { waker_->Interrupt(signal); }
+  void Interrupt(int signal);
 
  private:
-  std::shared_ptr<Waker> waker_;
+  std::shared_ptr<Waker> waker() const;
+
+  mutable absl::Mutex mu_;
+  std::shared_ptr<Waker> waker_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace paceline
