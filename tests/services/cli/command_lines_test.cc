@@ -12,15 +12,16 @@ using testing::ElementsAre;
 TEST(CommandLinesTest, Coordinator) {
   LocalOptions options;
   options.port = 7000;
-  EXPECT_THAT(
-      CoordinatorCommand("/bin", "/run/job.json", options),
-      ElementsAre("/bin/paceline-coordinator", "--job-file", "/run/job.json",
-                  "--listen", "127.0.0.1:7000", "--metrics", "127.0.0.1:0"));
+  options.lease = absl::Milliseconds(2500);
+  EXPECT_THAT(CoordinatorCommand("/bin", "/run", options),
+              ElementsAre("/bin/paceline-coordinator", "--store",
+                          "/run/jobs.db", "--checkpoints", "/run/checkpoints",
+                          "--lease", "2.5s", "--grace", "1s", "--listen",
+                          "127.0.0.1:7000", "--metrics", "127.0.0.1:0"));
   options.record = "trace.jsonl";
-  const CommandLine recording =
-      CoordinatorCommand("/bin", "/run/job.json", options);
+  const CommandLine recording = CoordinatorCommand("/bin", "/run", options);
   EXPECT_THAT(std::vector(recording.end() - 2, recording.end()),
-              ElementsAre("--record", "trace.jsonl"));
+              ElementsAre("--record", "/run/record"));
 }
 
 TEST(CommandLinesTest, Server) {

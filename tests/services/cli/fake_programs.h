@@ -10,7 +10,7 @@ namespace paceline {
 
 // Stands in for paceline's programs: shell scripts in a temporary folder. At
 // first every one of them sleeps until it is ended. The coordinator is called
-// as usual, so that $2 is its job file and "${2%/*}" the folder of its run.
+// as usual, so that $2 is its store and "${2%/*}" the folder of its run.
 class FakePrograms {
  public:
   FakePrograms();

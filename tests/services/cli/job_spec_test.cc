@@ -31,26 +31,26 @@ TEST(JobSpecTest, CarriesEveryOption) {
   EXPECT_EQ(spec.schedule(), "step:at=0.6|0.85,factor=0.3");
   EXPECT_EQ(spec.batch_size(), 32u);
   EXPECT_EQ(spec.micro_batch(), 0u);
-  EXPECT_EQ(spec.epochs(), 1u);
-  EXPECT_EQ(spec.max_seconds(), 1.5);
+  EXPECT_EQ(spec.stop().epochs(), 1u);
+  EXPECT_EQ(spec.stop().seconds(), 1.5);
   EXPECT_EQ(spec.seed(), 18446744073709551615u);
   EXPECT_EQ(spec.wire(), v1::BF16);
   EXPECT_EQ(spec.round_strength(), "sqrt");
-  EXPECT_EQ(spec.target_accuracy(), 0.5);
-  EXPECT_TRUE(spec.stop_at_target());
-  EXPECT_FALSE(spec.defer_eval());
-  EXPECT_EQ(spec.workers(), 4u);
+  EXPECT_EQ(spec.stop().target_accuracy(), 0.5);
+  EXPECT_TRUE(spec.stop().at_target());
+  EXPECT_FALSE(spec.evaluation().defer());
+  EXPECT_EQ(spec.workers().min(), 4u);
+  EXPECT_EQ(spec.workers().max(), 4u);
   EXPECT_EQ(spec.servers(), 2u);
-  EXPECT_EQ(spec.lease_ms(), 2500u);
-  EXPECT_TRUE(spec.evaluator());
+  EXPECT_FALSE(spec.evaluation().disabled());
 }
 
 TEST(JobSpecTest, EvaluatesEveryTwentiethOfAnEpochUnlessTold) {
   LocalOptions options = Options();
-  EXPECT_EQ(MakeJobSpec(options, "bsp", 60000).eval_every(), 3000);
-  EXPECT_EQ(MakeJobSpec(options, "bsp", 7).eval_every(), 1);
+  EXPECT_EQ(MakeJobSpec(options, "bsp", 60000).evaluation().every(), 3000);
+  EXPECT_EQ(MakeJobSpec(options, "bsp", 7).evaluation().every(), 1);
   options.eval_every = 64;
-  EXPECT_EQ(MakeJobSpec(options, "bsp", 60000).eval_every(), 64);
+  EXPECT_EQ(MakeJobSpec(options, "bsp", 60000).evaluation().every(), 64);
 }
 
 TEST(JobSpecTest, JsonIsReadBackAsTheSameJob) {

@@ -2,6 +2,9 @@
 
 #include <signal.h>
 
+#include <memory>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,6 +19,13 @@ using testing::HasSubstr;
 using testing::Key;
 using testing::Not;
 
+// The fake coordinators say everything on their standard output.
+class NoReports : public ReportSource {
+ public:
+  int fd() const override { return -1; }
+  std::vector<Report> Read() override { return {}; }
+};
+
 // Runs that somebody else decides: waits are so long that only a hang reaches
 // them, but where a test shortens one.
 class RunLocalTest : public testing::Test {
@@ -29,7 +39,6 @@ class RunLocalTest : public testing::Test {
                  .started = absl::Minutes(10),
                  .silence = absl::Minutes(10),
                  .cause = absl::Minutes(10),
-                 .farewell = absl::Milliseconds(1),
                  .grace = absl::Minutes(10)};
   }
 
@@ -48,7 +57,11 @@ class RunLocalTest : public testing::Test {
                            absl::StrAppend(&stdout_, text);
                            return true;
                          },
-                     .timeouts = timeouts_});
+                     .timeouts = timeouts_,
+                     .open_reports = [](const std::string&,
+                                        const v1::CreateJobRequest&) {
+                       return std::make_unique<NoReports>();
+                     }});
   }
 
   // The document without its white space.
@@ -69,7 +82,7 @@ constexpr char kOneRun[] = R"({"runs":[{"paradigm":"bsp","seconds":2}]})";
 TEST_F(RunLocalTest, RunsEveryParadigmInAFolderOfItsOwn) {
   programs_.Coordinator(absl::StrCat(
       kListening, kAwaitMembers, kStarted,
-      "name=$(sed -n 's/.*\"paradigm\": \"\\(.*\\)\".*/\\1/p' $2)\n"
+      "name=$(sed -n 's/.*\"paradigm\": \"\\(.*\\)\".*/\\1/p' \"${2%/*}/job.json\")\n"
       "echo '{\"event\":\"progress\",\"seconds\":1,\"state\":\"training\"}'\n"
       "echo '{\"event\":\"evaluated\",\"seconds\":1.5,\"accuracy\":0.5}'\n"
       "echo "
@@ -92,7 +105,7 @@ TEST_F(RunLocalTest, RunsEveryParadigmInAFolderOfItsOwn) {
     EXPECT_THAT(programs_.File(run, "result.json"), HasSubstr("\"z\": 1"));
   }
   EXPECT_THAT(programs_.File("2-ssp-s-3", "job.json"),
-              HasSubstr("\"lease_ms\": 10000"));
+              HasSubstr("\"paradigm\": \"ssp:s=3\""));
 }
 
 TEST_F(RunLocalTest, PrintsATable) {
@@ -105,7 +118,7 @@ TEST_F(RunLocalTest, PrintsATable) {
 
 TEST_F(RunLocalTest, AFailedRunKeepsThoseThatWereFinished) {
   programs_.Coordinator(absl::StrCat(
-      kListening, "if grep -q asp \"$2\"; then\n",
+      kListening, "if grep -q asp \"${2%/*}/job.json\"; then\n",
       R"(echo '{"event":"failed","code":"NOT_FOUND","message":"no data"}')"
       "\nexit 1\nfi\n",
       kStarted, kResult));

@@ -3,8 +3,11 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
 #include "protos/paceline/v1/cluster.grpc.pb.h"
@@ -12,24 +15,41 @@
 
 namespace paceline {
 
-// What a test lets a method do; a method without one is UNIMPLEMENTED.
-template <class Request, class Response>
-using Handler = std::function<absl::Status(const Request&, Response*)>;
+// What a test lets a method do. It may be replaced while a call of it runs,
+// whose client has gone on already.
+template <class... Arguments>
+class Scripted {
+ public:
+  using Function = std::function<absl::Status(Arguments...)>;
 
-template <class Request, class Response>
-grpc::Status Answer(const Handler<Request, Response>& handler,
-                    const Request* request, Response* response) {
-  if (handler == nullptr) {
-    return {grpc::StatusCode::UNIMPLEMENTED, "this test did not expect it"};
+  Scripted& operator=(Function function) {
+    absl::MutexLock lock(&mu_);
+    function_ = std::move(function);
+    return *this;
   }
-  return ToGrpc(handler(*request, response));
-}
+
+  // UNIMPLEMENTED where the test expected no call.
+  grpc::Status operator()(Arguments... arguments) const {
+    Function function;
+    {
+      absl::MutexLock lock(&mu_);
+      function = function_;
+    }
+    return ToGrpc(function == nullptr
+                      ? absl::UnimplementedError("this test expected no call")
+                      : function(arguments...));
+  }
+
+ private:
+  mutable absl::Mutex mu_;
+  Function function_ ABSL_GUARDED_BY(mu_);
+};
 
 #define PACELINE_FAKE(Method, RequestType, ResponseType)                \
-  Handler<RequestType, ResponseType> on##Method;                        \
+  Scripted<const RequestType&, ResponseType*> on##Method;               \
   grpc::Status Method(grpc::ServerContext*, const RequestType* request, \
                       ResponseType* response) override {                \
-    return Answer(on##Method, request, response);                       \
+    return on##Method(*request, response);                              \
   }
 
 class FakeJobService final : public v1::JobService::Service {
@@ -56,8 +76,7 @@ class FakeJobService final : public v1::JobService::Service {
 
   // Writes events; false once nobody reads them.
   using WriteEvent = std::function<bool(const v1::WatchJobResponse&)>;
-  std::function<absl::Status(const v1::WatchJobRequest&, const WriteEvent&)>
-      onWatchJob;
+  Scripted<const v1::WatchJobRequest&, const WriteEvent&> onWatchJob;
   grpc::Status WatchJob(
       grpc::ServerContext* context, const v1::WatchJobRequest* request,
       grpc::ServerWriter<v1::WatchJobResponse>* writer) override;
@@ -78,7 +97,7 @@ class FakeClusterService final : public v1::ClusterService::Service {
 #undef PACELINE_FAKE
 
 // A coordinator's two services on a port of this machine, which do what the
-// test says. Handlers run on gRPC's threads and are set before the calls.
+// test says. What it says runs on gRPC's threads.
 class FakeCluster {
  public:
   explicit FakeCluster(const ServerSecurity& security = {});

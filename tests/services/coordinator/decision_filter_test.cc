@@ -1,0 +1,95 @@
+#include "services/coordinator/run/decision_filter.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+absl::Time At(double seconds) {
+  return absl::UnixEpoch() + absl::Seconds(seconds);
+}
+
+TEST(DecisionFilterTest, TellsWhatIsNotOfEveryPush) {
+  const std::vector<std::pair<DecisionKind, std::string>> told = {
+      {DecisionKind::kLost, "loss"},
+      {DecisionKind::kLostPushTaken, "loss"},
+      {DecisionKind::kRangeReturned, "loss"},
+      {DecisionKind::kPartialPush, "loss"},
+      {DecisionKind::kBlocksRefused, "discard"},
+      {DecisionKind::kPushDiscarded, "discard"},
+      {DecisionKind::kTooStale, "discard"},
+      {DecisionKind::kTooLate, "discard"},
+      {DecisionKind::kRefreshed, "refresh"},
+      {DecisionKind::kRegrouped, "regroup"},
+      {DecisionKind::kStraggler, "straggler"},
+      {DecisionKind::kNoStraggler, "straggler"},
+      {DecisionKind::kHandedOver, "handover"},
+      {DecisionKind::kDealingStopped, "stop"},
+  };
+  for (const auto& [kind, category] : told) {
+    DecisionFilter filter;
+    const auto kept = filter.Offer(kind, At(1));
+    ASSERT_TRUE(kept.has_value()) << category;
+    EXPECT_EQ(kept->category, category);
+    EXPECT_EQ(kept->omitted, 0);
+  }
+  DecisionFilter filter;
+  for (const DecisionKind kind :
+       {DecisionKind::kWithinBound, DecisionKind::kNotFastest,
+        DecisionKind::kCaughtUp, DecisionKind::kColdStart,
+        DecisionKind::kCapped}) {
+    EXPECT_FALSE(filter.Offer(kind, At(1)).has_value());
+  }
+}
+
+TEST(DecisionFilterTest, TenOfACategoryInASecond) {
+  DecisionFilter filter;
+  int kept = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    kept +=
+        filter.Offer(DecisionKind::kTooStale, At(1 + i * 0.0009)).has_value()
+            ? 1
+            : 0;
+  }
+  EXPECT_EQ(kept, 10);
+  // Other categories are told still; of this one, any kind counts.
+  EXPECT_TRUE(filter.Offer(DecisionKind::kLost, At(1.95)).has_value());
+  EXPECT_FALSE(filter.Offer(DecisionKind::kTooLate, At(1.95)).has_value());
+  const auto next = filter.Offer(DecisionKind::kTooStale, At(2));
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->omitted, 991);
+  EXPECT_EQ(filter.Offer(DecisionKind::kTooStale, At(2))->omitted, 0);
+}
+
+TEST(DecisionFilterTest, AStormTellsTenASecondAndLosesNoCount) {
+  DecisionFilter filter;
+  int64_t kept = 0;
+  int64_t omitted = 0;
+  constexpr int kOffered = 100'000;
+  for (int i = 0; i < kOffered; ++i) {
+    const auto offered = filter.Offer(DecisionKind::kRefreshed, At(i * 0.0001));
+    if (!offered.has_value()) continue;
+    ++kept;
+    omitted += offered->omitted;
+  }
+  EXPECT_GE(kept, 100);
+  EXPECT_LE(kept, 110);
+  const auto last = filter.Offer(DecisionKind::kRefreshed, At(1'000));
+  EXPECT_EQ(kept + omitted + last->omitted, kOffered);
+}
+
+TEST(DecisionFilterTest, WhatComesSlowlyIsAllTold) {
+  DecisionFilter filter;
+  for (int i = 0; i < 100; ++i) {
+    const auto kept = filter.Offer(DecisionKind::kLost, At(i * 0.11));
+    ASSERT_TRUE(kept.has_value());
+    EXPECT_EQ(kept->omitted, 0);
+  }
+}
+
+}  // namespace
+}  // namespace paceline
