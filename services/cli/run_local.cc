@@ -1,6 +1,7 @@
 #include "services/cli/run_local.h"
 
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -94,6 +95,11 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
   PACELINE_RETURN_IF_ERROR(
       WriteWholeFile(job_file, JobSpecJson(request.job().spec())));
   if (!options.record.empty()) {
+    // Before hours of training; what is there stays until the end.
+    if (!std::ofstream(options.record, std::ios::app)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("cannot write the trace ", options.record));
+    }
     PACELINE_RETURN_IF_ERROR(MakeFolder(absl::StrCat(folder, "/record")));
   }
   Cluster cluster(options, surroundings.bin_dir, folder);

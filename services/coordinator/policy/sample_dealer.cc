@@ -21,25 +21,24 @@ absl::Status CheckPosition(const SamplePosition& position,
   constexpr uint32_t kEpochsMax = 1u << 30;
   if (position.next_epoch > kEpochsMax ||
       position.next_begin >= train_samples) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the position is at sample ", position.next_begin,
-                     " of epoch ", position.next_epoch, ", an epoch has ",
-                     train_samples, " samples"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the position is at sample ", position.next_begin, " of epoch ",
+        position.next_epoch, ", an epoch has ", train_samples, " samples"));
   }
   const SampleRange end{position.next_epoch, position.next_begin,
                         position.next_begin};
   const SampleRange* before = nullptr;
   for (const SampleRange& range : position.open) {
     const bool whole = range.begin < range.end && range.end <= train_samples;
-    const bool dealt = range.epoch < end.epoch || (range.epoch == end.epoch &&
-                                                   range.end <= end.begin);
+    const bool dealt = range.epoch < end.epoch ||
+                       (range.epoch == end.epoch && range.end <= end.begin);
     const bool after =
         before == nullptr || before->epoch < range.epoch ||
         (before->epoch == range.epoch && before->end <= range.begin);
     if (!whole || !dealt || !after) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the open samples [", range.begin, ", ", range.end, ") of epoch ",
-          range.epoch, " cannot be"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the open samples [", range.begin, ", ", range.end,
+                       ") of epoch ", range.epoch, " cannot be"));
     }
     before = &range;
   }

@@ -56,7 +56,8 @@ struct ResumePoint {
   int64_t snapshot = 0;
   Version version = 0;
   // Counted and in the weights. A push that is under way, or lies in a round
-  // that is not closed, is not; so at most one per worker is repeated.
+  // that is not closed, is not: it is repeated, one per worker and whatever
+  // immediate pushes reach a server before it takes the snapshot.
   int64_t samples = 0;
   SamplePosition position;
   bool exact = false;  // Nothing was under way.

@@ -17,7 +17,8 @@ using ::testing::IsEmpty;
 TEST_F(FleetTest, PicksServersByNameAndThoseWithTheFewestBytes) {
   const auto names = [this](uint32_t count) {
     std::vector<std::string> picked;
-    for (const ServerLink& link : *fleet_.PickServers(count)) {
+    const auto links = fleet_.PickServers(count);
+    for (const ServerLink& link : *links) {
       picked.push_back(link.name);
     }
     return picked;

@@ -11,7 +11,6 @@ namespace {
 
 using Kind = FakeWorker::Kind;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // One worker, one evaluator, a snapshot after each push of ten samples.
 class JobRunEvaluationTest : public JobRunTest {

@@ -15,7 +15,6 @@ namespace paceline {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using ::testing::ElementsAre;
 
 absl::Time At(double seconds) {
   return absl::UnixEpoch() + absl::Seconds(seconds);
@@ -329,6 +328,7 @@ TEST(RunRecordTest, AddsUpFromManyThreads) {
   RunRecord record("asp", {});
   record.Begin(At(0), 40, 60);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&record, t] {
       const std::string name = absl::StrCat("w", t);

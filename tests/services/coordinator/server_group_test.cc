@@ -121,6 +121,7 @@ TEST_F(ServerGroupTest, WaitsForTheAnswers) {
 // of their numbers.
 TEST_F(ServerGroupTest, ManyThreadsKeepOneOrder) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([this, t] {
       for (int i = 0; i < 200; ++i) group_.Broadcast(Close(t * 1000 + i));

@@ -14,6 +14,9 @@
 namespace paceline {
 namespace {
 
+// With all its parameters in full a paradigm fills more than a line.
+constexpr size_t kParadigmWidth = 24;
+
 std::string Accuracy(const v1::JobProgress& progress) {
   return progress.has_accuracy() ? absl::StrFormat("%.4f", progress.accuracy())
                                  : "";
@@ -37,10 +40,10 @@ std::vector<std::string> JobRow(const v1::Job& job,
   if (options.namespaces) row.emplace_back(NamespaceOf(job.name()));
   row.emplace_back(LastPart(job.name()));
   row.push_back(StateText(job.state()));
-  row.push_back(ParadigmText(job));
+  row.push_back(options.wide ? ParadigmText(job) : ShortParadigm(job));
   row.push_back(ShareText(progress));
   row.push_back(Accuracy(progress));
-  row.push_back(absl::StrCat(progress.workers_size()));
+  row.push_back(absl::StrCat(WorkersOf(job)));
   row.push_back(ShortAge(job.create_time(), now));
   if (options.wide) {
     row.push_back(job.spec().model());
@@ -169,6 +172,24 @@ std::string ParadigmText(const v1::Job& job) {
   // The running one may be another than that of the spec, by a planned switch.
   if (!job.progress().paradigm().empty()) return job.progress().paradigm();
   return job.spec().paradigm().empty() ? "bsp" : job.spec().paradigm();
+}
+
+std::string ShortParadigm(const v1::Job& job) {
+  const std::string paradigm = ParadigmText(job);
+  if (paradigm.size() <= kParadigmWidth) return paradigm;
+  return absl::StrCat(paradigm.substr(0, paradigm.find(':')), ":...");
+}
+
+int WorkersOf(const v1::Job& job) {
+  switch (job.state()) {
+    case v1::Job::STARTING:
+    case v1::Job::RUNNING:
+    case v1::Job::PAUSING:
+    case v1::Job::CANCELLING:
+      return job.progress().workers_size();
+    default:
+      return 0;
+  }
 }
 
 bool IsTerminal(v1::Job::State state) {

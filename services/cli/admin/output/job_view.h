@@ -33,6 +33,13 @@ std::string StateText(v1::Job::State state);
 // The paradigm that it runs under, or begins with.
 std::string ParadigmText(const v1::Job& job);
 
+// The same for a column: "cgp:..." where it is long.
+std::string ShortParadigm(const v1::Job& job);
+
+// How many workers it has now; what is known of a job that does not run is of
+// its last run.
+int WorkersOf(const v1::Job& job);
+
 // It has ended: nothing happens to it by itself any more.
 bool IsTerminal(v1::Job::State state);
 

@@ -70,13 +70,13 @@ std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
       table.rows.push_back(
           {std::string(NamespaceOf(job->name())),
            std::string(LastPart(job->name())), StateText(job->state()),
-           ParadigmText(*job), ShareText(progress),
+           ShortParadigm(*job), ShareText(progress),
            progress.has_accuracy()
                ? absl::StrFormat("%.4f", progress.accuracy())
                : "",
            progress.has_loss() ? absl::StrFormat("%.4f", progress.loss()) : "",
            absl::StrFormat("%.0f", progress.samples_per_second()),
-           absl::StrCat(progress.workers_size()),
+           absl::StrCat(WorkersOf(*job)),
            progress.has_seconds_left() ? ShortSeconds(progress.seconds_left())
                                        : ""});
     }
@@ -104,7 +104,7 @@ std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
 std::vector<std::string> JobTop(const v1::Job& job) {
   const v1::JobProgress& progress = job.progress();
   std::vector<std::string> facts = {std::string(LastPart(job.name())),
-                                    StateText(job.state()), ParadigmText(job),
+                                    StateText(job.state()), ShortParadigm(job),
                                     ShareText(progress)};
   if (progress.has_accuracy()) {
     facts.push_back(absl::StrFormat("accuracy %.4f", progress.accuracy()));

@@ -206,6 +206,18 @@ TEST(OutputTest, WatchLines) {
   EXPECT_EQ(CheckpointLine(failed), "checkpoint c1 FAILED: disk full");
 }
 
+// All parameters of a paradigm fill more than a line: -o wide has them.
+TEST(OutputTest, ParadigmsAndWorkersOfAJob) {
+  v1::Job job = RunningJob();
+  EXPECT_EQ(ShortParadigm(job), "dssp:lower=3,upper=15");
+  job.mutable_progress()->set_paradigm("cgp:beta=0.9,delta=0.25,drift=0.25");
+  EXPECT_EQ(ShortParadigm(job), "cgp:...");
+  EXPECT_EQ(ParadigmText(job), "cgp:beta=0.9,delta=0.25,drift=0.25");
+  EXPECT_EQ(WorkersOf(job), 2);
+  job.set_state(v1::Job::PAUSED);
+  EXPECT_EQ(WorkersOf(job), 0);
+}
+
 // 100% is said of what is done, and of nothing else.
 TEST(OutputTest, ShareIsCut) {
   v1::JobProgress progress;

@@ -17,7 +17,6 @@ namespace paceline {
 namespace {
 
 using ::testing::DoubleEq;
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr WorkerId kA{0};

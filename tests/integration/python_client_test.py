@@ -1,0 +1,330 @@
+#!/usr/bin/python3
+"""A client that is not ours drives a real cluster through the admin API.
+
+    python_client_test.py BIN_DIR SOURCE_DIR
+
+BIN_DIR holds paceline's programs; stubs are generated from the protos of
+SOURCE_DIR. PACELINE_KILLS says how often the coordinator is killed (10).
+Exits with 77 where Python's gRPC or protoc is missing.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import urllib.request
+import uuid
+
+try:
+    import grpc
+    import google.protobuf  # noqa: F401
+except ImportError:
+    print("skipped: python3-grpcio or python3-protobuf is missing")
+    sys.exit(77)
+
+BIN = SOURCE = None
+SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-python-"))
+LONG = 120  # Seconds; ends only what would hang.
+PARENT = "namespaces/default"
+
+
+def make_stubs():
+    plugin = shutil.which("grpc_python_plugin")
+    if not plugin or not shutil.which("protoc"):
+        print("skipped: protoc or grpc_python_plugin is missing")
+        sys.exit(77)
+    protos = [str(p.relative_to(SOURCE)) for p in
+              sorted(SOURCE.glob("protos/*/*/*.proto"))]
+    subprocess.run(
+        ["protoc", "--proto_path=.", f"--python_out={SCRATCH}",
+         f"--grpc_python_out={SCRATCH}",
+         f"--plugin=protoc-gen-grpc_python={plugin}"] + protos,
+        cwd=SOURCE, check=True)
+    sys.path.insert(0, str(SCRATCH))
+
+
+class Cluster:
+    """Real processes on loopback, in a folder of their own."""
+
+    def __init__(self, servers, workers):
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH))
+        self.processes = []
+        self.port = 0
+        self.start_coordinator()
+        for i in range(servers):
+            self.start("paceline-server", "--name", f"s{i}")
+        for name, flags in workers:
+            self.start("paceline-worker", "--name", name, *flags)
+        self.start("paceline-worker", "--name", "e0", "--evaluator")
+        channel = grpc.insecure_channel(f"127.0.0.1:{self.port}")
+        self.jobs = jobs_grpc.JobServiceStub(channel)
+        self.cluster = cluster_grpc.ClusterServiceStub(channel)
+
+    def start_coordinator(self):
+        log = open(self.folder / "coordinator.log", "ab")
+        self.coordinator = subprocess.Popen(
+            [BIN / "paceline-coordinator", "--listen",
+             f"127.0.0.1:{self.port}", "--store", self.folder / "jobs.db",
+             "--checkpoints", self.folder / "checkpoints", "--lease", "5s"],
+            stdout=subprocess.PIPE, stderr=log)
+        address = json.loads(self.coordinator.stdout.readline())["address"]
+        self.port = int(address.rsplit(":", 1)[1])
+
+    def start(self, program, *flags):
+        name = flags[1]
+        log = open(self.folder / f"{name}.log", "wb")
+        self.processes.append(subprocess.Popen(
+            [BIN / program, "--coordinator", f"127.0.0.1:{self.port}", *flags],
+            stdout=log, stderr=log))
+
+    def stop(self):
+        everybody = self.processes + [self.coordinator]
+        for process in everybody:
+            process.send_signal(signal.SIGTERM)
+        codes = [process.wait(timeout=LONG) for process in everybody]
+        self.coordinator.stdout.close()
+        return codes
+
+    def metrics(self):
+        log = (self.folder / "coordinator.log").read_text()
+        ports = [json.loads(line)["metrics_port"] for line in log.splitlines()
+                 if "metrics_port" in line]
+        url = f"http://127.0.0.1:{ports[-1]}/metrics"
+        return urllib.request.urlopen(url, timeout=LONG).read().decode()
+
+    def create(self, job_id, **fields):
+        request = jobs.CreateJobRequest(parent=PARENT, job_id=job_id,
+                                        request_id=str(uuid.uuid4()))
+        spec = request.job.spec
+        spec.model, spec.data = "logreg", "synthetic:tiny"
+        spec.workers.min = 1
+        spec.stop.epochs = 1
+        for key, value in fields.items():
+            target, name = spec, key
+            while "__" in name:
+                head, name = name.split("__", 1)
+                target = getattr(target, head)
+            if isinstance(value, list):
+                getattr(target, name).extend(value)
+            else:
+                setattr(target, name, value)
+        return self.jobs.CreateJob(request, timeout=LONG)
+
+    def get(self, name):
+        return self.jobs.GetJob(jobs.GetJobRequest(name=name), timeout=LONG)
+
+    def list_jobs(self):
+        """All of them, as soon as the coordinator is back."""
+        while True:
+            try:
+                return self.jobs.ListJobs(
+                    jobs.ListJobsRequest(parent=PARENT, page_size=1000),
+                    wait_for_ready=True, timeout=LONG).jobs
+            except grpc.RpcError as error:
+                # The connection to the one that was killed.
+                if error.code() != grpc.StatusCode.UNAVAILABLE:
+                    raise
+
+    def watch(self, name):
+        return self.jobs.WatchJob(jobs.WatchJobRequest(name=name),
+                                  timeout=LONG)
+
+    def await_state(self, name, *states):
+        """The job once it is in one of the states."""
+        for event in self.watch(name):
+            if event.HasField("job") and event.job.state in states:
+                return event.job
+        raise AssertionError(f"{name} ended otherwise: {self.get(name)}")
+
+    def await_samples(self, name, samples):
+        for event in self.watch(name):
+            if event.progress.samples >= samples:
+                return
+        raise AssertionError(f"{name} ended before it had so many samples")
+
+
+class PythonClientTest(unittest.TestCase):
+    def setUp(self):
+        self.running = []
+
+    def tearDown(self):
+        for cluster in self.running:
+            cluster.stop()
+
+    def start(self, *args):
+        cluster = Cluster(*args)
+        self.running.append(cluster)
+        return cluster
+
+    def test_a_job_from_creation_to_its_end(self):
+        slow = ["--step-time", "5ms"]
+        cluster = self.start(2, [("w0", slow), ("w1", slow)])
+        job = cluster.create("life", stop__epochs=40, workers__min=2)
+        self.assertEqual(job.state, jobs.Job.PENDING)
+        self.assertEqual(job.spec.optimizer, "sgd:momentum=0.9")
+        cluster.await_samples(job.name, 1)
+
+        cluster.jobs.SwitchParadigm(jobs.SwitchParadigmRequest(
+            name=job.name, paradigm="cgp", reason="the test wants it"))
+        cluster.jobs.PauseJob(jobs.PauseJobRequest(name=job.name))
+        paused = cluster.await_state(job.name, jobs.Job.PAUSED)
+        self.assertTrue(paused.restore_from)
+        self.assertTrue(paused.spec.paradigm.startswith("cgp"))
+        before = cluster.get(job.name).progress.samples
+
+        cluster.jobs.ResumeJob(jobs.ResumeJobRequest(name=job.name))
+        cluster.await_samples(job.name, before + 1)
+        made = cluster.jobs.CreateCheckpoint(
+            jobs.CreateCheckpointRequest(parent=job.name, checkpoint_id="mine"))
+        for event in cluster.watch(job.name):
+            if event.checkpoint.state == jobs.Checkpoint.READY:
+                break
+        ready = cluster.jobs.GetCheckpoint(
+            jobs.GetCheckpointRequest(name=made.name))
+        self.assertEqual(ready.state, jobs.Checkpoint.READY)
+
+        cluster.jobs.CancelJob(jobs.CancelJobRequest(name=job.name))
+        cluster.await_state(job.name, jobs.Job.CANCELLED)
+        restored = cluster.jobs.RestoreJob(jobs.RestoreJobRequest(
+            name=job.name, checkpoint=made.name))
+        self.assertEqual(restored.restore_from, made.name)
+        end = cluster.await_state(job.name, jobs.Job.SUCCEEDED)
+        self.assertEqual(end.progress.samples, 40 * 1024)
+        decisions = cluster.jobs.ListDecisions(
+            jobs.ListDecisionsRequest(parent=job.name)).decisions
+        self.assertTrue(any("the test wants it" in d.text for d in decisions))
+        report = json.loads(cluster.jobs.GetJobReport(
+            jobs.GetJobReportRequest(name=job.name)).json)
+        self.assertEqual(report["samples"], 40 * 1024)
+        audit = cluster.cluster.ListAuditRecords(
+            members.ListAuditRecordsRequest()).audit_records
+        self.assertIn("/paceline.v1.JobService/RestoreJob",
+                      [record.method for record in audit])
+
+    def test_two_jobs_share_six_workers_of_two_pools(self):
+        slow = ["--step-time", "5ms"]
+        cluster = self.start(
+            2, [(f"a{i}", slow + ["--pool", "a"]) for i in range(2)] +
+            [(f"b{i}", slow + ["--pool", "b"]) for i in range(4)])
+        short = cluster.create("short", workers__pools=["a"], workers__min=2,
+                               workers__max=2, stop__epochs=20)
+        grows = cluster.create("grows", workers__min=4, workers__max=6,
+                               stop__epochs=400, paradigm="asp")
+        cluster.await_samples(short.name, 1)
+        cluster.await_samples(grows.name, 1)
+        metrics = cluster.metrics()
+        for job in (short, grows):
+            self.assertIn(f'paceline_coordinator_pushes_total{{job="{job.name}"',
+                          metrics)
+        of = {w.name: w.job for w in cluster.cluster.ListWorkers(
+            members.ListWorkersRequest()).workers}
+        self.assertEqual({of["workers/a0"], of["workers/a1"]}, {short.name})
+        self.assertEqual({of[f"workers/b{i}"] for i in range(4)}, {grows.name})
+        cluster.await_state(short.name, jobs.Job.SUCCEEDED)
+        for event in cluster.watch(grows.name):
+            if len(event.progress.workers) == 6:
+                break
+        else:
+            self.fail("the other job did not grow")
+        cluster.jobs.UpdateJob(jobs.UpdateJobRequest(
+            job=jobs.Job(name=grows.name, spec={"stop": {"epochs": 1}}),
+            update_mask={"paths": ["spec.stop.epochs"]}))
+        cluster.await_state(grows.name, jobs.Job.SUCCEEDED)
+
+    def test_errors_say_what_is_wrong(self):
+        cluster = self.start(1, [("w0", [])])
+        with self.assertRaises(grpc.RpcError) as caught:
+            cluster.create("bad", batch_size=0, learning_rate=-1.0,
+                           paradigm="bps")
+        self.assertEqual(caught.exception.code(),
+                         grpc.StatusCode.INVALID_ARGUMENT)
+        details = dict(caught.exception.trailing_metadata())
+        status = status_proto.Status.FromString(
+            details["grpc-status-details-bin"])
+        found = [d.type_url.rsplit(".", 1)[1] for d in status.details]
+        self.assertEqual(found, ["ErrorInfo", "BadRequest"])
+        with self.assertRaises(grpc.RpcError) as caught:
+            cluster.get(PARENT + "/jobs/none")
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.NOT_FOUND)
+
+    def test_nothing_is_lost_when_the_coordinator_is_killed(self):
+        kills = int(os.environ.get("PACELINE_KILLS", "10"))
+        seed = int(os.environ.get("PACELINE_SEED", "1"))
+        chance = random.Random(seed)
+        print(f"{kills} kills, PACELINE_SEED={seed}")
+        slow = ["--step-time", "2ms"]
+        cluster = self.start(2, [("w0", slow), ("w1", slow)])
+        job = cluster.create("survivor", stop__epochs=100_000, paradigm="asp")
+        known = {job.name}
+        seen_points = seen_decisions = 0
+        for kill in range(kills):
+            cluster.await_samples(job.name, 1)
+            name = f"job{kill}"
+            other = cluster.create(name, workers__min=50)  # It waits for ever.
+            known.add(other.name)
+            cluster.jobs.SwitchParadigm(jobs.SwitchParadigmRequest(
+                name=job.name, paradigm=chance.choice(["bsp", "asp", "ssp"])))
+            cluster.jobs.CreateCheckpoint(jobs.CreateCheckpointRequest(
+                parent=job.name, checkpoint_id=f"c{kill}"))
+            point = cluster.jobs.ListAccuracyPoints(
+                jobs.ListAccuracyPointsRequest(parent=job.name, page_size=1000))
+            seen_points = max(seen_points, len(point.accuracy_points))
+            decisions = cluster.jobs.ListDecisions(
+                jobs.ListDecisionsRequest(parent=job.name, page_size=1000))
+            seen_decisions = max(seen_decisions, len(decisions.decisions))
+            threading.Event().wait(chance.random() * 0.3)
+            cluster.coordinator.kill()
+            cluster.coordinator.wait(timeout=LONG)
+            cluster.coordinator.stdout.close()
+            with sqlite3.connect(cluster.folder / "jobs.db") as database:
+                self.assertEqual(database.execute(
+                    "PRAGMA integrity_check").fetchone(), ("ok",))
+            database.close()
+            cluster.start_coordinator()
+            listed = cluster.list_jobs()
+            self.assertEqual({j.name for j in listed}, known)
+            after = cluster.get(job.name)
+            self.assertEqual(after.state, jobs.Job.PAUSED, after.state_reason)
+            points = cluster.jobs.ListAccuracyPoints(
+                jobs.ListAccuracyPointsRequest(parent=job.name, page_size=1000))
+            self.assertGreaterEqual(len(points.accuracy_points), seen_points)
+            decisions = cluster.jobs.ListDecisions(
+                jobs.ListDecisionsRequest(parent=job.name, page_size=1000))
+            self.assertGreaterEqual(len(decisions.decisions), seen_decisions)
+            checkpoints = cluster.jobs.ListCheckpoints(
+                jobs.ListCheckpointsRequest(parent=job.name)).checkpoints
+            self.assertTrue(checkpoints)
+            for checkpoint in checkpoints:
+                self.assertNotEqual(checkpoint.state, jobs.Checkpoint.WRITING)
+            cluster.jobs.ResumeJob(jobs.ResumeJobRequest(name=job.name))
+        cluster.await_samples(job.name, 1)
+
+    def test_everybody_ends_within_the_grace_on_sigterm(self):
+        cluster = self.start(1, [("w0", ["--step-time", "5ms"])])
+        job = cluster.create("busy", stop__epochs=1000)
+        cluster.await_samples(job.name, 1)
+        self.running.remove(cluster)
+        self.assertEqual(set(cluster.stop()), {0})
+
+
+if __name__ == "__main__":
+    BIN, SOURCE = (pathlib.Path(arg).resolve() for arg in sys.argv[1:3])
+    make_stubs()
+    from protos.google.rpc import status_pb2 as status_proto
+    from protos.paceline.v1 import cluster_pb2 as members
+    from protos.paceline.v1 import cluster_pb2_grpc as cluster_grpc
+    from protos.paceline.v1 import jobs_pb2 as jobs
+    from protos.paceline.v1 import jobs_pb2_grpc as jobs_grpc
+    try:
+        unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2,
+                      warnings="ignore")
+    finally:
+        shutil.rmtree(SCRATCH, ignore_errors=True)
