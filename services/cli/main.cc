@@ -99,10 +99,10 @@ int LocalCommand(const LocalFlags& flags) {
        .write_result =
            [](absl::string_view text) { return WriteAll(STDOUT_FILENO, text); },
        .timeouts = {},
-       .open_reports = [](const std::string& address,
-                          const v1::CreateJobRequest& request) {
-         return std::make_unique<WatchedJob>(address, request);
-       }});
+       .open_reports =
+           [](const std::string& address, const v1::CreateJobRequest& request) {
+             return std::make_unique<WatchedJob>(address, request);
+           }});
 }
 
 int SimulateCommand(const SimulateFlags& flags, const std::string& command) {

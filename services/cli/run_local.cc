@@ -50,9 +50,8 @@ absl::StatusOr<std::string> MakeRunFolder(const std::string& run_dir,
   PACELINE_RETURN_IF_ERROR(MakeFolder(folder));
   // Those of an earlier use of the folder would name processes that are none
   // of ours, and jobs that are done.
-  for (const char* const old :
-       {"processes.json", "result.json", "jobs.db", "jobs.db-wal",
-        "jobs.db-shm", "jobs.db.lock"}) {
+  for (const char* const old : {"processes.json", "result.json", "jobs.db",
+                                "jobs.db-wal", "jobs.db-shm", "jobs.db.lock"}) {
     RemoveFile(absl::StrCat(folder, "/", old));
   }
   std::error_code ignored;
@@ -73,9 +72,9 @@ absl::Status MoveRecord(const std::string& folder, const std::string& record) {
         error);
     if (!error) return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "--record ", record, ": could not be written; it is in ", folder,
-      "/record"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("--record ", record, ": could not be written; it is in ",
+                   folder, "/record"));
 }
 
 absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "protos/paceline/v1/jobs.pb.h"
 #include "services/cli/local_options.h"
 #include "services/cli/progress_printer.h"
-#include "protos/paceline/v1/jobs.pb.h"
 #include "services/cli/run_supervisor.h"
 
 namespace paceline {

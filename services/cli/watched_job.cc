@@ -89,10 +89,9 @@ void WatchedJob::Run() {
 absl::Status WatchedJob::Watch() {
   Connection connection;
   connection.address = address_;
-  PACELINE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<AdminClient> client,
-      AdminClient::Create(std::move(connection), waker_,
-                          [](absl::string_view) {}));
+  PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<AdminClient> client,
+                            AdminClient::Create(std::move(connection), waker_,
+                                                [](absl::string_view) {}));
   PACELINE_ASSIGN_OR_RETURN(const v1::Job job,
                             client->Call(&JobsApi::CreateJob, request_));
   JobWatcher watcher(client.get(), job.name());

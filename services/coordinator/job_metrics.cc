@@ -68,26 +68,23 @@ JobMetrics::JobMetrics(Registry& registry, const std::string& job)
           GaugeOf(registry, {{"job", job}},
                   "paceline_coordinator_last_checkpoint_timestamp_seconds",
                   "Unix time of the last checkpoint that is ready.")),
-      gap(HistogramOf(registry, {{"job", job}},
-                      "paceline_coordinator_gap_iterations",
-                      "Gap of a worker when its push was counted.",
-                      CountBuckets())),
-      staleness(HistogramOf(registry, {{"job", job}},
-                            "paceline_coordinator_staleness_updates",
-                            "Staleness of a push when it was counted.",
-                            CountBuckets())),
+      gap(HistogramOf(
+          registry, {{"job", job}}, "paceline_coordinator_gap_iterations",
+          "Gap of a worker when its push was counted.", CountBuckets())),
+      staleness(HistogramOf(
+          registry, {{"job", job}}, "paceline_coordinator_staleness_updates",
+          "Staleness of a push when it was counted.", CountBuckets())),
       gate_wait_seconds(HistogramOf(registry, {{"job", job}},
                                     "paceline_coordinator_gate_wait_seconds",
                                     "Time from a worker's push to its next "
                                     "grant.",
                                     DurationBuckets())),
-      checkpoint_seconds(HistogramOf(registry, {{"job", job}},
-                                     "paceline_coordinator_checkpoint_seconds",
-                                     "Time to write a checkpoint.",
-                                     DurationBuckets())) {
-  for (const LossReason reason : {LossReason::kStreamBroken,
-                                  LossReason::kLeaseEnded, LossReason::kStuck,
-                                  LossReason::kDeparted}) {
+      checkpoint_seconds(HistogramOf(
+          registry, {{"job", job}}, "paceline_coordinator_checkpoint_seconds",
+          "Time to write a checkpoint.", DurationBuckets())) {
+  for (const LossReason reason :
+       {LossReason::kStreamBroken, LossReason::kLeaseEnded, LossReason::kStuck,
+        LossReason::kDeparted}) {
     workers_lost.emplace(
         reason, CounterOf(registry, {{"job", job}, {"reason", Render(reason)}},
                           "paceline_coordinator_workers_lost_total",

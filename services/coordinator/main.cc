@@ -71,9 +71,8 @@ absl::StatusOr<absl::Duration> DurationOf(const char* flag,
 
 absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
   JobsOptions jobs;
-  PACELINE_ASSIGN_OR_RETURN(
-      jobs.lease,
-      DurationOf("--lease", options.lease, absl::Milliseconds(100)));
+  PACELINE_ASSIGN_OR_RETURN(jobs.lease, DurationOf("--lease", options.lease,
+                                                   absl::Milliseconds(100)));
   jobs.quota.set_jobs(options.max_jobs);
   jobs.quota.set_workers(options.max_workers);
   jobs.quota.set_parameter_bytes(options.max_parameter_bytes);

@@ -52,9 +52,7 @@ PushBlock ToDomain(const v1::PushBlock& wire, uint64_t incarnation) {
 class RefusedStream
     : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  explicit RefusedStream(const absl::Status& status) {
-    Finish(ToGrpc(status));
-  }
+  explicit RefusedStream(const absl::Status& status) { Finish(ToGrpc(status)); }
   void OnDone() override { delete this; }
 };
 
@@ -217,8 +215,8 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*
 ParameterService::Exchange(grpc::CallbackServerContext* context) {
   absl::StatusOr<StreamTicket> ticket = Admit(*context);
   if (!ticket.ok()) return new RefusedStream(ticket.status());
-  const auto stream = std::make_shared<ParameterStream>(
-      this, next_stream_++, *std::move(ticket));
+  const auto stream = std::make_shared<ParameterStream>(this, next_stream_++,
+                                                        *std::move(ticket));
   stream->Begin(streams_);
   return stream.get();
 }

@@ -119,9 +119,8 @@ Tensors Train(const v1::JobSpec& job, uint32_t servers) {
     options.coordinator = cluster.address();
     options.hello.set_name("w" + std::to_string(i));
     workers.push_back(std::make_unique<Worker>(options, &metrics));
-    threads.emplace_back([worker = workers.back().get()] {
-      EXPECT_TRUE(worker->Run().ok());
-    });
+    threads.emplace_back(
+        [worker = workers.back().get()] { EXPECT_TRUE(worker->Run().ok()); });
   }
   const absl::Status outcome = cluster.Run(job);
   EXPECT_TRUE(outcome.ok()) << outcome;

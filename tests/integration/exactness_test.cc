@@ -93,11 +93,15 @@ void ExpectEverythingAppliedOnce(const LocalCluster& cluster) {
   // A push that a death cut in two is dealt again; its blocks that had arrived
   // count twice, at most four each, and every such push is on record.
   const double slack = 4.0 * PartialPushes(cluster);
+  double highest = weights->front().front();
   for (const auto& tensor : *weights) {
     const auto [low, high] = std::minmax_element(tensor.begin(), tensor.end());
-    EXPECT_NEAR(*high, ExpectedWeight(), 0.01);
+    EXPECT_LE(*high, ExpectedWeight() + 0.01);
     EXPECT_NEAR(*low, ExpectedWeight(), 0.01 + slack);
+    highest = std::max<double>(highest, *high);
   }
+  // Never every block, or the whole push had been taken, and counted.
+  EXPECT_NEAR(highest, ExpectedWeight(), 0.01);
 }
 
 class ExactnessTest : public testing::TestWithParam<const char*> {};
@@ -123,7 +127,8 @@ void RunAndSignal(LocalCluster& cluster, const v1::JobSpec& job, int signal,
     workers.push_back(std::make_unique<Process>(
         cluster.address(), absl::StrCat("w", workers.size()), step));
   }
-  auto outcome = std::async(std::launch::async, [&] { return cluster.Run(job); });
+  auto outcome =
+      std::async(std::launch::async, [&] { return cluster.Run(job); });
   EXPECT_TRUE(cluster.Await(
       [](const v1::WatchJobResponse& event) {
         return event.progress().samples() > kTrainSamples / 4;

@@ -172,11 +172,11 @@ absl::Status IntegerWorker::TakePart(ControlStream& control,
     }
     if (command.has_begin()) {
       PACELINE_ASSIGN_OR_RETURN(
-          parameters, ParameterClient::Connect(
-                          command.begin(), View(arrays),
-                          {.incarnation = assignment.incarnation(),
-                           .lease = lease,
-                           .run = assignment.run()}));
+          parameters,
+          ParameterClient::Connect(command.begin(), View(arrays),
+                                   {.incarnation = assignment.incarnation(),
+                                    .lease = lease,
+                                    .run = assignment.run()}));
       if (!command.begin().initialize()) continue;
       PACELINE_RETURN_IF_ERROR(parameters->SetAll());
       v1::WorkerMessage message;

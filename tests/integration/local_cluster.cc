@@ -176,8 +176,7 @@ absl::Status LocalCluster::Run(const v1::JobSpec& job) {
   request.set_parent(kParent);
   request.set_job_id("test");
   *request.mutable_job()->mutable_spec() = job;
-  PACELINE_RETURN_IF_ERROR(
-      parts.jobs->CreateJob(request, "the test").status());
+  PACELINE_RETURN_IF_ERROR(parts.jobs->CreateJob(request, "the test").status());
   v1::WatchJobRequest watch;
   watch.set_name(kName);
   PACELINE_ASSIGN_OR_RETURN(auto events, parts.jobs->WatchJob(watch));
@@ -186,8 +185,7 @@ absl::Status LocalCluster::Run(const v1::JobSpec& job) {
     absl::MutexLock lock(&parts.mu);
     parts.events = std::move(events);
   }
-  const uint64_t subscription =
-      parts.events->Subscribe([&] { parts.Read(); });
+  const uint64_t subscription = parts.events->Subscribe([&] { parts.Read(); });
   parts.Read();
   const bool over = Await(
       [](const v1::WatchJobResponse& event) {
@@ -249,8 +247,8 @@ absl::StatusOr<std::vector<std::vector<float>>> LocalCluster::FinalWeights()
   std::vector<std::vector<float>> tensors;
   for (const CheckpointTensor& tensor : reader->manifest().tensors) {
     tensors.emplace_back(TensorSize(tensor));
-    PACELINE_RETURN_IF_ERROR(reader->ReadWeights(
-        tensor.name, 0, absl::MakeSpan(tensors.back())));
+    PACELINE_RETURN_IF_ERROR(
+        reader->ReadWeights(tensor.name, 0, absl::MakeSpan(tensors.back())));
   }
   return tensors;
 }

@@ -38,7 +38,8 @@ void ExpectNobodyWasHeldUp(const nlohmann::json& document) {
   EXPECT_EQ(run["samples"], kSamples * kEpochs);
   for (const auto& worker : run["workers"]) {
     if (worker["worker"] == "w3") continue;
-    EXPECT_LT(worker["longest_wait_seconds"], absl::ToDoubleSeconds(TestLease()) + 1)
+    EXPECT_LT(worker["longest_wait_seconds"],
+              absl::ToDoubleSeconds(TestLease()) + 1)
         << worker;
   }
 }

@@ -87,9 +87,9 @@ ExitCode RunGet(Session& session, const GetFlags& flags) {
   std::vector<v1::Job> jobs;
   const ExitCode code =
       session.ForEach(flags.names, [&](const std::string& typed) {
-        absl::StatusOr<v1::Job> job = GetJob(session, typed);
-        if (job.ok()) jobs.push_back(*std::move(job));
-        return job.status();
+        PACELINE_ASSIGN_OR_RETURN(v1::Job job, GetJob(session, typed));
+        jobs.push_back(std::move(job));
+        return absl::OkStatus();
       });
   std::vector<const v1::Job*> found;
   found.reserve(jobs.size());

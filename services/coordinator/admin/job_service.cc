@@ -22,13 +22,13 @@ class RefusedWatch : public grpc::ServerWriteReactor<v1::WatchJobResponse> {
 
 #define PACELINE_METHOD(name) "/paceline.v1.JobService/" #name
 
-#define PACELINE_READ(method, Response)                                     \
-  JobAdmin::Unary* JobAdmin::method(Context* context,                         \
-                                    const v1::method##Request* request,       \
-                                    v1::Response* response) {                 \
-    return answering_->Read(                                                  \
-        context, PACELINE_METHOD(method), response,                           \
-        [&](const Caller&) { return jobs_->method(*request); });              \
+#define PACELINE_READ(method, Response)                                 \
+  JobAdmin::Unary* JobAdmin::method(Context* context,                   \
+                                    const v1::method##Request* request, \
+                                    v1::Response* response) {           \
+    return answering_->Read(                                            \
+        context, PACELINE_METHOD(method), response,                     \
+        [&](const Caller&) { return jobs_->method(*request); });        \
   }
 
 PACELINE_READ(GetJob, Job)
@@ -41,15 +41,15 @@ PACELINE_READ(ListCheckpoints, ListCheckpointsResponse)
 
 #undef PACELINE_READ
 
-#define PACELINE_CHANGE(method, Response, resource)                         \
-  JobAdmin::Unary* JobAdmin::method(Context* context,                         \
-                                    const v1::method##Request* request,       \
-                                    v1::Response* response) {                 \
-    return answering_->Change(                                                \
-        context, PACELINE_METHOD(method), resource, response,                 \
-        [&](const Caller& caller) {                                           \
-          return jobs_->method(*request, caller.identity);                    \
-        });                                                                   \
+#define PACELINE_CHANGE(method, Response, resource)                       \
+  JobAdmin::Unary* JobAdmin::method(Context* context,                     \
+                                    const v1::method##Request* request,   \
+                                    v1::Response* response) {             \
+    return answering_->Change(context, PACELINE_METHOD(method), resource, \
+                              response, [&](const Caller& caller) {       \
+                                return jobs_->method(*request,            \
+                                                     caller.identity);    \
+                              });                                         \
   }
 
 PACELINE_CHANGE(CreateJob, Job,
@@ -86,8 +86,8 @@ grpc::ServerWriteReactor<v1::WatchJobResponse>* JobAdmin::WatchJob(
     Context* context, const v1::WatchJobRequest* request) {
   const auto open = [&]() -> absl::StatusOr<std::shared_ptr<WatchStream>> {
     CallGuard& guard = answering_->guard();
-    PACELINE_ASSIGN_OR_RETURN(
-        const Caller caller, guard.Admit(*context, PACELINE_METHOD(WatchJob)));
+    PACELINE_ASSIGN_OR_RETURN(const Caller caller,
+                              guard.Admit(*context, PACELINE_METHOD(WatchJob)));
     PACELINE_ASSIGN_OR_RETURN(auto events, jobs_->WatchJob(*request));
     PACELINE_ASSIGN_OR_RETURN(const JobEvents::Cursor place,
                               events->Place(request->resume_token()));

@@ -27,8 +27,7 @@ std::string DrawUid(Rng& rng) {
   const uint64_t low = rng.Next();
   return absl::StrFormat("%08x-%04x-4%03x-%04x-%012x", high >> 32,
                          high >> 16 & 0xffff, high & 0xfff,
-                         (low >> 48 & 0x3fff) | 0x8000,
-                         low & 0xffffffffffff);
+                         (low >> 48 & 0x3fff) | 0x8000, low & 0xffffffffffff);
 }
 
 }  // namespace
@@ -130,8 +129,8 @@ void Jobs::CommitOrLog(Entry& entry, v1::Job job) {
   if (stored.ok()) return;
   // What has happened has happened: the store will say something older after a
   // restart, where the job then comes back paused.
-  LogError(absl::StrCat("could not store ", job.name(), ": ",
-                        stored.ToString()));
+  LogError(
+      absl::StrCat("could not store ", job.name(), ": ", stored.ToString()));
   entry.job = std::move(job);
 }
 
@@ -271,9 +270,9 @@ absl::StatusOr<v1::Job> Jobs::CancelJob(const v1::CancelJobRequest& request,
 absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
     const v1::SwitchParadigmRequest& request, const std::string& identity) {
   PACELINE_ASSIGN_OR_RETURN(const ParadigmSwitch wanted, CheckSwitch(request));
-  const std::string reason =
-      request.reason().empty() ? absl::StrCat("asked for by ", identity)
-                               : request.reason();
+  const std::string reason = request.reason().empty()
+                                 ? absl::StrCat("asked for by ", identity)
+                                 : request.reason();
   return Apply(
       request, identity, JobEvent::kSwitch,
       [&wanted](v1::Job& job) {
@@ -307,8 +306,8 @@ absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
         } else {
           PACELINE_ASSIGN_OR_RETURN(from, NewestCheckpoint(job));
         }
-        PACELINE_RETURN_IF_ERROR(CheckJobQuota(
-            options_.quota, JobsOf(wanted.job.name_space), job));
+        PACELINE_RETURN_IF_ERROR(
+            CheckJobQuota(options_.quota, JobsOf(wanted.job.name_space), job));
         job.set_restore_from(from);
         job.set_state_reason("waits for workers");
         job.clear_end_time();

@@ -30,8 +30,8 @@
 #include "services/coordinator/jobs/digest.h"
 #include "services/coordinator/jobs/job_state.h"
 #include "services/coordinator/jobs/resource_name.h"
-#include "services/coordinator/store/job_store.h"
 #include "services/coordinator/store/job_journal.h"
+#include "services/coordinator/store/job_store.h"
 #include "services/coordinator/watch/job_events.h"
 
 namespace paceline {
@@ -155,10 +155,10 @@ class Jobs {
   // Pause, resume, cancel: `change` completes the job, `act` follows once it is
   // stored.
   template <typename Request>
-  absl::StatusOr<v1::Job> Apply(const Request& request,
-                                const std::string& identity, JobEvent event,
-                                const std::function<absl::Status(v1::Job&)>& change,
-                                const std::function<void(Entry&)>& act);
+  absl::StatusOr<v1::Job> Apply(
+      const Request& request, const std::string& identity, JobEvent event,
+      const std::function<absl::Status(v1::Job&)>& change,
+      const std::function<void(Entry&)>& act);
   // Stores the job, shows it to its watchers, and makes it the entry's.
   absl::Status Commit(Entry& entry, v1::Job job, const Asked& asked = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -177,8 +177,8 @@ class Jobs {
   std::string FolderOf(const v1::Job& job) const;
   absl::StatusOr<std::vector<v1::Checkpoint>> CheckpointsOf(
       const v1::Job& job) const;
-  absl::StatusOr<v1::Checkpoint> FindCheckpoint(const CheckpointName& name)
-      const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<v1::Checkpoint> FindCheckpoint(
+      const CheckpointName& name) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   // Of the newest that is READY.
   absl::StatusOr<std::string> NewestCheckpoint(const v1::Job& job) const;
   absl::Status PutCheckpoint(Entry& entry, v1::Checkpoint checkpoint)

@@ -68,15 +68,14 @@ absl::StatusOr<v1::Checkpoint> Jobs::CreateCheckpoint(
                           "was used for another request: draw a new UUID");
     }
     if (before.has_value()) {
-      PACELINE_ASSIGN_OR_RETURN(
-          const CheckpointName made,
-          ParseCheckpointName("name", before->resource));
+      PACELINE_ASSIGN_OR_RETURN(const CheckpointName made,
+                                ParseCheckpointName("name", before->resource));
       return FindCheckpoint(made);
     }
   }
-  PACELINE_RETURN_IF_ERROR(NextState(entry->job.state(), JobEvent::kCheckpoint,
-                                     entry->job.name())
-                               .status());
+  PACELINE_RETURN_IF_ERROR(
+      NextState(entry->job.state(), JobEvent::kCheckpoint, entry->job.name())
+          .status());
   if (FindCheckpoint(name).ok()) {
     return AlreadyExists(kCheckpointType, name.Format());
   }
@@ -175,8 +174,7 @@ absl::Status Jobs::PutCheckpoint(Entry& entry, v1::Checkpoint checkpoint) {
   const auto known = FindCheckpoint(parsed);
   *checkpoint.mutable_create_time() =
       known.ok() ? known->create_time() : ToProto(absl::Now());
-  PACELINE_RETURN_IF_ERROR(
-      store_->PutCheckpoint(entry.job.uid(), checkpoint));
+  PACELINE_RETURN_IF_ERROR(store_->PutCheckpoint(entry.job.uid(), checkpoint));
   if (entry.events != nullptr) {
     v1::WatchJobResponse event;
     *event.mutable_checkpoint() = checkpoint;

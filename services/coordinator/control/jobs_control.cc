@@ -135,9 +135,9 @@ void Jobs::RunEnded(Entry& entry, const JobRun& run,
   job.set_state_reason("");
   if (!outcome.status.ok()) {
     event = JobEvent::kFailed;
-    job.set_state_reason(absl::StrCat(
-        absl::StatusCodeToString(outcome.status.code()), ": ",
-        outcome.status.message()));
+    job.set_state_reason(
+        absl::StrCat(absl::StatusCodeToString(outcome.status.code()), ": ",
+                     outcome.status.message()));
   } else if (outcome.paused) {
     event = JobEvent::kPaused;
     job.set_state_reason("paused");
@@ -159,10 +159,9 @@ void Jobs::RunEnded(Entry& entry, const JobRun& run,
     job.set_state(*next);
   }
   if (HasEnded(job.state())) *job.mutable_end_time() = ToProto(absl::Now());
-  LogInfo("run ended",
-          {{"job", job.name()},
-           {"state", StateName(job.state())},
-           {"reason", job.state_reason()}});
+  LogInfo("run ended", {{"job", job.name()},
+                        {"state", StateName(job.state())},
+                        {"reason", job.state_reason()}});
   CommitOrLog(entry, std::move(job));
 }
 
@@ -288,18 +287,18 @@ void Jobs::StartRun(Entry& entry) {
   if (!entry.job.restore_from().empty()) {
     const auto parsed =
         ParseCheckpointName("restore_from", entry.job.restore_from());
-    const auto from = parsed.ok() ? FindCheckpoint(*parsed)
-                                  : absl::StatusOr<v1::Checkpoint>(
-                                        parsed.status());
+    const auto from = parsed.ok()
+                          ? FindCheckpoint(*parsed)
+                          : absl::StatusOr<v1::Checkpoint>(parsed.status());
     if (!from.ok()) {
       return SetWaiting(entry, std::string(from.status().message()));
     }
     setup.restore_from = from->directory();
   }
   if (!options_.trace_root.empty()) {
-    setup.trace_file = absl::StrFormat(
-        "%s/%s-%04x.jsonl", options_.trace_root,
-        absl::StrReplaceAll(name, {{"/", "_"}}), setup.run & 0xffff);
+    setup.trace_file = absl::StrFormat("%s/%s-%04x.jsonl", options_.trace_root,
+                                       absl::StrReplaceAll(name, {{"/", "_"}}),
+                                       setup.run & 0xffff);
   }
   setup.evaluator_exists = [this] { return fleet_.HasEvaluator(); };
   setup.admit_parameters = [this, name](int64_t bytes) {
@@ -365,8 +364,7 @@ void Jobs::Drain(absl::Duration grace) {
   const auto paused = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return std::none_of(busy_.begin(), busy_.end(), [this](const auto& name) {
       const auto it = entries_.find(name);
-      return it != entries_.end() &&
-             it->second.job.state() == v1::Job::PAUSING;
+      return it != entries_.end() && it->second.job.state() == v1::Job::PAUSING;
     });
   };
   mu_.AwaitWithTimeout(absl::Condition(&paused), deadline - clock_->Now());

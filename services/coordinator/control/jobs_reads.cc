@@ -57,8 +57,8 @@ absl::StatusOr<v1::ListAccuracyPointsResponse> Jobs::ListAccuracyPoints(
   }
   PACELINE_RETURN_IF_ERROR(journal_->Flush(absl::Seconds(5)));
   PACELINE_ASSIGN_OR_RETURN(
-      const auto points, store_->ListAccuracyPoints(uid, wanted.page.after,
-                                                    wanted.page.size + 1));
+      const auto points,
+      store_->ListAccuracyPoints(uid, wanted.page.after, wanted.page.size + 1));
   v1::ListAccuracyPointsResponse response;
   int64_t last = 0;
   for (const JobStore::NumberedPoint& numbered : points) {

@@ -19,10 +19,9 @@ absl::Status Jobs::Load() {
     return std::make_tuple(job.create_time().seconds(),
                            job.create_time().nanos(), job.name());
   };
-  std::sort(jobs.begin(), jobs.end(),
-            [&](const v1::Job& a, const v1::Job& b) {
-              return created(a) < created(b);
-            });
+  std::sort(jobs.begin(), jobs.end(), [&](const v1::Job& a, const v1::Job& b) {
+    return created(a) < created(b);
+  });
   absl::MutexLock lock(&mu_);
   for (v1::Job& job : jobs) {
     PACELINE_RETURN_IF_ERROR(TakeOver(std::move(job)));

@@ -63,17 +63,15 @@ absl::Status WriteCheckpointManifest(const CheckpointOrder::Order& order,
                             ParseOptimizerSpec(spec.optimizer()));
   manifest.optimizer_slots = OptimizerSlotNames(optimizer);
   for (const v1::TensorSpec& tensor : agreed.tensors()) {
-    manifest.tensors.push_back(
-        {tensor.name(),
-         {tensor.shape().begin(), tensor.shape().end()},
-         tensor.statistic()});
+    manifest.tensors.push_back({tensor.name(),
+                                {tensor.shape().begin(), tensor.shape().end()},
+                                tensor.statistic()});
   }
   for (size_t server = 0; server < shards.size(); ++server) {
     for (const v1::Block& block : shards[server].blocks()) {
-      manifest.blocks.push_back({block.id(), block.tensor(),
-                                 static_cast<uint64_t>(block.offset()),
-                                 static_cast<uint64_t>(block.size()),
-                                 static_cast<uint32_t>(server)});
+      manifest.blocks.push_back(
+          {block.id(), block.tensor(), static_cast<uint64_t>(block.offset()),
+           static_cast<uint64_t>(block.size()), static_cast<uint32_t>(server)});
     }
     const v1::CheckpointWritten& file = order.files[server];
     manifest.files.push_back({file.file(), file.bytes(), file.sha256()});

@@ -19,8 +19,9 @@ namespace paceline {
 class DecisionFilter {
  public:
   struct Kept {
-    const char* category;  // "loss", "discard", ...: Decision.kind of jobs.proto.
-    int64_t omitted = 0;   // Of that category since the last one kept.
+    const char*
+        category;  // "loss", "discard", ...: Decision.kind of jobs.proto.
+    int64_t omitted = 0;  // Of that category since the last one kept.
   };
 
   // Nothing if it is not to be told.

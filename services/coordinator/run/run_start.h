@@ -16,7 +16,7 @@ namespace paceline {
 struct RunStart {
   Version version = 0;
   SamplePosition position = {};
-  double seconds = 0;  // Of training so far.
+  double seconds = 0;                        // Of training so far.
   std::vector<v1::TensorSpec> tensors = {};  // Empty: nothing is prescribed.
 };
 

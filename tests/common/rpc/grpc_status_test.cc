@@ -39,12 +39,18 @@ size_t TrailerBytes(const grpc::Status& status) {
 }
 
 absl::Status BadFields(int count, size_t description_bytes) {
-  std::vector<FieldViolation> violations;
+  // As somebody might make it who does not know the limits.
+  google::rpc::BadRequest bad;
   for (int i = 0; i < count; ++i) {
-    violations.push_back({absl::StrCat("job.spec.field_", i),
-                          std::string(description_bytes, 'x')});
+    auto& violation = *bad.add_field_violations();
+    violation.set_field(absl::StrCat("job.spec.field_", i));
+    violation.set_description(std::string(description_bytes, 'x'));
   }
-  return InvalidFields(violations);
+  absl::Status status =
+      WithReason(absl::InvalidArgumentError("many"), "INVALID_FIELD");
+  status.SetPayload(absl::StrCat(kPrefix, "google.rpc.BadRequest"),
+                    absl::Cord(bad.SerializeAsString()));
+  return status;
 }
 
 TEST(GrpcStatusTest, EveryCodeComesBackAsItWas) {

@@ -58,10 +58,10 @@ class RunLocalTest : public testing::Test {
                            return true;
                          },
                      .timeouts = timeouts_,
-                     .open_reports = [](const std::string&,
-                                        const v1::CreateJobRequest&) {
-                       return std::make_unique<NoReports>();
-                     }});
+                     .open_reports =
+                         [](const std::string&, const v1::CreateJobRequest&) {
+                           return std::make_unique<NoReports>();
+                         }});
   }
 
   // The document without its white space.
@@ -82,7 +82,8 @@ constexpr char kOneRun[] = R"({"runs":[{"paradigm":"bsp","seconds":2}]})";
 TEST_F(RunLocalTest, RunsEveryParadigmInAFolderOfItsOwn) {
   programs_.Coordinator(absl::StrCat(
       kListening, kAwaitMembers, kStarted,
-      "name=$(sed -n 's/.*\"paradigm\": \"\\(.*\\)\".*/\\1/p' \"${2%/*}/job.json\")\n"
+      "name=$(sed -n 's/.*\"paradigm\": \"\\(.*\\)\".*/\\1/p' "
+      "\"${2%/*}/job.json\")\n"
       "echo '{\"event\":\"progress\",\"seconds\":1,\"state\":\"training\"}'\n"
       "echo '{\"event\":\"evaluated\",\"seconds\":1.5,\"accuracy\":0.5}'\n"
       "echo "

@@ -28,16 +28,17 @@ contexts:
     insecure-plaintext: false
 )";
 
+struct PrecedenceCase {
+  std::map<std::string, std::string> flags;
+  std::map<std::string, std::string> environment;
+  std::string address;
+  std::string space;
+  absl::Duration timeout = absl::Seconds(5);
+};
+
 // Where a setting comes from: flags > environment > config file > default.
 TEST(ConnectionTest, Precedence) {
-  struct Case {
-    std::map<std::string, std::string> flags;
-    std::map<std::string, std::string> environment;
-    std::string address;
-    std::string space;
-    absl::Duration timeout = absl::Seconds(5);
-  };
-  const std::vector<Case> kCases = {
+  const std::vector<PrecedenceCase> kCases = {
       {{}, {}, "lab:1", "of-lab"},
       {{}, {{"PACELINE_ADDRESS", "env:1"}}, "env:1", "of-lab"},
       {{{"address", "flag:1"}},
@@ -68,7 +69,7 @@ TEST(ConnectionTest, Precedence) {
   };
   const absl::StatusOr<ConfigFile> config = ParseConfigFile(kFile);
   ASSERT_TRUE(config.ok()) << config.status();
-  for (const Case& c : kCases) {
+  for (const PrecedenceCase& c : kCases) {
     ConnectionFlags flags;
     for (const auto& [name, value] : c.flags) {
       if (name == "context") {
