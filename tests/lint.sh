@@ -23,7 +23,7 @@ cmake --preset clang >build/clang-configure.log 2>&1 || {
   tail -n 20 build/clang-configure.log >&2
   exit 1
 }
-cmake --build build/clang --target paceline_protos -j2 >build/clang-build.log 2>&1 || {
+cmake --build build/clang --target paceline_proto_headers -j2 >build/clang-build.log 2>&1 || {
   tail -n 20 build/clang-build.log >&2
   exit 1
 }

@@ -120,10 +120,11 @@ ExitCode RunGet(Session& session, const NamesFlags& flags) {
   std::vector<v1::Worker> workers;
   const ExitCode code =
       session.ForEach(flags.names, [&](const std::string& typed) {
-        auto worker =
-            Ask<v1::GetWorkerRequest>(session, typed, &ClusterApi::GetWorker);
-        if (worker.ok()) workers.push_back(*std::move(worker));
-        return worker.status();
+        PACELINE_ASSIGN_OR_RETURN(
+            v1::Worker worker,
+            Ask<v1::GetWorkerRequest>(session, typed, &ClusterApi::GetWorker));
+        workers.push_back(std::move(worker));
+        return absl::OkStatus();
       });
   std::vector<const v1::Worker*> found;
   found.reserve(workers.size());

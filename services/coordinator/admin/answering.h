@@ -60,8 +60,9 @@ class Answering {
   template <typename Response>
   static absl::Status Take(absl::StatusOr<Response> decided,
                            Response* response) {
-    if (decided.ok()) *response = *std::move(decided);
-    return decided.status();
+    if (!decided.ok()) return decided.status();
+    *response = *std::move(decided);
+    return absl::OkStatus();
   }
   static absl::Status Take(const absl::Status& decided,
                            google::protobuf::Empty* /*response*/) {

@@ -362,10 +362,13 @@ void Jobs::Drain(absl::Duration grace) {
   Wake();
   absl::MutexLock lock(&mu_);
   const auto paused = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return std::none_of(busy_.begin(), busy_.end(), [this](const auto& name) {
+    for (const std::string& name : busy_) {
       const auto it = entries_.find(name);
-      return it != entries_.end() && it->second.job.state() == v1::Job::PAUSING;
-    });
+      if (it != entries_.end() && it->second.job.state() == v1::Job::PAUSING) {
+        return false;
+      }
+    }
+    return true;
   };
   mu_.AwaitWithTimeout(absl::Condition(&paused), deadline - clock_->Now());
 }

@@ -9,9 +9,9 @@
 
 namespace paceline {
 
-// The proto JSON mapping of a message, indented, ended by a line feed, maps
-// in the order of their keys.
-// INTERNAL for what has none: a time that is out of range.
+// The proto JSON mapping of a message, indented, ended by a line feed, maps in
+// the order of their keys. INTERNAL for what has none: a time that is out of
+// range.
 absl::StatusOr<std::string> MessageToJson(
     const google::protobuf::Message& message);
 
