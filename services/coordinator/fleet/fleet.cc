@@ -306,6 +306,7 @@ absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
     std::sort(by_bytes.begin(), by_bytes.end(), by_name);
   }
   std::vector<ServerLink> picked;
+  picked.reserve(by_bytes.size());
   for (auto& [bytes, link] : by_bytes) picked.push_back(std::move(link));
   return picked;
 }
