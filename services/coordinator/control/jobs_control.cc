@@ -219,8 +219,6 @@ void Jobs::AssignWorkers() {
     worker.since = member.since;
     const auto run = by_run.find(member.run);
     if (run != by_run.end()) worker.job = run->second;
-    // Its run is over, and it has not left yet.
-    if (member.leaving && !worker.job.has_value()) worker.draining = true;
     workers.push_back(std::move(worker));
   }
   AssignmentLimits limits;
