@@ -201,6 +201,7 @@ absl::StatusOr<v1::Job> Jobs::Apply(
   PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
   if (repeated.has_value()) return *repeated;
   PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
+  TakeNews(*entry);
   PACELINE_RETURN_IF_ERROR(CheckEtag(entry->job, request.etag()));
   v1::Job job = entry->job;
   PACELINE_ASSIGN_OR_RETURN(const v1::Job::State state,

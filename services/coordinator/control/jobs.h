@@ -196,6 +196,7 @@ class Jobs {
   // `over` gets the runs that have ended, to be destroyed without the lock.
   void Turn(std::vector<std::unique_ptr<ActiveRun>>& over)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Before a verb too: callers may have seen what it says.
   void TakeNews(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunEnded(Entry& entry, const JobRun& run, const RunOutcome& outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -59,6 +59,7 @@ absl::StatusOr<v1::Checkpoint> Jobs::CreateCheckpoint(
   PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
                             CheckCreateCheckpoint(request, ids_));
   PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name.job));
+  TakeNews(*entry);
   if (!asked.request_id.empty()) {
     PACELINE_ASSIGN_OR_RETURN(
         const auto before,

@@ -86,7 +86,7 @@ void Jobs::Turn(std::vector<std::unique_ptr<ActiveRun>>& over) {
   const std::vector<std::string> names(busy_.begin(), busy_.end());
   for (const std::string& name : names) {
     Entry& entry = entries_.at(name);
-    if (entry.news != nullptr) TakeNews(entry);
+    TakeNews(entry);
     if (entry.active == nullptr || !entry.active->outcome().has_value()) {
       continue;
     }
@@ -98,6 +98,7 @@ void Jobs::Turn(std::vector<std::unique_ptr<ActiveRun>>& over) {
 }
 
 void Jobs::TakeNews(Entry& entry) {
+  if (entry.news == nullptr) return;
   const RunNews::Changes changes = entry.news->Take();
   v1::Job job = entry.job;
   bool changed = false;
