@@ -39,6 +39,7 @@ struct Options {
   std::string pool = "default";
   std::vector<std::string> labels;
   std::string device = "auto";
+  std::string data_root = ".";
   std::optional<std::string> gpu_model;
   std::optional<uint64_t> memory;
   std::string metrics = "127.0.0.1:0";
@@ -149,7 +150,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
                             ServeMetrics(options.metrics, registry));
   LogInfo("started", {{"metrics_port", metrics_port}});
   Worker worker({options.coordinator, hello, pace,
-                 BackendOptions{options.threads}, patience, dial},
+                 TaskHost{BackendOptions{options.threads}, options.data_root},
+                 patience, dial},
                 &metrics);
   Departure departure(&worker, grace);
   const SignalWatch signals([&](int) { departure.Signalled(); });
@@ -169,6 +171,11 @@ void AddPlaceOptions(CLI::App& app, Options& options) {
                "Takes evaluation tasks instead of grants");
   app.add_option("--device", options.device, "What it computes on")
       ->check(CLI::IsMember({"auto", "cpu"}))
+      ->capture_default_str();
+  app.add_option("--data-root", options.data_root,
+                 "Where a job's data lies on this machine, if the job names a "
+                 "relative DIR")
+      ->check(CLI::ExistingDirectory)
       ->capture_default_str();
   app.add_option("--metrics", options.metrics,
                  "host:port of /metrics; port 0: any free one")

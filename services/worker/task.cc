@@ -12,8 +12,7 @@
 namespace paceline {
 
 absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
-    const v1::Assignment& assignment, bool evaluator,
-    const BackendOptions& backend) {
+    const v1::Assignment& assignment, bool evaluator, const TaskHost& host) {
   const v1::JobSpec& job = assignment.job();
   auto task = absl::WrapUnique(new Task);
   task->Serve(assignment);
@@ -25,9 +24,10 @@ absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
   }
   PACELINE_ASSIGN_OR_RETURN(
       task->data_,
-      LoadDataset(job.data(), evaluator ? Split::kTest : Split::kTrain));
+      LoadDataset(job.data(), evaluator ? Split::kTest : Split::kTrain,
+                  host.data_root));
   Machine& machine = *task->machine_;
-  PACELINE_ASSIGN_OR_RETURN(machine.backend, MakeBackend("cpu", backend));
+  PACELINE_ASSIGN_OR_RETURN(machine.backend, MakeBackend("cpu", host.backend));
   PACELINE_ASSIGN_OR_RETURN(
       machine.model,
       Model::Create(job.model(), task->data_->shape(), task->data_->classes(),

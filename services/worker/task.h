@@ -16,6 +16,12 @@
 
 namespace paceline {
 
+// What a machine gives every task.
+struct TaskHost {
+  BackendOptions backend;
+  std::string data_root = ".";  // Where a relative DIR of JobSpec.data lies.
+};
+
 // What a job's spec comes to on this machine: the data in memory, the model on
 // its backend. A trainer has the training split, an evaluator the test split.
 // It serves one assignment at a time. Thread-compatible.
@@ -24,8 +30,7 @@ class Task {
   // For `assignment`. Errors as LoadDataset, MakeBackend and Model::Create give
   // them; INVALID_ARGUMENT also for an impossible batch size or wire format.
   static absl::StatusOr<std::unique_ptr<Task>> Prepare(
-      const v1::Assignment& assignment, bool evaluator,
-      const BackendOptions& backend);
+      const v1::Assignment& assignment, bool evaluator, const TaskHost& host);
 
   // What the preparation depends on: assignments of one key can have one Task
   // after the other.

@@ -19,7 +19,7 @@ absl::StatusOr<Task*> TaskCache::Get(const v1::Assignment& assignment) {
   }
   while (entries_.size() >= capacity_) entries_.pop_back();
   PACELINE_ASSIGN_OR_RETURN(auto task,
-                            Task::Prepare(assignment, evaluator_, backend_));
+                            Task::Prepare(assignment, evaluator_, host_));
   entries_.push_front({key, std::move(task)});
   return entries_.front().task.get();
 }

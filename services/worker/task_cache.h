@@ -7,7 +7,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "gpu/backend.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/worker/task.h"
 
@@ -19,8 +18,8 @@ class TaskCache {
  public:
   // Keeps `capacity` tasks, at least 1, of which the one least recently used
   // gives way. `evaluator`: they are an evaluator's.
-  TaskCache(size_t capacity, bool evaluator, const BackendOptions& backend)
-      : capacity_(capacity), evaluator_(evaluator), backend_(backend) {}
+  TaskCache(size_t capacity, bool evaluator, const TaskHost& host)
+      : capacity_(capacity), evaluator_(evaluator), host_(host) {}
 
   // The task for `assignment`, which it serves from now on; valid up to the
   // next call. Errors of Task::Prepare. Room is made before another task is
@@ -37,7 +36,7 @@ class TaskCache {
 
   const size_t capacity_;
   const bool evaluator_;
-  const BackendOptions backend_;
+  const TaskHost host_;
   std::list<Entry> entries_;  // The last one used is at the front.
 };
 

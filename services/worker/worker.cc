@@ -61,7 +61,7 @@ Worker::Worker(const Options& options, WorkerMetrics* metrics)
     : options_(options),
       metrics_(metrics),
       tasks_(options.hello.evaluator() ? kEvaluatorTasks : kTrainerTasks,
-             options.hello.evaluator(), options.backend) {}
+             options.hello.evaluator(), options.host) {}
 
 absl::Status Worker::Run() {
   const Clock& clock = Clock::Real();

@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "gpu/backend.h"
 #include "services/worker/control_stream.h"
 #include "services/worker/dial.h"
 #include "services/worker/pace/pace_spec.h"
@@ -33,7 +32,7 @@ class Worker {
     std::string coordinator;  // "host:port"
     v1::WorkerHello hello;    // The name, what it can do, where it runs.
     PaceSpec pace;
-    BackendOptions backend;
+    TaskHost host;
     // How long it tries to reach a coordinator in vain; zero: for ever.
     absl::Duration patience;
     Dial dial = DialPlainly;

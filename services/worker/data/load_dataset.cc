@@ -1,5 +1,6 @@
 #include "services/worker/data/load_dataset.h"
 
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -12,14 +13,18 @@
 
 namespace paceline {
 
-absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split) {
+absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
+                                    absl::string_view root) {
   PACELINE_RETURN_IF_ERROR(CheckDataSpec(spec));
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(spec, absl::MaxSplits(':', 1));
-  const std::string rest(parts.second);
-  if (parts.first == kMnist) return LoadMnist(rest, split);
-  if (parts.first == kCifar10) return LoadCifar10(rest, split);
-  return DrawSynthetic(rest, split);
+  if (parts.first == kSynthetic) return DrawSynthetic(parts.second, split);
+  const std::string folder =
+      (std::filesystem::path(std::string(root)) / std::string(parts.second))
+          .lexically_normal()
+          .string();
+  return parts.first == kMnist ? LoadMnist(folder, split)
+                               : LoadCifar10(folder, split);
 }
 
 }  // namespace paceline

@@ -8,9 +8,10 @@
 namespace paceline {
 
 // Loads one split of what a --data flag names: "mnist:DIR", "cifar10:DIR" or
-// "synthetic:NAME". INVALID_ARGUMENT for anything else; else as LoadMnist,
-// LoadCifar10 and DrawSynthetic say.
-absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split);
+// "synthetic:NAME"; a relative DIR is one below `root`. INVALID_ARGUMENT for
+// anything else; else as LoadMnist, LoadCifar10 and DrawSynthetic say.
+absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
+                                    absl::string_view root = ".");
 
 }  // namespace paceline
 

@@ -164,6 +164,19 @@ TEST(LoadDatasetTest, RealDigits) {
   EXPECT_EQ(data->shape(), (ImageShape{1, 28, 28}));
 }
 
+TEST(LoadDatasetTest, ARelativeFolderIsBelowTheRoot) {
+  // Errors name the file that was looked for.
+  const auto looked_for = [](const char* spec, const char* root) {
+    return std::string(
+        LoadDataset(spec, Split::kTest, root).status().message());
+  };
+  EXPECT_THAT(looked_for("mnist:none", "/root"), HasSubstr("/root/none/t10k"));
+  EXPECT_THAT(looked_for("mnist:/none", "/root"), HasSubstr("/none/t10k"));
+  EXPECT_THAT(looked_for("mnist:/none", "/root"), Not(HasSubstr("/root")));
+  EXPECT_THAT(looked_for("cifar10:none", "/root"), HasSubstr("/root/none/"));
+  EXPECT_THAT(looked_for("mnist:none", "."), Not(HasSubstr("./none")));
+}
+
 TEST(LoadDatasetTest, SaysWhatItTakes) {
   for (const char* spec : {"", "mnist", "mnist:", "imagenet:/data", ":x"}) {
     const auto status = LoadDataset(spec, Split::kTrain).status();
