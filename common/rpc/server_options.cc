@@ -1,5 +1,6 @@
 #include "common/rpc/server_options.h"
 
+#include <google/protobuf/generated_message_reflection.h>
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -7,6 +8,8 @@
 
 #include <algorithm>
 #include <vector>
+
+#include "protos/grpc/health/v1/health.pb.h"
 
 namespace paceline {
 namespace {
@@ -28,7 +31,11 @@ class Reflection : public grpc::ServerBuilderOption {
                                     return plugin->name() == wanted->name();
                                   }),
                    plugins->end());
-    if (enabled_) plugins->push_back(std::move(wanted));
+    if (!enabled_) return;
+    plugins->push_back(std::move(wanted));
+    // It names the health service too, which gRPC answers without a descriptor.
+    google::protobuf::LinkMessageReflection<
+        ::grpc::health::v1::HealthCheckRequest>();
   }
 
  private:

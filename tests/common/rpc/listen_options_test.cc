@@ -86,6 +86,23 @@ TEST(ListenOptionsTest, ReflectionIsThereOnlyIfAskedFor) {
   EXPECT_THAT(*services, HasSubstr("grpc.health.v1.Health"));
 }
 
+// Clients that list services ask for the descriptor of each.
+TEST(ListenOptionsTest, ReflectionDescribesEveryServiceThatItNames) {
+  ListenOptions options;
+  options.reflection = true;
+  const ScriptedCluster server(options);
+  for (const std::string service :
+       {"paceline.v1.ClusterService", "grpc.health.v1.Health",
+        "grpc.reflection.v1alpha.ServerReflection"}) {
+    // ServerReflectionRequest.file_containing_symbol.
+    const std::string request =
+        "\x22" + std::string(1, static_cast<char>(service.size())) + service;
+    const auto answer = RawCall(server.Connect(), kReflection, request);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_THAT(*answer, HasSubstr(".proto")) << service;
+  }
+}
+
 TEST(ListenOptionsTest, ThePlainOverloadOffersItsServiceAlone) {
   const Loopback server;
   const auto channel =
