@@ -114,7 +114,7 @@ void CoordinatorLink::Obey(const v1::ServerCommand& command) {
       lease_ = absl::Milliseconds(std::max(1u, command.welcome().lease_ms()));
       welcomed_ = true;
       last_fault_.clear();
-      LogInfo("registered with the coordinator",
+      LogInfo("registered",
               {{"lease_ms", command.welcome().lease_ms()}});
       return;
     case v1::ServerCommand::kHeartbeat:

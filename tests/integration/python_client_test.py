@@ -13,14 +13,12 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
-import urllib.request
 import uuid
 
 try:
@@ -30,9 +28,10 @@ except ImportError:
     print("skipped: python3-grpcio or python3-protobuf is missing")
     sys.exit(77)
 
+from real_cluster import LONG, RealCluster
+
 BIN = SOURCE = None
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-python-"))
-LONG = 120  # Seconds; ends only what would hang.
 PARENT = "namespaces/default"
 
 
@@ -51,54 +50,14 @@ def make_stubs():
     sys.path.insert(0, str(SCRATCH))
 
 
-class Cluster:
-    """Real processes on loopback, in a folder of their own."""
+class Cluster(RealCluster):
+    """With the stubs of the admin API."""
 
     def __init__(self, servers, workers):
-        self.folder = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH))
-        self.processes = []
-        self.port = 0
-        self.start_coordinator()
-        for i in range(servers):
-            self.start("paceline-server", "--name", f"s{i}")
-        for name, flags in workers:
-            self.start("paceline-worker", "--name", name, *flags)
-        self.start("paceline-worker", "--name", "e0", "--evaluator")
-        channel = grpc.insecure_channel(f"127.0.0.1:{self.port}")
+        super().__init__(BIN, SCRATCH, servers, workers)
+        channel = grpc.insecure_channel(self.address)
         self.jobs = jobs_grpc.JobServiceStub(channel)
         self.cluster = cluster_grpc.ClusterServiceStub(channel)
-
-    def start_coordinator(self):
-        log = open(self.folder / "coordinator.log", "ab")
-        self.coordinator = subprocess.Popen(
-            [BIN / "paceline-coordinator", "--listen",
-             f"127.0.0.1:{self.port}", "--store", self.folder / "jobs.db",
-             "--checkpoints", self.folder / "checkpoints", "--lease", "5s"],
-            stdout=subprocess.PIPE, stderr=log)
-        address = json.loads(self.coordinator.stdout.readline())["address"]
-        self.port = int(address.rsplit(":", 1)[1])
-
-    def start(self, program, *flags):
-        name = flags[1]
-        log = open(self.folder / f"{name}.log", "wb")
-        self.processes.append(subprocess.Popen(
-            [BIN / program, "--coordinator", f"127.0.0.1:{self.port}", *flags],
-            stdout=log, stderr=log))
-
-    def stop(self):
-        everybody = self.processes + [self.coordinator]
-        for process in everybody:
-            process.send_signal(signal.SIGTERM)
-        codes = [process.wait(timeout=LONG) for process in everybody]
-        self.coordinator.stdout.close()
-        return codes
-
-    def metrics(self):
-        log = (self.folder / "coordinator.log").read_text()
-        ports = [json.loads(line)["metrics_port"] for line in log.splitlines()
-                 if "metrics_port" in line]
-        url = f"http://127.0.0.1:{ports[-1]}/metrics"
-        return urllib.request.urlopen(url, timeout=LONG).read().decode()
 
     def create(self, job_id, **fields):
         request = jobs.CreateJobRequest(parent=PARENT, job_id=job_id,
@@ -214,10 +173,12 @@ class PythonClientTest(unittest.TestCase):
         cluster = self.start(
             2, [(f"a{i}", slow + ["--pool", "a"]) for i in range(2)] +
             [(f"b{i}", slow + ["--pool", "b"]) for i in range(4)])
+        target = {"model": "mlp", "stop__target_accuracy": 0.6,
+                  "evaluation__every": 2048}
         short = cluster.create("short", workers__pools=["a"], workers__min=2,
-                               workers__max=2, stop__epochs=20)
+                               workers__max=2, stop__epochs=20, **target)
         grows = cluster.create("grows", workers__min=4, workers__max=6,
-                               stop__epochs=400, paradigm="asp")
+                               stop__epochs=400, paradigm="asp", **target)
         cluster.await_samples(short.name, 1)
         cluster.await_samples(grows.name, 1)
         metrics = cluster.metrics()
@@ -238,6 +199,10 @@ class PythonClientTest(unittest.TestCase):
             job=jobs.Job(name=grows.name, spec={"stop": {"epochs": 1}}),
             update_mask={"paths": ["spec.stop.epochs"]}))
         cluster.await_state(grows.name, jobs.Job.SUCCEEDED)
+        for job in (short, grows):
+            report = json.loads(cluster.jobs.GetJobReport(
+                jobs.GetJobReportRequest(name=job.name)).json)
+            self.assertGreater(report["seconds_to_target"], 0)
 
     def test_errors_say_what_is_wrong(self):
         cluster = self.start(1, [("w0", [])])

@@ -1,0 +1,83 @@
+"""A cluster of real processes on loopback, for tests of its clients."""
+
+import json
+import pathlib
+import signal
+import subprocess
+import tempfile
+import threading
+import urllib.request
+
+LONG = 120  # Seconds; ends only what would hang.
+
+
+class RealCluster:
+    """`workers` are (name, flags), `evaluator` the flags of e0."""
+
+    def __init__(self, bin_dir, scratch, servers, workers, evaluator=()):
+        self.bin = pathlib.Path(bin_dir)
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
+        self.processes = []
+        self.readers = []
+        self.port = 0
+        self.start_coordinator()
+        for i in range(servers):
+            self.start("paceline-server", f"s{i}")
+        for name, flags in workers:
+            self.start("paceline-worker", name, *flags)
+        self.start("paceline-worker", "e0", "--evaluator", *evaluator)
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def start_coordinator(self):
+        """The first time on any free port, then on the same one again."""
+        with open(self.folder / "coordinator.log", "ab") as log:
+            self.coordinator = subprocess.Popen(
+                [self.bin / "paceline-coordinator", "--listen", self.address,
+                 "--store", self.folder / "jobs.db", "--checkpoints",
+                 self.folder / "checkpoints", "--lease", "5s"],
+                stdout=subprocess.PIPE, stderr=log)
+        address = json.loads(self.coordinator.stdout.readline())["address"]
+        self.port = int(address.rsplit(":", 1)[1])
+
+    def start(self, program, name, *flags):
+        """Returns when the coordinator has it."""
+        process = subprocess.Popen(
+            [self.bin / program, "--coordinator", self.address, "--name", name,
+             *flags], stderr=subprocess.PIPE)
+        self.processes.append(process)
+        registered = threading.Event()
+        reader = threading.Thread(target=self.keep_log,
+                                  args=(process, name, registered))
+        reader.start()
+        self.readers.append(reader)
+        if not registered.wait(LONG):
+            raise TimeoutError(f"{name} has not registered")
+
+    def keep_log(self, process, name, registered):
+        with process.stderr, open(self.folder / f"{name}.log", "wb") as log:
+            for line in process.stderr:
+                log.write(line)
+                if b'"registered"' in line:
+                    registered.set()
+
+    def stop(self):
+        """The exit codes of all, told to end by SIGTERM."""
+        everybody = self.processes + [self.coordinator]
+        for process in everybody:
+            process.send_signal(signal.SIGTERM)
+        codes = [process.wait(timeout=LONG) for process in everybody]
+        for reader in self.readers:
+            reader.join()
+        self.coordinator.stdout.close()
+        return codes
+
+    def metrics(self):
+        """What the coordinator serves to Prometheus."""
+        log = (self.folder / "coordinator.log").read_text()
+        ports = [json.loads(line)["metrics_port"] for line in log.splitlines()
+                 if "metrics_port" in line]
+        url = f"http://127.0.0.1:{ports[-1]}/metrics"
+        return urllib.request.urlopen(url, timeout=LONG).read().decode()
