@@ -330,6 +330,10 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
   if (repeated.has_value()) return *repeated;
   PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
   PACELINE_ASSIGN_OR_RETURN(v1::Job job, ApplyUpdate(entry->job, request));
+  // A quota that was lowered since does not keep other fields from changing.
+  if (job.spec().workers().min() > entry->job.spec().workers().min()) {
+    PACELINE_RETURN_IF_ERROR(CheckWorkerQuota(options_.quota, job));
+  }
   if (job.spec().checkpoints().has_interval() &&
       options_.checkpoint_root.empty()) {
     return InvalidField("job.spec.checkpoints.interval",
@@ -383,9 +387,13 @@ absl::Status Jobs::AdmitParameters(const std::string& name, int64_t bytes) {
   absl::MutexLock lock(&mu_);
   const auto it = entries_.find(name);
   if (it == entries_.end()) return NotFound(kJobType, name);
-  return CheckParameterQuota(options_.quota, JobsOf(parsed.name_space),
-                             it->second.job,
-                             bytes / static_cast<int64_t>(sizeof(float)));
+  v1::Job& job = it->second.job;
+  const int64_t parameters = bytes / static_cast<int64_t>(sizeof(float));
+  PACELINE_RETURN_IF_ERROR(CheckParameterQuota(
+      options_.quota, JobsOf(parsed.name_space), job, parameters));
+  // From now on they count for the others, not only once the run has ended.
+  job.mutable_progress()->set_parameters(parameters);
+  return absl::OkStatus();
 }
 
 }  // namespace paceline

@@ -117,7 +117,9 @@ class Jobs {
 
  private:
   struct Entry {
-    v1::Job job;  // `progress` as it was when the last run ended.
+    // `progress` as it was when the last run ended, but for the parameters,
+    // which are those that were admitted.
+    v1::Job job;
     JobNumber number = 0;
     // Made when they are first needed.
     std::shared_ptr<JobEvents> events = {};

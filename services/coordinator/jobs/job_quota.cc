@@ -13,6 +13,7 @@ namespace paceline {
 namespace {
 
 constexpr uint64_t kParameterBytes = 4;
+constexpr char kWait[] = "; wait for one to end or cancel one";
 
 // What the others of the namespace take.
 struct Taken {
@@ -52,15 +53,25 @@ absl::Status CheckJobQuota(const v1::Quota& quota,
         absl::StrCat(taken.jobs, " jobs have not ended and ", quota.jobs(),
                      " may be; wait for one or cancel one"));
   }
-  const uint32_t least = job.spec().workers().min();
-  if (quota.workers() > 0 && least > quota.workers()) {
-    return QuotaExceeded(
-        Subject(job),
-        absl::StrCat("the job needs ", least, " workers and ", quota.workers(),
-                     " may be had; lower spec.workers.min"));
-  }
+  PACELINE_RETURN_IF_ERROR(CheckWorkerQuota(quota, job));
   // At least one parameter more.
-  return CheckParameterQuota(quota, jobs, job, 1);
+  if (quota.parameter_bytes() == 0 ||
+      taken.parameter_bytes + kParameterBytes <= quota.parameter_bytes()) {
+    return absl::OkStatus();
+  }
+  return QuotaExceeded(
+      Subject(job),
+      absl::StrCat("the parameters of other jobs take ", taken.parameter_bytes,
+                   " of ", quota.parameter_bytes(), " bytes", kWait));
+}
+
+absl::Status CheckWorkerQuota(const v1::Quota& quota, const v1::Job& job) {
+  const uint32_t least = job.spec().workers().min();
+  if (quota.workers() == 0 || least <= quota.workers()) return absl::OkStatus();
+  return QuotaExceeded(
+      Subject(job),
+      absl::StrCat("the job needs ", least, " workers and ", quota.workers(),
+                   " may be had; lower spec.workers.min"));
 }
 
 absl::Status CheckParameterQuota(const v1::Quota& quota,
@@ -69,12 +80,17 @@ absl::Status CheckParameterQuota(const v1::Quota& quota,
   if (quota.parameter_bytes() == 0 || parameters <= 0) return absl::OkStatus();
   const uint64_t taken = Sum(jobs, job).parameter_bytes;
   const uint64_t wanted = static_cast<uint64_t>(parameters) * kParameterBytes;
+  if (wanted > quota.parameter_bytes()) {
+    return QuotaExceeded(Subject(job),
+                         absl::StrCat("the job's parameters take ", wanted,
+                                      " bytes and ", quota.parameter_bytes(),
+                                      " may be had; choose a smaller model"));
+  }
   if (taken + wanted <= quota.parameter_bytes()) return absl::OkStatus();
-  return QuotaExceeded(
-      Subject(job),
-      absl::StrCat("the parameters of other jobs take ", taken, " of ",
-                   quota.parameter_bytes(), " bytes, which leaves too little; ",
-                   "wait for one to end or cancel one"));
+  return QuotaExceeded(Subject(job),
+                       absl::StrCat("the job's parameters take ", wanted,
+                                    " bytes and those of other jobs ", taken,
+                                    " of ", quota.parameter_bytes(), kWait));
 }
 
 }  // namespace paceline

@@ -24,6 +24,9 @@ absl::Status CheckJobQuota(const v1::Quota& quota,
                            absl::Span<const v1::Job* const> jobs,
                            const v1::Job& job);
 
+// The second of these alone, for a job that is there and now needs more.
+absl::Status CheckWorkerQuota(const v1::Quota& quota, const v1::Job& job);
+
 // Whether `job`, now known to have `parameters` (fp32, 4 bytes each), may hold
 // them beside `jobs`. RESOURCE_EXHAUSTED likewise.
 absl::Status CheckParameterQuota(const v1::Quota& quota,

@@ -84,5 +84,26 @@ TEST(ParameterQuotaTest, CountsTheOthersAndTheJob) {
       CheckParameterQuota(QuotaOf(1, 1, 0), {&other}, job, 1 << 30).ok());
 }
 
+TEST(ParameterQuotaTest, SaysWhetherWaitingHelps) {
+  const v1::Job other = JobOf("a", v1::Job::RUNNING, 1000);
+  const v1::Job job = JobOf("b", v1::Job::STARTING);
+  const v1::Quota quota = QuotaOf(0, 0, 8000);
+  EXPECT_EQ(CheckParameterQuota(quota, {&other, &job}, job, 1001).message(),
+            "namespace:n: the job's parameters take 4004 bytes and those of "
+            "other jobs 4000 of 8000; wait for one to end or cancel one");
+  EXPECT_EQ(CheckParameterQuota(quota, {&other, &job}, job, 2001).message(),
+            "namespace:n: the job's parameters take 8004 bytes and 8000 may be "
+            "had; choose a smaller model");
+}
+
+TEST(WorkerQuotaTest, IsOfOneJob) {
+  const v1::Quota quota = QuotaOf(0, 4, 0);
+  EXPECT_TRUE(CheckWorkerQuota(quota, JobOf("a", v1::Job::PAUSED, 0, 4)).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      CheckWorkerQuota(quota, JobOf("a", v1::Job::PAUSED, 0, 5))));
+  EXPECT_TRUE(
+      CheckWorkerQuota(QuotaOf(1, 0, 1), JobOf("a", v1::Job::PAUSED)).ok());
+}
+
 }  // namespace
 }  // namespace paceline
