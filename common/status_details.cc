@@ -103,7 +103,9 @@ absl::Status InvalidField(absl::string_view field,
 
 absl::Status NotFound(absl::string_view type, absl::string_view name) {
   return WithResource(absl::NotFoundError(absl::StrCat(
-                          ShortType(type), " \"", name, "\" does not exist")),
+                          ShortType(type), " \"", name,
+                          "\" does not exist: check the name, or list which "
+                          "there are")),
                       "RESOURCE_NOT_FOUND", type, name);
 }
 

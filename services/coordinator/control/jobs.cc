@@ -337,7 +337,8 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
   if (job.spec().checkpoints().has_interval() &&
       options_.checkpoint_root.empty()) {
     return InvalidField("job.spec.checkpoints.interval",
-                        "this cluster keeps no checkpoints");
+                        "this cluster keeps no checkpoints: its coordinator "
+                        "has no --checkpoints");
   }
   if (request.validate_only()) return job;
   const bool switches = job.spec().paradigm() != entry->job.spec().paradigm();
@@ -364,7 +365,8 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
       NextState(entry->job.state(), JobEvent::kDelete, entry->job.name())
           .status());
   if (entry->active != nullptr) {
-    return WrongState(entry->job.name(), "its workers are still leaving");
+    return WrongState(entry->job.name(),
+                      "its workers are still leaving: try again in a moment");
   }
   if (request.validate_only()) return absl::OkStatus();
   PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,

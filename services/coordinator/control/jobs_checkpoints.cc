@@ -49,7 +49,8 @@ absl::StatusOr<std::string> Jobs::NewestCheckpoint(const v1::Job& job) const {
   for (const v1::Checkpoint& checkpoint : checkpoints) {
     if (checkpoint.state() == v1::Checkpoint::READY) return checkpoint.name();
   }
-  return WrongState(job.name(), "has no checkpoint to go on from");
+  return WrongState(job.name(),
+                    "has no checkpoint to go on from: create a job anew");
 }
 
 absl::StatusOr<v1::Checkpoint> Jobs::CreateCheckpoint(
@@ -85,7 +86,8 @@ absl::StatusOr<v1::Checkpoint> Jobs::CreateCheckpoint(
   checkpoint.set_state(v1::Checkpoint::WRITING);
   *checkpoint.mutable_create_time() = ToProto(absl::Now());
   if (entry->active == nullptr) {
-    return WrongState(entry->job.name(), "does not train right now");
+    return WrongState(entry->job.name(),
+                      "does not train right now: wait until it is RUNNING");
   }
   if (options_.checkpoint_root.empty()) {
     return WrongState(entry->job.name(),
@@ -145,7 +147,8 @@ absl::Status Jobs::DeleteCheckpoint(
                             FindCheckpoint(name));
   PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(name.job));
   if (checkpoint.state() == v1::Checkpoint::WRITING) {
-    return WrongState(checkpoint.name(), "is being written");
+    return WrongState(checkpoint.name(),
+                      "is being written: wait until it is READY");
   }
   if (entry->job.restore_from() == checkpoint.name() &&
       !HasEnded(entry->job.state())) {

@@ -87,7 +87,8 @@ absl::StatusOr<v1::JobReport> Jobs::GetJobReport(
     report.set_json(stored.value_or(""));
   }
   if (report.json().empty()) {
-    return WrongState(name.Format(), "has not begun to train yet");
+    return WrongState(name.Format(),
+                      "has not begun to train yet: wait until it is RUNNING");
   }
   return report;
 }

@@ -127,7 +127,9 @@ absl::StatusOr<JobRestore> CheckRestore(const v1::RestoreJobRequest& request) {
     if (checkpoint.ok()) restore.checkpoint = *checkpoint;
     if (checkpoint.ok() && job.ok() && !(checkpoint->job == *job)) {
       checks.Add("checkpoint",
-                 absl::StrCat("is of another job, ", checkpoint->job.Format()));
+                 absl::StrCat("is of another job, ", checkpoint->job.Format(),
+                              "; name one of this job's, or none for the "
+                              "newest"));
     }
   }
   PACELINE_RETURN_IF_ERROR(checks.status());

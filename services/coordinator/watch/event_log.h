@@ -106,7 +106,8 @@ class EventLog {
     absl::MutexLock lock(&mu_);
     if (point->sequence > last_) {
       return absl::InvalidArgumentError(
-          "resume_token: of an event that has not happened");
+          "is of an event that has not happened; leave it out to begin with "
+          "the job as it is");
     }
     cursor.snapshot_due_ = false;
     cursor.seen_ = point->sequence;

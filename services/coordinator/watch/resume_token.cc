@@ -26,8 +26,8 @@ absl::StatusOr<WatchPlace> ParseResumeToken(absl::string_view token) {
     }
   }
   return absl::InvalidArgumentError(
-      "resume_token: not one that a watch has given; leave it out to begin "
-      "with the job as it is");
+      "is none that a watch has given; leave it out to begin with the job as "
+      "it is");
 }
 
 }  // namespace paceline
