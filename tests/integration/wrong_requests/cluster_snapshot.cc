@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
+#include "common/log/log.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "tests/integration/generic_call.h"
 
@@ -26,6 +27,9 @@ Response Get(const PreparedCluster& cluster, const std::string& method,
   const auto bytes =
       CallGenerically(cluster.channel(), absl::StrCat("/paceline.v1.", method),
                       request.SerializeAsString());
+  if (!bytes.ok()) {
+    LogError(absl::StrCat(method, ": ", bytes.status().ToString()));
+  }
   Response response;
   CHECK(bytes.ok() && response.ParseFromString(*bytes));
   return response;

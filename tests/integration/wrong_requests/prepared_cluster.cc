@@ -18,7 +18,7 @@ constexpr char kDefault[] = "namespaces/default";
 constexpr char kCrowded[] = "namespaces/crowded";
 
 // Of an mlp for synthetic:tiny, at 4 bytes each.
-constexpr int64_t kBigParameters = 2762;
+constexpr int64_t kBigParameters = 235'146;
 
 // No worker is of that pool.
 constexpr char kNowhere[] = "workers { pools: 'nowhere' }";
@@ -29,14 +29,10 @@ std::string JobName(const std::string& id) {
 }
 
 std::vector<std::string> CoordinatorFlags() {
-  return {"--lease",
-          "10s",
-          "--max-jobs",
-          "4",
-          "--max-workers",
-          "8",
-          "--max-parameter-bytes",
-          absl::StrCat(4 * kBigParameters)};
+  return {"--lease", "10s", "--max-jobs", "4", "--max-workers", "8",
+          "--max-parameter-bytes", absl::StrCat(4 * kBigParameters),
+          // A snapshot after every request is more than callers may have.
+          "--max-requests", "1000000"};
 }
 
 template <class Message>
@@ -88,9 +84,11 @@ v1::Job PreparedCluster::Create(const std::string& parent,
   v1::CreateJobRequest request;
   request.set_parent(parent);
   request.set_job_id(id);
-  *request.mutable_job()->mutable_spec() = Parsed<v1::JobSpec>(absl::StrCat(
-      "model: 'logreg' data: 'synthetic:tiny' evaluation { disabled: true } ",
-      more));
+  v1::JobSpec& spec = *request.mutable_job()->mutable_spec();
+  spec = Parsed<v1::JobSpec>(more);
+  if (spec.model().empty()) spec.set_model("logreg");
+  spec.set_data("synthetic:tiny");
+  spec.mutable_evaluation()->set_disabled(true);
   if (id == "waits") request.set_request_id(kUsedRequestId);
   v1::Job job;
   Call("JobService/CreateJob", request, &job);

@@ -76,13 +76,13 @@ std::string DetailsText(const absl::Status& status) {
     absl::StrAppend(&text, "resource: ", resource.resource_type(), " ",
                     resource.resource_name(), "\n");
   }
-  for (const auto& violation :
-       DetailOf<google::rpc::PreconditionFailure>(status).violations()) {
+  const auto failure = DetailOf<google::rpc::PreconditionFailure>(status);
+  for (const auto& violation : failure.violations()) {
     absl::StrAppend(&text, "precondition: ", violation.type(), " of ",
                     violation.subject(), "\n");
   }
-  for (const auto& violation :
-       DetailOf<google::rpc::QuotaFailure>(status).violations()) {
+  const auto quota = DetailOf<google::rpc::QuotaFailure>(status);
+  for (const auto& violation : quota.violations()) {
     absl::StrAppend(&text, "quota: ", violation.subject(), "\n");
   }
   return text;
@@ -128,7 +128,8 @@ std::string RequestScript::Call(const std::string& method,
   std::string text =
       absl::StrCat(absl::StatusCodeToString(status.code()), " ",
                    reason.empty() ? "without a reason" : reason, "\n",
-                   status.message(), "\n", DetailsText(status));
+                   status.message().empty() ? "(no message)" : status.message(),
+                   "\n", DetailsText(status));
   for (const auto& [word, value] : words_) {
     text = absl::StrReplaceAll(text, {{value, absl::StrCat("${", word, "}")}});
   }

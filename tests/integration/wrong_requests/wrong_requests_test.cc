@@ -25,7 +25,6 @@ namespace paceline {
 namespace {
 
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 // One for all scripts: making it takes longer than all requests.
 class WrongRequestsTest : public testing::TestWithParam<std::string> {
