@@ -6,6 +6,7 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
+#include <climits>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,8 @@ using google::protobuf::io::CodedOutputStream;
 
 constexpr uint32_t kPayloadTag = v1::Frame::kPayloadFieldNumber << 3 |
                                  WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+
+constexpr int kVarint32Bytes = 5;
 
 absl::string_view View(const grpc::Slice& slice) {
   return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
@@ -70,48 +73,66 @@ class SliceInputStream : public google::protobuf::io::ZeroCopyInputStream {
   int64_t position_ = 0;
 };
 
-// The part [begin, begin + size) of the slices.
-Payload SubPayload(absl::Span<const grpc::Slice> slices, size_t begin,
-                   size_t size) {
-  Payload payload;
+// Calls visit(bytes) for each piece of [begin, end) of the slices.
+template <class Visitor>
+void VisitRange(absl::Span<const grpc::Slice> slices, size_t begin, size_t end,
+                Visitor visit) {
+  size_t position = 0;
   for (const grpc::Slice& slice : slices) {
-    if (size == 0) break;
-    if (begin >= slice.size()) {
-      begin -= slice.size();
-      continue;
-    }
-    const absl::string_view part = View(slice).substr(begin, size);
-    payload.Append(part);
-    size -= part.size();
-    begin = 0;
+    if (position >= end) return;
+    const size_t from = std::max(begin, position);
+    const size_t to = std::min(end, position + slice.size());
+    if (from < to) visit(View(slice).substr(from - position, to - from));
+    position += slice.size();
   }
-  return payload;
 }
 
 // Where the payload's bytes lie, and everything else as a serialized header.
 struct Layout {
   std::string header;
   size_t payload_begin = 0;
-  size_t payload_size = 0;
+  size_t payload_end = 0;
 };
 
+// A length as generated classes take it: of at most five bytes and 31 bits.
+bool ReadLength(CodedInputStream& in, int& length) {
+  const int begin = in.CurrentPosition();
+  uint64_t value = 0;
+  if (!in.ReadVarint64(&value) || value > INT_MAX) return false;
+  length = static_cast<int>(value);
+  return in.CurrentPosition() - begin <= kVarint32Bytes;
+}
+
+// The header's fields are copied as they are: whether they are sound is for the
+// generated class to say, which is stricter than the skipping here.
 bool FindPayload(absl::Span<const grpc::Slice> slices, Layout& layout) {
   SliceInputStream stream(slices);
   CodedInputStream in(&stream);
-  google::protobuf::io::StringOutputStream header_stream(&layout.header);
-  CodedOutputStream header(&header_stream);
-  while (const uint32_t tag = in.ReadTag()) {
+  int copied = 0;
+  const auto copy_header = [&](int end) {
+    VisitRange(slices, copied, end, [&layout](absl::string_view bytes) {
+      layout.header.append(bytes.data(), bytes.size());
+    });
+  };
+  while (true) {
+    const int begin = in.CurrentPosition();
+    const uint32_t tag = in.ReadTag();
+    if (tag == 0) break;
     if (tag != kPayloadTag) {
-      if (!WireFormatLite::SkipField(&in, tag, &header)) return false;
+      if (!WireFormatLite::SkipField(&in, tag)) return false;
       continue;
     }
-    uint32_t size = 0;
-    if (!in.ReadVarint32(&size)) return false;
+    int size = 0;
+    if (in.CurrentPosition() - begin > kVarint32Bytes) return false;
+    if (!ReadLength(in, size)) return false;
     // The last one wins, as for every Protobuf field that comes twice.
     layout.payload_begin = in.CurrentPosition();
-    layout.payload_size = size;
-    if (!in.Skip(static_cast<int>(size))) return false;
+    layout.payload_end = layout.payload_begin + size;
+    if (!in.Skip(size)) return false;
+    copy_header(begin);
+    copied = in.CurrentPosition();
   }
+  copy_header(in.CurrentPosition());
   return in.ConsumedEntireMessage();
 }
 
@@ -137,7 +158,7 @@ grpc::ByteBuffer EncodeFrame(const v1::Frame& header, grpc::Slice payload) {
     const grpc::Slice slice(bytes);
     return grpc::ByteBuffer(&slice, 1);
   }
-  uint8_t prefix[2 * 5];  // Two varints of 32 bits.
+  uint8_t prefix[2 * kVarint32Bytes];
   uint8_t* end = CodedOutputStream::WriteTagToArray(kPayloadTag, prefix);
   end = CodedOutputStream::WriteVarint32ToArray(
       static_cast<uint32_t>(payload.size()), end);
@@ -156,8 +177,9 @@ absl::StatusOr<ReceivedFrame> DecodeFrame(const grpc::ByteBuffer& message) {
       !frame.header.ParseFromString(layout.header)) {
     return absl::InvalidArgumentError("the message is no paceline.v1.Frame");
   }
-  frame.payload =
-      SubPayload(frame.slices, layout.payload_begin, layout.payload_size);
+  VisitRange(
+      frame.slices, layout.payload_begin, layout.payload_end,
+      [&frame](absl::string_view bytes) { frame.payload.Append(bytes); });
   return frame;
 }
 

@@ -224,6 +224,25 @@ TEST(DecodeFrameTest, AnEmptyMessageIsAFrameWithoutAKind) {
   EXPECT_EQ(decoded->payload.size(), 0u);
 }
 
+// Numbers in more bytes or bits than they may have: two readers that take them
+// for different things would disagree on what a frame says.
+TEST(DecodeFrameTest, RefusesWhatTheGeneratedClassRefuses) {
+  const std::string kCases[] = {
+      // A field's number in six bytes: of 32 bits the rest is lost.
+      std::string("\x99\x99\x99\x99\x99\x1a\x0b)\x9a\x99\x99\x99\x99\x99", 14),
+      // The payload's number, and its length, in six bytes.
+      std::string("\xfa\x80\x80\x80\x80\x00\x01x", 8),
+      std::string("\x7a\x81\x80\x80\x80\x80\x00x", 8),
+      // A length of 2^32 + 1, and one of another field.
+      std::string("\x7a\x81\x80\x80\x80\x10x", 7),
+      std::string("\x82\x01\x81\x80\x80\x80\x10x", 8)};
+  for (const std::string& bytes : kCases) {
+    EXPECT_FALSE(v1::Frame().ParseFromString(bytes));
+    EXPECT_TRUE(absl::IsInvalidArgument(DecodeFrame(BufferOf(bytes)).status()))
+        << absl::CHexEscape(bytes);
+  }
+}
+
 TEST(DecodeFrameTest, AnInvalidBufferIsAnError) {
   EXPECT_TRUE(
       absl::IsInvalidArgument(DecodeFrame(grpc::ByteBuffer()).status()));
