@@ -129,8 +129,8 @@ absl::Status CommandRunner::Execute(uint64_t run,
         job->Fence(sequence, command.fence().incarnation()));
     *done.mutable_fence() = ToWire(fenced);
   } else if (command.has_snapshot()) {
-    // One that is refused for its size is missed by whoever wants it, an
-    // evaluation or a checkpoint; the training goes on.
+    // One that is refused for its size is missed by its evaluation alone; the
+    // training goes on.
     const absl::Status kept = job->Snapshot(
         sequence, static_cast<uint64_t>(command.snapshot().snapshot()));
     if (!absl::IsResourceExhausted(kept)) PACELINE_RETURN_IF_ERROR(kept);
@@ -138,6 +138,8 @@ absl::Status CommandRunner::Execute(uint64_t run,
   } else if (command.has_release_snapshot()) {
     PACELINE_RETURN_IF_ERROR(job->ReleaseSnapshot(
         sequence,
+    done.set_code(static_cast<int>(kept.code()));
+    done.set_message(std::string(kept.message()));
         static_cast<uint64_t>(command.release_snapshot().snapshot())));
   } else if (command.has_write_checkpoint()) {
     return Write(run, job, command);

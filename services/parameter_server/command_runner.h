@@ -85,8 +85,7 @@ class CommandRunner {
                      const v1::ServerCommand& command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status BeginWrite(uint64_t run, const std::shared_ptr<JobShard>& job,
-                          PulledBlocks snapshot,
-                          const v1::WriteCheckpoint& write)
+                          PulledBlocks blocks, const v1::WriteCheckpoint& write)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Written(uint64_t run, uint64_t hosting, v1::CheckpointWritten written);
 

@@ -33,12 +33,12 @@ v1::CheckpointWritten ToWire(const v1::WriteCheckpoint& write,
 }
 
 absl::StatusOr<WrittenFile> WriteFile(const JobShard& job,
-                                      const PulledBlocks& snapshot,
+                                      const PulledBlocks& blocks,
                                       const std::string& folder,
                                       const std::string& file,
                                       const DiskWorker::Cancelled& cancelled) {
   PACELINE_RETURN_IF_ERROR(MakeFolders(folder));
-  return WriteSnapshot(job.config(), snapshot, absl::StrCat(folder, "/", file),
+  return WriteSnapshot(job.config(), blocks, absl::StrCat(folder, "/", file),
                        cancelled);
 }
 
@@ -112,25 +112,20 @@ absl::Status CommandRunner::Write(uint64_t run,
                                   const std::shared_ptr<JobShard>& job,
                                   const v1::ServerCommand& command) {
   const v1::WriteCheckpoint& write = command.write_checkpoint();
-  const auto id = static_cast<uint64_t>(write.snapshot());
-  auto snapshot = job->TakeSnapshot(command.sequence() - kHostSequence, id);
   // Only a command out of order fails the run. A checkpoint that cannot be
   // written is told of, and the training goes on.
-  if (!snapshot.ok() && !absl::IsNotFound(snapshot.status())) {
-    return snapshot.status();
-  }
+  PACELINE_ASSIGN_OR_RETURN(
+      std::optional<PulledBlocks> blocks,
+      job->TakeBlocks(command.sequence() - kHostSequence));
   v1::CommandDone done;
   done.set_sequence(command.sequence());
   Done(run, std::move(done));
-  if (snapshot.ok() && !snapshot->has_value()) return absl::OkStatus();
-  const absl::Status begun =
-      snapshot.ok() ? BeginWrite(run, job, **std::move(snapshot), write)
-                    : snapshot.status();
+  if (!blocks.has_value()) return absl::OkStatus();
+  const absl::Status begun = BeginWrite(run, job, *std::move(blocks), write);
   if (begun.ok()) return begun;
   LogWarning("no checkpoint is written",
              {{"run", run}, {"error", std::string(begun.message())}});
   Count(begun, absl::ZeroDuration(), *metrics_);
-  job->DropSnapshot(id);
   v1::ServerMessage message;
   *message.mutable_checkpoint_written() = ToWire(write, begun);
   Answer(run, std::move(message));
@@ -139,26 +134,24 @@ absl::Status CommandRunner::Write(uint64_t run,
 
 absl::Status CommandRunner::BeginWrite(uint64_t run,
                                        const std::shared_ptr<JobShard>& job,
-                                       PulledBlocks snapshot,
+                                       PulledBlocks blocks,
                                        const v1::WriteCheckpoint& write) {
   if (refusing_) return absl::UnavailableError("the server is stopping");
   PACELINE_RETURN_IF_ERROR(CheckFileName(write.file()));
   PACELINE_ASSIGN_OR_RETURN(const std::string folder,
                             FolderFor(write.directory()));
   const uint64_t hosting = runs_[run].id;
-  return disk_.Put(run, [this, run, hosting, job, folder, write,
-                         snapshot = std::move(snapshot)](
-                            const DiskWorker::Cancelled& cancelled) mutable {
-    const Clock& clock = Clock::Real();
-    const absl::Time began = clock.Now();
-    const auto outcome =
-        WriteFile(*job, snapshot, folder, write.file(), cancelled);
-    // Both hold the states back from being updated in place.
-    snapshot = {};
-    job->DropSnapshot(static_cast<uint64_t>(write.snapshot()));
-    Count(outcome, clock.Now() - began, *metrics_);
-    Written(run, hosting, ToWire(write, outcome));
-  });
+  return disk_.Put(
+      run, [this, run, hosting, job, folder, write, blocks = std::move(blocks)](
+               const DiskWorker::Cancelled& cancelled) mutable {
+        const Clock& clock = Clock::Real();
+        const absl::Time began = clock.Now();
+        const auto outcome =
+            WriteFile(*job, blocks, folder, write.file(), cancelled);
+        blocks = {};  // Holds the states back from being updated in place.
+        Count(outcome, clock.Now() - began, *metrics_);
+        Written(run, hosting, ToWire(write, outcome));
+      });
 }
 
 void CommandRunner::Written(uint64_t run, uint64_t hosting,

@@ -141,13 +141,11 @@ class JobShard {
   absl::Status Snapshot(uint64_t sequence, uint64_t snapshot);
   absl::Status ReleaseSnapshot(uint64_t sequence, uint64_t snapshot);
 
-  // What a snapshot holds, to be written while training goes on; it stays until
-  // it is released. Nothing if the command was applied before. NOT_FOUND: there
-  // is no such snapshot.
-  absl::StatusOr<std::optional<PulledBlocks>> TakeSnapshot(uint64_t sequence,
-                                                           uint64_t snapshot);
-  // No command: whoever has written the snapshot lets go of it.
-  void DropSnapshot(uint64_t snapshot) { pulls_.ReleaseSnapshot(snapshot); }
+  // The current states, to be written while training goes on: the caller holds
+  // them, outside the bound on snapshots, because a job that could not be saved
+  // would lose its result. Nothing if the command was applied before.
+  // FAILED_PRECONDITION: initial values are missing.
+  absl::StatusOr<std::optional<PulledBlocks>> TakeBlocks(uint64_t sequence);
 
   // The last command applied; waits for one that is being applied.
   uint64_t last_sequence() const;

@@ -101,13 +101,17 @@ absl::Status JobShard::ReleaseSnapshot(uint64_t sequence, uint64_t snapshot) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<PulledBlocks>> JobShard::TakeSnapshot(
-    uint64_t sequence, uint64_t snapshot) {
+absl::StatusOr<std::optional<PulledBlocks>> JobShard::TakeBlocks(
+    uint64_t sequence) {
   absl::MutexLock lock(&commands_mu_);
   PACELINE_ASSIGN_OR_RETURN(const bool is_new, Admit(sequence));
   if (!is_new) return std::nullopt;
   last_sequence_ = sequence;
-  return pulls_.FindSnapshot(snapshot);
+  if (!initialized()) {
+    return absl::FailedPreconditionError(
+        "a checkpoint: the blocks have no initial values yet");
+  }
+  return PulledBlocks{closing_, ReadBlocks()};
 }
 
 uint64_t JobShard::last_sequence() const {

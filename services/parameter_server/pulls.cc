@@ -45,6 +45,11 @@ void Pulls::PullSnapshot(const Puller& puller, uint64_t snapshot,
     } else if (found != nullptr) {
       answers.Add(std::move(callback), *found);
     } else {
+    } else if (snapshot <= newest_snapshot_) {
+      answers.Add(std::move(callback),
+                  absl::NotFoundError(absl::StrCat(
+                      "snapshot ", snapshot,
+                      " is not held: it was refused, or released before")));
       Park({puller, true, 0, snapshot, std::move(callback)}, answers);
     }
   }
@@ -108,6 +113,7 @@ absl::Status Pulls::AddSnapshot(uint64_t snapshot, PulledBlocks blocks,
                                 PullAnswers& answers) {
   absl::MutexLock lock(&mu_);
   const absl::Status added = snapshots_.Add(snapshot, std::move(blocks));
+  newest_snapshot_ = std::max(newest_snapshot_, snapshot);
   for (Parked& pull : TakeOut([snapshot](const Parked& parked) {
          return parked.of_snapshot && parked.snapshot == snapshot;
        })) {
@@ -124,15 +130,6 @@ void Pulls::ReleaseSnapshot(uint64_t snapshot) {
   PulledBlocks released;  // Freed after the lock.
   absl::MutexLock lock(&mu_);
   released = snapshots_.Release(snapshot);
-}
-
-absl::StatusOr<PulledBlocks> Pulls::FindSnapshot(uint64_t snapshot) const {
-  absl::MutexLock lock(&mu_);
-  const PulledBlocks* found = snapshots_.Find(snapshot);
-  if (found != nullptr) return *found;
-  return absl::NotFoundError(absl::StrCat("snapshot ", snapshot,
-                                          " is not held here: it was refused, "
-                                          "or released before"));
 }
 
 PullAnswers Pulls::Expire(absl::Time now) {
@@ -209,7 +206,7 @@ std::vector<Pulls::Parked> Pulls::TakeOut(Which which) {
 std::string Pulls::WhyParked(const Parked& parked) const {
   if (parked.of_snapshot) {
     return absl::StrCat("snapshot ", parked.snapshot,
-                        " has not been taken yet, or was released; ask again");
+                        " has not been taken yet; ask again");
   }
   if (!initialized_) {
     return "the blocks do not have all their initial values yet; ask again";

@@ -71,7 +71,8 @@ class Pulls {
   void Pull(const Puller& puller, int64_t closing, PullCallback callback);
 
   // Wants a snapshot once it exists. As Pull(), and what AddSnapshot() failed
-  // with if it did.
+  // with if it did. NOT_FOUND: that one or a later one was added before, and it
+  // is not held, so it will not come.
   void PullSnapshot(const Puller& puller, uint64_t snapshot,
                     PullCallback callback);
 
@@ -81,13 +82,11 @@ class Pulls {
   // `closing` has been applied to every block.
   PullAnswers Advance(int64_t closing);
 
-  // Holds a snapshot until it is released. RESOURCE_EXHAUSTED and
+  // Holds a snapshot until it is released; ids ascend. RESOURCE_EXHAUSTED and
   // ALREADY_EXISTS as Snapshots::Add(); `answers` get either.
   absl::Status AddSnapshot(uint64_t snapshot, PulledBlocks blocks,
                            PullAnswers& answers);
   void ReleaseSnapshot(uint64_t snapshot);
-  // NOT_FOUND if it is not held.
-  absl::StatusOr<PulledBlocks> FindSnapshot(uint64_t snapshot) const;
 
   // These end what is parked with UNAVAILABLE. Past its deadline:
   PullAnswers Expire(absl::Time now);
@@ -140,6 +139,8 @@ class Pulls {
   mutable absl::Mutex mu_;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_set<uint64_t> fenced_ ABSL_GUARDED_BY(mu_);
+  // The largest id that AddSnapshot() was called with.
+  uint64_t newest_snapshot_ ABSL_GUARDED_BY(mu_) = 0;
   bool initialized_ ABSL_GUARDED_BY(mu_) = false;
   int64_t closing_ ABSL_GUARDED_BY(mu_) = 0;
   Snapshots snapshots_ ABSL_GUARDED_BY(mu_);

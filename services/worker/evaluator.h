@@ -15,11 +15,13 @@ class Evaluator {
   Evaluator(Task* task, ParameterClient* parameters, ControlStream* control)
       : task_(*task), parameters_(*parameters), control_(*control) {}
 
-  // One task, up to its answer. OK also if a command interrupted it.
+  // One task, up to its answer, which may be that the snapshot could not be
+  // had. OK also if a command interrupted it.
   absl::Status Run(const v1::Evaluate& evaluate);
 
  private:
   absl::Status PullSnapshot(int64_t snapshot);
+  void GiveUp(const v1::Evaluate& evaluate, const absl::Status& why);
 
   Task& task_;
   ParameterClient& parameters_;

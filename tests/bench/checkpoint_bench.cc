@@ -92,17 +92,14 @@ std::unique_ptr<JobShard> MakeShard() {
   return shard;
 }
 
-// Snapshot, file, release: as a server does it.
+// References, then the file: as a server does it.
 WrittenFile Save(JobShard& shard, const std::string& path) {
   const uint64_t sequence = shard.last_sequence();
-  CHECK(shard.Snapshot(sequence + 1, 1).ok());
-  auto snapshot = shard.TakeSnapshot(sequence + 2, 1);
-  CHECK(snapshot.ok() && snapshot->has_value());
+  auto blocks = shard.TakeBlocks(sequence + 1);
+  CHECK(blocks.ok() && blocks->has_value());
   auto written =
-      WriteSnapshot(shard.config(), **snapshot, path, [] { return false; });
+      WriteSnapshot(shard.config(), **blocks, path, [] { return false; });
   CHECK(written.ok());
-  *snapshot = std::nullopt;
-  shard.DropSnapshot(1);
   return *std::move(written);
 }
 

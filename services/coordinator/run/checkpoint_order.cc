@@ -3,36 +3,34 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "common/checkpoint/manifest.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
 
 namespace paceline {
 
 bool CheckpointOrder::Begin(const Order& order) {
-  v1::ServerCommand snapshot;
-  snapshot.mutable_snapshot()->set_snapshot(order.point.snapshot);
   absl::MutexLock lock(&mu_);
   if (order_.has_value()) return false;
   order_ = order;
   order_->files.resize(servers_->size());
   written_.assign(servers_->size(), false);
   failure_ = absl::OkStatus();
-  // Held over the broadcasts: an answer must find its order.
-  snapshot_sequence_ = servers_->Broadcast(std::move(snapshot));
   v1::ServerCommand write;
   write.mutable_write_checkpoint()->set_snapshot(order.point.snapshot);
   write.mutable_write_checkpoint()->set_directory(order.directory);
-  servers_->Broadcast(std::move(write), [&](int server, v1::ServerCommand& c) {
-    c.mutable_write_checkpoint()->set_file(absl::StrCat(
-        "server-", server, "-of-", servers_->size(), ".safetensors"));
-  });
+  // Held over the broadcast: an answer must find its order.
+  sequence_ = servers_->Broadcast(
+      std::move(write), [&](int server, v1::ServerCommand& command) {
+        command.mutable_write_checkpoint()->set_file(
+            ShardFileName(static_cast<size_t>(server), servers_->size()));
+      });
   return true;
 }
 
 void CheckpointOrder::CommandDone(uint64_t sequence, int64_t version) {
   absl::MutexLock lock(&mu_);
-  if (!order_.has_value() || sequence != snapshot_sequence_) return;
+  if (!order_.has_value() || sequence != sequence_) return;
   // The last of the servers says how far the others may have been by then.
   order_->version_at_completion =
       std::max(order_->version_at_completion, version);

@@ -33,8 +33,9 @@ class CheckpointOrder {
 
   explicit CheckpointOrder(ServerGroup* servers) : servers_(servers) {}
 
-  // Has the servers take the snapshot and write it; false if one is being
-  // written. Only queues: may be called from Engine::TakeResumePoint().
+  // Has the servers write their blocks as they are at this command; false if
+  // one is being written. Only queues: may be called from
+  // Engine::TakeResumePoint().
   bool Begin(const Order& order);
 
   // Server `server` has carried out a command, when `version` was counted.
@@ -56,7 +57,7 @@ class CheckpointOrder {
   ServerGroup* const servers_;
   mutable absl::Mutex mu_;
   std::optional<Order> order_ ABSL_GUARDED_BY(mu_);
-  uint64_t snapshot_sequence_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t sequence_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<bool> written_ ABSL_GUARDED_BY(mu_);
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
 };

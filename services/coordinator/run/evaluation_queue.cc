@@ -1,11 +1,20 @@
 #include "services/coordinator/run/evaluation_queue.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace paceline {
+
+bool EvaluationQueue::Admit(bool last) {
+  absl::MutexLock lock(&mu_);
+  ++asked_;
+  return last || asked_ % stride_ == 0;
+}
 
 void EvaluationQueue::Add(int64_t snapshot, bool last,
                           const AccuracyPoint& stamp) {
   absl::MutexLock lock(&mu_);
-  tasks_.push_back({snapshot, last, stamp});
+  tasks_.push_back({snapshot, last, asked_, stamp});
   SendNext();
 }
 
@@ -55,6 +64,39 @@ absl::StatusOr<AccuracyPoint> EvaluationQueue::Done(WorkerId evaluator,
   sent_ = false;
   SendNext();
   return point;
+}
+
+std::vector<int64_t> EvaluationQueue::Drop(int64_t snapshot, bool make_room) {
+  absl::MutexLock lock(&mu_);
+  const auto found = std::find_if(
+      tasks_.begin(), tasks_.end(),
+      [snapshot](const Task& task) { return task.snapshot == snapshot; });
+  if (found == tasks_.end()) return {};
+  std::vector<int64_t> dropped = {snapshot};
+  const bool thin = make_room && found->ordinal > thinned_at_;
+  if (found == tasks_.begin()) sent_ = false;
+  tasks_.erase(found);
+  if (thin) {
+    thinned_at_ = asked_;
+    stride_ *= 2;
+    std::deque<Task> kept;
+    for (const Task& task : tasks_) {
+      const bool in_hand = sent_ && kept.empty();
+      if (in_hand || task.last || task.ordinal % stride_ == 0) {
+        kept.push_back(task);
+      } else {
+        dropped.push_back(task.snapshot);
+      }
+    }
+    tasks_ = std::move(kept);
+  }
+  SendNext();
+  return dropped;
+}
+
+int64_t EvaluationQueue::stride() const {
+  absl::MutexLock lock(&mu_);
+  return stride_;
 }
 
 size_t EvaluationQueue::pending() const {

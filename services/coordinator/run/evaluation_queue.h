@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -18,7 +19,9 @@
 namespace paceline {
 
 // Snapshots on their way to the evaluator, one at a time, oldest first. A task
-// whose evaluator is lost goes to the next one that comes.
+// whose evaluator is lost goes to the next one that comes. Where the servers
+// have no room for more, every second one gives way, those to come as well: the
+// curve is coarser, and as long.
 //
 // Thread-safe; `send` is called with its lock held and must only queue.
 class EvaluationQueue {
@@ -30,6 +33,10 @@ class EvaluationQueue {
   // With `defer`, nothing is sent before Open().
   EvaluationQueue(bool defer, Send send)
       : send_(std::move(send)), open_(!defer) {}
+
+  // Whether the next snapshot is to be taken, once for each; the last one
+  // always is.
+  bool Admit(bool last);
 
   // `stamp` has everything but accuracy and loss.
   void Add(int64_t snapshot, bool last, const AccuracyPoint& stamp);
@@ -46,6 +53,13 @@ class EvaluationQueue {
                                      double accuracy, double loss,
                                      RunRecord& record);
 
+  // The snapshot cannot be had; with `make_room` because the servers have none
+  // left. What is not evaluated for that, to be released: it, and those that
+  // give way. Nothing if it is not in the queue any more.
+  std::vector<int64_t> Drop(int64_t snapshot, bool make_room);
+  // Of how many snapshots one is taken.
+  int64_t stride() const;
+
   // Snapshots not yet evaluated.
   size_t pending() const;
   bool has_evaluator() const;
@@ -57,6 +71,7 @@ class EvaluationQueue {
   struct Task {
     int64_t snapshot;
     bool last;
+    int64_t ordinal;  // Among those that Admit() was asked for.
     AccuracyPoint point;
   };
 
@@ -68,6 +83,11 @@ class EvaluationQueue {
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mu_);
   std::optional<WorkerId> evaluator_ ABSL_GUARDED_BY(mu_);
   bool sent_ ABSL_GUARDED_BY(mu_) = false;  // The front is being evaluated.
+  int64_t asked_ ABSL_GUARDED_BY(mu_) = 0;  // Calls of Admit().
+  int64_t stride_ ABSL_GUARDED_BY(mu_) = 1;
+  // The last ordinal when the queue was thinned: refusals of what was on its
+  // way by then do not thin it again.
+  int64_t thinned_at_ ABSL_GUARDED_BY(mu_) = -1;
 };
 
 }  // namespace paceline

@@ -171,6 +171,13 @@ class JobRun {
 
   // What Train() does from time to time.
   absl::Status LookAfterTraining();
+  // A snapshot is not evaluated, and others that gave way for want of room;
+  // `who` says why.
+  void DropEvaluation(int64_t snapshot, const std::string& who,
+                      const absl::Status& why);
+  // A decision of this run itself, for people; `whom` is a worker or "job".
+  void Tell(const std::string& whom, const std::string& kind,
+            const std::string& text);
   void SealIfDue(absl::Time now);
   void CheckpointIfDue(absl::Time now);
   absl::Time NextCheckpoint(absl::Time now) const

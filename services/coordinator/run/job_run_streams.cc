@@ -147,6 +147,13 @@ absl::Status JobRun::EvaluationDone(WorkerId worker,
   told.set_version(point.version);
   told.set_version_at_completion(point.version_at_completion);
   told.set_samples(point.samples);
+  if (evaluated.code() != 0) {
+    // Not checked against the task in hand: that may have been dropped just
+    // now, for the same reason.
+    DropEvaluation(evaluated.snapshot(), roster_.NameOf(worker),
+                   FromCode(evaluated.code(), evaluated.message()));
+    return absl::OkStatus();
+  }
   told.set_accuracy(point.accuracy);
   told.set_loss(point.loss);
   observer_->Evaluated(told);
@@ -167,6 +174,37 @@ void JobRun::WorkerGone(WorkerId worker, LossReason reason) {
   }
   if ((reason != LossReason::kDeparted || !trains) && !roster_.Gone(worker)) {
     return;
+void JobRun::DropEvaluation(int64_t snapshot, const std::string& who,
+                            const absl::Status& why) {
+  const std::vector<int64_t> dropped =
+      evaluations_.Drop(snapshot, absl::IsResourceExhausted(why));
+  if (dropped.empty()) return;
+  for (const int64_t released : dropped) {
+    v1::ServerCommand release;
+    release.mutable_release_snapshot()->set_snapshot(released);
+    servers_.Broadcast(std::move(release));
+  }
+  std::string text = absl::StrCat(
+      "snapshot ", snapshot, " is not evaluated: ", who, ": ", why.message());
+  if (dropped.size() > 1) {
+    absl::StrAppend(&text, "; ", dropped.size() - 1,
+                    " others give way, and one in ", evaluations_.stride(),
+                    " is taken from now on");
+  }
+  Tell("job", "evaluation", text);
+}
+
+void JobRun::Tell(const std::string& whom, const std::string& kind,
+                  const std::string& text) {
+  LogWarning(text, {{"job", setup_.job_name}, {"worker", whom}});
+  v1::Decision decision;
+  decision.set_seconds(record_.SecondsAt(clock_->Now()));
+  decision.set_worker(whom);
+  decision.set_kind(kind);
+  decision.set_text(text);
+  observer_->Decided(decision);
+}
+
   }
   if (member->evaluator) {
     evaluations_.EvaluatorLeft(worker);
@@ -218,7 +256,11 @@ void JobRun::CommandDone(int server, const v1::CommandDone& done) {
                   done.fence().blocks(), done.fence().samples()});
   }
   const std::optional<int64_t> snapshot = sink_.SnapshotOf(done.sequence());
-  if (snapshot.has_value() && servers_.AllDone(done.sequence())) {
+  if (!snapshot.has_value()) return;
+  if (done.code() != 0) {
+    DropEvaluation(*snapshot, servers_.NameOf(server),
+                   FromCode(done.code(), done.message()));
+  } else if (servers_.AllDone(done.sequence())) {
     evaluations_.Completed(*snapshot, engine->View().version);
   }
 }

@@ -109,19 +109,20 @@ void JobSink::Do(const FenceCommand& fence) {
 }
 
 void JobSink::Do(const SnapshotCommand& snapshot) {
-  if (!to_.evaluate) return;
+  if (!to_.evaluate || !to_.evaluations->Admit(snapshot.last)) return;
   v1::ServerCommand command;
   command.mutable_snapshot()->set_snapshot(snapshot.snapshot);
-  {
-    absl::MutexLock lock(&mu_);
-    snapshots_[to_.servers->Broadcast(std::move(command))] = snapshot.snapshot;
-  }
   AccuracyPoint stamp;
   stamp.seconds = to_.record->SecondsAt(to_.clock->Now());
   stamp.version = snapshot.version;
   stamp.version_at_completion = snapshot.version;
   stamp.samples = snapshot.samples;
-  to_.evaluations->Add(snapshot.snapshot, snapshot.last, stamp);
+  {
+    // Held until the task is there: a refusal must find it.
+    absl::MutexLock lock(&mu_);
+    snapshots_[to_.servers->Broadcast(std::move(command))] = snapshot.snapshot;
+    to_.evaluations->Add(snapshot.snapshot, snapshot.last, stamp);
+  }
   to_.metrics->snapshots->Increment();
 }
 

@@ -134,6 +134,70 @@ TEST_F(EvaluationQueueTest, ALostEvaluatorsTaskGoesToTheNext) {
   EXPECT_TRUE(queue.Done(kF, 2, 0.5, 1, record_).ok());
 }
 
+TEST_F(EvaluationQueueTest, WhatIsDroppedMakesWayForTheNext) {
+  EvaluationQueue queue = Make(false);
+  queue.EvaluatorCame(kE);
+  queue.Add(1, false, Stamp(1));
+  queue.Add(2, false, Stamp(2));
+  queue.Add(3, true, Stamp(3));
+  TakeSent();
+  EXPECT_THAT(queue.Drop(1, false), ElementsAre(1)) << "in hand";
+  EXPECT_THAT(TakeSent(), ElementsAre(Sent{kE, 2, false}));
+  EXPECT_THAT(queue.Drop(1, false), IsEmpty()) << "it is not there any more";
+  EXPECT_THAT(queue.Drop(3, false), ElementsAre(3));
+  EXPECT_THAT(TakeSent(), IsEmpty());
+  EXPECT_TRUE(queue.Done(kE, 2, 0.5, 1, record_).ok());
+  EXPECT_TRUE(queue.AwaitEmpty(absl::ZeroDuration()));
+}
+
+// The servers have no room left: the whole course is kept, at half the points.
+TEST_F(EvaluationQueueTest, IsThinnedWhereThereIsNoRoom) {
+  EvaluationQueue queue = Make(true);
+  for (int64_t i = 1; i <= 8; ++i) {
+    EXPECT_TRUE(queue.Admit(false));
+    queue.Add(i, false, Stamp(1));
+  }
+  EXPECT_THAT(queue.Drop(8, true), ElementsAre(8, 1, 3, 5, 7));
+  EXPECT_EQ(queue.stride(), 2);
+  EXPECT_FALSE(queue.Admit(false));  // 9
+  EXPECT_TRUE(queue.Admit(false));
+  queue.Add(10, false, Stamp(1));
+  EXPECT_FALSE(queue.Admit(false));
+  EXPECT_TRUE(queue.Admit(true)) << "the last one is always taken";
+  queue.Add(12, true, Stamp(1));
+  EXPECT_THAT(queue.Drop(12, true), ElementsAre(12, 2, 6, 10));
+  EXPECT_EQ(queue.stride(), 4);
+  EXPECT_EQ(queue.pending(), 1u);
+}
+
+// Several are on their way when the room ends, and all of them are refused.
+TEST_F(EvaluationQueueTest, IsThinnedOncePerShortage) {
+  EvaluationQueue queue = Make(true);
+  for (int64_t i = 1; i <= 12; ++i) {
+    EXPECT_TRUE(queue.Admit(false));
+    queue.Add(i, false, Stamp(1));
+  }
+  EXPECT_THAT(queue.Drop(9, true), ElementsAre(9, 1, 3, 5, 7, 11));
+  EXPECT_THAT(queue.Drop(10, true), ElementsAre(10));
+  EXPECT_THAT(queue.Drop(11, true), IsEmpty());
+  EXPECT_EQ(queue.stride(), 2);
+}
+
+TEST_F(EvaluationQueueTest, ThinningSparesWhatIsInHandAndTheLast) {
+  EvaluationQueue queue = Make(false);
+  queue.EvaluatorCame(kE);
+  for (int64_t i = 1; i <= 5; ++i) {
+    EXPECT_TRUE(queue.Admit(i == 5));
+    queue.Add(i, i == 5, Stamp(1));
+  }
+  TakeSent();
+  EXPECT_THAT(queue.Drop(4, true), ElementsAre(4, 3));
+  EXPECT_TRUE(queue.Done(kE, 1, 0.5, 1, record_).ok());
+  EXPECT_THAT(TakeSent(), ElementsAre(Sent{kE, 2, false}));
+  EXPECT_TRUE(queue.Done(kE, 2, 0.5, 1, record_).ok());
+  EXPECT_THAT(TakeSent(), ElementsAre(Sent{kE, 5, true}));
+}
+
 TEST_F(EvaluationQueueTest, RefusesAnswersToWhatWasNotAsked) {
   EvaluationQueue queue = Make(false);
   const auto refused = [&](WorkerId evaluator, int64_t snapshot) {

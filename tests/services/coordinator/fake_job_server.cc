@@ -55,6 +55,11 @@ void FakeJobServer::FailCheckpoints(const absl::Status& why) {
   fail_ = why;
 }
 
+void FakeJobServer::RefuseSnapshots(const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  refuse_ = why;
+}
+
 std::vector<v1::ServerCommand> FakeJobServer::Commands() {
   absl::MutexLock lock(&mu_);
   return commands_;
@@ -98,6 +103,10 @@ void FakeJobServer::Answer(const v1::ServerCommand& command) {
   message.mutable_done()->set_sequence(command.sequence());
   if (command.has_fence()) {
     message.mutable_done()->mutable_fence()->set_blocks(1);
+  } else if (command.has_snapshot()) {
+    absl::MutexLock lock(&mu_);
+    message.mutable_done()->set_code(static_cast<int>(refuse_.code()));
+    message.mutable_done()->set_message(std::string(refuse_.message()));
   }
   EXPECT_TRUE(Say(message).ok());
 }

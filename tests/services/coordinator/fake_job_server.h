@@ -38,6 +38,8 @@ class FakeJobServer {
   void HoldCheckpoints();
   void WriteHeld();
   void FailCheckpoints(const absl::Status& why);
+  // From now on snapshots come to nothing, with this.
+  void RefuseSnapshots(const absl::Status& why);
 
   // The commands so far.
   std::vector<v1::ServerCommand> Commands();
@@ -62,6 +64,7 @@ class FakeJobServer {
   bool hold_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<v1::ServerCommand> held_ ABSL_GUARDED_BY(mu_);
   absl::Status fail_ ABSL_GUARDED_BY(mu_);
+  absl::Status refuse_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;
 };
 

@@ -83,6 +83,15 @@ absl::Status FakeWorker::SayEvaluated(int64_t snapshot, double accuracy,
   return Say(message);
 }
 
+absl::Status FakeWorker::SayNotEvaluated(int64_t snapshot,
+                                         const absl::Status& why) {
+  v1::WorkerMessage message;
+  message.mutable_evaluated()->set_snapshot(snapshot);
+  message.mutable_evaluated()->set_code(static_cast<int>(why.code()));
+  message.mutable_evaluated()->set_message(std::string(why.message()));
+  return Say(message);
+}
+
 absl::Status FakeWorker::SayPushed(const v1::Grant& grant) {
   v1::WorkerMessage message;
   v1::PushDone& done = *message.mutable_push_done();

@@ -41,6 +41,8 @@ class FakeWorker {
   absl::Status SayLeaving();
   absl::Status SayEvaluated(int64_t snapshot, double accuracy,
                             double loss = 0.5);
+  // That the snapshot could not be had.
+  absl::Status SayNotEvaluated(int64_t snapshot, const absl::Status& why);
   // That the grant's iteration is pushed, all of its samples used.
   absl::Status SayPushed(const v1::Grant& grant);
   // The stream breaks.

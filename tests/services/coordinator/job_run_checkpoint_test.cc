@@ -126,8 +126,7 @@ TEST_F(JobRunCheckpointTest, IsWrittenBetweenTheClosings) {
   }
   using Command = v1::ServerCommand;
   EXPECT_THAT(kinds, ElementsAre(Command::kHost, Command::kClose,
-                                 Command::kSnapshot, Command::kWriteCheckpoint,
-                                 Command::kClose, Command::kSnapshot,
+                                 Command::kWriteCheckpoint, Command::kClose,
                                  Command::kWriteCheckpoint, Command::kUnhost));
 }
 

@@ -202,6 +202,46 @@ TEST_F(JobRunEvaluationTest, AnEvaluatorIsReleasedAndComesBack) {
   EXPECT_EQ(Report()["accuracy"].size(), 4u);
 }
 
+// Else the job would wait for a snapshot that no server has.
+TEST_F(JobRunEvaluationTest, ARefusedSnapshotIsDroppedWithADecision) {
+  spec_.mutable_evaluation()->set_defer(true);
+  const v1::Grant first = Start();
+  server(1).RefuseSnapshots(absl::ResourceExhaustedError("no room"));
+  Push(first);
+  AwaitDecision("snapshot 1 is not evaluated: s1: no room");
+  EXPECT_EQ(History().decisions.back().kind(), "evaluation");
+  server(1).RefuseSnapshots(absl::OkStatus());
+  for (int i = 0; i < 3; ++i) PushNext();
+  // From the second on every second one, and the last.
+  for (const int64_t snapshot : {2, 4}) {
+    EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(),
+              snapshot);
+    EXPECT_TRUE(evaluator().SayEvaluated(snapshot, 0.5).ok());
+  }
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_EQ(Report()["accuracy"].size(), 2u);
+  // The other server holds what the first has refused.
+  EXPECT_THAT(ReleasedAt(0), ElementsAre(1, 2, 4));
+}
+
+TEST_F(JobRunEvaluationTest, AnEvaluatorMayGiveASnapshotUp) {
+  Push(Start());
+  for (int i = 0; i < 3; ++i) PushNext();
+  evaluator().Next(Kind::kEvaluate);
+  EXPECT_TRUE(
+      evaluator().SayNotEvaluated(1, absl::NotFoundError("not held")).ok());
+  AwaitDecision("snapshot 1 is not evaluated: e0: not held");
+  EXPECT_TRUE(evaluator().SayNotEvaluated(1, absl::NotFoundError("again")).ok())
+      << "it was dropped meanwhile: no fault of the evaluator's";
+  for (int64_t snapshot = 2; snapshot <= 4; ++snapshot) {
+    EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(),
+              snapshot);
+    EXPECT_TRUE(evaluator().SayEvaluated(snapshot, 0.5).ok());
+  }
+  EXPECT_TRUE(Outcome().status.ok());
+  EXPECT_EQ(Report()["accuracy"].size(), 3u);
+}
+
 TEST_F(JobRunEvaluationTest, WithoutAnEvaluatorTheResultIsNotMadeUp) {
   Push(Start());
   evaluator().Next(Kind::kEvaluate);

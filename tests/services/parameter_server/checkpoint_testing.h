@@ -102,15 +102,13 @@ class ServerFleet {
     for (size_t i = 0; i < shards_.size(); ++i) {
       JobShard& shard = *shards_[i];
       const uint64_t sequence = shard.last_sequence();
-      EXPECT_TRUE(shard.Snapshot(sequence + 1, 1).ok());
-      const auto snapshot = shard.TakeSnapshot(sequence + 2, 1);
-      EXPECT_TRUE(snapshot.ok() && snapshot->has_value());
+      const auto blocks = shard.TakeBlocks(sequence + 1);
+      EXPECT_TRUE(blocks.ok() && blocks->has_value());
       const std::string file = ShardFileName(i, shards_.size());
       const auto written =
-          WriteSnapshot(shard.config(), **snapshot,
+          WriteSnapshot(shard.config(), **blocks,
                         absl::StrCat(folder, "/", file), NeverCancelled);
       if (!written.ok()) return written.status();
-      shard.DropSnapshot(1);
       manifest.files.push_back({file, written->bytes, written->sha256});
     }
     return WriteManifest(folder, manifest);

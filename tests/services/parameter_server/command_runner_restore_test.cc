@@ -23,8 +23,7 @@ void Save(RunningShard& server, const std::string& folder,
   JobShard& job = **server.shard.Job(1);
   ASSERT_TRUE(SetAll(job, 8).ok());
   ASSERT_TRUE(Push(job, PlainPush(1, 1, 10), 1).ok());
-  ASSERT_TRUE(server.Run(SnapshotCommand(1, 2, 7)).has_done());
-  ASSERT_TRUE(server.Run(WriteCommand(1, 3, 7, folder)).has_done());
+  ASSERT_TRUE(server.Run(WriteCommand(1, 2, 7, folder)).has_done());
   const v1::CheckpointWritten written = server.Next().checkpoint_written();
   ASSERT_EQ(written.code(), 0) << written.message();
   CheckpointManifest manifest;

@@ -117,11 +117,10 @@ TEST(CommandRunnerTest, ACheckpointIsWrittenBesideTheTraining) {
   ExpectDone(server.Run(HostCommand(1, "sgd:momentum=0.5")), 1, 1);
   JobShard& job = **server.shard.Job(1);
   ASSERT_TRUE(SetAll(job, 3).ok());
-  ExpectDone(server.Run(SnapshotCommand(1, 2, 7)), 1, 2);
-  ASSERT_TRUE(Push(job, PlainPush(1, 1, 10), 1).ok());
   const std::string folder = scratch.path() + "/jobs/j/c1";
-  ExpectDone(server.Run(WriteCommand(1, 3, 7, folder)), 1, 3);
-  ExpectDone(server.Run(CloseCommand(1, 4, 1)), 1, 4);
+  ExpectDone(server.Run(WriteCommand(1, 2, 7, folder)), 1, 2);
+  ASSERT_TRUE(Push(job, PlainPush(1, 1, 10), 1).ok());
+  ExpectDone(server.Run(CloseCommand(1, 3, 1)), 1, 3);
   const v1::ServerMessage message = server.Next();
   ASSERT_TRUE(message.has_checkpoint_written()) << message.ShortDebugString();
   const v1::CheckpointWritten& written = message.checkpoint_written();
@@ -137,8 +136,7 @@ TEST(CommandRunnerTest, ACheckpointIsWrittenBesideTheTraining) {
   ASSERT_TRUE(file->Read(*file->Find("w/0"), 0,
                          absl::MakeSpan(reinterpret_cast<char*>(&first), 4))
                   .ok());
-  EXPECT_EQ(first, 3) << "as it was when the snapshot was taken";
-  EXPECT_EQ(job.Counters().snapshots, 0u) << "it is released";
+  EXPECT_EQ(first, 3) << "as it was at the command";
   EXPECT_EQ(server.metrics.checkpoints.Value(), 1);
   EXPECT_EQ(server.metrics.checkpoint_failures.Value(), 0);
   EXPECT_EQ(server.metrics.checkpoint_bytes.Value(), written.bytes());
@@ -156,6 +154,28 @@ TEST(CommandRunnerTest, AFailedCheckpointFailsNothingElse) {
   JobShard& job = **server.shard.Job(1);
   ASSERT_TRUE(SetAll(job, 0).ok());
   struct Case {
+// The coordinator drops the evaluation; the training goes on.
+TEST(CommandRunnerTest, ASnapshotThatFindsNoRoomSaysSo) {
+  RunningShard server;
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  const auto limits = (*server.shard.Job(1))->config().limits;
+  uint64_t next = 2;
+  for (; next < 2 + limits.max_snapshots; ++next) {
+    server.runner.Run(SnapshotCommand(1, next, static_cast<int64_t>(next)));
+    EXPECT_EQ(server.Next().done().code(), 0);
+  }
+  const v1::ServerMessage refused =
+      server.Run(SnapshotCommand(1, next, static_cast<int64_t>(next)));
+  ExpectDone(refused, 1, next);
+  EXPECT_EQ(refused.done().code(), Code(StatusCode::kResourceExhausted));
+  EXPECT_THAT(refused.done().message(), HasSubstr("the most allowed"));
+  ++next;
+  const v1::ServerMessage closed = server.Run(CloseCommand(1, next, 1));
+  ExpectDone(closed, 1, next);
+  EXPECT_EQ(closed.done().code(), 0);
+}
+
     std::string directory;
     std::string file;
     StatusCode code;
@@ -171,24 +191,16 @@ TEST(CommandRunnerTest, AFailedCheckpointFailsNothingElse) {
   };
   uint64_t next = 2;
   for (const Case& c : kCases) {
-    ExpectDone(server.Run(SnapshotCommand(1, next, 7)), 1, next);
-    ExpectDone(server.Run(WriteCommand(1, next + 1, 7, c.directory, c.file)), 1,
-               next + 1);
-    next += 2;
+    ExpectDone(server.Run(WriteCommand(1, next, 7, c.directory, c.file)), 1,
+               next);
+    ++next;
     const v1::ServerMessage message = server.Next();
     EXPECT_EQ(message.checkpoint_written().code(), Code(c.code))
         << message.ShortDebugString();
     EXPECT_FALSE(message.checkpoint_written().message().empty());
-    EXPECT_EQ(job.Counters().snapshots, 0u);
   }
   EXPECT_EQ(server.metrics.checkpoint_failures.Value(), std::size(kCases));
-  ExpectDone(server.Run(WriteCommand(1, next, 99, in)), 1, next);
-  EXPECT_EQ(server.Next().checkpoint_written().code(),
-            Code(StatusCode::kNotFound));
-  ++next;
   server.runner.Refuse();
-  ExpectDone(server.Run(SnapshotCommand(1, next, 7)), 1, next);
-  ++next;
   ExpectDone(server.Run(WriteCommand(1, next, 7, in)), 1, next);
   EXPECT_EQ(server.Next().checkpoint_written().code(),
             Code(StatusCode::kUnavailable));

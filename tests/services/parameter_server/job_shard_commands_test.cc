@@ -171,6 +171,33 @@ TEST(JobShardCommandsTest, SnapshotNeedsInitialValues) {
   EXPECT_EQ(shard->last_sequence(), 1u);
 }
 
+TEST(JobShardCommandsTest, TakingBlocksNeedsInitialValues) {
+  const auto shard = *JobShard::Create(SmallConfig(1));
+  EXPECT_EQ(shard->TakeBlocks(1).status().code(),
+            StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(SetAll(*shard, 3).ok());
+  EXPECT_EQ(shard->TakeBlocks(3).status().code(),
+            StatusCode::kFailedPrecondition)
+      << "command 2 is missing";
+  EXPECT_TRUE(shard->TakeBlocks(2)->has_value());
+  EXPECT_FALSE(shard->TakeBlocks(2)->has_value()) << "it was before";
+  EXPECT_EQ(shard->last_sequence(), 2u);
+}
+
+// A checkpoint is the job's result: that nothing is left for snapshots of
+// evaluations must not cost it.
+TEST(JobShardCommandsTest, TakingBlocksFindsRoomWhereSnapshotsFindNone) {
+  ShardConfig config = SmallConfig(1);
+  config.limits.max_snapshots = 0;
+  const auto shard = MakeShard(config);
+  EXPECT_EQ(shard->Snapshot(1, 1).code(), StatusCode::kResourceExhausted);
+  const auto blocks = shard->TakeBlocks(2);
+  ASSERT_TRUE(blocks.ok() && blocks->has_value());
+  ASSERT_TRUE(Push(*shard, PlainPush(1, 1, 10), 1).ok());
+  EXPECT_THAT(Values(**blocks), ElementsAre(0)) << "training goes on beside it";
+  EXPECT_THAT(ValuesNow(*shard), ElementsAre(-1));
+}
+
 TEST(JobShardCommandsTest, StopRefusesEverything) {
   const auto shard = MakeShard(SmallConfig(1));
   shard->Stop("the server is shutting down");

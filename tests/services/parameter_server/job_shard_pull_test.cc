@@ -112,6 +112,24 @@ TEST(JobShardPullTest, SnapshotPullWaitsUntilItExists) {
   EXPECT_EQ(six.calls(), 0) << "a closing is no snapshot";
   ASSERT_TRUE(shard->Snapshot(2, 6).ok());
   EXPECT_TRUE(six.status().ok());
+// Who asks for one that was refused or released would otherwise ask for ever.
+TEST(JobShardPullTest, ASnapshotThatWillNotComeIsNotWaitedFor) {
+  ShardConfig config = SmallConfig(1);
+  config.limits.max_snapshots = 1;
+  const auto shard = MakeShard(config);
+  ASSERT_TRUE(shard->Snapshot(1, 5).ok());
+  EXPECT_EQ(shard->Snapshot(2, 6).code(), StatusCode::kResourceExhausted);
+  ASSERT_TRUE(shard->ReleaseSnapshot(3, 5).ok());
+  for (const uint64_t gone : {5, 6}) {
+    PullResult pull;
+    shard->PullSnapshot(Until(9), gone, pull.callback());
+    EXPECT_EQ(pull.status().code(), StatusCode::kNotFound);
+  }
+  PullResult next;
+  shard->PullSnapshot(Until(9), 7, next.callback());
+  EXPECT_EQ(next.calls(), 0) << "it may come";
+}
+
   EXPECT_EQ(seven.calls(), 0);
 }
 

@@ -73,6 +73,11 @@ void FakeParameters::HoldPulls() {
   hold_pulls_ = true;
 }
 
+void FakeParameters::FailPulls(const absl::Status& status) {
+  absl::MutexLock lock(&mu_);
+  fail_pulls_ = status;
+}
+
 void FakeParameters::HoldPushes() {
   absl::MutexLock lock(&mu_);
   hold_pushes_ = true;
@@ -136,6 +141,13 @@ void FakeParameters::Received(Stream& stream, const ReceivedFrame& frame) {
     stream.Send(EncodeFrame(answer));
   } else if (header.has_pull()) {
     if (hold_pulls_) return held_.Put(true);
+    if (!fail_pulls_.ok()) {
+      answer.mutable_pull_end()->set_request(header.pull().request());
+      answer.mutable_pull_end()->set_code(static_cast<int>(fail_pulls_.code()));
+      answer.mutable_pull_end()->set_message(
+          std::string(fail_pulls_.message()));
+      return stream.Send(EncodeFrame(answer));
+    }
     for (const auto& [block, bytes] : values_) {
       v1::Frame pulled;
       pulled.mutable_pulled_block()->set_request(header.pull().request());

@@ -36,8 +36,9 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   // `begin` for a model of these tensors, a block each, all of them here.
   v1::BeginJob Begin(const v1::WorkerReady& ready, bool initialize);
 
-  // From now on pulls wait, or pushes are not acknowledged.
+  // From now on pulls wait or fail, or pushes are not acknowledged.
   void HoldPulls();
+  void FailPulls(const absl::Status& status);
   void HoldPushes();
   void AcknowledgePushes();  // Those held, and all to come.
   // The next pull, or push (its last block), that is held has come.
@@ -66,6 +67,7 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   int sets_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pushed_blocks_ ABSL_GUARDED_BY(mu_) = 0;
   bool hold_pulls_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status fail_pulls_ ABSL_GUARDED_BY(mu_);
   bool hold_pushes_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<int64_t> held_pushes_ ABSL_GUARDED_BY(mu_);  // Iterations.
   std::vector<std::weak_ptr<OpenStream>> streams_ ABSL_GUARDED_BY(mu_);

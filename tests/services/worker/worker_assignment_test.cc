@@ -229,5 +229,37 @@ TEST(WorkerEvaluatorTest, EvaluatesForOneJobAfterTheOther) {
   }
 }
 
+// It keeps its session, and takes the next one.
+TEST(WorkerEvaluatorTest, ASnapshotThatWillNotComeIsGivenUp) {
+  FakeCoordinator coordinator;
+  FakeParameters parameters;
+  RunningWorker worker(coordinator.address(), /*evaluator=*/true);
+  const auto session = coordinator.NextSession();
+  session->Register();
+  session->Assign(AssignmentOf(1));
+  const auto ready = session->Expect(Kind::kReady).ready();
+  v1::WorkerCommand begin;
+  *begin.mutable_begin() = parameters.Begin(ready, /*initialize=*/true);
+  session->Send(std::move(begin));
+  session->Expect(Kind::kInitialized);
+  int64_t snapshot = 0;
+  for (const absl::Status& why : {absl::ResourceExhaustedError("no room"),
+                                  absl::NotFoundError("it is not held")}) {
+    parameters.FailPulls(why);
+    v1::WorkerCommand evaluate;
+    evaluate.mutable_evaluate()->set_snapshot(++snapshot);
+    session->Send(std::move(evaluate));
+    const auto given_up = session->Expect(Kind::kEvaluated).evaluated();
+    EXPECT_EQ(given_up.snapshot(), snapshot);
+    EXPECT_EQ(given_up.code(), static_cast<int>(why.code()));
+    EXPECT_EQ(given_up.message(), why.message());
+  }
+  parameters.FailPulls(absl::OkStatus());
+  v1::WorkerCommand evaluate;
+  evaluate.mutable_evaluate()->set_snapshot(++snapshot);
+  session->Send(std::move(evaluate));
+  EXPECT_EQ(session->Expect(Kind::kEvaluated).evaluated().code(), 0);
+}
+
 }  // namespace
 }  // namespace paceline
