@@ -11,6 +11,10 @@ namespace paceline {
 // False where in doubt: other names, lists of addresses, "127.1".
 bool IsLoopbackAddress(absl::string_view address);
 
+// Does `address` stand for all of a machine's addresses? One can listen on it,
+// but who dials it reaches at best itself: "0.0.0.0:80", "[::]:80", ":80".
+bool IsWildcardAddress(absl::string_view address);
+
 }  // namespace paceline
 
 #endif  // PACELINE_COMMON_SECURITY_LOOPBACK_ADDRESS_H_

@@ -15,6 +15,7 @@
 #include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
+#include "services/parameter_server/advertised_address.h"
 #include "services/parameter_server/command_runner.h"
 #include "services/parameter_server/coordinator_link.h"
 #include "services/parameter_server/parameter_service.h"
@@ -30,6 +31,7 @@ struct Options {
   std::string name;
   std::string listen = "127.0.0.1:0";
   std::string metrics = "127.0.0.1:0";
+  std::string advertise;
   std::string checkpoints;
   double grace_seconds = 20;
   ServerLimits limits;
@@ -65,8 +67,12 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(
       const ListeningServer listening,
       Listen(options.listen, ChannelProfile::kBulk, security, {&service}));
-  LogInfo("listening",
-          {{"address", listening.address}, {"metrics_port", metrics_port}});
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::string address,
+      AdvertisedAddress(options.advertise, listening.address));
+  LogInfo("listening", {{"address", listening.address},
+                        {"advertised", address},
+                        {"metrics_port", metrics_port}});
   CommandRunner runner(&shard, &metrics, options.checkpoints);
   CoordinatorLink link({.connect =
                             [&](absl::Duration liveness) {
@@ -75,7 +81,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
                                                  liveness, dialing);
                             },
                         .name = options.name,
-                        .address = listening.address,
+                        .address = address,
                         .version = PACELINE_VERSION},
                        &runner, [&](absl::Duration lease) {
                          service.SetPullTimeout(lease);
@@ -104,6 +110,9 @@ int main(int argc, char** argv) {
   app.add_option("--listen", options.listen, "host:port; port 0: any free one")
       ->capture_default_str();
   app.add_option("--metrics", options.metrics,
+  app.add_option("--advertise", options.advertise,
+                 "host:port that workers dial, port 0: the one listened on; "
+                 "needed where --listen is a wildcard such as 0.0.0.0");
                  "host:port of /metrics; port 0: any free one")
       ->capture_default_str();
   app.add_option("--checkpoints", options.checkpoints,

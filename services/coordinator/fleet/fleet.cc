@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/log/log.h"
+#include "common/security/loopback_address.h"
 #include "common/status.h"
 #include "common/status_details.h"
 #include "services/coordinator/jobs/resource_name.h"
@@ -150,6 +151,13 @@ absl::StatusOr<uint64_t> Fleet::ServerCame(const v1::ServerHello& hello,
   }
   if (replaced.close) {
     replaced.close(absl::AbortedError(
+  if (IsWildcardAddress(hello.address())) {
+    return InvalidField(
+        "hello.address",
+        absl::StrCat(hello.address(),
+                     " is no address that workers can dial: start the server "
+                     "with --advertise HOST:PORT"));
+  }
         absl::StrCat("another server has registered as ", hello.name(),
                      ": give every server a name of its own")));
   }

@@ -41,5 +41,22 @@ TEST(IsLoopbackAddressTest, WhatOthersReachAndWhatIsInDoubt) {
   }
 }
 
+TEST(IsWildcardAddressTest, WhatStandsForAllAddresses) {
+  for (const char* const address :
+       {"0.0.0.0:80", "0.0.0.0", "[::]:80", "::", "[::ffff:0.0.0.0]:1", ":80",
+        "*:80", "", "ipv4:0.0.0.0:80", "ipv6:%5B::%5D:80", "dns:///0.0.0.0"}) {
+    EXPECT_TRUE(IsWildcardAddress(address)) << address;
+  }
+}
+
+TEST(IsWildcardAddressTest, WhatCanBeDialled) {
+  for (const char* const address :
+       {"127.0.0.1:80", "10.0.0.1:80", "0.0.0.1:80", "[::1]:80", "[fe80::1]:80",
+        "[::ffff:10.0.0.1]:1", "example.com:80", "0.example.com",
+        "unix:/run/paceline"}) {
+    EXPECT_FALSE(IsWildcardAddress(address)) << address;
+  }
+}
+
 }  // namespace
 }  // namespace paceline

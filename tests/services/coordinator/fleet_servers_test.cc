@@ -14,6 +14,21 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// Workers would dial themselves, and wait for a server that never answers.
+TEST_F(FleetTest, AServerNamesAnAddressThatWorkersCanDial) {
+  ServerStream stream;
+  for (const char* const address : {"", "0.0.0.0:7000", "[::]:7000"}) {
+    v1::ServerHello hello = Server("s0");
+    hello.set_address(address);
+    const absl::Status refused =
+        fleet_.ServerCame(hello, stream.Open()).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << address;
+    if (*address == '\0') continue;
+    EXPECT_THAT(refused.ToString(), HasSubstr("--advertise HOST:PORT"));
+  }
+  EXPECT_THAT(fleet_.Servers(), IsEmpty());
+}
+
 TEST_F(FleetTest, PicksServersByNameAndThoseWithTheFewestBytes) {
   const auto names = [this](uint32_t count) {
     std::vector<std::string> picked;

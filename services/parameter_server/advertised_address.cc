@@ -1,0 +1,40 @@
+#include "services/parameter_server/advertised_address.h"
+
+#include <cstdint>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/security/loopback_address.h"
+
+namespace paceline {
+namespace {
+
+constexpr uint32_t kPortMax = 65'535;
+
+}  // namespace
+
+absl::StatusOr<std::string> AdvertisedAddress(absl::string_view advertise,
+                                              absl::string_view listening) {
+  if (advertise.empty()) {
+    if (!IsWildcardAddress(listening)) return std::string(listening);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen ", listening,
+        " is no address that workers can dial: say how they reach this server "
+        "with --advertise HOST:PORT, a name or an IP address of this machine"));
+  }
+  const size_t colon = advertise.rfind(':');
+  uint32_t port = 0;
+  if (IsWildcardAddress(advertise) || colon == absl::string_view::npos ||
+      !absl::SimpleAtoi(advertise.substr(colon + 1), &port) ||
+      port > kPortMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--advertise ", advertise,
+        ": want HOST:PORT with a name or an IP address that workers can dial; "
+        "port 0: the one that --listen has come to"));
+  }
+  if (port != 0) return std::string(advertise);
+  return absl::StrCat(advertise.substr(0, colon),
+                      listening.substr(listening.rfind(':')));
+}
+
+}  // namespace paceline
