@@ -55,10 +55,12 @@ absl::Status CoordinatorLink::Serve() {
   const std::shared_ptr<grpc::Channel> channel = options_.connect(lease_);
   const auto stub = v1::Fleet::NewStub(channel);
   Inbox inbox;
+  LeaseKeeper keeper(&clock_, lease_);
   welcomed_ = false;
   // Last: its reactions use the above.
   Stream stream(kMaxQueued,
-                Stream::Handlers{[&inbox](v1::ServerCommand& command) {
+                Stream::Handlers{[&](v1::ServerCommand& command) {
+                                   keeper.Heard();
                                    inbox.Put(std::move(command));
                                    return absl::OkStatus();
                                  },
@@ -76,28 +78,32 @@ absl::Status CoordinatorLink::Serve() {
     stream.Send(std::move(message));
   });
   stream.Send(std::move(hello));
-  last_heard_ = last_sent_ = clock_.Now();
-  const absl::Status outcome = Exchange(inbox, stream);
+  keeper.Start(
+      [&stream] {
+        v1::ServerMessage message;
+        message.mutable_heartbeat();
+        stream.Send(std::move(message));
+      },
+      [&inbox] {
+        inbox.Close(absl::UnavailableError(
+            "the coordinator was not heard for two leases"));
+      });
+  const absl::Status outcome = Exchange(inbox, stream, keeper);
+  keeper.Stop();
   // Nobody may send to the stream once it is gone.
   runner_->Begin(nullptr);
   return outcome;
 }
 
-absl::Status CoordinatorLink::Exchange(Inbox& inbox, Stream& stream) {
+absl::Status CoordinatorLink::Exchange(Inbox& inbox, Stream& stream,
+                                       LeaseKeeper& keeper) {
   while (!ShouldEnd()) {
     absl::StatusOr<v1::ServerCommand> command = inbox.Take(kTurn);
-    TakeTurn(&stream);
+    TakeTurn();
     if (command.ok()) {
-      last_heard_ = clock_.Now();
-      Obey(*command);
-      continue;
-    }
-    if (!absl::IsDeadlineExceeded(command.status()) || inbox.closed()) {
+      Obey(*command, keeper);
+    } else if (!absl::IsDeadlineExceeded(command.status()) || inbox.closed()) {
       return Annotate(command.status(), "the coordinator's stream ended");
-    }
-    if (clock_.Now() - last_heard_ > 2 * lease_) {
-      return absl::UnavailableError(
-          "the coordinator was not heard for two leases");
     }
   }
   stream.FinishWrites();
@@ -108,14 +114,15 @@ absl::Status CoordinatorLink::Exchange(Inbox& inbox, Stream& stream) {
   return absl::OkStatus();
 }
 
-void CoordinatorLink::Obey(const v1::ServerCommand& command) {
+void CoordinatorLink::Obey(const v1::ServerCommand& command,
+                           LeaseKeeper& keeper) {
   switch (command.kind_case()) {
     case v1::ServerCommand::kWelcome:
       lease_ = absl::Milliseconds(std::max(1u, command.welcome().lease_ms()));
+      keeper.SetLease(lease_);
       welcomed_ = true;
       last_fault_.clear();
-      LogInfo("registered",
-              {{"lease_ms", command.welcome().lease_ms()}});
+      LogInfo("registered", {{"lease_ms", command.welcome().lease_ms()}});
       return;
     case v1::ServerCommand::kHeartbeat:
       return;
@@ -124,16 +131,11 @@ void CoordinatorLink::Obey(const v1::ServerCommand& command) {
   }
 }
 
-void CoordinatorLink::TakeTurn(Stream* stream) {
+void CoordinatorLink::TakeTurn() {
   const absl::Time now = clock_.Now();
   if (now < next_turn_) return;
   next_turn_ = now + kTurn;
   each_turn_(lease_);
-  if (stream == nullptr || now - last_sent_ < lease_ / 3) return;
-  v1::ServerMessage message;
-  message.mutable_heartbeat();
-  stream->Send(std::move(message));
-  last_sent_ = now;
 }
 
 bool CoordinatorLink::stopping() const {
@@ -169,7 +171,7 @@ void CoordinatorLink::Pause(const absl::Status& broken) {
     return end_by_ != absl::InfiniteFuture();
   };
   for (absl::Time now = clock_.Now(); now < until; now = clock_.Now()) {
-    TakeTurn(nullptr);
+    TakeTurn();
     absl::MutexLock lock(&mu_);
     if (mu_.AwaitWithTimeout(absl::Condition(&stop_called),
                              std::min(until - now, kTurn))) {

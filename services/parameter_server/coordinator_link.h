@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/lease_keeper.h"
 #include "common/mailbox.h"
 #include "common/rpc/client_stream.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"
@@ -20,7 +21,9 @@
 namespace paceline {
 
 // The parameter server's control stream: registers with the coordinator, hands
-// its commands to the runner in order, keeps its lease. When the stream breaks,
+// its commands to the runner in order, keeps its lease beside them: a command
+// may take longer than a lease, and a server that falls silent loses its jobs.
+// When the stream breaks,
 // or the coordinator is not heard for two leases, everything that is hosted is
 // dropped (the coordinator restores it) and the server registers anew, for as
 // long as it takes.
@@ -61,10 +64,10 @@ class CoordinatorLink {
   // One stream from beginning to end: OK after Stop(), otherwise why it broke.
   absl::Status Serve();
   // Until the stream breaks or the end has come.
-  absl::Status Exchange(Inbox& inbox, Stream& stream);
-  void Obey(const v1::ServerCommand& command);
-  // Housekeeping and heartbeat, when they are due.
-  void TakeTurn(Stream* stream);
+  absl::Status Exchange(Inbox& inbox, Stream& stream, LeaseKeeper& keeper);
+  void Obey(const v1::ServerCommand& command, LeaseKeeper& keeper);
+  // Housekeeping, when it is due.
+  void TakeTurn();
   // Whether Stop() was called, and nothing is left to do or time is up.
   bool ShouldEnd();
   // Waits before the next attempt; what broke the last one decides how long.
@@ -81,8 +84,6 @@ class CoordinatorLink {
   absl::Duration backoff_;
   bool welcomed_ = false;  // By the coordinator, on the present stream.
   std::string last_fault_;
-  absl::Time last_heard_;
-  absl::Time last_sent_;
   absl::Time next_turn_ = absl::InfinitePast();
 
   mutable absl::Mutex mu_;

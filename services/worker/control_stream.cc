@@ -11,8 +11,7 @@ constexpr size_t kMaxQueued = 10'000;
 
 ControlStream::ControlStream(const std::string& coordinator,
                              v1::WorkerHello hello, const Dial& dial)
-    : last_heard_(clock_.Now()),
-      channel_(dial(coordinator, ChannelProfile::kControl, absl::Seconds(10))),
+    : channel_(dial(coordinator, ChannelProfile::kControl, absl::Seconds(10))),
       stub_(v1::Fleet::NewStub(channel_)) {
   stream_ = std::make_unique<Stream>(
       kMaxQueued,
@@ -30,22 +29,23 @@ ControlStream::ControlStream(const std::string& coordinator,
   v1::WorkerMessage message;
   *message.mutable_hello() = std::move(hello);
   Send(std::move(message));
-  heartbeats_ = std::thread([this] { KeepLease(); });
+  lease_.Start(
+      [this] {
+        v1::WorkerMessage heartbeat;
+        heartbeat.mutable_heartbeat();
+        Send(std::move(heartbeat));
+      },
+      [this] {
+        Close(absl::UnavailableError(
+            "the coordinator was not heard for two leases"));
+        stream_->Cancel();
+      });
 }
 
-ControlStream::~ControlStream() {
-  {
-    absl::MutexLock lock(&mu_);
-    ending_ = true;
-  }
-  heartbeats_.join();
-}
+ControlStream::~ControlStream() { lease_.Stop(); }
 
 void ControlStream::Received(v1::WorkerCommand& command) {
-  {
-    absl::MutexLock lock(&mu_);
-    last_heard_ = clock_.Now();
-  }
+  lease_.Heard();
   if (command.has_heartbeat()) return;
   const bool stop = command.has_stop();
   if (stop) {
@@ -108,41 +108,6 @@ void ControlStream::Interrupt() {
 void ControlStream::Finish() {
   stream_->FinishWrites();
   ended_.WaitForNotificationWithTimeout(lease());
-}
-
-void ControlStream::SetLease(absl::Duration lease) {
-  absl::MutexLock lock(&mu_);
-  lease_ = lease;
-  lease_changed_ = true;
-}
-
-absl::Duration ControlStream::lease() {
-  absl::MutexLock lock(&mu_);
-  return lease_;
-}
-
-void ControlStream::KeepLease() {
-  const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return ending_ || lease_changed_;
-  };
-  while (true) {
-    bool silent = false;
-    {
-      absl::MutexLock lock(&mu_);
-      mu_.AwaitWithTimeout(absl::Condition(&woken), lease_ / 3);
-      if (ending_) return;
-      lease_changed_ = false;
-      silent = clock_.Now() - last_heard_ > 2 * lease_;
-    }
-    if (silent) {
-      Close(absl::UnavailableError(
-          "the coordinator was not heard for two leases"));
-      return stream_->Cancel();
-    }
-    v1::WorkerMessage message;
-    message.mutable_heartbeat();
-    stream_->Send(std::move(message));
-  }
 }
 
 }  // namespace paceline

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -13,6 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/lease_keeper.h"
 #include "common/mailbox.h"
 #include "common/rpc/client_stream.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"
@@ -68,8 +68,8 @@ class ControlStream {
   void Finish();
 
   // From the registration on: heartbeats follow it.
-  void SetLease(absl::Duration lease);
-  absl::Duration lease();
+  void SetLease(absl::Duration lease) { lease_.SetLease(lease); }
+  absl::Duration lease() const { return lease_.lease(); }
 
  private:
   using Stream = ClientStream<v1::WorkerMessage, v1::WorkerCommand>;
@@ -81,17 +81,12 @@ class ControlStream {
   bool StoppingLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mu_) {
     return stops_ > 0 || commands_.closed();
   }
-  void KeepLease();
 
   const Clock& clock_ = Clock::Real();
   Mailbox<v1::WorkerCommand> commands_;
   absl::Notification ended_;  // The stream itself.
 
-  absl::Mutex mu_;
-  absl::Duration lease_ ABSL_GUARDED_BY(mu_) = absl::Seconds(10);
-  absl::Time last_heard_ ABSL_GUARDED_BY(mu_);
-  bool lease_changed_ ABSL_GUARDED_BY(mu_) = false;
-  bool ending_ ABSL_GUARDED_BY(mu_) = false;
+  LeaseKeeper lease_{&clock_, absl::Seconds(10)};
 
   // Held while `when_stopping_` runs.
   absl::Mutex stop_mu_;
@@ -100,8 +95,7 @@ class ControlStream {
 
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Fleet::Stub> stub_;
-  std::unique_ptr<Stream> stream_;  // Its reactions use the above,
-  std::thread heartbeats_;          // and this uses it.
+  std::unique_ptr<Stream> stream_;  // Last: its reactions use the above.
 };
 
 }  // namespace paceline

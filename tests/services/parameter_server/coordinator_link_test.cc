@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server_stream.h"
@@ -23,7 +24,7 @@ namespace {
 using absl::StatusCode;
 using testing::HasSubstr;
 
-constexpr uint32_t kLeaseMs = 3000;
+constexpr uint32_t kLeaseMs = 3000;  // Three heartbeats.
 
 // A coordinator that says what the test tells it to.
 class FakeCoordinator : public v1::Fleet::CallbackService {
@@ -72,6 +73,15 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
       if (!message->has_heartbeat()) return *message;
     }
   }
+  // Waits for so many heartbeats from now on.
+  bool AwaitHeartbeats(int count) {
+    absl::MutexLock lock(&mu_);
+    const int wanted = heartbeats_ + count;
+    const auto came = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return heartbeats_ >= wanted;
+    };
+    return mu_.AwaitWithTimeout(absl::Condition(&came), absl::Seconds(30));
+  }
   int hellos() const { return hellos_; }
   bool AwaitEnded() {
     absl::MutexLock lock(&mu_);
@@ -105,6 +115,10 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
         welcome.mutable_welcome()->set_lease_ms(kLeaseMs);
         Send(welcome);
       }
+      if (message.has_heartbeat()) {
+        absl::MutexLock lock(&owner_->mu_);
+        ++owner_->heartbeats_;
+      }
       owner_->messages_.Put(std::move(message));
       return absl::OkStatus();
     }
@@ -125,6 +139,7 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
   StreamRegistry streams_;
   absl::Mutex mu_;
   absl::Status refusal_ ABSL_GUARDED_BY(mu_);
+  int heartbeats_ ABSL_GUARDED_BY(mu_) = 0;
   std::weak_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
   ListeningServer listening_;
 };
@@ -185,6 +200,30 @@ TEST(CoordinatorLinkTest, RegistersObeysAndStops) {
   EXPECT_TRUE(server.Stop(absl::Seconds(30)).ok());
   EXPECT_TRUE(coordinator.AwaitEnded());
   EXPECT_TRUE(server.shard().Jobs().empty());
+}
+
+// The closing of a large model may take longer than a lease, and a server that
+// falls silent loses all its jobs.
+TEST(CoordinatorLinkTest, ALongCommandDoesNotEndItsLease) {
+  FakeCoordinator coordinator;
+  LinkedServer server(coordinator.address());
+  EXPECT_TRUE(coordinator.Next().has_hello());
+  coordinator.Send(HostCommand(4));
+  EXPECT_TRUE(coordinator.Next().has_done());
+  JobShard& job = **server.shard().Job(4);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  absl::Notification begun, may_end;
+  job.Pull({.deadline = absl::InfiniteFuture()}, 1,
+           [&](const absl::StatusOr<PulledBlocks>&) {
+             begun.Notify();
+             may_end.WaitForNotification();
+           });
+  coordinator.Send(CloseCommand(4, 2, 1));
+  begun.WaitForNotification();
+  EXPECT_TRUE(coordinator.AwaitHeartbeats(4)) << "more than a lease of them";
+  may_end.Notify();
+  EXPECT_EQ(coordinator.Next().done().sequence(), 2u);
+  EXPECT_EQ(coordinator.hellos(), 1);
 }
 
 TEST(CoordinatorLinkTest, ABrokenStreamDropsTheRunsAndRegistersAnew) {
