@@ -22,8 +22,9 @@ namespace paceline {
 // go, so it must not run in a reaction. The channel then dies with its owner,
 // not in a reaction either, which gRPC does not survive (grpc/grpc#37198).
 //
-// Thread-safe: Send(), FinishWrites() and Cancel() from any thread. The two
-// handlers are reactions: they come one at a time and must not block.
+// Thread-safe: Send(), FinishWrites() and Cancel() from any thread. The
+// handlers are reactions and must not block; they come one at a time, but for
+// `sent`, which may come beside the others.
 template <class Out, class In>
 class ClientStream : public grpc::ClientBidiReactor<Out, In> {
  public:
@@ -32,6 +33,8 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
     std::function<absl::Status(In&)> received;
     // Once, last: how the stream ended, or the status that `received` gave.
     std::function<void(const absl::Status&)> ended;
+    // A message has gone out; may be empty.
+    std::function<void()> sent = {};
   };
   // Binds the call to the reactor.
   using Open = std::function<void(grpc::ClientContext*,
@@ -92,7 +95,8 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
 
   void OnWriteDone(bool ok) final {
     Perform(queue_.Written());
-    if (!ok) Perform(queue_.Abandon(absl::OkStatus()));
+    if (!ok) return Perform(queue_.Abandon(absl::OkStatus()));
+    if (handlers_.sent) handlers_.sent();
   }
 
   void OnDone(const grpc::Status& status) final {

@@ -5,6 +5,11 @@
 #include "absl/strings/str_cat.h"
 
 namespace paceline {
+namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(100);
+
+}  // namespace
 
 absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
   if (!places_.emplace(block, place).second) {
@@ -25,9 +30,9 @@ uint64_t ExchangeState::BeginPull() {
   return ++request_;
 }
 
-absl::StatusOr<PullResult> ExchangeState::AwaitPull(absl::Duration timeout) {
+absl::StatusOr<PullResult> ExchangeState::AwaitPull(absl::Duration silence) {
   absl::MutexLock lock(&mu_);
-  const absl::Status waited = Await(&pulls_pending_, "the weights", timeout);
+  const absl::Status waited = Await(&pulls_pending_, "the weights", silence);
   ++request_;  // What still comes of it is late.
   if (!waited.ok()) return waited;
   if (!pulls_ended_.ok()) return pulls_ended_;
@@ -46,10 +51,10 @@ void ExchangeState::BeginPush(int64_t iteration) {
   refused_ = 0;
 }
 
-absl::StatusOr<uint32_t> ExchangeState::AwaitPush(absl::Duration timeout) {
+absl::StatusOr<uint32_t> ExchangeState::AwaitPush(absl::Duration silence) {
   absl::MutexLock lock(&mu_);
   const absl::Status waited =
-      Await(&pushes_pending_, "the acknowledgement of a push", timeout);
+      Await(&pushes_pending_, "the acknowledgement of a push", silence);
   if (!waited.ok()) return waited;
   return refused_;
 }
@@ -59,9 +64,9 @@ void ExchangeState::BeginSet() {
   sets_pending_ = blocks_of_.size();
 }
 
-absl::Status ExchangeState::AwaitSet(absl::Duration timeout) {
+absl::Status ExchangeState::AwaitSet(absl::Duration silence) {
   absl::MutexLock lock(&mu_);
-  return Await(&sets_pending_, "the starting weights to be taken", timeout);
+  return Await(&sets_pending_, "the starting weights to be taken", silence);
 }
 
 void ExchangeState::EndPulls(const absl::Status& status) {
@@ -93,6 +98,7 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
           absl::StrCat("block ", block, " came twice in one pull"));
     }
     pulled_.bytes += payload.size();
+    last_progress_ = clock_->Now();
   }
   // Outside the lock, so that servers' blocks are copied in parallel. Nobody
   // reads them before this server's end of the pull, which comes after this.
@@ -106,6 +112,7 @@ void ExchangeState::PullEnded(size_t, uint64_t request,
   absl::MutexLock lock(&mu_);
   if (request != request_ || pulls_pending_ == 0) return;
   --pulls_pending_;
+  last_progress_ = clock_->Now();
   pulled_.parked = std::max(pulled_.parked, parked);
   if (pull_status_.ok()) pull_status_ = status;
 }
@@ -114,12 +121,20 @@ void ExchangeState::PushTaken(size_t, int64_t iteration, uint32_t refused) {
   absl::MutexLock lock(&mu_);
   if (iteration != iteration_ || pushes_pending_ == 0) return;
   --pushes_pending_;
+  last_progress_ = clock_->Now();
   refused_ += refused;
 }
 
 void ExchangeState::SetTaken(size_t) {
   absl::MutexLock lock(&mu_);
-  if (sets_pending_ > 0) --sets_pending_;
+  if (sets_pending_ == 0) return;
+  --sets_pending_;
+  last_progress_ = clock_->Now();
+}
+
+void ExchangeState::Sent() {
+  absl::MutexLock lock(&mu_);
+  last_progress_ = clock_->Now();
 }
 
 void ExchangeState::Broken(const absl::Status& status) {
@@ -135,18 +150,23 @@ bool ExchangeState::broken() {
 }
 
 absl::Status ExchangeState::Await(const size_t* pending, absl::string_view what,
-                                  absl::Duration timeout) {
+                                  absl::Duration silence) {
   const auto over = [this, pending]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return *pending == 0 || !broken_.ok();
   };
-  const bool in_time = mu_.AwaitWithTimeout(absl::Condition(&over), timeout);
-  if (!broken_.ok()) return broken_;
-  if (!in_time) {
-    return absl::UnavailableError(
-        absl::StrCat(*pending, " parameter servers did not answer within ",
-                     absl::FormatDuration(timeout), ": waited for ", what));
+  const absl::Time began = clock_->Now();
+  while (!over()) {
+    const absl::Duration left =
+        std::max(began, last_progress_) + silence - clock_->Now();
+    if (left <= absl::ZeroDuration()) {
+      return absl::UnavailableError(
+          absl::StrCat(*pending, " parameter servers were silent for ",
+                       absl::FormatDuration(silence), ": waited for ", what));
+    }
+    // Looks again now and then: the clock may be another than the wait's.
+    mu_.AwaitWithTimeout(absl::Condition(&over), std::min(left, kLook));
   }
-  return absl::OkStatus();
+  return broken_;
 }
 
 }  // namespace paceline

@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "common/clock.h"
 #include "common/tensor/payload.h"
 
 namespace paceline {
@@ -30,8 +31,15 @@ struct PullResult {
 //
 // At most one pull, one push and one setting of starting values are open at a
 // time. Thread-safe.
+//
+// A wait ends on silence, not after a time in all: how long a model takes is up
+// to its size and the links, and nobody would come to an end that another limit
+// cuts off, again and again.
 class ExchangeState {
  public:
+  // `clock` outlives the state.
+  explicit ExchangeState(const Clock* clock = &Clock::Real()) : clock_(clock) {}
+
   // One block: where its elements go when it is pulled.
   struct Place {
     absl::Span<float> values;
@@ -46,13 +54,14 @@ class ExchangeState {
   bool Hosts(size_t server) const { return blocks_of_.contains(server); }
 
   // The worker's thread. Each Await returns the exchange's result, the status
-  // with which a stream broke, or UNAVAILABLE after `timeout`.
+  // with which a stream broke, or UNAVAILABLE once nothing has come or gone for
+  // `silence`.
   uint64_t BeginPull();
-  absl::StatusOr<PullResult> AwaitPull(absl::Duration timeout);
+  absl::StatusOr<PullResult> AwaitPull(absl::Duration silence);
   void BeginPush(int64_t iteration);
-  absl::StatusOr<uint32_t> AwaitPush(absl::Duration timeout);  // Refused.
+  absl::StatusOr<uint32_t> AwaitPush(absl::Duration silence);  // Refused.
   void BeginSet();
-  absl::Status AwaitSet(absl::Duration timeout);
+  absl::Status AwaitSet(absl::Duration silence);
 
   // The worker is to leave: the open pull and all later ones end with `status`,
   // which is not OK. What it has pushed is still acknowledged.
@@ -69,6 +78,8 @@ class ExchangeState {
                  absl::Duration parked);
   void PushTaken(size_t server, int64_t iteration, uint32_t refused);
   void SetTaken(size_t server);
+  // A frame to a server has gone out.
+  void Sent();
   // The stream to a server has ended: all waits end, for good.
   void Broken(const absl::Status& status);
   bool broken();
@@ -76,13 +87,16 @@ class ExchangeState {
  private:
   // Waits for `*pending` servers, or for what makes waiting useless.
   absl::Status Await(const size_t* pending, absl::string_view what,
-                     absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+                     absl::Duration silence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  const Clock* const clock_;
   absl::flat_hash_map<uint32_t, Place> places_;    // Constant once used.
   absl::flat_hash_map<size_t, size_t> blocks_of_;  // By server; the same.
 
   absl::Mutex mu_;
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
+  // Something of an open exchange has come or gone.
+  absl::Time last_progress_ ABSL_GUARDED_BY(mu_);
 
   uint64_t request_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pulls_pending_ ABSL_GUARDED_BY(mu_) = 0;

@@ -118,7 +118,8 @@ void ParameterClient::OpenStream(size_t server, const std::string& address) {
                        [this, address](const absl::Status& status) {
                          state_.Broken(Annotate(
                              status, absl::StrCat("server ", address)));
-                       }},
+                       },
+                       [this] { state_.Sent(); }},
       [&stub](grpc::ClientContext* context, auto* reactor) {
         stub.PrepareBidiStreamingCall(context, kExchange, grpc::StubOptions(),
                                       reactor);
@@ -165,7 +166,8 @@ absl::StatusOr<PullResult> ParameterClient::RunPull(v1::Pull pull) {
   for (const auto& stream : streams_) {
     if (stream != nullptr) stream->Send(EncodeFrame(frame));
   }
-  // A parked pull is answered after a lease; the rest is for its way.
+  // A parked pull is answered after a lease: three without a word are more than
+  // that.
   return state_.AwaitPull(3 * options_.lease);
 }
 

@@ -48,7 +48,7 @@ class ParameterClient {
   struct Options {
     uint64_t incarnation = 0;
     DType wire = DType::kF32;
-    absl::Duration lease;  // Bounds every wait.
+    absl::Duration lease;  // Three without progress end a wait.
     uint64_t run = 0;      // Names the job to the servers.
     Dial dial = DialPlainly;
   };

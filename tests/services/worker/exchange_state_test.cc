@@ -1,10 +1,14 @@
 #include "services/worker/exchange_state.h"
 
+#include <atomic>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/manual_clock.h"
 
 namespace paceline {
 namespace {
@@ -20,7 +24,8 @@ constexpr absl::Duration kShort = absl::Milliseconds(1);
 // Blocks 10 and 11 at server 0, block 20 at server 2, two elements each.
 class ExchangeStateTest : public ::testing::Test {
  protected:
-  ExchangeStateTest() {
+  explicit ExchangeStateTest(const Clock* clock = &Clock::Real())
+      : state_(clock) {
     Place(10, 0);
     Place(11, 2);
     Place(20, 4, /*server=*/2);
@@ -48,6 +53,17 @@ class ExchangeStateTest : public ::testing::Test {
 
   std::vector<float> values_ = std::vector<float>(6);
   ExchangeState state_;
+};
+
+constexpr absl::Duration kSilence = absl::Seconds(30);
+
+// Time passes when the test says so.
+class ExchangeStateSilenceTest : public ExchangeStateTest {
+ protected:
+  ExchangeStateSilenceTest() : ExchangeStateTest(&clock_) {}
+
+  ManualClock clock_;
+  std::atomic<bool> over_ = false;
 };
 
 TEST_F(ExchangeStateTest, KnowsTheServersThatHostSomething) {
@@ -93,7 +109,67 @@ TEST_F(ExchangeStateTest, APullWithoutAnAnswerIsUnavailable) {
   const absl::Status status = state_.AwaitPull(kShort).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("1 parameter servers did not answer within 1ms"));
+              HasSubstr("1 parameter servers were silent for 1ms"));
+}
+
+// Gigabytes over a slow link take longer than any fixed time.
+TEST_F(ExchangeStateSilenceTest, APullGoesOnAsLongAsBlocksCome) {
+  const uint64_t request = state_.BeginPull();
+  std::thread waiting([&] {
+    const auto pulled = state_.AwaitPull(kSilence);
+    EXPECT_TRUE(pulled.ok()) << pulled.status();
+    over_ = true;
+  });
+  for (const auto& [server, block] :
+       std::vector<std::pair<size_t, uint32_t>>{{0, 10}, {0, 11}, {2, 20}}) {
+    clock_.Advance(kSilence - absl::Seconds(1));
+    EXPECT_TRUE(Bring(server, request, block, 1).ok());
+    EXPECT_FALSE(over_);
+  }
+  for (const size_t server : {0, 2}) {
+    clock_.Advance(kSilence - absl::Seconds(1));
+    state_.PullEnded(server, request, absl::OkStatus(), absl::ZeroDuration());
+  }
+  waiting.join();
+}
+
+TEST_F(ExchangeStateSilenceTest, AWaitEndsOnSilence) {
+  const uint64_t request = state_.BeginPull();
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  std::thread waiting([&] {
+    const absl::Status ended = state_.AwaitPull(kSilence).status();
+    EXPECT_TRUE(absl::IsUnavailable(ended));
+    EXPECT_THAT(std::string(ended.message()),
+                HasSubstr("2 parameter servers were silent for 30s: waited for "
+                          "the weights"));
+    over_ = true;
+  });
+  while (!over_) {
+    clock_.Advance(absl::Seconds(1));
+    // What belongs to no open exchange is none of it.
+    EXPECT_TRUE(Bring(0, request + 1, 11, 1).ok());
+    state_.PushTaken(0, 7, 0);
+    state_.SetTaken(0);
+    std::this_thread::yield();
+  }
+  waiting.join();
+}
+
+// A server acknowledges only when it has everything.
+TEST_F(ExchangeStateSilenceTest, APushGoesOnAsLongAsFramesLeave) {
+  state_.BeginPush(3);
+  std::thread waiting([&] {
+    const auto refused = state_.AwaitPush(kSilence);
+    EXPECT_TRUE(refused.ok()) << refused.status();
+  });
+  for (int i = 0; i < 10; ++i) {
+    clock_.Advance(kSilence - absl::Seconds(1));
+    state_.Sent();
+  }
+  state_.PushTaken(0, 3, 0);
+  clock_.Advance(kSilence - absl::Seconds(1));
+  state_.PushTaken(2, 3, 0);
+  waiting.join();
 }
 
 TEST_F(ExchangeStateTest, AFailedPullEndsWhenAllServersHaveAnswered) {
