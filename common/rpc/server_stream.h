@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/message_bytes.h"
 #include "common/rpc/stream_registry.h"
 #include "common/rpc/write_queue.h"
 
@@ -19,13 +20,19 @@ namespace paceline {
 // from outside a reaction holds a shared_ptr for that long, because Finish()
 // lets OnDone() run on another thread before it has returned.
 //
-// Thread-safe: Send() and Close() from any thread. Received() and Ended() are
-// reactions: they come one at a time and must not block.
+// Thread-safe: Send() and Close() from any thread. The virtual methods are
+// reactions and must not block; they come one at a time, but for Sent(), which
+// may come beside the others.
 template <class In, class Out>
 class ServerStream : public grpc::ServerBidiReactor<In, Out>,
                      public OpenStream {
  public:
-  explicit ServerStream(size_t max_queued) : queue_(max_queued) {}
+  // What may wait for a peer that does not read.
+  static constexpr size_t kMaxQueuedBytes = size_t{256} << 20;
+
+  explicit ServerStream(size_t max_queued,
+                        size_t max_queued_bytes = kMaxQueuedBytes)
+      : queue_(max_queued, max_queued_bytes) {}
 
   // Puts the stream into `registry` and starts to read.
   void Begin(StreamRegistry* registry) {
@@ -35,7 +42,10 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   }
 
   // Queues one message; dropped once the stream is closing.
-  void Send(Out message) { Perform(queue_.Send(std::move(message))); }
+  void Send(Out message) {
+    const size_t bytes = MessageBytes(message);
+    Perform(queue_.Send(std::move(message), bytes));
+  }
 
   // Ends the stream; the first status wins. OK sends what is queued first.
   void Close(const absl::Status& status) override {
@@ -48,6 +58,17 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
 
   // The stream is over; nothing is received afterwards. Once.
   virtual void Ended() = 0;
+
+  // The peer sends no more, or is gone.
+  virtual void PeerDone() { Close(absl::OkStatus()); }
+
+  // A message has gone out, so that there is room for another.
+  virtual void Sent() {}
+
+  // Messages that wait, the one on its way included.
+  size_t queued() const { return queue_.size(); }
+  // Nothing that is sent from now on goes out.
+  bool closing() const { return queue_.closed(); }
 
  private:
   using Queue = WriteQueue<Out>;
@@ -65,10 +86,7 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   }
 
   void OnReadDone(bool ok) final {
-    if (!ok) {  // The peer is done writing, or gone.
-      Perform(queue_.Close(absl::OkStatus()));
-      return;
-    }
+    if (!ok) return PeerDone();
     const absl::Status status = Received(incoming_);
     if (!status.ok()) {
       Perform(queue_.Close(status));
@@ -80,9 +98,8 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
 
   void OnWriteDone(bool ok) final {
     Perform(queue_.Written());
-    if (!ok) {
-      Perform(queue_.Abandon(absl::UnavailableError("the peer is gone")));
-    }
+    if (ok) return Sent();
+    Perform(queue_.Abandon(absl::UnavailableError("the peer is gone")));
   }
 
   // Even a cancelled call needs its Finish(), or the server never shuts down.

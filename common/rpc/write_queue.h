@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <limits>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -27,19 +28,25 @@ class WriteQueue {
     absl::Status status;               // For kFinish.
   };
 
-  // A peer that lets more than `max_messages` pile up does not read.
-  explicit WriteQueue(size_t max_messages) : max_messages_(max_messages) {}
+  // A peer that lets more than `max_messages`, or `max_bytes` of them, pile up
+  // does not read. One message may be larger than that.
+  explicit WriteQueue(size_t max_messages,
+                      size_t max_bytes = std::numeric_limits<size_t>::max())
+      : max_messages_(max_messages), max_bytes_(max_bytes) {}
 
-  // Queues `message`. It is dropped once the queue is closed; a full queue
-  // closes itself with RESOURCE_EXHAUSTED.
-  Step Send(Message message) {
+  // Queues `message` of `bytes`. It is dropped once the queue is closed; a full
+  // queue closes itself with RESOURCE_EXHAUSTED.
+  Step Send(Message message, size_t bytes = 0) {
     absl::MutexLock lock(&mu_);
     if (closed_) return {};
-    if (outgoing_.size() >= max_messages_) {
+    if (outgoing_.size() >= max_messages_ ||
+        (!outgoing_.empty() &&
+         (bytes_ > max_bytes_ || bytes > max_bytes_ - bytes_))) {
       CloseLocked(absl::ResourceExhaustedError(
-          "the peer does not read: too many messages wait to be sent to it"));
+          "the peer does not read: too much waits to be sent to it"));
     } else {
-      outgoing_.push_back(std::move(message));
+      outgoing_.push_back({std::move(message), bytes});
+      bytes_ += bytes;
     }
     return NextLocked();
   }
@@ -65,6 +72,7 @@ class WriteQueue {
   Step Written() {
     absl::MutexLock lock(&mu_);
     writing_ = false;
+    bytes_ -= outgoing_.front().bytes;
     outgoing_.pop_front();
     return NextLocked();
   }
@@ -74,7 +82,18 @@ class WriteQueue {
     return closed_;
   }
 
+  // Messages that are not written yet, the one being written included.
+  size_t size() const {
+    absl::MutexLock lock(&mu_);
+    return outgoing_.size();
+  }
+
  private:
+  struct Entry {
+    Message message;
+    size_t bytes = 0;
+  };
+
   void CloseLocked(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (closed_) return;
     closed_ = true;
@@ -84,14 +103,16 @@ class WriteQueue {
 
   // The front may be lent to the transport.
   void DropUnsent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    outgoing_.erase(outgoing_.begin() + (writing_ ? 1 : 0), outgoing_.end());
+    const auto unsent = outgoing_.begin() + (writing_ ? 1 : 0);
+    for (auto it = unsent; it != outgoing_.end(); ++it) bytes_ -= it->bytes;
+    outgoing_.erase(unsent, outgoing_.end());
   }
 
   Step NextLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (writing_ || finished_) return {};
     if (!outgoing_.empty()) {
       writing_ = true;
-      return {Step::Kind::kWrite, &outgoing_.front(), absl::OkStatus()};
+      return {Step::Kind::kWrite, &outgoing_.front().message, absl::OkStatus()};
     }
     if (!closed_) return {};
     finished_ = true;
@@ -99,9 +120,11 @@ class WriteQueue {
   }
 
   const size_t max_messages_;
+  const size_t max_bytes_;
   mutable absl::Mutex mu_;
   // A deque, because a message lent out must not move when others come.
-  std::deque<Message> outgoing_ ABSL_GUARDED_BY(mu_);
+  std::deque<Entry> outgoing_ ABSL_GUARDED_BY(mu_);
+  size_t bytes_ ABSL_GUARDED_BY(mu_) = 0;  // Of all in outgoing_.
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   bool finished_ ABSL_GUARDED_BY(mu_) = false;

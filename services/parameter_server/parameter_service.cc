@@ -1,11 +1,14 @@
 #include "services/parameter_server/parameter_service.h"
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/server_stream.h"
@@ -15,8 +18,11 @@
 namespace paceline {
 namespace {
 
-// Replies that may wait for one worker: the blocks of a few pulls.
+// Replies that may wait for one worker: acknowledgements, and the few blocks
+// that are made ready ahead of the one being written.
 constexpr size_t kMaxQueuedFrames = 1 << 16;
+constexpr size_t kMaxQueuedBytes = size_t{64} << 20;
+constexpr size_t kFramesAhead = 4;
 
 // The block's weights as a slice that refers to them (fp32), or a converted
 // copy.
@@ -48,6 +54,15 @@ PushBlock ToDomain(const v1::PushBlock& wire, uint64_t incarnation) {
   return push;
 }
 
+// A pull that is being answered.
+struct Answer {
+  uint64_t request = 0;
+  DType dtype = DType::kF32;
+  std::vector<PulledBlock> blocks;
+  size_t next = 0;  // Of `blocks`, to be sent.
+  v1::Frame end;    // After the last of them.
+};
+
 // A stream that was not admitted.
 class RefusedStream
     : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
@@ -62,7 +77,7 @@ class ParameterStream
     : public ServerStream<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   ParameterStream(ParameterService* service, uint64_t id, StreamTicket ticket)
-      : ServerStream(kMaxQueuedFrames),
+      : ServerStream(kMaxQueuedFrames, kMaxQueuedBytes),
         service_(service),
         id_(id),
         ticket_(std::move(ticket)) {}
@@ -93,6 +108,18 @@ class ParameterStream
 
   void Ended() override {
     if (const auto job = job_.lock()) job->CancelPulls(id_);
+  }
+
+  void Sent() override {
+    absl::MutexLock lock(&mu_);
+    SendAhead();
+  }
+
+  // What is being answered still goes out.
+  void PeerDone() override {
+    absl::MutexLock lock(&mu_);
+    peer_done_ = true;
+    if (!answer_.has_value()) Close(absl::OkStatus());
   }
 
  private:
@@ -146,14 +173,18 @@ class ParameterStream
 
   absl::Status Pull(JobShard& job, const v1::Pull& pull) {
     PACELINE_ASSIGN_OR_RETURN(const DType dtype, FromWire(pull.format()));
+    // One at a time, or a worker that asks and does not read would have the
+    // server hold the model once per question.
+    const uint64_t number = BeginPull();
+    job.CancelPulls(id_);
     const Puller puller{id_, incarnation_, service_->PullDeadline()};
     const std::weak_ptr<OpenStream> weak = shared_from_this();
     const absl::Time asked = service_->clock_->Now();
-    auto answer = [weak, dtype, asked, request = pull.request()](
+    auto answer = [weak, dtype, asked, number, request = pull.request()](
                       absl::StatusOr<PulledBlocks> pulled) {
       if (const auto open = weak.lock()) {
-        std::static_pointer_cast<ParameterStream>(open)->Answer(
-            request, dtype, asked, std::move(pulled));
+        std::static_pointer_cast<ParameterStream>(open)->Pulled(
+            number, request, dtype, asked, std::move(pulled));
       }
     };
     if (pull.what_case() == v1::Pull::kSnapshot) {
@@ -166,35 +197,58 @@ class ParameterStream
     return absl::OkStatus();
   }
 
-  void Answer(uint64_t request, DType dtype, absl::Time asked,
+  // A new one takes the place of the one before; its number.
+  uint64_t BeginPull() {
+    absl::MutexLock lock(&mu_);
+    answer_.reset();
+    return ++pull_;
+  }
+
+  void Pulled(uint64_t number, uint64_t request, DType dtype, absl::Time asked,
               absl::StatusOr<PulledBlocks> pulled) {
     ServerMetrics& metrics = *service_->metrics_;
     const absl::Duration parked = service_->clock_->Now() - asked;
     metrics.pull_seconds.Observe(absl::ToDoubleSeconds(parked));
-    v1::Frame end;
-    end.mutable_pull_end()->set_request(request);
-    end.mutable_pull_end()->set_parked_us(absl::ToInt64Microseconds(parked));
-    if (pulled.ok()) {
-      metrics.pulls.Increment();
-      for (const PulledBlock& block : pulled->blocks) {
-        SendBlock(request, dtype, block);
-      }
-    } else {
-      metrics.pulls_failed.Increment();
-      end.mutable_pull_end()->set_code(
-          static_cast<int>(pulled.status().code()));
-      end.mutable_pull_end()->set_message(
-          std::string(pulled.status().message()));
-    }
-    Send(EncodeFrame(end));
+    (pulled.ok() ? metrics.pulls : metrics.pulls_failed).Increment();
+    Answer answer;
+    answer.request = request;
+    answer.dtype = dtype;
+    v1::PullEnd& end = *answer.end.mutable_pull_end();
+    end.set_request(request);
+    end.set_parked_us(absl::ToInt64Microseconds(parked));
+    end.set_code(static_cast<int>(pulled.status().code()));
+    end.set_message(std::string(pulled.status().message()));
+    if (pulled.ok()) answer.blocks = std::move(pulled->blocks);
+    absl::MutexLock lock(&mu_);
+    if (number != pull_) return;
+    answer_ = std::move(answer);
+    SendAhead();
   }
 
-  void SendBlock(uint64_t request, DType dtype, const PulledBlock& block) {
+  // Makes a few frames ready and no more: a converted block is a copy, and who
+  // converts must not be a thread that others wait for. The lock is held while
+  // they are queued, so that the end stays behind the blocks.
+  void SendAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    while (answer_.has_value() && queued() < kFramesAhead) {
+      if (closing()) {
+        answer_.reset();
+      } else if (answer_->next < answer_->blocks.size()) {
+        SendBlock(*answer_, answer_->blocks[answer_->next++]);
+      } else {
+        Send(EncodeFrame(answer_->end));
+        answer_.reset();
+        if (peer_done_) Close(absl::OkStatus());
+      }
+    }
+  }
+
+  void SendBlock(const Answer& answer, PulledBlock& block) {
     v1::Frame frame;
-    frame.mutable_pulled_block()->set_request(request);
+    frame.mutable_pulled_block()->set_request(answer.request);
     frame.mutable_pulled_block()->set_block(block.id);
-    frame.mutable_pulled_block()->set_format(ToWire(dtype));
-    grpc::Slice weights = WeightsSlice(block.state, dtype);
+    frame.mutable_pulled_block()->set_format(ToWire(answer.dtype));
+    grpc::Slice weights = WeightsSlice(block.state, answer.dtype);
+    block.state.reset();
     service_->metrics_->pull_bytes.Increment(
         static_cast<double>(weights.size()));
     Send(EncodeFrame(frame, std::move(weights)));
@@ -209,6 +263,11 @@ class ParameterStream
   // dropped.
   std::weak_ptr<JobShard> job_;
   std::set<uint32_t> blocks_set_;
+
+  absl::Mutex mu_;
+  uint64_t pull_ ABSL_GUARDED_BY(mu_) = 0;  // The number of the last one.
+  std::optional<Answer> answer_ ABSL_GUARDED_BY(mu_);
+  bool peer_done_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*

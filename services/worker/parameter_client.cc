@@ -16,8 +16,9 @@ namespace {
 
 constexpr char kExchange[] = "/paceline.v1.Parameters/Exchange";
 
-// Frames that may wait for one server: all blocks of a model of many GiB.
-constexpr size_t kMaxQueuedFrames = 1 << 16;
+// Frames that may wait for one server: all blocks of the most that it hosts
+// (ShardLimits), twice. Most of them refer to the model's own memory.
+constexpr size_t kMaxQueuedFrames = size_t{1} << 21;
 
 absl::string_view Bytes(absl::Span<const float> floats) {
   return {reinterpret_cast<const char*>(floats.data()),

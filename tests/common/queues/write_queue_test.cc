@@ -43,6 +43,32 @@ TEST(WriteQueueTest, TheMessageLentOutStaysWhereItIs) {
   ExpectWrite(lent, "lent");
 }
 
+TEST(WriteQueueTest, IsBoundedByBytesToo) {
+  Queue queue(1'000, /*max_bytes=*/10);
+  ExpectWrite(queue.Send("large", 50), "large");  // Alone it may be.
+  ExpectFinish(
+      [&] {
+        ExpectNone(queue.Send("too much", 1));
+        EXPECT_TRUE(queue.closed());
+        return queue.Written();
+      }(),
+      absl::ResourceExhaustedError(
+          "the peer does not read: too much waits to be sent to it"));
+}
+
+TEST(WriteQueueTest, WhatIsWrittenMakesRoom) {
+  Queue queue(1'000, /*max_bytes=*/10);
+  ExpectWrite(queue.Send("a", 6), "a");
+  ExpectNone(queue.Send("b", 4));
+  EXPECT_EQ(queue.size(), 2u);
+  ExpectWrite(queue.Written(), "b");
+  ExpectNone(queue.Send("c", 6));
+  EXPECT_FALSE(queue.closed());
+  ExpectNone(queue.Send("d", 1));
+  EXPECT_TRUE(queue.closed());
+  EXPECT_EQ(queue.size(), 1u) << "only what is lent out";
+}
+
 TEST(WriteQueueTest, CloseWithOkSendsWhatIsQueuedFirst) {
   Queue queue(10);
   ExpectWrite(queue.Send("a"), "a");

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/time/clock.h"
 #include "common/clock.h"
@@ -70,6 +71,15 @@ class Client {
     }
     stream_->Write(frame);
   }
+  void Pull(uint64_t request, int64_t closing,
+            v1::WireFormat format = v1::FP32) {
+    v1::Frame frame;
+    frame.mutable_pull()->set_request(request);
+    frame.mutable_pull()->set_closing(closing);
+    frame.mutable_pull()->set_format(format);
+    stream_->Write(frame);
+  }
+  void WritesDone() { stream_->WritesDone(); }
   v1::Frame Next() {
     v1::Frame frame;
     EXPECT_TRUE(stream_->Read(&frame));
@@ -103,6 +113,58 @@ TEST(ParameterStreamTest, GoesToTheJobThatItNames) {
   EXPECT_EQ(two.Next().push_ack().iteration(), 1);
   EXPECT_EQ(ValuesNow(**server.shard.Job(1)), std::vector<float>{-3});
   EXPECT_EQ(ValuesNow(**server.shard.Job(2)), std::vector<float>{-5});
+}
+
+// A worker that asks again and again and does not read would have the server
+// hold a model, or a converted copy of one, for every time.
+TEST(ParameterStreamTest, ASecondPullTakesThePlaceOfTheFirst) {
+  Serving server;
+  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  Client client(server);
+  client.Hello(1);
+  client.Pull(/*request=*/1, /*closing=*/1);
+  client.Pull(2, 0);
+  EXPECT_EQ(client.Next().pulled_block().request(), 2u);
+  EXPECT_EQ(client.Next().pull_end().request(), 2u);
+  EXPECT_EQ(job.Counters().parked_pulls, 0u);
+  ASSERT_TRUE(job.Close(1, 1, {}, 1).ok());
+  client.Push(1, 1);
+  EXPECT_TRUE(client.Next().has_push_ack()) << "nothing comes of the first";
+}
+
+TEST(ParameterStreamTest, APullIsMadeReadyAsItIsRead) {
+  Serving server;
+  ShardConfig config = SmallConfig(0);
+  constexpr uint32_t kBlocks = 96;
+  constexpr double kBytes = double{kBlocks} * kBlockElementsMax * 2;
+  for (uint32_t i = 0; i < kBlocks; ++i) {
+    config.blocks.push_back({.id = i,
+                             .tensor = "large",
+                             .offset = uint64_t{i} * kBlockElementsMax,
+                             .size = kBlockElementsMax});
+  }
+  ASSERT_TRUE(server.shard.Configure(1, config).ok());
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 1).ok());
+  Client client(server);
+  client.Hello(1);
+  client.Pull(1, 0, v1::BF16);
+  // In answer to what comes next: the pull has been taken by then.
+  client.Pull(2, 0, v1::BF16);
+  client.WritesDone();
+  while (job.Counters().pulls < 2) std::this_thread::yield();
+  EXPECT_LT(server.metrics.pull_bytes.Value(), kBytes)
+      << "one answer, converted ahead of a peer that does not read";
+  uint32_t blocks = 0;
+  v1::Frame frame = client.Next();
+  for (; !frame.has_pull_end(); frame = client.Next()) {
+    if (frame.pulled_block().request() == 2) ++blocks;
+  }
+  EXPECT_EQ(frame.pull_end().request(), 2u);
+  EXPECT_EQ(blocks, kBlocks) << "in full, though it has said all it had to";
+  EXPECT_EQ(client.End(), grpc::StatusCode::OK);
 }
 
 TEST(ParameterStreamTest, RefusesWhatComesWithoutAJob) {
