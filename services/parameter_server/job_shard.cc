@@ -1,5 +1,6 @@
 #include "services/parameter_server/job_shard.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,18 +29,26 @@ absl::Status ValidatePush(const PushBlock& push) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<JobShard>> JobShard::Create(ShardConfig config) {
+absl::StatusOr<std::unique_ptr<JobShard>> JobShard::Create(
+    ShardConfig config, std::shared_ptr<ByteBudget> snapshot_bytes) {
   PACELINE_RETURN_IF_ERROR(ValidateShardConfig(config));
-  return std::unique_ptr<JobShard>(new JobShard(std::move(config)));
+  if (snapshot_bytes == nullptr) {
+    snapshot_bytes =
+        std::make_shared<ByteBudget>(std::numeric_limits<uint64_t>::max());
+  }
+  return std::unique_ptr<JobShard>(
+      new JobShard(std::move(config), std::move(snapshot_bytes)));
 }
 
-JobShard::JobShard(ShardConfig config)
+JobShard::JobShard(ShardConfig config,
+                   std::shared_ptr<ByteBudget> snapshot_bytes)
     : config_(std::move(config)),
       rule_(config_.optimizer, config_.batch_size, config_.round_strength),
       open_rounds_(config_.limits.max_open_rounds),
       contributors_(static_cast<uint32_t>(config_.blocks.size()),
                     config_.limits.max_incarnations),
-      pulls_(config_.limits, [this] { return ReadBlocks(); }),
+      pulls_(config_.limits, std::move(snapshot_bytes),
+             [this] { return ReadBlocks(); }),
       missing_blocks_(static_cast<uint32_t>(config_.blocks.size())) {
   for (const BlockConfig& block : config_.blocks) {
     index_by_id_.emplace(block.id, static_cast<uint32_t>(blocks_.size()));

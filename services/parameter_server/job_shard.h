@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "common/tensor/payload.h"
 #include "services/parameter_server/block.h"
+#include "services/parameter_server/byte_budget.h"
 #include "services/parameter_server/contributors.h"
 #include "services/parameter_server/open_rounds.h"
 #include "services/parameter_server/pulls.h"
@@ -55,7 +56,7 @@ struct ShardCounters {
   size_t parked_pulls = 0;
   size_t open_rounds = 0;
   size_t snapshots = 0;
-  uint64_t snapshot_bytes = 0;  // ShardLimits::max_snapshot_bytes says of what.
+  uint64_t snapshot_bytes = 0;  // JobShard::Create() says of what.
 };
 
 // One job's blocks on this server, and everything that is done to them: pushes
@@ -65,8 +66,11 @@ struct ShardCounters {
 // Errors, beside what the methods name: UNAVAILABLE after Stop().
 class JobShard {
  public:
-  // INVALID_ARGUMENT, RESOURCE_EXHAUSTED as ValidateShardConfig().
-  static absl::StatusOr<std::unique_ptr<JobShard>> Create(ShardConfig config);
+  // `snapshot_bytes` bounds what the distinct states take that the job's
+  // snapshots refer to, whether or not the blocks still share them; null: not
+  // bounded. INVALID_ARGUMENT, RESOURCE_EXHAUSTED as ValidateShardConfig().
+  static absl::StatusOr<std::unique_ptr<JobShard>> Create(
+      ShardConfig config, std::shared_ptr<ByteBudget> snapshot_bytes = nullptr);
 
   JobShard(const JobShard&) = delete;
   JobShard& operator=(const JobShard&) = delete;
@@ -162,7 +166,7 @@ class JobShard {
     RoundSums sums;
   };
 
-  explicit JobShard(ShardConfig config);
+  JobShard(ShardConfig config, std::shared_ptr<ByteBudget> snapshot_bytes);
 
   absl::StatusOr<uint32_t> FindBlock(uint32_t id) const;
   absl::StatusOr<uint32_t> FindBlock(uint32_t id, const Payload& payload,

@@ -15,6 +15,7 @@
 #include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
+#include "common/usable_memory.h"
 #include "services/parameter_server/advertised_address.h"
 #include "services/parameter_server/command_runner.h"
 #include "services/parameter_server/coordinator_link.h"
@@ -30,11 +31,11 @@ struct Options {
   std::string coordinator;
   std::string name;
   std::string listen = "127.0.0.1:0";
-  std::string metrics = "127.0.0.1:0";
   std::string advertise;
+  std::string metrics = "127.0.0.1:0";
   std::string checkpoints;
   double grace_seconds = 20;
-  ServerLimits limits;
+  ServerLimits limits = ServerLimits::ForMemory(UsableMemory(""));
 };
 
 // The rest of a stop, after the link has refused new work, let a checkpoint be
@@ -109,10 +110,10 @@ int main(int argc, char** argv) {
   app.add_option("--name", options.name, "The member's name, s0")->required();
   app.add_option("--listen", options.listen, "host:port; port 0: any free one")
       ->capture_default_str();
-  app.add_option("--metrics", options.metrics,
   app.add_option("--advertise", options.advertise,
                  "host:port that workers dial, port 0: the one listened on; "
                  "needed where --listen is a wildcard such as 0.0.0.0");
+  app.add_option("--metrics", options.metrics,
                  "host:port of /metrics; port 0: any free one")
       ->capture_default_str();
   app.add_option("--checkpoints", options.checkpoints,
@@ -126,8 +127,13 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   app.add_option("--max-parameter-bytes", options.limits.max_state_bytes,
-                 "Weights and optimizer state of all jobs at most")
-      ->capture_default_str();
+                 "Weights and optimizer state of all jobs at most (100GiB); "
+                 "default: half of the memory")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  app.add_option("--max-snapshot-bytes", options.limits.max_snapshot_bytes,
+                 "Snapshots of all jobs that wait to be evaluated at most; "
+                 "default: a quarter of the memory")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   const paceline::SecurityFlags security(app,
                                          paceline::SecurityFlags::Sides::kBoth);
   CLI11_PARSE(app, argc, argv);

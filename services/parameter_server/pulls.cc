@@ -8,10 +8,11 @@
 
 namespace paceline {
 
-Pulls::Pulls(const ShardLimits& limits, ReadBlocks read)
+Pulls::Pulls(const ShardLimits& limits,
+             std::shared_ptr<ByteBudget> snapshot_bytes, ReadBlocks read)
     : max_parked_(limits.max_parked_pulls),
       read_(std::move(read)),
-      snapshots_(limits.max_snapshots, limits.max_snapshot_bytes) {}
+      snapshots_(limits.max_snapshots, std::move(snapshot_bytes)) {}
 
 void Pulls::Pull(const Puller& puller, int64_t closing, PullCallback callback) {
   PullAnswers answers;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,9 @@ class Pulls {
  public:
   // `read` gives the references to all blocks; it is called without locks.
   using ReadBlocks = std::function<std::vector<PulledBlock>()>;
-  Pulls(const ShardLimits& limits, ReadBlocks read);
+  // `snapshot_bytes` bounds the snapshots.
+  Pulls(const ShardLimits& limits, std::shared_ptr<ByteBudget> snapshot_bytes,
+        ReadBlocks read);
 
   Pulls(const Pulls&) = delete;
   Pulls& operator=(const Pulls&) = delete;

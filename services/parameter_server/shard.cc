@@ -7,8 +7,17 @@
 
 namespace paceline {
 
+ServerLimits ServerLimits::ForMemory(uint64_t bytes) {
+  ServerLimits limits;
+  if (bytes == 0) return limits;
+  limits.max_state_bytes = bytes / 2;
+  limits.max_snapshot_bytes = bytes / 4;
+  return limits;
+}
+
 absl::Status Shard::Configure(uint64_t run, ShardConfig config) {
   if (run == 0) return absl::InvalidArgumentError("a run has a number above 0");
+  config.limits.max_state_bytes = limits_.max_state_bytes;
   // Before the lock: building a large job takes time.
   PACELINE_RETURN_IF_ERROR(ValidateShardConfig(config));
   const uint64_t bytes = StateBytes(config);
@@ -28,10 +37,11 @@ absl::Status Shard::Configure(uint64_t run, ShardConfig config) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the job's blocks take ", bytes, " bytes with their optimizer state; ",
         state_bytes_, " of this server's ", limits_.max_state_bytes,
-        " are taken: end a job, or add servers"));
+        " are taken: end a job, add servers, or raise --max-parameter-bytes"));
   }
-  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<JobShard> job,
-                            JobShard::Create(std::move(config)));
+  PACELINE_ASSIGN_OR_RETURN(
+      std::unique_ptr<JobShard> job,
+      JobShard::Create(std::move(config), snapshot_bytes_));
   jobs_[run] = {std::move(job), bytes};
   state_bytes_ += bytes;
   return absl::OkStatus();

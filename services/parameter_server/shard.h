@@ -21,13 +21,23 @@ struct ServerLimits {
   size_t max_jobs = 256;
   // Weights and optimizer state, as StateBytes() counts.
   uint64_t max_state_bytes = uint64_t{64} << 30;
+  // Distinct states that snapshots refer to, as JobShard::Create() counts.
+  uint64_t max_snapshot_bytes = uint64_t{16} << 30;
+
+  // For a machine or container of so much memory: half of it for the state and
+  // a quarter for snapshots. The rest is for updates beside readers, rounds,
+  // and what is on its way. The defaults above if it is 0: not known.
+  static ServerLimits ForMemory(uint64_t bytes);
 };
 
 // The jobs of one parameter server, by the number of their run: one job from
 // its start or resumption on. None sees another. Thread-safe.
 class Shard {
  public:
-  explicit Shard(const ServerLimits& limits = {}) : limits_(limits) {}
+  explicit Shard(const ServerLimits& limits = {})
+      : limits_(limits),
+        snapshot_bytes_(
+            std::make_shared<ByteBudget>(limits.max_snapshot_bytes)) {}
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
@@ -62,6 +72,7 @@ class Shard {
   };
 
   const ServerLimits limits_;
+  const std::shared_ptr<ByteBudget> snapshot_bytes_;
   mutable absl::Mutex mu_;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, Hosted> jobs_ ABSL_GUARDED_BY(mu_);

@@ -29,16 +29,13 @@ struct BlockConfig {
 // What a peer can make a server hold at most; beyond, RESOURCE_EXHAUSTED.
 struct ShardLimits {
   size_t max_blocks = size_t{1} << 20;
-  // Weights and optimizer state of all hosted blocks.
+  // Weights and optimizer state of all hosted blocks. A server sets its own.
   uint64_t max_state_bytes = uint64_t{64} << 30;
   size_t max_open_rounds = 16;
   size_t max_parked_pulls = 4096;
   // Incarnations that have pushed and were not fenced.
   size_t max_incarnations = 4096;
   size_t max_snapshots = 4096;
-  // Of the distinct states that the held snapshots refer to, whether or not
-  // the blocks still share them.
-  uint64_t max_snapshot_bytes = uint64_t{16} << 30;
 
   friend bool operator==(const ShardLimits&, const ShardLimits&) = default;
 };

@@ -28,10 +28,11 @@ absl::Status Snapshots::Add(uint64_t id, PulledBlocks blocks) {
   for (const PulledBlock& block : blocks.blocks) {
     if (!references_.contains(block.state.get())) added += Bytes(*block.state);
   }
-  if (bytes_ + added > max_bytes_) {
+  if (!budget_->Take(added)) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "snapshot ", id, " would add ", added, " bytes to the ", bytes_,
-        " held; ", max_bytes_, " are allowed; release some"));
+        "snapshot ", id, " would add ", added, " bytes to the ",
+        budget_->taken(), " held by this server; ", budget_->max(),
+        " are allowed: evaluate less often, or raise --max-snapshot-bytes"));
   }
   bytes_ += added;
   for (const PulledBlock& block : blocks.blocks) {
@@ -55,6 +56,7 @@ PulledBlocks Snapshots::Release(uint64_t id) {
     if (--reference->second > 0) continue;
     references_.erase(reference);
     bytes_ -= Bytes(*block.state);
+    budget_->GiveBack(Bytes(*block.state));
   }
   PulledBlocks released = std::move(found->second);
   snapshots_.erase(found);

@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "services/parameter_server/byte_budget.h"
 #include "services/parameter_server/pulled_blocks.h"
 
 namespace paceline {
@@ -15,8 +18,10 @@ namespace paceline {
 // counts every distinct state once, as if all of them were. Thread-compatible.
 class Snapshots {
  public:
-  Snapshots(size_t max_count, uint64_t max_bytes)
-      : max_count_(max_count), max_bytes_(max_bytes) {}
+  // `budget` is shared with the other jobs of the server.
+  Snapshots(size_t max_count, std::shared_ptr<ByteBudget> budget)
+      : max_count_(max_count), budget_(std::move(budget)) {}
+  ~Snapshots() { budget_->GiveBack(bytes_); }
 
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
@@ -37,7 +42,7 @@ class Snapshots {
 
  private:
   const size_t max_count_;
-  const uint64_t max_bytes_;
+  const std::shared_ptr<ByteBudget> budget_;
   uint64_t bytes_ = 0;
   absl::flat_hash_map<uint64_t, PulledBlocks> snapshots_;
   // In how many snapshots each state is; its address is not reused meanwhile.

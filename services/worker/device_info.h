@@ -20,12 +20,6 @@ struct DeviceInfo {
 // which is the CPU. INVALID_ARGUMENT for another one.
 absl::StatusOr<DeviceInfo> DescribeDevice(absl::string_view device);
 
-// What the processes here may use: the machine's memory, or the smallest limit
-// of the control groups (version 2, else 1) that this process is in. `root` is
-// the folder that proc/ and sys/ are in, without its last '/': "" but in tests.
-// 0 if nothing there can be read.
-uint64_t UsableMemory(const std::string& root);
-
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_WORKER_DEVICE_INFO_H_

@@ -94,6 +94,42 @@ TEST(ShardTest, LimitsHoldForAllJobsTogether) {
   EXPECT_EQ(shard.Jobs().size(), 3u);
 }
 
+// The server's limit is the only one: a flag above a job's default counts.
+TEST(ShardTest, TheServersLimitIsThatOfAJobToo) {
+  ShardConfig config = SmallConfig(2, "adam");
+  const uint64_t bytes = StateBytes(config);
+  config.limits.max_state_bytes = bytes - 1;
+  Shard shard({.max_state_bytes = bytes});
+  EXPECT_TRUE(shard.Configure(1, config).ok());
+  EXPECT_TRUE(shard.Configure(1, config).ok()) << "the same again";
+  Shard smaller({.max_state_bytes = bytes - 1});
+  EXPECT_EQ(smaller.Configure(1, config).code(),
+            StatusCode::kResourceExhausted);
+}
+
+TEST(ShardTest, SnapshotsOfAllJobsHaveOneLimit) {
+  const uint64_t bytes = StateBytes(SmallConfig(1));
+  Shard shard({.max_snapshot_bytes = bytes});
+  for (const uint64_t run : {kRun, kOther}) {
+    ASSERT_TRUE(shard.Configure(run, SmallConfig(1)).ok());
+    ASSERT_TRUE(SetAll(**shard.Job(run), 0).ok());
+  }
+  ASSERT_TRUE((*shard.Job(kRun))->Snapshot(1, 1).ok());
+  EXPECT_EQ((*shard.Job(kOther))->Snapshot(1, 1).code(),
+            StatusCode::kResourceExhausted);
+  shard.Remove(kRun, "it has ended");
+  EXPECT_TRUE((*shard.Job(kOther))->Snapshot(2, 2).ok());
+}
+
+TEST(ShardTest, DefaultLimitsAreThoseOfTheMemory) {
+  const ServerLimits limits = ServerLimits::ForMemory(uint64_t{1} << 40);
+  EXPECT_EQ(limits.max_state_bytes, uint64_t{1} << 39);
+  EXPECT_EQ(limits.max_snapshot_bytes, uint64_t{1} << 38);
+  EXPECT_EQ(ServerLimits::ForMemory(0).max_state_bytes,
+            ServerLimits().max_state_bytes)
+      << "not known";
+}
+
 TEST(ShardTest, RemoveStopsTheJobAndMakesRoom) {
   Shard shard;
   ASSERT_TRUE(shard.Configure(kRun, SmallConfig(1)).ok());

@@ -12,7 +12,7 @@ std::shared_ptr<const BlockState> MakeState() {
 }
 
 TEST(SnapshotsTest, SharedStatesCountOnce) {
-  Snapshots snapshots(10, 250);
+  Snapshots snapshots(10, std::make_shared<ByteBudget>(250));
   const auto a = MakeState();
   const auto b = MakeState();
   ASSERT_TRUE(snapshots.Add(1, {.closing = 4, .blocks = {{0, a}}}).ok());
@@ -34,7 +34,7 @@ TEST(SnapshotsTest, SharedStatesCountOnce) {
 }
 
 TEST(SnapshotsTest, BoundsTheirNumberAndRefusesAnIdInUse) {
-  Snapshots snapshots(2, 1000);
+  Snapshots snapshots(2, std::make_shared<ByteBudget>(1000));
   ASSERT_TRUE(snapshots.Add(1, {}).ok());
   EXPECT_EQ(snapshots.Add(1, {}).code(), absl::StatusCode::kAlreadyExists);
   ASSERT_TRUE(snapshots.Add(2, {}).ok());
@@ -46,7 +46,7 @@ TEST(SnapshotsTest, BoundsTheirNumberAndRefusesAnIdInUse) {
 }
 
 TEST(SnapshotsTest, LetsGoOfWhatItReleases) {
-  Snapshots snapshots(2, 1000);
+  Snapshots snapshots(2, std::make_shared<ByteBudget>(1000));
   std::shared_ptr<const BlockState> state = MakeState();
   const std::weak_ptr<const BlockState> watched = state;
   ASSERT_TRUE(snapshots.Add(1, {.closing = 0, .blocks = {{0, state}}}).ok());
@@ -54,6 +54,24 @@ TEST(SnapshotsTest, LetsGoOfWhatItReleases) {
   EXPECT_FALSE(watched.expired());
   snapshots.Release(1);
   EXPECT_TRUE(watched.expired());
+}
+
+// A server has so much memory, however many jobs it hosts.
+TEST(SnapshotsTest, JobsShareTheirBudget) {
+  const auto budget = std::make_shared<ByteBudget>(150);
+  Snapshots one(10, budget);
+  {
+    Snapshots other(10, budget);
+    ASSERT_TRUE(
+        other.Add(1, {.closing = 1, .blocks = {{0, MakeState()}}}).ok());
+    EXPECT_EQ(one.Add(1, {.closing = 1, .blocks = {{0, MakeState()}}}).code(),
+              absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(one.bytes(), 0u);
+  }
+  EXPECT_EQ(budget->taken(), 0u) << "a job that ends gives back what it has";
+  EXPECT_TRUE(one.Add(1, {.closing = 1, .blocks = {{0, MakeState()}}}).ok());
+  one.Release(1);
+  EXPECT_EQ(budget->taken(), 0u);
 }
 
 }  // namespace
