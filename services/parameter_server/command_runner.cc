@@ -63,6 +63,9 @@ void CommandRunner::Run(const v1::ServerCommand& command) {
     return;
   }
   const auto found = runs_.find(run);
+  // The coordinator's threads do not wait for each other at the end of a run:
+  // the release of its last snapshot may come after `unhost`.
+  if (found == runs_.end() && !command.has_host()) return;
   if (found != runs_.end() && found->second.failed) return;
   const absl::Status obeyed = Obey(run, command);
   if (!obeyed.ok()) Fail(run, obeyed);
@@ -135,11 +138,11 @@ absl::Status CommandRunner::Execute(uint64_t run,
         sequence, static_cast<uint64_t>(command.snapshot().snapshot()));
     if (!absl::IsResourceExhausted(kept)) PACELINE_RETURN_IF_ERROR(kept);
     if (!kept.ok()) LogWarning(kept.message(), {{"run", run}});
+    done.set_code(static_cast<int>(kept.code()));
+    done.set_message(std::string(kept.message()));
   } else if (command.has_release_snapshot()) {
     PACELINE_RETURN_IF_ERROR(job->ReleaseSnapshot(
         sequence,
-    done.set_code(static_cast<int>(kept.code()));
-    done.set_message(std::string(kept.message()));
         static_cast<uint64_t>(command.release_snapshot().snapshot())));
   } else if (command.has_write_checkpoint()) {
     return Write(run, job, command);
@@ -172,7 +175,8 @@ void CommandRunner::Done(uint64_t run, v1::CommandDone done) {
 void CommandRunner::Fail(uint64_t run, const absl::Status& why) {
   LogWarning("a command failed",
              {{"run", run}, {"error", std::string(why.message())}});
-  // Also for a run that is not hosted: its later commands would fail likewise.
+  // Also for a run that could not be hosted: its later commands would fail
+  // likewise. `unhost` forgets it.
   runs_[run].failed = true;
   v1::ServerMessage message;
   message.mutable_failed()->set_code(static_cast<int>(why.code()));

@@ -72,8 +72,6 @@ TEST(CommandRunnerTest, AFailedRunLeavesTheOthersAlone) {
 
 TEST(CommandRunnerTest, WhatFailsSaysWhy) {
   RunningShard server;
-  ExpectFailed(server.Run(CloseCommand(9, 2, 1)), 9, StatusCode::kNotFound,
-               "run 9 is not hosted");
   v1::ServerCommand host = HostCommand(1);
   host.set_sequence(3);
   ExpectFailed(server.Run(host), 1, StatusCode::kInvalidArgument,
@@ -88,6 +86,19 @@ TEST(CommandRunnerTest, WhatFailsSaysWhy) {
   server.runner.Refuse();
   ExpectFailed(server.Run(HostCommand(4)), 4, StatusCode::kUnavailable,
                "the server is stopping");
+}
+
+// The release of the last snapshot may come after the end of the run.
+TEST(CommandRunnerTest, ACommandOfARunThatIsOverIsDropped) {
+  RunningShard server;
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  server.runner.Run(UnhostCommand(1, "the job has ended"));
+  v1::ServerCommand release = Command(1, 2);
+  release.mutable_release_snapshot()->set_snapshot(7);
+  server.runner.Run(release);
+  EXPECT_TRUE(server.Quiet());
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  ExpectDone(server.Run(CloseCommand(1, 2, 1)), 1, 2);
 }
 
 TEST(CommandRunnerTest, UnhostEndsPullsAndEndDropsEverything) {
@@ -143,17 +154,6 @@ TEST(CommandRunnerTest, ACheckpointIsWrittenBesideTheTraining) {
   EXPECT_GT(server.metrics.checkpoint_last_success.Value(), 0);
 }
 
-// A checkpoint that cannot be written is told of, and the run goes on.
-TEST(CommandRunnerTest, AFailedCheckpointFailsNothingElse) {
-  const ScratchFolder scratch;
-  const std::string in = scratch.path() + "/c";
-  std::filesystem::create_directories(scratch.path() + "/file");
-  scratch.Write("plain", {'x'});
-  RunningShard server(scratch.path());
-  ExpectDone(server.Run(HostCommand(1)), 1, 1);
-  JobShard& job = **server.shard.Job(1);
-  ASSERT_TRUE(SetAll(job, 0).ok());
-  struct Case {
 // The coordinator drops the evaluation; the training goes on.
 TEST(CommandRunnerTest, ASnapshotThatFindsNoRoomSaysSo) {
   RunningShard server;
@@ -176,6 +176,17 @@ TEST(CommandRunnerTest, ASnapshotThatFindsNoRoomSaysSo) {
   EXPECT_EQ(closed.done().code(), 0);
 }
 
+// A checkpoint that cannot be written is told of, and the run goes on.
+TEST(CommandRunnerTest, AFailedCheckpointFailsNothingElse) {
+  const ScratchFolder scratch;
+  const std::string in = scratch.path() + "/c";
+  std::filesystem::create_directories(scratch.path() + "/file");
+  scratch.Write("plain", {'x'});
+  RunningShard server(scratch.path());
+  ExpectDone(server.Run(HostCommand(1)), 1, 1);
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  struct Case {
     std::string directory;
     std::string file;
     StatusCode code;
