@@ -72,6 +72,10 @@ void Contributor::Abandon(uint32_t index) {
 }
 
 FencedPush Contributor::Fence() {
+  // Whole, and after the lock: states may be the last references to a model.
+  std::vector<Taking> taking;
+  std::vector<PulledBlock> kept;
+  std::vector<uint32_t> refused;
   absl::MutexLock lock(&mu_);
   fenced_ = true;
   // A push that began before the fence counts wholly; it needs only the time
@@ -80,8 +84,9 @@ FencedPush Contributor::Fence() {
     return busy_ == 0;
   };
   mu_.Await(absl::Condition(&idle));
-  std::vector<Taking>().swap(taking_);
-  kept_.clear();
+  taking_.swap(taking);
+  kept_.swap(kept);
+  refused_.swap(refused);
   return {.iteration = iteration_,
           .blocks_taken = taken_,
           .blocks = blocks_,

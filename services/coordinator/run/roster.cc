@@ -76,6 +76,7 @@ bool Roster::Gone(WorkerId worker) {
     return false;
   }
   it->second.member.state = MemberState::kGone;
+  it->second.member.ready.Clear();
   it->second.peer = {};
   return true;
 }

@@ -39,7 +39,7 @@ struct Member {
   MemberState state = MemberState::kLoading;
   bool initialized = false;  // It has written the starting weights.
   absl::Time last_heard;
-  v1::WorkerReady ready;  // From kReady on.
+  v1::WorkerReady ready;  // From kReady on, until kGone.
 };
 
 // Who has registered with the coordinator as worker or evaluator: names,
@@ -65,7 +65,9 @@ class Roster {
   void Working(WorkerId worker);
   void Heard(WorkerId worker, absl::Time now);
 
-  // False if it was gone already.
+  // False if it was gone already. Its name and incarnation are remembered, a
+  // few words: what it did last is still told of. A worker with a bad network
+  // comes and goes thousands of times.
   bool Gone(WorkerId worker);
 
   // Nothing happens if the member is gone.

@@ -58,6 +58,19 @@ class RosterTest : public ::testing::Test {
   Roster roster_{/*entropy=*/1};
 };
 
+// Thousands of them may come and go in a long job.
+TEST_F(RosterTest, WhoIsGoneIsKnownByNameAlone) {
+  const Member member = Register("w0");
+  v1::WorkerReady ready;
+  ready.add_tensors()->set_name("dense.weight");
+  EXPECT_TRUE(roster_.Ready(member.id, ready).ok());
+  EXPECT_EQ(roster_.Find(member.id)->ready.tensors_size(), 1);
+  EXPECT_TRUE(roster_.Gone(member.id));
+  EXPECT_EQ(roster_.Find(member.id)->ready.tensors_size(), 0);
+  EXPECT_EQ(roster_.NameOf(member.id), "w0");
+  EXPECT_EQ(roster_.IncarnationOf(member.id), member.incarnation);
+}
+
 TEST_F(RosterTest, NumbersMembersInTheirOrder) {
   const Member first = Register("w0");
   const Member second = Register("e0", /*evaluator=*/true);

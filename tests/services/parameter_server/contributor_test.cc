@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "services/parameter_server/contributors.h"
 
 namespace paceline {
@@ -114,6 +116,27 @@ TEST(ContributorsTest, BoundsTheUnfencedOnes) {
   contributors.Fence(1);
   EXPECT_TRUE(contributors.Find(3).ok());
   EXPECT_FALSE(contributors.Find(4).ok()) << "one fence frees one place";
+}
+
+// Freeing a model takes time, and may come back.
+TEST(ContributorTest, AFenceFreesWhatWasKeptOutsideItsLock) {
+  Contributor contributor(1);
+  bool freed = false;
+  {
+    PulledBlocks pulled;
+    pulled.blocks.push_back(
+        {.id = 100,
+         .state = std::shared_ptr<const BlockState>(
+             new BlockState(1, 0), [&](const BlockState* state) {
+               freed = true;
+               EXPECT_EQ(contributor.Kept(0), nullptr);
+               delete state;
+             })});
+    contributor.Keep(pulled);
+  }
+  EXPECT_FALSE(freed);
+  contributor.Fence();
+  EXPECT_TRUE(freed);
 }
 
 }  // namespace
