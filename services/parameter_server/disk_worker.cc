@@ -23,7 +23,6 @@ DiskWorker::~DiskWorker() {
 
 absl::Status DiskWorker::Put(uint64_t run, Task task) {
   absl::MutexLock lock(&mu_);
-  if (refusing_) return absl::UnavailableError("the server is stopping");
   if (waiting_.size() >= max_waiting_) {
     return absl::ResourceExhaustedError(
         absl::StrCat(waiting_.size(),
@@ -52,20 +51,9 @@ void DiskWorker::CancelAll() {
   if (cancel_ != nullptr) cancel_->store(true);
 }
 
-void DiskWorker::Refuse() {
-  absl::MutexLock lock(&mu_);
-  refusing_ = true;
-}
-
 bool DiskWorker::idle() const {
   absl::MutexLock lock(&mu_);
-  return IdleLocked();
-}
-
-bool DiskWorker::AwaitIdle(absl::Duration timeout) const {
-  absl::MutexLock lock(&mu_);
-  return mu_.AwaitWithTimeout(absl::Condition(this, &DiskWorker::IdleLocked),
-                              timeout);
+  return waiting_.empty() && cancel_ == nullptr;
 }
 
 void DiskWorker::Work() {

@@ -13,7 +13,6 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 
 namespace paceline {
 
@@ -33,7 +32,7 @@ class DiskWorker {
   DiskWorker(const DiskWorker&) = delete;
   DiskWorker& operator=(const DiskWorker&) = delete;
 
-  // RESOURCE_EXHAUSTED if too many tasks wait, UNAVAILABLE after Refuse().
+  // RESOURCE_EXHAUSTED if too many tasks wait.
   absl::Status Put(uint64_t run, Task task);
 
   // Drops what waits for the run, and cancels its task that runs. Waits for
@@ -41,13 +40,8 @@ class DiskWorker {
   void Cancel(uint64_t run);
   void CancelAll();
 
-  // Takes no more tasks.
-  void Refuse();
-
   // Whether nothing runs and nothing waits.
   bool idle() const;
-  // False if it is not idle by then.
-  bool AwaitIdle(absl::Duration timeout) const;
 
  private:
   using Flag = std::shared_ptr<std::atomic<bool>>;
@@ -57,16 +51,12 @@ class DiskWorker {
   };
 
   void Work();
-  bool IdleLocked() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return waiting_.empty() && cancel_ == nullptr;
-  }
   bool SomethingLocked() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return ending_ || !waiting_.empty();
   }
 
   const size_t max_waiting_;
   mutable absl::Mutex mu_;
-  bool refusing_ ABSL_GUARDED_BY(mu_) = false;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mu_);
   uint64_t running_ ABSL_GUARDED_BY(mu_) = 0;  // Whose task, if cancel_ is set.

@@ -262,10 +262,6 @@ std::vector<PulledBlock> JobShard::ReadBlocks() const {
 
 void JobShard::ExpirePulls(absl::Time now) { pulls_.Expire(now).Send(); }
 
-void JobShard::EndPulls(absl::string_view reason) {
-  pulls_.EndAll(reason).Send();
-}
-
 void JobShard::Stop(absl::string_view reason) {
   PullAnswers answers = pulls_.Stop(reason);
   stopped_.store(true);

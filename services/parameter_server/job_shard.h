@@ -100,8 +100,7 @@ class JobShard {
                                    const Payload& payload, DType dtype);
 
   // Gives all blocks once `closing` has been applied and all are initialized;
-  // errors come through the callback (Pulls::Pull). ABORTED: fenced. After a
-  // call, NextDeadline() may have become earlier.
+  // errors come through the callback (Pulls::Pull). ABORTED: fenced.
   void Pull(const Puller& puller, int64_t closing, PullCallback callback);
   // The same, and the incarnation's next push can be compensated.
   // RESOURCE_EXHAUSTED: too many incarnations.
@@ -111,13 +110,10 @@ class JobShard {
   void PullSnapshot(const Puller& puller, uint64_t snapshot,
                     PullCallback callback);
 
-  // For the driver's timer: ends what has waited too long.
+  // Ends what has waited too long.
   void ExpirePulls(absl::Time now);
-  absl::Time NextDeadline() const { return pulls_.NextDeadline(); }
   // The stream `owner` is gone; its callbacks are dropped (Pulls::Cancel).
   void CancelPulls(uint64_t owner) { pulls_.Cancel(owner); }
-  // Ends all parked pulls, as a pause does; later ones park again.
-  void EndPulls(absl::string_view reason);
   // Ends all parked pulls and refuses everything from now on.
   void Stop(absl::string_view reason);
 

@@ -45,12 +45,12 @@ void Pulls::PullSnapshot(const Puller& puller, uint64_t snapshot,
       answers.Add(std::move(callback), refusal);
     } else if (found != nullptr) {
       answers.Add(std::move(callback), *found);
-    } else {
     } else if (snapshot <= newest_snapshot_) {
       answers.Add(std::move(callback),
                   absl::NotFoundError(absl::StrCat(
                       "snapshot ", snapshot,
                       " is not held: it was refused, or released before")));
+    } else {
       Park({puller, true, 0, snapshot, std::move(callback)}, answers);
     }
   }
@@ -113,8 +113,8 @@ PullAnswers Pulls::ServeDue() {
 absl::Status Pulls::AddSnapshot(uint64_t snapshot, PulledBlocks blocks,
                                 PullAnswers& answers) {
   absl::MutexLock lock(&mu_);
-  const absl::Status added = snapshots_.Add(snapshot, std::move(blocks));
   newest_snapshot_ = std::max(newest_snapshot_, snapshot);
+  const absl::Status added = snapshots_.Add(snapshot, std::move(blocks));
   for (Parked& pull : TakeOut([snapshot](const Parked& parked) {
          return parked.of_snapshot && parked.snapshot == snapshot;
        })) {
@@ -157,16 +157,12 @@ PullAnswers Pulls::Fence(uint64_t incarnation) {
       "the coordinator declared this incarnation dead");
 }
 
-PullAnswers Pulls::EndAll(absl::string_view reason) {
-  return End([](const Parked&) { return true; }, reason);
-}
-
 PullAnswers Pulls::Stop(absl::string_view reason) {
   {
     absl::MutexLock lock(&mu_);
     if (status_.ok()) status_ = absl::UnavailableError(reason);
   }
-  return EndAll(reason);
+  return End([](const Parked&) { return true; }, reason);
 }
 
 PullAnswers Pulls::End(Which which, absl::string_view reason) {
@@ -183,15 +179,6 @@ void Pulls::Cancel(uint64_t owner) {
   absl::MutexLock lock(&mu_);
   cancelled = TakeOut(
       [owner](const Parked& parked) { return parked.puller.owner == owner; });
-}
-
-absl::Time Pulls::NextDeadline() const {
-  absl::MutexLock lock(&mu_);
-  absl::Time next = absl::InfiniteFuture();
-  for (const Parked& pull : parked_) {
-    next = std::min(next, pull.puller.deadline);
-  }
-  return next;
 }
 
 std::vector<Pulls::Parked> Pulls::TakeOut(Which which) {

@@ -55,8 +55,7 @@ class [[nodiscard]] PullAnswers {
 
 // The pulls of one job: serves one at once if what it wants is there, and parks
 // it otherwise until it is, the deadline passes or somebody ends it. Has no
-// clock and no thread; the driver calls Expire() at NextDeadline().
-// Thread-safe.
+// clock and no thread; the driver calls Expire() now and then. Thread-safe.
 class Pulls {
  public:
   // `read` gives the references to all blocks; it is called without locks.
@@ -95,17 +94,12 @@ class Pulls {
   PullAnswers Expire(absl::Time now);
   // Of one incarnation, whose later pulls are ABORTED:
   PullAnswers Fence(uint64_t incarnation);
-  // All of it:
-  PullAnswers EndAll(absl::string_view reason);
   // All of it, and everything to come:
   PullAnswers Stop(absl::string_view reason);
 
   // Forgets what `owner` parked, without a call. A callback that another thread
   // has already taken out may still come.
   void Cancel(uint64_t owner);
-
-  // When Expire() has something to do; InfiniteFuture if nothing is parked.
-  absl::Time NextDeadline() const;
 
   // UNAVAILABLE with the reason after Stop().
   absl::Status status() const;
@@ -142,11 +136,11 @@ class Pulls {
   mutable absl::Mutex mu_;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_set<uint64_t> fenced_ ABSL_GUARDED_BY(mu_);
-  // The largest id that AddSnapshot() was called with.
-  uint64_t newest_snapshot_ ABSL_GUARDED_BY(mu_) = 0;
   bool initialized_ ABSL_GUARDED_BY(mu_) = false;
   int64_t closing_ ABSL_GUARDED_BY(mu_) = 0;
   Snapshots snapshots_ ABSL_GUARDED_BY(mu_);
+  // The largest id that AddSnapshot() was called with.
+  uint64_t newest_snapshot_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<Parked> parked_ ABSL_GUARDED_BY(mu_);
 };
 
