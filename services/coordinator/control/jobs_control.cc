@@ -147,7 +147,8 @@ void Jobs::RunEnded(Entry& entry, const JobRun& run,
     job.set_restore_from(
         absl::StrCat(job.name(), "/checkpoints/", outcome.checkpoint));
   }
-  if (outcome.paused && job.state() == v1::Job::RUNNING) {
+  if (outcome.paused &&
+      (job.state() == v1::Job::RUNNING || job.state() == v1::Job::STARTING)) {
     // Nobody asked for it: its workers went. It goes on when others come.
     job.set_state(v1::Job::PENDING);
     job.set_state_reason("its workers are gone: waits for others");
@@ -189,6 +190,11 @@ std::vector<AssignableJob> Jobs::AssignableJobs() const {
     job.min = static_cast<int>(selector.min());
     job.max = static_cast<int>(selector.max());
     job.running = runs;
+    if (runs && entry.active->run().TrainingOver()) {
+      job.trainers = TrainersWanted::kNone;
+    } else if (entry.job.state() == v1::Job::PAUSING) {
+      job.trainers = TrainersWanted::kNoMore;
+    }
     job.evaluation_pending = runs && entry.active->run().WantsEvaluator();
     job.evaluated_until = entry.evaluated_until;
     jobs.push_back(std::move(job));
@@ -218,6 +224,11 @@ void Jobs::AssignWorkers() {
     worker.draining = member.worker.draining();
     worker.leaving = member.leaving;
     worker.since = member.since;
+    for (const std::string& job : member.unfit_for) {
+      const auto entry = entries_.find(job);
+      if (entry != entries_.end())
+        worker.unfit_for.insert(entry->second.number);
+    }
     const auto run = by_run.find(member.run);
     if (run != by_run.end()) worker.job = run->second;
     workers.push_back(std::move(worker));
@@ -299,7 +310,7 @@ void Jobs::StartRun(Entry& entry) {
                                        absl::StrReplaceAll(name, {{"/", "_"}}),
                                        setup.run & 0xffff);
   }
-  setup.evaluator_exists = [this] { return fleet_.HasEvaluator(); };
+  setup.evaluator_exists = [this, name] { return fleet_.HasEvaluator(name); };
   setup.admit_parameters = [this, name](int64_t bytes) {
     return AdmitParameters(name, bytes);
   };

@@ -32,7 +32,11 @@ struct JobState {
 
   int have() const { return static_cast<int>(staying.size()); }
   int max() const {
+    if (job->trainers == TrainersWanted::kNone) return 0;
     return job->max == 0 ? kNoLimit : std::max(job->min, job->max);
+  }
+  bool wants_more() const {
+    return job->trainers == TrainersWanted::kYes && have() < max();
   }
   int above_min() const { return have() - job->min; }
   // What it can do without.
@@ -62,7 +66,7 @@ class Planner {
   AssignmentPlan Plan() {
     ReleaseWhoMustGo();
     for (auto& [number, job] : jobs_) {
-      if (job.running) Refill(job);
+      if (job.running && job.wants_more()) Refill(job);
     }
     for (auto& [number, job] : jobs_) {
       if (!job.running) TryToStart(job);
@@ -115,7 +119,9 @@ class Planner {
     for (auto& [number, job] : jobs_) {
       while (job.have() > job.max()) {
         Release(*job.staying.back(),
-                absl::StrCat("the job's maximum is ", job.max()));
+                job.max() == 0
+                    ? "the training is over"
+                    : absl::StrCat("the job's maximum is ", job.max()));
       }
     }
   }
@@ -265,7 +271,7 @@ class Planner {
   }
 
   static bool CouldHave(const JobState& job, const WorkerState& worker) {
-    return job.running && job.have() < job.max() && worker.job != &job &&
+    return job.running && job.wants_more() && worker.job != &job &&
            Selects(*job.job, *worker.worker);
   }
 
@@ -350,7 +356,8 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 bool Selects(const AssignableJob& job, const AssignableWorker& worker) {
-  return (job.pools.empty() || Contains(job.pools, worker.pool)) &&
+  return worker.unfit_for.count(job.number) == 0 &&
+         (job.pools.empty() || Contains(job.pools, worker.pool)) &&
          (job.gpu_models.empty() || Contains(job.gpu_models, worker.gpu_model));
 }
 

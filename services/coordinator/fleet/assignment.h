@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,15 @@ struct AssignableWorker {
   bool leaving = false;
   // Of an evaluator with a job: when it got it.
   absl::Time since = absl::InfinitePast();
+  // Jobs that it could not take part in: it is not given to them again.
+  std::set<JobNumber> unfit_for = {};
+};
+
+// Whether a job that runs has use for trainers.
+enum class TrainersWanted : uint8_t {
+  kYes,
+  kNoMore,  // It keeps those it has: it is about to stop.
+  kNone,    // It gives back those it has: all is counted.
 };
 
 // A job that wants workers: it waits for them (running = false) or has been
@@ -43,6 +53,7 @@ struct AssignableJob {
   int min = 1;
   int max = 0;  // 0: no limit; else at least `min`.
   bool running = false;
+  TrainersWanted trainers = TrainersWanted::kYes;
   // There are snapshots to evaluate.
   bool evaluation_pending = false;
   // When an evaluator left it last.
@@ -83,7 +94,8 @@ struct AssignmentPlan {
 };
 
 // Trainers, in this order:
-//   1. Draining workers are released, and what a job has above its maximum.
+//   1. Draining workers are released, what a job has above its maximum, and
+//      all of a job that wants none.
 //   2. A running job that has lost workers is filled up to its minimum, as far
 //      as workers are free.
 //   3. Waiting jobs, the oldest first, start if free workers cover their
@@ -110,7 +122,8 @@ AssignmentPlan PlanAssignments(absl::Time now,
                                absl::Span<const AssignableJob> jobs,
                                const AssignmentLimits& limits);
 
-// Whether the job's selector allows this worker, evaluators aside.
+// Whether the job may have this worker: its selector allows it, evaluators
+// aside, and it is not unfit.
 bool Selects(const AssignableJob& job, const AssignableWorker& worker);
 
 // The part about evaluators, added to `plan`.

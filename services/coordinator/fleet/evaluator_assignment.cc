@@ -43,6 +43,15 @@ std::vector<const AssignableJob*> WaitingJobs(
   return waiting;
 }
 
+// The first of them that this evaluator can serve, or the end.
+auto FirstFor(const AssignableWorker& evaluator,
+              std::vector<const AssignableJob*>& waiting) {
+  return std::find_if(waiting.begin(), waiting.end(),
+                      [&evaluator](const AssignableJob* job) {
+                        return evaluator.unfit_for.count(job->number) == 0;
+                      });
+}
+
 }  // namespace
 
 void PlanEvaluators(absl::Time now, absl::Span<const AssignableWorker> workers,
@@ -52,18 +61,18 @@ void PlanEvaluators(absl::Time now, absl::Span<const AssignableWorker> workers,
   for (const AssignableJob& job : jobs) by_number[job.number] = &job;
   std::map<uint64_t, const AssignableWorker*> free;
   std::vector<Candidate> candidates;
-  size_t leaving = 0;
+  std::vector<const AssignableWorker*> leaving;
   for (const AssignableWorker& worker : workers) {
     if (!worker.evaluator) continue;
     if (worker.leaving) {
-      if (!worker.draining) ++leaving;
+      if (!worker.draining) leaving.push_back(&worker);
     } else if (!worker.job.has_value()) {
       if (!worker.draining) free[worker.id] = &worker;
     } else if (worker.draining) {
       plan.release.push_back({worker.id, *worker.job, "it is drained"});
     } else if (by_number.count(*worker.job) == 0) {
       plan.release.push_back({worker.id, *worker.job, "the job has ended"});
-      ++leaving;
+      leaving.push_back(&worker);
     } else {
       candidates.push_back(
           {!by_number[*worker.job]->evaluation_pending, &worker});
@@ -71,16 +80,22 @@ void PlanEvaluators(absl::Time now, absl::Span<const AssignableWorker> workers,
   }
   std::sort(candidates.begin(), candidates.end(), LeavesBefore);
 
-  const auto waiting = WaitingJobs(workers, by_number);
-  size_t served = 0;
+  // Those for whom nobody has been found yet.
+  std::vector<const AssignableJob*> waiting = WaitingJobs(workers, by_number);
   for (const auto& [id, evaluator] : free) {
-    if (served == waiting.size()) return;
-    plan.assign.push_back({id, waiting[served++]->number});
+    const auto job = FirstFor(*evaluator, waiting);
+    if (job == waiting.end()) continue;
+    plan.assign.push_back({id, (*job)->number});
+    waiting.erase(job);
   }
-  served += leaving;
+  for (const AssignableWorker* evaluator : leaving) {
+    const auto job = FirstFor(*evaluator, waiting);
+    if (job != waiting.end()) waiting.erase(job);
+  }
   for (const Candidate& candidate : candidates) {
-    if (served >= waiting.size()) return;
     const AssignableWorker& evaluator = *candidate.evaluator;
+    const auto job = FirstFor(evaluator, waiting);
+    if (job == waiting.end()) continue;
     const absl::Time until = evaluator.since + hold;
     if (!candidate.idle && now < until) {
       // The others have been there for a shorter time.
@@ -89,7 +104,7 @@ void PlanEvaluators(absl::Time now, absl::Span<const AssignableWorker> workers,
     }
     plan.release.push_back(
         {evaluator.id, *evaluator.job, "another job waits for an evaluator"});
-    ++served;
+    waiting.erase(job);
   }
 }
 

@@ -93,9 +93,25 @@ absl::Status Fleet::WorkerSaid(uint64_t member,
     status = absl::InvalidArgumentError(
         "that message belongs to a job, and the worker has none");
   }
+  if (run != nullptr && message.has_ready() &&
+      absl::IsFailedPrecondition(status)) {
+    // It may fit another job.
+    MarkUnfit(member, run->job_name());
+    Release(member, status.message());
+    return absl::OkStatus();
+  }
+  if (run != nullptr && message.has_failed()) {
+    MarkUnfit(member, run->job_name());
+  }
   // Either is the worker's last word in its run.
   if (message.has_leaving() || message.has_failed()) Detach(member);
   return status;
+}
+
+void Fleet::MarkUnfit(uint64_t member, const std::string& job) {
+  absl::MutexLock lock(&mu_);
+  const auto it = workers_.find(member);
+  if (it != workers_.end()) it->second.unfit_for.insert(job);
 }
 
 void Fleet::Detach(uint64_t member) {
@@ -135,6 +151,13 @@ absl::StatusOr<uint64_t> Fleet::ServerCame(const v1::ServerHello& hello,
   if (hello.address().empty()) {
     return InvalidField("hello.address", "a server names its address");
   }
+  if (IsWildcardAddress(hello.address())) {
+    return InvalidField(
+        "hello.address",
+        absl::StrCat(hello.address(),
+                     " is no address that workers can dial: start the server "
+                     "with --advertise HOST:PORT"));
+  }
   v1::ServerCommand welcome;
   welcome.mutable_welcome()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
@@ -151,13 +174,6 @@ absl::StatusOr<uint64_t> Fleet::ServerCame(const v1::ServerHello& hello,
   }
   if (replaced.close) {
     replaced.close(absl::AbortedError(
-  if (IsWildcardAddress(hello.address())) {
-    return InvalidField(
-        "hello.address",
-        absl::StrCat(hello.address(),
-                     " is no address that workers can dial: start the server "
-                     "with --advertise HOST:PORT"));
-  }
         absl::StrCat("another server has registered as ", hello.name(),
                      ": give every server a name of its own")));
   }
@@ -358,7 +374,7 @@ std::vector<Fleet::Member> Fleet::Members() const {
     for (const auto& [id, entry] : workers_) {
       members.push_back({id, ToProto(entry),
                          entry.run == nullptr ? 0 : entry.run->run(),
-                         entry.leaving, entry.since});
+                         entry.leaving, entry.since, entry.unfit_for});
       members.back().worker.set_draining(entry.draining || entry.going);
     }
   }
@@ -390,12 +406,14 @@ std::vector<v1::Server> Fleet::Servers() const {
   return servers;
 }
 
-bool Fleet::HasEvaluator() const {
+bool Fleet::HasEvaluator(absl::string_view job) const {
   absl::MutexLock lock(&mu_);
-  return std::any_of(workers_.begin(), workers_.end(), [](const auto& entry) {
-    return entry.second.hello.evaluator() && !entry.second.draining &&
-           !entry.second.going;
-  });
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [job](const auto& entry) {
+                       const WorkerEntry& is = entry.second;
+                       return is.hello.evaluator() && !is.draining &&
+                              !is.going && !is.unfit_for.contains(job);
+                     });
 }
 
 void Fleet::EndSilent() {

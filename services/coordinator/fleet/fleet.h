@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -40,6 +41,8 @@ class Fleet {
     uint64_t run = 0;      // Takes part in it; 0: in none.
     bool leaving = false;  // Was told to leave `run`, or has one behind it.
     absl::Time since;      // In `run`, by the fleet's clock.
+    // Jobs that it was given to and could not take part in.
+    absl::flat_hash_set<std::string> unfit_for;
   };
 
   // `changed` is called, without any lock, when a member has come, gone or
@@ -77,7 +80,8 @@ class Fleet {
   // By name.
   std::vector<Member> Members() const;
   std::vector<v1::Server> Servers() const;
-  bool HasEvaluator() const;
+  // Whether any is connected that can evaluate the job.
+  bool HasEvaluator(absl::string_view job) const;
 
   // Ends the streams of those who have not been heard for a lease and are in
   // no run, and of servers.
@@ -93,6 +97,9 @@ class Fleet {
     bool going = false;  // Its process ends.
     bool leaving = false;
     absl::Time leaving_since;
+    // Until its process registers anew: that may have been given what it
+    // lacked.
+    absl::flat_hash_set<std::string> unfit_for;
     std::shared_ptr<JobRun> run;
     absl::Time since;
     WorkerId worker{0};  // In `run`.
@@ -108,6 +115,8 @@ class Fleet {
 
   // The member is free.
   void Detach(uint64_t member);
+  // It is not to be given to the job again.
+  void MarkUnfit(uint64_t member, const std::string& job);
   v1::Worker ToProto(const WorkerEntry& entry) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
   uint64_t BytesOn(uint64_t server) const ABSL_SHARED_LOCKS_REQUIRED(mu_);

@@ -10,11 +10,14 @@
 #include "common/status.h"
 #include "services/coordinator/policy/placement.h"
 #include "services/coordinator/policy/policy_spec.h"
+#include "services/coordinator/run/model_check.h"
 
 namespace paceline {
 namespace {
 
-// Data that must be read and models that must be built before a job begins.
+// Data that must be read and models that must be built before a job begins:
+// large data may take long; who is silent meanwhile is not waited for.
+constexpr absl::Duration kLoadingTimeout = absl::Hours(1);
 constexpr absl::Duration kAssemblyTimeout = absl::Minutes(5);
 constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
@@ -95,8 +98,10 @@ absl::Status JobRun::RunStages() {
                            &JobRun::HostBlocks, &JobRun::InitializeWeights}) {
     PACELINE_RETURN_IF_ERROR((this->*stage)());
     // Nothing has been trained that a checkpoint would have to keep.
-    if (pausing()) return absl::OkStatus();
+    if (pausing() || out_of_workers_) return absl::OkStatus();
   }
+  StartEngine();
+  if (out_of_workers_) return absl::OkStatus();
   PACELINE_RETURN_IF_ERROR(Train());
   PACELINE_RETURN_IF_ERROR(SaveResult());
   return Evaluate();
@@ -114,9 +119,9 @@ absl::Status JobRun::OpenFiles() {
 }
 
 absl::Status JobRun::Assemble() {
-  return WaitFor("the job's workers to be ready", kAssemblyTimeout,
+  return WaitFor("the job's workers to be ready", kLoadingTimeout,
                  [&](absl::Duration timeout) {
-                   if (pausing()) return true;
+                   if (pausing() || FellShort()) return true;
                    const size_t min = workers_min();
                    return roster_.Await(
                        [min](const std::vector<Member>& present) {
@@ -126,18 +131,49 @@ absl::Status JobRun::Assemble() {
                  });
 }
 
+bool JobRun::FellShort() {
+  const size_t min = workers_min();
+  size_t trainers = 0;
+  bool any_ready = false;
+  for (const Member& member : roster_.Present()) {
+    if (!IsTrainer(member)) continue;
+    ++trainers;
+    any_ready = any_ready || member.state != MemberState::kLoading;
+  }
+  const absl::Time now = clock_->Now();
+  absl::MutexLock lock(&mu_);
+  if (trainers >= min) {
+    short_since_ = absl::InfiniteFuture();
+    return false;
+  }
+  short_since_ = std::min(short_since_, now);
+  if (now - short_since_ < lease()) return false;
+  if (!any_ready && !unfit_.ok()) {
+    if (failure_.ok()) failure_ = unfit_;
+  } else {
+    out_of_workers_ = true;
+  }
+  return true;
+}
+
 absl::Status JobRun::CheckAgreement() {
-  if (pausing()) return absl::OkStatus();
   absl::MutexLock lock(&mu_);
   const std::vector<Member> present = roster_.Present();
+  bool any_ready = false;
   for (const Member& member : present) {
     if (member.state != MemberState::kReady || !IsTrainer(member)) continue;
     agreed_ = member.ready;
+    any_ready = true;
     break;
+  }
+  if (!any_ready) {
+    out_of_workers_ = true;  // They went a moment ago.
+    return absl::OkStatus();
   }
   if (agreed_.train_samples() < 1 || agreed_.tensors().empty()) {
     return absl::InvalidArgumentError("the training data or model is empty");
   }
+  PACELINE_RETURN_IF_ERROR(CheckModel(agreed_.tensors()));
   for (const Member& member : present) {
     if (member.state != MemberState::kReady) continue;
     PACELINE_RETURN_IF_ERROR(
@@ -240,7 +276,7 @@ absl::Status JobRun::InitializeWeights() {
   return WaitFor(
       "a worker to write the starting weights", kAssemblyTimeout,
       [&](absl::Duration timeout) {
-        if (pausing()) return true;
+        if (pausing() || FellShort()) return true;
         bool writing = false;
         for (const Member& member : roster_.Present()) {
           writing = writing || member.id == writer;
@@ -259,7 +295,7 @@ absl::Status JobRun::InitializeWeights() {
       });
 }
 
-absl::Status JobRun::StartEngine() {
+void JobRun::StartEngine() {
   int64_t parameters = 0;
   int64_t train_samples = 0;
   {
@@ -271,25 +307,27 @@ absl::Status JobRun::StartEngine() {
   }
   observer_->Started(parameters, train_samples);
   absl::MutexLock lock(&mu_);
-  MakeEngine();
+  const std::vector<Member> present = roster_.Present();
   std::vector<WorkerId> trainers;
-  for (const Member& member : roster_.Present()) {
-    if (member.state == MemberState::kLoading) continue;  // It joins later.
-    if (member.state == MemberState::kReady) Begin(member.id, false);
-    if (IsTrainer(member)) {
-      trainers.push_back(member.id);
-    } else {
-      evaluations_.EvaluatorCame(member.id);
-    }
+  for (const Member& member : present) {
+    // Who loads joins later.
+    if (member.state == MemberState::kLoading || !IsTrainer(member)) continue;
+    trainers.push_back(member.id);
   }
   if (trainers.empty()) {
-    return absl::UnavailableError("no worker is left to begin the training");
+    out_of_workers_ = true;
+    return;
+  }
+  MakeEngine();
+  for (const Member& member : present) {
+    if (member.state == MemberState::kLoading) continue;
+    if (member.state == MemberState::kReady) Begin(member.id, false);
+    if (!IsTrainer(member)) evaluations_.EvaluatorCame(member.id);
   }
   stage_ = Stage::kTraining;
   record_.Begin(clock_->Now() - absl::Seconds(start_.seconds), parameters,
                 train_samples);
   engine_->Start(trainers);
-  return absl::OkStatus();
 }
 
 int64_t JobRun::SamplesWanted() const {
@@ -422,6 +460,11 @@ std::string JobRun::Report() const {
 }
 
 bool JobRun::WantsEvaluator() const { return evaluations_.wants_evaluator(); }
+
+bool JobRun::TrainingOver() const {
+  absl::MutexLock lock(&mu_);
+  return stage_ == Stage::kEvaluating || stage_ == Stage::kEnded;
+}
 
 void JobRun::StopEverybody(const absl::Status& outcome) {
   const std::string reason =

@@ -84,6 +84,7 @@ class JobRun {
   absl::StatusOr<WorkerId> WorkerCame(const v1::WorkerHello& hello,
                                       WorkerPeer peer);
   // The codes are those of Fleet.Worker.
+  // FAILED_PRECONDITION of `ready`: it does not fit this job.
   absl::Status WorkerSaid(WorkerId worker, const v1::WorkerMessage& message);
   void WorkerGone(WorkerId worker, LossReason reason);
   // It is asked to finish its iteration and leave.
@@ -121,6 +122,8 @@ class JobRun {
   std::string Report() const;
   // Snapshots wait for an evaluator.
   bool WantsEvaluator() const;
+  // Everything is counted, and saved; trainers have nothing to do any more.
+  bool TrainingOver() const;
   bool UsesServer(uint64_t member) const {
     return servers_.IndexOf(member).has_value();
   }
@@ -159,8 +162,8 @@ class JobRun {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status AgreesWithStart() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeEngine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // UNAVAILABLE if no worker is left by now.
-  absl::Status StartEngine();
+  // Does nothing if no worker is left: out_of_workers_.
+  void StartEngine();
   void Begin(WorkerId worker, bool initialize)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status WorkerReady(WorkerId worker, const v1::WorkerReady& ready);
@@ -168,9 +171,6 @@ class JobRun {
   absl::Status OfAnIteration(WorkerId worker, const v1::WorkerMessage& message);
   absl::Status EvaluationDone(WorkerId worker, const v1::Evaluated& evaluated);
   void CommandDone(int server, const v1::CommandDone& done);
-
-  // What Train() does from time to time.
-  absl::Status LookAfterTraining();
   // A snapshot is not evaluated, and others that gave way for want of room;
   // `who` says why.
   void DropEvaluation(int64_t snapshot, const std::string& who,
@@ -178,6 +178,11 @@ class JobRun {
   // A decision of this run itself, for people; `whom` is a worker or "job".
   void Tell(const std::string& whom, const std::string& kind,
             const std::string& text);
+  // The member cannot take part, whatever happens to it next.
+  void TellUnfit(WorkerId worker, const absl::Status& why);
+
+  // What Train() does from time to time.
+  absl::Status LookAfterTraining();
   void SealIfDue(absl::Time now);
   void CheckpointIfDue(absl::Time now);
   absl::Time NextCheckpoint(absl::Time now) const
@@ -194,6 +199,11 @@ class JobRun {
   // the job's failure, or DEADLINE_EXCEEDED naming `what` after `timeout`.
   absl::Status WaitFor(absl::string_view what, absl::Duration timeout,
                        const std::function<bool(absl::Duration)>& attempt);
+  // Before the training: true once fewer trainers than the job needs have been
+  // there for a lease. Others may take the places of those who went until then.
+  // It is the workers' fault if some was ready (out_of_workers_), else the
+  // job's: it fails with the first one's reason.
+  bool FellShort();
   // Ends members outside the engine's care that have not been heard for a
   // lease: who loads, waits to begin, writes the starting weights, evaluates.
   void EndSilentMembers();
@@ -228,6 +238,7 @@ class JobRun {
   std::string last_interval_id_;  // Of the last one begun by its interval.
   bool sealed_ = false;
   bool out_of_workers_ = false;
+  absl::Time short_since_ = absl::InfiniteFuture();
   absl::Time next_report_;
   absl::Time somebody_seen_;
   absl::Status checkpoint_failure_;  // Of the last one.
@@ -236,6 +247,7 @@ class JobRun {
   Stage stage_ ABSL_GUARDED_BY(mu_) = Stage::kAssembling;
   v1::JobSpec spec_ ABSL_GUARDED_BY(mu_);  // With what was updated.
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
+  absl::Status unfit_ ABSL_GUARDED_BY(mu_);  // Why the first one was.
   bool pausing_ ABSL_GUARDED_BY(mu_) = false;
   absl::Time next_checkpoint_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   v1::WorkerReady agreed_ ABSL_GUARDED_BY(mu_);  // Tensors and samples.

@@ -42,8 +42,11 @@ absl::Status JobRun::WorkerSaid(WorkerId worker,
   switch (message.kind_case()) {
     case v1::WorkerMessage::kHeartbeat:
       return absl::OkStatus();
-    case v1::WorkerMessage::kReady:
-      return WorkerReady(worker, message.ready());
+    case v1::WorkerMessage::kReady: {
+      const absl::Status fits = WorkerReady(worker, message.ready());
+      if (absl::IsFailedPrecondition(fits)) TellUnfit(worker, fits);
+      return fits;
+    }
     case v1::WorkerMessage::kInitialized:
       roster_.Initialized(worker);
       return absl::OkStatus();
@@ -58,15 +61,25 @@ absl::Status JobRun::WorkerSaid(WorkerId worker,
       WorkerGone(worker, LossReason::kDeparted);
       return absl::OkStatus();
     case v1::WorkerMessage::kFailed:
-      Cancel(Annotate(
-          FromCode(message.failed().code(), message.failed().message()),
-          roster_.NameOf(worker)));
+      TellUnfit(worker,
+                FromCode(message.failed().code(), message.failed().message()));
+      // As when its machine dies: it may have been computing.
+      WorkerGone(worker, LossReason::kStreamBroken);
       return absl::OkStatus();
     case v1::WorkerMessage::kHello:
     case v1::WorkerMessage::KIND_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError("that message is not expected here");
+}
+
+void JobRun::TellUnfit(WorkerId worker, const absl::Status& why) {
+  const std::optional<Member> member = roster_.Find(worker);
+  if (!member.has_value()) return;
+  Tell(member->name, "loss",
+       absl::StrCat("cannot take part: ", why.ToString()));
+  absl::MutexLock lock(&mu_);
+  if (unfit_.ok() && !member->evaluator) unfit_ = Annotate(why, member->name);
 }
 
 absl::Status JobRun::WorkerReady(WorkerId worker,
@@ -134,6 +147,13 @@ absl::Status JobRun::OfAnIteration(WorkerId worker,
 
 absl::Status JobRun::EvaluationDone(WorkerId worker,
                                     const v1::Evaluated& evaluated) {
+  if (evaluated.code() != 0) {
+    // Not checked against the task in hand: that may have been dropped just
+    // now, for the same reason.
+    DropEvaluation(evaluated.snapshot(), roster_.NameOf(worker),
+                   FromCode(evaluated.code(), evaluated.message()));
+    return absl::OkStatus();
+  }
   PACELINE_ASSIGN_OR_RETURN(
       const AccuracyPoint point,
       evaluations_.Done(worker, evaluated.snapshot(), evaluated.accuracy(),
@@ -147,13 +167,6 @@ absl::Status JobRun::EvaluationDone(WorkerId worker,
   told.set_version(point.version);
   told.set_version_at_completion(point.version_at_completion);
   told.set_samples(point.samples);
-  if (evaluated.code() != 0) {
-    // Not checked against the task in hand: that may have been dropped just
-    // now, for the same reason.
-    DropEvaluation(evaluated.snapshot(), roster_.NameOf(worker),
-                   FromCode(evaluated.code(), evaluated.message()));
-    return absl::OkStatus();
-  }
   told.set_accuracy(point.accuracy);
   told.set_loss(point.loss);
   observer_->Evaluated(told);
@@ -161,19 +174,6 @@ absl::Status JobRun::EvaluationDone(WorkerId worker,
   return absl::OkStatus();
 }
 
-void JobRun::WorkerGone(WorkerId worker, LossReason reason) {
-  const std::optional<Member> member = roster_.Find(worker);
-  if (!member.has_value()) return;
-  Engine* const engine = this->engine();
-  const bool trains = engine != nullptr && !member->evaluator &&
-                      member->state == MemberState::kWorking;
-  // Who leaves the training politely is let go by the engine's eviction, which
-  // needs it to be there still.
-  if (reason == LossReason::kDeparted && !trains) {
-    roster_.Close(worker, absl::OkStatus());
-  }
-  if ((reason != LossReason::kDeparted || !trains) && !roster_.Gone(worker)) {
-    return;
 void JobRun::DropEvaluation(int64_t snapshot, const std::string& who,
                             const absl::Status& why) {
   const std::vector<int64_t> dropped =
@@ -205,6 +205,19 @@ void JobRun::Tell(const std::string& whom, const std::string& kind,
   observer_->Decided(decision);
 }
 
+void JobRun::WorkerGone(WorkerId worker, LossReason reason) {
+  const std::optional<Member> member = roster_.Find(worker);
+  if (!member.has_value()) return;
+  Engine* const engine = this->engine();
+  const bool trains = engine != nullptr && !member->evaluator &&
+                      member->state == MemberState::kWorking;
+  // Who leaves the training politely is let go by the engine's eviction, which
+  // needs it to be there still.
+  if (reason == LossReason::kDeparted && !trains) {
+    roster_.Close(worker, absl::OkStatus());
+  }
+  if ((reason != LossReason::kDeparted || !trains) && !roster_.Gone(worker)) {
+    return;
   }
   if (member->evaluator) {
     evaluations_.EvaluatorLeft(worker);

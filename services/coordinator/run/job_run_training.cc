@@ -27,7 +27,6 @@ constexpr absl::Duration kCheckpointTimeout = absl::Minutes(10);
 }  // namespace
 
 absl::Status JobRun::Train() {
-  PACELINE_RETURN_IF_ERROR(StartEngine());
   next_report_ = somebody_seen_ = clock_->Now();
   {
     absl::MutexLock lock(&mu_);
@@ -224,15 +223,11 @@ absl::Status JobRun::Evaluate() {
       evaluator_seen = now;
     }
     if (now - evaluator_seen <= 3 * lease()) continue;
-    v1::Decision decision;
-    decision.set_seconds(record_.SecondsAt(now));
-    decision.set_worker("job");
-    decision.set_kind("evaluation");
-    decision.set_text(absl::StrCat(evaluations_.pending(),
-                                   " snapshots are not evaluated: no evaluator "
-                                   "is connected; the training itself has "
-                                   "finished"));
-    observer_->Decided(decision);
+    Tell("job", "evaluation",
+         absl::StrCat(
+             evaluations_.pending(),
+             " snapshots are not evaluated: no evaluator is connected that "
+             "could do it; the training itself has finished"));
     return absl::OkStatus();
   }
   return absl::OkStatus();

@@ -189,21 +189,6 @@ TEST_F(FleetTest, AfterTheEndOfItsRunAWorkerLeavesItFirst) {
   fleet_.RemoveRun(1);  // Again: nothing.
 }
 
-TEST_F(FleetTest, AWorkerThatFailsIsFreeAndItsRunHearsWhy) {
-  WorkerStream stream;
-  const uint64_t w = Come(stream, Worker("w0"));
-  auto run = AddRun(1);
-  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
-  v1::WorkerMessage failed;
-  failed.mutable_failed()->set_code(
-      static_cast<int>(absl::StatusCode::kDataLoss));
-  failed.mutable_failed()->set_message("the file is truncated");
-  EXPECT_TRUE(fleet_.WorkerSaid(w, failed).ok());
-  EXPECT_THAT(States(), ElementsAre("workers/w0 IDLE"));
-  EXPECT_EQ(run->Run().status,
-            absl::DataLossError("w0: the file is truncated"));
-}
-
 TEST_F(FleetTest, ADrainedWorkerGetsNoJob) {
   WorkerStream stream;
   const uint64_t w = Come(stream, Worker("w0"));
@@ -233,19 +218,46 @@ TEST_F(FleetTest, AWorkerWhoseProcessEndsGetsNoJob) {
   EXPECT_THAT(States(), IsEmpty());
 }
 
+v1::WorkerMessage Failed() {
+  v1::WorkerMessage message;
+  message.mutable_failed()->set_message("no such folder");
+  return message;
+}
+
+TEST_F(FleetTest, WhoFailsIsFreeAndKnownAsUnfitForThatJob) {
+  WorkerStream stream;
+  v1::WorkerHello hello = Worker("e0");
+  hello.set_evaluator(true);
+  const uint64_t e = Come(stream, hello);
+  AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(e, 1).ok());
+  EXPECT_TRUE(fleet_.WorkerSaid(e, Failed()).ok());
+  EXPECT_THAT(States(), ElementsAre("workers/e0 IDLE"));
+  EXPECT_THAT(fleet_.Members()[0].unfit_for,
+              ElementsAre("namespaces/test/jobs/j1"));
+  EXPECT_FALSE(fleet_.HasEvaluator("namespaces/test/jobs/j1"));
+  EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j2"));
+  // Whoever starts it anew may have mended it.
+  WorkerStream again;
+  fleet_.WorkerGone(e);
+  Come(again, hello);
+  EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j1"));
+}
+
 TEST_F(FleetTest, KnowsWhetherThereIsAnEvaluator) {
   WorkerStream worker, evaluator;
   Come(worker, Worker("w0"));
-  EXPECT_FALSE(fleet_.HasEvaluator());
+  constexpr char kJob[] = "namespaces/test/jobs/j1";
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob));
   v1::WorkerHello hello = Worker("e0");
   hello.set_evaluator(true);
   const uint64_t e = Come(evaluator, hello);
-  EXPECT_TRUE(fleet_.HasEvaluator());
+  EXPECT_TRUE(fleet_.HasEvaluator(kJob));
   EXPECT_TRUE(fleet_.SetDraining("e0", true).ok());
-  EXPECT_FALSE(fleet_.HasEvaluator());
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob));
   EXPECT_TRUE(fleet_.SetDraining("e0", false).ok());
   fleet_.WorkerGone(e);
-  EXPECT_FALSE(fleet_.HasEvaluator());
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob));
 }
 
 TEST_F(FleetTest, ClosesThoseWhoAreSilentForALease) {

@@ -110,16 +110,33 @@ TEST_F(JobRunTest, RunsToItsEndAndReportsTheResult) {
   EXPECT_EQ(first[3].sequence(), 0u);
 }
 
-TEST_F(JobRunTest, WaitsForTheLastOneFiveMinutesLong) {
+TEST_F(JobRunTest, WaitsForWhoLoadsAnHourLong) {
   MakeJob();
   AddWorker("w0").Enter(SmallModel(40));
+  AddWorker("w1");
   RunJob();
   AwaitPhase("loading");
-  clock_.Advance(absl::Minutes(5));
+  for (int i = 0; i < 400; ++i) {
+    clock_.Advance(absl::Seconds(9));
+    EXPECT_TRUE(worker(0).SayHeartbeat().ok());
+    EXPECT_TRUE(worker(1).SayHeartbeat().ok());
+  }
   const absl::Status& outcome = Outcome().status;
   EXPECT_EQ(outcome.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(Text(outcome), HasSubstr("the job's workers to be ready"));
-  EXPECT_THAT(worker(0).AwaitStop(), HasSubstr("the job failed: waited 5m"));
+  EXPECT_THAT(worker(0).AwaitStop(), HasSubstr("the job failed: waited 1h"));
+}
+
+TEST_F(JobRunTest, DoesNotWaitForWhoHasGone) {
+  MakeJob();
+  AddWorker("w0").Enter(SmallModel(40));
+  AddWorker("w1");
+  RunJob();
+  AwaitPhase("loading");
+  worker(1).Break();
+  const RunOutcome& outcome = OutcomeInTime(/*heard=*/0);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_TRUE(outcome.out_of_workers);
 }
 
 TEST_F(JobRunTest, DifferentDataFailTheJob) {
@@ -166,6 +183,19 @@ TEST_F(JobRunTest, EmptyDataFailTheJob) {
   AddWorker("w1").Enter(SmallModel(0));
   RunJob();
   EXPECT_TRUE(absl::IsInvalidArgument(Outcome().status));
+}
+
+// The coordinator must not fall over it, nor fill its memory with blocks.
+TEST_F(JobRunTest, AnImpossibleModelFailsTheJob) {
+  v1::WorkerReady model = SmallModel(40);
+  model.mutable_tensors(0)->set_size(-40);
+  MakeJob();
+  AddWorker("w0").Enter(model);
+  AddWorker("w1").Enter(model);
+  RunJob();
+  const absl::Status& outcome = Outcome().status;
+  EXPECT_TRUE(absl::IsInvalidArgument(outcome));
+  EXPECT_THAT(Text(outcome), HasSubstr("\"dense.weight\" has -40 elements"));
 }
 
 TEST_F(JobRunTest, TheNextWorkerWritesTheWeightsWhenTheFirstIsLost) {

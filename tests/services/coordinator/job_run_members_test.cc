@@ -132,17 +132,66 @@ TEST_F(JobRunMembersTest, WithoutAnyWorkerTheJobFailsAfterALease) {
   EXPECT_FALSE(Outcome().out_of_workers);
 }
 
-TEST_F(JobRunMembersTest, AWorkerThatFailsFailsTheJobWithItsReason) {
-  StartTraining();
+v1::WorkerMessage Failed() {
   v1::WorkerMessage failed;
   failed.mutable_failed()->set_code(
       static_cast<int>(absl::StatusCode::kDataLoss));
   failed.mutable_failed()->set_message("mnist: the file is truncated");
-  EXPECT_TRUE(worker(1).Say(failed).ok());
-  EXPECT_EQ(Outcome().status,
+  return failed;
+}
+
+TEST_F(JobRunMembersTest, AJoinerThatFailsCostsTheJobNothing) {
+  StartTraining();
+  FakeWorker& joiner = AddWorker("w2");
+  joiner.Next(Kind::kAssign);
+  EXPECT_TRUE(joiner.Say(Failed()).ok());
+  AwaitDecision("cannot take part: DATA_LOSS: mnist: the file is truncated");
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+  std::thread first([&] { worker(0).Work(); });
+  worker(1).Work();
+  first.join();
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+}
+
+TEST_F(JobRunMembersTest, IfNobodyCanPrepareItTheJobFailsWithTheFirstReason) {
+  MakeJob();
+  AddWorker("w0");
+  AddWorker("w1");
+  RunJob();
+  EXPECT_TRUE(worker(1).Say(Failed()).ok());
+  EXPECT_TRUE(worker(0).Say(Failed()).ok());
+  // Others could come for a lease.
+  EXPECT_EQ(OutcomeInTime(/*heard=*/0).status,
             absl::DataLossError("w1: mnist: the file is truncated"));
-  EXPECT_EQ(worker(0).AwaitStop(),
-            "the job failed: w1: mnist: the file is truncated");
+}
+
+TEST_F(JobRunMembersTest, IfOneCanPrepareItTheJobWaitsForOtherWorkers) {
+  MakeJob();
+  AddWorker("w0").Enter(SmallModel(40));
+  AddWorker("w1");
+  RunJob();
+  EXPECT_TRUE(worker(1).Say(Failed()).ok());
+  const RunOutcome& outcome = OutcomeInTime(/*heard=*/0);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_TRUE(outcome.paused);
+  EXPECT_TRUE(outcome.out_of_workers);
+  EXPECT_EQ(worker(0).AwaitStop(), "the job has ended");
+}
+
+TEST_F(JobRunMembersTest, AnotherWorkerTakesThePlaceOfOneThatFails) {
+  MakeJob();
+  AddWorker("w0").Enter(SmallModel(40));
+  AddWorker("w1");
+  RunJob();
+  EXPECT_TRUE(worker(1).Say(Failed()).ok());
+  AddWorker("w2").Enter(SmallModel(40));
+  std::thread first([&] { worker(0).Work(); });
+  std::thread second([&] { worker(2).Work(); });
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_FALSE(Outcome().paused);
+  first.join();
+  second.join();
 }
 
 TEST_F(JobRunMembersTest, AServerThatFailsFailsTheJobWithItsReason) {

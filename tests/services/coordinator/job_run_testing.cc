@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 
 namespace paceline {
 
@@ -31,6 +32,20 @@ JobRunTest::~JobRunTest() {
   if (!setup_.checkpoint_root.empty()) {
     std::filesystem::remove_all(setup_.checkpoint_root);
   }
+}
+
+const RunOutcome& JobRunTest::OutcomeInTime(size_t heard) {
+  absl::Notification over;
+  std::thread time([&] {
+    while (!over.WaitForNotificationWithTimeout(absl::Milliseconds(10))) {
+      clock_.Advance(absl::Seconds(1));
+      worker(heard).SayHeartbeat().IgnoreError();
+    }
+  });
+  const RunOutcome& outcome = Outcome();
+  over.Notify();
+  time.join();
+  return outcome;
 }
 
 void JobRunTest::EndRun() {

@@ -38,6 +38,9 @@ class JobRunTest : public ::testing::Test {
   void RunJob();
   // Waits for the end of RunJob(), and until the servers have done everything.
   const RunOutcome& Outcome();
+  // The same, while seconds pass in which the worker `heard` says that it
+  // lives.
+  const RunOutcome& OutcomeInTime(size_t heard);
   // Forgets that run and everybody in it; MakeJob() makes another.
   void EndRun();
 

@@ -49,6 +49,43 @@ TEST(AssignmentTest, PoolAndDeviceAreRespected) {
             "needs 2 workers of pool b with A100 or L4, 0 are free");
 }
 
+TEST(AssignmentTest, AJobIsNotGivenAWorkerThatIsUnfitForIt) {
+  SmallCluster cluster;
+  cluster.AddWorkers(3);
+  cluster.worker(2).unfit_for = {1};
+  cluster.AddJob(2);
+  cluster.AddJob(1);
+  cluster.Settle();
+  EXPECT_EQ(cluster.Layout(), "1: 1 3 | 2: 2");
+}
+
+TEST(AssignmentTest, WhatHasTrainedGivesItsWorkersBackAndGetsNone) {
+  SmallCluster cluster;
+  cluster.AddWorkers(2);
+  cluster.AddJob(2);
+  cluster.Settle();
+  cluster.job(1).trainers = TrainersWanted::kNone;
+  EXPECT_EQ(cluster.Step(),
+            "release 2 of 1: the training is over; "
+            "release 1 of 1: the training is over");
+  cluster.AllLeave();
+  EXPECT_EQ(cluster.Step(), "");
+  cluster.AddJob(1);
+  EXPECT_EQ(cluster.Step(), "assign 1 to 2; assign 2 to 2; start 2");
+}
+
+TEST(AssignmentTest, WhatIsAboutToStopKeepsItsWorkersAndGetsNoMore) {
+  SmallCluster cluster;
+  cluster.AddWorkers(2);
+  cluster.AddJob(2);
+  cluster.Settle();
+  cluster.job(1).trainers = TrainersWanted::kNoMore;
+  cluster.AddWorkers(1);
+  EXPECT_EQ(cluster.Step(), "");
+  cluster.job(1).trainers = TrainersWanted::kYes;
+  EXPECT_EQ(cluster.Step(), "assign 3 to 1");
+}
+
 TEST(AssignmentTest, WhoHasChoicesIsLeftForThoseWithout) {
   SmallCluster cluster;
   cluster.AddWorkers(1, "a");

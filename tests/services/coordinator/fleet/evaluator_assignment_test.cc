@@ -23,6 +23,15 @@ TEST(EvaluatorAssignmentTest, AJobThatHasSomethingToEvaluateGetsOne) {
   EXPECT_EQ(cluster.Step(), "");
 }
 
+TEST(EvaluatorAssignmentTest, OneThatIsUnfitForAJobServesTheOthers) {
+  SmallCluster cluster = WithRunningJobs(2);
+  cluster.AddEvaluator();
+  cluster.worker(3).unfit_for = {1};
+  EXPECT_EQ(cluster.Step(), "assign 3 to 2");
+  cluster.now += absl::Hours(1);
+  EXPECT_EQ(cluster.Step(), "");  // Nothing is won by taking it from there.
+}
+
 TEST(EvaluatorAssignmentTest, OneIsEnoughForAJob) {
   SmallCluster cluster = WithRunningJobs(1);
   cluster.AddEvaluator();

@@ -1,0 +1,60 @@
+#include "services/coordinator/run/model_check.h"
+
+#include <cstdint>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace paceline {
+namespace {
+
+// As in a checkpoint's manifest.
+constexpr size_t kNameMax = 1024;
+constexpr int64_t kElementsMax = int64_t{1} << 38;
+
+// The product of the extents, if it is at most kElementsMax; otherwise 0.
+int64_t ElementsOf(const v1::TensorSpec& tensor) {
+  int64_t elements = 1;
+  for (const int64_t extent : tensor.shape()) {
+    if (extent < 1 || extent > kElementsMax / elements) return 0;
+    elements *= extent;
+  }
+  return elements;
+}
+
+absl::Status Impossible(absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the model is impossible: ", why));
+}
+
+}  // namespace
+
+absl::Status CheckModel(
+    const google::protobuf::RepeatedPtrField<v1::TensorSpec>& tensors) {
+  std::set<absl::string_view> names;
+  int64_t left = kElementsMax;
+  for (const v1::TensorSpec& tensor : tensors) {
+    const absl::string_view name = tensor.name();
+    if (name.empty() || name.size() > kNameMax) {
+      return Impossible(absl::StrCat("a tensor's name has ", name.size(),
+                                     " characters, not 1 to ", kNameMax));
+    }
+    if (!names.insert(name).second) {
+      return Impossible(absl::StrCat("two tensors are \"", name, "\""));
+    }
+    const int64_t elements = ElementsOf(tensor);
+    if (elements == 0 || elements != tensor.size()) {
+      return Impossible(absl::StrCat("\"", name, "\" has ", tensor.size(),
+                                     " elements, which is not its shape"));
+    }
+    if (elements > left) {
+      return Impossible(
+          absl::StrCat("it has more than ", kElementsMax, " elements"));
+    }
+    left -= elements;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace paceline
