@@ -2,6 +2,7 @@
 
 #include <grpcpp/generic/generic_stub.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -96,11 +97,21 @@ absl::Status ParameterClient::AddBlock(size_t server, const v1::Block& block) {
 
 absl::Status ParameterClient::CheckCovered() const {
   for (size_t tensor = 0; tensor < pieces_.size(); ++tensor) {
+    // Sorted, each begins where the one before ends.
+    std::vector<Piece> sorted = pieces_[tensor];
+    std::sort(sorted.begin(), sorted.end(), [](const Piece& a, const Piece& b) {
+      return a.offset < b.offset;
+    });
     int64_t covered = 0;
-    for (const Piece& piece : pieces_[tensor]) covered += piece.size;
-    if (covered != static_cast<int64_t>(arrays_.parameters[tensor].size())) {
+    bool exactly = true;
+    for (const Piece& piece : sorted) {
+      exactly = exactly && piece.offset == covered;
+      covered += piece.size;
+    }
+    if (!exactly ||
+        covered != static_cast<int64_t>(arrays_.parameters[tensor].size())) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the blocks do not cover tensor ", tensor));
+          absl::StrCat("the blocks do not cover tensor ", tensor, " exactly"));
     }
   }
   return absl::OkStatus();
