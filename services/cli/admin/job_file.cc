@@ -1,5 +1,6 @@
 #include "services/cli/admin/job_file.h"
 
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -7,6 +8,8 @@
 #include "common/status.h"
 #include "protos/google/api/field_behavior.pb.h"
 #include "services/cli/admin/yaml_reader.h"
+#include "yaml-cpp/eventhandler.h"
+#include "yaml-cpp/yaml.h"
 
 namespace paceline {
 namespace {
@@ -30,6 +33,45 @@ void DropOutput(v1::Job* job) {
     }
   }
   job->clear_etag();
+}
+
+// Where the latest document of a text begins.
+class DocumentStart : public YAML::EventHandler {
+ public:
+  const YAML::Mark& mark() const { return mark_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { mark_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  YAML::Mark mark_;
+};
+
+// At a ',' where none belongs the YAML library takes nothing from the text, and
+// LoadAll() would make empty documents of it until there is no memory left.
+absl::Status CheckDocumentsEnd(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStart start;
+  for (int last = -1; parser.HandleNextDocument(start);) {
+    if (start.mark().pos == last) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", start.mark().line + 1,
+                       ": this is no YAML: a ',' is not expected"));
+    }
+    last = start.mark().pos;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<v1::Job>> JobsOf(
@@ -70,7 +112,9 @@ absl::StatusOr<std::vector<v1::Job>> ParseJobFile(absl::string_view text) {
   }
   // The YAML library throws; nothing of that leaves here.
   try {
-    return JobsOf(YAML::LoadAll(std::string(text)));
+    const std::string copy(text);
+    PACELINE_RETURN_IF_ERROR(CheckDocumentsEnd(copy));
+    return JobsOf(YAML::LoadAll(copy));
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(
         "line ", error.mark.line + 1, ": this is no YAML: ", error.msg));

@@ -98,6 +98,9 @@ TEST(JobFileTest, WrongFilesSayWhereAndWhat) {
       {"a: 1\n b: 2", "line 2: this is no YAML"},
       {"spec:\n\tmodel: x", "line 2: this is no YAML"},
       {"*x", "line 1: this is no YAML"},
+      // The YAML library would go on without end.
+      {",", "line 1: this is no YAML"},
+      {"spec: {}\n---\n,upper=15\"\n  a: b", "line 3: this is no YAML"},
       {"- a", "line 1: must have fields"},
       {"text", "line 1: must have fields"},
       {"name: x", "spec: must be there"},
