@@ -1,0 +1,96 @@
+// The frames that servers send to a worker.
+
+#include "common/rpc/frame_codec.h"
+#include "common/rpc/grpc_status.h"
+#include "common/rpc/wire_format.h"
+#include "services/worker/exchange_state.h"
+#include "tests/fuzz/fuzz_input.h"
+#include "tests/fuzz/fuzz_message.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace paceline {
+namespace {
+
+// As parameter_client.cc hands frames on.
+absl::Status Receive(ExchangeState& state, size_t server,
+                     absl::string_view bytes) {
+  const grpc::Slice slice(bytes.data(), bytes.size());
+  const auto frame = DecodeFrame(grpc::ByteBuffer(&slice, 1));
+  if (!frame.ok()) return frame.status();
+  const v1::Frame& header = frame->header;
+  switch (header.kind_case()) {
+    case v1::Frame::kPulledBlock: {
+      const auto dtype = FromWire(header.pulled_block().format());
+      if (!dtype.ok()) return dtype.status();
+      return state.Pulled(server, header.pulled_block().request(),
+                          header.pulled_block().block(), frame->payload,
+                          *dtype);
+    }
+    case v1::Frame::kPullEnd:
+      state.PullEnded(
+          server, header.pull_end().request(),
+          FromCode(header.pull_end().code(), header.pull_end().message()),
+          absl::Microseconds(header.pull_end().parked_us()));
+      return absl::OkStatus();
+    case v1::Frame::kPushAck:
+      state.PushTaken(server, header.push_ack().iteration(),
+                      static_cast<uint32_t>(header.push_ack().refused_size()));
+      return absl::OkStatus();
+    case v1::Frame::kSetDone:
+      state.SetTaken(server);
+      return absl::OkStatus();
+    default:
+      return absl::InvalidArgumentError("that frame is not for a worker");
+  }
+}
+
+std::string Frame(uint8_t server, const char* text,
+                  const std::string& payload = "") {
+  v1::Frame frame;
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &frame));
+  frame.set_payload(payload);
+  return static_cast<char>(server) + FuzzText(frame.SerializeAsString());
+}
+
+}  // namespace
+
+std::vector<std::string> FuzzSeeds() {
+  const std::string pulled =
+      Frame(0, "pulled_block { request: 1 block: 0 format: FP32 }",
+            std::string(16, 'x')) +
+      Frame(1, "pulled_block { request: 1 block: 5 format: BF16 }",
+            std::string(6, 'y'));
+  return {pulled + Frame(0, "pull_end { request: 1 parked_us: 9 }") +
+              Frame(1, "pull_end { request: 1 }") +
+              Frame(0, "push_ack { iteration: 3 refused: 5 }") +
+              Frame(1, "push_ack { iteration: 3 }") + Frame(0, "set_done {}") +
+              Frame(1, "set_done {}"),
+          pulled + Frame(0, "pull_end { request: 1 code: 14 message: 'ask' }"),
+          Frame(0, "hello {}")};
+}
+
+void FuzzOne(absl::string_view input) {
+  // In memory of their own, so that AddressSanitizer sees their ends.
+  std::vector<float> first(4);
+  std::vector<float> second(3);
+  ExchangeState state;
+  CHECK(state.AddBlock(0, {absl::MakeSpan(first), 0}).ok());
+  CHECK(state.AddBlock(5, {absl::MakeSpan(second), 1}).ok());
+  state.BeginPull();
+  state.BeginPush(3);
+  state.BeginSet();
+  FuzzInput fuzz(input);
+  while (!fuzz.empty()) {
+    const uint8_t server = fuzz.Byte() % 3;
+    const absl::Status status = Receive(state, server, fuzz.Text());
+    ExpectInvalidArgument(status);
+    if (!status.ok()) state.Broken(status);
+  }
+  const auto pulled = state.AwaitPull(absl::ZeroDuration());
+  if (pulled.ok()) CHECK(pulled->bytes > 0);
+  const auto pushed = state.AwaitPush(absl::ZeroDuration());
+  if (pushed.ok()) CHECK(!state.broken());
+  state.AwaitSet(absl::ZeroDuration()).IgnoreError();
+}
+
+}  // namespace paceline

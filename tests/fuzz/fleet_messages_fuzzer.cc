@@ -1,0 +1,276 @@
+// What members' streams say to the coordinator: hellos, a worker's model, then
+// everything else while a job assembles, trains and ends.
+
+#include <prometheus/registry.h>
+#include <spdlog/spdlog.h>
+
+#include <thread>
+
+#include "absl/synchronization/mutex.h"
+#include "services/coordinator/fleet/fleet.h"
+#include "tests/fuzz/fuzz_input.h"
+#include "tests/fuzz/fuzz_message.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/services/coordinator/manual_clock.h"
+
+namespace paceline {
+namespace {
+
+constexpr uint64_t kRun = 77;
+
+class SilentObserver : public RunObserver {
+ public:
+  void Started(int64_t, int64_t) override {}
+  void Progressed(const v1::JobProgress&) override {}
+  void Evaluated(const v1::AccuracyPoint&) override {}
+  void Decided(const v1::Decision&) override {}
+  void ParadigmSwitched(const std::string&) override {}
+  void CheckpointChanged(const v1::Checkpoint&) override {}
+};
+
+v1::JobSpec SmallJob(uint8_t shape) {
+  constexpr const char* kParadigms[] = {"asp", "bsp", "saps:s=1", "ksync:k=1"};
+  v1::JobSpec spec;
+  spec.set_model("logreg");
+  spec.set_data("synthetic:shapes");
+  spec.set_paradigm(kParadigms[shape % 4]);
+  spec.set_optimizer("sgd");
+  spec.set_learning_rate(0.1);
+  spec.set_schedule("constant");
+  spec.set_batch_size(10);
+  spec.set_batching(shape & 4 ? "even" : "balanced");
+  spec.set_servers(1);
+  spec.mutable_workers()->set_min(1);
+  spec.mutable_stop()->set_epochs(1);
+  spec.mutable_evaluation()->set_disabled((shape & 8) == 0);
+  return spec;
+}
+
+// What one member has been sent. Whoever waits for a command also hears of the
+// end of the run, after which none comes.
+template <class Command>
+class Commands {
+ public:
+  Peer<Command> Open() {
+    return {[this](Command command) {
+              absl::MutexLock lock(&mu_);
+              commands_.push_back(std::move(command));
+            },
+            [this](const absl::Status&) { End(); }};
+  }
+  void End() {
+    absl::MutexLock lock(&mu_);
+    ended_ = true;
+  }
+  // Until a command has come for which that holds; false at the end.
+  bool Await(bool (*wanted)(const Command&)) {
+    absl::MutexLock lock(&mu_);
+    const auto over = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return ended_ || std::any_of(commands_.begin(), commands_.end(), wanted);
+    };
+    mu_.Await(absl::Condition(&over));
+    return !ended_;
+  }
+  std::vector<Command> Take() {
+    absl::MutexLock lock(&mu_);
+    return std::exchange(commands_, {});
+  }
+
+ private:
+  absl::Mutex mu_;
+  std::vector<Command> commands_ ABSL_GUARDED_BY(mu_);
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+void ExpectStreamCode(const absl::Status& status) {
+  // Those of Fleet (fleet.proto), and what a lost run answers.
+  ExpectCode(status, {absl::StatusCode::kInvalidArgument,
+                      absl::StatusCode::kFailedPrecondition,
+                      absl::StatusCode::kNotFound, absl::StatusCode::kAborted,
+                      absl::StatusCode::kUnavailable});
+}
+
+class FuzzedFleet {
+ public:
+  explicit FuzzedFleet(uint8_t shape)
+      : fleet_(&clock_, absl::Seconds(10), [] {}) {
+    v1::ServerHello server;
+    server.set_name("s0");
+    server.set_address("s0:1");
+    server_ = *fleet_.ServerCame(server, server_commands_.Open());
+    v1::WorkerHello worker;
+    worker.set_name("w0");
+    worker_ = *fleet_.WorkerCame(worker, worker_commands_.Open());
+    RunSetup setup;
+    setup.job_name = "namespaces/a/jobs/j";
+    setup.run = kRun;
+    setup.spec = SmallJob(shape);
+    setup.servers = *fleet_.PickServers(1);
+    static prometheus::Registry registry;
+    run_ = std::make_shared<JobRun>(
+        std::move(setup), &clock_, std::make_shared<SilentObserver>(),
+        std::make_shared<JobMetrics>(registry, "namespaces/a/jobs/j"));
+    fleet_.AddRun(run_);
+    CHECK(fleet_.Assign(worker_, kRun).ok());
+    running_ = std::thread([this] {
+      run_->Run();
+      worker_commands_.End();
+      server_commands_.End();
+    });
+  }
+
+  ~FuzzedFleet() {
+    run_->Cancel(absl::CancelledError("the end"));
+    running_.join();
+    fleet_.RemoveRun(kRun);
+  }
+
+  // The worker's model and data; then, if the job takes them, up to the first
+  // grant.
+  void Begin(const v1::WorkerReady& ready) {
+    v1::WorkerMessage message;
+    *message.mutable_ready() = ready;
+    if (!Say(message)) return;
+    const bool hosts = server_commands_.Await(
+        [](const v1::ServerCommand& c) { return c.has_host(); });
+    if (!hosts) return;
+    AnswerCommands();
+    message.mutable_initialized();
+    if (!Say(message)) return;
+    worker_commands_.Await(
+        [](const v1::WorkerCommand& c) { return c.has_grant(); });
+  }
+
+  void Step(FuzzInput& fuzz) {
+    const uint8_t what = fuzz.Byte();
+    AnswerCommands();
+    if (what % 8 == 0) clock_.Advance(absl::Seconds(what / 8));
+    if (what % 4 == 1) {
+      if (const auto message = ParseMessage<v1::ServerMessage>(fuzz.Text())) {
+        ExpectStreamCode(fleet_.ServerSaid(server_, *message));
+      }
+      return;
+    }
+    auto message = ParseMessage<v1::WorkerMessage>(fuzz.Text());
+    if (!message.has_value()) return;
+    // Or only what comes first of an iteration would ever be accepted.
+    if (what % 4 == 2 && message->has_push_done()) {
+      message->mutable_push_done()->set_iteration(iteration_);
+    }
+    Say(*message);
+  }
+
+  Fleet& fleet() { return fleet_; }
+
+  // What the API shows of it all.
+  void Look() {
+    run_->Progress().SerializeAsString();
+    run_->Report();
+    for (const Fleet::Member& member : fleet_.Members()) {
+      member.worker.SerializeAsString();
+    }
+    fleet_.Servers();
+    fleet_.EndSilent();
+  }
+
+ private:
+  bool Say(const v1::WorkerMessage& message) {
+    const absl::Status status = fleet_.WorkerSaid(worker_, message);
+    ExpectStreamCode(status);
+    return status.ok();
+  }
+
+  // As a server that does everything at once.
+  void AnswerCommands() {
+    for (const v1::ServerCommand& command : server_commands_.Take()) {
+      if (command.sequence() == 0) continue;
+      v1::ServerMessage done;
+      done.set_run(kRun);
+      done.mutable_done()->set_sequence(command.sequence());
+      ExpectStreamCode(fleet_.ServerSaid(server_, done));
+    }
+    for (const v1::WorkerCommand& command : worker_commands_.Take()) {
+      if (command.has_grant()) iteration_ = command.grant().iteration();
+    }
+  }
+
+  ManualClock clock_;
+  Commands<v1::WorkerCommand> worker_commands_;
+  Commands<v1::ServerCommand> server_commands_;
+  Fleet fleet_;
+  uint64_t server_ = 0;
+  uint64_t worker_ = 0;
+  int64_t iteration_ = 1;
+  std::shared_ptr<JobRun> run_;
+  std::thread running_;
+};
+
+// Members that only say hello.
+void Greet(Fleet& fleet, absl::string_view bytes) {
+  if (const auto hello = ParseMessage<v1::WorkerHello>(bytes)) {
+    const auto member = fleet.WorkerCame(
+        *hello, {[](const v1::WorkerCommand&) {}, [](const absl::Status&) {}});
+    ExpectStreamCode(member.status());
+    if (member.ok()) fleet.WorkerGone(*member);
+  }
+  if (const auto hello = ParseMessage<v1::ServerHello>(bytes)) {
+    const auto member = fleet.ServerCame(
+        *hello, {[](const v1::ServerCommand&) {}, [](const absl::Status&) {}});
+    ExpectStreamCode(member.status());
+  }
+}
+
+constexpr char kHello[] = R"(name: 'w1' evaluator: true pool: 'a' device: 'cpu'
+  labels { key: 'a' value: 'b' } memory_bytes: 7)";
+constexpr char kModel[] = R"(train_samples: 40 test_samples: 10
+  tensors { name: 'w' shape: [2, 3] size: 6 }
+  tensors { name: 's' shape: 4 size: 4 statistic: true })";
+
+std::string Seed(char shape, const char* model, const std::string& steps) {
+  return std::string(1, shape) +
+         FuzzText(MessageSeed<v1::WorkerHello>(kHello)) +
+         FuzzText(MessageSeed<v1::WorkerReady>(model)) + steps;
+}
+
+}  // namespace
+
+std::vector<std::string> FuzzSeeds() {
+  const auto worker = [](const char* text) {
+    return "\x02" + FuzzText(MessageSeed<v1::WorkerMessage>(text));
+  };
+  const auto server = [](const char* text) {
+    return "\x01" + FuzzText(MessageSeed<v1::ServerMessage>(text));
+  };
+  const std::string push = worker(
+      "push_done { samples: 10 blocks: 2 loss: 0.5 seconds { compute: 0.1 } "
+      "push_bytes: 40 }");
+  const std::string others =
+      worker("gradient_ready { iteration: 1 samples: 10 }") +
+      worker("abandoned { iteration: 1 }") +
+      worker("evaluated { snapshot: 1 accuracy: 0.5 loss: nan }") +
+      worker("heartbeat {}") +
+      server("run: 77 done { sequence: 2 fence { iteration: 1 blocks: 2 } }") +
+      server("run: 77 checkpoint_written { snapshot: 1 file: 'x' }") +
+      server("heartbeat {}");
+  return {Seed('\0', kModel, push + push + push + push),
+          Seed('\1', kModel, others + push + worker("leaving {}")),
+          Seed('\x0a', kModel, push + others),
+          Seed('\3', kModel, worker("failed { code: 3 message: 'no' }")),
+          Seed('\0', "train_samples: 1 tensors { name: 'x' size: 1 }",
+               server("run: 77 failed { code: 9 }"))};
+}
+
+void FuzzOne(absl::string_view input) {
+  static const bool quiet = (spdlog::set_level(spdlog::level::off), true);
+  CHECK(quiet);
+  FuzzInput fuzz(input);
+  FuzzedFleet fleet(fuzz.Byte());
+  Greet(fleet.fleet(), fuzz.Text());
+  if (const auto ready = ParseMessage<v1::WorkerReady>(fuzz.Text())) {
+    fleet.Begin(*ready);
+  }
+  while (!fuzz.empty()) fleet.Step(fuzz);
+  fleet.Look();
+}
+
+}  // namespace paceline
