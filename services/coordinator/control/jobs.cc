@@ -138,6 +138,7 @@ absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
                                         const std::string& identity) {
   const Asked asked = AskedBy(identity, request);
   absl::MutexLock lock(&mu_);
+  PACELINE_RETURN_IF_ERROR(CheckOpen());
   PACELINE_ASSIGN_OR_RETURN(v1::Job job, CheckCreate(request, ids_));
   PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
   if (repeated.has_value()) return *repeated;
@@ -198,6 +199,7 @@ absl::StatusOr<v1::Job> Jobs::Apply(
   PACELINE_ASSIGN_OR_RETURN(const JobName name,
                             ParseJobName("name", request.name()));
   absl::MutexLock lock(&mu_);
+  PACELINE_RETURN_IF_ERROR(CheckOpen());
   PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
   if (repeated.has_value()) return *repeated;
   PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
@@ -326,6 +328,7 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
   const Asked asked = AskedBy(identity, request);
   PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckUpdate(request));
   absl::MutexLock lock(&mu_);
+  PACELINE_RETURN_IF_ERROR(CheckOpen());
   PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
   if (repeated.has_value()) return *repeated;
   PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
@@ -359,6 +362,7 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
 absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
   PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckDelete(request));
   absl::MutexLock lock(&mu_);
+  PACELINE_RETURN_IF_ERROR(CheckOpen());
   PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
   PACELINE_RETURN_IF_ERROR(CheckEtag(entry->job, request.etag()));
   PACELINE_RETURN_IF_ERROR(
@@ -382,6 +386,12 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
   busy_.erase(entry->job.name());
   entries_.erase(entry->job.name());
   return absl::OkStatus();
+}
+
+absl::Status Jobs::CheckOpen() const {
+  if (!drained_) return absl::OkStatus();
+  return absl::UnavailableError(
+      "the coordinator is stopping: try again when it has started anew");
 }
 
 absl::Status Jobs::AdmitParameters(const std::string& name, int64_t bytes) {

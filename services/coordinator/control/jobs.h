@@ -112,7 +112,9 @@ class Jobs {
                                          bool draining);
 
   // Pauses what runs, with checkpoints, and starts nothing any more; jobs that
-  // do not manage within `grace` are left where their last checkpoint is.
+  // do not manage within `grace` are left where their last checkpoint is. From
+  // then on no job changes any more, whatever its members do: calls that would
+  // change one are UNAVAILABLE.
   void Drain(absl::Duration grace);
 
  private:
@@ -171,6 +173,8 @@ class Jobs {
   std::vector<const v1::Job*> JobsOf(absl::string_view name_space) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
   absl::Status AdmitParameters(const std::string& name, int64_t bytes);
+  // UNAVAILABLE after Drain().
+  absl::Status CheckOpen() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
 
   // jobs_reads.cc: fills what is measured of the worker in its job.
   void Measure(v1::Worker& worker) const;
@@ -227,7 +231,8 @@ class Jobs {
   // Those that the thread has to look at: waiting, or with a run.
   absl::btree_set<std::string> busy_ ABSL_GUARDED_BY(mu_);
   JobNumber next_number_ ABSL_GUARDED_BY(mu_) = 1;
-  bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  bool draining_ ABSL_GUARDED_BY(mu_) = false;  // Nothing is started.
+  bool drained_ ABSL_GUARDED_BY(mu_) = false;   // No job changes.
 
   absl::Mutex wake_mu_;  // A leaf.
   bool wake_ ABSL_GUARDED_BY(wake_mu_) = false;

@@ -57,6 +57,7 @@ absl::StatusOr<v1::Checkpoint> Jobs::CreateCheckpoint(
     const v1::CreateCheckpointRequest& request, const std::string& identity) {
   const Asked asked = AskedBy(identity, request);
   absl::MutexLock lock(&mu_);
+  PACELINE_RETURN_IF_ERROR(CheckOpen());
   PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
                             CheckCreateCheckpoint(request, ids_));
   PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name.job));
@@ -143,6 +144,7 @@ absl::Status Jobs::DeleteCheckpoint(
   PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
                             ParseCheckpointName("name", request.name()));
   absl::MutexLock lock(&mu_);
+  PACELINE_RETURN_IF_ERROR(CheckOpen());
   PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
                             FindCheckpoint(name));
   PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(name.job));

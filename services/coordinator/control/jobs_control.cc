@@ -83,6 +83,8 @@ void Jobs::Control() {
 }
 
 void Jobs::Turn(std::vector<std::unique_ptr<ActiveRun>>& over) {
+  // The process ends, so its members' streams do: that is no word on any job.
+  if (drained_) return;
   const std::vector<std::string> names(busy_.begin(), busy_.end());
   for (const std::string& name : names) {
     Entry& entry = entries_.at(name);
@@ -370,6 +372,7 @@ void Jobs::Drain(absl::Duration grace) {
     }
   }
   Wake();
+  std::vector<std::unique_ptr<ActiveRun>> over;
   absl::MutexLock lock(&mu_);
   const auto paused = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     for (const std::string& name : busy_) {
@@ -381,6 +384,8 @@ void Jobs::Drain(absl::Duration grace) {
     return true;
   };
   mu_.AwaitWithTimeout(absl::Condition(&paused), deadline - clock_->Now());
+  Turn(over);  // What has ended by now.
+  drained_ = true;
 }
 
 }  // namespace paceline

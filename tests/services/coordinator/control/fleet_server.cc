@@ -1,0 +1,113 @@
+#include "tests/services/coordinator/control/fleet_server.h"
+
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/services/coordinator/control/patience.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+
+FleetServer::FleetServer(Fleet *fleet, const std::string &name)
+    : fleet_(fleet) {
+  v1::ServerHello hello;
+  hello.set_name(name);
+  hello.set_address(absl::StrCat(name, ":7000"));
+  const auto member = fleet_->ServerCame(
+      hello, {[this](v1::ServerCommand c) { commands_.Put(std::move(c)); },
+              [](const absl::Status &) {}});
+  EXPECT_TRUE(member.ok()) << member.status();
+  member_ = member.value_or(0);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void FleetServer::Stop() {
+  commands_.Close(absl::OkStatus());
+  if (thread_.joinable())
+    thread_.join();
+}
+
+void FleetServer::HoldCheckpoints() {
+  absl::MutexLock lock(&mu_);
+  hold_ = true;
+}
+
+void FleetServer::WriteHeld() {
+  std::vector<v1::ServerCommand> held;
+  {
+    absl::MutexLock lock(&mu_);
+    hold_ = false;
+    held = std::exchange(held_, {});
+  }
+  for (const v1::ServerCommand &command : held)
+    Write(command);
+}
+
+v1::HostJob FleetServer::AwaitHost(size_t commands) {
+  const auto came = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return hosts_.size() >= commands;
+  };
+  absl::MutexLock lock(&mu_);
+  if (!mu_.AwaitWithTimeout(absl::Condition(&came), kPatience)) {
+    ADD_FAILURE() << "only " << hosts_.size() << " jobs came";
+    return {};
+  }
+  return hosts_.back();
+}
+
+void FleetServer::Run() {
+  while (true) {
+    const auto command = commands_.Take(absl::InfiniteDuration());
+    if (!command.ok())
+      return;
+    Obey(*command);
+  }
+}
+
+void FleetServer::Obey(const v1::ServerCommand &command) {
+  bool write = command.has_write_checkpoint();
+  {
+    absl::MutexLock lock(&mu_);
+    if (command.has_host())
+      hosts_.push_back(command.host());
+    if (write && hold_) {
+      held_.push_back(command);
+      write = false;
+    }
+  }
+  if (command.sequence() != 0) {
+    v1::ServerMessage done;
+    done.set_run(command.run());
+    done.mutable_done()->set_sequence(command.sequence());
+    if (command.has_fence())
+      done.mutable_done()->mutable_fence();
+    Say(done);
+  }
+  if (write)
+    Write(command);
+}
+
+void FleetServer::Write(const v1::ServerCommand &command) {
+  constexpr char kContent[] = "weights";
+  const v1::WriteCheckpoint &write = command.write_checkpoint();
+  std::filesystem::create_directories(write.directory());
+  std::ofstream(absl::StrCat(write.directory(), "/", write.file())) << kContent;
+  v1::ServerMessage message;
+  message.set_run(command.run());
+  v1::CheckpointWritten &written = *message.mutable_checkpoint_written();
+  written.set_snapshot(write.snapshot());
+  written.set_file(write.file());
+  written.set_bytes(sizeof(kContent) - 1);
+  written.set_sha256(std::string(64, '0'));
+  Say(message);
+}
+
+void FleetServer::Say(const v1::ServerMessage &message) {
+  const absl::Status status = fleet_->ServerSaid(member_, message);
+  // After Break() nobody knows it.
+  EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
+}
+
+} // namespace paceline

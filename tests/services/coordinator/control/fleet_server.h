@@ -1,0 +1,56 @@
+#ifndef PACELINE_TESTS_SERVICES_COORDINATOR_CONTROL_FLEET_SERVER_H_
+#define PACELINE_TESTS_SERVICES_COORDINATOR_CONTROL_FLEET_SERVER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "common/mailbox.h"
+#include "protos/paceline/v1/fleet.pb.h"
+#include "services/coordinator/fleet/fleet.h"
+
+namespace paceline {
+
+// A parameter server without a stream, on a thread of its own: it does what
+// any job's run commands. Of a checkpoint it writes files that are there, but
+// hold no weights.
+class FleetServer {
+ public:
+  FleetServer(Fleet* fleet, const std::string& name);
+  ~FleetServer() { Stop(); }
+  // Says nothing any more.
+  void Stop();
+
+  // From now on checkpoints are written only after WriteHeld().
+  void HoldCheckpoints();
+  void WriteHeld();
+
+  // The last command to host a job, once there were so many.
+  v1::HostJob AwaitHost(size_t commands);
+  // The stream breaks.
+  void Break() { fleet_->ServerGone(member_); }
+
+ private:
+  void Run();
+  void Obey(const v1::ServerCommand& command);
+  void Write(const v1::ServerCommand& command);
+  void Say(const v1::ServerMessage& message);
+
+  Fleet* const fleet_;
+  uint64_t member_ = 0;
+  Mailbox<v1::ServerCommand> commands_;
+  absl::Mutex mu_;
+  std::vector<v1::HostJob> hosts_ ABSL_GUARDED_BY(mu_);
+  bool hold_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<v1::ServerCommand> held_ ABSL_GUARDED_BY(mu_);
+  std::thread thread_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_COORDINATOR_CONTROL_FLEET_SERVER_H_

@@ -1,0 +1,119 @@
+#include "tests/services/coordinator/control/fleet_worker.h"
+
+#include <utility>
+
+#include "tests/services/coordinator/control/patience.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+v1::WorkerReady ReadyMessage() {
+  v1::WorkerReady ready;
+  v1::TensorSpec &weights = *ready.add_tensors();
+  weights.set_name("weight");
+  weights.add_shape(10);
+  weights.add_shape(4);
+  weights.set_size(40);
+  ready.set_train_samples(40);
+  ready.set_test_samples(100);
+  return ready;
+}
+
+} // namespace
+
+FleetWorker::FleetWorker(Fleet *fleet, const std::string &name, bool evaluator)
+    : fleet_(fleet) {
+  v1::WorkerHello hello;
+  hello.set_name(name);
+  hello.set_evaluator(evaluator);
+  const auto member = fleet_->WorkerCame(
+      hello, {[this](v1::WorkerCommand c) { commands_.Put(std::move(c)); },
+              [this](const absl::Status &s) { closings_.Put({s}); }});
+  EXPECT_TRUE(member.ok()) << member.status();
+  member_ = member.value_or(0);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void FleetWorker::Stop() {
+  commands_.Close(absl::OkStatus());
+  if (thread_.joinable())
+    thread_.join();
+}
+
+void FleetWorker::Run() {
+  while (true) {
+    const auto command = commands_.Take(absl::InfiniteDuration());
+    if (!command.ok())
+      return;
+    Obey(*command);
+    PushWhatIsHeld();
+  }
+}
+
+void FleetWorker::Obey(const v1::WorkerCommand &command) {
+  v1::WorkerMessage answer;
+  if (command.has_assign()) {
+    *answer.mutable_ready() = ReadyMessage();
+    Say(answer);
+  } else if (command.has_begin() && command.begin().initialize()) {
+    answer.mutable_initialized();
+    Say(answer);
+  } else if (command.has_grant()) {
+    absl::MutexLock lock(&mu_);
+    held_.push_back(command.grant());
+  } else if (command.has_stop()) {
+    {
+      absl::MutexLock lock(&mu_);
+      held_.clear();
+    }
+    answer.mutable_leaving();
+    Say(answer);
+    stops_.Put({command.stop().reason()});
+  }
+}
+
+void FleetWorker::PushWhatIsHeld() {
+  while (true) {
+    v1::WorkerMessage message;
+    {
+      absl::MutexLock lock(&mu_);
+      if (held_.empty() || pushes_ == 0)
+        return;
+      --pushes_;
+      const v1::Grant &grant = held_.front();
+      v1::PushDone &done = *message.mutable_push_done();
+      done.set_iteration(grant.iteration());
+      done.set_samples(grant.range().end() - grant.range().begin());
+      done.set_blocks(1);
+      done.set_loss(1);
+      held_.pop_front();
+    }
+    Say(message);
+  }
+}
+
+void FleetWorker::Push(int pushes) {
+  {
+    absl::MutexLock lock(&mu_);
+    pushes_ += pushes;
+  }
+  commands_.Put({}); // It looks again.
+}
+
+void FleetWorker::Say(const v1::WorkerMessage &message) {
+  // A run that has just ended refuses what belonged to it.
+  fleet_->WorkerSaid(member_, message).IgnoreError();
+}
+
+std::string FleetWorker::AwaitStop() {
+  const auto stop = stops_.Take(kPatience);
+  return stop.ok() ? stop->reason : "none came";
+}
+
+absl::Status FleetWorker::AwaitClosed() {
+  const auto closing = closings_.Take(kPatience);
+  return closing.ok() ? closing->status : absl::UnknownError("not closed");
+}
+
+} // namespace paceline

@@ -1,0 +1,65 @@
+#ifndef PACELINE_TESTS_SERVICES_COORDINATOR_CONTROL_FLEET_WORKER_H_
+#define PACELINE_TESTS_SERVICES_COORDINATOR_CONTROL_FLEET_WORKER_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "common/mailbox.h"
+#include "protos/paceline/v1/fleet.pb.h"
+#include "services/coordinator/fleet/fleet.h"
+
+namespace paceline {
+
+// A worker or evaluator without a stream, on a thread of its own: it takes
+// part in every job that it is assigned to and leaves when it is told to. Of
+// 40 training samples; it pushes only as often as the test lets it.
+class FleetWorker {
+ public:
+  FleetWorker(Fleet* fleet, const std::string& name, bool evaluator = false);
+  ~FleetWorker() { Stop(); }
+  // Says nothing any more.
+  void Stop();
+
+  // It may push so many more times.
+  void Push(int pushes);
+  void PushOn() { Push(1'000'000'000); }
+
+  // The reason of the next `stop`.
+  std::string AwaitStop();
+  // The status with which the coordinator closes the stream.
+  absl::Status AwaitClosed();
+  // The stream breaks.
+  void Break() { fleet_->WorkerGone(member_); }
+
+ private:
+  struct Text {
+    std::string reason;
+  };
+  struct Closing {
+    absl::Status status;
+  };
+
+  void Run();
+  void Obey(const v1::WorkerCommand& command);
+  void PushWhatIsHeld();
+  void Say(const v1::WorkerMessage& message);
+
+  Fleet* const fleet_;
+  uint64_t member_ = 0;
+  Mailbox<v1::WorkerCommand> commands_;
+  Mailbox<Text> stops_;
+  Mailbox<Closing> closings_;
+  absl::Mutex mu_;
+  int pushes_ ABSL_GUARDED_BY(mu_) = 0;
+  std::deque<v1::Grant> held_ ABSL_GUARDED_BY(mu_);
+  std::thread thread_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_COORDINATOR_CONTROL_FLEET_WORKER_H_

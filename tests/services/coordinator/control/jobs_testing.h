@@ -1,0 +1,100 @@
+#ifndef PACELINE_TESTS_SERVICES_COORDINATOR_CONTROL_JOBS_TESTING_H_
+#define PACELINE_TESTS_SERVICES_COORDINATOR_CONTROL_JOBS_TESTING_H_
+
+#include <prometheus/registry.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gtest/gtest.h"
+#include "services/coordinator/control/jobs.h"
+#include "services/coordinator/store/job_journal.h"
+#include "services/coordinator/store/job_store.h"
+#include "tests/services/coordinator/control/fleet_server.h"
+#include "tests/services/coordinator/control/fleet_worker.h"
+#include "tests/services/coordinator/control/job_watcher.h"
+#include "tests/services/coordinator/manual_clock.h"
+#include "tests/services/coordinator/store/store_testing.h"
+
+namespace paceline {
+
+// All jobs of a cluster with a store of its own, members whose streams the test
+// holds, and a lease of ten seconds that pass only when the test says so. A
+// test may set `options_` and then calls Start().
+class JobsTest : public ::testing::Test {
+ protected:
+  ~JobsTest() override { End(); }
+
+  void Start();
+  // As if the process were killed and started again; its members are gone.
+  void Restart();
+  // Now, not when the test is over.
+  void End();
+  Jobs& jobs() { return *jobs_; }
+
+  FleetServer& AddServer(const std::string& name);
+  FleetWorker& AddWorker(const std::string& name, bool evaluator = false);
+  // One server and one worker, s0 and w0.
+  void AddMembers();
+  FleetServer& server() { return *servers_.front(); }
+  FleetWorker& worker() { return *workers_.front(); }
+
+  // For one worker, one server and a million epochs, without evaluation. A
+  // test may change it before it is created.
+  static v1::CreateJobRequest Request(const std::string& id);
+  // The job's name.
+  std::string Create(const v1::CreateJobRequest& request);
+  std::string Create(const std::string& id) { return Create(Request(id)); }
+  v1::Job Get(const std::string& job);
+  std::unique_ptr<JobWatcher> Watch(const std::string& job);
+  // Until its workers have grants.
+  void AwaitTraining(const std::string& job);
+  // Creates it and lets it train.
+  std::string Run(const std::string& id);
+  // A checkpoint of that id is begun; its name.
+  std::string BeginCheckpoint(const std::string& job, const std::string& id);
+  // It is written and READY.
+  std::string SaveCheckpoint(const std::string& job, const std::string& id);
+  absl::StatusOr<v1::Job> Pause(const std::string& job);
+  absl::StatusOr<v1::Job> Resume(const std::string& job);
+  absl::StatusOr<v1::Job> Cancel(const std::string& job);
+  // From the newest, or from that one.
+  absl::StatusOr<v1::Job> Restore(const std::string& job,
+                                  const std::string& checkpoint = "");
+
+  // Since the call the thread has looked at everything.
+  void AwaitTurn();
+
+  // Writes are UNAVAILABLE in between, as while another program has the file.
+  void HoldStore();
+  void ReleaseStore();
+  // Of a counter or gauge without labels.
+  double Metric(const std::string& name);
+  // The job as it is stored.
+  v1::Job Stored(const std::string& job);
+
+  JobsOptions options_;
+  JournalOptions journal_options_ = {.retry_delay = absl::Milliseconds(1)};
+  // Gets the history in place of the jobs' own store, where none of it then
+  // arrives: as if it waited for the disk all the time. Before Start().
+  JobStore* history_store_ = nullptr;
+  ManualClock clock_;
+  std::unique_ptr<JobStore> store_;
+  std::unique_ptr<JobJournal> journal_;
+
+ private:
+  const TestDirectory directory_;
+  std::unique_ptr<prometheus::Registry> registry_;
+  std::unique_ptr<Jobs> jobs_;
+  std::vector<std::unique_ptr<FleetServer>> servers_;
+  std::vector<std::unique_ptr<FleetWorker>> workers_;
+  std::unique_ptr<Database> holder_;
+  int turns_ = 0;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_COORDINATOR_CONTROL_JOBS_TESTING_H_
