@@ -22,6 +22,15 @@
 namespace paceline {
 namespace {
 
+// Each attempt holds the lock for as long as the store waits for the file.
+constexpr absl::Duration kSaveAgain = absl::Seconds(5);
+
+void Stamp(v1::Job& job) {
+  *job.mutable_update_time() = ToProto(absl::Now());
+  job.clear_etag();
+  job.set_etag(EtagOf(job));
+}
+
 std::string DrawUid(Rng& rng) {
   const uint64_t high = rng.Next();
   const uint64_t low = rng.Next();
@@ -100,38 +109,61 @@ std::vector<const v1::Job*> Jobs::JobsOf(absl::string_view name_space) const {
 }
 
 absl::Status Jobs::Commit(Entry& entry, v1::Job job, const Asked& asked) {
-  *job.mutable_update_time() = ToProto(absl::Now());
-  job.clear_etag();
-  job.set_etag(EtagOf(job));
-  StoreBatch batch;
-  batch.jobs.push_back(job);
+  Stamp(job);
+  StoreBatch batch = entry.unsaved;
+  batch.jobs = {job};
   if (!asked.request_id.empty()) {
     batch.requests.push_back({asked.identity, asked.request_id, asked.digest,
                               job.name(), absl::Now()});
   }
   PACELINE_RETURN_IF_ERROR(store_->Write(batch));
-  entry.job = std::move(job);
-  const bool waits = entry.job.state() == v1::Job::PENDING;
-  if (waits || entry.active != nullptr) {
+  entry.unsaved = {};
+  Show(entry, std::move(job));
+  return absl::OkStatus();
+}
+
+void Jobs::Note(Entry& entry, v1::Job job) {
+  Stamp(job);
+  entry.unsaved.jobs = {job};
+  // Those who watch learn it now: they may wait for nothing else.
+  Show(entry, std::move(job));
+  Save(entry);
+}
+
+void Jobs::Save(Entry& entry) {
+  if (entry.unsaved.empty() || clock_->Now() < next_save_) return;
+  const absl::Status written = store_->Write(entry.unsaved);
+  const bool failed_before = next_save_ > absl::InfinitePast();
+  if (written.ok()) {
+    if (failed_before) LogInfo("jobs are stored again");
+    next_save_ = absl::InfinitePast();
+    entry.unsaved = {};
+  } else {
+    if (!failed_before) {
+      LogError(absl::StrCat("jobs cannot be stored, trying again: ",
+                            written.ToString()));
+    }
+    next_save_ = clock_->Now() + kSaveAgain;
+  }
+  SetBusy(entry);
+}
+
+void Jobs::SetBusy(const Entry& entry) {
+  if (entry.job.state() == v1::Job::PENDING || entry.active != nullptr ||
+      !entry.unsaved.empty()) {
     busy_.insert(entry.job.name());
   } else {
     busy_.erase(entry.job.name());
   }
+}
+
+void Jobs::Show(Entry& entry, v1::Job job) {
+  entry.job = std::move(job);
+  SetBusy(entry);
   if (entry.events != nullptr) {
     entry.events->JobChanged(View(entry));
     if (HasEnded(entry.job.state())) entry.events->Close(absl::OkStatus());
   }
-  return absl::OkStatus();
-}
-
-void Jobs::CommitOrLog(Entry& entry, v1::Job job) {
-  const absl::Status stored = Commit(entry, job);
-  if (stored.ok()) return;
-  // What has happened has happened: the store will say something older after a
-  // restart, where the job then comes back paused.
-  LogError(
-      absl::StrCat("could not store ", job.name(), ": ", stored.ToString()));
-  entry.job = std::move(job);
 }
 
 absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
@@ -307,7 +339,8 @@ absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
           }
           from = checkpoint.name();
         } else {
-          PACELINE_ASSIGN_OR_RETURN(from, NewestCheckpoint(job));
+          PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(wanted.job));
+          PACELINE_ASSIGN_OR_RETURN(from, NewestCheckpoint(*entry));
         }
         PACELINE_RETURN_IF_ERROR(
             CheckJobQuota(options_.quota, JobsOf(wanted.job.name_space), job));
@@ -374,7 +407,7 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
   }
   if (request.validate_only()) return absl::OkStatus();
   PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
-                            CheckpointsOf(entry->job));
+                            CheckpointsOf(*entry));
   for (const v1::Checkpoint& checkpoint : checkpoints) {
     PACELINE_RETURN_IF_ERROR(RemoveCheckpointFiles(checkpoint));
   }

@@ -128,6 +128,8 @@ class Jobs {
     std::shared_ptr<RunNews> news = {};
     std::shared_ptr<JobMetrics> metrics = {};
     std::unique_ptr<ActiveRun> active = {};
+    // What has happened and could not be stored yet.
+    StoreBatch unsaved = {};
     absl::Time evaluated_until = absl::InfinitePast();
   };
   using Entries = std::map<std::string, Entry>;
@@ -166,9 +168,14 @@ class Jobs {
   // Stores the job, shows it to its watchers, and makes it the entry's.
   absl::Status Commit(Entry& entry, v1::Job job, const Asked& asked = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The same for what cannot be refused any more.
-  void CommitOrLog(Entry& entry, v1::Job job)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The same for what has happened: a store that fails cannot undo it, and is
+  // tried again until it has it.
+  void Note(Entry& entry, v1::Job job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Stores what is unsaved, unless the store has failed a moment ago.
+  void Save(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The job is the entry's, and its watchers see it.
+  void Show(Entry& entry, v1::Job job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetBusy(const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   v1::Job View(const Entry& entry) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   std::vector<const v1::Job*> JobsOf(absl::string_view name_space) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
@@ -181,13 +188,17 @@ class Jobs {
 
   // jobs_checkpoints.cc
   std::string FolderOf(const v1::Job& job) const;
+  // Newest first, as they are by now, be that stored or not.
   absl::StatusOr<std::vector<v1::Checkpoint>> CheckpointsOf(
-      const v1::Job& job) const;
+      const Entry& entry) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   absl::StatusOr<v1::Checkpoint> FindCheckpoint(
       const CheckpointName& name) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   // Of the newest that is READY.
-  absl::StatusOr<std::string> NewestCheckpoint(const v1::Job& job) const;
-  absl::Status PutCheckpoint(Entry& entry, v1::Checkpoint checkpoint)
+  absl::StatusOr<std::string> NewestCheckpoint(const Entry& entry) const
+      ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  // A checkpoint of the run, whose `name` is the id alone, as callers see it;
+  // it is unsaved.
+  v1::Checkpoint NoteCheckpoint(Entry& entry, v1::Checkpoint checkpoint)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PruneCheckpoints(const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RemoveCheckpointFiles(const v1::Checkpoint& checkpoint) const;
@@ -195,7 +206,8 @@ class Jobs {
   // jobs_restart.cc: what another life of the coordinator has left.
   absl::Status Load();
   absl::Status TakeOver(v1::Job job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status SettleCheckpoints(const v1::Job& job);
+  absl::Status SettleCheckpoints(const Entry& entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // jobs_control.cc: the thread.
   void Control();
@@ -228,8 +240,10 @@ class Jobs {
   mutable absl::Mutex mu_;
   Rng ids_ ABSL_GUARDED_BY(mu_);
   Entries entries_ ABSL_GUARDED_BY(mu_);  // By name.
-  // Those that the thread has to look at: waiting, or with a run.
+  // Those that the thread has to look at: waiting, with a run, or unsaved.
   absl::btree_set<std::string> busy_ ABSL_GUARDED_BY(mu_);
+  // When the store is tried again that has failed; else in the past.
+  absl::Time next_save_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   JobNumber next_number_ ABSL_GUARDED_BY(mu_) = 1;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;  // Nothing is started.
   bool drained_ ABSL_GUARDED_BY(mu_) = false;   // No job changes.

@@ -1,6 +1,7 @@
 // The checkpoints of jobs: those in the store are known, those on disk are
 // whole.
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,28 @@ namespace {
 
 constexpr uint32_t kCheckpointsKept = 3;
 
+std::pair<int64_t, int32_t> CreatedAt(const v1::Checkpoint& checkpoint) {
+  return {checkpoint.create_time().seconds(), checkpoint.create_time().nanos()};
+}
+
+void EraseNamed(std::vector<v1::Checkpoint>& checkpoints,
+                absl::string_view name) {
+  checkpoints.erase(
+      std::remove_if(checkpoints.begin(), checkpoints.end(),
+                     [name](const auto& it) { return it.name() == name; }),
+      checkpoints.end());
+}
+
+// What is to be stored of that checkpoint.
+void DropUnsaved(StoreBatch& unsaved, absl::string_view name) {
+  auto& checkpoints = unsaved.checkpoints;
+  checkpoints.erase(std::remove_if(checkpoints.begin(), checkpoints.end(),
+                                   [name](const JobCheckpoint& it) {
+                                     return it.checkpoint.name() == name;
+                                   }),
+                    checkpoints.end());
+}
+
 }  // namespace
 
 std::string Jobs::FolderOf(const v1::Job& job) const {
@@ -28,28 +51,38 @@ std::string Jobs::FolderOf(const v1::Job& job) const {
 }
 
 absl::StatusOr<std::vector<v1::Checkpoint>> Jobs::CheckpointsOf(
-    const v1::Job& job) const {
-  return store_->ListCheckpoints(job.uid());
+    const Entry& entry) const {
+  PACELINE_ASSIGN_OR_RETURN(std::vector<v1::Checkpoint> checkpoints,
+                            store_->ListCheckpoints(entry.job.uid()));
+  for (const auto& [uid, checkpoint] : entry.unsaved.checkpoints) {
+    EraseNamed(checkpoints, checkpoint.name());
+    checkpoints.push_back(checkpoint);
+  }
+  std::stable_sort(checkpoints.begin(), checkpoints.end(),
+                   [](const v1::Checkpoint& a, const v1::Checkpoint& b) {
+                     return CreatedAt(a) > CreatedAt(b);
+                   });
+  return checkpoints;
 }
 
 absl::StatusOr<v1::Checkpoint> Jobs::FindCheckpoint(
     const CheckpointName& name) const {
   PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(name.job));
   PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
-                            CheckpointsOf(entry->job));
+                            CheckpointsOf(*entry));
   for (const v1::Checkpoint& checkpoint : checkpoints) {
     if (checkpoint.name() == name.Format()) return checkpoint;
   }
   return NotFound(kCheckpointType, name.Format());
 }
 
-absl::StatusOr<std::string> Jobs::NewestCheckpoint(const v1::Job& job) const {
+absl::StatusOr<std::string> Jobs::NewestCheckpoint(const Entry& entry) const {
   PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
-                            CheckpointsOf(job));
+                            CheckpointsOf(entry));
   for (const v1::Checkpoint& checkpoint : checkpoints) {
     if (checkpoint.state() == v1::Checkpoint::READY) return checkpoint.name();
   }
-  return WrongState(job.name(),
+  return WrongState(entry.job.name(),
                     "has no checkpoint to go on from: create a job anew");
 }
 
@@ -124,7 +157,7 @@ absl::StatusOr<v1::ListCheckpointsResponse> Jobs::ListCheckpoints(
   {
     absl::MutexLock lock(&mu_);
     PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(wanted.job));
-    PACELINE_ASSIGN_OR_RETURN(checkpoints, CheckpointsOf(entry->job));
+    PACELINE_ASSIGN_OR_RETURN(checkpoints, CheckpointsOf(*entry));
   }
   PageOf<v1::Checkpoint> page = TakePage(
       std::move(checkpoints), wanted.page, wanted.query,
@@ -147,7 +180,7 @@ absl::Status Jobs::DeleteCheckpoint(
   PACELINE_RETURN_IF_ERROR(CheckOpen());
   PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
                             FindCheckpoint(name));
-  PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(name.job));
+  PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name.job));
   if (checkpoint.state() == v1::Checkpoint::WRITING) {
     return WrongState(checkpoint.name(),
                       "is being written: wait until it is READY");
@@ -160,7 +193,9 @@ absl::Status Jobs::DeleteCheckpoint(
   }
   if (request.validate_only()) return absl::OkStatus();
   PACELINE_RETURN_IF_ERROR(RemoveCheckpointFiles(checkpoint));
-  return store_->DeleteCheckpoint(checkpoint.name());
+  PACELINE_RETURN_IF_ERROR(store_->DeleteCheckpoint(checkpoint.name()));
+  DropUnsaved(entry->unsaved, checkpoint.name());
+  return absl::OkStatus();
 }
 
 absl::Status Jobs::RemoveCheckpointFiles(
@@ -170,27 +205,27 @@ absl::Status Jobs::RemoveCheckpointFiles(
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 
-absl::Status Jobs::PutCheckpoint(Entry& entry, v1::Checkpoint checkpoint) {
-  const std::string name =
-      absl::StrCat(entry.job.name(), "/checkpoints/", checkpoint.name());
-  checkpoint.set_name(name);
+v1::Checkpoint Jobs::NoteCheckpoint(Entry& entry, v1::Checkpoint checkpoint) {
+  checkpoint.set_name(
+      absl::StrCat(entry.job.name(), "/checkpoints/", checkpoint.name()));
   // Its time is that of its first appearance.
-  PACELINE_ASSIGN_OR_RETURN(const CheckpointName parsed,
-                            ParseCheckpointName("name", name));
-  const auto known = FindCheckpoint(parsed);
-  *checkpoint.mutable_create_time() =
-      known.ok() ? known->create_time() : ToProto(absl::Now());
-  PACELINE_RETURN_IF_ERROR(store_->PutCheckpoint(entry.job.uid(), checkpoint));
-  if (entry.events != nullptr) {
-    v1::WatchJobResponse event;
-    *event.mutable_checkpoint() = checkpoint;
-    entry.events->Append(std::move(event));
+  *checkpoint.mutable_create_time() = ToProto(absl::Now());
+  const auto known = CheckpointsOf(entry);
+  if (known.ok()) {
+    for (const v1::Checkpoint& it : *known) {
+      if (it.name() != checkpoint.name()) continue;
+      *checkpoint.mutable_create_time() = it.create_time();
+    }
   }
-  return absl::OkStatus();
+  DropUnsaved(entry.unsaved, checkpoint.name());
+  entry.unsaved.checkpoints.push_back({entry.job.uid(), checkpoint});
+  return checkpoint;
 }
 
 void Jobs::PruneCheckpoints(const Entry& entry) {
-  const auto checkpoints = CheckpointsOf(entry.job);
+  // While the store fails nothing is deleted: the next one that is ready does.
+  if (!entry.unsaved.empty()) return;
+  const auto checkpoints = CheckpointsOf(entry);
   if (!checkpoints.ok()) return;
   const uint32_t wanted = entry.job.spec().checkpoints().keep();
   const uint32_t keep = wanted > 0 ? wanted : kCheckpointsKept;
@@ -200,8 +235,9 @@ void Jobs::PruneCheckpoints(const Entry& entry) {
         checkpoint.name() == entry.job.restore_from()) {
       continue;
     }
-    absl::Status removed = RemoveCheckpointFiles(checkpoint);
-    if (removed.ok()) removed = store_->DeleteCheckpoint(checkpoint.name());
+    // The files last: what the store knows is whole.
+    absl::Status removed = store_->DeleteCheckpoint(checkpoint.name());
+    if (removed.ok()) removed = RemoveCheckpointFiles(checkpoint);
     if (!removed.ok()) {
       LogWarning(absl::StrCat("could not remove ", checkpoint.name(), ": ",
                               removed.message()));

@@ -89,6 +89,7 @@ void Jobs::Turn(std::vector<std::unique_ptr<ActiveRun>>& over) {
   for (const std::string& name : names) {
     Entry& entry = entries_.at(name);
     TakeNews(entry);
+    Save(entry);
     if (entry.active == nullptr || !entry.active->outcome().has_value()) {
       continue;
     }
@@ -114,12 +115,19 @@ void Jobs::TakeNews(Entry& entry) {
     job.mutable_spec()->set_paradigm(*changes.paradigm);
     changed = true;
   }
-  if (changed) CommitOrLog(entry, std::move(job));
   bool ready = false;
-  for (const v1::Checkpoint& checkpoint : changes.checkpoints) {
-    const absl::Status stored = PutCheckpoint(entry, checkpoint);
-    if (!stored.ok()) LogError(stored.ToString());
-    ready = ready || checkpoint.state() == v1::Checkpoint::READY;
+  std::vector<v1::WatchJobResponse> events;
+  for (const v1::Checkpoint& news : changes.checkpoints) {
+    *events.emplace_back().mutable_checkpoint() = NoteCheckpoint(entry, news);
+    ready = ready || news.state() == v1::Checkpoint::READY;
+  }
+  if (changed) {
+    Note(entry, std::move(job));
+  } else if (!events.empty()) {
+    Save(entry);
+  }
+  for (v1::WatchJobResponse& event : events) {
+    entry.events->Append(std::move(event));
   }
   if (ready) PruneCheckpoints(entry);
 }
@@ -130,10 +138,7 @@ void Jobs::RunEnded(Entry& entry, const JobRun& run,
   v1::Job job = entry.job;
   *job.mutable_progress() = run.Progress();
   const std::string report = run.Report();
-  if (!report.empty()) {
-    const absl::Status stored = store_->PutReport(job.uid(), report);
-    if (!stored.ok()) LogError(stored.ToString());
-  }
+  if (!report.empty()) entry.unsaved.reports = {{job.uid(), report}};
   JobEvent event = JobEvent::kFinished;
   job.set_state_reason("");
   if (!outcome.status.ok()) {
@@ -166,7 +171,7 @@ void Jobs::RunEnded(Entry& entry, const JobRun& run,
   LogInfo("run ended", {{"job", job.name()},
                         {"state", StateName(job.state())},
                         {"reason", job.state_reason()}});
-  CommitOrLog(entry, std::move(job));
+  Note(entry, std::move(job));
 }
 
 std::vector<AssignableJob> Jobs::AssignableJobs() const {
@@ -261,7 +266,7 @@ void Jobs::SetWaiting(Entry& entry, const std::string& reason) {
   if (entry.job.state_reason() == reason) return;
   v1::Job job = entry.job;
   job.set_state_reason(reason);
-  CommitOrLog(entry, std::move(job));
+  Note(entry, std::move(job));
 }
 
 void Jobs::Prepare(Entry& entry) {
@@ -324,7 +329,7 @@ void Jobs::StartRun(Entry& entry) {
   v1::Job job = entry.job;
   job.set_state(v1::Job::STARTING);
   job.set_state_reason("its workers load the data");
-  CommitOrLog(entry, std::move(job));
+  Note(entry, std::move(job));
 }
 
 void Jobs::CountStates() {
@@ -367,7 +372,7 @@ void Jobs::Drain(absl::Duration grace) {
       v1::Job job = entry.job;
       job.set_state(*next);
       job.set_state_reason("the coordinator is stopping");
-      CommitOrLog(entry, std::move(job));
+      Note(entry, std::move(job));
       entry.active->run().Pause();
     }
   }
@@ -386,6 +391,11 @@ void Jobs::Drain(absl::Duration grace) {
   mu_.AwaitWithTimeout(absl::Condition(&paused), deadline - clock_->Now());
   Turn(over);  // What has ended by now.
   drained_ = true;
+  next_save_ = absl::InfinitePast();  // The last time.
+  for (const std::string& name :
+       std::vector<std::string>(busy_.begin(), busy_.end())) {
+    Save(entries_.at(name));
+  }
 }
 
 }  // namespace paceline

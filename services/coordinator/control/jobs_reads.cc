@@ -81,6 +81,9 @@ absl::StatusOr<v1::JobReport> Jobs::GetJobReport(
   if (entry->active != nullptr) {
     report.set_json(entry->active->run().Report());
   }
+  for (const JobReportText& unsaved : entry->unsaved.reports) {
+    if (report.json().empty()) report.set_json(unsaved.json);
+  }
   if (report.json().empty()) {
     PACELINE_ASSIGN_OR_RETURN(const auto stored,
                               store_->GetReport(entry->job.uid()));

@@ -38,11 +38,11 @@ absl::Status Jobs::TakeOver(v1::Job job) {
   entry.number = next_number_++;
   entry.job = job;
   if (state == v1::Job::PENDING) busy_.insert(name);
+  PACELINE_RETURN_IF_ERROR(SettleCheckpoints(entry));
   if (state == before) return absl::OkStatus();
-  PACELINE_RETURN_IF_ERROR(SettleCheckpoints(job));
   job.set_state(state);
   if (state == v1::Job::PAUSED) {
-    const auto newest = NewestCheckpoint(job);
+    const auto newest = NewestCheckpoint(entry);
     if (newest.ok()) job.set_restore_from(*newest);
     job.set_state_reason(
         job.restore_from().empty()
@@ -58,9 +58,9 @@ absl::Status Jobs::TakeOver(v1::Job job) {
   return Commit(entry, std::move(job));
 }
 
-absl::Status Jobs::SettleCheckpoints(const v1::Job& job) {
+absl::Status Jobs::SettleCheckpoints(const Entry& entry) {
   PACELINE_ASSIGN_OR_RETURN(std::vector<v1::Checkpoint> checkpoints,
-                            CheckpointsOf(job));
+                            CheckpointsOf(entry));
   for (v1::Checkpoint& checkpoint : checkpoints) {
     if (checkpoint.state() != v1::Checkpoint::WRITING) continue;
     const auto manifest = ReadManifest(checkpoint.directory());
@@ -78,7 +78,8 @@ absl::Status Jobs::SettleCheckpoints(const v1::Job& job) {
       const absl::Status removed = RemoveCheckpointFiles(checkpoint);
       if (!removed.ok()) LogWarning(removed.message());
     }
-    PACELINE_RETURN_IF_ERROR(store_->PutCheckpoint(job.uid(), checkpoint));
+    PACELINE_RETURN_IF_ERROR(
+        store_->PutCheckpoint(entry.job.uid(), checkpoint));
   }
   return absl::OkStatus();
 }
