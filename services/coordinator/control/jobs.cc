@@ -326,6 +326,7 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
 absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
                                          const std::string& identity) {
   PACELINE_ASSIGN_OR_RETURN(const JobRestore wanted, CheckRestore(request));
+  bool had_ended = false;
   return Apply(
       request, identity, JobEvent::kRestore,
       [&](v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> absl::Status {
@@ -346,13 +347,16 @@ absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
             CheckJobQuota(options_.quota, JobsOf(wanted.job.name_space), job));
         job.set_restore_from(from);
         job.set_state_reason("waits for workers");
+        had_ended = job.has_end_time();
         job.clear_end_time();
         return absl::OkStatus();
       },
-      [](Entry& entry) {
-        // Those who saw the end have gone; who comes now sees what follows.
+      [&](Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+        // Those who watch a job that was paused go on. Those who saw an end
+        // have gone, and who comes now sees what follows.
+        if (!had_ended) return;
+        ForgetNews(entry);
         entry.events.reset();
-        entry.news.reset();
       });
 }
 

@@ -123,11 +123,13 @@ class Jobs {
     // which are those that were admitted.
     v1::Job job;
     JobNumber number = 0;
-    // Made when they are first needed.
+    // Made when they are first needed. Without the events no news.
     std::shared_ptr<JobEvents> events = {};
     std::shared_ptr<RunNews> news = {};
     std::shared_ptr<JobMetrics> metrics = {};
     std::unique_ptr<ActiveRun> active = {};
+    // The last decision of news that are gone: it may still wait for the disk.
+    int64_t last_decision = 0;
     // What has happened and could not be stored yet.
     StoreBatch unsaved = {};
     absl::Time evaluated_until = absl::InfinitePast();
@@ -226,6 +228,8 @@ class Jobs {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes what watchers need.
   void Prepare(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The next run gets others.
+  void ForgetNews(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountStates() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Wake();
 

@@ -276,6 +276,12 @@ void Jobs::Prepare(Entry& entry) {
   }
 }
 
+void Jobs::ForgetNews(Entry& entry) {
+  if (entry.news == nullptr) return;
+  entry.last_decision = entry.news->last_decision();
+  entry.news.reset();
+}
+
 void Jobs::StartRun(Entry& entry) {
   auto servers = fleet_.PickServers(entry.job.spec().servers());
   if (!servers.ok()) {
@@ -287,8 +293,9 @@ void Jobs::StartRun(Entry& entry) {
   }
   Prepare(entry);
   if (entry.news == nullptr) {
-    entry.news = std::make_shared<RunNews>(entry.job.uid(), *last, entry.events,
-                                           journal_, [this] { Wake(); });
+    entry.news = std::make_shared<RunNews>(
+        entry.job.uid(), std::max(*last, entry.last_decision), entry.events,
+        journal_, [this] { Wake(); });
   }
   const std::string name = entry.job.name();
   if (entry.metrics == nullptr) {

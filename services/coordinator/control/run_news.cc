@@ -26,6 +26,11 @@ v1::JobProgress RunNews::progress() const {
   return progress_;
 }
 
+int64_t RunNews::last_decision() const {
+  absl::MutexLock lock(&mu_);
+  return last_decision_;
+}
+
 void RunNews::Started(int64_t /*parameters*/, int64_t /*train_samples*/) {
   {
     absl::MutexLock lock(&mu_);

@@ -40,6 +40,8 @@ class RunNews : public RunObserver {
 
   Changes Take();
   v1::JobProgress progress() const;
+  // The number of the last decision so far.
+  int64_t last_decision() const;
 
   void Started(int64_t parameters, int64_t train_samples) override;
   void Progressed(const v1::JobProgress& progress) override;

@@ -1,0 +1,89 @@
+// Going back to a checkpoint.
+
+#include "tests/services/coordinator/control/jobs_testing.h"
+#include "gmock/gmock.h"
+
+namespace paceline {
+namespace {
+
+class JobsRestoreTest : public JobsTest {
+protected:
+  // Switches the running job and returns the decision's number.
+  int64_t Switch(const std::string &job, const std::string &paradigm) {
+    const auto watcher = Watch(job);
+    v1::SwitchParadigmRequest request;
+    request.set_name(job);
+    request.set_paradigm(paradigm);
+    const auto switched = jobs().SwitchParadigm(request, "test");
+    EXPECT_TRUE(switched.ok()) << switched.status();
+    return watcher
+        ->Await("the switch",
+                [](const v1::WatchJobResponse &response) {
+                  return response.decision().kind() == "switch";
+                })
+        .decision()
+        .sequence();
+  }
+
+  // Each course that begins anew goes on with the numbers of the last.
+  void RestoreAndExpectHigherNumbers(const std::string &job) {
+    const int64_t before = Switch(job, "ssp:s=2");
+    const auto watcher = Watch(job);
+    ASSERT_TRUE(Cancel(job).ok());
+    watcher->AwaitState(v1::Job::CANCELLED);
+    ASSERT_TRUE(Restore(job).ok());
+    AwaitTraining(job);
+    EXPECT_GT(Switch(job, "asp"), before);
+  }
+};
+
+TEST_F(JobsRestoreTest, WhoWatchesAPausedJobSeesWhatFollows) {
+  Start();
+  AddMembers();
+  const std::string job = Run("a");
+  const std::string good = SaveCheckpoint(job, "good");
+  const auto watcher = Watch(job);
+  ASSERT_TRUE(Pause(job).ok());
+  worker().PushOn();
+  watcher->AwaitState(v1::Job::PAUSED);
+  const auto restored = Restore(job, good);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->restore_from(), good);
+  watcher->AwaitState(v1::Job::PENDING);
+  watcher->AwaitState(v1::Job::RUNNING);
+  ASSERT_TRUE(Cancel(job).ok());
+  watcher->AwaitState(v1::Job::CANCELLED);
+  EXPECT_TRUE(watcher->AwaitEnd().ok());
+}
+
+TEST_F(JobsRestoreTest, WhoComesAfterTheEndSeesTheNewCourse) {
+  Start();
+  AddMembers();
+  const std::string job = Run("a");
+  SaveCheckpoint(job, "good");
+  const auto first = Watch(job);
+  ASSERT_TRUE(Cancel(job).ok());
+  EXPECT_TRUE(first->AwaitEnd().ok());
+  ASSERT_TRUE(Restore(job).ok());
+  const auto second = Watch(job);
+  second->AwaitState(v1::Job::RUNNING);
+  ASSERT_TRUE(Cancel(job).ok());
+  second->AwaitState(v1::Job::CANCELLED);
+  EXPECT_TRUE(second->AwaitEnd().ok());
+}
+
+TEST_F(JobsRestoreTest, DecisionsThatWaitForTheDiskKeepTheirNumbers) {
+  const auto elsewhere = OpenStore(":memory:");
+  history_store_ = elsewhere.get();
+  Start();
+  AddMembers();
+  const std::string job = Run("a");
+  SaveCheckpoint(job, "good");
+  RestoreAndExpectHigherNumbers(job);
+  // Their writer ends before its store.
+  journal_->Flush(absl::Seconds(5)).IgnoreError();
+  End();
+}
+
+} // namespace
+} // namespace paceline
