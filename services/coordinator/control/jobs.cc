@@ -26,6 +26,7 @@ namespace {
 constexpr absl::Duration kSaveAgain = absl::Seconds(5);
 
 void Stamp(v1::Job& job) {
+  if (EtagOf(job) == job.etag()) return;  // Nothing that an etag guards.
   *job.mutable_update_time() = ToProto(absl::Now());
   job.clear_etag();
   job.set_etag(EtagOf(job));
@@ -158,12 +159,13 @@ void Jobs::SetBusy(const Entry& entry) {
 }
 
 void Jobs::Show(Entry& entry, v1::Job job) {
+  const bool changed = job.etag() != entry.job.etag();
   entry.job = std::move(job);
   SetBusy(entry);
-  if (entry.events != nullptr) {
-    entry.events->JobChanged(View(entry));
-    if (HasEnded(entry.job.state())) entry.events->Close(absl::OkStatus());
-  }
+  if (entry.events == nullptr) return;
+  if (!changed) return entry.events->JobRefreshed(View(entry));
+  entry.events->JobChanged(View(entry));
+  if (HasEnded(entry.job.state())) entry.events->Close(absl::OkStatus());
 }
 
 absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,

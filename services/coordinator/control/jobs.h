@@ -208,7 +208,8 @@ class Jobs {
   // jobs_restart.cc: what another life of the coordinator has left.
   absl::Status Load();
   absl::Status TakeOver(v1::Job job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status SettleCheckpoints(const Entry& entry)
+  // The newest that was found whole only now, if any.
+  absl::StatusOr<std::string> SettleCheckpoints(const Entry& entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // jobs_control.cc: the thread.

@@ -119,7 +119,11 @@ void Jobs::TakeNews(Entry& entry) {
   std::vector<v1::WatchJobResponse> events;
   for (const v1::Checkpoint& news : changes.checkpoints) {
     *events.emplace_back().mutable_checkpoint() = NoteCheckpoint(entry, news);
-    ready = ready || news.state() == v1::Checkpoint::READY;
+    if (news.state() != v1::Checkpoint::READY) continue;
+    // One of the course that the job takes now: whatever happens, it goes on
+    // from here, not from one of a course that somebody went back from.
+    job.set_restore_from(events.back().checkpoint().name());
+    changed = ready = true;
   }
   if (changed) {
     Note(entry, std::move(job));

@@ -38,12 +38,13 @@ absl::Status Jobs::TakeOver(v1::Job job) {
   entry.number = next_number_++;
   entry.job = job;
   if (state == v1::Job::PENDING) busy_.insert(name);
-  PACELINE_RETURN_IF_ERROR(SettleCheckpoints(entry));
+  PACELINE_ASSIGN_OR_RETURN(const std::string found, SettleCheckpoints(entry));
   if (state == before) return absl::OkStatus();
   job.set_state(state);
   if (state == v1::Job::PAUSED) {
-    const auto newest = NewestCheckpoint(entry);
-    if (newest.ok()) job.set_restore_from(*newest);
+    // Not simply the newest: the job may have been restored from an earlier
+    // one.
+    if (!found.empty()) job.set_restore_from(found);
     job.set_state_reason(
         job.restore_from().empty()
             ? "the coordinator has restarted: resume it, and it begins anew"
@@ -58,7 +59,8 @@ absl::Status Jobs::TakeOver(v1::Job job) {
   return Commit(entry, std::move(job));
 }
 
-absl::Status Jobs::SettleCheckpoints(const Entry& entry) {
+absl::StatusOr<std::string> Jobs::SettleCheckpoints(const Entry& entry) {
+  std::string found;
   PACELINE_ASSIGN_OR_RETURN(std::vector<v1::Checkpoint> checkpoints,
                             CheckpointsOf(entry));
   for (v1::Checkpoint& checkpoint : checkpoints) {
@@ -71,6 +73,7 @@ absl::Status Jobs::SettleCheckpoints(const Entry& entry) {
       checkpoint.set_state(v1::Checkpoint::READY);
       checkpoint.set_bytes(bytes);
       checkpoint.set_version_at_completion(manifest->version_at_completion);
+      if (found.empty()) found = checkpoint.name();  // Newest first.
     } else {
       checkpoint.set_state(v1::Checkpoint::FAILED);
       checkpoint.set_state_reason(
@@ -81,7 +84,7 @@ absl::Status Jobs::SettleCheckpoints(const Entry& entry) {
     PACELINE_RETURN_IF_ERROR(
         store_->PutCheckpoint(entry.job.uid(), checkpoint));
   }
-  return absl::OkStatus();
+  return found;
 }
 
 }  // namespace paceline

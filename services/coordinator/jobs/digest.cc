@@ -33,6 +33,7 @@ std::string EtagOf(const v1::Job& job) {
   v1::Job tagged = job;
   tagged.clear_progress();
   tagged.clear_etag();
+  tagged.clear_restore_from();
   return DigestOf(tagged);
 }
 

@@ -16,7 +16,8 @@ std::string Digest(absl::string_view bytes);
 // Of a message's content: equal messages have equal digests.
 std::string DigestOf(const google::protobuf::MessageLite& message);
 
-// The etag of a job as it is: of all its fields but `progress` and `etag`.
+// The etag of a job as it is: of all its fields but `progress`, `etag` and
+// `restore_from`, which each of its checkpoints changes while it runs.
 std::string EtagOf(const v1::Job& job);
 
 }  // namespace paceline

@@ -75,6 +75,12 @@ class EventLog {
     });
   }
 
+  // The job as it is from now on, for those who begin; no event.
+  void RefreshJob(Message job) {
+    const Shared shared = Share(std::move(job));
+    Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { job_ = shared; });
+  }
+
   void Append(Message event) {
     const Shared shared = Share(std::move(event));
     Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { Add(shared); });

@@ -21,6 +21,10 @@ JobEvents::JobEvents(v1::Job job, uint64_t life)
 
 void JobEvents::JobChanged(v1::Job job) { log_.SetJob(Event(std::move(job))); }
 
+void JobEvents::JobRefreshed(v1::Job job) {
+  log_.RefreshJob(Event(std::move(job)));
+}
+
 void JobEvents::SetProgress(v1::JobProgress progress) {
   v1::WatchJobResponse event;
   *event.mutable_progress() = std::move(progress);

@@ -25,6 +25,8 @@ class JobEvents {
 
   // An event too, but those who begin see only the latest.
   void JobChanged(v1::Job job);
+  // Of no interest to those who have seen it before.
+  void JobRefreshed(v1::Job job);
   // Decision, accuracy, checkpoint.
   void Append(v1::WatchJobResponse event) { log_.Append(std::move(event)); }
   void SetProgress(v1::JobProgress progress);

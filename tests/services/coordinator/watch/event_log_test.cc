@@ -80,6 +80,15 @@ TEST(EventLogTest, ANewWatcherGetsTheLatestProgressToo) {
   EXPECT_EQ(ReadFrom(log, ""), "job0+p1");
 }
 
+TEST(EventLogTest, ARefreshedJobIsForThoseWhoBegin) {
+  Log log("uid", "job0");
+  auto cursor = *log.Open("");
+  EXPECT_EQ(ReadAll(log, cursor), "job0");
+  log.RefreshJob("job1");
+  EXPECT_EQ(ReadAll(log, cursor), "");
+  EXPECT_EQ(ReadFrom(log, ""), "job1");
+}
+
 TEST(EventLogTest, OneThatResumesGetsWhatItHasNotSeen) {
   Log log("uid", "job0");
   log.Append("e1");
