@@ -128,6 +128,8 @@ class Jobs {
     std::shared_ptr<RunNews> news = {};
     std::shared_ptr<JobMetrics> metrics = {};
     std::unique_ptr<ActiveRun> active = {};
+    // What `job.restore_from` was found to be.
+    v1::Checkpoint from = {};
     // The last decision of news that are gone: it may still wait for the disk.
     int64_t last_decision = 0;
     // What has happened and could not be stored yet.
@@ -222,8 +224,13 @@ class Jobs {
   void RunEnded(Entry& entry, const JobRun& run, const RunOutcome& outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AssignWorkers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::vector<AssignableJob> AssignableJobs() const
-      ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  // Says of those that lack something besides workers what that is.
+  std::vector<AssignableJob> AssignableJobs()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What the job needs to start but workers. UNAVAILABLE, NOT_FOUND, or the
+  // store's errors.
+  absl::Status FindWhatItNeeds(Entry& entry, size_t servers) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartRun(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetWaiting(Entry& entry, const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

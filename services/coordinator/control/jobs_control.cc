@@ -178,10 +178,26 @@ void Jobs::RunEnded(Entry& entry, const JobRun& run,
   Note(entry, std::move(job));
 }
 
-std::vector<AssignableJob> Jobs::AssignableJobs() const {
+absl::Status Jobs::FindWhatItNeeds(Entry& entry, size_t servers) const {
+  const size_t wanted = std::max<uint32_t>(1, entry.job.spec().servers());
+  if (servers < wanted) {
+    return absl::UnavailableError(absl::StrCat(
+        "waits for ", wanted, " parameter servers: ", servers, " connected"));
+  }
+  const std::string& from = entry.job.restore_from();
+  if (from.empty() || from == entry.from.name()) return absl::OkStatus();
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
+                            ParseCheckpointName("restore_from", from));
+  PACELINE_ASSIGN_OR_RETURN(entry.from, FindCheckpoint(name));
+  return absl::OkStatus();
+}
+
+std::vector<AssignableJob> Jobs::AssignableJobs() {
   std::vector<AssignableJob> jobs;
-  for (const std::string& name : busy_) {
-    const Entry& entry = entries_.at(name);
+  const size_t servers = fleet_.Servers().size();
+  const std::vector<std::string> names(busy_.begin(), busy_.end());
+  for (const std::string& name : names) {
+    Entry& entry = entries_.at(name);
     const bool waits =
         entry.job.state() == v1::Job::PENDING && entry.active == nullptr;
     const bool runs = entry.active != nullptr &&
@@ -191,6 +207,14 @@ std::vector<AssignableJob> Jobs::AssignableJobs() const {
                        // Its last snapshots are to be evaluated.
                        entry.job.state() == v1::Job::PAUSING);
     if (!waits && !runs) continue;
+    if (waits) {
+      // No worker is held back for a job that it cannot help.
+      const absl::Status found = FindWhatItNeeds(entry, servers);
+      if (!found.ok()) {
+        SetWaiting(entry, std::string(found.message()));
+        continue;
+      }
+    }
     const v1::WorkerSelector& selector = entry.job.spec().workers();
     AssignableJob job;
     job.number = entry.number;
@@ -313,15 +337,7 @@ void Jobs::StartRun(Entry& entry) {
   setup.servers = *std::move(servers);
   setup.checkpoint_root = FolderOf(entry.job);
   if (!entry.job.restore_from().empty()) {
-    const auto parsed =
-        ParseCheckpointName("restore_from", entry.job.restore_from());
-    const auto from = parsed.ok()
-                          ? FindCheckpoint(*parsed)
-                          : absl::StatusOr<v1::Checkpoint>(parsed.status());
-    if (!from.ok()) {
-      return SetWaiting(entry, std::string(from.status().message()));
-    }
-    setup.restore_from = from->directory();
+    setup.restore_from = entry.from.directory();
   }
   if (!options_.trace_root.empty()) {
     setup.trace_file = absl::StrFormat("%s/%s-%04x.jsonl", options_.trace_root,
