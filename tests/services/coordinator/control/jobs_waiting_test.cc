@@ -1,7 +1,7 @@
 // Jobs that cannot start, and those that come after them.
 
-#include "tests/services/coordinator/control/jobs_testing.h"
 #include "gmock/gmock.h"
+#include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
 namespace {
@@ -49,5 +49,25 @@ TEST_F(JobsWaitingTest, AJobWhoseCheckpointIsGoneHoldsUpNobody) {
   EXPECT_THAT(Get(a).state_reason(), HasSubstr(checkpoint));
 }
 
-} // namespace
-} // namespace paceline
+TEST_F(JobsWaitingTest, TheParametersOfARunningJobCount) {
+  // Each has 40 of 4 bytes.
+  options_.quota.set_parameter_bytes(200);
+  Start();
+  AddMembers();
+  Run("a");
+  AddWorker("w1");
+  const std::string b = Create("b");
+  const v1::Job ended =
+      Watch(b)
+          ->Await("the verdict",
+                  [](const v1::WatchJobResponse& response) {
+                    return response.job().state() == v1::Job::FAILED ||
+                           response.job().state() == v1::Job::RUNNING;
+                  })
+          .job();
+  EXPECT_EQ(ended.state(), v1::Job::FAILED);
+  EXPECT_THAT(ended.state_reason(), HasSubstr("RESOURCE_EXHAUSTED"));
+}
+
+}  // namespace
+}  // namespace paceline
