@@ -312,7 +312,9 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
                                  : request.reason();
   return Apply(
       request, identity, JobEvent::kSwitch,
-      [&wanted](v1::Job& job) {
+      [&](v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> absl::Status {
+        PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(wanted.job));
+        PACELINE_RETURN_IF_ERROR(CheckTrains(*entry));
         job.mutable_spec()->set_paradigm(wanted.paradigm);
         return absl::OkStatus();
       },
@@ -371,7 +373,11 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
   PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
   if (repeated.has_value()) return *repeated;
   PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
+  TakeNews(*entry);
   PACELINE_ASSIGN_OR_RETURN(v1::Job job, ApplyUpdate(entry->job, request));
+  const bool trains_otherwise =
+      DigestOf(job.spec()) != DigestOf(entry->job.spec());
+  if (trains_otherwise) PACELINE_RETURN_IF_ERROR(CheckTrains(*entry));
   // A quota that was lowered since does not keep other fields from changing.
   if (job.spec().workers().min() > entry->job.spec().workers().min()) {
     PACELINE_RETURN_IF_ERROR(CheckWorkerQuota(options_.quota, job));
@@ -385,7 +391,7 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
   if (request.validate_only()) return job;
   const bool switches = job.spec().paradigm() != entry->job.spec().paradigm();
   PACELINE_RETURN_IF_ERROR(Commit(*entry, std::move(job), asked));
-  if (entry->active != nullptr) {
+  if (entry->active != nullptr && trains_otherwise) {
     JobRun& run = entry->active->run();
     absl::Status taken = run.Update(entry->job.spec());
     if (taken.ok() && switches) {
@@ -425,6 +431,15 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
   busy_.erase(entry->job.name());
   entries_.erase(entry->job.name());
   return absl::OkStatus();
+}
+
+absl::Status Jobs::CheckTrains(const Entry& entry) const {
+  if (entry.active == nullptr || !entry.active->run().TrainingOver()) {
+    return absl::OkStatus();
+  }
+  return WrongState(entry.job.name(),
+                    "has finished its training and is about to end: wait for "
+                    "that, then restore it to train on");
 }
 
 absl::Status Jobs::CheckOpen() const {

@@ -1,0 +1,91 @@
+// Changes of jobs that train, and of those that are about to end.
+
+#include "tests/services/coordinator/control/jobs_testing.h"
+#include "gmock/gmock.h"
+
+namespace paceline {
+namespace {
+
+class JobsChangesTest : public JobsTest {
+protected:
+  absl::StatusOr<v1::Job> Switch(const std::string &job,
+                                 const std::string &paradigm,
+                                 bool validate_only = false) {
+    v1::SwitchParadigmRequest request;
+    request.set_name(job);
+    request.set_paradigm(paradigm);
+    request.set_validate_only(validate_only);
+    return jobs().SwitchParadigm(request, "test");
+  }
+
+  // Of that field alone.
+  absl::StatusOr<v1::Job> Update(const v1::Job &wanted,
+                                 const std::string &path) {
+    v1::UpdateJobRequest request;
+    *request.mutable_job() = wanted;
+    request.mutable_update_mask()->add_paths(path);
+    return jobs().UpdateJob(request, "test");
+  }
+};
+
+TEST_F(JobsChangesTest, AnUpdateIsOfTheJobAsTheRunHasMadeIt) {
+  Start();
+  AddMembers();
+  v1::CreateJobRequest request = Request("a");
+  v1::PlannedSwitch &planned =
+      *request.mutable_job()->mutable_spec()->add_switches();
+  planned.set_samples(10);
+  planned.set_paradigm("bsp");
+  const std::string job = Create(request);
+  const auto watcher = Watch(job);
+  watcher->AwaitState(v1::Job::RUNNING);
+  worker().Push(1);
+  watcher->Await("the planned switch",
+                 [](const v1::WatchJobResponse &response) {
+                   return response.decision().kind() == "switch";
+                 });
+  v1::Job wanted;
+  wanted.set_name(job);
+  wanted.mutable_spec()->set_paradigm("asp");
+  const auto updated = Update(wanted, "spec.paradigm");
+  ASSERT_TRUE(updated.ok()) << updated.status();
+  AwaitTurn();
+  EXPECT_EQ(Get(job).spec().paradigm(), "asp");
+  EXPECT_EQ(Get(job).progress().paradigm(), "asp");
+}
+
+TEST_F(JobsChangesTest, WhoOnlyEvaluatesTakesNoOtherCourse) {
+  Start();
+  AddMembers();
+  AddWorker("e0", /*evaluator=*/true); // It never answers.
+  v1::CreateJobRequest request = Request("a");
+  v1::JobSpec &spec = *request.mutable_job()->mutable_spec();
+  spec.mutable_stop()->set_epochs(1);
+  spec.mutable_evaluation()->set_disabled(false);
+  spec.mutable_evaluation()->set_every(20);
+  spec.mutable_evaluation()->set_defer(true);
+  const std::string job = Create(request);
+  const auto watcher = Watch(job);
+  worker().PushOn();
+  watcher->Await("evaluation", [](const v1::WatchJobResponse &response) {
+    return response.progress().phase() == "evaluating";
+  });
+  for (const bool validate_only : {true, false}) {
+    const absl::Status refused = Switch(job, "bsp", validate_only).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  }
+  EXPECT_EQ(Get(job).spec().paradigm(), "asp");
+  v1::Job wanted;
+  wanted.set_name(job);
+  wanted.mutable_spec()->set_learning_rate(0.5);
+  const absl::Status refused = Update(wanted, "spec.learning_rate").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  // What does not concern the training.
+  wanted.set_display_name("A");
+  EXPECT_TRUE(Update(wanted, "display_name").ok());
+  EXPECT_TRUE(Cancel(job).ok());
+  watcher->AwaitState(v1::Job::CANCELLED);
+}
+
+} // namespace
+} // namespace paceline
