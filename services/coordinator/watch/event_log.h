@@ -53,8 +53,8 @@ class EventLog {
   struct Reading {
     Shared message;
     std::string token;
-    // With the job as it is: the latest progress, if there was any, which is
-    // read with it.
+    // With the job as it is: the latest progress, if it came after that, which
+    // is read with it.
     Shared progress;
   };
 
@@ -66,11 +66,13 @@ class EventLog {
 
   // Everything below is dropped after Close().
 
-  // The job has changed: it is an event, and the job as it is from now on.
+  // The job has changed: it is an event, and the job as it is from now on, with
+  // its progress: an earlier one is older.
   void SetJob(Message job) {
     const Shared shared = Share(std::move(job));
     Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
       job_ = shared;
+      job_has_progress_ = progress_number_;
       Add(shared);
     });
   }
@@ -78,7 +80,10 @@ class EventLog {
   // The job as it is from now on, for those who begin; no event.
   void RefreshJob(Message job) {
     const Shared shared = Share(std::move(job));
-    Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { job_ = shared; });
+    Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      job_ = shared;
+      job_has_progress_ = progress_number_;
+    });
   }
 
   void Append(Message event) {
@@ -190,7 +195,7 @@ class EventLog {
       cursor.seen_ = last_;
       cursor.progress_seen_ = progress_number_;
       reading.message = job_;
-      reading.progress = progress_;
+      if (progress_number_ > job_has_progress_) reading.progress = progress_;
       return true;
     }
     // In the order of time: not before the events that it came after.
@@ -214,6 +219,8 @@ class EventLog {
   Shared progress_ ABSL_GUARDED_BY(mu_);
   uint64_t progress_number_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t progress_after_ ABSL_GUARDED_BY(mu_) = 0;  // The event before it.
+  // Of those that `job_` came after, the last.
+  uint64_t job_has_progress_ ABSL_GUARDED_BY(mu_) = 0;
   std::optional<absl::Status> closed_ ABSL_GUARDED_BY(mu_);
   uint64_t next_subscription_ ABSL_GUARDED_BY(mu_) = 1;
   std::map<uint64_t, std::shared_ptr<const std::function<void()>>> subscribers_

@@ -23,7 +23,8 @@ class JobEvents {
   // coordinator, or after a restoration: places of another are not kept.
   JobEvents(v1::Job job, uint64_t life);
 
-  // An event too, but those who begin see only the latest.
+  // An event too, but those who begin see only the latest. With its progress by
+  // now.
   void JobChanged(v1::Job job);
   // Of no interest to those who have seen it before.
   void JobRefreshed(v1::Job job);

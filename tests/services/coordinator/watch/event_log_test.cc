@@ -80,6 +80,16 @@ TEST(EventLogTest, ANewWatcherGetsTheLatestProgressToo) {
   EXPECT_EQ(ReadFrom(log, ""), "job0+p1");
 }
 
+// The job says more by then: its end, after which no progress comes.
+TEST(EventLogTest, AProgressThatIsOlderThanTheJobIsNotReadWithIt) {
+  Log log("uid", "job0");
+  log.SetProgress("p1");
+  log.SetJob("job1");
+  EXPECT_EQ(ReadFrom(log, ""), "job1");
+  log.SetProgress("p2");
+  EXPECT_EQ(ReadFrom(log, ""), "job1+p2");
+}
+
 TEST(EventLogTest, ARefreshedJobIsForThoseWhoBegin) {
   Log log("uid", "job0");
   auto cursor = *log.Open("");
@@ -182,7 +192,7 @@ TEST(EventLogTest, AfterItsEndEverybodyGetsAllAndThenTheStatus) {
   EXPECT_EQ(ReadAll(log, cursor), "e1 p1 ended end:OK");
   EXPECT_EQ(ReadAll(log, cursor), "end:OK");
   EXPECT_EQ(ReadFrom(log, token), "e1 p1 ended end:OK");
-  EXPECT_EQ(ReadFrom(log, ""), "ended+p1 end:OK");
+  EXPECT_EQ(ReadFrom(log, ""), "ended end:OK");
 }
 
 TEST(EventLogTest, TheEndIsNotThereBeforeAllIsRead) {

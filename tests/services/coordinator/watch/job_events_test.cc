@@ -21,14 +21,24 @@ v1::JobProgress ProgressAt(int64_t samples) {
 
 TEST(JobEventsTest, TheJobAsItIsHasItsLatestProgress) {
   JobEvents events(JobNamed("a"), 1);
-  events.SetProgress(ProgressAt(5));
   events.JobChanged(JobNamed("b"));
+  events.SetProgress(ProgressAt(5));
   JobEvents::Cursor cursor = *events.Place("");
   const auto first = events.Next(cursor);
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->job().name(), "b");
   EXPECT_EQ(first->job().progress().samples(), 5);
   EXPECT_FALSE(events.Next(cursor).has_value());
+}
+
+TEST(JobEventsTest, AJobThatHasChangedSinceHasItsOwnProgress) {
+  JobEvents events(JobNamed("a"), 1);
+  events.SetProgress(ProgressAt(5));
+  v1::Job ended = JobNamed("a");
+  *ended.mutable_progress() = ProgressAt(6);
+  events.JobChanged(ended);
+  JobEvents::Cursor cursor = *events.Place("");
+  EXPECT_EQ(events.Next(cursor)->job().progress().samples(), 6);
 }
 
 TEST(JobEventsTest, EveryKindOfEventArrivesWithAToken) {
