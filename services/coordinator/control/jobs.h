@@ -207,6 +207,11 @@ class Jobs {
   // it is unsaved.
   v1::Checkpoint NoteCheckpoint(Entry& entry, v1::Checkpoint checkpoint)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Stored before the run begins it, so that whoever asks again, even after a
+  // refusal on the way, gets this one. The run's refusal undoes it.
+  absl::Status BeginCheckpoint(Entry& entry, const v1::Checkpoint& checkpoint,
+                               const std::string& id, const Asked& asked)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PruneCheckpoints(const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RemoveCheckpointFiles(const v1::Checkpoint& checkpoint) const;
 

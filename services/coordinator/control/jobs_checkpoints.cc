@@ -54,6 +54,9 @@ absl::StatusOr<std::vector<v1::Checkpoint>> Jobs::CheckpointsOf(
     const Entry& entry) const {
   PACELINE_ASSIGN_OR_RETURN(std::vector<v1::Checkpoint> checkpoints,
                             store_->ListCheckpoints(entry.job.uid()));
+  for (const std::string& name : entry.unsaved.deleted_checkpoints) {
+    EraseNamed(checkpoints, name);
+  }
   for (const auto& [uid, checkpoint] : entry.unsaved.checkpoints) {
     EraseNamed(checkpoints, checkpoint.name());
     checkpoints.push_back(checkpoint);
@@ -129,17 +132,35 @@ absl::StatusOr<v1::Checkpoint> Jobs::CreateCheckpoint(
                       "no --checkpoints");
   }
   if (request.validate_only()) return checkpoint;
-  const absl::Status begun =
-      entry->active->run().WriteCheckpoint(name.checkpoint);
-  if (!begun.ok()) return WrongState(entry->job.name(), begun.message());
-  if (!asked.request_id.empty()) {
-    PACELINE_RETURN_IF_ERROR(
-        store_->PutRequest({asked.identity, asked.request_id, asked.digest,
-                            checkpoint.name(), absl::Now()}));
-  }
+  checkpoint.set_directory(
+      absl::StrCat(FolderOf(entry->job), "/", name.checkpoint));
+  PACELINE_RETURN_IF_ERROR(
+      BeginCheckpoint(*entry, checkpoint, name.checkpoint, asked));
   // The run has told of it by now.
   TakeNews(*entry);
   return FindCheckpoint(name);
+}
+
+absl::Status Jobs::BeginCheckpoint(Entry& entry,
+                                   const v1::Checkpoint& checkpoint,
+                                   const std::string& id, const Asked& asked) {
+  StoreBatch batch = entry.unsaved;
+  batch.checkpoints.push_back({entry.job.uid(), checkpoint});
+  if (!asked.request_id.empty()) {
+    batch.requests = {{asked.identity, asked.request_id, asked.digest,
+                       checkpoint.name(), absl::Now()}};
+  }
+  PACELINE_RETURN_IF_ERROR(store_->Write(batch));
+  entry.unsaved = {};
+  const absl::Status begun = entry.active->run().WriteCheckpoint(id);
+  if (begun.ok()) return absl::OkStatus();
+  entry.unsaved.deleted_checkpoints.push_back(checkpoint.name());
+  if (!asked.request_id.empty()) {
+    entry.unsaved.deleted_requests.push_back(
+        {asked.identity, asked.request_id});
+  }
+  Save(entry);
+  return WrongState(entry.job.name(), begun.message());
 }
 
 absl::StatusOr<v1::Checkpoint> Jobs::GetCheckpoint(

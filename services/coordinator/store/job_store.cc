@@ -66,7 +66,8 @@ absl::Status Advised(const absl::Status& status, const std::string& path) {
 bool StoreBatch::empty() const {
   return deleted_jobs.empty() && jobs.empty() && deleted_checkpoints.empty() &&
          checkpoints.empty() && reports.empty() && decisions.empty() &&
-         accuracy_points.empty() && requests.empty() && audit_records.empty();
+         accuracy_points.empty() && deleted_requests.empty() &&
+         requests.empty() && audit_records.empty();
 }
 
 absl::StatusOr<std::unique_ptr<JobStore>> JobStore::Open(
@@ -175,6 +176,13 @@ absl::Status JobStore::WriteHistory(const StoreBatch& batch) {
 }
 
 absl::Status JobStore::WriteRequests(const StoreBatch& batch) {
+  for (const auto& [identity, request_id] : batch.deleted_requests) {
+    PACELINE_ASSIGN_OR_RETURN(
+        Statement remove,
+        database_.Use("DELETE FROM requests "
+                      "WHERE identity = ? AND request_id = ?"));
+    PACELINE_RETURN_IF_ERROR(remove.Text(identity).Text(request_id).Run());
+  }
   for (const AnsweredRequest& request : batch.requests) {
     PACELINE_ASSIGN_OR_RETURN(
         Statement expire,

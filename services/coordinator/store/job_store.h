@@ -49,6 +49,12 @@ struct AnsweredRequest {
   absl::Time time;
 };
 
+// One of those, so that it is none any more.
+struct RequestKey {
+  std::string identity;
+  std::string request_id;
+};
+
 // Changes that are made together or not at all, in this order.
 struct StoreBatch {
   std::vector<std::string> deleted_jobs = {};  // Uids.
@@ -58,6 +64,7 @@ struct StoreBatch {
   std::vector<JobReportText> reports = {};
   std::vector<JobDecision> decisions = {};
   std::vector<JobAccuracy> accuracy_points = {};
+  std::vector<RequestKey> deleted_requests = {};
   std::vector<AnsweredRequest> requests = {};
   std::vector<v1::AuditRecord> audit_records = {};
 

@@ -232,6 +232,15 @@ TEST_F(JobStoreTest, AnAnsweredRequestIsKnownForAnHour) {
   EXPECT_EQ(*store_->FindRequest("ann", "r1", now), std::nullopt);
 }
 
+TEST_F(JobStoreTest, ARequestThatWasNotDoneIsForgotten) {
+  const absl::Time now = absl::FromUnixSeconds(1'700'000'000);
+  ASSERT_TRUE(store_->PutRequest({"ann", "r1", "d", "r", now}).ok());
+  ASSERT_TRUE(store_->PutRequest({"bob", "r1", "d", "r", now}).ok());
+  ASSERT_TRUE(store_->Write({.deleted_requests = {{"ann", "r1"}}}).ok());
+  EXPECT_EQ(*store_->FindRequest("ann", "r1", now), std::nullopt);
+  EXPECT_NE(*store_->FindRequest("bob", "r1", now), std::nullopt);
+}
+
 TEST_F(JobStoreTest, ABatchIsAllOrNothing) {
   ASSERT_TRUE(store_->PutJob(JobNamed("a")).ok());
   v1::Job twin = JobNamed("a");

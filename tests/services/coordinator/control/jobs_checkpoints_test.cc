@@ -1,0 +1,80 @@
+// Checkpoints that callers ask for.
+
+#include "tests/services/coordinator/control/jobs_testing.h"
+#include "gmock/gmock.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr char kRequestId[] = "6f1d1c7e-5d0c-4c57-9c3a-1f0a2b3c4d5e";
+
+class JobsCheckpointsTest : public JobsTest {
+protected:
+  absl::StatusOr<v1::Checkpoint> Ask(const std::string &job,
+                                     const std::string &id) {
+    v1::CreateCheckpointRequest request;
+    request.set_parent(job);
+    request.set_checkpoint_id(id);
+    request.set_request_id(kRequestId);
+    return jobs().CreateCheckpoint(request, "test");
+  }
+
+  std::vector<std::string> Names(const std::string &job) {
+    v1::ListCheckpointsRequest request;
+    request.set_parent(job);
+    const auto listed = jobs().ListCheckpoints(request);
+    EXPECT_TRUE(listed.ok()) << listed.status();
+    std::vector<std::string> names;
+    for (const v1::Checkpoint &checkpoint : listed->checkpoints()) {
+      names.push_back(checkpoint.name());
+    }
+    return names;
+  }
+};
+
+TEST_F(JobsCheckpointsTest, TheSameRequestAgainGivesTheSameCheckpoint) {
+  Start();
+  AddMembers();
+  const std::string job = Run("a");
+  ASSERT_TRUE(Ask(job, "c").ok());
+  const auto again = Ask(job, "c");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->name(), job + "/checkpoints/c");
+  EXPECT_THAT(Names(job), ElementsAre(again->name()));
+}
+
+// Nothing has begun that the caller was not told of.
+TEST_F(JobsCheckpointsTest, WhatCouldNotBeStoredCanBeAskedForAgain) {
+  Start();
+  AddMembers();
+  server().HoldCheckpoints();
+  const std::string job = Run("a");
+  HoldStore();
+  const absl::Status refused = Ask(job, "c").status();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  ReleaseStore();
+  const auto made = Ask(job, "c");
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->state(), v1::Checkpoint::WRITING);
+}
+
+TEST_F(JobsCheckpointsTest, OneThatTheRunRefusesLeavesNothing) {
+  Start();
+  AddMembers();
+  server().HoldCheckpoints();
+  const std::string job = Run("a");
+  const auto watcher = Watch(job);
+  const std::string first = BeginCheckpoint(job, "first");
+  const absl::Status refused = Ask(job, "second").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(Names(job), ElementsAre(first));
+  server().WriteHeld();
+  watcher->AwaitCheckpoint(v1::Checkpoint::READY);
+  const auto second = Ask(job, "second");
+  EXPECT_TRUE(second.ok()) << second.status();
+}
+
+} // namespace
+} // namespace paceline
