@@ -27,6 +27,36 @@ constexpr absl::Duration kGrain = absl::Milliseconds(5);
 // Metrics of so many ended jobs are still shown.
 constexpr size_t kEndedShown = 32;
 
+// What the coordinator sees is possible, or the state machine is wrong.
+void Advance(v1::Job& job, JobEvent event) {
+  const auto next = NextState(job.state(), event, job.name());
+  CHECK(next.ok());
+  job.set_state(*next);
+}
+
+JobEvent EndOf(const RunOutcome& outcome) {
+  if (!outcome.status.ok()) return JobEvent::kFailed;
+  if (!outcome.paused) return JobEvent::kFinished;
+  return outcome.out_of_workers ? JobEvent::kWaitAgain : JobEvent::kPaused;
+}
+
+// Of the job's state, which `outcome` has brought about.
+std::string ReasonAfter(const RunOutcome& outcome, const v1::Job& job) {
+  switch (job.state()) {
+    case v1::Job::PENDING:
+      return "its workers are gone: waits for others";
+    case v1::Job::PAUSED:
+      return "paused";
+    case v1::Job::FAILED:
+      return absl::StrCat(absl::StatusCodeToString(outcome.status.code()), ": ",
+                          outcome.status.message());
+    case v1::Job::CANCELLED:
+      return job.state_reason();  // By whom.
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
 Jobs::~Jobs() {
@@ -105,9 +135,9 @@ void Jobs::TakeNews(Entry& entry) {
   const RunNews::Changes changes = entry.news->Take();
   v1::Job job = entry.job;
   bool changed = false;
-  if (changes.started && job.state() == v1::Job::STARTING) {
-    job.set_state(v1::Job::RUNNING);
-    job.set_state_reason("");
+  if (changes.started) {
+    Advance(job, JobEvent::kStarted);
+    if (job.state() == v1::Job::RUNNING) job.set_state_reason("");
     if (!job.has_start_time()) *job.mutable_start_time() = ToProto(absl::Now());
     changed = true;
   }
@@ -143,34 +173,12 @@ void Jobs::RunEnded(Entry& entry, const JobRun& run,
   *job.mutable_progress() = run.Progress();
   const std::string report = run.Report();
   if (!report.empty()) entry.unsaved.reports = {{job.uid(), report}};
-  JobEvent event = JobEvent::kFinished;
-  job.set_state_reason("");
-  if (!outcome.status.ok()) {
-    event = JobEvent::kFailed;
-    job.set_state_reason(
-        absl::StrCat(absl::StatusCodeToString(outcome.status.code()), ": ",
-                     outcome.status.message()));
-  } else if (outcome.paused) {
-    event = JobEvent::kPaused;
-    job.set_state_reason("paused");
-  }
   if (outcome.paused && !outcome.checkpoint.empty()) {
     job.set_restore_from(
         absl::StrCat(job.name(), "/checkpoints/", outcome.checkpoint));
   }
-  if (outcome.paused &&
-      (job.state() == v1::Job::RUNNING || job.state() == v1::Job::STARTING)) {
-    // Nobody asked for it: its workers went. It goes on when others come.
-    job.set_state(v1::Job::PENDING);
-    job.set_state_reason("its workers are gone: waits for others");
-  } else if (job.state() == v1::Job::CANCELLING) {
-    job.set_state(v1::Job::CANCELLED);
-    job.set_state_reason(entry.job.state_reason());
-  } else {
-    const auto next = NextState(job.state(), event, job.name());
-    CHECK(next.ok());
-    job.set_state(*next);
-  }
+  Advance(job, EndOf(outcome));
+  job.set_state_reason(ReasonAfter(outcome, job));
   if (HasEnded(job.state())) *job.mutable_end_time() = ToProto(absl::Now());
   LogInfo("run ended", {{"job", job.name()},
                         {"state", StateName(job.state())},
@@ -354,7 +362,7 @@ void Jobs::StartRun(Entry& entry) {
   entry.active =
       std::make_unique<ActiveRun>(std::move(run), [this] { Wake(); });
   v1::Job job = entry.job;
-  job.set_state(v1::Job::STARTING);
+  Advance(job, JobEvent::kAssigned);
   job.set_state_reason("its workers load the data");
   Note(entry, std::move(job));
 }

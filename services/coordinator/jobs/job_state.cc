@@ -47,8 +47,12 @@ const std::vector<Transition>& Transitions() {
       {kCheckpoint, {Job::RUNNING}, kStays},
 
       {kAssigned, {Job::PENDING}, Job::STARTING},
-      {kWaitAgain, {Job::STARTING}, Job::PENDING},
+      {kWaitAgain, {Job::STARTING, Job::RUNNING}, Job::PENDING},
+      {kWaitAgain, {Job::PAUSING}, Job::PAUSED},
+      {kWaitAgain, {Job::CANCELLING}, Job::CANCELLED},
       {kStarted, {Job::STARTING}, Job::RUNNING},
+      // It had begun when it was told.
+      {kStarted, {Job::PAUSING, Job::CANCELLING}, kStays},
       // While it was told to pause: it was faster. While it was told to stop:
       // whoever cancelled it relies on that.
       {kFinished, {Job::RUNNING, Job::PAUSING}, Job::SUCCEEDED},
@@ -56,7 +60,7 @@ const std::vector<Transition>& Transitions() {
       {kFailed, {Job::STARTING, Job::RUNNING, Job::PAUSING}, Job::FAILED},
       {kFailed, {Job::CANCELLING}, Job::CANCELLED},
       {kPaused, {Job::PAUSING}, Job::PAUSED},
-      {kStopped, {Job::CANCELLING}, Job::CANCELLED},
+      {kPaused, {Job::CANCELLING}, Job::CANCELLED},
 
       {kRestarted, {Job::STARTING, Job::RUNNING, Job::PAUSING}, Job::PAUSED},
       {kRestarted, {Job::CANCELLING}, Job::CANCELLED},
@@ -74,14 +78,14 @@ struct EventName {
 };
 
 constexpr EventName kEventNames[] = {
-    {kPause, "pause", true},      {kResume, "resume", true},
-    {kCancel, "cancel", true},    {kRestore, "restore", true},
-    {kDelete, "delete", true},    {kSwitch, "switch", true},
-    {kUpdate, "update", true},    {kCheckpoint, "checkpoint", true},
-    {kAssigned, "assign", false}, {kWaitAgain, "wait again", false},
-    {kStarted, "start", false},   {kFinished, "finish", false},
-    {kFailed, "fail", false},     {kPaused, "finish pausing", false},
-    {kStopped, "stop", false},    {kRestarted, "come back", false},
+    {kPause, "pause", true},          {kResume, "resume", true},
+    {kCancel, "cancel", true},        {kRestore, "restore", true},
+    {kDelete, "delete", true},        {kSwitch, "switch", true},
+    {kUpdate, "update", true},        {kCheckpoint, "checkpoint", true},
+    {kAssigned, "assign", false},     {kWaitAgain, "wait again", false},
+    {kStarted, "start", false},       {kFinished, "finish", false},
+    {kFailed, "fail", false},         {kPaused, "finish pausing", false},
+    {kRestarted, "come back", false},
 };
 
 const Transition* Find(State state, JobEvent event) {

@@ -22,12 +22,11 @@ enum class JobEvent : uint8_t {
   kUpdate,
   kCheckpoint,
   kAssigned,   // It has got its workers.
-  kWaitAgain,  // They went before it began.
+  kWaitAgain,  // They went, before it began or after; what it has is saved.
   kStarted,    // All are ready, and the servers too.
   kFinished,   // A stop condition holds, all is counted.
   kFailed,
   kPaused,     // Nothing is in flight, the checkpoint is written.
-  kStopped,    // Its workers have left it.
   kRestarted,  // The coordinator has: nobody works for the job any more.
 };
 
@@ -42,6 +41,7 @@ absl::string_view JobEventName(JobEvent event);
 // which states it can and what can be done in this one.
 //
 //     PENDING -> STARTING -> RUNNING -> SUCCEEDED | FAILED
+//     STARTING, RUNNING -> PENDING, without workers
 //     PENDING, STARTING, RUNNING -> (PAUSING ->) PAUSED -> PENDING
 //     any that has not ended -> (CANCELLING ->) CANCELLED
 //     PAUSED or ended -> PENDING, restored

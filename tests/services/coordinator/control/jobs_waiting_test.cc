@@ -49,6 +49,21 @@ TEST_F(JobsWaitingTest, AJobWhoseCheckpointIsGoneHoldsUpNobody) {
   EXPECT_THAT(Get(a).state_reason(), HasSubstr(checkpoint));
 }
 
+// Its last worker goes: what it has done is saved, and it waits for others.
+TEST_F(JobsWaitingTest, AJobWithoutWorkersWaitsForOthers) {
+  Start();
+  AddMembers();
+  const std::string job = Run("a");
+  const auto watcher = Watch(job);
+  worker().Break();
+  clock_.Advance(2 * options_.lease);
+  const v1::Job waits = watcher->AwaitState(v1::Job::PENDING);
+  EXPECT_EQ(waits.state_reason(), "its workers are gone: waits for others");
+  EXPECT_THAT(waits.restore_from(), HasSubstr("/checkpoints/pause-"));
+  AddWorker("w1");
+  watcher->AwaitState(v1::Job::RUNNING);
+}
+
 TEST_F(JobsWaitingTest, TheParametersOfARunningJobCount) {
   // Each has 40 of 4 bytes.
   options_.quota.set_parameter_bytes(200);
