@@ -247,6 +247,8 @@ class Jobs {
   // The next run gets others.
   void ForgetNews(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountStates() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What only those need that somebody still looks at.
+  void LetGoOfIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Wake();
 
   const JobsOptions options_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,8 +25,9 @@ constexpr absl::Duration kTurn = absl::Milliseconds(200);
 // the first of them gains by looking again soon, not by waiting.
 constexpr absl::Duration kGrain = absl::Milliseconds(5);
 
-// Metrics of so many ended jobs are still shown.
-constexpr size_t kEndedShown = 32;
+// Of the jobs that do not run, so many, those that changed last, still have
+// metrics and events: the others are thousands.
+constexpr size_t kIdleKept = 32;
 
 // What the coordinator sees is possible, or the state machine is wrong.
 void Advance(v1::Job& job, JobEvent event) {
@@ -105,6 +107,7 @@ void Jobs::Control() {
       absl::MutexLock lock(&mu_);
       Turn(over);
       CountStates();
+      LetGoOfIdle();
     }
     over.clear();  // Joins their threads, which are about to end.
     absl::MutexLock lock(&wake_mu_);
@@ -369,13 +372,7 @@ void Jobs::StartRun(Entry& entry) {
 
 void Jobs::CountStates() {
   std::map<v1::Job::State, int> jobs;
-  std::vector<std::pair<int64_t, Entry*>> shown;
-  for (auto& [name, entry] : entries_) {
-    ++jobs[entry.job.state()];
-    if (entry.metrics != nullptr && entry.active == nullptr) {
-      shown.emplace_back(entry.job.update_time().seconds(), &entry);
-    }
-  }
+  for (const auto& [name, entry] : entries_) ++jobs[entry.job.state()];
   for (const auto& [state, gauge] : metrics_.jobs) gauge->Set(jobs[state]);
   std::map<v1::Worker::State, int> members;
   for (const Fleet::Member& member : fleet_.Members()) {
@@ -385,10 +382,29 @@ void Jobs::CountStates() {
     gauge->Set(members[state]);
   }
   metrics_.servers.Set(static_cast<double>(fleet_.Servers().size()));
-  if (shown.size() <= kEndedShown) return;
-  std::sort(shown.begin(), shown.end());
-  shown.resize(shown.size() - kEndedShown);
-  for (const auto& [time, entry] : shown) entry->metrics.reset();
+}
+
+void Jobs::LetGoOfIdle() {
+  std::vector<std::tuple<int64_t, int32_t, JobNumber, Entry*>> idle;
+  for (auto& [name, entry] : entries_) {
+    if (entry.active != nullptr) continue;
+    if (entry.metrics == nullptr && entry.events == nullptr) continue;
+    const auto& changed = entry.job.update_time();
+    idle.emplace_back(changed.seconds(), changed.nanos(), entry.number, &entry);
+  }
+  if (idle.size() <= kIdleKept) return;
+  std::sort(idle.begin(), idle.end());
+  idle.resize(idle.size() - kIdleKept);
+  for (const auto& [seconds, nanos, number, entry] : idle) {
+    entry->metrics.reset();
+    ForgetNews(*entry);
+    // Only those that nothing follows: somebody may be about to subscribe. Who
+    // resumes later begins with the job as it has ended.
+    const bool over = HasEnded(entry->job.state());
+    if (over && entry->events != nullptr && !entry->events->watched()) {
+      entry->events.reset();
+    }
+  }
 }
 
 void Jobs::Drain(absl::Duration grace) {

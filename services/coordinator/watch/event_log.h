@@ -160,6 +160,12 @@ class EventLog {
     subscribers_.erase(subscription);
   }
 
+  // Whether anybody subscribes.
+  bool watched() const {
+    absl::MutexLock lock(&mu_);
+    return !subscribers_.empty();
+  }
+
  private:
   static Shared Share(Message message) {
     return std::make_shared<const Message>(std::move(message));

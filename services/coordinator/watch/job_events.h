@@ -51,6 +51,7 @@ class JobEvents {
     return log_.Subscribe(std::move(changed));
   }
   void Unsubscribe(uint64_t subscription) { log_.Unsubscribe(subscription); }
+  bool watched() const { return log_.watched(); }
 
  private:
   EventLog<v1::WatchJobResponse> log_;

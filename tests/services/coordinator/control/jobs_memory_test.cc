@@ -1,0 +1,40 @@
+// What is kept in memory of jobs that have ended.
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/services/coordinator/control/jobs_testing.h"
+#include "gmock/gmock.h"
+
+namespace paceline {
+namespace {
+
+using JobsMemoryTest = JobsTest;
+
+TEST_F(JobsMemoryTest, EventsOfJobsLongEndedAreLetGoUnlessTheyAreWatched) {
+  Start();
+  std::vector<std::string> jobs;
+  std::vector<std::weak_ptr<JobEvents>> events;
+  for (int i = 0; i < 50; ++i) {
+    jobs.push_back(Create(absl::StrCat("j", i)));
+    v1::WatchJobRequest request;
+    request.set_name(jobs.back());
+    events.push_back(*this->jobs().WatchJob(request));
+  }
+  const auto watcher = Watch(jobs[1]);
+  for (const std::string &job : jobs)
+    ASSERT_TRUE(Cancel(job).ok());
+  AwaitTurn();
+  AwaitTurn(); // The end of the first, too.
+  EXPECT_TRUE(events[0].expired());
+  EXPECT_FALSE(events[1].expired());
+  EXPECT_FALSE(events[49].expired());
+  // Who comes later is told how it ended.
+  const auto late = Watch(jobs[0]);
+  late->AwaitState(v1::Job::CANCELLED);
+  EXPECT_TRUE(late->AwaitEnd().ok());
+}
+
+} // namespace
+} // namespace paceline
