@@ -19,7 +19,11 @@ struct CoordinatorMetrics {
       : servers(GaugeSeries(registry, "paceline_coordinator_servers",
                             "Parameter servers that are connected.")),
         watchers(GaugeSeries(registry, "paceline_coordinator_watchers",
-                             "Open watches of jobs.")) {
+                             "Open watches of jobs.")),
+        history_rows_lost(CounterSeries(
+            registry, "paceline_coordinator_history_rows_lost_total",
+            "Decisions, evaluations and audit records that were dropped "
+            "because too many waited for the disk, or could not be written.")) {
     auto& jobs_family = prometheus::BuildGauge()
                             .Name("paceline_coordinator_jobs")
                             .Help("Jobs, by state.")
@@ -42,6 +46,7 @@ struct CoordinatorMetrics {
 
   prometheus::Gauge& servers;
   prometheus::Gauge& watchers;
+  prometheus::Counter& history_rows_lost;
   std::map<v1::Job::State, prometheus::Gauge*> jobs;
   std::map<v1::Worker::State, prometheus::Gauge*> members;
 };

@@ -267,8 +267,9 @@ class Jobs {
   // When the store is tried again that has failed; else in the past.
   absl::Time next_save_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   JobNumber next_number_ ABSL_GUARDED_BY(mu_) = 1;
-  bool draining_ ABSL_GUARDED_BY(mu_) = false;  // Nothing is started.
-  bool drained_ ABSL_GUARDED_BY(mu_) = false;   // No job changes.
+  uint64_t rows_lost_ ABSL_GUARDED_BY(mu_) = 0;  // That the metric has.
+  bool draining_ ABSL_GUARDED_BY(mu_) = false;   // Nothing is started.
+  bool drained_ ABSL_GUARDED_BY(mu_) = false;    // No job changes.
 
   absl::Mutex wake_mu_;  // A leaf.
   bool wake_ ABSL_GUARDED_BY(wake_mu_) = false;

@@ -382,6 +382,10 @@ void Jobs::CountStates() {
     gauge->Set(members[state]);
   }
   metrics_.servers.Set(static_cast<double>(fleet_.Servers().size()));
+  const JobJournal::Counts history = journal_->counts();
+  const uint64_t lost = history.dropped + history.failed;
+  metrics_.history_rows_lost.Increment(static_cast<double>(lost - rows_lost_));
+  rows_lost_ = lost;
 }
 
 void Jobs::LetGoOfIdle() {

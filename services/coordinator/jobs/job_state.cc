@@ -153,11 +153,6 @@ bool HasEnded(State state) {
          state == v1::Job::CANCELLED;
 }
 
-bool IsActive(State state) {
-  return state == v1::Job::STARTING || state == v1::Job::RUNNING ||
-         state == v1::Job::PAUSING || state == v1::Job::CANCELLING;
-}
-
 std::string StateName(State state) {
   const std::string& name = v1::Job::State_Name(state);
   return name.empty() ? absl::StrCat(static_cast<int>(state)) : name;

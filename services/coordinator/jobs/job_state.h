@@ -51,9 +51,6 @@ absl::StatusOr<v1::Job::State> NextState(v1::Job::State state, JobEvent event,
 // SUCCEEDED, FAILED or CANCELLED.
 bool HasEnded(v1::Job::State state);
 
-// Whether workers may belong to it: STARTING, RUNNING, PAUSING, CANCELLING.
-bool IsActive(v1::Job::State state);
-
 // "RUNNING", also of a number that is no state: "17".
 std::string StateName(v1::Job::State state);
 

@@ -28,7 +28,6 @@ namespace paceline {
 inline constexpr absl::string_view kJobType = "paceline.v1.Job";
 inline constexpr absl::string_view kCheckpointType = "paceline.v1.Checkpoint";
 inline constexpr absl::string_view kWorkerType = "paceline.v1.Worker";
-inline constexpr absl::string_view kServerType = "paceline.v1.Server";
 
 struct JobName {
   std::string name_space;

@@ -30,7 +30,10 @@ JobJournal::~JobJournal() {
 
 bool JobJournal::HasRoom(size_t most) {
   if (rows_ >= most) {
-    ++counts_.dropped;
+    if (counts_.dropped++ == 0) {
+      LogError(absl::StrCat("history is lost: ", rows_,
+                            " rows wait for the disk already"));
+    }
     return false;
   }
   ++rows_;

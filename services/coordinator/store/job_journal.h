@@ -30,7 +30,8 @@ struct JournalOptions {
 //
 // A write that may succeed later (the disk is full, the file is held) is tried
 // until it does; of any other failure the rows are dropped and counted. The
-// first failure is logged, and the first success after it. Thread-safe.
+// first failure is logged, the first success after it, and the first row that
+// is dropped. Thread-safe.
 class JobJournal {
  public:
   // `store` outlives it.

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/services/coordinator/control/jobs_testing.h"
 #include "gmock/gmock.h"
+#include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
 namespace {
@@ -23,10 +23,9 @@ TEST_F(JobsMemoryTest, EventsOfJobsLongEndedAreLetGoUnlessTheyAreWatched) {
     events.push_back(*this->jobs().WatchJob(request));
   }
   const auto watcher = Watch(jobs[1]);
-  for (const std::string &job : jobs)
-    ASSERT_TRUE(Cancel(job).ok());
+  for (const std::string& job : jobs) ASSERT_TRUE(Cancel(job).ok());
   AwaitTurn();
-  AwaitTurn(); // The end of the first, too.
+  AwaitTurn();  // The end of the first, too.
   EXPECT_TRUE(events[0].expired());
   EXPECT_FALSE(events[1].expired());
   EXPECT_FALSE(events[49].expired());
@@ -36,5 +35,26 @@ TEST_F(JobsMemoryTest, EventsOfJobsLongEndedAreLetGoUnlessTheyAreWatched) {
   EXPECT_TRUE(late->AwaitEnd().ok());
 }
 
-} // namespace
-} // namespace paceline
+// With no room for any.
+TEST_F(JobsMemoryTest, HistoryThatIsLostIsCounted) {
+  journal_options_.capacity = 0;
+  Start();
+  AddMembers();
+  AwaitTurn();
+  EXPECT_EQ(Metric("paceline_coordinator_history_rows_lost_total"), 0);
+  const std::string job = Run("a");
+  const auto watcher = Watch(job);
+  v1::SwitchParadigmRequest request;
+  request.set_name(job);
+  request.set_paradigm("bsp");
+  ASSERT_TRUE(jobs().SwitchParadigm(request, "test").ok());
+  watcher->Await("the switch", [](const v1::WatchJobResponse& response) {
+    return response.decision().kind() == "switch";
+  });
+  AwaitTurn();
+  AwaitTurn();
+  EXPECT_GE(Metric("paceline_coordinator_history_rows_lost_total"), 1);
+}
+
+}  // namespace
+}  // namespace paceline

@@ -120,12 +120,7 @@ TEST(JobStateTest, EveryJobCanEnd) {
   }
 }
 
-TEST(JobStateTest, StatesAreActiveOrEndedOrWait) {
-  for (int number = 1; number < v1::Job::State_ARRAYSIZE; ++number) {
-    const auto state = static_cast<State>(number);
-    const bool waits = state == v1::Job::PENDING || state == v1::Job::PAUSED;
-    EXPECT_EQ(IsActive(state) + HasEnded(state) + waits, 1) << number;
-  }
+TEST(JobStateTest, StatesHaveNames) {
   EXPECT_EQ(StateName(v1::Job::PAUSING), "PAUSING");
   EXPECT_EQ(StateName(static_cast<State>(17)), "17");
 }
