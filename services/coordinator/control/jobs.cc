@@ -2,6 +2,8 @@
 
 #include "services/coordinator/control/jobs.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -263,9 +265,13 @@ absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
                             "cannot pause: this cluster keeps no checkpoints, "
                             "its coordinator has no --checkpoints");
         }
-        job.set_state_reason(job.state() == v1::Job::PAUSED
-                                 ? "paused before it began to train"
-                                 : "what is in flight finishes");
+        if (job.state() == v1::Job::PAUSING) {
+          job.set_state_reason("what is in flight finishes");
+        } else {
+          job.set_state_reason(job.has_start_time()
+                                   ? "paused"
+                                   : "paused before it began to train");
+        }
         return absl::OkStatus();
       },
       [](Entry& entry) {
@@ -422,6 +428,11 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
                             CheckpointsOf(*entry));
   for (const v1::Checkpoint& checkpoint : checkpoints) {
     PACELINE_RETURN_IF_ERROR(RemoveCheckpointFiles(checkpoint));
+  }
+  if (const std::string folder = FolderOf(entry->job); !folder.empty()) {
+    // If it is empty: what is not of a checkpoint is not ours.
+    std::error_code ignored;
+    std::filesystem::remove(folder, ignored);
   }
   PACELINE_RETURN_IF_ERROR(journal_->Flush(absl::Seconds(5)));
   PACELINE_RETURN_IF_ERROR(store_->DeleteJob(entry->job.uid()));

@@ -51,7 +51,9 @@ struct JobsOptions {
 // workers work for which. Every change is in the store before it is answered.
 // A thread of its own starts and ends runs and assigns workers.
 //
-// Thread-safe. Its lock comes before the fleet's and the runs'.
+// Thread-safe. Its lock comes before the fleet's and the runs', and is held
+// while the store writes and files of checkpoints are removed: a disk that
+// hangs holds up callers and the thread, but nobody who trains.
 class Jobs {
  public:
   // Takes the store's jobs over: those that ran are PAUSED, at their last

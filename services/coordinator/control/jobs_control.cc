@@ -261,6 +261,7 @@ void Jobs::AssignWorkers() {
   }
   const std::vector<Fleet::Member> members = fleet_.Members();
   std::vector<AssignableWorker> workers;
+  absl::btree_set<uint64_t> evaluators;
   for (const Fleet::Member& member : members) {
     AssignableWorker worker;
     worker.id = member.id;
@@ -277,6 +278,7 @@ void Jobs::AssignWorkers() {
     }
     const auto run = by_run.find(member.run);
     if (run != by_run.end()) worker.job = run->second;
+    if (worker.evaluator) evaluators.insert(worker.id);
     workers.push_back(std::move(worker));
   }
   AssignmentLimits limits;
@@ -287,7 +289,9 @@ void Jobs::AssignWorkers() {
     SetWaiting(*by_number.at(number), reason);
   }
   for (const AssignmentPlan::Release& release : plan.release) {
-    by_number.at(release.job)->evaluated_until = clock_->Now();
+    if (evaluators.contains(release.worker)) {
+      by_number.at(release.job)->evaluated_until = clock_->Now();
+    }
     fleet_.Release(release.worker, release.reason);
   }
   for (const JobNumber number : plan.start) StartRun(*by_number.at(number));

@@ -1,7 +1,9 @@
 // Checkpoints that callers ask for.
 
-#include "tests/services/coordinator/control/jobs_testing.h"
+#include <filesystem>
+
 #include "gmock/gmock.h"
+#include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
 namespace {
@@ -11,9 +13,9 @@ using ::testing::ElementsAre;
 constexpr char kRequestId[] = "6f1d1c7e-5d0c-4c57-9c3a-1f0a2b3c4d5e";
 
 class JobsCheckpointsTest : public JobsTest {
-protected:
-  absl::StatusOr<v1::Checkpoint> Ask(const std::string &job,
-                                     const std::string &id) {
+ protected:
+  absl::StatusOr<v1::Checkpoint> Ask(const std::string& job,
+                                     const std::string& id) {
     v1::CreateCheckpointRequest request;
     request.set_parent(job);
     request.set_checkpoint_id(id);
@@ -21,13 +23,13 @@ protected:
     return jobs().CreateCheckpoint(request, "test");
   }
 
-  std::vector<std::string> Names(const std::string &job) {
+  std::vector<std::string> Names(const std::string& job) {
     v1::ListCheckpointsRequest request;
     request.set_parent(job);
     const auto listed = jobs().ListCheckpoints(request);
     EXPECT_TRUE(listed.ok()) << listed.status();
     std::vector<std::string> names;
-    for (const v1::Checkpoint &checkpoint : listed->checkpoints()) {
+    for (const v1::Checkpoint& checkpoint : listed->checkpoints()) {
       names.push_back(checkpoint.name());
     }
     return names;
@@ -76,5 +78,22 @@ TEST_F(JobsCheckpointsTest, OneThatTheRunRefusesLeavesNothing) {
   EXPECT_TRUE(second.ok()) << second.status();
 }
 
-} // namespace
-} // namespace paceline
+TEST_F(JobsCheckpointsTest, ADeletedJobLeavesNoFolder) {
+  Start();
+  AddMembers();
+  const std::string job = Run("a");
+  SaveCheckpoint(job, "c");
+  const std::string folder = options_.checkpoint_root + "/" + Get(job).uid();
+  EXPECT_TRUE(std::filesystem::exists(folder));
+  const auto watcher = Watch(job);
+  ASSERT_TRUE(Cancel(job).ok());
+  EXPECT_TRUE(watcher->AwaitEnd().ok());
+  v1::DeleteJobRequest request;
+  request.set_name(job);
+  const absl::Status deleted = jobs().DeleteJob(request);
+  ASSERT_TRUE(deleted.ok()) << deleted;
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+}  // namespace
+}  // namespace paceline

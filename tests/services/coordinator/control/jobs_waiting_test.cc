@@ -84,5 +84,20 @@ TEST_F(JobsWaitingTest, TheParametersOfARunningJobCount) {
   EXPECT_THAT(ended.state_reason(), HasSubstr("RESOURCE_EXHAUSTED"));
 }
 
+TEST_F(JobsWaitingTest, APauseSaysWhetherTheJobHasTrained) {
+  Start();
+  const std::string fresh = Create("a");
+  EXPECT_EQ(Pause(fresh)->state_reason(), "paused before it began to train");
+  AddMembers();
+  const std::string job = Run("b");
+  const auto watcher = Watch(job);
+  ASSERT_TRUE(Pause(job).ok());
+  worker().PushOn();
+  watcher->AwaitState(v1::Job::PAUSED);
+  worker().Break();
+  ASSERT_TRUE(Resume(job).ok());
+  EXPECT_EQ(Pause(job)->state_reason(), "paused");
+}
+
 }  // namespace
 }  // namespace paceline
