@@ -1,6 +1,7 @@
 #include "common/safetensors/durable_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -89,9 +90,16 @@ absl::StatusOr<WrittenFile> DurableFile::Commit() {
 
 absl::Status MakeFolders(const std::string& path) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error) return absl::OkStatus();
-  return FileError(error.value(), absl::StrCat("create the folder ", path));
+  if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
+  const std::string above = FolderOf(path);
+  if (above != path) PACELINE_RETURN_IF_ERROR(MakeFolders(above));
+  if (mkdir(path.c_str(), 0777) != 0) {
+    const int failed = errno == EEXIST ? ENOTDIR : errno;
+    // Somebody else may have made it just now.
+    if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
+    return FileError(failed, absl::StrCat("create the folder ", path));
+  }
+  return FlushFolder(above);
 }
 
 absl::Status FlushFolder(const std::string& path) {

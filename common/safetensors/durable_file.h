@@ -59,7 +59,7 @@ class DurableFile {
   std::string buffer_;  // Small pieces, not yet written.
 };
 
-// Creates the folder and those above it that are missing.
+// Creates the folder and those above it that are missing, each of them durably.
 absl::Status MakeFolders(const std::string& path);
 
 // Makes sure that the entries of a folder outlive a crash.

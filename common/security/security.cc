@@ -107,7 +107,7 @@ absl::StatusOr<ClientSecurity> MakeClientSecurity(
                             OpenTls(options.tls, options.reload_interval));
   if (!options.token_file.empty()) {
     auto token = BearerToken::Open(options.token_file, options.reload_interval);
-    if (!token.ok()) return Annotate(token.status(), "--token");
+    if (!token.ok()) return Annotate(token.status(), "the token file");
     security.token = *std::move(token);
   }
   return security;

@@ -19,7 +19,7 @@ absl::StatusOr<absl::Duration> ParseLease(const std::string& text) {
   absl::Duration lease;
   if (!absl::ParseDuration(text, &lease)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--lease \"", text, "\": no duration; write for example 20ms or 3s"));
+        "--lease \"", text, "\": no duration; write for example 500ms or 3s"));
   }
   if (lease >= kMinLease && lease <= kMaxLease) return lease;
   return absl::InvalidArgumentError(absl::StrCat(

@@ -10,6 +10,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
@@ -57,10 +58,11 @@ std::string Typed(int argc, char** argv) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./"
       ":,%@+";
   const auto quote = [](std::string* out, absl::string_view word) {
-    const bool plain =
-        word.find_first_not_of(kPlain) == absl::string_view::npos;
-    const char* mark = plain ? "" : "'";
-    absl::StrAppend(out, mark, word, mark);
+    if (!word.empty() &&
+        word.find_first_not_of(kPlain) == absl::string_view::npos) {
+      return absl::StrAppend(out, word);
+    }
+    absl::StrAppend(out, "'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
   };
   return absl::StrJoin(argv, argv + argc, " ", quote);
 }

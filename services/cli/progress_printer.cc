@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {
@@ -45,13 +45,8 @@ void ProgressPrinter::Show(const DecisionReport& report) {
 }
 
 void ProgressPrinter::Note(absl::string_view text) {
-  std::string line(text);
-  // Some of it was written by others: nothing in it may move the cursor.
-  for (char& c : line) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
-  }
   const std::string erase = Erase();
-  output_.write(absl::StrCat(erase, line, "\n", Draw()));
+  output_.write(absl::StrCat(erase, OneLine(text), "\n", Draw()));
 }
 
 void ProgressPrinter::Clear() {

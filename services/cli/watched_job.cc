@@ -147,7 +147,9 @@ absl::StatusOr<bool> WatchedJob::TakeJob(AdminClient& client,
   }
   if (job.state() == v1::Job::FAILED) return WhyFailed(job.state_reason());
   if (job.state() == v1::Job::CANCELLED || job.state() == v1::Job::PAUSED) {
-    return absl::CancelledError(job.state_reason());
+    return absl::AbortedError(absl::StrCat("the job is ",
+                                           v1::Job::State_Name(job.state()),
+                                           ": ", job.state_reason()));
   }
   if (!over) return false;
   v1::GetJobReportRequest request;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -127,7 +128,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
                             ServeMetrics(options.metrics, registry));
   CallLimits limits;
   limits.requests.per_second = options.max_requests;
-  limits.requests.burst = 2 * options.max_requests;
+  limits.requests.burst = std::max(1.0, 2 * options.max_requests);
   limits.open_streams = options.max_streams;
   CallGuard guard(security, limits, &Clock::Real());
   Answering answering(&guard, &journal);
@@ -192,7 +193,8 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--max-parameter-bytes", options.max_parameter_bytes,
                  "Of a namespace's jobs; 0: no limit");
   app.add_option("--max-requests", options.max_requests,
-                 "Of each caller in a second; 0: no limit");
+                 "Of each caller in a second; 0: no limit")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--max-streams", options.max_streams,
                  "Of each caller at a time; 0: no limit");
   app.add_flag("--reflection,!--no-reflection", options.reflection,

@@ -6,14 +6,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
@@ -127,6 +130,18 @@ class Departure {
   std::thread deadlines_;
 };
 
+// Of every thread: those of OpenBLAS are there before main().
+void LowerPriority() {
+  std::error_code error;
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/self/task", error)) {
+    id_t id = 0;
+    if (absl::SimpleAtoi(thread.path().filename().string(), &id)) {
+      setpriority(PRIO_PROCESS, id, 19);
+    }
+  }
+}
+
 absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const PaceSpec pace,
                             ParsePace({options.slowdown, options.step_time,
@@ -138,12 +153,18 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const v1::WorkerHello hello, HelloOf(options));
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity security, flags.Client());
   PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, security));
-  const Dial dial = [security](const std::string& address,
-                               ChannelProfile profile,
-                               absl::Duration liveness) {
-    return MakeChannel(address, profile, liveness, security);
+  // --tls-server-name is the coordinator's; a parameter server's certificate
+  // names the address that it registered.
+  ClientSecurity to_servers = security;
+  to_servers.server_name.clear();
+  const Dial dial = [security, to_servers](const std::string& address,
+                                           ChannelProfile profile,
+                                           absl::Duration liveness) {
+    return MakeChannel(
+        address, profile, liveness,
+        profile == ChannelProfile::kBulk ? to_servers : security);
   };
-  if (options.low_priority) setpriority(PRIO_PROCESS, 0, 19);
+  if (options.low_priority) LowerPriority();
   auto registry = std::make_shared<prometheus::Registry>();
   WorkerMetrics metrics(*registry);
   PACELINE_ASSIGN_OR_RETURN(const int metrics_port,

@@ -152,8 +152,11 @@ ExitCode RunDelete(Session& session, const NamesFlags& flags) {
           JobIdOf(request.name()), " and its files?")));
     }
     PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-    PACELINE_RETURN_IF_ERROR(
-        client->Call(&JobsApi::DeleteCheckpoint, request).status());
+    const absl::Status deleted =
+        client->Call(&JobsApi::DeleteCheckpoint, request).status();
+    if (!deleted.ok() && !(absl::IsNotFound(deleted) && client->repeated())) {
+      return deleted;
+    }
     return session.Write(absl::StrCat(Subject(request.name()), " deleted",
                                       flags.dry_run ? " (dry run)" : "", "\n"));
   });

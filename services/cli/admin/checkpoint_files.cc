@@ -8,9 +8,9 @@
 #include "common/status.h"
 #include "services/cli/admin/checkpoint_commands.h"
 #include "services/cli/admin/output/short_age.h"
-#include "services/cli/admin/output/table.h"
 #include "services/cli/flag_values.h"
 #include "services/cli/json_fields.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {

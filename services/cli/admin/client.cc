@@ -92,6 +92,7 @@ absl::Status AdminClient::Perform(const Start& start) {
   bool noted = false;
   absl::Status outage;
   for (int attempt = 1;; ++attempt) {
+    repeated_ = attempt > 1;
     const absl::Status status = Attempt(start, deadline);
     // Of two reasons the one that says what is wrong.
     if (absl::IsDeadlineExceeded(status) && !outage.ok()) return outage;

@@ -60,6 +60,10 @@ class AdminClient {
     return response;
   }
 
+  // Whether the last Call() was tried more than once: what deletes may then be
+  // NOT_FOUND because an earlier try has done it.
+  bool repeated() const { return repeated_; }
+
   using JobStream = ResponseStream<v1::WatchJobResponse>;
 
   // One stream; `request` must outlive it.
@@ -102,6 +106,7 @@ class AdminClient {
   const std::shared_ptr<Waker> waker_;
   const std::function<void(absl::string_view)> note_;
   std::shared_ptr<grpc::Channel> channel_;
+  bool repeated_ = false;
   std::unique_ptr<v1::JobService::StubInterface> jobs_;
   std::unique_ptr<v1::ClusterService::StubInterface> cluster_;
 };

@@ -1,6 +1,7 @@
 #include "services/cli/admin/console.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +21,28 @@ namespace {
 // Of standard input: far above any job file.
 constexpr size_t kInputBytesMax = size_t{4} << 20;
 
+// While somebody is asked, a signal ends the program, as it does before the
+// signals are watched: reading a terminal looks at nothing else.
+class SignalsLetThrough {
+ public:
+  SignalsLetThrough() {
+    sigset_t ending;
+    sigemptyset(&ending);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      sigaddset(&ending, signal);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &ending, &before_);
+  }
+  ~SignalsLetThrough() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsLetThrough(const SignalsLetThrough&) = delete;
+  SignalsLetThrough& operator=(const SignalsLetThrough&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 std::optional<std::string> ReadLine() {
+  const SignalsLetThrough let_through;
   std::string line;
   if (!std::getline(std::cin, line)) return std::nullopt;
   return line;
@@ -54,6 +76,7 @@ Console ProcessConsole() {
   console.can_ask = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
   console.read_line = &ReadLine;
   console.read_input = [] {
+    const SignalsLetThrough let_through;
     return ReadStream(std::cin, "standard input", kInputBytesMax);
   };
   console.environment = [](const char* name) {

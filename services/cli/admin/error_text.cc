@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "common/status_details.h"
 #include "protos/google/rpc/error_details.pb.h"
-#include "services/cli/admin/output/table.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {

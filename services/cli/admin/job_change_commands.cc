@@ -108,7 +108,11 @@ absl::Status DeleteJob(Session& session, const ChangeFlags& flags,
            absl::StrCat("Delete job ", typed,
                         ", its history and its checkpoints?")));
   PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  PACELINE_RETURN_IF_ERROR(client->Call(&JobsApi::DeleteJob, request).status());
+  const absl::Status deleted =
+      client->Call(&JobsApi::DeleteJob, request).status();
+  if (!deleted.ok() && !(absl::IsNotFound(deleted) && client->repeated())) {
+    return deleted;
+  }
   return session.Write(absl::StrCat("job/", LastPart(request.name()),
                                     " deleted", Mark(flags.dry_run), "\n"));
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "services/cli/admin/error_text.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 
@@ -89,6 +90,8 @@ ExitCode Session::End(const absl::Status& status, absl::string_view subject) {
     return static_cast<ExitCode>(128 + waker_->signal());
   }
   console_.err(ErrorText(status, subject));
+  // Somebody else's doing: a proxy that resets streams, say.
+  if (absl::IsCancelled(status)) return ExitCode::kFailed;
   return ExitCodeOf(status);
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "services/cli/json_fields.h"
+#include "services/cli/one_line.h"
 #include "services/cli/version_command.h"
 
 namespace paceline {

@@ -151,7 +151,7 @@ TEST_F(SecurityTest, WhatAClientIsToldInVain) {
        absl::StatusCode::kInvalidArgument,
        "--insecure-plaintext contradicts"},
       {{.tls = {"", "", none_}}, absl::StatusCode::kNotFound, "--tls-ca"},
-      {{.token_file = none_}, absl::StatusCode::kNotFound, "--token"},
+      {{.token_file = none_}, absl::StatusCode::kNotFound, "the token file"},
       {{.token_file = tokens_}, absl::StatusCode::kInvalidArgument, "one word"},
   };
   for (const auto& c : kCases) {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "services/cli/admin/output/short_age.h"
-#include "services/cli/admin/output/table.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {

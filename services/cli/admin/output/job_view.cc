@@ -9,6 +9,7 @@
 #include "services/cli/admin/output/message_text.h"
 #include "services/cli/admin/output/short_age.h"
 #include "services/cli/admin/resource_name.h"
+#include "services/cli/one_line.h"
 #include "services/cli/progress_view.h"
 
 namespace paceline {

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {
@@ -60,14 +61,6 @@ std::string RenderTable(const Table& table, bool headers) {
     text += '\n';
   }
   return text;
-}
-
-std::string OneLine(absl::string_view text) {
-  std::string line(text);
-  for (char& c : line) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
-  }
-  return line;
 }
 
 bool NaturalLess(absl::string_view left, absl::string_view right) {

@@ -21,9 +21,6 @@ struct Table {
 // headers included.
 std::string RenderTable(const Table& table, bool headers);
 
-// The text with a blank for every control character.
-std::string OneLine(absl::string_view text);
-
 // Less than `right` in the order of people: "w2" before "w10".
 bool NaturalLess(absl::string_view left, absl::string_view right);
 

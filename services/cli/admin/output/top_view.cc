@@ -12,6 +12,7 @@
 #include "services/cli/admin/output/member_view.h"
 #include "services/cli/admin/output/table.h"
 #include "services/cli/admin/resource_name.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {

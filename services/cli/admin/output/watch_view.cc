@@ -4,8 +4,8 @@
 #include "services/cli/admin/output/checkpoint_view.h"
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/output/short_age.h"
-#include "services/cli/admin/output/table.h"
 #include "services/cli/admin/resource_name.h"
+#include "services/cli/one_line.h"
 #include "services/cli/progress_view.h"
 
 namespace paceline {
