@@ -14,20 +14,13 @@ import pathlib
 import random
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import threading
 import unittest
 import uuid
 
-try:
-    import grpc
-    import google.protobuf  # noqa: F401
-except ImportError:
-    print("skipped: python3-grpcio or python3-protobuf is missing")
-    sys.exit(77)
-
+from admin_stubs import grpc, make_stubs, open_stubs
 from real_cluster import LONG, RealCluster
 
 BIN = SOURCE = None
@@ -35,29 +28,12 @@ SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-python-"))
 PARENT = "namespaces/default"
 
 
-def make_stubs():
-    plugin = shutil.which("grpc_python_plugin")
-    if not plugin or not shutil.which("protoc"):
-        print("skipped: protoc or grpc_python_plugin is missing")
-        sys.exit(77)
-    protos = [str(p.relative_to(SOURCE)) for p in
-              sorted(SOURCE.glob("protos/*/*/*.proto"))]
-    subprocess.run(
-        ["protoc", "--proto_path=.", f"--python_out={SCRATCH}",
-         f"--grpc_python_out={SCRATCH}",
-         f"--plugin=protoc-gen-grpc_python={plugin}"] + protos,
-        cwd=SOURCE, check=True)
-    sys.path.insert(0, str(SCRATCH))
-
-
 class Cluster(RealCluster):
     """With the stubs of the admin API."""
 
     def __init__(self, servers, workers):
         super().__init__(BIN, SCRATCH, servers, workers)
-        channel = grpc.insecure_channel(self.address)
-        self.jobs = jobs_grpc.JobServiceStub(channel)
-        self.cluster = cluster_grpc.ClusterServiceStub(channel)
+        self.jobs, self.cluster = open_stubs(self.address)
 
     def create(self, job_id, **fields):
         request = jobs.CreateJobRequest(parent=PARENT, job_id=job_id,
@@ -282,12 +258,10 @@ class PythonClientTest(unittest.TestCase):
 
 if __name__ == "__main__":
     BIN, SOURCE = (pathlib.Path(arg).resolve() for arg in sys.argv[1:3])
-    make_stubs()
+    make_stubs(SOURCE, SCRATCH)
     from protos.google.rpc import status_pb2 as status_proto
     from protos.paceline.v1 import cluster_pb2 as members
-    from protos.paceline.v1 import cluster_pb2_grpc as cluster_grpc
     from protos.paceline.v1 import jobs_pb2 as jobs
-    from protos.paceline.v1 import jobs_pb2_grpc as jobs_grpc
     try:
         unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2,
                       warnings="ignore")

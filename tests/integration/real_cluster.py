@@ -12,11 +12,14 @@ LONG = 120  # Seconds; ends only what would hang.
 
 
 class RealCluster:
-    """`workers` are (name, flags), `evaluator` the flags of e0."""
+    """`workers` are (name, flags), `evaluator` the flags of e0,
+    `coordinator` more of its flags."""
 
-    def __init__(self, bin_dir, scratch, servers, workers, evaluator=()):
+    def __init__(self, bin_dir, scratch, servers, workers, evaluator=(),
+                 coordinator=()):
         self.bin = pathlib.Path(bin_dir)
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
+        self.coordinator_flags = coordinator
         self.processes = []
         self.readers = []
         self.port = 0
@@ -37,7 +40,8 @@ class RealCluster:
             self.coordinator = subprocess.Popen(
                 [self.bin / "paceline-coordinator", "--listen", self.address,
                  "--store", self.folder / "jobs.db", "--checkpoints",
-                 self.folder / "checkpoints", "--lease", "5s"],
+                 self.folder / "checkpoints", "--lease", "5s",
+                 *self.coordinator_flags],
                 stdout=subprocess.PIPE, stderr=log)
         address = json.loads(self.coordinator.stdout.readline())["address"]
         self.port = int(address.rsplit(":", 1)[1])
