@@ -46,6 +46,11 @@ function(paceline_test name)
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock_main
                         paceline::tsan_mutex paceline::warnings)
+  # Sanitizers and googletest's macros together keep the optimizer busy for
+  # longer than the test runs.
+  if(PACELINE_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   target_compile_definitions(${name} PRIVATE
     PACELINE_TESTDATA="${PROJECT_SOURCE_DIR}/tests/testdata"
     PACELINE_BIN="${PROJECT_BINARY_DIR}/bin")
