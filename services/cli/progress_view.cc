@@ -101,9 +101,10 @@ std::optional<double> SecondsLeft(const ProgressReport& progress,
   // An evaluation ends when it ends.
   if (progress.state == "evaluating") return left;
   if (progress.samples_per_second > 0 && progress.samples_total > 0) {
-    const int64_t samples =
-        std::max<int64_t>(0, progress.samples_total - progress.samples);
-    left = static_cast<double>(samples) / progress.samples_per_second;
+    // As doubles: the difference of what a peer says may not fit an integer.
+    const double samples = static_cast<double>(progress.samples_total) -
+                           static_cast<double>(progress.samples);
+    left = std::max(0.0, samples) / progress.samples_per_second;
   }
   if (max_seconds > 0) {
     const double limit = std::max(0.0, max_seconds - progress.seconds);

@@ -42,6 +42,10 @@ TEST(ProgressViewTest, TimeLeftIsBoundedByTheRunsTime) {
   EXPECT_DOUBLE_EQ(*SecondsLeft(Sample(), 10), 0);
   EXPECT_DOUBLE_EQ(*SecondsLeft(Sample(), 600), 34200.0 / 5210);
   EXPECT_FALSE(SecondsLeft(ProgressReport(), 0).has_value());
+  ProgressReport absurd = Sample();
+  absurd.samples = INT64_MIN;
+  absurd.samples_total = INT64_MAX;
+  EXPECT_GT(*SecondsLeft(absurd, 0), 1e15);
   ProgressReport evaluating = Sample();
   evaluating.state = "evaluating";
   EXPECT_FALSE(SecondsLeft(evaluating, 15).has_value());
