@@ -79,11 +79,15 @@ std::string NextSequenceToken(absl::string_view query, int64_t sequence) {
 
 std::string NewestFirstKey(const google::protobuf::Timestamp& time,
                            absl::string_view name) {
-  // Timestamps are of the years 1 to 9999, in seconds from 1970.
+  // Timestamps are of the years 1 to 9999, in seconds from 1970. What a damaged
+  // store holds beyond that comes first or last.
+  constexpr int64_t kSecondsMin = -62'135'596'800;
   constexpr int64_t kSecondsMax = 253'402'300'799;
   constexpr int64_t kNanosMax = 999'999'999;
-  return absl::StrFormat("%012d.%09d/%s", kSecondsMax - time.seconds(),
-                         kNanosMax - time.nanos(), name);
+  const int64_t seconds = std::clamp(time.seconds(), kSecondsMin, kSecondsMax);
+  const int64_t nanos = std::clamp<int64_t>(time.nanos(), 0, kNanosMax);
+  return absl::StrFormat("%012d.%09d/%s", kSecondsMax - seconds,
+                         kNanosMax - nanos, name);
 }
 
 }  // namespace paceline

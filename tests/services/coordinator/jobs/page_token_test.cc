@@ -110,6 +110,10 @@ TEST(NewestFirstKeyTest, OrdersByTimeThenName) {
   EXPECT_LT(NewestFirstKey(newer, "z"), NewestFirstKey(older, "a"));
   EXPECT_LT(NewestFirstKey(older, "a"), NewestFirstKey(older, "b"));
   EXPECT_LT(NewestFirstKey(older, "a"), NewestFirstKey({}, "a"));
+  google::protobuf::Timestamp impossible;
+  impossible.set_seconds(INT64_MIN);
+  impossible.set_nanos(INT32_MIN);
+  EXPECT_LT(NewestFirstKey({}, "a"), NewestFirstKey(impossible, "a"));
 }
 
 }  // namespace
