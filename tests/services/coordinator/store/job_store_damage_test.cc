@@ -89,6 +89,13 @@ TEST_F(JobStoreDamageTest, AFileThatWasCutIsFound) {
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
 }
 
+TEST_F(JobStoreDamageTest, AFormatThatNobodyKnowsIsFound) {
+  std::string bytes = intact_;
+  bytes[47] = '\x7f';  // The schema's format, of four.
+  const absl::Status status = OpenWith(bytes);
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+}
+
 // A flipped bit in the middle of a text goes unnoticed, SQLite's pages have no
 // checksums; but whatever happens is a status, never a crash.
 TEST_F(JobStoreDamageTest, FlippedBitsNeverCrash) {
