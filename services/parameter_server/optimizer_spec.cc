@@ -1,6 +1,7 @@
 #include "services/parameter_server/optimizer_spec.h"
 
 #include <array>
+#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -84,6 +85,13 @@ absl::Status SetField(absl::string_view key, absl::string_view value,
                    AllowedKeys(spec.kind)));
 }
 
+// The shortest text that reads back as the same number.
+std::string Exactly(double value) {
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), value);
+  return std::string(text, end.ptr);
+}
+
 }  // namespace
 
 std::vector<std::string> OptimizerSlotNames(const OptimizerSpec& spec) {
@@ -138,7 +146,7 @@ std::string FormatOptimizerSpec(const OptimizerSpec& spec) {
   for (const Number& number : kNumbers) {
     const double value = spec.*number.field;
     if (!Has(spec.kind, number) || value == defaults.*number.field) continue;
-    fields.push_back(absl::StrCat(number.key, "=", value));
+    fields.push_back(absl::StrCat(number.key, "=", Exactly(value)));
   }
   if (spec.kind == Kind::kSgd && spec.nesterov) {
     fields.push_back("nesterov=true");

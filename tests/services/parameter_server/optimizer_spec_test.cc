@@ -30,7 +30,9 @@ TEST(OptimizerSpecTest, Parses) {
 TEST(OptimizerSpecTest, FormatIsReadBack) {
   for (const char* text :
        {"sgd", "sgd:momentum=0.9", "sgd:momentum=0.9,nesterov=true",
-        "adam:weight_decay=0.01,beta2=0.95", "adamw:beta1=0,epsilon=0.001"}) {
+        "adam:weight_decay=0.01,beta2=0.95", "adamw:beta1=0,epsilon=0.001",
+        // Rounded to six digits it would be 1, which is none.
+        "adam:beta2=0.9999999"}) {
     const OptimizerSpec spec = *ParseOptimizerSpec(text);
     EXPECT_EQ(FormatOptimizerSpec(spec), text);
     EXPECT_EQ(*ParseOptimizerSpec(FormatOptimizerSpec(spec)), spec);
