@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/bounded_json.h"
+#include "common/bounded_json.h"
 #include "common/checkpoint/manifest.h"
 #include "common/safetensors/sha256.h"
 #include "common/status.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/bounded_json.h"
+#include "common/bounded_json.h"
 #include "common/checkpoint/manifest.h"
 #include "common/status.h"
 

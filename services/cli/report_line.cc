@@ -1,6 +1,7 @@
 #include "services/cli/report_line.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/bounded_json.h"
 
 namespace paceline {
 namespace {
@@ -65,8 +66,7 @@ absl::StatusCode StatusCodeByName(absl::string_view name) {
 }
 
 absl::StatusOr<Report> ParseReportLine(absl::string_view line) {
-  const Json object = Json::parse(line.begin(), line.end(), nullptr,
-                                  /*allow_exceptions=*/false);
+  const Json object = ParseBoundedJson<Json>(line);
   if (!object.is_object()) return Malformed("no JSON object", line);
   const std::string event = TextField(object, "event");
   if (event == "listening") {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "common/bounded_json.h"
 #include "common/check.h"
 #include "common/status.h"
 #include "services/cli/admin/job_watcher.h"
@@ -156,7 +157,7 @@ absl::StatusOr<bool> WatchedJob::TakeJob(AdminClient& client,
   request.set_name(job.name());
   PACELINE_ASSIGN_OR_RETURN(const v1::JobReport report,
                             client.Call(&JobsApi::GetJobReport, request));
-  Json run = Json::parse(report.json(), nullptr, /*allow_exceptions=*/false);
+  Json run = ParseBoundedJson<Json>(report.json());
   if (!run.is_object()) {
     return absl::InternalError("the job's report is no JSON object");
   }

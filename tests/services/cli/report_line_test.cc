@@ -94,6 +94,14 @@ TEST(ReportLineTest, FieldsOfAnotherTypeCountAsAbsent) {
   EXPECT_FALSE(progress.loss.has_value());
 }
 
+// What works on it recurses, and the stack would end.
+TEST(ReportLineTest, RefusesWhatIsTooDeep) {
+  const std::string deep = R"({"event":"result","run":{"a":)" +
+                           std::string(100'000, '[') +
+                           std::string(100'000, ']') + "}}";
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseReportLine(deep).status()));
+}
+
 TEST(ReportLineTest, RefusesWhatIsNoReport) {
   for (absl::string_view line :
        {"", "hello", "[1]", "7", "{", R"({"event":"dance"})", R"({"event":3})",
