@@ -42,11 +42,7 @@ absl::StatusOr<Database::Compiled> Database::Compile(const char* sql) {
   if (sqlite3_prepare_v3(raw_.get(), sql, /*nByte=*/-1,
                          SQLITE_PREPARE_PERSISTENT, &raw,
                          nullptr) != SQLITE_OK) {
-    const absl::Status status = SqliteStatus(raw_.get(), sql);
-    // The statement is right; so the file lacks what it names, or is in a
-    // format that SQLite does not know.
-    const bool damaged = sqlite3_extended_errcode(raw_.get()) == SQLITE_ERROR;
-    return damaged ? absl::DataLossError(status.message()) : status;
+    return SqliteStatus(raw_.get(), sql);
   }
   return Compiled(raw);
 }

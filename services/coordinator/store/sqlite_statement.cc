@@ -20,6 +20,9 @@ absl::StatusCode CodeOf(int extended) {
       return absl::StatusCode::kResourceExhausted;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+    // Our statements are right: the file lacks what they name, has already what
+    // they make, or is in a format that SQLite does not know.
+    case SQLITE_ERROR:
       return absl::StatusCode::kDataLoss;
     case SQLITE_CONSTRAINT:
       return absl::StatusCode::kAlreadyExists;

@@ -96,6 +96,15 @@ TEST_F(JobStoreDamageTest, AFormatThatNobodyKnowsIsFound) {
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
 }
 
+TEST_F(JobStoreDamageTest, AVersionThatIsNotThatOfTheTablesIsFound) {
+  for (const char version : {'\0', '\1'}) {
+    std::string bytes = intact_;
+    bytes[63] = version;  // Of PRAGMA user_version.
+    const absl::Status status = OpenWith(bytes);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  }
+}
+
 // A flipped bit in the middle of a text goes unnoticed, SQLite's pages have no
 // checksums; but whatever happens is a status, never a crash.
 TEST_F(JobStoreDamageTest, FlippedBitsNeverCrash) {

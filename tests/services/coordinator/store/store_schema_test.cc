@@ -53,7 +53,7 @@ TEST(StoreSchemaTest, AStepThatFailsLeavesTheVersionBefore) {
       "CREATE TABLE two (x); CREATE TABLE one (x)",
   };
   const absl::Status status = Migrate(database, steps);
-  EXPECT_TRUE(absl::IsInternal(status)) << status;
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("upgrade to version 2"));
   EXPECT_EQ(*database.Number("PRAGMA user_version"), 1);
   EXPECT_EQ(*database.Number("SELECT COUNT(*) FROM sqlite_master"), 1);
