@@ -21,7 +21,7 @@ namespace {
 // Replies that may wait for one worker: acknowledgements, and the few blocks
 // that are made ready ahead of the one being written.
 constexpr size_t kMaxQueuedFrames = 1 << 16;
-constexpr size_t kMaxQueuedBytes = size_t{64} << 20;
+constexpr size_t kMaxReplyBytes = size_t{64} << 20;
 constexpr size_t kFramesAhead = 4;
 
 // The block's weights as a slice that refers to them (fp32), or a converted
@@ -77,7 +77,7 @@ class ParameterStream
     : public ServerStream<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   ParameterStream(ParameterService* service, uint64_t id, StreamTicket ticket)
-      : ServerStream(kMaxQueuedFrames, kMaxQueuedBytes),
+      : ServerStream(kMaxQueuedFrames, kMaxReplyBytes),
         service_(service),
         id_(id),
         ticket_(std::move(ticket)) {}
