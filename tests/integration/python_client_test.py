@@ -8,6 +8,7 @@ SOURCE_DIR. PACELINE_KILLS says how often the coordinator is killed (10).
 Exits with 77 where Python's gRPC or protoc is missing.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -247,6 +248,30 @@ class PythonClientTest(unittest.TestCase):
                 self.assertNotEqual(checkpoint.state, jobs.Checkpoint.WRITING)
             cluster.jobs.ResumeJob(jobs.ResumeJobRequest(name=job.name))
         cluster.await_samples(job.name, 1)
+
+    def test_a_store_that_is_busy_costs_no_member(self):
+        slow = ["--step-time", "5ms"]
+        cluster = self.start(1, [("w0", slow)])
+        job = cluster.create("trains", stop__epochs=100_000, paradigm="asp")
+        other = cluster.create("waits", workers__min=50)
+        cluster.await_samples(job.name, 1)
+        with contextlib.closing(
+                sqlite3.connect(cluster.folder / "jobs.db")) as database:
+            database.execute("BEGIN IMMEDIATE")
+            calls = [cluster.jobs.UpdateJob.future(jobs.UpdateJobRequest(
+                job=jobs.Job(name=other.name, display_name=f"name {i}"),
+                update_mask={"paths": ["display_name"]}), timeout=LONG)
+                for i in range(6)]
+            # Longer than a lease, which is five seconds.
+            threading.Event().wait(8)
+            database.execute("ROLLBACK")
+        for call in calls:
+            call.exception(timeout=LONG)  # Whatever became of it.
+        samples = cluster.get(job.name).progress.samples
+        cluster.await_samples(job.name, samples + 1)
+        decisions = cluster.jobs.ListDecisions(
+            jobs.ListDecisionsRequest(parent=job.name)).decisions
+        self.assertNotIn("loss", [decision.kind for decision in decisions])
 
     def test_everybody_ends_within_the_grace_on_sigterm(self):
         cluster = self.start(1, [("w0", ["--step-time", "5ms"])])

@@ -4,6 +4,7 @@
 #include <google/protobuf/empty.pb.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -12,30 +13,40 @@
 #include "absl/strings/string_view.h"
 #include "common/rpc/grpc_status.h"
 #include "common/security/call_guard.h"
+#include "protos/paceline/v1/cluster.pb.h"
+#include "services/coordinator/admin/decision_pool.h"
 #include "services/coordinator/store/job_journal.h"
 
 namespace paceline {
 
 // What all calls of the admin API have in common: who calls is asked first,
 // every error gets an ErrorInfo, and what changes anything, or was to, is in
-// the audit record. Thread-safe.
+// the audit record. Decisions are made on threads of their own; when too many
+// wait for one, more are RESOURCE_EXHAUSTED. Thread-safe.
 class Answering {
  public:
-  // Both outlive it.
-  Answering(CallGuard* guard, JobJournal* audit)
-      : guard_(guard), audit_(audit) {}
+  // Both outlive it; it outlives the server whose calls it answers.
+  Answering(CallGuard* guard, JobJournal* audit);
 
   // Answers one call of `method`, "/paceline.v1.JobService/GetJob", with what
   // `decide` (of a Caller) gives: a StatusOr of the response, or a Status where
-  // that is empty.
+  // that is empty. It is called later, when the handler has returned; request
+  // and response are there until the call is finished.
   template <typename Response, typename Decide>
   grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context,
                                  absl::string_view method, Response* response,
                                  Decide decide) {
-    const absl::StatusOr<Caller> caller = guard_->Admit(*context, method);
-    absl::Status status = caller.status();
-    if (status.ok()) status = Take(decide(*caller), response);
-    return Finish(context, status);
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    absl::StatusOr<Caller> caller = guard_->Admit(*context, method);
+    if (!caller.ok()) {
+      Finish(reactor, caller.status());
+      return reactor;
+    }
+    RunLater(reactor,
+             [=, caller = *std::move(caller), decide = std::move(decide)] {
+               Finish(reactor, Take(decide(caller), response));
+             });
+    return reactor;
   }
 
   // The same, of what changes `resource`.
@@ -44,11 +55,21 @@ class Answering {
                                    absl::string_view method,
                                    const std::string& resource,
                                    Response* response, Decide decide) {
-    const absl::StatusOr<Caller> caller = guard_->Admit(*context, method);
-    absl::Status status = caller.status();
-    if (status.ok()) status = Take(decide(*caller), response);
-    Record(*context, caller, method, resource, status);
-    return Finish(context, status);
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    absl::StatusOr<Caller> caller = guard_->Admit(*context, method);
+    v1::AuditRecord record = RecordOf(*context, caller, method, resource);
+    if (!caller.ok()) {
+      Record(std::move(record), caller.status());
+      Finish(reactor, caller.status());
+      return reactor;
+    }
+    RunLater(reactor, [=, this, caller = *std::move(caller),
+                       record = std::move(record), decide = std::move(decide)] {
+      const absl::Status status = Take(decide(caller), response);
+      Record(record, status);
+      Finish(reactor, status);
+    });
+    return reactor;
   }
 
   CallGuard& guard() { return *guard_; }
@@ -69,19 +90,24 @@ class Answering {
     return decided;
   }
 
-  static grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context,
-                                          const absl::Status& status) {
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  static void Finish(grpc::ServerUnaryReactor* reactor,
+                     const absl::Status& status) {
     reactor->Finish(ToGrpc(Explained(status)));
-    return reactor;
   }
 
-  void Record(const grpc::CallbackServerContext& context,
-              const absl::StatusOr<Caller>& caller, absl::string_view method,
-              const std::string& resource, const absl::Status& status);
+  // On a thread of the pool; finishes the call if too many wait for one.
+  void RunLater(grpc::ServerUnaryReactor* reactor, std::function<void()> task);
+
+  // Who does what; how it ended is for Record().
+  static v1::AuditRecord RecordOf(const grpc::CallbackServerContext& context,
+                                  const absl::StatusOr<Caller>& caller,
+                                  absl::string_view method,
+                                  const std::string& resource);
+  void Record(v1::AuditRecord record, const absl::Status& status);
 
   CallGuard* const guard_;
   JobJournal* const audit_;
+  DecisionPool pool_;
 };
 
 }  // namespace paceline

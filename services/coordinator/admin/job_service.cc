@@ -28,7 +28,7 @@ class RefusedWatch : public grpc::ServerWriteReactor<v1::WatchJobResponse> {
                                     v1::Response* response) {           \
     return answering_->Read(                                            \
         context, PACELINE_METHOD(method), response,                     \
-        [&](const Caller&) { return jobs_->method(*request); });        \
+        [=, this](const Caller&) { return jobs_->method(*request); });  \
   }
 
 PACELINE_READ(GetJob, Job)
@@ -46,7 +46,7 @@ PACELINE_READ(ListCheckpoints, ListCheckpointsResponse)
                                     const v1::method##Request* request,   \
                                     v1::Response* response) {             \
     return answering_->Change(context, PACELINE_METHOD(method), resource, \
-                              response, [&](const Caller& caller) {       \
+                              response, [=, this](const Caller& caller) { \
                                 return jobs_->method(*request,            \
                                                      caller.identity);    \
                               });                                         \
@@ -71,7 +71,7 @@ JobAdmin::Unary* JobAdmin::DeleteJob(Context* context,
                                      Empty* response) {
   return answering_->Change(
       context, PACELINE_METHOD(DeleteJob), request->name(), response,
-      [&](const Caller&) { return jobs_->DeleteJob(*request); });
+      [=, this](const Caller&) { return jobs_->DeleteJob(*request); });
 }
 
 JobAdmin::Unary* JobAdmin::DeleteCheckpoint(
@@ -79,7 +79,7 @@ JobAdmin::Unary* JobAdmin::DeleteCheckpoint(
     Empty* response) {
   return answering_->Change(
       context, PACELINE_METHOD(DeleteCheckpoint), request->name(), response,
-      [&](const Caller&) { return jobs_->DeleteCheckpoint(*request); });
+      [=, this](const Caller&) { return jobs_->DeleteCheckpoint(*request); });
 }
 
 grpc::ServerWriteReactor<v1::WatchJobResponse>* JobAdmin::WatchJob(

@@ -10,6 +10,12 @@
 #include "services/coordinator/jobs/request_check.h"
 
 namespace paceline {
+namespace {
+
+// For what is written beside the calls. A slow disk delays an answer by that.
+constexpr absl::Duration kFlushTimeout = absl::Seconds(1);
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<JobEvents>> Jobs::WatchJob(
     const v1::WatchJobRequest& request) {
@@ -29,8 +35,8 @@ absl::StatusOr<v1::ListDecisionsResponse> Jobs::ListDecisions(
     PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(wanted.job));
     uid = entry->job.uid();
   }
-  // What was decided before the call is in the answer.
-  PACELINE_RETURN_IF_ERROR(journal_->Flush(absl::Seconds(5)));
+  // What was decided before the call is in the answer, unless the disk is slow.
+  journal_->Flush(kFlushTimeout).IgnoreError();
   PACELINE_ASSIGN_OR_RETURN(
       std::vector<v1::Decision> decisions,
       store_->ListDecisions(uid, wanted.page.after, wanted.page.size + 1));
@@ -55,7 +61,7 @@ absl::StatusOr<v1::ListAccuracyPointsResponse> Jobs::ListAccuracyPoints(
     PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(wanted.job));
     uid = entry->job.uid();
   }
-  PACELINE_RETURN_IF_ERROR(journal_->Flush(absl::Seconds(5)));
+  journal_->Flush(kFlushTimeout).IgnoreError();
   PACELINE_ASSIGN_OR_RETURN(
       const auto points,
       store_->ListAccuracyPoints(uid, wanted.page.after, wanted.page.size + 1));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/utf8.h"
 
 namespace paceline {
 namespace {
@@ -12,18 +13,6 @@ constexpr size_t kQuotedMax = 80;
 // A status may repeat all of a text that was sent.
 constexpr size_t kTakenMax = 600;
 
-// The second and further bytes of a character in UTF-8.
-bool Continues(char c) {
-  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
-}
-
-// Cut before a character of several bytes, never within one.
-absl::string_view Cut(absl::string_view text, size_t bytes_max) {
-  if (text.size() <= bytes_max) return text;
-  while (bytes_max > 0 && Continues(text[bytes_max])) --bytes_max;
-  return text.substr(0, bytes_max);
-}
-
 }  // namespace
 
 void FieldChecks::Add(absl::string_view field, absl::string_view description) {
@@ -31,7 +20,7 @@ void FieldChecks::Add(absl::string_view field, absl::string_view description) {
 }
 
 void FieldChecks::Take(absl::string_view field, const absl::Status& status) {
-  if (!status.ok()) Add(field, Cut(status.message(), kTakenMax));
+  if (!status.ok()) Add(field, CutUtf8(status.message(), kTakenMax));
 }
 
 void FieldChecks::TakeAll(const absl::Status& status) {
@@ -75,12 +64,12 @@ void FieldChecks::InRange(absl::string_view field, double value, double least,
 }
 
 size_t Characters(absl::string_view text) {
-  return text.size() - static_cast<size_t>(
-                           std::count_if(text.begin(), text.end(), Continues));
+  return text.size() - static_cast<size_t>(std::count_if(
+                           text.begin(), text.end(), ContinuesUtf8));
 }
 
 std::string Quoted(absl::string_view text) {
-  const absl::string_view cut = Cut(text, kQuotedMax);
+  const absl::string_view cut = CutUtf8(text, kQuotedMax);
   return absl::StrCat("\"", absl::Utf8SafeCHexEscape(cut),
                       cut.size() < text.size() ? "...\"" : "\"");
 }

@@ -124,10 +124,12 @@ absl::StatusOr<std::vector<v1::AuditRecord>> JobStore::ListAuditRecords(
   while (true) {
     PACELINE_ASSIGN_OR_RETURN(const bool row, rows.Step());
     if (!row) return records;
-    PACELINE_ASSIGN_OR_RETURN(v1::AuditRecord record,
-                              Read<v1::AuditRecord>(rows.BytesAt(0)));
-    record.set_sequence(rows.IntAt(1));
-    records.push_back(std::move(record));
+    absl::StatusOr<v1::AuditRecord> record =
+        Read<v1::AuditRecord>(rows.BytesAt(0));
+    // One that cannot be read must not hide the others.
+    if (!record.ok()) record.emplace().set_message("this record is damaged");
+    record->set_sequence(rows.IntAt(1));
+    records.push_back(*std::move(record));
   }
 }
 
