@@ -133,6 +133,11 @@ void Jobs::Note(Entry& entry, v1::Job job) {
   Save(entry);
 }
 
+void Jobs::ShowOnly(Entry& entry, v1::Job job) {
+  Stamp(job);
+  Show(entry, std::move(job));
+}
+
 void Jobs::Save(Entry& entry) {
   if (entry.unsaved.empty() || clock_->Now() < next_save_) return;
   const absl::Status written = store_->Write(entry.unsaved);

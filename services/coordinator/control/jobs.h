@@ -177,6 +177,10 @@ class Jobs {
   // The same for what has happened: a store that fails cannot undo it, and is
   // tried again until it has it.
   void Note(Entry& entry, v1::Job job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // For those who look and watch, and not for the store: why a job waits is
+  // found anew after a restart, and one free worker more changes it for every
+  // job that waits.
+  void ShowOnly(Entry& entry, v1::Job job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Stores what is unsaved, unless the store has failed a moment ago.
   void Save(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The job is the entry's, and its watchers see it.

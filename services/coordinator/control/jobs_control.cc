@@ -309,7 +309,7 @@ void Jobs::SetWaiting(Entry& entry, const std::string& reason) {
   if (entry.job.state_reason() == reason) return;
   v1::Job job = entry.job;
   job.set_state_reason(reason);
-  Note(entry, std::move(job));
+  ShowOnly(entry, std::move(job));
 }
 
 void Jobs::Prepare(Entry& entry) {

@@ -182,18 +182,21 @@ class Planner {
   std::optional<std::vector<WorkerState*>> ChooseGivers(const JobState& job,
                                                         Lack lack) {
     std::vector<WorkerState*> given;
-    std::map<const JobState*, int> spare;
-    for (const auto& [number, other] : jobs_) spare[&other] = other.spare();
+    // Of those that are asked for some: most jobs have nobody.
+    std::map<const JobState*, int> left;
+    const auto spare = [&left](const JobState* of) -> int& {
+      return left.try_emplace(of, of->spare()).first->second;
+    };
     while (lack.workers > 0 || lack.quota > 0) {
       using Rank = std::tuple<int, int, JobNumber, uint64_t>;
       WorkerState* best = nullptr;
       Rank best_rank;
       for (auto& [id, worker] : workers_) {
-        if (!MayGive(worker, job, given) || spare[worker.job] < 1) continue;
+        if (!MayGive(worker, job, given) || spare(worker.job) < 1) continue;
         const int helps =
             (lack.workers > 0 && Selects(*job.job, *worker.worker) ? 1 : 0) +
             (lack.quota > 0 && InQuotaOf(worker, job) ? 1 : 0);
-        const Rank rank{helps, spare[worker.job], worker.job->job->number, id};
+        const Rank rank{helps, spare(worker.job), worker.job->job->number, id};
         if (helps > 0 && (best == nullptr || rank > best_rank)) {
           best = &worker;
           best_rank = rank;
@@ -201,7 +204,7 @@ class Planner {
       }
       if (best == nullptr) return std::nullopt;
       given.push_back(best);
-      --spare[best->job];
+      --spare(best->job);
       if (Selects(*job.job, *best->worker)) --lack.workers;
       if (InQuotaOf(*best, job)) --lack.quota;
     }
