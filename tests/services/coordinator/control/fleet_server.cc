@@ -5,19 +5,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tests/services/coordinator/control/patience.h"
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/control/patience.h"
 
 namespace paceline {
 
-FleetServer::FleetServer(Fleet *fleet, const std::string &name)
+FleetServer::FleetServer(Fleet* fleet, const std::string& name)
     : fleet_(fleet) {
   v1::ServerHello hello;
   hello.set_name(name);
   hello.set_address(absl::StrCat(name, ":7000"));
   const auto member = fleet_->ServerCame(
       hello, {[this](v1::ServerCommand c) { commands_.Put(std::move(c)); },
-              [](const absl::Status &) {}});
+              [](const absl::Status&) {}});
   EXPECT_TRUE(member.ok()) << member.status();
   member_ = member.value_or(0);
   thread_ = std::thread([this] { Run(); });
@@ -25,8 +25,7 @@ FleetServer::FleetServer(Fleet *fleet, const std::string &name)
 
 void FleetServer::Stop() {
   commands_.Close(absl::OkStatus());
-  if (thread_.joinable())
-    thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void FleetServer::HoldCheckpoints() {
@@ -41,8 +40,7 @@ void FleetServer::WriteHeld() {
     hold_ = false;
     held = std::exchange(held_, {});
   }
-  for (const v1::ServerCommand &command : held)
-    Write(command);
+  for (const v1::ServerCommand& command : held) Write(command);
 }
 
 v1::HostJob FleetServer::AwaitHost(size_t commands) {
@@ -60,18 +58,16 @@ v1::HostJob FleetServer::AwaitHost(size_t commands) {
 void FleetServer::Run() {
   while (true) {
     const auto command = commands_.Take(absl::InfiniteDuration());
-    if (!command.ok())
-      return;
+    if (!command.ok()) return;
     Obey(*command);
   }
 }
 
-void FleetServer::Obey(const v1::ServerCommand &command) {
+void FleetServer::Obey(const v1::ServerCommand& command) {
   bool write = command.has_write_checkpoint();
   {
     absl::MutexLock lock(&mu_);
-    if (command.has_host())
-      hosts_.push_back(command.host());
+    if (command.has_host()) hosts_.push_back(command.host());
     if (write && hold_) {
       held_.push_back(command);
       write = false;
@@ -81,22 +77,20 @@ void FleetServer::Obey(const v1::ServerCommand &command) {
     v1::ServerMessage done;
     done.set_run(command.run());
     done.mutable_done()->set_sequence(command.sequence());
-    if (command.has_fence())
-      done.mutable_done()->mutable_fence();
+    if (command.has_fence()) done.mutable_done()->mutable_fence();
     Say(done);
   }
-  if (write)
-    Write(command);
+  if (write) Write(command);
 }
 
-void FleetServer::Write(const v1::ServerCommand &command) {
+void FleetServer::Write(const v1::ServerCommand& command) {
   constexpr char kContent[] = "weights";
-  const v1::WriteCheckpoint &write = command.write_checkpoint();
+  const v1::WriteCheckpoint& write = command.write_checkpoint();
   std::filesystem::create_directories(write.directory());
   std::ofstream(absl::StrCat(write.directory(), "/", write.file())) << kContent;
   v1::ServerMessage message;
   message.set_run(command.run());
-  v1::CheckpointWritten &written = *message.mutable_checkpoint_written();
+  v1::CheckpointWritten& written = *message.mutable_checkpoint_written();
   written.set_snapshot(write.snapshot());
   written.set_file(write.file());
   written.set_bytes(sizeof(kContent) - 1);
@@ -104,10 +98,10 @@ void FleetServer::Write(const v1::ServerCommand &command) {
   Say(message);
 }
 
-void FleetServer::Say(const v1::ServerMessage &message) {
+void FleetServer::Say(const v1::ServerMessage& message) {
   const absl::Status status = fleet_->ServerSaid(member_, message);
   // After Break() nobody knows it.
   EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
 }
 
-} // namespace paceline
+}  // namespace paceline

@@ -2,15 +2,15 @@
 
 #include <utility>
 
-#include "tests/services/coordinator/control/patience.h"
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/control/patience.h"
 
 namespace paceline {
 namespace {
 
 v1::WorkerReady ReadyMessage() {
   v1::WorkerReady ready;
-  v1::TensorSpec &weights = *ready.add_tensors();
+  v1::TensorSpec& weights = *ready.add_tensors();
   weights.set_name("weight");
   weights.add_shape(10);
   weights.add_shape(4);
@@ -20,16 +20,16 @@ v1::WorkerReady ReadyMessage() {
   return ready;
 }
 
-} // namespace
+}  // namespace
 
-FleetWorker::FleetWorker(Fleet *fleet, const std::string &name, bool evaluator)
+FleetWorker::FleetWorker(Fleet* fleet, const std::string& name, bool evaluator)
     : fleet_(fleet) {
   v1::WorkerHello hello;
   hello.set_name(name);
   hello.set_evaluator(evaluator);
   const auto member = fleet_->WorkerCame(
       hello, {[this](v1::WorkerCommand c) { commands_.Put(std::move(c)); },
-              [this](const absl::Status &s) { closings_.Put({s}); }});
+              [this](const absl::Status& s) { closings_.Put({s}); }});
   EXPECT_TRUE(member.ok()) << member.status();
   member_ = member.value_or(0);
   thread_ = std::thread([this] { Run(); });
@@ -37,21 +37,19 @@ FleetWorker::FleetWorker(Fleet *fleet, const std::string &name, bool evaluator)
 
 void FleetWorker::Stop() {
   commands_.Close(absl::OkStatus());
-  if (thread_.joinable())
-    thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void FleetWorker::Run() {
   while (true) {
     const auto command = commands_.Take(absl::InfiniteDuration());
-    if (!command.ok())
-      return;
+    if (!command.ok()) return;
     Obey(*command);
     PushWhatIsHeld();
   }
 }
 
-void FleetWorker::Obey(const v1::WorkerCommand &command) {
+void FleetWorker::Obey(const v1::WorkerCommand& command) {
   v1::WorkerMessage answer;
   if (command.has_assign()) {
     *answer.mutable_ready() = ReadyMessage();
@@ -78,11 +76,10 @@ void FleetWorker::PushWhatIsHeld() {
     v1::WorkerMessage message;
     {
       absl::MutexLock lock(&mu_);
-      if (held_.empty() || pushes_ == 0)
-        return;
+      if (held_.empty() || pushes_ == 0) return;
       --pushes_;
-      const v1::Grant &grant = held_.front();
-      v1::PushDone &done = *message.mutable_push_done();
+      const v1::Grant& grant = held_.front();
+      v1::PushDone& done = *message.mutable_push_done();
       done.set_iteration(grant.iteration());
       done.set_samples(grant.range().end() - grant.range().begin());
       done.set_blocks(1);
@@ -98,10 +95,10 @@ void FleetWorker::Push(int pushes) {
     absl::MutexLock lock(&mu_);
     pushes_ += pushes;
   }
-  commands_.Put({}); // It looks again.
+  commands_.Put({});  // It looks again.
 }
 
-void FleetWorker::Say(const v1::WorkerMessage &message) {
+void FleetWorker::Say(const v1::WorkerMessage& message) {
   // A run that has just ended refuses what belonged to it.
   fleet_->WorkerSaid(member_, message).IgnoreError();
 }
@@ -116,4 +113,4 @@ absl::Status FleetWorker::AwaitClosed() {
   return closing.ok() ? closing->status : absl::UnknownError("not closed");
 }
 
-} // namespace paceline
+}  // namespace paceline

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tests/services/coordinator/control/patience.h"
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/control/patience.h"
 
 namespace paceline {
 
@@ -21,8 +21,7 @@ JobWatcher::JobWatcher(std::shared_ptr<JobEvents> events)
 JobWatcher::~JobWatcher() { events_->Unsubscribe(subscription_); }
 
 std::optional<v1::WatchJobResponse> JobWatcher::Next() {
-  if (first_.has_value())
-    return std::exchange(first_, std::nullopt);
+  if (first_.has_value()) return std::exchange(first_, std::nullopt);
   return events_->Next(cursor_);
 }
 
@@ -38,21 +37,19 @@ bool JobWatcher::AwaitChange() {
 }
 
 v1::WatchJobResponse JobWatcher::Await(
-    const std::string &what,
-    const std::function<bool(const v1::WatchJobResponse &)> &wanted) {
+    const std::string& what,
+    const std::function<bool(const v1::WatchJobResponse&)>& wanted) {
   while (true) {
     std::optional<v1::WatchJobResponse> next = Next();
     if (next.has_value()) {
-      if (wanted(*next))
-        return *std::move(next);
+      if (wanted(*next)) return *std::move(next);
       continue;
     }
     if (const auto end = events_->EndedAt(cursor_)) {
       ADD_FAILURE() << "the watch ended before " << what << ": " << *end;
       return {};
     }
-    if (AwaitChange())
-      continue;
+    if (AwaitChange()) continue;
     ADD_FAILURE() << "nothing came, waited for " << what;
     return {};
   }
@@ -60,7 +57,7 @@ v1::WatchJobResponse JobWatcher::Await(
 
 v1::Job JobWatcher::AwaitState(v1::Job::State state) {
   return Await(v1::Job::State_Name(state),
-               [state](const v1::WatchJobResponse &response) {
+               [state](const v1::WatchJobResponse& response) {
                  return response.has_job() && response.job().state() == state;
                })
       .job();
@@ -68,7 +65,7 @@ v1::Job JobWatcher::AwaitState(v1::Job::State state) {
 
 v1::Checkpoint JobWatcher::AwaitCheckpoint(v1::Checkpoint::State state) {
   return Await(absl::StrCat("a checkpoint ", v1::Checkpoint::State_Name(state)),
-               [state](const v1::WatchJobResponse &response) {
+               [state](const v1::WatchJobResponse& response) {
                  return response.has_checkpoint() &&
                         response.checkpoint().state() == state;
                })
@@ -77,13 +74,10 @@ v1::Checkpoint JobWatcher::AwaitCheckpoint(v1::Checkpoint::State state) {
 
 absl::Status JobWatcher::AwaitEnd() {
   while (true) {
-    if (Next().has_value())
-      continue;
-    if (const auto end = events_->EndedAt(cursor_))
-      return *end;
-    if (!AwaitChange())
-      return absl::UnknownError("the watch has not ended");
+    if (Next().has_value()) continue;
+    if (const auto end = events_->EndedAt(cursor_)) return *end;
+    if (!AwaitChange()) return absl::UnknownError("the watch has not ended");
   }
 }
 
-} // namespace paceline
+}  // namespace paceline

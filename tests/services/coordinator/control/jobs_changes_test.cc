@@ -1,15 +1,15 @@
 // Changes of jobs that train, and of those that are about to end.
 
-#include "tests/services/coordinator/control/jobs_testing.h"
 #include "gmock/gmock.h"
+#include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
 namespace {
 
 class JobsChangesTest : public JobsTest {
-protected:
-  absl::StatusOr<v1::Job> Switch(const std::string &job,
-                                 const std::string &paradigm,
+ protected:
+  absl::StatusOr<v1::Job> Switch(const std::string& job,
+                                 const std::string& paradigm,
                                  bool validate_only = false) {
     v1::SwitchParadigmRequest request;
     request.set_name(job);
@@ -19,8 +19,8 @@ protected:
   }
 
   // Of that field alone.
-  absl::StatusOr<v1::Job> Update(const v1::Job &wanted,
-                                 const std::string &path) {
+  absl::StatusOr<v1::Job> Update(const v1::Job& wanted,
+                                 const std::string& path) {
     v1::UpdateJobRequest request;
     *request.mutable_job() = wanted;
     request.mutable_update_mask()->add_paths(path);
@@ -32,7 +32,7 @@ TEST_F(JobsChangesTest, AnUpdateIsOfTheJobAsTheRunHasMadeIt) {
   Start();
   AddMembers();
   v1::CreateJobRequest request = Request("a");
-  v1::PlannedSwitch &planned =
+  v1::PlannedSwitch& planned =
       *request.mutable_job()->mutable_spec()->add_switches();
   planned.set_samples(10);
   planned.set_paradigm("bsp");
@@ -41,7 +41,7 @@ TEST_F(JobsChangesTest, AnUpdateIsOfTheJobAsTheRunHasMadeIt) {
   watcher->AwaitState(v1::Job::RUNNING);
   worker().Push(1);
   watcher->Await("the planned switch",
-                 [](const v1::WatchJobResponse &response) {
+                 [](const v1::WatchJobResponse& response) {
                    return response.decision().kind() == "switch";
                  });
   v1::Job wanted;
@@ -57,9 +57,9 @@ TEST_F(JobsChangesTest, AnUpdateIsOfTheJobAsTheRunHasMadeIt) {
 TEST_F(JobsChangesTest, WhoOnlyEvaluatesTakesNoOtherCourse) {
   Start();
   AddMembers();
-  AddWorker("e0", /*evaluator=*/true); // It never answers.
+  AddWorker("e0", /*evaluator=*/true);  // It never answers.
   v1::CreateJobRequest request = Request("a");
-  v1::JobSpec &spec = *request.mutable_job()->mutable_spec();
+  v1::JobSpec& spec = *request.mutable_job()->mutable_spec();
   spec.mutable_stop()->set_epochs(1);
   spec.mutable_evaluation()->set_disabled(false);
   spec.mutable_evaluation()->set_every(20);
@@ -67,7 +67,7 @@ TEST_F(JobsChangesTest, WhoOnlyEvaluatesTakesNoOtherCourse) {
   const std::string job = Create(request);
   const auto watcher = Watch(job);
   worker().PushOn();
-  watcher->Await("evaluation", [](const v1::WatchJobResponse &response) {
+  watcher->Await("evaluation", [](const v1::WatchJobResponse& response) {
     return response.progress().phase() == "evaluating";
   });
   for (const bool validate_only : {true, false}) {
@@ -87,5 +87,5 @@ TEST_F(JobsChangesTest, WhoOnlyEvaluatesTakesNoOtherCourse) {
   watcher->AwaitState(v1::Job::CANCELLED);
 }
 
-} // namespace
-} // namespace paceline
+}  // namespace
+}  // namespace paceline

@@ -1,8 +1,8 @@
 // What becomes of jobs when the coordinator is told to stop.
 
+#include "gmock/gmock.h"
 #include "tests/services/coordinator/control/jobs_testing.h"
 #include "tests/services/coordinator/control/patience.h"
-#include "gmock/gmock.h"
 
 namespace paceline {
 namespace {
@@ -10,12 +10,12 @@ namespace {
 using ::testing::HasSubstr;
 
 class JobsDrainTest : public JobsTest {
-protected:
+ protected:
   // Two members come and are lost one after the other: in between the thread
   // has looked at every job.
   void AwaitTurnWithoutJobs() {
-    for (const char *const name : {"c0", "c1"}) {
-      FleetWorker &worker = AddWorker(name);
+    for (const char* const name : {"c0", "c1"}) {
+      FleetWorker& worker = AddWorker(name);
       clock_.Advance(2 * options_.lease);
       EXPECT_TRUE(absl::IsAborted(worker.AwaitClosed()));
     }
@@ -71,5 +71,5 @@ TEST_F(JobsDrainTest, AfterItNothingIsTakenOn) {
   EXPECT_TRUE(absl::IsUnavailable(jobs().DeleteJob(gone)));
 }
 
-} // namespace
-} // namespace paceline
+}  // namespace
+}  // namespace paceline

@@ -1,7 +1,7 @@
 // What a restart of the coordinator leaves of jobs that ran.
 
-#include "tests/services/coordinator/control/jobs_testing.h"
 #include "gmock/gmock.h"
+#include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
 namespace {
@@ -71,7 +71,7 @@ TEST_F(JobsRestartTest, ACheckpointDoesNotChangeTheEtag) {
   EXPECT_EQ(Get(job).etag(), etag);
   // Nor is it told as one.
   const auto next =
-      watcher->Await("the checkpoint", [](const v1::WatchJobResponse &it) {
+      watcher->Await("the checkpoint", [](const v1::WatchJobResponse& it) {
         return it.has_job() || it.checkpoint().state() == v1::Checkpoint::READY;
       });
   EXPECT_FALSE(next.has_job());
@@ -87,5 +87,5 @@ TEST_F(JobsRestartTest, WithoutACheckpointAJobBeginsAnew) {
   EXPECT_THAT(Get(job).state_reason(), HasSubstr("begins anew"));
 }
 
-} // namespace
-} // namespace paceline
+}  // namespace
+}  // namespace paceline

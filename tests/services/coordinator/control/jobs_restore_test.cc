@@ -1,15 +1,15 @@
 // Going back to a checkpoint.
 
-#include "tests/services/coordinator/control/jobs_testing.h"
 #include "gmock/gmock.h"
+#include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
 namespace {
 
 class JobsRestoreTest : public JobsTest {
-protected:
+ protected:
   // Switches the running job and returns the decision's number.
-  int64_t Switch(const std::string &job, const std::string &paradigm) {
+  int64_t Switch(const std::string& job, const std::string& paradigm) {
     const auto watcher = Watch(job);
     v1::SwitchParadigmRequest request;
     request.set_name(job);
@@ -18,7 +18,7 @@ protected:
     EXPECT_TRUE(switched.ok()) << switched.status();
     return watcher
         ->Await("the switch",
-                [](const v1::WatchJobResponse &response) {
+                [](const v1::WatchJobResponse& response) {
                   return response.decision().kind() == "switch";
                 })
         .decision()
@@ -26,7 +26,7 @@ protected:
   }
 
   // Each course that begins anew goes on with the numbers of the last.
-  void RestoreAndExpectHigherNumbers(const std::string &job) {
+  void RestoreAndExpectHigherNumbers(const std::string& job) {
     const int64_t before = Switch(job, "ssp:s=2");
     const auto watcher = Watch(job);
     ASSERT_TRUE(Cancel(job).ok());
@@ -85,5 +85,5 @@ TEST_F(JobsRestoreTest, DecisionsThatWaitForTheDiskKeepTheirNumbers) {
   End();
 }
 
-} // namespace
-} // namespace paceline
+}  // namespace
+}  // namespace paceline

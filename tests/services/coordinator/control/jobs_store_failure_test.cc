@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "tests/services/coordinator/control/jobs_testing.h"
 #include "gmock/gmock.h"
+#include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 class JobsStoreFailureTest : public JobsTest {
-protected:
+ protected:
   // The store can be written again, and what could not be was tried again.
   void AwaitStored() {
     ReleaseStore();
@@ -19,18 +19,17 @@ protected:
     AwaitTurn();
   }
 
-  v1::Checkpoint::State StoredState(const std::string &job,
-                                    const std::string &checkpoint) {
+  v1::Checkpoint::State StoredState(const std::string& job,
+                                    const std::string& checkpoint) {
     const auto stored = store_->ListCheckpoints(Get(job).uid());
     EXPECT_TRUE(stored.ok()) << stored.status();
-    for (const v1::Checkpoint &it : *stored) {
-      if (it.name() == checkpoint)
-        return it.state();
+    for (const v1::Checkpoint& it : *stored) {
+      if (it.name() == checkpoint) return it.state();
     }
     return v1::Checkpoint::STATE_UNSPECIFIED;
   }
 
-  v1::Checkpoint::State StateOf(const std::string &checkpoint) {
+  v1::Checkpoint::State StateOf(const std::string& checkpoint) {
     v1::GetCheckpointRequest request;
     request.set_name(checkpoint);
     const auto found = jobs().GetCheckpoint(request);
@@ -47,7 +46,7 @@ TEST_F(JobsStoreFailureTest, AJobsEndIsToldAtOnceAndStoredWhenItCanBe) {
   const std::string job = Create(request);
   const auto watcher = Watch(job);
   watcher->AwaitState(v1::Job::RUNNING);
-  AwaitTurn(); // That is stored.
+  AwaitTurn();  // That is stored.
   HoldStore();
   worker().PushOn();
   const v1::Job ended = watcher->AwaitState(v1::Job::SUCCEEDED);
@@ -124,5 +123,5 @@ TEST_F(JobsStoreFailureTest, WhatCallersAskForIsRefusedMeanwhile) {
   EXPECT_TRUE(Cancel(job).ok());
 }
 
-} // namespace
-} // namespace paceline
+}  // namespace
+}  // namespace paceline

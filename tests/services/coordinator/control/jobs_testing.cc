@@ -27,10 +27,8 @@ void JobsTest::Start() {
 void JobsTest::End() {
   ReleaseStore();
   // Their threads use the fleet, which uses their streams.
-  for (const auto &server : servers_)
-    server->Stop();
-  for (const auto &worker : workers_)
-    worker->Stop();
+  for (const auto& server : servers_) server->Stop();
+  for (const auto& worker : workers_) worker->Stop();
   jobs_.reset();
   servers_.clear();
   workers_.clear();
@@ -43,12 +41,12 @@ void JobsTest::Restart() {
   Start();
 }
 
-FleetServer &JobsTest::AddServer(const std::string &name) {
+FleetServer& JobsTest::AddServer(const std::string& name) {
   servers_.push_back(std::make_unique<FleetServer>(&jobs_->fleet(), name));
   return *servers_.back();
 }
 
-FleetWorker &JobsTest::AddWorker(const std::string &name, bool evaluator) {
+FleetWorker& JobsTest::AddWorker(const std::string& name, bool evaluator) {
   workers_.push_back(
       std::make_unique<FleetWorker>(&jobs_->fleet(), name, evaluator));
   return *workers_.back();
@@ -59,11 +57,11 @@ void JobsTest::AddMembers() {
   AddWorker("w0");
 }
 
-v1::CreateJobRequest JobsTest::Request(const std::string &id) {
+v1::CreateJobRequest JobsTest::Request(const std::string& id) {
   v1::CreateJobRequest request;
   request.set_parent("namespaces/test");
   request.set_job_id(id);
-  v1::JobSpec &spec = *request.mutable_job()->mutable_spec();
+  v1::JobSpec& spec = *request.mutable_job()->mutable_spec();
   spec.set_model("logreg");
   spec.set_data("synthetic:shapes");
   spec.set_paradigm("asp");
@@ -75,13 +73,13 @@ v1::CreateJobRequest JobsTest::Request(const std::string &id) {
   return request;
 }
 
-std::string JobsTest::Create(const v1::CreateJobRequest &request) {
+std::string JobsTest::Create(const v1::CreateJobRequest& request) {
   const auto job = jobs_->CreateJob(request, "test");
   EXPECT_TRUE(job.ok()) << job.status();
   return job.ok() ? job->name() : "";
 }
 
-v1::Job JobsTest::Get(const std::string &name) {
+v1::Job JobsTest::Get(const std::string& name) {
   v1::GetJobRequest request;
   request.set_name(name);
   const auto job = jobs_->GetJob(request);
@@ -89,7 +87,7 @@ v1::Job JobsTest::Get(const std::string &name) {
   return job.value_or(v1::Job());
 }
 
-std::unique_ptr<JobWatcher> JobsTest::Watch(const std::string &name) {
+std::unique_ptr<JobWatcher> JobsTest::Watch(const std::string& name) {
   v1::WatchJobRequest request;
   request.set_name(name);
   auto events = jobs_->WatchJob(request);
@@ -97,26 +95,25 @@ std::unique_ptr<JobWatcher> JobsTest::Watch(const std::string &name) {
   return std::make_unique<JobWatcher>(*std::move(events));
 }
 
-void JobsTest::AwaitTraining(const std::string &job) {
+void JobsTest::AwaitTraining(const std::string& job) {
   constexpr char kTraining[] = "training";
   const auto watcher = Watch(job);
   // It is RUNNING a moment before.
   const v1::Job running = watcher->AwaitState(v1::Job::RUNNING);
-  if (running.progress().phase() == kTraining)
-    return;
-  watcher->Await(kTraining, [&](const v1::WatchJobResponse &response) {
+  if (running.progress().phase() == kTraining) return;
+  watcher->Await(kTraining, [&](const v1::WatchJobResponse& response) {
     return response.progress().phase() == kTraining;
   });
 }
 
-std::string JobsTest::Run(const std::string &id) {
+std::string JobsTest::Run(const std::string& id) {
   const std::string job = Create(id);
   AwaitTraining(job);
   return job;
 }
 
-std::string JobsTest::BeginCheckpoint(const std::string &job,
-                                      const std::string &id) {
+std::string JobsTest::BeginCheckpoint(const std::string& job,
+                                      const std::string& id) {
   v1::CreateCheckpointRequest request;
   request.set_parent(job);
   request.set_checkpoint_id(id);
@@ -125,34 +122,34 @@ std::string JobsTest::BeginCheckpoint(const std::string &job,
   return begun.ok() ? begun->name() : "";
 }
 
-std::string JobsTest::SaveCheckpoint(const std::string &job,
-                                     const std::string &id) {
+std::string JobsTest::SaveCheckpoint(const std::string& job,
+                                     const std::string& id) {
   const auto watcher = Watch(job);
   const std::string name = BeginCheckpoint(job, id);
   EXPECT_EQ(watcher->AwaitCheckpoint(v1::Checkpoint::READY).name(), name);
   return name;
 }
 
-absl::StatusOr<v1::Job> JobsTest::Pause(const std::string &job) {
+absl::StatusOr<v1::Job> JobsTest::Pause(const std::string& job) {
   v1::PauseJobRequest request;
   request.set_name(job);
   return jobs_->PauseJob(request, "test");
 }
 
-absl::StatusOr<v1::Job> JobsTest::Resume(const std::string &job) {
+absl::StatusOr<v1::Job> JobsTest::Resume(const std::string& job) {
   v1::ResumeJobRequest request;
   request.set_name(job);
   return jobs_->ResumeJob(request, "test");
 }
 
-absl::StatusOr<v1::Job> JobsTest::Cancel(const std::string &job) {
+absl::StatusOr<v1::Job> JobsTest::Cancel(const std::string& job) {
   v1::CancelJobRequest request;
   request.set_name(job);
   return jobs_->CancelJob(request, "test");
 }
 
-absl::StatusOr<v1::Job> JobsTest::Restore(const std::string &job,
-                                          const std::string &checkpoint) {
+absl::StatusOr<v1::Job> JobsTest::Restore(const std::string& job,
+                                          const std::string& checkpoint) {
   v1::RestoreJobRequest request;
   request.set_name(job);
   request.set_checkpoint(checkpoint);
@@ -164,7 +161,7 @@ void JobsTest::AwaitTurn() {
   v1::CreateJobRequest request = Request(absl::StrCat("turn-", ++turns_));
   request.mutable_job()->mutable_spec()->mutable_workers()->set_min(1000);
   const std::string job = Create(request);
-  Watch(job)->Await("a turn", [](const v1::WatchJobResponse &response) {
+  Watch(job)->Await("a turn", [](const v1::WatchJobResponse& response) {
     return response.has_job() &&
            response.job().state_reason() != "waits for workers";
   });
@@ -182,11 +179,10 @@ void JobsTest::HoldStore() {
 
 void JobsTest::ReleaseStore() { holder_.reset(); }
 
-double JobsTest::Metric(const std::string &name) {
-  for (const prometheus::MetricFamily &family : registry_->Collect()) {
-    if (family.name != name)
-      continue;
-    const prometheus::ClientMetric &metric = family.metric.at(0);
+double JobsTest::Metric(const std::string& name) {
+  for (const prometheus::MetricFamily& family : registry_->Collect()) {
+    if (family.name != name) continue;
+    const prometheus::ClientMetric& metric = family.metric.at(0);
     return family.type == prometheus::MetricType::Counter ? metric.counter.value
                                                           : metric.gauge.value;
   }
@@ -194,14 +190,13 @@ double JobsTest::Metric(const std::string &name) {
   return 0;
 }
 
-v1::Job JobsTest::Stored(const std::string &name) {
+v1::Job JobsTest::Stored(const std::string& name) {
   const auto jobs = store_->LoadJobs();
   EXPECT_TRUE(jobs.ok()) << jobs.status();
-  for (const v1::Job &job : *jobs) {
-    if (job.name() == name)
-      return job;
+  for (const v1::Job& job : *jobs) {
+    if (job.name() == name) return job;
   }
   return {};
 }
 
-} // namespace paceline
+}  // namespace paceline
