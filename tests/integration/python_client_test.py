@@ -249,6 +249,35 @@ class PythonClientTest(unittest.TestCase):
             cluster.jobs.ResumeJob(jobs.ResumeJobRequest(name=job.name))
         cluster.await_samples(job.name, 1)
 
+    def test_a_checkpoint_goes_on_with_other_numbers_of_servers(self):
+        cluster = self.start(2, [("w0", []), ("w1", [])])
+        job = cluster.create("moves", model="mlp", workers__min=2,
+                             stop__epochs=20, checkpoints__keep=10)
+        cluster.await_samples(job.name, 4096)
+        cluster.jobs.PauseJob(jobs.PauseJobRequest(name=job.name))
+        point = cluster.await_state(job.name, jobs.Job.PAUSED).restore_from
+        saved = cluster.jobs.GetCheckpoint(
+            jobs.GetCheckpointRequest(name=point))
+        self.assertEqual(saved.servers, 2)
+
+        def accuracy_of_the_rest():
+            cluster.jobs.RestoreJob(jobs.RestoreJobRequest(
+                name=job.name, checkpoint=point))
+            return cluster.await_state(
+                job.name, jobs.Job.SUCCEEDED).progress.accuracy
+
+        found = {2: accuracy_of_the_rest()}
+        cluster.end("s1")
+        found[1] = accuracy_of_the_rest()
+        for count in (3, 5):
+            for i in range(count):
+                if f"s{i}" not in cluster.processes:
+                    cluster.start("paceline-server", f"s{i}")
+            found[count] = accuracy_of_the_rest()
+        print("accuracy by number of servers:", found)
+        for accuracy in found.values():
+            self.assertAlmostEqual(accuracy, found[2], delta=0.03)
+
     def test_a_store_that_is_busy_costs_no_member(self):
         slow = ["--step-time", "5ms"]
         cluster = self.start(1, [("w0", slow)])

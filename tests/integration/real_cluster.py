@@ -20,7 +20,7 @@ class RealCluster:
         self.bin = pathlib.Path(bin_dir)
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
         self.coordinator_flags = coordinator
-        self.processes = []
+        self.processes = {}
         self.readers = []
         self.port = 0
         self.start_coordinator()
@@ -51,7 +51,7 @@ class RealCluster:
         process = subprocess.Popen(
             [self.bin / program, "--coordinator", self.address, "--name", name,
              *flags], stderr=subprocess.PIPE)
-        self.processes.append(process)
+        self.processes[name] = process
         registered = threading.Event()
         reader = threading.Thread(target=self.keep_log,
                                   args=(process, name, registered))
@@ -67,9 +67,15 @@ class RealCluster:
                 if b'"registered"' in line:
                     registered.set()
 
+    def end(self, name):
+        """Tells one member to end, and waits for it."""
+        process = self.processes.pop(name)
+        process.send_signal(signal.SIGTERM)
+        return process.wait(timeout=LONG)
+
     def stop(self):
         """The exit codes of all, told to end by SIGTERM."""
-        everybody = self.processes + [self.coordinator]
+        everybody = [*self.processes.values(), self.coordinator]
         for process in everybody:
             process.send_signal(signal.SIGTERM)
         codes = [process.wait(timeout=LONG) for process in everybody]
