@@ -85,8 +85,8 @@ function(paceline_benchmark name)
 endfunction()
 
 # paceline_fuzzer(NAME SRCS... DEPS... [RUNS n]): a fuzz target (tests/fuzz).
-# In the preset `fuzz` libFuzzer drives it, in bin/fuzz/; in the others it is a
-# CTest test of its seeds and n mutations of them.
+# In the preset `fuzz` libFuzzer drives it, in bin/fuzz/; in `asan` it is a CTest
+# test of its seeds and n mutations of them.
 function(paceline_fuzzer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "RUNS" "SRCS;DEPS")
   if(NOT arg_RUNS)
@@ -102,7 +102,6 @@ function(paceline_fuzzer name)
     add_dependencies(fuzzers ${name})
     return()
   endif()
-  target_link_libraries(${name} PRIVATE paceline::tsan_mutex)
   add_test(NAME ${name} COMMAND ${name} ${arg_RUNS}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS fuzz)
