@@ -147,7 +147,7 @@ TEST_F(ExchangeStateSilenceTest, AWaitEndsOnSilence) {
   while (!over_) {
     clock_.Advance(absl::Seconds(1));
     // What belongs to no open exchange is none of it.
-    EXPECT_TRUE(Bring(0, request + 1, 11, 1).ok());
+    EXPECT_TRUE(Bring(0, request - 1, 11, 1).ok());
     state_.PushTaken(0, 7, 0);
     state_.SetTaken(0);
     std::this_thread::yield();
