@@ -86,7 +86,7 @@ class Worker {
   const Options options_;
   WorkerMetrics* const metrics_;
   TaskCache tasks_;
-  bool registered_ = false;      // In this session.
+  bool registered_ = false;      // On the present stream.
   bool unacknowledged_ = false;  // The last iteration's push.
 
   std::atomic<bool> dropped_ = false;
