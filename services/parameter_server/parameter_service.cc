@@ -14,6 +14,7 @@
 #include "common/rpc/server_stream.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
+#include "services/parameter_server/push_from_wire.h"
 
 namespace paceline {
 namespace {
@@ -38,20 +39,6 @@ grpc::Slice WeightsSlice(const std::shared_ptr<const BlockState>& state,
   ConvertFromF32(dtype, state->weights(), state->size(), converted->data());
   const absl::string_view bytes(converted->data(), converted->size());
   return BorrowSlice(bytes, std::move(converted));
-}
-
-PushBlock ToDomain(const v1::PushBlock& wire, uint64_t incarnation) {
-  PushBlock push;
-  push.incarnation = incarnation;
-  push.iteration = wire.iteration();
-  push.block = wire.block();
-  push.samples = wire.samples();
-  push.weight = wire.weight();
-  push.rate = wire.immediate_rate();
-  push.round_plan = wire.has_round();
-  push.round = wire.round();
-  push.compensation = wire.compensation();
-  return push;
 }
 
 // A pull that is being answered.
@@ -155,7 +142,7 @@ class ParameterStream
     PACELINE_ASSIGN_OR_RETURN(const DType dtype, FromWire(push.format()));
     PACELINE_ASSIGN_OR_RETURN(
         const PushOutcome outcome,
-        job.Push(ToDomain(push, incarnation_), payload, dtype));
+        job.Push(PushFromWire(push, incarnation_), payload, dtype));
     service_->metrics_->pushed_blocks.Increment();
     service_->metrics_->push_bytes.Increment(
         static_cast<double>(payload.size()));

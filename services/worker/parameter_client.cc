@@ -11,6 +11,7 @@
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
+#include "services/worker/received_frame.h"
 
 namespace paceline {
 namespace {
@@ -24,36 +25,6 @@ constexpr size_t kMaxQueuedFrames = size_t{1} << 21;
 absl::string_view Bytes(absl::Span<const float> floats) {
   return {reinterpret_cast<const char*>(floats.data()),
           floats.size() * sizeof(float)};
-}
-
-// One frame of server `server`; an error breaks the stream.
-absl::Status Receive(ExchangeState& state, size_t server,
-                     const grpc::ByteBuffer& message) {
-  PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
-  const v1::Frame& header = frame.header;
-  switch (header.kind_case()) {
-    case v1::Frame::kPulledBlock: {
-      PACELINE_ASSIGN_OR_RETURN(const DType dtype,
-                                FromWire(header.pulled_block().format()));
-      return state.Pulled(server, header.pulled_block().request(),
-                          header.pulled_block().block(), frame.payload, dtype);
-    }
-    case v1::Frame::kPullEnd:
-      state.PullEnded(
-          server, header.pull_end().request(),
-          FromCode(header.pull_end().code(), header.pull_end().message()),
-          absl::Microseconds(header.pull_end().parked_us()));
-      return absl::OkStatus();
-    case v1::Frame::kPushAck:
-      state.PushTaken(server, header.push_ack().iteration(),
-                      header.push_ack().refused_size());
-      return absl::OkStatus();
-    case v1::Frame::kSetDone:
-      state.SetTaken(server);
-      return absl::OkStatus();
-    default:
-      return absl::InvalidArgumentError("that frame is not for a worker");
-  }
 }
 
 }  // namespace
@@ -125,7 +96,7 @@ void ParameterClient::OpenStream(size_t server, const std::string& address) {
   streams_[server] = std::make_unique<Stream>(
       kMaxQueuedFrames,
       Stream::Handlers{[this, server](const grpc::ByteBuffer& message) {
-                         return Receive(state_, server, message);
+                         return TakeReceivedFrame(state_, server, message);
                        },
                        [this, address](const absl::Status& status) {
                          state_.Broken(Annotate(

@@ -4,6 +4,7 @@
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/wire_format.h"
 #include "services/worker/exchange_state.h"
+#include "services/worker/received_frame.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_message.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -11,37 +12,10 @@
 namespace paceline {
 namespace {
 
-// As parameter_client.cc hands frames on.
 absl::Status Receive(ExchangeState& state, size_t server,
                      absl::string_view bytes) {
   const grpc::Slice slice(bytes.data(), bytes.size());
-  const auto frame = DecodeFrame(grpc::ByteBuffer(&slice, 1));
-  if (!frame.ok()) return frame.status();
-  const v1::Frame& header = frame->header;
-  switch (header.kind_case()) {
-    case v1::Frame::kPulledBlock: {
-      const auto dtype = FromWire(header.pulled_block().format());
-      if (!dtype.ok()) return dtype.status();
-      return state.Pulled(server, header.pulled_block().request(),
-                          header.pulled_block().block(), frame->payload,
-                          *dtype);
-    }
-    case v1::Frame::kPullEnd:
-      state.PullEnded(
-          server, header.pull_end().request(),
-          FromCode(header.pull_end().code(), header.pull_end().message()),
-          absl::Microseconds(header.pull_end().parked_us()));
-      return absl::OkStatus();
-    case v1::Frame::kPushAck:
-      state.PushTaken(server, header.push_ack().iteration(),
-                      static_cast<uint32_t>(header.push_ack().refused_size()));
-      return absl::OkStatus();
-    case v1::Frame::kSetDone:
-      state.SetTaken(server);
-      return absl::OkStatus();
-    default:
-      return absl::InvalidArgumentError("that frame is not for a worker");
-  }
+  return TakeReceivedFrame(state, server, grpc::ByteBuffer(&slice, 1));
 }
 
 std::string Frame(uint8_t server, const char* text,

@@ -5,6 +5,7 @@
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/wire_format.h"
 #include "services/parameter_server/job_shard.h"
+#include "services/parameter_server/push_from_wire.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_message.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -38,21 +39,6 @@ ShardConfig SmallConfig(uint8_t shape) {
   return config;
 }
 
-// The conversion of parameter_service.cc.
-PushBlock ToDomain(const v1::PushBlock& wire, uint64_t incarnation) {
-  PushBlock push;
-  push.incarnation = incarnation;
-  push.iteration = wire.iteration();
-  push.block = wire.block();
-  push.samples = wire.samples();
-  push.weight = wire.weight();
-  push.rate = wire.immediate_rate();
-  push.round_plan = wire.has_round();
-  push.round = wire.round();
-  push.compensation = wire.compensation();
-  return push;
-}
-
 void ExpectPulled(const absl::StatusOr<PulledBlocks>& pulled) {
   ExpectPromised(pulled.status());
   if (pulled.ok()) CHECK(pulled->blocks.size() == 3);
@@ -83,7 +69,7 @@ void Receive(JobShard& job, absl::string_view bytes, uint64_t incarnation) {
   } else if (header.has_push_block()) {
     const auto dtype = FromWire(header.push_block().format());
     if (!dtype.ok()) return;
-    ExpectPromised(job.Push(ToDomain(header.push_block(), incarnation),
+    ExpectPromised(job.Push(PushFromWire(header.push_block(), incarnation),
                             frame->payload, *dtype)
                        .status());
   }
