@@ -48,14 +48,17 @@ CertificateWatch::CertificateWatch(TlsFiles files, TlsMaterial material)
 absl::Status CertificateWatch::Start(absl::Duration interval) {
   PACELINE_ASSIGN_OR_RETURN(identity_, PublishIfAny(material_.identity));
   PACELINE_ASSIGN_OR_RETURN(ca_, PublishIfAny(material_.ca));
-  // Key and certificates have one path, so that they change together.
-  const std::string identity = PathOf(identity_);
-  provider_ =
-      std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-          identity, identity, PathOf(ca_), kGrpcIntervalSeconds);
   WarnIfExpired();
   looking_ = std::make_unique<Periodic>(interval, [this] { Look(); });
   return absl::OkStatus();
+}
+
+std::shared_ptr<grpc::experimental::CertificateProviderInterface>
+CertificateWatch::MakeProvider() const {
+  // Key and certificates have one path, so that they change together.
+  const std::string identity = PathOf(identity_);
+  return std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      identity, identity, PathOf(ca_), kGrpcIntervalSeconds);
 }
 
 void CertificateWatch::Look() {

@@ -31,11 +31,11 @@ class CertificateWatch {
   static absl::StatusOr<std::shared_ptr<const CertificateWatch>> Open(
       const TlsFiles& files, absl::Duration interval);
 
-  // For any number of servers and channels.
-  const std::shared_ptr<grpc::experimental::CertificateProviderInterface>&
-  provider() const {
-    return provider_;
-  }
+  // For one server or channel: if one channel is closed while another is made,
+  // gRPC may tell a provider of both in the wrong order, and the new one would
+  // never get a certificate.
+  std::shared_ptr<grpc::experimental::CertificateProviderInterface>
+  MakeProvider() const;
 
   bool has_identity() const { return !files_.cert.empty(); }
   bool has_ca() const { return !files_.ca.empty(); }
@@ -56,7 +56,6 @@ class CertificateWatch {
   std::optional<PublishedFile> identity_;
   std::optional<PublishedFile> ca_;
 
-  std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider_;
   std::unique_ptr<Periodic> looking_;  // Ends before what it looks at.
 };
 

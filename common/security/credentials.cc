@@ -10,7 +10,7 @@ std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     const ServerSecurity& security) {
   if (security.tls == nullptr) return grpc::InsecureServerCredentials();
   grpc::experimental::TlsServerCredentialsOptions options(
-      security.tls->provider());
+      security.tls->MakeProvider());
   options.watch_identity_key_cert_pairs();
   if (security.tls->has_ca()) options.watch_root_certs();
   options.set_cert_request_type(
@@ -25,7 +25,7 @@ std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(
     const ClientSecurity& security) {
   if (security.tls == nullptr) return grpc::InsecureChannelCredentials();
   grpc::experimental::TlsChannelCredentialsOptions options;
-  options.set_certificate_provider(security.tls->provider());
+  options.set_certificate_provider(security.tls->MakeProvider());
   options.watch_root_certs();
   if (security.tls->has_identity()) options.watch_identity_key_cert_pairs();
   auto tls = grpc::experimental::TlsCredentials(options);
