@@ -102,6 +102,7 @@ std::string Absolute(const std::string& setting, const std::string& value) {
 }
 
 absl::Status SetContext(Session& session, const SetFlags& flags) {
+  PACELINE_RETURN_IF_ERROR(CheckContextName(flags.name));
   PACELINE_ASSIGN_OR_RETURN(ConfigFile config, Read(session));
   const bool is_new = !config.contexts.contains(flags.name);
   Settings& settings = config.contexts[flags.name];

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status.h"
@@ -23,6 +24,10 @@ namespace paceline {
 namespace {
 
 constexpr size_t kBytesMax = size_t{1} << 20;
+
+// Written as a YAML key, which may have no more than 1024 characters, a name
+// becomes longer by its quotes and escapes.
+constexpr size_t kContextNameMax = 128;
 
 absl::Status WrongLine(const YAML::Node& node, absl::string_view what) {
   return absl::InvalidArgumentError(
@@ -64,7 +69,10 @@ absl::StatusOr<ConfigFile> ParseRoot(const YAML::Node& root) {
       config.current_context = entry.second.Scalar();
     } else if (key == "contexts" && entry.second.IsMap()) {
       for (const auto& context : entry.second) {
-        PACELINE_ASSIGN_OR_RETURN(config.contexts[context.first.Scalar()],
+        const std::string& name = context.first.Scalar();
+        const absl::Status named = CheckContextName(name);
+        if (!named.ok()) return WrongLine(context.first, named.message());
+        PACELINE_ASSIGN_OR_RETURN(config.contexts[name],
                                   ParseContext(context.second));
       }
     } else {
@@ -90,6 +98,18 @@ absl::Status SystemError(absl::string_view doing) {
 }
 
 }  // namespace
+
+absl::Status CheckContextName(absl::string_view name) {
+  const bool plain = std::none_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+  });
+  if (plain && !name.empty() && name.size() <= kContextNameMax) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("a context's name has 1 to ", kContextNameMax,
+                   " bytes and no control characters"));
+}
 
 absl::StatusOr<ConfigFile> ParseConfigFile(absl::string_view text) {
   // The YAML library throws; nothing of that leaves here.

@@ -35,6 +35,10 @@ struct ConfigFile {
   std::map<std::string, Settings> contexts;
 };
 
+// INVALID_ARGUMENT for what is no name of a context: empty, longer than 128
+// bytes, or with control characters.
+absl::Status CheckContextName(absl::string_view name);
+
 // INVALID_ARGUMENT with the line, for what is no YAML, unknown keys and the
 // like. An empty text is an empty file.
 absl::StatusOr<ConfigFile> ParseConfigFile(absl::string_view text);

@@ -344,6 +344,10 @@ TEST_F(ChangeCommandTest, Contexts) {
   ASSERT_THAT(created_, SizeIs(1));
   EXPECT_EQ(created_[0].parent(), "namespaces/vision");
   EXPECT_EQ(command_.Run("config set-context lab --request-timeout x").code, 2);
+  EXPECT_EQ(
+      command_.Run(absl::StrCat("config set-context ", std::string(200, 'x')))
+          .code,
+      2);
   EXPECT_EQ(command_.Run("config delete-context lab").code, 0);
   EXPECT_EQ(command_.Run("config current-context").code, 3);
   EXPECT_EQ(command_.Run("config delete-context lab").code, 3);

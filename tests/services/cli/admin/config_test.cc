@@ -127,6 +127,11 @@ TEST(ConfigFileTest, WrongFilesAreRefusedByLine) {
       {"contexts:\n  lab: x", "line 2: a context has settings"},
       {"contexts:\n  lab:\n    address: [x]", "line 3: address is a text"},
       {"current-context: [x]", "line 1"},
+      {"contexts:\n  \"\": {}", "line 2: a context's name has 1 to 128 bytes"},
+      {"contexts: {? [a] : {}}", "line 1: a context's name"},
+      {"contexts: {\"a\\tb\": {}}", "line 1: a context's name"},
+      {absl::StrCat("contexts: {", std::string(129, 'x'), ": {}}"),
+       "line 1: a context's name"},
       {"? [a]\n: b", "line 1"},
       {"a: *b", "line 1"},
   };
