@@ -21,6 +21,11 @@ absl::string_view View(grpc::string_ref text) {
   return {text.data(), text.size()};
 }
 
+// "ipv4:10.0.0.7:5123" without the port.
+absl::string_view HostOf(absl::string_view peer) {
+  return peer.substr(0, peer.rfind(':'));
+}
+
 // One `authorization` with a token that the file knows; anything else is wrong.
 void ReadToken(const grpc::ServerContextBase& context, const TokenFile* tokens,
                ShownCredentials& shown) {
@@ -71,24 +76,33 @@ absl::StatusOr<Caller> CallGuard::Admit(const grpc::ServerContextBase& context,
     ReadToken(context, security_.tokens.get(), shown);
     if (security_.tls != nullptr) ReadCertificate(context, shown);
   }
-  PACELINE_ASSIGN_OR_RETURN(
-      Admission admission,
-      DecideAccess(security_.open(), shown, roles_.Of(method), method));
-  caller.identity = std::move(admission.identity);
-  caller.role = admission.role;
+  const absl::StatusOr<Admission> admission =
+      DecideAccess(security_.open(), shown, roles_.Of(method), method);
+  if (!admission.ok()) {
+    // Who is refused may have no identity, or as many as it likes.
+    PACELINE_RETURN_IF_ERROR(Count(HostOf(caller.peer), method));
+    return admission.status();
+  }
+  caller.identity = admission->identity;
+  caller.role = admission->role;
+  PACELINE_RETURN_IF_ERROR(Count(caller.identity, method));
+  return caller;
+}
+
+absl::Status CallGuard::Count(absl::string_view whose,
+                              absl::string_view method) {
   absl::Duration wait;
   {
     absl::MutexLock lock(&mu_);
-    wait = requests_.Take(caller.identity, clock_->Now());
+    wait = requests_.Take(whose, clock_->Now());
   }
-  if (wait == absl::ZeroDuration()) return caller;
-  return RetryLater(
-      WithReason(
-          absl::ResourceExhaustedError(
-              absl::StrCat(caller.identity, " makes too many requests")),
-          "TOO_MANY_REQUESTS",
-          {{"identity", caller.identity}, {"method", std::string(method)}}),
-      wait);
+  if (wait == absl::ZeroDuration()) return absl::OkStatus();
+  return RetryLater(WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                                   whose, " makes too many requests")),
+                               kTooManyRequests,
+                               {{"identity", std::string(whose)},
+                                {"method", std::string(method)}}),
+                    wait);
 }
 
 absl::StatusOr<StreamTicket> CallGuard::OpenStream(const Caller& caller) {

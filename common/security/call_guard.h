@@ -27,7 +27,11 @@ struct Caller {
   std::string peer;  // Its address, as gRPC writes it.
 };
 
-// Of each identity.
+// The reason of a call that is one too many.
+inline constexpr absl::string_view kTooManyRequests = "TOO_MANY_REQUESTS";
+
+// Of each identity; calls that are refused count for the address they come
+// from.
 struct CallLimits {
   // 0 `per_second`: no limit.
   RateLimiter::Limits requests = {.per_second = 1'000, .burst = 2'000};
@@ -55,6 +59,8 @@ class CallGuard {
   absl::StatusOr<StreamTicket> OpenStream(const Caller& caller);
 
  private:
+  absl::Status Count(absl::string_view whose, absl::string_view method);
+
   const ServerSecurity security_;
   const Clock* const clock_;
   MethodRoles roles_;

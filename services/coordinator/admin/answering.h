@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "common/rpc/grpc_status.h"
 #include "common/security/call_guard.h"
+#include "common/status_details.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "services/coordinator/admin/decision_pool.h"
 #include "services/coordinator/store/job_journal.h"
@@ -59,7 +60,10 @@ class Answering {
     absl::StatusOr<Caller> caller = guard_->Admit(*context, method);
     v1::AuditRecord record = RecordOf(*context, caller, method, resource);
     if (!caller.ok()) {
-      Record(std::move(record), caller.status());
+      // One too many: its record would push another out.
+      if (ReasonOf(caller.status()) != kTooManyRequests) {
+        Record(std::move(record), caller.status());
+      }
       Finish(reactor, caller.status());
       return reactor;
     }

@@ -124,15 +124,19 @@ TEST(CallGuardTest, TooManyRequestsOfOneAreToldWhenToComeAgain) {
   EXPECT_TRUE(ClientOf(server, v1::WORKER).WhoAmI().ok());
 }
 
-TEST(CallGuardTest, ARefusedCallerUsesNothingUp) {
+// Who tries tokens out is slowed down, and harms nobody else.
+TEST(CallGuardTest, RefusedCallsCountForTheirAddressAlone) {
   CallLimits limits;
   limits.requests.per_second = 0.01;
-  limits.requests.burst = 1;
+  limits.requests.burst = 5;
   const GuardedServer server(WithTokens(), limits);
   GuardedClient viewer = ClientOf(server, v1::VIEWER);
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(ReasonOf(viewer.Drain()), "ROLE_NOT_ALLOWED");
   }
+  EXPECT_EQ(ReasonOf(viewer.Drain()), "TOO_MANY_REQUESTS");
+  EXPECT_EQ(ReasonOf(CallWith(server, {"Bearer the-token-of-nobody"})),
+            "TOO_MANY_REQUESTS");
   EXPECT_TRUE(viewer.WhoAmI().ok());
 }
 
