@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -12,9 +13,12 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/duration_flag.h"
 #include "common/log/log.h"
 #include "common/metrics/serve_metrics.h"
 #include "common/rpc/channel.h"
@@ -50,6 +54,16 @@ struct Options {
   bool reflection = true;
 };
 
+// CLI::Range lets "nan" pass.
+const CLI::Validator kIsNumber(
+    [](const std::string& text) {
+      double value = 0;
+      return absl::SimpleAtod(text, &value) && !std::isnan(value)
+                 ? std::string()
+                 : absl::StrCat(text, " is not a number");
+    },
+    "");
+
 // Ids must differ from those of an earlier life, so this one number comes from
 // the machine; everything else is seeded by the jobs.
 uint64_t Entropy() {
@@ -57,23 +71,11 @@ uint64_t Entropy() {
   return uint64_t{device()} << 32 | device();
 }
 
-absl::StatusOr<absl::Duration> DurationOf(const char* flag,
-                                          const std::string& text,
-                                          absl::Duration least) {
-  absl::Duration duration;
-  if (!absl::ParseDuration(text, &duration) || duration < least ||
-      duration > absl::Hours(24)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " \"", text, "\": must be a duration such as 10s, ",
-                     absl::FormatDuration(least), " to 24h"));
-  }
-  return duration;
-}
-
 absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
   JobsOptions jobs;
-  PACELINE_ASSIGN_OR_RETURN(jobs.lease, DurationOf("--lease", options.lease,
-                                                   absl::Milliseconds(100)));
+  PACELINE_ASSIGN_OR_RETURN(
+      jobs.lease,
+      ParseDurationFlag("--lease", options.lease, absl::Milliseconds(100)));
   jobs.quota.set_jobs(options.max_jobs);
   jobs.quota.set_workers(options.max_workers);
   jobs.quota.set_parameter_bytes(options.max_parameter_bytes);
@@ -115,9 +117,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
   PACELINE_ASSIGN_OR_RETURN(const JobsOptions jobs_options,
                             ToJobsOptions(options));
-  PACELINE_ASSIGN_OR_RETURN(
-      const absl::Duration grace,
-      DurationOf("--grace", options.grace, absl::ZeroDuration()));
+  PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
+                            ParseDurationFlag("--grace", options.grace));
   auto registry = std::make_shared<prometheus::Registry>();
   PACELINE_ASSIGN_OR_RETURN(const auto store, JobStore::Open(options.store));
   JobJournal journal(store.get());
@@ -193,8 +194,10 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--max-parameter-bytes", options.max_parameter_bytes,
                  "Of a namespace's jobs; 0: no limit");
   app.add_option("--max-requests", options.max_requests,
-                 "Of each caller in a second; 0: no limit")
-      ->check(CLI::NonNegativeNumber);
+                 "Of each caller in a second, and of refused calls of each "
+                 "address; 0: no limit")
+      ->check(CLI::Range(0.0, 1e9))
+      ->check(kIsNumber);
   app.add_option("--max-streams", options.max_streams,
                  "Of each caller at a time; 0: no limit");
   app.add_flag("--reflection,!--no-reflection", options.reflection,

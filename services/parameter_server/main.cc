@@ -7,6 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/duration_flag.h"
 #include "common/log/log.h"
 #include "common/metrics/serve_metrics.h"
 #include "common/rpc/channel.h"
@@ -34,7 +35,7 @@ struct Options {
   std::string advertise;
   std::string metrics = "127.0.0.1:0";
   std::string checkpoints;
-  double grace_seconds = 20;
+  std::string grace = "20s";
   ServerLimits limits = ServerLimits::ForMemory(UsableMemory(""));
 };
 
@@ -57,6 +58,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity dialing, flags.Client());
   PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, dialing));
+  PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
+                            ParseDurationFlag("--grace", options.grace));
   auto registry = std::make_shared<prometheus::Registry>();
   ServerMetrics metrics(*registry);
   PACELINE_ASSIGN_OR_RETURN(const int metrics_port,
@@ -90,8 +93,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
                        });
   // The first signal asks, the second does not wait.
   const SignalWatch signals([&, asked = false](int) mutable {
-    link.Stop(asked ? absl::ZeroDuration()
-                    : absl::Seconds(options.grace_seconds));
+    link.Stop(asked ? absl::ZeroDuration() : grace);
     asked = true;
   });
   const absl::Status outcome = link.Run();
@@ -119,9 +121,8 @@ int main(int argc, char** argv) {
   app.add_option("--checkpoints", options.checkpoints,
                  "Folder that checkpoints are read and written below; default: "
                  "wherever the coordinator says");
-  app.add_option("--grace", options.grace_seconds,
-                 "Seconds that a checkpoint may still take on SIGTERM")
-      ->check(CLI::Range(0.0, 3600.0))
+  app.add_option("--grace", options.grace,
+                 "So long a checkpoint may still take on SIGTERM")
       ->capture_default_str();
   app.add_option("--max-jobs", options.limits.max_jobs, "Jobs hosted at most")
       ->check(CLI::Range(1, 100'000))

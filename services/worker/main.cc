@@ -21,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "common/duration_flag.h"
 #include "common/log/log.h"
 #include "common/metrics/serve_metrics.h"
 #include "common/rpc/channel.h"
@@ -56,17 +57,6 @@ struct Options {
   bool evaluator = false;
   bool low_priority = false;
 };
-
-absl::StatusOr<absl::Duration> ParseTime(const char* flag,
-                                         const std::string& text) {
-  absl::Duration time;
-  if (!absl::ParseDuration(text, &time) || time < absl::ZeroDuration() ||
-      time == absl::InfiniteDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " ", text, ": want a duration such as 20s or 1m"));
-  }
-  return time;
-}
 
 absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(const DeviceInfo device,
@@ -147,9 +137,9 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
                             ParsePace({options.slowdown, options.step_time,
                                        options.delay, options.pause}));
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
-                            ParseTime("--grace", options.grace));
+                            ParseDurationFlag("--grace", options.grace));
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration patience,
-                            ParseTime("--patience", options.patience));
+                            ParseDurationFlag("--patience", options.patience));
   PACELINE_ASSIGN_OR_RETURN(const v1::WorkerHello hello, HelloOf(options));
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity security, flags.Client());
   PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, security));
