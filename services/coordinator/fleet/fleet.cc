@@ -249,7 +249,7 @@ absl::Status Fleet::Assign(uint64_t member, uint64_t run) {
     return absl::FailedPreconditionError("the worker or the run is gone");
   }
   WorkerEntry& entry = it->second;
-  if (entry.run != nullptr || entry.leaving || entry.draining || entry.going) {
+  if (entry.run != nullptr || entry.leaving || Draining(entry)) {
     return absl::FailedPreconditionError("the worker is not free");
   }
   auto current = std::make_shared<std::atomic<bool>>(true);
@@ -293,11 +293,11 @@ absl::Status Fleet::SetDraining(const std::string& name, bool draining) {
   bool found = false;
   {
     absl::MutexLock lock(&mu_);
-    for (auto& [id, entry] : workers_) {
-      if (entry.hello.name() != name) continue;
-      entry.draining = draining;
-      found = true;
+    for (const auto& [id, entry] : workers_) {
+      found = found || entry.hello.name() == name;
     }
+    if (!draining) drained_.erase(name);
+    if (draining && found) drained_.insert(name);
   }
   if (!found) return NotFound(kWorkerType, FormatWorkerName(name));
   changed_();
@@ -353,7 +353,7 @@ v1::Worker Fleet::ToProto(const WorkerEntry& entry) const {
   worker.set_evaluator(entry.hello.evaluator());
   *worker.mutable_labels() = entry.hello.labels();
   worker.set_version(entry.hello.version());
-  worker.set_draining(entry.draining);
+  worker.set_draining(Draining(entry));
   if (entry.run != nullptr) worker.set_job(entry.run->job_name());
   *worker.mutable_connect_time() = paceline::ToProto(entry.connect_time);
   if (entry.leaving) {
@@ -361,8 +361,7 @@ v1::Worker Fleet::ToProto(const WorkerEntry& entry) const {
   } else if (entry.run != nullptr) {
     worker.set_state(v1::Worker::ASSIGNED);
   } else {
-    worker.set_state(entry.draining || entry.going ? v1::Worker::DRAINED
-                                                   : v1::Worker::IDLE);
+    worker.set_state(Draining(entry) ? v1::Worker::DRAINED : v1::Worker::IDLE);
   }
   return worker;
 }
@@ -375,7 +374,6 @@ std::vector<Fleet::Member> Fleet::Members() const {
       members.push_back({id, ToProto(entry),
                          entry.run == nullptr ? 0 : entry.run->run(),
                          entry.leaving, entry.since, entry.unfit_for});
-      members.back().worker.set_draining(entry.draining || entry.going);
     }
   }
   std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
@@ -408,12 +406,10 @@ std::vector<v1::Server> Fleet::Servers() const {
 
 bool Fleet::HasEvaluator(absl::string_view job) const {
   absl::MutexLock lock(&mu_);
-  return std::any_of(workers_.begin(), workers_.end(),
-                     [job](const auto& entry) {
-                       const WorkerEntry& is = entry.second;
-                       return is.hello.evaluator() && !is.draining &&
-                              !is.going && !is.unfit_for.contains(job);
-                     });
+  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    const WorkerEntry& is = entry.second;
+    return is.hello.evaluator() && !Draining(is) && !is.unfit_for.contains(job);
+  });
 }
 
 void Fleet::EndSilent() {

@@ -70,7 +70,9 @@ class Fleet {
   // Asks the worker to finish its iteration and leave its run.
   void Release(uint64_t member, absl::string_view reason);
 
-  // The worker of that name gets no run, or can get one again. NOT_FOUND.
+  // The worker of that name gets no run, not when it registers anew either, or
+  // can get one again. NOT_FOUND if none is connected; it can then get one when
+  // it comes, whatever was asked.
   absl::Status SetDraining(const std::string& name, bool draining);
 
   // `count` parameter servers, those with the fewest bytes, by name; 0: all.
@@ -93,7 +95,6 @@ class Fleet {
     WorkerPeer stream;
     absl::Time last_heard;
     absl::Time connect_time;
-    bool draining = false;
     bool going = false;  // Its process ends.
     bool leaving = false;
     absl::Time leaving_since;
@@ -117,6 +118,10 @@ class Fleet {
   void Detach(uint64_t member);
   // It is not to be given to the job again.
   void MarkUnfit(uint64_t member, const std::string& job);
+  bool Draining(const WorkerEntry& entry) const
+      ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return entry.going || drained_.contains(entry.hello.name());
+  }
   v1::Worker ToProto(const WorkerEntry& entry) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
   uint64_t BytesOn(uint64_t server) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
@@ -128,6 +133,7 @@ class Fleet {
   mutable absl::Mutex mu_;
   uint64_t next_member_ ABSL_GUARDED_BY(mu_) = 1;
   std::map<uint64_t, WorkerEntry> workers_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_set<std::string> drained_ ABSL_GUARDED_BY(mu_);  // By name.
   std::map<uint64_t, ServerEntry> servers_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, std::shared_ptr<JobRun>> runs_ ABSL_GUARDED_BY(mu_);
 };

@@ -205,6 +205,25 @@ TEST_F(FleetTest, ADrainedWorkerGetsNoJob) {
   EXPECT_TRUE(absl::IsNotFound(fleet_.SetDraining("w1", true)));
 }
 
+// A connection that breaks takes nobody back.
+TEST_F(FleetTest, ADrainedWorkerStaysDrainedWhenItComesAnew) {
+  WorkerStream first, second, third;
+  const uint64_t w = Come(first, Worker("w0"));
+  EXPECT_TRUE(fleet_.SetDraining("w0", true).ok());
+  fleet_.WorkerGone(w);
+  const uint64_t again = Come(second, Worker("w0"));
+  EXPECT_THAT(States(), ElementsAre("workers/w0 DRAINED"));
+  fleet_.WorkerGone(again);
+  EXPECT_TRUE(absl::IsNotFound(fleet_.SetDraining("w0", false)));
+  Come(third, Worker("w0"));
+  EXPECT_THAT(States(), ElementsAre("workers/w0 IDLE"));
+  // Who was never there is not known.
+  EXPECT_TRUE(absl::IsNotFound(fleet_.SetDraining("w1", true)));
+  WorkerStream other;
+  Come(other, Worker("w1"));
+  EXPECT_THAT(States(), ElementsAre("workers/w0 IDLE", "workers/w1 IDLE"));
+}
+
 TEST_F(FleetTest, AWorkerWhoseProcessEndsGetsNoJob) {
   WorkerStream stream;
   const uint64_t w = Come(stream, Worker("w0"));
