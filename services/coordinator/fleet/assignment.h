@@ -85,8 +85,6 @@ struct AssignmentPlan {
   std::vector<JobNumber> start;
   // What each other waiting job waits for, for people.
   std::map<JobNumber, std::string> waiting;
-  // When another call may give moves though nothing has happened.
-  std::optional<absl::Time> again_at;
 
   bool empty() const {
     return release.empty() && assign.empty() && start.empty();

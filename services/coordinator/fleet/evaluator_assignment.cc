@@ -97,11 +97,8 @@ void PlanEvaluators(absl::Time now, absl::Span<const AssignableWorker> workers,
     const auto job = FirstFor(evaluator, waiting);
     if (job == waiting.end()) continue;
     const absl::Time until = evaluator.since + hold;
-    if (!candidate.idle && now < until) {
-      // The others have been there for a shorter time.
-      plan.again_at = until;
-      return;
-    }
+    // The others have been there for a shorter time.
+    if (!candidate.idle && now < until) return;
     plan.release.push_back(
         {evaluator.id, *evaluator.job, "another job waits for an evaluator"});
     waiting.erase(job);

@@ -11,8 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kDecisionsKept = 10'000;
-
 // Of the loss shown while the job runs: about the last 50 pushes.
 constexpr double kLossSmoothing = 0.02;
 
@@ -112,16 +110,10 @@ void RunRecord::Evaluated(const AccuracyPoint& point) {
   accuracy_.insert(later, point);
 }
 
-void RunRecord::Decided(const std::string& worker, const Decision& decision,
-                        absl::Time at) {
+void RunRecord::Decided(const std::string& worker, const Decision& decision) {
+  if (decision.kind != DecisionKind::kNotFastest) return;
   absl::MutexLock lock(&mu_);
-  if (decision.kind == DecisionKind::kNotFastest) {
-    ++workers_[worker].held_not_fastest;
-  }
-  const double seconds =
-      began_.has_value() ? absl::ToDoubleSeconds(at - *began_) : 0;
-  decisions_.push_back({seconds, worker, decision});
-  if (decisions_.size() > kDecisionsKept) decisions_.pop_front();
+  ++workers_[worker].held_not_fastest;
 }
 
 double RunRecord::SecondsAt(absl::Time now) const {
@@ -248,17 +240,6 @@ Json RunRecord::WorkerResult(const std::string& name,
           {"held_not_fastest", row.held_not_fastest},
           {"gap", QuantilesJson(row.gap)},
           {"staleness", QuantilesJson(row.staleness)}};
-}
-
-Json RunRecord::Decisions() const {
-  absl::MutexLock lock(&mu_);
-  Json decisions = Json::array();
-  for (const PastDecision& past : decisions_) {
-    decisions.push_back({{"seconds", past.seconds},
-                         {"worker", past.worker},
-                         {"text", Render(past.decision)}});
-  }
-  return decisions;
 }
 
 }  // namespace paceline

@@ -2,7 +2,6 @@
 #define PACELINE_SERVICES_COORDINATOR_RUN_RUN_RECORD_H_
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -49,9 +48,8 @@ class RunRecord {
   void Lost(const std::string& worker);
   void Evaluated(const AccuracyPoint& point);
 
-  // The last 10,000 decisions are kept, rendered only when asked for.
-  void Decided(const std::string& worker, const Decision& decision,
-               absl::Time at);
+  // Counts how often the worker was held for not being the fastest.
+  void Decided(const std::string& worker, const Decision& decision);
 
   double SecondsAt(absl::Time now) const;
   bool begun() const;
@@ -64,8 +62,6 @@ class RunRecord {
                 v1::JobProgress& progress) const;
   // One element of "runs".
   nlohmann::ordered_json Result(const EngineView& view) const;
-  // The ring of decisions: {"seconds", "worker", "text"}, oldest first.
-  nlohmann::ordered_json Decisions() const;
 
  private:
   struct WorkerRow {
@@ -78,11 +74,6 @@ class RunRecord {
     IntHistogram gap;
     IntHistogram staleness;
     const char* state = "waiting";
-  };
-  struct PastDecision {
-    double seconds;
-    std::string worker;
-    Decision decision;
   };
 
   void AddWorkers(const EngineView& view,
@@ -108,7 +99,6 @@ class RunRecord {
   std::optional<double> loss_ ABSL_GUARDED_BY(mu_);  // Smoothed.
   std::map<std::string, WorkerRow> workers_ ABSL_GUARDED_BY(mu_);
   std::vector<AccuracyPoint> accuracy_ ABSL_GUARDED_BY(mu_);
-  std::deque<PastDecision> decisions_ ABSL_GUARDED_BY(mu_);
   struct PastSwitch {
     paceline::Switched what;
     double seconds;

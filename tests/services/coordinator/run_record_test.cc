@@ -283,45 +283,18 @@ TEST(RunRecordTest, ALossCanBeTheTarget) {
   EXPECT_FALSE(record.StopReached());
 }
 
-TEST(RunRecordTest, KeepsWhatWasDecided) {
-  RunRecord record("dssp", {});
-  record.Begin(At(10), 40, 60);
-  record.Decided("w0", {DecisionKind::kWithinBound}, At(11));
-  const Decision lost{DecisionKind::kLost, WorkerId{1},
-                      static_cast<int64_t>(LossReason::kStuck), 5};
-  record.Decided("w0", lost, At(12));
-  const Json decisions = record.Decisions();
-  ASSERT_EQ(decisions.size(), 2u);
-  EXPECT_EQ(decisions[1]["seconds"], 2);
-  EXPECT_EQ(decisions[1]["worker"], "w0");
-  EXPECT_EQ(decisions[1]["text"], Render(lost));
-}
-
 TEST(RunRecordTest, CountsHowOftenAWorkerWasHeld) {
   RunRecord record("dssp", {});
   for (const DecisionKind kind :
        {DecisionKind::kColdStart, DecisionKind::kNotFastest,
         DecisionKind::kCaughtUp}) {
-    record.Decided("w0", {kind}, At(1));
+    record.Decided("w0", {kind});
   }
   record.Held("w0");
   record.Held("w0");
   const Json worker = record.Result(EngineView())["workers"][0];
   EXPECT_EQ(worker["held"], 2);
   EXPECT_EQ(worker["held_not_fastest"], 1);
-}
-
-TEST(RunRecordTest, KeepsTheLastTenThousandDecisions) {
-  RunRecord record("ssp:s=3", {});
-  record.Begin(At(0), 40, 60);
-  for (int i = 0; i < 10'005; ++i) {
-    record.Decided("w0", {DecisionKind::kWithinBound, WorkerId{1}, 0, 3},
-                   At(i));
-  }
-  const Json decisions = record.Decisions();
-  ASSERT_EQ(decisions.size(), 10'000u);
-  EXPECT_EQ(decisions[0]["seconds"], 5);
-  EXPECT_EQ(decisions[9'999]["seconds"], 10'004);
 }
 
 TEST(RunRecordTest, AddsUpFromManyThreads) {
