@@ -29,6 +29,11 @@ absl::Status DiskWorker::Put(uint64_t run, Task task) {
                      " checkpoints wait to be read or written, the most "
                      "allowed: save less often, or to a faster disk"));
   }
+  for (const Waiting& other : waiting_) {
+    if (other.run != run) continue;
+    return absl::FailedPreconditionError(
+        "an earlier checkpoint of the job still waits for the disk");
+  }
   waiting_.push_back({run, std::move(task)});
   return absl::OkStatus();
 }

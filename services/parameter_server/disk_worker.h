@@ -32,7 +32,8 @@ class DiskWorker {
   DiskWorker(const DiskWorker&) = delete;
   DiskWorker& operator=(const DiskWorker&) = delete;
 
-  // RESOURCE_EXHAUSTED if too many tasks wait.
+  // RESOURCE_EXHAUSTED if too many tasks wait. FAILED_PRECONDITION if one of
+  // the run does: on a disk that hangs, each would hold a copy of its weights.
   absl::Status Put(uint64_t run, Task task);
 
   // Drops what waits for the run, and cancels its task that runs. Waits for

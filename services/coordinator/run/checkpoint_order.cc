@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/checkpoint/manifest.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
@@ -67,6 +69,25 @@ bool CheckpointOrder::AwaitWritten(absl::Duration timeout) const {
     return !order_.has_value() || OverLocked();
   };
   return mu_.AwaitWithTimeout(absl::Condition(&over), timeout);
+}
+
+bool CheckpointOrder::BegunBefore(absl::Time time) const {
+  absl::MutexLock lock(&mu_);
+  return order_.has_value() && order_->begun < time;
+}
+
+std::optional<CheckpointOrder::Order> CheckpointOrder::GiveUp(
+    absl::Status& failure) {
+  absl::MutexLock lock(&mu_);
+  if (!order_.has_value()) return std::nullopt;
+  std::vector<std::string> writing;
+  for (size_t i = 0; i < written_.size(); ++i) {
+    if (!written_[i]) writing.push_back(servers_->NameOf(static_cast<int>(i)));
+  }
+  failure = absl::DeadlineExceededError(
+      absl::StrCat("not written in time by ", absl::StrJoin(writing, ", "),
+                   ": look at the disk of the checkpoints"));
+  return std::exchange(order_, std::nullopt);
 }
 
 std::optional<CheckpointOrder::Order> CheckpointOrder::TakeWritten(

@@ -47,9 +47,16 @@ class CheckpointOrder {
   // nothing is being written.
   bool AwaitWritten(absl::Duration timeout) const;
 
+  // Whether one has been written since before `time`.
+  bool BegunBefore(absl::Time time) const;
+
   // Takes out what all servers have written, or have failed to: then `failure`
   // is why. Nothing while they write.
   std::optional<Order> TakeWritten(absl::Status& failure);
+
+  // Takes out what some still write, which is of no use any more; their answers
+  // will come to nothing. DEADLINE_EXCEEDED in `failure` names them.
+  std::optional<Order> GiveUp(absl::Status& failure);
 
  private:
   bool OverLocked() const ABSL_SHARED_LOCKS_REQUIRED(mu_);

@@ -94,6 +94,14 @@ std::vector<int64_t> EvaluationQueue::Drop(int64_t snapshot, bool make_room) {
   return dropped;
 }
 
+std::optional<EvaluationQueue::Overdue> EvaluationQueue::FindOverdue(
+    absl::Duration limit) const {
+  const absl::Time now = clock_->Now();
+  absl::MutexLock lock(&mu_);
+  if (!sent_ || now - sent_at_ <= limit) return std::nullopt;
+  return Overdue{*evaluator_, tasks_.front().snapshot};
+}
+
 int64_t EvaluationQueue::stride() const {
   absl::MutexLock lock(&mu_);
   return stride_;
@@ -125,6 +133,7 @@ bool EvaluationQueue::AwaitEmpty(absl::Duration timeout) const {
 void EvaluationQueue::SendNext() {
   if (!open_ || sent_ || tasks_.empty() || !evaluator_.has_value()) return;
   sent_ = true;
+  sent_at_ = clock_->Now();
   send_(*evaluator_, tasks_.front().snapshot, tasks_.front().last);
 }
 

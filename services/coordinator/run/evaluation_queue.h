@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/clock.h"
 #include "services/coordinator/accuracy.h"
 #include "services/coordinator/policy/types.h"
 #include "services/coordinator/run/run_record.h"
@@ -30,9 +31,9 @@ class EvaluationQueue {
   using Send =
       std::function<void(WorkerId evaluator, int64_t snapshot, bool last)>;
 
-  // With `defer`, nothing is sent before Open().
-  EvaluationQueue(bool defer, Send send)
-      : send_(std::move(send)), open_(!defer) {}
+  // With `defer`, nothing is sent before Open(). `clock` outlives the queue.
+  EvaluationQueue(bool defer, const Clock* clock, Send send)
+      : clock_(clock), send_(std::move(send)), open_(!defer) {}
 
   // Whether the next snapshot is to be taken, once for each; the last one
   // always is.
@@ -60,6 +61,13 @@ class EvaluationQueue {
   // Of how many snapshots one is taken.
   int64_t stride() const;
 
+  struct Overdue {
+    WorkerId evaluator;
+    int64_t snapshot;
+  };
+  // The one that has been evaluated for longer than `limit`.
+  std::optional<Overdue> FindOverdue(absl::Duration limit) const;
+
   // Snapshots not yet evaluated.
   size_t pending() const;
   bool has_evaluator() const;
@@ -77,13 +85,15 @@ class EvaluationQueue {
 
   void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  const Clock* const clock_;
   const Send send_;
   mutable absl::Mutex mu_;
   bool open_ ABSL_GUARDED_BY(mu_);
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mu_);
   std::optional<WorkerId> evaluator_ ABSL_GUARDED_BY(mu_);
-  bool sent_ ABSL_GUARDED_BY(mu_) = false;  // The front is being evaluated.
-  int64_t asked_ ABSL_GUARDED_BY(mu_) = 0;  // Calls of Admit().
+  bool sent_ ABSL_GUARDED_BY(mu_) = false;   // The front is being evaluated,
+  absl::Time sent_at_ ABSL_GUARDED_BY(mu_);  // since then.
+  int64_t asked_ ABSL_GUARDED_BY(mu_) = 0;   // Calls of Admit().
   int64_t stride_ ABSL_GUARDED_BY(mu_) = 1;
   // The last ordinal when the queue was thinned: refusals of what was on its
   // way by then do not thin it again.

@@ -11,14 +11,11 @@
 #include "services/coordinator/policy/placement.h"
 #include "services/coordinator/policy/policy_spec.h"
 #include "services/coordinator/run/model_check.h"
+#include "services/coordinator/run/time_limits.h"
 
 namespace paceline {
 namespace {
 
-// Data that must be read and models that must be built before a job begins:
-// large data may take long; who is silent meanwhile is not waited for.
-constexpr absl::Duration kLoadingTimeout = absl::Hours(1);
-constexpr absl::Duration kAssemblyTimeout = absl::Minutes(5);
 constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 
@@ -53,9 +50,9 @@ JobRun::JobRun(RunSetup setup, const Clock* clock,
       observer_(std::move(observer)),
       metrics_(std::move(metrics)),
       roster_(setup_.run),
-      servers_(setup_.run, setup_.servers),
+      servers_(setup_.run, setup_.servers, clock),
       record_(setup_.spec.paradigm(), setup_.spec.stop()),
-      evaluations_(setup_.spec.evaluation().defer(),
+      evaluations_(setup_.spec.evaluation().defer(), clock,
                    [this](WorkerId evaluator, int64_t snapshot, bool last) {
                      v1::WorkerCommand command;
                      command.mutable_evaluate()->set_snapshot(snapshot);
@@ -249,10 +246,12 @@ absl::Status JobRun::HostBlocks() {
       servers_.Broadcast({}, [&](int server, v1::ServerCommand& command) {
         *command.mutable_host() = hosts[server].host();
       });
-  return WaitFor("the servers to host the model's blocks", kAssemblyTimeout,
-                 [&](absl::Duration timeout) {
-                   return pausing() || servers_.AwaitDone(sequence, timeout);
-                 });
+  return WaitFor(
+      "the servers to host the model's blocks",
+      setup_.restore_from.empty() ? kAssemblyTimeout : kCheckpointTimeout,
+      [&](absl::Duration timeout) {
+        return pausing() || servers_.AwaitDone(sequence, timeout);
+      });
 }
 
 int64_t JobRun::parameter_bytes() const {
@@ -450,6 +449,7 @@ v1::JobProgress JobRun::Progress() const {
 void JobRun::ReportProgress() {
   const v1::JobProgress progress = Progress();
   metrics_->workers->Set(progress.workers_size());
+  metrics_->samples->Set(static_cast<double>(progress.samples()));
   observer_->Progressed(progress);
 }
 
@@ -467,9 +467,12 @@ bool JobRun::TrainingOver() const {
 }
 
 void JobRun::StopEverybody(const absl::Status& outcome) {
-  const std::string reason =
-      outcome.ok() ? "the job has ended"
-                   : absl::StrCat("the job failed: ", outcome.message());
+  std::string reason(outcome.message());
+  if (outcome.ok()) {
+    reason = "the job has ended";
+  } else if (!absl::IsCancelled(outcome)) {
+    reason = absl::StrCat("the job failed: ", outcome.message());
+  }
   v1::WorkerCommand stop_worker;
   stop_worker.mutable_stop()->set_reason(reason);
   roster_.SendToAll(stop_worker);

@@ -183,6 +183,10 @@ class JobRun {
 
   // What Train() does from time to time.
   absl::Status LookAfterTraining();
+  // UNAVAILABLE if one of them hangs.
+  absl::Status CheckServers() const;
+  // An evaluator that hangs is let go, and what it had in hand is dropped.
+  void EndStuckEvaluation();
   void SealIfDue(absl::Time now);
   void CheckpointIfDue(absl::Time now);
   absl::Time NextCheckpoint(absl::Time now) const
@@ -190,8 +194,10 @@ class JobRun {
   std::string CheckpointId(absl::string_view kind) const;
   // False if one is being written.
   bool BeginCheckpoint(const std::string& id);
-  // The manifest, once all servers have written, and the observer's word.
+  // The manifest, once all servers have written or one hangs, and the
+  // observer's word.
   void FinishCheckpoint();
+  bool CheckpointOverdue() const;
   // Waits for the one being written, if any; its status.
   absl::Status AwaitCheckpoint();
 

@@ -13,6 +13,7 @@
 #include "services/coordinator/policy/policy_spec.h"
 #include "services/coordinator/run/checkpoint_files.h"
 #include "services/coordinator/run/job_run.h"
+#include "services/coordinator/run/time_limits.h"
 
 namespace paceline {
 namespace {
@@ -20,9 +21,8 @@ namespace {
 constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 
-// For all servers to write their parts: a full disk or a lost server says so
-// sooner.
-constexpr absl::Duration kCheckpointTimeout = absl::Minutes(10);
+// As for a worker whose heartbeats go on while its iteration does not.
+constexpr int kServerStuckLeases = 10;
 
 }  // namespace
 
@@ -52,6 +52,8 @@ absl::Status JobRun::LookAfterTraining() {
   if (now >= next_report_) {
     ReportProgress();
     EndSilentMembers();
+    EndStuckEvaluation();
+    PACELINE_RETURN_IF_ERROR(CheckServers());
     next_report_ = now + kProgressInterval;
   }
   FinishCheckpoint();
@@ -65,6 +67,28 @@ absl::Status JobRun::LookAfterTraining() {
   }
   if (!std::exchange(out_of_workers_, true)) engine()->Seal();
   return absl::OkStatus();
+}
+
+absl::Status JobRun::CheckServers() const {
+  const absl::Duration limit = kServerStuckLeases * lease();
+  const std::optional<int> stuck = servers_.Stuck(limit);
+  if (!stuck.has_value()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "parameter server ", servers_.NameOf(*stuck),
+      " has carried out no command for ", absl::FormatDuration(limit),
+      ", though it is connected: restart it, and restore the job from its last "
+      "checkpoint"));
+}
+
+void JobRun::EndStuckEvaluation() {
+  const auto stuck = evaluations_.FindOverdue(kEvaluationTimeout);
+  if (!stuck.has_value()) return;
+  const absl::Status why = absl::DeadlineExceededError(absl::StrCat(
+      "no result after ", absl::FormatDuration(kEvaluationTimeout)));
+  DropEvaluation(stuck->snapshot, roster_.NameOf(stuck->evaluator), why);
+  roster_.Close(stuck->evaluator,
+                absl::AbortedError("the evaluation hangs: register anew"));
+  WorkerGone(stuck->evaluator, LossReason::kLeaseEnded);
 }
 
 void JobRun::SealIfDue(absl::Time now) {
@@ -147,7 +171,10 @@ bool JobRun::BeginCheckpoint(const std::string& id) {
 
 void JobRun::FinishCheckpoint() {
   absl::Status written;
-  const auto order = checkpoint_.TakeWritten(written);
+  auto order = checkpoint_.TakeWritten(written);
+  if (!order.has_value() && CheckpointOverdue()) {
+    order = checkpoint_.GiveUp(written);
+  }
   if (!order.has_value()) return;
   v1::JobSpec spec;
   v1::WorkerReady agreed;
@@ -189,12 +216,16 @@ void JobRun::FinishCheckpoint() {
   observer_->CheckpointChanged(checkpoint);
 }
 
+bool JobRun::CheckpointOverdue() const {
+  return checkpoint_.BegunBefore(clock_->Now() - kCheckpointTimeout);
+}
+
 absl::Status JobRun::AwaitCheckpoint() {
-  PACELINE_RETURN_IF_ERROR(WaitFor("the servers to write the checkpoint",
-                                   kCheckpointTimeout,
-                                   [&](absl::Duration timeout) {
-                                     return checkpoint_.AwaitWritten(timeout);
-                                   }));
+  PACELINE_RETURN_IF_ERROR(
+      WaitFor("the servers to write the checkpoint", absl::InfiniteDuration(),
+              [&](absl::Duration timeout) {
+                return checkpoint_.AwaitWritten(timeout) || CheckpointOverdue();
+              }));
   checkpoint_failure_ = absl::OkStatus();
   FinishCheckpoint();
   return checkpoint_failure_;
@@ -213,21 +244,24 @@ absl::Status JobRun::SaveResult() {
 absl::Status JobRun::Evaluate() {
   Enter(Stage::kEvaluating);
   evaluations_.Open();
-  absl::Time evaluator_seen = clock_->Now();
+  absl::Time worth_waiting = clock_->Now();
   while (!evaluations_.AwaitEmpty(kProgressInterval)) {
     PACELINE_RETURN_IF_ERROR(failure());
     ReportProgress();
     EndSilentMembers();
+    EndStuckEvaluation();
     const absl::Time now = clock_->Now();
-    if (evaluations_.has_evaluator() || setup_.evaluator_exists()) {
-      evaluator_seen = now;
+    const bool paused = pausing();
+    if (!paused &&
+        (evaluations_.has_evaluator() || setup_.evaluator_exists())) {
+      worth_waiting = now;
     }
-    if (now - evaluator_seen <= 3 * lease()) continue;
+    if (now - worth_waiting <= 3 * lease()) continue;
     Tell("job", "evaluation",
-         absl::StrCat(
-             evaluations_.pending(),
-             " snapshots are not evaluated: no evaluator is connected that "
-             "could do it; the training itself has finished"));
+         absl::StrCat(evaluations_.pending(), " snapshots are not evaluated: ",
+                      paused ? "the job is paused"
+                             : "no evaluator is connected that could do it; "
+                               "the training itself has finished"));
     return absl::OkStatus();
   }
   return absl::OkStatus();

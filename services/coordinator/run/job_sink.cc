@@ -145,7 +145,6 @@ void JobSink::Do(const PushCounted& counted) {
                       to_.clock->Now());
   to_.metrics->pushes->Increment();
   to_.metrics->version->Set(static_cast<double>(counted.version));
-  to_.metrics->samples->Increment(counted.samples);
   to_.metrics->gap->Observe(static_cast<double>(counted.gap));
   to_.metrics->staleness->Observe(static_cast<double>(counted.staleness));
   to_.metrics->last_push_timestamp_seconds->Set(
@@ -158,7 +157,7 @@ void JobSink::Do(const Recorded& recorded) {
   const std::string worker = decision.worker == WorkerId{0}
                                  ? "job"
                                  : to_.roster->NameOf(decision.worker);
-  to_.record->Decided(worker, decision, recorded.at);
+  to_.record->Decided(worker, decision);
   const auto kept = filter_.Offer(decision.kind, recorded.at);
   if (!kept.has_value()) return;
   Tell(recorded.at, worker, kept->category, Render(decision), kept->omitted);

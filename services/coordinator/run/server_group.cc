@@ -5,14 +5,23 @@
 
 namespace paceline {
 
-ServerGroup::ServerGroup(uint64_t run, std::vector<ServerLink> servers)
-    : run_(run), links_(std::move(servers)), done_(links_.size()) {}
+ServerGroup::ServerGroup(uint64_t run, std::vector<ServerLink> servers,
+                         const Clock* clock)
+    : run_(run),
+      links_(std::move(servers)),
+      clock_(clock),
+      done_(links_.size()),
+      since_(links_.size(), clock->Now()) {}
 
 uint64_t ServerGroup::Broadcast(
     v1::ServerCommand command,
     const std::function<void(int, v1::ServerCommand&)>& each) {
+  const absl::Time now = clock_->Now();
   absl::MutexLock lock(&mu_);
   command.set_run(run_);
+  for (size_t i = 0; i < links_.size(); ++i) {
+    if (done_[i] == sequence_) since_[i] = now;
+  }
   command.set_sequence(++sequence_);
   for (size_t i = 0; i < links_.size(); ++i) {
     v1::ServerCommand own = command;
@@ -28,8 +37,22 @@ void ServerGroup::SendToAll(v1::ServerCommand command) {
 }
 
 void ServerGroup::Done(int server, uint64_t sequence) {
+  const absl::Time now = clock_->Now();
   absl::MutexLock lock(&mu_);
-  done_[server] = std::max(done_[server], sequence);
+  if (sequence <= done_[server]) return;
+  done_[server] = sequence;
+  since_[server] = now;
+}
+
+std::optional<int> ServerGroup::Stuck(absl::Duration limit) const {
+  const absl::Time now = clock_->Now();
+  absl::ReaderMutexLock lock(&mu_);
+  for (size_t i = 0; i < done_.size(); ++i) {
+    if (done_[i] < sequence_ && now - since_[i] > limit) {
+      return static_cast<int>(i);
+    }
+  }
+  return std::nullopt;
 }
 
 bool ServerGroup::AwaitDone(uint64_t sequence, absl::Duration timeout) const {

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/clock.h"
 #include "protos/paceline/v1/fleet.pb.h"
 
 namespace paceline {
@@ -30,8 +31,9 @@ struct ServerLink {
 // Thread-safe; its lock is a leaf.
 class ServerGroup {
  public:
-  // `run` names the run to the servers.
-  ServerGroup(uint64_t run, std::vector<ServerLink> servers);
+  // `run` names the run to the servers. `clock` outlives the group.
+  ServerGroup(uint64_t run, std::vector<ServerLink> servers,
+              const Clock* clock);
 
   // Numbers `command` and sends it to all; `each` may complete it per server.
   // Returns its sequence number.
@@ -53,6 +55,10 @@ class ServerGroup {
   // Whether all servers have carried out `sequence`.
   bool AllDone(uint64_t sequence) const;
 
+  // A server that has had commands to carry out for longer than `limit`
+  // without having carried out one: it hangs, be it connected.
+  std::optional<int> Stuck(absl::Duration limit) const;
+
   size_t size() const { return links_.size(); }
   // The index, from 0, of that member of the fleet, if it belongs to the run.
   std::optional<int> IndexOf(uint64_t member) const;
@@ -64,8 +70,11 @@ class ServerGroup {
 
   const uint64_t run_;
   const std::vector<ServerLink> links_;
+  const Clock* const clock_;
   mutable absl::Mutex mu_;
   std::vector<uint64_t> done_ ABSL_GUARDED_BY(mu_);
+  // When each carried out its last command, or got one while it had none.
+  std::vector<absl::Time> since_ ABSL_GUARDED_BY(mu_);
   uint64_t sequence_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

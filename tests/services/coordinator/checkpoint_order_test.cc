@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/manual_clock.h"
 
 namespace paceline {
 namespace {
@@ -41,7 +42,8 @@ class CheckpointOrderTest : public ::testing::Test {
   }
 
   std::vector<v1::ServerCommand> sent_[2];
-  ServerGroup servers_{/*run=*/1, Links()};
+  ManualClock clock_;
+  ServerGroup servers_{/*run=*/1, Links(), &clock_};
   CheckpointOrder order_{&servers_};
   absl::Status failure_;
 };
@@ -130,6 +132,26 @@ TEST_F(CheckpointOrderTest, AnswersToAnotherOneAreNoneToThis) {
   EXPECT_TRUE(order_.Begin(OrderOf("a", 7)));
   order_.Written(0, WrittenOf(6));
   order_.Written(1, WrittenOf(7));
+  EXPECT_FALSE(order_.TakeWritten(failure_).has_value());
+}
+
+TEST_F(CheckpointOrderTest, IsGivenUp) {
+  EXPECT_FALSE(order_.GiveUp(failure_).has_value());
+  EXPECT_FALSE(order_.BegunBefore(absl::InfiniteFuture()));
+  CheckpointOrder::Order slow = OrderOf("a", 7);
+  slow.begun = clock_.Now();
+  EXPECT_TRUE(order_.Begin(slow));
+  EXPECT_FALSE(order_.BegunBefore(clock_.Now()));
+  EXPECT_TRUE(order_.BegunBefore(clock_.Now() + absl::Seconds(1)));
+  order_.Written(0, WrittenOf(7));
+  EXPECT_EQ(order_.GiveUp(failure_)->id, "a");
+  EXPECT_EQ(failure_, absl::DeadlineExceededError(
+                          "not written in time by s1: look at the disk of the "
+                          "checkpoints"));
+  EXPECT_TRUE(order_.idle());
+  order_.Written(1, WrittenOf(7));  // Late.
+  EXPECT_TRUE(order_.Begin(OrderOf("b", 8)));
+  order_.Written(0, WrittenOf(8));
   EXPECT_FALSE(order_.TakeWritten(failure_).has_value());
 }
 

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/manual_clock.h"
 
 namespace paceline {
 namespace {
@@ -37,15 +38,38 @@ class EvaluationQueueTest : public ::testing::Test {
  protected:
   EvaluationQueue Make(bool defer) {
     return EvaluationQueue(
-        defer, [this](WorkerId evaluator, int64_t snapshot, bool last) {
+        defer, &clock_,
+        [this](WorkerId evaluator, int64_t snapshot, bool last) {
           sent_.push_back({evaluator, snapshot, last});
         });
   }
   std::vector<Sent> TakeSent() { return std::exchange(sent_, {}); }
 
   std::vector<Sent> sent_;
+  ManualClock clock_;
   RunRecord record_{"bsp", {}};
 };
+
+TEST_F(EvaluationQueueTest, OneThatTakesTooLongIsOverdue) {
+  const absl::Duration limit = absl::Seconds(10);
+  EvaluationQueue queue = Make(false);
+  queue.Add(1, false, Stamp(1));
+  queue.Add(2, false, Stamp(2));
+  clock_.Advance(absl::Minutes(5));
+  EXPECT_FALSE(queue.FindOverdue(limit).has_value()) << "nobody was asked";
+  queue.EvaluatorCame(kE);
+  clock_.Advance(limit);
+  EXPECT_FALSE(queue.FindOverdue(limit).has_value());
+  EXPECT_TRUE(queue.Done(kE, 1, 0.5, 1.5, record_).ok());
+  clock_.Advance(limit);
+  EXPECT_FALSE(queue.FindOverdue(limit).has_value()) << "that is the next one";
+  clock_.Advance(absl::Seconds(1));
+  ASSERT_TRUE(queue.FindOverdue(limit).has_value());
+  EXPECT_EQ(queue.FindOverdue(limit)->snapshot, 2);
+  EXPECT_EQ(queue.FindOverdue(limit)->evaluator, kE);
+  queue.EvaluatorLeft(kE);
+  EXPECT_FALSE(queue.FindOverdue(limit).has_value());
+}
 
 TEST_F(EvaluationQueueTest, SendsOneAtATimeOldestFirst) {
   EvaluationQueue queue = Make(false);

@@ -55,6 +55,11 @@ void FakeJobServer::FailCheckpoints(const absl::Status& why) {
   fail_ = why;
 }
 
+void FakeJobServer::Hang() {
+  absl::MutexLock lock(&mu_);
+  hangs_ = true;
+}
+
 void FakeJobServer::RefuseSnapshots(const absl::Status& why) {
   absl::MutexLock lock(&mu_);
   refuse_ = why;
@@ -88,6 +93,7 @@ void FakeJobServer::Run() {
     {
       absl::MutexLock lock(&mu_);
       commands_.push_back(*command);
+      if (hangs_) continue;
       if (command->has_host()) host_ = command->host();
       hold = command->has_write_checkpoint() && hold_;
       if (hold) held_.push_back(*command);

@@ -38,6 +38,8 @@ class FakeJobServer {
   void HoldCheckpoints();
   void WriteHeld();
   void FailCheckpoints(const absl::Status& why);
+  // From now on commands are not carried out.
+  void Hang();
   // From now on snapshots come to nothing, with this.
   void RefuseSnapshots(const absl::Status& why);
 
@@ -62,6 +64,7 @@ class FakeJobServer {
   std::vector<v1::ServerCommand> commands_ ABSL_GUARDED_BY(mu_);
   v1::HostJob host_ ABSL_GUARDED_BY(mu_);
   bool hold_ ABSL_GUARDED_BY(mu_) = false;
+  bool hangs_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<v1::ServerCommand> held_ ABSL_GUARDED_BY(mu_);
   absl::Status fail_ ABSL_GUARDED_BY(mu_);
   absl::Status refuse_ ABSL_GUARDED_BY(mu_);

@@ -147,6 +147,20 @@ TEST_F(JobRunCheckpointTest, OneAtATime) {
   AwaitCheckpoint("other", v1::Checkpoint::READY);
 }
 
+TEST_F(JobRunCheckpointTest, IsGivenUpWhereADiskHangs) {
+  StartTraining();
+  server(0).HoldCheckpoints();
+  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
+  AwaitCheckpoint("mine", v1::Checkpoint::WRITING);
+  clock_.Advance(absl::Minutes(31));
+  const v1::Checkpoint failed = AwaitCheckpoint("mine", v1::Checkpoint::FAILED);
+  EXPECT_THAT(failed.state_reason(), HasSubstr("not written in time by s0"));
+  EXPECT_FALSE(std::filesystem::exists(FolderOf("mine")));
+  server(0).WriteHeld();
+  EXPECT_TRUE(job_->WriteCheckpoint("other").ok());
+  AwaitCheckpoint("other", v1::Checkpoint::READY);
+}
+
 TEST_F(JobRunCheckpointTest, OnlyWhileItTrains) {
   Assemble();
   worker(0).Next(Kind::kBegin);

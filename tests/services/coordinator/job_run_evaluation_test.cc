@@ -258,6 +258,44 @@ TEST_F(JobRunEvaluationTest, WithoutAnEvaluatorTheResultIsNotMadeUp) {
   EXPECT_EQ(Report()["accuracy"].size(), 1u);
 }
 
+// Its heartbeats may go on while its computation does not.
+TEST_F(JobRunEvaluationTest, AnEvaluatorThatHangsIsLetGo) {
+  setup_.lease = absl::Hours(10);
+  Push(Start());
+  evaluator().Next(Kind::kEvaluate);
+  clock_.Advance(absl::Minutes(29));
+  EXPECT_TRUE(evaluator().HasNothing());
+  clock_.Advance(absl::Minutes(2));
+  EXPECT_TRUE(absl::IsAborted(evaluator().AwaitClosed()));
+  AwaitDecision("snapshot 1 is not evaluated: e0: no result after 30m");
+  FakeWorker& second = AddWorker("e1", /*evaluator=*/true);
+  second.Enter(SmallModel(0));
+  second.Next(Kind::kBegin);
+  for (int i = 0; i < 3; ++i) PushNext();
+  for (int64_t snapshot = 2; snapshot <= 4; ++snapshot) {
+    EXPECT_EQ(second.Next(Kind::kEvaluate).evaluate().snapshot(), snapshot);
+    EXPECT_TRUE(second.SayEvaluated(snapshot, 0.5).ok());
+  }
+  EXPECT_TRUE(Outcome().status.ok());
+}
+
+// Who pauses a job, or stops the coordinator, does not wait for a long curve.
+TEST_F(JobRunEvaluationTest, APausedJobEvaluatesForThreeLeasesMore) {
+  Push(Start());
+  PushNext();
+  job_->Pause();
+  AwaitDecision("nothing more is dealt");
+  PushNext();
+  AwaitPhase("evaluating");
+  evaluator().Next(Kind::kEvaluate);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(evaluator().SayHeartbeat().ok());
+    clock_.Advance(absl::Seconds(8));
+  }
+  AwaitDecision("3 snapshots are not evaluated: the job is paused");
+  EXPECT_TRUE(Outcome().paused);
+}
+
 // One that is busy with another job may still come.
 TEST_F(JobRunEvaluationTest, AnEvaluatorElsewhereIsWaitedFor) {
   Push(Start());

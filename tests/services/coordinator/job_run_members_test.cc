@@ -213,6 +213,20 @@ TEST_F(JobRunMembersTest, AServerThatIsGoneFailsTheJob) {
   EXPECT_THAT(outcome.ToString(), HasSubstr("parameter server s0 is gone"));
 }
 
+TEST_F(JobRunMembersTest, AServerThatHangsFailsTheJob) {
+  StartTraining();
+  server(1).Hang();
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(worker(i).SayPushed(first_grants()[i]).ok());
+  }
+  server(1).Await(v1::ServerCommand::kClose);
+  const absl::Status& status = OutcomeInTime(0).status;
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(status.ToString(),
+              HasSubstr("parameter server s1 has carried out no command for "
+                        "1m40s, though it is connected"));
+}
+
 TEST_F(JobRunMembersTest, TheTimeLimitEndsTheDealing) {
   spec_.mutable_stop()->set_seconds(5);
   StartTraining();
@@ -231,7 +245,7 @@ TEST_F(JobRunMembersTest, CancelEndsTheJobWithItsReason) {
   job_->Cancel(absl::CancelledError("told to stop"));
   job_->Cancel(absl::InternalError("the second reason"));
   EXPECT_EQ(Outcome().status, absl::CancelledError("told to stop"));
-  EXPECT_EQ(worker(0).AwaitStop(), "the job failed: told to stop");
+  EXPECT_EQ(worker(0).AwaitStop(), "told to stop");
 }
 
 TEST_F(JobRunMembersTest, MessagesOutOfOrderAreRefused) {

@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/manual_clock.h"
 
 namespace paceline {
 namespace {
@@ -60,7 +61,8 @@ class ServerGroupTest : public ::testing::Test {
   }
 
   std::vector<Inbox> inboxes_ = std::vector<Inbox>(2);
-  ServerGroup group_{/*run=*/77, Links()};
+  ManualClock clock_;
+  ServerGroup group_{/*run=*/77, Links(), &clock_};
 };
 
 TEST_F(ServerGroupTest, KnowsItsServersByTheirNumberInTheFleet) {
@@ -115,6 +117,28 @@ TEST_F(ServerGroupTest, WaitsForTheAnswers) {
   });
   EXPECT_TRUE(group_.AwaitDone(1, kLong));
   serving.join();
+}
+
+TEST_F(ServerGroupTest, OneThatCarriesOutNothingIsStuck) {
+  const absl::Duration limit = absl::Seconds(10);
+  clock_.Advance(absl::Minutes(5));
+  EXPECT_EQ(group_.Stuck(limit), std::nullopt) << "nothing was asked of them";
+  group_.Broadcast(Close(1));
+  group_.Done(0, 1);
+  clock_.Advance(limit);
+  EXPECT_EQ(group_.Stuck(limit), std::nullopt);
+  group_.Broadcast(Close(2));  // Nothing new for the one that hangs.
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(group_.Stuck(limit), 1);
+  group_.Done(1, 1);
+  EXPECT_EQ(group_.Stuck(limit), std::nullopt) << "it goes on, be it late";
+  group_.Done(1, 1);  // Again: that is no progress.
+  clock_.Advance(limit);
+  EXPECT_EQ(group_.Stuck(limit), 0);
+  group_.Done(0, 2);
+  group_.Done(1, 2);
+  clock_.Advance(absl::Minutes(5));
+  EXPECT_EQ(group_.Stuck(limit), std::nullopt);
 }
 
 // Whatever threads broadcast, every server gets the same commands in the order

@@ -33,7 +33,7 @@ TEST(DiskWorkerTest, WorksInTheOrderOfComing) {
   DiskWorker worker(10);
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(
-        worker.Put(1, [&done, i](const auto&) { done.push_back(i); }).ok());
+        worker.Put(i, [&done, i](const auto&) { done.push_back(i); }).ok());
   }
   AwaitIdle(worker);
   EXPECT_THAT(done, ElementsAre(0, 1, 2, 3, 4));
@@ -46,6 +46,7 @@ TEST(DiskWorkerTest, CancelEndsWhatRunsAndDropsWhatWaitsOfOneRun) {
   bool others = false;
   DiskWorker worker(10);
   ASSERT_TRUE(worker.Put(1, Endless(begun, ended)).ok());
+  begun.WaitForNotification();
   const auto held = std::make_shared<int>();
   const std::weak_ptr<int> watched = held;
   ASSERT_TRUE(
@@ -53,7 +54,6 @@ TEST(DiskWorkerTest, CancelEndsWhatRunsAndDropsWhatWaitsOfOneRun) {
   ASSERT_TRUE(
       worker.Put(2, [&](const auto& cancelled) { others = !cancelled(); })
           .ok());
-  begun.WaitForNotification();
   worker.Cancel(3);
   EXPECT_FALSE(worker.idle());
   EXPECT_EQ(held.use_count(), 2);
@@ -71,9 +71,23 @@ TEST(DiskWorkerTest, IsBounded) {
   DiskWorker worker(1);
   ASSERT_TRUE(worker.Put(1, Endless(begun, ended)).ok());
   begun.WaitForNotification();
+  ASSERT_TRUE(worker.Put(2, [](const auto&) {}).ok());
+  EXPECT_EQ(worker.Put(3, [](const auto&) {}).code(),
+            StatusCode::kResourceExhausted);
+  worker.CancelAll();
+  AwaitIdle(worker);
+}
+
+TEST(DiskWorkerTest, OneTaskOfARunWaitsAtMost) {
+  absl::Notification begun;
+  bool ended = false;
+  DiskWorker worker(10);
+  ASSERT_TRUE(worker.Put(1, Endless(begun, ended)).ok());
+  begun.WaitForNotification();
   ASSERT_TRUE(worker.Put(1, [](const auto&) {}).ok());
   EXPECT_EQ(worker.Put(1, [](const auto&) {}).code(),
-            StatusCode::kResourceExhausted);
+            StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(worker.Put(2, [](const auto&) {}).ok());
   worker.CancelAll();
   AwaitIdle(worker);
 }
@@ -85,7 +99,7 @@ TEST(DiskWorkerTest, DestructionCancelsAndWaits) {
   {
     DiskWorker worker(10);
     ASSERT_TRUE(worker.Put(1, Endless(begun, ended)).ok());
-    ASSERT_TRUE(worker.Put(1, [&](const auto&) { after = true; }).ok());
+    ASSERT_TRUE(worker.Put(2, [&](const auto&) { after = true; }).ok());
     begun.WaitForNotification();
   }
   EXPECT_TRUE(ended);
