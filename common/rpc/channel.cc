@@ -26,6 +26,10 @@ constexpr int kMaxFrameBytes = 2 * kMiB;
 // Job specs and reports; nothing comes near it.
 constexpr int kMaxControlBytes = 4 * kMiB;
 
+// What a control client takes: a coordinator's pages and reports are larger
+// than its requests.
+constexpr int kMaxControlAnswerBytes = 64 * kMiB;
+
 using Argument = std::pair<const char*, int>;
 
 // Large frames and reads and a fixed window: with gRPC's defaults a block is
@@ -92,9 +96,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   for (const auto& [name, value] : Arguments(profile)) {
     arguments.SetInt(name, value);
   }
-  if (profile == ChannelProfile::kBulk) {
-    arguments.SetMaxReceiveMessageSize(kMaxFrameBytes);
-  }
+  arguments.SetMaxReceiveMessageSize(profile == ChannelProfile::kBulk
+                                         ? kMaxFrameBytes
+                                         : kMaxControlAnswerBytes);
   const int ping_ms = static_cast<int>(absl::ToInt64Milliseconds(liveness / 2));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, ping_ms);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ping_ms);

@@ -73,19 +73,33 @@ class SliceInputStream : public google::protobuf::io::ZeroCopyInputStream {
   int64_t position_ = 0;
 };
 
-// Calls visit(bytes) for each piece of [begin, end) of the slices.
-template <class Visitor>
-void VisitRange(absl::Span<const grpc::Slice> slices, size_t begin, size_t end,
-                Visitor visit) {
-  size_t position = 0;
-  for (const grpc::Slice& slice : slices) {
-    if (position >= end) return;
-    const size_t from = std::max(begin, position);
-    const size_t to = std::min(end, position + slice.size());
-    if (from < to) visit(View(slice).substr(from - position, to - from));
-    position += slice.size();
+// Ranges of the slices' bytes from the front to the back. It looks at each
+// slice once, or a message of many slices and fields would take their product.
+class SliceCursor {
+ public:
+  explicit SliceCursor(absl::Span<const grpc::Slice> slices)
+      : slices_(slices) {}
+
+  // Calls visit(bytes) for each piece of [begin, end).
+  // REQUIRES: `begin` is not before the last call's `end`.
+  template <class Visitor>
+  void Visit(size_t begin, size_t end, Visitor visit) {
+    while (index_ < slices_.size() && position_ < end) {
+      const absl::string_view bytes = View(slices_[index_]);
+      const size_t from = std::max(begin, position_);
+      const size_t to = std::min(end, position_ + bytes.size());
+      if (from < to) visit(bytes.substr(from - position_, to - from));
+      if (position_ + bytes.size() > end) return;  // The next range's too.
+      position_ += bytes.size();
+      ++index_;
+    }
   }
-}
+
+ private:
+  absl::Span<const grpc::Slice> slices_;
+  size_t index_ = 0;
+  size_t position_ = 0;  // Of the slice's first byte.
+};
 
 // Where the payload's bytes lie, and everything else as a serialized header.
 struct Layout {
@@ -108,9 +122,10 @@ bool ReadLength(CodedInputStream& in, int& length) {
 bool FindPayload(absl::Span<const grpc::Slice> slices, Layout& layout) {
   SliceInputStream stream(slices);
   CodedInputStream in(&stream);
+  SliceCursor cursor(slices);
   int copied = 0;
   const auto copy_header = [&](int end) {
-    VisitRange(slices, copied, end, [&layout](absl::string_view bytes) {
+    cursor.Visit(copied, end, [&layout](absl::string_view bytes) {
       layout.header.append(bytes.data(), bytes.size());
     });
   };
@@ -177,8 +192,9 @@ absl::StatusOr<ReceivedFrame> DecodeFrame(const grpc::ByteBuffer& message) {
       !frame.header.ParseFromString(layout.header)) {
     return absl::InvalidArgumentError("the message is no paceline.v1.Frame");
   }
-  VisitRange(
-      frame.slices, layout.payload_begin, layout.payload_end,
+  SliceCursor cursor(frame.slices);
+  cursor.Visit(
+      layout.payload_begin, layout.payload_end,
       [&frame](absl::string_view bytes) { frame.payload.Append(bytes); });
   return frame;
 }

@@ -82,5 +82,24 @@ TEST(ListenTest, WhatIsNoAddressIsRefused) {
   }
 }
 
+// A coordinator's page of a thousand jobs, say.
+TEST(MakeChannelTest, AControlClientTakesLargeAnswers) {
+  constexpr size_t kMiB = 1 << 20;
+  Loopback server;
+  server.behaviour().received = [](TestStream& stream,
+                                   const grpc::ByteBuffer& message) {
+    const int64_t mebibytes = NumberOf(message);
+    stream.Send(Numbered(mebibytes, static_cast<size_t>(mebibytes) * kMiB));
+    return absl::OkStatus();
+  };
+  TestClient client(server.address());
+  for (const int64_t mebibytes : {1, 5, 63}) {
+    client.stream().Send(Numbered(mebibytes));
+    EXPECT_EQ(client.Next(), mebibytes);
+  }
+  client.stream().Send(Numbered(64));
+  EXPECT_EQ(client.AwaitEnd().code(), absl::StatusCode::kResourceExhausted);
+}
+
 }  // namespace
 }  // namespace paceline

@@ -195,6 +195,28 @@ TEST(DecodeFrameTest, FindsThePayloadAtAnyPlace) {
   }
 }
 
+// More slices and fields than could be gone over field by field.
+TEST(DecodeFrameTest, ReadsManyEmptyPayloadsInTinySlices) {
+  Rng rng(10);
+  const std::vector<v1::Frame> headers = SampleHeaders();
+  const std::string none("\x7a\x00", 2);
+  std::string bytes;
+  for (int i = 0; i < 60'000; ++i) {
+    bytes += none;
+    if (i % 10'000 == 500) bytes += headers[2].SerializeAsString();
+    if (i % 1'000 == 7) bytes += std::string("\xfa\x7f\x03xyz", 6);
+  }
+  bytes += PayloadField(RandomBytes(301, rng));
+  // Borrowed, because gRPC joins slices that hold their few bytes themselves.
+  std::vector<grpc::Slice> slices;
+  for (size_t at = 0; at < bytes.size(); at += slices.back().size()) {
+    slices.push_back(BorrowSlice(
+        absl::string_view(bytes).substr(at, rng.Below(3)), nullptr));
+  }
+  const grpc::ByteBuffer buffer = BufferOf(slices);
+  ExpectDecodedAsParsed(buffer);
+}
+
 // A newer peer may say more. Field 15 of another wire type is unknown as well.
 TEST(DecodeFrameTest, PassesOverUnknownFields) {
   Rng rng(7);
