@@ -27,7 +27,7 @@ void ProgressPrinter::Show(const ProgressReport& progress, absl::Time now) {
   if (output_.terminal) {
     // One write, or a slow terminal would flicker.
     const std::string erase = Erase();
-    output_.write(absl::StrCat(erase, Draw()));
+    Write(absl::StrCat(erase, Draw()));
     return;
   }
   if (now < next_plain_) return;
@@ -46,13 +46,13 @@ void ProgressPrinter::Show(const DecisionReport& report) {
 
 void ProgressPrinter::Note(absl::string_view text) {
   const std::string erase = Erase();
-  output_.write(absl::StrCat(erase, OneLine(text), "\n", Draw()));
+  Write(absl::StrCat(erase, OneLine(text), "\n", Draw()));
 }
 
 void ProgressPrinter::Clear() {
   shown_.reset();
   const std::string erase = Erase();
-  if (!erase.empty()) output_.write(erase);
+  if (!erase.empty()) Write(erase);
 }
 
 std::string ProgressPrinter::Erase() {
@@ -78,7 +78,11 @@ std::string ProgressPrinter::Draw() {
 }
 
 void ProgressPrinter::PlainLine(absl::string_view text) {
-  output_.write(absl::StrCat("[", label_, "] ", text, "\n"));
+  Write(absl::StrCat("[", label_, "] ", text, "\n"));
+}
+
+void ProgressPrinter::Write(absl::string_view text) {
+  if (!output_.write(text)) broken_ = true;
 }
 
 }  // namespace paceline

@@ -18,7 +18,8 @@ struct TerminalSize {
 
 // Where progress goes, and what that can show.
 struct ProgressOutput {
-  std::function<void(absl::string_view)> write;
+  // False if nobody takes it.
+  std::function<bool(absl::string_view)> write;
   // A terminal that moves its cursor: progress is redrawn in place.
   bool terminal = false;
   bool color = false;
@@ -47,17 +48,23 @@ class ProgressPrinter {
   // Removes the bars; the run has ended. They return with the next Show().
   void Clear();
 
+  // Whether anything could not be written: nobody reads any more. What comes
+  // later is tried all the same.
+  bool broken() const { return broken_; }
+
  private:
   // What moves to where the bars begin and erases them; what draws them.
   std::string Erase();
   std::string Draw();
   void PlainLine(absl::string_view text);
+  void Write(absl::string_view text);
 
   ProgressOutput output_;
   std::string label_;
   double max_seconds_ = 0;
   std::optional<ProgressReport> shown_;
   int drawn_lines_ = 0;
+  bool broken_ = false;
   absl::Time next_plain_ = absl::InfinitePast();
 };
 

@@ -32,7 +32,7 @@ ProgressOutput ProgressTo(int fd, const char* term, const char* no_color) {
   const absl::string_view name = absl::NullSafeStringView(term);
   const bool smart = !name.empty() && name != "dumb";
   const bool terminal = smart && isatty(fd) == 1;
-  return {.write = [fd](absl::string_view text) { WriteAll(fd, text); },
+  return {.write = [fd](absl::string_view text) { return WriteAll(fd, text); },
           .terminal = terminal,
           .color = terminal && (no_color == nullptr || *no_color == '\0'),
           .size = [fd] { return SizeOf(fd); }};

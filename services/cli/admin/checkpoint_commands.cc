@@ -154,9 +154,12 @@ ExitCode RunDelete(Session& session, const NamesFlags& flags) {
     PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
     const absl::Status deleted =
         client->Call(&JobsApi::DeleteCheckpoint, request).status();
-    if (!deleted.ok() && !(absl::IsNotFound(deleted) && client->repeated())) {
-      return deleted;
+    if (absl::IsNotFound(deleted) && client->repeated() && !flags.dry_run) {
+      // By the earlier try, or it has never been there: nobody can tell.
+      return session.Write(
+          absl::StrCat(Subject(request.name()), " is not there any more\n"));
     }
+    PACELINE_RETURN_IF_ERROR(deleted);
     return session.Write(absl::StrCat(Subject(request.name()), " deleted",
                                       flags.dry_run ? " (dry run)" : "", "\n"));
   });

@@ -112,6 +112,8 @@ absl::Status AdminClient::Perform(const Start& start) {
 }
 
 absl::Status AdminClient::Attempt(const Start& start, absl::Time deadline) {
+  // A call that is cancelled at once may still reach the server.
+  if (waker_->signal() != 0) return Interrupted();
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(deadline));
   UnaryCall call(waker_);

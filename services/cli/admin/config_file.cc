@@ -163,8 +163,8 @@ absl::StatusOr<ConfigFile> ReadConfigFile(const std::string& path) {
       std::filesystem::path(path).parent_path();
   for (auto& [name, settings] : config.contexts) {
     for (auto& [setting, value] : settings) {
-      // An absolute path stays what it is.
-      if (IsPath(setting)) value = (folder / value).string();
+      // An absolute path stays what it is, and so does none.
+      if (IsPath(setting) && !value.empty()) value = (folder / value).string();
     }
   }
   return config;

@@ -43,7 +43,7 @@ absl::StatusOr<Settings> ChosenContext(
       config.contexts, ", ", [](std::string* out, const auto& context) {
         absl::StrAppend(out, context.first);
       });
-  return absl::InvalidArgumentError(absl::StrCat(
+  return absl::NotFoundError(absl::StrCat(
       by, name, ": the config file has no such context; ",
       names.empty() ? "it has none" : absl::StrCat("it has ", names)));
 }

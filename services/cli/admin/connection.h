@@ -40,7 +40,8 @@ struct Connection {
 // Each setting from the first that has it: the flags, the environment
 // (PACELINE_ADDRESS and so on), the context of the config file. The context is
 // that of --context, of PACELINE_CONTEXT, or the file's current one. Pure.
-// INVALID_ARGUMENT for a context that does not exist or a value that is wrong.
+// NOT_FOUND for a context that does not exist, INVALID_ARGUMENT for a value
+// that is wrong.
 absl::StatusOr<Connection> ResolveConnection(
     const ConnectionFlags& flags,
     const std::function<std::string(const char*)>& environment,

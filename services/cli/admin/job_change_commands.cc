@@ -110,9 +110,12 @@ absl::Status DeleteJob(Session& session, const ChangeFlags& flags,
   PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   const absl::Status deleted =
       client->Call(&JobsApi::DeleteJob, request).status();
-  if (!deleted.ok() && !(absl::IsNotFound(deleted) && client->repeated())) {
-    return deleted;
+  if (absl::IsNotFound(deleted) && client->repeated() && !flags.dry_run) {
+    // By the earlier try, or it has never been there: nobody can tell.
+    return session.Write(absl::StrCat("job/", LastPart(request.name()),
+                                      " is not there any more\n"));
   }
+  PACELINE_RETURN_IF_ERROR(deleted);
   return session.Write(absl::StrCat("job/", LastPart(request.name()),
                                     " deleted", Mark(flags.dry_run), "\n"));
 }

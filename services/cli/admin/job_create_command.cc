@@ -91,7 +91,9 @@ ExitCode RunCreate(Session& session, const CreateFlags& flags) {
           "--name is about one job, and there are several"));
     }
     for (const v1::Job& job : *jobs) {
-      note(CreateJob(session, flags, job), jobs->size() > 1 ? job.name() : "-");
+      const absl::Status status = CreateJob(session, flags, job);
+      note(status, jobs->size() > 1 ? job.name() : "-");
+      if (absl::IsCancelled(status)) return first;
     }
   }
   return first;

@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -78,6 +79,7 @@ absl::Status Watch(Session& session, const WatchFlags& flags) {
           session.Print({.messages = {&**event}, .table = nullptr}));
     } else {
       Show(**event, session.console().now(), &printer);
+      if (printer.broken()) return NobodyReads();
     }
   }
 }
@@ -108,6 +110,35 @@ absl::StatusOr<Condition> ParseCondition(absl::string_view text) {
                    "FAILED, CANCELLED"));
 }
 
+absl::Status EndedOtherwise(absl::string_view subject, const v1::Job& job) {
+  return absl::UnknownError(
+      absl::StrCat(subject, " has ended as ", StateText(job.state()),
+                   job.state_reason().empty() ? "" : ": ", job.state_reason()));
+}
+
+// The time is over. The job may be there all the same: those before it may have
+// used the time up.
+absl::Status JudgeTooLate(Session& session, const std::string& name,
+                          const Condition& condition) {
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+  const std::string subject = absl::StrCat("job/", LastPart(name));
+  v1::GetJobRequest request;
+  request.set_name(name);
+  const absl::StatusOr<v1::Job> job = client->Call(&JobsApi::GetJob, request);
+  if (condition.deleted && absl::IsNotFound(job.status())) {
+    return session.Write(absl::StrCat(subject, " deleted\n"));
+  }
+  if (!job.ok()) return job.status();
+  if (!condition.deleted && job->state() == condition.state) {
+    return session.PrintChanged(*job, absl::StrCat(subject, " condition met"));
+  }
+  if (!condition.deleted && IsTerminal(job->state())) {
+    return EndedOtherwise(subject, *job);
+  }
+  return absl::DeadlineExceededError(
+      absl::StrCat(subject, ": not in time, it is ", StateText(job->state())));
+}
+
 absl::Status WaitFor(Session& session, const std::string& typed,
                      const Condition& condition, absl::Time until) {
   PACELINE_ASSIGN_OR_RETURN(const std::string name,
@@ -119,9 +150,7 @@ absl::Status WaitFor(Session& session, const std::string& typed,
   for (;;) {
     const auto event = watcher.Next(until);
     if (absl::IsDeadlineExceeded(event.status())) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          subject, ": not in time", job.name().empty() ? "" : ", it is ",
-          job.name().empty() ? "" : StateText(job.state())));
+      return JudgeTooLate(session, name, condition);
     }
     if (condition.deleted && absl::IsNotFound(event.status())) {
       return session.Write(absl::StrCat(subject, " deleted\n"));
@@ -137,11 +166,7 @@ absl::Status WaitFor(Session& session, const std::string& typed,
       continue;
     }
     // It has ended. Its deletion can only be asked after.
-    if (!condition.deleted) {
-      return absl::UnknownError(absl::StrCat(
-          subject, " has ended as ", StateText(job.state()),
-          job.state_reason().empty() ? "" : ": ", job.state_reason()));
-    }
+    if (!condition.deleted) return EndedOtherwise(subject, job);
     if (absl::Now() >= until) continue;
     PACELINE_RETURN_IF_ERROR(client->Pause(absl::Milliseconds(500)));
   }
@@ -188,6 +213,12 @@ absl::Status WriteRecorded(Session& session, AdminClient& client,
   return absl::OkStatus();
 }
 
+// Whether the stream may have left decisions out before `event`: their numbers
+// say so, or it begins anew, which it does with the job.
+bool MayFollowALoss(const v1::WatchJobResponse& event, int64_t last) {
+  return event.has_job() || event.decision().sequence() > last + 1;
+}
+
 absl::Status Logs(Session& session, const LogsFlags& flags) {
   if (session.format() == OutputFormat::kName) {
     return absl::InvalidArgumentError(
@@ -201,12 +232,12 @@ absl::Status Logs(Session& session, const LogsFlags& flags) {
   // The stream first, the record when it stands: nothing falls between them.
   // Whatever comes twice is known by its number.
   JobWatcher watcher(client, name);
-  bool recorded = false;
+  bool first = true;
   for (;;) {
     PACELINE_ASSIGN_OR_RETURN(const auto event,
                               watcher.Next(absl::InfiniteFuture()));
-    if (!recorded) {
-      recorded = true;
+    if (std::exchange(first, false) ||
+        (event.has_value() && MayFollowALoss(*event, last))) {
       PACELINE_RETURN_IF_ERROR(WriteRecorded(session, *client, name, &last));
     }
     if (!event.has_value()) return absl::OkStatus();

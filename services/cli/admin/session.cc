@@ -11,6 +11,10 @@
 
 namespace paceline {
 
+absl::Status NobodyReads() {
+  return absl::InternalError("standard output takes nothing more");
+}
+
 absl::Status Session::Configure(const CommonFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(format_, ParseOutputFormat(flags.output));
   headers_ = !flags.no_headers;
@@ -43,9 +47,7 @@ absl::StatusOr<AdminClient*> Session::Client() {
 }
 
 absl::Status Session::Write(absl::string_view text) {
-  return console_.out(text)
-             ? absl::OkStatus()
-             : absl::InternalError("standard output takes nothing more");
+  return console_.out(text) ? absl::OkStatus() : NobodyReads();
 }
 
 absl::Status Session::Print(const Printable& printable) {

@@ -27,6 +27,9 @@ struct CommonFlags {
   bool yes = false;
 };
 
+// What a command ends with whose data nobody takes.
+absl::Status NobodyReads();
+
 // One run of one command: its surroundings, its connection, what it prints and
 // how it ends. Used by one thread.
 class Session {

@@ -13,6 +13,7 @@ class ProgressPrinterTest : public testing::Test {
         {.write =
              [this](absl::string_view text) {
                absl::StrAppend(&written_, text);
+               return taken_;
              },
          .terminal = terminal,
          .size = [] { return TerminalSize{.columns = 41, .rows = 5}; }});
@@ -26,6 +27,7 @@ class ProgressPrinterTest : public testing::Test {
                                  .samples_total = 10,
                                  .samples_per_second = 5};
   std::string written_;
+  bool taken_ = true;
 };
 
 TEST_F(ProgressPrinterTest, PlainLinesComeEveryTwoSeconds) {
@@ -76,6 +78,23 @@ TEST_F(ProgressPrinterTest, TerminalRedrawsInPlace) {
   EXPECT_EQ(Written(), "\x1b[2A\r\x1b[J");
   printer.Note("end");
   EXPECT_EQ(Written(), "end\n");
+}
+
+TEST_F(ProgressPrinterTest, RemembersThatNobodyReads) {
+  for (const bool terminal : {false, true}) {
+    ProgressPrinter printer = Make(terminal);
+    printer.StartRun("bsp", 0);
+    printer.Show(progress_, absl::UnixEpoch());
+    EXPECT_FALSE(printer.broken());
+    taken_ = false;
+    printer.Note("lost");
+    EXPECT_TRUE(printer.broken());
+    taken_ = true;
+    Written();
+    printer.Note("still tried");
+    EXPECT_NE(Written(), "");
+    EXPECT_TRUE(printer.broken());
+  }
 }
 
 }  // namespace

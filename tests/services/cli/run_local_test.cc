@@ -51,6 +51,7 @@ class RunLocalTest : public testing::Test {
                      .progress = {.write =
                                       [this](absl::string_view text) {
                                         absl::StrAppend(&stderr_, text);
+                                        return stderr_taken_;
                                       }},
                      .write_result =
                          [this](absl::string_view text) {
@@ -74,6 +75,7 @@ class RunLocalTest : public testing::Test {
   RunTimeouts timeouts_;
   std::string stdout_;
   std::string stderr_;
+  bool stderr_taken_ = true;
 };
 
 constexpr char kNoRuns[] = R"({"runs":[]})";
@@ -233,6 +235,17 @@ TEST_F(RunLocalTest, NotesWhatIsNoReport) {
       absl::StrCat("echo hello\n", kListening, kStarted, kResult));
   EXPECT_EQ(RunAll(), 0);
   EXPECT_THAT(stderr_, HasSubstr("no report: no JSON object: hello"));
+}
+
+TEST_F(RunLocalTest, TrainsOnWhenNobodyReadsTheProgress) {
+  programs_.Coordinator(absl::StrCat(
+      kListening, kStarted,
+      R"(echo '{"event":"progress","seconds":1,"state":"training"}')"
+      "\n",
+      kResult));
+  stderr_taken_ = false;
+  EXPECT_EQ(RunAll(), 0);
+  EXPECT_EQ(Document(), kOneRun);
 }
 
 TEST_F(RunLocalTest, AnInterruptEndsEverything) {

@@ -1,3 +1,5 @@
+#include <signal.h>
+
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -110,6 +112,25 @@ TEST_F(ChangeCommandTest, CreateGoesOnAfterAnError) {
                          "you mean model?\n"
                          "paceline: /nowhere.yaml: no such file\n"));
   EXPECT_EQ(command_.Run(absl::StrCat("job create --name x -f ", two)).code, 2);
+}
+
+// Neither the next job nor the next file is begun.
+TEST_F(ChangeCommandTest, CreateEndsWhenItIsInterrupted) {
+  cluster_.jobs.onCreateJob = [&](const v1::CreateJobRequest& request,
+                                  v1::Job* job) {
+    created_.push_back(request);
+    job->set_name(absl::StrCat(request.parent(), "/jobs/", request.job_id()));
+    command_.Interrupt(SIGINT);
+    return absl::OkStatus();
+  };
+  const std::string two =
+      folder_.Write("two.yaml", "name: a\nspec: {}\n---\nname: b\nspec: {}\n");
+  const auto outcome =
+      command_.Run(absl::StrCat("job create -f ", two, " -f /nowhere.yaml"));
+  cluster_.Stop();  // The handler is done with what is ours.
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(created_, SizeIs(1));
 }
 
 TEST_F(ChangeCommandTest, ARetryIsTheSameRequest) {
@@ -247,6 +268,34 @@ TEST_F(ChangeCommandTest, DestructiveCommandsAsk) {
   command_.answer = "n";
   EXPECT_EQ(command_.Run("job cancel mnist").code, 4);
   EXPECT_EQ(command_.Run("checkpoint delete mnist/c1").code, 4);
+}
+
+// After a try whose answer was lost NOT_FOUND is no error: the job is gone.
+TEST_F(ChangeCommandTest, ADeleteThatIsRepeatedMayFindNothing) {
+  int tries = 0;
+  const auto answer = [&](const auto&, google::protobuf::Empty*) {
+    return ++tries == 1 ? absl::UnavailableError("away")
+                        : absl::NotFoundError("there is none");
+  };
+  cluster_.jobs.onDeleteJob = answer;
+  cluster_.jobs.onDeleteCheckpoint = answer;
+  for (const auto& [line, subject] :
+       {std::pair<std::string, std::string>("job delete typo", "job/typo"),
+        {"checkpoint delete mnist/typo", "checkpoint/mnist/typo"}}) {
+    tries = 0;
+    const auto repeated = command_.Run(line);
+    EXPECT_EQ(repeated.code, 0) << repeated.err;
+    EXPECT_EQ(repeated.out, absl::StrCat(subject, " is not there any more\n"));
+    // A dry run deletes nothing, however often it is tried.
+    tries = 0;
+    const auto dry = command_.Run(absl::StrCat(line, " --dry-run"));
+    EXPECT_EQ(dry.code, 3);
+    EXPECT_THAT(dry.out, IsEmpty());
+    EXPECT_EQ(tries, 2);
+    // At the first try it is an error.
+    EXPECT_EQ(command_.Run(line).code, 3);
+    EXPECT_EQ(tries, 3);
+  }
 }
 
 TEST_F(ChangeCommandTest, Checkpoints) {

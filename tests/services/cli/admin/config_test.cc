@@ -113,6 +113,7 @@ TEST(ConnectionTest, WrongSettings) {
   flags.context = "nowhere";
   const absl::Status status =
       ResolveConnection(flags, nothing, *ParseConfigFile(kFile)).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_EQ(status.message(),
             "--context nowhere: the config file has no such context; it has "
             "lab, prod");
@@ -161,6 +162,16 @@ TEST(ConfigFileTest, WrittenAndReadAgain) {
   // Files are looked for beside the config file.
   EXPECT_EQ(ReadConfigFile(path)->contexts["prod"]["tls-ca"],
             folder.Path("below/ca.pem"));
+}
+
+TEST(ConfigFileTest, AnEmptyPathIsNone) {
+  const TestFolder folder;
+  const std::string path = folder.Write(
+      "config.yaml", "contexts: {lab: {token-file: \"\", tls-ca: ca.pem}}");
+  const absl::StatusOr<ConfigFile> read = ReadConfigFile(path);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->contexts.at("lab").at("token-file"), "");
+  EXPECT_EQ(read->contexts.at("lab").at("tls-ca"), folder.Path("ca.pem"));
 }
 
 TEST(ConfigFileTest, Place) {

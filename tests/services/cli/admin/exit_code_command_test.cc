@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <atomic>
+
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "common/status_details.h"
@@ -98,7 +100,6 @@ TEST_F(ExitCodeCommandTest, Usage) {
                            "completion fish",
                            "completion",
                            "job get mnist --request-timeout soon",
-                           "job get mnist --context lab",
                            "job update mnist",
                            "top --interval 1ms --once",
                            "audit list --limit -1",
@@ -123,6 +124,15 @@ TEST_F(ExitCodeCommandTest, WithoutACoordinator) {
   EXPECT_EQ(
       command_.Run("job list --address localhost:1 --token-file /nowhere").code,
       3);
+}
+
+TEST_F(ExitCodeCommandTest, AContextThatIsNotThere) {
+  for (const char* line :
+       {"job list --context lab", "config use-context lab"}) {
+    const auto outcome = command_.Run(line);
+    EXPECT_EQ(outcome.code, 3) << line;
+    EXPECT_THAT(outcome.err, HasSubstr("lab")) << line;
+  }
 }
 
 TEST_F(ExitCodeCommandTest, AServerThatIsAway) {
@@ -178,6 +188,21 @@ TEST_F(ExitCodeCommandTest, AnInterruptedCall) {
   cluster_.Stop();  // The handler is done with what is ours.
   EXPECT_EQ(outcome.code, 130);
   EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+// Often, because a call that is cancelled at once reaches the server seldom.
+TEST_F(ExitCodeCommandTest, NothingBeginsAfterAnInterruption) {
+  std::atomic<int> calls = 0;
+  cluster_.jobs.onPauseJob = [&](const v1::PauseJobRequest&, v1::Job*) {
+    ++calls;
+    return absl::OkStatus();
+  };
+  for (int i = 0; i < 100; ++i) {
+    command_.Interrupt(SIGINT);
+    EXPECT_EQ(command_.Run("job pause mnist").code, 130);
+  }
+  cluster_.Stop();
+  EXPECT_EQ(calls.load(), 0);
 }
 
 TEST_F(ExitCodeCommandTest, AnInterruptedPause) {

@@ -1,7 +1,9 @@
 #include <signal.h>
 
+#include <atomic>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
@@ -168,6 +170,24 @@ TEST_F(FollowCommandTest, WatchIsInterrupted) {
   done.WaitForNotification();
 }
 
+TEST_F(FollowCommandTest, WatchEndsWhenNobodyReads) {
+  cluster_.jobs.onWatchJob = [](const v1::WatchJobRequest&,
+                                const WriteEvent& write) {
+    write(JobEvent(v1::Job::RUNNING, "one"));
+    while (write(DecisionEvent(1))) {
+    }
+    return absl::OkStatus();
+  };
+  command_.writes_max = 3;
+  for (const char* format : {"table", "json"}) {
+    const auto outcome =
+        command_.Run(absl::StrCat("job watch mnist -o ", format));
+    EXPECT_EQ(outcome.code, 1) << format;
+    EXPECT_EQ(outcome.err, "paceline: standard output takes nothing more\n")
+        << format;
+  }
+}
+
 TEST_F(FollowCommandTest, Wait) {
   struct Case {
     std::vector<v1::Job::State> states;
@@ -217,11 +237,56 @@ TEST_F(FollowCommandTest, WaitIsTooLate) {
     }
     return absl::OkStatus();
   };
+  cluster_.jobs.onGetJob = [](const v1::GetJobRequest&, v1::Job* job) {
+    *job = RunningJob();
+    return absl::OkStatus();
+  };
   const auto outcome =
       command_.Run("job wait mnist --for=state=SUCCEEDED --timeout=300ms");
   EXPECT_EQ(outcome.code, 6);
   EXPECT_EQ(outcome.err, "paceline: job/mnist: not in time, it is RUNNING\n");
   EXPECT_EQ(command_.Run("job wait mnist --for=delete --timeout=x").code, 2);
+}
+
+// One job uses the time up; what the others are is judged all the same.
+TEST_F(FollowCommandTest, WaitJudgesWhatNoTimeIsLeftFor) {
+  absl::Notification over;
+  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest&,
+                                 const WriteEvent& write) {
+    write(JobEvent(v1::Job::RUNNING, "one"));
+    over.WaitForNotification();
+    return absl::OkStatus();
+  };
+  cluster_.jobs.onGetJob = [](const v1::GetJobRequest& request,
+                              v1::Job* job) -> absl::Status {
+    if (absl::EndsWith(request.name(), "/gone")) {
+      return absl::NotFoundError("there is none");
+    }
+    *job = RunningJob();
+    job->set_name(request.name());
+    if (absl::EndsWith(request.name(), "/done")) {
+      job->set_state(v1::Job::SUCCEEDED);
+    } else if (absl::EndsWith(request.name(), "/failed")) {
+      job->set_state(v1::Job::FAILED);
+    }
+    return absl::OkStatus();
+  };
+  const auto states = command_.Run(
+      "job wait slow done failed gone --for=state=SUCCEEDED --timeout=100ms");
+  EXPECT_EQ(states.code, 6);
+  EXPECT_EQ(states.out, "job/done condition met\n");
+  EXPECT_EQ(states.err,
+            "paceline: slow: job/slow: not in time, it is RUNNING\n"
+            "paceline: failed: job/failed has ended as FAILED\n"
+            "paceline: gone: there is none\n");
+  const auto deleted =
+      command_.Run("job wait done gone --for=delete --timeout=100ms");
+  EXPECT_EQ(deleted.code, 6);
+  EXPECT_EQ(deleted.out, "job/gone deleted\n");
+  EXPECT_EQ(deleted.err,
+            "paceline: done: job/done: not in time, it is SUCCEEDED\n");
+  over.Notify();
+  cluster_.Stop();  // The handlers are done with what is ours.
 }
 
 TEST_F(FollowCommandTest, WaitForDeletion) {
@@ -256,6 +321,53 @@ TEST_F(FollowCommandTest, Logs) {
             absl::StrCat(*MessageToJson(SampleDecision(1)),
                          *MessageToJson(SampleDecision(2)),
                          *MessageToJson(SampleDecision(3))));
+}
+
+// Of `sequences`, as `job logs -o json` writes them.
+std::string Decisions(const std::vector<int64_t>& sequences) {
+  std::string text;
+  for (const int64_t sequence : sequences) {
+    absl::StrAppend(&text, *MessageToJson(SampleDecision(sequence)));
+  }
+  return text;
+}
+
+// A reader that fell behind misses events, and a new coordinator begins anew:
+// what the stream does not say is in the record.
+TEST_F(FollowCommandTest, LogsReadTheRecordWhereTheStreamHasAGap) {
+  std::atomic<int> recorded = 0;
+  cluster_.jobs.onListDecisions = [&](const v1::ListDecisionsRequest&,
+                                      v1::ListDecisionsResponse* response) {
+    for (int i = 1; i <= recorded; ++i) {
+      *response->add_decisions() = SampleDecision(i);
+    }
+    return absl::OkStatus();
+  };
+  int streams = 0;
+  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest& request,
+                                 const WriteEvent& write) -> absl::Status {
+    switch (++streams) {
+      case 1:
+        recorded = 1;
+        write(JobEvent(v1::Job::RUNNING, "1"));
+        return absl::UnavailableError("the record has been read");
+      case 2:
+        // After 1: 2 and 3 were left out.
+        recorded = 4;
+        write(DecisionEvent(4));
+        return absl::UnavailableError("restarting");
+      case 3:
+        return absl::InvalidArgumentError("no such token");
+      default:
+        EXPECT_THAT(request.resume_token(), IsEmpty());
+        recorded = 6;
+        write(JobEvent(v1::Job::SUCCEEDED, "2"));
+        return absl::OkStatus();
+    }
+  };
+  const auto outcome = command_.Run("job logs mnist -f -o json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, Decisions({1, 2, 3, 4, 5, 6}));
 }
 
 }  // namespace

@@ -39,7 +39,9 @@ CommandRunner::Outcome CommandRunner::Run(
     const std::string& line, const std::vector<std::string>& further) {
   Outcome outcome;
   Console console;
+  int writes_left = writes_max;
   console.out = [&](absl::string_view text) {
+    if (writes_left-- <= 0) return false;
     absl::StrAppend(&outcome.out, text);
     return true;
   };
@@ -47,10 +49,7 @@ CommandRunner::Outcome CommandRunner::Run(
     absl::StrAppend(&outcome.err, text);
   };
   console.progress = {
-      .write =
-          [&](absl::string_view text) { absl::StrAppend(&outcome.out, text); },
-      .terminal = terminal,
-      .color = false};
+      .write = console.out, .terminal = terminal, .color = false};
   console.can_ask = answer.has_value();
   console.read_line = [this] { return answer; };
   console.read_input = [this] { return input; };

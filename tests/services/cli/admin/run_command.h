@@ -1,6 +1,7 @@
 #ifndef PACELINE_TESTS_SERVICES_CLI_ADMIN_RUN_COMMAND_H_
 #define PACELINE_TESTS_SERVICES_CLI_ADMIN_RUN_COMMAND_H_
 
+#include <climits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,7 @@ class CommandRunner {
   std::string input;                  // Standard input.
   std::optional<std::string> answer;  // Somebody is asked, and says this.
   bool terminal = false;              // Standard output is one.
+  int writes_max = INT_MAX;  // So many, and nobody reads standard output.
   absl::Time now;
 
   // Interrupts the command that runs, from any thread.
