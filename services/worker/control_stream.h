@@ -57,6 +57,9 @@ class ControlStream {
   // A `stop` has come and was not taken yet, or nothing can come any more.
   bool stopping();
 
+  // Nothing can come any more.
+  bool ended() const { return commands_.closed(); }
+
   // Ends the waiting for commands, as if the stream had ended; what is sent
   // still goes out.
   void Interrupt();

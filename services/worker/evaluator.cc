@@ -25,7 +25,7 @@ absl::Status Evaluator::Run(const v1::Evaluate& evaluate) {
   PACELINE_RETURN_IF_ERROR(pulled);
   const absl::StatusOr<Evaluation> measured =
       Evaluate(task_.model(), task_.data(), evaluate.samples(),
-               [this] { return !control_.Interrupted(); });
+               [this] { return !control_.ended(); });
   if (absl::IsCancelled(measured.status())) return absl::OkStatus();
   PACELINE_RETURN_IF_ERROR(measured.status());
   v1::WorkerMessage message;

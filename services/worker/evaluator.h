@@ -16,7 +16,10 @@ class Evaluator {
       : task_(*task), parameters_(*parameters), control_(*control) {}
 
   // One task, up to its answer, which may be that the snapshot could not be
-  // had. OK also if a command interrupted it.
+  // had. A `stop` is obeyed after it: where jobs take turns with one evaluator,
+  // a long task would otherwise be begun again and again. OK also if it was
+  // interrupted: by a `stop` while the servers do not have the snapshot yet, or
+  // by the end of the control stream.
   absl::Status Run(const v1::Evaluate& evaluate);
 
  private:

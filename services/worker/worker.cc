@@ -189,8 +189,10 @@ absl::StatusOr<Worker::Outcome> Worker::TakePart(
 
 absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
                            ParameterClient& parameters, Task& task) {
-  control.WhenStopping([this, &parameters] {
+  control.WhenStopping([this, &control, &parameters] {
     if (dropped_) return parameters.Abort();
+    // An evaluator that is told to stop finishes what it has in hand.
+    if (options_.hello.evaluator() && !control.ended()) return;
     parameters.EndPulls();
   });
   absl::Status status;

@@ -73,6 +73,18 @@ void FakeParameters::HoldPulls() {
   hold_pulls_ = true;
 }
 
+void FakeParameters::AnswerPulls() {
+  absl::MutexLock lock(&mu_);
+  hold_pulls_ = false;
+  for (const auto& weak : streams_) {
+    const auto stream = weak.lock();
+    for (const uint64_t request : held_pulls_) {
+      if (stream) Answer(static_cast<Stream&>(*stream), request);
+    }
+  }
+  held_pulls_.clear();
+}
+
 void FakeParameters::FailPulls(const absl::Status& status) {
   absl::MutexLock lock(&mu_);
   fail_pulls_ = status;
@@ -140,7 +152,10 @@ void FakeParameters::Received(Stream& stream, const ReceivedFrame& frame) {
     answer.mutable_set_done();
     stream.Send(EncodeFrame(answer));
   } else if (header.has_pull()) {
-    if (hold_pulls_) return held_.Put(true);
+    if (hold_pulls_) {
+      held_pulls_.push_back(header.pull().request());
+      return held_.Put(true);
+    }
     if (!fail_pulls_.ok()) {
       answer.mutable_pull_end()->set_request(header.pull().request());
       answer.mutable_pull_end()->set_code(static_cast<int>(fail_pulls_.code()));
@@ -148,15 +163,7 @@ void FakeParameters::Received(Stream& stream, const ReceivedFrame& frame) {
           std::string(fail_pulls_.message()));
       return stream.Send(EncodeFrame(answer));
     }
-    for (const auto& [block, bytes] : values_) {
-      v1::Frame pulled;
-      pulled.mutable_pulled_block()->set_request(header.pull().request());
-      pulled.mutable_pulled_block()->set_block(block);
-      pulled.mutable_pulled_block()->set_format(v1::FP32);
-      stream.Send(EncodeFrame(pulled, grpc::Slice(bytes)));
-    }
-    answer.mutable_pull_end()->set_request(header.pull().request());
-    stream.Send(EncodeFrame(answer));
+    Answer(stream, header.pull().request());
   } else if (header.has_push_block()) {
     if (++pushed_blocks_ % blocks_ != 0) return;
     const int64_t iteration = header.push_block().iteration();
@@ -164,6 +171,19 @@ void FakeParameters::Received(Stream& stream, const ReceivedFrame& frame) {
     held_pushes_.push_back(iteration);
     held_.Put(true);
   }
+}
+
+void FakeParameters::Answer(Stream& stream, uint64_t request) {
+  for (const auto& [block, bytes] : values_) {
+    v1::Frame pulled;
+    pulled.mutable_pulled_block()->set_request(request);
+    pulled.mutable_pulled_block()->set_block(block);
+    pulled.mutable_pulled_block()->set_format(v1::FP32);
+    stream.Send(EncodeFrame(pulled, grpc::Slice(bytes)));
+  }
+  v1::Frame end;
+  end.mutable_pull_end()->set_request(request);
+  stream.Send(EncodeFrame(end));
 }
 
 grpc::ServerBidiReactor<FakeParameters::Buffer, FakeParameters::Buffer>*

@@ -38,6 +38,7 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
 
   // From now on pulls wait or fail, or pushes are not acknowledged.
   void HoldPulls();
+  void AnswerPulls();  // Those held, and all to come.
   void FailPulls(const absl::Status& status);
   void HoldPushes();
   void AcknowledgePushes();  // Those held, and all to come.
@@ -59,6 +60,8 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   class Stream;
 
   void Received(Stream& stream, const ReceivedFrame& frame);
+  void Answer(Stream& stream, uint64_t request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static Buffer AckOf(int64_t iteration);
 
   absl::Mutex mu_;
@@ -67,6 +70,7 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   int sets_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pushed_blocks_ ABSL_GUARDED_BY(mu_) = 0;
   bool hold_pulls_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<uint64_t> held_pulls_ ABSL_GUARDED_BY(mu_);  // Requests.
   absl::Status fail_pulls_ ABSL_GUARDED_BY(mu_);
   bool hold_pushes_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<int64_t> held_pushes_ ABSL_GUARDED_BY(mu_);  // Iterations.

@@ -204,7 +204,7 @@ TEST(WorkerLoadingTest, AStopWhileItLoadsInVain) {
   session->Expect(Kind::kReady);
 }
 
-TEST(WorkerEvaluatorTest, EvaluatesForOneJobAfterTheOther) {
+TEST(WorkerEvaluatorJobsTest, EvaluatesForOneJobAfterTheOther) {
   FakeCoordinator coordinator;
   FakeParameters parameters;
   RunningWorker worker(coordinator.address(), /*evaluator=*/true);
@@ -229,36 +229,99 @@ TEST(WorkerEvaluatorTest, EvaluatesForOneJobAfterTheOther) {
   }
 }
 
+class WorkerEvaluatorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    session_->Register(absl::Milliseconds(300));
+    session_->Assign(AssignmentOf(1));
+    const auto ready = session_->Expect(Kind::kReady).ready();
+    v1::WorkerCommand begin;
+    *begin.mutable_begin() = parameters_.Begin(ready, /*initialize=*/true);
+    session_->Send(std::move(begin));
+    session_->Expect(Kind::kInitialized);
+  }
+
+  void Evaluate(int64_t snapshot) {
+    v1::WorkerCommand evaluate;
+    evaluate.mutable_evaluate()->set_snapshot(snapshot);
+    session_->Send(std::move(evaluate));
+  }
+  // Told to stop, and it has taken that in.
+  void Stop() {
+    session_->Stop();
+    session_->AwaitHeartbeats(3);
+  }
+
+  FakeCoordinator coordinator_;
+  FakeParameters parameters_;
+  RunningWorker worker_{coordinator_.address(), /*evaluator=*/true};
+  std::shared_ptr<FakeSession> session_ = coordinator_.NextSession();
+};
+
 // It keeps its session, and takes the next one.
-TEST(WorkerEvaluatorTest, ASnapshotThatWillNotComeIsGivenUp) {
-  FakeCoordinator coordinator;
-  FakeParameters parameters;
-  RunningWorker worker(coordinator.address(), /*evaluator=*/true);
-  const auto session = coordinator.NextSession();
-  session->Register();
-  session->Assign(AssignmentOf(1));
-  const auto ready = session->Expect(Kind::kReady).ready();
-  v1::WorkerCommand begin;
-  *begin.mutable_begin() = parameters.Begin(ready, /*initialize=*/true);
-  session->Send(std::move(begin));
-  session->Expect(Kind::kInitialized);
+TEST_F(WorkerEvaluatorTest, ASnapshotThatWillNotComeIsGivenUp) {
   int64_t snapshot = 0;
   for (const absl::Status& why : {absl::ResourceExhaustedError("no room"),
                                   absl::NotFoundError("it is not held")}) {
-    parameters.FailPulls(why);
-    v1::WorkerCommand evaluate;
-    evaluate.mutable_evaluate()->set_snapshot(++snapshot);
-    session->Send(std::move(evaluate));
-    const auto given_up = session->Expect(Kind::kEvaluated).evaluated();
+    parameters_.FailPulls(why);
+    Evaluate(++snapshot);
+    const auto given_up = session_->Expect(Kind::kEvaluated).evaluated();
     EXPECT_EQ(given_up.snapshot(), snapshot);
     EXPECT_EQ(given_up.code(), static_cast<int>(why.code()));
     EXPECT_EQ(given_up.message(), why.message());
   }
-  parameters.FailPulls(absl::OkStatus());
-  v1::WorkerCommand evaluate;
-  evaluate.mutable_evaluate()->set_snapshot(++snapshot);
-  session->Send(std::move(evaluate));
-  EXPECT_EQ(session->Expect(Kind::kEvaluated).evaluated().code(), 0);
+  parameters_.FailPulls(absl::OkStatus());
+  Evaluate(++snapshot);
+  EXPECT_EQ(session_->Expect(Kind::kEvaluated).evaluated().code(), 0);
+}
+
+// Two jobs that share an evaluator come on, however long one evaluation takes.
+TEST_F(WorkerEvaluatorTest, WhatItHasInHandWhenItIsReleasedIsFinished) {
+  parameters_.HoldPulls();
+  Evaluate(7);
+  parameters_.AwaitHeldPull();
+  Stop();
+  parameters_.AnswerPulls();
+  const auto evaluated = session_->Expect(Kind::kEvaluated).evaluated();
+  EXPECT_EQ(evaluated.snapshot(), 7);
+  EXPECT_EQ(evaluated.code(), 0);
+  EXPECT_GT(evaluated.loss(), 0);
+  EXPECT_FALSE(session_->Expect(Kind::kLeaving).leaving().process());
+  session_->Assign(AssignmentOf(2));
+  session_->Expect(Kind::kReady);
+}
+
+TEST_F(WorkerEvaluatorTest, AReleasedOneDoesNotWaitForASnapshotThatIsNotThere) {
+  parameters_.FailPulls(absl::UnavailableError("parked for a lease"));
+  Evaluate(1);
+  session_->Stop();
+  session_->Expect(Kind::kLeaving);
+}
+
+TEST_F(WorkerEvaluatorTest, AReleasedOneDoesNotWaitForServersThatAreGone) {
+  parameters_.HoldPulls();
+  Evaluate(1);
+  parameters_.AwaitHeldPull();
+  Stop();
+  parameters_.BreakStreams(absl::UnavailableError("the server is stopping"));
+  session_->Expect(Kind::kLeaving);
+}
+
+TEST_F(WorkerEvaluatorTest, TheEndOfItsSessionInterruptsIt) {
+  parameters_.HoldPulls();
+  Evaluate(1);
+  parameters_.AwaitHeldPull();
+  session_->Close(absl::AbortedError("the evaluation hangs: register anew"));
+  coordinator_.NextSession()->Register();
+}
+
+TEST_F(WorkerEvaluatorTest, DroppingItInterruptsIt) {
+  parameters_.HoldPulls();
+  Evaluate(1);
+  parameters_.AwaitHeldPull();
+  Stop();
+  worker_.Drop();
+  EXPECT_EQ(worker_.AwaitEnd(), absl::OkStatus());
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ TEST(WorkerProcessTest, AnnouncesWhatItsFlagsSay) {
   EXPECT_EQ(hello.labels().at("note"), "x=y");
   EXPECT_TRUE(hello.evaluator());
   EXPECT_FALSE(hello.version().empty());
+  session->AwaitHeartbeats(1);  // It has taken that in.
   program.Signal(SIGTERM);
   EXPECT_TRUE(session->Expect(Kind::kLeaving).leaving().process());
   session->ExpectEnd();
