@@ -50,6 +50,13 @@ absl::StatusOr<Identity> IdentityOf(const ShownCredentials& shown,
                          method);
 }
 
+absl::StatusOr<Admission> WhoIs(bool open, const ShownCredentials& shown,
+                                absl::string_view method) {
+  if (open) return Admission{shown.local ? "local" : "anyone", v1::ADMIN};
+  PACELINE_ASSIGN_OR_RETURN(const Identity identity, IdentityOf(shown, method));
+  return Admission{ToString(identity), identity.role};
+}
+
 std::string Names(absl::Span<const v1::Role> roles) {
   return absl::StrJoin(roles, ", ", [](std::string* out, v1::Role role) {
     absl::StrAppend(out, RoleName(role));
@@ -60,24 +67,26 @@ std::string Names(absl::Span<const v1::Role> roles) {
 
 absl::StatusOr<Admission> DecideAccess(bool open, const ShownCredentials& shown,
                                        absl::Span<const v1::Role> roles,
-                                       absl::string_view method) {
+                                       absl::string_view method,
+                                       Admission* known) {
   if (roles.empty()) {
     return WithReason(
         absl::PermissionDeniedError(absl::StrCat("nobody may call ", method)),
         "METHOD_WITHOUT_ROLES", {{"method", std::string(method)}});
   }
-  if (open) return Admission{shown.local ? "local" : "anyone", v1::ADMIN};
-  PACELINE_ASSIGN_OR_RETURN(const Identity identity, IdentityOf(shown, method));
-  if (std::find(roles.begin(), roles.end(), identity.role) == roles.end()) {
+  PACELINE_ASSIGN_OR_RETURN(const Admission who, WhoIs(open, shown, method));
+  if (known != nullptr) *known = who;
+  if (open) return who;
+  if (std::find(roles.begin(), roles.end(), who.role) == roles.end()) {
     return WithReason(absl::PermissionDeniedError(
-                          absl::StrCat(ToString(identity), " may not call ",
-                                       method, ": that takes ", Names(roles))),
+                          absl::StrCat(who.identity, " may not call ", method,
+                                       ": that takes ", Names(roles))),
                       "ROLE_NOT_ALLOWED",
                       {{"method", std::string(method)},
-                       {"role", std::string(RoleName(identity.role))},
+                       {"role", std::string(RoleName(who.role))},
                        {"roles_allowed", Names(roles)}});
   }
-  return Admission{ToString(identity), identity.role};
+  return who;
 }
 
 }  // namespace paceline

@@ -41,9 +41,12 @@ struct Admission {
 //   UNAUTHENTICATED    NO_CREDENTIALS, BAD_TOKEN, BAD_CERTIFICATE (it does not
 //                      have exactly one name "paceline://ROLE/NAME").
 //   PERMISSION_DENIED  ROLE_NOT_ALLOWED; METHOD_WITHOUT_ROLES, to everybody.
+// With `known`, that becomes who it is as soon as the call has shown it, also
+// where the call is refused.
 absl::StatusOr<Admission> DecideAccess(bool open, const ShownCredentials& shown,
                                        absl::Span<const v1::Role> roles,
-                                       absl::string_view method);
+                                       absl::string_view method,
+                                       Admission* known = nullptr);
 
 }  // namespace paceline
 

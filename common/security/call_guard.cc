@@ -21,11 +21,6 @@ absl::string_view View(grpc::string_ref text) {
   return {text.data(), text.size()};
 }
 
-// "ipv4:10.0.0.7:5123" without the port.
-absl::string_view HostOf(absl::string_view peer) {
-  return peer.substr(0, peer.rfind(':'));
-}
-
 // One `authorization` with a token that the file knows; anything else is wrong.
 void ReadToken(const grpc::ServerContextBase& context, const TokenFile* tokens,
                ShownCredentials& shown) {
@@ -68,6 +63,12 @@ CallGuard::CallGuard(ServerSecurity security, const CallLimits& limits,
 absl::StatusOr<Caller> CallGuard::Admit(const grpc::ServerContextBase& context,
                                         absl::string_view method) {
   Caller caller;
+  PACELINE_RETURN_IF_ERROR(Admit(context, method, caller));
+  return caller;
+}
+
+absl::Status CallGuard::Admit(const grpc::ServerContextBase& context,
+                              absl::string_view method, Caller& caller) {
   caller.peer = context.peer();
   ShownCredentials shown;
   if (security_.open()) {
@@ -76,17 +77,16 @@ absl::StatusOr<Caller> CallGuard::Admit(const grpc::ServerContextBase& context,
     ReadToken(context, security_.tokens.get(), shown);
     if (security_.tls != nullptr) ReadCertificate(context, shown);
   }
-  const absl::StatusOr<Admission> admission =
-      DecideAccess(security_.open(), shown, roles_.Of(method), method);
-  if (!admission.ok()) {
-    // Who is refused may have no identity, or as many as it likes.
-    PACELINE_RETURN_IF_ERROR(Count(HostOf(caller.peer), method));
-    return admission.status();
-  }
-  caller.identity = admission->identity;
-  caller.role = admission->role;
-  PACELINE_RETURN_IF_ERROR(Count(caller.identity, method));
-  return caller;
+  Admission who;
+  const absl::Status refused =
+      DecideAccess(security_.open(), shown, roles_.Of(method), method, &who)
+          .status();
+  caller.identity = who.identity;
+  caller.role = who.role;
+  if (refused.ok()) return Count(caller.identity, method);
+  // Who is refused may have no identity, or as many as it likes.
+  PACELINE_RETURN_IF_ERROR(Count(caller.host(), method));
+  return refused;
 }
 
 absl::Status CallGuard::Count(absl::string_view whose,

@@ -25,6 +25,11 @@ struct Caller {
   std::string identity;
   v1::Role role = v1::ROLE_UNSPECIFIED;
   std::string peer;  // Its address, as gRPC writes it.
+
+  // "ipv4:10.0.0.7" of "ipv4:10.0.0.7:5123".
+  absl::string_view host() const {
+    return absl::string_view(peer).substr(0, peer.rfind(':'));
+  }
 };
 
 // The reason of a call that is one too many.
@@ -52,6 +57,10 @@ class CallGuard {
   //   RESOURCE_EXHAUSTED  TOO_MANY_REQUESTS, with a RetryInfo.
   absl::StatusOr<Caller> Admit(const grpc::ServerContextBase& context,
                                absl::string_view method);
+  // The same; `caller` becomes what is known of it, also where it is refused:
+  // the address, and the identity and role if it has shown them.
+  absl::Status Admit(const grpc::ServerContextBase& context,
+                     absl::string_view method, Caller& caller);
 
   // Counts a stream of the caller for as long as the ticket lives, which may be
   // longer than the guard does.

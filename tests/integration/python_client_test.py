@@ -18,6 +18,7 @@ import sqlite3
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import uuid
 
@@ -27,6 +28,8 @@ from real_cluster import LONG, RealCluster
 BIN = SOURCE = None
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-python-"))
 PARENT = "namespaces/default"
+GRACE = 20  # Seconds; the default of --grace.
+SLACK = 20  # Of a busy machine.
 
 
 class Cluster(RealCluster):
@@ -291,11 +294,17 @@ class PythonClientTest(unittest.TestCase):
                 job=jobs.Job(name=other.name, display_name=f"name {i}"),
                 update_mask={"paths": ["display_name"]}), timeout=LONG)
                 for i in range(6)]
+            # They wait for the changes, which by then wait for the store.
+            threading.Event().wait(0.5)
+            watches = [cluster.watch(other.name) for _ in range(2)]
             # Longer than a lease, which is five seconds.
             threading.Event().wait(8)
             database.execute("ROLLBACK")
         for call in calls:
             call.exception(timeout=LONG)  # Whatever became of it.
+        for watch in watches:
+            self.assertEqual(next(watch).job.name, other.name)
+            watch.cancel()
         samples = cluster.get(job.name).progress.samples
         cluster.await_samples(job.name, samples + 1)
         decisions = cluster.jobs.ListDecisions(
@@ -307,7 +316,9 @@ class PythonClientTest(unittest.TestCase):
         job = cluster.create("busy", stop__epochs=1000)
         cluster.await_samples(job.name, 1)
         self.running.remove(cluster)
+        begin = time.monotonic()
         self.assertEqual(set(cluster.stop()), {0})
+        self.assertLess(time.monotonic() - begin, GRACE + SLACK)
 
 
 if __name__ == "__main__":

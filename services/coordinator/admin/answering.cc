@@ -13,9 +13,9 @@ namespace {
 // Of what callers choose, in a record that is kept.
 constexpr size_t kLongest = 512;
 
-// Decisions are short, or wait for the disk.
-constexpr size_t kThreads = 4;
-constexpr size_t kWaitingMax = 1000;
+// Refused calls that are recorded, of each address.
+constexpr RateLimiter::Limits kRefusals = {
+    .per_second = 1, .burst = 20, .max_identities = 1000};
 
 }  // namespace
 
@@ -24,30 +24,36 @@ absl::Status Answering::Explained(const absl::Status& status) {
   return WithReason(status, absl::StatusCodeToString(status.code()));
 }
 
-Answering::Answering(CallGuard* guard, JobJournal* audit)
-    : guard_(guard), audit_(audit), pool_(kThreads, kWaitingMax) {}
+Answering::Answering(CallGuard* guard, JobJournal* audit,
+                     const Options& options)
+    : guard_(guard),
+      audit_(audit),
+      clock_(options.clock),
+      refusals_(kRefusals),
+      pool_(options.threads, options.waiting_max) {}
 
-void Answering::RunLater(grpc::ServerUnaryReactor* reactor,
-                         std::function<void()> task) {
-  if (pool_.Submit(std::move(task))) return;
-  Finish(reactor, RetryLater(WithReason(absl::ResourceExhaustedError(
-                                            "too many calls wait for an "
-                                            "answer: try again later"),
-                                        "TOO_MANY_CALLS"),
-                             absl::Seconds(1)));
+absl::Status Answering::GivenUp() {
+  return absl::CancelledError(
+      "the caller gave the call up before its turn came: nothing was done");
 }
 
-v1::AuditRecord Answering::RecordOf(const grpc::CallbackServerContext& context,
-                                    const absl::StatusOr<Caller>& caller,
+absl::Status Answering::Submit(std::function<void()> task) {
+  if (pool_.Submit(std::move(task))) return absl::OkStatus();
+  return RetryLater(WithReason(absl::ResourceExhaustedError(
+                                   "too many calls wait for an answer: try "
+                                   "again later"),
+                               "TOO_MANY_CALLS"),
+                    absl::Seconds(1));
+}
+
+v1::AuditRecord Answering::RecordOf(const Caller& caller,
                                     absl::string_view method,
                                     const std::string& resource) {
   v1::AuditRecord record;
   *record.mutable_time() = ToProto(absl::Now());
-  if (caller.ok()) {
-    record.set_identity(caller->identity);
-    record.set_role(caller->role);
-  }
-  record.set_peer(context.peer());
+  record.set_identity(caller.identity);
+  record.set_role(caller.role);
+  record.set_peer(caller.peer);
   record.set_method(std::string(method));
   record.set_resource(std::string(CutUtf8(resource, kLongest)));
   return record;
@@ -57,6 +63,19 @@ void Answering::Record(v1::AuditRecord record, const absl::Status& status) {
   record.set_code(static_cast<int>(status.code()));
   record.set_message(std::string(CutUtf8(status.message(), kLongest)));
   audit_->AppendAuditRecord(record);
+}
+
+void Answering::RecordRefusal(const Caller& caller,
+                              const v1::AuditRecord& record,
+                              const absl::Status& status) {
+  // One too many.
+  if (ReasonOf(status) == kTooManyRequests) return;
+  {
+    absl::MutexLock lock(&mu_);
+    const absl::Duration wait = refusals_.Take(caller.host(), clock_->Now());
+    if (wait > absl::ZeroDuration()) return;
+  }
+  Record(record, status);
 }
 
 }  // namespace paceline

@@ -4,16 +4,20 @@
 #include <google/protobuf/empty.pb.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "common/clock.h"
 #include "common/rpc/grpc_status.h"
 #include "common/security/call_guard.h"
-#include "common/status_details.h"
+#include "common/security/rate_limiter.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "services/coordinator/admin/decision_pool.h"
 #include "services/coordinator/store/job_journal.h"
@@ -23,11 +27,25 @@ namespace paceline {
 // What all calls of the admin API have in common: who calls is asked first,
 // every error gets an ErrorInfo, and what changes anything, or was to, is in
 // the audit record. Decisions are made on threads of their own; when too many
-// wait for one, more are RESOURCE_EXHAUSTED. Thread-safe.
+// wait for one, more are RESOURCE_EXHAUSTED. A call that was given up while it
+// waited is not carried out: CANCELLED.
+//
+// Of the calls that the guard refuses, the first 20 of an address are recorded
+// and then one a second: whoever sends many must not push out of the record
+// what was done. Thread-safe.
 class Answering {
  public:
-  // Both outlive it; it outlives the server whose calls it answers.
-  Answering(CallGuard* guard, JobJournal* audit);
+  struct Options {
+    const Clock* clock = &Clock::Real();  // For the rate of records.
+    // Decisions are short, or wait for the disk.
+    size_t threads = 4;
+    size_t waiting_max = 1000;
+  };
+
+  // All outlive it; it outlives the server whose calls it answers.
+  Answering(CallGuard* guard, JobJournal* audit)
+      : Answering(guard, audit, Options()) {}
+  Answering(CallGuard* guard, JobJournal* audit, const Options& options);
 
   // Answers one call of `method`, "/paceline.v1.JobService/GetJob", with what
   // `decide` (of a Caller) gives: a StatusOr of the response, or a Status where
@@ -43,10 +61,12 @@ class Answering {
       Finish(reactor, caller.status());
       return reactor;
     }
-    RunLater(reactor,
-             [=, caller = *std::move(caller), decide = std::move(decide)] {
-               Finish(reactor, Take(decide(caller), response));
-             });
+    const absl::Status submitted = Submit([=, caller = *std::move(caller),
+                                           decide = std::move(decide)] {
+      Finish(reactor, context->IsCancelled() ? GivenUp()
+                                             : Take(decide(caller), response));
+    });
+    if (!submitted.ok()) Finish(reactor, submitted);
     return reactor;
   }
 
@@ -57,24 +77,32 @@ class Answering {
                                    const std::string& resource,
                                    Response* response, Decide decide) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    absl::StatusOr<Caller> caller = guard_->Admit(*context, method);
-    v1::AuditRecord record = RecordOf(*context, caller, method, resource);
-    if (!caller.ok()) {
-      // One too many: its record would push another out.
-      if (ReasonOf(caller.status()) != kTooManyRequests) {
-        Record(std::move(record), caller.status());
-      }
-      Finish(reactor, caller.status());
+    Caller caller;
+    const absl::Status admitted = guard_->Admit(*context, method, caller);
+    const v1::AuditRecord record = RecordOf(caller, method, resource);
+    if (!admitted.ok()) {
+      RecordRefusal(caller, record, admitted);
+      Finish(reactor, admitted);
       return reactor;
     }
-    RunLater(reactor, [=, this, caller = *std::move(caller),
-                       record = std::move(record), decide = std::move(decide)] {
-      const absl::Status status = Take(decide(caller), response);
-      Record(record, status);
-      Finish(reactor, status);
-    });
+    const absl::Status submitted =
+        Submit([=, this, decide = std::move(decide)] {
+          const absl::Status status = context->IsCancelled()
+                                          ? GivenUp()
+                                          : Take(decide(caller), response);
+          Record(record, status);
+          Finish(reactor, status);
+        });
+    if (!submitted.ok()) {
+      Record(record, submitted);
+      Finish(reactor, submitted);
+    }
     return reactor;
   }
+
+  // Runs `task` on a thread for decisions. RESOURCE_EXHAUSTED, without running
+  // it: too many wait for one.
+  absl::Status Submit(std::function<void()> task);
 
   CallGuard& guard() { return *guard_; }
 
@@ -99,19 +127,26 @@ class Answering {
     reactor->Finish(ToGrpc(Explained(status)));
   }
 
-  // On a thread of the pool; finishes the call if too many wait for one.
-  void RunLater(grpc::ServerUnaryReactor* reactor, std::function<void()> task);
+  // What becomes of a call whose caller does not wait for the answer any more.
+  static absl::Status GivenUp();
 
   // Who does what; how it ended is for Record().
-  static v1::AuditRecord RecordOf(const grpc::CallbackServerContext& context,
-                                  const absl::StatusOr<Caller>& caller,
+  static v1::AuditRecord RecordOf(const Caller& caller,
                                   absl::string_view method,
                                   const std::string& resource);
   void Record(v1::AuditRecord record, const absl::Status& status);
+  // Of a call that the guard refused, as far as there is room for it.
+  void RecordRefusal(const Caller& caller, const v1::AuditRecord& record,
+                     const absl::Status& status);
 
   CallGuard* const guard_;
   JobJournal* const audit_;
-  DecisionPool pool_;
+  const Clock* const clock_;
+
+  absl::Mutex mu_;
+  RateLimiter refusals_ ABSL_GUARDED_BY(mu_);  // Recorded, by address.
+
+  DecisionPool pool_;  // Last: its tasks use the above.
 };
 
 }  // namespace paceline

@@ -84,23 +84,34 @@ JobAdmin::Unary* JobAdmin::DeleteCheckpoint(
 
 grpc::ServerWriteReactor<v1::WatchJobResponse>* JobAdmin::WatchJob(
     Context* context, const v1::WatchJobRequest* request) {
-  const auto open = [&]() -> absl::StatusOr<std::shared_ptr<WatchStream>> {
+  const auto admit = [&]() -> absl::StatusOr<StreamTicket> {
     CallGuard& guard = answering_->guard();
     PACELINE_ASSIGN_OR_RETURN(const Caller caller,
                               guard.Admit(*context, PACELINE_METHOD(WatchJob)));
-    PACELINE_ASSIGN_OR_RETURN(auto events, jobs_->WatchJob(*request));
-    PACELINE_ASSIGN_OR_RETURN(const JobEvents::Cursor place,
-                              events->Place(request->resume_token()));
-    PACELINE_ASSIGN_OR_RETURN(StreamTicket ticket, guard.OpenStream(caller));
-    return std::make_shared<WatchStream>(std::move(events), place,
-                                         std::move(ticket), pump_);
-  }();
-  if (!open.ok()) {
-    return new RefusedWatch(ToGrpc(Answering::Explained(open.status())));
+    return guard.OpenStream(caller);
+  };
+  absl::StatusOr<StreamTicket> ticket = admit();
+  if (!ticket.ok()) {
+    return new RefusedWatch(ToGrpc(Answering::Explained(ticket.status())));
   }
   // Kept alive by the registry, and by the local reference until it is there.
-  (*open)->Begin(streams_);
-  return open->get();
+  const auto stream = std::make_shared<WatchStream>(*std::move(ticket), pump_);
+  stream->Begin(streams_);
+  // Whoever holds the jobs may wait for the disk: not on gRPC's threads.
+  const auto open = [jobs = jobs_, stream,
+                     wanted = *request]() -> absl::Status {
+    PACELINE_ASSIGN_OR_RETURN(auto events, jobs->WatchJob(wanted));
+    PACELINE_ASSIGN_OR_RETURN(const JobEvents::Cursor place,
+                              events->Place(wanted.resume_token()));
+    stream->Open(std::move(events), place);
+    return absl::OkStatus();
+  };
+  const absl::Status submitted = answering_->Submit([open, stream] {
+    const absl::Status opened = open();
+    if (!opened.ok()) stream->Close(Answering::Explained(opened));
+  });
+  if (!submitted.ok()) stream->Close(Answering::Explained(submitted));
+  return stream.get();
 }
 
 #undef PACELINE_METHOD

@@ -79,10 +79,14 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(
                     });
   v1::ListJobsResponse response;
   response.mutable_jobs()->Reserve(static_cast<int>(size));
-  for (size_t i = 0; i < size; ++i) *response.add_jobs() = *shown[i];
-  if (size < shown.size()) {
+  PageRoom room(query.page_size);
+  size_t taken = 0;
+  for (; taken < size && room.Take(*shown[taken]); ++taken) {
+    *response.add_jobs() = *shown[taken];
+  }
+  if (taken < shown.size()) {
     response.set_next_page_token(NextPageToken(
-        query.text, JobOrder::KeyOf(*shown[size - 1]).SerializeAsString()));
+        query.text, JobOrder::KeyOf(*shown[taken - 1]).SerializeAsString()));
   }
   return response;
 }

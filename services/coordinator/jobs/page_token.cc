@@ -27,6 +27,14 @@ std::string QueryDigest(absl::string_view query) {
 
 }  // namespace
 
+bool PageRoom::Take(const google::protobuf::MessageLite& item) {
+  const size_t bytes = item.ByteSizeLong();
+  if (items_ == 0 || (bytes_ > 0 && bytes_ + bytes > kPageBytes)) return false;
+  --items_;
+  bytes_ += bytes;
+  return true;
+}
+
 absl::StatusOr<PageStart> ReadPage(absl::string_view query, int32_t page_size,
                                    absl::string_view page_token,
                                    PageSizes sizes) {

@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_COORDINATOR_JOBS_PAGE_TOKEN_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/message_lite.h"
 #include "google/protobuf/timestamp.pb.h"
 
 namespace paceline {
@@ -22,6 +24,24 @@ namespace paceline {
 struct PageSizes {
   int usual = 100;  // Where a request has 0.
   int most = 1000;  // Where it has more.
+};
+
+// Where a page ends before its size. Clients take 4 MiB a message, unless told
+// otherwise; half of it leaves room for what is filled in afterwards.
+inline constexpr size_t kPageBytes = size_t{2} << 20;
+
+// Which items still go onto a page: the first, however big it is, and as many
+// more as there is room for.
+class PageRoom {
+ public:
+  explicit PageRoom(int items) : items_(items) {}
+
+  // False: the page ends before this item.
+  bool Take(const google::protobuf::MessageLite& item);
+
+ private:
+  int items_;
+  size_t bytes_ = 0;  // Taken.
 };
 
 struct PageStart {
@@ -61,9 +81,9 @@ struct PageOf {
   std::string next_page_token;  // Empty at the end.
 };
 
-// The page of `items` that `start` asks for. `key_of(item)` gives an item's
-// key; no two are equal. `items` may be in any order; the page is in that of
-// the keys.
+// The page of `items`, messages, that `start` asks for. `key_of(item)` gives an
+// item's key; no two are equal. `items` may be in any order; the page is in
+// that of the keys.
 template <typename Item, typename KeyOf>
 PageOf<Item> TakePage(std::vector<Item> items, const PageStart& start,
                       absl::string_view query, KeyOf key_of) {
@@ -75,8 +95,9 @@ PageOf<Item> TakePage(std::vector<Item> items, const PageStart& start,
   std::sort(keyed.begin(), keyed.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   PageOf<Item> page;
+  PageRoom room(start.size);
   for (auto& [key, item] : keyed) {
-    if (page.items.size() == static_cast<size_t>(start.size)) {
+    if (!room.Take(*item)) {
       page.next_page_token = NextPageToken(query, key_of(page.items.back()));
       break;
     }

@@ -6,11 +6,22 @@ namespace paceline {
 
 void WatchStream::Begin(StreamRegistry* registry) {
   registry_ = registry;
+  registry->Add(std::static_pointer_cast<WatchStream>(shared_from_this()));
+}
+
+void WatchStream::Open(std::shared_ptr<JobEvents> events,
+                       JobEvents::Cursor cursor) {
   const auto self = std::static_pointer_cast<WatchStream>(shared_from_this());
-  subscription_ = events_->Subscribe([weak = std::weak_ptr<WatchStream>(self)] {
-    if (const auto stream = weak.lock()) stream->pump_.Post(stream);
-  });
-  registry->Add(self);
+  {
+    absl::MutexLock lock(&mu_);
+    if (done_) return;
+    events_ = std::move(events);
+    cursor_ = cursor;
+    subscription_ =
+        events_->Subscribe([weak = std::weak_ptr<WatchStream>(self)] {
+          if (const auto stream = weak.lock()) stream->pump_.Post(stream);
+        });
+  }
   pump_.Post(self);
 }
 
@@ -19,7 +30,7 @@ WatchStream::Step WatchStream::NextStep() {
   // gRPC allows one write at a time, counts Finish() as a write, and wants
   // exactly one Finish(), also of a call that was cancelled.
   if (writing_ || finished_) return Step::kNone;
-  if (!ends_with_.has_value()) {
+  if (!ends_with_.has_value() && events_ != nullptr) {
     if (auto next = events_->Next(cursor_)) {
       message_ = *std::move(next);
       writing_ = true;
@@ -68,7 +79,11 @@ void WatchStream::OnCancel() {
 }
 
 void WatchStream::OnDone() {
-  events_->Unsubscribe(subscription_);
+  {
+    absl::MutexLock lock(&mu_);
+    done_ = true;
+    if (events_ != nullptr) events_->Unsubscribe(subscription_);
+  }
   registry_->Remove(this);  // May delete this.
 }
 

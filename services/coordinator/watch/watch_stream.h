@@ -31,15 +31,15 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchJobResponse>,
                     public WatchPump::Watcher {
  public:
   // `pump` outlives the stream.
-  WatchStream(std::shared_ptr<JobEvents> events, JobEvents::Cursor cursor,
-              StreamTicket ticket, WatchPump* pump)
-      : events_(std::move(events)),
-        ticket_(std::move(ticket)),
-        pump_(*pump),
-        cursor_(cursor) {}
+  WatchStream(StreamTicket ticket, WatchPump* pump)
+      : ticket_(std::move(ticket)), pump_(*pump) {}
 
-  // Puts the stream into `registry` and begins to send.
+  // Puts the stream into `registry`.
   void Begin(StreamRegistry* registry);
+
+  // Sends those events from now on. Called once at most, after Begin(), also
+  // when the stream has ended meanwhile.
+  void Open(std::shared_ptr<JobEvents> events, JobEvents::Cursor cursor);
 
   // Ends the stream; the first status wins. Only what is being sent is still
   // sent.
@@ -57,14 +57,15 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchJobResponse>,
   enum class Step { kNone, kWrite, kFinish };
   Step NextStep();
 
-  const std::shared_ptr<JobEvents> events_;
   const StreamTicket ticket_;
   WatchPump& pump_;
   StreamRegistry* registry_ = nullptr;
-  uint64_t subscription_ = 0;
 
-  absl::Mutex mu_;
+  absl::Mutex mu_;  // Comes before that of the events.
+  std::shared_ptr<JobEvents> events_ ABSL_GUARDED_BY(mu_);  // Once open.
+  uint64_t subscription_ ABSL_GUARDED_BY(mu_) = 0;
   JobEvents::Cursor cursor_ ABSL_GUARDED_BY(mu_);
+  bool done_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool finished_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> ends_with_ ABSL_GUARDED_BY(mu_);

@@ -141,6 +141,20 @@ TEST(DecideAccessTest, WithoutACheckEverybodyMayDoWhatAnybodyMay) {
   }
 }
 
+TEST(DecideAccessTest, WhoHasShownAnIdentityIsKnownWhereItIsRefusedToo) {
+  Admission known;
+  EXPECT_FALSE(DecideAccess(false, WithToken(Nothing(), v1::VIEWER),
+                            {v1::ADMIN}, kMethod, &known)
+                   .ok());
+  EXPECT_EQ(known.identity, "viewer/token");
+  EXPECT_EQ(known.role, v1::VIEWER);
+  known = {};
+  EXPECT_FALSE(DecideAccess(false, WithWrongToken(Nothing()), {v1::ADMIN},
+                            kMethod, &known)
+                   .ok());
+  EXPECT_EQ(known.identity, "");
+}
+
 TEST(DecideAccessTest, ARefusalSaysWhoMayAndWhatIsMissing) {
   const auto refused = DecideAccess(false, WithToken(Nothing(), v1::VIEWER),
                                     {v1::ADMIN, v1::WORKER}, kMethod);

@@ -13,6 +13,7 @@
 #include "common/status_details.h"
 #include "gmock/gmock.h"
 #include "services/coordinator/jobs/job_order.h"
+#include "services/coordinator/jobs/page_token.h"
 
 namespace paceline {
 namespace {
@@ -68,6 +69,19 @@ class JobListTest : public ::testing::Test {
 
   std::vector<v1::Job> jobs_;
 };
+
+// A client takes no more than so many bytes at once.
+TEST_F(JobListTest, APageOfLargeJobsEndsBeforeItsSize) {
+  for (const char* name : {"n/jobs/a", "n/jobs/b", "n/jobs/c", "n/jobs/d"}) {
+    Add(name, 1);
+    jobs_.back().set_state_reason(std::string(kPageBytes * 2 / 5, '.'));
+  }
+  EXPECT_EQ(Pages(Request("namespaces/n")),
+            "n/jobs/a n/jobs/b | n/jobs/c n/jobs/d");
+  jobs_[1].set_state_reason(std::string(kPageBytes + 1, '.'));
+  EXPECT_EQ(Pages(Request("namespaces/n")),
+            "n/jobs/a | n/jobs/b | n/jobs/c n/jobs/d");
+}
 
 TEST_F(JobListTest, NewestFirstOfOneNamespace) {
   Add("n/jobs/a", 1);

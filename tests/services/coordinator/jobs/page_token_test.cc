@@ -7,11 +7,11 @@
 #include "common/rng.h"
 #include "common/status_details.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/wrappers.pb.h"
 
 namespace paceline {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(PageTokenTest, SizesFollowTheRules) {
@@ -68,38 +68,62 @@ TEST(PageTokenTest, SequencesCountFromOne) {
   }
 }
 
-std::vector<std::string> AllPages(std::vector<std::string> items, int size) {
-  std::vector<std::string> seen;
+// Its key is its first letter.
+google::protobuf::StringValue Item(const std::string& text) {
+  google::protobuf::StringValue item;
+  item.set_value(text);
+  return item;
+}
+
+std::string KeyOf(const google::protobuf::StringValue& item) {
+  return item.value().substr(0, 1);
+}
+
+// The keys of all pages.
+std::string AllPages(const std::vector<std::string>& texts, int size) {
+  std::vector<google::protobuf::StringValue> items;
+  for (const std::string& text : texts) items.push_back(Item(text));
+  std::string seen;
   std::string token;
   do {
     const auto start = ReadPage("q", size, token);
     EXPECT_TRUE(start.ok()) << start.status();
-    const auto page =
-        TakePage(items, *start, "q", [](const std::string& s) { return s; });
+    const auto page = TakePage(items, *start, "q", KeyOf);
     EXPECT_LE(page.items.size(), static_cast<size_t>(size));
-    seen.insert(seen.end(), page.items.begin(), page.items.end());
-    seen.push_back("|");
+    for (const auto& item : page.items) seen += KeyOf(item);
+    seen += "|";
     token = page.next_page_token;
   } while (!token.empty());
   return seen;
 }
 
 TEST(TakePageTest, PagesFollowTheKeys) {
-  EXPECT_THAT(AllPages({"c", "a", "e", "b", "d"}, 2),
-              ElementsAre("a", "b", "|", "c", "d", "|", "e", "|"));
-  EXPECT_THAT(AllPages({"b", "a"}, 2), ElementsAre("a", "b", "|"));
-  EXPECT_THAT(AllPages({}, 2), ElementsAre("|"));
+  EXPECT_EQ(AllPages({"c", "a", "e", "b", "d"}, 2), "ab|cd|e|");
+  EXPECT_EQ(AllPages({"b", "a"}, 2), "ab|");
+  EXPECT_EQ(AllPages({}, 2), "|");
 }
 
 TEST(TakePageTest, APageSurvivesTheLossOfItsLastItem) {
-  const auto key_of = [](const std::string& s) { return s; };
-  const auto first = TakePage(std::vector<std::string>{"a", "b", "c"},
-                              *ReadPage("q", 2, ""), "q", key_of);
+  const std::vector<google::protobuf::StringValue> all = {Item("a"), Item("b"),
+                                                          Item("c")};
+  const auto first = TakePage(all, *ReadPage("q", 2, ""), "q", KeyOf);
   const auto second =
-      TakePage(std::vector<std::string>{"a", "c"},
-               *ReadPage("q", 2, first.next_page_token), "q", key_of);
-  EXPECT_THAT(second.items, ElementsAre("c"));
+      TakePage(std::vector<google::protobuf::StringValue>{all[0], all[2]},
+               *ReadPage("q", 2, first.next_page_token), "q", KeyOf);
+  ASSERT_EQ(second.items.size(), 1u);
+  EXPECT_EQ(KeyOf(second.items[0]), "c");
   EXPECT_THAT(second.next_page_token, IsEmpty());
+}
+
+// A client takes no more than so many bytes at once.
+TEST(TakePageTest, APageOfLargeItemsEndsBeforeItsSize) {
+  const std::string large(kPageBytes * 2 / 5, '.');
+  EXPECT_EQ(
+      AllPages({"a" + large, "b" + large, "c" + large, "d", "e" + large}, 100),
+      "ab|cde|");
+  // Somebody must be able to see it, and what is behind it.
+  const std::string huge(kPageBytes + 1, '.');
+  EXPECT_EQ(AllPages({"a", "b" + huge, "c" + huge, "d"}, 100), "a|b|c|d|");
 }
 
 TEST(NewestFirstKeyTest, OrdersByTimeThenName) {

@@ -55,10 +55,10 @@ class WatchServer : public v1::JobService::CallbackService {
   grpc::ServerWriteReactor<v1::WatchJobResponse>* WatchJob(
       grpc::CallbackServerContext*,
       const v1::WatchJobRequest* request) override {
-    const auto stream = std::make_shared<WatchStream>(
-        events_, *events_->Place(request->resume_token()), *limiter_.Open("me"),
-        &pump_);
+    const auto stream =
+        std::make_shared<WatchStream>(*limiter_.Open("me"), &pump_);
     stream->Begin(&registry_);
+    stream->Open(events_, *events_->Place(request->resume_token()));
     return stream.get();
   }
 
