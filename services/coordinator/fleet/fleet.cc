@@ -11,6 +11,7 @@
 #include "common/status.h"
 #include "common/status_details.h"
 #include "services/coordinator/jobs/resource_name.h"
+#include "services/coordinator/run/time_limits.h"
 
 namespace paceline {
 namespace {
@@ -304,6 +305,17 @@ absl::Status Fleet::SetDraining(const std::string& name, bool draining) {
   return absl::OkStatus();
 }
 
+void Fleet::ForgetJob(absl::string_view job) {
+  bool fit_again = false;
+  {
+    absl::MutexLock lock(&mu_);
+    for (auto& [id, entry] : workers_) {
+      fit_again |= entry.unfit_for.erase(job) > 0;
+    }
+  }
+  if (fit_again) changed_();
+}
+
 absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
     uint32_t count) const {
   absl::MutexLock lock(&mu_);
@@ -412,14 +424,21 @@ bool Fleet::HasEvaluator(absl::string_view job) const {
   });
 }
 
+absl::Duration Fleet::LeavingLimit(const WorkerEntry& entry) const {
+  const absl::Duration limit = kLeavingLeases * lease_;
+  // It finishes an evaluation first, which may take so long.
+  const bool evaluates = entry.run != nullptr && entry.hello.evaluator();
+  return evaluates ? std::max(limit, kEvaluationTimeout) : limit;
+}
+
 void Fleet::EndSilent() {
   std::vector<std::function<void(const absl::Status&)>> silent;
   {
     absl::MutexLock lock(&mu_);
     const absl::Time now = clock_->Now();
     for (const auto& [id, entry] : workers_) {
-      const bool stuck = entry.leaving && entry.run == nullptr &&
-                         now - entry.leaving_since > kLeavingLeases * lease_;
+      const bool stuck =
+          entry.leaving && now - entry.leaving_since > LeavingLimit(entry);
       // In a run the run sees to it.
       const bool gone = entry.run == nullptr && now - entry.last_heard > lease_;
       if (!stuck && !gone) continue;

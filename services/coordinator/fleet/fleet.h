@@ -31,7 +31,8 @@ using ServerPeer = Peer<v1::ServerCommand>;
 // each worker takes part. What members say goes on to their runs. It decides
 // nothing: who works for whom is up to its caller.
 //
-// Thread-safe. Its lock comes before those of the runs; no run calls it.
+// Thread-safe. Its lock comes before those of the runs; a run calls it, by its
+// `evaluator_exists`, without holding any.
 class Fleet {
  public:
   // A worker or evaluator, as its caller needs it to decide.
@@ -75,6 +76,10 @@ class Fleet {
   // it comes, whatever was asked.
   absl::Status SetDraining(const std::string& name, bool draining);
 
+  // Nobody is unfit for the job any more: the job of that name is another one
+  // now, or is to be tried again.
+  void ForgetJob(absl::string_view job);
+
   // `count` parameter servers, those with the fewest bytes, by name; 0: all.
   // UNAVAILABLE if there are not so many.
   absl::StatusOr<std::vector<ServerLink>> PickServers(uint32_t count) const;
@@ -86,7 +91,7 @@ class Fleet {
   bool HasEvaluator(absl::string_view job) const;
 
   // Ends the streams of those who have not been heard for a lease and are in
-  // no run, and of servers.
+  // no run, and of servers; and of those who do not leave although told to.
   void EndSilent();
 
  private:
@@ -98,8 +103,8 @@ class Fleet {
     bool going = false;  // Its process ends.
     bool leaving = false;
     absl::Time leaving_since;
-    // Until its process registers anew: that may have been given what it
-    // lacked.
+    // Until ForgetJob(), or its process registers anew: that may have been
+    // given what it lacked.
     absl::flat_hash_set<std::string> unfit_for;
     std::shared_ptr<JobRun> run;
     absl::Time since;
@@ -122,6 +127,8 @@ class Fleet {
       ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return entry.going || drained_.contains(entry.hello.name());
   }
+  // How long it may take to leave.
+  absl::Duration LeavingLimit(const WorkerEntry& entry) const;
   v1::Worker ToProto(const WorkerEntry& entry) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
   uint64_t BytesOn(uint64_t server) const ABSL_SHARED_LOCKS_REQUIRED(mu_);

@@ -263,6 +263,25 @@ TEST_F(FleetTest, WhoFailsIsFreeAndKnownAsUnfitForThatJob) {
   EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j1"));
 }
 
+TEST_F(FleetTest, WhoWasUnfitForAJobThatIsForgottenMayTryAgain) {
+  constexpr char kJob[] = "namespaces/test/jobs/j1";
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  for (const uint64_t run : {1, 2}) {
+    AddRun(run);
+    EXPECT_TRUE(fleet_.Assign(w, run).ok());
+    EXPECT_TRUE(fleet_.WorkerSaid(w, Failed()).ok());
+  }
+  EXPECT_EQ(fleet_.Members()[0].unfit_for.size(), 2u);
+  const int before = changes_;
+  fleet_.ForgetJob(kJob);
+  EXPECT_EQ(changes_, before + 1);
+  EXPECT_THAT(fleet_.Members()[0].unfit_for,
+              ElementsAre("namespaces/test/jobs/j2"));
+  fleet_.ForgetJob(kJob);
+  EXPECT_EQ(changes_, before + 1);
+}
+
 TEST_F(FleetTest, KnowsWhetherThereIsAnEvaluator) {
   WorkerStream worker, evaluator;
   Come(worker, Worker("w0"));
@@ -315,11 +334,41 @@ TEST_F(FleetTest, ClosesThoseWhoNeverLeaveTheirRun) {
   AddRun(1);
   EXPECT_TRUE(fleet_.Assign(w, 1).ok());
   fleet_.RemoveRun(1);
-  for (int lease = 0; lease < 30; ++lease) {
-    clock_.Advance(absl::Seconds(10));
-    EXPECT_TRUE(fleet_.WorkerSaid(w, Heartbeat()).ok());
-    fleet_.EndSilent();
-  }
+  Live(w, 30);
+  EXPECT_THAT(stream.closed(), IsEmpty());
+  clock_.Advance(absl::Seconds(1));
+  fleet_.EndSilent();
+  EXPECT_EQ(stream.closed().size(), 1u);
+}
+
+// Not those who leave a run that goes on either: it hears of it when their
+// stream has ended.
+TEST_F(FleetTest, ClosesThoseWhoNeverObeyARelease) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  const auto run = AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  fleet_.Release(w, "another job waits");
+  Live(w, 30);
+  EXPECT_THAT(stream.closed(), IsEmpty());
+  clock_.Advance(absl::Seconds(1));
+  fleet_.EndSilent();
+  EXPECT_EQ(stream.closed().size(), 1u);
+  fleet_.WorkerGone(w);
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(run->WorkerSaid(WorkerId{1}, Ready())));
+}
+
+// It may be in the middle of an evaluation, for which it has half an hour.
+TEST_F(FleetTest, AReleasedEvaluatorHasTheTimeOfAnEvaluation) {
+  WorkerStream stream;
+  v1::WorkerHello hello = Worker("e0");
+  hello.set_evaluator(true);
+  const uint64_t e = Come(stream, hello);
+  AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(e, 1).ok());
+  fleet_.Release(e, "another job waits for an evaluator");
+  Live(e, 180);
   EXPECT_THAT(stream.closed(), IsEmpty());
   clock_.Advance(absl::Seconds(1));
   fleet_.EndSilent();

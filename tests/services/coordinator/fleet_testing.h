@@ -111,6 +111,15 @@ class FleetTest : public ::testing::Test {
     return member.value_or(0);
   }
 
+  // Leases pass in which the worker sends heartbeats.
+  void Live(uint64_t worker, int leases) {
+    for (int lease = 0; lease < leases; ++lease) {
+      clock_.Advance(absl::Seconds(10));
+      EXPECT_TRUE(fleet_.WorkerSaid(worker, Heartbeat()).ok());
+      fleet_.EndSilent();
+    }
+  }
+
   // One of those servers, that is not run yet.
   std::shared_ptr<JobRun> AddRun(uint64_t number,
                                  std::vector<ServerLink> servers) {
