@@ -29,12 +29,13 @@ void FuzzOne(absl::string_view input) {
   auto config = ToShardConfig(*host);
   ExpectInvalidArgument(config.status());
   if (!config.ok()) return;
-  config->limits.max_state_bytes = 1 << 20;
+  ServerLimits limits;
+  limits.max_state_bytes = config->limits.max_state_bytes = 1 << 20;
   config->limits.max_blocks = 64;
   const absl::Status sound = ValidateShardConfig(*config);
   ExpectCode(sound, {absl::StatusCode::kInvalidArgument,
                      absl::StatusCode::kResourceExhausted});
-  Shard shard;
+  Shard shard(limits);
   const uint64_t bytes = sound.ok() ? StateBytes(*config) : 0;
   const absl::Status hosted = shard.Configure(1, *std::move(config));
   CHECK(hosted.ok() == sound.ok());
