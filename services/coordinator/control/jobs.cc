@@ -27,6 +27,10 @@ namespace {
 // Each attempt holds the lock for as long as the store waits for the file.
 constexpr absl::Duration kSaveAgain = absl::Seconds(5);
 
+// A job that is paused evaluates for so many leases more: its curve is worth
+// that, but not the wait for a long one.
+constexpr int kEvaluateLeases = 3;
+
 void Stamp(v1::Job& job) {
   if (EtagOf(job) == job.etag()) return;  // Nothing that an etag guards.
   *job.mutable_update_time() = ToProto(absl::Now());
@@ -263,7 +267,7 @@ absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
   PACELINE_RETURN_IF_ERROR(CheckVerb(request).status());
   return Apply(
       request, identity, JobEvent::kPause,
-      [this](v1::Job& job) {
+      [&](v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> absl::Status {
         if (job.state() == v1::Job::PAUSING &&
             options_.checkpoint_root.empty()) {
           return WrongState(job.name(),
@@ -271,6 +275,7 @@ absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
                             "its coordinator has no --checkpoints");
         }
         if (job.state() == v1::Job::PAUSING) {
+          PACELINE_RETURN_IF_ERROR(CheckTrains(entries_.at(job.name())));
           job.set_state_reason("what is in flight finishes");
         } else {
           job.set_state_reason(job.has_start_time()
@@ -279,8 +284,10 @@ absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
         }
         return absl::OkStatus();
       },
-      [](Entry& entry) {
-        if (entry.active != nullptr) entry.active->run().Pause();
+      [this](Entry& entry) {
+        if (entry.active != nullptr) {
+          entry.active->run().Pause(kEvaluateLeases * options_.lease);
+        }
       });
 }
 
@@ -293,7 +300,8 @@ absl::StatusOr<v1::Job> Jobs::ResumeJob(const v1::ResumeJobRequest& request,
         job.set_state_reason("waits for workers");
         return absl::OkStatus();
       },
-      [](Entry&) {});
+      // What a worker lacked may be there by now.
+      [this](Entry& entry) { fleet_.ForgetJob(entry.job.name()); });
 }
 
 absl::StatusOr<v1::Job> Jobs::CancelJob(const v1::CancelJobRequest& request,
@@ -367,6 +375,8 @@ absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
         return absl::OkStatus();
       },
       [&](Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+        // What a worker lacked may be there by now.
+        fleet_.ForgetJob(entry.job.name());
         // Those who watch a job that was paused go on. Those who saw an end
         // have gone, and who comes now sees what follows.
         if (!had_ended) return;
@@ -432,7 +442,7 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
   PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
                             CheckpointsOf(*entry));
   for (const v1::Checkpoint& checkpoint : checkpoints) {
-    PACELINE_RETURN_IF_ERROR(RemoveCheckpointFiles(checkpoint));
+    PACELINE_RETURN_IF_ERROR(RemoveStored(*entry, checkpoint));
   }
   if (const std::string folder = FolderOf(entry->job); !folder.empty()) {
     // If it is empty: what is not of a checkpoint is not ours.
@@ -444,14 +454,19 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
   if (entry->events != nullptr) {
     entry->events->Close(NotFound(kJobType, entry->job.name()));
   }
+  fleet_.ForgetJob(entry->job.name());
   busy_.erase(entry->job.name());
   entries_.erase(entry->job.name());
   return absl::OkStatus();
 }
 
 absl::Status Jobs::CheckTrains(const Entry& entry) const {
-  if (entry.active == nullptr || !entry.active->run().TrainingOver()) {
+  if (entry.active == nullptr || !entry.active->run().TrainingEnds()) {
     return absl::OkStatus();
+  }
+  if (entry.job.state() == v1::Job::PAUSING) {
+    return WrongState(entry.job.name(),
+                      "is about to be paused: wait for that, then resume it");
   }
   return WrongState(entry.job.name(),
                     "has finished its training and is about to end: wait for "

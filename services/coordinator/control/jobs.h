@@ -218,7 +218,10 @@ class Jobs {
   absl::Status BeginCheckpoint(Entry& entry, const v1::Checkpoint& checkpoint,
                                const std::string& id, const Asked& asked)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void PruneCheckpoints(const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PruneCheckpoints(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Files and record, in steps that can be taken again.
+  absl::Status RemoveStored(Entry& entry, v1::Checkpoint checkpoint)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RemoveCheckpointFiles(const v1::Checkpoint& checkpoint) const;
 
   // jobs_restart.cc: what another life of the coordinator has left.

@@ -19,6 +19,8 @@ namespace paceline {
 namespace {
 
 constexpr uint32_t kCheckpointsKept = 3;
+// They say why; a disk that is full makes another at every interval.
+constexpr uint32_t kFailedKept = 10;
 
 std::pair<int64_t, int32_t> CreatedAt(const v1::Checkpoint& checkpoint) {
   return {checkpoint.create_time().seconds(), checkpoint.create_time().nanos()};
@@ -213,10 +215,21 @@ absl::Status Jobs::DeleteCheckpoint(
                       "another one first");
   }
   if (request.validate_only()) return absl::OkStatus();
+  return RemoveStored(*entry, checkpoint);
+}
+
+absl::Status Jobs::RemoveStored(Entry& entry, v1::Checkpoint checkpoint) {
+  const std::string name = checkpoint.name();
+  if (checkpoint.state() != v1::Checkpoint::FAILED) {
+    // Whatever goes wrong from here on, what is READY is whole.
+    checkpoint.set_state(v1::Checkpoint::FAILED);
+    checkpoint.set_state_reason("it was being deleted");
+    PACELINE_RETURN_IF_ERROR(
+        store_->PutCheckpoint(entry.job.uid(), checkpoint));
+  }
+  DropUnsaved(entry.unsaved, name);
   PACELINE_RETURN_IF_ERROR(RemoveCheckpointFiles(checkpoint));
-  PACELINE_RETURN_IF_ERROR(store_->DeleteCheckpoint(checkpoint.name()));
-  DropUnsaved(entry->unsaved, checkpoint.name());
-  return absl::OkStatus();
+  return store_->DeleteCheckpoint(name);
 }
 
 absl::Status Jobs::RemoveCheckpointFiles(
@@ -243,7 +256,7 @@ v1::Checkpoint Jobs::NoteCheckpoint(Entry& entry, v1::Checkpoint checkpoint) {
   return checkpoint;
 }
 
-void Jobs::PruneCheckpoints(const Entry& entry) {
+void Jobs::PruneCheckpoints(Entry& entry) {
   // While the store fails nothing is deleted: the next one that is ready does.
   if (!entry.unsaved.empty()) return;
   const auto checkpoints = CheckpointsOf(entry);
@@ -251,14 +264,15 @@ void Jobs::PruneCheckpoints(const Entry& entry) {
   const uint32_t wanted = entry.job.spec().checkpoints().keep();
   const uint32_t keep = wanted > 0 ? wanted : kCheckpointsKept;
   uint32_t ready = 0;
+  uint32_t failed = 0;
   for (const v1::Checkpoint& checkpoint : *checkpoints) {
-    if (checkpoint.state() != v1::Checkpoint::READY || ++ready <= keep ||
-        checkpoint.name() == entry.job.restore_from()) {
-      continue;
-    }
-    // The files last: what the store knows is whole.
-    absl::Status removed = store_->DeleteCheckpoint(checkpoint.name());
-    if (removed.ok()) removed = RemoveCheckpointFiles(checkpoint);
+    if (checkpoint.name() == entry.job.restore_from()) continue;
+    const bool old =
+        (checkpoint.state() == v1::Checkpoint::READY && ++ready > keep) ||
+        (checkpoint.state() == v1::Checkpoint::FAILED &&
+         ++failed > kFailedKept);
+    if (!old) continue;
+    const absl::Status removed = RemoveStored(entry, checkpoint);
     if (!removed.ok()) {
       LogWarning(absl::StrCat("could not remove ", checkpoint.name(), ": ",
                               removed.message()));

@@ -148,15 +148,16 @@ void Jobs::TakeNews(Entry& entry) {
     job.mutable_spec()->set_paradigm(*changes.paradigm);
     changed = true;
   }
-  bool ready = false;
+  bool over = false;
   std::vector<v1::WatchJobResponse> events;
   for (const v1::Checkpoint& news : changes.checkpoints) {
     *events.emplace_back().mutable_checkpoint() = NoteCheckpoint(entry, news);
+    over = over || news.state() != v1::Checkpoint::WRITING;
     if (news.state() != v1::Checkpoint::READY) continue;
     // One of the course that the job takes now: whatever happens, it goes on
     // from here, not from one of a course that somebody went back from.
     job.set_restore_from(events.back().checkpoint().name());
-    changed = ready = true;
+    changed = true;
   }
   if (changed) {
     Note(entry, std::move(job));
@@ -166,15 +167,21 @@ void Jobs::TakeNews(Entry& entry) {
   for (v1::WatchJobResponse& event : events) {
     entry.events->Append(std::move(event));
   }
-  if (ready) PruneCheckpoints(entry);
+  if (over) PruneCheckpoints(entry);
 }
 
 void Jobs::RunEnded(Entry& entry, const JobRun& run,
                     const RunOutcome& outcome) {
   TakeNews(entry);  // What it said last.
   v1::Job job = entry.job;
-  *job.mutable_progress() = run.Progress();
   const std::string report = run.Report();
+  // One that did not come to train knows nothing of what was before.
+  if (!report.empty()) {
+    // What was admitted counts for the quota, statistics too.
+    const int64_t admitted = job.progress().parameters();
+    *job.mutable_progress() = run.Progress();
+    job.mutable_progress()->set_parameters(admitted);
+  }
   if (!report.empty()) entry.unsaved.reports = {{job.uid(), report}};
   if (outcome.paused && !outcome.checkpoint.empty()) {
     job.set_restore_from(
@@ -432,7 +439,7 @@ void Jobs::Drain(absl::Duration grace) {
       job.set_state(*next);
       job.set_state_reason("the coordinator is stopping");
       Note(entry, std::move(job));
-      entry.active->run().Pause();
+      entry.active->run().Pause(absl::ZeroDuration());
     }
   }
   Wake();

@@ -59,10 +59,9 @@ void RunNews::Decided(const v1::Decision& decision) {
   v1::Decision& numbered = *event.mutable_decision();
   numbered = decision;
   *numbered.mutable_time() = ToProto(absl::Now());
-  {
-    absl::MutexLock lock(&mu_);
-    numbered.set_sequence(++last_decision_);
-  }
+  // Held: who follows takes a lower number after a higher one for an old one.
+  absl::MutexLock lock(&mu_);
+  numbered.set_sequence(++last_decision_);
   journal_->AppendDecision(uid_, numbered);
   events_->Append(std::move(event));
 }

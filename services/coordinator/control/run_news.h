@@ -21,7 +21,7 @@ namespace paceline {
 // to the store's queue, and what changes the job to whoever keeps the jobs. So
 // no run ever waits for the disk, for a watcher, or for a lock of the jobs.
 //
-// Thread-safe; its lock is a leaf.
+// Thread-safe; its lock comes before those of the events and the journal.
 class RunNews : public RunObserver {
  public:
   // What has changed since the last Take().

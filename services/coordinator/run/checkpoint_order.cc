@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/manifest.h"
 #include "common/rpc/grpc_status.h"
@@ -76,18 +75,18 @@ bool CheckpointOrder::BegunBefore(absl::Time time) const {
   return order_.has_value() && order_->begun < time;
 }
 
-std::optional<CheckpointOrder::Order> CheckpointOrder::GiveUp(
-    absl::Status& failure) {
+std::optional<CheckpointOrder::Order> CheckpointOrder::GiveUp() {
   absl::MutexLock lock(&mu_);
-  if (!order_.has_value()) return std::nullopt;
+  return std::exchange(order_, std::nullopt);
+}
+
+std::string CheckpointOrder::StillWriting() const {
+  absl::MutexLock lock(&mu_);
   std::vector<std::string> writing;
   for (size_t i = 0; i < written_.size(); ++i) {
     if (!written_[i]) writing.push_back(servers_->NameOf(static_cast<int>(i)));
   }
-  failure = absl::DeadlineExceededError(
-      absl::StrCat("not written in time by ", absl::StrJoin(writing, ", "),
-                   ": look at the disk of the checkpoints"));
-  return std::exchange(order_, std::nullopt);
+  return absl::StrJoin(writing, ", ");
 }
 
 std::optional<CheckpointOrder::Order> CheckpointOrder::TakeWritten(

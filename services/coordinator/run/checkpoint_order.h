@@ -43,7 +43,7 @@ class CheckpointOrder {
   void Written(int server, const v1::CheckpointWritten& written);
 
   bool idle() const;
-  // Waits until all servers have written or one has failed; true if so, or if
+  // Waits until all servers have written or failed to; true if so, or if
   // nothing is being written.
   bool AwaitWritten(absl::Duration timeout) const;
 
@@ -54,9 +54,12 @@ class CheckpointOrder {
   // is why. Nothing while they write.
   std::optional<Order> TakeWritten(absl::Status& failure);
 
-  // Takes out what some still write, which is of no use any more; their answers
-  // will come to nothing. DEADLINE_EXCEEDED in `failure` names them.
-  std::optional<Order> GiveUp(absl::Status& failure);
+  // Those that still write: "s0, s1".
+  std::string StillWriting() const;
+
+  // Takes out what is of no use any more, if there is something; the answers of
+  // those who still write will come to nothing.
+  std::optional<Order> GiveUp();
 
  private:
   bool OverLocked() const ABSL_SHARED_LOCKS_REQUIRED(mu_);

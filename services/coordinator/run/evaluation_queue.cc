@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace paceline {
+namespace {
+
+// Evaluators that one snapshot may cost: it may be what ends them.
+constexpr int kLostMax = 3;
+
+}  // namespace
 
 bool EvaluationQueue::Admit(bool last) {
   absl::MutexLock lock(&mu_);
@@ -14,7 +20,7 @@ bool EvaluationQueue::Admit(bool last) {
 void EvaluationQueue::Add(int64_t snapshot, bool last,
                           const AccuracyPoint& stamp) {
   absl::MutexLock lock(&mu_);
-  tasks_.push_back({snapshot, last, asked_, stamp});
+  tasks_.push_back({snapshot, last, asked_, 0, stamp});
   SendNext();
 }
 
@@ -38,11 +44,15 @@ void EvaluationQueue::EvaluatorCame(WorkerId evaluator) {
   SendNext();
 }
 
-void EvaluationQueue::EvaluatorLeft(WorkerId evaluator) {
+std::optional<int64_t> EvaluationQueue::EvaluatorLeft(WorkerId evaluator,
+                                                      bool lost) {
   absl::MutexLock lock(&mu_);
-  if (evaluator_ != evaluator) return;
+  if (evaluator_ != evaluator) return std::nullopt;
   evaluator_.reset();
-  sent_ = false;
+  if (!std::exchange(sent_, false) || !lost) return std::nullopt;
+  Task& task = tasks_.front();
+  if (++task.lost < kLostMax) return std::nullopt;
+  return task.snapshot;
 }
 
 absl::StatusOr<AccuracyPoint> EvaluationQueue::Done(WorkerId evaluator,

@@ -46,7 +46,9 @@ class EvaluationQueue {
   void Open();
 
   void EvaluatorCame(WorkerId evaluator);
-  void EvaluatorLeft(WorkerId evaluator);
+  // With `lost` it did not leave politely. Returned is a snapshot that has cost
+  // three of them that, to be dropped.
+  std::optional<int64_t> EvaluatorLeft(WorkerId evaluator, bool lost);
 
   // Puts the finished point into `record`, before the task counts as done, and
   // returns it. FAILED_PRECONDITION if that was not the task given.
@@ -80,6 +82,7 @@ class EvaluationQueue {
     int64_t snapshot;
     bool last;
     int64_t ordinal;  // Among those that Admit() was asked for.
+    int lost = 0;     // Evaluators, with this task in hand.
     AccuracyPoint point;
   };
 

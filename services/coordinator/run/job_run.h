@@ -102,8 +102,9 @@ class JobRun {
   void Cancel(const absl::Status& reason);
 
   // Ends Run() soon, with what is in flight counted and a checkpoint written
-  // if the job had begun to train.
-  void Pause();
+  // if the job had begun to train. Snapshots that wait then are evaluated for
+  // so long at most.
+  void Pause(absl::Duration evaluate_for);
 
   // Takes what is mutable of `spec` (types.proto) over from it: at once, if
   // the job trains.  REQUIRES: it has been checked.
@@ -122,7 +123,9 @@ class JobRun {
   std::string Report() const;
   // Snapshots wait for an evaluator.
   bool WantsEvaluator() const;
-  // Everything is counted, and saved; trainers have nothing to do any more.
+  // Nothing more is counted; what there is is being saved, or is saved.
+  bool TrainingEnds() const { return sink_.finished(); }
+  // Everything is saved; trainers have nothing to do any more.
   bool TrainingOver() const;
   bool UsesServer(uint64_t member) const {
     return servers_.IndexOf(member).has_value();
@@ -156,6 +159,9 @@ class JobRun {
   absl::Status Train();
   absl::Status SaveResult();
   absl::Status Evaluate();
+  // Empty while it is worth waiting for more, `worth_waiting` being when it was
+  // so beyond doubt.
+  std::string WhyNotEvaluate(absl::Time now, absl::Time& worth_waiting);
 
   // FAILED_PRECONDITION unless a member's model and data are the job's.
   absl::Status Agrees(bool evaluator, const v1::WorkerReady& ready) const
@@ -171,6 +177,8 @@ class JobRun {
   absl::Status OfAnIteration(WorkerId worker, const v1::WorkerMessage& message);
   absl::Status EvaluationDone(WorkerId worker, const v1::Evaluated& evaluated);
   void CommandDone(int server, const v1::CommandDone& done);
+  // Its part of the model is lost.
+  void ServerLost(int server, const absl::Status& why);
   // A snapshot is not evaluated, and others that gave way for want of room;
   // `who` says why.
   void DropEvaluation(int64_t snapshot, const std::string& who,
@@ -198,6 +206,11 @@ class JobRun {
   // observer's word.
   void FinishCheckpoint();
   bool CheckpointOverdue() const;
+  // It has failed, with whatever is written of it.
+  void GiveUpCheckpoint(const absl::Status& why);
+  absl::Status WriteManifest(const CheckpointOrder::Order& order) const;
+  void EndCheckpoint(const CheckpointOrder::Order& order,
+                     const absl::Status& written);
   // Waits for the one being written, if any; its status.
   absl::Status AwaitCheckpoint();
 
@@ -207,8 +220,9 @@ class JobRun {
                        const std::function<bool(absl::Duration)>& attempt);
   // Before the training: true once fewer trainers than the job needs have been
   // there for a lease. Others may take the places of those who went until then.
-  // It is the workers' fault if some was ready (out_of_workers_), else the
-  // job's: it fails with the first one's reason.
+  // It is the job's fault, which fails with the first one's reason, if nobody
+  // is left and one could not prepare it; else it waits for others
+  // (out_of_workers_).
   bool FellShort();
   // Ends members outside the engine's care that have not been heard for a
   // lease: who loads, waits to begin, writes the starting weights, evaluates.
@@ -243,6 +257,7 @@ class JobRun {
   std::string last_checkpoint_;
   std::string last_interval_id_;  // Of the last one begun by its interval.
   bool sealed_ = false;
+  bool out_of_time_ = false;  // Sealed by the limit of seconds.
   bool out_of_workers_ = false;
   absl::Time short_since_ = absl::InfiniteFuture();
   absl::Time next_report_;
@@ -255,6 +270,8 @@ class JobRun {
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   absl::Status unfit_ ABSL_GUARDED_BY(mu_);  // Why the first one was.
   bool pausing_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Duration evaluate_for_ ABSL_GUARDED_BY(mu_);  // If so.
+  std::string server_lost_ ABSL_GUARDED_BY(mu_);  // While evaluating: its name.
   absl::Time next_checkpoint_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   v1::WorkerReady agreed_ ABSL_GUARDED_BY(mu_);  // Tensors and samples.
   std::vector<v1::Shard> shards_ ABSL_GUARDED_BY(mu_);

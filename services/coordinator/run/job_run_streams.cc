@@ -220,7 +220,12 @@ void JobRun::WorkerGone(WorkerId worker, LossReason reason) {
     return;
   }
   if (member->evaluator) {
-    evaluations_.EvaluatorLeft(worker);
+    const auto dropped =
+        evaluations_.EvaluatorLeft(worker, reason != LossReason::kDeparted);
+    if (dropped.has_value()) {
+      DropEvaluation(*dropped, member->name,
+                     absl::AbortedError("no evaluator survives it"));
+    }
   } else if (engine != nullptr) {
     engine->Leave(worker, reason);
   }
@@ -246,9 +251,9 @@ absl::Status JobRun::ServerSaid(uint64_t member,
       checkpoint_.Written(*server, message.checkpoint_written());
       return absl::OkStatus();
     case v1::ServerMessage::kFailed:
-      Cancel(Annotate(
-          FromCode(message.failed().code(), message.failed().message()),
-          servers_.NameOf(*server)));
+      ServerLost(*server, Annotate(FromCode(message.failed().code(),
+                                            message.failed().message()),
+                                   servers_.NameOf(*server)));
       return absl::OkStatus();
     default:
       break;
@@ -281,14 +286,22 @@ void JobRun::CommandDone(int server, const v1::CommandDone& done) {
 void JobRun::ServerGone(uint64_t member) {
   const std::optional<int> server = servers_.IndexOf(member);
   if (!server.has_value()) return;
-  {
-    absl::MutexLock lock(&mu_);
-    if (stage_ == Stage::kEnded) return;
+  ServerLost(*server,
+             absl::UnavailableError(absl::StrCat(
+                 "parameter server ", servers_.NameOf(*server),
+                 " is gone, and its part of the model is lost: restore the job "
+                 "from its last checkpoint")));
+}
+
+void JobRun::ServerLost(int server, const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  if (stage_ == Stage::kEnded) return;
+  if (stage_ == Stage::kEvaluating) {
+    // The result is saved, or was never to be.
+    server_lost_ = servers_.NameOf(server);
+  } else if (failure_.ok()) {
+    failure_ = why;
   }
-  Cancel(absl::UnavailableError(absl::StrCat(
-      "parameter server ", servers_.NameOf(*server),
-      " is gone, and its part of the model is lost: restore the job from its "
-      "last checkpoint")));
 }
 
 }  // namespace paceline

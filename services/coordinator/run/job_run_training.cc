@@ -97,6 +97,7 @@ void JobRun::SealIfDue(absl::Time now) {
   const bool late = conditions.seconds() > 0 &&
                     record_.SecondsAt(now) >= conditions.seconds();
   if (!late && !pausing() && !record_.StopReached()) return;
+  out_of_time_ = late;
   sealed_ = true;
   engine()->Seal();
 }
@@ -171,11 +172,29 @@ bool JobRun::BeginCheckpoint(const std::string& id) {
 
 void JobRun::FinishCheckpoint() {
   absl::Status written;
-  auto order = checkpoint_.TakeWritten(written);
-  if (!order.has_value() && CheckpointOverdue()) {
-    order = checkpoint_.GiveUp(written);
+  if (const auto order = checkpoint_.TakeWritten(written)) {
+    if (written.ok()) written = WriteManifest(*order);
+    if (!written.ok()) {
+      // What some of the servers have written. There may be nothing.
+      const absl::Status removed = RemoveCheckpoint(order->directory);
+      if (!removed.ok() && !absl::IsNotFound(removed)) {
+        LogWarning(removed.message());
+      }
+    }
+    return EndCheckpoint(*order, written);
   }
-  if (!order.has_value()) return;
+  if (!CheckpointOverdue()) return;
+  // Its files stay for whoever deletes it: this disk is waited for no more.
+  GiveUpCheckpoint(absl::DeadlineExceededError(
+      absl::StrCat("not written in time by ", checkpoint_.StillWriting(),
+                   ": look at the disk of the checkpoints")));
+}
+
+void JobRun::GiveUpCheckpoint(const absl::Status& why) {
+  if (const auto order = checkpoint_.GiveUp()) EndCheckpoint(*order, why);
+}
+
+absl::Status JobRun::WriteManifest(const CheckpointOrder::Order& order) const {
   v1::JobSpec spec;
   v1::WorkerReady agreed;
   std::vector<v1::Shard> shards;
@@ -187,30 +206,26 @@ void JobRun::FinishCheckpoint() {
     // That of a planned switch, too.
     spec.set_paradigm(engine_->DescribePolicy());
   }
+  return WriteCheckpointManifest(order, setup_.job_name, spec, agreed, shards);
+}
+
+void JobRun::EndCheckpoint(const CheckpointOrder::Order& order,
+                           const absl::Status& written) {
   if (written.ok()) {
-    written =
-        WriteCheckpointManifest(*order, setup_.job_name, spec, agreed, shards);
-  }
-  if (written.ok()) {
-    last_checkpoint_ = order->id;
+    last_checkpoint_ = order.id;
     metrics_->last_checkpoint_timestamp_seconds->Set(
         absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
   } else {
-    LogWarning("the checkpoint could not be written",
-               {{"checkpoint", order->id},
-                {"reason", std::string(written.message())}});
+    LogWarning(
+        "the checkpoint could not be written",
+        {{"checkpoint", order.id}, {"reason", std::string(written.message())}});
     metrics_->checkpoints_failed->Increment();
-    // What some of the servers have written. There may be nothing.
-    const absl::Status removed = RemoveCheckpoint(order->directory);
-    if (!removed.ok() && !absl::IsNotFound(removed)) {
-      LogWarning(removed.message());
-    }
   }
   checkpoint_failure_ = written;
   v1::Checkpoint checkpoint = ToCheckpoint(
-      *order, written.ok() ? v1::Checkpoint::READY : v1::Checkpoint::FAILED,
+      order, written.ok() ? v1::Checkpoint::READY : v1::Checkpoint::FAILED,
       written);
-  const double took = absl::ToDoubleSeconds(clock_->Now() - order->begun);
+  const double took = absl::ToDoubleSeconds(clock_->Now() - order.begun);
   checkpoint.set_write_seconds(took);
   metrics_->checkpoint_seconds->Observe(took);
   observer_->CheckpointChanged(checkpoint);
@@ -244,32 +259,52 @@ absl::Status JobRun::SaveResult() {
 absl::Status JobRun::Evaluate() {
   Enter(Stage::kEvaluating);
   evaluations_.Open();
-  absl::Time worth_waiting = clock_->Now();
-  while (!evaluations_.AwaitEmpty(kProgressInterval)) {
+  absl::Time worth_waiting = next_report_ = clock_->Now();
+  while (!evaluations_.AwaitEmpty(kPollInterval)) {
     PACELINE_RETURN_IF_ERROR(failure());
-    ReportProgress();
-    EndSilentMembers();
-    EndStuckEvaluation();
     const absl::Time now = clock_->Now();
-    const bool paused = pausing();
-    if (!paused &&
-        (evaluations_.has_evaluator() || setup_.evaluator_exists())) {
-      worth_waiting = now;
+    if (now >= next_report_) {
+      ReportProgress();
+      EndSilentMembers();
+      EndStuckEvaluation();
+      next_report_ = now + kProgressInterval;
     }
-    if (now - worth_waiting <= 3 * lease()) continue;
+    const std::string why_not = WhyNotEvaluate(now, worth_waiting);
+    if (why_not.empty()) continue;
     Tell("job", "evaluation",
-         absl::StrCat(evaluations_.pending(), " snapshots are not evaluated: ",
-                      paused ? "the job is paused"
-                             : "no evaluator is connected that could do it; "
-                               "the training itself has finished"));
+         absl::StrCat(evaluations_.pending(),
+                      " snapshots are not evaluated: ", why_not));
     return absl::OkStatus();
   }
   return absl::OkStatus();
 }
 
-void JobRun::Pause() {
+std::string JobRun::WhyNotEvaluate(absl::Time now, absl::Time& worth_waiting) {
+  absl::Duration patience = 3 * lease();
+  std::string leaving = out_of_workers_ ? "the job waits for workers" : "";
+  {
+    absl::MutexLock lock(&mu_);
+    if (!server_lost_.empty()) {
+      return absl::StrCat("parameter server ", server_lost_, " is gone");
+    }
+    if (pausing_) {
+      leaving = "the job is paused";
+      patience = evaluate_for_;
+    }
+  }
+  const bool possible =
+      evaluations_.has_evaluator() || setup_.evaluator_exists();
+  if (possible && leaving.empty()) worth_waiting = now;
+  if (now - worth_waiting < patience) return "";
+  if (!leaving.empty()) return leaving;
+  return "no evaluator is connected that could do it; the training itself has "
+         "finished";
+}
+
+void JobRun::Pause(absl::Duration evaluate_for) {
   absl::MutexLock lock(&mu_);
   pausing_ = true;
+  evaluate_for_ = evaluate_for;
 }
 
 bool JobRun::pausing() const {
@@ -291,6 +326,9 @@ absl::Status JobRun::Update(const v1::JobSpec& spec) {
   PACELINE_ASSIGN_OR_RETURN(const RateSpec rate,
                             ParseRateSpec(spec.schedule()));
   absl::MutexLock lock(&mu_);
+  const bool other_interval =
+      spec.checkpoints().interval().SerializeAsString() !=
+      spec_.checkpoints().interval().SerializeAsString();
   spec_.set_learning_rate(spec.learning_rate());
   spec_.set_batching(spec.batching());
   *spec_.mutable_workers() = spec.workers();
@@ -303,7 +341,8 @@ absl::Status JobRun::Update(const v1::JobSpec& spec) {
   engine_->SetMaxSamples(SamplesWanted());
   engine_->SetBatching(spec_.batching() == "balanced" ? Batching::kBalanced
                                                       : Batching::kEven);
-  next_checkpoint_ = NextCheckpoint(clock_->Now());
+  // Else a job that is updated often would never be saved.
+  if (other_interval) next_checkpoint_ = NextCheckpoint(clock_->Now());
   return absl::OkStatus();
 }
 

@@ -131,6 +131,8 @@ void JobSink::Do(const Evicted& evicted) {
   to_.metrics->workers_lost.at(evicted.reason)->Increment();
   if (evicted.reason == LossReason::kDeparted) {
     to_.roster->Close(evicted.worker, absl::OkStatus());
+    // Its connection may serve another run next, and says no more here.
+    to_.roster->Gone(evicted.worker);
   } else {
     to_.roster->Close(evicted.worker,
                       absl::AbortedError(absl::StrCat(

@@ -42,6 +42,8 @@ struct Member {
   v1::WorkerReady ready;  // From kReady on, until kGone.
 };
 
+inline bool IsTrainer(const Member& member) { return !member.evaluator; }
+
 // Who has registered with the coordinator as worker or evaluator: names,
 // incarnations, how far they are, and where their commands go. It decides
 // nothing about synchronization; the engine does.

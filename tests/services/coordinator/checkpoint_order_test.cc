@@ -136,7 +136,7 @@ TEST_F(CheckpointOrderTest, AnswersToAnotherOneAreNoneToThis) {
 }
 
 TEST_F(CheckpointOrderTest, IsGivenUp) {
-  EXPECT_FALSE(order_.GiveUp(failure_).has_value());
+  EXPECT_FALSE(order_.GiveUp().has_value());
   EXPECT_FALSE(order_.BegunBefore(absl::InfiniteFuture()));
   CheckpointOrder::Order slow = OrderOf("a", 7);
   slow.begun = clock_.Now();
@@ -144,10 +144,8 @@ TEST_F(CheckpointOrderTest, IsGivenUp) {
   EXPECT_FALSE(order_.BegunBefore(clock_.Now()));
   EXPECT_TRUE(order_.BegunBefore(clock_.Now() + absl::Seconds(1)));
   order_.Written(0, WrittenOf(7));
-  EXPECT_EQ(order_.GiveUp(failure_)->id, "a");
-  EXPECT_EQ(failure_, absl::DeadlineExceededError(
-                          "not written in time by s1: look at the disk of the "
-                          "checkpoints"));
+  EXPECT_EQ(order_.StillWriting(), "s1");
+  EXPECT_EQ(order_.GiveUp()->id, "a");
   EXPECT_TRUE(order_.idle());
   order_.Written(1, WrittenOf(7));  // Late.
   EXPECT_TRUE(order_.Begin(OrderOf("b", 8)));

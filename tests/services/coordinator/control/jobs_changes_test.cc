@@ -80,11 +80,53 @@ TEST_F(JobsChangesTest, WhoOnlyEvaluatesTakesNoOtherCourse) {
   wanted.mutable_spec()->set_learning_rate(0.5);
   const absl::Status refused = Update(wanted, "spec.learning_rate").status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  // There is nothing to be taken up again.
+  EXPECT_TRUE(absl::IsFailedPrecondition(Pause(job).status()));
   // What does not concern the training.
   wanted.set_display_name("A");
   EXPECT_TRUE(Update(wanted, "display_name").ok());
   EXPECT_TRUE(Cancel(job).ok());
   watcher->AwaitState(v1::Job::CANCELLED);
+}
+
+// The result is not saved yet, but nothing more is trained.
+TEST_F(JobsChangesTest, WhoSavesItsResultTakesNoOtherCourse) {
+  Start();
+  AddMembers();
+  server().HoldCheckpoints();
+  v1::CreateJobRequest request = Request("a");
+  request.mutable_job()->mutable_spec()->mutable_stop()->set_epochs(1);
+  const std::string job = Create(request);
+  const auto watcher = Watch(job);
+  worker().PushOn();
+  watcher->AwaitCheckpoint(v1::Checkpoint::WRITING);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Switch(job, "bsp").status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Pause(job).status()));
+  server().WriteHeld();
+  watcher->AwaitState(v1::Job::SUCCEEDED);
+}
+
+// It trains 20 samples, is paused, resumed, and paused before it trains again.
+TEST_F(JobsChangesTest, ARunThatDoesNotComeToTrainKeepsTheProgress) {
+  Start();
+  AddMembers();
+  const std::string job = Run("a");
+  const auto watcher = Watch(job);
+  worker().Push(2);
+  while (Get(job).progress().samples() < 20) AwaitTurn();
+  ASSERT_TRUE(Pause(job).ok());
+  worker().PushOn();
+  watcher->AwaitState(v1::Job::PAUSED);
+  const v1::JobProgress before = Get(job).progress();
+  EXPECT_GE(before.samples(), 20u);
+  EXPECT_GT(before.parameters(), 0);
+  worker().Stop();  // It will not say that it is ready.
+  ASSERT_TRUE(Resume(job).ok());
+  watcher->AwaitState(v1::Job::STARTING);
+  ASSERT_TRUE(Pause(job).ok());
+  watcher->AwaitState(v1::Job::PAUSED);
+  EXPECT_EQ(Get(job).progress().samples(), before.samples());
+  EXPECT_EQ(Get(job).progress().parameters(), before.parameters());
 }
 
 }  // namespace

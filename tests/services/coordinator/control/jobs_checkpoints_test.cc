@@ -1,7 +1,9 @@
 // Checkpoints that callers ask for.
 
 #include <filesystem>
+#include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/services/coordinator/control/jobs_testing.h"
 
@@ -76,6 +78,42 @@ TEST_F(JobsCheckpointsTest, OneThatTheRunRefusesLeavesNothing) {
   watcher->AwaitCheckpoint(v1::Checkpoint::READY);
   const auto second = Ask(job, "second");
   EXPECT_TRUE(second.ok()) << second.status();
+}
+
+TEST_F(JobsCheckpointsTest, OldFailuresAreForgotten) {
+  Start();
+  AddMembers();
+  const std::string job = Run("a");
+  const auto watcher = Watch(job);
+  server().FailCheckpoints(absl::ResourceExhaustedError("the disk is full"));
+  for (int i = 0; i < 13; ++i) {
+    BeginCheckpoint(job, absl::StrCat("c", i));
+    watcher->AwaitCheckpoint(v1::Checkpoint::FAILED);
+  }
+  AwaitTurn();
+  EXPECT_EQ(Names(job).size(), 10u);
+  EXPECT_EQ(Names(job)[0], job + "/checkpoints/c12");
+}
+
+// A file that is not ours is in the folder, which so cannot be deleted.
+TEST_F(JobsCheckpointsTest, WhatIsPartlyDeletedIsReadyNoMore) {
+  Start();
+  AddMembers();
+  const std::string job = Run("a");
+  const std::string name = SaveCheckpoint(job, "c");
+  const std::string newest = SaveCheckpoint(job, "d");  // It goes on from here.
+  v1::GetCheckpointRequest get;
+  get.set_name(name);
+  const auto saved = jobs().GetCheckpoint(get);
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  std::ofstream(saved->directory() + "/notes.txt") << "mine";
+  v1::DeleteCheckpointRequest request;
+  request.set_name(name);
+  EXPECT_FALSE(jobs().DeleteCheckpoint(request).ok());
+  EXPECT_EQ(jobs().GetCheckpoint(get)->state(), v1::Checkpoint::FAILED);
+  std::filesystem::remove(saved->directory() + "/notes.txt");
+  EXPECT_TRUE(jobs().DeleteCheckpoint(request).ok());
+  EXPECT_THAT(Names(job), ElementsAre(newest));
 }
 
 TEST_F(JobsCheckpointsTest, ADeletedJobLeavesNoFolder) {
