@@ -418,10 +418,12 @@ std::vector<v1::Server> Fleet::Servers() const {
 
 bool Fleet::HasEvaluator(absl::string_view job) const {
   absl::MutexLock lock(&mu_);
-  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
-    const WorkerEntry& is = entry.second;
-    return is.hello.evaluator() && !Draining(is) && !is.unfit_for.contains(job);
-  });
+  for (const auto& [id, is] : workers_) {
+    if (is.hello.evaluator() && !Draining(is) && !is.unfit_for.contains(job)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 absl::Duration Fleet::LeavingLimit(const WorkerEntry& entry) const {
