@@ -13,7 +13,8 @@ endif()
 add_library(paceline_warnings INTERFACE)
 add_library(paceline::warnings ALIAS paceline_warnings)
 target_compile_options(paceline_warnings INTERFACE
-  -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings;-Xcompiler=-Wall>")
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(paceline_warnings INTERFACE -Wthread-safety)
 endif()

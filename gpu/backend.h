@@ -44,6 +44,11 @@ class Backend {
   // no room.
   virtual absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t size) = 0;
 
+  // Memory of the host that the device copies to and from at its full speed,
+  // while other operations go on. `size` zeros; RESOURCE_EXHAUSTED.
+  virtual absl::StatusOr<std::unique_ptr<Buffer>> AllocateHost(
+      int64_t size) = 0;
+
   // Copies in and out. The host's memory must stay until Synchronize().
   virtual void Upload(absl::Span<const float> from, DeviceSpan to) = 0;
   virtual void Download(DeviceView from, absl::Span<float> to) = 0;
@@ -141,16 +146,30 @@ class Backend {
                                    DeviceSpan correct) = 0;
 };
 
+// How products of matrices are computed on a GPU; sums are fp32 in each. The
+// CPU computes in fp32 always.
+enum class Precision {
+  kF32,
+  kTf32,  // Factors rounded to 10 bits: relative errors of about 1e-3.
+  kBf16,  // Factors rounded to 7 bits: relative errors of about 4e-3.
+};
+
 struct BackendOptions {
   // Threads of the CPU backend's matrix products; a property of the process,
   // the latest backend's holds. One by default: workers share machines, and
   // with one the bits of a result do not depend on the scheduler.
   int threads = 1;
+  int device = 0;  // Which GPU, as CUDA counts.
+  // Of the GPU's memory that this backend may take at most, in (0, 1]: several
+  // workers may share a card.
+  double memory_fraction = 1;
+  Precision precision = Precision::kF32;
 };
 
 // "cpu" or "cuda". FAILED_PRECONDITION if that backend was not built in,
-// UNAVAILABLE if it was but this machine has no device for it, and
-// INVALID_ARGUMENT for another name or a thread count outside 1..1024.
+// UNAVAILABLE if it was but this machine has no device for it,
+// RESOURCE_EXHAUSTED if that is full, and INVALID_ARGUMENT for another name or
+// options out of range (threads: 1 to 1024).
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(
     absl::string_view name, const BackendOptions& options = {});
 

@@ -25,7 +25,7 @@ struct BiasShape {
   int64_t channels = 0;
   int64_t inner = 0;
 
-  int64_t size() const { return outer * channels * inner; }
+  constexpr int64_t size() const { return outer * channels * inner; }
 };
 
 // x [in_channels, batch, height, width], weights [out_channels, in_channels,
@@ -40,17 +40,21 @@ struct ConvShape {
   int64_t stride = 1;
   int64_t pad = 0;
 
-  int64_t out_height() const {
+  constexpr int64_t out_height() const {
     return (height + 2 * pad - kernel) / stride + 1;
   }
-  int64_t out_width() const { return (width + 2 * pad - kernel) / stride + 1; }
-  int64_t patch() const { return in_channels * kernel * kernel; }
-  int64_t input_size() const { return in_channels * batch * height * width; }
-  int64_t weight_size() const { return out_channels * patch(); }
+  constexpr int64_t out_width() const {
+    return (width + 2 * pad - kernel) / stride + 1;
+  }
+  constexpr int64_t patch() const { return in_channels * kernel * kernel; }
+  constexpr int64_t input_size() const {
+    return in_channels * batch * height * width;
+  }
+  constexpr int64_t weight_size() const { return out_channels * patch(); }
   // One row of the output image after the other, over all samples.
-  int64_t out_rows() const { return batch * out_height(); }
-  int64_t out_plane() const { return out_rows() * out_width(); }
-  int64_t output_size() const { return out_channels * out_plane(); }
+  constexpr int64_t out_rows() const { return batch * out_height(); }
+  constexpr int64_t out_plane() const { return out_rows() * out_width(); }
+  constexpr int64_t output_size() const { return out_channels * out_plane(); }
 };
 
 // x [planes, height, width], y [planes, out_height(), out_width()]; windows do
@@ -62,10 +66,14 @@ struct PoolShape {
   int64_t window = 1;
   int64_t stride = 1;
 
-  int64_t out_height() const { return (height - window) / stride + 1; }
-  int64_t out_width() const { return (width - window) / stride + 1; }
-  int64_t input_size() const { return planes * height * width; }
-  int64_t output_size() const { return planes * out_height() * out_width(); }
+  constexpr int64_t out_height() const {
+    return (height - window) / stride + 1;
+  }
+  constexpr int64_t out_width() const { return (width - window) / stride + 1; }
+  constexpr int64_t input_size() const { return planes * height * width; }
+  constexpr int64_t output_size() const {
+    return planes * out_height() * out_width();
+  }
 };
 
 // x and y [channels, inner], inner = batch * height * width.
@@ -74,7 +82,7 @@ struct BatchNormShape {
   int64_t inner = 0;
   float epsilon = 1e-5f;
 
-  int64_t size() const { return channels * inner; }
+  constexpr int64_t size() const { return channels * inner; }
 };
 
 // The parameter-free shortcut of a residual block: every stride-th pixel, and
@@ -90,11 +98,15 @@ struct ShortcutShape {
   int64_t width = 0;
   int64_t stride = 1;
 
-  int64_t out_height() const { return (height - 1) / stride + 1; }
-  int64_t out_width() const { return (width - 1) / stride + 1; }
-  int64_t first_channel() const { return (out_channels - in_channels) / 2; }
-  int64_t input_size() const { return in_channels * batch * height * width; }
-  int64_t output_size() const {
+  constexpr int64_t out_height() const { return (height - 1) / stride + 1; }
+  constexpr int64_t out_width() const { return (width - 1) / stride + 1; }
+  constexpr int64_t first_channel() const {
+    return (out_channels - in_channels) / 2;
+  }
+  constexpr int64_t input_size() const {
+    return in_channels * batch * height * width;
+  }
+  constexpr int64_t output_size() const {
     return out_channels * batch * out_height() * out_width();
   }
 };

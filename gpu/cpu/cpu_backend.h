@@ -20,6 +20,7 @@ class CpuBackend : public Backend {
   absl::string_view name() const override;
   bool host_visible() const override;
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t size) override;
+  absl::StatusOr<std::unique_ptr<Buffer>> AllocateHost(int64_t size) override;
   void Upload(absl::Span<const float> from, DeviceSpan to) override;
   void Download(DeviceView from, absl::Span<float> to) override;
   absl::Status Synchronize() override;

@@ -49,6 +49,10 @@ absl::StatusOr<std::unique_ptr<Buffer>> CpuBackend::Allocate(int64_t size) {
   return std::make_unique<CpuBuffer>(static_cast<float*>(data), size);
 }
 
+absl::StatusOr<std::unique_ptr<Buffer>> CpuBackend::AllocateHost(int64_t size) {
+  return Allocate(size);
+}
+
 void CpuBackend::Upload(absl::Span<const float> from, DeviceSpan to) {
   Copy({from.data(), static_cast<int64_t>(from.size())}, to);
 }

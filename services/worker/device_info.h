@@ -11,13 +11,17 @@ namespace paceline {
 
 // The device that a worker computes on, as it is announced.
 struct DeviceInfo {
-  std::string device;     // "cpu"
+  std::string device;     // "cpu", "cuda": the name of its backend.
   std::string gpu_model;  // Empty: none.
   uint64_t memory_bytes = 0;
+  int gpu = 0;  // Which one, if it is one.
+  // Why it is not a GPU, though one would have been taken; empty otherwise.
+  std::string no_gpu = {};
 };
 
-// Of --device: "cpu", or "auto" for the best that this build and machine have,
-// which is the CPU. INVALID_ARGUMENT for another one.
+// Of --device: "cpu", "cuda" or "cuda:N" for a GPU, which must be there, or
+// "auto" for the first GPU, else the CPU. INVALID_ARGUMENT for another one;
+// otherwise the errors of FindGpu().
 absl::StatusOr<DeviceInfo> DescribeDevice(absl::string_view device);
 
 }  // namespace paceline

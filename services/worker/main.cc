@@ -54,13 +54,13 @@ struct Options {
   std::string delay;
   std::string pause;
   int threads = 1;
+  double gpu_memory_fraction = 1;
   bool evaluator = false;
   bool low_priority = false;
 };
 
-absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options) {
-  PACELINE_ASSIGN_OR_RETURN(const DeviceInfo device,
-                            DescribeDevice(options.device));
+absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options,
+                                        const DeviceInfo& device) {
   v1::WorkerHello hello;
   hello.set_name(options.name);
   hello.set_evaluator(options.evaluator);
@@ -140,7 +140,13 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
                             ParseDurationFlag("--grace", options.grace));
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration patience,
                             ParseDurationFlag("--patience", options.patience));
-  PACELINE_ASSIGN_OR_RETURN(const v1::WorkerHello hello, HelloOf(options));
+  PACELINE_ASSIGN_OR_RETURN(const DeviceInfo device,
+                            DescribeDevice(options.device));
+  if (!device.no_gpu.empty()) {
+    LogInfo("computes on the CPU", {{"no_gpu", device.no_gpu}});
+  }
+  PACELINE_ASSIGN_OR_RETURN(const v1::WorkerHello hello,
+                            HelloOf(options, device));
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity security, flags.Client());
   PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, security));
   // --tls-server-name is the coordinator's; a parameter server's certificate
@@ -160,10 +166,15 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const int metrics_port,
                             ServeMetrics(options.metrics, registry));
   LogInfo("started", {{"metrics_port", metrics_port}});
-  Worker worker({options.coordinator, hello, pace,
-                 TaskHost{BackendOptions{options.threads}, options.data_root},
-                 patience, dial},
-                &metrics);
+  Worker worker(
+      {options.coordinator, hello, pace,
+       TaskHost{device.device,
+                BackendOptions{.threads = options.threads,
+                               .device = device.gpu,
+                               .memory_fraction = options.gpu_memory_fraction},
+                options.data_root},
+       patience, dial},
+      &metrics);
   Departure departure(&worker, grace);
   const SignalWatch signals([&](int) { departure.Signalled(); });
   return worker.Run();
@@ -180,8 +191,13 @@ void AddPlaceOptions(CLI::App& app, Options& options) {
                  "KEY=VALUE, shown in the list of workers; may be repeated");
   app.add_flag("--evaluator", options.evaluator,
                "Takes evaluation tasks instead of grants");
-  app.add_option("--device", options.device, "What it computes on")
-      ->check(CLI::IsMember({"auto", "cpu"}))
+  app.add_option("--device", options.device,
+                 "What it computes on: cpu, cuda or cuda:N for a GPU that must "
+                 "be there, auto for the first GPU, else the CPU")
+      ->capture_default_str();
+  app.add_option("--gpu-memory-fraction", options.gpu_memory_fraction,
+                 "Of the GPU's memory that it may take at most, above 0 and up "
+                 "to 1: workers may share a GPU")
       ->capture_default_str();
   app.add_option("--data-root", options.data_root,
                  "Where a job's data lies on this machine, if the job names a "

@@ -27,7 +27,8 @@ absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
       LoadDataset(job.data(), evaluator ? Split::kTest : Split::kTrain,
                   host.data_root));
   Machine& machine = *task->machine_;
-  PACELINE_ASSIGN_OR_RETURN(machine.backend, MakeBackend("cpu", host.backend));
+  PACELINE_ASSIGN_OR_RETURN(machine.backend,
+                            MakeBackend(host.device, host.backend));
   PACELINE_ASSIGN_OR_RETURN(
       machine.model,
       Model::Create(job.model(), task->data_->shape(), task->data_->classes(),

@@ -18,6 +18,7 @@ namespace paceline {
 
 // What a machine gives every task.
 struct TaskHost {
+  std::string device = "cpu";  // The name of its backend.
   BackendOptions backend;
   std::string data_root = ".";  // Where a relative DIR of JobSpec.data lies.
 };

@@ -1,5 +1,6 @@
 #include "gpu/backend.h"
 
+#include <cmath>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -11,7 +12,8 @@ namespace {
 using testing::HasSubstr;
 
 std::string MessageOf(absl::string_view name, int threads = 1) {
-  return std::string(MakeBackend(name, {threads}).status().message());
+  return std::string(
+      MakeBackend(name, {.threads = threads}).status().message());
 }
 
 TEST(MakeBackendTest, KnowsItsNames) {
@@ -23,9 +25,30 @@ TEST(MakeBackendTest, KnowsItsNames) {
   EXPECT_THAT(MessageOf("tpu"), HasSubstr("there are cpu and cuda"));
 }
 
-TEST(MakeBackendTest, SaysThatCudaWasNotBuiltIn) {
-  EXPECT_TRUE(absl::IsFailedPrecondition(MakeBackend("cuda").status()));
-  EXPECT_THAT(MessageOf("cuda"), HasSubstr("built without CUDA"));
+// Where it is built in and the machine has a GPU, there is one.
+TEST(MakeBackendTest, SaysWhyThereIsNoCuda) {
+  const auto cuda = MakeBackend("cuda");
+  if (cuda.ok()) {
+    EXPECT_EQ((*cuda)->name(), "cuda");
+    EXPECT_FALSE((*cuda)->host_visible());
+    return;
+  }
+  if (absl::IsFailedPrecondition(cuda.status())) {
+    EXPECT_THAT(MessageOf("cuda"), HasSubstr("built without CUDA"));
+    return;
+  }
+  EXPECT_TRUE(absl::IsUnavailable(cuda.status())) << cuda.status();
+  EXPECT_FALSE(cuda.status().message().empty());
+}
+
+TEST(MakeBackendTest, LimitsTheShareOfAGpu) {
+  for (const double share : {0.0, -0.5, 1.5, std::nan("")}) {
+    const absl::Status status =
+        MakeBackend("cuda", {.memory_fraction = share}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << share << status;
+  }
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(MakeBackend("cuda", {.device = -1}).status()));
 }
 
 TEST(MakeBackendTest, LimitsThreads) {

@@ -14,6 +14,11 @@ namespace {
 // Tensors begin on cache lines of their own.
 constexpr int64_t kAlignFloats = 16;
 
+// Of memory that the host sees.
+absl::Span<float> HostSpan(DeviceSpan span) {
+  return {span.data, static_cast<size_t>(span.size)};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::FromChain(Chain chain,
@@ -42,10 +47,11 @@ absl::Status Model::Allocate() {
   PACELINE_ASSIGN_OR_RETURN(logits_, backend_.Allocate(logits));
   PACELINE_ASSIGN_OR_RETURN(dlogits_, backend_.Allocate(logits));
   PACELINE_ASSIGN_OR_RETURN(outcome_, backend_.Allocate(2 * batch_max_));
-  outcome_host_.resize(2 * batch_max_);
+  PACELINE_ASSIGN_OR_RETURN(outcome_host_,
+                            backend_.AllocateHost(2 * batch_max_));
   if (!backend_.host_visible()) {
-    values_host_.resize(end);
-    gradients_host_.resize(end);
+    PACELINE_ASSIGN_OR_RETURN(values_host_, backend_.AllocateHost(end));
+    PACELINE_ASSIGN_OR_RETURN(gradients_host_, backend_.AllocateHost(end));
   }
   std::vector<BoundTensor> tensors;
   for (size_t i = 0; i < specs_.size(); ++i) {
@@ -73,20 +79,18 @@ absl::Status Model::Initialize(uint64_t seed) {
 }
 
 absl::Span<float> Model::parameter(size_t tensor) {
-  float* data =
-      backend_.host_visible() ? values_->span().data : values_host_.data();
-  return {data + offsets_[tensor], static_cast<size_t>(specs_[tensor].size)};
+  const Buffer& values = backend_.host_visible() ? *values_ : *values_host_;
+  return HostSpan(Part(values, tensor));
 }
 
 absl::Span<const float> Model::gradient(size_t tensor) const {
-  const float* data = backend_.host_visible() ? gradients_->span().data
-                                              : gradients_host_.data();
-  return {data + offsets_[tensor], static_cast<size_t>(specs_[tensor].size)};
+  return HostSpan(
+      Part(backend_.host_visible() ? *gradients_ : *gradients_host_, tensor));
 }
 
 absl::Status Model::ParametersChanged() {
   if (backend_.host_visible()) return absl::OkStatus();
-  backend_.Upload(values_host_, values_->span());
+  backend_.Upload(HostSpan(values_host_->span()), values_->span());
   return backend_.Synchronize();
 }
 
@@ -104,14 +108,14 @@ absl::StatusOr<BatchLoss> Model::Forward(const Pass& pass, const float* images,
       {pass.batch, classes}, logits, labels, scale,
       pass.training ? dlogits_->span().First(logits.size) : DeviceSpan{},
       outcome.First(pass.batch), outcome.Sub(pass.batch, pass.batch));
-  backend_.Download(
-      outcome,
-      absl::MakeSpan(outcome_host_).first(static_cast<size_t>(outcome.size)));
+  const absl::Span<float> outcome_host =
+      HostSpan(outcome_host_->span().First(outcome.size));
+  backend_.Download(outcome, outcome_host);
   PACELINE_RETURN_IF_ERROR(backend_.Synchronize());
   BatchLoss loss;
   for (int64_t i = 0; i < pass.batch; ++i) {
-    loss.loss_sum += outcome_host_[i];
-    loss.correct += outcome_host_[pass.batch + i] > 0 ? 1 : 0;
+    loss.loss_sum += outcome_host[i];
+    loss.correct += outcome_host[pass.batch + i] > 0 ? 1 : 0;
   }
   return loss;
 }
@@ -126,8 +130,7 @@ absl::Status Model::Backward(const Pass& pass,
   const std::function<void(size_t)> ready = [&](size_t tensor) {
     if (!backend_.host_visible()) {
       backend_.Download(Part(*gradients_, tensor),
-                        {gradients_host_.data() + offsets_[tensor],
-                         static_cast<size_t>(specs_[tensor].size)});
+                        HostSpan(Part(*gradients_host_, tensor)));
     }
     if (on_ready == nullptr) return;
     status.Update(backend_.Synchronize());
@@ -158,7 +161,7 @@ absl::StatusOr<BatchLoss> Model::ForwardBackward(
 absl::Status Model::ScaleGradients(float factor) {
   backend_.Scale(factor, gradients_->span());
   if (!backend_.host_visible()) {
-    backend_.Download(gradients_->span(), absl::MakeSpan(gradients_host_));
+    backend_.Download(gradients_->span(), HostSpan(gradients_host_->span()));
   }
   return backend_.Synchronize();
 }

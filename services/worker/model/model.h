@@ -108,10 +108,10 @@ class Model {
   std::unique_ptr<Buffer> logits_;
   std::unique_ptr<Buffer> dlogits_;
   std::unique_ptr<Buffer> outcome_;  // Losses, then hits, of every sample.
-  std::vector<float> outcome_host_;
-  // Copies for the host where it cannot see the device's memory; else empty.
-  std::vector<float> values_host_;
-  std::vector<float> gradients_host_;
+  std::unique_ptr<Buffer> outcome_host_;
+  // Copies for the host where it cannot see the device's memory; else null.
+  std::unique_ptr<Buffer> values_host_;
+  std::unique_ptr<Buffer> gradients_host_;
 };
 
 }  // namespace paceline

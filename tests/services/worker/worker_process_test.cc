@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/gpu_device.h"
 #include "gtest/gtest.h"
 #include "tests/services/worker/fake_coordinator.h"
 #include "tests/services/worker/fake_parameters.h"
@@ -80,8 +81,9 @@ TEST(WorkerProcessTest, WithoutFlagsItAnnouncesTheMachine) {
   const auto session = coordinator.NextSession();
   const v1::WorkerHello hello = session->Register();
   EXPECT_EQ(hello.pool(), "default");
-  EXPECT_EQ(hello.device(), "cpu");
-  EXPECT_EQ(hello.gpu_model(), "");
+  const auto gpu = FindGpu(0);
+  EXPECT_EQ(hello.device(), gpu.ok() ? "cuda" : "cpu");
+  EXPECT_EQ(hello.gpu_model(), gpu.ok() ? gpu->name : "");
   EXPECT_GT(hello.memory_bytes(), 1u << 20);
   program.Signal(SIGINT);
   EXPECT_EQ(program.AwaitExit(), 0);

@@ -1,0 +1,15 @@
+#ifndef PACELINE_GPU_CUDA_CUDA_DEVICE_H_
+#define PACELINE_GPU_CUDA_CUDA_DEVICE_H_
+
+#include "absl/status/statusor.h"
+#include "gpu/gpu_device.h"
+
+namespace paceline {
+
+// FindGpu() within the module. The device is the calling thread's current one
+// afterwards.
+absl::StatusOr<GpuDevice> FindCudaDevice(int ordinal);
+
+}  // namespace paceline
+
+#endif  // PACELINE_GPU_CUDA_CUDA_DEVICE_H_

@@ -1,0 +1,38 @@
+#include "common/check.h"
+#include "gpu/cuda/cuda_backend.h"
+#include "gpu/cuda/cuda_launch.cuh"
+
+namespace paceline {
+namespace {
+
+__global__ void ForwardKernel(int64_t size, const float* x, float* y) {
+  for (int64_t i = FirstElement(); i < size; i += ElementStride()) {
+    const float value = x[i];
+    y[i] = value < 0 ? 0.0f : value;  // NaN stays NaN.
+  }
+}
+
+__global__ void BackwardKernel(int64_t size, const float* y, const float* dy,
+                               float* dx) {
+  for (int64_t i = FirstElement(); i < size; i += ElementStride()) {
+    dx[i] = y[i] > 0 ? dy[i] : 0.0f;
+  }
+}
+
+}  // namespace
+
+void CudaBackend::ReluForward(DeviceView x, DeviceSpan y) {
+  CHECK(x.size == y.size);
+  ForwardKernel<<<BlocksFor(x.size), kThreads, 0, Stream()>>>(x.size, x.data,
+                                                              y.data);
+  Launched("relu");
+}
+
+void CudaBackend::ReluBackward(DeviceView y, DeviceView dy, DeviceSpan dx) {
+  CHECK(y.size == dy.size && y.size == dx.size);
+  BackwardKernel<<<BlocksFor(y.size), kThreads, 0, Stream()>>>(
+      y.size, y.data, dy.data, dx.data);
+  Launched("relu backward");
+}
+
+}  // namespace paceline
