@@ -34,7 +34,8 @@ Progress and errors go to stderr, results alone to stdout.)";
 
 void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
   command.add_option("--model", flags.model,
-                     "logreg, mlp, lenet5, alexnet-small or resnet20");
+                     "logreg, mlp, lenet5, alexnet-small, resnet20, resnet32, "
+                     "resnet50 or resnet110");
   command.add_option("--data", flags.data,
                      "synthetic:NAME, mnist:DIR or cifar10:DIR");
   command.add_option("--max-seconds", flags.max_seconds,

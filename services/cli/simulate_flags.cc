@@ -72,7 +72,8 @@ void AddRunFlags(CLI::App& command, SimulateFlags& flags) {
   command
       .add_option("--train", flags.train,
                   "Train this model for real, on the virtual clock: logreg, "
-                  "mlp, lenet5, alexnet-small or resnet20; the data are the "
+                  "mlp, lenet5, alexnet-small, resnet20, resnet32, "
+                  "resnet50 or resnet110; the data are the "
                   "samples")
       ->default_str("");
   command

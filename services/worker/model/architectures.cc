@@ -110,11 +110,24 @@ Chain BuildResnet20(const ImageShape& input, int classes) {
   return BuildResnet(input, classes, /*blocks=*/3);
 }
 
+Chain BuildResnet32(const ImageShape& input, int classes) {
+  return BuildResnet(input, classes, /*blocks=*/5);
+}
+
+Chain BuildResnet50(const ImageShape& input, int classes) {
+  return BuildResnet(input, classes, /*blocks=*/8);
+}
+
+Chain BuildResnet110(const ImageShape& input, int classes) {
+  return BuildResnet(input, classes, /*blocks=*/18);
+}
+
 const std::vector<Architecture>& Architectures() {
   static const auto* const all = new std::vector<Architecture>{
       {kLogreg, 1, BuildLogreg},     {kMlp, 1, BuildMlp},
       {kLenet5, 12, BuildLenet5},    {kAlexnetSmall, 16, BuildAlexnetSmall},
-      {kResnet20, 8, BuildResnet20},
+      {kResnet20, 8, BuildResnet20}, {kResnet32, 8, BuildResnet32},
+      {kResnet50, 8, BuildResnet50}, {kResnet110, 8, BuildResnet110},
   };
   return *all;
 }

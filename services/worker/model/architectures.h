@@ -25,6 +25,9 @@ Chain BuildMlp(const ImageShape& input, int classes);
 Chain BuildLenet5(const ImageShape& input, int classes);
 Chain BuildAlexnetSmall(const ImageShape& input, int classes);
 Chain BuildResnet20(const ImageShape& input, int classes);
+Chain BuildResnet32(const ImageShape& input, int classes);
+Chain BuildResnet50(const ImageShape& input, int classes);
+Chain BuildResnet110(const ImageShape& input, int classes);
 
 }  // namespace paceline
 

@@ -8,8 +8,9 @@
 namespace paceline {
 namespace {
 
-constexpr absl::string_view kAll[] = {kLogreg, kMlp, kLenet5, kAlexnetSmall,
-                                      kResnet20};
+constexpr absl::string_view kAll[] = {kLogreg,       kMlp,      kLenet5,
+                                      kAlexnetSmall, kResnet20, kResnet32,
+                                      kResnet50,     kResnet110};
 
 }  // namespace
 

@@ -14,6 +14,9 @@ inline constexpr absl::string_view kMlp = "mlp";
 inline constexpr absl::string_view kLenet5 = "lenet5";
 inline constexpr absl::string_view kAlexnetSmall = "alexnet-small";
 inline constexpr absl::string_view kResnet20 = "resnet20";
+inline constexpr absl::string_view kResnet32 = "resnet32";
+inline constexpr absl::string_view kResnet50 = "resnet50";
+inline constexpr absl::string_view kResnet110 = "resnet110";
 
 // All of them, in the order in which they are listed to people.
 absl::Span<const absl::string_view> ModelNames();

@@ -73,8 +73,11 @@ TEST(ModelTest, HasThePublishedSizes) {
   EXPECT_EQ(ParametersOf("lenet5", kGrey), 61'706);
   EXPECT_EQ(ParametersOf("lenet5", {1, 32, 32}), 61'706);
   EXPECT_EQ(ParametersOf("alexnet-small", kColor), 609'258);
-  // He et al. 2015, table 6: 0.27 M.
+  // He et al. 2015, table 6: 0.27 M, 0.46 M and 1.7 M. There is no 50 there.
   EXPECT_EQ(ParametersOf("resnet20", kColor), 269'722);
+  EXPECT_EQ(ParametersOf("resnet32", kColor), 464'154);
+  EXPECT_EQ(ParametersOf("resnet50", kColor), 755'802);
+  EXPECT_EQ(ParametersOf("resnet110", kColor), 1'727'962);
 }
 
 TEST(ModelTest, NamesItsTensorsInForwardOrder) {
@@ -93,7 +96,8 @@ TEST(ModelTest, NamesItsTensorsInForwardOrder) {
 TEST(ModelTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(CreateMessage("vgg", kGrey),
               HasSubstr("unknown model \"vgg\"; there are logreg, mlp, "
-                        "lenet5, alexnet-small, resnet20"));
+                        "lenet5, alexnet-small, resnet20, resnet32, resnet50, "
+                        "resnet110"));
   EXPECT_THAT(CreateMessage("alexnet-small", {3, 32, 8}),
               HasSubstr("model alexnet-small needs images of at least 16x16, "
                         "the data has 3x32x8"));

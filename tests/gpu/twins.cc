@@ -1,0 +1,123 @@
+#include "tests/gpu/twins.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/gpu/device_memory.h"
+
+namespace paceline {
+namespace {
+
+constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
+
+// What lies before and behind an output and must stay as it is.
+constexpr int64_t kGuard = 64;
+constexpr float kGuardValue = -12345.5f;
+
+std::vector<float> Magnitudes(std::vector<float> values) {
+  for (float& value : values) value = std::abs(value);
+  return values;
+}
+
+// Outputs of one backend: guard, poison, guard.
+std::vector<std::vector<float>> RunOn(Backend& backend,
+                                      const TwinCase& twin_case,
+                                      bool magnitudes) {
+  std::vector<std::unique_ptr<DeviceArray>> arrays;
+  std::vector<DeviceView> inputs;
+  for (const std::vector<float>& input : twin_case.inputs) {
+    arrays.push_back(std::make_unique<DeviceArray>(
+        backend, magnitudes ? Magnitudes(input) : input));
+    inputs.push_back(arrays.back()->span());
+  }
+  std::vector<DeviceArray*> guarded;
+  std::vector<DeviceSpan> outputs;
+  for (const int64_t size : twin_case.outputs) {
+    std::vector<float> values(static_cast<size_t>(size + 2 * kGuard),
+                              kGuardValue);
+    std::fill(values.begin() + kGuard, values.end() - kGuard, kPoison);
+    arrays.push_back(std::make_unique<DeviceArray>(backend, values));
+    guarded.push_back(arrays.back().get());
+    outputs.push_back(guarded.back()->span().Sub(kGuard, size));
+  }
+  twin_case.run(backend, inputs, outputs);
+  std::vector<std::vector<float>> results;
+  for (DeviceArray* array : guarded) results.push_back(array->Host());
+  return results;
+}
+
+std::vector<float> Inner(const std::vector<float>& guarded) {
+  return {guarded.begin() + kGuard, guarded.end() - kGuard};
+}
+
+void ExpectGuardsStay(const std::vector<float>& guarded) {
+  for (int64_t i = 0; i < kGuard; ++i) {
+    ASSERT_EQ(guarded[i], kGuardValue) << "written before the output, at " << i;
+    ASSERT_EQ(guarded[guarded.size() - 1 - i], kGuardValue)
+        << "written behind the output, at " << i;
+  }
+}
+
+}  // namespace
+
+double RelativeError(const std::vector<float>& a, const std::vector<float>& b) {
+  double apart = 0;
+  double whole = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    apart += std::pow(double{a[i]} - b[i], 2);
+    whole += std::pow(double{b[i]}, 2);
+  }
+  if (apart == 0) return 0;
+  return std::sqrt(apart / whole);
+}
+
+void TwinTest::SetUp() {
+  auto cuda = MakeBackend("cuda", {.precision = GetParam()});
+  if (absl::IsFailedPrecondition(cuda.status()) ||
+      absl::IsUnavailable(cuda.status())) {
+    GTEST_SKIP() << cuda.status();
+  }
+  ASSERT_TRUE(cuda.ok()) << cuda.status();
+  cuda_ = *std::move(cuda);
+  cpu_ = *MakeBackend("cpu");
+}
+
+double TwinTest::tolerance() const {
+  switch (GetParam()) {
+    case Precision::kF32:
+      break;
+    case Precision::kTf32:
+      return 3e-3;
+    case Precision::kBf16:
+      return 1e-2;
+  }
+  return 1e-5;
+}
+
+void TwinTest::Compare(const TwinCase& twin_case) {
+  SCOPED_TRACE(twin_case.name);
+  const auto got = RunOn(*cuda_, twin_case, /*magnitudes=*/false);
+  const auto want = RunOn(*cpu_, twin_case, /*magnitudes=*/false);
+  const auto terms =
+      twin_case.linear ? RunOn(*cpu_, twin_case, /*magnitudes=*/true) : want;
+  for (size_t output = 0; output < got.size(); ++output) {
+    ExpectGuardsStay(got[output]);
+    const std::vector<float> a = Inner(got[output]);
+    const std::vector<float> b = Inner(want[output]);
+    const std::vector<float> term = Inner(terms[output]);
+    // Written so that NaN fails.
+    ASSERT_TRUE(RelativeError(a, b) <= tolerance())
+        << "output " << output << ": " << RelativeError(a, b);
+    if (!twin_case.linear) continue;
+    for (size_t i = 0; i < a.size(); ++i) {
+      ASSERT_TRUE(std::abs(a[i] - b[i]) <= tolerance() * std::abs(term[i]))
+          << "output " << output << ", element " << i << ": " << a[i]
+          << ", want " << b[i] << ", of terms " << term[i];
+    }
+  }
+  // Equal calls give equal bits.
+  const auto again = RunOn(*cuda_, twin_case, /*magnitudes=*/false);
+  EXPECT_EQ(got, again);
+}
+
+}  // namespace paceline
