@@ -1,241 +1,85 @@
-// The CUDA backend against its CPU twin, at sizes around every boundary: of
-// warps, blocks, tiles and chunks.
+// The CUDA backend against its CPU twin, in each precision. Skipped, visibly,
+// where there is no GPU.
 
-#include "absl/strings/str_cat.h"
-#include "common/rng.h"
-#include "tests/gpu/device_memory.h"
+#include <tuple>
+
+#include "gtest/gtest.h"
 #include "tests/gpu/twins.h"
 
 namespace paceline {
 namespace {
 
-using Views = std::vector<DeviceView>;
-using Spans = std::vector<DeviceSpan>;
+std::string NameOf(Precision precision) {
+  switch (precision) {
+    case Precision::kF32:
+      break;
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kBf16:
+      return "bf16";
+  }
+  return "fp32";
+}
 
-INSTANTIATE_TEST_SUITE_P(Precisions, TwinTest,
-                         testing::Values(Precision::kF32, Precision::kTf32,
-                                         Precision::kBf16),
+class TwinTest
+    : public ::testing::TestWithParam<std::tuple<Precision, TwinFamily>> {};
+
+TEST_P(TwinTest, Agree) {
+  const auto& [precision, family] = GetParam();
+  const auto cuda = MakeBackend("cuda", {.precision = precision});
+  if (absl::IsFailedPrecondition(cuda.status()) ||
+      absl::IsUnavailable(cuda.status())) {
+    GTEST_SKIP() << cuda.status();
+  }
+  ASSERT_TRUE(cuda.ok()) << cuda.status();
+  const auto cpu = *MakeBackend("cpu");
+  for (const TwinCase& twin_case : family.cases()) {
+    EXPECT_EQ(Differs(**cuda, *cpu, twin_case, ToleranceOf(precision)), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, TwinTest,
+                         testing::Combine(testing::Values(Precision::kF32,
+                                                          Precision::kTf32,
+                                                          Precision::kBf16),
+                                          testing::ValuesIn(TwinFamilies())),
                          [](const auto& spec) {
-                           return spec.param == Precision::kF32    ? "fp32"
-                                  : spec.param == Precision::kTf32 ? "tf32"
-                                                                   : "bf16";
+                           return NameOf(std::get<0>(spec.param)) +
+                                  std::get<1>(spec.param).name;
                          });
 
-// Around a warp, a block, a tile of batch norm, and a whole grid.
-constexpr int64_t kSizes[] = {1,
-                              2,
-                              31,
-                              32,
-                              33,
-                              255,
-                              256,
-                              257,
-                              4095,
-                              4096,
-                              4097,
-                              65'537,
-                              (int64_t{16'384} * 256) + 3};
-
-TEST_P(TwinTest, Elementwise) {
-  for (const int64_t size : kSizes) {
-    const auto x = RandomFloats(size, 1), y = RandomFloats(size, 2);
-    Compare({.name = absl::StrCat("fill ", size),
-             .inputs = {},
-             .outputs = {size},
-             .run = [](Backend& b, const Views&, const Spans& out) {
-               b.Fill(0.25f, out[0]);
-             }});
-    Compare({.name = absl::StrCat("copy, axpy, scale ", size),
-             .inputs = {x, y},
-             .outputs = {size},
-             .run = [](Backend& b, const Views& in, const Spans& out) {
-               b.Copy(in[0], out[0]);
-               b.Axpy(-0.5f, in[1], out[0]);
-               b.Scale(3, out[0]);
-             }});
-    Compare({.name = absl::StrCat("relu ", size),
-             .inputs = {x, y},
-             .outputs = {size, size},
-             .run = [](Backend& b, const Views& in, const Spans& out) {
-               b.ReluForward(in[0], out[0]);
-               b.ReluBackward(out[0], in[1], out[1]);
-             }});
+// The cases themselves are sound: nothing differs from itself, and something
+// does from what is wrong.
+TEST(TwinCasesTest, TheReferenceAgreesWithItself) {
+  const auto cpu = *MakeBackend("cpu");
+  for (const TwinFamily& family : TwinFamilies()) {
+    for (const TwinCase& twin_case : family.cases()) {
+      EXPECT_EQ(Differs(*cpu, *cpu, twin_case, 0), "");
+    }
   }
 }
 
-TEST_P(TwinTest, Gemm) {
-  Rng rng(1);
-  const int64_t sides[] = {1, 2, 15, 16, 17, 63, 64, 65, 130};
-  for (int i = 0; i < 60; ++i) {
-    const GemmShape shape{.transpose_a = rng.Chance(1, 2),
-                          .transpose_b = rng.Chance(1, 2),
-                          .m = sides[rng.Below(9)],
-                          .n = sides[rng.Below(9)],
-                          .k = sides[rng.Below(9)]};
-    const float beta = rng.Chance(1, 2) ? 0.0f : 1.0f;
-    Compare({.name = absl::StrCat(shape.m, "x", shape.n, "x", shape.k,
-                                  shape.transpose_a, shape.transpose_b),
-             .inputs = {RandomFloats(shape.m * shape.k, 3 * i),
-                        RandomFloats(shape.k * shape.n, 3 * i + 1),
-                        RandomFloats(shape.m * shape.n, 3 * i + 2)},
-             .outputs = {shape.m * shape.n},
-             .run =
-                 [=](Backend& b, const Views& in, const Spans& out) {
-                   if (beta != 0) b.Copy(in[2], out[0]);
-                   b.Gemm(shape, 1, in[0], in[1], beta, out[0]);
-                 },
-             .linear = true});
-  }
-}
-
-TEST_P(TwinTest, Bias) {
-  for (const BiasShape& shape :
-       {BiasShape{1, 1, 1}, BiasShape{65, 10, 1}, BiasShape{1, 16, 4097},
-        BiasShape{3, 7, 257}, BiasShape{128, 512, 1}}) {
-    Compare({.name = absl::StrCat("bias ", shape.size()),
-             .inputs = {RandomFloats(shape.size(), 1),
-                        RandomFloats(shape.channels, 2)},
-             .outputs = {shape.size(), shape.channels},
-             .run =
-                 [=](Backend& b, const Views& in, const Spans& out) {
-                   b.Copy(in[0], out[0]);
-                   b.AddBias(shape, in[1], out[0]);
-                   b.ReduceBias(shape, in[0], 0, out[1]);
-                   b.ReduceBias(shape, in[0], 1, out[1]);
-                 },
-             .linear = true});
-  }
-}
-
-std::vector<ConvShape> ConvShapes() {
-  std::vector<ConvShape> shapes = {
-      // Of the models.
-      {8, 3, 32, 32, 16, 3, 1, 1},
-      {8, 16, 32, 32, 16, 3, 1, 1},
-      {8, 16, 32, 32, 32, 3, 2, 1},
-      {4, 32, 16, 16, 64, 3, 2, 1},
-      {4, 64, 8, 8, 64, 3, 1, 1},
-      {4, 3, 32, 32, 32, 5, 1, 2},
-      {8, 1, 28, 28, 6, 5, 1, 2},
-      {4, 6, 14, 14, 16, 5, 1, 0},
-      // One pixel, and what leaves a rest.
-      {5, 7, 9, 11, 13, 1, 1, 0},
-      {5, 7, 9, 11, 13, 1, 2, 0},
-      {3, 2, 7, 5, 3, 3, 2, 0},
-      {1, 1, 1, 1, 1, 1, 1, 0},
-      {2, 3, 6, 7, 4, 4, 3, 2},
-      {1, 2, 5, 5, 3, 5, 1, 4},
+TEST(TwinCasesTest, WhatIsWrongDiffers) {
+  const auto cpu = *MakeBackend("cpu");
+  const auto other = *MakeBackend("cpu");
+  const auto differs = [&](TwinCase::Run run) {
+    return !Differs(*other, *cpu, {"", {{1, 2, 3}}, {3}, std::move(run), true},
+                    1e-5)
+                .empty();
   };
-  return shapes;
-}
-
-TEST_P(TwinTest, Convolution) {
-  for (const ConvShape& shape : ConvShapes()) {
-    Compare({.name = absl::StrCat("conv ", shape.in_channels, "x", shape.height,
-                                  "x", shape.width, " kernel ", shape.kernel),
-             .inputs = {RandomFloats(shape.input_size(), 1),
-                        RandomFloats(shape.weight_size(), 2),
-                        RandomFloats(shape.out_channels, 3),
-                        RandomFloats(shape.output_size(), 4)},
-             .outputs = {shape.output_size(), shape.output_size(),
-                         shape.weight_size(), shape.input_size()},
-             .run =
-                 [=](Backend& b, const Views& in, const Spans& out) {
-                   b.ConvForward(shape, in[0], in[1], {}, out[0]);
-                   b.ConvForward(shape, in[0], in[1], in[2], out[1]);
-                   b.ConvBackwardWeights(shape, in[0], in[3], 0, out[2]);
-                   b.ConvBackwardWeights(shape, in[0], in[3], 1, out[2]);
-                   b.ConvBackwardData(shape, in[1], in[3], out[3]);
-                 },
-             .linear = true});
-  }
-}
-
-TEST_P(TwinTest, Pools) {
-  for (const PoolShape& shape :
-       {PoolShape{6, 28, 28, 2, 2}, PoolShape{3, 7, 9, 2, 2},
-        PoolShape{4, 9, 9, 3, 2}, PoolShape{2, 8, 8, 8, 8},
-        PoolShape{5, 11, 13, 3, 1}, PoolShape{2, 9, 9, 2, 3},
-        PoolShape{1, 1, 1, 1, 1}}) {
-    Compare({.name = absl::StrCat("pool ", shape.height, " window ",
-                                  shape.window, " stride ", shape.stride),
-             .inputs = {RandomFloats(shape.input_size(), 1),
-                        RandomFloats(shape.output_size(), 2)},
-             .outputs = {shape.output_size(), shape.input_size(),
-                         shape.output_size(), shape.input_size()},
-             .run = [=](Backend& b, const Views& in, const Spans& out) {
-               b.MaxPoolForward(shape, in[0], out[0]);
-               b.MaxPoolBackward(shape, in[0], in[1], out[1]);
-               b.AvgPoolForward(shape, in[0], out[2]);
-               b.AvgPoolBackward(shape, in[1], out[3]);
-             }});
-  }
-}
-
-TEST_P(TwinTest, BatchNorm) {
-  for (const int64_t inner : {2, 31, 255, 256, 257, 4095, 4096, 4097, 20'000}) {
-    for (const int64_t channels : {1, 3, 64}) {
-      const BatchNormShape shape{.channels = channels, .inner = inner};
-      Compare(
-          {.name = absl::StrCat("batch norm ", channels, "x", inner),
-           .inputs = {RandomFloats(shape.size(), 1), RandomFloats(channels, 2),
-                      RandomFloats(channels, 3), RandomFloats(shape.size(), 4)},
-           .outputs = {channels, channels, shape.size(), channels, channels,
-                       shape.size(), channels, channels, shape.size()},
-           .run = [=](Backend& b, const Views& in, const Spans& out) {
-             b.BatchNormForward(shape, in[0], in[1], in[2], out[0], out[1],
-                                out[2]);
-             b.BatchNormBackward(shape, in[0], in[1], out[0], out[1], in[3], 0,
-                                 out[3], out[4], out[5]);
-             b.BatchNormMoments(0.5f, out[0], out[1], 0, out[6], out[7]);
-             b.BatchNormInference(shape, in[0], in[1], in[2], out[6], out[7],
-                                  out[8]);
-           }});
-    }
-  }
-}
-
-TEST_P(TwinTest, LayoutsAndShortcuts) {
-  Compare({.name = "swap",
-           .inputs = {RandomFloats(3 * 65 * 257, 1)},
-           .outputs = {3 * 65 * 257},
-           .run = [](Backend& b, const Views& in, const Spans& out) {
-             b.SwapLeading(3, 65, 257, in[0], out[0]);
-           }});
-  for (const ShortcutShape& shape :
-       {ShortcutShape{4, 16, 16, 9, 7, 1}, ShortcutShape{4, 16, 32, 9, 7, 2},
-        ShortcutShape{1, 3, 8, 1, 1, 1}, ShortcutShape{2, 5, 6, 8, 8, 2}}) {
-    Compare({.name = absl::StrCat("shortcut ", shape.in_channels, " to ",
-                                  shape.out_channels),
-             .inputs = {RandomFloats(shape.input_size(), 1),
-                        RandomFloats(shape.output_size(), 2)},
-             .outputs = {shape.output_size(), shape.input_size()},
-             .run =
-                 [=](Backend& b, const Views& in, const Spans& out) {
-                   b.Copy(in[1], out[0]);
-                   b.AddShortcut(shape, in[0], out[0]);
-                   b.Copy(in[0], out[1]);
-                   b.AddShortcutGradient(shape, in[1], out[1]);
-                 },
-             .linear = true});
-  }
-}
-
-TEST_P(TwinTest, Loss) {
-  for (const LossShape& shape : {LossShape{1, 2}, LossShape{65, 10},
-                                 LossShape{128, 31}, LossShape{3, 256}}) {
-    std::vector<uint8_t> labels;
-    for (int64_t i = 0; i < shape.batch; ++i) {
-      labels.push_back(static_cast<uint8_t>(i * 7 % shape.classes));
-    }
-    Compare({.name = absl::StrCat("loss ", shape.batch, "x", shape.classes),
-             .inputs = {RandomFloats(shape.batch * shape.classes, 1)},
-             .outputs = {shape.batch * shape.classes, shape.batch, shape.batch},
-             .run = [=](Backend& b, const Views& in, const Spans& out) {
-               b.SoftmaxCrossEntropy(shape, in[0], labels.data(), 0.125f,
-                                     out[0], out[1], out[2]);
-             }});
-  }
+  EXPECT_FALSE(differs([](Backend& b, const auto& in, const auto& out) {
+    b.Copy(in[0], out[0]);
+  }));
+  EXPECT_TRUE(differs([](Backend&, const auto&, const auto&) {}))
+      << "nothing is written";
+  EXPECT_TRUE(differs([&](Backend& b, const auto& in, const auto& out) {
+    b.Copy(in[0], out[0]);
+    if (&b == other.get()) b.Scale(1.001f, out[0]);
+  }));
+  EXPECT_TRUE(differs([&](Backend& b, const auto& in, const auto& out) {
+    b.Copy(in[0], out[0]);
+    if (&b == other.get()) b.Fill(0, {out[0].data + 3, 1});
+  })) << "beside the output";
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "tests/gpu/twins.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "tests/gpu/device_memory.h"
 
 namespace paceline {
@@ -50,12 +53,26 @@ std::vector<float> Inner(const std::vector<float>& guarded) {
   return {guarded.begin() + kGuard, guarded.end() - kGuard};
 }
 
-void ExpectGuardsStay(const std::vector<float>& guarded) {
+bool GuardsStay(const std::vector<float>& guarded) {
   for (int64_t i = 0; i < kGuard; ++i) {
-    ASSERT_EQ(guarded[i], kGuardValue) << "written before the output, at " << i;
-    ASSERT_EQ(guarded[guarded.size() - 1 - i], kGuardValue)
-        << "written behind the output, at " << i;
+    if (guarded[i] != kGuardValue ||
+        guarded[guarded.size() - 1 - i] != kGuardValue) {
+      return false;
+    }
   }
+  return true;
+}
+
+// Bit by bit: NaN equals NaN.
+bool Same(const std::vector<std::vector<float>>& a,
+          const std::vector<std::vector<float>>& b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) !=
+        0) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -71,19 +88,8 @@ double RelativeError(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(apart / whole);
 }
 
-void TwinTest::SetUp() {
-  auto cuda = MakeBackend("cuda", {.precision = GetParam()});
-  if (absl::IsFailedPrecondition(cuda.status()) ||
-      absl::IsUnavailable(cuda.status())) {
-    GTEST_SKIP() << cuda.status();
-  }
-  ASSERT_TRUE(cuda.ok()) << cuda.status();
-  cuda_ = *std::move(cuda);
-  cpu_ = *MakeBackend("cpu");
-}
-
-double TwinTest::tolerance() const {
-  switch (GetParam()) {
+double ToleranceOf(Precision precision) {
+  switch (precision) {
     case Precision::kF32:
       break;
     case Precision::kTf32:
@@ -94,30 +100,34 @@ double TwinTest::tolerance() const {
   return 1e-5;
 }
 
-void TwinTest::Compare(const TwinCase& twin_case) {
-  SCOPED_TRACE(twin_case.name);
-  const auto got = RunOn(*cuda_, twin_case, /*magnitudes=*/false);
-  const auto want = RunOn(*cpu_, twin_case, /*magnitudes=*/false);
-  const auto terms =
-      twin_case.linear ? RunOn(*cpu_, twin_case, /*magnitudes=*/true) : want;
+std::string Differs(Backend& tried, Backend& reference,
+                    const TwinCase& twin_case, double tolerance) {
+  const auto got = RunOn(tried, twin_case, /*magnitudes=*/false);
+  const auto want = RunOn(reference, twin_case, /*magnitudes=*/false);
+  const auto terms = twin_case.linear
+                         ? RunOn(reference, twin_case, /*magnitudes=*/true)
+                         : want;
   for (size_t output = 0; output < got.size(); ++output) {
-    ExpectGuardsStay(got[output]);
+    const std::string where =
+        absl::StrCat(twin_case.name, ", output ", output, ": ");
+    if (!GuardsStay(got[output])) {
+      return absl::StrCat(where, "something is written beside it");
+    }
     const std::vector<float> a = Inner(got[output]);
     const std::vector<float> b = Inner(want[output]);
     const std::vector<float> term = Inner(terms[output]);
-    // Written so that NaN fails.
-    ASSERT_TRUE(RelativeError(a, b) <= tolerance())
-        << "output " << output << ": " << RelativeError(a, b);
+    const double error = RelativeError(a, b);
+    // Written so that NaN differs.
+    if (!(error <= tolerance)) return absl::StrCat(where, "error ", error);
     if (!twin_case.linear) continue;
     for (size_t i = 0; i < a.size(); ++i) {
-      ASSERT_TRUE(std::abs(a[i] - b[i]) <= tolerance() * std::abs(term[i]))
-          << "output " << output << ", element " << i << ": " << a[i]
-          << ", want " << b[i] << ", of terms " << term[i];
+      if (std::abs(a[i] - b[i]) <= tolerance * std::abs(term[i])) continue;
+      return absl::StrCat(where, "element ", i, " is ", a[i], ", not ", b[i],
+                          ", of terms ", term[i]);
     }
   }
-  // Equal calls give equal bits.
-  const auto again = RunOn(*cuda_, twin_case, /*magnitudes=*/false);
-  EXPECT_EQ(got, again);
+  if (Same(got, RunOn(tried, twin_case, /*magnitudes=*/false))) return "";
+  return absl::StrCat(twin_case.name, ": another run gives other bits");
 }
 
 }  // namespace paceline

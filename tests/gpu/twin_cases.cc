@@ -1,0 +1,265 @@
+#include "tests/gpu/twin_cases.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/rng.h"
+#include "tests/gpu/device_memory.h"
+
+namespace paceline {
+namespace {
+
+using Views = std::vector<DeviceView>;
+using Spans = std::vector<DeviceSpan>;
+
+// Around a warp, a block, a tile of batch norm, and a whole grid.
+constexpr int64_t kSizes[] = {1,
+                              2,
+                              31,
+                              32,
+                              33,
+                              255,
+                              256,
+                              257,
+                              4095,
+                              4096,
+                              4097,
+                              65'537,
+                              (int64_t{16'384} * 256) + 3};
+
+std::vector<TwinCase> Elementwise() {
+  std::vector<TwinCase> cases;
+  for (const int64_t size : kSizes) {
+    const auto x = RandomFloats(size, 1), y = RandomFloats(size, 2);
+    cases.push_back({.name = absl::StrCat("fill ", size),
+                     .inputs = {},
+                     .outputs = {size},
+                     .run = [](Backend& b, const Views&, const Spans& out) {
+                       b.Fill(0.25f, out[0]);
+                     }});
+    cases.push_back({.name = absl::StrCat("copy, axpy, scale ", size),
+                     .inputs = {x, y},
+                     .outputs = {size},
+                     .run = [](Backend& b, const Views& in, const Spans& out) {
+                       b.Copy(in[0], out[0]);
+                       b.Axpy(-0.5f, in[1], out[0]);
+                       b.Scale(3, out[0]);
+                     }});
+    cases.push_back({.name = absl::StrCat("relu ", size),
+                     .inputs = {x, y},
+                     .outputs = {size, size},
+                     .run = [](Backend& b, const Views& in, const Spans& out) {
+                       b.ReluForward(in[0], out[0]);
+                       b.ReluBackward(out[0], in[1], out[1]);
+                     }});
+  }
+  return cases;
+}
+
+std::vector<TwinCase> Gemm() {
+  std::vector<TwinCase> cases;
+  Rng rng(1);
+  const int64_t sides[] = {1, 2, 15, 16, 17, 63, 64, 65, 130};
+  for (int i = 0; i < 60; ++i) {
+    const GemmShape shape{.transpose_a = rng.Chance(1, 2),
+                          .transpose_b = rng.Chance(1, 2),
+                          .m = sides[rng.Below(9)],
+                          .n = sides[rng.Below(9)],
+                          .k = sides[rng.Below(9)]};
+    const float beta = rng.Chance(1, 2) ? 0.0f : 1.0f;
+    cases.push_back({.name = absl::StrCat(shape.m, "x", shape.n, "x", shape.k,
+                                          shape.transpose_a, shape.transpose_b),
+                     .inputs = {RandomFloats(shape.m * shape.k, 3 * i),
+                                RandomFloats(shape.k * shape.n, 3 * i + 1),
+                                RandomFloats(shape.m * shape.n, 3 * i + 2)},
+                     .outputs = {shape.m * shape.n},
+                     .run =
+                         [=](Backend& b, const Views& in, const Spans& out) {
+                           if (beta != 0) b.Copy(in[2], out[0]);
+                           b.Gemm(shape, 1, in[0], in[1], beta, out[0]);
+                         },
+                     .linear = true});
+  }
+  return cases;
+}
+
+std::vector<TwinCase> Bias() {
+  std::vector<TwinCase> cases;
+  for (const BiasShape& shape :
+       {BiasShape{1, 1, 1}, BiasShape{65, 10, 1}, BiasShape{1, 16, 4097},
+        BiasShape{3, 7, 257}, BiasShape{128, 512, 1}}) {
+    cases.push_back({.name = absl::StrCat("bias ", shape.size()),
+                     .inputs = {RandomFloats(shape.size(), 1),
+                                RandomFloats(shape.channels, 2)},
+                     .outputs = {shape.size(), shape.channels},
+                     .run =
+                         [=](Backend& b, const Views& in, const Spans& out) {
+                           b.Copy(in[0], out[0]);
+                           b.AddBias(shape, in[1], out[0]);
+                           b.ReduceBias(shape, in[0], 0, out[1]);
+                           b.ReduceBias(shape, in[0], 1, out[1]);
+                         },
+                     .linear = true});
+  }
+  return cases;
+}
+
+std::vector<ConvShape> ConvShapes() {
+  std::vector<ConvShape> shapes = {
+      // Of the models.
+      {8, 3, 32, 32, 16, 3, 1, 1},
+      {8, 16, 32, 32, 16, 3, 1, 1},
+      {8, 16, 32, 32, 32, 3, 2, 1},
+      {4, 32, 16, 16, 64, 3, 2, 1},
+      {4, 64, 8, 8, 64, 3, 1, 1},
+      {4, 3, 32, 32, 32, 5, 1, 2},
+      {8, 1, 28, 28, 6, 5, 1, 2},
+      {4, 6, 14, 14, 16, 5, 1, 0},
+      // One pixel, and what leaves a rest.
+      {5, 7, 9, 11, 13, 1, 1, 0},
+      {5, 7, 9, 11, 13, 1, 2, 0},
+      {3, 2, 7, 5, 3, 3, 2, 0},
+      {1, 1, 1, 1, 1, 1, 1, 0},
+      {2, 3, 6, 7, 4, 4, 3, 2},
+      {1, 2, 5, 5, 3, 5, 1, 4},
+  };
+  return shapes;
+}
+
+std::vector<TwinCase> Convolution() {
+  std::vector<TwinCase> cases;
+  for (const ConvShape& shape : ConvShapes()) {
+    cases.push_back(
+        {.name = absl::StrCat("conv ", shape.in_channels, "x", shape.height,
+                              "x", shape.width, " kernel ", shape.kernel),
+         .inputs = {RandomFloats(shape.input_size(), 1),
+                    RandomFloats(shape.weight_size(), 2),
+                    RandomFloats(shape.out_channels, 3),
+                    RandomFloats(shape.output_size(), 4)},
+         .outputs = {shape.output_size(), shape.output_size(),
+                     shape.weight_size(), shape.input_size()},
+         .run =
+             [=](Backend& b, const Views& in, const Spans& out) {
+               b.ConvForward(shape, in[0], in[1], {}, out[0]);
+               b.ConvForward(shape, in[0], in[1], in[2], out[1]);
+               b.ConvBackwardWeights(shape, in[0], in[3], 0, out[2]);
+               b.ConvBackwardWeights(shape, in[0], in[3], 1, out[2]);
+               b.ConvBackwardData(shape, in[1], in[3], out[3]);
+             },
+         .linear = true});
+  }
+  return cases;
+}
+
+std::vector<TwinCase> Pools() {
+  std::vector<TwinCase> cases;
+  for (const PoolShape& shape :
+       {PoolShape{6, 28, 28, 2, 2}, PoolShape{3, 7, 9, 2, 2},
+        PoolShape{4, 9, 9, 3, 2}, PoolShape{2, 8, 8, 8, 8},
+        PoolShape{5, 11, 13, 3, 1}, PoolShape{2, 9, 9, 2, 3},
+        PoolShape{1, 1, 1, 1, 1}}) {
+    cases.push_back(
+        {.name = absl::StrCat("pool ", shape.height, " window ", shape.window,
+                              " stride ", shape.stride),
+         .inputs = {RandomFloats(shape.input_size(), 1),
+                    RandomFloats(shape.output_size(), 2)},
+         .outputs = {shape.output_size(), shape.input_size(),
+                     shape.output_size(), shape.input_size()},
+         .run = [=](Backend& b, const Views& in, const Spans& out) {
+           b.MaxPoolForward(shape, in[0], out[0]);
+           b.MaxPoolBackward(shape, in[0], in[1], out[1]);
+           b.AvgPoolForward(shape, in[0], out[2]);
+           b.AvgPoolBackward(shape, in[1], out[3]);
+         }});
+  }
+  return cases;
+}
+
+std::vector<TwinCase> BatchNorm() {
+  std::vector<TwinCase> cases;
+  for (const int64_t inner : {2, 31, 255, 256, 257, 4095, 4096, 4097, 20'000}) {
+    for (const int64_t channels : {1, 3, 64}) {
+      const BatchNormShape shape{.channels = channels, .inner = inner};
+      cases.push_back(
+          {.name = absl::StrCat("batch norm ", channels, "x", inner),
+           .inputs = {RandomFloats(shape.size(), 1), RandomFloats(channels, 2),
+                      RandomFloats(channels, 3), RandomFloats(shape.size(), 4)},
+           .outputs = {channels, channels, shape.size(), channels, channels,
+                       shape.size(), channels, channels, shape.size()},
+           .run = [=](Backend& b, const Views& in, const Spans& out) {
+             b.BatchNormForward(shape, in[0], in[1], in[2], out[0], out[1],
+                                out[2]);
+             b.BatchNormBackward(shape, in[0], in[1], out[0], out[1], in[3], 0,
+                                 out[3], out[4], out[5]);
+             b.BatchNormMoments(0.5f, out[0], out[1], 0, out[6], out[7]);
+             b.BatchNormInference(shape, in[0], in[1], in[2], out[6], out[7],
+                                  out[8]);
+           }});
+    }
+  }
+  return cases;
+}
+
+std::vector<TwinCase> LayoutsAndShortcuts() {
+  std::vector<TwinCase> cases;
+  cases.push_back({.name = "swap",
+                   .inputs = {RandomFloats(3 * 65 * 257, 1)},
+                   .outputs = {3 * 65 * 257},
+                   .run = [](Backend& b, const Views& in, const Spans& out) {
+                     b.SwapLeading(3, 65, 257, in[0], out[0]);
+                   }});
+  for (const ShortcutShape& shape :
+       {ShortcutShape{4, 16, 16, 9, 7, 1}, ShortcutShape{4, 16, 32, 9, 7, 2},
+        ShortcutShape{1, 3, 8, 1, 1, 1}, ShortcutShape{2, 5, 6, 8, 8, 2}}) {
+    cases.push_back({.name = absl::StrCat("shortcut ", shape.in_channels,
+                                          " to ", shape.out_channels),
+                     .inputs = {RandomFloats(shape.input_size(), 1),
+                                RandomFloats(shape.output_size(), 2)},
+                     .outputs = {shape.output_size(), shape.input_size()},
+                     .run =
+                         [=](Backend& b, const Views& in, const Spans& out) {
+                           b.Copy(in[1], out[0]);
+                           b.AddShortcut(shape, in[0], out[0]);
+                           b.Copy(in[0], out[1]);
+                           b.AddShortcutGradient(shape, in[1], out[1]);
+                         },
+                     .linear = true});
+  }
+  return cases;
+}
+
+std::vector<TwinCase> Loss() {
+  std::vector<TwinCase> cases;
+  for (const LossShape& shape : {LossShape{1, 2}, LossShape{65, 10},
+                                 LossShape{128, 31}, LossShape{3, 256}}) {
+    std::vector<uint8_t> labels;
+    for (int64_t i = 0; i < shape.batch; ++i) {
+      labels.push_back(static_cast<uint8_t>(i * 7 % shape.classes));
+    }
+    cases.push_back(
+        {.name = absl::StrCat("loss ", shape.batch, "x", shape.classes),
+         .inputs = {RandomFloats(shape.batch * shape.classes, 1)},
+         .outputs = {shape.batch * shape.classes, shape.batch, shape.batch},
+         .run = [=](Backend& b, const Views& in, const Spans& out) {
+           b.SoftmaxCrossEntropy(shape, in[0], labels.data(), 0.125f, out[0],
+                                 out[1], out[2]);
+         }});
+  }
+  return cases;
+}
+
+}  // namespace
+
+const std::vector<TwinFamily>& TwinFamilies() {
+  static const auto* const all = new std::vector<TwinFamily>{
+      {"Elementwise", &Elementwise},
+      {"Gemm", &Gemm},
+      {"Bias", &Bias},
+      {"Convolution", &Convolution},
+      {"Pools", &Pools},
+      {"BatchNorm", &BatchNorm},
+      {"LayoutsAndShortcuts", &LayoutsAndShortcuts},
+      {"Loss", &Loss},
+  };
+  return *all;
+}
+
+}  // namespace paceline
