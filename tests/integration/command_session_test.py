@@ -62,9 +62,10 @@ VOLATILE_TEXT = [
     (r"(?<=  )(yes|no)$", "<yes or no>"),
     (r"  +", "  "),
 ]
-# How many of these there are is a matter of time.
+# How many of these there are is a matter of time, and whether somebody watches
+# early enough to see a job wait and load.
 OFTEN = re.compile(r"^\[mnist-lenet5\]|is a straggler|lost \(|dealt again|"
-                   r"divided into|^ *auto-")
+                   r"divided into|^ *auto-|^state (PENDING|STARTING):")
 SPEC = re.compile(r"^  ( *\w+: .*|\w+:)$")
 
 
@@ -105,7 +106,10 @@ def stable_tree(value, key=""):
 
 
 def happens_often(event):
+    """Or may be over before somebody watches."""
     if "progress" in event or "accuracy" in event:
+        return True
+    if event.get("job", {}).get("state") in ("PENDING", "STARTING"):
         return True
     kind = event.get("decision", {}).get("kind")
     return kind not in (None, "switch") or "/auto-" in str(

@@ -108,6 +108,7 @@ absl::Status SetContext(Session& session, const SetFlags& flags) {
   Settings& settings = config.contexts[flags.name];
   for (const auto& [setting, value] : flags.connection.settings) {
     if (!value.has_value()) continue;
+    PACELINE_RETURN_IF_ERROR(CheckSettingValue(setting, *value));
     // An empty value takes the setting away.
     if (value->empty()) {
       settings.erase(setting);

@@ -34,6 +34,12 @@ absl::Status WrongLine(const YAML::Node& node, absl::string_view what) {
       absl::StrCat("line ", node.Mark().line + 1, ": ", what));
 }
 
+bool HasControls(absl::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+  });
+}
+
 bool IsSetting(absl::string_view name) {
   return std::find(std::begin(kSettingNames), std::end(kSettingNames), name) !=
          std::end(kSettingNames);
@@ -52,7 +58,10 @@ absl::StatusOr<Settings> ParseContext(const YAML::Node& node) {
     if (!entry.second.IsScalar()) {
       return WrongLine(entry.second, absl::StrCat(name, " is a text"));
     }
-    settings[name] = entry.second.Scalar();
+    const std::string& value = entry.second.Scalar();
+    const absl::Status sound = CheckSettingValue(name, value);
+    if (!sound.ok()) return WrongLine(entry.second, sound.message());
+    settings[name] = value;
   }
   return settings;
 }
@@ -67,6 +76,9 @@ absl::StatusOr<ConfigFile> ParseRoot(const YAML::Node& root) {
     const std::string& key = entry.first.Scalar();
     if (key == "current-context" && entry.second.IsScalar()) {
       config.current_context = entry.second.Scalar();
+      if (config.current_context.empty()) continue;
+      const absl::Status named = CheckContextName(config.current_context);
+      if (!named.ok()) return WrongLine(entry.second, named.message());
     } else if (key == "contexts" && entry.second.IsMap()) {
       for (const auto& context : entry.second) {
         const std::string& name = context.first.Scalar();
@@ -100,15 +112,19 @@ absl::Status SystemError(absl::string_view doing) {
 }  // namespace
 
 absl::Status CheckContextName(absl::string_view name) {
-  const bool plain = std::none_of(name.begin(), name.end(), [](char c) {
-    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
-  });
-  if (plain && !name.empty() && name.size() <= kContextNameMax) {
+  if (!HasControls(name) && !name.empty() && name.size() <= kContextNameMax) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
       absl::StrCat("a context's name has 1 to ", kContextNameMax,
                    " bytes and no control characters"));
+}
+
+absl::Status CheckSettingValue(absl::string_view setting,
+                               absl::string_view value) {
+  if (!HasControls(value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(setting, " has control characters"));
 }
 
 absl::StatusOr<ConfigFile> ParseConfigFile(absl::string_view text) {

@@ -39,6 +39,10 @@ struct ConfigFile {
 // bytes, or with control characters.
 absl::Status CheckContextName(absl::string_view name);
 
+// INVALID_ARGUMENT for a value with control characters.
+absl::Status CheckSettingValue(absl::string_view setting,
+                               absl::string_view value);
+
 // INVALID_ARGUMENT with the line, for what is no YAML, unknown keys and the
 // like. An empty text is an empty file.
 absl::StatusOr<ConfigFile> ParseConfigFile(absl::string_view text);

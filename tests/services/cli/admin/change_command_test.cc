@@ -397,6 +397,7 @@ TEST_F(ChangeCommandTest, Contexts) {
       command_.Run(absl::StrCat("config set-context ", std::string(200, 'x')))
           .code,
       2);
+  EXPECT_EQ(command_.Run("config set-context lab --address a\tb:1").code, 2);
   EXPECT_EQ(command_.Run("config delete-context lab").code, 0);
   EXPECT_EQ(command_.Run("config current-context").code, 3);
   EXPECT_EQ(command_.Run("config delete-context lab").code, 3);

@@ -133,6 +133,9 @@ TEST(ConfigFileTest, WrongFilesAreRefusedByLine) {
       {"contexts: {\"a\\tb\": {}}", "line 1: a context's name"},
       {absl::StrCat("contexts: {", std::string(129, 'x'), ": {}}"),
        "line 1: a context's name"},
+      {"contexts: {a: {address: \"x\\0y\"}}",
+       "line 1: address has control characters"},
+      {"current-context: \"a\\nb\"", "line 1: a context's name"},
       {"? [a]\n: b", "line 1"},
       {"a: *b", "line 1"},
   };
