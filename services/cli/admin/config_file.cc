@@ -128,6 +128,12 @@ absl::Status CheckSettingValue(absl::string_view setting,
 }
 
 absl::StatusOr<ConfigFile> ParseConfigFile(absl::string_view text) {
+  // The YAML library makes other characters of it.
+  if (const size_t at = text.find('\0'); at != text.npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "line ", std::count(text.begin(), text.begin() + at, '\n') + 1,
+        ": a zero byte is no text"));
+  }
   // The YAML library throws; nothing of that leaves here.
   try {
     return ParseRoot(YAML::Load(std::string(text)));

@@ -136,6 +136,8 @@ TEST(ConfigFileTest, WrongFilesAreRefusedByLine) {
       {"contexts: {a: {address: \"x\\0y\"}}",
        "line 1: address has control characters"},
       {"current-context: \"a\\nb\"", "line 1: a context's name"},
+      {std::string("contexts:\n  a: {address: 5\0N}", 27),
+       "line 2: a zero byte is no text"},
       {"? [a]\n: b", "line 1"},
       {"a: *b", "line 1"},
   };
