@@ -28,6 +28,17 @@ __device__ inline float InverseDeviation(float variance, float epsilon) {
   return 1.0f / sqrtf(variance + epsilon);
 }
 
+// y = factor * x + offset, for the block's tile of its channel.
+__device__ inline void AffineTile(const BatchNormShape& shape, float factor,
+                                  float offset, const float* x, float* y) {
+  const int64_t base = blockIdx.y * shape.inner;
+  const int64_t begin = blockIdx.x * kTile;
+  const int64_t end = min(begin + kTile, shape.inner);
+  for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
+    y[base + i] = factor * x[base + i] + offset;
+  }
+}
+
 }  // namespace paceline
 
 #endif  // PACELINE_GPU_CUDA_CUDA_BATCH_NORM_CUH_

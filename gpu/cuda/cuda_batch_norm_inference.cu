@@ -16,12 +16,7 @@ __global__ void InferenceKernel(BatchNormShape shape, const float* x,
   const float factor =
       scale[channel] * InverseDeviation(variance, shape.epsilon);
   const float offset = shift[channel] - factor * m;
-  const int64_t base = channel * shape.inner;
-  const int64_t begin = blockIdx.x * kTile;
-  const int64_t end = min(begin + kTile, shape.inner);
-  for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
-    y[base + i] = factor * x[base + i] + offset;
-  }
+  AffineTile(shape, factor, offset, x, y);
 }
 
 }  // namespace
