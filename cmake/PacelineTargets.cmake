@@ -1,14 +1,21 @@
 # One function per kind of target. A CMakeLists.txt is then a list of facts.
+#
+# The presets with sanitizers compile the files of a target together (a unity
+# build): most of what they wait for is headers. SEPARATE exempts a target whose
+# files use the same names in their anonymous namespaces.
 
-# paceline_library(NAME SRCS... DEPS... [KERNELS]): a static library, alias
+# paceline_library(NAME SRCS... DEPS... [KERNELS] [SEPARATE]): a static library, alias
 # paceline::NAME. KERNELS marks numeric code built with -O3 in every preset.
 function(paceline_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "KERNELS" "" "SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "KERNELS;SEPARATE" "" "SRCS;DEPS")
   if(arg_SRCS)
     add_library(paceline_${name} STATIC ${arg_SRCS})
     target_include_directories(paceline_${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(paceline_${name} PUBLIC ${arg_DEPS}
                           PRIVATE paceline::warnings)
+    if(arg_SEPARATE)
+      set_target_properties(paceline_${name} PROPERTIES UNITY_BUILD OFF)
+    endif()
     if(arg_KERNELS)
       target_compile_options(paceline_${name} PRIVATE -O3 -ffp-contract=off)
       if(PACELINE_ARCH AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
@@ -37,11 +44,12 @@ function(paceline_binary name)
   install(TARGETS ${name})
 endfunction()
 
-# paceline_test(NAME SRCS... DEPS... [LABELS...] [PROCESSORS n] [SERIAL]): a
-# GoogleTest program, one CTest test. The time limit ends what hangs; it is far
-# above what the slowest test takes on a slow machine under a sanitizer.
+# paceline_test(NAME SRCS... DEPS... [LABELS...] [PROCESSORS n] [SERIAL]
+# [SEPARATE]): a GoogleTest program, one CTest test. The time limit ends what
+# hangs; it is far above what the slowest test takes on a slow machine under a
+# sanitizer.
 function(paceline_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "PROCESSORS"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;SEPARATE" "PROCESSORS"
                         "SRCS;DEPS;LABELS")
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock_main
@@ -60,6 +68,9 @@ function(paceline_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
   if(arg_PROCESSORS)
     set_tests_properties(${name} PROPERTIES PROCESSORS ${arg_PROCESSORS})
+  endif()
+  if(arg_SEPARATE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   endif()
   if(arg_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)

@@ -12,7 +12,7 @@
 namespace paceline {
 namespace {
 
-constexpr uint64_t kChunk = uint64_t{1} << 18;  // Elements.
+constexpr uint64_t kExportChunk = uint64_t{1} << 18;  // Elements.
 
 }  // namespace
 
@@ -33,8 +33,8 @@ absl::StatusOr<WrittenFile> ExportCheckpoint(const std::string& folder,
   std::vector<float> chunk;
   for (const CheckpointTensor& tensor : tensors) {
     const uint64_t size = TensorSize(tensor);
-    for (uint64_t at = 0; at < size; at += kChunk) {
-      chunk.resize(std::min(kChunk, size - at));
+    for (uint64_t at = 0; at < size; at += kExportChunk) {
+      chunk.resize(std::min(kExportChunk, size - at));
       PACELINE_RETURN_IF_ERROR(
           reader->ReadWeights(tensor.name, at, absl::MakeSpan(chunk)));
       PACELINE_RETURN_IF_ERROR(

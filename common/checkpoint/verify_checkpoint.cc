@@ -14,7 +14,7 @@
 namespace paceline {
 namespace {
 
-constexpr size_t kChunk = size_t{1} << 20;
+constexpr size_t kVerifyChunk = size_t{1} << 20;
 
 // Compares one file with the manifest and notes what is wrong.
 class FileVerifier {
@@ -61,8 +61,8 @@ class FileVerifier {
     const SafetensorsTensor* entry = Expect(name, SafetensorsType::kF32, size);
     if (entry == nullptr) return;
     const uint64_t bytes = entry->end - entry->begin;
-    for (uint64_t at = 0; at < bytes; at += kChunk) {
-      chunk_.resize(std::min<uint64_t>(kChunk, bytes - at));
+    for (uint64_t at = 0; at < bytes; at += kVerifyChunk) {
+      chunk_.resize(std::min<uint64_t>(kVerifyChunk, bytes - at));
       const absl::Status read =
           file_.Read(*entry, at, absl::MakeSpan(chunk_.data(), chunk_.size()));
       if (!read.ok()) return Note(std::string(read.message()));

@@ -13,8 +13,8 @@
 namespace paceline {
 namespace {
 
-constexpr double kLongestSeconds = 3600;
-constexpr int64_t kMostSamples = 1 << 24;
+constexpr double kTraceSecondsMax = 3600;
+constexpr int64_t kTraceSamplesMax = 1 << 24;
 
 absl::Status NotANumber(absl::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat(name, " is no number"));
@@ -26,11 +26,11 @@ absl::StatusOr<std::optional<Nanos>> ReadSeconds(const Json& line,
   if (FindField(line, name) == nullptr) return std::nullopt;
   const std::optional<double> seconds = NumberField(line, name);
   if (!seconds.has_value()) return NotANumber(name);
-  if (*seconds >= 0 && *seconds <= kLongestSeconds) {
+  if (*seconds >= 0 && *seconds <= kTraceSecondsMax) {
     return std::llround(*seconds * 1e9);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(name, " must be from 0 to ", kLongestSeconds, " seconds"));
+      absl::StrCat(name, " must be from 0 to ", kTraceSecondsMax, " seconds"));
 }
 
 absl::StatusOr<RecordedIteration> ReadIteration(const Json& line,
@@ -51,9 +51,10 @@ absl::StatusOr<RecordedIteration> ReadIteration(const Json& line,
   const Json* field = FindField(line, "samples");
   if (field == nullptr) return iteration;
   const int64_t samples = IntegerField(line, "samples");
-  if (!field->is_number_integer() || samples < 1 || samples > kMostSamples) {
+  if (!field->is_number_integer() || samples < 1 ||
+      samples > kTraceSamplesMax) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "samples must be a whole number from 1 to ", kMostSamples));
+        "samples must be a whole number from 1 to ", kTraceSamplesMax));
   }
   iteration.samples = static_cast<uint32_t>(samples);
   return iteration;

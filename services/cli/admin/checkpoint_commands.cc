@@ -17,14 +17,14 @@ namespace {
 // Between two looks at a checkpoint that is being written.
 constexpr absl::Duration kWriteInterval = absl::Milliseconds(300);
 
-struct CreateFlags : CommonFlags {
+struct CheckpointCreateFlags : CommonFlags {
   std::string job;
   std::string id;
   bool wait = false;
   bool dry_run = false;
 };
 
-struct ListFlags : CommonFlags {
+struct CheckpointListFlags : CommonFlags {
   std::string job;
 };
 
@@ -68,7 +68,7 @@ absl::StatusOr<v1::Checkpoint> AwaitWritten(Session& session,
                    " could not be written: ", checkpoint.state_reason()));
 }
 
-absl::Status Create(Session& session, const CreateFlags& flags) {
+absl::Status Create(Session& session, const CheckpointCreateFlags& flags) {
   v1::CreateCheckpointRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
                             JobName(session.connection().space, flags.job));
@@ -89,11 +89,11 @@ absl::Status Create(Session& session, const CreateFlags& flags) {
                    flags.dry_run ? " (dry run)" : ""));
 }
 
-ExitCode RunCreate(Session& session, const CreateFlags& flags) {
+ExitCode RunCreate(Session& session, const CheckpointCreateFlags& flags) {
   return session.End(Create(session, flags));
 }
 
-absl::Status List(Session& session, const ListFlags& flags) {
+absl::Status List(Session& session, const CheckpointListFlags& flags) {
   v1::ListCheckpointsRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
                             JobName(session.connection().space, flags.job));
@@ -112,7 +112,7 @@ absl::Status List(Session& session, const ListFlags& flags) {
   return PrintCheckpoints(session, Pointers(response.checkpoints()), &response);
 }
 
-ExitCode RunList(Session& session, const ListFlags& flags) {
+ExitCode RunList(Session& session, const CheckpointListFlags& flags) {
   return session.End(List(session, flags));
 }
 
@@ -172,9 +172,9 @@ void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
       *root.add_subcommand("checkpoint", "Saved states of jobs");
   checkpoint.require_subcommand(1);
 
-  const auto create =
-      AddCommand<CreateFlags>(checkpoint, "create", "Save a job that runs",
-                              chosen, CommonChoice(), &RunCreate);
+  const auto create = AddCommand<CheckpointCreateFlags>(
+      checkpoint, "create", "Save a job that runs", chosen, CommonChoice(),
+      &RunCreate);
   create.app->add_option("JOB", create.flags->job)->required();
   create.app->add_option("--name", create.flags->id,
                          "Of the checkpoint; default: drawn");
@@ -182,9 +182,9 @@ void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
   create.app->add_flag("--dry-run", create.flags->dry_run,
                        "Let the server check it, and do nothing");
 
-  const auto list =
-      AddCommand<ListFlags>(checkpoint, "list", "List a job's checkpoints",
-                            chosen, CommonChoice(), &RunList);
+  const auto list = AddCommand<CheckpointListFlags>(
+      checkpoint, "list", "List a job's checkpoints", chosen, CommonChoice(),
+      &RunList);
   list.app->add_option("JOB", list.flags->job)->required();
 
   const auto get =

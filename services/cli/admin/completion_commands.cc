@@ -18,7 +18,7 @@ namespace {
 using Live = Completion::Live;
 
 // Whoever presses the tab key does not wait longer.
-constexpr char kPatience[] = "2s";
+constexpr char kCompletionPatience[] = "2s";
 
 // The line is taken apart as typed: bash's own words end at '=' and ':', of
 // which only the last part is replaced.
@@ -148,7 +148,7 @@ absl::StatusOr<std::vector<std::string>> LiveNames(
       flags.connection.settings[name] = value;
     }
   }
-  flags.connection.settings["request-timeout"] = kPatience;
+  flags.connection.settings["request-timeout"] = kCompletionPatience;
   PACELINE_RETURN_IF_ERROR(session.Configure(flags));
   PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   switch (completion.live) {

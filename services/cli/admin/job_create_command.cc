@@ -19,7 +19,7 @@ Examples:
   paceline job create -f job.yaml --dry-run -o json
   paceline job get first -o yaml | paceline job create -f - --name second)";
 
-struct CreateFlags : CommonFlags {
+struct JobCreateFlags : CommonFlags {
   std::vector<std::string> files;
   std::string name;
   bool dry_run = false;
@@ -55,7 +55,7 @@ absl::Status Address(const std::string& typed, Session& session,
   return absl::OkStatus();
 }
 
-absl::Status CreateJob(Session& session, const CreateFlags& flags,
+absl::Status CreateJob(Session& session, const JobCreateFlags& flags,
                        v1::Job job) {
   v1::CreateJobRequest request;
   PACELINE_RETURN_IF_ERROR(
@@ -72,7 +72,7 @@ absl::Status CreateJob(Session& session, const CreateFlags& flags,
                             flags.dry_run ? " (dry run)" : ""));
 }
 
-ExitCode RunCreate(Session& session, const CreateFlags& flags) {
+ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
   ExitCode first = ExitCode::kSuccess;
   const auto note = [&](const absl::Status& status, const std::string& file) {
     const ExitCode code = session.End(status, file == "-" ? "" : file);
@@ -103,8 +103,8 @@ ExitCode RunCreate(Session& session, const CreateFlags& flags) {
 
 void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen) {
   const auto [app, flags] =
-      AddCommand<CreateFlags>(job, "create", "Create jobs from files", chosen,
-                              CommonChoice(), &RunCreate);
+      AddCommand<JobCreateFlags>(job, "create", "Create jobs from files",
+                                 chosen, CommonChoice(), &RunCreate);
   app->add_option("-f,--filename", flags->files,
                   "YAML or JSON of a job; - is standard input")
       ->allow_extra_args(false)

@@ -27,7 +27,7 @@ struct GetFlags : CommonFlags {
   bool watch = false;
 };
 
-struct ListFlags : CommonFlags {
+struct JobListFlags : CommonFlags {
   bool all_namespaces = false;
   bool watch = false;
   std::string filter;
@@ -102,7 +102,7 @@ ExitCode RunGet(Session& session, const GetFlags& flags) {
 }
 
 absl::StatusOr<v1::ListJobsResponse> ListJobs(Session& session,
-                                              const ListFlags& flags) {
+                                              const JobListFlags& flags) {
   v1::ListJobsRequest request;
   request.set_parent(absl::StrCat(
       "namespaces/", flags.all_namespaces ? "-" : session.connection().space));
@@ -115,7 +115,7 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(Session& session,
 }
 
 // The jobs whose line has changed since the last look, every two seconds.
-absl::Status WatchList(Session& session, const ListFlags& flags) {
+absl::Status WatchList(Session& session, const JobListFlags& flags) {
   std::map<std::string, v1::Job> seen;
   bool headers = true;
   for (;;) {
@@ -140,7 +140,7 @@ absl::Status WatchList(Session& session, const ListFlags& flags) {
   }
 }
 
-absl::Status PrintList(Session& session, const ListFlags& flags) {
+absl::Status PrintList(Session& session, const JobListFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const v1::ListJobsResponse response,
                             ListJobs(session, flags));
   if (response.jobs().empty() && (session.format() == OutputFormat::kTable ||
@@ -154,7 +154,7 @@ absl::Status PrintList(Session& session, const ListFlags& flags) {
                    flags.all_namespaces, true);
 }
 
-ExitCode RunList(Session& session, const ListFlags& flags) {
+ExitCode RunList(Session& session, const JobListFlags& flags) {
   if (flags.limit < 0) {
     return session.End(
         absl::InvalidArgumentError("--limit: must not be negative"));
@@ -230,8 +230,8 @@ void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen) {
   get.app->add_flag("-w,--watch", get.flags->watch,
                     "Go on with a line for every change, until it has ended");
 
-  const auto list = AddCommand<ListFlags>(job, "list", "List jobs", chosen,
-                                          CommonChoice(), &RunList);
+  const auto list = AddCommand<JobListFlags>(job, "list", "List jobs", chosen,
+                                             CommonChoice(), &RunList);
   list.app->add_flag("-A,--all-namespaces", list.flags->all_namespaces,
                      "Not of one namespace alone");
   list.app->add_flag("-w,--watch", list.flags->watch,

@@ -12,7 +12,7 @@ namespace paceline {
 namespace {
 
 // A version is no reason to wait for a coordinator that is away.
-constexpr char kPatience[] = "3s";
+constexpr char kVersionPatience[] = "3s";
 
 struct VersionFlags : CommonFlags {
   bool client_only = false;
@@ -62,7 +62,7 @@ void AddVersionCommand(CLI::App& root, ChosenCommand& chosen) {
   version.app->add_flag("--client", version.flags->client_only,
                         "Of this program alone");
   // The flag's own value wins.
-  version.flags->connection.settings["request-timeout"] = kPatience;
+  version.flags->connection.settings["request-timeout"] = kVersionPatience;
 }
 
 }  // namespace paceline

@@ -12,6 +12,9 @@
 
 namespace paceline {
 
+// The most bytes of a text whose own rules set no length, as a paradigm's.
+inline constexpr size_t kTextMax = 4096;
+
 // Collects everything that is wrong with a request, so that its sender mends
 // all of it at once. Fields are named as in the request, "job.spec.seed".
 // Thread-compatible.

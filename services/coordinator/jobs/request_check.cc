@@ -10,7 +10,6 @@
 namespace paceline {
 namespace {
 
-constexpr size_t kTextMax = 4096;
 constexpr size_t kReasonMax = 255;  // Characters.
 constexpr size_t kEtagMax = 255;
 constexpr PageSizes kCheckpointPages = {.usual = 50, .most = 1000};

@@ -18,7 +18,6 @@ namespace {
 
 // Far above what anybody needs, far below what overflows or fills a disk.
 constexpr size_t kSpecBytesMax = 64 * 1024;
-constexpr size_t kTextMax = 4096;
 constexpr int64_t kBatchMax = 65'536;
 constexpr int64_t kEpochsMax = 1'000'000;
 constexpr int64_t kSamplesMost = 1'000'000'000'000'000;

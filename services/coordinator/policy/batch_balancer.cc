@@ -11,7 +11,7 @@ namespace paceline {
 namespace {
 
 // Of the latest push, in the smoothed rate.
-constexpr double kLatest = 0.3;
+constexpr double kLatestRate = 0.3;
 constexpr uint32_t kLeastPart = 8;
 constexpr uint32_t kMostTimes = 4;
 
@@ -53,7 +53,7 @@ void BatchBalancer::Pushed(WorkerId worker, absl::Duration busy,
     --unknown_;
     until_balance_ = 0;
   } else {
-    member.rate += kLatest * (rate - member.rate);
+    member.rate += kLatestRate * (rate - member.rate);
     if (until_balance_ > 0) --until_balance_;
   }
 }

@@ -9,7 +9,7 @@
 namespace paceline {
 namespace {
 
-void GoOn(const Decision& why, std::vector<Action>& actions) {
+void ReleaseAndReport(const Decision& why, std::vector<Action>& actions) {
   actions.push_back(Report{why});
   actions.push_back(Release{why.worker, PushPlan::Immediate()});
 }
@@ -48,16 +48,17 @@ void Ssp::Apply(const Moment& /*at*/, const Event& event,
                         [](const auto&) {}},
              event);
   while (const std::optional<WorkerId> worker = gate_.TakeCaughtUp()) {
-    GoOn({DecisionKind::kCaughtUp, *worker, gate_.clocks().Gap(*worker),
-          gate_.bound()},
-         actions);
+    ReleaseAndReport({DecisionKind::kCaughtUp, *worker,
+                      gate_.clocks().Gap(*worker), gate_.bound()},
+                     actions);
   }
 }
 
 void Ssp::Decide(WorkerId worker, std::vector<Action>& actions) {
   const int64_t gap = gate_.clocks().Gap(worker);
   if (gap <= gate_.bound()) {
-    GoOn({DecisionKind::kWithinBound, worker, gap, gate_.bound()}, actions);
+    ReleaseAndReport({DecisionKind::kWithinBound, worker, gap, gate_.bound()},
+                     actions);
     return;
   }
   gate_.Hold(worker);

@@ -9,7 +9,7 @@ namespace paceline {
 namespace {
 
 // Of the latest push, in the smoothed time.
-constexpr double kLatest = 0.3;
+constexpr double kLatestSeconds = 0.3;
 
 }  // namespace
 
@@ -24,9 +24,10 @@ std::optional<StragglerDetector::Change> StragglerDetector::Pushed(
   Member& member = members_.at(worker);
   if (++member.pushes == 1) return std::nullopt;
   const double seconds = absl::ToDoubleSeconds(busy) / samples;
-  member.seconds = member.seconds == 0
-                       ? seconds
-                       : member.seconds + kLatest * (seconds - member.seconds);
+  member.seconds =
+      member.seconds == 0
+          ? seconds
+          : member.seconds + kLatestSeconds * (seconds - member.seconds);
   // For many workers a look at all of them at every push would be too much.
   if (until_median_ == 0) FindMedian();
   --until_median_;

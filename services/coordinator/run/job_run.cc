@@ -7,12 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/status.h"
+#include "services/coordinator/run/time_limits.h"
 
 namespace paceline {
 namespace {
-
-constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
-constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 
 // When a job that stops at its target evaluates while others train.
 constexpr uint32_t kSubsetSamples = 1000;

@@ -18,9 +18,6 @@
 namespace paceline {
 namespace {
 
-constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
-constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
-
 // As for a worker whose heartbeats go on while its iteration does not.
 constexpr int kServerStuckLeases = 10;
 

@@ -22,6 +22,11 @@ inline constexpr absl::Duration kCheckpointTimeout = absl::Minutes(30);
 // For one snapshot.
 inline constexpr absl::Duration kEvaluationTimeout = absl::Minutes(30);
 
+// How often a run looks at what no call tells it, and how often it says how far
+// it has come.
+inline constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
+inline constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_COORDINATOR_RUN_TIME_LIMITS_H_

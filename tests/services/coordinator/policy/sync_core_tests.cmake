@@ -14,7 +14,8 @@ paceline_test(sync_core_units_test
     sync_core_changes_test.cc
     sync_core_signals_test.cc
     sync_core_test.cc
-  DEPS paceline::sync_core)
+  DEPS paceline::sync_core
+  SEPARATE)
 
 # tests/testdata/sync_core/*.txt, call by call.
 paceline_test(sync_core_script_test
