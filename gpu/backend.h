@@ -8,13 +8,22 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/tensor/dtype.h"
 #include "gpu/device_span.h"
+#include "gpu/lanes.h"
 #include "gpu/shapes.h"
 
 namespace paceline {
 
+// Floats of memory that `count` elements of `dtype` take.
+constexpr int64_t PackedSize(DType dtype, int64_t count) {
+  const auto element = static_cast<int64_t>(ElementSize(dtype));
+  return (count * element + 3) / 4;
+}
+
 // Memory of one backend, given back when it is destroyed. It must not outlive
-// the backend that made it.
+// the backend that made it, and nothing that kUpload or kDownload was given may
+// still use it.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -22,12 +31,13 @@ class Buffer {
 };
 
 // The arithmetic of one worker on one device. Data stays in the backend's
-// buffers between operations. Operations run in the order of the calls and may
-// be queued: what went wrong with them, Synchronize() says. Shapes that do not
-// fit their spans are bugs and end the process.
+// buffers between operations. Operations run in the order of the calls, copies
+// in that of their lane, and may be queued: what went wrong with them, Await()
+// and Synchronize() say. Shapes that do not fit their spans are bugs and end
+// the process.
 //
 // CpuBackend is the reference. Another backend is right when it passes
-// tests/gpu/backend_conformance_test.cc, which compares it with the reference.
+// the conformance tests in tests/gpu, which compare it with the reference.
 // The same calls on the same values give the same bits.
 //
 // Thread-compatible: one thread at a time.
@@ -49,13 +59,27 @@ class Backend {
   virtual absl::StatusOr<std::unique_ptr<Buffer>> AllocateHost(
       int64_t size) = 0;
 
-  // Copies in and out. The host's memory must stay until Synchronize().
-  virtual void Upload(absl::Span<const float> from, DeviceSpan to) = 0;
-  virtual void Download(DeviceView from, absl::Span<float> to) = 0;
+  // Copies in and out, in the order of `lane`. The host's memory must stay
+  // until a mark behind it was awaited, or Synchronize().
+  virtual void Upload(Lane lane, absl::Span<const float> from,
+                      DeviceSpan to) = 0;
+  virtual void Download(Lane lane, DeviceView from, absl::Span<float> to) = 0;
 
-  // Waits for everything queued; the first error since the last call, after
-  // which the contents of the buffers written meanwhile are undefined.
+  // A mark that is not set: nothing waits for it.
+  virtual absl::StatusOr<std::unique_ptr<Mark>> MakeMark() = 0;
+  // Moves the mark behind everything that `lane` was given so far.
+  virtual void Set(Mark& mark, Lane lane) = 0;
+  // What `lane` is given from now on begins when the mark has been passed.
+  virtual void Follow(Lane lane, const Mark& mark) = 0;
+  // Waits until the mark has been passed. The first error since the last call
+  // that returned one, after which the contents of the buffers written
+  // meanwhile are undefined.
+  virtual absl::Status Await(const Mark& mark) = 0;
+
+  // Waits for everything queued, in all lanes. Errors as Await's.
   virtual absl::Status Synchronize() = 0;
+
+  virtual std::unique_ptr<RepeatedStep> MakeRepeatedStep() = 0;
 
   // y = value; y = x; y += alpha * x.
   virtual void Fill(float value, DeviceSpan y) = 0;
@@ -63,12 +87,17 @@ class Backend {
   virtual void Axpy(float alpha, DeviceView x, DeviceSpan y) = 0;
   virtual void Scale(float alpha, DeviceSpan y) = 0;
 
+  // The bytes of x in `dtype`, as they go over the wire, beginning with the
+  // first byte of `packed`, which is PackedSize(dtype, x.size) long.
+  virtual void Pack(DType dtype, DeviceView x, DeviceSpan packed) = 0;
+
   // c = alpha * op(a) * op(b) + beta * c. Here and below beta 0 overwrites, so
   // that what was there (even a NaN) does not matter.
   virtual void Gemm(const GemmShape& shape, float alpha, DeviceView a,
                     DeviceView b, float beta, DeviceSpan c) = 0;
 
-  // y[o, c, i] += bias[c];  dbias[c] = beta * dbias[c] + sum dy[o, c, i].
+  // y[o, c, i] = activation(y[o, c, i] + bias[c]);  dbias[c] = beta * dbias[c]
+  // + sum dy[o, c, i].
   virtual void AddBias(const BiasShape& shape, DeviceView bias,
                        DeviceSpan y) = 0;
   virtual void ReduceBias(const BiasShape& shape, DeviceView dy, float beta,
@@ -100,8 +129,9 @@ class Backend {
   virtual void ReluForward(DeviceView x, DeviceSpan y) = 0;
   virtual void ReluBackward(DeviceView y, DeviceView dy, DeviceSpan dx) = 0;
 
-  // y = (x - mean) / sqrt(variance + epsilon) * scale + shift (Ioffe and
-  // Szegedy 2015, algorithm 1). Writes the batch's mean and (biased) variance.
+  // y = activation((x - mean) / sqrt(variance + epsilon) * scale + shift)
+  // (Ioffe and Szegedy 2015, algorithm 1). Writes the batch's mean and (biased)
+  // variance.
   virtual void BatchNormForward(const BatchNormShape& shape, DeviceView x,
                                 DeviceView scale, DeviceView shift,
                                 DeviceSpan mean, DeviceSpan variance,
@@ -111,13 +141,15 @@ class Backend {
                                   DeviceView scale, DeviceView shift,
                                   DeviceView mean, DeviceView mean_square,
                                   DeviceSpan y) = 0;
-  // `mean` and `variance` as BatchNormForward wrote them. dscale and dshift
-  // become beta times themselves plus their gradients; dx is overwritten.
+  // `mean` and `variance` as BatchNormForward wrote them; where its activation
+  // let nothing pass is computed again, from x, scale and shift. dscale and
+  // dshift become beta times themselves plus their gradients; dx is
+  // overwritten.
   virtual void BatchNormBackward(const BatchNormShape& shape, DeviceView x,
-                                 DeviceView scale, DeviceView mean,
-                                 DeviceView variance, DeviceView dy, float beta,
-                                 DeviceSpan dscale, DeviceSpan dshift,
-                                 DeviceSpan dx) = 0;
+                                 DeviceView scale, DeviceView shift,
+                                 DeviceView mean, DeviceView variance,
+                                 DeviceView dy, float beta, DeviceSpan dscale,
+                                 DeviceSpan dshift, DeviceSpan dx) = 0;
   // mean_sum = beta * mean_sum + weight * mean, and likewise
   // mean_square_sum with E[x^2] = variance + mean^2.
   virtual void BatchNormMoments(float weight, DeviceView mean,
@@ -129,7 +161,7 @@ class Backend {
   virtual void SwapLeading(int64_t first, int64_t second, int64_t inner,
                            DeviceView x, DeviceSpan y) = 0;
 
-  // y += shortcut(x);  dx += its gradient.
+  // y = activation(y + shortcut(x));  dx += the gradient of the sum at dy.
   virtual void AddShortcut(const ShortcutShape& shape, DeviceView x,
                            DeviceSpan y) = 0;
   virtual void AddShortcutGradient(const ShortcutShape& shape, DeviceView dy,
@@ -137,11 +169,11 @@ class Backend {
 
   // loss[b] = -log softmax(logits[b])[label[b]]; correct[b] = 1 if the label
   // has the largest logit (the first of equals), else 0. If dlogits is not
-  // empty: dlogits = scale * gradient of the sum of the losses. `labels` is
-  // host memory, `batch` bytes, and may change after the call. NaN or +infinity
-  // among the logits gives a non-finite loss.  REQUIRES: label < classes.
+  // empty: dlogits = scale * gradient of the sum of the losses. NaN or
+  // +infinity among the logits gives a non-finite loss. REQUIRES: the labels
+  // are whole numbers below `classes`.
   virtual void SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
-                                   const uint8_t* labels, float scale,
+                                   DeviceView labels, float scale,
                                    DeviceSpan dlogits, DeviceSpan loss,
                                    DeviceSpan correct) = 0;
 };

@@ -1,8 +1,10 @@
 #ifndef PACELINE_GPU_DEVICE_SPAN_H_
 #define PACELINE_GPU_DEVICE_SPAN_H_
 
+#include <cstddef>
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "common/check.h"
 
 namespace paceline {
@@ -41,6 +43,11 @@ struct DeviceSpan {
   }
   DeviceSpan First(int64_t count) const { return Sub(0, count); }
 };
+
+// Of memory that the host sees.
+inline absl::Span<float> HostSpan(DeviceSpan span) {
+  return {span.data, static_cast<size_t>(span.size)};
+}
 
 }  // namespace paceline
 

@@ -9,6 +9,13 @@ namespace paceline {
 // channel, [channels, batch, height, width]: a convolution of a whole batch is
 // then one matrix product, and a channel's statistics are one contiguous run.
 
+// What an operation does to its result before it writes it, which saves a pass
+// over memory.
+enum class Activation {
+  kNone,
+  kRelu,  // max(y, 0); NaN stays NaN.
+};
+
 // C[m, n] = op(A)[m, k] * op(B)[k, n], all row-major without gaps.
 struct GemmShape {
   bool transpose_a = false;  // A is stored as [k, m].
@@ -24,6 +31,7 @@ struct BiasShape {
   int64_t outer = 0;
   int64_t channels = 0;
   int64_t inner = 0;
+  Activation activation = Activation::kNone;  // Of y.
 
   constexpr int64_t size() const { return outer * channels * inner; }
 };
@@ -81,6 +89,7 @@ struct BatchNormShape {
   int64_t channels = 0;
   int64_t inner = 0;
   float epsilon = 1e-5f;
+  Activation activation = Activation::kNone;  // Of y.
 
   constexpr int64_t size() const { return channels * inner; }
 };
@@ -97,6 +106,7 @@ struct ShortcutShape {
   int64_t height = 0;
   int64_t width = 0;
   int64_t stride = 1;
+  Activation activation = Activation::kNone;  // Of y, the added channels too.
 
   constexpr int64_t out_height() const { return (height - 1) / stride + 1; }
   constexpr int64_t out_width() const { return (width - 1) / stride + 1; }

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace paceline {
 
@@ -27,6 +28,12 @@ absl::string_view DTypeName(DType dtype);
 
 // The reverse. INVALID_ARGUMENT for any other text.
 absl::StatusOr<DType> ParseDType(absl::string_view name);
+
+// What floats are in memory, and so in a message as fp32.
+inline absl::string_view BytesOf(absl::Span<const float> floats) {
+  return {reinterpret_cast<const char*>(floats.data()),
+          floats.size() * sizeof(float)};
+}
 
 // Reads `count` elements at `bytes`, which need no alignment, as floats.
 // Exact, but that a signalling NaN becomes quiet (half.h).

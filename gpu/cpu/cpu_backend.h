@@ -21,13 +21,19 @@ class CpuBackend : public Backend {
   bool host_visible() const override;
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t size) override;
   absl::StatusOr<std::unique_ptr<Buffer>> AllocateHost(int64_t size) override;
-  void Upload(absl::Span<const float> from, DeviceSpan to) override;
-  void Download(DeviceView from, absl::Span<float> to) override;
+  void Upload(Lane lane, absl::Span<const float> from, DeviceSpan to) override;
+  void Download(Lane lane, DeviceView from, absl::Span<float> to) override;
+  absl::StatusOr<std::unique_ptr<Mark>> MakeMark() override;
+  void Set(Mark& mark, Lane lane) override;
+  void Follow(Lane lane, const Mark& mark) override;
+  absl::Status Await(const Mark& mark) override;
   absl::Status Synchronize() override;
+  std::unique_ptr<RepeatedStep> MakeRepeatedStep() override;
   void Fill(float value, DeviceSpan y) override;
   void Copy(DeviceView x, DeviceSpan y) override;
   void Axpy(float alpha, DeviceView x, DeviceSpan y) override;
   void Scale(float alpha, DeviceSpan y) override;
+  void Pack(DType dtype, DeviceView x, DeviceSpan packed) override;
   void Gemm(const GemmShape& shape, float alpha, DeviceView a, DeviceView b,
             float beta, DeviceSpan c) override;
   void AddBias(const BiasShape& shape, DeviceView bias, DeviceSpan y) override;
@@ -56,9 +62,10 @@ class CpuBackend : public Backend {
                           DeviceView scale, DeviceView shift, DeviceView mean,
                           DeviceView mean_square, DeviceSpan y) override;
   void BatchNormBackward(const BatchNormShape& shape, DeviceView x,
-                         DeviceView scale, DeviceView mean, DeviceView variance,
-                         DeviceView dy, float beta, DeviceSpan dscale,
-                         DeviceSpan dshift, DeviceSpan dx) override;
+                         DeviceView scale, DeviceView shift, DeviceView mean,
+                         DeviceView variance, DeviceView dy, float beta,
+                         DeviceSpan dscale, DeviceSpan dshift,
+                         DeviceSpan dx) override;
   void BatchNormMoments(float weight, DeviceView mean, DeviceView variance,
                         float beta, DeviceSpan mean_sum,
                         DeviceSpan mean_square_sum) override;
@@ -69,9 +76,8 @@ class CpuBackend : public Backend {
   void AddShortcutGradient(const ShortcutShape& shape, DeviceView dy,
                            DeviceSpan dx) override;
   void SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
-                           const uint8_t* labels, float scale,
-                           DeviceSpan dlogits, DeviceSpan loss,
-                           DeviceSpan correct) override;
+                           DeviceView labels, float scale, DeviceSpan dlogits,
+                           DeviceSpan loss, DeviceSpan correct) override;
 
  private:
   // The scratch of the convolutions: grows to the largest chunk that was

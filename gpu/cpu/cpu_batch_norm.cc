@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "common/check.h"
+#include "gpu/cpu/activate.h"
 #include "gpu/cpu/cpu_backend.h"
 #include "gpu/cpu/reduce.h"
 
@@ -12,10 +13,62 @@ float InverseDeviation(float variance, float epsilon) {
   return 1.0f / std::sqrt(variance + epsilon);
 }
 
-// y = factor * x + offset, with what normalizes and what scales folded.
-void Affine(int64_t count, float factor, float offset, const float* x,
-            float* y) {
-  for (int64_t i = 0; i < count; ++i) y[i] = factor * x[i] + offset;
+// y = activation(factor * x + offset): what normalizes and what scales, folded.
+struct Affine {
+  float factor;
+  float offset;
+
+  float operator()(float x) const { return factor * x + offset; }
+};
+
+Affine FoldedAffine(float scale, float shift, float mean, float variance,
+                    float epsilon) {
+  const float factor = scale * InverseDeviation(variance, epsilon);
+  return {factor, shift - factor * mean};
+}
+
+void Apply(const BatchNormShape& shape, const Affine& affine, const float* x,
+           float* y) {
+  WithActivation(shape.activation, [&]<Activation activation>() {
+    for (int64_t i = 0; i < shape.inner; ++i) {
+      y[i] = Activate<activation>(affine(x[i]));
+    }
+  });
+}
+
+// One channel of a backward pass.
+struct ChannelOf {
+  const float* x;
+  const float* dy;
+  Affine forward;
+  float mean;
+  float inverse;  // Of the standard deviation.
+};
+
+struct Gradients {
+  float scale;
+  float shift;
+};
+
+// dx = scale * inverse * (g - mean(g) - xhat * mean(g * xhat)), Ioffe and
+// Szegedy 2015, section 3, of g = dy behind the activation.
+template <Activation activation>
+Gradients Backward(int64_t count, const ChannelOf& channel, float* dx) {
+  const auto gradient = [&channel](int64_t i) {
+    return Passed<activation>(channel.forward(channel.x[i]), channel.dy[i]);
+  };
+  const float share = 1.0f / static_cast<float>(count);
+  const float sum = SumOf(count, gradient);
+  const float product = channel.inverse * SumOf(count, [&](int64_t i) {
+                          return gradient(i) * (channel.x[i] - channel.mean);
+                        });
+  const float factor = channel.forward.factor;
+  const float slope = -factor * share * product * channel.inverse;
+  const float offset = -factor * share * sum - slope * channel.mean;
+  for (int64_t i = 0; i < count; ++i) {
+    dx[i] = factor * gradient(i) + (slope * channel.x[i] + offset);
+  }
+  return {product, sum};
 }
 
 }  // namespace
@@ -38,9 +91,9 @@ void CpuBackend::BatchNormForward(const BatchNormShape& shape, DeviceView x,
                     });
     mean.data[c] = m;
     variance.data[c] = v;
-    const float factor = scale.data[c] * InverseDeviation(v, shape.epsilon);
-    Affine(shape.inner, factor, shift.data[c] - factor * m, in,
-           y.data + c * shape.inner);
+    Apply(shape,
+          FoldedAffine(scale.data[c], shift.data[c], m, v, shape.epsilon), in,
+          y.data + c * shape.inner);
   }
 }
 
@@ -55,41 +108,34 @@ void CpuBackend::BatchNormInference(const BatchNormShape& shape, DeviceView x,
     const float m = mean.data[c];
     // Rounding can make the difference of two averages slightly negative.
     const float v = std::max(mean_square.data[c] - m * m, 0.0f);
-    const float factor = scale.data[c] * InverseDeviation(v, shape.epsilon);
-    Affine(shape.inner, factor, shift.data[c] - factor * m,
-           x.data + c * shape.inner, y.data + c * shape.inner);
+    Apply(shape,
+          FoldedAffine(scale.data[c], shift.data[c], m, v, shape.epsilon),
+          x.data + c * shape.inner, y.data + c * shape.inner);
   }
 }
 
 void CpuBackend::BatchNormBackward(const BatchNormShape& shape, DeviceView x,
-                                   DeviceView scale, DeviceView mean,
-                                   DeviceView variance, DeviceView dy,
-                                   float beta, DeviceSpan dscale,
+                                   DeviceView scale, DeviceView shift,
+                                   DeviceView mean, DeviceView variance,
+                                   DeviceView dy, float beta, DeviceSpan dscale,
                                    DeviceSpan dshift, DeviceSpan dx) {
   CHECK(x.size == shape.size() && dy.size == x.size && dx.size == x.size);
+  CHECK(scale.size == shape.channels && shift.size == shape.channels);
   CHECK(dscale.size == shape.channels && dshift.size == shape.channels);
-  const float share = 1.0f / static_cast<float>(shape.inner);
   for (int64_t c = 0; c < shape.channels; ++c) {
-    const float* in = x.data + c * shape.inner;
-    const float* gradient = dy.data + c * shape.inner;
-    float* out = dx.data + c * shape.inner;
-    const float m = mean.data[c];
-    const float inverse = InverseDeviation(variance.data[c], shape.epsilon);
-    const float sum =
-        SumOf(shape.inner, [gradient](int64_t i) { return gradient[i]; });
-    const float product =
-        inverse * SumOf(shape.inner, [gradient, in, m](int64_t i) {
-          return gradient[i] * (in[i] - m);
-        });
-    dshift.data[c] = Accumulated(beta, dshift.data[c], sum);
-    dscale.data[c] = Accumulated(beta, dscale.data[c], product);
-    // dx = scale * inverse * (dy - mean(dy) - xhat * mean(dy * xhat)).
-    const float factor = scale.data[c] * inverse;
-    const float slope = -factor * share * product * inverse;
-    const float offset = -factor * share * sum - slope * m;
-    for (int64_t i = 0; i < shape.inner; ++i) {
-      out[i] = factor * gradient[i] + (slope * in[i] + offset);
-    }
+    const ChannelOf channel{
+        .x = x.data + c * shape.inner,
+        .dy = dy.data + c * shape.inner,
+        .forward = FoldedAffine(scale.data[c], shift.data[c], mean.data[c],
+                                variance.data[c], shape.epsilon),
+        .mean = mean.data[c],
+        .inverse = InverseDeviation(variance.data[c], shape.epsilon)};
+    WithActivation(shape.activation, [&]<Activation activation>() {
+      const Gradients own =
+          Backward<activation>(shape.inner, channel, dx.data + c * shape.inner);
+      dshift.data[c] = Accumulated(beta, dshift.data[c], own.shift);
+      dscale.data[c] = Accumulated(beta, dscale.data[c], own.scale);
+    });
   }
 }
 

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <new>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "gpu/cpu/activate.h"
 #include "gpu/cpu/cpu_backend.h"
 
 // What a backend is made of: its memory, and operations on one element each.
@@ -26,6 +28,14 @@ class CpuBuffer final : public Buffer {
  private:
   float* const data_;
   const int64_t size_;
+};
+
+// There is nothing to be gained from remembering.
+class CpuStep final : public RepeatedStep {
+ public:
+  void Run(const std::function<void()>& queue) override { queue(); }
+  void Between(std::function<void()> between) override { between(); }
+  bool repeated() const override { return false; }
 };
 
 }  // namespace
@@ -53,15 +63,34 @@ absl::StatusOr<std::unique_ptr<Buffer>> CpuBackend::AllocateHost(int64_t size) {
   return Allocate(size);
 }
 
-void CpuBackend::Upload(absl::Span<const float> from, DeviceSpan to) {
+void CpuBackend::Upload(Lane /*lane*/, absl::Span<const float> from,
+                        DeviceSpan to) {
   Copy({from.data(), static_cast<int64_t>(from.size())}, to);
 }
 
-void CpuBackend::Download(DeviceView from, absl::Span<float> to) {
+void CpuBackend::Download(Lane /*lane*/, DeviceView from,
+                          absl::Span<float> to) {
   Copy(from, {to.data(), static_cast<int64_t>(to.size())});
 }
 
+// Everything has been done when its call returned.
+absl::StatusOr<std::unique_ptr<Mark>> CpuBackend::MakeMark() {
+  return std::make_unique<Mark>();
+}
+
+void CpuBackend::Set(Mark& /*mark*/, Lane /*lane*/) {}
+
+void CpuBackend::Follow(Lane /*lane*/, const Mark& /*mark*/) {}
+
+absl::Status CpuBackend::Await(const Mark& /*mark*/) {
+  return absl::OkStatus();
+}
+
 absl::Status CpuBackend::Synchronize() { return absl::OkStatus(); }
+
+std::unique_ptr<RepeatedStep> CpuBackend::MakeRepeatedStep() {
+  return std::make_unique<CpuStep>();
+}
 
 void CpuBackend::Fill(float value, DeviceSpan y) {
   std::fill_n(y.data, y.size, value);
@@ -81,17 +110,23 @@ void CpuBackend::Axpy(float alpha, DeviceView x, DeviceSpan y) {
   for (int64_t i = 0; i < x.size; ++i) y.data[i] += alpha * x.data[i];
 }
 
+void CpuBackend::Pack(DType dtype, DeviceView x, DeviceSpan packed) {
+  CHECK(packed.size == PackedSize(dtype, x.size));
+  ConvertFromF32(dtype, x.data, static_cast<size_t>(x.size),
+                 reinterpret_cast<char*>(packed.data));
+}
+
 void CpuBackend::ReluForward(DeviceView x, DeviceSpan y) {
   CHECK(x.size == y.size);
   for (int64_t i = 0; i < x.size; ++i) {
-    y.data[i] = x.data[i] < 0 ? 0.0f : x.data[i];
+    y.data[i] = Activate<Activation::kRelu>(x.data[i]);
   }
 }
 
 void CpuBackend::ReluBackward(DeviceView y, DeviceView dy, DeviceSpan dx) {
   CHECK(y.size == dy.size && y.size == dx.size);
   for (int64_t i = 0; i < y.size; ++i) {
-    dx.data[i] = y.data[i] > 0 ? dy.data[i] : 0.0f;
+    dx.data[i] = Passed<Activation::kRelu>(y.data[i], dy.data[i]);
   }
 }
 

@@ -1,6 +1,7 @@
 #include <cblas.h>
 
 #include "common/check.h"
+#include "gpu/cpu/activate.h"
 #include "gpu/cpu/cpu_backend.h"
 #include "gpu/cpu/reduce.h"
 #include "gpu/cpu/sgemm.h"
@@ -36,18 +37,24 @@ void CpuBackend::Gemm(const GemmShape& shape, float alpha, DeviceView a,
 void CpuBackend::AddBias(const BiasShape& shape, DeviceView bias,
                          DeviceSpan y) {
   CHECK(bias.size == shape.channels && y.size == shape.size());
-  float* at = y.data;
-  for (int64_t o = 0; o < shape.outer; ++o) {
-    if (shape.inner == 1) {
-      for (int64_t c = 0; c < shape.channels; ++c) at[c] += bias.data[c];
-      at += shape.channels;
-      continue;
+  WithActivation(shape.activation, [&]<Activation activation>() {
+    float* at = y.data;
+    for (int64_t o = 0; o < shape.outer; ++o) {
+      if (shape.inner == 1) {
+        for (int64_t c = 0; c < shape.channels; ++c) {
+          at[c] = Activate<activation>(at[c] + bias.data[c]);
+        }
+        at += shape.channels;
+        continue;
+      }
+      for (int64_t c = 0; c < shape.channels; ++c) {
+        for (int64_t i = 0; i < shape.inner; ++i) {
+          at[i] = Activate<activation>(at[i] + bias.data[c]);
+        }
+        at += shape.inner;
+      }
     }
-    for (int64_t c = 0; c < shape.channels; ++c) {
-      for (int64_t i = 0; i < shape.inner; ++i) at[i] += bias.data[c];
-      at += shape.inner;
-    }
-  }
+  });
 }
 
 void CpuBackend::ReduceBias(const BiasShape& shape, DeviceView dy, float beta,

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "gpu/cpu/activate.h"
 #include "gpu/cpu/cpu_backend.h"
 
 // Operations that move data: transpositions and shortcuts.
@@ -47,9 +48,17 @@ void CpuBackend::AddShortcut(const ShortcutShape& shape, DeviceView x,
                              DeviceSpan y) {
   CHECK(x.size == shape.input_size() && y.size == shape.output_size());
   CHECK(shape.in_channels <= shape.out_channels);
-  if (IsIdentity(shape)) return Axpy(1, x, y);
+  if (IsIdentity(shape)) {
+    WithActivation(shape.activation, [&]<Activation activation>() {
+      for (int64_t i = 0; i < x.size; ++i) {
+        y.data[i] = Activate<activation>(y.data[i] + x.data[i]);
+      }
+    });
+    return;
+  }
   ForEachJoined(shape,
                 [&](int64_t in, int64_t out) { y.data[out] += x.data[in]; });
+  if (shape.activation == Activation::kRelu) ReluForward(y, y);
 }
 
 void CpuBackend::AddShortcutGradient(const ShortcutShape& shape, DeviceView dy,

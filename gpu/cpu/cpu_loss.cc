@@ -7,16 +7,17 @@
 namespace paceline {
 
 void CpuBackend::SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
-                                     const uint8_t* labels, float scale,
+                                     DeviceView labels, float scale,
                                      DeviceSpan dlogits, DeviceSpan loss,
                                      DeviceSpan correct) {
   CHECK(logits.size == shape.batch * shape.classes);
   CHECK(dlogits.empty() || dlogits.size == logits.size);
+  CHECK(labels.size == shape.batch);
   CHECK(loss.size == shape.batch && correct.size == shape.batch);
   for (int64_t b = 0; b < shape.batch; ++b) {
     const float* row = logits.data + b * shape.classes;
-    const int64_t label = labels[b];
-    CHECK(label < shape.classes);
+    const auto label = static_cast<int64_t>(labels.data[b]);
+    CHECK(label >= 0 && label < shape.classes);
     const float* largest = std::max_element(row, row + shape.classes);
     // Shifted by the largest, no exponential overflows.
     float sum = 0;

@@ -13,6 +13,11 @@
 namespace paceline {
 namespace {
 
+constexpr Lane kLanes[] = {Lane::kCompute, Lane::kUpload, Lane::kDownload};
+
+// 32 MiB, what cuBLAS's manual recommends for the largest cards.
+constexpr int64_t kWorkspaceFloats = int64_t{8} << 20;
+
 cublasComputeType_t ComputeTypeOf(Precision precision) {
   switch (precision) {
     case Precision::kF32:
@@ -31,33 +36,43 @@ cublasComputeType_t ComputeTypeOf(Precision precision) {
 absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Create(
     const BackendOptions& options) {
   PACELINE_ASSIGN_OR_RETURN(GpuDevice device, FindCudaDevice(options.device));
-  PACELINE_ASSIGN_OR_RETURN(CudaStream stream, CudaStream::Create());
+  PACELINE_ASSIGN_OR_RETURN(CudaStream compute, CudaStream::Create());
+  PACELINE_ASSIGN_OR_RETURN(CudaStream upload, CudaStream::Create());
+  PACELINE_ASSIGN_OR_RETURN(CudaStream download, CudaStream::Create());
   std::unique_ptr<CudaBackend> backend(new CudaBackend(
-      std::move(device), ComputeTypeOf(options.precision), std::move(stream)));
-  PACELINE_ASSIGN_OR_RETURN(backend->memory_,
-                            CudaMemory::Create(backend->device_.ordinal,
-                                               backend->device_.memory_bytes,
-                                               options.memory_fraction));
-  PACELINE_RETURN_IF_ERROR(
-      CublasStatus(cublasCreate(&backend->cublas_), "cublasCreate"));
-  PACELINE_RETURN_IF_ERROR(
-      CublasStatus(cublasSetStream(backend->cublas_, backend->stream_.get()),
-                   "cublasSetStream"));
+      std::move(device), ComputeTypeOf(options.precision),
+      Streams{std::move(compute), std::move(upload), std::move(download)}));
+  PACELINE_RETURN_IF_ERROR(backend->Begin(options.memory_fraction));
   return backend;
 }
 
 CudaBackend::CudaBackend(GpuDevice device, cublasComputeType_t compute,
-                         CudaStream stream)
+                         Streams streams)
     : device_(std::move(device)),
       compute_(compute),
-      stream_(std::move(stream)) {}
+      streams_(std::move(streams)) {}
+
+absl::Status CudaBackend::Begin(double memory_fraction) {
+  PACELINE_ASSIGN_OR_RETURN(
+      memory_, CudaMemory::Create(device_.ordinal, device_.memory_bytes,
+                                  memory_fraction));
+  PACELINE_RETURN_IF_ERROR(
+      CublasStatus(cublasCreate(&cublas_), "cublasCreate"));
+  PACELINE_RETURN_IF_ERROR(
+      CublasStatus(cublasSetStream(cublas_, Stream()), "cublasSetStream"));
+  // After the stream, which would put it back.
+  PACELINE_ASSIGN_OR_RETURN(workspace_, Allocate(kWorkspaceFloats));
+  return CublasStatus(
+      cublasSetWorkspace(cublas_, workspace_->span().data,
+                         static_cast<size_t>(kWorkspaceFloats) * sizeof(float)),
+      "cublasSetWorkspace");
+}
 
 CudaBackend::~CudaBackend() {
-  Stream();
-  scratch_.reset();
-  labels_.reset();
-  cudaStreamSynchronize(stream_.get());
+  for (const Lane lane : kLanes) cudaStreamSynchronize(Stream(lane));
   if (cublas_ != nullptr) cublasDestroy(cublas_);
+  scratch_.reset();
+  workspace_.reset();
 }
 
 absl::string_view CudaBackend::name() const { return "cuda"; }
@@ -65,7 +80,12 @@ absl::string_view CudaBackend::name() const { return "cuda"; }
 bool CudaBackend::host_visible() const { return false; }
 
 absl::StatusOr<std::unique_ptr<Buffer>> CudaBackend::Allocate(int64_t size) {
-  return memory_->Allocate(size, Stream());
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer,
+                            memory_->Allocate(size, Stream()));
+  // It is zero in the order of one lane; others may be given it at once.
+  PACELINE_RETURN_IF_ERROR(
+      CudaStatus(cudaStreamSynchronize(Stream()), "cudaStreamSynchronize"));
+  return buffer;
 }
 
 absl::StatusOr<std::unique_ptr<Buffer>> CudaBackend::AllocateHost(
@@ -73,19 +93,20 @@ absl::StatusOr<std::unique_ptr<Buffer>> CudaBackend::AllocateHost(
   return AllocatePinned(size);
 }
 
-void CudaBackend::Upload(absl::Span<const float> from, DeviceSpan to) {
+void CudaBackend::Upload(Lane lane, absl::Span<const float> from,
+                         DeviceSpan to) {
   CHECK(static_cast<int64_t>(from.size()) == to.size);
   Note(CudaStatus(
       cudaMemcpyAsync(to.data, from.data(), from.size() * sizeof(float),
-                      cudaMemcpyHostToDevice, Stream()),
+                      cudaMemcpyHostToDevice, Stream(lane)),
       "cudaMemcpyAsync to the device"));
 }
 
-void CudaBackend::Download(DeviceView from, absl::Span<float> to) {
+void CudaBackend::Download(Lane lane, DeviceView from, absl::Span<float> to) {
   CHECK(static_cast<int64_t>(to.size()) == from.size);
   Note(CudaStatus(
       cudaMemcpyAsync(to.data(), from.data, to.size() * sizeof(float),
-                      cudaMemcpyDeviceToHost, Stream()),
+                      cudaMemcpyDeviceToHost, Stream(lane)),
       "cudaMemcpyAsync to the host"));
 }
 
@@ -98,18 +119,21 @@ void CudaBackend::Copy(DeviceView x, DeviceSpan y) {
 }
 
 absl::Status CudaBackend::Synchronize() {
-  Note(CudaStatus(cudaStreamSynchronize(Stream()), "cudaStreamSynchronize"));
+  for (const Lane lane : kLanes) {
+    Note(CudaStatus(cudaStreamSynchronize(Stream(lane)),
+                    "cudaStreamSynchronize"));
+  }
   return std::exchange(status_, absl::OkStatus());
 }
 
-cudaStream_t CudaBackend::Stream() {
+cudaStream_t CudaBackend::Stream(Lane lane) {
   // Every thread has a current device of its own, the first one at first.
   thread_local int current = -1;
   if (current != device_.ordinal) {
     Note(CudaStatus(cudaSetDevice(device_.ordinal), "cudaSetDevice"));
     current = device_.ordinal;
   }
-  return stream_.get();
+  return streams_[static_cast<size_t>(lane)].get();
 }
 
 void CudaBackend::Note(const absl::Status& status) { status_.Update(status); }
@@ -122,6 +146,7 @@ void CudaBackend::Launched(const char* kernel) {
 float* CudaBackend::Scratch(int64_t floats) {
   if (scratch_ == nullptr || scratch_->span().size < floats) {
     scratch_.reset();  // First: both might not fit.
+    ++scratch_moves_;
     absl::StatusOr<std::unique_ptr<Buffer>> scratch = Allocate(floats);
     Note(scratch.status());
     if (!scratch.ok()) return nullptr;

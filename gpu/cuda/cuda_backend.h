@@ -4,6 +4,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -15,7 +16,7 @@
 namespace paceline {
 
 // The backend on an NVIDIA GPU: matrix products by cuBLAS, everything else by
-// kernels of its own, all in the order of one stream. Reductions have a fixed
+// kernels of its own, each lane a stream. Reductions have a fixed
 // order and no operation adds atomically, so that equal calls give equal bits.
 // Its methods stand in one file per operation.
 class CudaBackend : public Backend {
@@ -33,13 +34,19 @@ class CudaBackend : public Backend {
   bool host_visible() const override;
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t size) override;
   absl::StatusOr<std::unique_ptr<Buffer>> AllocateHost(int64_t size) override;
-  void Upload(absl::Span<const float> from, DeviceSpan to) override;
-  void Download(DeviceView from, absl::Span<float> to) override;
+  void Upload(Lane lane, absl::Span<const float> from, DeviceSpan to) override;
+  void Download(Lane lane, DeviceView from, absl::Span<float> to) override;
+  absl::StatusOr<std::unique_ptr<Mark>> MakeMark() override;
+  void Set(Mark& mark, Lane lane) override;
+  void Follow(Lane lane, const Mark& mark) override;
+  absl::Status Await(const Mark& mark) override;
   absl::Status Synchronize() override;
+  std::unique_ptr<RepeatedStep> MakeRepeatedStep() override;
   void Fill(float value, DeviceSpan y) override;
   void Copy(DeviceView x, DeviceSpan y) override;
   void Axpy(float alpha, DeviceView x, DeviceSpan y) override;
   void Scale(float alpha, DeviceSpan y) override;
+  void Pack(DType dtype, DeviceView x, DeviceSpan packed) override;
   void Gemm(const GemmShape& shape, float alpha, DeviceView a, DeviceView b,
             float beta, DeviceSpan c) override;
   void AddBias(const BiasShape& shape, DeviceView bias, DeviceSpan y) override;
@@ -68,9 +75,10 @@ class CudaBackend : public Backend {
                           DeviceView scale, DeviceView shift, DeviceView mean,
                           DeviceView mean_square, DeviceSpan y) override;
   void BatchNormBackward(const BatchNormShape& shape, DeviceView x,
-                         DeviceView scale, DeviceView mean, DeviceView variance,
-                         DeviceView dy, float beta, DeviceSpan dscale,
-                         DeviceSpan dshift, DeviceSpan dx) override;
+                         DeviceView scale, DeviceView shift, DeviceView mean,
+                         DeviceView variance, DeviceView dy, float beta,
+                         DeviceSpan dscale, DeviceSpan dshift,
+                         DeviceSpan dx) override;
   void BatchNormMoments(float weight, DeviceView mean, DeviceView variance,
                         float beta, DeviceSpan mean_sum,
                         DeviceSpan mean_square_sum) override;
@@ -81,9 +89,8 @@ class CudaBackend : public Backend {
   void AddShortcutGradient(const ShortcutShape& shape, DeviceView dy,
                            DeviceSpan dx) override;
   void SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
-                           const uint8_t* labels, float scale,
-                           DeviceSpan dlogits, DeviceSpan loss,
-                           DeviceSpan correct) override;
+                           DeviceView labels, float scale, DeviceSpan dlogits,
+                           DeviceSpan loss, DeviceSpan correct) override;
 
  private:
   // A matrix of rows that lie `row` floats apart.
@@ -92,11 +99,17 @@ class CudaBackend : public Backend {
     int64_t row;
   };
 
-  CudaBackend(GpuDevice device, cublasComputeType_t compute, CudaStream stream);
+  friend class CudaStep;
 
+  // By lane.
+  using Streams = std::array<CudaStream, 3>;
+
+  CudaBackend(GpuDevice device, cublasComputeType_t compute, Streams streams);
+
+  absl::Status Begin(double memory_fraction);
   // For what is queued, on a thread whose current device is this one.
-  cudaStream_t Stream();
-  // Keeps the first error for Synchronize().
+  cudaStream_t Stream(Lane lane = Lane::kCompute);
+  // Keeps the first error for Await() and Synchronize().
   void Note(const absl::Status& status);
   // What the last launch of `kernel` came to.
   void Launched(const char* kernel);
@@ -109,13 +122,17 @@ class CudaBackend : public Backend {
 
   const GpuDevice device_;
   const cublasComputeType_t compute_;
-  CudaStream stream_;
+  Streams streams_;
   cublasHandle_t cublas_ = nullptr;
   std::unique_ptr<CudaMemory> memory_;
-  // Grow to the largest that was needed and stay, so that a training step
-  // allocates nothing. Before memory_ in destruction.
+  // cuBLAS's own would be allocated when it pleases, also while a step is
+  // remembered. Before memory_ in destruction, as scratch_.
+  std::unique_ptr<Buffer> workspace_;
+  // Grows to the largest that was needed and stays, so that a training step
+  // allocates nothing.
   std::unique_ptr<Buffer> scratch_;
-  std::unique_ptr<Buffer> labels_;
+  // How often scratch_ has moved: what remembers its address is stale then.
+  int64_t scratch_moves_ = 0;
   absl::Status status_;
 };
 

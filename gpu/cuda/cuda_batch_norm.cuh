@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "gpu/cuda/cuda_activate.cuh"
 #include "gpu/cuda/cuda_launch.cuh"
 #include "gpu/shapes.h"
 
@@ -28,14 +29,32 @@ __device__ inline float InverseDeviation(float variance, float epsilon) {
   return 1.0f / sqrtf(variance + epsilon);
 }
 
-// y = factor * x + offset, for the block's tile of its channel.
-__device__ inline void AffineTile(const BatchNormShape& shape, float factor,
-                                  float offset, const float* x, float* y) {
+// factor * x + offset: what normalizes and what scales, folded. Fused
+// explicitly, so that every kernel gets the same bits and sees the same signs.
+struct Affine {
+  float factor;
+  float offset;
+
+  __device__ float operator()(float x) const {
+    return __fmaf_rn(factor, x, offset);
+  }
+};
+
+__device__ inline Affine FoldedAffine(float scale, float shift, float mean,
+                                      float variance, float epsilon) {
+  const float factor = scale * InverseDeviation(variance, epsilon);
+  return {factor, __fmaf_rn(-factor, mean, shift)};
+}
+
+// y = activation(affine(x)), for the block's tile of its channel.
+__device__ inline void ApplyToTile(const BatchNormShape& shape,
+                                   const Affine& affine, const float* x,
+                                   float* y) {
   const int64_t base = blockIdx.y * shape.inner;
   const int64_t begin = blockIdx.x * kTile;
   const int64_t end = min(begin + kTile, shape.inner);
   for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
-    y[base + i] = factor * x[base + i] + offset;
+    y[base + i] = Activate(shape.activation, affine(x[base + i]));
   }
 }
 

@@ -5,21 +5,41 @@
 namespace paceline {
 namespace {
 
-// Of one tile: sum of dy, and of dy * (x - mean).
-__global__ void TileKernel(BatchNormShape shape, const float* x,
-                           const float* dy, const float* mean, float* tile_sum,
+// What a backward pass reads. Its gradient of channel c, element i, is dy where
+// the activation let y pass: that is computed again, which costs less than
+// reading y.
+struct Input {
+  const float* x;
+  const float* scale;
+  const float* shift;
+  const float* mean;
+  const float* variance;
+  const float* dy;
+};
+
+__device__ Affine ForwardOf(const BatchNormShape& shape, const Input& input,
+                            int64_t channel) {
+  return FoldedAffine(input.scale[channel], input.shift[channel],
+                      input.mean[channel], input.variance[channel],
+                      shape.epsilon);
+}
+
+// Of one tile: sum of the gradient, and of it times (x - mean).
+__global__ void TileKernel(BatchNormShape shape, Input input, float* tile_sum,
                            float* tile_product) {
   __shared__ float scratch[kThreads];
   const int64_t begin = blockIdx.x * kTile;
   const int64_t end = min(begin + kTile, shape.inner);
   const int64_t base = blockIdx.y * shape.inner;
-  const float m = mean[blockIdx.y];
+  const Affine forward = ForwardOf(shape, input, blockIdx.y);
+  const float mean = input.mean[blockIdx.y];
   float sum = 0;
   float product = 0;
-  for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
-    const float gradient = dy[base + i];
+  for (int64_t i = base + begin + threadIdx.x; i < base + end; i += kThreads) {
+    const float x = input.x[i];
+    const float gradient = Passed(shape.activation, forward(x), input.dy[i]);
     sum += gradient;
-    product += gradient * (x[base + i] - m);
+    product += gradient * (x - mean);
   }
   sum = BlockSum(sum, scratch);
   product = BlockSum(product, scratch);
@@ -55,52 +75,56 @@ __global__ void ChannelKernel(BatchNormShape shape, int64_t tiles,
   }
 }
 
-// dx = scale * inverse * (dy - mean(dy) - xhat * mean(dy * xhat)), Ioffe and
-// Szegedy 2015, section 3.
-__global__ void InputKernel(BatchNormShape shape, int64_t tiles, const float* x,
-                            const float* scale, const float* mean,
-                            const float* variance, const float* dy,
+// dx = scale * inverse * (g - mean(g) - xhat * mean(g * xhat)) of the gradient
+// g, Ioffe and Szegedy 2015, section 3.
+__global__ void InputKernel(BatchNormShape shape, int64_t tiles, Input input,
                             const float* tile_sum, const float* tile_product,
                             float* dx) {
   const int64_t channel = blockIdx.y;
+  const Affine forward = ForwardOf(shape, input, channel);
   const float share = 1.0f / static_cast<float>(shape.inner);
-  const float inverse = InverseDeviation(variance[channel], shape.epsilon);
-  const float factor = scale[channel] * inverse;
+  const float inverse =
+      InverseDeviation(input.variance[channel], shape.epsilon);
+  const float factor = forward.factor;
   const float slope = -factor * share * tile_product[channel * tiles] * inverse;
   const float offset =
-      -factor * share * tile_sum[channel * tiles] - slope * mean[channel];
+      -factor * share * tile_sum[channel * tiles] - slope * input.mean[channel];
   const int64_t base = channel * shape.inner;
   const int64_t begin = blockIdx.x * kTile;
   const int64_t end = min(begin + kTile, shape.inner);
-  for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
-    dx[base + i] = factor * dy[base + i] + (slope * x[base + i] + offset);
+  for (int64_t i = base + begin + threadIdx.x; i < base + end; i += kThreads) {
+    const float x = input.x[i];
+    const float gradient = Passed(shape.activation, forward(x), input.dy[i]);
+    dx[i] = factor * gradient + (slope * x + offset);
   }
 }
 
 }  // namespace
 
 void CudaBackend::BatchNormBackward(const BatchNormShape& shape, DeviceView x,
-                                    DeviceView scale, DeviceView mean,
-                                    DeviceView variance, DeviceView dy,
-                                    float beta, DeviceSpan dscale,
-                                    DeviceSpan dshift, DeviceSpan dx) {
+                                    DeviceView scale, DeviceView shift,
+                                    DeviceView mean, DeviceView variance,
+                                    DeviceView dy, float beta,
+                                    DeviceSpan dscale, DeviceSpan dshift,
+                                    DeviceSpan dx) {
   CHECK(x.size == shape.size() && dy.size == x.size && dx.size == x.size);
-  CHECK(scale.size == shape.channels && mean.size == shape.channels);
-  CHECK(variance.size == shape.channels);
+  CHECK(scale.size == shape.channels && shift.size == shape.channels);
+  CHECK(mean.size == shape.channels && variance.size == shape.channels);
   CHECK(dscale.size == shape.channels && dshift.size == shape.channels);
   if (shape.size() == 0) return;
   const int64_t tiles = TilesOf(shape);
   float* const scratch = Scratch(2 * tiles * shape.channels);
   if (scratch == nullptr) return;
   float* const products = scratch + tiles * shape.channels;
-  TileKernel<<<TileGrid(shape), kThreads, 0, Stream()>>>(
-      shape, x.data, dy.data, mean.data, scratch, products);
+  const Input input{x.data,    scale.data,    shift.data,
+                    mean.data, variance.data, dy.data};
+  TileKernel<<<TileGrid(shape), kThreads, 0, Stream()>>>(shape, input, scratch,
+                                                         products);
   ChannelKernel<<<static_cast<unsigned>(shape.channels), kThreads, 0,
                   Stream()>>>(shape, tiles, variance.data, beta, scratch,
                               products, dscale.data, dshift.data);
   InputKernel<<<TileGrid(shape), kThreads, 0, Stream()>>>(
-      shape, tiles, x.data, scale.data, mean.data, variance.data, dy.data,
-      scratch, products, dx.data);
+      shape, tiles, input, scratch, products, dx.data);
   Launched("batch norm backward");
 }
 

@@ -88,10 +88,10 @@ __global__ void NormalizeKernel(BatchNormShape shape, const float* x,
                                 const float* mean, const float* variance,
                                 float* y) {
   const int64_t channel = blockIdx.y;
-  const float factor =
-      scale[channel] * InverseDeviation(variance[channel], shape.epsilon);
-  const float offset = shift[channel] - factor * mean[channel];
-  AffineTile(shape, factor, offset, x, y);
+  ApplyToTile(shape,
+              FoldedAffine(scale[channel], shift[channel], mean[channel],
+                           variance[channel], shape.epsilon),
+              x, y);
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ __global__ void InferenceKernel(BatchNormShape shape, const float* x,
   const float m = mean[channel];
   // Rounding can make the difference of two averages slightly negative.
   const float variance = fmaxf(mean_square[channel] - m * m, 0.0f);
-  const float factor =
-      scale[channel] * InverseDeviation(variance, shape.epsilon);
-  const float offset = shift[channel] - factor * m;
-  AffineTile(shape, factor, offset, x, y);
+  ApplyToTile(
+      shape,
+      FoldedAffine(scale[channel], shift[channel], m, variance, shape.epsilon),
+      x, y);
 }
 
 }  // namespace

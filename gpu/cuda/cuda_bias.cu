@@ -1,4 +1,5 @@
 #include "common/check.h"
+#include "gpu/cuda/cuda_activate.cuh"
 #include "gpu/cuda/cuda_backend.h"
 #include "gpu/cuda/cuda_launch.cuh"
 
@@ -8,7 +9,8 @@ namespace {
 __global__ void AddKernel(BiasShape shape, const float* bias, float* y) {
   const int64_t size = shape.size();
   for (int64_t i = FirstElement(); i < size; i += ElementStride()) {
-    y[i] += bias[i / shape.inner % shape.channels];
+    y[i] = Activate(shape.activation,
+                    y[i] + bias[i / shape.inner % shape.channels]);
   }
 }
 

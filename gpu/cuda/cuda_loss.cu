@@ -1,7 +1,6 @@
 #include "common/check.h"
 #include "gpu/cuda/cuda_backend.h"
 #include "gpu/cuda/cuda_launch.cuh"
-#include "gpu/cuda/cuda_status.h"
 
 namespace paceline {
 namespace {
@@ -11,12 +10,12 @@ constexpr int kRowThreads = 32;
 // A warp for each row. What every thread holds of the row is combined in a
 // fixed order by exchange with the others.
 __global__ void LossKernel(LossShape shape, const float* logits,
-                           const uint8_t* labels, float scale, float* dlogits,
+                           const float* labels, float scale, float* dlogits,
                            float* loss, float* correct) {
   const int64_t b = blockIdx.x;
   const float* const row = logits + b * shape.classes;
   const int classes = static_cast<int>(shape.classes);
-  const int label = labels[b];
+  const int label = static_cast<int>(labels[b]);
   // The first of the largest.
   float largest = row[0];
   int at = 0;
@@ -57,32 +56,17 @@ __global__ void LossKernel(LossShape shape, const float* logits,
 }  // namespace
 
 void CudaBackend::SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
-                                      const uint8_t* labels, float scale,
+                                      DeviceView labels, float scale,
                                       DeviceSpan dlogits, DeviceSpan loss,
                                       DeviceSpan correct) {
   CHECK(logits.size == shape.batch * shape.classes);
   CHECK(dlogits.empty() || dlogits.size == logits.size);
+  CHECK(labels.size == shape.batch);
   CHECK(loss.size == shape.batch && correct.size == shape.batch);
   if (shape.batch == 0) return;
-  for (int64_t b = 0; b < shape.batch; ++b) CHECK(labels[b] < shape.classes);
-  // Four to a float.
-  const int64_t floats = (shape.batch + 3) / 4;
-  if (labels_ == nullptr || labels_->span().size < floats) {
-    labels_.reset();
-    absl::StatusOr<std::unique_ptr<Buffer>> room = Allocate(floats);
-    Note(room.status());
-    if (!room.ok()) return;
-    labels_ = *std::move(room);
-  }
-  // From pageable memory: it has been read when the call returns.
-  Note(CudaStatus(cudaMemcpyAsync(labels_->span().data, labels,
-                                  static_cast<size_t>(shape.batch),
-                                  cudaMemcpyHostToDevice, Stream()),
-                  "cudaMemcpyAsync of labels"));
   LossKernel<<<static_cast<unsigned>(shape.batch), kRowThreads, 0, Stream()>>>(
-      shape, logits.data,
-      reinterpret_cast<const uint8_t*>(labels_->span().data), scale,
-      dlogits.data, loss.data, correct.data);
+      shape, logits.data, labels.data, scale, dlogits.data, loss.data,
+      correct.data);
   Launched("softmax and cross-entropy");
 }
 

@@ -1,4 +1,5 @@
 #include "common/check.h"
+#include "gpu/cuda/cuda_activate.cuh"
 #include "gpu/cuda/cuda_backend.h"
 #include "gpu/cuda/cuda_launch.cuh"
 
@@ -7,15 +8,14 @@ namespace {
 
 __global__ void ForwardKernel(int64_t size, const float* x, float* y) {
   for (int64_t i = FirstElement(); i < size; i += ElementStride()) {
-    const float value = x[i];
-    y[i] = value < 0 ? 0.0f : value;  // NaN stays NaN.
+    y[i] = Activate(Activation::kRelu, x[i]);
   }
 }
 
 __global__ void BackwardKernel(int64_t size, const float* y, const float* dy,
                                float* dx) {
   for (int64_t i = FirstElement(); i < size; i += ElementStride()) {
-    dx[i] = y[i] > 0 ? dy[i] : 0.0f;
+    dx[i] = Passed(Activation::kRelu, y[i], dy[i]);
   }
 }
 

@@ -1,4 +1,5 @@
 #include "common/check.h"
+#include "gpu/cuda/cuda_activate.cuh"
 #include "gpu/cuda/cuda_backend.h"
 #include "gpu/cuda/cuda_launch.cuh"
 
@@ -32,11 +33,23 @@ constexpr int64_t PairsOf(const ShortcutShape& shape) {
          shape.out_width();
 }
 
+// All of y, the added channels too: the activation is theirs as well.
 __global__ void ForwardKernel(ShortcutShape shape, const float* x, float* y) {
   const int64_t pairs = PairsOf(shape);
-  for (int64_t i = FirstElement(); i < pairs; i += ElementStride()) {
-    const Joined joined = JoinedAt(shape, i);
-    y[joined.out] += x[joined.in];
+  const int64_t first = JoinedAt(shape, 0).out;
+  const int64_t size = shape.output_size();
+  for (int64_t out = FirstElement(); out < size; out += ElementStride()) {
+    const int64_t i = out - first;
+    const float sum =
+        i >= 0 && i < pairs ? y[out] + x[JoinedAt(shape, i).in] : y[out];
+    y[out] = Activate(shape.activation, sum);
+  }
+}
+
+__global__ void IdentityKernel(Activation activation, int64_t size,
+                               const float* x, float* y) {
+  for (int64_t i = FirstElement(); i < size; i += ElementStride()) {
+    y[i] = Activate(activation, y[i] + x[i]);
   }
 }
 
@@ -55,9 +68,13 @@ void CudaBackend::AddShortcut(const ShortcutShape& shape, DeviceView x,
                               DeviceSpan y) {
   CHECK(x.size == shape.input_size() && y.size == shape.output_size());
   CHECK(shape.in_channels <= shape.out_channels);
-  if (IsIdentity(shape)) return Axpy(1, x, y);
-  ForwardKernel<<<BlocksFor(PairsOf(shape)), kThreads, 0, Stream()>>>(
-      shape, x.data, y.data);
+  if (IsIdentity(shape)) {
+    IdentityKernel<<<BlocksFor(y.size), kThreads, 0, Stream()>>>(
+        shape.activation, y.size, x.data, y.data);
+  } else {
+    ForwardKernel<<<BlocksFor(y.size), kThreads, 0, Stream()>>>(shape, x.data,
+                                                                y.data);
+  }
   Launched("shortcut");
 }
 

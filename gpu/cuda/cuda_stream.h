@@ -45,8 +45,11 @@ class CudaEvent {
  public:
   static absl::StatusOr<CudaEvent> Create() {
     cudaEvent_t event = nullptr;
+    // Who waits on the host leaves its core to others, as the network's
+    // threads.
     PACELINE_RETURN_IF_ERROR(
-        CudaStatus(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+        CudaStatus(cudaEventCreateWithFlags(
+                       &event, cudaEventDisableTiming | cudaEventBlockingSync),
                    "cudaEventCreateWithFlags"));
     return CudaEvent(event);
   }

@@ -14,6 +14,13 @@ v1::WireFormat WireByName(const std::string& name) {
   return v1::FP32;
 }
 
+v1::JobSpec::Precision PrecisionByName(const std::string& name) {
+  if (name == "tf32") return v1::JobSpec::TF32;
+  if (name == "bf16") return v1::JobSpec::BF16;
+  CHECK(name == "fp32");
+  return v1::JobSpec::FP32;
+}
+
 }  // namespace
 
 v1::JobSpec MakeJobSpec(const LocalOptions& options,
@@ -38,6 +45,7 @@ v1::JobSpec MakeJobSpec(const LocalOptions& options,
   spec.mutable_stop()->set_seconds(options.max_seconds);
   spec.set_seed(options.seed);
   spec.set_wire(WireByName(options.wire));
+  spec.set_precision(PrecisionByName(options.precision));
   spec.set_round_strength(options.round_strength);
   spec.mutable_evaluation()->set_every(
       EvaluationInterval(options.eval_every, train_samples));

@@ -42,6 +42,8 @@ void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
                      "End after so many seconds of training; 0: no limit");
   command.add_option("--wire", flags.wire,
                      "How numbers travel: fp32, bf16 or fp16");
+  command.add_option("--precision", flags.precision,
+                     "How GPUs multiply matrices: fp32, tf32 or bf16");
   command.add_flag("--defer-eval", flags.defer_eval,
                    "Evaluate after the training, not beside it");
 }

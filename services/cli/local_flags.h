@@ -19,6 +19,7 @@ struct LocalFlags : JobFlags {
   int64_t servers = 2;
   double max_seconds = 0;
   std::string wire = "fp32";
+  std::string precision = "fp32";
   bool defer_eval = false;
   std::string slowdown;
   std::string step_time;

@@ -37,6 +37,8 @@ absl::Status CheckOwnFlags(const LocalFlags& flags) {
   PACELINE_RETURN_IF_ERROR(CheckInRange("--port", flags.port, 0, 65535));
   PACELINE_RETURN_IF_ERROR(
       CheckOneOf("--wire", flags.wire, {"fp32", "bf16", "fp16"}));
+  PACELINE_RETURN_IF_ERROR(
+      CheckOneOf("--precision", flags.precision, {"fp32", "tf32", "bf16"}));
   if (!std::isfinite(flags.max_seconds) || flags.max_seconds < 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--max-seconds ", flags.max_seconds, ": must be 0 or more"));
@@ -77,6 +79,7 @@ absl::StatusOr<LocalOptions> ParseLocalOptions(const LocalFlags& flags) {
                       .schedule = flags.schedule,
                       .round_strength = flags.round_strength,
                       .wire = flags.wire,
+                      .precision = flags.precision,
                       .learning_rate = flags.learning_rate,
                       .batch_size = static_cast<uint32_t>(flags.batch_size),
                       .micro_batch = static_cast<uint32_t>(flags.micro_batch),

@@ -25,7 +25,8 @@ struct LocalOptions {
   std::string optimizer;
   std::string schedule;
   std::string round_strength;
-  std::string wire;  // "fp32", "bf16", "fp16".
+  std::string wire;       // "fp32", "bf16", "fp16".
+  std::string precision;  // "fp32", "tf32", "bf16".
   double learning_rate = 0;
   uint32_t batch_size = 0;
   uint32_t micro_batch = 0;

@@ -14,7 +14,12 @@ DeviceInfo TheCpu() { return {"cpu", "", UsableMemory("")}; }
 
 absl::StatusOr<DeviceInfo> Gpu(int ordinal) {
   PACELINE_ASSIGN_OR_RETURN(const GpuDevice gpu, FindGpu(ordinal));
-  return DeviceInfo{"cuda", gpu.name, gpu.memory_bytes, ordinal};
+  return DeviceInfo{.device = "cuda",
+                    .gpu_model = gpu.name,
+                    .memory_bytes = gpu.memory_bytes,
+                    .gpu = ordinal,
+                    .compute_capability = gpu.compute_capability,
+                    .gpu_uuid = gpu.uuid};
 }
 
 }  // namespace

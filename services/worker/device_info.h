@@ -14,7 +14,9 @@ struct DeviceInfo {
   std::string device;     // "cpu", "cuda": the name of its backend.
   std::string gpu_model;  // Empty: none.
   uint64_t memory_bytes = 0;
-  int gpu = 0;  // Which one, if it is one.
+  int gpu = 0;                          // Which one, if it is one.
+  std::string compute_capability = {};  // "9.0"; empty: no GPU.
+  std::string gpu_uuid = {};
   // Why it is not a GPU, though one would have been taken; empty otherwise.
   std::string no_gpu = {};
 };

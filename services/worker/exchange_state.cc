@@ -1,6 +1,7 @@
 #include "services/worker/exchange_state.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -17,22 +18,37 @@ absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
         absl::StrCat("block ", block, " is placed twice"));
   }
   ++blocks_of_[place.server];
+  if (blocks_in_.size() <= place.tensor) blocks_in_.resize(place.tensor + 1);
+  ++blocks_in_[place.tensor];
   return absl::OkStatus();
 }
 
-uint64_t ExchangeState::BeginPull() {
+uint64_t ExchangeState::BeginPull(bool telling) {
   absl::MutexLock lock(&mu_);
+  telling_ = telling;
   pulls_pending_ = pulls_ended_.ok() ? blocks_of_.size() : 0;
   blocks_pending_.clear();
   for (const auto& [block, place] : places_) blocks_pending_.insert(block);
+  left_in_ = blocks_in_;
+  arrived_.clear();
   pulled_ = PullResult();
   pull_status_ = absl::OkStatus();
   return ++request_;
 }
 
-absl::StatusOr<PullResult> ExchangeState::AwaitPull(absl::Duration silence) {
+absl::StatusOr<PullResult> ExchangeState::AwaitPull(
+    absl::Duration silence, const std::function<void(size_t)>& on_tensor) {
   absl::MutexLock lock(&mu_);
-  const absl::Status waited = Await(&pulls_pending_, "the weights", silence);
+  absl::Status waited;
+  do {
+    waited = Await(&pulls_pending_, "the weights", silence);
+    if (!telling_) break;
+    const std::vector<size_t> arrived = std::exchange(arrived_, {});
+    mu_.Unlock();
+    for (const size_t tensor : arrived) on_tensor(tensor);
+    mu_.Lock();
+  } while (waited.ok() && (pulls_pending_ > 0 || !arrived_.empty()));
+  telling_ = false;
   ++request_;  // What still comes of it is late.
   if (!waited.ok()) return waited;
   if (!pulls_ended_.ok()) return pulls_ended_;
@@ -90,6 +106,7 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
         absl::StrCat("block ", block, " came with ", payload.size(),
                      " bytes instead of ", values.size() * ElementSize(dtype)));
   }
+  bool telling = false;
   {
     absl::MutexLock lock(&mu_);
     if (request != request_) return absl::OkStatus();
@@ -99,11 +116,20 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
     }
     pulled_.bytes += payload.size();
     last_progress_ = clock_->Now();
+    telling = telling_;
   }
   // Outside the lock, so that servers' blocks are copied in parallel. Nobody
-  // reads them before this server's end of the pull, which comes after this.
+  // reads them before Copied(), or this server's end of the pull, which both
+  // come after this.
   payload.CopyTo(dtype, values.data());
+  if (telling) Copied(request, place->second.tensor);
   return absl::OkStatus();
+}
+
+void ExchangeState::Copied(uint64_t request, size_t tensor) {
+  absl::MutexLock lock(&mu_);
+  if (request != request_ || --left_in_[tensor] > 0) return;
+  arrived_.push_back(tensor);
 }
 
 void ExchangeState::PullEnded(size_t, uint64_t request,
@@ -152,7 +178,7 @@ bool ExchangeState::broken() {
 absl::Status ExchangeState::Await(const size_t* pending, absl::string_view what,
                                   absl::Duration silence) {
   const auto over = [this, pending]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return *pending == 0 || !broken_.ok();
+    return *pending == 0 || (telling_ && !arrived_.empty()) || !broken_.ok();
   };
   const absl::Time began = clock_->Now();
   while (!over()) {

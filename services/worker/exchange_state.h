@@ -1,7 +1,9 @@
 #ifndef PACELINE_SERVICES_WORKER_EXCHANGE_STATE_H_
 #define PACELINE_SERVICES_WORKER_EXCHANGE_STATE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,7 @@ class ExchangeState {
   struct Place {
     absl::Span<float> values;
     size_t server = 0;
+    size_t tensor = 0;  // That it is a part of.
   };
 
   // REQUIRES: before any other call, from one thread.
@@ -56,8 +59,12 @@ class ExchangeState {
   // The worker's thread. Each Await returns the exchange's result, the status
   // with which a stream broke, or UNAVAILABLE once nothing has come or gone for
   // `silence`.
-  uint64_t BeginPull();
-  absl::StatusOr<PullResult> AwaitPull(absl::Duration silence);
+  // With `telling`, AwaitPull calls on_tensor, in the calling thread, with each
+  // tensor as soon as all its blocks have arrived, while others have not.
+  uint64_t BeginPull(bool telling = false);
+  absl::StatusOr<PullResult> AwaitPull(
+      absl::Duration silence,
+      const std::function<void(size_t)>& on_tensor = nullptr);
   void BeginPush(int64_t iteration);
   absl::StatusOr<uint32_t> AwaitPush(absl::Duration silence);  // Refused.
   void BeginSet();
@@ -85,13 +92,17 @@ class ExchangeState {
   bool broken();
 
  private:
-  // Waits for `*pending` servers, or for what makes waiting useless.
+  // Waits for `*pending` servers, for a tensor that somebody wants to hear of,
+  // or for what makes waiting useless.
   absl::Status Await(const size_t* pending, absl::string_view what,
                      absl::Duration silence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A block of the open pull lies where it belongs.
+  void Copied(uint64_t request, size_t tensor) ABSL_LOCKS_EXCLUDED(mu_);
 
   const Clock* const clock_;
   absl::flat_hash_map<uint32_t, Place> places_;    // Constant once used.
   absl::flat_hash_map<size_t, size_t> blocks_of_;  // By server; the same.
+  std::vector<size_t> blocks_in_;                  // By tensor; the same.
 
   absl::Mutex mu_;
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
@@ -101,6 +112,10 @@ class ExchangeState {
   uint64_t request_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pulls_pending_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_set<uint32_t> blocks_pending_ ABSL_GUARDED_BY(mu_);
+  std::vector<size_t> left_in_ ABSL_GUARDED_BY(mu_);  // By tensor.
+  // Tensors that are complete and that on_tensor has not been told.
+  std::vector<size_t> arrived_ ABSL_GUARDED_BY(mu_);
+  bool telling_ ABSL_GUARDED_BY(mu_) = false;
   PullResult pulled_ ABSL_GUARDED_BY(mu_);
   absl::Status pull_status_ ABSL_GUARDED_BY(mu_);
   absl::Status pulls_ended_ ABSL_GUARDED_BY(mu_);

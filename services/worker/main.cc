@@ -68,6 +68,8 @@ absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options,
   hello.set_device(device.device);
   hello.set_gpu_model(options.gpu_model.value_or(device.gpu_model));
   hello.set_memory_bytes(options.memory.value_or(device.memory_bytes));
+  hello.set_compute_capability(device.compute_capability);
+  hello.set_gpu_uuid(device.gpu_uuid);
   hello.set_version(PACELINE_VERSION);
   for (const std::string& label : options.labels) {
     const std::vector<std::string> parts =

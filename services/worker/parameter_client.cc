@@ -8,6 +8,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/check.h"
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
@@ -21,11 +22,6 @@ constexpr char kExchange[] = "/paceline.v1.Parameters/Exchange";
 // Frames that may wait for one server: all blocks of the most that it hosts
 // (ShardLimits), twice. Most of them refer to the model's own memory.
 constexpr size_t kMaxQueuedFrames = size_t{1} << 21;
-
-absl::string_view Bytes(absl::Span<const float> floats) {
-  return {reinterpret_cast<const char*>(floats.data()),
-          floats.size() * sizeof(float)};
-}
 
 }  // namespace
 
@@ -50,7 +46,12 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
 ParameterClient::ParameterClient(TensorArrays arrays, const Options& options)
     : arrays_(std::move(arrays)),
       options_(options),
-      pieces_(arrays_.parameters.size()) {}
+      pieces_(arrays_.parameters.size()) {
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    CHECK(arrays_.gradients[i].size() ==
+          arrays_.parameters[i].size() * ElementSize(options_.wire));
+  }
+}
 
 absl::Status ParameterClient::AddBlock(size_t server, const v1::Block& block) {
   const size_t tensor = block.tensor();
@@ -63,7 +64,7 @@ absl::Status ParameterClient::AddBlock(size_t server, const v1::Block& block) {
   pieces_[tensor].push_back({server, block.id(), block.offset(), block.size()});
   return state_.AddBlock(block.id(), {arrays_.parameters[tensor].subspan(
                                           block.offset(), block.size()),
-                                      server});
+                                      server, tensor});
 }
 
 absl::Status ParameterClient::CheckCovered() const {
@@ -122,17 +123,18 @@ absl::Status ParameterClient::SetAll() {
       const absl::Span<const float> values =
           arrays_.parameters[tensor].subspan(piece.offset, piece.size);
       streams_[piece.server]->Send(
-          EncodeFrame(frame, BorrowSlice(Bytes(values), arrays_.owner)));
+          EncodeFrame(frame, BorrowSlice(BytesOf(values), arrays_.owner)));
     }
   }
   return state_.AwaitSet(3 * options_.lease);
 }
 
-absl::StatusOr<PullResult> ParameterClient::Pull(int64_t closing, bool keep) {
+absl::StatusOr<PullResult> ParameterClient::Pull(
+    int64_t closing, bool keep, const std::function<void(size_t)>& on_tensor) {
   v1::Pull pull;
   pull.set_closing(closing);
   pull.set_keep(keep);
-  return RunPull(std::move(pull));
+  return RunPull(std::move(pull), on_tensor);
 }
 
 absl::StatusOr<PullResult> ParameterClient::PullSnapshot(int64_t snapshot) {
@@ -141,8 +143,9 @@ absl::StatusOr<PullResult> ParameterClient::PullSnapshot(int64_t snapshot) {
   return RunPull(std::move(pull));
 }
 
-absl::StatusOr<PullResult> ParameterClient::RunPull(v1::Pull pull) {
-  pull.set_request(state_.BeginPull());
+absl::StatusOr<PullResult> ParameterClient::RunPull(
+    v1::Pull pull, const std::function<void(size_t)>& on_tensor) {
+  pull.set_request(state_.BeginPull(/*telling=*/on_tensor != nullptr));
   pull.set_format(ToWire(options_.wire));
   v1::Frame frame;
   *frame.mutable_pull() = std::move(pull);
@@ -151,7 +154,7 @@ absl::StatusOr<PullResult> ParameterClient::RunPull(v1::Pull pull) {
   }
   // A parked pull is answered after a lease: three without a word are more than
   // that.
-  return state_.AwaitPull(3 * options_.lease);
+  return state_.AwaitPull(3 * options_.lease, on_tensor);
 }
 
 void ParameterClient::BeginPush(const v1::PushBlock& header) {
@@ -166,26 +169,14 @@ void ParameterClient::PushTensor(size_t tensor) {
     v1::Frame frame;
     *frame.mutable_push_block() = push_;
     frame.mutable_push_block()->set_block(piece.block);
-    grpc::Slice slice = GradientSlice(tensor, piece);
+    const size_t element = ElementSize(options_.wire);
+    const absl::string_view gradient = arrays_.gradients[tensor].substr(
+        piece.offset * element, piece.size * element);
     ++pushed_.blocks;
-    pushed_.bytes += slice.size();
-    streams_[piece.server]->Send(EncodeFrame(frame, std::move(slice)));
+    pushed_.bytes += gradient.size();
+    streams_[piece.server]->Send(
+        EncodeFrame(frame, BorrowSlice(gradient, arrays_.owner)));
   }
-}
-
-grpc::Slice ParameterClient::GradientSlice(size_t tensor,
-                                           const Piece& piece) const {
-  const absl::Span<const float> gradient =
-      arrays_.gradients[tensor].subspan(piece.offset, piece.size);
-  if (options_.wire == DType::kF32) {
-    return BorrowSlice(Bytes(gradient), arrays_.owner);
-  }
-  auto converted = std::make_shared<std::vector<char>>(
-      gradient.size() * ElementSize(options_.wire));
-  ConvertFromF32(options_.wire, gradient.data(), gradient.size(),
-                 converted->data());
-  const absl::string_view bytes(converted->data(), converted->size());
-  return BorrowSlice(bytes, std::move(converted));
 }
 
 absl::StatusOr<PushResult> ParameterClient::FinishPush() {

@@ -4,12 +4,14 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/rpc/client_stream.h"
@@ -21,11 +23,11 @@
 
 namespace paceline {
 
-// A model's arrays as the client reads and writes them, one span a tensor; they
-// stay where they are, and alive, as long as `owner` is held.
+// A model's arrays as the client reads and writes them, one a tensor; they stay
+// where they are, and alive, as long as `owner` is held.
 struct TensorArrays {
   std::vector<absl::Span<float>> parameters;
-  std::vector<absl::Span<const float>> gradients;
+  std::vector<absl::string_view> gradients;  // As they go over the wire.
   std::shared_ptr<const void> owner;
 };
 
@@ -55,6 +57,7 @@ class ParameterClient {
 
   // Opens the streams. INVALID_ARGUMENT if the shards' blocks do not cover
   // `arrays` exactly.
+  // REQUIRES: a gradient has as many elements of `wire` as its parameter has.
   static absl::StatusOr<std::unique_ptr<ParameterClient>> Connect(
       const v1::BeginJob& begin, TensorArrays arrays, const Options& options);
 
@@ -65,7 +68,10 @@ class ParameterClient {
   // UNAVAILABLE also when a server has parked the pull for a lease: ask again.
   // CANCELLED after EndPulls().
   // With `keep` the servers remember what they sent, for a compensated push.
-  absl::StatusOr<PullResult> Pull(int64_t closing, bool keep = false);
+  // on_tensor as in ExchangeState::AwaitPull.
+  absl::StatusOr<PullResult> Pull(
+      int64_t closing, bool keep = false,
+      const std::function<void(size_t)>& on_tensor = nullptr);
   absl::StatusOr<PullResult> PullSnapshot(int64_t snapshot);
 
   // A push in three steps, so that each tensor is on its way as soon as its
@@ -105,8 +111,8 @@ class ParameterClient {
   absl::Status AddBlock(size_t server, const v1::Block& block);
   absl::Status CheckCovered() const;
   void OpenStream(size_t server, const std::string& address);
-  grpc::Slice GradientSlice(size_t tensor, const Piece& piece) const;
-  absl::StatusOr<PullResult> RunPull(v1::Pull pull);
+  absl::StatusOr<PullResult> RunPull(
+      v1::Pull pull, const std::function<void(size_t)>& on_tensor = nullptr);
 
   const TensorArrays arrays_;
   const Options options_;

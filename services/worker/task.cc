@@ -11,6 +11,24 @@
 
 namespace paceline {
 
+namespace {
+
+absl::StatusOr<Precision> PrecisionOf(const v1::JobSpec& job) {
+  switch (job.precision()) {
+    case v1::JobSpec::PRECISION_UNSPECIFIED:
+    case v1::JobSpec::FP32:
+      return Precision::kF32;
+    case v1::JobSpec::TF32:
+      return Precision::kTf32;
+    case v1::JobSpec::BF16:
+      return Precision::kBf16;
+    default:
+      return absl::InvalidArgumentError("the precision is not known");
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
     const v1::Assignment& assignment, bool evaluator, const TaskHost& host) {
   const v1::JobSpec& job = assignment.job();
@@ -27,14 +45,22 @@ absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
       LoadDataset(job.data(), evaluator ? Split::kTest : Split::kTrain,
                   host.data_root));
   Machine& machine = *task->machine_;
-  PACELINE_ASSIGN_OR_RETURN(machine.backend,
-                            MakeBackend(host.device, host.backend));
+  BackendOptions options = host.backend;
+  PACELINE_ASSIGN_OR_RETURN(options.precision, PrecisionOf(job));
+  PACELINE_ASSIGN_OR_RETURN(machine.backend, MakeBackend(host.device, options));
   PACELINE_ASSIGN_OR_RETURN(
       machine.model,
       Model::Create(job.model(), task->data_->shape(), task->data_->classes(),
                     machine.backend.get(),
-                    evaluator ? kEvaluationBatch : static_cast<int>(micro)));
+                    evaluator ? kEvaluationBatch : static_cast<int>(micro),
+                    task->wire_));
   PACELINE_RETURN_IF_ERROR(machine.model->Initialize(job.seed()));
+  // Where the device reads any memory, the loader finds its own.
+  if (evaluator || machine.backend->host_visible()) return task;
+  for (std::unique_ptr<Buffer>& images : machine.images) {
+    PACELINE_ASSIGN_OR_RETURN(images, machine.backend->AllocateHost(
+                                          task->data_->shape().size() * micro));
+  }
   return task;
 }
 
@@ -46,6 +72,7 @@ std::string Task::KeyOf(const v1::JobSpec& job) {
   key.set_micro_batch(job.micro_batch());
   key.set_wire(job.wire());
   key.set_seed(job.seed());
+  key.set_precision(job.precision());
   return key.SerializeAsString();
 }
 
@@ -68,11 +95,20 @@ v1::WorkerReady Task::Ready(bool evaluator) const {
   return ready;
 }
 
+BatchLoader::ImageMemory Task::ImageMemory() const {
+  BatchLoader::ImageMemory memory;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    if (machine_->images[i] == nullptr) continue;
+    memory[i] = HostSpan(machine_->images[i]->span());
+  }
+  return memory;
+}
+
 TensorArrays Task::Arrays() {
   TensorArrays arrays;
   for (size_t i = 0; i < machine_->model->tensors().size(); ++i) {
     arrays.parameters.push_back(machine_->model->parameter(i));
-    arrays.gradients.push_back(machine_->model->gradient(i));
+    arrays.gradients.push_back(machine_->model->wire_gradient(i));
   }
   arrays.owner = machine_;
   return arrays;

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_WORKER_TASK_H_
 #define PACELINE_SERVICES_WORKER_TASK_H_
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "common/tensor/dtype.h"
 #include "gpu/backend.h"
 #include "protos/paceline/v1/fleet.pb.h"
+#include "services/worker/data/batch_loader.h"
 #include "services/worker/data/dataset.h"
 #include "services/worker/model/model.h"
 #include "services/worker/parameter_client.h"
@@ -29,7 +31,8 @@ struct TaskHost {
 class Task {
  public:
   // For `assignment`. Errors as LoadDataset, MakeBackend and Model::Create give
-  // them; INVALID_ARGUMENT also for an impossible batch size or wire format.
+  // them; INVALID_ARGUMENT also for an impossible batch size, wire format or
+  // precision.
   static absl::StatusOr<std::unique_ptr<Task>> Prepare(
       const v1::Assignment& assignment, bool evaluator, const TaskHost& host);
 
@@ -54,6 +57,9 @@ class Task {
   // What `ready` says of it.
   v1::WorkerReady Ready(bool evaluator) const;
 
+  // Where a device wants batches to be gathered, if it does.
+  BatchLoader::ImageMemory ImageMemory() const;
+
   // The model's arrays, for the parameter client.
   TensorArrays Arrays();
 
@@ -61,7 +67,9 @@ class Task {
   // A transport that still holds a gradient's bytes holds all of it.
   struct Machine {
     std::unique_ptr<Backend> backend;
-    std::unique_ptr<Model> model;  // Uses the backend.
+    // Uses the backend, and is used by the model's copies until its end.
+    std::array<std::unique_ptr<Buffer>, BatchLoader::kSlots> images;
+    std::unique_ptr<Model> model;
   };
 
   Task() = default;

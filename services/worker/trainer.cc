@@ -42,7 +42,7 @@ Trainer::Trainer(Task* task, ParameterClient* parameters,
       parameters_(*parameters),
       control_(*control),
       metrics_(*metrics),
-      loader_(&task->data(), task->job().seed()),
+      loader_(&task->data(), task->job().seed(), task->ImageMemory()),
       pace_(pace, static_cast<int>(task->job().batch_size()), pace_seed),
       imitating_(Imitates(pace)) {}
 
@@ -101,14 +101,22 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   // Compensation needs to know from which weights the gradient is.
   const bool keep = grant.plan().compensation() > 0;
   absl::Duration parked;
-  absl::StatusOr<PullResult> pulled = parameters_.Pull(grant.closing(), keep);
+  // Each goes up to a device while others are on their way.
+  std::function<void(size_t)> on_tensor;
+  if (!task_.model().host_visible()) {
+    on_tensor = [this](size_t tensor) {
+      task_.model().ParameterArrived(tensor);
+    };
+  }
+  absl::StatusOr<PullResult> pulled =
+      parameters_.Pull(grant.closing(), keep, on_tensor);
   // A server parks a pull for a lease at most: as long as the coordinator
   // stands by the grant, the worker asks again. A broken stream answers at
   // once and for good.
   while (absl::IsUnavailable(pulled.status()) && !parameters_.broken() &&
          !signals.Over()) {
     parked = clock_.Now() - began;
-    pulled = parameters_.Pull(grant.closing(), keep);
+    pulled = parameters_.Pull(grant.closing(), keep, on_tensor);
   }
   if (!pulled.ok() && signals.Over()) return absl::OkStatus();
   PACELINE_RETURN_IF_ERROR(pulled.status());
@@ -129,19 +137,13 @@ absl::StatusOr<std::optional<Trainer::Computed>> Trainer::Compute(
   // is computed early and sleeps then, so it lets the others on its cores go
   // first: their pushes would else wait for a tick of the kernel's.
   const bool overlaps = !imitating_ && !grant.plan().ask();
-  const std::function<void(size_t)> gradient_ready = [&](size_t tensor) {
-    if (overlaps) {
-      PushTensor(tensor);
-    } else {
-      std::this_thread::yield();
-    }
-  };
   Computed computed;
   absl::Duration loading;
   const absl::Time began = clock_.Now();
   pace_.Begin(began);
-  while (const std::optional<MicroBatch> batch = loader_.Next()) {
-    loading += batch->waited;
+  task_.model().DropStaged();  // Of an iteration that came to nothing.
+  std::optional<MicroBatch> batch = StageNext(loading);
+  while (batch.has_value()) {
     const bool first = computed.samples == 0;
     computed.samples += batch->n;
     const bool last = computed.samples == size;
@@ -149,11 +151,14 @@ absl::StatusOr<std::optional<Trainer::Computed>> Trainer::Compute(
     if (computed.pushing) {
       parameters_.BeginPush(HeaderOf(grant.iteration(), size, grant.plan()));
     }
-    PACELINE_ASSIGN_OR_RETURN(
-        const BatchLoss loss,
-        task_.model().ForwardBackward(
-            batch->images, batch->labels, batch->n, scale, first,
-            computed.pushing || imitating_ ? gradient_ready : nullptr));
+    StepCalls calls;
+    if (computed.pushing) {
+      calls.on_ready = [this](size_t tensor) { PushTensor(tensor); };
+    }
+    if (imitating_) calls.between_tensors = [] { std::this_thread::yield(); };
+    calls.meanwhile = [&] { batch = StageNext(loading); };
+    PACELINE_ASSIGN_OR_RETURN(const BatchLoss loss,
+                              task_.model().ComputeStaged(scale, first, calls));
     computed.loss += loss.loss_sum;
     computed.finite = std::isfinite(computed.loss);
     const absl::Duration so_far = clock_.Now() - began - loading;
@@ -167,14 +172,25 @@ absl::StatusOr<std::optional<Trainer::Computed>> Trainer::Compute(
   computed.loss /= computed.samples;
   if (!computed.finite) {
     computed.samples = size;  // It uses up all of them.
-  } else if (computed.samples < size) {
-    PACELINE_RETURN_IF_ERROR(task_.model().ScaleGradients(
-        static_cast<float>(size) / static_cast<float>(computed.samples)));
+  } else if (!computed.pushing) {
+    if (computed.samples < size) {
+      task_.model().ScaleGradients(static_cast<float>(size) /
+                                   static_cast<float>(computed.samples));
+    }
+    PACELINE_RETURN_IF_ERROR(task_.model().FetchGradients());
   }
   report.mutable_seconds()->set_load(absl::ToDoubleSeconds(loading));
   report.mutable_seconds()->set_compute(
       absl::ToDoubleSeconds(clock_.Now() - began - loading));
   return computed;
+}
+
+std::optional<MicroBatch> Trainer::StageNext(absl::Duration& loading) {
+  const std::optional<MicroBatch> batch = loader_.Next();
+  if (!batch.has_value()) return std::nullopt;
+  loading += batch->waited;
+  task_.model().Stage(batch->images, batch->labels, batch->n);
+  return batch;
 }
 
 bool Trainer::ImitateDevice(absl::Duration computed, uint32_t samples,

@@ -55,6 +55,9 @@ class Trainer {
   absl::StatusOr<std::optional<Computed>> Compute(const v1::Grant& grant,
                                                   IterationSignals& signals,
                                                   v1::PushDone& report);
+  // Has the next micro-batch brought to the device. Adds how long it had to be
+  // waited for.
+  std::optional<MicroBatch> StageNext(absl::Duration& loading);
   // Sleeps as long as the imitated device would still compute. False if the
   // iteration is over.
   bool ImitateDevice(absl::Duration computed, uint32_t samples,

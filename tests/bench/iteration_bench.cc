@@ -48,8 +48,9 @@ class IdleWorker {
     for (int i = 0; i < kTensors; ++i) {
       view.parameters.push_back(absl::MakeSpan(arrays_->weights)
                                     .subspan(i * kTensorFloats, kTensorFloats));
-      view.gradients.push_back(absl::MakeSpan(arrays_->gradient)
-                                   .subspan(i * kTensorFloats, kTensorFloats));
+      view.gradients.push_back(
+          BytesOf(absl::MakeSpan(arrays_->gradient)
+                      .subspan(i * kTensorFloats, kTensorFloats)));
     }
     view.owner = arrays_;
     auto client = ParameterClient::Connect(

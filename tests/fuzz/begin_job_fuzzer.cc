@@ -57,8 +57,9 @@ void FuzzOne(absl::string_view input) {
   if (!begin.has_value()) return;
   std::vector<float> a(kSizes[0]);
   std::vector<float> b(kSizes[1]);
-  const TensorArrays arrays = {
-      {absl::MakeSpan(a), absl::MakeSpan(b)}, {a, b}, nullptr};
+  const TensorArrays arrays = {{absl::MakeSpan(a), absl::MakeSpan(b)},
+                               {BytesOf(a), BytesOf(b)},
+                               nullptr};
   const auto client = ParameterClient::Connect(
       *begin, arrays, {.lease = absl::Seconds(1), .dial = DialNobody});
   ExpectInvalidArgument(client.status());

@@ -41,11 +41,18 @@ std::vector<float> NaiveNormalize(const BatchNormShape& shape,
     y[i] = (x[i] - moments.mean[c]) /
                std::sqrt(moments.variance[c] + shape.epsilon) * scale[c] +
            shift[c];
+    if (shape.activation == Activation::kRelu) y[i] = Relu(y[i]);
   }
   return y;
 }
 
 constexpr BatchNormShape kShape{.channels = 3, .inner = 203};
+
+BatchNormShape WithRelu() {
+  BatchNormShape shape = kShape;
+  shape.activation = Activation::kRelu;
+  return shape;
+}
 
 // Far from zero: E[x^2] - mean^2 in floats would be all rounding.
 std::vector<float> FarInput() {
@@ -67,6 +74,11 @@ TEST_P(BatchNormConformanceTest, ForwardAndMoments) {
   ExpectNear(mean.Host(), want.mean, 1e-5f);
   ExpectNear(variance.Host(), want.variance, 1e-4f);
   ExpectNear(y.Host(), NaiveNormalize(kShape, x, want, scale, shift), 1e-3f);
+  backend_->BatchNormForward(WithRelu(), dx.span(), dscale.span(),
+                             dshift.span(), mean.span(), variance.span(),
+                             y.span());
+  ExpectNear(y.Host(), NaiveNormalize(WithRelu(), x, want, scale, shift),
+             1e-3f);
 
   const DeviceArray means(*backend_, 3, kNan), squares(*backend_, 3, kNan);
   backend_->BatchNormMoments(0.25f, mean.span(), variance.span(), 0,
@@ -96,6 +108,11 @@ TEST_P(BatchNormConformanceTest, Inference) {
   backend_->BatchNormInference(kShape, dx.span(), dscale.span(), dshift.span(),
                                mean.span(), square.span(), y.span());
   ExpectNear(y.Host(), NaiveNormalize(kShape, x, moments, scale, shift), 1e-4f);
+  backend_->BatchNormInference(WithRelu(), dx.span(), dscale.span(),
+                               dshift.span(), mean.span(), square.span(),
+                               y.span());
+  ExpectNear(y.Host(), NaiveNormalize(WithRelu(), x, moments, scale, shift),
+             1e-4f);
 }
 
 // The gradient in the form of Ioffe and Szegedy 2015, section 3.
@@ -119,14 +136,16 @@ TEST_P(BatchNormConformanceTest, Backward) {
   }
   const DeviceArray device_x(*backend_, x), device_dy(*backend_, dy);
   const DeviceArray device_scale(*backend_, scale);
+  const DeviceArray device_shift(*backend_, RandomFloats(3, 4));
   const DeviceArray mean(*backend_, moments.mean);
   const DeviceArray variance(*backend_, moments.variance);
   const DeviceArray dscale(*backend_, 3, 1), dshift(*backend_, 3, kNan);
   const DeviceArray dx(*backend_, kShape.size(), kNan);
   const auto run = [&](float beta) {
     backend_->BatchNormBackward(kShape, device_x.span(), device_scale.span(),
-                                mean.span(), variance.span(), device_dy.span(),
-                                beta, dscale.span(), dshift.span(), dx.span());
+                                device_shift.span(), mean.span(),
+                                variance.span(), device_dy.span(), beta,
+                                dscale.span(), dshift.span(), dx.span());
   };
   run(0);
   ExpectNear(dx.Host(), want, 1e-4f);
@@ -136,6 +155,34 @@ TEST_P(BatchNormConformanceTest, Backward) {
   for (int c = 0; c < 3; ++c) product[c] *= 2, sum[c] *= 2;
   ExpectNear(dscale.Host(), {product.begin(), product.end()}, 1e-4f);
   ExpectNear(dshift.Host(), {sum.begin(), sum.end()}, 1e-4f);
+}
+
+// With its ReLU it is what batch norm without one makes of the gradient behind
+// the ReLU, to the bit: no sign may be seen otherwise than forwards.
+TEST_P(BatchNormConformanceTest, BackwardThroughTheRelu) {
+  const DeviceArray x(*backend_, RandomFloats(kShape.size(), 1));
+  const DeviceArray dy(*backend_, RandomFloats(kShape.size(), 2));
+  const DeviceArray scale(*backend_, RandomFloats(3, 3));
+  const DeviceArray shift(*backend_, RandomFloats(3, 4));
+  const DeviceArray mean(*backend_, 3), variance(*backend_, 3);
+  const DeviceArray y(*backend_, kShape.size());
+  const DeviceArray masked(*backend_, kShape.size());
+  backend_->BatchNormForward(WithRelu(), x.span(), scale.span(), shift.span(),
+                             mean.span(), variance.span(), y.span());
+  backend_->ReluBackward(y.span(), dy.span(), masked.span());
+  struct Out {
+    std::vector<float> dscale, dshift, dx;
+    bool operator==(const Out&) const = default;
+  };
+  const auto run = [&](const BatchNormShape& shape, const DeviceArray& from) {
+    const DeviceArray dscale(*backend_, 3), dshift(*backend_, 3);
+    const DeviceArray dx(*backend_, kShape.size());
+    backend_->BatchNormBackward(shape, x.span(), scale.span(), shift.span(),
+                                mean.span(), variance.span(), from.span(), 0,
+                                dscale.span(), dshift.span(), dx.span());
+    return Out{dscale.Host(), dshift.Host(), dx.Host()};
+  };
+  EXPECT_EQ(run(WithRelu(), dy), run(kShape, masked));
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ class ConformanceTest : public testing::TestWithParam<const char*> {
   std::unique_ptr<Backend> backend_;
 };
 
+inline float Relu(float value) { return value < 0 ? 0.0f : value; }
+
 // Element by element, within tolerance * (1 + |want|).
 inline void ExpectNear(const std::vector<float>& got,
                        const std::vector<float>& want, float tolerance) {

@@ -28,7 +28,7 @@ class DeviceArray {
     auto buffer = backend.Allocate(static_cast<int64_t>(values.size()));
     CHECK(buffer.ok());
     buffer_ = *std::move(buffer);
-    backend.Upload(values, span());
+    backend.Upload(Lane::kCompute, values, span());
     CHECK(backend.Synchronize().ok());
   }
   DeviceArray(Backend& backend, int64_t size, float value = 0)
@@ -40,7 +40,7 @@ class DeviceArray {
   // What it holds when everything queued has been done.
   std::vector<float> Host() const {
     std::vector<float> values(static_cast<size_t>(span().size));
-    backend_.Download(span(), absl::MakeSpan(values));
+    backend_.Download(Lane::kCompute, span(), absl::MakeSpan(values));
     CHECK(backend_.Synchronize().ok());
     return values;
   }

@@ -47,7 +47,9 @@ void ForEachJoined(const ShortcutShape& s, const Body& body) {
 TEST_P(LayoutConformanceTest, Shortcut) {
   for (const ShortcutShape& shape :
        {ShortcutShape{2, 3, 3, 4, 5, 1}, ShortcutShape{3, 4, 8, 6, 8, 2},
-        ShortcutShape{2, 2, 4, 5, 7, 2}, ShortcutShape{2, 2, 6, 4, 4, 1}}) {
+        ShortcutShape{2, 2, 4, 5, 7, 2}, ShortcutShape{2, 2, 6, 4, 4, 1},
+        ShortcutShape{2, 3, 3, 4, 5, 1, Activation::kRelu},
+        ShortcutShape{2, 2, 4, 5, 7, 2, Activation::kRelu}}) {
     const auto x = RandomFloats(shape.input_size(), 1);
     const auto y = RandomFloats(shape.output_size(), 2);
     auto want_y = y, want_dx = x;
@@ -55,6 +57,9 @@ TEST_P(LayoutConformanceTest, Shortcut) {
       want_y[out] += x[in];
       want_dx[in] += y[out];
     });
+    if (shape.activation == Activation::kRelu) {
+      for (float& value : want_y) value = Relu(value);
+    }
     const DeviceArray dx(*backend_, x), device_x(*backend_, x);
     const DeviceArray dy(*backend_, y), device_y(*backend_, y);
     backend_->AddShortcut(shape, device_x.span(), device_y.span());

@@ -57,16 +57,35 @@ TEST_P(LinearConformanceTest, Gemm) {
 
 TEST_P(LinearConformanceTest, AddBias) {
   for (const BiasShape& shape :
-       {BiasShape{1, 3, 33}, BiasShape{5, 7, 1}, BiasShape{2, 3, 4}}) {
+       {BiasShape{1, 3, 33}, BiasShape{5, 7, 1}, BiasShape{2, 3, 4},
+        BiasShape{1, 3, 33, Activation::kRelu},
+        BiasShape{5, 7, 1, Activation::kRelu}}) {
     const auto bias = RandomFloats(shape.channels, 1);
     const auto y = RandomFloats(shape.size(), 2);
     auto want = y;
     for (int64_t i = 0; i < shape.size(); ++i) {
       want[i] += bias[i / shape.inner % shape.channels];
+      if (shape.activation == Activation::kRelu) want[i] = Relu(want[i]);
     }
     const DeviceArray dbias(*backend_, bias), dy(*backend_, y);
     backend_->AddBias(shape, dbias.span(), dy.span());
     EXPECT_EQ(dy.Host(), want);
+  }
+}
+
+TEST_P(LinearConformanceTest, PacksAsTheWireHasIt) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    for (const int64_t size : {1, 2, 7, 255, 1025}) {
+      auto values = RandomFloats(size, 1);
+      values[0] = 1e30f;  // Too large for fp16: an infinity.
+      const int64_t floats = PackedSize(dtype, size);
+      std::vector<float> want(floats, 0.0f);
+      ConvertFromF32(dtype, values.data(), values.size(),
+                     reinterpret_cast<char*>(want.data()));
+      const DeviceArray x(*backend_, values), packed(*backend_, floats);
+      backend_->Pack(dtype, x.span(), packed.span());
+      EXPECT_EQ(BytesOf(packed.Host()), BytesOf(want)) << DTypeName(dtype);
+    }
   }
 }
 
@@ -125,7 +144,7 @@ TEST_P(LinearConformanceTest, AllocatesZerosOnACacheLine) {
   ASSERT_TRUE(buffer.ok()) << buffer.status();
   EXPECT_EQ(reinterpret_cast<uintptr_t>((*buffer)->span().data) % 64, 0u);
   std::vector<float> values(1000, 1);
-  backend_->Download((*buffer)->span(), absl::MakeSpan(values));
+  backend_->Download(Lane::kCompute, (*buffer)->span(), absl::MakeSpan(values));
   ASSERT_TRUE(backend_->Synchronize().ok());
   EXPECT_EQ(values, std::vector<float>(1000, 0));
 }

@@ -14,10 +14,10 @@ TEST_P(LossConformanceTest, LossHitsAndGradient) {
   const LossShape shape{.batch = 65, .classes = 10};
   auto logits = RandomFloats(shape.batch * shape.classes, 1);
   for (float& logit : logits) logit *= 5;
-  std::vector<uint8_t> labels(shape.batch);
+  std::vector<float> labels(shape.batch);
   std::vector<float> want_loss, want_correct, want_gradient;
   for (int64_t b = 0; b < shape.batch; ++b) {
-    labels[b] = static_cast<uint8_t>(b * 7 % 10);
+    labels[b] = static_cast<float>(b * 7 % 10);
     const float* row = logits.data() + b * shape.classes;
     double sum = 0;
     int64_t best = 0;
@@ -25,18 +25,18 @@ TEST_P(LossConformanceTest, LossHitsAndGradient) {
       sum += std::exp(double{row[c]});
       if (row[c] > row[best]) best = c;
     }
-    want_loss.push_back(static_cast<float>(std::log(sum) - row[labels[b]]));
-    want_correct.push_back(best == labels[b] ? 1 : 0);
+    want_loss.push_back(static_cast<float>(std::log(sum) - row[b * 7 % 10]));
+    want_correct.push_back(best == b * 7 % 10 ? 1 : 0);
     for (int64_t c = 0; c < shape.classes; ++c) {
       const double p = std::exp(double{row[c]}) / sum;
       want_gradient.push_back(
-          static_cast<float>(0.125 * (p - (c == labels[b] ? 1 : 0))));
+          static_cast<float>(0.125 * (p - (c == b * 7 % 10 ? 1 : 0))));
     }
   }
-  const DeviceArray x(*backend_, logits);
+  const DeviceArray x(*backend_, logits), device_labels(*backend_, labels);
   const DeviceArray gradient(*backend_, shape.batch * shape.classes, kNan);
   const DeviceArray loss(*backend_, shape.batch), hits(*backend_, shape.batch);
-  backend_->SoftmaxCrossEntropy(shape, x.span(), labels.data(), 0.125f,
+  backend_->SoftmaxCrossEntropy(shape, x.span(), device_labels.span(), 0.125f,
                                 gradient.span(), loss.span(), hits.span());
   ExpectNear(loss.Host(), want_loss, 1e-5f);
   EXPECT_EQ(hits.Host(), want_correct);
@@ -46,9 +46,9 @@ TEST_P(LossConformanceTest, LossHitsAndGradient) {
 TEST_P(LossConformanceTest, HugeLogitsDoNotOverflow) {
   const DeviceArray x(*backend_, {1000.0f, -1000.0f, 999.0f});
   const DeviceArray loss(*backend_, 1), hits(*backend_, 1);
-  const uint8_t label = 0;
-  backend_->SoftmaxCrossEntropy({1, 3}, x.span(), &label, 1, {}, loss.span(),
-                                hits.span());
+  const DeviceArray label(*backend_, std::vector<float>{0});
+  backend_->SoftmaxCrossEntropy({1, 3}, x.span(), label.span(), 1, {},
+                                loss.span(), hits.span());
   ExpectNear(loss.Host(), {std::log(1 + std::exp(-1.0f))}, 1e-5f);
   EXPECT_EQ(hits.Host(), std::vector<float>{1});
 }
@@ -62,8 +62,8 @@ TEST_P(LossConformanceTest, NonFiniteLogitsGiveANonFiniteLoss) {
       logits[place] = bad;
       const DeviceArray x(*backend_, logits);
       const DeviceArray loss(*backend_, 1), hits(*backend_, 1);
-      const uint8_t label = 1;
-      backend_->SoftmaxCrossEntropy({1, 3}, x.span(), &label, 1, {},
+      const DeviceArray label(*backend_, std::vector<float>{1});
+      backend_->SoftmaxCrossEntropy({1, 3}, x.span(), label.span(), 1, {},
                                     loss.span(), hits.span());
       EXPECT_FALSE(std::isfinite(loss.Host()[0])) << bad << " at " << place;
     }

@@ -2,20 +2,22 @@
 # Checks and times the CUDA backend on a machine with a card. Needs the CUDA
 # toolkit and a C++ compiler, nothing else and no network.
 #
-#   tests/gpu/run_on_gpu.sh [conformance|models|sanitize|speed]...
+#   tests/gpu/run_on_gpu.sh [conformance|models|sanitize|speed|floor|overlap]...
 #
 #   conformance  every operation beside its CPU twin, in fp32, TF32 and bf16
 #   models       whole models' gradients, and their losses after 10 and 100 steps
 #   sanitize     conformance under compute-sanitizer, where there is one
 #   speed        images a second of a training step, beside eager PyTorch's on
 #                the same card where python3 has it
+#   floor        how near a step is to what the card's matrix and copy rates allow
+#   overlap      a step of 25 M parameters with its exchange over without it
 #
 # All of them unless some are given. Ends with 1 if something is wrong.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 parts=("$@")
-[[ ${#parts[@]} -gt 0 ]] || parts=(conformance models sanitize speed)
+[[ ${#parts[@]} -gt 0 ]] || parts=(conformance models sanitize speed floor overlap)
 export PATH=$PATH:/usr/local/cuda/bin
 command -v nvcc >/dev/null || {
   echo "run_on_gpu.sh: there is no nvcc in the PATH or in /usr/local/cuda/bin" >&2
@@ -58,9 +60,10 @@ mapfile -t cuda_objects < <(objects "${cuda[@]}")
 nvcc -shared "-arch=$arch" "${cuda_objects[@]}" -lcublas \
   -o "$out/libpaceline_cuda.so"
 program=(gpu/*.cc gpu/cpu/*.cc services/worker/model/*.cc
-  services/worker/data/{data_names,dataset,normalize,strokes,synthetic}.cc common/permutation.cc
-  tests/gpu/twins.cc tests/gpu/twin_cases.cc
-  tests/services/worker/model/sgd.cc tests/gpu/toolkit_only/main.cc)
+  services/worker/data/{data_names,dataset,normalize,strokes,synthetic}.cc
+  common/permutation.cc common/tensor/dtype.cc
+  tests/gpu/{step_check,twins,twin_cases}.cc
+  tests/services/worker/model/{pushed_gradients,sgd}.cc tests/gpu/toolkit_only/{main,measured_backend,overlap}.cc)
 build g++ -std=c++20 -O3 -march=native -ffp-contract=off -fopenmp \
   -DPACELINE_HAS_CUDA "${include[@]}" -- "${program[@]}"
 mapfile -t program_objects < <(objects "${program[@]}")
@@ -71,7 +74,7 @@ status=0
 for part in "${parts[@]}"; do
   echo "-- $part"
   case $part in
-    conformance | models)
+    conformance | models | floor | overlap)
       "$out/run_on_gpu" "$part" || status=1
       ;;
     sanitize)

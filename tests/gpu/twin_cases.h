@@ -24,6 +24,8 @@ struct TwinCase {
   // The result is linear in its inputs, so that an element may be as wrong as
   // its terms are large: those are what the operation makes of magnitudes.
   bool linear = false;
+  // No bit may differ: what is written is no number of its own.
+  bool exact = false;
 };
 
 // Cases of one kind of operation, at sizes around every boundary: of warps,

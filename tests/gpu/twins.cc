@@ -116,6 +116,10 @@ std::string Differs(Backend& tried, Backend& reference,
     const std::vector<float> a = Inner(got[output]);
     const std::vector<float> b = Inner(want[output]);
     const std::vector<float> term = Inner(terms[output]);
+    if (twin_case.exact) {
+      if (!Same({a}, {b})) return absl::StrCat(where, "other bits");
+      continue;
+    }
     const double error = RelativeError(a, b);
     // Written so that NaN differs.
     if (!(error <= tolerance)) return absl::StrCat(where, "error ", error);

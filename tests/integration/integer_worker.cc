@@ -27,7 +27,8 @@ TensorArrays View(const std::shared_ptr<Arrays>& arrays) {
   for (auto& tensor : arrays->parameters) {
     view.parameters.push_back(absl::MakeSpan(tensor));
   }
-  for (auto& tensor : arrays->gradients) view.gradients.push_back(tensor);
+  for (auto& tensor : arrays->gradients)
+    view.gradients.push_back(BytesOf(tensor));
   view.owner = arrays;
   return view;
 }

@@ -362,6 +362,8 @@ v1::Worker Fleet::ToProto(const WorkerEntry& entry) const {
   worker.set_device(entry.hello.device());
   worker.set_gpu_model(entry.hello.gpu_model());
   worker.set_memory_bytes(entry.hello.memory_bytes());
+  worker.set_compute_capability(entry.hello.compute_capability());
+  worker.set_gpu_uuid(entry.hello.gpu_uuid());
   worker.set_evaluator(entry.hello.evaluator());
   *worker.mutable_labels() = entry.hello.labels();
   worker.set_version(entry.hello.version());

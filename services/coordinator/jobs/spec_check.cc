@@ -86,6 +86,12 @@ class SpecChecker {
                                              static_cast<int>(spec_.wire()),
                                              "; use FP32, BF16 or FP16"));
     }
+    if (!v1::JobSpec::Precision_IsValid(spec_.precision())) {
+      checks_.Add(Path("precision"),
+                  absl::StrCat("there is no precision ",
+                               static_cast<int>(spec_.precision()),
+                               "; use FP32, TF32 or BF16"));
+    }
     checks_.InRange(Path("servers"), int64_t{spec_.servers()}, 0, kServersMax);
   }
 
@@ -257,6 +263,9 @@ void CompleteSpec(v1::JobSpec& spec) {
   if (spec.micro_batch() == 0) spec.set_micro_batch(spec.batch_size());
   if (spec.batching().empty()) spec.set_batching("even");
   if (spec.wire() == v1::WIRE_FORMAT_UNSPECIFIED) spec.set_wire(v1::FP32);
+  if (spec.precision() == v1::JobSpec::PRECISION_UNSPECIFIED) {
+    spec.set_precision(v1::JobSpec::FP32);
+  }
   if (spec.round_strength().empty()) spec.set_round_strength("linear");
   if (spec.workers().min() == 0) spec.mutable_workers()->set_min(1);
   if (spec.stop().epochs() == 0 && spec.stop().samples() == 0) {

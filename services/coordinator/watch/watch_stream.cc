@@ -82,6 +82,7 @@ void WatchStream::OnDone() {
   {
     absl::MutexLock lock(&mu_);
     done_ = true;
+    ticket_ = StreamTicket();  // The pump may hold the stream a little longer.
     if (events_ != nullptr) events_->Unsubscribe(subscription_);
   }
   registry_->Remove(this);  // May delete this.

@@ -32,7 +32,7 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchJobResponse>,
  public:
   // `pump` outlives the stream.
   WatchStream(StreamTicket ticket, WatchPump* pump)
-      : ticket_(std::move(ticket)), pump_(*pump) {}
+      : pump_(*pump), ticket_(std::move(ticket)) {}
 
   // Puts the stream into `registry`.
   void Begin(StreamRegistry* registry);
@@ -57,7 +57,6 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchJobResponse>,
   enum class Step { kNone, kWrite, kFinish };
   Step NextStep();
 
-  const StreamTicket ticket_;
   WatchPump& pump_;
   StreamRegistry* registry_ = nullptr;
 
@@ -66,6 +65,7 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchJobResponse>,
   uint64_t subscription_ ABSL_GUARDED_BY(mu_) = 0;
   JobEvents::Cursor cursor_ ABSL_GUARDED_BY(mu_);
   bool done_ ABSL_GUARDED_BY(mu_) = false;
+  StreamTicket ticket_ ABSL_GUARDED_BY(mu_);  // Until the stream is done.
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool finished_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> ends_with_ ABSL_GUARDED_BY(mu_);

@@ -156,6 +156,7 @@ absl::StatusOr<bool> VirtualTraining::ComputeGradient(const Grant& grant,
     loss += part.loss_sum;
     if (!std::isfinite(loss)) return false;
   }
+  PACELINE_RETURN_IF_ERROR(model_->FetchGradients());
   return true;
 }
 

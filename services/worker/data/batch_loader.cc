@@ -9,11 +9,19 @@
 namespace paceline {
 
 BatchLoader::BatchLoader(const Dataset* dataset, uint64_t seed,
-                         const Clock& clock)
+                         const ImageMemory& memory, const Clock& clock)
     : dataset_(*dataset),
       seed_(seed),
       clock_(clock),
+      slots_(SlotsIn(memory)),
       thread_([this] { Run(); }) {}
+
+std::array<BatchLoader::Slot, BatchLoader::kSlots> BatchLoader::SlotsIn(
+    const ImageMemory& memory) {
+  std::array<Slot, kSlots> slots;
+  for (uint32_t i = 0; i < kSlots; ++i) slots[i].images = memory[i];
+  return slots;
+}
 
 BatchLoader::~BatchLoader() {
   {
@@ -49,7 +57,8 @@ void BatchLoader::Stop() {
 
 std::optional<MicroBatch> BatchLoader::Next() {
   absl::MutexLock lock(&mutex_);
-  returned_ = taken_;
+  // All but the one that was handed out last.
+  returned_ = std::max<uint64_t>(taken_, 1) - 1;
   absl::Duration waited;
   if (!HasNews()) {
     const absl::Time start = clock_.Now();
@@ -102,7 +111,11 @@ void BatchLoader::Gather(const Piece& piece) {
   const uint32_t n = piece.range.end - piece.range.begin;
   Slot& slot = slots_[piece.slot];
   const size_t floats = n * static_cast<size_t>(dataset_.shape().size());
-  if (slot.images.size() < floats) slot.images.resize(floats);
+  if (slot.images.empty() || !slot.own_images.empty()) {
+    if (slot.own_images.size() < floats) slot.own_images.resize(floats);
+    slot.images = absl::MakeSpan(slot.own_images);
+  }
+  CHECK(slot.images.size() >= floats);
   if (slot.labels.size() < n) slot.labels.resize(n);
   slot.n = static_cast<int>(n);
   dataset_.Gather({order.data() + piece.range.begin, n}, slot.images.data(),

@@ -11,14 +11,16 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "common/clock.h"
 #include "common/sample_range.h"
 #include "services/worker/data/dataset.h"
 
 namespace paceline {
 
-// Part of a range, ready to compute. What it points to stays until the next
-// Next, Start or destructor.
+// Part of a range, ready to compute. What it points to stays until the second
+// Next behind it, Start or destructor: one piece can go to a device while
+// another is computed there.
 struct MicroBatch {
   const float* images = nullptr;    // [n, channels, height, width]
   const uint8_t* labels = nullptr;  // [n]
@@ -27,13 +29,22 @@ struct MicroBatch {
 };
 
 // Gathers the micro-batches of a range on a thread of its own, one ahead of
-// the one in use. Start and Next belong to one thread, the consumer's; Stop may
+// those in use. Start and Next belong to one thread, the consumer's; Stop may
 // be called from any.
 class BatchLoader {
  public:
-  // `seed` is the job's, of EpochPermutation. `dataset` and `clock` must
-  // outlive the loader.
+  // One can be filled while two are in use.
+  static constexpr uint32_t kSlots = 3;
+
+  // Where a slot's images are gathered: of a kind, perhaps, that a device reads
+  // at full speed, and large enough for every piece. An empty one is the
+  // loader's to find.
+  using ImageMemory = std::array<absl::Span<float>, kSlots>;
+
+  // `seed` is the job's, of EpochPermutation. `dataset`, `memory` and `clock`
+  // must outlive the loader.
   BatchLoader(const Dataset* dataset, uint64_t seed,
+              const ImageMemory& memory = {},
               const Clock& clock = Clock::Real());
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
@@ -53,12 +64,10 @@ class BatchLoader {
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Two, so that one can be filled while the other is in use.
-  static constexpr uint32_t kSlots = 2;
-
   // Written by the thread while it owns the slot, read by the consumer after.
   struct Slot {
-    std::vector<float> images;
+    absl::Span<float> images;
+    std::vector<float> own_images;  // What they are, unless memory was given.
     std::vector<uint8_t> labels;
     int n = 0;
   };
@@ -75,6 +84,7 @@ class BatchLoader {
     uint32_t slot = 0;
   };
 
+  static std::array<Slot, kSlots> SlotsIn(const ImageMemory& memory);
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasPiece() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

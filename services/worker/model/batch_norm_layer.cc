@@ -15,7 +15,13 @@ BatchNormLayer::BatchNormLayer(std::string name, const FeatureShape& input)
 
 BatchNormShape BatchNormLayer::ShapeOf(int64_t batch) const {
   return {.channels = output().channels,
-          .inner = batch * output().height * output().width};
+          .inner = batch * output().height * output().width,
+          .activation = activation_};
+}
+
+ReluTaken BatchNormLayer::TakeRelu() {
+  activation_ = Activation::kRelu;
+  return ReluTaken::kAll;
 }
 
 std::vector<TensorPlan> BatchNormLayer::Plan() const {
@@ -63,9 +69,9 @@ void BatchNormLayer::Backward(const Pass& pass, DeviceView x, DeviceView dy,
   pass.Ready(mean_square_.index);
   pass.Ready(mean_.index);
   pass.backend.BatchNormBackward(ShapeOf(pass.batch), x, scale_.value,
-                                 batch_mean_->span(), batch_variance_->span(),
-                                 dy, pass.beta, scale_.gradient,
-                                 shift_.gradient, dx);
+                                 shift_.value, batch_mean_->span(),
+                                 batch_variance_->span(), dy, pass.beta,
+                                 scale_.gradient, shift_.gradient, dx);
   pass.Ready(shift_.index);
   pass.Ready(scale_.index);
 }

@@ -24,6 +24,7 @@ class BatchNormLayer final : public Layer {
   std::vector<TensorPlan> Plan() const override;
   void Bind(absl::Span<const BoundTensor> tensors) override;
   absl::Status Allocate(Backend& backend, int64_t batch_max) override;
+  ReluTaken TakeRelu() override;
   void Forward(const Pass& pass, DeviceView x, DeviceSpan y) override;
   void Backward(const Pass& pass, DeviceView x, DeviceView dy,
                 DeviceSpan dx) override;
@@ -32,6 +33,7 @@ class BatchNormLayer final : public Layer {
   BatchNormShape ShapeOf(int64_t batch) const;
 
   const std::string name_;
+  Activation activation_ = Activation::kNone;
   BoundTensor scale_;
   BoundTensor shift_;
   BoundTensor mean_;

@@ -14,6 +14,11 @@ void Chain::Add(std::unique_ptr<Layer> layer) {
   layers_.push_back(std::move(layer));
 }
 
+ReluTaken Chain::TakeRelu() {
+  CHECK(!layers_.empty());
+  return layers_.back()->TakeRelu();
+}
+
 std::vector<TensorPlan> Chain::Plan() const {
   std::vector<TensorPlan> plans;
   for (const auto& layer : layers_) {

@@ -19,6 +19,9 @@ class Chain {
   // nor the last layer is in place: what goes in and out is the caller's.
   void Add(std::unique_ptr<Layer> layer);
 
+  // Layer::TakeRelu of the last layer.  REQUIRES: there is one.
+  ReluTaken TakeRelu();
+
   const FeatureShape& input() const { return input_; }
   const FeatureShape& output() const { return output_; }
 

@@ -28,7 +28,10 @@ ChainBuilder& ChainBuilder::BatchNorm(std::string name) {
 }
 
 ChainBuilder& ChainBuilder::Relu() {
-  chain_.Add(std::make_unique<ReluLayer>(output()));
+  const ReluTaken taken = chain_.TakeRelu();
+  if (taken == ReluTaken::kAll) return *this;
+  chain_.Add(
+      std::make_unique<ReluLayer>(output(), taken == ReluTaken::kForward));
   return *this;
 }
 

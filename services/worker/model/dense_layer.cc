@@ -26,11 +26,16 @@ void DenseLayer::Bind(absl::Span<const BoundTensor> tensors) {
   bias_ = tensors[1];
 }
 
+ReluTaken DenseLayer::TakeRelu() {
+  activation_ = Activation::kRelu;
+  return ReluTaken::kForward;
+}
+
 void DenseLayer::Forward(const Pass& pass, DeviceView x, DeviceSpan y) {
   pass.backend.Gemm(
       {.transpose_b = true, .m = pass.batch, .n = outputs_, .k = inputs_}, 1, x,
       weight_.value, 0, y);
-  pass.backend.AddBias({pass.batch, outputs_, 1}, bias_.value, y);
+  pass.backend.AddBias({pass.batch, outputs_, 1, activation_}, bias_.value, y);
 }
 
 void DenseLayer::Backward(const Pass& pass, DeviceView x, DeviceView dy,

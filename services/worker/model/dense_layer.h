@@ -18,6 +18,7 @@ class DenseLayer final : public Layer {
 
   std::vector<TensorPlan> Plan() const override;
   void Bind(absl::Span<const BoundTensor> tensors) override;
+  ReluTaken TakeRelu() override;
   void Forward(const Pass& pass, DeviceView x, DeviceSpan y) override;
   void Backward(const Pass& pass, DeviceView x, DeviceView dy,
                 DeviceSpan dx) override;
@@ -27,6 +28,7 @@ class DenseLayer final : public Layer {
   const int64_t inputs_;
   const int64_t outputs_;
   const InitialValue initial_;
+  Activation activation_ = Activation::kNone;
   BoundTensor weight_;
   BoundTensor bias_;
 };

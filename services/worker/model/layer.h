@@ -54,6 +54,13 @@ struct BoundTensor {
   DeviceSpan gradient;
 };
 
+// How much of the ReLU behind it a layer does in its own passes over memory.
+enum class ReluTaken {
+  kNothing,
+  kForward,  // Backward still masks dy by the sign of y.
+  kAll,
+};
+
 // A step of a model. Made with its shapes; then Bind and Allocate once, in
 // either order; then Forward and Backward alternate.
 class Layer {
@@ -76,6 +83,9 @@ class Layer {
   // True if y must be x and dx must be dy; Backward's x then holds what
   // Forward wrote. Such a layer does not stand first in a chain.
   virtual bool in_place() const { return false; }
+
+  // Asked once, when a ReLU is to follow, before anything else but output().
+  virtual ReluTaken TakeRelu() { return ReluTaken::kNothing; }
 
   virtual void Forward(const Pass& pass, DeviceView x, DeviceSpan y) = 0;
 

@@ -11,24 +11,24 @@
 namespace paceline {
 namespace {
 
-// Tensors begin on cache lines of their own.
+// Tensors begin on cache lines of their own, in each format of the wire at
+// least on whole floats.
 constexpr int64_t kAlignFloats = 16;
-
-// Of memory that the host sees.
-absl::Span<float> HostSpan(DeviceSpan span) {
-  return {span.data, static_cast<size_t>(span.size)};
-}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::FromChain(Chain chain,
                                                         Backend* backend,
-                                                        int batch_max) {
+                                                        int batch_max,
+                                                        DType wire) {
   CHECK(chain.output().layout == Layout::kFlat && batch_max > 0);
-  std::unique_ptr<Model> model(new Model(std::move(chain), backend, batch_max));
+  std::unique_ptr<Model> model(
+      new Model(std::move(chain), backend, batch_max, wire));
   PACELINE_RETURN_IF_ERROR(model->Allocate());
   return model;
 }
+
+Model::~Model() { backend_.Synchronize().IgnoreError(); }
 
 absl::Status Model::Allocate() {
   int64_t end = 0;
@@ -40,18 +40,20 @@ absl::Status Model::Allocate() {
   }
   offsets_.push_back(end);
   const int64_t logits = batch_max_ * chain_.output().size();
+  PACELINE_RETURN_IF_ERROR(
+      staging_.Allocate(&backend_, chain_.input().size(),
+                        static_cast<int>(chain_.output().size()), batch_max_));
   PACELINE_ASSIGN_OR_RETURN(values_, backend_.Allocate(end));
   PACELINE_ASSIGN_OR_RETURN(gradients_, backend_.Allocate(end));
-  PACELINE_ASSIGN_OR_RETURN(
-      images_, backend_.Allocate(batch_max_ * chain_.input().size()));
+  if (wire_ != DType::kF32) {
+    PACELINE_ASSIGN_OR_RETURN(packed_,
+                              backend_.Allocate(PackedSize(wire_, end)));
+  }
   PACELINE_ASSIGN_OR_RETURN(logits_, backend_.Allocate(logits));
   PACELINE_ASSIGN_OR_RETURN(dlogits_, backend_.Allocate(logits));
   PACELINE_ASSIGN_OR_RETURN(outcome_, backend_.Allocate(2 * batch_max_));
-  PACELINE_ASSIGN_OR_RETURN(outcome_host_,
-                            backend_.AllocateHost(2 * batch_max_));
   if (!backend_.host_visible()) {
-    PACELINE_ASSIGN_OR_RETURN(values_host_, backend_.AllocateHost(end));
-    PACELINE_ASSIGN_OR_RETURN(gradients_host_, backend_.AllocateHost(end));
+    PACELINE_RETURN_IF_ERROR(AllocateHostSide(end));
   }
   std::vector<BoundTensor> tensors;
   for (size_t i = 0; i < specs_.size(); ++i) {
@@ -75,6 +77,8 @@ absl::Status Model::Initialize(uint64_t seed) {
       value = initial.constant + initial.bound * unit;
     }
   }
+  std::fill(arrived_.begin(), arrived_.end(), false);
+  for (Bucket& bucket : buckets_) bucket.sent = false;
   return ParametersChanged();
 }
 
@@ -84,91 +88,110 @@ absl::Span<float> Model::parameter(size_t tensor) {
 }
 
 absl::Span<const float> Model::gradient(size_t tensor) const {
+  CHECK(wire_ == DType::kF32 || backend_.host_visible());
   return HostSpan(
       Part(backend_.host_visible() ? *gradients_ : *gradients_host_, tensor));
 }
 
-absl::Status Model::ParametersChanged() {
-  if (backend_.host_visible()) return absl::OkStatus();
-  backend_.Upload(HostSpan(values_host_->span()), values_->span());
-  return backend_.Synchronize();
+absl::string_view Model::wire_gradient(size_t tensor) const {
+  if (wire_ == DType::kF32) return BytesOf(gradient(tensor));
+  const Buffer& all = backend_.host_visible() ? *packed_ : *gradients_host_;
+  return BytesOf(HostSpan(Packed(all, offsets_[tensor], specs_[tensor].size)))
+      .substr(0, specs_[tensor].size * ElementSize(wire_));
 }
 
-absl::StatusOr<BatchLoss> Model::Forward(const Pass& pass, const float* images,
-                                         const uint8_t* labels, float scale) {
-  CHECK(pass.batch > 0 && pass.batch <= batch_max_);
-  const int64_t pixels = pass.batch * chain_.input().size();
-  const int64_t classes = chain_.output().size();
-  const DeviceSpan input = images_->span().First(pixels);
-  const DeviceSpan logits = logits_->span().First(pass.batch * classes);
-  const DeviceSpan outcome = outcome_->span().First(2 * pass.batch);
-  backend_.Upload({images, static_cast<size_t>(pixels)}, input);
-  chain_.Forward(pass, input, logits);
-  backend_.SoftmaxCrossEntropy(
-      {pass.batch, classes}, logits, labels, scale,
-      pass.training ? dlogits_->span().First(logits.size) : DeviceSpan{},
-      outcome.First(pass.batch), outcome.Sub(pass.batch, pass.batch));
-  const absl::Span<float> outcome_host =
-      HostSpan(outcome_host_->span().First(outcome.size));
-  backend_.Download(outcome, outcome_host);
-  PACELINE_RETURN_IF_ERROR(backend_.Synchronize());
-  BatchLoss loss;
-  for (int64_t i = 0; i < pass.batch; ++i) {
-    loss.loss_sum += outcome_host[i];
-    loss.correct += outcome_host[pass.batch + i] > 0 ? 1 : 0;
-  }
-  return loss;
+DeviceSpan Model::Packed(const Buffer& all, int64_t offset,
+                         int64_t size) const {
+  return all.span().Sub(PackedSize(wire_, offset), PackedSize(wire_, size));
 }
 
-absl::Status Model::Backward(const Pass& pass,
-                             const std::function<void(size_t)>& on_ready) {
-  const DeviceView input =
-      images_->span().First(pass.batch * chain_.input().size());
-  const DeviceView dlogits =
-      dlogits_->span().First(pass.batch * chain_.output().size());
-  absl::Status status;
-  const std::function<void(size_t)> ready = [&](size_t tensor) {
-    if (!backend_.host_visible()) {
-      backend_.Download(Part(*gradients_, tensor),
-                        HostSpan(Part(*gradients_host_, tensor)));
-    }
-    if (on_ready == nullptr) return;
-    status.Update(backend_.Synchronize());
-    if (status.ok()) on_ready(tensor);
-  };
-  Pass backward = pass;
-  backward.ready = &ready;
-  chain_.Backward(backward, input, dlogits, /*dx=*/{});
-  status.Update(backend_.Synchronize());
-  return status;
+void Model::Pack(int64_t offset, int64_t size) {
+  if (wire_ == DType::kF32) return;
+  backend_.Pack(wire_, gradients_->span().Sub(offset, size),
+                Packed(*packed_, offset, size));
+}
+
+absl::StatusOr<BatchLoss> Model::ComputeStaged(float scale, bool first,
+                                               const StepCalls& calls) {
+  const StagedBatch batch = staging_.Begin();
+  const Pass pass{.backend = backend_,
+                  .batch = batch.n,
+                  .training = true,
+                  .beta = first ? 0.0f : 1.0f,
+                  .share = static_cast<float>(batch.n) * scale};
+  return backend_.host_visible() ? ComputeHere(batch, pass, scale, calls)
+                                 : ComputeThere(batch, pass, scale, calls);
 }
 
 absl::StatusOr<BatchLoss> Model::ForwardBackward(
     const float* images, const uint8_t* labels, int n, float scale, bool first,
     const std::function<void(size_t)>& on_ready) {
-  const Pass pass{.backend = backend_,
-                  .batch = n,
-                  .training = true,
-                  .beta = first ? 0.0f : 1.0f,
-                  .share = static_cast<float>(n) * scale};
-  PACELINE_ASSIGN_OR_RETURN(const BatchLoss loss,
-                            Forward(pass, images, labels, scale));
-  if (!std::isfinite(loss.loss_sum)) return loss;
-  PACELINE_RETURN_IF_ERROR(Backward(pass, on_ready));
-  return loss;
-}
-
-absl::Status Model::ScaleGradients(float factor) {
-  backend_.Scale(factor, gradients_->span());
-  if (!backend_.host_visible()) {
-    backend_.Download(gradients_->span(), HostSpan(gradients_host_->span()));
-  }
-  return backend_.Synchronize();
+  DropStaged();
+  Stage(images, labels, n);
+  return ComputeStaged(scale, first, {.on_ready = on_ready});
 }
 
 absl::StatusOr<BatchLoss> Model::Evaluate(const float* images,
                                           const uint8_t* labels, int n) {
-  return Forward({.backend = backend_, .batch = n}, images, labels, 1);
+  DropStaged();
+  Stage(images, labels, n);
+  const StagedBatch batch = staging_.Begin();
+  const Pass pass{.backend = backend_, .batch = n};
+  return backend_.host_visible()
+             ? ComputeHere(batch, pass, /*scale=*/1, /*calls=*/{})
+             : ComputeThere(batch, pass, /*scale=*/1, /*calls=*/{});
+}
+
+absl::StatusOr<BatchLoss> Model::ComputeHere(const StagedBatch& batch,
+                                             const Pass& pass, float scale,
+                                             const StepCalls& calls) {
+  Forward(batch, pass, scale);
+  const BatchLoss loss = LossOf(batch.n, *outcome_);
+  if (pass.training && std::isfinite(loss.loss_sum)) {
+    const std::function<void(size_t)> ready = [&](size_t tensor) {
+      if (calls.between_tensors != nullptr) calls.between_tensors();
+      if (calls.on_ready == nullptr) return;
+      Pack(offsets_[tensor], specs_[tensor].size);
+      calls.on_ready(tensor);
+    };
+    Pass backward = pass;
+    backward.ready = &ready;
+    Backward(batch, backward);
+  }
+  staging_.End();
+  if (calls.meanwhile != nullptr) calls.meanwhile();
+  return loss;
+}
+
+void Model::Forward(const StagedBatch& batch, const Pass& pass, float scale) {
+  const int64_t classes = chain_.output().size();
+  const DeviceSpan logits = logits_->span().First(pass.batch * classes);
+  chain_.Forward(pass, batch.images, logits);
+  backend_.SoftmaxCrossEntropy(
+      {pass.batch, classes}, logits, batch.labels, scale,
+      pass.training ? dlogits_->span().First(logits.size) : DeviceSpan{},
+      outcome_->span().First(pass.batch),
+      outcome_->span().Sub(pass.batch, pass.batch));
+}
+
+void Model::Backward(const StagedBatch& batch, const Pass& pass) {
+  chain_.Backward(pass, batch.images,
+                  dlogits_->span().First(pass.batch * chain_.output().size()),
+                  /*dx=*/{});
+}
+
+BatchLoss Model::LossOf(int batch, const Buffer& outcome) const {
+  const absl::Span<const float> each = HostSpan(outcome.span());
+  BatchLoss loss;
+  for (int i = 0; i < batch; ++i) {
+    loss.loss_sum += each[i];
+    loss.correct += each[batch + i] > 0 ? 1 : 0;
+  }
+  return loss;
+}
+
+void Model::ScaleGradients(float factor) {
+  backend_.Scale(factor, gradients_->span());
 }
 
 }  // namespace paceline

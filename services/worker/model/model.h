@@ -13,7 +13,9 @@
 #include "absl/types/span.h"
 #include "gpu/backend.h"
 #include "services/worker/data/image_shape.h"
+#include "services/worker/model/batch_staging.h"
 #include "services/worker/model/chain.h"
+#include "services/worker/model/gradient_buckets.h"
 #include "services/worker/model/tensor.h"
 
 namespace paceline {
@@ -24,94 +26,193 @@ struct BatchLoss {
   int correct = 0;
 };
 
+// What a micro-batch's computation calls back, in the calling thread. Each may
+// be null.
+struct StepCalls {
+  // With the index of each tensor as soon as its gradient is final and the host
+  // can read it, last tensor first, so that it can be sent while the rest is
+  // still computed. Without it gradients stay on the device: FetchGradients().
+  std::function<void(size_t)> on_ready = nullptr;
+  // Once, when everything has been queued: the next micro-batch can be staged
+  // here.
+  std::function<void()> meanwhile = nullptr;
+  // After each tensor where the host computes, so that it can let others go
+  // first. With it, all has been computed when ComputeStaged returns, and its
+  // time is the computation's.
+  std::function<void()> between_tensors = nullptr;
+};
+
 // A network with its parameters and gradients on one backend. The same calls
-// on the same values give the same bits. Thread-compatible; on_ready runs in
-// the calling thread.
+// on the same values give the same bits.
+//
+// Where the host does not see the device's memory, three things go on beside
+// computation: micro-batches go up, each beside the computation of the one in
+// front of it; parameters go up tensor by tensor as they arrive; gradients come
+// down in buckets while the rest of the backward pass goes on.
+//
+// Thread-compatible.
 class Model {
  public:
   // `name` is one of Architectures(). INVALID_ARGUMENT: no such model (the
   // message lists them), images too small for it, fewer than 2 or more than
   // 256 classes, or batch_max below 1. RESOURCE_EXHAUSTED: no memory. `backend`
-  // must outlive the model, whose parameters are zero until Initialize.
-  static absl::StatusOr<std::unique_ptr<Model>> Create(absl::string_view name,
-                                                       const ImageShape& input,
-                                                       int classes,
-                                                       Backend* backend,
-                                                       int batch_max);
+  // must outlive the model, whose parameters are zero until Initialize. `wire`
+  // is how wire_gradient() is written.
+  static absl::StatusOr<std::unique_ptr<Model>> Create(
+      absl::string_view name, const ImageShape& input, int classes,
+      Backend* backend, int batch_max, DType wire = DType::kF32);
 
   // The same with a network of one's own, from images to flat logits.
-  static absl::StatusOr<std::unique_ptr<Model>> FromChain(Chain chain,
-                                                          Backend* backend,
-                                                          int batch_max);
+  static absl::StatusOr<std::unique_ptr<Model>> FromChain(
+      Chain chain, Backend* backend, int batch_max, DType wire = DType::kF32);
+
+  // Waits for what the device still does with the model's memory.
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
 
   const std::vector<TensorSpec>& tensors() const { return specs_; }
   int batch_max() const { return batch_max_; }
+  bool host_visible() const { return backend_.host_visible(); }
 
   // The starting weights of a seed, the same bits everywhere.
   absl::Status Initialize(uint64_t seed);
 
   // A tensor's values, for the host to read and write. What is written counts
-  // after ParametersChanged().
+  // after ParametersChanged(), and goes to a device then, but for what went
+  // there when ParameterArrived() said so. OK always: what goes wrong with the
+  // copy, the next computation says.
   absl::Span<float> parameter(size_t tensor);
+  void ParameterArrived(size_t tensor);
   absl::Status ParametersChanged();
 
-  // A tensor's gradient; for statistics the batch's mean and E[x^2]. Valid
-  // from on_ready(tensor), or from the end of ForwardBackward, to its next
-  // call.
+  // A tensor's gradient; for statistics the batch's mean and E[x^2]. Valid from
+  // on_ready(tensor), or from FetchGradients(), to the next ComputeStaged().
+  // REQUIRES: the wire is fp32, or the host sees the device's memory.
   absl::Span<const float> gradient(size_t tensor) const;
+  // The same as it goes over the wire.
+  absl::string_view wire_gradient(size_t tensor) const;
 
-  // Computes one micro-batch of n samples: `images` [n, channels, height,
-  // width], `labels` below the number of classes.  REQUIRES: 0 < n <=
-  // batch_max(). Loss gradients are multiplied by `scale`, and statistics
-  // weigh n * scale; `first` starts the gradients anew, otherwise this
-  // micro-batch adds to them. So with scale = 1 / (samples of the whole batch)
-  // the micro-batches sum up to the batch's mean gradient.
-  //
-  // on_ready, if not null, is called with the index of each tensor as soon as
-  // its gradient is final, last layer first, so that it can be sent while the
-  // rest is still computed. If the loss is not finite, it is returned before
-  // on_ready is called at all, and the gradients are undefined.
+  // Brings a micro-batch of n samples to the device: `images` [n, channels,
+  // height, width], `labels` below the number of classes. The images must stay
+  // until it was computed.  REQUIRES: 0 < n <= batch_max(); fewer than two are
+  // staged or being computed.
+  void Stage(const float* images, const uint8_t* labels, int n) {
+    staging_.Stage(images, labels, n);
+  }
+  // Forgets what is staged.
+  void DropStaged() { staging_.Drop(); }
+
+  // Computes the oldest micro-batch that is staged. Loss gradients are
+  // multiplied by `scale`, and statistics weigh n * scale; `first` starts the
+  // gradients anew, otherwise this micro-batch adds to them. So with scale = 1
+  // / (samples of the whole batch) the micro-batches sum up to the batch's mean
+  // gradient. If the loss is not finite, it is returned before on_ready is
+  // called at all, and the gradients are undefined.
+  absl::StatusOr<BatchLoss> ComputeStaged(float scale, bool first,
+                                          const StepCalls& calls = {});
+
+  // DropStaged, Stage and ComputeStaged.
   absl::StatusOr<BatchLoss> ForwardBackward(
       const float* images, const uint8_t* labels, int n, float scale,
       bool first, const std::function<void(size_t)>& on_ready = nullptr);
 
   // Multiplies all gradients: when a batch ends after fewer micro-batches than
   // `scale` was meant for.
-  absl::Status ScaleGradients(float factor);
+  void ScaleGradients(float factor);
 
-  // Loss and hits, batch normalization using the statistics tensors.
+  // Makes gradient() valid for all tensors.
+  absl::Status FetchGradients();
+
+  // Loss and hits, batch normalization using the statistics tensors. Drops what
+  // is staged.
   absl::StatusOr<BatchLoss> Evaluate(const float* images, const uint8_t* labels,
                                      int n);
 
  private:
-  Model(Chain chain, Backend* backend, int batch_max)
-      : chain_(std::move(chain)), backend_(*backend), batch_max_(batch_max) {}
+  Model(Chain chain, Backend* backend, int batch_max, DType wire)
+      : chain_(std::move(chain)),
+        backend_(*backend),
+        batch_max_(batch_max),
+        wire_(wire) {}
+
+  // What a repeated step depends on, beside the model's own memory.
+  struct StepKey {
+    int batch = 0;
+    int slot = 0;
+    float scale = 0;
+    bool first = false;
+    bool training = false;
+    bool fetching = false;
+
+    bool operator==(const StepKey&) const = default;
+  };
+
+  // What goes to the device, and what comes back, at one stroke.
+  struct Bucket {
+    GradientBucket part;
+    size_t waiting = 0;  // For so many parameters, since it was sent.
+    bool sent = false;   // And nothing of it arrived since.
+    std::unique_ptr<Mark> computed;
+    std::unique_ptr<Mark> arrived;
+  };
 
   absl::Status Allocate();
-  // Uploads, runs the chain forward, and reads the loss back.
-  absl::StatusOr<BatchLoss> Forward(const Pass& pass, const float* images,
-                                    const uint8_t* labels, float scale);
-  absl::Status Backward(const Pass& pass,
-                        const std::function<void(size_t)>& on_ready);
+  absl::Status AllocateHostSide(int64_t floats);
+  // Where the host sees the device's memory, and where it does not.
+  absl::StatusOr<BatchLoss> ComputeHere(const StagedBatch& batch,
+                                        const Pass& pass, float scale,
+                                        const StepCalls& calls);
+  absl::StatusOr<BatchLoss> ComputeThere(const StagedBatch& batch,
+                                         const Pass& pass, float scale,
+                                         const StepCalls& calls);
+  // Queues all of a step; the copies to the host between its operations.
+  void Queue(RepeatedStep& step, const StagedBatch& batch, Pass pass,
+             float scale, bool fetching);
+  void Forward(const StagedBatch& batch, const Pass& pass, float scale);
+  void Backward(const StagedBatch& batch, const Pass& pass);
+  // Behind what kCompute was given so far.
+  void FetchOutcome(int batch);
+  void FetchBucket(size_t bucket);
+  void Download(Lane lane, int64_t offset, int64_t size);
+  RepeatedStep& StepOf(const StepKey& key);
+  void CopyToDevice(Bucket& bucket);
+  BatchLoss LossOf(int batch, const Buffer& outcome) const;
   DeviceSpan Part(const Buffer& all, size_t tensor) const;
+  // Floats [offset, offset + size) of the gradients, as they go over the wire.
+  DeviceSpan Packed(const Buffer& all, int64_t offset, int64_t size) const;
+  // Writes them into packed_, unless the wire is fp32.
+  void Pack(int64_t offset, int64_t size);
 
   Chain chain_;
   Backend& backend_;
   const int batch_max_;
+  const DType wire_;
   std::vector<TensorSpec> specs_;
   std::vector<InitialValue> initials_;
   std::vector<int64_t> offsets_;  // Of the tensors, in floats; one more: all.
 
+  BatchStaging staging_;
   std::unique_ptr<Buffer> values_;
   std::unique_ptr<Buffer> gradients_;
-  std::unique_ptr<Buffer> images_;
+  std::unique_ptr<Buffer> packed_;  // The same for the wire; null: it is fp32.
   std::unique_ptr<Buffer> logits_;
   std::unique_ptr<Buffer> dlogits_;
   std::unique_ptr<Buffer> outcome_;  // Losses, then hits, of every sample.
-  std::unique_ptr<Buffer> outcome_host_;
-  // Copies for the host where it cannot see the device's memory; else null.
+
+  // The rest is empty where the host sees the device's memory.
   std::unique_ptr<Buffer> values_host_;
-  std::unique_ptr<Buffer> gradients_host_;
+  std::unique_ptr<Buffer> gradients_host_;  // As they go over the wire.
+  std::unique_ptr<Buffer> outcome_host_;
+  // By tensor: its parameter came, and its bucket was not sent since.
+  std::vector<bool> arrived_;
+  std::vector<size_t> bucket_of_;  // By tensor.
+  std::unique_ptr<Mark> values_filled_;
+  std::unique_ptr<Mark> values_read_;
+  std::vector<Bucket> buckets_;  // As the backward pass fills them.
+  std::unique_ptr<Mark> outcome_computed_;
+  std::unique_ptr<Mark> outcome_arrived_;
+  std::vector<std::pair<StepKey, std::unique_ptr<RepeatedStep>>> steps_;
 };
 
 }  // namespace paceline

@@ -7,11 +7,9 @@
 
 namespace paceline {
 
-absl::StatusOr<std::unique_ptr<Model>> Model::Create(absl::string_view name,
-                                                     const ImageShape& input,
-                                                     int classes,
-                                                     Backend* backend,
-                                                     int batch_max) {
+absl::StatusOr<std::unique_ptr<Model>> Model::Create(
+    absl::string_view name, const ImageShape& input, int classes,
+    Backend* backend, int batch_max, DType wire) {
   PACELINE_RETURN_IF_ERROR(CheckModelName(name));
   for (const Architecture& architecture : Architectures()) {
     if (architecture.name != name) continue;
@@ -30,7 +28,8 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(absl::string_view name,
       return absl::InvalidArgumentError(
           absl::StrCat("a batch needs at least 1 sample, not ", batch_max));
     }
-    return FromChain(architecture.build(input, classes), backend, batch_max);
+    return FromChain(architecture.build(input, classes), backend, batch_max,
+                     wire);
   }
   CHECK(false);  // A name without an architecture.
 }

@@ -5,21 +5,27 @@
 
 namespace paceline {
 
-// max(x, 0), in place: the sign of what it wrote tells Backward all it needs.
+// max(x, 0), in place: the sign of what was written tells Backward all it
+// needs.
 class ReluLayer final : public Layer {
  public:
-  explicit ReluLayer(const FeatureShape& input) : Layer(input) {}
+  // `taken`: the layer in front has done it in Forward.
+  ReluLayer(const FeatureShape& input, bool taken)
+      : Layer(input), taken_(taken) {}
 
   bool in_place() const override { return true; }
 
   void Forward(const Pass& pass, DeviceView x, DeviceSpan y) override {
-    pass.backend.ReluForward(x, y);
+    if (!taken_) pass.backend.ReluForward(x, y);
   }
 
   void Backward(const Pass& pass, DeviceView x, DeviceView dy,
                 DeviceSpan dx) override {
     pass.backend.ReluBackward(x, dy, dx);
   }
+
+ private:
+  const bool taken_;
 };
 
 }  // namespace paceline

@@ -20,7 +20,13 @@ ShortcutShape ResidualLayer::ShapeOf(int64_t batch) const {
           .out_channels = output().channels,
           .height = branch_.input().height,
           .width = branch_.input().width,
-          .stride = stride_};
+          .stride = stride_,
+          .activation = activation_};
+}
+
+ReluTaken ResidualLayer::TakeRelu() {
+  activation_ = Activation::kRelu;
+  return ReluTaken::kForward;
 }
 
 void ResidualLayer::Forward(const Pass& pass, DeviceView x, DeviceSpan y) {

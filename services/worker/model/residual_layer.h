@@ -9,7 +9,8 @@
 namespace paceline {
 
 // y = branch(x) + shortcut(x) on planes, with the parameter-free shortcut of
-// gpu/shapes.h (He et al. 2015). The ReLU after the sum is a layer of its own.
+// gpu/shapes.h (He et al. 2015). The ReLU after the sum is a layer of its own,
+// but that it is done with the sum.
 class ResidualLayer final : public Layer {
  public:
   // REQUIRES: the branch begins and ends in planes and divides the image by
@@ -23,6 +24,7 @@ class ResidualLayer final : public Layer {
   absl::Status Allocate(Backend& backend, int64_t batch_max) override {
     return branch_.Allocate(backend, batch_max);
   }
+  ReluTaken TakeRelu() override;
   void Forward(const Pass& pass, DeviceView x, DeviceSpan y) override;
   void Backward(const Pass& pass, DeviceView x, DeviceView dy,
                 DeviceSpan dx) override;
@@ -32,6 +34,7 @@ class ResidualLayer final : public Layer {
 
   Chain branch_;
   const int64_t stride_;
+  Activation activation_ = Activation::kNone;
 };
 
 }  // namespace paceline

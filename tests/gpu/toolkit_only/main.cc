@@ -1,10 +1,12 @@
 // The CUDA backend on a card: compared with its CPU twin, and timed.
 //
-//   run_on_gpu conformance | models | speed
+//   run_on_gpu conformance | models | speed | floor | overlap
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -14,7 +16,11 @@
 #include "services/worker/data/synthetic.h"
 #include "services/worker/model/model.h"
 #include "services/worker/model/model_names.h"
+#include "tests/gpu/step_check.h"
+#include "tests/gpu/toolkit_only/measured_backend.h"
+#include "tests/gpu/toolkit_only/overlap.h"
 #include "tests/gpu/twins.h"
+#include "tests/services/worker/model/pushed_gradients.h"
 #include "tests/services/worker/model/sgd.h"
 
 namespace paceline {
@@ -42,6 +48,11 @@ int Conformance() {
   const auto cpu = *MakeBackend("cpu");
   for (const auto& [name, precision] : kPrecisions) {
     const auto cuda = Cuda(precision);
+    const std::string step = StepDiffers(*cuda);
+    if (!step.empty()) {
+      std::printf("  %s steps: %s\n", name, step.c_str());
+      ++wrong;
+    }
     for (const TwinFamily& family : TwinFamilies()) {
       int cases = 0, bad = 0;
       for (const TwinCase& twin_case : family.cases()) {
@@ -106,7 +117,8 @@ int Models() {
       if (!model
                ->ForwardBackward(batch.images.data(), batch.labels.data(),
                                  kBatch, 1.0f / kBatch, true)
-               .ok()) {
+               .ok() ||
+          !model->FetchGradients().ok()) {
         return 1;
       }
     }
@@ -130,45 +142,158 @@ int Models() {
           b->Evaluate(batch.images.data(), batch.labels.data(), kBatch);
       apart[i] = std::abs(x->loss_sum / y->loss_sum - 1);
     }
-    const bool good = worst <= 1e-3 && apart[0] <= 1e-3 && apart[1] <= 5e-2;
+    const std::string pushing =
+        PushedGradientsDiffer(*a, batch.images, batch.labels);
+    const bool good = pushing.empty() && worst <= 1e-3 && apart[0] <= 1e-3 &&
+                      apart[1] <= 5e-2;
     wrong += good ? 0 : 1;
     std::printf(
         "%-14s gradients %.1e, loss after 10 steps %.1e, after 100 %.1e"
-        "%s\n",
+        "%s %s\n",
         std::string(name).c_str(), worst, apart[0], apart[1],
-        good ? "" : "   <- too much");
+        good ? "" : "   <- too much", pushing.c_str());
   }
   return wrong;
 }
 
-// Images a second of a training step: forward and backward, gradients on the
-// host, as a worker does it.
+constexpr int kTimedBatch = 128;
+constexpr const char* kTimedModels[] = {"resnet20", "resnet50", "resnet110",
+                                        "alexnet-small"};
+
+// Seconds of `run`, on average, on a device that has warmed up.
+double SecondsOf(Backend& backend, int times,
+                 const std::function<void()>& run) {
+  run();
+  if (!backend.Synchronize().ok()) std::exit(2);
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < times; ++i) run();
+  if (!backend.Synchronize().ok()) std::exit(2);
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - began;
+  return took.count() / times;
+}
+
+// A model, and a batch for it in pinned memory.
+class TimedStep {
+ public:
+  TimedStep(const char* name, Backend* backend)
+      : images_(*backend->AllocateHost(kTimedBatch * Data().shape().size())),
+        model_(Make(name, *backend, kTimedBatch)),
+        labels_(FirstOf(kTimedBatch).labels) {
+    const Batch batch = FirstOf(kTimedBatch);
+    std::copy(batch.images.begin(), batch.images.end(), images_->span().data);
+  }
+
+  // As a worker does it, up to the gradients on the host.
+  void Run() {
+    if (!model_
+             ->ForwardBackward(images_->span().data, labels_.data(),
+                               kTimedBatch, 1.0f / kTimedBatch, true,
+                               [](size_t) {})
+             .ok()) {
+      std::exit(2);
+    }
+  }
+
+ private:
+  std::unique_ptr<Buffer> images_;
+  std::unique_ptr<Model> model_;
+  std::vector<uint8_t> labels_;
+};
+
+// Images a second of a training step.
 int Speed() {
-  constexpr int kBatch = 128, kWarmUp = 20, kSteps = 200;
-  const Batch batch = FirstOf(kBatch);
+  constexpr int kWarmUp = 20, kSteps = 200;
   for (const auto& [precision_name, precision] : kPrecisions) {
     const auto cuda = Cuda(precision);
-    for (const char* name :
-         {"resnet20", "resnet50", "resnet110", "alexnet-small"}) {
-      const auto model = Make(name, *cuda, kBatch);
-      const auto step = [&] {
-        return model
-            ->ForwardBackward(batch.images.data(), batch.labels.data(), kBatch,
-                              1.0f / kBatch, true)
-            .ok();
-      };
-      for (int i = 0; i < kWarmUp; ++i) {
-        if (!step()) return 1;
-      }
-      const auto began = std::chrono::steady_clock::now();
-      for (int i = 0; i < kSteps; ++i) {
-        if (!step()) return 1;
-      }
-      const std::chrono::duration<double> took =
-          std::chrono::steady_clock::now() - began;
+    for (const char* name : kTimedModels) {
+      TimedStep step(name, cuda.get());
+      for (int i = 0; i < kWarmUp; ++i) step.Run();
+      const double seconds = SecondsOf(*cuda, kSteps, [&] { step.Run(); });
       std::printf("paceline %s %s %.0f\n", name, precision_name,
-                  kSteps * kBatch / took.count());
+                  kTimedBatch / seconds);
     }
+  }
+  return 0;
+}
+
+// Operations a second of a large matrix product, and bytes a second of a large
+// copy, both ways counted.
+struct Rates {
+  double operations;
+  double bytes;
+};
+
+Rates RatesOf(Backend& cuda) {
+  constexpr int64_t kSide = 4096, kCopied = int64_t{64} << 20;
+  constexpr double kProduct = 2.0 * kSide * kSide * kSide;
+  const auto a = *cuda.Allocate(kCopied), b = *cuda.Allocate(kCopied);
+  const auto c = *cuda.Allocate(kSide * kSide);
+  const GemmShape shape{.m = kSide, .n = kSide, .k = kSide};
+  const int64_t size = kSide * kSide;
+  return {kProduct / SecondsOf(cuda, 20,
+                               [&] {
+                                 cuda.Gemm(shape, 1, a->span().First(size),
+                                           b->span().First(size), 0, c->span());
+                               }),
+          2.0 * kCopied * sizeof(float) /
+              SecondsOf(cuda, 20, [&] { cuda.Copy(a->span(), b->span()); })};
+}
+
+// How far a step is from what the card could do at best: its matrix products at
+// the rate of a large one, and behind them all other operations at the rate of
+// a large copy. And where its time goes, operation by operation: each is waited
+// for, so the sum is more than the step.
+int Floor() {
+  for (const auto& [precision_name, precision] : kPrecisions) {
+    const auto cuda = Cuda(precision);
+    const Rates rates = RatesOf(*cuda);
+    std::printf("%s: %.1f Tflop/s, %.0f GB/s\n", precision_name,
+                rates.operations / 1e12, rates.bytes / 1e9);
+    for (const char* name : kTimedModels) {
+      TimedStep step(name, cuda.get());
+      for (int i = 0; i < 20; ++i) step.Run();
+      const double seconds = SecondsOf(*cuda, 100, [&] { step.Run(); });
+      MeasuredBackend measured(cuda.get());
+      TimedStep piecewise(name, &measured);
+      piecewise.Run();
+      measured.Forget();
+      piecewise.Run();
+      double floor = 0;
+      for (const auto& [kind, cost] : measured.costs()) {
+        floor += cost.operations > 0 ? cost.operations / rates.operations
+                                     : cost.bytes / rates.bytes;
+      }
+      std::printf("%s %s: step %.3f ms, floor %.3f ms, share %.2f\n", name,
+                  precision_name, seconds * 1e3, floor * 1e3, floor / seconds);
+      for (const auto& [kind, cost] : measured.costs()) {
+        std::printf(
+            "  %-22s %4d calls %8.3f ms  of matrix rate %.2f  of copy rate "
+            "%.2f\n",
+            kind.c_str(), cost.calls, cost.seconds * 1e3,
+            cost.operations / rates.operations / cost.seconds,
+            cost.bytes / rates.bytes / cost.seconds);
+      }
+    }
+  }
+  return 0;
+}
+
+int Overlap() {
+  for (const auto& [name, precision] : kPrecisions) {
+    const auto times = MeasureOverlap(*Cuda(precision), /*batch=*/128,
+                                      /*steps=*/30);
+    if (!times.ok()) {
+      std::fprintf(stderr, "run_on_gpu: %s\n",
+                   std::string(times.status().message()).c_str());
+      return 1;
+    }
+    std::printf(
+        "%-5s %.1f M parameters: step %.1f ms without network, %.1f ms with "
+        "it, ratio %.2f; the network alone %.1f ms\n",
+        name, times->parameters / 1e6, times->network_off * 1e3,
+        times->network_on * 1e3, times->network_on / times->network_off,
+        times->network_alone * 1e3);
   }
   return 0;
 }
@@ -181,6 +306,10 @@ int main(int argc, char** argv) {
   if (what == "conformance") return paceline::Conformance() == 0 ? 0 : 1;
   if (what == "models") return paceline::Models() == 0 ? 0 : 1;
   if (what == "speed") return paceline::Speed();
-  std::fprintf(stderr, "usage: run_on_gpu conformance | models | speed\n");
+  if (what == "floor") return paceline::Floor();
+  if (what == "overlap") return paceline::Overlap();
+  std::fprintf(
+      stderr,
+      "usage: run_on_gpu conformance | models | speed | floor | overlap\n");
   return 2;
 }

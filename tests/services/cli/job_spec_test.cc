@@ -11,6 +11,7 @@ LocalOptions Options() {
   flags.model = "mlp";
   flags.data = "mnist:/data";
   flags.wire = "bf16";
+  flags.precision = "tf32";
   flags.lease = "2500ms";
   flags.learning_rate = 0.125;
   flags.seed = "18446744073709551615";
@@ -35,6 +36,7 @@ TEST(JobSpecTest, CarriesEveryOption) {
   EXPECT_EQ(spec.stop().seconds(), 1.5);
   EXPECT_EQ(spec.seed(), 18446744073709551615u);
   EXPECT_EQ(spec.wire(), v1::BF16);
+  EXPECT_EQ(spec.precision(), v1::JobSpec::TF32);
   EXPECT_EQ(spec.round_strength(), "sqrt");
   EXPECT_EQ(spec.stop().target_accuracy(), 0.5);
   EXPECT_TRUE(spec.stop().at_target());

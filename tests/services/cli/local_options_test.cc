@@ -83,6 +83,8 @@ const BadInput kBadChoices[] = {
      "--round-strength \"cubic\": must be one of linear, sqrt, constant"},
     {"Wire", [](auto& f) { f.wire = "int8"; },
      "--wire \"int8\": must be one of fp32, bf16, fp16"},
+    {"Precision", [](auto& f) { f.precision = "fp16"; },
+     "--precision \"fp16\": must be one of fp32, tf32, bf16"},
     {"Output", [](auto& f) { f.output = "yaml"; }, "must be one of"},
     {"RecordOfTwoRuns",
      [](auto& f) {

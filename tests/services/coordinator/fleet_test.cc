@@ -22,6 +22,8 @@ TEST_F(FleetTest, WelcomesAWorkerAndShowsIt) {
   hello.set_device("cuda");
   hello.set_gpu_model("H100");
   hello.set_memory_bytes(80);
+  hello.set_compute_capability("9.0");
+  hello.set_gpu_uuid("GPU-1");
   hello.set_version("0.1.0");
   (*hello.mutable_labels())["rack"] = "7";
   Come(stream, hello);
@@ -35,6 +37,8 @@ TEST_F(FleetTest, WelcomesAWorkerAndShowsIt) {
   EXPECT_EQ(worker.gpu_model(), "H100");
   EXPECT_EQ(worker.device(), "cuda");
   EXPECT_EQ(worker.memory_bytes(), 80u);
+  EXPECT_EQ(worker.compute_capability(), "9.0");
+  EXPECT_EQ(worker.gpu_uuid(), "GPU-1");
   EXPECT_EQ(worker.labels().at("rack"), "7");
   EXPECT_EQ(worker.state(), v1::Worker::IDLE);
   EXPECT_GT(worker.connect_time().seconds(), 0);

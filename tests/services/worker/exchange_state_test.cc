@@ -73,6 +73,58 @@ TEST_F(ExchangeStateTest, KnowsTheServersThatHostSomething) {
   EXPECT_TRUE(state_.Hosts(2));
 }
 
+// Tensor 0 is blocks 10 and 20, tensor 1 block 11.
+class ExchangeStateTensorsTest : public ExchangeStateTest {
+ protected:
+  ExchangeStateTensorsTest() {
+    const absl::Span<float> values = absl::MakeSpan(values_);
+    EXPECT_TRUE(tensors_.AddBlock(10, {values.subspan(0, 2), 0, 0}).ok());
+    EXPECT_TRUE(tensors_.AddBlock(11, {values.subspan(2, 2), 0, 1}).ok());
+    EXPECT_TRUE(tensors_.AddBlock(20, {values.subspan(4, 2), 2, 0}).ok());
+  }
+  void Bring(size_t server, uint64_t request, uint32_t block) {
+    const float values[2] = {1, 2};
+    EXPECT_TRUE(tensors_
+                    .Pulled(server, request, block,
+                            Payload::OfFloats(values, 2), DType::kF32)
+                    .ok());
+  }
+
+  ExchangeState tensors_;
+};
+
+TEST_F(ExchangeStateTensorsTest, TellsOfATensorWhenAllItsBlocksAreThere) {
+  for (int pull = 0; pull < 3; ++pull) {
+    const uint64_t request = tensors_.BeginPull(/*telling=*/true);
+    Bring(0, request, 10);
+    Bring(0, request, 11);
+    std::vector<size_t> told;
+    const auto pulled = tensors_.AwaitPull(kLong, [&](size_t tensor) {
+      told.push_back(tensor);
+      // The rest comes only when the first one has been told of.
+      if (tensor != 1) return;
+      tensors_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+      Bring(2, request, 20);
+      tensors_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+    });
+    EXPECT_TRUE(pulled.ok()) << pulled.status();
+    EXPECT_THAT(told, ElementsAre(1, 0));
+  }
+}
+
+TEST_F(ExchangeStateTensorsTest, TellsNothingOfAPullThatIsOver) {
+  const uint64_t old = tensors_.BeginPull(/*telling=*/true);
+  Bring(0, old, 10);
+  const uint64_t request = tensors_.BeginPull(/*telling=*/true);
+  Bring(2, old, 20);
+  Bring(0, request, 11);
+  std::vector<size_t> told;
+  EXPECT_FALSE(
+      tensors_.AwaitPull(kShort, [&](size_t tensor) { told.push_back(tensor); })
+          .ok());
+  EXPECT_THAT(told, ElementsAre(1));
+}
+
 TEST_F(ExchangeStateTest, ABlockIsPlacedOnce) {
   EXPECT_TRUE(absl::IsInvalidArgument(
       state_.AddBlock(10, {absl::MakeSpan(values_), 1})));

@@ -84,6 +84,9 @@ TEST(WorkerProcessTest, WithoutFlagsItAnnouncesTheMachine) {
   const auto gpu = FindGpu(0);
   EXPECT_EQ(hello.device(), gpu.ok() ? "cuda" : "cpu");
   EXPECT_EQ(hello.gpu_model(), gpu.ok() ? gpu->name : "");
+  EXPECT_EQ(hello.gpu_uuid(), gpu.ok() ? gpu->uuid : "");
+  EXPECT_EQ(hello.compute_capability(),
+            gpu.ok() ? gpu->compute_capability : "");
   EXPECT_GT(hello.memory_bytes(), 1u << 20);
   program.Signal(SIGINT);
   EXPECT_EQ(program.AwaitExit(), 0);

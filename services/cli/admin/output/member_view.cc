@@ -89,6 +89,8 @@ std::string DescribeWorker(const v1::Worker& worker, absl::Time now) {
   lines.Add("Job", worker.job());
   lines.Add("Device", worker.device());
   lines.Add("GPU", worker.gpu_model());
+  lines.Add("Capability", worker.compute_capability());
+  lines.Add("UUID", worker.gpu_uuid());
   lines.Add("Memory", Memory(worker));
   lines.Add("Speed", worker.samples_per_second() > 0
                          ? absl::StrCat(Known(worker.samples_per_second(), 0),

@@ -54,6 +54,10 @@ std::vector<BadSpec> BadTasks() {
        [](auto& s) { s.set_data("mnist:" + std::string(5000, 'd')); }},
       {"wire", "no wire format 9",
        [](auto& s) { s.set_wire(static_cast<v1::WireFormat>(9)); }},
+      {"precision", "no precision 9",
+       [](auto& s) {
+         s.set_precision(static_cast<v1::JobSpec::Precision>(9));
+       }},
       {"servers", "is 2000; must be from 0 to 1024",
        [](auto& s) { s.set_servers(2000); }},
       {"optimizer", "unknown optimizer \"lion\"",
@@ -236,6 +240,7 @@ TEST(SpecCheckTest, TheSmallestSpecIsRightAndIsCompleted) {
   EXPECT_EQ(spec.micro_batch(), 32);
   EXPECT_EQ(spec.batching(), "even");
   EXPECT_EQ(spec.wire(), v1::FP32);
+  EXPECT_EQ(spec.precision(), v1::JobSpec::FP32);
   EXPECT_EQ(spec.round_strength(), "linear");
   EXPECT_EQ(spec.workers().min(), 1);
   EXPECT_EQ(spec.workers().max(), 0);

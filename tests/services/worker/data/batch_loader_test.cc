@@ -87,9 +87,10 @@ TEST_F(BatchLoaderTest, RefusesWhatTheDataSetDoesNotHave) {
   ExpectAll({0, 0, kSize}, 64);
 }
 
-TEST_F(BatchLoaderTest, KeepsThePieceInUseWhileItLoadsTheNext) {
+TEST_F(BatchLoaderTest, KeepsTwoPiecesWhileItLoadsTheNext) {
   ASSERT_TRUE(loader_.Start({0, 0, 40}, 10).ok());
   const auto want = Want({0, 0, 40});
+  std::optional<MicroBatch> before;
   for (int piece = 0; piece < 4; ++piece) {
     const auto batch = loader_.Next();
     ASSERT_TRUE(batch.has_value());
@@ -97,7 +98,28 @@ TEST_F(BatchLoaderTest, KeepsThePieceInUseWhileItLoadsTheNext) {
     for (int i = 0; i < 200; ++i) {
       std::this_thread::yield();
       ASSERT_NEAR(batch->images[i % 10], want[piece * 10 + i % 10], 0.01f);
+      if (!before.has_value()) continue;
+      ASSERT_NEAR(before->images[i % 10], want[piece * 10 - 10 + i % 10],
+                  0.01f);
     }
+    before = batch;
+  }
+}
+
+TEST_F(BatchLoaderTest, GathersWhereItIsTold) {
+  std::vector<float> memory(3 * 10);
+  BatchLoader::ImageMemory slots;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    slots[i] = absl::MakeSpan(memory).subspan(i * 10, 10);
+  }
+  BatchLoader loader(&dataset_, kSeed, slots);
+  ASSERT_TRUE(loader.Start({0, 0, 40}, 10).ok());
+  const auto want = Want({0, 0, 40});
+  for (int piece = 0; piece < 4; ++piece) {
+    const auto batch = loader.Next();
+    ASSERT_TRUE(batch.has_value());
+    EXPECT_EQ(batch->images, slots[piece % 3].data());
+    EXPECT_NEAR(batch->images[9], want[piece * 10 + 9], 0.01f);
   }
 }
 

@@ -71,7 +71,7 @@ class Rig {
 
   DeviceSpan New(const std::vector<float>& values) {
     const DeviceSpan span = New(static_cast<int64_t>(values.size()));
-    backend_->Upload(values, span);
+    backend_->Upload(Lane::kCompute, values, span);
     return span;
   }
 

@@ -100,6 +100,16 @@ TEST(LayerGradientTest, BatchNorm) {
                            Pair("bn.shift", kRight)));
 }
 
+// The ReLU is part of the layer in front of it.
+TEST(LayerGradientTest, BatchNormWithRelu) {
+  ChainBuilder net(Planes(3, 4, 5));
+  net.BatchNorm("bn").Relu();
+  EXPECT_THAT(
+      GradientErrors(std::move(net).Build()),
+      UnorderedElementsAre(Pair("input", kRight), Pair("bn.scale", kRight),
+                           Pair("bn.shift", kRight)));
+}
+
 Chain LinearBranch(int64_t channels, int64_t stride) {
   ChainBuilder branch(Planes(2, 6, 6));
   branch.Conv("conv",

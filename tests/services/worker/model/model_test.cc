@@ -13,6 +13,7 @@
 #include "gpu/cpu/cpu_backend.h"
 #include "gtest/gtest.h"
 #include "services/worker/model/architectures.h"
+#include "services/worker/model/model_names.h"
 
 namespace paceline {
 namespace {
@@ -289,6 +290,37 @@ TEST(ModelTest, WorksWhereTheHostCannotSeeTheDevice) {
     results.back().insert(results.back().end(), pushed.begin(), pushed.end());
   }
   EXPECT_EQ(results[0], results[1]);
+}
+
+// Both as it is ready and when it is fetched.
+TEST(ModelWireTest, GradientsAreWrittenAsTheyGoOverTheWire) {
+  for (const DType wire : {DType::kF32, DType::kBF16, DType::kF16}) {
+    const auto cpu = Cpu();
+    const auto model = *Model::Create(kMlp, kGrey, 10, cpu.get(), 4, wire);
+    ASSERT_TRUE(model->Initialize(1).ok());
+    const auto want = [&](size_t t) {
+      const auto gradient = model->gradient(t);
+      std::string bytes(gradient.size() * ElementSize(wire), 0);
+      ConvertFromF32(wire, gradient.data(), gradient.size(), bytes.data());
+      return bytes;
+    };
+    size_t ready = 0;
+    ASSERT_TRUE(model
+                    ->ForwardBackward(Images(kGrey, 4).data(), Labels(4).data(),
+                                      4, 0.25f, true,
+                                      [&](size_t t) {
+                                        EXPECT_EQ(model->wire_gradient(t),
+                                                  want(t));
+                                        ++ready;
+                                      })
+                    .ok());
+    EXPECT_EQ(ready, model->tensors().size());
+    model->ScaleGradients(3);
+    ASSERT_TRUE(model->FetchGradients().ok());
+    for (size_t t = 0; t < model->tensors().size(); ++t) {
+      EXPECT_EQ(model->wire_gradient(t), want(t));
+    }
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "services/worker/model/model.h"
 #include "services/worker/model/model_names.h"
 #include "tests/gpu/twins.h"
+#include "tests/services/worker/model/pushed_gradients.h"
 #include "tests/services/worker/model/sgd.h"
 
 namespace paceline {
@@ -33,7 +34,8 @@ class ModelTwinTest : public ::testing::TestWithParam<absl::string_view> {
   }
 
   // With the starting weights of one seed.
-  std::unique_ptr<Model> Make(Backend& backend, int batch);
+  std::unique_ptr<Model> Make(Backend& backend, int batch,
+                              DType wire = DType::kF32);
 
   std::unique_ptr<Backend> cpu_;
   std::unique_ptr<Backend> cuda_;
@@ -60,9 +62,10 @@ const Dataset& Data() {
   return *data;
 }
 
-std::unique_ptr<Model> ModelTwinTest::Make(Backend& backend, int batch) {
+std::unique_ptr<Model> ModelTwinTest::Make(Backend& backend, int batch,
+                                           DType wire) {
   auto model = Model::Create(GetParam(), Data().shape(), Data().classes(),
-                             &backend, batch);
+                             &backend, batch, wire);
   EXPECT_TRUE(model.ok()) << model.status();
   EXPECT_TRUE((*model)->Initialize(1).ok());
   return *std::move(model);
@@ -77,12 +80,22 @@ TEST_P(ModelTwinTest, Gradients) {
         model->ForwardBackward(sample.images.data(), sample.labels.data(),
                                kBatch, 1.0f / kBatch, /*first=*/true);
     ASSERT_TRUE(loss.ok()) << loss.status();
+    ASSERT_TRUE(model->FetchGradients().ok());
   }
   for (size_t t = 0; t < cpu->tensors().size(); ++t) {
     const auto a = cuda->gradient(t), b = cpu->gradient(t);
     EXPECT_TRUE(RelativeError({a.begin(), a.end()}, {b.begin(), b.end()}) <=
                 1e-3)
         << cpu->tensors()[t].name;
+  }
+}
+
+// Repeated from memory, and in buckets, as a worker has it.
+TEST_P(ModelTwinTest, Pushing) {
+  const Sample sample = SampleOf(Data(), kBatch);
+  for (const DType wire : {DType::kF32, DType::kBF16, DType::kF16}) {
+    const auto model = Make(*cuda_, kBatch, wire);
+    EXPECT_EQ(PushedGradientsDiffer(*model, sample.images, sample.labels), "");
   }
 }
 

@@ -26,7 +26,7 @@ void Sgd::Train(uint32_t epoch, uint32_t from, uint32_t to) {
     const auto loss = model_.ForwardBackward(
         images_.data(), labels_.data(), options_.batch,
         1.0f / static_cast<float>(options_.batch), /*first=*/true);
-    CHECK(loss.ok());
+    CHECK(loss.ok() && model_.FetchGradients().ok());
     Update();
   }
 }

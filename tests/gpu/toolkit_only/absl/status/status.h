@@ -27,6 +27,7 @@ class [[nodiscard]] Status {
   bool ok() const { return code_ == StatusCode::kOk; }
   StatusCode code() const { return code_; }
   string_view message() const { return message_; }
+  void IgnoreError() const {}
   // The first error stays.
   void Update(const Status& other) {
     if (ok()) *this = other;

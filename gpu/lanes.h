@@ -1,0 +1,47 @@
+#ifndef PACELINE_GPU_LANES_H_
+#define PACELINE_GPU_LANES_H_
+
+#include <functional>
+
+namespace paceline {
+
+// What a device does beside each other. A lane keeps the order of its calls;
+// between lanes there is no order but what marks make.
+enum class Lane {
+  kCompute,  // All operations but copies to and from the host.
+  kUpload,
+  kDownload,
+};
+
+// A point in a lane that other lanes, and the host, can wait for
+// (Backend::Set, Follow, Await). It must not outlive the backend.
+class Mark {
+ public:
+  virtual ~Mark() = default;
+};
+
+// Operations that are run again and again: a device may remember them and
+// repeat them at one stroke (a CUDA graph). It must not outlive the backend.
+// Thread-compatible, as the backend is.
+class RepeatedStep {
+ public:
+  virtual ~RepeatedStep() = default;
+
+  // Gives kCompute the operations that `queue` calls: every time the same ones,
+  // on the same memory, with the same sizes and factors. `queue` may be
+  // called never, or more than once while the operations are done once: it has
+  // no effect of its own.
+  virtual void Run(const std::function<void()>& queue) = 0;
+
+  // Only within `queue`: `between` is called once in every run, behind what was
+  // given to kCompute before. Marks, and copies from and to the host, belong
+  // here.
+  virtual void Between(std::function<void()> between) = 0;
+
+  // Whether the last run was repeated from memory.
+  virtual bool repeated() const = 0;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_GPU_LANES_H_

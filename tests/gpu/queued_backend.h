@@ -1,0 +1,119 @@
+#ifndef PACELINE_TESTS_GPU_QUEUED_BACKEND_H_
+#define PACELINE_TESTS_GPU_QUEUED_BACKEND_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/rng.h"
+#include "gpu/cpu/cpu_backend.h"
+
+namespace paceline {
+
+// The CPU's arithmetic behind a device's manners, for tests of what uses a
+// backend: the host does not see its memory, and what a lane was given runs at
+// any time that the marks allow, drawn from a seed. Steps are remembered on
+// their second run and repeated from the third on. What a device would not
+// allow ends the process: copies or marks within a step but between its
+// operations, and waiting for what cannot come.
+class QueuedBackend : public Backend {
+ public:
+  explicit QueuedBackend(uint64_t seed) : rng_(seed), cpu_(/*threads=*/1) {}
+  ~QueuedBackend() override;
+
+  // How often a step was repeated from memory.
+  int repeated() const { return repeated_; }
+
+  absl::string_view name() const override { return "queued"; }
+  bool host_visible() const override { return false; }
+  absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t size) override;
+  absl::StatusOr<std::unique_ptr<Buffer>> AllocateHost(int64_t size) override;
+  void Upload(Lane lane, absl::Span<const float> from, DeviceSpan to) override;
+  void Download(Lane lane, DeviceView from, absl::Span<float> to) override;
+  absl::StatusOr<std::unique_ptr<Mark>> MakeMark() override;
+  void Set(Mark& mark, Lane lane) override;
+  void Follow(Lane lane, const Mark& mark) override;
+  absl::Status Await(const Mark& mark) override;
+  absl::Status Synchronize() override;
+  std::unique_ptr<RepeatedStep> MakeRepeatedStep() override;
+  void Fill(float value, DeviceSpan y) override;
+  void Copy(DeviceView x, DeviceSpan y) override;
+  void Axpy(float alpha, DeviceView x, DeviceSpan y) override;
+  void Scale(float alpha, DeviceSpan y) override;
+  void Pack(DType dtype, DeviceView x, DeviceSpan packed) override;
+  void Gemm(const GemmShape& shape, float alpha, DeviceView a, DeviceView b,
+            float beta, DeviceSpan c) override;
+  void AddBias(const BiasShape& shape, DeviceView bias, DeviceSpan y) override;
+  void ReduceBias(const BiasShape& shape, DeviceView dy, float beta,
+                  DeviceSpan dbias) override;
+  void ConvForward(const ConvShape& shape, DeviceView x, DeviceView weights,
+                   DeviceView bias, DeviceSpan y) override;
+  void ConvBackwardWeights(const ConvShape& shape, DeviceView x, DeviceView dy,
+                           float beta, DeviceSpan dweights) override;
+  void ConvBackwardData(const ConvShape& shape, DeviceView weights,
+                        DeviceView dy, DeviceSpan dx) override;
+  void MaxPoolForward(const PoolShape& shape, DeviceView x,
+                      DeviceSpan y) override;
+  void MaxPoolBackward(const PoolShape& shape, DeviceView x, DeviceView dy,
+                       DeviceSpan dx) override;
+  void AvgPoolForward(const PoolShape& shape, DeviceView x,
+                      DeviceSpan y) override;
+  void AvgPoolBackward(const PoolShape& shape, DeviceView dy,
+                       DeviceSpan dx) override;
+  void ReluForward(DeviceView x, DeviceSpan y) override;
+  void ReluBackward(DeviceView y, DeviceView dy, DeviceSpan dx) override;
+  void BatchNormForward(const BatchNormShape& shape, DeviceView x,
+                        DeviceView scale, DeviceView shift, DeviceSpan mean,
+                        DeviceSpan variance, DeviceSpan y) override;
+  void BatchNormInference(const BatchNormShape& shape, DeviceView x,
+                          DeviceView scale, DeviceView shift, DeviceView mean,
+                          DeviceView mean_square, DeviceSpan y) override;
+  void BatchNormBackward(const BatchNormShape& shape, DeviceView x,
+                         DeviceView scale, DeviceView shift, DeviceView mean,
+                         DeviceView variance, DeviceView dy, float beta,
+                         DeviceSpan dscale, DeviceSpan dshift,
+                         DeviceSpan dx) override;
+  void BatchNormMoments(float weight, DeviceView mean, DeviceView variance,
+                        float beta, DeviceSpan mean_sum,
+                        DeviceSpan mean_square_sum) override;
+  void SwapLeading(int64_t first, int64_t second, int64_t inner, DeviceView x,
+                   DeviceSpan y) override;
+  void AddShortcut(const ShortcutShape& shape, DeviceView x,
+                   DeviceSpan y) override;
+  void AddShortcutGradient(const ShortcutShape& shape, DeviceView dy,
+                           DeviceSpan dx) override;
+  void SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
+                           DeviceView labels, float scale, DeviceSpan dlogits,
+                           DeviceSpan loss, DeviceSpan correct) override;
+
+ private:
+  class Step;
+  struct CountedMark;
+
+  // Runs when it is at the head of its lane and `ready` says so.
+  struct Operation {
+    std::function<bool()> ready;  // Null: at once.
+    std::function<void()> run;
+  };
+
+  void Compute(std::function<void()> run);
+  void Give(Lane lane, Operation operation);
+  // Runs the head of one lane, if there is one that may run.
+  bool RunOne();
+  // Runs as much as the seed says.
+  void RunSome();
+  bool Idle() const;
+
+  Rng rng_;
+  CpuBackend cpu_;
+  std::array<std::deque<Operation>, 3> lanes_;
+  Step* recording_ = nullptr;
+  int repeated_ = 0;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_GPU_QUEUED_BACKEND_H_
