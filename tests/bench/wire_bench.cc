@@ -60,10 +60,12 @@ struct Server {
 struct Arrays {
   std::vector<float> weights = std::vector<float>(kBlockFloats * kBlocks);
   std::vector<float> gradient = std::vector<float>(kBlockFloats * kBlocks, 1);
+  std::vector<char> packed;  // The same as it goes over the wire.
 };
 
-std::unique_ptr<ParameterClient> Connect(const Server& server, DType wire) {
-  auto arrays = std::make_shared<Arrays>();
+std::unique_ptr<ParameterClient> Connect(
+    const Server& server, DType wire, const std::shared_ptr<Arrays>& arrays) {
+  arrays->packed.resize(arrays->gradient.size() * ElementSize(wire));
   v1::BeginJob begin;
   v1::Shard& shard = *begin.add_shards();
   shard.set_address(server.listening.address);
@@ -74,7 +76,10 @@ std::unique_ptr<ParameterClient> Connect(const Server& server, DType wire) {
     block.set_size(kBlockFloats);
   }
   auto client = ParameterClient::Connect(
-      begin, {{absl::MakeSpan(arrays->weights)}, {arrays->gradient}, arrays},
+      begin,
+      {{absl::MakeSpan(arrays->weights)},
+       {{arrays->packed.data(), arrays->packed.size()}},
+       arrays},
       {/*incarnation=*/1, wire, absl::Seconds(30), kRun});
   CHECK(client.ok());
   CHECK((*client)->SetAll().ok());
@@ -98,7 +103,8 @@ void BM_Wire(benchmark::State& state) {
   const auto wire = static_cast<DType>(state.range(0));
   const double bytes = kBytes / 4 * static_cast<double>(ElementSize(wire));
   Server server;
-  const auto client = Connect(server, wire);
+  const auto arrays = std::make_shared<Arrays>();
+  const auto client = Connect(server, wire, arrays);
   v1::PushBlock push;
   push.set_samples(1);
   push.set_weight(1);
@@ -108,6 +114,9 @@ void BM_Wire(benchmark::State& state) {
     push.set_iteration(push.iteration() + 1);
     pushes.push_back(Seconds([&] {
       client->BeginPush(push);
+      // As a model does it before it says that a tensor is ready.
+      ConvertFromF32(wire, arrays->gradient.data(), arrays->gradient.size(),
+                     arrays->packed.data());
       client->PushTensor(0);
       CHECK(client->FinishPush().ok());
     }));

@@ -26,8 +26,9 @@ absl::Status Refusal(const std::vector<Placed>& blocks) {
   }
   std::vector<float> a(10);
   std::vector<float> b(4);
-  const TensorArrays arrays = {
-      {absl::MakeSpan(a), absl::MakeSpan(b)}, {a, b}, nullptr};
+  const TensorArrays arrays = {{absl::MakeSpan(a), absl::MakeSpan(b)},
+                               {BytesOf(a), BytesOf(b)},
+                               nullptr};
   return ParameterClient::Connect(begin, arrays, {}).status();
 }
 
