@@ -45,6 +45,7 @@ std::vector<std::vector<float>> RunOn(Backend& backend,
   }
   twin_case.run(backend, inputs, outputs);
   std::vector<std::vector<float>> results;
+  results.reserve(guarded.size());
   for (DeviceArray* array : guarded) results.push_back(array->Host());
   return results;
 }

@@ -10,7 +10,7 @@
 namespace paceline {
 namespace {
 
-std::string BytesOf(const ReceivedFrame& frame) {
+std::string FrameBytes(const ReceivedFrame& frame) {
   std::string bytes;
   for (const grpc::Slice& slice : frame.slices) {
     bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
@@ -147,7 +147,7 @@ void FakeParameters::Received(Stream& stream, const ReceivedFrame& frame) {
   if (header.has_hello()) {
     hellos_.Put(header.hello());
   } else if (header.has_set_block()) {
-    values_[header.set_block().block()] = BytesOf(frame);
+    values_[header.set_block().block()] = FrameBytes(frame);
     if (++sets_ % blocks_ != 0) return;
     answer.mutable_set_done();
     stream.Send(EncodeFrame(answer));
