@@ -5,7 +5,7 @@
 
 namespace paceline {
 
-// What a device does beside each other. A lane keeps the order of its calls;
+// What a device does at the same time. A lane keeps the order of its calls;
 // between lanes there is no order but what marks make.
 enum class Lane {
   kCompute,  // All operations but copies to and from the host.
@@ -40,6 +40,14 @@ class RepeatedStep {
 
   // Whether the last run was repeated from memory.
   virtual bool repeated() const = 0;
+};
+
+// A step that is not remembered: every run calls everything.
+class PlainStep final : public RepeatedStep {
+ public:
+  void Run(const std::function<void()>& queue) override { queue(); }
+  void Between(std::function<void()> between) override { between(); }
+  bool repeated() const override { return false; }
 };
 
 }  // namespace paceline

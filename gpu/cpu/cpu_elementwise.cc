@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <new>
 
@@ -28,14 +27,6 @@ class CpuBuffer final : public Buffer {
  private:
   float* const data_;
   const int64_t size_;
-};
-
-// There is nothing to be gained from remembering.
-class CpuStep final : public RepeatedStep {
- public:
-  void Run(const std::function<void()>& queue) override { queue(); }
-  void Between(std::function<void()> between) override { between(); }
-  bool repeated() const override { return false; }
 };
 
 }  // namespace
@@ -89,7 +80,7 @@ absl::Status CpuBackend::Await(const Mark& /*mark*/) {
 absl::Status CpuBackend::Synchronize() { return absl::OkStatus(); }
 
 std::unique_ptr<RepeatedStep> CpuBackend::MakeRepeatedStep() {
-  return std::make_unique<CpuStep>();
+  return std::make_unique<PlainStep>();
 }
 
 void CpuBackend::Fill(float value, DeviceSpan y) {

@@ -47,8 +47,8 @@ struct StepCalls {
 //
 // Where the host does not see the device's memory, three things go on beside
 // computation: micro-batches go up, each beside the computation of the one in
-// front of it; parameters go up tensor by tensor as they arrive; gradients come
-// down in buckets while the rest of the backward pass goes on.
+// front of it; parameters go up in buckets as they arrive; gradients come down
+// in buckets while the rest of the backward pass goes on.
 //
 // Thread-compatible.
 class Model {

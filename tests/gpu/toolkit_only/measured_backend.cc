@@ -11,13 +11,6 @@ int64_t ConvOperations(const ConvShape& shape) {
   return 2 * shape.weight_size() * shape.out_plane();
 }
 
-class PlainStep : public RepeatedStep {
- public:
-  void Run(const std::function<void()>& queue) override { queue(); }
-  void Between(std::function<void()> between) override { between(); }
-  bool repeated() const override { return false; }
-};
-
 }  // namespace
 
 std::unique_ptr<RepeatedStep> MeasuredBackend::MakeRepeatedStep() {
