@@ -3,6 +3,8 @@
 
 #include <functional>
 
+#include "absl/status/status.h"
+
 namespace paceline {
 
 // What a device does at the same time. A lane keeps the order of its calls;
@@ -40,6 +42,9 @@ class RepeatedStep {
 
   // Whether the last run was repeated from memory.
   virtual bool repeated() const = 0;
+
+  // What keeps the device from remembering it, though it has tried; else OK.
+  virtual absl::Status obstacle() const = 0;
 };
 
 // A step that is not remembered: every run calls everything.
@@ -48,6 +53,7 @@ class PlainStep final : public RepeatedStep {
   void Run(const std::function<void()>& queue) override { queue(); }
   void Between(std::function<void()> between) override { between(); }
   bool repeated() const override { return false; }
+  absl::Status obstacle() const override { return absl::OkStatus(); }
 };
 
 }  // namespace paceline

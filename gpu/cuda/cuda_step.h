@@ -25,6 +25,7 @@ class CudaStep final : public RepeatedStep {
   void Run(const std::function<void()>& queue) override;
   void Between(std::function<void()> between) override;
   bool repeated() const override { return repeated_; }
+  absl::Status obstacle() const override { return capture_status_; }
 
  private:
   // What is launched and what is called behind it; the last one calls nothing.
@@ -49,9 +50,8 @@ class CudaStep final : public RepeatedStep {
   bool repeated_ = false;
   std::vector<Piece> pieces_;
   int64_t scratch_moves_ = 0;  // As of the capture.
-  // Of the capture in hand.
   bool capturing_ = false;
-  absl::Status capture_status_;
+  absl::Status capture_status_;  // Of the last one.
   absl::Status begin_status_;
 };
 

@@ -84,7 +84,7 @@ JobMetrics::JobMetrics(Registry& registry, const std::string& job)
           "Time to write a checkpoint.", DurationBuckets())) {
   for (const LossReason reason :
        {LossReason::kStreamBroken, LossReason::kLeaseEnded, LossReason::kStuck,
-        LossReason::kDeparted}) {
+        LossReason::kDeparted, LossReason::kFailed}) {
     workers_lost.emplace(
         reason, CounterOf(registry, {{"job", job}, {"reason", Render(reason)}},
                           "paceline_coordinator_workers_lost_total",

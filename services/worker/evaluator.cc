@@ -27,7 +27,7 @@ absl::Status Evaluator::Run(const v1::Evaluate& evaluate) {
       Evaluate(task_.model(), task_.data(), evaluate.samples(),
                [this] { return !control_.ended(); });
   if (absl::IsCancelled(measured.status())) return absl::OkStatus();
-  PACELINE_RETURN_IF_ERROR(measured.status());
+  if (!measured.ok()) return task_.FromDevice(measured.status());
   v1::WorkerMessage message;
   message.mutable_evaluated()->set_snapshot(evaluate.snapshot());
   message.mutable_evaluated()->set_accuracy(measured->accuracy);

@@ -78,6 +78,11 @@ std::string Task::KeyOf(const v1::JobSpec& job) {
 
 void Task::Serve(const v1::Assignment& assignment) { assignment_ = assignment; }
 
+absl::Status Task::FromDevice(const absl::Status& status) {
+  device_status_.Update(status);
+  return status;
+}
+
 v1::WorkerReady Task::Ready(bool evaluator) const {
   v1::WorkerReady ready;
   for (const TensorSpec& spec : machine_->model->tensors()) {

@@ -21,7 +21,7 @@ namespace paceline {
 // What a machine gives every task.
 struct TaskHost {
   std::string device = "cpu";  // The name of its backend.
-  BackendOptions backend;
+  BackendOptions backend = {};
   std::string data_root = ".";  // Where a relative DIR of JobSpec.data lies.
 };
 
@@ -52,6 +52,12 @@ class Task {
   }
   const Dataset& data() const { return *data_; }
   Model& model() { return *machine_->model; }
+
+  // Why the device computes no more for this task; OK while it does.
+  const absl::Status& device_status() const { return device_status_; }
+  // Keeps `status`, one of the model's, if it is the first error; returns it.
+  absl::Status FromDevice(const absl::Status& status);
+
   DType wire() const { return wire_; }
 
   // What `ready` says of it.
@@ -78,6 +84,7 @@ class Task {
   DType wire_ = DType::kF32;
   std::optional<Dataset> data_;
   std::shared_ptr<Machine> machine_ = std::make_shared<Machine>();
+  absl::Status device_status_;
 };
 
 }  // namespace paceline

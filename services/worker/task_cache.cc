@@ -24,4 +24,9 @@ absl::StatusOr<Task*> TaskCache::Get(const v1::Assignment& assignment) {
   return entries_.front().task.get();
 }
 
+void TaskCache::Forget(const Task* task) {
+  entries_.remove_if(
+      [task](const Entry& entry) { return entry.task.get() == task; });
+}
+
 }  // namespace paceline

@@ -26,6 +26,9 @@ class TaskCache {
   // prepared, so that no more than `capacity` are ever in memory.
   absl::StatusOr<Task*> Get(const v1::Assignment& assignment);
 
+  // Frees one that Get() returned.
+  void Forget(const Task* task);
+
   size_t size() const { return entries_.size(); }
 
  private:

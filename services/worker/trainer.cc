@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/log/log.h"
 #include "common/micro_batches.h"
 #include "common/status.h"
 
@@ -157,9 +159,10 @@ absl::StatusOr<std::optional<Trainer::Computed>> Trainer::Compute(
     }
     if (imitating_) calls.between_tensors = [] { std::this_thread::yield(); };
     calls.meanwhile = [&] { batch = StageNext(loading); };
-    PACELINE_ASSIGN_OR_RETURN(const BatchLoss loss,
-                              task_.model().ComputeStaged(scale, first, calls));
-    computed.loss += loss.loss_sum;
+    const absl::StatusOr<BatchLoss> loss =
+        task_.model().ComputeStaged(scale, first, calls);
+    if (!loss.ok()) return task_.FromDevice(loss.status());
+    computed.loss += loss->loss_sum;
     computed.finite = std::isfinite(computed.loss);
     const absl::Duration so_far = clock_.Now() - began - loading;
     if (!ImitateDevice(so_far, computed.samples, signals) &&
@@ -177,8 +180,9 @@ absl::StatusOr<std::optional<Trainer::Computed>> Trainer::Compute(
       task_.model().ScaleGradients(static_cast<float>(size) /
                                    static_cast<float>(computed.samples));
     }
-    PACELINE_RETURN_IF_ERROR(task_.model().FetchGradients());
+    PACELINE_RETURN_IF_ERROR(task_.FromDevice(task_.model().FetchGradients()));
   }
+  TellObstacle();
   report.mutable_seconds()->set_load(absl::ToDoubleSeconds(loading));
   report.mutable_seconds()->set_compute(
       absl::ToDoubleSeconds(clock_.Now() - began - loading));
@@ -191,6 +195,15 @@ std::optional<MicroBatch> Trainer::StageNext(absl::Duration& loading) {
   loading += batch->waited;
   task_.model().Stage(batch->images, batch->labels, batch->n);
   return batch;
+}
+
+void Trainer::TellObstacle() {
+  if (obstacle_told_) return;
+  const absl::Status obstacle = task_.model().repeat_obstacle();
+  if (obstacle.ok()) return;
+  obstacle_told_ = true;
+  LogWarning("a step is not repeated as a graph, so it takes longer",
+             {{"reason", obstacle.ToString()}});
 }
 
 bool Trainer::ImitateDevice(absl::Duration computed, uint32_t samples,

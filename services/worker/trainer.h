@@ -31,7 +31,7 @@ class Trainer {
   // also if another command interrupted it before anything was pushed: nothing
   // is reported then, and the command waits in the control stream. Otherwise
   // the errors of ParameterClient; UNAVAILABLE also if a plan that was asked
-  // for does not come.
+  // for does not come; the device's, which the task keeps.
   absl::Status Run(const v1::Grant& grant);
 
   // Something of an iteration was pushed and not acknowledged: the servers may
@@ -58,6 +58,7 @@ class Trainer {
   // Has the next micro-batch brought to the device. Adds how long it had to be
   // waited for.
   std::optional<MicroBatch> StageNext(absl::Duration& loading);
+  void TellObstacle();
   // Sleeps as long as the imitated device would still compute. False if the
   // iteration is over.
   bool ImitateDevice(absl::Duration computed, uint32_t samples,
@@ -83,6 +84,7 @@ class Trainer {
   // have computed it, so nothing overlaps then.
   const bool imitating_;
   bool unacknowledged_ = false;
+  bool obstacle_told_ = false;
   std::optional<absl::Time> pushed_at_;  // When the last PushDone was sent.
 };
 

@@ -71,6 +71,7 @@ absl::Status Worker::Run() {
     const absl::Time began = clock.Now();
     const absl::Status ended = RunSession();
     if (leaving()) return absl::OkStatus();
+    PACELINE_RETURN_IF_ERROR(device_lost_);
     const absl::Time now = clock.Now();
     if (registered_) {
       last_registered = now;
@@ -183,8 +184,19 @@ absl::StatusOr<Worker::Outcome> Worker::TakePart(
                                {task.incarnation(), task.wire(), task.lease(),
                                 task.run(), options_.dial});
   if (!parameters.ok()) return failed(parameters.status());
-  PACELINE_RETURN_IF_ERROR(Begin(control, command.begin(), **parameters, task));
-  return Outcome::kStopped;
+  const absl::Status ended =
+      Begin(control, command.begin(), **parameters, task);
+  const absl::Status device = task.device_status();
+  if (device.ok()) {
+    PACELINE_RETURN_IF_ERROR(ended);
+    return Outcome::kStopped;
+  }
+  tasks_.Forget(&task);
+  // Without memory it can do another job. Otherwise a GPU is lost to its whole
+  // process: for the coordinator that is as if the machine had died.
+  if (absl::IsResourceExhausted(device)) return failed(device);
+  device_lost_ = device;
+  return device;
 }
 
 absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
@@ -198,7 +210,7 @@ absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
   absl::Status status;
   if (begin.initialize()) {
     // A worker of an earlier assignment has computed on these arrays.
-    status = task.model().Initialize(task.job().seed());
+    status = task.FromDevice(task.model().Initialize(task.job().seed()));
     if (status.ok()) status = parameters.SetAll();
     if (status.ok()) {
       v1::WorkerMessage message;

@@ -43,8 +43,9 @@ class Worker {
   // Works until Leave(): OK. Otherwise why it cannot go on: UNAVAILABLE, or
   // whatever the last attempt came to, if no coordinator has taken it for
   // `patience`; INVALID_ARGUMENT if the coordinator refuses what it says of
-  // itself; UNIMPLEMENTED if that is no coordinator. Credentials may be renewed
-  // while it runs, so one that may not register tries again. Call it once.
+  // itself; UNIMPLEMENTED if that is no coordinator; the device's own error if
+  // it computes no more. Credentials may be renewed while it runs, so one that
+  // may not register tries again. Call it once.
   absl::Status Run();
 
   // Makes Run() finish its iteration, take leave and return; at once when it
@@ -86,6 +87,7 @@ class Worker {
   const Options options_;
   WorkerMetrics* const metrics_;
   TaskCache tasks_;
+  absl::Status device_lost_;     // Nothing can be computed any more.
   bool registered_ = false;      // On the present stream.
   bool unacknowledged_ = false;  // The last iteration's push.
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/check.h"
 
 namespace paceline {
@@ -18,7 +19,7 @@ class QueuedBackend::Step : public RepeatedStep {
 
   void Run(const std::function<void()>& queue) override {
     repeated_ = false;
-    if (++runs_ == 1) return queue();
+    if (++runs_ == 1 || !backend_.manners_.remembers) return queue();
     // Now and then it is remembered anew, and now and then in vain.
     if (runs_ == 2 || backend_.rng_.Chance(1, 8)) {
       Record(queue);
@@ -41,6 +42,11 @@ class QueuedBackend::Step : public RepeatedStep {
   }
 
   bool repeated() const override { return repeated_; }
+  absl::Status obstacle() const override {
+    return backend_.manners_.remembers || runs_ < 2
+               ? absl::OkStatus()
+               : absl::InternalError("it does not remember");
+  }
 
   void Remember(std::function<void()> run) {
     pieces_.back().operations.push_back(std::move(run));
@@ -66,10 +72,15 @@ class QueuedBackend::Step : public RepeatedStep {
   std::vector<Piece> pieces_;
 };
 
-QueuedBackend::~QueuedBackend() { CHECK(Synchronize().ok()); }
+QueuedBackend::~QueuedBackend() { Synchronize().IgnoreError(); }
 
 absl::StatusOr<std::unique_ptr<Buffer>> QueuedBackend::Allocate(int64_t size) {
   CHECK(recording_ == nullptr);
+  manners_.floats -= size;
+  if (manners_.floats < 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for ", size, " floats"));
+  }
   return cpu_.Allocate(size);
 }
 
@@ -109,12 +120,16 @@ void QueuedBackend::Follow(Lane lane, const Mark& mark) {
 absl::Status QueuedBackend::Await(const Mark& mark) {
   const auto& counted = static_cast<const CountedMark&>(mark);
   while (*counted.passed < counted.given) CHECK(RunOne());
-  return absl::OkStatus();
+  return TakeStatus();
 }
 
 absl::Status QueuedBackend::Synchronize() {
   while (!Idle()) CHECK(RunOne());
-  return absl::OkStatus();
+  return TakeStatus();
+}
+
+absl::Status QueuedBackend::TakeStatus() {
+  return std::exchange(status_, absl::OkStatus());
 }
 
 std::unique_ptr<RepeatedStep> QueuedBackend::MakeRepeatedStep() {
@@ -123,7 +138,10 @@ std::unique_ptr<RepeatedStep> QueuedBackend::MakeRepeatedStep() {
 
 void QueuedBackend::Compute(std::function<void()> run) {
   if (recording_ != nullptr) return recording_->Remember(std::move(run));
-  Give(Lane::kCompute, {nullptr, std::move(run)});
+  Give(Lane::kCompute, {nullptr, [this, run = std::move(run)] {
+                          if (--manners_.computations >= 0) return run();
+                          status_.Update(manners_.failure);
+                        }});
 }
 
 void QueuedBackend::Give(Lane lane, Operation operation) {

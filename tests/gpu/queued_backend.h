@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -21,7 +22,21 @@ namespace paceline {
 // operations, and waiting for what cannot come.
 class QueuedBackend : public Backend {
  public:
-  explicit QueuedBackend(uint64_t seed) : rng_(seed), cpu_(/*threads=*/1) {}
+  struct Manners {
+    uint64_t seed = 0;
+    // What it gives in all; then RESOURCE_EXHAUSTED.
+    int64_t floats = std::numeric_limits<int64_t>::max();
+    // After so many computations each one comes to `failure`, which the host is
+    // told when it waits.
+    int64_t computations = std::numeric_limits<int64_t>::max();
+    absl::Status failure = absl::InternalError("the device is lost");
+    bool remembers = true;
+  };
+
+  explicit QueuedBackend(const Manners& manners)
+      : manners_(manners), rng_(manners.seed), cpu_(/*threads=*/1) {}
+  explicit QueuedBackend(uint64_t seed)
+      : QueuedBackend(Manners{.seed = seed}) {}
   ~QueuedBackend() override;
 
   // How often a step was repeated from memory.
@@ -107,6 +122,11 @@ class QueuedBackend : public Backend {
   void RunSome();
   bool Idle() const;
 
+  // The first error since the host was told.
+  absl::Status TakeStatus();
+
+  Manners manners_;  // What is left of it.
+  absl::Status status_;
   Rng rng_;
   CpuBackend cpu_;
   std::array<std::deque<Operation>, 3> lanes_;

@@ -15,6 +15,7 @@
 #include "services/worker/data/load_dataset.h"
 #include "services/worker/model/model.h"
 #include "services/worker/worker.h"
+#include "tests/gpu/queued_gpu.h"
 #include "tests/integration/local_cluster.h"
 
 namespace paceline {
@@ -108,7 +109,8 @@ float Distance(const Tensors& a, const Tensors& b) {
 }
 
 // Runs the job with real Worker objects and returns the final weights.
-Tensors Train(const v1::JobSpec& job, uint32_t servers) {
+Tensors Train(const v1::JobSpec& job, uint32_t servers,
+              const std::string& device = "cpu") {
   LocalCluster cluster(servers);
   prometheus::Registry registry;
   WorkerMetrics metrics(registry);
@@ -118,6 +120,7 @@ Tensors Train(const v1::JobSpec& job, uint32_t servers) {
     Worker::Options options;
     options.coordinator = cluster.address();
     options.hello.set_name("w" + std::to_string(i));
+    options.host.device = device;
     workers.push_back(std::make_unique<Worker>(options, &metrics));
     threads.emplace_back(
         [worker = workers.back().get()] { EXPECT_TRUE(worker->Run().ok()); });
@@ -175,6 +178,42 @@ TEST(EquivalenceTest, MicroBatchesChangeNothingButRounding) {
   PlainSgd plain(job, 32, /*strength=*/1, /*momentum=*/0);
   plain.Run(int64_t{4} * 1024);
   EXPECT_LE(Distance(Train(job, /*servers=*/2), plain.Weights()), 1e-4f);
+}
+
+// What a worker does otherwise for a device with a memory of its own: batches,
+// parameters and gradients come and go beside the computation.
+TEST(EquivalenceTest, ADeviceTakesTheCpusSteps) {
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/1);
+  job.set_learning_rate(0.01);
+  job.set_micro_batch(12);
+  job.mutable_stop()->set_epochs(2);
+  for (const v1::WireFormat wire : {v1::FP32, v1::BF16, v1::FP16}) {
+    job.set_wire(wire);
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      SetQueuedGpu({.seed = 1000 * seed});
+      job.set_seed(seed);
+      EXPECT_EQ(Distance(Train(job, /*servers=*/2, "cuda"),
+                         Train(job, /*servers=*/2)),
+                0)
+          << "wire " << wire << ", seed " << seed;
+    }
+  }
+}
+
+// Gradients that must wait for their plan, and compensated ones, which need
+// the weights that they come from.
+TEST(EquivalenceTest, ADeviceTakesTheCpusStepsUnderAnyPlan) {
+  for (const char* paradigm : {"asp:staleness_weight=inverse",
+                               "asp:staleness_weight=delay_compensated"}) {
+    v1::JobSpec job = SmallJob(paradigm, /*workers=*/1);
+    job.set_learning_rate(0.01);
+    job.mutable_stop()->set_epochs(2);
+    SetQueuedGpu({});
+    EXPECT_EQ(
+        Distance(Train(job, /*servers=*/2, "cuda"), Train(job, /*servers=*/2)),
+        0)
+        << paradigm;
+  }
 }
 
 }  // namespace

@@ -267,6 +267,8 @@ std::string Render(LossReason reason) {
       return "stuck";
     case LossReason::kDeparted:
       return "departed";
+    case LossReason::kFailed:
+      return "failed";
   }
   return "";
 }

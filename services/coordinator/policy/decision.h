@@ -81,6 +81,7 @@ enum class LossReason : uint8_t {
   kLeaseEnded,
   kStuck,
   kDeparted,  // It said so itself.
+  kFailed,    // It cannot take part any more, it said.
 };
 
 // Why Sync-Switch hands over to its other paradigm.
@@ -104,7 +105,7 @@ struct Decision {
 // slowest worker"; the worker itself is not named.
 std::string Render(const Decision& decision);
 
-// "stream broken", "lease ended", "stuck", "departed".
+// "stream broken", "lease ended", "stuck", "departed", "failed".
 std::string Render(LossReason reason);
 
 }  // namespace paceline

@@ -188,6 +188,8 @@ class JobRun {
             const std::string& text);
   // The member cannot take part, whatever happens to it next.
   void TellUnfit(WorkerId worker, const absl::Status& why);
+  void WorkerFailed(WorkerId worker, const absl::Status& why);
+  bool Trains(const Member& member) const;
 
   // What Train() does from time to time.
   absl::Status LookAfterTraining();
@@ -269,6 +271,8 @@ class JobRun {
   v1::JobSpec spec_ ABSL_GUARDED_BY(mu_);  // With what was updated.
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   absl::Status unfit_ ABSL_GUARDED_BY(mu_);  // Why the first one was.
+  // Why the trainer that went last had failed; OK if it went otherwise.
+  absl::Status last_failure_ ABSL_GUARDED_BY(mu_);
   bool pausing_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration evaluate_for_ ABSL_GUARDED_BY(mu_);  // If so.
   std::string server_lost_ ABSL_GUARDED_BY(mu_);  // While evaluating: its name.

@@ -61,10 +61,8 @@ absl::Status JobRun::WorkerSaid(WorkerId worker,
       WorkerGone(worker, LossReason::kDeparted);
       return absl::OkStatus();
     case v1::WorkerMessage::kFailed:
-      TellUnfit(worker,
-                FromCode(message.failed().code(), message.failed().message()));
-      // As when its machine dies: it may have been computing.
-      WorkerGone(worker, LossReason::kStreamBroken);
+      WorkerFailed(worker, FromCode(message.failed().code(),
+                                    message.failed().message()));
       return absl::OkStatus();
     case v1::WorkerMessage::kHello:
     case v1::WorkerMessage::KIND_NOT_SET:
@@ -80,6 +78,15 @@ void JobRun::TellUnfit(WorkerId worker, const absl::Status& why) {
        absl::StrCat("cannot take part: ", why.ToString()));
   absl::MutexLock lock(&mu_);
   if (unfit_.ok() && !member->evaluator) unfit_ = Annotate(why, member->name);
+}
+
+void JobRun::WorkerFailed(WorkerId worker, const absl::Status& why) {
+  TellUnfit(worker, why);
+  const std::optional<Member> member = roster_.Find(worker);
+  WorkerGone(worker, LossReason::kFailed);
+  if (!member.has_value() || !Trains(*member)) return;
+  absl::MutexLock lock(&mu_);
+  last_failure_ = Annotate(why, member->name);
 }
 
 absl::Status JobRun::WorkerReady(WorkerId worker,
@@ -205,12 +212,20 @@ void JobRun::Tell(const std::string& whom, const std::string& kind,
   observer_->Decided(decision);
 }
 
+bool JobRun::Trains(const Member& member) const {
+  return engine() != nullptr && !member.evaluator &&
+         member.state == MemberState::kWorking;
+}
+
 void JobRun::WorkerGone(WorkerId worker, LossReason reason) {
   const std::optional<Member> member = roster_.Find(worker);
   if (!member.has_value()) return;
   Engine* const engine = this->engine();
-  const bool trains = engine != nullptr && !member->evaluator &&
-                      member->state == MemberState::kWorking;
+  const bool trains = Trains(*member);
+  if (trains) {
+    absl::MutexLock lock(&mu_);
+    last_failure_ = absl::OkStatus();
+  }
   // Who leaves the training politely is let go by the engine's eviction, which
   // needs it to be there still.
   if (reason == LossReason::kDeparted && !trains) {

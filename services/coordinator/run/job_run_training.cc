@@ -58,6 +58,11 @@ absl::Status JobRun::LookAfterTraining() {
   SealIfDue(now);
   if (!engine()->View().workers.empty()) somebody_seen_ = now;
   if (now - somebody_seen_ <= lease()) return absl::OkStatus();
+  {
+    absl::MutexLock lock(&mu_);
+    // Waiting for workers would not help.
+    PACELINE_RETURN_IF_ERROR(last_failure_);
+  }
   if (setup_.checkpoint_root.empty()) {
     return absl::UnavailableError(
         "no worker is left, and none has come back within a lease");

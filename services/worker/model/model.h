@@ -121,6 +121,10 @@ class Model {
   // `scale` was meant for.
   void ScaleGradients(float factor);
 
+  // Why the device runs the last step call by call instead of repeating it; OK
+  // if it repeats it, or does not try.
+  absl::Status repeat_obstacle() const;
+
   // Makes gradient() valid for all tensors.
   absl::Status FetchGradients();
 

@@ -162,6 +162,10 @@ absl::Status Model::FetchGradients() {
   return backend_.Synchronize();
 }
 
+absl::Status Model::repeat_obstacle() const {
+  return steps_.empty() ? absl::OkStatus() : steps_.front().second->obstacle();
+}
+
 RepeatedStep& Model::StepOf(const StepKey& key) {
   // The latest first: with balanced batches sizes come and go.
   auto step =

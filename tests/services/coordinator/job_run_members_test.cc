@@ -166,6 +166,27 @@ TEST_F(JobRunMembersTest, IfNobodyCanPrepareItTheJobFailsWithTheFirstReason) {
             absl::DataLossError("w1: mnist: the file is truncated"));
 }
 
+TEST_F(JobRunMembersTest, IfTheLastToTrainFailsTheJobFailsWithItsReason) {
+  StartTraining();
+  worker(0).Break();
+  EXPECT_TRUE(worker(1).Say(Failed()).ok());
+  AwaitDecision("lost (failed) in iteration");
+  clock_.Advance(absl::Seconds(11));
+  EXPECT_EQ(Outcome().status,
+            absl::DataLossError("w1: mnist: the file is truncated"));
+}
+
+TEST_F(JobRunMembersTest, WhoFailedBeforeTheLastOneBrokeFailsNoJob) {
+  KeepCheckpoints();
+  StartTraining();
+  EXPECT_TRUE(worker(0).Say(Failed()).ok());
+  worker(1).Break();
+  AwaitDecision("lost (stream broken) in iteration");
+  clock_.Advance(absl::Seconds(11));
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_TRUE(Outcome().out_of_workers);
+}
+
 // It has not said yet that it cannot.
 TEST_F(JobRunMembersTest, WhileOneStillLoadsNoOtherFailsTheJob) {
   MakeJob();

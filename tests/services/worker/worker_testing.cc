@@ -25,12 +25,13 @@ constexpr uint32_t kImages = 64;
 }  // namespace
 
 RunningWorker::RunningWorker(const std::string& coordinator, bool evaluator,
-                             absl::Duration patience) {
+                             absl::Duration patience, const TaskHost& host) {
   Worker::Options options;
   options.coordinator = coordinator;
   options.hello.set_name("w0");
   options.hello.set_evaluator(evaluator);
   options.hello.set_pool("fast");
+  options.host = host;
   options.patience = patience;
   worker_.emplace(options, &metrics_);
   thread_ = std::thread([this] {

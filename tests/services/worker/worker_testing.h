@@ -20,7 +20,8 @@ namespace paceline {
 class RunningWorker {
  public:
   explicit RunningWorker(const std::string& coordinator, bool evaluator = false,
-                         absl::Duration patience = absl::ZeroDuration());
+                         absl::Duration patience = absl::ZeroDuration(),
+                         const TaskHost& host = {});
   ~RunningWorker();
 
   void Leave() { worker_->Leave(); }
