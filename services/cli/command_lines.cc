@@ -66,6 +66,8 @@ CommandLine WorkerCommand(absl::string_view bin_dir,
                          absl::StrCat("w", index),
                          "--metrics",
                          kAnyPort,
+                         "--device",
+                         options.devices.at(static_cast<size_t>(index)),
                          "--threads",
                          absl::StrCat(options.threads)};
   const WorkerPace& pace = options.workers.at(static_cast<size_t>(index));
@@ -86,6 +88,8 @@ CommandLine EvaluatorCommand(absl::string_view bin_dir,
                          "eval",
                          "--metrics",
                          kAnyPort,
+                         "--device",
+                         options.devices.front(),
                          "--threads",
                          "1",
                          "--evaluator"};

@@ -92,6 +92,18 @@ absl::StatusOr<double> ParseBytes(absl::string_view flag,
       "100M or 1.25G"));
 }
 
+absl::StatusOr<std::vector<std::string>> PerWorker(
+    absl::string_view flag, const std::vector<std::string>& values,
+    const std::string& standard, int64_t workers) {
+  const auto count = static_cast<size_t>(workers);
+  if (values.empty()) return std::vector<std::string>(count, standard);
+  if (values.size() == 1) return std::vector<std::string>(count, values[0]);
+  if (values.size() == count) return values;
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, " was given ", values.size(),
+      " times: give it once, or once per worker, ", workers, " times"));
+}
+
 absl::StatusOr<uint64_t> ParseSeedFlag(absl::string_view text) {
   uint64_t seed = 0;
   if (absl::SimpleAtoi(text, &seed)) return seed;

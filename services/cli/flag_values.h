@@ -34,6 +34,12 @@ absl::StatusOr<std::vector<int64_t>> ParseNanosList(absl::string_view flag,
 absl::StatusOr<double> ParseBytes(absl::string_view flag,
                                   absl::string_view text);
 
+// A flag that is given once for all workers, or once per worker: one value per
+// worker. `standard` if it is not given.
+absl::StatusOr<std::vector<std::string>> PerWorker(
+    absl::string_view flag, const std::vector<std::string>& values,
+    const std::string& standard, int64_t workers);
+
 // A whole number from 0 to 2^64 - 1.
 absl::StatusOr<uint64_t> ParseSeedFlag(absl::string_view text);
 

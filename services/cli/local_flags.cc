@@ -65,6 +65,12 @@ void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
                   "worker")
       ->allow_extra_args(false)
       ->default_str("none");
+  command
+      .add_option("--device", flags.device,
+                  "What workers compute on, auto, cpu, cuda or cuda:N; once: "
+                  "every worker and the evaluator, or once per worker")
+      ->allow_extra_args(false)
+      ->default_str("auto");
   command.add_option("--threads", flags.threads,
                      "Compute threads of each worker");
 }

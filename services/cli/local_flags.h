@@ -25,6 +25,7 @@ struct LocalFlags : JobFlags {
   std::string step_time;
   std::vector<std::string> delay;
   std::vector<std::string> pause;
+  std::vector<std::string> device;
   int64_t threads = 1;
   int64_t port = 0;
   std::string run_dir;

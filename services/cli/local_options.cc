@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "services/cli/flag_values.h"
+#include "services/worker/device_choice.h"
 
 namespace paceline {
 namespace {
@@ -56,6 +57,17 @@ absl::Status CheckOwnFlags(const LocalFlags& flags) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::string>> ParseDevices(const LocalFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(
+      std::vector<std::string> devices,
+      PerWorker("--device", flags.device, "auto", flags.workers));
+  for (const std::string& device : devices) {
+    PACELINE_RETURN_IF_ERROR(
+        Annotate(ParseDeviceChoice(device).status(), "--device"));
+  }
+  return devices;
+}
+
 }  // namespace
 
 absl::StatusOr<LocalOptions> ParseLocalOptions(const LocalFlags& flags) {
@@ -68,6 +80,8 @@ absl::StatusOr<LocalOptions> ParseLocalOptions(const LocalFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const uint64_t seed, ParseSeedFlag(flags.seed));
   PACELINE_ASSIGN_OR_RETURN(std::vector<WorkerPace> workers,
                             ParseWorkerPaces(flags));
+  PACELINE_ASSIGN_OR_RETURN(std::vector<std::string> devices,
+                            ParseDevices(flags));
   return LocalOptions{.model = flags.model,
                       .data = flags.data,
                       .paradigms = flags.paradigms.empty()
@@ -93,6 +107,7 @@ absl::StatusOr<LocalOptions> ParseLocalOptions(const LocalFlags& flags) {
                       .lease = lease,
                       .servers = static_cast<int>(flags.servers),
                       .workers = std::move(workers),
+                      .devices = std::move(devices),
                       .threads = static_cast<int>(flags.threads),
                       .port = static_cast<int>(flags.port),
                       .run_dir = flags.run_dir,

@@ -39,8 +39,9 @@ struct LocalOptions {
   bool stop_at_target = false;
   absl::Duration lease;
   int servers = 0;
-  std::vector<WorkerPace> workers;  // One element a worker.
-  int threads = 1;                  // Of each worker.
+  std::vector<WorkerPace> workers;   // One element a worker.
+  std::vector<std::string> devices;  // One a worker.
+  int threads = 1;                   // Of each worker.
   int port = 0;
   std::string run_dir;  // Empty: to be chosen.
   std::string record;   // Empty: nothing is recorded.

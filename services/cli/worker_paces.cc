@@ -1,31 +1,23 @@
 #include "services/cli/worker_paces.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/status.h"
+#include "services/cli/flag_values.h"
 #include "services/worker/pace/pace_spec.h"
 
 namespace paceline {
 namespace {
 
-// `values` of a flag that is given once for all or once per worker, as one per
-// worker.
-absl::StatusOr<std::vector<std::string>> PerWorker(
+// "none" is none.
+absl::StatusOr<std::vector<std::string>> NonePerWorker(
     absl::string_view flag, const std::vector<std::string>& values,
-    size_t workers) {
-  std::vector<std::string> each;
-  if (values.size() <= 1) {
-    each.assign(workers, values.empty() ? "" : values[0]);
-  } else if (values.size() == workers) {
-    each = values;
-  } else {
-    return absl::InvalidArgumentError(absl::StrCat(
-        flag, " was given ", values.size(),
-        " times: give it once, or once per worker, ", workers, " times"));
-  }
-  for (std::string& value : each) {
-    if (value == "none") value.clear();
-  }
+    int64_t workers) {
+  PACELINE_ASSIGN_OR_RETURN(std::vector<std::string> each,
+                            PerWorker(flag, values, "none", workers));
+  std::replace(each.begin(), each.end(), std::string("none"), std::string());
   return each;
 }
 
@@ -69,10 +61,12 @@ absl::StatusOr<std::vector<WorkerPace>> ParseWorkerPaces(
   const size_t count = static_cast<size_t>(flags.workers);
   PACELINE_ASSIGN_OR_RETURN(const std::vector<std::string> slowdown,
                             SplitSlowdown(flags.slowdown, count));
-  PACELINE_ASSIGN_OR_RETURN(const std::vector<std::string> delay,
-                            PerWorker("--delay", flags.delay, count));
-  PACELINE_ASSIGN_OR_RETURN(const std::vector<std::string> pause,
-                            PerWorker("--pause", flags.pause, count));
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::vector<std::string> delay,
+      NonePerWorker("--delay", flags.delay, flags.workers));
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::vector<std::string> pause,
+      NonePerWorker("--pause", flags.pause, flags.workers));
   std::vector<WorkerPace> paces;
   for (size_t i = 0; i < count; ++i) {
     paces.push_back({.slowdown = slowdown[i],

@@ -1,11 +1,10 @@
 #include "services/worker/device_info.h"
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/status.h"
 #include "common/usable_memory.h"
 #include "gpu/gpu_device.h"
+#include "services/worker/device_choice.h"
 
 namespace paceline {
 namespace {
@@ -25,27 +24,17 @@ absl::StatusOr<DeviceInfo> Gpu(int ordinal) {
 }  // namespace
 
 absl::StatusOr<DeviceInfo> DescribeDevice(absl::string_view device) {
-  if (device == "cpu") return TheCpu();
-  if (device == "auto") {
-    absl::StatusOr<DeviceInfo> gpu = Gpu(0);
-    if (gpu.ok()) return gpu;
-    DeviceInfo cpu = TheCpu();
-    cpu.no_gpu = std::string(gpu.status().message());
-    return cpu;
+  PACELINE_ASSIGN_OR_RETURN(const DeviceChoice choice,
+                            ParseDeviceChoice(device));
+  if (choice.kind == DeviceChoice::Kind::kCpu) return TheCpu();
+  absl::StatusOr<DeviceInfo> gpu = Gpu(choice.gpu);
+  if (gpu.ok()) return gpu;
+  if (choice.kind == DeviceChoice::Kind::kGpu) {
+    return Annotate(gpu.status(), absl::StrCat("--device ", device));
   }
-  absl::string_view number = device;
-  int ordinal = 0;
-  if (device == "cuda" ||
-      (absl::ConsumePrefix(&number, "cuda:") &&
-       absl::SimpleAtoi(number, &ordinal) && ordinal >= 0)) {
-    absl::StatusOr<DeviceInfo> gpu = Gpu(ordinal);
-    if (!gpu.ok()) {
-      return Annotate(gpu.status(), absl::StrCat("--device ", device));
-    }
-    return gpu;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("device \"", device, "\": want auto, cpu, cuda or cuda:N"));
+  DeviceInfo cpu = TheCpu();
+  cpu.no_gpu = std::string(gpu.status().message());
+  return cpu;
 }
 
 }  // namespace paceline

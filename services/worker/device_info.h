@@ -21,9 +21,8 @@ struct DeviceInfo {
   std::string no_gpu = {};
 };
 
-// Of --device: "cpu", "cuda" or "cuda:N" for a GPU, which must be there, or
-// "auto" for the first GPU, else the CPU. INVALID_ARGUMENT for another one;
-// otherwise the errors of FindGpu().
+// Of --device, as ParseDeviceChoice() reads it. Its errors, and those of
+// FindGpu() for a GPU that must be there.
 absl::StatusOr<DeviceInfo> DescribeDevice(absl::string_view device);
 
 }  // namespace paceline

@@ -43,6 +43,17 @@ TEST(LocalOptionsTest, PacesAreSpreadOverWorkers) {
   EXPECT_EQ(paces[1].pause, "every=10s,for=2s");
 }
 
+TEST(LocalOptionsTest, ADeviceForAllOrOneForEach) {
+  LocalFlags flags;
+  flags.workers = 2;
+  EXPECT_THAT(ParseLocalOptions(flags)->devices, ElementsAre("auto", "auto"));
+  flags.device = {"cpu"};
+  EXPECT_THAT(ParseLocalOptions(flags)->devices, ElementsAre("cpu", "cpu"));
+  flags.device = {"cuda:0", "cuda:1"};
+  EXPECT_THAT(ParseLocalOptions(flags)->devices,
+              ElementsAre("cuda:0", "cuda:1"));
+}
+
 struct BadInput {
   const char* name;
   std::function<void(LocalFlags&)> spoil;
@@ -144,6 +155,13 @@ const BadInput kBadTimes[] = {
        f.delay = {"none", "none"};
      },
      "--delay was given 2 times: give it once, or once per worker, 4 times"},
+    {"DeviceCount",
+     [](auto& f) {
+       f.device = {"cuda:0", "cuda:1"};
+     },
+     "--device was given 2 times: give it once, or once per worker, 4 times"},
+    {"DeviceName", [](auto& f) { f.device = {"gpu"}; },
+     "--device: device \"gpu\": want auto, cpu, cuda or cuda:N"},
     {"DelayValue", [](auto& f) { f.delay = {"gamma:k=2"}; },
      "--delay gamma:k=2: "},
     {"PauseValue", [](auto& f) { f.pause = {"every=1s,for=2s"}; },
