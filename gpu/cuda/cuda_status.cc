@@ -29,6 +29,9 @@ absl::StatusCode CodeOf(cudaError_t error) {
 
 absl::Status CudaStatus(cudaError_t error, absl::string_view call) {
   if (error == cudaSuccess) return absl::OkStatus();
+  // It has been told; the next call that looks is another's. What has broken
+  // the context comes back by itself.
+  cudaGetLastError();
   return absl::Status(CodeOf(error),
                       absl::StrCat(call, ": ", cudaGetErrorString(error), " (",
                                    cudaGetErrorName(error), ")"));

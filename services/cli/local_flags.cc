@@ -68,7 +68,8 @@ void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
   command
       .add_option("--device", flags.device,
                   "What workers compute on, auto, cpu, cuda or cuda:N; once: "
-                  "every worker and the evaluator, or once per worker")
+                  "every worker, or once per worker; the evaluator has the "
+                  "first one's")
       ->allow_extra_args(false)
       ->default_str("auto");
   command.add_option("--threads", flags.threads,

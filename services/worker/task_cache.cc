@@ -18,9 +18,14 @@ absl::StatusOr<Task*> TaskCache::Get(const v1::Assignment& assignment) {
     return entries_.front().task.get();
   }
   while (entries_.size() >= capacity_) entries_.pop_back();
-  PACELINE_ASSIGN_OR_RETURN(auto task,
-                            Task::Prepare(assignment, evaluator_, host_));
-  entries_.push_front({key, std::move(task)});
+  auto task = Task::Prepare(assignment, evaluator_, host_);
+  if (absl::IsResourceExhausted(task.status()) && !entries_.empty()) {
+    // What is kept for later must not be in the way.
+    entries_.clear();
+    task = Task::Prepare(assignment, evaluator_, host_);
+  }
+  PACELINE_RETURN_IF_ERROR(task.status());
+  entries_.push_front({key, *std::move(task)});
   return entries_.front().task.get();
 }
 

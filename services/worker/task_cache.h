@@ -23,7 +23,8 @@ class TaskCache {
 
   // The task for `assignment`, which it serves from now on; valid up to the
   // next call. Errors of Task::Prepare. Room is made before another task is
-  // prepared, so that no more than `capacity` are ever in memory.
+  // prepared, so that no more than `capacity` are ever in memory, and fewer if
+  // there is not enough of that.
   absl::StatusOr<Task*> Get(const v1::Assignment& assignment);
 
   // Frees one that Get() returned.

@@ -9,6 +9,7 @@
 #include "common/log/log.h"
 #include "common/rng.h"
 #include "common/status.h"
+#include "gpu/gpu_device.h"
 #include "services/worker/evaluator.h"
 #include "services/worker/trainer.h"
 
@@ -107,6 +108,8 @@ absl::Status Worker::RunSession() {
   if (registered_ && leaving() && !unacknowledged_) {
     SendLeaving(control, /*process=*/true);
     control.Finish();
+  } else if (!device_lost_.ok()) {
+    control.Finish();  // `failed` is to arrive.
   }
   return ended;
 }
@@ -135,6 +138,7 @@ absl::Status Worker::TakeAssignments(ControlStream& control) {
     // Anything else is late: of an assignment that has ended by `failed`.
     if (command.has_assign()) {
       PACELINE_RETURN_IF_ERROR(RunAssignment(control, command.assign()));
+      PACELINE_RETURN_IF_ERROR(device_lost_);
     }
   }
 }
@@ -168,7 +172,12 @@ absl::StatusOr<Worker::Outcome> Worker::TakePart(
   const absl::StatusOr<Task*> prepared = tasks_.Get(complete);
   if (control.TakeIf(IsStop)) return Outcome::kStopped;
   if (leaving()) return absl::CancelledError("told to leave");
-  if (!prepared.ok()) return failed(prepared.status());
+  if (!prepared.ok()) {
+    if (!absl::IsResourceExhausted(prepared.status())) {
+      device_lost_ = CheckDevice();
+    }
+    return failed(prepared.status());
+  }
   Task& task = **prepared;
   v1::WorkerMessage ready;
   *ready.mutable_ready() = task.Ready(options_.hello.evaluator());
@@ -193,10 +202,15 @@ absl::StatusOr<Worker::Outcome> Worker::TakePart(
   }
   tasks_.Forget(&task);
   // Without memory it can do another job. Otherwise a GPU is lost to its whole
-  // process: for the coordinator that is as if the machine had died.
-  if (absl::IsResourceExhausted(device)) return failed(device);
-  device_lost_ = device;
-  return device;
+  // process.
+  if (!absl::IsResourceExhausted(device)) device_lost_ = device;
+  unacknowledged_ = false;  // `failed` says as much.
+  return failed(device);
+}
+
+absl::Status Worker::CheckDevice() const {
+  if (options_.host.device != "cuda") return absl::OkStatus();
+  return FindGpu(options_.host.backend.device).status();
 }
 
 absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
@@ -210,7 +224,7 @@ absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
   absl::Status status;
   if (begin.initialize()) {
     // A worker of an earlier assignment has computed on these arrays.
-    status = task.FromDevice(task.model().Initialize(task.job().seed()));
+    status = task.model().Initialize(task.job().seed());
     if (status.ok()) status = parameters.SetAll();
     if (status.ok()) {
       v1::WorkerMessage message;

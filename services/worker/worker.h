@@ -71,6 +71,8 @@ class Worker {
   // (kFailed).
   absl::StatusOr<Outcome> TakePart(ControlStream& control,
                                    const v1::Assignment& assignment);
+  // Whether the device that tasks are to be prepared on is there still.
+  absl::Status CheckDevice() const;
   absl::Status Begin(ControlStream& control, const v1::BeginJob& begin,
                      ParameterClient& parameters, Task& task);
   absl::Status FollowCommands(ControlStream& control, Task& task,

@@ -9,14 +9,21 @@ namespace {
 
 class Gpu {
  public:
-  void Set(const QueuedBackend::Manners& manners) {
+  void Set(const QueuedBackend::Manners& manners, const absl::Status& found) {
     absl::MutexLock lock(&mu_);
     manners_ = manners;
+    found_ = found;
+  }
+
+  absl::Status Find() {
+    absl::MutexLock lock(&mu_);
+    return found_;
   }
 
   // Tests may make them on several threads at a time.
-  std::unique_ptr<Backend> NextBackend() {
+  absl::StatusOr<std::unique_ptr<Backend>> NextBackend() {
     absl::MutexLock lock(&mu_);
+    if (!found_.ok()) return found_;
     ++manners_.seed;
     return std::make_unique<QueuedBackend>(manners_);
   }
@@ -24,6 +31,7 @@ class Gpu {
  private:
   absl::Mutex mu_;
   QueuedBackend::Manners manners_ ABSL_GUARDED_BY(mu_);
+  absl::Status found_ ABSL_GUARDED_BY(mu_);
 };
 
 Gpu& TheGpu() {
@@ -33,8 +41,9 @@ Gpu& TheGpu() {
 
 }  // namespace
 
-void SetQueuedGpu(const QueuedBackend::Manners& manners) {
-  TheGpu().Set(manners);
+void SetQueuedGpu(const QueuedBackend::Manners& manners,
+                  const absl::Status& found) {
+  TheGpu().Set(manners, found);
 }
 
 absl::StatusOr<CudaModule> LoadCuda() {
@@ -44,6 +53,11 @@ absl::StatusOr<CudaModule> LoadCuda() {
     backend = TheGpu().NextBackend();
   };
   module.find_gpu = [](int ordinal, absl::StatusOr<GpuDevice>& device) {
+    const absl::Status there = TheGpu().Find();
+    if (!there.ok()) {
+      device = there;
+      return;
+    }
     GpuDevice found;
     found.ordinal = ordinal;
     found.name = "queued";

@@ -81,6 +81,8 @@ absl::Status JobRun::RunStages() {
   if (out_of_workers_) return absl::OkStatus();
   PACELINE_RETURN_IF_ERROR(Train());
   PACELINE_RETURN_IF_ERROR(SaveResult());
+  // Saved, in case somebody knows better: waiting for workers would not help.
+  if (out_of_workers_ && !pausing()) PACELINE_RETURN_IF_ERROR(LastFailure());
   return Evaluate();
 }
 

@@ -190,6 +190,8 @@ class JobRun {
   void TellUnfit(WorkerId worker, const absl::Status& why);
   void WorkerFailed(WorkerId worker, const absl::Status& why);
   bool Trains(const Member& member) const;
+  // Why nobody can train this, if that is so.
+  absl::Status LastFailure() const;
 
   // What Train() does from time to time.
   absl::Status LookAfterTraining();

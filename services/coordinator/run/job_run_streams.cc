@@ -1,8 +1,10 @@
 // What the members' streams say to the job.
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
@@ -85,8 +87,20 @@ void JobRun::WorkerFailed(WorkerId worker, const absl::Status& why) {
   const std::optional<Member> member = roster_.Find(worker);
   WorkerGone(worker, LossReason::kFailed);
   if (!member.has_value() || !Trains(*member)) return;
+  // The machine's own trouble: another may do what it could not.
+  if (absl::IsInternal(why) || absl::IsUnavailable(why)) return;
   absl::MutexLock lock(&mu_);
   last_failure_ = Annotate(why, member->name);
+}
+
+absl::Status JobRun::LastFailure() const {
+  const std::vector<Member> present = roster_.Present();
+  // Who still loads may have what the others lacked.
+  if (std::any_of(present.begin(), present.end(), IsTrainer)) {
+    return absl::OkStatus();
+  }
+  absl::MutexLock lock(&mu_);
+  return last_failure_;
 }
 
 absl::Status JobRun::WorkerReady(WorkerId worker,

@@ -58,12 +58,8 @@ absl::Status JobRun::LookAfterTraining() {
   SealIfDue(now);
   if (!engine()->View().workers.empty()) somebody_seen_ = now;
   if (now - somebody_seen_ <= lease()) return absl::OkStatus();
-  {
-    absl::MutexLock lock(&mu_);
-    // Waiting for workers would not help.
-    PACELINE_RETURN_IF_ERROR(last_failure_);
-  }
   if (setup_.checkpoint_root.empty()) {
+    PACELINE_RETURN_IF_ERROR(LastFailure());
     return absl::UnavailableError(
         "no worker is left, and none has come back within a lease");
   }

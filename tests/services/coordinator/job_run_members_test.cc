@@ -176,6 +176,40 @@ TEST_F(JobRunMembersTest, IfTheLastToTrainFailsTheJobFailsWithItsReason) {
             absl::DataLossError("w1: mnist: the file is truncated"));
 }
 
+TEST_F(JobRunMembersTest, ItIsSavedBeforeItFailsForWantOfWorkers) {
+  KeepCheckpoints();
+  StartTraining();
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_TRUE(worker(0).Say(Failed()).ok());
+  EXPECT_TRUE(worker(1).Say(Failed()).ok());
+  AwaitDecision("lost (failed) in iteration");
+  clock_.Advance(absl::Seconds(11));
+  EXPECT_EQ(Outcome().status,
+            absl::DataLossError("w1: mnist: the file is truncated"));
+  EXPECT_THAT(Outcome().checkpoint, HasSubstr("pause"));
+}
+
+TEST_F(JobRunMembersTest, WhileOneLoadsOrAMachineIsToBlameItWaits) {
+  for (const bool loads : {true, false}) {
+    SCOPED_TRACE(loads);
+    KeepCheckpoints();
+    StartTraining();
+    v1::WorkerMessage failed = Failed();
+    if (loads) {
+      AddWorker("w2").Next(Kind::kAssign);
+    } else {
+      failed.mutable_failed()->set_code(
+          static_cast<int>(absl::StatusCode::kInternal));
+    }
+    EXPECT_TRUE(worker(0).Say(failed).ok());
+    EXPECT_TRUE(worker(1).Say(failed).ok());
+    const RunOutcome& outcome = OutcomeInTime(/*heard=*/loads ? 2 : 0);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+    EXPECT_TRUE(outcome.out_of_workers);
+    EndRun();
+  }
+}
+
 TEST_F(JobRunMembersTest, WhoFailedBeforeTheLastOneBrokeFailsNoJob) {
   KeepCheckpoints();
   StartTraining();

@@ -89,9 +89,30 @@ TEST_F(WorkerDeviceTest, ALostDeviceEndsTheWorkerWithItsReason) {
   StartWorker();
   BeginJob(1);
   session_->Grant(1);
+  ExpectFailed(absl::StatusCode::kInternal, "the device is lost");
   EXPECT_EQ(worker_->AwaitEnd(), absl::InternalError("the device is lost"));
   session_->ExpectEnd();
   EXPECT_EQ(parameters_.pushes(), 0);
+}
+
+TEST_F(WorkerDeviceTest, SoDoesOneThatIsGoneBeforeAJob) {
+  StartWorker();
+  BeginJob(1);
+  session_->Stop();
+  session_->Expect(Kind::kLeaving);
+  const absl::Status gone = absl::UnavailableError("fell off the bus");
+  SetQueuedGpu({}, gone);
+  session_->Assign(AssignmentOf(2));
+  ExpectFailed(absl::StatusCode::kUnavailable, "fell off the bus");
+  EXPECT_EQ(worker_->AwaitEnd(), gone);
+}
+
+TEST_F(WorkerDeviceTest, BadDataEndsNoWorker) {
+  StartWorker();
+  session_->Assign(AssignmentOf(1, "mnist:/nowhere"));
+  session_->Expect(Kind::kFailed);
+  BeginJob(2);
+  ExpectPush(1);
 }
 
 TEST_F(WorkerDeviceTest, ADeviceThatRemembersNoStepsComputesThemAll) {
