@@ -16,17 +16,8 @@ class WorkerAssignmentTest : public testing::Test {
  protected:
   void SetUp() override { hello_ = session_->Register(); }
 
-  // Assignment, loading, begin, and the starting weights.
   void BeginJob(uint64_t run) {
-    session_->Assign(AssignmentOf(run));
-    const auto ready = session_->Expect(Kind::kReady);
-    v1::WorkerCommand begin;
-    *begin.mutable_begin() = parameters_.Begin(ready.ready(), true);
-    session_->Send(std::move(begin));
-    session_->Expect(Kind::kInitialized);
-    const v1::StreamHello hello = parameters_.NextHello();
-    EXPECT_EQ(hello.run(), run);
-    EXPECT_EQ(hello.incarnation(), 1000 + run);
+    paceline::BeginJob(*session_, parameters_, run);
   }
 
   void ExpectLeaving() {

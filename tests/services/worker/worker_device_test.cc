@@ -25,13 +25,7 @@ class WorkerDeviceTest : public testing::Test {
   }
 
   void BeginJob(uint64_t run) {
-    session_->Assign(AssignmentOf(run));
-    const auto ready = session_->Expect(Kind::kReady);
-    v1::WorkerCommand begin;
-    *begin.mutable_begin() = parameters_.Begin(ready.ready(), true);
-    session_->Send(std::move(begin));
-    session_->Expect(Kind::kInitialized);
-    parameters_.NextHello();
+    paceline::BeginJob(*session_, parameters_, run);
   }
 
   void ExpectPush(int64_t iteration) {

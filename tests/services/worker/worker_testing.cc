@@ -81,6 +81,18 @@ v1::Assignment AssignmentOf(uint64_t run, const std::string& data) {
   return assignment;
 }
 
+void BeginJob(FakeSession& session, FakeParameters& parameters, uint64_t run) {
+  session.Assign(AssignmentOf(run));
+  const auto ready = session.Expect(v1::WorkerMessage::kReady);
+  v1::WorkerCommand begin;
+  *begin.mutable_begin() = parameters.Begin(ready.ready(), true);
+  session.Send(std::move(begin));
+  session.Expect(v1::WorkerMessage::kInitialized);
+  const v1::StreamHello hello = parameters.NextHello();
+  EXPECT_EQ(hello.run(), run);
+  EXPECT_EQ(hello.incarnation(), 1000 + run);
+}
+
 SlowData::SlowData() {
   std::string pattern =
       (std::filesystem::temp_directory_path() / "slow-data-XXXXXX").string();

@@ -13,6 +13,7 @@
 #include "services/worker/worker.h"
 #include "services/worker/worker_metrics.h"
 #include "tests/services/worker/fake_coordinator.h"
+#include "tests/services/worker/fake_parameters.h"
 
 namespace paceline {
 
@@ -46,6 +47,10 @@ class RunningWorker {
 // Of a small job, different ones for different `run`.
 v1::Assignment AssignmentOf(uint64_t run,
                             const std::string& data = "synthetic:tiny");
+
+// Assigns the job of AssignmentOf(run) to a worker that has none: loading,
+// begin, and the starting weights.
+void BeginJob(FakeSession& session, FakeParameters& parameters, uint64_t run);
 
 // A data set whose loading waits for the test: a named pipe.
 class SlowData {
