@@ -18,6 +18,8 @@ command -v npm >/dev/null || packages+=(npm)
 if [[ "${1:-}" == "--with-lint" ]]; then
   packages+=(
     clang clang-format clang-tidy shellcheck
+    # Its promtool.
+    prometheus
     # Clients of other languages, and the page of the API.
     python3 python3-grpcio python3-numpy python3-protobuf
   )

@@ -17,6 +17,17 @@ python3 tests/tidy_check.py
 echo "-- docs/api.md in step with the protos"
 docs/generate_api.py --check
 
+echo "-- recording rules, alerts and their runbooks"
+promtool check rules deploy/prometheus/*.yaml
+promtool test rules tests/prometheus/*_test.yaml
+sed -n 's/.*runbook_url: //p' deploy/prometheus/alerts.yaml |
+  while read -r page; do
+    [[ -f "$page" ]] || {
+      echo "tests/lint.sh: there is no $page" >&2
+      exit 1
+    }
+  done
+
 echo "-- clang-tidy, with clang's thread-safety analysis"
 mkdir -p build
 cmake --preset clang >build/clang-configure.log 2>&1 || {

@@ -52,6 +52,36 @@ class OwnedSeries {
   Metric* metric_;
 };
 
+// Makes series with the same labels, whose names begin alike.
+class LabelledSeries {
+ public:
+  // `registry` outlives it and what it makes.
+  LabelledSeries(prometheus::Registry& registry, std::string prefix,
+                 prometheus::Labels labels)
+      : registry_(registry),
+        prefix_(std::move(prefix)),
+        labels_(std::move(labels)) {}
+
+  OwnedSeries<prometheus::Counter> Counter(const std::string& name,
+                                           const std::string& help) const;
+  OwnedSeries<prometheus::Gauge> Gauge(const std::string& name,
+                                       const std::string& help) const;
+  OwnedSeries<prometheus::Histogram> Histogram(
+      const std::string& name, const std::string& help,
+      const prometheus::Histogram::BucketBoundaries& buckets) const;
+
+  // The same with these labels too.
+  LabelledSeries With(const prometheus::Labels& more) const;
+
+ private:
+  prometheus::Registry& registry_;
+  const std::string prefix_;
+  const prometheus::Labels labels_;
+};
+
+// The series paceline_build_info, which is 1 and says what this program is.
+void ExportBuild(prometheus::Registry& registry, const std::string& version);
+
 // Buckets that several processes share, so that their series add up.
 prometheus::Histogram::BucketBoundaries DurationBuckets();  // 1 ms .. 60 s
 prometheus::Histogram::BucketBoundaries CountBuckets();     // 0, 1, 2, 4 .. 256

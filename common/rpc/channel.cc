@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/rpc_metrics.h"
 #include "common/rpc/server_options.h"
 #include "common/security/credentials.h"
 #include "common/security/token_metadata.h"
@@ -138,6 +139,13 @@ absl::StatusOr<ListeningServer> Listen(
   }
   builder.SetOption(ReflectionOption(options.reflection));
   builder.SetOption(HealthOption(options.health));
+  if (options.metrics != nullptr) {
+    std::vector<
+        std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
+        interceptors;
+    interceptors.push_back(options.metrics->MakeInterceptors());
+    builder.experimental().SetInterceptorCreators(std::move(interceptors));
+  }
   ListeningServer listening;
   listening.security = security;
   listening.server = builder.BuildAndStart();

@@ -15,6 +15,8 @@
 
 namespace paceline {
 
+class RpcMetrics;
+
 // What a connection is for. Both ends of a connection use the same profile.
 enum class ChannelProfile {
   kControl,  // Small messages, low latency.
@@ -44,6 +46,9 @@ struct ListenOptions {
   bool reflection = false;
   // grpc.health.v1, to everybody.
   bool health = true;
+  // Where calls are counted; null: nowhere. It outlives the server. Each
+  // message of a stream passes it: not for bulk.
+  RpcMetrics* metrics = nullptr;
 };
 
 struct ListeningServer {

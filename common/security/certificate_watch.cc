@@ -61,6 +61,13 @@ CertificateWatch::MakeProvider() const {
       identity, identity, PathOf(ca_), kGrpcIntervalSeconds);
 }
 
+absl::Time CertificateWatch::expires() const {
+  const int64_t seconds = expires_;
+  return seconds == std::numeric_limits<int64_t>::max()
+             ? absl::InfiniteFuture()
+             : absl::FromUnixSeconds(seconds);
+}
+
 void CertificateWatch::Look() {
   const auto material = ReadTlsFiles(files_);
   absl::Status status = material.status();
@@ -91,6 +98,7 @@ absl::Status CertificateWatch::Hand(const TlsMaterial& material) {
 }
 
 void CertificateWatch::WarnIfExpired() {
+  expires_ = absl::ToUnixSeconds(material_.expires);
   if (warned_of_expiry_ || absl::Now() < material_.expires) return;
   warned_of_expiry_ = true;
   LogWarning("the certificate has expired: peers refuse it",

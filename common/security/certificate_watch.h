@@ -3,6 +3,9 @@
 
 #include <grpcpp/security/tls_certificate_provider.h>
 
+#include <atomic>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +40,10 @@ class CertificateWatch {
   std::shared_ptr<grpc::experimental::CertificateProviderInterface>
   MakeProvider() const;
 
+  // When the own certificate ends, as it was last found; InfiniteFuture() if
+  // there is none.
+  absl::Time expires() const;
+
   bool has_identity() const { return !files_.cert.empty(); }
   bool has_ca() const { return !files_.ca.empty(); }
 
@@ -55,6 +62,9 @@ class CertificateWatch {
   bool warned_of_expiry_ = false;
   std::optional<PublishedFile> identity_;
   std::optional<PublishedFile> ca_;
+
+  // Of Unix time; the largest: never.
+  std::atomic<int64_t> expires_ = std::numeric_limits<int64_t>::max();
 
   std::unique_ptr<Periodic> looking_;  // Ends before what it looks at.
 };

@@ -23,7 +23,10 @@ struct CoordinatorMetrics {
         history_rows_lost(CounterSeries(
             registry, "paceline_coordinator_history_rows_lost_total",
             "Decisions, evaluations and audit records that were dropped "
-            "because too many waited for the disk, or could not be written.")) {
+            "because too many waited for the disk, or could not be written.")),
+        quota_refusals(CounterSeries(
+            registry, "paceline_coordinator_quota_refusals_total",
+            "Jobs and changes of jobs that a namespace's quota has refused.")) {
     auto& jobs_family = prometheus::BuildGauge()
                             .Name("paceline_coordinator_jobs")
                             .Help("Jobs, by state.")
@@ -47,6 +50,7 @@ struct CoordinatorMetrics {
   prometheus::Gauge& servers;
   prometheus::Gauge& watchers;
   prometheus::Counter& history_rows_lost;
+  prometheus::Counter& quota_refusals;
   std::map<v1::Job::State, prometheus::Gauge*> jobs;
   std::map<v1::Worker::State, prometheus::Gauge*> members;
 };

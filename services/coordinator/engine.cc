@@ -119,14 +119,13 @@ void Engine::TakeResumePoint(
 
 EngineView Engine::View() const {
   absl::MutexLock lock(&mu_);
-  EngineView view{core_.version(),
-                  core_.samples_counted(),
-                  core_.samples_total(),
-                  core_.finished(),
-                  {}};
+  EngineView view{core_.version(),       core_.samples_counted(),
+                  core_.samples_total(), core_.finished(),
+                  core_.policy().View(), {}};
   for (const WorkerId worker : core_.Members()) {
     view.workers.push_back({worker, core_.ClockOf(worker),
-                            core_.ScoreOf(worker), core_.IsStraggler(worker)});
+                            core_.ScoreOf(worker), core_.IsStraggler(worker),
+                            core_.BatchOf(worker), core_.LagOf(worker)});
   }
   return view;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,11 +36,14 @@ struct EngineView {
     WorkerClock clock = 0;
     double straggler_score = 0;  // StragglerDetector::Score
     bool straggler = false;
+    uint32_t batch = 0;                         // SyncCore::BatchOf
+    std::optional<int64_t> lag = std::nullopt;  // SyncCore::LagOf
   };
   Version version = 0;
   int64_t samples_counted = 0;
   int64_t samples_total = 0;
   bool finished = false;
+  PolicyView policy;
   std::vector<Worker> workers;  // Members, sorted.
 };
 

@@ -3,93 +3,89 @@
 namespace paceline {
 namespace {
 
-using prometheus::Labels;
-using prometheus::Registry;
-
-JobMetrics::Counter CounterOf(Registry& registry, const Labels& labels,
-                              const std::string& name,
-                              const std::string& help) {
-  return {prometheus::BuildCounter().Name(name).Help(help).Register(registry),
-          labels};
-}
-
-JobMetrics::Gauge GaugeOf(Registry& registry, const Labels& labels,
-                          const std::string& name, const std::string& help) {
-  return {prometheus::BuildGauge().Name(name).Help(help).Register(registry),
-          labels};
-}
-
-JobMetrics::Histogram HistogramOf(
-    Registry& registry, const Labels& labels, const std::string& name,
-    const std::string& help,
-    const prometheus::Histogram::BucketBoundaries& buckets) {
-  return {prometheus::BuildHistogram().Name(name).Help(help).Register(registry),
-          labels, buckets};
+// "ssp" of "ssp:s=3": parameters have too many values for a label.
+std::string NameOf(const std::string& paradigm) {
+  return paradigm.substr(0, paradigm.find(':'));
 }
 
 }  // namespace
 
-JobMetrics::JobMetrics(Registry& registry, const std::string& job)
-    : grants(CounterOf(registry, {{"job", job}},
-                       "paceline_coordinator_grants_total",
-                       "Iterations that workers were allowed to start.")),
-      pushes(CounterOf(registry, {{"job", job}},
-                       "paceline_coordinator_pushes_total", "Pushes counted.")),
-      closings(CounterOf(registry, {{"job", job}},
-                         "paceline_coordinator_closings_total",
-                         "Rounds closed into an update.")),
-      snapshots(CounterOf(registry, {{"job", job}},
-                          "paceline_coordinator_snapshots_total",
-                          "Snapshots taken for evaluation.")),
-      blocks_refused(CounterOf(registry, {{"job", job}},
-                               "paceline_coordinator_blocks_refused_total",
-                               "Blocks of gradients refused as non-finite.")),
-      checkpoints(CounterOf(registry, {{"job", job}},
-                            "paceline_coordinator_checkpoints_total",
-                            "Checkpoints begun.")),
-      checkpoints_failed(
-          CounterOf(registry, {{"job", job}},
-                    "paceline_coordinator_checkpoints_failed_total",
-                    "Checkpoints that could not be written.")),
-      version(GaugeOf(registry, {{"job", job}}, "paceline_coordinator_version",
-                      "Updates counted.")),
-      samples(GaugeOf(registry, {{"job", job}}, "paceline_coordinator_samples",
-                      "Samples counted.")),
-      workers(GaugeOf(registry, {{"job", job}}, "paceline_coordinator_workers",
-                      "Workers that take part.")),
-      accuracy_ratio(GaugeOf(registry, {{"job", job}},
-                             "paceline_coordinator_accuracy_ratio",
-                             "Test accuracy of the last evaluation.")),
-      last_push_timestamp_seconds(
-          GaugeOf(registry, {{"job", job}},
-                  "paceline_coordinator_last_push_timestamp_seconds",
-                  "Unix time of the last counted push.")),
-      last_checkpoint_timestamp_seconds(
-          GaugeOf(registry, {{"job", job}},
-                  "paceline_coordinator_last_checkpoint_timestamp_seconds",
-                  "Unix time of the last checkpoint that is ready.")),
-      gap(HistogramOf(
-          registry, {{"job", job}}, "paceline_coordinator_gap_iterations",
-          "Gap of a worker when its push was counted.", CountBuckets())),
-      staleness(HistogramOf(
-          registry, {{"job", job}}, "paceline_coordinator_staleness_updates",
-          "Staleness of a push when it was counted.", CountBuckets())),
-      gate_wait_seconds(HistogramOf(registry, {{"job", job}},
-                                    "paceline_coordinator_gate_wait_seconds",
-                                    "Time from a worker's push to its next "
-                                    "grant.",
-                                    DurationBuckets())),
-      checkpoint_seconds(HistogramOf(
-          registry, {{"job", job}}, "paceline_coordinator_checkpoint_seconds",
-          "Time to write a checkpoint.", DurationBuckets())) {
+JobMetrics::JobMetrics(prometheus::Registry& registry, const std::string& job)
+    : series_(registry, "paceline_coordinator_", {{"job_id", job}}) {
   for (const LossReason reason :
        {LossReason::kStreamBroken, LossReason::kLeaseEnded, LossReason::kStuck,
         LossReason::kDeparted, LossReason::kFailed}) {
     workers_lost.emplace(
-        reason, CounterOf(registry, {{"job", job}, {"reason", Render(reason)}},
-                          "paceline_coordinator_workers_lost_total",
-                          "Workers that are no longer members, by reason."));
+        reason, series_.With({{"reason", Render(reason)}})
+                    .Counter("workers_lost_total",
+                             "Workers that are no longer members, by reason."));
   }
+  for (const DecisionKind kind : DecisionKinds()) {
+    decisions.emplace(
+        kind,
+        series_.With({{"reason", std::string(NameOf(kind))}})
+            .Counter("decisions_total",
+                     "Decisions about workers, by reason: docs/metrics.md "
+                     "says what each means."));
+  }
+}
+
+JobMetrics::Worker* JobMetrics::OfWorker(const std::string& worker) {
+  const auto it = workers_.find(worker);
+  if (it != workers_.end()) return &it->second;
+  if (workers_.size() == kWorkersMax) return nullptr;
+  return &workers_.try_emplace(worker, series_.With({{"worker", worker}}))
+              .first->second;
+}
+
+void JobMetrics::KeepWorkers(const std::set<std::string>& present) {
+  std::erase_if(workers_, [&](const auto& entry) {
+    return !present.contains(entry.first);
+  });
+}
+
+void JobMetrics::SetParadigm(const std::string& paradigm) {
+  const std::string name = NameOf(paradigm);
+  if (info_.has_value() && paradigm_ == name) return;
+  paradigm_ = name;
+  // The old one goes first: there is one at a time.
+  info_.reset();
+  info_.emplace(series_.With({{"paradigm", name}})
+                    .Gauge("paradigm_info",
+                           "1, with the paradigm in force as its label."));
+  (*info_)->Set(1);
+}
+
+void JobMetrics::SetThreshold(std::optional<int64_t> iterations) {
+  if (!iterations.has_value()) return threshold_.reset();
+  if (!threshold_.has_value()) {
+    threshold_.emplace(series_.Gauge(
+        "threshold_iterations",
+        "By how much a worker may be ahead of the slowest now and still go on; "
+        "absent if the paradigm has no such bound."));
+  }
+  (*threshold_)->Set(static_cast<double>(*iterations));
+}
+
+void JobMetrics::SetGroups(std::optional<int64_t> groups) {
+  if (!groups.has_value()) return groups_.reset();
+  if (!groups_.has_value()) {
+    groups_.emplace(series_.Gauge(
+        "groups", "Groups of workers; absent if the paradigm makes none."));
+  }
+  (*groups_)->Set(static_cast<double>(*groups));
+}
+
+void JobMetrics::Switched(const std::string& from, const std::string& to) {
+  const std::pair<std::string, std::string> names = {NameOf(from), NameOf(to)};
+  const auto it = switches_.find(names);
+  if (it != switches_.end()) return it->second->Increment();
+  switches_
+      .emplace(
+          names,
+          series_.With({{"from", names.first}, {"to", names.second}})
+              .Counter("paradigm_switches_total", "Paradigms that took over."))
+      .first->second->Increment();
 }
 
 }  // namespace paceline

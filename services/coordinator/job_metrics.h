@@ -3,8 +3,13 @@
 
 #include <prometheus/registry.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "common/metrics/series.h"
 #include "services/coordinator/policy/decision.h"
@@ -12,9 +17,11 @@
 namespace paceline {
 
 // Every series the coordinator exports of one job, declared here and nowhere
-// else, told apart by the label `job`; they end with this. The children are
-// made once, so no label value can come from a member's message.
-struct JobMetrics {
+// else, told apart by the label `job_id` (`job` is the scraper's own); they end
+// with this. No label value comes from a member's message but the name under
+// which a worker has registered, and its series end when it leaves.
+class JobMetrics {
+ public:
   using Counter = OwnedSeries<prometheus::Counter>;
   using Gauge = OwnedSeries<prometheus::Gauge>;
   using Histogram = OwnedSeries<prometheus::Histogram>;
@@ -22,24 +29,119 @@ struct JobMetrics {
   // `registry` outlives it.
   JobMetrics(prometheus::Registry& registry, const std::string& job);
 
-  Counter grants;
-  Counter pushes;
-  Counter closings;
-  Counter snapshots;
-  Counter blocks_refused;
-  Counter checkpoints;
-  Counter checkpoints_failed;
-  Gauge version;
-  Gauge samples;
-  Gauge workers;
-  Gauge accuracy_ratio;
-  Gauge last_push_timestamp_seconds;
-  Gauge last_checkpoint_timestamp_seconds;
-  Histogram gap;
-  Histogram staleness;
-  Histogram gate_wait_seconds;
-  Histogram checkpoint_seconds;
+ private:
+  const LabelledSeries series_;
+
+ public:
+  Counter grants = series_.Counter(
+      "grants_total", "Iterations that workers were allowed to start.");
+  Counter samples_granted =
+      series_.Counter("samples_granted_total",
+                      "Samples dealt to workers, those dealt again included.");
+  Counter samples_counted =
+      series_.Counter("samples_counted_total", "Samples of counted pushes.");
+  Counter pushes = series_.Counter("pushes_total", "Pushes counted.");
+  Counter closings =
+      series_.Counter("closings_total", "Rounds closed into an update.");
+  Counter snapshots =
+      series_.Counter("snapshots_total", "Snapshots taken for evaluation.");
+  Counter blocks_refused = series_.Counter(
+      "blocks_refused_total", "Blocks of gradients refused as non-finite.");
+  Counter workers_joined = series_.Counter("workers_joined_total",
+                                           "Workers that began to take part.");
+  Counter checkpoints =
+      series_.Counter("checkpoints_total", "Checkpoints begun.");
+  Counter checkpoints_failed = series_.Counter(
+      "checkpoints_failed_total", "Checkpoints that could not be written.");
+  Gauge version = series_.Gauge("version", "Updates counted.");
+  Gauge samples = series_.Gauge(
+      "samples", "Samples counted, those of earlier runs of the job included.");
+  Gauge samples_wanted =
+      series_.Gauge("samples_wanted",
+                    "Samples at which the job ends; 0: it has no such end.");
+  Gauge workers = series_.Gauge("workers", "Workers that take part.");
+  Gauge accuracy_ratio =
+      series_.Gauge("accuracy_ratio", "Test accuracy of the last evaluation.");
+  Gauge loss = series_.Gauge(
+      "loss", "Training loss in nats, smoothed over about 50 pushes.");
+  Gauge last_push_timestamp_seconds = series_.Gauge(
+      "last_push_timestamp_seconds", "Unix time of the last counted push.");
+  Gauge last_checkpoint_timestamp_seconds =
+      series_.Gauge("last_checkpoint_timestamp_seconds",
+                    "Unix time of the last checkpoint that is ready.");
+  Gauge training_start_timestamp_seconds = series_.Gauge(
+      "training_start_timestamp_seconds",
+      "Unix time at which the present run began to train; 0 while none does.");
+  Gauge checkpoint_interval_seconds =
+      series_.Gauge("checkpoint_interval_seconds",
+                    "Time from one checkpoint to the next; 0: none are due.");
+  Histogram gap = series_.Histogram(
+      "gap_iterations", "Gap of a worker when its push was counted.",
+      CountBuckets());
+  Histogram staleness = series_.Histogram(
+      "staleness_updates", "Staleness of a push when it was counted.",
+      CountBuckets());
+  Histogram gate_wait_seconds = series_.Histogram(
+      "gate_wait_seconds", "Time from a worker's push to its next grant.",
+      DurationBuckets());
+  Histogram round_seconds = series_.Histogram(
+      "round_seconds", "Time from one closing to the next.", DurationBuckets());
+  Histogram checkpoint_seconds = series_.Histogram(
+      "checkpoint_seconds", "Time to write a checkpoint.", DurationBuckets());
   std::map<LossReason, Counter> workers_lost;
+  std::map<DecisionKind, Counter> decisions;
+
+  static constexpr size_t kWorkersMax = 100;
+
+  // Of one worker that takes part: the label `worker`.
+  struct Worker {
+    explicit Worker(LabelledSeries of) : series_(std::move(of)) {}
+
+    const LabelledSeries series_;
+    Gauge samples_per_second =
+        series_.Gauge("worker_samples_per_second",
+                      "Measured rate of a worker while it computes, loads, "
+                      "pushes and pulls.");
+    Gauge straggler_score =
+        series_.Gauge("worker_straggler_score_ratio",
+                      "Time per sample over the median of all workers.");
+    Gauge straggler =
+        series_.Gauge("worker_straggler",
+                      "1 while the worker is flagged as a straggler, else 0.");
+    Gauge gap = series_.Gauge("worker_gap_iterations",
+                              "Iterations ahead of the slowest worker.");
+    Gauge batch =
+        series_.Gauge("worker_batch_samples",
+                      "Samples of an iteration as they are dealt to it now.");
+    Gauge lag = series_.Gauge("worker_lag_updates",
+                              "Updates counted since the weights that it "
+                              "computes on; 0 while it waits.");
+  };
+
+  // What follows is for one thread.
+
+  // Made when it is first asked for; null beyond kWorkersMax, so that a large
+  // job does not flood who stores its series.
+  Worker* OfWorker(const std::string& worker);
+  // Ends the series of all others.
+  void KeepWorkers(const std::set<std::string>& present);
+
+  // The name of the paradigm, as the label of a series that is 1.
+  void SetParadigm(const std::string& paradigm);
+  // Nothing, if the paradigm has no such thing: then there is no series.
+  void SetThreshold(std::optional<int64_t> iterations);
+  void SetGroups(std::optional<int64_t> groups);
+
+  // For one thread at a time, which may be another.
+  void Switched(const std::string& from, const std::string& to);
+
+ private:
+  std::map<std::string, Worker> workers_;
+  std::string paradigm_;
+  std::optional<Gauge> info_;
+  std::optional<Gauge> threshold_;
+  std::optional<Gauge> groups_;
+  std::map<std::pair<std::string, std::string>, Counter> switches_;
 };
 
 }  // namespace paceline

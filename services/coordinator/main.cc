@@ -20,10 +20,13 @@
 #include "common/clock.h"
 #include "common/duration_flag.h"
 #include "common/log/log.h"
+#include "common/metrics/series.h"
 #include "common/metrics/serve_metrics.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/rpc_metrics.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
+#include "common/security/certificate_metrics.h"
 #include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
@@ -120,13 +123,17 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
                             ParseDurationFlag("--grace", options.grace));
   auto registry = std::make_shared<prometheus::Registry>();
+  ExportBuild(*registry, PACELINE_VERSION);
   PACELINE_ASSIGN_OR_RETURN(const auto store, JobStore::Open(options.store));
   JobJournal journal(store.get());
   PACELINE_ASSIGN_OR_RETURN(
       const auto jobs, Jobs::Create(jobs_options, &Clock::Real(), store.get(),
                                     &journal, registry.get()));
-  PACELINE_ASSIGN_OR_RETURN(const int metrics_port,
-                            ServeMetrics(options.metrics, registry));
+  PACELINE_ASSIGN_OR_RETURN(
+      const int metrics_port,
+      ServeMetrics(
+          options.metrics,
+          {registry, std::make_shared<CertificateMetrics>(security.tls)}));
   CallLimits limits;
   limits.requests.per_second = options.max_requests;
   limits.requests.burst = std::max(1.0, 2 * options.max_requests);
@@ -139,8 +146,11 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   JobAdmin job_admin(jobs.get(), &answering, &streams, &pump);
   ClusterAdmin cluster_admin(jobs.get(), store.get(), &journal, &answering,
                              absl::Now());
+  RpcMetrics calls(*registry, {"paceline.v1.Fleet", "paceline.v1.JobService",
+                               "paceline.v1.ClusterService"});
   ListenOptions listen;
   listen.reflection = options.reflection;
+  listen.metrics = &calls;
   PACELINE_ASSIGN_OR_RETURN(
       const ListeningServer listening,
       Listen(options.listen, ChannelProfile::kControl, security,

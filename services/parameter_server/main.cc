@@ -9,10 +9,12 @@
 #include "common/clock.h"
 #include "common/duration_flag.h"
 #include "common/log/log.h"
+#include "common/metrics/series.h"
 #include "common/metrics/serve_metrics.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
+#include "common/security/certificate_metrics.h"
 #include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
@@ -61,9 +63,13 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
                             ParseDurationFlag("--grace", options.grace));
   auto registry = std::make_shared<prometheus::Registry>();
+  ExportBuild(*registry, PACELINE_VERSION);
   ServerMetrics metrics(*registry);
-  PACELINE_ASSIGN_OR_RETURN(const int metrics_port,
-                            ServeMetrics(options.metrics, registry));
+  PACELINE_ASSIGN_OR_RETURN(
+      const int metrics_port,
+      ServeMetrics(
+          options.metrics,
+          {registry, std::make_shared<CertificateMetrics>(security.tls)}));
   Shard shard(options.limits);
   StreamRegistry streams;
   CallGuard guard(security, {}, &Clock::Real());

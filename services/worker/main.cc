@@ -23,8 +23,10 @@
 #include "absl/time/time.h"
 #include "common/duration_flag.h"
 #include "common/log/log.h"
+#include "common/metrics/series.h"
 #include "common/metrics/serve_metrics.h"
 #include "common/rpc/channel.h"
+#include "common/security/certificate_metrics.h"
 #include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
@@ -164,9 +166,13 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   };
   if (options.low_priority) LowerPriority();
   auto registry = std::make_shared<prometheus::Registry>();
+  ExportBuild(*registry, PACELINE_VERSION);
   WorkerMetrics metrics(*registry);
-  PACELINE_ASSIGN_OR_RETURN(const int metrics_port,
-                            ServeMetrics(options.metrics, registry));
+  PACELINE_ASSIGN_OR_RETURN(
+      const int metrics_port,
+      ServeMetrics(
+          options.metrics,
+          {registry, std::make_shared<CertificateMetrics>(security.tls)}));
   LogInfo("started", {{"metrics_port", metrics_port}});
   Worker worker(
       {options.coordinator, hello, pace,

@@ -163,7 +163,7 @@ class PythonClientTest(unittest.TestCase):
         cluster.await_samples(grows.name, 1)
         metrics = cluster.metrics()
         for job in (short, grows):
-            self.assertIn(f'paceline_coordinator_pushes_total{{job="{job.name}"',
+            self.assertIn(f'paceline_coordinator_pushes_total{{job_id="{job.name}"',
                           metrics)
         of = {w.name: w.job for w in cluster.cluster.ListWorkers(
             members.ListWorkersRequest()).workers}

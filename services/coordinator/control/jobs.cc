@@ -191,7 +191,7 @@ absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
   PACELINE_ASSIGN_OR_RETURN(const JobName name,
                             ParseJobName("name", job.name()));
   PACELINE_RETURN_IF_ERROR(
-      CheckJobQuota(options_.quota, JobsOf(name.name_space), job));
+      NoteQuota(CheckJobQuota(options_.quota, JobsOf(name.name_space), job)));
   const auto& checkpoints = job.spec().checkpoints();
   if (checkpoints.has_interval() && options_.checkpoint_root.empty()) {
     return InvalidField("job.spec.checkpoints.interval",
@@ -366,8 +366,8 @@ absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
           PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(wanted.job));
           PACELINE_ASSIGN_OR_RETURN(from, NewestCheckpoint(*entry));
         }
-        PACELINE_RETURN_IF_ERROR(
-            CheckJobQuota(options_.quota, JobsOf(wanted.job.name_space), job));
+        PACELINE_RETURN_IF_ERROR(NoteQuota(
+            CheckJobQuota(options_.quota, JobsOf(wanted.job.name_space), job)));
         job.set_restore_from(from);
         job.set_state_reason("waits for workers");
         had_ended = job.has_end_time();
@@ -401,7 +401,7 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
   if (trains_otherwise) PACELINE_RETURN_IF_ERROR(CheckTrains(*entry));
   // A quota that was lowered since does not keep other fields from changing.
   if (job.spec().workers().min() > entry->job.spec().workers().min()) {
-    PACELINE_RETURN_IF_ERROR(CheckWorkerQuota(options_.quota, job));
+    PACELINE_RETURN_IF_ERROR(NoteQuota(CheckWorkerQuota(options_.quota, job)));
   }
   if (job.spec().checkpoints().has_interval() &&
       options_.checkpoint_root.empty()) {
@@ -486,8 +486,8 @@ absl::Status Jobs::AdmitParameters(const std::string& name, int64_t bytes) {
   if (it == entries_.end()) return NotFound(kJobType, name);
   v1::Job& job = it->second.job;
   const int64_t parameters = bytes / static_cast<int64_t>(sizeof(float));
-  PACELINE_RETURN_IF_ERROR(CheckParameterQuota(
-      options_.quota, JobsOf(parsed.name_space), job, parameters));
+  PACELINE_RETURN_IF_ERROR(NoteQuota(CheckParameterQuota(
+      options_.quota, JobsOf(parsed.name_space), job, parameters)));
   // From now on they count for the others, not only once the run has ended.
   job.mutable_progress()->set_parameters(parameters);
   return absl::OkStatus();

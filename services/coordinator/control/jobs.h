@@ -190,6 +190,8 @@ class Jobs {
   std::vector<const v1::Job*> JobsOf(absl::string_view name_space) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
   absl::Status AdmitParameters(const std::string& name, int64_t bytes);
+  // Counts what a quota has refused; `checked` again.
+  absl::Status NoteQuota(const absl::Status& checked);
   // FAILED_PRECONDITION once the job has trained all that it was to.
   absl::Status CheckTrains(const Entry& entry) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);

@@ -381,6 +381,11 @@ void Jobs::StartRun(Entry& entry) {
   Note(entry, std::move(job));
 }
 
+absl::Status Jobs::NoteQuota(const absl::Status& checked) {
+  if (!checked.ok()) metrics_.quota_refusals.Increment();
+  return checked;
+}
+
 void Jobs::CountStates() {
   std::map<v1::Job::State, int> jobs;
   for (const auto& [name, entry] : entries_) ++jobs[entry.job.state()];

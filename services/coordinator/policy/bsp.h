@@ -32,6 +32,7 @@ class Bsp final : public SyncPolicy {
 
   absl::Time NextDeadline() const override { return absl::InfiniteFuture(); }
   std::string Describe() const override { return "bsp"; }
+  PolicyView View() const override { return {.threshold = 0}; }
 
  private:
   // The worker waits for the next round, which opens if nobody is awaited.

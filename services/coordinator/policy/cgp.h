@@ -77,6 +77,9 @@ class Cgp final : public SyncPolicy {
 
   absl::Time NextDeadline() const override;
   std::string Describe() const override;
+  PolicyView View() const override {
+    return {.groups = static_cast<int64_t>(groups_.size())};
+  }
 
  private:
   enum class State : uint8_t {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "services/coordinator/policy/types.h"
 
 namespace paceline {
@@ -74,6 +76,12 @@ enum class DecisionKind : uint8_t {
   kAbandoned,       // The iteration was dropped: a = iteration.
   kDealingStopped,  // a = samples counted.
 };
+
+// "wait_for_round", ...: a label of metrics.
+absl::string_view NameOf(DecisionKind kind);
+
+// All of them.
+absl::Span<const DecisionKind> DecisionKinds();
 
 // Why a member is gone.
 enum class LossReason : uint8_t {

@@ -159,6 +159,18 @@ void Dssp::SetIdle(WorkerId worker) {
   allowances_.erase(worker);
 }
 
+PolicyView Dssp::View() const {
+  // An allowance lets its worker go so much further than it is.
+  int64_t most = options_.lower;
+  for (const auto& [worker, left] : allowances_) {
+    most = std::max(most, gate_.clocks().Gap(worker) + left);
+  }
+  if (options_.mode == DsspMode::kBounded) {
+    most = std::min(most, options_.upper);
+  }
+  return {.threshold = most};
+}
+
 std::string Dssp::Describe() const {
   return absl::StrCat(
       "dssp:lower=", options_.lower, ",upper=", options_.upper,

@@ -66,6 +66,7 @@ class Dssp final : public SyncPolicy {
 
   absl::Time NextDeadline() const override { return absl::InfiniteFuture(); }
   std::string Describe() const override;
+  PolicyView View() const override;
 
  private:
   // Releases the worker or holds it.

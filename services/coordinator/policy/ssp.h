@@ -30,6 +30,7 @@ class Ssp final : public SyncPolicy {
 
   absl::Time NextDeadline() const override { return absl::InfiniteFuture(); }
   std::string Describe() const override;
+  PolicyView View() const override { return {.threshold = gate_.bound()}; }
 
  private:
   // Releases the worker or holds it.

@@ -51,6 +51,7 @@ class StalenessAware final : public SyncPolicy {
              std::vector<Action>& actions) override;
   absl::Time NextDeadline() const override { return inner_->NextDeadline(); }
   std::string Describe() const override;
+  PolicyView View() const override { return inner_->View(); }
 
  private:
   // Passes on what the policy inside wants: its releases made to ask, its plan

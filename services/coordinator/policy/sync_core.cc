@@ -92,6 +92,12 @@ absl::Time SyncCore::NextDeadline() const {
   return std::min(membership_.NextDeadline(), policy_->NextDeadline());
 }
 
+std::optional<int64_t> SyncCore::LagOf(WorkerId worker) const {
+  const Member& member = members_.at(worker);
+  if (member.phase != Phase::kComputing) return std::nullopt;
+  return version_ - member.grant.base_version;
+}
+
 std::vector<WorkerId> SyncCore::Members() const {
   std::vector<WorkerId> workers;
   workers.reserve(members_.size());

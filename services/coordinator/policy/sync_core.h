@@ -150,6 +150,11 @@ class SyncCore {
   bool IsStraggler(WorkerId worker) const {
     return stragglers_.IsStraggler(worker);
   }
+  // Samples that it gets where there are enough; members only.
+  uint32_t BatchOf(WorkerId worker) const { return members_.at(worker).usual; }
+  // Updates counted since the grant that it computes under; nothing while it
+  // does not. Members only.
+  std::optional<int64_t> LagOf(WorkerId worker) const;
 
  private:
   using Phase = AdoptedWorker::Phase;

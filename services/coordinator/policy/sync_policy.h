@@ -1,6 +1,8 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_POLICY_SYNC_POLICY_H_
 #define PACELINE_SERVICES_COORDINATOR_POLICY_SYNC_POLICY_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,14 @@ struct AdoptedWorker {
   WorkerId worker;
   Phase phase = Phase::kWaiting;
   bool straggler = false;  // Is flagged as one.
+};
+
+// What a policy shows of itself to those who watch it.
+struct PolicyView {
+  // By how many iterations a worker may be ahead of the slowest now and still
+  // go on, the most for any; nothing if the policy knows no such bound.
+  std::optional<int64_t> threshold = std::nullopt;
+  std::optional<int64_t> groups = std::nullopt;
 };
 
 // Decides, push by push, which workers may start their next iteration and what
@@ -55,6 +65,8 @@ class SyncPolicy {
 
   // The canonical spec with every parameter, "ssp:s=3": what PolicySpec parses.
   virtual std::string Describe() const = 0;
+
+  virtual PolicyView View() const { return {}; }
 };
 
 }  // namespace paceline

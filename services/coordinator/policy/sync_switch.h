@@ -41,6 +41,7 @@ class SyncSwitch final : public SyncPolicy {
 
   absl::Time NextDeadline() const override { return inner_->NextDeadline(); }
   std::string Describe() const override;
+  PolicyView View() const override { return inner_->View(); }
 
  private:
   using Phase = AdoptedWorker::Phase;

@@ -66,6 +66,8 @@ RunOutcome JobRun::Run() {
   outcome.checkpoint = last_checkpoint_;
   StopEverybody(outcome.status);
   metrics_->workers->Set(0);
+  metrics_->KeepWorkers({});
+  metrics_->training_start_timestamp_seconds->Set(0);
   return outcome;
 }
 
@@ -183,10 +185,7 @@ v1::JobProgress JobRun::Progress() const {
 
 void JobRun::ReportProgress() {
   const v1::JobProgress progress = Progress();
-  const std::vector<Member> present = roster_.Present();
-  metrics_->workers->Set(static_cast<double>(
-      std::count_if(present.begin(), present.end(), IsTrainer)));
-  metrics_->samples->Set(static_cast<double>(progress.samples()));
+  ExportProgress(progress);
   observer_->Progressed(progress);
 }
 

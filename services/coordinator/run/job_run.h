@@ -193,6 +193,10 @@ class JobRun {
   // Why nobody can train this, if that is so.
   absl::Status LastFailure() const;
 
+  // Sets the gauges that follow the progress. For Run()'s thread.
+  void ExportProgress(const v1::JobProgress& progress);
+  void ExportWorkers(const EngineView& view, const v1::JobProgress& progress);
+
   // What Train() does from time to time.
   absl::Status LookAfterTraining();
   // UNAVAILABLE if one of them hangs.
@@ -201,6 +205,8 @@ class JobRun {
   void EndStuckEvaluation();
   void SealIfDue(absl::Time now);
   void CheckpointIfDue(absl::Time now);
+  // Zero: none is due.
+  absl::Duration CheckpointInterval() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Time NextCheckpoint(absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string CheckpointId(absl::string_view kind) const;

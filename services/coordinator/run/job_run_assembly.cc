@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/status.h"
 #include "services/coordinator/policy/placement.h"
@@ -234,7 +235,10 @@ void JobRun::StartEngine() {
   stage_ = Stage::kTraining;
   record_.Begin(clock_->Now() - absl::Seconds(start_.seconds), parameters,
                 train_samples);
+  metrics_->training_start_timestamp_seconds->Set(
+      absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
   engine_->Start(trainers);
+  metrics_->workers_joined->Increment(static_cast<double>(trainers.size()));
 }
 
 int64_t JobRun::SamplesWanted() const {

@@ -122,6 +122,7 @@ absl::Status JobRun::WorkerReady(WorkerId worker,
     evaluations_.EvaluatorCame(worker);
   } else {
     engine_->Join(worker);
+    metrics_->workers_joined->Increment();
   }
   return absl::OkStatus();
 }

@@ -34,6 +34,7 @@ absl::Status JobRun::Train() {
     // Ends at once when the engine finishes.
     sink_.AwaitFinished(kPollInterval);
   }
+  metrics_->training_start_timestamp_seconds->Set(0);
   ReportProgress();
   // The last closing too: from here on the servers hold the result.
   const uint64_t last = servers_.last_sequence();
@@ -112,14 +113,17 @@ void JobRun::CheckpointIfDue(absl::Time now) {
   if (BeginCheckpoint(id)) last_interval_id_ = id;
 }
 
-absl::Time JobRun::NextCheckpoint(absl::Time now) const {
+absl::Duration JobRun::CheckpointInterval() const {
+  if (setup_.checkpoint_root.empty()) return absl::ZeroDuration();
   const auto& interval = spec_.checkpoints().interval();
-  const absl::Duration every =
-      absl::Seconds(interval.seconds()) + absl::Nanoseconds(interval.nanos());
-  if (setup_.checkpoint_root.empty() || every <= absl::ZeroDuration()) {
-    return absl::InfiniteFuture();
-  }
-  return now + every;
+  return std::max(
+      absl::ZeroDuration(),
+      absl::Seconds(interval.seconds()) + absl::Nanoseconds(interval.nanos()));
+}
+
+absl::Time JobRun::NextCheckpoint(absl::Time now) const {
+  const absl::Duration every = CheckpointInterval();
+  return every == absl::ZeroDuration() ? absl::InfiniteFuture() : now + every;
 }
 
 std::string JobRun::CheckpointId(absl::string_view kind) const {

@@ -67,6 +67,7 @@ void JobSink::Do(const Grant& grant) {
   to_.roster->Send(grant.worker, std::move(command));
   to_.record->Granted(to_.roster->NameOf(grant.worker));
   to_.metrics->grants->Increment();
+  to_.metrics->samples_granted->Increment(grant.range.size());
 }
 
 void JobSink::Do(const PlanCommand& plan) {
@@ -97,6 +98,12 @@ void JobSink::Do(const CloseCommand& close) {
   }
   to_.servers->Broadcast(std::move(command));
   to_.metrics->closings->Increment();
+  const absl::Time now = to_.clock->Now();
+  if (last_close_.has_value()) {
+    to_.metrics->round_seconds->Observe(
+        absl::ToDoubleSeconds(now - *last_close_));
+  }
+  last_close_ = now;
 }
 
 void JobSink::Do(const FenceCommand& fence) {
@@ -147,6 +154,7 @@ void JobSink::Do(const PushCounted& counted) {
                       to_.clock->Now());
   to_.metrics->pushes->Increment();
   to_.metrics->version->Set(static_cast<double>(counted.version));
+  to_.metrics->samples_counted->Increment(counted.samples);
   to_.metrics->gap->Observe(static_cast<double>(counted.gap));
   to_.metrics->staleness->Observe(static_cast<double>(counted.staleness));
   to_.metrics->last_push_timestamp_seconds->Set(
@@ -156,6 +164,7 @@ void JobSink::Do(const PushCounted& counted) {
 void JobSink::Do(const Recorded& recorded) {
   // Decisions about the job as a whole name no worker.
   const Decision& decision = recorded.decision;
+  to_.metrics->decisions.at(decision.kind)->Increment();
   const std::string worker = decision.worker == WorkerId{0}
                                  ? "job"
                                  : to_.roster->NameOf(decision.worker);
@@ -168,6 +177,7 @@ void JobSink::Do(const Recorded& recorded) {
 void JobSink::Do(const Switched& switched) {
   to_.record->Switched(switched);
   to_.observer->ParadigmSwitched(switched.to);
+  to_.metrics->Switched(switched.from, switched.to);
   Tell(switched.at, "job", "switch",
        absl::StrCat("switched from ", switched.from, " to ", switched.to, " (",
                     switched.reason, ") at version ", switched.version, ", ",

@@ -68,7 +68,8 @@ class JobSink : public OutputSink {
             const std::string& text, int64_t omitted);
 
   const Wiring to_;
-  DecisionFilter filter_;  // Of the engine's lock, as the next.
+  DecisionFilter filter_;  // Of the engine's lock, as the next two.
+  std::optional<absl::Time> last_close_;
   // Whose push the core's current call counted without releasing them.
   absl::btree_set<WorkerId> not_released_;
   mutable absl::Mutex mu_;

@@ -166,6 +166,31 @@ void JobRunTest::AwaitPhase(const std::string& phase) {
   });
 }
 
+void JobRunTest::AwaitProgressBeyond(size_t told) {
+  observer_->Await("progress", [&](const RunHistory& history) {
+    return history.progress.size() > told;
+  });
+}
+
+std::vector<double> JobRunTest::Metric(const std::string& name,
+                                       const std::string& label) const {
+  std::vector<double> values;
+  for (const auto& family : registry_.Collect()) {
+    if (family.name != name) continue;
+    for (const auto& metric : family.metric) {
+      if (!label.empty() &&
+          std::none_of(metric.label.begin(), metric.label.end(),
+                       [&](const auto& l) { return l.value == label; })) {
+        continue;
+      }
+      values.push_back(family.type == prometheus::MetricType::Counter
+                           ? metric.counter.value
+                           : metric.gauge.value);
+    }
+  }
+  return values;
+}
+
 void JobRunTest::AwaitDecision(const std::string& text) {
   observer_->Await(text, [&](const RunHistory& history) {
     return std::any_of(history.decisions.begin(), history.decisions.end(),

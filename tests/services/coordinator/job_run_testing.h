@@ -70,6 +70,11 @@ class JobRunTest : public ::testing::Test {
   // The run's report; null before the training.
   nlohmann::json Report() const;
   void AwaitPhase(const std::string& phase);
+  // Waits until the run has told of its progress more often than that.
+  void AwaitProgressBeyond(size_t told);
+  // The values of that metric's series, of those with this value of a label.
+  std::vector<double> Metric(const std::string& name,
+                             const std::string& label = "") const;
   // Waits for a decision whose text begins so.
   void AwaitDecision(const std::string& text);
 

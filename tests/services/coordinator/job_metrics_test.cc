@@ -1,0 +1,121 @@
+#include "services/coordinator/job_metrics.h"
+
+#include <prometheus/text_serializer.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+class JobMetricsTest : public testing::Test {
+ protected:
+  // The samples' lines that begin so, without the prefix of all.
+  std::vector<std::string> Lines(const std::string& name) const {
+    const std::string text =
+        prometheus::TextSerializer().Serialize(registry_.Collect());
+    std::vector<std::string> lines;
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      constexpr absl::string_view kPrefix = "paceline_coordinator_";
+      if (!absl::StartsWith(line, absl::StrCat(kPrefix, name, "{"))) continue;
+      lines.emplace_back(line.substr(kPrefix.size()));
+    }
+    return lines;
+  }
+
+  prometheus::Registry registry_;
+  std::optional<JobMetrics> metrics_{std::in_place, registry_, "j"};
+};
+
+TEST_F(JobMetricsTest, WhatIsKnownBeforehandIsThereAtZero) {
+  EXPECT_THAT(Lines("pushes_total"),
+              testing::ElementsAre("pushes_total{job_id=\"j\"} 0"));
+  EXPECT_EQ(Lines("workers_lost_total").size(), 5u);
+  EXPECT_EQ(Lines("decisions_total").size(), DecisionKinds().size());
+  EXPECT_THAT(
+      Lines("decisions_total"),
+      Contains("decisions_total{job_id=\"j\",reason=\"wait_for_slowest\"} 0"));
+}
+
+TEST_F(JobMetricsTest, EveryDecisionHasANameOfItsOwn) {
+  std::set<absl::string_view> names;
+  for (const DecisionKind kind : DecisionKinds()) names.insert(NameOf(kind));
+  EXPECT_EQ(names.size(), DecisionKinds().size());
+  EXPECT_FALSE(names.contains(""));
+  EXPECT_EQ(NameOf(DecisionKind::kWaitForRound), "wait_for_round");
+  EXPECT_EQ(NameOf(DecisionKind::kTooLate), "too_late");
+  EXPECT_EQ(NameOf(DecisionKind::kRegrouped), "regrouped");
+  EXPECT_EQ(NameOf(DecisionKind::kDealingStopped), "dealing_stopped");
+}
+
+TEST_F(JobMetricsTest, AWorkersSeriesEndWhenItIsGone) {
+  metrics_->OfWorker("w0")->batch->Set(32);
+  metrics_->OfWorker("w1")->batch->Set(8);
+  EXPECT_THAT(Lines("worker_batch_samples"),
+              Contains("worker_batch_samples{job_id=\"j\",worker=\"w1\"} 8"));
+  metrics_->KeepWorkers({"w0"});
+  EXPECT_THAT(Lines("worker_batch_samples"),
+              testing::ElementsAre(
+                  "worker_batch_samples{job_id=\"j\",worker=\"w0\"} 32"));
+}
+
+TEST_F(JobMetricsTest, WorkersBeyondTheBoundHaveNone) {
+  for (size_t i = 0; i < JobMetrics::kWorkersMax; ++i) {
+    EXPECT_NE(metrics_->OfWorker(absl::StrCat("w", i)), nullptr);
+  }
+  EXPECT_EQ(metrics_->OfWorker("one more"), nullptr);
+  EXPECT_NE(metrics_->OfWorker("w7"), nullptr);
+  EXPECT_EQ(Lines("worker_gap_iterations").size(), JobMetrics::kWorkersMax);
+}
+
+TEST_F(JobMetricsTest, OneParadigmAtATime) {
+  metrics_->SetParadigm("ssp:s=3");
+  metrics_->SetThreshold(3);
+  metrics_->SetGroups(std::nullopt);
+  metrics_->Switched("ssp:s=3", "cgp");
+  metrics_->Switched("cgp", "ssp:s=4");
+  metrics_->Switched("ssp:s=4", "cgp");
+  EXPECT_THAT(Lines("threshold_iterations"),
+              testing::ElementsAre("threshold_iterations{job_id=\"j\"} 3"));
+  EXPECT_THAT(Lines("groups"), testing::IsEmpty());
+  metrics_->SetParadigm("cgp");
+  metrics_->SetThreshold(std::nullopt);
+  metrics_->SetGroups(2);
+  EXPECT_THAT(
+      Lines("paradigm_info"),
+      testing::ElementsAre("paradigm_info{job_id=\"j\",paradigm=\"cgp\"} 1"));
+  EXPECT_THAT(Lines("threshold_iterations"), testing::IsEmpty());
+  EXPECT_THAT(Lines("groups"), testing::ElementsAre("groups{job_id=\"j\"} 2"));
+  EXPECT_THAT(
+      Lines("paradigm_switches_total"),
+      Contains(
+          "paradigm_switches_total{from=\"ssp\",job_id=\"j\",to=\"cgp\"} 2"));
+}
+
+TEST_F(JobMetricsTest, AJobsSeriesEndWithIt) {
+  metrics_->OfWorker("w0");
+  metrics_->SetParadigm("bsp");
+  const JobMetrics other(registry_, "k");
+  metrics_.reset();
+  const std::string text =
+      prometheus::TextSerializer().Serialize(registry_.Collect());
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("job_id=\"k\""), Not(HasSubstr("job_id=\"j\""))));
+}
+
+}  // namespace
+}  // namespace paceline
