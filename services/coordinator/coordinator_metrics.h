@@ -14,7 +14,8 @@ namespace paceline {
 
 // Every series the coordinator exports that is of no single job (those are in
 // job_metrics.h).
-struct CoordinatorMetrics {
+class CoordinatorMetrics {
+ public:
   explicit CoordinatorMetrics(prometheus::Registry& registry)
       : servers(GaugeSeries(registry, "paceline_coordinator_servers",
                             "Parameter servers that are connected.")),
@@ -26,7 +27,13 @@ struct CoordinatorMetrics {
             "because too many waited for the disk, or could not be written.")),
         quota_refusals(CounterSeries(
             registry, "paceline_coordinator_quota_refusals_total",
-            "Jobs and changes of jobs that a namespace's quota has refused.")) {
+            "Jobs and changes of jobs that a namespace's quota has refused.")),
+        pool_demand_family_(
+            prometheus::BuildGauge()
+                .Name("paceline_coordinator_pool_workers_wanted")
+                .Help("Workers of a pool that jobs would use: their maxima, or "
+                      "minima where they have none.")
+                .Register(registry)) {
     auto& jobs_family = prometheus::BuildGauge()
                             .Name("paceline_coordinator_jobs")
                             .Help("Jobs, by state.")
@@ -47,12 +54,30 @@ struct CoordinatorMetrics {
     }
   }
 
+  // How many workers of each pool jobs would use; the series of others end.
+  void SetPoolDemand(const std::map<std::string, int>& wanted) {
+    std::erase_if(pool_demand_, [&](const auto& entry) {
+      return !wanted.contains(entry.first);
+    });
+    for (const auto& [pool, workers] : wanted) {
+      pool_demand_
+          .try_emplace(pool, pool_demand_family_, Labels{{"pool", pool}})
+          .first->second->Set(workers);
+    }
+  }
+
   prometheus::Gauge& servers;
   prometheus::Gauge& watchers;
   prometheus::Counter& history_rows_lost;
   prometheus::Counter& quota_refusals;
   std::map<v1::Job::State, prometheus::Gauge*> jobs;
   std::map<v1::Worker::State, prometheus::Gauge*> members;
+
+ private:
+  using Labels = prometheus::Labels;
+
+  prometheus::Family<prometheus::Gauge>& pool_demand_family_;
+  std::map<std::string, OwnedSeries<prometheus::Gauge>> pool_demand_;
 };
 
 }  // namespace paceline

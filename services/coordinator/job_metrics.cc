@@ -30,11 +30,17 @@ JobMetrics::JobMetrics(prometheus::Registry& registry, const std::string& job)
   }
 }
 
-JobMetrics::Worker* JobMetrics::OfWorker(const std::string& worker) {
+JobMetrics::Worker* JobMetrics::OfWorker(const std::string& worker,
+                                         const std::string& pool,
+                                         const std::string& gpu_model) {
   const auto it = workers_.find(worker);
   if (it != workers_.end()) return &it->second;
   if (workers_.size() == kWorkersMax) return nullptr;
-  return &workers_.try_emplace(worker, series_.With({{"worker", worker}}))
+  LabelledSeries of_worker = series_.With({{"worker", worker}});
+  Gauge info =
+      of_worker.With({{"pool", pool}, {"gpu_model", gpu_model}})
+          .Gauge("worker_info", "1, with its pool and GPU model as labels.");
+  return &workers_.try_emplace(worker, std::move(of_worker), std::move(info))
               .first->second;
 }
 

@@ -19,7 +19,8 @@ namespace paceline {
 // Every series the coordinator exports of one job, declared here and nowhere
 // else, told apart by the label `job_id` (`job` is the scraper's own); they end
 // with this. No label value comes from a member's message but the name under
-// which a worker has registered, and its series end when it leaves.
+// which a worker has registered, and in one series its pool and GPU model; its
+// series end when it leaves.
 class JobMetrics {
  public:
   using Counter = OwnedSeries<prometheus::Counter>;
@@ -95,9 +96,16 @@ class JobMetrics {
 
   // Of one worker that takes part: the label `worker`.
   struct Worker {
-    explicit Worker(LabelledSeries of) : series_(std::move(of)) {}
+    Worker(LabelledSeries of, Gauge info)
+        : series_(std::move(of)), info_(std::move(info)) {
+      info_->Set(1);
+    }
 
+   private:
     const LabelledSeries series_;
+    Gauge info_;
+
+   public:
     Gauge samples_per_second =
         series_.Gauge("worker_samples_per_second",
                       "Measured rate of a worker while it computes, loads, "
@@ -120,9 +128,11 @@ class JobMetrics {
 
   // What follows is for one thread.
 
-  // Made when it is first asked for; null beyond kWorkersMax, so that a large
-  // job does not flood who stores its series.
-  Worker* OfWorker(const std::string& worker);
+  // Made when it is first asked for, with where and on what it runs as labels
+  // of a series of its own; null beyond kWorkersMax, so that a large job does
+  // not flood who stores its series.
+  Worker* OfWorker(const std::string& worker, const std::string& pool,
+                   const std::string& gpu_model);
   // Ends the series of all others.
   void KeepWorkers(const std::set<std::string>& present);
 

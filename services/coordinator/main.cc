@@ -20,8 +20,9 @@
 #include "common/clock.h"
 #include "common/duration_flag.h"
 #include "common/log/log.h"
+#include "common/metrics/readiness.h"
 #include "common/metrics/series.h"
-#include "common/metrics/serve_metrics.h"
+#include "common/metrics/serve_monitoring.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/rpc_metrics.h"
 #include "common/rpc/stream_registry.h"
@@ -129,11 +130,13 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(
       const auto jobs, Jobs::Create(jobs_options, &Clock::Real(), store.get(),
                                     &journal, registry.get()));
+  const auto readiness = std::make_shared<Readiness>();
   PACELINE_ASSIGN_OR_RETURN(
       const int metrics_port,
-      ServeMetrics(
+      ServeMonitoring(
           options.metrics,
-          {registry, std::make_shared<CertificateMetrics>(security.tls)}));
+          {registry, std::make_shared<CertificateMetrics>(security.tls)},
+          readiness));
   CallLimits limits;
   limits.requests.per_second = options.max_requests;
   limits.requests.burst = std::max(1.0, 2 * options.max_requests);
@@ -162,6 +165,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
            {"store", options.store},
            {"checkpoints", options.checkpoints},
            {"security", security.tls != nullptr ? "tls" : "plaintext"}});
+  readiness->Set(absl::OkStatus());
   Announce(listening.address);
   absl::Notification told;
   const SignalWatch signals([&](int) {
@@ -169,6 +173,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   });
   told.WaitForNotification();
   LogInfo("told to stop");
+  readiness->Set(absl::UnavailableError("it is stopping"));
   Drain(*jobs, streams, *listening.server, grace);
   return absl::OkStatus();
 }
@@ -178,8 +183,10 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--listen", options.listen,
                  "host:port of members and of the admin API; port 0: any free "
                  "one");
-  app.add_option("--metrics", options.metrics,
-                 "host:port of /metrics; port 0: any free one");
+  app.add_option(
+      "--metrics", options.metrics,
+      "host:port of /metrics, /healthz and /readyz; port 0: any free "
+      "one");
   app.add_option("--store", options.store,
                  "The SQLite file of jobs and their history; :memory: keeps "
                  "nothing")

@@ -55,6 +55,11 @@ void CommandRunner::Refuse() {
   refusing_ = true;
 }
 
+bool CommandRunner::idle() const {
+  absl::MutexLock lock(&mu_);
+  return runs_.empty() && disk_.idle();
+}
+
 void CommandRunner::Run(const v1::ServerCommand& command) {
   const uint64_t run = command.run();
   absl::MutexLock lock(&mu_);

@@ -49,10 +49,10 @@ class CommandRunner {
   // being read or written is cancelled, and nothing is sent any more.
   void End(absl::string_view reason);
 
-  // Takes no new runs and begins no checkpoint: the server is stopping.
+  // Takes no new runs: the server is stopping.
   void Refuse();
-  // Whether nothing is being read or written.
-  bool idle() const { return disk_.idle(); }
+  // Whether no run is hosted and nothing is being read or written.
+  bool idle() const;
 
  private:
   // `host` has the number 1; the job that it makes counts from there.
@@ -104,7 +104,7 @@ class CommandRunner {
   ServerMetrics* const metrics_;
   const std::string checkpoint_root_;
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   Send send_ ABSL_GUARDED_BY(mu_);  // Null between streams.
   bool refusing_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t next_hosting_ ABSL_GUARDED_BY(mu_) = 1;

@@ -136,7 +136,6 @@ absl::Status CommandRunner::BeginWrite(uint64_t run,
                                        const std::shared_ptr<JobShard>& job,
                                        PulledBlocks blocks,
                                        const v1::WriteCheckpoint& write) {
-  if (refusing_) return absl::UnavailableError("the server is stopping");
   PACELINE_RETURN_IF_ERROR(CheckFileName(write.file()));
   PACELINE_ASSIGN_OR_RETURN(const std::string folder,
                             FolderFor(write.directory()));

@@ -35,6 +35,9 @@ CoordinatorLink::CoordinatorLink(
 absl::Status CoordinatorLink::Run() {
   while (!stopping()) {
     const absl::Status broken = Serve();
+    options_.registration(broken.ok()
+                              ? absl::UnavailableError("the server is stopping")
+                              : broken);
     runner_->End(broken.ok() ? "the server is stopping"
                              : "the server has lost its coordinator");
     if (broken.ok()) break;
@@ -57,6 +60,7 @@ absl::Status CoordinatorLink::Serve() {
   Inbox inbox;
   LeaseKeeper keeper(&clock_, lease_);
   welcomed_ = false;
+  told_ = false;
   // Last: its reactions use the above.
   Stream stream(kMaxQueued,
                 Stream::Handlers{[&](v1::ServerCommand& command) {
@@ -97,7 +101,7 @@ absl::Status CoordinatorLink::Serve() {
 
 absl::Status CoordinatorLink::Exchange(Inbox& inbox, Stream& stream,
                                        LeaseKeeper& keeper) {
-  while (!ShouldEnd()) {
+  while (!ShouldEnd(stream)) {
     absl::StatusOr<v1::ServerCommand> command = inbox.Take(kTurn);
     TakeTurn();
     if (command.ok()) {
@@ -121,6 +125,7 @@ void CoordinatorLink::Obey(const v1::ServerCommand& command,
       lease_ = absl::Milliseconds(std::max(1u, command.welcome().lease_ms()));
       keeper.SetLease(lease_);
       welcomed_ = true;
+      options_.registration(absl::OkStatus());
       last_fault_.clear();
       LogInfo("registered", {{"lease_ms", command.welcome().lease_ms()}});
       return;
@@ -143,9 +148,15 @@ bool CoordinatorLink::stopping() const {
   return end_by_ != absl::InfiniteFuture();
 }
 
-bool CoordinatorLink::ShouldEnd() {
+bool CoordinatorLink::ShouldEnd(Stream& stream) {
   if (!stopping()) return false;
   runner_->Refuse();
+  if (!std::exchange(told_, true)) {
+    v1::ServerMessage message;
+    message.mutable_leaving()->set_process(true);
+    stream.Send(std::move(message));
+    options_.registration(absl::UnavailableError("the server is stopping"));
+  }
   if (runner_->idle()) return true;
   absl::MutexLock lock(&mu_);
   return clock_.Now() >= end_by_;

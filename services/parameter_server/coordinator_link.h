@@ -39,6 +39,10 @@ class CoordinatorLink {
     std::string name;     // "s0"
     std::string address;  // Of the parameter service.
     std::string version;  // Of this program.
+    // Called, on Run()'s thread, when the coordinator has taken the server in
+    // (OK), and when that is over: why.
+    std::function<void(const absl::Status&)> registration =
+        [](const absl::Status&) {};
   };
   // All outlive the link. `each_turn` is called about ten times a second,
   // with the lease once it is known.
@@ -52,9 +56,9 @@ class CoordinatorLink {
   // may be exchanged meanwhile. Called once.
   absl::Status Run();
 
-  // Makes Run() end: at once if nothing is being written, otherwise when that
-  // is done and told of, but after `grace` at the latest. May be repeated; the
-  // earliest end counts.
+  // Makes Run() end: the coordinator is told, saves what is hosted and lets go
+  // of it; then the link ends, but after `grace` at the latest. May be
+  // repeated; the earliest end counts.
   void Stop(absl::Duration grace);
 
  private:
@@ -68,8 +72,9 @@ class CoordinatorLink {
   void Obey(const v1::ServerCommand& command, LeaseKeeper& keeper);
   // Housekeeping, when it is due.
   void TakeTurn();
-  // Whether Stop() was called, and nothing is left to do or time is up.
-  bool ShouldEnd();
+  // Whether Stop() was called, and nothing is left to do or time is up. Tells
+  // the coordinator, the first time, of the former.
+  bool ShouldEnd(Stream& stream);
   // Waits before the next attempt; what broke the last one decides how long.
   void Pause(const absl::Status& broken);
   bool stopping() const;
@@ -83,6 +88,7 @@ class CoordinatorLink {
   absl::Duration lease_ = absl::Seconds(10);  // Until the coordinator says.
   absl::Duration backoff_;
   bool welcomed_ = false;  // By the coordinator, on the present stream.
+  bool told_ = false;      // On it, that this server is leaving.
   std::string last_fault_;
   absl::Time next_turn_ = absl::InfinitePast();
 

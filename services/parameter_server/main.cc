@@ -9,8 +9,9 @@
 #include "common/clock.h"
 #include "common/duration_flag.h"
 #include "common/log/log.h"
+#include "common/metrics/readiness.h"
 #include "common/metrics/series.h"
-#include "common/metrics/serve_metrics.h"
+#include "common/metrics/serve_monitoring.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
@@ -65,11 +66,13 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   auto registry = std::make_shared<prometheus::Registry>();
   ExportBuild(*registry, PACELINE_VERSION);
   ServerMetrics metrics(*registry);
+  const auto readiness = std::make_shared<Readiness>();
   PACELINE_ASSIGN_OR_RETURN(
       const int metrics_port,
-      ServeMetrics(
+      ServeMonitoring(
           options.metrics,
-          {registry, std::make_shared<CertificateMetrics>(security.tls)}));
+          {registry, std::make_shared<CertificateMetrics>(security.tls)},
+          readiness));
   Shard shard(options.limits);
   StreamRegistry streams;
   CallGuard guard(security, {}, &Clock::Real());
@@ -84,19 +87,21 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
                         {"advertised", address},
                         {"metrics_port", metrics_port}});
   CommandRunner runner(&shard, &metrics, options.checkpoints);
-  CoordinatorLink link({.connect =
-                            [&](absl::Duration liveness) {
-                              return MakeChannel(options.coordinator,
-                                                 ChannelProfile::kControl,
-                                                 liveness, dialing);
-                            },
-                        .name = options.name,
-                        .address = address,
-                        .version = PACELINE_VERSION},
-                       &runner, [&](absl::Duration lease) {
-                         service.SetPullTimeout(lease);
-                         TakeServerTurn(shard, Clock::Real().Now(), metrics);
-                       });
+  CoordinatorLink link(
+      {.connect =
+           [&](absl::Duration liveness) {
+             return MakeChannel(options.coordinator, ChannelProfile::kControl,
+                                liveness, dialing);
+           },
+       .name = options.name,
+       .address = address,
+       .version = PACELINE_VERSION,
+       .registration =
+           [&](const absl::Status& status) { readiness->Set(status); }},
+      &runner, [&](absl::Duration lease) {
+        service.SetPullTimeout(lease);
+        TakeServerTurn(shard, Clock::Real().Now(), metrics);
+      });
   // The first signal asks, the second does not wait.
   const SignalWatch signals([&, asked = false](int) mutable {
     link.Stop(asked ? absl::ZeroDuration() : grace);
@@ -121,8 +126,10 @@ int main(int argc, char** argv) {
   app.add_option("--advertise", options.advertise,
                  "host:port that workers dial, port 0: the one listened on; "
                  "needed where --listen is a wildcard such as 0.0.0.0");
-  app.add_option("--metrics", options.metrics,
-                 "host:port of /metrics; port 0: any free one")
+  app.add_option(
+         "--metrics", options.metrics,
+         "host:port of /metrics, /healthz and /readyz; port 0: any free "
+         "one")
       ->capture_default_str();
   app.add_option("--checkpoints", options.checkpoints,
                  "Folder that checkpoints are read and written below; default: "

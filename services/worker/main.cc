@@ -23,8 +23,9 @@
 #include "absl/time/time.h"
 #include "common/duration_flag.h"
 #include "common/log/log.h"
+#include "common/metrics/readiness.h"
 #include "common/metrics/series.h"
-#include "common/metrics/serve_metrics.h"
+#include "common/metrics/serve_monitoring.h"
 #include "common/rpc/channel.h"
 #include "common/security/certificate_metrics.h"
 #include "common/security/security_flags.h"
@@ -168,11 +169,13 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   auto registry = std::make_shared<prometheus::Registry>();
   ExportBuild(*registry, PACELINE_VERSION);
   WorkerMetrics metrics(*registry);
+  const auto readiness = std::make_shared<Readiness>();
   PACELINE_ASSIGN_OR_RETURN(
       const int metrics_port,
-      ServeMetrics(
+      ServeMonitoring(
           options.metrics,
-          {registry, std::make_shared<CertificateMetrics>(security.tls)}));
+          {registry, std::make_shared<CertificateMetrics>(security.tls)},
+          readiness));
   LogInfo("started", {{"metrics_port", metrics_port}});
   Worker worker(
       {options.coordinator, hello, pace,
@@ -181,7 +184,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
                                .device = device.gpu,
                                .memory_fraction = options.gpu_memory_fraction},
                 options.data_root},
-       patience, dial},
+       patience, dial,
+       [&](const absl::Status& status) { readiness->Set(status); }},
       &metrics);
   Departure departure(&worker, grace);
   const SignalWatch signals([&](int) { departure.Signalled(); });
@@ -212,8 +216,10 @@ void AddPlaceOptions(CLI::App& app, Options& options) {
                  "relative DIR")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
-  app.add_option("--metrics", options.metrics,
-                 "host:port of /metrics; port 0: any free one")
+  app.add_option(
+         "--metrics", options.metrics,
+         "host:port of /metrics, /healthz and /readyz; port 0: any free "
+         "one")
       ->capture_default_str();
   app.add_option("--patience", options.patience,
                  "Gives up after trying so long to reach a coordinator; 0: "

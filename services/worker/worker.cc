@@ -100,9 +100,11 @@ absl::Status Worker::RunSession() {
   absl::Status ended = Register(control);
   if (ended.ok()) {
     registered_ = true;
+    options_.registration(absl::OkStatus());
     ended = TakeAssignments(control);
   }
   Attach(nullptr);
+  options_.registration(ended);
   // Of a push that the servers may have taken or not, the broken stream tells
   // the coordinator to ask them.
   if (registered_ && leaving() && !unacknowledged_) {

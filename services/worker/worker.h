@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_WORKER_WORKER_H_
 
 #include <atomic>
+#include <functional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -36,6 +37,10 @@ class Worker {
     // How long it tries to reach a coordinator in vain; zero: for ever.
     absl::Duration patience;
     Dial dial = DialPlainly;
+    // Called, on Run()'s thread, when the coordinator has taken the worker in
+    // (OK), and when that is over: why.
+    std::function<void(const absl::Status&)> registration =
+        [](const absl::Status&) {};
   };
   // `metrics` outlives the worker.
   Worker(const Options& options, WorkerMetrics* metrics);

@@ -109,11 +109,12 @@ std::string Reasons() {
 
 std::string Page() {
   prometheus::Registry cluster;
-  const CoordinatorMetrics coordinator(cluster);
+  CoordinatorMetrics coordinator(cluster);
+  coordinator.SetPoolDemand({{"lab", 1}});
   const RpcMetrics calls(cluster, {"paceline.v1.JobService"});
   prometheus::Registry of_job;
   JobMetrics job(of_job, "namespaces/default/jobs/j");
-  job.OfWorker("w0");
+  job.OfWorker("w0", "lab", "A100");
   job.SetParadigm("bsp");
   job.SetThreshold(0);
   job.SetGroups(1);

@@ -89,6 +89,14 @@ class Cluster(RealCluster):
                 return
         raise AssertionError(f"{name} ended before it had so many samples")
 
+    def await_more_samples(self, name, before):
+        """While it trains; how many it has now."""
+        for event in self.watch(name):
+            if (event.progress.phase == "training"
+                    and event.progress.samples > before):
+                return event.progress.samples
+        raise AssertionError(f"{name} ended before it had more samples")
+
 
 class PythonClientTest(unittest.TestCase):
     def setUp(self):
@@ -251,6 +259,47 @@ class PythonClientTest(unittest.TestCase):
                 self.assertNotEqual(checkpoint.state, jobs.Checkpoint.WRITING)
             cluster.jobs.ResumeJob(jobs.ResumeJobRequest(name=job.name))
         cluster.await_samples(job.name, 1)
+
+    def test_members_are_ready_while_they_are_registered(self):
+        cluster = self.start(1, [("w0", [])])
+        for name in ("coordinator", "s0", "w0", "e0"):
+            self.assertEqual(cluster.ask(name, "/readyz"), (200, "ok\n"))
+        cluster.coordinator.kill()
+        cluster.coordinator.wait(timeout=LONG)
+        cluster.coordinator.stdout.close()
+        for name in ("s0", "w0", "e0"):
+            deadline = time.monotonic() + LONG
+            while cluster.ask(name, "/readyz")[0] == 200:
+                self.assertLess(time.monotonic(), deadline)
+            self.assertEqual(cluster.ask(name, "/healthz"), (200, "ok\n"))
+        cluster.start_coordinator()
+        for name in ("s0", "w0", "e0"):
+            deadline = time.monotonic() + LONG
+            while cluster.ask(name, "/readyz")[0] == 503:
+                self.assertLess(time.monotonic(), deadline)
+
+    def test_a_job_outlives_a_rolling_upgrade(self):
+        slow = ["--step-time", "5ms"]
+        cluster = self.start(2, [("w0", slow), ("w1", slow)])
+        job = cluster.create("lasts", stop__epochs=100_000, paradigm="ssp")
+        samples = 0
+        for server in ("s0", "s1"):
+            samples = cluster.await_more_samples(job.name, samples)
+            self.assertEqual(cluster.end(server), 0)
+            cluster.start("paceline-server", server)
+        samples = cluster.await_more_samples(job.name, samples)
+        cluster.coordinator.terminate()
+        self.assertEqual(cluster.coordinator.wait(timeout=LONG), 0)
+        cluster.coordinator.stdout.close()
+        cluster.start_coordinator()
+        after = {j.name: j for j in cluster.list_jobs()}[job.name]
+        self.assertNotIn(after.state, (jobs.Job.PAUSED, jobs.Job.FAILED))
+        self.assertGreaterEqual(after.progress.samples, samples)
+        cluster.await_more_samples(job.name, samples)
+        checkpoints = cluster.jobs.ListCheckpoints(
+            jobs.ListCheckpointsRequest(parent=job.name)).checkpoints
+        self.assertTrue(checkpoints)
+        self.assertTrue(all(c.exact for c in checkpoints))
 
     def test_a_checkpoint_goes_on_with_other_numbers_of_servers(self):
         cluster = self.start(2, [("w0", []), ("w1", [])])

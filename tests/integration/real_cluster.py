@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import urllib.error
 import urllib.request
 
 LONG = 120  # Seconds; ends only what would hang.
@@ -21,6 +22,7 @@ class RealCluster:
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
         self.coordinator_flags = coordinator
         self.processes = {}
+        self.ports = {}  # Of each member's monitoring.
         self.readers = []
         self.port = 0
         self.start_coordinator()
@@ -64,6 +66,8 @@ class RealCluster:
         with process.stderr, open(self.folder / f"{name}.log", "wb") as log:
             for line in process.stderr:
                 log.write(line)
+                if b"metrics_port" in line:
+                    self.ports[name] = json.loads(line)["metrics_port"]
                 if b'"registered"' in line:
                     registered.set()
 
@@ -86,8 +90,19 @@ class RealCluster:
 
     def metrics(self):
         """What the coordinator serves to Prometheus."""
-        log = (self.folder / "coordinator.log").read_text()
-        ports = [json.loads(line)["metrics_port"] for line in log.splitlines()
-                 if "metrics_port" in line]
-        url = f"http://127.0.0.1:{ports[-1]}/metrics"
-        return urllib.request.urlopen(url, timeout=LONG).read().decode()
+        return self.ask("coordinator", "/metrics")[1]
+
+    def ask(self, name, path):
+        """What a process answers over plain HTTP: the code and the text."""
+        if name == "coordinator":
+            log = (self.folder / "coordinator.log").read_text()
+            port = [json.loads(line)["metrics_port"] for line
+                    in log.splitlines() if "metrics_port" in line][-1]
+        else:
+            port = self.ports[name]
+        url = f"http://127.0.0.1:{port}{path}"
+        try:
+            with urllib.request.urlopen(url, timeout=LONG) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()

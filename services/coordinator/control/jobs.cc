@@ -468,15 +468,14 @@ absl::Status Jobs::CheckTrains(const Entry& entry) const {
     return WrongState(entry.job.name(),
                       "is about to be paused: wait for that, then resume it");
   }
+  if (entry.interrupted) {
+    return WrongState(entry.job.name(),
+                      absl::StrCat("cannot be changed for a moment, for ",
+                                   entry.job.state_reason()));
+  }
   return WrongState(entry.job.name(),
                     "has finished its training and is about to end: wait for "
                     "that, then restore it to train on");
-}
-
-absl::Status Jobs::CheckOpen() const {
-  if (!drained_) return absl::OkStatus();
-  return absl::UnavailableError(
-      "the coordinator is stopping: try again when it has started anew");
 }
 
 absl::Status Jobs::AdmitParameters(const std::string& name, int64_t bytes) {

@@ -113,10 +113,11 @@ class Jobs {
   absl::StatusOr<v1::Worker> SetDraining(const std::string& name,
                                          bool draining);
 
-  // Pauses what runs, with checkpoints, and starts nothing any more; jobs that
-  // do not manage within `grace` are left where their last checkpoint is. From
-  // then on no job changes any more, whatever its members do: calls that would
-  // change one are UNAVAILABLE.
+  // Saves what runs and starts nothing any more. Those jobs are PENDING then,
+  // and go on when the coordinator is there again; those that do not manage
+  // within `grace` are left where their last checkpoint is, and will be PAUSED.
+  // From then on no job changes any more, whatever its members do: calls that
+  // would change one are UNAVAILABLE.
   void Drain(absl::Duration grace);
 
  private:
@@ -137,6 +138,7 @@ class Jobs {
     // What has happened and could not be stored yet.
     StoreBatch unsaved = {};
     absl::Time evaluated_until = absl::InfinitePast();
+    bool interrupted = false;  // Its run is saved, for the job to go on later.
   };
   using Entries = std::map<std::string, Entry>;
 
@@ -195,6 +197,13 @@ class Jobs {
   // FAILED_PRECONDITION once the job has trained all that it was to.
   absl::Status CheckTrains(const Entry& entry) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
+
+  // jobs_interruption.cc: ends the job's run so that the job can go on in
+  // another one; nothing where there are no checkpoints.
+  void Interrupt(Entry& entry, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Interrupts those that a parameter server hosts which is about to go.
+  void LeaveServers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // UNAVAILABLE after Drain().
   absl::Status CheckOpen() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
 

@@ -14,6 +14,7 @@
 #include "common/status.h"
 #include "services/coordinator/control/jobs.h"
 #include "services/coordinator/control/proto_time.h"
+#include "services/coordinator/fleet/pool_demand.h"
 
 namespace paceline {
 namespace {
@@ -38,15 +39,15 @@ void Advance(v1::Job& job, JobEvent event) {
 
 JobEvent EndOf(const RunOutcome& outcome) {
   if (!outcome.status.ok()) return JobEvent::kFailed;
-  if (!outcome.paused) return JobEvent::kFinished;
-  return outcome.out_of_workers ? JobEvent::kWaitAgain : JobEvent::kPaused;
+  return outcome.paused ? JobEvent::kInterrupted : JobEvent::kFinished;
 }
 
 // Of the job's state, which `outcome` has brought about.
 std::string ReasonAfter(const RunOutcome& outcome, const v1::Job& job) {
   switch (job.state()) {
     case v1::Job::PENDING:
-      return "its workers are gone: waits for others";
+      return outcome.out_of_workers ? "its workers are gone: waits for others"
+                                    : job.state_reason();
     case v1::Job::PAUSED:
       return "paused";
     case v1::Job::FAILED:
@@ -130,7 +131,9 @@ void Jobs::Turn(std::vector<std::unique_ptr<ActiveRun>>& over) {
     over.push_back(std::move(entry.active));
     RunEnded(entry, over.back()->run(), *over.back()->outcome());
   }
-  if (!draining_) AssignWorkers();
+  if (draining_) return;
+  LeaveServers();
+  AssignWorkers();
 }
 
 void Jobs::TakeNews(Entry& entry) {
@@ -173,6 +176,7 @@ void Jobs::TakeNews(Entry& entry) {
 void Jobs::RunEnded(Entry& entry, const JobRun& run,
                     const RunOutcome& outcome) {
   TakeNews(entry);  // What it said last.
+  entry.interrupted = false;
   v1::Job job = entry.job;
   const std::string report = run.Report();
   // One that did not come to train knows nothing of what was before.
@@ -212,7 +216,10 @@ absl::Status Jobs::FindWhatItNeeds(Entry& entry, size_t servers) const {
 
 std::vector<AssignableJob> Jobs::AssignableJobs() {
   std::vector<AssignableJob> jobs;
-  const size_t servers = fleet_.Servers().size();
+  const std::vector<v1::Server> all = fleet_.Servers();
+  const auto servers = static_cast<size_t>(std::count_if(
+      all.begin(), all.end(),
+      [](const v1::Server& server) { return !server.leaving(); }));
   const std::vector<std::string> names(busy_.begin(), busy_.end());
   for (const std::string& name : names) {
     Entry& entry = entries_.at(name);
@@ -245,7 +252,7 @@ std::vector<AssignableJob> Jobs::AssignableJobs() {
     job.running = runs;
     if (runs && entry.active->run().TrainingOver()) {
       job.trainers = TrainersWanted::kNone;
-    } else if (entry.job.state() == v1::Job::PAUSING) {
+    } else if (entry.job.state() == v1::Job::PAUSING || entry.interrupted) {
       job.trainers = TrainersWanted::kNoMore;
     }
     job.evaluation_pending = runs && entry.active->run().WantsEvaluator();
@@ -290,6 +297,7 @@ void Jobs::AssignWorkers() {
   }
   AssignmentLimits limits;
   limits.workers_per_namespace = static_cast<int>(options_.quota.workers());
+  metrics_.SetPoolDemand(PoolDemand(workers, jobs));
   const AssignmentPlan plan =
       PlanAssignments(clock_->Now(), workers, jobs, limits);
   for (const auto& [number, reason] : plan.waiting) {
@@ -424,48 +432,6 @@ void Jobs::LetGoOfIdle() {
     if (over && entry->events != nullptr && !entry->events->watched()) {
       entry->events.reset();
     }
-  }
-}
-
-void Jobs::Drain(absl::Duration grace) {
-  const absl::Time deadline = clock_->Now() + grace;
-  {
-    absl::MutexLock lock(&mu_);
-    draining_ = true;
-    for (const std::string& name : busy_) {
-      Entry& entry = entries_.at(name);
-      const auto next =
-          NextState(entry.job.state(), JobEvent::kPause, entry.job.name());
-      if (entry.active == nullptr || !next.ok()) continue;
-      if (*next == v1::Job::PAUSING && options_.checkpoint_root.empty()) {
-        continue;  // There is nothing that a pause could keep.
-      }
-      v1::Job job = entry.job;
-      job.set_state(*next);
-      job.set_state_reason("the coordinator is stopping");
-      Note(entry, std::move(job));
-      entry.active->run().Pause(absl::ZeroDuration());
-    }
-  }
-  Wake();
-  std::vector<std::unique_ptr<ActiveRun>> over;
-  absl::MutexLock lock(&mu_);
-  const auto paused = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    for (const std::string& name : busy_) {
-      const auto it = entries_.find(name);
-      if (it != entries_.end() && it->second.job.state() == v1::Job::PAUSING) {
-        return false;
-      }
-    }
-    return true;
-  };
-  mu_.AwaitWithTimeout(absl::Condition(&paused), deadline - clock_->Now());
-  Turn(over);  // What has ended by now.
-  drained_ = true;
-  next_save_ = absl::InfinitePast();  // The last time.
-  for (const std::string& name :
-       std::vector<std::string>(busy_.begin(), busy_.end())) {
-    Save(entries_.at(name));
   }
 }
 

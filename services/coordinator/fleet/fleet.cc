@@ -199,6 +199,7 @@ absl::Status Fleet::ServerSaid(uint64_t member,
       it->second.stream.send(std::move(answer));
       return absl::OkStatus();
     }
+    it->second.leaving = it->second.leaving || message.has_leaving();
     const auto of = runs_.find(message.run());
     // The last answers of a run that is over.
     if (of == runs_.end()) return absl::OkStatus();
@@ -319,16 +320,17 @@ void Fleet::ForgetJob(absl::string_view job) {
 absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
     uint32_t count) const {
   absl::MutexLock lock(&mu_);
-  if (servers_.empty() || servers_.size() < count) {
-    return absl::UnavailableError(
-        absl::StrCat("waits for ", std::max<uint32_t>(1, count),
-                     " parameter servers: ", servers_.size(), " connected"));
-  }
   std::vector<std::pair<uint64_t, ServerLink>> by_bytes;
   for (const auto& [id, entry] : servers_) {
+    if (entry.leaving) continue;
     by_bytes.emplace_back(
         BytesOn(id), ServerLink{id, entry.hello.name(), entry.hello.address(),
                                 entry.stream.send});
+  }
+  if (by_bytes.empty() || by_bytes.size() < count) {
+    return absl::UnavailableError(
+        absl::StrCat("waits for ", std::max<uint32_t>(1, count),
+                     " parameter servers: ", by_bytes.size(), " connected"));
   }
   const auto by_name = [](const auto& a, const auto& b) {
     return a.second.name < b.second.name;
@@ -408,6 +410,7 @@ std::vector<v1::Server> Fleet::Servers() const {
         if (run->UsesServer(id)) server.add_jobs(run->job_name());
       }
       server.set_parameter_bytes(BytesOn(id));
+      server.set_leaving(entry.leaving);
       server.set_version(entry.hello.version());
       *server.mutable_connect_time() = paceline::ToProto(entry.connect_time);
       servers.push_back(std::move(server));

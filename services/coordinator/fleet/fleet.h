@@ -80,8 +80,8 @@ class Fleet {
   // now, or is to be tried again.
   void ForgetJob(absl::string_view job);
 
-  // `count` parameter servers, those with the fewest bytes, by name; 0: all.
-  // UNAVAILABLE if there are not so many.
+  // `count` parameter servers that stay, those with the fewest bytes, by name;
+  // 0: all. UNAVAILABLE if there are not so many.
   absl::StatusOr<std::vector<ServerLink>> PickServers(uint32_t count) const;
 
   // By name.
@@ -117,6 +117,7 @@ class Fleet {
     ServerPeer stream;
     absl::Time last_heard;
     absl::Time connect_time;
+    bool leaving = false;  // Its process ends.
   };
 
   // The member is free.

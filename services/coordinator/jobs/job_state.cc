@@ -47,9 +47,9 @@ const std::vector<Transition>& Transitions() {
       {kCheckpoint, {Job::RUNNING}, kStays},
 
       {kAssigned, {Job::PENDING}, Job::STARTING},
-      {kWaitAgain, {Job::STARTING, Job::RUNNING}, Job::PENDING},
-      {kWaitAgain, {Job::PAUSING}, Job::PAUSED},
-      {kWaitAgain, {Job::CANCELLING}, Job::CANCELLED},
+      {kInterrupted, {Job::STARTING, Job::RUNNING}, Job::PENDING},
+      {kInterrupted, {Job::PAUSING}, Job::PAUSED},
+      {kInterrupted, {Job::CANCELLING}, Job::CANCELLED},
       {kStarted, {Job::STARTING}, Job::RUNNING},
       // It had begun when it was told.
       {kStarted, {Job::PAUSING, Job::CANCELLING}, kStays},
@@ -59,8 +59,6 @@ const std::vector<Transition>& Transitions() {
       {kFinished, {Job::CANCELLING}, Job::CANCELLED},
       {kFailed, {Job::STARTING, Job::RUNNING, Job::PAUSING}, Job::FAILED},
       {kFailed, {Job::CANCELLING}, Job::CANCELLED},
-      {kPaused, {Job::PAUSING}, Job::PAUSED},
-      {kPaused, {Job::CANCELLING}, Job::CANCELLED},
 
       {kRestarted, {Job::STARTING, Job::RUNNING, Job::PAUSING}, Job::PAUSED},
       {kRestarted, {Job::CANCELLING}, Job::CANCELLED},
@@ -78,14 +76,13 @@ struct EventName {
 };
 
 constexpr EventName kEventNames[] = {
-    {kPause, "pause", true},          {kResume, "resume", true},
-    {kCancel, "cancel", true},        {kRestore, "restore", true},
-    {kDelete, "delete", true},        {kSwitch, "switch", true},
-    {kUpdate, "update", true},        {kCheckpoint, "checkpoint", true},
-    {kAssigned, "assign", false},     {kWaitAgain, "wait again", false},
-    {kStarted, "start", false},       {kFinished, "finish", false},
-    {kFailed, "fail", false},         {kPaused, "finish pausing", false},
-    {kRestarted, "come back", false},
+    {kPause, "pause", true},      {kResume, "resume", true},
+    {kCancel, "cancel", true},    {kRestore, "restore", true},
+    {kDelete, "delete", true},    {kSwitch, "switch", true},
+    {kUpdate, "update", true},    {kCheckpoint, "checkpoint", true},
+    {kAssigned, "assign", false}, {kInterrupted, "interrupt", false},
+    {kStarted, "start", false},   {kFinished, "finish", false},
+    {kFailed, "fail", false},     {kRestarted, "come back", false},
 };
 
 const Transition* Find(State state, JobEvent event) {

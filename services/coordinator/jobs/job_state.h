@@ -21,12 +21,11 @@ enum class JobEvent : uint8_t {
   kSwitch,  // The state stays, as of the next two.
   kUpdate,
   kCheckpoint,
-  kAssigned,   // It has got its workers.
-  kWaitAgain,  // They went, before it began or after; what it has is saved.
-  kStarted,    // All are ready, and the servers too.
-  kFinished,   // A stop condition holds, all is counted.
+  kAssigned,     // It has got its workers.
+  kInterrupted,  // Its run has ended before its time; what it has is saved.
+  kStarted,      // All are ready, and the servers too.
+  kFinished,     // A stop condition holds, all is counted.
   kFailed,
-  kPaused,     // Nothing is in flight, the checkpoint is written.
   kRestarted,  // The coordinator has: nobody works for the job any more.
 };
 
@@ -41,7 +40,7 @@ absl::string_view JobEventName(JobEvent event);
 // which states it can and what can be done in this one.
 //
 //     PENDING -> STARTING -> RUNNING -> SUCCEEDED | FAILED
-//     STARTING, RUNNING -> PENDING, without workers
+//     STARTING, RUNNING -> PENDING, interrupted
 //     PENDING, STARTING, RUNNING -> (PAUSING ->) PAUSED -> PENDING
 //     any that has not ended -> (CANCELLING ->) CANCELLED
 //     PAUSED or ended -> PENDING, restored

@@ -43,7 +43,10 @@ void JobRun::ExportWorkers(const EngineView& view,
   for (const v1::WorkerProgress& measured : progress.workers()) {
     const auto member = members.find(measured.worker());
     if (member == members.end()) continue;
-    JobMetrics::Worker* const series = metrics_->OfWorker(measured.worker());
+    const std::optional<Member> known = roster_.Find(member->second.worker);
+    if (!known.has_value()) continue;
+    JobMetrics::Worker* const series =
+        metrics_->OfWorker(measured.worker(), known->pool, known->gpu_model);
     if (series == nullptr) continue;
     series->samples_per_second->Set(measured.samples_per_second());
     series->straggler_score->Set(measured.straggler_score());

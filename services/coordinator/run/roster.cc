@@ -5,9 +5,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/utf8.h"
 
 namespace paceline {
 namespace {
+
+// Of what a member says of itself and metrics repeat.
+constexpr size_t kLongestLabel = 63;
 
 bool GoodName(const std::string& name) {
   const auto allowed = [](unsigned char c) {
@@ -31,6 +35,10 @@ absl::StatusOr<Member> Roster::Register(const v1::WorkerHello& hello,
   member.name = hello.name();
   member.incarnation = incarnations_.Next();
   member.evaluator = hello.evaluator();
+  member.pool = std::string(CutUtf8(hello.pool(), kLongestLabel));
+  member.gpu_model = std::string(
+      CutUtf8(hello.gpu_model().empty() ? hello.device() : hello.gpu_model(),
+              kLongestLabel));
   member.last_heard = now;
   entries_.emplace(member.id, Entry{member, std::move(peer)});
   return member;

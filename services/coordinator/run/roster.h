@@ -36,6 +36,8 @@ struct Member {
   std::string name;
   uint64_t incarnation = 0;
   bool evaluator = false;
+  std::string pool;
+  std::string gpu_model;  // Of one without, its device.
   MemberState state = MemberState::kLoading;
   bool initialized = false;  // It has written the starting weights.
   absl::Time last_heard;

@@ -24,6 +24,9 @@ using testing::Not;
 
 class JobMetricsTest : public testing::Test {
  protected:
+  JobMetrics::Worker* OfWorker(const std::string& name) {
+    return metrics_->OfWorker(name, "lab", "A100");
+  }
   // The samples' lines that begin so, without the prefix of all.
   std::vector<std::string> Lines(const std::string& name) const {
     const std::string text =
@@ -63,10 +66,14 @@ TEST_F(JobMetricsTest, EveryDecisionHasANameOfItsOwn) {
 }
 
 TEST_F(JobMetricsTest, AWorkersSeriesEndWhenItIsGone) {
-  metrics_->OfWorker("w0")->batch->Set(32);
-  metrics_->OfWorker("w1")->batch->Set(8);
+  OfWorker("w0")->batch->Set(32);
+  OfWorker("w1")->batch->Set(8);
   EXPECT_THAT(Lines("worker_batch_samples"),
               Contains("worker_batch_samples{job_id=\"j\",worker=\"w1\"} 8"));
+  EXPECT_THAT(
+      Lines("worker_info"),
+      Contains("worker_info{gpu_model=\"A100\",job_id=\"j\",pool=\"lab\","
+               "worker=\"w1\"} 1"));
   metrics_->KeepWorkers({"w0"});
   EXPECT_THAT(Lines("worker_batch_samples"),
               testing::ElementsAre(
@@ -75,10 +82,10 @@ TEST_F(JobMetricsTest, AWorkersSeriesEndWhenItIsGone) {
 
 TEST_F(JobMetricsTest, WorkersBeyondTheBoundHaveNone) {
   for (size_t i = 0; i < JobMetrics::kWorkersMax; ++i) {
-    EXPECT_NE(metrics_->OfWorker(absl::StrCat("w", i)), nullptr);
+    EXPECT_NE(OfWorker(absl::StrCat("w", i)), nullptr);
   }
-  EXPECT_EQ(metrics_->OfWorker("one more"), nullptr);
-  EXPECT_NE(metrics_->OfWorker("w7"), nullptr);
+  EXPECT_EQ(OfWorker("one more"), nullptr);
+  EXPECT_NE(OfWorker("w7"), nullptr);
   EXPECT_EQ(Lines("worker_gap_iterations").size(), JobMetrics::kWorkersMax);
 }
 
@@ -107,7 +114,7 @@ TEST_F(JobMetricsTest, OneParadigmAtATime) {
 }
 
 TEST_F(JobMetricsTest, AJobsSeriesEndWithIt) {
-  metrics_->OfWorker("w0");
+  OfWorker("w0");
   metrics_->SetParadigm("bsp");
   const JobMetrics other(registry_, "k");
   metrics_.reset();

@@ -155,7 +155,12 @@ class LinkedServer {
                    },
                .name = "s0",
                .address = "127.0.0.1:1",
-               .version = "1.2.3"},
+               .version = "1.2.3",
+               .registration =
+                   [this](const absl::Status& status) {
+                     absl::MutexLock lock(&mu_);
+                     registration_ = status;
+                   }},
               &running_.runner, [this](absl::Duration) { ++turns_; }),
         thread_([this] { outcome_ = link_.Run(); }) {}
   ~LinkedServer() {
@@ -163,8 +168,9 @@ class LinkedServer {
     if (thread_.joinable()) thread_.join();
   }
 
+  void Leave(absl::Duration grace) { link_.Stop(grace); }
   absl::Status Stop(absl::Duration grace) {
-    link_.Stop(grace);
+    Leave(grace);
     return Join();
   }
   absl::Status Join() {
@@ -173,9 +179,16 @@ class LinkedServer {
   }
   Shard& shard() { return running_.shard; }
   int turns() const { return turns_; }
+  absl::Status registration() const {
+    absl::MutexLock lock(&mu_);
+    return registration_;
+  }
 
  private:
   RunningShard running_;
+  mutable absl::Mutex mu_;
+  absl::Status registration_ ABSL_GUARDED_BY(mu_) =
+      absl::UnknownError("never called");
   std::atomic<int> turns_ = 0;
   CoordinatorLink link_;
   absl::Status outcome_ = absl::UnknownError("Run() has not ended");
@@ -197,8 +210,25 @@ TEST(CoordinatorLinkTest, RegistersObeysAndStops) {
   EXPECT_TRUE(coordinator.Next().has_failed()) << "which ends the run alone";
   coordinator.Send(HostCommand(5));
   EXPECT_TRUE(coordinator.Next().has_done());
-  EXPECT_TRUE(server.Stop(absl::Seconds(30)).ok());
+  EXPECT_TRUE(server.registration().ok());
+  server.Leave(absl::Hours(1));
+  EXPECT_TRUE(coordinator.Next().has_leaving());
+  EXPECT_EQ(server.registration(),
+            absl::UnavailableError("the server is stopping"));
+  coordinator.Send(UnhostCommand(4, "it has failed"));
+  coordinator.Send(UnhostCommand(5, "it is saved"));
+  EXPECT_TRUE(server.Join().ok());
   EXPECT_TRUE(coordinator.AwaitEnded());
+  EXPECT_TRUE(server.shard().Jobs().empty());
+}
+
+TEST(CoordinatorLinkTest, ACoordinatorThatDoesNotLetGoIsNotWaitedForForEver) {
+  FakeCoordinator coordinator;
+  LinkedServer server(coordinator.address());
+  EXPECT_TRUE(coordinator.Next().has_hello());
+  coordinator.Send(HostCommand(4));
+  EXPECT_TRUE(coordinator.Next().has_done());
+  EXPECT_TRUE(server.Stop(absl::Milliseconds(10)).ok());
   EXPECT_TRUE(server.shard().Jobs().empty());
 }
 
@@ -286,8 +316,8 @@ TEST(CoordinatorLinkTest, StopsWithoutACoordinatorToo) {
   EXPECT_TRUE(server.Stop(absl::Seconds(30)).ok());
 }
 
-// SIGTERM while a checkpoint is written: it is finished, and told of.
-TEST(CoordinatorLinkTest, FinishesACheckpointBeforeItGoes) {
+// SIGTERM: what it hosts is saved before it goes.
+TEST(CoordinatorLinkTest, WritesACheckpointBeforeItGoes) {
   const ScratchFolder scratch;
   FakeCoordinator coordinator;
   LinkedServer server(coordinator.address());
@@ -306,14 +336,25 @@ TEST(CoordinatorLinkTest, FinishesACheckpointBeforeItGoes) {
   coordinator.Send(host);
   EXPECT_TRUE(coordinator.Next().has_done());
   ASSERT_TRUE(SetAll(**server.shard().Job(4), 1).ok());
+  server.Leave(absl::Hours(1));
+  EXPECT_TRUE(coordinator.Next().has_leaving());
   coordinator.Send(WriteCommand(4, 2, 1, scratch.path()));
   EXPECT_TRUE(coordinator.Next().has_done());
-  EXPECT_TRUE(server.Stop(absl::Seconds(60)).ok());
-  const v1::ServerMessage written = coordinator.Next();
-  EXPECT_TRUE(written.has_checkpoint_written()) << written.ShortDebugString();
-  EXPECT_EQ(written.checkpoint_written().code(), 0);
+  coordinator.Send(HostCommand(5));
+  int refused = 0, written = 0;
+  for (int i = 0; i < 2; ++i) {  // In either order.
+    const v1::ServerMessage message = coordinator.Next();
+    refused += message.has_failed() && message.run() == 5;
+    written += message.has_checkpoint_written() &&
+               message.checkpoint_written().code() == 0;
+  }
+  EXPECT_EQ(refused, 1) << "it takes no new run";
+  EXPECT_EQ(written, 1);
   EXPECT_TRUE(
       std::filesystem::exists(scratch.path() + "/server-0-of-1.safetensors"));
+  coordinator.Send(UnhostCommand(4, "it is saved"));
+  coordinator.Send(UnhostCommand(5, "it has failed"));
+  EXPECT_TRUE(server.Join().ok());
 }
 
 }  // namespace

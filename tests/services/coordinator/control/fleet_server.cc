@@ -60,6 +60,20 @@ v1::HostJob FleetServer::AwaitHost(size_t commands) {
   return hosts_.back();
 }
 
+void FleetServer::AwaitUnhost() {
+  const auto all = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return unhosted_ == hosts_.size();
+  };
+  absl::MutexLock lock(&mu_);
+  EXPECT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&all), kPatience));
+}
+
+void FleetServer::Leave() {
+  v1::ServerMessage message;
+  message.mutable_leaving()->set_process(true);
+  Say(message);
+}
+
 void FleetServer::Run() {
   while (true) {
     const auto command = commands_.Take(absl::InfiniteDuration());
@@ -73,6 +87,7 @@ void FleetServer::Obey(const v1::ServerCommand& command) {
   {
     absl::MutexLock lock(&mu_);
     if (command.has_host()) hosts_.push_back(command.host());
+    if (command.has_unhost()) ++unhosted_;
     if (write && hold_) {
       held_.push_back(command);
       write = false;

@@ -34,6 +34,10 @@ class FleetServer {
 
   // The last command to host a job, once there were so many.
   v1::HostJob AwaitHost(size_t commands);
+  // Returns when the last run that it hosts is over.
+  void AwaitUnhost();
+  // Says that it is about to go.
+  void Leave();
   // The stream breaks.
   void Break() { fleet_->ServerGone(member_); }
 
@@ -48,6 +52,7 @@ class FleetServer {
   Mailbox<v1::ServerCommand> commands_;
   absl::Mutex mu_;
   std::vector<v1::HostJob> hosts_ ABSL_GUARDED_BY(mu_);
+  size_t unhosted_ ABSL_GUARDED_BY(mu_) = 0;
   bool hold_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<v1::ServerCommand> held_ ABSL_GUARDED_BY(mu_);
   absl::Status fail_ ABSL_GUARDED_BY(mu_);

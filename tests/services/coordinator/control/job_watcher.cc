@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/services/coordinator/control/patience.h"
@@ -59,6 +60,14 @@ v1::Job JobWatcher::AwaitState(v1::Job::State state) {
   return Await(v1::Job::State_Name(state),
                [state](const v1::WatchJobResponse& response) {
                  return response.has_job() && response.job().state() == state;
+               })
+      .job();
+}
+
+v1::Job JobWatcher::AwaitReason(const std::string& part) {
+  return Await(part,
+               [&](const v1::WatchJobResponse& response) {
+                 return absl::StrContains(response.job().state_reason(), part);
                })
       .job();
 }

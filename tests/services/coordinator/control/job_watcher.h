@@ -30,6 +30,8 @@ class JobWatcher {
       const std::function<bool(const v1::WatchJobResponse&)>& wanted);
   // To the job in that state.
   v1::Job AwaitState(v1::Job::State state);
+  // To the job with that in its reason.
+  v1::Job AwaitReason(const std::string& part);
   v1::Checkpoint AwaitCheckpoint(v1::Checkpoint::State state);
   // Reads to the end; its status.
   absl::Status AwaitEnd();

@@ -22,20 +22,38 @@ class JobsDrainTest : public JobsTest {
   }
 };
 
-TEST_F(JobsDrainTest, ARunningJobIsSaved) {
+TEST_F(JobsDrainTest, ARunningJobIsSavedAndGoesOnByItself) {
   Start();
   AddMembers();
   const std::string job = Run("a");
   worker().PushOn();
   jobs().Drain(kPatience);
-  EXPECT_EQ(Get(job).state(), v1::Job::PAUSED);
+  EXPECT_EQ(Get(job).state(), v1::Job::PENDING);
+  EXPECT_EQ(Get(job).state_reason(),
+            "the coordinator is stopping: the job is saved and goes on by "
+            "itself");
   EXPECT_THAT(Get(job).restore_from(), HasSubstr("/checkpoints/pause-"));
+  EXPECT_EQ(Stored(job).state(), v1::Job::PENDING);
+  Restart();
+  AddMembers();
+  EXPECT_THAT(server().AwaitHost(1).restore_from(), HasSubstr("pause-"));
+  AwaitTraining(job);
+}
+
+// That is asked for first of all.
+TEST_F(JobsDrainTest, AJobThatIsPausedStaysSo) {
+  Start();
+  AddMembers();
+  const std::string job = Run("a");
+  ASSERT_TRUE(Pause(job).ok());
+  worker().PushOn();
+  jobs().Drain(kPatience);
   EXPECT_EQ(Stored(job).state(), v1::Job::PAUSED);
 }
 
 // What its members do after the grace is no word on the job: their streams are
 // closed because the process ends.
-TEST_F(JobsDrainTest, AJobThatDidNotManageToPauseHasNotFailed) {
+TEST_F(JobsDrainTest, AJobThatIsNotSavedInTimeHasNotFailed) {
   Start();
   AddMembers();
   const std::string job = Run("a");
@@ -43,8 +61,8 @@ TEST_F(JobsDrainTest, AJobThatDidNotManageToPauseHasNotFailed) {
   server().Break();
   EXPECT_THAT(worker().AwaitStop(), HasSubstr("s0 is gone"));
   AwaitTurnWithoutJobs();
-  EXPECT_EQ(Get(job).state(), v1::Job::PAUSING);
-  EXPECT_EQ(Stored(job).state(), v1::Job::PAUSING);
+  EXPECT_EQ(Get(job).state(), v1::Job::RUNNING);
+  EXPECT_EQ(Stored(job).state(), v1::Job::RUNNING);
   Restart();
   EXPECT_EQ(Get(job).state(), v1::Job::PAUSED);
 }

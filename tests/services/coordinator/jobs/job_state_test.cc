@@ -30,11 +30,10 @@ switch         =         =          =          -          =         -          -
 update         =         =          =          -          =         -          -         -       -
 checkpoint     -         -          =          -          -         -          -         -       -
 assign         STARTING  -          -          -          -         -          -         -       -
-wait_again     -         PENDING    PENDING    PAUSED     -         CANCELLED  -         -       -
+interrupt      -         PENDING    PENDING    PAUSED     -         CANCELLED  -         -       -
 start          -         RUNNING    -          =          -         =          -         -       -
 finish         -         -          SUCCEEDED  SUCCEEDED  -         CANCELLED  -         -       -
 fail           -         FAILED     FAILED     FAILED     -         CANCELLED  -         -       -
-finish_pausing -         -          -          PAUSED     -         CANCELLED  -         -       -
 come_back      =         PAUSED     PAUSED     PAUSED     =         CANCELLED  =         =       =
 )";
 

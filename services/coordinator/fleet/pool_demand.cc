@@ -1,0 +1,33 @@
+#include "services/coordinator/fleet/pool_demand.h"
+
+#include <iterator>
+#include <set>
+
+namespace paceline {
+
+std::map<std::string, int> PoolDemand(
+    absl::Span<const AssignableWorker> workers,
+    absl::Span<const AssignableJob> jobs) {
+  std::map<std::string, int> demand;
+  for (const AssignableWorker& worker : workers) {
+    if (!worker.evaluator) demand[worker.pool];
+  }
+  for (const AssignableJob& job : jobs) {
+    if (job.trainers != TrainersWanted::kYes) continue;
+    std::set<std::string> pools(job.pools.begin(), job.pools.end());
+    if (pools.empty()) {
+      for (const AssignableWorker& worker : workers) {
+        if (!worker.evaluator && Selects(job, worker)) {
+          pools.insert(worker.pool);
+        }
+      }
+    }
+    for (const std::string& pool : pools) {
+      demand[pool] += job.max > 0 ? job.max : job.min;
+    }
+  }
+  while (demand.size() > kPoolsMax) demand.erase(std::prev(demand.end()));
+  return demand;
+}
+
+}  // namespace paceline
