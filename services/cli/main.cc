@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
+#include "services/cli/certificates/certificate_commands.h"
 #include "services/cli/cluster.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/local_flags.h"
@@ -157,6 +158,7 @@ int Main(int argc, char** argv) {
   AddSimulateFlags(*simulate, simulate_flags);
   const std::unique_ptr<ChosenCommand> admin =
       AddAdminCommands(app, ProcessConsole());
+  AddCertificateCommands(app, *admin);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

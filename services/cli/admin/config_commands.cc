@@ -130,21 +130,6 @@ absl::Status SetContext(Session& session, const SetFlags& flags) {
                                     is_new ? " created\n" : " changed\n"));
 }
 
-// These commands need no connection, and so none of its flags.
-template <class Flags>
-AddedCommand<Flags> Add(CLI::App& config, const char* name, const char* help,
-                        ChosenCommand& chosen,
-                        absl::Status (*run)(Session&, const Flags&)) {
-  CLI::App* command = config.add_subcommand(name, help);
-  auto flags = std::make_shared<Flags>();
-  command->callback([&chosen, flags, run] {
-    chosen.Choose([&chosen, flags, run] {
-      return chosen.session().End(run(chosen.session(), *flags));
-    });
-  });
-  return {command, std::move(flags)};
-}
-
 }  // namespace
 
 void AddConfigCommands(CLI::App& root, ChosenCommand& chosen) {
@@ -153,20 +138,22 @@ void AddConfigCommands(CLI::App& root, ChosenCommand& chosen) {
   config.require_subcommand(1);
   config.footer(
       "\nThe file is PACELINE_CONFIG, or ~/.config/paceline/config.yaml.");
-  Add<NoFlags>(config, "get-contexts", "List contexts", chosen, &GetContexts);
-  Add<NoFlags>(config, "current-context", "Print the current context's name",
-               chosen, &CurrentContext);
-  const auto use =
-      Add<NameFlags>(config, "use-context", "Make a context the current one",
-                     chosen, &UseContext);
+  AddPlainCommand<NoFlags>(config, "get-contexts", "List contexts", chosen,
+                           &GetContexts);
+  AddPlainCommand<NoFlags>(config, "current-context",
+                           "Print the current context's name", chosen,
+                           &CurrentContext);
+  const auto use = AddPlainCommand<NameFlags>(config, "use-context",
+                                              "Make a context the current one",
+                                              chosen, &UseContext);
   use.app->add_option("CONTEXT", use.flags->name)->required();
-  const auto set = Add<SetFlags>(config, "set-context",
-                                 "Make a context, or change what is given",
-                                 chosen, &SetContext);
+  const auto set = AddPlainCommand<SetFlags>(
+      config, "set-context", "Make a context, or change what is given", chosen,
+      &SetContext);
   set.app->add_option("CONTEXT", set.flags->name)->required();
   AddConnectionFlags(*set.app, set.flags->connection);
   set.app->remove_option(set.app->get_option("--context"));
-  const auto remove = Add<NameFlags>(
+  const auto remove = AddPlainCommand<NameFlags>(
       config, "delete-context", "Forget a context", chosen, &DeleteContext);
   remove.app->add_option("CONTEXT", remove.flags->name)->required();
 }

@@ -134,6 +134,21 @@ AddedCommand<Flags> AddCommand(CLI::App& parent, const std::string& name,
   return {command, std::move(flags)};
 }
 
+// The same for commands that need no connection, and so none of its flags.
+template <class Flags>
+AddedCommand<Flags> AddPlainCommand(
+    CLI::App& parent, const std::string& name, const std::string& help,
+    ChosenCommand& chosen, absl::Status (*run)(Session&, const Flags&)) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  auto flags = std::make_shared<Flags>();
+  command->callback([&chosen, flags, run] {
+    chosen.Choose([&chosen, flags, run] {
+      return chosen.session().End(run(chosen.session(), *flags));
+    });
+  });
+  return {command, std::move(flags)};
+}
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_CLI_ADMIN_SESSION_H_

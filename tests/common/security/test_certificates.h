@@ -1,11 +1,11 @@
 #ifndef PACELINE_TESTS_COMMON_SECURITY_TEST_CERTIFICATES_H_
 #define PACELINE_TESTS_COMMON_SECURITY_TEST_CERTIFICATES_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/security/certificate_authority.h"
 #include "common/security/tls_files.h"
 #include "protos/paceline/v1/access.pb.h"
 #include "tests/common/security/test_folder.h"
@@ -30,16 +30,13 @@ class TestAuthority {
   };
 
   explicit TestAuthority(const std::string& common_name);
-  ~TestAuthority();
 
   Issued Issue(const Request& request) const;
 
-  const std::string& pem() const { return pem_; }
+  const std::string& pem() const { return authority_.pair().certificate; }
 
  private:
-  struct Keys;
-  std::unique_ptr<Keys> keys_;
-  std::string pem_;
+  CertificateAuthority authority_;
 };
 
 // What a cluster needs, in files: a server's certificate for 127.0.0.1 and

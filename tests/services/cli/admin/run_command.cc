@@ -64,6 +64,7 @@ CommandRunner::Outcome CommandRunner::Run(
   app.require_subcommand(1);
   const std::unique_ptr<ChosenCommand> chosen =
       AddAdminCommands(app, std::move(console));
+  if (add_more) add_more(app, *chosen);
   std::vector<std::string> arguments =
       absl::StrSplit(line, ' ', absl::SkipEmpty());
   arguments.insert(arguments.end(), further.begin(), further.end());

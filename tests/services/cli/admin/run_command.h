@@ -2,15 +2,18 @@
 #define PACELINE_TESTS_SERVICES_CLI_ADMIN_RUN_COMMAND_H_
 
 #include <climits>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "services/cli/admin/session.h"
 #include "services/cli/admin/waker.h"
 
 namespace paceline {
@@ -38,6 +41,8 @@ class CommandRunner {
   bool terminal = false;              // Standard output is one.
   int writes_max = INT_MAX;  // So many, and nobody reads standard output.
   absl::Time now;
+  // Adds commands of other folders.
+  std::function<void(CLI::App&, ChosenCommand&)> add_more;
 
   // Interrupts the command that runs, from any thread.
   void Interrupt(int signal);

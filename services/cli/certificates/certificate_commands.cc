@@ -1,0 +1,154 @@
+#include "services/cli/certificates/certificate_commands.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/status.h"
+#include "services/cli/certificates/certificate_folder.h"
+#include "services/cli/certificates/ensure_certificates.h"
+#include "services/cli/certificates/kubernetes_secrets.h"
+#include "services/cli/certificates/wanted_certificate.h"
+
+namespace paceline {
+namespace {
+
+constexpr int64_t kMostDays = 36'500;
+
+struct LabelFlags {
+  std::vector<std::string> labels;
+};
+
+struct EnsureFlags : LabelFlags {
+  std::vector<std::string> certificates;
+  std::string folder;
+  std::string secrets;
+  int64_t days = 365;
+  int64_t renew_before_days = 60;
+};
+
+absl::StatusOr<std::map<std::string, std::string>> ParseLabels(
+    const LabelFlags& flags) {
+  std::map<std::string, std::string> labels;
+  for (const std::string& label : flags.labels) {
+    const std::vector<std::string> sides =
+        absl::StrSplit(label, absl::MaxSplits('=', 1));
+    if (sides.size() != 2 || sides[0].empty() || sides[1].empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--label ", label, ": want KEY=VALUE"));
+    }
+    labels[sides[0]] = sides[1];
+  }
+  return labels;
+}
+
+absl::StatusOr<KubernetesSecrets::Options> SecretsOfThisPod(
+    const LabelFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(KubernetesSecrets::Options options,
+                            KubernetesSecrets::OfThisPod());
+  PACELINE_ASSIGN_OR_RETURN(options.labels, ParseLabels(flags));
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<CertificateStore>> OpenStore(
+    const EnsureFlags& flags) {
+  if (flags.folder.empty() == flags.secrets.empty()) {
+    return absl::InvalidArgumentError(
+        "want either --directory or --kubernetes-secrets");
+  }
+  if (!flags.folder.empty()) {
+    if (!flags.labels.empty()) {
+      return absl::InvalidArgumentError("--label is for secrets");
+    }
+    return std::make_unique<CertificateFolder>(flags.folder);
+  }
+  PACELINE_ASSIGN_OR_RETURN(KubernetesSecrets::Options options,
+                            SecretsOfThisPod(flags));
+  options.prefix = flags.secrets;
+  return std::make_unique<KubernetesSecrets>(std::move(options));
+}
+
+absl::Status Ensure(Session& session, const EnsureFlags& flags) {
+  std::vector<WantedCertificate> wanted;
+  for (const std::string& text : flags.certificates) {
+    PACELINE_ASSIGN_OR_RETURN(wanted.emplace_back(),
+                              ParseWantedCertificate(text));
+  }
+  if (flags.renew_before_days >= flags.days) {
+    return absl::InvalidArgumentError(
+        "--renew-before-days: must be less than --days, or every call would "
+        "exchange all");
+  }
+  PACELINE_ASSIGN_OR_RETURN(const auto store, OpenStore(flags));
+  CertificateLifetimes lifetimes;
+  lifetimes.certificate = absl::Hours(24) * flags.days;
+  lifetimes.renew_before = absl::Hours(24) * flags.renew_before_days;
+  absl::Status written;
+  const absl::Status ensured = EnsureCertificates(
+      wanted, lifetimes, session.console().now(), *store,
+      [&](absl::string_view line) {
+        written.Update(session.Write(absl::StrCat(line, "\n")));
+      });
+  PACELINE_RETURN_IF_ERROR(ensured);
+  return written;
+}
+
+absl::Status Remove(Session& session, const LabelFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(KubernetesSecrets::Options options,
+                            SecretsOfThisPod(flags));
+  PACELINE_ASSIGN_OR_RETURN(const int removed,
+                            KubernetesSecrets(std::move(options)).RemoveAll());
+  return session.Write(absl::StrCat(removed, " secrets removed\n"));
+}
+
+void AddLabels(CLI::App& command, LabelFlags& flags, const char* help) {
+  command.add_option("--label", flags.labels, help);
+}
+
+}  // namespace
+
+void AddCertificateCommands(CLI::App& root, ChosenCommand& chosen) {
+  CLI::App& certificate = *root.add_subcommand(
+      "certificate", "Certificates of a cluster's own authority");
+  certificate.require_subcommand(1);
+  const auto ensure = AddPlainCommand<EnsureFlags>(
+      certificate, "ensure",
+      "Issue what is missing or ends soon; may be repeated", chosen, &Ensure);
+  EnsureFlags& flags = *ensure.flags;
+  ensure.app
+      ->add_option("CERTIFICATE", flags.certificates,
+                   "NAME=ROLE/IDENTITY[,HOST...]; NAME is the folder's or the "
+                   "end of the secret's name")
+      ->required();
+  ensure.app->add_option("--directory", flags.folder,
+                         "Keep them here: NAME/tls.crt, tls.key and ca.crt, "
+                         "and the authority's in ca/");
+  ensure.app->add_option("--kubernetes-secrets", flags.secrets,
+                         "Keep them as secrets of the own pod's namespace, "
+                         "with that prefix and a -");
+  AddLabels(*ensure.app, flags, "KEY=VALUE, on the secrets; may be repeated");
+  ensure.app->add_option("--days", flags.days, "How long they are valid")
+      ->check(CLI::Range(int64_t{1}, kMostDays))
+      ->capture_default_str();
+  ensure.app
+      ->add_option("--renew-before-days", flags.renew_before_days,
+                   "Those that end so soon are exchanged")
+      ->check(CLI::Range(int64_t{0}, kMostDays))
+      ->capture_default_str();
+  ensure.app->footer(
+      "\nExample: paceline certificate ensure --directory tls \\\n"
+      "  coordinator=server/coordinator,coordinator.lab,10.0.0.2 \\\n"
+      "  s0=server/s0,s0.lab w0=worker/w0 alice=admin/alice");
+  const auto remove = AddPlainCommand<LabelFlags>(
+      certificate, "remove-secrets",
+      "Delete all secrets of the own pod's namespace with the given labels",
+      chosen, &Remove);
+  AddLabels(*remove.app, *remove.flags, "KEY=VALUE; may be repeated");
+  remove.app->get_option("--label")->required();
+}
+
+}  // namespace paceline

@@ -1,0 +1,30 @@
+#ifndef PACELINE_SERVICES_CLI_CERTIFICATES_CERTIFICATE_STORE_H_
+#define PACELINE_SERVICES_CLI_CERTIFICATES_CERTIFICATE_STORE_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace paceline {
+
+// Where certificates are kept. Not thread-safe; one program at a time.
+class CertificateStore {
+ public:
+  // Texts by what they are: "tls.crt", "tls.key", "ca.crt".
+  using Texts = std::map<std::string, std::string>;
+
+  virtual ~CertificateStore() = default;
+
+  // NOT_FOUND if nothing is kept under that name.
+  virtual absl::StatusOr<Texts> Get(const std::string& name) = 0;
+  // All of it at once where that can be had; what was there is replaced.
+  virtual absl::Status Put(const std::string& name, const Texts& texts) = 0;
+  // "secret paceline-worker", for people.
+  virtual std::string PlaceOf(const std::string& name) const = 0;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_CERTIFICATES_CERTIFICATE_STORE_H_

@@ -1,0 +1,40 @@
+#ifndef PACELINE_SERVICES_CLI_CERTIFICATES_ENSURE_CERTIFICATES_H_
+#define PACELINE_SERVICES_CLI_CERTIFICATES_ENSURE_CERTIFICATES_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "services/cli/certificates/certificate_store.h"
+#include "services/cli/certificates/wanted_certificate.h"
+
+namespace paceline {
+
+// The name of the authority's own certificate and key in a store.
+inline constexpr char kAuthorityName[] = "ca";
+
+struct CertificateLifetimes {
+  absl::Duration certificate = absl::Hours(24 * 365);
+  // A certificate that ends within that time is exchanged.
+  absl::Duration renew_before = absl::Hours(24 * 60);
+  absl::Duration authority = absl::Hours(24 * 3650);
+};
+
+// Puts into the store whatever of `wanted` is not there yet, or is no good any
+// more: it ends soon, has other names, or is another authority's. The authority
+// itself is made if there is none. `tell` gets a line for each that was made.
+//
+// May be repeated: what is good stays as it is. FAILED_PRECONDITION if the
+// authority would end before a certificate that it is to issue; otherwise the
+// store's errors.
+absl::Status EnsureCertificates(
+    const std::vector<WantedCertificate>& wanted,
+    const CertificateLifetimes& lifetimes, absl::Time now,
+    CertificateStore& store,
+    const std::function<void(absl::string_view)>& tell);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_CERTIFICATES_ENSURE_CERTIFICATES_H_
