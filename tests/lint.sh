@@ -18,15 +18,24 @@ echo "-- docs/api.md in step with the protos"
 docs/generate_api.py --check
 
 echo "-- recording rules, alerts and their runbooks"
-promtool check rules deploy/prometheus/*.yaml
+promtool check rules helm/paceline/rules/*.yaml
 promtool test rules tests/prometheus/*_test.yaml
-sed -n 's/.*runbook_url: //p' deploy/prometheus/alerts.yaml |
+sed -n 's/.*runbook_url: //p' helm/paceline/rules/alerts.yaml |
   while read -r page; do
     [[ -f "$page" ]] || {
       echo "tests/lint.sh: there is no $page" >&2
       exit 1
     }
   done
+
+echo "-- the chart and its dashboards"
+mkdir -p build
+helm/generate_values.py --check
+tests/deploy/run.sh --test-reporter=spec >build/deploy-tests.log 2>&1 || {
+  tail -n 60 build/deploy-tests.log >&2
+  exit 1
+}
+grep -E "tests|skipped" build/deploy-tests.log
 
 echo "-- clang-tidy, with clang's thread-safety analysis"
 mkdir -p build

@@ -1,0 +1,54 @@
+{{/* What the schema cannot say. */}}
+
+{{/* Seconds of a duration: "1m30s". */}}
+{{- define "paceline.seconds" -}}
+{{- $now := now -}}
+{{- sub ($now | dateModify (printf "+%s" .) | unixEpoch) ($now | unixEpoch) -}}
+{{- end -}}
+
+{{/* (dict "path" "servers" "values" .Values.servers) */}}
+{{- define "paceline.checkGrace" -}}
+{{- if le (int .values.terminationGracePeriodSeconds) (int (include "paceline.seconds" .values.grace)) -}}
+{{- fail (printf "%s.terminationGracePeriodSeconds is %d, which is not longer than %s.grace, %s: the process would be killed before it has ended" .path (int .values.terminationGracePeriodSeconds) .path .values.grace) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "paceline.checkPool" -}}
+{{- include "paceline.checkGrace" . -}}
+{{- if and (eq .values.image "cpu") (gt (int .values.gpu.count) 0) -}}
+{{- fail (printf "%s.image is cpu and %s.gpu.count is %d: the CPU image has no use for GPUs" .path .path (int .values.gpu.count)) -}}
+{{- end -}}
+{{- if le (float64 .values.gpu.memoryFraction) 0.0 -}}
+{{- fail (printf "%s.gpu.memoryFraction is 0: a worker needs some memory" .path) -}}
+{{- end -}}
+{{- if gt (int .values.autoscaling.minReplicas) (int .values.autoscaling.maxReplicas) -}}
+{{- fail (printf "%s.autoscaling.minReplicas is more than maxReplicas" .path) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "paceline.checks" -}}
+{{- include "paceline.checkGrace" (dict "path" "coordinator" "values" .Values.coordinator) -}}
+{{- include "paceline.checkGrace" (dict "path" "servers" "values" .Values.servers) -}}
+{{- range $name, $pool := .Values.pools -}}
+{{- if not (kindIs "invalid" $pool) -}}
+{{- include "paceline.checkPool" (dict "path" (printf "pools.%s" $name) "values" (include "paceline.pool" (dict "root" $ "pool" $pool) | fromYaml)) -}}
+{{- end -}}
+{{- end -}}
+{{- include "paceline.checkPool" (dict "path" "evaluators" "values" (include "paceline.pool" (dict "root" $ "pool" .Values.evaluators) | fromYaml)) -}}
+{{- if and (eq .Values.tls.mode "selfSigned") (ge (int .Values.tls.selfSigned.renewBeforeDays) (int .Values.tls.selfSigned.days)) -}}
+{{- fail "tls.selfSigned.renewBeforeDays must be less than tls.selfSigned.days, or every run would exchange all certificates" -}}
+{{- end -}}
+{{- range $path, $port := dict "coordinator.port" .Values.coordinator.port "servers.port" .Values.servers.port -}}
+{{- if eq (int $port) (int $.Values.metrics.port) -}}
+{{- fail (printf "metrics.port and %s are both %d: give them different ones" $path (int $port)) -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $monitor := dict "podMonitor" .Values.metrics.podMonitor "prometheusRule" .Values.metrics.prometheusRule -}}
+{{- if and $monitor.enabled (not ($.Capabilities.APIVersions.Has "monitoring.coreos.com/v1")) -}}
+{{- fail (printf "metrics.%s.enabled needs the Prometheus operator, whose types this cluster does not have" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq .Values.tls.mode "certManager") (not (.Capabilities.APIVersions.Has "cert-manager.io/v1")) -}}
+{{- fail "tls.mode is certManager, and this cluster does not have cert-manager's types" -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,84 @@
+{{/* Names and labels. */}}
+
+{{/* The first part of all names; short enough for a pool's name and what Kubernetes adds. */}}
+{{- define "paceline.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 24 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 24 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 24 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "paceline.coordinatorHost" -}}
+{{ include "paceline.fullname" . }}-coordinator.{{ .Release.Namespace }}.svc
+{{- end -}}
+
+{{- define "paceline.coordinatorAddress" -}}
+{{ include "paceline.coordinatorHost" . }}:{{ .Values.coordinator.port }}
+{{- end -}}
+
+{{/* Never changes for an object: (dict "root" $ "component" "server"). */}}
+{{- define "paceline.selectorLabels" -}}
+app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/component: {{ .component | quote }}
+{{- with .pool }}
+paceline.dev/pool: {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* The same arguments. */}}
+{{- define "paceline.labels" -}}
+{{ include "paceline.selectorLabels" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service | quote }}
+app.kubernetes.io/part-of: paceline
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Metadata but the name: (dict "root" $ "component" "server" "annotations" (dict)). */}}
+{{- define "paceline.metadata" -}}
+labels:
+  {{- include "paceline.labels" . | nindent 2 }}
+{{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "paceline.serviceAccountName" -}}
+{{- if .Values.serviceAccount.name -}}
+{{ .Values.serviceAccount.name }}
+{{- else if .Values.serviceAccount.create -}}
+{{ include "paceline.fullname" . }}
+{{- else -}}
+default
+{{- end -}}
+{{- end -}}
+
+{{/* (dict "root" $ "image" .Values.images.server) */}}
+{{- define "paceline.image" -}}
+{{- $registry := .root.Values.global.imageRegistry -}}
+{{- $repository := .image.repository -}}
+{{- if $registry -}}
+{{- $repository = printf "%s/%s" (trimSuffix "/" $registry) $repository -}}
+{{- end -}}
+{{- if .image.digest -}}
+{{ $repository }}@{{ .image.digest }}
+{{- else -}}
+{{ $repository }}:{{ default .root.Chart.AppVersion .image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{/* A pool with its defaults: (dict "root" $ "pool" .Values.pools.a100). */}}
+{{- define "paceline.pool" -}}
+{{- mergeOverwrite (deepCopy .root.Values.poolDefaults) (default (dict) .pool) | toYaml -}}
+{{- end -}}

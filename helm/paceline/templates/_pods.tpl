@@ -1,0 +1,141 @@
+{{/* What all pods have in common. */}}
+
+{{/* Of a pod's spec: (dict "root" $ "values" <its values> "component" "server"). */}}
+{{- define "paceline.podSettings" -}}
+serviceAccountName: {{ include "paceline.serviceAccountName" .root }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
+{{- with .root.Values.global.imagePullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . | quote }}
+  {{- end }}
+{{- end }}
+terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds }}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+{{- with .values.runtimeClassName }}
+runtimeClassName: {{ . | quote }}
+{{- end }}
+{{- with .values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "paceline.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* Metadata of a pod: (dict "root" $ "component" "server" "pool" "a100" "values" <its values>). */}}
+{{- define "paceline.podMetadata" -}}
+labels:
+  {{- include "paceline.labels" . | nindent 2 }}
+  {{- with .values.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with merge (dict) .values.podAnnotations .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Probes of a process with a monitoring port. Liveness asks nobody's peers. */}}
+{{- define "paceline.probes" -}}
+startupProbe:
+  httpGet: {path: /healthz, port: metrics}
+  periodSeconds: 1
+  failureThreshold: 60
+livenessProbe:
+  httpGet: {path: /healthz, port: metrics}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet: {path: /readyz, port: metrics}
+  periodSeconds: 2
+  timeoutSeconds: 2
+  failureThreshold: 2
+{{- end -}}
+
+{{/* Flags for TLS and its absence; the files are mounted in /tls. */}}
+{{- define "paceline.tlsFlags" -}}
+{{- if eq .Values.tls.mode "disabled" }}
+- --insecure-plaintext
+{{- else }}
+- --tls-cert=/tls/tls.crt
+- --tls-key=/tls/tls.key
+- --tls-ca=/tls/ca.crt
+{{- end }}
+{{- end -}}
+
+{{/* (dict "root" $ "name" "server") */}}
+{{- define "paceline.tlsSecret" -}}
+{{- if eq .root.Values.tls.mode "existingSecrets" -}}
+{{ required (printf "tls.mode is existingSecrets: tls.existingSecrets.%s is missing" .name) (index .root.Values.tls.existingSecrets .name) }}
+{{- else -}}
+{{ include "paceline.fullname" .root }}-tls-{{ .name }}
+{{- end -}}
+{{- end -}}
+
+{{- define "paceline.tlsVolume" -}}
+{{- if ne .root.Values.tls.mode "disabled" }}
+- name: tls
+  secret:
+    secretName: {{ include "paceline.tlsSecret" . }}
+    defaultMode: 0440
+{{- end }}
+{{- end -}}
+
+{{- define "paceline.tlsMount" -}}
+{{- if ne .Values.tls.mode "disabled" }}
+- {name: tls, mountPath: /tls, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{/* A claim's spec: (dict "values" .Values.checkpoints). */}}
+{{- define "paceline.claimSpec" -}}
+accessModes:
+  {{- toYaml .values.accessModes | nindent 2 }}
+{{- if eq .values.storageClass "-" }}
+storageClassName: ""
+{{- else if .values.storageClass }}
+storageClassName: {{ .values.storageClass | quote }}
+{{- end }}
+resources:
+  requests:
+    storage: {{ .values.size | quote }}
+{{- end -}}
+
+{{- define "paceline.checkpointsClaim" -}}
+{{- default (printf "%s-checkpoints" (include "paceline.fullname" .)) .Values.checkpoints.existingClaim -}}
+{{- end -}}
+
+{{- define "paceline.storeClaim" -}}
+{{- default (printf "%s-store" (include "paceline.fullname" .)) .Values.coordinator.persistence.existingClaim -}}
+{{- end -}}
+
+{{- define "paceline.pdbApiVersion" -}}
+{{- if .Capabilities.APIVersions.Has "policy/v1/PodDisruptionBudget" }}policy/v1{{ else if semverCompare ">=1.21.0-0" .Capabilities.KubeVersion.Version }}policy/v1{{ else }}policy/v1beta1{{ end -}}
+{{- end -}}
+
+{{- define "paceline.cronJobApiVersion" -}}
+{{- if semverCompare ">=1.21.0-0" .Capabilities.KubeVersion.Version }}batch/v1{{ else }}batch/v1beta1{{ end -}}
+{{- end -}}

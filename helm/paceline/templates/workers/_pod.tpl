@@ -1,0 +1,82 @@
+{{/* The pod of a worker or evaluator: (dict "root" $ "component" "worker" "pool" "a100" "values" <a pool's>). */}}
+{{- define "paceline.workerPod" -}}
+{{- $root := .root -}}
+{{- $values := .values -}}
+{{- $gpus := int $values.gpu.count -}}
+{{- $cuda := or (eq $values.image "cuda") (and (eq $values.image "auto") (gt $gpus 0)) -}}
+metadata:
+  {{- include "paceline.podMetadata" . | nindent 2 }}
+spec:
+  {{- include "paceline.podSettings" . | nindent 2 }}
+  containers:
+    - name: worker
+      image: {{ include "paceline.image" (dict "root" $root "image" (ternary $root.Values.images.worker $root.Values.images.workerCpu $cuda)) | quote }}
+      imagePullPolicy: {{ $root.Values.images.pullPolicy }}
+      command: [paceline-worker]
+      args:
+        - --coordinator={{ include "paceline.coordinatorAddress" $root }}
+        - --name=$(POD_NAME)
+        - --pool={{ .pool }}
+        {{- if eq .component "evaluator" }}
+        - --evaluator
+        {{- end }}
+        - --device={{ ternary "cuda" (ternary "auto" "cpu" $cuda) (gt $gpus 0) }}
+        {{- if $cuda }}
+        - --gpu-memory-fraction={{ $values.gpu.memoryFraction }}
+        {{- end }}
+        - --threads={{ int $values.threads }}
+        - --metrics=0.0.0.0:{{ $root.Values.metrics.port }}
+        - --grace={{ $values.grace }}
+        {{- if $root.Values.data.volume }}
+        - --data-root=/data
+        {{- end }}
+        {{- range $key, $value := $values.labels }}
+        - {{ printf "--label=%s=%s" $key (toString $value) | quote }}
+        {{- end }}
+        {{- include "paceline.tlsFlags" $root | nindent 8 }}
+        {{- range $values.extraArgs }}
+        - {{ . | quote }}
+        {{- end }}
+      ports:
+        - {name: metrics, containerPort: {{ $root.Values.metrics.port }}}
+      env:
+        - name: POD_NAME
+          valueFrom: {fieldRef: {fieldPath: metadata.name}}
+        {{- with $values.extraEnv }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with $values.extraEnvFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- include "paceline.probes" $root | nindent 6 }}
+      securityContext:
+        {{- include "paceline.containerSecurity" $root | nindent 8 }}
+      {{- $resources := deepCopy $values.resources }}
+      {{- if gt $gpus 0 }}
+      {{- $gpu := dict $values.gpu.resourceName (toString $gpus) }}
+      {{- $resources = mergeOverwrite $resources (dict "requests" $gpu "limits" (deepCopy $gpu)) }}
+      {{- end }}
+      resources:
+        {{- toYaml $resources | nindent 8 }}
+      volumeMounts:
+        - {name: shm, mountPath: /dev/shm}
+        {{- if $root.Values.data.volume }}
+        - {name: data, mountPath: /data, readOnly: true}
+        {{- end }}
+        {{- include "paceline.tlsMount" $root | nindent 8 }}
+        {{- with $values.extraVolumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+  volumes:
+    - name: shm
+      emptyDir: {medium: Memory, sizeLimit: {{ $values.shmSize | quote }}}
+    {{- with $root.Values.data.volume }}
+    - name: data
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- include "paceline.tlsVolume" (dict "root" $root "name" "worker") | nindent 4 }}
+    {{- with $values.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end -}}

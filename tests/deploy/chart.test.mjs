@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+import { CHART, CURRENT, OLD, find, helm, refusal, render } from './helm.mjs';
+import { compilerProblems, problemsOf } from './manifests.mjs';
+import { VALUE_SETS, WRONG_VALUES } from './value_sets.mjs';
+
+// An old cluster has neither of the optional types.
+const forOld = (values) => !values.metrics && values.tls?.mode !== 'certManager';
+
+const WORKLOADS = ['StatefulSet', 'Deployment', 'Job', 'CronJob', 'Pod'];
+
+function podOf(object) {
+  if (object.kind === 'Pod') return object;
+  if (object.kind === 'CronJob') return object.spec.jobTemplate.spec.template;
+  return object.spec.template;
+}
+
+const argsOf = (object) => podOf(object).spec.containers[0].args;
+
+test('helm lint --strict', () => {
+  assert.match(helm('lint', '--strict', CHART), /0 chart\(s\) failed/);
+});
+
+test('every object of every set of values is what Kubernetes expects', async () => {
+  const all = [];
+  for (const [name, values] of Object.entries(VALUE_SETS)) {
+    for (const cluster of [OLD, CURRENT]) {
+      if (cluster === OLD && !forOld(values)) continue;
+      const objects = render(values, cluster);
+      assert.deepEqual(await problemsOf(objects), [], `${name} on ${cluster.version}`);
+      all.push(...objects);
+    }
+  }
+  assert.deepEqual(compilerProblems(all), []);
+});
+
+test('what is wrong with an object is seen', async () => {
+  const objects = render(VALUE_SETS.watched);
+  const server = structuredClone(find(objects, 'StatefulSet', '-server'));
+  server.spec.replica = 3;
+  server.spec.template.spec.containers[0].ports[0].containerPort = 'grpc';
+  const problems = await problemsOf([server]);
+  assert.ok(problems.some((text) => text.includes('/spec/replica: there is no such field')), problems.join());
+  assert.ok(problems.some((text) => text.includes('containerPort')), problems.join());
+  const monitor = structuredClone(objects.find((o) => o.kind === 'PodMonitor'));
+  monitor.spec.podMetricsEndpoints[0].intervall = '1s';
+  assert.match(compilerProblems([monitor]).join(), /intervall/);
+});
+
+test('wrong values are refused with a sentence', () => {
+  for (const [values, sentence] of WRONG_VALUES) {
+    const text = refusal(values);
+    assert.ok(text.includes(sentence), `${JSON.stringify(values)}: ${text || 'was accepted'}`);
+  }
+});
+
+test('what a cluster does not have is not silently left out', () => {
+  assert.match(refusal({ metrics: { podMonitor: { enabled: true } } }, OLD), /podMonitor.enabled needs the Prometheus operator/);
+  assert.match(refusal({ tls: { mode: 'certManager', certManager: { issuerRef: { name: 'x' } } } }, OLD), /cert-manager's types/);
+});
+
+test('each cluster gets the versions that it has', () => {
+  const values = { pools: { cpu: { autoscaling: { enabled: true } } } };
+  const versions = (cluster) => ['PodDisruptionBudget', 'CronJob', 'HorizontalPodAutoscaler']
+    .map((kind) => render(values, cluster).find((o) => o.kind === kind).apiVersion);
+  assert.deepEqual(versions(OLD), ['policy/v1beta1', 'batch/v1beta1', 'autoscaling/v2beta2']);
+  assert.deepEqual(versions(CURRENT), ['policy/v1', 'batch/v1', 'autoscaling/v2']);
+});
+
+test('all pods are restricted', () => {
+  for (const [name, values] of Object.entries(VALUE_SETS)) {
+    for (const object of render(values).filter((o) => WORKLOADS.includes(o.kind))) {
+      const { spec } = podOf(object);
+      const where = `${name}: ${object.kind}/${object.metadata.name}`;
+      assert.equal(spec.securityContext.runAsNonRoot, true, where);
+      assert.equal(spec.securityContext.runAsUser, 65532, where);
+      assert.equal(spec.securityContext.seccompProfile.type, 'RuntimeDefault', where);
+      assert.equal(spec.enableServiceLinks, false, where);
+      const certificates = object.metadata.labels['app.kubernetes.io/component'] === 'certificates';
+      assert.equal(spec.automountServiceAccountToken, certificates ? undefined : false, where);
+      for (const container of [...spec.initContainers ?? [], ...spec.containers]) {
+        assert.deepEqual(container.securityContext, {
+          allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] },
+        }, where);
+        assert.ok(container.resources.limits.memory, where);
+        assert.ok(!container.image.endsWith(':latest') && /[:@]/.test(container.image), where);
+      }
+    }
+  }
+});
+
+test('labels and selectors', () => {
+  for (const values of Object.values(VALUE_SETS)) {
+    for (const object of render(values)) {
+      if (object.metadata.name === 'r-more') continue;  // One's own.
+      assert.ok(object.metadata.name.length <= 63, object.metadata.name);
+      assert.equal(object.metadata.namespace, undefined, 'helm and kubectl say which');
+      const labels = object.metadata.labels;
+      for (const key of ['name', 'instance', 'component', 'version', 'managed-by', 'part-of']) {
+        assert.ok(labels[`app.kubernetes.io/${key}`], `${object.kind}/${object.metadata.name}: ${key}`);
+      }
+      const selector = object.spec?.selector?.matchLabels;
+      if (!['StatefulSet', 'Deployment'].includes(object.kind)) continue;
+      assert.ok(!('app.kubernetes.io/version' in selector), 'it changes');
+      for (const [key, value] of Object.entries(selector)) {
+        assert.equal(object.spec.template.metadata.labels[key], value);
+      }
+    }
+  }
+});
+
+test('the longest release name', () => {
+  const objects = render({ pools: { 'a-pool-with-14': {} } }, CURRENT, 'x'.repeat(53));
+  // A deployment's pods get 17 characters more, and are the workers' names.
+  for (const object of objects) {
+    const more = object.kind === 'Deployment' ? 17 : 0;
+    assert.ok(object.metadata.name.length + more <= 63, object.metadata.name);
+  }
+});
+
+test('coordinator', () => {
+  const objects = render({ coordinator: { quota: { jobs: 5, parameterBytes: '20GiB' }, reflection: false } });
+  const coordinator = find(objects, 'StatefulSet', '-coordinator');
+  assert.equal(coordinator.spec.replicas, 1);
+  const args = argsOf(coordinator);
+  for (const arg of ['--store=/store/jobs.db', '--checkpoints=/checkpoints', '--max-jobs=5',
+    '--max-parameter-bytes=20GiB', '--no-reflection', '--tls-cert=/tls/tls.crt', '--max-requests=1000']) {
+    assert.ok(args.includes(arg), arg);
+  }
+  assert.ok(!args.some((arg) => arg.startsWith('--token-file')));
+  const probes = podOf(coordinator).spec.containers[0];
+  assert.equal(probes.livenessProbe.httpGet.path, '/healthz');
+  assert.equal(probes.readinessProbe.httpGet.path, '/readyz');
+  assert.equal(find(objects, 'Service', '-coordinator').spec.type, 'ClusterIP');
+});
+
+test('tokens let clients come without a certificate', () => {
+  const args = argsOf(find(render({ tokens: { existingSecret: 't' } }), 'StatefulSet', '-coordinator'));
+  assert.ok(args.includes('--token-file=/tokens/tokens'));
+  assert.ok(args.includes('--tls-client-auth=optional'));
+});
+
+test('servers have names that workers can dial', () => {
+  const objects = render();
+  const service = find(objects, 'Service', '-server');
+  assert.equal(service.spec.clusterIP, 'None');
+  assert.equal(service.spec.publishNotReadyAddresses, true);
+  const args = argsOf(find(objects, 'StatefulSet', '-server'));
+  assert.ok(args.includes('--advertise=$(POD_NAME).r-paceline-server.lab.svc:7071'), args.join(' '));
+  assert.ok(args.includes('--coordinator=r-paceline-coordinator.lab.svc:7070'));
+});
+
+test('pools', () => {
+  const objects = render(VALUE_SETS['GPUs of three generations']);
+  const pools = objects.filter((o) => o.kind === 'Deployment' && o.metadata.name.includes('-worker-'));
+  assert.deepEqual(pools.map((o) => o.metadata.name.replace(/.*-worker-/, '')), ['a100', 'mig', 'v100']);
+  const a100 = find(objects, 'Deployment', '-worker-a100');
+  const [container] = podOf(a100).spec.containers;
+  assert.deepEqual(container.resources.limits, { memory: '4Gi', 'nvidia.com/gpu': '1' });
+  assert.equal(container.resources.requests['nvidia.com/gpu'], '1');
+  assert.match(container.image, /^paceline\/worker:/);
+  assert.ok(container.args.includes('--device=cuda'));
+  assert.deepEqual(a100.spec.strategy.rollingUpdate, { maxSurge: 0, maxUnavailable: 1 });
+  assert.ok(argsOf(find(objects, 'Deployment', '-worker-v100')).includes('--gpu-memory-fraction=0.5'));
+  assert.equal(podOf(find(objects, 'Deployment', '-worker-mig')).spec.containers[0].resources.limits['nvidia.com/mig-1g.5gb'], '1');
+  const evaluator = find(objects, 'Deployment', '-evaluator');
+  assert.ok(argsOf(evaluator).includes('--evaluator'));
+  assert.match(podOf(evaluator).spec.containers[0].image, /^paceline\/worker-cpu:/);
+});
+
+test('a pool without GPUs, with labels and data', () => {
+  const worker = find(render({ ...VALUE_SETS['names and labels'], ...VALUE_SETS['claims that are there'] }), 'Deployment', '-worker-cpu');
+  const args = argsOf(worker);
+  for (const arg of ['--device=cpu', '--pool=cpu', '--label=rack=7', '--data-root=/data']) assert.ok(args.includes(arg), arg);
+  assert.ok(!args.some((arg) => arg.startsWith('--gpu')));
+});
+
+test('a scaled pool does not say how many', () => {
+  const objects = render(VALUE_SETS['scaled by demand']);
+  assert.equal(find(objects, 'Deployment', '-worker-cpu').spec.replicas, undefined);
+  assert.equal(find(objects, 'HorizontalPodAutoscaler', '-worker-cpu').spec.maxReplicas, 20);
+});
+
+test('claims are kept as said', () => {
+  const policy = (values) => render(values).filter((o) => o.kind === 'PersistentVolumeClaim')
+    .map((o) => o.metadata.annotations?.['helm.sh/resource-policy']);
+  assert.deepEqual(policy({}), ['keep', 'keep']);
+  assert.deepEqual(policy(VALUE_SETS['claims of a class, not kept']), [undefined, undefined]);
+  assert.deepEqual(policy(VALUE_SETS['nothing kept']), []);
+  const classes = render(VALUE_SETS['claims of a class, not kept']).filter((o) => o.kind === 'PersistentVolumeClaim')
+    .map((o) => o.spec.storageClassName);
+  assert.deepEqual(classes.sort(), ['', 'fast']);
+});
+
+test('certificates by a hook of their own', () => {
+  const objects = render({ tls: { coordinatorHosts: ['train.example.com'] } });
+  const job = objects.find((o) => o.kind === 'Job' && o.metadata.annotations['helm.sh/hook'].includes('pre-install'));
+  const args = argsOf(job);
+  assert.ok(args.some((arg) => arg.startsWith('coordinator=server/coordinator,') && arg.endsWith(',train.example.com')));
+  assert.ok(args.includes('server=server/server,*.r-paceline-server.lab.svc'));
+  const after = objects.find((o) => o.kind === 'Job' && o.metadata.annotations['helm.sh/hook'] === 'post-delete');
+  assert.deepEqual(argsOf(after).slice(0, 2), ['certificate', 'remove-secrets']);
+  const roles = objects.filter((o) => o.kind === 'Role');
+  assert.deepEqual(roles.map((o) => o.rules[0].verbs), [['create'], ['create', 'list']]);
+  for (const object of render({ tls: { mode: 'disabled' } })) {
+    assert.notEqual(object.metadata.labels['app.kubernetes.io/component'], 'certificates');
+  }
+});
+
+test('without TLS that is said', () => {
+  const objects = render({ tls: { mode: 'disabled' } });
+  for (const [kind, end] of [['StatefulSet', '-coordinator'], ['StatefulSet', '-server'], ['Deployment', '-worker-cpu']]) {
+    const args = argsOf(find(objects, kind, end));
+    assert.ok(args.includes('--insecure-plaintext'));
+    assert.ok(!args.some((arg) => arg.startsWith('--tls')));
+  }
+});
+
+test('who may call whom', () => {
+  const policies = render(VALUE_SETS['open to some']).filter((o) => o.kind === 'NetworkPolicy');
+  assert.equal(policies.length, 3);
+  for (const policy of policies) assert.deepEqual(policy.spec.policyTypes, ['Ingress']);
+  const coordinator = policies.find((o) => o.metadata.name.endsWith('-coordinator'));
+  assert.deepEqual(coordinator.spec.ingress[0].from.map((peer) => Object.keys(peer)[0]), ['podSelector', 'namespaceSelector']);
+  assert.equal(render().find((o) => o.kind === 'NetworkPolicy' && o.metadata.name.endsWith('-coordinator')).spec.ingress[0].from, undefined);
+});
+
+test('rules, monitors and dashboards', () => {
+  const objects = render(VALUE_SETS.watched);
+  const rule = objects.find((o) => o.kind === 'PrometheusRule');
+  const alerts = rule.spec.groups.flatMap((group) => group.rules).filter((one) => one.alert);
+  assert.equal(alerts.length, 10);
+  for (const alert of alerts) {
+    assert.match(alert.annotations.runbook_url, /^https:\/\/example\.com\/docs\/runbooks\/.*\.md$/);
+    assert.match(alert.annotations.summary, /\w/);
+  }
+  assert.ok(alerts.some((alert) => alert.annotations.summary.includes('{{ $labels.')), 'is left to Prometheus');
+  const boards = objects.filter((o) => o.kind === 'ConfigMap' && o.metadata.labels.grafana_dashboard);
+  assert.equal(boards.length, 4);
+  for (const board of boards) {
+    const [[name, text]] = Object.entries(board.data);
+    assert.equal(JSON.parse(text).uid, `paceline-${name.replace('.json', '')}`);
+  }
+});
+
+test('helm test creates a job and sees it end', () => {
+  const pod = render().find((o) => o.kind === 'Pod');
+  assert.equal(pod.metadata.annotations['helm.sh/hook'], 'test');
+  const steps = [...pod.spec.initContainers, ...pod.spec.containers].map((c) => c.args.slice(0, 2).join(' '));
+  assert.deepEqual(steps, ['job create', 'job wait', 'job describe', 'job delete']);
+});
+
+test('the version is the program\'s', () => {
+  const chart = readFileSync(`${CHART}/Chart.yaml`, 'utf8');
+  const project = readFileSync(`${process.env.PACELINE_ROOT}/CMakeLists.txt`, 'utf8');
+  const version = /project\(paceline[^)]*VERSION ([0-9.]+)/s.exec(project)[1];
+  assert.match(chart, new RegExp(`appVersion: "${version}"`));
+});

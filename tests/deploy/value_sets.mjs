@@ -1,0 +1,106 @@
+// Ways to install the chart, by name.
+const MONITORING = {
+  podMonitor: { enabled: true, labels: { release: 'prometheus' } },
+  prometheusRule: { enabled: true, runbookUrlPrefix: 'https://example.com/' },
+  dashboards: { enabled: true, annotations: { grafana_folder: 'paceline' } },
+};
+
+const POD_FIELDS = {
+  nodeSelector: { disk: 'ssd' },
+  tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoSchedule' }],
+  affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: {
+    nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] }] } } },
+  topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' }],
+  priorityClassName: 'high',
+  podAnnotations: { note: 'pod' },
+  podLabels: { team: 'vision' },
+  extraEnv: [{ name: 'A', value: '1' }],
+  extraEnvFrom: [{ configMapRef: { name: 'more' } }],
+  extraArgs: ['--max-jobs=3'],
+  extraVolumes: [{ name: 'more', emptyDir: {} }],
+  extraVolumeMounts: [{ name: 'more', mountPath: '/more' }],
+};
+
+export const VALUE_SETS = {
+  defaults: {},
+  'GPUs of three generations': {
+    pools: {
+      cpu: null,
+      a100: { replicas: 4, gpu: { count: 1 }, nodeSelector: { 'nvidia.com/gpu.product': 'NVIDIA-A100-SXM4-40GB' } },
+      v100: { replicas: 2, gpu: { count: 1, memoryFraction: 0.5 }, runtimeClassName: 'nvidia' },
+      mig: { replicas: 8, gpu: { count: 1, resourceName: 'nvidia.com/mig-1g.5gb' } },
+    },
+  },
+  'everything said of every pod': {
+    coordinator: POD_FIELDS, servers: POD_FIELDS, poolDefaults: POD_FIELDS, evaluators: { replicas: 2 },
+  },
+  'another registry, digests, secrets': {
+    global: { imageRegistry: 'registry.example.com/', imagePullSecrets: ['pull'] },
+    images: { server: { digest: `sha256:${'0'.repeat(64)}` }, worker: { tag: '9' }, pullPolicy: 'Always' },
+  },
+  'certificates and tokens of one\'s own': {
+    tls: { mode: 'existingSecrets', existingSecrets: { coordinator: 'c', server: 's', worker: 'w', admin: 'a' } },
+    tokens: { existingSecret: 't' },
+  },
+  'cert-manager': {
+    tls: { mode: 'certManager', certManager: { issuerRef: { name: 'ca' } },
+      coordinatorHosts: ['train.example.com', '10.0.0.2'] },
+  },
+  'no TLS': { tls: { mode: 'disabled' } },
+  'nothing kept': { coordinator: { persistence: { enabled: false } }, checkpoints: { enabled: false } },
+  'claims that are there': {
+    coordinator: { persistence: { existingClaim: 'jobs' } }, checkpoints: { existingClaim: 'nfs' },
+    data: { volume: { persistentVolumeClaim: { claimName: 'data' } } },
+  },
+  'claims of a class, not kept': {
+    coordinator: { persistence: { storageClass: 'fast', keep: false } },
+    checkpoints: { storageClass: '-', keep: false, accessModes: ['ReadWriteOnce'] },
+  },
+  'watched': { metrics: MONITORING },
+  'scaled by demand': { pools: { cpu: { autoscaling: { enabled: true, minReplicas: 1, maxReplicas: 20 } } } },
+  'open to some': {
+    networkPolicy: { clients: [{ namespaceSelector: { matchLabels: { team: 'vision' } } }],
+      scrapers: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }] },
+    coordinator: { service: { type: 'NodePort', nodePort: 30707 } },
+  },
+  'no policy, no accounts, no budgets': {
+    networkPolicy: { enabled: false }, rbac: { create: false }, serviceAccount: { create: false },
+    coordinator: { podDisruptionBudget: { enabled: false } }, servers: { podDisruptionBudget: { enabled: false } },
+  },
+  'names and labels': {
+    fullnameOverride: 'training', commonLabels: { team: 'vision' }, commonAnnotations: { note: 'all' },
+    pools: { cpu: { labels: { rack: 7 }, podDisruptionBudget: { enabled: true, maxUnavailable: '20%' } } },
+  },
+  'objects of one\'s own': {
+    extraObjects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-more' }, data: { a: 'b' } }],
+  },
+};
+
+// What cannot be, and a part of the sentence that says so.
+export const WRONG_VALUES = [
+  [{ replicas: 3 }, 'Additional property replicas is not allowed'],
+  [{ servers: { replica: 3 } }, 'Additional property replica is not allowed'],
+  [{ servers: { replicas: '3' } }, 'servers.replicas: Invalid type. Expected: integer'],
+  [{ servers: { replicas: -1 } }, 'servers.replicas: Must be greater than or equal to 0'],
+  [{ pools: { 'Big GPUs': {} } }, 'Additional property Big GPUs is not allowed'],
+  [{ pools: { a: { gpus: 1 } } }, 'Additional property gpus is not allowed'],
+  [{ pools: { a: { gpu: { resourceName: 'gpu' } } } }, 'gpu.resourceName: Does not match pattern'],
+  [{ pools: { a: { gpu: { memoryFraction: 2 } } } }, 'gpu.memoryFraction: Must be less than or equal to 1'],
+  [{ pools: { a: { gpu: { count: 1, memoryFraction: 0 } } } }, 'a worker needs some memory'],
+  [{ pools: { a: { image: 'cpu', gpu: { count: 1 } } } }, 'the CPU image has no use for GPUs'],
+  [{ pools: { a: { autoscaling: { minReplicas: 9 } } } }, 'minReplicas is more than maxReplicas'],
+  [{ pools: { a: { grace: '30s' } } }, 'pools.a.terminationGracePeriodSeconds is 30, which is not longer than'],
+  [{ coordinator: { grace: '5m' } }, 'coordinator.terminationGracePeriodSeconds is 75, which is not longer than'],
+  [{ coordinator: { lease: '10' } }, 'coordinator.lease: Does not match pattern'],
+  [{ coordinator: { port: 70000 } }, 'coordinator.port: Must be less than or equal to 65535'],
+  [{ coordinator: { quota: { parameterBytes: 'many' } } }, 'quota.parameterBytes: Does not match pattern'],
+  [{ coordinator: { service: { type: 'External' } } }, 'service.type must be one of the following'],
+  [{ metrics: { port: 7071 } }, 'metrics.port and servers.port are both 7071'],
+  [{ images: { server: { digest: 'latest' } } }, 'images.server.digest: Does not match pattern'],
+  [{ tls: { mode: 'none' } }, 'tls.mode must be one of the following'],
+  [{ tls: { mode: 'existingSecrets' } }, 'is missing'],
+  [{ tls: { mode: 'certManager' } }, 'tls.certManager.issuerRef.name is missing'],
+  [{ tls: { selfSigned: { days: 30 } } }, 'renewBeforeDays must be less than'],
+  [{ checkpoints: { accessModes: ['Shared'] } }, 'checkpoints.accessModes.0: Does not match pattern'],
+  [{ fullnameOverride: 'x'.repeat(25) }, 'fullnameOverride: Does not match pattern'],
+];
