@@ -15,17 +15,31 @@
 #include "common/status.h"
 
 namespace paceline {
-namespace {
+namespace x509 {
 
-struct Free {
+struct Delete {
   void operator()(BIO* p) const { BIO_free(p); }
   void operator()(X509* p) const { X509_free(p); }
   void operator()(X509_EXTENSION* p) const { X509_EXTENSION_free(p); }
   void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
 };
-using Certificate = std::unique_ptr<X509, Free>;
-using Key = std::unique_ptr<EVP_PKEY, Free>;
-using Extension = std::unique_ptr<X509_EXTENSION, Free>;
+using Bio = std::unique_ptr<BIO, Delete>;
+using Certificate = std::unique_ptr<X509, Delete>;
+using Extension = std::unique_ptr<X509_EXTENSION, Delete>;
+using Key = std::unique_ptr<EVP_PKEY, Delete>;
+
+struct ParsedPair {
+  Certificate certificate;
+  Key key;
+};
+
+}  // namespace x509
+
+namespace {
+
+using x509::Bio;
+using x509::Extension;
+using x509::ParsedPair;
 
 constexpr int kSerialBytes = 16;
 
@@ -39,7 +53,7 @@ absl::Status Failed(absl::StatusCode code, absl::string_view what) {
 
 template <class Write>
 absl::StatusOr<std::string> ToPem(const Write& write) {
-  const std::unique_ptr<BIO, Free> bio(BIO_new(BIO_s_mem()));
+  const Bio bio(BIO_new(BIO_s_mem()));
   if (bio == nullptr || write(bio.get()) != 1) {
     return Failed(absl::StatusCode::kInternal, "write PEM");
   }
@@ -61,15 +75,9 @@ absl::StatusOr<KeyPair> ToPair(X509* certificate, EVP_PKEY* key) {
   return pair;
 }
 
-struct ParsedPair {
-  Certificate certificate;
-  Key key;
-};
-
 absl::StatusOr<ParsedPair> Parse(const KeyPair& pair) {
   const auto read = [](const std::string& pem) {
-    return std::unique_ptr<BIO, Free>(
-        BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+    return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   };
   ParsedPair parsed;
   parsed.certificate.reset(PEM_read_bio_X509(read(pair.certificate).get(),
@@ -182,7 +190,7 @@ absl::Time ToTime(const ASN1_TIME* time) {
 
 }  // namespace
 
-struct CertificateAuthority::Parsed : ParsedPair {};
+struct CertificateAuthority::Parsed : x509::ParsedPair {};
 
 CertificateAuthority::CertificateAuthority(std::unique_ptr<Parsed> parsed,
                                            KeyPair pair)

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log/log.h"
 #include "common/status.h"
+#include "common/trace_context.h"
 #include "services/parameter_server/host_job.h"
 
 namespace paceline {
@@ -104,7 +105,11 @@ absl::Status CommandRunner::Host(uint64_t run,
   PACELINE_RETURN_IF_ERROR(shard_->Configure(run, std::move(config)));
   const auto [entry, is_new] = runs_.try_emplace(run);
   Hosting& hosting = entry->second;
-  if (is_new) hosting.id = next_hosting_++;
+  if (is_new) {
+    hosting.id = next_hosting_++;
+    LogInfo("hosts a run",
+            {{"run", run}, {"trace_id", TraceIdOf(host.traceparent())}});
+  }
   if (is_new && !host.restore_from().empty()) {
     return BeginRestore(run, hosting, host.restore_from());
   }

@@ -9,6 +9,7 @@
 #include "common/log/log.h"
 #include "common/rng.h"
 #include "common/status.h"
+#include "common/trace_context.h"
 #include "gpu/gpu_device.h"
 #include "services/worker/evaluator.h"
 #include "services/worker/trainer.h"
@@ -147,7 +148,8 @@ absl::Status Worker::TakeAssignments(ControlStream& control) {
 
 absl::Status Worker::RunAssignment(ControlStream& control,
                                    const v1::Assignment& assignment) {
-  LogInfo("assigned", {{"job", assignment.job_name()}});
+  LogInfo("assigned", {{"job", assignment.job_name()},
+                       {"trace_id", TraceIdOf(assignment.traceparent())}});
   metrics_->AssignmentBegan();
   const absl::StatusOr<Outcome> outcome = TakePart(control, assignment);
   if (!outcome.ok()) {

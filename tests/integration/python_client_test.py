@@ -39,7 +39,7 @@ class Cluster(RealCluster):
         super().__init__(BIN, SCRATCH, servers, workers)
         self.jobs, self.cluster = open_stubs(self.address)
 
-    def create(self, job_id, **fields):
+    def create(self, job_id, metadata=(), **fields):
         request = jobs.CreateJobRequest(parent=PARENT, job_id=job_id,
                                         request_id=str(uuid.uuid4()))
         spec = request.job.spec
@@ -55,7 +55,7 @@ class Cluster(RealCluster):
                 getattr(target, name).extend(value)
             else:
                 setattr(target, name, value)
-        return self.jobs.CreateJob(request, timeout=LONG)
+        return self.jobs.CreateJob(request, timeout=LONG, metadata=metadata)
 
     def get(self, name):
         return self.jobs.GetJob(jobs.GetJobRequest(name=name), timeout=LONG)
@@ -114,7 +114,10 @@ class PythonClientTest(unittest.TestCase):
     def test_a_job_from_creation_to_its_end(self):
         slow = ["--step-time", "5ms"]
         cluster = self.start(2, [("w0", slow), ("w1", slow)])
-        job = cluster.create("life", stop__epochs=40, workers__min=2)
+        trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+        job = cluster.create(
+            "life", stop__epochs=40, workers__min=2,
+            metadata=[("traceparent", f"00-{trace}-00f067aa0ba902b7-01")])
         self.assertEqual(job.state, jobs.Job.PENDING)
         self.assertEqual(job.spec.optimizer, "sgd:momentum=0.9")
         cluster.await_samples(job.name, 1)
@@ -155,6 +158,9 @@ class PythonClientTest(unittest.TestCase):
             members.ListAuditRecordsRequest()).audit_records
         self.assertIn("/paceline.v1.JobService/RestoreJob",
                       [record.method for record in audit])
+        for name in ("coordinator", "s0", "s1", "w0", "w1"):
+            log = (cluster.folder / f"{name}.log").read_text()
+            self.assertIn(f'"trace_id":"{trace}"', log, name)
 
     def test_two_jobs_share_six_workers_of_two_pools(self):
         slow = ["--step-time", "5ms"]

@@ -63,7 +63,8 @@ class RealCluster:
             raise TimeoutError(f"{name} has not registered")
 
     def keep_log(self, process, name, registered):
-        with process.stderr, open(self.folder / f"{name}.log", "wb") as log:
+        with process.stderr, open(self.folder / f"{name}.log", "wb",
+                                  buffering=0) as log:
             for line in process.stderr:
                 log.write(line)
                 if b"metrics_port" in line:

@@ -1,11 +1,13 @@
 #include "services/coordinator/admin/job_service.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
+#include "common/trace_context.h"
 #include "services/coordinator/watch/watch_stream.h"
 
 namespace paceline {
@@ -17,6 +19,14 @@ class RefusedWatch : public grpc::ServerWriteReactor<v1::WatchJobResponse> {
   explicit RefusedWatch(const grpc::Status& status) { Finish(status); }
   void OnDone() override { delete this; }
 };
+
+// That of the call's metadata; empty if it has none, or one that is none.
+std::string TraceparentOf(const grpc::CallbackServerContext& context) {
+  const auto found = context.client_metadata().find("traceparent");
+  if (found == context.client_metadata().end()) return "";
+  const std::string text(found->second.data(), found->second.size());
+  return ParseTraceparent(text).has_value() ? text : "";
+}
 
 }  // namespace
 
@@ -41,25 +51,28 @@ PACELINE_READ(ListCheckpoints, ListCheckpointsResponse)
 
 #undef PACELINE_READ
 
-#define PACELINE_CHANGE(method, Response, resource)                       \
-  JobAdmin::Unary* JobAdmin::method(Context* context,                     \
-                                    const v1::method##Request* request,   \
-                                    v1::Response* response) {             \
-    return answering_->Change(context, PACELINE_METHOD(method), resource, \
-                              response, [=, this](const Caller& caller) { \
-                                return jobs_->method(*request,            \
-                                                     caller.identity);    \
-                              });                                         \
+// `...`: what the method takes besides.
+#define PACELINE_CHANGE(method, Response, resource, ...)                    \
+  JobAdmin::Unary* JobAdmin::method(Context* context,                       \
+                                    const v1::method##Request* request,     \
+                                    v1::Response* response) {               \
+    return answering_->Change(                                              \
+        context, PACELINE_METHOD(method), resource, response,               \
+        [=, this](const Caller& caller) {                                   \
+          return jobs_->method(*request,                                    \
+                               caller.identity __VA_OPT__(, ) __VA_ARGS__); \
+        });                                                                 \
   }
 
 PACELINE_CHANGE(CreateJob, Job,
-                absl::StrCat(request->parent(), "/jobs/", request->job_id()))
+                absl::StrCat(request->parent(), "/jobs/", request->job_id()),
+                TraceparentOf(*context))
 PACELINE_CHANGE(UpdateJob, Job, request->job().name())
 PACELINE_CHANGE(PauseJob, Job, request->name())
-PACELINE_CHANGE(ResumeJob, Job, request->name())
+PACELINE_CHANGE(ResumeJob, Job, request->name(), TraceparentOf(*context))
 PACELINE_CHANGE(CancelJob, Job, request->name())
 PACELINE_CHANGE(SwitchParadigm, Job, request->name())
-PACELINE_CHANGE(RestoreJob, Job, request->name())
+PACELINE_CHANGE(RestoreJob, Job, request->name(), TraceparentOf(*context))
 PACELINE_CHANGE(CreateCheckpoint, Checkpoint,
                 absl::StrCat(request->parent(), "/checkpoints/",
                              request->checkpoint_id()))

@@ -180,7 +180,8 @@ void Jobs::Show(Entry& entry, v1::Job job) {
 }
 
 absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
-                                        const std::string& identity) {
+                                        const std::string& identity,
+                                        const std::string& traceparent) {
   const Asked asked = AskedBy(identity, request);
   absl::MutexLock lock(&mu_);
   PACELINE_RETURN_IF_ERROR(CheckOpen());
@@ -201,6 +202,7 @@ absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
   job.set_uid(DrawUid(ids_));
   job.set_state(v1::Job::PENDING);
   job.set_state_reason("waits for workers");
+  job.set_traceparent(traceparent);
   *job.mutable_create_time() = ToProto(absl::Now());
   if (request.validate_only()) return job;
   Entry entry;
@@ -292,12 +294,14 @@ absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
 }
 
 absl::StatusOr<v1::Job> Jobs::ResumeJob(const v1::ResumeJobRequest& request,
-                                        const std::string& identity) {
+                                        const std::string& identity,
+                                        const std::string& traceparent) {
   PACELINE_RETURN_IF_ERROR(CheckVerb(request).status());
   return Apply(
       request, identity, JobEvent::kResume,
-      [](v1::Job& job) {
+      [&traceparent](v1::Job& job) {
         job.set_state_reason("waits for workers");
+        job.set_traceparent(traceparent);
         return absl::OkStatus();
       },
       // What a worker lacked may be there by now.
@@ -347,7 +351,8 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
 }
 
 absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
-                                         const std::string& identity) {
+                                         const std::string& identity,
+                                         const std::string& traceparent) {
   PACELINE_ASSIGN_OR_RETURN(const JobRestore wanted, CheckRestore(request));
   bool had_ended = false;
   return Apply(
@@ -370,6 +375,7 @@ absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
             CheckJobQuota(options_.quota, JobsOf(wanted.job.name_space), job)));
         job.set_restore_from(from);
         job.set_state_reason("waits for workers");
+        job.set_traceparent(traceparent);
         had_ended = job.has_end_time();
         job.clear_end_time();
         return absl::OkStatus();
@@ -476,20 +482,6 @@ absl::Status Jobs::CheckTrains(const Entry& entry) const {
   return WrongState(entry.job.name(),
                     "has finished its training and is about to end: wait for "
                     "that, then restore it to train on");
-}
-
-absl::Status Jobs::AdmitParameters(const std::string& name, int64_t bytes) {
-  PACELINE_ASSIGN_OR_RETURN(const JobName parsed, ParseJobName("name", name));
-  absl::MutexLock lock(&mu_);
-  const auto it = entries_.find(name);
-  if (it == entries_.end()) return NotFound(kJobType, name);
-  v1::Job& job = it->second.job;
-  const int64_t parameters = bytes / static_cast<int64_t>(sizeof(float));
-  PACELINE_RETURN_IF_ERROR(NoteQuota(CheckParameterQuota(
-      options_.quota, JobsOf(parsed.name_space), job, parameters)));
-  // From now on they count for the others, not only once the run has ended.
-  job.mutable_progress()->set_parameters(parameters);
-  return absl::OkStatus();
 }
 
 }  // namespace paceline

@@ -70,9 +70,10 @@ class Jobs {
   const JobsOptions& options() const { return options_; }
 
   // The methods of JobService; the codes are those of jobs.proto. `identity` is
-  // the caller's, to whom request ids belong.
+  // the caller's, to whom request ids belong; `traceparent` the call's, if any.
   absl::StatusOr<v1::Job> CreateJob(const v1::CreateJobRequest& request,
-                                    const std::string& identity);
+                                    const std::string& identity,
+                                    const std::string& traceparent = "");
   absl::StatusOr<v1::Job> GetJob(const v1::GetJobRequest& request) const;
   absl::StatusOr<v1::ListJobsResponse> ListJobs(
       const v1::ListJobsRequest& request) const;
@@ -82,13 +83,15 @@ class Jobs {
   absl::StatusOr<v1::Job> PauseJob(const v1::PauseJobRequest& request,
                                    const std::string& identity);
   absl::StatusOr<v1::Job> ResumeJob(const v1::ResumeJobRequest& request,
-                                    const std::string& identity);
+                                    const std::string& identity,
+                                    const std::string& traceparent = "");
   absl::StatusOr<v1::Job> CancelJob(const v1::CancelJobRequest& request,
                                     const std::string& identity);
   absl::StatusOr<v1::Job> SwitchParadigm(
       const v1::SwitchParadigmRequest& request, const std::string& identity);
   absl::StatusOr<v1::Job> RestoreJob(const v1::RestoreJobRequest& request,
-                                     const std::string& identity);
+                                     const std::string& identity,
+                                     const std::string& traceparent = "");
   // What happens to the job, from now on.
   absl::StatusOr<std::shared_ptr<JobEvents>> WatchJob(
       const v1::WatchJobRequest& request);
@@ -191,7 +194,6 @@ class Jobs {
   v1::Job View(const Entry& entry) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   std::vector<const v1::Job*> JobsOf(absl::string_view name_space) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
-  absl::Status AdmitParameters(const std::string& name, int64_t bytes);
   // Counts what a quota has refused; `checked` again.
   absl::Status NoteQuota(const absl::Status& checked);
   // FAILED_PRECONDITION once the job has trained all that it was to.
@@ -260,6 +262,7 @@ class Jobs {
   absl::Status FindWhatItNeeds(Entry& entry, size_t servers) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartRun(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status AdmitParameters(const std::string& name, int64_t bytes);
   void SetWaiting(Entry& entry, const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes what watchers need.

@@ -12,9 +12,12 @@
 #include "common/check.h"
 #include "common/log/log.h"
 #include "common/status.h"
+#include "common/status_details.h"
+#include "common/trace_context.h"
 #include "services/coordinator/control/jobs.h"
 #include "services/coordinator/control/proto_time.h"
 #include "services/coordinator/fleet/pool_demand.h"
+#include "services/coordinator/jobs/job_quota.h"
 
 namespace paceline {
 namespace {
@@ -374,6 +377,9 @@ void Jobs::StartRun(Entry& entry) {
                                        absl::StrReplaceAll(name, {{"/", "_"}}),
                                        setup.run & 0xffff);
   }
+  const TraceContext trace = ParseTraceparent(entry.job.traceparent())
+                                 .value_or(NewTrace(ids_.Next(), ids_.Next()));
+  setup.traceparent = ToTraceparent(trace, setup.run);
   setup.evaluator_exists = [this, name] { return fleet_.HasEvaluator(name); };
   setup.admit_parameters = [this, name](int64_t bytes) {
     return AdmitParameters(name, bytes);
@@ -383,10 +389,25 @@ void Jobs::StartRun(Entry& entry) {
   fleet_.AddRun(run);
   entry.active =
       std::make_unique<ActiveRun>(std::move(run), [this] { Wake(); });
+  LogInfo("run begins", {{"job", name}, {"trace_id", trace.trace_id}});
   v1::Job job = entry.job;
   Advance(job, JobEvent::kAssigned);
   job.set_state_reason("its workers load the data");
   Note(entry, std::move(job));
+}
+
+absl::Status Jobs::AdmitParameters(const std::string& name, int64_t bytes) {
+  PACELINE_ASSIGN_OR_RETURN(const JobName parsed, ParseJobName("name", name));
+  absl::MutexLock lock(&mu_);
+  const auto it = entries_.find(name);
+  if (it == entries_.end()) return NotFound(kJobType, name);
+  v1::Job& job = it->second.job;
+  const int64_t parameters = bytes / static_cast<int64_t>(sizeof(float));
+  PACELINE_RETURN_IF_ERROR(NoteQuota(CheckParameterQuota(
+      options_.quota, JobsOf(parsed.name_space), job, parameters)));
+  // From now on they count for the others, not only once the run has ended.
+  job.mutable_progress()->set_parameters(parameters);
+  return absl::OkStatus();
 }
 
 absl::Status Jobs::NoteQuota(const absl::Status& checked) {

@@ -45,7 +45,8 @@ struct RunSetup {
   std::string checkpoint_root = {};
   // The folder of the checkpoint from which the job goes on; empty: it begins.
   std::string restore_from = {};
-  std::string trace_file = {};  // Gets every iteration, for replay; or empty.
+  std::string traceparent = {};  // In which members do what they are told.
+  std::string trace_file = {};   // Gets every iteration, for replay; or empty.
   // Whether any is connected, be it in use elsewhere.
   std::function<bool()> evaluator_exists = [] { return true; };
   // RESOURCE_EXHAUSTED if the job may not have so many bytes of parameters.

@@ -150,6 +150,7 @@ absl::Status JobRun::HostBlocks() {
       *host.mutable_job() = setup_.spec;
       *host.mutable_tensors() = agreed_.tensors();
       host.set_restore_from(setup_.restore_from);
+      host.set_traceparent(setup_.traceparent);
     }
     for (const BlockPlacement& placed : blocks) {
       const v1::Block block = ToWire(placed, tensors[placed.tensor].statistic);

@@ -30,6 +30,7 @@ absl::StatusOr<WorkerId> JobRun::WorkerCame(const v1::WorkerHello& hello,
   assign.set_run(setup_.run);
   *assign.mutable_job() = setup_.spec;
   assign.set_job_name(setup_.job_name);
+  assign.set_traceparent(setup_.traceparent);
   assign.set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease())));
   roster_.Send(member.id, std::move(command));

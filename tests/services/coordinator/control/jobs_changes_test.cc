@@ -1,5 +1,6 @@
 // Changes of jobs that train, and of those that are about to end.
 
+#include "common/trace_context.h"
 #include "gmock/gmock.h"
 #include "tests/services/coordinator/control/jobs_testing.h"
 
@@ -127,6 +128,29 @@ TEST_F(JobsChangesTest, ARunThatDoesNotComeToTrainKeepsTheProgress) {
   watcher->AwaitState(v1::Job::PAUSED);
   EXPECT_EQ(Get(job).progress().samples(), before.samples());
   EXPECT_EQ(Get(job).progress().parameters(), before.parameters());
+}
+
+TEST_F(JobsChangesTest, MembersAreToldInWhichTraceTheyWork) {
+  Start();
+  AddMembers();
+  const std::string id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const std::string caller = "00-" + id + "-00f067aa0ba902b7-01";
+  const auto created = jobs().CreateJob(Request("a"), "test", caller);
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ(created->traceparent(), caller);
+  const std::string told = server().AwaitHost(1).traceparent();
+  EXPECT_EQ(TraceIdOf(told), id);
+  EXPECT_NE(told, caller) << "the parent is the run";
+  AwaitTraining(created->name());
+  ASSERT_TRUE(Pause(created->name()).ok());
+  const auto watcher = Watch(created->name());
+  worker().PushOn();
+  watcher->AwaitState(v1::Job::PAUSED);
+  // Whoever resumes it does so in another trace, or in none.
+  EXPECT_EQ(Resume(created->name())->traceparent(), "");
+  const std::string next = server().AwaitHost(2).traceparent();
+  EXPECT_EQ(TraceIdOf(next).size(), id.size());
+  EXPECT_NE(TraceIdOf(next), id);
 }
 
 }  // namespace
