@@ -13,6 +13,7 @@ constexpr size_t kVersionSize = 2;
 constexpr size_t kTraceIdSize = 32;
 constexpr size_t kParentSize = 16;
 constexpr size_t kFlagsSize = 2;
+constexpr size_t kRestSize = 3 + kTraceIdSize + kParentSize + kFlagsSize;
 
 bool IsHex(absl::string_view text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -51,6 +52,11 @@ std::optional<TraceContext> ParseTraceparent(absl::string_view text) {
   // Later versions may go on, after another '-'.
   if (!rest.empty() && (version == "00" || rest[0] != '-')) return std::nullopt;
   return TraceContext{std::string(trace_id), std::string(flags)};
+}
+
+std::string CutTraceparent(absl::string_view text) {
+  if (!ParseTraceparent(text).has_value()) return "";
+  return absl::StrCat("00", text.substr(kVersionSize, kRestSize));
 }
 
 std::string TraceIdOf(absl::string_view traceparent) {

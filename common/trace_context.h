@@ -22,6 +22,9 @@ struct TraceContext {
 // has in common with it.
 std::optional<TraceContext> ParseTraceparent(absl::string_view text);
 
+// What version 00 has of a `traceparent`; empty if it is none.
+std::string CutTraceparent(absl::string_view text);
+
 // The trace of a `traceparent`, for logs; empty if it is none.
 std::string TraceIdOf(absl::string_view traceparent);
 

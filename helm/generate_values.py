@@ -11,6 +11,7 @@ that narrow it down:
     @range MIN [MAX]  a number within
     @items REGEX      a list of texts of that form
     @number           any number, not only whole ones
+    @strings          an object of texts, none of the chart's own labels
     @count            a number or a percentage
 
 Without one the type is that of the value; {} is any object, [] any list. The
@@ -24,6 +25,9 @@ import re
 import sys
 
 CHART = pathlib.Path(__file__).parent / "paceline"
+
+# Of every object, by the chart alone.
+OWN_LABELS = r"^(app\.kubernetes\.io|helm\.sh|paceline\.dev)/"
 
 LINE = re.compile(r"^( *)([A-Za-z][A-Za-z0-9]*):(?: +(.*))?$")
 
@@ -114,6 +118,9 @@ def schema_of(value):
         schema["pattern"] = hints["pattern"]
     if "items" in hints:
         schema["items"] = {"type": "string", "pattern": hints["items"]}
+    if "strings" in hints:
+        schema["additionalProperties"] = {"type": "string"}
+        schema["propertyNames"] = {"not": {"pattern": OWN_LABELS}}
     if "range" in hints:
         low, *high = hints["range"].split()
         schema["minimum"] = json.loads(low)
@@ -132,7 +139,13 @@ def make_schema(root):
         "patternProperties": {
             "^[a-z]([a-z0-9-]{0,12}[a-z0-9])?$":
                 {"oneOf": [{"type": "null"}, {"$ref": "#/definitions/pool"}]}}}
-    properties["evaluators"] = {"$ref": "#/definitions/pool"}
+    # Nobody scales them, and one may always go.
+    properties["evaluators"] = {**pool, "properties": {
+        key: value for key, value in pool["properties"].items()
+        if key not in ("autoscaling", "podDisruptionBudget")}}
+    # Of an umbrella chart.
+    properties["enabled"] = {"type": "boolean"}
+    properties["global"]["additionalProperties"] = True
     properties["poolDefaults"] = {"$ref": "#/definitions/pool"}
     return {"$schema": "http://json-schema.org/draft-07/schema#",
             "title": "Values of the paceline chart",

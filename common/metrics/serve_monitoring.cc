@@ -59,11 +59,11 @@ absl::StatusOr<int> ServeMonitoring(
   serving->readiness = std::move(readiness);
   CivetCallbacks callbacks;
   callbacks.begin_request = &AnswerHealth;
-  // Threads and a time-out such that a peer that sends nothing, or reads
-  // nothing, does not make a probe fail.
+  // So that a few peers that send nothing, or read nothing, do not make a probe
+  // fail.
   const std::vector<std::string> options = {"listening_ports",    address,
-                                            "num_threads",        "4",
-                                            "request_timeout_ms", "5000"};
+                                            "num_threads",        "8",
+                                            "request_timeout_ms", "2000"};
   try {  // The library's only way to say that it cannot listen.
     serving->exposer =
         std::make_unique<prometheus::Exposer>(options, &callbacks);

@@ -209,7 +209,7 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::Create(
     return Failed(absl::StatusCode::kInternal, "name an issuer");
   }
   const std::pair<int, const char*> extensions[] = {
-      {NID_basic_constraints, "critical,CA:TRUE"},
+      {NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
       {NID_key_usage, "critical,keyCertSign,cRLSign"},
       {NID_subject_key_identifier, "hash"}};
   for (const auto& [nid, value] : extensions) {

@@ -14,10 +14,12 @@ WHO = '{job_id=~"$job",worker=~"$worker"}'
 
 
 def each(metric):
-    """Of the chosen workers on the chosen GPU models."""
-    return (f"{metric}{WHO} * on (job_id, worker) group_left (gpu_model, pool) "
-            f'paceline_coordinator_worker_info{{gpu_model=~"$gpu_model"}}',
-            "{{worker}} ({{gpu_model}})")
+    """Of the chosen workers on the chosen GPU models. The maxima are of one
+    value each, but while a coordinator takes another one's place."""
+    return (f"max by (job_id, worker) ({metric}{WHO}) "
+            "* on (job_id, worker) group_left (gpu_model) "
+            "max by (job_id, worker, gpu_model) (paceline_coordinator_worker_info"
+            '{gpu_model=~"$gpu_model"})', "{{worker}} ({{gpu_model}})")
 
 
 def buckets(metric):
@@ -89,11 +91,12 @@ PANELS = [
           (f"paceline_coordinator_groups{OF} or "
            f"0 * paceline_coordinator_workers{OF}", "{{job_id}}: groups"),
           low=0),
-    lines("Where a worker's time goes", "Mean of all workers' iterations, by "
-          "phase.", "s",
+    lines("Where a worker's time goes", "Mean of an iteration, by phase; of the "
+          "chosen workers where a scrape's instance is the worker's name.", "s",
           ("sum by (phase) (rate(paceline_worker_phase_seconds_sum"
-           "[$__rate_interval])) / sum by (phase) "
-           "(rate(paceline_worker_phase_seconds_count[$__rate_interval]))",
+           '{instance=~"($worker)(:.*)?"}[$__rate_interval])) / sum by (phase) '
+           '(rate(paceline_worker_phase_seconds_count'
+           '{instance=~"($worker)(:.*)?"}[$__rate_interval]))',
            "{{phase}}"), stack=True, low=0),
     lines("Pushes", "Counted pushes of each job.", "ops",
           (f"sum by (job_id) (rate(paceline_coordinator_pushes_total{OF}"

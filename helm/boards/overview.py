@@ -9,9 +9,11 @@ ANNOTATED = True
 VARIABLES = [JOB, PARADIGM]
 
 OF = '{job_id=~"$job"}'
+LAST = "paceline_coordinator_last_push_timestamp_seconds"
+START = "paceline_coordinator_training_start_timestamp_seconds"
 # Those jobs that follow one of the chosen paradigms now.
-CHOSEN = ('and on (job_id) paceline_coordinator_paradigm_info'
-          '{paradigm=~"$paradigm"}')
+CHOSEN = ('and on (job_id) max by (job_id) '
+          '(paceline_coordinator_paradigm_info{paradigm=~"$paradigm"})')
 
 PANELS = [
     number("Running jobs", "Jobs that train now.", "none",
@@ -29,18 +31,18 @@ PANELS = [
     number("Longest standstill",
            "Time since the last counted push of the job that has waited the "
            "longest. An alert fires at 300 s.", "s",
-           f"max((time() - paceline_coordinator_last_push_timestamp_seconds{OF})"
-           " and on (job_id) "
-           "paceline_coordinator_training_start_timestamp_seconds > 0)"
-           " or vector(0)",
+           f"max(time() - ((max by (job_id) ({LAST}{OF}) > "
+           f"max by (job_id) ({START}{OF})) or max by (job_id) ({START}{OF})) "
+           f"and max by (job_id) ({START}{OF}) > 0) or vector(0)",
            thresholds=[(60, "yellow"), (300, "red")]),
     lines("Speed", "Samples of counted pushes.", "none",
           (f"sum by (job_id) (rate(paceline_coordinator_samples_counted_total"
            f"{OF}[$__rate_interval])) {CHOSEN}", "{{job_id}}"), low=0),
     lines("Progress", "Samples counted of those wanted; jobs without such an "
           "end are not shown.", "percentunit",
-          (f"paceline_coordinator_samples{OF} / "
-           f"(paceline_coordinator_samples_wanted{OF} > 0)", "{{job_id}}"),
+          (f"max by (job_id) (paceline_coordinator_samples{OF}) / "
+           f"max by (job_id) (paceline_coordinator_samples_wanted{OF} > 0)",
+           "{{job_id}}"),
           low=0, high=1),
     lines("Test accuracy", "Of the last evaluation.", "percentunit",
           (f"paceline_coordinator_accuracy_ratio{OF}", "{{job_id}}"), low=0,

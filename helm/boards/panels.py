@@ -134,9 +134,11 @@ def annotation(name, colour, expr, title, text):
 
 
 def increased(metric, by, selector=""):
-    """What a counter's steps are found by, a new series' first one too."""
+    """Where a counter has gone up, and where it is new: a series that begins
+    at 1 has no increase."""
     of = f'{metric}{{job_id=~"$job"{selector}}}'
-    return (f"sum by ({by}) (increase({of}[$__rate_interval])) > 0")
+    return (f"sum by ({by}) (increase({of}[$__rate_interval]) > 0 "
+            f"or ({of} unless {of} offset $__rate_interval) > 0)")
 
 
 ANNOTATIONS = [

@@ -49,8 +49,14 @@ PANELS = [
            f"sum(rate(paceline_server_pull_bytes_total{OF}[$__rate_interval]))"),
     number("Busiest over average", "Of the servers' bytes; 1: they are equally "
            "busy.", "none",
-           f"max(rate(paceline_server_push_bytes_total{OF}[5m])) / "
-           f"avg(rate(paceline_server_push_bytes_total{OF}[5m]))",
+           "max(sum by (instance) "
+           f"(rate(paceline_server_push_bytes_total{OF}[5m])) + "
+           "sum by (instance) "
+           f"(rate(paceline_server_pull_bytes_total{OF}[5m]))) / "
+           "(avg(sum by (instance) "
+           f"(rate(paceline_server_push_bytes_total{OF}[5m])) + "
+           "sum by (instance) "
+           f"(rate(paceline_server_pull_bytes_total{OF}[5m]))) > 0)",
            thresholds=[(1.5, "yellow"), (2, "red")]),
     lines("Pushed bytes", "Payload of gradients taken.", "Bps",
           rate("paceline_server_push_bytes_total"), low=0),

@@ -209,7 +209,8 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--max-workers", options.max_workers,
                  "Of a namespace at a time; 0: no limit");
   app.add_option("--max-parameter-bytes", options.max_parameter_bytes,
-                 "Of a namespace's jobs; 0: no limit");
+                 "Of a namespace's jobs (100GiB); 0: no limit")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   app.add_option("--max-requests", options.max_requests,
                  "Of each caller in a second, and of refused calls of each "
                  "address; 0: no limit")

@@ -125,7 +125,7 @@ void CoordinatorLink::Obey(const v1::ServerCommand& command,
       lease_ = absl::Milliseconds(std::max(1u, command.welcome().lease_ms()));
       keeper.SetLease(lease_);
       welcomed_ = true;
-      options_.registration(absl::OkStatus());
+      if (!stopping()) options_.registration(absl::OkStatus());
       last_fault_.clear();
       LogInfo("registered", {{"lease_ms", command.welcome().lease_ms()}});
       return;

@@ -42,9 +42,8 @@ struct Options {
   ServerLimits limits = ServerLimits::ForMemory(UsableMemory(""));
 };
 
-// The rest of a stop, after the link has refused new work, let a checkpoint be
-// finished and left the coordinator: in the reverse order of the start, every
-// stage bounded.
+// The rest of a stop, after what was hosted has been saved and the link has
+// left the coordinator: in the reverse order of the start, every stage bounded.
 void Drain(Shard& shard, StreamRegistry& streams, grpc::Server& server) {
   // 1. Parked pulls end, new frames fail.
   shard.Stop("the server is stopping");
@@ -135,7 +134,7 @@ int main(int argc, char** argv) {
                  "Folder that checkpoints are read and written below; default: "
                  "wherever the coordinator says");
   app.add_option("--grace", options.grace,
-                 "So long a checkpoint may still take on SIGTERM")
+                 "On SIGTERM the jobs that it hosts have so long to be saved")
       ->capture_default_str();
   app.add_option("--max-jobs", options.limits.max_jobs, "Jobs hosted at most")
       ->check(CLI::Range(1, 100'000))

@@ -43,6 +43,7 @@ TEST(TraceContextTest, WhatIsNone) {
   for (const std::string& text : texts) {
     EXPECT_FALSE(ParseTraceparent(text).has_value()) << text;
     EXPECT_EQ(TraceIdOf(text), "");
+    EXPECT_EQ(CutTraceparent(text), "");
   }
 }
 
@@ -50,6 +51,8 @@ TEST(TraceContextTest, LaterVersionsMayGoOn) {
   const std::string id = kId;
   EXPECT_EQ(TraceIdOf("cc-" + id + "-00f067aa0ba902b7-01-more"), id);
   EXPECT_EQ(TraceIdOf("cc-" + id + "-00f067aa0ba902b7-01"), id);
+  EXPECT_EQ(CutTraceparent("cc-" + id + "-00f067aa0ba902b7-01-\xff\xfe"),
+            "00-" + id + "-00f067aa0ba902b7-01");
 }
 
 TEST(TraceContextTest, ANewOneIsValidWhateverChanceSays) {

@@ -111,6 +111,29 @@ test('labels and selectors', () => {
   }
 });
 
+test('a release name that is no name of a service', () => {
+  assert.ok(render({}, CURRENT, 'a.b').every((object) => !object.metadata.name.includes('.')));
+  assert.throws(() => render({}, CURRENT, '1st'), /set fullnameOverride/);
+});
+
+test('a new version of the chart alone starts no pod anew', () => {
+  for (const object of render().filter((o) => ['StatefulSet', 'Deployment'].includes(o.kind))) {
+    const { labels } = podOf(object).metadata;
+    assert.ok(!('helm.sh/chart' in labels) && !('app.kubernetes.io/version' in labels), object.metadata.name);
+  }
+});
+
+test('who shares a volume of one node is put there', () => {
+  const termOf = (values, end) => podOf(find(render(values), 'StatefulSet', end)).spec.affinity;
+  const once = { checkpoints: { accessModes: ['ReadWriteOnce'] } };
+  for (const end of ['-coordinator', '-server']) {
+    assert.ok(termOf(once, end).podAffinity.requiredDuringSchedulingIgnoredDuringExecution);
+    assert.ok(termOf({}, end).podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution);
+  }
+  const mine = { nodeAffinity: {} };
+  assert.deepEqual(termOf({ ...once, servers: { affinity: mine } }, '-server'), mine);
+});
+
 test('the longest release name', () => {
   const objects = render({ pools: { 'a-pool-with-14': {} } }, CURRENT, 'x'.repeat(53));
   // A deployment's pods get 17 characters more, and are the workers' names.
@@ -133,7 +156,25 @@ test('coordinator', () => {
   const probes = podOf(coordinator).spec.containers[0];
   assert.equal(probes.livenessProbe.httpGet.path, '/healthz');
   assert.equal(probes.readinessProbe.httpGet.path, '/readyz');
-  assert.equal(find(objects, 'Service', '-coordinator').spec.type, 'ClusterIP');
+  const service = find(objects, 'Service', '-coordinator').spec;
+  assert.equal(service.type, 'ClusterIP');
+  assert.deepEqual(service.ports.map((port) => port.name), ['grpc', 'metrics']);
+});
+
+test('a port that the world reaches is not that of the metrics', () => {
+  const service = find(render(VALUE_SETS['a load balancer']), 'Service', '-coordinator').spec;
+  assert.deepEqual(service.ports.map((port) => port.name), ['grpc']);
+  assert.deepEqual(service.loadBalancerSourceRanges, ['10.0.0.0/8']);
+});
+
+test('hooks go where they are told', () => {
+  const hooks = render(VALUE_SETS['a load balancer']).filter((o) => ['Job', 'Pod'].includes(o.kind));
+  assert.equal(hooks.length, 3);
+  for (const hook of hooks) {
+    const { spec } = podOf(hook);
+    assert.deepEqual(spec.nodeSelector, { a: 'b' });
+    assert.equal(spec.tolerations[0].operator, 'Exists');
+  }
 });
 
 test('tokens let clients come without a certificate', () => {
@@ -162,7 +203,8 @@ test('pools', () => {
   assert.equal(container.resources.requests['nvidia.com/gpu'], '1');
   assert.match(container.image, /^paceline\/worker:/);
   assert.ok(container.args.includes('--device=cuda'));
-  assert.deepEqual(a100.spec.strategy.rollingUpdate, { maxSurge: 0, maxUnavailable: 1 });
+  assert.deepEqual(a100.spec.strategy.rollingUpdate, { maxSurge: 0, maxUnavailable: '25%' });
+  assert.ok(!container.env.some((one) => one.name === 'NVIDIA_VISIBLE_DEVICES'));
   assert.ok(argsOf(find(objects, 'Deployment', '-worker-v100')).includes('--gpu-memory-fraction=0.5'));
   assert.equal(podOf(find(objects, 'Deployment', '-worker-mig')).spec.containers[0].resources.limits['nvidia.com/mig-1g.5gb'], '1');
   const evaluator = find(objects, 'Deployment', '-evaluator');
@@ -204,6 +246,12 @@ test('certificates by a hook of their own', () => {
   assert.deepEqual(argsOf(after).slice(0, 2), ['certificate', 'remove-secrets']);
   const roles = objects.filter((o) => o.kind === 'Role');
   assert.deepEqual(roles.map((o) => o.rules[0].verbs), [['create'], ['create', 'list']]);
+  // What cert-manager writes is no release's either.
+  const managed = render(VALUE_SETS['cert-manager']);
+  const [labels] = managed.filter((o) => o.kind === 'Certificate').map((o) => o.spec.secretTemplate.labels);
+  for (const [key, value] of Object.entries(labels)) {
+    assert.ok(argsOf(managed.find((o) => o.kind === 'Job')).includes(`--label=${key}=${value}`));
+  }
   for (const object of render({ tls: { mode: 'disabled' } })) {
     assert.notEqual(object.metadata.labels['app.kubernetes.io/component'], 'certificates');
   }

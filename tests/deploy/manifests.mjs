@@ -59,8 +59,10 @@ export async function problemsOf(objects) {
   for (const original of objects) {
     const object = normalized(original);
     const id = `${object.kind}/${object.metadata?.name}`;
-    if (seen.has(id)) problems.push(`${id}: twice`);
-    seen.add(id);
+    // Hooks of different events may share a name: the later replaces the former.
+    const key = `${id} ${object.metadata?.annotations?.['helm.sh/hook'] ?? ''}`;
+    if (seen.has(key)) problems.push(`${id}: twice`);
+    seen.add(key);
     if (UNTYPED.includes(object.apiVersion)) continue;
     const told = [];
     try {

@@ -16,7 +16,7 @@ const POD_FIELDS = {
   podLabels: { team: 'vision' },
   extraEnv: [{ name: 'A', value: '1' }],
   extraEnvFrom: [{ configMapRef: { name: 'more' } }],
-  extraArgs: ['--max-jobs=3'],
+  extraArgs: ['--low-priority'],
   extraVolumes: [{ name: 'more', emptyDir: {} }],
   extraVolumeMounts: [{ name: 'more', mountPath: '/more' }],
 };
@@ -58,6 +58,11 @@ export const VALUE_SETS = {
   },
   'watched': { metrics: MONITORING },
   'scaled by demand': { pools: { cpu: { autoscaling: { enabled: true, minReplicas: 1, maxReplicas: 20 } } } },
+  'in an umbrella chart, IPv6': { enabled: true, global: { other: 1 }, listenHost: '[::]' },
+  'a load balancer': {
+    coordinator: { service: { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.0/8'], externalTrafficPolicy: 'Local' } },
+    hooks: { nodeSelector: { a: 'b' }, tolerations: [{ operator: 'Exists' }], podAnnotations: { c: 'd' } },
+  },
   'open to some': {
     networkPolicy: { clients: [{ namespaceSelector: { matchLabels: { team: 'vision' } } }],
       scrapers: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }] },
@@ -69,7 +74,7 @@ export const VALUE_SETS = {
   },
   'names and labels': {
     fullnameOverride: 'training', commonLabels: { team: 'vision' }, commonAnnotations: { note: 'all' },
-    pools: { cpu: { labels: { rack: 7 }, podDisruptionBudget: { enabled: true, maxUnavailable: '20%' } } },
+    pools: { cpu: { labels: { rack: '7' }, podDisruptionBudget: { enabled: true, maxUnavailable: '20%' } } },
   },
   'objects of one\'s own': {
     extraObjects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-more' }, data: { a: 'b' } }],
@@ -101,6 +106,14 @@ export const WRONG_VALUES = [
   [{ tls: { mode: 'existingSecrets' } }, 'is missing'],
   [{ tls: { mode: 'certManager' } }, 'tls.certManager.issuerRef.name is missing'],
   [{ tls: { selfSigned: { days: 30 } } }, 'renewBeforeDays must be less than'],
+  [{ checkpoints: { accessModes: ['ReadWriteOncePod'] } }, 'checkpoints.accessModes.0: Does not match pattern'],
+  [{ commonLabels: { 'app.kubernetes.io/name': 'x' } }, 'Property name'],
+  [{ poolDefaults: { podAnnotations: { scrape: true } } }, 'Expected: string, given: boolean'],
+  [{ pools: { a: { labels: { rack: 7 } } } }, 'Expected: string, given: integer'],
+  [{ evaluators: { autoscaling: { enabled: true } } }, 'Additional property autoscaling is not allowed'],
+  [{ tls: { mode: 'disabled' }, tokens: { existingSecret: 't' } }, 'tokens.existingSecret needs TLS'],
+  [{ tls: { coordinatorHosts: ['a*.b'] } }, 'tls.coordinatorHosts.0: Does not match pattern'],
+  [{ metrics: { prometheusRule: { runbookUrlPrefix: 'https://example.com' } } }, 'runbookUrlPrefix: Does not match pattern'],
   [{ checkpoints: { accessModes: ['Shared'] } }, 'checkpoints.accessModes.0: Does not match pattern'],
   [{ fullnameOverride: 'x'.repeat(25) }, 'fullnameOverride: Does not match pattern'],
 ];

@@ -27,6 +27,13 @@
 {{- end -}}
 
 {{- define "paceline.checks" -}}
+{{- $fullname := include "paceline.fullname" . -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $fullname) -}}
+{{- fail (printf "objects would be named %q, which Kubernetes does not take: set fullnameOverride" $fullname) -}}
+{{- end -}}
+{{- if and (eq .Values.tls.mode "disabled") .Values.tokens.existingSecret -}}
+{{- fail "tokens.existingSecret needs TLS: without certificates, workers and servers have nothing to show" -}}
+{{- end -}}
 {{- include "paceline.checkGrace" (dict "path" "coordinator" "values" .Values.coordinator) -}}
 {{- include "paceline.checkGrace" (dict "path" "servers" "values" .Values.servers) -}}
 {{- range $name, $pool := .Values.pools -}}

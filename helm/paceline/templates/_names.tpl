@@ -7,9 +7,9 @@
 {{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 24 | trimSuffix "-" -}}
+{{- .Release.Name | replace "." "-" | trunc 24 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 24 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $name | replace "." "-" | trunc 24 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -29,6 +29,15 @@ app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component | quote }}
 {{- with .pool }}
 paceline.dev/pool: {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Of pods: nothing that changes with the chart alone, or all would start anew. */}}
+{{- define "paceline.podLabels" -}}
+{{ include "paceline.selectorLabels" . }}
+app.kubernetes.io/part-of: paceline
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
 

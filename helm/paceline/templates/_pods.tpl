@@ -38,6 +38,33 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
+{{/* Where checkpoints are on a volume of one node, all who share it go there;
+     else servers keep apart. (dict "root" $ "values" <its values> "selector" <labels>) */}}
+{{- define "paceline.checkpointsAffinity" -}}
+{{- $checkpoints := .root.Values.checkpoints -}}
+{{- if .values.affinity -}}
+{{- else if and $checkpoints.enabled (not (has "ReadWriteMany" $checkpoints.accessModes)) -}}
+affinity:
+  podAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchExpressions:
+            - {key: app.kubernetes.io/instance, operator: In, values: [{{ .root.Release.Name | quote }}]}
+            - {key: app.kubernetes.io/component, operator: In, values: [coordinator, server]}
+{{- else -}}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels:
+              {{- .selector | nindent 14 }}
+{{- end -}}
+{{- end -}}
+
 {{- define "paceline.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -47,7 +74,7 @@ capabilities: {drop: [ALL]}
 {{/* Metadata of a pod: (dict "root" $ "component" "server" "pool" "a100" "values" <its values>). */}}
 {{- define "paceline.podMetadata" -}}
 labels:
-  {{- include "paceline.labels" . | nindent 2 }}
+  {{- include "paceline.podLabels" . | nindent 2 }}
   {{- with .values.podLabels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -100,7 +127,7 @@ readinessProbe:
 - name: tls
   secret:
     secretName: {{ include "paceline.tlsSecret" . }}
-    defaultMode: 0440
+    defaultMode: 288
 {{- end }}
 {{- end -}}
 
@@ -133,7 +160,7 @@ resources:
 {{- end -}}
 
 {{- define "paceline.pdbApiVersion" -}}
-{{- if .Capabilities.APIVersions.Has "policy/v1/PodDisruptionBudget" }}policy/v1{{ else if semverCompare ">=1.21.0-0" .Capabilities.KubeVersion.Version }}policy/v1{{ else }}policy/v1beta1{{ end -}}
+{{- if semverCompare ">=1.21.0-0" .Capabilities.KubeVersion.Version }}policy/v1{{ else }}policy/v1beta1{{ end -}}
 {{- end -}}
 
 {{- define "paceline.cronJobApiVersion" -}}

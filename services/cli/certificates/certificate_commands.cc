@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@
 namespace paceline {
 namespace {
 
-constexpr int64_t kMostDays = 36'500;
+// As long as the authority.
+constexpr int64_t kMostDays = 3650;
 
 struct LabelFlags {
   std::vector<std::string> labels;
@@ -69,14 +71,20 @@ absl::StatusOr<std::unique_ptr<CertificateStore>> OpenStore(
   PACELINE_ASSIGN_OR_RETURN(KubernetesSecrets::Options options,
                             SecretsOfThisPod(flags));
   options.prefix = flags.secrets;
+  PACELINE_RETURN_IF_ERROR(KubernetesSecrets::Check(options));
   return std::make_unique<KubernetesSecrets>(std::move(options));
 }
 
 absl::Status Ensure(Session& session, const EnsureFlags& flags) {
   std::vector<WantedCertificate> wanted;
+  std::set<std::string> names;
   for (const std::string& text : flags.certificates) {
     PACELINE_ASSIGN_OR_RETURN(wanted.emplace_back(),
                               ParseWantedCertificate(text));
+    if (!names.insert(wanted.back().name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(wanted.back().name, " is asked for twice"));
+    }
   }
   if (flags.renew_before_days >= flags.days) {
     return absl::InvalidArgumentError(

@@ -6,8 +6,9 @@
 
 namespace paceline {
 
-// `paceline certificate ensure|remove`: the certificates of a whole cluster, in
-// a folder or in the secrets of a Kubernetes namespace (docs/security.md).
+// `paceline certificate ensure|remove-secrets`: the certificates of a whole
+// cluster, in a folder or in the secrets of a Kubernetes namespace
+// (docs/security.md).
 void AddCertificateCommands(CLI::App& root, ChosenCommand& chosen);
 
 }  // namespace paceline

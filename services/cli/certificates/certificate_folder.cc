@@ -22,18 +22,21 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kSecret = 0600;
 constexpr mode_t kPublic = 0644;
+constexpr absl::string_view kCertificate = "tls.crt";
+constexpr const char* kTexts[] = {"tls.crt", "tls.key", "ca.crt"};
 
 absl::Status WriteNew(const std::string& path, const std::string& text,
                       mode_t mode) {
   const UniqueFd file(
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  bool written = file.get() >= 0;
+  bool written = file.valid();
   for (size_t done = 0; written && done < text.size();) {
     const ssize_t step = write(file.get(), &text[done], text.size() - done);
     written = step > 0 || (step < 0 && errno == EINTR);
     if (step > 0) done += step;
   }
-  if (!written) {
+  // A name must not come to stand for half a file.
+  if (!written || fsync(file.get()) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
   }
   return absl::OkStatus();
@@ -50,19 +53,16 @@ std::string CertificateFolder::PlaceOf(const std::string& name) const {
 
 absl::StatusOr<CertificateStore::Texts> CertificateFolder::Get(
     const std::string& name) {
-  std::error_code error;
-  if (!fs::exists(PlaceOf(name), error) && !error) {
-    return absl::NotFoundError(absl::StrCat(PlaceOf(name), " does not exist"));
-  }
   Texts texts;
-  for (fs::directory_iterator it(PlaceOf(name), error), end;
-       !error && it != end; it.increment(error)) {
-    PACELINE_ASSIGN_OR_RETURN(texts[it->path().filename().string()],
-                              ReadSmallFile(it->path().string()));
-  }
-  if (error) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot read ", PlaceOf(name), ": ", error.message()));
+  for (const char* const what : kTexts) {
+    const auto text = ReadSmallFile(absl::StrCat(PlaceOf(name), "/", what));
+    if (text.ok()) {
+      texts[what] = *text;
+    } else if (!absl::IsNotFound(text.status())) {
+      return text.status();
+    } else if (what == kCertificate) {
+      return text.status();  // What else there is was never finished.
+    }
   }
   return texts;
 }
@@ -75,7 +75,9 @@ absl::Status CertificateFolder::Put(const std::string& name,
     return absl::UnavailableError(
         absl::StrCat("cannot make ", PlaceOf(name), ": ", error.message()));
   }
-  for (const auto& [what, text] : texts) {
+  // The key first: without the certificate it counts for nothing.
+  for (auto it = texts.rbegin(); it != texts.rend(); ++it) {
+    const auto& [what, text] = *it;
     const std::string path = absl::StrCat(PlaceOf(name), "/", what);
     const std::string beside = absl::StrCat(path, ".new");
     unlink(beside.c_str());  // Of an earlier life.

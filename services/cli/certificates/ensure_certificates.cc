@@ -1,5 +1,6 @@
 #include "services/cli/certificates/ensure_certificates.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -81,12 +82,13 @@ absl::Status Ensure(const WantedCertificate& wanted,
     return kept.status();
   }
   request.valid_from = now - kEarlier;
-  request.valid_until = now + lifetimes.certificate;
-  if (authority.valid_until() < request.valid_until) {
+  request.valid_until =
+      std::min(now + lifetimes.certificate, authority.valid_until());
+  if (request.valid_until <= now + lifetimes.renew_before) {
     return absl::FailedPreconditionError(absl::StrCat(
         store.PlaceOf(kAuthorityName), " ends at ",
-        DateOf(authority.valid_until()), ", before what it is to issue: ",
-        "remove it, and all certificates are made anew by another one"));
+        DateOf(authority.valid_until()),
+        ": remove it, and all certificates are made anew by another one"));
   }
   PACELINE_ASSIGN_OR_RETURN(const KeyPair issued, authority.Issue(request));
   PACELINE_RETURN_IF_ERROR(

@@ -26,9 +26,9 @@ struct CertificateLifetimes {
 // more: it ends soon, has other names, or is another authority's. The authority
 // itself is made if there is none. `tell` gets a line for each that was made.
 //
-// May be repeated: what is good stays as it is. FAILED_PRECONDITION if the
-// authority would end before a certificate that it is to issue; otherwise the
-// store's errors.
+// May be repeated: what is good stays as it is. No certificate outlives
+// the authority. FAILED_PRECONDITION if that ends within `renew_before`; else
+// the store's errors.
 absl::Status EnsureCertificates(
     const std::vector<WantedCertificate>& wanted,
     const CertificateLifetimes& lifetimes, absl::Time now,

@@ -5,11 +5,14 @@
 
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/security/small_file.h"
 #include "common/status.h"
@@ -20,6 +23,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kTimeoutSeconds = 10;
+constexpr size_t kLongestName = 63;
 constexpr char kAccount[] = "/var/run/secrets/kubernetes.io/serviceaccount/";
 
 // Empty if there is no string.
@@ -57,6 +61,17 @@ absl::StatusCode CodeOf(int http) {
   }
 }
 
+// Letters, digits and `inner`, those not at the ends.
+bool IsName(absl::string_view text, absl::string_view inner) {
+  if (text.empty() || text.size() > kLongestName) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (absl::ascii_isalnum(text[i])) continue;
+    const bool end = i == 0 || i + 1 == text.size();
+    if (end || !absl::StrContains(inner, text[i])) return false;
+  }
+  return true;
+}
+
 absl::StatusOr<json> BodyOf(const httplib::Result& result,
                             absl::string_view what) {
   if (!result) {
@@ -79,6 +94,23 @@ absl::StatusOr<json> BodyOf(const httplib::Result& result,
 
 }  // namespace
 
+absl::Status KubernetesSecrets::Check(const Options& options) {
+  if (!options.prefix.empty() && !IsName(options.prefix, "-")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", options.prefix, "\" cannot begin the names of secrets"));
+  }
+  for (const auto& [key, value] : options.labels) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(key, '/');
+    const bool good = parts.size() <= 2 && IsName(parts.back(), "-_.") &&
+                      (parts.size() == 1 || IsName(parts.front(), "-.")) &&
+                      IsName(value, "-_.");
+    if (good) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", key, "=", value, "\" is no label"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<KubernetesSecrets::Options> KubernetesSecrets::OfThisPod() {
   const char* const host = getenv("KUBERNETES_SERVICE_HOST");
   const char* const port = getenv("KUBERNETES_SERVICE_PORT");
@@ -87,9 +119,10 @@ absl::StatusOr<KubernetesSecrets::Options> KubernetesSecrets::OfThisPod() {
         "this is no pod: KUBERNETES_SERVICE_HOST is not set");
   }
   Options options;
+  // The library cannot read IPv6 addresses; the certificate has this name too.
   const bool v6 = absl::StrContains(host, ":");
   options.api =
-      absl::StrCat("https://", v6 ? "[" : "", host, v6 ? "]" : "", ":", port);
+      absl::StrCat("https://", v6 ? "kubernetes.default.svc" : host, ":", port);
   options.ca_file = absl::StrCat(kAccount, "ca.crt");
   const std::pair<const char*, std::string*> texts[] = {
       {"token", &options.token}, {"namespace", &options.name_space}};
@@ -180,6 +213,7 @@ absl::StatusOr<int> KubernetesSecrets::RemoveAll() {
     return absl::InvalidArgumentError(
         "without labels all secrets of the namespace would be removed");
   }
+  PACELINE_RETURN_IF_ERROR(Check(options_));
   const std::string selector =
       absl::StrJoin(options_.labels, ",", absl::PairFormatter("="));
   const std::string what = absl::StrCat("remove the secrets with ", selector);

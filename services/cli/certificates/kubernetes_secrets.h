@@ -18,9 +18,9 @@ namespace paceline {
 //
 // Besides those of CertificateStore the errors are UNAVAILABLE (no answer
 // within 10 s, or the server's fault), UNAUTHENTICATED, PERMISSION_DENIED (the
-// account lacks a role: get, create, update and delete of secrets), ABORTED
-// (somebody else has changed the secret meanwhile) and INTERNAL (an answer that
-// is none).
+// account lacks a role: get, create and update of secrets, and list and delete
+// for RemoveAll), ABORTED (somebody else has changed the secret meanwhile) and
+// INTERNAL (an answer that is none).
 class KubernetesSecrets : public CertificateStore {
  public:
   struct Options {
@@ -42,6 +42,10 @@ class KubernetesSecrets : public CertificateStore {
   absl::StatusOr<Texts> Get(const std::string& name) override;
   absl::Status Put(const std::string& name, const Texts& texts) override;
   std::string PlaceOf(const std::string& name) const override;
+
+  // INVALID_ARGUMENT for a prefix or labels that Kubernetes would not take, or
+  // would take for something else in a selector.  To be asked first.
+  static absl::Status Check(const Options& options);
 
   // Deletes all secrets that have the labels of the options; how many those
   // were. INVALID_ARGUMENT without labels: those would be everybody's.

@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -35,10 +37,13 @@ bool IsLabel(absl::string_view label) {
 bool IsDnsName(absl::string_view host) {
   if (host.size() > kLongestHost) return false;
   absl::ConsumePrefix(&host, "*.");
+  absl::string_view last;
   for (const absl::string_view label : absl::StrSplit(host, '.')) {
     if (!IsLabel(label)) return false;
+    last = label;
   }
-  return true;
+  // 300.1.1.1 was to be an address.
+  return !std::all_of(last.begin(), last.end(), absl::ascii_isdigit);
 }
 
 // Also what a Kubernetes secret may be called.

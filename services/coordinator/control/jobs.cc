@@ -474,10 +474,10 @@ absl::Status Jobs::CheckTrains(const Entry& entry) const {
     return WrongState(entry.job.name(),
                       "is about to be paused: wait for that, then resume it");
   }
-  if (entry.interrupted) {
+  if (!entry.interrupted.empty()) {
     return WrongState(entry.job.name(),
                       absl::StrCat("cannot be changed for a moment, for ",
-                                   entry.job.state_reason()));
+                                   entry.interrupted));
   }
   return WrongState(entry.job.name(),
                     "has finished its training and is about to end: wait for "

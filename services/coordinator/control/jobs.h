@@ -141,7 +141,8 @@ class Jobs {
     // What has happened and could not be stored yet.
     StoreBatch unsaved = {};
     absl::Time evaluated_until = absl::InfinitePast();
-    bool interrupted = false;  // Its run is saved, for the job to go on later.
+    // If its run is being saved for the job to go on in another: why.
+    std::string interrupted = {};
   };
   using Entries = std::map<std::string, Entry>;
 

@@ -46,11 +46,14 @@ JobEvent EndOf(const RunOutcome& outcome) {
 }
 
 // Of the job's state, which `outcome` has brought about.
-std::string ReasonAfter(const RunOutcome& outcome, const v1::Job& job) {
+std::string ReasonAfter(const RunOutcome& outcome, const v1::Job& job,
+                        const std::string& interrupted) {
   switch (job.state()) {
     case v1::Job::PENDING:
-      return outcome.out_of_workers ? "its workers are gone: waits for others"
-                                    : job.state_reason();
+      if (!interrupted.empty()) return interrupted;
+      return outcome.out_of_servers ? "a parameter server has left: waits for "
+                                      "others"
+                                    : "its workers are gone: waits for others";
     case v1::Job::PAUSED:
       return "paused";
     case v1::Job::FAILED:
@@ -179,7 +182,7 @@ void Jobs::TakeNews(Entry& entry) {
 void Jobs::RunEnded(Entry& entry, const JobRun& run,
                     const RunOutcome& outcome) {
   TakeNews(entry);  // What it said last.
-  entry.interrupted = false;
+  const std::string interrupted = std::exchange(entry.interrupted, "");
   v1::Job job = entry.job;
   const std::string report = run.Report();
   // One that did not come to train knows nothing of what was before.
@@ -195,7 +198,7 @@ void Jobs::RunEnded(Entry& entry, const JobRun& run,
         absl::StrCat(job.name(), "/checkpoints/", outcome.checkpoint));
   }
   Advance(job, EndOf(outcome));
-  job.set_state_reason(ReasonAfter(outcome, job));
+  job.set_state_reason(ReasonAfter(outcome, job, interrupted));
   if (HasEnded(job.state())) *job.mutable_end_time() = ToProto(absl::Now());
   LogInfo("run ended", {{"job", job.name()},
                         {"state", StateName(job.state())},
@@ -255,7 +258,8 @@ std::vector<AssignableJob> Jobs::AssignableJobs() {
     job.running = runs;
     if (runs && entry.active->run().TrainingOver()) {
       job.trainers = TrainersWanted::kNone;
-    } else if (entry.job.state() == v1::Job::PAUSING || entry.interrupted) {
+    } else if (entry.job.state() == v1::Job::PAUSING ||
+               !entry.interrupted.empty()) {
       job.trainers = TrainersWanted::kNoMore;
     }
     job.evaluation_pending = runs && entry.active->run().WantsEvaluator();
@@ -377,9 +381,9 @@ void Jobs::StartRun(Entry& entry) {
                                        absl::StrReplaceAll(name, {{"/", "_"}}),
                                        setup.run & 0xffff);
   }
-  const TraceContext trace = ParseTraceparent(entry.job.traceparent())
-                                 .value_or(NewTrace(ids_.Next(), ids_.Next()));
-  setup.traceparent = ToTraceparent(trace, setup.run);
+  std::optional<TraceContext> trace = ParseTraceparent(entry.job.traceparent());
+  if (!trace.has_value()) trace = NewTrace(ids_.Next(), ids_.Next());
+  setup.traceparent = ToTraceparent(*trace, setup.run);
   setup.evaluator_exists = [this, name] { return fleet_.HasEvaluator(name); };
   setup.admit_parameters = [this, name](int64_t bytes) {
     return AdmitParameters(name, bytes);
@@ -389,7 +393,7 @@ void Jobs::StartRun(Entry& entry) {
   fleet_.AddRun(run);
   entry.active =
       std::make_unique<ActiveRun>(std::move(run), [this] { Wake(); });
-  LogInfo("run begins", {{"job", name}, {"trace_id", trace.trace_id}});
+  LogInfo("run begins", {{"job", name}, {"trace_id", trace->trace_id}});
   v1::Job job = entry.job;
   Advance(job, JobEvent::kAssigned);
   job.set_state_reason("its workers load the data");

@@ -12,17 +12,21 @@
 namespace paceline {
 
 void Jobs::Interrupt(Entry& entry, const std::string& why) {
-  if (entry.active == nullptr || entry.interrupted) return;
+  if (entry.active == nullptr || !entry.interrupted.empty()) return;
+  TakeNews(entry);  // It may have begun to train.
   if (entry.job.state() != v1::Job::STARTING &&
       entry.job.state() != v1::Job::RUNNING) {
     return;  // It ends already, or is paused.
   }
   // There would be nothing to go on from.
-  if (options_.checkpoint_root.empty()) return;
-  entry.interrupted = true;
+  if (entry.job.state() == v1::Job::RUNNING &&
+      options_.checkpoint_root.empty()) {
+    return;
+  }
+  entry.interrupted =
+      absl::StrCat(why, ": the job is saved and goes on by itself");
   v1::Job job = entry.job;
-  job.set_state_reason(
-      absl::StrCat(why, ": the job is saved and goes on by itself"));
+  job.set_state_reason(entry.interrupted);
   Note(entry, std::move(job));
   entry.active->run().Pause(absl::ZeroDuration());
 }
@@ -57,12 +61,13 @@ void Jobs::Drain(absl::Duration grace) {
   std::vector<std::unique_ptr<ActiveRun>> over;
   absl::MutexLock lock(&mu_);
   const auto saved = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return std::none_of(
-        busy_.begin(), busy_.end(),
-        [this](const std::string& name) ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-          const Entry& entry = entries_.at(name);
-          return entry.interrupted || entry.job.state() == v1::Job::PAUSING;
-        });
+    return std::none_of(busy_.begin(), busy_.end(),
+                        [this](const std::string& name)
+                            ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+                              const Entry& entry = entries_.at(name);
+                              return !entry.interrupted.empty() ||
+                                     entry.job.state() == v1::Job::PAUSING;
+                            });
   };
   mu_.AwaitWithTimeout(absl::Condition(&saved), deadline - clock_->Now());
   Turn(over);  // What has ended by now.

@@ -20,6 +20,9 @@ namespace {
 // of loading its data; this many leases later it is taken for stuck.
 constexpr int kLeavingLeases = 30;
 
+// It is a label of metrics.
+constexpr size_t kLongestPool = 63;
+
 google::protobuf::Timestamp ToProto(absl::Time time) {
   google::protobuf::Timestamp proto;
   proto.set_seconds(absl::ToUnixSeconds(time));
@@ -36,6 +39,10 @@ absl::StatusOr<uint64_t> Fleet::WorkerCame(const v1::WorkerHello& hello,
                                            WorkerPeer stream) {
   PACELINE_RETURN_IF_ERROR(
       ParseWorkerName("hello.name", FormatWorkerName(hello.name())).status());
+  if (hello.pool().size() > kLongestPool) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("hello.pool: must have at most ", kLongestPool, " bytes"));
+  }
   v1::WorkerCommand registered;
   registered.mutable_registered()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
@@ -187,6 +194,7 @@ absl::StatusOr<uint64_t> Fleet::ServerCame(const v1::ServerHello& hello,
 
 absl::Status Fleet::ServerSaid(uint64_t member,
                                const v1::ServerMessage& message) {
+  if (message.has_leaving()) return ServerLeaves(member);
   std::shared_ptr<JobRun> run;
   {
     absl::MutexLock lock(&mu_);
@@ -199,13 +207,25 @@ absl::Status Fleet::ServerSaid(uint64_t member,
       it->second.stream.send(std::move(answer));
       return absl::OkStatus();
     }
-    it->second.leaving = it->second.leaving || message.has_leaving();
     const auto of = runs_.find(message.run());
     // The last answers of a run that is over.
     if (of == runs_.end()) return absl::OkStatus();
     run = of->second;
   }
   return run->ServerSaid(member, message);
+}
+
+absl::Status Fleet::ServerLeaves(uint64_t member) {
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = servers_.find(member);
+    if (it == servers_.end()) return absl::AbortedError("register anew");
+    it->second.leaving = true;
+    for (const auto& [id, run] : runs_) run->ServerLeaves(member);
+    LogInfo("leaving", {{"server", it->second.hello.name()}});
+  }
+  changed_();
+  return absl::OkStatus();
 }
 
 void Fleet::ServerGone(uint64_t member) {
@@ -224,6 +244,10 @@ void Fleet::ServerGone(uint64_t member) {
 
 void Fleet::AddRun(std::shared_ptr<JobRun> run) {
   absl::MutexLock lock(&mu_);
+  // Since it was picked for the run.
+  for (const auto& [member, entry] : servers_) {
+    if (entry.leaving) run->ServerLeaves(member);
+  }
   const uint64_t id = run->run();
   runs_.emplace(id, std::move(run));
 }

@@ -47,7 +47,7 @@ class Fleet {
   };
 
   // `changed` is called, without any lock, when a member has come, gone or
-  // become free; it must only note that.
+  // become free, or is about to go; it must only note that.
   Fleet(const Clock* clock, absl::Duration lease,
         std::function<void()> changed);
 
@@ -120,6 +120,8 @@ class Fleet {
     bool leaving = false;  // Its process ends.
   };
 
+  // A server has said that it is about to go.
+  absl::Status ServerLeaves(uint64_t member);
   // The member is free.
   void Detach(uint64_t member);
   // It is not to be given to the job again.

@@ -12,6 +12,8 @@ std::map<std::string, int> PoolDemand(
   for (const AssignableWorker& worker : workers) {
     if (!worker.evaluator) demand[worker.pool];
   }
+  std::set<std::string> connected;
+  for (const auto& [pool, workers_wanted] : demand) connected.insert(pool);
   for (const AssignableJob& job : jobs) {
     if (job.trainers != TrainersWanted::kYes) continue;
     std::set<std::string> pools(job.pools.begin(), job.pools.end());
@@ -25,6 +27,12 @@ std::map<std::string, int> PoolDemand(
     for (const std::string& pool : pools) {
       demand[pool] += job.max > 0 ? job.max : job.min;
     }
+  }
+  // Of too many those stay that have workers.
+  for (auto it = demand.end();
+       demand.size() > kPoolsMax && it != demand.begin();) {
+    --it;
+    if (!connected.contains(it->first)) it = demand.erase(it);
   }
   while (demand.size() > kPoolsMax) demand.erase(std::prev(demand.end()));
   return demand;

@@ -61,8 +61,13 @@ RunOutcome JobRun::Run() {
       trained->View().samples_counted >= trained->View().samples_total;
   const bool complete = all_counted || out_of_time_ || record_.StopReached();
   outcome.out_of_workers = out_of_workers_;
-  outcome.paused =
-      outcome.status.ok() && (pausing() || out_of_workers_) && !complete;
+  {
+    absl::MutexLock lock(&mu_);
+    outcome.out_of_servers = out_of_servers_;
+    if (out_of_servers_) outcome.status = absl::OkStatus();
+  }
+  outcome.paused = outcome.status.ok() && !complete &&
+                   (pausing() || out_of_workers_ || outcome.out_of_servers);
   outcome.checkpoint = last_checkpoint_;
   StopEverybody(outcome.status);
   metrics_->workers->Set(0);

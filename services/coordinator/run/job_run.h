@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,8 @@ struct RunOutcome {
   bool paused = false;
   // Without being asked to pause: no worker was left.
   bool out_of_workers = false;
+  // Before it trained: a server that it was to use has left.
+  bool out_of_servers = false;
   // The last checkpoint that it wrote, exact; empty: none.
   std::string checkpoint = {};
 };
@@ -94,6 +97,8 @@ class JobRun {
   // One of the setup's servers, by its number in the fleet.
   absl::Status ServerSaid(uint64_t member, const v1::ServerMessage& message);
   void ServerGone(uint64_t member);
+  // It is about to go. If it does before the training, nothing is lost.
+  void ServerLeaves(uint64_t member);
 
   // Runs the job to its end. All members are told to stop before it returns.
   // Called once.
@@ -285,6 +290,8 @@ class JobRun {
   bool pausing_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration evaluate_for_ ABSL_GUARDED_BY(mu_);  // If so.
   std::string server_lost_ ABSL_GUARDED_BY(mu_);  // While evaluating: its name.
+  std::set<int> leaving_servers_ ABSL_GUARDED_BY(mu_);
+  bool out_of_servers_ ABSL_GUARDED_BY(mu_) = false;  // Which is `failure_`.
   absl::Time next_checkpoint_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   v1::WorkerReady agreed_ ABSL_GUARDED_BY(mu_);  // Tensors and samples.
   std::vector<v1::Shard> shards_ ABSL_GUARDED_BY(mu_);

@@ -324,6 +324,13 @@ void JobRun::ServerGone(uint64_t member) {
                  "from its last checkpoint")));
 }
 
+void JobRun::ServerLeaves(uint64_t member) {
+  const std::optional<int> server = servers_.IndexOf(member);
+  if (!server.has_value()) return;
+  absl::MutexLock lock(&mu_);
+  leaving_servers_.insert(*server);
+}
+
 void JobRun::ServerLost(int server, const absl::Status& why) {
   absl::MutexLock lock(&mu_);
   if (stage_ == Stage::kEnded) return;
@@ -332,6 +339,9 @@ void JobRun::ServerLost(int server, const absl::Status& why) {
     server_lost_ = servers_.NameOf(server);
   } else if (failure_.ok()) {
     failure_ = why;
+    // One that goes without a word may do so because of this very job.
+    out_of_servers_ =
+        stage_ != Stage::kTraining && leaving_servers_.contains(server);
   }
 }
 

@@ -139,6 +139,34 @@ TEST_F(JobRunTest, DoesNotWaitForWhoHasGone) {
   EXPECT_TRUE(outcome.out_of_workers);
 }
 
+TEST_F(JobRunTest, AServerThatLeavesBeforeTheTrainingCostsNothing) {
+  MakeJob();
+  AddWorker("w0").Enter(SmallModel(40));
+  AddWorker("w1");
+  RunJob();
+  AwaitPhase("loading");
+  job_->ServerLeaves(99);  // Is nothing to the job.
+  job_->ServerLeaves(100);
+  job_->ServerGone(100);
+  const RunOutcome& outcome = Outcome();
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_TRUE(outcome.paused);
+  EXPECT_TRUE(outcome.out_of_servers);
+}
+
+// One that dies may do so of this very job: it would die of it again.
+TEST_F(JobRunTest, AServerThatDiesBeforeTheTrainingFailsTheJob) {
+  MakeJob();
+  AddWorker("w0").Enter(SmallModel(40));
+  AddWorker("w1");
+  RunJob();
+  AwaitPhase("loading");
+  job_->ServerLeaves(101);
+  job_->ServerGone(100);
+  EXPECT_TRUE(absl::IsUnavailable(Outcome().status)) << Outcome().status;
+  EXPECT_FALSE(Outcome().paused);
+}
+
 TEST_F(JobRunTest, DifferentDataFailTheJob) {
   MakeJob();
   AddWorker("w0").Enter(SmallModel(40));

@@ -1,13 +1,27 @@
+{{/* By what names clients may dial the coordinator. */}}
+{{- define "paceline.coordinatorHosts" -}}
+{{- $name := printf "%s-coordinator" (include "paceline.fullname" .) -}}
+{{- $host := include "paceline.coordinatorHost" . -}}
+{{- concat (list $name (printf "%s.%s" $name .Release.Namespace) $host (printf "%s.cluster.local" $host) "localhost" "127.0.0.1") .Values.tls.coordinatorHosts | toYaml -}}
+{{- end -}}
+
+{{/* By which the secrets are found again. */}}
+{{- define "paceline.certificateLabels" -}}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+paceline.dev/certificates: {{ include "paceline.fullname" . | quote }}
+{{- end -}}
+
 {{/* What `paceline certificate ensure` is asked for. */}}
 {{- define "paceline.certificateArguments" -}}
 {{- $fullname := include "paceline.fullname" . -}}
 {{- $host := include "paceline.coordinatorHost" . -}}
-{{- $hosts := concat (list (printf "%s-coordinator" $fullname) (printf "%s-coordinator.%s" $fullname .Release.Namespace) $host (printf "%s.cluster.local" $host) "localhost" "127.0.0.1") .Values.tls.coordinatorHosts -}}
+{{- $hosts := include "paceline.coordinatorHosts" . | fromYamlArray -}}
 - certificate
 - ensure
 - --kubernetes-secrets={{ $fullname }}-tls
-- --label=app.kubernetes.io/instance={{ .Release.Name }}
-- --label=paceline.dev/certificates={{ $fullname }}
+{{- range $key, $value := include "paceline.certificateLabels" . | fromYaml }}
+- --label={{ $key }}={{ $value }}
+{{- end }}
 - --days={{ .Values.tls.selfSigned.days }}
 - --renew-before-days={{ .Values.tls.selfSigned.renewBeforeDays }}
 - {{ printf "coordinator=server/coordinator,%s" (join "," $hosts) | quote }}
@@ -20,9 +34,21 @@
 {{- define "paceline.certificatePod" -}}
 metadata:
   labels:
-    {{- include "paceline.labels" (dict "root" .root "component" "certificates") | nindent 4 }}
+    {{- include "paceline.podLabels" (dict "root" .root "component" "certificates") | nindent 4 }}
+  {{- with merge (dict) .root.Values.hooks.podAnnotations .root.Values.commonAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
 spec:
-  restartPolicy: OnFailure
+  restartPolicy: Never
+  {{- with .root.Values.hooks.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .root.Values.hooks.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   serviceAccountName: {{ include "paceline.fullname" .root }}-{{ .account }}
   enableServiceLinks: false
   securityContext:
@@ -43,8 +69,7 @@ spec:
       securityContext:
         {{- include "paceline.containerSecurity" .root | nindent 8 }}
       resources:
-        requests: {cpu: 10m, memory: 32Mi}
-        limits: {memory: 128Mi}
+        {{- toYaml .root.Values.hooks.resources | nindent 8 }}
 {{- end -}}
 
 {{/* Annotations of a hook: (dict "on" "pre-install" "weight" "-5"). */}}
@@ -57,7 +82,9 @@ helm.sh/hook-delete-policy: {{ default "before-hook-creation,hook-succeeded" .de
 
 {{/* Whom the certificates' jobs run as: the hooks' account lives as long as a hook, the other as long as the release. A map of name to annotations. */}}
 {{- define "paceline.certificateAccounts" -}}
+{{- if eq .Values.tls.mode "selfSigned" }}
 {{ include "paceline.fullname" . }}-certificates: {}
+{{- end }}
 {{ include "paceline.fullname" . }}-certificates-setup:
   {{- include "paceline.hook" (dict "on" "pre-install,pre-upgrade,pre-rollback,post-delete" "weight" "-10") | nindent 2 }}
 {{- end -}}

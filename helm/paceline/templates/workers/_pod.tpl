@@ -25,7 +25,7 @@ spec:
         - --gpu-memory-fraction={{ $values.gpu.memoryFraction }}
         {{- end }}
         - --threads={{ int $values.threads }}
-        - --metrics=0.0.0.0:{{ $root.Values.metrics.port }}
+        - --metrics={{ $root.Values.listenHost }}:{{ $root.Values.metrics.port }}
         - --grace={{ $values.grace }}
         {{- if $root.Values.data.volume }}
         - --data-root=/data
@@ -42,6 +42,10 @@ spec:
       env:
         - name: POD_NAME
           valueFrom: {fieldRef: {fieldPath: metadata.name}}
+        {{- if eq $gpus 0 }}
+        # The image asks for all GPUs, and these belong to others.
+        - {name: NVIDIA_VISIBLE_DEVICES, value: void}
+        {{- end }}
         {{- with $values.extraEnv }}
         {{- toYaml . | nindent 8 }}
         {{- end }}

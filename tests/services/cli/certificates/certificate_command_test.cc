@@ -58,6 +58,8 @@ TEST_F(CertificateCommandTest, WhatIsWrongIsSaid) {
       {"w0=boss/w0", "boss"},
       {"w0=worker/w0 --days 0", "--days"},
       {"w0=worker/w0 --days 60", "--renew-before-days: must be less"},
+      {"w0=worker/w0 --days 4000", "--days"},
+      {"w0=worker/w0 w0=worker/w1", "w0 is asked for twice"},
       {"w0=worker/w0 --label a=b", "--label is for secrets"},
       {"w0=worker/w0 --kubernetes-secrets p", "either --directory or"},
       {"", "CERTIFICATE is required"},

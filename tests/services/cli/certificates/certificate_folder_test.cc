@@ -33,6 +33,13 @@ TEST(CertificateFolderTest, KeepsAndReplaces) {
   EXPECT_EQ(ModeOf(scratch.Path("new/tls/w0/tls.key")), 0600);
 }
 
+TEST(CertificateFolderTest, WhatWasNeverFinishedIsNotThere) {
+  const TestFolder scratch;
+  CertificateFolder folder(scratch.Path("tls"));
+  ASSERT_TRUE(folder.Put("w0", {{"tls.key", "key"}}).ok());
+  EXPECT_TRUE(absl::IsNotFound(folder.Get("w0").status()));
+}
+
 TEST(CertificateFolderTest, AFileInItsPlace) {
   const TestFolder scratch;
   CertificateFolder folder(scratch.Write("taken", "a file"));

@@ -122,6 +122,10 @@ TEST_F(EnsureCertificatesTest, ADamagedAuthorityStays) {
 TEST_F(EnsureCertificatesTest, AnAuthorityThatEndsTooSoonIssuesNothing) {
   Ensure(kNow);
   EXPECT_THAT(Ensure(kNow + 3300 * kDay),
+              ElementsAre(HasSubstr("memory w0: issued until 2037-01-12"),
+                          HasSubstr("memory s0: issued until 2037-01-12")));
+  EXPECT_THAT(Ensure(kNow + 3500 * kDay), IsEmpty());
+  EXPECT_THAT(Ensure(kNow + 3600 * kDay),
               ElementsAre(HasSubstr("FAILED_PRECONDITION: memory ca ends at "
                                     "2037-01-12")));
 }

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
@@ -202,6 +204,35 @@ TEST_F(KubernetesSecretsTest, RemovesItsOwn) {
   unlabelled.labels.clear();
   EXPECT_TRUE(absl::IsInvalidArgument(
       KubernetesSecrets(unlabelled).RemoveAll().status()));
+}
+
+TEST_F(KubernetesSecretsTest, WhatIsNoLabelOrName) {
+  KubernetesSecrets::Options good = Options("p");
+  good.labels = {{"app.kubernetes.io/instance", "r-1"}, {"a_b", "c.d"}};
+  EXPECT_TRUE(KubernetesSecrets::Check(good).ok());
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"a!", "b"},
+           {"a", "b,c=d"},
+           {"a", ""},
+           {"", "b"},
+           {"a/b/c", "d"},
+           {"/a", "b"},
+           {"a", "-b"},
+           {"a in (b)", "c"},
+           {"a", "\xff"},
+           {"a", std::string(64, 'b')}}) {
+    KubernetesSecrets::Options options = Options("p");
+    options.labels = {{key, value}};
+    EXPECT_TRUE(absl::IsInvalidArgument(KubernetesSecrets::Check(options)))
+        << key << "=" << value;
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        KubernetesSecrets(options).RemoveAll().status()));
+  }
+  for (const char* const prefix : {"a/b", "-a", "a.", "\xff"}) {
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(KubernetesSecrets::Check(Options(prefix))));
+  }
 }
 
 TEST_F(KubernetesSecretsTest, ErrorsSayWhatAndWhy) {

@@ -41,6 +41,7 @@ TEST(WantedCertificateTest, WhatIsWrong) {
       {"w0=worker/w0,a b", "\"a b\" is neither"},
       {"w0=worker/w0,a..b", "neither"},
       {"w0=worker/w0,-a", "neither"},
+      {"w0=worker/w0,300.1.1.1", "neither"},
       {"w0=worker/w0,a.*.b", "neither"},
       {"w0=worker/w0,URI:paceline://admin/me", "neither"},
   };

@@ -69,6 +69,9 @@ TEST(PoolDemandTest, ThePoolsAreBounded) {
     jobs.push_back(Job(i, 1, 1, {absl::StrCat("p", i)}));
   }
   EXPECT_EQ(PoolDemand({}, jobs).size(), kPoolsMax);
+  const auto demand = PoolDemand({Worker(1, "zoo")}, jobs);
+  EXPECT_EQ(demand.size(), kPoolsMax);
+  EXPECT_TRUE(demand.contains("zoo")) << "it has workers";
 }
 
 }  // namespace
