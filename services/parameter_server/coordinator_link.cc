@@ -152,10 +152,10 @@ bool CoordinatorLink::ShouldEnd(Stream& stream) {
   if (!stopping()) return false;
   runner_->Refuse();
   if (!std::exchange(told_, true)) {
+    options_.registration(absl::UnavailableError("the server is stopping"));
     v1::ServerMessage message;
     message.mutable_leaving()->set_process(true);
     stream.Send(std::move(message));
-    options_.registration(absl::UnavailableError("the server is stopping"));
   }
   if (runner_->idle()) return true;
   absl::MutexLock lock(&mu_);

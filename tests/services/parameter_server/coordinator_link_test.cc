@@ -85,9 +85,8 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
   int hellos() const { return hellos_; }
   bool AwaitEnded() {
     absl::MutexLock lock(&mu_);
-    const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-      return stream_.expired();
-    };
+    const auto ended = [this]()
+                           ABSL_SHARED_LOCKS_REQUIRED(mu_) { return ended_; };
     return mu_.AwaitWithTimeout(absl::Condition(&ended), absl::Seconds(30));
   }
 
@@ -111,6 +110,7 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
         absl::MutexLock lock(&owner_->mu_);
         if (!owner_->refusal_.ok()) return owner_->refusal_;
         owner_->stream_ = std::static_pointer_cast<Stream>(shared_from_this());
+        owner_->ended_ = false;
         v1::ServerCommand welcome;
         welcome.mutable_welcome()->set_lease_ms(kLeaseMs);
         Send(welcome);
@@ -122,7 +122,10 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
       owner_->messages_.Put(std::move(message));
       return absl::OkStatus();
     }
-    void Ended() override {}
+    void Ended() override {
+      absl::MutexLock lock(&owner_->mu_);
+      owner_->ended_ = true;
+    }
 
    private:
     FakeCoordinator* const owner_;
@@ -141,6 +144,7 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
   absl::Status refusal_ ABSL_GUARDED_BY(mu_);
   int heartbeats_ ABSL_GUARDED_BY(mu_) = 0;
   std::weak_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;  // The last stream that came.
   ListeningServer listening_;
 };
 
