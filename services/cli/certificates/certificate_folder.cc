@@ -22,8 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kSecret = 0600;
 constexpr mode_t kPublic = 0644;
-constexpr absl::string_view kCertificate = "tls.crt";
-constexpr const char* kTexts[] = {"tls.crt", "tls.key", "ca.crt"};
 
 absl::Status WriteNew(const std::string& path, const std::string& text,
                       mode_t mode) {
@@ -54,13 +52,13 @@ std::string CertificateFolder::PlaceOf(const std::string& name) const {
 absl::StatusOr<CertificateStore::Texts> CertificateFolder::Get(
     const std::string& name) {
   Texts texts;
-  for (const char* const what : kTexts) {
+  for (const char* const what : {kCertificate, kKey, kAuthority}) {
     const auto text = ReadSmallFile(absl::StrCat(PlaceOf(name), "/", what));
     if (text.ok()) {
       texts[what] = *text;
     } else if (!absl::IsNotFound(text.status())) {
       return text.status();
-    } else if (what == kCertificate) {
+    } else if (what == std::string(kCertificate)) {
       return text.status();  // What else there is was never finished.
     }
   }

@@ -12,8 +12,12 @@ namespace paceline {
 // Where certificates are kept. Not thread-safe; one program at a time.
 class CertificateStore {
  public:
-  // Texts by what they are: "tls.crt", "tls.key", "ca.crt".
+  // PEM texts by what they are, called as Kubernetes does.
   using Texts = std::map<std::string, std::string>;
+  static constexpr char kCertificate[] = "tls.crt";
+  static constexpr char kKey[] = "tls.key";
+  static constexpr char kAuthority[] =
+      "ca.crt";  // The authority's certificate.
 
   virtual ~CertificateStore() = default;
 

@@ -11,9 +11,9 @@
 namespace paceline {
 namespace {
 
-constexpr char kCertificate[] = "tls.crt";
-constexpr char kKey[] = "tls.key";
-constexpr char kAuthority[] = "ca.crt";
+constexpr const char* kCertificate = CertificateStore::kCertificate;
+constexpr const char* kKey = CertificateStore::kKey;
+constexpr const char* kAuthority = CertificateStore::kAuthority;
 
 // Of clocks that are not quite right.
 constexpr absl::Duration kEarlier = absl::Hours(1);
