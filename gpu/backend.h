@@ -176,6 +176,15 @@ class Backend {
                                    DeviceView labels, float scale,
                                    DeviceSpan dlogits, DeviceSpan loss,
                                    DeviceSpan correct) = 0;
+
+  // With d = gradient + weight_decay * weights: velocity = momentum * velocity
+  // + d; weights -= rate * velocity, or with Nesterov's momentum (Sutskever et
+  // al. 2013, evaluated at the weights) rate * (d + momentum * velocity). Every
+  // array is read and written once. `velocity` is empty where the momentum is
+  // 0. For training in one process: where there are parameter servers, they
+  // apply.
+  virtual void ApplySgd(const SgdStep& step, DeviceView gradient,
+                        DeviceSpan velocity, DeviceSpan weights) = 0;
 };
 
 // How products of matrices are computed on a GPU; sums are fp32 in each. The

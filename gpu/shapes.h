@@ -121,6 +121,15 @@ struct ShortcutShape {
   }
 };
 
+// Coefficients of one step of stochastic gradient descent; see
+// Backend::ApplySgd().
+struct SgdStep {
+  float rate = 0;
+  float momentum = 0;
+  float weight_decay = 0;
+  bool nesterov = false;
+};
+
 // logits [batch, classes].
 struct LossShape {
   int64_t batch = 0;

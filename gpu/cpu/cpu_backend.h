@@ -78,6 +78,8 @@ class CpuBackend : public Backend {
   void SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
                            DeviceView labels, float scale, DeviceSpan dlogits,
                            DeviceSpan loss, DeviceSpan correct) override;
+  void ApplySgd(const SgdStep& step, DeviceView gradient, DeviceSpan velocity,
+                DeviceSpan weights) override;
 
  private:
   // The scratch of the convolutions: grows to the largest chunk that was

@@ -91,6 +91,8 @@ class CudaBackend : public Backend {
   void SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
                            DeviceView labels, float scale, DeviceSpan dlogits,
                            DeviceSpan loss, DeviceSpan correct) override;
+  void ApplySgd(const SgdStep& step, DeviceView gradient, DeviceSpan velocity,
+                DeviceSpan weights) override;
 
  private:
   // A matrix of rows that lie `row` floats apart.

@@ -133,6 +133,37 @@ TEST_P(LinearConformanceTest, Elementwise) {
   }
 }
 
+// Three steps, beside the definition in double precision.
+TEST_P(LinearConformanceTest, ApplySgd) {
+  const SgdStep steps[] = {
+      {.rate = 0.1f, .weight_decay = 0.01f},
+      {.rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f},
+      {.rate = 0.1f, .momentum = 0.9f, .nesterov = true},
+  };
+  for (const SgdStep& step : steps) {
+    for (const int64_t size : {0, 1, 31, 32, 33, 257, 10001}) {
+      const auto g = RandomFloats(size, 1), w = RandomFloats(size, 2);
+      const DeviceArray gradient(*backend_, g), weights(*backend_, w);
+      const DeviceArray velocity(*backend_, step.momentum == 0 ? 0 : size);
+      for (int i = 0; i < 3; ++i) {
+        backend_->ApplySgd(step, gradient.span(), velocity.span(),
+                           weights.span());
+      }
+      const auto got = weights.Host();
+      for (int64_t i = 0; i < size; ++i) {
+        double want = w[i], v = 0;
+        for (int n = 0; n < 3; ++n) {
+          const double d = g[i] + step.weight_decay * want;
+          v = step.momentum * v + d;
+          want -= step.rate * (step.nesterov ? d + step.momentum * v : v);
+        }
+        ASSERT_NEAR(got[i], want, 1e-6) << size << " " << i;
+      }
+      EXPECT_EQ(gradient.Host(), g);
+    }
+  }
+}
+
 TEST_P(LinearConformanceTest, ReluPassesNanOn) {
   const DeviceArray x(*backend_, 40, kNan);
   backend_->ReluForward(x.span(), x.span());

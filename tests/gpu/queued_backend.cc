@@ -324,4 +324,9 @@ void QueuedBackend::SoftmaxCrossEntropy(const LossShape& shape,
   });
 }
 
+void QueuedBackend::ApplySgd(const SgdStep& step, DeviceView gradient,
+                             DeviceSpan velocity, DeviceSpan weights) {
+  Compute([=, this] { cpu_.ApplySgd(step, gradient, velocity, weights); });
+}
+
 }  // namespace paceline

@@ -103,6 +103,8 @@ class QueuedBackend : public Backend {
   void SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
                            DeviceView labels, float scale, DeviceSpan dlogits,
                            DeviceSpan loss, DeviceSpan correct) override;
+  void ApplySgd(const SgdStep& step, DeviceView gradient, DeviceSpan velocity,
+                DeviceSpan weights) override;
 
  private:
   class Step;

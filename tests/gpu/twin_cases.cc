@@ -81,6 +81,34 @@ std::vector<TwinCase> Elementwise() {
   return cases;
 }
 
+std::vector<TwinCase> SgdSteps() {
+  const SgdStep steps[] = {
+      {.rate = 0.1f},
+      {.rate = 0.1f, .weight_decay = 0.01f},
+      {.rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f},
+      {.rate = 0.1f, .momentum = 0.9f, .nesterov = true},
+  };
+  std::vector<TwinCase> cases;
+  for (const SgdStep& step : steps) {
+    for (const int64_t size : kSizes) {
+      const int64_t remembered = step.momentum == 0 ? 0 : size;
+      cases.push_back(
+          {.name = absl::StrCat("sgd, momentum ", step.momentum, ", ", size),
+           .inputs = {RandomFloats(size, 1), RandomFloats(remembered, 2),
+                      RandomFloats(size, 3)},
+           .outputs = {remembered, size},
+           .run = [=](Backend& b, const Views& in, const Spans& out) {
+             b.Copy(in[1], out[0]);
+             b.Copy(in[2], out[1]);
+             for (int i = 0; i < 3; ++i) {
+               b.ApplySgd(step, in[0], out[0], out[1]);
+             }
+           }});
+    }
+  }
+  return cases;
+}
+
 std::vector<TwinCase> Gemm() {
   std::vector<TwinCase> cases;
   Rng rng(1);
@@ -317,6 +345,7 @@ std::vector<TwinCase> Loss() {
 const std::vector<TwinFamily>& TwinFamilies() {
   static const auto* const all = new std::vector<TwinFamily>{
       {"Elementwise", &Elementwise},
+      {"Sgd", &SgdSteps},
       {"Gemm", &Gemm},
       {"Bias", &Bias},
       {"Convolution", &Convolution},

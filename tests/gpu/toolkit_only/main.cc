@@ -128,7 +128,7 @@ int Models() {
           worst, RelativeError({x.begin(), x.end()}, {y.begin(), y.end()}));
     }
     const SgdOptions options{.batch = kBatch};
-    Sgd on_cuda(*a, Data(), options), on_cpu(*b, Data(), options);
+    Sgd on_cuda(*a, *cuda, Data(), options), on_cpu(*b, *cpu, Data(), options);
     double apart[2];
     uint32_t done = 0;
     for (int i = 0; i < 2; ++i) {

@@ -196,4 +196,10 @@ void MeasuredBackend::SoftmaxCrossEntropy(const LossShape& shape,
   });
 }
 
+void MeasuredBackend::ApplySgd(const SgdStep& step, DeviceView gradient,
+                               DeviceSpan velocity, DeviceSpan weights) {
+  Measure("sgd", 0, gradient.size + 2 * velocity.size + 2 * weights.size,
+          [&] { inner_.ApplySgd(step, gradient, velocity, weights); });
+}
+
 }  // namespace paceline

@@ -104,8 +104,8 @@ TEST_P(ModelTwinTest, Training) {
   const auto cpu = Make(*cpu_, kBatch);
   const auto cuda = Make(*cuda_, kBatch);
   const SgdOptions options{.batch = kBatch};
-  Sgd on_cpu(*cpu, Data(), options);
-  Sgd on_cuda(*cuda, Data(), options);
+  Sgd on_cpu(*cpu, *cpu_, Data(), options);
+  Sgd on_cuda(*cuda, *cuda_, Data(), options);
   uint32_t done = 0;
   for (const auto& [steps, apart] :
        {std::pair{10u, 1e-3}, std::pair{100u, 5e-2}}) {

@@ -8,10 +8,20 @@
 
 namespace paceline {
 
-Sgd::Sgd(Model& model, const Dataset& data, const SgdOptions& options)
-    : model_(model), data_(data), options_(options) {
+Sgd::Sgd(Model& model, Backend& backend, const Dataset& data,
+         const SgdOptions& options)
+    : model_(model), backend_(backend), data_(data), options_(options) {
+  const auto allocate = [&](int64_t size) {
+    auto buffer = backend.Allocate(size);
+    CHECK(buffer.ok());
+    return *std::move(buffer);
+  };
   for (const TensorSpec& spec : model.tensors()) {
-    velocities_.emplace_back(spec.size);
+    State& state = states_.emplace_back();
+    if (spec.kind == TensorKind::kStatistic) continue;
+    const auto size = static_cast<int64_t>(spec.size);
+    state = {allocate(size), allocate(options.momentum == 0 ? 0 : size),
+             allocate(size)};
   }
   images_.resize(options.batch * data.shape().size());
   labels_.resize(options.batch);
@@ -36,20 +46,24 @@ void Sgd::TrainEpoch(uint32_t epoch) {
 }
 
 void Sgd::Update() {
-  for (size_t t = 0; t < velocities_.size(); ++t) {
+  const SgdStep step{.rate = options_.rate, .momentum = options_.momentum};
+  for (size_t t = 0; t < states_.size(); ++t) {
     const auto values = model_.parameter(t);
     const auto gradient = model_.gradient(t);
-    const bool statistic = model_.tensors()[t].kind == TensorKind::kStatistic;
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (statistic) {
+    if (model_.tensors()[t].kind == TensorKind::kStatistic) {
+      for (size_t i = 0; i < values.size(); ++i) {
         values[i] += 0.1f * (gradient[i] - values[i]);
-        continue;
       }
-      float& velocity = velocities_[t][i];
-      velocity = options_.momentum * velocity + gradient[i];
-      values[i] -= options_.rate * velocity;
+      continue;
     }
+    const State& state = states_[t];
+    backend_.Upload(Lane::kCompute, gradient, state.gradient->span());
+    backend_.Upload(Lane::kCompute, values, state.weights->span());
+    backend_.ApplySgd(step, state.gradient->span(), state.velocity->span(),
+                      state.weights->span());
+    backend_.Download(Lane::kCompute, state.weights->span(), values);
   }
+  CHECK(backend_.Synchronize().ok());
   CHECK(model_.ParametersChanged().ok());
 }
 

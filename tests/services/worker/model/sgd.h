@@ -2,8 +2,10 @@
 #define PACELINE_TESTS_SERVICES_WORKER_MODEL_SGD_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "gpu/backend.h"
 #include "services/worker/data/dataset.h"
 #include "services/worker/model/model.h"
 
@@ -16,22 +18,33 @@ struct SgdOptions {
   uint64_t seed = 1;
 };
 
-// Plain training in one process: what every paradigm is measured against.
+// Plain training in one process, steps by the backend's own kernel: what every
+// paradigm is measured against.
 class Sgd {
  public:
-  Sgd(Model& model, const Dataset& data, const SgdOptions& options);
+  // `backend` is the model's.
+  Sgd(Model& model, Backend& backend, const Dataset& data,
+      const SgdOptions& options);
 
   // Batches [from, to) of the epoch's permutation.
   void Train(uint32_t epoch, uint32_t from, uint32_t to);
   void TrainEpoch(uint32_t epoch);
 
  private:
+  // One tensor's arrays on the device.
+  struct State {
+    std::unique_ptr<Buffer> gradient;
+    std::unique_ptr<Buffer> velocity;
+    std::unique_ptr<Buffer> weights;
+  };
+
   void Update();
 
   Model& model_;
+  Backend& backend_;
   const Dataset& data_;
   const SgdOptions options_;
-  std::vector<std::vector<float>> velocities_;
+  std::vector<State> states_;  // Of no arrays for a statistic.
   std::vector<float> images_;
   std::vector<uint8_t> labels_;
 };

@@ -28,7 +28,7 @@ Trained Train(const std::string& data, const std::string& name, int epochs,
   const auto model =
       *Model::Create(name, train->shape(), train->classes(), backend.get(), 64);
   EXPECT_TRUE(model->Initialize(1).ok());
-  Sgd sgd(*model, *train, options);
+  Sgd sgd(*model, *backend, *train, options);
   for (int epoch = 0; epoch < epochs; ++epoch) sgd.TrainEpoch(epoch);
   if (steps > 0) sgd.Train(0, 0, steps);
   Trained trained{Accuracy(*model, *test), {}};
