@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Within an image's build: compiles the release preset with the given options
+# of CMake and installs it into /usr/local.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+# A cache that the builder mounts serves every checkout.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+cmake --preset release -DPACELINE_TESTS=OFF -DPACELINE_BENCHMARKS=OFF "$@"
+cmake --build --preset release
+cmake --install build/release --strip

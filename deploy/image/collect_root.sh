@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Within an image's build: collects into ROOT what the programs need to run,
+# and nothing else: themselves, the libraries that the dynamic linker would
+# load, and a user.
+#
+#   collect_root.sh ROOT FILE...
+#
+# Installed programs and modules, by their paths; each keeps its own.
+set -euo pipefail
+
+root=$1
+shift
+
+# copy FILE: to the same path under the root, following links, so that only
+# names that something asks for are there.
+copy() {
+  [[ ! -e "$root$1" ]] || return 0
+  mkdir -p "$root$(dirname "$1")"
+  cp -L --preserve=mode "$1" "$root$1"
+}
+
+# Folders as in Debian, where /lib is a link: the linker's own path begins so.
+mkdir -p "$root"/{etc,usr/bin,usr/lib,usr/lib64,usr/local/bin}
+ln -s usr/lib "$root/lib"
+ln -s usr/lib64 "$root/lib64"
+mkdir -m 1777 "$root/tmp"
+printf 'paceline:x:65532:65532:paceline:/:/sbin/nologin\n' >"$root/etc/passwd"
+printf 'paceline:x:65532:\n' >"$root/etc/group"
+# Names of hosts come from files, then from DNS.
+printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"
+
+for file in "$@"; do
+  copy "$file"
+  needed=$(ldd "$file")
+  if grep "not found" <<<"$needed" >&2; then
+    echo "collect_root.sh: $file needs libraries that are not there" >&2
+    exit 1
+  fi
+  while read -r library; do
+    copy "$(realpath -s "$library")"
+  done < <(awk '/=> \// { print $3 } $1 ~ /^\// { print $1 }' <<<"$needed")
+done
+# glibc loads these by name.
+for name in libnss_dns.so.2 libnss_files.so.2 libresolv.so.2; do
+  path=$(ldconfig -p | awk -v name="$name" '$1 == name { print $NF; exit }')
+  [[ -z "$path" ]] || copy "$path"
+done
+
+# The linker looks where the libraries are, and not into the build's folders.
+ldconfig -r "$root"
