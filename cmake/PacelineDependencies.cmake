@@ -5,6 +5,15 @@ find_package(absl REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(openblas REQUIRED IMPORTED_TARGET openblas)
+# For images: without LAPACK and Fortran's runtime, which nothing calls, it takes
+# 25 MB instead of 40.
+option(PACELINE_STATIC_OPENBLAS "Link OpenBLAS into the programs" OFF)
+if(PACELINE_STATIC_OPENBLAS)
+  find_library(PACELINE_OPENBLAS_ARCHIVE libopenblas.a
+    HINTS ${openblas_LIBRARY_DIRS} REQUIRED)
+  set_target_properties(PkgConfig::openblas PROPERTIES
+    INTERFACE_LINK_LIBRARIES "${PACELINE_OPENBLAS_ARCHIVE};m;pthread")
+endif()
 find_package(nlohmann_json REQUIRED)
 find_package(OpenSSL REQUIRED)
 

@@ -20,6 +20,8 @@ if [[ "${1:-}" == "--with-lint" ]]; then
     clang clang-format clang-tidy shellcheck
     # Its promtool.
     prometheus
+    # It knows what a compose file may say.
+    docker-compose
     # Clients of other languages, and the page of the API.
     python3 python3-grpcio python3-numpy python3-protobuf
   )

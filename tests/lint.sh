@@ -28,6 +28,9 @@ sed -n 's/.*runbook_url: //p' helm/paceline/rules/alerts.yaml |
     }
   done
 
+echo "-- the compose file"
+docker-compose -f deploy/compose.yaml config -q
+
 echo "-- the chart and its dashboards"
 mkdir -p build
 helm/generate_values.py --check

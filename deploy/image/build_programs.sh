@@ -6,6 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # A cache that the builder mounts serves every checkout.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-cmake --preset release -DPACELINE_TESTS=OFF -DPACELINE_BENCHMARKS=OFF "$@"
+cmake --preset release -DPACELINE_TESTS=OFF -DPACELINE_BENCHMARKS=OFF \
+  -DPACELINE_STATIC_OPENBLAS=ON "$@"
 cmake --build --preset release
 cmake --install build/release --strip

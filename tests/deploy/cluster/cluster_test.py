@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+"""The chart on a real cluster, from nothing to nothing.
+
+    cluster_test.py PACELINE
+
+Installs a release with two CPU pools, one throttled to a quarter of the
+other's CPU, into the namespace that KUBECONFIG names, starts jobs from outside
+over mutual TLS, switches a paradigm, takes workers away, replaces images, and
+takes everything down. PACELINE is the command. Images that the cluster has:
+
+    PACELINE_SERVER_IMAGE       of Dockerfile.server
+    PACELINE_WORKER_IMAGE       of Dockerfile.worker, target cpu
+    PACELINE_NEXT_WORKER_IMAGE  another one of that repository
+
+Skipped, visibly (exit code 77), where KUBECONFIG or one of these is not set,
+or kubectl, helm or Prometheus is not installed.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from boards import panel_queries, watching
+from release import (Release, kubectl, objects, run, samples, until)
+
+LEASE = 10  # Seconds, as the chart has it.
+IMAGES = ("PACELINE_SERVER_IMAGE", "PACELINE_WORKER_IMAGE",
+          "PACELINE_NEXT_WORKER_IMAGE")
+
+JOB = {
+    "spec": {
+        "model": "lenet5", "data": "synthetic:shapes", "paradigm": "ssp:s=3",
+        "batch_size": 64, "learning_rate": 0.005, "seed": 1,
+        "workers": {"min": 2},
+        "stop": {"epochs": 30, "target_accuracy": 0.9, "at_target": True},
+        "evaluation": {"every": 6000},
+        "checkpoints": {"interval": "10s", "keep": 2},
+    },
+}
+
+
+def image_values(server, worker):
+    def split(image):
+        repository, tag = image.rsplit(":", 1)
+        return {"repository": repository, "tag": tag}
+    return {"server": split(server), "workerCpu": split(worker),
+            "pullPolicy": os.environ.get("PACELINE_PULL_POLICY",
+                                         "IfNotPresent")}
+
+
+def values(worker_image):
+    small = {"requests": {"cpu": "50m", "memory": "128Mi"}}
+
+    def limited(cpu):
+        return {**small, "limits": {"cpu": cpu, "memory": "1Gi"}}
+    return {
+        "images": image_values(os.environ["PACELINE_SERVER_IMAGE"],
+                               worker_image),
+        "coordinator": {"resources": small,
+                        "persistence": {"keep": True, "size": "1Gi"}},
+        "servers": {"resources": small},
+        "evaluators": {"resources": small},
+        "pools": {
+            "cpu": None,
+            "fast": {"replicas": 2, "resources": limited("600m")},
+            "slow": {"replicas": 1, "resources": limited("150m")},
+        },
+        "checkpoints": {"accessModes": ["ReadWriteOnce"], "size": "1Gi",
+                        "keep": False},
+    }
+
+
+class Scenario:
+    """Its steps, in their order: each takes over what the one before left."""
+
+    def __init__(self, release):
+        self.release = release
+        self.slow = None  # The throttled worker's name.
+
+    def installs(self):
+        began = time.monotonic()
+        self.release.helm(
+            "install", "--wait", "--timeout", "2m",
+            values=values(os.environ["PACELINE_WORKER_IMAGE"]))
+        took = time.monotonic() - began
+        assert took < 120, took
+        pods = [pod for part in ("coordinator", "server", "worker", "evaluator")
+                for pod in self.release.pods(part)]
+        assert len(pods) == 1 + 2 + 3 + 1, [p["metadata"]["name"] for p in pods]
+        for pod in pods:
+            self.is_restricted(pod)
+        return f"helm install --wait: {took:.1f} s, {len(pods)} pods ready"
+
+    def is_restricted(self, pod):
+        name = pod["metadata"]["name"]
+        assert all(c["ready"] for c in pod["status"]["containerStatuses"]), name
+        of_pod = pod["spec"]["securityContext"]
+        assert of_pod["runAsNonRoot"] and of_pod["runAsUser"] > 0, name
+        for container in pod["spec"]["containers"]:
+            mine = container["securityContext"]
+            assert mine["readOnlyRootFilesystem"], name
+            assert mine["allowPrivilegeEscalation"] is False, name
+            assert mine["capabilities"] == {"drop": ["ALL"]}, name
+
+    def passes_helm_test(self):
+        began = time.monotonic()
+        self.release.helm("test", "--timeout", "4m")
+        return f"helm test: {time.monotonic() - began:.1f} s"
+
+    def refuses_who_has_no_certificate(self):
+        self.release.connect()
+        try:
+            self.release.command("job", "list", certificate=False)
+        except AssertionError as refused:
+            assert "exit code 6" in str(refused), refused
+            return "without a certificate: refused"
+        raise AssertionError("a call without a certificate was served")
+
+    def create(self, name, **spec):
+        file = self.release.folder / f"{name}.json"
+        file.write_text(json.dumps(
+            {"name": name, "spec": {**JOB["spec"], **spec}}))
+        self.release.command("job", "create", "-f", str(file))
+
+    def names_the_straggler(self):
+        """Within 10 of its own iterations, in the coordinator's metrics."""
+        [pod] = [pod for pod in self.release.pods("worker")
+                 if pod["metadata"]["labels"]["paceline.dev/pool"] == "slow"]
+        self.slow = pod["metadata"]["name"]
+        with self.release.scraping(
+                f"service/{self.release.fullname}-coordinator") as scrape:
+            self.create("target")
+
+            def flagged():
+                return {labels["worker"] for name, labels, value
+                        in samples(scrape())
+                        if name == "paceline_coordinator_worker_straggler"
+                        and value == 1}
+            until("a straggler", lambda: self.slow in flagged(), every=0.05)
+            [worker] = [w for w in self.release.job("target")["progress"]
+                        ["workers"] if w["worker"] == self.slow]
+        iterations = int(worker["iterations"])
+        assert iterations <= 10, worker
+        return f"straggler named after at most {iterations} of its iterations"
+
+    def switches(self):
+        self.release.command("job", "switch", "target", "--paradigm", "cgp",
+                             "--reason", "one slow worker")
+        with watching(self.release) as ask:
+            shown = until(
+                "the switch on a dashboard",
+                lambda: [where for where, query in panel_queries()
+                         if "paradigm" in query
+                         and any(row["metric"].get("paradigm") == "cgp"
+                                 for row in ask(query))])
+        return f"after job switch, cgp is shown by: {', '.join(shown)}"
+
+    def reaches_its_target(self):
+        began = time.monotonic()
+        self.release.command("job", "wait", "target",
+                             "--for=state=SUCCEEDED", "--timeout=10m")
+        progress = self.release.job("target")["progress"]
+        assert progress["accuracy"] >= 0.9, progress
+        return (f"target reached: accuracy {progress['accuracy']:.3f} after "
+                f"{progress['samples']} samples "
+                f"({time.monotonic() - began:.0f} s of waiting)")
+
+    def goes_on_without_workers(self):
+        self.create("long", stop={"epochs": 10000})
+        until("the long job trains",
+              lambda: self.release.samples_counted("long") > 2000)
+        fast = [pod["metadata"]["name"] for pod in self.release.pods("worker")
+                if pod["metadata"]["labels"]["paceline.dev/pool"] == "fast"]
+        kubectl("delete", "pod", fast[0], "--wait=false", "--grace-period=1")
+        self.progresses("long", 2000)
+        self.release.command("worker", "drain", fast[1])
+        self.progresses("long", 2000)
+        self.release.command("worker", "undrain", fast[1])
+        until("all workers back", lambda: len(
+            [w for w in self.release.job("long")["progress"]["workers"]
+             if w["state"] != "lost"]) == 3)
+        return "a worker's pod deleted, another drained: the job goes on"
+
+    def progresses(self, job, more):
+        before = self.release.samples_counted(job)
+        until(f"{job} counts {more} samples more",
+              lambda: self.release.samples_counted(job) > before + more)
+
+    def rolls(self, image, roll):
+        """All workers get the image while the job runs; and it went on."""
+        before = self.release.samples_counted("long")
+        began = time.monotonic()
+        roll()
+        took = time.monotonic() - began
+        during = self.release.samples_counted("long") - before
+        assert during > 0, "no sample was counted during the roll-out"
+        # Those that end are still listed, with a date of deletion.
+        until(f"every worker has {image}", lambda: all(
+            pod["spec"]["containers"][0]["image"] == image
+            for pod in self.release.pods("worker")
+            if "deletionTimestamp" not in pod["metadata"]))
+        assert self.release.job("long")["state"] == "RUNNING"
+        self.progresses("long", 2000)
+        return f"{took:.1f} s, {during} samples counted meanwhile"
+
+    def upgrades(self):
+        image = os.environ["PACELINE_NEXT_WORKER_IMAGE"]
+        return "helm upgrade: " + self.rolls(image, lambda: self.release.helm(
+            "upgrade", "--wait", "--timeout", "4m", values=values(image)))
+
+    def rolls_back(self):
+        image = os.environ["PACELINE_WORKER_IMAGE"]
+        return "helm rollback: " + self.rolls(image, lambda: self.release.helm(
+            "rollback", "--wait", "--timeout", "4m"))
+
+    def waited_at_most_a_lease(self):
+        """Of all waits of the job, since before its workers were taken."""
+        with self.release.scraping(
+                f"service/{self.release.fullname}-coordinator") as scrape:
+            waits = {labels["le"]: value for name, labels, value
+                     in samples(scrape())
+                     if name == "paceline_coordinator_gate_wait_seconds_bucket"
+                     and labels["job_id"].endswith("long")}
+        assert waits["+Inf"] > 100, waits
+        assert waits[str(LEASE)] == waits["+Inf"], waits
+        return f"{waits['+Inf']:.0f} waits, none above the lease of {LEASE} s"
+
+    def leaves_what_is_kept(self):
+        self.release.command("job", "cancel", "long", "--yes")
+        self.release.disconnect()
+        began = time.monotonic()
+        self.release.helm("uninstall", "--wait", "--timeout", "4m")
+        took = time.monotonic() - began
+        kept = [("PersistentVolumeClaim", f"{self.release.fullname}-store")]
+        until("nothing but what is kept",
+              lambda: self.release.leftovers() == kept, seconds=60)
+        kubectl("delete", "pvc", kept[0][1])
+        return f"helm uninstall: {took:.1f} s, left {kept[0][1]}"
+
+    def run(self):
+        for step in (self.installs, self.passes_helm_test,
+                     self.refuses_who_has_no_certificate,
+                     self.names_the_straggler, self.switches,
+                     self.reaches_its_target, self.goes_on_without_workers,
+                     self.upgrades, self.rolls_back,
+                     self.waited_at_most_a_lease, self.leaves_what_is_kept):
+            print(f"ok {step.__name__}: {step()}", flush=True)
+
+
+def missing():
+    if not os.environ.get("KUBECONFIG"):
+        return "KUBECONFIG names no cluster"
+    unset = [name for name in IMAGES if not os.environ.get(name)]
+    if unset:
+        return f"{', '.join(unset)}: not set"
+    absent = [program for program in ("kubectl", "helm", "prometheus")
+              if not shutil.which(program)]
+    return f"not installed: {', '.join(absent)}" if absent else None
+
+
+def main():
+    reason = missing()
+    if reason:
+        print(f"SKIPPED: {reason}")
+        return 77
+    with tempfile.TemporaryDirectory(prefix="paceline-cluster-") as folder:
+        release = Release("trial", folder, sys.argv[1])
+        try:
+            Scenario(release).run()
+        except AssertionError as error:
+            print(f"FAILED: {error}", file=sys.stderr)
+            print(run("kubectl", "get", "pods", "-o", "wide"), file=sys.stderr)
+            return 1
+        finally:
+            release.disconnect()
+            subprocess.run(["helm", "uninstall", release.name], check=False,
+                           capture_output=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
