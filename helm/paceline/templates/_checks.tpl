@@ -6,10 +6,11 @@
 {{- sub ($now | dateModify (printf "+%s" .) | unixEpoch) ($now | unixEpoch) -}}
 {{- end -}}
 
-{{/* (dict "path" "servers" "values" .Values.servers) */}}
+{{/* After its grace a process needs up to 7 s to end its streams.
+     (dict "path" "servers" "values" .Values.servers) */}}
 {{- define "paceline.checkGrace" -}}
-{{- if le (int .values.terminationGracePeriodSeconds) (int (include "paceline.seconds" .values.grace)) -}}
-{{- fail (printf "%s.terminationGracePeriodSeconds is %d, which is not longer than %s.grace, %s: the process would be killed before it has ended" .path (int .values.terminationGracePeriodSeconds) .path .values.grace) -}}
+{{- if lt (int .values.terminationGracePeriodSeconds) (add 10 (int (include "paceline.seconds" .values.grace)) | int) -}}
+{{- fail (printf "%s.terminationGracePeriodSeconds is %d, which is not 10 s longer than %s.grace, %s: the process would be killed before it has ended" .path (int .values.terminationGracePeriodSeconds) .path .values.grace) -}}
 {{- end -}}
 {{- end -}}
 
