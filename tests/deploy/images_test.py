@@ -105,7 +105,7 @@ class ImagesTest(unittest.TestCase):
         for program in ("paceline", "paceline-coordinator", "paceline-server"):
             self.assertIn(f"/usr/local/bin/{program}", image.files)
         self.ends_on_sigterm(image, "paceline-coordinator", "--listen",
-                             "127.0.0.1:0", code=0)
+                             "127.0.0.1:0", "--store", "/tmp/jobs.db", code=0)
         self.ends_on_sigterm(image, "paceline-server", "--coordinator",
                              "127.0.0.1:1", "--name", "s0", code=0)
 

@@ -37,30 +37,23 @@ def free_port():
 
 def configuration(api, namespace, release):
     """Scrapes the release's pods through the API server: from outside, and
-    whatever their addresses are."""
-    label = "__meta_kubernetes_pod_label_app_kubernetes_io_"
+    whatever their addresses are. Of the pods that are there now: not every
+    Prometheus can discover them."""
+    def target(pod):
+        name = pod["metadata"]["name"]
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}:9090/proxy/metrics"
+        labels = pod["metadata"]["labels"]
+        return {"targets": [api], "labels": {
+            "__metrics_path__": path, "instance": name, "namespace": namespace,
+            "role": labels["app.kubernetes.io/component"]}}
     return {
         "global": {"scrape_interval": "2s"},
         "scrape_configs": [{
             "job_name": "paceline",
-            "kubernetes_sd_configs": [{
-                "role": "pod", "api_server": f"http://{api}",
-                "namespaces": {"names": [namespace]}}],
-            "relabel_configs": [
-                {"source_labels": [f"{label}instance"], "regex": release,
-                 "action": "keep"},
-                {"source_labels": ["__meta_kubernetes_pod_container_port_name"],
-                 "regex": "metrics", "action": "keep"},
-                {"source_labels": ["__meta_kubernetes_pod_name"],
-                 "target_label": "instance"},
-                {"source_labels": [f"{label}component"],
-                 "target_label": "role"},
-                {"source_labels": ["__meta_kubernetes_pod_name"],
-                 "target_label": "__metrics_path__",
-                 "replacement":
-                     f"/api/v1/namespaces/{namespace}/pods/$1:9090/proxy/metrics"},
-                {"target_label": "__address__", "replacement": api},
-            ]}]}
+            "static_configs": [
+                target(pod) for component in
+                ("coordinator", "server", "worker", "evaluator")
+                for pod in release.pods(component)]}]}
 
 
 @contextlib.contextmanager
@@ -77,7 +70,7 @@ def watching(release):
         stack.callback(proxy.kill)
         api = proxy.stdout.readline().split()[-1]
         (folder / "prometheus.yml").write_text(
-            json.dumps(configuration(api, namespace, release.name)))
+            json.dumps(configuration(api, namespace, release)))
         address = f"127.0.0.1:{free_port()}"
         log = stack.enter_context(open(folder / "log", "wb"))
         prometheus = stack.enter_context(subprocess.Popen(
