@@ -11,6 +11,9 @@ VARIABLES = [JOB]
 OF = '{job_id=~"$job"}'
 # Not those that are as long as a member lives, or somebody watches.
 CALLS = '{method!~".*(/Worker|/Server|/WatchJob)"}'
+# Every method has its series, but most are never asked for.
+EVER_CALLED = ("and on (method) sum by (method) "
+               "(paceline_grpc_server_started_total) > 0")
 
 PANELS = [
     number("Coordinator", "Since when it runs.", "dateTimeFromNow",
@@ -20,13 +23,14 @@ PANELS = [
            "sum(paceline_coordinator_members)"),
     number("Losses in an hour", "Members that are gone, those that left "
            "politely aside.", "none",
-           "sum(increase(paceline_coordinator_workers_lost_total"
-           '{job_id=~"$job",reason!="departed"}[1h])) or vector(0)',
+           "round(sum(increase(paceline_coordinator_workers_lost_total"
+           '{job_id=~"$job",reason!="departed"}[1h]))) or vector(0)',
            thresholds=[(1, "yellow"), (5, "red")]),
     number("Watchers", "Open watches of jobs.", "none",
            "sum(paceline_coordinator_watchers)"),
     number("Refused by quota in an hour", "Jobs and changes.", "none",
-           "sum(increase(paceline_coordinator_quota_refusals_total[1h]))",
+           "round(sum(increase(paceline_coordinator_quota_refusals_total"
+           "[1h])))",
            thresholds=[(1, "yellow")]),
     number("History lost", "Rows that could not be stored.", "none",
            "sum(paceline_coordinator_history_rows_lost_total)",
@@ -55,7 +59,7 @@ PANELS = [
     row("Calls"),
     lines("Calls by method", "That began.", "reqps",
           ("sum by (method) (rate(paceline_grpc_server_started_total"
-           "[$__rate_interval]))", "{{method}}"), low=0),
+           f"[$__rate_interval])) {EVER_CALLED}", "{{method}}"), low=0),
     lines("Calls by code", "That ended.", "reqps",
           ("sum by (code) (rate(paceline_grpc_server_handled_total"
            "[$__rate_interval]))", "{{code}}"), low=0),
@@ -64,8 +68,8 @@ PANELS = [
          f"{CALLS}[$__rate_interval]))"),
     lines("Open calls", "Streams of members and watchers among them.", "none",
           ("sum by (method) (paceline_grpc_server_started_total) - on (method) "
-           "sum by (method) (paceline_grpc_server_handled_total)",
-           "{{method}}"), low=0),
+           "sum by (method) (paceline_grpc_server_handled_total) "
+           f"{EVER_CALLED}", "{{method}}"), low=0),
     row("Processes"),
     lines("CPU", "Cores in use.", "none",
           ("rate(process_cpu_seconds_total[$__rate_interval]) and on "

@@ -26,6 +26,12 @@ def buckets(metric):
     return (f"sum by (le) (increase({metric}_bucket{OF}[$__rate_interval]))")
 
 
+def or_zero(metric):
+    """One series a job, whether or not it has the metric now."""
+    return (f"max by (job_id) ({metric}{OF}) or "
+            f"0 * max by (job_id) (paceline_coordinator_workers{OF})")
+
+
 PANELS = [
     number("Stragglers", "Workers that are flagged now.", "none",
            f"sum(paceline_coordinator_worker_straggler{WHO})",
@@ -50,9 +56,9 @@ PANELS = [
     lines("Rate of each worker", "Samples a second while it loads, computes, "
           "pushes and pulls; waiting does not count.", "none",
           each("paceline_coordinator_worker_samples_per_second"), low=0),
-    lines("Straggler score", "Time for a sample over the median worker's.",
-          "none", each("paceline_coordinator_worker_straggler_score_ratio"),
-          low=0, thresholds=[(2, "orange")]),
+    lines("Straggler score", "Time for a sample over the median worker's. "
+          "From 1.5 on it is flagged.", "none",
+          each("paceline_coordinator_worker_straggler_score_ratio"), low=0, thresholds=[(1.5, "orange")]),
     states("Flagged as stragglers", "An alert fires after 5 minutes.",
            each("paceline_coordinator_worker_straggler")[0], "{{worker}}",
            [("0", "in time", "green"), ("1", "straggler", "orange")]),
@@ -83,13 +89,11 @@ PANELS = [
           "each means.", "ops",
           ("sum by (reason) (rate(paceline_coordinator_decisions_total"
            f"{OF}[$__rate_interval])) > 0", "{{reason}}"), low=0),
-    lines("Threshold and groups", "Absent where the paradigm has no such "
-          "thing.", "none",
-          (f"paceline_coordinator_threshold_iterations{OF} or "
-           f"0 * paceline_coordinator_workers{OF}",
+    lines("Threshold and groups", "0 where the paradigm has no such thing.",
+          "none",
+          (or_zero("paceline_coordinator_threshold_iterations"),
            "{{job_id}}: threshold"),
-          (f"paceline_coordinator_groups{OF} or "
-           f"0 * paceline_coordinator_workers{OF}", "{{job_id}}: groups"),
+          (or_zero("paceline_coordinator_groups"), "{{job_id}}: groups"),
           low=0),
     lines("Where a worker's time goes", "Mean of an iteration, by phase; of the "
           "chosen workers where a scrape's instance is the worker's name.", "s",

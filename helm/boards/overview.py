@@ -44,8 +44,10 @@ PANELS = [
            f"max by (job_id) (paceline_coordinator_samples_wanted{OF} > 0)",
            "{{job_id}}"),
           low=0, high=1),
-    lines("Test accuracy", "Of the last evaluation.", "percentunit",
-          (f"paceline_coordinator_accuracy_ratio{OF}", "{{job_id}}"), low=0,
+    # The gauge is 0 until the first evaluation has ended.
+    lines("Test accuracy", "Of the last evaluation; nothing before the first.",
+          "percentunit",
+          (f"paceline_coordinator_accuracy_ratio{OF} > 0", "{{job_id}}"), low=0,
           high=1),
     lines("Training loss", "Smoothed over about 50 pushes, in nats.", "none",
           (f"paceline_coordinator_loss{OF}", "{{job_id}}")),
@@ -56,7 +58,8 @@ PANELS = [
            f"(rate(paceline_coordinator_samples_granted_total{OF}[5m])) > 0)",
            "{{job_id}}"), low=0),
     lines("Time in the gate", "Share of the workers' time that they wait for "
-          "others. An alert fires at 30 %.", "percentunit",
+          "others. An alert fires at 30 % where the paradigm has a threshold.",
+          "percentunit",
           (f"sum by (job_id) (rate(paceline_coordinator_gate_wait_seconds_sum"
            f"{OF}[$__rate_interval])) / on (job_id) "
            f"(max by (job_id) (paceline_coordinator_workers{OF}) > 0)",
@@ -64,7 +67,8 @@ PANELS = [
     row("Jobs"),
     states("Paradigm", "What each job follows.",
            f'paceline_coordinator_paradigm_info{{job_id=~"$job",'
-           'paradigm=~"$paradigm"}', "{{job_id}}: {{paradigm}}"),
+           'paradigm=~"$paradigm"}', "{{job_id}}: {{paradigm}}",
+           [("1", "in force", "blue")]),
     lines("Workers", "Workers that take part.", "none",
           (f"paceline_coordinator_workers{OF}", "{{job_id}}"), low=0),
     lines("Checkpoint age", "Time since the last checkpoint that is ready.",
