@@ -18,10 +18,10 @@ command -v npm >/dev/null || packages+=(npm)
 if [[ "${1:-}" == "--with-lint" ]]; then
   packages+=(
     clang clang-format clang-tidy shellcheck
-    # Its promtool.
-    prometheus
     # It knows what a compose file may say.
     docker-compose
+    # Its promtool, and what scrapes a cluster and sends its alerts.
+    prometheus prometheus-alertmanager
     # Clients of other languages, and the page of the API.
     python3 python3-grpcio python3-numpy python3-protobuf
   )

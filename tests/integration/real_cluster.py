@@ -17,10 +17,10 @@ class RealCluster:
     `coordinator` more of its flags."""
 
     def __init__(self, bin_dir, scratch, servers, workers, evaluator=(),
-                 coordinator=()):
+                 coordinator=(), lease="5s"):
         self.bin = pathlib.Path(bin_dir)
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
-        self.coordinator_flags = coordinator
+        self.coordinator_flags = ["--lease", lease, *coordinator]
         self.processes = {}
         self.ports = {}  # Of each member's monitoring.
         self.readers = []
@@ -42,8 +42,7 @@ class RealCluster:
             self.coordinator = subprocess.Popen(
                 [self.bin / "paceline-coordinator", "--listen", self.address,
                  "--store", self.folder / "jobs.db", "--checkpoints",
-                 self.folder / "checkpoints", "--lease", "5s",
-                 *self.coordinator_flags],
+                 self.folder / "checkpoints", *self.coordinator_flags],
                 stdout=subprocess.PIPE, stderr=log)
         address = json.loads(self.coordinator.stdout.readline())["address"]
         self.port = int(address.rsplit(":", 1)[1])
@@ -78,6 +77,12 @@ class RealCluster:
         process.send_signal(signal.SIGTERM)
         return process.wait(timeout=LONG)
 
+    def kill(self, name):
+        """One member dies without a word."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait(timeout=LONG)
+
     def stop(self):
         """The exit codes of all, told to end by SIGTERM."""
         everybody = [*self.processes.values(), self.coordinator]
@@ -93,15 +98,16 @@ class RealCluster:
         """What the coordinator serves to Prometheus."""
         return self.ask("coordinator", "/metrics")[1]
 
+    def monitoring_port(self, name):
+        if name != "coordinator":
+            return self.ports[name]
+        log = (self.folder / "coordinator.log").read_text()
+        return [json.loads(line)["metrics_port"] for line in log.splitlines()
+                if "metrics_port" in line][-1]
+
     def ask(self, name, path):
         """What a process answers over plain HTTP: the code and the text."""
-        if name == "coordinator":
-            log = (self.folder / "coordinator.log").read_text()
-            port = [json.loads(line)["metrics_port"] for line
-                    in log.splitlines() if "metrics_port" in line][-1]
-        else:
-            port = self.ports[name]
-        url = f"http://127.0.0.1:{port}{path}"
+        url = f"http://127.0.0.1:{self.monitoring_port(name)}{path}"
         try:
             with urllib.request.urlopen(url, timeout=LONG) as answer:
                 return answer.status, answer.read().decode()
