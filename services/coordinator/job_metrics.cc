@@ -34,13 +34,15 @@ JobMetrics::Worker* JobMetrics::OfWorker(const std::string& worker,
                                          const std::string& pool,
                                          const std::string& gpu_model) {
   const auto it = workers_.find(worker);
-  if (it != workers_.end()) return &it->second;
+  if (it != workers_.end()) {
+    if (it->second.Is(pool, gpu_model)) return &it->second;
+    // First, for the new one's have the same labels.
+    workers_.erase(it);
+  }
   if (workers_.size() == kWorkersMax) return nullptr;
-  LabelledSeries of_worker = series_.With({{"worker", worker}});
-  Gauge info =
-      of_worker.With({{"pool", pool}, {"gpu_model", gpu_model}})
-          .Gauge("worker_info", "1, with its pool and GPU model as labels.");
-  return &workers_.try_emplace(worker, std::move(of_worker), std::move(info))
+  return &workers_
+              .try_emplace(worker, series_.With({{"worker", worker}}), pool,
+                           gpu_model)
               .first->second;
 }
 

@@ -96,14 +96,24 @@ class JobMetrics {
 
   // Of one worker that takes part: the label `worker`.
   struct Worker {
-    Worker(LabelledSeries of, Gauge info)
-        : series_(std::move(of)), info_(std::move(info)) {
+    Worker(const LabelledSeries& of, std::string pool, std::string gpu_model)
+        : series_(of),
+          pool_(std::move(pool)),
+          gpu_model_(std::move(gpu_model)) {
       info_->Set(1);
+    }
+
+    bool Is(const std::string& pool, const std::string& gpu_model) const {
+      return pool_ == pool && gpu_model_ == gpu_model;
     }
 
    private:
     const LabelledSeries series_;
-    Gauge info_;
+    const std::string pool_;
+    const std::string gpu_model_;
+    Gauge info_ =
+        series_.With({{"pool", pool_}, {"gpu_model", gpu_model_}})
+            .Gauge("worker_info", "1, with its pool and GPU model as labels.");
 
    public:
     Gauge samples_per_second =
@@ -129,8 +139,9 @@ class JobMetrics {
   // What follows is for one thread.
 
   // Made when it is first asked for, with where and on what it runs as labels
-  // of a series of its own; null beyond kWorkersMax, so that a large job does
-  // not flood who stores its series.
+  // of a series of its own; made anew when that has changed, because another
+  // process has come with its name. Null beyond kWorkersMax, so that a large
+  // job does not flood who stores its series.
   Worker* OfWorker(const std::string& worker, const std::string& pool,
                    const std::string& gpu_model);
   // Ends the series of all others.

@@ -36,7 +36,8 @@ void JobRun::ExportWorkers(const EngineView& view,
   std::set<std::string> names;
   for (const EngineView::Worker& worker : view.workers) {
     const std::string name = roster_.NameOf(worker.worker);
-    members.emplace(name, worker);
+    // Of two with one name the later stays.
+    members[name] = worker;
     names.insert(name);
   }
   metrics_->KeepWorkers(names);

@@ -80,12 +80,26 @@ TEST_F(JobMetricsTest, AWorkersSeriesEndWhenItIsGone) {
                   "worker_batch_samples{job_id=\"j\",worker=\"w0\"} 32"));
 }
 
+TEST_F(JobMetricsTest, AWorkerOfTheSameNameElsewhereIsAnother) {
+  metrics_->OfWorker("w0", "lab", "A100")->batch->Set(32);
+  metrics_->OfWorker("w0", "attic", "T4");
+  EXPECT_THAT(Lines("worker_info"),
+              testing::ElementsAre("worker_info{gpu_model=\"T4\",job_id=\"j\","
+                                   "pool=\"attic\",worker=\"w0\"} 1"));
+  EXPECT_THAT(Lines("worker_batch_samples"),
+              testing::ElementsAre(
+                  "worker_batch_samples{job_id=\"j\",worker=\"w0\"} 0"));
+  metrics_->KeepWorkers({});
+  EXPECT_THAT(Lines("worker_info"), testing::IsEmpty());
+}
+
 TEST_F(JobMetricsTest, WorkersBeyondTheBoundHaveNone) {
   for (size_t i = 0; i < JobMetrics::kWorkersMax; ++i) {
     EXPECT_NE(OfWorker(absl::StrCat("w", i)), nullptr);
   }
   EXPECT_EQ(OfWorker("one more"), nullptr);
   EXPECT_NE(OfWorker("w7"), nullptr);
+  EXPECT_NE(metrics_->OfWorker("w7", "attic", "T4"), nullptr);
   EXPECT_EQ(Lines("worker_gap_iterations").size(), JobMetrics::kWorkersMax);
 }
 
