@@ -20,13 +20,20 @@ v1::WorkerReady ReadyMessage() {
   return ready;
 }
 
-}  // namespace
-
-FleetWorker::FleetWorker(Fleet* fleet, const std::string& name, bool evaluator)
-    : fleet_(fleet) {
+v1::WorkerHello HelloOf(const std::string& name, bool evaluator) {
   v1::WorkerHello hello;
   hello.set_name(name);
   hello.set_evaluator(evaluator);
+  return hello;
+}
+
+}  // namespace
+
+FleetWorker::FleetWorker(Fleet* fleet, const std::string& name, bool evaluator)
+    : FleetWorker(fleet, HelloOf(name, evaluator)) {}
+
+FleetWorker::FleetWorker(Fleet* fleet, const v1::WorkerHello& hello)
+    : fleet_(fleet) {
   const auto member = fleet_->WorkerCame(
       hello, {[this](v1::WorkerCommand c) { commands_.Put(std::move(c)); },
               [this](const absl::Status& s) { closings_.Put({s}); }});

@@ -21,6 +21,7 @@ namespace paceline {
 class FleetWorker {
  public:
   FleetWorker(Fleet* fleet, const std::string& name, bool evaluator = false);
+  FleetWorker(Fleet* fleet, const v1::WorkerHello& hello);
   ~FleetWorker() { Stop(); }
   // Says nothing any more.
   void Stop();

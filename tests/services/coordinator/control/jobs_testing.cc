@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/check.h"
 #include "services/coordinator/store/sqlite_database.h"
+#include "tests/services/coordinator/control/patience.h"
 
 namespace paceline {
 
@@ -49,6 +51,11 @@ FleetServer& JobsTest::AddServer(const std::string& name) {
 FleetWorker& JobsTest::AddWorker(const std::string& name, bool evaluator) {
   workers_.push_back(
       std::make_unique<FleetWorker>(&jobs_->fleet(), name, evaluator));
+  return *workers_.back();
+}
+
+FleetWorker& JobsTest::AddWorker(const v1::WorkerHello& hello) {
+  workers_.push_back(std::make_unique<FleetWorker>(&jobs_->fleet(), hello));
   return *workers_.back();
 }
 
@@ -161,11 +168,15 @@ void JobsTest::AwaitTurn() {
   v1::CreateJobRequest request = Request(absl::StrCat("turn-", ++turns_));
   request.mutable_job()->mutable_spec()->mutable_workers()->set_min(1000);
   const std::string job = Create(request);
+  AwaitLook(job);
+  EXPECT_TRUE(Cancel(job).ok());
+}
+
+void JobsTest::AwaitLook(const std::string& job) {
   Watch(job)->Await("a turn", [](const v1::WatchJobResponse& response) {
     return response.has_job() &&
            response.job().state_reason() != "waits for workers";
   });
-  EXPECT_TRUE(Cancel(job).ok());
 }
 
 void JobsTest::HoldStore() {
@@ -188,6 +199,21 @@ double JobsTest::Metric(const std::string& name) {
   }
   ADD_FAILURE() << "no metric " << name;
   return 0;
+}
+
+Exposition JobsTest::AwaitScrape(
+    const std::string& what,
+    const std::function<bool(const Exposition&)>& wanted) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (true) {
+    Exposition scrape = Scrape();
+    if (wanted(scrape)) return scrape;
+    if (absl::Now() >= deadline) {
+      ADD_FAILURE() << "never: " << what;
+      return scrape;
+    }
+    AwaitTurn();
+  }
 }
 
 v1::Job JobsTest::Stored(const std::string& name) {

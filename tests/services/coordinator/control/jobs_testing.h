@@ -3,7 +3,9 @@
 
 #include <prometheus/registry.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "services/coordinator/control/jobs.h"
 #include "services/coordinator/store/job_journal.h"
 #include "services/coordinator/store/job_store.h"
+#include "tests/common/metrics/exposition.h"
 #include "tests/services/coordinator/control/fleet_server.h"
 #include "tests/services/coordinator/control/fleet_worker.h"
 #include "tests/services/coordinator/control/job_watcher.h"
@@ -37,10 +40,11 @@ class JobsTest : public ::testing::Test {
 
   FleetServer& AddServer(const std::string& name);
   FleetWorker& AddWorker(const std::string& name, bool evaluator = false);
+  FleetWorker& AddWorker(const v1::WorkerHello& hello);
   // One server and one worker, s0 and w0.
   void AddMembers();
   FleetServer& server() { return *servers_.front(); }
-  FleetWorker& worker() { return *workers_.front(); }
+  FleetWorker& worker(size_t i = 0) { return *workers_.at(i); }
 
   // For one worker, one server and a million epochs, without evaluation. A
   // test may change it before it is created.
@@ -67,12 +71,22 @@ class JobsTest : public ::testing::Test {
 
   // Since the call the thread has looked at everything.
   void AwaitTurn();
+  // Since that job was created it has looked at everything.  REQUIRES: nobody
+  // can work for the job.
+  void AwaitLook(const std::string& job);
 
   // Writes are UNAVAILABLE in between, as while another program has the file.
   void HoldStore();
   void ReleaseStore();
   // Of a counter or gauge without labels.
   double Metric(const std::string& name);
+  // Everything that the process exports.
+  prometheus::Registry& registry() { return *registry_; }
+  Exposition Scrape() { return Exposition(registry_->Collect()); }
+  // Scrapes once a turn until `wanted` holds; the test fails, and says `what`,
+  // if it never does. The last one.
+  Exposition AwaitScrape(const std::string& what,
+                         const std::function<bool(const Exposition&)>& wanted);
   // The job as it is stored.
   v1::Job Stored(const std::string& job);
 
