@@ -262,6 +262,7 @@ std::vector<AssignableJob> Jobs::AssignableJobs() {
                !entry.interrupted.empty()) {
       job.trainers = TrainersWanted::kNoMore;
     }
+    job.goes_on = !entry.interrupted.empty();
     job.evaluation_pending = runs && entry.active->run().WantsEvaluator();
     job.evaluated_until = entry.evaluated_until;
     jobs.push_back(std::move(job));

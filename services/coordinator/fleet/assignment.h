@@ -54,6 +54,8 @@ struct AssignableJob {
   int max = 0;  // 0: no limit; else at least `min`.
   bool running = false;
   TrainersWanted trainers = TrainersWanted::kYes;
+  // It is interrupted, not ended: it will wait for workers again, at once.
+  bool goes_on = false;
   // There are snapshots to evaluate.
   bool evaluation_pending = false;
   // When an evaluator left it last.

@@ -15,7 +15,8 @@ std::map<std::string, int> PoolDemand(
   std::set<std::string> connected;
   for (const auto& [pool, workers_wanted] : demand) connected.insert(pool);
   for (const AssignableJob& job : jobs) {
-    if (job.trainers != TrainersWanted::kYes) continue;
+    // Who scaled down while a job is saved would have to scale up again.
+    if (job.trainers != TrainersWanted::kYes && !job.goes_on) continue;
     std::set<std::string> pools(job.pools.begin(), job.pools.end());
     if (pools.empty()) {
       for (const AssignableWorker& worker : workers) {

@@ -17,7 +17,9 @@ inline constexpr size_t kPoolsMax = 100;
 // the maxima of all jobs that may use it, or their minima where a job has no
 // maximum and takes what there is. A job may use the pools that it names; one
 // that names none those where a connected worker suits it. Pools of connected
-// workers that nobody wants are there with 0.
+// workers that nobody wants are there with 0. Jobs that wait for workers count,
+// as do those that are interrupted and go on by themselves; one that is about
+// to stop does not.
 std::map<std::string, int> PoolDemand(
     absl::Span<const AssignableWorker> workers,
     absl::Span<const AssignableJob> jobs);

@@ -65,6 +65,31 @@ TEST_F(JobsLeavingServerTest, WhileItIsSavedItCannotBeChanged) {
   EXPECT_TRUE(jobs().SwitchParadigm(request, "test").ok());
 }
 
+TEST_F(JobsLeavingServerTest, WhileItIsSavedItsPoolIsWantedAsBefore) {
+  Start();
+  AddMembers();
+  v1::CreateJobRequest request = Request("a");
+  request.mutable_job()->mutable_spec()->mutable_workers()->set_max(3);
+  const std::string job = Create(request);
+  AwaitTraining(job);
+  AddServer("s1");
+  const auto watcher = Watch(job);
+  server().HoldCheckpoints();
+  server().Leave();
+  worker().PushOn();
+  watcher->AwaitCheckpoint(v1::Checkpoint::WRITING);
+  v1::CreateJobRequest other = Request("b");
+  v1::WorkerSelector& workers =
+      *other.mutable_job()->mutable_spec()->mutable_workers();
+  workers.set_min(10);
+  workers.add_pools("attic");
+  AwaitLook(Create(other));
+  EXPECT_EQ(Scrape().Sum("paceline_coordinator_pool_workers_wanted"), 10 + 3);
+  server().WriteHeld();
+  watcher->AwaitState(v1::Job::PENDING);
+  watcher->AwaitState(v1::Job::RUNNING);
+}
+
 TEST_F(JobsLeavingServerTest, ItCanBePausedOnTheWay) {
   Start();
   AddMembers();

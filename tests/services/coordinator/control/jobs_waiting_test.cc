@@ -35,6 +35,31 @@ TEST_F(JobsWaitingTest, ItStartsOnceTheServersAreThere) {
   Watch(a)->AwaitState(v1::Job::RUNNING);
 }
 
+TEST_F(JobsWaitingTest, AJobThatWaitsForWorkersWantsThemOfItsPool) {
+  constexpr char kWanted[] = "paceline_coordinator_pool_workers_wanted";
+  Start();
+  AddServer("s0");
+  const auto wait_for = [&](const std::string& pool, uint32_t min) {
+    v1::CreateJobRequest request = Request("of-" + pool);
+    v1::WorkerSelector& workers =
+        *request.mutable_job()->mutable_spec()->mutable_workers();
+    workers.set_min(min);
+    workers.add_pools(pool);
+    const std::string job = Create(request);
+    AwaitLook(job);
+    return job;
+  };
+  const std::string job = wait_for("attic", 5);
+  EXPECT_EQ(Scrape().Sum(kWanted), 5);
+  EXPECT_THAT(Scrape().ValuesOf(kWanted, "pool"),
+              testing::ElementsAre("attic"));
+  ASSERT_TRUE(Cancel(job).ok());
+  wait_for("cellar", 7);
+  EXPECT_EQ(Scrape().Sum(kWanted), 7);
+  EXPECT_THAT(Scrape().ValuesOf(kWanted, "pool"),
+              testing::ElementsAre("cellar"));
+}
+
 TEST_F(JobsWaitingTest, AJobWhoseCheckpointIsGoneHoldsUpNobody) {
   Start();
   AddMembers();

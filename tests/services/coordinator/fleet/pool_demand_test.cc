@@ -63,6 +63,15 @@ TEST(PoolDemandTest, AJobThatIsAboutToStopWantsNobody) {
   }
 }
 
+TEST(PoolDemandTest, AJobThatIsInterruptedWantsAsManyAsBefore) {
+  AssignableJob job = Job(1, 1, 3, {"a"});
+  job.goes_on = true;
+  for (const auto trainers : {TrainersWanted::kNoMore, TrainersWanted::kNone}) {
+    job.trainers = trainers;
+    EXPECT_THAT(PoolDemand({}, {job}), ElementsAre(Pair("a", 3)));
+  }
+}
+
 TEST(PoolDemandTest, ThePoolsAreBounded) {
   std::vector<AssignableJob> jobs;
   for (size_t i = 0; i < 2 * kPoolsMax; ++i) {
