@@ -1,12 +1,12 @@
 """Leases, decisions, calls and the coordinator itself."""
 
 from .panels import heat, lines, number, row, states, table
-from .variables import JOB
+from .variables import JOB, NAMESPACE
 
 NAME = "control-plane"
 DESCRIPTION = "Members and leases, decisions, calls, and the processes."
 ANNOTATED = True
-VARIABLES = [JOB]
+VARIABLES = [NAMESPACE, JOB]
 
 OF = '{job_id=~"$job"}'
 # Not those that are as long as a member lives, or somebody watches.

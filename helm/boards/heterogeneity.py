@@ -1,13 +1,13 @@
 """Who is slow, why, and what the coordinator does about it."""
 
 from .panels import heat, lines, number, row, states
-from .variables import GPU_MODEL, JOB, WORKER
+from .variables import GPU_MODEL, JOB, NAMESPACE, WORKER
 
 NAME = "heterogeneity"
 DESCRIPTION = ("Who is slow, who waits, how stale gradients are, and what the "
                "coordinator does about it.")
 ANNOTATED = True
-VARIABLES = [JOB, GPU_MODEL, WORKER]
+VARIABLES = [NAMESPACE, JOB, GPU_MODEL, WORKER]
 
 OF = '{job_id=~"$job"}'
 WHO = '{job_id=~"$job",worker=~"$worker"}'

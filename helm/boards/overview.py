@@ -1,12 +1,12 @@
 """Are we making progress?"""
 
 from .panels import lines, number, row, states, table
-from .variables import JOB, PARADIGM
+from .variables import JOB, NAMESPACE, PARADIGM
 
 NAME = "overview"
 DESCRIPTION = "Is there progress, on what, and how fast?"
 ANNOTATED = True
-VARIABLES = [JOB, PARADIGM]
+VARIABLES = [NAMESPACE, JOB, PARADIGM]
 
 OF = '{job_id=~"$job"}'
 LAST = "paceline_coordinator_last_push_timestamp_seconds"

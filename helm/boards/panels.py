@@ -1,5 +1,7 @@
 """The parts that the dashboards are made of, as Grafana's JSON has them."""
 
+import re
+
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 NAMES = {"overview": "Overview", "heterogeneity": "Heterogeneity",
@@ -8,7 +10,7 @@ NAMES = {"overview": "Overview", "heterogeneity": "Heterogeneity",
 
 
 def target(ref, expr, legend, kind):
-    query = {"refId": ref, "expr": expr, "legendFormat": legend,
+    query = {"refId": ref, "expr": scoped(expr), "legendFormat": legend,
              "datasource": DATASOURCE}
     if kind == "heatmap":
         query["format"] = "heatmap"
@@ -120,16 +122,29 @@ def row(title):
     return {"type": "row", "title": title, "collapsed": False, "panels": []}
 
 
-def variable(name, label, query, multi=True):
+METRIC = re.compile(r"\b((?:paceline|process)_\w+|up\b)({)?")
+BY = re.compile(r"\b(by|on) \((?=job_id|instance)")
+
+
+def scoped(expr):
+    """Of the chosen namespaces, and jobs and pods of one name in two of them
+    apart: said here, so that no query can forget it."""
+    def selected(metric):
+        return (metric[1] + '{namespace=~"$namespace"'
+                + ("," if metric[2] else "}"))
+    return BY.sub(r"\1 (namespace, ", METRIC.sub(selected, expr))
+
+
+def variable(name, label, query, scope=scoped, **more):
     return {"name": name, "label": label, "type": "query",
-            "datasource": DATASOURCE, "query": query, "refresh": 2, "sort": 1,
-            "multi": multi, "includeAll": True,
-            "current": {"text": "All", "value": "$__all"}}
+            "datasource": DATASOURCE, "query": scope(query), "refresh": 2,
+            "sort": 1, "multi": True, "includeAll": True,
+            "current": {"text": "All", "value": "$__all"}, **more}
 
 
 def annotation(name, colour, expr, title, text):
     return {"name": name, "datasource": DATASOURCE, "enable": True,
-            "iconColor": colour, "expr": expr, "step": "15s",
+            "iconColor": colour, "expr": scoped(expr), "step": "15s",
             "titleFormat": title, "textFormat": text}
 
 

@@ -1,12 +1,12 @@
 """Bytes, latency, skew and memory."""
 
 from .panels import heat, lines, number, row
-from .variables import JOB, SERVER
+from .variables import JOB, NAMESPACE, SERVER
 
 NAME = "parameter-servers"
 DESCRIPTION = "Bytes, latency, skew and memory of the parameter servers."
 ANNOTATED = True
-VARIABLES = [JOB, SERVER]
+VARIABLES = [NAMESPACE, JOB, SERVER]
 
 OF = '{instance=~"$server"}'
 

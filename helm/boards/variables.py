@@ -2,6 +2,10 @@
 
 from .panels import variable
 
+# Kubernetes' namespaces, that is, releases. Elsewhere there may be none.
+NAMESPACE = variable("namespace", "Namespace",
+                     "label_values(paceline_coordinator_servers, namespace)",
+                     scope=str, allValue=".*")
 JOB = variable("job", "Job", "label_values(paceline_coordinator_workers, job_id)")
 PARADIGM = variable(
     "paradigm", "Paradigm",

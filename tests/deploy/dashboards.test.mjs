@@ -57,6 +57,18 @@ test('every panel has a description, a unit and the chosen data source', () => {
   }
 });
 
+test('every query is of the chosen namespaces', () => {
+  for (const board of BOARDS) {
+    for (const { where, expr } of queriesOf(board)) {
+      if (where.endsWith('variable namespace')) continue;
+      for (const [, selector] of expr.matchAll(/\b(?:paceline_\w+|process_\w+|up)\b(?:\{([^}]*)\})?/g)) {
+        assert.match(selector ?? '', /^namespace=~"\$namespace"/, `${where}: ${expr}`);
+      }
+      assert.doesNotMatch(expr, /\b(by|on) \((job_id|instance)/, `${where}: ${expr}`);
+    }
+  }
+});
+
 test('rates follow the resolution, or span minutes', () => {
   for (const board of BOARDS) {
     for (const { where, expr } of queriesOf(board)) {

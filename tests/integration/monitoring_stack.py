@@ -167,7 +167,8 @@ class MonitoringStack:
         that the chart's PodMonitor gives."""
         self.write("targets.json", [
             {"targets": [address],
-             "labels": {"instance": instance, "role": role}}
+             "labels": {"instance": instance, "role": role,
+                        "namespace": "training"}}
             for (instance, role), address in targets.items()])
 
     def get(self, path, **arguments):
