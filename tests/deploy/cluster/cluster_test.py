@@ -13,7 +13,7 @@ takes everything down. PACELINE is the command. Images that the cluster has:
     PACELINE_NEXT_WORKER_IMAGE  another one of that repository
 
 Skipped, visibly (exit code 77), where KUBECONFIG or one of these is not set,
-or kubectl, helm or Prometheus is not installed.
+or kubectl, helm, Prometheus or Alertmanager is not installed.
 """
 
 import json
@@ -25,8 +25,9 @@ import sys
 import tempfile
 import time
 
-from boards import panel_queries, watching
-from release import (Release, kubectl, objects, run, samples, until)
+from release import Release, kubectl, run, samples  # Finds the next ones.
+from monitoring_stack import missing_programs, until
+from boards import watching
 
 LEASE = 10  # Seconds, as the chart has it.
 IMAGES = ("PACELINE_SERVER_IMAGE", "PACELINE_WORKER_IMAGE",
@@ -143,7 +144,7 @@ class Scenario:
                         in samples(scrape())
                         if name == "paceline_coordinator_worker_straggler"
                         and value == 1}
-            until("a straggler", lambda: self.slow in flagged(), every=0.05)
+            until("a straggler", lambda: self.slow in flagged())
             [worker] = [w for w in self.release.job("target")["progress"]
                         ["workers"] if w["worker"] == self.slow]
         iterations = int(worker["iterations"])
@@ -153,14 +154,12 @@ class Scenario:
     def switches(self):
         self.release.command("job", "switch", "target", "--paradigm", "cgp",
                              "--reason", "one slow worker")
-        with watching(self.release) as ask:
-            shown = until(
-                "the switch on a dashboard",
-                lambda: [where for where, query in panel_queries()
-                         if "paradigm" in query
-                         and any(row["metric"].get("paradigm") == "cgp"
-                                 for row in ask(query))])
-        return f"after job switch, cgp is shown by: {', '.join(shown)}"
+        with watching(self.release) as boards:
+            shown = until("the switch on a board", lambda: {
+                f"{board.title}: {panel['title']}" for board in boards()
+                for panel, answers in board.panels() for _, found in answers
+                for series in found if series.labels.get("paradigm") == "cgp"})
+        return f"after job switch, cgp is shown by {', '.join(sorted(shown))}"
 
     def reaches_its_target(self):
         began = time.monotonic()
@@ -260,8 +259,8 @@ def missing():
     unset = [name for name in IMAGES if not os.environ.get(name)]
     if unset:
         return f"{', '.join(unset)}: not set"
-    absent = [program for program in ("kubectl", "helm", "prometheus")
-              if not shutil.which(program)]
+    absent = missing_programs() + [
+        program for program in ("kubectl", "helm") if not shutil.which(program)]
     return f"not installed: {', '.join(absent)}" if absent else None
 
 

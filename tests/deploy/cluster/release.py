@@ -7,9 +7,11 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import threading
-import time
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "integration"))
 
 CHART = pathlib.Path(__file__).parents[3] / "helm/paceline"
 LONG = 180  # Seconds; ends only what would hang.
@@ -31,19 +33,6 @@ def kubectl(*arguments):
 
 def objects(kind, *arguments):
     return json.loads(kubectl("get", kind, "-o", "json", *arguments))["items"]
-
-
-def until(what, condition, seconds=LONG, every=0.5):
-    """The condition's first true value."""
-    end = time.monotonic() + seconds
-    pause = threading.Event()
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        pause.wait(every)
 
 
 class PortForward:
