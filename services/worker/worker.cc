@@ -101,11 +101,11 @@ absl::Status Worker::RunSession() {
   absl::Status ended = Register(control);
   if (ended.ok()) {
     registered_ = true;
-    options_.registration(absl::OkStatus());
+    TellRegistration(absl::OkStatus());
     ended = TakeAssignments(control);
   }
   Attach(nullptr);
-  options_.registration(ended);
+  TellRegistration(ended);
   // Of a push that the servers may have taken or not, the broken stream tells
   // the coordinator to ask them.
   if (registered_ && leaving() && !unacknowledged_) {
@@ -278,14 +278,25 @@ absl::StatusOr<v1::WorkerCommand> Worker::NextCommand(ControlStream& control) {
   return absl::CancelledError("told to leave");
 }
 
+void Worker::TellRegistration(const absl::Status& status) {
+  absl::MutexLock lock(&mu_);
+  if (!leaving_) options_.registration(status);
+}
+
+void Worker::BeginToLeave() {
+  if (leaving_) return;
+  leaving_ = true;
+  options_.registration(absl::UnavailableError("the worker is stopping"));
+}
+
 void Worker::Leave() {
   absl::MutexLock lock(&mu_);
-  leaving_ = true;
+  BeginToLeave();
 }
 
 void Worker::Drop() {
   absl::MutexLock lock(&mu_);
-  leaving_ = true;
+  BeginToLeave();
   dropped_ = true;
   if (control_ != nullptr) control_->Interrupt();
 }

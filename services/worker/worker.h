@@ -37,8 +37,11 @@ class Worker {
     // How long it tries to reach a coordinator in vain; zero: for ever.
     absl::Duration patience;
     Dial dial = DialPlainly;
-    // Called, on Run()'s thread, when the coordinator has taken the worker in
-    // (OK), and when that is over: why.
+    // Called when the coordinator has taken the worker in (OK), and when that
+    // is over: why. With UNAVAILABLE, for the last time, by Leave() or Drop():
+    // what is in hand may take long, and nothing new comes to it. Calls are one
+    // at a time, on Run()'s thread or that of the one who says Leave(), and
+    // must not call the worker.
     std::function<void(const absl::Status&)> registration =
         [](const absl::Status&) {};
   };
@@ -88,6 +91,9 @@ class Worker {
   // The stream that Drop() interrupts.
   void Attach(ControlStream* control);
   bool leaving();
+  // Nothing any more once it leaves.
+  void TellRegistration(const absl::Status& status);
+  void BeginToLeave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // False if Leave() was called before.
   bool Sleep(absl::Duration time);
 

@@ -1,6 +1,8 @@
 // SIGTERM, which is Leave(), in every phase; and Drop(), when Leave() takes too
 // long.
 
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "tests/services/worker/fake_coordinator.h"
 #include "tests/services/worker/fake_parameters.h"
@@ -91,6 +93,27 @@ TEST_F(WorkerLeaveTest, AnIterationIsFinished) {
   parameters_.AcknowledgePushes();
   EXPECT_EQ(session_->Expect(Kind::kPushDone).push_done().iteration(), 1);
   ExpectGoodbye();
+}
+
+// A balancer or a kubelet is to know at once, however long that takes.
+TEST_F(WorkerLeaveTest, ItIsNotReadyWhileItFinishes) {
+  Register();
+  BeginJob();
+  parameters_.HoldPushes();
+  session_->Grant(1);
+  parameters_.AwaitHeldPush();
+  EXPECT_EQ(worker_.Registrations(),
+            std::vector<absl::Status>{absl::OkStatus()});
+  worker_.Leave();
+  const std::vector<absl::Status> told = {
+      absl::OkStatus(), absl::UnavailableError("the worker is stopping")};
+  EXPECT_EQ(worker_.Registrations(), told);
+  EXPECT_FALSE(worker_.ended());
+  worker_.Leave();
+  parameters_.AcknowledgePushes();
+  session_->Expect(Kind::kPushDone);
+  ExpectGoodbye();
+  EXPECT_EQ(worker_.Registrations(), told) << "that was the last word";
 }
 
 TEST_F(WorkerLeaveTest, DropGivesAnIterationBackThatPushedNothing) {

@@ -33,6 +33,10 @@ RunningWorker::RunningWorker(const std::string& coordinator, bool evaluator,
   options.hello.set_pool("fast");
   options.host = host;
   options.patience = patience;
+  options.registration = [this](const absl::Status& status) {
+    absl::MutexLock lock(&mu_);
+    registrations_.push_back(status);
+  };
   worker_.emplace(options, &metrics_);
   thread_ = std::thread([this] {
     status_ = worker_->Run();
@@ -43,6 +47,11 @@ RunningWorker::RunningWorker(const std::string& coordinator, bool evaluator,
 RunningWorker::~RunningWorker() {
   worker_->Drop();
   thread_.join();
+}
+
+std::vector<absl::Status> RunningWorker::Registrations() const {
+  absl::MutexLock lock(&mu_);
+  return registrations_;
 }
 
 absl::Status RunningWorker::AwaitEnd() {

@@ -6,8 +6,11 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/worker/worker.h"
@@ -30,6 +33,8 @@ class RunningWorker {
   // What Run() returned; DEADLINE_EXCEEDED if it does not.
   absl::Status AwaitEnd();
   bool ended() const { return ended_.HasBeenNotified(); }
+  // What the worker has told of its registration.
+  std::vector<absl::Status> Registrations() const;
 
   // The value of a series without labels, or with this one.
   double Metric(const std::string& name, const std::string& label = "") const;
@@ -40,6 +45,8 @@ class RunningWorker {
   WorkerMetrics metrics_{*registry_};
   std::optional<Worker> worker_;
   absl::Status status_;
+  mutable absl::Mutex mu_;
+  std::vector<absl::Status> registrations_ ABSL_GUARDED_BY(mu_);
   absl::Notification ended_;
   std::thread thread_;
 };
