@@ -89,6 +89,6 @@ PANELS = [
            [("0", "away", "red"), ("1", "there", "green")]),
     table("Versions", "What each process is built from.", "none",
           "sum by (instance, version, compiler) (paceline_build_info)",
-          ["Value"], {"instance": "Process", "version": "Version",
-                      "compiler": "Compiler"}),
+          ["Value"], {"namespace": "Namespace", "instance": "Process",
+                     "version": "Version", "compiler": "Compiler"}),
 ]

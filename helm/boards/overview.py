@@ -77,5 +77,6 @@ PANELS = [
            f"{OF} > 0)", "{{job_id}}"), low=0),
     table("Jobs now", "Each chosen job and its paradigm.", "none",
           f"sum by (job_id, paradigm) (paceline_coordinator_paradigm_info{OF})",
-          ["Value"], {"job_id": "Job", "paradigm": "Paradigm"}),
+          ["Value"], {"namespace": "Namespace", "job_id": "Job",
+                     "paradigm": "Paradigm"}),
 ]
