@@ -44,10 +44,9 @@ PANELS = [
            f"max by (job_id) (paceline_coordinator_samples_wanted{OF} > 0)",
            "{{job_id}}"),
           low=0, high=1),
-    # The gauge is 0 until the first evaluation has ended.
     lines("Test accuracy", "Of the last evaluation; nothing before the first.",
           "percentunit",
-          (f"paceline_coordinator_accuracy_ratio{OF} > 0", "{{job_id}}"), low=0,
+          (f"paceline_coordinator_accuracy_ratio{OF}", "{{job_id}}"), low=0,
           high=1),
     lines("Training loss", "Smoothed over about 50 pushes, in nats.", "none",
           (f"paceline_coordinator_loss{OF}", "{{job_id}}")),

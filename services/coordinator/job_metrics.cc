@@ -65,23 +65,35 @@ void JobMetrics::SetParadigm(const std::string& paradigm) {
 }
 
 void JobMetrics::SetThreshold(std::optional<int64_t> iterations) {
-  if (!iterations.has_value()) return threshold_.reset();
-  if (!threshold_.has_value()) {
-    threshold_.emplace(series_.Gauge(
-        "threshold_iterations",
-        "By how much a worker may be ahead of the slowest now and still go on; "
-        "absent if the paradigm has no such bound."));
-  }
-  (*threshold_)->Set(static_cast<double>(*iterations));
+  SetOrEnd(iterations, "threshold_iterations",
+           "By how much a worker may be ahead of the slowest now and still go "
+           "on; absent if the paradigm has no such bound.",
+           threshold_);
 }
 
 void JobMetrics::SetGroups(std::optional<int64_t> groups) {
-  if (!groups.has_value()) return groups_.reset();
-  if (!groups_.has_value()) {
-    groups_.emplace(series_.Gauge(
-        "groups", "Groups of workers; absent if the paradigm makes none."));
-  }
-  (*groups_)->Set(static_cast<double>(*groups));
+  SetOrEnd(groups, "groups",
+           "Groups of workers; absent if the paradigm makes none.", groups_);
+}
+
+void JobMetrics::SetAccuracy(std::optional<double> ratio) {
+  SetOrEnd(ratio, "accuracy_ratio",
+           "Test accuracy of the last evaluation; absent before the first.",
+           accuracy_);
+}
+
+void JobMetrics::SetLoss(std::optional<double> nats) {
+  SetOrEnd(nats, "loss",
+           "Training loss in nats, smoothed over about 50 pushes; absent "
+           "before the first.",
+           loss_);
+}
+
+void JobMetrics::SetOrEnd(std::optional<double> value, const char* name,
+                          const char* help, std::optional<Gauge>& gauge) {
+  if (!value.has_value()) return gauge.reset();
+  if (!gauge.has_value()) gauge.emplace(series_.Gauge(name, help));
+  (*gauge)->Set(*value);
 }
 
 void JobMetrics::Switched(const std::string& from, const std::string& to) {

@@ -61,10 +61,6 @@ class JobMetrics {
       series_.Gauge("samples_wanted",
                     "Samples at which the job ends; 0: it has no such end.");
   Gauge workers = series_.Gauge("workers", "Workers that take part.");
-  Gauge accuracy_ratio =
-      series_.Gauge("accuracy_ratio", "Test accuracy of the last evaluation.");
-  Gauge loss = series_.Gauge(
-      "loss", "Training loss in nats, smoothed over about 50 pushes.");
   Gauge last_push_timestamp_seconds = series_.Gauge(
       "last_push_timestamp_seconds", "Unix time of the last counted push.");
   Gauge last_checkpoint_timestamp_seconds =
@@ -149,19 +145,27 @@ class JobMetrics {
 
   // The name of the paradigm, as the label of a series that is 1.
   void SetParadigm(const std::string& paradigm);
-  // Nothing, if the paradigm has no such thing: then there is no series.
+  // Nothing, if the paradigm has no such thing, or nothing is known yet: then
+  // there is no series.
   void SetThreshold(std::optional<int64_t> iterations);
   void SetGroups(std::optional<int64_t> groups);
+  void SetAccuracy(std::optional<double> ratio);
+  void SetLoss(std::optional<double> nats);
 
   // For one thread at a time, which may be another.
   void Switched(const std::string& from, const std::string& to);
 
  private:
+  void SetOrEnd(std::optional<double> value, const char* name, const char* help,
+                std::optional<Gauge>& gauge);
+
   std::map<std::string, Worker> workers_;
   std::string paradigm_;
   std::optional<Gauge> info_;
   std::optional<Gauge> threshold_;
   std::optional<Gauge> groups_;
+  std::optional<Gauge> accuracy_;
+  std::optional<Gauge> loss_;
   std::map<std::pair<std::string, std::string>, Counter> switches_;
 };
 

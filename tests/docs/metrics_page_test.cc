@@ -118,6 +118,8 @@ std::string Page() {
   job.SetParadigm("bsp");
   job.SetThreshold(0);
   job.SetGroups(1);
+  job.SetAccuracy(1);
+  job.SetLoss(0);
   job.Switched("bsp", "asp");
   prometheus::Registry of_server;
   const ServerMetrics server(of_server);

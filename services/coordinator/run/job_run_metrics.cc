@@ -15,7 +15,8 @@ void JobRun::ExportProgress(const v1::JobProgress& progress) {
       std::count_if(present.begin(), present.end(), IsTrainer)));
   metrics_->samples->Set(static_cast<double>(progress.samples()));
   metrics_->samples_wanted->Set(static_cast<double>(progress.samples_total()));
-  if (progress.has_loss()) metrics_->loss->Set(progress.loss());
+  if (progress.has_accuracy()) metrics_->SetAccuracy(progress.accuracy());
+  if (progress.has_loss()) metrics_->SetLoss(progress.loss());
   metrics_->SetParadigm(progress.paradigm());
   {
     absl::MutexLock lock(&mu_);

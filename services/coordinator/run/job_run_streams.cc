@@ -184,7 +184,6 @@ absl::Status JobRun::EvaluationDone(WorkerId worker,
   v1::ServerCommand release;
   release.mutable_release_snapshot()->set_snapshot(evaluated.snapshot());
   servers_.Broadcast(std::move(release));
-  metrics_->accuracy_ratio->Set(point.accuracy);
   v1::AccuracyPoint told;
   told.set_seconds(point.seconds);
   told.set_version(point.version);

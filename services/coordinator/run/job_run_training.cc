@@ -276,8 +276,10 @@ absl::Status JobRun::Evaluate() {
     Tell("job", "evaluation",
          absl::StrCat(evaluations_.pending(),
                       " snapshots are not evaluated: ", why_not));
-    return absl::OkStatus();
+    break;
   }
+  // The last evaluation's accuracy is what stays to be seen.
+  ExportProgress(Progress());
   return absl::OkStatus();
 }
 

@@ -103,6 +103,16 @@ TEST_F(JobMetricsTest, WorkersBeyondTheBoundHaveNone) {
   EXPECT_EQ(Lines("worker_gap_iterations").size(), JobMetrics::kWorkersMax);
 }
 
+TEST_F(JobMetricsTest, WhatIsNotKnownIsAbsent) {
+  EXPECT_THAT(Lines("accuracy_ratio"), testing::IsEmpty());
+  EXPECT_THAT(Lines("loss"), testing::IsEmpty());
+  metrics_->SetAccuracy(0);
+  metrics_->SetLoss(2.5);
+  EXPECT_THAT(Lines("accuracy_ratio"),
+              testing::ElementsAre("accuracy_ratio{job_id=\"j\"} 0"));
+  EXPECT_THAT(Lines("loss"), testing::ElementsAre("loss{job_id=\"j\"} 2.5"));
+}
+
 TEST_F(JobMetricsTest, OneParadigmAtATime) {
   metrics_->SetParadigm("ssp:s=3");
   metrics_->SetThreshold(3);
