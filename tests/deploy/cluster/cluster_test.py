@@ -231,6 +231,24 @@ class Scenario:
         assert waits[str(LEASE)] == waits["+Inf"], waits
         return f"{waits['+Inf']:.0f} waits, none above the lease of {LEASE} s"
 
+    def saves_what_runs(self):
+        """Coordinator and servers are replaced: the job is saved, and goes on
+        by itself."""
+        before = self.release.samples_counted("long")
+        replaced = values(os.environ["PACELINE_WORKER_IMAGE"])
+        for role in ("coordinator", "servers"):
+            replaced[role]["podAnnotations"] = {"trial": "replaced"}
+        began = time.monotonic()
+        self.release.helm("upgrade", "--wait", "--timeout", "4m",
+                          values=replaced)
+        took = time.monotonic() - began
+        self.release.connect()
+        until("the job is RUNNING again",
+              lambda: self.release.job("long")["state"] == "RUNNING")
+        until("it trains on from where it was",
+              lambda: self.release.samples_counted("long") > before)
+        return f"coordinator and servers replaced in {took:.1f} s: it goes on"
+
     def leaves_what_is_kept(self):
         self.release.command("job", "cancel", "long", "--yes")
         self.release.disconnect()
@@ -249,7 +267,8 @@ class Scenario:
                      self.names_the_straggler, self.switches,
                      self.reaches_its_target, self.goes_on_without_workers,
                      self.upgrades, self.rolls_back,
-                     self.waited_at_most_a_lease, self.leaves_what_is_kept):
+                     self.waited_at_most_a_lease, self.saves_what_runs,
+                     self.leaves_what_is_kept):
             print(f"ok {step.__name__}: {step()}", flush=True)
 
 
