@@ -51,7 +51,8 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 # So that kernels can call what is constexpr, as the shapes' sizes.
 string(APPEND CMAKE_CUDA_FLAGS " --expt-relaxed-constexpr")
-# CMake 3.25.1 takes it for granted, and CUDA 13 has it no more.
+# CMake 3.25.1 takes it for granted, and CUDA 13 has it no more. Nothing here
+# links it.
 if(NOT TARGET CUDA::nvToolsExt)
   add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
 endif()

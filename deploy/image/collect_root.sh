@@ -8,6 +8,10 @@
 # Installed programs and modules, by their paths; each keeps its own.
 set -euo pipefail
 
+[[ $# -ge 2 && ! -e "$1" ]] || {
+  echo "collect_root.sh: usage: collect_root.sh NEW_FOLDER FILE..." >&2
+  exit 2
+}
 root=$1
 shift
 
@@ -31,7 +35,10 @@ printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"
 
 for file in "$@"; do
   copy "$file"
-  needed=$(ldd "$file")
+  needed=$(ldd "$file") || {
+    echo "collect_root.sh: $file is no program or library: $needed" >&2
+    exit 1
+  }
   if grep "not found" <<<"$needed" >&2; then
     echo "collect_root.sh: $file needs libraries that are not there" >&2
     exit 1
@@ -42,9 +49,12 @@ for file in "$@"; do
 done
 # glibc loads these by name.
 for name in libnss_dns.so.2 libnss_files.so.2 libresolv.so.2; do
-  path=$(ldconfig -p | awk -v name="$name" '$1 == name { print $NF; exit }')
+  path=$(ldconfig -p | awk -v name="$name" '$1 == name && !n++ { print $NF }')
   [[ -z "$path" ]] || copy "$path"
 done
 
-# The linker looks where the libraries are, and not into the build's folders.
+# The linker finds them where they are; a GPU runtime that adds the driver's
+# libraries asks for its cache once more, and must find them too.
+(cd "$root" && find . -name '*.so*' -printf '/%P\n') | xargs -n1 dirname | sort -u \
+  >"$root/etc/ld.so.conf"
 ldconfig -r "$root"

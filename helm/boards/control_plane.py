@@ -90,5 +90,5 @@ PANELS = [
     table("Versions", "What each process is built from.", "none",
           "sum by (instance, version, compiler) (paceline_build_info)",
           ["Value"], {"namespace": "Namespace", "instance": "Process",
-                     "version": "Version", "compiler": "Compiler"}),
+                      "version": "Version", "compiler": "Compiler"}),
 ]

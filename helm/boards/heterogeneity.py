@@ -58,7 +58,8 @@ PANELS = [
           each("paceline_coordinator_worker_samples_per_second"), low=0),
     lines("Straggler score", "Time for a sample over the median worker's. "
           "From 1.5 on it is flagged.", "none",
-          each("paceline_coordinator_worker_straggler_score_ratio"), low=0, thresholds=[(1.5, "orange")]),
+          each("paceline_coordinator_worker_straggler_score_ratio"), low=0,
+          thresholds=[(1.5, "orange")]),
     states("Flagged as stragglers", "An alert fires after 5 minutes.",
            each("paceline_coordinator_worker_straggler")[0], "{{worker}}",
            [("0", "in time", "green"), ("1", "straggler", "orange")]),

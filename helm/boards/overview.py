@@ -77,5 +77,5 @@ PANELS = [
     table("Jobs now", "Each chosen job and its paradigm.", "none",
           f"sum by (job_id, paradigm) (paceline_coordinator_paradigm_info{OF})",
           ["Value"], {"namespace": "Namespace", "job_id": "Job",
-                     "paradigm": "Paradigm"}),
+                      "paradigm": "Paradigm"}),
 ]

@@ -2,10 +2,11 @@
 
 from .panels import variable
 
-# Kubernetes' namespaces, that is, releases. Elsewhere there may be none.
+# Kubernetes', of which each release should have its own; elsewhere there may be
+# none. One or all, for lines do not say it.
 NAMESPACE = variable("namespace", "Namespace",
                      "label_values(paceline_coordinator_servers, namespace)",
-                     scope=str, allValue=".*")
+                     scope=str, multi=False, allValue=".*")
 JOB = variable("job", "Job", "label_values(paceline_coordinator_workers, job_id)")
 PARADIGM = variable(
     "paradigm", "Paradigm",

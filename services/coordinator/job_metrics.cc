@@ -76,13 +76,13 @@ void JobMetrics::SetGroups(std::optional<int64_t> groups) {
            "Groups of workers; absent if the paradigm makes none.", groups_);
 }
 
-void JobMetrics::SetAccuracy(std::optional<double> ratio) {
+void JobMetrics::SetAccuracy(double ratio) {
   SetOrEnd(ratio, "accuracy_ratio",
            "Test accuracy of the last evaluation; absent before the first.",
            accuracy_);
 }
 
-void JobMetrics::SetLoss(std::optional<double> nats) {
+void JobMetrics::SetLoss(double nats) {
   SetOrEnd(nats, "loss",
            "Training loss in nats, smoothed over about 50 pushes; absent "
            "before the first.",

@@ -145,12 +145,12 @@ class JobMetrics {
 
   // The name of the paradigm, as the label of a series that is 1.
   void SetParadigm(const std::string& paradigm);
-  // Nothing, if the paradigm has no such thing, or nothing is known yet: then
-  // there is no series.
+  // Nothing, if the paradigm has no such thing: then there is no series.
   void SetThreshold(std::optional<int64_t> iterations);
   void SetGroups(std::optional<int64_t> groups);
-  void SetAccuracy(std::optional<double> ratio);
-  void SetLoss(std::optional<double> nats);
+  // There is no series before the first value.
+  void SetAccuracy(double ratio);
+  void SetLoss(double nats);
 
   // For one thread at a time, which may be another.
   void Switched(const std::string& from, const std::string& to);

@@ -92,7 +92,7 @@ class Worker {
   void Attach(ControlStream* control);
   bool leaving();
   // Nothing any more once it leaves.
-  void TellRegistration(const absl::Status& status);
+  void TellRegistration(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   void BeginToLeave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // False if Leave() was called before.
   bool Sleep(absl::Duration time);

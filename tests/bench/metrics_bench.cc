@@ -303,7 +303,7 @@ void ExportProgress(JobMetrics& job) {
   job.workers->Set(kWorkers);
   job.samples->Set(1);
   job.samples_wanted->Set(2);
-  job.loss->Set(0.7);
+  job.SetLoss(0.7);
   job.SetParadigm("ssp:s=3");
   job.checkpoint_interval_seconds->Set(600);
   job.SetThreshold(3);

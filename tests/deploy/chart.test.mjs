@@ -305,4 +305,10 @@ test('the version is the program\'s', () => {
   const project = readFileSync(`${process.env.PACELINE_ROOT}/CMakeLists.txt`, 'utf8');
   const version = /project\(paceline[^)]*VERSION ([0-9.]+)/s.exec(project)[1];
   assert.match(chart, new RegExp(`appVersion: "${version}"`));
+  for (const [file, wanted] of [['Dockerfile.server', `ARG VERSION=${version}`], ['Dockerfile.worker', `ARG VERSION=${version}`],
+    ['deploy/compose.yaml', `paceline/server:${version}}`], ['deploy/compose.yaml', `paceline/worker-cpu:${version}}`]]) {
+    const text = readFileSync(`${process.env.PACELINE_ROOT}/${file}`, 'utf8');
+    assert.ok(text.includes(wanted), `${file}: ${wanted}`);
+    assert.equal(text.match(/ARG VERSION=/g)?.length, text.match(/^FROM scratch/gm)?.length, file);
+  }
 });

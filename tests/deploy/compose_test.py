@@ -5,9 +5,10 @@ its end.
     compose_test.py
 
 Skipped, visibly (exit code 77), unless PACELINE_SERVER_IMAGE and
-PACELINE_WORKER_IMAGE name images that are there, and docker-compose reaches a
-Docker or podman that has them (DOCKER_HOST). Prometheus and Grafana come along
-where PACELINE_PROMETHEUS_IMAGE and PACELINE_GRAFANA_IMAGE name theirs.
+PACELINE_WORKER_IMAGE name images and docker-compose is installed. The Docker or
+podman behind it (DOCKER_HOST) has to have them, and the ports of the file have
+to be free. Prometheus and Grafana come along where PACELINE_PROMETHEUS_IMAGE
+and PACELINE_GRAFANA_IMAGE name theirs.
 """
 
 import json

@@ -93,7 +93,8 @@ std::vector<TwinCase> SgdSteps() {
     for (const int64_t size : kSizes) {
       const int64_t remembered = step.momentum == 0 ? 0 : size;
       cases.push_back(
-          {.name = absl::StrCat("sgd, momentum ", step.momentum, ", ", size),
+          {.name = absl::StrCat("sgd, momentum ", step.momentum, ", decay ",
+                                step.weight_decay, ", ", size),
            .inputs = {RandomFloats(size, 1), RandomFloats(remembered, 2),
                       RandomFloats(size, 3)},
            .outputs = {remembered, size},

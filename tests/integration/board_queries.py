@@ -10,6 +10,11 @@ LABEL_VALUES = re.compile(r"label_values\((.+), (\w+)\)")
 LEGEND_LABEL = re.compile(r"{{(\w+)}}")
 
 
+def quoted(value):
+    """As a part of a regular expression in a string of PromQL."""
+    return re.escape(value).replace("\\", "\\\\").replace('"', '\\"')
+
+
 @dataclasses.dataclass
 class Series:
     labels: dict
@@ -56,7 +61,7 @@ class Board:
         name = variable["name"]
         self.choices[name] = values
         self.chosen[name] = variable.get("allValue",
-                                         f"({'|'.join(values)})")
+                                         f"({'|'.join(map(quoted, values))})")
 
     def filled_in(self, expression):
         """With the chosen values; a KeyError where there is no such choice."""

@@ -88,28 +88,44 @@ class Webhook(http.server.ThreadingHTTPServer):
         self.server_close()
 
 
-class MonitoringStack:
+class PrometheusApi:
+    def __init__(self, url):
+        self.url = url
+
+    def get(self, path, **arguments):
+        url = f"{self.url}{path}?{urllib.parse.urlencode(arguments, True)}"
+        try:
+            with urllib.request.urlopen(url, timeout=LONG) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            raise ValueError(json.load(error)["error"]) from error
+
+    def value(self, expression):
+        """Of the first series now; none if there is none."""
+        found = self.get("/api/v1/query", query=expression)["result"]
+        return float(found[0]["value"][1]) if found else None
+
+
+class MonitoringStack(PrometheusApi):
     def __init__(self, folder, rules):
-        """`rules` are the files of the chart."""
+        """`rules` are the files of the chart; without any nobody is told."""
         self.folder = pathlib.Path(folder)
-        self.webhook = Webhook()
         self.processes = []
         self.alertmanager = f"127.0.0.1:{free_port()}"
         self.address = f"127.0.0.1:{free_port()}"
+        super().__init__(f"http://{self.address}")
         for path in rules:
             (self.folder / f"rules-{path.name}").write_text(
                 in_seconds(path.read_text()))
         self.scrape({})
+        self.webhook = Webhook() if rules else None
         try:
-            self.start_alertmanager()
+            if rules:
+                self.start_alertmanager()
             self.start_prometheus()
         except Exception:
             self.stop()
             raise
-
-    @property
-    def url(self):
-        return f"http://{self.address}"
 
     def start_alertmanager(self):
         self.write("alertmanager.json", {
@@ -149,9 +165,10 @@ class MonitoringStack:
                 text = (self.folder / f"{program}.log").read_text()
                 raise RuntimeError(f"{program} has ended:\n{text}")
             try:
-                with urllib.request.urlopen(f"http://{address}/-/ready"):
+                with urllib.request.urlopen(f"http://{address}/-/ready",
+                                            timeout=LONG):
                     return True
-            except urllib.error.URLError:
+            except OSError:
                 return False
 
         until(f"{program} is ready", ready)
@@ -171,22 +188,10 @@ class MonitoringStack:
                         "namespace": "training"}}
             for (instance, role), address in targets.items()])
 
-    def get(self, path, **arguments):
-        url = f"{self.url}{path}?{urllib.parse.urlencode(arguments, True)}"
-        try:
-            with urllib.request.urlopen(url, timeout=LONG) as answer:
-                return json.load(answer)["data"]
-        except urllib.error.HTTPError as error:
-            raise ValueError(json.load(error)["error"]) from error
-
-    def value(self, expression):
-        """Of the first series now; none if there is none."""
-        found = self.get("/api/v1/query", query=expression)["result"]
-        return float(found[0]["value"][1]) if found else None
-
     def stop(self):
         for process in self.processes:
             process.terminate()
         for process in self.processes:
             process.wait(timeout=LONG)
-        self.webhook.stop()
+        if self.webhook:
+            self.webhook.stop()

@@ -11,22 +11,11 @@ import json
 import pathlib
 import re
 import sys
-import urllib.parse
-import urllib.request
 
 from board_queries import Board, Span
+from monitoring_stack import PrometheusApi
 
 HERE = pathlib.Path(__file__).parent
-
-
-class Prometheus:
-    def __init__(self, url):
-        self.url = url
-
-    def get(self, path, **arguments):
-        query = urllib.parse.urlencode(arguments, True)
-        with urllib.request.urlopen(f"{self.url}{path}?{query}") as answer:
-            return json.load(answer)["data"]
 
 
 def panel_content(panel, answers):
@@ -83,7 +72,7 @@ def main():
     length = float(end) - float(start)
     # As many points as a wide panel has room for.
     span = Span(float(start), float(end), max(1, round(length / 800)))
-    print(render(Board(pathlib.Path(board), Prometheus(url), span),
+    print(render(Board(pathlib.Path(board), PrometheusApi(url), span),
                  pathlib.Path(echarts).read_text()))
 
 

@@ -262,7 +262,8 @@ std::vector<AssignableJob> Jobs::AssignableJobs() {
                !entry.interrupted.empty()) {
       job.trainers = TrainersWanted::kNoMore;
     }
-    job.goes_on = !entry.interrupted.empty();
+    job.goes_on =
+        !entry.interrupted.empty() && entry.job.state() != v1::Job::PAUSING;
     job.evaluation_pending = runs && entry.active->run().WantsEvaluator();
     job.evaluated_until = entry.evaluated_until;
     jobs.push_back(std::move(job));

@@ -8,7 +8,7 @@ import time
 
 from board_queries import Board, Span
 from monitoring_stack import MonitoringStack, until
-from release import CHART, kubectl
+from release import CHART, first_line, kubectl
 
 
 def targets(api, namespace, release):
@@ -36,7 +36,7 @@ def watching(release):
             ["kubectl", "proxy", "--port=0"], stdout=subprocess.PIPE,
             text=True))
         stack.callback(proxy.kill)
-        api = proxy.stdout.readline().split()[-1]
+        api = first_line(proxy).split()[-1]
         prometheus = MonitoringStack(folder, rules=())
         stack.callback(prometheus.stop)
         prometheus.write("targets.json",

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 
-from release import Release, kubectl, run, samples  # Finds the next ones.
+from release import LONG, Release, kubectl, run, samples  # Finds the next ones.
 from monitoring_stack import missing_programs, until
 from boards import watching
 
@@ -292,14 +292,16 @@ def main():
         release = Release("trial", folder, sys.argv[1])
         try:
             Scenario(release).run()
-        except AssertionError as error:
-            print(f"FAILED: {error}", file=sys.stderr)
+        except BaseException:
             print(run("kubectl", "get", "pods", "-o", "wide"), file=sys.stderr)
-            return 1
+            raise
         finally:
             release.disconnect()
-            subprocess.run(["helm", "uninstall", release.name], check=False,
-                           capture_output=True)
+            for leftover in (["helm", "uninstall", release.name],
+                             ["kubectl", "delete", "pvc", "-l",
+                              f"app.kubernetes.io/instance={release.name}"]):
+                subprocess.run(leftover, check=False, capture_output=True,
+                               timeout=LONG)
     return 0
 
 

@@ -35,6 +35,16 @@ def objects(kind, *arguments):
     return json.loads(kubectl("get", kind, "-o", "json", *arguments))["items"]
 
 
+def first_line(process):
+    """Of what it prints; nothing if it ends, or does not answer for long."""
+    patience = threading.Timer(LONG, process.kill)
+    patience.start()
+    try:
+        return process.stdout.readline()
+    finally:
+        patience.cancel()
+
+
 class PortForward:
     """A port of an object of the cluster's, on this machine."""
 
@@ -42,7 +52,7 @@ class PortForward:
         self.process = subprocess.Popen(
             ["kubectl", "port-forward", target, f":{port}"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        line = self.process.stdout.readline()
+        line = first_line(self.process)
         match = re.match(r"Forwarding from 127\.0\.0\.1:(\d+)", line)
         if not match:
             raise AssertionError(f"no port-forward to {target}: {line!r}")

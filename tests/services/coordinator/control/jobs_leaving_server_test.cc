@@ -96,10 +96,16 @@ TEST_F(JobsLeavingServerTest, ItCanBePausedOnTheWay) {
   const std::string job = Run("a");
   AddServer("s1");
   const auto watcher = Watch(job);
+  server().HoldCheckpoints();
   server().Leave();
   watcher->AwaitReason("is leaving");
   EXPECT_TRUE(Pause(job).ok());
   worker().PushOn();
+  watcher->AwaitCheckpoint(v1::Checkpoint::WRITING);
+  AwaitLook(Create(Request("b")));
+  // That of the other, not its own any more.
+  EXPECT_EQ(Scrape().Sum("paceline_coordinator_pool_workers_wanted"), 1);
+  server().WriteHeld();
   watcher->AwaitState(v1::Job::PAUSED);
 }
 

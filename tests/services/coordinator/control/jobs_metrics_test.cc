@@ -34,9 +34,10 @@ constexpr char kLast[] = "paceline_coordinator_worker_lag_updates";
 
 std::string NameOf(int worker) { return absl::StrCat("w", worker); }
 
-// The command's exit code.
+// The command's exit code; -1 if it did not exit.
 int Shell(const std::string& command) {
-  return WEXITSTATUS(std::system(command.c_str()));
+  const int status = std::system(command.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 class JobsMetricsTest : public JobsTest {
