@@ -75,6 +75,8 @@ TEST_F(JobRunEvaluationTest, EverySnapshotIsEvaluatedAndReleased) {
     EXPECT_EQ(run["accuracy"][i]["samples"], 10 * (i + 1));
   }
   EXPECT_EQ(run["final_accuracy"], 0.8);
+  // The last of them too, though nothing else is told afterwards.
+  EXPECT_THAT(Metric("paceline_coordinator_accuracy_ratio"), ElementsAre(0.8));
   // 0.4 at 2 s, 0.6 at 3 s.
   EXPECT_NEAR(run["seconds_to_target"].get<double>(), 2.5, 1e-9);
   EXPECT_EQ(History().accuracy.size(), 4u);
