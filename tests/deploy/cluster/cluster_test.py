@@ -192,6 +192,12 @@ class Scenario:
         until(f"{job} counts {more} samples more",
               lambda: self.release.samples_counted(job) > before + more)
 
+    def all_have(self, image):
+        """Whether all workers do that are not about to end."""
+        return all(pod["spec"]["containers"][0]["image"] == image
+                   for pod in self.release.pods("worker")
+                   if "deletionTimestamp" not in pod["metadata"])
+
     def rolls(self, image, roll):
         """All workers get the image while the job runs; and it went on."""
         before = self.release.samples_counted("long")
@@ -200,11 +206,7 @@ class Scenario:
         took = time.monotonic() - began
         during = self.release.samples_counted("long") - before
         assert during > 0, "no sample was counted during the roll-out"
-        # Those that end are still listed, with a date of deletion.
-        until(f"every worker has {image}", lambda: all(
-            pod["spec"]["containers"][0]["image"] == image
-            for pod in self.release.pods("worker")
-            if "deletionTimestamp" not in pod["metadata"]))
+        until(f"every worker has {image}", lambda: self.all_have(image))
         assert self.release.job("long")["state"] == "RUNNING"
         self.progresses("long", 2000)
         return f"{took:.1f} s, {during} samples counted meanwhile"
@@ -218,6 +220,21 @@ class Scenario:
         image = os.environ["PACELINE_WORKER_IMAGE"]
         return "helm rollback: " + self.rolls(image, lambda: self.release.helm(
             "rollback", "--wait", "--timeout", "4m"))
+
+    def goes_back_from_an_image_that_is_not_there(self):
+        before = self.release.samples_counted("long")
+        image = os.environ["PACELINE_WORKER_IMAGE"]
+        try:
+            self.release.helm("upgrade", "--atomic", "--timeout", "30s",
+                              values=values(image + "-absent"))
+        except AssertionError as refused:
+            assert "rolled back" in str(refused), refused
+        else:
+            raise AssertionError("helm upgrade found an image without a trace")
+        assert self.release.samples_counted("long") > before
+        until("every worker as it was", lambda: self.all_have(image))
+        self.progresses("long", 2000)
+        return "helm upgrade --atomic failed and went back: the job goes on"
 
     def waited_at_most_a_lease(self):
         """Of all waits of the job, since before its workers were taken."""
@@ -267,6 +284,7 @@ class Scenario:
                      self.names_the_straggler, self.switches,
                      self.reaches_its_target, self.goes_on_without_workers,
                      self.upgrades, self.rolls_back,
+                     self.goes_back_from_an_image_that_is_not_there,
                      self.waited_at_most_a_lease, self.saves_what_runs,
                      self.leaves_what_is_kept):
             print(f"ok {step.__name__}: {step()}", flush=True)
