@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -26,13 +26,23 @@ constexpr size_t kSize = 55;
 constexpr size_t kParentBegin = 36;
 constexpr size_t kParentSize = 16;
 
-// The grammar as https://www.w3.org/TR/trace-context/ has it.
+bool IsLowerHex(char c) {
+  return absl::ascii_isdigit(static_cast<unsigned char>(c)) ||
+         (c >= 'a' && c <= 'f');
+}
+
+// The grammar as https://www.w3.org/TR/trace-context/ has it: two digits of the
+// version, 32 of the trace, 16 of the parent, two of the flags.
 bool IsTraceparent(absl::string_view text) {
-  static const std::regex grammar(
-      "(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-"
-      "[0-9a-f]{2}");
-  const absl::string_view head = text.substr(0, kSize);
-  if (!std::regex_match(head.begin(), head.end(), grammar)) return false;
+  if (text.size() < kSize || absl::StartsWith(text, "ff")) return false;
+  for (size_t i = 0; i < kSize; ++i) {
+    const bool between = i == 2 || i == kParentBegin - 1 || i == kSize - 3;
+    if (between ? text[i] != '-' : !IsLowerHex(text[i])) return false;
+  }
+  for (const size_t begin : {size_t{3}, kParentBegin}) {
+    const size_t size = begin == 3 ? 32 : kParentSize;
+    if (text.substr(begin, size) == std::string(size, '0')) return false;
+  }
   const absl::string_view more = text.substr(kSize);
   return more.empty() || (more[0] == '-' && !absl::StartsWith(text, "00"));
 }
