@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # A cache that the builder mounts serves every checkout; the language of its
 # messages is part of what it knows a compilation by.
-export LANG=C.UTF-8 CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+export CCACHE_DIR=/ccache LANG=C.UTF-8 CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 cmake --preset release -DPACELINE_TESTS=OFF -DPACELINE_BENCHMARKS=OFF \
   -DPACELINE_STATIC_OPENBLAS=ON "$@"
 cmake --build --preset release
