@@ -1,8 +1,8 @@
 # One function per kind of target. A CMakeLists.txt is then a list of facts.
 #
-# The presets with sanitizers compile the files of a target together (a unity
-# build): most of what they wait for is headers. SEPARATE exempts a target whose
-# files use the same names in their anonymous namespaces.
+# The presets that build programs compile the files of a target together (a
+# unity build), because most of the time goes into the same headers. SEPARATE
+# exempts a target whose files use one name for two things.
 
 # paceline_library(NAME SRCS... DEPS... [KERNELS] [SEPARATE]): a static library, alias
 # paceline::NAME. KERNELS marks numeric code built with -O3 in every preset.
@@ -54,9 +54,8 @@ function(paceline_test name)
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock_main
                         paceline::tsan_mutex paceline::warnings)
-  # Sanitizers and googletest's macros together keep the optimizer busy for
-  # longer than the test runs.
-  if(PACELINE_SANITIZE)
+  # googletest's macros keep the optimizer busy for longer than the test runs.
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
     target_compile_options(${name} PRIVATE -O0)
   endif()
   target_compile_definitions(${name} PRIVATE

@@ -15,6 +15,11 @@ class MonotonicClock : public Clock {
 
 }  // namespace
 
+void Clock::Wait(absl::CondVar& condition, absl::Mutex& mu,
+                 absl::Time deadline) const {
+  condition.WaitWithTimeout(&mu, deadline - Now());
+}
+
 const Clock& Clock::Real() {
   static const MonotonicClock clock;
   return clock;

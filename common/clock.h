@@ -1,6 +1,7 @@
 #ifndef PACELINE_COMMON_CLOCK_H_
 #define PACELINE_COMMON_CLOCK_H_
 
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 namespace paceline {
@@ -13,6 +14,11 @@ class Clock {
 
   // Never decreases within one process; its zero is arbitrary.
   virtual absl::Time Now() const = 0;
+
+  // Waits until `condition` is signalled or this clock may have reached
+  // `deadline`; may return earlier. `mu` is held.
+  virtual void Wait(absl::CondVar& condition, absl::Mutex& mu,
+                    absl::Time deadline) const;
 
   // The machine's monotonic clock.
   static const Clock& Real();

@@ -1,7 +1,9 @@
 #ifndef PACELINE_COMMON_MAILBOX_H_
 #define PACELINE_COMMON_MAILBOX_H_
 
+#include <cstddef>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -15,9 +17,23 @@ namespace paceline {
 
 // Messages from reactions, which must not block, to a thread that waits for
 // them. Closing it keeps what has come and ends the waiting. Thread-safe.
+//
+// A mailbox that is full still takes a message, because whoever puts it there
+// cannot wait. It is the source that has to stop while full() says so
+// (ClientStream::Handlers::may_read), and to go on after a Take().
 template <class Message>
 class Mailbox {
  public:
+  explicit Mailbox(size_t capacity = std::numeric_limits<size_t>::max())
+      : capacity_(capacity) {}
+
+  // Whether as many messages wait as may. A closed mailbox, which drops what
+  // comes, is never full.
+  bool full() const {
+    absl::MutexLock lock(&mu_);
+    return messages_.size() >= capacity_ && !closed_.has_value();
+  }
+
   // Dropped once the mailbox is closed.
   void Put(Message message) {
     absl::MutexLock lock(&mu_);
@@ -77,6 +93,7 @@ class Mailbox {
     return !messages_.empty() || closed_.has_value();
   }
 
+  const size_t capacity_;
   mutable absl::Mutex mu_;
   std::deque<Message> messages_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Status> closed_ ABSL_GUARDED_BY(mu_);

@@ -34,8 +34,8 @@ uint64_t MachineMemory(const std::string& root) {
   return kib * 1024;
 }
 
-// Of the group at `path` and those that it is in. A container sees its own
-// group as the root, so the root counts too.
+// The limit of the group at `path` and those that it is in. A container sees
+// its own group as the root, so the root counts too.
 uint64_t GroupLimit(const std::string& mount, absl::string_view path,
                     absl::string_view file) {
   uint64_t limit = kNoLimit;

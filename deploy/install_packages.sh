@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building and testing need and that are
-# missing. Does nothing when all are there. Works as root or with sudo.
+# Installs the Debian packages that are missing. Does nothing when all are
+# there. Works as root or with sudo.
+#
+#   install_packages.sh               what building everything needs
+#   install_packages.sh --programs    what building the programs needs
+#   install_packages.sh --with-lint   what building, all tests and lint need
 set -euo pipefail
+# shellcheck source=deploy/progress.sh
+source "$(dirname "${BASH_SOURCE[0]}")/progress.sh"
 
 packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates
@@ -10,12 +16,14 @@ packages=(
   libopenblas-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev
   prometheus-cpp-dev libcivetweb-dev libcpp-httplib-dev zlib1g-dev
   libssl-dev libsqlite3-dev libyaml-cpp-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
 )
-# It fetches what draws `paceline simulate --plot`. Some packages of nodejs have
-# npm in them and conflict with Debian's.
-command -v npm >/dev/null || packages+=(npm)
-if [[ "${1:-}" == "--with-lint" ]]; then
+if [[ "${1:-}" != --programs ]]; then
+  packages+=(libgtest-dev libgmock-dev libbenchmark-dev)
+  # It fetches what draws `paceline simulate --plot`. Some packages of nodejs
+  # have npm in them and conflict with Debian's.
+  command -v npm >/dev/null || packages+=(npm)
+fi
+if [[ "${1:-}" == --with-lint ]]; then
   packages+=(
     clang clang-format clang-tidy shellcheck
     # It knows what a compose file may say.
@@ -46,17 +54,17 @@ if [[ $EUID -ne 0 ]]; then
   command -v sudo >/dev/null ||
     fail "run as root, or install sudo: these packages are missing: ${missing[*]}"
   as_root=(sudo)
+  # It asks for the password here, where nothing is drawn over the question.
+  sudo -v
 fi
 
-echo "paceline: installing ${missing[*]}" >&2
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-install() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y --no-install-recommends "${missing[@]}"
-}
 # The package lists of a fresh machine are empty or old.
-if ! { "${as_root[@]}" apt-get update && install; } >"$log" 2>&1; then
-  tail -n 5 "$log" >&2
-  fail "apt-get could not install the missing packages; its last lines are above"
-fi
+install_missing() {
+  "${as_root[@]}" apt-get update &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y --no-install-recommends -o APT::Status-Fd=1 "${missing[@]}"
+}
+
+echo "paceline: ${missing[*]}" >&2
+run_step "installing ${#missing[@]} packages and what they need" \
+  "$(mktemp -t paceline-packages.XXXXXX)" install_missing

@@ -38,7 +38,7 @@ class Buffer {
 //
 // CpuBackend is the reference. Another backend is right when it passes
 // the conformance tests in tests/gpu, which compare it with the reference.
-// The same calls on the same values give the same bits.
+// The same calls on the same values give the same bits every time.
 //
 // Thread-compatible: one thread at a time.
 class Backend {
@@ -114,8 +114,8 @@ class Backend {
   virtual void ConvBackwardData(const ConvShape& shape, DeviceView weights,
                                 DeviceView dy, DeviceSpan dx) = 0;
 
-  // Of equal maxima in a window the first, row by row, gets the gradient. dx
-  // is overwritten.
+  // Where a window has equal maxima, the first, row by row, gets the gradient.
+  // dx is overwritten.
   virtual void MaxPoolForward(const PoolShape& shape, DeviceView x,
                               DeviceSpan y) = 0;
   virtual void MaxPoolBackward(const PoolShape& shape, DeviceView x,
@@ -136,7 +136,7 @@ class Backend {
                                 DeviceView scale, DeviceView shift,
                                 DeviceSpan mean, DeviceSpan variance,
                                 DeviceSpan y) = 0;
-  // The same with variance = mean_square - mean^2 given, as in evaluation.
+  // Normalizes with variance = mean_square - mean^2 given, as in evaluation.
   virtual void BatchNormInference(const BatchNormShape& shape, DeviceView x,
                                   DeviceView scale, DeviceView shift,
                                   DeviceView mean, DeviceView mean_square,
@@ -201,8 +201,8 @@ struct BackendOptions {
   // with one the bits of a result do not depend on the scheduler.
   int threads = 1;
   int device = 0;  // Which GPU, as CUDA counts.
-  // Of the GPU's memory that this backend may take at most, in (0, 1]: several
-  // workers may share a card.
+  // The share of the GPU's memory that this backend may take, in (0, 1]:
+  // several workers may share a card.
   double memory_fraction = 1;
   Precision precision = Precision::kF32;
 };

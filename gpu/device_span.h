@@ -26,7 +26,7 @@ struct DeviceView {
   DeviceView First(int64_t count) const { return Sub(0, count); }
 };
 
-// The same, to be written as well.
+// A part of a device's memory that may be written as well.
 struct DeviceSpan {
   float* data = nullptr;
   int64_t size = 0;
@@ -44,7 +44,7 @@ struct DeviceSpan {
   DeviceSpan First(int64_t count) const { return Sub(0, count); }
 };
 
-// Of memory that the host sees.
+// The floats of memory that the host sees.
 inline absl::Span<float> HostSpan(DeviceSpan span) {
   return {span.data, static_cast<size_t>(span.size)};
 }

@@ -1,7 +1,55 @@
 #!/usr/bin/env bash
 # What a machine can say about the code without running it.
+#
+#   tests/lint.sh               everything but what follows
+#   tests/lint.sh --each-file   every file compiles alone: a unity build hides
+#                               what uses a name that it does not include
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=deploy/jobs.sh
+source deploy/jobs.sh
+
+# prepare FOLDER OPTIONS...: a configured build folder of the preset `clang`
+# with the generated headers, which is all that reading the code needs.
+prepare() {
+  local folder=$1
+  shift
+  mkdir -p build
+  { cmake --preset clang -B "$folder" "$@" &&
+    cmake --build "$folder" --target paceline_proto_headers; } >"$folder.log" 2>&1 || {
+    tail -n 20 "$folder.log" >&2
+    exit 1
+  }
+}
+
+# units FOLDER: what that build would compile of the programs, not of the tests
+# nor of what is generated.
+units() {
+  python3 - "$1" <<'PY'
+import json, os, sys
+folder = os.path.abspath(sys.argv[1])
+for entry in json.load(open(f"{folder}/compile_commands.json")):
+    path = os.path.relpath(entry["file"], folder)
+    if path.startswith(".."):
+        path = os.path.relpath(entry["file"])
+    if not os.path.exists(entry["file"]):
+        continue
+    if path.startswith(("common/", "gpu/", "services/")) and path.endswith(("cc", "cxx")):
+        print(entry["file"], end="\0")
+PY
+}
+
+if [[ "${1:-}" == --each-file ]]; then
+  echo "-- every file compiles alone, with clang"
+  prepare build/clang-files -DCMAKE_UNITY_BUILD=OFF
+  units build/clang-files |
+    xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n4 \
+      clang-check -p build/clang-files 2>build/clang-check.log || {
+    grep -E "error:" build/clang-check.log >&2
+    exit 1
+  }
+  exit 0
+fi
 
 mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
 echo "-- clang-format"
@@ -13,6 +61,9 @@ shellcheck "${scripts[@]}"
 
 echo "-- tidy check"
 python3 tests/tidy_check.py
+
+echo "-- layers"
+python3 tests/layer_check.py
 
 echo "-- docs/api.md in step with the protos"
 docs/generate_api.py --check
@@ -40,22 +91,13 @@ tests/deploy/run.sh --test-reporter=spec >build/deploy-tests.log 2>&1 || {
 }
 grep -E "tests|skipped" build/deploy-tests.log
 
+# As unity sources, each header once for many files. There a header that comes
+# second may seem to shadow what only its neighbour's .cc file has; GCC, which
+# builds it all, looks for what does shadow.
 echo "-- clang-tidy, with clang's thread-safety analysis"
-mkdir -p build
-cmake --preset clang >build/clang-configure.log 2>&1 || {
-  tail -n 20 build/clang-configure.log >&2
-  exit 1
-}
-cmake --build build/clang --target paceline_proto_headers -j2 >build/clang-build.log 2>&1 || {
-  tail -n 20 build/clang-build.log >&2
-  exit 1
-}
-# clang-tidy needs clang's own precompiled headers or none at all.
-left_out=()
-if ! grep -q gpu/cuda/ build/clang/compile_commands.json; then
+prepare build/clang
+grep -q gpu/cuda/ build/clang/compile_commands.json ||
   echo "   without gpu/cuda: there is no CUDA toolkit"
-  left_out=(':!gpu/cuda')
-fi
-mapfile -t units < <(git ls-files 'common/*.cc' 'gpu/*.cc' 'services/*.cc' "${left_out[@]}")
-printf '%s\0' "${units[@]}" |
-  xargs -0 -P2 -n4 clang-tidy -p build/clang --quiet 2>build/clang-tidy.log
+units build/clang |
+  xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n1 \
+    clang-tidy -p build/clang --quiet --extra-arg=-Wno-shadow 2>build/clang-tidy.log

@@ -1,17 +1,27 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs all tests.
+# Installs what is missing, builds, and runs tests.
 #
-#   tests/run.sh                 everything below, in this order
-#   tests/run.sh dev|asan|tsan   the tests of one preset
-#   tests/run.sh lint            format, clang-tidy, lock annotations, tidy check
+#   tests/run.sh          lint and dev: what to run before a commit
+#   tests/run.sh all      lint, dev, asan and tsan: what CI runs
+#   tests/run.sh PART...  those parts:
+#
+#   lint   format, clang-tidy, lock annotations, layers, sizes, the chart
+#   dev    all tests
+#   asan   all tests and the fuzzers' seeds under Address- and
+#          UndefinedBehaviorSanitizer
+#   tsan   the tests that link no gRPC under ThreadSanitizer
+#   files  every file compiles alone, which a unity build does not show
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=deploy/jobs.sh
+source deploy/jobs.sh
 
 parts=("$@")
-[[ ${#parts[@]} -gt 0 ]] || parts=(lint dev asan tsan)
+[[ ${#parts[@]} -gt 0 ]] || parts=(lint dev)
+[[ "${parts[*]}" != all ]] || parts=(lint dev asan tsan)
 for part in "${parts[@]}"; do
-  [[ "$part" =~ ^(lint|dev|asan|tsan)$ ]] || {
-    echo "tests/run.sh: '$part' is none of lint, dev, asan, tsan" >&2
+  [[ "$part" =~ ^(lint|dev|asan|tsan|files)$ ]] || {
+    echo "tests/run.sh: '$part' is none of all, lint, dev, asan, tsan, files" >&2
     exit 2
   }
 done
@@ -21,20 +31,27 @@ deploy/install_packages.sh --with-lint
 # Sanitizers slow everything down; leases in tests must not end for that.
 export ASAN_OPTIONS=detect_leaks=1
 export TSAN_OPTIONS=halt_on_error=1
-mkdir -p build
 export UBSAN_OPTIONS=print_stacktrace=1
+mkdir -p build
+
+# run_preset PRESET: configures, builds and tests it.
+run_preset() {
+  cmake --preset "$1" >"build/$1-configure.log" 2>&1 || {
+    tail -n 20 "build/$1-configure.log" >&2
+    echo "tests/run.sh: configuring $1 failed" >&2
+    return 1
+  }
+  cmake --build --preset "$1"
+  ctest --preset "$1"
+}
 
 for part in "${parts[@]}"; do
   echo "== $part"
-  if [[ "$part" == lint ]]; then
-    tests/lint.sh
-    continue
-  fi
-  cmake --preset "$part" >"build/$part-configure.log" 2>&1 || {
-    tail -n 20 "build/$part-configure.log" >&2
-    echo "tests/run.sh: configuring $part failed" >&2
-    exit 1
-  }
-  cmake --build --preset "$part"
-  ctest --preset "$part"
+  begin=$SECONDS
+  case $part in
+    lint) tests/lint.sh ;;
+    files) tests/lint.sh --each-file ;;
+    *) run_preset "$part" ;;
+  esac
+  echo "== $part: $((SECONDS - begin)) s"
 done

@@ -8,11 +8,18 @@ import re
 import subprocess
 import sys
 
-FILE_LINES_MAX = 500
+FILE_LINES_MAX = 800
 FUNCTION_LINES_MAX = 60
+CLASS_LINES_MAX = 120
+
+# Larger classes that are to be split. Remove whom you split: a class that fits
+# is a finding here.
+LARGE_CLASSES = {
+    "Backend", "JobMetrics", "JobRun", "JobShard", "Model", "SyncCore",
+}
 
 # Pure folders: no clock, no chance, no threads, no input or output.
-PURE = "services/coordinator/policy/"
+PURE = ("services/coordinator/sync/", "services/coordinator/run/course/")
 PURE_BANNED = re.compile(
     r"absl::Now\(|Clock::Real|_clock::|SleepFor|sleep_for|\brand\(|random_device"
     r"|BitGen|std::thread|absl::Mutex|std::mutex|std::cout|std::cerr|printf\("
@@ -33,7 +40,8 @@ SCOPE = re.compile(r"^\s*(inline\s+)?(namespace\b|extern\b|(template\s*<.*>\s*)?
 def files(*patterns):
     listed = subprocess.run(["git", "ls-files", *patterns], check=True,
                             capture_output=True, text=True).stdout
-    return [pathlib.Path(line) for line in listed.splitlines()]
+    paths = [pathlib.Path(line) for line in listed.splitlines()]
+    return [path for path in paths if path.exists()]  # Deleted ones are listed.
 
 
 def functions(text):
@@ -64,6 +72,40 @@ def functions(text):
             head = at + 1
         elif char == ";":
             head = at + 1
+
+
+def classes(text):
+    """Yields (name, first line, lines) of every class. A member function that
+    is defined inside counts as one line."""
+    bodies = list(functions(text))
+    code = NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+    for match in re.finditer(r"\b(?:class|struct)\s+(\w+)[^;{}()<>=]*\{", code):
+        depth = 0
+        for at in range(match.end() - 1, len(code)):
+            depth += {"{": 1, "}": -1}.get(code[at], 0)
+            if depth == 0:
+                first = code.count("\n", 0, match.start()) + 1
+                last = code.count("\n", 0, at) + 1
+                inside = sum(length - 1 for begin, length in bodies
+                             if first < begin <= last)
+                yield match.group(1), first, last - first + 1 - inside
+                break
+
+
+def check_classes():
+    large = set()
+    for path in files("common/*.h", "gpu/*.h", "services/*.h", "*.cuh",
+                      "common/*.cc", "gpu/*.cc", "services/*.cc"):
+        for name, first, length in classes(path.read_text()):
+            if length <= CLASS_LINES_MAX:
+                continue
+            large.add(name)
+            if name not in LARGE_CLASSES:
+                yield (f"{path}:{first}: {name} is declared in {length} lines, "
+                       f"more than {CLASS_LINES_MAX}")
+    for name in sorted(LARGE_CLASSES - large):
+        yield (f"tests/tidy_check.py: {name} fits its limit now: remove it "
+               "from LARGE_CLASSES")
 
 
 def check_file(path):
@@ -99,7 +141,7 @@ def check_tests_are_built():
 
 
 def main():
-    findings = list(check_tests_are_built())
+    findings = [*check_tests_are_built(), *check_classes()]
     for path in files("*.cc", "*.h", "*.cu", "*.cuh", "*.proto", "*.py",
                       "*.sh", "*.cmake", "*CMakeLists.txt"):
         findings.extend(check_file(path))

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/safetensors/durable_file.h"
-#include "common/safetensors/file_error.h"
+#include "common/safetensors/input_file.h"
 #include "common/status.h"
 
 namespace paceline {

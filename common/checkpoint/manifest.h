@@ -58,13 +58,13 @@ struct CheckpointBlock {
 };
 
 struct CheckpointManifest {
-  std::string paceline_version;  // Of who wrote it.
+  std::string paceline_version;  // The version that wrote it.
   std::string job;               // "namespaces/default/jobs/mnist"
   std::string spec_json = "{}";  // v1.JobSpec, as proto JSON.
   absl::Time create_time = absl::UnixEpoch();
-  double seconds = 0;  // Of training, from the first grant on.
-  // Of the job, when the snapshot was asked for and when the last server had
-  // taken it.
+  double seconds = 0;  // Training took so long, from the first grant on.
+  // The job's version when the snapshot was asked for, and when the last server
+  // had taken it.
   int64_t version = 0;
   int64_t version_at_completion = 0;
   int64_t samples = 0;               // Counted.

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "common/safetensors/safetensors_writer.h"
+#include "common/safetensors/safetensors_reader.h"
 #include "common/status.h"
 #include "common/tensor/dtype.h"
 

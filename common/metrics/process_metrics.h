@@ -18,7 +18,7 @@ namespace paceline {
 // at each scrape; what cannot be read is left out. Thread-safe.
 class ProcessMetrics final : public prometheus::Collectable {
  public:
-  // Of the process whose folder in /proc this is.
+  // Measures the process whose folder in /proc this is.
   explicit ProcessMetrics(std::string folder = "/proc/self",
                           absl::Time started = absl::Now())
       : folder_(std::move(folder)), started_(started) {}

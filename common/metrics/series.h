@@ -31,7 +31,7 @@ prometheus::Histogram& HistogramSeries(
 template <class Metric>
 class OwnedSeries {
  public:
-  // Of the family `family`, which outlives this.
+  // The series belongs to `family`, which outlives this.
   template <class... Args>
   OwnedSeries(prometheus::Family<Metric>& family,
               const prometheus::Labels& labels, Args&&... args)
@@ -70,7 +70,7 @@ class LabelledSeries {
       const std::string& name, const std::string& help,
       const prometheus::Histogram::BucketBoundaries& buckets) const;
 
-  // The same with these labels too.
+  // Series that have the labels `more` besides those of this one.
   LabelledSeries With(const prometheus::Labels& more) const;
 
  private:

@@ -2,6 +2,7 @@
 #define PACELINE_COMMON_RPC_CHANNEL_H_
 
 #include <grpcpp/channel.h>
+#include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
@@ -14,6 +15,15 @@
 #include "common/security/security.h"
 
 namespace paceline {
+
+// Services of gRPC's own, server by server: what gRPC itself offers switches
+// them for the whole process.
+
+// Adds or leaves out grpc.reflection.v1alpha.ServerReflection.
+std::unique_ptr<grpc::ServerBuilderOption> ReflectionOption(bool enabled);
+
+// Adds or leaves out grpc.health.v1.Health, SERVING from the start.
+std::unique_ptr<grpc::ServerBuilderOption> HealthOption(bool enabled);
 
 class RpcMetrics;
 
@@ -40,7 +50,7 @@ struct ListenOptions {
   int max_receive_bytes = 0;
   // Calls at a time on one connection; more wait at the client.
   int max_concurrent_streams = 1'000;
-  // Of a call's metadata; a call with more is RESOURCE_EXHAUSTED.
+  // The most metadata of a call; one with more is RESOURCE_EXHAUSTED.
   int max_metadata_bytes = 8 << 10;
   // grpc.reflection.v1alpha, for clients without our protos; to everybody.
   bool reflection = false;

@@ -7,7 +7,9 @@
 #include <functional>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/check.h"
@@ -24,17 +26,21 @@ namespace paceline {
 //
 // Thread-safe: Send(), FinishWrites() and Cancel() from any thread. The
 // handlers are reactions and must not block; they come one at a time, but for
-// `sent`, which may come beside the others.
+// `on_sent`, which may come beside the others.
 template <class Out, class In>
 class ClientStream : public grpc::ClientBidiReactor<Out, In> {
  public:
   struct Handlers {
     // A status that is not OK cancels the stream.
-    std::function<absl::Status(In&)> received;
-    // Once, last: how the stream ended, or the status that `received` gave.
-    std::function<void(const absl::Status&)> ended;
+    std::function<absl::Status(In&)> on_message;
+    // Once, last: how the stream ended, or the status that `on_message` gave.
+    std::function<void(const absl::Status&)> on_disconnected;
     // A message has gone out; may be empty.
-    std::function<void()> sent = {};
+    std::function<void()> on_sent = {};
+    // Asked after each message whether the next may be read; may be empty.
+    // After a "no" nothing is read until ReadOn(), so that what the peer sends
+    // piles up at the peer, whose own limit it then reaches.
+    std::function<bool()> may_read = {};
   };
   // Binds the call to the reactor.
   using Open = std::function<void(grpc::ClientContext*,
@@ -63,7 +69,26 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
   void FinishWrites() { Perform(queue_.Close(absl::OkStatus())); }
 
   // Ends the call at once.
-  void Cancel() { context_.TryCancel(); }
+  void Cancel() {
+    context_.TryCancel();
+    {
+      absl::MutexLock lock(&reading_mu_);
+      cancelled_ = true;
+    }
+    ReadOn();  // gRPC tells the end of a call to whoever reads.
+  }
+
+  // There may be room again: reads on if `may_read` had said no and now says
+  // yes. Its owner calls it after it has made room.
+  void ReadOn() {
+    {
+      absl::MutexLock lock(&reading_mu_);
+      if (!paused_ || (!cancelled_ && !handlers_.may_read())) return;
+      paused_ = false;
+    }
+    this->StartRead(&incoming_);
+    this->RemoveHold();
+  }
 
  private:
   using Queue = WriteQueue<Out>;
@@ -76,7 +101,7 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
         return this->StartWrite(step.message);
       case Queue::Step::Kind::kFinish:
         // An overfull queue is the one way to a status that is not OK here.
-        if (!step.status.ok()) context_.TryCancel();
+        if (!step.status.ok()) Cancel();
         this->StartWritesDone();
         return this->RemoveHold();
     }
@@ -87,20 +112,32 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
       Perform(queue_.Abandon(absl::OkStatus()));
       return;
     }
-    if (refused_.ok()) refused_ = handlers_.received(incoming_);
+    if (refused_.ok()) refused_ = handlers_.on_message(incoming_);
     if (!refused_.ok()) context_.TryCancel();
     incoming_ = In();
-    this->StartRead(&incoming_);
+    if (!Pause()) this->StartRead(&incoming_);
+  }
+
+  // Whether to stop reading for now.
+  bool Pause() {
+    if (!handlers_.may_read || !refused_.ok()) return false;
+    // ReadOn() comes after whatever makes room, so it either sees `paused_` or
+    // has made room before this asks.
+    absl::MutexLock lock(&reading_mu_);
+    if (cancelled_ || handlers_.may_read()) return false;
+    this->AddHold();  // gRPC waits for the next read, which others will start.
+    paused_ = true;
+    return true;
   }
 
   void OnWriteDone(bool ok) final {
     Perform(queue_.Written());
     if (!ok) return Perform(queue_.Abandon(absl::OkStatus()));
-    if (handlers_.sent) handlers_.sent();
+    if (handlers_.on_sent) handlers_.on_sent();
   }
 
   void OnDone(const grpc::Status& status) final {
-    handlers_.ended(refused_.ok() ? FromGrpc(status) : refused_);
+    handlers_.on_disconnected(refused_.ok() ? FromGrpc(status) : refused_);
     done_.Notify();  // The destructor may go on from here.
   }
 
@@ -108,7 +145,10 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
   Queue queue_;
   const Handlers handlers_;
   In incoming_;
-  absl::Status refused_;  // Of the reading reactions alone.
+  absl::Status refused_;  // Only the reading reactions use it.
+  absl::Mutex reading_mu_;
+  bool paused_ ABSL_GUARDED_BY(reading_mu_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(reading_mu_) = false;
   absl::Notification done_;
 };
 

@@ -98,7 +98,7 @@ class SliceCursor {
  private:
   absl::Span<const grpc::Slice> slices_;
   size_t index_ = 0;
-  size_t position_ = 0;  // Of the slice's first byte.
+  size_t position_ = 0;  // Where the slice's first byte lies.
 };
 
 // Where the payload's bytes lie, and everything else as a serialized header.

@@ -1,17 +1,37 @@
 #ifndef PACELINE_COMMON_RPC_SERVER_STREAM_H_
 #define PACELINE_COMMON_RPC_SERVER_STREAM_H_
 
+#include <google/protobuf/message_lite.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
 #include "common/rpc/grpc_status.h"
-#include "common/rpc/message_bytes.h"
 #include "common/rpc/stream_registry.h"
 #include "common/rpc/write_queue.h"
 
 namespace paceline {
+
+// What a message takes on the wire.
+inline size_t MessageBytes(const grpc::ByteBuffer& message) {
+  return message.Length();
+}
+inline size_t MessageBytes(const google::protobuf::MessageLite& message) {
+  return message.ByteSizeLong();
+}
+
+// A call that is not let in: it ends at once, with `status`. Deletes itself.
+template <class Reactor>
+class RefusedCall : public Reactor {
+ public:
+  explicit RefusedCall(const absl::Status& status) {
+    this->Finish(ToGrpc(status));
+  }
+  void OnDone() override { delete this; }
+};
 
 // The server's side of one bidirectional stream. Derived classes say what a
 // message means; this one obeys gRPC's rules for reactors.
@@ -21,8 +41,8 @@ namespace paceline {
 // lets OnDone() run on another thread before it has returned.
 //
 // Thread-safe: Send() and Close() from any thread. The virtual methods are
-// reactions and must not block; they come one at a time, but for Sent(), which
-// may come beside the others.
+// reactions and must not block; they come one at a time, but for OnSent(),
+// which may come beside the others.
 template <class In, class Out>
 class ServerStream : public grpc::ServerBidiReactor<In, Out>,
                      public OpenStream {
@@ -54,16 +74,16 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
 
  protected:
   // One message of the peer. A status that is not OK closes the stream.
-  virtual absl::Status Received(In& message) = 0;
+  virtual absl::Status OnMessage(In& message) = 0;
 
   // The stream is over; nothing is received afterwards. Once.
-  virtual void Ended() = 0;
+  virtual void OnDisconnected() = 0;
 
   // The peer sends no more, or is gone.
-  virtual void PeerDone() { Close(absl::OkStatus()); }
+  virtual void OnPeerDone() { Close(absl::OkStatus()); }
 
   // A message has gone out, so that there is room for another.
-  virtual void Sent() {}
+  virtual void OnSent() {}
 
   // Messages that wait, the one on its way included.
   size_t queued() const { return queue_.size(); }
@@ -86,8 +106,8 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   }
 
   void OnReadDone(bool ok) final {
-    if (!ok) return PeerDone();
-    const absl::Status status = Received(incoming_);
+    if (!ok) return OnPeerDone();
+    const absl::Status status = OnMessage(incoming_);
     if (!status.ok()) {
       Perform(queue_.Close(status));
       return;
@@ -98,7 +118,7 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
 
   void OnWriteDone(bool ok) final {
     Perform(queue_.Written());
-    if (ok) return Sent();
+    if (ok) return OnSent();
     Perform(queue_.Abandon(absl::UnavailableError("the peer is gone")));
   }
 
@@ -108,7 +128,7 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   }
 
   void OnDone() final {
-    Ended();
+    OnDisconnected();
     registry_->Remove(this);  // May delete this.
   }
 

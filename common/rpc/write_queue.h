@@ -124,7 +124,7 @@ class WriteQueue {
   mutable absl::Mutex mu_;
   // A deque, because a message lent out must not move when others come.
   std::deque<Entry> outgoing_ ABSL_GUARDED_BY(mu_);
-  size_t bytes_ ABSL_GUARDED_BY(mu_) = 0;  // Of all in outgoing_.
+  size_t bytes_ ABSL_GUARDED_BY(mu_) = 0;  // What outgoing_ holds.
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   bool finished_ ABSL_GUARDED_BY(mu_) = false;

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "common/safetensors/file_error.h"
+#include "common/safetensors/input_file.h"
 #include "common/status.h"
 
 namespace paceline {

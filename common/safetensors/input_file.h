@@ -7,9 +7,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace paceline {
+
+// What the system said when it could not do `doing` ("write FILE"):
+// NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED (a read-only file system
+// included), RESOURCE_EXHAUSTED for a full disk, a quota or too many open
+// files, DATA_LOSS for a disk that fails, otherwise as absl::ErrnoToStatus().
+absl::Status FileError(int error_number, absl::string_view doing);
 
 // A file open for reading at any place. It is read, not mapped: one that
 // another program cuts off gives an error then instead of a signal. Movable.

@@ -177,7 +177,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   SafetensorsHeader header_;
   std::string error_;
   Place place_ = Place::kBefore;
-  std::string name_;  // Of the tensor, or __metadata__.
+  std::string name_;  // The tensor's, or __metadata__.
   std::string key_;   // Within it.
   std::set<std::string> names_;
   std::set<std::string> keys_;

@@ -48,7 +48,7 @@ struct SafetensorsTensor {
   std::string name;
   SafetensorsType type = SafetensorsType::kF32;
   std::vector<uint64_t> shape;  // None: one element.
-  // Of its bytes, within the data. A writer sets these itself.
+  // Where its bytes lie within the data. A writer sets these itself.
   uint64_t begin = 0;
   uint64_t end = 0;
 

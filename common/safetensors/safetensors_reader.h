@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -50,6 +52,33 @@ class SafetensorsReader {
   SafetensorsHeader header_;
   uint64_t data_;  // Where the data begin in the file.
   absl::flat_hash_map<std::string, size_t> index_by_name_;
+};
+
+// Writes one safetensors file from front to back: the tensors are named first,
+// then their bytes follow in that order, from where they lie. The file is there
+// after Commit(), whole, and not before. Movable. Thread-compatible.
+class SafetensorsWriter {
+ public:
+  // Errors as DurableFile::Create() and FormatSafetensorsHeader().
+  static absl::StatusOr<SafetensorsWriter> Create(
+      const std::string& path,
+      const std::map<std::string, std::string>& metadata,
+      std::vector<SafetensorsTensor> tensors);
+
+  // The next bytes, which may end anywhere. INVALID_ARGUMENT if there are more
+  // than the tensors have; otherwise as DurableFile::Write().
+  absl::Status Append(absl::string_view bytes);
+
+  // FAILED_PRECONDITION if bytes are missing; otherwise as
+  // DurableFile::Commit(). Called once, last.
+  absl::StatusOr<WrittenFile> Commit();
+
+ private:
+  SafetensorsWriter(DurableFile file, uint64_t missing)
+      : file_(std::move(file)), missing_(missing) {}
+
+  DurableFile file_;
+  uint64_t missing_;  // Bytes of tensors, still to come.
 };
 
 }  // namespace paceline

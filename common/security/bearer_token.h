@@ -1,6 +1,9 @@
 #ifndef PACELINE_COMMON_SECURITY_BEARER_TOKEN_H_
 #define PACELINE_COMMON_SECURITY_BEARER_TOKEN_H_
 
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/client_interceptor.h>
+
 #include <memory>
 #include <string>
 
@@ -9,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "common/security/periodic.h"
+#include "common/security/small_file.h"
 
 namespace paceline {
 
@@ -43,6 +46,14 @@ class BearerToken {
 
   std::unique_ptr<Periodic> looking_;  // Ends before what it looks at.
 };
+
+// Puts the token into every call of a TLS channel.
+std::shared_ptr<grpc::CallCredentials> TokenCredentials(
+    std::shared_ptr<const BearerToken> token);
+
+// Adds the token on a channel without TLS, where gRPC takes no CallCredentials.
+std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>
+PlaintextToken(std::shared_ptr<const BearerToken> token);
 
 }  // namespace paceline
 

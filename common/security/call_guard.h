@@ -11,10 +11,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/clock.h"
-#include "common/security/method_roles.h"
+#include "common/security/identity.h"
 #include "common/security/rate_limiter.h"
 #include "common/security/security.h"
-#include "common/security/stream_limiter.h"
 
 namespace paceline {
 
@@ -35,8 +34,8 @@ struct Caller {
 // The reason of a call that is one too many.
 inline constexpr absl::string_view kTooManyRequests = "TOO_MANY_REQUESTS";
 
-// Of each identity; calls that are refused count for the address they come
-// from.
+// The limits of each identity; calls that are refused count for the address
+// they come from.
 struct CallLimits {
   // 0 `per_second`: no limit.
   RateLimiter::Limits requests = {.per_second = 1'000, .burst = 2'000};
@@ -57,8 +56,8 @@ class CallGuard {
   //   RESOURCE_EXHAUSTED  TOO_MANY_REQUESTS, with a RetryInfo.
   absl::StatusOr<Caller> Admit(const grpc::ServerContextBase& context,
                                absl::string_view method);
-  // The same; `caller` becomes what is known of it, also where it is refused:
-  // the address, and the identity and role if it has shown them.
+  // Admits as above; `caller` becomes what is known of it, also where it is
+  // refused: the address, and the identity and role if it has shown them.
   absl::Status Admit(const grpc::ServerContextBase& context,
                      absl::string_view method, Caller& caller);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/security/small_file.h"
 #include "common/status.h"
@@ -32,6 +33,20 @@ std::string PathOf(const std::optional<PublishedFile>& file) {
 }
 
 }  // namespace
+
+std::vector<prometheus::MetricFamily> CertificateMetrics::Collect() const {
+  const auto watch = watch_.lock();
+  if (watch == nullptr || watch->expires() == absl::InfiniteFuture()) {
+    return {};
+  }
+  prometheus::ClientMetric metric;
+  metric.gauge.value =
+      absl::ToDoubleSeconds(watch->expires() - absl::UnixEpoch());
+  return {{.name = "paceline_certificate_expiry_timestamp_seconds",
+           .help = "Unix time at which the process's own certificate ends.",
+           .type = prometheus::MetricType::Gauge,
+           .metric = {metric}}};
+}
 
 absl::StatusOr<std::shared_ptr<const CertificateWatch>> CertificateWatch::Open(
     const TlsFiles& files, absl::Duration interval) {

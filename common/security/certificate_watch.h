@@ -2,6 +2,8 @@
 #define PACELINE_COMMON_SECURITY_CERTIFICATE_WATCH_H_
 
 #include <grpcpp/security/tls_certificate_provider.h>
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
 
 #include <atomic>
 #include <cstdint>
@@ -9,11 +11,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/security/periodic.h"
 #include "common/security/published_file.h"
+#include "common/security/small_file.h"
 #include "common/security/tls_files.h"
 
 namespace paceline {
@@ -63,10 +66,25 @@ class CertificateWatch {
   std::optional<PublishedFile> identity_;
   std::optional<PublishedFile> ca_;
 
-  // Of Unix time; the largest: never.
+  // Seconds of Unix time; the largest number means never.
   std::atomic<int64_t> expires_ = std::numeric_limits<int64_t>::max();
 
   std::unique_ptr<Periodic> looking_;  // Ends before what it looks at.
+};
+
+// Exports when a process's own certificate ends; nothing without one.
+class CertificateMetrics final : public prometheus::Collectable {
+ public:
+  // Null: without TLS. It is not kept alive: whoever collects may do so up to
+  // the very end of the process.
+  explicit CertificateMetrics(
+      const std::shared_ptr<const CertificateWatch>& watch)
+      : watch_(watch) {}
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const std::weak_ptr<const CertificateWatch> watch_;
 };
 
 }  // namespace paceline

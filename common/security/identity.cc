@@ -1,10 +1,14 @@
 #include "common/security/identity.h"
 
+#include <google/protobuf/descriptor.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/status.h"
 
@@ -12,6 +16,20 @@ namespace paceline {
 namespace {
 
 constexpr size_t kMaxName = 63;
+
+std::vector<v1::Role> LookUp(absl::string_view method) {
+  absl::ConsumePrefix(&method, "/");
+  const google::protobuf::MethodDescriptor* const descriptor =
+      google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
+          absl::StrReplaceAll(method, {{"/", "."}}));
+  std::vector<v1::Role> roles;
+  if (descriptor == nullptr) return roles;
+  const auto& options = descriptor->options();
+  for (int i = 0; i < options.ExtensionSize(v1::roles); ++i) {
+    roles.push_back(options.GetExtension(v1::roles, i));
+  }
+  return roles;
+}
 
 }  // namespace
 
@@ -62,6 +80,18 @@ absl::StatusOr<Identity> ParseIdentityUri(absl::string_view uri) {
   PACELINE_ASSIGN_OR_RETURN(const v1::Role role,
                             ParseRole(rest.substr(0, slash)));
   return Identity{role, std::string(rest.substr(slash + 1))};
+}
+
+absl::Span<const v1::Role> MethodRoles::Of(absl::string_view method) {
+  {
+    absl::ReaderMutexLock lock(&mu_);
+    const auto it = known_.find(method);
+    if (it != known_.end()) return it->second;
+  }
+  std::vector<v1::Role> roles = LookUp(method);
+  if (roles.empty()) return {};
+  absl::MutexLock lock(&mu_);
+  return known_.emplace(method, std::move(roles)).first->second;
 }
 
 }  // namespace paceline

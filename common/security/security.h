@@ -1,6 +1,9 @@
 #ifndef PACELINE_COMMON_SECURITY_SECURITY_H_
 #define PACELINE_COMMON_SECURITY_SECURITY_H_
 
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+
 #include <memory>
 #include <string>
 
@@ -10,7 +13,7 @@
 #include "common/security/bearer_token.h"
 #include "common/security/certificate_watch.h"
 #include "common/security/tls_files.h"
-#include "common/security/token_file.h"
+#include "common/security/token_table.h"
 
 namespace paceline {
 
@@ -76,6 +79,14 @@ absl::Status CheckListenAddress(absl::string_view address,
 // another machine, unless that is allowed.
 absl::Status CheckDialAddress(absl::string_view address,
                               const ClientSecurity& security);
+
+// What gRPC is told of a server's or client's security. TLS is 1.2 or later.
+std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
+    const ServerSecurity& security);
+
+// With the token, if there is TLS.
+std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(
+    const ClientSecurity& security);
 
 }  // namespace paceline
 

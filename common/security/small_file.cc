@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -63,6 +64,16 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   auto content = ReadAll(fd, path);
   close(fd);
   return content;
+}
+
+Periodic::Periodic(absl::Duration interval, std::function<void()> work)
+    : thread_([this, interval, work = std::move(work)] {
+        while (!stop_.WaitForNotificationWithTimeout(interval)) work();
+      }) {}
+
+Periodic::~Periodic() {
+  stop_.Notify();
+  thread_.join();
 }
 
 }  // namespace paceline

@@ -19,7 +19,7 @@ struct TlsFiles {
 struct TlsMaterial {
   std::string identity;  // Key and certificates in one text; empty: none.
   std::string ca;        // Empty: none.
-  // Of the own certificate; InfiniteFuture() if there is none.
+  // When the own certificate ends; InfiniteFuture() if there is none.
   absl::Time expires = absl::InfiniteFuture();
 
   // By what is used: `expires` follows from the certificate.

@@ -3,6 +3,8 @@
 # of CMake and installs it into /usr/local.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=deploy/jobs.sh
+source deploy/jobs.sh
 
 # A cache that the builder mounts serves every checkout; the language of its
 # messages is part of what it knows a compilation by.

@@ -42,7 +42,7 @@ struct ChannelOf {
   const float* dy;
   Affine forward;
   float mean;
-  float inverse;  // Of the standard deviation.
+  float inverse;  // 1 / standard deviation.
 };
 
 struct Gradients {

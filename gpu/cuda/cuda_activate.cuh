@@ -5,7 +5,7 @@
 
 namespace paceline {
 
-// The same for all threads of a launch, so that its branches cost nothing.
+// All threads of a launch take the same branch, so that it costs nothing.
 __device__ inline float Activate(Activation activation, float value) {
   return activation == Activation::kRelu && value < 0 ? 0.0f : value;
 }

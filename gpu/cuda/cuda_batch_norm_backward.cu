@@ -24,7 +24,7 @@ __device__ Affine ForwardOf(const BatchNormShape& shape, const Input& input,
                       shape.epsilon);
 }
 
-// Of one tile: sum of the gradient, and of it times (x - mean).
+// Sums one tile: the gradient, and the gradient times (x - mean).
 __global__ void TileKernel(BatchNormShape shape, Input input, float* tile_sum,
                            float* tile_product) {
   __shared__ float scratch[kThreads];

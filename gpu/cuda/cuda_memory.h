@@ -17,7 +17,7 @@ namespace paceline {
 // Thread-compatible; buffers must not outlive it.
 class CudaMemory {
  public:
-  // Of `device`, which has `total` bytes; `share` of it in (0, 1].
+  // Memory of `device`, which has `total` bytes: `share` of it, in (0, 1].
   static absl::StatusOr<std::unique_ptr<CudaMemory>> Create(int device,
                                                             uint64_t total,
                                                             double share);

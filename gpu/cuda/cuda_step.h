@@ -51,7 +51,7 @@ class CudaStep final : public RepeatedStep {
   std::vector<Piece> pieces_;
   int64_t scratch_moves_ = 0;  // As of the capture.
   bool capturing_ = false;
-  absl::Status capture_status_;  // Of the last one.
+  absl::Status capture_status_;  // How the last capture ended.
   absl::Status begin_status_;
 };
 

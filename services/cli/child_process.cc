@@ -4,15 +4,67 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "services/cli/fork_exec.h"
 
 namespace paceline {
 namespace {
+
+// Everything the child needs between fork and exec, prepared by the parent,
+// because the child may only make async-signal-safe calls.
+struct ExecPlan {
+  char* const* argv = nullptr;  // argv[0] is the path of the program.
+  int stdin_fd = -1;
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+  int error_fd = -1;  // Receives errno, an int, if the child fails; CLOEXEC.
+};
+
+// A mask and an ignored signal survive exec, so undo what this process did for
+// itself.
+bool ResetSignals() {
+  for (int signal : {SIGPIPE, SIGCHLD, SIGINT, SIGTERM, SIGHUP}) {
+    if (::signal(signal, SIG_DFL) == SIG_ERR) return false;
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  return sigprocmask(SIG_SETMASK, &none, nullptr) == 0;
+}
+
+// dup2 clears CLOEXEC on the copy, unless both are the same.
+bool Redirect(int from, int to) { return from == to || dup2(from, to) == to; }
+
+bool PrepareChild(const ExecPlan& plan, pid_t parent) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
+  // The parent may have died before the request was made.
+  if (getppid() != parent) _exit(1);
+  return setpgid(0, 0) == 0 && ResetSignals() &&
+         Redirect(plan.stdin_fd, STDIN_FILENO) &&
+         Redirect(plan.stdout_fd, STDOUT_FILENO) &&
+         Redirect(plan.stderr_fd, STDERR_FILENO);
+}
+
+// Forks and, in the child, executes the program as a process group of its own
+// with default signals, to be killed by the kernel when the calling thread
+// dies. Returns the child's pid, or -1 with errno.
+pid_t ForkExec(const ExecPlan& plan) {
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  if (PrepareChild(plan, parent)) execv(plan.argv[0], plan.argv);
+  const int error = errno;
+  // Whether the parent can still read it makes no difference here.
+  [[maybe_unused]] const ssize_t n =
+      write(plan.error_fd, &error, sizeof(error));
+  _exit(127);
+}
 
 struct Pipe {
   UniqueFd read_end;

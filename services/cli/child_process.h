@@ -15,7 +15,7 @@ namespace paceline {
 
 // What to start. `argv[0]` is the path of the program.
 struct ChildSpec {
-  std::string name;  // Of the member: "w0".
+  std::string name;  // The member's name: "w0".
   std::vector<std::string> argv;
   std::string log_path;  // Receives stderr, and stdout unless captured.
   bool capture_stdout = false;

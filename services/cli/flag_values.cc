@@ -8,17 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "common/job/duration.h"
 #include "common/status.h"
 
 namespace paceline {
-namespace {
-
-std::string Show(int64_t nanos) {
-  return absl::FormatDuration(absl::Nanoseconds(nanos));
-}
-
-}  // namespace
-
 absl::Status CheckInRange(absl::string_view flag, int64_t value, int64_t lowest,
                           int64_t highest) {
   if (value >= lowest && value <= highest) return absl::OkStatus();
@@ -38,23 +31,10 @@ absl::Status CheckOneOf(absl::string_view flag, absl::string_view value,
 absl::StatusOr<int64_t> ParseNanos(absl::string_view flag,
                                    absl::string_view text, int64_t lowest,
                                    int64_t highest) {
-  double seconds = 0;
-  absl::Duration duration;
-  if (absl::SimpleAtod(text, &seconds) && std::isfinite(seconds)) {
-    // To the nearest nanosecond: 1.9 is meant to be exact.
-    const double nanos = std::clamp(seconds * 1e9, -9e18, 9e18);
-    duration = absl::Nanoseconds(std::llround(nanos));
-  } else if (!absl::ParseDuration(text, &duration)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " \"", text, "\": no duration; write for example ",
-                     "20ms, 600s or, in seconds, 2.5"));
-  }
-  if (duration >= absl::Nanoseconds(lowest) &&
-      duration <= absl::Nanoseconds(highest)) {
-    return absl::ToInt64Nanoseconds(duration);
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      flag, " ", text, ": must be from ", Show(lowest), " to ", Show(highest)));
+  PACELINE_ASSIGN_OR_RETURN(const absl::Duration duration,
+                            ParseDuration(flag, text, absl::Nanoseconds(lowest),
+                                          absl::Nanoseconds(highest)));
+  return absl::ToInt64Nanoseconds(duration);
 }
 
 absl::StatusOr<std::vector<int64_t>> ParseNanosList(absl::string_view flag,

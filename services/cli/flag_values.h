@@ -18,13 +18,13 @@ absl::Status CheckInRange(absl::string_view flag, int64_t value, int64_t lowest,
 absl::Status CheckOneOf(absl::string_view flag, absl::string_view value,
                         const std::vector<absl::string_view>& choices);
 
-// "600s", "20ms", or a plain number, which counts seconds: in nanoseconds, from
+// Reads what ParseDuration() (common/job/duration.h) reads, in nanoseconds from
 // `lowest` to `highest`.
 absl::StatusOr<int64_t> ParseNanos(absl::string_view flag,
                                    absl::string_view text, int64_t lowest,
                                    int64_t highest);
 
-// Several of these, separated by commas; at least one.
+// Reads one or more of these, separated by commas.
 absl::StatusOr<std::vector<int64_t>> ParseNanosList(absl::string_view flag,
                                                     absl::string_view text,
                                                     int64_t lowest,

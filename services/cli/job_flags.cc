@@ -1,29 +1,35 @@
 #include "services/cli/job_flags.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/check.h"
+#include "common/job/duration.h"
+#include "common/job/optimizer_spec.h"
+#include "common/job/paradigm_spec.h"
+#include "common/job/rate_spec.h"
 #include "common/status.h"
+#include "google/protobuf/util/json_util.h"
 #include "services/cli/flag_values.h"
-#include "services/coordinator/policy/policy_spec.h"
-#include "services/coordinator/policy/rate_schedule.h"
-#include "services/parameter_server/optimizer_spec.h"
-#include "services/parameter_server/update_rule.h"
 
 namespace paceline {
 namespace {
 
-constexpr int64_t kMostBatch = 65536;
-constexpr int64_t kMostEpochs = 1'000'000;
-
-// Snapshots of one epoch, unless --eval-every says otherwise.
-constexpr int64_t kSnapshotsPerEpoch = 20;
+// No member is lost within a blink, and none is waited for all day.
+constexpr absl::Duration kMinLease = absl::Milliseconds(1);
+constexpr absl::Duration kMaxLease = absl::Hours(24 * 365);
+constexpr char kBatchingKey[] = ",batching=";
 
 absl::Status CheckNumbers(const JobFlags& flags) {
   PACELINE_RETURN_IF_ERROR(
-      CheckInRange("--epochs", flags.epochs, 1, kMostEpochs));
+      CheckInRange("--epochs", flags.epochs, 1, kEpochsMax));
   PACELINE_RETURN_IF_ERROR(
-      CheckInRange("--batch-size", flags.batch_size, 1, kMostBatch));
+      CheckInRange("--batch-size", flags.batch_size, 1, kBatchMax));
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--micro-batch", flags.micro_batch, 0, flags.batch_size));
   PACELINE_RETURN_IF_ERROR(
@@ -46,13 +52,79 @@ absl::Status CheckNumbers(const JobFlags& flags) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTexts(const JobFlags& flags) {
+  PACELINE_RETURN_IF_ERROR(
+      Annotate(ParseOptimizerSpec(flags.optimizer).status(),
+               absl::StrCat("--optimizer ", flags.optimizer)));
+  PACELINE_RETURN_IF_ERROR(
+      Annotate(ParseRateSpec(flags.schedule).status(),
+               absl::StrCat("--schedule ", flags.schedule)));
+  PACELINE_RETURN_IF_ERROR(CheckOneOf("--round-strength", flags.round_strength,
+                                      {"linear", "sqrt", "constant"}));
+  PACELINE_RETURN_IF_ERROR(
+      CheckOneOf("--batching", flags.batching, {"even", "balanced"}));
+  return CheckOneOf("--output", flags.output, {"table", "json"});
+}
+
+absl::StatusOr<SwitchAt> ParseSwitch(const std::string& value) {
+  const std::pair<std::string, std::string> sides =
+      absl::StrSplit(value, absl::MaxSplits('=', 1));
+  absl::string_view text = sides.first;
+  double percent = 0;
+  if (!absl::ConsumeSuffix(&text, "%") || !absl::SimpleAtod(text, &percent) ||
+      !(percent >= 0 && percent < 100) || sides.second.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--switch-at \"", value,
+        "\": must be SHARE%=PARADIGM with a share from 0 to below 100, as "
+        "30%=asp"));
+  }
+  absl::StatusOr<ParadigmSpec> paradigm = ParseParadigm(sides.second);
+  if (!paradigm.ok()) {
+    return Annotate(paradigm.status(), absl::StrCat("--switch-at ", value));
+  }
+  return SwitchAt{percent / 100, sides.second, *std::move(paradigm)};
+}
+
+absl::StatusOr<ComparedRun> ParseRun(const std::string& label,
+                                     const std::string& batching) {
+  const std::string flag = absl::StrCat("--paradigm ", label);
+  ComparedRun run;
+  run.label = label;
+  run.text = label;
+  run.batching = batching;
+  const size_t own = label.rfind(kBatchingKey);
+  if (own != std::string::npos) {
+    run.text = label.substr(0, own);
+    run.batching = label.substr(own + strlen(kBatchingKey));
+    PACELINE_RETURN_IF_ERROR(Annotate(
+        CheckOneOf("batching", run.batching, {"even", "balanced"}), flag));
+  }
+  absl::StatusOr<ParadigmSpec> paradigm = ParseParadigm(run.text);
+  if (!paradigm.ok()) return Annotate(paradigm.status(), flag);
+  run.paradigm = *std::move(paradigm);
+  return run;
+}
+
+absl::StatusOr<std::vector<ComparedRun>> ParseRuns(const JobFlags& flags) {
+  std::vector<ComparedRun> runs;
+  for (const std::string& label : flags.paradigms) {
+    PACELINE_ASSIGN_OR_RETURN(ComparedRun run, ParseRun(label, flags.batching));
+    runs.push_back(std::move(run));
+  }
+  if (!runs.empty()) return runs;
+  PACELINE_ASSIGN_OR_RETURN(
+      ComparedRun run, ParseRun(std::string(kDefaultParadigm), flags.batching));
+  return std::vector<ComparedRun>{std::move(run)};
+}
+
 }  // namespace
 
 void AddJobFlags(CLI::App& command, JobFlags& flags) {
   command
       .add_option("--paradigm", flags.paradigms,
                   "How workers are synchronized; given again: one more run on "
-                  "the same data, seed and weights")
+                  "the same data, seed and weights; with ,batching=balanced "
+                  "behind it, under that batching")
       ->allow_extra_args(false)
       ->default_str("bsp");
   command
@@ -90,28 +162,67 @@ void AddJobFlags(CLI::App& command, JobFlags& flags) {
   command.add_option("-o,--output", flags.output, "table or json");
 }
 
-absl::Status CheckJobFlags(const JobFlags& flags) {
+absl::StatusOr<JobRequest> ParseJobFlags(const JobFlags& flags) {
   PACELINE_RETURN_IF_ERROR(CheckNumbers(flags));
-  for (const std::string& paradigm : flags.paradigms) {
-    PACELINE_RETURN_IF_ERROR(Annotate(MakePolicy(paradigm).status(),
-                                      absl::StrCat("--paradigm ", paradigm)));
-  }
-  PACELINE_RETURN_IF_ERROR(
-      Annotate(ParseOptimizerSpec(flags.optimizer).status(),
-               absl::StrCat("--optimizer ", flags.optimizer)));
-  PACELINE_RETURN_IF_ERROR(
-      Annotate(ParseRateSpec(flags.schedule).status(),
-               absl::StrCat("--schedule ", flags.schedule)));
-  PACELINE_RETURN_IF_ERROR(CheckOneOf("--round-strength", flags.round_strength,
-                                      {"linear", "sqrt", "constant"}));
-  PACELINE_RETURN_IF_ERROR(
-      CheckOneOf("--batching", flags.batching, {"even", "balanced"}));
-  return CheckOneOf("--output", flags.output, {"table", "json"});
+  JobRequest request;
+  PACELINE_ASSIGN_OR_RETURN(request.runs, ParseRuns(flags));
+  PACELINE_RETURN_IF_ERROR(CheckTexts(flags));
+  PACELINE_ASSIGN_OR_RETURN(request.lease, ParseDuration("--lease", flags.lease,
+                                                         kMinLease, kMaxLease));
+  PACELINE_ASSIGN_OR_RETURN(request.switches, ParseSwitches(flags.switch_at));
+  v1::JobSpec& spec = request.spec;
+  PACELINE_ASSIGN_OR_RETURN(const uint64_t seed, ParseSeedFlag(flags.seed));
+  spec.set_seed(seed);
+  spec.set_batching(flags.batching);
+  spec.set_optimizer(flags.optimizer);
+  spec.set_learning_rate(flags.learning_rate);
+  spec.set_schedule(flags.schedule);
+  spec.set_round_strength(flags.round_strength);
+  spec.set_batch_size(static_cast<uint32_t>(flags.batch_size));
+  spec.set_micro_batch(static_cast<uint32_t>(flags.micro_batch));
+  spec.mutable_stop()->set_epochs(static_cast<uint32_t>(flags.epochs));
+  spec.mutable_stop()->set_target_accuracy(flags.target_accuracy);
+  spec.mutable_stop()->set_at_target(flags.stop_at_target);
+  spec.mutable_evaluation()->set_every(flags.eval_every);
+  return request;
 }
 
-int64_t EvaluationInterval(int64_t eval_every, int64_t train_samples) {
-  if (eval_every > 0) return eval_every;
-  return std::max<int64_t>(1, train_samples / kSnapshotsPerEpoch);
+absl::StatusOr<std::vector<SwitchAt>> ParseSwitches(
+    const std::vector<std::string>& values) {
+  std::vector<SwitchAt> switches;
+  for (const std::string& value : values) {
+    PACELINE_ASSIGN_OR_RETURN(SwitchAt parsed, ParseSwitch(value));
+    switches.push_back(std::move(parsed));
+  }
+  std::stable_sort(
+      switches.begin(), switches.end(),
+      [](const SwitchAt& a, const SwitchAt& b) { return a.share < b.share; });
+  return switches;
+}
+
+v1::JobSpec MakeJobSpec(const JobRequest& request, const ComparedRun& run,
+                        int64_t train_samples) {
+  v1::JobSpec spec = request.spec;
+  spec.set_paradigm(run.text);
+  spec.set_batching(run.batching);
+  const double total =
+      static_cast<double>(train_samples) * request.spec.stop().epochs();
+  for (const SwitchAt& planned : request.switches) {
+    v1::PlannedSwitch& wire = *spec.add_switches();
+    wire.set_samples(static_cast<int64_t>(planned.share * total));
+    wire.set_paradigm(planned.text);
+  }
+  return spec;
+}
+
+std::string JobSpecJson(const v1::JobSpec& spec) {
+  google::protobuf::util::JsonPrintOptions print;
+  print.add_whitespace = true;
+  print.always_print_primitive_fields = true;
+  print.preserve_proto_field_names = true;
+  std::string json;
+  CHECK(google::protobuf::util::MessageToJsonString(spec, &json, print).ok());
+  return json;
 }
 
 }  // namespace paceline

@@ -6,25 +6,27 @@
 #include <vector>
 
 #include "CLI/App.hpp"
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/job/job_defaults.h"
+#include "common/job/paradigm_spec.h"
+#include "protos/paceline/v1/types.pb.h"
 
 namespace paceline {
 
 // The flags that describe a job, as they were typed, whether it runs on
 // processes or in virtual time; the values shown are the defaults.
 struct JobFlags {
-  std::vector<std::string> paradigms;  // None: "bsp".
+  std::vector<std::string> paradigms;  // None: the default one.
   std::vector<std::string> switch_at;
-  std::string batching = "even";
-  int64_t epochs = 1;
-  int64_t batch_size = 32;
+  std::string batching{kDefaultBatching};
+  int64_t epochs = kDefaultEpochs;
+  int64_t batch_size = kDefaultBatchSize;
   int64_t micro_batch = 0;
-  double learning_rate = 0.005;
-  std::string optimizer = "sgd:momentum=0.9";
-  // Rounds of several workers and stale gradients both want it lower at the
-  // end.
-  std::string schedule = "step:at=0.6|0.85,factor=0.3";
-  std::string round_strength = "linear";
+  double learning_rate = kDefaultLearningRate;
+  std::string optimizer{kDefaultOptimizer};
+  std::string schedule{kDefaultSchedule};
+  std::string round_strength{kDefaultRoundStrength};
   std::string seed = "1";      // CLI11 would take -1 for a large number.
   int64_t eval_every = 0;      // 0: a twentieth of an epoch.
   double target_accuracy = 0;  // 0: none.
@@ -33,27 +35,64 @@ struct JobFlags {
   std::string output = "table";
 };
 
-// What paradigms, optimizers and schedules look like, for the end of a help
-// page.
+// This shows what paradigms, optimizers and schedules look like, for the end of
+// a help page.
 inline constexpr char kJobFlagsHelp[] =
     R"(Paradigms, each with its defaults (docs/paradigms.md has all parameters):
   bsp, asp, ssp:s=3, dssp:lower=3,upper=15,mode=paper|exact|bounded, cgp,
   saps:mode=refresh|damp|drop, ksync, kbatchsync, backup, kasync, kbatchasync,
   psp, elastic, abs, syncswitch
+  A run may have a batching of its own: bsp,batching=balanced
 Optimizers: sgd:momentum=0.9,nesterov=true,weight_decay=5e-4, adam, adamw
 Schedules: constant, step:at=0.5|0.75,factor=0.1, either with warmup=0.1
-Durations are written 20ms, 1.5s, 2m)";
+Durations are written 20ms, 1.5s, 2m; a plain number counts seconds)";
 
 // Makes `command` fill `flags`, with help.
 void AddJobFlags(CLI::App& command, JobFlags& flags);
 
-// INVALID_ARGUMENT, naming the flag, for the first that is wrong by itself.
-// Lists of switches, seed and lease are left to their readers.
-absl::Status CheckJobFlags(const JobFlags& flags);
+// A paradigm that takes over after a share of the samples.
+struct SwitchAt {
+  double share = 0;  // In [0, 1).
+  std::string text;  // The paradigm, as it was typed.
+  ParadigmSpec paradigm;
+};
 
-// Samples between evaluations: what --eval-every means for so many samples of
-// one epoch.
-int64_t EvaluationInterval(int64_t eval_every, int64_t train_samples);
+// The values of --switch-at, "30%=asp", sorted by share. INVALID_ARGUMENT,
+// naming the flag, for another form, a share outside [0, 100) and a paradigm
+// that does not exist.
+absl::StatusOr<std::vector<SwitchAt>> ParseSwitches(
+    const std::vector<std::string>& values);
+
+// One of the runs that a command compares.
+struct ComparedRun {
+  std::string label;  // The value of --paradigm, as it was typed.
+  std::string text;   // The paradigm's spec alone.
+  ParadigmSpec paradigm;
+  // This is what stands behind the paradigm, "bsp,batching=balanced", or else
+  // what --batching says.
+  std::string batching;
+};
+
+// This is what the flags ask for.
+struct JobRequest {
+  // The job of every run, without model, data, paradigm and switches.
+  v1::JobSpec spec;
+  std::vector<ComparedRun> runs;   // At least one.
+  std::vector<SwitchAt> switches;  // In every run.
+  absl::Duration lease;
+};
+
+// INVALID_ARGUMENT, naming the flag, for the first that is wrong by itself.
+absl::StatusOr<JobRequest> ParseJobFlags(const JobFlags& flags);
+
+// The job of one run of `request`, on data with `train_samples` samples an
+// epoch.
+v1::JobSpec MakeJobSpec(const JobRequest& request, const ComparedRun& run,
+                        int64_t train_samples);
+
+// `spec` in proto JSON, every field written out, for the coordinator and for
+// whoever looks into the run's folder.
+std::string JobSpecJson(const v1::JobSpec& spec);
 
 }  // namespace paceline
 

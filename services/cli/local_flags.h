@@ -13,8 +13,8 @@ namespace paceline {
 // The flags of `paceline local` as they were typed; the values shown are the
 // defaults. ParseLocalOptions() (local_options.h) says which are acceptable.
 struct LocalFlags : JobFlags {
-  std::string model = "lenet5";
-  std::string data = "synthetic:shapes";
+  std::string model{kDefaultModel};
+  std::string data{kDefaultData};
   int64_t workers = 4;
   int64_t servers = 2;
   double max_seconds = 0;

@@ -2,7 +2,10 @@
 
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/job/duration.h"
 #include "common/status.h"
 #include "services/cli/flag_values.h"
 #include "services/worker/device_choice.h"
@@ -13,20 +16,9 @@ namespace {
 constexpr int64_t kMaxWorkers = 256;
 constexpr int64_t kMaxServers = 64;
 constexpr int64_t kMaxThreads = 256;
+// The least lease that a coordinator takes, and an hour.
 constexpr absl::Duration kMinLease = absl::Milliseconds(100);
 constexpr absl::Duration kMaxLease = absl::Hours(1);
-
-absl::StatusOr<absl::Duration> ParseLease(const std::string& text) {
-  absl::Duration lease;
-  if (!absl::ParseDuration(text, &lease)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--lease \"", text, "\": no duration; write for example 500ms or 3s"));
-  }
-  if (lease >= kMinLease && lease <= kMaxLease) return lease;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--lease ", text, ": must be from ", absl::FormatDuration(kMinLease),
-      " to ", absl::FormatDuration(kMaxLease)));
-}
 
 absl::Status CheckOwnFlags(const LocalFlags& flags) {
   PACELINE_RETURN_IF_ERROR(
@@ -68,51 +60,42 @@ absl::StatusOr<std::vector<std::string>> ParseDevices(const LocalFlags& flags) {
   return devices;
 }
 
+// Adds what only `paceline local` asks for.
+void AddToSpec(const LocalFlags& flags, v1::JobSpec& spec) {
+  spec.set_model(flags.model);
+  spec.set_data(flags.data);
+  v1::WireFormat wire = v1::FP32;
+  CHECK(v1::WireFormat_Parse(absl::AsciiStrToUpper(flags.wire), &wire));
+  spec.set_wire(wire);
+  v1::JobSpec::Precision precision = v1::JobSpec::FP32;
+  CHECK(v1::JobSpec::Precision_Parse(absl::AsciiStrToUpper(flags.precision),
+                                     &precision));
+  spec.set_precision(precision);
+  spec.mutable_stop()->set_seconds(flags.max_seconds);
+  spec.mutable_evaluation()->set_defer(flags.defer_eval);
+  const auto workers = static_cast<uint32_t>(flags.workers);
+  spec.mutable_workers()->set_min(workers);
+  spec.mutable_workers()->set_max(workers);
+  spec.set_servers(static_cast<uint32_t>(flags.servers));
+}
+
 }  // namespace
 
 absl::StatusOr<LocalOptions> ParseLocalOptions(const LocalFlags& flags) {
-  PACELINE_RETURN_IF_ERROR(CheckJobFlags(flags));
+  LocalOptions options;
+  PACELINE_ASSIGN_OR_RETURN(options.job, ParseJobFlags(flags));
   PACELINE_RETURN_IF_ERROR(CheckOwnFlags(flags));
-  PACELINE_ASSIGN_OR_RETURN(const absl::Duration lease,
-                            ParseLease(flags.lease));
-  PACELINE_ASSIGN_OR_RETURN(std::vector<SwitchAt> switches,
-                            ParseSwitches(flags.switch_at));
-  PACELINE_ASSIGN_OR_RETURN(const uint64_t seed, ParseSeedFlag(flags.seed));
-  PACELINE_ASSIGN_OR_RETURN(std::vector<WorkerPace> workers,
-                            ParseWorkerPaces(flags));
-  PACELINE_ASSIGN_OR_RETURN(std::vector<std::string> devices,
-                            ParseDevices(flags));
-  return LocalOptions{.model = flags.model,
-                      .data = flags.data,
-                      .paradigms = flags.paradigms.empty()
-                                       ? std::vector<std::string>{"bsp"}
-                                       : flags.paradigms,
-                      .switches = std::move(switches),
-                      .batching = flags.batching,
-                      .optimizer = flags.optimizer,
-                      .schedule = flags.schedule,
-                      .round_strength = flags.round_strength,
-                      .wire = flags.wire,
-                      .precision = flags.precision,
-                      .learning_rate = flags.learning_rate,
-                      .batch_size = static_cast<uint32_t>(flags.batch_size),
-                      .micro_batch = static_cast<uint32_t>(flags.micro_batch),
-                      .epochs = static_cast<uint32_t>(flags.epochs),
-                      .max_seconds = flags.max_seconds,
-                      .seed = seed,
-                      .eval_every = flags.eval_every,
-                      .defer_eval = flags.defer_eval,
-                      .target_accuracy = flags.target_accuracy,
-                      .stop_at_target = flags.stop_at_target,
-                      .lease = lease,
-                      .servers = static_cast<int>(flags.servers),
-                      .workers = std::move(workers),
-                      .devices = std::move(devices),
-                      .threads = static_cast<int>(flags.threads),
-                      .port = static_cast<int>(flags.port),
-                      .run_dir = flags.run_dir,
-                      .record = flags.record,
-                      .json = flags.output == "json"};
+  PACELINE_RETURN_IF_ERROR(
+      ParseDuration("--lease", flags.lease, kMinLease, kMaxLease).status());
+  PACELINE_ASSIGN_OR_RETURN(options.workers, ParseWorkerPaces(flags));
+  PACELINE_ASSIGN_OR_RETURN(options.devices, ParseDevices(flags));
+  AddToSpec(flags, options.job.spec);
+  options.threads = static_cast<int>(flags.threads);
+  options.port = static_cast<int>(flags.port);
+  options.run_dir = flags.run_dir;
+  options.record = flags.record;
+  options.json = flags.output == "json";
+  return options;
 }
 
 }  // namespace paceline

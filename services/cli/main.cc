@@ -19,11 +19,11 @@
 #include "services/cli/exit_code.h"
 #include "services/cli/local_flags.h"
 #include "services/cli/local_options.h"
-#include "services/cli/run_folder.h"
+#include "services/cli/progress_printer.h"
+#include "services/cli/run_files.h"
 #include "services/cli/run_local.h"
 #include "services/cli/run_simulate.h"
 #include "services/cli/simulate_flags.h"
-#include "services/cli/terminal.h"
 #include "services/cli/training_data.h"
 #include "services/cli/watched_job.h"
 
@@ -68,11 +68,12 @@ std::string Typed(int argc, char** argv) {
   return absl::StrJoin(argv, argv + argc, " ", quote);
 }
 
-// Of one epoch. Keeps no data: every worker loads its own.
+// The samples of one epoch. Keeps no data: every worker loads its own.
 absl::StatusOr<int64_t> TrainSamples(const LocalOptions& options) {
   PACELINE_ASSIGN_OR_RETURN(
       const TrainingData data,
-      LoadTrainingData(options.data, options.model, "--model"));
+      LoadTrainingData(options.job.spec.data(), options.job.spec.model(),
+                       "--model"));
   return data.train.size();
 }
 
@@ -102,7 +103,7 @@ int LocalCommand(const LocalFlags& flags) {
        .write_result =
            [](absl::string_view text) { return WriteAll(STDOUT_FILENO, text); },
        .timeouts = {},
-       .open_reports =
+       .start_job =
            [](const std::string& address, const v1::CreateJobRequest& request) {
              return std::make_unique<WatchedJob>(address, request);
            }});

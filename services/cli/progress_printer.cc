@@ -1,5 +1,9 @@
 #include "services/cli/progress_printer.h"
 
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <utility>
 #include <vector>
 
@@ -10,7 +14,16 @@
 namespace paceline {
 namespace {
 
-constexpr absl::Duration kPlainInterval = absl::Seconds(2);
+constexpr absl::Duration kPlainInterval = absl::Seconds(10);
+
+TerminalSize SizeOf(int fd) {
+  winsize size{};
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
+      size.ws_row == 0) {
+    return TerminalSize();
+  }
+  return {.columns = size.ws_col, .rows = size.ws_row};
+}
 
 }  // namespace
 
@@ -22,7 +35,9 @@ void ProgressPrinter::StartRun(std::string label, double max_seconds) {
   next_plain_ = absl::InfinitePast();
 }
 
-void ProgressPrinter::Show(const ProgressReport& progress, absl::Time now) {
+void ProgressPrinter::Show(const v1::JobProgress& progress, absl::Time now) {
+  const bool same_phase =
+      shown_.has_value() && shown_->phase() == progress.phase();
   shown_ = progress;
   if (output_.terminal) {
     // One write, or a slow terminal would flicker.
@@ -30,18 +45,18 @@ void ProgressPrinter::Show(const ProgressReport& progress, absl::Time now) {
     Write(absl::StrCat(erase, Draw()));
     return;
   }
-  if (now < next_plain_) return;
+  if (same_phase && now < next_plain_) return;
   next_plain_ = now + kPlainInterval;
   PlainLine(PlainProgress(progress, max_seconds_));
 }
 
-void ProgressPrinter::Show(const EvaluatedReport& report) {
+void ProgressPrinter::Show(const v1::AccuracyPoint& point) {
   // The bars carry it; lines that scroll by would bury what happened.
-  if (!output_.terminal) PlainLine(EvaluatedLine(report));
+  if (!output_.terminal) PlainLine(EvaluatedLine(point));
 }
 
-void ProgressPrinter::Show(const DecisionReport& report) {
-  Note(absl::StrCat("[", label_, "] ", DecisionLine(report)));
+void ProgressPrinter::Show(const v1::Decision& decision) {
+  Note(absl::StrCat("[", label_, "] ", DecisionLine(decision)));
 }
 
 void ProgressPrinter::Note(absl::string_view text) {
@@ -83,6 +98,26 @@ void ProgressPrinter::PlainLine(absl::string_view text) {
 
 void ProgressPrinter::Write(absl::string_view text) {
   if (!output_.write(text)) broken_ = true;
+}
+
+bool WriteAll(int fd, absl::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+ProgressOutput ProgressTo(int fd, const char* term, const char* no_color) {
+  const absl::string_view name = absl::NullSafeStringView(term);
+  const bool smart = !name.empty() && name != "dumb";
+  const bool terminal = smart && isatty(fd) == 1;
+  return {.write = [fd](absl::string_view text) { return WriteAll(fd, text); },
+          .terminal = terminal,
+          .color = terminal && (no_color == nullptr || *no_color == '\0'),
+          .size = [fd] { return SizeOf(fd); }};
 }
 
 }  // namespace paceline

@@ -27,9 +27,10 @@ struct ProgressOutput {
   std::function<TerminalSize()> size = [] { return TerminalSize(); };
 };
 
-// Shows what a run reports: on a terminal as bars that are redrawn in place
-// below the lines that stay, elsewhere as plain lines, one every two seconds
-// and one for every evaluation. Thread-compatible.
+// Shows what happens to a run: on a terminal as bars that are redrawn in place
+// below the lines that stay, elsewhere as plain lines, one every ten
+// seconds, one for each phase and one for every evaluation that it is told of.
+// Thread-compatible.
 class ProgressPrinter {
  public:
   explicit ProgressPrinter(ProgressOutput output)
@@ -38,9 +39,9 @@ class ProgressPrinter {
   // A new run begins, called `label` in what follows.
   void StartRun(std::string label, double max_seconds);
 
-  void Show(const ProgressReport& progress, absl::Time now);
-  void Show(const EvaluatedReport& report);
-  void Show(const DecisionReport& report);
+  void Show(const v1::JobProgress& progress, absl::Time now);
+  void Show(const v1::AccuracyPoint& point);
+  void Show(const v1::Decision& decision);
 
   // A line that stays, whatever is drawn.
   void Note(absl::string_view text);
@@ -62,11 +63,19 @@ class ProgressPrinter {
   ProgressOutput output_;
   std::string label_;
   double max_seconds_ = 0;
-  std::optional<ProgressReport> shown_;
+  std::optional<v1::JobProgress> shown_;
   int drawn_lines_ = 0;
   bool broken_ = false;
   absl::Time next_plain_ = absl::InfinitePast();
 };
+
+// Writes all of `text` to a descriptor; false if that failed.
+bool WriteAll(int fd, absl::string_view text);
+
+// Progress on a descriptor: bars if it is a terminal that understands more than
+// plain text. `term` and `no_color` are the values of TERM and NO_COLOR, null
+// when they are not set (no-color.org: any non-empty value means no colour).
+ProgressOutput ProgressTo(int fd, const char* term, const char* no_color);
 
 }  // namespace paceline
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {
@@ -15,24 +16,24 @@ constexpr absl::string_view kYellow = "\x1b[33m";
 constexpr absl::string_view kRed = "\x1b[31m";
 constexpr absl::string_view kPlain = "\x1b[0m";
 
-double ShareDone(const ProgressReport& progress) {
-  if (progress.samples_total <= 0) return 0;
-  const double share = static_cast<double>(progress.samples) /
-                       static_cast<double>(progress.samples_total);
+double ShareDone(const v1::JobProgress& progress) {
+  if (progress.samples_total() <= 0) return 0;
+  const double share = static_cast<double>(progress.samples()) /
+                       static_cast<double>(progress.samples_total());
   return std::clamp(share, 0.0, 1.0);
 }
 
 // The measures of the run that are known so far.
-std::string Measures(const ProgressReport& progress, double max_seconds) {
+std::string Measures(const v1::JobProgress& progress, double max_seconds) {
   std::vector<std::string> parts;
-  if (progress.accuracy.has_value()) {
-    parts.push_back(absl::StrFormat("accuracy %.3f", *progress.accuracy));
+  if (progress.has_accuracy()) {
+    parts.push_back(absl::StrFormat("accuracy %.3f", progress.accuracy()));
   }
-  if (progress.loss.has_value()) {
-    parts.push_back(absl::StrFormat("loss %.3f", *progress.loss));
+  if (progress.has_loss()) {
+    parts.push_back(absl::StrFormat("loss %.3f", progress.loss()));
   }
   parts.push_back(
-      absl::StrFormat("%.0f samples/s", progress.samples_per_second));
+      absl::StrFormat("%.0f samples/s", progress.samples_per_second()));
   if (const auto left = SecondsLeft(progress, max_seconds); left.has_value()) {
     parts.push_back(absl::StrCat("left ", ShortSeconds(*left)));
   }
@@ -61,14 +62,14 @@ std::string Bar(double share, int width) {
                       "]");
 }
 
-std::string RunLine(const ProgressReport& progress, absl::string_view label,
+std::string RunLine(const v1::JobProgress& progress, absl::string_view label,
                     const ViewOptions& options) {
   const double share = ShareDone(progress);
   // A bar that stands still must say why.
   const std::string before =
-      progress.state.empty() || progress.state == "training"
+      progress.phase().empty() || progress.phase() == "training"
           ? std::string(label)
-          : absl::StrCat(label, " ", progress.state);
+          : absl::StrCat(label, " ", OneLine(progress.phase()));
   const std::string after = absl::StrFormat(
       " %3.0f %%  %s", 100 * share, Measures(progress, options.max_seconds));
   // What is left of the line beside a blank and the brackets, but no bar that
@@ -81,33 +82,34 @@ std::string RunLine(const ProgressReport& progress, absl::string_view label,
   return Fit(absl::StrCat(before, bar, after), options.width);
 }
 
-std::string WorkerLine(const WorkerProgress& worker,
+std::string WorkerLine(const v1::WorkerProgress& worker,
                        const ViewOptions& options) {
   const std::string line =
       Fit(absl::StrFormat("  %-4s %-9s  clock %6d  gap %3d  waited %s",
-                          worker.worker, worker.state, worker.clock, worker.gap,
-                          ShortSeconds(worker.wait_seconds)),
+                          OneLine(worker.worker()), OneLine(worker.state()),
+                          worker.clock(), worker.gap(),
+                          ShortSeconds(worker.wait_seconds())),
           options.width);
-  const absl::string_view color = ColorOf(worker.state);
+  const absl::string_view color = ColorOf(worker.state());
   if (!options.color || color.empty()) return line;
   return absl::StrCat(color, line, kPlain);
 }
 
 }  // namespace
 
-std::optional<double> SecondsLeft(const ProgressReport& progress,
+std::optional<double> SecondsLeft(const v1::JobProgress& progress,
                                   double max_seconds) {
   std::optional<double> left;
   // An evaluation ends when it ends.
-  if (progress.state == "evaluating") return left;
-  if (progress.samples_per_second > 0 && progress.samples_total > 0) {
+  if (progress.phase() == "evaluating") return left;
+  if (progress.samples_per_second() > 0 && progress.samples_total() > 0) {
     // As doubles: the difference of what a peer says may not fit an integer.
-    const double samples = static_cast<double>(progress.samples_total) -
-                           static_cast<double>(progress.samples);
-    left = std::max(0.0, samples) / progress.samples_per_second;
+    const double samples = static_cast<double>(progress.samples_total()) -
+                           static_cast<double>(progress.samples());
+    left = std::max(0.0, samples) / progress.samples_per_second();
   }
   if (max_seconds > 0) {
-    const double limit = std::max(0.0, max_seconds - progress.seconds);
+    const double limit = std::max(0.0, max_seconds - progress.seconds());
     left = std::min(left.value_or(limit), limit);
   }
   return left;
@@ -124,29 +126,29 @@ std::string ShortSeconds(double seconds) {
   return absl::StrFormat("%d h %02d min", whole / 3600, whole / 60 % 60);
 }
 
-std::string PlainProgress(const ProgressReport& progress, double max_seconds) {
+std::string PlainProgress(const v1::JobProgress& progress, double max_seconds) {
   std::string line = absl::StrFormat(
-      "%.1f s  %s  %.0f %%  %d/%d samples  %s", progress.seconds,
-      progress.state, 100 * ShareDone(progress), progress.samples,
-      progress.samples_total, Measures(progress, max_seconds));
-  for (const WorkerProgress& worker : progress.workers) {
-    absl::StrAppend(&line, " | ", worker.worker, " ", worker.state, " clock ",
-                    worker.clock, " gap ", worker.gap, " waited ",
-                    ShortSeconds(worker.wait_seconds));
+      "%.1f s  %s  %.0f %%  %d/%d samples  %s", progress.seconds(),
+      progress.phase(), 100 * ShareDone(progress), progress.samples(),
+      progress.samples_total(), Measures(progress, max_seconds));
+  for (const v1::WorkerProgress& worker : progress.workers()) {
+    absl::StrAppend(&line, " | ", worker.worker(), " ", worker.state(),
+                    " clock ", worker.clock(), " gap ", worker.gap(),
+                    " waited ", ShortSeconds(worker.wait_seconds()));
   }
-  return line;
+  return OneLine(line);
 }
 
-std::vector<std::string> TerminalProgress(const ProgressReport& progress,
+std::vector<std::string> TerminalProgress(const v1::JobProgress& progress,
                                           absl::string_view label,
                                           const ViewOptions& options) {
   std::vector<std::string> lines = {RunLine(progress, label, options)};
   // More lines than the terminal has could not be redrawn.
   const size_t room = static_cast<size_t>(std::max(options.height - 1, 0));
-  const size_t count = progress.workers.size();
+  const size_t count = static_cast<size_t>(progress.workers_size());
   const size_t shown = count <= room ? count : std::max<size_t>(room, 1) - 1;
   for (size_t i = 0; i < shown; ++i) {
-    lines.push_back(WorkerLine(progress.workers[i], options));
+    lines.push_back(WorkerLine(progress.workers(static_cast<int>(i)), options));
   }
   if (shown < count && room > 0) {
     lines.push_back(
@@ -155,16 +157,16 @@ std::vector<std::string> TerminalProgress(const ProgressReport& progress,
   return lines;
 }
 
-std::string EvaluatedLine(const EvaluatedReport& report) {
+std::string EvaluatedLine(const v1::AccuracyPoint& point) {
   return absl::StrFormat(
       "%.1f s  evaluated version %d (%d samples): accuracy %.4f, loss %.3f",
-      report.seconds, report.version, report.samples, report.accuracy,
-      report.loss);
+      point.seconds(), point.version(), point.samples(), point.accuracy(),
+      point.loss());
 }
 
-std::string DecisionLine(const DecisionReport& report) {
-  return absl::StrFormat("%.1f s  %s: %s", report.seconds, report.worker,
-                         report.text);
+std::string DecisionLine(const v1::Decision& decision) {
+  return OneLine(absl::StrFormat("%.1f s  %s: %s", decision.seconds(),
+                                 decision.worker(), decision.text()));
 }
 
 }  // namespace paceline

@@ -1,10 +1,11 @@
 #include "services/cli/results_table.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "services/cli/text_table.h"
+#include "common/check.h"
 
 namespace paceline {
 namespace {
@@ -12,6 +13,9 @@ namespace {
 constexpr char kUnknown[] = "-";
 
 using Row = std::vector<std::string>;
+
+constexpr absl::string_view kPhases[] = {"compute", "wait", "push", "pull",
+                                         "load"};
 
 std::string Format(std::optional<double> value, int digits) {
   if (!value.has_value()) return kUnknown;
@@ -62,6 +66,69 @@ std::string ComparisonTable(const std::vector<Json>& runs) {
   return AlignColumns(rows, "");
 }
 
+// The share of their time that a run's workers waited, together; none when that
+// is not known.
+std::optional<double> WaitShare(const Json& run) {
+  const Json* workers = FindField(run, "workers");
+  if (workers == nullptr || !workers->is_array()) return std::nullopt;
+  double waited = 0;
+  double total = 0;
+  for (const Json& worker : *workers) {
+    const Json* seconds = FindField(worker, "seconds");
+    if (seconds == nullptr) continue;
+    for (absl::string_view phase : kPhases) {
+      total += NumberField(*seconds, phase).value_or(0);
+    }
+    waited += NumberField(*seconds, "wait").value_or(0);
+  }
+  if (total <= 0) return std::nullopt;
+  return waited / total;
+}
+
+// What the comparison says, in words; empty when it says nothing.
+std::string Conclusion(const std::vector<Json>& runs) {
+  const bool to_target = AnyReachedTarget(runs);
+  const Json* soonest = nullptr;
+  std::string missed;
+  for (const Json& run : runs) {
+    const std::optional<double> seconds = Compared(run, to_target);
+    if (seconds.has_value() &&
+        (soonest == nullptr || *seconds < *Compared(*soonest, to_target))) {
+      soonest = &run;
+    }
+    if (to_target && !seconds.has_value()) {
+      absl::StrAppend(&missed, "\n", TextField(run, "paradigm"),
+                      " did not reach the target accuracy.");
+    }
+  }
+  if (runs.size() < 2 || soonest == nullptr) return "";
+  const Json& first = runs.front();
+  const std::string winner = TextField(*soonest, "paradigm");
+  const std::string base = TextField(first, "paradigm");
+  const std::string speed_up = SpeedUp(*soonest, first, to_target);
+  const std::string did = to_target ? "reached the target accuracy" : "ended";
+  std::string text;
+  if (soonest == &first) {
+    text = absl::StrCat("\nNo other run ", did, " sooner than ", base, ".");
+  } else if (speed_up == kUnknown) {
+    text = absl::StrCat("\n", winner, " ", did, " the soonest.");
+  } else {
+    text = absl::StrCat(
+        "\n", winner, " ", did, " ", speed_up, " as soon as ", base, ": after ",
+        Format(Compared(*soonest, to_target), 2), " s instead of ",
+        Format(Compared(first, to_target), 2), " s.");
+  }
+  const std::optional<double> mine = WaitShare(*soonest);
+  const std::optional<double> theirs = WaitShare(first);
+  if (soonest != &first && mine.has_value() && theirs.has_value()) {
+    absl::StrAppendFormat(&text,
+                          "\nIts workers waited for each other %.0f%% of their "
+                          "time, those of %s %.0f%%.",
+                          100 * *mine, base, 100 * *theirs);
+  }
+  return absl::StrCat(text, missed, "\n");
+}
+
 // "1/4/5": median, 99th percentile and maximum.
 std::string Distribution(const Json& worker, absl::string_view name) {
   const Json* field = FindField(worker, name);
@@ -70,9 +137,6 @@ std::string Distribution(const Json& worker, absl::string_view name) {
                       Format(NumberField(*field, "p99"), 0), "/",
                       Format(NumberField(*field, "max"), 0));
 }
-
-constexpr absl::string_view kPhases[] = {"compute", "wait", "push", "pull",
-                                         "load"};
 
 Row WorkerRow(const Json& worker) {
   Row row = {TextField(worker, "worker"),
@@ -109,9 +173,35 @@ std::string WorkersTable(const Json& run) {
 
 }  // namespace
 
+std::string AlignColumns(const std::vector<std::vector<std::string>>& rows,
+                         const std::string& indent) {
+  if (rows.empty()) return "";
+  std::vector<size_t> widths(rows[0].size(), 0);
+  for (const std::vector<std::string>& row : rows) {
+    CHECK(row.size() == widths.size());
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    text += indent;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - row[i].size(), ' ');
+      if (i == 0) {
+        absl::StrAppend(&text, row[i], row.size() > 1 ? padding : "");
+      } else {
+        absl::StrAppend(&text, "  ", padding, row[i]);
+      }
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 std::string ResultsTable(const std::vector<Json>& runs) {
   if (runs.empty()) return "";
-  std::string text = ComparisonTable(runs);
+  std::string text = absl::StrCat(ComparisonTable(runs), Conclusion(runs));
   for (const Json& run : runs) absl::StrAppend(&text, WorkersTable(run));
   return text;
 }

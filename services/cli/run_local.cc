@@ -12,19 +12,19 @@
 #include "services/cli/cluster.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/interrupt_watch.h"
-#include "services/cli/job_spec.h"
+#include "services/cli/job_flags.h"
 #include "services/cli/results_table.h"
-#include "services/cli/run_folder.h"
+#include "services/cli/run_files.h"
 
 namespace paceline {
 namespace {
 
 // "bsp (run 2 of 4)".
 std::string RunLabel(const LocalOptions& options, size_t index) {
-  const std::string& paradigm = options.paradigms[index];
-  if (options.paradigms.size() == 1) return paradigm;
-  return absl::StrCat(paradigm, " (run ", index + 1, " of ",
-                      options.paradigms.size(), ")");
+  const std::vector<ComparedRun>& runs = options.job.runs;
+  if (runs.size() == 1) return runs[index].label;
+  return absl::StrCat(runs[index].label, " (run ", index + 1, " of ",
+                      runs.size(), ")");
 }
 
 std::string ResultLine(const std::string& label, const Json& run) {
@@ -81,16 +81,16 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
                             int64_t train_samples,
                             const LocalSurroundings& surroundings,
                             const RunSurroundings& run_surroundings) {
-  const std::string& paradigm = options.paradigms[index];
+  const ComparedRun& compared = options.job.runs[index];
   PACELINE_ASSIGN_OR_RETURN(
       const std::string folder,
-      MakeRunFolder(surroundings.run_dir, index, paradigm));
+      MakeRunFolder(surroundings.run_dir, index, compared.label));
   const std::string job_file = absl::StrCat(folder, "/job.json");
   v1::CreateJobRequest request;
   request.set_parent("namespaces/default");
   request.set_job_id("run");
   *request.mutable_job()->mutable_spec() =
-      MakeJobSpec(options, paradigm, train_samples);
+      MakeJobSpec(options.job, compared, train_samples);
   PACELINE_RETURN_IF_ERROR(
       WriteWholeFile(job_file, JobSpecJson(request.job().spec())));
   if (!options.record.empty()) {
@@ -103,14 +103,19 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
   }
   Cluster cluster(options, surroundings.bin_dir, folder);
   RunSurroundings of_run = run_surroundings;
-  of_run.open_reports = [&](const std::string& address) {
-    return surroundings.open_reports(address, request);
+  of_run.start_job = [&](const std::string& address) {
+    return surroundings.start_job(address, request);
   };
   absl::StatusOr<Json> run = RunSupervisor(cluster, of_run).Run();
   if (!run.ok()) {
     return absl::Status(
         run.status().code(),
         absl::StrCat(run.status().message(), " (logs in ", folder, ")"));
+  }
+  // The rows of a comparison must differ where only the batching does.
+  if (compared.label != compared.text) {
+    (*run)["paradigm"] = absl::StrCat(TextField(*run, "paradigm"),
+                                      ",batching=", compared.batching);
   }
   PACELINE_RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(folder, "/result.json"),
                                           absl::StrCat(run->dump(2), "\n")));
@@ -142,13 +147,13 @@ int RunLocal(const LocalOptions& options, int64_t train_samples,
                                          .interrupts = *interrupts,
                                          .printer = printer,
                                          .timeouts = surroundings.timeouts,
-                                         .open_reports = {}};
+                                         .start_job = {}};
   printer.Note(absl::StrCat("logs in ", surroundings.run_dir));
   std::vector<Json> runs;
   int exit_code = 0;
-  for (size_t i = 0; i < options.paradigms.size() && exit_code == 0; ++i) {
+  for (size_t i = 0; i < options.job.runs.size() && exit_code == 0; ++i) {
     const std::string label = RunLabel(options, i);
-    printer.StartRun(label, options.max_seconds);
+    printer.StartRun(label, options.job.spec.stop().seconds());
     absl::StatusOr<Json> run =
         RunOne(options, i, train_samples, surroundings, run_surroundings);
     if (run.ok()) {

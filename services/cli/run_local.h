@@ -23,9 +23,9 @@ struct LocalSurroundings {
   std::function<bool(absl::string_view)> write_result;
   RunTimeouts timeouts;
   // Has the coordinator at the address do the job.
-  std::function<std::unique_ptr<ReportSource>(const std::string& address,
-                                              const v1::CreateJobRequest&)>
-      open_reports;
+  std::function<std::unique_ptr<JobFeed>(const std::string& address,
+                                         const v1::CreateJobRequest&)>
+      start_job;
 };
 
 // One run per paradigm of `options`, one after the other, each with a fresh

@@ -12,13 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
-#include "common/check.h"
 #include "common/status.h"
 #include "services/cli/plot/plot_page.h"
-#include "services/cli/plot/run_fields.h"
 #include "services/cli/simulate_options.h"
 #include "services/cli/simulation_report.h"
-#include "services/coordinator/policy/policy_spec.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/simulator/observer_list.h"
 #include "services/simulator/timeline.h"
 #include "services/simulator/virtual_cluster.h"
@@ -33,7 +31,7 @@ struct FinishedRun {
   absl::Status status;
   bool complete = true;
   Json document;  // An element of "runs".
-  Json drawn;     // The same with what only the page has; null without it.
+  Json drawn;     // `document` with what only the page has; null without it.
 };
 
 absl::Status TakeTraining(const SimulateOptions& options,
@@ -51,10 +49,10 @@ absl::Status TakeTraining(const SimulateOptions& options,
 
 // `drawn` takes what only the page shows; null: there is none.
 absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
-                                          const std::string& paradigm,
+                                          const ComparedRun& run,
                                           Timeline* drawn) {
-  auto policy = MakePolicy(paradigm);
-  CHECK(policy.ok());  // ParseSimulateOptions() has tried.
+  ClusterSpec cluster = options.cluster;
+  PACELINE_ASSIGN_OR_RETURN(cluster.sync.batching, ParseBatching(run.batching));
   ObserverList observers;
   std::unique_ptr<VirtualTraining> training;
   if (options.data != nullptr) {
@@ -66,8 +64,8 @@ absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
   }
   if (drawn != nullptr) observers.Add(drawn);
   SimulationResult result =
-      VirtualCluster(&options.cluster, *std::move(policy), &observers).Run();
-  result.paradigm = paradigm;  // As it was typed, as in a real run.
+      VirtualCluster(&cluster, MakePolicy(run.paradigm), &observers).Run();
+  result.paradigm = run.label;  // As it was typed, as in a real run.
   if (training != nullptr) {
     PACELINE_RETURN_IF_ERROR(TakeTraining(options, *training, result));
   }
@@ -86,14 +84,13 @@ Json DrawnRun(const SimulateOptions& options, const SimulationResult& result,
   return run;
 }
 
-FinishedRun RunOne(const SimulateOptions& options,
-                   const std::string& paradigm) {
+FinishedRun RunOne(const SimulateOptions& options, const ComparedRun& run) {
   const bool draw = !options.plot.empty();
   Timeline timeline(options.cluster.workers.size(), kSpansDrawn);
   const absl::StatusOr<SimulationResult> result =
-      Simulate(options, paradigm, draw ? &timeline : nullptr);
+      Simulate(options, run, draw ? &timeline : nullptr);
   if (!result.ok()) {
-    return {Annotate(result.status(), paradigm), false, {}, {}};
+    return {Annotate(result.status(), run.label), false, {}, {}};
   }
   return {absl::OkStatus(), result->complete, SimulationRun(*result),
           draw ? DrawnRun(options, *result, timeline) : Json()};
@@ -116,12 +113,12 @@ std::string NoteOf(const FinishedRun& run) {
 std::vector<FinishedRun> RunAll(
     const SimulateOptions& options,
     const std::function<void(absl::string_view)>& note) {
-  std::vector<FinishedRun> runs(options.paradigms.size());
+  std::vector<FinishedRun> runs(options.runs.size());
   std::atomic<size_t> next = 0;
   absl::Mutex noting;
   const auto work = [&] {
     for (size_t i = next++; i < runs.size(); i = next++) {
-      runs[i] = RunOne(options, options.paradigms[i]);
+      runs[i] = RunOne(options, options.runs[i]);
       if (options.data == nullptr || note == nullptr || !runs[i].status.ok()) {
         continue;
       }

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/overloaded.h"
 #include "common/status.h"
-#include "services/cli/run_folder.h"
+#include "services/cli/run_files.h"
 
 namespace paceline {
 namespace {
@@ -64,10 +63,10 @@ absl::Status RunSupervisor::Step() {
     return absl::CancelledError(
         absl::StrCat("interrupted (", strsignal(interrupts.first()), ")"));
   }
-  // Ends are taken before reports and judged after them, so that whatever a
+  // Ends are taken before news and judged after them, so that whatever a
   // process said before it ended is known when it is judged.
   const std::vector<Cluster::Ended> ends = cluster_.Poll();
-  PACELINE_RETURN_IF_ERROR(TakeReports());
+  PACELINE_RETURN_IF_ERROR(TakeNews());
   if (result_.has_value()) return absl::OkStatus();
   for (const Cluster::Ended& ended : ends) {
     PACELINE_RETURN_IF_ERROR(Judge(ended));
@@ -83,7 +82,7 @@ void RunSupervisor::AwaitInput(absl::Time until) {
   if (lines_.has_value() && !lines_->at_end()) {
     inputs.push_back({cluster_.report_fd(), POLLIN, 0});
   }
-  if (reports_ != nullptr) inputs.push_back({reports_->fd(), POLLIN, 0});
+  if (feed_ != nullptr) inputs.push_back({feed_->fd(), POLLIN, 0});
   const absl::Duration left = until - surroundings_.clock.Now();
   const absl::Duration timeout =
       std::clamp(left, absl::ZeroDuration(), absl::Seconds(1));
@@ -93,66 +92,56 @@ void RunSupervisor::AwaitInput(absl::Time until) {
   surroundings_.interrupts.Read();
 }
 
-absl::Status RunSupervisor::TakeReports() {
+absl::Status RunSupervisor::TakeLine(const std::string& line) {
+  const std::optional<std::string> address = ListeningAddress(line);
+  if (!address.has_value()) {
+    surroundings_.printer.Note(absl::StrCat("the coordinator printed: ", line));
+    return absl::OkStatus();
+  }
+  if (feed_ != nullptr) return absl::OkStatus();
+  Expect(surroundings_.timeouts.started,
+         "the members to load their data and start");
+  feed_ = surroundings_.start_job(*address);
+  return cluster_.StartMembers(*address);
+}
+
+absl::Status RunSupervisor::TakeNews() {
   for (const std::string& line : lines_->Read()) {
-    const absl::StatusOr<Report> report = ParseReportLine(line);
-    if (!report.ok()) {
-      surroundings_.printer.Note(
-          absl::StrCat("the coordinator printed what is no report: ",
-                       report.status().message()));
-      continue;
-    }
-    PACELINE_RETURN_IF_ERROR(Take(*report));
-    if (result_.has_value()) return absl::OkStatus();
+    PACELINE_RETURN_IF_ERROR(TakeLine(line));
   }
-  if (reports_ == nullptr) return absl::OkStatus();
-  for (const Report& report : reports_->Read()) {
-    PACELINE_RETURN_IF_ERROR(Take(report));
-    if (result_.has_value()) break;
-  }
+  if (feed_ == nullptr) return absl::OkStatus();
+  const JobFeed::News news = feed_->Read();
+  for (const v1::WatchJobResponse& event : news.events) Take(event);
+  if (!news.report.has_value()) return absl::OkStatus();
+  if (!news.report->ok()) return news.report->status();
+  result_ = **news.report;
   return absl::OkStatus();
 }
 
-absl::Status RunSupervisor::Take(const Report& report) {
-  // Any report shows that the coordinator lives.
+void RunSupervisor::Take(const v1::WatchJobResponse& event) {
+  // Any event shows that the coordinator lives.
   if (granted_ && suspected_.ok()) {
     Expect(surroundings_.timeouts.silence, "a sign of life of the coordinator");
   }
   ProgressPrinter& printer = surroundings_.printer;
-  return std::visit(
-      Overloaded{[&](const ListeningReport& listening) {
-                   if (std::exchange(members_started_, true))
-                     return absl::OkStatus();
-                   Expect(surroundings_.timeouts.started,
-                          "the members to load their data and start");
-                   reports_ = surroundings_.open_reports(listening.address);
-                   return cluster_.StartMembers(listening.address);
-                 },
-                 [&](const StartedReport& started) {
-                   granted_ = true;
-                   printer.Note(absl::StrCat(
-                       started.parameters, " parameters, ",
-                       started.train_samples, " samples an epoch"));
-                   return absl::OkStatus();
-                 },
-                 [&](const ProgressReport& progress) {
-                   printer.Show(progress, surroundings_.clock.Now());
-                   return absl::OkStatus();
-                 },
-                 [&](const EvaluatedReport& evaluated) {
-                   printer.Show(evaluated);
-                   return absl::OkStatus();
-                 },
-                 [&](const DecisionReport& decision) {
-                   printer.Show(decision);
-                   return absl::OkStatus();
-                 },
-                 [&](const ResultReport& result) {
-                   result_ = result.run;
-                   return absl::OkStatus();
-                 },
-                 [](const FailedReport& failed) { return failed.status; }},
-      report);
+  const v1::Job& job = event.job();
+  const bool running =
+      job.state() == v1::Job::RUNNING || job.state() == v1::Job::SUCCEEDED;
+  if (running && !std::exchange(granted_, true)) {
+    printer.Note(absl::StrCat(job.progress().parameters(), " parameters, ",
+                              job.progress().train_samples(),
+                              " samples an epoch"));
+  }
+  if (event.has_progress()) {
+    printer.Show(event.progress(), surroundings_.clock.Now());
+  }
+  // Refreshes and regroupings are too many for a terminal; `paceline job logs`
+  // has them.
+  const v1::Decision& decision = event.decision();
+  if (event.has_decision() && decision.kind() != "refresh" &&
+      decision.kind() != "regroup") {
+    printer.Show(decision);
+  }
 }
 
 absl::Status RunSupervisor::Judge(const Cluster::Ended& ended) {
@@ -195,7 +184,7 @@ bool RunSupervisor::AwaitAllEnded(absl::Duration within) {
 }
 
 void RunSupervisor::EndAll() {
-  reports_.reset();
+  feed_.reset();
   cluster_.Signal(SIGTERM);
   if (AwaitAllEnded(surroundings_.timeouts.grace)) return;
   cluster_.Signal(SIGKILL);

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_CLI_RUN_SUPERVISOR_H_
 #define PACELINE_SERVICES_CLI_RUN_SUPERVISOR_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,10 +12,9 @@
 #include "common/clock.h"
 #include "services/cli/cluster.h"
 #include "services/cli/interrupt_watch.h"
-#include "services/cli/line_reader.h"
 #include "services/cli/progress_printer.h"
-#include "services/cli/report_line.h"
-#include "services/cli/report_source.h"
+#include "services/cli/run_files.h"
+#include "services/cli/watched_job.h"
 
 namespace paceline {
 
@@ -24,7 +24,7 @@ struct RunTimeouts {
   absl::Duration listening = absl::Seconds(30);
   // From the start of the members until the first grant.
   absl::Duration started = absl::Minutes(3);
-  // Between two reports afterwards; the coordinator sends two a second.
+  // Between two events afterwards; the coordinator sends two a second.
   absl::Duration silence = absl::Minutes(1);
   // After a member failed, for the coordinator to say why.
   absl::Duration cause = absl::Seconds(10);
@@ -38,11 +38,12 @@ struct RunSurroundings {
   InterruptWatch& interrupts;
   ProgressPrinter& printer;
   RunTimeouts timeouts;
-  OpenReports open_reports;
+  // Has the coordinator at `address` do the job of this run.
+  std::function<std::unique_ptr<JobFeed>(const std::string& address)> start_job;
 };
 
 // Sees one run through: starts the coordinator and, when that listens, the
-// members and the job; shows what is reported of it; notices who dies; ends
+// members and the job; shows what happens to it; notices who dies; ends
 // everybody. One loop around poll(2), on the main thread.
 //
 // The death of a worker after the first grant is the coordinator's affair. That
@@ -53,13 +54,13 @@ class RunSupervisor {
   RunSupervisor(Cluster& cluster, const RunSurroundings& surroundings)
       : cluster_(cluster), surroundings_(surroundings) {}
 
-  // Runs the job of surroundings.open_reports and returns its result.
+  // Runs the job of surroundings.start_job and returns its result.
   // Nothing that was started runs any more when this returns.
   //   CANCELLED: a signal asked us to end (surroundings.interrupts says which).
   //   DEADLINE_EXCEEDED: a process did not do its part in time.
   //   INTERNAL: a process that the run cannot do without died.
   //   FAILED_PRECONDITION: a program cannot be executed.
-  // Otherwise what was reported as the cause of its failure.
+  // Otherwise the cause of the job's failure.
   absl::StatusOr<Json> Run();
 
  private:
@@ -73,8 +74,9 @@ class RunSupervisor {
   absl::Status Step();
   // Returns once there may be something to do, at the latest at `until`.
   void AwaitInput(absl::Time until);
-  absl::Status TakeReports();
-  absl::Status Take(const Report& report);
+  absl::Status TakeLine(const std::string& line);
+  absl::Status TakeNews();
+  void Take(const v1::WatchJobResponse& event);
   absl::Status TakeEnds();
   absl::Status Judge(const Cluster::Ended& ended);
   void Expect(absl::Duration within, std::string what);
@@ -86,10 +88,9 @@ class RunSupervisor {
 
   Cluster& cluster_;
   RunSurroundings surroundings_;
-  std::optional<LineReader> lines_;  // Of the coordinator's standard output.
-  std::unique_ptr<ReportSource> reports_;  // Once it listens.
+  std::optional<LineReader> lines_;  // The coordinator's standard output.
+  std::unique_ptr<JobFeed> feed_;    // Once it listens.
   Expectation expected_;
-  bool members_started_ = false;
   bool granted_ = false;
   std::optional<Json> result_;
   // A member's failure for which the coordinator may still know the cause.

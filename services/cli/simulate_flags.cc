@@ -35,7 +35,7 @@ Trace: what `paceline local --record` writes, lines of
   "load", "push" and "pull"; each worker replays its own, over and over.
 )";
 
-constexpr char kExitCodes[] = R"(; in flags, a plain number counts seconds.
+constexpr char kExitCodes[] = R"(.
 
 Exit codes: 0 success; 1 a run failed or could not end; 2 a flag or an input is
   wrong; 3 the trace or the data do not exist; 4 the page cannot be written.

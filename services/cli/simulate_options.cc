@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/job_defaults.h"
+#include "common/job/job_plan.h"
 #include "common/status.h"
 #include "services/cli/flag_values.h"
-#include "services/cli/membership_changes.h"
 #include "services/cli/simulated_workers.h"
-#include "services/cli/switch_flag.h"
-#include "services/coordinator/policy/rate_schedule.h"
 
 namespace paceline {
 namespace {
@@ -20,18 +19,16 @@ constexpr int64_t kMostSamples = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kUsualIterations = 1000;
 // About an hour on one core.
 constexpr int64_t kMostPushes = 1'000'000'000;
-constexpr char kUsualData[] = "synthetic:shapes";
-constexpr Nanos kMillisecond = 1'000'000;
 constexpr Nanos kYear = Nanos{365} * 86'400 * 1'000'000'000;
 // Samples without end: passes over so many that no sum of them overflows.
 constexpr uint32_t kEndlessSamples = uint32_t{1} << 31;
 constexpr uint32_t kEndlessEpochs = uint32_t{1} << 20;
 // A worker counts as stuck when its first iteration takes ten leases.
 constexpr double kStuckLeases = 10;
-// Of an iteration (docs/simulation.md).
+// An iteration pays so many latencies (docs/simulation.md).
 constexpr double kLatenciesPaid = 6;
 
-// What would be without effect when nothing is trained.
+// Refuses what would be without effect when nothing is trained.
 absl::Status CheckNeedsTraining(const SimulateFlags& flags) {
   const JobFlags usual;
   const std::pair<const char*, bool> given[] = {
@@ -77,7 +74,7 @@ absl::Status CheckOwnFlags(const SimulateFlags& flags) {
   return absl::OkStatus();
 }
 
-// The samples of an epoch that is not given by data.
+// Returns the samples of an epoch that is not given by data.
 absl::StatusOr<int64_t> MadeUpSamples(const SimulateFlags& flags,
                                       int64_t workers) {
   if (flags.samples > 0) return flags.samples;
@@ -95,7 +92,7 @@ absl::StatusOr<int64_t> MadeUpSamples(const SimulateFlags& flags,
   return iterations * workers * batch;
 }
 
-// When the run ends: by samples, by time, or by what comes first.
+// Sets when the run ends: by samples, by time, or by what comes first.
 absl::Status SetEnd(const SimulateFlags& flags, SimulateOptions& options) {
   ClusterSpec& cluster = options.cluster;
   const int64_t batch = flags.batch_size;
@@ -128,40 +125,38 @@ absl::Status SetEnd(const SimulateFlags& flags, SimulateOptions& options) {
 }
 
 // Loads the data.
-absl::Status SetTraining(const SimulateFlags& flags, SimulateOptions& options) {
+absl::Status SetTraining(const SimulateFlags& flags, const JobPlan& plan,
+                         SimulateOptions& options) {
   if (flags.train.empty()) return absl::OkStatus();
+  const v1::JobSpec& spec = plan.spec;
   PACELINE_ASSIGN_OR_RETURN(
       TrainingData data,
-      LoadTrainingData(flags.data.empty() ? kUsualData : flags.data,
+      LoadTrainingData(flags.data.empty() ? spec.data() : flags.data,
                        flags.train, "--train"));
   options.data = std::make_shared<const TrainingData>(std::move(data));
   TrainingSpec& training = options.training;
   training.model = flags.train;
-  PACELINE_ASSIGN_OR_RETURN(training.optimizer,
-                            ParseOptimizerSpec(flags.optimizer));
-  PACELINE_ASSIGN_OR_RETURN(training.round_strength,
-                            ParseRoundStrength(flags.round_strength));
-  training.batch_size = static_cast<uint32_t>(flags.batch_size);
-  training.micro_batch = static_cast<uint32_t>(flags.micro_batch);
-  training.seed = options.cluster.seed;
-  training.target_accuracy = flags.target_accuracy;
-  training.stop_at_target = flags.stop_at_target;
+  training.optimizer = plan.optimizer;
+  training.round_strength = plan.round_strength;
+  training.batch_size = spec.batch_size();
+  training.micro_batch = options.cluster.micro_batch;
+  training.seed = spec.seed();
+  training.target_accuracy = spec.stop().target_accuracy();
+  training.stop_at_target = spec.stop().at_target();
   return absl::OkStatus();
 }
 
-// What of the core only those see who train. After SetEnd().
-absl::Status SetRateAndSnapshots(const SimulateFlags& flags,
-                                 SimulateOptions& options) {
-  if (options.data == nullptr) return absl::OkStatus();
+// Sets what of the core only those see who train. SetEnd() comes first.
+void SetRateAndSnapshots(const JobPlan& plan, SimulateOptions& options) {
+  if (options.data == nullptr) return;
   SyncOptions& sync = options.cluster.sync;
-  PACELINE_ASSIGN_OR_RETURN(const RateSpec rate, ParseRateSpec(flags.schedule));
-  sync.schedule = RateSchedule(flags.learning_rate, rate,
+  sync.schedule = RateSchedule(plan.spec.learning_rate(), plan.rate,
                                int64_t{sync.train_samples} * sync.epochs);
-  sync.eval_every = EvaluationInterval(flags.eval_every, sync.train_samples);
-  return absl::OkStatus();
+  sync.eval_every =
+      EvaluationInterval(plan.spec.evaluation().every(), sync.train_samples);
 }
 
-// A whole iteration of a worker that waits for nobody.
+// Returns how long a whole iteration of a worker that waits for nobody takes.
 double IterationSeconds(const WorkerSpec& worker, const ClusterSpec& cluster) {
   double seconds = ToSeconds(worker.device.iteration) +
                    kLatenciesPaid * ToSeconds(worker.link.latency);
@@ -172,14 +167,12 @@ double IterationSeconds(const WorkerSpec& worker, const ClusterSpec& cluster) {
   return seconds;
 }
 
-absl::Status SetLease(const SimulateFlags& flags, ClusterSpec& cluster) {
-  PACELINE_ASSIGN_OR_RETURN(
-      const Nanos lease,
-      ParseNanos("--lease", flags.lease, kMillisecond, kYear));
-  cluster.sync.lease = absl::Nanoseconds(lease);
+absl::Status CheckLease(const SimulateFlags& flags,
+                        const ClusterSpec& cluster) {
   for (const WorkerSpec& worker : cluster.workers) {
     const double seconds = IterationSeconds(worker, cluster);
-    if (seconds < kStuckLeases * ToSeconds(lease)) continue;
+    if (seconds < kStuckLeases * absl::ToDoubleSeconds(cluster.sync.lease))
+      continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "--lease ", flags.lease, ": worker ", worker.name, " takes ",
         absl::FormatDuration(absl::Seconds(seconds)),
@@ -228,33 +221,34 @@ absl::Status SetNetwork(const SimulateFlags& flags, SimulateOptions& options) {
 
 absl::StatusOr<SimulateOptions> ParseSimulateOptions(
     const SimulateFlags& flags) {
-  PACELINE_RETURN_IF_ERROR(CheckJobFlags(flags));
+  PACELINE_ASSIGN_OR_RETURN(JobRequest job, ParseJobFlags(flags));
   PACELINE_RETURN_IF_ERROR(CheckOwnFlags(flags));
+  // A job has a model and data even where nothing is trained. Those that are
+  // trained are checked when they are loaded.
+  job.spec.set_model(std::string(kDefaultModel));
+  job.spec.set_data(std::string(kDefaultData));
+  PACELINE_ASSIGN_OR_RETURN(const JobPlan plan, ParseJob(job.spec));
   SimulateOptions options;
-  options.paradigms = flags.paradigms;
-  if (options.paradigms.empty()) options.paradigms.push_back("bsp");
+  options.runs = std::move(job.runs);
   options.json = flags.output == "json";
   options.plot = flags.plot;
   ClusterSpec& cluster = options.cluster;
-  cluster.sync.batch_size = static_cast<uint32_t>(flags.batch_size);
+  cluster.sync.batch_size = plan.spec.batch_size();
   cluster.sync.servers = static_cast<int>(flags.servers);
-  cluster.sync.batching =
-      flags.batching == "balanced" ? Batching::kBalanced : Batching::kEven;
-  cluster.micro_batch = static_cast<uint32_t>(flags.micro_batch);
-  PACELINE_ASSIGN_OR_RETURN(cluster.seed, ParseSeedFlag(flags.seed));
-  PACELINE_ASSIGN_OR_RETURN(const std::vector<SwitchAt> switches,
-                            ParseSwitches(flags.switch_at));
-  for (const SwitchAt& planned : switches) {
-    cluster.switches.push_back({planned.share, planned.paradigm});
+  cluster.sync.lease = job.lease;
+  cluster.micro_batch = job.spec.micro_batch();
+  cluster.seed = plan.spec.seed();
+  for (SwitchAt& planned : job.switches) {
+    cluster.switches.push_back({planned.share, std::move(planned.paradigm)});
   }
   PACELINE_ASSIGN_OR_RETURN(cluster.workers, ParseSimulatedWorkers(flags));
   PACELINE_ASSIGN_OR_RETURN(cluster.changes,
                             ParseMembershipChanges(flags, cluster.workers));
-  PACELINE_RETURN_IF_ERROR(SetTraining(flags, options));
+  PACELINE_RETURN_IF_ERROR(SetTraining(flags, plan, options));
   PACELINE_RETURN_IF_ERROR(SetEnd(flags, options));
-  PACELINE_RETURN_IF_ERROR(SetRateAndSnapshots(flags, options));
+  SetRateAndSnapshots(plan, options);
   PACELINE_RETURN_IF_ERROR(SetNetwork(flags, options));
-  PACELINE_RETURN_IF_ERROR(SetLease(flags, cluster));
+  PACELINE_RETURN_IF_ERROR(CheckLease(flags, cluster));
   PACELINE_RETURN_IF_ERROR(CheckPushes(flags, cluster));
   return options;
 }

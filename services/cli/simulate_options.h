@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "services/cli/job_flags.h"
 #include "services/cli/simulate_flags.h"
 #include "services/cli/training_data.h"
 #include "services/simulator/cluster_spec.h"
@@ -13,11 +14,11 @@
 
 namespace paceline {
 
-// What `paceline simulate` was asked to do.
+// This is what `paceline simulate` was asked to do.
 struct SimulateOptions {
-  std::vector<std::string> paradigms;  // One run each; at least one.
+  std::vector<ComparedRun> runs;  // At least one.
   ClusterSpec cluster;
-  // What is trained; null and without meaning if nothing is.
+  // These are trained on; null, and without meaning, if nothing is trained.
   std::shared_ptr<const TrainingData> data;
   TrainingSpec training;
   std::string plot;  // A file; empty: nothing is drawn.

@@ -17,6 +17,14 @@ namespace paceline {
 absl::StatusOr<std::vector<WorkerSpec>> ParseSimulatedWorkers(
     const SimulateFlags& flags);
 
+// --join, --leave and --crash, each "3@60s,w4@2m": by time, then by worker.
+// INVALID_ARGUMENT, naming the flag, for a worker that there is not among
+// `workers` (the names are good too), a time that is none, a worker that joins
+// although it is there or leaves although it is not, and when nobody is there
+// at the start.
+absl::StatusOr<std::vector<MembershipChange>> ParseMembershipChanges(
+    const SimulateFlags& flags, const std::vector<WorkerSpec>& workers);
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_CLI_SIMULATED_WORKERS_H_

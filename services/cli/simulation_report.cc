@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "services/cli/text_table.h"
+#include "services/cli/results_table.h"
 #include "services/coordinator/run_document.h"
 
 namespace paceline {
 namespace {
 
-// Of more workers only the fewest and the most pushes are shown.
+// If there are more workers, only the fewest and the most pushes are shown.
 constexpr size_t kWorkersShown = 8;
 
 // VirtualCluster gives a run up then: a hundred years.

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "gpu/backend.h"
-#include "services/worker/data/load_dataset.h"
+#include "services/worker/data/dataset.h"
 #include "services/worker/model/model.h"
 
 namespace paceline {

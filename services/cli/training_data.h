@@ -13,7 +13,7 @@ namespace paceline {
 struct TrainingData {
   Dataset train;
   Dataset test;
-  int64_t model_bytes = 0;  // Of all its parameters.
+  int64_t model_bytes = 0;  // All its parameters take so many.
 };
 
 // Loads the data that `data` names and makes the model `model` for it, as every

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "common/metrics/series.h"
-#include "services/coordinator/policy/decision.h"
+#include "services/coordinator/sync/core/decision.h"
 
 namespace paceline {
 

@@ -18,16 +18,15 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
-#include "common/duration_flag.h"
+#include "common/job/duration.h"
 #include "common/log/log.h"
-#include "common/metrics/readiness.h"
 #include "common/metrics/series.h"
 #include "common/metrics/serve_monitoring.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/rpc_metrics.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
-#include "common/security/certificate_metrics.h"
+#include "common/security/certificate_watch.h"
 #include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
@@ -77,9 +76,8 @@ uint64_t Entropy() {
 
 absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
   JobsOptions jobs;
-  PACELINE_ASSIGN_OR_RETURN(
-      jobs.lease,
-      ParseDurationFlag("--lease", options.lease, absl::Milliseconds(100)));
+  PACELINE_ASSIGN_OR_RETURN(jobs.lease, ParseDuration("--lease", options.lease,
+                                                      absl::Milliseconds(100)));
   jobs.quota.set_jobs(options.max_jobs);
   jobs.quota.set_workers(options.max_workers);
   jobs.quota.set_parameter_bytes(options.max_parameter_bytes);
@@ -122,7 +120,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const JobsOptions jobs_options,
                             ToJobsOptions(options));
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
-                            ParseDurationFlag("--grace", options.grace));
+                            ParseDuration("--grace", options.grace));
   auto registry = std::make_shared<prometheus::Registry>();
   ExportBuild(*registry, PACELINE_VERSION);
   PACELINE_ASSIGN_OR_RETURN(const auto store, JobStore::Open(options.store));

@@ -7,7 +7,7 @@
 
 #include "services/coordinator/accuracy.h"
 #include "services/coordinator/int_histogram.h"
-#include "services/coordinator/policy/sync_messages.h"
+#include "services/coordinator/sync/core/sync_messages.h"
 
 namespace paceline {
 

@@ -3,10 +3,29 @@
 
 #include <cstddef>
 #include <cstdint>
-
-#include "services/parameter_server/float_buffer.h"
+#include <memory>
+#include <new>
+#include <vector>
 
 namespace paceline {
+
+// A cache line, and the widest vector.
+inline constexpr std::align_val_t kFloatBufferAlignment{64};
+
+struct FreeFloatBuffer {
+  void operator()(float* floats) const {
+    ::operator delete[](floats, kFloatBufferAlignment);
+  }
+};
+
+// An owned array of floats that begins on a cache line. Unlike a vector it
+// starts uninitialized: whoever fills it does so in the pass that computes.
+using FloatBuffer = std::unique_ptr<float[], FreeFloatBuffer>;
+
+inline FloatBuffer MakeFloatBuffer(size_t count) {
+  return FloatBuffer(static_cast<float*>(
+      ::operator new[](count * sizeof(float), kFloatBufferAlignment)));
+}
 
 // Everything an update of one block changes, as one unit: weights, the
 // optimizer's arrays ("slots": none, the momentum, or Adam's m and v) and the
@@ -54,6 +73,18 @@ class BlockState {
   size_t stride_;  // From one array to the next.
   uint64_t steps_ = 0;
   FloatBuffer floats_;
+};
+
+struct PulledBlock {
+  uint32_t id = 0;
+  // Never null. Holding it keeps these bytes as they are and delays nobody.
+  std::shared_ptr<const BlockState> state;
+};
+
+// What a pull or a snapshot gives: references to all hosted blocks.
+struct PulledBlocks {
+  int64_t closing = 0;  // Applied to all of them; some may be further.
+  std::vector<PulledBlock> blocks;
 };
 
 }  // namespace paceline

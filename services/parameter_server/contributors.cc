@@ -1,43 +1,139 @@
 #include "services/parameter_server/contributors.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/check.h"
 
 namespace paceline {
+
+absl::StatusOr<std::optional<PushOutcome>> Contributor::Begin(
+    int64_t iteration, uint32_t index, uint32_t samples) {
+  CHECK(index < blocks_);
+  absl::MutexLock lock(&mu_);
+  if (taking_.empty() && !fenced_) taking_.resize(blocks_);
+  const auto free = [this, index]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return fenced_ || !taking_[index].busy;
+  };
+  mu_.Await(absl::Condition(&free));
+  if (fenced_) {
+    return absl::AbortedError(
+        "this incarnation was declared dead; register as a new one");
+  }
+  if (iteration < iteration_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("iteration ", iteration, " was pushed after iteration ",
+                     iteration_, " had begun; drop it"));
+  }
+  if (iteration > iteration_) {
+    iteration_ = iteration;
+    taken_ = 0;
+    samples_ = samples;
+    refused_.clear();
+  }
+  Taking& block = taking_[index];
+  if (block.iteration == iteration) return Outcome();
+  block.busy = true;
+  ++busy_;
+  return std::nullopt;
+}
+
+void Contributor::Keep(const PulledBlocks& pulled) {
+  CHECK(pulled.blocks.size() == blocks_);
+  std::vector<PulledBlock> blocks = pulled.blocks;
+  absl::MutexLock lock(&mu_);
+  if (!fenced_) kept_.swap(blocks);  // What it held is freed after the lock.
+}
+
+std::shared_ptr<const BlockState> Contributor::Kept(uint32_t index) {
+  absl::MutexLock lock(&mu_);
+  return kept_.empty() ? nullptr : kept_[index].state;
+}
+
+PushOutcome Contributor::Finish(int64_t iteration, uint32_t index, uint32_t id,
+                                bool refused) {
+  absl::MutexLock lock(&mu_);
+  CHECK(busy_ > 0 && taking_[index].busy);
+  --busy_;
+  taking_[index] = {.iteration = iteration, .busy = false};
+  // A worker that begins its next iteration without waiting for the
+  // acknowledgement of this one no longer asks about it.
+  if (iteration != iteration_) return {};
+  ++taken_;
+  if (refused) refused_.push_back(id);
+  return Outcome();
+}
+
+void Contributor::Abandon(uint32_t index) {
+  absl::MutexLock lock(&mu_);
+  CHECK(busy_ > 0 && taking_[index].busy);
+  --busy_;
+  taking_[index].busy = false;
+}
+
+bool Contributor::Refuse() {
+  absl::MutexLock lock(&mu_);
+  return !std::exchange(fenced_, true);
+}
+
+FencedPush Contributor::Fence() {
+  // Whole, and after the lock: states may be the last references to a model.
+  std::vector<Taking> taking;
+  std::vector<PulledBlock> kept;
+  std::vector<uint32_t> refused;
+  absl::MutexLock lock(&mu_);
+  fenced_ = true;
+  // A push that began before the fence counts wholly; it needs only the time
+  // of one block.
+  const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return busy_ == 0;
+  };
+  mu_.Await(absl::Condition(&idle));
+  taking_.swap(taking);
+  kept_.swap(kept);
+  refused_.swap(refused);
+  return {.iteration = iteration_,
+          .blocks_taken = taken_,
+          .blocks = blocks_,
+          .samples = samples_};
+}
+
+PushOutcome Contributor::Outcome() const {
+  PushOutcome outcome{.complete = taken_ == blocks_, .refused = refused_};
+  std::sort(outcome.refused.begin(), outcome.refused.end());
+  return outcome;
+}
 
 absl::StatusOr<std::shared_ptr<Contributor>> Contributors::Find(
     uint64_t incarnation) {
   {
     absl::ReaderMutexLock lock(&mu_);
-    const auto found = entries_.find(incarnation);
-    if (found != entries_.end()) return found->second.contributor;
+    const auto found = known_.find(incarnation);
+    if (found != known_.end()) return found->second;
   }
   absl::MutexLock lock(&mu_);
-  const auto found = entries_.find(incarnation);
-  if (found != entries_.end()) return found->second.contributor;
+  const auto found = known_.find(incarnation);
+  if (found != known_.end()) return found->second;
   if (unfenced_ >= limit_) {
     return absl::ResourceExhaustedError(
         absl::StrCat(unfenced_, " incarnations have pushed and were not fenced",
                      ", the most allowed; fence those that have left"));
   }
   ++unfenced_;
-  auto contributor = std::make_shared<Contributor>(blocks_);
-  entries_[incarnation].contributor = contributor;
-  return contributor;
+  return known_[incarnation] = std::make_shared<Contributor>(blocks_);
 }
 
 FencedPush Contributors::Fence(uint64_t incarnation) {
   std::shared_ptr<Contributor> contributor;
   {
     absl::MutexLock lock(&mu_);
-    Entry& entry = entries_[incarnation];
-    if (entry.contributor == nullptr) {
-      entry.contributor = std::make_shared<Contributor>(blocks_);
-    } else if (!entry.fenced) {
-      --unfenced_;
-    }
-    entry.fenced = true;
-    contributor = entry.contributor;
+    std::shared_ptr<Contributor>& known = known_[incarnation];
+    const bool pushed = known != nullptr;
+    if (!pushed) known = std::make_shared<Contributor>(blocks_);
+    if (known->Refuse() && pushed) --unfenced_;
+    contributor = known;
   }
   // Outside the lock: it waits for pushes in flight, and other incarnations
   // must not.
@@ -46,8 +142,8 @@ FencedPush Contributors::Fence(uint64_t incarnation) {
 
 bool Contributors::IsFenced(uint64_t incarnation) const {
   absl::ReaderMutexLock lock(&mu_);
-  const auto found = entries_.find(incarnation);
-  return found != entries_.end() && found->second.fenced;
+  const auto found = known_.find(incarnation);
+  return found != known_.end() && found->second->fenced();
 }
 
 }  // namespace paceline

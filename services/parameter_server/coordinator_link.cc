@@ -17,6 +17,8 @@ constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 // For what was answered last to reach the coordinator, in the end.
 constexpr absl::Duration kFarewell = absl::Seconds(1);
 constexpr size_t kMaxQueued = 10'000;
+// Commands that wait for this server. More of them wait at the coordinator.
+constexpr size_t kMaxUnread = 1'000;
 
 bool IsRefusal(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
@@ -57,23 +59,26 @@ void CoordinatorLink::Stop(absl::Duration grace) {
 absl::Status CoordinatorLink::Serve() {
   const std::shared_ptr<grpc::Channel> channel = options_.connect(lease_);
   const auto stub = v1::Fleet::NewStub(channel);
-  Inbox inbox;
+  Inbox inbox(kMaxUnread);
   LeaseKeeper keeper(&clock_, lease_);
   welcomed_ = false;
   told_ = false;
   // Last: its reactions use the above.
-  Stream stream(kMaxQueued,
-                Stream::Handlers{[&](v1::ServerCommand& command) {
-                                   keeper.Heard();
-                                   inbox.Put(std::move(command));
-                                   return absl::OkStatus();
-                                 },
-                                 [&inbox](const absl::Status& status) {
-                                   inbox.Close(status);
-                                 }},
-                [&stub](grpc::ClientContext* context, auto* reactor) {
-                  stub->async()->Server(context, reactor);
-                });
+  Stream stream(
+      kMaxQueued,
+      Stream::Handlers{
+          .on_message =
+              [&](v1::ServerCommand& command) {
+                keeper.Heard();
+                inbox.Put(std::move(command));
+                return absl::OkStatus();
+              },
+          .on_disconnected =
+              [&inbox](const absl::Status& status) { inbox.Close(status); },
+          .may_read = [&inbox] { return !inbox.full(); }},
+      [&stub](grpc::ClientContext* context, auto* reactor) {
+        stub->async()->Server(context, reactor);
+      });
   v1::ServerMessage hello;
   hello.mutable_hello()->set_name(options_.name);
   hello.mutable_hello()->set_address(options_.address);
@@ -83,7 +88,9 @@ absl::Status CoordinatorLink::Serve() {
   });
   stream.Send(std::move(hello));
   keeper.Start(
-      [&stream] {
+      [&] {
+        // While nothing is read, hearing nothing says nothing of the peer.
+        if (inbox.full()) keeper.Heard();
         v1::ServerMessage message;
         message.mutable_heartbeat();
         stream.Send(std::move(message));
@@ -103,6 +110,7 @@ absl::Status CoordinatorLink::Exchange(Inbox& inbox, Stream& stream,
                                        LeaseKeeper& keeper) {
   while (!ShouldEnd(stream)) {
     absl::StatusOr<v1::ServerCommand> command = inbox.Take(kTurn);
+    stream.ReadOn();
     TakeTurn();
     if (command.ok()) {
       Obey(*command, keeper);
@@ -114,6 +122,7 @@ absl::Status CoordinatorLink::Exchange(Inbox& inbox, Stream& stream,
   const absl::Time deadline = clock_.Now() + kFarewell;
   while (clock_.Now() < deadline && !inbox.closed()) {
     (void)inbox.Take(deadline - clock_.Now());  // What comes, comes too late.
+    stream.ReadOn();
   }
   return absl::OkStatus();
 }

@@ -37,8 +37,8 @@ class CoordinatorLink {
     std::function<std::shared_ptr<grpc::Channel>(absl::Duration liveness)>
         connect;
     std::string name;     // "s0"
-    std::string address;  // Of the parameter service.
-    std::string version;  // Of this program.
+    std::string address;  // Where the parameter service is reached.
+    std::string version;  // The program's.
     // Called, on Run()'s thread, when the coordinator has taken the server in
     // (OK), and when that is over: why.
     std::function<void(const absl::Status&)> registration =
@@ -84,7 +84,7 @@ class CoordinatorLink {
   const std::function<void(absl::Duration)> each_turn_;
   const Clock& clock_ = Clock::Real();
 
-  // Of Run()'s thread.
+  // Only Run()'s thread uses these.
   absl::Duration lease_ = absl::Seconds(10);  // Until the coordinator says.
   absl::Duration backoff_;
   bool welcomed_ = false;  // By the coordinator, on the present stream.

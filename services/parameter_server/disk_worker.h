@@ -61,7 +61,7 @@ class DiskWorker {
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mu_);
   uint64_t running_ ABSL_GUARDED_BY(mu_) = 0;  // Whose task, if cancel_ is set.
-  Flag cancel_ ABSL_GUARDED_BY(mu_);           // Of the task that runs.
+  Flag cancel_ ABSL_GUARDED_BY(mu_);           // Ends the task that runs.
   std::thread thread_;                         // Last: it uses the above.
 };
 

@@ -10,8 +10,8 @@
 #include "common/check.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/shard_file.h"
+#include "common/job/optimizer_spec.h"
 #include "common/status.h"
-#include "services/parameter_server/optimizer_spec.h"
 
 namespace paceline {
 namespace {

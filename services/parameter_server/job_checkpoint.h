@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/safetensors/durable_file.h"
+#include "services/parameter_server/block_state.h"
 #include "services/parameter_server/job_shard.h"
-#include "services/parameter_server/pulled_blocks.h"
 #include "services/parameter_server/shard_config.h"
 
 namespace paceline {

@@ -19,12 +19,11 @@
 #include "absl/types/span.h"
 #include "common/tensor/payload.h"
 #include "services/parameter_server/block.h"
-#include "services/parameter_server/byte_budget.h"
 #include "services/parameter_server/contributors.h"
-#include "services/parameter_server/open_rounds.h"
 #include "services/parameter_server/pulls.h"
 #include "services/parameter_server/round_sums.h"
 #include "services/parameter_server/shard_config.h"
+#include "services/parameter_server/snapshots.h"
 #include "services/parameter_server/update_rule.h"
 
 namespace paceline {
@@ -102,11 +101,11 @@ class JobShard {
   // Gives all blocks once `closing` has been applied and all are initialized;
   // errors come through the callback (Pulls::Pull). ABORTED: fenced.
   void Pull(const Puller& puller, int64_t closing, PullCallback callback);
-  // The same, and the incarnation's next push can be compensated.
-  // RESOURCE_EXHAUSTED: too many incarnations.
+  // Pulls, and keeps what was pulled, so that the incarnation's next push can
+  // be compensated. RESOURCE_EXHAUSTED: too many incarnations.
   void PullAndKeep(const Puller& puller, int64_t closing,
                    PullCallback callback);
-  // The same for a snapshot, once it exists.
+  // Gives all blocks of a snapshot, once it exists.
   void PullSnapshot(const Puller& puller, uint64_t snapshot,
                     PullCallback callback);
 

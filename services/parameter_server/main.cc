@@ -7,15 +7,14 @@
 
 #include "absl/time/clock.h"
 #include "common/clock.h"
-#include "common/duration_flag.h"
+#include "common/job/duration.h"
 #include "common/log/log.h"
-#include "common/metrics/readiness.h"
 #include "common/metrics/series.h"
 #include "common/metrics/serve_monitoring.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
-#include "common/security/certificate_metrics.h"
+#include "common/security/certificate_watch.h"
 #include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
@@ -61,7 +60,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity dialing, flags.Client());
   PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, dialing));
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
-                            ParseDurationFlag("--grace", options.grace));
+                            ParseDuration("--grace", options.grace));
   auto registry = std::make_shared<prometheus::Registry>();
   ExportBuild(*registry, PACELINE_VERSION);
   ServerMetrics metrics(*registry);

@@ -14,7 +14,7 @@
 #include "common/rpc/server_stream.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
-#include "services/parameter_server/push_from_wire.h"
+#include "services/parameter_server/from_wire.h"
 
 namespace paceline {
 namespace {
@@ -46,16 +46,8 @@ struct Answer {
   uint64_t request = 0;
   DType dtype = DType::kF32;
   std::vector<PulledBlock> blocks;
-  size_t next = 0;  // Of `blocks`, to be sent.
+  size_t next = 0;  // The index in `blocks` of what is sent next.
   v1::Frame end;    // After the last of them.
-};
-
-// A stream that was not admitted.
-class RefusedStream
-    : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
- public:
-  explicit RefusedStream(const absl::Status& status) { Finish(ToGrpc(status)); }
-  void OnDone() override { delete this; }
 };
 
 }  // namespace
@@ -70,7 +62,7 @@ class ParameterStream
         ticket_(std::move(ticket)) {}
 
  protected:
-  absl::Status Received(grpc::ByteBuffer& message) override {
+  absl::Status OnMessage(grpc::ByteBuffer& message) override {
     PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
     const v1::Frame& header = frame.header;
     if (header.has_hello()) {
@@ -93,17 +85,17 @@ class ParameterStream
     }
   }
 
-  void Ended() override {
+  void OnDisconnected() override {
     if (const auto job = job_.lock()) job->CancelPulls(id_);
   }
 
-  void Sent() override {
+  void OnSent() override {
     absl::MutexLock lock(&mu_);
     SendAhead();
   }
 
   // What is being answered still goes out.
-  void PeerDone() override {
+  void OnPeerDone() override {
     absl::MutexLock lock(&mu_);
     peer_done_ = true;
     if (!answer_.has_value()) Close(absl::OkStatus());
@@ -260,7 +252,11 @@ class ParameterStream
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*
 ParameterService::Exchange(grpc::CallbackServerContext* context) {
   absl::StatusOr<StreamTicket> ticket = Admit(*context);
-  if (!ticket.ok()) return new RefusedStream(ticket.status());
+  if (!ticket.ok()) {
+    using Exchange =
+        grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
+    return new RefusedCall<Exchange>(ticket.status());
+  }
   const auto stream = std::make_shared<ParameterStream>(this, next_stream_++,
                                                         *std::move(ticket));
   stream->Begin(streams_);

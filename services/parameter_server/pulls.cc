@@ -9,9 +9,11 @@
 namespace paceline {
 
 Pulls::Pulls(const ShardLimits& limits,
-             std::shared_ptr<ByteBudget> snapshot_bytes, ReadBlocks read)
+             std::shared_ptr<ByteBudget> snapshot_bytes, ReadBlocks read,
+             IsFenced is_fenced)
     : max_parked_(limits.max_parked_pulls),
       read_(std::move(read)),
+      is_fenced_(std::move(is_fenced)),
       snapshots_(limits.max_snapshots, std::move(snapshot_bytes)) {}
 
 void Pulls::Pull(const Puller& puller, int64_t closing, PullCallback callback) {
@@ -59,7 +61,7 @@ void Pulls::PullSnapshot(const Puller& puller, uint64_t snapshot,
 
 absl::Status Pulls::Refusal(const Puller& puller) const {
   if (!status_.ok()) return status_;
-  if (!fenced_.contains(puller.incarnation)) return absl::OkStatus();
+  if (!is_fenced_(puller.incarnation)) return absl::OkStatus();
   return absl::AbortedError(
       "this incarnation was declared dead; register as a new one");
 }
@@ -146,10 +148,6 @@ PullAnswers Pulls::Expire(absl::Time now) {
 }
 
 PullAnswers Pulls::Fence(uint64_t incarnation) {
-  {
-    absl::MutexLock lock(&mu_);
-    fenced_.insert(incarnation);
-  }
   return End(
       [incarnation](const Parked& parked) {
         return parked.puller.incarnation == incarnation;

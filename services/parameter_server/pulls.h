@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -17,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "services/parameter_server/pulled_blocks.h"
+#include "services/parameter_server/block_state.h"
 #include "services/parameter_server/shard_config.h"
 #include "services/parameter_server/snapshots.h"
 
@@ -60,9 +59,11 @@ class Pulls {
  public:
   // `read` gives the references to all blocks; it is called without locks.
   using ReadBlocks = std::function<std::vector<PulledBlock>()>;
+  // Says whether an incarnation is fenced.
+  using IsFenced = std::function<bool(uint64_t incarnation)>;
   // `snapshot_bytes` bounds the snapshots.
   Pulls(const ShardLimits& limits, std::shared_ptr<ByteBudget> snapshot_bytes,
-        ReadBlocks read);
+        ReadBlocks read, IsFenced is_fenced);
 
   Pulls(const Pulls&) = delete;
   Pulls& operator=(const Pulls&) = delete;
@@ -92,7 +93,7 @@ class Pulls {
 
   // These end what is parked with UNAVAILABLE. Past its deadline:
   PullAnswers Expire(absl::Time now);
-  // Of one incarnation, whose later pulls are ABORTED:
+  // Those of one incarnation, which is fenced:
   PullAnswers Fence(uint64_t incarnation);
   // All of it, and everything to come:
   PullAnswers Stop(absl::string_view reason);
@@ -132,10 +133,10 @@ class Pulls {
 
   const size_t max_parked_;
   const ReadBlocks read_;
+  const IsFenced is_fenced_;
 
   mutable absl::Mutex mu_;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_set<uint64_t> fenced_ ABSL_GUARDED_BY(mu_);
   bool initialized_ ABSL_GUARDED_BY(mu_) = false;
   int64_t closing_ ABSL_GUARDED_BY(mu_) = 0;
   Snapshots snapshots_ ABSL_GUARDED_BY(mu_);

@@ -6,15 +6,40 @@
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "common/tensor/payload.h"
-#include "services/parameter_server/float_buffer.h"
-#include "services/parameter_server/open_rounds.h"
+#include "services/parameter_server/block_state.h"
 
 namespace paceline {
+
+// Bounds the memory that a job's accumulators take: counts, for each round,
+// the blocks that hold one. Thread-safe.
+class OpenRounds {
+ public:
+  // `limit` rounds may have accumulators at once.
+  explicit OpenRounds(size_t limit) : limit_(limit) {}
+
+  OpenRounds(const OpenRounds&) = delete;
+  OpenRounds& operator=(const OpenRounds&) = delete;
+
+  // A block is about to allocate its accumulator for `round`.
+  // RESOURCE_EXHAUSTED if that would open one round too many.
+  absl::Status Open(uint64_t round);
+
+  // A block has drained its accumulator.  REQUIRES: it had opened it.
+  void Close(uint64_t round);
+
+  size_t size() const;
+
+ private:
+  const size_t limit_;
+  mutable absl::Mutex mu_;
+  absl::flat_hash_map<uint64_t, uint64_t> blocks_ ABSL_GUARDED_BY(mu_);
+};
 
 // What one block has gathered for rounds.
 struct RoundSum {

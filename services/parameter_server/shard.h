@@ -54,12 +54,12 @@ class Shard {
 
   // All of them.
   std::vector<std::shared_ptr<JobShard>> Jobs() const;
-  // Of all jobs, as StateBytes().
+  // What all jobs take, as StateBytes() counts.
   uint64_t state_bytes() const;
 
   // Stops the run's job, if it is hosted, and forgets it.
   void Remove(uint64_t run, absl::string_view reason);
-  // The same for all.
+  // Stops and forgets all jobs.
   void RemoveAll(absl::string_view reason);
 
   // Stops all jobs and refuses every later one.

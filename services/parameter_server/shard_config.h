@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "services/parameter_server/optimizer_spec.h"
+#include "common/job/optimizer_spec.h"
+#include "common/round_limit.h"
 #include "services/parameter_server/update_rule.h"
 
 namespace paceline {
@@ -19,7 +20,7 @@ inline constexpr uint32_t kBlockElementsMax = 1u << 18;
 struct BlockConfig {
   uint32_t id = 0;  // Unique in the job; need not be dense.
   std::string tensor;
-  uint64_t offset = 0;     // Of the first element, within the tensor.
+  uint64_t offset = 0;     // Where the first element lies within the tensor.
   uint32_t size = 0;       // In elements, at most kBlockElementsMax.
   bool statistic = false;  // Averaged, not trained (design.md 5).
 
@@ -31,7 +32,7 @@ struct ShardLimits {
   size_t max_blocks = size_t{1} << 20;
   // Weights and optimizer state of all hosted blocks. A server sets its own.
   uint64_t max_state_bytes = uint64_t{64} << 30;
-  size_t max_open_rounds = 16;
+  size_t max_open_rounds = kMaxOpenRounds;
   size_t max_parked_pulls = 4096;
   // Incarnations that have pushed and were not fenced.
   size_t max_incarnations = 4096;

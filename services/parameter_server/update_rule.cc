@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "services/parameter_server/update_kernels.h"
 
@@ -35,15 +33,6 @@ void ForEachRun(const Payload& gradient, DType dtype, const BlockState& current,
 }
 
 }  // namespace
-
-absl::StatusOr<RoundStrength> ParseRoundStrength(absl::string_view name) {
-  if (name == "linear") return RoundStrength::kLinear;
-  if (name == "sqrt") return RoundStrength::kSqrt;
-  if (name == "constant") return RoundStrength::kConstant;
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown strength of a round \"", name,
-                   "\"; use linear, sqrt or constant"));
-}
 
 int UpdateRule::Slots(bool statistic) const {
   if (statistic) return 0;

@@ -3,29 +3,16 @@
 
 #include <cstdint>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "common/job/optimizer_spec.h"
 #include "common/tensor/payload.h"
 #include "services/parameter_server/block_state.h"
-#include "services/parameter_server/optimizer_spec.h"
 
 namespace paceline {
 
-// f: how strong a round's update is that gathered x = sum(n) / B batches.
-enum class RoundStrength : uint8_t {
-  kLinear,    // x: a sample moves the weights equally far in any round.
-  kSqrt,      // sqrt(x)
-  kConstant,  // 1: as if every round were one batch.
-};
-
-// "linear", "sqrt", "constant"; INVALID_ARGUMENT for any other text.
-absl::StatusOr<RoundStrength> ParseRoundStrength(absl::string_view name);
-
-// Limits far above any sensible value, so that products of what a peer names
-// are still floats. Weights and rates are not negative.
+// Limits far above any sensible value, as kRateMax is, so that products of what
+// a peer names are still floats. Weights are not negative.
 inline constexpr uint32_t kSamplesMax = 1u << 24;
 inline constexpr float kWeightMax = 1e6f;
-inline constexpr double kRateMax = 1e6;
 
 // What one update of one block is made of (design.md 3).
 struct Contribution {
@@ -73,7 +60,7 @@ class UpdateRule {
                      DType dtype, const BlockState& current,
                      BlockState& next) const;
 
-  // The same for a statistics block: stat += a * (x - stat),
+  // Applies to a statistics block: stat += a * (x - stat),
   // a = 1 - 0.9^(n / B), without rate or momentum.
   void ApplyStatistic(const Contribution& contribution, const Payload& x,
                       DType dtype, const BlockState& current,

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "services/coordinator/policy/sync_messages.h"
+#include "services/coordinator/sync/core/sync_messages.h"
 #include "services/simulator/nanos.h"
 
 namespace paceline {

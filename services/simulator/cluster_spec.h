@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "services/coordinator/policy/sync_core.h"
+#include "common/job/paradigm_spec.h"
+#include "services/coordinator/sync/core/sync_core.h"
 #include "services/simulator/device.h"
 #include "services/simulator/nanos.h"
 
@@ -43,10 +44,10 @@ struct MembershipChange {
 // where they have no end, of the time.
 struct PlannedSwitch {
   double share = 0;  // In [0, 1].
-  std::string paradigm;
+  ParadigmSpec paradigm;
 };
 
-// What is simulated, whatever the paradigm.
+// This is what is simulated, whatever the paradigm.
 struct ClusterSpec {
   std::vector<WorkerSpec> workers;
   // Changes of one worker are sorted by time and alternate: it joins when it
@@ -54,7 +55,8 @@ struct ClusterSpec {
   std::vector<MembershipChange> changes;
   std::vector<PlannedSwitch> switches;  // Sorted by share.
 
-  // Of the job. Without `samples_end`, train_samples * epochs never run out.
+  // These are the job's. Without `samples_end`, train_samples * epochs never
+  // run out.
   SyncOptions sync;
   bool samples_end = true;
   uint32_t micro_batch = 0;  // 0: the whole batch.

@@ -3,25 +3,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "common/job/spec_reader.h"
 #include "common/status.h"
-#include "services/coordinator/policy/spec_reader.h"
 
 namespace paceline {
 namespace {
 
 constexpr double kMostSigma = 3;
 constexpr double kMostFactor = 1000;
+constexpr absl::Duration kLongest = absl::Hours(1000);
 constexpr Nanos kLeastEvery = 1'000'000;
 
 absl::StatusOr<Nanos> ReadDuration(const SpecParameters& parameters,
                                    absl::string_view key) {
-  const absl::string_view text = parameters.Text(key, "");
-  absl::Duration duration;
-  if (!absl::ParseDuration(text, &duration) ||
-      duration < absl::ZeroDuration() || duration > absl::Hours(1000)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        key, "=", text, " must be a duration such as 500ms or 5s"));
-  }
+  PACELINE_ASSIGN_OR_RETURN(const absl::Duration duration,
+                            parameters.Duration(key, kLongest));
   return absl::ToInt64Nanoseconds(duration);
 }
 
@@ -34,7 +30,7 @@ absl::StatusOr<Bursts> ReadBursts(absl::string_view spec) {
   PACELINE_ASSIGN_OR_RETURN(bursts.length, ReadDuration(parameters, "for"));
   PACELINE_ASSIGN_OR_RETURN(bursts.factor,
                             parameters.Decimal("factor", 4, 1, kMostFactor));
-  if (!parameters.Text("first", "").empty()) {
+  if (parameters.Has("first")) {
     PACELINE_ASSIGN_OR_RETURN(bursts.first, ReadDuration(parameters, "first"));
   }
   if (bursts.every < kLeastEvery) {

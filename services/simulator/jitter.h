@@ -15,7 +15,7 @@ struct Bursts {
   Nanos every = 0;
   Nanos length = 0;   // Above 0, below `every`.
   double factor = 1;  // At least 1.
-  // Of the first one; none: at random within the first `every`.
+  // The first one begins then; none: at random within the first `every`.
   std::optional<Nanos> first = std::nullopt;
 };
 

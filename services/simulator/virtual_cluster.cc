@@ -6,7 +6,7 @@
 
 #include "common/check.h"
 #include "common/rng.h"
-#include "services/coordinator/policy/policy_spec.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 
 namespace paceline {
 namespace {
@@ -17,16 +17,13 @@ constexpr int64_t kMostTicksAtOnce = 100'000;
 // Sums of nanoseconds stay far from their limit.
 constexpr Nanos kLongestRun = Nanos{100} * 365 * 86'400 * 1'000'000'000;
 
-std::unique_ptr<SyncPolicy> Make(const std::string& paradigm) {
-  auto policy = MakePolicy(paradigm);
-  CHECK(policy.ok());
-  return *std::move(policy);
-}
-
 // Switches after a share of the samples are the core's affair, as in a real
 // job.
 SyncOptions OptionsOf(const ClusterSpec& spec) {
   SyncOptions options = spec.sync;
+  options.make_policy = [](const ParadigmSpec& paradigm) {
+    return MakePolicy(paradigm);
+  };
   if (!spec.samples_end) return options;
   const double total = static_cast<double>(options.train_samples) *
                        static_cast<double>(options.epochs);
@@ -254,7 +251,7 @@ void VirtualCluster::SwitchByTime() {
          !core_.finished()) {
     if (next_switch_ >= switches_due_) return;
     const PlannedSwitch& planned = spec_.switches[next_switch_++];
-    core_.Switch(ToTime(now_), Make(planned.paradigm), "planned by time",
+    core_.Switch(ToTime(now_), MakePolicy(planned.paradigm), "planned by time",
                  outputs_);
     Deliver();
   }

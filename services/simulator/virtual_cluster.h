@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "services/coordinator/policy/sync_core.h"
+#include "services/coordinator/sync/core/sync_core.h"
 #include "services/simulator/cluster_observer.h"
 #include "services/simulator/cluster_spec.h"
 #include "services/simulator/event_queue.h"
@@ -33,8 +33,7 @@ namespace paceline {
 // heard. Thread-compatible.
 class VirtualCluster {
  public:
-  // `spec`, whose switches MakePolicy() takes, and `observer`, which may be
-  // null, outlive the cluster.
+  // `spec` and `observer`, which may be null, outlive the cluster.
   VirtualCluster(const ClusterSpec* spec, std::unique_ptr<SyncPolicy> policy,
                  ClusterObserver* observer);
 

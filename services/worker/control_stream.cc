@@ -6,23 +6,29 @@ namespace paceline {
 namespace {
 
 constexpr size_t kMaxQueued = 10'000;
+// Commands that wait for this worker. More of them wait at the coordinator.
+constexpr size_t kMaxUnread = 1'000;
 
 }  // namespace
 
 ControlStream::ControlStream(const std::string& coordinator,
                              v1::WorkerHello hello, const Dial& dial)
-    : channel_(dial(coordinator, ChannelProfile::kControl, absl::Seconds(10))),
+    : commands_(kMaxUnread),
+      channel_(dial(coordinator, ChannelProfile::kControl, absl::Seconds(10))),
       stub_(v1::Fleet::NewStub(channel_)) {
   stream_ = std::make_unique<Stream>(
       kMaxQueued,
-      Stream::Handlers{[this](v1::WorkerCommand& command) {
-                         Received(command);
-                         return absl::OkStatus();
-                       },
-                       [this](const absl::Status& status) {
-                         Close(status);
-                         ended_.Notify();
-                       }},
+      Stream::Handlers{.on_message =
+                           [this](v1::WorkerCommand& command) {
+                             OnMessage(command);
+                             return absl::OkStatus();
+                           },
+                       .on_disconnected =
+                           [this](const absl::Status& status) {
+                             Close(status);
+                             ended_.Notify();
+                           },
+                       .may_read = [this] { return !commands_.full(); }},
       [this](grpc::ClientContext* context, auto* reactor) {
         stub_->async()->Worker(context, reactor);
       });
@@ -31,6 +37,8 @@ ControlStream::ControlStream(const std::string& coordinator,
   Send(std::move(message));
   lease_.Start(
       [this] {
+        // While nothing is read, hearing nothing says nothing of the peer.
+        if (commands_.full()) lease_.Heard();
         v1::WorkerMessage heartbeat;
         heartbeat.mutable_heartbeat();
         Send(std::move(heartbeat));
@@ -44,7 +52,7 @@ ControlStream::ControlStream(const std::string& coordinator,
 
 ControlStream::~ControlStream() { lease_.Stop(); }
 
-void ControlStream::Received(v1::WorkerCommand& command) {
+void ControlStream::OnMessage(v1::WorkerCommand& command) {
   lease_.Heard();
   if (command.has_heartbeat()) return;
   const bool stop = command.has_stop();
@@ -63,18 +71,19 @@ void ControlStream::Close(const absl::Status& status) {
 
 absl::StatusOr<v1::WorkerCommand> ControlStream::Next(absl::Duration timeout) {
   absl::StatusOr<v1::WorkerCommand> command = commands_.Take(timeout);
-  if (command.ok()) Taken(*command);
+  if (command.ok()) OnTaken(*command);
   return command;
 }
 
 std::optional<v1::WorkerCommand> ControlStream::TakeIf(
     bool (*wanted)(const v1::WorkerCommand&)) {
   std::optional<v1::WorkerCommand> command = commands_.TakeIf(wanted);
-  if (command.has_value()) Taken(*command);
+  if (command.has_value()) OnTaken(*command);
   return command;
 }
 
-void ControlStream::Taken(const v1::WorkerCommand& command) {
+void ControlStream::OnTaken(const v1::WorkerCommand& command) {
+  stream_->ReadOn();
   if (!command.has_stop()) return;
   absl::MutexLock lock(&stop_mu_);
   --stops_;
@@ -103,10 +112,13 @@ void ControlStream::CallStopping() {
 
 void ControlStream::Interrupt() {
   Close(absl::CancelledError("the worker was told to go"));
+  stream_->ReadOn();
 }
 
 void ControlStream::Finish() {
   stream_->FinishWrites();
+  // Commands that still come are dropped, or the end behind them would wait.
+  Interrupt();
   ended_.WaitForNotificationWithTimeout(lease());
 }
 

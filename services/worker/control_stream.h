@@ -77,10 +77,10 @@ class ControlStream {
  private:
   using Stream = ClientStream<v1::WorkerMessage, v1::WorkerCommand>;
 
-  void Received(v1::WorkerCommand& command);
+  void OnMessage(v1::WorkerCommand& command);
   void Close(const absl::Status& status);
   void CallStopping() ABSL_LOCKS_EXCLUDED(stop_mu_);
-  void Taken(const v1::WorkerCommand& command) ABSL_LOCKS_EXCLUDED(stop_mu_);
+  void OnTaken(const v1::WorkerCommand& command) ABSL_LOCKS_EXCLUDED(stop_mu_);
   bool StoppingLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mu_) {
     return stops_ > 0 || commands_.closed();
   }

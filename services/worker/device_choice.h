@@ -17,7 +17,7 @@ struct DeviceChoice {
   int gpu = 0;
 };
 
-// Of "auto", "cpu", "cuda" or "cuda:N". INVALID_ARGUMENT for anything else.
+// Reads "auto", "cpu", "cuda" or "cuda:N". INVALID_ARGUMENT for anything else.
 absl::StatusOr<DeviceChoice> ParseDeviceChoice(absl::string_view text);
 
 }  // namespace paceline

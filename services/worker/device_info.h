@@ -21,8 +21,8 @@ struct DeviceInfo {
   std::string no_gpu = {};
 };
 
-// Of --device, as ParseDeviceChoice() reads it. Its errors, and those of
-// FindGpu() for a GPU that must be there.
+// Finds the device of --device, as ParseDeviceChoice() reads it. Its errors,
+// and those of FindGpu() for a GPU that must be there.
 absl::StatusOr<DeviceInfo> DescribeDevice(absl::string_view device);
 
 }  // namespace paceline

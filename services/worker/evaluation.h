@@ -20,8 +20,8 @@ struct Evaluation {
   double loss = 0;
 };
 
-// Of `model`, whose batch_max() is at least kEvaluationBatch, on the first
-// `samples` of `data`; 0: on all. `go_on` is asked between two batches:
+// Evaluates `model`, whose batch_max() is at least kEvaluationBatch, on the
+// first `samples` of `data`; 0: on all. `go_on` is asked between two batches:
 // CANCELLED once it says no.
 absl::StatusOr<Evaluation> Evaluate(Model& model, const Dataset& data,
                                     uint32_t samples,

@@ -21,7 +21,7 @@
 
 namespace paceline {
 
-// Of one pull, from all servers.
+// What one pull has brought, from all servers.
 struct PullResult {
   uint64_t bytes = 0;     // Payload.
   absl::Duration parked;  // By the server that held it back the longest.

@@ -21,13 +21,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "common/duration_flag.h"
+#include "common/job/duration.h"
 #include "common/log/log.h"
-#include "common/metrics/readiness.h"
 #include "common/metrics/series.h"
 #include "common/metrics/serve_monitoring.h"
 #include "common/rpc/channel.h"
-#include "common/security/certificate_metrics.h"
+#include "common/security/certificate_watch.h"
 #include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
@@ -125,7 +124,7 @@ class Departure {
   std::thread deadlines_;
 };
 
-// Of every thread: those of OpenBLAS are there before main().
+// Lowers every thread's priority: those of OpenBLAS are there before main().
 void LowerPriority() {
   std::error_code error;
   for (const auto& thread :
@@ -142,9 +141,9 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
                             ParsePace({options.slowdown, options.step_time,
                                        options.delay, options.pause}));
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
-                            ParseDurationFlag("--grace", options.grace));
+                            ParseDuration("--grace", options.grace));
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration patience,
-                            ParseDurationFlag("--patience", options.patience));
+                            ParseDuration("--patience", options.patience));
   PACELINE_ASSIGN_OR_RETURN(const DeviceInfo device,
                             DescribeDevice(options.device));
   if (!device.no_gpu.empty()) {

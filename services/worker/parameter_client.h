@@ -3,6 +3,7 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +23,12 @@
 #include "services/worker/exchange_state.h"
 
 namespace paceline {
+
+// Hands one frame of server `server` on to the exchange. An error is the
+// server's and ends its stream: those of DecodeFrame() and of the exchange,
+// INVALID_ARGUMENT for a frame that is not for a worker.
+absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
+                               const grpc::ByteBuffer& message);
 
 // A model's arrays as the client reads and writes them, one a tensor; they stay
 // where they are, and alive, as long as `owner` is held.

@@ -143,7 +143,8 @@ absl::StatusOr<std::optional<Trainer::Computed>> Trainer::Compute(
   absl::Duration loading;
   const absl::Time began = clock_.Now();
   pace_.Begin(began);
-  task_.model().DropStaged();  // Of an iteration that came to nothing.
+  task_.model()
+      .DropStaged();  // An iteration that came to nothing may have left some.
   std::optional<MicroBatch> batch = StageNext(loading);
   while (batch.has_value()) {
     const bool first = computed.samples == 0;

@@ -39,7 +39,7 @@ class Trainer {
   bool unacknowledged() const { return unacknowledged_; }
 
  private:
-  // Of the batch, or of what was computed of it.
+  // What came of the batch, or of the part of it that was computed.
   struct Computed {
     double loss = 0;  // Mean.
     uint32_t samples = 0;

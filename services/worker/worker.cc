@@ -106,7 +106,7 @@ absl::Status Worker::RunSession() {
   }
   Attach(nullptr);
   TellRegistration(ended);
-  // Of a push that the servers may have taken or not, the broken stream tells
+  // If the servers may have taken a push or not, the broken stream tells
   // the coordinator to ask them.
   if (registered_ && leaving() && !unacknowledged_) {
     SendLeaving(control, /*process=*/true);

@@ -15,7 +15,6 @@
 #include "services/worker/pace/pace_spec.h"
 #include "services/worker/parameter_client.h"
 #include "services/worker/task.h"
-#include "services/worker/task_cache.h"
 #include "services/worker/worker_metrics.h"
 
 namespace paceline {
@@ -61,7 +60,7 @@ class Worker {
   // from any thread.
   void Leave();
 
-  // The same, and the iteration in hand is dropped: nothing is waited for but
+  // Leaves, and drops the iteration in hand: nothing is waited for but
   // what is being computed. Safe from any thread.
   void Drop();
 

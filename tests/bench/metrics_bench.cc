@@ -30,8 +30,8 @@
 #include "common/rpc/rpc_metrics.h"
 #include "services/coordinator/coordinator_metrics.h"
 #include "services/coordinator/job_metrics.h"
-#include "services/coordinator/policy/policy_spec.h"
-#include "services/coordinator/policy/sync_core.h"
+#include "services/coordinator/sync/core/sync_core.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/parameter_server/server_metrics.h"
 #include "services/worker/worker_metrics.h"
 

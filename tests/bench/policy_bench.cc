@@ -13,25 +13,40 @@
 #include "benchmark/benchmark.h"
 #include "common/check.h"
 #include "common/rng.h"
-#include "services/coordinator/policy/policy_spec.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 
 namespace paceline {
 namespace {
 
 constexpr uint32_t kWorkers = 1000;
 
-// Who computes at present; each push is that of one drawn from them, one in
-// four times that of a favourite, so that the gates have something to hold.
+// Keeps the view as the core does, and who computes at present; each push is
+// that of one drawn from them, one in four times that of a favourite, so that
+// the gates have something to hold.
 class Computing {
  public:
   void Perform(std::vector<Action>& actions) {
     for (const Action& action : actions) {
       const auto* const release = std::get_if<Release>(&action);
-      if (release != nullptr) workers_.push_back(release->worker);
+      if (release == nullptr) continue;
+      view_.Release(release->worker);
+      view_.Begin(release->worker, release->plan);
+      workers_.push_back(release->worker);
     }
     actions.clear();
   }
 
+  // The next push, known to the view.
+  PushDone NextPush(absl::Time now) {
+    const PushDone push{TakeNext()};
+    view_.Tell(push);
+    view_.SetProgress(now, 0, 0, 0);
+    return push;
+  }
+
+  SyncView& view() { return view_; }
+
+ private:
   WorkerId TakeNext() {
     CHECK(!workers_.empty());
     const bool latest = rng_.Chance(1, 4);
@@ -43,7 +58,7 @@ class Computing {
     return worker;
   }
 
- private:
+  SyncView view_;
   Rng rng_{1};
   std::vector<WorkerId> workers_;
 };
@@ -51,16 +66,16 @@ class Computing {
 void BM_PushDone(benchmark::State& state, const std::string& spec) {
   auto policy = MakePolicy(spec);
   CHECK(policy.ok());
-  std::vector<AdoptedWorker> workers;
-  for (uint32_t i = 0; i < kWorkers; ++i) workers.push_back({WorkerId{i}});
   absl::Time now = absl::UnixEpoch();
   std::vector<Action> actions;
   Computing computing;
-  (*policy)->Adopt({now}, workers, RoundId{1}, actions);
+  for (uint32_t i = 0; i < kWorkers; ++i) computing.view().Add(WorkerId{i});
+  (*policy)->Adopt(computing.view(), actions);
   computing.Perform(actions);
   for (auto _ : state) {
     now += absl::Microseconds(10);
-    (*policy)->Apply({now}, PushDone{computing.TakeNext()}, actions);
+    const PushDone push = computing.NextPush(now);
+    (*policy)->Apply(computing.view(), push, actions);
     computing.Perform(actions);
   }
   state.SetItemsProcessed(state.iterations());

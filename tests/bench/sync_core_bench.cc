@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/check.h"
-#include "services/coordinator/policy/policy_spec.h"
-#include "services/coordinator/policy/sync_core.h"
+#include "services/coordinator/sync/core/sync_core.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 
 namespace paceline {
 namespace {

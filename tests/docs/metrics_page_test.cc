@@ -17,7 +17,7 @@
 #include "common/metrics/process_metrics.h"
 #include "common/metrics/series.h"
 #include "common/rpc/rpc_metrics.h"
-#include "common/security/certificate_metrics.h"
+#include "common/security/certificate_watch.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/coordinator_metrics.h"
 #include "services/coordinator/job_metrics.h"
@@ -36,10 +36,11 @@ const char kPath[] = "docs/metrics.md";
 const char kIntroduction[] =
     R"(# Metrics
 
-Every process serves Prometheus' text format at `/metrics` (`--metrics`). Names end with their unit; what counts up ends with `_total`;
-timestamps are Unix times, so that an age is `time() - x`. The label `job_id` is a job's full name (`job` is Prometheus' own, of what it scrapes);
-a job's series begin with its first run and end some time after its last. Series of single workers are on the coordinator only, for at most
-100 workers of a job, and end when the worker leaves. GPU health is the DCGM exporter's.
+Every process serves Prometheus' text format at `/metrics` (`--metrics`). Names end with their unit; what
+counts up ends with `_total`; timestamps are Unix times, so that an age is `time() - x`. The label `job_id` is
+a job's full name (`job` is Prometheus' own, of what it scrapes); a job's series begin with its first run and
+end some time after its last. Series of single workers are on the coordinator only, for at most 100 workers of
+a job, and end when the worker leaves. GPU health is the DCGM exporter's.
 
 This page is generated from the programs: `PACELINE_REWRITE=1 ctest --preset dev -R metrics_page_test`.
 )";
@@ -97,7 +98,7 @@ std::string Reasons() {
       "\n## Reasons of decisions\n\nThe label `reason` of "
       "`paceline_coordinator_decisions_total`, and what it means in words, "
       "with "
-      "numbers left at 0. Those about single pushes are counted and not "
+      "numbers left at 0.\nThose about single pushes are counted and not "
       "recorded.\n\n"
       "| reason | sentence |\n| --- | --- |\n";
   for (const DecisionKind kind : DecisionKinds()) {

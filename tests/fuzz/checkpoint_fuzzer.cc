@@ -6,9 +6,8 @@
 
 #include "common/checkpoint/checkpoint_folder.h"
 #include "common/checkpoint/checkpoint_reader.h"
-#include "common/checkpoint/export_checkpoint.h"
+#include "common/checkpoint/checkpoint_tools.h"
 #include "common/checkpoint/shard_file.h"
-#include "common/checkpoint/verify_checkpoint.h"
 #include "tests/fuzz/checkpoint_seed.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/scratch_folder.h"

@@ -1,6 +1,6 @@
 // CIFAR-10's binary records.
 
-#include "services/worker/data/cifar10.h"
+#include "services/worker/data/image_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/scratch_folder.h"
 

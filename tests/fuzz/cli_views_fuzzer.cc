@@ -1,11 +1,10 @@
 // A coordinator's responses as the command shows them.
 
-#include "services/cli/admin/output/checkpoint_view.h"
+#include "services/cli/admin/output/format.h"
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/output/member_view.h"
-#include "services/cli/admin/output/message_text.h"
 #include "services/cli/admin/output/top_view.h"
-#include "services/cli/admin/output/watch_view.h"
+#include "services/cli/progress_view.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_message.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -15,6 +14,10 @@ namespace paceline {
 namespace {
 
 const absl::Time kNow = absl::FromUnixSeconds(1'790'000'000);
+
+void CheckLine(const std::string& line) {
+  for (const char c : line) CHECK(static_cast<uint8_t>(c) >= ' ');
+}
 
 void ShowTable(const Table& table) {
   const std::string text = RenderTable(table, /*headers=*/true);
@@ -40,17 +43,19 @@ void ShowJob(const v1::Job& job) {
 
 void ShowProgress(const v1::JobProgress& progress) {
   ShowMessage(progress);
-  const ProgressReport report = ToReport(progress);
-  PlainProgress(report, /*max_seconds=*/60);
-  TerminalProgress(report, "j", {.width = 40, .height = 5});
+  CheckLine(PlainProgress(progress, /*max_seconds=*/60));
+  for (const std::string& line :
+       TerminalProgress(progress, "j", {.width = 40, .height = 5})) {
+    CheckLine(line);
+  }
 }
 
 void ShowEvent(const v1::WatchJobResponse& event) {
   if (event.has_job()) ShowJob(event.job());
   if (event.has_progress()) ShowProgress(event.progress());
-  if (event.has_accuracy()) EvaluatedLine(ToReport(event.accuracy()));
+  if (event.has_accuracy()) CheckLine(EvaluatedLine(event.accuracy()));
   if (event.has_decision()) {
-    DecisionLine(ToReport(event.decision()));
+    CheckLine(DecisionLine(event.decision()));
     DecisionText(event.decision());
     DescribeJob(v1::Job(), {event.decision()}, {}, kNow);
   }

@@ -1,6 +1,5 @@
 // The command's config file.
 
-#include "services/cli/admin/config_file.h"
 #include "services/cli/admin/connection.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/quiet_protobuf.h"

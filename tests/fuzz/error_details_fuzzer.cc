@@ -1,7 +1,6 @@
 // An error as a peer sends it: code, message and google.rpc details.
 
 #include "common/rpc/grpc_status.h"
-#include "common/rpc/wire_text.h"
 #include "common/status_details.h"
 #include "protos/google/rpc/error_details.pb.h"
 #include "protos/google/rpc/status.pb.h"

@@ -4,7 +4,7 @@
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/wire_format.h"
 #include "services/worker/exchange_state.h"
-#include "services/worker/received_frame.h"
+#include "services/worker/parameter_client.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_message.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,6 +1,6 @@
 // What people type at the command: `job update --set`, and names.
 
-#include "services/cli/admin/field_setting.h"
+#include "services/cli/admin/job_file.h"
 #include "services/cli/admin/output/format.h"
 #include "services/cli/admin/resource_name.h"
 #include "tests/fuzz/fuzz_message.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "services/cli/flag_values.h"
-#include "services/cli/membership_changes.h"
-#include "services/cli/switch_flag.h"
+#include "services/cli/job_flags.h"
+#include "services/cli/simulated_workers.h"
 #include "services/simulator/jitter.h"
 #include "services/worker/pace/pace_spec.h"
 #include "tests/fuzz/fuzz_target.h"

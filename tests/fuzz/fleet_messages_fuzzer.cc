@@ -4,14 +4,13 @@
 #include <prometheus/registry.h>
 #include <spdlog/spdlog.h>
 
-#include <thread>
-
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "services/coordinator/fleet/fleet.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_message.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/services/coordinator/manual_clock.h"
+#include "tests/services/coordinator/run/manual_clock.h"
 
 namespace paceline {
 namespace {
@@ -97,31 +96,32 @@ class FuzzedFleet {
     v1::ServerHello server;
     server.set_name("s0");
     server.set_address("s0:1");
-    server_ = *fleet_.ServerCame(server, server_commands_.Open());
+    server_ = *fleet_.OnServerConnected(server, server_commands_.Open());
     v1::WorkerHello worker;
     worker.set_name("w0");
-    worker_ = *fleet_.WorkerCame(worker, worker_commands_.Open());
+    worker_ = *fleet_.OnWorkerConnected(worker, worker_commands_.Open());
     RunSetup setup;
     setup.job_name = "namespaces/a/jobs/j";
     setup.run = kRun;
-    setup.spec = SmallJob(shape);
+    setup.plan = *ParseJob(SmallJob(shape));
     setup.servers = *fleet_.PickServers(1);
+    setup.over = [this] {
+      worker_commands_.End();
+      server_commands_.End();
+      over_.Notify();
+    };
     static prometheus::Registry registry;
     run_ = std::make_shared<JobRun>(
         std::move(setup), &clock_, std::make_shared<SilentObserver>(),
         std::make_shared<JobMetrics>(registry, "namespaces/a/jobs/j"));
     fleet_.AddRun(run_);
     CHECK(fleet_.Assign(worker_, kRun).ok());
-    running_ = std::thread([this] {
-      run_->Run();
-      worker_commands_.End();
-      server_commands_.End();
-    });
+    run_->Start();
   }
 
   ~FuzzedFleet() {
     run_->Cancel(absl::CancelledError("the end"));
-    running_.join();
+    over_.WaitForNotification();
     fleet_.RemoveRun(kRun);
   }
 
@@ -147,7 +147,7 @@ class FuzzedFleet {
     if (what % 8 == 0) clock_.Advance(absl::Seconds(what / 8));
     if (what % 4 == 1) {
       if (const auto message = ParseMessage<v1::ServerMessage>(fuzz.Text())) {
-        ExpectStreamCode(fleet_.ServerSaid(server_, *message));
+        ExpectStreamCode(fleet_.OnServerMessage(server_, *message));
       }
       return;
     }
@@ -175,7 +175,7 @@ class FuzzedFleet {
 
  private:
   bool Say(const v1::WorkerMessage& message) {
-    const absl::Status status = fleet_.WorkerSaid(worker_, message);
+    const absl::Status status = fleet_.OnWorkerMessage(worker_, message);
     ExpectStreamCode(status);
     return status.ok();
   }
@@ -187,7 +187,7 @@ class FuzzedFleet {
       v1::ServerMessage done;
       done.set_run(kRun);
       done.mutable_done()->set_sequence(command.sequence());
-      ExpectStreamCode(fleet_.ServerSaid(server_, done));
+      ExpectStreamCode(fleet_.OnServerMessage(server_, done));
     }
     for (const v1::WorkerCommand& command : worker_commands_.Take()) {
       if (command.has_grant()) iteration_ = command.grant().iteration();
@@ -201,20 +201,20 @@ class FuzzedFleet {
   uint64_t server_ = 0;
   uint64_t worker_ = 0;
   int64_t iteration_ = 1;
+  absl::Notification over_;
   std::shared_ptr<JobRun> run_;
-  std::thread running_;
 };
 
 // Members that only say hello.
 void Greet(Fleet& fleet, absl::string_view bytes) {
   if (const auto hello = ParseMessage<v1::WorkerHello>(bytes)) {
-    const auto member = fleet.WorkerCame(
+    const auto member = fleet.OnWorkerConnected(
         *hello, {[](const v1::WorkerCommand&) {}, [](const absl::Status&) {}});
     ExpectStreamCode(member.status());
-    if (member.ok()) fleet.WorkerGone(*member);
+    if (member.ok()) fleet.OnWorkerDisconnected(*member);
   }
   if (const auto hello = ParseMessage<v1::ServerHello>(bytes)) {
-    const auto member = fleet.ServerCame(
+    const auto member = fleet.OnServerConnected(
         *hello, {[](const v1::ServerCommand&) {}, [](const absl::Status&) {}});
     ExpectStreamCode(member.status());
   }

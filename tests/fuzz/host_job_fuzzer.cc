@@ -1,6 +1,6 @@
 // The coordinator's word on what a parameter server hosts.
 
-#include "services/parameter_server/host_job.h"
+#include "services/parameter_server/from_wire.h"
 #include "services/parameter_server/shard.h"
 #include "tests/fuzz/fuzz_message.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,7 +1,7 @@
 // A YAML file of jobs.
 
 #include "services/cli/admin/job_file.h"
-#include "services/cli/admin/output/message_text.h"
+#include "services/cli/admin/output/format.h"
 #include "tests/fuzz/fuzz_message.h"
 #include "tests/fuzz/fuzz_target.h"
 

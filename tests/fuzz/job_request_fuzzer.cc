@@ -1,7 +1,7 @@
 // Requests of the admin API: the first byte chooses which.
 
-#include "services/coordinator/jobs/digest.h"
 #include "services/coordinator/jobs/job_check.h"
+#include "services/coordinator/jobs/page_token.h"
 #include "services/coordinator/jobs/request_check.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_message.h"

@@ -1,6 +1,6 @@
 // A job's spec, as a request brings it.
 
-#include "services/coordinator/jobs/spec_check.h"
+#include "common/job/job_plan.h"
 #include "tests/fuzz/fuzz_message.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -27,17 +27,14 @@ std::vector<std::string> FuzzSeeds() {
 }
 
 void FuzzOne(absl::string_view input) {
-  auto spec = ParseMessage<v1::JobSpec>(input);
+  const auto spec = ParseMessage<v1::JobSpec>(input);
   if (!spec.has_value()) return;
-  const absl::Status sound = CheckJobSpec(*spec);
-  ExpectInvalidFields(sound);
-  if (!sound.ok()) return;
-  CompleteSpec(*spec);
-  CHECK(CheckJobSpec(*spec).ok());
+  const auto plan = ParseJob(*spec);
+  ExpectInvalidFields(plan.status());
+  if (!plan.ok()) return;
   // Nothing is left to complete.
-  v1::JobSpec again = *spec;
-  CompleteSpec(again);
-  CHECK(BytesOf(again) == BytesOf(*spec));
+  const auto again = ParseJob(plan->spec);
+  CHECK(again.ok() && BytesOf(again->spec) == BytesOf(plan->spec));
 }
 
 }  // namespace paceline

@@ -1,7 +1,6 @@
 // The order of a list of jobs, and its pages.
 
 #include "services/coordinator/jobs/job_list.h"
-#include "services/coordinator/jobs/job_order.h"
 #include "services/coordinator/jobs/page_token.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_message.h"

@@ -2,7 +2,7 @@
 
 #include <zlib.h>
 
-#include "services/worker/data/mnist.h"
+#include "services/worker/data/image_files.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/scratch_folder.h"

@@ -1,6 +1,6 @@
 // The text of a paradigm, of a job or a flag.
 
-#include "services/coordinator/policy/policy_spec.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace paceline {

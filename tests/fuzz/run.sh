@@ -9,6 +9,8 @@
 # the next time; findings and logs are in build/fuzz/findings.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=deploy/jobs.sh
+source deploy/jobs.sh
 
 seconds=600
 if [[ "${1:-}" =~ ^[0-9]+$ ]]; then

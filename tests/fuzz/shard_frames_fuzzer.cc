@@ -4,8 +4,8 @@
 
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/wire_format.h"
+#include "services/parameter_server/from_wire.h"
 #include "services/parameter_server/job_shard.h"
-#include "services/parameter_server/push_from_wire.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_message.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -29,9 +29,9 @@ struct Template {
       v1::Decision decision;
       decision.set_sequence(1);
       decision.set_text(std::string(2000, 'x'));
-      CHECK(store->PutJob(job).ok());
-      CHECK(store->AppendDecision("uid", decision).ok());
-      CHECK(store->PutReport("uid", "{}").ok());
+      CHECK(store->Write({.jobs = {job}}).ok());
+      CHECK(store->Write({.decisions = {{"uid", decision}}}).ok());
+      CHECK(store->Write({.reports = {{"uid", "{}"}}}).ok());
     }  // Closing moves everything from the log into the file.
     std::ifstream file(path, std::ios::binary);
     bytes.assign(std::istreambuf_iterator<char>(file), {});

@@ -1,8 +1,8 @@
 // What workers and servers report of their iterations, in any order and with
 // any numbers: the decisions must hold whatever a peer says.
 
-#include "services/coordinator/policy/policy_spec.h"
-#include "services/coordinator/policy/sync_core.h"
+#include "services/coordinator/sync/core/sync_core.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -1,12 +1,11 @@
 // The other texts of a job's spec: rate schedule, optimizer, rounds, data,
 // model, element type.
 
+#include "common/job/names.h"
+#include "common/job/optimizer_spec.h"
 #include "common/tensor/dtype.h"
-#include "services/coordinator/policy/rate_schedule.h"
-#include "services/parameter_server/optimizer_spec.h"
+#include "services/coordinator/sync/core/rate_schedule.h"
 #include "services/parameter_server/update_rule.h"
-#include "services/worker/data/data_names.h"
-#include "services/worker/model/model_names.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace paceline {

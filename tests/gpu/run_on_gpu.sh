@@ -60,8 +60,8 @@ mapfile -t cuda_objects < <(objects "${cuda[@]}")
 nvcc -shared "-arch=$arch" "${cuda_objects[@]}" -lcublas \
   -o "$out/libpaceline_cuda.so"
 program=(gpu/*.cc gpu/cpu/*.cc services/worker/model/*.cc
-  services/worker/data/{data_names,dataset,normalize,strokes,synthetic}.cc
-  common/permutation.cc common/tensor/dtype.cc
+  services/worker/data/{dataset,normalize,strokes,synthetic}.cc
+  common/job/names.cc common/permutation.cc common/tensor/dtype.cc
   tests/gpu/{step_check,twins,twin_cases}.cc
   tests/services/worker/model/{pushed_gradients,sgd}.cc tests/gpu/toolkit_only/{main,measured_backend,overlap}.cc)
 build g++ -std=c++20 -O3 -march=native -ffp-contract=off -fopenmp \

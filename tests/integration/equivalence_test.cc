@@ -12,7 +12,7 @@
 
 #include "common/permutation.h"
 #include "gpu/backend.h"
-#include "services/worker/data/load_dataset.h"
+#include "services/worker/data/dataset.h"
 #include "services/worker/model/model.h"
 #include "services/worker/worker.h"
 #include "tests/gpu/queued_gpu.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "services/cli/line_reader.h"
+#include "services/cli/run_files.h"
 #include "tests/common/security/eventually.h"
 
 namespace paceline {

@@ -2,14 +2,6 @@
 
 #include <utility>
 
-#include "services/cli/admin/checkpoint_commands.h"
-#include "services/cli/admin/completion_commands.h"
-#include "services/cli/admin/config_commands.h"
-#include "services/cli/admin/job_commands.h"
-#include "services/cli/admin/member_commands.h"
-#include "services/cli/admin/top_command.h"
-#include "services/cli/admin/version_commands.h"
-
 namespace paceline {
 
 std::unique_ptr<ChosenCommand> AddAdminCommands(CLI::App& app,

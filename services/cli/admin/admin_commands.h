@@ -14,6 +14,37 @@ namespace paceline {
 // chosen and runs it. It must outlive `app`'s parsing.
 std::unique_ptr<ChosenCommand> AddAdminCommands(CLI::App& app, Console console);
 
+// `paceline checkpoint`.
+void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen);
+
+// Those of its commands that work on folders: `verify` and `export`.
+void AddCheckpointFileCommands(CLI::App& checkpoint, ChosenCommand& chosen);
+
+// `paceline completion`, and the hidden `paceline __complete` that its scripts
+// call: the words that could follow, one a line, or ":files".
+void AddCompletionCommands(CLI::App& root, ChosenCommand& chosen);
+
+// `paceline config`: the contexts of the config file.
+void AddConfigCommands(CLI::App& root, ChosenCommand& chosen);
+
+// Each adds its commands to `paceline job`.
+void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen);
+void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen);
+void AddJobChangeCommands(CLI::App& job, ChosenCommand& chosen);
+void AddJobFollowCommands(CLI::App& job, ChosenCommand& chosen);
+
+// Each adds its noun to `paceline`: `worker`, `server`, `audit`.
+void AddWorkerCommands(CLI::App& root, ChosenCommand& chosen);
+void AddServerCommands(CLI::App& root, ChosenCommand& chosen);
+void AddAuditCommands(CLI::App& root, ChosenCommand& chosen);
+
+// `paceline top`.
+void AddTopCommand(CLI::App& root, ChosenCommand& chosen);
+
+// `paceline version`: of this program, and of the coordinator if one is named
+// and answers.
+void AddVersionCommand(CLI::App& root, ChosenCommand& chosen);
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_CLI_ADMIN_ADMIN_COMMANDS_H_

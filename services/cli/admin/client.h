@@ -5,25 +5,161 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/security/security.h"
 #include "common/status.h"
 #include "protos/paceline/v1/cluster.grpc.pb.h"
 #include "protos/paceline/v1/jobs.grpc.pb.h"
+#include "protos/paceline/v1/jobs.pb.h"
 #include "services/cli/admin/connection.h"
-#include "services/cli/admin/response_stream.h"
-#include "services/cli/admin/unary_call.h"
 #include "services/cli/admin/waker.h"
 
 namespace paceline {
+
+// A stream of responses that one thread reads, one at a time: while it does
+// not, nothing is read from the network. Used by the main thread alone.
+//
+// The destructor cancels what still runs and waits until gRPC has let go.
+template <class Response>
+class ResponseStream : public grpc::ClientReadReactor<Response> {
+ public:
+  // Binds the call to the reactor.
+  using Open = std::function<void(grpc::ClientContext*,
+                                  grpc::ClientReadReactor<Response>*)>;
+
+  // Starts the call, which lasts until `deadline` at most.
+  ResponseStream(std::shared_ptr<Waker> waker, absl::Time deadline,
+                 const Open& open)
+      : waker_(std::move(waker)) {
+    context_.set_deadline(absl::ToChronoTime(deadline));
+    open(&context_, this);
+    // For the reads that the main thread starts; removed by the last one.
+    this->AddHold();
+    this->StartRead(&incoming_);
+    this->StartCall();
+  }
+
+  ~ResponseStream() override {
+    context_.TryCancel();
+    bool resume = false;
+    {
+      absl::MutexLock lock(&mu_);
+      cancelled_ = true;
+      resume = std::exchange(has_message_, false);
+    }
+    // Reads until the cancelling shows.
+    if (resume) this->StartRead(&incoming_);
+    done_.WaitForNotification();
+  }
+
+  enum class Event { kMessage, kEnded, kTimeout, kInterrupted };
+
+  // Waits for the next message, which is moved to `message`, until `until`.
+  Event Next(absl::Time until, Response* message) {
+    for (;;) {
+      if (Take(message)) return Event::kMessage;
+      if (done_.HasBeenNotified()) return Event::kEnded;
+      if (waker_->signal() != 0) return Event::kInterrupted;
+      if (absl::Now() >= until) return Event::kTimeout;
+      waker_->Wait(until);
+    }
+  }
+
+  // How it ended.  REQUIRES: Next() has returned kEnded.
+  const grpc::Status& status() const { return status_; }
+
+ private:
+  bool Take(Response* message) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (!has_message_) return false;
+      has_message_ = false;
+      *message = std::move(incoming_);
+      incoming_ = Response();
+    }
+    this->StartRead(&incoming_);
+    return true;
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return this->RemoveHold();
+    bool cancelled = false;
+    {
+      absl::MutexLock lock(&mu_);
+      cancelled = cancelled_;
+      has_message_ = !cancelled;
+    }
+    if (cancelled) return this->StartRead(&incoming_);
+    waker_->Wake();
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    status_ = status;
+    // This object may be gone as soon as it is notified.
+    const std::shared_ptr<Waker> waker = waker_;
+    done_.Notify();
+    waker->Wake();
+  }
+
+  const std::shared_ptr<Waker> waker_;
+  grpc::ClientContext context_;
+  absl::Mutex mu_;
+  bool has_message_ ABSL_GUARDED_BY(mu_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
+  // gRPC's while a read is under way, and ours while `has_message_`.
+  Response incoming_;
+  grpc::Status status_;
+  absl::Notification done_;
+};
+
+// Waits for the end of one call. A reactor and no std::function: gRPC lets go
+// of the call before OnDone(), so that the channel dies with its owner and not
+// in a reaction, which gRPC does not survive (grpc/grpc#37198).
+class UnaryCall : public grpc::ClientUnaryReactor {
+ public:
+  explicit UnaryCall(std::shared_ptr<Waker> waker) : waker_(std::move(waker)) {}
+
+  // Blocks. An interruption cancels the call.
+  grpc::Status Await(grpc::ClientContext& context) {
+    while (!done_.HasBeenNotified()) {
+      if (waker_->signal() != 0) {
+        context.TryCancel();
+        done_.WaitForNotification();
+      } else {
+        waker_->Wait(absl::InfiniteFuture());
+      }
+    }
+    return status_;
+  }
+
+ private:
+  void OnDone(const grpc::Status& status) override {
+    status_ = status;
+    // This object may be gone as soon as it is notified.
+    const std::shared_ptr<Waker> waker = waker_;
+    done_.Notify();
+    waker->Wake();
+  }
+
+  const std::shared_ptr<Waker> waker_;
+  grpc::Status status_;
+  absl::Notification done_;
+};
 
 // The methods, as Call() takes them: &JobsApi::GetJob.
 using JobsApi = v1::JobService::StubInterface::async_interface;
@@ -114,6 +250,68 @@ class AdminClient {
 // How long to wait before try number `attempt` (from 1), the first repetition
 // being number 1: 0.1 s, then growing by half to at most 2 s.
 absl::Duration RetryPause(int attempt);
+
+// All pages of a list as one response without a page token, at most `limit`
+// resources (0: all). `field` gives the repeated field of a response.
+template <class Api, class Request, class Response, class Field>
+absl::StatusOr<Response> ListAll(AdminClient& client,
+                                 void (Api::*method)(grpc::ClientContext*,
+                                                     const Request*, Response*,
+                                                     grpc::ClientUnaryReactor*),
+                                 Request request, int64_t limit, Field field) {
+  constexpr int64_t kPage = 500;
+  Response all;
+  for (;;) {
+    const int64_t left = limit > 0 ? limit - field(all)->size() : kPage;
+    request.set_page_size(static_cast<int32_t>(std::min(left, kPage)));
+    PACELINE_ASSIGN_OR_RETURN(Response page, client.Call(method, request));
+    const std::string token = page.next_page_token();
+    page.clear_next_page_token();
+    all.MergeFrom(page);
+    // A server may give more than was asked for.
+    while (limit > 0 && field(all)->size() > limit) field(all)->RemoveLast();
+    if (token.empty() || (limit > 0 && field(all)->size() >= limit)) return all;
+    // One that never ends must not fill this machine's memory.
+    if (token == request.page_token()) {
+      return absl::InternalError(
+          "the coordinator gave one page token twice: its list has no end");
+    }
+    request.set_page_token(token);
+  }
+}
+
+// Pointers to the elements, as Printable takes them.
+template <class Resource>
+std::vector<const Resource*> Pointers(
+    const google::protobuf::RepeatedPtrField<Resource>& resources) {
+  return {resources.pointer_begin(), resources.pointer_end()};
+}
+
+// What happens to one job, through broken connections: it resumes where it was
+// with the token of the last event. Used by one thread.
+class JobWatcher {
+ public:
+  // `client` must outlive it.
+  JobWatcher(AdminClient* client, const std::string& job);
+
+  // The next event; nothing once the job has ended.
+  //   NOT_FOUND          there is no such job (any more).
+  //   DEADLINE_EXCEEDED  `until` has passed; it may be called again.
+  //   UNAVAILABLE        the coordinator was away for a whole request timeout.
+  //   CANCELLED          interrupted.
+  absl::StatusOr<std::optional<v1::WatchJobResponse>> Next(absl::Time until);
+
+ private:
+  // The stream has ended so: OK if another one is to be tried.
+  absl::Status Recover(const grpc::Status& status, absl::Time until);
+
+  AdminClient* const client_;
+  v1::WatchJobRequest request_;
+  std::unique_ptr<AdminClient::JobStream> stream_;
+  // The present outage, if there is one.
+  absl::Time outage_begin_ = absl::InfiniteFuture();
+  int attempts_ = 0;
+};
 
 }  // namespace paceline
 

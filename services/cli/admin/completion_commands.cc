@@ -1,5 +1,3 @@
-#include "services/cli/admin/completion_commands.h"
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,9 +5,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "services/cli/admin/admin_commands.h"
+#include "services/cli/admin/client.h"
 #include "services/cli/admin/completion.h"
-#include "services/cli/admin/config_file.h"
-#include "services/cli/admin/list_all.h"
+#include "services/cli/admin/connection.h"
 #include "services/cli/admin/resource_name.h"
 
 namespace paceline {

@@ -1,5 +1,3 @@
-#include "services/cli/admin/config_commands.h"
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -9,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status.h"
-#include "services/cli/admin/config_file.h"
+#include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/connection.h"
 #include "services/cli/admin/output/table.h"
 

@@ -1,5 +1,14 @@
 #include "services/cli/admin/connection.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -7,11 +16,102 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/job/duration.h"
 #include "common/status.h"
-#include "services/cli/flag_values.h"
+#include "services/cli/admin/console.h"
+#include "services/cli/admin/output/format.h"
+#include "services/cli/progress_printer.h"
+#include "services/cli/unique_fd.h"
+#include "yaml-cpp/yaml.h"
 
 namespace paceline {
 namespace {
+
+constexpr size_t kBytesMax = size_t{1} << 20;
+
+// Written as a YAML key, which may have no more than 1024 characters, a name
+// becomes longer by its quotes and escapes.
+constexpr size_t kContextNameMax = 128;
+
+absl::Status WrongLine(const YAML::Node& node, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("line ", node.Mark().line + 1, ": ", what));
+}
+
+bool HasControls(absl::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+  });
+}
+
+bool IsSetting(absl::string_view name) {
+  return std::find(std::begin(kSettingNames), std::end(kSettingNames), name) !=
+         std::end(kSettingNames);
+}
+
+absl::StatusOr<Settings> ParseContext(const YAML::Node& node) {
+  if (!node.IsMap()) return WrongLine(node, "a context has settings");
+  Settings settings;
+  for (const auto& entry : node) {
+    const std::string& name = entry.first.Scalar();
+    if (!IsSetting(name)) {
+      return WrongLine(entry.first,
+                       absl::StrCat("\"", name, "\" is no setting; there are ",
+                                    absl::StrJoin(kSettingNames, ", ")));
+    }
+    if (!entry.second.IsScalar()) {
+      return WrongLine(entry.second, absl::StrCat(name, " is a text"));
+    }
+    const std::string& value = entry.second.Scalar();
+    const absl::Status sound = CheckSettingValue(name, value);
+    if (!sound.ok()) return WrongLine(entry.second, sound.message());
+    settings[name] = value;
+  }
+  return settings;
+}
+
+absl::StatusOr<ConfigFile> ParseRoot(const YAML::Node& root) {
+  ConfigFile config;
+  if (root.IsNull()) return config;
+  if (!root.IsMap()) {
+    return WrongLine(root, "expected current-context and contexts");
+  }
+  for (const auto& entry : root) {
+    const std::string& key = entry.first.Scalar();
+    if (key == "current-context" && entry.second.IsScalar()) {
+      config.current_context = entry.second.Scalar();
+      if (config.current_context.empty()) continue;
+      const absl::Status named = CheckContextName(config.current_context);
+      if (!named.ok()) return WrongLine(entry.second, named.message());
+    } else if (key == "contexts" && entry.second.IsMap()) {
+      for (const auto& context : entry.second) {
+        const std::string& name = context.first.Scalar();
+        const absl::Status named = CheckContextName(name);
+        if (!named.ok()) return WrongLine(context.first, named.message());
+        PACELINE_ASSIGN_OR_RETURN(config.contexts[name],
+                                  ParseContext(context.second));
+      }
+    } else {
+      return WrongLine(entry.first,
+                       absl::StrCat("\"", key,
+                                    "\": expected current-context: NAME or "
+                                    "contexts: {NAME: {...}}"));
+    }
+  }
+  return config;
+}
+
+bool IsPath(absl::string_view setting) {
+  return setting == "tls-ca" || setting == "tls-cert" || setting == "tls-key" ||
+         setting == "token-file";
+}
+
+absl::Status SystemError(absl::string_view doing) {
+  const std::string text = absl::StrCat(doing, ": ", strerror(errno));
+  return errno == EACCES || errno == EPERM
+             ? absl::PermissionDeniedError(text)
+             : absl::FailedPreconditionError(text);
+}
 
 constexpr char kGroup[] = "Connection";
 
@@ -82,15 +182,117 @@ absl::StatusOr<Connection> FromSettings(Settings& settings) {
       ParseBool("--insecure-plaintext", settings["insecure-plaintext"]));
   if (!settings["request-timeout"].empty()) {
     PACELINE_ASSIGN_OR_RETURN(
-        const int64_t nanos,
-        ParseNanos("--request-timeout", settings["request-timeout"], 1'000'000,
-                   int64_t{24} * 3600 * 1'000'000'000));
-    connection.request_timeout = absl::Nanoseconds(nanos);
+        connection.request_timeout,
+        ParseDuration("--request-timeout", settings["request-timeout"],
+                      absl::Milliseconds(1), absl::Hours(24)));
   }
   return connection;
 }
 
 }  // namespace
+
+absl::Status CheckContextName(absl::string_view name) {
+  if (!HasControls(name) && !name.empty() && name.size() <= kContextNameMax) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("a context's name has 1 to ", kContextNameMax,
+                   " bytes and no control characters"));
+}
+
+absl::Status CheckSettingValue(absl::string_view setting,
+                               absl::string_view value) {
+  if (!HasControls(value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(setting, " has control characters"));
+}
+
+absl::StatusOr<ConfigFile> ParseConfigFile(absl::string_view text) {
+  // The YAML library makes other characters of it.
+  if (const size_t at = text.find('\0'); at != text.npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "line ", std::count(text.begin(), text.begin() + at, '\n') + 1,
+        ": a zero byte is no text"));
+  }
+  // The YAML library throws; nothing of that leaves here.
+  try {
+    return ParseRoot(YAML::Load(std::string(text)));
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("line ", error.mark.line + 1, ": ", error.msg));
+  }
+}
+
+std::string FormatConfigFile(const ConfigFile& config) {
+  Json document = Json::object();
+  if (!config.current_context.empty()) {
+    document["current-context"] = config.current_context;
+  }
+  document["contexts"] = Json::object();
+  for (const auto& [name, settings] : config.contexts) {
+    Json& context = document["contexts"][name] = Json::object();
+    for (const auto& [setting, value] : settings) context[setting] = value;
+  }
+  return YamlText(document);
+}
+
+std::string ConfigFilePath(
+    const std::function<std::string(const char*)>& environment) {
+  if (std::string path = environment("PACELINE_CONFIG"); !path.empty()) {
+    return path;
+  }
+  if (const std::string home = environment("XDG_CONFIG_HOME"); !home.empty()) {
+    return absl::StrCat(home, "/paceline/config.yaml");
+  }
+  const std::string home = environment("HOME");
+  return home.empty() ? ""
+                      : absl::StrCat(home, "/.config/paceline/config.yaml");
+}
+
+absl::StatusOr<ConfigFile> ReadConfigFileVerbatim(const std::string& path) {
+  if (path.empty()) return ConfigFile();
+  absl::StatusOr<std::string> text = ReadTextFile(path, kBytesMax);
+  if (absl::IsNotFound(text.status())) return ConfigFile();
+  if (!text.ok()) return text.status();
+  absl::StatusOr<ConfigFile> config = ParseConfigFile(*text);
+  if (!config.ok()) return Annotate(config.status(), path);
+  return config;
+}
+
+absl::StatusOr<ConfigFile> ReadConfigFile(const std::string& path) {
+  PACELINE_ASSIGN_OR_RETURN(ConfigFile config, ReadConfigFileVerbatim(path));
+  const std::filesystem::path folder =
+      std::filesystem::path(path).parent_path();
+  for (auto& [name, settings] : config.contexts) {
+    for (auto& [setting, value] : settings) {
+      // An absolute path stays what it is, and so does none.
+      if (IsPath(setting) && !value.empty()) value = (folder / value).string();
+    }
+  }
+  return config;
+}
+
+absl::Status WriteConfigFile(const std::string& path,
+                             const ConfigFile& config) {
+  if (path.empty()) {
+    return absl::FailedPreconditionError(
+        "there is no place for a config file: set PACELINE_CONFIG or HOME");
+  }
+  std::error_code error;
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  const std::string beside = absl::StrCat(path, ".tmp-", getpid());
+  UniqueFd file(
+      open(beside.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file.valid()) return SystemError(absl::StrCat("write ", beside));
+  if (!WriteAll(file.get(), FormatConfigFile(config)) ||
+      fsync(file.get()) != 0 || rename(beside.c_str(), path.c_str()) != 0) {
+    const absl::Status failed = SystemError(absl::StrCat("write ", path));
+    unlink(beside.c_str());
+    return failed;
+  }
+  return absl::OkStatus();
+}
 
 void AddConnectionFlags(CLI::App& command, ConnectionFlags& flags) {
   command

@@ -13,12 +13,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "services/cli/terminal.h"
+#include "services/cli/progress_printer.h"
 
 namespace paceline {
 namespace {
 
-// Of standard input: far above any job file.
+// The most that is read of standard input: far above any job file.
 constexpr size_t kInputBytesMax = size_t{4} << 20;
 
 // While somebody is asked, a signal ends the program, as it does before the

@@ -8,11 +8,9 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/status.h"
-#include "services/cli/admin/job_commands.h"
-#include "services/cli/admin/job_watcher.h"
-#include "services/cli/admin/list_all.h"
+#include "services/cli/admin/admin_commands.h"
+#include "services/cli/admin/client.h"
 #include "services/cli/admin/output/job_view.h"
-#include "services/cli/admin/output/watch_view.h"
 #include "services/cli/admin/resource_name.h"
 #include "services/cli/flag_values.h"
 #include "services/cli/progress_printer.h"
@@ -43,15 +41,15 @@ void Show(const v1::WatchJobResponse& event, absl::Time now,
     case v1::WatchJobResponse::kJob:
       return printer->Note(StateLine(event.job()));
     case v1::WatchJobResponse::kProgress:
-      return printer->Show(ToReport(event.progress()), now);
+      return printer->Show(event.progress(), now);
     case v1::WatchJobResponse::kAccuracy:
-      return printer->Show(ToReport(event.accuracy()));
+      return printer->Show(event.accuracy());
     case v1::WatchJobResponse::kDecision:
-      return printer->Show(ToReport(event.decision()));
+      return printer->Show(event.decision());
     case v1::WatchJobResponse::kCheckpoint:
       return printer->Note(CheckpointLine(event.checkpoint()));
     case v1::WatchJobResponse::EVENT_NOT_SET:
-      return;  // Of a newer server.
+      return;  // A newer server sends what this program does not know.
   }
 }
 

@@ -7,9 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "services/cli/admin/job_commands.h"
-#include "services/cli/admin/job_watcher.h"
-#include "services/cli/admin/list_all.h"
+#include "services/cli/admin/admin_commands.h"
+#include "services/cli/admin/client.h"
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/resource_name.h"
 

@@ -103,7 +103,7 @@ ExitCode Session::ForEach(
   ExitCode first = ExitCode::kSuccess;
   for (const std::string& name : names) {
     const absl::Status status = work(name);
-    // Of one name the error says itself what it is about.
+    // If there is only one name, the error itself says what it is about.
     const ExitCode code = End(status, names.size() > 1 ? name : "");
     if (first == ExitCode::kSuccess) first = code;
     if (absl::IsCancelled(status)) break;

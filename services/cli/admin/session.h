@@ -42,7 +42,7 @@ class Session {
   // To the coordinator; opened at the first call.  REQUIRES: Configure().
   absl::StatusOr<AdminClient*> Client();
 
-  // The same for work without a server.
+  // What interrupts work that needs no server.
   absl::StatusOr<std::shared_ptr<Waker>> GetWaker();
 
   const Console& console() const { return console_; }
@@ -134,7 +134,7 @@ AddedCommand<Flags> AddCommand(CLI::App& parent, const std::string& name,
   return {command, std::move(flags)};
 }
 
-// The same for commands that need no connection, and so none of its flags.
+// Adds a command that needs no connection, and so none of its flags.
 template <class Flags>
 AddedCommand<Flags> AddPlainCommand(
     CLI::App& parent, const std::string& name, const std::string& help,

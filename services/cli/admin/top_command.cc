@@ -1,12 +1,11 @@
-#include "services/cli/admin/top_command.h"
-
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status.h"
-#include "services/cli/admin/list_all.h"
+#include "services/cli/admin/admin_commands.h"
+#include "services/cli/admin/client.h"
 #include "services/cli/admin/output/top_view.h"
 #include "services/cli/admin/resource_name.h"
 #include "services/cli/flag_values.h"
@@ -32,7 +31,7 @@ absl::StatusOr<Lines> LookAtJob(Session& session, AdminClient& client,
   return JobTop(job);
 }
 
-// Of all namespaces: workers are everybody's.
+// Shows the jobs of all namespaces, because workers are everybody's.
 absl::StatusOr<Lines> LookAtCluster(Session& session, AdminClient& client) {
   v1::ListJobsRequest request;
   request.set_parent("namespaces/-");

@@ -1,12 +1,10 @@
-#include "services/cli/admin/version_commands.h"
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "services/cli/admin/admin_commands.h"
 #include "services/cli/json_fields.h"
 #include "services/cli/one_line.h"
-#include "services/cli/version_command.h"
 
 namespace paceline {
 namespace {
@@ -17,6 +15,13 @@ constexpr char kVersionPatience[] = "3s";
 struct VersionFlags : CommonFlags {
   bool client_only = false;
 };
+
+std::string VersionText(bool json) {
+  if (!json) return absl::StrCat("paceline ", PACELINE_VERSION, "\n");
+  Json document;
+  document["client"]["version"] = PACELINE_VERSION;
+  return absl::StrCat(document.dump(2), "\n");
+}
 
 absl::StatusOr<std::string> ServerVersion(Session& session) {
   PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "common/job/duration.h"
 #include "google/protobuf/util/json_util.h"
 
 namespace paceline {
@@ -88,14 +89,11 @@ Json ReadEnum(const std::string& text,
 }
 
 Json ReadDuration(const std::string& text) {
-  absl::Duration duration;
-  if (!absl::ParseDuration(text, &duration) ||
-      duration == absl::InfiniteDuration() ||
-      duration == -absl::InfiniteDuration()) {
-    return Json();
-  }
+  constexpr absl::Duration kMost = absl::Hours(24 * 365 * 100);
+  const auto duration = ParseDuration("", text, -kMost, kMost);
+  if (!duration.ok()) return Json();
   // Proto JSON knows seconds alone.
-  const int64_t nanos = absl::ToInt64Nanoseconds(duration);
+  const int64_t nanos = absl::ToInt64Nanoseconds(*duration);
   std::string fraction = absl::StrCat(std::llabs(nanos % 1'000'000'000));
   fraction.insert(0, 9 - fraction.size(), '0');
   return absl::StrCat(nanos < 0 ? "-" : "", std::llabs(nanos / 1'000'000'000),

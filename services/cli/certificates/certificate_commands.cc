@@ -10,10 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/status.h"
-#include "services/cli/certificates/certificate_folder.h"
+#include "services/cli/certificates/certificate_store.h"
 #include "services/cli/certificates/ensure_certificates.h"
 #include "services/cli/certificates/kubernetes_secrets.h"
-#include "services/cli/certificates/wanted_certificate.h"
 
 namespace paceline {
 namespace {

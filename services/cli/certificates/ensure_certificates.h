@@ -2,15 +2,30 @@
 #define PACELINE_SERVICES_CLI_CERTIFICATES_ENSURE_CERTIFICATES_H_
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "services/cli/certificates/certificate_store.h"
-#include "services/cli/certificates/wanted_certificate.h"
 
 namespace paceline {
+
+// One certificate that is asked for.
+struct WantedCertificate {
+  std::string name;  // The file's or secret's: "coordinator".
+  // As in CertificateRequest; the first is who it stands for.
+  std::vector<std::string> alternative_names;
+};
+
+// "NAME=ROLE/IDENTITY[,HOST...]", a HOST being a DNS name, perhaps with "*" for
+// its first part, or an IP address:
+// "coordinator=server/coordinator,paceline.example.com,10.0.0.2".
+// INVALID_ARGUMENT for anything else.
+absl::StatusOr<WantedCertificate> ParseWantedCertificate(
+    absl::string_view text);
 
 // The name of the authority's own certificate and key in a store.
 inline constexpr char kAuthorityName[] = "ca";

@@ -26,13 +26,13 @@ class KubernetesSecrets : public CertificateStore {
   struct Options {
     std::string api;      // "https://10.96.0.1:443"
     std::string ca_file;  // The API server's; empty: plain HTTP, for tests.
-    std::string token;    // Of the account that asks.
+    std::string token;    // The account that asks has it.
     std::string name_space;
     std::string prefix;
-    std::map<std::string, std::string> labels;  // Of what is put.
+    std::map<std::string, std::string> labels;  // What is put gets them.
   };
 
-  // Of the pod that this process runs in, by its service account.
+  // The options of the pod that this process runs in, by its service account.
   // FAILED_PRECONDITION if it runs in none.
   static absl::StatusOr<Options> OfThisPod();
 

@@ -7,8 +7,21 @@
 #include "absl/strings/string_view.h"
 #include "services/cli/json_fields.h"
 #include "services/cli/plot/embedded_text.h"
+#include "services/coordinator/int_histogram.h"
+#include "services/simulator/timeline.h"
 
 namespace paceline {
+
+// Fields of a run that only pictures need.
+
+// [[value, count], ...], by value: "gap_histogram", "staleness_histogram".
+Json HistogramJson(const IntHistogram& histogram);
+
+// "timeline": {"seconds", "full", "phases", "workers"}. Of each worker, in the
+// order of the run's "workers", its spans in a flat list: index into "phases",
+// nanoseconds, index, nanoseconds, ... "seconds" is where recording ended,
+// "full" says that this was before the run did.
+Json TimelineJson(const Timeline& timeline);
 
 // One HTML page that needs nothing else, no network either: what the runs of
 // `document` did, side by side. `command` is what was typed, for its title.
@@ -18,7 +31,7 @@ namespace paceline {
 // null or empty is left out of the page:
 //   "accuracy"             [{"seconds", "accuracy", "samples"}, ...]
 //   "target_accuracy"      a number
-//   "timeline"             TimelineJson() (run_fields.h)
+//   "timeline"             TimelineJson()
 //   "gap_histogram", "staleness_histogram"      HistogramJson()
 //
 // `echarts` is the script of Apache ECharts. FAILED_PRECONDITION when it is

@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "common/proto_time.h"
 #include "common/status_details.h"
 #include "common/utf8.h"
-#include "services/coordinator/control/proto_time.h"
 
 namespace paceline {
 namespace {
 
-// Of what callers choose, in a record that is kept.
+// The most of a caller's own text that is kept in a record.
 constexpr size_t kLongest = 512;
 
 // Refused calls that are recorded, of each address.
@@ -30,7 +30,7 @@ Answering::Answering(CallGuard* guard, JobJournal* audit,
       audit_(audit),
       clock_(options.clock),
       refusals_(kRefusals),
-      pool_(options.threads, options.waiting_max) {}
+      queue_(options.threads, options.waiting_max) {}
 
 absl::Status Answering::GivenUp() {
   return absl::CancelledError(
@@ -38,7 +38,7 @@ absl::Status Answering::GivenUp() {
 }
 
 absl::Status Answering::Submit(std::function<void()> task) {
-  if (pool_.Submit(std::move(task))) return absl::OkStatus();
+  if (queue_.Submit(std::move(task))) return absl::OkStatus();
   return RetryLater(WithReason(absl::ResourceExhaustedError(
                                    "too many calls wait for an answer: try "
                                    "again later"),

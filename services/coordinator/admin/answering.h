@@ -18,8 +18,8 @@
 #include "common/rpc/grpc_status.h"
 #include "common/security/call_guard.h"
 #include "common/security/rate_limiter.h"
+#include "common/work_queue.h"
 #include "protos/paceline/v1/cluster.pb.h"
-#include "services/coordinator/admin/decision_pool.h"
 #include "services/coordinator/store/job_journal.h"
 
 namespace paceline {
@@ -30,7 +30,7 @@ namespace paceline {
 // wait for one, more are RESOURCE_EXHAUSTED. A call that was given up while it
 // waited is not carried out: CANCELLED.
 //
-// Of the calls that the guard refuses, the first 20 of an address are recorded
+// If the guard refuses calls, the first 20 of an address are recorded
 // and then one a second: whoever sends many must not push out of the record
 // what was done. Thread-safe.
 class Answering {
@@ -70,7 +70,7 @@ class Answering {
     return reactor;
   }
 
-  // The same, of what changes `resource`.
+  // Answers a call that changes `resource`, and records it.
   template <typename Response, typename Decide>
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context,
                                    absl::string_view method,
@@ -135,7 +135,7 @@ class Answering {
                                   absl::string_view method,
                                   const std::string& resource);
   void Record(v1::AuditRecord record, const absl::Status& status);
-  // Of a call that the guard refused, as far as there is room for it.
+  // Records a call that the guard refused, as far as there is room for it.
   void RecordRefusal(const Caller& caller, const v1::AuditRecord& record,
                      const absl::Status& status);
 
@@ -146,7 +146,7 @@ class Answering {
   absl::Mutex mu_;
   RateLimiter refusals_ ABSL_GUARDED_BY(mu_);  // Recorded, by address.
 
-  DecisionPool pool_;  // Last: its tasks use the above.
+  WorkQueue queue_;  // Last: its tasks use the above.
 };
 
 }  // namespace paceline

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/proto_time.h"
 #include "common/status.h"
-#include "services/coordinator/control/proto_time.h"
 #include "services/coordinator/jobs/page_token.h"
 #include "services/coordinator/jobs/request_check.h"
 
@@ -14,13 +14,11 @@ namespace {
 constexpr absl::Duration kFlushTimeout = absl::Seconds(1);
 }  // namespace
 
-#define PACELINE_METHOD(name) "/paceline.v1.ClusterService/" #name
-
 ClusterAdmin::Unary* ClusterAdmin::GetCluster(Context* context,
                                               const v1::GetClusterRequest*,
                                               v1::Cluster* response) {
   return answering_->Read(
-      context, PACELINE_METHOD(GetCluster), response,
+      context, "/paceline.v1.ClusterService/GetCluster", response,
       [=, this](const Caller&) -> absl::StatusOr<v1::Cluster> {
         const JobsOptions& options = jobs_->options();
         v1::Cluster cluster;
@@ -40,7 +38,7 @@ ClusterAdmin::Unary* ClusterAdmin::ListWorkers(
     Context* context, const v1::ListWorkersRequest* request,
     v1::ListWorkersResponse* response) {
   return answering_->Read(
-      context, PACELINE_METHOD(ListWorkers), response,
+      context, "/paceline.v1.ClusterService/ListWorkers", response,
       [=, this](const Caller&) { return jobs_->ListWorkers(*request); });
 }
 
@@ -48,14 +46,14 @@ ClusterAdmin::Unary* ClusterAdmin::GetWorker(
     Context* context, const v1::GetWorkerRequest* request,
     v1::Worker* response) {
   return answering_->Read(
-      context, PACELINE_METHOD(GetWorker), response,
+      context, "/paceline.v1.ClusterService/GetWorker", response,
       [=, this](const Caller&) { return jobs_->GetWorker(request->name()); });
 }
 
 ClusterAdmin::Unary* ClusterAdmin::DrainWorker(
     Context* context, const v1::DrainWorkerRequest* request,
     v1::Worker* response) {
-  return answering_->Change(context, PACELINE_METHOD(DrainWorker),
+  return answering_->Change(context, "/paceline.v1.ClusterService/DrainWorker",
                             request->name(), response,
                             [=, this](const Caller&) {
                               return jobs_->SetDraining(request->name(), true);
@@ -65,18 +63,18 @@ ClusterAdmin::Unary* ClusterAdmin::DrainWorker(
 ClusterAdmin::Unary* ClusterAdmin::UndrainWorker(
     Context* context, const v1::UndrainWorkerRequest* request,
     v1::Worker* response) {
-  return answering_->Change(context, PACELINE_METHOD(UndrainWorker),
-                            request->name(), response,
-                            [=, this](const Caller&) {
-                              return jobs_->SetDraining(request->name(), false);
-                            });
+  return answering_->Change(
+      context, "/paceline.v1.ClusterService/UndrainWorker", request->name(),
+      response, [=, this](const Caller&) {
+        return jobs_->SetDraining(request->name(), false);
+      });
 }
 
 ClusterAdmin::Unary* ClusterAdmin::ListServers(
     Context* context, const v1::ListServersRequest* request,
     v1::ListServersResponse* response) {
   return answering_->Read(
-      context, PACELINE_METHOD(ListServers), response,
+      context, "/paceline.v1.ClusterService/ListServers", response,
       [=, this](const Caller&) { return Servers(*request); });
 }
 
@@ -98,7 +96,7 @@ ClusterAdmin::Unary* ClusterAdmin::ListAuditRecords(
     Context* context, const v1::ListAuditRecordsRequest* request,
     v1::ListAuditRecordsResponse* response) {
   return answering_->Read(
-      context, PACELINE_METHOD(ListAuditRecords), response,
+      context, "/paceline.v1.ClusterService/ListAuditRecords", response,
       [=, this](const Caller&) { return AuditRecords(*request); });
 }
 
@@ -121,7 +119,5 @@ absl::StatusOr<v1::ListAuditRecordsResponse> ClusterAdmin::AuditRecords(
   }
   return response;
 }
-
-#undef PACELINE_METHOD
 
 }  // namespace paceline

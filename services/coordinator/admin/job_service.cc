@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/rpc/grpc_status.h"
+#include "common/rpc/server_stream.h"
 #include "common/status.h"
 #include "common/trace_context.h"
 #include "services/coordinator/watch/watch_stream.h"
@@ -13,12 +13,7 @@
 namespace paceline {
 namespace {
 
-// A watch that was not admitted.
-class RefusedWatch : public grpc::ServerWriteReactor<v1::WatchJobResponse> {
- public:
-  explicit RefusedWatch(const grpc::Status& status) { Finish(status); }
-  void OnDone() override { delete this; }
-};
+constexpr char kService[] = "/paceline.v1.JobService/";
 
 // That of the call's metadata; empty if it has none, or one that is none.
 std::string TraceparentOf(const grpc::CallbackServerContext& context) {
@@ -29,60 +24,138 @@ std::string TraceparentOf(const grpc::CallbackServerContext& context) {
 
 }  // namespace
 
-#define PACELINE_METHOD(name) "/paceline.v1.JobService/" #name
+template <typename Request, typename Response, typename Method>
+JobAdmin::Unary* JobAdmin::Read(absl::string_view name, Context* context,
+                                const Request* request, Response* response,
+                                Method method) {
+  return answering_->Read(
+      context, absl::StrCat(kService, name), response,
+      [=, this](const Caller&) { return (jobs_->*method)(*request); });
+}
 
-#define PACELINE_READ(method, Response)                                 \
-  JobAdmin::Unary* JobAdmin::method(Context* context,                   \
-                                    const v1::method##Request* request, \
-                                    v1::Response* response) {           \
-    return answering_->Read(                                            \
-        context, PACELINE_METHOD(method), response,                     \
-        [=, this](const Caller&) { return jobs_->method(*request); });  \
-  }
+template <typename Request, typename Response, typename Method,
+          typename... More>
+JobAdmin::Unary* JobAdmin::Change(absl::string_view name, Context* context,
+                                  const Request* request, Response* response,
+                                  const std::string& resource, Method method,
+                                  const More&... more) {
+  return answering_->Change(context, absl::StrCat(kService, name), resource,
+                            response, [=, this](const Caller& caller) {
+                              return (jobs_->*method)(*request, caller.identity,
+                                                      more...);
+                            });
+}
 
-PACELINE_READ(GetJob, Job)
-PACELINE_READ(ListJobs, ListJobsResponse)
-PACELINE_READ(ListDecisions, ListDecisionsResponse)
-PACELINE_READ(ListAccuracyPoints, ListAccuracyPointsResponse)
-PACELINE_READ(GetJobReport, JobReport)
-PACELINE_READ(GetCheckpoint, Checkpoint)
-PACELINE_READ(ListCheckpoints, ListCheckpointsResponse)
+JobAdmin::Unary* JobAdmin::GetJob(Context* context,
+                                  const v1::GetJobRequest* request,
+                                  v1::Job* response) {
+  return Read("GetJob", context, request, response, &Jobs::GetJob);
+}
 
-#undef PACELINE_READ
+JobAdmin::Unary* JobAdmin::ListJobs(Context* context,
+                                    const v1::ListJobsRequest* request,
+                                    v1::ListJobsResponse* response) {
+  return Read("ListJobs", context, request, response, &Jobs::ListJobs);
+}
 
-// `...`: what the method takes besides.
-#define PACELINE_CHANGE(method, Response, resource, ...)                    \
-  JobAdmin::Unary* JobAdmin::method(Context* context,                       \
-                                    const v1::method##Request* request,     \
-                                    v1::Response* response) {               \
-    return answering_->Change(                                              \
-        context, PACELINE_METHOD(method), resource, response,               \
-        [=, this](const Caller& caller) {                                   \
-          return jobs_->method(*request,                                    \
-                               caller.identity __VA_OPT__(, ) __VA_ARGS__); \
-        });                                                                 \
-  }
+JobAdmin::Unary* JobAdmin::ListDecisions(
+    Context* context, const v1::ListDecisionsRequest* request,
+    v1::ListDecisionsResponse* response) {
+  return Read("ListDecisions", context, request, response,
+              &Jobs::ListDecisions);
+}
 
-PACELINE_CHANGE(CreateJob, Job,
+JobAdmin::Unary* JobAdmin::ListAccuracyPoints(
+    Context* context, const v1::ListAccuracyPointsRequest* request,
+    v1::ListAccuracyPointsResponse* response) {
+  return Read("ListAccuracyPoints", context, request, response,
+              &Jobs::ListAccuracyPoints);
+}
+
+JobAdmin::Unary* JobAdmin::GetJobReport(Context* context,
+                                        const v1::GetJobReportRequest* request,
+                                        v1::JobReport* response) {
+  return Read("GetJobReport", context, request, response, &Jobs::GetJobReport);
+}
+
+JobAdmin::Unary* JobAdmin::GetCheckpoint(
+    Context* context, const v1::GetCheckpointRequest* request,
+    v1::Checkpoint* response) {
+  return Read("GetCheckpoint", context, request, response,
+              &Jobs::GetCheckpoint);
+}
+
+JobAdmin::Unary* JobAdmin::ListCheckpoints(
+    Context* context, const v1::ListCheckpointsRequest* request,
+    v1::ListCheckpointsResponse* response) {
+  return Read("ListCheckpoints", context, request, response,
+              &Jobs::ListCheckpoints);
+}
+
+JobAdmin::Unary* JobAdmin::CreateJob(Context* context,
+                                     const v1::CreateJobRequest* request,
+                                     v1::Job* response) {
+  return Change("CreateJob", context, request, response,
                 absl::StrCat(request->parent(), "/jobs/", request->job_id()),
-                TraceparentOf(*context))
-PACELINE_CHANGE(UpdateJob, Job, request->job().name())
-PACELINE_CHANGE(PauseJob, Job, request->name())
-PACELINE_CHANGE(ResumeJob, Job, request->name(), TraceparentOf(*context))
-PACELINE_CHANGE(CancelJob, Job, request->name())
-PACELINE_CHANGE(SwitchParadigm, Job, request->name())
-PACELINE_CHANGE(RestoreJob, Job, request->name(), TraceparentOf(*context))
-PACELINE_CHANGE(CreateCheckpoint, Checkpoint,
-                absl::StrCat(request->parent(), "/checkpoints/",
-                             request->checkpoint_id()))
+                &Jobs::CreateJob, TraceparentOf(*context));
+}
 
-#undef PACELINE_CHANGE
+JobAdmin::Unary* JobAdmin::UpdateJob(Context* context,
+                                     const v1::UpdateJobRequest* request,
+                                     v1::Job* response) {
+  return Change("UpdateJob", context, request, response, request->job().name(),
+                &Jobs::UpdateJob);
+}
+
+JobAdmin::Unary* JobAdmin::PauseJob(Context* context,
+                                    const v1::PauseJobRequest* request,
+                                    v1::Job* response) {
+  return Change("PauseJob", context, request, response, request->name(),
+                &Jobs::PauseJob);
+}
+
+JobAdmin::Unary* JobAdmin::ResumeJob(Context* context,
+                                     const v1::ResumeJobRequest* request,
+                                     v1::Job* response) {
+  return Change("ResumeJob", context, request, response, request->name(),
+                &Jobs::ResumeJob, TraceparentOf(*context));
+}
+
+JobAdmin::Unary* JobAdmin::CancelJob(Context* context,
+                                     const v1::CancelJobRequest* request,
+                                     v1::Job* response) {
+  return Change("CancelJob", context, request, response, request->name(),
+                &Jobs::CancelJob);
+}
+
+JobAdmin::Unary* JobAdmin::SwitchParadigm(
+    Context* context, const v1::SwitchParadigmRequest* request,
+    v1::Job* response) {
+  return Change("SwitchParadigm", context, request, response, request->name(),
+                &Jobs::SwitchParadigm);
+}
+
+JobAdmin::Unary* JobAdmin::RestoreJob(Context* context,
+                                      const v1::RestoreJobRequest* request,
+                                      v1::Job* response) {
+  return Change("RestoreJob", context, request, response, request->name(),
+                &Jobs::RestoreJob, TraceparentOf(*context));
+}
+
+JobAdmin::Unary* JobAdmin::CreateCheckpoint(
+    Context* context, const v1::CreateCheckpointRequest* request,
+    v1::Checkpoint* response) {
+  return Change("CreateCheckpoint", context, request, response,
+                absl::StrCat(request->parent(), "/checkpoints/",
+                             request->checkpoint_id()),
+                &Jobs::CreateCheckpoint);
+}
 
 JobAdmin::Unary* JobAdmin::DeleteJob(Context* context,
                                      const v1::DeleteJobRequest* request,
                                      Empty* response) {
   return answering_->Change(
-      context, PACELINE_METHOD(DeleteJob), request->name(), response,
+      context, absl::StrCat(kService, "DeleteJob"), request->name(), response,
       [=, this](const Caller&) { return jobs_->DeleteJob(*request); });
 }
 
@@ -90,7 +163,8 @@ JobAdmin::Unary* JobAdmin::DeleteCheckpoint(
     Context* context, const v1::DeleteCheckpointRequest* request,
     Empty* response) {
   return answering_->Change(
-      context, PACELINE_METHOD(DeleteCheckpoint), request->name(), response,
+      context, absl::StrCat(kService, "DeleteCheckpoint"), request->name(),
+      response,
       [=, this](const Caller&) { return jobs_->DeleteCheckpoint(*request); });
 }
 
@@ -98,13 +172,15 @@ grpc::ServerWriteReactor<v1::WatchJobResponse>* JobAdmin::WatchJob(
     Context* context, const v1::WatchJobRequest* request) {
   const auto admit = [&]() -> absl::StatusOr<StreamTicket> {
     CallGuard& guard = answering_->guard();
-    PACELINE_ASSIGN_OR_RETURN(const Caller caller,
-                              guard.Admit(*context, PACELINE_METHOD(WatchJob)));
+    PACELINE_ASSIGN_OR_RETURN(
+        const Caller caller,
+        guard.Admit(*context, absl::StrCat(kService, "WatchJob")));
     return guard.OpenStream(caller);
   };
   absl::StatusOr<StreamTicket> ticket = admit();
   if (!ticket.ok()) {
-    return new RefusedWatch(ToGrpc(Answering::Explained(ticket.status())));
+    using Watch = grpc::ServerWriteReactor<v1::WatchJobResponse>;
+    return new RefusedCall<Watch>(Answering::Explained(ticket.status()));
   }
   // Kept alive by the registry, and by the local reference until it is there.
   const auto stream = std::make_shared<WatchStream>(*std::move(ticket), pump_);
@@ -125,7 +201,5 @@ grpc::ServerWriteReactor<v1::WatchJobResponse>* JobAdmin::WatchJob(
   if (!submitted.ok()) stream->Close(Answering::Explained(submitted));
   return stream.get();
 }
-
-#undef PACELINE_METHOD
 
 }  // namespace paceline

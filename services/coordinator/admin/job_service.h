@@ -1,6 +1,9 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_ADMIN_JOB_SERVICE_H_
 #define PACELINE_SERVICES_COORDINATOR_ADMIN_JOB_SERVICE_H_
 
+#include <string>
+
+#include "absl/strings/string_view.h"
 #include "common/rpc/stream_registry.h"
 #include "protos/paceline/v1/jobs.grpc.pb.h"
 #include "services/coordinator/admin/answering.h"
@@ -9,7 +12,7 @@
 
 namespace paceline {
 
-// JobService on the wire. Decides nothing.
+// JobService on the wire. It decides nothing.
 class JobAdmin : public v1::JobService::CallbackService {
  public:
   // All outlive the service's server.
@@ -66,6 +69,18 @@ class JobAdmin : public v1::JobService::CallbackService {
                           Empty* response) override;
 
  private:
+  // A call of the method `name`, answered by `method` of the jobs.
+  template <typename Request, typename Response, typename Method>
+  Unary* Read(absl::string_view name, Context* context, const Request* request,
+              Response* response, Method method);
+  // One that changes `resource`; `method` is also told who asks, and `more`.
+  template <typename Request, typename Response, typename Method,
+            typename... More>
+  Unary* Change(absl::string_view name, Context* context,
+                const Request* request, Response* response,
+                const std::string& resource, Method method,
+                const More&... more);
+
   Jobs* const jobs_;
   Answering* const answering_;
   StreamRegistry* const streams_;

@@ -1,42 +1,33 @@
-// What callers ask of jobs.
-
 #include "services/coordinator/control/jobs.h"
 
-#include <filesystem>
-#include <system_error>
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "common/job/job_plan.h"
 #include "common/log/log.h"
+#include "common/proto_time.h"
 #include "common/status.h"
 #include "common/status_details.h"
-#include "services/coordinator/control/proto_time.h"
-#include "services/coordinator/jobs/digest.h"
 #include "services/coordinator/jobs/job_check.h"
 #include "services/coordinator/jobs/job_list.h"
 #include "services/coordinator/jobs/job_quota.h"
+#include "services/coordinator/jobs/page_token.h"
 #include "services/coordinator/jobs/request_check.h"
 
 namespace paceline {
 namespace {
 
-// Each attempt holds the lock for as long as the store waits for the file.
-constexpr absl::Duration kSaveAgain = absl::Seconds(5);
-
 // A job that is paused evaluates for so many leases more: its curve is worth
 // that, but not the wait for a long one.
 constexpr int kEvaluateLeases = 3;
 
-void Stamp(v1::Job& job) {
-  if (EtagOf(job) == job.etag()) return;  // Nothing that an etag guards.
-  *job.mutable_update_time() = ToProto(absl::Now());
-  job.clear_etag();
-  job.set_etag(EtagOf(job));
-}
+// For what is written beside the calls. A slow disk delays an answer by that.
+constexpr absl::Duration kFlushTimeout = absl::Seconds(1);
 
 std::string DrawUid(Rng& rng) {
   const uint64_t high = rng.Next();
@@ -46,6 +37,25 @@ std::string DrawUid(Rng& rng) {
                          (low >> 48 & 0x3fff) | 0x8000, low & 0xffffffffffff);
 }
 
+// FAILED_PRECONDITION once the job has trained all that it was to.
+absl::Status CheckTrains(const JobEntry& entry) {
+  if (entry.active == nullptr || !entry.active->TrainingEnds()) {
+    return absl::OkStatus();
+  }
+  if (entry.job.state() == v1::Job::PAUSING) {
+    return WrongState(entry.job.name(),
+                      "is about to be paused: wait for that, then resume it");
+  }
+  if (!entry.interrupted.empty()) {
+    return WrongState(entry.job.name(),
+                      absl::StrCat("cannot be changed for a moment, for ",
+                                   entry.interrupted));
+  }
+  return WrongState(entry.job.name(),
+                    "has finished its training and is about to end: wait for "
+                    "that, then restore it to train on");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Jobs>> Jobs::Create(
@@ -53,186 +63,91 @@ absl::StatusOr<std::unique_ptr<Jobs>> Jobs::Create(
     JobJournal* journal, prometheus::Registry* registry) {
   auto jobs =
       absl::WrapUnique(new Jobs(options, clock, store, journal, registry));
-  PACELINE_RETURN_IF_ERROR(jobs->Load());
-  jobs->control_ = std::thread([jobs = jobs.get()] { jobs->Control(); });
+  PACELINE_RETURN_IF_ERROR(jobs->book_.Load());
+  PACELINE_RETURN_IF_ERROR(jobs->runs_.Start());
   return jobs;
 }
 
 Jobs::Jobs(const JobsOptions& options, const Clock* clock, JobStore* store,
            JobJournal* journal, prometheus::Registry* registry)
     : options_(options),
-      clock_(clock),
       store_(store),
       journal_(journal),
-      registry_(registry),
       metrics_(*registry),
-      fleet_(clock, options.lease, [this] { Wake(); }),
-      ids_(options.entropy) {}
+      book_(clock, store, options.entropy),
+      checkpoints_(options.checkpoint_root, store, &book_),
+      runs_(options, clock, store, journal, registry, &metrics_, &book_,
+            &checkpoints_) {}
 
-absl::StatusOr<Jobs::Entry*> Jobs::Find(const JobName& name) {
-  const auto it = entries_.find(name.Format());
-  if (it == entries_.end()) return NotFound(kJobType, name.Format());
-  return &it->second;
+absl::StatusOr<v1::Job> Jobs::View(const std::string& name) const {
+  PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry, book_.Find(name));
+  return book_.View(*entry);
 }
 
-absl::StatusOr<const Jobs::Entry*> Jobs::Find(const JobName& name) const {
-  const auto it = entries_.find(name.Format());
-  if (it == entries_.end()) return NotFound(kJobType, name.Format());
-  return &it->second;
+absl::Status Jobs::NoteQuota(const absl::Status& checked) {
+  if (!checked.ok()) metrics_.quota_refusals.Increment();
+  return checked;
 }
 
-absl::StatusOr<std::optional<v1::Job>> Jobs::Repeated(
-    const Asked& asked) const {
-  if (asked.request_id.empty()) return std::nullopt;
-  PACELINE_ASSIGN_OR_RETURN(
-      const auto before,
-      store_->FindRequest(asked.identity, asked.request_id, absl::Now()));
-  if (!before.has_value()) return std::nullopt;
-  if (before->digest != asked.digest) {
-    return InvalidField("request_id",
-                        "was used for another request: draw a new UUID");
+absl::Status Jobs::CheckInterval(const v1::Job& job) const {
+  if (checkpoints_.kept() || !job.spec().checkpoints().has_interval()) {
+    return absl::OkStatus();
   }
-  const auto it = entries_.find(before->resource);
-  if (it == entries_.end()) return NotFound(kJobType, before->resource);
-  return View(it->second);
+  return InvalidField("job.spec.checkpoints.interval",
+                      "this cluster keeps no checkpoints: its coordinator "
+                      "has no --checkpoints");
 }
 
-v1::Job Jobs::View(const Entry& entry) const {
-  v1::Job job = entry.job;
-  if (entry.active != nullptr) {
-    *job.mutable_progress() = entry.active->run().Progress();
-  }
-  return job;
-}
-
-std::vector<const v1::Job*> Jobs::JobsOf(absl::string_view name_space) const {
-  const std::string first = absl::StrCat("namespaces/", name_space, "/");
-  std::vector<const v1::Job*> jobs;
-  for (auto it = entries_.lower_bound(first);
-       it != entries_.end() && absl::StartsWith(it->first, first); ++it) {
-    jobs.push_back(&it->second.job);
-  }
-  return jobs;
-}
-
-absl::Status Jobs::Commit(Entry& entry, v1::Job job, const Asked& asked) {
-  Stamp(job);
-  StoreBatch batch = entry.unsaved;
-  batch.jobs = {job};
-  if (!asked.request_id.empty()) {
-    batch.requests.push_back({asked.identity, asked.request_id, asked.digest,
-                              job.name(), absl::Now()});
-  }
-  PACELINE_RETURN_IF_ERROR(store_->Write(batch));
-  entry.unsaved = {};
-  Show(entry, std::move(job));
-  return absl::OkStatus();
-}
-
-void Jobs::Note(Entry& entry, v1::Job job) {
-  Stamp(job);
-  entry.unsaved.jobs = {job};
-  // Those who watch learn it now: they may wait for nothing else.
-  Show(entry, std::move(job));
-  Save(entry);
-}
-
-void Jobs::ShowOnly(Entry& entry, v1::Job job) {
-  Stamp(job);
-  Show(entry, std::move(job));
-}
-
-void Jobs::Save(Entry& entry) {
-  if (entry.unsaved.empty() || clock_->Now() < next_save_) return;
-  const absl::Status written = store_->Write(entry.unsaved);
-  const bool failed_before = next_save_ > absl::InfinitePast();
-  if (written.ok()) {
-    if (failed_before) LogInfo("jobs are stored again");
-    next_save_ = absl::InfinitePast();
-    entry.unsaved = {};
-  } else {
-    if (!failed_before) {
-      LogError(absl::StrCat("jobs cannot be stored, trying again: ",
-                            written.ToString()));
-    }
-    next_save_ = clock_->Now() + kSaveAgain;
-  }
-  SetBusy(entry);
-}
-
-void Jobs::SetBusy(const Entry& entry) {
-  if (entry.job.state() == v1::Job::PENDING || entry.active != nullptr ||
-      !entry.unsaved.empty()) {
-    busy_.insert(entry.job.name());
-  } else {
-    busy_.erase(entry.job.name());
-  }
-}
-
-void Jobs::Show(Entry& entry, v1::Job job) {
-  const bool changed = job.etag() != entry.job.etag();
-  entry.job = std::move(job);
-  SetBusy(entry);
-  if (entry.events == nullptr) return;
-  if (!changed) return entry.events->JobRefreshed(View(entry));
-  entry.events->JobChanged(View(entry));
-  if (HasEnded(entry.job.state())) entry.events->Close(absl::OkStatus());
+absl::StatusOr<v1::Checkpoint> Jobs::FindCheckpoint(
+    const CheckpointName& name) const {
+  PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
+                            book_.Find(name.job.Format()));
+  return checkpoints_.Find(*entry, name);
 }
 
 absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
                                         const std::string& identity,
                                         const std::string& traceparent) {
   const Asked asked = AskedBy(identity, request);
-  absl::MutexLock lock(&mu_);
-  PACELINE_RETURN_IF_ERROR(CheckOpen());
-  PACELINE_ASSIGN_OR_RETURN(v1::Job job, CheckCreate(request, ids_));
-  PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
-  if (repeated.has_value()) return *repeated;
-  if (entries_.contains(job.name())) return AlreadyExists(kJobType, job.name());
+  absl::MutexLock lock(&book_.mu());
+  PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
+  PACELINE_ASSIGN_OR_RETURN(v1::Job job, CheckCreate(request, book_.ids()));
+  PACELINE_ASSIGN_OR_RETURN(const auto repeated, book_.Repeated(asked));
+  if (repeated.has_value()) return View(*repeated);
+  if (book_.Find(job.name()).ok()) return AlreadyExists(kJobType, job.name());
   PACELINE_ASSIGN_OR_RETURN(const JobName name,
                             ParseJobName("name", job.name()));
-  PACELINE_RETURN_IF_ERROR(
-      NoteQuota(CheckJobQuota(options_.quota, JobsOf(name.name_space), job)));
-  const auto& checkpoints = job.spec().checkpoints();
-  if (checkpoints.has_interval() && options_.checkpoint_root.empty()) {
-    return InvalidField("job.spec.checkpoints.interval",
-                        "this cluster keeps no checkpoints: its coordinator "
-                        "has no --checkpoints");
-  }
-  job.set_uid(DrawUid(ids_));
+  PACELINE_RETURN_IF_ERROR(NoteQuota(
+      CheckJobQuota(options_.quota, book_.JobsOf(name.name_space), job)));
+  PACELINE_RETURN_IF_ERROR(CheckInterval(job));
+  job.set_uid(DrawUid(book_.ids()));
   job.set_state(v1::Job::PENDING);
   job.set_state_reason("waits for workers");
   job.set_traceparent(traceparent);
   *job.mutable_create_time() = ToProto(absl::Now());
   if (request.validate_only()) return job;
-  Entry entry;
-  entry.number = next_number_;
-  PACELINE_RETURN_IF_ERROR(Commit(entry, std::move(job), asked));
-  ++next_number_;
-  const std::string key = entry.job.name();
-  v1::Job created = entry.job;
-  entries_.emplace(key, std::move(entry));
-  Wake();
-  return created;
+  PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
+                            book_.Add(std::move(job), asked));
+  runs_.Wake();
+  return entry->job;
 }
 
 absl::StatusOr<v1::Job> Jobs::GetJob(const v1::GetJobRequest& request) const {
   PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckGet(request));
-  absl::MutexLock lock(&mu_);
-  PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(name));
-  return View(*entry);
+  absl::MutexLock lock(&book_.mu());
+  return View(name.Format());
 }
 
 absl::StatusOr<v1::ListJobsResponse> Jobs::ListJobs(
     const v1::ListJobsRequest& request) const {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&book_.mu());
   std::vector<const v1::Job*> jobs;
-  jobs.reserve(entries_.size());
-  for (const auto& [name, entry] : entries_) jobs.push_back(&entry.job);
+  jobs.reserve(book_.entries().size());
+  for (const auto& [name, entry] : book_.entries()) jobs.push_back(&entry.job);
   PACELINE_ASSIGN_OR_RETURN(v1::ListJobsResponse response,
                             paceline::ListJobs(request, jobs));
   for (v1::Job& job : *response.mutable_jobs()) {
-    job = View(entries_.at(job.name()));
+    job = book_.View(book_.entries().at(job.name()));
   }
   return response;
 }
@@ -241,16 +156,16 @@ template <typename Request>
 absl::StatusOr<v1::Job> Jobs::Apply(
     const Request& request, const std::string& identity, JobEvent event,
     const std::function<absl::Status(v1::Job&)>& change,
-    const std::function<void(Entry&)>& act) {
+    const std::function<void(JobEntry&)>& act) {
   const Asked asked = AskedBy(identity, request);
   PACELINE_ASSIGN_OR_RETURN(const JobName name,
                             ParseJobName("name", request.name()));
-  absl::MutexLock lock(&mu_);
-  PACELINE_RETURN_IF_ERROR(CheckOpen());
-  PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
-  if (repeated.has_value()) return *repeated;
-  PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
-  TakeNews(*entry);
+  absl::MutexLock lock(&book_.mu());
+  PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
+  PACELINE_ASSIGN_OR_RETURN(const auto repeated, book_.Repeated(asked));
+  if (repeated.has_value()) return View(*repeated);
+  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry, book_.Find(name.Format()));
+  runs_.TakeNews(*entry);
   PACELINE_RETURN_IF_ERROR(CheckEtag(entry->job, request.etag()));
   v1::Job job = entry->job;
   PACELINE_ASSIGN_OR_RETURN(const v1::Job::State state,
@@ -258,10 +173,11 @@ absl::StatusOr<v1::Job> Jobs::Apply(
   job.set_state(state);
   PACELINE_RETURN_IF_ERROR(change(job));
   if (request.validate_only()) return job;
-  PACELINE_RETURN_IF_ERROR(Commit(*entry, std::move(job), asked));
+  PACELINE_RETURN_IF_ERROR(
+      book_.Write(*entry, std::move(job), Durability::kStored, asked));
   act(*entry);
-  Wake();
-  return View(*entry);
+  runs_.Wake();
+  return book_.View(*entry);
 }
 
 absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
@@ -269,15 +185,15 @@ absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
   PACELINE_RETURN_IF_ERROR(CheckVerb(request).status());
   return Apply(
       request, identity, JobEvent::kPause,
-      [&](v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> absl::Status {
-        if (job.state() == v1::Job::PAUSING &&
-            options_.checkpoint_root.empty()) {
+      [&](v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+          book_.mu()) -> absl::Status {
+        if (job.state() == v1::Job::PAUSING && !checkpoints_.kept()) {
           return WrongState(job.name(),
                             "cannot pause: this cluster keeps no checkpoints, "
                             "its coordinator has no --checkpoints");
         }
         if (job.state() == v1::Job::PAUSING) {
-          PACELINE_RETURN_IF_ERROR(CheckTrains(entries_.at(job.name())));
+          PACELINE_RETURN_IF_ERROR(CheckTrains(book_.entries().at(job.name())));
           job.set_state_reason("what is in flight finishes");
         } else {
           job.set_state_reason(job.has_start_time()
@@ -286,9 +202,9 @@ absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
         }
         return absl::OkStatus();
       },
-      [this](Entry& entry) {
+      [this](JobEntry& entry) {
         if (entry.active != nullptr) {
-          entry.active->run().Pause(kEvaluateLeases * options_.lease);
+          entry.active->Pause(kEvaluateLeases * options_.lease);
         }
       });
 }
@@ -305,7 +221,7 @@ absl::StatusOr<v1::Job> Jobs::ResumeJob(const v1::ResumeJobRequest& request,
         return absl::OkStatus();
       },
       // What a worker lacked may be there by now.
-      [this](Entry& entry) { fleet_.ForgetJob(entry.job.name()); });
+      [this](JobEntry& entry) { runs_.fleet().ForgetJob(entry.job.name()); });
 }
 
 absl::StatusOr<v1::Job> Jobs::CancelJob(const v1::CancelJobRequest& request,
@@ -320,9 +236,9 @@ absl::StatusOr<v1::Job> Jobs::CancelJob(const v1::CancelJobRequest& request,
         }
         return absl::OkStatus();
       },
-      [&identity](Entry& entry) {
+      [&identity](JobEntry& entry) {
         if (entry.active == nullptr) return;
-        entry.active->run().Cancel(
+        entry.active->Cancel(
             absl::CancelledError(absl::StrCat("cancelled by ", identity)));
       });
 }
@@ -335,16 +251,17 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
                                  : request.reason();
   return Apply(
       request, identity, JobEvent::kSwitch,
-      [&](v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> absl::Status {
-        PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(wanted.job));
-        PACELINE_RETURN_IF_ERROR(CheckTrains(*entry));
-        job.mutable_spec()->set_paradigm(wanted.paradigm);
-        return absl::OkStatus();
-      },
-      [&](Entry& entry) {
+      [&](v1::Job& job)
+          ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_.mu()) -> absl::Status {
+            PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
+                                      book_.Find(wanted.job.Format()));
+            PACELINE_RETURN_IF_ERROR(CheckTrains(*entry));
+            job.mutable_spec()->set_paradigm(wanted.paradigm);
+            return absl::OkStatus();
+          },
+      [&](JobEntry& entry) {
         if (entry.active == nullptr) return;
-        const absl::Status switched =
-            entry.active->run().Switch(wanted.paradigm, reason);
+        const absl::Status switched = entry.active->Switch(wanted.spec, reason);
         // The last push may have been counted a moment ago.
         if (!switched.ok()) LogWarning(switched.message());
       });
@@ -357,36 +274,38 @@ absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
   bool had_ended = false;
   return Apply(
       request, identity, JobEvent::kRestore,
-      [&](v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> absl::Status {
-        std::string from;
-        if (wanted.checkpoint.has_value()) {
-          PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
-                                    FindCheckpoint(*wanted.checkpoint));
-          if (checkpoint.state() != v1::Checkpoint::READY) {
-            return WrongState(checkpoint.name(),
-                              "is not READY: choose another one");
-          }
-          from = checkpoint.name();
-        } else {
-          PACELINE_ASSIGN_OR_RETURN(const Entry* const entry, Find(wanted.job));
-          PACELINE_ASSIGN_OR_RETURN(from, NewestCheckpoint(*entry));
-        }
-        PACELINE_RETURN_IF_ERROR(NoteQuota(
-            CheckJobQuota(options_.quota, JobsOf(wanted.job.name_space), job)));
-        job.set_restore_from(from);
-        job.set_state_reason("waits for workers");
-        job.set_traceparent(traceparent);
-        had_ended = job.has_end_time();
-        job.clear_end_time();
-        return absl::OkStatus();
-      },
-      [&](Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      [&](v1::Job& job)
+          ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_.mu()) -> absl::Status {
+            std::string from;
+            if (wanted.checkpoint.has_value()) {
+              PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
+                                        FindCheckpoint(*wanted.checkpoint));
+              if (checkpoint.state() != v1::Checkpoint::READY) {
+                return WrongState(checkpoint.name(),
+                                  "is not READY: choose another one");
+              }
+              from = checkpoint.name();
+            } else {
+              PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
+                                        book_.Find(wanted.job.Format()));
+              PACELINE_ASSIGN_OR_RETURN(from, checkpoints_.Newest(*entry));
+            }
+            PACELINE_RETURN_IF_ERROR(NoteQuota(CheckJobQuota(
+                options_.quota, book_.JobsOf(wanted.job.name_space), job)));
+            job.set_restore_from(from);
+            job.set_state_reason("waits for workers");
+            job.set_traceparent(traceparent);
+            had_ended = job.has_end_time();
+            job.clear_end_time();
+            return absl::OkStatus();
+          },
+      [&](JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_.mu()) {
         // What a worker lacked may be there by now.
-        fleet_.ForgetJob(entry.job.name());
+        runs_.fleet().ForgetJob(entry.job.name());
         // Those who watch a job that was paused go on. Those who saw an end
         // have gone, and who comes now sees what follows.
         if (!had_ended) return;
-        ForgetNews(entry);
+        entry.ForgetNews();
         entry.events.reset();
       });
 }
@@ -395,12 +314,12 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
                                         const std::string& identity) {
   const Asked asked = AskedBy(identity, request);
   PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckUpdate(request));
-  absl::MutexLock lock(&mu_);
-  PACELINE_RETURN_IF_ERROR(CheckOpen());
-  PACELINE_ASSIGN_OR_RETURN(const auto repeated, Repeated(asked));
-  if (repeated.has_value()) return *repeated;
-  PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
-  TakeNews(*entry);
+  absl::MutexLock lock(&book_.mu());
+  PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
+  PACELINE_ASSIGN_OR_RETURN(const auto repeated, book_.Repeated(asked));
+  if (repeated.has_value()) return View(*repeated);
+  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry, book_.Find(name.Format()));
+  runs_.TakeNews(*entry);
   PACELINE_ASSIGN_OR_RETURN(v1::Job job, ApplyUpdate(entry->job, request));
   const bool trains_otherwise =
       DigestOf(job.spec()) != DigestOf(entry->job.spec());
@@ -409,33 +328,29 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
   if (job.spec().workers().min() > entry->job.spec().workers().min()) {
     PACELINE_RETURN_IF_ERROR(NoteQuota(CheckWorkerQuota(options_.quota, job)));
   }
-  if (job.spec().checkpoints().has_interval() &&
-      options_.checkpoint_root.empty()) {
-    return InvalidField("job.spec.checkpoints.interval",
-                        "this cluster keeps no checkpoints: its coordinator "
-                        "has no --checkpoints");
-  }
+  PACELINE_RETURN_IF_ERROR(CheckInterval(job));
   if (request.validate_only()) return job;
   const bool switches = job.spec().paradigm() != entry->job.spec().paradigm();
-  PACELINE_RETURN_IF_ERROR(Commit(*entry, std::move(job), asked));
+  PACELINE_ASSIGN_OR_RETURN(const JobPlan plan, ParseJob(job.spec()));
+  PACELINE_RETURN_IF_ERROR(
+      book_.Write(*entry, std::move(job), Durability::kStored, asked));
   if (entry->active != nullptr && trains_otherwise) {
-    JobRun& run = entry->active->run();
-    absl::Status taken = run.Update(entry->job.spec());
-    if (taken.ok() && switches) {
-      taken = run.Switch(entry->job.spec().paradigm(),
-                         absl::StrCat("updated by ", identity));
+    entry->active->Update(plan);
+    if (switches) {
+      const absl::Status taken = entry->active->Switch(
+          plan.paradigm, absl::StrCat("updated by ", identity));
+      if (!taken.ok()) LogWarning(taken.message());
     }
-    if (!taken.ok()) LogWarning(taken.message());
   }
-  Wake();
-  return View(*entry);
+  runs_.Wake();
+  return book_.View(*entry);
 }
 
 absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
   PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckDelete(request));
-  absl::MutexLock lock(&mu_);
-  PACELINE_RETURN_IF_ERROR(CheckOpen());
-  PACELINE_ASSIGN_OR_RETURN(Entry* const entry, Find(name));
+  absl::MutexLock lock(&book_.mu());
+  PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
+  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry, book_.Find(name.Format()));
   PACELINE_RETURN_IF_ERROR(CheckEtag(entry->job, request.etag()));
   PACELINE_RETURN_IF_ERROR(
       NextState(entry->job.state(), JobEvent::kDelete, entry->job.name())
@@ -445,43 +360,243 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
                       "its workers are still leaving: try again in a moment");
   }
   if (request.validate_only()) return absl::OkStatus();
-  PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
-                            CheckpointsOf(*entry));
-  for (const v1::Checkpoint& checkpoint : checkpoints) {
-    PACELINE_RETURN_IF_ERROR(RemoveStored(*entry, checkpoint));
-  }
-  if (const std::string folder = FolderOf(entry->job); !folder.empty()) {
-    // If it is empty: what is not of a checkpoint is not ours.
-    std::error_code ignored;
-    std::filesystem::remove(folder, ignored);
-  }
-  // The journal leaves out what it still has of jobs that are gone.
-  PACELINE_RETURN_IF_ERROR(store_->DeleteJob(entry->job.uid()));
-  if (entry->events != nullptr) {
-    entry->events->Close(NotFound(kJobType, entry->job.name()));
-  }
-  fleet_.ForgetJob(entry->job.name());
-  busy_.erase(entry->job.name());
-  entries_.erase(entry->job.name());
+  PACELINE_RETURN_IF_ERROR(checkpoints_.RemoveAll(*entry));
+  PACELINE_RETURN_IF_ERROR(book_.Remove(*entry));
+  runs_.fleet().ForgetJob(name.Format());
   return absl::OkStatus();
 }
 
-absl::Status Jobs::CheckTrains(const Entry& entry) const {
-  if (entry.active == nullptr || !entry.active->run().TrainingEnds()) {
-    return absl::OkStatus();
+absl::StatusOr<v1::Checkpoint> Jobs::CreateCheckpoint(
+    const v1::CreateCheckpointRequest& request, const std::string& identity) {
+  const Asked asked = AskedBy(identity, request);
+  absl::MutexLock lock(&book_.mu());
+  PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
+                            CheckCreateCheckpoint(request, book_.ids()));
+  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry,
+                            book_.Find(name.job.Format()));
+  runs_.TakeNews(*entry);
+  PACELINE_ASSIGN_OR_RETURN(const auto repeated, book_.Repeated(asked));
+  if (repeated.has_value()) {
+    PACELINE_ASSIGN_OR_RETURN(const CheckpointName made,
+                              ParseCheckpointName("name", *repeated));
+    return FindCheckpoint(made);
   }
-  if (entry.job.state() == v1::Job::PAUSING) {
-    return WrongState(entry.job.name(),
-                      "is about to be paused: wait for that, then resume it");
+  PACELINE_RETURN_IF_ERROR(
+      NextState(entry->job.state(), JobEvent::kCheckpoint, entry->job.name())
+          .status());
+  if (checkpoints_.Find(*entry, name).ok()) {
+    return AlreadyExists(kCheckpointType, name.Format());
   }
-  if (!entry.interrupted.empty()) {
-    return WrongState(entry.job.name(),
-                      absl::StrCat("cannot be changed for a moment, for ",
-                                   entry.interrupted));
+  v1::Checkpoint checkpoint;
+  checkpoint.set_name(name.Format());
+  checkpoint.set_state(v1::Checkpoint::WRITING);
+  *checkpoint.mutable_create_time() = ToProto(absl::Now());
+  if (entry->active == nullptr) {
+    return WrongState(entry->job.name(),
+                      "does not train right now: wait until it is RUNNING");
   }
-  return WrongState(entry.job.name(),
-                    "has finished its training and is about to end: wait for "
-                    "that, then restore it to train on");
+  if (!checkpoints_.kept()) {
+    return WrongState(entry->job.name(),
+                      "this cluster keeps no checkpoints: its coordinator has "
+                      "no --checkpoints");
+  }
+  if (request.validate_only()) return checkpoint;
+  checkpoint.set_directory(
+      absl::StrCat(checkpoints_.FolderOf(entry->job), "/", name.checkpoint));
+  PACELINE_RETURN_IF_ERROR(checkpoints_.Begin(*entry, name, checkpoint, asked));
+  return checkpoints_.Find(*entry, name);
+}
+
+absl::StatusOr<v1::Checkpoint> Jobs::GetCheckpoint(
+    const v1::GetCheckpointRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
+                            ParseCheckpointName("name", request.name()));
+  absl::MutexLock lock(&book_.mu());
+  return FindCheckpoint(name);
+}
+
+absl::StatusOr<v1::ListCheckpointsResponse> Jobs::ListCheckpoints(
+    const v1::ListCheckpointsRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const JobKeyPage wanted, CheckList(request));
+  std::vector<v1::Checkpoint> checkpoints;
+  {
+    absl::MutexLock lock(&book_.mu());
+    PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
+                              book_.Find(wanted.job.Format()));
+    PACELINE_ASSIGN_OR_RETURN(checkpoints, checkpoints_.List(*entry));
+  }
+  PageOf<v1::Checkpoint> page = TakePage(
+      std::move(checkpoints), wanted.page, wanted.query,
+      [](const v1::Checkpoint& checkpoint) {
+        return NewestFirstKey(checkpoint.create_time(), checkpoint.name());
+      });
+  v1::ListCheckpointsResponse response;
+  for (v1::Checkpoint& checkpoint : page.items) {
+    *response.add_checkpoints() = std::move(checkpoint);
+  }
+  response.set_next_page_token(page.next_page_token);
+  return response;
+}
+
+absl::Status Jobs::DeleteCheckpoint(
+    const v1::DeleteCheckpointRequest& request) {
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
+                            ParseCheckpointName("name", request.name()));
+  absl::MutexLock lock(&book_.mu());
+  PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
+  PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
+                            FindCheckpoint(name));
+  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry,
+                            book_.Find(name.job.Format()));
+  if (checkpoint.state() == v1::Checkpoint::WRITING) {
+    return WrongState(checkpoint.name(),
+                      "is being written: wait until it is READY");
+  }
+  if (entry->job.restore_from() == checkpoint.name() &&
+      !HasEnded(entry->job.state())) {
+    return WrongState(checkpoint.name(),
+                      "the job would go on from it: restore the job from "
+                      "another one first");
+  }
+  if (request.validate_only()) return absl::OkStatus();
+  return checkpoints_.Remove(*entry, checkpoint);
+}
+
+absl::StatusOr<std::shared_ptr<JobEvents>> Jobs::WatchJob(
+    const v1::WatchJobRequest& request) {
+  PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckWatch(request));
+  absl::MutexLock lock(&book_.mu());
+  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry, book_.Find(name.Format()));
+  return book_.EventsOf(*entry);
+}
+
+absl::StatusOr<std::string> Jobs::FlushedHistoryOf(const JobName& job) const {
+  std::string uid;
+  {
+    absl::MutexLock lock(&book_.mu());
+    PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
+                              book_.Find(job.Format()));
+    uid = entry->job.uid();
+  }
+  journal_->Flush(kFlushTimeout).IgnoreError();
+  return uid;
+}
+
+absl::StatusOr<v1::ListDecisionsResponse> Jobs::ListDecisions(
+    const v1::ListDecisionsRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const JobSequencePage wanted, CheckList(request));
+  PACELINE_ASSIGN_OR_RETURN(const std::string uid,
+                            FlushedHistoryOf(wanted.job));
+  PACELINE_ASSIGN_OR_RETURN(
+      std::vector<v1::Decision> decisions,
+      store_->ListDecisions(uid, wanted.page.after, wanted.page.size + 1));
+  v1::ListDecisionsResponse response;
+  for (v1::Decision& decision : decisions) {
+    if (response.decisions_size() == wanted.page.size) {
+      response.set_next_page_token(NextSequenceToken(
+          wanted.query, response.decisions().rbegin()->sequence()));
+      break;
+    }
+    *response.add_decisions() = std::move(decision);
+  }
+  return response;
+}
+
+absl::StatusOr<v1::ListAccuracyPointsResponse> Jobs::ListAccuracyPoints(
+    const v1::ListAccuracyPointsRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const JobSequencePage wanted, CheckList(request));
+  PACELINE_ASSIGN_OR_RETURN(const std::string uid,
+                            FlushedHistoryOf(wanted.job));
+  PACELINE_ASSIGN_OR_RETURN(
+      const auto points,
+      store_->ListAccuracyPoints(uid, wanted.page.after, wanted.page.size + 1));
+  v1::ListAccuracyPointsResponse response;
+  int64_t last = 0;
+  for (const JobStore::NumberedPoint& numbered : points) {
+    if (response.accuracy_points_size() == wanted.page.size) {
+      response.set_next_page_token(NextSequenceToken(wanted.query, last));
+      break;
+    }
+    *response.add_accuracy_points() = numbered.point;
+    last = numbered.sequence;
+  }
+  return response;
+}
+
+absl::StatusOr<v1::JobReport> Jobs::GetJobReport(
+    const v1::GetJobReportRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckGet(request));
+  v1::JobReport report;
+  absl::MutexLock lock(&book_.mu());
+  PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
+                            book_.Find(name.Format()));
+  if (entry->active != nullptr) {
+    report.set_json(entry->active->Report());
+  }
+  for (const JobReportText& unsaved : entry->unsaved.reports) {
+    if (report.json().empty()) report.set_json(unsaved.json);
+  }
+  if (report.json().empty()) {
+    PACELINE_ASSIGN_OR_RETURN(const auto stored,
+                              store_->GetReport(entry->job.uid()));
+    report.set_json(stored.value_or(""));
+  }
+  if (report.json().empty()) {
+    return WrongState(name.Format(),
+                      "has not begun to train yet: wait until it is RUNNING");
+  }
+  return report;
+}
+
+absl::StatusOr<v1::ListWorkersResponse> Jobs::ListWorkers(
+    const v1::ListWorkersRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const KeyPage wanted, CheckList(request));
+  std::vector<v1::Worker> workers;
+  for (Fleet::Member& member : runs_.fleet().Members()) {
+    workers.push_back(std::move(member.worker));
+  }
+  PageOf<v1::Worker> page =
+      TakePage(std::move(workers), wanted.page, wanted.query,
+               [](const v1::Worker& worker) { return worker.name(); });
+  v1::ListWorkersResponse response;
+  for (v1::Worker& worker : page.items) {
+    Measure(worker);
+    *response.add_workers() = std::move(worker);
+  }
+  response.set_next_page_token(page.next_page_token);
+  return response;
+}
+
+void Jobs::Measure(v1::Worker& worker) const {
+  absl::MutexLock lock(&book_.mu());
+  const auto job = book_.entries().find(worker.job());
+  if (job == book_.entries().end() || job->second.news == nullptr) return;
+  const v1::JobProgress progress = job->second.news->progress();
+  for (const v1::WorkerProgress& row : progress.workers()) {
+    if (row.worker() != absl::StripPrefix(worker.name(), "workers/")) continue;
+    worker.set_samples_per_second(row.samples_per_second());
+    worker.set_straggler_score(row.straggler_score());
+    worker.set_straggler(row.straggler());
+  }
+}
+
+absl::StatusOr<v1::Worker> Jobs::GetWorker(const std::string& name) const {
+  PACELINE_RETURN_IF_ERROR(ParseWorkerName("name", name).status());
+  for (Fleet::Member& member : runs_.fleet().Members()) {
+    if (member.worker.name() != name) continue;
+    Measure(member.worker);
+    return member.worker;
+  }
+  return NotFound(kWorkerType, name);
+}
+
+absl::StatusOr<v1::Worker> Jobs::SetDraining(const std::string& name,
+                                             bool draining) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string worker,
+                            ParseWorkerName("name", name));
+  PACELINE_RETURN_IF_ERROR(runs_.fleet().SetDraining(worker, draining));
+  return GetWorker(name);
 }
 
 }  // namespace paceline

@@ -3,45 +3,43 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "services/coordinator/control/proto_time.h"
+#include "common/proto_time.h"
 
 namespace paceline {
 
 RunNews::RunNews(std::string uid, int64_t last_decision,
                  std::shared_ptr<JobEvents> events, JobJournal* journal,
-                 std::function<void()> changed)
+                 Inbox* inbox)
     : uid_(std::move(uid)),
       events_(std::move(events)),
       journal_(journal),
-      changed_(std::move(changed)),
+      inbox_(inbox),
       last_decision_(last_decision) {}
 
 RunNews::Changes RunNews::Take() {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&inbox_->mu);
   return std::exchange(changes_, {});
 }
 
 v1::JobProgress RunNews::progress() const {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&inbox_->mu);
   return progress_;
 }
 
 int64_t RunNews::last_decision() const {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&inbox_->mu);
   return last_decision_;
 }
 
 void RunNews::Started(int64_t /*parameters*/, int64_t /*train_samples*/) {
-  {
-    absl::MutexLock lock(&mu_);
-    changes_.started = true;
-  }
-  changed_();
+  absl::MutexLock lock(&inbox_->mu);
+  changes_.started = true;
+  inbox_->woken = true;
 }
 
 void RunNews::Progressed(const v1::JobProgress& progress) {
   {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&inbox_->mu);
     progress_ = progress;
   }
   events_->SetProgress(progress);
@@ -59,27 +57,24 @@ void RunNews::Decided(const v1::Decision& decision) {
   v1::Decision& numbered = *event.mutable_decision();
   numbered = decision;
   *numbered.mutable_time() = ToProto(absl::Now());
-  // Held: who follows takes a lower number after a higher one for an old one.
-  absl::MutexLock lock(&mu_);
-  numbered.set_sequence(++last_decision_);
+  {
+    absl::MutexLock lock(&inbox_->mu);
+    numbered.set_sequence(++last_decision_);
+  }
   journal_->AppendDecision(uid_, numbered);
   events_->Append(std::move(event));
 }
 
 void RunNews::ParadigmSwitched(const std::string& paradigm) {
-  {
-    absl::MutexLock lock(&mu_);
-    changes_.paradigm = paradigm;
-  }
-  changed_();
+  absl::MutexLock lock(&inbox_->mu);
+  changes_.paradigm = paradigm;
+  inbox_->woken = true;
 }
 
 void RunNews::CheckpointChanged(const v1::Checkpoint& checkpoint) {
-  {
-    absl::MutexLock lock(&mu_);
-    changes_.checkpoints.push_back(checkpoint);
-  }
-  changed_();
+  absl::MutexLock lock(&inbox_->mu);
+  changes_.checkpoints.push_back(checkpoint);
+  inbox_->woken = true;
 }
 
 }  // namespace paceline

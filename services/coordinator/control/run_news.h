@@ -2,7 +2,6 @@
 #define PACELINE_SERVICES_COORDINATOR_CONTROL_RUN_NEWS_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,11 +16,21 @@
 
 namespace paceline {
 
+// Wakes the control thread. Its lock also guards what the runs of all jobs have
+// told until it is taken.
+struct Inbox {
+  absl::Mutex mu;  // A leaf.
+  // The thread has something to look at.
+  bool woken ABSL_GUARDED_BY(mu) = false;
+  bool stopping ABSL_GUARDED_BY(mu) = false;
+};
+
 // What the runs of one job tell, passed on: events to those who watch, history
 // to the store's queue, and what changes the job to whoever keeps the jobs. So
-// no run ever waits for the disk, for a watcher, or for a lock of the jobs.
+// no run ever waits for the disk, for a watcher, or for the lock of the jobs.
 //
-// Thread-safe; its lock comes before those of the events and the journal.
+// Each run tells on one thread, and the runs of a job follow each other; what
+// is not told may be called on any thread.
 class RunNews : public RunObserver {
  public:
   // What has changed since the last Take().
@@ -31,12 +40,11 @@ class RunNews : public RunObserver {
     std::vector<v1::Checkpoint> checkpoints;  // `name` is the id alone.
   };
 
-  // Decisions are numbered from `last_decision` + 1 on. `changed` is called
-  // without a lock when Take() has something; it must only note that. The
-  // journal outlives the news.
+  // Decisions are numbered from `last_decision` + 1 on. The inbox is woken when
+  // Take() has something; its lock guards the news. `journal` and `inbox`
+  // outlive the news.
   RunNews(std::string uid, int64_t last_decision,
-          std::shared_ptr<JobEvents> events, JobJournal* journal,
-          std::function<void()> changed);
+          std::shared_ptr<JobEvents> events, JobJournal* journal, Inbox* inbox);
 
   Changes Take();
   v1::JobProgress progress() const;
@@ -54,12 +62,11 @@ class RunNews : public RunObserver {
   const std::string uid_;
   const std::shared_ptr<JobEvents> events_;
   JobJournal* const journal_;
-  const std::function<void()> changed_;
+  Inbox* const inbox_;
 
-  mutable absl::Mutex mu_;
-  int64_t last_decision_ ABSL_GUARDED_BY(mu_);
-  v1::JobProgress progress_ ABSL_GUARDED_BY(mu_);
-  Changes changes_ ABSL_GUARDED_BY(mu_);
+  int64_t last_decision_ ABSL_GUARDED_BY(inbox_->mu);
+  v1::JobProgress progress_ ABSL_GUARDED_BY(inbox_->mu);
+  Changes changes_ ABSL_GUARDED_BY(inbox_->mu);
 };
 
 }  // namespace paceline

@@ -7,11 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/log/log.h"
+#include "common/proto_time.h"
 #include "common/security/loopback_address.h"
 #include "common/status.h"
 #include "common/status_details.h"
 #include "services/coordinator/jobs/resource_name.h"
-#include "services/coordinator/run/time_limits.h"
+#include "services/coordinator/run/course/time_limits.h"
 
 namespace paceline {
 namespace {
@@ -23,20 +24,14 @@ constexpr int kLeavingLeases = 30;
 // It is a label of metrics.
 constexpr size_t kLongestPool = 63;
 
-google::protobuf::Timestamp ToProto(absl::Time time) {
-  google::protobuf::Timestamp proto;
-  proto.set_seconds(absl::ToUnixSeconds(time));
-  return proto;
-}
-
 }  // namespace
 
 Fleet::Fleet(const Clock* clock, absl::Duration lease,
              std::function<void()> changed)
     : clock_(clock), lease_(lease), changed_(std::move(changed)) {}
 
-absl::StatusOr<uint64_t> Fleet::WorkerCame(const v1::WorkerHello& hello,
-                                           WorkerPeer stream) {
+absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(const v1::WorkerHello& hello,
+                                                  WorkerPeer stream) {
   PACELINE_RETURN_IF_ERROR(
       ParseWorkerName("hello.name", FormatWorkerName(hello.name())).status());
   if (hello.pool().size() > kLongestPool) {
@@ -73,11 +68,12 @@ absl::StatusOr<uint64_t> Fleet::WorkerCame(const v1::WorkerHello& hello,
   return member;
 }
 
-absl::Status Fleet::WorkerSaid(uint64_t member,
-                               const v1::WorkerMessage& message) {
+absl::Status Fleet::OnWorkerMessage(uint64_t member,
+                                    const v1::WorkerMessage& message) {
   std::shared_ptr<JobRun> run;
   WorkerId worker{0};
   bool leaving = false;
+  std::function<void(v1::WorkerCommand)> answer;
   {
     absl::MutexLock lock(&mu_);
     const auto it = workers_.find(member);
@@ -88,15 +84,16 @@ absl::Status Fleet::WorkerSaid(uint64_t member,
     run = entry.run;
     worker = entry.worker;
     leaving = entry.leaving;
-    if (message.has_heartbeat()) {
-      v1::WorkerCommand answer;
-      answer.mutable_heartbeat();
-      entry.stream.send(std::move(answer));
-    }
+    if (message.has_heartbeat()) answer = entry.stream.send;
+  }
+  if (answer) {
+    v1::WorkerCommand heartbeat;
+    heartbeat.mutable_heartbeat();
+    answer(std::move(heartbeat));
   }
   absl::Status status;
   if (run != nullptr) {
-    status = run->WorkerSaid(worker, message);
+    status = run->OnWorkerMessage(worker, message);
   } else if (!leaving && !message.has_heartbeat() && !message.has_leaving()) {
     status = absl::InvalidArgumentError(
         "that message belongs to a job, and the worker has none");
@@ -136,24 +133,26 @@ void Fleet::Detach(uint64_t member) {
   changed_();
 }
 
-void Fleet::WorkerGone(uint64_t member) {
+void Fleet::OnWorkerDisconnected(uint64_t member) {
   std::shared_ptr<JobRun> run;
   WorkerId worker{0};
+  std::string name;
   {
     absl::MutexLock lock(&mu_);
     const auto it = workers_.find(member);
     if (it == workers_.end()) return;
     run = it->second.run;
     worker = it->second.worker;
-    LogInfo("gone", {{"worker", it->second.hello.name()}});
+    name = it->second.hello.name();
     workers_.erase(it);
   }
-  if (run != nullptr) run->WorkerGone(worker, LossReason::kStreamBroken);
+  LogInfo("gone", {{"worker", name}});
+  if (run != nullptr) run->OnWorkerDisconnected(worker);
   changed_();
 }
 
-absl::StatusOr<uint64_t> Fleet::ServerCame(const v1::ServerHello& hello,
-                                           ServerPeer stream) {
+absl::StatusOr<uint64_t> Fleet::OnServerConnected(const v1::ServerHello& hello,
+                                                  ServerPeer stream) {
   PACELINE_RETURN_IF_ERROR(
       ParseServerName("hello.name", FormatServerName(hello.name())).status());
   if (hello.address().empty()) {
@@ -192,64 +191,75 @@ absl::StatusOr<uint64_t> Fleet::ServerCame(const v1::ServerHello& hello,
   return member;
 }
 
-absl::Status Fleet::ServerSaid(uint64_t member,
-                               const v1::ServerMessage& message) {
+absl::Status Fleet::OnServerMessage(uint64_t member,
+                                    const v1::ServerMessage& message) {
   if (message.has_leaving()) return ServerLeaves(member);
   std::shared_ptr<JobRun> run;
+  std::function<void(v1::ServerCommand)> answer;
   {
     absl::MutexLock lock(&mu_);
     const auto it = servers_.find(member);
     if (it == servers_.end()) return absl::AbortedError("register anew");
     it->second.last_heard = clock_->Now();
-    if (message.has_heartbeat()) {
-      v1::ServerCommand answer;
-      answer.mutable_heartbeat();
-      it->second.stream.send(std::move(answer));
-      return absl::OkStatus();
-    }
+    if (message.has_heartbeat()) answer = it->second.stream.send;
     const auto of = runs_.find(message.run());
     // The last answers of a run that is over.
-    if (of == runs_.end()) return absl::OkStatus();
-    run = of->second;
+    if (of != runs_.end()) run = of->second;
   }
-  return run->ServerSaid(member, message);
+  if (answer) {
+    v1::ServerCommand heartbeat;
+    heartbeat.mutable_heartbeat();
+    answer(std::move(heartbeat));
+    return absl::OkStatus();
+  }
+  if (run == nullptr) return absl::OkStatus();
+  return run->OnServerMessage(member, message);
 }
 
 absl::Status Fleet::ServerLeaves(uint64_t member) {
+  std::vector<std::shared_ptr<JobRun>> runs;
+  std::string name;
   {
     absl::MutexLock lock(&mu_);
     const auto it = servers_.find(member);
     if (it == servers_.end()) return absl::AbortedError("register anew");
     it->second.leaving = true;
-    for (const auto& [id, run] : runs_) run->ServerLeaves(member);
-    LogInfo("leaving", {{"server", it->second.hello.name()}});
+    name = it->second.hello.name();
+    for (const auto& [id, run] : runs_) runs.push_back(run);
   }
+  for (const auto& run : runs) run->OnServerLeaving(member);
+  LogInfo("leaving", {{"server", name}});
   changed_();
   return absl::OkStatus();
 }
 
-void Fleet::ServerGone(uint64_t member) {
+void Fleet::OnServerDisconnected(uint64_t member) {
   std::vector<std::shared_ptr<JobRun>> runs;
+  std::string name;
   {
     absl::MutexLock lock(&mu_);
     const auto it = servers_.find(member);
     if (it == servers_.end()) return;
-    LogInfo("gone", {{"server", it->second.hello.name()}});
+    name = it->second.hello.name();
     servers_.erase(it);
     for (const auto& [id, run] : runs_) runs.push_back(run);
   }
-  for (const auto& run : runs) run->ServerGone(member);
+  LogInfo("gone", {{"server", name}});
+  for (const auto& run : runs) run->OnServerDisconnected(member);
   changed_();
 }
 
-void Fleet::AddRun(std::shared_ptr<JobRun> run) {
-  absl::MutexLock lock(&mu_);
-  // Since it was picked for the run.
-  for (const auto& [member, entry] : servers_) {
-    if (entry.leaving) run->ServerLeaves(member);
+void Fleet::AddRun(const std::shared_ptr<JobRun>& run) {
+  std::vector<uint64_t> leaving;
+  {
+    absl::MutexLock lock(&mu_);
+    runs_.emplace(run->run(), run);
+    // Since they were picked for the run.
+    for (const auto& [member, entry] : servers_) {
+      if (entry.leaving) leaving.push_back(member);
+    }
   }
-  const uint64_t id = run->run();
-  runs_.emplace(id, std::move(run));
+  for (const uint64_t member : leaving) run->OnServerLeaving(member);
 }
 
 void Fleet::RemoveRun(uint64_t run) {
@@ -267,36 +277,54 @@ void Fleet::RemoveRun(uint64_t run) {
   changed_();
 }
 
-absl::Status Fleet::Assign(uint64_t member, uint64_t run) {
-  absl::MutexLock lock(&mu_);
-  const auto it = workers_.find(member);
-  const auto to = runs_.find(run);
-  if (it == workers_.end() || to == runs_.end()) {
-    return absl::FailedPreconditionError("the worker or the run is gone");
-  }
-  WorkerEntry& entry = it->second;
-  if (entry.run != nullptr || entry.leaving || Draining(entry)) {
-    return absl::FailedPreconditionError("the worker is not free");
-  }
+absl::Status Fleet::Assign(uint64_t member, uint64_t run_number) {
+  std::shared_ptr<JobRun> run;
+  v1::WorkerHello hello;
+  WorkerPeer peer;
+  WorkerId worker{0};
   auto current = std::make_shared<std::atomic<bool>>(true);
-  const WorkerPeer peer{
-      [current, stream = entry.stream](v1::WorkerCommand c) {
-        if (current->load()) stream.send(std::move(c));
-      },
-      [current, stream = entry.stream](const absl::Status& status) {
-        // With OK it is free, and the stream stays.
-        if (current->load() && !status.ok()) {
-          stream.close(status);
-        }
-      }};
-  // The lock is held until the worker's number is known: its answer may come
-  // at once.
-  PACELINE_ASSIGN_OR_RETURN(entry.worker,
-                            to->second->WorkerCame(entry.hello, peer));
-  entry.run = to->second;
-  entry.since = clock_->Now();
-  entry.current = std::move(current);
-  return absl::OkStatus();
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = workers_.find(member);
+    const auto to = runs_.find(run_number);
+    if (it == workers_.end() || to == runs_.end()) {
+      return absl::FailedPreconditionError("the worker or the run is gone");
+    }
+    WorkerEntry& entry = it->second;
+    if (entry.run != nullptr || entry.leaving || Draining(entry)) {
+      return absl::FailedPreconditionError("the worker is not free");
+    }
+    // Its answer may come as soon as the run has its number.
+    run = entry.run = to->second;
+    entry.worker = run->NextWorker();
+    entry.since = clock_->Now();
+    entry.current = current;
+    hello = entry.hello;
+    peer = {[current, stream = entry.stream](v1::WorkerCommand c) {
+              if (current->load()) stream.send(std::move(c));
+            },
+            [current, stream = entry.stream](const absl::Status& status) {
+              // With OK it is free, and the stream stays.
+              if (current->load() && !status.ok()) stream.close(status);
+            }};
+    worker = entry.worker;
+  }
+  const absl::Status connected =
+      run->OnWorkerConnected(worker, hello, std::move(peer));
+  bool gone = false;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = workers_.find(member);
+    gone = it == workers_.end();
+    if (!gone && !connected.ok() && it->second.current == current) {
+      it->second.current.reset();
+      it->second.run.reset();
+      it->second.leaving = false;
+    }
+  }
+  // Its stream ended before the run knew of it.
+  if (gone) run->OnWorkerDisconnected(worker);
+  return connected;
 }
 
 void Fleet::Release(uint64_t member, absl::string_view reason) {
@@ -463,7 +491,13 @@ absl::Duration Fleet::LeavingLimit(const WorkerEntry& entry) const {
 }
 
 void Fleet::EndSilent() {
-  std::vector<std::function<void(const absl::Status&)>> silent;
+  struct Silent {
+    const char* what;
+    const char* role;
+    std::string name;
+    std::function<void(const absl::Status&)> close;
+  };
+  std::vector<Silent> silent;
   {
     absl::MutexLock lock(&mu_);
     const absl::Time now = clock_->Now();
@@ -473,18 +507,19 @@ void Fleet::EndSilent() {
       // In a run the run sees to it.
       const bool gone = entry.run == nullptr && now - entry.last_heard > lease_;
       if (!stuck && !gone) continue;
-      LogWarning(stuck ? "does not leave its job" : "not heard for a lease",
-                 {{"worker", entry.hello.name()}});
-      silent.push_back(entry.stream.close);
+      silent.push_back(
+          {stuck ? "does not leave its job" : "not heard for a lease", "worker",
+           entry.hello.name(), entry.stream.close});
     }
     for (const auto& [id, entry] : servers_) {
       if (now - entry.last_heard <= lease_) continue;
-      LogWarning("not heard for a lease", {{"server", entry.hello.name()}});
-      silent.push_back(entry.stream.close);
+      silent.push_back({"not heard for a lease", "server", entry.hello.name(),
+                        entry.stream.close});
     }
   }
-  for (const auto& close : silent) {
-    close(absl::AbortedError("the lease ended: register anew"));
+  for (const Silent& member : silent) {
+    LogWarning(member.what, {{member.role, member.name}});
+    member.close(absl::AbortedError("the lease ended: register anew"));
   }
 }
 

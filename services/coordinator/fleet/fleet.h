@@ -21,7 +21,6 @@
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/coordinator/peer.h"
 #include "services/coordinator/run/job_run.h"
-#include "services/coordinator/run/server_group.h"
 
 namespace paceline {
 
@@ -31,8 +30,9 @@ using ServerPeer = Peer<v1::ServerCommand>;
 // each worker takes part. What members say goes on to their runs. It decides
 // nothing: who works for whom is up to its caller.
 //
-// Thread-safe. Its lock comes before those of the runs; a run calls it, by its
-// `evaluator_exists`, without holding any.
+// Thread-safe. Its lock comes before those of the runs, which it asks how large
+// they are; a run calls it, by its `evaluator_exists`, without holding any.
+// Nothing is logged, and no stream is written to, under it.
 class Fleet {
  public:
   // A worker or evaluator, as its caller needs it to decide.
@@ -52,22 +52,24 @@ class Fleet {
         std::function<void()> changed);
 
   // The streams of Fleet (fleet.proto); the codes are those.
-  absl::StatusOr<uint64_t> WorkerCame(const v1::WorkerHello& hello,
-                                      WorkerPeer stream);
-  absl::Status WorkerSaid(uint64_t member, const v1::WorkerMessage& message);
-  void WorkerGone(uint64_t member);
-  absl::StatusOr<uint64_t> ServerCame(const v1::ServerHello& hello,
-                                      ServerPeer stream);
-  absl::Status ServerSaid(uint64_t member, const v1::ServerMessage& message);
-  void ServerGone(uint64_t member);
+  absl::StatusOr<uint64_t> OnWorkerConnected(const v1::WorkerHello& hello,
+                                             WorkerPeer stream);
+  absl::Status OnWorkerMessage(uint64_t member,
+                               const v1::WorkerMessage& message);
+  void OnWorkerDisconnected(uint64_t member);
+  absl::StatusOr<uint64_t> OnServerConnected(const v1::ServerHello& hello,
+                                             ServerPeer stream);
+  absl::Status OnServerMessage(uint64_t member,
+                               const v1::ServerMessage& message);
+  void OnServerDisconnected(uint64_t member);
 
   // From now on members can take part in the run, and its servers are heard.
-  void AddRun(std::shared_ptr<JobRun> run);
+  void AddRun(const std::shared_ptr<JobRun>& run);
   // The run has told everybody to stop.
   void RemoveRun(uint64_t run);
 
   // FAILED_PRECONDITION if the worker is gone or not free, or the run is over.
-  absl::Status Assign(uint64_t member, uint64_t run);
+  absl::Status Assign(uint64_t member, uint64_t run_number);
   // Asks the worker to finish its iteration and leave its run.
   void Release(uint64_t member, absl::string_view reason);
 

@@ -39,19 +39,19 @@ class WorkerStream : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
         ticket_(std::move(ticket)) {}
 
  protected:
-  absl::Status Received(v1::WorkerMessage& message) override {
-    if (member_.has_value()) return fleet_->WorkerSaid(*member_, message);
+  absl::Status OnMessage(v1::WorkerMessage& message) override {
+    if (member_.has_value()) return fleet_->OnWorkerMessage(*member_, message);
     if (!message.has_hello()) return HelloFirst();
     const auto self =
         std::static_pointer_cast<WorkerStream>(shared_from_this());
     PACELINE_ASSIGN_OR_RETURN(
-        member_,
-        fleet_->WorkerCame(message.hello(), PeerOf<v1::WorkerCommand>(self)));
+        member_, fleet_->OnWorkerConnected(message.hello(),
+                                           PeerOf<v1::WorkerCommand>(self)));
     return absl::OkStatus();
   }
 
-  void Ended() override {
-    if (member_.has_value()) fleet_->WorkerGone(*member_);
+  void OnDisconnected() override {
+    if (member_.has_value()) fleet_->OnWorkerDisconnected(*member_);
   }
 
  private:
@@ -69,19 +69,19 @@ class ParameterServerStream
         ticket_(std::move(ticket)) {}
 
  protected:
-  absl::Status Received(v1::ServerMessage& message) override {
-    if (member_.has_value()) return fleet_->ServerSaid(*member_, message);
+  absl::Status OnMessage(v1::ServerMessage& message) override {
+    if (member_.has_value()) return fleet_->OnServerMessage(*member_, message);
     if (!message.has_hello()) return HelloFirst();
     const auto self =
         std::static_pointer_cast<ParameterServerStream>(shared_from_this());
     PACELINE_ASSIGN_OR_RETURN(
-        member_,
-        fleet_->ServerCame(message.hello(), PeerOf<v1::ServerCommand>(self)));
+        member_, fleet_->OnServerConnected(message.hello(),
+                                           PeerOf<v1::ServerCommand>(self)));
     return absl::OkStatus();
   }
 
-  void Ended() override {
-    if (member_.has_value()) fleet_->ServerGone(*member_);
+  void OnDisconnected() override {
+    if (member_.has_value()) fleet_->OnServerDisconnected(*member_);
   }
 
  private:
@@ -90,25 +90,16 @@ class ParameterServerStream
   std::optional<uint64_t> member_;
 };
 
-// A stream that was not admitted.
-template <class In, class Out>
-class RefusedStream : public grpc::ServerBidiReactor<In, Out> {
- public:
-  explicit RefusedStream(const absl::Status& status) {
-    this->Finish(ToGrpc(status));
-  }
-  void OnDone() override { delete this; }
-};
-
 // Kept alive by the registry, and by the local reference until it is there.
 template <class Stream, class In, class Out>
 grpc::ServerBidiReactor<In, Out>* Open(
     const grpc::CallbackServerContext& context, absl::string_view method,
     Fleet* fleet, CallGuard* guard, StreamRegistry* streams) {
+  using Refused = RefusedCall<grpc::ServerBidiReactor<In, Out>>;
   const absl::StatusOr<Caller> caller = guard->Admit(context, method);
-  if (!caller.ok()) return new RefusedStream<In, Out>(caller.status());
+  if (!caller.ok()) return new Refused(caller.status());
   absl::StatusOr<StreamTicket> ticket = guard->OpenStream(*caller);
-  if (!ticket.ok()) return new RefusedStream<In, Out>(ticket.status());
+  if (!ticket.ok()) return new Refused(ticket.status());
   const auto stream = std::make_shared<Stream>(fleet, *std::move(ticket));
   stream->Begin(streams);
   return stream.get();

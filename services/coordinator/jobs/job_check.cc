@@ -2,11 +2,12 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/job_plan.h"
 #include "common/status.h"
 #include "services/coordinator/jobs/request_check.h"
-#include "services/coordinator/jobs/spec_check.h"
 
 namespace paceline {
 namespace {
@@ -52,17 +53,16 @@ void CheckAnnotations(absl::string_view field, const v1::Job& job,
 
 }  // namespace
 
-void CheckJob(absl::string_view prefix, const v1::Job& job,
-              FieldChecks& checks) {
+v1::JobSpec CheckJob(absl::string_view prefix, const v1::Job& job,
+                     FieldChecks& checks) {
   checks.NoMoreCharacters(FieldPath(prefix, "display_name"), job.display_name(),
                           kDisplayNameMax);
   CheckLabels(FieldPath(prefix, "labels"), job, checks);
   CheckAnnotations(FieldPath(prefix, "annotations"), job, checks);
-  if (job.has_spec()) {
-    CheckSpec(FieldPath(prefix, "spec"), job.spec(), checks);
-  } else {
-    checks.Add(FieldPath(prefix, "spec"), "is required");
-  }
+  const std::string path = FieldPath(prefix, "spec");
+  if (job.has_spec()) return ParseJob(path, job.spec(), checks).spec;
+  checks.Add(path, "is required");
+  return {};
 }
 
 absl::StatusOr<v1::Job> CheckCreate(const v1::CreateJobRequest& request,
@@ -74,8 +74,9 @@ absl::StatusOr<v1::Job> CheckCreate(const v1::CreateJobRequest& request,
     checks.TakeAll(CheckId("job_id", request.job_id()));
   }
   CheckRequestId(request.request_id(), checks);
+  v1::JobSpec spec;
   if (request.has_job()) {
-    CheckJob("job", request.job(), checks);
+    spec = CheckJob("job", request.job(), checks);
   } else {
     checks.Add("job", "is required");
   }
@@ -89,8 +90,7 @@ absl::StatusOr<v1::Job> CheckCreate(const v1::CreateJobRequest& request,
   job.set_display_name(request.job().display_name());
   *job.mutable_labels() = request.job().labels();
   *job.mutable_annotations() = request.job().annotations();
-  *job.mutable_spec() = request.job().spec();
-  CompleteSpec(*job.mutable_spec());
+  *job.mutable_spec() = std::move(spec);
   job.set_state(v1::Job::PENDING);
   return job;
 }

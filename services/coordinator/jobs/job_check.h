@@ -4,9 +4,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/field_checks.h"
 #include "common/rng.h"
 #include "protos/paceline/v1/jobs.pb.h"
-#include "services/coordinator/jobs/field_checks.h"
 #include "services/coordinator/jobs/resource_name.h"
 
 namespace paceline {
@@ -20,9 +20,10 @@ absl::StatusOr<v1::Job> CheckCreate(const v1::CreateJobRequest& request,
                                     Rng& ids);
 
 // Adds what is wrong with display_name, labels, annotations and spec of a job
-// whose fields are below `prefix`, "job".
-void CheckJob(absl::string_view prefix, const v1::Job& job,
-              FieldChecks& checks);
+// whose fields are below `prefix`, "job". Returns the spec with its defaults
+// written out, which means something only if nothing was added.
+v1::JobSpec CheckJob(absl::string_view prefix, const v1::Job& job,
+                     FieldChecks& checks);
 
 // The name of the job that the request is about. INVALID_ARGUMENT if that, the
 // mask or the request_id is none, or the mask names what cannot be changed.

@@ -1,9 +1,279 @@
 #include "services/coordinator/jobs/job_filter.h"
 
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/field_checks.h"
+#include "common/job/paradigm_spec.h"
+#include "common/status.h"
+#include "common/status_details.h"
 
 namespace paceline {
+
+class JobFilterParser {
+ public:
+  explicit JobFilterParser(absl::string_view text) : text_(text), rest_(text) {}
+
+  absl::StatusOr<JobFilter> Parse() {
+    JobFilter filter;
+    SkipBlanks();
+    while (!rest_.empty()) {
+      if (filter.terms_.size() == kTermsMax) {
+        return Error(absl::StrCat("has more than ", kTermsMax, " terms"));
+      }
+      if (!filter.terms_.empty()) PACELINE_RETURN_IF_ERROR(ReadAnd());
+      PACELINE_ASSIGN_OR_RETURN(Term term, ReadTerm());
+      filter.terms_.push_back(std::move(term));
+      SkipBlanks();
+    }
+    return filter;
+  }
+
+  static constexpr size_t kBytesMax = 4096;
+
+ private:
+  using Field = JobFilter::Field;
+  using Operator = JobFilter::Operator;
+  using Term = JobFilter::Term;
+
+  static constexpr size_t kTermsMax = 32;
+
+  struct FieldName {
+    absl::string_view name;
+    Field field;
+  };
+  static constexpr std::array<FieldName, 7> kFields = {{
+      {"name", Field::kName},
+      {"display_name", Field::kDisplayName},
+      {"state", Field::kState},
+      {"spec.model", Field::kModel},
+      {"spec.paradigm", Field::kParadigm},
+      {"labels", Field::kLabels},
+      {"create_time", Field::kCreateTime},
+  }};
+
+  struct OperatorName {
+    absl::string_view text;
+    Operator op;
+  };
+  // The longer ones first.
+  static constexpr std::array<OperatorName, 7> kOperators = {{
+      {"!=", Operator::kNotEqual},
+      {"<=", Operator::kLessOrEqual},
+      {">=", Operator::kGreaterOrEqual},
+      {"=", Operator::kEqual},
+      {":", Operator::kHas},
+      {"<", Operator::kLess},
+      {">", Operator::kGreater},
+  }};
+
+  absl::Status Error(absl::string_view what) const {
+    return InvalidField(
+        "filter",
+        absl::StrCat("at byte ", text_.size() - rest_.size(), ": ", what));
+  }
+
+  void SkipBlanks() { rest_ = absl::StripLeadingAsciiWhitespace(rest_); }
+
+  // What stands there up to a blank, for an error.
+  std::string Next() const {
+    return Quoted(rest_.substr(0, rest_.find_first_of(" \t\n")));
+  }
+
+  // Characters of a word; a value may hold more than a field's name.
+  static bool InName(char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '/';
+  }
+  static bool InValue(char c) {
+    return !absl::ascii_isspace(c) && !absl::StrContains("\"()<>=!", c);
+  }
+
+  std::string TakeWord(bool (*belongs)(char)) {
+    size_t size = 0;
+    while (size < rest_.size() && belongs(rest_[size])) ++size;
+    std::string word(rest_.substr(0, size));
+    rest_.remove_prefix(size);
+    return word;
+  }
+
+  absl::StatusOr<std::string> TakeQuoted() {
+    const absl::Status open = Error("a quote is not closed");
+    rest_.remove_prefix(1);
+    std::string text;
+    while (!rest_.empty() && rest_.front() != '"') {
+      if (rest_.front() == '\\') rest_.remove_prefix(1);
+      if (rest_.empty()) return open;
+      text.push_back(rest_.front());
+      rest_.remove_prefix(1);
+    }
+    if (rest_.empty()) return open;
+    rest_.remove_prefix(1);
+    return text;
+  }
+
+  absl::Status ReadAnd() {
+    const absl::string_view before = rest_;
+    const std::string word = TakeWord(InName);
+    if (word == "AND") {
+      SkipBlanks();
+      return rest_.empty() ? Error("nothing follows AND") : absl::OkStatus();
+    }
+    rest_ = before;
+    return Error(absl::StrCat(
+        "terms are joined by AND, there is nothing else; this is ", Next()));
+  }
+
+  absl::StatusOr<Term> ReadTerm() {
+    Term term;
+    PACELINE_RETURN_IF_ERROR(ReadField(term));
+    SkipBlanks();
+    PACELINE_RETURN_IF_ERROR(ReadOperator(term));
+    SkipBlanks();
+    PACELINE_RETURN_IF_ERROR(ReadValue(term));
+    return term;
+  }
+
+  absl::Status ReadField(Term& term) {
+    const absl::string_view before = rest_;
+    std::string name = TakeWord(InName);
+    if (name == "labels" && absl::StartsWith(rest_, ".")) {
+      return ReadLabelKey(term);
+    }
+    if (name == "spec" && absl::StartsWith(rest_, ".")) {
+      rest_.remove_prefix(1);
+      absl::StrAppend(&name, ".", TakeWord(InName));
+    }
+    for (const FieldName& known : kFields) {
+      if (known.name != name) continue;
+      term.field = known.field;
+      return absl::OkStatus();
+    }
+    rest_ = before;
+    return Error(absl::StrCat(
+        Next(),
+        " is no field; there are name, display_name, state, spec.model, "
+        "spec.paradigm, labels.KEY, create_time"));
+  }
+
+  absl::Status ReadLabelKey(Term& term) {
+    rest_.remove_prefix(1);
+    term.field = Field::kLabel;
+    if (absl::StartsWith(rest_, "\"")) {
+      PACELINE_ASSIGN_OR_RETURN(term.key, TakeQuoted());
+    } else {
+      term.key = TakeWord([](char c) { return InName(c) || c == '.'; });
+    }
+    return term.key.empty() ? Error("labels. needs a key, as in labels.team")
+                            : absl::OkStatus();
+  }
+
+  static bool Allowed(Field field, Operator op) {
+    switch (field) {
+      case Field::kCreateTime:
+        return op != Operator::kHas;
+      case Field::kState:
+        return op == Operator::kEqual || op == Operator::kNotEqual;
+      case Field::kLabels:
+        return op == Operator::kHas;
+      default:
+        return op == Operator::kEqual || op == Operator::kNotEqual ||
+               op == Operator::kHas;
+    }
+  }
+
+  static absl::string_view AllowedText(Field field) {
+    switch (field) {
+      case Field::kCreateTime:
+        return "=, !=, <, <=, > or >=";
+      case Field::kState:
+        return "= or !=";
+      case Field::kLabels:
+        return ":, or a key, as in labels.team";
+      default:
+        return "=, != or :";
+    }
+  }
+
+  absl::Status ReadOperator(Term& term) {
+    for (const OperatorName& known : kOperators) {
+      if (!absl::StartsWith(rest_, known.text)) continue;
+      if (!Allowed(term.field, known.op)) break;
+      rest_.remove_prefix(known.text.size());
+      term.op = known.op;
+      return absl::OkStatus();
+    }
+    return Error(absl::StrCat("this field takes ", AllowedText(term.field),
+                              ", not ", Next()));
+  }
+
+  absl::Status ReadValue(Term& term) {
+    const absl::string_view before = rest_;
+    if (absl::StartsWith(rest_, "\"")) {
+      PACELINE_ASSIGN_OR_RETURN(term.value, TakeQuoted());
+    } else {
+      term.value = TakeWord(InValue);
+      // The '=' of an unquoted paradigm, "ssp:s=3".
+      if (term.field == Field::kParadigm && absl::StartsWith(rest_, "=")) {
+        rest_ = before;
+        return Error("put a paradigm with parameters into quotes");
+      }
+      if (term.value.empty()) {
+        return Error(absl::StrCat("a value is a word or stands in quotes",
+                                  rest_.empty() ? "" : "; this is ",
+                                  rest_.empty() ? "" : Next()));
+      }
+    }
+    const absl::Status typed = SetTyped(term, before);
+    return typed;
+  }
+
+  // What the value means where it is no text.
+  absl::Status SetTyped(Term& term, absl::string_view before) {
+    if (term.field == Field::kState &&
+        (!v1::Job::State_Parse(term.value, &term.state) ||
+         term.state == v1::Job::STATE_UNSPECIFIED)) {
+      rest_ = before;
+      return Error(absl::StrCat(
+          Quoted(term.value),
+          " is no state; there are PENDING, STARTING, RUNNING, PAUSING, "
+          "PAUSED, CANCELLING, SUCCEEDED, FAILED, CANCELLED"));
+    }
+    if (term.field == Field::kCreateTime && !ReadTime(term.value, term.time)) {
+      rest_ = before;
+      return Error(absl::StrCat(Quoted(term.value),
+                                " is no time; write it as "
+                                "2026-01-31T12:00:00Z or 2026-01-31"));
+    }
+    if (term.field == Field::kParadigm && term.op != Operator::kHas) {
+      const auto paradigm = ParseParadigm(term.value);
+      if (paradigm.ok()) term.value = FormatParadigm(*paradigm);
+    }
+    return absl::OkStatus();
+  }
+
+  static bool ReadTime(absl::string_view text, absl::Time& time) {
+    std::string error;
+    return absl::ParseTime(absl::RFC3339_full, text, &time, &error) ||
+           absl::ParseTime("%Y-%m-%d", text, &time, &error);
+  }
+
+  const absl::string_view text_;
+  absl::string_view rest_;
+};
+
+absl::StatusOr<JobFilter> JobFilter::Parse(absl::string_view text) {
+  if (text.size() > JobFilterParser::kBytesMax) {
+    return InvalidField(
+        "filter", absl::StrCat("has ", text.size(), " bytes; at most ",
+                               JobFilterParser::kBytesMax, " are allowed"));
+  }
+  return JobFilterParser(text).Parse();
+}
 
 bool JobFilter::TextMatches(const Term& term, const std::string& text) {
   switch (term.op) {

@@ -57,7 +57,7 @@ class JobFilter {
   struct Term {
     Field field = Field::kName;
     Operator op = Operator::kEqual;
-    std::string key;  // Of a label.
+    std::string key;  // The label's.
     std::string value;
     v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
     absl::Time time;

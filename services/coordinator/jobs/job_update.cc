@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,7 +12,6 @@
 #include "services/coordinator/jobs/job_check.h"
 #include "services/coordinator/jobs/job_state.h"
 #include "services/coordinator/jobs/request_check.h"
-#include "services/coordinator/jobs/spec_check.h"
 
 namespace paceline {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 using ::google::protobuf::FieldMask;
 using ::google::protobuf::util::FieldMaskUtil;
 
-// As UpdateJob's comment says.
+// These are the fields that UpdateJob's comment names.
 constexpr std::array<absl::string_view, 18> kMutable = {
     "display_name",
     "labels",
@@ -43,7 +43,7 @@ constexpr std::array<absl::string_view, 18> kMutable = {
 
 constexpr int kPathsMax = 64;
 
-// With the mutable ones listed if this is the first.
+// Lists the mutable ones too if this is the first.
 std::string WhyImmutable(const std::string& path, bool first) {
   if (path == "*") {
     return "\"*\" would replace what cannot be changed; name the fields, as "
@@ -99,17 +99,17 @@ absl::StatusOr<v1::Job> ApplyUpdate(const v1::Job& current,
   PACELINE_RETURN_IF_ERROR(
       NextState(current.state(), JobEvent::kUpdate, current.name()).status());
   v1::Job updated = current;
-  // What a mask names is as in the request afterwards, also if it is empty
-  // there.
+  // A field that the mask names is afterwards as in the request, also if it is
+  // empty there.
   FieldMaskUtil::MergeOptions options;
   options.set_replace_message_fields(true);
   options.set_replace_repeated_fields(true);
   FieldMaskUtil::MergeMessageTo(request.job(), request.update_mask(), options,
                                 &updated);
   FieldChecks checks;
-  CheckJob("job", updated, checks);
+  v1::JobSpec spec = CheckJob("job", updated, checks);
   PACELINE_RETURN_IF_ERROR(checks.status());
-  CompleteSpec(*updated.mutable_spec());
+  *updated.mutable_spec() = std::move(spec);
   return updated;
 }
 

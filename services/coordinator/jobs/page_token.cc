@@ -1,19 +1,23 @@
 #include "services/coordinator/jobs/page_token.h"
 
+#include <openssl/evp.h>
+
 #include <limits>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/check.h"
 #include "common/status.h"
 #include "common/status_details.h"
-#include "services/coordinator/jobs/digest.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 
 namespace paceline {
 namespace {
 
-constexpr size_t kDigestSize = 16;  // Of the query's; a slip is found by less.
+constexpr size_t kDigestSize = 16;  // The query's digest is cut to this.
 constexpr size_t kTokenMax = 4096;
 
 absl::Status NoToken() {
@@ -26,6 +30,34 @@ std::string QueryDigest(absl::string_view query) {
 }
 
 }  // namespace
+
+std::string Digest(absl::string_view bytes) {
+  unsigned char sha[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  CHECK(EVP_Digest(bytes.data(), bytes.size(), sha, &size, EVP_sha256(),
+                   nullptr) == 1);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(sha), size / 2));
+}
+
+std::string DigestOf(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream to(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&to);
+    coded.SetSerializationDeterministic(true);  // Maps in the order of keys.
+    message.SerializePartialToCodedStream(&coded);
+  }
+  return Digest(bytes);
+}
+
+std::string EtagOf(const v1::Job& job) {
+  v1::Job tagged = job;
+  tagged.clear_progress();
+  tagged.clear_etag();
+  tagged.clear_restore_from();
+  return DigestOf(tagged);
+}
 
 bool PageRoom::Take(const google::protobuf::MessageLite& item) {
   const size_t bytes = item.ByteSizeLong();

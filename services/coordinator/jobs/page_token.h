@@ -12,15 +12,27 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message_lite.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "protos/paceline/v1/jobs.pb.h"
 
 namespace paceline {
+
+// The first half of the SHA-256 of `bytes`, as 32 hexadecimal digits: the same
+// in every process.
+std::string Digest(absl::string_view bytes);
+
+// Digests a message's content: equal messages have equal digests.
+std::string DigestOf(const google::protobuf::MessageLite& message);
+
+// The etag of a job as it is: of all its fields but `progress`, `etag` and
+// `restore_from`, which each of its checkpoints changes while it runs.
+std::string EtagOf(const v1::Job& job);
 
 // Pages of lists (AIP-158). A page token is opaque: base64url of a digest of
 // the query and the key of the last item that was returned. The next page
 // begins after that key, so that items that come or go in between neither hide
 // others nor show them twice.
 
-// Of one method.
+// The limits of one method.
 struct PageSizes {
   int usual = 100;  // Where a request has 0.
   int most = 1000;  // Where it has more.

@@ -4,8 +4,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/job/paradigm_spec.h"
 #include "common/status.h"
-#include "services/coordinator/policy/policy_spec.h"
 
 namespace paceline {
 namespace {
@@ -58,7 +58,7 @@ void CheckParadigm(absl::string_view paradigm, FieldChecks& checks) {
   } else if (paradigm.size() > kTextMax) {
     checks.NotLonger("paradigm", paradigm, kTextMax);
   } else {
-    checks.Take("paradigm", MakePolicy(paradigm).status());
+    checks.Take("paradigm", ParseParadigm(paradigm).status());
   }
 }
 
@@ -109,8 +109,8 @@ absl::StatusOr<ParadigmSwitch> CheckSwitch(
   PACELINE_RETURN_IF_ERROR(checks.status());
   ParadigmSwitch wanted;
   PACELINE_ASSIGN_OR_RETURN(wanted.job, ParseJobName("name", request.name()));
-  PACELINE_ASSIGN_OR_RETURN(const auto policy, MakePolicy(request.paradigm()));
-  wanted.paradigm = policy->Describe();
+  PACELINE_ASSIGN_OR_RETURN(wanted.spec, ParseParadigm(request.paradigm()));
+  wanted.paradigm = FormatParadigm(wanted.spec);
   return wanted;
 }
 

@@ -7,10 +7,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/field_checks.h"
+#include "common/job/paradigm_spec.h"
 #include "common/rng.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
-#include "services/coordinator/jobs/field_checks.h"
 #include "services/coordinator/jobs/page_token.h"
 #include "services/coordinator/jobs/resource_name.h"
 
@@ -24,7 +25,7 @@ namespace paceline {
 // "f81d4fae-7dec-11d0-a765-00a0c91e6bf6" in either case.
 void CheckRequestId(absl::string_view request_id, FieldChecks& checks);
 
-// Of requests about one job: `name`, and where it has them `etag` and
+// Checks a request about one job: `name`, and where it has them `etag` and
 // `request_id`.
 absl::StatusOr<JobName> CheckJobRequest(absl::string_view name,
                                         absl::string_view etag,
@@ -49,7 +50,8 @@ absl::StatusOr<JobName> CheckWatch(const v1::WatchJobRequest& request);
 
 struct ParadigmSwitch {
   JobName job;
-  std::string paradigm;  // In full, "ssp:s=3".
+  ParadigmSpec spec;
+  std::string paradigm;  // The spec in full, "ssp:s=3".
 };
 absl::StatusOr<ParadigmSwitch> CheckSwitch(
     const v1::SwitchParadigmRequest& request);

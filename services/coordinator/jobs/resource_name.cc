@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
+#include "common/field_checks.h"
 #include "common/status.h"
 #include "common/status_details.h"
-#include "services/coordinator/jobs/field_checks.h"
 
 namespace paceline {
 namespace {

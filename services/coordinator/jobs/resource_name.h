@@ -54,7 +54,7 @@ absl::Status CheckId(absl::string_view field, absl::string_view id);
 // The NAMESPACE.
 absl::StatusOr<std::string> ParseNamespaceName(absl::string_view field,
                                                absl::string_view name);
-// The same, but "-" of "namespaces/-" as well, which stands for all.
+// Also takes "-", as in "namespaces/-", which stands for all.
 absl::StatusOr<std::string> ParseNamespaceOrAll(absl::string_view field,
                                                 absl::string_view name);
 absl::StatusOr<JobName> ParseJobName(absl::string_view field,

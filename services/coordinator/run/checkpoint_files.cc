@@ -4,9 +4,9 @@
 
 #include "absl/time/clock.h"
 #include "common/checkpoint/manifest.h"
+#include "common/job/optimizer_spec.h"
 #include "common/status.h"
 #include "services/coordinator/run/run_start.h"
-#include "services/parameter_server/optimizer_spec.h"
 
 namespace paceline {
 namespace {
@@ -23,7 +23,7 @@ absl::StatusOr<std::string> ToJson(const Message& message) {
 
 }  // namespace
 
-v1::Checkpoint ToCheckpoint(const CheckpointOrder::Order& order,
+v1::Checkpoint ToCheckpoint(const CheckpointWriting::Order& order,
                             v1::Checkpoint::State state,
                             const absl::Status& failure) {
   v1::Checkpoint checkpoint;
@@ -31,7 +31,7 @@ v1::Checkpoint ToCheckpoint(const CheckpointOrder::Order& order,
   checkpoint.set_state(state);
   checkpoint.set_state_reason(std::string(failure.message()));
   uint64_t bytes = 0;
-  for (const v1::CheckpointWritten& file : order.files) bytes += file.bytes();
+  for (const WrittenShard& file : order.files) bytes += file.bytes;
   checkpoint.set_bytes(bytes);
   checkpoint.set_version(order.point.version);
   checkpoint.set_version_at_completion(order.version_at_completion);
@@ -42,11 +42,10 @@ v1::Checkpoint ToCheckpoint(const CheckpointOrder::Order& order,
   return checkpoint;
 }
 
-absl::Status WriteCheckpointManifest(const CheckpointOrder::Order& order,
-                                     const std::string& job_name,
-                                     const v1::JobSpec& spec,
-                                     const v1::WorkerReady& agreed,
-                                     const std::vector<v1::Shard>& shards) {
+absl::Status WriteCheckpointManifest(
+    const CheckpointWriting::Order& order, const std::string& job_name,
+    const v1::JobSpec& spec, const std::vector<ModelTensor>& tensors,
+    const std::vector<BlockPlacement>& blocks) {
   CheckpointManifest manifest;
   manifest.paceline_version = PACELINE_VERSION;
   manifest.job = job_name;
@@ -62,19 +61,19 @@ absl::Status WriteCheckpointManifest(const CheckpointOrder::Order& order,
   PACELINE_ASSIGN_OR_RETURN(const OptimizerSpec optimizer,
                             ParseOptimizerSpec(spec.optimizer()));
   manifest.optimizer_slots = OptimizerSlotNames(optimizer);
-  for (const v1::TensorSpec& tensor : agreed.tensors()) {
-    manifest.tensors.push_back({tensor.name(),
-                                {tensor.shape().begin(), tensor.shape().end()},
-                                tensor.statistic()});
+  for (const ModelTensor& tensor : tensors) {
+    manifest.tensors.push_back({tensor.name,
+                                {tensor.shape.begin(), tensor.shape.end()},
+                                tensor.statistic});
   }
-  for (size_t server = 0; server < shards.size(); ++server) {
-    for (const v1::Block& block : shards[server].blocks()) {
-      manifest.blocks.push_back(
-          {block.id(), block.tensor(), static_cast<uint64_t>(block.offset()),
-           static_cast<uint64_t>(block.size()), static_cast<uint32_t>(server)});
-    }
-    const v1::CheckpointWritten& file = order.files[server];
-    manifest.files.push_back({file.file(), file.bytes(), file.sha256()});
+  for (const BlockPlacement& block : blocks) {
+    manifest.blocks.push_back({block.block, block.tensor,
+                               static_cast<uint64_t>(block.offset),
+                               static_cast<uint64_t>(block.size),
+                               static_cast<uint32_t>(block.server)});
+  }
+  for (const WrittenShard& file : order.files) {
+    manifest.files.push_back({file.file, file.bytes, file.sha256});
   }
   return WriteManifest(order.directory, manifest);
 }

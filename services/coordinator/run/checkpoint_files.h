@@ -5,25 +5,26 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "protos/paceline/v1/fleet.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
-#include "services/coordinator/run/checkpoint_order.h"
+#include "services/coordinator/run/course/checkpoint_writing.h"
+#include "services/coordinator/run/course/model.h"
+#include "services/coordinator/sync/core/placement.h"
 
 namespace paceline {
 
 // What belongs to an order, as the API shows it; `name` is its id.
-v1::Checkpoint ToCheckpoint(const CheckpointOrder::Order& order,
+v1::Checkpoint ToCheckpoint(const CheckpointWriting::Order& order,
                             v1::Checkpoint::State state,
                             const absl::Status& failure);
 
 // Completes the folder that the servers have written: from now on it is a
 // checkpoint. The codes are those of WriteManifest()
 // (common/checkpoint/manifest.h).
-absl::Status WriteCheckpointManifest(const CheckpointOrder::Order& order,
+absl::Status WriteCheckpointManifest(const CheckpointWriting::Order& order,
                                      const std::string& job_name,
                                      const v1::JobSpec& spec,
-                                     const v1::WorkerReady& agreed,
-                                     const std::vector<v1::Shard>& shards);
+                                     const std::vector<ModelTensor>& tensors,
+                                     const std::vector<BlockPlacement>& blocks);
 
 }  // namespace paceline
 

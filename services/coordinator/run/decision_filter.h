@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "services/coordinator/policy/decision.h"
+#include "services/coordinator/sync/core/decision.h"
 
 namespace paceline {
 

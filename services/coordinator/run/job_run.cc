@@ -2,20 +2,60 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/checkpoint/checkpoint_folder.h"
 #include "common/log/log.h"
 #include "common/status.h"
-#include "services/coordinator/run/time_limits.h"
+#include "common/utf8.h"
+#include "services/coordinator/run/checkpoint_files.h"
+#include "services/coordinator/run/run_start.h"
+#include "services/coordinator/run/wire.h"
 
 namespace paceline {
 namespace {
 
-// When a job that stops at its target evaluates while others train.
-constexpr uint32_t kSubsetSamples = 1000;
+// Of what a member says of itself and metrics repeat.
+constexpr size_t kLongestLabel = 63;
+
+CourseOptions OptionsOf(const RunSetup& setup) {
+  CourseOptions options = ToCourseOptions(setup.plan);
+  options.run = static_cast<uint16_t>(setup.run & 0xffff);
+  options.lease = setup.lease;
+  for (const ServerLink& server : setup.servers) {
+    options.servers.push_back(server.name);
+  }
+  options.checkpoint_root = setup.checkpoint_root;
+  options.restored = !setup.restore_from.empty();
+  return options;
+}
+
+double UnixSeconds() {
+  return absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+}
+
+std::string StopReason(const absl::Status& outcome) {
+  if (outcome.ok()) return "the job has ended";
+  if (absl::IsCancelled(outcome)) return std::string(outcome.message());
+  return absl::StrCat("the job failed: ", outcome.message());
+}
 
 }  // namespace
+
+// One output being taken.
+struct JobRun::Taking {
+  absl::Time now;
+  const RunCourse& course;
+  Outbox& outbox;
+
+  void Tell(Outbox::Deed deed) const {
+    outbox.tells.push_back(std::move(deed));
+  }
+};
 
 JobRun::JobRun(RunSetup setup, const Clock* clock,
                std::shared_ptr<RunObserver> observer,
@@ -24,217 +64,635 @@ JobRun::JobRun(RunSetup setup, const Clock* clock,
       clock_(clock),
       observer_(std::move(observer)),
       metrics_(std::move(metrics)),
-      roster_(setup_.run),
-      servers_(setup_.run, setup_.servers, clock),
-      record_(setup_.spec.paradigm(), setup_.spec.stop()),
-      evaluations_(setup_.spec.evaluation().defer(), clock,
-                   [this](WorkerId evaluator, int64_t snapshot, bool last) {
-                     v1::WorkerCommand command;
-                     command.mutable_evaluate()->set_snapshot(snapshot);
-                     if (setup_.spec.stop().at_target() && !last) {
-                       command.mutable_evaluate()->set_samples(kSubsetSamples);
-                     }
-                     roster_.Send(evaluator, std::move(command));
-                   }),
-      sink_({clock, &roster_, &servers_, &record_, &evaluations_,
-             observer_.get(), metrics_.get(),
-             !setup_.spec.evaluation().disabled()}),
-      checkpoint_(&servers_),
-      spec_(setup_.spec) {}
+      spec_(setup_.plan.spec),
+      incarnations_(setup_.run),
+      record_(setup_.plan.spec.paradigm(), setup_.plan.spec.stop()),
+      driver_(clock, OptionsOf(setup_), ToRunSettings(setup_.plan), this) {}
 
-JobRun::~JobRun() = default;
-
-RunOutcome JobRun::Run() {
-  RunOutcome outcome;
-  outcome.status = RunStages();
-  Enter(Stage::kEnded);
-  GiveUpCheckpoint(outcome.status.ok() ? absl::AbortedError("the run has ended")
-                                       : outcome.status);
-  {
-    absl::MutexLock lock(&mu_);
-    // Before the result is told: a recording that was asked for is part of it.
-    if (trace_ != nullptr) outcome.status.Update(trace_->Close());
-  }
-  const Engine* const trained = engine();
-  const bool all_counted =
-      trained != nullptr &&
-      trained->View().samples_counted >= trained->View().samples_total;
-  const bool complete = all_counted || out_of_time_ || record_.StopReached();
-  outcome.out_of_workers = out_of_workers_;
-  {
-    absl::MutexLock lock(&mu_);
-    outcome.out_of_servers = out_of_servers_;
-    if (out_of_servers_) outcome.status = absl::OkStatus();
-  }
-  outcome.paused = outcome.status.ok() && !complete &&
-                   (pausing() || out_of_workers_ || outcome.out_of_servers);
-  outcome.checkpoint = last_checkpoint_;
-  StopEverybody(outcome.status);
-  metrics_->workers->Set(0);
-  metrics_->KeepWorkers({});
-  metrics_->training_start_timestamp_seconds->Set(0);
-  return outcome;
+void JobRun::Start() {
+  driver_.Tell([this] { OpenFiles(); });
 }
 
-absl::Status JobRun::RunStages() {
-  PACELINE_RETURN_IF_ERROR(OpenFiles());
-  for (const auto stage : {&JobRun::Assemble, &JobRun::CheckAgreement,
-                           &JobRun::HostBlocks, &JobRun::InitializeWeights}) {
-    PACELINE_RETURN_IF_ERROR((this->*stage)());
-    // Nothing has been trained that a checkpoint would have to keep.
-    if (pausing() || out_of_workers_) return absl::OkStatus();
-  }
-  StartEngine();
-  if (out_of_workers_) return absl::OkStatus();
-  PACELINE_RETURN_IF_ERROR(Train());
-  PACELINE_RETURN_IF_ERROR(SaveResult());
-  // Saved, in case somebody knows better: waiting for workers would not help.
-  if (out_of_workers_ && !pausing()) PACELINE_RETURN_IF_ERROR(LastFailure());
-  return Evaluate();
-}
-
-absl::Status JobRun::OpenFiles() {
+void JobRun::OpenFiles() {
+  FilesOpened opened;
   if (!setup_.restore_from.empty()) {
-    PACELINE_ASSIGN_OR_RETURN(start_, ReadRunStart(setup_.restore_from));
+    auto start = ReadRunStart(setup_.restore_from);
+    opened.status = start.status();
+    if (start.ok()) opened.start = *std::move(start);
   }
-  if (setup_.trace_file.empty()) return absl::OkStatus();
-  PACELINE_ASSIGN_OR_RETURN(auto trace, TraceWriter::Create(setup_.trace_file));
-  absl::MutexLock lock(&mu_);
-  trace_ = std::move(trace);
-  return absl::OkStatus();
-}
-
-int64_t JobRun::parameter_bytes() const {
-  absl::MutexLock lock(&mu_);
-  int64_t elements = 0;
-  for (const v1::TensorSpec& tensor : agreed_.tensors()) {
-    elements += tensor.size();
+  if (opened.status.ok() && !setup_.trace_file.empty()) {
+    auto trace = TraceWriter::Create(setup_.trace_file);
+    opened.status = trace.status();
+    if (trace.ok()) trace_ = *std::move(trace);
   }
-  return elements * static_cast<int64_t>(sizeof(float));
+  driver_.Step(opened).IgnoreError();
 }
 
-absl::Status JobRun::WaitFor(
-    absl::string_view what, absl::Duration timeout,
-    const std::function<bool(absl::Duration)>& attempt) {
-  const absl::Time deadline = clock_->Now() + timeout;
-  absl::Time next_look = clock_->Now();
-  while (!attempt(kPollInterval)) {
-    PACELINE_RETURN_IF_ERROR(failure());
-    const absl::Time now = clock_->Now();
-    if (now >= deadline) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "waited ", absl::FormatDuration(timeout), " for ", what));
-    }
-    if (now >= next_look) {
-      EndSilentMembers();
-      ReportProgress();
-      next_look = now + kProgressInterval;
-    }
-  }
-  return failure();
+std::optional<RunOutcome> JobRun::outcome() const {
+  absl::MutexLock lock(&driver_.mu());
+  return outcome_;
 }
 
-void JobRun::EndSilentMembers() {
-  const absl::Time since = clock_->Now() - lease();
-  const bool training = engine() != nullptr;
-  for (const Member& member : roster_.Present()) {
-    const bool engines =
-        training && IsTrainer(member) && member.state == MemberState::kWorking;
-    if (engines || member.last_heard >= since) continue;
-    LogWarning("not heard for a lease", {{"worker", member.name}});
-    roster_.Close(member.id,
-                  absl::AbortedError("the lease ended: register anew"));
-    WorkerGone(member.id, LossReason::kLeaseEnded);
-  }
-}
-
-absl::string_view JobRun::PhaseName(Stage stage) {
-  switch (stage) {
-    case Stage::kAssembling:
-    case Stage::kBeginning:
-      return "loading";
-    case Stage::kTraining:
-      return "training";
-    case Stage::kEvaluating:
-    case Stage::kEnded:
-      break;
-  }
-  return "evaluating";
-}
-
-void JobRun::Enter(Stage stage) {
-  absl::MutexLock lock(&mu_);
-  stage_ = stage;
-}
-
-v1::JobProgress JobRun::Progress() const {
-  Engine* engine;
-  v1::JobProgress progress;
-  absl::string_view phase;
+absl::Status JobRun::OnWorkerConnected(WorkerId worker,
+                                       const v1::WorkerHello& hello,
+                                       WorkerPeer peer) {
+  MemberCame came;
+  came.worker = worker;
+  came.name = hello.name();
+  came.evaluator = hello.evaluator();
+  Member member;
+  member.peer = std::move(peer);
+  member.name = hello.name();
+  member.evaluator = hello.evaluator();
+  member.pool = std::string(CutUtf8(hello.pool(), kLongestLabel));
+  member.gpu_model = std::string(
+      CutUtf8(hello.gpu_model().empty() ? hello.device() : hello.gpu_model(),
+              kLongestLabel));
   {
-    absl::MutexLock lock(&mu_);
-    engine = engine_.get();
-    phase = PhaseName(stage_);
-    progress.set_paradigm(engine == nullptr ? spec_.paradigm()
-                                            : engine->DescribePolicy());
+    absl::MutexLock lock(&driver_.mu());
+    came.incarnation = incarnations_.Next();
   }
-  std::map<WorkerId, std::string> names;
-  for (const Member& member : roster_.Present()) {
-    if (IsTrainer(member)) names.emplace(member.id, member.name);
+  return driver_.Step(
+      came, [&](Outbox&) { members_.emplace(worker, std::move(member)); });
+}
+
+absl::Status JobRun::OnWorkerMessage(WorkerId worker,
+                                     const v1::WorkerMessage& message) {
+  PACELINE_ASSIGN_OR_RETURN(const RunInput input, ToInput(worker, message));
+  return driver_.Step(input, [&](Outbox& outbox) {
+    if (message.has_push_done()) {
+      CountReport(worker, message.push_done(), outbox);
+    }
+  });
+}
+
+void JobRun::CountReport(WorkerId worker, const v1::PushDone& report,
+                         Outbox& outbox) {
+  driver_.mu().AssertHeld();
+  const std::string name = driver_.course().members().NameOf(worker);
+  record_.Reported(name, report);
+  metrics_->gate_wait_seconds->Observe(report.seconds().wait());
+  metrics_->blocks_refused->Increment(report.blocks_refused());
+  if (setup_.trace_file.empty()) return;
+  outbox.tells.push_back([this, name, report] {
+    if (trace_ != nullptr) trace_->Write(name, report);
+  });
+}
+
+void JobRun::OnWorkerDisconnected(WorkerId worker) {
+  driver_.Step(MemberGone{worker, LossReason::kStreamBroken, absl::OkStatus()})
+      .IgnoreError();
+}
+
+void JobRun::ReleaseWorker(WorkerId worker, absl::string_view reason) {
+  driver_
+      .Step(MemberHeard{worker},
+            [&](Outbox& outbox) {
+              driver_.mu().AssertHeld();
+              v1::WorkerCommand command;
+              command.mutable_stop()->set_reason(std::string(reason));
+              SendToWorker({clock_->Now(), driver_.course(), outbox}, worker,
+                           std::move(command));
+            })
+      .IgnoreError();
+}
+
+std::optional<int> JobRun::IndexOf(uint64_t server) const {
+  for (size_t i = 0; i < setup_.servers.size(); ++i) {
+    if (setup_.servers[i].member == server) return static_cast<int>(i);
   }
-  const EngineView view = engine == nullptr ? EngineView() : engine->View();
-  record_.Progress(view, names, clock_->Now(), progress);
-  progress.set_phase(std::string(phase));
-  return progress;
+  return std::nullopt;
 }
 
-void JobRun::ReportProgress() {
-  const v1::JobProgress progress = Progress();
-  ExportProgress(progress);
-  observer_->Progressed(progress);
+bool JobRun::UsesServer(uint64_t member) const {
+  return IndexOf(member).has_value();
 }
 
-std::string JobRun::Report() const {
-  Engine* const engine = this->engine();
-  if (engine == nullptr) return "";
-  return record_.Result(engine->View()).dump();
-}
-
-bool JobRun::WantsEvaluator() const { return evaluations_.wants_evaluator(); }
-
-bool JobRun::TrainingOver() const {
-  absl::MutexLock lock(&mu_);
-  return stage_ == Stage::kEvaluating || stage_ == Stage::kEnded;
-}
-
-void JobRun::StopEverybody(const absl::Status& outcome) {
-  std::string reason(outcome.message());
-  if (outcome.ok()) {
-    reason = "the job has ended";
-  } else if (!absl::IsCancelled(outcome)) {
-    reason = absl::StrCat("the job failed: ", outcome.message());
+absl::Status JobRun::OnServerMessage(uint64_t member,
+                                     const v1::ServerMessage& message) {
+  const std::optional<int> server = IndexOf(member);
+  if (!server.has_value()) {
+    return absl::InvalidArgumentError("the server is none of this run");
   }
-  v1::WorkerCommand stop_worker;
-  stop_worker.mutable_stop()->set_reason(reason);
-  roster_.SendToAll(stop_worker);
-  v1::ServerCommand unhost;
-  unhost.mutable_unhost()->set_reason(reason);
-  servers_.SendToAll(unhost);
+  PACELINE_ASSIGN_OR_RETURN(
+      const RunInput input,
+      ToInput(*server, setup_.servers[*server].name, message));
+  return driver_.Step(input);
+}
+
+void JobRun::OnServerDisconnected(uint64_t member) {
+  const std::optional<int> server = IndexOf(member);
+  if (!server.has_value()) return;
+  driver_
+      .Step(ServerLost{
+          *server,
+          absl::UnavailableError(absl::StrCat(
+              "parameter server ", setup_.servers[*server].name,
+              " is gone, and its part of the model is lost: restore the job "
+              "from its last checkpoint"))})
+      .IgnoreError();
+}
+
+void JobRun::OnServerLeaving(uint64_t member) {
+  const std::optional<int> server = IndexOf(member);
+  if (!server.has_value()) return;
+  driver_.Step(ServerLeaves{*server}).IgnoreError();
 }
 
 void JobRun::Cancel(const absl::Status& reason) {
-  absl::MutexLock lock(&mu_);
-  if (failure_.ok()) failure_ = reason;
+  driver_.Step(CancelRun{reason}).IgnoreError();
 }
 
-absl::Status JobRun::failure() const {
-  absl::MutexLock lock(&mu_);
-  return failure_;
+void JobRun::Pause(absl::Duration evaluate_for) {
+  driver_.Step(PauseRun{evaluate_for}).IgnoreError();
 }
 
-Engine* JobRun::engine() const {
-  absl::MutexLock lock(&mu_);
-  return engine_.get();
+void JobRun::Update(const JobPlan& plan) {
+  driver_
+      .Step(UpdateRun{ToRunSettings(plan)},
+            [&](Outbox&) {
+              const v1::JobSpec& spec = plan.spec;
+              spec_.set_learning_rate(spec.learning_rate());
+              spec_.set_batching(spec.batching());
+              *spec_.mutable_workers() = spec.workers();
+              *spec_.mutable_stop() = spec.stop();
+              *spec_.mutable_checkpoints() = spec.checkpoints();
+              record_.SetStop(spec.stop());
+            })
+      .IgnoreError();
+}
+
+absl::Status JobRun::Switch(const ParadigmSpec& paradigm,
+                            absl::string_view reason) {
+  return driver_.Step(SwitchRun{paradigm, std::string(reason)}, [&](Outbox&) {
+    driver_.mu().AssertHeld();
+    spec_.set_paradigm(FormatParadigm(paradigm));
+    if (driver_.course().core() == nullptr) {
+      record_.SetParadigm(spec_.paradigm());
+    }
+  });
+}
+
+absl::Status JobRun::WriteCheckpoint(const std::string& id) {
+  return driver_.Step(paceline::WriteCheckpoint{id});
+}
+
+v1::JobProgress JobRun::Progress() const {
+  absl::MutexLock lock(&driver_.mu());
+  return ProgressAt(clock_->Now());
+}
+
+v1::JobProgress JobRun::ProgressAt(absl::Time now) const {
+  driver_.mu().AssertReaderHeld();
+  const RunCourse& course = driver_.course();
+  v1::JobProgress progress;
+  progress.set_paradigm(course.paradigm());
+  std::map<WorkerId, std::string> names;
+  for (const WorkerId worker : course.members().Present()) {
+    const RunMember& member = *course.members().Find(worker);
+    if (member.trainer()) names.emplace(worker, member.name);
+  }
+  record_.Progress(ViewOf(course.core()), names, now, progress);
+  if (course.stage() < RunStage::kTraining) {
+    progress.set_phase("loading");
+  } else {
+    progress.set_phase(course.stage() < RunStage::kEvaluating ? "training"
+                                                              : "evaluating");
+  }
+  return progress;
+}
+
+std::string JobRun::Report() const {
+  absl::MutexLock lock(&driver_.mu());
+  const SyncCore* const core = driver_.course().core();
+  return core == nullptr ? "" : record_.Result(ViewOf(core)).dump();
+}
+
+bool JobRun::WantsEvaluator() const {
+  absl::MutexLock lock(&driver_.mu());
+  return driver_.course().evaluations().wants_evaluator();
+}
+
+bool JobRun::TrainingEnds() const {
+  absl::MutexLock lock(&driver_.mu());
+  const SyncCore* const core = driver_.course().core();
+  return core != nullptr && core->finished();
+}
+
+bool JobRun::TrainingOver() const {
+  absl::MutexLock lock(&driver_.mu());
+  return driver_.course().stage() >= RunStage::kEvaluating;
+}
+
+int64_t JobRun::BytesPerServer() const {
+  absl::MutexLock lock(&driver_.mu());
+  return driver_.course().model().Elements() *
+         static_cast<int64_t>(sizeof(float)) /
+         static_cast<int64_t>(setup_.servers.size());
+}
+
+void JobRun::SendToWorker(const Taking& taking, WorkerId worker,
+                          v1::WorkerCommand command) {
+  const auto it = members_.find(worker);
+  if (it == members_.end() || !it->second.peer.send) return;
+  taking.outbox.sends.push_back(
+      [send = it->second.peer.send, command = std::move(command)]() mutable {
+        send(std::move(command));
+      });
+}
+
+void JobRun::SendToServers(const Taking& taking,
+                           const NumberedCommand& command) {
+  const size_t servers = setup_.servers.size();
+  for (size_t i = 0; i < servers; ++i) {
+    v1::ServerCommand wire = ToWire(command, i, servers);
+    wire.set_run(setup_.run);
+    if (wire.has_host()) {
+      v1::HostJob& host = *wire.mutable_host();
+      *host.mutable_job() = setup_.plan.spec;
+      for (const ModelTensor& tensor : taking.course.model().tensors) {
+        *host.add_tensors() = ToWire(tensor);
+      }
+      *host.mutable_blocks() = shards_[i].blocks();
+      host.set_restore_from(setup_.restore_from);
+      host.set_traceparent(setup_.traceparent);
+    }
+    taking.outbox.sends.push_back(
+        [&send = setup_.servers[i].send, wire = std::move(wire)]() mutable {
+          send(std::move(wire));
+        });
+  }
+}
+
+void JobRun::TellDecision(const Taking& taking, absl::Time at, std::string whom,
+                          std::string kind, std::string text, int64_t omitted) {
+  v1::Decision decision;
+  decision.set_seconds(taking.course.SecondsAt(at));
+  decision.set_worker(std::move(whom));
+  decision.set_kind(std::move(kind));
+  decision.set_text(std::move(text));
+  decision.set_omitted(omitted);
+  taking.Tell([this, decision = std::move(decision)] {
+    LogInfo(decision.text(), {{"job", setup_.job_name},
+                              {"worker", decision.worker()},
+                              {"decision", decision.kind()}});
+    observer_->Decided(decision);
+  });
+}
+
+template <>
+void JobRun::On(const Taking& taking, const Grant& grant) {
+  not_released_.erase(grant.worker);
+  SendToWorker(taking, grant.worker, ToWire(grant));
+  record_.Granted(taking.course.members().NameOf(grant.worker));
+  metrics_->grants->Increment();
+  metrics_->samples_granted->Increment(grant.range.size());
+}
+
+template <>
+void JobRun::On(const Taking& taking, const PushCounted& counted) {
+  not_released_.insert(counted.worker);
+  record_.Counted(taking.course.members().NameOf(counted.worker), counted,
+                  taking.now);
+  metrics_->pushes->Increment();
+  metrics_->version->Set(static_cast<double>(counted.version));
+  metrics_->samples_counted->Increment(counted.samples);
+  metrics_->gap->Observe(static_cast<double>(counted.gap));
+  metrics_->staleness->Observe(static_cast<double>(counted.staleness));
+  metrics_->last_push_timestamp_seconds->Set(UnixSeconds());
+}
+
+template <>
+void JobRun::On(const Taking& taking, const Evicted& evicted) {
+  record_.Lost(taking.course.members().NameOf(evicted.worker));
+  metrics_->workers_lost.at(evicted.reason)->Increment();
+}
+
+template <>
+void JobRun::On(const Taking& taking, const Switched& switched) {
+  record_.Switched(switched);
+  metrics_->Switched(switched.from, switched.to);
+  taking.Tell([this, to = switched.to] { observer_->ParadigmSwitched(to); });
+  TellDecision(
+      taking, switched.at, "job", "switch",
+      absl::StrCat("switched from ", switched.from, " to ", switched.to, " (",
+                   switched.reason, ") at version ", switched.version, ", ",
+                   switched.samples, " samples"),
+      0);
+}
+
+template <>
+void JobRun::On(const Taking&, const SwitchSettled& settled) {
+  record_.Settled(settled);
+}
+
+template <>
+void JobRun::On(const Taking& taking, const Recorded& recorded) {
+  const Decision& decision = recorded.decision;
+  metrics_->decisions.at(decision.kind)->Increment();
+  // Decisions about the job as a whole name no worker.
+  const std::string worker =
+      decision.worker == WorkerId{0}
+          ? "job"
+          : taking.course.members().NameOf(decision.worker);
+  record_.Decided(worker, decision);
+  const auto kept = filter_.Offer(decision.kind, recorded.at);
+  if (!kept.has_value()) return;
+  TellDecision(taking, recorded.at, worker, kept->category, Render(decision),
+               kept->omitted);
+}
+
+template <>
+void JobRun::On(const Taking& taking, const Notice& notice) {
+  TellDecision(taking, taking.now, notice.whom, notice.kind, notice.text, 0);
+}
+
+template <>
+void JobRun::On(const Taking& taking, const AssignMember& assign) {
+  const RunMembers& members = taking.course.members();
+  v1::WorkerCommand command;
+  v1::Assignment& wire = *command.mutable_assign();
+  wire.set_incarnation(members.IncarnationOf(assign.worker));
+  wire.set_run(setup_.run);
+  *wire.mutable_job() = setup_.plan.spec;
+  wire.set_job_name(setup_.job_name);
+  wire.set_traceparent(setup_.traceparent);
+  wire.set_lease_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(setup_.lease)));
+  SendToWorker(taking, assign.worker, std::move(command));
+  taking.Tell([this, name = members.NameOf(assign.worker)] {
+    LogInfo("assigned", {{"worker", name}, {"job", setup_.job_name}});
+  });
+}
+
+template <>
+void JobRun::On(const Taking& taking, const BeginWork& begin) {
+  v1::WorkerCommand command;
+  v1::BeginJob& wire = *command.mutable_begin();
+  *wire.mutable_shards() = {shards_.begin(), shards_.end()};
+  wire.set_initialize(begin.initialize);
+  SendToWorker(taking, begin.worker, std::move(command));
+}
+
+template <>
+void JobRun::On(const Taking& taking, const MemberLetGo& gone) {
+  const auto it = members_.find(gone.worker);
+  if (it == members_.end()) return;
+  if (it->second.peer.close) {
+    taking.outbox.sends.push_back([close = it->second.peer.close,
+                                   status = gone.status] { close(status); });
+  }
+  members_.erase(it);
+  if (gone.status.ok()) return;
+  taking.Tell([this, name = taking.course.members().NameOf(gone.worker),
+               why = std::string(gone.status.message())] {
+    LogWarning("let go",
+               {{"worker", name}, {"job", setup_.job_name}, {"reason", why}});
+  });
+}
+
+template <>
+void JobRun::On(const Taking& taking, const NumberedCommand& command) {
+  if (std::holds_alternative<HostBlocks>(command.command)) {
+    std::vector<std::string> addresses;
+    for (const ServerLink& server : setup_.servers) {
+      addresses.push_back(server.address);
+    }
+    shards_ = ToShards(addresses, taking.course.model().tensors,
+                       taking.course.blocks());
+  } else if (std::holds_alternative<CloseCommand>(command.command)) {
+    metrics_->closings->Increment();
+    if (last_close_.has_value()) {
+      metrics_->round_seconds->Observe(
+          absl::ToDoubleSeconds(taking.now - *last_close_));
+    }
+    last_close_ = taking.now;
+  } else if (std::holds_alternative<KeepSnapshot>(command.command)) {
+    metrics_->snapshots->Increment();
+  }
+  SendToServers(taking, command);
+}
+
+template <>
+void JobRun::On(const Taking& taking, const AdmitParameters& admit) {
+  taking.Tell([this, bytes = admit.bytes] {
+    const absl::Status admitted = setup_.admit_parameters
+                                      ? setup_.admit_parameters(bytes)
+                                      : absl::OkStatus();
+    driver_.Step(ParametersAdmitted{admitted}).IgnoreError();
+  });
+}
+
+template <>
+void JobRun::On(const Taking& taking, const AskForEvaluator&) {
+  taking.Tell([this] {
+    driver_.Step(EvaluatorKnown{setup_.evaluator_exists()}).IgnoreError();
+  });
+}
+
+template <>
+void JobRun::On(const Taking& taking, const CompleteCheckpoint& write) {
+  v1::JobSpec spec = spec_;
+  // That of a planned switch, too.
+  spec.set_paradigm(taking.course.paradigm());
+  taking.Tell([this, order = write.order, spec = std::move(spec),
+               tensors = taking.course.model().tensors,
+               blocks = taking.course.blocks()] {
+    const absl::Status written =
+        WriteCheckpointManifest(order, setup_.job_name, spec, tensors, blocks);
+    driver_.Step(ManifestWritten{order.id, written}).IgnoreError();
+  });
+}
+
+template <>
+void JobRun::On(const Taking& taking, const RemoveCheckpointFiles& remove) {
+  // What some of the servers have written. There may be nothing.
+  taking.Tell([directory = remove.directory] {
+    const absl::Status removed = RemoveCheckpoint(directory);
+    if (!removed.ok() && !absl::IsNotFound(removed)) {
+      LogWarning(removed.message());
+    }
+  });
+}
+
+template <>
+void JobRun::On(const Taking& taking, const TrainingStarted& started) {
+  const absl::Time began =
+      taking.now - absl::Seconds(taking.course.SecondsAt(taking.now));
+  record_.Begin(began, started.parameters, started.train_samples);
+  metrics_->training_start_timestamp_seconds->Set(UnixSeconds());
+  metrics_->workers_joined->Increment(static_cast<double>(started.workers));
+  taking.Tell([this, started] {
+    observer_->Started(started.parameters, started.train_samples);
+  });
+}
+
+template <>
+void JobRun::On(const Taking&, const WorkerJoined&) {
+  metrics_->workers_joined->Increment();
+}
+
+template <>
+void JobRun::On(const Taking& taking, const ProgressDue&) {
+  taking.Tell([this, progress = ProgressAt(taking.now),
+               view = ViewOf(taking.course.core()), members = members_,
+               every = taking.course.settings().checkpoint_interval] {
+    metrics_->checkpoint_interval_seconds->Set(
+        setup_.checkpoint_root.empty() ? 0 : absl::ToDoubleSeconds(every));
+    ExportProgress(progress, view, members);
+    observer_->Progressed(progress);
+  });
+}
+
+template <>
+void JobRun::On(const Taking& taking, const SnapshotEvaluated& evaluated) {
+  record_.Evaluated(evaluated.point);
+  taking.Tell(
+      [this, point = ToWire(evaluated.point)] { observer_->Evaluated(point); });
+}
+
+template <>
+void JobRun::On(const Taking& taking, const CheckpointChanged& changed) {
+  if (changed.state == CheckpointChanged::State::kWriting) {
+    metrics_->checkpoints->Increment();
+  }
+  taking.Tell([this, changed] { TellCheckpoint(changed); });
+}
+
+template <>
+void JobRun::On(const Taking& taking, const TrainingEnded&) {
+  metrics_->training_start_timestamp_seconds->Set(0);
+  On(taking, ProgressDue{});
+}
+
+template <>
+void JobRun::On(const Taking& taking, const RunEnded& ended) {
+  v1::WorkerCommand stop;
+  stop.mutable_stop()->set_reason(StopReason(ended.outcome.status));
+  for (const auto& [worker, member] : members_) {
+    SendToWorker(taking, worker, stop);
+  }
+  v1::ServerCommand unhost;
+  unhost.set_run(setup_.run);
+  unhost.mutable_unhost()->set_reason(stop.stop().reason());
+  for (const ServerLink& server : setup_.servers) {
+    taking.outbox.sends.push_back([&server, unhost] { server.send(unhost); });
+  }
+  // The last evaluation's accuracy is what stays to be seen.
+  taking.Tell([this, outcome = ended.outcome, progress = ProgressAt(taking.now),
+               view = ViewOf(taking.course.core())]() mutable {
+    ExportProgress(progress, view, {});
+    TellEnd(std::move(outcome));
+  });
+}
+
+template <class Value>
+void JobRun::On(const Taking& taking, const Value& command) {
+  SendToWorker(taking, command.worker, ToWire(command));
+}
+
+void JobRun::Take(absl::Time now, const RunOutput& output, Outbox& outbox) {
+  driver_.mu().AssertHeld();
+  const Taking taking{now, driver_.course(), outbox};
+  std::visit([&](const auto& what) { On(taking, what); }, output);
+}
+
+void JobRun::StepTaken() {
+  driver_.mu().AssertHeld();
+  // At the end nobody is released.
+  const SyncCore* const core = driver_.course().core();
+  if (core != nullptr && !core->finished()) {
+    for (const WorkerId worker : not_released_) {
+      // The last push of somebody who is lost holds nobody.
+      const RunMember* const member = driver_.course().members().Find(worker);
+      if (member != nullptr) record_.Held(member->name);
+    }
+  }
+  not_released_.clear();
+}
+
+void JobRun::TellCheckpoint(const CheckpointChanged& changed) {
+  if (changed.state == CheckpointChanged::State::kWriting) {
+    return observer_->CheckpointChanged(
+        ToCheckpoint(changed.order, v1::Checkpoint::WRITING, absl::OkStatus()));
+  }
+  if (changed.failure.ok()) {
+    metrics_->last_checkpoint_timestamp_seconds->Set(UnixSeconds());
+  } else {
+    LogWarning("the checkpoint could not be written",
+               {{"checkpoint", changed.order.id},
+                {"reason", std::string(changed.failure.message())}});
+    metrics_->checkpoints_failed->Increment();
+  }
+  v1::Checkpoint checkpoint = ToCheckpoint(
+      changed.order,
+      changed.failure.ok() ? v1::Checkpoint::READY : v1::Checkpoint::FAILED,
+      changed.failure);
+  const double took = absl::ToDoubleSeconds(changed.took);
+  checkpoint.set_write_seconds(took);
+  metrics_->checkpoint_seconds->Observe(took);
+  observer_->CheckpointChanged(checkpoint);
+}
+
+void JobRun::TellEnd(RunOutcome outcome) {
+  // Before the result is told: a recording that was asked for is part of it.
+  if (trace_ != nullptr) {
+    outcome.status.Update(trace_->Close());
+    if (!outcome.status.ok()) outcome.paused = false;
+  }
+  metrics_->workers->Set(0);
+  metrics_->KeepWorkers({});
+  metrics_->training_start_timestamp_seconds->Set(0);
+  // Everybody has been told to stop by then.
+  driver_.AwaitSent();
+  {
+    absl::MutexLock lock(&driver_.mu());
+    outcome_ = std::move(outcome);
+  }
+  setup_.over();
+}
+
+void JobRun::ExportProgress(const v1::JobProgress& progress,
+                            const TrainingView& view,
+                            const std::map<WorkerId, Member>& members) {
+  metrics_->samples->Set(static_cast<double>(progress.samples()));
+  metrics_->samples_wanted->Set(static_cast<double>(progress.samples_total()));
+  if (progress.has_accuracy()) metrics_->SetAccuracy(progress.accuracy());
+  if (progress.has_loss()) metrics_->SetLoss(progress.loss());
+  metrics_->SetParadigm(progress.paradigm());
+  size_t trainers = 0;
+  std::map<std::string, std::pair<TrainingView::Worker, const Member*>>
+      training;
+  std::set<std::string> names;
+  for (const auto& [worker, member] : members) {
+    if (!member.evaluator) ++trainers;
+  }
+  metrics_->workers->Set(static_cast<double>(trainers));
+  if (view.samples_total == 0) return;  // The training has not begun.
+  metrics_->SetThreshold(view.policy.threshold);
+  metrics_->SetGroups(view.policy.groups);
+  for (const TrainingView::Worker& worker : view.workers) {
+    const auto member = members.find(worker.worker);
+    if (member == members.end()) continue;
+    // Of two with one name the later stays.
+    training[member->second.name] = {worker, &member->second};
+    names.insert(member->second.name);
+  }
+  metrics_->KeepWorkers(names);
+  for (const v1::WorkerProgress& measured : progress.workers()) {
+    const auto found = training.find(measured.worker());
+    if (found == training.end()) continue;
+    const auto& [worker, member] = found->second;
+    JobMetrics::Worker* const series =
+        metrics_->OfWorker(measured.worker(), member->pool, member->gpu_model);
+    if (series == nullptr) continue;
+    series->samples_per_second->Set(measured.samples_per_second());
+    series->straggler_score->Set(measured.straggler_score());
+    series->straggler->Set(measured.straggler() ? 1 : 0);
+    series->gap->Set(static_cast<double>(measured.gap()));
+    series->batch->Set(worker.batch);
+    series->lag->Set(static_cast<double>(worker.lag.value_or(0)));
+  }
 }
 
 }  // namespace paceline

@@ -8,9 +8,7 @@
 
 namespace paceline {
 
-// Whom a run tells how it goes. Called from several threads, some with the
-// run's or the engine's lock held: it must only queue, never wait nor call the
-// run.
+// Whom a run tells how it goes, on the run's own thread and without a lock.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

@@ -22,30 +22,23 @@ Json OrNull(const std::optional<double>& value) {
 
 void RunRecord::Begin(absl::Time at, int64_t parameters,
                       int64_t train_samples) {
-  absl::MutexLock lock(&mu_);
   began_ = at;
   parameters_ = parameters;
   train_samples_ = train_samples;
 }
 
-void RunRecord::SetStop(const v1::StopConditions& stop) {
-  absl::MutexLock lock(&mu_);
-  stop_ = stop;
-}
+void RunRecord::SetStop(const v1::StopConditions& stop) { stop_ = stop; }
 
 void RunRecord::SetParadigm(const std::string& paradigm) {
-  absl::MutexLock lock(&mu_);
   paradigm_ = paradigm;
 }
 
 void RunRecord::Granted(const std::string& worker) {
-  absl::MutexLock lock(&mu_);
   workers_[worker].state = "computing";
 }
 
 void RunRecord::Counted(const std::string& worker, const PushCounted& counted,
                         absl::Time now) {
-  absl::MutexLock lock(&mu_);
   WorkerRow& row = workers_[worker];
   row.state = "waiting";
   ++row.iterations;
@@ -60,7 +53,6 @@ void RunRecord::Counted(const std::string& worker, const PushCounted& counted,
 
 void RunRecord::Reported(const std::string& worker,
                          const v1::PushDone& report) {
-  absl::MutexLock lock(&mu_);
   WorkerRow& row = workers_[worker];
   row.load += report.seconds().load();
   row.compute += report.seconds().compute();
@@ -79,29 +71,22 @@ void RunRecord::Reported(const std::string& worker,
   loss_ = before + kLossSmoothing * (report.loss() - before);
 }
 
-void RunRecord::Held(const std::string& worker) {
-  absl::MutexLock lock(&mu_);
-  ++workers_[worker].held;
-}
+void RunRecord::Held(const std::string& worker) { ++workers_[worker].held; }
 
 void RunRecord::Switched(const paceline::Switched& switched) {
   const double seconds = SecondsAt(switched.at);
-  absl::MutexLock lock(&mu_);
   switches_.push_back({switched, seconds, std::nullopt});
 }
 
 void RunRecord::Settled(const SwitchSettled& settled) {
-  absl::MutexLock lock(&mu_);
   switches_.back().took = absl::ToDoubleSeconds(settled.took);
 }
 
 void RunRecord::Lost(const std::string& worker) {
-  absl::MutexLock lock(&mu_);
   workers_[worker].state = "lost";
 }
 
 void RunRecord::Evaluated(const AccuracyPoint& point) {
-  absl::MutexLock lock(&mu_);
   const auto later =
       std::upper_bound(accuracy_.begin(), accuracy_.end(), point.seconds,
                        [](double seconds, const AccuracyPoint& p) {
@@ -112,33 +97,16 @@ void RunRecord::Evaluated(const AccuracyPoint& point) {
 
 void RunRecord::Decided(const std::string& worker, const Decision& decision) {
   if (decision.kind != DecisionKind::kNotFastest) return;
-  absl::MutexLock lock(&mu_);
   ++workers_[worker].held_not_fastest;
 }
 
 double RunRecord::SecondsAt(absl::Time now) const {
-  absl::MutexLock lock(&mu_);
   return began_.has_value() ? absl::ToDoubleSeconds(now - *began_) : 0;
 }
 
-bool RunRecord::begun() const {
-  absl::MutexLock lock(&mu_);
-  return began_.has_value();
-}
-
-bool RunRecord::StopReached() const {
-  absl::MutexLock lock(&mu_);
-  if (!stop_.at_target()) return false;
-  return (stop_.target_accuracy() > 0 &&
-          TargetReached(accuracy_, stop_.target_accuracy())) ||
-         (stop_.target_loss() > 0 &&
-          LossReached(accuracy_, stop_.target_loss()));
-}
-
-void RunRecord::Progress(const EngineView& view,
+void RunRecord::Progress(const TrainingView& view,
                          const std::map<WorkerId, std::string>& names,
                          absl::Time now, v1::JobProgress& progress) const {
-  absl::MutexLock lock(&mu_);
   const double seconds =
       began_.has_value() ? absl::ToDoubleSeconds(now - *began_) : 0;
   const double rate =
@@ -163,12 +131,12 @@ void RunRecord::Progress(const EngineView& view,
   AddWorkers(view, names, progress);
 }
 
-void RunRecord::AddWorkers(const EngineView& view,
+void RunRecord::AddWorkers(const TrainingView& view,
                            const std::map<WorkerId, std::string>& names,
                            v1::JobProgress& progress) const {
-  std::map<std::string, EngineView::Worker> members;
+  std::map<std::string, TrainingView::Worker> members;
   std::optional<WorkerClock> minimum;
-  for (const EngineView::Worker& worker : view.workers) {
+  for (const TrainingView::Worker& worker : view.workers) {
     minimum = std::min(minimum.value_or(worker.clock), worker.clock);
     const auto name = names.find(worker.worker);
     if (name != names.end()) members[name->second] = worker;
@@ -196,8 +164,7 @@ void RunRecord::AddWorkers(const EngineView& view,
   }
 }
 
-Json RunRecord::Result(const EngineView& view) const {
-  absl::MutexLock lock(&mu_);
+Json RunRecord::Result(const TrainingView& view) const {
   Json result = {{"paradigm", paradigm_}, {"seconds", last_push_seconds_}};
   result["final_accuracy"] =
       accuracy_.empty() ? Json(nullptr) : Json(accuracy_.back().accuracy);

@@ -8,15 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/accuracy.h"
-#include "services/coordinator/engine.h"
 #include "services/coordinator/int_histogram.h"
-#include "services/coordinator/policy/sync_core.h"
+#include "services/coordinator/run/course/training_view.h"
+#include "services/coordinator/sync/core/sync_core.h"
 
 namespace paceline {
 
@@ -24,7 +22,7 @@ namespace paceline {
 // Seconds count from Begin(). Workers are told apart by name, so that one that
 // comes back after a loss goes on in its own row.
 //
-// Thread-safe; its lock is a leaf.
+// Thread-compatible.
 class RunRecord {
  public:
   RunRecord(std::string paradigm, const v1::StopConditions& stop)
@@ -37,7 +35,8 @@ class RunRecord {
   // Another one than at first, before Begin().
   void SetParadigm(const std::string& paradigm);
   void Granted(const std::string& worker);
-  // The core counted a push; its worker's report follows or went before.
+  // The core counted a push; its worker's report went before, unless the
+  // worker is lost.
   void Counted(const std::string& worker, const PushCounted& counted,
                absl::Time now);
   void Reported(const std::string& worker, const v1::PushDone& report);
@@ -52,16 +51,13 @@ class RunRecord {
   void Decided(const std::string& worker, const Decision& decision);
 
   double SecondsAt(absl::Time now) const;
-  bool begun() const;
-  // Two consecutive evaluations at a target at which the job stops.
-  bool StopReached() const;
 
   // All but phase and paradigm.
-  void Progress(const EngineView& view,
+  void Progress(const TrainingView& view,
                 const std::map<WorkerId, std::string>& names, absl::Time now,
                 v1::JobProgress& progress) const;
   // One element of "runs".
-  nlohmann::ordered_json Result(const EngineView& view) const;
+  nlohmann::ordered_json Result(const TrainingView& view) const;
 
  private:
   struct WorkerRow {
@@ -76,35 +72,32 @@ class RunRecord {
     const char* state = "waiting";
   };
 
-  void AddWorkers(const EngineView& view,
+  void AddWorkers(const TrainingView& view,
                   const std::map<WorkerId, std::string>& names,
-                  v1::JobProgress& progress) const
-      ABSL_SHARED_LOCKS_REQUIRED(mu_);
+                  v1::JobProgress& progress) const;
   nlohmann::ordered_json WorkerResult(const std::string& name,
-                                      const WorkerRow& row) const
-      ABSL_SHARED_LOCKS_REQUIRED(mu_);
+                                      const WorkerRow& row) const;
 
-  mutable absl::Mutex mu_;
-  std::string paradigm_ ABSL_GUARDED_BY(mu_);  // At the beginning.
-  v1::StopConditions stop_ ABSL_GUARDED_BY(mu_);
-  int64_t parameters_ ABSL_GUARDED_BY(mu_) = 0;
-  int64_t train_samples_ ABSL_GUARDED_BY(mu_) = 0;
-  std::optional<absl::Time> began_ ABSL_GUARDED_BY(mu_);
-  double last_push_seconds_ ABSL_GUARDED_BY(mu_) = 0;
-  int64_t pushes_ ABSL_GUARDED_BY(mu_) = 0;
-  int64_t discarded_ ABSL_GUARDED_BY(mu_) = 0;
-  int64_t refused_blocks_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t push_bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t pull_bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  std::optional<double> loss_ ABSL_GUARDED_BY(mu_);  // Smoothed.
-  std::map<std::string, WorkerRow> workers_ ABSL_GUARDED_BY(mu_);
-  std::vector<AccuracyPoint> accuracy_ ABSL_GUARDED_BY(mu_);
+  std::string paradigm_;  // At the beginning.
+  v1::StopConditions stop_;
+  int64_t parameters_ = 0;
+  int64_t train_samples_ = 0;
+  std::optional<absl::Time> began_;
+  double last_push_seconds_ = 0;
+  int64_t pushes_ = 0;
+  int64_t discarded_ = 0;
+  int64_t refused_blocks_ = 0;
+  uint64_t push_bytes_ = 0;
+  uint64_t pull_bytes_ = 0;
+  std::optional<double> loss_;  // Smoothed.
+  std::map<std::string, WorkerRow> workers_;
+  std::vector<AccuracyPoint> accuracy_;
   struct PastSwitch {
     paceline::Switched what;
     double seconds;
     std::optional<double> took;  // Once it has settled.
   };
-  std::vector<PastSwitch> switches_ ABSL_GUARDED_BY(mu_);
+  std::vector<PastSwitch> switches_;
 };
 
 }  // namespace paceline

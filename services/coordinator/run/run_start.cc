@@ -23,12 +23,10 @@ absl::StatusOr<RunStart> ReadRunStart(const std::string& directory) {
   }
   start.position = FromWire(position);
   for (const CheckpointTensor& tensor : manifest.tensors) {
-    v1::TensorSpec spec;
-    spec.set_name(tensor.name);
-    for (const int64_t dimension : tensor.shape) spec.add_shape(dimension);
-    spec.set_size(static_cast<int64_t>(TensorSize(tensor)));
-    spec.set_statistic(tensor.statistic);
-    start.tensors.push_back(std::move(spec));
+    start.tensors.push_back({tensor.name,
+                             {tensor.shape.begin(), tensor.shape.end()},
+                             static_cast<int64_t>(TensorSize(tensor)),
+                             tensor.statistic});
   }
   return start;
 }

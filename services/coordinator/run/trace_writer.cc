@@ -11,7 +11,6 @@ namespace paceline {
 absl::StatusOr<std::unique_ptr<TraceWriter>> TraceWriter::Create(
     const std::string& path) {
   auto writer = absl::WrapUnique(new TraceWriter(path));
-  absl::MutexLock lock(&writer->mu_);
   if (writer->file_.is_open()) return writer;
   return absl::FailedPreconditionError(absl::StrCat(
       "cannot write the trace ", path, ": no such folder, or not allowed"));
@@ -33,12 +32,10 @@ void TraceWriter::Write(absl::string_view worker, const v1::PushDone& report) {
   using Json = nlohmann::ordered_json;
   const std::string text =
       line.dump(-1, ' ', false, Json::error_handler_t::replace);
-  absl::MutexLock lock(&mu_);
   file_ << text << '\n';
 }
 
 absl::Status TraceWriter::Close() {
-  absl::MutexLock lock(&mu_);
   file_.close();
   if (file_.good()) return absl::OkStatus();
   return absl::DataLossError(

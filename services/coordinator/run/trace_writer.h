@@ -5,11 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "protos/paceline/v1/fleet.pb.h"
 
 namespace paceline {
@@ -20,7 +18,7 @@ namespace paceline {
 //    "push":0.0011,"pull":0.0009,"parked":0.0,"wait":0.0004}
 // Seconds, those of PhaseSeconds; `pull` is without what the servers parked.
 //
-// Thread-safe; its lock is a leaf.
+// Thread-compatible.
 class TraceWriter {
  public:
   // Replaces the file. FAILED_PRECONDITION if it cannot be written.
@@ -37,8 +35,7 @@ class TraceWriter {
   explicit TraceWriter(const std::string& path) : path_(path), file_(path) {}
 
   const std::string path_;
-  absl::Mutex mu_;
-  std::ofstream file_ ABSL_GUARDED_BY(mu_);
+  std::ofstream file_;
 };
 
 }  // namespace paceline

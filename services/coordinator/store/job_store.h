@@ -42,9 +42,9 @@ struct JobReportText {
 
 // A request that was answered, so that the same one again is not done again.
 struct AnsweredRequest {
-  std::string identity;  // Of the caller; may be empty.
+  std::string identity;  // The caller's; may be empty.
   std::string request_id;
-  std::string digest;    // Of the request's content.
+  std::string digest;    // Tells the request's content.
   std::string resource;  // Its name.
   absl::Time time;
 };
@@ -62,10 +62,12 @@ struct StoreBatch {
   std::vector<std::string> deleted_checkpoints = {};  // Names.
   std::vector<JobCheckpoint> checkpoints = {};
   std::vector<JobReportText> reports = {};
+  // One of the same sequence number is replaced.
   std::vector<JobDecision> decisions = {};
   std::vector<JobAccuracy> accuracy_points = {};
   std::vector<RequestKey> deleted_requests = {};
   std::vector<AnsweredRequest> requests = {};
+  // Each gets the next sequence number.
   std::vector<v1::AuditRecord> audit_records = {};
 
   bool empty() const;
@@ -111,23 +113,12 @@ class JobStore {
   // out: it was deleted while they were on their way.
   absl::Status Write(const StoreBatch& batch);
 
-  // One of them each.
-  absl::Status PutJob(const v1::Job& job);
-  // And all that belongs to it; OK if it is not there.
+  // One of them each. A job goes with all that belongs to it; OK if it is not
+  // there.
   absl::Status DeleteJob(const std::string& uid);
-  // One of that sequence number is replaced.
-  absl::Status AppendDecision(const std::string& uid, const v1::Decision& it);
-  absl::Status AppendDecisions(const std::string& uid,
-                               const std::vector<v1::Decision>& decisions);
-  absl::Status AppendAccuracyPoint(const std::string& uid,
-                                   const v1::AccuracyPoint& point);
   absl::Status PutCheckpoint(const std::string& uid,
                              const v1::Checkpoint& checkpoint);
   absl::Status DeleteCheckpoint(const std::string& name);
-  absl::Status PutReport(const std::string& uid, const std::string& json);
-  // The record gets the next sequence number.
-  absl::Status AppendAuditRecord(const v1::AuditRecord& record);
-  absl::Status PutRequest(const AnsweredRequest& request);
 
   // By name.
   absl::StatusOr<std::vector<v1::Job>> LoadJobs();
@@ -140,7 +131,8 @@ class JobStore {
   absl::StatusOr<int64_t> LastDecisionSequence(const std::string& uid);
 
   struct NumberedPoint {
-    int64_t sequence = 0;  // Of the job, from 1, in the order of appending.
+    int64_t sequence =
+        0;  // Counts the job's points from 1, in the order of appending.
     v1::AccuracyPoint point;
   };
   absl::StatusOr<std::vector<NumberedPoint>> ListAccuracyPoints(

@@ -17,9 +17,22 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "services/coordinator/watch/resume_token.h"
 
 namespace paceline {
+
+// Where a watcher stands in one life of one event log.
+struct WatchPlace {
+  std::string instance;   // The log's; not empty.
+  uint64_t sequence = 0;  // The last event that was seen has it.
+
+  friend bool operator==(const WatchPlace&, const WatchPlace&) = default;
+};
+
+// Opaque to clients: printable, without anything that a shell or a URL minds.
+std::string FormatResumeToken(const WatchPlace& point);
+
+// INVALID_ARGUMENT if FormatResumeToken() never gave it.
+absl::StatusOr<WatchPlace> ParseResumeToken(absl::string_view token);
 
 // What happens to one job, for any number of watchers, each of which reads at
 // its own pace from where it stands: nobody is waited for, and a watcher costs
@@ -225,7 +238,7 @@ class EventLog {
   Shared progress_ ABSL_GUARDED_BY(mu_);
   uint64_t progress_number_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t progress_after_ ABSL_GUARDED_BY(mu_) = 0;  // The event before it.
-  // Of those that `job_` came after, the last.
+  // The last progress that `job_` came after.
   uint64_t job_has_progress_ ABSL_GUARDED_BY(mu_) = 0;
   std::optional<absl::Status> closed_ ABSL_GUARDED_BY(mu_);
   uint64_t next_subscription_ ABSL_GUARDED_BY(mu_) = 1;

@@ -45,7 +45,7 @@ std::optional<v1::WatchJobResponse> JobEvents::Next(Cursor& cursor) const {
   if (!reading.has_value()) return std::nullopt;
   v1::WatchJobResponse response = *reading->message;
   response.set_resume_token(std::move(reading->token));
-  // Of the job as it is, its progress too.
+  // The job as it is has its present progress, too.
   if (reading->progress != nullptr) {
     *response.mutable_job()->mutable_progress() = reading->progress->progress();
   }

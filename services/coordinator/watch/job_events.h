@@ -26,7 +26,7 @@ class JobEvents {
   // An event too, but those who begin see only the latest. With its progress by
   // now.
   void JobChanged(v1::Job job);
-  // Of no interest to those who have seen it before.
+  // Tells nothing new to those who have seen the job before.
   void JobRefreshed(v1::Job job);
   // Decision, accuracy, checkpoint.
   void Append(v1::WatchJobResponse event) { log_.Append(std::move(event)); }

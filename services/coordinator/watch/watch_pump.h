@@ -2,12 +2,10 @@
 #define PACELINE_SERVICES_COORDINATOR_WATCH_WATCH_PUMP_H_
 
 #include <atomic>
-#include <deque>
+#include <limits>
 #include <memory>
-#include <thread>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "common/work_queue.h"
 
 namespace paceline {
 
@@ -27,23 +25,21 @@ class WatchPump {
     std::atomic<bool> queued_ = false;
   };
 
-  WatchPump();
-  // Watchers that are still queued are forgotten.
-  ~WatchPump();
-  WatchPump(const WatchPump&) = delete;
-  WatchPump& operator=(const WatchPump&) = delete;
-
   // Calls its Pump() at least once after this, unless it is gone by then. Many
   // posts may come to one call.
-  void Post(const std::shared_ptr<Watcher>& watcher);
+  void Post(const std::shared_ptr<Watcher>& watcher) {
+    if (watcher->queued_.exchange(true)) return;
+    queue_.Submit([posted = std::weak_ptr<Watcher>(watcher)] {
+      const std::shared_ptr<Watcher> present = posted.lock();
+      if (present == nullptr) return;
+      // Before it reads: what comes from now on posts it again.
+      present->queued_ = false;
+      present->Pump();
+    });
+  }
 
  private:
-  void Run();
-
-  absl::Mutex mu_;
-  bool ending_ ABSL_GUARDED_BY(mu_) = false;
-  std::deque<std::weak_ptr<Watcher>> queue_ ABSL_GUARDED_BY(mu_);
-  std::thread thread_;  // Last: it uses the above.
+  WorkQueue queue_{1, std::numeric_limits<size_t>::max()};
 };
 
 }  // namespace paceline

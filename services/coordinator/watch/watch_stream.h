@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "common/rpc/stream_registry.h"
-#include "common/security/stream_limiter.h"
+#include "common/security/rate_limiter.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/watch/job_events.h"
 #include "services/coordinator/watch/watch_pump.h"

@@ -110,7 +110,7 @@ class BatchLoader {
   // Handed over by the counters above: piece k lies in slot k % kSlots.
   std::array<Slot, kSlots> slots_;
 
-  // Of the thread alone: the two latest epochs, because ranges of one are
+  // Only the thread uses it: the two latest epochs, because ranges of one are
   // still dealt while the next has begun.
   std::array<Permutation, 2> permutations_;
   size_t oldest_ = 0;

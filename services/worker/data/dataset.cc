@@ -1,8 +1,17 @@
 #include "services/worker/data/dataset.h"
 
+#include <filesystem>
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/check.h"
+#include "common/job/names.h"
+#include "common/status.h"
+#include "services/worker/data/image_files.h"
 #include "services/worker/data/normalize.h"
+#include "services/worker/data/synthetic.h"
 
 namespace paceline {
 
@@ -46,6 +55,20 @@ void Dataset::Gather(absl::Span<const uint32_t> indices, float* images,
     }
     *labels++ = raw_.labels[index];
   }
+}
+
+absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
+                                    absl::string_view root) {
+  PACELINE_RETURN_IF_ERROR(CheckDataSpec(spec));
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(spec, absl::MaxSplits(':', 1));
+  if (parts.first == kSynthetic) return DrawSynthetic(parts.second, split);
+  const std::string folder =
+      (std::filesystem::path(std::string(root)) / std::string(parts.second))
+          .lexically_normal()
+          .string();
+  return parts.first == kMnist ? LoadMnist(folder, split)
+                               : LoadCifar10(folder, split);
 }
 
 }  // namespace paceline

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "services/worker/data/image_shape.h"
 
@@ -20,8 +21,8 @@ const char* SplitName(Split split);
 // What brings one channel's bytes to about zero mean and unit variance. Of the
 // data set as a whole, or the splits would not look alike.
 struct Normalization {
-  float mean = 0;       // Of byte / 255.
-  float deviation = 1;  // The same.
+  float mean = 0;       // The mean of byte / 255.
+  float deviation = 1;  // The standard deviation of byte / 255.
 };
 
 // Images as they were read.
@@ -57,6 +58,12 @@ class Dataset {
 
   RawImages raw_;
 };
+
+// Loads one split of what a --data flag names: "mnist:DIR", "cifar10:DIR" or
+// "synthetic:NAME"; a relative DIR is one below `root`. INVALID_ARGUMENT for
+// anything else; else as LoadMnist, LoadCifar10 and DrawSynthetic say.
+absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
+                                    absl::string_view root = ".");
 
 }  // namespace paceline
 

@@ -1,10 +1,12 @@
 #include "services/worker/model/chain.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "common/check.h"
 #include "common/status.h"
+#include "services/worker/model/layers.h"
 
 namespace paceline {
 
@@ -86,6 +88,101 @@ void Chain::Backward(const Pass& pass, DeviceView x, DeviceView dy,
     }
     layers_[i]->Backward(pass, in, dy, gradient);
     dy = gradient;
+  }
+}
+
+ChainBuilder& ChainBuilder::ToPlanes() {
+  chain_.Add(std::make_unique<ToPlanesLayer>(output()));
+  return *this;
+}
+
+ChainBuilder& ChainBuilder::Conv(std::string name, const ConvOptions& options) {
+  chain_.Add(std::make_unique<ConvLayer>(std::move(name), output(), options));
+  return *this;
+}
+
+ChainBuilder& ChainBuilder::BatchNorm(std::string name) {
+  chain_.Add(std::make_unique<BatchNormLayer>(std::move(name), output()));
+  return *this;
+}
+
+ChainBuilder& ChainBuilder::Relu() {
+  const ReluTaken taken = chain_.TakeRelu();
+  if (taken == ReluTaken::kAll) return *this;
+  chain_.Add(
+      std::make_unique<ReluLayer>(output(), taken == ReluTaken::kForward));
+  return *this;
+}
+
+ChainBuilder& ChainBuilder::MaxPool(int64_t window) {
+  chain_.Add(
+      std::make_unique<PoolLayer>(PoolKind::kMax, output(), window, window));
+  return *this;
+}
+
+ChainBuilder& ChainBuilder::AveragePool(int64_t window) {
+  chain_.Add(std::make_unique<PoolLayer>(PoolKind::kAverage, output(), window,
+                                         window));
+  return *this;
+}
+
+ChainBuilder& ChainBuilder::Flatten() {
+  chain_.Add(std::make_unique<FlattenLayer>(output()));
+  return *this;
+}
+
+ChainBuilder& ChainBuilder::Dense(std::string name, int64_t outputs) {
+  const int64_t inputs = output().size();
+  chain_.Add(std::make_unique<DenseLayer>(std::move(name), inputs, outputs,
+                                          HeInitial(inputs)));
+  return *this;
+}
+
+ChainBuilder& ChainBuilder::Logits(std::string name, int64_t classes) {
+  const int64_t inputs = output().size();
+  chain_.Add(std::make_unique<DenseLayer>(std::move(name), inputs, classes,
+                                          GlorotInitial(inputs, classes)));
+  return *this;
+}
+
+ChainBuilder& ChainBuilder::Residual(Chain branch, int64_t stride) {
+  chain_.Add(std::make_unique<ResidualLayer>(std::move(branch), stride));
+  return *this;
+}
+
+ResidualLayer::ResidualLayer(Chain branch, int64_t stride)
+    : Layer(branch.output()), branch_(std::move(branch)), stride_(stride) {
+  CHECK(branch_.input().layout == Layout::kPlanes);
+  const ShortcutShape shape = ShapeOf(1);
+  CHECK(shape.out_height() == output().height);
+  CHECK(shape.out_width() == output().width);
+}
+
+ShortcutShape ResidualLayer::ShapeOf(int64_t batch) const {
+  return {.batch = batch,
+          .in_channels = branch_.input().channels,
+          .out_channels = output().channels,
+          .height = branch_.input().height,
+          .width = branch_.input().width,
+          .stride = stride_,
+          .activation = activation_};
+}
+
+ReluTaken ResidualLayer::TakeRelu() {
+  activation_ = Activation::kRelu;
+  return ReluTaken::kForward;
+}
+
+void ResidualLayer::Forward(const Pass& pass, DeviceView x, DeviceSpan y) {
+  branch_.Forward(pass, x, y);
+  pass.backend.AddShortcut(ShapeOf(pass.batch), x, y);
+}
+
+void ResidualLayer::Backward(const Pass& pass, DeviceView x, DeviceView dy,
+                             DeviceSpan dx) {
+  branch_.Backward(pass, x, dy, dx);
+  if (!dx.empty()) {
+    pass.backend.AddShortcutGradient(ShapeOf(pass.batch), dy, dx);
   }
 }
 

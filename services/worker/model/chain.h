@@ -2,9 +2,12 @@
 #define PACELINE_SERVICES_WORKER_MODEL_CHAIN_H_
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "services/worker/model/layer.h"
+#include "services/worker/model/layers.h"
 
 namespace paceline {
 
@@ -48,6 +51,62 @@ class Chain {
   std::vector<std::unique_ptr<Buffer>> activations_;
   // Gradients go from one to the other: each is read once, by the next layer.
   std::unique_ptr<Buffer> gradients_[2];
+};
+
+// Writes a model down as the list that it is: every step takes the shape from
+// the one before it. What does not fit is a bug.
+class ChainBuilder {
+ public:
+  explicit ChainBuilder(const FeatureShape& input) : chain_(input) {}
+
+  ChainBuilder& ToPlanes();
+  ChainBuilder& Conv(std::string name, const ConvOptions& options);
+  ChainBuilder& BatchNorm(std::string name);
+  ChainBuilder& Relu();
+  // Windows side by side.
+  ChainBuilder& MaxPool(int64_t window);
+  ChainBuilder& AveragePool(int64_t window);
+  ChainBuilder& Flatten();
+  // In front of a ReLU: He-initialized.
+  ChainBuilder& Dense(std::string name, int64_t outputs);
+  // In front of the softmax: Glorot-initialized.
+  ChainBuilder& Logits(std::string name, int64_t classes);
+  ChainBuilder& Residual(Chain branch, int64_t stride);
+
+  const FeatureShape& output() const { return chain_.output(); }
+  Chain Build() && { return std::move(chain_); }
+
+ private:
+  Chain chain_;
+};
+
+// y = branch(x) + shortcut(x) on planes, with the parameter-free shortcut of
+// gpu/shapes.h (He et al. 2015). The ReLU after the sum is a layer of its own,
+// but that it is done with the sum.
+class ResidualLayer final : public Layer {
+ public:
+  // REQUIRES: the branch begins and ends in planes and divides the image by
+  // `stride`.
+  ResidualLayer(Chain branch, int64_t stride);
+
+  std::vector<TensorPlan> Plan() const override { return branch_.Plan(); }
+  void Bind(absl::Span<const BoundTensor> tensors) override {
+    branch_.Bind(tensors);
+  }
+  absl::Status Allocate(Backend& backend, int64_t batch_max) override {
+    return branch_.Allocate(backend, batch_max);
+  }
+  ReluTaken TakeRelu() override;
+  void Forward(const Pass& pass, DeviceView x, DeviceSpan y) override;
+  void Backward(const Pass& pass, DeviceView x, DeviceView dy,
+                DeviceSpan dx) override;
+
+ private:
+  ShortcutShape ShapeOf(int64_t batch) const;
+
+  Chain branch_;
+  const int64_t stride_;
+  Activation activation_ = Activation::kNone;
 };
 
 }  // namespace paceline

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_WORKER_MODEL_MODEL_H_
 #define PACELINE_SERVICES_WORKER_MODEL_MODEL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,10 +16,28 @@
 #include "services/worker/data/image_shape.h"
 #include "services/worker/model/batch_staging.h"
 #include "services/worker/model/chain.h"
-#include "services/worker/model/gradient_buckets.h"
 #include "services/worker/model/tensor.h"
 
 namespace paceline {
+
+// Tensors [first, end), which lie one behind the other, floats [offset, offset
+// + size) of all gradients.
+struct GradientBucket {
+  size_t first = 0;
+  size_t end = 0;
+  int64_t offset = 0;
+  int64_t size = 0;
+
+  bool operator==(const GradientBucket&) const = default;
+};
+
+// Gradients leave a device in pieces that are worth a copy (Li et al., "PyTorch
+// Distributed: Experiences on Accelerating Data Parallel Training", 2020,
+// section 3.2.2): the tensors from the last to the first, as the backward pass
+// finishes them, each bucket of at least `least` floats but the last one.
+// `offsets`: where each tensor begins, and at the end where all of them end.
+std::vector<GradientBucket> MakeBuckets(absl::Span<const int64_t> offsets,
+                                        int64_t least);
 
 // What a micro-batch came to. The loss is the cross-entropy in nats.
 struct BatchLoss {
@@ -62,7 +81,7 @@ class Model {
       absl::string_view name, const ImageShape& input, int classes,
       Backend* backend, int batch_max, DType wire = DType::kF32);
 
-  // The same with a network of one's own, from images to flat logits.
+  // A model of the caller's own network, from images to flat logits.
   static absl::StatusOr<std::unique_ptr<Model>> FromChain(
       Chain chain, Backend* backend, int batch_max, DType wire = DType::kF32);
 
@@ -90,7 +109,7 @@ class Model {
   // on_ready(tensor), or from FetchGradients(), to the next ComputeStaged().
   // REQUIRES: the wire is fp32, or the host sees the device's memory.
   absl::Span<const float> gradient(size_t tensor) const;
-  // The same as it goes over the wire.
+  // The gradient as it goes over the wire.
   absl::string_view wire_gradient(size_t tensor) const;
 
   // Brings a micro-batch of n samples to the device: `images` [n, channels,
@@ -194,12 +213,14 @@ class Model {
   const DType wire_;
   std::vector<TensorSpec> specs_;
   std::vector<InitialValue> initials_;
-  std::vector<int64_t> offsets_;  // Of the tensors, in floats; one more: all.
+  std::vector<int64_t> offsets_;  // Where each tensor begins, in floats; the
+                                  // last: where all end.
 
   BatchStaging staging_;
   std::unique_ptr<Buffer> values_;
   std::unique_ptr<Buffer> gradients_;
-  std::unique_ptr<Buffer> packed_;  // The same for the wire; null: it is fp32.
+  std::unique_ptr<Buffer>
+      packed_;  // The gradients for the wire; null where that is fp32.
   std::unique_ptr<Buffer> logits_;
   std::unique_ptr<Buffer> dlogits_;
   std::unique_ptr<Buffer> outcome_;  // Losses, then hits, of every sample.

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "common/job/duration.h"
+#include "common/job/spec_reader.h"
 #include "common/status.h"
-#include "services/worker/pace/key_values.h"
 
 namespace paceline {
 namespace {
@@ -34,26 +33,21 @@ const std::vector<Kind>& Kinds() {
   return *kinds;
 }
 
-absl::StatusOr<DelaySpec> ParseKind(const Kind& kind, absl::string_view text) {
-  const std::string what = absl::StrCat("delay ", kind.name);
-  PACELINE_ASSIGN_OR_RETURN(auto values,
-                            ParseKeyDurations(what, text, kind.keys));
-  for (const absl::string_view key : kind.keys) {
-    if (!values.contains(std::string(key))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(what, ": ", key, "=... is missing"));
-    }
+absl::StatusOr<DelaySpec> ReadKind(const Kind& kind, absl::string_view text) {
+  PACELINE_ASSIGN_OR_RETURN(const SpecParameters parameters,
+                            SpecParameters::Parse(text, kind.keys));
+  DelaySpec spec{.kind = kind.kind};
+  PACELINE_ASSIGN_OR_RETURN(spec.mean,
+                            parameters.Duration(kind.keys.front(), kPaceMax));
+  if (kind.keys.size() > 1) {
+    PACELINE_ASSIGN_OR_RETURN(spec.sd,
+                              parameters.Duration(kind.keys.back(), kPaceMax));
   }
-  DelaySpec spec{.kind = kind.kind,
-                 .mean = values[std::string(kind.keys.front())]};
-  if (kind.keys.size() > 1) spec.sd = values[std::string(kind.keys.back())];
   if (spec.kind == DelayKind::kUniform && spec.sd < spec.mean) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ": max is smaller than min"));
+    return absl::InvalidArgumentError("max is smaller than min");
   }
   if (spec.kind == DelayKind::kLognormal && spec.mean == absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ": mean must be above 0"));
+    return absl::InvalidArgumentError("mean must be above 0");
   }
   return spec;
 }
@@ -106,16 +100,19 @@ absl::Duration SampleLognormal(const DelaySpec& spec, Rng& rng) {
 }  // namespace
 
 absl::StatusOr<DelaySpec> ParseDelay(absl::string_view text) {
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(text, absl::MaxSplits(':', 1));
-  if (parts.first == "constant") {
+  const absl::string_view name = SpecName(text);
+  if (name == "constant" && name.size() < text.size()) {
     PACELINE_ASSIGN_OR_RETURN(
         const absl::Duration delay,
-        ParsePaceDuration("delay constant", parts.second));
+        ParseDuration("delay constant", text.substr(name.size() + 1),
+                      absl::ZeroDuration(), kPaceMax));
     return DelaySpec{.mean = delay};
   }
   for (const Kind& kind : Kinds()) {
-    if (kind.name == parts.first) return ParseKind(kind, parts.second);
+    if (kind.name != name) continue;
+    const absl::StatusOr<DelaySpec> spec = ReadKind(kind, text);
+    if (spec.ok()) return spec;
+    return Annotate(spec.status(), absl::StrCat("delay ", name));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "delay \"", text, "\": want constant:5ms, uniform:min=1ms,max=9ms, ",

@@ -8,6 +8,9 @@
 
 namespace paceline {
 
+// The longest duration of anything that is imitated.
+inline constexpr absl::Duration kPaceMax = absl::Hours(1);
+
 enum class DelayKind { kConstant, kUniform, kNormal, kExponential, kLognormal };
 
 // A distribution of delays. `mean` and `sd` are those of the delay itself, for

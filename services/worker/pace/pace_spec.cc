@@ -2,25 +2,39 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/job/duration.h"
+#include "common/job/spec_reader.h"
 #include "common/status.h"
-#include "services/worker/pace/key_values.h"
 
 namespace paceline {
+namespace {
+
+absl::StatusOr<PauseSpec> ReadPause(absl::string_view text) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const SpecParameters parameters,
+      SpecParameters::ParseList("pause", text, {"every", "for", "first"}));
+  PauseSpec pause;
+  PACELINE_ASSIGN_OR_RETURN(pause.every,
+                            parameters.Duration("every", kPaceMax));
+  PACELINE_ASSIGN_OR_RETURN(pause.length, parameters.Duration("for", kPaceMax));
+  pause.first = pause.every;
+  if (parameters.Has("first")) {
+    PACELINE_ASSIGN_OR_RETURN(pause.first,
+                              parameters.Duration("first", kPaceMax));
+  }
+  if (pause.length > absl::ZeroDuration() && pause.length < pause.every) {
+    return pause;
+  }
+  return absl::InvalidArgumentError("for must be above 0 and below every");
+}
+
+}  // namespace
 
 absl::StatusOr<PauseSpec> ParsePause(absl::string_view text) {
-  PACELINE_ASSIGN_OR_RETURN(
-      auto values, ParseKeyDurations("pause", text, {"every", "for", "first"}));
-  if (!values.contains("every") || !values.contains("for")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("pause \"", text, "\": want every=10s,for=2s"));
-  }
-  PauseSpec pause{.every = values["every"], .length = values["for"]};
-  pause.first = values.contains("first") ? values["first"] : pause.every;
-  if (pause.length <= absl::ZeroDuration() || pause.length >= pause.every) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "pause \"", text, "\": for must be above 0 and below every"));
-  }
-  return pause;
+  const absl::StatusOr<PauseSpec> pause = ReadPause(text);
+  if (pause.ok()) return pause;
+  return Annotate(pause.status(),
+                  absl::StrCat("pause \"", text, "\", want every=10s,for=2s"));
 }
 
 absl::StatusOr<double> ParseSlowdown(absl::string_view text) {
@@ -41,7 +55,8 @@ absl::StatusOr<PaceSpec> ParsePace(const PaceFlags& flags) {
   }
   if (!flags.step_time.empty()) {
     PACELINE_ASSIGN_OR_RETURN(spec.step_time,
-                              ParsePaceDuration("step time", flags.step_time));
+                              ParseDuration("step time", flags.step_time,
+                                            absl::ZeroDuration(), kPaceMax));
     if (*spec.step_time == absl::ZeroDuration()) {
       return absl::InvalidArgumentError("step time: must be above 0");
     }

@@ -5,7 +5,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
-#include "tests/services/coordinator/manual_clock.h"
+#include "tests/services/coordinator/run/manual_clock.h"
 
 namespace paceline {
 namespace {

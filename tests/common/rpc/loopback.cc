@@ -23,7 +23,7 @@ int64_t NumberOf(const grpc::ByteBuffer& message) {
   return frame->header.pull().closing();
 }
 
-absl::Status TestStream::Received(grpc::ByteBuffer& message) {
+absl::Status TestStream::OnMessage(grpc::ByteBuffer& message) {
   EXPECT_FALSE(over_);
   if (!behaviour_->received) return absl::OkStatus();
   const absl::Status status = behaviour_->received(*this, message);

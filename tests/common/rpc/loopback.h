@@ -43,9 +43,11 @@ class TestStream : public ServerStream<grpc::ByteBuffer, grpc::ByteBuffer> {
       : ServerStream(behaviour->max_queued), behaviour_(behaviour) {}
   ~TestStream() override { ++behaviour_->destroyed; }
 
+  using ServerStream::queued;
+
  protected:
-  absl::Status Received(grpc::ByteBuffer& message) override;
-  void Ended() override { ++behaviour_->ended; }
+  absl::Status OnMessage(grpc::ByteBuffer& message) override;
+  void OnDisconnected() override { ++behaviour_->ended; }
 
  private:
   Behaviour* const behaviour_;

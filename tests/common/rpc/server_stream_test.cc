@@ -1,10 +1,14 @@
 #include "common/rpc/server_stream.h"
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "common/rng.h"
+#include "common/rpc/client_stream.h"
 #include "gtest/gtest.h"
 #include "tests/common/rpc/loopback.h"
 
@@ -136,5 +140,186 @@ TEST(ServerStreamTest, ManyThreadsMaySendAndClose) {
   EXPECT_EQ(client.AwaitEnd(), absl::AbortedError("over"));
 }
 
+TEST(ClientStreamTest, FinishWritesSendsWhatIsQueuedFirst) {
+  Loopback server;
+  Mailbox<int64_t> received;
+  server.behaviour().received = [&](TestStream&,
+                                    const grpc::ByteBuffer& message) {
+    received.Put(NumberOf(message));
+    return absl::OkStatus();
+  };
+  TestClient client(server.address());
+  for (int i = 0; i < 500; ++i) client.stream().Send(Numbered(i));
+  client.stream().FinishWrites();
+  client.stream().Send(Numbered(999));  // Dropped.
+  client.stream().FinishWrites();       // Changes nothing.
+  EXPECT_TRUE(client.AwaitEnd().ok());
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(*received.Take(kLong), i);
+  EXPECT_FALSE(received.Await(absl::ZeroDuration()));
+  EXPECT_EQ(client.ends(), 1);
+}
+
+TEST(ClientStreamTest, AStatusOfReceivedCancelsTheStream) {
+  Loopback server;
+  TestClient client(server.address(), ChannelProfile::kControl,
+                    [](const grpc::ByteBuffer&) {
+                      return absl::InvalidArgumentError("no such block");
+                    });
+  const auto stream = server.NextStream();
+  ASSERT_NE(stream, nullptr);
+  for (int i = 0; i < 10; ++i) stream->Send(Numbered(i));
+  EXPECT_EQ(client.AwaitEnd(), absl::InvalidArgumentError("no such block"));
+  EXPECT_EQ(client.Next(), 0);
+  EXPECT_EQ(client.Next(), -1);  // Nothing after it.
+  EXPECT_TRUE(server.registry().AwaitEmpty(kLong));
+}
+
+TEST(ClientStreamTest, ItsDestructorEndsTheStream) {
+  Loopback server;
+  TestClient client(server.address());
+  ASSERT_NE(server.NextStream(), nullptr);
+  client.stream().Send(Numbered(1));
+  client.Drop();
+  EXPECT_EQ(client.ends(), 1);
+  EXPECT_TRUE(absl::IsCancelled(client.AwaitEnd()));
+  EXPECT_TRUE(server.registry().AwaitEmpty(kLong));
+}
+
+TEST(ClientStreamTest, ItsDestructorMayComeBeforeTheConnection) {
+  Loopback server;
+  for (int i = 0; i < 20; ++i) {
+    TestClient client(server.address());
+    client.stream().Send(Numbered(i));
+    client.Drop();
+    EXPECT_EQ(client.ends(), 1);
+  }
+}
+
+TEST(ClientStreamTest, ItsDestructorMayComeAfterTheEnd) {
+  Loopback server;
+  TestClient client(server.address());
+  client.stream().FinishWrites();
+  EXPECT_TRUE(client.AwaitEnd().ok());
+  client.stream().Send(Numbered(1));
+  client.stream().Cancel();
+  client.Drop();
+  EXPECT_EQ(client.ends(), 1);
+}
+
+TEST(ClientStreamTest, NobodyListensThere) {
+  std::string address;
+  {
+    const Loopback gone;
+    address = gone.address();
+  }
+  TestClient client(address);
+  client.stream().Send(Numbered(1));
+  EXPECT_TRUE(absl::IsUnavailable(client.AwaitEnd()));
+}
+
+TEST(ClientStreamTest, TheServerStopsWithoutAWord) {
+  auto server = std::make_unique<Loopback>();
+  TestClient client(server->address());
+  ASSERT_NE(server->NextStream(), nullptr);
+  server->server().Shutdown(std::chrono::system_clock::now());
+  EXPECT_FALSE(client.AwaitEnd().ok());
+  server.reset();
+}
+
+TEST(ClientStreamTest, TheServersStatusArrivesAfterItsMessages) {
+  Loopback server;
+  TestClient client(server.address());
+  const auto stream = server.NextStream();
+  ASSERT_NE(stream, nullptr);
+  stream->Send(Numbered(7));
+  EXPECT_EQ(client.Next(), 7);
+  stream->Close(absl::ResourceExhaustedError("too many open rounds"));
+  EXPECT_EQ(client.AwaitEnd(),
+            absl::ResourceExhaustedError("too many open rounds"));
+}
+
+// Many short streams from several threads: each ends once, on both sides,
+// however it ends, and nothing is left in the registry.
+
+// How a stream of the test ends.
+enum Ending { kPolitely, kCancelled, kDropped, kRefused };
+
+// Sends `ending`, and whatever else fits it.
+void RunStream(const std::string& address, Ending ending) {
+  TestClient client(address);
+  for (int i = 0; i < 5; ++i) client.stream().Send(Numbered(i));
+  client.stream().Send(Numbered(100 + ending));
+  switch (ending) {
+    case kPolitely:
+      for (int i = 0; i < 5; ++i) EXPECT_EQ(client.Next(), i);
+      client.stream().FinishWrites();
+      EXPECT_TRUE(client.AwaitEnd().ok());
+      break;
+    case kCancelled:
+      client.stream().Cancel();
+      EXPECT_FALSE(client.AwaitEnd().ok());
+      break;
+    case kDropped:
+      client.Drop();
+      break;
+    case kRefused:
+      EXPECT_EQ(client.AwaitEnd(), absl::AbortedError("refused"));
+      break;
+  }
+  client.Drop();
+  EXPECT_EQ(client.ends(), 1);
+}
+
+TEST(ManyStreamsTest, EachEndsOnceOnBothSides) {
+  constexpr int kThreads = 4;
+  constexpr int kEach = 25;
+  Loopback server;
+  server.behaviour().received = [](TestStream& stream,
+                                   const grpc::ByteBuffer& message) {
+    if (NumberOf(message) == 100 + kRefused) {
+      return absl::AbortedError("refused");
+    }
+    stream.Send(message);
+    return absl::OkStatus();
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&server, t] {
+      Rng rng(t);
+      for (int i = 0; i < kEach; ++i) {
+        RunStream(server.address(), static_cast<Ending>(rng.Below(4)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(server.registry().AwaitEmpty(kLong));
+  EXPECT_LE(server.behaviour().ended.load(), kThreads * kEach);
+  EXPECT_GT(server.behaviour().ended.load(), 0);
+}
+
+// The server closes all streams while clients come and go.
+TEST(ManyStreamsTest, AShutdownAmongThemLeavesNothingOpen) {
+  Loopback server;
+  std::atomic<bool> stopping = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200 && !stopping; ++i) {
+        TestClient client(server.address());
+        client.stream().Send(Numbered(i));
+        if (i % 2 == 0) client.stream().FinishWrites();
+        // Whether it ended before the closing or with it is chance.
+        if (i % 4 == 0) client.AwaitEnd().IgnoreError();
+      }
+    });
+  }
+  EXPECT_TRUE(server.behaviour().begun.Take(kLong).ok());
+  server.registry().CloseAll(absl::UnavailableError("stopping"));
+  stopping = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(server.registry().AwaitEmpty(kLong));
+}
+
 }  // namespace
+
 }  // namespace paceline

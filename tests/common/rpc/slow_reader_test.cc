@@ -2,11 +2,14 @@
 
 #include <grpcpp/support/client_callback.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "common/rpc/client_stream.h"
 #include "gtest/gtest.h"
 #include "tests/common/rpc/loopback.h"
@@ -120,6 +123,82 @@ TEST(SlowReaderTest, AClientsFullQueueEndsItsStream) {
   for (int i = 0; i < 500; ++i) client.Send(Numbered(i, kLarge));
   may_read.Notify();
   EXPECT_EQ(*ended.Take(kLong), absl::StatusCode::kCancelled);
+}
+
+// A client whose owner has no room for more, until Read() makes some.
+class FullClient {
+ public:
+  explicit FullClient(const std::string& address)
+      : channel_(MakeChannel(address, ChannelProfile::kControl, kLong)),
+        stream_(kBound,
+                {.on_message =
+                     [this](const grpc::ByteBuffer& message) {
+                       ++count_;
+                       received_.Put(NumberOf(message));
+                       return absl::OkStatus();
+                     },
+                 .on_disconnected =
+                     [this](const absl::Status& status) {
+                       received_.Close(status);
+                       ended_.Notify();
+                     },
+                 .may_read = [this] { return !received_.full(); }},
+                [this](grpc::ClientContext* context, auto* reactor) {
+                  OpenExchange(channel_, context, reactor);
+                }) {}
+
+  absl::StatusOr<int64_t> Read() {
+    const auto number = received_.Take(kLong);
+    stream_.ReadOn();
+    return number;
+  }
+  void Cancel() { stream_.Cancel(); }
+  bool AwaitEnd() { return ended_.WaitForNotificationWithTimeout(kLong); }
+  bool full() const { return received_.full(); }
+  int received() const { return count_; }
+
+ private:
+  std::atomic<int> count_ = 0;
+  Mailbox<int64_t> received_{3};
+  absl::Notification ended_;
+  std::shared_ptr<grpc::Channel> channel_;
+  ClientStream<grpc::ByteBuffer, grpc::ByteBuffer> stream_;
+};
+
+TEST(SlowReaderTest, AClientWithoutRoomLetsItsServersQueueFill) {
+  Loopback server;
+  server.behaviour().max_queued = kBound;
+  FullClient client(server.address());
+  const auto stream = server.NextStream();
+  ASSERT_NE(stream, nullptr);
+  for (int i = 0; i < 500; ++i) {
+    // Until the client has no room its server keeps within its own limit.
+    while (!client.full() && stream->queued() + 1 >= kBound) {
+      std::this_thread::yield();
+    }
+    stream->Send(Numbered(i, kLarge));
+  }
+  EXPECT_EQ(client.received(), 3);
+  absl::StatusOr<int64_t> number = client.Read();
+  int64_t next = 0;
+  for (; number.ok(); number = client.Read()) EXPECT_EQ(*number, next++);
+  EXPECT_GE(next, 3);
+  EXPECT_LT(next, 500);
+  EXPECT_TRUE(absl::IsResourceExhausted(number.status())) << number.status();
+}
+
+TEST(SlowReaderTest, AClientEndsAlthoughItDoesNotRead) {
+  Loopback server;
+  for (const bool cancelled : {false, true}) {
+    FullClient client(server.address());
+    const auto stream = server.NextStream();
+    ASSERT_NE(stream, nullptr);
+    for (int i = 0; i < 10; ++i) stream->Send(Numbered(i));
+    while (!client.full()) std::this_thread::yield();
+    if (!cancelled) continue;  // Its destructor ends it.
+    client.Cancel();
+    EXPECT_TRUE(client.AwaitEnd());
+  }
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
-#include "common/security/method_roles.h"
-
 #include <google/protobuf/descriptor.h>
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/security/identity.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "protos/paceline/v1/cluster.pb.h"

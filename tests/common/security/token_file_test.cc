@@ -1,8 +1,7 @@
-#include "common/security/token_file.h"
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/security/token_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/security/eventually.h"

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "common/job/names.h"
 #include "gpu/gpu_device.h"
 #include "services/worker/data/synthetic.h"
 #include "services/worker/model/model.h"
-#include "services/worker/model/model_names.h"
 #include "tests/gpu/step_check.h"
 #include "tests/gpu/toolkit_only/measured_backend.h"
 #include "tests/gpu/toolkit_only/overlap.h"

@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/status.h"
-#include "services/worker/model/chain_builder.h"
+#include "services/worker/model/chain.h"
 #include "services/worker/model/model.h"
 #include "tests/gpu/device_memory.h"
 

@@ -19,7 +19,7 @@
 #include "tests/integration/wrong_requests/cluster_snapshot.h"
 #include "tests/integration/wrong_requests/prepared_cluster.h"
 #include "tests/integration/wrong_requests/request_script.h"
-#include "tests/services/coordinator/policy/script_files.h"
+#include "tests/services/coordinator/sync/core/script_files.h"
 
 namespace paceline {
 namespace {

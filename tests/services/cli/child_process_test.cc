@@ -1,14 +1,18 @@
 #include "services/cli/child_process.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/cli/line_reader.h"
+#include "services/cli/run_files.h"
+#include "services/cli/unique_fd.h"
 
 namespace paceline {
 namespace {
@@ -160,5 +164,89 @@ TEST(ChildProcessTest, MovesItsProcessAlong) {
   EXPECT_NE(second.pid(), pid);
 }
 
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class LineReaderTest : public testing::Test {
+ protected:
+  LineReaderTest() {
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+    read_end_.Reset(ends[0]);
+    write_end_.Reset(ends[1]);
+  }
+  void Write(const std::string& text) {
+    ASSERT_EQ(write(write_end_.get(), text.data(), text.size()),
+              static_cast<ssize_t>(text.size()));
+  }
+
+  UniqueFd read_end_;
+  UniqueFd write_end_;
+};
+
+TEST_F(LineReaderTest, JoinsWhatArrivesInPieces) {
+  LineReader reader(read_end_.get());
+  EXPECT_THAT(reader.Read(), IsEmpty());
+  Write("one\ntw");
+  EXPECT_THAT(reader.Read(), ElementsAre("one"));
+  Write("o\n\nthree");
+  EXPECT_THAT(reader.Read(), ElementsAre("two", ""));
+  EXPECT_FALSE(reader.at_end());
+  write_end_.Reset();
+  EXPECT_THAT(reader.Read(), ElementsAre("three"));
+  EXPECT_TRUE(reader.at_end());
+  EXPECT_THAT(reader.Read(), IsEmpty());
+}
+
+TEST_F(LineReaderTest, ALineMayBeLongerThanItsBuffer) {
+  LineReader reader(read_end_.get());
+  const std::string line(40000, 'x');
+  Write(line + "\n");
+  EXPECT_THAT(reader.Read(), ElementsAre(line));
+}
+
+class RunFolderTest : public testing::Test {
+ protected:
+  RunFolderTest() { std::filesystem::create_directories(dir_); }
+  ~RunFolderTest() override { std::filesystem::remove_all(dir_); }
+
+  const std::string dir_ =
+      testing::TempDir() + "run_folder_test." + std::to_string(getpid());
+};
+
+TEST_F(RunFolderTest, Names) {
+  EXPECT_EQ(DefaultRunDirectory(absl::FromUnixSeconds(1769874300),
+                                absl::UTCTimeZone(), 4711),
+            "./paceline-runs/20260131-154500-4711");
+  EXPECT_EQ(RunFolderName(2, "dssp:lower=3,upper=15"),
+            "2-dssp-lower-3-upper-15");
+  EXPECT_EQ(RunFolderName(1, "../../etc"), "1-------etc");
+}
+
+TEST_F(RunFolderTest, MakesFoldersAndWritesWholeFiles) {
+  const std::string folder = dir_ + "/a/b";
+  ASSERT_TRUE(MakeFolder(folder).ok());
+  ASSERT_TRUE(MakeFolder(folder).ok()) << "it may exist";
+  const std::string file = folder + "/file";
+  ASSERT_TRUE(WriteWholeFile(file, "one\n").ok());
+  ASSERT_TRUE(WriteWholeFile(file, "one\ntwo\n\n").ok());
+  EXPECT_EQ(LastLine(file), "two");
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeFolder(file)));
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeFolder(file + "/below")));
+  RemoveFile(file);
+  EXPECT_EQ(LastLine(file), "");
+  RemoveFile(file);
+  EXPECT_TRUE(absl::IsInternal(WriteWholeFile(dir_ + "/none/file", "")));
+}
+
+TEST_F(RunFolderTest, LastLineOfALongFileIsShort) {
+  const std::string file = dir_ + "/long";
+  ASSERT_TRUE(WriteWholeFile(file, std::string(10000, 'a') + "\n" +
+                                       std::string(1000, 'b') + "\n")
+                  .ok());
+  EXPECT_EQ(LastLine(file), std::string(300, 'b'));
+}
+
 }  // namespace
+
 }  // namespace paceline

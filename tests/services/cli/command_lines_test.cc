@@ -1,7 +1,6 @@
-#include "services/cli/command_lines.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "services/cli/cluster.h"
 
 namespace paceline {
 namespace {
@@ -12,7 +11,7 @@ using testing::ElementsAre;
 TEST(CommandLinesTest, Coordinator) {
   LocalOptions options;
   options.port = 7000;
-  options.lease = absl::Milliseconds(2500);
+  options.job.lease = absl::Milliseconds(2500);
   EXPECT_THAT(CoordinatorCommand("/bin", "/run", options),
               ElementsAre("/bin/paceline-coordinator", "--store",
                           "/run/jobs.db", "--checkpoints", "/run/checkpoints",
@@ -55,7 +54,7 @@ TEST(CommandLinesTest, EvaluatorYieldsOnlyWhileOthersTrain) {
       ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
                   "eval", "--metrics", "127.0.0.1:0", "--device", "cuda:2",
                   "--threads", "1", "--evaluator"));
-  options.stop_at_target = true;
+  options.job.spec.mutable_stop()->set_at_target(true);
   EXPECT_THAT(EvaluatorCommand("/bin", "a:1", options),
               Contains("--low-priority"));
 }

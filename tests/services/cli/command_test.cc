@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/child_process.h"
-#include "services/cli/line_reader.h"
+#include "services/cli/run_files.h"
 #include "tests/services/cli/fake_programs.h"
 
 // The built `paceline`, as a person or a script meets it.
@@ -23,6 +23,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
+
+// A coordinator that says where it listens, and does not.
+constexpr char kUnreachable[] =
+    R"(echo '{"event":"listening","address":"127.0.0.1:1"}')"
+    "\n";
 
 constexpr char kPaceline[] = PACELINE_BIN "/paceline";
 
@@ -148,18 +153,9 @@ TEST_F(CommandTest, AMissingProgramIsNamed) {
   EXPECT_THAT(outcome.err, HasSubstr("/paceline-server is missing"));
 }
 
-TEST_F(CommandTest, ARunPrintsItsTable) {
-  programs_.Coordinator(absl::StrCat(kListening, kStarted, kResult));
-  programs_.Server("exit 0\n");
-  programs_.Worker("exit 0\n");
-  const Outcome outcome = RunCommand(SmallRun());
-  EXPECT_TRUE(outcome.cause.clean()) << outcome.err;
-  EXPECT_THAT(outcome.out, StartsWith("PARADIGM"));
-}
-
 TEST_F(CommandTest, InterruptEndsItWith130) {
-  programs_.Coordinator(absl::StrCat(kListening, kAwaitMembers, kStarted,
-                                     "kill -INT $PPID\n", kSleep));
+  programs_.Coordinator(
+      absl::StrCat(kUnreachable, kAwaitMembers, "kill -INT $PPID\n", kSleep));
   std::vector<std::string> arguments = SmallRun();
   arguments.insert(arguments.end(), {"-o", "json"});
   const Outcome outcome = RunCommand(arguments);
@@ -172,8 +168,8 @@ TEST_F(CommandTest, InterruptEndsItWith130) {
 TEST_F(CommandTest, NothingOutlivesItWhenItIsKilled) {
   // Its orphans come to us, so that we can see them end.
   ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-  programs_.Coordinator(absl::StrCat(kListening, kAwaitMembers, kStarted,
-                                     "kill -KILL $PPID\n", kSleep));
+  programs_.Coordinator(
+      absl::StrCat(kUnreachable, kAwaitMembers, "kill -KILL $PPID\n", kSleep));
   const Outcome outcome = RunCommand(SmallRun());
   EXPECT_EQ(outcome.cause.signal, SIGKILL);
   const std::map<std::string, pid_t> pids = programs_.Pids("1-bsp");

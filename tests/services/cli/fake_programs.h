@@ -39,16 +39,23 @@ class FakePrograms {
   std::string dir_;
 };
 
-// Lines of a coordinator's script, in the order in which a run needs them.
+// Lines of a coordinator's script, in the order in which a run needs them. It
+// listens at the path of the file in which it tells what happens to its job,
+// one line each (run_local_test.cc reads it).
 inline constexpr char kListening[] =
-    R"(echo '{"event":"listening","address":"127.0.0.1:1"}')"
+    ": > \"${2%/*}/news\"\n"
+    R"(echo "{\"event\":\"listening\",\"address\":\"${2%/*}/news\"}")"
     "\n";
-inline constexpr char kStarted[] =
-    R"(echo '{"event":"started","parameters":10,"train_samples":64}')"
-    "\n";
-inline constexpr char kResult[] =
-    R"(echo '{"event":"result","run":{"paradigm":"bsp","seconds":2}}')"
-    "\n";
+// `line` is "event" and a WatchJobResponse as JSON, "report" and a document, or
+// "failed", a code and a message.
+inline std::string Tell(const std::string& line) {
+  return "echo '" + line + "' >> \"${2%/*}/news\"\n";
+}
+inline const std::string kStarted =
+    Tell(R"(event {"job":{"state":"RUNNING","progress":)"
+         R"({"parameters":10,"train_samples":64}}})");
+inline const std::string kResult =
+    Tell(R"(report {"paradigm":"bsp","seconds":2})");
 // Waits until the members have been started.
 inline constexpr char kAwaitMembers[] =
     "until [ -e \"${2%/*}/processes.json\" ]; do sleep 0.01; done\n";

@@ -16,10 +16,11 @@ using testing::Not;
 TEST(LocalOptionsTest, DefaultsAreAcceptable) {
   const absl::StatusOr<LocalOptions> options = ParseLocalOptions({});
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_THAT(options->paradigms, ElementsAre("bsp"));
+  ASSERT_EQ(options->job.runs.size(), 1);
+  EXPECT_EQ(options->job.runs[0].label, "bsp");
   EXPECT_EQ(options->workers.size(), 4u);
-  EXPECT_EQ(options->servers, 2);
-  EXPECT_EQ(options->lease, absl::Seconds(10));
+  EXPECT_EQ(options->job.spec.servers(), 2);
+  EXPECT_EQ(options->job.lease, absl::Seconds(10));
   EXPECT_FALSE(options->json);
 }
 
@@ -41,6 +42,28 @@ TEST(LocalOptionsTest, PacesAreSpreadOverWorkers) {
   EXPECT_EQ(paces[1].delay, "constant:5ms");
   EXPECT_EQ(paces[0].pause, "every=10s,for=2s");
   EXPECT_EQ(paces[1].pause, "every=10s,for=2s");
+}
+
+// As for `paceline simulate`.
+TEST(LocalOptionsTest, APlainNumberIsALeaseInSeconds) {
+  LocalFlags flags;
+  flags.lease = "2.5";
+  EXPECT_EQ(ParseLocalOptions(flags)->job.lease, absl::Milliseconds(2500));
+}
+
+TEST(LocalOptionsTest, EachRunMayHaveItsOwnBatching) {
+  LocalFlags flags;
+  flags.paradigms = {"bsp", "bsp,batching=balanced", "ssp:s=2,batching=even"};
+  flags.batching = "even";
+  const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags);
+  ASSERT_TRUE(options.ok()) << options.status();
+  const std::vector<ComparedRun>& runs = options->job.runs;
+  ASSERT_EQ(runs.size(), 3);
+  EXPECT_EQ(runs[0].batching, "even");
+  EXPECT_EQ(runs[1].batching, "balanced");
+  EXPECT_EQ(runs[1].text, "bsp");
+  EXPECT_EQ(runs[1].label, "bsp,batching=balanced");
+  EXPECT_EQ(runs[2].text, "ssp:s=2");
 }
 
 TEST(LocalOptionsTest, ADeviceForAllOrOneForEach) {
@@ -84,6 +107,8 @@ const BadInput kBadChoices[] = {
     {"EmptyParadigm", [](auto& f) { f.paradigms = {""}; }, "--paradigm"},
     {"ParadigmParameter", [](auto& f) { f.paradigms = {"ssp:x=3"}; },
      "--paradigm ssp:x=3: "},
+    {"OwnBatching", [](auto& f) { f.paradigms = {"bsp,batching=fair"}; },
+     "--paradigm bsp,batching=fair: batching \"fair\": must be one of even"},
     {"LowerAboveUpper", [](auto& f) { f.paradigms = {"dssp:lower=9,upper=3"}; },
      "--paradigm dssp:lower=9,upper=3: "},
     {"Optimizer", [](auto& f) { f.optimizer = "lion"; }, "--optimizer lion: "},
@@ -139,7 +164,7 @@ const BadInput kBadNumbers[] = {
 };
 
 const BadInput kBadTimes[] = {
-    {"LeaseUnit", [](auto& f) { f.lease = "10"; }, "--lease \"10\": "},
+    {"LeaseText", [](auto& f) { f.lease = "soon"; }, "--lease \"soon\": "},
     {"LeaseShort", [](auto& f) { f.lease = "1ms"; },
      "--lease 1ms: must be from 100ms to 1h"},
     {"LeaseInfinite", [](auto& f) { f.lease = "inf"; }, "--lease inf"},

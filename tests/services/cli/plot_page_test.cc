@@ -7,9 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/cli/plot/run_fields.h"
 #include "services/cli/simulation_report.h"
-#include "services/coordinator/policy/policy_spec.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/simulator/virtual_cluster.h"
 
 namespace paceline {

@@ -1,7 +1,9 @@
 #include "services/cli/progress_view.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {
@@ -11,17 +13,34 @@ using testing::ElementsAre;
 using testing::SizeIs;
 using testing::StartsWith;
 
-ProgressReport Sample() {
-  return {.seconds = 12,
-          .state = "training",
-          .samples = 25800,
-          .samples_total = 60000,
-          .samples_per_second = 5210,
-          .version = 806,
-          .loss = 0.31,
-          .accuracy = 0.912,
-          .workers = {{"w0", "computing", 12, 1, 0.12, 12},
-                      {"w1", "lost", 3, 0, 75.25, 3}}};
+v1::WorkerProgress Worker(const char* name, const char* state, int64_t clock,
+                          int64_t gap, double wait_seconds) {
+  v1::WorkerProgress worker;
+  worker.set_worker(name);
+  worker.set_state(state);
+  worker.set_clock(clock);
+  worker.set_gap(gap);
+  worker.set_wait_seconds(wait_seconds);
+  return worker;
+}
+
+v1::JobProgress InPhase(const char* phase) {
+  v1::JobProgress progress;
+  progress.set_phase(phase);
+  return progress;
+}
+
+v1::JobProgress Sample() {
+  v1::JobProgress progress = InPhase("training");
+  progress.set_seconds(12);
+  progress.set_samples(25800);
+  progress.set_samples_total(60000);
+  progress.set_samples_per_second(5210);
+  progress.set_loss(0.31);
+  progress.set_accuracy(0.912);
+  *progress.add_workers() = Worker("w0", "computing", 12, 1, 0.12);
+  *progress.add_workers() = Worker("w1", "lost", 3, 0, 75.25);
+  return progress;
 }
 
 TEST(ProgressViewTest, PlainLineHasEverything) {
@@ -32,7 +51,7 @@ TEST(ProgressViewTest, PlainLineHasEverything) {
 }
 
 TEST(ProgressViewTest, PlainLineLeavesOutWhatIsNotKnownYet) {
-  EXPECT_EQ(PlainProgress({.state = "loading"}, 0),
+  EXPECT_EQ(PlainProgress(InPhase("loading"), 0),
             "0.0 s  loading  0 %  0/0 samples  0 samples/s");
 }
 
@@ -41,13 +60,13 @@ TEST(ProgressViewTest, TimeLeftIsBoundedByTheRunsTime) {
   EXPECT_DOUBLE_EQ(*SecondsLeft(Sample(), 15), 3);
   EXPECT_DOUBLE_EQ(*SecondsLeft(Sample(), 10), 0);
   EXPECT_DOUBLE_EQ(*SecondsLeft(Sample(), 600), 34200.0 / 5210);
-  EXPECT_FALSE(SecondsLeft(ProgressReport(), 0).has_value());
-  ProgressReport absurd = Sample();
-  absurd.samples = INT64_MIN;
-  absurd.samples_total = INT64_MAX;
+  EXPECT_FALSE(SecondsLeft(v1::JobProgress(), 0).has_value());
+  v1::JobProgress absurd = Sample();
+  absurd.set_samples(INT64_MIN);
+  absurd.set_samples_total(INT64_MAX);
   EXPECT_GT(*SecondsLeft(absurd, 0), 1e15);
-  ProgressReport evaluating = Sample();
-  evaluating.state = "evaluating";
+  v1::JobProgress evaluating = Sample();
+  evaluating.set_phase("evaluating");
   EXPECT_FALSE(SecondsLeft(evaluating, 15).has_value());
 }
 
@@ -69,7 +88,7 @@ TEST(ProgressViewTest, TerminalShowsABarAndOneLinePerWorker) {
 }
 
 TEST(ProgressViewTest, ABarThatStandsStillSaysWhy) {
-  EXPECT_EQ(TerminalProgress({.state = "evaluating"}, "bsp", {.width = 60})[0],
+  EXPECT_EQ(TerminalProgress(InPhase("evaluating"), "bsp", {.width = 60})[0],
             "bsp evaluating [........................]   0 %  0 samples/s");
 }
 
@@ -83,8 +102,10 @@ TEST(ProgressViewTest, NoLineIsWiderThanTheTerminal) {
 }
 
 TEST(ProgressViewTest, NoMoreLinesThanTheTerminalHas) {
-  ProgressReport progress = Sample();
-  progress.workers.resize(64, progress.workers[0]);
+  v1::JobProgress progress = Sample();
+  while (progress.workers_size() < 64) {
+    *progress.add_workers() = Worker("w2", "idle", 0, 0, 0);
+  }
   const auto lines = TerminalProgress(progress, "bsp", {.height = 10});
   ASSERT_THAT(lines, SizeIs(10));
   EXPECT_EQ(lines.back(), "  and 56 more");
@@ -100,17 +121,53 @@ TEST(ProgressViewTest, ColorWrapsTheWholeLineOfAWorker) {
   EXPECT_THAT(lines[2], testing::EndsWith("75.2 s\x1b[0m"));
 }
 
-TEST(ProgressViewTest, SinglesLines) {
-  EXPECT_EQ(EvaluatedLine({.seconds = 12,
-                           .version = 180,
-                           .samples = 5760,
-                           .accuracy = 0.912,
-                           .loss = 0.31}),
+TEST(ProgressViewTest, SingleLines) {
+  v1::AccuracyPoint point;
+  point.set_seconds(12);
+  point.set_version(180);
+  point.set_samples(5760);
+  point.set_accuracy(0.912);
+  point.set_loss(0.31);
+  EXPECT_EQ(EvaluatedLine(point),
             "12.0 s  evaluated version 180 (5760 samples): accuracy 0.9120, "
             "loss 0.310");
-  EXPECT_EQ(DecisionLine({.seconds = 3.25, .worker = "w2", .text = "lost"}),
-            "3.2 s  w2: lost");
+  v1::Decision decision;
+  decision.set_seconds(3.25);
+  decision.set_worker("w2");
+  decision.set_text("lost");
+  EXPECT_EQ(DecisionLine(decision), "3.2 s  w2: lost");
+}
+
+TEST(ProgressViewTest, WhatPeersWriteMovesNoCursor) {
+  v1::JobProgress progress = InPhase("a\x1b[2J");
+  *progress.add_workers() = Worker("w\n0",
+                                   "\xc2\x9b"
+                                   "b",
+                                   0, 0, 0);
+  std::vector<std::string> lines = TerminalProgress(progress, "bsp", {});
+  lines.push_back(PlainProgress(progress, 0));
+  v1::Decision decision;
+  decision.set_worker("w\r0");
+  decision.set_text("\x1b]0;");
+  lines.push_back(DecisionLine(decision));
+  EXPECT_THAT(lines, SizeIs(4));
+  for (const std::string& line : lines) EXPECT_EQ(line, OneLine(line));
+}
+
+TEST(OneLineTest, EveryControlCharacterIsABlank) {
+  EXPECT_EQ(OneLine("a\nb\tc\x1b[2Jd\x7f"), "a b c [2Jd ");
+  EXPECT_EQ(OneLine("a\xc2\x9b"
+                    "2Jb\xc2\x80\xc2\x9f"),
+            "a 2Jb  ");
+}
+
+TEST(OneLineTest, OtherTextStays) {
+  EXPECT_EQ(OneLine(""), "");
+  EXPECT_EQ(OneLine("Zürich \xc2\xa0 \xe4\xb8\xad"),
+            "Zürich \xc2\xa0 \xe4\xb8\xad");
+  EXPECT_EQ(OneLine("\xc2"), "\xc2");  // Cut off, as before.
 }
 
 }  // namespace
+
 }  // namespace paceline

@@ -1,6 +1,8 @@
 #include "services/cli/results_table.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "services/cli/exit_code.h"
 
 namespace paceline {
 namespace {
@@ -28,6 +30,9 @@ TEST(ResultsTableTest, ComparesWithTheFirstRun) {
 bsp                      62.10    0.9812      31.20     1.00x       2899     1407
 dssp:lower=3,upper=15    31.20    0.9810       7.80     4.00x       5769     5625
 
+dssp:lower=3,upper=15 reached the target accuracy 4.00x as soon as bsp: after 7.80 s instead of 31.20 s.
+Its workers waited for each other 0% of their time, those of bsp 50%.
+
 bsp (gap and staleness: median/99th percentile/maximum)
   WORKER  ITERATIONS  SAMPLES  COMPUTE  WAIT  PUSH  PULL  LOAD    GAP  STALENESS
   w0            1700    54400      30%   50%   10%   10%    0%  1/1/1      0/0/0
@@ -46,7 +51,9 @@ TEST(ResultsTableTest, ARunThatMissedTheTargetHasNoSpeedUp) {
                             R"("seconds_to_target":null})")}),
       "PARADIGM  SECONDS  ACCURACY  TO TARGET  SPEED-UP  SAMPLES/S  UPDATES\n"
       "bsp          2.00         -       1.00     1.00x          5        0\n"
-      "asp          1.00         -          -         -          -        0\n");
+      "asp          1.00         -          -         -          -        0\n"
+      "\nNo other run reached the target accuracy sooner than bsp.\n"
+      "asp did not reach the target accuracy.\n");
 }
 
 TEST(ResultsTableTest, WithoutATargetAllSecondsAreCompared) {
@@ -55,7 +62,17 @@ TEST(ResultsTableTest, WithoutATargetAllSecondsAreCompared) {
                     FakeRun(R"({"paradigm":"asp","seconds":1})")}),
       "PARADIGM  SECONDS  ACCURACY  TO TARGET  SPEED-UP  SAMPLES/S  UPDATES\n"
       "bsp          2.00         -          -     1.00x          -        0\n"
-      "asp          1.00         -          -     2.00x          -        0\n");
+      "asp          1.00         -          -     2.00x          -        0\n"
+      "\nasp ended 2.00x as soon as bsp: after 1.00 s instead of 2.00 s.\n");
+}
+
+TEST(ResultsTableTest, TheFirstMayHaveMissedTheTarget) {
+  EXPECT_THAT(
+      ResultsTable({FakeRun(R"({"paradigm":"bsp","seconds":2})"),
+                    FakeRun(R"({"paradigm":"asp","seconds_to_target":3})"),
+                    FakeRun(R"({"paradigm":"cgp","seconds_to_target":1})")}),
+      testing::EndsWith("\ncgp reached the target accuracy the soonest.\n"
+                        "bsp did not reach the target accuracy.\n"));
 }
 
 TEST(ResultsTableTest, NothingToCompare) {
@@ -64,5 +81,28 @@ TEST(ResultsTableTest, NothingToCompare) {
       ResultsTable({FakeRun("{}"), FakeRun(R"({"workers":[3]})")}).empty());
 }
 
+TEST(ExitCodeTest, FollowsTheStatusOfARun) {
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), ExitCode::kSuccess);
+  EXPECT_EQ(ExitCodeOf(absl::InternalError("")), ExitCode::kFailed);
+  EXPECT_EQ(ExitCodeOf(absl::UnknownError("")), ExitCode::kFailed);
+  EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("")), ExitCode::kUsage);
+  EXPECT_EQ(ExitCodeOf(absl::NotFoundError("")), ExitCode::kNotFound);
+  EXPECT_EQ(ExitCodeOf(absl::FailedPreconditionError("")),
+            ExitCode::kPrecondition);
+  EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("")), ExitCode::kDenied);
+  EXPECT_EQ(ExitCodeOf(absl::UnavailableError("")), ExitCode::kUnavailable);
+  EXPECT_EQ(ExitCodeOf(absl::DeadlineExceededError("")),
+            ExitCode::kUnavailable);
+  EXPECT_EQ(ExitCodeOf(absl::CancelledError("")), ExitCode::kInterrupted);
+}
+
+TEST(ExitCodeTest, WrongInputIsUsageUnlessAFileIsMissing) {
+  EXPECT_EQ(ExitCodeOfInput(absl::OkStatus()), ExitCode::kSuccess);
+  EXPECT_EQ(ExitCodeOfInput(absl::NotFoundError("")), ExitCode::kNotFound);
+  EXPECT_EQ(ExitCodeOfInput(absl::DataLossError("")), ExitCode::kUsage);
+  EXPECT_EQ(ExitCodeOfInput(absl::InvalidArgumentError("")), ExitCode::kUsage);
+}
+
 }  // namespace
+
 }  // namespace paceline

@@ -1,12 +1,17 @@
 #include "services/cli/run_local.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
+#include <fstream>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "services/cli/local_options.h"
 #include "tests/services/cli/fake_programs.h"
@@ -19,11 +24,42 @@ using testing::HasSubstr;
 using testing::Key;
 using testing::Not;
 
-// The fake coordinators say everything on their standard output.
-class NoReports : public ReportSource {
+// What a fake coordinator tells in the file at its "address".
+class FakeFeed : public JobFeed {
  public:
-  int fd() const override { return -1; }
-  std::vector<Report> Read() override { return {}; }
+  explicit FakeFeed(const std::string& path)
+      : fd_(open(path.c_str(), O_RDONLY)), file_(path) {}
+
+  int fd() const override { return fd_.get(); }
+
+  News Read() override {
+    News news;
+    for (std::string line; std::getline(file_, line);) Take(line, &news);
+    file_.clear();
+    // A file is always readable.
+    if (news.events.empty()) std::this_thread::yield();
+    return news;
+  }
+
+ private:
+  static void Take(const std::string& line, News* news) {
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    if (parts.first == "event") {
+      ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(
+                      parts.second, &news->events.emplace_back())
+                      .ok())
+          << line;
+    } else if (parts.first == "report") {
+      news->report = Json::parse(parts.second);
+    } else {
+      ASSERT_EQ(parts.first, "failed");
+      news->report = absl::NotFoundError(parts.second);
+    }
+  }
+
+  UniqueFd fd_;
+  std::ifstream file_;
 };
 
 // Runs that somebody else decides: waits are so long that only a hang reaches
@@ -45,24 +81,25 @@ class RunLocalTest : public testing::Test {
   int RunAll() {
     const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags_);
     EXPECT_TRUE(options.ok()) << options.status();
-    return RunLocal(*options, /*train_samples=*/64,
-                    {.bin_dir = programs_.bin_dir(),
-                     .run_dir = programs_.run_dir(),
-                     .progress = {.write =
-                                      [this](absl::string_view text) {
-                                        absl::StrAppend(&stderr_, text);
-                                        return stderr_taken_;
-                                      }},
-                     .write_result =
-                         [this](absl::string_view text) {
-                           absl::StrAppend(&stdout_, text);
-                           return true;
-                         },
-                     .timeouts = timeouts_,
-                     .open_reports =
-                         [](const std::string&, const v1::CreateJobRequest&) {
-                           return std::make_unique<NoReports>();
-                         }});
+    return RunLocal(
+        *options, /*train_samples=*/64,
+        {.bin_dir = programs_.bin_dir(),
+         .run_dir = programs_.run_dir(),
+         .progress = {.write =
+                          [this](absl::string_view text) {
+                            absl::StrAppend(&stderr_, text);
+                            return stderr_taken_;
+                          }},
+         .write_result =
+             [this](absl::string_view text) {
+               absl::StrAppend(&stdout_, text);
+               return true;
+             },
+         .timeouts = timeouts_,
+         .start_job =
+             [](const std::string& address, const v1::CreateJobRequest&) {
+               return std::make_unique<FakeFeed>(address);
+             }});
   }
 
   // The document without its white space.
@@ -85,11 +122,10 @@ TEST_F(RunLocalTest, RunsEveryParadigmInAFolderOfItsOwn) {
   programs_.Coordinator(absl::StrCat(
       kListening, kAwaitMembers, kStarted,
       "name=$(sed -n 's/.*\"paradigm\": \"\\(.*\\)\".*/\\1/p' "
-      "\"${2%/*}/job.json\")\n"
-      "echo '{\"event\":\"progress\",\"seconds\":1,\"state\":\"training\"}'\n"
-      "echo '{\"event\":\"evaluated\",\"seconds\":1.5,\"accuracy\":0.5}'\n"
-      "echo "
-      "'{\"event\":\"result\",\"run\":{\"z\":1,\"paradigm\":\"'$name'\"}}'\n"));
+      "\"${2%/*}/job.json\")\n",
+      Tell(R"(event {"progress":{"seconds":1,"phase":"training"}})"),
+      Tell(R"(event {"decision":{"worker":"w1","kind":"refresh"}})"),
+      Tell(R"(report {"z":1,"paradigm":"'$name'"})")));
   programs_.Worker(absl::StrCat("echo \"$@\"\n", kSleep));
   flags_.paradigms = {"bsp", "ssp:s=3"};
   flags_.slowdown = "1,4";
@@ -99,7 +135,7 @@ TEST_F(RunLocalTest, RunsEveryParadigmInAFolderOfItsOwn) {
   EXPECT_THAT(stderr_,
               HasSubstr(absl::StrCat("logs in ", programs_.run_dir(), "\n")));
   EXPECT_THAT(stderr_, HasSubstr("[bsp (run 1 of 2)] 1.0 s  training"));
-  EXPECT_THAT(stderr_, HasSubstr("[ssp:s=3 (run 2 of 2)] 1.5 s  evaluated"));
+  EXPECT_THAT(stderr_, HasSubstr("[ssp:s=3 (run 2 of 2)] 1.0 s  training"));
   for (const std::string run : {"1-bsp", "2-ssp-s-3"}) {
     EXPECT_THAT(programs_.Pids(run),
                 ElementsAre(Key("coordinator"), Key("eval"), Key("s0"),
@@ -120,11 +156,9 @@ TEST_F(RunLocalTest, PrintsATable) {
 }
 
 TEST_F(RunLocalTest, AFailedRunKeepsThoseThatWereFinished) {
-  programs_.Coordinator(absl::StrCat(
-      kListening, "if grep -q asp \"${2%/*}/job.json\"; then\n",
-      R"(echo '{"event":"failed","code":"NOT_FOUND","message":"no data"}')"
-      "\nexit 1\nfi\n",
-      kStarted, kResult));
+  programs_.Coordinator(
+      absl::StrCat(kListening, "if grep -q asp \"${2%/*}/job.json\"; then\n",
+                   Tell("failed no data"), "exit 1\nfi\n", kStarted, kResult));
   flags_.paradigms = {"bsp", "asp", "ssp:s=1"};
   EXPECT_EQ(RunAll(), 3);
   EXPECT_EQ(Document(), kOneRun);
@@ -133,10 +167,10 @@ TEST_F(RunLocalTest, AFailedRunKeepsThoseThatWereFinished) {
 }
 
 TEST_F(RunLocalTest, ThePortIsTaken) {
-  programs_.Coordinator(
-      R"(echo '{"event":"failed","code":"UNAVAILABLE","message":"in use"}')"
-      "\nexit 1\n");
-  EXPECT_EQ(RunAll(), 6);
+  programs_.Coordinator(R"(echo '{"level":"error","message":"in use"}' >&2)"
+                        "\nexit 1\n");
+  EXPECT_EQ(RunAll(), 1);
+  EXPECT_THAT(stderr_, HasSubstr("coordinator ended (exit code 1: in use)"));
   EXPECT_EQ(Document(), kNoRuns);
   EXPECT_TRUE(programs_.Pids("1-bsp").empty()) << "no member was started";
 }
@@ -177,11 +211,9 @@ TEST_F(RunLocalTest, AMemberThatFailsLetsTheCoordinatorSayWhy) {
       // Only once the end of the worker has been seen.
       R"(pid=$(sed -n 's/.*"w0": \([0-9]*\).*/\1/p' "${2%/*}/processes.json"))"
       "\nwhile kill -0 $pid 2>/dev/null; do sleep 0.01; done\n",
-      R"(echo '{"event":"failed","code":"DATA_LOSS","message":"bad label"}')"
-      "\n",
-      kSleep));
+      Tell("failed bad label"), kSleep));
   programs_.Worker("exit 1\n");
-  EXPECT_EQ(RunAll(), 1);
+  EXPECT_EQ(RunAll(), 3);
   EXPECT_THAT(stderr_, HasSubstr("bsp: bad label"));
 }
 
@@ -200,9 +232,8 @@ TEST_F(RunLocalTest, TheLossOfAWorkerIsTheCoordinatorsAffair) {
       R"(pid=$(sed -n 's/.*"w1": \([0-9]*\).*/\1/p' "${2%/*}/processes.json"))"
       "\nkill -KILL $pid\n"
       // Until its end has been seen.
-      "while kill -0 $pid 2>/dev/null; do sleep 0.01; done\n"
-      R"(echo '{"event":"decision","seconds":1,"worker":"w1","text":"lost"}')"
-      "\n",
+      "while kill -0 $pid 2>/dev/null; do sleep 0.01; done\n",
+      Tell(R"(event {"decision":{"seconds":1,"worker":"w1","text":"lost"}})"),
       kResult));
   EXPECT_EQ(RunAll(), 0) << stderr_;
   EXPECT_EQ(Document(), kOneRun);
@@ -221,28 +252,33 @@ TEST_F(RunLocalTest, SaysWhatItWaitedForInVain) {
 TEST_F(RunLocalTest, NoticesACoordinatorThatFellSilent) {
   programs_.Coordinator(absl::StrCat(
       kListening, kStarted,
-      R"(echo '{"event":"progress","seconds":1,"state":"training"}')"
-      "\n",
-      kSleep));
+      Tell(R"(event {"progress":{"seconds":1,"phase":"training"}})"), kSleep));
   timeouts_.silence = absl::Milliseconds(20);
   EXPECT_EQ(RunAll(), 6);
   EXPECT_THAT(stderr_, HasSubstr("sign of life of the coordinator"));
   EXPECT_TRUE(programs_.AllGone("1-bsp"));
 }
 
-TEST_F(RunLocalTest, NotesWhatIsNoReport) {
-  programs_.Coordinator(
-      absl::StrCat("echo hello\n", kListening, kStarted, kResult));
-  EXPECT_EQ(RunAll(), 0);
-  EXPECT_THAT(stderr_, HasSubstr("no report: no JSON object: hello"));
+TEST_F(RunLocalTest, NotesWhatIsNoAddress) {
+  for (const std::string& line :
+       {std::string("hello"), std::string("[1]"), std::string("{"),
+        std::string(R"({"event":3})"), std::string(R"({"event":"listening"})"),
+        std::string(R"({"event":"listening","address":7})"),
+        R"({"event":"listening","address":)" + std::string(1000, '[') +
+            std::string(1000, ']') + "}"}) {
+    stderr_.clear();
+    programs_.Coordinator(
+        absl::StrCat("echo '", line, "'\n", kListening, kStarted, kResult));
+    EXPECT_EQ(RunAll(), 0);
+    EXPECT_THAT(stderr_,
+                HasSubstr(absl::StrCat("the coordinator printed: ", line)));
+  }
 }
 
 TEST_F(RunLocalTest, TrainsOnWhenNobodyReadsTheProgress) {
   programs_.Coordinator(absl::StrCat(
       kListening, kStarted,
-      R"(echo '{"event":"progress","seconds":1,"state":"training"}')"
-      "\n",
-      kResult));
+      Tell(R"(event {"progress":{"seconds":1,"phase":"training"}})"), kResult));
   stderr_taken_ = false;
   EXPECT_EQ(RunAll(), 0);
   EXPECT_EQ(Document(), kOneRun);

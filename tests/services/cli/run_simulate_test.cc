@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/json_fields.h"
-#include "services/cli/plot/embedded_text.h"
+#include "services/cli/plot/plot_page.h"
 #include "services/cli/results_table.h"
 
 namespace paceline {
@@ -40,6 +40,26 @@ TEST(RunSimulateTest, TheTable) {
             "ssp:s=3      600.00     969      969       51.7    44.6%  4/4/4  "
             "    2/3/9   243/243/243/240\n"
             "(gap and staleness: median/99th percentile/maximum)\n");
+}
+
+// What the batching of one run brings must show beside the same paradigm
+// without it.
+TEST(RunSimulateTest, ComparesAParadigmUnderTwoBatchings) {
+  SimulateFlags flags = OneSlow();
+  flags.paradigms = {"bsp", "bsp,batching=balanced"};
+  flags.output = "json";
+  const Json runs = Json::parse(Output(flags).text)["runs"];
+  ASSERT_EQ(runs.size(), 2);
+  EXPECT_EQ(runs[0]["paradigm"], "bsp");
+  EXPECT_EQ(runs[1]["paradigm"], "bsp,batching=balanced");
+  const double even = NumberField(runs[0], "samples").value_or(0);
+  const double balanced = NumberField(runs[1], "samples").value_or(0);
+  EXPECT_GT(balanced, 1.5 * even);
+  // The one that has --batching's.
+  flags.paradigms = {"bsp"};
+  flags.batching = "balanced";
+  const Json same = Json::parse(Output(flags).text)["runs"];
+  EXPECT_EQ(NumberField(same[0], "samples").value_or(0), balanced);
 }
 
 TEST(RunSimulateTest, DrawsAPage) {

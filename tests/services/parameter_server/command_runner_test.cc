@@ -2,13 +2,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <prometheus/registry.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <string>
+#include <vector>
 
+#include "common/checkpoint/manifest.h"
+#include "common/job/optimizer_spec.h"
 #include "common/safetensors/safetensors_reader.h"
+#include "services/parameter_server/from_wire.h"
+#include "services/parameter_server/server_turn.h"
 #include "tests/services/parameter_server/command_runner_testing.h"
 #include "tests/services/parameter_server/job_shard_testing.h"
 #include "tests/services/worker/data/scratch_folder.h"
@@ -220,5 +227,186 @@ TEST(CommandRunnerTest, AFailedCheckpointFailsNothingElse) {
   ExpectDone(server.Run(CloseCommand(1, next, 1)), 1, next);
 }
 
+using testing::ElementsAre;
+
+// Runs 1 of `server`, trained, as a checkpoint in `folder`.
+void Save(RunningShard& server, const std::string& folder,
+          const std::string& optimizer) {
+  ASSERT_TRUE(server.Run(HostCommand(1, optimizer)).has_done());
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 8).ok());
+  ASSERT_TRUE(Push(job, PlainPush(1, 1, 10), 1).ok());
+  ASSERT_TRUE(server.Run(WriteCommand(1, 2, 7, folder)).has_done());
+  const v1::CheckpointWritten written = server.Next().checkpoint_written();
+  ASSERT_EQ(written.code(), 0) << written.message();
+  CheckpointManifest manifest;
+  manifest.optimizer_slots = OptimizerSlotNames(*ParseOptimizerSpec(optimizer));
+  manifest.tensors = {{.name = "w", .shape = {10}, .statistic = false}};
+  manifest.blocks = {
+      {.id = 10, .tensor = 0, .offset = 0, .size = 5, .file = 0},
+      {.id = 11, .tensor = 0, .offset = 5, .size = 5, .file = 0}};
+  manifest.files = {{written.file(), written.bytes(), written.sha256()}};
+  ASSERT_TRUE(WriteManifest(folder, manifest).ok());
+}
+
+TEST(CommandRunnerRestoreTest, ARestoredRunGoesOnWhereItWas) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path() + "/c";
+  RunningShard before;
+  Save(before, folder, "sgd:momentum=0.5");
+  RunningShard after(scratch.path());
+  // What comes meanwhile waits, in its order.
+  after.runner.Run(HostCommand(5, "sgd:momentum=0.5", folder));
+  v1::ServerCommand fence = Command(5, 2);
+  fence.mutable_fence()->set_incarnation(3);
+  after.runner.Run(fence);
+  after.runner.Run(SnapshotCommand(5, 3, 1));
+  for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
+    const v1::ServerMessage done = after.Next();
+    EXPECT_EQ(done.done().sequence(), sequence) << done.ShortDebugString();
+    EXPECT_EQ(done.run(), 5u);
+  }
+  JobShard& job = **after.shard.Job(5);
+  EXPECT_THAT(ValuesNow(job), ElementsAre(7, 8));
+  ASSERT_TRUE(Push(job, PlainPush(1, 1, 10), 0).ok());
+  EXPECT_THAT(ValuesNow(job), ElementsAre(6.5f, 8)) << "it has its momentum";
+}
+
+TEST(CommandRunnerRestoreTest, WhatCannotBeRestoredFailsItsRunAlone) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path() + "/c";
+  RunningShard before;
+  Save(before, folder, "sgd:momentum=0.5");
+  RunningShard after(scratch.path());
+  ASSERT_TRUE(after.Run(HostCommand(1)).has_done());
+  struct Case {
+    std::string folder;
+    StatusCode code;
+    const char* message;
+  };
+  const Case kCases[] = {
+      {"/etc", StatusCode::kInvalidArgument, "does not lie within"},
+      {scratch.path() + "/none", StatusCode::kNotFound, "no complete"},
+      {folder, StatusCode::kFailedPrecondition, "another optimizer"},
+  };
+  uint64_t run = 10;
+  for (const Case& c : kCases) {
+    after.runner.Run(HostCommand(++run, "adam", c.folder));
+    const v1::ServerMessage message = after.Next();
+    EXPECT_EQ(message.run(), run);
+    EXPECT_EQ(message.failed().code(), static_cast<int>(c.code))
+        << message.ShortDebugString();
+    EXPECT_THAT(message.failed().message(), HasSubstr(c.message));
+    after.runner.Run(UnhostCommand(run, "it has failed"));
+  }
+  EXPECT_EQ(after.shard.Jobs().size(), 1u);
+  EXPECT_TRUE(after.Run(CloseCommand(1, 2, 1)).has_done());
+}
+
+TEST(CommandRunnerRestoreTest, UnhostAndEndCancelIt) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path() + "/c";
+  RunningShard before;
+  Save(before, folder, "sgd");
+  for (int i = 0; i < 50; ++i) {
+    RunningShard after;
+    after.runner.Run(HostCommand(5, "sgd", folder));
+    if (i % 2 == 0) {
+      after.runner.Run(UnhostCommand(5, "changed my mind"));
+    } else {
+      after.runner.End("the coordinator is gone");
+    }
+    EXPECT_TRUE(after.shard.Jobs().empty());
+    // It may have been done just before, but never after.
+    const auto answer = after.answers.Take(absl::ZeroDuration());
+    EXPECT_TRUE(!answer.ok() || answer->has_done());
+    if (i % 2 == 1) continue;
+    after.runner.Run(HostCommand(5, "sgd"));
+    EXPECT_EQ(after.Next().done().sequence(), 1u)
+        << "the number may be used again";
+    EXPECT_FALSE(ValuesAreSet(**after.shard.Job(5)));
+  }
+}
+
+TEST(HostJobTest, BlocksHaveTheirTensorsNames) {
+  v1::ServerCommand command = HostCommand(1, "sgd:momentum=0.5");
+  command.mutable_host()->mutable_blocks(1)->set_statistic(true);
+  const auto config = ToShardConfig(command.host());
+  ASSERT_TRUE(config.ok()) << config.status();
+  ASSERT_EQ(config->blocks.size(), 2u);
+  EXPECT_EQ(
+      config->blocks[1],
+      (BlockConfig{
+          .id = 11, .tensor = "w", .offset = 5, .size = 5, .statistic = true}));
+  EXPECT_EQ(config->optimizer.momentum, 0.5);
+  EXPECT_EQ(config->batch_size, 4u);
+  EXPECT_TRUE(ValidateShardConfig(*config).ok());
+}
+
+TEST(HostJobTest, RefusesWhatNoCoordinatorSends) {
+  struct Case {
+    std::function<void(v1::HostJob&)> spoil;
+    const char* message;
+  };
+  const std::vector<Case> kCases = {
+      {[](v1::HostJob& h) { h.mutable_blocks(0)->set_tensor(1); },
+       "block 10 is of tensor 1; the job has 1"},
+      {[](v1::HostJob& h) { h.mutable_blocks(0)->set_offset(-1); },
+       "must lie within its tensor, \"w\""},
+      {[](v1::HostJob& h) { h.mutable_blocks(1)->set_size(6); },
+       "block 11 has an impossible offset or size"},
+      {[](v1::HostJob& h) { h.mutable_blocks(1)->set_size(0); },
+       "block 11 has an impossible offset or size"},
+      {[](v1::HostJob& h) { h.mutable_blocks(1)->set_size(int64_t{1} << 62); },
+       "block 11 has an impossible offset or size"},
+      {[](v1::HostJob& h) { h.mutable_tensors(0)->set_size(-5); },
+       "block 10 has an impossible offset or size"},
+      {[](v1::HostJob& h) { h.clear_tensors(); }, "the job has 0"},
+      {[](v1::HostJob& h) { h.mutable_job()->set_optimizer("lion"); },
+       "unknown optimizer"},
+      {[](v1::HostJob& h) { h.mutable_job()->set_round_strength("x"); },
+       "unknown strength of a round"},
+  };
+  for (const Case& c : kCases) {
+    v1::ServerCommand command = HostCommand(1);
+    c.spoil(*command.mutable_host());
+    const absl::Status status = ToShardConfig(command.host()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.message;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.message));
+  }
+}
+
+TEST(ServerTurnTest, EndsWaitsAndCountsOverAllJobs) {
+  prometheus::Registry registry;
+  ServerMetrics metrics(registry);
+  Shard shard;
+  const absl::Time now = absl::UnixEpoch();
+  PullResult late;
+  PullResult early;
+  ASSERT_TRUE(shard.Configure(1, SmallConfig(2)).ok());
+  ASSERT_TRUE(shard.Configure(2, SmallConfig(1)).ok());
+  (*shard.Job(1))->Pull({.deadline = now}, 0, late.callback());
+  (*shard.Job(2))
+      ->Pull({.deadline = now + absl::Seconds(1)}, 0, early.callback());
+  TakeServerTurn(shard, now, metrics);
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(early.calls(), 0);
+  EXPECT_EQ(metrics.parked_pulls.Value(), 1);
+  EXPECT_EQ(metrics.jobs.Value(), 2);
+  EXPECT_EQ(metrics.parameter_bytes.Value(), 3 * kTestBlockSize * 4);
+  ASSERT_TRUE(SetAll(**shard.Job(2), 0).ok());
+  ASSERT_TRUE((*shard.Job(2))->Snapshot(1, 1).ok());
+  ASSERT_TRUE(Push(**shard.Job(2), RoundPush(1, 1, 10, 5), 1).ok());
+  TakeServerTurn(shard, now, metrics);
+  EXPECT_EQ(metrics.parked_pulls.Value(), 0);
+  EXPECT_EQ(metrics.snapshots.Value(), 1);
+  EXPECT_EQ(metrics.open_rounds.Value(), 1);
+  shard.RemoveAll("done");
+  TakeServerTurn(shard, now, metrics);
+  EXPECT_EQ(metrics.jobs.Value(), 0);
+  EXPECT_EQ(metrics.parameter_bytes.Value(), 0);
+}
+
 }  // namespace
+
 }  // namespace paceline

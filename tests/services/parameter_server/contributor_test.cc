@@ -1,4 +1,3 @@
-#include "services/parameter_server/contributor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

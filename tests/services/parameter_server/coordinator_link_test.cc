@@ -48,6 +48,16 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
     ASSERT_NE(stream, nullptr);
     stream->Send(command);
   }
+  // Whether little waits to be sent, within `patience`.
+  bool AwaitFewQueued(absl::Duration patience) {
+    const std::shared_ptr<Stream> stream = Present();
+    const absl::Time give_up = absl::Now() + patience;
+    while (stream->queued() >= 100) {
+      if (absl::Now() > give_up) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
   // Ends the present stream.
   void Break(const absl::Status& why) {
     const std::shared_ptr<Stream> stream = Present();
@@ -102,9 +112,10 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
    public:
     explicit Stream(FakeCoordinator* owner)
         : ServerStream(1000), owner_(owner) {}
+    using ServerStream::queued;
 
    protected:
-    absl::Status Received(v1::ServerMessage& message) override {
+    absl::Status OnMessage(v1::ServerMessage& message) override {
       if (message.has_hello()) {
         ++owner_->hellos_;
         absl::MutexLock lock(&owner_->mu_);
@@ -122,7 +133,7 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
       owner_->messages_.Put(std::move(message));
       return absl::OkStatus();
     }
-    void Ended() override {
+    void OnDisconnected() override {
       absl::MutexLock lock(&owner_->mu_);
       owner_->ended_ = true;
     }
@@ -257,6 +268,41 @@ TEST(CoordinatorLinkTest, ALongCommandDoesNotEndItsLease) {
   EXPECT_TRUE(coordinator.AwaitHeartbeats(4)) << "more than a lease of them";
   may_end.Notify();
   EXPECT_EQ(coordinator.Next().done().sequence(), 2u);
+  EXPECT_EQ(coordinator.hellos(), 1);
+}
+
+// What waits for a long command waits at the coordinator, not in the server's
+// memory.
+TEST(CoordinatorLinkTest, CommandsThatItHasNoTimeForAreNotRead) {
+  FakeCoordinator coordinator;
+  LinkedServer server(coordinator.address());
+  EXPECT_TRUE(coordinator.Next().has_hello());
+  coordinator.Send(HostCommand(4));
+  EXPECT_TRUE(coordinator.Next().has_done());
+  JobShard& job = **server.shard().Job(4);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  absl::Notification begun, may_end;
+  job.Pull({.deadline = absl::InfiniteFuture()}, 1,
+           [&](const absl::StatusOr<PulledBlocks>&) {
+             begun.Notify();
+             may_end.WaitForNotification();
+           });
+  coordinator.Send(CloseCommand(4, 2, 1));
+  begun.WaitForNotification();
+  // Of a run that is not hosted: nothing comes of it.
+  v1::ServerCommand large = CloseCommand(5, 2, 1);
+  large.mutable_close()->mutable_rounds()->Resize(2'048, 7);
+  int sent = 0;
+  while (sent < 20'000 && coordinator.AwaitFewQueued(absl::Seconds(1))) {
+    coordinator.Send(large);
+    ++sent;
+  }
+  EXPECT_GE(sent, 1'000);
+  EXPECT_LT(sent, 10'000);
+  may_end.Notify();
+  EXPECT_EQ(coordinator.Next().done().sequence(), 2u);
+  coordinator.Send(HostCommand(6));
+  EXPECT_EQ(coordinator.Next().run(), 6u) << "all of it is read in the end";
   EXPECT_EQ(coordinator.hellos(), 1);
 }
 

@@ -6,8 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "common/checkpoint/export_checkpoint.h"
-#include "common/checkpoint/verify_checkpoint.h"
+#include "common/checkpoint/checkpoint_tools.h"
 #include "tests/services/parameter_server/checkpoint_testing.h"
 #include "tests/services/worker/data/scratch_folder.h"
 

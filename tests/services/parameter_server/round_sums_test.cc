@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "services/parameter_server/block.h"
+#include "services/parameter_server/snapshots.h"
 
 namespace paceline {
 namespace {
@@ -70,5 +74,144 @@ TEST_F(RoundSumsTest, OpensOnlySoManyRoundsPerJob) {
   EXPECT_TRUE(Add(sums_, 3, 1, 1, 1).ok());
 }
 
+// Adds one to every weight and takes one from the first slot.
+void AddOne(const BlockState& current, BlockState& next) {
+  for (size_t i = 0; i < current.size(); ++i) {
+    next.weights()[i] = current.weights()[i] + 1;
+    next.slot(0)[i] = current.slot(0)[i] - 1;
+  }
+}
+
+class BlockTest : public testing::Test {
+ protected:
+  absl::StatusOr<bool> SetTo(float value) {
+    const std::vector<float> values(block_.size(), value);
+    return block_.Set(Payload::OfFloats(values.data(), values.size()),
+                      DType::kF32);
+  }
+
+  Block block_{6, 1};
+};
+
+TEST_F(BlockTest, HasNoStateBeforeItIsSet) {
+  EXPECT_EQ(block_.Read(), nullptr);
+  EXPECT_TRUE(*SetTo(2));
+  const auto state = block_.Read();
+  EXPECT_EQ(state->weights()[5], 2);
+  EXPECT_EQ(state->slot(0)[5], 0);
+  EXPECT_EQ(state->slot(1), nullptr);
+  EXPECT_EQ(state->steps(), 0u);
+}
+
+TEST_F(BlockTest, MayBeSetAgainUntilItIsUpdated) {
+  EXPECT_TRUE(*SetTo(2));
+  EXPECT_FALSE(*SetTo(3)) << "the second time is not the first";
+  EXPECT_EQ(block_.Read()->weights()[0], 3);
+  block_.Update(AddOne);
+  EXPECT_EQ(SetTo(4).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(block_.Read()->weights()[0], 4) << "3, and the update";
+}
+
+TEST_F(BlockTest, UpdatesInPlaceWhenNobodyHoldsIt) {
+  ASSERT_TRUE(SetTo(0).ok());
+  const BlockState* before = block_.Read().get();
+  block_.Update(AddOne);
+  EXPECT_EQ(block_.Read().get(), before);
+  EXPECT_EQ(before->weights()[0], 1);
+}
+
+TEST_F(BlockTest, WritesAnotherWhileSomebodyHoldsIt) {
+  ASSERT_TRUE(SetTo(0).ok());
+  const auto held = block_.Read();
+  block_.Update(AddOne);
+  block_.Update(AddOne);
+  EXPECT_EQ(held->weights()[3], 0);
+  EXPECT_EQ(held->slot(0)[3], 0);
+  EXPECT_EQ(held->steps(), 0u);
+  const auto now = block_.Read();
+  EXPECT_EQ(now->weights()[3], 2);
+  EXPECT_EQ(now->slot(0)[3], -2);
+  EXPECT_EQ(now->steps(), 2u);
+}
+
+TEST_F(BlockTest, ArraysDoNotOverlapAndAreAligned) {
+  for (const size_t size : {1, 15, 16, 17}) {
+    BlockState state(size, 2);
+    for (const float* array : {state.weights(), state.slot(0), state.slot(1)}) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(array) % 64, 0u);
+    }
+    EXPECT_GE(state.slot(0), state.weights() + size);
+    EXPECT_GE(state.slot(1), state.slot(0) + size);
+  }
+}
+
+std::shared_ptr<const BlockState> MakeState() {
+  return std::make_shared<BlockState>(/*size=*/25, /*slots=*/0);  // 100 bytes.
+}
+
+TEST(SnapshotsTest, SharedStatesCountOnce) {
+  Snapshots snapshots(10, std::make_shared<ByteBudget>(250));
+  const auto a = MakeState();
+  const auto b = MakeState();
+  ASSERT_TRUE(snapshots.Add(1, {.closing = 4, .blocks = {{0, a}}}).ok());
+  ASSERT_TRUE(snapshots.Add(2, {.closing = 5, .blocks = {{0, a}}}).ok());
+  EXPECT_EQ(snapshots.bytes(), 100u);
+  ASSERT_TRUE(snapshots.Add(3, {.closing = 6, .blocks = {{0, b}}}).ok());
+  EXPECT_EQ(snapshots.bytes(), 200u);
+  EXPECT_EQ(snapshots.Find(2)->closing, 5);
+  EXPECT_EQ(
+      snapshots.Add(4, {.closing = 7, .blocks = {{0, MakeState()}}}).code(),
+      absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(snapshots.Find(4), nullptr);
+  snapshots.Release(1);
+  EXPECT_EQ(snapshots.bytes(), 200u) << "snapshot 2 still has it";
+  EXPECT_EQ(snapshots.Release(2).blocks.size(), 1u);
+  EXPECT_EQ(snapshots.bytes(), 100u);
+  EXPECT_TRUE(
+      snapshots.Add(4, {.closing = 7, .blocks = {{0, MakeState()}}}).ok());
+}
+
+TEST(SnapshotsTest, BoundsTheirNumberAndRefusesAnIdInUse) {
+  Snapshots snapshots(2, std::make_shared<ByteBudget>(1000));
+  ASSERT_TRUE(snapshots.Add(1, {}).ok());
+  EXPECT_EQ(snapshots.Add(1, {}).code(), absl::StatusCode::kAlreadyExists);
+  ASSERT_TRUE(snapshots.Add(2, {}).ok());
+  EXPECT_EQ(snapshots.Add(3, {}).code(), absl::StatusCode::kResourceExhausted);
+  snapshots.Release(1);
+  snapshots.Release(99);
+  EXPECT_TRUE(snapshots.Add(3, {}).ok());
+  EXPECT_EQ(snapshots.size(), 2u);
+}
+
+TEST(SnapshotsTest, LetsGoOfWhatItReleases) {
+  Snapshots snapshots(2, std::make_shared<ByteBudget>(1000));
+  std::shared_ptr<const BlockState> state = MakeState();
+  const std::weak_ptr<const BlockState> watched = state;
+  ASSERT_TRUE(snapshots.Add(1, {.closing = 0, .blocks = {{0, state}}}).ok());
+  state.reset();
+  EXPECT_FALSE(watched.expired());
+  snapshots.Release(1);
+  EXPECT_TRUE(watched.expired());
+}
+
+// A server has so much memory, however many jobs it hosts.
+TEST(SnapshotsTest, JobsShareTheirBudget) {
+  const auto budget = std::make_shared<ByteBudget>(150);
+  Snapshots one(10, budget);
+  {
+    Snapshots other(10, budget);
+    ASSERT_TRUE(
+        other.Add(1, {.closing = 1, .blocks = {{0, MakeState()}}}).ok());
+    EXPECT_EQ(one.Add(1, {.closing = 1, .blocks = {{0, MakeState()}}}).code(),
+              absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(one.bytes(), 0u);
+  }
+  EXPECT_EQ(budget->taken(), 0u) << "a job that ends gives back what it has";
+  EXPECT_TRUE(one.Add(1, {.closing = 1, .blocks = {{0, MakeState()}}}).ok());
+  one.Release(1);
+  EXPECT_EQ(budget->taken(), 0u);
+}
+
 }  // namespace
+
 }  // namespace paceline

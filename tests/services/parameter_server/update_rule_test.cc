@@ -152,14 +152,6 @@ TEST(UpdateRuleTest, EveryWireTypeMovesTheWeightsEqually) {
   }
 }
 
-TEST(UpdateRuleTest, ParsesTheStrengthOfRounds) {
-  EXPECT_EQ(*ParseRoundStrength("linear"), RoundStrength::kLinear);
-  EXPECT_EQ(*ParseRoundStrength("sqrt"), RoundStrength::kSqrt);
-  EXPECT_EQ(*ParseRoundStrength("constant"), RoundStrength::kConstant);
-  EXPECT_EQ(ParseRoundStrength("cubic").status().code(),
-            absl::StatusCode::kInvalidArgument);
-}
-
 TEST(UpdateRuleTest, RoundFactorWeighsGradientsButNotStatistics) {
   EXPECT_EQ(UpdateRule::RoundFactor(8, 0.5f, /*statistic=*/false), 4.0f);
   EXPECT_EQ(UpdateRule::RoundFactor(8, 0.5f, /*statistic=*/true), 8.0f);

@@ -160,7 +160,10 @@ TEST_P(FaultsOfTest, LoseNoSample) {
   int64_t lost = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     ClusterSpec spec = FaultySpec(seed);
-    if (seed % 3 == 0) spec.switches = {{0.3, "bsp"}, {0.6, "asp"}};
+    if (seed % 3 == 0) {
+      spec.switches = {{0.3, *ParseParadigm("bsp")},
+                       {0.6, *ParseParadigm("asp")}};
+    }
     SampleLedger ledger(spec);
     const SimulationResult result = Simulate(spec, GetParam(), &ledger);
     EXPECT_TRUE(result.complete) << seed;

@@ -44,12 +44,12 @@ TEST(JitterTest, SaysWhatIsWrong) {
       {"normal:sd=1.1", "sd"},
       {"lognormal:sigma=4", "sigma"},
       {"exponential:mean=3", "mean"},
-      {"bursts:every=60s", "for= must be a duration"},
+      {"bursts:every=60s", "for=... is missing"},
       {"bursts:every=1s,for=2s", "below every"},
       {"bursts:every=1s,for=0s", "above 0"},
       {"bursts:every=10us,for=1us", "every must be 1ms or more"},
       {"bursts:every=9s,for=1s,factor=0.5", "factor"},
-      {"bursts:every=9s,for=1s,first=x", "first=x must be a duration"},
+      {"bursts:every=9s,for=1s,first=x", "first \"x\": no duration"},
       {"normal:sd=0.1+exponential", "'+' joins"},
   };
   for (const auto& [text, message] : kCases) {

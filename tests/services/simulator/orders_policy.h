@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/overloaded.h"
-#include "services/coordinator/policy/sync_policy.h"
+#include "services/coordinator/sync/core/sync_policy.h"
 
 namespace paceline {
 
@@ -26,14 +26,11 @@ class OrdersPolicy : public SyncPolicy {
  public:
   explicit OrdersPolicy(const Orders& orders) : orders_(orders) {}
 
-  void Adopt(const Moment& /*at*/, absl::Span<const AdoptedWorker> workers,
-             RoundId /*next_round*/, std::vector<Action>& actions) override {
-    for (const AdoptedWorker& adopted : workers) {
-      GoOn(adopted.worker, actions);
-    }
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override {
+    for (const WorkerId worker : view.waiting()) GoOn(worker, actions);
   }
 
-  void Apply(const Moment& /*at*/, const Event& event,
+  void Apply(const SyncView& /*view*/, const Event& event,
              std::vector<Action>& actions) override {
     std::visit(
         Overloaded{[&](const Joined& e) { GoOn(e.worker, actions); },
@@ -50,7 +47,6 @@ class OrdersPolicy : public SyncPolicy {
         event);
   }
 
-  absl::Time NextDeadline() const override { return absl::InfiniteFuture(); }
   std::string Describe() const override { return "orders"; }
 
  private:

@@ -63,7 +63,9 @@ TEST_P(ParadigmsTest, IsWatchedWithoutBeingChanged) {
 
 TEST_P(ParadigmsTest, SwitchesSettle) {
   ClusterSpec spec = LivelySpec(5);
-  spec.switches = {{0, "ssp:s=1"}, {0.4, "bsp"}, {0.7, GetParam()}};
+  spec.switches = {{0, *ParseParadigm("ssp:s=1")},
+                   {0.4, *ParseParadigm("bsp")},
+                   {0.7, *ParseParadigm(GetParam())}};
   SampleLedger ledger(spec);
   const SimulationResult result = Simulate(spec, GetParam(), &ledger);
   EXPECT_TRUE(result.complete);
@@ -85,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Paradigms, ParadigmsTest,
 
 TEST(SwitchTest, ByTimeWhereSamplesDoNotEnd) {
   ClusterSpec spec = TimedSpec({1, 2}, 100);
-  spec.switches = {{0.5, "asp"}};
+  spec.switches = {{0.5, *ParseParadigm("asp")}};
   const SimulationResult result = Simulate(spec, "bsp");
   // 25 rounds; then each on its own, the one who waits for nobody at once.
   EXPECT_THAT(PushesOf(result), ElementsAre(75, 50));

@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/coordinator/policy/decision.h"
+#include "services/coordinator/sync/core/decision.h"
 #include "tests/services/simulator/cluster_testing.h"
 
 namespace paceline {

@@ -8,7 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/services/coordinator/manual_clock.h"
+#include "tests/services/coordinator/run/manual_clock.h"
 
 namespace paceline {
 namespace {

@@ -8,7 +8,7 @@
 
 namespace paceline {
 
-absl::Status FakeSession::Received(v1::WorkerMessage& message) {
+absl::Status FakeSession::OnMessage(v1::WorkerMessage& message) {
   if (!message.has_heartbeat()) {
     said_.Put(std::move(message));
     return absl::OkStatus();

@@ -40,9 +40,11 @@ class FakeSession : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
   void Stop();
   void Grant(int64_t iteration, int64_t closing = 0);
 
+  using ServerStream::queued;
+
  protected:
-  absl::Status Received(v1::WorkerMessage& message) override;
-  void Ended() override { said_.Close(absl::OkStatus()); }
+  absl::Status OnMessage(v1::WorkerMessage& message) override;
+  void OnDisconnected() override { said_.Close(absl::OkStatus()); }
 
  private:
   Mailbox<v1::WorkerMessage> said_;

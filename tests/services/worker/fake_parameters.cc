@@ -27,12 +27,12 @@ class FakeParameters::Stream : public ServerStream<Buffer, Buffer> {
       : ServerStream(100'000), server_(server) {}
 
  protected:
-  absl::Status Received(Buffer& message) override {
+  absl::Status OnMessage(Buffer& message) override {
     PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
-    server_->Received(*this, frame);
+    server_->OnMessage(*this, frame);
     return absl::OkStatus();
   }
-  void Ended() override {}
+  void OnDisconnected() override {}
 
  private:
   FakeParameters* const server_;
@@ -140,7 +140,7 @@ int FakeParameters::pushes() {
   return static_cast<int>(pushed_blocks_ / blocks_);
 }
 
-void FakeParameters::Received(Stream& stream, const ReceivedFrame& frame) {
+void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
   const v1::Frame& header = frame.header;
   absl::MutexLock lock(&mu_);
   v1::Frame answer;

@@ -59,7 +59,7 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
  private:
   class Stream;
 
-  void Received(Stream& stream, const ReceivedFrame& frame);
+  void OnMessage(Stream& stream, const ReceivedFrame& frame);
   void Answer(Stream& stream, uint64_t request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static Buffer AckOf(int64_t iteration);

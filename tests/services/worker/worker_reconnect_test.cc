@@ -1,5 +1,7 @@
 // A worker whose stream breaks comes back.
 
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "tests/services/worker/fake_coordinator.h"
 #include "tests/services/worker/fake_parameters.h"
@@ -99,5 +101,165 @@ TEST(WorkerReconnectTest, ACoordinatorThatIsSilentIsGivenUp) {
   coordinator.NextSession()->Register();
 }
 
+// SIGTERM, which is Leave(), in every phase; and Drop(), when Leave() takes too
+// long.
+
+using Kind = v1::WorkerMessage;
+
+class WorkerLeaveTest : public testing::Test {
+ protected:
+  void Register() {
+    session_ = coordinator_.NextSession();
+    session_->Register();
+    session_->AwaitHeartbeats(1);  // It has taken that in.
+  }
+  v1::WorkerReady Prepare() {
+    session_->Assign(AssignmentOf(1));
+    return session_->Expect(Kind::kReady).ready();
+  }
+  void BeginJob() {
+    v1::WorkerCommand begin;
+    *begin.mutable_begin() = parameters_.Begin(Prepare(), true);
+    session_->Send(std::move(begin));
+    session_->Expect(Kind::kInitialized);
+  }
+  // It takes leave as a whole, ends its stream and is done.
+  void ExpectGoodbye() {
+    EXPECT_TRUE(session_->Expect(Kind::kLeaving).leaving().process());
+    session_->ExpectEnd();
+    EXPECT_EQ(worker_.AwaitEnd(), absl::OkStatus());
+  }
+
+  FakeCoordinator coordinator_;
+  FakeParameters parameters_;
+  RunningWorker worker_{coordinator_.address()};
+  std::shared_ptr<FakeSession> session_;
+};
+
+TEST_F(WorkerLeaveTest, BeforeItIsRegistered) {
+  session_ = coordinator_.NextSession();
+  session_->Expect(Kind::kHello);
+  worker_.Leave();
+  EXPECT_EQ(worker_.AwaitEnd(), absl::OkStatus());
+  session_->ExpectEnd();
+}
+
+TEST_F(WorkerLeaveTest, WithoutAJob) {
+  Register();
+  worker_.Leave();
+  ExpectGoodbye();
+}
+
+TEST_F(WorkerLeaveTest, BeforeBegin) {
+  Register();
+  Prepare();
+  worker_.Leave();
+  ExpectGoodbye();
+}
+
+TEST_F(WorkerLeaveTest, BetweenTwoGrants) {
+  Register();
+  BeginJob();
+  worker_.Leave();
+  ExpectGoodbye();
+  EXPECT_EQ(worker_.Metric("paceline_worker_assignments_total", "left"), 1);
+  EXPECT_EQ(worker_.Metric("paceline_worker_assigned"), 0);
+}
+
+TEST_F(WorkerLeaveTest, AfterAJob) {
+  Register();
+  BeginJob();
+  session_->Stop();
+  EXPECT_FALSE(session_->Expect(Kind::kLeaving).leaving().process());
+  worker_.Leave();
+  ExpectGoodbye();
+}
+
+TEST_F(WorkerLeaveTest, AnIterationIsFinished) {
+  Register();
+  BeginJob();
+  parameters_.HoldPushes();
+  session_->Grant(1);
+  parameters_.AwaitHeldPush();
+  worker_.Leave();
+  EXPECT_FALSE(worker_.ended());
+  parameters_.AcknowledgePushes();
+  EXPECT_EQ(session_->Expect(Kind::kPushDone).push_done().iteration(), 1);
+  ExpectGoodbye();
+}
+
+// A balancer or a kubelet is to know at once, however long that takes.
+TEST_F(WorkerLeaveTest, ItIsNotReadyWhileItFinishes) {
+  Register();
+  BeginJob();
+  parameters_.HoldPushes();
+  session_->Grant(1);
+  parameters_.AwaitHeldPush();
+  EXPECT_EQ(worker_.Registrations(),
+            std::vector<absl::Status>{absl::OkStatus()});
+  worker_.Leave();
+  const std::vector<absl::Status> told = {
+      absl::OkStatus(), absl::UnavailableError("the worker is stopping")};
+  EXPECT_EQ(worker_.Registrations(), told);
+  EXPECT_FALSE(worker_.ended());
+  worker_.Leave();
+  parameters_.AcknowledgePushes();
+  session_->Expect(Kind::kPushDone);
+  ExpectGoodbye();
+  EXPECT_EQ(worker_.Registrations(), told) << "that was the last word";
+}
+
+TEST_F(WorkerLeaveTest, DropGivesAnIterationBackThatPushedNothing) {
+  Register();
+  BeginJob();
+  parameters_.HoldPulls();
+  session_->Grant(1);
+  parameters_.AwaitHeldPull();
+  worker_.Leave();
+  worker_.Drop();
+  ExpectGoodbye();
+  EXPECT_EQ(parameters_.pushes(), 0);
+}
+
+TEST_F(WorkerLeaveTest, DropInAPushBreaksTheStreamInsteadOfSayingGoodbye) {
+  Register();
+  BeginJob();
+  parameters_.HoldPushes();
+  session_->Grant(1);
+  parameters_.AwaitHeldPush();
+  worker_.Drop();
+  session_->ExpectEnd();
+  EXPECT_EQ(worker_.AwaitEnd(), absl::OkStatus());
+}
+
+TEST_F(WorkerLeaveTest, WhileItLoads) {
+  SlowData slow;
+  Register();
+  session_->Assign(AssignmentOf(1, slow.spec()));
+  slow.AwaitLoading();
+  worker_.Leave();
+  slow.Finish(/*well=*/true);
+  ExpectGoodbye();
+}
+
+TEST(WorkerLeaveAloneTest, WithoutACoordinator) {
+  std::string address;
+  {
+    const FakeCoordinator gone;
+    address = gone.address();
+  }
+  RunningWorker worker(address);
+  worker.Leave();
+  EXPECT_EQ(worker.AwaitEnd(), absl::OkStatus());
+}
+
+TEST(WorkerLeaveAloneTest, DropBeforeAnything) {
+  FakeCoordinator coordinator;
+  RunningWorker worker(coordinator.address());
+  worker.Drop();
+  EXPECT_EQ(worker.AwaitEnd(), absl::OkStatus());
+}
+
 }  // namespace
+
 }  // namespace paceline

@@ -1,11 +1,96 @@
 #include "services/cli/admin/output/format.h"
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "services/cli/admin/output/message_text.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/util/json_util.h"
+#include "google/protobuf/util/type_resolver_util.h"
 
 namespace paceline {
 namespace {
+
+constexpr char kTypes[] = "type.googleapis.com";
+
+// Maps by their keys: MessageToJsonString() has them in another order every
+// time.
+std::string SortedBytes(const google::protobuf::Message& message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+// What YAML 1.1 or 1.2 readers take for a boolean or nothing.
+bool Reserved(absl::string_view text) {
+  for (absl::string_view word : {"true", "false", "null", "yes", "no", "on",
+                                 "off", "y", "n", "inf", "nan"}) {
+    if (absl::EqualsIgnoreCase(text, word)) return true;
+  }
+  return false;
+}
+
+bool Plain(absl::string_view text) {
+  if (text.empty() ||
+      !absl::ascii_isalpha(static_cast<unsigned char>(text[0])) ||
+      Reserved(text)) {
+    return false;
+  }
+  for (char c : text) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) &&
+        !absl::StrContains("_./-", absl::string_view(&c, 1))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A JSON string is a double-quoted YAML string.
+std::string Scalar(const Json& value) {
+  if (value.is_string() && Plain(value.get_ref<const std::string&>())) {
+    return value.get<std::string>();
+  }
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void Append(const Json& value, int depth, std::string* text);
+
+// What follows "key:" or "-".
+void AppendValue(const Json& value, int depth, bool in_list,
+                 std::string* text) {
+  if (!value.is_structured() || value.empty()) {
+    absl::StrAppend(text, " ",
+                    value.is_structured() ? value.dump() : Scalar(value), "\n");
+    return;
+  }
+  if (!in_list) {
+    absl::StrAppend(text, "\n");
+    Append(value, depth, text);
+    return;
+  }
+  // The first line of what is in a list stands beside its dash.
+  std::string inner;
+  Append(value, depth, &inner);
+  absl::StrAppend(text, " ", inner.substr(2 * static_cast<size_t>(depth)));
+}
+
+void Append(const Json& value, int depth, std::string* text) {
+  const std::string indent(2 * static_cast<size_t>(depth), ' ');
+  for (const auto& [key, element] : value.items()) {
+    if (value.is_array()) {
+      absl::StrAppend(text, indent, "-");
+    } else {
+      absl::StrAppend(text, indent, Scalar(Json(key)), ":");
+    }
+    AppendValue(element, depth + 1, value.is_array(), text);
+  }
+}
 
 absl::StatusOr<std::string> Names(const Printable& printable) {
   std::string text;
@@ -39,6 +124,41 @@ absl::StatusOr<std::string> Documents(const Printable& printable,
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> MessageToJson(
+    const google::protobuf::Message& message) {
+  static google::protobuf::util::TypeResolver* const kResolver =
+      google::protobuf::util::NewTypeResolverForDescriptorPool(
+          kTypes, google::protobuf::DescriptorPool::generated_pool());
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  std::string json;
+  const auto status = google::protobuf::util::BinaryToJsonString(
+      kResolver,
+      absl::StrCat(kTypes, "/", message.GetDescriptor()->full_name()),
+      SortedBytes(message), &json, options);
+  if (!status.ok()) {
+    return absl::InternalError(absl::StrCat(
+        "cannot write ", message.GetDescriptor()->full_name(), " as JSON: ",
+        absl::string_view(status.message().data(), status.message().size())));
+  }
+  absl::StripAsciiWhitespace(&json);
+  return absl::StrCat(json, "\n");
+}
+
+absl::StatusOr<std::string> MessageToYaml(
+    const google::protobuf::Message& message) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string json, MessageToJson(message));
+  return YamlText(Json::parse(json));
+}
+
+std::string YamlText(const Json& document) {
+  if (!document.is_structured()) return absl::StrCat(Scalar(document), "\n");
+  if (document.empty()) return absl::StrCat(document.dump(), "\n");
+  std::string text;
+  Append(document, 0, &text);
+  return text;
+}
 
 absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view text) {
   if (text == "table") return OutputFormat::kTable;

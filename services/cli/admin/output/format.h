@@ -5,12 +5,28 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
 #include "services/cli/admin/output/table.h"
+#include "services/cli/json_fields.h"
 
 namespace paceline {
+
+// The proto JSON mapping of a message, indented, ended by a line feed, maps in
+// the order of their keys. INTERNAL for what has none: a time that is out of
+// range.
+absl::StatusOr<std::string> MessageToJson(
+    const google::protobuf::Message& message);
+
+// The tree of MessageToJson() as YAML: 64-bit integers are strings there too.
+absl::StatusOr<std::string> MessageToYaml(
+    const google::protobuf::Message& message);
+
+// A JSON document as YAML in block style. A string that a YAML reader could
+// take for anything else is quoted, so that reading it gives the same tree.
+std::string YamlText(const Json& document);
 
 // What `-o` chooses.
 enum class OutputFormat { kTable, kWide, kJson, kYaml, kName };

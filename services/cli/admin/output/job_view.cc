@@ -1,13 +1,12 @@
 #include "services/cli/admin/output/job_view.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "services/cli/admin/output/checkpoint_view.h"
-#include "services/cli/admin/output/field_lines.h"
-#include "services/cli/admin/output/message_text.h"
-#include "services/cli/admin/output/short_age.h"
+#include "services/cli/admin/output/format.h"
+#include "services/cli/admin/output/table.h"
 #include "services/cli/admin/resource_name.h"
 #include "services/cli/one_line.h"
 #include "services/cli/progress_view.h"
@@ -215,6 +214,61 @@ std::string DecisionText(const v1::Decision& decision) {
                               ShortSeconds(decision.seconds()), "  ",
                               decision.worker(), "  ", decision.kind(), "  ",
                               decision.text(), omitted));
+}
+
+Table CheckpointTable(const std::vector<const v1::Checkpoint*>& checkpoints,
+                      bool wide, absl::Time now) {
+  Table table;
+  table.headers = {"NAME",    "JOB",   "STATE", "VERSION",
+                   "SAMPLES", "BYTES", "EXACT", "AGE"};
+  if (wide) {
+    for (const char* header : {"WROTE", "SERVERS", "DIRECTORY", "REASON"}) {
+      table.headers.emplace_back(header);
+    }
+  }
+  for (const v1::Checkpoint* checkpoint : checkpoints) {
+    std::vector<std::string> row = {std::string(LastPart(checkpoint->name())),
+                                    std::string(JobIdOf(checkpoint->name())),
+                                    StateText(checkpoint->state()),
+                                    absl::StrCat(checkpoint->version()),
+                                    absl::StrCat(checkpoint->samples()),
+                                    BytesText(checkpoint->bytes()),
+                                    checkpoint->exact() ? "yes" : "no",
+                                    ShortAge(checkpoint->create_time(), now)};
+    if (wide) {
+      row.push_back(ShortSeconds(checkpoint->write_seconds()));
+      row.push_back(absl::StrCat(checkpoint->servers()));
+      row.push_back(checkpoint->directory());
+      row.push_back(checkpoint->state_reason());
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string StateText(v1::Checkpoint::State state) {
+  const std::string& name = v1::Checkpoint::State_Name(state);
+  return name.empty() ? absl::StrCat(static_cast<int>(state)) : name;
+}
+
+std::string StateLine(const v1::Job& job) {
+  return OneLine(absl::StrCat("state ", StateText(job.state()),
+                              job.state_reason().empty() ? "" : ": ",
+                              job.state_reason()));
+}
+
+std::string CheckpointLine(const v1::Checkpoint& checkpoint) {
+  std::string line = absl::StrCat("checkpoint ", LastPart(checkpoint.name()),
+                                  " ", StateText(checkpoint.state()));
+  if (checkpoint.state() == v1::Checkpoint::READY) {
+    absl::StrAppend(&line, ": version ", checkpoint.version(), ", ",
+                    checkpoint.samples(), " samples, ",
+                    BytesText(checkpoint.bytes()), " in ",
+                    ShortSeconds(checkpoint.write_seconds()));
+  } else if (!checkpoint.state_reason().empty()) {
+    absl::StrAppend(&line, ": ", checkpoint.state_reason());
+  }
+  return OneLine(line);
 }
 
 }  // namespace paceline

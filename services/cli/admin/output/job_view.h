@@ -33,7 +33,7 @@ std::string StateText(v1::Job::State state);
 // The paradigm that it runs under, or begins with.
 std::string ParadigmText(const v1::Job& job);
 
-// The same for a column: "cgp:..." where it is long.
+// ParadigmText() cut to fit a column: "cgp:..." where it is long.
 std::string ShortParadigm(const v1::Job& job);
 
 // How many workers it has now; what is known of a job that does not run is of
@@ -48,6 +48,20 @@ std::string ShareText(const v1::JobProgress& progress);
 
 // "2026-11-21T10:00:00Z  12.0 s  w2  loss  stream broken (3 more like it)".
 std::string DecisionText(const v1::Decision& decision);
+
+Table CheckpointTable(const std::vector<const v1::Checkpoint*>& checkpoints,
+                      bool wide, absl::Time now);
+
+// "READY"; a number for a state that this program does not know.
+std::string StateText(v1::Checkpoint::State state);
+
+// The events of a watch that ProgressPrinter does not know, as lines. Pure.
+
+// "state RUNNING", "state FAILED: data not found".
+std::string StateLine(const v1::Job& job);
+
+// "checkpoint c1 READY: version 180, 5760 samples, 1.2 MiB in 0.42 s".
+std::string CheckpointLine(const v1::Checkpoint& checkpoint);
 
 }  // namespace paceline
 

@@ -4,8 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "services/cli/admin/output/field_lines.h"
-#include "services/cli/admin/output/short_age.h"
+#include "services/cli/admin/output/table.h"
 #include "services/cli/admin/resource_name.h"
 
 namespace paceline {

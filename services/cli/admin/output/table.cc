@@ -2,14 +2,34 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "common/check.h"
 #include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {
+
+bool IsSet(const google::protobuf::Timestamp& time) {
+  return time.seconds() != 0 || time.nanos() != 0;
+}
+
+absl::Time ToTime(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) +
+         absl::Nanoseconds(time.nanos());
+}
+
+// "3h20m", "3h".
+std::string TwoUnits(int64_t count, int64_t per_large, const char* large,
+                     const char* small) {
+  const int64_t rest = count % per_large;
+  return absl::StrCat(count / per_large, large,
+                      rest == 0 ? "" : absl::StrCat(rest, small));
+}
 
 // As many columns as a terminal shows; a UTF-8 character counts once.
 size_t Width(absl::string_view text) {
@@ -32,7 +52,43 @@ absl::string_view WithoutZeros(absl::string_view digits) {
   return digits;
 }
 
+constexpr size_t kValueColumn = 16;
+
 }  // namespace
+
+std::string ShortDuration(absl::Duration duration) {
+  const int64_t seconds = std::max<int64_t>(0, absl::ToInt64Seconds(duration));
+  const int64_t minutes = seconds / 60;
+  const int64_t hours = minutes / 60;
+  if (seconds < 120) return absl::StrCat(seconds, "s");
+  if (hours < 1) return absl::StrCat(minutes, "m");
+  if (hours < 24) return TwoUnits(minutes, 60, "h", "m");
+  if (hours < 7 * 24) return TwoUnits(hours, 24, "d", "h");
+  return absl::StrCat(hours / 24, "d");
+}
+
+std::string ShortAge(const google::protobuf::Timestamp& then, absl::Time now) {
+  return IsSet(then) ? ShortDuration(now - ToTime(then)) : "";
+}
+
+std::string TimeText(const google::protobuf::Timestamp& time) {
+  if (!IsSet(time)) return "";
+  return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", ToTime(time),
+                          absl::UTCTimeZone());
+}
+
+std::string BytesText(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB",
+                                           "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  double value = static_cast<double>(bytes) / 1024;
+  const char* const* unit = kUnits;
+  while (value >= 1023.95 && *unit != kUnits[5]) {
+    value /= 1024;
+    ++unit;
+  }
+  return absl::StrFormat("%.1f %s", value, *unit);
+}
 
 std::string RenderTable(const Table& table, bool headers) {
   if (table.rows.empty()) return "";
@@ -80,6 +136,53 @@ bool NaturalLess(absl::string_view left, absl::string_view right) {
     right.remove_prefix(right_digits.size());
   }
   return left.size() < right.size();
+}
+
+void FieldLines::Add(absl::string_view field, absl::string_view value) {
+  if (value.empty()) return;
+  const std::string head =
+      absl::StrCat(std::string(indent_, ' '), field, field.empty() ? "" : ":");
+  // At least one blank, however long the field's name is.
+  const size_t padding =
+      head.size() < kValueColumn ? kValueColumn - head.size() : 1;
+  absl::StrAppend(&text_, head, std::string(padding, ' '), OneLine(value),
+                  "\n");
+}
+
+void FieldLines::AddMap(
+    absl::string_view field,
+    const google::protobuf::Map<std::string, std::string>& map) {
+  const std::map<std::string, std::string> sorted(map.begin(), map.end());
+  for (const auto& [key, value] : sorted) {
+    Add(field, absl::StrCat(key, "=", value));
+    field = "";
+  }
+}
+
+void FieldLines::AddTime(absl::string_view field,
+                         const google::protobuf::Timestamp& time,
+                         absl::Time now) {
+  const std::string text = TimeText(time);
+  if (text.empty()) return;
+  Add(field, absl::StrCat(text, " (", ShortAge(time, now), " ago)"));
+}
+
+void FieldLines::Begin(absl::string_view heading) {
+  absl::StrAppend(&text_, heading, ":\n");
+  indent_ = 2;
+}
+
+void FieldLines::Block(absl::string_view heading, absl::string_view lines) {
+  std::string indented;
+  for (absl::string_view line :
+       absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&indented, "  ", line, "\n");
+  }
+  Rows(heading, indented);
+}
+
+void FieldLines::Rows(absl::string_view heading, absl::string_view lines) {
+  if (!lines.empty()) absl::StrAppend(&text_, heading, ":\n", lines);
 }
 
 }  // namespace paceline

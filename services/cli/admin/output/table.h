@@ -1,12 +1,28 @@
 #ifndef PACELINE_SERVICES_CLI_ADMIN_OUTPUT_TABLE_H_
 #define PACELINE_SERVICES_CLI_ADMIN_OUTPUT_TABLE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "google/protobuf/map.h"
+#include "google/protobuf/timestamp.pb.h"
 
 namespace paceline {
+
+// "45s", "5m", "3h20m", "2d3h", "40d". Less than nothing is "0s".
+std::string ShortDuration(absl::Duration duration);
+
+// From then until `now`; empty if `then` is not set.
+std::string ShortAge(const google::protobuf::Timestamp& then, absl::Time now);
+
+// "2026-11-21T10:00:00Z"; empty if it is not set.
+std::string TimeText(const google::protobuf::Timestamp& time);
+
+// "640 B", "1.5 KiB", "80.0 GiB".
+std::string BytesText(uint64_t bytes);
 
 // Columns under names in upper case.  REQUIRES: every row has as many cells as
 // there are headers.
@@ -23,6 +39,37 @@ std::string RenderTable(const Table& table, bool headers);
 
 // Less than `right` in the order of people: "w2" before "w10".
 bool NaturalLess(absl::string_view left, absl::string_view right);
+
+// The lines of a description: "State:         RUNNING". What is empty is left
+// out.
+class FieldLines {
+ public:
+  void Add(absl::string_view field, absl::string_view value);
+
+  // One line per entry, in the order of the keys.
+  void AddMap(absl::string_view field,
+              const google::protobuf::Map<std::string, std::string>& map);
+
+  // "2026-11-21T10:00:00Z (5m ago)".
+  void AddTime(absl::string_view field, const google::protobuf::Timestamp& time,
+               absl::Time now);
+
+  // What follows, until End(), is indented below this heading.
+  void Begin(absl::string_view heading);
+  void End() { indent_ = 0; }
+
+  // Lines below a heading, indented by two.
+  void Block(absl::string_view heading, absl::string_view lines);
+
+  // Lines below a heading as they are.
+  void Rows(absl::string_view heading, absl::string_view lines);
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  size_t indent_ = 0;
+};
 
 }  // namespace paceline
 

@@ -10,7 +10,7 @@
 #include "common/status_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/cli/admin/output/message_text.h"
+#include "services/cli/admin/output/format.h"
 #include "tests/common/security/test_folder.h"
 #include "tests/services/cli/admin/fake_cluster.h"
 #include "tests/services/cli/admin/run_command.h"

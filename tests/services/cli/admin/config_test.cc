@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/cli/admin/config_file.h"
 #include "services/cli/admin/connection.h"
 #include "tests/common/security/test_folder.h"
 

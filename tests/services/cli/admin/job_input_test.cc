@@ -5,17 +5,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/job/optimizer_spec.h"
 #include "common/status_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/admin/error_text.h"
-#include "services/cli/admin/field_setting.h"
 #include "services/cli/admin/job_file.h"
-#include "services/cli/admin/output/message_text.h"
+#include "services/cli/admin/output/format.h"
 #include "services/cli/admin/request_id.h"
-#include "services/coordinator/policy/policy_spec.h"
-#include "services/coordinator/policy/rate_schedule.h"
-#include "services/parameter_server/optimizer_spec.h"
+#include "services/coordinator/sync/core/rate_schedule.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/worker/model/architectures.h"
 #include "tests/services/cli/admin/samples.h"
 
@@ -124,7 +123,7 @@ TEST(JobFileTest, WrongFilesSayWhereAndWhat) {
       {"spec:\n  learning_rate: [1]", "must be a number"},
       {"spec:\n  stop: {at_target: maybe}", "is not true or false"},
       {"spec:\n  wire: fp8", "is not one of FP32, BF16, FP16"},
-      {"spec:\n  checkpoints: {interval: 30}", "is not a duration such as"},
+      {"spec:\n  checkpoints: {interval: soon}", "is not a duration such as"},
       {"spec:\n  checkpoints: {interval: inf}", "is not a duration such as"},
       {"spec:\n  workers: 3", "line 2: spec.workers: must have fields"},
       {"spec:\n  workers: {pools: gpu}", "spec.workers.pools: must be a list"},

@@ -6,7 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/cli/admin/output/message_text.h"
+#include "services/cli/admin/output/format.h"
 #include "tests/services/cli/admin/fake_cluster.h"
 #include "tests/services/cli/admin/run_command.h"
 #include "tests/services/cli/admin/samples.h"

@@ -15,7 +15,7 @@ FleetServer::FleetServer(Fleet* fleet, const std::string& name)
   v1::ServerHello hello;
   hello.set_name(name);
   hello.set_address(absl::StrCat(name, ":7000"));
-  const auto member = fleet_->ServerCame(
+  const auto member = fleet_->OnServerConnected(
       hello, {[this](v1::ServerCommand c) { commands_.Put(std::move(c)); },
               [](const absl::Status&) {}});
   EXPECT_TRUE(member.ok()) << member.status();
@@ -124,7 +124,7 @@ void FleetServer::Write(const v1::ServerCommand& command) {
 }
 
 void FleetServer::Say(const v1::ServerMessage& message) {
-  const absl::Status status = fleet_->ServerSaid(member_, message);
+  const absl::Status status = fleet_->OnServerMessage(member_, message);
   // After Break() nobody knows it.
   EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
 }

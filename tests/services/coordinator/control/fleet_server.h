@@ -39,7 +39,7 @@ class FleetServer {
   // Says that it is about to go.
   void Leave();
   // The stream breaks.
-  void Break() { fleet_->ServerGone(member_); }
+  void Break() { fleet_->OnServerDisconnected(member_); }
 
  private:
   void Run();

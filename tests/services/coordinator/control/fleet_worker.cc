@@ -34,7 +34,7 @@ FleetWorker::FleetWorker(Fleet* fleet, const std::string& name, bool evaluator)
 
 FleetWorker::FleetWorker(Fleet* fleet, const v1::WorkerHello& hello)
     : fleet_(fleet) {
-  const auto member = fleet_->WorkerCame(
+  const auto member = fleet_->OnWorkerConnected(
       hello, {[this](v1::WorkerCommand c) { commands_.Put(std::move(c)); },
               [this](const absl::Status& s) { closings_.Put({s}); }});
   EXPECT_TRUE(member.ok()) << member.status();
@@ -107,7 +107,7 @@ void FleetWorker::Push(int pushes) {
 
 void FleetWorker::Say(const v1::WorkerMessage& message) {
   // A run that has just ended refuses what belonged to it.
-  fleet_->WorkerSaid(member_, message).IgnoreError();
+  fleet_->OnWorkerMessage(member_, message).IgnoreError();
 }
 
 std::string FleetWorker::AwaitStop() {

@@ -35,7 +35,7 @@ class FleetWorker {
   // The status with which the coordinator closes the stream.
   absl::Status AwaitClosed();
   // The stream breaks.
-  void Break() { fleet_->WorkerGone(member_); }
+  void Break() { fleet_->OnWorkerDisconnected(member_); }
 
  private:
   struct Text {

@@ -19,7 +19,7 @@
 #include "tests/services/coordinator/control/fleet_server.h"
 #include "tests/services/coordinator/control/fleet_worker.h"
 #include "tests/services/coordinator/control/job_watcher.h"
-#include "tests/services/coordinator/manual_clock.h"
+#include "tests/services/coordinator/run/manual_clock.h"
 #include "tests/services/coordinator/store/store_testing.h"
 
 namespace paceline {

@@ -12,7 +12,6 @@
 #include "common/rng.h"
 #include "common/status_details.h"
 #include "gmock/gmock.h"
-#include "services/coordinator/jobs/job_order.h"
 #include "services/coordinator/jobs/page_token.h"
 
 namespace paceline {

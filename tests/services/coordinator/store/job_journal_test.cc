@@ -18,7 +18,9 @@ constexpr absl::Duration kLong = absl::Minutes(1);
 
 class JobJournalTest : public ::testing::Test {
  protected:
-  JobJournalTest() { EXPECT_TRUE(store_->PutJob(JobNamed("a")).ok()); }
+  JobJournalTest() {
+    EXPECT_TRUE(store_->Write({.jobs = {JobNamed("a")}}).ok());
+  }
 
   // Another program that does not let go of the file.
   Database Block() {

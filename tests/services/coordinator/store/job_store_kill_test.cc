@@ -34,8 +34,8 @@ absl::Status Create(JobStore& store, int64_t number) {
        .requests = {{"ann", IdOf(number), "digest", job.name(), kNow}},
        .audit_records = {record}});
   if (!status.ok()) return status;
-  return store.AppendDecisions(job.uid(),
-                               {DecisionNumbered(1), DecisionNumbered(2)});
+  return store.Write({.decisions = {{job.uid(), DecisionNumbered(1)},
+                                    {job.uid(), DecisionNumbered(2)}}});
 }
 
 // Creates jobs from `first` on until it is killed, and writes the number of

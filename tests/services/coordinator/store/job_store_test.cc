@@ -1,11 +1,16 @@
 #include "services/coordinator/store/job_store.h"
 
+#include <unistd.h>
+
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "services/coordinator/store/file_lock.h"
+#include "services/coordinator/store/store_schema.h"
 #include "tests/services/coordinator/store/store_testing.h"
 
 namespace paceline {
@@ -57,10 +62,10 @@ class JobStoreTest : public ::testing::Test {
 TEST_F(JobStoreTest, JobsComeBackAsTheyWereLastPut) {
   v1::Job job = JobNamed("a");
   (*job.mutable_labels())["team"] = "vision";
-  ASSERT_TRUE(store_->PutJob(job).ok());
-  ASSERT_TRUE(store_->PutJob(JobNamed("b")).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {job}}).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {JobNamed("b")}}).ok());
   job.set_state(v1::Job::RUNNING);
-  ASSERT_TRUE(store_->PutJob(job).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {job}}).ok());
   Reopen();
   const auto jobs = store_->LoadJobs();
   ASSERT_TRUE(jobs.ok()) << jobs.status();
@@ -70,10 +75,10 @@ TEST_F(JobStoreTest, JobsComeBackAsTheyWereLastPut) {
 }
 
 TEST_F(JobStoreTest, ANameBelongsToOneJob) {
-  ASSERT_TRUE(store_->PutJob(JobNamed("a")).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {JobNamed("a")}}).ok());
   v1::Job other = JobNamed("a");
   other.set_uid("uid-other");
-  const absl::Status status = store_->PutJob(other);
+  const absl::Status status = store_->Write({.jobs = {other}});
   EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
   // Where the first goes in the same batch the name is free.
   EXPECT_TRUE(store_->Write({.deleted_jobs = {"uid-a"}, .jobs = {other}}).ok());
@@ -83,11 +88,12 @@ TEST_F(JobStoreTest, ANameBelongsToOneJob) {
 TEST_F(JobStoreTest, ADeletedJobTakesWhatBelongsToIt) {
   for (const char* id : {"a", "b"}) {
     const std::string uid = absl::StrCat("uid-", id);
-    ASSERT_TRUE(store_->PutJob(JobNamed(id)).ok());
-    ASSERT_TRUE(store_->AppendDecision(uid, DecisionNumbered(1)).ok());
-    ASSERT_TRUE(store_->AppendAccuracyPoint(uid, {}).ok());
+    ASSERT_TRUE(store_->Write({.jobs = {JobNamed(id)}}).ok());
+    ASSERT_TRUE(
+        store_->Write({.decisions = {{uid, DecisionNumbered(1)}}}).ok());
+    ASSERT_TRUE(store_->Write({.accuracy_points = {{uid, {}}}}).ok());
     ASSERT_TRUE(store_->PutCheckpoint(uid, CheckpointNamed(id, 1)).ok());
-    ASSERT_TRUE(store_->PutReport(uid, "{}").ok());
+    ASSERT_TRUE(store_->Write({.reports = {{uid, "{}"}}}).ok());
   }
   ASSERT_TRUE(store_->DeleteJob("uid-a").ok());
   EXPECT_TRUE(store_->DeleteJob("uid-a").ok());
@@ -104,13 +110,13 @@ TEST_F(JobStoreTest, ADeletedJobTakesWhatBelongsToIt) {
 }
 
 TEST_F(JobStoreTest, DecisionsArePagedBySequence) {
-  ASSERT_TRUE(store_->PutJob(JobNamed("a")).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {JobNamed("a")}}).ok());
   EXPECT_EQ(*store_->LastDecisionSequence("uid-a"), 0);
-  ASSERT_TRUE(
-      store_
-          ->AppendDecisions("uid-a", {DecisionNumbered(1), DecisionNumbered(2),
-                                      DecisionNumbered(5)})
-          .ok());
+  ASSERT_TRUE(store_
+                  ->Write({.decisions = {{"uid-a", DecisionNumbered(1)},
+                                         {"uid-a", DecisionNumbered(2)},
+                                         {"uid-a", DecisionNumbered(5)}}})
+                  .ok());
   EXPECT_EQ(*store_->LastDecisionSequence("uid-a"), 5);
   EXPECT_THAT(Sequences(*store_->ListDecisions("uid-a", 0, 2)),
               ElementsAre(1, 2));
@@ -118,16 +124,16 @@ TEST_F(JobStoreTest, DecisionsArePagedBySequence) {
   EXPECT_THAT(*store_->ListDecisions("uid-a", 0, -1), IsEmpty());
   v1::Decision again = DecisionNumbered(2);
   again.set_text("instead");
-  ASSERT_TRUE(store_->AppendDecision("uid-a", again).ok());
+  ASSERT_TRUE(store_->Write({.decisions = {{"uid-a", again}}}).ok());
   EXPECT_EQ(store_->ListDecisions("uid-a", 1, 1)->at(0).text(), "instead");
 }
 
 TEST_F(JobStoreTest, AccuracyPointsAreNumberedInTheirOrder) {
-  ASSERT_TRUE(store_->PutJob(JobNamed("a")).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {JobNamed("a")}}).ok());
   for (int i = 1; i <= 3; ++i) {
     v1::AccuracyPoint point;
     point.set_accuracy(0.1 * i);
-    ASSERT_TRUE(store_->AppendAccuracyPoint("uid-a", point).ok());
+    ASSERT_TRUE(store_->Write({.accuracy_points = {{"uid-a", point}}}).ok());
   }
   Reopen();
   const auto points = store_->ListAccuracyPoints("uid-a", 1, 10);
@@ -139,7 +145,7 @@ TEST_F(JobStoreTest, AccuracyPointsAreNumberedInTheirOrder) {
 }
 
 TEST_F(JobStoreTest, HistoryOfAJobThatIsGoneIsLeftOut) {
-  ASSERT_TRUE(store_->PutJob(JobNamed("a")).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {JobNamed("a")}}).ok());
   ASSERT_TRUE(store_
                   ->Write({.decisions = {{"uid-gone", DecisionNumbered(1)},
                                          {"uid-a", DecisionNumbered(1)}},
@@ -150,7 +156,7 @@ TEST_F(JobStoreTest, HistoryOfAJobThatIsGoneIsLeftOut) {
 }
 
 TEST_F(JobStoreTest, CheckpointsAreNewestFirst) {
-  ASSERT_TRUE(store_->PutJob(JobNamed("a")).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {JobNamed("a")}}).ok());
   for (const auto& [name, seconds] :
        std::vector<std::pair<std::string, int64_t>>{
            {"old", 10}, {"new", 30}, {"middle", 20}}) {
@@ -171,14 +177,15 @@ TEST_F(JobStoreTest, ACheckpointNeedsItsJob) {
   const absl::Status status =
       store_->PutCheckpoint("uid-gone", CheckpointNamed("c", 1));
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_TRUE(absl::IsFailedPrecondition(store_->PutReport("uid-gone", "{}")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      store_->Write({.reports = {{"uid-gone", "{}"}}})));
 }
 
 TEST_F(JobStoreTest, TheLatestReportIsKept) {
-  ASSERT_TRUE(store_->PutJob(JobNamed("a")).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {JobNamed("a")}}).ok());
   EXPECT_EQ(*store_->GetReport("uid-a"), std::nullopt);
-  ASSERT_TRUE(store_->PutReport("uid-a", "{\"n\": 1}").ok());
-  ASSERT_TRUE(store_->PutReport("uid-a", "{\"n\": 2}").ok());
+  ASSERT_TRUE(store_->Write({.reports = {{"uid-a", "{\"n\": 1}"}}}).ok());
+  ASSERT_TRUE(store_->Write({.reports = {{"uid-a", "{\"n\": 2}"}}}).ok());
   EXPECT_EQ(*store_->GetReport("uid-a"), "{\"n\": 2}");
 }
 
@@ -188,7 +195,7 @@ TEST_F(JobStoreTest, AuditRecordsAreNewestFirstAndOnlySoMany) {
   for (int i = 1; i <= 8; ++i) {
     v1::AuditRecord record;
     record.set_method(absl::StrCat("m", i));
-    ASSERT_TRUE(store_->AppendAuditRecord(record).ok());
+    ASSERT_TRUE(store_->Write({.audit_records = {record}}).ok());
   }
   const auto newest = store_->ListAuditRecords(0, 2);
   ASSERT_THAT(*newest, SizeIs(2));
@@ -199,7 +206,7 @@ TEST_F(JobStoreTest, AuditRecordsAreNewestFirstAndOnlySoMany) {
   EXPECT_EQ(rest->at(2).method(), "m4");
   // A number is never given twice, whatever is forgotten.
   Reopen();
-  ASSERT_TRUE(store_->AppendAuditRecord({}).ok());
+  ASSERT_TRUE(store_->Write({.audit_records = {v1::AuditRecord()}}).ok());
   EXPECT_EQ(store_->ListAuditRecords(0, 1)->at(0).sequence(), 9);
 }
 
@@ -210,7 +217,7 @@ TEST_F(JobStoreTest, AnAnsweredRequestIsKnownForAnHour) {
                                    .digest = "d1",
                                    .resource = "namespaces/n/jobs/a",
                                    .time = now};
-  ASSERT_TRUE(store_->PutRequest(request).ok());
+  ASSERT_TRUE(store_->Write({.requests = {request}}).ok());
   Reopen();
   const auto found = store_->FindRequest("ann", "r1", now + absl::Minutes(59));
   ASSERT_TRUE(found.ok() && found->has_value()) << found.status();
@@ -223,26 +230,26 @@ TEST_F(JobStoreTest, AnAnsweredRequestIsKnownForAnHour) {
             std::nullopt);
   // The next one that is put sweeps it out.
   ASSERT_TRUE(store_
-                  ->PutRequest({.identity = "",
-                                .request_id = "r3",
-                                .digest = "",
-                                .resource = "",
-                                .time = now + absl::Hours(2)})
+                  ->Write({.requests = {{.identity = "",
+                                         .request_id = "r3",
+                                         .digest = "",
+                                         .resource = "",
+                                         .time = now + absl::Hours(2)}}})
                   .ok());
   EXPECT_EQ(*store_->FindRequest("ann", "r1", now), std::nullopt);
 }
 
 TEST_F(JobStoreTest, ARequestThatWasNotDoneIsForgotten) {
   const absl::Time now = absl::FromUnixSeconds(1'700'000'000);
-  ASSERT_TRUE(store_->PutRequest({"ann", "r1", "d", "r", now}).ok());
-  ASSERT_TRUE(store_->PutRequest({"bob", "r1", "d", "r", now}).ok());
+  ASSERT_TRUE(store_->Write({.requests = {{"ann", "r1", "d", "r", now}}}).ok());
+  ASSERT_TRUE(store_->Write({.requests = {{"bob", "r1", "d", "r", now}}}).ok());
   ASSERT_TRUE(store_->Write({.deleted_requests = {{"ann", "r1"}}}).ok());
   EXPECT_EQ(*store_->FindRequest("ann", "r1", now), std::nullopt);
   EXPECT_NE(*store_->FindRequest("bob", "r1", now), std::nullopt);
 }
 
 TEST_F(JobStoreTest, ABatchIsAllOrNothing) {
-  ASSERT_TRUE(store_->PutJob(JobNamed("a")).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {JobNamed("a")}}).ok());
   v1::Job twin = JobNamed("a");
   twin.set_uid("uid-twin");
   const absl::Time now = absl::FromUnixSeconds(1'700'000'000);
@@ -259,12 +266,12 @@ TEST_F(JobStoreTest, ABatchIsAllOrNothing) {
 TEST_F(JobStoreTest, BytesOfAnyKindComeBack) {
   v1::Job job = JobNamed("a");
   job.set_state_reason(std::string("\0'; DROP TABLE jobs; --\xc3\xa4", 26));
-  ASSERT_TRUE(store_->PutJob(job).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {job}}).ok());
   EXPECT_EQ(store_->LoadJobs()->at(0).state_reason(), job.state_reason());
 }
 
 TEST_F(JobStoreTest, ThreadsShareIt) {
-  ASSERT_TRUE(store_->PutJob(JobNamed("a")).ok());
+  ASSERT_TRUE(store_->Write({.jobs = {JobNamed("a")}}).ok());
   constexpr int kThreads = 4;
   constexpr int kEach = 50;
   std::vector<std::thread> threads;
@@ -274,7 +281,9 @@ TEST_F(JobStoreTest, ThreadsShareIt) {
       for (int i = 0; i < kEach; ++i) {
         const int64_t sequence = t * kEach + i + 1;
         EXPECT_TRUE(
-            store_->AppendDecision("uid-a", DecisionNumbered(sequence)).ok());
+            store_
+                ->Write({.decisions = {{"uid-a", DecisionNumbered(sequence)}}})
+                .ok());
         EXPECT_TRUE(store_->LoadJobs().ok());
       }
     });
@@ -294,10 +303,108 @@ TEST_F(JobStoreTest, ASecondOpenerIsTurnedAway) {
 
 TEST(JobStoreInMemoryTest, KeepsNothing) {
   auto store = OpenStore(":memory:");
-  ASSERT_TRUE(store->PutJob(JobNamed("a")).ok());
+  ASSERT_TRUE(store->Write({.jobs = {JobNamed("a")}}).ok());
   EXPECT_THAT(Names(*store), SizeIs(1));
   EXPECT_THAT(Names(*OpenStore(":memory:")), IsEmpty());
 }
 
+using ::testing::HasSubstr;
+
+TEST(FileLockTest, OneHolderAtATimeWhoIsNamed) {
+  const TestDirectory directory;
+  const std::string path = directory.Path("lock");
+  std::optional<FileLock> first;
+  {
+    auto taken = FileLock::Take(path);
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    first.emplace(*std::move(taken));
+  }
+  const absl::Status second = FileLock::Take(path).status();
+  EXPECT_TRUE(absl::IsUnavailable(second)) << second;
+  EXPECT_THAT(std::string(second.message()),
+              HasSubstr(absl::StrCat("by process ", getpid())));
+  first.reset();
+  EXPECT_TRUE(FileLock::Take(path).ok());
+}
+
+TEST(FileLockTest, AMissingDirectoryIsNotFound) {
+  const TestDirectory directory;
+  const absl::Status status =
+      FileLock::Take(directory.Path("none/lock")).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+}
+
+Database OpenDatabase(const std::string& path) {
+  auto database = Database::Open(path);
+  EXPECT_TRUE(database.ok()) << database.status();
+  return *std::move(database);
+}
+
+absl::Status Change(const std::string& path, const char* sql) {
+  Database database = OpenDatabase(path);
+  return database.Execute(sql);
+}
+
+TEST(StoreSchemaTest, AFileOfVersionOneIsUpgraded) {
+  const TestDirectory directory;
+  const std::string path = directory.Path("store.db");
+  {
+    Database old = OpenDatabase(path);
+    ASSERT_TRUE(Migrate(old, StoreMigrations().first(1)).ok());
+    EXPECT_EQ(*old.Number("PRAGMA user_version"), 1);
+    auto put = old.Use("INSERT INTO jobs (uid, name, proto) VALUES (?, ?, ?)");
+    ASSERT_TRUE(put.ok()) << put.status();
+    const v1::Job job = JobNamed("a");
+    put->Text(job.uid()).Text(job.name()).Blob(job.SerializeAsString());
+    ASSERT_TRUE(put->Run().ok());
+  }
+  {
+    const auto store = OpenStore(path);
+    ASSERT_THAT(*store->LoadJobs(), SizeIs(1));
+    EXPECT_EQ(store->LoadJobs()->at(0).uid(), "uid-a");
+    // What version 2 brought.
+    EXPECT_TRUE(store->Write({.audit_records = {v1::AuditRecord()}}).ok());
+  }
+  Database upgraded = OpenDatabase(path);
+  EXPECT_EQ(*upgraded.Number("PRAGMA user_version"), 2);
+}
+
+TEST(StoreSchemaTest, AStepThatFailsLeavesTheVersionBefore) {
+  Database database = OpenDatabase(":memory:");
+  const char* const steps[] = {
+      "CREATE TABLE one (x)",
+      "CREATE TABLE two (x); CREATE TABLE one (x)",
+  };
+  const absl::Status status = Migrate(database, steps);
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("upgrade to version 2"));
+  EXPECT_EQ(*database.Number("PRAGMA user_version"), 1);
+  EXPECT_EQ(*database.Number("SELECT COUNT(*) FROM sqlite_master"), 1);
+}
+
+TEST(StoreSchemaTest, ANewerFileIsLeftAlone) {
+  const TestDirectory directory;
+  const std::string path = directory.Path("store.db");
+  OpenStore(path);
+  ASSERT_TRUE(Change(path, "PRAGMA user_version = 99").ok());
+  const absl::Status status = JobStore::Open(path).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("version 99"));
+  Database database = OpenDatabase(path);
+  EXPECT_EQ(*database.Number("PRAGMA user_version"), 99);
+}
+
+TEST(StoreSchemaTest, AnotherProgramsDatabaseIsLeftAlone) {
+  const TestDirectory directory;
+  const std::string path = directory.Path("other.db");
+  ASSERT_TRUE(Change(path, "CREATE TABLE songs (title)").ok());
+  const absl::Status status = JobStore::Open(path).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("another program"));
+  Database database = OpenDatabase(path);
+  EXPECT_EQ(*database.Number("SELECT COUNT(*) FROM sqlite_master"), 1);
+}
+
 }  // namespace
+
 }  // namespace paceline

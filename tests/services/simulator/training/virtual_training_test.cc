@@ -8,9 +8,9 @@
 #include "common/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/coordinator/policy/policy_spec.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/simulator/virtual_cluster.h"
-#include "services/worker/data/load_dataset.h"
+#include "services/worker/data/dataset.h"
 #include "services/worker/evaluation.h"
 
 namespace paceline {

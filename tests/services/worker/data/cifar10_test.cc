@@ -1,5 +1,3 @@
-#include "services/worker/data/cifar10.h"
-
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -7,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "services/worker/data/image_files.h"
 #include "tests/services/worker/data/scratch_folder.h"
 
 namespace paceline {

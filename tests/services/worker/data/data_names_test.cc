@@ -1,10 +1,9 @@
-#include "services/worker/data/data_names.h"
-
 #include <string>
 #include <vector>
 
+#include "common/job/names.h"
 #include "gtest/gtest.h"
-#include "services/worker/data/load_dataset.h"
+#include "services/worker/data/dataset.h"
 
 namespace paceline {
 namespace {

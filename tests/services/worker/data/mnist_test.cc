@@ -1,5 +1,3 @@
-#include "services/worker/data/mnist.h"
-
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -7,7 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/worker/data/load_dataset.h"
+#include "services/worker/data/dataset.h"
+#include "services/worker/data/image_files.h"
 #include "tests/services/worker/data/scratch_folder.h"
 
 namespace paceline {

@@ -4,8 +4,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/worker/model/chain_builder.h"
-#include "services/worker/model/pool_layer.h"
+#include "services/worker/model/chain.h"
+#include "services/worker/model/layers.h"
 #include "tests/services/worker/model/gradient_check.h"
 
 namespace paceline {

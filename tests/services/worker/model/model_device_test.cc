@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "common/job/names.h"
 #include "common/rng.h"
 #include "gtest/gtest.h"
 #include "services/worker/model/model.h"
-#include "services/worker/model/model_names.h"
 #include "tests/gpu/device_memory.h"
 #include "tests/gpu/queued_backend.h"
 #include "tests/services/worker/model/pushed_gradients.h"

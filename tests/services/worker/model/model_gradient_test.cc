@@ -5,7 +5,7 @@
 
 #include "common/rng.h"
 #include "gtest/gtest.h"
-#include "services/worker/model/chain_builder.h"
+#include "services/worker/model/chain.h"
 #include "services/worker/model/model.h"
 
 namespace paceline {

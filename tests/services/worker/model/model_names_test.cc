@@ -1,8 +1,7 @@
-#include "services/worker/model/model_names.h"
-
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "common/job/names.h"
 #include "gmock/gmock.h"
 #include "services/worker/model/architectures.h"
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "common/job/names.h"
 #include "gtest/gtest.h"
 #include "services/worker/data/synthetic.h"
 #include "services/worker/model/model.h"
-#include "services/worker/model/model_names.h"
 #include "tests/gpu/twins.h"
 #include "tests/services/worker/model/pushed_gradients.h"
 #include "tests/services/worker/model/sgd.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "services/worker/data/load_dataset.h"
+#include "services/worker/data/dataset.h"
 #include "services/worker/model/model.h"
 #include "tests/services/worker/model/sgd.h"
 

@@ -1,0 +1,273 @@
+#include "common/job/job_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/job/job_defaults.h"
+#include "common/job/names.h"
+
+namespace paceline {
+namespace {
+
+// More limits of the fields, beside those that flags have too.
+constexpr size_t kSpecBytesMax = 64 * 1024;
+constexpr int64_t kSamplesMost = 1'000'000'000'000'000;
+constexpr double kSecondsMax = 1e9;
+constexpr double kLossMax = 1e6;
+constexpr int64_t kWorkersMax = 65'536;
+constexpr int64_t kServersMax = 1024;
+constexpr int kSwitchesMax = 256;
+constexpr int kSelectedMax = 64;
+constexpr size_t kPoolMax = 63;
+constexpr size_t kGpuModelMax = 128;
+constexpr int64_t kKeepMax = 1000;
+constexpr int64_t kIntervalSecondsMax = 30 * 24 * 3600;
+
+// Writes out what is left out, but for the paradigms' parameters.
+void AddDefaults(v1::JobSpec& spec) {
+  const auto text = [](std::string* field, absl::string_view standard) {
+    if (field->empty()) *field = std::string(standard);
+  };
+  text(spec.mutable_paradigm(), kDefaultParadigm);
+  text(spec.mutable_optimizer(), kDefaultOptimizer);
+  text(spec.mutable_schedule(), kDefaultSchedule);
+  text(spec.mutable_batching(), kDefaultBatching);
+  text(spec.mutable_round_strength(), kDefaultRoundStrength);
+  if (spec.learning_rate() == 0) spec.set_learning_rate(kDefaultLearningRate);
+  if (spec.batch_size() == 0) spec.set_batch_size(kDefaultBatchSize);
+  if (spec.micro_batch() == 0) spec.set_micro_batch(spec.batch_size());
+  if (spec.wire() == v1::WIRE_FORMAT_UNSPECIFIED) spec.set_wire(v1::FP32);
+  if (spec.precision() == v1::JobSpec::PRECISION_UNSPECIFIED) {
+    spec.set_precision(v1::JobSpec::FP32);
+  }
+  if (spec.workers().min() == 0) spec.mutable_workers()->set_min(1);
+  if (spec.stop().epochs() == 0 && spec.stop().samples() == 0) {
+    spec.mutable_stop()->set_epochs(kDefaultEpochs);
+  }
+  if (spec.checkpoints().keep() == 0) {
+    spec.mutable_checkpoints()->set_keep(kDefaultCheckpointsKept);
+  }
+}
+
+// Reads one spec that stands somewhere in a request.
+class JobParser {
+ public:
+  JobParser(absl::string_view prefix, const v1::JobSpec& spec,
+            FieldChecks& checks)
+      : prefix_(prefix), given_(spec), checks_(checks) {}
+
+  JobPlan Parse() && {
+    const size_t bytes = given_.ByteSizeLong();
+    if (bytes > kSpecBytesMax) {
+      checks_.Add(prefix_, absl::StrCat("has ", bytes, " bytes; at most ",
+                                        kSpecBytesMax, " are allowed"));
+      return {};
+    }
+    spec_ = given_;
+    AddDefaults(spec_);
+    CheckTask();
+    ReadOptimization();
+    ReadSynchronization();
+    CheckWorkers();
+    CheckStop();
+    CheckEvaluation();
+    CheckCheckpoints();
+    return std::move(plan_);
+  }
+
+ private:
+  std::string Path(absl::string_view field) const {
+    return FieldPath(prefix_, field);
+  }
+
+  // Reads a text into `value`.
+  template <typename T>
+  void Read(absl::string_view field, const std::string& text,
+            absl::StatusOr<T> (*parse)(absl::string_view), T& value) {
+    if (text.size() > kTextMax) {
+      checks_.NotLonger(Path(field), text, kTextMax);
+      return;
+    }
+    absl::StatusOr<T> parsed = parse(text);
+    checks_.Take(Path(field), parsed.status());
+    if (parsed.ok()) value = *std::move(parsed);
+  }
+
+  void CheckName(absl::string_view field, const std::string& text,
+                 absl::Status (*check)(absl::string_view)) {
+    checks_.NotEmpty(Path(field), text);
+    checks_.NotLonger(Path(field), text, kTextMax);
+    if (text.empty() || text.size() > kTextMax) return;
+    checks_.Take(Path(field), check(text));
+  }
+
+  void CheckTask() {
+    CheckName("model", spec_.model(), CheckModelName);
+    CheckName("data", spec_.data(), CheckDataSpec);
+    if (!v1::WireFormat_IsValid(spec_.wire())) {
+      checks_.Add(Path("wire"), absl::StrCat("there is no wire format ",
+                                             static_cast<int>(spec_.wire()),
+                                             "; use FP32, BF16 or FP16"));
+    }
+    if (!v1::JobSpec::Precision_IsValid(spec_.precision())) {
+      checks_.Add(Path("precision"),
+                  absl::StrCat("there is no precision ",
+                               static_cast<int>(spec_.precision()),
+                               "; use FP32, TF32 or BF16"));
+    }
+    checks_.InRange(Path("servers"), int64_t{spec_.servers()}, 0, kServersMax);
+  }
+
+  void ReadOptimization() {
+    Read("optimizer", spec_.optimizer(), ParseOptimizerSpec, plan_.optimizer);
+    Read("schedule", spec_.schedule(), ParseRateSpec, plan_.rate);
+    Read("round_strength", spec_.round_strength(), ParseRoundStrength,
+         plan_.round_strength);
+    const double rate = spec_.learning_rate();
+    if (!(rate > 0 && rate <= kRateMax)) {
+      checks_.Add(Path("learning_rate"),
+                  absl::StrCat("is ", rate, "; must be above 0 and at most ",
+                               kRateMax, ", or 0 for ", kDefaultLearningRate));
+    }
+    checks_.InRange(Path("batch_size"), int64_t{spec_.batch_size()}, 0,
+                    kBatchMax);
+    checks_.InRange(Path("micro_batch"), int64_t{given_.micro_batch()}, 0,
+                    spec_.batch_size());
+  }
+
+  void ReadSynchronization() {
+    Read("paradigm", spec_.paradigm(), ParseParadigm, plan_.paradigm);
+    spec_.set_paradigm(FormatParadigm(plan_.paradigm));
+    Read("batching", spec_.batching(), ParseBatching, plan_.batching);
+    if (spec_.switches_size() > kSwitchesMax) {
+      checks_.Add(Path("switches"),
+                  absl::StrCat("are ", spec_.switches_size(), "; at most ",
+                               kSwitchesMax, " are allowed"));
+      return;
+    }
+    for (int i = 0; i < spec_.switches_size(); ++i) ReadSwitch(i);
+  }
+
+  void ReadSwitch(int index) {
+    v1::PlannedSwitch& planned = *spec_.mutable_switches(index);
+    const std::string field = absl::StrCat("switches[", index, "]");
+    const std::string paradigm = absl::StrCat(field, ".paradigm");
+    ScheduledSwitch scheduled{planned.samples(), {}};
+    checks_.NotEmpty(Path(paradigm), planned.paradigm());
+    if (!planned.paradigm().empty()) {
+      Read(paradigm, planned.paradigm(), ParseParadigm, scheduled.paradigm);
+    }
+    int64_t last = 0;
+    for (const ScheduledSwitch& before : plan_.switches) {
+      last = std::max(last, before.samples);
+    }
+    if (planned.samples() < last) {
+      checks_.Add(
+          Path(absl::StrCat(field, ".samples")),
+          absl::StrCat("is ", planned.samples(), "; must not be below the ",
+                       last, index > 0 ? " of the switch before" : ""));
+    }
+    planned.set_paradigm(FormatParadigm(scheduled.paradigm));
+    plan_.switches.push_back(std::move(scheduled));
+  }
+
+  template <typename Names>
+  void CheckNames(absl::string_view field, const Names& names,
+                  size_t bytes_max) {
+    if (names.size() > kSelectedMax) {
+      checks_.Add(Path(field), absl::StrCat("are ", names.size(), "; at most ",
+                                            kSelectedMax, " are allowed"));
+      return;
+    }
+    for (int i = 0; i < names.size(); ++i) {
+      const std::string path = Path(absl::StrCat(field, "[", i, "]"));
+      if (names.Get(i).empty()) checks_.Add(path, "must not be empty");
+      checks_.NotLonger(path, names.Get(i), bytes_max);
+    }
+  }
+
+  void CheckWorkers() {
+    const v1::WorkerSelector& workers = spec_.workers();
+    CheckNames("workers.pools", workers.pools(), kPoolMax);
+    CheckNames("workers.gpu_models", workers.gpu_models(), kGpuModelMax);
+    checks_.InRange(Path("workers.min"), int64_t{workers.min()}, 0,
+                    kWorkersMax);
+    checks_.InRange(Path("workers.max"), int64_t{workers.max()}, 0,
+                    kWorkersMax);
+    if (workers.max() > 0 && workers.min() > workers.max()) {
+      checks_.Add(Path("workers.min"),
+                  absl::StrCat("is ", workers.min(),
+                               "; must be at most workers.max, which is ",
+                               workers.max()));
+    }
+  }
+
+  void CheckStop() {
+    const v1::StopConditions& stop = spec_.stop();
+    checks_.InRange(Path("stop.epochs"), int64_t{stop.epochs()}, 0, kEpochsMax);
+    checks_.InRange(Path("stop.samples"), stop.samples(), 0, kSamplesMost);
+    checks_.InRange(Path("stop.seconds"), stop.seconds(), 0, kSecondsMax);
+    checks_.InRange(Path("stop.target_accuracy"), stop.target_accuracy(), 0, 1);
+    checks_.InRange(Path("stop.target_loss"), stop.target_loss(), 0, kLossMax);
+    const bool target = stop.target_accuracy() > 0 || stop.target_loss() > 0;
+    if (stop.at_target() && !target) {
+      checks_.Add(Path("stop.at_target"),
+                  "needs stop.target_accuracy or stop.target_loss");
+    }
+    if (stop.at_target() && spec_.evaluation().defer()) {
+      checks_.Add(Path("stop.at_target"),
+                  "contradicts evaluation.defer: evaluating after the "
+                  "training cannot end it");
+    }
+    if (target && spec_.evaluation().disabled()) {
+      checks_.Add(Path("evaluation.disabled"),
+                  "contradicts a target, which only evaluations can reach");
+    }
+  }
+
+  void CheckEvaluation() {
+    checks_.InRange(Path("evaluation.every"), spec_.evaluation().every(), 0,
+                    kSamplesMost);
+  }
+
+  void CheckCheckpoints() {
+    const v1::CheckpointPolicy& checkpoints = spec_.checkpoints();
+    checks_.InRange(Path("checkpoints.keep"), int64_t{checkpoints.keep()}, 0,
+                    kKeepMax);
+    const auto& interval = checkpoints.interval();
+    const bool none = interval.seconds() == 0 && interval.nanos() == 0;
+    const bool sane = interval.seconds() >= 1 &&
+                      interval.seconds() <= kIntervalSecondsMax &&
+                      interval.nanos() >= 0 && interval.nanos() < 1'000'000'000;
+    if (!none && !sane) {
+      checks_.Add(Path("checkpoints.interval"),
+                  "must be from 1s to 30 days, or left out for checkpoints "
+                  "on request only");
+    }
+  }
+
+  const absl::string_view prefix_;
+  const v1::JobSpec& given_;
+  FieldChecks& checks_;
+  JobPlan plan_;
+  v1::JobSpec& spec_ = plan_.spec;
+};
+
+}  // namespace
+
+JobPlan ParseJob(absl::string_view prefix, const v1::JobSpec& spec,
+                 FieldChecks& checks) {
+  return JobParser(prefix, spec, checks).Parse();
+}
+
+absl::StatusOr<JobPlan> ParseJob(const v1::JobSpec& spec) {
+  FieldChecks checks;
+  JobPlan plan = ParseJob("", spec, checks);
+  if (!checks.ok()) return checks.status();
+  return plan;
+}
+
+}  // namespace paceline

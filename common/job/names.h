@@ -1,0 +1,48 @@
+#ifndef PACELINE_COMMON_JOB_NAMES_H_
+#define PACELINE_COMMON_JOB_NAMES_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace paceline {
+
+// The models that there are, without what computes them: whoever only checks a
+// name needs no layers.
+inline constexpr absl::string_view kLogreg = "logreg";
+inline constexpr absl::string_view kMlp = "mlp";
+inline constexpr absl::string_view kLenet5 = "lenet5";
+inline constexpr absl::string_view kAlexnetSmall = "alexnet-small";
+inline constexpr absl::string_view kResnet20 = "resnet20";
+inline constexpr absl::string_view kResnet32 = "resnet32";
+inline constexpr absl::string_view kResnet50 = "resnet50";
+inline constexpr absl::string_view kResnet110 = "resnet110";
+
+// All of them, in the order in which they are listed to people.
+absl::Span<const absl::string_view> ModelNames();
+
+// INVALID_ARGUMENT, with the names that there are, unless `name` is one.
+absl::Status CheckModelName(absl::string_view name);
+
+// The kinds of data that there are, without what loads them: whoever only
+// checks a spec needs no loader.
+inline constexpr absl::string_view kMnist = "mnist";
+inline constexpr absl::string_view kCifar10 = "cifar10";
+inline constexpr absl::string_view kSynthetic = "synthetic";
+
+// The NAMEs of synthetic:NAME.
+inline constexpr absl::string_view kShapes = "shapes";
+inline constexpr absl::string_view kTiny = "tiny";
+inline constexpr absl::string_view kColorShapes = "color-shapes";
+
+// INVALID_ARGUMENT, with what there is, unless `name` is a synthetic data set.
+absl::Status CheckSyntheticName(absl::string_view name);
+
+// INVALID_ARGUMENT, with what would be right, unless `spec` is mnist:DIR,
+// cifar10:DIR or synthetic:NAME with a NAME that there is. Whether a DIR holds
+// the data only its machine can tell.
+absl::Status CheckDataSpec(absl::string_view spec);
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_JOB_NAMES_H_

@@ -1,0 +1,147 @@
+#include "common/job/optimizer_spec.h"
+
+#include <array>
+#include <charconv>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/job/spec_reader.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+using Kind = OptimizerSpec::Kind;
+
+struct KindName {
+  Kind kind;
+  absl::string_view name;
+};
+constexpr std::array<KindName, 3> kKinds = {
+    {{Kind::kSgd, "sgd"}, {Kind::kAdam, "adam"}, {Kind::kAdamW, "adamw"}}};
+
+// One number of a spec, and which kinds have it.
+struct Number {
+  absl::string_view key;
+  double OptimizerSpec::*field;
+  bool of_sgd;
+  bool of_adam;
+  double least;
+  double most;  // Allowed itself where `closed`.
+  bool closed;
+};
+constexpr std::array<Number, 5> kNumbers = {{
+    {"momentum", &OptimizerSpec::momentum, true, false, 0, 1, false},
+    {"weight_decay", &OptimizerSpec::weight_decay, true, true, 0, 1, true},
+    {"beta1", &OptimizerSpec::beta1, false, true, 0, 1, false},
+    {"beta2", &OptimizerSpec::beta2, false, true, 0, 1, false},
+    {"epsilon", &OptimizerSpec::epsilon, false, true, 1e-30, 1, true},
+}};
+
+bool Has(Kind kind, const Number& number) {
+  return kind == Kind::kSgd ? number.of_sgd : number.of_adam;
+}
+
+std::vector<absl::string_view> KeysOf(Kind kind) {
+  std::vector<absl::string_view> keys;
+  for (const Number& number : kNumbers) {
+    if (Has(kind, number)) keys.push_back(number.key);
+  }
+  if (kind == Kind::kSgd) keys.push_back("nesterov");
+  return keys;
+}
+
+absl::StatusOr<Kind> ParseKind(absl::string_view name) {
+  for (const KindName& known : kKinds) {
+    if (known.name == name) return known.kind;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown optimizer \"", name, "\"; use sgd, adam or adamw"));
+}
+
+absl::StatusOr<OptimizerSpec> ReadFields(Kind kind, absl::string_view text) {
+  PACELINE_ASSIGN_OR_RETURN(const SpecParameters parameters,
+                            SpecParameters::Parse(text, KeysOf(kind)));
+  OptimizerSpec spec{.kind = kind};
+  for (const Number& number : kNumbers) {
+    if (!parameters.Has(number.key)) continue;
+    const absl::string_view value = parameters.Text(number.key, "");
+    if (absl::SimpleAtod(value, &(spec.*number.field))) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(number.key, " must be a number, not \"", value, "\""));
+  }
+  PACELINE_ASSIGN_OR_RETURN(const size_t nesterov,
+                            parameters.Choice("nesterov", {"false", "true"}));
+  spec.nesterov = nesterov == 1;
+  return spec;
+}
+
+// The shortest text that reads back as the same number.
+std::string Exactly(double value) {
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), value);
+  return std::string(text, end.ptr);
+}
+
+}  // namespace
+
+std::vector<std::string> OptimizerSlotNames(const OptimizerSpec& spec) {
+  if (spec.kind != Kind::kSgd) return {"m", "v"};
+  if (spec.momentum > 0) return {"momentum"};
+  return {};
+}
+
+absl::Status ValidateOptimizerSpec(const OptimizerSpec& spec) {
+  for (const Number& number : kNumbers) {
+    if (!Has(spec.kind, number)) continue;
+    const double value = spec.*number.field;
+    const bool below =
+        number.closed ? value <= number.most : value < number.most;
+    if (value >= number.least && below) continue;  // Not so for a NaN.
+    return absl::InvalidArgumentError(absl::StrCat(
+        "optimizer: ", number.key, " is ", value, "; it must be in [",
+        number.least, ", ", number.most, number.closed ? "]" : ")"));
+  }
+  if (spec.kind == Kind::kSgd && spec.nesterov && spec.momentum == 0) {
+    return absl::InvalidArgumentError(
+        "optimizer: nesterov needs a momentum above 0");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OptimizerSpec> ParseOptimizerSpec(absl::string_view text) {
+  PACELINE_ASSIGN_OR_RETURN(const Kind kind, ParseKind(SpecName(text)));
+  const absl::StatusOr<OptimizerSpec> spec = ReadFields(kind, text);
+  if (!spec.ok()) return Annotate(spec.status(), "optimizer");
+  PACELINE_RETURN_IF_ERROR(ValidateOptimizerSpec(*spec));
+  return spec;
+}
+
+std::string FormatOptimizerSpec(const OptimizerSpec& spec) {
+  const OptimizerSpec defaults;
+  std::vector<std::string> fields;
+  for (const Number& number : kNumbers) {
+    const double value = spec.*number.field;
+    if (!Has(spec.kind, number) || value == defaults.*number.field) continue;
+    fields.push_back(absl::StrCat(number.key, "=", Exactly(value)));
+  }
+  if (spec.kind == Kind::kSgd && spec.nesterov) {
+    fields.push_back("nesterov=true");
+  }
+  const absl::string_view name = kKinds[static_cast<size_t>(spec.kind)].name;
+  return absl::StrCat(name, fields.empty() ? "" : ":",
+                      absl::StrJoin(fields, ","));
+}
+
+absl::StatusOr<RoundStrength> ParseRoundStrength(absl::string_view name) {
+  if (name == "linear") return RoundStrength::kLinear;
+  if (name == "sqrt") return RoundStrength::kSqrt;
+  if (name == "constant") return RoundStrength::kConstant;
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown strength of a round \"", name,
+                   "\"; use linear, sqrt or constant"));
+}
+
+}  // namespace paceline

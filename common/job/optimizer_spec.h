@@ -1,0 +1,65 @@
+#ifndef PACELINE_COMMON_JOB_OPTIMIZER_SPEC_H_
+#define PACELINE_COMMON_JOB_OPTIMIZER_SPEC_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace paceline {
+
+// Which optimizer a job uses, and its constants. The rate is none of them: it
+// comes with each update.
+struct OptimizerSpec {
+  enum class Kind : uint8_t { kSgd, kAdam, kAdamW };
+
+  Kind kind = Kind::kSgd;
+  double momentum = 0;    // kSgd; in [0, 1).
+  bool nesterov = false;  // kSgd; needs a momentum.
+  // Added to the gradient (kSgd, kAdam), or shrinking the weights by itself
+  // (kAdamW). In [0, 1].
+  double weight_decay = 0;
+  double beta1 = 0.9;     // kAdam, kAdamW; in [0, 1).
+  double beta2 = 0.999;   // kAdam, kAdamW; in [0, 1).
+  double epsilon = 1e-8;  // kAdam, kAdamW; in [1e-30, 1].
+
+  friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
+};
+
+// Reads "sgd:momentum=0.9,nesterov=true,weight_decay=5e-4",
+// "adam:beta1=0.9,beta2=0.999,epsilon=1e-8,weight_decay=0" or "adamw:" with the
+// same keys; what is left out keeps its default, as in plain "sgd".
+// INVALID_ARGUMENT, saying what is allowed, for anything else.
+absl::StatusOr<OptimizerSpec> ParseOptimizerSpec(absl::string_view text);
+
+// The text that ParseOptimizerSpec() reads back, without defaults.
+std::string FormatOptimizerSpec(const OptimizerSpec& spec);
+
+// Returns what a checkpoint calls the arrays that the optimizer keeps beside
+// the weights, in the order of BlockState's slots: nothing, "momentum", or "m"
+// and "v".
+std::vector<std::string> OptimizerSlotNames(const OptimizerSpec& spec);
+
+// INVALID_ARGUMENT if a number is outside the range that its field names.
+absl::Status ValidateOptimizerSpec(const OptimizerSpec& spec);
+
+// f: how strong a round's update is that gathered x = sum(n) / B batches.
+enum class RoundStrength : uint8_t {
+  kLinear,    // x: a sample moves the weights equally far in any round.
+  kSqrt,      // sqrt(x)
+  kConstant,  // 1: as if every round were one batch.
+};
+
+// "linear", "sqrt", "constant"; INVALID_ARGUMENT for any other text.
+absl::StatusOr<RoundStrength> ParseRoundStrength(absl::string_view name);
+
+// The highest learning rate: far above any sensible one, so that products of it
+// are still floats.
+inline constexpr double kRateMax = 1e6;
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_JOB_OPTIMIZER_SPEC_H_

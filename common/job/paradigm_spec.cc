@@ -1,0 +1,446 @@
+#include "common/job/paradigm_spec.h"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/job/spec_reader.h"
+#include "common/overloaded.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+// More workers, iterations, rounds or updates than any job has.
+constexpr int64_t kMostCount = 1'000'000'000;
+// The work of DSSP's controller grows with it: some ten microseconds at this
+// range.
+constexpr int64_t kMostRange = 10'000;
+// A push of PSP may take time in proportion to the sample.
+constexpr int64_t kMostSampled = 1'000;
+// ElasticBSP's paper looks 240 iterations ahead at most. A barrier takes time
+// in proportion.
+constexpr int64_t kMostAhead = 1'000;
+constexpr int64_t kMostPieces = 1'024;
+// A window of ten periods is one for all groups; ten times the mean, or more,
+// no member is late by chance.
+constexpr double kMostDelta = 10;
+constexpr double kMostPatience = 1'000;
+constexpr double kMostDrift = 1'000;
+// Below, the first measurement would be the last.
+constexpr double kLeastAlpha = 0.001;
+
+constexpr absl::string_view kSyncSwitch = "syncswitch";
+
+using Names = std::initializer_list<absl::string_view>;
+
+// Goes through the parameters of a paradigm, each of which a List() below names
+// once: reads them from a spec, or writes them, and knows their keys.
+class Parameters {
+ public:
+  // Writes the values that the options have.
+  Parameters() = default;
+  // Replaces the values that `given` has; the others stay as they are.
+  explicit Parameters(const SpecParameters* given) : given_(given) {}
+
+  const std::vector<absl::string_view>& keys() const { return keys_; }
+  // Says what is wrong with the first wrong one.
+  const absl::Status& status() const { return status_; }
+  // "key=value,key=value".
+  std::string text() const { return absl::StrJoin(written_, ","); }
+
+  // A whole number from `least`, which is 0 or 1, to `most`.
+  template <class Int>
+  void Whole(absl::string_view key, Int& value, int64_t least = 0,
+             int64_t most = kMostCount) {
+    if (!Reads(key, absl::StrCat(value))) return;
+    const auto number = given_->Whole(key, least, least, most);
+    if (Take(number.status())) value = static_cast<Int>(*number);
+  }
+
+  // A whole number, or nothing for the word `none`.
+  void WholeOr(absl::string_view none, absl::string_view key,
+               std::optional<int64_t>& value) {
+    if (!Reads(key, value.has_value() ? absl::StrCat(*value) : none)) return;
+    value.reset();
+    if (given_->Text(key, none) == none) return;
+    const auto number = given_->Whole(key, 0, 0, kMostCount);
+    if (Take(number.status(), none)) value = *number;
+  }
+
+  // A number, rounded to millionths, which ten digits give back.
+  void Decimal(absl::string_view key, double& value, double least,
+               double most) {
+    if (!Reads(key, absl::StrFormat("%.10g", value))) return;
+    const auto number = given_->Decimal(key, 0, least, most);
+    if (Take(number.status())) value = std::round(*number * 1e6) / 1e6;
+  }
+
+  // Such a number, or nothing for the word `none`.
+  void DecimalOr(absl::string_view none, absl::string_view key,
+                 std::optional<double>& value, double least, double most) {
+    if (!Reads(key, value.has_value() ? absl::StrFormat("%.10g", *value)
+                                      : std::string(none))) {
+      return;
+    }
+    value.reset();
+    if (given_->Text(key, none) == none) return;
+    const auto number = given_->Decimal(key, 0, least, most);
+    if (Take(number.status(), none)) value = std::round(*number * 1e6) / 1e6;
+  }
+
+  // One of `names`, which are in the order of the enum.
+  template <class Enum>
+  void Choice(absl::string_view key, Enum& value, Names names) {
+    if (!Reads(key, names.begin()[static_cast<size_t>(value)])) return;
+    const auto index = given_->Choice(key, names);
+    if (Take(index.status())) value = static_cast<Enum>(*index);
+  }
+
+  void Flag(absl::string_view key, bool& value, absl::string_view if_true,
+            absl::string_view if_false) {
+    bool other = !value;
+    Choice(key, other, {if_true, if_false});
+    value = !other;
+  }
+
+  // A value that `read` takes from its text and judges.
+  template <class Read>
+  void Text(absl::string_view key, absl::string_view written, Read read) {
+    if (Reads(key, written)) Take(read(given_->Text(key, "")));
+  }
+
+  // The next parameter is written only if that holds. If it does not, and there
+  // is a reason why it must, it may not be given either.
+  void Only(bool applies, absl::string_view why) {
+    applies_ = applies;
+    why_ = why;
+  }
+
+  // `message` says what is wrong if `holds` is false.
+  void Require(bool holds, absl::string_view message) {
+    if (!holds) Take(absl::InvalidArgumentError(message));
+  }
+
+ private:
+  // Whether the parameter is to be read; if not, it is written.
+  bool Reads(absl::string_view key, absl::string_view written) {
+    const bool applies = std::exchange(applies_, true);
+    keys_.push_back(key);
+    if (given_ == nullptr) {
+      if (applies) written_.push_back(absl::StrCat(key, "=", written));
+      return false;
+    }
+    if (!given_->Has(key)) return false;
+    Require(applies || why_.empty(), absl::StrCat(key, " ", why_));
+    return true;
+  }
+
+  // Whether it was right. `none` is what else would have been.
+  bool Take(const absl::Status& status, absl::string_view none = "") {
+    status_.Update(none.empty() || status.ok()
+                       ? status
+                       : absl::InvalidArgumentError(
+                             absl::StrCat(status.message(), ", or ", none)));
+    return status.ok();
+  }
+
+  const SpecParameters* const given_ = nullptr;  // Null: writes.
+  std::vector<absl::string_view> keys_;
+  std::vector<std::string> written_;
+  absl::Status status_;
+  bool applies_ = true;
+  absl::string_view why_;
+};
+
+void List(BspOptions& /*options*/, Parameters& /*parameters*/) {}
+
+void List(AspOptions& /*options*/, Parameters& /*parameters*/) {}
+
+void List(SspOptions& options, Parameters& parameters) {
+  parameters.Whole("s", options.s);
+}
+
+// "max" is 0, "within:K" is K.
+absl::Status ReadFastest(absl::string_view text, int64_t& within) {
+  within = 0;
+  if (text == "max") return absl::OkStatus();
+  if (!absl::ConsumePrefix(&text, "within:")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "fastest=", text, " is neither max nor within:K, as within:2"));
+  }
+  const absl::StatusOr<int64_t> k = ParseNumber("K", text, kMostCount);
+  if (k.ok()) within = *k;
+  return Annotate(k.status(), "fastest=within:K");
+}
+
+void List(DsspOptions& options, Parameters& parameters) {
+  parameters.Whole("lower", options.lower);
+  parameters.Whole("upper", options.upper);
+  parameters.Require(options.lower <= options.upper,
+                     absl::StrCat("lower=", options.lower, " is above upper=",
+                                  options.upper, "; it must be at most that"));
+  parameters.Require(options.upper - options.lower <= kMostRange,
+                     absl::StrCat("upper=", options.upper, " is more than ",
+                                  kMostRange, " above lower=", options.lower,
+                                  "; asp is the paradigm without a bound"));
+  parameters.Choice("mode", options.mode, {"paper", "exact", "bounded"});
+  parameters.Choice("interval", options.interval, {"push", "busy"});
+  parameters.Choice("rule", options.rule, {"abs", "causal"});
+  parameters.Text("fastest",
+                  options.fastest_within == 0
+                      ? "max"
+                      : absl::StrCat("within:", options.fastest_within),
+                  [&](absl::string_view text) {
+                    return ReadFastest(text, options.fastest_within);
+                  });
+}
+
+void List(SapsOptions& options, Parameters& parameters) {
+  constexpr absl::string_view kWhy =
+      "has no effect with this mode; leave it out";
+  parameters.Choice("mode", options.mode, {"refresh", "damp", "drop"});
+  parameters.WholeOr("auto", "s", options.s);
+  parameters.Require(options.s != 0, "s must be at least 1, or auto");
+  parameters.Only(options.mode == SapsMode::kDamp, kWhy);
+  parameters.WholeOr("auto", "s_max", options.s_max);
+  parameters.Require(
+      !options.s_max.has_value() || *options.s_max >= options.s.value_or(1),
+      "s_max must be at least s");
+  parameters.Only(options.mode == SapsMode::kRefresh, kWhy);
+  parameters.Whole("micro_batches", options.micro_batches, 1, kMostPieces);
+  parameters.Only(options.mode == SapsMode::kDrop, kWhy);
+  parameters.Whole("starve_limit", options.starve_limit, 1);
+}
+
+void List(CgpOptions& options, Parameters& parameters) {
+  parameters.Decimal("beta", options.beta, 0, 1);
+  parameters.Decimal("delta", options.delta, 0, kMostDelta);
+  parameters.Flag("predictive", options.predictive, "true", "false");
+  parameters.DecimalOr("inf", "patience", options.patience, 1, kMostPatience);
+  parameters.Whole("warmup_rounds", options.warmup_rounds, 1);
+  parameters.Decimal("alpha", options.alpha, kLeastAlpha, 1);
+  parameters.Whole("regroup_every", options.regroup_every, 1);
+  parameters.Decimal("drift", options.drift, 0, kMostDrift);
+  parameters.Choice("stale_weight", options.inverse_weight,
+                    {"none", "inverse"});
+  parameters.WholeOr("none", "s_max", options.s_max);
+}
+
+void List(KSyncOptions& options, Parameters& parameters) {
+  if (options.mode == KSyncMode::kBackup) {
+    parameters.Whole("b", options.number);
+  } else {
+    parameters.Whole("k", options.number, 1);
+  }
+}
+
+void List(KAsyncOptions& options, Parameters& parameters) {
+  parameters.Whole("k", options.k, 1);
+}
+
+void List(PspOptions& options, Parameters& parameters) {
+  parameters.Whole("beta", options.beta, 0, kMostSampled);
+  parameters.Whole("s", options.s);
+  parameters.Whole("seed", options.seed, 0,
+                   std::numeric_limits<int64_t>::max());
+}
+
+void List(ElasticBspOptions& options, Parameters& parameters) {
+  parameters.Whole("r", options.r, 1, kMostAhead);
+}
+
+void List(AbsSgdOptions& options, Parameters& parameters) {
+  parameters.Whole("pieces", options.pieces, 1, kMostPieces);
+}
+
+void List(StalenessRule& rule, Parameters& parameters) {
+  parameters.Choice("staleness_weight", rule.weight,
+                    {"none", "inverse", "exponential", "delay_compensated"});
+  parameters.Only(rule.weight == StalenessWeight::kExponential,
+                  "needs staleness_weight=exponential");
+  parameters.Decimal("decay", rule.decay, 0, 100);
+  parameters.Only(rule.weight == StalenessWeight::kDelayCompensated,
+                  "needs staleness_weight=delay_compensated");
+  parameters.Decimal("lambda", rule.lambda, 0, 1000);
+  parameters.Only(rule.cap.has_value(), "");
+  parameters.WholeOr("none", "staleness_cap", rule.cap);
+}
+
+struct Paradigm {
+  absl::string_view name;
+  PlainParadigm standard;  // With the parameters that are left out.
+  // Whether its pushes can be stale and it leaves their weights alone.
+  bool weighable = false;
+};
+
+const std::vector<Paradigm>& Paradigms() {
+  static const auto* const kParadigms = new std::vector<Paradigm>{
+      {"bsp", {BspOptions()}},
+      {"asp", {AspOptions()}, /*weighable=*/true},
+      {"ssp", {SspOptions()}, /*weighable=*/true},
+      {"dssp", {DsspOptions()}, /*weighable=*/true},
+      {"saps", {SapsOptions()}},
+      {"cgp", {CgpOptions()}},
+      {"ksync", {KSyncOptions{KSyncMode::kWorkers, 2}}},
+      {"kbatchsync", {KSyncOptions{KSyncMode::kBatches, 2}}},
+      {"backup", {KSyncOptions{KSyncMode::kBackup, 1}}},
+      {"kasync", {KAsyncOptions{KAsyncMode::kWorkers, 2}}, /*weighable=*/true},
+      {"kbatchasync",
+       {KAsyncOptions{KAsyncMode::kBatches, 2}},
+       /*weighable=*/true},
+      {"psp", {PspOptions()}, /*weighable=*/true},
+      {"elastic", {ElasticBspOptions()}, /*weighable=*/true},
+      {"abs", {AbsSgdOptions()}},
+  };
+  return *kParadigms;
+}
+
+void List(PlainParadigm& plain, bool weighable, Parameters& parameters) {
+  std::visit([&](auto& options) { List(options, parameters); }, plain.options);
+  if (weighable) List(plain.staleness, parameters);
+}
+
+absl::StatusOr<PlainParadigm> ReadPlain(absl::string_view text) {
+  for (const Paradigm& paradigm : Paradigms()) {
+    if (paradigm.name != SpecName(text)) continue;
+    PlainParadigm plain = paradigm.standard;
+    Parameters known;
+    List(plain, paradigm.weighable, known);
+    PACELINE_ASSIGN_OR_RETURN(const SpecParameters given,
+                              SpecParameters::Parse(text, known.keys()));
+    Parameters read(&given);
+    List(plain, paradigm.weighable, read);
+    PACELINE_RETURN_IF_ERROR(read.status());
+    return plain;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown paradigm \"", SpecName(text), "\"; known are ",
+                   absl::StrJoin(Paradigms(), ", ",
+                                 [](std::string* out, const Paradigm& known) {
+                                   absl::StrAppend(out, known.name);
+                                 }),
+                   ", ", kSyncSwitch));
+}
+
+absl::Status AnnotateSpec(const absl::Status& status, absl::string_view text) {
+  return Annotate(status, absl::StrCat("paradigm \"", text, "\""));
+}
+
+// A spec within the spec.
+absl::Status ReadInner(absl::string_view key, absl::string_view text,
+                       InnerParadigm& inner) {
+  if (SpecName(text) == kSyncSwitch) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        key, "=", text, " is made of two itself; it must be another paradigm"));
+  }
+  absl::StatusOr<PlainParadigm> plain = ReadPlain(text);
+  if (!plain.ok()) return Annotate(AnnotateSpec(plain.status(), text), key);
+  std::string full = FormatParadigm(*plain);
+  if (absl::StrContains(full, ',')) full = std::string(text);
+  inner = {*std::move(plain), std::move(full)};
+  return absl::OkStatus();
+}
+
+void List(SyncSwitchOptions& options, Parameters& parameters) {
+  parameters.Text("first", options.first.text, [&](absl::string_view text) {
+    return ReadInner("first", text, options.first);
+  });
+  parameters.Text("then", options.then.text, [&](absl::string_view text) {
+    return ReadInner("then", text, options.then);
+  });
+  double at = static_cast<double>(options.at_millionths) * 1e-6;
+  parameters.Decimal("at", at, 0, 1);
+  options.at_millionths = std::llround(at * 1e6);
+  parameters.Flag("straggler", options.leaves_for_stragglers, "leave", "stay");
+}
+
+absl::StatusOr<ParadigmSpec> ReadParadigm(absl::string_view text) {
+  if (SpecName(text) != kSyncSwitch) {
+    PACELINE_ASSIGN_OR_RETURN(PlainParadigm plain, ReadPlain(text));
+    return ParadigmSpec{plain};
+  }
+  SyncSwitchOptions options;
+  Parameters known;
+  List(options, known);
+  PACELINE_ASSIGN_OR_RETURN(const SpecParameters given,
+                            SpecParameters::Parse(text, known.keys()));
+  Parameters read(&given);
+  List(options, read);
+  PACELINE_RETURN_IF_ERROR(read.status());
+  return ParadigmSpec{std::move(options)};
+}
+
+// Tells the paradigms of one kind of options apart.
+int ModeOf(const PlainParadigm& plain) {
+  return std::visit(
+      Overloaded{
+          [](const KSyncOptions& o) { return static_cast<int>(o.mode); },
+          [](const KAsyncOptions& o) { return static_cast<int>(o.mode); },
+          [](const auto&) { return 0; }},
+      plain.options);
+}
+
+absl::string_view NameOf(const PlainParadigm& plain) {
+  for (const Paradigm& paradigm : Paradigms()) {
+    if (paradigm.standard.options.index() == plain.options.index() &&
+        ModeOf(paradigm.standard) == ModeOf(plain)) {
+      return paradigm.name;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<ParadigmSpec> ParseParadigm(absl::string_view text) {
+  absl::StatusOr<ParadigmSpec> spec = ReadParadigm(text);
+  if (spec.ok()) return spec;
+  return AnnotateSpec(spec.status(), text);
+}
+
+std::string FormatParadigm(PlainParadigm plain) {
+  Parameters written;
+  List(plain, /*weighable=*/false, written);
+  std::string text(NameOf(plain));
+  if (!written.keys().empty()) absl::StrAppend(&text, ":", written.text());
+  return plain.staleness.active()
+             ? AddStaleness(std::move(text), plain.staleness)
+             : text;
+}
+
+std::string FormatParadigm(SyncSwitchOptions options) {
+  Parameters written;
+  List(options, written);
+  return absl::StrCat(kSyncSwitch, ":", written.text());
+}
+
+std::string FormatParadigm(const ParadigmSpec& spec) {
+  return std::visit([](const auto& kind) { return FormatParadigm(kind); },
+                    spec.kind);
+}
+
+std::string AddStaleness(std::string text, StalenessRule rule) {
+  Parameters written;
+  List(rule, written);
+  absl::StrAppend(&text, absl::StrContains(text, ':') ? "," : ":",
+                  written.text());
+  return text;
+}
+
+absl::StatusOr<Batching> ParseBatching(absl::string_view name) {
+  if (name == "even") return Batching::kEven;
+  if (name == "balanced") return Batching::kBalanced;
+  return absl::InvalidArgumentError(
+      absl::StrCat("is \"", name, "\"; use even or balanced"));
+}
+
+}  // namespace paceline

@@ -1,0 +1,211 @@
+#include "services/coordinator/control/checkpoints.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/checkpoint/checkpoint_folder.h"
+#include "common/checkpoint/manifest.h"
+#include "common/log/log.h"
+#include "common/proto_time.h"
+#include "common/status.h"
+#include "common/status_details.h"
+
+namespace paceline {
+namespace {
+
+constexpr uint32_t kCheckpointsKept = 3;
+// They say why; a disk that is full makes another at every interval.
+constexpr uint32_t kFailedKept = 10;
+
+std::pair<int64_t, int32_t> CreatedAt(const v1::Checkpoint& checkpoint) {
+  return {checkpoint.create_time().seconds(), checkpoint.create_time().nanos()};
+}
+
+void EraseNamed(std::vector<v1::Checkpoint>& checkpoints,
+                absl::string_view name) {
+  std::erase_if(checkpoints,
+                [name](const auto& it) { return it.name() == name; });
+}
+
+// What is to be stored of that checkpoint.
+void DropUnsaved(StoreBatch& unsaved, absl::string_view name) {
+  std::erase_if(unsaved.checkpoints, [name](const JobCheckpoint& it) {
+    return it.checkpoint.name() == name;
+  });
+}
+
+absl::Status RemoveFiles(const v1::Checkpoint& checkpoint) {
+  if (checkpoint.directory().empty()) return absl::OkStatus();
+  const absl::Status removed = RemoveCheckpoint(checkpoint.directory());
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
+}  // namespace
+
+std::string Checkpoints::FolderOf(const v1::Job& job) const {
+  if (!kept()) return "";
+  // By uid: another job of the same name never meets old files.
+  return absl::StrCat(root_, "/", job.uid());
+}
+
+absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints::List(
+    const JobEntry& entry) const {
+  PACELINE_ASSIGN_OR_RETURN(std::vector<v1::Checkpoint> checkpoints,
+                            store_->ListCheckpoints(entry.job.uid()));
+  for (const std::string& name : entry.unsaved.deleted_checkpoints) {
+    EraseNamed(checkpoints, name);
+  }
+  for (const auto& [uid, checkpoint] : entry.unsaved.checkpoints) {
+    EraseNamed(checkpoints, checkpoint.name());
+    checkpoints.push_back(checkpoint);
+  }
+  std::stable_sort(checkpoints.begin(), checkpoints.end(),
+                   [](const v1::Checkpoint& a, const v1::Checkpoint& b) {
+                     return CreatedAt(a) > CreatedAt(b);
+                   });
+  return checkpoints;
+}
+
+absl::StatusOr<v1::Checkpoint> Checkpoints::Find(
+    const JobEntry& entry, const CheckpointName& name) const {
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
+                            List(entry));
+  for (const v1::Checkpoint& checkpoint : checkpoints) {
+    if (checkpoint.name() == name.Format()) return checkpoint;
+  }
+  return NotFound(kCheckpointType, name.Format());
+}
+
+absl::StatusOr<std::string> Checkpoints::Newest(const JobEntry& entry) const {
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
+                            List(entry));
+  for (const v1::Checkpoint& checkpoint : checkpoints) {
+    if (checkpoint.state() == v1::Checkpoint::READY) return checkpoint.name();
+  }
+  return WrongState(entry.job.name(),
+                    "has no checkpoint to go on from: create a job anew");
+}
+
+absl::Status Checkpoints::Begin(JobEntry& entry, const CheckpointName& name,
+                                const v1::Checkpoint& checkpoint,
+                                const Asked& asked) {
+  book_->mu().AssertHeld();
+  entry.unsaved.checkpoints.push_back({entry.job.uid(), checkpoint});
+  const absl::Status stored = book_->Write(
+      entry, entry.job, Durability::kStored, asked, checkpoint.name());
+  if (!stored.ok()) {
+    DropUnsaved(entry.unsaved, checkpoint.name());
+    return stored;
+  }
+  const absl::Status begun = entry.active->WriteCheckpoint(name.checkpoint);
+  if (begun.ok()) return absl::OkStatus();
+  entry.unsaved.deleted_checkpoints.push_back(checkpoint.name());
+  if (!asked.request_id.empty()) {
+    entry.unsaved.deleted_requests.push_back(
+        {asked.identity, asked.request_id});
+  }
+  book_->Write(entry, entry.job, Durability::kRetried).IgnoreError();
+  return WrongState(entry.job.name(), begun.message());
+}
+
+v1::Checkpoint Checkpoints::Note(JobEntry& entry, v1::Checkpoint checkpoint) {
+  checkpoint.set_name(
+      absl::StrCat(entry.job.name(), "/checkpoints/", checkpoint.name()));
+  // Its time is that of its first appearance.
+  *checkpoint.mutable_create_time() = ToProto(absl::Now());
+  const auto known = List(entry);
+  if (known.ok()) {
+    for (const v1::Checkpoint& it : *known) {
+      if (it.name() != checkpoint.name()) continue;
+      *checkpoint.mutable_create_time() = it.create_time();
+    }
+  }
+  DropUnsaved(entry.unsaved, checkpoint.name());
+  entry.unsaved.checkpoints.push_back({entry.job.uid(), checkpoint});
+  return checkpoint;
+}
+
+void Checkpoints::Prune(JobEntry& entry) {
+  // While the store fails nothing is deleted: the next one that is ready does.
+  if (!entry.unsaved.empty()) return;
+  const auto checkpoints = List(entry);
+  if (!checkpoints.ok()) return;
+  const uint32_t wanted = entry.job.spec().checkpoints().keep();
+  const uint32_t keep = wanted > 0 ? wanted : kCheckpointsKept;
+  uint32_t ready = 0;
+  uint32_t failed = 0;
+  for (const v1::Checkpoint& checkpoint : *checkpoints) {
+    if (checkpoint.name() == entry.job.restore_from()) continue;
+    const bool old =
+        (checkpoint.state() == v1::Checkpoint::READY && ++ready > keep) ||
+        (checkpoint.state() == v1::Checkpoint::FAILED &&
+         ++failed > kFailedKept);
+    if (!old) continue;
+    const absl::Status removed = Remove(entry, checkpoint);
+    if (!removed.ok()) {
+      LogWarning(absl::StrCat("could not remove ", checkpoint.name(), ": ",
+                              removed.message()));
+    }
+  }
+}
+
+absl::Status Checkpoints::Remove(JobEntry& entry, v1::Checkpoint checkpoint) {
+  const std::string name = checkpoint.name();
+  if (checkpoint.state() != v1::Checkpoint::FAILED) {
+    // Whatever goes wrong from here on, what is READY is whole.
+    checkpoint.set_state(v1::Checkpoint::FAILED);
+    checkpoint.set_state_reason("it was being deleted");
+    PACELINE_RETURN_IF_ERROR(
+        store_->PutCheckpoint(entry.job.uid(), checkpoint));
+  }
+  DropUnsaved(entry.unsaved, name);
+  PACELINE_RETURN_IF_ERROR(RemoveFiles(checkpoint));
+  return store_->DeleteCheckpoint(name);
+}
+
+absl::Status Checkpoints::RemoveAll(JobEntry& entry) {
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
+                            List(entry));
+  for (const v1::Checkpoint& checkpoint : checkpoints) {
+    PACELINE_RETURN_IF_ERROR(Remove(entry, checkpoint));
+  }
+  if (kept()) {
+    // If it is empty: what is not of a checkpoint is not ours.
+    std::error_code ignored;
+    std::filesystem::remove(FolderOf(entry.job), ignored);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Checkpoints::Settle(const JobEntry& entry) {
+  std::string found;
+  PACELINE_ASSIGN_OR_RETURN(std::vector<v1::Checkpoint> checkpoints,
+                            List(entry));
+  for (v1::Checkpoint& checkpoint : checkpoints) {
+    if (checkpoint.state() != v1::Checkpoint::WRITING) continue;
+    const auto manifest = ReadManifest(checkpoint.directory());
+    if (manifest.ok()) {
+      // It was finished; only the word of it was lost.
+      uint64_t bytes = 0;
+      for (const CheckpointFile& file : manifest->files) bytes += file.bytes;
+      checkpoint.set_state(v1::Checkpoint::READY);
+      checkpoint.set_bytes(bytes);
+      checkpoint.set_version_at_completion(manifest->version_at_completion);
+      if (found.empty()) found = checkpoint.name();  // Newest first.
+    } else {
+      checkpoint.set_state(v1::Checkpoint::FAILED);
+      checkpoint.set_state_reason(
+          "the coordinator has restarted while it was written");
+      const absl::Status removed = RemoveFiles(checkpoint);
+      if (!removed.ok()) LogWarning(removed.message());
+    }
+    PACELINE_RETURN_IF_ERROR(
+        store_->PutCheckpoint(entry.job.uid(), checkpoint));
+  }
+  return found;
+}
+
+}  // namespace paceline

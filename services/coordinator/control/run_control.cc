@@ -1,0 +1,548 @@
+#include "services/coordinator/control/run_control.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/container/btree_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "common/check.h"
+#include "common/job/job_plan.h"
+#include "common/log/log.h"
+#include "common/proto_time.h"
+#include "common/status.h"
+#include "common/status_details.h"
+#include "common/trace_context.h"
+#include "services/coordinator/fleet/pool_demand.h"
+#include "services/coordinator/jobs/job_quota.h"
+#include "services/coordinator/jobs/job_state.h"
+#include "services/coordinator/jobs/resource_name.h"
+
+namespace paceline {
+namespace {
+
+// Between two looks when nothing was heard.
+constexpr absl::Duration kTurn = absl::Milliseconds(200);
+
+// Workers of the same node may come one by one; a job that could start with
+// the first of them gains by looking again soon, not by waiting.
+constexpr absl::Duration kGrain = absl::Milliseconds(5);
+
+// What the coordinator sees is possible, or the state machine is wrong.
+void Advance(v1::Job& job, JobEvent event) {
+  const auto next = NextState(job.state(), event, job.name());
+  CHECK(next.ok());
+  job.set_state(*next);
+}
+
+JobEvent EndOf(const RunOutcome& outcome) {
+  if (!outcome.status.ok()) return JobEvent::kFailed;
+  return outcome.paused ? JobEvent::kInterrupted : JobEvent::kFinished;
+}
+
+// Why the job is in its state, which `outcome` has brought about.
+std::string ReasonAfter(const RunOutcome& outcome, const v1::Job& job,
+                        const std::string& interrupted) {
+  switch (job.state()) {
+    case v1::Job::PENDING:
+      if (!interrupted.empty()) return interrupted;
+      return outcome.out_of_servers ? "a parameter server has left: waits for "
+                                      "others"
+                                    : "its workers are gone: waits for others";
+    case v1::Job::PAUSED:
+      return "paused";
+    case v1::Job::FAILED:
+      return absl::StrCat(absl::StatusCodeToString(outcome.status.code()), ": ",
+                          outcome.status.message());
+    case v1::Job::CANCELLED:
+      return job.state_reason();  // By whom.
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+RunControl::RunControl(const JobsOptions& options, const Clock* clock,
+                       JobStore* store, JobJournal* journal,
+                       prometheus::Registry* registry,
+                       CoordinatorMetrics* metrics, JobBook* book,
+                       Checkpoints* checkpoints)
+    : options_(options),
+      clock_(clock),
+      store_(store),
+      journal_(journal),
+      registry_(registry),
+      metrics_(metrics),
+      book_(book),
+      checkpoints_(checkpoints),
+      fleet_(clock, options.lease, [this] { Wake(); }) {}
+
+RunControl::~RunControl() {
+  {
+    absl::MutexLock lock(&inbox_.mu);
+    inbox_.stopping = true;
+  }
+  if (control_.joinable()) control_.join();
+  // Outside of the lock, which the runs' ends take.
+  JobBook::Entries entries;
+  {
+    absl::MutexLock lock(&book_->mu());
+    for (auto& [name, entry] : book_->entries()) {
+      if (entry.active == nullptr) continue;
+      entry.active->Cancel(absl::CancelledError("the coordinator is stopping"));
+    }
+    entries.swap(book_->entries());
+  }
+  // Their threads end before what they tell things to.
+  for (auto& [name, entry] : entries) {
+    if (entry.active != nullptr) fleet_.RemoveRun(entry.active->run());
+  }
+}
+
+void RunControl::Wake() {
+  absl::MutexLock lock(&inbox_.mu);
+  inbox_.woken = true;
+}
+
+absl::Status RunControl::Start() {
+  {
+    absl::MutexLock lock(&book_->mu());
+    for (auto& [name, entry] : book_->entries()) {
+      PACELINE_RETURN_IF_ERROR(TakeOver(entry));
+    }
+  }
+  control_ = std::thread([this] { Control(); });
+  return absl::OkStatus();
+}
+
+absl::Status RunControl::TakeOver(JobEntry& entry) {
+  v1::Job job = entry.job;
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::Job::State state,
+      NextState(job.state(), JobEvent::kRestarted, job.name()));
+  PACELINE_ASSIGN_OR_RETURN(const std::string found,
+                            checkpoints_->Settle(entry));
+  if (state == job.state()) return absl::OkStatus();
+  job.set_state(state);
+  if (state == v1::Job::PAUSED) {
+    // Not simply the newest: the job may have been restored from an earlier
+    // one.
+    if (!found.empty()) job.set_restore_from(found);
+    job.set_state_reason(
+        job.restore_from().empty()
+            ? "the coordinator has restarted: resume it, and it begins anew"
+            : absl::StrCat("the coordinator has restarted: resume it, and it "
+                           "goes on from ",
+                           job.restore_from()));
+  } else {
+    job.set_state_reason("the coordinator has restarted");
+    *job.mutable_end_time() = ToProto(absl::Now());
+  }
+  LogWarning(absl::StrCat(job.name(), ": ", job.state_reason()));
+  return book_->Write(entry, std::move(job), Durability::kStored);
+}
+
+void RunControl::Control() {
+  const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(inbox_.mu) {
+    return inbox_.woken || inbox_.stopping;
+  };
+  absl::Time next_look = absl::InfinitePast();
+  while (true) {
+    {
+      absl::MutexLock lock(&inbox_.mu);
+      inbox_.mu.AwaitWithTimeout(absl::Condition(&woken), kTurn);
+      if (inbox_.stopping) return;
+      inbox_.woken = false;
+    }
+    const absl::Time now = clock_->Now();
+    if (now >= next_look) {
+      fleet_.EndSilent();
+      next_look = now + options_.lease / 4;
+    }
+    std::vector<std::shared_ptr<JobRun>> over;
+    {
+      absl::MutexLock lock(&book_->mu());
+      Turn(over);
+      CountStates();
+      book_->LetGoOfIdle();
+    }
+    over.clear();  // Joins their threads, which have nothing left to do.
+    absl::MutexLock lock(&inbox_.mu);
+    inbox_.mu.AwaitWithTimeout(absl::Condition(&inbox_.stopping), kGrain);
+  }
+}
+
+void RunControl::Turn(std::vector<std::shared_ptr<JobRun>>& over) {
+  // The process ends, so its members' streams do: that is no word on any job.
+  if (!book_->CheckOpen().ok()) return;
+  book_->SaveAll();
+  for (JobEntry* const entry : book_->Busy()) {
+    TakeNews(*entry);
+    if (entry->active == nullptr || !entry->active->outcome().has_value()) {
+      continue;
+    }
+    fleet_.RemoveRun(entry->active->run());
+    over.push_back(std::move(entry->active));
+    RunEnded(*entry, *over.back(), *over.back()->outcome());
+  }
+  if (draining_) return;
+  LeaveServers();
+  AssignWorkers();
+}
+
+void RunControl::TakeNews(JobEntry& entry) {
+  book_->mu().AssertHeld();
+  if (entry.news == nullptr) return;
+  const RunNews::Changes changes = entry.news->Take();
+  v1::Job job = entry.job;
+  if (changes.started) {
+    Advance(job, JobEvent::kStarted);
+    if (job.state() == v1::Job::RUNNING) job.set_state_reason("");
+    if (!job.has_start_time()) *job.mutable_start_time() = ToProto(absl::Now());
+  }
+  if (changes.paradigm.has_value()) {
+    job.mutable_spec()->set_paradigm(*changes.paradigm);
+  }
+  bool over = false;
+  std::vector<v1::WatchJobResponse> events;
+  for (const v1::Checkpoint& news : changes.checkpoints) {
+    *events.emplace_back().mutable_checkpoint() =
+        checkpoints_->Note(entry, news);
+    over = over || news.state() != v1::Checkpoint::WRITING;
+    if (news.state() != v1::Checkpoint::READY) continue;
+    // One of the course that the job takes now: whatever happens, it goes on
+    // from here, not from one of a course that somebody went back from.
+    job.set_restore_from(events.back().checkpoint().name());
+  }
+  if (changes.started || changes.paradigm.has_value() || !events.empty()) {
+    book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
+  }
+  for (v1::WatchJobResponse& event : events) {
+    entry.events->Append(std::move(event));
+  }
+  if (over) checkpoints_->Prune(entry);
+}
+
+void RunControl::RunEnded(JobEntry& entry, const JobRun& run,
+                          const RunOutcome& outcome) {
+  TakeNews(entry);  // What it said last.
+  const std::string interrupted = std::exchange(entry.interrupted, "");
+  v1::Job job = entry.job;
+  const std::string report = run.Report();
+  // One that did not come to train knows nothing of what was before.
+  if (!report.empty()) {
+    // What was admitted counts for the quota, statistics too.
+    const int64_t admitted = job.progress().parameters();
+    *job.mutable_progress() = run.Progress();
+    job.mutable_progress()->set_parameters(admitted);
+  }
+  if (!report.empty()) entry.unsaved.reports = {{job.uid(), report}};
+  if (outcome.paused && !outcome.checkpoint.empty()) {
+    job.set_restore_from(
+        absl::StrCat(job.name(), "/checkpoints/", outcome.checkpoint));
+  }
+  Advance(job, EndOf(outcome));
+  job.set_state_reason(ReasonAfter(outcome, job, interrupted));
+  if (HasEnded(job.state())) *job.mutable_end_time() = ToProto(absl::Now());
+  LogInfo("run ended", {{"job", job.name()},
+                        {"state", StateName(job.state())},
+                        {"reason", job.state_reason()}});
+  book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
+}
+
+void RunControl::Interrupt(JobEntry& entry, const std::string& why) {
+  if (entry.active == nullptr || !entry.interrupted.empty()) return;
+  TakeNews(entry);  // It may have begun to train.
+  if (entry.job.state() != v1::Job::STARTING &&
+      entry.job.state() != v1::Job::RUNNING) {
+    return;  // It ends already, or is paused.
+  }
+  // There would be nothing to go on from.
+  if (entry.job.state() == v1::Job::RUNNING && !checkpoints_->kept()) {
+    return;
+  }
+  entry.interrupted =
+      absl::StrCat(why, ": the job is saved and goes on by itself");
+  v1::Job job = entry.job;
+  job.set_state_reason(entry.interrupted);
+  book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
+  entry.active->Pause(absl::ZeroDuration());
+}
+
+void RunControl::LeaveServers() {
+  for (const v1::Server& server : fleet_.Servers()) {
+    if (!server.leaving()) continue;
+    for (const std::string& name : server.jobs()) {
+      const absl::StatusOr<JobEntry*> found = book_->Find(name);
+      if (!found.ok()) continue;
+      JobEntry& entry = **found;
+      // What is left to evaluate may be done before the server goes.
+      if (entry.active == nullptr || entry.active->TrainingEnds()) {
+        continue;
+      }
+      Interrupt(entry, absl::StrCat(server.name(), " is leaving"));
+    }
+  }
+}
+
+void RunControl::Drain(absl::Duration grace) {
+  const absl::Time deadline = clock_->Now() + grace;
+  {
+    absl::MutexLock lock(&book_->mu());
+    draining_ = true;
+    for (JobEntry* const entry : book_->Busy()) {
+      Interrupt(*entry, "the coordinator is stopping");
+    }
+  }
+  Wake();
+  std::vector<std::shared_ptr<JobRun>> over;
+  absl::MutexLock lock(&book_->mu());
+  const auto saved = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu()) {
+    const std::vector<JobEntry*> busy = book_->Busy();
+    return std::none_of(busy.begin(), busy.end(), [](const JobEntry* entry) {
+      return !entry->interrupted.empty() ||
+             entry->job.state() == v1::Job::PAUSING;
+    });
+  };
+  book_->mu().AwaitWithTimeout(absl::Condition(&saved),
+                               deadline - clock_->Now());
+  Turn(over);  // What has ended by now.
+  book_->Close();
+}
+
+absl::Status RunControl::FindWhatItNeeds(JobEntry& entry,
+                                         size_t servers) const {
+  const size_t wanted = std::max<uint32_t>(1, entry.job.spec().servers());
+  if (servers < wanted) {
+    return absl::UnavailableError(absl::StrCat(
+        "waits for ", wanted, " parameter servers: ", servers, " connected"));
+  }
+  const std::string& from = entry.job.restore_from();
+  if (from.empty() || from == entry.from.name()) return absl::OkStatus();
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
+                            ParseCheckpointName("restore_from", from));
+  PACELINE_ASSIGN_OR_RETURN(entry.from, checkpoints_->Find(entry, name));
+  return absl::OkStatus();
+}
+
+std::vector<AssignableJob> RunControl::AssignableJobs() {
+  std::vector<AssignableJob> jobs;
+  const std::vector<v1::Server> all = fleet_.Servers();
+  const auto servers = static_cast<size_t>(std::count_if(
+      all.begin(), all.end(),
+      [](const v1::Server& server) { return !server.leaving(); }));
+  for (JobEntry* const busy : book_->Busy()) {
+    JobEntry& entry = *busy;
+    const bool waits =
+        entry.job.state() == v1::Job::PENDING && entry.active == nullptr;
+    const bool runs = entry.active != nullptr &&
+                      !entry.active->outcome().has_value() &&
+                      (entry.job.state() == v1::Job::STARTING ||
+                       entry.job.state() == v1::Job::RUNNING ||
+                       // Its last snapshots are to be evaluated.
+                       entry.job.state() == v1::Job::PAUSING);
+    if (!waits && !runs) continue;
+    if (waits) {
+      // No worker is held back for a job that it cannot help.
+      const absl::Status found = FindWhatItNeeds(entry, servers);
+      if (!found.ok()) {
+        SetWaiting(entry, std::string(found.message()));
+        continue;
+      }
+    }
+    const v1::WorkerSelector& selector = entry.job.spec().workers();
+    AssignableJob job;
+    job.number = entry.number;
+    job.name_space = ParseJobName("name", entry.job.name())->name_space;
+    job.pools = {selector.pools().begin(), selector.pools().end()};
+    job.gpu_models = {selector.gpu_models().begin(),
+                      selector.gpu_models().end()};
+    job.min = static_cast<int>(selector.min());
+    job.max = static_cast<int>(selector.max());
+    job.running = runs;
+    if (runs && entry.active->TrainingOver()) {
+      job.trainers = TrainersWanted::kNone;
+    } else if (entry.job.state() == v1::Job::PAUSING ||
+               !entry.interrupted.empty()) {
+      job.trainers = TrainersWanted::kNoMore;
+    }
+    job.goes_on =
+        !entry.interrupted.empty() && entry.job.state() != v1::Job::PAUSING;
+    job.evaluation_pending = runs && entry.active->WantsEvaluator();
+    job.evaluated_until = entry.evaluated_until;
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+std::vector<AssignableWorker> RunControl::AssignableWorkers(
+    const std::vector<Fleet::Member>& members) {
+  std::map<uint64_t, JobNumber> by_run;
+  for (const JobEntry* const entry : book_->Busy()) {
+    if (entry->active == nullptr) continue;
+    by_run.emplace(entry->active->run(), entry->number);
+  }
+  std::vector<AssignableWorker> workers;
+  for (const Fleet::Member& member : members) {
+    AssignableWorker worker;
+    worker.id = member.id;
+    worker.pool = member.worker.pool();
+    worker.gpu_model = member.worker.gpu_model();
+    worker.evaluator = member.worker.evaluator();
+    worker.draining = member.worker.draining();
+    worker.leaving = member.leaving;
+    worker.since = member.since;
+    for (const std::string& job : member.unfit_for) {
+      const absl::StatusOr<JobEntry*> entry = book_->Find(job);
+      if (entry.ok()) worker.unfit_for.insert((*entry)->number);
+    }
+    const auto run = by_run.find(member.run);
+    if (run != by_run.end()) worker.job = run->second;
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+void RunControl::AssignWorkers() {
+  const std::vector<AssignableJob> jobs = AssignableJobs();
+  std::map<JobNumber, JobEntry*> by_number;
+  for (JobEntry* const entry : book_->Busy()) {
+    by_number.emplace(entry->number, entry);
+  }
+  const std::vector<AssignableWorker> workers =
+      AssignableWorkers(fleet_.Members());
+  absl::btree_set<uint64_t> evaluators;
+  for (const AssignableWorker& worker : workers) {
+    if (worker.evaluator) evaluators.insert(worker.id);
+  }
+  AssignmentLimits limits;
+  limits.workers_per_namespace = static_cast<int>(options_.quota.workers());
+  metrics_->SetPoolDemand(PoolDemand(workers, jobs));
+  const AssignmentPlan plan =
+      PlanAssignments(clock_->Now(), workers, jobs, limits);
+  for (const auto& [number, reason] : plan.waiting) {
+    SetWaiting(*by_number.at(number), reason);
+  }
+  for (const AssignmentPlan::Release& release : plan.release) {
+    if (evaluators.contains(release.worker)) {
+      by_number.at(release.job)->evaluated_until = clock_->Now();
+    }
+    fleet_.Release(release.worker, release.reason);
+  }
+  for (const JobNumber number : plan.start) StartRun(*by_number.at(number));
+  for (const AssignmentPlan::Assign& assign : plan.assign) {
+    const JobEntry& entry = *by_number.at(assign.job);
+    if (entry.active == nullptr) continue;  // It could not be started.
+    const absl::Status assigned =
+        fleet_.Assign(assign.worker, entry.active->run());
+    // It went away a moment ago; the next turn sees that.
+    if (!assigned.ok()) LogInfo(assigned.message());
+  }
+}
+
+void RunControl::SetWaiting(JobEntry& entry, const std::string& reason) {
+  if (entry.job.state_reason() == reason) return;
+  v1::Job job = entry.job;
+  job.set_state_reason(reason);
+  book_->Write(entry, std::move(job), Durability::kShown).IgnoreError();
+}
+
+void RunControl::StartRun(JobEntry& entry) {
+  // A store that another version has filled may hold what this one refuses.
+  absl::StatusOr<JobPlan> plan = ParseJob(entry.job.spec());
+  if (!plan.ok())
+    return SetWaiting(entry, std::string(plan.status().message()));
+  auto servers = fleet_.PickServers(entry.job.spec().servers());
+  if (!servers.ok()) {
+    return SetWaiting(entry, std::string(servers.status().message()));
+  }
+  const auto last = store_->LastDecisionSequence(entry.job.uid());
+  if (!last.ok()) {
+    return SetWaiting(entry, std::string(last.status().message()));
+  }
+  if (entry.news == nullptr) {
+    entry.news = std::make_shared<RunNews>(
+        entry.job.uid(), std::max(*last, entry.last_decision),
+        book_->EventsOf(entry), journal_, &inbox_);
+  }
+  const std::string name = entry.job.name();
+  if (entry.metrics == nullptr) {
+    entry.metrics = std::make_shared<JobMetrics>(*registry_, name);
+  }
+  RunSetup setup;
+  setup.job_name = name;
+  setup.run = book_->ids().Next();
+  setup.plan = *std::move(plan);
+  setup.lease = options_.lease;
+  setup.servers = *std::move(servers);
+  setup.checkpoint_root = checkpoints_->FolderOf(entry.job);
+  if (!entry.job.restore_from().empty()) {
+    setup.restore_from = entry.from.directory();
+  }
+  if (!options_.trace_root.empty()) {
+    setup.trace_file = absl::StrFormat("%s/%s-%04x.jsonl", options_.trace_root,
+                                       absl::StrReplaceAll(name, {{"/", "_"}}),
+                                       setup.run & 0xffff);
+  }
+  std::optional<TraceContext> trace = ParseTraceparent(entry.job.traceparent());
+  if (!trace.has_value())
+    trace = NewTrace(book_->ids().Next(), book_->ids().Next());
+  setup.traceparent = ToTraceparent(*trace, setup.run);
+  setup.evaluator_exists = [this, name] { return fleet_.HasEvaluator(name); };
+  setup.admit_parameters = [this, name](int64_t bytes) {
+    return AdmitParameters(name, bytes);
+  };
+  setup.over = [this] { Wake(); };
+  entry.active = std::make_shared<JobRun>(std::move(setup), clock_, entry.news,
+                                          entry.metrics);
+  fleet_.AddRun(entry.active);
+  entry.active->Start();
+  LogInfo("run begins", {{"job", name}, {"trace_id", trace->trace_id}});
+  v1::Job job = entry.job;
+  Advance(job, JobEvent::kAssigned);
+  job.set_state_reason("its workers load the data");
+  book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
+}
+
+absl::Status RunControl::AdmitParameters(const std::string& name,
+                                         int64_t bytes) {
+  PACELINE_ASSIGN_OR_RETURN(const JobName parsed, ParseJobName("name", name));
+  absl::MutexLock lock(&book_->mu());
+  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry, book_->Find(name));
+  const int64_t parameters = bytes / static_cast<int64_t>(sizeof(float));
+  const absl::Status admitted = CheckParameterQuota(
+      options_.quota, book_->JobsOf(parsed.name_space), entry->job, parameters);
+  if (!admitted.ok()) {
+    metrics_->quota_refusals.Increment();
+    return admitted;
+  }
+  // From now on they count for the others, not only once the run has ended.
+  entry->job.mutable_progress()->set_parameters(parameters);
+  return absl::OkStatus();
+}
+
+void RunControl::CountStates() {
+  std::map<v1::Job::State, int> jobs;
+  for (const auto& [name, entry] : book_->entries()) ++jobs[entry.job.state()];
+  for (const auto& [state, gauge] : metrics_->jobs) gauge->Set(jobs[state]);
+  std::map<v1::Worker::State, int> members;
+  for (const Fleet::Member& member : fleet_.Members()) {
+    ++members[member.worker.state()];
+  }
+  for (const auto& [state, gauge] : metrics_->members) {
+    gauge->Set(members[state]);
+  }
+  metrics_->servers.Set(static_cast<double>(fleet_.Servers().size()));
+  const JobJournal::Counts history = journal_->counts();
+  const uint64_t lost = history.dropped + history.failed;
+  metrics_->history_rows_lost.Increment(static_cast<double>(lost - rows_lost_));
+  rows_lost_ = lost;
+}
+
+}  // namespace paceline

@@ -1,0 +1,127 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_CONTROL_RUN_CONTROL_H_
+#define PACELINE_SERVICES_COORDINATOR_CONTROL_RUN_CONTROL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "protos/paceline/v1/cluster.pb.h"
+#include "services/coordinator/control/checkpoints.h"
+#include "services/coordinator/control/job_book.h"
+#include "services/coordinator/control/run_news.h"
+#include "services/coordinator/coordinator_metrics.h"
+#include "services/coordinator/fleet/assignment.h"
+#include "services/coordinator/fleet/fleet.h"
+#include "services/coordinator/store/job_journal.h"
+#include "services/coordinator/store/job_store.h"
+
+namespace paceline {
+
+struct JobsOptions {
+  absl::Duration lease = absl::Seconds(10);
+  v1::Quota quota = {};  // Of each namespace.
+  // Below it each job has a folder, named by its uid; empty: no checkpoints.
+  std::string checkpoint_root = {};
+  // Gets each run's iterations, JOB-RUN.jsonl; empty: nothing is recorded.
+  std::string trace_root = {};
+  // Must differ from one life of the coordinator to the next.
+  uint64_t entropy = 0;
+};
+
+// Starts and ends the runs of the book's jobs, and gives them workers, on a
+// thread of its own.
+//
+// Thread-safe. What is guarded is guarded by the book's lock, which comes
+// before those of the fleet and of the runs. A disk that hangs holds up the
+// thread, but nobody who trains.
+class RunControl {
+ public:
+  // All pointers outlive it.
+  RunControl(const JobsOptions& options, const Clock* clock, JobStore* store,
+             JobJournal* journal, prometheus::Registry* registry,
+             CoordinatorMetrics* metrics, JobBook* book,
+             Checkpoints* checkpoints);
+  // Cancels what runs. The book is empty then.
+  ~RunControl();
+  RunControl(const RunControl&) = delete;
+  RunControl& operator=(const RunControl&) = delete;
+
+  Fleet& fleet() { return fleet_; }
+  const Fleet& fleet() const { return fleet_; }
+
+  // What another life of the coordinator has left in the book: the jobs that
+  // ran are PAUSED, at their last checkpoint. Then the thread starts. The
+  // errors are the store's.
+  absl::Status Start();
+  // The thread looks at the book soon. Needs no lock, and may be called with
+  // the book's.
+  void Wake();
+  // Writes what the job's run has told into the book. Verbs do so first, for
+  // callers may have seen what it says. REQUIRES: the book's lock is held.
+  void TakeNews(JobEntry& entry);
+  // Jobs::Drain().
+  void Drain(absl::Duration grace);
+
+ private:
+  absl::Status TakeOver(JobEntry& entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+
+  void Control();
+  // `over` gets the runs that have ended, to be destroyed without the lock.
+  void Turn(std::vector<std::shared_ptr<JobRun>>& over)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  void RunEnded(JobEntry& entry, const JobRun& run, const RunOutcome& outcome)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Ends the job's run so that the job can go on in another one; does nothing
+  // where there are no checkpoints.
+  void Interrupt(JobEntry& entry, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Interrupts those that a parameter server hosts which is about to go.
+  void LeaveServers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+
+  void AssignWorkers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Says of those that lack something besides workers what that is.
+  std::vector<AssignableJob> AssignableJobs()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // `members` as what can be assigned to the busy jobs.
+  std::vector<AssignableWorker> AssignableWorkers(
+      const std::vector<Fleet::Member>& members)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Finds what the job needs to start but workers. UNAVAILABLE, NOT_FOUND, or
+  // the store's errors.
+  absl::Status FindWhatItNeeds(JobEntry& entry, size_t servers) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  void StartRun(JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  absl::Status AdmitParameters(const std::string& name, int64_t bytes)
+      ABSL_LOCKS_EXCLUDED(book_->mu());
+  void SetWaiting(JobEntry& entry, const std::string& reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  void CountStates() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+
+  const JobsOptions options_;
+  const Clock* const clock_;
+  JobStore* const store_;
+  JobJournal* const journal_;
+  prometheus::Registry* const registry_;
+  CoordinatorMetrics* const metrics_;
+  JobBook* const book_;
+  Checkpoints* const checkpoints_;
+  Inbox inbox_;
+  Fleet fleet_;
+
+  uint64_t rows_lost_ ABSL_GUARDED_BY(book_->mu()) = 0;  // The metric has them.
+  bool draining_ ABSL_GUARDED_BY(book_->mu()) = false;   // Nothing is started.
+
+  std::thread control_;  // Last: it uses everything above.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_CONTROL_RUN_CONTROL_H_

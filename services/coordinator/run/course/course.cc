@@ -1,0 +1,347 @@
+#include "services/coordinator/run/course/course.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/status.h"
+#include "services/coordinator/run/course/time_limits.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
+
+namespace paceline {
+RunCourse::RunCourse(const CourseOptions& options, const RunSettings& settings,
+                     absl::Time now)
+    : options_(options),
+      settings_(settings),
+      paradigm_(options.paradigm),
+      next_look_(now),
+      commands_(options.servers.size(), now),
+      evaluations_(options.defer_evaluation) {
+  CHECK(!options.servers.empty());
+}
+
+std::string RunCourse::paradigm() const {
+  return core_ == nullptr ? FormatParadigm(paradigm_)
+                          : core_->policy().Describe();
+}
+
+double RunCourse::SecondsAt(absl::Time now) const {
+  return core_ == nullptr ? 0 : absl::ToDoubleSeconds(now - began_);
+}
+
+absl::Time RunCourse::NextDeadline() const {
+  if (stage_ == RunStage::kOpening || stage_ == RunStage::kEnded) {
+    return absl::InfiniteFuture();
+  }
+  absl::Time due = std::min(next_look_, stage_deadline_);
+  if (stage_ != RunStage::kTraining) return due;
+  due = std::min({due, next_checkpoint_, core_->NextDeadline()});
+  if (!sealed_ && settings_.stop.seconds > 0) {
+    due = std::min(due, began_ + absl::Seconds(settings_.stop.seconds));
+  }
+  return due;
+}
+
+bool RunCourse::Proceed(const Turn& turn) {
+  if (stage_ == RunStage::kEnded) return false;
+  if (!failure_.ok()) {
+    End(turn, failure_);
+    return false;
+  }
+  if (turn.now >= stage_deadline_) {
+    End(turn, absl::DeadlineExceededError(too_late_));
+    return false;
+  }
+  // Nothing has been trained that a checkpoint would have to keep.
+  if (pausing_.has_value() && stage_ < RunStage::kTraining &&
+      stage_ != RunStage::kOpening) {
+    End(turn, absl::OkStatus());
+    return false;
+  }
+  switch (stage_) {
+    case RunStage::kAssembling:
+      return Assemble(turn);
+    case RunStage::kHosting:
+      if (!commands_.AllDone(awaited_command_)) return false;
+      if (options_.restored) {
+        StartTraining(turn);
+      } else {
+        Await(turn, RunStage::kInitializing, kAssemblyTimeout,
+              "a worker to write the starting weights");
+      }
+      return true;
+    case RunStage::kInitializing:
+      return Initialize(turn);
+    case RunStage::kTraining:
+      return Train(turn);
+    case RunStage::kSettling:
+      if (!commands_.AllDone(awaited_command_)) return false;
+      Enter(RunStage::kSaving);
+      return true;
+    case RunStage::kSaving:
+      return Save(turn);
+    case RunStage::kEvaluating:
+      if (evaluations_.pending() == 0) End(turn, absl::OkStatus());
+      return false;
+    default:
+      return false;
+  }
+}
+
+bool RunCourse::Assemble(const Turn& turn) {
+  if (FellShort(turn)) return true;
+  const std::vector<WorkerId> ready = members_.ReadyTrainers();
+  if (ready.empty() || ready.size() < settings_.workers_min) return false;
+  model_ = members_.Find(ready.front())->model;
+  if (model_.train_samples < 1 || model_.tensors.empty()) {
+    failure_ =
+        absl::InvalidArgumentError("the training data or model is empty");
+    return true;
+  }
+  failure_ = CheckModel(model_.tensors);
+  for (const WorkerId worker : members_.Present()) {
+    RunMember& member = *members_.Find(worker);
+    if (member.state != RunMember::State::kReady) continue;
+    if (failure_.ok()) {
+      failure_ = Annotate(
+          CheckAgreement(model_, member.model, member.trainer()), member.name);
+    }
+    member.model = {};
+  }
+  if (failure_.ok()) failure_ = FitsStart(model_, start_);
+  if (!failure_.ok()) return true;
+  // Who comes later is compared as it comes.
+  Enter(RunStage::kAdmitting);
+  turn.outputs.push_back(
+      AdmitParameters{model_.Elements() * static_cast<int64_t>(sizeof(float))});
+  return false;
+}
+
+bool RunCourse::FellShort(const Turn& turn) {
+  const size_t trainers = members_.trainers();
+  if (trainers >= settings_.workers_min) {
+    short_since_ = absl::InfiniteFuture();
+    return false;
+  }
+  short_since_ = std::min(short_since_, turn.now);
+  if (turn.now - short_since_ < options_.lease) return false;
+  if (trainers == 0 && !unfit_.ok()) {
+    // It is the job's fault: nobody could prepare it.
+    failure_ = unfit_;
+  } else {
+    out_of_workers_ = true;
+    End(turn, absl::OkStatus());
+  }
+  return true;
+}
+
+void RunCourse::Host(const Turn& turn) {
+  std::vector<TensorShape> tensors;
+  for (const ModelTensor& tensor : model_.tensors) {
+    tensors.push_back({tensor.name, tensor.statistic, tensor.size});
+  }
+  blocks_ = CutIntoBlocks(tensors);
+  PlaceBlocks(static_cast<int>(options_.servers.size()),
+              absl::MakeSpan(blocks_));
+  awaited_command_ = commands_.Next(turn.now);
+  turn.outputs.push_back(NumberedCommand{awaited_command_, HostBlocks{}});
+  Await(turn, RunStage::kHosting,
+        options_.restored ? kCheckpointTimeout : kAssemblyTimeout,
+        "the servers to host the model's blocks");
+}
+
+bool RunCourse::Initialize(const Turn& turn) {
+  if (FellShort(turn)) return true;
+  for (const WorkerId worker : members_.Present()) {
+    if (!members_.Find(worker)->initialized) continue;
+    StartTraining(turn);
+    return true;
+  }
+  // Who writes the starting weights may be lost meanwhile: then the next one
+  // writes them, and the same values at that.
+  if (members_.Find(writer_) != nullptr) return false;
+  const std::vector<WorkerId> ready = members_.ReadyTrainers();
+  if (ready.empty()) return false;
+  writer_ = ready.front();
+  Begin(turn, writer_, /*initialize=*/true);
+  return false;
+}
+
+void RunCourse::StartTraining(const Turn& turn) {
+  std::vector<WorkerId> trainers;
+  for (const WorkerId worker : members_.Present()) {
+    const RunMember& member = *members_.Find(worker);
+    // Who loads joins later.
+    if (member.state == RunMember::State::kLoading || !member.trainer()) {
+      continue;
+    }
+    trainers.push_back(worker);
+  }
+  if (trainers.empty()) {
+    out_of_workers_ = true;
+    return End(turn, absl::OkStatus());
+  }
+  core_ = std::make_unique<SyncCore>(
+      SyncOptionsOf(options_, settings_, start_, model_.train_samples),
+      MakePolicy(paradigm_));
+  Enter(RunStage::kTraining);
+  began_ = turn.now - absl::Seconds(start_.seconds);
+  next_look_ = somebody_seen_ = turn.now;
+  next_checkpoint_ = NextCheckpoint(turn.now);
+  turn.outputs.push_back(TrainingStarted{
+      model_.Parameters(), model_.train_samples, trainers.size()});
+  for (const WorkerId worker : members_.Present()) {
+    const RunMember& member = *members_.Find(worker);
+    if (member.state == RunMember::State::kLoading) continue;
+    if (member.state != RunMember::State::kReady) continue;
+    Begin(turn, worker, /*initialize=*/false);
+  }
+  ChooseEvaluator(turn);
+  core_->Start(turn.now, trainers, core_outputs_);
+  Absorb(turn);
+}
+
+bool RunCourse::Train(const Turn& turn) {
+  if (core_->finished()) {
+    turn.outputs.push_back(TrainingEnded{});
+    // The last closing too: from here on the servers hold the result.
+    awaited_command_ = commands_.last();
+    Await(turn, RunStage::kSettling, 3 * options_.lease,
+          "the servers to apply the last update");
+    return true;
+  }
+  if (turn.now >= next_checkpoint_) {
+    next_checkpoint_ = NextCheckpoint(turn.now);
+    const std::string id = CheckpointId("auto");
+    // If nothing was counted since the last one, that must stay whole.
+    if (id != last_interval_id_ && BeginCheckpoint(turn, id)) {
+      last_interval_id_ = id;
+    }
+  }
+  const double seconds = settings_.stop.seconds;
+  const bool late = seconds > 0 && SecondsAt(turn.now) >= seconds;
+  if (!sealed_ && (late || pausing_.has_value() || target_reached_)) {
+    out_of_time_ = late;
+    sealed_ = true;
+    core_->Seal(turn.now, core_outputs_);
+    Absorb(turn);
+    return true;
+  }
+  if (core_->member_count() > 0) somebody_seen_ = turn.now;
+  if (turn.now - somebody_seen_ <= options_.lease) return false;
+  if (options_.checkpoint_root.empty()) {
+    failure_ = LastFailure();
+    failure_.Update(absl::UnavailableError(
+        "no worker is left, and none has come back within a lease"));
+    return true;
+  }
+  if (std::exchange(out_of_workers_, true)) return false;
+  core_->Seal(turn.now, core_outputs_);
+  Absorb(turn);
+  return true;
+}
+
+bool RunCourse::Save(const Turn& turn) {
+  if (!options_.checkpoint_root.empty()) {
+    // One that had begun before the end is waited for.
+    if (!checkpoint_.idle()) return false;
+    if (!std::exchange(saving_result_, true)) {
+      const bool paused = pausing_.has_value() || out_of_workers_;
+      BeginCheckpoint(turn, CheckpointId(paused ? "pause" : "final"));
+      return false;
+    }
+    failure_ = Annotate(checkpoint_.last_status(),
+                        "the trained weights could not be saved");
+  }
+  // Saved, in case somebody knows better: waiting for workers would not help.
+  if (out_of_workers_ && !pausing_.has_value()) failure_.Update(LastFailure());
+  if (failure_.ok()) BeginEvaluating(turn);
+  return true;
+}
+
+void RunCourse::BeginEvaluating(const Turn& turn) {
+  Enter(RunStage::kEvaluating);
+  evaluations_.Open();
+  worth_waiting_ = next_look_ = turn.now;
+  GiveOutEvaluation(turn);
+}
+
+absl::Status RunCourse::LastFailure() const {
+  // Who still loads may have what the others lacked.
+  return members_.trainers() > 0 ? absl::OkStatus() : last_failure_;
+}
+
+void RunCourse::Enter(RunStage stage) {
+  stage_ = stage;
+  stage_deadline_ = absl::InfiniteFuture();
+}
+
+void RunCourse::Await(const Turn& turn, RunStage stage, absl::Duration limit,
+                      const char* what) {
+  Enter(stage);
+  stage_deadline_ = turn.now + limit;
+  too_late_ =
+      absl::StrCat("waited ", absl::FormatDuration(limit), " for ", what);
+}
+
+void RunCourse::End(const Turn& turn, absl::Status status) {
+  if (!checkpoint_.idle()) {
+    EndCheckpoint(
+        turn, status.ok() ? absl::AbortedError("the run has ended") : status);
+  }
+  Enter(RunStage::kEnded);
+  // What a server that has left took with it was nothing yet.
+  if (out_of_servers_) status = absl::OkStatus();
+  const bool all_counted =
+      core_ != nullptr && core_->samples_counted() >= core_->samples_total();
+  const bool complete = all_counted || out_of_time_ || target_reached_;
+  RunOutcome outcome;
+  outcome.paused = status.ok() && !complete &&
+                   (pausing_.has_value() || out_of_workers_ || out_of_servers_);
+  outcome.status = std::move(status);
+  outcome.out_of_workers = out_of_workers_;
+  outcome.out_of_servers = out_of_servers_;
+  outcome.checkpoint = checkpoint_.last_id();
+  turn.outputs.push_back(RunEnded{std::move(outcome)});
+}
+
+void RunCourse::LookAround(const Turn& turn) {
+  next_look_ = turn.now + kProgressInterval;
+  // The core looks after those who train.
+  for (const WorkerId worker : members_.Present()) {
+    const RunMember& member = *members_.Find(worker);
+    const bool trains = core_ != nullptr && member.trainer() &&
+                        member.state == RunMember::State::kWorking;
+    if (trains || turn.now - member.last_heard <= options_.lease) continue;
+    Lose(turn, worker, LossReason::kLeaseEnded);
+  }
+  if (const auto stuck =
+          evaluations_.FindOverdue(turn.now, kEvaluationTimeout)) {
+    DropEvaluation(
+        turn, stuck->snapshot, members_.NameOf(stuck->evaluator),
+        absl::DeadlineExceededError(absl::StrCat(
+            "no result after ", absl::FormatDuration(kEvaluationTimeout))));
+    LetGo(turn, stuck->evaluator,
+          absl::AbortedError("the evaluation hangs: register anew"));
+    to_forget_.push_back(stuck->evaluator);
+    evaluations_.EvaluatorLeft(stuck->evaluator, /*lost=*/false);
+    ChooseEvaluator(turn);
+  }
+  LookAfterCheckpoint(turn);
+  const absl::Duration limit = kServerStuckLeases * options_.lease;
+  const std::optional<int> stuck = commands_.Stuck(turn.now, limit);
+  if (stage_ == RunStage::kTraining && stuck.has_value() && failure_.ok()) {
+    failure_ = absl::UnavailableError(absl::StrCat(
+        "parameter server ", options_.servers[*stuck],
+        " has carried out no command for ", absl::FormatDuration(limit),
+        ", though it is connected: restart it, and restore the job from its "
+        "last checkpoint"));
+  }
+  if (stage_ == RunStage::kEvaluating) {
+    turn.outputs.push_back(AskForEvaluator{});
+  }
+  turn.outputs.push_back(ProgressDue{});
+}
+
+}  // namespace paceline

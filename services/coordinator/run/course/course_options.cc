@@ -1,0 +1,69 @@
+#include "services/coordinator/run/course/course_options.h"
+
+#include <algorithm>
+
+#include "common/job/job_defaults.h"
+#include "common/status.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
+
+namespace paceline {
+
+int64_t SamplesWanted(const StopConditions& stop, uint32_t train_samples) {
+  const int64_t whole = int64_t{train_samples} * stop.epochs;
+  if (stop.samples == 0) return whole;
+  return whole == 0 ? stop.samples : std::min(whole, stop.samples);
+}
+
+RateSchedule ScheduleOf(const RunSettings& settings, uint32_t train_samples) {
+  return RateSchedule(settings.learning_rate, settings.rate,
+                      SamplesWanted(settings.stop, train_samples));
+}
+
+SyncOptions SyncOptionsOf(const CourseOptions& options,
+                          const RunSettings& settings, const RunStart& start,
+                          uint32_t train_samples) {
+  SyncOptions sync;
+  sync.train_samples = train_samples;
+  sync.max_samples = SamplesWanted(settings.stop, train_samples);
+  sync.batch_size = options.batch_size;
+  sync.servers = static_cast<int>(options.servers.size());
+  sync.lease = options.lease;
+  sync.closings_acknowledged = true;
+  sync.make_policy = [](const ParadigmSpec& paradigm) {
+    return MakePolicy(paradigm);
+  };
+  sync.schedule = ScheduleOf(settings, train_samples);
+  sync.batching = settings.batching;
+  sync.start_version = start.version;
+  sync.start = start.position;
+  const int64_t counted = SamplesCounted(start.position, train_samples);
+  for (const ScheduledSwitch& planned : options.switches) {
+    // Those of before were made then, and are the job's paradigm by now.
+    if (counted > 0 && planned.samples <= counted) continue;
+    sync.switches.push_back(planned);
+  }
+  if (!options.evaluate) return sync;
+  sync.eval_every = EvaluationInterval(options.eval_every, train_samples);
+  return sync;
+}
+
+absl::Status FitsStart(const WorkerModel& model, const RunStart& start) {
+  if (start.tensors.empty()) return absl::OkStatus();
+  if (model.tensors != start.tensors) {
+    return absl::FailedPreconditionError(
+        "the checkpoint is of another model than the workers build: run the "
+        "version that wrote it");
+  }
+  return Annotate(CheckPosition(start.position, model.train_samples),
+                  "the checkpoint does not fit the training data");
+}
+
+bool StopReached(const StopConditions& stop,
+                 const std::vector<AccuracyPoint>& accuracy) {
+  if (!stop.at_target) return false;
+  return (stop.target_accuracy > 0 &&
+          TargetReached(accuracy, stop.target_accuracy)) ||
+         (stop.target_loss > 0 && LossReached(accuracy, stop.target_loss));
+}
+
+}  // namespace paceline

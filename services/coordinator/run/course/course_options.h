@@ -1,0 +1,83 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_RUN_COURSE_COURSE_OPTIONS_H_
+#define PACELINE_SERVICES_COORDINATOR_RUN_COURSE_COURSE_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/job/paradigm_spec.h"
+#include "common/job/rate_spec.h"
+#include "services/coordinator/accuracy.h"
+#include "services/coordinator/run/course/model.h"
+#include "services/coordinator/sync/core/sync_core.h"
+
+namespace paceline {
+
+// When a job stops. Zeros do not limit it.
+struct StopConditions {
+  int64_t epochs = 0;
+  int64_t samples = 0;
+  double seconds = 0;
+  double target_accuracy = 0;
+  double target_loss = 0;
+  // Two evaluations in a row at a target end the training.
+  bool at_target = false;
+};
+
+// What can be changed while a run goes on.
+struct RunSettings {
+  double learning_rate = 0.01;
+  RateSpec rate;
+  Batching batching = Batching::kEven;
+  size_t workers_min = 1;
+  StopConditions stop;
+  // Time from one checkpoint to the next; zero: none are due.
+  absl::Duration checkpoint_interval;
+};
+
+// Where a run begins: nowhere yet, or at a checkpoint.
+struct RunStart {
+  Version version = 0;
+  SamplePosition position = {};
+  double seconds = 0;                     // Of training so far.
+  std::vector<ModelTensor> tensors = {};  // Empty: nothing is prescribed.
+};
+
+// What of a run is fixed from its beginning.
+struct CourseOptions {
+  uint16_t run = 0;  // A part of its number, for the names of checkpoints.
+  absl::Duration lease = absl::Seconds(10);
+  std::vector<std::string> servers;  // Their names; at least one.
+  ParadigmSpec paradigm;
+  uint32_t batch_size = 32;
+  std::vector<ScheduledSwitch> switches = {};
+  bool evaluate = true;
+  int64_t eval_every = 0;  // Samples; 0: a twentieth of an epoch.
+  bool defer_evaluation = false;
+  // Each checkpoint gets a folder of its own in this one; empty: none is
+  // written.
+  std::string checkpoint_root = {};
+  bool restored = false;  // The servers read the weights from a checkpoint.
+};
+
+// Samples that a run is to count in all, of data with so many.
+int64_t SamplesWanted(const StopConditions& stop, uint32_t train_samples);
+RateSchedule ScheduleOf(const RunSettings& settings, uint32_t train_samples);
+SyncOptions SyncOptionsOf(const CourseOptions& options,
+                          const RunSettings& settings, const RunStart& start,
+                          uint32_t train_samples);
+
+// Whether the evaluations so far end the training.
+bool StopReached(const StopConditions& stop,
+                 const std::vector<AccuracyPoint>& accuracy);
+
+// FAILED_PRECONDITION if the model is not that of the checkpoint from which the
+// run begins; the errors of CheckPosition() if the data are not.
+absl::Status FitsStart(const WorkerModel& model, const RunStart& start);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_RUN_COURSE_COURSE_OPTIONS_H_

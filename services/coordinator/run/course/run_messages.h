@@ -1,0 +1,267 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_RUN_COURSE_RUN_MESSAGES_H_
+#define PACELINE_SERVICES_COORDINATOR_RUN_COURSE_RUN_MESSAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "services/coordinator/accuracy.h"
+#include "services/coordinator/run/course/checkpoint_writing.h"
+#include "services/coordinator/run/course/course_options.h"
+#include "services/coordinator/run/course/model.h"
+#include "services/coordinator/sync/core/decision.h"
+#include "services/coordinator/sync/core/sync_messages.h"
+#include "services/coordinator/sync/core/types.h"
+
+namespace paceline {
+
+// What a run's course takes in and gives out (course.h). All of them are
+// values: a recorded sequence of inputs replays a run.
+
+// How a run has ended.
+struct RunOutcome {
+  // OK: everything was counted, or it was paused. Otherwise why it failed, or
+  // the reason with which it was cancelled.
+  absl::Status status;
+  // It ended before its time, and can be taken up again.
+  bool paused = false;
+  // Without being asked to pause: no worker was left.
+  bool out_of_workers = false;
+  // Before it trained: a server that it was to use has left.
+  bool out_of_servers = false;
+  // The last checkpoint that it wrote, exact; empty: none.
+  std::string checkpoint = {};
+};
+
+// Inputs.
+
+// The files of the run have been read and opened; `status` says if not.
+struct FilesOpened {
+  absl::Status status;
+  RunStart start;
+};
+// A worker or evaluator was assigned to the job. Its id is higher than all
+// earlier ones. FAILED_PRECONDITION once the run has ended.
+struct MemberCame {
+  WorkerId worker;
+  std::string name;
+  uint64_t incarnation = 0;
+  bool evaluator = false;
+};
+// Every other input of a member is a sign of life too.
+struct MemberHeard {
+  WorkerId worker;
+};
+// FAILED_PRECONDITION if its model or its data do not fit those of the others.
+struct MemberReady {
+  WorkerId worker;
+  WorkerModel model;
+};
+struct WeightsInitialized {
+  WorkerId worker;
+};
+// The errors of these three are those of SyncCore; INVALID_ARGUMENT before the
+// training.
+struct WorkerPushed {
+  WorkerId worker;
+  PushReport report;
+};
+struct WorkerAsks {
+  WorkerId worker;
+  Iteration iteration = 0;
+};
+struct WorkerAbandoned {
+  WorkerId worker;
+  Iteration iteration = 0;
+};
+// FAILED_PRECONDITION if it was not asked to evaluate that snapshot.
+struct MemberEvaluated {
+  WorkerId worker;
+  int64_t snapshot = 0;
+  absl::Status status;  // Not OK: the snapshot could not be evaluated.
+  double accuracy = 0;
+  double loss = 0;
+};
+// `why` is for kFailed: what it said.
+struct MemberGone {
+  WorkerId worker;
+  LossReason reason = LossReason::kStreamBroken;
+  absl::Status why;
+};
+// A server has carried out everything up to `sequence`, and `status` is what
+// came of the last of it.
+struct CommandDone {
+  int server = 0;
+  uint64_t sequence = 0;
+  absl::Status status;
+  std::optional<FenceAnswer> fence = std::nullopt;
+};
+struct ServerWrote {
+  int server = 0;
+  int64_t snapshot = 0;
+  absl::Status status;
+  WrittenShard file;
+};
+struct ServerLost {
+  int server = 0;
+  absl::Status why;
+};
+// It is about to go. If it does before the training, nothing is lost.
+struct ServerLeaves {
+  int server = 0;
+};
+// The answer to AdmitParameters.
+struct ParametersAdmitted {
+  absl::Status status;
+};
+// The answer to AskForEvaluator: one is connected, be it in use elsewhere.
+struct EvaluatorKnown {
+  bool exists = false;
+};
+// The answer to CompleteCheckpoint.
+struct ManifestWritten {
+  std::string id;  // Of the checkpoint.
+  absl::Status status;
+};
+// Ends the run at once. The first reason wins.
+struct CancelRun {
+  absl::Status reason;
+};
+// Ends the run soon, with what is in flight counted and a checkpoint written
+// if the job had begun to train. Snapshots that wait then are evaluated for
+// so long at most.
+struct PauseRun {
+  absl::Duration evaluate_for;
+};
+struct UpdateRun {
+  RunSettings settings;
+};
+// Another paradigm takes over; before the training the job begins with it.
+// FAILED_PRECONDITION once everything is counted.
+struct SwitchRun {
+  ParadigmSpec paradigm;
+  std::string reason;  // For people.
+};
+// FAILED_PRECONDITION: the job does not train, no checkpoint can be written, or
+// one is being written.
+struct WriteCheckpoint {
+  std::string id;
+};
+// NextDeadline() is reached.
+struct TimePassed {};
+
+using RunInput =
+    std::variant<FilesOpened, MemberCame, MemberHeard, MemberReady,
+                 WeightsInitialized, WorkerPushed, WorkerAsks, WorkerAbandoned,
+                 MemberEvaluated, MemberGone, CommandDone, ServerWrote,
+                 ServerLost, ServerLeaves, ParametersAdmitted, EvaluatorKnown,
+                 ManifestWritten, CancelRun, PauseRun, UpdateRun, SwitchRun,
+                 WriteCheckpoint, TimePassed>;
+
+// Outputs, in the order in which they must be performed. The core's own (Grant
+// to SwitchSettled) pass through, but for those that a course turns into
+// numbered commands.
+
+// To a member.
+struct AssignMember {
+  WorkerId worker;
+};
+struct BeginWork {
+  WorkerId worker;
+  bool initialize = false;  // It writes the starting weights first.
+};
+struct EvaluateSnapshot {
+  WorkerId worker;
+  int64_t snapshot = 0;
+  bool subset = false;  // A part of the test set is enough.
+};
+// It takes part no longer. OK: its stream stays, for another run.
+struct MemberLetGo {
+  WorkerId worker;
+  absl::Status status;
+};
+
+// To every server: what HostBlocks to WriteBlocks say, under one number.
+struct HostBlocks {};
+struct FenceIncarnation {
+  uint64_t incarnation = 0;
+};
+struct KeepSnapshot {
+  int64_t snapshot = 0;
+};
+struct ReleaseSnapshot {
+  int64_t snapshot = 0;
+};
+struct WriteBlocks {
+  int64_t snapshot = 0;
+  std::string directory;
+};
+struct NumberedCommand {
+  uint64_t sequence = 0;
+  std::variant<HostBlocks, CloseCommand, FenceIncarnation, KeepSnapshot,
+               ReleaseSnapshot, WriteBlocks>
+      command;
+};
+
+// Asked for; the answer is an input.
+struct AdmitParameters {
+  int64_t bytes = 0;
+};
+struct AskForEvaluator {};
+struct CompleteCheckpoint {
+  CheckpointWriting::Order order;
+};
+struct RemoveCheckpointFiles {
+  std::string directory;
+};
+
+// To tell.
+struct TrainingStarted {
+  int64_t parameters = 0;
+  uint32_t train_samples = 0;
+  size_t workers = 0;
+};
+struct WorkerJoined {
+  WorkerId worker;
+};
+struct ProgressDue {};
+struct SnapshotEvaluated {
+  AccuracyPoint point;
+};
+struct CheckpointChanged {
+  enum class State { kWriting, kReady, kFailed };
+  CheckpointWriting::Order order;
+  State state = State::kWriting;
+  absl::Status failure;
+  absl::Duration took;
+};
+// A decision about a member or, if `whom` is "job", the job.
+struct Notice {
+  std::string whom;
+  const char* kind;  // Decision.kind of jobs.proto.
+  std::string text;
+};
+// All samples are counted.
+struct TrainingEnded {};
+// The last output. Everybody who is still there is to be told to stop.
+struct RunEnded {
+  RunOutcome outcome;
+};
+
+using RunOutput =
+    std::variant<Grant, PlanCommand, RefreshCommand, AbandonCommand,
+                 PushCounted, Evicted, Switched, SwitchSettled, Recorded,
+                 AssignMember, BeginWork, EvaluateSnapshot, MemberLetGo,
+                 NumberedCommand, AdmitParameters, AskForEvaluator,
+                 CompleteCheckpoint, RemoveCheckpointFiles, TrainingStarted,
+                 WorkerJoined, ProgressDue, SnapshotEvaluated,
+                 CheckpointChanged, Notice, TrainingEnded, RunEnded>;
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_RUN_COURSE_RUN_MESSAGES_H_

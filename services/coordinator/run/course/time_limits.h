@@ -1,0 +1,35 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_RUN_COURSE_TIME_LIMITS_H_
+#define PACELINE_SERVICES_COORDINATOR_RUN_COURSE_TIME_LIMITS_H_
+
+#include "absl/time/time.h"
+
+namespace paceline {
+
+// The deadlines of a run that do not follow from its lease: they end only what
+// hangs, and are far above what anything takes that goes on.
+
+// Data that must be read and models that must be built before a job begins:
+// large data may take long; who is silent meanwhile is not waited for.
+inline constexpr absl::Duration kLoadingTimeout = absl::Hours(1);
+
+// For the servers to host a model, and a worker to write its starting weights.
+inline constexpr absl::Duration kAssemblyTimeout = absl::Minutes(5);
+
+// For all servers to write or read their parts of a checkpoint: a full disk or
+// a lost server says so sooner.
+inline constexpr absl::Duration kCheckpointTimeout = absl::Minutes(30);
+
+// For one snapshot.
+inline constexpr absl::Duration kEvaluationTimeout = absl::Minutes(30);
+
+// How often a run looks at what no input tells it, and says how far it has
+// come.
+inline constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
+
+// A server may go so many leases without having carried out a command; the same
+// as for a worker whose heartbeats go on while its iteration does not.
+inline constexpr int kServerStuckLeases = 10;
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_RUN_COURSE_TIME_LIMITS_H_

@@ -1,0 +1,280 @@
+#include "services/coordinator/run/wire.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/checkpoint/manifest.h"
+#include "common/overloaded.h"
+#include "common/rpc/grpc_status.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+// The part of the test set on which a job that stops at its target is
+// evaluated while others train.
+constexpr uint32_t kSubsetSamples = 1000;
+
+absl::Status Unexpected() {
+  return absl::InvalidArgumentError("that message is not expected here");
+}
+
+WorkerModel FromWire(const v1::WorkerReady& ready) {
+  WorkerModel model;
+  model.train_samples = ready.train_samples();
+  for (const v1::TensorSpec& tensor : ready.tensors()) {
+    model.tensors.push_back({tensor.name(),
+                             {tensor.shape().begin(), tensor.shape().end()},
+                             tensor.size(),
+                             tensor.statistic()});
+  }
+  return model;
+}
+
+MemberEvaluated FromWire(WorkerId worker, const v1::Evaluated& evaluated) {
+  MemberEvaluated in;
+  in.worker = worker;
+  in.snapshot = evaluated.snapshot();
+  if (evaluated.code() != 0) {
+    in.status = FromCode(evaluated.code(), evaluated.message());
+  }
+  in.accuracy = evaluated.accuracy();
+  in.loss = evaluated.loss();
+  return in;
+}
+
+CommandDone FromWire(int server, const v1::CommandDone& done) {
+  CommandDone in;
+  in.server = server;
+  in.sequence = done.sequence();
+  if (done.code() != 0) in.status = FromCode(done.code(), done.message());
+  if (done.has_fence()) {
+    in.fence = FenceAnswer{server, done.fence().iteration(),
+                           done.fence().blocks_taken(), done.fence().blocks(),
+                           done.fence().samples()};
+  }
+  return in;
+}
+
+ServerWrote FromWire(int server, const v1::CheckpointWritten& written) {
+  ServerWrote in;
+  in.server = server;
+  in.snapshot = written.snapshot();
+  if (written.code() != 0) {
+    in.status = FromCode(written.code(), written.message());
+  }
+  in.file = {written.file(), written.bytes(), written.sha256()};
+  return in;
+}
+
+v1::PushPlan ToWire(const PushPlan& plan, double rate) {
+  v1::PushPlan wire;
+  switch (plan.kind) {
+    case PushPlan::Kind::kImmediate:
+      wire.set_immediate_rate(rate);
+      break;
+    case PushPlan::Kind::kRound:
+      wire.set_round(ToNumber(plan.round));
+      break;
+    case PushPlan::Kind::kAsk:
+      wire.set_ask(true);
+      break;
+    case PushPlan::Kind::kDiscard:
+      wire.set_discard(true);
+      break;
+  }
+  wire.set_weight(static_cast<float>(plan.weight));
+  wire.set_compensation(static_cast<float>(plan.compensation));
+  return wire;
+}
+
+}  // namespace
+
+absl::StatusOr<RunInput> ToInput(WorkerId worker,
+                                 const v1::WorkerMessage& message) {
+  switch (message.kind_case()) {
+    case v1::WorkerMessage::kHeartbeat:
+      return MemberHeard{worker};
+    case v1::WorkerMessage::kReady:
+      return MemberReady{worker, FromWire(message.ready())};
+    case v1::WorkerMessage::kInitialized:
+      return WeightsInitialized{worker};
+    case v1::WorkerMessage::kPushDone: {
+      const v1::PushDone& done = message.push_done();
+      return WorkerPushed{worker,
+                          {done.iteration(), done.samples(), done.blocks(),
+                           done.blocks_refused(), done.discarded()}};
+    }
+    case v1::WorkerMessage::kGradientReady:
+      return WorkerAsks{worker, message.gradient_ready().iteration()};
+    case v1::WorkerMessage::kAbandoned:
+      return WorkerAbandoned{worker, message.abandoned().iteration()};
+    case v1::WorkerMessage::kEvaluated:
+      return FromWire(worker, message.evaluated());
+    case v1::WorkerMessage::kLeaving:
+      return MemberGone{worker, LossReason::kDeparted, absl::OkStatus()};
+    case v1::WorkerMessage::kFailed:
+      return MemberGone{
+          worker, LossReason::kFailed,
+          FromCode(message.failed().code(), message.failed().message())};
+    case v1::WorkerMessage::kHello:
+    case v1::WorkerMessage::KIND_NOT_SET:
+      break;
+  }
+  return Unexpected();
+}
+
+absl::StatusOr<RunInput> ToInput(int server, absl::string_view name,
+                                 const v1::ServerMessage& message) {
+  if (message.has_done()) return FromWire(server, message.done());
+  if (message.has_checkpoint_written()) {
+    return FromWire(server, message.checkpoint_written());
+  }
+  if (message.has_failed()) {
+    return ServerLost{server, Annotate(FromCode(message.failed().code(),
+                                                message.failed().message()),
+                                       name)};
+  }
+  return Unexpected();
+}
+
+v1::WorkerCommand ToWire(const Grant& grant) {
+  v1::WorkerCommand command;
+  v1::Grant& wire = *command.mutable_grant();
+  wire.set_iteration(grant.iteration);
+  wire.mutable_range()->set_epoch(grant.range.epoch);
+  wire.mutable_range()->set_begin(grant.range.begin);
+  wire.mutable_range()->set_end(grant.range.end);
+  wire.set_closing(grant.closing);
+  wire.set_base_version(grant.base_version);
+  wire.set_micro_batch(grant.micro_batch);
+  *wire.mutable_plan() = ToWire(grant.plan, grant.rate);
+  return command;
+}
+
+v1::WorkerCommand ToWire(const PlanCommand& plan) {
+  v1::WorkerCommand command;
+  command.mutable_plan_push()->set_iteration(plan.iteration);
+  *command.mutable_plan_push()->mutable_plan() = ToWire(plan.plan, plan.rate);
+  return command;
+}
+
+v1::WorkerCommand ToWire(const RefreshCommand& refresh) {
+  v1::WorkerCommand command;
+  command.mutable_refresh()->set_iteration(refresh.iteration);
+  return command;
+}
+
+v1::WorkerCommand ToWire(const AbandonCommand& abandon) {
+  v1::WorkerCommand command;
+  command.mutable_abandon()->set_iteration(abandon.iteration);
+  return command;
+}
+
+v1::WorkerCommand ToWire(const EvaluateSnapshot& evaluate) {
+  v1::WorkerCommand command;
+  command.mutable_evaluate()->set_snapshot(evaluate.snapshot);
+  if (evaluate.subset) command.mutable_evaluate()->set_samples(kSubsetSamples);
+  return command;
+}
+
+v1::TensorSpec ToWire(const ModelTensor& tensor) {
+  v1::TensorSpec wire;
+  wire.set_name(tensor.name);
+  for (const int64_t extent : tensor.shape) wire.add_shape(extent);
+  wire.set_size(tensor.size);
+  wire.set_statistic(tensor.statistic);
+  return wire;
+}
+
+std::vector<v1::Shard> ToShards(const std::vector<std::string>& addresses,
+                                const std::vector<ModelTensor>& tensors,
+                                const std::vector<BlockPlacement>& blocks) {
+  std::vector<v1::Shard> shards(addresses.size());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    shards[i].set_address(addresses[i]);
+  }
+  for (const BlockPlacement& placed : blocks) {
+    v1::Block& block = *shards[placed.server].add_blocks();
+    block.set_id(placed.block);
+    block.set_tensor(placed.tensor);
+    block.set_offset(placed.offset);
+    block.set_size(placed.size);
+    block.set_statistic(tensors[placed.tensor].statistic);
+  }
+  return shards;
+}
+
+v1::ServerCommand ToWire(const NumberedCommand& command, size_t server,
+                         size_t servers) {
+  v1::ServerCommand wire;
+  wire.set_sequence(command.sequence);
+  std::visit(
+      Overloaded{
+          [&](const HostBlocks&) { wire.mutable_host(); },
+          [&](const CloseCommand& close) {
+            wire.mutable_close()->set_closing(close.closing);
+            wire.mutable_close()->set_rate(close.rate);
+            for (const RoundId round : close.rounds) {
+              wire.mutable_close()->add_rounds(ToNumber(round));
+            }
+          },
+          [&](const FenceIncarnation& fence) {
+            wire.mutable_fence()->set_incarnation(fence.incarnation);
+          },
+          [&](const KeepSnapshot& keep) {
+            wire.mutable_snapshot()->set_snapshot(keep.snapshot);
+          },
+          [&](const ReleaseSnapshot& release) {
+            wire.mutable_release_snapshot()->set_snapshot(release.snapshot);
+          },
+          [&](const WriteBlocks& write) {
+            v1::WriteCheckpoint& files = *wire.mutable_write_checkpoint();
+            files.set_snapshot(write.snapshot);
+            files.set_directory(write.directory);
+            files.set_file(ShardFileName(server, servers));
+          }},
+      command.command);
+  return wire;
+}
+
+v1::AccuracyPoint ToWire(const AccuracyPoint& point) {
+  v1::AccuracyPoint wire;
+  wire.set_seconds(point.seconds);
+  wire.set_version(point.version);
+  wire.set_version_at_completion(point.version_at_completion);
+  wire.set_samples(point.samples);
+  wire.set_accuracy(point.accuracy);
+  wire.set_loss(point.loss);
+  return wire;
+}
+
+CourseOptions ToCourseOptions(const JobPlan& plan) {
+  CourseOptions options;
+  options.paradigm = plan.paradigm;
+  options.batch_size = plan.spec.batch_size();
+  options.switches = plan.switches;
+  options.evaluate = !plan.spec.evaluation().disabled();
+  options.eval_every = plan.spec.evaluation().every();
+  options.defer_evaluation = plan.spec.evaluation().defer();
+  return options;
+}
+
+RunSettings ToRunSettings(const JobPlan& plan) {
+  RunSettings settings;
+  settings.rate = plan.rate;
+  settings.learning_rate = plan.spec.learning_rate();
+  settings.batching = plan.batching;
+  settings.workers_min = plan.spec.workers().min();
+  const v1::StopConditions& stop = plan.spec.stop();
+  settings.stop = {stop.epochs(),      stop.samples(),
+                   stop.seconds(),     stop.target_accuracy(),
+                   stop.target_loss(), stop.at_target()};
+  const auto& interval = plan.spec.checkpoints().interval();
+  settings.checkpoint_interval =
+      std::max(absl::ZeroDuration(), absl::Seconds(interval.seconds()) +
+                                         absl::Nanoseconds(interval.nanos()));
+  return settings;
+}
+
+}  // namespace paceline

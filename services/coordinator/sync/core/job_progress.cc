@@ -1,0 +1,73 @@
+#include "services/coordinator/sync/core/job_progress.h"
+
+#include <algorithm>
+
+#include "common/check.h"
+
+namespace paceline {
+
+JobProgress::JobProgress(const SyncOptions& options)
+    : eval_every_(options.eval_every),
+      schedule_(options.schedule),
+      dealer_(options.train_samples, options.epochs, options.batch_size),
+      version_(options.start_version) {
+  CHECK(eval_every_ >= 0);
+  if (options.max_samples > 0) dealer_.SetLimit(options.max_samples);
+  dealer_.StartAt(options.start);
+  if (eval_every_ > 0) SetNextSnapshot();
+}
+
+double JobProgress::RateOf(const PushPlan& plan) const {
+  if (plan.kind != PushPlan::Kind::kImmediate) return 0;
+  return schedule_.RateAt(dealer_.samples_counted());
+}
+
+void JobProgress::Close(absl::Span<const RoundId> rounds,
+                        std::vector<Output>& outputs) {
+  ++closing_;
+  ++version_;
+  outputs.push_back(CloseCommand{closing_,
+                                 {rounds.begin(), rounds.end()},
+                                 schedule_.RateAt(dealer_.samples_counted())});
+  SnapshotIfDue(outputs);
+}
+
+void JobProgress::SnapshotIfDue(std::vector<Output>& outputs) {
+  if (eval_every_ == 0) return;
+  // The last snapshot is about to be taken of the same weights.
+  if (dealer_.done()) return;
+  if (dealer_.samples_counted() < next_snapshot_at_) return;
+  SetNextSnapshot();
+  Snapshot(/*last=*/false, outputs);
+}
+
+void JobProgress::TakeLastSnapshot(std::vector<Output>& outputs) {
+  Snapshot(/*last=*/true, outputs);
+}
+
+ResumePoint JobProgress::TakeResumePoint(const RoundLedger& rounds) {
+  const std::vector<SampleRange> gathered = rounds.Gathered();
+  ResumePoint point{.snapshot = ++snapshots_,
+                    .version = version_,
+                    .samples = dealer_.samples_counted(),
+                    .position = dealer_.Position(),
+                    .exact = dealer_.outstanding() == 0 && gathered.empty()};
+  for (const SampleRange& range : gathered) {
+    point.samples -= range.size();
+    point.position.open.push_back(range);
+  }
+  std::sort(point.position.open.begin(), point.position.open.end());
+  return point;
+}
+
+void JobProgress::SetNextSnapshot() {
+  const int64_t taken = dealer_.samples_counted() / eval_every_;
+  next_snapshot_at_ = (taken + 1) * eval_every_;
+}
+
+void JobProgress::Snapshot(bool last, std::vector<Output>& outputs) {
+  outputs.push_back(SnapshotCommand{++snapshots_, version_,
+                                    dealer_.samples_counted(), closing_, last});
+}
+
+}  // namespace paceline

@@ -1,0 +1,71 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_JOB_PROGRESS_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_JOB_PROGRESS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "services/coordinator/sync/core/rate_schedule.h"
+#include "services/coordinator/sync/core/round_ledger.h"
+#include "services/coordinator/sync/core/sample_dealer.h"
+#include "services/coordinator/sync/core/sync_messages.h"
+#include "services/coordinator/sync/core/sync_options.h"
+#include "services/coordinator/sync/core/types.h"
+
+namespace paceline {
+
+// Where a job can be taken up again from what its servers hold at a snapshot.
+struct ResumePoint {
+  int64_t snapshot = 0;
+  Version version = 0;
+  // Counted and in the weights. A push that is under way, or lies in a round
+  // that is not closed, is not: it is repeated, one per worker and whatever
+  // immediate pushes reach a server before it takes the snapshot.
+  int64_t samples = 0;
+  SamplePosition position;
+  bool exact = false;  // Nothing was under way.
+};
+
+// How far a job is: its samples, updates and closings, the rate that belongs to
+// them, and the snapshots that are due on the way. Thread-compatible.
+class JobProgress {
+ public:
+  explicit JobProgress(const SyncOptions& options);
+
+  SampleDealer& dealer() { return dealer_; }
+  const SampleDealer& dealer() const { return dealer_; }
+  Version version() const { return version_; }
+  Closing closing() const { return closing_; }
+
+  void SetSchedule(const RateSchedule& schedule) { schedule_ = schedule; }
+  // The rate of a push by this plan, if it were applied now; 0 unless it is
+  // applied at once.
+  double RateOf(const PushPlan& plan) const;
+
+  // A push was applied at once.
+  void CountUpdate() { ++version_; }
+  // Puts out the closing of these rounds, which is one update.
+  void Close(absl::Span<const RoundId> rounds, std::vector<Output>& outputs);
+  // Puts out a snapshot if the samples for one were counted since the last.
+  void SnapshotIfDue(std::vector<Output>& outputs);
+  void TakeLastSnapshot(std::vector<Output>& outputs);
+
+  // SyncCore::TakeResumePoint()
+  ResumePoint TakeResumePoint(const RoundLedger& rounds);
+
+ private:
+  void SetNextSnapshot();
+  void Snapshot(bool last, std::vector<Output>& outputs);
+
+  const int64_t eval_every_;
+  RateSchedule schedule_;
+  SampleDealer dealer_;
+  Version version_;
+  Closing closing_ = 0;
+  int64_t snapshots_ = 0;
+  int64_t next_snapshot_at_ = 0;  // In samples counted.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_CORE_JOB_PROGRESS_H_

@@ -1,0 +1,72 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_MEMBER_TABLE_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_MEMBER_TABLE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "services/coordinator/sync/core/fences.h"
+#include "services/coordinator/sync/core/sync_messages.h"
+
+namespace paceline {
+
+// The members of a job and the iteration that each of them computes or has
+// computed last. Every operation takes O(log workers), but for those that list
+// members. Thread-compatible.
+class MemberTable {
+ public:
+  struct Member {
+    bool computing = false;  // `grant` is open; otherwise it is the last one.
+    bool asks = false;       // It waits for the plan of its push.
+    bool abandons = false;   // It was told to drop the iteration.
+    bool resumed = false;    // It waits for the range for which it was resumed.
+    uint32_t usual = 1;      // Samples that it gets where there are enough.
+    OpenGrant grant;
+    absl::Time granted;
+    int64_t term = 0;  // Of the policy that released it.
+  };
+
+  // REQUIRES: the worker is no member.
+  void Join(WorkerId worker);
+  // What the member was.  REQUIRES: the worker is a member.
+  Member Leave(WorkerId worker);
+
+  // Null if the worker is no member. Valid until the next Join() or Leave().
+  Member* Find(WorkerId worker);
+  // REQUIRES: the worker is a member.
+  const Member& Of(WorkerId worker) const { return members_.at(worker); }
+
+  // The member whose open iteration that is. NOT_FOUND if the worker is no
+  // member, FAILED_PRECONDITION if that iteration is not open.
+  absl::StatusOr<Member*> FindComputing(WorkerId worker, Iteration iteration);
+  // As well FAILED_PRECONDITION if the push has no plan, and INVALID_ARGUMENT
+  // if the report names more samples than were granted.
+  absl::StatusOr<Member*> FindReporting(WorkerId worker,
+                                        const PushReport& report);
+
+  // There are no samples for the member.
+  void SetIdle(WorkerId worker) { idle_.insert(worker); }
+  bool any_idle() const { return !idle_.empty(); }
+  // Ends the idleness of members with the lowest ids until so many members wait
+  // for a range for which they were resumed.
+  std::vector<WorkerId> Resume(int64_t ranges);
+  // The member has been released.
+  void Released(Member& member);
+
+  size_t size() const { return members_.size(); }
+  std::vector<WorkerId> Ids() const;
+  // Those that compute.
+  absl::btree_set<WorkerId> Computing() const;
+
+ private:
+  absl::btree_map<WorkerId, Member> members_;
+  absl::btree_set<WorkerId> idle_;
+  int64_t resumed_ = 0;  // How many members are `resumed`.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_CORE_MEMBER_TABLE_H_

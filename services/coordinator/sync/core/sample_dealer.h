@@ -1,0 +1,116 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SAMPLE_DEALER_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SAMPLE_DEALER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "services/coordinator/sync/core/types.h"
+
+namespace paceline {
+
+// Which samples of a job are still to be counted.
+struct SamplePosition {
+  // The first sample that was never dealt.
+  uint32_t next_epoch = 0;
+  uint32_t next_begin = 0;
+  // Those before it that are not counted: disjoint, sorted.
+  std::vector<SampleRange> open;
+
+  friend bool operator==(const SamplePosition&,
+                         const SamplePosition&) = default;
+};
+
+// INVALID_ARGUMENT unless a job over so many samples can be there.
+absl::Status CheckPosition(const SamplePosition& position,
+                           uint32_t train_samples);
+
+// How many samples are counted there.  REQUIRES: CheckPosition() is OK.
+int64_t SamplesCounted(const SamplePosition& position, uint32_t train_samples);
+
+// Deals the samples of a job in ranges, so that each sample of each epoch is
+// counted once, whatever the workers' speeds and losses.
+//
+// At every moment a sample of an epoch is in one of four states: not dealt yet,
+// outstanding (in a range that was dealt), returned (to be dealt again) or
+// counted. Every operation takes O(log ranges). Thread-compatible.
+class SampleDealer {
+ public:
+  // `epochs` passes over `train_samples` samples, in ranges of `batch_size` if
+  // no other size is asked for. All three at least 1.
+  SampleDealer(uint32_t train_samples, uint32_t epochs, uint32_t batch_size);
+
+  // Goes on from there.  REQUIRES: CheckPosition() is OK of `start`, and
+  // nothing was dealt yet.
+  void StartAt(const SamplePosition& start);
+
+  // Deals nothing new once so many samples were dealt; the last range may go
+  // beyond. Below what was dealt already: what is open still counts.
+  void SetLimit(int64_t samples);
+
+  // Everything outstanding or returned is open.
+  SamplePosition Position() const;
+
+  // The next range, of `size` samples if there are so many together, now
+  // outstanding; nullopt when nothing is left to deal.  REQUIRES: size > 0.
+  // Returned samples come first, under their own epoch. Never crosses the end
+  // of an epoch, whose last range may therefore be short; does not wait for the
+  // ranges of one epoch before it deals the next.
+  std::optional<SampleRange> Deal(uint32_t size);
+  std::optional<SampleRange> Deal() { return Deal(batch_size_); }
+
+  // The first `used` samples of the range are counted, the rest is returned.
+  // REQUIRES: `range` was dealt and is outstanding; `used` <= its size.
+  void Count(const SampleRange& range, uint32_t used);
+
+  // None of the range was used.  REQUIRES: `range` is outstanding.
+  void Return(const SampleRange& range) { Count(range, 0); }
+
+  // Deals nothing more, returned samples neither.
+  void Seal() { sealed_ = true; }
+  bool sealed() const { return sealed_; }
+
+  // How many times Deal() would give a range of one batch if nothing else came
+  // back.
+  int64_t RangesLeft() const;
+
+  int64_t samples_counted() const { return counted_; }
+  size_t outstanding() const { return outstanding_.size(); }
+  // What there is to count in all.
+  int64_t samples_total() const { return std::max(limit_, dealt()); }
+
+  // Every sample of every epoch is counted; or, once sealed, nothing is
+  // outstanding.
+  bool done() const;
+
+ private:
+  // Samples before the first that was never dealt.
+  int64_t dealt() const {
+    return int64_t{train_samples_} * next_epoch_ + next_begin_;
+  }
+  SampleRange TakeReturned(uint32_t size);
+  SampleRange TakeNew(uint32_t size);
+  void PutBack(SampleRange range);
+  // Ranges of at most one batch that `samples` neighbours make.
+  int64_t RangesIn(int64_t samples) const;
+
+  const uint32_t train_samples_;
+  const uint32_t batch_size_;
+  int64_t limit_;
+  // The first sample that was never dealt.
+  uint32_t next_epoch_ = 0;
+  uint32_t next_begin_ = 0;
+  std::set<SampleRange> outstanding_;
+  std::set<SampleRange> returned_;  // Neighbours merged.
+  int64_t returned_ranges_ = 0;     // Sum of RangesIn() over `returned_`.
+  int64_t counted_ = 0;
+  bool sealed_ = false;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SAMPLE_DEALER_H_

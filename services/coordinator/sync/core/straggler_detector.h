@@ -1,0 +1,62 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_STRAGGLER_DETECTOR_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_STRAGGLER_DETECTOR_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "services/coordinator/sync/core/types.h"
+
+namespace paceline {
+
+// Who is much slower than the others. A worker's *score* is its time per sample
+// (from grant to push, waiting at the gate excluded, smoothed over its latest
+// pushes) over the median of all workers: 1 is the usual pace, 4 four times
+// slower. It is flagged at kFlagAt or more and cleared at kClearAt or less; the
+// distance between the two keeps it from flapping. A change of pace to twice
+// the median or more is seen after 2 pushes, one back after at most 10.
+//
+// A first push is not measured: it warms caches. Of an even number of workers
+// the lower median counts, so that of two the slower can be flagged.
+// Thread-compatible; amortized O(log workers) an operation.
+class StragglerDetector {
+ public:
+  static constexpr double kFlagAt = 1.5;
+  static constexpr double kClearAt = 1.25;
+
+  struct Change {
+    bool straggler = false;
+    double score = 1;
+  };
+
+  void Join(WorkerId worker) { members_.emplace(worker, Member()); }
+  void Leave(WorkerId worker);
+
+  // The worker took `busy` for an iteration of `samples` (at least 1). Whether
+  // that changes its flag.  REQUIRES: it is a member.
+  std::optional<Change> Pushed(WorkerId worker, absl::Duration busy,
+                               uint32_t samples);
+
+  // 1 while nothing is known.  REQUIRES: `worker` is a member.
+  double Score(WorkerId worker) const;
+  bool IsStraggler(WorkerId worker) const;
+
+ private:
+  struct Member {
+    int64_t pushes = 0;
+    double seconds = 0;  // Per sample, smoothed; 0: not known.
+    bool straggler = false;
+  };
+
+  double ScoreOf(const Member& member) const;
+  void FindMedian();
+
+  absl::flat_hash_map<WorkerId, Member> members_;
+  double median_ = 0;  // 0: not known.
+  size_t until_median_ = 0;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_CORE_STRAGGLER_DETECTOR_H_

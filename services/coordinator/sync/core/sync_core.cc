@@ -1,0 +1,604 @@
+#include "services/coordinator/sync/core/sync_core.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/overloaded.h"
+#include "common/status.h"
+
+namespace paceline {
+
+// One call from outside: its time, and where its consequences go.
+struct SyncCore::Step {
+  void Record(const Decision& decision) const {
+    outputs.push_back(Recorded{now, decision});
+  }
+
+  absl::Time now;
+  std::vector<Output>& outputs;
+};
+
+namespace {
+
+bool IsImmediate(const OpenGrant& grant) {
+  return grant.plan.kind == PushPlan::Kind::kImmediate;
+}
+
+bool IsRound(const OpenGrant& grant) {
+  return grant.plan.kind == PushPlan::Kind::kRound;
+}
+
+// How much of a range a push has used up. A push that was discarded before it
+// named any samples would fail again on them: then all of them are used up.
+uint32_t SamplesUsed(const PushReport& report, const SampleRange& range) {
+  if (report.discarded && report.samples == 0) return range.size();
+  return report.samples;
+}
+
+// Its first `samples` samples.
+SampleRange FrontOf(const SampleRange& range, uint32_t samples) {
+  return {range.epoch, range.begin, range.begin + samples};
+}
+
+uint32_t MicroBatchOf(const Release& release, uint32_t batch_size) {
+  if (release.pieces == 0) return 0;
+  const auto pieces = static_cast<uint32_t>(release.pieces);
+  return (batch_size + pieces - 1) / pieces;
+}
+
+WorkerId WorkerOf(const Action& action) {
+  const auto* const release = std::get_if<Release>(&action);
+  return release != nullptr ? release->worker
+                            : std::get<PlanPush>(action).worker;
+}
+
+}  // namespace
+
+SyncCore::SyncCore(const SyncOptions& options,
+                   std::unique_ptr<SyncPolicy> policy)
+    : options_(options),
+      policy_(std::move(policy)),
+      view_(options.closings_acknowledged ? options.servers : 0),
+      progress_(options),
+      leases_(options.lease),
+      fences_(options.servers),
+      balancer_(options.batching, options.batch_size) {
+  CHECK(policy_ != nullptr);
+  CHECK(options.switches.empty() || options.make_policy != nullptr);
+}
+
+// What comes from outside.
+
+void SyncCore::Start(absl::Time now, absl::Span<const WorkerId> workers,
+                     std::vector<Output>& outputs) {
+  CHECK(members_.size() == 0 && !workers.empty());
+  CHECK(std::is_sorted(workers.begin(), workers.end()));
+  for (const WorkerId worker : workers) {
+    Admit(now, worker);
+    view_.Add(worker);
+  }
+  const Step step{now, outputs};
+  LetPolicyTakeOver(step);
+  Settle(step);
+}
+
+void SyncCore::Join(absl::Time now, WorkerId worker,
+                    std::vector<Output>& outputs) {
+  if (finished_) return;
+  Admit(now, worker);
+  events_.push_back(Joined{worker});
+  Settle({now, outputs});
+}
+
+void SyncCore::Admit(absl::Time now, WorkerId worker) {
+  CHECK(!fences_.Contains(worker));
+  members_.Join(worker);
+  stragglers_.Join(worker);
+  balancer_.Join(worker);
+  leases_.Join(now, worker);
+}
+
+void SyncCore::Heard(absl::Time now, WorkerId worker) {
+  if (members_.Find(worker) != nullptr) leases_.Heard(now, worker);
+}
+
+absl::Status SyncCore::PushDone(absl::Time now, WorkerId worker,
+                                const PushReport& report,
+                                std::vector<Output>& outputs) {
+  PACELINE_ASSIGN_OR_RETURN(Member* const member,
+                            members_.FindReporting(worker, report));
+  const Step step{now, outputs};
+  events_.push_back(CountPush(step, worker, *member, report));
+  Settle(step);
+  return absl::OkStatus();
+}
+
+absl::Status SyncCore::GradientReady(absl::Time now, WorkerId worker,
+                                     Iteration iteration,
+                                     std::vector<Output>& outputs) {
+  PACELINE_ASSIGN_OR_RETURN(Member* const member,
+                            members_.FindComputing(worker, iteration));
+  if (member->grant.plan.kind != PushPlan::Kind::kAsk || member->asks) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", ToNumber(worker), " has the plan of iteration ",
+                     iteration, " already"));
+  }
+  const Step step{now, outputs};
+  member->asks = true;
+  if (member->term == term_) {
+    events_.push_back(paceline::GradientReady{
+        worker, version() - member->grant.base_version});
+  } else {
+    // The policy that would have known is gone.
+    IssuePlan(step, {worker, PushPlan::Immediate()});
+  }
+  Settle(step);
+  return absl::OkStatus();
+}
+
+absl::Status SyncCore::Abandoned(absl::Time now, WorkerId worker,
+                                 Iteration iteration,
+                                 std::vector<Output>& outputs) {
+  PACELINE_ASSIGN_OR_RETURN(Member* const member,
+                            members_.FindComputing(worker, iteration));
+  if (!member->abandons) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", ToNumber(worker),
+                     " was not told to drop iteration ", iteration));
+  }
+  const Step step{now, outputs};
+  const OpenGrant& grant = member->grant;
+  member->computing = false;
+  CancelPutOff(worker);
+  leases_.GrantDropped(now, worker);
+  progress_.dealer().Return(grant.range);
+  balancer_.Abandoned(worker, now - member->granted);
+  step.Record({DecisionKind::kAbandoned, worker, iteration});
+  if (IsRound(grant)) view_.mutable_rounds().Ended(grant.plan.round);
+  EndOldPlan(step, worker);
+  events_.push_back(paceline::Abandoned{worker});
+  Settle(step);
+  return absl::OkStatus();
+}
+
+void SyncCore::Switch(absl::Time now, std::unique_ptr<SyncPolicy> policy,
+                      absl::string_view reason, std::vector<Output>& outputs) {
+  CHECK(policy != nullptr);
+  if (finished_) return;
+  const Step step{now, outputs};
+  SwitchTo(step, std::move(policy), reason);
+  Settle(step);
+}
+
+void SyncCore::Leave(absl::Time now, WorkerId worker, LossReason reason,
+                     std::vector<Output>& outputs) {
+  if (finished_ || members_.Find(worker) == nullptr) return;
+  const Step step{now, outputs};
+  Remove(step, worker, reason);
+  Settle(step);
+}
+
+void SyncCore::FenceAnswered(absl::Time now, WorkerId worker,
+                             const FenceAnswer& answer,
+                             std::vector<Output>& outputs) {
+  const std::optional<FenceOutcome> loss = fences_.Answer(worker, answer);
+  if (!loss) return;
+  const Step step{now, outputs};
+  if (loss->grant) SettleLoss(step, worker, *loss);
+  Settle(step);
+}
+
+void SyncCore::ClosingPerformed(absl::Time now, int server, Closing closing,
+                                std::vector<Output>& outputs) {
+  CHECK(options_.closings_acknowledged);
+  view_.mutable_rounds().Performed(server, closing);
+  if (!put_off_.empty()) Settle({now, outputs});
+}
+
+void SyncCore::Seal(absl::Time now, std::vector<Output>& outputs) {
+  if (finished_ || dealer().sealed()) return;
+  const Step step{now, outputs};
+  progress_.dealer().Seal();
+  step.Record(
+      {.kind = DecisionKind::kDealingStopped, .a = dealer().samples_counted()});
+  Settle(step);
+}
+
+void SyncCore::SetMaxSamples(absl::Time now, int64_t samples,
+                             std::vector<Output>& outputs) {
+  CHECK(samples > 0);
+  if (finished_) return;
+  progress_.dealer().SetLimit(samples);
+  Settle({now, outputs});
+}
+
+void SyncCore::Tick(absl::Time now, std::vector<Output>& outputs) {
+  if (finished_) return;
+  const Step step{now, outputs};
+  // All of them go before the policy decides anything, so that none of them is
+  // granted an iteration on its way out.
+  for (const auto& [worker, reason] : leases_.Expire(now)) {
+    Remove(step, worker, reason);
+  }
+  if (policy_->NextDeadline() <= now) events_.push_back(paceline::Tick{});
+  Settle(step);
+}
+
+absl::Time SyncCore::NextDeadline() const {
+  if (finished_) return absl::InfiniteFuture();
+  return std::min(leases_.NextDeadline(), policy_->NextDeadline());
+}
+
+std::optional<int64_t> SyncCore::LagOf(WorkerId worker) const {
+  const Member& member = members_.Of(worker);
+  if (!member.computing) return std::nullopt;
+  return version() - member.grant.base_version;
+}
+
+// The policy, and what it wants.
+
+void SyncCore::Settle(const Step& step) {
+  do {
+    while (!events_.empty()) {
+      const Event event = events_.front();
+      events_.pop_front();
+      ApplyToPolicy(step, event);
+    }
+    // The policy does not know what lost workers have left behind.
+    for (const RoundId round : view_.mutable_rounds().TakeOrphans()) {
+      Close(step, {round});
+    }
+    PerformPutOff(step);
+  } while (!events_.empty() || ResumeIdle() || SwitchIfDue(step));
+  FinishIfDone(step);
+}
+
+void SyncCore::ApplyToPolicy(const Step& step, const Event& event) {
+  view_.Tell(event);
+  view_.SetProgress(step.now, version(), samples_counted(), samples_total());
+  actions_.clear();
+  policy_->Apply(view_, event, actions_);
+  PerformActions(step);
+}
+
+void SyncCore::LetPolicyTakeOver(const Step& step) {
+  view_.SetProgress(step.now, version(), samples_counted(), samples_total());
+  actions_.clear();
+  policy_->Adopt(view_, actions_);
+  PerformActions(step);
+}
+
+void SyncCore::PerformActions(const Step& step) {
+  for (const Action& action : actions_) Perform(step, action);
+  if (actions_.empty() || !std::holds_alternative<HandOver>(actions_.back())) {
+    return;
+  }
+  BeginTerm(step);
+  LetPolicyTakeOver(step);
+}
+
+void SyncCore::Perform(const Step& step, const Action& action) {
+  // A worker that was lost in this very step computes nothing any more.
+  const auto computing = [this](WorkerId worker) -> Member* {
+    Member* const member = members_.Find(worker);
+    return member != nullptr && member->computing ? member : nullptr;
+  };
+  std::visit(Overloaded{[&](const Release& a) {
+                          view_.Release(a.worker);
+                          StartIteration(step, a);
+                        },
+                        [&](const PlanPush& a) { IssuePlan(step, a); },
+                        [&](const Refresh& a) {
+                          const Member* const member = computing(a.worker);
+                          if (member == nullptr) return;
+                          step.outputs.push_back(RefreshCommand{
+                              a.worker, member->grant.iteration});
+                        },
+                        [&](const Abandon& a) {
+                          Member* const member = computing(a.worker);
+                          if (member == nullptr) return;
+                          member->abandons = true;
+                          step.outputs.push_back(AbandonCommand{
+                              a.worker, member->grant.iteration});
+                        },
+                        [&](const CloseRounds& a) { Close(step, a.rounds); },
+                        [&](const Report& a) { step.Record(a.decision); },
+                        [](const HandOver&) {}},
+             action);
+}
+
+void SyncCore::SwitchTo(const Step& step, std::unique_ptr<SyncPolicy> policy,
+                        absl::string_view reason) {
+  step.outputs.push_back(Switched{step.now, policy_->Describe(),
+                                  policy->Describe(), std::string(reason),
+                                  version(), samples_counted()});
+  switched_at_ = step.now;
+  old_plans_ = members_.Computing();
+  if (old_plans_.empty()) {
+    step.outputs.push_back(SwitchSettled{step.now, absl::ZeroDuration()});
+  }
+  BeginTerm(step);
+  policy_ = std::move(policy);
+  LetPolicyTakeOver(step);
+}
+
+bool SyncCore::SwitchIfDue(const Step& step) {
+  if (switches_done_ == options_.switches.size()) return false;
+  const ScheduledSwitch& next = options_.switches[switches_done_];
+  // Also of a job that is sealed: whoever goes on with it begins after that.
+  if (samples_counted() < next.samples ||
+      samples_counted() == samples_total()) {
+    return false;
+  }
+  ++switches_done_;
+  SwitchTo(step, options_.make_policy(next.paradigm),
+           absl::StrCat("planned at ", next.samples, " samples"));
+  return true;
+}
+
+void SyncCore::BeginTerm(const Step& step) {
+  ++term_;
+  view_.BeginTerm();
+  // What is still on its way is drained as it arrives (CountPush).
+  const std::vector<RoundId> undrained = view_.rounds().Undrained();
+  if (!undrained.empty()) Close(step, undrained);
+  for (const Action& action : std::exchange(put_off_, {})) {
+    if (std::holds_alternative<Release>(action)) {
+      view_.TakeBack(WorkerOf(action));
+    } else {
+      IssuePlan(step, {WorkerOf(action), PushPlan::Immediate()});
+    }
+  }
+}
+
+void SyncCore::EndOldPlan(const Step& step, WorkerId worker) {
+  if (old_plans_.erase(worker) == 0 || !old_plans_.empty()) return;
+  step.outputs.push_back(SwitchSettled{step.now, step.now - switched_at_});
+}
+
+// Iterations, their plans, and rounds.
+
+void SyncCore::StartIteration(const Step& step, const Release& release) {
+  const WorkerId worker = release.worker;
+  const PushPlan& plan = release.plan;
+  Member* const member = members_.Find(worker);
+  if (member == nullptr) {
+    // Lost in this very step; the policy is told next.
+    CHECK(fences_.Contains(worker));
+    return;
+  }
+  CHECK(!member->computing);
+  if (PutOff(release, plan)) return;
+  members_.Released(*member);
+  member->usual = balancer_.SizeFor(worker);
+  const std::optional<SampleRange> range =
+      progress_.dealer().Deal(member->usual);
+  if (!range) {
+    members_.SetIdle(worker);
+    view_.FindNothing(worker);
+    events_.push_back(Idle{worker});
+    return;
+  }
+  view_.Begin(worker, plan);
+  member->computing = true;
+  member->grant = {member->grant.iteration + 1, *range, plan, version()};
+  member->granted = step.now;
+  member->term = term_;
+  member->asks = member->abandons = false;
+  leases_.GrantOpened(step.now, worker);
+  if (IsRound(member->grant)) view_.mutable_rounds().Issued(plan.round);
+  step.outputs.push_back(
+      Grant{.worker = worker,
+            .iteration = member->grant.iteration,
+            .range = *range,
+            .closing = closing(),
+            .base_version = version(),
+            .plan = plan,
+            .rate = progress_.RateOf(plan),
+            .micro_batch = MicroBatchOf(release, options_.batch_size)});
+}
+
+void SyncCore::IssuePlan(const Step& step, const PlanPush& planned) {
+  const PushPlan& plan = planned.plan;
+  CHECK(plan.kind != PushPlan::Kind::kAsk);
+  Member* const member = members_.Find(planned.worker);
+  if (member == nullptr) return;  // Lost in this very step.
+  CHECK(member->asks);
+  if (PutOff(planned, plan)) return;
+  member->asks = false;
+  member->grant.plan = plan;
+  if (IsRound(member->grant)) view_.mutable_rounds().Issued(plan.round);
+  step.outputs.push_back(PlanCommand{planned.worker, member->grant.iteration,
+                                     plan, progress_.RateOf(plan)});
+}
+
+bool SyncCore::PutOff(const Action& action, const PushPlan& plan) {
+  if (plan.kind != PushPlan::Kind::kRound) return false;
+  view_.mutable_rounds().Name(plan.round);
+  if (view_.rounds().HasRoomFor(plan.round)) return false;
+  put_off_.push_back(action);
+  return true;
+}
+
+void SyncCore::PerformPutOff(const Step& step) {
+  while (!put_off_.empty()) {
+    const Action action = put_off_.front();
+    const auto* const release = std::get_if<Release>(&action);
+    const PushPlan& plan =
+        release != nullptr ? release->plan : std::get<PlanPush>(action).plan;
+    if (!view_.rounds().HasRoomFor(plan.round)) return;
+    put_off_.pop_front();
+    if (release != nullptr) {
+      StartIteration(step, *release);
+    } else {
+      IssuePlan(step, std::get<PlanPush>(action));
+    }
+  }
+}
+
+void SyncCore::CancelPutOff(WorkerId worker) {
+  std::erase_if(put_off_, [worker](const Action& action) {
+    return WorkerOf(action) == worker;
+  });
+}
+
+void SyncCore::Close(const Step& step, absl::Span<const RoundId> rounds) {
+  progress_.Close(rounds, step.outputs);
+  for (const RoundId round : rounds) {
+    view_.mutable_rounds().Drained(round, closing());
+  }
+}
+
+bool SyncCore::ResumeIdle() {
+  if (!members_.any_idle()) return false;
+  for (const WorkerId worker : members_.Resume(dealer().RangesLeft())) {
+    events_.push_back(Resumed{worker});
+  }
+  return !events_.empty();
+}
+
+void SyncCore::FinishIfDone(const Step& step) {
+  // The range of an open grant is outstanding: then the dealer is not done.
+  if (finished_ || !dealer().done() || !fences_.empty()) return;
+  // A policy closes the rounds that it opens. Should one have been forgotten,
+  // a push that was counted would be lost.
+  const std::vector<RoundId> undrained = view_.rounds().Undrained();
+  if (!undrained.empty()) Close(step, undrained);
+  progress_.TakeLastSnapshot(step.outputs);
+  finished_ = true;
+  step.outputs.push_back(Finished{});
+}
+
+// Pushes and losses.
+
+PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
+                             const PushReport& report) {
+  const OpenGrant& grant = member.grant;
+  // Without samples there was nothing to push.
+  const bool pushed = !report.discarded && report.samples > 0;
+  const bool updates = pushed && IsImmediate(grant);
+  PushCounted counted{.worker = worker,
+                      .gap = view_.clocks().GapAfterAdvance(worker),
+                      .staleness = version() - grant.base_version,
+                      .samples = SamplesUsed(report, grant.range)};
+  member.computing = false;
+  CancelPutOff(worker);
+  leases_.GrantClosed(step.now, worker);
+  progress_.dealer().Count(grant.range, counted.samples);
+  if (IsRound(grant)) {
+    RoundLedger& rounds = view_.mutable_rounds();
+    if (pushed) {
+      rounds.Pushed(grant.plan.round, FrontOf(grant.range, counted.samples));
+    } else {
+      rounds.Ended(grant.plan.round);
+    }
+  }
+  if (updates) progress_.CountUpdate();
+  counted.version = version();
+  step.outputs.push_back(counted);
+  const bool planned_discard = grant.plan.kind == PushPlan::Kind::kDiscard;
+  if (report.discarded && !planned_discard) {
+    step.Record({DecisionKind::kPushDiscarded, worker, report.iteration});
+  }
+  if (report.blocks_refused > 0) {
+    step.Record({DecisionKind::kBlocksRefused, worker, report.iteration,
+                 report.blocks_refused, report.blocks});
+  }
+  if (updates) progress_.SnapshotIfDue(step.outputs);
+  // Nobody else would close a round of an earlier term.
+  if (IsRound(grant) && pushed &&
+      view_.rounds().OfEarlierTerm(grant.plan.round)) {
+    Close(step, {grant.plan.round});
+  }
+  EndOldPlan(step, worker);
+  // What was computed, be it in vain by its plan, says how fast the worker is;
+  // what broke off does not.
+  const bool measured = counted.samples > 0 && (pushed || planned_discard);
+  // In a short range the fixed costs make the most.
+  if (measured && grant.range.size() >= member.usual) {
+    MeasurePace(step, worker, step.now - member.granted, counted.samples);
+  }
+  const double share = static_cast<double>(counted.samples) / member.usual;
+  return {worker, measured ? share : 0, pushed};
+}
+
+void SyncCore::MeasurePace(const Step& step, WorkerId worker,
+                           absl::Duration busy, uint32_t samples) {
+  balancer_.Pushed(worker, busy, samples);
+  const auto change = stragglers_.Pushed(worker, busy, samples);
+  if (!change.has_value()) return;
+  step.Record({change->straggler ? DecisionKind::kStraggler
+                                 : DecisionKind::kNoStraggler,
+               worker, static_cast<int64_t>(change->score * 1000)});
+  events_.push_back(Flagged{worker, change->straggler});
+}
+
+void SyncCore::Remove(const Step& step, WorkerId worker, LossReason reason) {
+  const Member member = members_.Leave(worker);
+  CancelPutOff(worker);
+  leases_.Leave(worker);
+  stragglers_.Leave(worker);
+  balancer_.Leave(worker);
+  std::optional<OpenGrant> open;
+  if (member.computing) open = member.grant;
+  if (open && IsRound(*open)) view_.mutable_rounds().Lost(open->plan.round);
+  fences_.Open(worker, open, closing());
+  events_.push_back(Left{worker});
+
+  step.Record({DecisionKind::kLost, worker, static_cast<int64_t>(reason),
+               open ? open->iteration : 0});
+  step.outputs.push_back(Evicted{worker, reason});
+  // Before any closing that the loss causes: what a frozen worker pushes later
+  // must not slip in front of it. Also without an open grant, for its retries.
+  step.outputs.push_back(FenceCommand{worker});
+  EndOldPlan(step, worker);
+}
+
+void SyncCore::SettleLoss(const Step& step, WorkerId worker,
+                          const FenceOutcome& loss) {
+  const SampleRange& range = loss.grant->range;
+  std::optional<SampleRange> counted;
+  if (loss.whole()) {
+    counted = FrontOf(range, CountLostPush(step, worker, loss));
+  } else {
+    progress_.dealer().Return(range);
+    if (!dealer().sealed()) {
+      step.Record({DecisionKind::kRangeReturned, worker, range.epoch,
+                   range.begin, range.end});
+    }
+    if (loss.taken > 0) {
+      step.Record({DecisionKind::kPartialPush, worker, loss.grant->iteration,
+                   loss.taken, loss.blocks});
+    }
+  }
+  // Leftovers of a round never stay behind. While another member's plan for it
+  // is open, or the policy has pushes in it, the policy closes it.
+  if (IsRound(*loss.grant)) {
+    view_.mutable_rounds().Answered(loss.grant->plan.round, loss.fenced_at,
+                                    loss.taken > 0, counted);
+  }
+}
+
+uint32_t SyncCore::CountLostPush(const Step& step, WorkerId worker,
+                                 const FenceOutcome& loss) {
+  const SampleRange& range = loss.grant->range;
+  PushCounted counted{.worker = worker,
+                      .staleness = version() - loss.grant->base_version,
+                      .samples = loss.samples == 0
+                                     ? range.size()
+                                     : std::min(loss.samples, range.size())};
+  progress_.dealer().Count(range, counted.samples);
+  const bool updates = IsImmediate(*loss.grant);
+  if (updates) progress_.CountUpdate();
+  counted.version = version();
+  step.outputs.push_back(counted);
+  step.Record({DecisionKind::kLostPushTaken, worker, loss.grant->iteration});
+  if (updates) progress_.SnapshotIfDue(step.outputs);
+  return counted.samples;
+}
+
+}  // namespace paceline

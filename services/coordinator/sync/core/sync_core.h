@@ -1,0 +1,187 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_CORE_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_CORE_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "services/coordinator/sync/core/batch_balancer.h"
+#include "services/coordinator/sync/core/fences.h"
+#include "services/coordinator/sync/core/job_progress.h"
+#include "services/coordinator/sync/core/member_table.h"
+#include "services/coordinator/sync/core/membership.h"
+#include "services/coordinator/sync/core/straggler_detector.h"
+#include "services/coordinator/sync/core/sync_messages.h"
+#include "services/coordinator/sync/core/sync_options.h"
+#include "services/coordinator/sync/core/sync_policy.h"
+#include "services/coordinator/sync/core/sync_view.h"
+
+namespace paceline {
+
+// One job's synchronization, whole: members with leases, the dealing of
+// samples, versions and closings, the learning rate, snapshots, losses and
+// fences, around the policy that decides who may go on. It does nothing but
+// append to `outputs`; its drivers perform them, and contain no rule.
+//
+// Pure and deterministic, as SyncPolicy is. `now` never decreases.
+// Thread-compatible.
+class SyncCore {
+ public:
+  SyncCore(const SyncOptions& options, std::unique_ptr<SyncPolicy> policy);
+
+  // Begins with `workers`, sorted and not empty. Called once, first.
+  void Start(absl::Time now, absl::Span<const WorkerId> workers,
+             std::vector<Output>& outputs);
+
+  // A worker that came later. Its id is new.
+  void Join(absl::Time now, WorkerId worker, std::vector<Output>& outputs);
+
+  // Any sign of life renews the lease. Unknown workers are ignored.
+  void Heard(absl::Time now, WorkerId worker);
+
+  // The worker has pushed its open iteration. The errors are those of
+  // MemberTable::FindReporting(); nothing changes then.
+  absl::Status PushDone(absl::Time now, WorkerId worker,
+                        const PushReport& report, std::vector<Output>& outputs);
+
+  // The gradient of the open iteration, granted with the plan "ask", is ready.
+  // FAILED_PRECONDITION too if it has a plan already.
+  absl::Status GradientReady(absl::Time now, WorkerId worker,
+                             Iteration iteration, std::vector<Output>& outputs);
+
+  // The worker has dropped its open iteration, as it was told to.
+  // FAILED_PRECONDITION too if it was not.
+  absl::Status Abandoned(absl::Time now, WorkerId worker, Iteration iteration,
+                         std::vector<Output>& outputs);
+
+  // Another policy, not null, takes over at once; `reason` is for people. Plans
+  // in flight stay as they were issued; what rounds hold is drained, now and as
+  // the last pushes of them arrive; all clocks are set equal.
+  void Switch(absl::Time now, std::unique_ptr<SyncPolicy> policy,
+              absl::string_view reason, std::vector<Output>& outputs);
+
+  // The member is gone. Unknown workers are ignored.
+  void Leave(absl::Time now, WorkerId worker, LossReason reason,
+             std::vector<Output>& outputs);
+
+  // When all servers have answered, a push that every block took counts as
+  // done; otherwise its range is dealt again.
+  void FenceAnswered(absl::Time now, WorkerId worker, const FenceAnswer& answer,
+                     std::vector<Output>& outputs);
+
+  // Server `server`, from 0, has performed all closings up to this one.
+  // REQUIRES: SyncOptions::closings_acknowledged.
+  void ClosingPerformed(absl::Time now, int server, Closing closing,
+                        std::vector<Output>& outputs);
+
+  // Deals nothing more: what is in flight is counted, then the job finishes.
+  void Seal(absl::Time now, std::vector<Output>& outputs);
+
+  // From now on the rate follows another schedule, the job has another number
+  // of samples (as SyncOptions::max_samples; at least 1), batches are another.
+  void SetSchedule(const RateSchedule& to) { progress_.SetSchedule(to); }
+  void SetMaxSamples(absl::Time now, int64_t samples,
+                     std::vector<Output>& outputs);
+  void SetBatching(Batching to) { balancer_.SetBatching(to); }
+
+  // The number of a new snapshot and what belongs to it, provided that the
+  // servers take it between the closings that were issued and those to come.
+  ResumePoint TakeResumePoint() {
+    return progress_.TakeResumePoint(view_.rounds());
+  }
+
+  // To be called when NextDeadline() is reached: leases, stuck workers, policy.
+  void Tick(absl::Time now, std::vector<Output>& outputs);
+  absl::Time NextDeadline() const;
+
+  Version version() const { return progress_.version(); }
+  Closing closing() const { return progress_.closing(); }
+  int64_t samples_counted() const { return dealer().samples_counted(); }
+  int64_t samples_total() const { return dealer().samples_total(); }
+  bool finished() const { return finished_; }
+  size_t member_count() const { return members_.size(); }
+  const SyncPolicy& policy() const { return *policy_; }
+
+  // Of the members, by id. The others: for members only.
+  std::vector<WorkerId> Members() const { return members_.Ids(); }
+  WorkerClock ClockOf(WorkerId w) const { return view_.clocks().Of(w); }
+  double ScoreOf(WorkerId w) const { return stragglers_.Score(w); }
+  bool IsStraggler(WorkerId w) const { return stragglers_.IsStraggler(w); }
+  // Samples that it gets where there are enough.
+  uint32_t BatchOf(WorkerId w) const { return members_.Of(w).usual; }
+  // Updates counted since the grant that it computes under, if it does.
+  std::optional<int64_t> LagOf(WorkerId worker) const;
+
+ private:
+  using Member = MemberTable::Member;
+  struct Step;  // One call from outside.
+
+  void Admit(absl::Time now, WorkerId worker);
+  // Applies the queued events to the policy and performs what follows, until
+  // nothing does; then finishes the job if it is complete.
+  void Settle(const Step& step);
+  void ApplyToPolicy(const Step& step, const Event& event);
+  void LetPolicyTakeOver(const Step& step);
+  void PerformActions(const Step& step);
+  void Perform(const Step& step, const Action& action);
+  void SwitchTo(const Step& step, std::unique_ptr<SyncPolicy> policy,
+                absl::string_view reason);
+  bool SwitchIfDue(const Step& step);
+  // The term of one policy ends, that of the next begins.
+  void BeginTerm(const Step& step);
+  // One plan less is open that was issued before the latest switch.
+  void EndOldPlan(const Step& step, WorkerId worker);
+
+  // Deals a range to the released worker, who becomes idle if there is none.
+  void StartIteration(const Step& step, const Release& release);
+  void IssuePlan(const Step& step, const PlanPush& planned);
+  // Puts off what would begin a round beyond kMaxOpenRounds.
+  bool PutOff(const Action& action, const PushPlan& plan);
+  void PerformPutOff(const Step& step);
+  void CancelPutOff(WorkerId worker);
+  void Close(const Step& step, absl::Span<const RoundId> rounds);
+  bool ResumeIdle();
+  void FinishIfDone(const Step& step);
+
+  paceline::PushDone CountPush(const Step& step, WorkerId worker,
+                               Member& member, const PushReport& report);
+  void MeasurePace(const Step& step, WorkerId worker, absl::Duration busy,
+                   uint32_t samples);
+  void Remove(const Step& step, WorkerId worker, LossReason reason);
+  void SettleLoss(const Step& step, WorkerId worker, const FenceOutcome& loss);
+  uint32_t CountLostPush(const Step& step, WorkerId worker,
+                         const FenceOutcome& loss);
+
+  const SampleDealer& dealer() const { return progress_.dealer(); }
+
+  const SyncOptions options_;
+  std::unique_ptr<SyncPolicy> policy_;
+  SyncView view_;
+  JobProgress progress_;
+  MemberTable members_;
+  Membership leases_;
+  Fences fences_;
+  StragglerDetector stragglers_;
+  BatchBalancer balancer_;
+
+  int64_t term_ = 0;  // Counts the takings-over.
+  absl::Time switched_at_;
+  absl::btree_set<WorkerId> old_plans_;  // These compute since before it.
+  size_t switches_done_ = 0;             // Of the planned ones.
+  bool finished_ = false;
+
+  std::deque<Event> events_;     // For the policy; empty between calls.
+  std::vector<Action> actions_;  // The policy's latest answer.
+  std::deque<Action> put_off_;   // Releases and plans that await a free round.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_CORE_H_

@@ -1,0 +1,138 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_MESSAGES_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_MESSAGES_H_
+
+#include <cstdint>
+#include <variant>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/time/time.h"
+#include "services/coordinator/sync/core/decision.h"
+#include "services/coordinator/sync/core/types.h"
+
+namespace paceline {
+
+// Outputs of the core, in the order in which they must be performed.
+
+// Permission for one iteration.
+struct Grant {
+  WorkerId worker;
+  Iteration iteration = 0;
+  SampleRange range;
+  Closing closing = 0;       // What the pull must wait for.
+  Version base_version = 0;  // Closings issued before this grant included.
+  PushPlan plan;
+  double rate = 0;           // Final, for an immediate push; 0 otherwise.
+  uint32_t micro_batch = 0;  // Samples between two boundaries; 0: the job's.
+};
+
+// To the worker that asked: what becomes of its gradient.
+struct PlanCommand {
+  WorkerId worker;
+  Iteration iteration = 0;
+  PushPlan plan;
+  double rate = 0;  // As in Grant.
+};
+
+// To the worker: push what is done at the next boundary of micro-batches.
+struct RefreshCommand {
+  WorkerId worker;
+  Iteration iteration = 0;
+};
+
+// To the worker: drop the iteration; answer Abandoned or, too late, PushDone.
+struct AbandonCommand {
+  WorkerId worker;
+  Iteration iteration = 0;
+};
+
+// To every server: drain the accumulators into one update at `rate`.
+struct CloseCommand {
+  Closing closing = 0;
+  absl::InlinedVector<RoundId, 1> rounds;
+  double rate = 0;
+};
+
+// To every server, in one order with the closings: take nothing more from this
+// worker, and answer what of its last iteration was taken (FenceAnswered).
+struct FenceCommand {
+  WorkerId worker;
+};
+
+// To every server, in one order with the closings: keep the weights of now.
+struct SnapshotCommand {
+  int64_t snapshot = 0;  // From 1.
+  Version version = 0;   // Counted when it was asked for.
+  int64_t samples = 0;   // Counted when it was asked for.
+  Closing closing = 0;
+  bool last = false;  // The end of the job: nothing is in flight.
+};
+
+// The worker is no longer a member: its stream is to be closed.
+struct Evicted {
+  WorkerId worker;
+  LossReason reason;
+};
+
+// A push was counted: what was measured of it. Comes before its consequences,
+// and also for a discarded one and for the last push of a lost worker, so that
+// the samples of all PushCounted are the samples counted.
+struct PushCounted {
+  WorkerId worker;
+  Version version = 0;    // After it.
+  int64_t gap = 0;        // After it, among live workers; 0 if it is lost.
+  int64_t staleness = 0;  // Before its own update.
+  uint32_t samples = 0;
+};
+
+// Another paradigm has taken over.
+struct Switched {
+  absl::Time at;
+  std::string from;  // SyncPolicy::Describe()
+  std::string to;
+  std::string reason;
+  Version version = 0;
+  int64_t samples = 0;  // Counted.
+};
+
+// The last push planned before a switch has been counted, or lost.
+struct SwitchSettled {
+  absl::Time at;
+  absl::Duration took;
+};
+
+struct Recorded {
+  absl::Time at;
+  Decision decision;
+};
+
+// Everything is counted, closed and answered; no grant is open. Comes once,
+// after the last SnapshotCommand.
+struct Finished {};
+
+using Output =
+    std::variant<Grant, PlanCommand, RefreshCommand, AbandonCommand,
+                 CloseCommand, FenceCommand, SnapshotCommand, Evicted,
+                 PushCounted, Switched, SwitchSettled, Recorded, Finished>;
+
+// What a worker says of the iteration that it has finished.
+struct PushReport {
+  Iteration iteration = 0;
+  uint32_t samples = 0;  // Used, from the front of the granted range.
+  uint32_t blocks = 0;
+  uint32_t blocks_refused = 0;  // Non-finite, not applied.
+  bool discarded = false;  // By its plan or a non-finite loss: nothing pushed.
+};
+
+// What one server had taken of a fenced worker's last iteration.
+struct FenceAnswer {
+  int server = 0;           // 0 .. servers - 1
+  Iteration iteration = 0;  // 0: it never pushed.
+  uint32_t blocks_taken = 0;
+  uint32_t blocks = 0;  // Hosted by that server.
+  // Of that push, as it named them; 0: unknown, then the whole granted range.
+  uint32_t samples = 0;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_MESSAGES_H_

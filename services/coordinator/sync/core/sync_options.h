@@ -1,0 +1,47 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_OPTIONS_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_OPTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/job/paradigm_spec.h"
+#include "services/coordinator/sync/core/rate_schedule.h"
+#include "services/coordinator/sync/core/sample_dealer.h"
+#include "services/coordinator/sync/core/sync_policy.h"
+#include "services/coordinator/sync/core/types.h"
+
+namespace paceline {
+
+struct SyncOptions {
+  uint32_t train_samples = 0;  // Per epoch; at least 1.
+  uint32_t epochs = 1;         // At least 1.
+  uint32_t batch_size = 32;    // Samples of a full grant, B; at least 1.
+  int servers = 1;             // Parameter servers that answer fences.
+  absl::Duration lease = absl::Seconds(10);
+  RateSchedule schedule;
+  // Samples between two snapshots for evaluation; 0 takes only the last one.
+  int64_t eval_every = 0;
+  Batching batching = Batching::kEven;
+  // In the order of their samples.
+  std::vector<ScheduledSwitch> switches = {};
+  // Makes the policies that they name. Needed if there are any.
+  std::function<std::unique_ptr<SyncPolicy>(const ParadigmSpec&)> make_policy =
+      nullptr;
+  // The driver calls ClosingPerformed(). Otherwise a closing counts as
+  // performed as soon as it is put out, and a server that is slow to perform
+  // closings may have more rounds open than kMaxOpenRounds.
+  bool closings_acknowledged = false;
+  // Samples to count, over the epochs' if there are more; 0: the epochs'.
+  int64_t max_samples = 0;
+  // Where the job goes on: updates and samples counted so far.
+  // REQUIRES: CheckPosition() is OK of the samples.
+  Version start_version = 0;
+  SamplePosition start = {};
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_OPTIONS_H_

@@ -1,0 +1,64 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_POLICY_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_POLICY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "services/coordinator/sync/core/action.h"
+#include "services/coordinator/sync/core/event.h"
+#include "services/coordinator/sync/core/sync_view.h"
+
+namespace paceline {
+
+// What a policy shows of itself to those who watch it.
+struct PolicyView {
+  // By how many iterations a worker may be ahead of the slowest now and still
+  // go on, the most for any; nothing if the policy knows no such bound.
+  std::optional<int64_t> threshold = std::nullopt;
+  std::optional<int64_t> groups = std::nullopt;
+};
+
+// Decides, push by push, which workers may start their next iteration and what
+// becomes of their gradients.
+//
+// A pure state machine: equal calls give equal actions, whether the coordinator
+// or a simulator makes them. A policy reads no clock, draws no random number,
+// takes no lock, writes no log and does no I/O.
+//
+// Thread-compatible: the driver serializes the calls.
+class SyncPolicy {
+ public:
+  virtual ~SyncPolicy() = default;
+
+  // Takes over. The call comes first, and again after each HandOver of its own.
+  // The clocks of all members count as equal. The pushes of those who compute
+  // come in under the plans that they were given and count as the first under
+  // this policy; it is not asked to plan them and does not close their rounds.
+  // Round ids from `view.rounds().next()` on are free. A job starts with all of
+  // its workers waiting, so that the first round has them all. `view` is the
+  // same object in all calls and outlives the policy.
+  virtual void Adopt(const SyncView& view, std::vector<Action>& actions) = 0;
+
+  // Applies `event`, of which `view` knows already, and appends its
+  // consequences to `actions` in the order in which they must be performed.
+  // REQUIRES: `view.now()` is not before that of the previous call; the event
+  // names a member in a fitting state: validation happens in SyncCore.
+  virtual void Apply(const SyncView& view, const Event& event,
+                     std::vector<Action>& actions) = 0;
+
+  // When the driver must apply a Tick if nothing else happens first;
+  // InfiniteFuture when the policy waits for no deadline.
+  virtual absl::Time NextDeadline() const { return absl::InfiniteFuture(); }
+
+  // The canonical spec with every parameter, "ssp:s=3": what PolicySpec parses.
+  virtual std::string Describe() const = 0;
+
+  virtual PolicyView View() const { return {}; }
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_POLICY_H_

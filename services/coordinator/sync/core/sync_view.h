@@ -1,0 +1,101 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_VIEW_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_VIEW_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/time/time.h"
+#include "services/coordinator/sync/core/clocks.h"
+#include "services/coordinator/sync/core/event.h"
+#include "services/coordinator/sync/core/round_ledger.h"
+#include "services/coordinator/sync/core/types.h"
+
+namespace paceline {
+
+// A job as its policy sees it: how far it is, what each member does, the
+// members' clocks, and what the rounds have gathered. The core keeps it, and a
+// policy reads it instead of keeping books of its own.
+//
+// What members do is shown as far as the policy has been told: an event changes
+// the view just before the policy is given it. So a worker that is lost
+// together with others is still shown while the policy is told of the first of
+// them. A released worker is shown as computing from the moment of its release,
+// even if there turn out to be no samples for it and Idle follows. The version
+// and the samples include the event's own push; closings that the event causes
+// are not in them yet.
+//
+// Thread-compatible.
+class SyncView {
+ public:
+  enum class Phase : uint8_t { kWaiting, kComputing, kIdle };
+  using Members = absl::btree_map<WorkerId, Phase>;
+
+  explicit SyncView(int acknowledging_servers = 0)
+      : rounds_(acknowledging_servers) {}
+
+  absl::Time now() const { return now_; }
+  Version version() const { return version_; }
+  int64_t samples_counted() const { return samples_counted_; }
+  int64_t samples_total() const { return samples_total_; }
+
+  // By id.
+  const Members& members() const { return members_; }
+  bool Contains(WorkerId worker) const { return members_.contains(worker); }
+  // REQUIRES: the worker is a member.
+  Phase PhaseOf(WorkerId worker) const { return members_.at(worker); }
+  const absl::btree_set<WorkerId>& waiting() const { return waiting_; }
+  // How many members compute.
+  size_t computing() const { return computing_; }
+  // Members that are flagged as stragglers.
+  const absl::btree_set<WorkerId>& stragglers() const { return stragglers_; }
+  const Clocks& clocks() const { return clocks_; }
+  const RoundLedger& rounds() const { return rounds_; }
+
+  // The core's side.
+
+  void SetProgress(absl::Time now, Version version, int64_t samples_counted,
+                   int64_t samples_total);
+  // A member of the beginning, which waits.
+  void Add(WorkerId worker);
+  // The policy is about to be told of the event.
+  void Tell(const Event& event);
+  // The policy has released the worker.  REQUIRES: the worker waits.
+  void Release(WorkerId worker);
+  // The release is taken back: the worker waits as if it had not been released.
+  void TakeBack(WorkerId worker);
+  // The released worker begins to compute. Newcomers count from the round into
+  // which they are released, and otherwise from where they stand.
+  void Begin(WorkerId worker, const PushPlan& plan);
+  // The released worker gets no samples.
+  void FindNothing(WorkerId worker) { newcomers_.erase(worker); }
+  // Another policy takes over: all clocks count as equal.
+  void BeginTerm();
+
+  RoundLedger& mutable_rounds() { return rounds_; }
+
+ private:
+  void Enter(WorkerId worker);
+  // The member's phase is no longer the one that it has.
+  void LeavePhase(WorkerId worker, Phase phase);
+
+  absl::Time now_;
+  Version version_ = 0;
+  int64_t samples_counted_ = 0;
+  int64_t samples_total_ = 0;
+
+  Members members_;
+  absl::btree_set<WorkerId> waiting_;
+  size_t computing_ = 0;
+  absl::btree_set<WorkerId> stragglers_;
+  Clocks clocks_;
+  // These members wait since they joined, were resumed, or have dropped an
+  // iteration; they count in `clocks_` meanwhile.
+  absl::btree_set<WorkerId> newcomers_;
+  RoundLedger rounds_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_VIEW_H_

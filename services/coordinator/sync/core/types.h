@@ -1,0 +1,72 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_TYPES_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_TYPES_H_
+
+#include <cstdint>
+
+#include "common/sample_range.h"
+
+namespace paceline {
+
+// The words of the sync core. Plain values: no addresses, no messages.
+
+// A worker within one incarnation, numbered in the order of registration and
+// never reused: a worker that rejoins is a new WorkerId. Ties are broken by it.
+enum class WorkerId : uint32_t {};
+
+// An accumulator at the parameter servers; never reused within a job.
+enum class RoundId : uint64_t {};
+
+// A worker's own push sequence number within an incarnation, from 1.
+using Iteration = int64_t;
+
+// Number of updates counted by the coordinator: +1 for an immediate push when
+// its PushDone is handled, +1 per closing.
+using Version = int64_t;
+
+// +1 for each CloseRounds of a job, from 1; the only thing that a pull can be
+// asked to wait for. 0 names the starting weights.
+using Closing = int64_t;
+
+// Iterations that a worker has pushed, as the gate counts them: a joiner starts
+// at the smallest clock among live workers.
+using WorkerClock = int64_t;
+
+constexpr uint32_t ToNumber(WorkerId worker) {
+  return static_cast<uint32_t>(worker);
+}
+constexpr uint64_t ToNumber(RoundId round) {
+  return static_cast<uint64_t>(round);
+}
+
+// What becomes of the gradient of one iteration. Once issued it is never
+// revoked.
+struct PushPlan {
+  enum class Kind : uint8_t {
+    kImmediate,  // Each block applies it as it arrives.
+    kRound,      // Each block adds it to the accumulator `round`.
+    kAsk,        // Not decided yet: the worker asks when its gradient is ready.
+    kDiscard,    // Nothing is pushed.
+  };
+
+  static PushPlan Immediate(double weight = 1) {
+    return {Kind::kImmediate, RoundId{0}, weight};
+  }
+  static PushPlan Round(RoundId round, double weight = 1) {
+    return {Kind::kRound, round, weight};
+  }
+  static PushPlan Ask() { return {Kind::kAsk}; }
+  static PushPlan Discard() { return {Kind::kDiscard}; }
+
+  Kind kind = Kind::kImmediate;
+  RoundId round{0};   // For kRound.
+  double weight = 1;  // u: the gradient counts for so much. In (0, 1].
+  // lambda of delay compensation (DC-ASGD): the servers add lambda * g * g *
+  // (weights now - weights pulled) to each element g; 0: they do not.
+  double compensation = 0;
+
+  friend bool operator==(const PushPlan&, const PushPlan&) = default;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_CORE_TYPES_H_

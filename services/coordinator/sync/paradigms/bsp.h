@@ -1,0 +1,47 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_BSP_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_BSP_H_
+
+#include <string>
+#include <vector>
+
+#include "services/coordinator/sync/core/sync_policy.h"
+
+namespace paceline {
+
+// Bulk synchronous parallel (algorithms.md 5.1): a round takes one push of
+// every member, is then applied as one update, and the next round begins.
+//
+// Who joins or resumes while a round is open takes part from the next one on
+// and holds nobody up before. Who leaves or becomes idle is awaited no longer,
+// which may complete the round. Pushes under plans older than the Adopt are
+// awaited like others but belong to no round of this policy.
+class Bsp final : public SyncPolicy {
+ public:
+  // Opens `next_round` for all who wait, also while others still compute.
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override;
+
+  // CloseRounds comes before the Releases into the next round. A round into
+  // which nobody pushed is not closed.
+  void Apply(const SyncView& view, const Event& event,
+             std::vector<Action>& actions) override;
+
+  std::string Describe() const override { return "bsp"; }
+  PolicyView View() const override { return {.threshold = 0}; }
+
+ private:
+  // The worker waits for the next round, which opens if nobody is awaited.
+  void Wait(const SyncView& view, WorkerId worker,
+            std::vector<Action>& actions);
+
+  // Unless somebody is awaited: closes the open round, if it gathered a push,
+  // and opens the next one, if anybody waits. `cause` is whose event it was.
+  void Turn(const SyncView& view, WorkerId cause, std::vector<Action>& actions);
+  void OpenNext(const SyncView& view, std::vector<Action>& actions);
+
+  RoundId open_{0};  // The round that was opened last.
+  RoundId next_{0};  // It is free, and so is every greater one.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_BSP_H_

@@ -1,0 +1,51 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_BUSY_TIMES_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_BUSY_TIMES_H_
+
+#include <optional>
+
+#include "absl/container/btree_map.h"
+#include "absl/time/time.h"
+#include "services/coordinator/sync/core/types.h"
+
+namespace paceline {
+
+// How long each worker is busy with an iteration, from its release to its push:
+// an exponentially weighted mean, to which the first measurement counts whole
+// and each later one `alpha`. Waiting is not in it (algorithms.md 3.3).
+//
+// Every operation takes O(log workers). Thread-compatible.
+class BusyTimes {
+ public:
+  // REQUIRES: 0 < alpha <= 1.
+  explicit BusyTimes(double alpha);
+
+  // The worker begins an iteration.
+  void Released(absl::Time now, WorkerId worker);
+
+  // It has pushed `share` of what it usually computes (PushDone::share), which
+  // counts in proportion; less than a half, most of which would be fixed costs,
+  // is not measured, nor is an iteration that was not released here.
+  void Pushed(absl::Time now, WorkerId worker, double share);
+
+  // Its iteration has ended otherwise: no measure of its pace.
+  void Dropped(WorkerId worker);
+
+  // The worker is gone. Nothing happens if it is unknown.
+  void Forget(WorkerId worker) { rows_.erase(worker); }
+
+  // In seconds, greater than 0; nothing before the first measured push.
+  std::optional<double> Of(WorkerId worker) const;
+
+ private:
+  struct Row {
+    std::optional<absl::Time> released = std::nullopt;
+    std::optional<double> busy_s = std::nullopt;
+  };
+
+  const double alpha_;
+  absl::btree_map<WorkerId, Row> rows_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_BUSY_TIMES_H_

@@ -1,0 +1,430 @@
+#include "services/coordinator/sync/paradigms/cgp/cgp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "common/check.h"
+#include "common/overloaded.h"
+
+namespace paceline {
+
+namespace {
+
+// Whole nanoseconds, as clocks have them.
+absl::Duration ToDuration(double seconds) {
+  return absl::Nanoseconds(std::llround(seconds * 1e9));
+}
+
+absl::Duration Times(absl::Duration duration, double factor) {
+  return ToDuration(absl::ToDoubleSeconds(duration) * factor);
+}
+
+}  // namespace
+
+Cgp::Cgp(const CgpOptions& options)
+    : options_(options),
+      busy_(options.alpha),
+      regrouper_({.beta = options.beta,
+                  .every = options.regroup_every,
+                  .drift = options.drift}),
+      warmup_group_(groups_.NewId()),
+      warmup_left_(options.warmup_rounds) {
+  CHECK(options.warmup_rounds >= 1);
+}
+
+void Cgp::Adopt(const SyncView& view, std::vector<Action>& actions) {
+  Step step(view, actions);
+  next_round_ = ToNumber(view.rounds().next());
+  for (const auto& [id, phase] : view.members()) {
+    const WorkerId worker = id;
+    Member& member = members_[worker];
+    member.group = warmup_group_;
+    if (phase == SyncView::Phase::kComputing) member.state = State::kAwaited;
+    if (phase == SyncView::Phase::kIdle) member.state = State::kIdle;
+    groups_.Enter(warmup_group_);
+    groups_.Update(warmup_group_, [&](CgpGroup& group) {
+      group.base = view.version();
+      if (member.state == State::kWaiting) group.waiting.insert(worker);
+      if (member.state == State::kAwaited) group.awaited.insert(worker);
+    });
+  }
+  Start(step, warmup_group_);
+}
+
+void Cgp::Apply(const SyncView& view, const Event& event,
+                std::vector<Action>& actions) {
+  Step step(view, actions);
+  std::visit(
+      Overloaded{[&](const Joined& e) { Join(step, e.worker); },
+                 [&](const Resumed& e) { Return(step, e.worker); },
+                 [&](const GradientReady& e) { Plan(step, e); },
+                 [&](const PushDone& e) { Pushed(step, e); },
+                 [&](const Abandoned& e) { Dropped(step, e.worker); },
+                 [&](const Left& e) { Remove(step, e.worker, /*gone=*/true); },
+                 [&](const Idle& e) { Remove(step, e.worker, /*gone=*/false); },
+                 [&](const paceline::Tick&) { Tick(step); },
+                 [](const Flagged&) {}},
+      event);
+  Settle(step);
+}
+
+void Cgp::Join(Step& step, WorkerId worker) {
+  // Its pace is not known yet: on its own until the next regrouping.
+  const CgpGroupId group = warmup_left_ > 0 ? warmup_group_ : groups_.NewId();
+  members_[worker] = {.group = group};
+  groups_.Enter(group);
+  Return(step, worker);
+}
+
+void Cgp::Plan(Step& step, const GradientReady& ready) {
+  const Member& member = members_.at(ready.worker);
+  const double weight = 1 / (1 + static_cast<double>(ready.staleness));
+  if (ready.staleness > 0) {
+    step.actions.push_back(
+        Report{{DecisionKind::kWeighed, ready.worker, ready.staleness,
+                static_cast<int64_t>(weight * 1e6)}});
+  }
+  step.actions.push_back(
+      PlanPush{ready.worker, member.accumulator.has_value()
+                                 ? PushPlan::Round(*member.accumulator, weight)
+                                 : PushPlan::Immediate(weight)});
+}
+
+void Cgp::Pushed(Step& step, const PushDone& done) {
+  const WorkerId worker = done.worker;
+  Member& member = members_.at(worker);
+  busy_.Pushed(step.now, worker, done.share);
+  regrouper_.Pushed();
+  const std::optional<RoundId> accumulator = member.accumulator;
+  const bool gathered = EndPlan(member) && done.taken;
+  if (member.state == State::kAwaited) {
+    Arrive(step, worker, gathered);
+    return;
+  }
+  CHECK(member.state == State::kFloating);
+  --floating_;
+  if (!gathered) {
+    Return(step, worker);
+    return;
+  }
+  member.state = State::kLate;
+  late_.insert(worker);
+  late_rounds_.insert(*accumulator);
+  step.actions.push_back(Report{{DecisionKind::kLatePush, worker}});
+}
+
+void Cgp::Dropped(Step& step, WorkerId worker) {
+  Member& member = members_.at(worker);
+  busy_.Dropped(worker);
+  EndPlan(member);
+  if (member.state == State::kAwaited) {
+    Arrive(step, worker, /*gathered=*/false);
+    return;
+  }
+  --floating_;
+  Return(step, worker);
+}
+
+void Cgp::Remove(Step& step, WorkerId worker, bool gone) {
+  Member& member = members_.at(worker);
+  const CgpGroupId group = member.group;
+  const State state = std::exchange(member.state, State::kIdle);
+  busy_.Dropped(worker);
+  EndPlan(member);
+  if (gone) {
+    busy_.Forget(worker);
+    regrouper_.Forget(worker);
+    members_.erase(worker);
+  }
+  late_.erase(worker);
+  if (state == State::kFloating) --floating_;
+  if (state == State::kAwaited || state == State::kWaiting) {
+    groups_.Update(group, [worker](CgpGroup& g) {
+      g.awaited.erase(worker);
+      g.waiting.erase(worker);
+    });
+    // If it had nothing to wait for but this worker, or nobody to go on.
+    if (!groups_.Of(group).runs()) Ready(step, group);
+  }
+  if (gone) groups_.Exit(group);
+}
+
+void Cgp::Tick(Step& step) {
+  while (const auto group = groups_.FirstLate(step.now)) Float(step, *group);
+  if (window_.open() && window_.closes_at() <= step.now && !AtBound(step)) {
+    CloseWindow(step);
+  }
+}
+
+void Cgp::Settle(Step& step) {
+  // No group will adopt the late pushes.
+  if (!late_rounds_.empty() && !window_.open() && !groups_.any_runs()) {
+    window_.Open(step.now, {});
+  }
+  // No push can come at this instant.
+  if (window_.open() && !groups_.any_runs() && floating_ == 0) {
+    CloseWindow(step);
+  }
+  held_ = window_.open() && AtBound(step);
+}
+
+bool Cgp::EndPlan(Member& member) {
+  return std::exchange(member.accumulator, std::nullopt).has_value();
+}
+
+// What Cgp does with its groups' rounds: from a member's arrival over the
+// window and its update to the next round.
+
+void Cgp::Arrive(Step& step, WorkerId worker, bool gathered) {
+  Member& member = members_.at(worker);
+  member.state = State::kWaiting;
+  groups_.Update(member.group, [&](CgpGroup& group) {
+    group.awaited.erase(worker);
+    group.waiting.insert(worker);
+    group.gathered += gathered ? 1 : 0;
+  });
+  if (!groups_.Of(member.group).runs()) Ready(step, member.group);
+  ReportWait(step, worker);
+}
+
+void Cgp::ReportWait(Step& step, WorkerId worker) {
+  const Member& member = members_.at(worker);
+  if (member.state != State::kWaiting) return;
+  const CgpGroup& group = groups_.Of(member.group);
+  Decision why{DecisionKind::kWaitForGroup, worker,
+               static_cast<int64_t>(group.awaited.size())};
+  if (group.ready && AtBound(step)) {
+    why = {DecisionKind::kWaitForStaleGroup, worker,
+           step.version - groups_.oldest_base(), *options_.s_max};
+  } else if (group.ready) {
+    // At this very instant, unless others are expected.
+    if (window_.closes_at() <= step.now) return;
+    why = {DecisionKind::kWaitForMerge, worker,
+           static_cast<int64_t>(window_.predicted()),
+           absl::ToInt64Nanoseconds(window_.closes_at() - step.now)};
+  }
+  step.actions.push_back(Report{why});
+}
+
+CgpGroupId Cgp::Place(Step& step, WorkerId worker) {
+  Member& member = members_.at(worker);
+  member.state = State::kWaiting;
+  if (member.target.has_value()) {
+    groups_.Update(member.group,
+                   [worker](CgpGroup& group) { group.waiting.erase(worker); });
+    groups_.Exit(member.group);
+    member.group = *std::exchange(member.target, std::nullopt);
+    groups_.Enter(member.group);
+    step.actions.push_back(Report{{DecisionKind::kMovedToGroup, worker,
+                                   static_cast<int64_t>(member.group)}});
+  }
+  groups_.Update(member.group,
+                 [worker](CgpGroup& group) { group.waiting.insert(worker); });
+  return member.group;
+}
+
+void Cgp::Return(Step& step, WorkerId worker) {
+  const CgpGroupId group = Place(step, worker);
+  Start(step, group);
+  ReportWait(step, worker);
+}
+
+void Cgp::Ready(Step& step, CgpGroupId id) {
+  const CgpGroup& group = groups_.Of(id);
+  if (group.waiting.empty() && group.gathered == 0) {
+    // All of it are gone, idle or floating.
+    window_.Forget(step.now, id);
+    window_.Leave(id);
+    groups_.Update(id, [](CgpGroup& g) { g.ready = false; });
+    return;
+  }
+  if (group.ready) return;
+  const bool update = group.gathered > 0 || !late_rounds_.empty();
+  // If it went on while others wait for whoever is at the bound, they would
+  // wait for it again and again.
+  const bool bounded =
+      AtBound(step) || (options_.s_max.has_value() && window_.open());
+  if (!update && !bounded) {
+    window_.Forget(step.now, id);
+    GoOn(step, {id});
+    return;
+  }
+  groups_.Update(id, [](CgpGroup& g) { g.ready = true; });
+  if (!window_.open()) OpenWindow(step, id);
+  window_.Join(step.now, id);
+}
+
+void Cgp::OpenWindow(Step& step, CgpGroupId id) {
+  const absl::Duration delta = Times(groups_.Of(id).period, options_.delta);
+  absl::btree_set<CgpGroupId> predicted;
+  if (options_.predictive) {
+    predicted = groups_.DueWithin(step.now - delta, step.now + delta);
+  }
+  const bool waits = !options_.predictive || !predicted.empty();
+  window_.Open(waits ? step.now + delta : step.now, std::move(predicted));
+}
+
+bool Cgp::AtBound(const Step& step) const {
+  return options_.s_max.has_value() && groups_.any_runs() &&
+         step.version - groups_.oldest_base() >= *options_.s_max;
+}
+
+void Cgp::Float(Step& step, CgpGroupId id) {
+  absl::btree_set<WorkerId> missing;
+  groups_.Update(id, [&missing](CgpGroup& group) {
+    missing = std::exchange(group.awaited, {});
+  });
+  floating_ += missing.size();
+  for (const WorkerId worker : missing) {
+    members_.at(worker).state = State::kFloating;
+    step.actions.push_back(
+        Report{{DecisionKind::kFloats, worker,
+                absl::ToInt64Nanoseconds(Times(
+                    groups_.Of(id).period, options_.patience.value_or(0)))}});
+  }
+  Ready(step, id);
+}
+
+void Cgp::CloseWindow(Step& step) {
+  const absl::btree_set<CgpGroupId> ids = window_.Close();
+  absl::btree_set<RoundId> rounds;
+  int64_t pushes = 0;
+  std::optional<WorkerId> anybody;
+  if (!late_.empty()) anybody = *late_.begin();
+  for (const CgpGroupId id : ids) {
+    const CgpGroup& group = groups_.Of(id);
+    if (group.gathered > 0) rounds.insert(*group.accumulator);
+    pushes += group.gathered;
+    if (!group.waiting.empty()) anybody = *group.waiting.begin();
+  }
+  if (!rounds.empty() || !late_rounds_.empty()) {
+    if (anybody.has_value()) {
+      step.actions.push_back(
+          Report{{DecisionKind::kGroupsApplied, *anybody,
+                  static_cast<int64_t>(rounds.size()), pushes,
+                  static_cast<int64_t>(late_.size())}});
+    }
+    rounds.insert(late_rounds_.begin(), late_rounds_.end());
+    late_rounds_.clear();
+    for (const RoundId round : rounds) {
+      if (step.view.rounds().EndsWithClosing(round)) ++step.free_rounds;
+    }
+    step.actions.push_back(CloseRounds{{rounds.begin(), rounds.end()}});
+    ++step.version;
+  }
+  GoOn(step, ids);
+}
+
+void Cgp::GoOn(Step& step, const absl::btree_set<CgpGroupId>& ids) {
+  absl::btree_set<WorkerId> returning = std::exchange(late_, {});
+  bool gathered = false;
+  for (const CgpGroupId id : ids) {
+    const CgpGroup& group = groups_.Of(id);
+    regrouper_.Updated(group.waiting, busy_);
+    gathered = gathered || group.gathered > 0;
+    returning.insert(group.waiting.begin(), group.waiting.end());
+    groups_.Update(id, [](CgpGroup& g) {
+      g.ready = false;
+      g.gathered = 0;
+    });
+  }
+  if (RegroupIsDue(gathered)) Regroup(step);
+  absl::btree_set<CgpGroupId> to_start;
+  for (const WorkerId worker : returning) to_start.insert(Place(step, worker));
+  for (const CgpGroupId id : to_start) Start(step, id);
+  for (const WorkerId worker : returning) ReportWait(step, worker);
+  for (const CgpGroupId id : ids) groups_.Tidy(id);
+}
+
+void Cgp::Start(Step& step, CgpGroupId id) {
+  if (!groups_.Contains(id) || !groups_.Of(id).at_rest()) return;
+  if (groups_.Of(id).waiting.empty()) return;
+  const std::optional<RoundId> accumulator =
+      AccumulatorFor(step, groups_.Of(id));
+  groups_.Update(id, [&](CgpGroup& group) {
+    group.awaited = std::exchange(group.waiting, {});
+    group.accumulator = accumulator;
+    group.gathered = 0;
+    group.base = step.version;
+    group.period = PeriodOf(group.awaited);
+    group.due = group.late_at = absl::InfiniteFuture();
+    if (group.period == absl::ZeroDuration()) return;
+    group.due = step.now + group.period;
+    if (warmup_left_ > 0 || !options_.patience.has_value()) return;
+    group.late_at = step.now + Times(group.period, *options_.patience);
+  });
+  for (const WorkerId worker : groups_.Of(id).awaited) {
+    Member& member = members_.at(worker);
+    member.state = State::kAwaited;
+    member.accumulator = accumulator;
+    busy_.Released(step.now, worker);
+    const PushPlan plan = accumulator.has_value()
+                              ? PushPlan::Round(*accumulator)
+                              : PushPlan::Immediate();
+    step.actions.push_back(
+        Release{worker, options_.inverse_weight ? PushPlan::Ask() : plan});
+  }
+}
+
+std::optional<RoundId> Cgp::AccumulatorFor(Step& step, const CgpGroup& group) {
+  if (step.free_rounds <= 0) return std::nullopt;
+  const bool many = groups_.size() > RoundLedger::kMostAtWill;
+  if (many && group.waiting.size() == 1) return std::nullopt;
+  --step.free_rounds;
+  return RoundId{next_round_++};
+}
+
+absl::Duration Cgp::PeriodOf(const absl::btree_set<WorkerId>& members) const {
+  double period = 0;
+  for (const WorkerId worker : members) {
+    period = std::max(period, busy_.Of(worker).value_or(0));
+  }
+  return ToDuration(period);
+}
+
+bool Cgp::RegroupIsDue(bool gathered) {
+  if (warmup_left_ == 0) return regrouper_.Due(members_.size());
+  if (gathered) --warmup_left_;
+  return warmup_left_ == 0;
+}
+
+void Cgp::Regroup(Step& step) {
+  std::vector<WorkerId> workers;
+  for (auto& [worker, member] : members_) {
+    member.target.reset();
+    if (member.state != State::kIdle) workers.push_back(worker);
+  }
+  if (workers.empty()) return;
+  const CgpRegrouper::Division division = regrouper_.Divide(workers, busy_);
+  // A new group goes on as the old one of its fastest member, unless another
+  // does already.
+  absl::btree_set<CgpGroupId> taken;
+  bool changed = false;
+  for (const std::vector<WorkerId>& group : division.groups) {
+    CgpGroupId id = members_.at(group.front()).group;
+    if (!taken.insert(id).second) id = groups_.NewId();
+    for (const WorkerId worker : group) {
+      Member& member = members_.at(worker);
+      if (member.group == id) continue;
+      member.target = id;
+      changed = true;
+    }
+  }
+  regrouper_.Divided(changed);
+  if (!changed) return;
+  step.actions.push_back(
+      Report{{DecisionKind::kRegrouped, division.groups.front().front(),
+              static_cast<int64_t>(division.groups.size()),
+              std::llround(division.speed_share * 1000),
+              std::llround(division.missed * 1000)}});
+}
+
+absl::Time Cgp::NextDeadline() const {
+  const absl::Time late = groups_.NextLate();
+  return window_.open() && !held_ ? std::min(late, window_.closes_at()) : late;
+}
+
+}  // namespace paceline

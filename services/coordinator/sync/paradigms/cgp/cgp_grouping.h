@@ -1,0 +1,50 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_CGP_CGP_GROUPING_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_CGP_CGP_GROUPING_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace paceline {
+
+// Workers, sorted by pace, in neighbouring groups, and what is predicted of it.
+// A group's period T is the busy time of its slowest member, plus c.
+struct CgpGrouping {
+  std::vector<size_t> sizes;  // Of the groups, the fastest first.
+  double speed = 0;           // S = sum |g| / T_g, mini-batches a second.
+  // D = sum |g|/P * sum over the others |h|/P * T_g/T_h: mini-batches of others
+  // that a pull misses, in units of one full batch of all. 0 for one group.
+  double missed = 0;
+  double updates = 0;  // U = sum 1 / T_g, updates a second before merging.
+};
+
+// What is predicted of groups of these `sizes`.
+// REQUIRES: as for GroupByPace; `sizes` are positive and add up to the workers.
+CgpGrouping EvaluateGrouping(absl::Span<const double> busy_s,
+                             absl::Span<const size_t> sizes, double c = 0);
+
+// CGP's grouping (algorithms.md 3.4, our reading of the "cooperate worker
+// grouping problem": accuracy subject to speed): the least D with
+// S >= beta * S of all on their own. Of several the greatest S, then the fewest
+// groups, then the smaller groups first. Up to `kExactWorkers` workers exact,
+// over all divisions into neighbouring groups. Above, neighbours are joined as
+// long as that lowers D, the pair with the smallest loss of S for it first;
+// then every boundary between two groups is moved by one worker once, if that
+// lowers D. O(P log P) for P workers, as a rule.
+//
+// `busy_s` are the workers' busy times in seconds, ascending and positive; `c`
+// >= 0 is a constant for communication, in seconds, for what they leave out.
+// REQUIRES: there is a worker; 0 <= beta <= 1.
+CgpGrouping GroupByPace(absl::Span<const double> busy_s, double beta,
+                        double c = 0);
+
+inline constexpr size_t kExactWorkers = 16;
+
+// The second way, for any number of workers.
+CgpGrouping GroupGreedily(absl::Span<const double> busy_s, double beta,
+                          double c = 0);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_CGP_CGP_GROUPING_H_

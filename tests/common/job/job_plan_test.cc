@@ -1,0 +1,310 @@
+#include "common/job/job_plan.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/job/job_defaults.h"
+#include "common/status_details.h"
+#include "gmock/gmock.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+v1::JobSpec SmallSpec() {
+  v1::JobSpec spec;
+  spec.set_model("mlp");
+  spec.set_data("synthetic:tiny");
+  return spec;
+}
+
+struct BadSpec {
+  std::string field;
+  std::string says;
+  std::function<void(v1::JobSpec&)> spoil;
+};
+
+void AddSwitch(v1::JobSpec& spec, int64_t samples,
+               const std::string& paradigm) {
+  v1::PlannedSwitch& planned = *spec.add_switches();
+  planned.set_samples(samples);
+  planned.set_paradigm(paradigm);
+}
+
+std::vector<BadSpec> BadTasks() {
+  return {
+      {"model", "is required", [](auto& s) { s.clear_model(); }},
+      {"model", "unknown model \"vgg\"; there are logreg, mlp",
+       [](auto& s) { s.set_model("vgg"); }},
+      {"model", "has 5000 bytes; at most 4096",
+       [](auto& s) { s.set_model(std::string(5000, 'm')); }},
+      {"data", "is required", [](auto& s) { s.clear_data(); }},
+      {"data", "want mnist:DIR", [](auto& s) { s.set_data("imagenet:/d"); }},
+      {"data", "want mnist:DIR", [](auto& s) { s.set_data("mnist:"); }},
+      {"data", "unknown synthetic data \"cats\"; there are shapes",
+       [](auto& s) { s.set_data("synthetic:cats"); }},
+      {"data", "at most 4096",
+       [](auto& s) { s.set_data("mnist:" + std::string(5000, 'd')); }},
+      {"wire", "no wire format 9",
+       [](auto& s) { s.set_wire(static_cast<v1::WireFormat>(9)); }},
+      {"precision", "no precision 9",
+       [](auto& s) {
+         s.set_precision(static_cast<v1::JobSpec::Precision>(9));
+       }},
+      {"servers", "is 2000; must be from 0 to 1024",
+       [](auto& s) { s.set_servers(2000); }},
+      {"optimizer", "unknown optimizer \"lion\"",
+       [](auto& s) { s.set_optimizer("lion"); }},
+      {"optimizer", "momentum",
+       [](auto& s) { s.set_optimizer("sgd:momentum=2"); }},
+      {"schedule", "cosine", [](auto& s) { s.set_schedule("cosine"); }},
+      {"schedule", "at=0.5", [](auto& s) { s.set_schedule("step"); }},
+      {"round_strength", "use linear, sqrt or constant",
+       [](auto& s) { s.set_round_strength("cubic"); }},
+      {"learning_rate", "is -0.1", [](auto& s) { s.set_learning_rate(-0.1); }},
+      {"learning_rate", "is nan", [](auto& s) { s.set_learning_rate(kNaN); }},
+      {"learning_rate", "is inf",
+       [](auto& s) { s.set_learning_rate(kInfinity); }},
+      {"learning_rate", "at most 1e+06",
+       [](auto& s) { s.set_learning_rate(2e6); }},
+      {"batch_size", "must be from 0 to 65536",
+       [](auto& s) { s.set_batch_size(65'537); }},
+      {"micro_batch", "is 33; must be from 0 to 32",
+       [](auto& s) { s.set_micro_batch(33); }},
+      {"micro_batch", "is 9; must be from 0 to 8",
+       [](auto& s) { s.set_batch_size(8), s.set_micro_batch(9); }},
+  };
+}
+
+std::vector<BadSpec> BadParadigms() {
+  return {
+      {"paradigm", "unknown paradigm \"bps\"",
+       [](auto& s) { s.set_paradigm("bps"); }},
+      {"paradigm", "lower",
+       [](auto& s) { s.set_paradigm("dssp:lower=5,upper=3"); }},
+      {"paradigm", "at most 4096",
+       [](auto& s) { s.set_paradigm(std::string(4097, 'p')); }},
+      {"batching", "is \"odd\"; use even or balanced",
+       [](auto& s) { s.set_batching("odd"); }},
+      {"switches[0].paradigm", "is required",
+       [](auto& s) { AddSwitch(s, 10, ""); }},
+      {"switches[0].samples", "is -1; must not be below the 0",
+       [](auto& s) { AddSwitch(s, -1, "asp"); }},
+      {"switches[1].samples", "is 5; must not be below the 10 of the switch",
+       [](auto& s) { AddSwitch(s, 10, "asp"), AddSwitch(s, 5, "bsp"); }},
+      {"switches[1].paradigm", "unknown paradigm",
+       [](auto& s) { AddSwitch(s, 1, "asp"), AddSwitch(s, 2, "x"); }},
+      {"switches", "are 257; at most 256",
+       [](auto& s) {
+         for (int i = 0; i < 257; ++i) AddSwitch(s, i, "asp");
+       }},
+      {"workers.pools[1]", "must not be empty",
+       [](auto& s) {
+         s.mutable_workers()->add_pools("a");
+         s.mutable_workers()->add_pools("");
+       }},
+      {"workers.pools[0]", "at most 63",
+       [](auto& s) { s.mutable_workers()->add_pools(std::string(64, 'p')); }},
+      {"workers.gpu_models", "are 65; at most 64",
+       [](auto& s) {
+         for (int i = 0; i < 65; ++i) s.mutable_workers()->add_gpu_models("g");
+       }},
+      {"workers.min", "is 3; must be at most workers.max, which is 2",
+       [](auto& s) {
+         s.mutable_workers()->set_min(3);
+         s.mutable_workers()->set_max(2);
+       }},
+      {"workers.min", "must be from 0 to 65536",
+       [](auto& s) { s.mutable_workers()->set_min(4'000'000'000u); }},
+      {"workers.max", "must be from 0 to 65536",
+       [](auto& s) { s.mutable_workers()->set_max(4'000'000'000u); }},
+  };
+}
+
+std::vector<BadSpec> BadEnds() {
+  return {
+      {"stop.epochs", "must be from 0 to 1000000",
+       [](auto& s) { s.mutable_stop()->set_epochs(1'000'001); }},
+      {"stop.samples", "is -1",
+       [](auto& s) { s.mutable_stop()->set_samples(-1); }},
+      {"stop.samples", "is 9223372036854775807",
+       [](auto& s) { s.mutable_stop()->set_samples(INT64_MAX); }},
+      {"stop.seconds", "is -1",
+       [](auto& s) { s.mutable_stop()->set_seconds(-1); }},
+      {"stop.seconds", "is nan",
+       [](auto& s) { s.mutable_stop()->set_seconds(kNaN); }},
+      {"stop.seconds", "is inf",
+       [](auto& s) { s.mutable_stop()->set_seconds(kInfinity); }},
+      {"stop.target_accuracy", "is 97; must be from 0 to 1",
+       [](auto& s) { s.mutable_stop()->set_target_accuracy(97); }},
+      {"stop.target_accuracy", "is nan",
+       [](auto& s) { s.mutable_stop()->set_target_accuracy(kNaN); }},
+      {"stop.target_loss", "is -0.5",
+       [](auto& s) { s.mutable_stop()->set_target_loss(-0.5); }},
+      {"stop.at_target", "needs stop.target_accuracy or stop.target_loss",
+       [](auto& s) { s.mutable_stop()->set_at_target(true); }},
+      {"stop.at_target", "contradicts evaluation.defer",
+       [](auto& s) {
+         s.mutable_stop()->set_at_target(true);
+         s.mutable_stop()->set_target_loss(1);
+         s.mutable_evaluation()->set_defer(true);
+       }},
+      {"evaluation.disabled", "contradicts a target",
+       [](auto& s) {
+         s.mutable_stop()->set_target_accuracy(0.9);
+         s.mutable_evaluation()->set_disabled(true);
+       }},
+      {"evaluation.every", "is -5",
+       [](auto& s) { s.mutable_evaluation()->set_every(-5); }},
+  };
+}
+
+std::vector<BadSpec> BadRest() {
+  return {
+      {"checkpoints.keep", "must be from 0 to 1000",
+       [](auto& s) { s.mutable_checkpoints()->set_keep(1001); }},
+      {"checkpoints.interval", "must be from 1s to 30 days",
+       [](auto& s) {
+         s.mutable_checkpoints()->mutable_interval()->set_seconds(-1);
+       }},
+      {"checkpoints.interval", "must be from 1s",
+       [](auto& s) {
+         s.mutable_checkpoints()->mutable_interval()->set_nanos(500);
+       }},
+      {"checkpoints.interval", "must be from 1s",
+       [](auto& s) {
+         auto& interval = *s.mutable_checkpoints()->mutable_interval();
+         interval.set_seconds(2);
+         interval.set_nanos(-1);
+       }},
+      {"checkpoints.interval", "30 days",
+       [](auto& s) {
+         s.mutable_checkpoints()->mutable_interval()->set_seconds(INT64_MAX);
+       }},
+      {"", "bytes; at most 65536 are allowed",
+       [](auto& s) {
+         for (int i = 0; i < 200; ++i) AddSwitch(s, i, std::string(400, 'x'));
+       }},
+  };
+}
+
+TEST(ParseJobTest, EveryBadFieldIsNamedAndNoOther) {
+  for (const auto& specs : {BadTasks(), BadParadigms(), BadEnds(), BadRest()}) {
+    for (const BadSpec& bad : specs) {
+      SCOPED_TRACE(bad.field + ": " + bad.says);
+      v1::JobSpec spec = SmallSpec();
+      bad.spoil(spec);
+      const absl::Status status = ParseJob(spec).status();
+      EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+      const auto violations = ViolationsOf(status);
+      ASSERT_EQ(violations.size(), 1) << status;
+      EXPECT_EQ(violations[0].field, bad.field);
+      EXPECT_THAT(violations[0].description, HasSubstr(bad.says));
+    }
+  }
+}
+
+TEST(ParseJobTest, AllBadFieldsAreNamedAtOnce) {
+  v1::JobSpec spec;
+  spec.set_model("vgg");
+  spec.set_learning_rate(kNaN);
+  spec.mutable_workers()->set_min(2);
+  spec.mutable_workers()->set_max(1);
+  FieldChecks checks;
+  ParseJob("job.spec", spec, checks);
+  std::vector<std::string> fields;
+  for (const FieldViolation& violation : ViolationsOf(checks.status())) {
+    fields.push_back(violation.field);
+  }
+  EXPECT_THAT(fields,
+              ElementsAre("job.spec.model", "job.spec.data",
+                          "job.spec.learning_rate", "job.spec.workers.min"));
+}
+
+TEST(ParseJobTest, TheSmallestSpecIsRightAndIsCompleted) {
+  const auto plan = ParseJob(SmallSpec());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const v1::JobSpec& spec = plan->spec;
+  EXPECT_EQ(spec.paradigm(), "bsp");
+  EXPECT_EQ(spec.optimizer(), "sgd:momentum=0.9");
+  EXPECT_DOUBLE_EQ(spec.learning_rate(), 0.005);
+  EXPECT_EQ(spec.schedule(), "step:at=0.6|0.85,factor=0.3");
+  EXPECT_EQ(spec.batch_size(), 32);
+  EXPECT_EQ(spec.micro_batch(), 32);
+  EXPECT_EQ(spec.batching(), "even");
+  EXPECT_EQ(spec.wire(), v1::FP32);
+  EXPECT_EQ(spec.precision(), v1::JobSpec::FP32);
+  EXPECT_EQ(spec.round_strength(), "linear");
+  EXPECT_EQ(spec.workers().min(), 1);
+  EXPECT_EQ(spec.workers().max(), 0);
+  EXPECT_EQ(spec.servers(), 0);
+  EXPECT_EQ(spec.stop().epochs(), 1);
+  EXPECT_EQ(spec.evaluation().every(), 0);
+  EXPECT_FALSE(spec.checkpoints().has_interval());
+  EXPECT_EQ(spec.checkpoints().keep(), 3);
+
+  EXPECT_EQ(plan->optimizer.momentum, 0.9);
+  EXPECT_THAT(plan->rate.at, ElementsAre(0.6, 0.85));
+  EXPECT_EQ(plan->round_strength, RoundStrength::kLinear);
+  EXPECT_EQ(plan->batching, Batching::kEven);
+}
+
+TEST(ParseJobTest, ACompleteSpecStaysAsItIs) {
+  v1::JobSpec spec = SmallSpec();
+  spec.set_paradigm("ssp");
+  spec.set_seed(UINT64_MAX);
+  spec.mutable_stop()->set_samples(100);
+  spec.mutable_checkpoints()->mutable_interval()->set_seconds(30);
+  AddSwitch(spec, 10, "dssp");
+  AddSwitch(spec, 10, "asp");
+  const auto plan = ParseJob(spec);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->spec.paradigm(), "ssp:s=3");
+  EXPECT_THAT(plan->spec.switches(0).paradigm(),
+              HasSubstr("dssp:lower=3,upper=15"));
+  EXPECT_EQ(plan->spec.stop().epochs(), 0);
+  const auto again = ParseJob(plan->spec);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->spec.SerializeAsString(), plan->spec.SerializeAsString());
+}
+
+TEST(ParseJobTest, ThePlanMeansWhatTheTextsSay) {
+  v1::JobSpec spec = SmallSpec();
+  spec.set_paradigm("dssp:lower=2,upper=9");
+  spec.set_optimizer("adam:beta1=0.8");
+  spec.set_schedule("constant:warmup=0.25");
+  spec.set_round_strength("sqrt");
+  spec.set_batching("balanced");
+  AddSwitch(spec, 10, "asp");
+  AddSwitch(spec, 20, "cgp:beta=0.5");
+  const auto plan = ParseJob(spec);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(FormatParadigm(plan->paradigm), plan->spec.paradigm());
+  EXPECT_THAT(plan->spec.paradigm(), HasSubstr("dssp:lower=2,upper=9"));
+  EXPECT_EQ(plan->optimizer.beta1, 0.8);
+  EXPECT_EQ(plan->rate.warmup, 0.25);
+  EXPECT_EQ(plan->round_strength, RoundStrength::kSqrt);
+  EXPECT_EQ(plan->batching, Batching::kBalanced);
+  ASSERT_EQ(plan->switches.size(), 2);
+  EXPECT_EQ(plan->switches[0].samples, 10);
+  EXPECT_EQ(FormatParadigm(plan->switches[1].paradigm),
+            plan->spec.switches(1).paradigm());
+  EXPECT_THAT(plan->spec.switches(1).paradigm(), HasSubstr("cgp:beta=0.5"));
+}
+
+TEST(EvaluationIntervalTest, IsATwentiethOfAnEpochUnlessTold) {
+  EXPECT_EQ(EvaluationInterval(0, 60000), 3000);
+  EXPECT_EQ(EvaluationInterval(0, 7), 1);
+  EXPECT_EQ(EvaluationInterval(64, 60000), 64);
+}
+
+}  // namespace
+}  // namespace paceline

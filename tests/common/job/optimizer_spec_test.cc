@@ -1,0 +1,89 @@
+#include "common/job/optimizer_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace paceline {
+namespace {
+
+using testing::HasSubstr;
+using Kind = OptimizerSpec::Kind;
+
+TEST(OptimizerSpecTest, Parses) {
+  const auto sgd =
+      ParseOptimizerSpec("sgd:momentum=0.9,nesterov=true,weight_decay=5e-4");
+  ASSERT_TRUE(sgd.ok()) << sgd.status();
+  EXPECT_EQ(*sgd, (OptimizerSpec{.kind = Kind::kSgd,
+                                 .momentum = 0.9,
+                                 .nesterov = true,
+                                 .weight_decay = 5e-4}));
+  const auto adamw = ParseOptimizerSpec("adamw:beta1=0.8,epsilon=1e-6");
+  ASSERT_TRUE(adamw.ok()) << adamw.status();
+  EXPECT_EQ(*adamw, (OptimizerSpec{
+                        .kind = Kind::kAdamW, .beta1 = 0.8, .epsilon = 1e-6}));
+  EXPECT_EQ(*ParseOptimizerSpec("sgd"), OptimizerSpec());
+  EXPECT_EQ(ParseOptimizerSpec("adam")->kind, Kind::kAdam);
+}
+
+TEST(OptimizerSpecTest, FormatIsReadBack) {
+  for (const char* text :
+       {"sgd", "sgd:momentum=0.9", "sgd:momentum=0.9,nesterov=true",
+        "adam:weight_decay=0.01,beta2=0.95", "adamw:beta1=0,epsilon=0.001",
+        // Rounded to six digits it would be 1, which is none.
+        "adam:beta2=0.9999999"}) {
+    const OptimizerSpec spec = *ParseOptimizerSpec(text);
+    EXPECT_EQ(FormatOptimizerSpec(spec), text);
+    EXPECT_EQ(*ParseOptimizerSpec(FormatOptimizerSpec(spec)), spec);
+  }
+}
+
+TEST(OptimizerSpecTest, SaysWhatIsWrong) {
+  struct Case {
+    const char* text;
+    const char* message;
+  };
+  for (const Case& c : {
+           Case{"", "unknown optimizer \"\"; use sgd, adam or adamw"},
+           Case{"rmsprop", "use sgd, adam or adamw"},
+           Case{"sgd:beta1=0.9",
+                "the parameters momentum, weight_decay, nesterov"},
+           Case{"adam:momentum=0.9",
+                "the parameters weight_decay, beta1, beta2, epsilon"},
+           Case{"adam:nesterov=true", "unknown parameter \"nesterov\""},
+           Case{"sgd:momentum=x", "momentum must be a number, not \"x\""},
+           Case{"sgd:momentum", "not of the form parameter=value"},
+           Case{"sgd:momentum=", "not of the form parameter=value"},
+           // Empty parameters were passed over once.
+           Case{"sgd:,,", "optimizer: \"\" is not of the form"},
+           Case{"sgd:", "optimizer: \"\" is not of the form"},
+           Case{"sgd:momentum=0.9,", "\"\" is not of the form"},
+           Case{"sgd:momentum=1", "it must be in [0, 1)"},
+           Case{"sgd:momentum=-0.1", "it must be in [0, 1)"},
+           Case{"sgd:momentum=nan", "it must be in [0, 1)"},
+           Case{"sgd:weight_decay=inf", "it must be in [0, 1]"},
+           Case{"sgd:momentum=0.5,momentum=0.6", "\"momentum\" is given twice"},
+           Case{"sgd:nesterov=yes", "nesterov=yes is none of false, true"},
+           Case{"sgd:nesterov=true", "nesterov needs a momentum above 0"},
+           Case{"adam:beta2=1", "beta2 is 1; it must be in [0, 1)"},
+           Case{"adamw:epsilon=0", "epsilon is 0"},
+       }) {
+    const auto parsed = ParseOptimizerSpec(c.text);
+    EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument)
+        << c.text;
+    EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(c.message))
+        << c.text;
+  }
+}
+
+TEST(RoundStrengthTest, IsOneOfThree) {
+  EXPECT_EQ(*ParseRoundStrength("linear"), RoundStrength::kLinear);
+  EXPECT_EQ(*ParseRoundStrength("sqrt"), RoundStrength::kSqrt);
+  EXPECT_EQ(*ParseRoundStrength("constant"), RoundStrength::kConstant);
+  EXPECT_EQ(ParseRoundStrength("cubic").status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,215 @@
+#include "common/job/paradigm_spec.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct GoodSpec {
+  std::string spec;
+  std::string canonical;
+};
+
+class GoodSpecTest : public testing::TestWithParam<GoodSpec> {};
+
+TEST_P(GoodSpecTest, IsWrittenWithEveryParameter) {
+  const auto spec = ParseParadigm(GetParam().spec);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(FormatParadigm(*spec), GetParam().canonical);
+
+  const auto again = ParseParadigm(FormatParadigm(*spec));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(FormatParadigm(*again), GetParam().canonical);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ParadigmSpec, GoodSpecTest,
+    testing::Values(
+        GoodSpec{"bsp", "bsp"}, GoodSpec{"asp", "asp"},
+        GoodSpec{"ssp", "ssp:s=3"}, GoodSpec{"ssp:s=0", "ssp:s=0"},
+        GoodSpec{"ssp:s=1000000000", "ssp:s=1000000000"},
+        GoodSpec{"dssp",
+                 "dssp:lower=3,upper=15,mode=paper,interval=push,rule=abs,"
+                 "fastest=max"},
+        GoodSpec{"dssp:upper=3",
+                 "dssp:lower=3,upper=3,mode=paper,interval=push,rule=abs,"
+                 "fastest=max"},
+        GoodSpec{"dssp:fastest=within:2,rule=causal,interval=busy,"
+                 "mode=bounded,upper=9,lower=0",
+                 "dssp:lower=0,upper=9,mode=bounded,interval=busy,rule=causal,"
+                 "fastest=within:2"},
+        GoodSpec{"cgp",
+                 "cgp:beta=0.9,delta=0.25,predictive=true,patience=1.5,"
+                 "warmup_rounds=5,alpha=0.3,regroup_every=50,drift=0.25,"
+                 "stale_weight=none,s_max=none"},
+        // Decimals are taken to the millionth.
+        GoodSpec{"cgp:s_max=0,stale_weight=inverse,drift=123.45678949,"
+                 "regroup_every=1,alpha=1,warmup_rounds=1,patience=inf,"
+                 "predictive=false,delta=1e-3,beta=0.1234567",
+                 "cgp:beta=0.123457,delta=0.001,predictive=false,patience=inf,"
+                 "warmup_rounds=1,alpha=1,regroup_every=1,drift=123.456789,"
+                 "stale_weight=inverse,s_max=0"},
+        GoodSpec{"ksync", "ksync:k=2"},
+        GoodSpec{"kbatchsync", "kbatchsync:k=2"},
+        GoodSpec{"backup", "backup:b=1"}, GoodSpec{"backup:b=0", "backup:b=0"},
+        GoodSpec{"kasync:k=4", "kasync:k=4"},
+        GoodSpec{"kbatchasync", "kbatchasync:k=2"},
+        GoodSpec{"kasync:staleness_weight=inverse,staleness_cap=9",
+                 "kasync:k=2,staleness_weight=inverse,staleness_cap=9"},
+        GoodSpec{"psp", "psp:beta=2,s=3,seed=1"},
+        GoodSpec{"psp:seed=9,beta=0", "psp:beta=0,s=3,seed=9"},
+        GoodSpec{"elastic", "elastic:r=15"}, GoodSpec{"abs", "abs:pieces=8"},
+        GoodSpec{"syncswitch",
+                 "syncswitch:first=bsp,then=asp,at=0.05,straggler=leave"},
+        GoodSpec{"syncswitch:first=ssp,then=ksync:k=3,at=1,straggler=stay",
+                 "syncswitch:first=ssp:s=3,then=ksync:k=3,at=1,straggler=stay"},
+        // A canonical spec with a ',' cannot stand within another.
+        GoodSpec{"syncswitch:then=dssp,at=0.1234564",
+                 "syncswitch:first=bsp,then=dssp,at=0.123456,straggler=leave"},
+        GoodSpec{"dssp:mode=exact,fastest=within:0",
+                 "dssp:lower=3,upper=15,mode=exact,interval=push,rule=abs,"
+                 "fastest=max"}));
+
+struct BadSpec {
+  std::string spec;
+  std::string wrong;  // Says what is wrong,
+  std::string right;  // and what would be right.
+};
+
+class BadSpecTest : public testing::TestWithParam<BadSpec> {};
+
+TEST_P(BadSpecTest, SaysWhatIsWrongAndWhatWouldBeRight) {
+  const auto spec = ParseParadigm(GetParam().spec);
+  ASSERT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(spec.status().message()),
+              AllOf(HasSubstr("paradigm \"" + GetParam().spec + "\""),
+                    HasSubstr(GetParam().wrong), HasSubstr(GetParam().right)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ParadigmSpec, BadSpecTest,
+    testing::Values(
+        BadSpec{"", "unknown paradigm \"\"", "known are bsp, asp, ssp, dssp"},
+        BadSpec{":s=3", "unknown paradigm \"\"", "known are bsp"},
+        BadSpec{"sps", "unknown paradigm \"sps\"",
+                "known are bsp, asp, ssp, dssp"},
+        BadSpec{"BSP", "unknown paradigm", "bsp"},
+        BadSpec{"bsp:s=3", "unknown parameter \"s\"", "has no parameters"},
+        BadSpec{"ssp:", "\"\" is not of the form parameter=value", "s"},
+        BadSpec{"ssp:s", "\"s\" is not of the form", "parameter=value"},
+        BadSpec{"ssp:s=", "\"s=\" is not of the form", "parameter=value"},
+        BadSpec{"ssp:s=3,", "\"\" is not of the form", "parameter=value"},
+        BadSpec{"ssp:slack=3", "unknown parameter \"slack\"",
+                "has the parameters s"},
+        BadSpec{"ssp:s=3,s=4", "\"s\" is given twice", ""},
+        BadSpec{"ssp:s=three", "s=three is not a whole number",
+                "from 0 to 1000000000"},
+        BadSpec{"ssp:s=-1", "s=-1 is not a whole number", "from 0"},
+        BadSpec{"ssp:s=+1", "s=+1 is not a whole number", "from 0"},
+        BadSpec{"ssp:s=1.5", "s=1.5 is not a whole number", "from 0"},
+        BadSpec{"ssp:s= 1", "is not a whole number", "from 0"},
+        BadSpec{"ssp:s=1000000001", "is not a whole number from 0 to",
+                "1000000000"},
+        BadSpec{"ssp:s=99999999999999999999", "is not a whole number",
+                "1000000000"},
+        BadSpec{"dssp:lower=5,upper=4", "lower=5 is above upper=4",
+                "at most that"},
+        BadSpec{"dssp:upper=2", "lower=3 is above upper=2", "at most that"},
+        BadSpec{"dssp:upper=20000", "more than 10000 above lower=3", "asp"},
+        BadSpec{"dssp:mode=strict", "mode=strict is none of",
+                "paper, exact, bounded"},
+        BadSpec{"dssp:interval=pull", "interval=pull is none of", "push, busy"},
+        BadSpec{"dssp:rule=rel", "rule=rel is none of", "abs, causal"},
+        BadSpec{"dssp:fastest=all", "fastest=all is neither max nor",
+                "within:K"},
+        BadSpec{"dssp:fastest=within:", "is not a whole number", "from 0"},
+        BadSpec{"dssp:fastest=within:x", "within:K: K=x is not a whole number",
+                "from 0"},
+        BadSpec{"cgp:beta=1.1", "beta=1.1 is not a number", "from 0 to 1"},
+        BadSpec{"cgp:delta=-0.1", "delta=-0.1 is not a number", "from 0 to 10"},
+        BadSpec{"cgp:delta=inf", "delta=inf is not a number", "from 0 to 10"},
+        BadSpec{"cgp:predictive=yes", "predictive=yes is none of",
+                "true, false"},
+        BadSpec{"cgp:patience=0.9", "patience=0.9 is not a number",
+                "from 1 to 1000, or inf"},
+        BadSpec{"cgp:patience=none", "patience=none is not a number",
+                "from 1 to 1000, or inf"},
+        BadSpec{"cgp:warmup_rounds=0", "warmup_rounds=0 is too small",
+                "from 1 to 1000000000"},
+        BadSpec{"cgp:alpha=0", "alpha=0 is not a number", "from 0.001 to 1"},
+        BadSpec{"cgp:regroup_every=0", "regroup_every=0 is too small",
+                "from 1 to 1000000000"},
+        BadSpec{"cgp:drift=a", "drift=a is not a number", "from 0 to 1000"},
+        BadSpec{"cgp:stale_weight=exponential",
+                "stale_weight=exponential is none of", "none, inverse"},
+        BadSpec{"cgp:s_max=inf", "s_max=inf is not a whole number",
+                "from 0 to 1000000000, or none"},
+        BadSpec{"asp:decay=0.5", "decay", "staleness_weight=exponential"},
+        BadSpec{"ssp:staleness_weight=inverse,lambda=0.1", "lambda",
+                "staleness_weight=delay_compensated"},
+        BadSpec{"saps:mode=damp,micro_batches=4", "micro_batches",
+                "leave it out"},
+        BadSpec{"saps:s_max=20", "s_max", "leave it out"},
+        BadSpec{"saps:mode=refresh,starve_limit=2", "starve_limit",
+                "leave it out"},
+        BadSpec{"saps:micro_batches=0", "micro_batches=0", "from 1 to 1024"},
+        BadSpec{"saps:mode=wait", "mode=wait", "refresh, damp, drop"},
+        BadSpec{"saps:s=0", "s must be at least 1", "auto"},
+        BadSpec{"saps:s=few", "s=few", "auto"},
+        BadSpec{"saps:mode=damp,s=9,s_max=8", "s_max", "at least s"},
+        BadSpec{"saps:mode=drop,starve_limit=0", "starve_limit=0", "from 1"},
+        BadSpec{"asp:staleness_weight=half", "staleness_weight=half",
+                "none, inverse, exponential, delay_compensated"},
+        BadSpec{"asp:staleness_weight=exponential,decay=-1", "decay=-1",
+                "from 0 to 100"},
+        BadSpec{"asp:staleness_weight=delay_compensated,lambda=1001",
+                "lambda=1001", "from 0 to 1000"},
+        BadSpec{"psp:staleness_cap=-1", "staleness_cap=-1", "from 0 to"},
+        BadSpec{"kbatchsync:k=0", "k=0", "from 1 to"},
+        BadSpec{"kasync:k=0", "k=0", "from 1 to"},
+        BadSpec{"kbatchasync:k=0", "k=0", "from 1 to"},
+        BadSpec{"backup:b=-1", "b=-1", "from 0 to"},
+        BadSpec{"psp:s=-1", "s=-1", "from 0 to"},
+        BadSpec{"psp:beta=-1", "beta=-1", "from 0 to 1000"},
+        BadSpec{"syncswitch:first=sps", "first", "known are bsp"},
+        BadSpec{"cgp:staleness_weight=none", "unknown parameter",
+                "stale_weight, s_max"},
+        BadSpec{"ksync:k=0", "k=0 is too small", "from 1 to 1000000000"},
+        BadSpec{"kbatchasync:k=x", "k=x is not a whole number", "from 0"},
+        BadSpec{"backup:k=1", "unknown parameter \"k\"", "the parameter b"},
+        BadSpec{"psp:beta=1001", "beta=1001 is not a whole number",
+                "from 0 to 1000"},
+        BadSpec{"psp:seed=-1", "seed=-1 is not a whole number", "from 0"},
+        BadSpec{"elastic:r=0", "r=0 is too small", "from 1 to 1000"},
+        BadSpec{"abs:pieces=0", "pieces=0 is too small", "from 1 to 1024"},
+        BadSpec{"syncswitch:at=1.5", "at=1.5 is not a number", "from 0 to 1"},
+        BadSpec{"syncswitch:straggler=go", "straggler=go is none of",
+                "leave, stay"},
+        BadSpec{"syncswitch:then=sps", "then: paradigm \"sps\"",
+                "unknown paradigm"},
+        BadSpec{"syncswitch:first=syncswitch:at=0.1", "is made of two itself",
+                "another paradigm"},
+        BadSpec{"dssp:s=3", "unknown parameter \"s\"",
+                "lower, upper, mode, interval, rule, fastest"}));
+
+TEST(ParadigmSpecTest, PutsTheWholeMessageOnOneLine) {
+  const std::string unknown(ParseParadigm("sps:s=3").status().message());
+  EXPECT_THAT(unknown, StartsWith("paradigm \"sps:s=3\": unknown paradigm "
+                                  "\"sps\"; known are bsp, asp, ssp, dssp, "));
+  EXPECT_THAT(unknown, Not(HasSubstr("\n")));
+  EXPECT_EQ(ParseParadigm("dssp:fastest=within:x").status().message(),
+            "paradigm \"dssp:fastest=within:x\": fastest=within:K: K=x "
+            "is not a whole number from 0 to 1000000000");
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,402 @@
+#include "services/coordinator/fleet/fleet.h"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "tests/services/coordinator/fleet/fleet_testing.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Command = v1::WorkerCommand;
+
+TEST_F(FleetTest, WelcomesAWorkerAndShowsIt) {
+  WorkerStream stream;
+  v1::WorkerHello hello = Worker("w0");
+  hello.set_device("cuda");
+  hello.set_gpu_model("H100");
+  hello.set_memory_bytes(80);
+  hello.set_compute_capability("9.0");
+  hello.set_gpu_uuid("GPU-1");
+  hello.set_version("0.1.0");
+  (*hello.mutable_labels())["rack"] = "7";
+  const absl::Time before = absl::Now();
+  Come(stream, hello);
+  const auto commands = stream.Take();
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands[0].registered().lease_ms(), 10'000u);
+  ASSERT_EQ(fleet_.Members().size(), 1u);
+  const v1::Worker worker = fleet_.Members()[0].worker;
+  EXPECT_EQ(worker.name(), "workers/w0");
+  EXPECT_EQ(worker.pool(), "default");
+  EXPECT_EQ(worker.gpu_model(), "H100");
+  EXPECT_EQ(worker.device(), "cuda");
+  EXPECT_EQ(worker.memory_bytes(), 80u);
+  EXPECT_EQ(worker.compute_capability(), "9.0");
+  EXPECT_EQ(worker.gpu_uuid(), "GPU-1");
+  EXPECT_EQ(worker.labels().at("rack"), "7");
+  EXPECT_EQ(worker.state(), v1::Worker::IDLE);
+  const absl::Time connected =
+      absl::FromUnixSeconds(worker.connect_time().seconds()) +
+      absl::Nanoseconds(worker.connect_time().nanos());
+  EXPECT_GE(connected, before - absl::Microseconds(1));
+  EXPECT_EQ(changes_, 1);
+}
+
+TEST_F(FleetTest, RefusesNamesThatCannotBe) {
+  for (const std::string& name :
+       {std::string(), std::string("a b"), std::string("a/b"),
+        std::string(64, 'a'), std::string("-a")}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        fleet_.OnWorkerConnected(Worker(name), {}).status()))
+        << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        fleet_.OnServerConnected(Server(name), {}).status()))
+        << name;
+  }
+  v1::ServerHello homeless = Server("s0");
+  homeless.clear_address();
+  const absl::Status status = fleet_.OnServerConnected(homeless, {}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(status.ToString(), HasSubstr("address"));
+  EXPECT_THAT(fleet_.Members(), IsEmpty());
+  EXPECT_THAT(fleet_.Servers(), IsEmpty());
+  EXPECT_EQ(changes_, 0);
+}
+
+TEST_F(FleetTest, TheLaterOfTwoOfOneNameStays) {
+  WorkerStream first, second;
+  const uint64_t replaced = Come(first, Worker("w0"));
+  Come(second, Worker("w0"));
+  ASSERT_EQ(first.closed().size(), 1u);
+  EXPECT_TRUE(absl::IsAborted(first.closed()[0]));
+  EXPECT_THAT(first.closed()[0].ToString(),
+              HasSubstr("another member has registered as w0"));
+  fleet_.OnWorkerDisconnected(replaced);
+  EXPECT_THAT(second.closed(), IsEmpty());
+  EXPECT_THAT(States(), ElementsAre("workers/w0 IDLE"));
+  EXPECT_TRUE(absl::IsAborted(fleet_.OnWorkerMessage(replaced, Heartbeat())));
+
+  ServerStream old, fresh;
+  Come(old, "s0");
+  Come(fresh, "s0");
+  ASSERT_EQ(old.closed().size(), 1u);
+  EXPECT_TRUE(absl::IsAborted(old.closed()[0]));
+  EXPECT_THAT(fresh.closed(), IsEmpty());
+}
+
+TEST_F(FleetTest, AnswersHeartbeats) {
+  WorkerStream worker;
+  const uint64_t w = Come(worker, Worker("w0"));
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Heartbeat()).ok());
+  EXPECT_THAT(worker.Kinds(),
+              ElementsAre(Command::kRegistered, Command::kHeartbeat));
+  ServerStream server;
+  const uint64_t s = Come(server, "s0");
+  v1::ServerMessage heartbeat;
+  heartbeat.mutable_heartbeat();
+  EXPECT_TRUE(fleet_.OnServerMessage(s, heartbeat).ok());
+  EXPECT_THAT(server.Kinds(), ElementsAre(v1::ServerCommand::kWelcome,
+                                          v1::ServerCommand::kHeartbeat));
+}
+
+TEST_F(FleetTest, AWorkerTakesPartInOneJobAfterTheOther) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  AddRun(1);
+  AddRun(2);
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  EXPECT_THAT(stream.Kinds(),
+              ElementsAre(Command::kRegistered, Command::kAssign));
+  EXPECT_THAT(States(), ElementsAre("workers/w0 ASSIGNED in 1"));
+  EXPECT_EQ(fleet_.Members()[0].worker.job(), "namespaces/test/jobs/j1");
+  EXPECT_EQ(fleet_.Members()[0].since, clock_.Now());
+  EXPECT_TRUE(absl::IsFailedPrecondition(fleet_.Assign(w, 2)));
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Ready()).ok());
+
+  fleet_.Release(w, "another job waits");
+  EXPECT_THAT(States(), ElementsAre("workers/w0 LEAVING in 1"));
+  fleet_.Release(w, "again");  // Is told once.
+  const auto stops = stream.Take();
+  ASSERT_EQ(stops.size(), 1u);
+  EXPECT_EQ(stops[0].stop().reason(), "another job waits");
+  EXPECT_TRUE(absl::IsFailedPrecondition(fleet_.Assign(w, 2)));
+
+  const int before = changes_;
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Leaving()).ok());
+  EXPECT_EQ(changes_, before + 1);
+  EXPECT_THAT(States(), ElementsAre("workers/w0 IDLE"));
+  EXPECT_THAT(stream.closed(), IsEmpty());
+
+  EXPECT_TRUE(fleet_.Assign(w, 2).ok());
+  const auto commands = stream.Take();
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands[0].assign().run(), 2u);
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Ready()).ok());
+  // Back in the first, it is a new member there.
+  fleet_.Release(w, "");
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Leaving()).ok());
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Ready()).ok());
+}
+
+TEST_F(FleetTest, AMessageOfAJobNeedsOne) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  EXPECT_TRUE(absl::IsInvalidArgument(fleet_.OnWorkerMessage(w, Ready())));
+  EXPECT_TRUE(absl::IsInvalidArgument(fleet_.OnWorkerMessage(w, {})));
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Leaving()).ok());
+  AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  v1::WorkerMessage early;
+  early.mutable_push_done();
+  EXPECT_TRUE(absl::IsInvalidArgument(fleet_.OnWorkerMessage(w, early)));
+}
+
+TEST_F(FleetTest, OnlyFreeWorkersAreAssignedToRunsThatAreThere) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(fleet_.Assign(w, 1)));
+  const auto run = AddRun(1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(fleet_.Assign(w + 1, 1)));
+  // One that has ended, but was not removed yet.
+  run->Cancel(absl::CancelledError(""));
+  EXPECT_FALSE(OutcomeOf(run).status.ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(fleet_.Assign(w, 1)));
+  EXPECT_THAT(States(), ElementsAre("workers/w0 IDLE"));
+}
+
+TEST_F(FleetTest, AfterTheEndOfItsRunAWorkerLeavesItFirst) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  auto run = AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Ready()).ok());
+  stream.Take();
+  run->Cancel(absl::CancelledError("by an admin"));
+  EXPECT_FALSE(OutcomeOf(run).status.ok());
+  EXPECT_THAT(stream.Kinds(), ElementsAre(Command::kStop));
+  fleet_.RemoveRun(1);
+  EXPECT_THAT(States(), ElementsAre("workers/w0 LEAVING"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(fleet_.Assign(w, 1)));
+  // What it had said before it heard of the end.
+  v1::WorkerMessage late;
+  late.mutable_push_done();
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, late).ok());
+  // The run reaches it no more.
+  run->ReleaseWorker(WorkerId{1}, "late");
+  EXPECT_THAT(stream.Take(), IsEmpty());
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Leaving()).ok());
+  EXPECT_THAT(States(), ElementsAre("workers/w0 IDLE"));
+  fleet_.RemoveRun(1);  // Again: nothing.
+}
+
+TEST_F(FleetTest, ADrainedWorkerGetsNoJob) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  AddRun(1);
+  EXPECT_TRUE(fleet_.SetDraining("w0", true).ok());
+  EXPECT_THAT(States(), ElementsAre("workers/w0 DRAINED"));
+  EXPECT_TRUE(fleet_.Members()[0].worker.draining());
+  EXPECT_TRUE(absl::IsFailedPrecondition(fleet_.Assign(w, 1)));
+  EXPECT_TRUE(fleet_.SetDraining("w0", false).ok());
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  // It stays in its job until it is released.
+  EXPECT_TRUE(fleet_.SetDraining("w0", true).ok());
+  EXPECT_THAT(States(), ElementsAre("workers/w0 ASSIGNED in 1"));
+  EXPECT_TRUE(absl::IsNotFound(fleet_.SetDraining("w1", true)));
+}
+
+// A connection that breaks takes nobody back.
+TEST_F(FleetTest, ADrainedWorkerStaysDrainedWhenItComesAnew) {
+  WorkerStream first, second, third;
+  const uint64_t w = Come(first, Worker("w0"));
+  EXPECT_TRUE(fleet_.SetDraining("w0", true).ok());
+  fleet_.OnWorkerDisconnected(w);
+  const uint64_t again = Come(second, Worker("w0"));
+  EXPECT_THAT(States(), ElementsAre("workers/w0 DRAINED"));
+  fleet_.OnWorkerDisconnected(again);
+  EXPECT_TRUE(absl::IsNotFound(fleet_.SetDraining("w0", false)));
+  Come(third, Worker("w0"));
+  EXPECT_THAT(States(), ElementsAre("workers/w0 IDLE"));
+  // Who was never there is not known.
+  EXPECT_TRUE(absl::IsNotFound(fleet_.SetDraining("w1", true)));
+  WorkerStream other;
+  Come(other, Worker("w1"));
+  EXPECT_THAT(States(), ElementsAre("workers/w0 IDLE", "workers/w1 IDLE"));
+}
+
+TEST_F(FleetTest, AWorkerWhoseProcessEndsGetsNoJob) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Leaving(/*process=*/true)).ok());
+  EXPECT_THAT(States(), ElementsAre("workers/w0 DRAINED"));
+  EXPECT_TRUE(fleet_.Members()[0].worker.draining());
+  EXPECT_TRUE(absl::IsFailedPrecondition(fleet_.Assign(w, 1)));
+  fleet_.OnWorkerDisconnected(w);
+  EXPECT_THAT(States(), IsEmpty());
+}
+
+v1::WorkerMessage Failed() {
+  v1::WorkerMessage message;
+  message.mutable_failed()->set_message("no such folder");
+  return message;
+}
+
+TEST_F(FleetTest, WhoFailsIsFreeAndKnownAsUnfitForThatJob) {
+  WorkerStream stream;
+  v1::WorkerHello hello = Worker("e0");
+  hello.set_evaluator(true);
+  const uint64_t e = Come(stream, hello);
+  AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(e, 1).ok());
+  EXPECT_TRUE(fleet_.OnWorkerMessage(e, Failed()).ok());
+  EXPECT_THAT(States(), ElementsAre("workers/e0 IDLE"));
+  EXPECT_THAT(fleet_.Members()[0].unfit_for,
+              ElementsAre("namespaces/test/jobs/j1"));
+  EXPECT_FALSE(fleet_.HasEvaluator("namespaces/test/jobs/j1"));
+  EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j2"));
+  // Whoever starts it anew may have mended it.
+  WorkerStream again;
+  fleet_.OnWorkerDisconnected(e);
+  Come(again, hello);
+  EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j1"));
+}
+
+TEST_F(FleetTest, WhoWasUnfitForAJobThatIsForgottenMayTryAgain) {
+  constexpr char kJob[] = "namespaces/test/jobs/j1";
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  for (const uint64_t run : {1, 2}) {
+    AddRun(run);
+    EXPECT_TRUE(fleet_.Assign(w, run).ok());
+    EXPECT_TRUE(fleet_.OnWorkerMessage(w, Failed()).ok());
+  }
+  EXPECT_EQ(fleet_.Members()[0].unfit_for.size(), 2u);
+  const int before = changes_;
+  fleet_.ForgetJob(kJob);
+  EXPECT_EQ(changes_, before + 1);
+  EXPECT_THAT(fleet_.Members()[0].unfit_for,
+              ElementsAre("namespaces/test/jobs/j2"));
+  fleet_.ForgetJob(kJob);
+  EXPECT_EQ(changes_, before + 1);
+}
+
+TEST_F(FleetTest, KnowsWhetherThereIsAnEvaluator) {
+  WorkerStream worker, evaluator;
+  Come(worker, Worker("w0"));
+  constexpr char kJob[] = "namespaces/test/jobs/j1";
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob));
+  v1::WorkerHello hello = Worker("e0");
+  hello.set_evaluator(true);
+  const uint64_t e = Come(evaluator, hello);
+  EXPECT_TRUE(fleet_.HasEvaluator(kJob));
+  EXPECT_TRUE(fleet_.SetDraining("e0", true).ok());
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob));
+  EXPECT_TRUE(fleet_.SetDraining("e0", false).ok());
+  fleet_.OnWorkerDisconnected(e);
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob));
+}
+
+TEST_F(FleetTest, ClosesThoseWhoAreSilentForALease) {
+  WorkerStream silent, lively, busy;
+  Come(silent, Worker("w0"));
+  const uint64_t w1 = Come(lively, Worker("w1"));
+  const uint64_t w2 = Come(busy, Worker("w2"));
+  ServerStream s0, s1;
+  Come(s0, "s0");
+  const uint64_t server = Come(s1, "s1");
+  AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(w2, 1).ok());
+  clock_.Advance(absl::Seconds(6));
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w1, Heartbeat()).ok());
+  v1::ServerMessage heartbeat;
+  heartbeat.mutable_heartbeat();
+  EXPECT_TRUE(fleet_.OnServerMessage(server, heartbeat).ok());
+  clock_.Advance(absl::Seconds(4));
+  fleet_.EndSilent();
+  EXPECT_THAT(silent.closed(), IsEmpty());  // A lease, not more.
+  clock_.Advance(absl::Seconds(1));
+  fleet_.EndSilent();
+  for (const auto& closed : {silent.closed(), s0.closed()}) {
+    ASSERT_EQ(closed.size(), 1u);
+    EXPECT_EQ(closed[0], absl::AbortedError("the lease ended: register anew"));
+  }
+  EXPECT_THAT(lively.closed(), IsEmpty());
+  EXPECT_THAT(s1.closed(), IsEmpty());
+  EXPECT_THAT(busy.closed(), IsEmpty());  // Its run sees to it.
+}
+
+// It says that it lives, but not that it has left.
+TEST_F(FleetTest, ClosesThoseWhoNeverLeaveTheirRun) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  fleet_.RemoveRun(1);
+  Live(w, 30);
+  EXPECT_THAT(stream.closed(), IsEmpty());
+  clock_.Advance(absl::Seconds(1));
+  fleet_.EndSilent();
+  EXPECT_EQ(stream.closed().size(), 1u);
+}
+
+// Not those who leave a run that goes on either: it hears of it when their
+// stream has ended.
+TEST_F(FleetTest, ClosesThoseWhoNeverObeyARelease) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  const auto run = AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  fleet_.Release(w, "another job waits");
+  Live(w, 30);
+  EXPECT_THAT(stream.closed(), IsEmpty());
+  clock_.Advance(absl::Seconds(1));
+  fleet_.EndSilent();
+  EXPECT_EQ(stream.closed().size(), 1u);
+  fleet_.OnWorkerDisconnected(w);
+  EXPECT_TRUE(absl::IsNotFound(run->OnWorkerMessage(WorkerId{1}, Ready())));
+}
+
+// It may be in the middle of an evaluation, for which it has half an hour.
+TEST_F(FleetTest, AReleasedEvaluatorHasTheTimeOfAnEvaluation) {
+  WorkerStream stream;
+  v1::WorkerHello hello = Worker("e0");
+  hello.set_evaluator(true);
+  const uint64_t e = Come(stream, hello);
+  AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(e, 1).ok());
+  fleet_.Release(e, "another job waits for an evaluator");
+  Live(e, 180);
+  EXPECT_THAT(stream.closed(), IsEmpty());
+  clock_.Advance(absl::Seconds(1));
+  fleet_.EndSilent();
+  EXPECT_EQ(stream.closed().size(), 1u);
+}
+
+TEST_F(FleetTest, ALostWorkersRunIsTold) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  const auto run = AddRun(1);
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Ready()).ok());
+  fleet_.OnWorkerDisconnected(w);
+  EXPECT_THAT(States(), IsEmpty());
+  EXPECT_TRUE(absl::IsAborted(fleet_.OnWorkerMessage(w, Heartbeat())));
+  fleet_.Release(w, "late");
+  // Nobody is ready any more.
+  run->Cancel(absl::CancelledError("the test is over"));
+  EXPECT_TRUE(absl::IsCancelled(OutcomeOf(run).status));
+}
+
+}  // namespace
+}  // namespace paceline

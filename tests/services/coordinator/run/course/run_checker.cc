@@ -1,0 +1,130 @@
+#include "tests/services/coordinator/run/course/run_checker.h"
+
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+
+namespace paceline {
+
+void RunChecker::Begin(uint32_t train_samples, const RunStart& start,
+                       bool keeps_checkpoints, bool limited) {
+  keeps_checkpoints_ = keeps_checkpoints;
+  limited_ = limited;
+  counted_ = SamplesCounted(start.position, train_samples);
+}
+
+void RunChecker::Break(absl::string_view what) {
+  if (violation_.empty()) violation_ = std::string(what);
+}
+
+void RunChecker::Observe(const RunOutput& output) {
+  if (ended_) Break("an output after the end");
+  std::visit([this](const auto& what) { See(what); }, output);
+}
+
+void RunChecker::EndOfStep(const RunCourse& course) {
+  if (course.core() == nullptr) return;
+  trained_ = true;
+  if (course.core()->samples_counted() != counted_) {
+    Break(absl::StrCat(course.core()->samples_counted(),
+                       " samples are counted, and ", counted_, " were told"));
+  }
+  const int64_t total = course.core()->samples_total();
+  const bool complete = ended_ && outcome_.status.ok() && !outcome_.paused;
+  if (complete && !limited_ && counted_ < total) {
+    Break(absl::StrCat("it says that it finished after ", counted_, " of ",
+                       total, " samples"));
+  }
+}
+
+void RunChecker::See(const AssignMember& assign) {
+  if (!there_.insert(assign.worker).second) Break("assigned twice");
+}
+
+void RunChecker::See(const BeginWork& begin) {
+  if (!there_.contains(begin.worker)) Break("somebody who is gone begins");
+  begun_.insert(begin.worker);
+}
+
+void RunChecker::See(const Grant& grant) {
+  if (!begun_.contains(grant.worker)) Break("a grant before the beginning");
+  if (!there_.contains(grant.worker)) Break("a grant to somebody who is gone");
+  if (paused_) Break("a grant after a pause");
+  if (!open_.emplace(grant.worker, grant.range).second) Break("two grants");
+}
+
+void RunChecker::See(const PushCounted& counted) {
+  const auto it = open_.find(counted.worker);
+  if (it == open_.end()) return Break("a push without a grant is counted");
+  for (uint32_t i = 0; i < counted.samples; ++i) {
+    if (++used_[{it->second.epoch, it->second.begin + i}] > 1) {
+      Break("a sample is counted twice");
+    }
+  }
+  counted_ += counted.samples;
+  open_.erase(it);
+}
+
+void RunChecker::See(const Recorded& recorded) {
+  const DecisionKind kind = recorded.decision.kind;
+  if (kind == DecisionKind::kRangeReturned ||
+      kind == DecisionKind::kAbandoned) {
+    open_.erase(recorded.decision.worker);
+  }
+}
+
+void RunChecker::See(const EvaluateSnapshot& evaluate) {
+  if (!there_.contains(evaluate.worker)) Break("an evaluator who is gone");
+  if (!kept_.contains(evaluate.snapshot)) Break("a snapshot that nobody has");
+  if (!evaluating_.emplace(evaluate.worker, evaluate.snapshot).second) {
+    Break("two evaluations at once");
+  }
+}
+
+void RunChecker::See(const MemberLetGo& gone) {
+  if (there_.erase(gone.worker) == 0) Break("let go twice");
+  evaluating_.erase(gone.worker);
+}
+
+void RunChecker::See(const NumberedCommand& command) {
+  if (command.sequence != ++sequence_) Break("a gap in the commands' numbers");
+  if (const auto* keep = std::get_if<KeepSnapshot>(&command.command)) {
+    kept_.insert(keep->snapshot);
+  }
+  if (const auto* release = std::get_if<ReleaseSnapshot>(&command.command)) {
+    if (kept_.erase(release->snapshot) == 0) Break("released twice");
+    for (auto it = evaluating_.begin(); it != evaluating_.end();) {
+      it = it->second == release->snapshot ? evaluating_.erase(it)
+                                           : std::next(it);
+    }
+  }
+}
+
+void RunChecker::See(const CheckpointChanged& changed) {
+  using State = CheckpointChanged::State;
+  if (changed.state == State::kWriting) {
+    if (writing_.has_value()) Break("two checkpoints at once");
+    writing_ = changed.order.id;
+    return;
+  }
+  if (writing_ != changed.order.id) Break("a checkpoint that was not begun");
+  writing_.reset();
+  if (changed.state == State::kReady) ready_ = changed.order;
+}
+
+void RunChecker::See(const RunEnded& ended) {
+  ended_ = true;
+  outcome_ = ended.outcome;
+  if (writing_.has_value()) Break("a checkpoint is still being written");
+  if (!outcome_.status.ok() || !trained_) return;
+  const bool saved = keeps_checkpoints_ && (!outcome_.out_of_servers);
+  if (!saved) return;
+  if (!ready_.has_value() || ready_->id != outcome_.checkpoint) {
+    return Break("it ended well, and is not saved");
+  }
+  if (!ready_->point.exact || ready_->point.samples != counted_) {
+    Break("what was saved is not what was counted");
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,83 @@
+#ifndef PACELINE_TESTS_SERVICES_COORDINATOR_RUN_COURSE_RUN_CHECKER_H_
+#define PACELINE_TESTS_SERVICES_COORDINATOR_RUN_COURSE_RUN_CHECKER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "services/coordinator/run/course/course.h"
+
+namespace paceline {
+
+// Follows what a RunCourse puts out and says what it breaks of what must always
+// hold of a run:
+//
+// - commands to servers are numbered without a gap;
+// - only members that were told to begin are granted, one grant at a time, and
+//   nobody is told anything after it was let go;
+// - no sample of an epoch is counted twice, and a run that says that it
+//   finished has counted all of them;
+// - snapshots are evaluated once at a time, by an evaluator that is there, and
+//   only while servers keep them;
+// - a checkpoint that was begun becomes ready or fails, one at a time, before
+//   the run ends; one of a paused run is exact and holds all that was counted;
+// - a run that is to pause grants nothing more;
+// - the end comes once, and nothing comes after it.
+class RunChecker {
+ public:
+  // With `limited` the run may end well before everything is counted.
+  void Begin(uint32_t train_samples, const RunStart& start,
+             bool keeps_checkpoints, bool limited);
+
+  void Observe(const RunOutput& output);
+  // The run has been told to pause.
+  void Paused() { paused_ = true; }
+  // After all outputs of a step.
+  void EndOfStep(const RunCourse& course);
+
+  void Break(absl::string_view what);
+  // What was broken first; empty while nothing is.
+  const std::string& violation() const { return violation_; }
+  bool ended() const { return ended_; }
+  const RunOutcome& outcome() const { return outcome_; }
+
+ private:
+  void See(const AssignMember& assign);
+  void See(const BeginWork& begin);
+  void See(const Grant& grant);
+  void See(const PushCounted& counted);
+  void See(const Recorded& recorded);
+  void See(const EvaluateSnapshot& evaluate);
+  void See(const MemberLetGo& gone);
+  void See(const NumberedCommand& command);
+  void See(const CheckpointChanged& changed);
+  void See(const RunEnded& ended);
+  template <class Other>
+  void See(const Other&) {}
+
+  bool keeps_checkpoints_ = false;
+  bool limited_ = false;
+  std::string violation_;
+  uint64_t sequence_ = 0;
+  std::set<WorkerId> there_;
+  std::set<WorkerId> begun_;
+  std::map<WorkerId, SampleRange> open_;               // Of the lost, too.
+  std::map<std::pair<uint32_t, uint32_t>, int> used_;  // By epoch and sample.
+  int64_t counted_ = 0;
+  bool trained_ = false;
+  bool paused_ = false;
+  std::set<int64_t> kept_;  // Snapshots.
+  std::map<WorkerId, int64_t> evaluating_;
+  std::optional<std::string> writing_;
+  std::optional<CheckpointWriting::Order> ready_;
+  bool ended_ = false;
+  RunOutcome outcome_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_COORDINATOR_RUN_COURSE_RUN_CHECKER_H_

@@ -1,0 +1,75 @@
+#ifndef PACELINE_TESTS_SERVICES_COORDINATOR_RUN_FAKE_WORKER_H_
+#define PACELINE_TESTS_SERVICES_COORDINATOR_RUN_FAKE_WORKER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/mailbox.h"
+#include "protos/paceline/v1/fleet.pb.h"
+#include "services/coordinator/run/job_run.h"
+
+namespace paceline {
+
+// Longer than any test may take: ends only what would hang.
+inline constexpr absl::Duration kLong = absl::Seconds(30);
+
+// What a worker says once its model is built.
+v1::WorkerReady SmallModel(uint32_t train_samples);
+
+// A worker or evaluator without a stream: it records its commands, and the test
+// says its lines.
+class FakeWorker {
+ public:
+  using Kind = v1::WorkerCommand::KindCase;
+
+  FakeWorker(JobRun* job, const std::string& name, bool evaluator = false);
+
+  WorkerId id() const { return id_; }
+  const absl::Status& registered() const { return registered_; }
+
+  // The next command but heartbeats, which must be of that kind; an empty one
+  // if it is not.
+  v1::WorkerCommand Next(Kind kind);
+  bool HasNothing() { return !commands_.Await(absl::ZeroDuration()); }
+
+  absl::Status Say(const v1::WorkerMessage& message);
+  absl::Status SayReady(const v1::WorkerReady& ready);
+  absl::Status SayInitialized();
+  absl::Status SayHeartbeat();
+  absl::Status SayLeaving();
+  absl::Status SayEvaluated(int64_t snapshot, double accuracy,
+                            double loss = 0.5);
+  // That the snapshot could not be had.
+  absl::Status SayNotEvaluated(int64_t snapshot, const absl::Status& why);
+  // That the grant's iteration is pushed, all of its samples used.
+  absl::Status SayPushed(const v1::Grant& grant);
+  // The stream breaks.
+  void Break() { job_->OnWorkerDisconnected(id_); }
+
+  // Up to `assign` and `ready`.
+  void Enter(const v1::WorkerReady& ready);
+  // Takes commands, obeying `begin` and `grant`, until it is told to stop or
+  // has pushed `pushes` times. Returns how often it pushed.
+  int Work(int pushes = 1'000'000);
+  // The reason of the `stop` that must come, after whatever else.
+  std::string AwaitStop();
+  // The status with which the coordinator closed the stream.
+  absl::Status AwaitClosed();
+
+ private:
+  struct Closing {
+    absl::Status status;
+  };
+
+  JobRun* const job_;
+  const WorkerId id_;
+  Mailbox<v1::WorkerCommand> commands_;
+  Mailbox<Closing> closings_;
+  absl::Status registered_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_COORDINATOR_RUN_FAKE_WORKER_H_

@@ -1,0 +1,93 @@
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "services/coordinator/run/wire.h"
+
+namespace paceline {
+namespace {
+
+v1::JobSpec Spec() {
+  v1::JobSpec spec;
+  spec.set_model("mlp");
+  spec.set_data("synthetic:tiny");
+  spec.set_learning_rate(0.5);
+  spec.set_schedule("step:at=0.5,factor=0.1");
+  spec.set_batch_size(8);
+  spec.set_batching("balanced");
+  spec.mutable_stop()->set_epochs(3);
+  for (const int64_t samples : {100, 150, 250}) {
+    v1::PlannedSwitch& planned = *spec.add_switches();
+    planned.set_samples(samples);
+    planned.set_paradigm("asp");
+  }
+  return spec;
+}
+
+SyncOptions OptionsOf(const JobPlan& plan, const SamplePosition& start) {
+  CourseOptions options = ToCourseOptions(plan);
+  options.servers = {"s0"};
+  RunStart from;
+  from.position = start;
+  return SyncOptionsOf(options, ToRunSettings(plan), from, 100);
+}
+
+TEST(RunOptionsTest, AreWhatThePlanSays) {
+  const JobPlan plan = *ParseJob(Spec());
+  const SyncOptions options = OptionsOf(plan, {});
+  EXPECT_EQ(options.train_samples, 100u);
+  EXPECT_EQ(options.max_samples, 300);
+  EXPECT_EQ(options.batch_size, 8u);
+  EXPECT_EQ(options.batching, Batching::kBalanced);
+  EXPECT_EQ(options.eval_every, 5);
+  EXPECT_EQ(options.schedule.RateAt(149), 0.5);
+  EXPECT_DOUBLE_EQ(options.schedule.RateAt(150), 0.05);
+  EXPECT_EQ(options.switches.size(), 3);
+}
+
+// A checkpoint's job has made the switches of before: its paradigm is theirs.
+TEST(RunOptionsTest, ALaterStartLeavesOutTheSwitchesThatWereMade) {
+  const JobPlan plan = *ParseJob(Spec());
+  SamplePosition start;
+  start.next_epoch = 1;
+  start.next_begin = 50;
+  const SyncOptions options = OptionsOf(plan, start);
+  ASSERT_EQ(options.switches.size(), 1);
+  EXPECT_EQ(options.switches[0].samples, 250);
+  EXPECT_EQ(options.start.next_begin, 50u);
+}
+
+std::vector<AccuracyPoint> Curve(const std::vector<double>& accuracies) {
+  std::vector<AccuracyPoint> curve;
+  for (const double accuracy : accuracies) {
+    AccuracyPoint point;
+    point.seconds = static_cast<double>(curve.size());
+    point.accuracy = accuracy;
+    point.loss = 1 - accuracy;
+    curve.push_back(point);
+  }
+  return curve;
+}
+
+TEST(RunOptionsTest, TwoEvaluationsInARowAtTheTargetStopTheJob) {
+  StopConditions stop;
+  stop.target_accuracy = 0.75;
+  EXPECT_FALSE(StopReached(stop, Curve({0.75, 0.75}))) << "only measured";
+  stop.at_target = true;
+  EXPECT_FALSE(StopReached(stop, Curve({})));
+  EXPECT_FALSE(StopReached(stop, Curve({0.9})));
+  EXPECT_FALSE(StopReached(stop, Curve({0.9, 0.5, 0.75})));
+  EXPECT_TRUE(StopReached(stop, Curve({0.9, 0.5, 0.75, 0.75})));
+}
+
+TEST(RunOptionsTest, ALossCanBeTheTarget) {
+  StopConditions stop;
+  stop.target_loss = 0.25;
+  stop.at_target = true;
+  EXPECT_FALSE(StopReached(stop, Curve({0.75})));
+  EXPECT_TRUE(StopReached(stop, Curve({0.75, 0.75})));
+  stop.target_loss = 0.24;
+  EXPECT_FALSE(StopReached(stop, Curve({0.75, 0.75})));
+}
+
+}  // namespace
+}  // namespace paceline

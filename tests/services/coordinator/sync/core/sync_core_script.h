@@ -1,0 +1,58 @@
+#ifndef PACELINE_TESTS_SERVICES_COORDINATOR_SYNC_CORE_SYNC_CORE_SCRIPT_H_
+#define PACELINE_TESTS_SERVICES_COORDINATOR_SYNC_CORE_SYNC_CORE_SCRIPT_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "services/coordinator/sync/core/sync_core.h"
+
+namespace paceline {
+
+// Runs commands on a SyncCore. One command a line:
+//
+//   core POLICY [samples=96] [epochs=1] [batch=32] [servers=1] [rate=0.1]
+//        [schedule=SPEC] [eval=0] [lease=10s]
+//                          makes the core anew, at time 0
+//   start w0 w1            begins with these
+//   push w0 [samples=N] [iteration=N] [discarded] [refused=K/N]
+//                          the open iteration's whole range, if not said
+//   join w3, heard w0, seal, tick
+//   leave w0 stream|lease|stuck|departed
+//   fenced w0 server=0 iteration=1 taken=K/N [samples=N]
+//
+// "at 1.5s" before a command sets the time. Lines that begin with '#' are
+// comments. Thread-compatible.
+class SyncCoreScript {
+ public:
+  // What the core did, one line for each output; "nothing" if that is all. What
+  // the policy reports is left out: that is in its own scripts. A PushDone that
+  // is refused is answered by the code of its error, and a malformed command by
+  // a line that begins with "error:".
+  std::string Run(absl::string_view commands);
+
+ private:
+  using Words = std::vector<absl::string_view>;
+
+  // A malformed command is INVALID_ARGUMENT.
+  absl::Status Execute(Words words);
+  absl::Status MakeCore(const Words& words);
+  absl::Status Start(const Words& words);
+  absl::Status Push(WorkerId worker, const Words& words);
+  absl::Status Leave(WorkerId worker, const Words& words);
+  absl::Status Fenced(WorkerId worker, const Words& words);
+
+  std::unique_ptr<SyncCore> core_;
+  absl::Time now_ = absl::UnixEpoch();
+  std::vector<Output> outputs_;
+  std::map<WorkerId, Grant> grants_;  // The latest of each worker.
+  std::string answer_;                // To a push that was refused.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_COORDINATOR_SYNC_CORE_SYNC_CORE_SCRIPT_H_

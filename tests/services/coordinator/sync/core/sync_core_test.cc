@@ -1,0 +1,136 @@
+#include "services/coordinator/sync/core/sync_core.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/services/coordinator/sync/core/output_text.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr WorkerId kA{0};
+constexpr WorkerId kB{1};
+
+absl::Time At(int seconds) {
+  return absl::UnixEpoch() + absl::Seconds(seconds);
+}
+
+// Releases into round 7 whoever asks for it, and closes nothing. Wakes at a
+// deadline to report.
+class ForgetfulPolicy final : public SyncPolicy {
+ public:
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override {
+    for (const WorkerId worker : view.waiting()) {
+      actions.push_back(Release{worker, PushPlan::Round(RoundId{7})});
+    }
+  }
+  void Apply(const SyncView&, const Event& event,
+             std::vector<Action>& actions) override {
+    if (!std::holds_alternative<Tick>(event)) return;
+    deadline_ = absl::InfiniteFuture();
+    actions.push_back(Report{{DecisionKind::kCapped, kA, 1, 2}});
+  }
+  absl::Time NextDeadline() const override { return deadline_; }
+  std::string Describe() const override { return "forgetful"; }
+
+ private:
+  absl::Time deadline_ = At(4);
+};
+
+// Releases the same worker twice.
+class DoublePolicy final : public SyncPolicy {
+ public:
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override {
+    const WorkerId worker = *view.waiting().begin();
+    actions.assign(2, Release{worker, PushPlan::Immediate()});
+  }
+  void Apply(const SyncView&, const Event&, std::vector<Action>&) override {}
+  std::string Describe() const override { return "double"; }
+};
+
+SyncOptions TwoRanges() {
+  SyncOptions options;
+  options.train_samples = 8;
+  options.batch_size = 4;
+  options.schedule = RateSchedule(0.5);
+  return options;
+}
+
+PushReport Of(uint32_t samples) {
+  PushReport report;
+  report.iteration = 1;
+  report.samples = samples;
+  return report;
+}
+
+class SyncCoreTest : public testing::Test {
+ protected:
+  SyncCoreTest() : core_(TwoRanges(), std::make_unique<ForgetfulPolicy>()) {
+    core_.Start(At(0), {kA, kB}, outputs_);
+  }
+
+  std::vector<std::string> Take() {
+    std::vector<std::string> texts;
+    for (const Output& output : std::exchange(outputs_, {})) {
+      texts.push_back(ToText(output));
+    }
+    return texts;
+  }
+
+  SyncCore core_;
+  std::vector<Output> outputs_;
+};
+
+TEST_F(SyncCoreTest, DrainsAtTheEndWhatThePolicyForgot) {
+  ASSERT_TRUE(core_.PushDone(At(1), kA, Of(4), outputs_).ok());
+  Take();
+  ASSERT_TRUE(core_.PushDone(At(1), kB, Of(4), outputs_).ok());
+  EXPECT_THAT(Take(),
+              ElementsAre("push w1: 4 samples, gap 0, staleness 0, version 0",
+                          "close 1: round 7 at 0.5",
+                          "last snapshot 1: version 1, samples 8, closing 1",
+                          "finished"));
+  EXPECT_TRUE(core_.finished());
+  EXPECT_EQ(core_.NextDeadline(), absl::InfiniteFuture());
+}
+
+TEST_F(SyncCoreTest, WakesThePolicyAtItsDeadline) {
+  Take();
+  EXPECT_EQ(core_.NextDeadline(), At(4));
+  core_.Tick(At(3), outputs_);
+  EXPECT_THAT(Take(), IsEmpty());
+  core_.Tick(At(4), outputs_);
+  EXPECT_THAT(Take(),
+              ElementsAre("w0: gap 1 exceeds the upper bound 2: waits"));
+  EXPECT_EQ(core_.NextDeadline(), At(10));
+}
+
+TEST_F(SyncCoreTest, ShowsItsState) {
+  EXPECT_THAT(core_.Members(), ElementsAre(kA, kB));
+  EXPECT_EQ(core_.samples_total(), 8);
+  EXPECT_EQ(core_.policy().Describe(), "forgetful");
+  ASSERT_TRUE(core_.PushDone(At(1), kA, Of(3), outputs_).ok());
+  EXPECT_EQ(core_.ClockOf(kA), 1);
+  EXPECT_EQ(core_.ClockOf(kB), 0);
+  EXPECT_EQ(core_.samples_counted(), 3);
+  EXPECT_FALSE(core_.finished());
+}
+
+TEST(SyncCoreDeathTest, OnlyWhoWaitsIsReleased) {
+  SyncCore core(TwoRanges(), std::make_unique<DoublePolicy>());
+  std::vector<Output> outputs;
+  EXPECT_DEATH(core.Start(At(0), {kA}, outputs), "CHECK");
+}
+
+}  // namespace
+}  // namespace paceline

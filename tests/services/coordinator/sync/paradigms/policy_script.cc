@@ -1,0 +1,333 @@
+#include "tests/services/coordinator/sync/paradigms/policy_script.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/overloaded.h"
+#include "services/coordinator/sync/core/decision.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
+
+namespace paceline {
+
+using Phase = SyncView::Phase;
+
+// An event by its name, with what its worker does before it and after it; what
+// is not named may be anything and stays.
+struct PolicyScript::Verb {
+  absl::string_view name;
+  std::optional<Phase> before;
+  std::optional<Phase> after;
+  Event (*make)(WorkerId);
+};
+
+const PolicyScript::Verb* PolicyScript::FindVerb(absl::string_view name) {
+  static constexpr Verb kVerbs[] = {
+      {"push", Phase::kComputing, Phase::kWaiting,
+       [](WorkerId worker) -> Event { return PushDone{worker}; }},
+      {"discarded", Phase::kComputing, Phase::kWaiting,
+       [](WorkerId worker) -> Event {
+         return PushDone{worker, /*share=*/0, /*taken=*/false};
+       }},
+      {"join", std::nullopt, Phase::kWaiting,
+       [](WorkerId worker) -> Event { return Joined{worker}; }},
+      {"leave", std::nullopt, std::nullopt,
+       [](WorkerId worker) -> Event { return Left{worker}; }},
+      {"idle", Phase::kComputing, Phase::kIdle,
+       [](WorkerId worker) -> Event { return Idle{worker}; }},
+      {"resume", Phase::kIdle, Phase::kWaiting,
+       [](WorkerId worker) -> Event { return Resumed{worker}; }},
+      {"ready", Phase::kComputing, std::nullopt,
+       [](WorkerId worker) -> Event { return GradientReady{worker}; }},
+      {"abandoned", Phase::kComputing, Phase::kWaiting,
+       [](WorkerId worker) -> Event { return Abandoned{worker}; }},
+      {"flag", std::nullopt, std::nullopt,
+       [](WorkerId worker) -> Event {
+         return Flagged{worker, true};
+       }},
+      {"clear", std::nullopt, std::nullopt,
+       [](WorkerId worker) -> Event {
+         return Flagged{worker, false};
+       }},
+      {"tick", std::nullopt, std::nullopt,
+       [](WorkerId) -> Event { return Tick{}; }},
+  };
+  for (const Verb& verb : kVerbs) {
+    if (verb.name == name) return &verb;
+  }
+  return nullptr;
+}
+
+namespace {
+
+std::string Name(WorkerId worker) {
+  return absl::StrCat("w", ToNumber(worker));
+}
+
+std::optional<WorkerId> ParseWorker(absl::string_view name) {
+  uint32_t number = 0;
+  if (!absl::ConsumePrefix(&name, "w") || !absl::SimpleAtoi(name, &number)) {
+    return std::nullopt;
+  }
+  return WorkerId{number};
+}
+
+std::optional<std::pair<WorkerId, Phase>> ParseAdopted(absl::string_view word) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(word, absl::MaxSplits('=', 1));
+  const std::optional<WorkerId> worker = ParseWorker(parts.first);
+  if (!worker.has_value()) return std::nullopt;
+  if (parts.second.empty()) return std::pair(*worker, Phase::kWaiting);
+  if (parts.second == "computing") return std::pair(*worker, Phase::kComputing);
+  if (parts.second == "idle") return std::pair(*worker, Phase::kIdle);
+  return std::nullopt;
+}
+
+std::string ToText(const PushPlan& plan) {
+  std::string text;
+  switch (plan.kind) {
+    case PushPlan::Kind::kImmediate:
+      text = "immediate";
+      break;
+    case PushPlan::Kind::kRound:
+      text = absl::StrCat("round ", ToNumber(plan.round));
+      break;
+    case PushPlan::Kind::kAsk:
+      return "ask";
+    case PushPlan::Kind::kDiscard:
+      return "discard";
+  }
+  if (plan.weight != 1) absl::StrAppend(&text, " weight ", plan.weight);
+  if (plan.compensation != 0) {
+    absl::StrAppend(&text, " compensated ", plan.compensation);
+  }
+  return text;
+}
+
+std::string ToText(const Release& release) {
+  std::string text = absl::StrCat("release ", Name(release.worker));
+  if (release.plan.kind == PushPlan::Kind::kRound) {
+    absl::StrAppend(&text, " into ", ToText(release.plan));
+  } else if (release.plan != PushPlan::Immediate()) {
+    absl::StrAppend(&text, ", ", ToText(release.plan));
+  }
+  if (release.pieces > 0) {
+    absl::StrAppend(&text, " in ", release.pieces, " pieces");
+  }
+  return text;
+}
+
+std::string ToText(const Action& action) {
+  return std::visit(
+      Overloaded{[](const Release& a) { return ToText(a); },
+                 [](const PlanPush& a) {
+                   return absl::StrCat("plan ", Name(a.worker), ": ",
+                                       ToText(a.plan));
+                 },
+                 [](const Refresh& a) {
+                   return absl::StrCat("refresh ", Name(a.worker));
+                 },
+                 [](const Abandon& a) {
+                   return absl::StrCat("abandon ", Name(a.worker));
+                 },
+                 [](const CloseRounds& a) {
+                   std::string text = "close round";
+                   for (const RoundId round : a.rounds) {
+                     absl::StrAppend(&text, " ", ToNumber(round));
+                   }
+                   return text;
+                 },
+                 [](const HandOver&) { return std::string("hand over"); },
+                 [](const Report& a) {
+                   return absl::StrCat(Name(a.decision.worker), ": ",
+                                       Render(a.decision));
+                 }},
+      action);
+}
+
+}  // namespace
+
+std::string PolicyScript::Run(absl::string_view commands) {
+  std::string output;
+  for (const absl::string_view line :
+       absl::StrSplit(commands, '\n', absl::SkipWhitespace())) {
+    if (absl::StartsWith(line, "#")) continue;
+    const std::string error = Execute(line);
+    if (!error.empty()) {
+      absl::StrAppend(&output, "error: ", line, ": ", error, "\n");
+    }
+    for (const Action& action : performed_) {
+      absl::StrAppend(&output, absl::FormatDuration(now_), " ", ToText(action),
+                      "\n");
+    }
+    performed_.clear();
+  }
+  return output.empty() ? "nothing\n" : output;
+}
+
+std::string PolicyScript::Execute(absl::string_view line) {
+  std::vector<absl::string_view> words =
+      absl::StrSplit(line, ' ', absl::SkipEmpty());
+  if (words.size() > 2 && words[0] == "at") {
+    const std::string error = SetTime(words[1]);
+    if (!error.empty()) return error;
+    words.erase(words.begin(), words.begin() + 2);
+  }
+  if (words.size() == 2 && words[0] == "policy") return MakePolicyOf(words[1]);
+  if (policy_ == nullptr) return "no policy yet";
+  if (words[0] == "adopt") return Adopt(words);
+  if (words[0] == "counted" && words.size() == 3) {
+    return absl::SimpleAtoi(words[1], &samples_counted_) &&
+                   absl::SimpleAtoi(words[2], &samples_total_)
+               ? ""
+               : "no numbers";
+  }
+  if (words.size() == 1 && words[0] == "tick") return Apply("tick", "w0");
+  if (words.size() == 3 && words[0] == "push" && words[2] == "discarded") {
+    return Apply("discarded", words[1]);
+  }
+  if (words.size() == 2) return Apply(words[0], words[1]);
+  return "no such command";
+}
+
+std::string PolicyScript::SetTime(absl::string_view text) {
+  absl::Duration at;
+  if (!absl::ParseDuration(std::string(text), &at)) return "no time";
+  if (at < now_) return "this is past";
+  now_ = at;
+  return "";
+}
+
+std::string PolicyScript::MakePolicyOf(absl::string_view spec) {
+  auto policy = MakePolicy(spec);
+  if (!policy.ok()) return std::string(policy.status().message());
+  policy_ = *std::move(policy);
+  now_ = absl::ZeroDuration();
+  version_ = samples_counted_ = samples_total_ = 0;
+  view_ = std::make_unique<SyncView>();
+  workers_.clear();
+  return "";
+}
+
+std::string PolicyScript::Adopt(const std::vector<absl::string_view>& words) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    absl::string_view word = words[i];
+    if (absl::ConsumePrefix(&word, "round=")) {
+      uint64_t round = 0;
+      if (!absl::SimpleAtoi(word, &round)) return "no round";
+      view_->mutable_rounds().Name(RoundId{round - 1});
+      continue;
+    }
+    const auto adopted = ParseAdopted(word);
+    if (!adopted.has_value()) return "no worker";
+    const auto& [worker, phase] = *adopted;
+    view_->Add(worker);
+    if (phase != Phase::kWaiting) view_->Release(worker);
+    if (phase == Phase::kIdle) view_->Tell(Idle{worker});
+  }
+  TakeOver();
+  return "";
+}
+
+void PolicyScript::TakeOver() {
+  SetProgress();
+  std::vector<Action> actions;
+  policy_->Adopt(*view_, actions);
+  Perform(std::move(actions));
+}
+
+std::string PolicyScript::Apply(absl::string_view verb,
+                                absl::string_view name) {
+  const std::optional<WorkerId> worker = ParseWorker(name);
+  if (!worker.has_value()) return "no worker";
+  const Verb* const known = FindVerb(verb);
+  if (known == nullptr) return "no such event";
+  Event event = known->make(*worker);
+  if (!std::holds_alternative<Tick>(event)) {
+    const std::string error = Note(*worker, *known, event);
+    if (!error.empty()) return error;
+  }
+  view_->Tell(event);
+  SetProgress();
+  std::vector<Action> actions;
+  policy_->Apply(*view_, event, actions);
+  Perform(std::move(actions));
+  return "";
+}
+
+std::string PolicyScript::Note(WorkerId worker, const Verb& verb,
+                               Event& event) {
+  const bool joins = std::holds_alternative<Joined>(event);
+  if (view_->Contains(worker) == joins) {
+    return joins ? "is a member already" : "is no member";
+  }
+  if (verb.before.has_value() && view_->PhaseOf(worker) != *verb.before) {
+    return "does not fit what the worker does";
+  }
+  Worker& noted = workers_[worker];
+  RoundLedger& rounds = view_->mutable_rounds();
+  const PushPlan plan = noted.plan;
+  const bool in_round = noted.planned && plan.kind == PushPlan::Kind::kRound;
+  if (auto* const ready = std::get_if<GradientReady>(&event)) {
+    ready->staleness = version_ - noted.base;
+  }
+  if (const auto* const done = std::get_if<PushDone>(&event)) {
+    if (plan.kind == PushPlan::Kind::kImmediate && done->taken) ++version_;
+    if (in_round && done->taken) rounds.Pushed(plan.round, {});
+    if (in_round && !done->taken) rounds.Ended(plan.round);
+    noted.planned = false;
+  }
+  const bool computes = !joins && view_->PhaseOf(worker) == Phase::kComputing;
+  if (std::holds_alternative<Left>(event) && in_round && computes) {
+    rounds.Lost(plan.round);
+    rounds.Answered(plan.round, version_, /*taken=*/false, std::nullopt);
+  }
+  return "";
+}
+
+void PolicyScript::Perform(std::vector<Action> actions) {
+  RoundLedger& rounds = view_->mutable_rounds();
+  const auto issue = [&](WorkerId worker, const PushPlan& plan) {
+    workers_[worker].plan = plan;
+    workers_[worker].planned = true;
+    if (plan.kind != PushPlan::Kind::kRound) return;
+    rounds.Name(plan.round);
+    rounds.Issued(plan.round);
+  };
+  for (const Action& action : actions) {
+    performed_.push_back(action);
+    if (const auto* const close = std::get_if<CloseRounds>(&action)) {
+      ++version_;
+      for (const RoundId round : close->rounds) rounds.Drained(round, version_);
+    }
+    if (const auto* const plan = std::get_if<PlanPush>(&action)) {
+      issue(plan->worker, plan->plan);
+    }
+    if (const auto* const release = std::get_if<Release>(&action)) {
+      view_->Release(release->worker);
+      view_->Begin(release->worker, release->plan);
+      workers_[release->worker].base = version_;
+      issue(release->worker, release->plan);
+    }
+    if (std::holds_alternative<HandOver>(action)) {
+      view_->BeginTerm();
+      for (const RoundId round : rounds.Undrained()) {
+        rounds.Drained(round, version_ + 1);
+      }
+      TakeOver();
+    }
+  }
+}
+
+void PolicyScript::SetProgress() {
+  view_->SetProgress(absl::UnixEpoch() + now_, version_, samples_counted_,
+                     samples_total_);
+}
+
+}  // namespace paceline
