@@ -16,7 +16,6 @@
 #include "services/cli/plot/plot_page.h"
 #include "services/cli/simulate_options.h"
 #include "services/cli/simulation_report.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/simulator/observer_list.h"
 #include "services/simulator/timeline.h"
 #include "services/simulator/virtual_cluster.h"
@@ -40,9 +39,9 @@ absl::Status TakeTraining(const SimulateOptions& options,
   PACELINE_RETURN_IF_ERROR(training.status());
   result.accuracy = training.accuracy();
   result.refused_blocks = training.refused_blocks();
-  if (options.training.target_accuracy > 0) {
-    result.seconds_to_target =
-        SecondsToTarget(result.accuracy, options.training.target_accuracy);
+  const double target = options.cluster.settings.stop.target_accuracy;
+  if (target > 0) {
+    result.seconds_to_target = SecondsToTarget(result.accuracy, target);
   }
   return absl::OkStatus();
 }
@@ -52,7 +51,9 @@ absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
                                           const ComparedRun& run,
                                           Timeline* drawn) {
   ClusterSpec cluster = options.cluster;
-  PACELINE_ASSIGN_OR_RETURN(cluster.sync.batching, ParseBatching(run.batching));
+  cluster.run.paradigm = run.paradigm;
+  PACELINE_ASSIGN_OR_RETURN(cluster.settings.batching,
+                            ParseBatching(run.batching));
   ObserverList observers;
   std::unique_ptr<VirtualTraining> training;
   if (options.data != nullptr) {
@@ -63,8 +64,7 @@ absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
     observers.Add(training.get());
   }
   if (drawn != nullptr) observers.Add(drawn);
-  SimulationResult result =
-      VirtualCluster(&cluster, MakePolicy(run.paradigm), &observers).Run();
+  SimulationResult result = VirtualCluster(&cluster, &observers).Run();
   result.paradigm = run.label;  // As it was typed, as in a real run.
   if (training != nullptr) {
     PACELINE_RETURN_IF_ERROR(TakeTraining(options, *training, result));
@@ -78,9 +78,8 @@ Json DrawnRun(const SimulateOptions& options, const SimulationResult& result,
   run["timeline"] = TimelineJson(timeline);
   run["gap_histogram"] = HistogramJson(result.gap);
   run["staleness_histogram"] = HistogramJson(result.staleness);
-  if (options.training.target_accuracy > 0) {
-    run["target_accuracy"] = options.training.target_accuracy;
-  }
+  const double target = options.cluster.settings.stop.target_accuracy;
+  if (target > 0) run["target_accuracy"] = target;
   return run;
 }
 

@@ -101,9 +101,9 @@ absl::Status SetEnd(const SimulateFlags& flags, SimulateOptions& options) {
         cluster.end, ParseNanos("--duration", flags.duration, 1, 10 * kYear));
     if (flags.samples == 0 && flags.iterations == 0 && flags.train.empty()) {
       cluster.samples_end = false;
-      cluster.sync.train_samples =
+      cluster.train_samples =
           static_cast<uint32_t>(kEndlessSamples / batch * batch);
-      cluster.sync.epochs = kEndlessEpochs;
+      cluster.settings.stop.epochs = kEndlessEpochs;
       return absl::OkStatus();
     }
   }
@@ -119,8 +119,8 @@ absl::Status SetEnd(const SimulateFlags& flags, SimulateOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the samples times --epochs make more than ", kMostPushes, " pushes"));
   }
-  cluster.sync.train_samples = static_cast<uint32_t>(samples);
-  cluster.sync.epochs = static_cast<uint32_t>(flags.epochs);
+  cluster.train_samples = static_cast<uint32_t>(samples);
+  cluster.settings.stop.epochs = flags.epochs;
   return absl::OkStatus();
 }
 
@@ -141,19 +141,14 @@ absl::Status SetTraining(const SimulateFlags& flags, const JobPlan& plan,
   training.batch_size = spec.batch_size();
   training.micro_batch = options.cluster.micro_batch;
   training.seed = spec.seed();
-  training.target_accuracy = spec.stop().target_accuracy();
-  training.stop_at_target = spec.stop().at_target();
+  ClusterSpec& cluster = options.cluster;
+  cluster.run.evaluate = true;
+  cluster.run.eval_every = spec.evaluation().every();
+  cluster.settings.learning_rate = spec.learning_rate();
+  cluster.settings.rate = plan.rate;
+  cluster.settings.stop.target_accuracy = spec.stop().target_accuracy();
+  cluster.settings.stop.at_target = spec.stop().at_target();
   return absl::OkStatus();
-}
-
-// Sets what of the core only those see who train. SetEnd() comes first.
-void SetRateAndSnapshots(const JobPlan& plan, SimulateOptions& options) {
-  if (options.data == nullptr) return;
-  SyncOptions& sync = options.cluster.sync;
-  sync.schedule = RateSchedule(plan.spec.learning_rate(), plan.rate,
-                               int64_t{sync.train_samples} * sync.epochs);
-  sync.eval_every =
-      EvaluationInterval(plan.spec.evaluation().every(), sync.train_samples);
 }
 
 // Returns how long a whole iteration of a worker that waits for nobody takes.
@@ -162,7 +157,7 @@ double IterationSeconds(const WorkerSpec& worker, const ClusterSpec& cluster) {
                    kLatenciesPaid * ToSeconds(worker.link.latency);
   if (worker.link.bytes_per_second > 0) {
     seconds += 2 * static_cast<double>(cluster.model_bytes) /
-               (worker.link.bytes_per_second * cluster.sync.servers);
+               (worker.link.bytes_per_second * cluster.servers);
   }
   return seconds;
 }
@@ -171,7 +166,7 @@ absl::Status CheckLease(const SimulateFlags& flags,
                         const ClusterSpec& cluster) {
   for (const WorkerSpec& worker : cluster.workers) {
     const double seconds = IterationSeconds(worker, cluster);
-    if (seconds < kStuckLeases * absl::ToDoubleSeconds(cluster.sync.lease))
+    if (seconds < kStuckLeases * absl::ToDoubleSeconds(cluster.run.lease))
       continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "--lease ", flags.lease, ": worker ", worker.name, " takes ",
@@ -233,9 +228,9 @@ absl::StatusOr<SimulateOptions> ParseSimulateOptions(
   options.json = flags.output == "json";
   options.plot = flags.plot;
   ClusterSpec& cluster = options.cluster;
-  cluster.sync.batch_size = plan.spec.batch_size();
-  cluster.sync.servers = static_cast<int>(flags.servers);
-  cluster.sync.lease = job.lease;
+  cluster.run.batch_size = plan.spec.batch_size();
+  cluster.run.lease = job.lease;
+  cluster.servers = static_cast<int>(flags.servers);
   cluster.micro_batch = job.spec.micro_batch();
   cluster.seed = plan.spec.seed();
   for (SwitchAt& planned : job.switches) {
@@ -246,7 +241,6 @@ absl::StatusOr<SimulateOptions> ParseSimulateOptions(
                             ParseMembershipChanges(flags, cluster.workers));
   PACELINE_RETURN_IF_ERROR(SetTraining(flags, plan, options));
   PACELINE_RETURN_IF_ERROR(SetEnd(flags, options));
-  SetRateAndSnapshots(plan, options);
   PACELINE_RETURN_IF_ERROR(SetNetwork(flags, options));
   PACELINE_RETURN_IF_ERROR(CheckLease(flags, cluster));
   PACELINE_RETURN_IF_ERROR(CheckPushes(flags, cluster));

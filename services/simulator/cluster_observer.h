@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "services/coordinator/sync/core/sync_messages.h"
+#include "services/coordinator/run/course/run_messages.h"
 #include "services/simulator/nanos.h"
 
 namespace paceline {
@@ -34,8 +34,8 @@ class ClusterObserver {
   // its first grant.
   virtual void Joined(Nanos /*at*/, WorkerId /*worker*/, size_t /*index*/) {}
 
-  // Every output of the core, when it is put out.
-  virtual void Decided(Nanos /*at*/, const Output& /*output*/) {}
+  // Every output of the run's course, when it is put out.
+  virtual void Decided(Nanos /*at*/, const RunOutput& /*output*/) {}
 
   // The servers send the weights of this moment.
   virtual void Pulled(Nanos /*at*/, const Grant& /*grant*/) {}
@@ -60,13 +60,13 @@ class ClusterObserver {
   // it was still there.
   virtual void Gone(Nanos /*at*/, WorkerId /*worker*/) {}
 
-  // All servers have applied the closing, or taken the snapshot.
+  // All servers have applied the closing.
   virtual void Closed(Nanos /*at*/, const CloseCommand& /*close*/) {}
-  virtual void SnapshotTaken(Nanos /*at*/, const SnapshotCommand& /*taken*/) {}
 
-  // Asked after each snapshot: once it says yes, no more samples are dealt, and
-  // the run ends when what is under way has been counted.
-  virtual bool Enough() const { return false; }
+  // All servers have taken the snapshot. Who evaluates it writes what the
+  // evaluator says: its accuracy and loss, or why it cannot.
+  virtual void SnapshotTaken(Nanos /*at*/, const SnapshotCommand& /*taken*/,
+                             MemberEvaluated& /*evaluated*/) {}
 };
 
 }  // namespace paceline

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "common/job/paradigm_spec.h"
-#include "services/coordinator/sync/core/sync_core.h"
+#include "services/coordinator/run/course/course_options.h"
 #include "services/simulator/device.h"
 #include "services/simulator/nanos.h"
 
@@ -47,19 +47,28 @@ struct PlannedSwitch {
   ParadigmSpec paradigm;
 };
 
-// This is what is simulated, whatever the paradigm.
+// This is what is simulated.
 struct ClusterSpec {
+  // One epoch, and nothing is evaluated.
+  ClusterSpec() {
+    run.evaluate = false;
+    settings.stop.epochs = 1;
+  }
+
   std::vector<WorkerSpec> workers;
   // Changes of one worker are sorted by time and alternate: it joins when it
   // is not there, leaves or crashes when it is. Somebody is there at 0.
   std::vector<MembershipChange> changes;
   std::vector<PlannedSwitch> switches;  // Sorted by share.
 
-  // These are the job's. Without `samples_end`, train_samples * epochs never
-  // run out.
-  SyncOptions sync;
-  bool samples_end = true;
-  uint32_t micro_batch = 0;  // 0: the whole batch.
+  // These are the job's. The cluster itself gives run.servers and run.switches;
+  // it takes neither checkpoints nor a limit of seconds.
+  CourseOptions run;
+  RunSettings settings;
+  int servers = 1;
+  uint32_t train_samples = 0;  // Per epoch; at least 1.
+  bool samples_end = true;     // False: there are more than are ever trained.
+  uint32_t micro_batch = 0;    // 0: the whole batch.
   int64_t model_bytes = 0;
   Nanos server_latency = 0;  // Between coordinator and servers.
 

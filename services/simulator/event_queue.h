@@ -21,10 +21,10 @@ enum class EventKind : uint8_t {
   kAbandoned,      // The coordinator hears that an iteration was dropped.
   kComputed,       // The worker has its gradient.
   kLastBeforeTick = kComputed,
-  kFenceAnswered,
-  kDeparted,   // The coordinator hears a farewell.
-  kJoins,      // A worker registers.
-  kScheduled,  // `argument`: which of the changes that were planned.
+  kServerAnswers,  // The next answer, in the order of the commands.
+  kDeparted,       // The coordinator hears a farewell.
+  kJoins,          // A worker registers.
+  kScheduled,      // `argument`: which of the changes that were planned.
   kSwitchDue,
   kServerCommand,  // The next one, in the order in which they were sent.
   kRefresh,        // The command reaches the worker; `argument`: iteration.

@@ -1,7 +1,6 @@
 #ifndef PACELINE_SERVICES_SIMULATOR_OBSERVER_LIST_H_
 #define PACELINE_SERVICES_SIMULATOR_OBSERVER_LIST_H_
 
-#include <algorithm>
 #include <vector>
 
 #include "services/simulator/cluster_observer.h"
@@ -16,7 +15,7 @@ class ObserverList : public ClusterObserver {
   void Joined(Nanos at, WorkerId worker, size_t index) override {
     for (auto* observer : observers_) observer->Joined(at, worker, index);
   }
-  void Decided(Nanos at, const Output& output) override {
+  void Decided(Nanos at, const RunOutput& output) override {
     for (auto* observer : observers_) observer->Decided(at, output);
   }
   void Pulled(Nanos at, const Grant& grant) override {
@@ -38,12 +37,11 @@ class ObserverList : public ClusterObserver {
   void Closed(Nanos at, const CloseCommand& close) override {
     for (auto* observer : observers_) observer->Closed(at, close);
   }
-  void SnapshotTaken(Nanos at, const SnapshotCommand& taken) override {
-    for (auto* observer : observers_) observer->SnapshotTaken(at, taken);
-  }
-  bool Enough() const override {
-    return std::any_of(observers_.begin(), observers_.end(),
-                       [](const auto* observer) { return observer->Enough(); });
+  void SnapshotTaken(Nanos at, const SnapshotCommand& taken,
+                     MemberEvaluated& evaluated) override {
+    for (auto* observer : observers_) {
+      observer->SnapshotTaken(at, taken, evaluated);
+    }
   }
 
  private:

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/rng.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 
 namespace paceline {
 namespace {
@@ -17,16 +17,43 @@ constexpr int64_t kMostTicksAtOnce = 100'000;
 // Sums of nanoseconds stay far from their limit.
 constexpr Nanos kLongestRun = Nanos{100} * 365 * 86'400 * 1'000'000'000;
 
-// Switches after a share of the samples are the core's affair, as in a real
-// job.
-SyncOptions OptionsOf(const ClusterSpec& spec) {
-  SyncOptions options = spec.sync;
-  options.make_policy = [](const ParadigmSpec& paradigm) {
-    return MakePolicy(paradigm);
-  };
+// Who is there at the beginning, by index: all but those who join first.
+std::vector<bool> BeginnersOf(const ClusterSpec& spec) {
+  std::vector<bool> there(spec.workers.size(), true);
+  std::vector<bool> seen(spec.workers.size(), false);
+  for (const MembershipChange& change : spec.changes) {
+    if (seen[change.worker]) continue;
+    seen[change.worker] = true;
+    there[change.worker] = change.kind != MembershipChange::Kind::kJoin;
+  }
+  return there;
+}
+
+RunSettings SettingsOf(const ClusterSpec& spec) {
+  RunSettings settings = spec.settings;
+  const std::vector<bool> there = BeginnersOf(spec);
+  settings.workers_min = std::count(there.begin(), there.end(), true);
+  return settings;
+}
+
+// How large the model is, only the links feel.
+WorkerModel ModelOf(const ClusterSpec& spec) {
+  return {{{"weights", {1}, 1, false}}, spec.train_samples};
+}
+
+CourseOptions OptionsOf(const ClusterSpec& spec) {
+  CourseOptions options = spec.run;
+  for (int i = 0; i < spec.servers; ++i) {
+    options.servers.push_back(absl::StrCat("s", i));
+  }
+  options.restored = true;  // Nobody writes starting weights.
+  options.waits_for_workers = true;
+  options.look_every = options.lease;
+  // Switches after a share of the samples are the core's affair, as in a real
+  // job.
   if (!spec.samples_end) return options;
-  const double total = static_cast<double>(options.train_samples) *
-                       static_cast<double>(options.epochs);
+  const auto total = static_cast<double>(
+      SamplesWanted(spec.settings.stop, spec.train_samples));
   for (const PlannedSwitch& planned : spec.switches) {
     options.switches.push_back(
         {static_cast<int64_t>(planned.share * total), planned.paradigm});
@@ -42,84 +69,84 @@ bool IsOfItsCourse(EventKind kind) {
 }  // namespace
 
 VirtualCluster::VirtualCluster(const ClusterSpec* spec,
-                               std::unique_ptr<SyncPolicy> policy,
                                ClusterObserver* observer)
     : spec_(*spec),
       observer_(observer == nullptr ? idle_observer_ : *observer),
-      core_(OptionsOf(*spec), std::move(policy)),
+      course_(OptionsOf(*spec), SettingsOf(*spec), ToTime(0)),
       statistics_(*spec),
       latest_(spec->workers.size(), -1) {
   devices_.reserve(spec_.workers.size());
   for (size_t i = 0; i < spec_.workers.size(); ++i) {
-    devices_.emplace_back(&spec_.workers[i].device, spec_.sync.batch_size,
+    devices_.emplace_back(&spec_.workers[i].device, spec_.run.batch_size,
                           DeriveSeed(spec_.seed, i));
   }
 }
 
 SimulationResult VirtualCluster::Run() {
-  const std::string paradigm = core_.policy().Describe();
+  const std::string paradigm = course_.paradigm();
   Begin();
-  while (!core_.finished()) {
-    const Nanos deadline = ToNanos(core_.NextDeadline());
-    // The policy's own deadlines bring nobody back.
-    if (queue_.empty() && members_ == 0) break;
+  while (!core().finished()) {
+    const Nanos deadline = ToNanos(course_.NextDeadline());
+    // No deadline brings anybody back.
+    if (queue_.empty() && core().member_count() == 0) break;
     const bool tick = TickIsNext(deadline);
     const Nanos next = tick ? deadline : queue_.top().at;
     if (next > std::min(spec_.end, kLongestRun)) break;
     ticks_now_ = next > now_ ? 0 : ticks_now_;
     now_ = std::max(now_, next);
     if (tick) {
-      Tick();
+      TimePasses();
     } else {
       Handle(queue_.Pop());
     }
     SwitchByTime();
   }
-  const bool timed_out = spec_.end != kNever && !core_.finished();
+  const bool timed_out = spec_.end != kNever && !core().finished();
   if (timed_out) TimeIsOver();
   for (uint32_t id = 0; id < workers_.size(); ++id) {
     if (!workers_[id].alive) continue;
-    if (!core_.finished()) statistics_.Gone(workers_[id], now_);
+    if (!core().finished()) statistics_.Gone(workers_[id], now_);
     TellGone(id);
   }
   SimulationResult result = statistics_.Take(now_);
   result.paradigm = paradigm;
-  result.complete = core_.finished() || (timed_out && members_ > 0);
-  result.updates = core_.version();
-  if (core_.finished()) LetServersFinish();
+  result.complete =
+      core().finished() || (timed_out && core().member_count() > 0);
+  result.updates = core().version();
+  if (core().finished()) LetServersFinish();
   return result;
 }
 
 // What is under way is cut off, and the weights are looked at as they are.
 void VirtualCluster::TimeIsOver() {
   now_ = spec_.end;
-  if (spec_.sync.eval_every == 0) return;
-  observer_.SnapshotTaken(now_, {.version = core_.version(),
-                                 .samples = core_.samples_counted(),
-                                 .closing = core_.closing(),
-                                 .last = true});
+  if (!spec_.run.evaluate) return;
+  MemberEvaluated evaluated;
+  observer_.SnapshotTaken(now_,
+                          {.version = core().version(),
+                           .samples = core().samples_counted(),
+                           .closing = core().closing(),
+                           .last = true},
+                          evaluated);
 }
 
 // Nothing else is under way: for observers, who want the last weights.
 void VirtualCluster::LetServersFinish() {
-  while (!to_servers_.empty()) {
+  while (!to_servers_.empty() || !to_answer_.empty()) {
     const TimedEvent event = queue_.Pop();
-    if (event.kind != EventKind::kServerCommand) continue;
+    if (event.kind != EventKind::kServerCommand &&
+        event.kind != EventKind::kServerAnswers) {
+      continue;
+    }
     now_ = event.at;
-    ServerTakes();
+    Handle(event);
   }
 }
 
 void VirtualCluster::Begin() {
-  std::vector<bool> absent(spec_.workers.size(), false);
-  std::vector<uint8_t> seen(spec_.workers.size(), 0);
   for (size_t i = 0; i < spec_.changes.size(); ++i) {
-    const MembershipChange& change = spec_.changes[i];
-    // Who joins first was not there before.
-    if (std::exchange(seen[change.worker], 1) == 0) {
-      absent[change.worker] = change.kind == MembershipChange::Kind::kJoin;
-    }
-    Send(EventKind::kScheduled, 0, change.at, static_cast<int64_t>(i));
+    Send(EventKind::kScheduled, 0, spec_.changes[i].at,
+         static_cast<int64_t>(i));
   }
   if (!spec_.samples_end && spec_.end != kNever) {
     for (const PlannedSwitch& planned : spec_.switches) {
@@ -127,15 +154,27 @@ void VirtualCluster::Begin() {
            static_cast<Nanos>(planned.share * static_cast<double>(spec_.end)));
     }
   }
-  std::vector<WorkerId> ids;
-  for (size_t i = 0; i < spec_.workers.size(); ++i) {
-    if (absent[i]) continue;
-    ids.push_back(WorkerId{static_cast<uint32_t>(workers_.size())});
-    NewWorker(i);
+  const std::vector<bool> there = BeginnersOf(spec_);
+  for (size_t i = 0; i < there.size(); ++i) {
+    if (there[i]) NewWorker(i);
   }
-  core_.Start(ToTime(now_), ids, outputs_);
-  Deliver();
+  Give(FilesOpened{});
+  if (spec_.run.evaluate) {
+    Give(MemberCame{
+        .worker = kEvaluator, .name = "evaluator", .evaluator = true});
+    Give(MemberReady{kEvaluator, ModelOf(spec_)});
+  }
+  for (uint32_t id = 0; id < workers_.size(); ++id) Register(id);
+  Give(ParametersAdmitted{});
+  AnswerAll(/*sequence=*/1, nullptr);  // The model's blocks are hosted.
   SwitchByTime();
+}
+
+void VirtualCluster::Register(uint32_t id) {
+  Give(MemberCame{.worker = WorkerId{id},
+                  .name = spec_.workers[workers_[id].index].name,
+                  .incarnation = IncarnationOf(id)});
+  Give(MemberReady{WorkerId{id}, ModelOf(spec_)});
 }
 
 bool VirtualCluster::TickIsNext(Nanos deadline) const {
@@ -144,21 +183,20 @@ bool VirtualCluster::TickIsNext(Nanos deadline) const {
          queue_.top().kind > EventKind::kLastBeforeTick;
 }
 
-void VirtualCluster::Tick() {
+void VirtualCluster::TimePasses() {
   CHECK(++ticks_now_ < kMostTicksAtOnce);
-  HearEverybody();
-  core_.Tick(ToTime(now_), outputs_);
-  Deliver();
+  if (ToNanos(core().NextDeadline()) <= now_) HearEverybody();
+  Give(TimePassed{});
 }
 
 // Real workers send a sign of life every quarter of a lease.
 void VirtualCluster::HearEverybody() {
-  const Nanos quarter = absl::ToInt64Nanoseconds(spec_.sync.lease) / 4;
+  const Nanos quarter = absl::ToInt64Nanoseconds(spec_.run.lease) / 4;
   if (now_ - heard_ < quarter) return;
   heard_ = now_;
   for (const int64_t id : latest_) {
     if (id < 0 || !workers_[id].alive) continue;
-    core_.Heard(ToTime(now_), WorkerId{static_cast<uint32_t>(id)});
+    Give(MemberHeard{WorkerId{static_cast<uint32_t>(id)}});
   }
 }
 
@@ -173,8 +211,8 @@ void VirtualCluster::Handle(const TimedEvent& event) {
       return;
     case EventKind::kServerCommand:
       return ServerTakes();
-    case EventKind::kFenceAnswered:
-      return FenceAnswered(event.worker);
+    case EventKind::kServerAnswers:
+      return ServerAnswers();
     case EventKind::kRefresh:
       return TakeRefresh(event.worker, event.argument);
     case EventKind::kAbandon:
@@ -205,9 +243,7 @@ void VirtualCluster::HandleWorker(const TimedEvent& event) {
     case EventKind::kAbandoned:
       return Abandoned(event.worker);
     default:
-      core_.Leave(ToTime(now_), WorkerId{event.worker}, LossReason::kDeparted,
-                  outputs_);
-      return Deliver();
+      return Give(MemberGone{WorkerId{event.worker}, LossReason::kDeparted});
   }
 }
 
@@ -225,35 +261,28 @@ void VirtualCluster::Change(const MembershipChange& change) {
   }
 }
 
-VirtualWorker& VirtualCluster::NewWorker(size_t index) {
+void VirtualCluster::NewWorker(size_t index) {
   const WorkerId id{static_cast<uint32_t>(workers_.size())};
   VirtualWorker& worker = workers_.emplace_back();
   worker.index = index;
   worker.waits_since = now_;
   latest_[index] = ToNumber(id);
-  ++members_;
   statistics_.Joined(index, now_);
   observer_.Joined(now_, id, index);
-  return worker;
 }
 
 void VirtualCluster::Join(size_t index) {
   const int64_t latest = latest_[index];
   if (latest >= 0 && workers_[latest].alive) return;
-  const WorkerId id{static_cast<uint32_t>(workers_.size())};
   NewWorker(index);
-  core_.Join(ToTime(now_), id, outputs_);
-  Deliver();
+  Register(static_cast<uint32_t>(latest_[index]));
 }
 
 void VirtualCluster::SwitchByTime() {
-  while (next_switch_ < spec_.switches.size() && members_ > 0 &&
-         !core_.finished()) {
-    if (next_switch_ >= switches_due_) return;
+  while (next_switch_ < switches_due_ && core().member_count() > 0 &&
+         !core().finished()) {
     const PlannedSwitch& planned = spec_.switches[next_switch_++];
-    core_.Switch(ToTime(now_), MakePolicy(planned.paradigm), "planned by time",
-                 outputs_);
-    Deliver();
+    Give(SwitchRun{planned.paradigm, "planned by time"});
   }
 }
 

@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <variant>
 #include <vector>
 
-#include "services/coordinator/sync/core/sync_core.h"
+#include "services/coordinator/run/course/course.h"
 #include "services/simulator/cluster_observer.h"
 #include "services/simulator/cluster_spec.h"
 #include "services/simulator/event_queue.h"
@@ -17,11 +16,11 @@
 
 namespace paceline {
 
-// A whole cluster in virtual time around the real SyncCore and its policy: the
-// other driver beside the coordinator's Engine. It holds no rule. Time jumps
-// from event to event, nothing sleeps, and one spec gives one history, byte for
-// byte.
+// A whole cluster in virtual time around the real RunCourse: the other driver
+// beside the coordinator's RunDriver. It holds no rule. Time jumps from event
+// to event, nothing sleeps, and one spec gives one history, byte for byte.
 //
+// The job begins at 0, with everybody who is there then: loading takes no time.
 // An iteration: the grant travels, then the request for the weights, which the
 // servers park until the closing that the grant names; the weights travel; the
 // device computes, in micro-batches if there are such; if the plan is to be
@@ -30,42 +29,46 @@ namespace paceline {
 // computing takes time.
 //
 // Heartbeats cost no events: before a Tick of the core everybody who lives is
-// heard. Thread-compatible.
+// heard. Snapshots are evaluated by the observer, as soon as they are taken.
+// Thread-compatible.
 class VirtualCluster {
  public:
   // `spec` and `observer`, which may be null, outlive the cluster.
-  VirtualCluster(const ClusterSpec* spec, std::unique_ptr<SyncPolicy> policy,
-                 ClusterObserver* observer);
+  VirtualCluster(const ClusterSpec* spec, ClusterObserver* observer);
 
   // Runs to the end. Called once.
   SimulationResult Run();
 
  private:
   using Stage = VirtualWorker::Stage;
-  using ServerCommand =
-      std::variant<CloseCommand, SnapshotCommand, FenceCommand>;
 
   // virtual_cluster.cc: the course of time.
   void Begin();
+  const SyncCore& core() const { return *course_.core(); }
   void TimeIsOver();
   void LetServersFinish();
   // True if the core's deadline comes before the next event.
   bool TickIsNext(Nanos deadline) const;
-  void Tick();
+  void TimePasses();
   void HearEverybody();
   void Handle(const TimedEvent& event);
   void HandleWorker(const TimedEvent& event);
   void Change(const MembershipChange& change);
-  VirtualWorker& NewWorker(size_t index);
+  void NewWorker(size_t index);
+  // With the coordinator, which hears of nobody's loading.
+  void Register(uint32_t id);
   void Join(size_t index);
   void SwitchByTime();
 
   // virtual_cluster_outputs.cc: the coordinator's side, and the servers.
-  void Deliver();
-  void Perform(const Output& output);
-  void SendToServers(const ServerCommand& command);
+  void Give(const RunInput& input);
+  void Perform(const RunOutput& output);
+  void SendToServers(const NumberedCommand& command);
   void ServerTakes();
-  void FenceAnswered(uint32_t worker);
+  void ServerAnswers();
+  // That all servers have carried out a command, and how they fenced a worker.
+  void AnswerAll(uint64_t sequence, const VirtualWorker* fenced);
+  void Evaluate(const SnapshotCommand& snapshot);
 
   // virtual_cluster_workers.cc: the workers' side.
   void TakeGrant(const Grant& grant);
@@ -95,6 +98,9 @@ class VirtualCluster {
   void Next(uint32_t id, EventKind kind, Nanos at);
   void Send(EventKind kind, uint32_t id, Nanos at, int64_t argument = 0);
   VirtualWorker& Of(WorkerId id) { return workers_[ToNumber(id)]; }
+  VirtualWorker& WorkerOf(uint64_t incarnation) {
+    return workers_[incarnation - 1];
+  }
   const LinkSpec& LinkOf(const VirtualWorker& worker) const {
     return spec_.workers[worker.index].link;
   }
@@ -105,7 +111,7 @@ class VirtualCluster {
   const ClusterSpec& spec_;
   ClusterObserver idle_observer_;  // Does nothing.
   ClusterObserver& observer_;
-  SyncCore core_;
+  RunCourse course_;
   RunStatistics statistics_;
   EventQueue queue_;
   Nanos now_ = 0;
@@ -114,17 +120,15 @@ class VirtualCluster {
   std::vector<VirtualWorker> workers_;  // By WorkerId.
   // Of each index its latest incarnation; -1: none yet.
   std::vector<int64_t> latest_;
-  int64_t members_ = 0;    // Of the core.
   Nanos heard_ = 0;        // When everybody was.
   int64_t ticks_now_ = 0;  // In this nanosecond.
 
-  std::deque<ServerCommand> to_servers_;
+  std::deque<NumberedCommand> to_servers_;
+  std::deque<NumberedCommand> to_answer_;
   Nanos closed_at_ = 0;  // When the servers have applied the last closing.
 
   size_t next_switch_ = 0;
   size_t switches_due_ = 0;  // By time.
-
-  std::vector<Output> outputs_;
 };
 
 }  // namespace paceline

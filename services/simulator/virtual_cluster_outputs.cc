@@ -1,4 +1,4 @@
-// What becomes of the outputs of a VirtualCluster's core, and its servers.
+// What becomes of the outputs of a VirtualCluster's course, and its servers.
 
 #include <utility>
 
@@ -7,16 +7,20 @@
 
 namespace paceline {
 
-void VirtualCluster::Deliver() {
-  // Nothing that follows from an output calls the core before time goes on.
-  for (const Output& output : outputs_) {
+void VirtualCluster::Give(const RunInput& input) {
+  std::vector<RunOutput> outputs;
+  const absl::Status taken = course_.Step(ToTime(now_), input, outputs);
+  // What is refused is late news of somebody who was given up; all else would
+  // be a mistake of this driver.
+  CHECK(taken.ok() || absl::IsNotFound(taken));
+  // Nothing that follows from an output steps the course before time goes on.
+  for (const RunOutput& output : outputs) {
     observer_.Decided(now_, output);
     Perform(output);
   }
-  outputs_.clear();
 }
 
-void VirtualCluster::Perform(const Output& output) {
+void VirtualCluster::Perform(const RunOutput& output) {
   std::visit(
       Overloaded{
           [&](const Grant& o) { TakeGrant(o); },
@@ -29,16 +33,9 @@ void VirtualCluster::Perform(const Output& output) {
             const uint32_t id = ToNumber(o.worker);
             Send(EventKind::kAbandon, id, now_ + LatencyOf(id), o.iteration);
           },
-          [&](const CloseCommand& o) {
-            statistics_.Closed();
-            closed_at_ = now_ + spec_.server_latency;
-            SendToServers(o);
-          },
-          [&](const FenceCommand& o) { SendToServers(o); },
-          [&](const SnapshotCommand& o) { SendToServers(o); },
+          [&](const NumberedCommand& o) { SendToServers(o); },
           [&](const paceline::Evicted& o) {
             const uint32_t id = ToNumber(o.worker);
-            --members_;
             if (o.reason != LossReason::kDeparted) statistics_.Lost();
             Send(EventKind::kEvicted, id, now_ + LatencyOf(id));
           },
@@ -50,46 +47,65 @@ void VirtualCluster::Perform(const Output& output) {
           },
           [&](const Switched& o) { statistics_.Switched(o); },
           [&](const SwitchSettled& o) { statistics_.Settled(o); },
-          [](const Finished&) {}},
+          [](const auto&) {}},
       output);
 }
 
-void VirtualCluster::SendToServers(const ServerCommand& command) {
+void VirtualCluster::SendToServers(const NumberedCommand& command) {
+  // They host the blocks before time begins.
+  if (std::holds_alternative<HostBlocks>(command.command)) return;
+  if (std::holds_alternative<CloseCommand>(command.command)) {
+    statistics_.Closed();
+    closed_at_ = now_ + spec_.server_latency;
+  }
   to_servers_.push_back(command);
   Send(EventKind::kServerCommand, 0, now_ + spec_.server_latency);
 }
 
 void VirtualCluster::ServerTakes() {
-  const ServerCommand command = std::move(to_servers_.front());
+  const NumberedCommand command = std::move(to_servers_.front());
   to_servers_.pop_front();
+  to_answer_.push_back(command);
+  Send(EventKind::kServerAnswers, 0, now_ + spec_.server_latency);
   std::visit(
       Overloaded{[&](const CloseCommand& o) { observer_.Closed(now_, o); },
-                 [&](const SnapshotCommand& o) {
-                   observer_.SnapshotTaken(now_, o);
-                   if (!o.last && observer_.Enough()) {
-                     core_.Seal(ToTime(now_), outputs_);
-                     Deliver();
-                   }
+                 [&](const SnapshotCommand& o) { Evaluate(o); },
+                 [&](const FenceIncarnation& o) {
+                   WorkerOf(o.incarnation).fenced = true;
                  },
-                 [&](const FenceCommand& o) {
-                   Of(o.worker).fenced = true;
-                   Send(EventKind::kFenceAnswered, ToNumber(o.worker),
-                        now_ + spec_.server_latency);
-                 }},
-      command);
+                 [](const auto&) {}},
+      command.command);
 }
 
-void VirtualCluster::FenceAnswered(uint32_t worker) {
-  const VirtualWorker& fenced = workers_[worker];
-  for (int server = 0; server < spec_.sync.servers; ++server) {
-    core_.FenceAnswered(ToTime(now_), WorkerId{worker},
-                        {.server = server,
-                         .iteration = fenced.taken,
-                         .blocks_taken = fenced.taken > 0 ? 1u : 0u,
-                         .blocks = 1,
-                         .samples = fenced.taken_samples},
-                        outputs_);
-    Deliver();
+void VirtualCluster::Evaluate(const SnapshotCommand& snapshot) {
+  MemberEvaluated evaluated;
+  evaluated.worker = kEvaluator;
+  evaluated.snapshot = snapshot.snapshot;
+  observer_.SnapshotTaken(now_, snapshot, evaluated);
+  Give(evaluated);
+}
+
+void VirtualCluster::ServerAnswers() {
+  const NumberedCommand command = std::move(to_answer_.front());
+  to_answer_.pop_front();
+  const auto* fence = std::get_if<FenceIncarnation>(&command.command);
+  AnswerAll(command.sequence,
+            fence == nullptr ? nullptr : &WorkerOf(fence->incarnation));
+}
+
+void VirtualCluster::AnswerAll(uint64_t sequence, const VirtualWorker* fenced) {
+  for (int server = 0; server < spec_.servers; ++server) {
+    CommandDone done;
+    done.server = server;
+    done.sequence = sequence;
+    if (fenced != nullptr) {
+      done.fence = FenceAnswer{.server = server,
+                               .iteration = fenced->taken,
+                               .blocks_taken = fenced->taken > 0 ? 1u : 0u,
+                               .blocks = 1,
+                               .samples = fenced->taken_samples};
+    }
+    Give(done);
   }
 }
 

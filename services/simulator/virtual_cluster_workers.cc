@@ -23,12 +23,6 @@ IterationTimes TimesOf(const VirtualWorker& worker, Nanos until) {
           .reported = until};
 }
 
-// What the core refuses is late news of somebody whom it has given up; all else
-// would be a mistake of this driver.
-void ExpectTaken(const absl::Status& status) {
-  CHECK(status.ok() || absl::IsNotFound(status));
-}
-
 }  // namespace
 
 void VirtualCluster::Next(uint32_t id, EventKind kind, Nanos at) {
@@ -41,7 +35,7 @@ void VirtualCluster::Send(EventKind kind, uint32_t id, Nanos at,
 }
 
 Nanos VirtualCluster::Transfer(const VirtualWorker& worker) const {
-  const double rate = LinkOf(worker).bytes_per_second * spec_.sync.servers;
+  const double rate = LinkOf(worker).bytes_per_second * spec_.servers;
   if (rate == 0) return 0;
   return std::llround(
       std::ceil(static_cast<double>(spec_.model_bytes) * 1e9 / rate));
@@ -84,7 +78,7 @@ void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
   worker.ended = device.Finish(worker.began, work);
   if (!worker.refresh) return;
   const uint32_t piece = MicroBatchSize(
-      size, MicroBatchLimit(spec_.sync.batch_size, spec_.micro_batch,
+      size, MicroBatchLimit(spec_.run.batch_size, spec_.micro_batch,
                             worker.grant.micro_batch));
   for (uint32_t done = piece; done < size; done += piece) {
     const Nanos boundary = device.Finish(worker.began, Share(work, done, size));
@@ -107,9 +101,7 @@ void VirtualCluster::Computed(uint32_t id) {
 }
 
 void VirtualCluster::GradientReady(uint32_t id) {
-  ExpectTaken(core_.GradientReady(ToTime(now_), WorkerId{id},
-                                  workers_[id].grant.iteration, outputs_));
-  Deliver();
+  Give(WorkerAsks{WorkerId{id}, workers_[id].grant.iteration});
 }
 
 void VirtualCluster::SendPlan(const PlanCommand& command) {
@@ -164,16 +156,14 @@ void VirtualCluster::PushDone(uint32_t id) {
     worker.waits_since = reported;
     statistics_.Pushed(worker, reported);
     const bool discarded = worker.grant.plan.kind == PushPlan::Kind::kDiscard;
-    ExpectTaken(core_.PushDone(ToTime(now_), WorkerId{id},
-                               {.iteration = worker.grant.iteration,
-                                .samples = worker.samples,
-                                .blocks = 1,
-                                .discarded = discarded},
-                               outputs_));
-    Deliver();
+    Give(WorkerPushed{WorkerId{id},
+                      {.iteration = worker.grant.iteration,
+                       .samples = worker.samples,
+                       .blocks = 1,
+                       .discarded = discarded}});
   }
   const VirtualWorker& worker = workers_[id];
-  if (worker.stage == Stage::kWaiting && !core_.finished()) {
+  if (worker.stage == Stage::kWaiting && !core().finished()) {
     statistics_.NotReleased(worker.index);
   }
   if (worker.leaving) Leave(id);
@@ -208,9 +198,7 @@ void VirtualCluster::Abandoned(uint32_t id) {
   worker.stage = Stage::kWaiting;
   worker.waits_since = now_ - LatencyOf(id);
   statistics_.Abandoned();
-  ExpectTaken(core_.Abandoned(ToTime(now_), WorkerId{id},
-                              worker.grant.iteration, outputs_));
-  Deliver();
+  Give(WorkerAbandoned{WorkerId{id}, worker.grant.iteration});
 }
 
 void VirtualCluster::Leave(uint32_t id) {
@@ -226,7 +214,7 @@ void VirtualCluster::Leave(uint32_t id) {
 void VirtualCluster::Crash(uint32_t id) {
   VirtualWorker& worker = workers_[id];
   // Its last heartbeat.
-  core_.Heard(ToTime(now_), WorkerId{id});
+  Give(MemberHeard{WorkerId{id}});
   // What has left it whole arrives.
   const bool sent = worker.stage == Stage::kPushing && now_ >= worker.sent &&
                     worker.taken != worker.grant.iteration &&

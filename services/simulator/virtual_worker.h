@@ -9,6 +9,12 @@
 
 namespace paceline {
 
+// Not a worker's.
+inline constexpr WorkerId kEvaluator{0xffffffff};
+
+// The servers know a worker by it, as in a fence.
+inline uint64_t IncarnationOf(uint32_t worker) { return uint64_t{worker} + 1; }
+
 // One incarnation of a worker: where it is in its iteration, and what the
 // servers know of it.
 struct VirtualWorker {

@@ -467,7 +467,7 @@ void JobRun::On(const Taking& taking, const NumberedCommand& command) {
           absl::ToDoubleSeconds(taking.now - *last_close_));
     }
     last_close_ = taking.now;
-  } else if (std::holds_alternative<KeepSnapshot>(command.command)) {
+  } else if (std::holds_alternative<SnapshotCommand>(command.command)) {
     metrics_->snapshots->Increment();
   }
   SendToServers(taking, command);

@@ -222,7 +222,7 @@ v1::ServerCommand ToWire(const NumberedCommand& command, size_t server,
           [&](const FenceIncarnation& fence) {
             wire.mutable_fence()->set_incarnation(fence.incarnation);
           },
-          [&](const KeepSnapshot& keep) {
+          [&](const SnapshotCommand& keep) {
             wire.mutable_snapshot()->set_snapshot(keep.snapshot);
           },
           [&](const ReleaseSnapshot& release) {

@@ -101,13 +101,13 @@ void VirtualTraining::Closed(Nanos /*at*/, const CloseCommand& close) {
   status_ = shard_->Close(++commands_, close.closing, rounds, close.rate);
 }
 
-void VirtualTraining::SnapshotTaken(Nanos at, const SnapshotCommand& taken) {
+void VirtualTraining::SnapshotTaken(Nanos at, const SnapshotCommand& taken,
+                                    MemberEvaluated& evaluated) {
   if (status_.ok()) status_ = Measure(at, taken);
-}
-
-bool VirtualTraining::Enough() const {
-  return !status_.ok() || (spec_.stop_at_target &&
-                           TargetReached(accuracy_, spec_.target_accuracy));
+  evaluated.status = status_;
+  if (!status_.ok()) return;
+  evaluated.accuracy = accuracy_.back().accuracy;
+  evaluated.loss = accuracy_.back().loss;
 }
 
 absl::StatusOr<PulledBlocks> VirtualTraining::Pull(WorkerId worker,

@@ -30,8 +30,6 @@ struct TrainingSpec {
   uint32_t batch_size = 32;
   uint32_t micro_batch = 0;  // 0: the batch size.
   uint64_t seed = 1;
-  double target_accuracy = 0;  // 0: none.
-  bool stop_at_target = false;
 };
 
 // Trains for real in virtual time: each virtual worker computes its gradients
@@ -54,8 +52,8 @@ class VirtualTraining : public ClusterObserver {
   void Pulled(Nanos at, const Grant& grant) override;
   void PushTaken(Nanos at, const Grant& grant, uint32_t samples) override;
   void Closed(Nanos at, const CloseCommand& close) override;
-  void SnapshotTaken(Nanos at, const SnapshotCommand& taken) override;
-  bool Enough() const override;
+  void SnapshotTaken(Nanos at, const SnapshotCommand& taken,
+                     MemberEvaluated& evaluated) override;
 
   // The first thing that went wrong; nothing was computed after it.
   const absl::Status& status() const { return status_; }

@@ -8,7 +8,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/simulation_report.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/simulator/virtual_cluster.h"
 
 namespace paceline {
@@ -53,11 +52,11 @@ Json RunOf(size_t workers, const std::string& paradigm, size_t spans_max) {
     worker.device.jitter = {.kind = Jitter::Kind::kNormal, .spread = 0.1};
     spec.workers.push_back(worker);
   }
-  spec.sync.batch_size = 8;
-  spec.sync.train_samples = static_cast<uint32_t>(8 * workers * 30);
+  spec.run.batch_size = 8;
+  spec.train_samples = static_cast<uint32_t>(8 * workers * 30);
   Timeline timeline(workers, spans_max);
-  const SimulationResult result =
-      VirtualCluster(&spec, *MakePolicy(paradigm), &timeline).Run();
+  spec.run.paradigm = *ParseParadigm(paradigm);
+  const SimulationResult result = VirtualCluster(&spec, &timeline).Run();
   Json run = SimulationRun(result);
   run["timeline"] = TimelineJson(timeline);
   run["gap_histogram"] = HistogramJson(result.gap);

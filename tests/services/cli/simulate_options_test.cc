@@ -51,8 +51,8 @@ TEST(SimulateOptionsTest, DefaultsAreAcceptable) {
   EXPECT_EQ(options.runs[0].label, "bsp");
   EXPECT_THAT(TimesOf(options), ElementsAre(1, 1, 1, 1));
   EXPECT_TRUE(options.cluster.samples_end);
-  EXPECT_EQ(options.cluster.sync.train_samples, 1000u * 4 * 32);
-  EXPECT_EQ(options.cluster.sync.lease, absl::Seconds(10));
+  EXPECT_EQ(options.cluster.train_samples, 1000u * 4 * 32);
+  EXPECT_EQ(options.cluster.run.lease, absl::Seconds(10));
   EXPECT_EQ(options.cluster.end, kNever);
   EXPECT_FALSE(options.json);
 }
@@ -61,9 +61,9 @@ TEST(SimulateOptionsTest, DataAreTheSamplesOfATraining) {
   const SimulateOptions options =
       Parse("--train logreg --data synthetic:tiny --epochs 2 --seed 5");
   ASSERT_NE(options.data, nullptr);
-  EXPECT_EQ(options.cluster.sync.train_samples, 1024u);
-  EXPECT_EQ(options.cluster.sync.epochs, 2u);
-  EXPECT_EQ(options.cluster.sync.eval_every, 51);
+  EXPECT_EQ(options.cluster.train_samples, 1024u);
+  EXPECT_EQ(options.cluster.settings.stop.epochs, 2u);
+  EXPECT_EQ(options.cluster.run.eval_every, 51);
   EXPECT_EQ(options.cluster.model_bytes, (28 * 28 + 1) * 10 * 4);
   EXPECT_EQ(options.training.model, "logreg");
   EXPECT_EQ(options.training.seed, 5u);
@@ -109,14 +109,14 @@ TEST(SimulateOptionsTest, TheEndIsSamplesOrTimeOrBoth) {
   const SimulateOptions timed = Parse("--duration 600s --batch-size 10");
   EXPECT_EQ(timed.cluster.end, 600 * kSecond);
   EXPECT_FALSE(timed.cluster.samples_end);
-  EXPECT_EQ(timed.cluster.sync.train_samples % 10, 0u);
+  EXPECT_EQ(timed.cluster.train_samples % 10, 0u);
   const SimulateOptions both = Parse("--duration 10m --iterations 7");
   EXPECT_EQ(both.cluster.end, 600 * kSecond);
   EXPECT_TRUE(both.cluster.samples_end);
-  EXPECT_EQ(both.cluster.sync.train_samples, 7u * 4 * 32);
+  EXPECT_EQ(both.cluster.train_samples, 7u * 4 * 32);
   const SimulateOptions epochs = Parse("--samples 1000 --epochs 3");
-  EXPECT_EQ(epochs.cluster.sync.train_samples, 1000u);
-  EXPECT_EQ(epochs.cluster.sync.epochs, 3u);
+  EXPECT_EQ(epochs.cluster.train_samples, 1000u);
+  EXPECT_EQ(epochs.cluster.settings.stop.epochs, 3u);
 }
 
 TEST(SimulateOptionsTest, TheNetwork) {
@@ -131,7 +131,7 @@ TEST(SimulateOptionsTest, TheNetwork) {
   EXPECT_EQ(cluster.workers[2].link.bytes_per_second, 1.25e9);
   EXPECT_EQ(cluster.server_latency, 1'000'000);
   EXPECT_EQ(cluster.model_bytes, 100'000'000);
-  EXPECT_EQ(cluster.sync.servers, 8);
+  EXPECT_EQ(cluster.servers, 8);
 }
 
 TEST(SimulateOptionsTest, ChangesAreSorted) {

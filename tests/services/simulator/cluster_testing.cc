@@ -1,11 +1,8 @@
 #include "tests/services/simulator/cluster_testing.h"
 
 #include <cmath>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/simulator/virtual_cluster.h"
 
 namespace paceline {
@@ -23,16 +20,16 @@ ClusterSpec SteadySpec(const std::vector<double>& seconds, int64_t iterations) {
     worker.device.iteration = std::llround(seconds[i] * 1e9);
     spec.workers.push_back(worker);
   }
-  spec.sync.batch_size = kBatch;
-  spec.sync.train_samples =
+  spec.run.batch_size = kBatch;
+  spec.train_samples =
       static_cast<uint32_t>(kBatch * seconds.size() * iterations);
   return spec;
 }
 
 ClusterSpec TimedSpec(const std::vector<double>& seconds, double duration) {
   ClusterSpec spec = SteadySpec(seconds, 1);
-  spec.sync.train_samples = kBatch << 20;
-  spec.sync.epochs = 1 << 20;
+  spec.train_samples = kBatch << 20;
+  spec.settings.stop.epochs = 1 << 20;
   spec.samples_end = false;
   spec.end = std::llround(duration * 1e9);
   return spec;
@@ -40,9 +37,9 @@ ClusterSpec TimedSpec(const std::vector<double>& seconds, double duration) {
 
 SimulationResult Simulate(const ClusterSpec& spec, const std::string& paradigm,
                           ClusterObserver* observer) {
-  auto policy = MakePolicy(paradigm);
-  CHECK(policy.ok());
-  return VirtualCluster(&spec, *std::move(policy), observer).Run();
+  ClusterSpec cluster = spec;
+  cluster.run.paradigm = *ParseParadigm(paradigm);
+  return VirtualCluster(&cluster, observer).Run();
 }
 
 std::vector<int64_t> PushesOf(const SimulationResult& result) {
@@ -87,7 +84,7 @@ void HistoryWriter::Joined(Nanos at, WorkerId worker, size_t index) {
   Add(at, "joined", ToNumber(worker), static_cast<int64_t>(index), 0);
 }
 
-void HistoryWriter::Decided(Nanos at, const Output& output) {
+void HistoryWriter::Decided(Nanos at, const RunOutput& output) {
   Add(at, "output", static_cast<int64_t>(output.index()), 0, 0);
   if (const auto* recorded = std::get_if<Recorded>(&output)) {
     absl::StrAppend(&text_, Render(recorded->decision), "\n");
@@ -111,7 +108,8 @@ void HistoryWriter::Closed(Nanos at, const CloseCommand& close) {
   Add(at, "closed", close.closing, 0, 0);
 }
 
-void HistoryWriter::SnapshotTaken(Nanos at, const SnapshotCommand& taken) {
+void HistoryWriter::SnapshotTaken(Nanos at, const SnapshotCommand& taken,
+                                  MemberEvaluated& /*evaluated*/) {
   Add(at, "snapshot", taken.snapshot, taken.samples, taken.last ? 1 : 0);
 }
 

@@ -32,12 +32,13 @@ std::vector<std::string> AllParadigms();
 class HistoryWriter : public ClusterObserver {
  public:
   void Joined(Nanos at, WorkerId worker, size_t index) override;
-  void Decided(Nanos at, const Output& output) override;
+  void Decided(Nanos at, const RunOutput& output) override;
   void Pulled(Nanos at, const Grant& grant) override;
   void Computed(Nanos at, const Grant& grant, uint32_t samples) override;
   void PushTaken(Nanos at, const Grant& grant, uint32_t samples) override;
   void Closed(Nanos at, const CloseCommand& close) override;
-  void SnapshotTaken(Nanos at, const SnapshotCommand& taken) override;
+  void SnapshotTaken(Nanos at, const SnapshotCommand& taken,
+                     MemberEvaluated& evaluated) override;
 
   const std::string& text() const { return text_; }
 

@@ -22,7 +22,7 @@ constexpr Nanos kMillisecond = 1'000'000;
 TEST(FaultsTest, ACrashIsSeenWhenTheLeaseEnds) {
   // Worker 1 crashes in its second iteration; the round waits for the lease.
   ClusterSpec spec = SteadySpec({1, 1}, 4);
-  spec.sync.lease = absl::Seconds(3);
+  spec.run.lease = absl::Seconds(3);
   spec.changes = {{Kind::kCrash, 1, 1'500'000'000}};
   SampleLedger ledger(spec);
   const SimulationResult result = Simulate(spec, "bsp", &ledger);
@@ -61,7 +61,7 @@ TEST(FaultsTest, AFarewellFlushesAPushUnderWay) {
 TEST(FaultsTest, APushThatLeftBeforeTheCrashCounts) {
   ClusterSpec spec = SteadySpec({1, 1}, 4);
   spec.workers[1].link.latency = 100 * kMillisecond;
-  spec.sync.lease = absl::Seconds(3);
+  spec.run.lease = absl::Seconds(3);
   // Pulled by 300 ms, computed by 1300, taken at 1400.
   spec.changes = {{Kind::kCrash, 1, 1'350'000'000}};
   SampleLedger ledger(spec);
@@ -91,7 +91,7 @@ TEST(FaultsTest, WhoJoinsLaterWasNotThere) {
 TEST(FaultsTest, TheStuckComeBackAsNew) {
   // A lease of a second: an iteration of over ten is stuck.
   ClusterSpec spec = SteadySpec({1, 1}, 30);
-  spec.sync.lease = absl::Seconds(1);
+  spec.run.lease = absl::Seconds(1);
   std::vector<RecordedIteration> recorded(10,
                                           {.compute = kSecond, .samples = 8});
   recorded[5].compute = 100 * kSecond;
@@ -123,12 +123,13 @@ ClusterSpec FaultySpec(uint64_t seed) {
   }
   ClusterSpec spec = SteadySpec(seconds, 20);
   spec.seed = seed;
-  spec.sync.lease = absl::Seconds(3);
-  spec.sync.servers = static_cast<int>(1 + rng.Below(3));
-  spec.sync.epochs = static_cast<uint32_t>(1 + rng.Below(2));
-  spec.sync.train_samples += static_cast<uint32_t>(rng.Below(8));
-  spec.sync.eval_every = static_cast<int64_t>(rng.Below(100));
-  spec.sync.batching = rng.Chance(1, 3) ? Batching::kBalanced : Batching::kEven;
+  spec.run.lease = absl::Seconds(3);
+  spec.servers = static_cast<int>(1 + rng.Below(3));
+  spec.settings.stop.epochs = static_cast<int64_t>(1 + rng.Below(2));
+  spec.train_samples += static_cast<uint32_t>(rng.Below(8));
+  spec.run.eval_every = static_cast<int64_t>(rng.Below(100));
+  spec.settings.batching =
+      rng.Chance(1, 3) ? Batching::kBalanced : Batching::kEven;
   spec.server_latency = static_cast<Nanos>(rng.Below(50)) * kMillisecond;
   spec.model_bytes = 1000;
   for (size_t i = 0; i < spec.workers.size(); ++i) {

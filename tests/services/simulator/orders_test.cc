@@ -23,8 +23,11 @@ constexpr Nanos kMillisecond = 1'000'000;
 
 SimulationResult Obey(const ClusterSpec& spec, const Orders& orders,
                       ClusterObserver* observer = nullptr) {
-  return VirtualCluster(&spec, std::make_unique<OrdersPolicy>(orders), observer)
-      .Run();
+  ClusterSpec cluster = spec;
+  cluster.run.make_policy = [&orders](const ParadigmSpec&) {
+    return std::make_unique<OrdersPolicy>(orders);
+  };
+  return VirtualCluster(&cluster, observer).Run();
 }
 
 // When the pushes of worker 1 were taken, and of how many samples.

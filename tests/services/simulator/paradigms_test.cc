@@ -46,7 +46,7 @@ TEST_P(ParadigmsTest, CountsEverySampleOnce) {
   const SimulationResult result = Simulate(spec, GetParam(), &ledger);
   EXPECT_TRUE(result.complete);
   EXPECT_EQ(ledger.Verdict(), "");
-  EXPECT_EQ(result.samples, int64_t{spec.sync.train_samples});
+  EXPECT_EQ(result.samples, int64_t{spec.train_samples});
   EXPECT_EQ(result.lost, 0);
   int64_t pushes = 0;
   for (const WorkerResult& worker : result.workers) pushes += worker.pushes;
@@ -71,7 +71,7 @@ TEST_P(ParadigmsTest, SwitchesSettle) {
   EXPECT_TRUE(result.complete);
   EXPECT_EQ(ledger.Verdict(), "");
   ASSERT_THAT(result.switches, SizeIs(3));
-  const auto total = static_cast<double>(spec.sync.train_samples);
+  const auto total = static_cast<double>(spec.train_samples);
   for (size_t i = 0; i < result.switches.size(); ++i) {
     const SwitchResult& done = result.switches[i];
     ASSERT_TRUE(done.took.has_value()) << i;
@@ -97,11 +97,11 @@ TEST(SwitchTest, ByTimeWhereSamplesDoNotEnd) {
 
 TEST(BatchingTest, BalancedRoundsApproachTheIdeal) {
   ClusterSpec spec = TimedSpec({1, 1, 1, 4}, 4000);
-  spec.sync.batch_size = 128;
-  spec.sync.train_samples = uint32_t{1} << 30;
+  spec.run.batch_size = 128;
+  spec.train_samples = uint32_t{1} << 30;
   const SimulationResult even = Simulate(spec, "bsp");
   EXPECT_EQ(even.closings, 1000);
-  spec.sync.batching = Batching::kBalanced;
+  spec.settings.batching = Batching::kBalanced;
   const SimulationResult balanced = Simulate(spec, "bsp");
   // 4 / (1 + 1 + 1 + 1/4) = 1.23 of 4 seconds, 0.31.
   const double share = static_cast<double>(even.closings) /
@@ -114,9 +114,9 @@ TEST(BatchingTest, BalancedRoundsApproachTheIdeal) {
 // The fixed costs of an iteration are a part of a worker's speed.
 TEST(BatchingTest, BalancesWholeIterationsNotOnlyComputing) {
   ClusterSpec spec = TimedSpec({1, 1, 1, 4}, 4000);
-  spec.sync.batch_size = 128;
-  spec.sync.train_samples = uint32_t{1} << 30;
-  spec.sync.batching = Batching::kBalanced;
+  spec.run.batch_size = 128;
+  spec.train_samples = uint32_t{1} << 30;
+  spec.settings.batching = Batching::kBalanced;
   spec.model_bytes = 1'000'000;
   spec.workers[0].link = {10'000'000, 5e6};
   EXPECT_LT(Simulate(spec, "bsp").WaitingShare(), 0.03);

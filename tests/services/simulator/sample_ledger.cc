@@ -5,10 +5,10 @@
 namespace paceline {
 
 SampleLedger::SampleLedger(const ClusterSpec& spec)
-    : options_(spec.sync),
-      samples_(size_t{spec.sync.train_samples} * spec.sync.epochs) {}
+    : train_samples_(spec.train_samples),
+      samples_(SamplesWanted(spec.settings.stop, spec.train_samples)) {}
 
-void SampleLedger::Decided(Nanos /*at*/, const Output& output) {
+void SampleLedger::Decided(Nanos /*at*/, const RunOutput& output) {
   if (const auto* grant = std::get_if<Grant>(&output)) {
     Move(grant->range, Sample::kFree, Sample::kOut);
     last_[grant->worker] = *grant;
@@ -71,7 +71,7 @@ std::string SampleLedger::Verdict() const {
 
 void SampleLedger::Move(const SampleRange& range, Sample from, Sample to) {
   for (uint32_t i = range.begin; i < range.end; ++i) {
-    Sample& sample = samples_[size_t{range.epoch} * options_.train_samples + i];
+    Sample& sample = samples_[size_t{range.epoch} * train_samples_ + i];
     if (sample != from) violation_ = "a sample is dealt or counted twice";
     sample = to;
   }

@@ -19,7 +19,7 @@ class SampleLedger : public ClusterObserver {
  public:
   explicit SampleLedger(const ClusterSpec& spec);
 
-  void Decided(Nanos at, const Output& output) override;
+  void Decided(Nanos at, const RunOutput& output) override;
   void PushTaken(Nanos at, const Grant& grant, uint32_t samples) override;
   void Closed(Nanos at, const CloseCommand& close) override;
 
@@ -33,7 +33,7 @@ class SampleLedger : public ClusterObserver {
   void Move(const SampleRange& range, Sample from, Sample to);
   void Count(const PushCounted& counted);
 
-  const SyncOptions options_;
+  const uint32_t train_samples_;
   std::vector<Sample> samples_;
   std::map<WorkerId, Grant> last_;  // Of each worker.
   std::map<RoundId, std::vector<PushKey>> gathered_;

@@ -28,7 +28,7 @@ class FlagWatch : public ClusterObserver {
     std::string text;
   };
 
-  void Decided(Nanos at, const Output& output) override {
+  void Decided(Nanos at, const RunOutput& output) override {
     if (const auto* counted = std::get_if<PushCounted>(&output)) {
       if (counted->worker == kSlow) pushes_.push_back(at);
       return;

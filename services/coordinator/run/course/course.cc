@@ -10,9 +10,22 @@
 #include "services/coordinator/sync/paradigms/policy_spec.h"
 
 namespace paceline {
+namespace {
+
+CourseOptions WithPolicies(CourseOptions options) {
+  if (options.make_policy == nullptr) {
+    options.make_policy = [](const ParadigmSpec& paradigm) {
+      return MakePolicy(paradigm);
+    };
+  }
+  return options;
+}
+
+}  // namespace
+
 RunCourse::RunCourse(const CourseOptions& options, const RunSettings& settings,
                      absl::Time now)
-    : options_(options),
+    : options_(WithPolicies(options)),
       settings_(settings),
       paradigm_(options.paradigm),
       next_look_(now),
@@ -184,7 +197,7 @@ void RunCourse::StartTraining(const Turn& turn) {
   }
   core_ = std::make_unique<SyncCore>(
       SyncOptionsOf(options_, settings_, start_, model_.train_samples),
-      MakePolicy(paradigm_));
+      options_.make_policy(paradigm_));
   Enter(RunStage::kTraining);
   began_ = turn.now - absl::Seconds(start_.seconds);
   next_look_ = somebody_seen_ = turn.now;
@@ -228,7 +241,9 @@ bool RunCourse::Train(const Turn& turn) {
     Absorb(turn);
     return true;
   }
-  if (core_->member_count() > 0) somebody_seen_ = turn.now;
+  if (core_->member_count() > 0 || options_.waits_for_workers) {
+    somebody_seen_ = turn.now;
+  }
   if (turn.now - somebody_seen_ <= options_.lease) return false;
   if (options_.checkpoint_root.empty()) {
     failure_ = LastFailure();
@@ -307,7 +322,7 @@ void RunCourse::End(const Turn& turn, absl::Status status) {
 }
 
 void RunCourse::LookAround(const Turn& turn) {
-  next_look_ = turn.now + kProgressInterval;
+  next_look_ = turn.now + options_.look_every;
   // The core looks after those who train.
   for (const WorkerId worker : members_.Present()) {
     const RunMember& member = *members_.Find(worker);

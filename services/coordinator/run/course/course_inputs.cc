@@ -8,7 +8,6 @@
 #include "common/status.h"
 #include "services/coordinator/run/course/course.h"
 #include "services/coordinator/run/course/time_limits.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 
 namespace paceline {
 namespace {
@@ -334,7 +333,8 @@ absl::Status RunCourse::On(const Turn& turn, const SwitchRun& in) {
   if (core_->finished()) {
     return absl::FailedPreconditionError("the job has finished");
   }
-  core_->Switch(turn.now, MakePolicy(in.paradigm), in.reason, core_outputs_);
+  core_->Switch(turn.now, options_.make_policy(in.paradigm), in.reason,
+                core_outputs_);
   Absorb(turn);
   return absl::OkStatus();
 }
@@ -402,9 +402,8 @@ void RunCourse::Pass(const Turn& turn, const FenceCommand& fence) {
 template <>
 void RunCourse::Pass(const Turn& turn, const SnapshotCommand& snapshot) {
   if (!options_.evaluate || !evaluations_.Admit(snapshot.last)) return;
-  turn.outputs.push_back(
-      NumberedCommand{commands_.NextSnapshot(turn.now, snapshot.snapshot),
-                      KeepSnapshot{snapshot.snapshot}});
+  turn.outputs.push_back(NumberedCommand{
+      commands_.NextSnapshot(turn.now, snapshot.snapshot), snapshot});
   AccuracyPoint stamp;
   stamp.seconds = SecondsAt(turn.now);
   stamp.version = snapshot.version;

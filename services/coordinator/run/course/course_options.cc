@@ -4,7 +4,6 @@
 
 #include "common/job/job_defaults.h"
 #include "common/status.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 
 namespace paceline {
 
@@ -29,9 +28,7 @@ SyncOptions SyncOptionsOf(const CourseOptions& options,
   sync.servers = static_cast<int>(options.servers.size());
   sync.lease = options.lease;
   sync.closings_acknowledged = true;
-  sync.make_policy = [](const ParadigmSpec& paradigm) {
-    return MakePolicy(paradigm);
-  };
+  sync.make_policy = options.make_policy;
   sync.schedule = ScheduleOf(settings, train_samples);
   sync.batching = settings.batching;
   sync.start_version = start.version;

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "common/job/rate_spec.h"
 #include "services/coordinator/accuracy.h"
 #include "services/coordinator/run/course/model.h"
+#include "services/coordinator/run/course/time_limits.h"
 #include "services/coordinator/sync/core/sync_core.h"
 
 namespace paceline {
@@ -61,6 +64,14 @@ struct CourseOptions {
   // written.
   std::string checkpoint_root = {};
   bool restored = false;  // The servers read the weights from a checkpoint.
+  // A run whose workers are all gone waits for others as long as it takes. If
+  // not, it ends after a lease.
+  bool waits_for_workers = false;
+  // How often it looks at what no input tells it, and says how far it is.
+  absl::Duration look_every = kProgressInterval;
+  // Null: MakePolicy().
+  std::function<std::unique_ptr<SyncPolicy>(const ParadigmSpec&)> make_policy =
+      nullptr;
 };
 
 // Samples that a run is to count in all, of data with so many.

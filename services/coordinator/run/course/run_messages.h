@@ -45,8 +45,8 @@ struct FilesOpened {
   absl::Status status;
   RunStart start;
 };
-// A worker or evaluator was assigned to the job. Its id is higher than all
-// earlier ones. FAILED_PRECONDITION once the run has ended.
+// A worker or evaluator was assigned to the job. No other had its id.
+// FAILED_PRECONDITION once the run has ended.
 struct MemberCame {
   WorkerId worker;
   std::string name;
@@ -91,7 +91,7 @@ struct MemberEvaluated {
 struct MemberGone {
   WorkerId worker;
   LossReason reason = LossReason::kStreamBroken;
-  absl::Status why;
+  absl::Status why = {};
 };
 // A server has carried out everything up to `sequence`, and `status` is what
 // came of the last of it.
@@ -191,9 +191,6 @@ struct HostBlocks {};
 struct FenceIncarnation {
   uint64_t incarnation = 0;
 };
-struct KeepSnapshot {
-  int64_t snapshot = 0;
-};
 struct ReleaseSnapshot {
   int64_t snapshot = 0;
 };
@@ -203,7 +200,7 @@ struct WriteBlocks {
 };
 struct NumberedCommand {
   uint64_t sequence = 0;
-  std::variant<HostBlocks, CloseCommand, FenceIncarnation, KeepSnapshot,
+  std::variant<HostBlocks, CloseCommand, FenceIncarnation, SnapshotCommand,
                ReleaseSnapshot, WriteBlocks>
       command;
 };

@@ -8,7 +8,6 @@
 #include "common/permutation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/simulator/virtual_cluster.h"
 #include "services/worker/data/dataset.h"
 #include "services/worker/evaluation.h"
@@ -47,22 +46,33 @@ class VirtualTrainingTest : public testing::Test {
     for (const int64_t s : seconds) {
       cluster.workers.emplace_back().device.iteration = s * kSecond;
     }
-    cluster.sync.train_samples = Data(Split::kTrain).size();
-    cluster.sync.epochs = epochs;
-    cluster.sync.batch_size = kBatch;
-    cluster.sync.schedule =
-        RateSchedule(kRate, RateSpec(), int64_t{1024} * epochs);
-    cluster.sync.eval_every = 512;
+    cluster.train_samples = Data(Split::kTrain).size();
+    cluster.settings.stop.epochs = epochs;
+    cluster.run.batch_size = kBatch;
+    cluster.run.paradigm = *ParseParadigm(paradigm);
+    cluster.run.evaluate = true;
+    cluster.run.eval_every = 512;
+    cluster.settings.learning_rate = kRate;
+    cluster.settings.stop.target_accuracy = target_accuracy_;
+    cluster.settings.stop.at_target = target_accuracy_ > 0;
     std::unique_ptr<VirtualTraining> training = Make();
     const SimulationResult result =
-        VirtualCluster(&cluster, *MakePolicy(paradigm), training.get()).Run();
+        VirtualCluster(&cluster, training.get()).Run();
     EXPECT_TRUE(result.complete);
     EXPECT_TRUE(training->status().ok()) << training->status();
     samples_ = result.samples;
     return training;
   }
 
+  static double LossNow(VirtualTraining& training) {
+    MemberEvaluated evaluated;
+    training.SnapshotTaken(3, {.snapshot = 1}, evaluated);
+    EXPECT_TRUE(evaluated.status.ok()) << evaluated.status;
+    return evaluated.loss;
+  }
+
   TrainingSpec spec_;
+  double target_accuracy_ = 0;
   int64_t samples_ = 0;
 };
 
@@ -133,8 +143,7 @@ TEST_F(VirtualTrainingTest, GradientsComeFromTheWeightsThatWerePulled) {
   training->Pulled(0, fast);
   training->PushTaken(1, fast, kBatch);
   training->PushTaken(2, slow, kBatch);
-  training->SnapshotTaken(3, {.snapshot = 1});
-  ASSERT_TRUE(training->status().ok()) << training->status();
+  const double loss = LossNow(*training);
 
   Plain plain(Data(Split::kTrain));
   const auto of_slow = plain.Gradient(0);
@@ -142,9 +151,8 @@ TEST_F(VirtualTrainingTest, GradientsComeFromTheWeightsThatWerePulled) {
   plain.Step(of_fast);
   const double fresh = plain.Loss(Data(Split::kTest));
   plain.Step(of_slow);
-  EXPECT_NEAR(training->accuracy().at(0).loss, plain.Loss(Data(Split::kTest)),
-              1e-6);
-  EXPECT_GT(std::abs(training->accuracy().at(0).loss - fresh), 1e-4);
+  EXPECT_NEAR(loss, plain.Loss(Data(Split::kTest)), 1e-6);
+  EXPECT_GT(std::abs(loss - fresh), 1e-4);
 }
 
 TEST_F(VirtualTrainingTest, ARoundIsOneUpdateOfAllItsPushes) {
@@ -161,16 +169,14 @@ TEST_F(VirtualTrainingTest, ARoundIsOneUpdateOfAllItsPushes) {
   close.rounds = {RoundId{7}};
   close.rate = kRate;
   training->Closed(3, close);
-  training->SnapshotTaken(3, {.snapshot = 1});
-  ASSERT_TRUE(training->status().ok()) << training->status();
+  const double loss = LossNow(*training);
 
   Plain plain(Data(Split::kTrain));
   const auto of_a = plain.Gradient(0);
   const auto of_b = plain.Gradient(kBatch);
   plain.Step(of_a);
   plain.Step(of_b);
-  EXPECT_NEAR(training->accuracy().at(0).loss, plain.Loss(Data(Split::kTest)),
-              1e-6);
+  EXPECT_NEAR(loss, plain.Loss(Data(Split::kTest)), 1e-6);
 }
 
 TEST_F(VirtualTrainingTest, EveryParadigmLearns) {
@@ -197,10 +203,8 @@ TEST_F(VirtualTrainingTest, OneSpecGivesOneHistory) {
 }
 
 TEST_F(VirtualTrainingTest, StopsAtTheTarget) {
-  spec_.target_accuracy = 0.12;  // A guess has a tenth.
-  spec_.stop_at_target = true;
+  target_accuracy_ = 0.12;  // A guess has a tenth.
   const auto training = Train("asp", {1, 1, 4}, 40);
-  EXPECT_TRUE(training->Enough());
   EXPECT_LT(samples_, 40 * 1024);
   EXPECT_TRUE(TargetReached(training->accuracy(), 0.12));
 }

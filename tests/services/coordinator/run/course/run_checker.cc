@@ -88,7 +88,7 @@ void RunChecker::See(const MemberLetGo& gone) {
 
 void RunChecker::See(const NumberedCommand& command) {
   if (command.sequence != ++sequence_) Break("a gap in the commands' numbers");
-  if (const auto* keep = std::get_if<KeepSnapshot>(&command.command)) {
+  if (const auto* keep = std::get_if<SnapshotCommand>(&command.command)) {
     kept_.insert(keep->snapshot);
   }
   if (const auto* release = std::get_if<ReleaseSnapshot>(&command.command)) {

@@ -347,7 +347,7 @@ void VirtualRun::Answer(int server, const NumberedCommand& command) {
     }
     done.fence = answer;
   }
-  if (std::holds_alternative<KeepSnapshot>(command.command) && faulty() &&
+  if (std::holds_alternative<SnapshotCommand>(command.command) && faulty() &&
       Chance(faults_.snapshot_refused)) {
     done.status = absl::ResourceExhaustedError("no room");
   }
