@@ -37,7 +37,7 @@ Json WorkerRun(const WorkerResult& worker) {
           {"staleness", QuantilesJson(worker.staleness)}};
 }
 
-Json SwitchRun(const SwitchResult& done) {
+Json SwitchOf(const SwitchResult& done) {
   const double at = absl::ToDoubleSeconds(done.what.at - absl::UnixEpoch());
   std::optional<double> took;
   if (done.took.has_value()) took = absl::ToDoubleSeconds(*done.took);
@@ -144,7 +144,7 @@ Json SimulationRun(const SimulationResult& result) {
   run["accuracy"] = AccuracyJson(result.accuracy);
   run["switches"] = Json::array();
   for (const SwitchResult& done : result.switches) {
-    run["switches"].push_back(SwitchRun(done));
+    run["switches"].push_back(SwitchOf(done));
   }
   run["workers"] = Json::array();
   for (const WorkerResult& worker : result.workers) {
