@@ -28,9 +28,10 @@ template <typename Request, typename Response, typename Method>
 JobAdmin::Unary* JobAdmin::Read(absl::string_view name, Context* context,
                                 const Request* request, Response* response,
                                 Method method) {
-  return answering_->Read(
-      context, absl::StrCat(kService, name), response,
-      [=, this](const Caller&) { return (jobs_->*method)(*request); });
+  return answering_->Read(context, absl::StrCat(kService, name), response,
+                          [jobs = jobs_, request, method](const Caller&) {
+                            return (jobs->*method)(*request);
+                          });
 }
 
 template <typename Request, typename Response, typename Method,
@@ -39,11 +40,11 @@ JobAdmin::Unary* JobAdmin::Change(absl::string_view name, Context* context,
                                   const Request* request, Response* response,
                                   const std::string& resource, Method method,
                                   const More&... more) {
-  return answering_->Change(context, absl::StrCat(kService, name), resource,
-                            response, [=, this](const Caller& caller) {
-                              return (jobs_->*method)(*request, caller.identity,
-                                                      more...);
-                            });
+  return answering_->Change(
+      context, absl::StrCat(kService, name), resource, response,
+      [jobs = jobs_, request, method, more...](const Caller& caller) {
+        return (jobs->*method)(*request, caller.identity, more...);
+      });
 }
 
 JobAdmin::Unary* JobAdmin::GetJob(Context* context,
