@@ -20,7 +20,7 @@ int64_t Nanos(const google::protobuf::Timestamp& time) {
 // SQLite's own words on the first damage, or "ok".
 absl::StatusOr<std::string> FirstDamage(Database& database) {
   PACELINE_ASSIGN_OR_RETURN(Statement check,
-                            database.Use("PRAGMA integrity_check(1)"));
+                            database.Query("PRAGMA integrity_check(1)"));
   PACELINE_ASSIGN_OR_RETURN(const bool row, check.Step());
   return row ? check.BytesAt(0) : "no answer";
 }
@@ -29,7 +29,7 @@ absl::Status CheckIntegrity(Database& database) {
   PACELINE_ASSIGN_OR_RETURN(const std::string damage, FirstDamage(database));
   if (damage != "ok") return absl::DataLossError(damage);
   PACELINE_ASSIGN_OR_RETURN(Statement orphans,
-                            database.Use("PRAGMA foreign_key_check"));
+                            database.Query("PRAGMA foreign_key_check"));
   PACELINE_ASSIGN_OR_RETURN(const bool row, orphans.Step());
   if (!row) return absl::OkStatus();
   return absl::DataLossError(
@@ -129,102 +129,82 @@ absl::Status JobStore::Write(const StoreBatch& batch) {
 
 absl::Status JobStore::WriteJobs(const StoreBatch& batch) {
   for (const std::string& uid : batch.deleted_jobs) {
-    PACELINE_ASSIGN_OR_RETURN(Statement remove,
-                              database_.Use("DELETE FROM jobs WHERE uid = ?"));
-    PACELINE_RETURN_IF_ERROR(remove.Text(uid).Run());
+    PACELINE_RETURN_IF_ERROR(
+        database_.Run("DELETE FROM jobs WHERE uid = ?", uid));
   }
   for (const v1::Job& job : batch.jobs) {
-    PACELINE_ASSIGN_OR_RETURN(
-        Statement put,
-        database_.Use("INSERT INTO jobs (uid, name, proto) VALUES (?, ?, ?) "
+    PACELINE_RETURN_IF_ERROR(Annotate(
+        database_.Run("INSERT INTO jobs (uid, name, proto) VALUES (?, ?, ?) "
                       "ON CONFLICT (uid) DO UPDATE SET "
-                      "name = excluded.name, proto = excluded.proto"));
-    put.Text(job.uid()).Text(job.name()).Blob(job.SerializeAsString());
-    PACELINE_RETURN_IF_ERROR(Annotate(put.Run(), job.name()));
+                      "name = excluded.name, proto = excluded.proto",
+                      job.uid(), job.name(), job),
+        job.name()));
   }
   return absl::OkStatus();
 }
 
 absl::Status JobStore::WriteCheckpoints(const StoreBatch& batch) {
   for (const std::string& name : batch.deleted_checkpoints) {
-    PACELINE_ASSIGN_OR_RETURN(
-        Statement remove,
-        database_.Use("DELETE FROM checkpoints WHERE name = ?"));
-    PACELINE_RETURN_IF_ERROR(remove.Text(name).Run());
+    PACELINE_RETURN_IF_ERROR(
+        database_.Run("DELETE FROM checkpoints WHERE name = ?", name));
   }
   for (const auto& [uid, checkpoint] : batch.checkpoints) {
-    PACELINE_ASSIGN_OR_RETURN(
-        Statement put,
-        database_.Use("INSERT INTO checkpoints (name, uid, created_ns, proto) "
+    PACELINE_RETURN_IF_ERROR(Annotate(
+        database_.Run("INSERT INTO checkpoints (name, uid, created_ns, proto) "
                       "VALUES (?, ?, ?, ?) "
                       "ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, "
                       "created_ns = excluded.created_ns, "
-                      "proto = excluded.proto"));
-    put.Text(checkpoint.name())
-        .Text(uid)
-        .Int(Nanos(checkpoint.create_time()))
-        .Blob(checkpoint.SerializeAsString());
-    PACELINE_RETURN_IF_ERROR(Annotate(put.Run(), checkpoint.name()));
+                      "proto = excluded.proto",
+                      checkpoint.name(), uid, Nanos(checkpoint.create_time()),
+                      checkpoint),
+        checkpoint.name()));
   }
   for (const auto& [uid, json] : batch.reports) {
-    PACELINE_ASSIGN_OR_RETURN(
-        Statement put,
-        database_.Use("INSERT INTO reports (uid, json) VALUES (?, ?) "
-                      "ON CONFLICT (uid) DO UPDATE SET json = excluded.json"));
-    PACELINE_RETURN_IF_ERROR(Annotate(put.Text(uid).Text(json).Run(), uid));
+    PACELINE_RETURN_IF_ERROR(Annotate(
+        database_.Run("INSERT INTO reports (uid, json) VALUES (?, ?) "
+                      "ON CONFLICT (uid) DO UPDATE SET json = excluded.json",
+                      uid, json),
+        uid));
   }
   return absl::OkStatus();
 }
 
 absl::Status JobStore::WriteHistory(const StoreBatch& batch) {
   for (const auto& [uid, decision] : batch.decisions) {
-    PACELINE_ASSIGN_OR_RETURN(
-        Statement append,
-        database_.Use("INSERT OR REPLACE INTO decisions (uid, sequence, proto) "
+    PACELINE_RETURN_IF_ERROR(
+        database_.Run("INSERT OR REPLACE INTO decisions (uid, sequence, proto) "
                       "SELECT ?1, ?2, ?3 "
-                      "WHERE EXISTS (SELECT 1 FROM jobs WHERE uid = ?1)"));
-    append.Text(uid)
-        .Int(decision.sequence())
-        .Blob(decision.SerializeAsString());
-    PACELINE_RETURN_IF_ERROR(append.Run());
+                      "WHERE EXISTS (SELECT 1 FROM jobs WHERE uid = ?1)",
+                      uid, decision.sequence(), decision));
   }
   for (const auto& [uid, point] : batch.accuracy_points) {
-    PACELINE_ASSIGN_OR_RETURN(
-        Statement append,
-        database_.Use("INSERT INTO accuracy_points (uid, sequence, proto) "
+    PACELINE_RETURN_IF_ERROR(
+        database_.Run("INSERT INTO accuracy_points (uid, sequence, proto) "
                       "SELECT ?1, 1 + COALESCE((SELECT MAX(sequence) "
                       "FROM accuracy_points WHERE uid = ?1), 0), ?2 "
-                      "WHERE EXISTS (SELECT 1 FROM jobs WHERE uid = ?1)"));
-    append.Text(uid).Blob(point.SerializeAsString());
-    PACELINE_RETURN_IF_ERROR(append.Run());
+                      "WHERE EXISTS (SELECT 1 FROM jobs WHERE uid = ?1)",
+                      uid, point));
   }
   return absl::OkStatus();
 }
 
 absl::Status JobStore::WriteRequests(const StoreBatch& batch) {
   for (const auto& [identity, request_id] : batch.deleted_requests) {
-    PACELINE_ASSIGN_OR_RETURN(
-        Statement remove,
-        database_.Use("DELETE FROM requests "
-                      "WHERE identity = ? AND request_id = ?"));
-    PACELINE_RETURN_IF_ERROR(remove.Text(identity).Text(request_id).Run());
+    PACELINE_RETURN_IF_ERROR(
+        database_.Run("DELETE FROM requests "
+                      "WHERE identity = ? AND request_id = ?",
+                      identity, request_id));
   }
   for (const AnsweredRequest& request : batch.requests) {
-    PACELINE_ASSIGN_OR_RETURN(
-        Statement expire,
-        database_.Use("DELETE FROM requests WHERE expires_ns <= ?"));
-    PACELINE_RETURN_IF_ERROR(expire.Int(absl::ToUnixNanos(request.time)).Run());
-    PACELINE_ASSIGN_OR_RETURN(
-        Statement put,
-        database_.Use("INSERT OR REPLACE INTO requests "
-                      "(identity, request_id, digest, resource, expires_ns) "
-                      "VALUES (?, ?, ?, ?, ?)"));
-    put.Text(request.identity)
-        .Text(request.request_id)
-        .Text(request.digest)
-        .Text(request.resource)
-        .Int(absl::ToUnixNanos(request.time + options_.requests_kept));
-    PACELINE_RETURN_IF_ERROR(put.Run());
+    PACELINE_RETURN_IF_ERROR(
+        database_.Run("DELETE FROM requests WHERE expires_ns <= ?",
+                      absl::ToUnixNanos(request.time)));
+    PACELINE_RETURN_IF_ERROR(database_.Run(
+        "INSERT OR REPLACE INTO requests "
+        "(identity, request_id, digest, resource, expires_ns) "
+        "VALUES (?, ?, ?, ?, ?)",
+        request.identity, request.request_id, request.digest, request.resource,
+        absl::ToUnixNanos(request.time + options_.requests_kept)));
   }
   return absl::OkStatus();
 }
@@ -232,16 +212,13 @@ absl::Status JobStore::WriteRequests(const StoreBatch& batch) {
 absl::Status JobStore::WriteAudit(const StoreBatch& batch) {
   if (batch.audit_records.empty()) return absl::OkStatus();
   for (const v1::AuditRecord& record : batch.audit_records) {
-    PACELINE_ASSIGN_OR_RETURN(
-        Statement append,
-        database_.Use("INSERT INTO audit_records (proto) VALUES (?)"));
-    PACELINE_RETURN_IF_ERROR(append.Blob(record.SerializeAsString()).Run());
+    PACELINE_RETURN_IF_ERROR(
+        database_.Run("INSERT INTO audit_records (proto) VALUES (?)", record));
   }
-  PACELINE_ASSIGN_OR_RETURN(
-      Statement forget,
-      database_.Use("DELETE FROM audit_records WHERE sequence <= "
-                    "(SELECT MAX(sequence) FROM audit_records) - ?"));
-  return forget.Int(options_.audit_records_max).Run();
+  return database_.Run(
+      "DELETE FROM audit_records WHERE sequence <= "
+      "(SELECT MAX(sequence) FROM audit_records) - ?",
+      options_.audit_records_max);
 }
 
 absl::Status JobStore::DeleteJob(const std::string& uid) {
@@ -260,7 +237,7 @@ absl::Status JobStore::DeleteCheckpoint(const std::string& name) {
 absl::StatusOr<std::vector<v1::Job>> JobStore::LoadJobs() {
   absl::MutexLock lock(&mu_);
   PACELINE_ASSIGN_OR_RETURN(
-      Statement rows, database_.Use("SELECT proto FROM jobs ORDER BY name"));
+      Statement rows, database_.Query("SELECT proto FROM jobs ORDER BY name"));
   return ReadAll<v1::Job>(rows);
 }
 
@@ -269,10 +246,10 @@ absl::StatusOr<std::vector<v1::Decision>> JobStore::ListDecisions(
   absl::MutexLock lock(&mu_);
   PACELINE_ASSIGN_OR_RETURN(
       Statement rows,
-      database_.Use("SELECT proto FROM decisions "
-                    "WHERE uid = ? AND sequence > ? ORDER BY sequence "
-                    "LIMIT ?"));
-  rows.Text(uid).Int(after).Int(Limit(limit));
+      database_.Query("SELECT proto FROM decisions "
+                      "WHERE uid = ? AND sequence > ? ORDER BY sequence "
+                      "LIMIT ?",
+                      uid, after, Limit(limit)));
   return ReadAll<v1::Decision>(rows);
 }
 
@@ -280,9 +257,9 @@ absl::StatusOr<int64_t> JobStore::LastDecisionSequence(const std::string& uid) {
   absl::MutexLock lock(&mu_);
   PACELINE_ASSIGN_OR_RETURN(
       Statement last,
-      database_.Use("SELECT COALESCE(MAX(sequence), 0) FROM decisions "
-                    "WHERE uid = ?"));
-  last.Text(uid);
+      database_.Query("SELECT COALESCE(MAX(sequence), 0) FROM decisions "
+                      "WHERE uid = ?",
+                      uid));
   PACELINE_ASSIGN_OR_RETURN(const bool row, last.Step());
   return row ? last.IntAt(0) : 0;
 }
@@ -293,10 +270,10 @@ JobStore::ListAccuracyPoints(const std::string& uid, int64_t after,
   absl::MutexLock lock(&mu_);
   PACELINE_ASSIGN_OR_RETURN(
       Statement rows,
-      database_.Use("SELECT proto, sequence FROM accuracy_points "
-                    "WHERE uid = ? AND sequence > ? ORDER BY sequence "
-                    "LIMIT ?"));
-  rows.Text(uid).Int(after).Int(Limit(limit));
+      database_.Query("SELECT proto, sequence FROM accuracy_points "
+                      "WHERE uid = ? AND sequence > ? ORDER BY sequence "
+                      "LIMIT ?",
+                      uid, after, Limit(limit)));
   std::vector<NumberedPoint> points;
   while (true) {
     PACELINE_ASSIGN_OR_RETURN(const bool row, rows.Step());
@@ -314,9 +291,9 @@ absl::StatusOr<std::vector<v1::Checkpoint>> JobStore::ListCheckpoints(
   absl::MutexLock lock(&mu_);
   PACELINE_ASSIGN_OR_RETURN(
       Statement rows,
-      database_.Use("SELECT proto FROM checkpoints WHERE uid = ? "
-                    "ORDER BY created_ns DESC, name"));
-  rows.Text(uid);
+      database_.Query("SELECT proto FROM checkpoints WHERE uid = ? "
+                      "ORDER BY created_ns DESC, name",
+                      uid));
   return ReadAll<v1::Checkpoint>(rows);
 }
 
@@ -325,8 +302,7 @@ absl::StatusOr<std::optional<std::string>> JobStore::GetReport(
   absl::MutexLock lock(&mu_);
   PACELINE_ASSIGN_OR_RETURN(
       Statement report,
-      database_.Use("SELECT json FROM reports WHERE uid = ?"));
-  report.Text(uid);
+      database_.Query("SELECT json FROM reports WHERE uid = ?", uid));
   PACELINE_ASSIGN_OR_RETURN(const bool row, report.Step());
   if (!row) return std::nullopt;
   return report.BytesAt(0);
@@ -337,9 +313,9 @@ absl::StatusOr<std::vector<v1::AuditRecord>> JobStore::ListAuditRecords(
   absl::MutexLock lock(&mu_);
   PACELINE_ASSIGN_OR_RETURN(
       Statement rows,
-      database_.Use("SELECT proto, sequence FROM audit_records "
-                    "WHERE sequence < ? ORDER BY sequence DESC LIMIT ?"));
-  rows.Int(before > 0 ? before : INT64_MAX).Int(Limit(limit));
+      database_.Query("SELECT proto, sequence FROM audit_records "
+                      "WHERE sequence < ? ORDER BY sequence DESC LIMIT ?",
+                      before > 0 ? before : INT64_MAX, Limit(limit)));
   std::vector<v1::AuditRecord> records;
   while (true) {
     PACELINE_ASSIGN_OR_RETURN(const bool row, rows.Step());
@@ -359,10 +335,10 @@ absl::StatusOr<std::optional<AnsweredRequest>> JobStore::FindRequest(
   absl::MutexLock lock(&mu_);
   PACELINE_ASSIGN_OR_RETURN(
       Statement request,
-      database_.Use("SELECT digest, resource, expires_ns FROM requests "
-                    "WHERE identity = ? AND request_id = ? "
-                    "AND expires_ns > ?"));
-  request.Text(identity).Text(request_id).Int(absl::ToUnixNanos(now));
+      database_.Query("SELECT digest, resource, expires_ns FROM requests "
+                      "WHERE identity = ? AND request_id = ? "
+                      "AND expires_ns > ?",
+                      identity, request_id, absl::ToUnixNanos(now)));
   PACELINE_ASSIGN_OR_RETURN(const bool row, request.Step());
   if (!row) return std::nullopt;
   return AnsweredRequest{

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
 
 namespace paceline {
 namespace {
@@ -55,24 +54,21 @@ void Statement::NoteBound(int code) {
   if (code != SQLITE_OK) failed_ = true;
 }
 
-Statement& Statement::Int(int64_t value) {
+void Statement::Bind(int64_t value) {
   NoteBound(sqlite3_bind_int64(statement_, ++bound_, value));
-  return *this;
 }
 
-Statement& Statement::Text(absl::string_view value) {
+void Statement::Bind(absl::string_view text) {
   // An empty view may have no data, which would be NULL.
-  const char* const data = value.empty() ? "" : value.data();
-  NoteBound(sqlite3_bind_text64(statement_, ++bound_, data, value.size(),
+  const char* const data = text.empty() ? "" : text.data();
+  NoteBound(sqlite3_bind_text64(statement_, ++bound_, data, text.size(),
                                 SQLITE_TRANSIENT, SQLITE_UTF8));
-  return *this;
 }
 
-Statement& Statement::Blob(absl::string_view value) {
-  const char* const data = value.empty() ? "" : value.data();
-  NoteBound(sqlite3_bind_blob64(statement_, ++bound_, data, value.size(),
-                                SQLITE_TRANSIENT));
-  return *this;
+void Statement::Bind(const google::protobuf::MessageLite& message) {
+  const std::string bytes = message.SerializeAsString();
+  NoteBound(sqlite3_bind_blob64(statement_, ++bound_, bytes.data(),
+                                bytes.size(), SQLITE_TRANSIENT));
 }
 
 absl::StatusOr<bool> Statement::Step() {
@@ -80,14 +76,6 @@ absl::StatusOr<bool> Statement::Step() {
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
   return SqliteStatus(sqlite3_db_handle(statement_), sqlite3_sql(statement_));
-}
-
-absl::Status Statement::Run() {
-  bool row = true;
-  while (row) {
-    PACELINE_ASSIGN_OR_RETURN(row, Step());
-  }
-  return absl::OkStatus();
 }
 
 int64_t Statement::IntAt(int column) const {
@@ -150,7 +138,7 @@ absl::StatusOr<Statement> Database::Use(const char* sql) {
 }
 
 absl::StatusOr<int64_t> Database::Number(const char* sql) {
-  PACELINE_ASSIGN_OR_RETURN(Statement statement, Use(sql));
+  PACELINE_ASSIGN_OR_RETURN(Statement statement, Query(sql));
   PACELINE_ASSIGN_OR_RETURN(const bool row, statement.Step());
   if (!row) return absl::InternalError(absl::StrCat(sql, ": no row"));
   return statement.IntAt(0);

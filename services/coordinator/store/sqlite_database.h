@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/status.h"
+#include "google/protobuf/message_lite.h"
 
 namespace paceline {
 
@@ -25,9 +27,8 @@ namespace paceline {
 //   INTERNAL             anything else, failures of the disk among them.
 absl::Status SqliteStatus(sqlite3* database, absl::string_view doing);
 
-// One use of a prepared statement, which is lent by its database: it is bound
-// from the first parameter on, stepped, and given back reset. Movable;
-// thread-compatible, as its database is.
+// One use of a prepared statement, which is lent by its database: it is stepped
+// and given back reset. Movable; thread-compatible, as its database is.
 class Statement {
  public:
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
@@ -38,16 +39,14 @@ class Statement {
         failed_(other.failed_) {}
   Statement& operator=(Statement&&) = delete;
 
-  // Binds the next parameter. The bytes are copied. Errors come with Step().
-  Statement& Int(int64_t value);
-  Statement& Text(absl::string_view value);
-  Statement& Blob(absl::string_view value);
+  // Binds the next parameter: a message as the blob of its bytes. Everything is
+  // copied. Errors come with Step().
+  void Bind(int64_t value);
+  void Bind(absl::string_view text);
+  void Bind(const google::protobuf::MessageLite& message);
 
   // True if there is a row, false at the end.
   absl::StatusOr<bool> Step();
-
-  // Steps to the end; rows are dropped.
-  absl::Status Run();
 
   // Read the present row, columns from 0. Bytes are those of a text or a blob.
   int64_t IntAt(int column) const;
@@ -72,9 +71,26 @@ class Database {
   // Runs statements without parameters, separated by semicolons.
   absl::Status Execute(const char* sql);
 
-  // A statement, to be bound and stepped; compiled at its first use.
+  // A statement with these parameters, to be stepped; compiled at its first
+  // use.
   // REQUIRES: `sql` lives as long as the database; no other use of it is alive.
-  absl::StatusOr<Statement> Use(const char* sql);
+  template <typename... Parameters>
+  absl::StatusOr<Statement> Query(const char* sql,
+                                  const Parameters&... parameters) {
+    PACELINE_ASSIGN_OR_RETURN(Statement statement, Use(sql));
+    (statement.Bind(parameters), ...);
+    return statement;
+  }
+  // Runs it to its end; rows are dropped. REQUIRES: as Query().
+  template <typename... Parameters>
+  absl::Status Run(const char* sql, const Parameters&... parameters) {
+    PACELINE_ASSIGN_OR_RETURN(Statement statement, Query(sql, parameters...));
+    bool row = true;
+    while (row) {
+      PACELINE_ASSIGN_OR_RETURN(row, statement.Step());
+    }
+    return absl::OkStatus();
+  }
 
   // The only number that `sql` gives, a pragma for example.
   absl::StatusOr<int64_t> Number(const char* sql);
@@ -89,6 +105,7 @@ class Database {
   using Compiled = std::unique_ptr<sqlite3_stmt, Finalize>;
 
   explicit Database(sqlite3* raw) : raw_(raw) {}
+  absl::StatusOr<Statement> Use(const char* sql);
   absl::StatusOr<Compiled> Compile(const char* sql);
 
   std::unique_ptr<sqlite3, Close> raw_;

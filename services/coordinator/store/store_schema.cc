@@ -1,6 +1,7 @@
 #include "services/coordinator/store/store_schema.h"
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -78,8 +79,7 @@ absl::Status TakeStep(Database& database, const char* step, int64_t version) {
 
 absl::Span<const char* const> StoreMigrations() { return kSteps; }
 
-absl::Status CheckVersion(Database& database,
-                          absl::Span<const char* const> steps) {
+absl::Status CheckVersion(Database& database) {
   PACELINE_ASSIGN_OR_RETURN(const int64_t application,
                             database.Number("PRAGMA application_id"));
   PACELINE_ASSIGN_OR_RETURN(const int64_t version,
@@ -92,7 +92,7 @@ absl::Status CheckVersion(Database& database,
     return absl::FailedPreconditionError(
         "it is the database of another program; name another file");
   }
-  const auto newest = static_cast<int64_t>(steps.size());
+  const auto newest = static_cast<int64_t>(std::size(kSteps));
   if (version >= 0 && version <= newest) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "it is of version ", version, " and this program knows versions up to ",

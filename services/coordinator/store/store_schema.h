@@ -12,11 +12,9 @@ namespace paceline {
 // version exist.
 absl::Span<const char* const> StoreMigrations();
 
-// FAILED_PRECONDITION if it is of a newer version than `steps` lead to, or of
+// FAILED_PRECONDITION if it is of a newer version than the steps lead to, or of
 // another program; else as SqliteStatus(). Changes nothing.
-absl::Status CheckVersion(
-    Database& database,
-    absl::Span<const char* const> steps = StoreMigrations());
+absl::Status CheckVersion(Database& database);
 
 // Takes a database to the newest version, each step in a transaction of its
 // own. Errors as SqliteStatus().  REQUIRES: CheckVersion() is OK.

@@ -352,11 +352,10 @@ TEST(StoreSchemaTest, AFileOfVersionOneIsUpgraded) {
     Database old = OpenDatabase(path);
     ASSERT_TRUE(Migrate(old, StoreMigrations().first(1)).ok());
     EXPECT_EQ(*old.Number("PRAGMA user_version"), 1);
-    auto put = old.Use("INSERT INTO jobs (uid, name, proto) VALUES (?, ?, ?)");
-    ASSERT_TRUE(put.ok()) << put.status();
     const v1::Job job = JobNamed("a");
-    put->Text(job.uid()).Text(job.name()).Blob(job.SerializeAsString());
-    ASSERT_TRUE(put->Run().ok());
+    ASSERT_TRUE(old.Run("INSERT INTO jobs (uid, name, proto) VALUES (?, ?, ?)",
+                        job.uid(), job.name(), job)
+                    .ok());
   }
   {
     const auto store = OpenStore(path);
