@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -123,15 +122,19 @@ void CommandRunner::Run(const v1::ServerCommand& command) {
 absl::Status CommandRunner::Obey(uint64_t run,
                                  const v1::ServerCommand& command) {
   if (command.has_host()) return Host(run, command);
-  const auto found = runs_.find(run);
-  if (found == runs_.end() || !found->second.restoring) {
-    return Execute(run, command);
+  Hosting& hosting = runs_.at(run);
+  if (command.sequence() != hosting.last_sequence + 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("command ", command.sequence(), " came after command ",
+                     hosting.last_sequence, "; send those between first"));
   }
-  if (found->second.waiting.size() >= kMaxWaiting) {
+  hosting.last_sequence = command.sequence();
+  if (!hosting.restoring) return Execute(run, command);
+  if (hosting.waiting.size() >= kMaxWaiting) {
     return absl::ResourceExhaustedError(
         "too many commands came while the checkpoint was read");
   }
-  found->second.waiting.push_back(command);
+  hosting.waiting.push_back(command);
   return absl::OkStatus();
 }
 
@@ -146,20 +149,14 @@ absl::Status CommandRunner::Host(uint64_t run,
   if (refusing_) return absl::UnavailableError("the server is stopping");
   PACELINE_ASSIGN_OR_RETURN(ShardConfig config, ToShardConfig(host));
   PACELINE_RETURN_IF_ERROR(shard_->Configure(run, std::move(config)));
-  const auto [entry, is_new] = runs_.try_emplace(run);
-  Hosting& hosting = entry->second;
-  if (is_new) {
-    hosting.id = next_hosting_++;
-    LogInfo("hosts a run",
-            {{"run", run}, {"trace_id", TraceIdOf(host.traceparent())}});
-  }
-  if (is_new && !host.restore_from().empty()) {
+  Hosting& hosting = runs_[run];
+  hosting.id = next_hosting_++;
+  LogInfo("hosts a run",
+          {{"run", run}, {"trace_id", TraceIdOf(host.traceparent())}});
+  if (!host.restore_from().empty()) {
     return BeginRestore(run, hosting, host.restore_from());
   }
-  if (hosting.restoring) return absl::OkStatus();  // Its answer will come.
-  v1::CommandDone done;
-  done.set_sequence(kHostSequence);
-  Done(run, std::move(done));
+  Done(run, kHostSequence);
   return absl::OkStatus();
 }
 
@@ -174,53 +171,49 @@ absl::Status CommandRunner::Execute(uint64_t run,
                                     const v1::ServerCommand& command) {
   PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<JobShard> job,
                             shard_->Job(run));
-  const uint64_t sequence = command.sequence() - kHostSequence;
   v1::CommandDone done;
-  done.set_sequence(command.sequence());
   if (command.has_close()) {
-    PACELINE_RETURN_IF_ERROR(Close(*job, sequence, command.close()));
+    PACELINE_RETURN_IF_ERROR(Close(*job, command.close()));
   } else if (command.has_fence()) {
-    PACELINE_ASSIGN_OR_RETURN(
-        const FencedPush fenced,
-        job->Fence(sequence, command.fence().incarnation()));
+    PACELINE_ASSIGN_OR_RETURN(const FencedPush fenced,
+                              job->Fence(command.fence().incarnation()));
     *done.mutable_fence() = ToWire(fenced);
   } else if (command.has_snapshot()) {
     // One that is refused for its size is missed by its evaluation alone; the
     // training goes on.
-    const absl::Status kept = job->Snapshot(
-        sequence, static_cast<uint64_t>(command.snapshot().snapshot()));
+    const absl::Status kept =
+        job->Snapshot(static_cast<uint64_t>(command.snapshot().snapshot()));
     if (!absl::IsResourceExhausted(kept)) PACELINE_RETURN_IF_ERROR(kept);
     if (!kept.ok()) LogWarning(kept.message(), {{"run", run}});
     done.set_code(static_cast<int>(kept.code()));
     done.set_message(std::string(kept.message()));
   } else if (command.has_release_snapshot()) {
-    PACELINE_RETURN_IF_ERROR(job->ReleaseSnapshot(
-        sequence,
-        static_cast<uint64_t>(command.release_snapshot().snapshot())));
+    job->ReleaseSnapshot(
+        static_cast<uint64_t>(command.release_snapshot().snapshot()));
   } else if (command.has_write_checkpoint()) {
     return Write(run, job, command);
   } else {
     return absl::InvalidArgumentError("that is no command");
   }
-  Done(run, std::move(done));
+  Done(run, command.sequence(), std::move(done));
   return absl::OkStatus();
 }
 
-absl::Status CommandRunner::Close(JobShard& job, uint64_t sequence,
-                                  const v1::CloseRound& close) {
+absl::Status CommandRunner::Close(JobShard& job, const v1::CloseRound& close) {
   const std::vector<uint64_t> rounds(close.rounds().begin(),
                                      close.rounds().end());
   const Clock& clock = Clock::Real();
   const absl::Time began = clock.Now();
-  PACELINE_RETURN_IF_ERROR(
-      job.Close(sequence, close.closing(), rounds, close.rate()));
+  PACELINE_RETURN_IF_ERROR(job.Close(close.closing(), rounds, close.rate()));
   metrics_->closings.Increment();
   metrics_->closing_seconds.Observe(absl::ToDoubleSeconds(clock.Now() - began));
   return absl::OkStatus();
 }
 
-void CommandRunner::Done(uint64_t run, v1::CommandDone done) {
+void CommandRunner::Done(uint64_t run, uint64_t sequence,
+                         v1::CommandDone done) {
   v1::ServerMessage message;
+  done.set_sequence(sequence);
   *message.mutable_done() = std::move(done);
   Answer(run, std::move(message));
 }
@@ -287,9 +280,7 @@ void CommandRunner::Restored(uint64_t run, uint64_t hosting,
     return;
   }
   LogInfo("restored a run", {{"run", run}});
-  v1::CommandDone done;
-  done.set_sequence(kHostSequence);
-  Done(run, std::move(done));
+  Done(run, kHostSequence);
   std::deque<v1::ServerCommand> waiting;
   waiting.swap(found->waiting);
   for (const v1::ServerCommand& command : waiting) {
@@ -304,16 +295,10 @@ absl::Status CommandRunner::Write(uint64_t run,
                                   const std::shared_ptr<JobShard>& job,
                                   const v1::ServerCommand& command) {
   const v1::WriteCheckpoint& write = command.write_checkpoint();
-  // Only a command out of order fails the run. A checkpoint that cannot be
-  // written is told of, and the training goes on.
-  PACELINE_ASSIGN_OR_RETURN(
-      std::optional<PulledBlocks> blocks,
-      job->TakeBlocks(command.sequence() - kHostSequence));
-  v1::CommandDone done;
-  done.set_sequence(command.sequence());
-  Done(run, std::move(done));
-  if (!blocks.has_value()) return absl::OkStatus();
-  const absl::Status begun = BeginWrite(run, job, *std::move(blocks), write);
+  // A checkpoint that cannot be written is told of, and the training goes on.
+  PACELINE_ASSIGN_OR_RETURN(PulledBlocks blocks, job->TakeBlocks());
+  Done(run, command.sequence());
+  const absl::Status begun = BeginWrite(run, job, std::move(blocks), write);
   if (begun.ok()) return begun;
   LogWarning("no checkpoint is written",
              {{"run", run}, {"error", std::string(begun.message())}});

@@ -55,11 +55,11 @@ class CommandRunner {
   bool idle() const;
 
  private:
-  // `host` has the number 1; the job that it makes counts from there.
-  static constexpr uint64_t kHostSequence = 1;
+  static constexpr uint64_t kHostSequence = 1;  // The first of each run.
 
   struct Hosting {
     uint64_t id = 0;  // Unlike that of a run hosted before with its number.
+    uint64_t last_sequence = kHostSequence;  // Commands come in order.
     bool restoring = false;
     bool failed = false;
     std::deque<v1::ServerCommand> waiting;  // For the restoration.
@@ -79,8 +79,7 @@ class CommandRunner {
   // A numbered command other than host, on the run's job.
   absl::Status Execute(uint64_t run, const v1::ServerCommand& command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status Close(JobShard& job, uint64_t sequence,
-                     const v1::CloseRound& close);
+  absl::Status Close(JobShard& job, const v1::CloseRound& close);
   absl::Status Write(uint64_t run, const std::shared_ptr<JobShard>& job,
                      const v1::ServerCommand& command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -90,7 +89,7 @@ class CommandRunner {
   void Written(uint64_t run, uint64_t hosting, v1::CheckpointWritten written);
 
   absl::StatusOr<std::string> FolderFor(const std::string& folder) const;
-  void Done(uint64_t run, v1::CommandDone done)
+  void Done(uint64_t run, uint64_t sequence, v1::CommandDone done = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Fail(uint64_t run, const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -155,12 +155,7 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
   PACELINE_ASSIGN_OR_RETURN(
       const std::optional<PushOutcome> before,
       contributor->Begin(push.iteration, index, push.samples));
-  pushes_.fetch_add(1, std::memory_order_relaxed);
-  push_bytes_.fetch_add(payload.size(), std::memory_order_relaxed);
-  if (before.has_value()) {
-    repeated_pushes_.fetch_add(1, std::memory_order_relaxed);
-    return *before;
-  }
+  if (before.has_value()) return *before;
   // The payload is small enough to be in cache for the pass that applies it.
   HostedBlock& block = *blocks_[index];
   std::vector<float> compensated;
@@ -182,8 +177,6 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
       contributor->Abandon(index);
       return taken;
     }
-  } else {
-    refused_blocks_.fetch_add(1, std::memory_order_relaxed);
   }
   return contributor->Finish(push.iteration, index, push.block, !finite);
 }
@@ -225,13 +218,6 @@ void JobShard::Apply(HostedBlock& block, const Contribution& contribution,
       rule_.ApplyGradient(contribution, payload, dtype, current, next);
     }
   });
-  updates_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void JobShard::Pull(const Puller& puller, int64_t closing,
-                    PullCallback callback) {
-  pull_requests_.fetch_add(1, std::memory_order_relaxed);
-  pulls_.Pull(puller, closing, std::move(callback));
 }
 
 void JobShard::PullAndKeep(const Puller& puller, int64_t closing,
@@ -247,12 +233,6 @@ void JobShard::PullAndKeep(const Puller& puller, int64_t closing,
          if (pulled.ok()) contributor->Keep(*pulled);
          callback(std::move(pulled));
        });
-}
-
-void JobShard::PullSnapshot(const Puller& puller, uint64_t snapshot,
-                            PullCallback callback) {
-  pull_requests_.fetch_add(1, std::memory_order_relaxed);
-  pulls_.PullSnapshot(puller, snapshot, std::move(callback));
 }
 
 std::vector<PulledBlock> JobShard::ReadBlocks() const {
@@ -273,34 +253,17 @@ void JobShard::Stop(absl::string_view reason) {
 }
 
 ShardCounters JobShard::Counters() const {
-  return {.pushes = pushes_.load(),
-          .push_bytes = push_bytes_.load(),
-          .repeated_pushes = repeated_pushes_.load(),
-          .refused_blocks = refused_blocks_.load(),
-          .updates = updates_.load(),
-          .pulls = pull_requests_.load(),
-          .parked_pulls = pulls_.parked(),
+  return {.parked_pulls = pulls_.parked(),
           .open_rounds = open_rounds_.size(),
-          .snapshots = pulls_.snapshots(),
-          .snapshot_bytes = pulls_.snapshot_bytes()};
+          .snapshots = pulls_.snapshots()};
 }
 
-absl::StatusOr<bool> JobShard::Admit(uint64_t sequence) {
+absl::Status JobShard::Close(int64_t closing, absl::Span<const uint64_t> rounds,
+                             double rate) {
   if (stopped_.load()) return pulls_.status();
-  if (sequence <= last_sequence_) return false;
-  if (sequence == last_sequence_ + 1) return true;
-  return absl::FailedPreconditionError(
-      absl::StrCat("command ", sequence, " came after command ", last_sequence_,
-                   "; send those between first"));
-}
-
-absl::Status JobShard::Close(uint64_t sequence, int64_t closing,
-                             absl::Span<const uint64_t> rounds, double rate) {
   PullAnswers answers;
   {
-    absl::MutexLock lock(&commands_mu_);
-    PACELINE_ASSIGN_OR_RETURN(const bool is_new, Admit(sequence));
-    if (!is_new) return absl::OkStatus();
+    absl::MutexLock lock(&closing_mu_);
     if (closing <= closing_) {
       return absl::InvalidArgumentError(absl::StrCat(
           "closing ", closing, " is not above the last, ", closing_));
@@ -311,7 +274,6 @@ absl::Status JobShard::Close(uint64_t sequence, int64_t closing,
                        " is not in [0, ", kRateMax, "]"));
     }
     DrainRounds(rounds, rate);
-    last_sequence_ = sequence;
     closing_ = closing;
     answers = pulls_.Advance(closing);
   }
@@ -330,35 +292,19 @@ void JobShard::DrainRounds(absl::Span<const uint64_t> rounds, double rate) {
   }
 }
 
-absl::StatusOr<FencedPush> JobShard::Fence(uint64_t sequence,
-                                           uint64_t incarnation) {
-  PullAnswers answers;
-  FencedPush answer;
-  {
-    absl::MutexLock lock(&commands_mu_);
-    PACELINE_ASSIGN_OR_RETURN(const bool is_new, Admit(sequence));
-    if (!is_new && !contributors_.IsFenced(incarnation)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("command ", sequence,
-                       " was applied before and fenced no such incarnation"));
-    }
-    // Where it is a repetition this only reads the record.
-    answer = contributors_.Fence(incarnation);
-    if (is_new) last_sequence_ = sequence;
-    answers = pulls_.Fence(incarnation);
-  }
-  std::move(answers).Send();
+absl::StatusOr<FencedPush> JobShard::Fence(uint64_t incarnation) {
+  if (stopped_.load()) return pulls_.status();
+  const FencedPush answer = contributors_.Fence(incarnation);
+  pulls_.Fence(incarnation).Send();
   return answer;
 }
 
-absl::Status JobShard::Snapshot(uint64_t sequence, uint64_t snapshot) {
+absl::Status JobShard::Snapshot(uint64_t snapshot) {
+  if (stopped_.load()) return pulls_.status();
   PullAnswers answers;
   absl::Status added;
   {
-    absl::MutexLock lock(&commands_mu_);
-    PACELINE_ASSIGN_OR_RETURN(const bool is_new, Admit(sequence));
-    if (!is_new) return absl::OkStatus();
-    last_sequence_ = sequence;
+    absl::MutexLock lock(&closing_mu_);
     if (!initialized()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "snapshot ", snapshot, ": the blocks have no initial values yet"));
@@ -369,31 +315,14 @@ absl::Status JobShard::Snapshot(uint64_t sequence, uint64_t snapshot) {
   return added;
 }
 
-absl::Status JobShard::ReleaseSnapshot(uint64_t sequence, uint64_t snapshot) {
-  absl::MutexLock lock(&commands_mu_);
-  PACELINE_ASSIGN_OR_RETURN(const bool is_new, Admit(sequence));
-  if (!is_new) return absl::OkStatus();
-  last_sequence_ = sequence;
-  pulls_.ReleaseSnapshot(snapshot);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::optional<PulledBlocks>> JobShard::TakeBlocks(
-    uint64_t sequence) {
-  absl::MutexLock lock(&commands_mu_);
-  PACELINE_ASSIGN_OR_RETURN(const bool is_new, Admit(sequence));
-  if (!is_new) return std::nullopt;
-  last_sequence_ = sequence;
+absl::StatusOr<PulledBlocks> JobShard::TakeBlocks() {
+  if (stopped_.load()) return pulls_.status();
+  absl::MutexLock lock(&closing_mu_);
   if (!initialized()) {
     return absl::FailedPreconditionError(
         "a checkpoint: the blocks have no initial values yet");
   }
   return PulledBlocks{closing_, ReadBlocks()};
-}
-
-uint64_t JobShard::last_sequence() const {
-  absl::MutexLock lock(&commands_mu_);
-  return last_sequence_;
 }
 
 }  // namespace paceline

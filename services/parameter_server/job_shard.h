@@ -5,8 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -44,23 +43,16 @@ struct PushBlock {
   float compensation = 0;
 };
 
-// Since the job was configured, but for the last four, which are now.
+// How much waits, gathers and is held now.
 struct ShardCounters {
-  uint64_t pushes = 0;           // Blocks that were pushed and were valid.
-  uint64_t push_bytes = 0;       // Their payloads.
-  uint64_t repeated_pushes = 0;  // Of those, already taken before.
-  uint64_t refused_blocks = 0;   // Of those, with a value that is not finite.
-  uint64_t updates = 0;          // Applied to blocks, by pushes and closings.
-  uint64_t pulls = 0;            // Asked for, snapshots included.
   size_t parked_pulls = 0;
   size_t open_rounds = 0;
   size_t snapshots = 0;
-  uint64_t snapshot_bytes = 0;  // JobShard::Create() says of what.
 };
 
 // One job's blocks on this server, and everything that is done to them: pushes
-// and pulls of workers, numbered commands of the coordinator. Thread-safe;
-// pushes to different blocks run in parallel, commands one at a time.
+// and pulls of workers, commands of the coordinator. Thread-safe; pushes to
+// different blocks run in parallel, closings one at a time.
 //
 // Errors, beside what the methods name: UNAVAILABLE after Stop().
 class JobShard {
@@ -100,14 +92,18 @@ class JobShard {
 
   // Gives all blocks once `closing` has been applied and all are initialized;
   // errors come through the callback (Pulls::Pull). ABORTED: fenced.
-  void Pull(const Puller& puller, int64_t closing, PullCallback callback);
+  void Pull(const Puller& puller, int64_t closing, PullCallback callback) {
+    pulls_.Pull(puller, closing, std::move(callback));
+  }
   // Pulls, and keeps what was pulled, so that the incarnation's next push can
   // be compensated. RESOURCE_EXHAUSTED: too many incarnations.
   void PullAndKeep(const Puller& puller, int64_t closing,
                    PullCallback callback);
   // Gives all blocks of a snapshot, once it exists.
   void PullSnapshot(const Puller& puller, uint64_t snapshot,
-                    PullCallback callback);
+                    PullCallback callback) {
+    pulls_.PullSnapshot(puller, snapshot, std::move(callback));
+  }
 
   // Ends what has waited too long.
   void ExpirePulls(absl::Time now);
@@ -116,38 +112,30 @@ class JobShard {
   // Ends all parked pulls and refuses everything from now on.
   void Stop(absl::string_view reason);
 
-  // Commands, numbered from 1, applied once and in order. One that was applied
-  // before changes nothing and is OK. FAILED_PRECONDITION: one before it is
-  // missing. With INVALID_ARGUMENT, UNAVAILABLE or a missing predecessor the
-  // number is still to come; with any other error it is used up.
+  // The coordinator's commands.
 
   // Drains the accumulators of `rounds` and applies, block by block, their sum
   // as one update at `rate`; then serves the pulls that waited for `closing`.
   // INVALID_ARGUMENT: `closing` is not above the last, or an absurd rate.
-  absl::Status Close(uint64_t sequence, int64_t closing,
-                     absl::Span<const uint64_t> rounds, double rate);
+  absl::Status Close(int64_t closing, absl::Span<const uint64_t> rounds,
+                     double rate);
 
   // Refuses the incarnation from now on; once this returns, nothing of it is
-  // applied any more, and the answer says exactly what had been taken. A
-  // repeated command answers the same (INVALID_ARGUMENT if it was about another
-  // incarnation or no fence). Also frees the record of an incarnation
-  // that left politely: fence those too, or max_incarnations is reached.
-  absl::StatusOr<FencedPush> Fence(uint64_t sequence, uint64_t incarnation);
+  // applied any more, and the answer says exactly what had been taken. Another
+  // fence of it answers the same. Also frees the record of an incarnation that
+  // left politely: fence those too, or max_incarnations is reached.
+  absl::StatusOr<FencedPush> Fence(uint64_t incarnation);
 
   // Keeps the current states under `snapshot` until it is released.
   // FAILED_PRECONDITION: initial values are missing. ALREADY_EXISTS: the id is
   // in use. RESOURCE_EXHAUSTED: too many or too large snapshots.
-  absl::Status Snapshot(uint64_t sequence, uint64_t snapshot);
-  absl::Status ReleaseSnapshot(uint64_t sequence, uint64_t snapshot);
+  absl::Status Snapshot(uint64_t snapshot);
+  void ReleaseSnapshot(uint64_t snapshot) { pulls_.ReleaseSnapshot(snapshot); }
 
   // The current states, to be written while training goes on: the caller holds
   // them, outside the bound on snapshots, because a job that could not be saved
-  // would lose its result. Nothing if the command was applied before.
-  // FAILED_PRECONDITION: initial values are missing.
-  absl::StatusOr<std::optional<PulledBlocks>> TakeBlocks(uint64_t sequence);
-
-  // The last command applied; waits for one that is being applied.
-  uint64_t last_sequence() const;
+  // would lose its result. FAILED_PRECONDITION: initial values are missing.
+  absl::StatusOr<PulledBlocks> TakeBlocks();
 
   ShardCounters Counters() const;
 
@@ -182,10 +170,6 @@ class JobShard {
   void DrainRounds(absl::Span<const uint64_t> rounds, double rate);
   std::vector<PulledBlock> ReadBlocks() const;
 
-  // Whether to apply the command with this number: false if it was before.
-  absl::StatusOr<bool> Admit(uint64_t sequence)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(commands_mu_);
-
   // Constant after construction.
   const ShardConfig config_;
   const UpdateRule rule_;
@@ -199,17 +183,11 @@ class JobShard {
   std::atomic<uint32_t> missing_blocks_;  // Without initial values.
   std::atomic<bool> training_begun_ = false;
   std::atomic<bool> stopped_ = false;
-  std::atomic<uint64_t> pushes_ = 0;
-  std::atomic<uint64_t> push_bytes_ = 0;
-  std::atomic<uint64_t> repeated_pushes_ = 0;
-  std::atomic<uint64_t> refused_blocks_ = 0;
-  std::atomic<uint64_t> updates_ = 0;
-  std::atomic<uint64_t> pull_requests_ = 0;
 
-  // Held for the whole of a command; before every other lock.
-  mutable absl::Mutex commands_mu_;
-  uint64_t last_sequence_ ABSL_GUARDED_BY(commands_mu_) = 0;
-  int64_t closing_ ABSL_GUARDED_BY(commands_mu_) = 0;
+  // Held for the whole of a closing, and while states are read that belong to
+  // the last one; before every other lock.
+  absl::Mutex closing_mu_;
+  int64_t closing_ ABSL_GUARDED_BY(closing_mu_) = 0;
 };
 
 }  // namespace paceline

@@ -217,9 +217,4 @@ size_t Pulls::snapshots() const {
   return snapshots_.size();
 }
 
-uint64_t Pulls::snapshot_bytes() const {
-  absl::MutexLock lock(&mu_);
-  return snapshots_.bytes();
-}
-
 }  // namespace paceline

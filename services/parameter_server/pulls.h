@@ -107,7 +107,6 @@ class Pulls {
 
   size_t parked() const;
   size_t snapshots() const;
-  uint64_t snapshot_bytes() const;
 
  private:
   struct Parked {

@@ -23,10 +23,9 @@ absl::Status Shard::Configure(uint64_t run, ShardConfig config) {
   const uint64_t bytes = StateBytes(config);
   absl::MutexLock lock(&mu_);
   PACELINE_RETURN_IF_ERROR(status_);
-  if (const auto found = jobs_.find(run); found != jobs_.end()) {
-    if (found->second.job->config() == config) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat(
-        "run ", run, " is hosted here otherwise; remove it first"));
+  if (jobs_.contains(run)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("run ", run, " is hosted here already"));
   }
   if (jobs_.size() >= limits_.max_jobs) {
     return absl::ResourceExhaustedError(

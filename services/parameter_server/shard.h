@@ -41,11 +41,10 @@ class Shard {
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
-  // Makes room for the run; repeating it with the same config changes nothing.
-  // INVALID_ARGUMENT, RESOURCE_EXHAUSTED as ValidateShardConfig(), and for run
-  // 0, which is none. RESOURCE_EXHAUSTED too where the jobs exceed the limits
-  // together. FAILED_PRECONDITION: the run is hosted otherwise. UNAVAILABLE:
-  // the server is stopping.
+  // Makes room for the run. INVALID_ARGUMENT, RESOURCE_EXHAUSTED as
+  // ValidateShardConfig(), and for run 0, which is none. RESOURCE_EXHAUSTED too
+  // where the jobs exceed the limits together. FAILED_PRECONDITION: the run is
+  // hosted already. UNAVAILABLE: the server is stopping.
   absl::Status Configure(uint64_t run, ShardConfig config);
 
   // The run's job; whoever holds it may use it also after Remove().

@@ -37,8 +37,6 @@ struct ShardLimits {
   // Incarnations that have pushed and were not fenced.
   size_t max_incarnations = 4096;
   size_t max_snapshots = 4096;
-
-  friend bool operator==(const ShardLimits&, const ShardLimits&) = default;
 };
 
 // One job as one server sees it.
@@ -48,8 +46,6 @@ struct ShardConfig {
   uint32_t batch_size = 0;  // B, samples per push.
   RoundStrength round_strength = RoundStrength::kLinear;
   ShardLimits limits;
-
-  friend bool operator==(const ShardConfig&, const ShardConfig&) = default;
 };
 
 // What the weights and optimizer state of its blocks take.

@@ -142,7 +142,7 @@ void BM_PushRoundAndClose(benchmark::State& state) {
     const uint64_t round = static_cast<uint64_t>(++iteration);
     PushAll(*shard, iteration, state.range(0),
             {.round_plan = true, .round = round});
-    CHECK(shard->Close(round, iteration, {round}, kRate).ok());
+    CHECK(shard->Close(iteration, {round}, kRate).ok());
   }
   SetGradientBytes(state);
 }

@@ -94,11 +94,10 @@ std::unique_ptr<JobShard> MakeShard() {
 
 // References, then the file: as a server does it.
 WrittenFile Save(JobShard& shard, const std::string& path) {
-  const uint64_t sequence = shard.last_sequence();
-  auto blocks = shard.TakeBlocks(sequence + 1);
-  CHECK(blocks.ok() && blocks->has_value());
+  auto blocks = shard.TakeBlocks();
+  CHECK(blocks.ok());
   auto written =
-      WriteSnapshot(shard.config(), **blocks, path, [] { return false; });
+      WriteSnapshot(shard.config(), *blocks, path, [] { return false; });
   CHECK(written.ok());
   return *std::move(written);
 }

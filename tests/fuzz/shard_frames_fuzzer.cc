@@ -75,20 +75,19 @@ void Receive(JobShard& job, absl::string_view bytes, uint64_t incarnation) {
   }
 }
 
-void Command(JobShard& job, uint8_t what, uint64_t sequence) {
+void Command(JobShard& job, uint8_t what, int64_t number) {
   const std::vector<uint64_t> rounds = {1, what % 4u};
   if (what % 4 == 0) {
-    ExpectPromised(
-        job.Close(sequence, static_cast<int64_t>(sequence), rounds, 0.1));
+    ExpectPromised(job.Close(number, rounds, 0.1));
   } else if (what % 4 == 1) {
-    ExpectPromised(job.Fence(sequence, what / 4).status());
+    ExpectPromised(job.Fence(what / 4).status());
   } else if (what % 4 == 2) {
-    ExpectCode(job.Snapshot(sequence, what / 4 % 2),
+    ExpectCode(job.Snapshot(what / 4 % 2),
                {absl::StatusCode::kFailedPrecondition,
                 absl::StatusCode::kAlreadyExists,
                 absl::StatusCode::kResourceExhausted});
   } else {
-    ExpectPromised(job.ReleaseSnapshot(sequence, what / 4 % 2));
+    job.ReleaseSnapshot(what / 4 % 2);
   }
 }
 
@@ -139,11 +138,11 @@ std::vector<std::string> FuzzSeeds() {
 void FuzzOne(absl::string_view input) {
   FuzzInput fuzz(input);
   const auto job = *JobShard::Create(SmallConfig(fuzz.Byte()));
-  uint64_t sequence = 0;
+  int64_t commands = 0;
   while (!fuzz.empty()) {
     const uint8_t what = fuzz.Byte();
     if (what == 0) {
-      Command(*job, fuzz.Byte(), ++sequence);
+      Command(*job, fuzz.Byte(), ++commands);
     } else if (what == 255) {
       job->ExpirePulls(absl::UnixEpoch() + absl::Seconds(2));
     } else {

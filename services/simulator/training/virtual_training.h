@@ -83,7 +83,6 @@ class VirtualTraining : public ClusterObserver {
   std::unique_ptr<Model> model_;
   std::vector<BlockPlacement> blocks_;  // By block.
   std::unique_ptr<JobShard> shard_;     // Hosts all of them.
-  uint64_t commands_ = 0;
   // Of those who compute: where the gradient comes from.
   absl::flat_hash_map<WorkerId, PulledBlocks> pulled_;
   std::vector<AccuracyPoint> accuracy_;

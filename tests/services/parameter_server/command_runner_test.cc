@@ -47,7 +47,6 @@ TEST(CommandRunnerTest, CommandsAreNumberedRunByRun) {
   RunningShard server;
   ExpectDone(server.Run(HostCommand(1)), 1, 1);
   ExpectDone(server.Run(HostCommand(2)), 2, 1);
-  ExpectDone(server.Run(HostCommand(1)), 1, 1);
   ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
   ASSERT_TRUE(SetAll(**server.shard.Job(2), 0).ok());
   ExpectDone(server.Run(CloseCommand(1, 2, 1)), 1, 2);
@@ -67,7 +66,8 @@ TEST(CommandRunnerTest, AFailedRunLeavesTheOthersAlone) {
   ExpectDone(server.Run(HostCommand(1)), 1, 1);
   ExpectDone(server.Run(HostCommand(2)), 2, 1);
   ExpectFailed(server.Run(CloseCommand(1, 5, 1)), 1,
-               StatusCode::kFailedPrecondition, "came after command 0");
+               StatusCode::kFailedPrecondition,
+               "command 5 came after command 1");
   server.runner.Run(CloseCommand(1, 2, 1));
   EXPECT_TRUE(server.Quiet()) << "a failed run hears and says nothing more";
   ExpectDone(server.Run(CloseCommand(2, 2, 1)), 2, 2);
@@ -90,6 +90,9 @@ TEST(CommandRunnerTest, WhatFailsSaysWhy) {
                "that is no command");
   ExpectFailed(server.Run(HostCommand(0)), 0, StatusCode::kInvalidArgument,
                "number above 0");
+  ExpectDone(server.Run(HostCommand(5)), 5, 1);
+  ExpectFailed(server.Run(HostCommand(5)), 5, StatusCode::kFailedPrecondition,
+               "run 5 is hosted here already");
   server.runner.Refuse();
   ExpectFailed(server.Run(HostCommand(4)), 4, StatusCode::kUnavailable,
                "the server is stopping");
@@ -395,7 +398,7 @@ TEST(ServerTurnTest, EndsWaitsAndCountsOverAllJobs) {
   EXPECT_EQ(metrics.jobs.Value(), 2);
   EXPECT_EQ(metrics.parameter_bytes.Value(), 3 * kTestBlockSize * 4);
   ASSERT_TRUE(SetAll(**shard.Job(2), 0).ok());
-  ASSERT_TRUE((*shard.Job(2))->Snapshot(1, 1).ok());
+  ASSERT_TRUE((*shard.Job(2))->Snapshot(1).ok());
   ASSERT_TRUE(Push(**shard.Job(2), RoundPush(1, 1, 10, 5), 1).ok());
   TakeServerTurn(shard, now, metrics);
   EXPECT_EQ(metrics.parked_pulls.Value(), 0);

@@ -210,6 +210,34 @@ class LinkedServer {
   std::thread thread_;
 };
 
+// Has the server, which has just come, host run 4.
+void Host(FakeCoordinator& coordinator) {
+  EXPECT_TRUE(coordinator.Next().has_hello());
+  coordinator.Send(HostCommand(4));
+  EXPECT_TRUE(coordinator.Next().has_done());
+}
+
+// A closing of run 4 that lasts until the test ends it.
+class LongClosing {
+ public:
+  LongClosing(FakeCoordinator& coordinator, LinkedServer& server) {
+    Host(coordinator);
+    JobShard& job = **server.shard().Job(4);
+    EXPECT_TRUE(SetAll(job, 0).ok());
+    job.Pull({.deadline = absl::InfiniteFuture()}, 1,
+             [this](const absl::StatusOr<PulledBlocks>&) {
+               begun_.Notify();
+               may_end_.WaitForNotification();
+             });
+    coordinator.Send(CloseCommand(4, 2, 1));
+    begun_.WaitForNotification();
+  }
+  void End() { may_end_.Notify(); }
+
+ private:
+  absl::Notification begun_, may_end_;
+};
+
 TEST(CoordinatorLinkTest, RegistersObeysAndStops) {
   FakeCoordinator coordinator;
   LinkedServer server(coordinator.address());
@@ -240,9 +268,7 @@ TEST(CoordinatorLinkTest, RegistersObeysAndStops) {
 TEST(CoordinatorLinkTest, ACoordinatorThatDoesNotLetGoIsNotWaitedForForEver) {
   FakeCoordinator coordinator;
   LinkedServer server(coordinator.address());
-  EXPECT_TRUE(coordinator.Next().has_hello());
-  coordinator.Send(HostCommand(4));
-  EXPECT_TRUE(coordinator.Next().has_done());
+  Host(coordinator);
   EXPECT_TRUE(server.Stop(absl::Milliseconds(10)).ok());
   EXPECT_TRUE(server.shard().Jobs().empty());
 }
@@ -252,21 +278,9 @@ TEST(CoordinatorLinkTest, ACoordinatorThatDoesNotLetGoIsNotWaitedForForEver) {
 TEST(CoordinatorLinkTest, ALongCommandDoesNotEndItsLease) {
   FakeCoordinator coordinator;
   LinkedServer server(coordinator.address());
-  EXPECT_TRUE(coordinator.Next().has_hello());
-  coordinator.Send(HostCommand(4));
-  EXPECT_TRUE(coordinator.Next().has_done());
-  JobShard& job = **server.shard().Job(4);
-  ASSERT_TRUE(SetAll(job, 0).ok());
-  absl::Notification begun, may_end;
-  job.Pull({.deadline = absl::InfiniteFuture()}, 1,
-           [&](const absl::StatusOr<PulledBlocks>&) {
-             begun.Notify();
-             may_end.WaitForNotification();
-           });
-  coordinator.Send(CloseCommand(4, 2, 1));
-  begun.WaitForNotification();
+  LongClosing closing(coordinator, server);
   EXPECT_TRUE(coordinator.AwaitHeartbeats(4)) << "more than a lease of them";
-  may_end.Notify();
+  closing.End();
   EXPECT_EQ(coordinator.Next().done().sequence(), 2u);
   EXPECT_EQ(coordinator.hellos(), 1);
 }
@@ -276,19 +290,7 @@ TEST(CoordinatorLinkTest, ALongCommandDoesNotEndItsLease) {
 TEST(CoordinatorLinkTest, CommandsThatItHasNoTimeForAreNotRead) {
   FakeCoordinator coordinator;
   LinkedServer server(coordinator.address());
-  EXPECT_TRUE(coordinator.Next().has_hello());
-  coordinator.Send(HostCommand(4));
-  EXPECT_TRUE(coordinator.Next().has_done());
-  JobShard& job = **server.shard().Job(4);
-  ASSERT_TRUE(SetAll(job, 0).ok());
-  absl::Notification begun, may_end;
-  job.Pull({.deadline = absl::InfiniteFuture()}, 1,
-           [&](const absl::StatusOr<PulledBlocks>&) {
-             begun.Notify();
-             may_end.WaitForNotification();
-           });
-  coordinator.Send(CloseCommand(4, 2, 1));
-  begun.WaitForNotification();
+  LongClosing closing(coordinator, server);
   // Of a run that is not hosted: nothing comes of it.
   v1::ServerCommand large = CloseCommand(5, 2, 1);
   large.mutable_close()->mutable_rounds()->Resize(2'048, 7);
@@ -299,7 +301,7 @@ TEST(CoordinatorLinkTest, CommandsThatItHasNoTimeForAreNotRead) {
   }
   EXPECT_GE(sent, 1'000);
   EXPECT_LT(sent, 10'000);
-  may_end.Notify();
+  closing.End();
   EXPECT_EQ(coordinator.Next().done().sequence(), 2u);
   coordinator.Send(HostCommand(6));
   EXPECT_EQ(coordinator.Next().run(), 6u) << "all of it is read in the end";
@@ -310,9 +312,7 @@ TEST(CoordinatorLinkTest, ABrokenStreamDropsTheRunsAndRegistersAnew) {
   FakeCoordinator coordinator;
   LinkedServer server(coordinator.address());
   for (int i = 1; i <= 3; ++i) {
-    EXPECT_TRUE(coordinator.Next().has_hello());
-    coordinator.Send(HostCommand(4));
-    EXPECT_TRUE(coordinator.Next().has_done());
+    Host(coordinator);
     PullResult parked;
     (*server.shard().Job(4))
         ->Pull({.deadline = absl::InfiniteFuture()}, 0, parked.callback());
@@ -327,17 +327,12 @@ TEST(CoordinatorLinkTest, WaitsForACoordinatorThatComesBack) {
   auto coordinator = std::make_unique<FakeCoordinator>();
   const std::string address = coordinator->address();
   LinkedServer server(address);
-  EXPECT_TRUE(coordinator->Next().has_hello());
-  coordinator->Send(HostCommand(4));
-  EXPECT_TRUE(coordinator->Next().has_done());
+  Host(*coordinator);
   coordinator->Die();
   const int before = server.turns();
   while (server.turns() < before + 5) std::this_thread::yield();
   coordinator = std::make_unique<FakeCoordinator>(address);
-  EXPECT_TRUE(coordinator->Next().has_hello());
-  EXPECT_TRUE(server.shard().Jobs().empty());
-  coordinator->Send(HostCommand(4));
-  EXPECT_TRUE(coordinator->Next().has_done());
+  Host(*coordinator);
   EXPECT_TRUE(server.Stop(absl::ZeroDuration()).ok());
 }
 

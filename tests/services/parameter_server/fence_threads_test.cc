@@ -53,13 +53,13 @@ TEST(FenceThreadsTest, NothingIsAppliedAfterItAndItsAnswerIsExact) {
     while (iteration.load() < static_cast<int64_t>(seed)) {
       std::this_thread::yield();
     }
-    const auto answer = shard->Fence(1, kFenced);
+    const auto answer = shard->Fence(kFenced);
     const std::vector<float> at_fence = ValuesNow(*shard);
     pusher.join();
     ASSERT_TRUE(answer.ok()) << answer.status();
     ExpectAnswerIsTrue(*answer, at_fence);
     EXPECT_EQ(ValuesNow(*shard), at_fence);
-    EXPECT_EQ(*shard->Fence(1, kFenced), *answer);
+    EXPECT_EQ(*shard->Fence(kFenced), *answer);
   }
 }
 
@@ -78,7 +78,7 @@ TEST(FenceThreadsTest, OtherWorkersGoOn) {
   std::atomic<int64_t> iteration = 0;
   std::thread pusher([&] { PushUntilFenced(*shard, 0, 1, iteration); });
   while (iteration.load() < 20) std::this_thread::yield();
-  const auto answer = shard->Fence(1, kFenced);
+  const auto answer = shard->Fence(kFenced);
   pusher.join();
   other.join();
   ASSERT_TRUE(answer.ok());
@@ -101,7 +101,7 @@ TEST(FenceThreadsTest, SeveralStreamsOfOneWorker) {
         }
       });
     }
-    const auto answer = shard->Fence(1, kFenced);
+    const auto answer = shard->Fence(kFenced);
     const std::vector<float> at_fence = ValuesNow(*shard);
     for (std::thread& stream : streams) stream.join();
     ExpectAnswerIsTrue(*answer, at_fence);

@@ -178,12 +178,12 @@ TEST(JobShardRestoreTest, BlocksMustFit) {
           ->RestoreBlock(3, state(2, 1, std::numeric_limits<float>::infinity()))
           .code(),
       StatusCode::kInvalidArgument);
-  EXPECT_EQ(shard->Snapshot(1, 1).code(), StatusCode::kFailedPrecondition)
+  EXPECT_EQ(shard->Snapshot(1).code(), StatusCode::kFailedPrecondition)
       << "it is not initialized";
-  EXPECT_EQ(shard->TakeBlocks(2).status().code(),
+  EXPECT_EQ(shard->TakeBlocks().status().code(),
             StatusCode::kFailedPrecondition);
   EXPECT_TRUE(shard->RestoreBlock(3, state(2, 1, 5)).ok());
-  EXPECT_TRUE(shard->Snapshot(3, 1).ok());
+  EXPECT_TRUE(shard->Snapshot(1).ok());
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST(ParameterStreamTest, ASecondPullTakesThePlaceOfTheFirst) {
   EXPECT_EQ(client.Next().pulled_block().request(), 2u);
   EXPECT_EQ(client.Next().pull_end().request(), 2u);
   EXPECT_EQ(job.Counters().parked_pulls, 0u);
-  ASSERT_TRUE(job.Close(1, 1, {}, 1).ok());
+  ASSERT_TRUE(job.Close(1, {}, 1).ok());
   client.Push(1, 1);
   EXPECT_TRUE(client.Next().has_push_ack()) << "nothing comes of the first";
 }
@@ -154,7 +154,7 @@ TEST(ParameterStreamTest, APullIsMadeReadyAsItIsRead) {
   // In answer to what comes next: the pull has been taken by then.
   client.Pull(2, 0, v1::BF16);
   client.WritesDone();
-  while (job.Counters().pulls < 2) std::this_thread::yield();
+  while (server.metrics.pulls.Value() < 2) std::this_thread::yield();
   EXPECT_LT(server.metrics.pull_bytes.Value(), kBytes)
       << "one answer, converted ahead of a peer that does not read";
   uint32_t blocks = 0;

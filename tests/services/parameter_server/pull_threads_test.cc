@@ -55,8 +55,7 @@ void CloseAll(JobShard& shard) {
     for (uint32_t b = 0; b < kBlocks; ++b) {
       ASSERT_TRUE(Push(shard, RoundPush(99, closing, 10 + b, 1), 1).ok());
     }
-    ASSERT_TRUE(
-        shard.Close(static_cast<uint64_t>(closing), closing, {1}, 1).ok());
+    ASSERT_TRUE(shard.Close(closing, {1}, 1).ok());
   }
 }
 
@@ -106,13 +105,13 @@ TEST(PullThreadsTest, EndingsRaceServings) {
         PullFifty(*shard, puller, absl::InfiniteFuture(), tally);
       });
     }
-    threads.emplace_back([&] { ASSERT_TRUE(shard->Fence(1, 1).ok()); });
+    threads.emplace_back([&] { ASSERT_TRUE(shard->Fence(1).ok()); });
     threads.emplace_back([&] { shard->CancelPulls(2); });
     for (std::thread& thread : threads) thread.join();
     const int ended = tally.ended.load();
     shard->ExpirePulls(At(1));
     EXPECT_EQ(tally.ended.load(), ended) << "none of the fenced one's is left";
-    ASSERT_TRUE(shard->Close(2, 20, {}, 1).ok());
+    ASSERT_TRUE(shard->Close(20, {}, 1).ok());
     shard->Stop("the test is over");
     EXPECT_LE(tally.served.load() + tally.ended.load(), tally.asked.load());
     EXPECT_GE(tally.served.load() + tally.ended.load(), 2 * 50)
@@ -147,7 +146,7 @@ TEST(PullThreadsTest, SnapshotsStayBitIdenticalWhilePushesGoOn) {
   }
   std::vector<std::vector<float>> bits;
   for (uint64_t id = 1; id <= 100; ++id) {
-    ASSERT_TRUE(shard->Snapshot(id, id).ok());
+    ASSERT_TRUE(shard->Snapshot(id).ok());
     PullResult result;
     shard->PullSnapshot({.deadline = absl::InfiniteFuture()}, id,
                         result.callback());

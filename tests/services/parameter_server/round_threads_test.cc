@@ -54,15 +54,11 @@ void PushIteration(JobShard& shard, Rng& rng, uint64_t worker,
 }
 
 // Closes all rounds again and again until told to stop, and once more then.
-void CloseUntil(JobShard& shard, const std::atomic<bool>& done,
-                uint64_t& sequence) {
+void CloseUntil(JobShard& shard, const std::atomic<bool>& done) {
   bool last = false;
-  while (!last) {
+  for (int64_t closing = 1; !last; ++closing) {
     last = done.load();
-    ++sequence;
-    ASSERT_TRUE(
-        shard.Close(sequence, static_cast<int64_t>(sequence), {0, 2, 1}, 1)
-            .ok());
+    ASSERT_TRUE(shard.Close(closing, {0, 2, 1}, 1).ok());
     std::this_thread::yield();
   }
 }
@@ -70,8 +66,7 @@ void CloseUntil(JobShard& shard, const std::atomic<bool>& done,
 void Race(uint64_t workers, bool some_immediate) {
   const auto shard = MakeShard(SmallConfig(kBlocks));
   std::atomic<bool> done = false;
-  uint64_t sequence = 0;
-  std::thread closer([&] { CloseUntil(*shard, done, sequence); });
+  std::thread closer([&] { CloseUntil(*shard, done); });
   std::vector<std::thread> pushers;
   for (uint64_t worker = 1; worker <= workers; ++worker) {
     pushers.emplace_back([&, worker] {

@@ -22,22 +22,19 @@ TEST(ShardTest, HasNoJobUntilConfigured) {
   Shard shard;
   EXPECT_EQ(shard.Job(kRun).status().code(), StatusCode::kNotFound);
   ASSERT_TRUE(shard.Configure(kRun, SmallConfig(2)).ok());
-  EXPECT_EQ((*shard.Job(kRun))->config(), SmallConfig(2));
+  EXPECT_EQ((*shard.Job(kRun))->config().blocks, SmallConfig(2).blocks);
   EXPECT_EQ(shard.Job(kOther).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(shard.Configure(0, SmallConfig(2)).code(),
             StatusCode::kInvalidArgument);
 }
 
-TEST(ShardTest, ConfigureMayBeRepeatedButNotChanged) {
+TEST(ShardTest, ARunIsConfiguredOnce) {
   Shard shard;
   ASSERT_TRUE(shard.Configure(kRun, SmallConfig(2)).ok());
   const auto job = *shard.Job(kRun);
-  EXPECT_TRUE(shard.Configure(kRun, SmallConfig(2)).ok());
+  EXPECT_EQ(shard.Configure(kRun, SmallConfig(2)).code(),
+            StatusCode::kFailedPrecondition);
   EXPECT_EQ(*shard.Job(kRun), job) << "the values it has must stay";
-  EXPECT_EQ(shard.Configure(kRun, SmallConfig(3)).code(),
-            StatusCode::kFailedPrecondition);
-  EXPECT_EQ(shard.Configure(kRun, SmallConfig(2, "adam")).code(),
-            StatusCode::kFailedPrecondition);
   EXPECT_TRUE(shard.Configure(kOther, SmallConfig(2, "adam")).ok());
 }
 
@@ -63,20 +60,20 @@ TEST(ShardTest, JobsSideBySideDoNotSeeEachOther) {
   ASSERT_TRUE(Push(*one, PlainPush(1, 1, 10), 1).ok());
   ASSERT_TRUE(Push(*one, RoundPush(2, 1, 11, /*round=*/5), 2).ok());
   ASSERT_TRUE(Push(*other, RoundPush(2, 1, 11, /*round=*/5), 8).ok());
-  ASSERT_TRUE(one->Close(1, 1, {5}, 1).ok());
+  ASSERT_TRUE(one->Close(1, {5}, 1).ok());
   EXPECT_THAT(ValuesNow(*one), ElementsAre(-1, -2));
   EXPECT_THAT(ValuesNow(*other), ElementsAre(100, 100));
-  ASSERT_TRUE(one->Fence(2, 1).ok());
+  ASSERT_TRUE(one->Fence(1).ok());
   EXPECT_TRUE(Push(*other, PlainPush(1, 1, 10), 1).ok())
       << "it was fenced in the other job";
-  ASSERT_TRUE(one->Snapshot(3, 1).ok());
+  ASSERT_TRUE(one->Snapshot(1).ok());
   PullResult missing;
   other->PullSnapshot({.deadline = absl::InfiniteFuture()}, 1,
                       missing.callback());
   EXPECT_EQ(missing.calls(), 0);
   shard.Remove(kRun, "it has ended");
   EXPECT_EQ(missing.calls(), 0);
-  ASSERT_TRUE(other->Close(1, 1, {5}, 1).ok());
+  ASSERT_TRUE(other->Close(1, {5}, 1).ok());
   EXPECT_THAT(ValuesNow(*other), ElementsAre(99, 92));
 }
 
@@ -105,7 +102,6 @@ TEST(ShardTest, TheServersLimitIsThatOfAJobToo) {
   config.limits.max_state_bytes = bytes - 1;
   Shard shard({.max_state_bytes = bytes});
   EXPECT_TRUE(shard.Configure(1, config).ok());
-  EXPECT_TRUE(shard.Configure(1, config).ok()) << "the same again";
   Shard smaller({.max_state_bytes = bytes - 1});
   EXPECT_EQ(smaller.Configure(1, config).code(),
             StatusCode::kResourceExhausted);
@@ -118,11 +114,11 @@ TEST(ShardTest, SnapshotsOfAllJobsHaveOneLimit) {
     ASSERT_TRUE(shard.Configure(run, SmallConfig(1)).ok());
     ASSERT_TRUE(SetAll(**shard.Job(run), 0).ok());
   }
-  ASSERT_TRUE((*shard.Job(kRun))->Snapshot(1, 1).ok());
-  EXPECT_EQ((*shard.Job(kOther))->Snapshot(1, 1).code(),
+  ASSERT_TRUE((*shard.Job(kRun))->Snapshot(1).ok());
+  EXPECT_EQ((*shard.Job(kOther))->Snapshot(1).code(),
             StatusCode::kResourceExhausted);
   shard.Remove(kRun, "it has ended");
-  EXPECT_TRUE((*shard.Job(kOther))->Snapshot(2, 2).ok());
+  EXPECT_TRUE((*shard.Job(kOther))->Snapshot(2).ok());
 }
 
 TEST(ShardTest, DefaultLimitsAreThoseOfTheMemory) {
