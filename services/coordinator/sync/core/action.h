@@ -9,14 +9,15 @@
 
 namespace paceline {
 
-// What a SyncPolicy wants done, in the order in which it must be done.
+// An action is one thing that a SyncPolicy wants done. Actions must be
+// performed in the order in which the policy gives them.
 
 // The waiting worker may start its next iteration and push it by `plan`.
 struct Release {
   WorkerId worker;
   PushPlan plan;
-  // Micro-batches that a full batch is cut into at least, for a Refresh to find
-  // boundaries; 0: as the job says.
+  // A full batch is cut into at least so many micro-batches, because a Refresh
+  // takes effect only between two of them; 0: as the job says.
   int pieces = 0;
 };
 
@@ -45,7 +46,7 @@ struct CloseRounds {
   absl::InlinedVector<RoundId, 1> rounds;
 };
 
-// Records why.
+// Records why the policy has decided so.
 struct Report {
   Decision decision;
 };

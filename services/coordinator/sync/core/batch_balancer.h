@@ -19,8 +19,8 @@ namespace paceline {
 // so that repeated balancing equalizes the whole times and not only the
 // computing.
 //
-// Even until every worker's second push. Thread-compatible; amortized
-// O(log workers) an operation.
+// The batches are even until every worker has pushed twice. Thread-compatible;
+// amortized O(log workers) an operation.
 class BatchBalancer {
  public:
   BatchBalancer(Batching batching, uint32_t batch_size);
@@ -39,7 +39,8 @@ class BatchBalancer {
   // of all others even.  REQUIRES: it is a member.
   void Abandoned(WorkerId worker, absl::Duration elapsed);
 
-  // Of the worker's next iteration.  REQUIRES: it is a member.
+  // The number of samples of the worker's next iteration.
+  // REQUIRES: it is a member.
   uint32_t SizeFor(WorkerId worker);
 
  private:
@@ -55,7 +56,7 @@ class BatchBalancer {
   const uint32_t batch_size_;
   std::map<WorkerId, Member> members_;
   size_t unknown_ = 0;        // Members without a rate.
-  size_t until_balance_ = 0;  // Pushes.
+  size_t until_balance_ = 0;  // So many pushes come before the next balancing.
 };
 
 // Splits `total` in proportion to `weights` (positive), each part a whole

@@ -40,7 +40,8 @@ class Clocks {
   WorkerClock Of(WorkerId worker) const;
   bool Contains(WorkerId worker) const { return members_.contains(worker); }
 
-  // Of the workers who count.  REQUIRES: there is one.
+  // The smallest and the largest clock of the workers who count.
+  // REQUIRES: there is one.
   WorkerClock Min() const { return active_.begin()->first; }
   WorkerClock Max() const { return active_.rbegin()->first; }
   bool AnyActive() const { return !active_.empty(); }
@@ -63,7 +64,8 @@ class Clocks {
 
   absl::flat_hash_map<WorkerId, Member> members_;
   absl::btree_set<std::pair<WorkerClock, WorkerId>> active_;
-  WorkerClock last_min_ = 0;  // When the last member stopped to count.
+  // The minimum at the time when the last member stopped to count.
+  WorkerClock last_min_ = 0;
 };
 
 }  // namespace paceline

@@ -13,7 +13,7 @@ namespace paceline {
 // Why something was decided: an enum and numbers, cheap to record for every
 // push and rendered to words only when somebody reads it.
 enum class DecisionKind : uint8_t {
-  // By the policies. `a`, `b`, `c` as named.
+  // Policies decide these. Each comment says what `a`, `b` and `c` are.
   kWaitForRound,    // a = next round, b = members still awaited before it.
   kRoundClosed,     // a = round, b = pushes it gathered.
   kWithinBound,     // Released: a = gap, b = bound.
@@ -48,7 +48,7 @@ enum class DecisionKind : uint8_t {
   kSampleCaughtUp,
   // ElasticBSP.
   kQuota,  // a = iterations, b = predicted waiting of all at the barrier, ns.
-  kColdQuota,     // One iteration: somebody\'s busy time is unknown.
+  kColdQuota,     // One iteration: somebody's busy time is unknown.
   kQuotaUsed,     // Waits: a = members awaited at the barrier.
   kAskedForPart,  // ABS-SGD: refreshed: a = round.
   kHandedOver,    // Sync-Switch: a = HandOverReason.
@@ -63,7 +63,7 @@ enum class DecisionKind : uint8_t {
                    // missed a pull, thousandths.
   kMovedToGroup,   // a = group.
 
-  // By the core.
+  // The core decides these.
   // a = score in thousandths: time per sample over the median of all workers.
   kStraggler,
   kNoStraggler,
@@ -80,7 +80,7 @@ enum class DecisionKind : uint8_t {
 // "wait_for_round", ...: a label of metrics.
 absl::string_view NameOf(DecisionKind kind);
 
-// All of them.
+// All kinds.
 absl::Span<const DecisionKind> DecisionKinds();
 
 // Why a member is gone.

@@ -7,10 +7,10 @@
 
 namespace paceline {
 
-// What a SyncPolicy is told. A worker is *computing* from its Release to its
-// PushDone or Abandoned, then *waiting* until the next Release; or it is
-// *idle*: still a member, but out of every minimum and round because nothing is
-// left to deal.
+// An event is one thing that a SyncPolicy is told. A worker is *computing* from
+// its Release to its PushDone or Abandoned, then *waiting* until the next
+// Release; or it is *idle*: still a member, but out of every minimum and round
+// because nothing is left to deal.
 
 // A new member, waiting for its first release. It takes part at the level of
 // the slowest: a join must not stall the others.
@@ -46,8 +46,8 @@ struct GradientReady {
 // there was one, is taken by every server. The worker now waits.
 struct PushDone {
   WorkerId worker;
-  // What it computed, as a share of the range that it usually gets: less than 1
-  // for a short range or a part of one, 0 if it broke off.
+  // The share of its usual range that the worker has computed: less than 1 for
+  // a short range or a part of one, 0 if it broke off.
   double share = 1;
   // Whether the servers have the push. If not, it was discarded by its plan or
   // for a loss that is not finite, or no samples were left to push: then no
@@ -56,14 +56,14 @@ struct PushDone {
 };
 
 // The iteration that the last Release permitted was dropped, its samples are
-// dealt again. The worker now waits. Comes after Abandon, unless the push was
-// already on its way: then PushDone comes.
+// dealt again. The worker now waits. This event follows an Abandon, unless the
+// push was already on its way: then PushDone comes.
 struct Abandoned {
   WorkerId worker;
 };
 
-// The worker has begun, or ceased, to be a straggler (StragglerDetector). Comes
-// before the PushDone that showed it.
+// The worker has begun, or ceased, to be a straggler (StragglerDetector). It
+// comes before the PushDone that showed it.
 struct Flagged {
   WorkerId worker;
   bool straggler = false;

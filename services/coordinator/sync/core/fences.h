@@ -19,13 +19,14 @@ struct OpenGrant {
   Version base_version = 0;
 };
 
-// What is known of a lost worker once all servers have answered its fence.
+// FenceOutcome says what is known of a lost worker once all servers have
+// answered its fence.
 struct FenceOutcome {
-  std::optional<OpenGrant> grant;  // Open when it was lost, if one was.
+  std::optional<OpenGrant> grant;  // It was open when the worker was lost.
   Closing fenced_at = 0;           // The last closing before the fence.
-  int64_t taken = 0;               // Blocks of the open iteration.
-  int64_t blocks = 0;              // In all.
-  uint32_t samples = 0;            // Of the push taken; 0 if unknown.
+  int64_t taken = 0;     // Blocks of the open iteration that servers have.
+  int64_t blocks = 0;    // All blocks of an iteration.
+  uint32_t samples = 0;  // Samples of the push that was taken; 0 if unknown.
 
   bool whole() const { return blocks > 0 && taken == blocks; }
 };
@@ -52,7 +53,7 @@ class Fences {
  private:
   struct Fence {
     FenceOutcome outcome;
-    std::vector<bool> answered;  // By server.
+    std::vector<bool> answered;  // Indexed by server.
     int missing = 0;
   };
 

@@ -18,12 +18,13 @@ namespace paceline {
 struct ResumePoint {
   int64_t snapshot = 0;
   Version version = 0;
-  // Counted and in the weights. A push that is under way, or lies in a round
-  // that is not closed, is not: it is repeated, one per worker and whatever
-  // immediate pushes reach a server before it takes the snapshot.
+  // These samples are counted and in the weights. A push that is under way, or
+  // lies in a round that is not closed, is not among them and will be repeated:
+  // one per worker, and the immediate pushes that reach a server before it
+  // takes the snapshot.
   int64_t samples = 0;
   SamplePosition position;
-  bool exact = false;  // Nothing was under way.
+  bool exact = false;  // True if nothing was under way.
 };
 
 // How far a job is: its samples, updates and closings, the rate that belongs to
@@ -50,7 +51,7 @@ class JobProgress {
   void SnapshotIfDue(std::vector<Output>& outputs);
   void TakeLastSnapshot(std::vector<Output>& outputs);
 
-  // SyncCore::TakeResumePoint()
+  // Does what SyncCore::TakeResumePoint() promises.
   ResumePoint TakeResumePoint(const RoundLedger& rounds);
 
  private:
@@ -63,7 +64,7 @@ class JobProgress {
   Version version_;
   Closing closing_ = 0;
   int64_t snapshots_ = 0;
-  int64_t next_snapshot_at_ = 0;  // In samples counted.
+  int64_t next_snapshot_at_ = 0;  // A number of samples counted.
 };
 
 }  // namespace paceline

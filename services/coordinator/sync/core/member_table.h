@@ -26,12 +26,13 @@ class MemberTable {
     uint32_t usual = 1;      // Samples that it gets where there are enough.
     OpenGrant grant;
     absl::Time granted;
-    int64_t term = 0;  // Of the policy that released it.
+    int64_t term = 0;  // The term of the policy that released it.
   };
 
   // REQUIRES: the worker is no member.
   void Join(WorkerId worker);
-  // What the member was.  REQUIRES: the worker is a member.
+  // Removes the member and gives what it was.
+  // REQUIRES: the worker is a member.
   Member Leave(WorkerId worker);
 
   // Null if the worker is no member. Valid until the next Join() or Leave().
@@ -42,8 +43,9 @@ class MemberTable {
   // The member whose open iteration that is. NOT_FOUND if the worker is no
   // member, FAILED_PRECONDITION if that iteration is not open.
   absl::StatusOr<Member*> FindComputing(WorkerId worker, Iteration iteration);
-  // As well FAILED_PRECONDITION if the push has no plan, and INVALID_ARGUMENT
-  // if the report names more samples than were granted.
+  // The same for a report of a push. It is also FAILED_PRECONDITION if the push
+  // has no plan, and INVALID_ARGUMENT if the report names more samples than
+  // were granted.
   absl::StatusOr<Member*> FindReporting(WorkerId worker,
                                         const PushReport& report);
 
@@ -58,7 +60,7 @@ class MemberTable {
 
   size_t size() const { return members_.size(); }
   std::vector<WorkerId> Ids() const;
-  // Those that compute.
+  // The members that compute.
   absl::btree_set<WorkerId> Computing() const;
 
  private:

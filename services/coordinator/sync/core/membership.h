@@ -14,7 +14,7 @@
 
 namespace paceline {
 
-// Who is alive. A member is given up when
+// Membership watches which members are alive. A member is given up when
 //   - its lease ends: nothing was heard of it for one lease; or
 //   - it is stuck: it is heard, but a grant has been open for longer than
 //     max(lease, 10 x the median of its latest iterations), or longer than
@@ -63,8 +63,8 @@ class Membership {
 
   struct Member {
     absl::Time heard;
-    absl::Time opened = absl::InfiniteFuture();  // Of the grant, if one is.
-    absl::Time indexed;                          // Its entry in `index_`.
+    absl::Time opened = absl::InfiniteFuture();  // When the open grant was.
+    absl::Time indexed;  // The time of its entry in `index_`.
     int64_t pushes = 0;
     std::array<absl::Duration, kRemembered> iterations;  // A ring.
   };
@@ -73,9 +73,9 @@ class Membership {
 
   const absl::Duration lease_;
   absl::flat_hash_map<WorkerId, Member> members_;
-  // Each member once, at a time not after its earliest deadline. Leases are
-  // only ever prolonged and a grant is allowed at least one lease, so an entry
-  // stays valid without being moved until its time comes.
+  // Holds each member once, at a time not after its earliest deadline. Leases
+  // are only ever prolonged and a grant is allowed at least one lease, so an
+  // entry stays valid without being moved until its time comes.
   std::set<std::pair<absl::Time, WorkerId>> index_;
 };
 

@@ -25,7 +25,7 @@ struct TensorShape {
 // A contiguous run of one tensor: the unit of storage, locking, transfer and
 // placement.
 struct BlockPlacement {
-  uint32_t block = 0;   // From 0, in the order of tensors and offsets.
+  uint32_t block = 0;   // Counts from 0, in the order of tensors and offsets.
   uint32_t tensor = 0;  // Index into the tensors.
   int64_t offset = 0;   // Floats from the tensor's beginning.
   int64_t size = 0;     // Floats.

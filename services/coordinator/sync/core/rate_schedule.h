@@ -13,7 +13,7 @@ namespace paceline {
 // factor of the number of workers (algorithms.md 2.7).  Thread-compatible.
 class RateSchedule {
  public:
-  // 0.01, always.
+  // A rate that is always 0.01.
   RateSchedule() = default;
 
   // `spec` of a job with `samples_total` samples in all of its epochs.
@@ -31,7 +31,8 @@ class RateSchedule {
     double rate;
   };
 
-  std::vector<Step> steps_ = {{0, 0.01}};  // By `from`; the first is at 0.
+  // Sorted by `from`; the first is at 0.
+  std::vector<Step> steps_ = {{0, 0.01}};
   int64_t warmup_samples_ = 0;
 };
 

@@ -13,11 +13,11 @@
 
 namespace paceline {
 
-// What may lie in the accumulators at the servers: which rounds have plans
-// open, how many pushes each has gathered, and which hold gradients that no
-// closing has drained. A policy closes the rounds whose pushes it sees. The
-// ledger tells the core about those that nobody else would close, because all
-// that they hold came from workers that were lost.
+// The ledger knows what may lie in the accumulators at the servers: which
+// rounds have plans open, how many pushes each has gathered, and which hold
+// gradients that no closing has drained. A policy closes the rounds whose
+// pushes it sees. The ledger tells the core about those that nobody else would
+// close, because all that they hold came from workers that were lost.
 //
 // A round is in use from its first plan until nothing of it can lie at a server
 // any more: no plan is open, no fence of a lost plan's holder is unanswered,
@@ -28,15 +28,16 @@ namespace paceline {
 // Thread-compatible.
 class RoundLedger {
  public:
-  // So many servers acknowledge the closings that they have performed; with 0
-  // a closing counts as performed as soon as it is issued.
+  // `acknowledging_servers` is how many servers acknowledge the closings that
+  // they have performed; with 0 a closing counts as performed as soon as it is
+  // issued.
   explicit RoundLedger(int acknowledging_servers = 0)
       : performed_(static_cast<size_t>(acknowledging_servers), 0) {}
 
   // No plan has named this round or a greater one.
   RoundId next() const { return next_; }
 
-  // The live pushes that the round has gathered since it was last drained.
+  // How many live pushes the round has gathered since it was last drained.
   int64_t PushesIn(RoundId round) const;
 
   // Whether the round could have a plan issued now, within kMaxOpenRounds.
@@ -44,10 +45,9 @@ class RoundLedger {
     return rounds_.size() < kMaxOpenRounds || rounds_.contains(round);
   }
 
-  // How many rounds a policy may begin that could do without. Two are kept
-  // back, so that a paradigm that cannot go on without a round of its own finds
-  // one after a switch.
-  // Negative while more than that are in use.
+  // How many rounds a policy may begin that could do without them. Two rounds
+  // are kept back, so that a paradigm that cannot go on without a round of its
+  // own finds one after a switch. The number is negative while more are in use.
   int64_t free() const {
     return static_cast<int64_t>(kMostAtWill) -
            static_cast<int64_t>(rounds_.size());
@@ -55,7 +55,7 @@ class RoundLedger {
   static constexpr size_t kMostAtWill = kMaxOpenRounds - 2;
   size_t in_use() const { return rounds_.size(); }
 
-  // A closing that is issued now would end the use of the round.
+  // Whether a closing that is issued now would end the use of the round.
   bool EndsWithClosing(RoundId round) const;
 
   // A policy has named the round, so that it is no longer free to choose.
@@ -93,7 +93,7 @@ class RoundLedger {
   // All rounds that hold gradients, by id.
   std::vector<RoundId> Undrained() const;
 
-  // What was counted towards rounds that no closing has drained.
+  // The samples that were counted towards rounds that no closing has drained.
   std::vector<SampleRange> Gathered() const;
 
   // Another policy takes over: the rounds named so far belong to an earlier
@@ -103,9 +103,9 @@ class RoundLedger {
 
  private:
   struct Use {
-    int64_t plans = 0;       // Open ones, of members.
+    int64_t plans = 0;       // Open plans of members.
     int64_t unanswered = 0;  // Lost plans whose fences are not answered.
-    int64_t pushes = 0;      // Live ones since the last draining.
+    int64_t pushes = 0;      // Live pushes since the last draining.
     bool leftovers = false;  // Lost workers have left something.
     Closing closed = 0;      // The last closing that drained it.
     std::vector<SampleRange> counted;
@@ -125,9 +125,9 @@ class RoundLedger {
 
   Rounds rounds_;
   absl::btree_set<RoundId> orphans_;
-  std::vector<Closing> performed_;  // By server.
+  std::vector<Closing> performed_;  // Indexed by server.
   RoundId next_{1};
-  RoundId first_{1};  // Of the present term.
+  RoundId first_{1};  // The first round of the present term.
 };
 
 }  // namespace paceline

@@ -13,12 +13,12 @@
 
 namespace paceline {
 
-// Which samples of a job are still to be counted.
+// A position says which samples of a job are still to be counted.
 struct SamplePosition {
   // The first sample that was never dealt.
   uint32_t next_epoch = 0;
   uint32_t next_begin = 0;
-  // Those before it that are not counted: disjoint, sorted.
+  // The ranges before it that are not counted: disjoint, sorted.
   std::vector<SampleRange> open;
 
   friend bool operator==(const SamplePosition&,
@@ -49,17 +49,18 @@ class SampleDealer {
   void StartAt(const SamplePosition& start);
 
   // Deals nothing new once so many samples were dealt; the last range may go
-  // beyond. Below what was dealt already: what is open still counts.
+  // beyond. The limit may be below what was dealt already: the samples that are
+  // outstanding or returned are still counted then.
   void SetLimit(int64_t samples);
 
-  // Everything outstanding or returned is open.
+  // The present position, in which everything outstanding or returned is open.
   SamplePosition Position() const;
 
   // The next range, of `size` samples if there are so many together, now
   // outstanding; nullopt when nothing is left to deal.  REQUIRES: size > 0.
-  // Returned samples come first, under their own epoch. Never crosses the end
-  // of an epoch, whose last range may therefore be short; does not wait for the
-  // ranges of one epoch before it deals the next.
+  // Returned samples come first, under their own epoch. A range never crosses
+  // the end of an epoch, whose last range may therefore be short. The next
+  // epoch is dealt without waiting for the ranges of the one before.
   std::optional<SampleRange> Deal(uint32_t size);
   std::optional<SampleRange> Deal() { return Deal(batch_size_); }
 
@@ -70,7 +71,7 @@ class SampleDealer {
   // None of the range was used.  REQUIRES: `range` is outstanding.
   void Return(const SampleRange& range) { Count(range, 0); }
 
-  // Deals nothing more, returned samples neither.
+  // From now on nothing more is dealt, not even returned samples.
   void Seal() { sealed_ = true; }
   bool sealed() const { return sealed_; }
 
@@ -80,22 +81,22 @@ class SampleDealer {
 
   int64_t samples_counted() const { return counted_; }
   size_t outstanding() const { return outstanding_.size(); }
-  // What there is to count in all.
+  // The number of samples that there are to count in all.
   int64_t samples_total() const { return std::max(limit_, dealt()); }
 
-  // Every sample of every epoch is counted; or, once sealed, nothing is
-  // outstanding.
+  // Whether every sample of every epoch is counted or, once the dealer is
+  // sealed, nothing is outstanding.
   bool done() const;
 
  private:
-  // Samples before the first that was never dealt.
+  // How many samples lie before the first one that was never dealt.
   int64_t dealt() const {
     return int64_t{train_samples_} * next_epoch_ + next_begin_;
   }
   SampleRange TakeReturned(uint32_t size);
   SampleRange TakeNew(uint32_t size);
   void PutBack(SampleRange range);
-  // Ranges of at most one batch that `samples` neighbours make.
+  // How many ranges of at most one batch `samples` neighbours make.
   int64_t RangesIn(int64_t samples) const;
 
   const uint32_t train_samples_;
@@ -105,8 +106,8 @@ class SampleDealer {
   uint32_t next_epoch_ = 0;
   uint32_t next_begin_ = 0;
   std::set<SampleRange> outstanding_;
-  std::set<SampleRange> returned_;  // Neighbours merged.
-  int64_t returned_ranges_ = 0;     // Sum of RangesIn() over `returned_`.
+  std::set<SampleRange> returned_;  // Neighbours are merged.
+  int64_t returned_ranges_ = 0;     // The sum of RangesIn() over `returned_`.
   int64_t counted_ = 0;
   bool sealed_ = false;
 };

@@ -10,12 +10,13 @@
 
 namespace paceline {
 
-// Who is much slower than the others. A worker's *score* is its time per sample
-// (from grant to push, waiting at the gate excluded, smoothed over its latest
-// pushes) over the median of all workers: 1 is the usual pace, 4 four times
-// slower. It is flagged at kFlagAt or more and cleared at kClearAt or less; the
-// distance between the two keeps it from flapping. A change of pace to twice
-// the median or more is seen after 2 pushes, one back after at most 10.
+// The detector finds who is much slower than the others. A worker's *score* is
+// its time per sample (from grant to push, waiting at the gate excluded,
+// smoothed over its latest pushes) over the median of all workers: 1 is the
+// usual pace, 4 four times slower. It is flagged at kFlagAt or more and cleared
+// at kClearAt or less; the distance between the two keeps it from flapping. A
+// change of pace to twice the median or more is seen after 2 pushes, one back
+// after at most 10.
 //
 // A first push is not measured: it warms caches. Of an even number of workers
 // the lower median counts, so that of two the slower can be flagged.
@@ -33,8 +34,8 @@ class StragglerDetector {
   void Join(WorkerId worker) { members_.emplace(worker, Member()); }
   void Leave(WorkerId worker);
 
-  // The worker took `busy` for an iteration of `samples` (at least 1). Whether
-  // that changes its flag.  REQUIRES: it is a member.
+  // The worker took `busy` for an iteration of `samples` (at least 1). Gives
+  // the change if that changes its flag.  REQUIRES: it is a member.
   std::optional<Change> Pushed(WorkerId worker, absl::Duration busy,
                                uint32_t samples);
 
@@ -45,7 +46,7 @@ class StragglerDetector {
  private:
   struct Member {
     int64_t pushes = 0;
-    double seconds = 0;  // Per sample, smoothed; 0: not known.
+    double seconds = 0;  // The smoothed time per sample; 0: not known.
     bool straggler = false;
   };
 

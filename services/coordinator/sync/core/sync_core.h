@@ -40,7 +40,7 @@ class SyncCore {
   void Start(absl::Time now, absl::Span<const WorkerId> workers,
              std::vector<Output>& outputs);
 
-  // A worker that came later. Its id is new.
+  // Takes in a worker that came later. Its id is new.
   void Join(absl::Time now, WorkerId worker, std::vector<Output>& outputs);
 
   // Any sign of life renews the lease. Unknown workers are ignored.
@@ -84,8 +84,8 @@ class SyncCore {
   // Deals nothing more: what is in flight is counted, then the job finishes.
   void Seal(absl::Time now, std::vector<Output>& outputs);
 
-  // From now on the rate follows another schedule, the job has another number
-  // of samples (as SyncOptions::max_samples; at least 1), batches are another.
+  // These replace the schedule of the rate, the number of the job's samples (as
+  // SyncOptions::max_samples; at least 1) and how batches are divided.
   void SetSchedule(const RateSchedule& to) { progress_.SetSchedule(to); }
   void SetMaxSamples(absl::Time now, int64_t samples,
                      std::vector<Output>& outputs);
@@ -97,7 +97,8 @@ class SyncCore {
     return progress_.TakeResumePoint(view_.rounds());
   }
 
-  // To be called when NextDeadline() is reached: leases, stuck workers, policy.
+  // The driver calls this when NextDeadline() is reached, which is a deadline
+  // of a lease, of a worker that may be stuck, or of the policy.
   void Tick(absl::Time now, std::vector<Output>& outputs);
   absl::Time NextDeadline() const;
 
@@ -109,14 +110,15 @@ class SyncCore {
   size_t member_count() const { return members_.size(); }
   const SyncPolicy& policy() const { return *policy_; }
 
-  // Of the members, by id. The others: for members only.
+  // The members, by id. What follows REQUIRES that the worker is a member.
   std::vector<WorkerId> Members() const { return members_.Ids(); }
   WorkerClock ClockOf(WorkerId w) const { return view_.clocks().Of(w); }
   double ScoreOf(WorkerId w) const { return stragglers_.Score(w); }
   bool IsStraggler(WorkerId w) const { return stragglers_.IsStraggler(w); }
-  // Samples that it gets where there are enough.
+  // The number of samples that it gets where there are enough.
   uint32_t BatchOf(WorkerId w) const { return members_.Of(w).usual; }
-  // Updates counted since the grant that it computes under, if it does.
+  // The updates counted since the grant that it computes under; nothing if it
+  // does not compute.
   std::optional<int64_t> LagOf(WorkerId worker) const;
 
  private:
@@ -136,7 +138,7 @@ class SyncCore {
   bool SwitchIfDue(const Step& step);
   // The term of one policy ends, that of the next begins.
   void BeginTerm(const Step& step);
-  // One plan less is open that was issued before the latest switch.
+  // A plan that was issued before the latest switch is no longer open.
   void EndOldPlan(const Step& step, WorkerId worker);
 
   // Deals a range to the released worker, who becomes idle if there is none.
@@ -171,13 +173,13 @@ class SyncCore {
   StragglerDetector stragglers_;
   BatchBalancer balancer_;
 
-  int64_t term_ = 0;  // Counts the takings-over.
+  int64_t term_ = 0;  // Counts how often a policy took over.
   absl::Time switched_at_;
-  absl::btree_set<WorkerId> old_plans_;  // These compute since before it.
-  size_t switches_done_ = 0;             // Of the planned ones.
+  absl::btree_set<WorkerId> old_plans_;  // Workers that compute since before.
+  size_t switches_done_ = 0;  // How many of the planned switches were done.
   bool finished_ = false;
 
-  std::deque<Event> events_;     // For the policy; empty between calls.
+  std::deque<Event> events_;     // The policy gets them; empty between calls.
   std::vector<Action> actions_;  // The policy's latest answer.
   std::deque<Action> put_off_;   // Releases and plans that await a free round.
 };

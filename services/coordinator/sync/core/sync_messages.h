@@ -18,14 +18,14 @@ struct Grant {
   WorkerId worker;
   Iteration iteration = 0;
   SampleRange range;
-  Closing closing = 0;       // What the pull must wait for.
+  Closing closing = 0;       // The pull must wait for this closing.
   Version base_version = 0;  // Closings issued before this grant included.
   PushPlan plan;
-  double rate = 0;           // Final, for an immediate push; 0 otherwise.
+  double rate = 0;           // The rate of an immediate push; 0 otherwise.
   uint32_t micro_batch = 0;  // Samples between two boundaries; 0: the job's.
 };
 
-// To the worker that asked: what becomes of its gradient.
+// Tells the worker that asked what becomes of its gradient.
 struct PlanCommand {
   WorkerId worker;
   Iteration iteration = 0;
@@ -33,34 +33,38 @@ struct PlanCommand {
   double rate = 0;  // As in Grant.
 };
 
-// To the worker: push what is done at the next boundary of micro-batches.
+// Tells the worker to push what is done at the next boundary of its
+// micro-batches.
 struct RefreshCommand {
   WorkerId worker;
   Iteration iteration = 0;
 };
 
-// To the worker: drop the iteration; answer Abandoned or, too late, PushDone.
+// Tells the worker to drop the iteration. It answers Abandoned or, if it is too
+// late, PushDone.
 struct AbandonCommand {
   WorkerId worker;
   Iteration iteration = 0;
 };
 
-// To every server: drain the accumulators into one update at `rate`.
+// Tells every server to drain the accumulators into one update at `rate`.
 struct CloseCommand {
   Closing closing = 0;
   absl::InlinedVector<RoundId, 1> rounds;
   double rate = 0;
 };
 
-// To every server, in one order with the closings: take nothing more from this
-// worker, and answer what of its last iteration was taken (FenceAnswered).
+// Tells every server, in one order with the closings, to take nothing more from
+// this worker, and to answer what of its last iteration it has taken
+// (FenceAnswered).
 struct FenceCommand {
   WorkerId worker;
 };
 
-// To every server, in one order with the closings: keep the weights of now.
+// Tells every server, in one order with the closings, to keep its present
+// weights.
 struct SnapshotCommand {
-  int64_t snapshot = 0;  // From 1.
+  int64_t snapshot = 0;  // Its number, from 1.
   Version version = 0;   // Counted when it was asked for.
   int64_t samples = 0;   // Counted when it was asked for.
   Closing closing = 0;
@@ -73,14 +77,15 @@ struct Evicted {
   LossReason reason;
 };
 
-// A push was counted: what was measured of it. Comes before its consequences,
-// and also for a discarded one and for the last push of a lost worker, so that
-// the samples of all PushCounted are the samples counted.
+// A push was counted; the fields are what was measured of it. This comes before
+// the push's consequences. It also comes for a discarded push and for the last
+// push of a lost worker, so that the samples of all PushCounted are the samples
+// counted.
 struct PushCounted {
   WorkerId worker;
-  Version version = 0;    // After it.
-  int64_t gap = 0;        // After it, among live workers; 0 if it is lost.
-  int64_t staleness = 0;  // Before its own update.
+  Version version = 0;    // The version after the push.
+  int64_t gap = 0;        // The gap after it, among live workers; 0 if lost.
+  int64_t staleness = 0;  // The staleness before its own update.
   uint32_t samples = 0;
 };
 
@@ -105,8 +110,8 @@ struct Recorded {
   Decision decision;
 };
 
-// Everything is counted, closed and answered; no grant is open. Comes once,
-// after the last SnapshotCommand.
+// Everything is counted, closed and answered; no grant is open. This comes
+// once, after the last SnapshotCommand.
 struct Finished {};
 
 using Output =
@@ -114,22 +119,24 @@ using Output =
                  CloseCommand, FenceCommand, SnapshotCommand, Evicted,
                  PushCounted, Switched, SwitchSettled, Recorded, Finished>;
 
-// What a worker says of the iteration that it has finished.
+// A worker reports the iteration that it has finished.
 struct PushReport {
   Iteration iteration = 0;
   uint32_t samples = 0;  // Used, from the front of the granted range.
   uint32_t blocks = 0;
   uint32_t blocks_refused = 0;  // Non-finite, not applied.
-  bool discarded = false;  // By its plan or a non-finite loss: nothing pushed.
+  // Nothing was pushed: the plan said so, or the loss was not finite.
+  bool discarded = false;
 };
 
-// What one server had taken of a fenced worker's last iteration.
+// A server answers what it had taken of a fenced worker's last iteration.
 struct FenceAnswer {
   int server = 0;           // 0 .. servers - 1
   Iteration iteration = 0;  // 0: it never pushed.
   uint32_t blocks_taken = 0;
-  uint32_t blocks = 0;  // Hosted by that server.
-  // Of that push, as it named them; 0: unknown, then the whole granted range.
+  uint32_t blocks = 0;  // The blocks that the server hosts.
+  // The samples that the push named; 0: unknown, and the whole granted range is
+  // meant.
   uint32_t samples = 0;
 };
 

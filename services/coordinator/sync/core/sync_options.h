@@ -25,18 +25,19 @@ struct SyncOptions {
   // Samples between two snapshots for evaluation; 0 takes only the last one.
   int64_t eval_every = 0;
   Batching batching = Batching::kEven;
-  // In the order of their samples.
+  // The planned switches, in the order of their samples.
   std::vector<ScheduledSwitch> switches = {};
-  // Makes the policies that they name. Needed if there are any.
+  // Makes the policies that `switches` name; needed if there are any.
   std::function<std::unique_ptr<SyncPolicy>(const ParadigmSpec&)> make_policy =
       nullptr;
-  // The driver calls ClosingPerformed(). Otherwise a closing counts as
+  // True: the driver calls ClosingPerformed(). False: a closing counts as
   // performed as soon as it is put out, and a server that is slow to perform
   // closings may have more rounds open than kMaxOpenRounds.
   bool closings_acknowledged = false;
-  // Samples to count, over the epochs' if there are more; 0: the epochs'.
+  // The number of samples to count, which may be more than those of the epochs;
+  // 0: those of the epochs.
   int64_t max_samples = 0;
-  // Where the job goes on: updates and samples counted so far.
+  // The job goes on from here: the updates and the samples counted so far.
   // REQUIRES: CheckPosition() is OK of the samples.
   Version start_version = 0;
   SamplePosition start = {};

@@ -13,10 +13,10 @@
 
 namespace paceline {
 
-// What a policy shows of itself to those who watch it.
+// A policy shows this of itself to those who watch it.
 struct PolicyView {
-  // By how many iterations a worker may be ahead of the slowest now and still
-  // go on, the most for any; nothing if the policy knows no such bound.
+  // The largest number of iterations by which a worker may be ahead of the
+  // slowest now and still go on; nothing if the policy knows no such bound.
   std::optional<int64_t> threshold = std::nullopt;
   std::optional<int64_t> groups = std::nullopt;
 };

@@ -18,8 +18,8 @@ namespace paceline {
 // members' clocks, and what the rounds have gathered. The core keeps it, and a
 // policy reads it instead of keeping books of its own.
 //
-// What members do is shown as far as the policy has been told: an event changes
-// the view just before the policy is given it. So a worker that is lost
+// The view shows what members do as far as the policy has been told: an event
+// changes the view just before the policy is given it. So a worker that is lost
 // together with others is still shown while the policy is told of the first of
 // them. A released worker is shown as computing from the moment of its release,
 // even if there turn out to be no samples for it and Idle follows. The version
@@ -40,7 +40,7 @@ class SyncView {
   int64_t samples_counted() const { return samples_counted_; }
   int64_t samples_total() const { return samples_total_; }
 
-  // By id.
+  // All members, by id.
   const Members& members() const { return members_; }
   bool Contains(WorkerId worker) const { return members_.contains(worker); }
   // REQUIRES: the worker is a member.

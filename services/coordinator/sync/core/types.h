@@ -7,7 +7,8 @@
 
 namespace paceline {
 
-// The words of the sync core. Plain values: no addresses, no messages.
+// These are the words of the sync core: plain values without addresses or
+// messages.
 
 // A worker within one incarnation, numbered in the order of registration and
 // never reused: a worker that rejoins is a new WorkerId. Ties are broken by it.
@@ -19,16 +20,16 @@ enum class RoundId : uint64_t {};
 // A worker's own push sequence number within an incarnation, from 1.
 using Iteration = int64_t;
 
-// Number of updates counted by the coordinator: +1 for an immediate push when
-// its PushDone is handled, +1 per closing.
+// The number of updates that the coordinator has counted: one for each
+// immediate push when its PushDone is handled, and one for each closing.
 using Version = int64_t;
 
-// +1 for each CloseRounds of a job, from 1; the only thing that a pull can be
-// asked to wait for. 0 names the starting weights.
+// The number of a CloseRounds of the job, from 1. It is the only thing that a
+// pull can be asked to wait for. 0 names the starting weights.
 using Closing = int64_t;
 
-// Iterations that a worker has pushed, as the gate counts them: a joiner starts
-// at the smallest clock among live workers.
+// The number of iterations that a worker has pushed, as the gate counts them: a
+// worker that joins starts at the smallest clock among live workers.
 using WorkerClock = int64_t;
 
 constexpr uint32_t ToNumber(WorkerId worker) {
@@ -38,8 +39,8 @@ constexpr uint64_t ToNumber(RoundId round) {
   return static_cast<uint64_t>(round);
 }
 
-// What becomes of the gradient of one iteration. Once issued it is never
-// revoked.
+// A plan says what becomes of the gradient of one iteration. Once issued it is
+// never revoked.
 struct PushPlan {
   enum class Kind : uint8_t {
     kImmediate,  // Each block applies it as it arrives.
@@ -58,8 +59,8 @@ struct PushPlan {
   static PushPlan Discard() { return {Kind::kDiscard}; }
 
   Kind kind = Kind::kImmediate;
-  RoundId round{0};   // For kRound.
-  double weight = 1;  // u: the gradient counts for so much. In (0, 1].
+  RoundId round{0};   // The round of a kRound.
+  double weight = 1;  // u in (0, 1]: the gradient counts for so much.
   // lambda of delay compensation (DC-ASGD): the servers add lambda * g * g *
   // (weights now - weights pulled) to each element g; 0: they do not.
   double compensation = 0;

@@ -43,7 +43,8 @@ class AbsSgd final : public SyncPolicy {
   struct Round {
     RoundId id{0};
     absl::btree_set<WorkerId> computing;
-    bool whole = false;  // Somebody has pushed one: the others are told to.
+    // Somebody has pushed a whole batch: the others are told to push theirs.
+    bool whole = false;
   };
 
   void EnterNewest(WorkerId worker, std::vector<Action>& actions);

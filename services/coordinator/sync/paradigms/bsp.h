@@ -20,8 +20,8 @@ class Bsp final : public SyncPolicy {
   // Opens `next_round` for all who wait, also while others still compute.
   void Adopt(const SyncView& view, std::vector<Action>& actions) override;
 
-  // CloseRounds comes before the Releases into the next round. A round into
-  // which nobody pushed is not closed.
+  // CloseRounds comes before the Releases into the next round. A round that has
+  // gathered no push is not closed.
   void Apply(const SyncView& view, const Event& event,
              std::vector<Action>& actions) override;
 
@@ -33,8 +33,9 @@ class Bsp final : public SyncPolicy {
   void Wait(const SyncView& view, WorkerId worker,
             std::vector<Action>& actions);
 
-  // Unless somebody is awaited: closes the open round, if it gathered a push,
-  // and opens the next one, if anybody waits. `cause` is whose event it was.
+  // Does nothing while somebody is awaited. Otherwise closes the open round, if
+  // it gathered a push, and opens the next one, if anybody waits. `cause` is
+  // the worker of the event.
   void Turn(const SyncView& view, WorkerId cause, std::vector<Action>& actions);
   void OpenNext(const SyncView& view, std::vector<Action>& actions);
 

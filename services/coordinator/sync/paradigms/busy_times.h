@@ -9,9 +9,10 @@
 
 namespace paceline {
 
-// How long each worker is busy with an iteration, from its release to its push:
-// an exponentially weighted mean, to which the first measurement counts whole
-// and each later one `alpha`. Waiting is not in it (algorithms.md 3.3).
+// BusyTimes knows how long each worker is busy with an iteration, from its
+// release to its push: an exponentially weighted mean, to which the first
+// measurement counts whole and each later one with the weight `alpha`. Time in
+// which the worker waits does not count (algorithms.md 3.3).
 //
 // Every operation takes O(log workers). Thread-compatible.
 class BusyTimes {
@@ -22,18 +23,20 @@ class BusyTimes {
   // The worker begins an iteration.
   void Released(absl::Time now, WorkerId worker);
 
-  // It has pushed `share` of what it usually computes (PushDone::share), which
-  // counts in proportion; less than a half, most of which would be fixed costs,
-  // is not measured, nor is an iteration that was not released here.
+  // The worker has pushed `share` of what it usually computes
+  // (PushDone::share); its time counts in proportion. A share below a half is
+  // not measured, for most of its time would be fixed costs, nor is an
+  // iteration that was not released here.
   void Pushed(absl::Time now, WorkerId worker, double share);
 
-  // Its iteration has ended otherwise: no measure of its pace.
+  // The iteration has ended without a push, which is no measure of the pace.
   void Dropped(WorkerId worker);
 
   // The worker is gone. Nothing happens if it is unknown.
   void Forget(WorkerId worker) { rows_.erase(worker); }
 
-  // In seconds, greater than 0; nothing before the first measured push.
+  // The worker's busy time in seconds, greater than 0; nothing before the first
+  // measured push.
   std::optional<double> Of(WorkerId worker) const;
 
  private:

@@ -49,7 +49,7 @@ class Dssp final : public SyncPolicy {
   // Whether the worker may go on, by the kind of the decision; takes from its
   // allowance or grants it one.
   Decision Judge(WorkerId worker);
-  // Beyond the lower bound and without an allowance.
+  // Judges a worker that is beyond the lower bound and has no allowance.
   Decision AskController(WorkerId worker, int64_t gap);
 
   void GoOn(const Decision& why, std::vector<Action>& actions);
@@ -62,10 +62,10 @@ class Dssp final : public SyncPolicy {
   }
 
   const DsspOptions options_;
-  const SyncView* view_ = nullptr;  // From Adopt() on.
-  Gate gate_;                       // At the lower bound.
+  const SyncView* view_ = nullptr;  // Set by Adopt().
+  Gate gate_;                       // Its bound is the lower one.
   PaceTable paces_;
-  // What is left of r, of those who have any: at least 1.
+  // How much of r is left to each worker that has an allowance: at least 1.
   absl::btree_map<WorkerId, int64_t> allowances_;
 };
 

@@ -7,8 +7,9 @@
 
 namespace paceline {
 
-// What the controller knows of a worker: when it pushed last, and the interval
-// at which it is expected to go on. Nanoseconds; any zero.
+// The controller knows this of a worker: when it pushed last, and the interval
+// at which it is expected to go on. Both are nanoseconds; the zero of the clock
+// does not matter.
 struct PushTimes {
   int64_t last_ns = 0;
   int64_t interval_ns = 0;  // At least 0.

@@ -54,8 +54,8 @@ class ElasticBsp final : public SyncPolicy {
 
   // Begins a superstep of those who wait, if there are any.
   void Begin(const SyncView& view, std::vector<Action>& actions);
-  // When those who wait come together next, in their order; nothing while a
-  // busy time is unknown.
+  // Predicts when those who wait come together next, in their order; nothing
+  // while a busy time is unknown.
   std::optional<BarrierPlan> Predict(const SyncView& view) const;
 
   const int64_t r_;

@@ -11,8 +11,8 @@
 
 namespace paceline {
 
-// A bound on the gap, and the workers that are held back until their gap is
-// within it. Every operation takes O(log workers). Thread-compatible.
+// A gate is a bound on the gap, with the workers that are held back until their
+// gap is within it. Every operation takes O(log workers). Thread-compatible.
 class Gate {
  public:
   // REQUIRES: bound >= 0, or the slowest worker would be held back.

@@ -39,10 +39,11 @@ class KAsync final : public SyncPolicy {
 
  private:
   struct Round {
-    int64_t size = 0;  // Gradients that it takes.
-    int64_t planned = 0;
-    int64_t pushing = 0;                // The planned ones that are not done.
-    absl::btree_set<WorkerId> waiting;  // They have pushed into it. kWorkers.
+    int64_t size = 0;     // The number of gradients that it takes.
+    int64_t planned = 0;  // The number of gradients planned into it.
+    int64_t pushing = 0;  // The planned ones whose pushes are not done.
+    // Workers that have pushed into it and wait for its closing (kWorkers).
+    absl::btree_set<WorkerId> waiting;
 
     bool full() const { return planned >= size; }
   };
@@ -62,8 +63,8 @@ class KAsync final : public SyncPolicy {
   void Remove(const SyncView& view, WorkerId worker,
               std::vector<Action>& actions);
 
-  // Takes the worker out of its round, into which it has `pushed` now or not;
-  // the end if it had no plan.
+  // Takes the worker out of its round and gives that round, or rounds_.end() if
+  // the worker had no plan. `pushed` says whether it has pushed into the round.
   Rounds::iterator TakePlan(WorkerId worker, bool pushed);
   // The newest round waits for no more than can still come.
   void Shrink(const SyncView& view);
@@ -75,10 +76,10 @@ class KAsync final : public SyncPolicy {
   const KAsyncMode mode_;
   const int64_t k_;
 
-  // The round into which a worker pushes or for whose closing it waits.
+  // Maps a worker to the round into which it pushes or whose closing it awaits.
   absl::btree_map<WorkerId, RoundId> plans_;
-  Rounds rounds_;         // Those that are open; all but the newest are full.
-  uint64_t next_id_ = 0;  // Free, and every greater one.
+  Rounds rounds_;         // The open rounds; all but the newest are full.
+  uint64_t next_id_ = 0;  // This id and every greater one are free.
 };
 
 }  // namespace paceline

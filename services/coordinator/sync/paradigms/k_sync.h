@@ -50,7 +50,7 @@ class KSync final : public SyncPolicy {
   void Wait(const SyncView& view, WorkerId worker,
             std::vector<Action>& actions);
 
-  // How many gradients a round takes to which so many can contribute.
+  // How many gradients a round takes to which `contributors` can contribute.
   int64_t SizeFor(size_t contributors) const;
   // A gradient that was planned into the open round does not come.
   void ReturnSlot();
@@ -67,14 +67,15 @@ class KSync final : public SyncPolicy {
   const KSyncMode mode_;
   const int64_t number_;
 
-  // Who computes and is in neither of these computes what no round will take.
+  // A worker that computes and is in neither of these sets computes what no
+  // round will take.
   absl::btree_set<WorkerId> candidates_;  // They compute for the open round.
   absl::btree_set<WorkerId> pushing_;     // They are planned into it.
 
   RoundId open_{0};       // The round that was opened last.
-  uint64_t next_id_ = 0;  // Free, and every greater one.
-  int64_t size_ = 0;      // Gradients that the open round takes.
-  int64_t planned_ = 0;   // Gradients planned into it.
+  uint64_t next_id_ = 0;  // This id and every greater one are free.
+  int64_t size_ = 0;      // The number of gradients that the open round takes.
+  int64_t planned_ = 0;   // The number of gradients planned into it.
 };
 
 }  // namespace paceline

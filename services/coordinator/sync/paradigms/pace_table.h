@@ -32,13 +32,14 @@ class PaceTable {
   void Released(absl::Time now, WorkerId worker);
   void Pushed(absl::Time now, WorkerId worker, WorkerClock clock);
 
-  // Nothing while the worker's interval is unknown: before the second push, or
-  // for kBusy before the first one that was released here.
+  // The worker's times; nothing while its interval is unknown, which is before
+  // its second push, or for kBusy before the first one that was released here.
   // REQUIRES: the worker is in the table.
   std::optional<PushTimes> Of(WorkerId worker) const;
 
-  // Of those with the smallest clock the one with the largest interval, where
-  // an unknown one is larger than all; of several the lowest id (D5).
+  // The slowest worker: among those with the smallest clock the one with the
+  // largest interval, where an unknown interval is larger than all others; of
+  // several the one with the lowest id (D5).
   // REQUIRES: the table is not empty.
   WorkerId Slowest() const { return std::get<WorkerId>(*by_slowness_.begin()); }
 

@@ -44,7 +44,8 @@ class Psp final : public SyncPolicy {
   struct Held {
     WorkerClock clock = 0;
     int64_t sampled = 0;
-    absl::btree_set<WorkerId> behind;  // Of the sample, more than s. Not empty.
+    // The workers of the sample that are more than s behind; not empty.
+    absl::btree_set<WorkerId> behind;
   };
 
   // Releases the worker or holds it.
@@ -59,7 +60,7 @@ class Psp final : public SyncPolicy {
   void StopWaiting(WorkerId worker);
 
   const PspOptions options_;
-  WorkerSampler sampler_;  // Those who are not idle.
+  WorkerSampler sampler_;  // Draws from the workers that are not idle.
   absl::btree_map<WorkerId, Held> held_;
   absl::btree_map<WorkerId, Waiters> waited_for_;  // The inverse of `behind`.
 };

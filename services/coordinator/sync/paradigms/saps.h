@@ -42,8 +42,8 @@ class Saps final : public SyncPolicy {
   struct Member {
     Version base = 0;  // The version that it computes on, while it does.
     bool straggler = false;
-    int64_t fresh_pushes = 0;  // In a row, of a straggler.
-    int64_t drops = 0;         // In a row.
+    int64_t fresh_pushes = 0;  // How many a straggler has made in a row.
+    int64_t drops = 0;         // How many pushes in a row were discarded.
   };
 
   int64_t S(const SyncView& view) const;
@@ -64,7 +64,8 @@ class Saps final : public SyncPolicy {
 
   const SapsOptions options_;
   std::map<WorkerId, Member> members_;
-  // Those who compute and have not been refreshed, the longest behind first.
+  // The workers that compute and have not been refreshed, the longest behind
+  // first.
   absl::btree_set<std::pair<Version, WorkerId>> watched_;
 };
 

@@ -40,9 +40,9 @@ class StalenessAware final : public SyncPolicy {
   void Weigh(WorkerId worker, int64_t staleness, PushPlan plan,
              std::vector<Action>& actions) const;
 
-  const std::unique_ptr<SyncPolicy> inner_;  // Never discards.
+  const std::unique_ptr<SyncPolicy> inner_;  // It never discards a push.
   const StalenessRule rule_;
-  std::map<WorkerId, PushPlan> plans_;  // As last released.
+  std::map<WorkerId, PushPlan> plans_;  // The plans of the latest releases.
   std::vector<Action> inner_actions_;
 };
 

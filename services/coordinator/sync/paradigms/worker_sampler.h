@@ -16,7 +16,8 @@ class WorkerSampler {
  public:
   explicit WorkerSampler(uint64_t seed) : rng_(seed) {}
 
-  // Both do nothing when it is so already.
+  // Add() does nothing for a worker that is there already, Remove() for one
+  // that is not.
   void Add(WorkerId worker);
   void Remove(WorkerId worker);
 
@@ -28,7 +29,7 @@ class WorkerSampler {
   void Swap(size_t i, size_t j);
 
   Rng rng_;
-  std::vector<WorkerId> workers_;  // In the order of the draws so far.
+  std::vector<WorkerId> workers_;  // The draws so far have shuffled them.
   absl::flat_hash_map<WorkerId, size_t> places_;
 };
 

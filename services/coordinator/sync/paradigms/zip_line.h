@@ -10,8 +10,8 @@ namespace paceline {
 
 // Where a barrier comes that ends several workers' superstep.
 struct BarrierPlan {
-  std::vector<int64_t> iterations;  // Of each worker until then; at least 1.
-  int64_t waiting = 0;  // From the first worker's arrival to the last one's.
+  std::vector<int64_t> iterations;  // Each worker does so many; at least 1.
+  int64_t waiting = 0;  // The time from the first arrival to the last one.
 };
 
 // ZipLine (Zhao et al., ICDM 2019; algorithms.md 5.9): the barrier to which the

@@ -60,7 +60,7 @@ class Cgp final : public SyncPolicy {
 
  private:
   enum class State : uint8_t {
-    kWaiting,   // In its group, for the next round.
+    kWaiting,   // Waits in its group for the next round.
     kAwaited,   // Computes, and its group waits for it.
     kFloating,  // Computes, and its group has gone on without it.
     kLate,      // Has pushed after that, and waits for an update to adopt it.
@@ -70,7 +70,7 @@ class Cgp final : public SyncPolicy {
     CgpGroupId group;
     std::optional<CgpGroupId> target = std::nullopt;  // Where it moves next.
     State state = State::kWaiting;
-    // Of its open plan; none if that is no round of ours.
+    // The accumulator of its open plan; none if that is no round of ours.
     std::optional<RoundId> accumulator = std::nullopt;
   };
   struct Step {
@@ -84,7 +84,7 @@ class Cgp final : public SyncPolicy {
     const SyncView& view;
     absl::Time now;
     Version version;      // Closings of this step are counted in it.
-    int64_t free_rounds;  // As much as this step leaves of them.
+    int64_t free_rounds;  // How many of them this step has left.
     std::vector<Action>& actions;
   };
 
@@ -95,27 +95,27 @@ class Cgp final : public SyncPolicy {
   // The worker is out of its round, and of everything if it is gone.
   void Remove(Step& step, WorkerId worker, bool gone);
   void Tick(Step& step);
-  // What must not wait for a Tick.
+  // Does what must not wait for a Tick.
   void Settle(Step& step);
 
-  // The iteration has ended. True if its plan was for an accumulator.
+  // Ends the plan of the iteration; true if it was for an accumulator.
   static bool EndPlan(Member& member);
   void Arrive(Step& step, WorkerId worker, bool gathered);
   void ReportWait(Step& step, WorkerId worker);
-  // The worker waits in its group; which that is.
+  // Lets the worker wait in its group, and gives that group.
   CgpGroupId Place(Step& step, WorkerId worker);
-  // The same, and it goes on at once if the group is at rest.
+  // Places the worker, and lets it go on at once if the group is at rest.
   void Return(Step& step, WorkerId worker);
 
   // The group awaits nobody any more.
   void Ready(Step& step, CgpGroupId id);
   void OpenWindow(Step& step, CgpGroupId id);
-  // An update now would take a running group beyond s_max.
+  // Whether an update now would take a running group beyond s_max.
   bool AtBound(const Step& step) const;
   void Float(Step& step, CgpGroupId id);
   // Makes the window's update.
   void CloseWindow(Step& step);
-  // Of these groups, and of the late workers, all is applied: they go on.
+  // Lets these groups and the late workers go on: all of theirs is applied.
   void GoOn(Step& step, const absl::btree_set<CgpGroupId>& ids);
   void Start(Step& step, CgpGroupId id);
   std::optional<RoundId> AccumulatorFor(Step& step, const CgpGroup& group);
@@ -131,12 +131,12 @@ class Cgp final : public SyncPolicy {
   CgpWindow window_;
   absl::btree_map<WorkerId, Member> members_;
   absl::btree_set<WorkerId> late_;
-  absl::btree_set<RoundId> late_rounds_;  // Those that hold their pushes.
+  absl::btree_set<RoundId> late_rounds_;  // The rounds with late_'s pushes.
   uint64_t next_round_ = 0;  // It is free, and so is every greater one.
   size_t floating_ = 0;
   CgpGroupId warmup_group_;
-  int64_t warmup_left_;  // Rounds.
-  bool held_ = false;    // The window, by s_max, when last looked at.
+  int64_t warmup_left_;  // The number of rounds of the warm-up to come.
+  bool held_ = false;    // At the last look s_max kept the window open.
 };
 
 }  // namespace paceline

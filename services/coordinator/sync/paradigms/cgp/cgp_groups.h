@@ -14,27 +14,30 @@
 
 namespace paceline {
 
-// Never reused.
+// The name of a group, which is never reused.
 enum class CgpGroupId : int64_t {};
 
 // A group of CGP and its round. It *runs* while it awaits members, is *ready*
 // until its update is made, and is at rest when nobody of it is released.
 struct CgpGroup {
-  // Its members but for those that are late or idle: computing for its round,
-  // or waiting to be released into the next one.
+  // Its members, without those that are late or idle: they compute for its
+  // round, or wait to be released into the next one.
   absl::btree_set<WorkerId> awaited;
   absl::btree_set<WorkerId> waiting;
-  int64_t members = 0;  // Whatever they do.
+  int64_t members = 0;  // All of them, whatever they do.
   bool ready = false;
 
-  // Of its round.
+  // The rest is about the group's present round.
   std::optional<RoundId> accumulator;  // None: pushes are applied at once.
-  int64_t gathered = 0;                // Pushes in the accumulator.
-  Version base = 0;                    // When its members were released.
-  // Of the slowest member whose pace is known; 0 if there is none.
+  int64_t gathered = 0;  // The number of pushes in the accumulator.
+  Version base = 0;      // The version when its members were released.
+  // The busy time of the slowest member whose pace is known; 0 if there is
+  // none.
   absl::Duration period;
-  absl::Time due = absl::InfiniteFuture();  // Predicted; if period is known.
-  absl::Time late_at = absl::InfiniteFuture();  // For members not here by then.
+  // When the round is predicted to be complete, if the period is known.
+  absl::Time due = absl::InfiniteFuture();
+  // Members that have not pushed by then are late.
+  absl::Time late_at = absl::InfiniteFuture();
 
   bool runs() const { return !awaited.empty(); }
   bool at_rest() const { return !runs() && !ready; }
@@ -45,7 +48,7 @@ struct CgpGroup {
 // Thread-compatible.
 class CgpGroups {
  public:
-  // For a group that is made when its first member enters.
+  // Names a group, which is made when its first member enters.
   CgpGroupId NewId() { return CgpGroupId{next_++}; }
 
   void Enter(CgpGroupId id) { ++groups_[id].members; }
@@ -67,8 +70,9 @@ class CgpGroups {
     Index(id, group);
   }
 
-  // When the first running group for which somebody waits has late members;
-  // InfiniteFuture if none will have any. And that group, if it is so at `now`.
+  // NextLate() is when the first running group for which somebody waits gets
+  // late members; InfiniteFuture if none will have any. FirstLate() is that
+  // group, if it has them at `now`.
   absl::Time NextLate() const;
   std::optional<CgpGroupId> FirstLate(absl::Time now) const;
 
@@ -86,7 +90,7 @@ class CgpGroups {
 
   int64_t next_ = 0;
   absl::btree_map<CgpGroupId, CgpGroup> groups_;
-  // Of the running ones.
+  // These index the running groups.
   absl::btree_set<std::pair<absl::Time, CgpGroupId>> due_;
   absl::btree_set<std::pair<absl::Time, CgpGroupId>> late_;
   absl::btree_set<std::pair<Version, CgpGroupId>> bases_;

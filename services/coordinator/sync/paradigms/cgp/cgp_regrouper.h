@@ -14,20 +14,20 @@
 
 namespace paceline {
 
-// When CGP divides its workers into groups anew, and how: on schedule, or when
-// a member's busy time was off its group's median by more than a share in each
-// of 3 consecutive rounds (algorithms.md 3.3).
+// The regrouper decides when CGP divides its workers into groups anew, and how.
+// It does so on schedule, or when a member's busy time was off its group's
+// median by more than a share in each of 3 consecutive rounds
+// (algorithms.md 3.3).
 //
-// Our reading: never before every worker has pushed twice on average, so that
-// the work is O(log workers) a push; and after one for drift that changed
-// nothing the next comes on schedule, for a group may well be of unequal
-// workers.
-// Thread-compatible.
+// Our reading: it never does so before every worker has pushed twice on
+// average, so that the work is O(log workers) a push. After a division for
+// drift that has changed nothing the next one comes on schedule, for a group
+// may well be of unequal workers. Thread-compatible.
 class CgpRegrouper {
  public:
   struct Options {
     double beta = 0.9;
-    int64_t every = 50;  // Updates of groups; at least 1.
+    int64_t every = 50;  // After so many updates of groups; at least 1.
     double drift = 0.25;
   };
 
@@ -40,7 +40,7 @@ class CgpRegrouper {
 
   void Forget(WorkerId worker) { off_.erase(worker); }
 
-  // Whether it is time, with so many workers.
+  // Whether it is time for a division of `workers` workers.
   bool Due(size_t workers) const;
 
   struct Division {
@@ -58,12 +58,13 @@ class CgpRegrouper {
 
  private:
   const Options options_;
-  int64_t pushes_ = 0;  // Both since the last division.
+  // Both count since the last division.
+  int64_t pushes_ = 0;
   int64_t updates_ = 0;
   bool drifted_ = false;
   bool drift_counts_ = true;
-  bool for_drift_ = false;  // The latest division.
-  // Rounds in a row in which the worker was off.
+  bool for_drift_ = false;  // The latest division was made for drift.
+  // In how many rounds in a row the worker was off its group's median.
   absl::btree_map<WorkerId, int> off_;
 };
 

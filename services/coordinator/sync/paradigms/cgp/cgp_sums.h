@@ -5,8 +5,8 @@
 
 namespace paceline {
 
-// What S and D of a grouping (CgpGrouping) are made of, so that one group more
-// takes O(1): D * P^2 = sum |g| T_g * sum |h| / T_h - sum |g|^2.
+// The sums of which S and D of a grouping (CgpGrouping) are made, so that
+// adding a group takes O(1): D * P^2 = sum |g| T_g * sum |h| / T_h - sum |g|^2.
 class CgpSums {
  public:
   void Add(size_t size, double period);
@@ -15,8 +15,8 @@ class CgpSums {
   double speed() const { return speed_; }                      // S
   double Missed() const { return work_ * speed_ - squares_; }  // D * P^2
 
-  // Less D; of equal D more S; of equal S fewer groups. Differences of the size
-  // of rounding are none.
+  // Whether it has less D, or with equal D more S, or with equal S fewer
+  // groups. Values that differ only by rounding are equal.
   bool BetterThan(const CgpSums& other) const;
 
  private:

@@ -16,14 +16,14 @@ namespace paceline {
 // have joined that were predicted to. Thread-compatible.
 class CgpWindow {
  public:
-  // REQUIRES: it is not open.
+  // Opens the window.  REQUIRES: it is not open.
   void Open(absl::Time closes_at, absl::btree_set<CgpGroupId> predicted) {
     open_ = true;
     closes_at_ = closes_at;
     predicted_ = std::move(predicted);
   }
 
-  // REQUIRES: it is open.
+  // A ready group joins.  REQUIRES: the window is open.
   void Join(absl::Time now, CgpGroupId group) {
     joined_.insert(group);
     Forget(now, group);
@@ -47,7 +47,8 @@ class CgpWindow {
 
   bool open() const { return open_; }
   absl::Time closes_at() const { return closes_at_; }
-  size_t predicted() const { return predicted_.size(); }  // Yet to join.
+  // How many predicted groups have yet to join.
+  size_t predicted() const { return predicted_.size(); }
 
  private:
   bool open_ = false;
