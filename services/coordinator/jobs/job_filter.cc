@@ -1,12 +1,14 @@
 #include "services/coordinator/jobs/job_filter.h"
 
+#include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/check.h"
 #include "common/field_checks.h"
 #include "common/job/paradigm_spec.h"
@@ -43,18 +45,24 @@ class JobFilterParser {
 
   static constexpr size_t kTermsMax = 32;
 
-  struct FieldName {
+  struct FieldRule {
     absl::string_view name;
     Field field;
+    absl::string_view operators;  // Those that it takes, with blanks between.
+    absl::string_view text;       // The same for people.
   };
-  static constexpr std::array<FieldName, 7> kFields = {{
-      {"name", Field::kName},
-      {"display_name", Field::kDisplayName},
-      {"state", Field::kState},
-      {"spec.model", Field::kModel},
-      {"spec.paradigm", Field::kParadigm},
-      {"labels", Field::kLabels},
-      {"create_time", Field::kCreateTime},
+  static constexpr absl::string_view kTextOperators = "= != :";
+  static constexpr absl::string_view kTextText = "=, != or :";
+  static constexpr std::array<FieldRule, 8> kFields = {{
+      {"name", Field::kName, kTextOperators, kTextText},
+      {"display_name", Field::kDisplayName, kTextOperators, kTextText},
+      {"state", Field::kState, "= !=", "= or !="},
+      {"spec.model", Field::kModel, kTextOperators, kTextText},
+      {"spec.paradigm", Field::kParadigm, kTextOperators, kTextText},
+      {"labels", Field::kLabels, ":", ":, or a key, as in labels.team"},
+      {"labels.", Field::kLabel, kTextOperators, kTextText},
+      {"create_time", Field::kCreateTime,
+       "= != < <= > >=", "=, !=, <, <=, > or >="},
   }};
 
   struct OperatorName {
@@ -148,7 +156,7 @@ class JobFilterParser {
       rest_.remove_prefix(1);
       absl::StrAppend(&name, ".", TakeWord(InName));
     }
-    for (const FieldName& known : kFields) {
+    for (const FieldRule& known : kFields) {
       if (known.name != name) continue;
       term.field = known.field;
       return absl::OkStatus();
@@ -172,43 +180,21 @@ class JobFilterParser {
                             : absl::OkStatus();
   }
 
-  static bool Allowed(Field field, Operator op) {
-    switch (field) {
-      case Field::kCreateTime:
-        return op != Operator::kHas;
-      case Field::kState:
-        return op == Operator::kEqual || op == Operator::kNotEqual;
-      case Field::kLabels:
-        return op == Operator::kHas;
-      default:
-        return op == Operator::kEqual || op == Operator::kNotEqual ||
-               op == Operator::kHas;
-    }
-  }
-
-  static absl::string_view AllowedText(Field field) {
-    switch (field) {
-      case Field::kCreateTime:
-        return "=, !=, <, <=, > or >=";
-      case Field::kState:
-        return "= or !=";
-      case Field::kLabels:
-        return ":, or a key, as in labels.team";
-      default:
-        return "=, != or :";
-    }
-  }
-
   absl::Status ReadOperator(Term& term) {
+    const FieldRule& rule = *std::find_if(
+        kFields.begin(), kFields.end(),
+        [&](const FieldRule& it) { return it.field == term.field; });
+    const std::vector<absl::string_view> allowed =
+        absl::StrSplit(rule.operators, ' ');
     for (const OperatorName& known : kOperators) {
       if (!absl::StartsWith(rest_, known.text)) continue;
-      if (!Allowed(term.field, known.op)) break;
+      if (!absl::c_linear_search(allowed, known.text)) break;
       rest_.remove_prefix(known.text.size());
       term.op = known.op;
       return absl::OkStatus();
     }
-    return Error(absl::StrCat("this field takes ", AllowedText(term.field),
-                              ", not ", Next()));
+    return Error(
+        absl::StrCat("this field takes ", rule.text, ", not ", Next()));
   }
 
   absl::Status ReadValue(Term& term) {
@@ -228,8 +214,7 @@ class JobFilterParser {
                                   rest_.empty() ? "" : Next()));
       }
     }
-    const absl::Status typed = SetTyped(term, before);
-    return typed;
+    return SetTyped(term, before);
   }
 
   // What the value means where it is no text.
@@ -275,15 +260,29 @@ absl::StatusOr<JobFilter> JobFilter::Parse(absl::string_view text) {
   return JobFilterParser(text).Parse();
 }
 
-bool JobFilter::TextMatches(const Term& term, const std::string& text) {
-  switch (term.op) {
+bool JobFilter::Holds(Operator op, int order) {
+  switch (op) {
     case Operator::kEqual:
-      return text == term.value;
+      return order == 0;
     case Operator::kNotEqual:
-      return text != term.value;
-    default:
-      return absl::StrContains(text, term.value);
+      return order != 0;
+    case Operator::kLess:
+      return order < 0;
+    case Operator::kLessOrEqual:
+      return order <= 0;
+    case Operator::kGreater:
+      return order > 0;
+    case Operator::kGreaterOrEqual:
+      return order >= 0;
+    case Operator::kHas:
+      break;
   }
+  CHECK(false);  // It compares nothing.
+}
+
+bool JobFilter::TextMatches(const Term& term, const std::string& text) {
+  if (term.op == Operator::kHas) return absl::StrContains(text, term.value);
+  return Holds(term.op, text.compare(term.value));
 }
 
 bool JobFilter::LabelMatches(const Term& term, const v1::Job& job) {
@@ -291,28 +290,6 @@ bool JobFilter::LabelMatches(const Term& term, const v1::Job& job) {
   if (label == job.labels().end()) return term.op == Operator::kNotEqual;
   if (term.op == Operator::kHas && term.value == "*") return true;
   return TextMatches(term, label->second);
-}
-
-bool JobFilter::TimeMatches(const Term& term, const v1::Job& job) {
-  const absl::Time time = absl::FromUnixSeconds(job.create_time().seconds()) +
-                          absl::Nanoseconds(job.create_time().nanos());
-  switch (term.op) {
-    case Operator::kEqual:
-      return time == term.time;
-    case Operator::kNotEqual:
-      return time != term.time;
-    case Operator::kLess:
-      return time < term.time;
-    case Operator::kLessOrEqual:
-      return time <= term.time;
-    case Operator::kGreater:
-      return time > term.time;
-    case Operator::kGreaterOrEqual:
-      return time >= term.time;
-    case Operator::kHas:
-      break;
-  }
-  CHECK(false);  // The parser lets no other through.
 }
 
 bool JobFilter::Matches(const Term& term, const v1::Job& job) {
@@ -330,18 +307,20 @@ bool JobFilter::Matches(const Term& term, const v1::Job& job) {
     case Field::kLabels:
       return job.labels().contains(term.value);
     case Field::kState:
-      return (job.state() == term.state) == (term.op == Operator::kEqual);
-    case Field::kCreateTime:
-      return TimeMatches(term, job);
+      return Holds(term.op, job.state() - term.state);
+    case Field::kCreateTime: {
+      const absl::Time time =
+          absl::FromUnixSeconds(job.create_time().seconds()) +
+          absl::Nanoseconds(job.create_time().nanos());
+      return Holds(term.op, time < term.time ? -1 : time > term.time ? 1 : 0);
+    }
   }
   CHECK(false);  // No such field.
 }
 
 bool JobFilter::Matches(const v1::Job& job) const {
-  for (const Term& term : terms_) {
-    if (!Matches(term, job)) return false;
-  }
-  return true;
+  return absl::c_all_of(
+      terms_, [&job](const Term& term) { return Matches(term, job); });
 }
 
 }  // namespace paceline

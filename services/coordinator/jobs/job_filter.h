@@ -64,9 +64,11 @@ class JobFilter {
   };
   friend class JobFilterParser;
 
+  // Whether `op` is true of two values, the first of which is less (`order`
+  // below 0), equal (0) or greater.
+  static bool Holds(Operator op, int order);
   static bool TextMatches(const Term& term, const std::string& text);
   static bool LabelMatches(const Term& term, const v1::Job& job);
-  static bool TimeMatches(const Term& term, const v1::Job& job);
   static bool Matches(const Term& term, const v1::Job& job);
 
   std::vector<Term> terms_;  // All must hold.
