@@ -1,6 +1,8 @@
 // The names of the API's resources.
 
 #include "services/coordinator/jobs/resource_name.h"
+
+#include "absl/strings/str_cat.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/quiet_protobuf.h"
 
@@ -17,7 +19,7 @@ void FuzzOne(absl::string_view input) {
   ExpectInvalidFields(CheckId("id", input));
   const auto space = ParseNamespaceName("f", input);
   ExpectInvalidFields(space.status());
-  if (space.ok()) CHECK(FormatNamespaceName(*space) == input);
+  if (space.ok()) CHECK(absl::StrCat("namespaces/", *space) == input);
   const auto all = ParseNamespaceOrAll("f", input);
   ExpectInvalidFields(all.status());
   CHECK(all.ok() == (space.ok() || input == "namespaces/-"));

@@ -121,15 +121,6 @@ std::string WhyNot(State state, JobEvent event) {
 
 }  // namespace
 
-absl::Span<const JobEvent> AllJobEvents() {
-  static const auto* const all = [] {
-    auto* const events = new std::vector<JobEvent>;
-    for (const EventName& known : kEventNames) events->push_back(known.event);
-    return events;
-  }();
-  return *all;
-}
-
 absl::string_view JobEventName(JobEvent event) {
   const auto index = static_cast<size_t>(event);
   CHECK(index < std::size(kEventNames) && kEventNames[index].event == event);

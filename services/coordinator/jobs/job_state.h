@@ -5,7 +5,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "protos/paceline/v1/jobs.pb.h"
 
 namespace paceline {
@@ -28,9 +27,6 @@ enum class JobEvent : uint8_t {
   kFailed,
   kRestarted,  // The coordinator has: nobody works for the job any more.
 };
-
-// All of them, in that order.
-absl::Span<const JobEvent> AllJobEvents();
 
 // "pause", "resume", ...; what callers ask for is as in "cannot pause".
 absl::string_view JobEventName(JobEvent event);

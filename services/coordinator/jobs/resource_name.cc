@@ -78,8 +78,6 @@ std::string JobName::Format() const {
   return absl::StrCat("namespaces/", name_space, "/jobs/", job);
 }
 
-std::string JobName::Parent() const { return FormatNamespaceName(name_space); }
-
 std::string CheckpointName::Format() const {
   return absl::StrCat(job.Format(), "/checkpoints/", checkpoint);
 }
@@ -139,10 +137,6 @@ absl::StatusOr<std::string> ParseWorkerName(absl::string_view field,
 absl::StatusOr<std::string> ParseServerName(absl::string_view field,
                                             absl::string_view name) {
   return ParseMemberName(field, name, "servers/SERVER");
-}
-
-std::string FormatNamespaceName(absl::string_view name_space) {
-  return absl::StrCat("namespaces/", name_space);
 }
 
 std::string FormatWorkerName(absl::string_view worker) {

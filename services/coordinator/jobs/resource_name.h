@@ -34,8 +34,6 @@ struct JobName {
   std::string job;
 
   std::string Format() const;
-  // "namespaces/NAMESPACE".
-  std::string Parent() const;
   friend bool operator==(const JobName&, const JobName&) = default;
 };
 
@@ -68,7 +66,6 @@ absl::StatusOr<std::string> ParseWorkerName(absl::string_view field,
 absl::StatusOr<std::string> ParseServerName(absl::string_view field,
                                             absl::string_view name);
 
-std::string FormatNamespaceName(absl::string_view name_space);
 std::string FormatWorkerName(absl::string_view worker);
 std::string FormatServerName(absl::string_view server);
 

@@ -1,6 +1,7 @@
 #include "services/coordinator/jobs/job_state.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -46,6 +47,14 @@ State StateNamed(const std::string& name) {
   State state = v1::Job::STATE_UNSPECIFIED;
   EXPECT_TRUE(v1::Job::State_Parse(name, &state)) << name;
   return state;
+}
+
+std::vector<JobEvent> AllJobEvents() {
+  std::vector<JobEvent> events;
+  for (uint8_t i = 0; i <= static_cast<uint8_t>(JobEvent::kRestarted); ++i) {
+    events.push_back(static_cast<JobEvent>(i));
+  }
+  return events;
 }
 
 TEST(JobStateTest, EveryPairIsAsTheTableSays) {

@@ -198,7 +198,6 @@ TEST(ResourceNameTest, NamesComeBackAsTheyWere) {
   EXPECT_EQ(parsed->name_space, "team-a");
   EXPECT_EQ(parsed->job, "mnist");
   EXPECT_EQ(parsed->Format(), job);
-  EXPECT_EQ(parsed->Parent(), "namespaces/team-a");
 
   const auto checkpoint = ParseCheckpointName("name", job + "/checkpoints/c1");
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
