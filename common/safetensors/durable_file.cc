@@ -32,20 +32,18 @@ std::string TemporaryName(const std::string& path) {
 absl::StatusOr<DurableFile> DurableFile::Create(const std::string& path) {
   std::string temporary = TemporaryName(path);
   // One of that name is what a process that had our number left behind.
-  const int fd =
-      open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return FileError(errno, absl::StrCat("create ", temporary));
-  return DurableFile(path, std::move(temporary), fd);
+  UniqueFd fd(
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd.valid()) return FileError(errno, absl::StrCat("create ", temporary));
+  return DurableFile(path, std::move(temporary), std::move(fd));
 }
 
 DurableFile::~DurableFile() {
-  if (fd_ < 0) return;
-  close(fd_);
-  unlink(temporary_.c_str());
+  if (fd_.valid()) unlink(temporary_.c_str());
 }
 
 absl::Status DurableFile::Write(absl::string_view bytes) {
-  CHECK(fd_ >= 0);
+  CHECK(fd_.valid());
   sha256_.Update(bytes);
   bytes_ += bytes.size();
   if (buffer_.size() + bytes.size() <= kBufferBytes) {
@@ -65,25 +63,20 @@ absl::Status DurableFile::FlushBuffer() {
 }
 
 absl::Status DurableFile::WriteOut(absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t taken = write(fd_, bytes.data(), bytes.size());
-    if (taken < 0 && errno == EINTR) continue;
-    if (taken < 0) return FileError(errno, absl::StrCat("write ", temporary_));
-    bytes.remove_prefix(static_cast<size_t>(taken));
-  }
-  return absl::OkStatus();
+  if (WriteAll(fd_.get(), bytes)) return absl::OkStatus();
+  return FileError(errno, absl::StrCat("write ", temporary_));
 }
 
 absl::StatusOr<WrittenFile> DurableFile::Commit() {
-  CHECK(fd_ >= 0);
+  CHECK(fd_.valid());
   PACELINE_RETURN_IF_ERROR(FlushBuffer());
-  if (fsync(fd_) != 0) {
+  if (fsync(fd_.get()) != 0) {
     return FileError(errno, absl::StrCat("flush ", temporary_));
   }
   if (rename(temporary_.c_str(), path_.c_str()) != 0) {
     return FileError(errno, absl::StrCat("rename ", temporary_, " to ", path_));
   }
-  close(std::exchange(fd_, -1));
+  fd_.Reset();
   PACELINE_RETURN_IF_ERROR(FlushFolder(FolderOf(path_)));
   return WrittenFile{bytes_, sha256_.HexDigest()};
 }
@@ -103,10 +96,9 @@ absl::Status MakeFolders(const std::string& path) {
 }
 
 absl::Status FlushFolder(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return FileError(errno, absl::StrCat("open ", path));
-  const int failed = fsync(fd) == 0 ? 0 : errno;
-  close(fd);
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return FileError(errno, absl::StrCat("open ", path));
+  const int failed = fsync(fd.get()) == 0 ? 0 : errno;
   // Some network file systems cannot do it, and need not.
   if (failed == 0 || failed == EINVAL || failed == ENOTSUP) {
     return absl::OkStatus();

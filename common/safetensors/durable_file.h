@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/safetensors/sha256.h"
+#include "common/unique_fd.h"
 
 namespace paceline {
 
@@ -28,13 +29,7 @@ class DurableFile {
   static absl::StatusOr<DurableFile> Create(const std::string& path);
 
   ~DurableFile();
-  DurableFile(DurableFile&& other) noexcept
-      : path_(std::move(other.path_)),
-        temporary_(std::move(other.temporary_)),
-        fd_(std::exchange(other.fd_, -1)),
-        bytes_(other.bytes_),
-        sha256_(std::move(other.sha256_)),
-        buffer_(std::move(other.buffer_)) {}
+  DurableFile(DurableFile&&) noexcept = default;
   DurableFile& operator=(DurableFile&&) = delete;
 
   // Large pieces are written from where they lie. After an error only
@@ -45,15 +40,17 @@ class DurableFile {
   absl::StatusOr<WrittenFile> Commit();
 
  private:
-  DurableFile(std::string path, std::string temporary, int fd)
-      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  DurableFile(std::string path, std::string temporary, UniqueFd fd)
+      : path_(std::move(path)),
+        temporary_(std::move(temporary)),
+        fd_(std::move(fd)) {}
 
   absl::Status WriteOut(absl::string_view bytes);
   absl::Status FlushBuffer();
 
   std::string path_;
   std::string temporary_;
-  int fd_;  // -1 once it is committed.
+  UniqueFd fd_;  // None once it is committed.
   uint64_t bytes_ = 0;
   Sha256 sha256_;
   std::string buffer_;  // Small pieces, not yet written.

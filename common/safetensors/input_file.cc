@@ -29,29 +29,25 @@ absl::Status FileError(int error_number, absl::string_view doing) {
 
 absl::StatusOr<InputFile> InputFile::Open(const std::string& path) {
   // Not to wait for the other end, should it be a pipe.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return FileError(errno, absl::StrCat("open ", path));
-  InputFile file(path, fd);
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) return FileError(errno, absl::StrCat("open ", path));
   struct stat info;
-  if (fstat(fd, &info) != 0) {
+  if (fstat(fd.get(), &info) != 0) {
     return FileError(errno, absl::StrCat("look at ", path));
   }
   if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is not a plain file"));
   }
+  InputFile file(path, std::move(fd));
   file.size_ = static_cast<uint64_t>(info.st_size);
   return file;
-}
-
-InputFile::~InputFile() {
-  if (fd_ >= 0) close(fd_);
 }
 
 absl::Status InputFile::Read(uint64_t offset, absl::Span<char> out) const {
   while (!out.empty()) {
     const ssize_t got =
-        pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+        pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return FileError(errno, absl::StrCat("read ", path_));
     if (got == 0) {

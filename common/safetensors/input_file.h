@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/unique_fd.h"
 
 namespace paceline {
 
@@ -26,18 +27,6 @@ class InputFile {
   // NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for what is no plain file.
   static absl::StatusOr<InputFile> Open(const std::string& path);
 
-  ~InputFile();
-  InputFile(InputFile&& other) noexcept
-      : path_(std::move(other.path_)),
-        fd_(std::exchange(other.fd_, -1)),
-        size_(other.size_) {}
-  InputFile& operator=(InputFile&& other) noexcept {
-    std::swap(path_, other.path_);
-    std::swap(fd_, other.fd_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-
   const std::string& path() const { return path_; }
   // In bytes, when it was opened.
   uint64_t size() const { return size_; }
@@ -47,10 +36,11 @@ class InputFile {
   absl::Status Read(uint64_t offset, absl::Span<char> out) const;
 
  private:
-  InputFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  InputFile(std::string path, UniqueFd fd)
+      : path_(std::move(path)), fd_(std::move(fd)) {}
 
   std::string path_;
-  int fd_;
+  UniqueFd fd_;
   uint64_t size_ = 0;
 };
 

@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "common/unique_fd.h"
 
 namespace paceline {
 namespace {
@@ -19,37 +19,26 @@ absl::Status ErrnoStatus(absl::string_view doing) {
 }
 
 // A new file in memory that holds `text`.
-absl::StatusOr<int> InMemory(absl::string_view text) {
-  const int fd = memfd_create("paceline-tls", MFD_CLOEXEC);
-  if (fd < 0) return ErrnoStatus("make a file in memory");
-  while (!text.empty()) {
-    const ssize_t wrote = write(fd, text.data(), text.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) {
-      const absl::Status failed = ErrnoStatus("write a file in memory");
-      close(fd);
-      return failed;
-    }
-    text.remove_prefix(wrote);
-  }
-  return fd;
+absl::StatusOr<UniqueFd> InMemory(absl::string_view text) {
+  UniqueFd file(memfd_create("paceline-tls", MFD_CLOEXEC));
+  if (!file.valid()) return ErrnoStatus("make a file in memory");
+  if (!WriteAll(file.get(), text)) return ErrnoStatus("write a file in memory");
+  return file;
 }
 
 }  // namespace
 
 absl::StatusOr<PublishedFile> PublishedFile::Make(absl::string_view text) {
-  PACELINE_ASSIGN_OR_RETURN(const int fd, InMemory(text));
-  return PublishedFile(fd);
+  PACELINE_ASSIGN_OR_RETURN(UniqueFd file, InMemory(text));
+  return PublishedFile(file.Release());
 }
 
 absl::Status PublishedFile::Publish(absl::string_view text) {
-  PACELINE_ASSIGN_OR_RETURN(const int fresh, InMemory(text));
+  PACELINE_ASSIGN_OR_RETURN(const UniqueFd fresh, InMemory(text));
   // From one moment to the next the path leads to the new file.
-  const absl::Status status = dup3(fresh, fd_, O_CLOEXEC) < 0
-                                  ? ErrnoStatus("exchange a file in memory")
-                                  : absl::OkStatus();
-  close(fresh);
-  return status;
+  return dup3(fresh.get(), fd_, O_CLOEXEC) < 0
+             ? ErrnoStatus("exchange a file in memory")
+             : absl::OkStatus();
 }
 
 std::string PublishedFile::path() const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/unique_fd.h"
 
 namespace paceline {
 namespace {
@@ -59,11 +60,9 @@ absl::StatusOr<std::string> ReadAll(int fd, const std::string& path) {
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   // Opening a pipe that nobody writes to must not block.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return ErrnoStatus(path, errno);
-  auto content = ReadAll(fd, path);
-  close(fd);
-  return content;
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return ErrnoStatus(path, errno);
+  return ReadAll(file.get(), path);
 }
 
 Periodic::Periodic(absl::Duration interval, std::function<void()> work)

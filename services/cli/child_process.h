@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "services/cli/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace paceline {
 

@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "absl/status/statusor.h"
-#include "services/cli/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace paceline {
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/status.h"
+#include "common/unique_fd.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/certificates/certificate_commands.h"
 #include "services/cli/cluster.h"

@@ -1,6 +1,5 @@
 #include "services/cli/progress_printer.h"
 
-#include <errno.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/unique_fd.h"
 #include "services/cli/one_line.h"
 
 namespace paceline {
@@ -98,16 +98,6 @@ void ProgressPrinter::PlainLine(absl::string_view text) {
 
 void ProgressPrinter::Write(absl::string_view text) {
   if (!output_.write(text)) broken_ = true;
-}
-
-bool WriteAll(int fd, absl::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(n));
-  }
-  return true;
 }
 
 ProgressOutput ProgressTo(int fd, const char* term, const char* no_color) {

@@ -69,9 +69,6 @@ class ProgressPrinter {
   absl::Time next_plain_ = absl::InfinitePast();
 };
 
-// Writes all of `text` to a descriptor; false if that failed.
-bool WriteAll(int fd, absl::string_view text);
-
 // Progress on a descriptor: bars if it is a terminal that understands more than
 // plain text. `term` and `no_color` are the values of TERM and NO_COLOR, null
 // when they are not set (no-color.org: any non-empty value means no colour).

@@ -14,7 +14,7 @@
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/waker.h"
 #include "services/cli/json_fields.h"
-#include "services/cli/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace paceline {
 

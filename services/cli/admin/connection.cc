@@ -21,7 +21,7 @@
 #include "services/cli/admin/console.h"
 #include "services/cli/admin/output/format.h"
 #include "services/cli/progress_printer.h"
-#include "services/cli/unique_fd.h"
+#include "common/unique_fd.h"
 #include "yaml-cpp/yaml.h"
 
 namespace paceline {

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/unique_fd.h"
 #include "services/cli/interrupt_watch.h"
-#include "services/cli/unique_fd.h"
 
 namespace paceline {
 

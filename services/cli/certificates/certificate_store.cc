@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/security/small_file.h"
 #include "common/status.h"
-#include "services/cli/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace paceline {
 namespace {
@@ -27,14 +27,8 @@ absl::Status WriteNew(const std::string& path, const std::string& text,
                       mode_t mode) {
   const UniqueFd file(
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  bool written = file.valid();
-  for (size_t done = 0; written && done < text.size();) {
-    const ssize_t step = write(file.get(), &text[done], text.size() - done);
-    written = step > 0 || (step < 0 && errno == EINTR);
-    if (step > 0) done += step;
-  }
   // A name must not come to stand for half a file.
-  if (!written || fsync(file.get()) != 0) {
+  if (!file.valid() || !WriteAll(file.get(), text) || fsync(file.get()) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
   }
   return absl::OkStatus();

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/run_files.h"
-#include "services/cli/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace paceline {
 namespace {

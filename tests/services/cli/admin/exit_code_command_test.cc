@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/admin/client.h"
-#include "services/cli/unique_fd.h"
+#include "common/unique_fd.h"
 #include "tests/common/security/test_certificates.h"
 #include "tests/services/cli/admin/fake_cluster.h"
 #include "tests/services/cli/admin/run_command.h"

@@ -1,9 +1,11 @@
-#ifndef PACELINE_SERVICES_CLI_UNIQUE_FD_H_
-#define PACELINE_SERVICES_CLI_UNIQUE_FD_H_
+#ifndef PACELINE_COMMON_UNIQUE_FD_H_
+#define PACELINE_COMMON_UNIQUE_FD_H_
 
 #include <unistd.h>
 
 #include <utility>
+
+#include "absl/strings/string_view.h"
 
 namespace paceline {
 
@@ -22,6 +24,9 @@ class UniqueFd {
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
 
+  // From here on it is somebody else's.
+  int Release() { return std::exchange(fd_, -1); }
+
   void Reset(int fd = -1) {
     if (fd_ >= 0 && fd_ != fd) close(fd_);
     fd_ = fd;
@@ -31,6 +36,9 @@ class UniqueFd {
   int fd_ = -1;
 };
 
+// Writes all of `text` to a descriptor; false, with errno, if that failed.
+bool WriteAll(int fd, absl::string_view text);
+
 }  // namespace paceline
 
-#endif  // PACELINE_SERVICES_CLI_UNIQUE_FD_H_
+#endif  // PACELINE_COMMON_UNIQUE_FD_H_
