@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -37,16 +38,15 @@ std::string WithoutScheme(absl::string_view address) {
   return std::string(rest);
 }
 
-bool IsLoopbackHost(const std::string& host) {
-  if (absl::EqualsIgnoreCase(host, "localhost")) return true;
-  in_addr v4;
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) {
-    return ntohl(v4.s_addr) >> 24 == 127;
+// IPv4 as IPv6 writes it; nothing if `host` is no IP address.
+std::optional<in6_addr> ParseIp(const std::string& host) {
+  in6_addr ip = {};
+  if (inet_pton(AF_INET6, host.c_str(), &ip) == 1) return ip;
+  if (inet_pton(AF_INET, host.c_str(), &ip.s6_addr[12]) != 1) {
+    return std::nullopt;
   }
-  in6_addr v6;
-  if (inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
-  if (IN6_IS_ADDR_V4MAPPED(&v6)) return v6.s6_addr[12] == 127;
-  return IN6_IS_ADDR_LOOPBACK(&v6);
+  ip.s6_addr[10] = ip.s6_addr[11] = 0xff;
+  return ip;
 }
 
 }  // namespace
@@ -57,7 +57,12 @@ bool IsLoopbackAddress(absl::string_view address) {
     return true;
   }
   const std::string plain = WithoutScheme(address);
-  return IsLoopbackHost(std::string(HostOf(plain)));
+  const std::string host(HostOf(plain));
+  if (absl::EqualsIgnoreCase(host, "localhost")) return true;
+  const std::optional<in6_addr> ip = ParseIp(host);
+  if (!ip.has_value()) return false;
+  return IN6_IS_ADDR_V4MAPPED(&*ip) ? ip->s6_addr[12] == 127
+                                    : IN6_IS_ADDR_LOOPBACK(&*ip);
 }
 
 bool IsWildcardAddress(absl::string_view address) {
@@ -65,16 +70,12 @@ bool IsWildcardAddress(absl::string_view address) {
   const std::string plain = WithoutScheme(address);
   const std::string host(HostOf(plain));
   if (host.empty() || host == "*") return true;
-  in_addr v4;
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1)
-    return v4.s_addr == INADDR_ANY;
-  in6_addr v6;
-  if (inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
-  if (IN6_IS_ADDR_V4MAPPED(&v6)) {
-    return std::all_of(&v6.s6_addr[12], &v6.s6_addr[16],
-                       [](uint8_t byte) { return byte == 0; });
-  }
-  return IN6_IS_ADDR_UNSPECIFIED(&v6);
+  const std::optional<in6_addr> ip = ParseIp(host);
+  if (!ip.has_value()) return false;
+  return IN6_IS_ADDR_V4MAPPED(&*ip)
+             ? std::all_of(&ip->s6_addr[12], &ip->s6_addr[16],
+                           [](uint8_t byte) { return byte == 0; })
+             : IN6_IS_ADDR_UNSPECIFIED(&*ip);
 }
 
 }  // namespace paceline

@@ -2,7 +2,6 @@
 #define PACELINE_COMMON_SECURITY_SECURITY_FLAGS_H_
 
 #include <CLI/CLI.hpp>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "common/security/security.h"
@@ -27,16 +26,14 @@ class SecurityFlags {
 
   // After the parsing. The errors of MakeServerSecurity() and
   // MakeClientSecurity(), to be shown to whoever started the process.
-  absl::StatusOr<ServerSecurity> Server() const;
+  absl::StatusOr<ServerSecurity> Server() const {
+    return MakeServerSecurity(server_);
+  }
   absl::StatusOr<ClientSecurity> Client() const;
 
  private:
-  TlsFiles tls_;
-  bool insecure_plaintext_ = false;
-  std::string tls_client_auth_;
-  std::string token_file_;
-  std::string tls_server_name_;
-  std::string token_;
+  ServerSecurityOptions server_;  // Also what both sides share.
+  ClientSecurityOptions client_;
 };
 
 }  // namespace paceline
