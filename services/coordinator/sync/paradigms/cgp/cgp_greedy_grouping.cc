@@ -16,12 +16,9 @@ namespace {
 
 class GreedyGrouping {
  public:
-  GreedyGrouping(absl::Span<const double> busy_s, double beta, double c)
-      : periods_(busy_s.begin(), busy_s.end()) {
-    for (double& period : periods_) {
-      period += c;
-      sums_.Add(1, period);
-    }
+  GreedyGrouping(absl::Span<const double> busy_s, double beta)
+      : periods_(busy_s) {
+    for (const double period : periods_) sums_.Add(1, period);
     floor_ = SpeedFloor(beta, sums_.speed());
     const size_t workers = periods_.size();
     for (size_t i = 0; i < workers; ++i) {
@@ -146,7 +143,7 @@ class GreedyGrouping {
     }
   }
 
-  std::vector<double> periods_;
+  const absl::Span<const double> periods_;
   std::vector<Group> groups_;  // By first worker; one that has joined is empty.
   CgpSums sums_;
   double floor_ = 0;
@@ -156,10 +153,9 @@ class GreedyGrouping {
 
 }  // namespace
 
-CgpGrouping GroupGreedily(absl::Span<const double> busy_s, double beta,
-                          double c) {
+CgpGrouping GroupGreedily(absl::Span<const double> busy_s, double beta) {
   CHECK(!busy_s.empty());
-  return EvaluateGrouping(busy_s, GreedyGrouping(busy_s, beta, c).Run(), c);
+  return EvaluateGrouping(busy_s, GreedyGrouping(busy_s, beta).Run());
 }
 
 }  // namespace paceline

@@ -13,9 +13,8 @@ namespace {
 // one's and so on: of equally good ones the first met is the one wanted.
 class ExactGrouping {
  public:
-  ExactGrouping(absl::Span<const double> busy_s, double beta, double c)
-      : periods_(busy_s.begin(), busy_s.end()), rest_(busy_s.size() + 1) {
-    for (double& period : periods_) period += c;
+  ExactGrouping(absl::Span<const double> busy_s, double beta)
+      : periods_(busy_s), rest_(busy_s.size() + 1) {
     for (size_t i = periods_.size(); i-- > 0;) {
       rest_[i] = rest_[i + 1] + 1 / periods_[i];
     }
@@ -47,7 +46,7 @@ class ExactGrouping {
     }
   }
 
-  std::vector<double> periods_;
+  const absl::Span<const double> periods_;
   std::vector<double> rest_;  // Speed of the workers from there on, alone.
   double floor_ = 0;
   std::vector<size_t> sizes_;  // Of the groups so far.
@@ -58,16 +57,14 @@ class ExactGrouping {
 }  // namespace
 
 CgpGrouping EvaluateGrouping(absl::Span<const double> busy_s,
-                             absl::Span<const size_t> sizes, double c) {
+                             absl::Span<const size_t> sizes) {
   CgpSums sums;
   CgpGrouping grouping{.sizes = {sizes.begin(), sizes.end()}};
   size_t end = 0;
   for (const size_t size : sizes) {
     end += size;
     CHECK(size > 0 && end <= busy_s.size());
-    const double period = busy_s[end - 1] + c;
-    sums.Add(size, period);
-    grouping.updates += 1 / period;
+    sums.Add(size, busy_s[end - 1]);
   }
   CHECK(end == busy_s.size() && end > 0);
   grouping.speed = sums.speed();
@@ -75,13 +72,12 @@ CgpGrouping EvaluateGrouping(absl::Span<const double> busy_s,
   return grouping;
 }
 
-CgpGrouping GroupByPace(absl::Span<const double> busy_s, double beta,
-                        double c) {
-  CHECK(!busy_s.empty() && busy_s.front() > 0 && c >= 0);
+CgpGrouping GroupByPace(absl::Span<const double> busy_s, double beta) {
+  CHECK(!busy_s.empty() && busy_s.front() > 0);
   CHECK(std::is_sorted(busy_s.begin(), busy_s.end()));
   CHECK(beta >= 0 && beta <= 1);
-  if (busy_s.size() > kExactWorkers) return GroupGreedily(busy_s, beta, c);
-  return EvaluateGrouping(busy_s, ExactGrouping(busy_s, beta, c).Run(), c);
+  if (busy_s.size() > kExactWorkers) return GroupGreedily(busy_s, beta);
+  return EvaluateGrouping(busy_s, ExactGrouping(busy_s, beta).Run());
 }
 
 }  // namespace paceline
