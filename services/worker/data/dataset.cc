@@ -15,10 +15,6 @@
 
 namespace paceline {
 
-const char* SplitName(Split split) {
-  return split == Split::kTrain ? "train" : "test";
-}
-
 absl::StatusOr<Dataset> Dataset::Create(const std::string& name,
                                         RawImages raw) {
   CHECK(raw.normalization.size() == static_cast<size_t>(raw.shape.channels));

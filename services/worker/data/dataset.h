@@ -15,9 +15,6 @@ namespace paceline {
 
 enum class Split { kTrain, kTest };
 
-// "train" or "test".
-const char* SplitName(Split split);
-
 // What brings one channel's bytes to about zero mean and unit variance. Of the
 // data set as a whole, or the splits would not look alike.
 struct Normalization {

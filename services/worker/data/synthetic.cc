@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -16,8 +17,66 @@
 namespace paceline {
 namespace {
 
+// A point in 64ths of a pixel.
+struct StrokePoint {
+  int x = 0;
+  int y = 0;
+};
+
+constexpr int kStrokeUnit = 64;
+
+// How much ink every pixel of a square canvas has, 0 to 255.
+class StrokeCanvas {
+ public:
+  explicit StrokeCanvas(int side) : side_(side), ink_(side * side) {}
+
+  // Draws a line from `from` to `to`, `radius` thick on each side, with an
+  // edge of one pixel. Ink outside of the canvas is lost; ink over ink does
+  // not add up.
+  void Line(StrokePoint from, StrokePoint to, int radius);
+
+  uint8_t ink(int x, int y) const { return ink_[y * side_ + x]; }
+
+ private:
+  void Dot(StrokePoint center, int radius);
+
+  const int side_;
+  std::vector<uint8_t> ink_;
+};
+
 // The pixel that a coordinate lies in, also left of the canvas.
 int PixelOf(int coordinate) { return coordinate >> 6; }
+
+void StrokeCanvas::Line(StrokePoint from, StrokePoint to, int radius) {
+  const int dx = to.x - from.x, dy = to.y - from.y;
+  // A dot every half pixel looks like a line.
+  const int steps =
+      std::max({1, std::abs(dx), std::abs(dy)}) * 2 / kStrokeUnit + 1;
+  for (int i = 0; i <= steps; ++i) {
+    Dot({from.x + dx * i / steps, from.y + dy * i / steps}, radius);
+  }
+}
+
+void StrokeCanvas::Dot(StrokePoint center, int radius) {
+  // Full ink up to radius - 1/2 pixel, none from radius + 1/2 on, and in
+  // between by the squared distance, which needs no root.
+  const int64_t full = std::max(radius - kStrokeUnit / 2, 0);
+  const int64_t none = radius + kStrokeUnit / 2;
+  const int reach = static_cast<int>(none);
+  const int x_end = std::min(side_ - 1, PixelOf(center.x + reach));
+  const int y_end = std::min(side_ - 1, PixelOf(center.y + reach));
+  for (int y = std::max(0, PixelOf(center.y - reach)); y <= y_end; ++y) {
+    for (int x = std::max(0, PixelOf(center.x - reach)); x <= x_end; ++x) {
+      const int64_t dx = x * kStrokeUnit + kStrokeUnit / 2 - center.x;
+      const int64_t dy = y * kStrokeUnit + kStrokeUnit / 2 - center.y;
+      const int64_t ink =
+          255 * (none * none - dx * dx - dy * dy) / (none * none - full * full);
+      uint8_t& pixel = ink_[y * side_ + x];
+      pixel = std::max(pixel,
+                       static_cast<uint8_t>(std::clamp<int64_t>(ink, 0, 255)));
+    }
+  }
+}
 
 struct SyntheticSet {
   absl::string_view name;
@@ -137,37 +196,6 @@ void DrawImage(int shape, const ImageShape& image, Rng& rng, uint8_t* to) {
 }
 
 }  // namespace
-
-void StrokeCanvas::Line(StrokePoint from, StrokePoint to, int radius) {
-  const int dx = to.x - from.x, dy = to.y - from.y;
-  // A dot every half pixel looks like a line.
-  const int steps =
-      std::max({1, std::abs(dx), std::abs(dy)}) * 2 / kStrokeUnit + 1;
-  for (int i = 0; i <= steps; ++i) {
-    Dot({from.x + dx * i / steps, from.y + dy * i / steps}, radius);
-  }
-}
-
-void StrokeCanvas::Dot(StrokePoint center, int radius) {
-  // Full ink up to radius - 1/2 pixel, none from radius + 1/2 on, and in
-  // between by the squared distance, which needs no root.
-  const int64_t full = std::max(radius - kStrokeUnit / 2, 0);
-  const int64_t none = radius + kStrokeUnit / 2;
-  const int reach = static_cast<int>(none);
-  const int x_end = std::min(side_ - 1, PixelOf(center.x + reach));
-  const int y_end = std::min(side_ - 1, PixelOf(center.y + reach));
-  for (int y = std::max(0, PixelOf(center.y - reach)); y <= y_end; ++y) {
-    for (int x = std::max(0, PixelOf(center.x - reach)); x <= x_end; ++x) {
-      const int64_t dx = x * kStrokeUnit + kStrokeUnit / 2 - center.x;
-      const int64_t dy = y * kStrokeUnit + kStrokeUnit / 2 - center.y;
-      const int64_t ink =
-          255 * (none * none - dx * dx - dy * dy) / (none * none - full * full);
-      uint8_t& pixel = ink_[y * side_ + x];
-      pixel = std::max(pixel,
-                       static_cast<uint8_t>(std::clamp<int64_t>(ink, 0, 255)));
-    }
-  }
-}
 
 absl::StatusOr<Dataset> DrawSynthetic(absl::string_view name, Split split) {
   PACELINE_RETURN_IF_ERROR(CheckSyntheticName(name));

@@ -37,16 +37,17 @@ Chain ResidualBranch(const FeatureShape& input, const std::string& name,
   return std::move(branch).Build();
 }
 
-// A residual network for small images, 6 * blocks + 2 layers deep (He et al.
+// A residual network for small images, 6 * kBlocks + 2 layers deep (He et al.
 // 2015, section 4.2).
-Chain BuildResnet(const ImageShape& input, int classes, int blocks) {
+template <int kBlocks>
+Chain BuildResnet(const ImageShape& input, int classes) {
   ChainBuilder net(Images(input));
   net.ToPlanes()
       .Conv("conv1", {.channels = 16, .kernel = 3, .pad = 1, .bias = false})
       .BatchNorm("bn1")
       .Relu();
   for (int stage = 1; stage <= 3; ++stage) {
-    for (int block = 1; block <= blocks; ++block) {
+    for (int block = 1; block <= kBlocks; ++block) {
       const int64_t stride = stage > 1 && block == 1 ? 2 : 1;
       net.Residual(ResidualBranch(net.output(),
                                   absl::StrCat("block", stage, "_", block),
@@ -60,8 +61,6 @@ Chain BuildResnet(const ImageShape& input, int classes, int blocks) {
       .Logits("fc", classes);
   return std::move(net).Build();
 }
-
-}  // namespace
 
 Chain BuildLogreg(const ImageShape& input, int classes) {
   ChainBuilder net(Images(input));
@@ -109,28 +108,14 @@ Chain BuildAlexnetSmall(const ImageShape& input, int classes) {
   return std::move(net).Build();
 }
 
-Chain BuildResnet20(const ImageShape& input, int classes) {
-  return BuildResnet(input, classes, /*blocks=*/3);
-}
-
-Chain BuildResnet32(const ImageShape& input, int classes) {
-  return BuildResnet(input, classes, /*blocks=*/5);
-}
-
-Chain BuildResnet50(const ImageShape& input, int classes) {
-  return BuildResnet(input, classes, /*blocks=*/8);
-}
-
-Chain BuildResnet110(const ImageShape& input, int classes) {
-  return BuildResnet(input, classes, /*blocks=*/18);
-}
+}  // namespace
 
 const std::vector<Architecture>& Architectures() {
   static const auto* const all = new std::vector<Architecture>{
-      {kLogreg, 1, BuildLogreg},     {kMlp, 1, BuildMlp},
-      {kLenet5, 12, BuildLenet5},    {kAlexnetSmall, 16, BuildAlexnetSmall},
-      {kResnet20, 8, BuildResnet20}, {kResnet32, 8, BuildResnet32},
-      {kResnet50, 8, BuildResnet50}, {kResnet110, 8, BuildResnet110},
+      {kLogreg, 1, BuildLogreg},      {kMlp, 1, BuildMlp},
+      {kLenet5, 12, BuildLenet5},     {kAlexnetSmall, 16, BuildAlexnetSmall},
+      {kResnet20, 8, BuildResnet<3>}, {kResnet32, 8, BuildResnet<5>},
+      {kResnet50, 8, BuildResnet<8>}, {kResnet110, 8, BuildResnet<18>},
   };
   return *all;
 }

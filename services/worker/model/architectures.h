@@ -19,16 +19,6 @@ struct Architecture {
 // All of ModelNames(), in their order.
 const std::vector<Architecture>& Architectures();
 
-// Their layers, one function each.
-Chain BuildLogreg(const ImageShape& input, int classes);
-Chain BuildMlp(const ImageShape& input, int classes);
-Chain BuildLenet5(const ImageShape& input, int classes);
-Chain BuildAlexnetSmall(const ImageShape& input, int classes);
-Chain BuildResnet20(const ImageShape& input, int classes);
-Chain BuildResnet32(const ImageShape& input, int classes);
-Chain BuildResnet50(const ImageShape& input, int classes);
-Chain BuildResnet110(const ImageShape& input, int classes);
-
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_WORKER_MODEL_ARCHITECTURES_H_

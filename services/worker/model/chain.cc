@@ -91,8 +91,8 @@ void Chain::Backward(const Pass& pass, DeviceView x, DeviceView dy,
   }
 }
 
-ChainBuilder& ChainBuilder::ToPlanes() {
-  chain_.Add(std::make_unique<ToPlanesLayer>(output()));
+ChainBuilder& ChainBuilder::Transpose() {
+  chain_.Add(std::make_unique<TransposeLayer>(output()));
   return *this;
 }
 
@@ -123,11 +123,6 @@ ChainBuilder& ChainBuilder::MaxPool(int64_t window) {
 ChainBuilder& ChainBuilder::AveragePool(int64_t window) {
   chain_.Add(std::make_unique<PoolLayer>(PoolKind::kAverage, output(), window,
                                          window));
-  return *this;
-}
-
-ChainBuilder& ChainBuilder::Flatten() {
-  chain_.Add(std::make_unique<FlattenLayer>(output()));
   return *this;
 }
 

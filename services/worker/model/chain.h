@@ -59,14 +59,14 @@ class ChainBuilder {
  public:
   explicit ChainBuilder(const FeatureShape& input) : chain_(input) {}
 
-  ChainBuilder& ToPlanes();
+  ChainBuilder& ToPlanes() { return Transpose(); }
   ChainBuilder& Conv(std::string name, const ConvOptions& options);
   ChainBuilder& BatchNorm(std::string name);
   ChainBuilder& Relu();
   // Windows side by side.
   ChainBuilder& MaxPool(int64_t window);
   ChainBuilder& AveragePool(int64_t window);
-  ChainBuilder& Flatten();
+  ChainBuilder& Flatten() { return Transpose(); }
   // In front of a ReLU: He-initialized.
   ChainBuilder& Dense(std::string name, int64_t outputs);
   // In front of the softmax: Glorot-initialized.
@@ -77,6 +77,8 @@ class ChainBuilder {
   Chain Build() && { return std::move(chain_); }
 
  private:
+  ChainBuilder& Transpose();
+
   Chain chain_;
 };
 

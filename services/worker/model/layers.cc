@@ -19,16 +19,14 @@ FeatureShape OutputShape(const FeatureShape& input, int64_t window,
           .width = (input.width - window) / stride + 1};
 }
 
-FeatureShape Planes(const FeatureShape& input) {
-  CHECK(input.layout == Layout::kImages);
+FeatureShape Transposed(const FeatureShape& input) {
+  CHECK(input.layout != Layout::kFlat);
+  if (input.layout == Layout::kPlanes) {
+    return {.layout = Layout::kFlat, .channels = input.size()};
+  }
   FeatureShape planes = input;
   planes.layout = Layout::kPlanes;
   return planes;
-}
-
-FeatureShape Flat(const FeatureShape& input) {
-  CHECK(input.layout == Layout::kPlanes);
-  return {.layout = Layout::kFlat, .channels = input.size()};
 }
 
 ConvShape SampleShape(const FeatureShape& input, const ConvOptions& options) {
@@ -85,34 +83,25 @@ void PoolLayer::Backward(const Pass& pass, DeviceView x, DeviceView dy,
   }
 }
 
-ToPlanesLayer::ToPlanesLayer(const FeatureShape& input)
-    : Layer(Planes(input)) {}
+TransposeLayer::TransposeLayer(const FeatureShape& input)
+    : Layer(Transposed(input)), input_(input) {}
 
-void ToPlanesLayer::Forward(const Pass& pass, DeviceView x, DeviceSpan y) {
-  pass.backend.SwapLeading(pass.batch, output().channels,
-                           output().height * output().width, x, y);
+void TransposeLayer::Forward(const Pass& pass, DeviceView x, DeviceSpan y) {
+  Swap(pass, /*samples_first=*/input_.layout == Layout::kImages, x, y);
 }
 
-void ToPlanesLayer::Backward(const Pass& pass, DeviceView /*x*/, DeviceView dy,
-                             DeviceSpan dx) {
+void TransposeLayer::Backward(const Pass& pass, DeviceView /*x*/, DeviceView dy,
+                              DeviceSpan dx) {
   if (dx.empty()) return;
-  pass.backend.SwapLeading(output().channels, pass.batch,
-                           output().height * output().width, dy, dx);
+  Swap(pass, /*samples_first=*/input_.layout != Layout::kImages, dy, dx);
 }
 
-FlattenLayer::FlattenLayer(const FeatureShape& input)
-    : Layer(Flat(input)), input_(input) {}
-
-void FlattenLayer::Forward(const Pass& pass, DeviceView x, DeviceSpan y) {
-  pass.backend.SwapLeading(input_.channels, pass.batch,
-                           input_.height * input_.width, x, y);
-}
-
-void FlattenLayer::Backward(const Pass& pass, DeviceView /*x*/, DeviceView dy,
-                            DeviceSpan dx) {
-  if (dx.empty()) return;
-  pass.backend.SwapLeading(pass.batch, input_.channels,
-                           input_.height * input_.width, dy, dx);
+void TransposeLayer::Swap(const Pass& pass, bool samples_first, DeviceView from,
+                          DeviceSpan to) const {
+  const int64_t channels = input_.channels;
+  pass.backend.SwapLeading(samples_first ? pass.batch : channels,
+                           samples_first ? channels : pass.batch,
+                           input_.height * input_.width, from, to);
 }
 
 DenseLayer::DenseLayer(std::string name, int64_t inputs, int64_t outputs,

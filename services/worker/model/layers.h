@@ -53,29 +53,23 @@ class PoolLayer final : public Layer {
   const PoolShape sample_;  // The shape of a batch of one.
 };
 
-// Turns images as they come into planes: what a convolutional model begins
-// with.
-class ToPlanesLayer final : public Layer {
+// Swaps samples and channels: turns images as they come into planes, which a
+// convolutional model begins with, and planes into flat samples, [channels,
+// height, width] in a row each.
+class TransposeLayer final : public Layer {
  public:
-  // REQUIRES: input is in images.
-  explicit ToPlanesLayer(const FeatureShape& input);
-
-  void Forward(const Pass& pass, DeviceView x, DeviceSpan y) override;
-  void Backward(const Pass& pass, DeviceView x, DeviceView dy,
-                DeviceSpan dx) override;
-};
-
-// Turns planes into flat samples, [channels, height, width] in a row each.
-class FlattenLayer final : public Layer {
- public:
-  // REQUIRES: input is in planes.
-  explicit FlattenLayer(const FeatureShape& input);
+  // REQUIRES: input is in images or in planes.
+  explicit TransposeLayer(const FeatureShape& input);
 
   void Forward(const Pass& pass, DeviceView x, DeviceSpan y) override;
   void Backward(const Pass& pass, DeviceView x, DeviceView dy,
                 DeviceSpan dx) override;
 
  private:
+  // From [samples, channels, ...], or from [channels, samples, ...].
+  void Swap(const Pass& pass, bool samples_first, DeviceView from,
+            DeviceSpan to) const;
+
   const FeatureShape input_;
 };
 

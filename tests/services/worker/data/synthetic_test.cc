@@ -44,7 +44,8 @@ TEST(SyntheticTest, TheSameBytesEverywhere) {
     EXPECT_EQ(data->shape(), golden.shape);
     EXPECT_EQ(data->classes(), 10);
     EXPECT_EQ(ChecksumOf(*data), golden.checksum)
-        << golden.name << " " << SplitName(golden.split);
+        << golden.name << " "
+        << (golden.split == Split::kTrain ? "train" : "test");
   }
 }
 
