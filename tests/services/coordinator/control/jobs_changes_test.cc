@@ -30,8 +30,7 @@ class JobsChangesTest : public JobsTest {
 };
 
 TEST_F(JobsChangesTest, AnUpdateIsOfTheJobAsTheRunHasMadeIt) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   v1::CreateJobRequest request = Request("a");
   v1::PlannedSwitch& planned =
       *request.mutable_job()->mutable_spec()->add_switches();
@@ -56,8 +55,7 @@ TEST_F(JobsChangesTest, AnUpdateIsOfTheJobAsTheRunHasMadeIt) {
 }
 
 TEST_F(JobsChangesTest, WhoOnlyEvaluatesTakesNoOtherCourse) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   AddWorker("e0", /*evaluator=*/true);  // It never answers.
   v1::CreateJobRequest request = Request("a");
   v1::JobSpec& spec = *request.mutable_job()->mutable_spec();
@@ -92,8 +90,7 @@ TEST_F(JobsChangesTest, WhoOnlyEvaluatesTakesNoOtherCourse) {
 
 // The result is not saved yet, but nothing more is trained.
 TEST_F(JobsChangesTest, WhoSavesItsResultTakesNoOtherCourse) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   server().HoldCheckpoints();
   v1::CreateJobRequest request = Request("a");
   request.mutable_job()->mutable_spec()->mutable_stop()->set_epochs(1);
@@ -109,9 +106,7 @@ TEST_F(JobsChangesTest, WhoSavesItsResultTakesNoOtherCourse) {
 
 // It trains 20 samples, is paused, resumed, and paused before it trains again.
 TEST_F(JobsChangesTest, ARunThatDoesNotComeToTrainKeepsTheProgress) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   const auto watcher = Watch(job);
   worker().Push(2);
   while (Get(job).progress().samples() < 20) AwaitTurn();
@@ -131,8 +126,7 @@ TEST_F(JobsChangesTest, ARunThatDoesNotComeToTrainKeepsTheProgress) {
 }
 
 TEST_F(JobsChangesTest, MembersAreToldInWhichTraceTheyWork) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   const std::string id = "4bf92f3577b34da6a3ce929d0e0e4736";
   const std::string caller = "00-" + id + "-00f067aa0ba902b7-01";
   const auto created = jobs().CreateJob(Request("a"), "test", caller);

@@ -39,9 +39,7 @@ class JobsCheckpointsTest : public JobsTest {
 };
 
 TEST_F(JobsCheckpointsTest, TheSameRequestAgainGivesTheSameCheckpoint) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   ASSERT_TRUE(Ask(job, "c").ok());
   const auto again = Ask(job, "c");
   ASSERT_TRUE(again.ok()) << again.status();
@@ -51,8 +49,7 @@ TEST_F(JobsCheckpointsTest, TheSameRequestAgainGivesTheSameCheckpoint) {
 
 // Nothing has begun that the caller was not told of.
 TEST_F(JobsCheckpointsTest, WhatCouldNotBeStoredCanBeAskedForAgain) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   server().HoldCheckpoints();
   const std::string job = Run("a");
   HoldStore();
@@ -65,8 +62,7 @@ TEST_F(JobsCheckpointsTest, WhatCouldNotBeStoredCanBeAskedForAgain) {
 }
 
 TEST_F(JobsCheckpointsTest, OneThatTheRunRefusesLeavesNothing) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   server().HoldCheckpoints();
   const std::string job = Run("a");
   const auto watcher = Watch(job);
@@ -81,9 +77,7 @@ TEST_F(JobsCheckpointsTest, OneThatTheRunRefusesLeavesNothing) {
 }
 
 TEST_F(JobsCheckpointsTest, OldFailuresAreForgotten) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   const auto watcher = Watch(job);
   server().FailCheckpoints(absl::ResourceExhaustedError("the disk is full"));
   for (int i = 0; i < 13; ++i) {
@@ -97,9 +91,7 @@ TEST_F(JobsCheckpointsTest, OldFailuresAreForgotten) {
 
 // A file that is not ours is in the folder, which so cannot be deleted.
 TEST_F(JobsCheckpointsTest, WhatIsPartlyDeletedIsReadyNoMore) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   const std::string name = SaveCheckpoint(job, "c");
   const std::string newest = SaveCheckpoint(job, "d");  // It goes on from here.
   v1::GetCheckpointRequest get;
@@ -117,9 +109,7 @@ TEST_F(JobsCheckpointsTest, WhatIsPartlyDeletedIsReadyNoMore) {
 }
 
 TEST_F(JobsCheckpointsTest, ADeletedJobLeavesNoFolder) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   SaveCheckpoint(job, "c");
   const std::string folder = options_.checkpoint_root + "/" + Get(job).uid();
   EXPECT_TRUE(std::filesystem::exists(folder));

@@ -23,9 +23,7 @@ class JobsDrainTest : public JobsTest {
 };
 
 TEST_F(JobsDrainTest, ARunningJobIsSavedAndGoesOnByItself) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   worker().PushOn();
   jobs().Drain(kPatience);
   EXPECT_EQ(Get(job).state(), v1::Job::PENDING);
@@ -42,9 +40,7 @@ TEST_F(JobsDrainTest, ARunningJobIsSavedAndGoesOnByItself) {
 
 // That is asked for first of all.
 TEST_F(JobsDrainTest, AJobThatIsPausedStaysSo) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   ASSERT_TRUE(Pause(job).ok());
   worker().PushOn();
   jobs().Drain(kPatience);
@@ -54,9 +50,7 @@ TEST_F(JobsDrainTest, AJobThatIsPausedStaysSo) {
 // What its members do after the grace is no word on the job: their streams are
 // closed because the process ends.
 TEST_F(JobsDrainTest, AJobThatIsNotSavedInTimeHasNotFailed) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   jobs().Drain(absl::ZeroDuration());
   server().Break();
   EXPECT_THAT(worker().AwaitStop(), HasSubstr("s0 is gone"));
@@ -68,9 +62,7 @@ TEST_F(JobsDrainTest, AJobThatIsNotSavedInTimeHasNotFailed) {
 }
 
 TEST_F(JobsDrainTest, AfterItNothingIsTakenOn) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   jobs().Drain(absl::ZeroDuration());
   EXPECT_TRUE(
       absl::IsUnavailable(jobs().CreateJob(Request("b"), "test").status()));

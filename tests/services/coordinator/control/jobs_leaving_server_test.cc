@@ -11,9 +11,7 @@ using ::testing::HasSubstr;
 using JobsLeavingServerTest = JobsTest;
 
 TEST_F(JobsLeavingServerTest, TheJobGoesOnElsewhere) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   FleetServer& other = AddServer("s1");
   const auto watcher = Watch(job);
   server().Leave();
@@ -29,9 +27,7 @@ TEST_F(JobsLeavingServerTest, TheJobGoesOnElsewhere) {
 }
 
 TEST_F(JobsLeavingServerTest, WithoutAnotherItWaits) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   const auto watcher = Watch(job);
   server().Leave();
   worker().PushOn();
@@ -44,9 +40,7 @@ TEST_F(JobsLeavingServerTest, WithoutAnotherItWaits) {
 }
 
 TEST_F(JobsLeavingServerTest, WhileItIsSavedItCannotBeChanged) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   AddServer("s1");
   const auto watcher = Watch(job);
   server().HoldCheckpoints();
@@ -66,8 +60,7 @@ TEST_F(JobsLeavingServerTest, WhileItIsSavedItCannotBeChanged) {
 }
 
 TEST_F(JobsLeavingServerTest, WhileItIsSavedItsPoolIsWantedAsBefore) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   v1::CreateJobRequest request = Request("a");
   request.mutable_job()->mutable_spec()->mutable_workers()->set_max(3);
   const std::string job = Create(request);
@@ -91,9 +84,7 @@ TEST_F(JobsLeavingServerTest, WhileItIsSavedItsPoolIsWantedAsBefore) {
 }
 
 TEST_F(JobsLeavingServerTest, ItCanBePausedOnTheWay) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   AddServer("s1");
   const auto watcher = Watch(job);
   server().HoldCheckpoints();

@@ -38,8 +38,7 @@ TEST_F(JobsMemoryTest, EventsOfJobsLongEndedAreLetGoUnlessTheyAreWatched) {
 // With no room for any.
 TEST_F(JobsMemoryTest, HistoryThatIsLostIsCounted) {
   journal_options_.capacity = 0;
-  Start();
-  AddMembers();
+  StartWithMembers();
   AwaitTurn();
   EXPECT_EQ(Metric("paceline_coordinator_history_rows_lost_total"), 0);
   const std::string job = Run("a");

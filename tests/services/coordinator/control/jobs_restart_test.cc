@@ -9,12 +9,27 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-using JobsRestartTest = JobsTest;
+class JobsRestartTest : public JobsTest {
+ protected:
+  // A job that was restored from its first checkpoint, not from its last, and
+  // trains.
+  void RunRestored() {
+    job_ = StartAndRun("a");
+    good_ = SaveCheckpoint(job_, "good");
+    SaveCheckpoint(job_, "bad");
+    const auto watcher = Watch(job_);
+    ASSERT_TRUE(Cancel(job_).ok());
+    watcher->AwaitState(v1::Job::CANCELLED);
+    ASSERT_TRUE(Restore(job_, good_).ok());
+    AwaitTraining(job_);
+  }
+
+  std::string job_;
+  std::string good_;
+};
 
 TEST_F(JobsRestartTest, AJobGoesOnFromItsLastCheckpoint) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   SaveCheckpoint(job, "first");
   const std::string last = SaveCheckpoint(job, "second");
   Restart();
@@ -27,43 +42,23 @@ TEST_F(JobsRestartTest, AJobGoesOnFromItsLastCheckpoint) {
 
 // Whoever went back to an earlier checkpoint did not want what came after it.
 TEST_F(JobsRestartTest, ARestorationIsKept) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
-  const std::string good = SaveCheckpoint(job, "good");
-  SaveCheckpoint(job, "bad");
-  const auto watcher = Watch(job);
-  ASSERT_TRUE(Cancel(job).ok());
-  watcher->AwaitState(v1::Job::CANCELLED);
-  ASSERT_TRUE(Restore(job, good).ok());
-  AwaitTraining(job);
+  RunRestored();
   Restart();
-  EXPECT_EQ(Get(job).state(), v1::Job::PAUSED);
-  EXPECT_EQ(Get(job).restore_from(), good);
+  EXPECT_EQ(Get(job_).state(), v1::Job::PAUSED);
+  EXPECT_EQ(Get(job_).restore_from(), good_);
 }
 
 TEST_F(JobsRestartTest, TheRestoredCourseHasItsOwnCheckpoints) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
-  const std::string good = SaveCheckpoint(job, "good");
-  SaveCheckpoint(job, "bad");
-  const auto watcher = Watch(job);
-  ASSERT_TRUE(Cancel(job).ok());
-  watcher->AwaitState(v1::Job::CANCELLED);
-  ASSERT_TRUE(Restore(job, good).ok());
-  AwaitTraining(job);
-  const std::string better = SaveCheckpoint(job, "better");
-  EXPECT_EQ(Get(job).restore_from(), better);
+  RunRestored();
+  const std::string better = SaveCheckpoint(job_, "better");
+  EXPECT_EQ(Get(job_).restore_from(), better);
   Restart();
-  EXPECT_EQ(Get(job).restore_from(), better);
+  EXPECT_EQ(Get(job_).restore_from(), better);
 }
 
 // An etag guards what callers change; a checkpoint is no such change.
 TEST_F(JobsRestartTest, ACheckpointDoesNotChangeTheEtag) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   const std::string etag = Get(job).etag();
   const auto watcher = Watch(job);
   watcher->AwaitState(v1::Job::RUNNING);
@@ -78,9 +73,7 @@ TEST_F(JobsRestartTest, ACheckpointDoesNotChangeTheEtag) {
 }
 
 TEST_F(JobsRestartTest, WithoutACheckpointAJobBeginsAnew) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   Restart();
   EXPECT_EQ(Get(job).state(), v1::Job::PAUSED);
   EXPECT_THAT(Get(job).restore_from(), IsEmpty());

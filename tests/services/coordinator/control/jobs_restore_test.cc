@@ -38,9 +38,7 @@ class JobsRestoreTest : public JobsTest {
 };
 
 TEST_F(JobsRestoreTest, WhoWatchesAPausedJobSeesWhatFollows) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   const std::string good = SaveCheckpoint(job, "good");
   const auto watcher = Watch(job);
   ASSERT_TRUE(Pause(job).ok());
@@ -57,9 +55,7 @@ TEST_F(JobsRestoreTest, WhoWatchesAPausedJobSeesWhatFollows) {
 }
 
 TEST_F(JobsRestoreTest, WhoComesAfterTheEndSeesTheNewCourse) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   SaveCheckpoint(job, "good");
   const auto first = Watch(job);
   ASSERT_TRUE(Cancel(job).ok());
@@ -75,9 +71,7 @@ TEST_F(JobsRestoreTest, WhoComesAfterTheEndSeesTheNewCourse) {
 TEST_F(JobsRestoreTest, DecisionsThatWaitForTheDiskKeepTheirNumbers) {
   const auto elsewhere = OpenStore(":memory:");
   history_store_ = elsewhere.get();
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   SaveCheckpoint(job, "good");
   RestoreAndExpectHigherNumbers(job);
   // Their writer ends before its store.

@@ -39,8 +39,7 @@ class JobsStoreFailureTest : public JobsTest {
 };
 
 TEST_F(JobsStoreFailureTest, AJobsEndIsToldAtOnceAndStoredWhenItCanBe) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   v1::CreateJobRequest request = Request("a");
   request.mutable_job()->mutable_spec()->mutable_stop()->set_epochs(1);
   const std::string job = Create(request);
@@ -67,8 +66,7 @@ TEST_F(JobsStoreFailureTest, AJobsEndIsToldAtOnceAndStoredWhenItCanBe) {
 }
 
 TEST_F(JobsStoreFailureTest, ACheckpointThatIsReadyIsKept) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   server().HoldCheckpoints();
   const std::string job = Run("a");
   const auto watcher = Watch(job);
@@ -84,8 +82,7 @@ TEST_F(JobsStoreFailureTest, ACheckpointThatIsReadyIsKept) {
 
 // The process was killed before the store could be written again.
 TEST_F(JobsStoreFailureTest, ACheckpointWhoseWordWasLostIsFoundAgain) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   server().HoldCheckpoints();
   const std::string job = Run("a");
   const auto watcher = Watch(job);

@@ -32,6 +32,15 @@ class JobsTest : public ::testing::Test {
   ~JobsTest() override { End(); }
 
   void Start();
+  void StartWithMembers() {
+    Start();
+    AddMembers();
+  }
+  // Starts with one server and one worker, and lets them train a job.
+  std::string StartAndRun(const std::string& id) {
+    StartWithMembers();
+    return Run(id);
+  }
   // As if the process were killed and started again; its members are gone.
   void Restart();
   // Now, not when the test is over.

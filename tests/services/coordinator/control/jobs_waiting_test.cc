@@ -11,8 +11,7 @@ using ::testing::HasSubstr;
 using JobsWaitingTest = JobsTest;
 
 TEST_F(JobsWaitingTest, AJobThatLacksServersHoldsUpNobody) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   v1::CreateJobRequest request = Request("a");
   request.mutable_job()->mutable_spec()->set_servers(5);
   const std::string a = Create(request);
@@ -23,8 +22,7 @@ TEST_F(JobsWaitingTest, AJobThatLacksServersHoldsUpNobody) {
 }
 
 TEST_F(JobsWaitingTest, ItStartsOnceTheServersAreThere) {
-  Start();
-  AddMembers();
+  StartWithMembers();
   v1::CreateJobRequest request = Request("a");
   request.mutable_job()->mutable_spec()->set_servers(2);
   const std::string a = Create(request);
@@ -61,9 +59,7 @@ TEST_F(JobsWaitingTest, AJobThatWaitsForWorkersWantsThemOfItsPool) {
 }
 
 TEST_F(JobsWaitingTest, AJobWhoseCheckpointIsGoneHoldsUpNobody) {
-  Start();
-  AddMembers();
-  const std::string a = Run("a");
+  const std::string a = StartAndRun("a");
   const std::string checkpoint = SaveCheckpoint(a, "c");
   Restart();
   ASSERT_TRUE(store_->DeleteCheckpoint(checkpoint).ok());
@@ -76,9 +72,7 @@ TEST_F(JobsWaitingTest, AJobWhoseCheckpointIsGoneHoldsUpNobody) {
 
 // Its last worker goes: what it has done is saved, and it waits for others.
 TEST_F(JobsWaitingTest, AJobWithoutWorkersWaitsForOthers) {
-  Start();
-  AddMembers();
-  const std::string job = Run("a");
+  const std::string job = StartAndRun("a");
   const auto watcher = Watch(job);
   worker().Break();
   clock_.Advance(2 * options_.lease);
@@ -92,9 +86,7 @@ TEST_F(JobsWaitingTest, AJobWithoutWorkersWaitsForOthers) {
 TEST_F(JobsWaitingTest, TheParametersOfARunningJobCount) {
   // Each has 40 of 4 bytes.
   options_.quota.set_parameter_bytes(200);
-  Start();
-  AddMembers();
-  Run("a");
+  StartAndRun("a");
   AddWorker("w1");
   const std::string b = Create("b");
   const v1::Job ended =
