@@ -21,19 +21,16 @@ using ::testing::HasSubstr;
 constexpr absl::Duration kLong = absl::Minutes(1);
 constexpr absl::Duration kShort = absl::Milliseconds(1);
 
-// Blocks 10 and 11 at server 0, block 20 at server 2, two elements each.
+// Blocks 10 and 11 at server 0, block 20 at server 2, two elements each. Tensor
+// 0 is blocks 10 and 20, tensor 1 block 11.
 class ExchangeStateTest : public ::testing::Test {
  protected:
   explicit ExchangeStateTest(const Clock* clock = &Clock::Real())
       : state_(clock) {
-    Place(10, 0);
-    Place(11, 2);
-    Place(20, 4, /*server=*/2);
-  }
-
-  void Place(uint32_t block, size_t offset, size_t server = 0) {
-    const absl::Span<float> values(values_.data() + offset, 2);
-    EXPECT_TRUE(state_.AddBlock(block, {values, server}).ok());
+    const absl::Span<float> values = absl::MakeSpan(values_);
+    EXPECT_TRUE(state_.AddBlock(10, {values.subspan(0, 2), 0, 0}).ok());
+    EXPECT_TRUE(state_.AddBlock(11, {values.subspan(2, 2), 0, 1}).ok());
+    EXPECT_TRUE(state_.AddBlock(20, {values.subspan(4, 2), 2, 0}).ok());
   }
 
   // Every element of the block is `value`.
@@ -73,54 +70,34 @@ TEST_F(ExchangeStateTest, KnowsTheServersThatHostSomething) {
   EXPECT_TRUE(state_.Hosts(2));
 }
 
-// Tensor 0 is blocks 10 and 20, tensor 1 block 11.
-class ExchangeStateTensorsTest : public ExchangeStateTest {
- protected:
-  ExchangeStateTensorsTest() {
-    const absl::Span<float> values = absl::MakeSpan(values_);
-    EXPECT_TRUE(tensors_.AddBlock(10, {values.subspan(0, 2), 0, 0}).ok());
-    EXPECT_TRUE(tensors_.AddBlock(11, {values.subspan(2, 2), 0, 1}).ok());
-    EXPECT_TRUE(tensors_.AddBlock(20, {values.subspan(4, 2), 2, 0}).ok());
-  }
-  void Bring(size_t server, uint64_t request, uint32_t block) {
-    const float values[2] = {1, 2};
-    EXPECT_TRUE(tensors_
-                    .Pulled(server, request, block,
-                            Payload::OfFloats(values, 2), DType::kF32)
-                    .ok());
-  }
-
-  ExchangeState tensors_;
-};
-
-TEST_F(ExchangeStateTensorsTest, TellsOfATensorWhenAllItsBlocksAreThere) {
+TEST_F(ExchangeStateTest, TellsOfATensorWhenAllItsBlocksAreThere) {
   for (int pull = 0; pull < 3; ++pull) {
-    const uint64_t request = tensors_.BeginPull(/*telling=*/true);
-    Bring(0, request, 10);
-    Bring(0, request, 11);
+    const uint64_t request = state_.BeginPull(/*telling=*/true);
+    EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+    EXPECT_TRUE(Bring(0, request, 11, 1).ok());
     std::vector<size_t> told;
-    const auto pulled = tensors_.AwaitPull(kLong, [&](size_t tensor) {
+    const auto pulled = state_.AwaitPull(kLong, [&](size_t tensor) {
       told.push_back(tensor);
       // The rest comes only when the first one has been told of.
       if (tensor != 1) return;
-      tensors_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
-      Bring(2, request, 20);
-      tensors_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+      state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+      EXPECT_TRUE(Bring(2, request, 20, 1).ok());
+      state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
     });
     EXPECT_TRUE(pulled.ok()) << pulled.status();
     EXPECT_THAT(told, ElementsAre(1, 0));
   }
 }
 
-TEST_F(ExchangeStateTensorsTest, TellsNothingOfAPullThatIsOver) {
-  const uint64_t old = tensors_.BeginPull(/*telling=*/true);
-  Bring(0, old, 10);
-  const uint64_t request = tensors_.BeginPull(/*telling=*/true);
-  Bring(2, old, 20);
-  Bring(0, request, 11);
+TEST_F(ExchangeStateTest, TellsNothingOfAPullThatIsOver) {
+  const uint64_t old = state_.BeginPull(/*telling=*/true);
+  EXPECT_TRUE(Bring(0, old, 10, 1).ok());
+  const uint64_t request = state_.BeginPull(/*telling=*/true);
+  EXPECT_TRUE(Bring(2, old, 20, 1).ok());
+  EXPECT_TRUE(Bring(0, request, 11, 1).ok());
   std::vector<size_t> told;
   EXPECT_FALSE(
-      tensors_.AwaitPull(kShort, [&](size_t tensor) { told.push_back(tensor); })
+      state_.AwaitPull(kShort, [&](size_t tensor) { told.push_back(tensor); })
           .ok());
   EXPECT_THAT(told, ElementsAre(1));
 }
