@@ -145,8 +145,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   FleetService fleet(&jobs->fleet(), &guard, &streams);
   WatchPump pump;
   JobAdmin job_admin(jobs.get(), &answering, &streams, &pump);
-  ClusterAdmin cluster_admin(jobs.get(), store.get(), &journal, &answering,
-                             absl::Now());
+  ClusterAdmin cluster_admin(jobs.get(), &answering, absl::Now());
   RpcMetrics calls(*registry, {"paceline.v1.Fleet", "paceline.v1.JobService",
                                "paceline.v1.ClusterService"});
   ListenOptions listen;

@@ -105,7 +105,8 @@ void CheckOther(int kind, absl::string_view bytes) {
       });
     case 14:
       return With<v1::DeleteJobRequest>(bytes, [](const auto& request) {
-        ExpectInvalidFields(CheckDelete(request).status());
+        ExpectInvalidFields(
+            CheckJobRequest(request.name(), request.etag(), "").status());
       });
     default:
       return With<v1::WatchJobRequest>(bytes, [](const auto& request) {

@@ -113,8 +113,7 @@ struct LocalCluster::Parts {
         answering(&guard, &journal),
         fleet(&jobs->fleet(), &guard, &streams),
         job_admin(jobs.get(), &answering, &streams, &pump),
-        cluster_admin(jobs.get(), store.get(), &journal, &answering,
-                      absl::Now()),
+        cluster_admin(jobs.get(), &answering, absl::Now()),
         listening(ListenAnywhere(ChannelProfile::kControl,
                                  {&fleet, &job_admin, &cluster_admin})) {
     for (uint32_t i = 0; i < count; ++i) {

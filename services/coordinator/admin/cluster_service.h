@@ -1,11 +1,11 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_ADMIN_CLUSTER_SERVICE_H_
 #define PACELINE_SERVICES_COORDINATOR_ADMIN_CLUSTER_SERVICE_H_
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "protos/paceline/v1/cluster.grpc.pb.h"
 #include "services/coordinator/admin/answering.h"
 #include "services/coordinator/control/jobs.h"
-#include "services/coordinator/store/job_store.h"
 
 namespace paceline {
 
@@ -13,43 +13,29 @@ namespace paceline {
 class ClusterAdmin : public v1::ClusterService::CallbackService {
  public:
   // All outlive the service's server. `started` is wall-clock time.
-  ClusterAdmin(Jobs* jobs, JobStore* store, JobJournal* journal,
-               Answering* answering, absl::Time started)
-      : jobs_(jobs),
-        store_(store),
-        journal_(journal),
-        answering_(answering),
-        started_(started) {}
+  ClusterAdmin(Jobs* jobs, Answering* answering, absl::Time started)
+      : jobs_(jobs), answering_(answering), started_(started) {}
 
-  using Context = grpc::CallbackServerContext;
-  using Unary = grpc::ServerUnaryReactor;
-
-  Unary* GetCluster(Context* context, const v1::GetClusterRequest* request,
-                    v1::Cluster* response) override;
-  Unary* ListWorkers(Context* context, const v1::ListWorkersRequest* request,
-                     v1::ListWorkersResponse* response) override;
-  Unary* GetWorker(Context* context, const v1::GetWorkerRequest* request,
-                   v1::Worker* response) override;
-  Unary* DrainWorker(Context* context, const v1::DrainWorkerRequest* request,
-                     v1::Worker* response) override;
-  Unary* UndrainWorker(Context* context,
-                       const v1::UndrainWorkerRequest* request,
-                       v1::Worker* response) override;
-  Unary* ListServers(Context* context, const v1::ListServersRequest* request,
-                     v1::ListServersResponse* response) override;
-  Unary* ListAuditRecords(Context* context,
-                          const v1::ListAuditRecordsRequest* request,
-                          v1::ListAuditRecordsResponse* response) override;
+  // clang-format off
+  PACELINE_READ(ClusterService, GetCluster, v1::Cluster, Describe())
+  PACELINE_READ(ClusterService, ListWorkers, v1::ListWorkersResponse,
+                jobs_->ListWorkers(*request))
+  PACELINE_READ(ClusterService, GetWorker, v1::Worker,
+                jobs_->GetWorker(request->name()))
+  PACELINE_READ(ClusterService, ListServers, v1::ListServersResponse,
+                jobs_->ListServers(*request))
+  PACELINE_READ(ClusterService, ListAuditRecords, v1::ListAuditRecordsResponse,
+                jobs_->ListAuditRecords(*request))
+  PACELINE_CHANGE(ClusterService, DrainWorker, v1::Worker, request->name(),
+                  jobs_->SetDraining(request->name(), true))
+  PACELINE_CHANGE(ClusterService, UndrainWorker, v1::Worker, request->name(),
+                  jobs_->SetDraining(request->name(), false))
+  // clang-format on
 
  private:
-  absl::StatusOr<v1::ListServersResponse> Servers(
-      const v1::ListServersRequest& request) const;
-  absl::StatusOr<v1::ListAuditRecordsResponse> AuditRecords(
-      const v1::ListAuditRecordsRequest& request) const;
+  absl::StatusOr<v1::Cluster> Describe() const;
 
   Jobs* const jobs_;
-  JobStore* const store_;
-  JobJournal* const journal_;
   Answering* const answering_;
   const absl::Time started_;
 };

@@ -347,7 +347,8 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
 }
 
 absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
-  PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckDelete(request));
+  PACELINE_ASSIGN_OR_RETURN(
+      const JobName name, CheckJobRequest(request.name(), request.etag(), ""));
   absl::MutexLock lock(&book_.mu());
   PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
   PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry, book_.Find(name.Format()));
@@ -418,7 +419,7 @@ absl::StatusOr<v1::Checkpoint> Jobs::GetCheckpoint(
 
 absl::StatusOr<v1::ListCheckpointsResponse> Jobs::ListCheckpoints(
     const v1::ListCheckpointsRequest& request) const {
-  PACELINE_ASSIGN_OR_RETURN(const JobKeyPage wanted, CheckList(request));
+  PACELINE_ASSIGN_OR_RETURN(const auto wanted, CheckList(request));
   std::vector<v1::Checkpoint> checkpoints;
   {
     absl::MutexLock lock(&book_.mu());
@@ -426,16 +427,13 @@ absl::StatusOr<v1::ListCheckpointsResponse> Jobs::ListCheckpoints(
                               book_.Find(wanted.job.Format()));
     PACELINE_ASSIGN_OR_RETURN(checkpoints, checkpoints_.List(*entry));
   }
-  PageOf<v1::Checkpoint> page = TakePage(
-      std::move(checkpoints), wanted.page, wanted.query,
+  v1::ListCheckpointsResponse response;
+  response.set_next_page_token(TakePage(
+      std::move(checkpoints), wanted.page,
       [](const v1::Checkpoint& checkpoint) {
         return NewestFirstKey(checkpoint.create_time(), checkpoint.name());
-      });
-  v1::ListCheckpointsResponse response;
-  for (v1::Checkpoint& checkpoint : page.items) {
-    *response.add_checkpoints() = std::move(checkpoint);
-  }
-  response.set_next_page_token(page.next_page_token);
+      },
+      response.mutable_checkpoints()));
   return response;
 }
 
@@ -485,42 +483,35 @@ absl::StatusOr<std::string> Jobs::FlushedHistoryOf(const JobName& job) const {
 
 absl::StatusOr<v1::ListDecisionsResponse> Jobs::ListDecisions(
     const v1::ListDecisionsRequest& request) const {
-  PACELINE_ASSIGN_OR_RETURN(const JobSequencePage wanted, CheckList(request));
+  PACELINE_ASSIGN_OR_RETURN(const auto wanted, CheckList(request));
   PACELINE_ASSIGN_OR_RETURN(const std::string uid,
                             FlushedHistoryOf(wanted.job));
   PACELINE_ASSIGN_OR_RETURN(
       std::vector<v1::Decision> decisions,
       store_->ListDecisions(uid, wanted.page.after, wanted.page.size + 1));
   v1::ListDecisionsResponse response;
-  for (v1::Decision& decision : decisions) {
-    if (response.decisions_size() == wanted.page.size) {
-      response.set_next_page_token(NextSequenceToken(
-          wanted.query, response.decisions().rbegin()->sequence()));
-      break;
-    }
-    *response.add_decisions() = std::move(decision);
-  }
+  response.set_next_page_token(TakeSequencePage(
+      std::move(decisions), wanted.page, [&](v1::Decision& decision) {
+        *response.add_decisions() = std::move(decision);
+        return response.decisions().rbegin()->sequence();
+      }));
   return response;
 }
 
 absl::StatusOr<v1::ListAccuracyPointsResponse> Jobs::ListAccuracyPoints(
     const v1::ListAccuracyPointsRequest& request) const {
-  PACELINE_ASSIGN_OR_RETURN(const JobSequencePage wanted, CheckList(request));
+  PACELINE_ASSIGN_OR_RETURN(const auto wanted, CheckList(request));
   PACELINE_ASSIGN_OR_RETURN(const std::string uid,
                             FlushedHistoryOf(wanted.job));
   PACELINE_ASSIGN_OR_RETURN(
-      const auto points,
+      auto points,
       store_->ListAccuracyPoints(uid, wanted.page.after, wanted.page.size + 1));
   v1::ListAccuracyPointsResponse response;
-  int64_t last = 0;
-  for (const JobStore::NumberedPoint& numbered : points) {
-    if (response.accuracy_points_size() == wanted.page.size) {
-      response.set_next_page_token(NextSequenceToken(wanted.query, last));
-      break;
-    }
-    *response.add_accuracy_points() = numbered.point;
-    last = numbered.sequence;
-  }
+  response.set_next_page_token(TakeSequencePage(
+      std::move(points), wanted.page, [&](JobStore::NumberedPoint& numbered) {
+        *response.add_accuracy_points() = std::move(numbered.point);
+        return numbered.sequence;
+      }));
   return response;
 }
 
@@ -551,20 +542,45 @@ absl::StatusOr<v1::JobReport> Jobs::GetJobReport(
 
 absl::StatusOr<v1::ListWorkersResponse> Jobs::ListWorkers(
     const v1::ListWorkersRequest& request) const {
-  PACELINE_ASSIGN_OR_RETURN(const KeyPage wanted, CheckList(request));
+  PACELINE_ASSIGN_OR_RETURN(const PageStart page, CheckList(request));
   std::vector<v1::Worker> workers;
   for (Fleet::Member& member : runs_.fleet().Members()) {
     workers.push_back(std::move(member.worker));
   }
-  PageOf<v1::Worker> page =
-      TakePage(std::move(workers), wanted.page, wanted.query,
-               [](const v1::Worker& worker) { return worker.name(); });
   v1::ListWorkersResponse response;
-  for (v1::Worker& worker : page.items) {
-    Measure(worker);
-    *response.add_workers() = std::move(worker);
-  }
-  response.set_next_page_token(page.next_page_token);
+  response.set_next_page_token(TakePage(
+      std::move(workers), page,
+      [](const v1::Worker& worker) { return worker.name(); },
+      response.mutable_workers()));
+  for (v1::Worker& worker : *response.mutable_workers()) Measure(worker);
+  return response;
+}
+
+absl::StatusOr<v1::ListServersResponse> Jobs::ListServers(
+    const v1::ListServersRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const PageStart page, CheckList(request));
+  v1::ListServersResponse response;
+  response.set_next_page_token(TakePage(
+      runs_.fleet().Servers(), page,
+      [](const v1::Server& server) { return server.name(); },
+      response.mutable_servers()));
+  return response;
+}
+
+absl::StatusOr<v1::ListAuditRecordsResponse> Jobs::ListAuditRecords(
+    const v1::ListAuditRecordsRequest& request) const {
+  PACELINE_ASSIGN_OR_RETURN(const SequencePage page, CheckList(request));
+  // What happened before the call is in the answer, unless the disk is slow.
+  journal_->Flush(kFlushTimeout).IgnoreError();
+  PACELINE_ASSIGN_OR_RETURN(
+      std::vector<v1::AuditRecord> records,
+      store_->ListAuditRecords(page.after, page.size + 1));
+  v1::ListAuditRecordsResponse response;
+  response.set_next_page_token(
+      TakeSequencePage(std::move(records), page, [&](v1::AuditRecord& record) {
+        *response.add_audit_records() = std::move(record);
+        return response.audit_records().rbegin()->sequence();
+      }));
   return response;
 }
 

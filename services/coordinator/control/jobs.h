@@ -43,7 +43,6 @@ class Jobs {
   Jobs& operator=(const Jobs&) = delete;
 
   Fleet& fleet() { return runs_.fleet(); }
-  std::vector<v1::Server> Servers() const { return runs_.fleet().Servers(); }
   const JobsOptions& options() const { return options_; }
 
   // The methods of JobService; the codes are those of jobs.proto. `identity` is
@@ -86,9 +85,13 @@ class Jobs {
       const v1::ListCheckpointsRequest& request) const;
   absl::Status DeleteCheckpoint(const v1::DeleteCheckpointRequest& request);
 
-  // Those of ClusterService about workers.
+  // Those of ClusterService.
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(
       const v1::ListWorkersRequest& request) const;
+  absl::StatusOr<v1::ListServersResponse> ListServers(
+      const v1::ListServersRequest& request) const;
+  absl::StatusOr<v1::ListAuditRecordsResponse> ListAuditRecords(
+      const v1::ListAuditRecordsRequest& request) const;
   absl::StatusOr<v1::Worker> GetWorker(const std::string& name) const;
   absl::StatusOr<v1::Worker> SetDraining(const std::string& name,
                                          bool draining);

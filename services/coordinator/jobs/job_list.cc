@@ -36,12 +36,11 @@ constexpr PageSizes kSizes = {.usual = 50, .most = 1000};
 
 // A request that is in order.
 struct Query {
-  std::string prefix;  // The names of the parent's jobs begin so.
+  std::string prefix = {};  // The names of the parent's jobs begin so.
   JobFilter filter;
   JobOrder order;
-  int page_size = 0;
-  std::optional<v1::Job> after;  // The key of the last page's last job.
-  std::string text;              // For the page tokens.
+  PageStart page;
+  std::optional<v1::Job> after = {};  // The key of the last page's last job.
 };
 
 absl::StatusOr<Query> Read(const v1::ListJobsRequest& request) {
@@ -49,21 +48,18 @@ absl::StatusOr<Query> Read(const v1::ListJobsRequest& request) {
   const auto parent = ParseNamespaceOrAll("parent", request.parent());
   const auto filter = JobFilter::Parse(request.filter());
   const auto order = JobOrder::Parse(request.order_by());
-  Query query;
-  query.text = absl::StrCat("jobs\n", request.parent(), "\n", request.filter(),
-                            "\n", request.order_by());
   const auto page =
-      ReadPage(query.text, request.page_size(), request.page_token(), kSizes);
+      ReadPage(absl::StrCat("jobs\n", request.parent(), "\n", request.filter(),
+                            "\n", request.order_by()),
+               request.page_size(), request.page_token(), kSizes);
   for (const absl::Status& status :
        {parent.status(), filter.status(), order.status(), page.status()}) {
     checks.TakeAll(status);
   }
   PACELINE_RETURN_IF_ERROR(checks.status());
+  Query query{.filter = *filter, .order = *order, .page = *page};
   query.prefix = *parent == "-" ? "namespaces/"
                                 : absl::StrCat("namespaces/", *parent, "/");
-  query.filter = *filter;
-  query.order = *order;
-  query.page_size = page->size;
   if (page->after.empty()) return query;
   if (!query.after.emplace().ParseFromString(page->after)) {
     return InvalidField("page_token",
@@ -151,21 +147,22 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(
     if (query.filter.Matches(*job)) shown.push_back(job);
   }
   const size_t size =
-      std::min(shown.size(), static_cast<size_t>(query.page_size));
+      std::min(shown.size(), static_cast<size_t>(query.page.size));
   std::partial_sort(shown.begin(), shown.begin() + static_cast<int>(size),
                     shown.end(), [&](const v1::Job* a, const v1::Job* b) {
                       return query.order.Before(*a, *b);
                     });
   v1::ListJobsResponse response;
   response.mutable_jobs()->Reserve(static_cast<int>(size));
-  PageRoom room(query.page_size);
+  PageRoom room(query.page.size);
   size_t taken = 0;
   for (; taken < size && room.Take(*shown[taken]); ++taken) {
     *response.add_jobs() = *shown[taken];
   }
   if (taken < shown.size()) {
-    response.set_next_page_token(NextPageToken(
-        query.text, JobOrder::KeyOf(*shown[taken - 1]).SerializeAsString()));
+    response.set_next_page_token(
+        NextPageToken(query.page.query,
+                      JobOrder::KeyOf(*shown[taken - 1]).SerializeAsString()));
   }
   return response;
 }

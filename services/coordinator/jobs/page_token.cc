@@ -77,6 +77,7 @@ absl::StatusOr<PageStart> ReadPage(absl::string_view query, int32_t page_size,
                      sizes.usual));
   }
   PageStart start;
+  start.query = std::string(query);
   start.size = page_size == 0 ? sizes.usual : std::min(page_size, sizes.most);
   if (page_token.empty()) return start;
   std::string token;
@@ -104,8 +105,7 @@ absl::StatusOr<SequencePage> ReadSequencePage(absl::string_view query,
                                               PageSizes sizes) {
   PACELINE_ASSIGN_OR_RETURN(const PageStart start,
                             ReadPage(query, page_size, page_token, sizes));
-  SequencePage page;
-  page.size = start.size;
+  SequencePage page{.size = start.size, .query = start.query};
   if (start.after.empty()) return page;
   if (!absl::SimpleAtoi(start.after, &page.after) || page.after < 1) {
     return NoToken();

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message_lite.h"
+#include "google/protobuf/repeated_ptr_field.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
 
@@ -59,6 +60,7 @@ class PageRoom {
 struct PageStart {
   int size = 0;
   std::string after;  // The key of the last item; empty: from the beginning.
+  std::string query;  // For the next page's token.
 };
 
 // Reads a request's `page_size` and `page_token`. `query` is all else that
@@ -76,6 +78,7 @@ std::string NextPageToken(absl::string_view query, absl::string_view key);
 struct SequencePage {
   int size = 0;
   int64_t after = 0;  // The last item's; 0: from the beginning.
+  std::string query;  // For the next page's token.
 };
 absl::StatusOr<SequencePage> ReadSequencePage(absl::string_view query,
                                               int32_t page_size,
@@ -87,18 +90,14 @@ std::string NextSequenceToken(absl::string_view query, int64_t sequence);
 std::string NewestFirstKey(const google::protobuf::Timestamp& time,
                            absl::string_view name);
 
-template <typename Item>
-struct PageOf {
-  std::vector<Item> items;
-  std::string next_page_token;  // Empty at the end.
-};
-
-// The page of `items`, messages, that `start` asks for. `key_of(item)` gives an
-// item's key; no two are equal. `items` may be in any order; the page is in
-// that of the keys.
+// Moves the page of `items`, messages, that `start` asks for to the response's
+// field `to`; gives the token of the next page, empty at the end.
+// `key_of(item)` gives an item's key; no two are equal. `items` may be in any
+// order; the page is in that of the keys.
 template <typename Item, typename KeyOf>
-PageOf<Item> TakePage(std::vector<Item> items, const PageStart& start,
-                      absl::string_view query, KeyOf key_of) {
+std::string TakePage(std::vector<Item> items, const PageStart& start,
+                     KeyOf key_of,
+                     google::protobuf::RepeatedPtrField<Item>* to) {
   std::vector<std::pair<std::string, Item*>> keyed;
   for (Item& item : items) {
     std::string key(key_of(item));
@@ -106,16 +105,29 @@ PageOf<Item> TakePage(std::vector<Item> items, const PageStart& start,
   }
   std::sort(keyed.begin(), keyed.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
-  PageOf<Item> page;
   PageRoom room(start.size);
-  for (auto& [key, item] : keyed) {
-    if (!room.Take(*item)) {
-      page.next_page_token = NextPageToken(query, key_of(page.items.back()));
-      break;
+  for (size_t i = 0; i < keyed.size(); ++i) {
+    if (!room.Take(*keyed[i].second)) {
+      return NextPageToken(start.query, keyed[i - 1].first);
     }
-    page.items.push_back(std::move(*item));
+    *to->Add() = std::move(*keyed[i].second);
   }
-  return page;
+  return "";
+}
+
+// Calls add(item) with each item of the page, which gives the item's sequence
+// number; gives the token of the next page, empty at the end. `items` are those
+// after `page.after`, in order, one more than the page has if there are more.
+template <typename Item, typename Add>
+std::string TakeSequencePage(std::vector<Item> items, const SequencePage& page,
+                             Add add) {
+  int64_t last = 0;
+  int taken = 0;
+  for (Item& item : items) {
+    if (taken++ == page.size) return NextSequenceToken(page.query, last);
+    last = add(item);
+  }
+  return "";
 }
 
 }  // namespace paceline

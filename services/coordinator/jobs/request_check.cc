@@ -25,31 +25,21 @@ bool IsUuid(absl::string_view text) {
   return true;
 }
 
-template <typename Request>
-absl::StatusOr<JobSequencePage> CheckSequenceList(absl::string_view what,
-                                                  const Request& request) {
+// `read` is ReadPage or ReadSequencePage; `what` names the list.
+template <typename Page, typename Request>
+absl::StatusOr<JobPage<Page>> CheckJobList(
+    absl::string_view what, const Request& request,
+    absl::StatusOr<Page> (*read)(absl::string_view, int32_t, absl::string_view,
+                                 PageSizes),
+    PageSizes sizes = {}) {
   FieldChecks checks;
-  JobSequencePage list;
-  list.query = absl::StrCat(what, "\n", request.parent());
   const auto job = ParseJobName("parent", request.parent());
-  const auto page =
-      ReadSequencePage(list.query, request.page_size(), request.page_token());
+  const auto page = read(absl::StrCat(what, "\n", request.parent()),
+                         request.page_size(), request.page_token(), sizes);
   checks.TakeAll(job.status());
   checks.TakeAll(page.status());
   PACELINE_RETURN_IF_ERROR(checks.status());
-  list.job = *job;
-  list.page = *page;
-  return list;
-}
-
-template <typename Request>
-absl::StatusOr<KeyPage> CheckKeyList(absl::string_view what,
-                                     const Request& request) {
-  KeyPage list;
-  list.query = std::string(what);
-  PACELINE_ASSIGN_OR_RETURN(list.page, ReadPage(list.query, request.page_size(),
-                                                request.page_token()));
-  return list;
+  return JobPage<Page>{*job, *page};
 }
 
 void CheckParadigm(absl::string_view paradigm, FieldChecks& checks) {
@@ -62,11 +52,15 @@ void CheckParadigm(absl::string_view paradigm, FieldChecks& checks) {
   }
 }
 
-void CheckJobFields(absl::string_view name, absl::string_view etag,
-                    absl::string_view request_id, FieldChecks& checks) {
-  checks.TakeAll(ParseJobName("name", name).status());
+absl::StatusOr<JobName> CheckJobFields(absl::string_view name,
+                                       absl::string_view etag,
+                                       absl::string_view request_id,
+                                       FieldChecks& checks) {
+  auto job = ParseJobName("name", name);
+  checks.TakeAll(job.status());
   checks.NotLonger("etag", etag, kEtagMax);
   CheckRequestId(request_id, checks);
+  return job;
 }
 
 }  // namespace
@@ -83,32 +77,30 @@ absl::StatusOr<JobName> CheckJobRequest(absl::string_view name,
                                         absl::string_view etag,
                                         absl::string_view request_id) {
   FieldChecks checks;
-  CheckJobFields(name, etag, request_id, checks);
+  const auto job = CheckJobFields(name, etag, request_id, checks);
   PACELINE_RETURN_IF_ERROR(checks.status());
-  return ParseJobName("name", name);
-}
-
-absl::StatusOr<JobName> CheckDelete(const v1::DeleteJobRequest& request) {
-  return CheckJobRequest(request.name(), request.etag(), "");
+  return job;
 }
 
 absl::StatusOr<JobName> CheckWatch(const v1::WatchJobRequest& request) {
   FieldChecks checks;
-  checks.TakeAll(ParseJobName("name", request.name()).status());
+  const auto job = ParseJobName("name", request.name());
+  checks.TakeAll(job.status());
   checks.NotLonger("resume_token", request.resume_token(), kTextMax);
   PACELINE_RETURN_IF_ERROR(checks.status());
-  return ParseJobName("name", request.name());
+  return job;
 }
 
 absl::StatusOr<ParadigmSwitch> CheckSwitch(
     const v1::SwitchParadigmRequest& request) {
   FieldChecks checks;
-  CheckJobFields(request.name(), request.etag(), request.request_id(), checks);
+  const auto job = CheckJobFields(request.name(), request.etag(),
+                                  request.request_id(), checks);
   CheckParadigm(request.paradigm(), checks);
   checks.NoMoreCharacters("reason", request.reason(), kReasonMax);
   PACELINE_RETURN_IF_ERROR(checks.status());
   ParadigmSwitch wanted;
-  PACELINE_ASSIGN_OR_RETURN(wanted.job, ParseJobName("name", request.name()));
+  wanted.job = *job;
   PACELINE_ASSIGN_OR_RETURN(wanted.spec, ParseParadigm(request.paradigm()));
   wanted.paradigm = FormatParadigm(wanted.spec);
   return wanted;
@@ -116,9 +108,9 @@ absl::StatusOr<ParadigmSwitch> CheckSwitch(
 
 absl::StatusOr<JobRestore> CheckRestore(const v1::RestoreJobRequest& request) {
   FieldChecks checks;
-  CheckJobFields(request.name(), request.etag(), request.request_id(), checks);
+  const auto job = CheckJobFields(request.name(), request.etag(),
+                                  request.request_id(), checks);
   JobRestore restore;
-  const auto job = ParseJobName("name", request.name());
   if (!request.checkpoint().empty()) {
     const auto checkpoint =
         ParseCheckpointName("checkpoint", request.checkpoint());
@@ -151,48 +143,33 @@ absl::StatusOr<CheckpointName> CheckCreateCheckpoint(
                                   : request.checkpoint_id()};
 }
 
-absl::StatusOr<JobSequencePage> CheckList(
+absl::StatusOr<JobPage<SequencePage>> CheckList(
     const v1::ListDecisionsRequest& request) {
-  return CheckSequenceList("decisions", request);
+  return CheckJobList("decisions", request, ReadSequencePage);
 }
 
-absl::StatusOr<JobSequencePage> CheckList(
+absl::StatusOr<JobPage<SequencePage>> CheckList(
     const v1::ListAccuracyPointsRequest& request) {
-  return CheckSequenceList("accuracy_points", request);
+  return CheckJobList("accuracy_points", request, ReadSequencePage);
 }
 
-absl::StatusOr<JobKeyPage> CheckList(
+absl::StatusOr<JobPage<PageStart>> CheckList(
     const v1::ListCheckpointsRequest& request) {
-  FieldChecks checks;
-  JobKeyPage list;
-  list.query = absl::StrCat("checkpoints\n", request.parent());
-  const auto job = ParseJobName("parent", request.parent());
-  const auto page = ReadPage(list.query, request.page_size(),
-                             request.page_token(), kCheckpointPages);
-  checks.TakeAll(job.status());
-  checks.TakeAll(page.status());
-  PACELINE_RETURN_IF_ERROR(checks.status());
-  list.job = *job;
-  list.page = *page;
-  return list;
+  return CheckJobList("checkpoints", request, ReadPage, kCheckpointPages);
 }
 
-absl::StatusOr<KeyPage> CheckList(const v1::ListWorkersRequest& request) {
-  return CheckKeyList("workers", request);
+absl::StatusOr<PageStart> CheckList(const v1::ListWorkersRequest& request) {
+  return ReadPage("workers", request.page_size(), request.page_token());
 }
 
-absl::StatusOr<KeyPage> CheckList(const v1::ListServersRequest& request) {
-  return CheckKeyList("servers", request);
+absl::StatusOr<PageStart> CheckList(const v1::ListServersRequest& request) {
+  return ReadPage("servers", request.page_size(), request.page_token());
 }
 
-absl::StatusOr<AuditPage> CheckList(
+absl::StatusOr<SequencePage> CheckList(
     const v1::ListAuditRecordsRequest& request) {
-  AuditPage list;
-  list.query = "audit_records";
-  PACELINE_ASSIGN_OR_RETURN(
-      list.page,
-      ReadSequencePage(list.query, request.page_size(), request.page_token()));
-  return list;
+  return ReadSequencePage("audit_records", request.page_size(),
+                          request.page_token());
 }
 
 }  // namespace paceline

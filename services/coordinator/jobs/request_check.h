@@ -43,8 +43,6 @@ absl::StatusOr<JobName> CheckVerb(const Request& request) {
   return CheckJobRequest(request.name(), request.etag(), request.request_id());
 }
 
-absl::StatusOr<JobName> CheckDelete(const v1::DeleteJobRequest& request);
-
 // The resume token is judged by whoever made it, but for its size.
 absl::StatusOr<JobName> CheckWatch(const v1::WatchJobRequest& request);
 
@@ -66,40 +64,26 @@ absl::StatusOr<JobRestore> CheckRestore(const v1::RestoreJobRequest& request);
 absl::StatusOr<CheckpointName> CheckCreateCheckpoint(
     const v1::CreateCheckpointRequest& request, Rng& ids);
 
-// Lists by sequence number below a job.
-struct JobSequencePage {
+// A page of a list below a job. Checkpoints are paged by NewestFirstKey().
+template <typename Page>
+struct JobPage {
   JobName job;
-  SequencePage page;
-  std::string query;  // For NextSequenceToken().
+  Page page;
 };
-absl::StatusOr<JobSequencePage> CheckList(
+absl::StatusOr<JobPage<SequencePage>> CheckList(
     const v1::ListDecisionsRequest& request);
-absl::StatusOr<JobSequencePage> CheckList(
+absl::StatusOr<JobPage<SequencePage>> CheckList(
     const v1::ListAccuracyPointsRequest& request);
+absl::StatusOr<JobPage<PageStart>> CheckList(
+    const v1::ListCheckpointsRequest& request);
 
-// The checkpoints of a job, for TakePage() with NewestFirstKey().
-struct JobKeyPage {
-  JobName job;
-  PageStart page;
-  std::string query;  // For TakePage().
-};
-absl::StatusOr<JobKeyPage> CheckList(const v1::ListCheckpointsRequest& request);
-
-// Lists of the cluster, by name; for TakePage().
-struct KeyPage {
-  PageStart page;
-  std::string query;
-};
-absl::StatusOr<KeyPage> CheckList(const v1::ListWorkersRequest& request);
-absl::StatusOr<KeyPage> CheckList(const v1::ListServersRequest& request);
-
-// Newest first: `page.after` is the sequence number before which the page
-// begins, 0 for the newest.
-struct AuditPage {
-  SequencePage page;
-  std::string query;  // For NextSequenceToken().
-};
-absl::StatusOr<AuditPage> CheckList(const v1::ListAuditRecordsRequest& request);
+// A page of a list of the cluster: members by name; records newest first,
+// `after` being the sequence number before which the page begins, 0 for the
+// newest.
+absl::StatusOr<PageStart> CheckList(const v1::ListWorkersRequest& request);
+absl::StatusOr<PageStart> CheckList(const v1::ListServersRequest& request);
+absl::StatusOr<SequencePage> CheckList(
+    const v1::ListAuditRecordsRequest& request);
 
 }  // namespace paceline
 

@@ -82,6 +82,8 @@ std::string KeyOf(const google::protobuf::StringValue& item) {
   return item.value().substr(0, 1);
 }
 
+using Items = google::protobuf::RepeatedPtrField<google::protobuf::StringValue>;
+
 // The keys of all pages.
 std::string AllPages(const std::vector<std::string>& texts, int size) {
   std::vector<google::protobuf::StringValue> items;
@@ -91,11 +93,11 @@ std::string AllPages(const std::vector<std::string>& texts, int size) {
   do {
     const auto start = ReadPage("q", size, token);
     EXPECT_TRUE(start.ok()) << start.status();
-    const auto page = TakePage(items, *start, "q", KeyOf);
-    EXPECT_LE(page.items.size(), static_cast<size_t>(size));
-    for (const auto& item : page.items) seen += KeyOf(item);
+    Items page;
+    token = TakePage(items, *start, KeyOf, &page);
+    EXPECT_LE(page.size(), size);
+    for (const auto& item : page) seen += KeyOf(item);
     seen += "|";
-    token = page.next_page_token;
   } while (!token.empty());
   return seen;
 }
@@ -109,13 +111,14 @@ TEST(TakePageTest, PagesFollowTheKeys) {
 TEST(TakePageTest, APageSurvivesTheLossOfItsLastItem) {
   const std::vector<google::protobuf::StringValue> all = {Item("a"), Item("b"),
                                                           Item("c")};
-  const auto first = TakePage(all, *ReadPage("q", 2, ""), "q", KeyOf);
-  const auto second =
-      TakePage(std::vector<google::protobuf::StringValue>{all[0], all[2]},
-               *ReadPage("q", 2, first.next_page_token), "q", KeyOf);
-  ASSERT_EQ(second.items.size(), 1u);
-  EXPECT_EQ(KeyOf(second.items[0]), "c");
-  EXPECT_THAT(second.next_page_token, IsEmpty());
+  Items page;
+  const std::string token = TakePage(all, *ReadPage("q", 2, ""), KeyOf, &page);
+  page.Clear();
+  EXPECT_THAT(TakePage(std::vector{all[0], all[2]}, *ReadPage("q", 2, token),
+                       KeyOf, &page),
+              IsEmpty());
+  ASSERT_EQ(page.size(), 1);
+  EXPECT_EQ(KeyOf(page[0]), "c");
 }
 
 // A client takes no more than so many bytes at once.
