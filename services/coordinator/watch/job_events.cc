@@ -17,23 +17,21 @@ v1::WatchJobResponse Event(v1::Job job) {
 }  // namespace
 
 JobEvents::JobEvents(v1::Job job, uint64_t life)
-    : log_(absl::StrCat(absl::Hex(life)), Event(std::move(job))) {}
+    : EventLog(absl::StrCat(absl::Hex(life)), Event(std::move(job))) {}
 
-void JobEvents::JobChanged(v1::Job job) { log_.SetJob(Event(std::move(job))); }
+void JobEvents::JobChanged(v1::Job job) { SetJob(Event(std::move(job))); }
 
-void JobEvents::JobRefreshed(v1::Job job) {
-  log_.RefreshJob(Event(std::move(job)));
-}
+void JobEvents::JobRefreshed(v1::Job job) { RefreshJob(Event(std::move(job))); }
 
 void JobEvents::SetProgress(v1::JobProgress progress) {
   v1::WatchJobResponse event;
   *event.mutable_progress() = std::move(progress);
-  log_.SetProgress(std::move(event));
+  EventLog::SetProgress(std::move(event));
 }
 
 absl::StatusOr<JobEvents::Cursor> JobEvents::Place(
     absl::string_view resume_token) const {
-  auto cursor = log_.Open(resume_token);
+  auto cursor = Open(resume_token);
   if (!cursor.ok()) {
     return InvalidField("resume_token", cursor.status().message());
   }
@@ -41,7 +39,7 @@ absl::StatusOr<JobEvents::Cursor> JobEvents::Place(
 }
 
 std::optional<v1::WatchJobResponse> JobEvents::Next(Cursor& cursor) const {
-  auto reading = log_.Next(cursor);
+  auto reading = EventLog::Next(cursor);
   if (!reading.has_value()) return std::nullopt;
   v1::WatchJobResponse response = *reading->message;
   response.set_resume_token(std::move(reading->token));
