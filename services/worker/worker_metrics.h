@@ -6,6 +6,9 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <cstddef>
+#include <cstdint>
+
 #include "common/metrics/series.h"
 #include "protos/paceline/v1/fleet.pb.h"
 
@@ -15,42 +18,13 @@ namespace paceline {
 // five phases are one family, so that they stack.
 class WorkerMetrics {
  public:
-  explicit WorkerMetrics(prometheus::Registry& registry)
-      : phases_(prometheus::BuildHistogram()
-                    .Name("paceline_worker_phase_seconds")
-                    .Help("Time of one iteration, by phase.")
-                    .Register(registry)),
-        load_(Phase("load")),
-        compute_(Phase("compute")),
-        push_(Phase("push")),
-        wait_(Phase("wait")),
-        pull_(Phase("pull")),
-        iterations_(CounterSeries(registry, "paceline_worker_iterations_total",
-                                  "Iterations pushed.")),
-        discarded_(CounterSeries(
-            registry, "paceline_worker_iterations_discarded_total",
-            "Iterations given up for a loss that is not finite.")),
-        samples_(CounterSeries(registry, "paceline_worker_samples_total",
-                               "Samples of pushed iterations.")),
-        push_bytes_(CounterSeries(registry, "paceline_worker_push_bytes_total",
-                                  "Payload bytes pushed.")),
-        pull_bytes_(CounterSeries(registry, "paceline_worker_pull_bytes_total",
-                                  "Payload bytes pulled.")),
-        loss_(GaugeSeries(registry, "paceline_worker_loss",
-                          "Mean loss of the last batch, in nats.")),
-        assigned_(GaugeSeries(registry, "paceline_worker_assigned",
-                              "1 while it has a job, else 0.")),
-        assignments_(prometheus::BuildCounter()
-                         .Name("paceline_worker_assignments_total")
-                         .Help("Assignments to a job that have ended.")
-                         .Register(registry)),
-        stopped_(Outcome("stopped")),
-        failed_(Outcome("failed")),
-        left_(Outcome("left")),
-        broken_(Outcome("broken")) {}
+  explicit WorkerMetrics(prometheus::Registry& registry) : registry_(registry) {
+    // All of them are there from the beginning.
+    for (const char* outcome : kOutcomes) Assignments(outcome);
+  }
 
   // How an assignment ended.
-  enum class AssignmentOutcome {
+  enum class AssignmentOutcome : uint8_t {
     kStopped,  // By the coordinator's word.
     kFailed,   // The worker could not take part.
     kLeft,     // The process ends.
@@ -60,16 +34,7 @@ class WorkerMetrics {
   void AssignmentBegan() { assigned_.Set(1); }
   void AssignmentEnded(AssignmentOutcome outcome) {
     assigned_.Set(0);
-    switch (outcome) {
-      case AssignmentOutcome::kStopped:
-        return stopped_.Increment();
-      case AssignmentOutcome::kFailed:
-        return failed_.Increment();
-      case AssignmentOutcome::kLeft:
-        return left_.Increment();
-      case AssignmentOutcome::kBroken:
-        return broken_.Increment();
-    }
+    Assignments(kOutcomes[static_cast<size_t>(outcome)]).Increment();
   }
 
   // One iteration, as it is reported to the coordinator.
@@ -88,31 +53,50 @@ class WorkerMetrics {
   }
 
  private:
+  // In the order of AssignmentOutcome.
+  static constexpr const char* kOutcomes[] = {"stopped", "failed", "left",
+                                              "broken"};
+
   prometheus::Histogram& Phase(const char* phase) {
     return phases_.Add({{"phase", phase}}, DurationBuckets());
   }
-  prometheus::Counter& Outcome(const char* outcome) {
+  prometheus::Counter& Assignments(const char* outcome) {
     return assignments_.Add({{"outcome", outcome}});
   }
 
-  prometheus::Family<prometheus::Histogram>& phases_;
-  prometheus::Histogram& load_;
-  prometheus::Histogram& compute_;
-  prometheus::Histogram& push_;
-  prometheus::Histogram& wait_;
-  prometheus::Histogram& pull_;
-  prometheus::Counter& iterations_;
-  prometheus::Counter& discarded_;
-  prometheus::Counter& samples_;
-  prometheus::Counter& push_bytes_;
-  prometheus::Counter& pull_bytes_;
-  prometheus::Gauge& loss_;
-  prometheus::Gauge& assigned_;
-  prometheus::Family<prometheus::Counter>& assignments_;
-  prometheus::Counter& stopped_;
-  prometheus::Counter& failed_;
-  prometheus::Counter& left_;
-  prometheus::Counter& broken_;
+  prometheus::Registry& registry_;
+  prometheus::Family<prometheus::Histogram>& phases_ =
+      prometheus::BuildHistogram()
+          .Name("paceline_worker_phase_seconds")
+          .Help("Time of one iteration, by phase.")
+          .Register(registry_);
+  prometheus::Histogram& load_ = Phase("load");
+  prometheus::Histogram& compute_ = Phase("compute");
+  prometheus::Histogram& push_ = Phase("push");
+  prometheus::Histogram& wait_ = Phase("wait");
+  prometheus::Histogram& pull_ = Phase("pull");
+  prometheus::Counter& iterations_ = CounterSeries(
+      registry_, "paceline_worker_iterations_total", "Iterations pushed.");
+  prometheus::Counter& discarded_ =
+      CounterSeries(registry_, "paceline_worker_iterations_discarded_total",
+                    "Iterations given up for a loss that is not finite.");
+  prometheus::Counter& samples_ =
+      CounterSeries(registry_, "paceline_worker_samples_total",
+                    "Samples of pushed iterations.");
+  prometheus::Counter& push_bytes_ = CounterSeries(
+      registry_, "paceline_worker_push_bytes_total", "Payload bytes pushed.");
+  prometheus::Counter& pull_bytes_ = CounterSeries(
+      registry_, "paceline_worker_pull_bytes_total", "Payload bytes pulled.");
+  prometheus::Gauge& loss_ =
+      GaugeSeries(registry_, "paceline_worker_loss",
+                  "Mean loss of the last batch, in nats.");
+  prometheus::Gauge& assigned_ = GaugeSeries(
+      registry_, "paceline_worker_assigned", "1 while it has a job, else 0.");
+  prometheus::Family<prometheus::Counter>& assignments_ =
+      prometheus::BuildCounter()
+          .Name("paceline_worker_assignments_total")
+          .Help("Assignments to a job that have ended.")
+          .Register(registry_);
 };
 
 }  // namespace paceline
