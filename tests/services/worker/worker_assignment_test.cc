@@ -164,35 +164,21 @@ TEST_F(WorkerAssignmentTest, AServerHasFencedItDuringAPush) {
 }
 
 TEST(WorkerLoadingTest, HeartbeatsGoOnWhileItLoadsAndStopIsObeyedThen) {
-  SlowData slow;
-  FakeCoordinator coordinator;
-  RunningWorker worker(coordinator.address());
-  const auto session = coordinator.NextSession();
-  session->Register(absl::Milliseconds(300));
-  session->Assign(AssignmentOf(1, slow.spec()));
-  slow.AwaitLoading();
-  session->Stop();
-  session->AwaitHeartbeats(5);
-  slow.Finish(/*well=*/true);
-  EXPECT_FALSE(session->Expect(Kind::kLeaving).leaving().process());
-  session->Assign(AssignmentOf(2));
-  session->Expect(Kind::kReady);
-}
-
-TEST(WorkerLoadingTest, AStopWhileItLoadsInVain) {
-  SlowData slow;
-  FakeCoordinator coordinator;
-  RunningWorker worker(coordinator.address());
-  const auto session = coordinator.NextSession();
-  session->Register(absl::Milliseconds(300));
-  session->Assign(AssignmentOf(1, slow.spec()));
-  slow.AwaitLoading();
-  session->Stop();
-  session->AwaitHeartbeats(3);
-  slow.Finish(/*well=*/false);
-  session->Expect(Kind::kLeaving);
-  session->Assign(AssignmentOf(2));
-  session->Expect(Kind::kReady);
+  for (const bool well : {true, false}) {
+    SlowData slow;
+    FakeCoordinator coordinator;
+    RunningWorker worker(coordinator.address());
+    const auto session = coordinator.NextSession();
+    session->Register(absl::Milliseconds(300));
+    session->Assign(AssignmentOf(1, slow.spec()));
+    slow.AwaitLoading();
+    session->Stop();
+    session->AwaitHeartbeats(5);
+    slow.Finish(well);
+    EXPECT_FALSE(session->Expect(Kind::kLeaving).leaving().process());
+    session->Assign(AssignmentOf(2));
+    session->Expect(Kind::kReady);
+  }
 }
 
 TEST(WorkerEvaluatorJobsTest, EvaluatesForOneJobAfterTheOther) {
@@ -224,12 +210,7 @@ class WorkerEvaluatorTest : public testing::Test {
  protected:
   void SetUp() override {
     session_->Register(absl::Milliseconds(300));
-    session_->Assign(AssignmentOf(1));
-    const auto ready = session_->Expect(Kind::kReady).ready();
-    v1::WorkerCommand begin;
-    *begin.mutable_begin() = parameters_.Begin(ready, /*initialize=*/true);
-    session_->Send(std::move(begin));
-    session_->Expect(Kind::kInitialized);
+    BeginJob(*session_, parameters_, 1);
   }
 
   void Evaluate(int64_t snapshot) {

@@ -111,12 +111,7 @@ TEST(WorkerProcessTest, ASecondSignalDropsTheIteration) {
   Program program({"--coordinator", coordinator.address(), "--grace", "1h"});
   const auto session = coordinator.NextSession();
   session->Register();
-  session->Assign(AssignmentOf(1));
-  const auto ready = session->Expect(Kind::kReady).ready();
-  v1::WorkerCommand begin;
-  *begin.mutable_begin() = parameters.Begin(ready, true);
-  session->Send(std::move(begin));
-  session->Expect(Kind::kInitialized);
+  BeginJob(*session, parameters, 1);
   parameters.HoldPulls();
   session->Grant(1);
   parameters.AwaitHeldPull();

@@ -35,12 +35,7 @@ TEST(WorkerReconnectTest, InTheMiddleOfAnIteration) {
   RunningWorker worker(coordinator.address());
   const auto session = coordinator.NextSession();
   session->Register();
-  session->Assign(AssignmentOf(1));
-  const auto ready = session->Expect(Kind::kReady).ready();
-  v1::WorkerCommand begin;
-  *begin.mutable_begin() = parameters.Begin(ready, true);
-  session->Send(std::move(begin));
-  session->Expect(Kind::kInitialized);
+  BeginJob(*session, parameters, 1);
   parameters.HoldPulls();
   session->Grant(1);
   parameters.AwaitHeldPull();
@@ -104,8 +99,6 @@ TEST(WorkerReconnectTest, ACoordinatorThatIsSilentIsGivenUp) {
 // SIGTERM, which is Leave(), in every phase; and Drop(), when Leave() takes too
 // long.
 
-using Kind = v1::WorkerMessage;
-
 class WorkerLeaveTest : public testing::Test {
  protected:
   void Register() {
@@ -113,16 +106,7 @@ class WorkerLeaveTest : public testing::Test {
     session_->Register();
     session_->AwaitHeartbeats(1);  // It has taken that in.
   }
-  v1::WorkerReady Prepare() {
-    session_->Assign(AssignmentOf(1));
-    return session_->Expect(Kind::kReady).ready();
-  }
-  void BeginJob() {
-    v1::WorkerCommand begin;
-    *begin.mutable_begin() = parameters_.Begin(Prepare(), true);
-    session_->Send(std::move(begin));
-    session_->Expect(Kind::kInitialized);
-  }
+  void BeginJob() { paceline::BeginJob(*session_, parameters_, 1); }
   // It takes leave as a whole, ends its stream and is done.
   void ExpectGoodbye() {
     EXPECT_TRUE(session_->Expect(Kind::kLeaving).leaving().process());
@@ -152,7 +136,8 @@ TEST_F(WorkerLeaveTest, WithoutAJob) {
 
 TEST_F(WorkerLeaveTest, BeforeBegin) {
   Register();
-  Prepare();
+  session_->Assign(AssignmentOf(1));
+  session_->Expect(Kind::kReady);
   worker_.Leave();
   ExpectGoodbye();
 }
