@@ -2,29 +2,22 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "common/log/log.h"
-#include "common/security/small_file.h"
 #include "common/security/token_table.h"
-#include "common/status.h"
 
 namespace paceline {
 namespace {
 
-absl::StatusOr<std::string> ReadToken(const std::string& path) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
-  auto token = ParseBearerToken(text);
-  if (!token.ok()) return Annotate(token.status(), path);
-  return token;
-}
-
 // gRPC wants metadata keys in lower case.
 constexpr char kKey[] = "authorization";
+
+std::string Authorization(const BearerToken& token) {
+  return absl::StrCat("Bearer ", *token.Get());
+}
 
 class Plugin : public grpc::MetadataCredentialsPlugin {
  public:
@@ -36,7 +29,7 @@ class Plugin : public grpc::MetadataCredentialsPlugin {
   grpc::Status GetMetadata(
       grpc::string_ref, grpc::string_ref, const grpc::AuthContext&,
       std::multimap<grpc::string, grpc::string>* metadata) override {
-    metadata->emplace(kKey, token_->Authorization());
+    metadata->emplace(kKey, Authorization(*token_));
     return grpc::Status::OK;
   }
 
@@ -52,7 +45,7 @@ class Interceptor : public grpc::experimental::Interceptor {
     if (call->QueryInterceptionHookPoint(
             grpc::experimental::InterceptionHookPoints::
                 PRE_SEND_INITIAL_METADATA)) {
-      call->GetSendInitialMetadata()->emplace(kKey, token_->Authorization());
+      call->GetSendInitialMetadata()->emplace(kKey, Authorization(*token_));
     }
     call->Proceed();
   }
@@ -88,36 +81,13 @@ absl::StatusOr<std::string> ParseBearerToken(absl::string_view text) {
   return std::string(token);
 }
 
-absl::StatusOr<std::shared_ptr<const BearerToken>> BearerToken::Open(
+absl::StatusOr<std::shared_ptr<const BearerToken>> OpenBearerToken(
     const std::string& path, absl::Duration interval) {
-  PACELINE_ASSIGN_OR_RETURN(std::string token, ReadToken(path));
-  std::shared_ptr<BearerToken> file(new BearerToken(path, std::move(token)));
-  file->looking_ = std::make_unique<Periodic>(
-      interval, [file = file.get()] { file->Look(); });
-  return file;
-}
-
-BearerToken::BearerToken(std::string path, std::string token)
-    : path_(std::move(path)), token_(std::move(token)) {}
-
-std::string BearerToken::Authorization() const {
-  absl::MutexLock lock(&mu_);
-  return absl::StrCat("Bearer ", token_);
-}
-
-void BearerToken::Look() {
-  auto token = ReadToken(path_);
-  if (!token.ok()) {
-    const std::string complaint(token.status().message());
-    if (complaint == complaint_) return;
-    complaint_ = complaint;
-    LogWarning("the token cannot be read again; it stays as it was",
-               {{"file", path_}, {"error", complaint}});
-    return;
-  }
-  complaint_.clear();
-  absl::MutexLock lock(&mu_);
-  token_ = *std::move(token);
+  return BearerToken::Open(
+      path, interval,
+      {.parse = &ParseBearerToken,
+       .unusable = "the token cannot be read again; it stays as it was",
+       .changed = nullptr});
 }
 
 std::shared_ptr<grpc::CallCredentials> TokenCredentials(

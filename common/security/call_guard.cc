@@ -33,7 +33,7 @@ void ReadToken(const grpc::ServerContextBase& context, const TokenFile* tokens,
       !absl::StartsWithIgnoreCase(value, kScheme)) {
     return;
   }
-  const auto identity = tokens->Match(value.substr(kScheme.size()));
+  const auto identity = tokens->Get()->Match(value.substr(kScheme.size()));
   if (!identity.has_value()) return;
   shown.token = ShownCredentials::Token::kRight;
   shown.token_identity = *identity;

@@ -121,7 +121,7 @@ absl::StatusOr<ServerSecurity> MakeServerSecurity(
   PACELINE_ASSIGN_OR_RETURN(security.tls,
                             OpenTls(options.tls, options.reload_interval));
   if (!options.token_file.empty()) {
-    auto tokens = TokenFile::Open(options.token_file, options.reload_interval);
+    auto tokens = OpenTokenFile(options.token_file, options.reload_interval);
     if (!tokens.ok()) return Annotate(tokens.status(), "--token-file");
     security.tokens = *std::move(tokens);
   }
@@ -137,7 +137,7 @@ absl::StatusOr<ClientSecurity> MakeClientSecurity(
   PACELINE_ASSIGN_OR_RETURN(security.tls,
                             OpenTls(options.tls, options.reload_interval));
   if (!options.token_file.empty()) {
-    auto token = BearerToken::Open(options.token_file, options.reload_interval);
+    auto token = OpenBearerToken(options.token_file, options.reload_interval);
     if (!token.ok()) return Annotate(token.status(), "the token file");
     security.token = *std::move(token);
   }

@@ -8,13 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/security/identity.h"
-#include "common/security/small_file.h"
+#include "common/security/watched_file.h"
 
 namespace paceline {
 
@@ -48,32 +46,12 @@ class TokenTable {
   std::vector<Entry> entries_;
 };
 
-// A TokenTable from a file that is looked at again every `interval`. While the
-// file is missing or malformed the tokens stay as they were, and a warning is
-// logged once. Thread-safe.
-class TokenFile {
- public:
-  // The errors of ReadSmallFile() and TokenTable::Parse(), with the path.
-  static absl::StatusOr<std::shared_ptr<const TokenFile>> Open(
-      const std::string& path, absl::Duration interval);
+// A TokenTable that follows its file.
+using TokenFile = WatchedFile<TokenTable>;
 
-  std::optional<Identity> Match(absl::string_view token) const;
-
- private:
-  TokenFile(std::string path, std::string content, TokenTable table);
-
-  void Look();
-
-  const std::string path_;
-  // The thread's own.
-  std::string content_;
-  std::string complaint_;
-
-  mutable absl::Mutex mu_;
-  std::shared_ptr<const TokenTable> table_ ABSL_GUARDED_BY(mu_);
-
-  std::unique_ptr<Periodic> looking_;  // Ends before what it looks at.
-};
+// The errors of ReadSmallFile() and TokenTable::Parse(), with the path.
+absl::StatusOr<std::shared_ptr<const TokenFile>> OpenTokenFile(
+    const std::string& path, absl::Duration interval);
 
 }  // namespace paceline
 

@@ -35,21 +35,20 @@ TEST(ParseBearerTokenTest, Table) {
 
 TEST(BearerTokenTest, IsReadAgain) {
   const TestFolder folder;
-  const auto token = BearerToken::Open(folder.Write("token", "one\n"), kOften);
+  const auto token = OpenBearerToken(folder.Write("token", "one\n"), kOften);
   ASSERT_TRUE(token.ok()) << token.status();
-  EXPECT_EQ((*token)->Authorization(), "Bearer one");
+  EXPECT_EQ(*(*token)->Get(), "one");
   folder.Write("token", "two words");  // Is not taken.
   folder.Write("token", "two");
-  EXPECT_TRUE(
-      Eventually([&] { return (*token)->Authorization() == "Bearer two"; }));
+  EXPECT_TRUE(Eventually([&] { return *(*token)->Get() == "two"; }));
 }
 
 TEST(BearerTokenTest, AFileThatCannotBeUsedIsRefused) {
   const TestFolder folder;
-  EXPECT_TRUE(absl::IsNotFound(
-      BearerToken::Open(folder.Path("none"), kOften).status()));
+  EXPECT_TRUE(
+      absl::IsNotFound(OpenBearerToken(folder.Path("none"), kOften).status()));
   const std::string bad = folder.Write("bad", "two words");
-  const auto token = BearerToken::Open(bad, kOften);
+  const auto token = OpenBearerToken(bad, kOften);
   EXPECT_TRUE(absl::IsInvalidArgument(token.status()));
   EXPECT_THAT(std::string(token.status().message()), HasSubstr(bad));
 }

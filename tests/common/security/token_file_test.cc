@@ -22,11 +22,11 @@ std::string Line(const std::string& who, const std::string& token) {
 TEST(TokenFileTest, AFileThatCannotBeUsedIsRefused) {
   const TestFolder folder;
   EXPECT_TRUE(
-      absl::IsNotFound(TokenFile::Open(folder.Path("none"), kOften).status()));
+      absl::IsNotFound(OpenTokenFile(folder.Path("none"), kOften).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(
-      TokenFile::Open(folder.Write("empty", ""), kOften).status()));
+      OpenTokenFile(folder.Write("empty", ""), kOften).status()));
   const std::string bad = folder.Write("bad", "\nalice admin t\n");
-  const auto file = TokenFile::Open(bad, kOften);
+  const auto file = OpenTokenFile(bad, kOften);
   EXPECT_TRUE(absl::IsInvalidArgument(file.status()));
   EXPECT_THAT(std::string(file.status().message()),
               HasSubstr(absl::StrCat(bad, ": line 2: ")));
@@ -35,23 +35,26 @@ TEST(TokenFileTest, AFileThatCannotBeUsedIsRefused) {
 TEST(TokenFileTest, TakesWhatIsNewAndForgetsWhatIsGone) {
   const TestFolder folder;
   const std::string path = folder.Write("tokens", Line("alice admin", "a"));
-  const auto file = TokenFile::Open(path, kOften);
+  const auto file = OpenTokenFile(path, kOften);
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_TRUE((*file)->Match("a").has_value());
+  EXPECT_TRUE((*file)->Get()->Match("a").has_value());
   folder.Write("tokens", Line("bob viewer", "b"));
-  EXPECT_TRUE(Eventually([&] { return (*file)->Match("b").has_value(); }));
-  EXPECT_FALSE((*file)->Match("a").has_value());
+  EXPECT_TRUE(
+      Eventually([&] { return (*file)->Get()->Match("b").has_value(); }));
+  EXPECT_FALSE((*file)->Get()->Match("a").has_value());
   // Of equal length, so that neither size nor time needs to differ.
   folder.Write("tokens", Line("bob viewer", "c"));
-  EXPECT_TRUE(Eventually([&] { return (*file)->Match("c").has_value(); }));
+  EXPECT_TRUE(
+      Eventually([&] { return (*file)->Get()->Match("c").has_value(); }));
   folder.Write("tokens", "# nobody any more\n");
-  EXPECT_TRUE(Eventually([&] { return !(*file)->Match("c").has_value(); }));
+  EXPECT_TRUE(
+      Eventually([&] { return !(*file)->Get()->Match("c").has_value(); }));
 }
 
 TEST(TokenFileTest, StaysAsItWasWhileTheFileCannotBeUsed) {
   const TestFolder folder;
   const std::string path = folder.Write("tokens", Line("alice admin", "a"));
-  const auto file = TokenFile::Open(path, kOften);
+  const auto file = OpenTokenFile(path, kOften);
   ASSERT_TRUE(file.ok()) << file.status();
   const LogCapture log;
   int warnings = 0;
@@ -62,11 +65,12 @@ TEST(TokenFileTest, StaysAsItWasWhileTheFileCannotBeUsed) {
     ++warnings;
     EXPECT_TRUE(
         Eventually([&] { return log.Count("cannot be used") == warnings; }));
-    EXPECT_TRUE((*file)->Match("a").has_value());
-    EXPECT_FALSE((*file)->Match("b").has_value());
+    EXPECT_TRUE((*file)->Get()->Match("a").has_value());
+    EXPECT_FALSE((*file)->Get()->Match("b").has_value());
   }
   folder.Write("tokens", Line("carol admin", "c"));
-  EXPECT_TRUE(Eventually([&] { return (*file)->Match("c").has_value(); }));
+  EXPECT_TRUE(
+      Eventually([&] { return (*file)->Get()->Match("c").has_value(); }));
   EXPECT_EQ(log.Count("cannot be used"), warnings);  // Not at every look.
 }
 
