@@ -1,6 +1,5 @@
 #include "common/security/certificate_authority.h"
 
-#include <openssl/bio.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -12,34 +11,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/security/openssl_types.h"
 #include "common/status.h"
 
 namespace paceline {
-namespace x509 {
+namespace {
 
-struct Delete {
-  void operator()(BIO* p) const { BIO_free(p); }
-  void operator()(X509* p) const { X509_free(p); }
-  void operator()(X509_EXTENSION* p) const { X509_EXTENSION_free(p); }
-  void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
-};
-using Bio = std::unique_ptr<BIO, Delete>;
-using Certificate = std::unique_ptr<X509, Delete>;
-using Extension = std::unique_ptr<X509_EXTENSION, Delete>;
-using Key = std::unique_ptr<EVP_PKEY, Delete>;
+using Certificate = OpensslPtr<X509>;
+using Key = OpensslPtr<EVP_PKEY>;
+using Extension = OpensslPtr<X509_EXTENSION>;
 
 struct ParsedPair {
   Certificate certificate;
   Key key;
 };
-
-}  // namespace x509
-
-namespace {
-
-using x509::Bio;
-using x509::Extension;
-using x509::ParsedPair;
 
 constexpr int kSerialBytes = 16;
 
@@ -53,7 +38,7 @@ absl::Status Failed(absl::StatusCode code, absl::string_view what) {
 
 template <class Write>
 absl::StatusOr<std::string> ToPem(const Write& write) {
-  const Bio bio(BIO_new(BIO_s_mem()));
+  const OpensslPtr<BIO> bio(BIO_new(BIO_s_mem()));
   if (bio == nullptr || write(bio.get()) != 1) {
     return Failed(absl::StatusCode::kInternal, "write PEM");
   }
@@ -76,17 +61,14 @@ absl::StatusOr<KeyPair> ToPair(X509* certificate, EVP_PKEY* key) {
 }
 
 absl::StatusOr<ParsedPair> Parse(const KeyPair& pair) {
-  const auto read = [](const std::string& pem) {
-    return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  };
   ParsedPair parsed;
-  parsed.certificate.reset(PEM_read_bio_X509(read(pair.certificate).get(),
+  parsed.certificate.reset(PEM_read_bio_X509(BioOf(pair.certificate).get(),
                                              nullptr, nullptr, nullptr));
   if (parsed.certificate == nullptr) {
     return Failed(absl::StatusCode::kInvalidArgument, "read the certificate");
   }
-  parsed.key.reset(
-      PEM_read_bio_PrivateKey(read(pair.key).get(), nullptr, nullptr, nullptr));
+  parsed.key.reset(PEM_read_bio_PrivateKey(BioOf(pair.key).get(), nullptr,
+                                           nullptr, nullptr));
   if (parsed.key == nullptr) {
     return Failed(absl::StatusCode::kInvalidArgument, "read the private key");
   }
@@ -182,24 +164,11 @@ const ASN1_OCTET_STRING* Value(X509* certificate, int nid) {
   return X509_EXTENSION_get_data(X509_get_ext(certificate, index));
 }
 
-absl::Time ToTime(const ASN1_TIME* time) {
-  tm utc = {};
-  if (ASN1_TIME_to_tm(time, &utc) != 1) return absl::InfinitePast();
-  return absl::FromTM(utc, absl::UTCTimeZone());
+absl::Time EndOf(const X509* certificate) {
+  return TimeOf(X509_get0_notAfter(certificate)).value_or(absl::InfinitePast());
 }
 
 }  // namespace
-
-struct CertificateAuthority::Parsed : x509::ParsedPair {};
-
-CertificateAuthority::CertificateAuthority(std::unique_ptr<Parsed> parsed,
-                                           KeyPair pair)
-    : parsed_(std::move(parsed)), pair_(std::move(pair)) {}
-CertificateAuthority::~CertificateAuthority() = default;
-CertificateAuthority::CertificateAuthority(CertificateAuthority&&) noexcept =
-    default;
-CertificateAuthority& CertificateAuthority::operator=(
-    CertificateAuthority&&) noexcept = default;
 
 absl::StatusOr<CertificateAuthority> CertificateAuthority::Create(
     const CertificateRequest& request) {
@@ -217,7 +186,7 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::Create(
   }
   PACELINE_RETURN_IF_ERROR(Sign(x, made.key.get()));
   PACELINE_ASSIGN_OR_RETURN(KeyPair pair, ToPair(x, made.key.get()));
-  return CertificateAuthority(std::make_unique<Parsed>(Parsed{std::move(made)}),
+  return CertificateAuthority(std::move(made.certificate), std::move(made.key),
                               std::move(pair));
 }
 
@@ -227,8 +196,8 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::Load(
   if (X509_check_ca(parsed.certificate.get()) != 1) {
     return absl::InvalidArgumentError("the certificate is not a CA's");
   }
-  return CertificateAuthority(
-      std::make_unique<Parsed>(Parsed{std::move(parsed)}), pair);
+  return CertificateAuthority(std::move(parsed.certificate),
+                              std::move(parsed.key), pair);
 }
 
 absl::StatusOr<KeyPair> CertificateAuthority::Issue(
@@ -237,7 +206,7 @@ absl::StatusOr<KeyPair> CertificateAuthority::Issue(
                             AlternativeNames(request.names));
   PACELINE_ASSIGN_OR_RETURN(const ParsedPair made, Blank(request));
   X509* const x = made.certificate.get();
-  X509* const issuer = parsed_->certificate.get();
+  X509* const issuer = certificate_.get();
   if (X509_set_issuer_name(x, X509_get_subject_name(issuer)) != 1) {
     return Failed(absl::StatusCode::kInternal, "name an issuer");
   }
@@ -250,7 +219,7 @@ absl::StatusOr<KeyPair> CertificateAuthority::Issue(
   if (!names.empty()) {
     PACELINE_RETURN_IF_ERROR(Extend(x, issuer, NID_subject_alt_name, names));
   }
-  PACELINE_RETURN_IF_ERROR(Sign(x, parsed_->key.get()));
+  PACELINE_RETURN_IF_ERROR(Sign(x, key_.get()));
   return ToPair(x, made.key.get());
 }
 
@@ -261,24 +230,25 @@ absl::Status CertificateAuthority::Check(
     return absl::FailedPreconditionError(parsed.status().message());
   }
   X509* const x = parsed->certificate.get();
-  if (X509_verify(x, parsed_->key.get()) != 1) {
+  if (X509_verify(x, key_.get()) != 1) {
     ERR_clear_error();
     return absl::FailedPreconditionError("it is another CA's");
   }
   PACELINE_ASSIGN_OR_RETURN(const std::string names,
                             AlternativeNames(request.names));
-  PACELINE_ASSIGN_OR_RETURN(const Extension wanted,
-                            MakeExtension(x, parsed_->certificate.get(),
-                                          NID_subject_alt_name, names));
+  PACELINE_ASSIGN_OR_RETURN(
+      const Extension wanted,
+      MakeExtension(x, certificate_.get(), NID_subject_alt_name, names));
   const ASN1_OCTET_STRING* const has = Value(x, NID_subject_alt_name);
   if (has == nullptr ||
       ASN1_OCTET_STRING_cmp(has, X509_EXTENSION_get_data(wanted.get())) != 0) {
     return absl::FailedPreconditionError("it has other names");
   }
-  if (ToTime(X509_get0_notBefore(x)) > request.valid_from) {
+  if (TimeOf(X509_get0_notBefore(x)).value_or(absl::InfinitePast()) >
+      request.valid_from) {
     return absl::FailedPreconditionError("it is not valid yet");
   }
-  const absl::Time end = ToTime(X509_get0_notAfter(x));
+  const absl::Time end = EndOf(x);
   if (end < request.valid_until) {
     return absl::FailedPreconditionError(absl::StrCat(
         "it ends at ", absl::FormatTime(end, absl::UTCTimeZone())));
@@ -287,7 +257,7 @@ absl::Status CertificateAuthority::Check(
 }
 
 absl::Time CertificateAuthority::valid_until() const {
-  return ToTime(X509_get0_notAfter(parsed_->certificate.get()));
+  return EndOf(certificate_.get());
 }
 
 }  // namespace paceline

@@ -1,14 +1,15 @@
 #ifndef PACELINE_COMMON_SECURITY_CERTIFICATE_AUTHORITY_H_
 #define PACELINE_COMMON_SECURITY_CERTIFICATE_AUTHORITY_H_
 
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/security/openssl_types.h"
 
 namespace paceline {
 
@@ -39,10 +40,6 @@ class CertificateAuthority {
   // INVALID_ARGUMENT if that is no CA's certificate with its key.
   static absl::StatusOr<CertificateAuthority> Load(const KeyPair& pair);
 
-  ~CertificateAuthority();
-  CertificateAuthority(CertificateAuthority&&) noexcept;
-  CertificateAuthority& operator=(CertificateAuthority&&) noexcept;
-
   // INVALID_ARGUMENT for names that cannot be.
   absl::StatusOr<KeyPair> Issue(const CertificateRequest& request) const;
 
@@ -56,10 +53,14 @@ class CertificateAuthority {
   absl::Time valid_until() const;
 
  private:
-  struct Parsed;
-  CertificateAuthority(std::unique_ptr<Parsed> parsed, KeyPair pair);
+  CertificateAuthority(OpensslPtr<X509> certificate, OpensslPtr<EVP_PKEY> key,
+                       KeyPair pair)
+      : certificate_(std::move(certificate)),
+        key_(std::move(key)),
+        pair_(std::move(pair)) {}
 
-  std::unique_ptr<Parsed> parsed_;
+  OpensslPtr<X509> certificate_;
+  OpensslPtr<EVP_PKEY> key_;
   KeyPair pair_;
 };
 

@@ -1,44 +1,27 @@
 #include "common/security/tls_files.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
 
-#include <ctime>
-#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/security/openssl_types.h"
 #include "common/security/small_file.h"
 #include "common/status.h"
 
 namespace paceline {
 namespace {
 
-struct Free {
-  void operator()(BIO* p) const { BIO_free(p); }
-  void operator()(X509* p) const { X509_free(p); }
-  void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Free>;
-
-Owned<BIO> Reader(const std::string& pem) {
-  Owned<BIO> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  CHECK(bio != nullptr);
-  return bio;
-}
-
 // Whoever starts a service is not there to type a passphrase.
 int NoPassphrase(char*, int, int, void*) { return 0; }
 
 // All certificates of the text.
-absl::StatusOr<std::vector<Owned<X509>>> ParseCertificates(
+absl::StatusOr<std::vector<OpensslPtr<X509>>> ParseCertificates(
     const std::string& pem, const std::string& path) {
-  const Owned<BIO> bio = Reader(pem);
-  std::vector<Owned<X509>> certificates;
+  const OpensslPtr<BIO> bio = BioOf(pem);
+  std::vector<OpensslPtr<X509>> certificates;
   ERR_clear_error();
   while (X509* const next =
              PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr)) {
@@ -55,10 +38,10 @@ absl::StatusOr<std::vector<Owned<X509>>> ParseCertificates(
   return certificates;
 }
 
-absl::StatusOr<Owned<EVP_PKEY>> ParseKey(const std::string& pem,
-                                         const std::string& path) {
-  const Owned<BIO> bio = Reader(pem);
-  Owned<EVP_PKEY> key(
+absl::StatusOr<OpensslPtr<EVP_PKEY>> ParseKey(const std::string& pem,
+                                              const std::string& path) {
+  const OpensslPtr<BIO> bio = BioOf(pem);
+  OpensslPtr<EVP_PKEY> key(
       PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr));
   ERR_clear_error();
   if (key == nullptr) {
@@ -66,14 +49,6 @@ absl::StatusOr<Owned<EVP_PKEY>> ParseKey(const std::string& pem,
         path, ": no private key (PEM, without a passphrase) is in it"));
   }
   return key;
-}
-
-absl::Time ExpiryOf(const X509* certificate) {
-  std::tm utc = {};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &utc) != 1) {
-    return absl::InfiniteFuture();
-  }
-  return absl::FromTM(utc, absl::UTCTimeZone());
 }
 
 absl::Status ReadIdentity(const TlsFiles& files, TlsMaterial& material) {
@@ -89,7 +64,8 @@ absl::Status ReadIdentity(const TlsFiles& files, TlsMaterial& material) {
         files.key, ": the key is not that of the certificate in ", files.cert));
   }
   material.identity = absl::StrCat(pem, "\n", cert);
-  material.expires = ExpiryOf(chain[0].get());
+  material.expires =
+      TimeOf(X509_get0_notAfter(chain[0].get())).value_or(material.expires);
   return absl::OkStatus();
 }
 

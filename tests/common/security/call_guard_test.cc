@@ -19,11 +19,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const TestCertificates& Certificates() {
-  static const auto& certificates = *new TestCertificates();
-  return certificates;
-}
-
 ServerSecurity WithTokens() {
   auto security =
       MakeServerSecurity({.token_file = Certificates().TokenFile()});

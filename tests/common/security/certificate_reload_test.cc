@@ -41,8 +41,8 @@ class ReloadTest : public testing::Test {
     return GuardedClient(server.address(), security).WhoAmI();
   }
 
-  void Put(const std::string& name, const TestAuthority::Issued& issued) {
-    folder_.Write(name + ".pem", issued.cert);
+  void Put(const std::string& name, const KeyPair& issued) {
+    folder_.Write(name + ".pem", issued.certificate);
     folder_.Write(name + ".key", issued.key);
   }
 
@@ -112,20 +112,20 @@ TEST_F(ReloadTest, AClientTakesANewCertificateForItsNextConnection) {
 }
 
 TEST_F(ReloadTest, BadFilesChangeNothing) {
-  const TestAuthority::Issued good = first_.Issue(server_);
+  const KeyPair good = first_.Issue(server_);
   Put("server", good);
   Put("admin", first_.Issue(admin_));
   folder_.Write("first.pem", first_.pem());
   GuardedServer server(Server({.tls = Files("server", "first.pem")}));
   const ClientSecurity admin = Client(Files("admin", "first.pem"));
-  const TestAuthority::Issued other = first_.Issue(server_);
-  const TestAuthority::Issued kBad[] = {
+  const KeyPair other = first_.Issue(server_);
+  const KeyPair kBad[] = {
       {"", good.key},
-      {good.cert, "no key"},
-      {good.cert.substr(0, 200), good.key},
-      {other.cert, good.key},  // As between two renames.
+      {good.certificate, "no key"},
+      {good.certificate.substr(0, 200), good.key},
+      {other.certificate, good.key},  // As between two renames.
   };
-  for (const TestAuthority::Issued& bad : kBad) {
+  for (const KeyPair& bad : kBad) {
     const LogCapture log;
     Put("server", bad);
     EXPECT_TRUE(Eventually([&] { return log.Count("cannot be used") >= 1; }));

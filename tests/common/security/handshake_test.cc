@@ -16,11 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const TestCertificates& Certificates() {
-  static const auto& certificates = *new TestCertificates();
-  return certificates;
-}
-
 ServerSecurity ServerWith(const ServerSecurityOptions& options) {
   auto security = MakeServerSecurity(options);
   EXPECT_TRUE(security.ok()) << security.status();

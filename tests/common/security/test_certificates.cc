@@ -36,10 +36,10 @@ std::string TokenText(v1::Role role) {
 TestAuthority::TestAuthority(const std::string& common_name)
     : authority_(NewAuthority(common_name)) {}
 
-TestAuthority::Issued TestAuthority::Issue(const Request& request) const {
-  const auto issued = authority_.Issue(FromNow(request));
+KeyPair TestAuthority::Issue(const Request& request) const {
+  auto issued = authority_.Issue(FromNow(request));
   CHECK(issued.ok());
-  return {issued->certificate, issued->key};
+  return *std::move(issued);
 }
 
 TestCertificates::TestCertificates() {
@@ -71,8 +71,8 @@ TestCertificates::TestCertificates() {
 void TestCertificates::Put(const std::string& name,
                            const TestAuthority& authority,
                            const TestAuthority::Request& request) const {
-  const TestAuthority::Issued issued = authority.Issue(request);
-  folder_.Write(name + ".pem", issued.cert);
+  const KeyPair issued = authority.Issue(request);
+  folder_.Write(name + ".pem", issued.certificate);
   folder_.Write(name + ".key", issued.key);
 }
 

@@ -23,15 +23,9 @@ class TestAuthority {
     absl::Duration valid_from = -absl::Hours(1);  // From now.
     absl::Duration valid_until = absl::Hours(1);
   };
-  // Both as PEM.
-  struct Issued {
-    std::string cert;
-    std::string key;
-  };
-
   explicit TestAuthority(const std::string& common_name);
 
-  Issued Issue(const Request& request) const;
+  KeyPair Issue(const Request& request) const;
 
   const std::string& pem() const { return authority_.pair().certificate; }
 
@@ -72,6 +66,12 @@ class TestCertificates {
   TestFolder folder_;
   TestAuthority authority_{"paceline test CA"};
 };
+
+// Those of a whole test program.
+inline const TestCertificates& Certificates() {
+  static const auto& certificates = *new TestCertificates();
+  return certificates;
+}
 
 // The four that somebody can have.
 inline constexpr v1::Role kRoles[] = {v1::VIEWER, v1::WORKER, v1::SERVER,
