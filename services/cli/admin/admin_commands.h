@@ -17,9 +17,6 @@ std::unique_ptr<ChosenCommand> AddAdminCommands(CLI::App& app, Console console);
 // `paceline checkpoint`.
 void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen);
 
-// Those of its commands that work on folders: `verify` and `export`.
-void AddCheckpointFileCommands(CLI::App& checkpoint, ChosenCommand& chosen);
-
 // `paceline completion`, and the hidden `paceline __complete` that its scripts
 // call: the words that could follow, one a line, or ":files".
 void AddCompletionCommands(CLI::App& root, ChosenCommand& chosen);

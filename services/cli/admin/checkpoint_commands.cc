@@ -66,7 +66,7 @@ absl::Status Verify(Session& session, const std::string& folder, bool json) {
                    " things are wrong with it"));
 }
 
-ExitCode RunVerify(Session& session, const VerifyFlags& flags) {
+ExitCode VerifyFolders(Session& session, const VerifyFlags& flags) {
   const absl::Status known =
       CheckOneOf("--output", flags.output, {"table", "json"});
   if (!known.ok()) return session.End(known);
@@ -75,13 +75,11 @@ ExitCode RunVerify(Session& session, const VerifyFlags& flags) {
   });
 }
 
-ExitCode RunExport(Session& session, const ExportFlags& flags) {
-  const absl::StatusOr<WrittenFile> written =
-      ExportCheckpoint(flags.folder, flags.file);
-  if (!written.ok()) return session.End(written.status());
-  return session.End(
-      session.Write(absl::StrCat(flags.file, ": ", BytesText(written->bytes),
-                                 ", sha256 ", written->sha256, "\n")));
+absl::Status ExportFolder(Session& session, const ExportFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(const WrittenFile written,
+                            ExportCheckpoint(flags.folder, flags.file));
+  return session.Write(absl::StrCat(flags.file, ": ", BytesText(written.bytes),
+                                    ", sha256 ", written.sha256, "\n"));
 }
 
 // Between two looks at a checkpoint that is being written.
@@ -118,11 +116,11 @@ absl::Status PrintCheckpoints(
                         }});
 }
 
-absl::StatusOr<v1::Checkpoint> Get(Session& session, const std::string& name) {
+absl::StatusOr<v1::Checkpoint> GetCheckpoint(Session& session,
+                                             const std::string& name) {
   v1::GetCheckpointRequest request;
   request.set_name(name);
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  return client->Call(&JobsApi::GetCheckpoint, request);
+  return session.Call(&JobsApi::GetCheckpoint, request);
 }
 
 absl::StatusOr<v1::Checkpoint> AwaitWritten(Session& session,
@@ -130,7 +128,8 @@ absl::StatusOr<v1::Checkpoint> AwaitWritten(Session& session,
   PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   while (checkpoint.state() == v1::Checkpoint::WRITING) {
     PACELINE_RETURN_IF_ERROR(client->Pause(kWriteInterval));
-    PACELINE_ASSIGN_OR_RETURN(checkpoint, Get(session, checkpoint.name()));
+    PACELINE_ASSIGN_OR_RETURN(checkpoint,
+                              GetCheckpoint(session, checkpoint.name()));
   }
   if (checkpoint.state() != v1::Checkpoint::FAILED) return checkpoint;
   return absl::UnknownError(
@@ -138,16 +137,16 @@ absl::StatusOr<v1::Checkpoint> AwaitWritten(Session& session,
                    " could not be written: ", checkpoint.state_reason()));
 }
 
-absl::Status Create(Session& session, const CheckpointCreateFlags& flags) {
+absl::Status CreateCheckpoint(Session& session,
+                              const CheckpointCreateFlags& flags) {
   v1::CreateCheckpointRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
                             JobName(session.connection().space, flags.job));
   request.set_checkpoint_id(flags.id);
   request.set_request_id(NewRequestId());
   request.set_validate_only(flags.dry_run);
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   PACELINE_ASSIGN_OR_RETURN(v1::Checkpoint checkpoint,
-                            client->Call(&JobsApi::CreateCheckpoint, request));
+                            session.Call(&JobsApi::CreateCheckpoint, request));
   if (flags.wait && !flags.dry_run) {
     PACELINE_ASSIGN_OR_RETURN(checkpoint,
                               AwaitWritten(session, std::move(checkpoint)));
@@ -156,111 +155,54 @@ absl::Status Create(Session& session, const CheckpointCreateFlags& flags) {
   return session.PrintChanged(
       checkpoint,
       absl::StrCat(Subject(checkpoint.name()), ready ? " ready" : " begun",
-                   flags.dry_run ? " (dry run)" : ""));
+                   DryRunMark(flags.dry_run)));
 }
 
-ExitCode RunCreate(Session& session, const CheckpointCreateFlags& flags) {
-  return session.End(Create(session, flags));
-}
-
-absl::Status List(Session& session, const CheckpointListFlags& flags) {
+absl::Status ListCheckpoints(Session& session,
+                             const CheckpointListFlags& flags) {
   v1::ListCheckpointsRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
                             JobName(session.connection().space, flags.job));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   PACELINE_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse response,
-                            ListAll(*client, &JobsApi::ListCheckpoints, request,
-                                    0, [](v1::ListCheckpointsResponse& page) {
-                                      return page.mutable_checkpoints();
-                                    }));
-  if (response.checkpoints().empty() &&
-      (session.format() == OutputFormat::kTable ||
-       session.format() == OutputFormat::kWide)) {
+                            session.List(&JobsApi::ListCheckpoints, request));
+  if (response.checkpoints().empty() && session.tabular()) {
     session.Note(absl::StrCat("job ", LastPart(request.parent()),
                               " has no checkpoints"));
   }
   return PrintCheckpoints(session, Pointers(response.checkpoints()), &response);
 }
 
-ExitCode RunList(Session& session, const CheckpointListFlags& flags) {
-  return session.End(List(session, flags));
-}
-
-ExitCode RunGet(Session& session, const NamesFlags& flags) {
-  std::vector<v1::Checkpoint> checkpoints;
-  const ExitCode code =
-      session.ForEach(flags.names, [&](const std::string& typed) {
+ExitCode GetCheckpoints(Session& session, const NamesFlags& flags) {
+  return PrintEach(
+      session, flags.names,
+      [&](const std::string& typed) -> absl::StatusOr<v1::Checkpoint> {
         PACELINE_ASSIGN_OR_RETURN(
             const std::string name,
             CheckpointName(session.connection().space, "", typed));
-        PACELINE_ASSIGN_OR_RETURN(v1::Checkpoint checkpoint,
-                                  Get(session, name));
-        checkpoints.push_back(std::move(checkpoint));
-        return absl::OkStatus();
+        return GetCheckpoint(session, name);
+      },
+      [&](const std::vector<const v1::Checkpoint*>& checkpoints) {
+        return PrintCheckpoints(session, checkpoints, nullptr);
       });
-  std::vector<const v1::Checkpoint*> found;
-  found.reserve(checkpoints.size());
-  for (const v1::Checkpoint& checkpoint : checkpoints) {
-    found.push_back(&checkpoint);
-  }
-  const ExitCode printed =
-      found.empty() ? ExitCode::kSuccess
-                    : session.End(PrintCheckpoints(session, found, nullptr));
-  return code != ExitCode::kSuccess ? code : printed;
 }
 
-ExitCode RunDelete(Session& session, const NamesFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    v1::DeleteCheckpointRequest request;
-    PACELINE_ASSIGN_OR_RETURN(
-        *request.mutable_name(),
-        CheckpointName(session.connection().space, "", typed));
-    request.set_validate_only(flags.dry_run);
-    if (!flags.dry_run) {
-      PACELINE_RETURN_IF_ERROR(session.Confirm(absl::StrCat(
-          "Delete checkpoint ", LastPart(request.name()), " of job ",
-          JobIdOf(request.name()), " and its files?")));
-    }
-    PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-    const absl::Status deleted =
-        client->Call(&JobsApi::DeleteCheckpoint, request).status();
-    if (absl::IsNotFound(deleted) && client->repeated() && !flags.dry_run) {
-      // By the earlier try, or it has never been there: nobody can tell.
-      return session.Write(
-          absl::StrCat(Subject(request.name()), " is not there any more\n"));
-    }
-    PACELINE_RETURN_IF_ERROR(deleted);
-    return session.Write(absl::StrCat(Subject(request.name()), " deleted",
-                                      flags.dry_run ? " (dry run)" : "", "\n"));
-  });
+absl::Status DeleteCheckpoint(Session& session, const NamesFlags& flags,
+                              const std::string& typed) {
+  v1::DeleteCheckpointRequest request;
+  PACELINE_ASSIGN_OR_RETURN(
+      *request.mutable_name(),
+      CheckpointName(session.connection().space, "", typed));
+  request.set_validate_only(flags.dry_run);
+  if (!flags.dry_run) {
+    PACELINE_RETURN_IF_ERROR(session.Confirm(
+        absl::StrCat("Delete checkpoint ", LastPart(request.name()), " of job ",
+                     JobIdOf(request.name()), " and its files?")));
+  }
+  return session.Delete(&JobsApi::DeleteCheckpoint, request,
+                        Subject(request.name()));
 }
 
 }  // namespace
-
-void AddCheckpointFileCommands(CLI::App& checkpoint, ChosenCommand& chosen) {
-  auto verify_flags = std::make_shared<VerifyFlags>();
-  CLI::App* verify = checkpoint.add_subcommand(
-      "verify", "Check checkpoints that lie in folders of this machine");
-  verify->add_option("DIR", verify_flags->folders)->required();
-  verify->add_option("-o,--output", verify_flags->output, "table or json");
-  verify->callback([&chosen, verify_flags] {
-    chosen.Choose([&chosen, verify_flags] {
-      return RunVerify(chosen.session(), *verify_flags);
-    });
-  });
-
-  auto export_flags = std::make_shared<ExportFlags>();
-  CLI::App* exporting = checkpoint.add_subcommand(
-      "export", "Write a checkpoint's model as one safetensors file");
-  exporting->add_option("DIR", export_flags->folder)->required();
-  exporting->add_option("-o,--out", export_flags->file, "The file to write")
-      ->required();
-  exporting->callback([&chosen, export_flags] {
-    chosen.Choose([&chosen, export_flags] {
-      return RunExport(chosen.session(), *export_flags);
-    });
-  });
-}
 
 void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
   CLI::App& checkpoint =
@@ -268,8 +210,7 @@ void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
   checkpoint.require_subcommand(1);
 
   const auto create = AddCommand<CheckpointCreateFlags>(
-      checkpoint, "create", "Save a job that runs", chosen, CommonChoice(),
-      &RunCreate);
+      checkpoint, "create", "Save a job that runs", chosen, &CreateCheckpoint);
   create.app->add_option("JOB", create.flags->job)->required();
   create.app->add_option("--name", create.flags->id,
                          "Of the checkpoint; default: drawn");
@@ -278,24 +219,37 @@ void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
                        "Let the server check it, and do nothing");
 
   const auto list = AddCommand<CheckpointListFlags>(
-      checkpoint, "list", "List a job's checkpoints", chosen, CommonChoice(),
-      &RunList);
+      checkpoint, "list", "List a job's checkpoints", chosen, &ListCheckpoints);
   list.app->add_option("JOB", list.flags->job)->required();
 
-  const auto get =
-      AddCommand<NamesFlags>(checkpoint, "get", "Show checkpoints by name",
-                             chosen, CommonChoice(), &RunGet);
+  const auto get = AddCommand<NamesFlags>(
+      checkpoint, "get", "Show checkpoints by name", chosen, &GetCheckpoints);
   get.app->add_option("CHECKPOINT", get.flags->names, "JOB/CHECKPOINT")
       ->required();
 
   const auto remove = AddCommand<NamesFlags>(
       checkpoint, "delete", "Delete checkpoints and their files", chosen,
-      {.output = false, .yes = true}, &RunDelete);
+      &DeleteCheckpoint, {.output = false, .yes = true});
   remove.app->add_option("CHECKPOINT", remove.flags->names, "JOB/CHECKPOINT")
       ->required();
   remove.app->add_flag("--dry-run", remove.flags->dry_run,
                        "Let the server check it, and do nothing");
-  AddCheckpointFileCommands(checkpoint, chosen);
+
+  const auto verify = AddPlainCommand<VerifyFlags>(
+      checkpoint, "verify",
+      "Check checkpoints that lie in folders of this machine", chosen,
+      &VerifyFolders);
+  verify.app->add_option("DIR", verify.flags->folders)->required();
+  verify.app->add_option("-o,--output", verify.flags->output, "table or json");
+
+  const auto exporting = AddPlainCommand<ExportFlags>(
+      checkpoint, "export",
+      "Write a checkpoint's model as one safetensors file", chosen,
+      &ExportFolder);
+  exporting.app->add_option("DIR", exporting.flags->folder)->required();
+  exporting.app
+      ->add_option("-o,--out", exporting.flags->file, "The file to write")
+      ->required();
 }
 
 }  // namespace paceline

@@ -31,12 +31,33 @@
 
 namespace paceline {
 
+// A reactor whose end wakes the thread that waits for it.
+template <class Reactor>
+class WakingReactor : public Reactor {
+ protected:
+  explicit WakingReactor(std::shared_ptr<Waker> waker)
+      : waker_(std::move(waker)) {}
+
+  const std::shared_ptr<Waker> waker_;
+  grpc::Status status_;  // Once it is done.
+  absl::Notification done_;
+
+ private:
+  void OnDone(const grpc::Status& status) final {
+    status_ = status;
+    // This object may be gone as soon as it is notified.
+    const std::shared_ptr<Waker> waker = waker_;
+    done_.Notify();
+    waker->Wake();
+  }
+};
+
 // A stream of responses that one thread reads, one at a time: while it does
 // not, nothing is read from the network. Used by the main thread alone.
 //
 // The destructor cancels what still runs and waits until gRPC has let go.
 template <class Response>
-class ResponseStream : public grpc::ClientReadReactor<Response> {
+class ResponseStream : public WakingReactor<grpc::ClientReadReactor<Response>> {
  public:
   // Binds the call to the reactor.
   using Open = std::function<void(grpc::ClientContext*,
@@ -45,7 +66,7 @@ class ResponseStream : public grpc::ClientReadReactor<Response> {
   // Starts the call, which lasts until `deadline` at most.
   ResponseStream(std::shared_ptr<Waker> waker, absl::Time deadline,
                  const Open& open)
-      : waker_(std::move(waker)) {
+      : ResponseStream::WakingReactor(std::move(waker)) {
     context_.set_deadline(absl::ToChronoTime(deadline));
     open(&context_, this);
     // For the reads that the main thread starts; removed by the last one.
@@ -64,7 +85,7 @@ class ResponseStream : public grpc::ClientReadReactor<Response> {
     }
     // Reads until the cancelling shows.
     if (resume) this->StartRead(&incoming_);
-    done_.WaitForNotification();
+    this->done_.WaitForNotification();
   }
 
   enum class Event { kMessage, kEnded, kTimeout, kInterrupted };
@@ -73,15 +94,15 @@ class ResponseStream : public grpc::ClientReadReactor<Response> {
   Event Next(absl::Time until, Response* message) {
     for (;;) {
       if (Take(message)) return Event::kMessage;
-      if (done_.HasBeenNotified()) return Event::kEnded;
-      if (waker_->signal() != 0) return Event::kInterrupted;
+      if (this->done_.HasBeenNotified()) return Event::kEnded;
+      if (this->waker_->signal() != 0) return Event::kInterrupted;
       if (absl::Now() >= until) return Event::kTimeout;
-      waker_->Wait(until);
+      this->waker_->Wait(until);
     }
   }
 
   // How it ended.  REQUIRES: Next() has returned kEnded.
-  const grpc::Status& status() const { return status_; }
+  const grpc::Status& status() const { return this->status_; }
 
  private:
   bool Take(Response* message) {
@@ -105,34 +126,24 @@ class ResponseStream : public grpc::ClientReadReactor<Response> {
       has_message_ = !cancelled;
     }
     if (cancelled) return this->StartRead(&incoming_);
-    waker_->Wake();
+    this->waker_->Wake();
   }
 
-  void OnDone(const grpc::Status& status) override {
-    status_ = status;
-    // This object may be gone as soon as it is notified.
-    const std::shared_ptr<Waker> waker = waker_;
-    done_.Notify();
-    waker->Wake();
-  }
-
-  const std::shared_ptr<Waker> waker_;
   grpc::ClientContext context_;
   absl::Mutex mu_;
   bool has_message_ ABSL_GUARDED_BY(mu_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
   // gRPC's while a read is under way, and ours while `has_message_`.
   Response incoming_;
-  grpc::Status status_;
-  absl::Notification done_;
 };
 
 // Waits for the end of one call. A reactor and no std::function: gRPC lets go
 // of the call before OnDone(), so that the channel dies with its owner and not
 // in a reaction, which gRPC does not survive (grpc/grpc#37198).
-class UnaryCall : public grpc::ClientUnaryReactor {
+class UnaryCall : public WakingReactor<grpc::ClientUnaryReactor> {
  public:
-  explicit UnaryCall(std::shared_ptr<Waker> waker) : waker_(std::move(waker)) {}
+  explicit UnaryCall(std::shared_ptr<Waker> waker)
+      : WakingReactor(std::move(waker)) {}
 
   // Blocks. An interruption cancels the call.
   grpc::Status Await(grpc::ClientContext& context) {
@@ -146,24 +157,14 @@ class UnaryCall : public grpc::ClientUnaryReactor {
     }
     return status_;
   }
-
- private:
-  void OnDone(const grpc::Status& status) override {
-    status_ = status;
-    // This object may be gone as soon as it is notified.
-    const std::shared_ptr<Waker> waker = waker_;
-    done_.Notify();
-    waker->Wake();
-  }
-
-  const std::shared_ptr<Waker> waker_;
-  grpc::Status status_;
-  absl::Notification done_;
 };
 
 // The methods, as Call() takes them: &JobsApi::GetJob.
 using JobsApi = v1::JobService::StubInterface::async_interface;
 using ClusterApi = v1::ClusterService::StubInterface::async_interface;
+template <class Api, class Request, class Response>
+using UnaryMethod = void (Api::*)(grpc::ClientContext*, const Request*,
+                                  Response*, grpc::ClientUnaryReactor*);
 
 // The two services of a coordinator, for one command. Every call has a
 // deadline; what is UNAVAILABLE is tried again within it, with growing pauses,
@@ -180,9 +181,7 @@ class AdminClient {
   // The answer, or the server's error with its details. UNAVAILABLE and
   // DEADLINE_EXCEEDED name the address; CANCELLED: interrupted.
   template <class Api, class Request, class Response>
-  absl::StatusOr<Response> Call(void (Api::*method)(grpc::ClientContext*,
-                                                    const Request*, Response*,
-                                                    grpc::ClientUnaryReactor*),
+  absl::StatusOr<Response> Call(UnaryMethod<Api, Request, Response> method,
                                 const std::type_identity_t<Request>& request) {
     Response response;
     PACELINE_RETURN_IF_ERROR(Perform(
@@ -251,26 +250,45 @@ class AdminClient {
 // being number 1: 0.1 s, then growing by half to at most 2 s.
 absl::Duration RetryPause(int attempt);
 
+// The resources of one page of a list.
+inline auto* ResourcesOf(v1::ListJobsResponse& page) {
+  return page.mutable_jobs();
+}
+inline auto* ResourcesOf(v1::ListDecisionsResponse& page) {
+  return page.mutable_decisions();
+}
+inline auto* ResourcesOf(v1::ListCheckpointsResponse& page) {
+  return page.mutable_checkpoints();
+}
+inline auto* ResourcesOf(v1::ListWorkersResponse& page) {
+  return page.mutable_workers();
+}
+inline auto* ResourcesOf(v1::ListServersResponse& page) {
+  return page.mutable_servers();
+}
+inline auto* ResourcesOf(v1::ListAuditRecordsResponse& page) {
+  return page.mutable_audit_records();
+}
+
 // All pages of a list as one response without a page token, at most `limit`
-// resources (0: all). `field` gives the repeated field of a response.
-template <class Api, class Request, class Response, class Field>
+// resources (0: all).
+template <class Api, class Request, class Response>
 absl::StatusOr<Response> ListAll(AdminClient& client,
-                                 void (Api::*method)(grpc::ClientContext*,
-                                                     const Request*, Response*,
-                                                     grpc::ClientUnaryReactor*),
-                                 Request request, int64_t limit, Field field) {
+                                 UnaryMethod<Api, Request, Response> method,
+                                 Request request, int64_t limit) {
   constexpr int64_t kPage = 500;
   Response all;
+  auto& listed = *ResourcesOf(all);
   for (;;) {
-    const int64_t left = limit > 0 ? limit - field(all)->size() : kPage;
+    const int64_t left = limit > 0 ? limit - listed.size() : kPage;
     request.set_page_size(static_cast<int32_t>(std::min(left, kPage)));
     PACELINE_ASSIGN_OR_RETURN(Response page, client.Call(method, request));
     const std::string token = page.next_page_token();
     page.clear_next_page_token();
     all.MergeFrom(page);
     // A server may give more than was asked for.
-    while (limit > 0 && field(all)->size() > limit) field(all)->RemoveLast();
-    if (token.empty() || (limit > 0 && field(all)->size() >= limit)) return all;
+    while (limit > 0 && listed.size() > limit) listed.RemoveLast();
+    if (token.empty() || (limit > 0 && listed.size() >= limit)) return all;
     // One that never ends must not fill this machine's memory.
     if (token == request.page_token()) {
       return absl::InternalError(
@@ -278,13 +296,6 @@ absl::StatusOr<Response> ListAll(AdminClient& client,
     }
     request.set_page_token(token);
   }
-}
-
-// Pointers to the elements, as Printable takes them.
-template <class Resource>
-std::vector<const Resource*> Pointers(
-    const google::protobuf::RepeatedPtrField<Resource>& resources) {
-  return {resources.pointer_begin(), resources.pointer_end()};
 }
 
 // What happens to one job, through broken connections: it resumes where it was

@@ -63,64 +63,42 @@ else
 fi
 )sh";
 
-absl::StatusOr<std::vector<std::string>> JobNames(Session& session,
-                                                  AdminClient& client) {
-  v1::ListJobsRequest request;
-  request.set_parent(absl::StrCat("namespaces/", session.connection().space));
-  request.set_order_by("name");
-  PACELINE_ASSIGN_OR_RETURN(
-      const v1::ListJobsResponse jobs,
-      ListAll(client, &JobsApi::ListJobs, request, 500,
-              [](v1::ListJobsResponse& page) { return page.mutable_jobs(); }));
+// No more are offered.
+constexpr int64_t kNamesMax = 500;
+
+// The last parts of the names in a response to a list, between the texts.
+template <class Response>
+absl::StatusOr<std::vector<std::string>> NamesIn(
+    absl::StatusOr<Response> response, absl::string_view before = "",
+    absl::string_view behind = "") {
+  if (!response.ok()) return response.status();
   std::vector<std::string> names;
-  names.reserve(static_cast<size_t>(jobs.jobs_size()));
-  for (const v1::Job& job : jobs.jobs()) {
-    names.emplace_back(LastPart(job.name()));
+  for (const auto& resource : *ResourcesOf(*response)) {
+    names.push_back(absl::StrCat(before, LastPart(resource.name()), behind));
   }
   return names;
 }
 
-absl::StatusOr<std::vector<std::string>> WorkerNames(AdminClient& client) {
-  PACELINE_ASSIGN_OR_RETURN(
-      const v1::ListWorkersResponse workers,
-      ListAll(client, &ClusterApi::ListWorkers, v1::ListWorkersRequest(), 500,
-              [](v1::ListWorkersResponse& page) {
-                return page.mutable_workers();
-              }));
-  std::vector<std::string> names;
-  names.reserve(static_cast<size_t>(workers.workers_size()));
-  for (const v1::Worker& worker : workers.workers()) {
-    names.emplace_back(LastPart(worker.name()));
-  }
-  return names;
+absl::StatusOr<std::vector<std::string>> JobNames(
+    Session& session, absl::string_view behind = "") {
+  v1::ListJobsRequest request;
+  request.set_parent(absl::StrCat("namespaces/", session.connection().space));
+  request.set_order_by("name");
+  return NamesIn(session.List(&JobsApi::ListJobs, request, kNamesMax), "",
+                 behind);
 }
 
 // As JOB/CHECKPOINT, of the job that is typed; jobs before there is a slash.
 absl::StatusOr<std::vector<std::string>> CheckpointNames(
-    Session& session, AdminClient& client, const std::string& typed) {
+    Session& session, const std::string& typed) {
   const size_t slash = typed.find('/');
-  if (slash == std::string::npos) {
-    PACELINE_ASSIGN_OR_RETURN(std::vector<std::string> jobs,
-                              JobNames(session, client));
-    for (std::string& job : jobs) job += '/';
-    return jobs;
-  }
+  if (slash == std::string::npos) return JobNames(session, "/");
   v1::ListCheckpointsRequest request;
   PACELINE_ASSIGN_OR_RETURN(
       *request.mutable_parent(),
       JobName(session.connection().space, typed.substr(0, slash)));
-  PACELINE_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse checkpoints,
-                            ListAll(client, &JobsApi::ListCheckpoints, request,
-                                    500, [](v1::ListCheckpointsResponse& page) {
-                                      return page.mutable_checkpoints();
-                                    }));
-  std::vector<std::string> names;
-  names.reserve(static_cast<size_t>(checkpoints.checkpoints_size()));
-  for (const v1::Checkpoint& checkpoint : checkpoints.checkpoints()) {
-    names.push_back(
-        absl::StrCat(typed.substr(0, slash), "/", LastPart(checkpoint.name())));
-  }
-  return names;
+  return NamesIn(session.List(&JobsApi::ListCheckpoints, request, kNamesMax),
+                 typed.substr(0, slash + 1));
 }
 
 absl::StatusOr<std::vector<std::string>> ContextNames(Session& session) {
@@ -149,14 +127,14 @@ absl::StatusOr<std::vector<std::string>> LiveNames(
   }
   flags.connection.settings["request-timeout"] = kCompletionPatience;
   PACELINE_RETURN_IF_ERROR(session.Configure(flags));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   switch (completion.live) {
     case Live::kJobs:
-      return JobNames(session, *client);
+      return JobNames(session);
     case Live::kWorkers:
-      return WorkerNames(*client);
+      return NamesIn(session.List(&ClusterApi::ListWorkers,
+                                  v1::ListWorkersRequest(), kNamesMax));
     case Live::kCheckpoints:
-      return CheckpointNames(session, *client, completion.typed);
+      return CheckpointNames(session, completion.typed);
     default:
       return std::vector<std::string>();
   }
@@ -184,28 +162,29 @@ ExitCode RunComplete(Session& session, const CLI::App& root,
   return session.End(session.Write(text));
 }
 
-ExitCode RunScript(Session& session, const std::string& shell) {
-  if (shell == "bash") return session.End(session.Write(kBash));
-  if (shell == "zsh") return session.End(session.Write(kZsh));
-  return session.End(absl::InvalidArgumentError(
-      absl::StrCat("shell \"", shell, "\": must be one of bash, zsh")));
+struct ScriptFlags {
+  std::string shell;
+};
+
+absl::Status PrintScript(Session& session, const ScriptFlags& flags) {
+  if (flags.shell == "bash") return session.Write(kBash);
+  if (flags.shell == "zsh") return session.Write(kZsh);
+  return absl::InvalidArgumentError(
+      absl::StrCat("shell \"", flags.shell, "\": must be one of bash, zsh"));
 }
 
 }  // namespace
 
 void AddCompletionCommands(CLI::App& root, ChosenCommand& chosen) {
-  CLI::App* script = root.add_subcommand(
-      "completion", "Print a script that completes commands and names");
-  auto shell = std::make_shared<std::string>();
-  script->add_option("SHELL", *shell, "bash or zsh")->required();
-  script->footer(
+  const auto script = AddPlainCommand<ScriptFlags>(
+      root, "completion", "Print a script that completes commands and names",
+      chosen, &PrintScript);
+  script.app->add_option("SHELL", script.flags->shell, "bash or zsh")
+      ->required();
+  script.app->footer(
       "\nExamples:\n"
       "  source <(paceline completion bash)\n"
       "  source <(paceline completion zsh)");
-  script->callback([&chosen, shell] {
-    chosen.Choose(
-        [&chosen, shell] { return RunScript(chosen.session(), *shell); });
-  });
 
   CLI::App* complete = root.add_subcommand("__complete", "");
   complete->group("");

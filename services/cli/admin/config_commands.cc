@@ -5,7 +5,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/connection.h"
@@ -34,10 +33,7 @@ absl::StatusOr<ConfigFile> Read(const Session& session) {
 }
 
 absl::Status NoContext(const ConfigFile& config, absl::string_view name) {
-  const std::string names = absl::StrJoin(
-      config.contexts, ", ", [](std::string* out, const auto& context) {
-        absl::StrAppend(out, context.first);
-      });
+  const std::string names = ContextNames(config);
   return absl::NotFoundError(
       absl::StrCat("there is no context ", name, "; there ",
                    names.empty() ? "is none" : absl::StrCat("are ", names)));
@@ -91,10 +87,8 @@ absl::Status DeleteContext(Session& session, const NameFlags& flags) {
 
 // The file would otherwise mean another file when it is used elsewhere.
 std::string Absolute(const std::string& setting, const std::string& value) {
-  const bool path = setting == "token-file" || setting == "tls-ca" ||
-                    setting == "tls-cert" || setting == "tls-key";
   std::error_code ignored;
-  return path && !value.empty()
+  return IsPathSetting(setting) && !value.empty()
              ? std::filesystem::absolute(value, ignored).string()
              : value;
 }

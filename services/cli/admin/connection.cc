@@ -18,10 +18,10 @@
 #include "absl/strings/str_replace.h"
 #include "common/job/duration.h"
 #include "common/status.h"
+#include "common/unique_fd.h"
 #include "services/cli/admin/console.h"
 #include "services/cli/admin/output/format.h"
 #include "services/cli/progress_printer.h"
-#include "common/unique_fd.h"
 #include "yaml-cpp/yaml.h"
 
 namespace paceline {
@@ -101,11 +101,6 @@ absl::StatusOr<ConfigFile> ParseRoot(const YAML::Node& root) {
   return config;
 }
 
-bool IsPath(absl::string_view setting) {
-  return setting == "tls-ca" || setting == "tls-cert" || setting == "tls-key" ||
-         setting == "token-file";
-}
-
 absl::Status SystemError(absl::string_view doing) {
   const std::string text = absl::StrCat(doing, ": ", strerror(errno));
   return errno == EACCES || errno == EPERM
@@ -139,10 +134,7 @@ absl::StatusOr<Settings> ChosenContext(
   }
   const auto found = config.contexts.find(name);
   if (found != config.contexts.end()) return found->second;
-  const std::string names = absl::StrJoin(
-      config.contexts, ", ", [](std::string* out, const auto& context) {
-        absl::StrAppend(out, context.first);
-      });
+  const std::string names = ContextNames(config);
   return absl::NotFoundError(absl::StrCat(
       by, name, ": the config file has no such context; ",
       names.empty() ? "it has none" : absl::StrCat("it has ", names)));
@@ -198,6 +190,18 @@ absl::Status CheckContextName(absl::string_view name) {
   return absl::InvalidArgumentError(
       absl::StrCat("a context's name has 1 to ", kContextNameMax,
                    " bytes and no control characters"));
+}
+
+bool IsPathSetting(absl::string_view setting) {
+  return setting == "tls-ca" || setting == "tls-cert" || setting == "tls-key" ||
+         setting == "token-file";
+}
+
+std::string ContextNames(const ConfigFile& config) {
+  return absl::StrJoin(config.contexts, ", ",
+                       [](std::string* out, const auto& context) {
+                         absl::StrAppend(out, context.first);
+                       });
 }
 
 absl::Status CheckSettingValue(absl::string_view setting,
@@ -266,7 +270,8 @@ absl::StatusOr<ConfigFile> ReadConfigFile(const std::string& path) {
   for (auto& [name, settings] : config.contexts) {
     for (auto& [setting, value] : settings) {
       // An absolute path stays what it is, and so does none.
-      if (IsPath(setting) && !value.empty()) value = (folder / value).string();
+      if (IsPathSetting(setting) && !value.empty())
+        value = (folder / value).string();
     }
   }
   return config;

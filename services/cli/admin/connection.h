@@ -42,9 +42,15 @@ struct ConfigFile {
 // bytes, or with control characters.
 absl::Status CheckContextName(absl::string_view name);
 
+// Whether the setting is the path of a file.
+bool IsPathSetting(absl::string_view setting);
+
 // INVALID_ARGUMENT for a value with control characters.
 absl::Status CheckSettingValue(absl::string_view setting,
                                absl::string_view value);
+
+// "lab, home": the contexts of a file; empty if there are none.
+std::string ContextNames(const ConfigFile& config);
 
 // INVALID_ARGUMENT with the line, for what is no YAML, unknown keys and the
 // like. An empty text is an empty file.

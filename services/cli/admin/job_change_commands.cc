@@ -33,8 +33,6 @@ struct RestoreFlags : ChangeFlags {
   std::string checkpoint;
 };
 
-absl::string_view Mark(bool dry_run) { return dry_run ? " (dry run)" : ""; }
-
 // The parts that the requests of all verbs have.
 template <class Request>
 absl::StatusOr<Request> NewRequest(Session& session, const ChangeFlags& flags,
@@ -48,38 +46,34 @@ absl::StatusOr<Request> NewRequest(Session& session, const ChangeFlags& flags,
   return request;
 }
 
-// "job/mnist pausing": what it is from now on.
-std::string NowIs(const v1::Job& job, bool dry_run) {
-  return absl::StrCat("job/", LastPart(job.name()), " ",
-                      absl::AsciiStrToLower(StateText(job.state())),
-                      Mark(dry_run));
+// "job/mnist WHAT", or as -o says.
+absl::Status PrintChange(Session& session, const ChangeFlags& flags,
+                         const v1::Job& job, absl::string_view what) {
+  return session.PrintChanged(
+      job, absl::StrCat("job/", LastPart(job.name()), " ", what,
+                        DryRunMark(flags.dry_run)));
 }
 
+// A verb without parameters: "job/mnist pausing", what it is from now on.
 template <class Request>
 absl::Status Change(Session& session, const ChangeFlags& flags,
                     const std::string& typed,
-                    void (JobsApi::*method)(grpc::ClientContext*,
-                                            const Request*, v1::Job*,
-                                            grpc::ClientUnaryReactor*)) {
+                    UnaryMethod<JobsApi, Request, v1::Job> method) {
   PACELINE_ASSIGN_OR_RETURN(const Request request,
                             NewRequest<Request>(session, flags, typed));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  PACELINE_ASSIGN_OR_RETURN(const v1::Job job, client->Call(method, request));
-  return session.PrintChanged(job, NowIs(job, flags.dry_run));
+  PACELINE_ASSIGN_OR_RETURN(const v1::Job job, session.Call(method, request));
+  return PrintChange(session, flags, job,
+                     absl::AsciiStrToLower(StateText(job.state())));
 }
 
-ExitCode RunPause(Session& session, const ChangeFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    return Change<v1::PauseJobRequest>(session, flags, typed,
-                                       &JobsApi::PauseJob);
-  });
+absl::Status PauseJob(Session& session, const ChangeFlags& flags,
+                      const std::string& typed) {
+  return Change(session, flags, typed, &JobsApi::PauseJob);
 }
 
-ExitCode RunResume(Session& session, const ChangeFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    return Change<v1::ResumeJobRequest>(session, flags, typed,
-                                        &JobsApi::ResumeJob);
-  });
+absl::Status ResumeJob(Session& session, const ChangeFlags& flags,
+                       const std::string& typed) {
+  return Change(session, flags, typed, &JobsApi::ResumeJob);
 }
 
 absl::Status Sure(Session& session, const ChangeFlags& flags,
@@ -87,14 +81,12 @@ absl::Status Sure(Session& session, const ChangeFlags& flags,
   return flags.dry_run ? absl::OkStatus() : session.Confirm(question);
 }
 
-ExitCode RunCancel(Session& session, const ChangeFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    PACELINE_RETURN_IF_ERROR(
-        Sure(session, flags,
-             absl::StrCat("End job ", typed, "? What is not saved is lost.")));
-    return Change<v1::CancelJobRequest>(session, flags, typed,
-                                        &JobsApi::CancelJob);
-  });
+absl::Status CancelJob(Session& session, const ChangeFlags& flags,
+                       const std::string& typed) {
+  PACELINE_RETURN_IF_ERROR(
+      Sure(session, flags,
+           absl::StrCat("End job ", typed, "? What is not saved is lost.")));
+  return Change(session, flags, typed, &JobsApi::CancelJob);
 }
 
 absl::Status DeleteJob(Session& session, const ChangeFlags& flags,
@@ -108,59 +100,35 @@ absl::Status DeleteJob(Session& session, const ChangeFlags& flags,
       Sure(session, flags,
            absl::StrCat("Delete job ", typed,
                         ", its history and its checkpoints?")));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  const absl::Status deleted =
-      client->Call(&JobsApi::DeleteJob, request).status();
-  if (absl::IsNotFound(deleted) && client->repeated() && !flags.dry_run) {
-    // By the earlier try, or it has never been there: nobody can tell.
-    return session.Write(absl::StrCat("job/", LastPart(request.name()),
-                                      " is not there any more\n"));
-  }
-  PACELINE_RETURN_IF_ERROR(deleted);
-  return session.Write(absl::StrCat("job/", LastPart(request.name()),
-                                    " deleted", Mark(flags.dry_run), "\n"));
+  return session.Delete(&JobsApi::DeleteJob, request,
+                        absl::StrCat("job/", LastPart(request.name())));
 }
 
-ExitCode RunDelete(Session& session, const ChangeFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    return DeleteJob(session, flags, typed);
-  });
-}
-
-absl::Status Switch(Session& session, const SwitchFlags& flags,
-                    const std::string& typed) {
+absl::Status SwitchParadigm(Session& session, const SwitchFlags& flags,
+                            const std::string& typed) {
   PACELINE_ASSIGN_OR_RETURN(
       v1::SwitchParadigmRequest request,
       NewRequest<v1::SwitchParadigmRequest>(session, flags, typed));
   request.set_paradigm(flags.paradigm);
   request.set_reason(flags.reason);
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   PACELINE_ASSIGN_OR_RETURN(const v1::Job job,
-                            client->Call(&JobsApi::SwitchParadigm, request));
-  return session.PrintChanged(
-      job, absl::StrCat("job/", LastPart(job.name()), " switched to ",
-                        flags.paradigm, Mark(flags.dry_run)));
+                            session.Call(&JobsApi::SwitchParadigm, request));
+  return PrintChange(session, flags, job,
+                     absl::StrCat("switched to ", flags.paradigm));
 }
 
-ExitCode RunSwitch(Session& session, const SwitchFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    return Switch(session, flags, typed);
-  });
-}
-
-absl::Status Update(Session& session, const UpdateFlags& flags,
-                    const std::string& typed) {
+absl::Status UpdateJob(Session& session, const UpdateFlags& flags,
+                       const std::string& typed) {
   PACELINE_ASSIGN_OR_RETURN(JobUpdate update, ParseJobUpdate(flags.sets));
   PACELINE_ASSIGN_OR_RETURN(const std::string name,
                             JobName(session.connection().space, typed));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   v1::UpdateJobRequest& request = update.request;
   request.mutable_job()->set_etag(flags.etag);
   if (update.needs_present) {
     v1::GetJobRequest get;
     get.set_name(name);
     PACELINE_ASSIGN_OR_RETURN(const v1::Job present,
-                              client->Call(&JobsApi::GetJob, get));
+                              session.Call(&JobsApi::GetJob, get));
     ApplyMapChanges(present, &update);
     // What somebody else adds meanwhile must not get lost.
     if (flags.etag.empty()) request.mutable_job()->set_etag(present.etag());
@@ -169,20 +137,12 @@ absl::Status Update(Session& session, const UpdateFlags& flags,
   request.set_request_id(NewRequestId());
   request.set_validate_only(flags.dry_run);
   PACELINE_ASSIGN_OR_RETURN(const v1::Job job,
-                            client->Call(&JobsApi::UpdateJob, request));
-  return session.PrintChanged(
-      job, absl::StrCat("job/", LastPart(job.name()), " updated",
-                        Mark(flags.dry_run)));
+                            session.Call(&JobsApi::UpdateJob, request));
+  return PrintChange(session, flags, job, "updated");
 }
 
-ExitCode RunUpdate(Session& session, const UpdateFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    return Update(session, flags, typed);
-  });
-}
-
-absl::Status Restore(Session& session, const RestoreFlags& flags,
-                     const std::string& typed) {
+absl::Status RestoreJob(Session& session, const RestoreFlags& flags,
+                        const std::string& typed) {
   PACELINE_ASSIGN_OR_RETURN(
       v1::RestoreJobRequest request,
       NewRequest<v1::RestoreJobRequest>(session, flags, typed));
@@ -191,26 +151,21 @@ absl::Status Restore(Session& session, const RestoreFlags& flags,
                               CheckpointName(session.connection().space,
                                              request.name(), flags.checkpoint));
   }
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   PACELINE_ASSIGN_OR_RETURN(const v1::Job job,
-                            client->Call(&JobsApi::RestoreJob, request));
+                            session.Call(&JobsApi::RestoreJob, request));
   const std::string from =
       job.restore_from().empty()
           ? ""
           : absl::StrCat(" from checkpoint ", LastPart(job.restore_from()));
-  return session.PrintChanged(
-      job, absl::StrCat("job/", LastPart(job.name()), " restored", from,
-                        Mark(flags.dry_run)));
+  return PrintChange(session, flags, job, absl::StrCat("restored", from));
 }
 
-ExitCode RunRestore(Session& session, const RestoreFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    return Restore(session, flags, typed);
-  });
-}
-
-template <class Flags>
-void AddChangeFlags(const AddedCommand<Flags>& command, bool several) {
+// Adds a command that changes jobs, `several` at once or one.
+template <class Flags, class Run>
+AddedCommand<Flags> AddChange(CLI::App& job, const char* name, const char* help,
+                              ChosenCommand& chosen, bool several, Run run,
+                              const CommonChoice& choice = {}) {
+  const auto command = AddCommand<Flags>(job, name, help, chosen, run, choice);
   CLI::Option* names =
       command.app->add_option("JOB", command.flags->names)->required();
   if (!several) names->expected(1);
@@ -218,36 +173,26 @@ void AddChangeFlags(const AddedCommand<Flags>& command, bool several) {
                           "Only if this is still the job's");
   command.app->add_flag("--dry-run", command.flags->dry_run,
                         "Let the server check it, and do nothing");
-}
-
-void AddVerbs(CLI::App& job, ChosenCommand& chosen) {
-  const auto pause = AddCommand<ChangeFlags>(
-      job, "pause", "Save jobs exactly and give their workers back", chosen,
-      CommonChoice(), &RunPause);
-  AddChangeFlags(pause, /*several=*/true);
-  const auto resume =
-      AddCommand<ChangeFlags>(job, "resume", "Let paused jobs go on", chosen,
-                              CommonChoice(), &RunResume);
-  AddChangeFlags(resume, /*several=*/true);
-  const auto cancel =
-      AddCommand<ChangeFlags>(job, "cancel", "End jobs; nothing is saved",
-                              chosen, {.yes = true}, &RunCancel);
-  AddChangeFlags(cancel, /*several=*/true);
-  const auto remove = AddCommand<ChangeFlags>(
-      job, "delete", "Forget jobs that have ended, and their checkpoints",
-      chosen, {.output = false, .yes = true}, &RunDelete);
-  AddChangeFlags(remove, /*several=*/true);
+  return command;
 }
 
 }  // namespace
 
 void AddJobChangeCommands(CLI::App& job, ChosenCommand& chosen) {
-  AddVerbs(job, chosen);
+  AddChange<ChangeFlags>(job, "pause",
+                         "Save jobs exactly and give their workers back",
+                         chosen, /*several=*/true, &PauseJob);
+  AddChange<ChangeFlags>(job, "resume", "Let paused jobs go on", chosen,
+                         /*several=*/true, &ResumeJob);
+  AddChange<ChangeFlags>(job, "cancel", "End jobs; nothing is saved", chosen,
+                         /*several=*/true, &CancelJob, {.yes = true});
+  AddChange<ChangeFlags>(
+      job, "delete", "Forget jobs that have ended, and their checkpoints",
+      chosen, /*several=*/true, &DeleteJob, {.output = false, .yes = true});
 
-  const auto paradigm = AddCommand<SwitchFlags>(
+  const auto paradigm = AddChange<SwitchFlags>(
       job, "switch", "Let another paradigm take over, at once", chosen,
-      CommonChoice(), &RunSwitch);
-  AddChangeFlags(paradigm, /*several=*/false);
+      /*several=*/false, &SwitchParadigm);
   paradigm.app
       ->add_option("--paradigm", paradigm.flags->paradigm,
                    "As bsp, ssp:s=3 or cgp; see docs/paradigms.md")
@@ -256,9 +201,8 @@ void AddJobChangeCommands(CLI::App& job, ChosenCommand& chosen) {
                            "For the record");
 
   const auto update =
-      AddCommand<UpdateFlags>(job, "update", "Change fields of a job", chosen,
-                              CommonChoice(), &RunUpdate);
-  AddChangeFlags(update, /*several=*/false);
+      AddChange<UpdateFlags>(job, "update", "Change fields of a job", chosen,
+                             /*several=*/false, &UpdateJob);
   update.app
       ->add_option("--set", update.flags->sets,
                    "FIELD=VALUE; may be given again")
@@ -270,10 +214,9 @@ Examples:
   paceline job update mnist --set spec.workers.max=6 --set spec.stop.epochs=5
   paceline job update mnist --set labels.team=vision --set labels.old=null)");
 
-  const auto restore = AddCommand<RestoreFlags>(
+  const auto restore = AddChange<RestoreFlags>(
       job, "restore", "Let a job go on from one of its checkpoints", chosen,
-      CommonChoice(), &RunRestore);
-  AddChangeFlags(restore, /*several=*/false);
+      /*several=*/false, &RestoreJob);
   restore.app->add_option("--checkpoint", restore.flags->checkpoint,
                           "Default: the newest that is ready");
 }

@@ -65,12 +65,11 @@ absl::Status CreateJob(Session& session, const JobCreateFlags& flags,
   *request.mutable_job() = std::move(job);
   request.set_request_id(NewRequestId());
   request.set_validate_only(flags.dry_run);
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   PACELINE_ASSIGN_OR_RETURN(const v1::Job created,
-                            client->Call(&JobsApi::CreateJob, request));
+                            session.Call(&JobsApi::CreateJob, request));
   return session.PrintChanged(
       created, absl::StrCat("job/", LastPart(created.name()), " created",
-                            flags.dry_run ? " (dry run)" : ""));
+                            DryRunMark(flags.dry_run)));
 }
 
 ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
@@ -103,9 +102,8 @@ ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
 }  // namespace
 
 void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen) {
-  const auto [app, flags] =
-      AddCommand<JobCreateFlags>(job, "create", "Create jobs from files",
-                                 chosen, CommonChoice(), &RunCreate);
+  const auto [app, flags] = AddCommand<JobCreateFlags>(
+      job, "create", "Create jobs from files", chosen, &RunCreate);
   app->add_option("-f,--filename", flags->files,
                   "YAML or JSON of a job; - is standard input")
       ->allow_extra_args(false)

@@ -53,7 +53,7 @@ void Show(const v1::WatchJobResponse& event, absl::Time now,
   }
 }
 
-absl::Status Watch(Session& session, const WatchFlags& flags) {
+absl::Status WatchJob(Session& session, const WatchFlags& flags) {
   if (session.format() == OutputFormat::kName) {
     return absl::InvalidArgumentError(
         "-o name: events have no names; use table, json or yaml");
@@ -80,10 +80,6 @@ absl::Status Watch(Session& session, const WatchFlags& flags) {
       if (printer.broken()) return NobodyReads();
     }
   }
-}
-
-ExitCode RunWatch(Session& session, const WatchFlags& flags) {
-  return session.End(Watch(session, flags));
 }
 
 // What `wait` waits for.
@@ -118,11 +114,10 @@ absl::Status EndedOtherwise(absl::string_view subject, const v1::Job& job) {
 // used the time up.
 absl::Status JudgeTooLate(Session& session, const std::string& name,
                           const Condition& condition) {
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   const std::string subject = absl::StrCat("job/", LastPart(name));
   v1::GetJobRequest request;
   request.set_name(name);
-  const absl::StatusOr<v1::Job> job = client->Call(&JobsApi::GetJob, request);
+  const absl::StatusOr<v1::Job> job = session.Call(&JobsApi::GetJob, request);
   if (condition.deleted && absl::IsNotFound(job.status())) {
     return session.Write(absl::StrCat(subject, " deleted\n"));
   }
@@ -170,7 +165,7 @@ absl::Status WaitFor(Session& session, const std::string& typed,
   }
 }
 
-ExitCode RunWait(Session& session, const WaitFlags& flags) {
+ExitCode WaitForJobs(Session& session, const WaitFlags& flags) {
   const absl::StatusOr<Condition> condition = ParseCondition(flags.condition);
   if (!condition.ok()) return session.End(condition.status());
   const absl::StatusOr<int64_t> nanos =
@@ -189,22 +184,18 @@ absl::Status WriteDecision(Session& session, const v1::Decision& decision,
                            int64_t* last) {
   if (decision.sequence() <= *last) return absl::OkStatus();
   *last = decision.sequence();
-  if (session.format() == OutputFormat::kTable ||
-      session.format() == OutputFormat::kWide) {
+  if (session.tabular()) {
     return session.Write(absl::StrCat(DecisionText(decision), "\n"));
   }
   return session.Print({.messages = {&decision}, .table = nullptr});
 }
 
-absl::Status WriteRecorded(Session& session, AdminClient& client,
-                           const std::string& job, int64_t* last) {
+absl::Status WriteRecorded(Session& session, const std::string& job,
+                           int64_t* last) {
   v1::ListDecisionsRequest request;
   request.set_parent(job);
   PACELINE_ASSIGN_OR_RETURN(const v1::ListDecisionsResponse recorded,
-                            ListAll(client, &JobsApi::ListDecisions, request, 0,
-                                    [](v1::ListDecisionsResponse& page) {
-                                      return page.mutable_decisions();
-                                    }));
+                            session.List(&JobsApi::ListDecisions, request));
   for (const v1::Decision& decision : recorded.decisions()) {
     PACELINE_RETURN_IF_ERROR(WriteDecision(session, decision, last));
   }
@@ -217,18 +208,18 @@ bool MayFollowALoss(const v1::WatchJobResponse& event, int64_t last) {
   return event.has_job() || event.decision().sequence() > last + 1;
 }
 
-absl::Status Logs(Session& session, const LogsFlags& flags) {
+absl::Status JobLogs(Session& session, const LogsFlags& flags) {
   if (session.format() == OutputFormat::kName) {
     return absl::InvalidArgumentError(
         "-o name: decisions have no names; use table, json or yaml");
   }
   PACELINE_ASSIGN_OR_RETURN(const std::string name,
                             JobName(session.connection().space, flags.name));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   int64_t last = 0;
-  if (!flags.follow) return WriteRecorded(session, *client, name, &last);
+  if (!flags.follow) return WriteRecorded(session, name, &last);
   // The stream first, the record when it stands: nothing falls between them.
   // Whatever comes twice is known by its number.
+  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   JobWatcher watcher(client, name);
   bool first = true;
   for (;;) {
@@ -236,7 +227,7 @@ absl::Status Logs(Session& session, const LogsFlags& flags) {
                               watcher.Next(absl::InfiniteFuture()));
     if (std::exchange(first, false) ||
         (event.has_value() && MayFollowALoss(*event, last))) {
-      PACELINE_RETURN_IF_ERROR(WriteRecorded(session, *client, name, &last));
+      PACELINE_RETURN_IF_ERROR(WriteRecorded(session, name, &last));
     }
     if (!event.has_value()) return absl::OkStatus();
     if (event->has_decision()) {
@@ -246,21 +237,15 @@ absl::Status Logs(Session& session, const LogsFlags& flags) {
   }
 }
 
-ExitCode RunLogs(Session& session, const LogsFlags& flags) {
-  return session.End(Logs(session, flags));
-}
-
 }  // namespace
 
 void AddJobFollowCommands(CLI::App& job, ChosenCommand& chosen) {
-  const auto watch =
-      AddCommand<WatchFlags>(job, "watch", "Follow a job until it has ended",
-                             chosen, CommonChoice(), &RunWatch);
+  const auto watch = AddCommand<WatchFlags>(
+      job, "watch", "Follow a job until it has ended", chosen, &WatchJob);
   watch.app->add_option("JOB", watch.flags->name)->required();
 
-  const auto wait =
-      AddCommand<WaitFlags>(job, "wait", "Wait until jobs are in a state",
-                            chosen, CommonChoice(), &RunWait);
+  const auto wait = AddCommand<WaitFlags>(
+      job, "wait", "Wait until jobs are in a state", chosen, &WaitForJobs);
   wait.app->add_option("JOB", wait.flags->names)->required();
   wait.app
       ->add_option("--for", wait.flags->condition,
@@ -276,7 +261,7 @@ void AddJobFollowCommands(CLI::App& job, ChosenCommand& chosen) {
 
   const auto logs = AddCommand<LogsFlags>(
       job, "logs", "Print what was decided about a job, and why", chosen,
-      CommonChoice(), &RunLogs);
+      &JobLogs);
   logs.app->add_option("JOB", logs.flags->name)->required();
   logs.app->add_flag("-f,--follow", logs.flags->follow,
                      "Go on until the job has ended");

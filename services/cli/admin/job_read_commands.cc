@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "google/protobuf/util/message_differencer.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/output/job_view.h"
@@ -14,9 +12,6 @@
 
 namespace paceline {
 namespace {
-
-// Between two looks at a list that is watched.
-constexpr absl::Duration kListInterval = absl::Seconds(2);
 
 // In a description; `paceline job logs` has all.
 constexpr int kDecisionsShown = 20;
@@ -53,8 +48,7 @@ absl::StatusOr<v1::Job> GetJob(Session& session, const std::string& typed) {
   v1::GetJobRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
                             JobName(session.connection().space, typed));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  return client->Call(&JobsApi::GetJob, request);
+  return session.Call(&JobsApi::GetJob, request);
 }
 
 // A line for every change, until the job has ended.
@@ -75,162 +69,104 @@ absl::Status WatchRows(Session& session, const std::string& typed) {
   }
 }
 
-ExitCode RunGet(Session& session, const GetFlags& flags) {
+ExitCode GetJobs(Session& session, const GetFlags& flags) {
   if (flags.watch) {
-    if (flags.names.size() > 1) {
-      return session.End(
-          absl::InvalidArgumentError("--watch is about one job"));
-    }
-    return session.End(WatchRows(session, flags.names[0]));
+    return session.End(
+        flags.names.size() > 1
+            ? absl::InvalidArgumentError("--watch is about one job")
+            : WatchRows(session, flags.names[0]));
   }
-  std::vector<v1::Job> jobs;
-  const ExitCode code =
-      session.ForEach(flags.names, [&](const std::string& typed) {
-        PACELINE_ASSIGN_OR_RETURN(v1::Job job, GetJob(session, typed));
-        jobs.push_back(std::move(job));
-        return absl::OkStatus();
+  return PrintEach(
+      session, flags.names,
+      [&](const std::string& typed) { return GetJob(session, typed); },
+      [&](const std::vector<const v1::Job*>& jobs) {
+        return PrintJobs(session, jobs, nullptr, /*namespaces=*/false,
+                         /*headers=*/true);
       });
-  std::vector<const v1::Job*> found;
-  found.reserve(jobs.size());
-  for (const v1::Job& job : jobs) found.push_back(&job);
-  const ExitCode printed =
-      found.empty()
-          ? ExitCode::kSuccess
-          : session.End(PrintJobs(session, found, nullptr, false, true));
-  return code != ExitCode::kSuccess ? code : printed;
 }
 
-absl::StatusOr<v1::ListJobsResponse> ListJobs(Session& session,
-                                              const JobListFlags& flags) {
+absl::Status ListJobs(Session& session, const JobListFlags& flags) {
+  if (flags.limit < 0) {
+    return absl::InvalidArgumentError("--limit: must not be negative");
+  }
   v1::ListJobsRequest request;
   request.set_parent(absl::StrCat(
       "namespaces/", flags.all_namespaces ? "-" : session.connection().space));
   request.set_filter(flags.filter);
   request.set_order_by(flags.order_by);
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  return ListAll(
-      *client, &JobsApi::ListJobs, request, flags.limit,
-      [](v1::ListJobsResponse& page) { return page.mutable_jobs(); });
-}
-
-// The jobs whose line has changed since the last look, every two seconds.
-absl::Status WatchList(Session& session, const JobListFlags& flags) {
-  std::map<std::string, v1::Job> seen;
-  bool headers = true;
-  for (;;) {
-    PACELINE_ASSIGN_OR_RETURN(const v1::ListJobsResponse response,
-                              ListJobs(session, flags));
-    std::vector<const v1::Job*> changed;
-    for (const v1::Job& job : response.jobs()) {
-      v1::Job& last = seen[job.name()];
-      if (google::protobuf::util::MessageDifferencer::Equals(last, job)) {
-        continue;
-      }
-      last = job;
-      changed.push_back(&job);
-    }
-    if (!changed.empty()) {
-      PACELINE_RETURN_IF_ERROR(
-          PrintJobs(session, changed, nullptr, flags.all_namespaces, headers));
-      headers = false;
-    }
-    PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-    PACELINE_RETURN_IF_ERROR(client->Pause(kListInterval));
+  const auto list = [&] {
+    return session.List(&JobsApi::ListJobs, request, flags.limit);
+  };
+  if (flags.watch) {
+    return WatchChanges(
+        session, list,
+        [&](const std::vector<const v1::Job*>& changed, bool headers) {
+          return PrintJobs(session, changed, nullptr, flags.all_namespaces,
+                           headers);
+        });
   }
-}
-
-absl::Status PrintList(Session& session, const JobListFlags& flags) {
-  PACELINE_ASSIGN_OR_RETURN(const v1::ListJobsResponse response,
-                            ListJobs(session, flags));
-  if (response.jobs().empty() && (session.format() == OutputFormat::kTable ||
-                                  session.format() == OutputFormat::kWide)) {
+  PACELINE_ASSIGN_OR_RETURN(const v1::ListJobsResponse response, list());
+  if (response.jobs().empty() && session.tabular()) {
     session.Note(flags.all_namespaces
                      ? std::string("there are no such jobs")
                      : absl::StrCat("there are no such jobs in namespace ",
                                     session.connection().space));
   }
   return PrintJobs(session, Pointers(response.jobs()), &response,
-                   flags.all_namespaces, true);
+                   flags.all_namespaces, /*headers=*/true);
 }
 
-ExitCode RunList(Session& session, const JobListFlags& flags) {
-  if (flags.limit < 0) {
-    return session.End(
-        absl::InvalidArgumentError("--limit: must not be negative"));
-  }
-  return session.End(flags.watch ? WatchList(session, flags)
-                                 : PrintList(session, flags));
-}
-
-absl::StatusOr<std::vector<v1::Decision>> LatestDecisions(
-    AdminClient& client, const std::string& job) {
-  v1::ListDecisionsRequest request;
-  request.set_parent(job);
-  PACELINE_ASSIGN_OR_RETURN(const v1::ListDecisionsResponse response,
-                            ListAll(client, &JobsApi::ListDecisions, request, 0,
-                                    [](v1::ListDecisionsResponse& page) {
-                                      return page.mutable_decisions();
-                                    }));
-  const auto& all = response.decisions();
-  const int skipped = std::max(0, all.size() - kDecisionsShown);
-  return std::vector<v1::Decision>(all.begin() + skipped, all.end());
-}
-
-absl::Status Describe(Session& session, const std::string& typed) {
+absl::Status DescribeByName(Session& session, const std::string& typed) {
   PACELINE_ASSIGN_OR_RETURN(const v1::Job job, GetJob(session, typed));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Decision> decisions,
-                            LatestDecisions(*client, job.name()));
-  v1::ListCheckpointsRequest request;
-  request.set_parent(job.name());
-  PACELINE_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse checkpoints,
-                            ListAll(*client, &JobsApi::ListCheckpoints, request,
-                                    0, [](v1::ListCheckpointsResponse& page) {
-                                      return page.mutable_checkpoints();
-                                    }));
-  return session.Write(DescribeJob(
-      job, decisions,
-      {checkpoints.checkpoints().begin(), checkpoints.checkpoints().end()},
-      session.console().now()));
+  v1::ListDecisionsRequest decisions_of;
+  decisions_of.set_parent(job.name());
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListDecisionsResponse decided,
+      session.List(&JobsApi::ListDecisions, decisions_of));
+  const auto& all = decided.decisions();
+  const int skipped = std::max(0, all.size() - kDecisionsShown);
+  v1::ListCheckpointsRequest checkpoints_of;
+  checkpoints_of.set_parent(job.name());
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListCheckpointsResponse saved,
+      session.List(&JobsApi::ListCheckpoints, checkpoints_of));
+  return session.Write(
+      DescribeJob(job, {all.begin() + skipped, all.end()},
+                  {saved.checkpoints().begin(), saved.checkpoints().end()},
+                  session.console().now()));
 }
 
-ExitCode RunDescribe(Session& session, const GetFlags& flags) {
+ExitCode DescribeJobs(Session& session, const GetFlags& flags) {
   bool first = true;
   return session.ForEach(flags.names, [&](const std::string& typed) {
     if (!std::exchange(first, false)) {
       PACELINE_RETURN_IF_ERROR(session.Write("\n"));
     }
-    return Describe(session, typed);
+    return DescribeByName(session, typed);
   });
 }
 
-absl::Status Report(Session& session, const std::string& typed) {
+absl::Status ReportJob(Session& session, const GetFlags& /*flags*/,
+                       const std::string& typed) {
   v1::GetJobReportRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
                             JobName(session.connection().space, typed));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   PACELINE_ASSIGN_OR_RETURN(const v1::JobReport report,
-                            client->Call(&JobsApi::GetJobReport, request));
+                            session.Call(&JobsApi::GetJobReport, request));
   return session.Write(absl::StrCat(report.json(), "\n"));
-}
-
-ExitCode RunReport(Session& session, const GetFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    return Report(session, typed);
-  });
 }
 
 }  // namespace
 
 void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen) {
-  const auto get = AddCommand<GetFlags>(job, "get", "Show jobs by name", chosen,
-                                        CommonChoice(), &RunGet);
+  const auto get =
+      AddCommand<GetFlags>(job, "get", "Show jobs by name", chosen, &GetJobs);
   get.app->add_option("JOB", get.flags->names)->required();
   get.app->add_flag("-w,--watch", get.flags->watch,
                     "Go on with a line for every change, until it has ended");
 
-  const auto list = AddCommand<JobListFlags>(job, "list", "List jobs", chosen,
-                                             CommonChoice(), &RunList);
+  const auto list =
+      AddCommand<JobListFlags>(job, "list", "List jobs", chosen, &ListJobs);
   list.app->add_flag("-A,--all-namespaces", list.flags->all_namespaces,
                      "Not of one namespace alone");
   list.app->add_flag("-w,--watch", list.flags->watch,
@@ -243,12 +179,12 @@ void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen) {
 
   const auto describe =
       AddCommand<GetFlags>(job, "describe", "Show everything about a job",
-                           chosen, {.output = false}, &RunDescribe);
+                           chosen, &DescribeJobs, {.output = false});
   describe.app->add_option("JOB", describe.flags->names)->required();
 
   const auto report = AddCommand<GetFlags>(
       job, "report", "Print what was measured on a job's latest run, as JSON",
-      chosen, {.output = false}, &RunReport);
+      chosen, &ReportJob, {.output = false});
   report.app->add_option("JOB", report.flags->names)->required();
 }
 

@@ -1,13 +1,11 @@
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "google/protobuf/util/message_differencer.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/output/member_view.h"
@@ -15,9 +13,6 @@
 
 namespace paceline {
 namespace {
-
-// Between two looks at a list that is watched.
-constexpr absl::Duration kWorkersInterval = absl::Seconds(2);
 
 struct WorkerNamesFlags : CommonFlags {
   std::vector<std::string> names;
@@ -42,132 +37,95 @@ absl::Status PrintWorkers(Session& session,
                        headers);
 }
 
-// By name, "w2" before "w10", of that pool if one is given.
-absl::StatusOr<v1::ListWorkersResponse> ListWorkers(
+// Sorts by name, "w2" before "w10".
+template <class Resource>
+void SortByName(google::protobuf::RepeatedPtrField<Resource>* resources) {
+  std::stable_sort(resources->begin(), resources->end(),
+                   [](const Resource& left, const Resource& right) {
+                     return NaturalLess(left.name(), right.name());
+                   });
+}
+
+// Of that pool if one is given.
+absl::StatusOr<v1::ListWorkersResponse> SortedWorkers(
     Session& session, const WorkerListFlags& flags) {
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   PACELINE_ASSIGN_OR_RETURN(
       v1::ListWorkersResponse response,
-      ListAll(*client, &ClusterApi::ListWorkers, v1::ListWorkersRequest(), 0,
-              [](v1::ListWorkersResponse& page) {
-                return page.mutable_workers();
-              }));
+      session.List(&ClusterApi::ListWorkers, v1::ListWorkersRequest()));
   auto& workers = *response.mutable_workers();
   const auto others = std::remove_if(
       workers.begin(), workers.end(), [&](const v1::Worker& worker) {
         return !flags.pool.empty() && worker.pool() != flags.pool;
       });
   workers.erase(others, workers.end());
-  std::stable_sort(workers.begin(), workers.end(),
-                   [](const v1::Worker& left, const v1::Worker& right) {
-                     return NaturalLess(left.name(), right.name());
-                   });
+  SortByName(&workers);
   return response;
 }
 
-absl::Status WatchWorkers(Session& session, const WorkerListFlags& flags) {
-  std::map<std::string, v1::Worker> seen;
-  bool headers = true;
-  for (;;) {
-    PACELINE_ASSIGN_OR_RETURN(const v1::ListWorkersResponse response,
-                              ListWorkers(session, flags));
-    std::vector<const v1::Worker*> changed;
-    for (const v1::Worker& worker : response.workers()) {
-      v1::Worker& last = seen[worker.name()];
-      if (google::protobuf::util::MessageDifferencer::Equals(last, worker)) {
-        continue;
-      }
-      last = worker;
-      changed.push_back(&worker);
-    }
-    if (!changed.empty()) {
-      PACELINE_RETURN_IF_ERROR(
-          PrintWorkers(session, changed, nullptr, headers));
-      headers = false;
-    }
-    PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-    PACELINE_RETURN_IF_ERROR(client->Pause(kWorkersInterval));
+absl::Status ListWorkers(Session& session, const WorkerListFlags& flags) {
+  if (flags.watch) {
+    return WatchChanges(
+        session, [&] { return SortedWorkers(session, flags); },
+        [&](const std::vector<const v1::Worker*>& changed, bool headers) {
+          return PrintWorkers(session, changed, nullptr, headers);
+        });
   }
-}
-
-absl::Status PrintWorkerList(Session& session, const WorkerListFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(const v1::ListWorkersResponse response,
-                            ListWorkers(session, flags));
-  if (response.workers().empty() && (session.format() == OutputFormat::kTable ||
-                                     session.format() == OutputFormat::kWide)) {
+                            SortedWorkers(session, flags));
+  if (response.workers().empty() && session.tabular()) {
     session.Note("there are no such workers");
   }
   return PrintWorkers(session, Pointers(response.workers()), &response, true);
-}
-
-ExitCode RunList(Session& session, const WorkerListFlags& flags) {
-  return session.End(flags.watch ? WatchWorkers(session, flags)
-                                 : PrintWorkerList(session, flags));
 }
 
 // GetWorker, DrainWorker and UndrainWorker are of one form.
 template <class Request>
 absl::StatusOr<v1::Worker> Ask(
     Session& session, const std::string& typed,
-    void (ClusterApi::*method)(grpc::ClientContext*, const Request*,
-                               v1::Worker*, grpc::ClientUnaryReactor*)) {
+    UnaryMethod<ClusterApi, Request, v1::Worker> method) {
   Request request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(), WorkerName(typed));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  return client->Call(method, request);
+  return session.Call(method, request);
 }
 
-ExitCode RunGetWorkers(Session& session, const WorkerNamesFlags& flags) {
-  std::vector<v1::Worker> workers;
-  const ExitCode code =
-      session.ForEach(flags.names, [&](const std::string& typed) {
-        PACELINE_ASSIGN_OR_RETURN(
-            v1::Worker worker,
-            Ask<v1::GetWorkerRequest>(session, typed, &ClusterApi::GetWorker));
-        workers.push_back(std::move(worker));
-        return absl::OkStatus();
+ExitCode GetWorkers(Session& session, const WorkerNamesFlags& flags) {
+  return PrintEach(
+      session, flags.names,
+      [&](const std::string& typed) {
+        return Ask(session, typed, &ClusterApi::GetWorker);
+      },
+      [&](const std::vector<const v1::Worker*>& workers) {
+        return PrintWorkers(session, workers, nullptr, /*headers=*/true);
       });
-  std::vector<const v1::Worker*> found;
-  found.reserve(workers.size());
-  for (const v1::Worker& worker : workers) found.push_back(&worker);
-  const ExitCode printed =
-      found.empty() ? ExitCode::kSuccess
-                    : session.End(PrintWorkers(session, found, nullptr, true));
-  return code != ExitCode::kSuccess ? code : printed;
 }
 
-ExitCode RunDescribe(Session& session, const WorkerNamesFlags& flags) {
+ExitCode DescribeWorkers(Session& session, const WorkerNamesFlags& flags) {
   bool first = true;
   return session.ForEach(flags.names, [&](const std::string& typed) {
-    PACELINE_ASSIGN_OR_RETURN(
-        const v1::Worker worker,
-        Ask<v1::GetWorkerRequest>(session, typed, &ClusterApi::GetWorker));
+    PACELINE_ASSIGN_OR_RETURN(const v1::Worker worker,
+                              Ask(session, typed, &ClusterApi::GetWorker));
     return session.Write(
         absl::StrCat(std::exchange(first, false) ? "" : "\n",
                      DescribeWorker(worker, session.console().now())));
   });
 }
 
-ExitCode RunDrain(Session& session, const WorkerNamesFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    PACELINE_ASSIGN_OR_RETURN(
-        const v1::Worker worker,
-        Ask<v1::DrainWorkerRequest>(session, typed, &ClusterApi::DrainWorker));
-    const bool done = worker.state() == v1::Worker::DRAINED;
-    return session.PrintChanged(worker,
-                                absl::StrCat("worker/", LastPart(worker.name()),
-                                             done ? " drained" : " draining"));
-  });
+absl::Status DrainWorker(Session& session, const WorkerNamesFlags& /*flags*/,
+                         const std::string& typed) {
+  PACELINE_ASSIGN_OR_RETURN(const v1::Worker worker,
+                            Ask(session, typed, &ClusterApi::DrainWorker));
+  const bool done = worker.state() == v1::Worker::DRAINED;
+  return session.PrintChanged(worker,
+                              absl::StrCat("worker/", LastPart(worker.name()),
+                                           done ? " drained" : " draining"));
 }
 
-ExitCode RunUndrain(Session& session, const WorkerNamesFlags& flags) {
-  return session.ForEach(flags.names, [&](const std::string& typed) {
-    PACELINE_ASSIGN_OR_RETURN(const v1::Worker worker,
-                              Ask<v1::UndrainWorkerRequest>(
-                                  session, typed, &ClusterApi::UndrainWorker));
-    return session.PrintChanged(
-        worker, absl::StrCat("worker/", LastPart(worker.name()), " undrained"));
-  });
+absl::Status UndrainWorker(Session& session, const WorkerNamesFlags& /*flags*/,
+                           const std::string& typed) {
+  PACELINE_ASSIGN_OR_RETURN(const v1::Worker worker,
+                            Ask(session, typed, &ClusterApi::UndrainWorker));
+  return session.PrintChanged(
+      worker, absl::StrCat("worker/", LastPart(worker.name()), " undrained"));
 }
 
 struct AuditFlags : CommonFlags {
@@ -178,13 +136,10 @@ absl::Status ListAudit(Session& session, const AuditFlags& flags) {
   if (flags.limit < 0) {
     return absl::InvalidArgumentError("--limit: must not be negative");
   }
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  PACELINE_ASSIGN_OR_RETURN(const v1::ListAuditRecordsResponse response,
-                            ListAll(*client, &ClusterApi::ListAuditRecords,
-                                    v1::ListAuditRecordsRequest(), flags.limit,
-                                    [](v1::ListAuditRecordsResponse& page) {
-                                      return page.mutable_audit_records();
-                                    }));
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListAuditRecordsResponse response,
+      session.List(&ClusterApi::ListAuditRecords, v1::ListAuditRecordsRequest(),
+                   flags.limit));
   const std::vector<const v1::AuditRecord*> records =
       Pointers(response.audit_records());
   return session.Print(
@@ -193,27 +148,12 @@ absl::Status ListAudit(Session& session, const AuditFlags& flags) {
        .table = [&](bool wide) { return AuditTable(records, wide); }});
 }
 
-ExitCode RunList(Session& session, const AuditFlags& flags) {
-  return session.End(ListAudit(session, flags));
-}
-
-struct ServerListFlags : CommonFlags {};
-
-absl::Status ListServers(Session& session) {
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+absl::Status ListServers(Session& session, const CommonFlags& /*flags*/) {
   PACELINE_ASSIGN_OR_RETURN(
       v1::ListServersResponse response,
-      ListAll(*client, &ClusterApi::ListServers, v1::ListServersRequest(), 0,
-              [](v1::ListServersResponse& page) {
-                return page.mutable_servers();
-              }));
-  std::stable_sort(response.mutable_servers()->begin(),
-                   response.mutable_servers()->end(),
-                   [](const v1::Server& left, const v1::Server& right) {
-                     return NaturalLess(left.name(), right.name());
-                   });
-  if (response.servers().empty() && (session.format() == OutputFormat::kTable ||
-                                     session.format() == OutputFormat::kWide)) {
+      session.List(&ClusterApi::ListServers, v1::ListServersRequest()));
+  SortByName(response.mutable_servers());
+  if (response.servers().empty() && session.tabular()) {
     session.Note("there are no parameter servers");
   }
   const std::vector<const v1::Server*> servers = Pointers(response.servers());
@@ -225,41 +165,35 @@ absl::Status ListServers(Session& session) {
                         }});
 }
 
-ExitCode RunList(Session& session, const ServerListFlags&) {
-  return session.End(ListServers(session));
-}
-
 }  // namespace
 
 void AddWorkerCommands(CLI::App& root, ChosenCommand& chosen) {
   CLI::App& worker =
       *root.add_subcommand("worker", "Workers and evaluators of the cluster");
   worker.require_subcommand(1);
-  const auto list = AddCommand<WorkerListFlags>(
-      worker, "list", "List workers", chosen, CommonChoice(), &RunList);
+  const auto list = AddCommand<WorkerListFlags>(worker, "list", "List workers",
+                                                chosen, &ListWorkers);
   list.app->add_option("--pool", list.flags->pool, "Of this pool alone");
   list.app->add_flag("-w,--watch", list.flags->watch,
                      "Go on with a line for every change");
-  const auto add = [&](const char* name, const char* help, CommonChoice choice,
-                       ExitCode (*run)(Session&, const WorkerNamesFlags&)) {
+  const auto add = [&](const char* name, const char* help, auto run,
+                       const CommonChoice& choice = {}) {
     const auto command =
-        AddCommand<WorkerNamesFlags>(worker, name, help, chosen, choice, run);
+        AddCommand<WorkerNamesFlags>(worker, name, help, chosen, run, choice);
     command.app->add_option("WORKER", command.flags->names)->required();
   };
-  add("get", "Show workers by name", CommonChoice(), &RunGetWorkers);
-  add("describe", "Show everything about a worker", {.output = false},
-      &RunDescribe);
-  add("drain", "Let workers finish, and give them no more jobs", CommonChoice(),
-      &RunDrain);
-  add("undrain", "Take drained workers back", CommonChoice(), &RunUndrain);
+  add("get", "Show workers by name", &GetWorkers);
+  add("describe", "Show everything about a worker", &DescribeWorkers,
+      {.output = false});
+  add("drain", "Let workers finish, and give them no more jobs", &DrainWorker);
+  add("undrain", "Take drained workers back", &UndrainWorker);
 }
 
 void AddAuditCommands(CLI::App& root, ChosenCommand& chosen) {
   CLI::App& audit = *root.add_subcommand("audit", "The record of who did what");
   audit.require_subcommand(1);
-  const auto list =
-      AddCommand<AuditFlags>(audit, "list", "List records, the newest first",
-                             chosen, CommonChoice(), &RunList);
+  const auto list = AddCommand<AuditFlags>(
+      audit, "list", "List records, the newest first", chosen, &ListAudit);
   list.app->add_option("--limit", list.flags->limit, "At most so many; 0: all")
       ->capture_default_str();
 }
@@ -268,8 +202,8 @@ void AddServerCommands(CLI::App& root, ChosenCommand& chosen) {
   CLI::App& server =
       *root.add_subcommand("server", "Parameter servers of the cluster");
   server.require_subcommand(1);
-  AddCommand<ServerListFlags>(server, "list", "List parameter servers", chosen,
-                              CommonChoice(), &RunList);
+  AddCommand<CommonFlags>(server, "list", "List parameter servers", chosen,
+                          &ListServers);
 }
 
 }  // namespace paceline

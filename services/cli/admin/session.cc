@@ -28,19 +28,14 @@ absl::Status Session::Configure(const CommonFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<Waker>> Session::GetWaker() {
-  if (waker_ == nullptr) {
-    PACELINE_ASSIGN_OR_RETURN(waker_, console_.make_waker());
-  }
-  return waker_;
-}
-
 absl::StatusOr<AdminClient*> Session::Client() {
   if (client_ == nullptr) {
-    PACELINE_ASSIGN_OR_RETURN(std::shared_ptr<Waker> waker, GetWaker());
+    if (waker_ == nullptr) {
+      PACELINE_ASSIGN_OR_RETURN(waker_, console_.make_waker());
+    }
     PACELINE_ASSIGN_OR_RETURN(
         client_,
-        AdminClient::Create(connection_, std::move(waker),
+        AdminClient::Create(connection_, waker_,
                             [this](absl::string_view text) { Note(text); }));
   }
   return client_.get();
@@ -48,10 +43,6 @@ absl::StatusOr<AdminClient*> Session::Client() {
 
 absl::Status Session::Write(absl::string_view text) {
   return console_.out(text) ? absl::OkStatus() : NobodyReads();
-}
-
-absl::Status Session::Print(const Printable& printable) {
-  return Print(printable, /*headers=*/true);
 }
 
 absl::Status Session::Print(const Printable& printable, bool headers) {
@@ -64,9 +55,7 @@ absl::Status Session::Print(const Printable& printable, bool headers) {
 
 absl::Status Session::PrintChanged(const google::protobuf::Message& message,
                                    absl::string_view line) {
-  if (format_ == OutputFormat::kTable || format_ == OutputFormat::kWide) {
-    return Write(absl::StrCat(line, "\n"));
-  }
+  if (tabular()) return Write(absl::StrCat(line, "\n"));
   return Print({.messages = {&message}, .table = nullptr});
 }
 

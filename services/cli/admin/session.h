@@ -1,16 +1,23 @@
 #ifndef PACELINE_SERVICES_CLI_ADMIN_SESSION_H_
 #define PACELINE_SERVICES_CLI_ADMIN_SESSION_H_
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/status.h"
+#include "google/protobuf/empty.pb.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/connection.h"
 #include "services/cli/admin/console.h"
@@ -30,6 +37,11 @@ struct CommonFlags {
 // What a command ends with whose data nobody takes.
 absl::Status NobodyReads();
 
+// What is added to a line about what was only checked.
+inline absl::string_view DryRunMark(bool dry_run) {
+  return dry_run ? " (dry run)" : "";
+}
+
 // One run of one command: its surroundings, its connection, what it prints and
 // how it ends. Used by one thread.
 class Session {
@@ -42,18 +54,49 @@ class Session {
   // To the coordinator; opened at the first call.  REQUIRES: Configure().
   absl::StatusOr<AdminClient*> Client();
 
-  // What interrupts work that needs no server.
-  absl::StatusOr<std::shared_ptr<Waker>> GetWaker();
+  // As AdminClient::Call() and ListAll(), with Client().
+  template <class Api, class Request, class Response>
+  absl::StatusOr<Response> Call(UnaryMethod<Api, Request, Response> method,
+                                const std::type_identity_t<Request>& request) {
+    PACELINE_ASSIGN_OR_RETURN(AdminClient * client, Client());
+    return client->Call(method, request);
+  }
+  template <class Api, class Request, class Response>
+  absl::StatusOr<Response> List(UnaryMethod<Api, Request, Response> method,
+                                const std::type_identity_t<Request>& request,
+                                int64_t limit = 0) {
+    PACELINE_ASSIGN_OR_RETURN(AdminClient * client, Client());
+    return ListAll(*client, method, request, limit);
+  }
+
+  // Deletes `subject`, "job/mnist", and says so.
+  template <class Api, class Request>
+  absl::Status Delete(UnaryMethod<Api, Request, google::protobuf::Empty> method,
+                      const std::type_identity_t<Request>& request,
+                      absl::string_view subject) {
+    const bool dry_run = request.validate_only();
+    const absl::Status deleted = Call(method, request).status();
+    if (absl::IsNotFound(deleted) && client_ != nullptr &&
+        client_->repeated() && !dry_run) {
+      // By the earlier try, or it has never been there: nobody can tell.
+      return Write(absl::StrCat(subject, " is not there any more\n"));
+    }
+    PACELINE_RETURN_IF_ERROR(deleted);
+    return Write(absl::StrCat(subject, " deleted", DryRunMark(dry_run), "\n"));
+  }
 
   const Console& console() const { return console_; }
   const Connection& connection() const { return connection_; }
   OutputFormat format() const { return format_; }
+  // Whether people read what is printed.
+  bool tabular() const {
+    return format_ == OutputFormat::kTable || format_ == OutputFormat::kWide;
+  }
 
   // Data; INTERNAL if nobody takes it.
   absl::Status Write(absl::string_view text);
-  absl::Status Print(const Printable& printable);
   // The first line of a watch has headers, the others have not.
-  absl::Status Print(const Printable& printable, bool headers);
+  absl::Status Print(const Printable& printable, bool headers = true);
   // One resource that has changed: "job/mnist created", or as -o says.
   absl::Status PrintChanged(const google::protobuf::Message& message,
                             absl::string_view line);
@@ -108,45 +151,116 @@ class ChosenCommand {
   std::function<ExitCode()> run_;
 };
 
-// A command whose flags are a `Flags`, which derives from CommonFlags. The
-// caller adds its own flags to the result, which live as long as it does.
+// A command whose flags are a `Flags`. The caller adds its own flags to the
+// result, which live as long as it does.
 template <class Flags>
 struct AddedCommand {
   CLI::App* app;
   std::shared_ptr<Flags> flags;
 };
 
-template <class Flags>
-AddedCommand<Flags> AddCommand(CLI::App& parent, const std::string& name,
-                               const std::string& help, ChosenCommand& chosen,
-                               const CommonChoice& choice,
-                               ExitCode (*run)(Session&, const Flags&)) {
+// Calls run(session, flags), which returns an ExitCode or a Status; one that
+// also takes a name is called with each of `flags.names`.
+template <class Flags, class Run>
+ExitCode RunCommand(Session& session, const Flags& flags, const Run& run) {
+  if constexpr (std::is_invocable_v<Run, Session&, const Flags&,
+                                    const std::string&>) {
+    return session.ForEach(flags.names, [&](const std::string& name) {
+      return run(session, flags, name);
+    });
+  } else if constexpr (std::is_same_v<
+                           std::invoke_result_t<Run, Session&, const Flags&>,
+                           ExitCode>) {
+    return run(session, flags);
+  } else {
+    return session.End(run(session, flags));
+  }
+}
+
+// Adds a command that needs no connection, and so none of its flags; `run` as
+// RunCommand() takes it.
+template <class Flags, class Run>
+AddedCommand<Flags> AddPlainCommand(CLI::App& parent, const std::string& name,
+                                    const std::string& help,
+                                    ChosenCommand& chosen, Run run) {
   CLI::App* command = parent.add_subcommand(name, help);
   auto flags = std::make_shared<Flags>();
-  AddCommonFlags(*command, *flags, choice);
   command->callback([&chosen, flags, run] {
     chosen.Choose([&chosen, flags, run] {
-      Session& session = chosen.session();
-      const absl::Status ready = session.Configure(*flags);
-      return ready.ok() ? run(session, *flags) : session.End(ready);
+      return RunCommand(chosen.session(), *flags, run);
     });
   });
   return {command, std::move(flags)};
 }
 
-// Adds a command that needs no connection, and so none of its flags.
-template <class Flags>
-AddedCommand<Flags> AddPlainCommand(
-    CLI::App& parent, const std::string& name, const std::string& help,
-    ChosenCommand& chosen, absl::Status (*run)(Session&, const Flags&)) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  auto flags = std::make_shared<Flags>();
-  command->callback([&chosen, flags, run] {
-    chosen.Choose([&chosen, flags, run] {
-      return chosen.session().End(run(chosen.session(), *flags));
-    });
+// Adds a command that may talk to the coordinator: its `Flags` derive from
+// CommonFlags.
+template <class Flags, class Run>
+AddedCommand<Flags> AddCommand(CLI::App& parent, const std::string& name,
+                               const std::string& help, ChosenCommand& chosen,
+                               Run run, const CommonChoice& choice = {}) {
+  const AddedCommand<Flags> command = AddPlainCommand<Flags>(
+      parent, name, help, chosen, [run](Session& session, const Flags& flags) {
+        const absl::Status ready = session.Configure(flags);
+        return ready.ok() ? RunCommand(session, flags, run)
+                          : session.End(ready);
+      });
+  AddCommonFlags(*command.app, *command.flags, choice);
+  return command;
+}
+
+// Pointers to the elements, as Printable takes them.
+template <class Resource>
+std::vector<const Resource*> Pointers(
+    const google::protobuf::RepeatedPtrField<Resource>& resources) {
+  return {resources.pointer_begin(), resources.pointer_end()};
+}
+
+// Gets each of the names with get(name), goes on after errors, and hands
+// pointers to what was found, if anything, to print(). Ends with the first
+// error.
+template <class Get, class Print>
+ExitCode PrintEach(Session& session, const std::vector<std::string>& names,
+                   const Get& get, const Print& print) {
+  using Found = std::invoke_result_t<Get, const std::string&>;
+  google::protobuf::RepeatedPtrField<typename Found::value_type> found;
+  const ExitCode code = session.ForEach(names, [&](const std::string& name) {
+    PACELINE_ASSIGN_OR_RETURN(*found.Add(), get(name));
+    return absl::OkStatus();
   });
-  return {command, std::move(flags)};
+  const ExitCode printed =
+      found.empty() ? ExitCode::kSuccess : session.End(print(Pointers(found)));
+  return code != ExitCode::kSuccess ? code : printed;
+}
+
+// Looks at list(), a response, every two seconds and hands pointers to what has
+// changed since the last look to print(changed, headers), until something
+// fails or is interrupted.
+template <class List, class Print>
+absl::Status WatchChanges(Session& session, const List& list,
+                          const Print& print) {
+  using Response = typename std::invoke_result_t<List>::value_type;
+  using Resource = typename std::remove_pointer_t<decltype(ResourcesOf(
+      std::declval<Response&>()))>::value_type;
+  std::map<std::string, Resource> seen;
+  bool headers = true;
+  for (;;) {
+    PACELINE_ASSIGN_OR_RETURN(Response response, list());
+    std::vector<const Resource*> changed;
+    for (const Resource& resource : *ResourcesOf(response)) {
+      Resource& last = seen[resource.name()];
+      if (google::protobuf::util::MessageDifferencer::Equals(last, resource)) {
+        continue;
+      }
+      last = resource;
+      changed.push_back(&resource);
+    }
+    if (!changed.empty()) {
+      PACELINE_RETURN_IF_ERROR(print(changed, std::exchange(headers, false)));
+    }
+    PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+    PACELINE_RETURN_IF_ERROR(client->Pause(absl::Seconds(2)));
+  }
 }
 
 }  // namespace paceline

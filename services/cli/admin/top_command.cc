@@ -21,57 +21,50 @@ struct TopFlags : CommonFlags {
 
 using Lines = std::vector<std::string>;
 
-absl::StatusOr<Lines> LookAtJob(Session& session, AdminClient& client,
-                                const std::string& typed) {
+absl::StatusOr<Lines> LookAtJob(Session& session, const std::string& typed) {
   v1::GetJobRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
                             JobName(session.connection().space, typed));
   PACELINE_ASSIGN_OR_RETURN(const v1::Job job,
-                            client.Call(&JobsApi::GetJob, request));
+                            session.Call(&JobsApi::GetJob, request));
   return JobTop(job);
 }
 
 // Shows the jobs of all namespaces, because workers are everybody's.
-absl::StatusOr<Lines> LookAtCluster(Session& session, AdminClient& client) {
+absl::StatusOr<Lines> LookAtCluster(Session& session) {
   v1::ListJobsRequest request;
   request.set_parent("namespaces/-");
   // Those that have ended may be thousands.
   request.set_filter(
       "state != SUCCEEDED AND state != FAILED AND state != CANCELLED");
   request.set_order_by("name");
-  PACELINE_ASSIGN_OR_RETURN(
-      const v1::ListJobsResponse jobs,
-      ListAll(client, &JobsApi::ListJobs, request, 0,
-              [](v1::ListJobsResponse& page) { return page.mutable_jobs(); }));
+  PACELINE_ASSIGN_OR_RETURN(const v1::ListJobsResponse jobs,
+                            session.List(&JobsApi::ListJobs, request));
   PACELINE_ASSIGN_OR_RETURN(
       const v1::ListWorkersResponse workers,
-      ListAll(client, &ClusterApi::ListWorkers, v1::ListWorkersRequest(), 0,
-              [](v1::ListWorkersResponse& page) {
-                return page.mutable_workers();
-              }));
+      session.List(&ClusterApi::ListWorkers, v1::ListWorkersRequest()));
   return ClusterTop({jobs.jobs().begin(), jobs.jobs().end()},
                     {workers.workers().begin(), workers.workers().end()},
                     session.console().now());
 }
 
-absl::StatusOr<Lines> Look(Session& session, AdminClient& client,
-                           const TopFlags& flags) {
-  return flags.job.empty() ? LookAtCluster(session, client)
-                           : LookAtJob(session, client, flags.job);
+absl::StatusOr<Lines> Look(Session& session, const TopFlags& flags) {
+  return flags.job.empty() ? LookAtCluster(session)
+                           : LookAtJob(session, flags.job);
 }
 
-absl::Status Top(Session& session, const TopFlags& flags) {
+absl::Status ShowTop(Session& session, const TopFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(
       const int64_t nanos, ParseNanos("--interval", flags.interval, 100'000'000,
                                       int64_t{3600} * 1'000'000'000));
   PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   const ProgressOutput& output = session.console().progress;
   if (flags.once || !output.terminal) {
-    PACELINE_ASSIGN_OR_RETURN(const Lines lines, Look(session, *client, flags));
+    PACELINE_ASSIGN_OR_RETURN(const Lines lines, Look(session, flags));
     return session.Write(absl::StrCat(absl::StrJoin(lines, "\n"), "\n"));
   }
   for (;;) {
-    PACELINE_ASSIGN_OR_RETURN(Lines lines, Look(session, *client, flags));
+    PACELINE_ASSIGN_OR_RETURN(Lines lines, Look(session, flags));
     const TerminalSize size = output.size();
     // The last column and row stay free, as for the bars of a run.
     lines = FitTop(std::move(lines), {.width = size.columns - 1,
@@ -85,16 +78,12 @@ absl::Status Top(Session& session, const TopFlags& flags) {
   }
 }
 
-ExitCode RunTop(Session& session, const TopFlags& flags) {
-  return session.End(Top(session, flags));
-}
-
 }  // namespace
 
 void AddTopCommand(CLI::App& root, ChosenCommand& chosen) {
   const auto top = AddCommand<TopFlags>(
       root, "top", "Jobs and workers, or one job's workers, again and again",
-      chosen, {.output = false}, &RunTop);
+      chosen, &ShowTop, {.output = false});
   top.app->add_option("JOB", top.flags->job);
   top.app->add_option("--interval", top.flags->interval, "Between two looks")
       ->capture_default_str();

@@ -23,47 +23,37 @@ std::string VersionText(bool json) {
   return absl::StrCat(document.dump(2), "\n");
 }
 
-absl::StatusOr<std::string> ServerVersion(Session& session) {
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  PACELINE_ASSIGN_OR_RETURN(
-      const v1::Cluster cluster,
-      client->Call(&ClusterApi::GetCluster, v1::GetClusterRequest()));
-  return cluster.version();
-}
-
-ExitCode RunVersion(Session& session, const VersionFlags& flags) {
+absl::Status ShowVersion(Session& session, const VersionFlags& flags) {
   if (session.format() != OutputFormat::kTable &&
       session.format() != OutputFormat::kJson) {
-    return session.End(absl::InvalidArgumentError(absl::StrCat(
-        "--output \"", flags.output, "\": must be one of table, json")));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--output \"", flags.output, "\": must be one of table, json"));
   }
   const bool json = session.format() == OutputFormat::kJson;
   std::string text = VersionText(json);
   if (!flags.client_only && !session.connection().address.empty()) {
-    const absl::StatusOr<std::string> server = ServerVersion(session);
-    if (!server.ok() && absl::IsCancelled(server.status())) {
-      return session.End(server.status());
-    }
+    const absl::StatusOr<v1::Cluster> server =
+        session.Call(&ClusterApi::GetCluster, v1::GetClusterRequest());
+    if (absl::IsCancelled(server.status())) return server.status();
     if (!server.ok()) {
       session.Note(
           absl::StrCat("no server version: ", server.status().message()));
     } else if (json) {
       Json document = Json::parse(text);
-      document["server"]["version"] = *server;
+      document["server"]["version"] = server->version();
       text = absl::StrCat(document.dump(2), "\n");
     } else {
-      absl::StrAppend(&text, "coordinator ", OneLine(*server), "\n");
+      absl::StrAppend(&text, "coordinator ", OneLine(server->version()), "\n");
     }
   }
-  return session.End(session.Write(text));
+  return session.Write(text);
 }
 
 }  // namespace
 
 void AddVersionCommand(CLI::App& root, ChosenCommand& chosen) {
-  const auto version =
-      AddCommand<VersionFlags>(root, "version", "Print the versions", chosen,
-                               CommonChoice(), &RunVersion);
+  const auto version = AddCommand<VersionFlags>(
+      root, "version", "Print the versions", chosen, &ShowVersion);
   version.app->add_flag("--client", version.flags->client_only,
                         "Of this program alone");
   // The flag's own value wins.
