@@ -33,15 +33,13 @@ class ChangeCommandTest : public testing::Test {
  protected:
   ChangeCommandTest() {
     command_.environment["PACELINE_ADDRESS"] = cluster_.address();
-    cluster_.jobs.onCreateJob = [this](const v1::CreateJobRequest& request,
-                                       v1::Job* job) {
+    cluster_.jobs.onCreateJob = [this](const auto& request, auto* job) {
       created_.push_back(request);
       *job = request.job();
       job->set_name(
           absl::StrCat(request.parent(), "/jobs/",
                        request.job_id().empty() ? "drawn" : request.job_id()));
       job->set_state(v1::Job::PENDING);
-      return absl::OkStatus();
     };
   }
 
@@ -116,12 +114,10 @@ TEST_F(ChangeCommandTest, CreateGoesOnAfterAnError) {
 
 // Neither the next job nor the next file is begun.
 TEST_F(ChangeCommandTest, CreateEndsWhenItIsInterrupted) {
-  cluster_.jobs.onCreateJob = [&](const v1::CreateJobRequest& request,
-                                  v1::Job* job) {
+  cluster_.jobs.onCreateJob = [&](const auto& request, auto* job) {
     created_.push_back(request);
     job->set_name(absl::StrCat(request.parent(), "/jobs/", request.job_id()));
     command_.Interrupt(SIGINT);
-    return absl::OkStatus();
   };
   const std::string two =
       folder_.Write("two.yaml", "name: a\nspec: {}\n---\nname: b\nspec: {}\n");
@@ -135,8 +131,8 @@ TEST_F(ChangeCommandTest, CreateEndsWhenItIsInterrupted) {
 
 TEST_F(ChangeCommandTest, ARetryIsTheSameRequest) {
   int calls = 0;
-  cluster_.jobs.onPauseJob = [&](const v1::PauseJobRequest& request,
-                                 v1::Job* job) -> absl::Status {
+  cluster_.jobs.onPauseJob = [&](const auto& request,
+                                 auto* job) -> absl::Status {
     static std::string* const first = new std::string();
     if (++calls < 3) {
       *first = request.request_id();
@@ -159,7 +155,7 @@ TEST_F(ChangeCommandTest, OnlyUnavailableIsTriedAgain) {
         absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kUnknown,
         absl::StatusCode::kResourceExhausted}) {
     int calls = 0;
-    cluster_.jobs.onResumeJob = [&](const v1::ResumeJobRequest&, v1::Job*) {
+    cluster_.jobs.onResumeJob = [&](const auto&, auto*) {
       ++calls;
       return absl::Status(code, "no");
     };
@@ -185,15 +181,13 @@ TEST_F(ChangeCommandTest, Verbs) {
   cluster_.jobs.onResumeJob = answer(v1::Job::PENDING);
   cluster_.jobs.onCancelJob = answer(v1::Job::CANCELLING);
   cluster_.jobs.onSwitchParadigm = [base = answer(v1::Job::RUNNING)](
-                                       const v1::SwitchParadigmRequest& request,
-                                       v1::Job* job) {
+                                       const auto& request, auto* job) {
     EXPECT_EQ(request.paradigm(), "cgp");
     EXPECT_EQ(request.reason(), "one slow worker");
     return base(request, job);
   };
   cluster_.jobs.onRestoreJob = [base = answer(v1::Job::PENDING)](
-                                   const v1::RestoreJobRequest& request,
-                                   v1::Job* job) {
+                                   const auto& request, auto* job) {
     EXPECT_EQ(request.checkpoint(), ReadyCheckpoint().name());
     return base(request, job);
   };
@@ -216,16 +210,11 @@ TEST_F(ChangeCommandTest, Verbs) {
 }
 
 TEST_F(ChangeCommandTest, UpdateSendsTheMaskAndKeepsOtherLabels) {
-  cluster_.jobs.onGetJob = [](const v1::GetJobRequest&, v1::Job* job) {
-    *job = RunningJob();
-    return absl::OkStatus();
-  };
+  cluster_.jobs.onGetJob.Gives(RunningJob());
   v1::UpdateJobRequest sent;
-  cluster_.jobs.onUpdateJob = [&](const v1::UpdateJobRequest& request,
-                                  v1::Job* job) {
+  cluster_.jobs.onUpdateJob = [&](const auto& request, auto* job) {
     sent = request;
     *job = RunningJob();
-    return absl::OkStatus();
   };
   const auto outcome = command_.Run(
       "job update mnist --set spec.learning_rate=0.01 --set labels.team=nlp");
@@ -245,11 +234,7 @@ TEST_F(ChangeCommandTest, UpdateSendsTheMaskAndKeepsOtherLabels) {
 // Somebody at the terminal is asked; a script is not.
 TEST_F(ChangeCommandTest, DestructiveCommandsAsk) {
   int deleted = 0;
-  cluster_.jobs.onDeleteJob = [&](const v1::DeleteJobRequest&,
-                                  google::protobuf::Empty*) {
-    ++deleted;
-    return absl::OkStatus();
-  };
+  cluster_.jobs.onDeleteJob = [&](const auto&, auto*) { ++deleted; };
   const std::vector<std::tuple<std::optional<std::string>, std::string, int>>
       kCases = {
           {std::nullopt, "", 0}, {"y", "", 0},   {" Yes ", "", 0},
@@ -302,30 +287,24 @@ TEST_F(ChangeCommandTest, Checkpoints) {
   int asked = 0;
   v1::Checkpoint writing = ReadyCheckpoint();
   writing.set_state(v1::Checkpoint::WRITING);
-  cluster_.jobs.onCreateCheckpoint =
-      [&](const v1::CreateCheckpointRequest& request,
-          v1::Checkpoint* checkpoint) {
-        EXPECT_EQ(request.parent(), RunningJob().name());
-        EXPECT_EQ(request.checkpoint_id(), "c1");
-        *checkpoint = writing;
-        return absl::OkStatus();
-      };
+  cluster_.jobs.onCreateCheckpoint = [&](const auto& request,
+                                         auto* checkpoint) {
+    EXPECT_EQ(request.parent(), RunningJob().name());
+    EXPECT_EQ(request.checkpoint_id(), "c1");
+    *checkpoint = writing;
+  };
   EXPECT_EQ(command_.Run("checkpoint create mnist --name c1").out,
             "checkpoint/mnist/c1 begun\n");
-  cluster_.jobs.onGetCheckpoint = [&](const v1::GetCheckpointRequest&,
-                                      v1::Checkpoint* checkpoint) {
+  cluster_.jobs.onGetCheckpoint = [&](const auto&, auto* checkpoint) {
     *checkpoint = ++asked < 2 ? writing : ReadyCheckpoint();
-    return absl::OkStatus();
   };
   EXPECT_EQ(command_.Run("checkpoint create mnist --name c1 --wait").out,
             "checkpoint/mnist/c1 ready\n");
   EXPECT_EQ(asked, 2);
-  cluster_.jobs.onGetCheckpoint = [&](const v1::GetCheckpointRequest&,
-                                      v1::Checkpoint* checkpoint) {
+  cluster_.jobs.onGetCheckpoint = [&](const auto&, auto* checkpoint) {
     checkpoint->set_name(writing.name());
     checkpoint->set_state(v1::Checkpoint::FAILED);
     checkpoint->set_state_reason("disk full");
-    return absl::OkStatus();
   };
   const auto failed = command_.Run("checkpoint create mnist --name c1 --wait");
   EXPECT_EQ(failed.code, 1);
@@ -349,8 +328,8 @@ TEST_F(ChangeCommandTest, CheckpointFolders) {
 }
 
 TEST_F(ChangeCommandTest, DrainAndUndrain) {
-  cluster_.cluster.onDrainWorker = [](const v1::DrainWorkerRequest& request,
-                                      v1::Worker* worker) -> absl::Status {
+  cluster_.cluster.onDrainWorker = [](const auto& request,
+                                      auto* worker) -> absl::Status {
     if (request.name() == "workers/w9") return absl::NotFoundError("no w9");
     *worker = DrainingWorker();
     return absl::OkStatus();
@@ -359,11 +338,7 @@ TEST_F(ChangeCommandTest, DrainAndUndrain) {
   EXPECT_EQ(outcome.code, 3);
   EXPECT_EQ(outcome.out, "worker/w10 draining\n");
   EXPECT_EQ(outcome.err, "paceline: w9: no w9\n");
-  cluster_.cluster.onUndrainWorker = [](const v1::UndrainWorkerRequest&,
-                                        v1::Worker* worker) {
-    *worker = AssignedWorker();
-    return absl::OkStatus();
-  };
+  cluster_.cluster.onUndrainWorker.Gives(AssignedWorker());
   EXPECT_EQ(command_.Run("worker undrain w2").out, "worker/w2 undrained\n");
 }
 

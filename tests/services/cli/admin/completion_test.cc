@@ -95,23 +95,17 @@ TEST(CompletionTest, FlagsOfTheLineAreKept) {
 
 TEST(CompletionTest, LiveNames) {
   FakeCluster cluster;
-  cluster.jobs.onListJobs = [](const v1::ListJobsRequest& request,
-                               v1::ListJobsResponse* response) {
+  cluster.jobs.onListJobs = [](const auto& request, auto* response) {
     EXPECT_EQ(request.parent(), "namespaces/team");
     *response->add_jobs() = RunningJob();
     *response->add_jobs() = PendingJob();
-    return absl::OkStatus();
   };
-  cluster.jobs.onListCheckpoints = [](const v1::ListCheckpointsRequest& request,
-                                      v1::ListCheckpointsResponse* response) {
+  cluster.jobs.onListCheckpoints = [](const auto& request, auto* response) {
     EXPECT_EQ(request.parent(), "namespaces/team/jobs/mnist");
     *response->add_checkpoints() = ReadyCheckpoint();
-    return absl::OkStatus();
   };
-  cluster.cluster.onListWorkers = [](const v1::ListWorkersRequest&,
-                                     v1::ListWorkersResponse* response) {
+  cluster.cluster.onListWorkers = [](const auto&, auto* response) {
     *response->add_workers() = AssignedWorker();
-    return absl::OkStatus();
   };
   const TestFolder folder;
   CommandRunner command;

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "common/status_details.h"
+#include "common/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/admin/client.h"
-#include "common/unique_fd.h"
 #include "tests/common/security/test_certificates.h"
 #include "tests/services/cli/admin/fake_cluster.h"
 #include "tests/services/cli/admin/run_command.h"
@@ -55,8 +55,7 @@ TEST_F(ExitCodeCommandTest, OfEveryCode) {
       {absl::DeadlineExceededError("x"), 6},
   };
   for (const auto& [status, code] : kCases) {
-    cluster_.jobs.onGetJob = [&, answer = status](const v1::GetJobRequest&,
-                                                  v1::Job* job) {
+    cluster_.jobs.onGetJob = [&, answer = status](const auto&, auto* job) {
       *job = RunningJob();
       return answer;
     };
@@ -73,7 +72,7 @@ TEST_F(ExitCodeCommandTest, OfEveryCode) {
 }
 
 TEST_F(ExitCodeCommandTest, DetailsCrossTheWire) {
-  cluster_.jobs.onCreateJob = [](const v1::CreateJobRequest&, v1::Job*) {
+  cluster_.jobs.onCreateJob = [](const auto&, auto*) {
     return InvalidFields({{"job.spec.batch_size", "must be at least 1"},
                           {"job.spec.model", "unknown model \"lenet6\""}});
   };
@@ -145,13 +144,9 @@ TEST_F(ExitCodeCommandTest, AServerThatIsAway) {
 }
 
 TEST_F(ExitCodeCommandTest, AServerThatComesBackInTime) {
-  cluster_.cluster.onListServers = [](const v1::ListServersRequest&,
-                                      v1::ListServersResponse*) {
-    return absl::OkStatus();
-  };
+  cluster_.cluster.onListServers = [](const auto&, auto*) {};
   int calls = 0;
-  cluster_.cluster.onListWorkers = [&](const v1::ListWorkersRequest&,
-                                       v1::ListWorkersResponse*) {
+  cluster_.cluster.onListWorkers = [&](const auto&, auto*) {
     return ++calls == 1 ? absl::UnavailableError("not yet") : absl::OkStatus();
   };
   EXPECT_EQ(command_.Run("worker list").code, 0);
@@ -178,10 +173,9 @@ TEST_F(ExitCodeCommandTest, AServerThatIsSilent) {
 
 TEST_F(ExitCodeCommandTest, AnInterruptedCall) {
   absl::Notification over;
-  cluster_.jobs.onGetJob = [&](const v1::GetJobRequest&, v1::Job*) {
+  cluster_.jobs.onGetJob = [&](const auto&, auto*) {
     command_.Interrupt(SIGINT);
     over.WaitForNotification();
-    return absl::OkStatus();
   };
   const auto outcome = command_.Run("job get mnist");
   over.Notify();
@@ -193,10 +187,7 @@ TEST_F(ExitCodeCommandTest, AnInterruptedCall) {
 // Often, because a call that is cancelled at once reaches the server seldom.
 TEST_F(ExitCodeCommandTest, NothingBeginsAfterAnInterruption) {
   std::atomic<int> calls = 0;
-  cluster_.jobs.onPauseJob = [&](const v1::PauseJobRequest&, v1::Job*) {
-    ++calls;
-    return absl::OkStatus();
-  };
+  cluster_.jobs.onPauseJob = [&](const auto&, auto*) { ++calls; };
   for (int i = 0; i < 100; ++i) {
     command_.Interrupt(SIGINT);
     EXPECT_EQ(command_.Run("job pause mnist").code, 130);
@@ -206,7 +197,7 @@ TEST_F(ExitCodeCommandTest, NothingBeginsAfterAnInterruption) {
 }
 
 TEST_F(ExitCodeCommandTest, AnInterruptedPause) {
-  cluster_.jobs.onGetJob = [&](const v1::GetJobRequest&, v1::Job*) {
+  cluster_.jobs.onGetJob = [&](const auto&, auto*) {
     command_.Interrupt(SIGTERM);
     return absl::UnavailableError("away");
   };
@@ -230,10 +221,7 @@ TEST(TlsCommandTest, CertificateAndToken) {
   const absl::StatusOr<ServerSecurity> security = MakeServerSecurity(options);
   ASSERT_TRUE(security.ok()) << security.status();
   FakeCluster cluster(*security);
-  cluster.jobs.onGetJob = [](const v1::GetJobRequest&, v1::Job* job) {
-    *job = RunningJob();
-    return absl::OkStatus();
-  };
+  cluster.jobs.onGetJob.Gives(RunningJob());
   CommandRunner command;
   const TlsFiles client = certificates.Client(v1::ADMIN);
   const std::string get = absl::StrCat("job get mnist -o name --address ",

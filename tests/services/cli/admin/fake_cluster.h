@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -22,10 +23,27 @@ class Scripted {
  public:
   using Function = std::function<absl::Status(Arguments...)>;
 
-  Scripted& operator=(Function function) {
+  // One that returns nothing succeeds.
+  template <class Answer>
+  Scripted& operator=(Answer answer) {
     absl::MutexLock lock(&mu_);
-    function_ = std::move(function);
+    function_ = [answer = std::move(answer)](
+                    Arguments... arguments) mutable -> absl::Status {
+      if constexpr (std::is_void_v<
+                        std::invoke_result_t<Answer&, Arguments...>>) {
+        answer(arguments...);
+        return absl::OkStatus();
+      } else {
+        return answer(arguments...);
+      }
+    };
     return *this;
+  }
+
+  // Every call gets this response.
+  template <class Response>
+  void Gives(const Response& response) {
+    *this = [response](const auto&, auto* given) { *given = response; };
   }
 
   // UNIMPLEMENTED where the test expected no call.

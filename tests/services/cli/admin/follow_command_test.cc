@@ -49,8 +49,7 @@ class FollowCommandTest : public testing::Test {
   // Every stream has the same events, and ends so.
   void Script(std::vector<v1::WatchJobResponse> events,
               absl::Status end = absl::OkStatus()) {
-    cluster_.jobs.onWatchJob = [events, end](const v1::WatchJobRequest&,
-                                             const WriteEvent& write) {
+    cluster_.jobs.onWatchJob = [events, end](const auto&, const auto& write) {
       for (const v1::WatchJobResponse& event : events) write(event);
       return end;
     };
@@ -101,8 +100,8 @@ TEST_F(FollowCommandTest, WatchAsDocuments) {
 
 TEST_F(FollowCommandTest, WatchResumesWhereItWas) {
   std::vector<std::string> tokens;
-  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest& request,
-                                 const WriteEvent& write) -> absl::Status {
+  cluster_.jobs.onWatchJob = [&](const auto& request,
+                                 const auto& write) -> absl::Status {
     tokens.push_back(request.resume_token());
     switch (tokens.size()) {
       case 1:
@@ -127,8 +126,8 @@ TEST_F(FollowCommandTest, WatchResumesWhereItWas) {
 TEST_F(FollowCommandTest, WatchOutlivesARestartOfTheServer) {
   absl::Notification seen;
   int streams = 0;
-  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest& request,
-                                 const WriteEvent& write) -> absl::Status {
+  cluster_.jobs.onWatchJob = [&](const auto& request,
+                                 const auto& write) -> absl::Status {
     if (++streams > 1) {
       EXPECT_THAT(request.resume_token(), AnyOf("one", "d1"));
       write(JobEvent(v1::Job::SUCCEEDED, "two"));
@@ -154,8 +153,8 @@ TEST_F(FollowCommandTest, WatchOutlivesARestartOfTheServer) {
 
 TEST_F(FollowCommandTest, WatchIsInterrupted) {
   absl::Notification done;
-  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest&,
-                                 const WriteEvent& write) -> absl::Status {
+  cluster_.jobs.onWatchJob = [&](const auto&,
+                                 const auto& write) -> absl::Status {
     write(JobEvent(v1::Job::RUNNING, "one"));
     command_.Interrupt(SIGINT);
     // The call ends, though the server has more to say.
@@ -171,12 +170,10 @@ TEST_F(FollowCommandTest, WatchIsInterrupted) {
 }
 
 TEST_F(FollowCommandTest, WatchEndsWhenNobodyReads) {
-  cluster_.jobs.onWatchJob = [](const v1::WatchJobRequest&,
-                                const WriteEvent& write) {
+  cluster_.jobs.onWatchJob = [](const auto&, const auto& write) {
     write(JobEvent(v1::Job::RUNNING, "one"));
     while (write(DecisionEvent(1))) {
     }
-    return absl::OkStatus();
   };
   command_.writes_max = 3;
   for (const char* format : {"table", "json"}) {
@@ -230,17 +227,12 @@ TEST_F(FollowCommandTest, Wait) {
 }
 
 TEST_F(FollowCommandTest, WaitIsTooLate) {
-  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest&,
-                                 const WriteEvent& write) {
+  cluster_.jobs.onWatchJob = [&](const auto&, const auto& write) {
     write(JobEvent(v1::Job::RUNNING, "one"));
     while (write(DecisionEvent(1))) {
     }
-    return absl::OkStatus();
   };
-  cluster_.jobs.onGetJob = [](const v1::GetJobRequest&, v1::Job* job) {
-    *job = RunningJob();
-    return absl::OkStatus();
-  };
+  cluster_.jobs.onGetJob.Gives(RunningJob());
   const auto outcome =
       command_.Run("job wait mnist --for=state=SUCCEEDED --timeout=300ms");
   EXPECT_EQ(outcome.code, 6);
@@ -251,14 +243,11 @@ TEST_F(FollowCommandTest, WaitIsTooLate) {
 // One job uses the time up; what the others are is judged all the same.
 TEST_F(FollowCommandTest, WaitJudgesWhatNoTimeIsLeftFor) {
   absl::Notification over;
-  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest&,
-                                 const WriteEvent& write) {
+  cluster_.jobs.onWatchJob = [&](const auto&, const auto& write) {
     write(JobEvent(v1::Job::RUNNING, "one"));
     over.WaitForNotification();
-    return absl::OkStatus();
   };
-  cluster_.jobs.onGetJob = [](const v1::GetJobRequest& request,
-                              v1::Job* job) -> absl::Status {
+  cluster_.jobs.onGetJob = [](const auto& request, auto* job) -> absl::Status {
     if (absl::EndsWith(request.name(), "/gone")) {
       return absl::NotFoundError("there is none");
     }
@@ -291,8 +280,8 @@ TEST_F(FollowCommandTest, WaitJudgesWhatNoTimeIsLeftFor) {
 
 TEST_F(FollowCommandTest, WaitForDeletion) {
   int streams = 0;
-  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest&,
-                                 const WriteEvent& write) -> absl::Status {
+  cluster_.jobs.onWatchJob = [&](const auto&,
+                                 const auto& write) -> absl::Status {
     if (++streams > 1) return absl::NotFoundError("deleted");
     write(JobEvent(v1::Job::CANCELLED, "one"));
     return absl::OkStatus();
@@ -304,12 +293,10 @@ TEST_F(FollowCommandTest, WaitForDeletion) {
 }
 
 TEST_F(FollowCommandTest, Logs) {
-  cluster_.jobs.onListDecisions = [](const v1::ListDecisionsRequest& request,
-                                     v1::ListDecisionsResponse* response) {
+  cluster_.jobs.onListDecisions = [](const auto& request, auto* response) {
     const bool first = request.page_token().empty();
     *response->add_decisions() = SampleDecision(first ? 1 : 2);
     if (first) response->set_next_page_token("2");
-    return absl::OkStatus();
   };
   const std::string line =
       "2027-01-15T07:59:59Z  12.0 s  w2  straggler  takes 4.02 times as long "
@@ -336,16 +323,14 @@ std::string Decisions(const std::vector<int64_t>& sequences) {
 // what the stream does not say is in the record.
 TEST_F(FollowCommandTest, LogsReadTheRecordWhereTheStreamHasAGap) {
   std::atomic<int> recorded = 0;
-  cluster_.jobs.onListDecisions = [&](const v1::ListDecisionsRequest&,
-                                      v1::ListDecisionsResponse* response) {
+  cluster_.jobs.onListDecisions = [&](const auto&, auto* response) {
     for (int i = 1; i <= recorded; ++i) {
       *response->add_decisions() = SampleDecision(i);
     }
-    return absl::OkStatus();
   };
   int streams = 0;
-  cluster_.jobs.onWatchJob = [&](const v1::WatchJobRequest& request,
-                                 const WriteEvent& write) -> absl::Status {
+  cluster_.jobs.onWatchJob = [&](const auto& request,
+                                 const auto& write) -> absl::Status {
     switch (++streams) {
       case 1:
         recorded = 1;
