@@ -32,29 +32,6 @@ std::string Rate(const v1::JobProgress& progress) {
              : "";
 }
 
-std::vector<std::string> JobRow(const v1::Job& job,
-                                const JobTableOptions& options,
-                                absl::Time now) {
-  const v1::JobProgress& progress = job.progress();
-  std::vector<std::string> row;
-  if (options.namespaces) row.emplace_back(NamespaceOf(job.name()));
-  row.emplace_back(LastPart(job.name()));
-  row.push_back(StateText(job.state()));
-  row.push_back(options.wide ? ParadigmText(job) : ShortParadigm(job));
-  row.push_back(ShareText(progress));
-  row.push_back(Accuracy(progress));
-  row.push_back(absl::StrCat(WorkersOf(job)));
-  row.push_back(ShortAge(job.create_time(), now));
-  if (options.wide) {
-    row.push_back(job.spec().model());
-    row.push_back(job.spec().data());
-    row.push_back(Loss(progress));
-    row.push_back(Rate(progress));
-    row.push_back(job.state_reason());
-  }
-  return row;
-}
-
 void AppendProgress(const v1::JobProgress& progress, FieldLines* lines) {
   lines->Begin("Progress");
   lines->Add("Phase", progress.phase());
@@ -107,22 +84,27 @@ void AppendSpec(const v1::JobSpec& spec, FieldLines* lines) {
 
 Table JobTable(const std::vector<const v1::Job*>& jobs,
                const JobTableOptions& options, absl::Time now) {
-  Table table;
-  if (options.namespaces) table.headers.emplace_back("NAMESPACE");
-  for (const char* header : {"NAME", "STATE", "PARADIGM", "PROGRESS",
-                             "ACCURACY", "WORKERS", "AGE"}) {
-    table.headers.emplace_back(header);
+  using Job = const v1::Job&;
+  std::vector<Column<v1::Job>> columns = {
+      {"NAME", [](Job job) { return std::string(LastPart(job.name())); }},
+      {"STATE", [](Job job) { return StateText(job.state()); }},
+      {"PARADIGM", options.wide ? &ParadigmText : &ShortParadigm},
+      {"PROGRESS", [](Job job) { return ShareText(job.progress()); }},
+      {"ACCURACY", [](Job job) { return Accuracy(job.progress()); }},
+      {"WORKERS", [](Job job) { return absl::StrCat(WorkersOf(job)); }},
+      {"AGE", [&](Job job) { return ShortAge(job.create_time(), now); }},
+      {"MODEL", [](Job job) { return job.spec().model(); }, true},
+      {"DATA", [](Job job) { return job.spec().data(); }, true},
+      {"LOSS", [](Job job) { return Loss(job.progress()); }, true},
+      {"SAMPLES/S", [](Job job) { return Rate(job.progress()); }, true},
+      {"REASON", [](Job job) { return job.state_reason(); }, true}};
+  if (options.namespaces) {
+    columns.insert(columns.begin(),
+                   {"NAMESPACE", [](Job job) {
+                      return std::string(NamespaceOf(job.name()));
+                    }});
   }
-  if (options.wide) {
-    for (const char* header :
-         {"MODEL", "DATA", "LOSS", "SAMPLES/S", "REASON"}) {
-      table.headers.emplace_back(header);
-    }
-  }
-  for (const v1::Job* job : jobs) {
-    table.rows.push_back(JobRow(*job, options, now));
-  }
-  return table;
+  return TableOf(jobs, columns, options.wide);
 }
 
 std::string DescribeJob(const v1::Job& job,
@@ -218,32 +200,30 @@ std::string DecisionText(const v1::Decision& decision) {
 
 Table CheckpointTable(const std::vector<const v1::Checkpoint*>& checkpoints,
                       bool wide, absl::Time now) {
-  Table table;
-  table.headers = {"NAME",    "JOB",   "STATE", "VERSION",
-                   "SAMPLES", "BYTES", "EXACT", "AGE"};
-  if (wide) {
-    for (const char* header : {"WROTE", "SERVERS", "DIRECTORY", "REASON"}) {
-      table.headers.emplace_back(header);
-    }
-  }
-  for (const v1::Checkpoint* checkpoint : checkpoints) {
-    std::vector<std::string> row = {std::string(LastPart(checkpoint->name())),
-                                    std::string(JobIdOf(checkpoint->name())),
-                                    StateText(checkpoint->state()),
-                                    absl::StrCat(checkpoint->version()),
-                                    absl::StrCat(checkpoint->samples()),
-                                    BytesText(checkpoint->bytes()),
-                                    checkpoint->exact() ? "yes" : "no",
-                                    ShortAge(checkpoint->create_time(), now)};
-    if (wide) {
-      row.push_back(ShortSeconds(checkpoint->write_seconds()));
-      row.push_back(absl::StrCat(checkpoint->servers()));
-      row.push_back(checkpoint->directory());
-      row.push_back(checkpoint->state_reason());
-    }
-    table.rows.push_back(std::move(row));
-  }
-  return table;
+  using Checkpoint = const v1::Checkpoint&;
+  return TableOf<v1::Checkpoint>(
+      checkpoints,
+      {{"NAME",
+        [](Checkpoint saved) { return std::string(LastPart(saved.name())); }},
+       {"JOB",
+        [](Checkpoint saved) { return std::string(JobIdOf(saved.name())); }},
+       {"STATE", [](Checkpoint saved) { return StateText(saved.state()); }},
+       {"VERSION",
+        [](Checkpoint saved) { return absl::StrCat(saved.version()); }},
+       {"SAMPLES",
+        [](Checkpoint saved) { return absl::StrCat(saved.samples()); }},
+       {"BYTES", [](Checkpoint saved) { return BytesText(saved.bytes()); }},
+       {"EXACT", [](Checkpoint saved) { return saved.exact() ? "yes" : "no"; }},
+       {"AGE",
+        [&](Checkpoint saved) { return ShortAge(saved.create_time(), now); }},
+       {"WROTE",
+        [](Checkpoint saved) { return ShortSeconds(saved.write_seconds()); },
+        true},
+       {"SERVERS",
+        [](Checkpoint saved) { return absl::StrCat(saved.servers()); }, true},
+       {"DIRECTORY", [](Checkpoint saved) { return saved.directory(); }, true},
+       {"REASON", [](Checkpoint saved) { return saved.state_reason(); }, true}},
+      wide);
 }
 
 std::string StateText(v1::Checkpoint::State state) {

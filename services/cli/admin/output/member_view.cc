@@ -48,34 +48,28 @@ std::string StateText(const v1::Worker& worker) {
 
 Table WorkerTable(const std::vector<const v1::Worker*>& workers, bool wide,
                   absl::Time now) {
-  Table table;
-  table.headers = {"NAME", "POOL",      "GPU",   "STATE",
-                   "JOB",  "SAMPLES/S", "SCORE", "AGE"};
-  if (wide) {
-    for (const char* header :
-         {"ROLE", "DEVICE", "MEMORY", "STRAGGLER", "VERSION"}) {
-      table.headers.emplace_back(header);
-    }
-  }
-  for (const v1::Worker* worker : workers) {
-    std::vector<std::string> row = {std::string(LastPart(worker->name())),
-                                    worker->pool(),
-                                    worker->gpu_model(),
-                                    StateText(*worker),
-                                    ShortJob(worker->job()),
-                                    Known(worker->samples_per_second(), 0),
-                                    Known(worker->straggler_score(), 2),
-                                    ShortAge(worker->connect_time(), now)};
-    if (wide) {
-      row.push_back(Role(*worker));
-      row.push_back(worker->device());
-      row.push_back(Memory(*worker));
-      row.emplace_back(worker->straggler() ? "yes" : "no");
-      row.push_back(worker->version());
-    }
-    table.rows.push_back(std::move(row));
-  }
-  return table;
+  using Worker = const v1::Worker&;
+  return TableOf<v1::Worker>(
+      workers,
+      {{"NAME",
+        [](Worker worker) { return std::string(LastPart(worker.name())); }},
+       {"POOL", [](Worker worker) { return worker.pool(); }},
+       {"GPU", [](Worker worker) { return worker.gpu_model(); }},
+       {"STATE", [](Worker worker) { return StateText(worker); }},
+       {"JOB", [](Worker worker) { return ShortJob(worker.job()); }},
+       {"SAMPLES/S",
+        [](Worker worker) { return Known(worker.samples_per_second(), 0); }},
+       {"SCORE",
+        [](Worker worker) { return Known(worker.straggler_score(), 2); }},
+       {"AGE",
+        [&](Worker worker) { return ShortAge(worker.connect_time(), now); }},
+       {"ROLE", &Role, true},
+       {"DEVICE", [](Worker worker) { return worker.device(); }, true},
+       {"MEMORY", &Memory, true},
+       {"STRAGGLER",
+        [](Worker worker) { return worker.straggler() ? "yes" : "no"; }, true},
+       {"VERSION", [](Worker worker) { return worker.version(); }, true}},
+      wide);
 }
 
 std::string DescribeWorker(const v1::Worker& worker, absl::Time now) {
@@ -104,57 +98,51 @@ std::string DescribeWorker(const v1::Worker& worker, absl::Time now) {
 
 Table ServerTable(const std::vector<const v1::Server*>& servers, bool wide,
                   absl::Time now) {
-  Table table;
-  table.headers = {"NAME", "ADDRESS", "JOBS", "PARAMETERS", "AGE"};
-  if (wide) {
-    table.headers.emplace_back("HOSTS");
-    table.headers.emplace_back("VERSION");
-  }
-  for (const v1::Server* server : servers) {
-    std::vector<std::string> row = {
-        std::string(LastPart(server->name())), server->address(),
-        absl::StrCat(server->jobs_size()), BytesText(server->parameter_bytes()),
-        ShortAge(server->connect_time(), now)};
-    if (wide) {
-      std::vector<std::string> jobs;
-      jobs.reserve(static_cast<size_t>(server->jobs_size()));
-      for (const std::string& job : server->jobs()) {
-        jobs.push_back(ShortJob(job));
-      }
-      row.push_back(absl::StrJoin(jobs, ","));
-      row.push_back(server->version());
-    }
-    table.rows.push_back(std::move(row));
-  }
-  return table;
+  using Server = const v1::Server&;
+  return TableOf<v1::Server>(
+      servers,
+      {{"NAME",
+        [](Server server) { return std::string(LastPart(server.name())); }},
+       {"ADDRESS", [](Server server) { return server.address(); }},
+       {"JOBS", [](Server server) { return absl::StrCat(server.jobs_size()); }},
+       {"PARAMETERS",
+        [](Server server) { return BytesText(server.parameter_bytes()); }},
+       {"AGE",
+        [&](Server server) { return ShortAge(server.connect_time(), now); }},
+       {"HOSTS",
+        [](Server server) {
+          return absl::StrJoin(server.jobs(), ",",
+                               [](std::string* out, const std::string& job) {
+                                 absl::StrAppend(out, ShortJob(job));
+                               });
+        },
+        true},
+       {"VERSION", [](Server server) { return server.version(); }, true}},
+      wide);
 }
 
 Table AuditTable(const std::vector<const v1::AuditRecord*>& records,
                  bool wide) {
-  Table table;
-  table.headers = {"TIME", "IDENTITY", "ROLE", "METHOD", "RESOURCE", "CODE"};
-  if (wide) {
-    for (const char* header : {"PEER", "SEQUENCE", "MESSAGE"}) {
-      table.headers.emplace_back(header);
-    }
-  }
-  for (const v1::AuditRecord* record : records) {
-    const bool has_role = record->role() != v1::ROLE_UNSPECIFIED;
-    std::vector<std::string> row = {
-        TimeText(record->time()),
-        record->identity(),
-        has_role ? v1::Role_Name(record->role()) : "",
-        std::string(LastPart(record->method())),
-        record->resource(),
-        CodeText(record->code())};
-    if (wide) {
-      row.push_back(record->peer());
-      row.push_back(absl::StrCat(record->sequence()));
-      row.push_back(record->message());
-    }
-    table.rows.push_back(std::move(row));
-  }
-  return table;
+  using Record = const v1::AuditRecord&;
+  return TableOf<v1::AuditRecord>(
+      records,
+      {{"TIME", [](Record record) { return TimeText(record.time()); }},
+       {"IDENTITY", [](Record record) { return record.identity(); }},
+       {"ROLE",
+        [](Record record) {
+          return record.role() != v1::ROLE_UNSPECIFIED
+                     ? v1::Role_Name(record.role())
+                     : "";
+        }},
+       {"METHOD",
+        [](Record record) { return std::string(LastPart(record.method())); }},
+       {"RESOURCE", [](Record record) { return record.resource(); }},
+       {"CODE", [](Record record) { return CodeText(record.code()); }},
+       {"PEER", [](Record record) { return record.peer(); }, true},
+       {"SEQUENCE",
+        [](Record record) { return absl::StrCat(record.sequence()); }, true},
+       {"MESSAGE", [](Record record) { return record.message(); }, true}},
+      wide);
 }
 
 }  // namespace paceline

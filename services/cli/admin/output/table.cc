@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
+#include "common/field_checks.h"
 #include "services/cli/one_line.h"
 
 namespace paceline {
@@ -29,12 +30,6 @@ std::string TwoUnits(int64_t count, int64_t per_large, const char* large,
   const int64_t rest = count % per_large;
   return absl::StrCat(count / per_large, large,
                       rest == 0 ? "" : absl::StrCat(rest, small));
-}
-
-// As many columns as a terminal shows; a UTF-8 character counts once.
-size_t Width(absl::string_view text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 // The run of digits at the front, without leading zeros.
@@ -104,14 +99,14 @@ std::string RenderTable(const Table& table, bool headers) {
   std::vector<size_t> widths(table.headers.size(), 0);
   for (const std::vector<std::string>& line : lines) {
     for (size_t i = 0; i < line.size(); ++i) {
-      widths[i] = std::max(widths[i], Width(line[i]));
+      widths[i] = std::max(widths[i], Characters(line[i]));
     }
   }
   std::string text;
   for (const std::vector<std::string>& line : lines) {
     for (size_t i = 0; i < line.size(); ++i) {
       const size_t padding =
-          i + 1 < line.size() ? widths[i] - Width(line[i]) + 3 : 0;
+          i + 1 < line.size() ? widths[i] - Characters(line[i]) + 3 : 0;
       absl::StrAppend(&text, line[i], std::string(padding, ' '));
     }
     text += '\n';

@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_CLI_ADMIN_OUTPUT_TABLE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,30 @@ struct Table {
   std::vector<std::string> headers;
   std::vector<std::vector<std::string>> rows;
 };
+
+// One column of a table of resources; one that is `wide` only where that is
+// asked for.
+template <class Resource>
+struct Column {
+  const char* header;
+  std::function<std::string(const Resource&)> cell;
+  bool wide = false;
+};
+
+template <class Resource>
+Table TableOf(const std::vector<const Resource*>& resources,
+              const std::vector<Column<Resource>>& columns, bool wide) {
+  Table table;
+  table.rows.resize(resources.size());
+  for (const Column<Resource>& column : columns) {
+    if (column.wide && !wide) continue;
+    table.headers.emplace_back(column.header);
+    for (size_t i = 0; i < resources.size(); ++i) {
+      table.rows[i].push_back(column.cell(*resources[i]));
+    }
+  }
+  return table;
+}
 
 // Lines with all columns to the left, three blanks apart, as kubectl has them;
 // nothing at the end of a line. An empty cell is shown as "<none>", and what
