@@ -3,11 +3,12 @@
 #include <google/protobuf/generated_message_reflection.h>
 #include <grpc/grpc.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/grpc_library.h>
+#include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/impl/server_builder_plugin.h>
+#include <grpcpp/server_builder.h>
 #include <grpcpp/support/client_interceptor.h>
 
 #include <algorithm>
@@ -26,6 +27,8 @@ namespace {
 
 using Plugin = std::unique_ptr<grpc::ServerBuilderPlugin>;
 
+// Adds or leaves out grpc.reflection.v1alpha.ServerReflection, server by
+// server: what gRPC itself offers switches it for the whole process.
 class Reflection : public grpc::ServerBuilderOption {
  public:
   explicit Reflection(bool enabled) : enabled_(enabled) {}
@@ -52,12 +55,6 @@ class Reflection : public grpc::ServerBuilderOption {
   const bool enabled_;
 };
 
-class DefaultHealth : public grpc::ServerBuilderOption {
- public:
-  void UpdateArguments(grpc::ChannelArguments*) override {}
-  void UpdatePlugins(std::vector<Plugin>*) override {}
-};
-
 constexpr int kMiB = 1 << 20;
 
 // Larger than a block with its header, far below gRPC's default of 4 MiB.
@@ -69,6 +66,8 @@ constexpr int kMaxControlBytes = 4 * kMiB;
 // What a control client takes: a coordinator's pages and reports are larger
 // than its requests.
 constexpr int kMaxControlAnswerBytes = 64 * kMiB;
+
+constexpr int kMaxMetadataBytes = 8 << 10;
 
 using Argument = std::pair<const char*, int>;
 
@@ -106,15 +105,11 @@ std::shared_ptr<grpc::Channel> RefusingChannel(const std::string& address,
 
 void AddLimits(ChannelProfile profile, const ListenOptions& options,
                grpc::ServerBuilder& builder) {
-  const int profile_bytes =
-      profile == ChannelProfile::kBulk ? kMaxFrameBytes : kMaxControlBytes;
-  builder.SetMaxReceiveMessageSize(options.max_receive_bytes > 0
-                                       ? options.max_receive_bytes
-                                       : profile_bytes);
+  builder.SetMaxReceiveMessageSize(
+      profile == ChannelProfile::kBulk ? kMaxFrameBytes : kMaxControlBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              options.max_concurrent_streams);
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
-                             options.max_metadata_bytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   // Who connects and says nothing is cut off.
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
   // Two servers on one port would each get half of the connections.
@@ -125,24 +120,6 @@ void AddLimits(ChannelProfile profile, const ListenOptions& options,
 }
 
 }  // namespace
-
-std::unique_ptr<grpc::ServerBuilderOption> ReflectionOption(bool enabled) {
-  return std::make_unique<Reflection>(enabled);
-}
-
-std::unique_ptr<grpc::ServerBuilderOption> HealthOption(bool enabled) {
-  if (!enabled) {
-    return std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(
-        nullptr);
-  }
-  // Once, because it is not thread-safe; servers without it say so themselves.
-  static const bool kOn = [] {
-    grpc::EnableDefaultHealthCheckService(true);
-    return true;
-  }();
-  static_cast<void>(kOn);
-  return std::make_unique<DefaultHealth>();
-}
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            ChannelProfile profile,
@@ -184,6 +161,11 @@ absl::StatusOr<ListeningServer> Listen(
     const ServerSecurity& security, const std::vector<grpc::Service*>& services,
     const ListenOptions& options) {
   PACELINE_RETURN_IF_ERROR(CheckListenAddress(address, security));
+  // For the whole process, and once, because it is not thread-safe.
+  [[maybe_unused]] static const bool kHealth = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    return true;
+  }();
   grpc::ServerBuilder builder;
   for (const auto& [name, value] : Arguments(profile)) {
     builder.AddChannelArgument(name, value);
@@ -194,8 +176,7 @@ absl::StatusOr<ListeningServer> Listen(
   for (grpc::Service* const service : services) {
     builder.RegisterService(service);
   }
-  builder.SetOption(ReflectionOption(options.reflection));
-  builder.SetOption(HealthOption(options.health));
+  builder.SetOption(std::make_unique<Reflection>(options.reflection));
   if (options.metrics != nullptr) {
     std::vector<
         std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
@@ -217,18 +198,8 @@ absl::StatusOr<ListeningServer> Listen(
   return listening;
 }
 
-absl::StatusOr<ListeningServer> Listen(const std::string& address,
-                                       ChannelProfile profile,
-                                       grpc::Service* service) {
-  ListenOptions options;
-  options.health = false;
-  return Listen(address, profile, ServerSecurity(), {service}, options);
-}
-
 void SetServing(grpc::Server& server, bool serving) {
-  grpc::HealthCheckServiceInterface* const health =
-      server.GetHealthCheckService();
-  if (health != nullptr) health->SetServingStatus(serving);
+  server.GetHealthCheckService()->SetServingStatus(serving);
 }
 
 }  // namespace paceline

@@ -2,9 +2,7 @@
 #define PACELINE_COMMON_RPC_CHANNEL_H_
 
 #include <grpcpp/channel.h>
-#include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
 
 #include <memory>
 #include <string>
@@ -15,15 +13,6 @@
 #include "common/security/security.h"
 
 namespace paceline {
-
-// Services of gRPC's own, server by server: what gRPC itself offers switches
-// them for the whole process.
-
-// Adds or leaves out grpc.reflection.v1alpha.ServerReflection.
-std::unique_ptr<grpc::ServerBuilderOption> ReflectionOption(bool enabled);
-
-// Adds or leaves out grpc.health.v1.Health, SERVING from the start.
-std::unique_ptr<grpc::ServerBuilderOption> HealthOption(bool enabled);
 
 class RpcMetrics;
 
@@ -45,17 +34,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ClientSecurity& security = {});
 
 struct ListenOptions {
-  // A larger message is RESOURCE_EXHAUSTED. 0: what the profile is made for,
-  // 4 MiB for control, 2 MiB for bulk.
-  int max_receive_bytes = 0;
   // Calls at a time on one connection; more wait at the client.
   int max_concurrent_streams = 1'000;
-  // The most metadata of a call; one with more is RESOURCE_EXHAUSTED.
-  int max_metadata_bytes = 8 << 10;
   // grpc.reflection.v1alpha, for clients without our protos; to everybody.
   bool reflection = false;
-  // grpc.health.v1, to everybody.
-  bool health = true;
   // Where calls are counted; null: nowhere. It outlives the server. Each
   // message of a stream passes it: not for bulk.
   RpcMetrics* metrics = nullptr;
@@ -67,7 +49,9 @@ struct ListeningServer {
   std::string address;  // With the port that the system chose.
 };
 
-// Serves `services` at `address` ("host:port"; port 0: the system chooses).
+// Serves `services`, and grpc.health.v1 to everybody, at `address`
+// ("host:port"; port 0: the system chooses). A message of more than 4 MiB
+// (bulk: 2 MiB), or with more than 8 KiB of metadata, is RESOURCE_EXHAUSTED.
 //   INVALID_ARGUMENT  plaintext on an address that others can reach, unless
 //                     `security` allows it: CheckListenAddress().
 //   UNAVAILABLE       the address cannot be listened on: in use, or not ours.
@@ -76,14 +60,8 @@ absl::StatusOr<ListeningServer> Listen(
     const ServerSecurity& security, const std::vector<grpc::Service*>& services,
     const ListenOptions& options = {});
 
-// Without TLS, and without anything but `service`.
-absl::StatusOr<ListeningServer> Listen(const std::string& address,
-                                       ChannelProfile profile,
-                                       grpc::Service* service);
-
 // Tells those who watch grpc.health.v1 that the server is about to stop, or
 // that it serves again. Before a drain, so that balancers stop sending calls.
-// Nothing happens on a server without it.
 void SetServing(grpc::Server& server, bool serving);
 
 }  // namespace paceline

@@ -25,8 +25,7 @@ namespace paceline {
 // not in a reaction either, which gRPC does not survive (grpc/grpc#37198).
 //
 // Thread-safe: Send(), FinishWrites() and Cancel() from any thread. The
-// handlers are reactions and must not block; they come one at a time, but for
-// `on_sent`, which may come beside the others.
+// handlers are reactions and must not block; they come one at a time.
 template <class Out, class In>
 class ClientStream : public grpc::ClientBidiReactor<Out, In> {
  public:
@@ -35,8 +34,6 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
     std::function<absl::Status(In&)> on_message;
     // Once, last: how the stream ended, or the status that `on_message` gave.
     std::function<void(const absl::Status&)> on_disconnected;
-    // A message has gone out; may be empty.
-    std::function<void()> on_sent = {};
     // Asked after each message whether the next may be read; may be empty.
     // After a "no" nothing is read until ReadOn(), so that what the peer sends
     // piles up at the peer, whose own limit it then reaches.
@@ -132,8 +129,7 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
 
   void OnWriteDone(bool ok) final {
     Perform(queue_.Written());
-    if (!ok) return Perform(queue_.Abandon(absl::OkStatus()));
-    if (handlers_.on_sent) handlers_.on_sent();
+    if (!ok) Perform(queue_.Abandon(absl::OkStatus()));
   }
 
   void OnDone(const grpc::Status& status) final {

@@ -36,7 +36,7 @@ struct Server {
                                static_cast<uint32_t>(kBlockFloats), false});
     }
     CHECK(shard.Configure(kRun, config).ok());
-    auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, &service);
+    auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, {}, {&service});
     CHECK(listens.ok());
     listening = *std::move(listens);
   }

@@ -29,7 +29,7 @@ v1::Parameters::CallbackService& Service() {
 
 TEST(ListenTest, NamesThePortThatTheSystemChose) {
   const auto listening =
-      Listen("127.0.0.1:0", ChannelProfile::kControl, &Service());
+      Listen("127.0.0.1:0", ChannelProfile::kControl, {}, {&Service()});
   ASSERT_TRUE(listening.ok());
   EXPECT_THAT(listening->address,
               AllOf(HasSubstr("127.0.0.1:"), Not(HasSubstr(":0"))));
@@ -39,7 +39,7 @@ TEST(ListenTest, NamesThePortThatTheSystemChose) {
 TEST(ListenTest, APortInUseIsUnavailable) {
   for (const auto profile : {ChannelProfile::kControl, ChannelProfile::kBulk}) {
     const Loopback first;
-    const auto second = Listen(first.address(), profile, &Service());
+    const auto second = Listen(first.address(), profile, {}, {&Service()});
     ASSERT_TRUE(absl::IsUnavailable(second.status()));
     EXPECT_THAT(std::string(second.status().message()),
                 AllOf(HasSubstr(first.address()), HasSubstr("in use"),
@@ -53,7 +53,8 @@ TEST(ListenTest, APortIsFreeAgainAfterTheServer) {
     const Loopback first;
     address = first.address();
   }
-  const auto second = Listen(address, ChannelProfile::kControl, &Service());
+  const auto second =
+      Listen(address, ChannelProfile::kControl, {}, {&Service()});
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(second->address, address);
   second->server->Shutdown();
@@ -70,7 +71,8 @@ TEST(ListenTest, AnAddressOfAnotherMachineIsUnavailable) {
 
 TEST(ListenTest, PlaintextIsForThisMachineUnlessAskedFor) {
   for (const char* const address : {"0.0.0.0:0", "[::]:0", "192.0.2.1:0"}) {
-    const auto refused = Listen(address, ChannelProfile::kBulk, &Service());
+    const auto refused =
+        Listen(address, ChannelProfile::kBulk, {}, {&Service()});
     EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << address;
     EXPECT_THAT(std::string(refused.status().message()),
                 AllOf(HasSubstr(address), HasSubstr("--insecure-plaintext")));
@@ -86,7 +88,7 @@ TEST(ListenTest, PlaintextIsForThisMachineUnlessAskedFor) {
 TEST(ListenTest, WhatIsNoAddressIsRefused) {
   for (const char* const address : {"", "nowhere", "127.0.0.1:port"}) {
     const auto listening =
-        Listen(address, ChannelProfile::kControl, &Service());
+        Listen(address, ChannelProfile::kControl, {}, {&Service()});
     EXPECT_FALSE(listening.ok()) << address;
   }
 }
@@ -125,12 +127,6 @@ TEST(ListenOptionsTest, ALargeMessageIsRefused) {
   EXPECT_TRUE(GetWorker(usual.Connect(), std::string(4'000'000, 'x')).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(
       GetWorker(usual.Connect(), std::string((4 << 20) + 1, 'x'))));
-  ListenOptions options;
-  options.max_receive_bytes = 1000;
-  const ScriptedCluster small(options);
-  EXPECT_TRUE(GetWorker(small.Connect(), std::string(900, 'x')).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(
-      GetWorker(small.Connect(), std::string(1100, 'x'))));
 }
 
 TEST(ListenOptionsTest, MuchMetadataIsRefused) {
@@ -138,10 +134,6 @@ TEST(ListenOptionsTest, MuchMetadataIsRefused) {
   EXPECT_TRUE(GetWorker(usual.Connect(), "x", 7'000).ok());
   EXPECT_TRUE(
       absl::IsResourceExhausted(GetWorker(usual.Connect(), "x", 9'000)));
-  ListenOptions options;
-  options.max_metadata_bytes = 16 << 10;
-  const ScriptedCluster more(options);
-  EXPECT_TRUE(GetWorker(more.Connect(), "x", 9'000).ok());
 }
 
 TEST(ListenOptionsTest, HealthIsServingUntilTheDrain) {
@@ -153,20 +145,6 @@ TEST(ListenOptionsTest, HealthIsServingUntilTheDrain) {
   EXPECT_TRUE(GetWorker(channel, "x").ok());  // Calls go on.
   SetServing(server.server(), true);
   EXPECT_EQ(RawCall(channel, kHealth, "").value_or("none"), kServing);
-}
-
-TEST(ListenOptionsTest, OneServerMayBeWithoutHealth) {
-  ListenOptions options;
-  options.health = false;
-  ScriptedCluster without(options);
-  ScriptedCluster with;
-  ScriptedCluster without_too(options);  // Whatever came before it.
-  EXPECT_TRUE(
-      absl::IsUnimplemented(RawCall(without.Connect(), kHealth, "").status()));
-  EXPECT_TRUE(RawCall(with.Connect(), kHealth, "").ok());
-  EXPECT_TRUE(absl::IsUnimplemented(
-      RawCall(without_too.Connect(), kHealth, "").status()));
-  SetServing(without.server(), false);  // Changes nothing, harms nothing.
 }
 
 TEST(ListenOptionsTest, ReflectionIsThereOnlyIfAskedFor) {
@@ -196,15 +174,6 @@ TEST(ListenOptionsTest, ReflectionDescribesEveryServiceThatItNames) {
     const auto answer = RawCall(server.Connect(), kReflection, request);
     ASSERT_TRUE(answer.ok()) << answer.status();
     EXPECT_THAT(*answer, HasSubstr(".proto")) << service;
-  }
-}
-
-TEST(ListenOptionsTest, ThePlainOverloadOffersItsServiceAlone) {
-  const Loopback server;
-  const auto channel =
-      MakeChannel(server.address(), ChannelProfile::kControl, kLong);
-  for (const char* const method : {kHealth, kReflection}) {
-    EXPECT_TRUE(absl::IsUnimplemented(RawCall(channel, method, "").status()));
   }
 }
 

@@ -32,7 +32,7 @@ absl::Status TestStream::OnMessage(grpc::ByteBuffer& message) {
 }
 
 Loopback::Loopback(ChannelProfile profile) {
-  auto listening = Listen("127.0.0.1:0", profile, this);
+  auto listening = Listen("127.0.0.1:0", profile, {}, {this});
   CHECK(listening.ok());
   listening_ = *std::move(listening);
 }

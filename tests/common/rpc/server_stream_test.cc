@@ -65,16 +65,6 @@ TEST(ServerStreamTest, CloseWithOkSendsWhatIsQueuedFirst) {
   EXPECT_TRUE(client.AwaitEnd().ok());
 }
 
-TEST(ServerStreamTest, TheFirstStatusOfACloseWins) {
-  Loopback server;
-  TestClient client(server.address());
-  const auto stream = server.NextStream();
-  ASSERT_NE(stream, nullptr);
-  stream->Close(absl::AbortedError("fenced"));
-  stream->Close(absl::InternalError("late"));
-  EXPECT_EQ(client.AwaitEnd(), absl::AbortedError("fenced"));
-}
-
 TEST(ServerStreamTest, ACancelledStreamEnds) {
   Loopback server;
   TestClient client(server.address());

@@ -30,7 +30,7 @@ constexpr uint32_t kLeaseMs = 3000;  // Three heartbeats.
 class FakeCoordinator : public v1::Fleet::CallbackService {
  public:
   explicit FakeCoordinator(const std::string& address = "127.0.0.1:0") {
-    auto listens = Listen(address, ChannelProfile::kControl, this);
+    auto listens = Listen(address, ChannelProfile::kControl, {}, {this});
     EXPECT_TRUE(listens.ok()) << listens.status();
     listening_ = *std::move(listens);
   }

@@ -18,7 +18,7 @@ namespace {
 
 struct Serving {
   Serving() : service(&shard, &Clock::Real(), &metrics, &streams) {
-    auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, &service);
+    auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, {}, {&service});
     EXPECT_TRUE(listens.ok()) << listens.status();
     listening = *std::move(listens);
     stub = v1::Parameters::NewStub(MakeChannel(

@@ -78,7 +78,7 @@ void FakeSession::Grant(int64_t iteration, int64_t closing) {
 }
 
 FakeCoordinator::FakeCoordinator(const std::string& address) {
-  auto listening = Listen(address, ChannelProfile::kControl, this);
+  auto listening = Listen(address, ChannelProfile::kControl, {}, {this});
   CHECK(listening.ok());
   listening_ = *std::move(listening);
 }

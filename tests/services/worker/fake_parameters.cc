@@ -39,7 +39,7 @@ class FakeParameters::Stream : public ServerStream<Buffer, Buffer> {
 };
 
 FakeParameters::FakeParameters() {
-  auto listening = Listen("127.0.0.1:0", ChannelProfile::kBulk, this);
+  auto listening = Listen("127.0.0.1:0", ChannelProfile::kBulk, {}, {this});
   CHECK(listening.ok());
   listening_ = *std::move(listening);
 }

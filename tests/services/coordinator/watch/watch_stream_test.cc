@@ -40,7 +40,8 @@ v1::WatchJobResponse DecisionEvent(int64_t sequence, size_t bytes = 0) {
 class WatchServer : public v1::JobService::CallbackService {
  public:
   WatchServer() {
-    auto listening = Listen("127.0.0.1:0", ChannelProfile::kControl, this);
+    auto listening =
+        Listen("127.0.0.1:0", ChannelProfile::kControl, {}, {this});
     CHECK(listening.ok());
     listening_ = *std::move(listening);
   }
