@@ -4,10 +4,11 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
-#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/manifest.h"
 #include "common/safetensors/durable_file.h"
 #include "common/safetensors/input_file.h"
 #include "common/status.h"
@@ -16,8 +17,6 @@ namespace paceline {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kDepthMax = 10;
 
 // Whether `name` is that of a server's file: "server-0-of-2.safetensors".
 bool IsShardFile(absl::string_view name) {
@@ -39,40 +38,6 @@ absl::Status Remove(const fs::path& path) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::vector<FoundCheckpoint>> ListCheckpoints(
-    const std::string& root) {
-  std::error_code error;
-  std::vector<FoundCheckpoint> found;
-  const auto look = [&found](const fs::path& folder) {
-    std::error_code ignored;
-    if (fs::exists(folder / kManifestName.data(), ignored)) {
-      found.push_back({folder.string(), ReadManifest(folder.string())});
-    }
-  };
-  fs::recursive_directory_iterator entry(
-      root, fs::directory_options::skip_permission_denied, error);
-  if (error) return FileError(error.value(), absl::StrCat("read ", root));
-  look(root);
-  while (entry != fs::recursive_directory_iterator()) {
-    if (entry->is_directory(error) && !entry->is_symlink(error)) {
-      look(entry->path());
-    }
-    if (entry.depth() >= kDepthMax) entry.disable_recursion_pending();
-    entry.increment(error);
-    // A folder that goes away meanwhile, or that is not ours, holds nothing.
-    if (error) break;
-  }
-  const auto age = [](const FoundCheckpoint& checkpoint) {
-    return checkpoint.manifest.ok() ? checkpoint.manifest->create_time
-                                    : absl::InfinitePast();
-  };
-  std::sort(found.begin(), found.end(),
-            [age](const FoundCheckpoint& a, const FoundCheckpoint& b) {
-              return age(a) != age(b) ? age(a) > age(b) : a.folder < b.folder;
-            });
-  return found;
-}
 
 absl::Status RemoveCheckpoint(const std::string& folder) {
   std::set<std::string> names;

@@ -2,26 +2,11 @@
 #define PACELINE_COMMON_CHECKPOINT_CHECKPOINT_FOLDER_H_
 
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "common/checkpoint/manifest.h"
 
 namespace paceline {
-
-struct FoundCheckpoint {
-  std::string folder;
-  // What ReadManifest() gave.
-  absl::StatusOr<CheckpointManifest> manifest;
-};
-
-// The checkpoints below `root`, or `root` itself, newest first, those whose
-// manifest cannot be read last. Follows no links and looks ten folders deep.
-// NOT_FOUND, PERMISSION_DENIED: `root` cannot be read.
-absl::StatusOr<std::vector<FoundCheckpoint>> ListCheckpoints(
-    const std::string& root);
 
 // Deletes a checkpoint, also one that was not finished: first the manifest, so
 // that what is left after a crash is not taken for whole, then the files that

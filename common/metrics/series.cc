@@ -4,58 +4,51 @@
 
 namespace paceline {
 
+namespace {
+
+template <class Builder>
+auto& Family(Builder builder, prometheus::Registry& registry,
+             const std::string& name, const std::string& help) {
+  return builder.Name(name).Help(help).Register(registry);
+}
+
+}  // namespace
+
 prometheus::Counter& CounterSeries(prometheus::Registry& registry,
                                    const std::string& name,
                                    const std::string& help) {
-  return prometheus::BuildCounter()
-      .Name(name)
-      .Help(help)
-      .Register(registry)
-      .Add({});
+  return Family(prometheus::BuildCounter(), registry, name, help).Add({});
 }
 
 prometheus::Gauge& GaugeSeries(prometheus::Registry& registry,
                                const std::string& name,
                                const std::string& help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add(
-      {});
+  return Family(prometheus::BuildGauge(), registry, name, help).Add({});
 }
 
 prometheus::Histogram& HistogramSeries(
     prometheus::Registry& registry, const std::string& name,
     const std::string& help, prometheus::Histogram::BucketBoundaries buckets) {
-  return prometheus::BuildHistogram()
-      .Name(name)
-      .Help(help)
-      .Register(registry)
+  return Family(prometheus::BuildHistogram(), registry, name, help)
       .Add({}, std::move(buckets));
 }
 
 OwnedSeries<prometheus::Counter> LabelledSeries::Counter(
     const std::string& name, const std::string& help) const {
-  return {prometheus::BuildCounter()
-              .Name(prefix_ + name)
-              .Help(help)
-              .Register(registry_),
+  return {Family(prometheus::BuildCounter(), registry_, prefix_ + name, help),
           labels_};
 }
 
 OwnedSeries<prometheus::Gauge> LabelledSeries::Gauge(
     const std::string& name, const std::string& help) const {
-  return {prometheus::BuildGauge()
-              .Name(prefix_ + name)
-              .Help(help)
-              .Register(registry_),
+  return {Family(prometheus::BuildGauge(), registry_, prefix_ + name, help),
           labels_};
 }
 
 OwnedSeries<prometheus::Histogram> LabelledSeries::Histogram(
     const std::string& name, const std::string& help,
     const prometheus::Histogram::BucketBoundaries& buckets) const {
-  return {prometheus::BuildHistogram()
-              .Name(prefix_ + name)
-              .Help(help)
-              .Register(registry_),
+  return {Family(prometheus::BuildHistogram(), registry_, prefix_ + name, help),
           labels_, buckets};
 }
 

@@ -4,8 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/tensor/half.h"
 
@@ -81,14 +79,6 @@ absl::string_view DTypeName(DType dtype) {
       return "fp16";
   }
   CHECK(false);
-}
-
-absl::StatusOr<DType> ParseDType(absl::string_view name) {
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
-    if (name == DTypeName(dtype)) return dtype;
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "unknown element type \"", name, "\"; use fp32, bf16 or fp16"));
 }
 
 void ConvertToF32(DType dtype, const char* bytes, size_t count, float* out) {

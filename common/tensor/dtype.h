@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -25,9 +24,6 @@ constexpr size_t ElementSize(DType dtype) {
 
 // "fp32", "bf16", "fp16".
 absl::string_view DTypeName(DType dtype);
-
-// The reverse. INVALID_ARGUMENT for any other text.
-absl::StatusOr<DType> ParseDType(absl::string_view name);
 
 // What floats are in memory, and so in a message as fp32.
 inline absl::string_view BytesOf(absl::Span<const float> floats) {

@@ -103,29 +103,6 @@ TEST(CheckpointReaderTest, NeverGivesWhatWasNotWritten) {
 
 namespace fs = std::filesystem;
 
-TEST(CheckpointFolderTest, ListsTheNewestFirstAndTheDamagedLast) {
-  const ScratchFolder root;
-  CheckpointManifest manifest = WriteSample(root.path() + "/jobs/x/old");
-  WriteSample(root.path() + "/jobs/y/new");
-  manifest.create_time += absl::Hours(1);
-  ASSERT_TRUE(WriteManifest(root.path() + "/jobs/y/new", manifest).ok());
-  fs::create_directories(root.path() + "/jobs/z/unfinished");
-  fs::create_directories(root.path() + "/bad");
-  root.Write("bad/manifest.json", {'{'});
-  // A link must not lead into a loop.
-  fs::create_directory_symlink(root.path(), root.path() + "/jobs/loop");
-  const auto found = ListCheckpoints(root.path());
-  ASSERT_TRUE(found.ok()) << found.status();
-  ASSERT_EQ(found->size(), 3u);
-  EXPECT_EQ((*found)[0].folder, root.path() + "/jobs/y/new");
-  EXPECT_EQ((*found)[0].manifest->create_time, manifest.create_time);
-  EXPECT_EQ((*found)[1].folder, root.path() + "/jobs/x/old");
-  EXPECT_EQ((*found)[2].manifest.status().code(), StatusCode::kDataLoss);
-  EXPECT_EQ(ListCheckpoints(root.path() + "/jobs/x/old")->size(), 1u)
-      << "the root may be one itself";
-  EXPECT_EQ(ListCheckpoints("/nowhere").status().code(), StatusCode::kNotFound);
-}
-
 TEST(CheckpointFolderTest, RemovesAWholeCheckpoint) {
   const ScratchFolder root;
   const std::string folder = root.path() + "/c";
