@@ -44,24 +44,23 @@ std::string SamplesPerSecond(const Json& run) {
   return absl::StrFormat("%.0f", *samples / *seconds);
 }
 
-bool AnyReachedTarget(const std::vector<Json>& runs) {
-  for (const Json& run : runs) {
-    if (NumberField(run, "seconds_to_target").has_value()) return true;
-  }
-  return false;
+bool AnyReachedTarget(const std::vector<ComparedResult>& results) {
+  return std::any_of(results.begin(), results.end(), [](const auto& result) {
+    return NumberField(result.run, "seconds_to_target").has_value();
+  });
 }
 
-std::string ComparisonTable(const std::vector<Json>& runs) {
-  const bool to_target = AnyReachedTarget(runs);
+std::string ComparisonTable(const std::vector<ComparedResult>& results) {
+  const bool to_target = AnyReachedTarget(results);
   std::vector<Row> rows = {{"PARADIGM", "SECONDS", "ACCURACY", "TO TARGET",
                             "SPEED-UP", "SAMPLES/S", "UPDATES"}};
-  for (const Json& run : runs) {
-    rows.push_back(
-        {TextField(run, "paradigm"), Format(NumberField(run, "seconds"), 2),
-         Format(NumberField(run, "final_accuracy"), 4),
-         Format(NumberField(run, "seconds_to_target"), 2),
-         SpeedUp(run, runs.front(), to_target), SamplesPerSecond(run),
-         absl::StrCat(IntegerField(run, "updates"))});
+  for (const auto& [label, run] : results) {
+    rows.push_back({label, Format(NumberField(run, "seconds"), 2),
+                    Format(NumberField(run, "final_accuracy"), 4),
+                    Format(NumberField(run, "seconds_to_target"), 2),
+                    SpeedUp(run, results.front().run, to_target),
+                    SamplesPerSecond(run),
+                    absl::StrCat(IntegerField(run, "updates"))});
   }
   return AlignColumns(rows, "");
 }
@@ -86,26 +85,26 @@ std::optional<double> WaitShare(const Json& run) {
 }
 
 // What the comparison says, in words; empty when it says nothing.
-std::string Conclusion(const std::vector<Json>& runs) {
-  const bool to_target = AnyReachedTarget(runs);
-  const Json* soonest = nullptr;
+std::string Conclusion(const std::vector<ComparedResult>& results) {
+  const bool to_target = AnyReachedTarget(results);
+  const ComparedResult* soonest = nullptr;
   std::string missed;
-  for (const Json& run : runs) {
-    const std::optional<double> seconds = Compared(run, to_target);
+  for (const ComparedResult& result : results) {
+    const std::optional<double> seconds = Compared(result.run, to_target);
     if (seconds.has_value() &&
-        (soonest == nullptr || *seconds < *Compared(*soonest, to_target))) {
-      soonest = &run;
+        (soonest == nullptr || *seconds < *Compared(soonest->run, to_target))) {
+      soonest = &result;
     }
     if (to_target && !seconds.has_value()) {
-      absl::StrAppend(&missed, "\n", TextField(run, "paradigm"),
+      absl::StrAppend(&missed, "\n", result.label,
                       " did not reach the target accuracy.");
     }
   }
-  if (runs.size() < 2 || soonest == nullptr) return "";
-  const Json& first = runs.front();
-  const std::string winner = TextField(*soonest, "paradigm");
-  const std::string base = TextField(first, "paradigm");
-  const std::string speed_up = SpeedUp(*soonest, first, to_target);
+  if (results.size() < 2 || soonest == nullptr) return "";
+  const ComparedResult& first = results.front();
+  const std::string& winner = soonest->label;
+  const std::string& base = first.label;
+  const std::string speed_up = SpeedUp(soonest->run, first.run, to_target);
   const std::string did = to_target ? "reached the target accuracy" : "ended";
   std::string text;
   if (soonest == &first) {
@@ -115,11 +114,11 @@ std::string Conclusion(const std::vector<Json>& runs) {
   } else {
     text = absl::StrCat(
         "\n", winner, " ", did, " ", speed_up, " as soon as ", base, ": after ",
-        Format(Compared(*soonest, to_target), 2), " s instead of ",
-        Format(Compared(first, to_target), 2), " s.");
+        Format(Compared(soonest->run, to_target), 2), " s instead of ",
+        Format(Compared(first.run, to_target), 2), " s.");
   }
-  const std::optional<double> mine = WaitShare(*soonest);
-  const std::optional<double> theirs = WaitShare(first);
+  const std::optional<double> mine = WaitShare(soonest->run);
+  const std::optional<double> theirs = WaitShare(first.run);
   if (soonest != &first && mine.has_value() && theirs.has_value()) {
     absl::StrAppendFormat(&text,
                           "\nIts workers waited for each other %.0f%% of their "
@@ -127,15 +126,6 @@ std::string Conclusion(const std::vector<Json>& runs) {
                           100 * *mine, base, 100 * *theirs);
   }
   return absl::StrCat(text, missed, "\n");
-}
-
-// "1/4/5": median, 99th percentile and maximum.
-std::string Distribution(const Json& worker, absl::string_view name) {
-  const Json* field = FindField(worker, name);
-  if (field == nullptr) return kUnknown;
-  return absl::StrCat(Format(NumberField(*field, "p50"), 0), "/",
-                      Format(NumberField(*field, "p99"), 0), "/",
-                      Format(NumberField(*field, "max"), 0));
 }
 
 Row WorkerRow(const Json& worker) {
@@ -159,14 +149,14 @@ Row WorkerRow(const Json& worker) {
   return row;
 }
 
-std::string WorkersTable(const Json& run) {
+std::string WorkersTable(const std::string& label, const Json& run) {
   const Json* workers = FindField(run, "workers");
   if (workers == nullptr || !workers->is_array() || workers->empty()) return "";
   std::vector<Row> rows = {{"WORKER", "ITERATIONS", "SAMPLES", "COMPUTE",
                             "WAIT", "PUSH", "PULL", "LOAD", "GAP",
                             "STALENESS"}};
   for (const Json& worker : *workers) rows.push_back(WorkerRow(worker));
-  return absl::StrCat("\n", TextField(run, "paradigm"),
+  return absl::StrCat("\n", label,
                       " (gap and staleness: median/99th percentile/maximum)\n",
                       AlignColumns(rows, "  "));
 }
@@ -199,11 +189,22 @@ std::string AlignColumns(const std::vector<std::vector<std::string>>& rows,
   return text;
 }
 
-std::string ResultsTable(const std::vector<Json>& runs) {
-  if (runs.empty()) return "";
-  std::string text = absl::StrCat(ComparisonTable(runs), Conclusion(runs));
-  for (const Json& run : runs) absl::StrAppend(&text, WorkersTable(run));
+std::string ResultsTable(const std::vector<ComparedResult>& results) {
+  if (results.empty()) return "";
+  std::string text =
+      absl::StrCat(ComparisonTable(results), Conclusion(results));
+  for (const auto& [label, run] : results) {
+    absl::StrAppend(&text, WorkersTable(label, run));
+  }
   return text;
+}
+
+std::string Distribution(const Json& object, absl::string_view name) {
+  const Json* field = FindField(object, name);
+  if (field == nullptr) return kUnknown;
+  return absl::StrCat(Format(NumberField(*field, "p50"), 0), "/",
+                      Format(NumberField(*field, "p99"), 0), "/",
+                      Format(NumberField(*field, "max"), 0));
 }
 
 }  // namespace paceline

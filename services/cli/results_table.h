@@ -14,12 +14,21 @@ namespace paceline {
 std::string AlignColumns(const std::vector<std::vector<std::string>>& rows,
                          const std::string& indent);
 
-// What a person wants to see of finished runs, elements of "runs" of the
-// document that `paceline local -o json` prints. First one line per run, with
-// how much sooner than the first run it reached the target (without a target:
+// A finished run of a comparison.
+struct ComparedResult {
+  std::string label;  // As it was typed, "cgp", not the paradigm in full.
+  Json run;  // An element of "runs" of what `paceline local -o json` prints.
+};
+
+// What a person wants to see of finished runs. First one line per run, with how
+// much sooner than the first run it reached the target (without a target:
 // ended), then what that says in words, then one line per worker. "-" stands
 // for what is not known.
-std::string ResultsTable(const std::vector<Json>& runs);
+std::string ResultsTable(const std::vector<ComparedResult>& results);
+
+// "1/4/5" of a member of `object` with quantiles: median, 99th percentile and
+// maximum; "-" if it is not there.
+std::string Distribution(const Json& object, absl::string_view name);
 
 }  // namespace paceline
 

@@ -87,11 +87,6 @@ absl::Status WriteWholeFile(const std::string& path,
   return absl::InternalError(absl::StrCat("cannot write ", path));
 }
 
-void RemoveFile(const std::string& path) {
-  std::error_code ignored;
-  fs::remove(path, ignored);
-}
-
 std::string LastLine(const std::string& path) {
   constexpr std::streamoff kTailBytes = 4096;
   constexpr size_t kLongest = 300;

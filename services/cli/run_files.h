@@ -52,9 +52,6 @@ absl::Status MakeFolder(const std::string& path);
 // never sees half of it. INTERNAL if it cannot be written.
 absl::Status WriteWholeFile(const std::string& path, absl::string_view content);
 
-// Removes a file; it need not exist.
-void RemoveFile(const std::string& path);
-
 // The last line of a file that is not empty, at most 300 bytes of it; empty if
 // there is none.
 std::string LastLine(const std::string& path);

@@ -50,13 +50,12 @@ absl::StatusOr<std::string> MakeRunFolder(const std::string& run_dir,
   PACELINE_RETURN_IF_ERROR(MakeFolder(folder));
   // Those of an earlier use of the folder would name processes that are none
   // of ours, and jobs that are done.
-  for (const char* const old : {"processes.json", "result.json", "jobs.db",
-                                "jobs.db-wal", "jobs.db-shm", "jobs.db.lock"}) {
-    RemoveFile(absl::StrCat(folder, "/", old));
+  for (const char* const old :
+       {"processes.json", "result.json", "jobs.db", "jobs.db-wal",
+        "jobs.db-shm", "jobs.db.lock", "checkpoints", "record"}) {
+    std::error_code ignored;
+    std::filesystem::remove_all(absl::StrCat(folder, "/", old), ignored);
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(absl::StrCat(folder, "/checkpoints"), ignored);
-  std::filesystem::remove_all(absl::StrCat(folder, "/record"), ignored);
   return folder;
 }
 
@@ -102,11 +101,8 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
     PACELINE_RETURN_IF_ERROR(MakeFolder(absl::StrCat(folder, "/record")));
   }
   Cluster cluster(options, surroundings.bin_dir, folder);
-  RunSurroundings of_run = run_surroundings;
-  of_run.start_job = [&](const std::string& address) {
-    return surroundings.start_job(address, request);
-  };
-  absl::StatusOr<Json> run = RunSupervisor(cluster, of_run).Run();
+  absl::StatusOr<Json> run =
+      RunSupervisor(cluster, request, run_surroundings).Run();
   if (!run.ok()) {
     return absl::Status(
         run.status().code(),
@@ -123,10 +119,13 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
   return run;
 }
 
-std::string Document(const std::vector<Json>& runs, bool json) {
-  if (!json) return ResultsTable(runs);
+std::string Document(const std::vector<ComparedResult>& results, bool json) {
+  if (!json) return ResultsTable(results);
   Json document;
-  document["runs"] = runs;
+  document["runs"] = Json::array();
+  for (const ComparedResult& result : results) {
+    document["runs"].push_back(result.run);
+  }
   // Text that is no UTF-8 must not cost the results.
   return absl::StrCat(
       document.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
@@ -147,9 +146,9 @@ int RunLocal(const LocalOptions& options, int64_t train_samples,
                                          .interrupts = *interrupts,
                                          .printer = printer,
                                          .timeouts = surroundings.timeouts,
-                                         .start_job = {}};
+                                         .start_job = surroundings.start_job};
   printer.Note(absl::StrCat("logs in ", surroundings.run_dir));
-  std::vector<Json> runs;
+  std::vector<ComparedResult> results;
   int exit_code = 0;
   for (size_t i = 0; i < options.job.runs.size() && exit_code == 0; ++i) {
     const std::string label = RunLabel(options, i);
@@ -158,7 +157,7 @@ int RunLocal(const LocalOptions& options, int64_t train_samples,
         RunOne(options, i, train_samples, surroundings, run_surroundings);
     if (run.ok()) {
       printer.Note(ResultLine(label, *run));
-      runs.push_back(*std::move(run));
+      results.push_back({options.job.runs[i].label, *std::move(run)});
     } else {
       exit_code = fail(Annotate(run.status(), label));
     }
@@ -168,7 +167,7 @@ int RunLocal(const LocalOptions& options, int64_t train_samples,
       exit_code = 128 + interrupts->first();
     }
   }
-  if (!surroundings.write_result(Document(runs, options.json))) {
+  if (!surroundings.write_result(Document(results, options.json))) {
     exit_code = fail(absl::InternalError("could not write the results"));
   }
   return exit_code;

@@ -22,10 +22,7 @@ struct LocalSurroundings {
   // For results: stdout. False if they could not be written.
   std::function<bool(absl::string_view)> write_result;
   RunTimeouts timeouts;
-  // Has the coordinator at the address do the job.
-  std::function<std::unique_ptr<JobFeed>(const std::string& address,
-                                         const v1::CreateJobRequest&)>
-      start_job;
+  StartJob start_job;
 };
 
 // One run per paradigm of `options`, one after the other, each with a fresh

@@ -101,7 +101,7 @@ absl::Status RunSupervisor::TakeLine(const std::string& line) {
   if (feed_ != nullptr) return absl::OkStatus();
   Expect(surroundings_.timeouts.started,
          "the members to load their data and start");
-  feed_ = surroundings_.start_job(*address);
+  feed_ = surroundings_.start_job(*address, request_);
   return cluster_.StartMembers(*address);
 }
 

@@ -18,6 +18,10 @@
 
 namespace paceline {
 
+// Has the coordinator at `address` do the job of `request`.
+using StartJob = std::function<std::unique_ptr<JobFeed>(
+    const std::string& address, const v1::CreateJobRequest& request)>;
+
 // How long a run waits for its processes.
 struct RunTimeouts {
   // From the start of the coordinator until it can be reached.
@@ -38,8 +42,8 @@ struct RunSurroundings {
   InterruptWatch& interrupts;
   ProgressPrinter& printer;
   RunTimeouts timeouts;
-  // Has the coordinator at `address` do the job of this run.
-  std::function<std::unique_ptr<JobFeed>(const std::string& address)> start_job;
+  // Has the coordinator at `address` do the job.
+  StartJob start_job;
 };
 
 // Sees one run through: starts the coordinator and, when that listens, the
@@ -50,11 +54,12 @@ struct RunSurroundings {
 // of the coordinator, of a server or of the evaluator ends the run.
 class RunSupervisor {
  public:
-  // `cluster` has not been started yet.
-  RunSupervisor(Cluster& cluster, const RunSurroundings& surroundings)
-      : cluster_(cluster), surroundings_(surroundings) {}
+  // `cluster` has not been started yet; all outlive this.
+  RunSupervisor(Cluster& cluster, const v1::CreateJobRequest& request,
+                const RunSurroundings& surroundings)
+      : cluster_(cluster), request_(request), surroundings_(surroundings) {}
 
-  // Runs the job of surroundings.start_job and returns its result.
+  // Runs the job and returns its result.
   // Nothing that was started runs any more when this returns.
   //   CANCELLED: a signal asked us to end (surroundings.interrupts says which).
   //   DEADLINE_EXCEEDED: a process did not do its part in time.
@@ -77,7 +82,6 @@ class RunSupervisor {
   absl::Status TakeLine(const std::string& line);
   absl::Status TakeNews();
   void Take(const v1::WatchJobResponse& event);
-  absl::Status TakeEnds();
   absl::Status Judge(const Cluster::Ended& ended);
   void Expect(absl::Duration within, std::string what);
 
@@ -87,7 +91,8 @@ class RunSupervisor {
   void EndAll();
 
   Cluster& cluster_;
-  RunSurroundings surroundings_;
+  const v1::CreateJobRequest& request_;
+  const RunSurroundings& surroundings_;
   std::optional<LineReader> lines_;  // The coordinator's standard output.
   std::unique_ptr<JobFeed> feed_;    // Once it listens.
   Expectation expected_;

@@ -54,15 +54,6 @@ std::string OrDash(const Json& run, absl::string_view name, int digits) {
   return absl::StrFormat("%.*f", digits, *value);
 }
 
-// "1/4/5": median, 99th percentile and maximum.
-std::string Distribution(const Json& run, absl::string_view name) {
-  const Json* field = FindField(run, name);
-  if (field == nullptr) return "-";
-  return absl::StrCat(IntegerField(*field, "p50"), "/",
-                      IntegerField(*field, "p99"), "/",
-                      IntegerField(*field, "max"));
-}
-
 std::string PushesByWorker(const Json& run) {
   const Json* workers = FindField(run, "workers");
   if (workers == nullptr || workers->empty()) return "-";

@@ -233,9 +233,8 @@ TEST_F(RunFolderTest, MakesFoldersAndWritesWholeFiles) {
   EXPECT_EQ(LastLine(file), "two");
   EXPECT_TRUE(absl::IsInvalidArgument(MakeFolder(file)));
   EXPECT_TRUE(absl::IsInvalidArgument(MakeFolder(file + "/below")));
-  RemoveFile(file);
+  std::filesystem::remove(file);
   EXPECT_EQ(LastLine(file), "");
-  RemoveFile(file);
   EXPECT_TRUE(absl::IsInternal(WriteWholeFile(dir_ + "/none/file", "")));
 }
 

@@ -7,37 +7,40 @@
 namespace paceline {
 namespace {
 
-Json FakeRun(absl::string_view text) {
-  return Json::parse(text.begin(), text.end(), nullptr, false);
+ComparedResult FakeRun(const std::string& label, absl::string_view text) {
+  return {label, Json::parse(text.begin(), text.end(), nullptr, false)};
 }
 
 TEST(ResultsTableTest, ComparesWithTheFirstRun) {
-  const Json bsp = FakeRun(
+  const ComparedResult bsp = FakeRun(
+      "bsp",
       R"({"paradigm":"bsp","seconds":62.1,"final_accuracy":0.9812,)"
       R"("seconds_to_target":31.2,"samples":180000,"updates":1407,"workers":[)"
       R"({"worker":"w0","iterations":1700,"samples":54400,"seconds":)"
       R"({"load":0,"compute":30,"push":10,"wait":50,"pull":10},)"
       R"("gap":{"p50":1,"p99":1,"max":1},)"
       R"("staleness":{"p50":0,"p99":0,"max":0}}]})");
-  const Json dssp = FakeRun(
+  // It is called as it was typed.
+  const ComparedResult dssp = FakeRun(
+      "dssp",
       R"({"paradigm":"dssp:lower=3,upper=15","seconds":31.2,)"
       R"("final_accuracy":0.981,"seconds_to_target":7.8,"samples":180000,)"
       R"("updates":5625,"workers":[{"worker":"w0","iterations":1700,)"
       R"("samples":54400,"seconds":{"compute":1,"wait":null}}]})");
   EXPECT_EQ(
       ResultsTable({bsp, dssp}),
-      R"(PARADIGM               SECONDS  ACCURACY  TO TARGET  SPEED-UP  SAMPLES/S  UPDATES
-bsp                      62.10    0.9812      31.20     1.00x       2899     1407
-dssp:lower=3,upper=15    31.20    0.9810       7.80     4.00x       5769     5625
+      R"(PARADIGM  SECONDS  ACCURACY  TO TARGET  SPEED-UP  SAMPLES/S  UPDATES
+bsp         62.10    0.9812      31.20     1.00x       2899     1407
+dssp        31.20    0.9810       7.80     4.00x       5769     5625
 
-dssp:lower=3,upper=15 reached the target accuracy 4.00x as soon as bsp: after 7.80 s instead of 31.20 s.
+dssp reached the target accuracy 4.00x as soon as bsp: after 7.80 s instead of 31.20 s.
 Its workers waited for each other 0% of their time, those of bsp 50%.
 
 bsp (gap and staleness: median/99th percentile/maximum)
   WORKER  ITERATIONS  SAMPLES  COMPUTE  WAIT  PUSH  PULL  LOAD    GAP  STALENESS
   w0            1700    54400      30%   50%   10%   10%    0%  1/1/1      0/0/0
 
-dssp:lower=3,upper=15 (gap and staleness: median/99th percentile/maximum)
+dssp (gap and staleness: median/99th percentile/maximum)
   WORKER  ITERATIONS  SAMPLES  COMPUTE  WAIT  PUSH  PULL  LOAD  GAP  STALENESS
   w0            1700    54400     100%     -     -     -     -    -          -
 )");
@@ -45,10 +48,10 @@ dssp:lower=3,upper=15 (gap and staleness: median/99th percentile/maximum)
 
 TEST(ResultsTableTest, ARunThatMissedTheTargetHasNoSpeedUp) {
   EXPECT_EQ(
-      ResultsTable({FakeRun(R"({"paradigm":"bsp","seconds":2,"samples":10,)"
-                            R"("seconds_to_target":1})"),
-                    FakeRun(R"({"paradigm":"asp","seconds":1,)"
-                            R"("seconds_to_target":null})")}),
+      ResultsTable({FakeRun("bsp", R"({"seconds":2,"samples":10,)"
+                                   R"("seconds_to_target":1})"),
+                    FakeRun("asp", R"({"seconds":1,)"
+                                   R"("seconds_to_target":null})")}),
       "PARADIGM  SECONDS  ACCURACY  TO TARGET  SPEED-UP  SAMPLES/S  UPDATES\n"
       "bsp          2.00         -       1.00     1.00x          5        0\n"
       "asp          1.00         -          -         -          -        0\n"
@@ -58,8 +61,8 @@ TEST(ResultsTableTest, ARunThatMissedTheTargetHasNoSpeedUp) {
 
 TEST(ResultsTableTest, WithoutATargetAllSecondsAreCompared) {
   EXPECT_EQ(
-      ResultsTable({FakeRun(R"({"paradigm":"bsp","seconds":2})"),
-                    FakeRun(R"({"paradigm":"asp","seconds":1})")}),
+      ResultsTable({FakeRun("bsp", R"({"seconds":2})"),
+                    FakeRun("asp", R"({"seconds":1})")}),
       "PARADIGM  SECONDS  ACCURACY  TO TARGET  SPEED-UP  SAMPLES/S  UPDATES\n"
       "bsp          2.00         -          -     1.00x          -        0\n"
       "asp          1.00         -          -     2.00x          -        0\n"
@@ -68,9 +71,9 @@ TEST(ResultsTableTest, WithoutATargetAllSecondsAreCompared) {
 
 TEST(ResultsTableTest, TheFirstMayHaveMissedTheTarget) {
   EXPECT_THAT(
-      ResultsTable({FakeRun(R"({"paradigm":"bsp","seconds":2})"),
-                    FakeRun(R"({"paradigm":"asp","seconds_to_target":3})"),
-                    FakeRun(R"({"paradigm":"cgp","seconds_to_target":1})")}),
+      ResultsTable({FakeRun("bsp", R"({"seconds":2})"),
+                    FakeRun("asp", R"({"seconds_to_target":3})"),
+                    FakeRun("cgp", R"({"seconds_to_target":1})")}),
       testing::EndsWith("\ncgp reached the target accuracy the soonest.\n"
                         "bsp did not reach the target accuracy.\n"));
 }
@@ -78,7 +81,8 @@ TEST(ResultsTableTest, TheFirstMayHaveMissedTheTarget) {
 TEST(ResultsTableTest, NothingToCompare) {
   EXPECT_EQ(ResultsTable({}), "");
   EXPECT_FALSE(
-      ResultsTable({FakeRun("{}"), FakeRun(R"({"workers":[3]})")}).empty());
+      ResultsTable({FakeRun("a", "{}"), FakeRun("b", R"({"workers":[3]})")})
+          .empty());
 }
 
 TEST(ExitCodeTest, FollowsTheStatusOfARun) {

@@ -148,11 +148,16 @@ TEST_F(RunLocalTest, RunsEveryParadigmInAFolderOfItsOwn) {
 }
 
 TEST_F(RunLocalTest, PrintsATable) {
-  programs_.Coordinator(absl::StrCat(kListening, kStarted, kResult));
+  programs_.Coordinator(
+      absl::StrCat(kListening, kStarted,
+                   Tell(R"(report {"paradigm":"cgp:beta=0.9","seconds":2})")));
   flags_.output = "table";
+  flags_.paradigms = {"cgp", "cgp,batching=balanced"};
   EXPECT_EQ(RunAll(), 0);
-  EXPECT_THAT(stdout_, HasSubstr("PARADIGM"));
-  EXPECT_THAT(stderr_, HasSubstr("[bsp] done after 2.0 s"));
+  EXPECT_THAT(stdout_, HasSubstr("\ncgp                       2.00 "));
+  EXPECT_THAT(stdout_, HasSubstr("\ncgp,batching=balanced     2.00 "));
+  EXPECT_THAT(stdout_, Not(HasSubstr("beta"))) << "not as it was typed";
+  EXPECT_THAT(stderr_, HasSubstr("[cgp (run 1 of 2)] done after 2.0 s"));
 }
 
 TEST_F(RunLocalTest, AFailedRunKeepsThoseThatWereFinished) {

@@ -154,7 +154,7 @@ TEST(RunSimulateTest, TheDocumentHasTheShapeOfARealOne) {
                             "held_not_fastest", "gap", "staleness"}) {
     EXPECT_TRUE(worker.contains(field)) << field;
   }
-  EXPECT_THAT(ResultsTable({run}), HasSubstr("ssp:s=3"));
+  EXPECT_THAT(ResultsTable({{"ssp:s=3", run}}), HasSubstr("ssp:s=3"));
 }
 
 TEST(RunSimulateTest, OneSeedGivesOneText) {
