@@ -31,9 +31,9 @@
 #include "services/coordinator/coordinator_metrics.h"
 #include "services/coordinator/job_metrics.h"
 #include "services/coordinator/sync/core/sync_core.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/parameter_server/server_metrics.h"
 #include "services/worker/worker_metrics.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {

@@ -13,7 +13,7 @@
 #include "benchmark/benchmark.h"
 #include "common/check.h"
 #include "common/rng.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {

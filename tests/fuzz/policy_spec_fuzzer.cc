@@ -1,7 +1,7 @@
 // The text of a paradigm, of a job or a flag.
 
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 

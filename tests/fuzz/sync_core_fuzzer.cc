@@ -2,9 +2,9 @@
 // any numbers: the decisions must hold whatever a peer says.
 
 #include "services/coordinator/sync/core/sync_core.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {

@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "common/overloaded.h"
-#include "common/status.h"
 #include "services/coordinator/sync/paradigms/abs_sgd.h"
 #include "services/coordinator/sync/paradigms/asp.h"
 #include "services/coordinator/sync/paradigms/bsp.h"
@@ -57,11 +56,6 @@ PolicyPtr MakePolicy(const ParadigmSpec& spec) {
                    return Make<SyncSwitch>(options);
                  }},
       spec.kind);
-}
-
-absl::StatusOr<PolicyPtr> MakePolicy(absl::string_view text) {
-  PACELINE_ASSIGN_OR_RETURN(const ParadigmSpec spec, ParseParadigm(text));
-  return MakePolicy(spec);
 }
 
 }  // namespace paceline

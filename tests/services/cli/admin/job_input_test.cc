@@ -14,9 +14,9 @@
 #include "services/cli/admin/output/format.h"
 #include "services/cli/admin/request_id.h"
 #include "services/coordinator/sync/core/rate_schedule.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/worker/model/architectures.h"
 #include "tests/services/cli/admin/samples.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/overloaded.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "tests/services/coordinator/sync/core/output_text.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {

@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/sync/core/sync_core.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {

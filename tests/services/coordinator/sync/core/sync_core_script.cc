@@ -12,8 +12,8 @@
 #include "absl/strings/strip.h"
 #include "common/status.h"
 #include "services/coordinator/sync/core/rate_schedule.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "tests/services/coordinator/sync/core/output_text.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "tests/common/seed_count.h"
 #include "tests/services/coordinator/sync/paradigms/policy_driver.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {

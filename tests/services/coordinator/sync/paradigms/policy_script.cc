@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "common/overloaded.h"
 #include "services/coordinator/sync/core/decision.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 

@@ -1,8 +1,8 @@
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {

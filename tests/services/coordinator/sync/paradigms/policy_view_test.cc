@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {

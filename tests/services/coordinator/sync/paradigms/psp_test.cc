@@ -8,8 +8,8 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "tests/services/coordinator/sync/paradigms/policy_driver.h"
+#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {
