@@ -149,16 +149,6 @@ ChildProcess::ChildProcess(ChildProcess&& other) noexcept
       stdout_(std::move(other.stdout_)),
       cause_(other.cause_) {}
 
-ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
-  std::swap(name_, other.name_);
-  std::swap(log_path_, other.log_path_);
-  std::swap(pid_, other.pid_);
-  std::swap(running_, other.running_);
-  std::swap(stdout_, other.stdout_);
-  std::swap(cause_, other.cause_);
-  return *this;
-}
-
 ChildProcess::~ChildProcess() {
   if (!running_) return;
   Signal(SIGKILL);

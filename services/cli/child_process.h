@@ -48,7 +48,7 @@ class ChildProcess {
   static absl::StatusOr<ChildProcess> Start(const ChildSpec& spec);
 
   ChildProcess(ChildProcess&& other) noexcept;
-  ChildProcess& operator=(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&&) = delete;
   // Kills the group if it still runs, and waits for the process.
   ~ChildProcess();
 
@@ -56,8 +56,6 @@ class ChildProcess {
   const std::string& log_path() const { return log_path_; }
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
-  // How it ended, once Poll() has returned it.
-  const ExitCause& exit_cause() const { return cause_; }
 
   // The reading end of its standard output, which does not block; -1 unless
   // captured. Owned by this object.
