@@ -17,6 +17,10 @@ namespace {
 
 constexpr absl::string_view kScheme = "bearer ";  // In any case (RFC 7235).
 
+// Refused calls that are recorded, of each address.
+constexpr RateLimiter::Limits kRefusals = {
+    .per_second = 1, .burst = 20, .max_identities = 1000};
+
 absl::string_view View(grpc::string_ref text) {
   return {text.data(), text.size()};
 }
@@ -58,7 +62,8 @@ CallGuard::CallGuard(ServerSecurity security, const CallLimits& limits,
     : security_(std::move(security)),
       clock_(clock),
       streams_(limits.open_streams),
-      requests_(limits.requests) {}
+      requests_(limits.requests),
+      refusals_(kRefusals) {}
 
 absl::StatusOr<Caller> CallGuard::Admit(const grpc::ServerContextBase& context,
                                         absl::string_view method) {
@@ -103,6 +108,11 @@ absl::Status CallGuard::Count(absl::string_view whose,
                                {{"identity", std::string(whose)},
                                 {"method", std::string(method)}}),
                     wait);
+}
+
+bool CallGuard::RecordsRefusalOf(const Caller& caller) {
+  absl::MutexLock lock(&mu_);
+  return refusals_.Take(caller.host(), clock_->Now()) == absl::ZeroDuration();
 }
 
 absl::StatusOr<StreamTicket> CallGuard::OpenStream(const Caller& caller) {

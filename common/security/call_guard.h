@@ -61,6 +61,11 @@ class CallGuard {
   absl::Status Admit(const grpc::ServerContextBase& context,
                      absl::string_view method, Caller& caller);
 
+  // Whether one more refused call of the caller's address goes into an audit
+  // record: the first 20 do, and then one a second. Whoever sends many must not
+  // push out of the record what was done.
+  bool RecordsRefusalOf(const Caller& caller);
+
   // Counts a stream of the caller for as long as the ticket lives, which may be
   // longer than the guard does.
   //   RESOURCE_EXHAUSTED  TOO_MANY_STREAMS: it has as many open as it may.
@@ -76,6 +81,7 @@ class CallGuard {
 
   absl::Mutex mu_;
   RateLimiter requests_ ABSL_GUARDED_BY(mu_);
+  RateLimiter refusals_ ABSL_GUARDED_BY(mu_);  // Recorded, by address.
 };
 
 }  // namespace paceline

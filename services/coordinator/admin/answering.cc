@@ -13,10 +13,6 @@ namespace {
 // The most of a caller's own text that is kept in a record.
 constexpr size_t kLongest = 512;
 
-// Refused calls that are recorded, of each address.
-constexpr RateLimiter::Limits kRefusals = {
-    .per_second = 1, .burst = 20, .max_identities = 1000};
-
 }  // namespace
 
 absl::Status Answering::Explained(const absl::Status& status) {
@@ -28,8 +24,6 @@ Answering::Answering(CallGuard* guard, JobJournal* audit,
                      const Options& options)
     : guard_(guard),
       audit_(audit),
-      clock_(options.clock),
-      refusals_(kRefusals),
       queue_(options.threads, options.waiting_max) {}
 
 absl::Status Answering::GivenUp() {
@@ -70,12 +64,7 @@ void Answering::RecordRefusal(const Caller& caller,
                               const absl::Status& status) {
   // One too many.
   if (ReasonOf(status) == kTooManyRequests) return;
-  {
-    absl::MutexLock lock(&mu_);
-    const absl::Duration wait = refusals_.Take(caller.host(), clock_->Now());
-    if (wait > absl::ZeroDuration()) return;
-  }
-  Record(record, status);
+  if (guard_->RecordsRefusalOf(caller)) Record(record, status);
 }
 
 }  // namespace paceline

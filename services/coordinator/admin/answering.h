@@ -9,15 +9,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
-#include "common/clock.h"
 #include "common/rpc/grpc_status.h"
 #include "common/security/call_guard.h"
-#include "common/security/rate_limiter.h"
 #include "common/work_queue.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "services/coordinator/store/job_journal.h"
@@ -30,13 +26,11 @@ namespace paceline {
 // wait for one, more are RESOURCE_EXHAUSTED. A call that was given up while it
 // waited is not carried out: CANCELLED.
 //
-// If the guard refuses calls, the first 20 of an address are recorded
-// and then one a second: whoever sends many must not push out of the record
-// what was done. Thread-safe.
+// Of the calls that the guard refuses only some are recorded
+// (CallGuard::RecordsRefusalOf()). Thread-safe.
 class Answering {
  public:
   struct Options {
-    const Clock* clock = &Clock::Real();  // For the rate of records.
     // Decisions are short, or wait for the disk.
     size_t threads = 4;
     size_t waiting_max = 1000;
@@ -141,10 +135,6 @@ class Answering {
 
   CallGuard* const guard_;
   JobJournal* const audit_;
-  const Clock* const clock_;
-
-  absl::Mutex mu_;
-  RateLimiter refusals_ ABSL_GUARDED_BY(mu_);  // Recorded, by address.
 
   WorkQueue queue_;  // Last: its tasks use the above.
 };

@@ -62,7 +62,7 @@ class AnsweringTest : public ::testing::Test {
     const auto security =
         MakeServerSecurity({.token_file = Certificates().TokenFile()});
     ASSERT_TRUE(security.ok()) << security.status();
-    guard_.emplace(*security, CallLimits{}, &Clock::Real());
+    guard_.emplace(*security, CallLimits{}, &clock_);
     answering_.emplace(&*guard_, &journal_, options);
     cluster_.emplace(&*answering_);
     auto listening = Listen("127.0.0.1:0", ChannelProfile::kControl, *security,
@@ -74,8 +74,6 @@ class AnsweringTest : public ::testing::Test {
     listening_.server->Shutdown(std::chrono::system_clock::now());
     listening_.server->Wait();
   }
-
-  Answering::Options WithClock() const { return {.clock = &clock_}; }
 
   absl::Status Drain(v1::Role role, const std::string& name,
                      grpc::ClientContext& context) {
@@ -116,7 +114,7 @@ class AnsweringTest : public ::testing::Test {
 };
 
 TEST_F(AnsweringTest, WhatIsDoneIsRecorded) {
-  Serve(WithClock());
+  Serve({});
   EXPECT_TRUE(Drain(v1::ADMIN, "workers/w0").ok());
   const auto records = Records();
   ASSERT_EQ(records.size(), 1u);
@@ -130,7 +128,7 @@ TEST_F(AnsweringTest, WhatIsDoneIsRecorded) {
 
 // Somebody tries what is not for them: it is known who.
 TEST_F(AnsweringTest, WhoMayNotIsRecordedByName) {
-  Serve(WithClock());
+  Serve({});
   EXPECT_EQ(ReasonOf(Drain(v1::VIEWER, "workers/w0")), "ROLE_NOT_ALLOWED");
   const auto records = Records();
   ASSERT_EQ(records.size(), 1u);
@@ -141,7 +139,7 @@ TEST_F(AnsweringTest, WhoMayNotIsRecordedByName) {
 }
 
 TEST_F(AnsweringTest, RefusedCallsAreRecordedAtALimitedRate) {
-  Serve(WithClock());
+  Serve({});
   for (int i = 0; i < 30; ++i) {
     EXPECT_EQ(ReasonOf(Drain(v1::VIEWER, "workers/w0")), "ROLE_NOT_ALLOWED");
   }
@@ -157,7 +155,7 @@ TEST_F(AnsweringTest, RefusedCallsAreRecordedAtALimitedRate) {
 }
 
 TEST_F(AnsweringTest, AChangeForWhichThereIsNoRoomIsRecorded) {
-  Answering::Options options = WithClock();
+  Answering::Options options;
   options.waiting_max = 0;
   Serve(options);
   EXPECT_EQ(ReasonOf(Drain(v1::ADMIN, "workers/w0")), "TOO_MANY_CALLS");
@@ -169,7 +167,7 @@ TEST_F(AnsweringTest, AChangeForWhichThereIsNoRoomIsRecorded) {
 }
 
 TEST_F(AnsweringTest, ACallThatWasGivenUpIsNotCarriedOut) {
-  Answering::Options options = WithClock();
+  Answering::Options options;
   options.threads = 1;
   Serve(options);
   std::atomic<int> decided = 0;
