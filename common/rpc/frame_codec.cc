@@ -1,9 +1,8 @@
 #include "common/rpc/frame_codec.h"
 
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/wire_format_lite.h>
+#include <grpcpp/support/proto_buffer_reader.h>
 
 #include <algorithm>
 #include <climits>
@@ -28,50 +27,6 @@ constexpr int kVarint32Bytes = 5;
 absl::string_view View(const grpc::Slice& slice) {
   return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
 }
-
-// The slices as one stream, as Protobuf's readers want it.
-class SliceInputStream : public google::protobuf::io::ZeroCopyInputStream {
- public:
-  explicit SliceInputStream(absl::Span<const grpc::Slice> slices)
-      : slices_(slices) {}
-
-  bool Next(const void** data, int* size) override {
-    while (index_ < slices_.size() && offset_ == slices_[index_].size()) {
-      ++index_;
-      offset_ = 0;
-    }
-    if (index_ == slices_.size()) return false;
-    *data = slices_[index_].begin() + offset_;
-    *size = static_cast<int>(slices_[index_].size() - offset_);
-    offset_ = slices_[index_].size();
-    position_ += *size;
-    return true;
-  }
-
-  void BackUp(int count) override {
-    offset_ -= count;
-    position_ -= count;
-  }
-
-  bool Skip(int count) override {
-    const void* data;
-    int size = 0;
-    while (count > 0) {
-      if (!Next(&data, &size)) return false;
-      if (size > count) BackUp(size - count);
-      count -= std::min(count, size);
-    }
-    return true;
-  }
-
-  int64_t ByteCount() const override { return position_; }
-
- private:
-  absl::Span<const grpc::Slice> slices_;
-  size_t index_ = 0;
-  size_t offset_ = 0;
-  int64_t position_ = 0;
-};
 
 // Ranges of the slices' bytes from the front to the back. It looks at each
 // slice once, or a message of many slices and fields would take their product.
@@ -117,10 +72,12 @@ bool ReadLength(CodedInputStream& in, int& length) {
   return in.CurrentPosition() - begin <= kVarint32Bytes;
 }
 
-// The header's fields are copied as they are: whether they are sound is for the
-// generated class to say, which is stricter than the skipping here.
-bool FindPayload(absl::Span<const grpc::Slice> slices, Layout& layout) {
-  SliceInputStream stream(slices);
+// `slices` are those of the message. The header's fields are copied as they
+// are: whether they are sound is for the generated class to say, which is
+// stricter than the skipping here.
+bool FindPayload(grpc::ByteBuffer message, absl::Span<const grpc::Slice> slices,
+                 Layout& layout) {
+  grpc::ProtoBufferReader stream(&message);
   CodedInputStream in(&stream);
   SliceCursor cursor(slices);
   int copied = 0;
@@ -188,7 +145,7 @@ absl::StatusOr<ReceivedFrame> DecodeFrame(const grpc::ByteBuffer& message) {
     return absl::InvalidArgumentError("the frame cannot be read");
   }
   Layout layout;
-  if (!FindPayload(frame.slices, layout) ||
+  if (!FindPayload(message, frame.slices, layout) ||
       !frame.header.ParseFromString(layout.header)) {
     return absl::InvalidArgumentError("the message is no paceline.v1.Frame");
   }

@@ -11,7 +11,6 @@
 #include "services/simulator/virtual_cluster.h"
 #include "services/worker/data/dataset.h"
 #include "services/worker/evaluation.h"
-#include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {
