@@ -46,9 +46,7 @@ void RunRecord::Counted(const std::string& worker, const PushCounted& counted,
   row.gap.Add(counted.gap);
   row.staleness.Add(counted.staleness);
   ++pushes_;
-  if (began_.has_value()) {
-    last_push_seconds_ = absl::ToDoubleSeconds(now - *began_);
-  }
+  last_push_seconds_ = SecondsAt(now);
 }
 
 void RunRecord::Reported(const std::string& worker,
@@ -107,8 +105,7 @@ double RunRecord::SecondsAt(absl::Time now) const {
 void RunRecord::Progress(const TrainingView& view,
                          const std::map<WorkerId, std::string>& names,
                          absl::Time now, v1::JobProgress& progress) const {
-  const double seconds =
-      began_.has_value() ? absl::ToDoubleSeconds(now - *began_) : 0;
+  const double seconds = SecondsAt(now);
   const double rate =
       seconds > 0 ? static_cast<double>(view.samples_counted) / seconds : 0;
   progress.set_seconds(seconds);

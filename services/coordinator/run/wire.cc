@@ -31,39 +31,14 @@ WorkerModel FromWire(const v1::WorkerReady& ready) {
   return model;
 }
 
-MemberEvaluated FromWire(WorkerId worker, const v1::Evaluated& evaluated) {
-  MemberEvaluated in;
-  in.worker = worker;
-  in.snapshot = evaluated.snapshot();
-  if (evaluated.code() != 0) {
-    in.status = FromCode(evaluated.code(), evaluated.message());
-  }
-  in.accuracy = evaluated.accuracy();
-  in.loss = evaluated.loss();
-  return in;
-}
-
 CommandDone FromWire(int server, const v1::CommandDone& done) {
-  CommandDone in;
-  in.server = server;
-  in.sequence = done.sequence();
-  if (done.code() != 0) in.status = FromCode(done.code(), done.message());
+  CommandDone in{server, done.sequence(),
+                 FromCode(done.code(), done.message())};
   if (done.has_fence()) {
     in.fence = FenceAnswer{server, done.fence().iteration(),
                            done.fence().blocks_taken(), done.fence().blocks(),
                            done.fence().samples()};
   }
-  return in;
-}
-
-ServerWrote FromWire(int server, const v1::CheckpointWritten& written) {
-  ServerWrote in;
-  in.server = server;
-  in.snapshot = written.snapshot();
-  if (written.code() != 0) {
-    in.status = FromCode(written.code(), written.message());
-  }
-  in.file = {written.file(), written.bytes(), written.sha256()};
   return in;
 }
 
@@ -109,8 +84,12 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
       return WorkerAsks{worker, message.gradient_ready().iteration()};
     case v1::WorkerMessage::kAbandoned:
       return WorkerAbandoned{worker, message.abandoned().iteration()};
-    case v1::WorkerMessage::kEvaluated:
-      return FromWire(worker, message.evaluated());
+    case v1::WorkerMessage::kEvaluated: {
+      const v1::Evaluated& evaluated = message.evaluated();
+      return MemberEvaluated{worker, evaluated.snapshot(),
+                             FromCode(evaluated.code(), evaluated.message()),
+                             evaluated.accuracy(), evaluated.loss()};
+    }
     case v1::WorkerMessage::kLeaving:
       return MemberGone{worker, LossReason::kDeparted, absl::OkStatus()};
     case v1::WorkerMessage::kFailed:
@@ -128,7 +107,11 @@ absl::StatusOr<RunInput> ToInput(int server, absl::string_view name,
                                  const v1::ServerMessage& message) {
   if (message.has_done()) return FromWire(server, message.done());
   if (message.has_checkpoint_written()) {
-    return FromWire(server, message.checkpoint_written());
+    const v1::CheckpointWritten& written = message.checkpoint_written();
+    return ServerWrote{server,
+                       written.snapshot(),
+                       FromCode(written.code(), written.message()),
+                       {written.file(), written.bytes(), written.sha256()}};
   }
   if (message.has_failed()) {
     return ServerLost{server, Annotate(FromCode(message.failed().code(),
