@@ -45,7 +45,7 @@ class RefusedCall : public Reactor {
 // which may come beside the others.
 template <class In, class Out>
 class ServerStream : public grpc::ServerBidiReactor<In, Out>,
-                     public OpenStream {
+                     public OutgoingStream<Out> {
  public:
   // What may wait for a peer that does not read.
   static constexpr size_t kMaxQueuedBytes = size_t{256} << 20;
@@ -60,8 +60,7 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
     this->StartRead(&incoming_);
   }
 
-  // Queues one message; dropped once the stream is closing.
-  void Send(Out message) {
+  void Send(Out message) override {
     const size_t bytes = MessageBytes(message);
     Perform(queue_.Send(std::move(message), bytes));
   }

@@ -15,7 +15,16 @@ namespace paceline {
 class OpenStream : public std::enable_shared_from_this<OpenStream> {
  public:
   virtual ~OpenStream() = default;
+  // Only asks for it, as Send() below does: nothing is waited for.
   virtual void Close(const absl::Status& status) = 0;
+};
+
+// One to which messages are sent.
+template <class Message>
+class OutgoingStream : public OpenStream {
+ public:
+  // Queues one message; dropped once the stream is closing. Thread-safe.
+  virtual void Send(Message message) = 0;
 };
 
 // Owns the open streams of a server, so that it can end them all and wait until

@@ -48,15 +48,13 @@ v1::JobSpec SmallJob(uint8_t shape) {
 // What one member has been sent. Whoever waits for a command also hears of the
 // end of the run, after which none comes.
 template <class Command>
-class Commands {
+class Commands : public OutgoingStream<Command> {
  public:
-  Peer<Command> Open() {
-    return {[this](Command command) {
-              absl::MutexLock lock(&mu_);
-              commands_.push_back(std::move(command));
-            },
-            [this](const absl::Status&) { End(); }};
+  void Send(Command command) override {
+    absl::MutexLock lock(&mu_);
+    commands_.push_back(std::move(command));
   }
+  void Close(const absl::Status&) override { End(); }
   void End() {
     absl::MutexLock lock(&mu_);
     ended_ = true;
@@ -96,18 +94,18 @@ class FuzzedFleet {
     v1::ServerHello server;
     server.set_name("s0");
     server.set_address("s0:1");
-    server_ = *fleet_.OnServerConnected(server, server_commands_.Open());
+    server_ = *fleet_.OnServerConnected(server, server_commands_);
     v1::WorkerHello worker;
     worker.set_name("w0");
-    worker_ = *fleet_.OnWorkerConnected(worker, worker_commands_.Open());
+    worker_ = *fleet_.OnWorkerConnected(worker, worker_commands_);
     RunSetup setup;
     setup.job_name = "namespaces/a/jobs/j";
     setup.run = kRun;
     setup.plan = *ParseJob(SmallJob(shape));
     setup.servers = *fleet_.PickServers(1);
     setup.over = [this] {
-      worker_commands_.End();
-      server_commands_.End();
+      worker_commands_->End();
+      server_commands_->End();
       over_.Notify();
     };
     static prometheus::Registry registry;
@@ -131,13 +129,13 @@ class FuzzedFleet {
     v1::WorkerMessage message;
     *message.mutable_ready() = ready;
     if (!Say(message)) return;
-    const bool hosts = server_commands_.Await(
+    const bool hosts = server_commands_->Await(
         [](const v1::ServerCommand& c) { return c.has_host(); });
     if (!hosts) return;
     AnswerCommands();
     message.mutable_initialized();
     if (!Say(message)) return;
-    worker_commands_.Await(
+    worker_commands_->Await(
         [](const v1::WorkerCommand& c) { return c.has_grant(); });
   }
 
@@ -182,21 +180,23 @@ class FuzzedFleet {
 
   // As a server that does everything at once.
   void AnswerCommands() {
-    for (const v1::ServerCommand& command : server_commands_.Take()) {
+    for (const v1::ServerCommand& command : server_commands_->Take()) {
       if (command.sequence() == 0) continue;
       v1::ServerMessage done;
       done.set_run(kRun);
       done.mutable_done()->set_sequence(command.sequence());
       ExpectStreamCode(fleet_.OnServerMessage(server_, done));
     }
-    for (const v1::WorkerCommand& command : worker_commands_.Take()) {
+    for (const v1::WorkerCommand& command : worker_commands_->Take()) {
       if (command.has_grant()) iteration_ = command.grant().iteration();
     }
   }
 
   ManualClock clock_;
-  Commands<v1::WorkerCommand> worker_commands_;
-  Commands<v1::ServerCommand> server_commands_;
+  const std::shared_ptr<Commands<v1::WorkerCommand>> worker_commands_ =
+      std::make_shared<Commands<v1::WorkerCommand>>();
+  const std::shared_ptr<Commands<v1::ServerCommand>> server_commands_ =
+      std::make_shared<Commands<v1::ServerCommand>>();
   Fleet fleet_;
   uint64_t server_ = 0;
   uint64_t worker_ = 0;
@@ -208,14 +208,12 @@ class FuzzedFleet {
 // Members that only say hello.
 void Greet(Fleet& fleet, absl::string_view bytes) {
   if (const auto hello = ParseMessage<v1::WorkerHello>(bytes)) {
-    const auto member = fleet.OnWorkerConnected(
-        *hello, {[](const v1::WorkerCommand&) {}, [](const absl::Status&) {}});
+    const auto member = fleet.OnWorkerConnected(*hello, {});
     ExpectStreamCode(member.status());
     if (member.ok()) fleet.OnWorkerDisconnected(*member);
   }
   if (const auto hello = ParseMessage<v1::ServerHello>(bytes)) {
-    const auto member = fleet.OnServerConnected(
-        *hello, {[](const v1::ServerCommand&) {}, [](const absl::Status&) {}});
+    const auto member = fleet.OnServerConnected(*hello, {});
     ExpectStreamCode(member.status());
   }
 }

@@ -24,14 +24,36 @@ constexpr int kLeavingLeases = 30;
 // It is a label of metrics.
 constexpr size_t kLongestPool = 63;
 
+// Nothing happens to a stream that is gone.
+template <class Command>
+void SendTo(const std::weak_ptr<OutgoingStream<Command>>& stream,
+            Command command) {
+  if (const auto open = stream.lock()) open->Send(std::move(command));
+}
+
+void Close(const std::weak_ptr<OpenStream>& stream,
+           const absl::Status& status) {
+  if (const auto open = stream.lock()) open->Close(status);
+}
+
+// The stream of whoever has that name, if anybody has.
+template <class Entries>
+std::weak_ptr<OpenStream> StreamOf(const std::string& name,
+                                   const Entries& entries) {
+  for (const auto& [id, entry] : entries) {
+    if (entry.hello.name() == name) return entry.stream;
+  }
+  return {};
+}
+
 }  // namespace
 
 Fleet::Fleet(const Clock* clock, absl::Duration lease,
              std::function<void()> changed)
     : clock_(clock), lease_(lease), changed_(std::move(changed)) {}
 
-absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(const v1::WorkerHello& hello,
-                                                  WorkerPeer stream) {
+absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
+    const v1::WorkerHello& hello, std::weak_ptr<WorkerPeer> stream) {
   PACELINE_RETURN_IF_ERROR(
       ParseWorkerName("hello.name", FormatWorkerName(hello.name())).status());
   if (hello.pool().size() > kLongestPool) {
@@ -42,13 +64,11 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(const v1::WorkerHello& hello,
   registered.mutable_registered()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
   uint64_t member = 0;
-  WorkerPeer replaced;
+  std::weak_ptr<OpenStream> replaced;
   {
     absl::MutexLock lock(&mu_);
+    replaced = StreamOf(hello.name(), workers_);
     WorkerEntry entry;
-    for (const auto& [id, other] : workers_) {
-      if (other.hello.name() == hello.name()) replaced = other.stream;
-    }
     entry.hello = hello;
     if (entry.hello.pool().empty()) entry.hello.set_pool("default");
     entry.stream = stream;
@@ -57,12 +77,10 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(const v1::WorkerHello& hello,
     member = next_member_++;
     workers_.emplace(member, std::move(entry));
   }
-  if (replaced.close) {
-    replaced.close(absl::AbortedError(
-        absl::StrCat("another member has registered as ", hello.name(),
-                     ": give every worker a name of its own")));
-  }
-  stream.send(std::move(registered));
+  Close(replaced, absl::AbortedError(absl::StrCat(
+                      "another member has registered as ", hello.name(),
+                      ": give every worker a name of its own")));
+  SendTo(stream, std::move(registered));
   LogInfo("registered", {{"worker", hello.name()}, {"pool", hello.pool()}});
   changed_();
   return member;
@@ -71,9 +89,9 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(const v1::WorkerHello& hello,
 absl::Status Fleet::OnWorkerMessage(uint64_t member,
                                     const v1::WorkerMessage& message) {
   std::shared_ptr<JobRun> run;
-  WorkerId worker{0};
+  std::shared_ptr<const RunSession> session;
   bool leaving = false;
-  std::function<void(v1::WorkerCommand)> answer;
+  std::weak_ptr<WorkerPeer> stream;
   {
     absl::MutexLock lock(&mu_);
     const auto it = workers_.find(member);
@@ -82,18 +100,18 @@ absl::Status Fleet::OnWorkerMessage(uint64_t member,
     entry.last_heard = clock_->Now();
     entry.going |= message.has_leaving() && message.leaving().process();
     run = entry.run;
-    worker = entry.worker;
+    session = entry.session;
     leaving = entry.leaving;
-    if (message.has_heartbeat()) answer = entry.stream.send;
+    stream = entry.stream;
   }
-  if (answer) {
+  if (message.has_heartbeat()) {
     v1::WorkerCommand heartbeat;
     heartbeat.mutable_heartbeat();
-    answer(std::move(heartbeat));
+    SendTo(stream, std::move(heartbeat));
   }
   absl::Status status;
   if (run != nullptr) {
-    status = run->OnWorkerMessage(worker, message);
+    status = run->OnWorkerMessage(session->worker, message);
   } else if (!leaving && !message.has_heartbeat() && !message.has_leaving()) {
     status = absl::InvalidArgumentError(
         "that message belongs to a job, and the worker has none");
@@ -113,6 +131,18 @@ absl::Status Fleet::OnWorkerMessage(uint64_t member,
   return status;
 }
 
+std::shared_ptr<const RunSession> Fleet::SessionOf(uint64_t member) const {
+  absl::MutexLock lock(&mu_);
+  const auto it = workers_.find(member);
+  return it == workers_.end() ? nullptr : it->second.session;
+}
+
+void Fleet::EndSession(WorkerEntry& entry) {
+  if (entry.session != nullptr) entry.session->over = true;
+  entry.session.reset();
+  entry.run.reset();
+}
+
 void Fleet::MarkUnfit(uint64_t member, const std::string& job) {
   absl::MutexLock lock(&mu_);
   const auto it = workers_.find(member);
@@ -124,35 +154,32 @@ void Fleet::Detach(uint64_t member) {
     absl::MutexLock lock(&mu_);
     const auto it = workers_.find(member);
     if (it == workers_.end()) return;
-    WorkerEntry& entry = it->second;
-    if (entry.current != nullptr) entry.current->store(false);
-    entry.current.reset();
-    entry.run.reset();
-    entry.leaving = false;
+    EndSession(it->second);
+    it->second.leaving = false;
   }
   changed_();
 }
 
 void Fleet::OnWorkerDisconnected(uint64_t member) {
   std::shared_ptr<JobRun> run;
-  WorkerId worker{0};
+  std::shared_ptr<const RunSession> session;
   std::string name;
   {
     absl::MutexLock lock(&mu_);
     const auto it = workers_.find(member);
     if (it == workers_.end()) return;
     run = it->second.run;
-    worker = it->second.worker;
+    session = it->second.session;
     name = it->second.hello.name();
     workers_.erase(it);
   }
   LogInfo("gone", {{"worker", name}});
-  if (run != nullptr) run->OnWorkerDisconnected(worker);
+  if (run != nullptr) run->OnWorkerDisconnected(session->worker);
   changed_();
 }
 
-absl::StatusOr<uint64_t> Fleet::OnServerConnected(const v1::ServerHello& hello,
-                                                  ServerPeer stream) {
+absl::StatusOr<uint64_t> Fleet::OnServerConnected(
+    const v1::ServerHello& hello, std::weak_ptr<ServerPeer> stream) {
   PACELINE_RETURN_IF_ERROR(
       ParseServerName("hello.name", FormatServerName(hello.name())).status());
   if (hello.address().empty()) {
@@ -169,22 +196,18 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(const v1::ServerHello& hello,
   welcome.mutable_welcome()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
   uint64_t member = 0;
-  ServerPeer replaced;
+  std::weak_ptr<OpenStream> replaced;
   {
     absl::MutexLock lock(&mu_);
-    for (const auto& [id, other] : servers_) {
-      if (other.hello.name() == hello.name()) replaced = other.stream;
-    }
+    replaced = StreamOf(hello.name(), servers_);
     member = next_member_++;
     servers_.emplace(member,
                      ServerEntry{hello, stream, clock_->Now(), absl::Now()});
   }
-  if (replaced.close) {
-    replaced.close(absl::AbortedError(
-        absl::StrCat("another server has registered as ", hello.name(),
-                     ": give every server a name of its own")));
-  }
-  stream.send(std::move(welcome));
+  Close(replaced, absl::AbortedError(absl::StrCat(
+                      "another server has registered as ", hello.name(),
+                      ": give every server a name of its own")));
+  SendTo(stream, std::move(welcome));
   LogInfo("registered",
           {{"server", hello.name()}, {"address", hello.address()}});
   changed_();
@@ -195,21 +218,21 @@ absl::Status Fleet::OnServerMessage(uint64_t member,
                                     const v1::ServerMessage& message) {
   if (message.has_leaving()) return ServerLeaves(member);
   std::shared_ptr<JobRun> run;
-  std::function<void(v1::ServerCommand)> answer;
+  std::weak_ptr<ServerPeer> stream;
   {
     absl::MutexLock lock(&mu_);
     const auto it = servers_.find(member);
     if (it == servers_.end()) return absl::AbortedError("register anew");
     it->second.last_heard = clock_->Now();
-    if (message.has_heartbeat()) answer = it->second.stream.send;
+    stream = it->second.stream;
     const auto of = runs_.find(message.run());
     // The last answers of a run that is over.
     if (of != runs_.end()) run = of->second;
   }
-  if (answer) {
+  if (message.has_heartbeat()) {
     v1::ServerCommand heartbeat;
     heartbeat.mutable_heartbeat();
-    answer(std::move(heartbeat));
+    SendTo(stream, std::move(heartbeat));
     return absl::OkStatus();
   }
   if (run == nullptr) return absl::OkStatus();
@@ -268,8 +291,7 @@ void Fleet::RemoveRun(uint64_t run) {
     runs_.erase(run);
     for (auto& [id, entry] : workers_) {
       if (entry.run == nullptr || entry.run->run() != run) continue;
-      entry.current->store(false);
-      entry.run.reset();
+      EndSession(entry);
       entry.leaving = true;
       entry.leaving_since = clock_->Now();
     }
@@ -279,10 +301,8 @@ void Fleet::RemoveRun(uint64_t run) {
 
 absl::Status Fleet::Assign(uint64_t member, uint64_t run_number) {
   std::shared_ptr<JobRun> run;
+  std::shared_ptr<RunSession> session;
   v1::WorkerHello hello;
-  WorkerPeer peer;
-  WorkerId worker{0};
-  auto current = std::make_shared<std::atomic<bool>>(true);
   {
     absl::MutexLock lock(&mu_);
     const auto it = workers_.find(member);
@@ -296,40 +316,30 @@ absl::Status Fleet::Assign(uint64_t member, uint64_t run_number) {
     }
     // Its answer may come as soon as the run has its number.
     run = entry.run = to->second;
-    entry.worker = run->NextWorker();
+    session = entry.session =
+        std::make_shared<RunSession>(run, run->NextWorker(), entry.stream);
     entry.since = clock_->Now();
-    entry.current = current;
     hello = entry.hello;
-    peer = {[current, stream = entry.stream](v1::WorkerCommand c) {
-              if (current->load()) stream.send(std::move(c));
-            },
-            [current, stream = entry.stream](const absl::Status& status) {
-              // With OK it is free, and the stream stays.
-              if (current->load() && !status.ok()) stream.close(status);
-            }};
-    worker = entry.worker;
   }
-  const absl::Status connected =
-      run->OnWorkerConnected(worker, hello, std::move(peer));
+  const absl::Status connected = run->OnWorkerConnected(session, hello);
   bool gone = false;
   {
     absl::MutexLock lock(&mu_);
     const auto it = workers_.find(member);
     gone = it == workers_.end();
-    if (!gone && !connected.ok() && it->second.current == current) {
-      it->second.current.reset();
-      it->second.run.reset();
+    if (!gone && !connected.ok() && it->second.session == session) {
+      EndSession(it->second);
       it->second.leaving = false;
     }
   }
   // Its stream ended before the run knew of it.
-  if (gone) run->OnWorkerDisconnected(worker);
+  if (gone) run->OnWorkerDisconnected(session->worker);
   return connected;
 }
 
 void Fleet::Release(uint64_t member, absl::string_view reason) {
   std::shared_ptr<JobRun> run;
-  WorkerId worker{0};
+  std::shared_ptr<const RunSession> session;
   {
     absl::MutexLock lock(&mu_);
     const auto it = workers_.find(member);
@@ -338,9 +348,9 @@ void Fleet::Release(uint64_t member, absl::string_view reason) {
     it->second.leaving = true;
     it->second.leaving_since = clock_->Now();
     run = it->second.run;
-    worker = it->second.worker;
+    session = it->second.session;
   }
-  run->ReleaseWorker(worker, reason);
+  run->ReleaseWorker(session->worker, reason);
 }
 
 absl::Status Fleet::SetDraining(const std::string& name, bool draining) {
@@ -377,7 +387,7 @@ absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
     if (entry.leaving) continue;
     by_bytes.emplace_back(
         BytesOn(id), ServerLink{id, entry.hello.name(), entry.hello.address(),
-                                entry.stream.send});
+                                entry.stream});
   }
   if (by_bytes.empty() || by_bytes.size() < count) {
     return absl::UnavailableError(
@@ -495,7 +505,7 @@ void Fleet::EndSilent() {
     const char* what;
     const char* role;
     std::string name;
-    std::function<void(const absl::Status&)> close;
+    std::weak_ptr<OpenStream> stream;
   };
   std::vector<Silent> silent;
   {
@@ -509,17 +519,17 @@ void Fleet::EndSilent() {
       if (!stuck && !gone) continue;
       silent.push_back(
           {stuck ? "does not leave its job" : "not heard for a lease", "worker",
-           entry.hello.name(), entry.stream.close});
+           entry.hello.name(), entry.stream});
     }
     for (const auto& [id, entry] : servers_) {
       if (now - entry.last_heard <= lease_) continue;
       silent.push_back({"not heard for a lease", "server", entry.hello.name(),
-                        entry.stream.close});
+                        entry.stream});
     }
   }
   for (const Silent& member : silent) {
     LogWarning(member.what, {{member.role, member.name}});
-    member.close(absl::AbortedError("the lease ended: register anew"));
+    Close(member.stream, absl::AbortedError("the lease ended: register anew"));
   }
 }
 

@@ -1,7 +1,6 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_FLEET_FLEET_H_
 #define PACELINE_SERVICES_COORDINATOR_FLEET_FLEET_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,12 +18,9 @@
 #include "common/clock.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/fleet.pb.h"
-#include "services/coordinator/peer.h"
 #include "services/coordinator/run/job_run.h"
 
 namespace paceline {
-
-using ServerPeer = Peer<v1::ServerCommand>;
 
 // Who is connected: workers, evaluators and parameter servers, and in which run
 // each worker takes part. What members say goes on to their runs. It decides
@@ -53,12 +49,15 @@ class Fleet {
 
   // The streams of Fleet (fleet.proto); the codes are those.
   absl::StatusOr<uint64_t> OnWorkerConnected(const v1::WorkerHello& hello,
-                                             WorkerPeer stream);
+                                             std::weak_ptr<WorkerPeer> stream);
   absl::Status OnWorkerMessage(uint64_t member,
                                const v1::WorkerMessage& message);
+  // The worker's part in its run, if it is in one. What it says of its
+  // iterations may go there at once as long as that is not over.
+  std::shared_ptr<const RunSession> SessionOf(uint64_t member) const;
   void OnWorkerDisconnected(uint64_t member);
   absl::StatusOr<uint64_t> OnServerConnected(const v1::ServerHello& hello,
-                                             ServerPeer stream);
+                                             std::weak_ptr<ServerPeer> stream);
   absl::Status OnServerMessage(uint64_t member,
                                const v1::ServerMessage& message);
   void OnServerDisconnected(uint64_t member);
@@ -99,7 +98,7 @@ class Fleet {
  private:
   struct WorkerEntry {
     v1::WorkerHello hello;
-    WorkerPeer stream;
+    std::weak_ptr<WorkerPeer> stream;
     absl::Time last_heard;
     absl::Time connect_time;
     bool going = false;  // Its process ends.
@@ -109,19 +108,19 @@ class Fleet {
     // given what it lacked.
     absl::flat_hash_set<std::string> unfit_for;
     std::shared_ptr<JobRun> run;
+    std::shared_ptr<RunSession> session;  // Null exactly if `run` is.
     absl::Time since;
-    WorkerId worker{0};  // In `run`.
-    // Whether what `run` sends is still meant for this member.
-    std::shared_ptr<std::atomic<bool>> current;
   };
   struct ServerEntry {
     v1::ServerHello hello;
-    ServerPeer stream;
+    std::weak_ptr<ServerPeer> stream;
     absl::Time last_heard;
     absl::Time connect_time;
     bool leaving = false;  // Its process ends.
   };
 
+  // It is in no run any more.
+  static void EndSession(WorkerEntry& entry);
   // A server has said that it is about to go.
   absl::Status ServerLeaves(uint64_t member);
   // The member is free.

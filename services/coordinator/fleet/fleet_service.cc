@@ -15,18 +15,6 @@ namespace {
 // each; a snapshot or closing per push may add up while a server is busy.
 constexpr size_t kMaxQueuedCommands = 100'000;
 
-// A Peer that reaches `stream` as long as it is there.
-template <class Command, class Stream>
-Peer<Command> PeerOf(const std::shared_ptr<Stream>& stream) {
-  const std::weak_ptr<Stream> weak = stream;
-  return {[weak](Command command) {
-            if (const auto open = weak.lock()) open->Send(std::move(command));
-          },
-          [weak](const absl::Status& status) {
-            if (const auto open = weak.lock()) open->Close(status);
-          }};
-}
-
 absl::Status HelloFirst() {
   return absl::InvalidArgumentError("the first message must be `hello`");
 }
@@ -40,14 +28,26 @@ class WorkerStream : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
 
  protected:
   absl::Status OnMessage(v1::WorkerMessage& message) override {
-    if (member_.has_value()) return fleet_->OnWorkerMessage(*member_, message);
-    if (!message.has_hello()) return HelloFirst();
-    const auto self =
-        std::static_pointer_cast<WorkerStream>(shared_from_this());
-    PACELINE_ASSIGN_OR_RETURN(
-        member_, fleet_->OnWorkerConnected(message.hello(),
-                                           PeerOf<v1::WorkerCommand>(self)));
-    return absl::OkStatus();
+    if (!member_.has_value()) {
+      if (!message.has_hello()) return HelloFirst();
+      PACELINE_ASSIGN_OR_RETURN(
+          member_, fleet_->OnWorkerConnected(
+                       message.hello(), std::static_pointer_cast<WorkerStream>(
+                                            shared_from_this())));
+      return absl::OkStatus();
+    }
+    // What comes with every iteration is between the worker and its run.
+    if (message.has_push_done() || message.has_gradient_ready() ||
+        message.has_abandoned()) {
+      if (session_ == nullptr || session_->over) {
+        session_ = fleet_->SessionOf(*member_);
+      }
+      const auto run = session_ == nullptr ? nullptr : session_->run.lock();
+      if (run != nullptr) {
+        return run->OnWorkerMessage(session_->worker, message);
+      }
+    }
+    return fleet_->OnWorkerMessage(*member_, message);
   }
 
   void OnDisconnected() override {
@@ -58,6 +58,8 @@ class WorkerStream : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
   Fleet* const fleet_;
   const StreamTicket ticket_;
   std::optional<uint64_t> member_;
+  // The last one that was asked for.
+  std::shared_ptr<const RunSession> session_;
 };
 
 class ParameterServerStream
@@ -72,11 +74,11 @@ class ParameterServerStream
   absl::Status OnMessage(v1::ServerMessage& message) override {
     if (member_.has_value()) return fleet_->OnServerMessage(*member_, message);
     if (!message.has_hello()) return HelloFirst();
-    const auto self =
-        std::static_pointer_cast<ParameterServerStream>(shared_from_this());
     PACELINE_ASSIGN_OR_RETURN(
-        member_, fleet_->OnServerConnected(message.hello(),
-                                           PeerOf<v1::ServerCommand>(self)));
+        member_,
+        fleet_->OnServerConnected(
+            message.hello(), std::static_pointer_cast<ParameterServerStream>(
+                                 shared_from_this())));
     return absl::OkStatus();
   }
 

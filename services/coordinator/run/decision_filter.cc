@@ -56,4 +56,8 @@ std::optional<DecisionFilter::Kept> DecisionFilter::Offer(DecisionKind kind,
   return Kept{category, std::exchange(second.omitted, 0)};
 }
 
+void DecisionFilter::LeaveOut(const std::string& category, int64_t count) {
+  seconds_[category].omitted += count;
+}
+
 }  // namespace paceline

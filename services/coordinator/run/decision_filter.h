@@ -19,13 +19,15 @@ namespace paceline {
 class DecisionFilter {
  public:
   struct Kept {
-    const char*
-        category;  // "loss", "discard", ...: Decision.kind of jobs.proto.
+    const char* category;  // "loss", ...: Decision.kind of jobs.proto.
     int64_t omitted = 0;  // Of that category since the last one kept.
   };
 
   // Nothing if it is not to be told.
   std::optional<Kept> Offer(DecisionKind kind, absl::Time now);
+  // So many of a category, be it none of the above, were not told although
+  // they were to be.
+  void LeaveOut(const std::string& category, int64_t count);
 
  private:
   struct Second {

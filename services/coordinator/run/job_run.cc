@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_folder.h"
@@ -46,31 +47,24 @@ std::string StopReason(const absl::Status& outcome) {
 
 }  // namespace
 
-// One output being taken.
-struct JobRun::Taking {
-  absl::Time now;
-  const RunCourse& course;
-  Outbox& outbox;
-
-  void Tell(Outbox::Deed deed) const {
-    outbox.tells.push_back(std::move(deed));
-  }
-};
-
 JobRun::JobRun(RunSetup setup, const Clock* clock,
                std::shared_ptr<RunObserver> observer,
                std::shared_ptr<JobMetrics> metrics)
-    : setup_(std::move(setup)),
-      clock_(clock),
+    : RunDriver(clock, OptionsOf(setup), ToRunSettings(setup.plan)),
+      setup_(std::move(setup)),
       observer_(std::move(observer)),
       metrics_(std::move(metrics)),
       spec_(setup_.plan.spec),
       incarnations_(setup_.run),
-      record_(setup_.plan.spec.paradigm(), setup_.plan.spec.stop()),
-      driver_(clock, OptionsOf(setup_), ToRunSettings(setup_.plan), this) {}
+      record_(setup_.plan.spec.paradigm(), setup_.plan.spec.stop()) {
+  StartThreads();
+}
+
+JobRun::~JobRun() { StopThreads(); }
 
 void JobRun::Start() {
-  driver_.Tell([this] { OpenFiles(); });
+  absl::MutexLock lock(&mu_);
+  Tell([this] { OpenFiles(); });
 }
 
 void JobRun::OpenFiles() {
@@ -85,23 +79,22 @@ void JobRun::OpenFiles() {
     opened.status = trace.status();
     if (trace.ok()) trace_ = *std::move(trace);
   }
-  driver_.Step(opened).IgnoreError();
+  Step(opened).IgnoreError();
 }
 
 std::optional<RunOutcome> JobRun::outcome() const {
-  absl::MutexLock lock(&driver_.mu());
+  absl::MutexLock lock(&mu_);
   return outcome_;
 }
 
-absl::Status JobRun::OnWorkerConnected(WorkerId worker,
-                                       const v1::WorkerHello& hello,
-                                       WorkerPeer peer) {
+absl::Status JobRun::OnWorkerConnected(
+    std::shared_ptr<const RunSession> session, const v1::WorkerHello& hello) {
   MemberCame came;
-  came.worker = worker;
+  came.worker = session->worker;
   came.name = hello.name();
   came.evaluator = hello.evaluator();
   Member member;
-  member.peer = std::move(peer);
+  member.session = std::move(session);
   member.name = hello.name();
   member.evaluator = hello.evaluator();
   member.pool = std::string(CutUtf8(hello.pool(), kLongestLabel));
@@ -109,52 +102,44 @@ absl::Status JobRun::OnWorkerConnected(WorkerId worker,
       CutUtf8(hello.gpu_model().empty() ? hello.device() : hello.gpu_model(),
               kLongestLabel));
   {
-    absl::MutexLock lock(&driver_.mu());
+    absl::MutexLock lock(&mu_);
     came.incarnation = incarnations_.Next();
   }
-  return driver_.Step(
-      came, [&](Outbox&) { members_.emplace(worker, std::move(member)); });
+  return Step(came, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    members_.emplace(came.worker, std::move(member));
+  });
 }
 
 absl::Status JobRun::OnWorkerMessage(WorkerId worker,
                                      const v1::WorkerMessage& message) {
   PACELINE_ASSIGN_OR_RETURN(const RunInput input, ToInput(worker, message));
-  return driver_.Step(input, [&](Outbox& outbox) {
-    if (message.has_push_done()) {
-      CountReport(worker, message.push_done(), outbox);
-    }
+  return Step(input, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (message.has_push_done()) CountReport(worker, message.push_done());
   });
 }
 
-void JobRun::CountReport(WorkerId worker, const v1::PushDone& report,
-                         Outbox& outbox) {
-  driver_.mu().AssertHeld();
-  const std::string name = driver_.course().members().NameOf(worker);
+void JobRun::CountReport(WorkerId worker, const v1::PushDone& report) {
+  const std::string name = course_.members().NameOf(worker);
   record_.Reported(name, report);
   metrics_->gate_wait_seconds->Observe(report.seconds().wait());
   metrics_->blocks_refused->Increment(report.blocks_refused());
   if (setup_.trace_file.empty()) return;
-  outbox.tells.push_back([this, name, report] {
+  Tell([this, name, report] {
     if (trace_ != nullptr) trace_->Write(name, report);
   });
 }
 
 void JobRun::OnWorkerDisconnected(WorkerId worker) {
-  driver_.Step(MemberGone{worker, LossReason::kStreamBroken, absl::OkStatus()})
+  Step(MemberGone{worker, LossReason::kStreamBroken, absl::OkStatus()})
       .IgnoreError();
 }
 
 void JobRun::ReleaseWorker(WorkerId worker, absl::string_view reason) {
-  driver_
-      .Step(MemberHeard{worker},
-            [&](Outbox& outbox) {
-              driver_.mu().AssertHeld();
-              v1::WorkerCommand command;
-              command.mutable_stop()->set_reason(std::string(reason));
-              SendToWorker({clock_->Now(), driver_.course(), outbox}, worker,
-                           std::move(command));
-            })
-      .IgnoreError();
+  Step(MemberHeard{worker}, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    v1::WorkerCommand command;
+    command.mutable_stop()->set_reason(std::string(reason));
+    SendToWorker(worker, std::move(command));
+  }).IgnoreError();
 }
 
 std::optional<int> JobRun::IndexOf(uint64_t server) const {
@@ -177,132 +162,123 @@ absl::Status JobRun::OnServerMessage(uint64_t member,
   PACELINE_ASSIGN_OR_RETURN(
       const RunInput input,
       ToInput(*server, setup_.servers[*server].name, message));
-  return driver_.Step(input);
+  return Step(input);
 }
 
 void JobRun::OnServerDisconnected(uint64_t member) {
   const std::optional<int> server = IndexOf(member);
   if (!server.has_value()) return;
-  driver_
-      .Step(ServerLost{
-          *server,
-          absl::UnavailableError(absl::StrCat(
-              "parameter server ", setup_.servers[*server].name,
-              " is gone, and its part of the model is lost: restore the job "
-              "from its last checkpoint"))})
+  Step(ServerLost{
+           *server,
+           absl::UnavailableError(absl::StrCat(
+               "parameter server ", setup_.servers[*server].name,
+               " is gone, and its part of the model is lost: restore the job "
+               "from its last checkpoint"))})
       .IgnoreError();
 }
 
 void JobRun::OnServerLeaving(uint64_t member) {
   const std::optional<int> server = IndexOf(member);
   if (!server.has_value()) return;
-  driver_.Step(ServerLeaves{*server}).IgnoreError();
+  Step(ServerLeaves{*server}).IgnoreError();
 }
 
 void JobRun::Cancel(const absl::Status& reason) {
-  driver_.Step(CancelRun{reason}).IgnoreError();
+  Step(CancelRun{reason}).IgnoreError();
 }
 
 void JobRun::Pause(absl::Duration evaluate_for) {
-  driver_.Step(PauseRun{evaluate_for}).IgnoreError();
+  Step(PauseRun{evaluate_for}).IgnoreError();
 }
 
 void JobRun::Update(const JobPlan& plan) {
-  driver_
-      .Step(UpdateRun{ToRunSettings(plan)},
-            [&](Outbox&) {
-              const v1::JobSpec& spec = plan.spec;
-              spec_.set_learning_rate(spec.learning_rate());
-              spec_.set_batching(spec.batching());
-              *spec_.mutable_workers() = spec.workers();
-              *spec_.mutable_stop() = spec.stop();
-              *spec_.mutable_checkpoints() = spec.checkpoints();
-              record_.SetStop(spec.stop());
-            })
-      .IgnoreError();
+  const v1::JobSpec& spec = plan.spec;
+  Step(UpdateRun{ToRunSettings(plan)}, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                                           mu_) {
+    spec_.set_learning_rate(spec.learning_rate());
+    spec_.set_batching(spec.batching());
+    *spec_.mutable_workers() = spec.workers();
+    *spec_.mutable_stop() = spec.stop();
+    *spec_.mutable_checkpoints() = spec.checkpoints();
+    record_.SetStop(spec.stop());
+  }).IgnoreError();
 }
 
 absl::Status JobRun::Switch(const ParadigmSpec& paradigm,
                             absl::string_view reason) {
-  return driver_.Step(SwitchRun{paradigm, std::string(reason)}, [&](Outbox&) {
-    driver_.mu().AssertHeld();
-    spec_.set_paradigm(FormatParadigm(paradigm));
-    if (driver_.course().core() == nullptr) {
-      record_.SetParadigm(spec_.paradigm());
-    }
-  });
+  return Step(SwitchRun{paradigm, std::string(reason)},
+              [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+                spec_.set_paradigm(FormatParadigm(paradigm));
+                if (course_.core() == nullptr) {
+                  record_.SetParadigm(spec_.paradigm());
+                }
+              });
 }
 
 absl::Status JobRun::WriteCheckpoint(const std::string& id) {
-  return driver_.Step(paceline::WriteCheckpoint{id});
+  return Step(paceline::WriteCheckpoint{id});
 }
 
 v1::JobProgress JobRun::Progress() const {
-  absl::MutexLock lock(&driver_.mu());
+  absl::MutexLock lock(&mu_);
   return ProgressAt(clock_->Now());
 }
 
 v1::JobProgress JobRun::ProgressAt(absl::Time now) const {
-  driver_.mu().AssertReaderHeld();
-  const RunCourse& course = driver_.course();
   v1::JobProgress progress;
-  progress.set_paradigm(course.paradigm());
+  progress.set_paradigm(course_.paradigm());
   std::map<WorkerId, std::string> names;
-  for (const WorkerId worker : course.members().Present()) {
-    const RunMember& member = *course.members().Find(worker);
+  for (const WorkerId worker : course_.members().Present()) {
+    const RunMember& member = *course_.members().Find(worker);
     if (member.trainer()) names.emplace(worker, member.name);
   }
-  record_.Progress(ViewOf(course.core()), names, now, progress);
-  if (course.stage() < RunStage::kTraining) {
+  record_.Progress(ViewOf(course_.core()), names, now, progress);
+  if (course_.stage() < RunStage::kTraining) {
     progress.set_phase("loading");
   } else {
-    progress.set_phase(course.stage() < RunStage::kEvaluating ? "training"
-                                                              : "evaluating");
+    progress.set_phase(course_.stage() < RunStage::kEvaluating ? "training"
+                                                               : "evaluating");
   }
   return progress;
 }
 
 std::string JobRun::Report() const {
-  absl::MutexLock lock(&driver_.mu());
-  const SyncCore* const core = driver_.course().core();
+  absl::MutexLock lock(&mu_);
+  const SyncCore* const core = course_.core();
   return core == nullptr ? "" : record_.Result(ViewOf(core)).dump();
 }
 
 bool JobRun::WantsEvaluator() const {
-  absl::MutexLock lock(&driver_.mu());
-  return driver_.course().evaluations().wants_evaluator();
+  absl::MutexLock lock(&mu_);
+  return course_.evaluations().wants_evaluator();
 }
 
 bool JobRun::TrainingEnds() const {
-  absl::MutexLock lock(&driver_.mu());
-  const SyncCore* const core = driver_.course().core();
+  absl::MutexLock lock(&mu_);
+  const SyncCore* const core = course_.core();
   return core != nullptr && core->finished();
 }
 
 bool JobRun::TrainingOver() const {
-  absl::MutexLock lock(&driver_.mu());
-  return driver_.course().stage() >= RunStage::kEvaluating;
+  absl::MutexLock lock(&mu_);
+  return course_.stage() >= RunStage::kEvaluating;
 }
 
 int64_t JobRun::BytesPerServer() const {
-  absl::MutexLock lock(&driver_.mu());
-  return driver_.course().model().Elements() *
-         static_cast<int64_t>(sizeof(float)) /
+  absl::MutexLock lock(&mu_);
+  return course_.model().Elements() * static_cast<int64_t>(sizeof(float)) /
          static_cast<int64_t>(setup_.servers.size());
 }
 
-void JobRun::SendToWorker(const Taking& taking, WorkerId worker,
-                          v1::WorkerCommand command) {
+void JobRun::SendToWorker(WorkerId worker, v1::WorkerCommand command) {
   const auto it = members_.find(worker);
-  if (it == members_.end() || !it->second.peer.send) return;
-  taking.outbox.sends.push_back(
-      [send = it->second.peer.send, command = std::move(command)]() mutable {
-        send(std::move(command));
-      });
+  if (it == members_.end()) return;
+  Send([session = it->second.session, command = std::move(command)]() mutable {
+    if (const auto stream = session->Stream()) stream->Send(std::move(command));
+  });
 }
 
-void JobRun::SendToServers(const Taking& taking,
-                           const NumberedCommand& command) {
+void JobRun::SendToServers(const NumberedCommand& command) {
   const size_t servers = setup_.servers.size();
   for (size_t i = 0; i < servers; ++i) {
     v1::ServerCommand wire = ToWire(command, i, servers);
@@ -310,29 +286,29 @@ void JobRun::SendToServers(const Taking& taking,
     if (wire.has_host()) {
       v1::HostJob& host = *wire.mutable_host();
       *host.mutable_job() = setup_.plan.spec;
-      for (const ModelTensor& tensor : taking.course.model().tensors) {
+      for (const ModelTensor& tensor : course_.model().tensors) {
         *host.add_tensors() = ToWire(tensor);
       }
       *host.mutable_blocks() = shards_[i].blocks();
       host.set_restore_from(setup_.restore_from);
       host.set_traceparent(setup_.traceparent);
     }
-    taking.outbox.sends.push_back(
-        [&send = setup_.servers[i].send, wire = std::move(wire)]() mutable {
-          send(std::move(wire));
-        });
+    Send([peer = setup_.servers[i].stream, wire = std::move(wire)]() mutable {
+      if (const auto stream = peer.lock()) stream->Send(std::move(wire));
+    });
   }
 }
 
-void JobRun::TellDecision(const Taking& taking, absl::Time at, std::string whom,
-                          std::string kind, std::string text, int64_t omitted) {
+void JobRun::TellDecision(absl::Time at, std::string whom, std::string kind,
+                          std::string text, int64_t omitted) {
+  if (backlogged()) return filter_.LeaveOut(kind, omitted + 1);
   v1::Decision decision;
-  decision.set_seconds(taking.course.SecondsAt(at));
+  decision.set_seconds(course_.SecondsAt(at));
   decision.set_worker(std::move(whom));
   decision.set_kind(std::move(kind));
   decision.set_text(std::move(text));
   decision.set_omitted(omitted);
-  taking.Tell([this, decision = std::move(decision)] {
+  Tell([this, decision = std::move(decision)] {
     LogInfo(decision.text(), {{"job", setup_.job_name},
                               {"worker", decision.worker()},
                               {"decision", decision.kind()}});
@@ -341,19 +317,16 @@ void JobRun::TellDecision(const Taking& taking, absl::Time at, std::string whom,
 }
 
 template <>
-void JobRun::On(const Taking& taking, const Grant& grant) {
-  not_released_.erase(grant.worker);
-  SendToWorker(taking, grant.worker, ToWire(grant));
-  record_.Granted(taking.course.members().NameOf(grant.worker));
+void JobRun::On(const Grant& grant) {
+  SendToWorker(grant.worker, ToWire(grant));
+  record_.Granted(course_.members().NameOf(grant.worker));
   metrics_->grants->Increment();
   metrics_->samples_granted->Increment(grant.range.size());
 }
 
 template <>
-void JobRun::On(const Taking& taking, const PushCounted& counted) {
-  not_released_.insert(counted.worker);
-  record_.Counted(taking.course.members().NameOf(counted.worker), counted,
-                  taking.now);
+void JobRun::On(const PushCounted& counted) {
+  record_.Counted(course_.members().NameOf(counted.worker), counted, now_);
   metrics_->pushes->Increment();
   metrics_->version->Set(static_cast<double>(counted.version));
   metrics_->samples_counted->Increment(counted.samples);
@@ -363,18 +336,18 @@ void JobRun::On(const Taking& taking, const PushCounted& counted) {
 }
 
 template <>
-void JobRun::On(const Taking& taking, const Evicted& evicted) {
-  record_.Lost(taking.course.members().NameOf(evicted.worker));
+void JobRun::On(const Evicted& evicted) {
+  record_.Lost(course_.members().NameOf(evicted.worker));
   metrics_->workers_lost.at(evicted.reason)->Increment();
 }
 
 template <>
-void JobRun::On(const Taking& taking, const Switched& switched) {
+void JobRun::On(const Switched& switched) {
   record_.Switched(switched);
   metrics_->Switched(switched.from, switched.to);
-  taking.Tell([this, to = switched.to] { observer_->ParadigmSwitched(to); });
+  Tell([this, to = switched.to] { observer_->ParadigmSwitched(to); });
   TellDecision(
-      taking, switched.at, "job", "switch",
+      switched.at, "job", "switch",
       absl::StrCat("switched from ", switched.from, " to ", switched.to, " (",
                    switched.reason, ") at version ", switched.version, ", ",
                    switched.samples, " samples"),
@@ -382,34 +355,33 @@ void JobRun::On(const Taking& taking, const Switched& switched) {
 }
 
 template <>
-void JobRun::On(const Taking&, const SwitchSettled& settled) {
+void JobRun::On(const SwitchSettled& settled) {
   record_.Settled(settled);
 }
 
 template <>
-void JobRun::On(const Taking& taking, const Recorded& recorded) {
+void JobRun::On(const Recorded& recorded) {
   const Decision& decision = recorded.decision;
   metrics_->decisions.at(decision.kind)->Increment();
   // Decisions about the job as a whole name no worker.
-  const std::string worker =
-      decision.worker == WorkerId{0}
-          ? "job"
-          : taking.course.members().NameOf(decision.worker);
+  const std::string worker = decision.worker == WorkerId{0}
+                                 ? "job"
+                                 : course_.members().NameOf(decision.worker);
   record_.Decided(worker, decision);
   const auto kept = filter_.Offer(decision.kind, recorded.at);
   if (!kept.has_value()) return;
-  TellDecision(taking, recorded.at, worker, kept->category, Render(decision),
+  TellDecision(recorded.at, worker, kept->category, Render(decision),
                kept->omitted);
 }
 
 template <>
-void JobRun::On(const Taking& taking, const Notice& notice) {
-  TellDecision(taking, taking.now, notice.whom, notice.kind, notice.text, 0);
+void JobRun::On(const Notice& notice) {
+  TellDecision(now_, notice.whom, notice.kind, notice.text, 0);
 }
 
 template <>
-void JobRun::On(const Taking& taking, const AssignMember& assign) {
-  const RunMembers& members = taking.course.members();
+void JobRun::On(const AssignMember& assign) {
+  const RunMembers& members = course_.members();
   v1::WorkerCommand command;
   v1::Assignment& wire = *command.mutable_assign();
   wire.set_incarnation(members.IncarnationOf(assign.worker));
@@ -419,95 +391,94 @@ void JobRun::On(const Taking& taking, const AssignMember& assign) {
   wire.set_traceparent(setup_.traceparent);
   wire.set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(setup_.lease)));
-  SendToWorker(taking, assign.worker, std::move(command));
-  taking.Tell([this, name = members.NameOf(assign.worker)] {
+  SendToWorker(assign.worker, std::move(command));
+  if (backlogged()) return;
+  Tell([this, name = members.NameOf(assign.worker)] {
     LogInfo("assigned", {{"worker", name}, {"job", setup_.job_name}});
   });
 }
 
 template <>
-void JobRun::On(const Taking& taking, const BeginWork& begin) {
+void JobRun::On(const BeginWork& begin) {
   v1::WorkerCommand command;
   v1::BeginJob& wire = *command.mutable_begin();
   *wire.mutable_shards() = {shards_.begin(), shards_.end()};
   wire.set_initialize(begin.initialize);
-  SendToWorker(taking, begin.worker, std::move(command));
+  SendToWorker(begin.worker, std::move(command));
 }
 
 template <>
-void JobRun::On(const Taking& taking, const MemberLetGo& gone) {
+void JobRun::On(const MemberLetGo& gone) {
   const auto it = members_.find(gone.worker);
   if (it == members_.end()) return;
-  if (it->second.peer.close) {
-    taking.outbox.sends.push_back([close = it->second.peer.close,
-                                   status = gone.status] { close(status); });
-  }
+  const auto session = std::move(it->second.session);
   members_.erase(it);
+  // With OK it is free, and the stream stays.
   if (gone.status.ok()) return;
-  taking.Tell([this, name = taking.course.members().NameOf(gone.worker),
-               why = std::string(gone.status.message())] {
+  Send([session, status = gone.status] {
+    if (const auto stream = session->Stream()) stream->Close(status);
+  });
+  if (backlogged()) return;
+  Tell([this, name = course_.members().NameOf(gone.worker),
+        why = std::string(gone.status.message())] {
     LogWarning("let go",
                {{"worker", name}, {"job", setup_.job_name}, {"reason", why}});
   });
 }
 
 template <>
-void JobRun::On(const Taking& taking, const NumberedCommand& command) {
+void JobRun::On(const NumberedCommand& command) {
   if (std::holds_alternative<HostBlocks>(command.command)) {
     std::vector<std::string> addresses;
     for (const ServerLink& server : setup_.servers) {
       addresses.push_back(server.address);
     }
-    shards_ = ToShards(addresses, taking.course.model().tensors,
-                       taking.course.blocks());
+    shards_ = ToShards(addresses, course_.model().tensors, course_.blocks());
   } else if (std::holds_alternative<CloseCommand>(command.command)) {
     metrics_->closings->Increment();
     if (last_close_.has_value()) {
       metrics_->round_seconds->Observe(
-          absl::ToDoubleSeconds(taking.now - *last_close_));
+          absl::ToDoubleSeconds(now_ - *last_close_));
     }
-    last_close_ = taking.now;
+    last_close_ = now_;
   } else if (std::holds_alternative<SnapshotCommand>(command.command)) {
     metrics_->snapshots->Increment();
   }
-  SendToServers(taking, command);
+  SendToServers(command);
 }
 
 template <>
-void JobRun::On(const Taking& taking, const AdmitParameters& admit) {
-  taking.Tell([this, bytes = admit.bytes] {
-    const absl::Status admitted = setup_.admit_parameters
-                                      ? setup_.admit_parameters(bytes)
-                                      : absl::OkStatus();
-    driver_.Step(ParametersAdmitted{admitted}).IgnoreError();
+void JobRun::On(const AdmitParameters& admit) {
+  Tell([this, bytes = admit.bytes] {
+    Step(ParametersAdmitted{setup_.admit_parameters(bytes)}).IgnoreError();
   });
 }
 
 template <>
-void JobRun::On(const Taking& taking, const AskForEvaluator&) {
-  taking.Tell([this] {
-    driver_.Step(EvaluatorKnown{setup_.evaluator_exists()}).IgnoreError();
+void JobRun::On(const AskForEvaluator&) {
+  if (backlogged()) return;  // It is asked again soon.
+  Tell([this] {
+    Step(EvaluatorKnown{setup_.evaluator_exists()}).IgnoreError();
   });
 }
 
 template <>
-void JobRun::On(const Taking& taking, const CompleteCheckpoint& write) {
+void JobRun::On(const CompleteCheckpoint& write) {
   v1::JobSpec spec = spec_;
   // That of a planned switch, too.
-  spec.set_paradigm(taking.course.paradigm());
-  taking.Tell([this, order = write.order, spec = std::move(spec),
-               tensors = taking.course.model().tensors,
-               blocks = taking.course.blocks()] {
+  spec.set_paradigm(course_.paradigm());
+  Tell([this, order = write.order, spec = std::move(spec),
+        tensors = course_.model().tensors, blocks = course_.blocks()] {
     const absl::Status written =
         WriteCheckpointManifest(order, setup_.job_name, spec, tensors, blocks);
-    driver_.Step(ManifestWritten{order.id, written}).IgnoreError();
+    Step(ManifestWritten{order.id, written}).IgnoreError();
   });
 }
 
 template <>
-void JobRun::On(const Taking& taking, const RemoveCheckpointFiles& remove) {
+void JobRun::On(const RemoveCheckpointFiles& remove) {
   // What some of the servers have written. There may be nothing.
-  taking.Tell([directory = remove.directory] {
+  Tell([directory = remove.directory] {
     const absl::Status removed = RemoveCheckpoint(directory);
     if (!removed.ok() && !absl::IsNotFound(removed)) {
       LogWarning(removed.message());
@@ -516,27 +487,30 @@ void JobRun::On(const Taking& taking, const RemoveCheckpointFiles& remove) {
 }
 
 template <>
-void JobRun::On(const Taking& taking, const TrainingStarted& started) {
-  const absl::Time began =
-      taking.now - absl::Seconds(taking.course.SecondsAt(taking.now));
+void JobRun::On(const TrainingStarted& started) {
+  const absl::Time began = now_ - absl::Seconds(course_.SecondsAt(now_));
   record_.Begin(began, started.parameters, started.train_samples);
   metrics_->training_start_timestamp_seconds->Set(UnixSeconds());
   metrics_->workers_joined->Increment(static_cast<double>(started.workers));
-  taking.Tell([this, started] {
+  Tell([this, started] {
     observer_->Started(started.parameters, started.train_samples);
   });
 }
 
 template <>
-void JobRun::On(const Taking&, const WorkerJoined&) {
+void JobRun::On(const WorkerJoined&) {
   metrics_->workers_joined->Increment();
 }
 
 template <>
-void JobRun::On(const Taking& taking, const ProgressDue&) {
-  taking.Tell([this, progress = ProgressAt(taking.now),
-               view = ViewOf(taking.course.core()), members = members_,
-               every = taking.course.settings().checkpoint_interval] {
+void JobRun::On(const ProgressDue&) {
+  // The next one says more.
+  if (!backlogged()) TellProgress();
+}
+
+void JobRun::TellProgress() {
+  Tell([this, progress = ProgressAt(now_), view = ViewOf(course_.core()),
+        members = members_, every = course_.settings().checkpoint_interval] {
     metrics_->checkpoint_interval_seconds->Set(
         setup_.checkpoint_root.empty() ? 0 : absl::ToDoubleSeconds(every));
     ExportProgress(progress, view, members);
@@ -545,70 +519,81 @@ void JobRun::On(const Taking& taking, const ProgressDue&) {
 }
 
 template <>
-void JobRun::On(const Taking& taking, const SnapshotEvaluated& evaluated) {
+void JobRun::On(const SnapshotEvaluated& evaluated) {
   record_.Evaluated(evaluated.point);
-  taking.Tell(
+  Tell(
       [this, point = ToWire(evaluated.point)] { observer_->Evaluated(point); });
 }
 
 template <>
-void JobRun::On(const Taking& taking, const CheckpointChanged& changed) {
+void JobRun::On(const CheckpointChanged& changed) {
   if (changed.state == CheckpointChanged::State::kWriting) {
     metrics_->checkpoints->Increment();
   }
-  taking.Tell([this, changed] { TellCheckpoint(changed); });
+  Tell([this, changed] { TellCheckpoint(changed); });
 }
 
 template <>
-void JobRun::On(const Taking& taking, const TrainingEnded&) {
+void JobRun::On(const TrainingEnded&) {
   metrics_->training_start_timestamp_seconds->Set(0);
-  On(taking, ProgressDue{});
+  TellProgress();
 }
 
 template <>
-void JobRun::On(const Taking& taking, const RunEnded& ended) {
+void JobRun::On(const RunEnded& ended) {
   v1::WorkerCommand stop;
   stop.mutable_stop()->set_reason(StopReason(ended.outcome.status));
   for (const auto& [worker, member] : members_) {
-    SendToWorker(taking, worker, stop);
+    SendToWorker(worker, stop);
   }
   v1::ServerCommand unhost;
   unhost.set_run(setup_.run);
   unhost.mutable_unhost()->set_reason(stop.stop().reason());
   for (const ServerLink& server : setup_.servers) {
-    taking.outbox.sends.push_back([&server, unhost] { server.send(unhost); });
+    Send([peer = server.stream, unhost] {
+      if (const auto stream = peer.lock()) stream->Send(unhost);
+    });
   }
-  // The last evaluation's accuracy is what stays to be seen.
-  taking.Tell([this, outcome = ended.outcome, progress = ProgressAt(taking.now),
-               view = ViewOf(taking.course.core())]() mutable {
+  // The last evaluation's accuracy is what stays to be seen. Who hears of the
+  // end may take the members for others: they know of it by then.
+  TellOnceSent([this, outcome = ended.outcome, progress = ProgressAt(now_),
+                view = ViewOf(course_.core())]() mutable {
     ExportProgress(progress, view, {});
     TellEnd(std::move(outcome));
   });
 }
 
 template <class Value>
-void JobRun::On(const Taking& taking, const Value& command) {
-  SendToWorker(taking, command.worker, ToWire(command));
+void JobRun::On(const Value& command) {
+  SendToWorker(command.worker, ToWire(command));
 }
 
-void JobRun::Take(absl::Time now, const RunOutput& output, Outbox& outbox) {
-  driver_.mu().AssertHeld();
-  const Taking taking{now, driver_.course(), outbox};
-  std::visit([&](const auto& what) { On(taking, what); }, output);
+void JobRun::Perform(absl::Time now, absl::Span<const RunOutput> outputs) {
+  now_ = now;
+  for (const RunOutput& output : outputs) {
+    std::visit([&](const auto& what)
+                   ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { On(what); },
+               output);
+  }
+  CountHeld(outputs);
 }
 
-void JobRun::StepTaken() {
-  driver_.mu().AssertHeld();
+void JobRun::CountHeld(absl::Span<const RunOutput> outputs) {
   // At the end nobody is released.
-  const SyncCore* const core = driver_.course().core();
-  if (core != nullptr && !core->finished()) {
-    for (const WorkerId worker : not_released_) {
-      // The last push of somebody who is lost holds nobody.
-      const RunMember* const member = driver_.course().members().Find(worker);
-      if (member != nullptr) record_.Held(member->name);
+  if (course_.core() == nullptr || course_.core()->finished()) return;
+  absl::btree_set<WorkerId> held;
+  for (const RunOutput& output : outputs) {
+    if (const auto* const counted = std::get_if<PushCounted>(&output)) {
+      held.insert(counted->worker);
+    } else if (const auto* const grant = std::get_if<Grant>(&output)) {
+      held.erase(grant->worker);
     }
   }
-  not_released_.clear();
+  for (const WorkerId worker : held) {
+    // The last push of somebody who is lost holds nobody.
+    const RunMember* const member = course_.members().Find(worker);
+    if (member != nullptr) record_.Held(member->name);
+  }
 }
 
 void JobRun::TellCheckpoint(const CheckpointChanged& changed) {
@@ -643,10 +628,8 @@ void JobRun::TellEnd(RunOutcome outcome) {
   metrics_->workers->Set(0);
   metrics_->KeepWorkers({});
   metrics_->training_start_timestamp_seconds->Set(0);
-  // Everybody has been told to stop by then.
-  driver_.AwaitSent();
   {
-    absl::MutexLock lock(&driver_.mu());
+    absl::MutexLock lock(&mu_);
     outcome_ = std::move(outcome);
   }
   setup_.over();

@@ -8,20 +8,21 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/btree_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "common/clock.h"
 #include "common/job/job_plan.h"
 #include "common/rng.h"
+#include "common/rpc/stream_registry.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/job_metrics.h"
-#include "services/coordinator/peer.h"
 #include "services/coordinator/run/course/training_view.h"
 #include "services/coordinator/run/decision_filter.h"
 #include "services/coordinator/run/driver/run_driver.h"
@@ -31,15 +32,36 @@
 
 namespace paceline {
 
-using WorkerPeer = Peer<v1::WorkerCommand>;
+class JobRun;
+
+// Members' streams, to which a run sends its commands.
+using WorkerPeer = OutgoingStream<v1::WorkerCommand>;
+using ServerPeer = OutgoingStream<v1::ServerCommand>;
+
+// A worker's or evaluator's part in one run, from its assignment until it has
+// left: by it the run finds the stream, and the stream the run. Thread-safe.
+struct RunSession {
+  RunSession(std::weak_ptr<JobRun> in, WorkerId as,
+             std::weak_ptr<WorkerPeer> by)
+      : run(std::move(in)), worker(as), stream(std::move(by)) {}
+
+  // Null once it is over: then the stream is for another run, or is gone.
+  std::shared_ptr<WorkerPeer> Stream() const {
+    return over ? nullptr : stream.lock();
+  }
+
+  const std::weak_ptr<JobRun> run;
+  const WorkerId worker;  // In the run.
+  const std::weak_ptr<WorkerPeer> stream;
+  std::atomic<bool> over = false;
+};
 
 // A parameter server that a run may use.
 struct ServerLink {
   uint64_t member = 0;  // Its number in the fleet.
   std::string name;
   std::string address;  // "host:port", for workers.
-  // Queues a command to it; nothing happens once it is gone. Thread-safe.
-  std::function<void(v1::ServerCommand)> send;
+  std::weak_ptr<ServerPeer> stream;
 };
 
 // What a run is of, and whom it may use.
@@ -62,7 +84,8 @@ struct RunSetup {
   // Whether any is connected, be it in use elsewhere.
   std::function<bool()> evaluator_exists = [] { return true; };
   // RESOURCE_EXHAUSTED if the job may not have so many bytes of parameters.
-  std::function<absl::Status(int64_t bytes)> admit_parameters = {};
+  std::function<absl::Status(int64_t bytes)> admit_parameters =
+      [](int64_t) { return absl::OkStatus(); };
   // The run has ended: outcome() has a value.
   std::function<void()> over = [] {};
 };
@@ -73,12 +96,13 @@ struct RunSetup {
 //
 // Thread-safe. Callers wait for nothing: commands are queued, and what takes
 // time happens on the run's own thread. Not to be destroyed on that thread.
-class JobRun : private OutputPerformer {
+class JobRun : private RunDriver {
  public:
   // `clock` outlives the run.
   JobRun(RunSetup setup, const Clock* clock,
          std::shared_ptr<RunObserver> observer,
          std::shared_ptr<JobMetrics> metrics);
+  ~JobRun() override;
 
   // Opens its files; then the course begins. Called once.
   void Start();
@@ -90,8 +114,8 @@ class JobRun : private OutputPerformer {
   WorkerId NextWorker() { return WorkerId{next_worker_++}; }
   // A worker or evaluator with such a number was assigned. FAILED_PRECONDITION
   // when the run has ended.
-  absl::Status OnWorkerConnected(WorkerId worker, const v1::WorkerHello& hello,
-                                 WorkerPeer peer);
+  absl::Status OnWorkerConnected(std::shared_ptr<const RunSession> session,
+                                 const v1::WorkerHello& hello);
   // The codes are those of Fleet.Worker.
   // FAILED_PRECONDITION of `ready`: it does not fit this job.
   absl::Status OnWorkerMessage(WorkerId worker,
@@ -140,28 +164,35 @@ class JobRun : private OutputPerformer {
  private:
   // How a member is reached, and its labels.
   struct Member {
-    WorkerPeer peer;
+    std::shared_ptr<const RunSession> session;
     std::string name;
     bool evaluator = false;
     std::string pool;
     std::string gpu_model;  // Of one without, its device.
   };
 
-  void Take(absl::Time now, const RunOutput& output, Outbox& outbox) override;
-  void StepTaken() override;
-  // One for each kind of output. The lock of driver_ is held.
-  struct Taking;
+  void Perform(absl::Time now, absl::Span<const RunOutput> outputs) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What is to be done about an output: one specialization for each kind.
   template <class Value>
-  void On(const Taking& taking, const Value& output);
+  void On(const Value& output) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   std::optional<int> IndexOf(uint64_t server) const;
-  void SendToWorker(const Taking& taking, WorkerId worker,
-                    v1::WorkerCommand command);
-  void SendToServers(const Taking& taking, const NumberedCommand& command);
-  void TellDecision(const Taking& taking, absl::Time at, std::string whom,
-                    std::string kind, std::string text, int64_t omitted);
-  void CountReport(WorkerId worker, const v1::PushDone& report, Outbox& outbox);
-  v1::JobProgress ProgressAt(absl::Time now) const;
+  void SendToWorker(WorkerId worker, v1::WorkerCommand command)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SendToServers(const NumberedCommand& command)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TellDecision(absl::Time at, std::string whom, std::string kind,
+                    std::string text, int64_t omitted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TellProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CountReport(WorkerId worker, const v1::PushDone& report)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whose push one step has counted without releasing them.
+  void CountHeld(absl::Span<const RunOutput> outputs)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  v1::JobProgress ProgressAt(absl::Time now) const
+      ABSL_SHARED_LOCKS_REQUIRED(mu_);
 
   // On the run's own thread.
   void OpenFiles();
@@ -172,27 +203,22 @@ class JobRun : private OutputPerformer {
   void TellEnd(RunOutcome outcome);
 
   const RunSetup setup_;
-  const Clock* const clock_;
   const std::shared_ptr<RunObserver> observer_;
   const std::shared_ptr<JobMetrics> metrics_;
   std::atomic<uint32_t> next_worker_ = 1;
 
-  // Guarded by the lock of driver_: Take() and what Step() calls have it.
-  v1::JobSpec spec_;  // With what was updated.
-  std::map<WorkerId, Member> members_;
-  std::vector<v1::Shard> shards_;
-  Rng incarnations_;
-  RunRecord record_;
-  DecisionFilter filter_;
-  std::optional<absl::Time> last_close_;
-  // Whose push the present step counted without releasing them.
-  absl::btree_set<WorkerId> not_released_;
-  std::optional<RunOutcome> outcome_;
+  absl::Time now_ ABSL_GUARDED_BY(mu_);    // Of the step that is performed.
+  v1::JobSpec spec_ ABSL_GUARDED_BY(mu_);  // With what was updated.
+  std::map<WorkerId, Member> members_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1::Shard> shards_ ABSL_GUARDED_BY(mu_);
+  Rng incarnations_ ABSL_GUARDED_BY(mu_);
+  RunRecord record_ ABSL_GUARDED_BY(mu_);
+  DecisionFilter filter_ ABSL_GUARDED_BY(mu_);
+  std::optional<absl::Time> last_close_ ABSL_GUARDED_BY(mu_);
+  std::optional<RunOutcome> outcome_ ABSL_GUARDED_BY(mu_);
 
   // Of the run's own thread.
   std::unique_ptr<TraceWriter> trace_;
-
-  RunDriver driver_;  // Last: its threads use the above.
 };
 
 }  // namespace paceline

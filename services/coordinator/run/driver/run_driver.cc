@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/check.h"
+
 namespace paceline {
 namespace {
 
@@ -9,84 +11,103 @@ namespace {
 // after so many batches; the driver's thread sends the rest.
 constexpr int kMostBatches = 16;
 
+// Deadlines that one call sees to, so that none can hold the lock for ever; the
+// timer sees to the rest.
+constexpr int kMostDeadlines = 16;
+
+// Far more than a run tells in a second.
+constexpr size_t kBacklog = 1'000;
+
+// Longer than what is left to tell takes, unless a log, a disk or the store
+// hangs. Then the process could not stop in order either way.
+constexpr absl::Duration kStopLimit = absl::Minutes(5);
+
 }  // namespace
 
 RunDriver::RunDriver(const Clock* clock, const CourseOptions& options,
-                     const RunSettings& settings, OutputPerformer* performer)
-    : clock_(clock),
-      performer_(performer),
-      course_(options, settings, clock->Now()),
-      timer_([this] { RunTimer(); }),
-      teller_([this] { RunTells(); }) {}
+                     const RunSettings& settings)
+    : clock_(clock), course_(options, settings, clock->Now()) {}
 
-RunDriver::~RunDriver() {
+RunDriver::~RunDriver() { CHECK(!timer_.joinable() && !teller_.joinable()); }
+
+void RunDriver::StartThreads() {
+  timer_ = std::thread([this] { RunTimer(); });
+  teller_ = std::thread([this] { RunTells(); });
+}
+
+void RunDriver::StopThreads() {
   {
     absl::MutexLock lock(&mu_);
     stopping_ = true;
     timer_moved_.Signal();
     something_to_tell_.Signal();
+    CHECK(mu_.AwaitWithTimeout(absl::Condition(&all_told_), kStopLimit));
   }
   timer_.join();
   teller_.join();
 }
 
 absl::Status RunDriver::Step(const RunInput& input,
-                             absl::FunctionRef<void(Outbox&)> accepted) {
+                             absl::FunctionRef<void()> accepted) {
   absl::MutexLock lock(&mu_);
   const absl::Time now = clock_->Now();
   const absl::Status status = course_.Step(now, input, outputs_);
-  if (status.ok()) accepted(outbox_);
-  for (const RunOutput& output : outputs_) {
-    performer_->Take(now, output, outbox_);
+  if (status.ok()) accepted();
+  PerformOutputs(now);
+  // Here and not on the timer's thread: that may be late, and a policy that
+  // decides at its deadline would pay for the switch of threads.
+  for (int i = 0; i < kMostDeadlines && course_.NextDeadline() <= now; ++i) {
+    course_.Step(now, TimePassed{}, outputs_).IgnoreError();
+    PerformOutputs(now);
   }
-  performer_->StepTaken();
-  outputs_.clear();
   const absl::Time due = course_.NextDeadline();
   // A deadline that moved away is found out when the old one is reached:
   // every push renews a lease, and waking the timer for each would cost more.
   if (due < timer_due_) timer_moved_.Signal();
   timer_due_ = due;
-  if (!outbox_.tells.empty()) something_to_tell_.Signal();
-  Send();
+  DoSends();
   return status;
 }
 
-void RunDriver::Tell(Outbox::Deed deed) {
-  absl::MutexLock lock(&mu_);
-  outbox_.tells.push_back(std::move(deed));
+void RunDriver::PerformOutputs(absl::Time now) {
+  Perform(now, outputs_);
+  outputs_.clear();
+}
+
+void RunDriver::Tell(Deed deed) {
+  tells_.push_back(std::move(deed));
   something_to_tell_.Signal();
 }
 
-void RunDriver::AwaitSent() {
-  absl::MutexLock lock(&mu_);
-  const auto sent = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return !sending_ && outbox_.sends.empty();
-  };
-  Send();
-  mu_.Await(absl::Condition(&sent));
+void RunDriver::TellOnceSent(Deed deed) {
+  Send([this, deed = std::move(deed)]() mutable {
+    absl::MutexLock lock(&mu_);
+    Tell(std::move(deed));
+  });
 }
 
-void RunDriver::Send() {
+bool RunDriver::backlogged() const { return tells_.size() >= kBacklog; }
+
+void RunDriver::DoSends() {
   if (sending_) return;
   sending_ = true;
-  for (int batch = 0; batch < kMostBatches && !outbox_.sends.empty(); ++batch) {
-    std::vector<Outbox::Deed> sends = std::exchange(outbox_.sends, {});
+  for (int batch = 0; batch < kMostBatches && !sends_.empty(); ++batch) {
+    std::vector<Deed> sends = std::exchange(sends_, {});
     mu_.Unlock();
-    for (Outbox::Deed& send : sends) send();
+    for (Deed& send : sends) send();
     sends.clear();
     mu_.Lock();
   }
   sending_ = false;
-  if (!outbox_.sends.empty()) something_to_tell_.Signal();
+  if (!sends_.empty() || stopping_) something_to_tell_.Signal();
 }
 
 void RunDriver::RunTimer() {
   absl::MutexLock lock(&mu_);
   while (!stopping_) {
-    const absl::Time due = course_.NextDeadline();
-    timer_due_ = due;
-    if (due > clock_->Now()) {
-      clock_->Wait(timer_moved_, mu_, due);
+    timer_due_ = course_.NextDeadline();
+    if (timer_due_ > clock_->Now()) {
+      clock_->Wait(timer_moved_, mu_, timer_due_);
       continue;
     }
     mu_.Unlock();
@@ -98,17 +119,20 @@ void RunDriver::RunTimer() {
 void RunDriver::RunTells() {
   absl::MutexLock lock(&mu_);
   while (true) {
-    Send();
-    if (outbox_.tells.empty()) {
-      if (stopping_ && outbox_.sends.empty()) return;
-      if (outbox_.sends.empty() || sending_) something_to_tell_.Wait(&mu_);
-      continue;
+    DoSends();
+    if (!tells_.empty()) {
+      Deed tell = std::move(tells_.front());
+      tells_.pop_front();
+      mu_.Unlock();
+      tell();
+      tell = nullptr;
+      mu_.Lock();
+    } else if (stopping_ && sends_.empty() && !sending_) {
+      all_told_ = true;
+      return;
+    } else if (sends_.empty() || sending_) {
+      something_to_tell_.Wait(&mu_);
     }
-    std::vector<Outbox::Deed> tells = std::exchange(outbox_.tells, {});
-    mu_.Unlock();
-    for (Outbox::Deed& tell : tells) tell();
-    tells.clear();
-    mu_.Lock();
   }
 }
 

@@ -15,16 +15,14 @@ FleetServer::FleetServer(Fleet* fleet, const std::string& name)
   v1::ServerHello hello;
   hello.set_name(name);
   hello.set_address(absl::StrCat(name, ":7000"));
-  const auto member = fleet_->OnServerConnected(
-      hello, {[this](v1::ServerCommand c) { commands_.Put(std::move(c)); },
-              [](const absl::Status&) {}});
+  const auto member = fleet_->OnServerConnected(hello, stream_);
   EXPECT_TRUE(member.ok()) << member.status();
   member_ = member.value_or(0);
   thread_ = std::thread([this] { Run(); });
 }
 
 void FleetServer::Stop() {
-  commands_.Close(absl::OkStatus());
+  stream_->commands.Close(absl::OkStatus());
   if (thread_.joinable()) thread_.join();
 }
 
@@ -76,7 +74,7 @@ void FleetServer::Leave() {
 
 void FleetServer::Run() {
   while (true) {
-    const auto command = commands_.Take(absl::InfiniteDuration());
+    const auto command = stream_->commands.Take(absl::InfiniteDuration());
     if (!command.ok()) return;
     Obey(*command);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -10,9 +11,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "common/mailbox.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/coordinator/fleet/fleet.h"
+#include "tests/services/coordinator/run/fake_stream.h"
 
 namespace paceline {
 
@@ -49,7 +50,8 @@ class FleetServer {
 
   Fleet* const fleet_;
   uint64_t member_ = 0;
-  Mailbox<v1::ServerCommand> commands_;
+  const std::shared_ptr<FakeStream<v1::ServerCommand>> stream_ =
+      std::make_shared<FakeStream<v1::ServerCommand>>();
   absl::Mutex mu_;
   std::vector<v1::HostJob> hosts_ ABSL_GUARDED_BY(mu_);
   size_t unhosted_ ABSL_GUARDED_BY(mu_) = 0;

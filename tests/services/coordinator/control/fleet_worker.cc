@@ -34,22 +34,20 @@ FleetWorker::FleetWorker(Fleet* fleet, const std::string& name, bool evaluator)
 
 FleetWorker::FleetWorker(Fleet* fleet, const v1::WorkerHello& hello)
     : fleet_(fleet) {
-  const auto member = fleet_->OnWorkerConnected(
-      hello, {[this](v1::WorkerCommand c) { commands_.Put(std::move(c)); },
-              [this](const absl::Status& s) { closings_.Put({s}); }});
+  const auto member = fleet_->OnWorkerConnected(hello, stream_);
   EXPECT_TRUE(member.ok()) << member.status();
   member_ = member.value_or(0);
   thread_ = std::thread([this] { Run(); });
 }
 
 void FleetWorker::Stop() {
-  commands_.Close(absl::OkStatus());
+  stream_->commands.Close(absl::OkStatus());
   if (thread_.joinable()) thread_.join();
 }
 
 void FleetWorker::Run() {
   while (true) {
-    const auto command = commands_.Take(absl::InfiniteDuration());
+    const auto command = stream_->commands.Take(absl::InfiniteDuration());
     if (!command.ok()) return;
     Obey(*command);
     PushWhatIsHeld();
@@ -102,7 +100,7 @@ void FleetWorker::Push(int pushes) {
     absl::MutexLock lock(&mu_);
     pushes_ += pushes;
   }
-  commands_.Put({});  // It looks again.
+  stream_->commands.Put({});  // It looks again.
 }
 
 void FleetWorker::Say(const v1::WorkerMessage& message) {
@@ -116,8 +114,7 @@ std::string FleetWorker::AwaitStop() {
 }
 
 absl::Status FleetWorker::AwaitClosed() {
-  const auto closing = closings_.Take(kPatience);
-  return closing.ok() ? closing->status : absl::UnknownError("not closed");
+  return stream_->AwaitClosed(kPatience);
 }
 
 }  // namespace paceline

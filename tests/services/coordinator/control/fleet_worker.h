@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -12,6 +13,7 @@
 #include "common/mailbox.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/coordinator/fleet/fleet.h"
+#include "tests/services/coordinator/run/fake_stream.h"
 
 namespace paceline {
 
@@ -41,9 +43,6 @@ class FleetWorker {
   struct Text {
     std::string reason;
   };
-  struct Closing {
-    absl::Status status;
-  };
 
   void Run();
   void Obey(const v1::WorkerCommand& command);
@@ -52,9 +51,9 @@ class FleetWorker {
 
   Fleet* const fleet_;
   uint64_t member_ = 0;
-  Mailbox<v1::WorkerCommand> commands_;
+  const std::shared_ptr<FakeStream<v1::WorkerCommand>> stream_ =
+      std::make_shared<FakeStream<v1::WorkerCommand>>();
   Mailbox<Text> stops_;
-  Mailbox<Closing> closings_;
   absl::Mutex mu_;
   int pushes_ ABSL_GUARDED_BY(mu_) = 0;
   std::deque<v1::Grant> held_ ABSL_GUARDED_BY(mu_);

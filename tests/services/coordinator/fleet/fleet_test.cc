@@ -147,6 +147,33 @@ TEST_F(FleetTest, AWorkerTakesPartInOneJobAfterTheOther) {
   EXPECT_TRUE(fleet_.OnWorkerMessage(w, Ready()).ok());
 }
 
+// By it stream and run reach each other without asking the fleet.
+TEST_F(FleetTest, AWorkersPartInARunIsOverWhenEitherLeaves) {
+  WorkerStream stream;
+  const uint64_t w = Come(stream, Worker("w0"));
+  const auto run = AddRun(1);
+  EXPECT_EQ(fleet_.SessionOf(w), nullptr);
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  const auto first = fleet_.SessionOf(w);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->run.lock(), run);
+  EXPECT_NE(first->Stream(), nullptr);
+  EXPECT_TRUE(fleet_.OnWorkerMessage(w, Leaving()).ok());
+  EXPECT_TRUE(first->over);
+  EXPECT_EQ(first->Stream(), nullptr);
+  EXPECT_EQ(fleet_.SessionOf(w), nullptr);
+
+  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
+  const auto second = fleet_.SessionOf(w);
+  ASSERT_NE(second, nullptr);
+  EXPECT_NE(second->worker, first->worker);
+  EXPECT_FALSE(second->over);
+  fleet_.RemoveRun(1);
+  EXPECT_TRUE(second->over);
+  EXPECT_EQ(fleet_.SessionOf(w), nullptr);
+  EXPECT_EQ(fleet_.SessionOf(w + 1), nullptr);
+}
+
 TEST_F(FleetTest, AMessageOfAJobNeedsOne) {
   WorkerStream stream;
   const uint64_t w = Come(stream, Worker("w0"));

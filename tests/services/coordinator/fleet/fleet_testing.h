@@ -25,21 +25,12 @@ namespace paceline {
 
 // One member's stream: what was sent, and how it was closed. Thread-safe.
 template <class Command>
-class FakeStream {
+class RecordedStream {
  public:
-  Peer<Command> Open() {
-    return {[this](Command command) {
-              absl::MutexLock lock(&mu_);
-              commands_.push_back(std::move(command));
-            },
-            [this](const absl::Status& status) {
-              absl::MutexLock lock(&mu_);
-              closed_.push_back(status);
-            }};
-  }
+  std::weak_ptr<OutgoingStream<Command>> Open() const { return end_; }
   std::vector<Command> Take() {
-    absl::MutexLock lock(&mu_);
-    return std::exchange(commands_, {});
+    absl::MutexLock lock(&end_->mu);
+    return std::exchange(end_->commands, {});
   }
   // The kinds of what has come since the last time.
   std::vector<typename Command::KindCase> Kinds() {
@@ -48,25 +39,38 @@ class FakeStream {
     return kinds;
   }
   void AwaitSomething() {
-    absl::MutexLock lock(&mu_);
-    const auto some = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-      return !commands_.empty();
+    absl::MutexLock lock(&end_->mu);
+    const auto some = [this]() ABSL_SHARED_LOCKS_REQUIRED(end_->mu) {
+      return !end_->commands.empty();
     };
-    EXPECT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&some), kLong));
+    EXPECT_TRUE(end_->mu.AwaitWithTimeout(absl::Condition(&some), kLong));
   }
   std::vector<absl::Status> closed() {
-    absl::MutexLock lock(&mu_);
-    return closed_;
+    absl::MutexLock lock(&end_->mu);
+    return end_->closed;
   }
 
  private:
-  absl::Mutex mu_;
-  std::vector<Command> commands_ ABSL_GUARDED_BY(mu_);
-  std::vector<absl::Status> closed_ ABSL_GUARDED_BY(mu_);
+  // The coordinator's.
+  struct End : OutgoingStream<Command> {
+    void Send(Command command) override {
+      absl::MutexLock lock(&mu);
+      commands.push_back(std::move(command));
+    }
+    void Close(const absl::Status& status) override {
+      absl::MutexLock lock(&mu);
+      closed.push_back(status);
+    }
+
+    absl::Mutex mu;
+    std::vector<Command> commands ABSL_GUARDED_BY(mu);
+    std::vector<absl::Status> closed ABSL_GUARDED_BY(mu);
+  };
+  const std::shared_ptr<End> end_ = std::make_shared<End>();
 };
 
-using WorkerStream = FakeStream<v1::WorkerCommand>;
-using ServerStream = FakeStream<v1::ServerCommand>;
+using WorkerStream = RecordedStream<v1::WorkerCommand>;
+using ServerStream = RecordedStream<v1::ServerCommand>;
 
 inline v1::WorkerHello Worker(const std::string& name) {
   v1::WorkerHello hello;
@@ -142,7 +146,7 @@ class FleetTest : public ::testing::Test {
     return run;
   }
   std::shared_ptr<JobRun> AddRun(uint64_t number) {
-    return AddRun(number, {{0, "s0", "s0:7000", [](const auto&) {}}});
+    return AddRun(number, {{0, "s0", "s0:7000", {}}});
   }
 
   // Starts the run, if that was not done, and waits for its end.

@@ -82,6 +82,15 @@ TEST(DecisionFilterTest, AStormTellsTenASecondAndLosesNoCount) {
   EXPECT_EQ(kept + omitted + last->omitted, kOffered);
 }
 
+TEST(DecisionFilterTest, WhatIsLeftOutLaterIsCountedToo) {
+  DecisionFilter filter;
+  EXPECT_TRUE(filter.Offer(DecisionKind::kLost, At(1)).has_value());
+  filter.LeaveOut("loss", 3);
+  filter.LeaveOut("discard", 1);
+  EXPECT_EQ(filter.Offer(DecisionKind::kLost, At(1))->omitted, 3);
+  EXPECT_EQ(filter.Offer(DecisionKind::kLost, At(1))->omitted, 0);
+}
+
 TEST(DecisionFilterTest, WhatComesSlowlyIsAllTold) {
   DecisionFilter filter;
   for (int i = 0; i < 100; ++i) {

@@ -17,8 +17,7 @@ FakeJobServer::FakeJobServer(uint64_t member, const std::string& name)
     : member_(member), name_(name) {}
 
 ServerLink FakeJobServer::Link() {
-  return {member_, name_, absl::StrCat(name_, ":7000"),
-          [this](v1::ServerCommand c) { inbox_.Put(std::move(c)); }};
+  return {member_, name_, absl::StrCat(name_, ":7000"), stream_};
 }
 
 void FakeJobServer::Serve(JobRun* job) {
@@ -27,7 +26,7 @@ void FakeJobServer::Serve(JobRun* job) {
 }
 
 void FakeJobServer::Stop() {
-  inbox_.Close(absl::OkStatus());
+  stream_->commands.Close(absl::OkStatus());
   if (thread_.joinable()) thread_.join();
 }
 
@@ -87,7 +86,7 @@ v1::ServerCommand FakeJobServer::Await(v1::ServerCommand::KindCase kind) {
 
 void FakeJobServer::Run() {
   while (true) {
-    const auto command = inbox_.Take(absl::Minutes(5));
+    const auto command = stream_->commands.Take(absl::Minutes(5));
     if (!command.ok()) return;
     bool hold = false;
     {

@@ -2,6 +2,7 @@
 #define PACELINE_TESTS_SERVICES_COORDINATOR_RUN_FAKE_JOB_SERVER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,9 +10,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "common/mailbox.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/coordinator/run/job_run.h"
+#include "tests/services/coordinator/run/fake_stream.h"
 
 namespace paceline {
 
@@ -59,7 +60,8 @@ class FakeJobServer {
   const uint64_t member_;
   const std::string name_;
   JobRun* job_ = nullptr;
-  Mailbox<v1::ServerCommand> inbox_;
+  const std::shared_ptr<FakeStream<v1::ServerCommand>> stream_ =
+      std::make_shared<FakeStream<v1::ServerCommand>>();
   absl::Mutex mu_;
   std::vector<v1::ServerCommand> commands_ ABSL_GUARDED_BY(mu_);
   v1::HostJob host_ ABSL_GUARDED_BY(mu_);

@@ -27,14 +27,13 @@ FakeWorker::FakeWorker(JobRun* job, const std::string& name, bool evaluator)
   hello.set_name(name);
   hello.set_evaluator(evaluator);
   registered_ = job_->OnWorkerConnected(
-      id_, hello,
-      {[this](v1::WorkerCommand c) { commands_.Put(std::move(c)); },
-       [this](const absl::Status& s) { closings_.Put({s}); }});
+      std::make_shared<RunSession>(std::weak_ptr<JobRun>(), id_, stream_),
+      hello);
 }
 
 v1::WorkerCommand FakeWorker::Next(Kind kind) {
   while (true) {
-    const auto command = commands_.Take(kLong);
+    const auto command = stream_->commands.Take(kLong);
     if (!command.ok()) {
       ADD_FAILURE() << "no command came, wanted " << kind;
       return {};
@@ -109,7 +108,7 @@ void FakeWorker::Enter(const v1::WorkerReady& ready) {
 int FakeWorker::Work(int pushes) {
   int pushed = 0;
   while (pushed < pushes) {
-    const auto command = commands_.Take(kLong);
+    const auto command = stream_->commands.Take(kLong);
     if (!command.ok()) {
       ADD_FAILURE() << "no command came";
       return pushed;
@@ -128,15 +127,10 @@ int FakeWorker::Work(int pushes) {
 
 std::string FakeWorker::AwaitStop() {
   while (true) {
-    const auto command = commands_.Take(kLong);
+    const auto command = stream_->commands.Take(kLong);
     if (!command.ok()) return "none came";
     if (command->has_stop()) return command->stop().reason();
   }
-}
-
-absl::Status FakeWorker::AwaitClosed() {
-  const auto closing = closings_.Take(kLong);
-  return closing.ok() ? closing->status : absl::UnknownError("not closed");
 }
 
 }  // namespace paceline

@@ -2,13 +2,14 @@
 #define PACELINE_TESTS_SERVICES_COORDINATOR_RUN_FAKE_WORKER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "common/mailbox.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/coordinator/run/job_run.h"
+#include "tests/services/coordinator/run/fake_stream.h"
 
 namespace paceline {
 
@@ -32,7 +33,7 @@ class FakeWorker {
   // The next command but heartbeats, which must be of that kind; an empty one
   // if it is not.
   v1::WorkerCommand Next(Kind kind);
-  bool HasNothing() { return !commands_.Await(absl::ZeroDuration()); }
+  bool HasNothing() { return !stream_->commands.Await(absl::ZeroDuration()); }
 
   absl::Status Say(const v1::WorkerMessage& message);
   absl::Status SayReady(const v1::WorkerReady& ready);
@@ -56,17 +57,15 @@ class FakeWorker {
   // The reason of the `stop` that must come, after whatever else.
   std::string AwaitStop();
   // The status with which the coordinator closed the stream.
-  absl::Status AwaitClosed();
+  absl::Status AwaitClosed() { return stream_->AwaitClosed(kLong); }
+  // The run does not know it any more.
+  bool IsGone() { return absl::IsNotFound(SayReady(SmallModel(40))); }
 
  private:
-  struct Closing {
-    absl::Status status;
-  };
-
   JobRun* const job_;
   const WorkerId id_;
-  Mailbox<v1::WorkerCommand> commands_;
-  Mailbox<Closing> closings_;
+  const std::shared_ptr<FakeStream<v1::WorkerCommand>> stream_ =
+      std::make_shared<FakeStream<v1::WorkerCommand>>();
   absl::Status registered_;
 };
 

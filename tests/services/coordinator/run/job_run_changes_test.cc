@@ -28,7 +28,7 @@ TEST_F(JobRunChangesTest, AReleasedWorkersBatchIsDealtAgain) {
   job_->ReleaseWorker(worker(1).id(), "another job waits");
   EXPECT_EQ(worker(1).AwaitStop(), "another job waits");
   EXPECT_TRUE(worker(1).SayLeaving().ok());
-  EXPECT_TRUE(worker(1).AwaitClosed().ok());
+  EXPECT_TRUE(worker(1).IsGone());
   EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
   EXPECT_EQ(worker(0).Work(), 3);
   EXPECT_TRUE(Outcome().status.ok());
@@ -71,7 +71,7 @@ TEST_F(JobRunChangesTest, WhoeverWritesTheWeightsCanBeReleased) {
   job_->ReleaseWorker(worker(0).id(), "drained");
   worker(0).AwaitStop();
   EXPECT_TRUE(worker(0).SayLeaving().ok());
-  EXPECT_TRUE(worker(0).AwaitClosed().ok());
+  EXPECT_TRUE(worker(0).IsGone());
   EXPECT_TRUE(worker(1).Next(Kind::kBegin).begin().initialize());
   EXPECT_TRUE(worker(1).SayInitialized().ok());
   EXPECT_EQ(worker(1).Work(), 4);

@@ -207,7 +207,7 @@ TEST_F(JobRunEvaluationTest, AnEvaluatorIsReleasedAndComesBack) {
   job_->ReleaseWorker(evaluator().id(), "another job waits");
   EXPECT_EQ(evaluator().AwaitStop(), "another job waits");
   EXPECT_TRUE(evaluator().SayLeaving().ok());
-  EXPECT_TRUE(evaluator().AwaitClosed().ok());
+  EXPECT_TRUE(evaluator().IsGone());
   EXPECT_TRUE(job_->WantsEvaluator());
   for (int i = 0; i < 3; ++i) PushNext();
   FakeWorker& again = AddWorker("e0", /*evaluator=*/true);

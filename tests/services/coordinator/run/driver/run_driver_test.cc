@@ -45,55 +45,46 @@ RunSettings Settings() {
 }
 
 // Hands grants and commands on to the threads that play workers and servers,
-// and books everything. Take() has no lock of its own on purpose: the driver
+// and books everything. Perform() has no lock of its own on purpose: the driver
 // promises to call it with its lock held, and ThreadSanitizer sees whether it
 // does.
-class Books : public OutputPerformer {
+class Books : public RunDriver {
  public:
-  Books() { checker_.Begin(Model().train_samples, {}, false, false); }
-
-  void Take(absl::Time /*now*/, const RunOutput& output,
-            Outbox& outbox) override {
-    checker_.Observe(output);
-    if (const auto* grant = std::get_if<Grant>(&output)) {
-      outbox.sends.push_back([this, grant = *grant] {
-        ++sent_;
-        grants_.at(ToNumber(grant.worker)).Put(grant);
-      });
-    } else if (const auto* command = std::get_if<NumberedCommand>(&output)) {
-      outbox.sends.push_back([this, command = *command] {
-        // One at a time and in order, or these would not ascend.
-        EXPECT_EQ(command.sequence, ++sequence_);
-        commands_.Put(command);
-      });
-    } else if (std::holds_alternative<AdmitParameters>(output)) {
-      outbox.tells.push_back([this] {
-        driver_->Step(ParametersAdmitted{absl::OkStatus()}).IgnoreError();
-      });
-    } else if (const auto* begin = std::get_if<BeginWork>(&output)) {
-      if (!begin->initialize) return;
-      outbox.tells.push_back([this, worker = begin->worker] {
-        driver_->Step(WeightsInitialized{worker}).IgnoreError();
-      });
-    } else if (const auto* evicted = std::get_if<Evicted>(&output)) {
-      evictions_.Put(*evicted);
-    } else if (std::holds_alternative<RunEnded>(output)) {
-      outbox.tells.push_back([this] {
-        driver_->AwaitSent();
-        commands_.Close(absl::OkStatus());
-        for (auto& [worker, grants] : grants_) grants.Close(absl::OkStatus());
-        over_.Notify();
-      });
-    }
-  }
-
-  // The driver whose outputs it takes, and the workers that there will be.
-  void Serve(RunDriver* driver, uint32_t workers) {
-    driver_ = driver;
+  // Of so many workers.
+  Books(const Clock* clock, const CourseOptions& options, uint32_t workers)
+      : RunDriver(clock, options, Settings()) {
+    checker_.Begin(Model().train_samples, {}, false, false);
     for (uint32_t worker = 1; worker <= workers; ++worker) grants_[worker];
+    StartThreads();
+  }
+  ~Books() override { StopThreads(); }
+
+  using RunDriver::Step;
+
+  absl::Mutex& mu() const ABSL_LOCK_RETURNED(mu_) { return mu_; }
+  const RunCourse& course() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return course_;
+  }
+  void TellNow(Deed deed) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    Tell(std::move(deed));
+  }
+  // Returns when all that was to be told is told.
+  void AwaitTold() {
+    absl::Notification told;
+    TellNow([&told] { told.Notify(); });
+    EXPECT_TRUE(told.WaitForNotificationWithTimeout(kLong));
+  }
+  bool IsBacklogged() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return backlogged();
   }
 
-  RunDriver* driver_ = nullptr;
+  void Perform(absl::Time /*now*/, absl::Span<const RunOutput> outputs) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    for (const RunOutput& output : outputs) PerformOne(output);
+  }
+
   RunChecker checker_;
   std::map<uint32_t, Mailbox<Grant>> grants_;
   Mailbox<NumberedCommand> commands_;
@@ -101,14 +92,59 @@ class Books : public OutputPerformer {
   std::atomic<int> sent_ = 0;
   uint64_t sequence_ = 0;  // Of the sends, which are done one at a time.
   absl::Notification over_;
+
+ private:
+  void PerformOne(const RunOutput& output) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    checker_.Observe(output);
+    if (const auto* grant = std::get_if<Grant>(&output)) {
+      Send([this, grant = *grant] {
+        ++sent_;
+        grants_.at(ToNumber(grant.worker)).Put(grant);
+      });
+    } else if (const auto* command = std::get_if<NumberedCommand>(&output)) {
+      ++commanded_;
+      Send([this, command = *command] {
+        // One at a time and in order, or these would not ascend.
+        EXPECT_EQ(command.sequence, ++sequence_);
+        commands_.Put(command);
+      });
+    } else if (std::holds_alternative<AdmitParameters>(output)) {
+      Tell(
+          [this] { Step(ParametersAdmitted{absl::OkStatus()}).IgnoreError(); });
+    } else if (const auto* begin = std::get_if<BeginWork>(&output)) {
+      if (!begin->initialize) return;
+      Tell([this, worker = begin->worker] {
+        Step(WeightsInitialized{worker}).IgnoreError();
+      });
+    } else if (const auto* evicted = std::get_if<Evicted>(&output)) {
+      evictions_.Put(*evicted);
+    } else if (std::holds_alternative<RunEnded>(output)) {
+      TellOnceSent([this, commanded = commanded_] {
+        EXPECT_EQ(sequence_, commanded);
+        commands_.Close(absl::OkStatus());
+        for (auto& [worker, grants] : grants_) grants.Close(absl::OkStatus());
+        over_.Notify();
+      });
+    }
+  }
+
+  uint64_t commanded_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+// A clock on which no deadline wakes anybody.
+class LateClock : public ManualClock {
+ public:
+  void Wait(absl::CondVar& condition, absl::Mutex& mu,
+            absl::Time /*deadline*/) const override {
+    condition.Wait(&mu);
+  }
 };
 
 class RunDriverTest : public ::testing::TestWithParam<const char*> {
  protected:
   void Make(const Clock* clock, const CourseOptions& options,
             uint32_t workers) {
-    driver_ = std::make_unique<RunDriver>(clock, options, Settings(), &books_);
-    books_.Serve(driver_.get(), workers);
+    driver_ = std::make_unique<Books>(clock, options, workers);
     servers_ = std::thread([this] { AnswerCommands(); });
     EXPECT_TRUE(driver_->Step(FilesOpened{}).ok());
   }
@@ -116,10 +152,9 @@ class RunDriverTest : public ::testing::TestWithParam<const char*> {
   void TearDown() override {
     driver_->Step(CancelRun{absl::CancelledError("the test is over")})
         .IgnoreError();
-    EXPECT_TRUE(books_.over_.WaitForNotificationWithTimeout(kLong));
+    EXPECT_TRUE(driver_->over_.WaitForNotificationWithTimeout(kLong));
     servers_.join();
-    driver_.reset();
-    EXPECT_EQ(books_.checker_.violation(), "");
+    EXPECT_EQ(driver_->checker_.violation(), "");
   }
 
   // False if the run has ended by then.
@@ -141,7 +176,7 @@ class RunDriverTest : public ::testing::TestWithParam<const char*> {
 
   void AnswerCommands() {
     while (true) {
-      const auto command = books_.commands_.Take(kLong);
+      const auto command = driver_->commands_.Take(kLong);
       if (!command.ok()) return;
       for (int server = 0; server < 2; ++server) {
         CommandDone done;
@@ -156,8 +191,8 @@ class RunDriverTest : public ::testing::TestWithParam<const char*> {
   }
 
   ManualClock clock_;  // For those who do not take the real one.
-  Books books_;
-  std::unique_ptr<RunDriver> driver_;
+  LateClock late_clock_;
+  std::unique_ptr<Books> driver_;
   std::thread servers_;
 };
 
@@ -185,7 +220,7 @@ TEST_P(RunDriverTest, TheBooksAreExactWhateverTheThreads) {
         const uint32_t worker = thread + life * kThreads;
         if (!Come(worker)) return;
         while (true) {
-          const auto grant = books_.grants_.at(worker).Take(kLong);
+          const auto grant = driver_->grants_.at(worker).Take(kLong);
           if (!grant.ok()) return;  // The run has ended.
           // The last one stays, so that the job can end.
           if (life + 1 < kLives && rng.Chance(1, 10)) {
@@ -204,12 +239,12 @@ TEST_P(RunDriverTest, TheBooksAreExactWhateverTheThreads) {
       }
     });
   }
-  EXPECT_TRUE(books_.over_.WaitForNotificationWithTimeout(kLong));
+  EXPECT_TRUE(driver_->over_.WaitForNotificationWithTimeout(kLong));
   for (std::thread& thread : threads) thread.join();
   over = true;
   watcher.join();
-  EXPECT_TRUE(books_.checker_.outcome().status.ok());
-  EXPECT_FALSE(books_.checker_.outcome().paused);
+  EXPECT_TRUE(driver_->checker_.outcome().status.ok());
+  EXPECT_FALSE(driver_->checker_.outcome().paused);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -226,11 +261,11 @@ TEST_P(RunDriverTimerTest, GivesUpWhoIsNotHeardForALease) {
   Make(&clock_, options, 2);
   EXPECT_TRUE(Come(1));
   EXPECT_TRUE(Come(2));
-  EXPECT_TRUE(books_.grants_.at(1).Take(kLong).ok());
+  EXPECT_TRUE(driver_->grants_.at(1).Take(kLong).ok());
   clock_.Advance(absl::Seconds(6));
   EXPECT_TRUE(driver_->Step(MemberHeard{WorkerId{2}}).ok());
   clock_.Advance(absl::Seconds(6));
-  const auto evicted = books_.evictions_.Take(kLong);
+  const auto evicted = driver_->evictions_.Take(kLong);
   ASSERT_TRUE(evicted.ok());
   EXPECT_EQ(evicted->worker, WorkerId{1});
   EXPECT_EQ(evicted->reason, LossReason::kLeaseEnded);
@@ -241,7 +276,7 @@ TEST_P(RunDriverTimerTest, RunsByTheRealClock) {
   options.lease = absl::Seconds(1);
   Make(&Clock::Real(), options, 1);
   EXPECT_TRUE(Come(1));
-  const auto evicted = books_.evictions_.Take(kLong);
+  const auto evicted = driver_->evictions_.Take(kLong);
   ASSERT_TRUE(evicted.ok());
   EXPECT_EQ(evicted->reason, LossReason::kLeaseEnded);
 }
@@ -249,9 +284,27 @@ TEST_P(RunDriverTimerTest, RunsByTheRealClock) {
 TEST_P(RunDriverTimerTest, ItsDestructorDoesNotWaitForADeadline) {
   Make(&Clock::Real(), Options("asp"), 1);
   for (int i = 0; i < 50; ++i) {
-    Books books;
-    RunDriver driver(&Clock::Real(), Options("asp"), Settings(), &books);
+    Books driver(&Clock::Real(), Options("asp"), 1);
   }
+}
+
+TEST_P(RunDriverTimerTest, ALateTimerLeavesNoDeadlineBehind) {
+  CourseOptions options = Options("asp");
+  options.lease = absl::Seconds(10);
+  Make(&late_clock_, options, 3);
+  for (const uint32_t worker : {1, 2, 3}) EXPECT_TRUE(Come(worker));
+  for (const uint32_t worker : {1, 2, 3}) {
+    EXPECT_TRUE(driver_->grants_.at(worker).Take(kLong).ok());
+  }
+  late_clock_.Advance(absl::Seconds(6));
+  EXPECT_TRUE(driver_->Step(MemberHeard{WorkerId{2}}).ok());
+  late_clock_.Advance(absl::Seconds(6));
+  // Two leases are over, and it was to be told how far the run has come.
+  EXPECT_TRUE(driver_->Step(MemberHeard{WorkerId{2}}).ok());
+  absl::MutexLock lock(&driver_->mu());
+  EXPECT_EQ(driver_->course().core()->Members(),
+            std::vector<WorkerId>{WorkerId{2}});
+  EXPECT_GT(driver_->course().NextDeadline(), late_clock_.Now());
 }
 
 // A log that nobody reads must neither hold up grants nor cost a lease.
@@ -259,16 +312,33 @@ TEST_P(RunDriverTimerTest, WhatIsToldSlowlyHoldsNobodyUp) {
   Make(&Clock::Real(), Options("asp"), 1);
   absl::Notification told;
   EXPECT_TRUE(Come(1));
-  Grant grant = *books_.grants_.at(1).Take(kLong);
-  driver_->Tell([&] { told.WaitForNotificationWithTimeout(kLong); });
+  Grant grant = *driver_->grants_.at(1).Take(kLong);
+  driver_->TellNow([&] { told.WaitForNotificationWithTimeout(kLong); });
   for (int push = 0; push < 20; ++push) {
     EXPECT_TRUE(Push(grant, grant.range.size()).ok());
-    const auto next = books_.grants_.at(1).Take(kLong);
+    const auto next = driver_->grants_.at(1).Take(kLong);
     ASSERT_TRUE(next.ok()) << next.status();
     grant = *next;
   }
   EXPECT_FALSE(told.HasBeenNotified());
   told.Notify();
+  driver_->AwaitTold();
+}
+
+// So that what waits for a log that hangs does not grow for ever.
+TEST_P(RunDriverTimerTest, SaysWhenTooMuchWaitsToBeTold) {
+  Make(&Clock::Real(), Options("asp"), 1);
+  absl::Notification told;
+  driver_->TellNow([&] { told.WaitForNotificationWithTimeout(kLong); });
+  EXPECT_FALSE(driver_->IsBacklogged());
+  std::atomic<int> others = 0;
+  for (int i = 0; i < 1'001; ++i) driver_->TellNow([&] { ++others; });
+  EXPECT_TRUE(driver_->IsBacklogged());
+  told.Notify();
+  // All of it is told, and then there is room again.
+  driver_->AwaitTold();
+  EXPECT_EQ(others, 1'001);
+  EXPECT_FALSE(driver_->IsBacklogged());
 }
 
 }  // namespace
