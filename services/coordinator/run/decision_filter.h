@@ -20,7 +20,7 @@ class DecisionFilter {
  public:
   struct Kept {
     const char* category;  // "loss", ...: Decision.kind of jobs.proto.
-    int64_t omitted = 0;  // Of that category since the last one kept.
+    int64_t omitted = 0;   // Of that category since the last one kept.
   };
 
   // Nothing if it is not to be told.

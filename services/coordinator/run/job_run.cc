@@ -278,27 +278,6 @@ void JobRun::SendToWorker(WorkerId worker, v1::WorkerCommand command) {
   });
 }
 
-void JobRun::SendToServers(const NumberedCommand& command) {
-  const size_t servers = setup_.servers.size();
-  for (size_t i = 0; i < servers; ++i) {
-    v1::ServerCommand wire = ToWire(command, i, servers);
-    wire.set_run(setup_.run);
-    if (wire.has_host()) {
-      v1::HostJob& host = *wire.mutable_host();
-      *host.mutable_job() = setup_.plan.spec;
-      for (const ModelTensor& tensor : course_.model().tensors) {
-        *host.add_tensors() = ToWire(tensor);
-      }
-      *host.mutable_blocks() = shards_[i].blocks();
-      host.set_restore_from(setup_.restore_from);
-      host.set_traceparent(setup_.traceparent);
-    }
-    Send([peer = setup_.servers[i].stream, wire = std::move(wire)]() mutable {
-      if (const auto stream = peer.lock()) stream->Send(std::move(wire));
-    });
-  }
-}
-
 void JobRun::TellDecision(absl::Time at, std::string whom, std::string kind,
                           std::string text, int64_t omitted) {
   if (backlogged()) return filter_.LeaveOut(kind, omitted + 1);
@@ -444,7 +423,24 @@ void JobRun::On(const NumberedCommand& command) {
   } else if (std::holds_alternative<SnapshotCommand>(command.command)) {
     metrics_->snapshots->Increment();
   }
-  SendToServers(command);
+  const size_t servers = setup_.servers.size();
+  for (size_t i = 0; i < servers; ++i) {
+    v1::ServerCommand wire = ToWire(command, i, servers);
+    wire.set_run(setup_.run);
+    if (wire.has_host()) {
+      v1::HostJob& host = *wire.mutable_host();
+      *host.mutable_job() = setup_.plan.spec;
+      for (const ModelTensor& tensor : course_.model().tensors) {
+        *host.add_tensors() = ToWire(tensor);
+      }
+      *host.mutable_blocks() = shards_[i].blocks();
+      host.set_restore_from(setup_.restore_from);
+      host.set_traceparent(setup_.traceparent);
+    }
+    Send([peer = setup_.servers[i].stream, wire = std::move(wire)]() mutable {
+      if (const auto stream = peer.lock()) stream->Send(std::move(wire));
+    });
+  }
 }
 
 template <>
@@ -504,11 +500,7 @@ void JobRun::On(const WorkerJoined&) {
 
 template <>
 void JobRun::On(const ProgressDue&) {
-  // The next one says more.
-  if (!backlogged()) TellProgress();
-}
-
-void JobRun::TellProgress() {
+  if (backlogged()) return;  // The next one says more, the end everything.
   Tell([this, progress = ProgressAt(now_), view = ViewOf(course_.core()),
         members = members_, every = course_.settings().checkpoint_interval] {
     metrics_->checkpoint_interval_seconds->Set(
@@ -536,7 +528,7 @@ void JobRun::On(const CheckpointChanged& changed) {
 template <>
 void JobRun::On(const TrainingEnded&) {
   metrics_->training_start_timestamp_seconds->Set(0);
-  TellProgress();
+  On(ProgressDue{});
 }
 
 template <>
@@ -578,6 +570,7 @@ void JobRun::Perform(absl::Time now, absl::Span<const RunOutput> outputs) {
   CountHeld(outputs);
 }
 
+// Those whose push the step has counted without releasing them.
 void JobRun::CountHeld(absl::Span<const RunOutput> outputs) {
   // At the end nobody is released.
   if (course_.core() == nullptr || course_.core()->finished()) return;

@@ -84,8 +84,9 @@ struct RunSetup {
   // Whether any is connected, be it in use elsewhere.
   std::function<bool()> evaluator_exists = [] { return true; };
   // RESOURCE_EXHAUSTED if the job may not have so many bytes of parameters.
-  std::function<absl::Status(int64_t bytes)> admit_parameters =
-      [](int64_t) { return absl::OkStatus(); };
+  std::function<absl::Status(int64_t bytes)> admit_parameters = [](int64_t) {
+    return absl::OkStatus();
+  };
   // The run has ended: outcome() has a value.
   std::function<void()> over = [] {};
 };
@@ -180,15 +181,11 @@ class JobRun : private RunDriver {
   std::optional<int> IndexOf(uint64_t server) const;
   void SendToWorker(WorkerId worker, v1::WorkerCommand command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void SendToServers(const NumberedCommand& command)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TellDecision(absl::Time at, std::string whom, std::string kind,
                     std::string text, int64_t omitted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void TellProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountReport(WorkerId worker, const v1::PushDone& report)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whose push one step has counted without releasing them.
   void CountHeld(absl::Span<const RunOutput> outputs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   v1::JobProgress ProgressAt(absl::Time now) const
