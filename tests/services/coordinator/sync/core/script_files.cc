@@ -5,9 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 
 namespace paceline {
@@ -72,6 +76,55 @@ void CheckScript(const std::string& path,
                     got);
   }
   if (rewrite) std::ofstream(path) << text;
+}
+
+void ExecuteCommands(absl::string_view commands,
+                     absl::FunctionRef<absl::Status(Words)> execute,
+                     std::string& text) {
+  for (const absl::string_view line :
+       absl::StrSplit(commands, '\n', absl::SkipWhitespace())) {
+    if (absl::StartsWith(line, "#")) continue;
+    const absl::Status status =
+        execute(absl::StrSplit(line, ' ', absl::SkipEmpty()));
+    if (status.ok()) continue;
+    absl::StrAppend(&text, "error: ", line, ": ", status.message(), "\n");
+  }
+}
+
+absl::Status Malformed(absl::string_view word) {
+  return absl::InvalidArgumentError(absl::StrCat("what is \"", word, "\"?"));
+}
+
+absl::string_view Take(absl::string_view key, absl::string_view fallback,
+                       Words& words) {
+  for (auto it = words.begin(); it != words.end(); ++it) {
+    absl::string_view value = *it;
+    if (absl::ConsumePrefix(&value, key) && absl::ConsumePrefix(&value, "=")) {
+      words.erase(it);
+      return value;
+    }
+  }
+  return fallback;
+}
+
+absl::Status ReadNumbers(
+    const Words& words,
+    const std::map<absl::string_view, std::vector<int64_t*>>& targets) {
+  for (const absl::string_view word : words) {
+    const std::pair<absl::string_view, absl::string_view> pair =
+        absl::StrSplit(word, absl::MaxSplits('=', 1));
+    const auto target = targets.find(pair.first);
+    if (target == targets.end()) return Malformed(word);
+    const std::vector<absl::string_view> numbers =
+        absl::StrSplit(pair.second.empty() ? "1" : pair.second, '/');
+    if (numbers.size() != target->second.size()) return Malformed(word);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (!absl::SimpleAtoi(numbers[i], target->second[i])) {
+        return Malformed(word);
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace paceline

@@ -5,7 +5,6 @@
 #include <utility>
 #include <variant>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -13,16 +12,11 @@
 #include "common/status.h"
 #include "services/coordinator/sync/core/rate_schedule.h"
 #include "tests/services/coordinator/sync/core/output_text.h"
+#include "tests/services/coordinator/sync/core/script_files.h"
 #include "tests/services/coordinator/sync/paradigms/policy_of_text.h"
 
 namespace paceline {
 namespace {
-
-using Words = std::vector<absl::string_view>;
-
-absl::Status Malformed(absl::string_view word) {
-  return absl::InvalidArgumentError(absl::StrCat("what is \"", word, "\"?"));
-}
 
 absl::StatusOr<WorkerId> ParseWorker(absl::string_view name) {
   uint32_t number = 0;
@@ -30,41 +24,6 @@ absl::StatusOr<WorkerId> ParseWorker(absl::string_view name) {
     return Malformed(name);
   }
   return WorkerId{number};
-}
-
-// Reads "KEY=NUMBER" words into `targets` and "KEY=K/N" into two of them, and
-// "KEY" alone as 1.
-absl::Status ReadNumbers(
-    const Words& words,
-    const std::map<absl::string_view, std::vector<int64_t*>>& targets) {
-  for (const absl::string_view word : words) {
-    const std::pair<absl::string_view, absl::string_view> pair =
-        absl::StrSplit(word, absl::MaxSplits('=', 1));
-    const auto target = targets.find(pair.first);
-    if (target == targets.end()) return Malformed(word);
-    const std::vector<absl::string_view> numbers =
-        absl::StrSplit(pair.second.empty() ? "1" : pair.second, '/');
-    if (numbers.size() != target->second.size()) return Malformed(word);
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      if (!absl::SimpleAtoi(numbers[i], target->second[i])) {
-        return Malformed(word);
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Takes "KEY=VALUE" out of `words`.
-absl::string_view Take(absl::string_view key, absl::string_view fallback,
-                       Words& words) {
-  for (auto it = words.begin(); it != words.end(); ++it) {
-    absl::string_view value = *it;
-    if (absl::ConsumePrefix(&value, key) && absl::ConsumePrefix(&value, "=")) {
-      words.erase(it);
-      return value;
-    }
-  }
-  return fallback;
 }
 
 bool IsOfThePolicy(const Output& output) {
@@ -76,23 +35,18 @@ bool IsOfThePolicy(const Output& output) {
 
 std::string SyncCoreScript::Run(absl::string_view commands) {
   std::string text;
-  for (const absl::string_view line :
-       absl::StrSplit(commands, '\n', absl::SkipWhitespace())) {
-    if (absl::StartsWith(line, "#")) continue;
-    const absl::Status status =
-        Execute(absl::StrSplit(line, ' ', absl::SkipEmpty()));
-    if (!status.ok()) {
-      absl::StrAppend(&text, "error: ", line, ": ", status.message(), "\n");
-    }
+  const auto execute = [&](Words words) {
+    const absl::Status status = Execute(std::move(words));
     absl::StrAppend(&text, std::exchange(answer_, ""));
-    for (const Output& output : outputs_) {
+    for (const Output& output : std::exchange(outputs_, {})) {
       if (const auto* grant = std::get_if<Grant>(&output)) {
         grants_.insert_or_assign(grant->worker, *grant);
       }
       if (!IsOfThePolicy(output)) absl::StrAppend(&text, ToText(output), "\n");
     }
-    outputs_.clear();
-  }
+    return status;
+  };
+  ExecuteCommands(commands, execute, text);
   return text.empty() ? "nothing\n" : text;
 }
 
@@ -110,19 +64,60 @@ absl::Status SyncCoreScript::Execute(Words words) {
   if (verb == "core") return MakeCore(words);
   if (core_ == nullptr) return absl::InvalidArgumentError("no core yet");
   if (verb == "start") return Start(words);
-  if (verb == "seal") core_->Seal(now_, outputs_);
-  if (verb == "tick") core_->Tick(now_, outputs_);
-  if (verb == "seal" || verb == "tick") return absl::OkStatus();
-  if (words.empty()) return Malformed(verb);
-  PACELINE_ASSIGN_OR_RETURN(const WorkerId worker, ParseWorker(words.front()));
+  const auto named = ParseWorker(words.empty() ? "" : words.front());
+  if (!named.ok()) return Order(verb, words);
+  const WorkerId worker = *named;
   words.erase(words.begin());
   if (verb == "push") return Push(worker, words);
   if (verb == "leave") return Leave(worker, words);
   if (verb == "fenced") return Fenced(worker, words);
+  if (verb == "ready") {
+    return core_->GradientReady(now_, worker, grants_[worker].iteration,
+                                outputs_);
+  }
   if (verb != "join" && verb != "heard") return Malformed(verb);
   if (verb == "join") core_->Join(now_, worker, outputs_);
   if (verb == "heard") core_->Heard(now_, worker);
   return absl::OkStatus();
+}
+
+absl::Status SyncCoreScript::Order(absl::string_view verb, const Words& words) {
+  const absl::string_view word = words.empty() ? "" : words.front();
+  if (verb == "seal") {
+    core_->Seal(now_, outputs_);
+  } else if (verb == "tick") {
+    core_->Tick(now_, outputs_);
+  } else if (verb == "point") {
+    answer_ = TakePoint();
+  } else if (verb == "switch") {
+    PACELINE_ASSIGN_OR_RETURN(auto policy, MakePolicy(word));
+    core_->Switch(now_, std::move(policy), "a test", outputs_);
+  } else if (int64_t most = 0;
+             verb == "limit" && absl::SimpleAtoi(word, &most)) {
+    core_->SetMaxSamples(now_, most, outputs_);
+  } else if (double rate = 0; verb == "rate" && absl::SimpleAtod(word, &rate)) {
+    core_->SetSchedule(RateSchedule(rate));
+  } else if (verb == "batching") {
+    core_->SetBatching(word == "balanced" ? Batching::kBalanced
+                                          : Batching::kEven);
+  } else {
+    return Malformed(verb);
+  }
+  return absl::OkStatus();
+}
+
+std::string SyncCoreScript::TakePoint() {
+  const ResumePoint point = core_->TakeResumePoint();
+  std::string text = absl::StrCat(
+      "point ", point.snapshot, ": version ", point.version, ", ",
+      point.samples, " samples, ", point.exact ? "exact, " : "", "next ",
+      point.position.next_epoch, ":", point.position.next_begin);
+  for (const SampleRange& open : point.position.open) {
+    absl::StrAppend(&text, ", open ", open.epoch, ":[", open.begin, ", ",
+                    open.end, ")");
+  }
+  return absl::StrCat(text, "; ", core_->samples_counted(), " of ",
+                      core_->samples_total(), " counted\n");
 }
 
 absl::Status SyncCoreScript::MakeCore(const Words& words) {
@@ -141,12 +136,24 @@ absl::Status SyncCoreScript::MakeCore(const Words& words) {
     return Malformed("lease");
   }
   int64_t samples = 96, epochs = 1, batch = 32, servers = 1;
+  int64_t next_epoch = 0, next_begin = 0, epoch = 0, begin = 0, end = 0;
   PACELINE_RETURN_IF_ERROR(
       ReadNumbers(rest, {{"samples", {&samples}},
                          {"epochs", {&epochs}},
                          {"batch", {&batch}},
                          {"servers", {&servers}},
-                         {"eval", {&options.eval_every}}}));
+                         {"eval", {&options.eval_every}},
+                         {"max", {&options.max_samples}},
+                         {"version", {&options.start_version}},
+                         {"from", {&next_epoch, &next_begin}},
+                         {"open", {&epoch, &begin, &end}}}));
+  options.start.next_epoch = static_cast<uint32_t>(next_epoch);
+  options.start.next_begin = static_cast<uint32_t>(next_begin);
+  if (end > begin) {
+    options.start.open = {{static_cast<uint32_t>(epoch),
+                           static_cast<uint32_t>(begin),
+                           static_cast<uint32_t>(end)}};
+  }
   options.train_samples = static_cast<uint32_t>(samples);
   options.epochs = static_cast<uint32_t>(epochs);
   options.batch_size = static_cast<uint32_t>(batch);

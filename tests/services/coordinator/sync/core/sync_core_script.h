@@ -10,20 +10,26 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "services/coordinator/sync/core/sync_core.h"
+#include "tests/services/coordinator/sync/core/script_files.h"
 
 namespace paceline {
 
 // Runs commands on a SyncCore. One command a line:
 //
 //   core POLICY [samples=96] [epochs=1] [batch=32] [servers=1] [rate=0.1]
-//        [schedule=SPEC] [eval=0] [lease=10s]
-//                          makes the core anew, at time 0
+//        [schedule=SPEC] [eval=0] [lease=10s] [max=0]
+//        [version=0] [from=EPOCH/SAMPLE] [open=EPOCH/BEGIN/END]
+//                          makes the core anew, at time 0; it goes on from
+//                          there, with that range not counted before
 //   start w0 w1            begins with these
 //   push w0 [samples=N] [iteration=N] [discarded] [refused=K/N]
 //                          the open iteration's whole range, if not said
+//   ready w0               its gradient is, and waits for a plan
 //   join w3, heard w0, seal, tick
 //   leave w0 stream|lease|stuck|departed
 //   fenced w0 server=0 iteration=1 taken=K/N [samples=N]
+//   switch POLICY, limit SAMPLES, rate 0.1, batching even|balanced
+//   point                  what a checkpoint of now would hold
 //
 // "at 1.5s" before a command sets the time. Lines that begin with '#' are
 // comments. Thread-compatible.
@@ -36,8 +42,6 @@ class SyncCoreScript {
   std::string Run(absl::string_view commands);
 
  private:
-  using Words = std::vector<absl::string_view>;
-
   // A malformed command is INVALID_ARGUMENT.
   absl::Status Execute(Words words);
   absl::Status MakeCore(const Words& words);
@@ -45,12 +49,15 @@ class SyncCoreScript {
   absl::Status Push(WorkerId worker, const Words& words);
   absl::Status Leave(WorkerId worker, const Words& words);
   absl::Status Fenced(WorkerId worker, const Words& words);
+  // Whatever names no worker.
+  absl::Status Order(absl::string_view verb, const Words& words);
+  std::string TakePoint();
 
   std::unique_ptr<SyncCore> core_;
   absl::Time now_ = absl::UnixEpoch();
   std::vector<Output> outputs_;
   std::map<WorkerId, Grant> grants_;  // The latest of each worker.
-  std::string answer_;                // To a push that was refused.
+  std::string answer_;                // Of what is no output.
 };
 
 }  // namespace paceline

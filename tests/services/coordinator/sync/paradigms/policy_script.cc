@@ -18,45 +18,41 @@ namespace paceline {
 
 using Phase = SyncView::Phase;
 
-// An event by its name, with what its worker does before it and after it; what
-// is not named may be anything and stays.
+// An event by its name, with what its worker does before it; if that is not
+// named it may be anything.
 struct PolicyScript::Verb {
   absl::string_view name;
   std::optional<Phase> before;
-  std::optional<Phase> after;
   Event (*make)(WorkerId);
 };
 
+template <class Kind>
+static Event Of(WorkerId worker) {
+  return Kind{worker};
+}
+
 const PolicyScript::Verb* PolicyScript::FindVerb(absl::string_view name) {
   static constexpr Verb kVerbs[] = {
-      {"push", Phase::kComputing, Phase::kWaiting,
-       [](WorkerId worker) -> Event { return PushDone{worker}; }},
-      {"discarded", Phase::kComputing, Phase::kWaiting,
+      {"push", Phase::kComputing, Of<PushDone>},
+      {"discarded", Phase::kComputing,
        [](WorkerId worker) -> Event {
          return PushDone{worker, /*share=*/0, /*taken=*/false};
        }},
-      {"join", std::nullopt, Phase::kWaiting,
-       [](WorkerId worker) -> Event { return Joined{worker}; }},
-      {"leave", std::nullopt, std::nullopt,
-       [](WorkerId worker) -> Event { return Left{worker}; }},
-      {"idle", Phase::kComputing, Phase::kIdle,
-       [](WorkerId worker) -> Event { return Idle{worker}; }},
-      {"resume", Phase::kIdle, Phase::kWaiting,
-       [](WorkerId worker) -> Event { return Resumed{worker}; }},
-      {"ready", Phase::kComputing, std::nullopt,
-       [](WorkerId worker) -> Event { return GradientReady{worker}; }},
-      {"abandoned", Phase::kComputing, Phase::kWaiting,
-       [](WorkerId worker) -> Event { return Abandoned{worker}; }},
-      {"flag", std::nullopt, std::nullopt,
+      {"join", std::nullopt, Of<Joined>},
+      {"leave", std::nullopt, Of<Left>},
+      {"idle", Phase::kComputing, Of<Idle>},
+      {"resume", Phase::kIdle, Of<Resumed>},
+      {"ready", Phase::kComputing, Of<GradientReady>},
+      {"abandoned", Phase::kComputing, Of<Abandoned>},
+      {"flag", std::nullopt,
        [](WorkerId worker) -> Event {
          return Flagged{worker, true};
        }},
-      {"clear", std::nullopt, std::nullopt,
+      {"clear", std::nullopt,
        [](WorkerId worker) -> Event {
          return Flagged{worker, false};
        }},
-      {"tick", std::nullopt, std::nullopt,
-       [](WorkerId) -> Event { return Tick{}; }},
+      {"tick", std::nullopt, [](WorkerId) -> Event { return Tick{}; }},
   };
   for (const Verb& verb : kVerbs) {
     if (verb.name == name) return &verb;
@@ -155,25 +151,19 @@ std::string ToText(const Action& action) {
 
 std::string PolicyScript::Run(absl::string_view commands) {
   std::string output;
-  for (const absl::string_view line :
-       absl::StrSplit(commands, '\n', absl::SkipWhitespace())) {
-    if (absl::StartsWith(line, "#")) continue;
-    const std::string error = Execute(line);
-    if (!error.empty()) {
-      absl::StrAppend(&output, "error: ", line, ": ", error, "\n");
-    }
-    for (const Action& action : performed_) {
+  const auto execute = [&](const Words& words) {
+    const std::string error = Execute(words);
+    for (const Action& action : std::exchange(performed_, {})) {
       absl::StrAppend(&output, absl::FormatDuration(now_), " ", ToText(action),
                       "\n");
     }
-    performed_.clear();
-  }
+    return error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(error);
+  };
+  ExecuteCommands(commands, execute, output);
   return output.empty() ? "nothing\n" : output;
 }
 
-std::string PolicyScript::Execute(absl::string_view line) {
-  std::vector<absl::string_view> words =
-      absl::StrSplit(line, ' ', absl::SkipEmpty());
+std::string PolicyScript::Execute(Words words) {
   if (words.size() > 2 && words[0] == "at") {
     const std::string error = SetTime(words[1]);
     if (!error.empty()) return error;
@@ -215,7 +205,7 @@ std::string PolicyScript::MakePolicyOf(absl::string_view spec) {
   return "";
 }
 
-std::string PolicyScript::Adopt(const std::vector<absl::string_view>& words) {
+std::string PolicyScript::Adopt(const Words& words) {
   for (size_t i = 1; i < words.size(); ++i) {
     absl::string_view word = words[i];
     if (absl::ConsumePrefix(&word, "round=")) {

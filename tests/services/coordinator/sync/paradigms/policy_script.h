@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "services/coordinator/sync/core/sync_policy.h"
+#include "tests/services/coordinator/sync/core/script_files.h"
 
 namespace paceline {
 
@@ -35,10 +36,10 @@ class PolicyScript {
 
  private:
   // Returns an error's text, or an empty one.
-  std::string Execute(absl::string_view line);
+  std::string Execute(Words words);
   std::string SetTime(absl::string_view text);
   std::string MakePolicyOf(absl::string_view spec);
-  std::string Adopt(const std::vector<absl::string_view>& words);
+  std::string Adopt(const Words& words);
   std::string Apply(absl::string_view verb, absl::string_view name);
 
   void TakeOver();
