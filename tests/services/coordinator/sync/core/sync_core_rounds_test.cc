@@ -1,6 +1,5 @@
 // What the core does about rounds that no policy sees whole: pushes that are
-// discarded, workers that are lost in the middle of one, paradigms that follow
-// each other, and servers that lag behind.
+// discarded, paradigms that follow each other, and servers that lag behind.
 
 #include <cstdint>
 #include <map>
@@ -21,8 +20,6 @@
 namespace paceline {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // A job of workers 0, 1, ... who do what a test says.
@@ -62,21 +59,9 @@ class RoundsTest : public testing::Test {
                     .ok());
     Take();
   }
-  void Lose(uint32_t worker, uint32_t taken) {
-    const Iteration iteration = grants_.at(worker).iteration;
-    core_->Leave(now_, WorkerId{worker}, LossReason::kStreamBroken, outputs_);
-    core_->FenceAnswered(
-        now_, WorkerId{worker},
-        {.iteration = iteration, .blocks_taken = taken, .blocks = 4}, outputs_);
-    grants_.erase(worker);
-    Take();
-  }
 
   // Keeps the grants with the plans that belong to them, and what was closed.
   void Take() {
-    closed_.clear();
-    refreshed_.clear();
-    abandoned_.clear();
     for (const Output& output : std::exchange(outputs_, {})) {
       if (const auto* const grant = std::get_if<Grant>(&output)) {
         grants_[ToNumber(grant->worker)] = *grant;
@@ -84,15 +69,7 @@ class RoundsTest : public testing::Test {
         grants_.at(ToNumber(plan->worker)).plan = plan->plan;
       } else if (const auto* const close = std::get_if<CloseCommand>(&output)) {
         ++closings_;
-        for (const RoundId round : close->rounds) {
-          closed_.push_back(ToNumber(round));
-          unperformed_.insert(round);
-        }
-      } else if (const auto* const to = std::get_if<RefreshCommand>(&output)) {
-        refreshed_.push_back(to->worker);
-      } else if (const auto* const told =
-                     std::get_if<AbandonCommand>(&output)) {
-        abandoned_.push_back(told->worker);
+        unperformed_.insert(close->rounds.begin(), close->rounds.end());
       }
     }
   }
@@ -116,9 +93,6 @@ class RoundsTest : public testing::Test {
   std::vector<Output> outputs_;
   absl::Time now_ = absl::UnixEpoch();
   std::map<uint32_t, Grant> grants_;  // The open ones, by worker.
-  std::vector<uint64_t> closed_;      // By the latest call.
-  std::vector<WorkerId> refreshed_;
-  std::vector<WorkerId> abandoned_;
   std::set<RoundId> unperformed_;
   Closing closings_ = 0;
 };
@@ -151,45 +125,6 @@ INSTANTIATE_TEST_SUITE_P(
                     "kbatchsync:k=2", "backup:b=1", "kasync:k=2",
                     "kbatchasync:k=2", "psp", "elastic:r=3", "abs",
                     "syncswitch:at=0.5"));
-
-// w0 leaves a part of its push in the round and is lost; w1, the other one of
-// the round, breaks off. Nobody but the core knows that there is something.
-TEST_F(RoundsTest, LeftoversAreClosedWhenTheLastPlanEndsWithoutAPush) {
-  Start("kasync:k=2", 3);
-  Ready(0);
-  Ready(1);
-  Lose(0, /*taken=*/1);
-  EXPECT_THAT(closed_, IsEmpty()) << "w1 may still push";
-  Push(1, /*discarded=*/true);
-  EXPECT_THAT(closed_, ElementsAre(1));
-}
-
-TEST_F(RoundsTest, AGradientThatWasTakenAndIsLostLeavesItsPlace) {
-  Start("ksync:k=2", 3);
-  Ready(0);
-  Lose(0, /*taken=*/0);
-  Ready(1);
-  EXPECT_THAT(abandoned_, IsEmpty()) << "the round has one of two";
-  Ready(2);
-  Push(1);
-  EXPECT_THAT(closed_, IsEmpty());
-  Push(2);
-  EXPECT_THAT(closed_, ElementsAre(1));
-}
-
-// The draining of the first paradigm's round is an update of its own: nobody
-// lags by it.
-TEST_F(RoundsTest, AHandOverTakesOverAtTheVersionAfterTheDraining) {
-  Start("syncswitch:first=bsp,then=saps:s=2,at=0.1", 3, 100);
-  Push(0);
-  EXPECT_THAT(closed_, ElementsAre(1));
-  EXPECT_EQ(core_->version(), 1);
-  Push(0);
-  EXPECT_EQ(core_->version(), 2);
-  EXPECT_THAT(refreshed_, IsEmpty()) << "w1 and w2 are one behind";
-  Push(0);
-  EXPECT_THAT(refreshed_, SizeIs(2));
-}
 
 // Fourteen rounds of old pushes are under way while the new paradigm begins its
 // own.

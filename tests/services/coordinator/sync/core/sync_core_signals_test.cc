@@ -91,15 +91,6 @@ class SyncCoreSignalsTest : public testing::Test {
     EXPECT_TRUE(core_->IsStraggler(kC));
   }
 
-  int Count(bool settled) const {
-    int count = 0;
-    for (const Output& output : outputs_) {
-      count += settled ? std::holds_alternative<SwitchSettled>(output)
-                       : std::holds_alternative<Switched>(output);
-    }
-    return count;
-  }
-
   WatchingPolicy::Seen seen_;
   std::unique_ptr<SyncCore> core_;
   std::vector<Output> outputs_;
@@ -145,21 +136,6 @@ TEST_F(SyncCoreSignalsTest, SyncSwitchLeavesForAStragglerThatItFinds) {
                             grant->plan == PushPlan::Immediate());
   }
   EXPECT_TRUE(released);
-}
-
-// What a policy does within itself is no switch, and settles none.
-TEST_F(SyncCoreSignalsTest, OnlyASwitchSettles) {
-  Start(10'000, *MakePolicy("syncswitch:at=0.002"));
-  for (const WorkerId worker : {kA, kB, kC}) Push(1, worker, 1, 8);
-  for (const WorkerId worker : {kA, kB, kC}) Push(2, worker, 2, 8);
-  EXPECT_EQ(core_->version(), 4) << "a round, and three pushes under ASP";
-  EXPECT_EQ(Count(/*settled=*/false), 0);
-  EXPECT_EQ(Count(/*settled=*/true), 0);
-  core_->Switch(At(3), *MakePolicy("asp"), "a test", outputs_);
-  EXPECT_EQ(Count(/*settled=*/false), 1);
-  EXPECT_EQ(Count(/*settled=*/true), 0);
-  for (const WorkerId worker : {kA, kB, kC}) Push(4, worker, 3, 8);
-  EXPECT_EQ(Count(/*settled=*/true), 1);
 }
 
 }  // namespace

@@ -115,17 +115,6 @@ TEST_F(SyncCoreTest, WakesThePolicyAtItsDeadline) {
   EXPECT_EQ(core_.NextDeadline(), At(10));
 }
 
-TEST_F(SyncCoreTest, ShowsItsState) {
-  EXPECT_THAT(core_.Members(), ElementsAre(kA, kB));
-  EXPECT_EQ(core_.samples_total(), 8);
-  EXPECT_EQ(core_.policy().Describe(), "forgetful");
-  ASSERT_TRUE(core_.PushDone(At(1), kA, Of(3), outputs_).ok());
-  EXPECT_EQ(core_.ClockOf(kA), 1);
-  EXPECT_EQ(core_.ClockOf(kB), 0);
-  EXPECT_EQ(core_.samples_counted(), 3);
-  EXPECT_FALSE(core_.finished());
-}
-
 TEST(SyncCoreDeathTest, OnlyWhoWaitsIsReleased) {
   SyncCore core(TwoRanges(), std::make_unique<DoublePolicy>());
   std::vector<Output> outputs;
