@@ -1,0 +1,118 @@
+#ifndef PACELINE_TESTS_SERVICES_COORDINATOR_RUN_COURSE_COURSE_SCRIPT_H_
+#define PACELINE_TESTS_SERVICES_COORDINATOR_RUN_COURSE_COURSE_SCRIPT_H_
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "services/coordinator/run/course/course.h"
+#include "tests/services/coordinator/run/course/run_checker.h"
+#include "tests/services/coordinator/sync/core/script_files.h"
+
+namespace paceline {
+
+// Runs commands on a RunCourse, and a RunChecker on what it puts out. Members
+// do what a command says and nothing else; servers s0, s1, ... answer at once.
+// One command a line:
+//
+//   run PARADIGM [KEY=VALUE]... [defer] [root] [quota]
+//                          makes the course anew, at time 0: 40 samples, ten to
+//                          a push, no evaluation, a lease of 10s. Keys: min (of
+//                          workers; 2), servers (2), eval (samples from one
+//                          snapshot to the next), lease, from (samples of the
+//                          first epoch that a checkpoint has), and those of
+//                          `update`. With `root` checkpoints can be written;
+//                          with `quota` the model is too large
+//   opened [CODE]          its files are opened, or cannot be
+//   come w1 e2 ...         workers and evaluators come
+//   ready w1 ... [samples=40] [elements=40]
+//                          with data and a first tensor of that size
+//   enter w1 ...           both
+//   initialized w1         the weights are written
+//   train w1 ... [e2]      opened, enter, initialized by w1; only the grants
+//                          are told
+//   push w1 ...            the open iterations, all of their samples used
+//   work w1 ...            pushes in turns until nobody has a grant; what comes
+//                          of the pushes themselves is left out
+//   gone w1 stream|departed
+//   failed w1 CODE         it cannot take part
+//   evaluated e2 SNAPSHOT [accuracy=0.5] [loss=0.5] [failed]
+//   server s0 sound|hangs|slow|full|refuses
+//                          from now on it carries out all; nothing; writes no
+//                          file until it is sound; cannot write; takes no
+//                          snapshot
+//   server s0 leaving|lost
+//   evaluators none|some   whether one is connected anywhere
+//   wait 10s [w1 ...]      so much time passes, in which these are heard of
+//   update [KEY=VALUE]...  min, epochs, samples, seconds, accuracy, loss,
+//                          at_target, rate, interval (of checkpoints)
+//   switch PARADIGM, checkpoint ID, pause DURATION, cancel
+//
+// Lines that begin with '#' are comments. Thread-compatible.
+class CourseScript {
+ public:
+  // What came of it, one line for each output that says something, and for each
+  // refusal; "nothing" if that is all. What the paradigm reports is left out. A
+  // malformed command, and whatever always must hold and does not, is answered
+  // by a line that begins with "error:".
+  std::string Run(absl::string_view commands);
+
+ private:
+  enum class Health { kSound, kHangs, kSlowDisk, kFullDisk, kNoRoom };
+  struct Server {
+    Health health = Health::kSound;
+    std::optional<int64_t> unwritten = std::nullopt;  // A snapshot.
+  };
+
+  // Of one command; a malformed one is INVALID_ARGUMENT.
+  absl::Status Execute(Words words);
+  absl::Status MakeRun(Words words);
+  absl::Status Order(absl::string_view verb, const Words& words);
+  absl::Status Say(absl::string_view verb, WorkerId worker, Words words);
+  absl::Status SetServer(const Words& words);
+  absl::Status Set(Words words);
+  absl::Status Wait(const Words& words, const std::vector<WorkerId>& heard);
+  void Work(const std::vector<WorkerId>& members);
+  void Write(int server, int64_t snapshot);
+
+  // Gives the input, and then what servers and others answer to it. Returns OK.
+  absl::Status Give(const RunInput& input);
+  // Takes the names out of `words`.
+  std::vector<WorkerId> TakeMembers(Words& words);
+  std::string Name(WorkerId worker) const;
+  // Empty if it says nothing.
+  std::string TextOf(const RunOutput& output) const;
+
+  void Answer(const Grant& grant) { grants_[grant.worker] = grant; }
+  void Answer(const AdmitParameters& admit);
+  void Answer(const AskForEvaluator& ask);
+  void Answer(const CompleteCheckpoint& complete);
+  void Answer(const NumberedCommand& command);
+  template <class Other>
+  void Answer(const Other&) {}
+
+  CourseOptions options_;
+  RunSettings settings_;
+  RunStart start_;
+  bool quota_ = false;
+  bool evaluator_exists_ = true;
+  std::vector<Server> servers_;
+  std::optional<RunCourse> course_;
+  RunChecker checker_;
+  absl::Time now_ = absl::UnixEpoch();
+  std::map<WorkerId, bool> evaluators_;  // Every member that was named.
+  std::map<WorkerId, Grant> grants_;     // Open.
+  std::deque<RunInput> answers_;
+  bool assembling_ = false;  // By `train`.
+  bool working_ = false;     // By `work`.
+  std::string text_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_COORDINATOR_RUN_COURSE_COURSE_SCRIPT_H_
