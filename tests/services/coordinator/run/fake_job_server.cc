@@ -34,29 +34,9 @@ absl::Status FakeJobServer::Say(const v1::ServerMessage& message) {
   return job_->OnServerMessage(member_, message);
 }
 
-void FakeJobServer::HoldCheckpoints() {
-  absl::MutexLock lock(&mu_);
-  hold_ = true;
-}
-
-void FakeJobServer::WriteHeld() {
-  std::vector<v1::ServerCommand> held;
-  {
-    absl::MutexLock lock(&mu_);
-    hold_ = false;
-    held = std::exchange(held_, {});
-  }
-  for (const v1::ServerCommand& command : held) Write(command);
-}
-
 void FakeJobServer::FailCheckpoints(const absl::Status& why) {
   absl::MutexLock lock(&mu_);
   fail_ = why;
-}
-
-void FakeJobServer::Hang() {
-  absl::MutexLock lock(&mu_);
-  hangs_ = true;
 }
 
 void FakeJobServer::RefuseSnapshots(const absl::Status& why) {
@@ -88,17 +68,13 @@ void FakeJobServer::Run() {
   while (true) {
     const auto command = stream_->commands.Take(absl::Minutes(5));
     if (!command.ok()) return;
-    bool hold = false;
     {
       absl::MutexLock lock(&mu_);
       commands_.push_back(*command);
-      if (hangs_) continue;
       if (command->has_host()) host_ = command->host();
-      hold = command->has_write_checkpoint() && hold_;
-      if (hold) held_.push_back(*command);
     }
     if (command->sequence() != 0) Answer(*command);
-    if (command->has_write_checkpoint() && !hold) Write(*command);
+    if (command->has_write_checkpoint()) Write(*command);
   }
 }
 

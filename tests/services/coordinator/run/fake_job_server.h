@@ -35,12 +35,8 @@ class FakeJobServer {
   uint64_t member() const { return member_; }
   absl::Status Say(const v1::ServerMessage& message);
 
-  // From now on checkpoints are not written but after WriteHeld(), or fail.
-  void HoldCheckpoints();
-  void WriteHeld();
+  // From now on checkpoints fail, with this.
   void FailCheckpoints(const absl::Status& why);
-  // From now on commands are not carried out.
-  void Hang();
   // From now on snapshots come to nothing, with this.
   void RefuseSnapshots(const absl::Status& why);
 
@@ -65,9 +61,6 @@ class FakeJobServer {
   absl::Mutex mu_;
   std::vector<v1::ServerCommand> commands_ ABSL_GUARDED_BY(mu_);
   v1::HostJob host_ ABSL_GUARDED_BY(mu_);
-  bool hold_ ABSL_GUARDED_BY(mu_) = false;
-  bool hangs_ ABSL_GUARDED_BY(mu_) = false;
-  std::vector<v1::ServerCommand> held_ ABSL_GUARDED_BY(mu_);
   absl::Status fail_ ABSL_GUARDED_BY(mu_);
   absl::Status refuse_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;

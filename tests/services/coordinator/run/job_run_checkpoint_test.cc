@@ -1,7 +1,9 @@
-// Checkpoints of a run: on request, at intervals, at the end, and failing ones.
+// The files of a run: what it saves, and another run that goes on from there.
 
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,43 +14,34 @@
 namespace paceline {
 namespace {
 
-using Kind = FakeWorker::Kind;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class JobRunCheckpointTest : public JobRunTest {
  protected:
-  JobRunCheckpointTest() {
-    KeepCheckpoints();
-    // The clock is for intervals here.
-    setup_.lease = absl::Hours(1);
-  }
+  JobRunCheckpointTest() { KeepCheckpoints(); }
 
-  // Both workers push what they were granted first, and are granted the rest.
   void PushFirstRound() {
     for (size_t i = 0; i < 2; ++i) {
       EXPECT_TRUE(worker(i).SayPushed(first_grants()[i]).ok());
     }
-    for (size_t i = 0; i < 2; ++i) {
-      second_grants_.push_back(worker(i).Next(Kind::kGrant).grant());
-    }
   }
-  void PushSecondRound() {
-    for (size_t i = 0; i < 2; ++i) {
-      EXPECT_TRUE(worker(i).SayPushed(second_grants_[i]).ok());
-    }
+  // Pauses after the first round of the two, two seconds into the training.
+  void PauseAfterARound() {
+    StartTraining();
+    clock_.Advance(absl::Seconds(2));
+    EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+    job_->Pause(absl::Seconds(30));
+    AwaitDecision("nothing more is dealt");
+    EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+    EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+    EXPECT_TRUE(Outcome().paused);
   }
-
-  // "mine WRITING", as they were told.
-  std::vector<std::string> Told() const {
-    std::vector<std::string> told;
-    for (const v1::Checkpoint& checkpoint : History().checkpoints) {
-      told.push_back(
-          absl::StrCat(checkpoint.name(), " ",
-                       v1::Checkpoint::State_Name(checkpoint.state())));
-    }
-    return told;
+  // The run after that one.
+  void GoOnFrom(const std::string& id) {
+    EndRun();
+    setup_.restore_from = FolderOf(id);
   }
 
   // The manifest of a checkpoint that has no fault.
@@ -59,8 +52,6 @@ class JobRunCheckpointTest : public JobRunTest {
     EXPECT_THAT(report->problems, IsEmpty());
     return report->manifest;
   }
-
-  std::vector<v1::Grant> second_grants_;
 };
 
 TEST_F(JobRunCheckpointTest, IsWrittenWhileTheJobTrains) {
@@ -89,36 +80,22 @@ TEST_F(JobRunCheckpointTest, IsWrittenWhileTheJobTrains) {
   EXPECT_EQ(manifest.blocks.size(), 2u);
   EXPECT_EQ(manifest.files.size(), 2u);
 
-  PushSecondRound();
   WorkToTheEnd();
   EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_TRUE(absl::IsFailedPrecondition(job_->WriteCheckpoint("late")));
   // Another one, exact, is made of the result.
   EXPECT_EQ(Outcome().checkpoint, "final-40-0001");
-  EXPECT_THAT(Told(),
+  std::vector<std::string> told;
+  for (const v1::Checkpoint& checkpoint : History().checkpoints) {
+    told.push_back(
+        absl::StrCat(checkpoint.name(), " ",
+                     v1::Checkpoint::State_Name(checkpoint.state())));
+  }
+  EXPECT_THAT(told,
               ElementsAre("mine WRITING", "mine READY", "final-40-0001 WRITING",
                           "final-40-0001 READY"));
   EXPECT_TRUE(History().checkpoints.back().exact());
   EXPECT_TRUE(Verified("final-40-0001").exact);
-}
-
-// What lies in a round that is not closed is in no weight.
-TEST_F(JobRunCheckpointTest, APushInAnOpenRoundIsStillToBeCounted) {
-  StartTraining();
-  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
-  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
-  const v1::Checkpoint ready = AwaitCheckpoint("mine", v1::Checkpoint::READY);
-  EXPECT_EQ(ready.samples(), 0);
-  EXPECT_EQ(ready.version(), 0);
-  EXPECT_EQ(job_->Progress().samples(), 10);
-}
-
-TEST_F(JobRunCheckpointTest, IsWrittenBetweenTheClosings) {
-  StartTraining();
-  PushFirstRound();
-  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
-  PushSecondRound();
-  WorkToTheEnd();
-  EXPECT_TRUE(Outcome().status.ok());
   // By number, so that all servers do the same.
   std::vector<v1::ServerCommand::KindCase> kinds;
   for (const v1::ServerCommand& command : server(0).Commands()) {
@@ -130,68 +107,7 @@ TEST_F(JobRunCheckpointTest, IsWrittenBetweenTheClosings) {
                                  Command::kWriteCheckpoint, Command::kUnhost));
 }
 
-TEST_F(JobRunCheckpointTest, OneAtATime) {
-  StartTraining();
-  server(0).HoldCheckpoints();
-  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
-  AwaitCheckpoint("mine", v1::Checkpoint::WRITING);
-  const absl::Status busy = job_->WriteCheckpoint("other");
-  EXPECT_TRUE(absl::IsFailedPrecondition(busy));
-  EXPECT_THAT(busy.ToString(), HasSubstr("is being written"));
-  // The training does not wait for it.
-  PushFirstRound();
-  server(0).WriteHeld();
-  const v1::Checkpoint ready = AwaitCheckpoint("mine", v1::Checkpoint::READY);
-  EXPECT_EQ(ready.version(), 0);
-  EXPECT_TRUE(job_->WriteCheckpoint("other").ok());
-  AwaitCheckpoint("other", v1::Checkpoint::READY);
-}
-
-TEST_F(JobRunCheckpointTest, ARunThatEndsLeavesNoneWriting) {
-  StartTraining();
-  server(0).HoldCheckpoints();
-  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
-  AwaitCheckpoint("mine", v1::Checkpoint::WRITING);
-  job_->Cancel(absl::CancelledError("by an admin"));
-  const v1::Checkpoint failed = AwaitCheckpoint("mine", v1::Checkpoint::FAILED);
-  EXPECT_EQ(failed.state_reason(), "by an admin");
-  EXPECT_TRUE(absl::IsCancelled(Outcome().status));
-}
-
-TEST_F(JobRunCheckpointTest, IsGivenUpWhereADiskHangs) {
-  StartTraining();
-  server(0).HoldCheckpoints();
-  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
-  AwaitCheckpoint("mine", v1::Checkpoint::WRITING);
-  clock_.Advance(absl::Minutes(31));
-  const v1::Checkpoint failed = AwaitCheckpoint("mine", v1::Checkpoint::FAILED);
-  EXPECT_THAT(failed.state_reason(), HasSubstr("not written in time by s0"));
-  server(0).WriteHeld();
-  EXPECT_TRUE(job_->WriteCheckpoint("other").ok());
-  AwaitCheckpoint("other", v1::Checkpoint::READY);
-}
-
-TEST_F(JobRunCheckpointTest, OnlyWhileItTrains) {
-  Assemble();
-  worker(0).Next(Kind::kBegin);
-  const absl::Status early = job_->WriteCheckpoint("mine");
-  EXPECT_TRUE(absl::IsFailedPrecondition(early));
-  EXPECT_THAT(early.ToString(), HasSubstr("does not train right now"));
-  EXPECT_TRUE(worker(0).SayInitialized().ok());
-  WorkToTheEnd();
-  EXPECT_TRUE(Outcome().status.ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(job_->WriteCheckpoint("mine")));
-}
-
-TEST_F(JobRunCheckpointTest, NeedsAFolder) {
-  setup_.checkpoint_root.clear();
-  StartTraining();
-  const absl::Status status = job_->WriteCheckpoint("mine");
-  EXPECT_TRUE(absl::IsFailedPrecondition(status));
-  EXPECT_THAT(status.ToString(), HasSubstr("--checkpoints DIR"));
-}
-
-TEST_F(JobRunCheckpointTest, AServerThatCannotWriteFailsItButNotTheJob) {
+TEST_F(JobRunCheckpointTest, WhatAServerCannotWriteIsRemovedAndToldWhy) {
   StartTraining();
   server(1).FailCheckpoints(
       absl::ResourceExhaustedError("no space left on the device"));
@@ -199,105 +115,103 @@ TEST_F(JobRunCheckpointTest, AServerThatCannotWriteFailsItButNotTheJob) {
   const v1::Checkpoint failed = AwaitCheckpoint("mine", v1::Checkpoint::FAILED);
   EXPECT_EQ(failed.state_reason(), "s1: no space left on the device");
   EXPECT_FALSE(std::filesystem::exists(FolderOf("mine")));
-  PushFirstRound();
   server(1).FailCheckpoints(absl::OkStatus());
   EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
   AwaitCheckpoint("mine", v1::Checkpoint::READY);
-  PushSecondRound();
-  WorkToTheEnd();
-  EXPECT_TRUE(Outcome().status.ok());
-  EXPECT_EQ(Outcome().checkpoint, "final-40-0001");
 }
 
-TEST_F(JobRunCheckpointTest, AResultThatCannotBeSavedFailsTheJob) {
-  StartTraining();
-  server(0).FailCheckpoints(absl::ResourceExhaustedError("the disk is full"));
-  PushFirstRound();
-  PushSecondRound();
-  WorkToTheEnd();
-  EXPECT_EQ(Outcome().status,
-            absl::ResourceExhaustedError(
-                "the trained weights could not be saved: s0: the disk is "
-                "full"));
-  EXPECT_EQ(Outcome().checkpoint, "");
+TEST_F(JobRunCheckpointTest, PausedItIsSaved) {
+  PauseAfterARound();
+  EXPECT_FALSE(Outcome().out_of_workers);
+  EXPECT_EQ(Outcome().checkpoint, "pause-20-0001");
+  const v1::Checkpoint saved = History().checkpoints.back();
+  EXPECT_EQ(saved.state(), v1::Checkpoint::READY);
+  EXPECT_TRUE(saved.exact());
+  EXPECT_EQ(saved.samples(), 20);
+  EXPECT_EQ(saved.version(), 1);
+  EXPECT_EQ(Verified("pause-20-0001").seconds, 2);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(worker(i).AwaitStop(), "the job has ended");
+    EXPECT_TRUE(server(i).Commands().back().has_unhost());
+  }
 }
 
-// One that was asked for just before the end is waited for; the result is saved
-// beside it.
-TEST_F(JobRunCheckpointTest, TheEndWaitsForTheOneBeingWritten) {
+TEST_F(JobRunCheckpointTest, AnotherRunGoesOnWhereItStood) {
+  PauseAfterARound();
+  GoOnFrom("pause-20-0001");
+  spec_.set_servers(1);  // Onto another number of servers.
   StartTraining();
-  PushFirstRound();
-  server(0).HoldCheckpoints();
-  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
-  PushSecondRound();
-  server(0).Await(v1::ServerCommand::kWriteCheckpoint);
-  server(0).WriteHeld();
-  WorkToTheEnd();
-  EXPECT_TRUE(Outcome().status.ok());
-  EXPECT_THAT(Told(),
-              ElementsAre("mine WRITING", "mine READY", "final-40-0001 WRITING",
-                          "final-40-0001 READY"));
-}
-
-TEST_F(JobRunCheckpointTest, AServerThatIsLostMeanwhileFailsTheJob) {
-  StartTraining();
-  server(0).HoldCheckpoints();
-  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
-  job_->OnServerDisconnected(server(0).member());
-  EXPECT_TRUE(absl::IsUnavailable(Outcome().status));
-  EXPECT_EQ(Outcome().checkpoint, "");
-}
-
-TEST_F(JobRunCheckpointTest, EveryIntervalByTheClock) {
-  spec_.mutable_checkpoints()->mutable_interval()->set_seconds(30);
-  StartTraining();
-  clock_.Advance(absl::Seconds(29));
-  PushFirstRound();
-  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());  // Does not put it off.
-  AwaitCheckpoint("mine", v1::Checkpoint::READY);
+  const v1::HostJob host = server(0).Await(v1::ServerCommand::kHost).host();
+  EXPECT_EQ(host.restore_from(), FolderOf("pause-20-0001"));
+  EXPECT_EQ(host.blocks_size(), 2);
+  EXPECT_EQ(first_grants()[0].range().begin(), 20u);
+  EXPECT_EQ(first_grants()[0].base_version(), 1);
+  EXPECT_EQ(first_grants()[0].closing(), 0);
+  EXPECT_EQ(first_grants()[1].range().begin(), 30u);
   clock_.Advance(absl::Seconds(1));
-  EXPECT_EQ(AwaitCheckpoint("auto-20-0001", v1::Checkpoint::READY).version(),
-            1);
-  clock_.Advance(absl::Seconds(29));
-  EXPECT_TRUE(worker(0).SayPushed(second_grants_[0]).ok());
-  clock_.Advance(absl::Seconds(1));
-  AwaitCheckpoint("auto-30-0001", v1::Checkpoint::READY);
-  EXPECT_THAT(Told(),
-              ElementsAre("mine WRITING", "mine READY", "auto-20-0001 WRITING",
-                          "auto-20-0001 READY", "auto-30-0001 WRITING",
-                          "auto-30-0001 READY"));
+  const v1::JobProgress progress = job_->Progress();
+  EXPECT_EQ(progress.seconds(), 3);
+  EXPECT_EQ(progress.samples(), 20);
+  EXPECT_EQ(progress.samples_total(), 40);
+  EXPECT_EQ(progress.version(), 1);
+  PushFirstRound();
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_FALSE(Outcome().paused);
+  EXPECT_EQ(Outcome().checkpoint, "final-40-0002");
+  EXPECT_EQ(Report()["samples"], 40);
+  EXPECT_EQ(Report()["updates"], 2);
+  EXPECT_EQ(Report()["seconds"], 3);
+  const CheckpointManifest final = Verified("final-40-0002");
+  EXPECT_EQ(final.files.size(), 1u);
+  EXPECT_EQ(final.version, 2);
+  // The one that it came from stays whole.
+  Verified("pause-20-0001");
 }
 
-// It would be written over the one that is there, which must stay whole.
-TEST_F(JobRunCheckpointTest, NoneIsDueWhileNothingIsCounted) {
-  spec_.mutable_checkpoints()->mutable_interval()->set_seconds(30);
+// Nor left out: the second is due with the very last push of the first run.
+TEST_F(JobRunCheckpointTest, APlannedSwitchIsMadeOnce) {
+  spec_.set_paradigm("asp");
+  for (const auto& [samples, paradigm] :
+       std::vector<std::pair<int, std::string>>{
+           {10, "bsp"}, {20, "ssp:s=3"}, {30, "asp"}}) {
+    v1::PlannedSwitch& planned = *spec_.add_switches();
+    planned.set_samples(samples);
+    planned.set_paradigm(paradigm);
+  }
   StartTraining();
-  clock_.Advance(absl::Seconds(30));
-  AwaitCheckpoint("auto-0-0001", v1::Checkpoint::READY);
-  clock_.Advance(absl::Seconds(30));
-  EXPECT_TRUE(worker(0).SayHeartbeat().ok());
-  EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
-  AwaitCheckpoint("mine", v1::Checkpoint::READY);
-  EXPECT_THAT(Told(), ElementsAre("auto-0-0001 WRITING", "auto-0-0001 READY",
-                                  "mine WRITING", "mine READY"));
+  job_->Pause(absl::Seconds(30));
+  AwaitDecision("nothing more is dealt");
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_EQ(job_->Progress().paradigm(), "bsp");
+  EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+  EXPECT_TRUE(Outcome().paused);
+  EXPECT_THAT(History().paradigms, ElementsAre("bsp", "ssp:s=3"));
+  EXPECT_THAT(Verified("pause-20-0001").spec_json,
+              HasSubstr("\"paradigm\":\"ssp:s=3\""));
+
+  GoOnFrom("pause-20-0001");
+  spec_.set_paradigm("ssp:s=3");  // Whoever keeps the job has noted it.
+  StartTraining();
+  EXPECT_EQ(job_->Progress().paradigm(), "ssp:s=3");
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_EQ(job_->Progress().paradigm(), "asp");
+  AwaitDecision("switched from ssp:s=3 to asp");
+  EXPECT_THAT(History().paradigms, ElementsAre("asp"));
 }
 
-TEST_F(JobRunCheckpointTest, OtherUpdatesDoNotPutItOff) {
-  spec_.mutable_checkpoints()->mutable_interval()->set_seconds(30);
-  StartTraining();
-  clock_.Advance(absl::Seconds(20));
-  spec_.set_learning_rate(0.25);
-  job_->Update(*ParseJob(spec_));
-  clock_.Advance(absl::Seconds(10));
-  AwaitCheckpoint("auto-0-0001", v1::Checkpoint::READY);
-}
+TEST_F(JobRunCheckpointTest, OneThatIsMissingOrDamagedIsRefused) {
+  setup_.restore_from = FolderOf("none");
+  MakeJob();
+  RunJob();
+  EXPECT_TRUE(absl::IsNotFound(Outcome().status)) << Outcome().status;
 
-TEST_F(JobRunCheckpointTest, TheIntervalCanBeSetLater) {
-  StartTraining();
-  spec_.mutable_checkpoints()->mutable_interval()->set_seconds(1);
-  job_->Update(*ParseJob(spec_));
-  clock_.Advance(absl::Seconds(1));
-  AwaitCheckpoint("auto-0-0001", v1::Checkpoint::READY);
+  GoOnFrom("damaged");
+  std::filesystem::create_directories(setup_.restore_from);
+  std::ofstream(absl::StrCat(setup_.restore_from, "/", kManifestName))
+      << "{\"format\": ";
+  MakeJob();
+  RunJob();
+  EXPECT_TRUE(absl::IsDataLoss(Outcome().status)) << Outcome().status;
 }
 
 }  // namespace

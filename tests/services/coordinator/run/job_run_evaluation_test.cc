@@ -84,21 +84,6 @@ TEST_F(JobRunEvaluationTest, EverySnapshotIsEvaluatedAndReleased) {
   EXPECT_THAT(ReleasedAt(1), ElementsAre(1, 2, 3, 4));
 }
 
-TEST_F(JobRunEvaluationTest, DeferredEvaluationComesAfterTheTraining) {
-  spec_.mutable_evaluation()->set_defer(true);
-  Push(Start());
-  PushNext();
-  PushNext();
-  EXPECT_TRUE(evaluator().HasNothing());
-  PushNext();
-  for (int64_t snapshot = 1; snapshot <= 4; ++snapshot) {
-    EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(),
-              snapshot);
-    EXPECT_TRUE(evaluator().SayEvaluated(snapshot, 0.5).ok());
-  }
-  EXPECT_TRUE(Outcome().status.ok());
-}
-
 TEST_F(JobRunEvaluationTest, TheTargetEndsTheTraining) {
   spec_.mutable_stop()->set_target_accuracy(0.5);
   spec_.mutable_stop()->set_at_target(true);
@@ -121,75 +106,6 @@ TEST_F(JobRunEvaluationTest, TheTargetEndsTheTraining) {
   EXPECT_EQ(run["final_accuracy"], 0.95);
 }
 
-TEST_F(JobRunEvaluationTest, AnotherEvaluatorTakesOver) {
-  Push(Start());
-  evaluator().Next(Kind::kEvaluate);
-  evaluator().Break();
-  FakeWorker& second = AddWorker("e1", /*evaluator=*/true);
-  second.Enter(SmallModel(0));
-  second.Next(Kind::kBegin);
-  EXPECT_EQ(second.Next(Kind::kEvaluate).evaluate().snapshot(), 1);
-  EXPECT_TRUE(second.SayEvaluated(1, 0.5).ok());
-  for (int i = 0; i < 3; ++i) PushNext();
-  for (int64_t snapshot = 2; snapshot <= 4; ++snapshot) {
-    EXPECT_EQ(second.Next(Kind::kEvaluate).evaluate().snapshot(), snapshot);
-    EXPECT_TRUE(second.SayEvaluated(snapshot, 0.5).ok());
-  }
-  EXPECT_TRUE(Outcome().status.ok());
-}
-
-// Two may come at once; the second waits until the first has gone.
-TEST_F(JobRunEvaluationTest, ASpareEvaluatorTakesOver) {
-  const v1::Grant first = Start();
-  FakeWorker& spare = AddWorker("e1", /*evaluator=*/true);
-  spare.Enter(SmallModel(0));
-  spare.Next(Kind::kBegin);
-  Push(first);
-  EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(), 1);
-  EXPECT_TRUE(spare.HasNothing());
-  EXPECT_TRUE(evaluator().SayEvaluated(1, 0.5).ok());
-  PushNext();
-  evaluator().Next(Kind::kEvaluate);
-  evaluator().Break();
-  EXPECT_EQ(spare.Next(Kind::kEvaluate).evaluate().snapshot(), 2);
-  EXPECT_TRUE(spare.SayEvaluated(2, 0.5).ok());
-}
-
-// It must not be given a task before it has said that it is ready.
-TEST_F(JobRunEvaluationTest, AnEvaluatorThatStillLoadsIsNotAsked) {
-  MakeJob();
-  AddWorker("w0").Enter(SmallModel(40));
-  AddWorker("e0", /*evaluator=*/true).Enter(SmallModel(0));
-  FakeWorker& loading = AddWorker("e1", /*evaluator=*/true);
-  loading.Next(Kind::kAssign);
-  RunJob();
-  trainer().Next(Kind::kBegin);
-  EXPECT_TRUE(trainer().SayInitialized().ok());
-  PushNext();
-  evaluator().Next(Kind::kBegin);
-  EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(), 1);
-  EXPECT_TRUE(evaluator().SayEvaluated(1, 0.5).ok());
-  EXPECT_TRUE(loading.HasNothing());
-}
-
-TEST_F(JobRunEvaluationTest, TheLossTargetEndsTheTraining) {
-  spec_.mutable_stop()->set_target_loss(0.3);
-  spec_.mutable_stop()->set_at_target(true);
-  Push(Start());
-  PushNext();
-  const v1::Grant third = trainer().Next(Kind::kGrant).grant();
-  for (int64_t snapshot = 1; snapshot <= 2; ++snapshot) {
-    EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(),
-              snapshot);
-    EXPECT_TRUE(evaluator().SayEvaluated(snapshot, 0.1, /*loss=*/0.3).ok());
-  }
-  Push(third);
-  const v1::Evaluate last = evaluator().Next(Kind::kEvaluate).evaluate();
-  EXPECT_TRUE(evaluator().SayEvaluated(last.snapshot(), 0.1, 0.2).ok());
-  EXPECT_TRUE(Outcome().status.ok());
-  EXPECT_EQ(Report()["samples"], 30);
-}
-
 TEST_F(JobRunEvaluationTest, WantsAnEvaluatorWhileSnapshotsWait) {
   const v1::Grant first = Start();
   EXPECT_FALSE(job_->WantsEvaluator());
@@ -200,65 +116,20 @@ TEST_F(JobRunEvaluationTest, WantsAnEvaluatorWhileSnapshotsWait) {
   EXPECT_FALSE(job_->WantsEvaluator());
 }
 
-// The coordinator takes it to another job: it is told to stop, and leaves.
-TEST_F(JobRunEvaluationTest, AnEvaluatorIsReleasedAndComesBack) {
-  Push(Start());
-  evaluator().Next(Kind::kEvaluate);
-  job_->ReleaseWorker(evaluator().id(), "another job waits");
-  EXPECT_EQ(evaluator().AwaitStop(), "another job waits");
-  EXPECT_TRUE(evaluator().SayLeaving().ok());
-  EXPECT_TRUE(evaluator().IsGone());
-  EXPECT_TRUE(job_->WantsEvaluator());
-  for (int i = 0; i < 3; ++i) PushNext();
-  FakeWorker& again = AddWorker("e0", /*evaluator=*/true);
-  again.Enter(SmallModel(0));
-  again.Next(Kind::kBegin);
-  for (int64_t snapshot = 1; snapshot <= 4; ++snapshot) {
-    EXPECT_EQ(again.Next(Kind::kEvaluate).evaluate().snapshot(), snapshot);
-    EXPECT_TRUE(again.SayEvaluated(snapshot, 0.5).ok());
-  }
-  EXPECT_TRUE(Outcome().status.ok());
-  EXPECT_EQ(Report()["accuracy"].size(), 4u);
-}
-
-// Else the job would wait for a snapshot that no server has.
-TEST_F(JobRunEvaluationTest, ARefusedSnapshotIsDroppedWithADecision) {
-  spec_.mutable_evaluation()->set_defer(true);
+// Else the job would wait for what no server has, or nobody can evaluate.
+TEST_F(JobRunEvaluationTest, WhyOneIsNotEvaluatedIsTold) {
   const v1::Grant first = Start();
   server(1).RefuseSnapshots(absl::ResourceExhaustedError("no room"));
   Push(first);
+  EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(), 1);
   AwaitDecision("snapshot 1 is not evaluated: s1: no room");
   EXPECT_EQ(History().decisions.back().kind(), "evaluation");
   server(1).RefuseSnapshots(absl::OkStatus());
-  for (int i = 0; i < 3; ++i) PushNext();
-  // From the second on every second one, and the last.
-  for (const int64_t snapshot : {2, 4}) {
-    EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(),
-              snapshot);
-    EXPECT_TRUE(evaluator().SayEvaluated(snapshot, 0.5).ok());
-  }
-  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
-  EXPECT_EQ(Report()["accuracy"].size(), 2u);
-  // The other server holds what the first has refused.
-  EXPECT_THAT(ReleasedAt(0), ElementsAre(1, 2, 4));
-}
-
-TEST_F(JobRunEvaluationTest, AnEvaluatorMayGiveASnapshotUp) {
-  Push(Start());
-  for (int i = 0; i < 3; ++i) PushNext();
-  evaluator().Next(Kind::kEvaluate);
+  PushNext();
+  EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(), 2);
   EXPECT_TRUE(
-      evaluator().SayNotEvaluated(1, absl::NotFoundError("not held")).ok());
-  AwaitDecision("snapshot 1 is not evaluated: e0: not held");
-  EXPECT_TRUE(evaluator().SayNotEvaluated(1, absl::NotFoundError("again")).ok())
-      << "it was dropped meanwhile: no fault of the evaluator's";
-  for (int64_t snapshot = 2; snapshot <= 4; ++snapshot) {
-    EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(),
-              snapshot);
-    EXPECT_TRUE(evaluator().SayEvaluated(snapshot, 0.5).ok());
-  }
-  EXPECT_TRUE(Outcome().status.ok());
-  EXPECT_EQ(Report()["accuracy"].size(), 3u);
+      evaluator().SayNotEvaluated(2, absl::NotFoundError("not held")).ok());
+  AwaitDecision("snapshot 2 is not evaluated: e0: not held");
 }
 
 TEST_F(JobRunEvaluationTest, WithoutAnEvaluatorTheResultIsNotMadeUp) {
@@ -275,101 +146,6 @@ TEST_F(JobRunEvaluationTest, WithoutAnEvaluatorTheResultIsNotMadeUp) {
   AwaitDecision("3 snapshots are not evaluated: no evaluator is connected");
   EXPECT_EQ(History().decisions.back().kind(), "evaluation");
   EXPECT_EQ(Report()["accuracy"].size(), 1u);
-}
-
-// Its heartbeats may go on while its computation does not.
-TEST_F(JobRunEvaluationTest, AnEvaluatorThatHangsIsLetGo) {
-  setup_.lease = absl::Hours(10);
-  Push(Start());
-  evaluator().Next(Kind::kEvaluate);
-  clock_.Advance(absl::Minutes(29));
-  EXPECT_TRUE(evaluator().HasNothing());
-  clock_.Advance(absl::Minutes(2));
-  EXPECT_TRUE(absl::IsAborted(evaluator().AwaitClosed()));
-  AwaitDecision("snapshot 1 is not evaluated: e0: no result after 30m");
-  FakeWorker& second = AddWorker("e1", /*evaluator=*/true);
-  second.Enter(SmallModel(0));
-  second.Next(Kind::kBegin);
-  for (int i = 0; i < 3; ++i) PushNext();
-  for (int64_t snapshot = 2; snapshot <= 4; ++snapshot) {
-    EXPECT_EQ(second.Next(Kind::kEvaluate).evaluate().snapshot(), snapshot);
-    EXPECT_TRUE(second.SayEvaluated(snapshot, 0.5).ok());
-  }
-  EXPECT_TRUE(Outcome().status.ok());
-}
-
-// Who pauses a job, or stops the coordinator, does not wait for a long curve.
-TEST_F(JobRunEvaluationTest, APausedJobEvaluatesForThreeLeasesMore) {
-  Push(Start());
-  PushNext();
-  job_->Pause(absl::Seconds(30));
-  AwaitDecision("nothing more is dealt");
-  PushNext();
-  AwaitPhase("evaluating");
-  evaluator().Next(Kind::kEvaluate);
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_TRUE(evaluator().SayHeartbeat().ok());
-    clock_.Advance(absl::Seconds(8));
-  }
-  AwaitDecision("3 snapshots are not evaluated: the job is paused");
-  EXPECT_TRUE(Outcome().paused);
-}
-
-// The result is there, and saved where results are.
-TEST_F(JobRunEvaluationTest, AServerThatGoesCostsWhatWasNotEvaluated) {
-  Push(Start());
-  for (int i = 0; i < 3; ++i) PushNext();
-  AwaitPhase("evaluating");
-  job_->OnServerDisconnected(server(1).member());
-  AwaitDecision("4 snapshots are not evaluated: parameter server s1 is gone");
-  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
-  EXPECT_FALSE(Outcome().paused);
-}
-
-TEST_F(JobRunEvaluationTest, ASnapshotThatNoEvaluatorSurvivesIsDropped) {
-  Push(Start());
-  evaluator().Next(Kind::kEvaluate);
-  evaluator().Break();
-  for (const char* name : {"e1", "e2"}) {
-    FakeWorker& next = AddWorker(name, /*evaluator=*/true);
-    next.Enter(SmallModel(0));
-    next.Next(Kind::kBegin);
-    next.Next(Kind::kEvaluate);
-    next.Break();
-  }
-  AwaitDecision("snapshot 1 is not evaluated: e2: no evaluator survives it");
-}
-
-// A job that has reached its limit is not to be taken up again.
-TEST_F(JobRunEvaluationTest, PausedAfterItsTimeItHasEnded) {
-  spec_.mutable_stop()->set_seconds(2);
-  Push(Start());
-  PushNext();
-  AwaitDecision("nothing more is dealt");
-  PushNext();
-  AwaitPhase("evaluating");
-  job_->Pause(absl::ZeroDuration());
-  AwaitDecision("3 snapshots are not evaluated: the job is paused");
-  EXPECT_TRUE(Outcome().status.ok());
-  EXPECT_FALSE(Outcome().paused);
-}
-
-// One that is busy with another job may still come.
-TEST_F(JobRunEvaluationTest, AnEvaluatorElsewhereIsWaitedFor) {
-  Push(Start());
-  for (int i = 0; i < 3; ++i) PushNext();
-  AwaitPhase("evaluating");
-  evaluator().Break();
-  for (int i = 0; i < 10; ++i) clock_.Advance(absl::Seconds(31));
-  FakeWorker& late = AddWorker("e1", /*evaluator=*/true);
-  late.Enter(SmallModel(0));
-  late.Next(Kind::kBegin);
-  for (int64_t snapshot = 1; snapshot <= 4; ++snapshot) {
-    late.Next(Kind::kEvaluate);
-    EXPECT_TRUE(late.SayEvaluated(snapshot, 0.5).ok());
-  }
-  EXPECT_TRUE(Outcome().status.ok());
-  EXPECT_EQ(Report()["accuracy"].size(), 4u);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -32,20 +33,6 @@ JobRunTest::~JobRunTest() {
   if (!setup_.checkpoint_root.empty()) {
     std::filesystem::remove_all(setup_.checkpoint_root);
   }
-}
-
-const RunOutcome& JobRunTest::OutcomeInTime(size_t heard) {
-  absl::Notification over;
-  std::thread time([&] {
-    while (!over.WaitForNotificationWithTimeout(absl::Milliseconds(10))) {
-      clock_.Advance(absl::Seconds(1));
-      worker(heard).SayHeartbeat().IgnoreError();
-    }
-  });
-  const RunOutcome& outcome = Outcome();
-  over.Notify();
-  time.join();
-  return outcome;
 }
 
 void JobRunTest::EndRun() {

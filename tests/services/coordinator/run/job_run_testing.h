@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,9 +38,6 @@ class JobRunTest : public ::testing::Test {
   void RunJob();
   // Waits for the end of RunJob(), and until the servers have done everything.
   const RunOutcome& Outcome();
-  // The same, while seconds pass in which the worker `heard` says that it
-  // lives.
-  const RunOutcome& OutcomeInTime(size_t heard);
   // Forgets that run and everybody in it; MakeJob() makes another.
   void EndRun();
 

@@ -44,6 +44,26 @@ TEST(RunOptionsTest, AreWhatThePlanSays) {
   EXPECT_EQ(options.switches.size(), 3);
 }
 
+TEST(RunOptionsTest, SettingsAreWhatTheSpecSays) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_workers()->set_min(3);
+  v1::StopConditions& stop = *spec.mutable_stop();
+  stop.set_samples(70);
+  stop.set_seconds(5);
+  stop.set_target_accuracy(0.75);
+  stop.set_at_target(true);
+  spec.mutable_checkpoints()->mutable_interval()->set_seconds(30);
+  const RunSettings settings = ToRunSettings(*ParseJob(spec));
+  EXPECT_EQ(settings.learning_rate, 0.5);
+  EXPECT_EQ(settings.workers_min, 3u);
+  EXPECT_EQ(settings.stop.epochs, 3);
+  EXPECT_EQ(settings.stop.samples, 70);
+  EXPECT_EQ(settings.stop.seconds, 5);
+  EXPECT_EQ(settings.stop.target_accuracy, 0.75);
+  EXPECT_TRUE(settings.stop.at_target);
+  EXPECT_EQ(settings.checkpoint_interval, absl::Seconds(30));
+}
+
 // A checkpoint's job has made the switches of before: its paradigm is theirs.
 TEST(RunOptionsTest, ALaterStartLeavesOutTheSwitchesThatWereMade) {
   const JobPlan plan = *ParseJob(Spec());

@@ -1,0 +1,343 @@
+// What a run says to its members and servers, and what it takes from them. What
+// it goes through is in tests/testdata/course/.
+
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "tests/services/coordinator/run/job_run_testing.h"
+
+namespace paceline {
+namespace {
+
+using Kind = FakeWorker::Kind;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(JobRunTest, AssignsTheWholeJob) {
+  spec_.set_paradigm("dssp:lower=3,upper=9,mode=paper");
+  setup_.run = 6;
+  MakeJob();
+  FakeWorker& worker = AddWorker("w0");
+  const v1::Assignment assign = worker.Next(Kind::kAssign).assign();
+  EXPECT_NE(assign.incarnation(), 0u);
+  EXPECT_EQ(assign.run(), 7u);
+  EXPECT_EQ(assign.job_name(), "namespaces/test/jobs/small");
+  EXPECT_EQ(assign.lease_ms(), 10'000u);
+  EXPECT_EQ(assign.job().SerializeAsString(),
+            setup_.plan.spec.SerializeAsString());
+  EXPECT_NE(AddWorker("w1").Next(Kind::kAssign).assign().incarnation(),
+            assign.incarnation());
+  EXPECT_TRUE(Report().is_null());
+  EXPECT_THAT(History().started, IsEmpty());
+}
+
+TEST_F(JobRunTest, TellsServersAndWorkersWhereTheBlocksLie) {
+  Assemble();
+  const v1::BeginJob begin = worker(0).Next(Kind::kBegin).begin();
+  EXPECT_TRUE(begin.initialize());
+  ASSERT_EQ(begin.shards_size(), 2);
+  std::vector<uint32_t> tensors;
+  int64_t size = 0;
+  for (int i = 0; i < 2; ++i) {
+    const v1::HostJob host = server(i).Await(v1::ServerCommand::kHost).host();
+    EXPECT_EQ(host.job().model(), "logreg");
+    ASSERT_EQ(host.blocks_size(), 1);
+    const v1::Block& block = host.blocks(0);
+    tensors.push_back(block.tensor());
+    size += block.size();
+    EXPECT_EQ(block.statistic(), block.tensor() == 1);
+    EXPECT_EQ(begin.shards(i).address(), i == 0 ? "s0:7000" : "s1:7000");
+    ASSERT_EQ(begin.shards(i).blocks_size(), 1);
+    EXPECT_EQ(begin.shards(i).blocks(0).SerializeAsString(),
+              block.SerializeAsString());
+  }
+  EXPECT_THAT(tensors, testing::UnorderedElementsAre(0, 1));
+  EXPECT_EQ(size, 44);
+}
+
+TEST_F(JobRunTest, RunsToItsEndAndReportsTheResult) {
+  StartTraining();
+  const v1::Grant grant = first_grants()[1];
+  EXPECT_EQ(grant.iteration(), 1);
+  EXPECT_EQ(grant.range().begin(), 10u);
+  EXPECT_EQ(grant.closing(), 0);
+  EXPECT_TRUE(grant.plan().has_round());
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(worker(i).SayPushed(first_grants()[i]).ok());
+  }
+  WorkToTheEnd();
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_FALSE(Outcome().paused);
+  EXPECT_EQ(Outcome().checkpoint, "");
+  const auto run = Report();
+  EXPECT_EQ(run["paradigm"], "bsp");
+  EXPECT_EQ(run["samples"], 40);
+  EXPECT_EQ(run["pushes"], 4);
+  EXPECT_EQ(run["updates"], 2);
+  EXPECT_TRUE(run["final_accuracy"].is_null());
+  const RunHistory history = History();
+  ASSERT_EQ(history.started.size(), 1u);
+  EXPECT_EQ(history.started[0].first, 40);  // Without the statistics.
+  EXPECT_EQ(history.started[0].second, 40);
+  EXPECT_FALSE(history.progress.empty());
+  EXPECT_THAT(history.checkpoints, IsEmpty());
+  // Both servers got the same closings under the same numbers.
+  const auto first = server(0).Commands();
+  const auto second = server(1).Commands();
+  ASSERT_EQ(first.size(), 4u);
+  ASSERT_EQ(second.size(), 4u);
+  EXPECT_TRUE(first[0].has_host());
+  for (int i = 1; i < 3; ++i) {
+    EXPECT_EQ(first[i].close().closing(), i);
+    EXPECT_EQ(first[i].SerializeAsString(), second[i].SerializeAsString());
+    EXPECT_EQ(first[i].run(), job_->run());
+  }
+  EXPECT_EQ(first[3].unhost().reason(), "the job has ended");
+  EXPECT_EQ(first[3].sequence(), 0u);
+  // Nobody is taken any more, and nothing changed.
+  const FakeWorker late(job_.get(), "w9");
+  EXPECT_TRUE(absl::IsFailedPrecondition(late.registered()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(job_->Switch(*ParseParadigm("asp"), "late")));
+  job_->OnServerDisconnected(100);  // Its stream ends after the stop.
+}
+
+TEST_F(JobRunTest, ToldWhyItFailedWhoIsThereStops) {
+  MakeJob();
+  AddWorker("w0").Enter(SmallModel(40));
+  AddWorker("w1").Enter(SmallModel(41));
+  RunJob();
+  const absl::Status& outcome = Outcome().status;
+  EXPECT_TRUE(absl::IsFailedPrecondition(outcome));
+  EXPECT_THAT(outcome.ToString(),
+              HasSubstr("w1: the training data has 41 samples, the other "
+                        "workers' 40"));
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_THAT(worker(i).AwaitStop(),
+                HasSubstr("the job failed: w1: the training data has 41"));
+  }
+}
+
+TEST_F(JobRunTest, CancelEndsTheJobWithItsReason) {
+  StartTraining();
+  job_->Cancel(absl::CancelledError("told to stop"));
+  job_->Cancel(absl::InternalError("the second reason"));
+  EXPECT_EQ(Outcome().status, absl::CancelledError("told to stop"));
+  EXPECT_EQ(worker(0).AwaitStop(), "told to stop");
+}
+
+TEST_F(JobRunTest, MoreThanTheQuotaOfParametersIsRefused) {
+  int64_t asked = 0;
+  setup_.admit_parameters = [&](int64_t bytes) {
+    asked = bytes;
+    return absl::ResourceExhaustedError("the namespace may have 100 bytes");
+  };
+  Assemble();
+  EXPECT_EQ(Outcome().status,
+            absl::ResourceExhaustedError("the namespace may have 100 bytes"));
+  EXPECT_EQ(asked, 44 * 4);
+  EXPECT_EQ(job_->BytesPerServer(), 22 * 4);
+  for (const v1::ServerCommand& command : server(0).Commands()) {
+    EXPECT_FALSE(command.has_host());
+  }
+}
+
+TEST_F(JobRunTest, OnlyItsOwnServersAreHeard) {
+  MakeJob();
+  v1::ServerMessage done;
+  done.mutable_done()->set_sequence(1);
+  EXPECT_TRUE(job_->OnServerMessage(100, done).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(job_->OnServerMessage(99, done)));
+  EXPECT_TRUE(absl::IsInvalidArgument(job_->OnServerMessage(100, {})));
+  EXPECT_TRUE(job_->UsesServer(101));
+  EXPECT_FALSE(job_->UsesServer(102));
+  // Are nothing to the job.
+  job_->OnServerLeaving(99);
+  job_->OnServerDisconnected(99);
+  AddWorker("w0").Enter(SmallModel(40));
+  RunJob();
+  AwaitPhase("loading");
+  job_->OnServerLeaving(100);
+  job_->OnServerDisconnected(100);
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_TRUE(Outcome().paused);
+  EXPECT_TRUE(Outcome().out_of_servers);
+}
+
+TEST_F(JobRunTest, AServerThatFailsFailsTheJobWithItsReason) {
+  StartTraining();
+  v1::ServerMessage failed;
+  failed.mutable_failed()->set_code(
+      static_cast<int>(absl::StatusCode::kInvalidArgument));
+  failed.mutable_failed()->set_message("unknown optimizer");
+  EXPECT_TRUE(server(1).Say(failed).ok());
+  EXPECT_EQ(Outcome().status,
+            absl::InvalidArgumentError("s1: unknown optimizer"));
+}
+
+TEST_F(JobRunTest, AServerThatIsGoneFailsTheJob) {
+  StartTraining();
+  job_->OnServerDisconnected(server(0).member());
+  const absl::Status& outcome = Outcome().status;
+  EXPECT_TRUE(absl::IsUnavailable(outcome));
+  EXPECT_THAT(outcome.ToString(), HasSubstr("parameter server s0 is gone"));
+}
+
+TEST_F(JobRunTest, MessagesOutOfOrderAreRefused) {
+  MakeJob();
+  FakeWorker& added = AddWorker("w0");
+  EXPECT_TRUE(absl::IsInvalidArgument(added.Say({})));
+  v1::WorkerMessage hello;
+  hello.mutable_hello()->set_name("w0");
+  EXPECT_TRUE(absl::IsInvalidArgument(added.Say(hello)));
+  EXPECT_TRUE(absl::IsInvalidArgument(added.SayPushed({})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(added.SayEvaluated(1, 1)));
+  EXPECT_TRUE(added.SayReady(SmallModel(40)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(added.SayReady(SmallModel(40))));
+  EXPECT_TRUE(added.SayHeartbeat().ok());  // The fleet answers it.
+  added.Next(Kind::kAssign);
+  EXPECT_TRUE(added.HasNothing());
+}
+
+TEST_F(JobRunTest, PushesThatWereNotGrantedAreRefused) {
+  StartTraining();
+  v1::Grant other = first_grants()[0];
+  other.set_iteration(2);
+  EXPECT_TRUE(absl::IsFailedPrecondition(worker(0).SayPushed(other)));
+  other = first_grants()[0];
+  other.mutable_range()->set_end(11);
+  EXPECT_TRUE(absl::IsInvalidArgument(worker(0).SayPushed(other)));
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(worker(0).SayPushed(first_grants()[0])));
+}
+
+TEST_F(JobRunTest, ALostWorkerIsFencedByTheIncarnationOfItsAssignment) {
+  MakeJob();
+  std::vector<uint64_t> incarnations;
+  for (const char* const name : {"w0", "w1"}) {
+    FakeWorker& added = AddWorker(name);
+    incarnations.push_back(added.Next(Kind::kAssign).assign().incarnation());
+    EXPECT_TRUE(added.SayReady(SmallModel(40)).ok());
+  }
+  RunJob();
+  worker(0).Next(Kind::kBegin);
+  EXPECT_TRUE(worker(0).SayInitialized().ok());
+  worker(1).Next(Kind::kBegin);
+  worker(1).Next(Kind::kGrant);
+  worker(1).Break();
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(server(i).Await(v1::ServerCommand::kFence).fence().incarnation(),
+              incarnations[1]);
+  }
+  EXPECT_EQ(worker(0).Work(), 4);  // With the lost ten.
+  EXPECT_TRUE(Outcome().status.ok());
+  EXPECT_EQ(Report()["samples"], 40);
+  EXPECT_EQ(Report()["workers"][1]["samples"], 0);
+  // People are told of the loss and of the range.
+  const auto decisions = History().decisions;
+  ASSERT_EQ(decisions.size(), 2u);
+  for (const v1::Decision& decision : decisions) {
+    EXPECT_EQ(decision.worker(), "w1");
+    EXPECT_EQ(decision.kind(), "loss");
+  }
+  EXPECT_THAT(decisions[0].text(), HasSubstr("stream broken"));
+}
+
+TEST_F(JobRunTest, WhoIsSilentIsClosed) {
+  StartTraining();
+  clock_.Advance(absl::Seconds(6));  // Of a lease of ten.
+  EXPECT_TRUE(worker(1).SayHeartbeat().ok());
+  clock_.Advance(absl::Seconds(6));
+  EXPECT_TRUE(absl::IsAborted(worker(0).AwaitClosed()));
+}
+
+TEST_F(JobRunTest, AWorkerThatComesBackGoesOnInItsRow) {
+  StartTraining();
+  worker(0).Break();
+  FakeWorker& again = AddWorker("w0");
+  again.Enter(SmallModel(40));
+  EXPECT_FALSE(again.Next(Kind::kBegin).begin().initialize());
+  EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+  std::thread other([this] { worker(1).Work(); });
+  again.Work();
+  other.join();
+  EXPECT_TRUE(Outcome().status.ok());
+  EXPECT_EQ(Report()["samples"], 40);
+  EXPECT_EQ(Report()["workers"].size(), 2u);
+}
+
+TEST_F(JobRunTest, WhyOneCannotTakePartIsTold) {
+  StartTraining();
+  FakeWorker& joiner = AddWorker("w2");
+  joiner.Next(Kind::kAssign);
+  v1::WorkerMessage failed;
+  failed.mutable_failed()->set_code(
+      static_cast<int>(absl::StatusCode::kDataLoss));
+  failed.mutable_failed()->set_message("mnist: the file is truncated");
+  EXPECT_TRUE(joiner.Say(failed).ok());
+  AwaitDecision("cannot take part: DATA_LOSS: mnist: the file is truncated");
+  EXPECT_EQ(History().decisions.back().worker(), "w2");
+}
+
+TEST_F(JobRunTest, AReleasedWorkerIsToldWhyAndLeaves) {
+  StartTraining();
+  job_->ReleaseWorker(worker(1).id(), "another job waits");
+  EXPECT_EQ(worker(1).AwaitStop(), "another job waits");
+  // As the real ones do, it finishes its iteration.
+  EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
+  EXPECT_TRUE(worker(1).SayLeaving().ok());
+  EXPECT_TRUE(worker(1).AwaitClosed().ok());
+  worker(1).Break();  // Its stream ends, having been closed.
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_EQ(worker(0).Work(), 2);
+  EXPECT_TRUE(Outcome().status.ok());
+  EXPECT_EQ(Report()["workers"][1]["samples"], 10);
+  EXPECT_THAT(History().decisions[0].text(), HasSubstr("departed"));
+}
+
+TEST_F(JobRunTest, BeforeTheTrainingItBeginsWithAnotherParadigm) {
+  MakeJob();
+  EXPECT_TRUE(job_->Switch(*ParseParadigm("asp"), "a change of mind").ok());
+  EXPECT_EQ(job_->Progress().paradigm(), "asp");
+  AddWorker("w0").Enter(SmallModel(40));
+  AddWorker("w1").Enter(SmallModel(40));
+  RunJob();
+  worker(0).Next(Kind::kBegin);
+  EXPECT_TRUE(worker(0).SayInitialized().ok());
+  EXPECT_EQ(worker(0).Next(Kind::kGrant).grant().plan().immediate_rate(), 0.1);
+  EXPECT_EQ(Report()["paradigm"], "asp");
+  EXPECT_THAT(History().paradigms, IsEmpty());
+}
+
+TEST_F(JobRunTest, WhileItTrainsAnotherParadigmTakesOverAtOnce) {
+  StartTraining();
+  EXPECT_EQ(job_->Progress().paradigm(), "bsp");
+  EXPECT_TRUE(job_->Switch(*ParseParadigm("asp"), "a test").ok());
+  EXPECT_EQ(job_->Progress().paradigm(), "asp");
+  AwaitDecision("switched from bsp to asp (a test)");
+  EXPECT_THAT(History().paradigms, ElementsAre("asp"));
+  EXPECT_EQ(History().decisions.back().kind(), "switch");
+  EXPECT_EQ(History().decisions.back().worker(), "job");
+  EXPECT_EQ(Report()["switches"].size(), 1u);
+  EXPECT_EQ(Report()["paradigm"], "bsp");
+}
+
+TEST_F(JobRunTest, AnUpdateHoldsFromThenOn) {
+  spec_.set_paradigm("asp");
+  StartTraining();
+  spec_.set_learning_rate(0.025);
+  spec_.mutable_stop()->set_epochs(2);
+  job_->Update(*ParseJob(spec_));
+  EXPECT_EQ(job_->Progress().samples_total(), 80);
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_EQ(worker(0).Next(Kind::kGrant).grant().plan().immediate_rate(),
+            0.025);
+}
+
+}  // namespace
+}  // namespace paceline
