@@ -281,9 +281,7 @@ v1::WorkerMessage Failed() {
 
 TEST_F(FleetTest, WhoFailsIsFreeAndKnownAsUnfitForThatJob) {
   WorkerStream stream;
-  v1::WorkerHello hello = Worker("e0");
-  hello.set_evaluator(true);
-  const uint64_t e = Come(stream, hello);
+  const uint64_t e = Come(stream, Evaluator("e0"));
   AddRun(1);
   EXPECT_TRUE(fleet_.Assign(e, 1).ok());
   EXPECT_TRUE(fleet_.OnWorkerMessage(e, Failed()).ok());
@@ -295,7 +293,7 @@ TEST_F(FleetTest, WhoFailsIsFreeAndKnownAsUnfitForThatJob) {
   // Whoever starts it anew may have mended it.
   WorkerStream again;
   fleet_.OnWorkerDisconnected(e);
-  Come(again, hello);
+  Come(again, Evaluator("e0"));
   EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j1"));
 }
 
@@ -323,9 +321,7 @@ TEST_F(FleetTest, KnowsWhetherThereIsAnEvaluator) {
   Come(worker, Worker("w0"));
   constexpr char kJob[] = "namespaces/test/jobs/j1";
   EXPECT_FALSE(fleet_.HasEvaluator(kJob));
-  v1::WorkerHello hello = Worker("e0");
-  hello.set_evaluator(true);
-  const uint64_t e = Come(evaluator, hello);
+  const uint64_t e = Come(evaluator, Evaluator("e0"));
   EXPECT_TRUE(fleet_.HasEvaluator(kJob));
   EXPECT_TRUE(fleet_.SetDraining("e0", true).ok());
   EXPECT_FALSE(fleet_.HasEvaluator(kJob));
@@ -363,51 +359,39 @@ TEST_F(FleetTest, ClosesThoseWhoAreSilentForALease) {
   EXPECT_THAT(busy.closed(), IsEmpty());  // Its run sees to it.
 }
 
-// It says that it lives, but not that it has left.
+// They say that they live, but not that they have left: a run that is over, or
+// one that goes on and hears of it when their stream has ended. An evaluator
+// may be in the middle of an evaluation, for which it has half an hour.
 TEST_F(FleetTest, ClosesThoseWhoNeverLeaveTheirRun) {
-  WorkerStream stream;
-  const uint64_t w = Come(stream, Worker("w0"));
-  AddRun(1);
-  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
-  fleet_.RemoveRun(1);
-  Live(w, 30);
-  EXPECT_THAT(stream.closed(), IsEmpty());
-  clock_.Advance(absl::Seconds(1));
-  fleet_.EndSilent();
-  EXPECT_EQ(stream.closed().size(), 1u);
-}
-
-// Not those who leave a run that goes on either: it hears of it when their
-// stream has ended.
-TEST_F(FleetTest, ClosesThoseWhoNeverObeyARelease) {
-  WorkerStream stream;
-  const uint64_t w = Come(stream, Worker("w0"));
-  const auto run = AddRun(1);
-  EXPECT_TRUE(fleet_.Assign(w, 1).ok());
-  fleet_.Release(w, "another job waits");
-  Live(w, 30);
-  EXPECT_THAT(stream.closed(), IsEmpty());
-  clock_.Advance(absl::Seconds(1));
-  fleet_.EndSilent();
-  EXPECT_EQ(stream.closed().size(), 1u);
-  fleet_.OnWorkerDisconnected(w);
-  EXPECT_TRUE(absl::IsNotFound(run->OnWorkerMessage(WorkerId{1}, Ready())));
-}
-
-// It may be in the middle of an evaluation, for which it has half an hour.
-TEST_F(FleetTest, AReleasedEvaluatorHasTheTimeOfAnEvaluation) {
-  WorkerStream stream;
-  v1::WorkerHello hello = Worker("e0");
-  hello.set_evaluator(true);
-  const uint64_t e = Come(stream, hello);
-  AddRun(1);
-  EXPECT_TRUE(fleet_.Assign(e, 1).ok());
-  fleet_.Release(e, "another job waits for an evaluator");
-  Live(e, 180);
-  EXPECT_THAT(stream.closed(), IsEmpty());
-  clock_.Advance(absl::Seconds(1));
-  fleet_.EndSilent();
-  EXPECT_EQ(stream.closed().size(), 1u);
+  struct Case {
+    v1::WorkerHello hello;
+    bool run_ends;
+    int leases;
+  };
+  const Case cases[] = {{Worker("w0"), true, 30},
+                        {Worker("w0"), false, 30},
+                        {Evaluator("e0"), false, 180}};
+  uint64_t number = 0;
+  for (const auto& [hello, run_ends, leases] : cases) {
+    SCOPED_TRACE(++number);
+    WorkerStream stream;
+    const uint64_t w = Come(stream, hello);
+    const auto run = AddRun(number);
+    EXPECT_TRUE(fleet_.Assign(w, number).ok());
+    if (run_ends) {
+      fleet_.RemoveRun(number);
+    } else {
+      fleet_.Release(w, "another job waits");
+    }
+    Live(w, leases);
+    EXPECT_THAT(stream.closed(), IsEmpty());
+    clock_.Advance(absl::Seconds(1));
+    fleet_.EndSilent();
+    EXPECT_EQ(stream.closed().size(), 1u);
+    fleet_.OnWorkerDisconnected(w);
+    EXPECT_EQ(absl::IsNotFound(run->OnWorkerMessage(WorkerId{1}, Ready())),
+              !run_ends);
+  }
 }
 
 TEST_F(FleetTest, ALostWorkersRunIsTold) {

@@ -78,6 +78,12 @@ inline v1::WorkerHello Worker(const std::string& name) {
   return hello;
 }
 
+inline v1::WorkerHello Evaluator(const std::string& name) {
+  v1::WorkerHello hello = Worker(name);
+  hello.set_evaluator(true);
+  return hello;
+}
+
 inline v1::ServerHello Server(const std::string& name) {
   v1::ServerHello hello;
   hello.set_name(name);
