@@ -2,18 +2,26 @@
 // options change on the way.
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "services/coordinator/sync/core/sample_dealer.h"
 #include "tests/common/seed_count.h"
 #include "tests/services/coordinator/sync/core/simulated_job.h"
+#include "tests/services/coordinator/sync/core/simulated_paradigms.h"
 
 namespace paceline {
 namespace {
 
-class ResumePointTest : public testing::TestWithParam<const char*> {};
+using Paradigm = std::pair<std::string, std::optional<int64_t>>;
+
+std::string NameOf(const testing::TestParamInfo<Paradigm>& paradigm) {
+  return ParadigmName(paradigm.param.first);
+}
+
+class ResumePointTest : public testing::TestWithParam<Paradigm> {};
 
 // What the first run's weights hold at the point, and what the second counts,
 // are every sample of every epoch, once. The checkers know every push: that of
@@ -24,20 +32,20 @@ TEST_P(ResumePointTest, TwoRunsCountEverySampleOnceForEverySeed) {
   int64_t open = 0;
   int64_t at_the_end = 0;
   int64_t losses = 0;
-  const uint64_t seeds = SeedCount(400);
+  const uint64_t seeds = SeedCount(250);
   for (uint64_t seed = 0; seed < seeds; ++seed) {
     SimulatedJob first(
         {.seed = seed,
-         .policy = GetParam(),
+         .policy = GetParam().first,
          .resume_point_at = static_cast<int64_t>(seed % 11) * 100});
     first.Run();
-    ASSERT_EQ(first.violation(), "") << GetParam() << ", seed " << seed;
+    ASSERT_EQ(first.violation(), "") << GetParam().first << ", seed " << seed;
     const ResumePoint& point = *first.resume_point();
     SimulatedJob second({.seed = 1'000'000 + seed,
-                         .policy = GetParam(),
+                         .policy = GetParam().first,
                          .go_on = first.rest()});
     second.Run();
-    ASSERT_EQ(second.violation(), "") << GetParam() << ", seed " << seed;
+    ASSERT_EQ(second.violation(), "") << GetParam().first << ", seed " << seed;
     exact += point.exact ? 1 : 0;
     open += point.position.open.empty() ? 0 : 1;
     at_the_end += point.samples == first.rest().train_samples *
@@ -56,57 +64,38 @@ TEST_P(ResumePointTest, TwoRunsCountEverySampleOnceForEverySeed) {
 
 // Interrupted again and again.
 TEST_P(ResumePointTest, ManyRunsCountEverySampleOnce) {
-  for (uint64_t seed = 0; seed < SeedCount(60); ++seed) {
+  for (uint64_t seed = 0; seed < SeedCount(40); ++seed) {
     std::optional<SyncOptions> rest;
     for (int64_t run = 1; run <= 5; ++run) {
       SimulatedJob job({.seed = 100 * seed + static_cast<uint64_t>(run),
-                        .policy = GetParam(),
+                        .policy = GetParam().first,
                         .resume_point_at = run * 180,
                         .go_on = rest});
       job.Run();
-      ASSERT_EQ(job.violation(), "") << GetParam() << ", seed " << seed;
+      ASSERT_EQ(job.violation(), "") << GetParam().first << ", seed " << seed;
       rest = job.rest();
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Paradigms, ResumePointTest,
-    testing::Values("bsp", "asp", "ssp:s=2",
-                    "dssp:lower=1,upper=4,mode=bounded", "saps",
-                    "saps:mode=drop,starve_limit=3", "ksync:k=2",
-                    "kbatchsync:k=3", "backup:b=1", "kasync:k=2",
-                    "kbatchasync:k=3", "psp:beta=1,s=2,seed=7", "elastic:r=5",
-                    "abs:pieces=4", "cgp:warmup_rounds=1,regroup_every=4",
-                    "syncswitch:first=bsp,then=asp,at=0.3"),
-    [](const auto& instance) {
-      const std::string spec = instance.param;
-      std::string name;
-      for (const char c : spec) name += c >= 'a' && c <= 'z' ? c : '_';
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Paradigms, ResumePointTest,
+                         testing::ValuesIn(SimulatedParadigms()), NameOf);
 
-class ChangeTest : public testing::TestWithParam<const char*> {};
+class ChangeTest : public testing::TestWithParam<Paradigm> {};
 
 // More samples or fewer, even or balanced batches, while it runs and workers
 // come and go: what it has then is counted once, and the job ends.
 TEST_P(ChangeTest, OptionsChangeWhileItRunsForEverySeed) {
-  for (uint64_t seed = 0; seed < SeedCount(400); ++seed) {
+  for (uint64_t seed = 0; seed < SeedCount(100); ++seed) {
     SimulatedJob job(
-        {.seed = seed, .policy = GetParam(), .change_options = true});
+        {.seed = seed, .policy = GetParam().first, .change_options = true});
     job.Run();
-    ASSERT_EQ(job.violation(), "") << GetParam() << ", seed " << seed;
+    ASSERT_EQ(job.violation(), "") << GetParam().first << ", seed " << seed;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Paradigms, ChangeTest,
-                         testing::Values("bsp", "asp", "ssp:s=2", "ksync:k=2",
-                                         "cgp:warmup_rounds=1,regroup_every=4",
-                                         "saps"),
-                         [](const auto& instance) {
-                           const std::string spec = instance.param;
-                           return spec.substr(0, spec.find(':'));
-                         });
+                         testing::ValuesIn(SimulatedParadigms()), NameOf);
 
 }  // namespace
 }  // namespace paceline
