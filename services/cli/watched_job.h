@@ -10,11 +10,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "common/unique_fd.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/waker.h"
 #include "services/cli/json_fields.h"
-#include "common/unique_fd.h"
 
 namespace paceline {
 

@@ -1,8 +1,7 @@
 // The names of the API's resources.
 
-#include "services/coordinator/jobs/resource_name.h"
-
 #include "absl/strings/str_cat.h"
+#include "services/coordinator/jobs/resource_name.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/quiet_protobuf.h"
 

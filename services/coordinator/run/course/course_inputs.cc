@@ -377,7 +377,8 @@ absl::Status RunCourse::Step(absl::Time now, const RunInput& input,
   }
   const absl::Status status =
       std::visit([&](const auto& in) { return On(turn, in); }, input);
-  if (stage_ != RunStage::kOpening) {
+  // RunEnded is the last output.
+  if (stage_ != RunStage::kOpening && stage_ != RunStage::kEnded) {
     if (now >= next_look_) LookAround(turn);
     while (Proceed(turn)) {
     }
