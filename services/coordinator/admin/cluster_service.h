@@ -16,21 +16,25 @@ class ClusterAdmin : public v1::ClusterService::CallbackService {
   ClusterAdmin(Jobs* jobs, Answering* answering, absl::Time started)
       : jobs_(jobs), answering_(answering), started_(started) {}
 
-  // clang-format off
-  PACELINE_READ(ClusterService, GetCluster, v1::Cluster, Describe())
-  PACELINE_READ(ClusterService, ListWorkers, v1::ListWorkersResponse,
-                jobs_->ListWorkers(*request))
-  PACELINE_READ(ClusterService, GetWorker, v1::Worker,
-                jobs_->GetWorker(request->name()))
-  PACELINE_READ(ClusterService, ListServers, v1::ListServersResponse,
-                jobs_->ListServers(*request))
-  PACELINE_READ(ClusterService, ListAuditRecords, v1::ListAuditRecordsResponse,
-                jobs_->ListAuditRecords(*request))
-  PACELINE_CHANGE(ClusterService, DrainWorker, v1::Worker, request->name(),
-                  jobs_->SetDraining(request->name(), true))
-  PACELINE_CHANGE(ClusterService, UndrainWorker, v1::Worker, request->name(),
-                  jobs_->SetDraining(request->name(), false))
-  // clang-format on
+  using Context = grpc::CallbackServerContext;
+  using Unary = grpc::ServerUnaryReactor;
+
+  Unary* GetCluster(Context* context, const v1::GetClusterRequest* request,
+                    v1::Cluster* response) override;
+  Unary* ListWorkers(Context* context, const v1::ListWorkersRequest* request,
+                     v1::ListWorkersResponse* response) override;
+  Unary* GetWorker(Context* context, const v1::GetWorkerRequest* request,
+                   v1::Worker* response) override;
+  Unary* DrainWorker(Context* context, const v1::DrainWorkerRequest* request,
+                     v1::Worker* response) override;
+  Unary* UndrainWorker(Context* context,
+                       const v1::UndrainWorkerRequest* request,
+                       v1::Worker* response) override;
+  Unary* ListServers(Context* context, const v1::ListServersRequest* request,
+                     v1::ListServersResponse* response) override;
+  Unary* ListAuditRecords(Context* context,
+                          const v1::ListAuditRecordsRequest* request,
+                          v1::ListAuditRecordsResponse* response) override;
 
  private:
   absl::StatusOr<v1::Cluster> Describe() const;

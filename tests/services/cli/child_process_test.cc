@@ -9,10 +9,10 @@
 
 #include <filesystem>
 
+#include "common/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/run_files.h"
-#include "common/unique_fd.h"
 
 namespace paceline {
 namespace {
