@@ -186,6 +186,8 @@ bool VirtualCluster::TickIsNext(Nanos deadline) const {
 void VirtualCluster::TimePasses() {
   CHECK(++ticks_now_ < kMostTicksAtOnce);
   if (ToNanos(core().NextDeadline()) <= now_) HearEverybody();
+  // It lives as long as the run, however rarely there is something to evaluate.
+  if (spec_.run.evaluate) Give(MemberHeard{kEvaluator});
   Give(TimePassed{});
 }
 

@@ -102,5 +102,14 @@ TEST(NetworkTest, ARecordingsLatencyIsNotCountedTwice) {
   EXPECT_EQ(result.duration, 10 * (kSecond + 2 * tenth + 20 * kMillisecond));
 }
 
+// Its lease does not end between two snapshots.
+TEST(NetworkTest, WhoEvaluatesRarelyStays) {
+  ClusterSpec spec = SteadySpec({1, 1}, 100);
+  spec.run.evaluate = true;
+  spec.run.eval_every = spec.train_samples / 2;  // Every 50 s.
+  spec.run.lease = absl::Seconds(10);
+  EXPECT_TRUE(Simulate(spec, "asp").complete);
+}
+
 }  // namespace
 }  // namespace paceline
