@@ -3,10 +3,13 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "services/coordinator/run/course/run_messages.h"
 #include "services/simulator/nanos.h"
 
 namespace paceline {
+
+class RunCourse;
 
 // When a worker did what in one iteration, by its own clock. Each is at or
 // after the one before it; where the iteration broke off, those that did not
@@ -34,8 +37,13 @@ class ClusterObserver {
   // its first grant.
   virtual void Joined(Nanos /*at*/, WorkerId /*worker*/, size_t /*index*/) {}
 
-  // Every output of the run's course, when it is put out.
+  // The run's course is about to take an input; its outputs follow, each when
+  // it is put out; then all of them are out, and `status` is what the course
+  // said of the input.
+  virtual void Given(Nanos /*at*/, const RunInput& /*input*/) {}
   virtual void Decided(Nanos /*at*/, const RunOutput& /*output*/) {}
+  virtual void Stepped(Nanos /*at*/, const RunCourse& /*course*/,
+                       const absl::Status& /*status*/) {}
 
   // The servers send the weights of this moment.
   virtual void Pulled(Nanos /*at*/, const Grant& /*grant*/) {}

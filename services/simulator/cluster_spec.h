@@ -9,6 +9,7 @@
 #include "common/job/paradigm_spec.h"
 #include "services/coordinator/run/course/course_options.h"
 #include "services/simulator/device.h"
+#include "services/simulator/faults.h"
 #include "services/simulator/nanos.h"
 
 namespace paceline {
@@ -61,8 +62,8 @@ struct ClusterSpec {
   std::vector<MembershipChange> changes;
   std::vector<PlannedSwitch> switches;  // Sorted by share.
 
-  // These are the job's. The cluster itself gives run.servers and run.switches;
-  // it takes neither checkpoints nor a limit of seconds.
+  // These are the job's. The cluster itself gives run.servers and run.switches.
+  // Checkpoints, starting points and limits of seconds need a whole run.
   CourseOptions run;
   RunSettings settings;
   int servers = 1;
@@ -71,6 +72,17 @@ struct ClusterSpec {
   uint32_t micro_batch = 0;    // 0: the whole batch.
   int64_t model_bytes = 0;
   Nanos server_latency = 0;  // Between coordinator and servers.
+
+  // The run from its opening to its end, and not its training alone: members
+  // come and load, somebody writes the starting weights, evaluators evaluate,
+  // each server carries out commands and takes blocks in its own time,
+  // checkpoints are written, people give orders. `faults` says how long that
+  // takes and what goes wrong. Those of `changes` who join later come then.
+  bool whole_run = false;
+  Faults faults;
+  RunStart start;  // Its tensors are the cluster's affair.
+  // Blocks of the model on each server.
+  uint32_t server_blocks = 1;
 
   // Pushes that the coordinator hears of until then count. kNever: no end.
   Nanos end = kNever;

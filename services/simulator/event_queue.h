@@ -31,6 +31,20 @@ enum class EventKind : uint8_t {
   kAbandon,        // Likewise.
   kEvicted,        // Likewise; no argument.
   kPull,           // The servers read the weights for a worker.
+  // Of a whole run.
+  kFilesOpened,
+  kParametersAdmitted,
+  kLoaded,           // The member has its data and its model.
+  kInitialized,      // The worker has written the starting weights.
+  kEvaluated,        // The evaluator has a result.
+  kBlockLeaves,      // `argument`: of which server.
+  kBlockArrives,     // Likewise.
+  kAcknowledged,     // The worker hears that all blocks were taken.
+  kPartWritten,      // Server `worker` has written its part of a checkpoint.
+  kManifestWritten,  // `argument`: which of those that were asked for.
+  kEvaluatorKnown,   // The coordinator hears whether there is an evaluator.
+  kEvaluatorComes,
+  kSecondOver,
 };
 
 struct TimedEvent {
@@ -69,6 +83,12 @@ class EventQueue {
     if (first_known_) Insert(first_);
     first_ = event;
     first_known_ = true;
+  }
+
+  // It happens then instead.
+  void PutOff(TimedEvent event, Nanos until) {
+    event.at = until;
+    Push(event);
   }
 
   // REQUIRES: not empty.

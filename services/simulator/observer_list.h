@@ -15,8 +15,15 @@ class ObserverList : public ClusterObserver {
   void Joined(Nanos at, WorkerId worker, size_t index) override {
     for (auto* observer : observers_) observer->Joined(at, worker, index);
   }
+  void Given(Nanos at, const RunInput& input) override {
+    for (auto* observer : observers_) observer->Given(at, input);
+  }
   void Decided(Nanos at, const RunOutput& output) override {
     for (auto* observer : observers_) observer->Decided(at, output);
+  }
+  void Stepped(Nanos at, const RunCourse& course,
+               const absl::Status& status) override {
+    for (auto* observer : observers_) observer->Stepped(at, course, status);
   }
   void Pulled(Nanos at, const Grant& grant) override {
     for (auto* observer : observers_) observer->Pulled(at, grant);

@@ -31,14 +31,10 @@ std::vector<bool> BeginnersOf(const ClusterSpec& spec) {
 
 RunSettings SettingsOf(const ClusterSpec& spec) {
   RunSettings settings = spec.settings;
+  if (spec.whole_run) return settings;
   const std::vector<bool> there = BeginnersOf(spec);
   settings.workers_min = std::count(there.begin(), there.end(), true);
   return settings;
-}
-
-// How large the model is, only the links feel.
-WorkerModel ModelOf(const ClusterSpec& spec) {
-  return {{{"weights", {1}, 1, false}}, spec.train_samples};
 }
 
 CourseOptions OptionsOf(const ClusterSpec& spec) {
@@ -46,9 +42,11 @@ CourseOptions OptionsOf(const ClusterSpec& spec) {
   for (int i = 0; i < spec.servers; ++i) {
     options.servers.push_back(absl::StrCat("s", i));
   }
-  options.restored = true;  // Nobody writes starting weights.
-  options.waits_for_workers = true;
-  options.look_every = options.lease;
+  if (!spec.whole_run) {
+    options.restored = true;  // Nobody writes starting weights.
+    options.waits_for_workers = true;
+    options.look_every = options.lease;
+  }
   // Switches after a share of the samples are the core's affair, as in a real
   // job.
   if (!spec.samples_end) return options;
@@ -61,10 +59,23 @@ CourseOptions OptionsOf(const ClusterSpec& spec) {
   return options;
 }
 
+// Events that carry the generation of a member.
 bool IsOfItsCourse(EventKind kind) {
-  return kind <= EventKind::kComputed || kind == EventKind::kDeparted ||
-         kind == EventKind::kPull;
+  switch (kind) {
+    case EventKind::kDeparted:
+    case EventKind::kPull:
+    case EventKind::kLoaded:
+    case EventKind::kInitialized:
+    case EventKind::kEvaluated:
+    case EventKind::kAcknowledged:
+      return true;
+    default:
+      return kind <= EventKind::kComputed;
+  }
 }
+
+// Devices draw from the streams 0, 1, ...
+constexpr uint64_t kFaultStream = uint64_t{1} << 32;
 
 }  // namespace
 
@@ -72,6 +83,7 @@ VirtualCluster::VirtualCluster(const ClusterSpec* spec,
                                ClusterObserver* observer)
     : spec_(*spec),
       observer_(observer == nullptr ? idle_observer_ : *observer),
+      draws_(&spec->faults, DeriveSeed(spec->seed, kFaultStream)),
       course_(OptionsOf(*spec), SettingsOf(*spec), ToTime(0)),
       statistics_(*spec),
       latest_(spec->workers.size(), -1) {
@@ -80,15 +92,20 @@ VirtualCluster::VirtualCluster(const ClusterSpec* spec,
     devices_.emplace_back(&spec_.workers[i].device, spec_.run.batch_size,
                           DeriveSeed(spec_.seed, i));
   }
+  if (!spec_.whole_run) {
+    servers_.emplace_back(0, spec_.servers, 1);
+    return;
+  }
+  for (int server = 0; server < spec_.servers; ++server) {
+    servers_.emplace_back(server, 1, spec_.server_blocks);
+  }
 }
 
 SimulationResult VirtualCluster::Run() {
   const std::string paradigm = course_.paradigm();
   Begin();
-  while (!core().finished()) {
+  while (!Over()) {
     const Nanos deadline = ToNanos(course_.NextDeadline());
-    // No deadline brings anybody back.
-    if (queue_.empty() && core().member_count() == 0) break;
     const bool tick = TickIsNext(deadline);
     const Nanos next = tick ? deadline : queue_.top().at;
     if (next > std::min(spec_.end, kLongestRun)) break;
@@ -101,19 +118,36 @@ SimulationResult VirtualCluster::Run() {
     }
     SwitchByTime();
   }
-  const bool timed_out = spec_.end != kNever && !core().finished();
+  return Result(paradigm);
+}
+
+bool VirtualCluster::Over() const {
+  if (spec_.whole_run) {
+    return course_.stage() == RunStage::kEnded && queue_.empty();
+  }
+  // No deadline brings anybody back.
+  return core().finished() || (queue_.empty() && core().member_count() == 0);
+}
+
+SimulationResult VirtualCluster::Result(const std::string& paradigm) {
+  const bool finished = course_.core() != nullptr && core().finished();
+  const bool timed_out =
+      !spec_.whole_run && spec_.end != kNever && !core().finished();
   if (timed_out) TimeIsOver();
   for (uint32_t id = 0; id < workers_.size(); ++id) {
     if (!workers_[id].alive) continue;
-    if (!core().finished()) statistics_.Gone(workers_[id], now_);
+    if (!finished) statistics_.Gone(workers_[id], now_);
     TellGone(id);
   }
   SimulationResult result = statistics_.Take(now_);
   result.paradigm = paradigm;
-  result.complete =
-      core().finished() || (timed_out && core().member_count() > 0);
-  result.updates = core().version();
-  if (core().finished()) LetServersFinish();
+  if (course_.core() != nullptr) result.updates = core().version();
+  if (spec_.whole_run) {
+    result.complete = Over();
+    return result;
+  }
+  result.complete = finished || (timed_out && core().member_count() > 0);
+  if (finished) LetServersFinish();
   return result;
 }
 
@@ -132,7 +166,7 @@ void VirtualCluster::TimeIsOver() {
 
 // Nothing else is under way: for observers, who want the last weights.
 void VirtualCluster::LetServersFinish() {
-  while (!to_servers_.empty() || !to_answer_.empty()) {
+  while (!servers_.front().idle()) {
     const TimedEvent event = queue_.Pop();
     if (event.kind != EventKind::kServerCommand &&
         event.kind != EventKind::kServerAnswers) {
@@ -155,6 +189,7 @@ void VirtualCluster::Begin() {
     }
   }
   const std::vector<bool> there = BeginnersOf(spec_);
+  if (spec_.whole_run) return BeginLife(there);
   for (size_t i = 0; i < there.size(); ++i) {
     if (there[i]) NewWorker(i);
   }
@@ -162,19 +197,27 @@ void VirtualCluster::Begin() {
   if (spec_.run.evaluate) {
     Give(MemberCame{
         .worker = kEvaluator, .name = "evaluator", .evaluator = true});
-    Give(MemberReady{kEvaluator, ModelOf(spec_)});
+    Give(MemberReady{kEvaluator, Model()});
   }
   for (uint32_t id = 0; id < workers_.size(); ++id) Register(id);
   Give(ParametersAdmitted{});
-  AnswerAll(/*sequence=*/1, nullptr);  // The model's blocks are hosted.
+  for (int server = 0; server < spec_.servers; ++server) {
+    Give(CommandDone{server, 1, absl::OkStatus()});  // It hosts its blocks.
+  }
   SwitchByTime();
+}
+
+// How large the model is, only the links feel.
+WorkerModel VirtualCluster::Model() const {
+  return {{{"weights", {10, 4}, 40, false}, {"mean", {4}, 4, true}},
+          spec_.train_samples};
 }
 
 void VirtualCluster::Register(uint32_t id) {
   Give(MemberCame{.worker = WorkerId{id},
                   .name = spec_.workers[workers_[id].index].name,
                   .incarnation = IncarnationOf(id)});
-  Give(MemberReady{WorkerId{id}, ModelOf(spec_)});
+  if (!spec_.whole_run) Give(MemberReady{WorkerId{id}, Model()});
 }
 
 bool VirtualCluster::TickIsNext(Nanos deadline) const {
@@ -185,9 +228,14 @@ bool VirtualCluster::TickIsNext(Nanos deadline) const {
 
 void VirtualCluster::TimePasses() {
   CHECK(++ticks_now_ < kMostTicksAtOnce);
-  if (ToNanos(core().NextDeadline()) <= now_) HearEverybody();
-  // It lives as long as the run, however rarely there is something to evaluate.
-  if (spec_.run.evaluate) Give(MemberHeard{kEvaluator});
+  if (spec_.whole_run) {
+    HearEverybody();
+  } else {
+    if (ToNanos(core().NextDeadline()) <= now_) HearEverybody();
+    // It lives as long as the run, however rarely there is something to
+    // evaluate.
+    if (spec_.run.evaluate) Give(MemberHeard{kEvaluator});
+  }
   Give(TimePassed{});
 }
 
@@ -197,8 +245,12 @@ void VirtualCluster::HearEverybody() {
   if (now_ - heard_ < quarter) return;
   heard_ = now_;
   for (const int64_t id : latest_) {
-    if (id < 0 || !workers_[id].alive) continue;
+    if (id < 0 || !workers_[id].alive || workers_[id].awake_at > now_) continue;
     Give(MemberHeard{WorkerId{static_cast<uint32_t>(id)}});
+  }
+  for (uint32_t i = 0; i < evaluators_.size(); ++i) {
+    if (!evaluators_[i].alive || evaluators_[i].awake_at > now_) continue;
+    Give(MemberHeard{WorkerId{ToNumber(kEvaluator) - i}});
   }
 }
 
@@ -212,40 +264,54 @@ void VirtualCluster::Handle(const TimedEvent& event) {
       ++switches_due_;
       return;
     case EventKind::kServerCommand:
-      return ServerTakes();
+      return ServerTakes(event.worker);
     case EventKind::kServerAnswers:
-      return ServerAnswers();
+      return ServerAnswers(event.worker);
     case EventKind::kRefresh:
-      return TakeRefresh(event.worker, event.argument);
     case EventKind::kAbandon:
-      return TakeAbandon(event.worker, event.argument);
     case EventKind::kEvicted:
-      return Evicted(event.worker);
+      return HandleOrder(event);
     default:
-      return HandleWorker(event);
+      if (IsOfItsCourse(event.kind)) return HandleWorker(event);
+      return HandleLife(event);
+  }
+}
+
+void VirtualCluster::HandleOrder(const TimedEvent& event) {
+  VirtualMember& member = MemberOf(event.worker);
+  if (now_ < member.awake_at) return queue_.PutOff(event, member.awake_at);
+  if (event.kind == EventKind::kRefresh) {
+    TakeRefresh(event.worker, event.argument);
+  } else if (event.kind == EventKind::kAbandon) {
+    TakeAbandon(event.worker, event.argument);
+  } else {
+    Evicted(event.worker);
   }
 }
 
 void VirtualCluster::HandleWorker(const TimedEvent& event) {
-  CHECK(IsOfItsCourse(event.kind));
-  if (event.argument != workers_[event.worker].generation) return;
+  if (event.argument != MemberOf(event.worker).generation) return;
   switch (event.kind) {
     case EventKind::kPull:
       return Pull(event.worker);
     case EventKind::kComputed:
+      if (Hindered(event)) return;
       return Computed(event.worker);
     case EventKind::kGradientReady:
       return GradientReady(event.worker);
     case EventKind::kPlanArrives:
-      return PlanArrives(event.worker);
+      if (Hindered(event)) return;
+      return Push(event.worker);
     case EventKind::kPushArrives:
       return PushArrives(event.worker);
     case EventKind::kPushDone:
       return PushDone(event.worker);
     case EventKind::kAbandoned:
       return Abandoned(event.worker);
-    default:
+    case EventKind::kDeparted:
       return Give(MemberGone{WorkerId{event.worker}, LossReason::kDeparted});
+    default:
+      return HandleLife(event);
   }
 }
 
@@ -269,6 +335,7 @@ void VirtualCluster::NewWorker(size_t index) {
   worker.index = index;
   worker.waits_since = now_;
   latest_[index] = ToNumber(id);
+  for (VirtualServer& server : servers_) server.AddWorker();
   statistics_.Joined(index, now_);
   observer_.Joined(now_, id, index);
 }
@@ -276,6 +343,7 @@ void VirtualCluster::NewWorker(size_t index) {
 void VirtualCluster::Join(size_t index) {
   const int64_t latest = latest_[index];
   if (latest >= 0 && workers_[latest].alive) return;
+  if (course_.stage() == RunStage::kEnded) return;
   NewWorker(index);
   Register(static_cast<uint32_t>(latest_[index]));
 }

@@ -2,16 +2,18 @@
 #define PACELINE_SERVICES_SIMULATOR_VIRTUAL_CLUSTER_H_
 
 #include <cstdint>
-#include <deque>
-#include <memory>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "services/coordinator/run/course/course.h"
 #include "services/simulator/cluster_observer.h"
 #include "services/simulator/cluster_spec.h"
 #include "services/simulator/event_queue.h"
+#include "services/simulator/faults.h"
 #include "services/simulator/run_statistics.h"
 #include "services/simulator/simulation_result.h"
+#include "services/simulator/virtual_server.h"
 #include "services/simulator/virtual_worker.h"
 
 namespace paceline {
@@ -26,11 +28,15 @@ namespace paceline {
 // device computes, in micro-batches if there are such; if the plan is to be
 // asked for, question and answer travel; the gradient travels, the servers
 // acknowledge, the report travels. With links that cost nothing only the
-// computing takes time.
+// computing takes time. Servers stand alike, snapshots are evaluated by the
+// observer as soon as they are taken, and all ends with the training.
+//
+// A whole run (ClusterSpec::whole_run) begins with its opening and ends with
+// RunEnded and what is under way then. Whatever takes time there, and whatever
+// goes wrong, is drawn as ClusterSpec::faults say. Servers stand apart.
 //
 // Heartbeats cost no events: before a Tick of the core everybody who lives is
-// heard. Snapshots are evaluated by the observer, as soon as they are taken.
-// Thread-compatible.
+// heard. Thread-compatible.
 class VirtualCluster {
  public:
   // `spec` and `observer`, which may be null, outlive the cluster.
@@ -45,29 +51,52 @@ class VirtualCluster {
   // virtual_cluster.cc: the course of time.
   void Begin();
   const SyncCore& core() const { return *course_.core(); }
+  bool Over() const;
   void TimeIsOver();
   void LetServersFinish();
+  SimulationResult Result(const std::string& paradigm);
   // True if the core's deadline comes before the next event.
   bool TickIsNext(Nanos deadline) const;
   void TimePasses();
   void HearEverybody();
   void Handle(const TimedEvent& event);
+  void HandleOrder(const TimedEvent& event);
   void HandleWorker(const TimedEvent& event);
   void Change(const MembershipChange& change);
   void NewWorker(size_t index);
-  // With the coordinator, which hears of nobody's loading.
+  WorkerModel Model() const;
   void Register(uint32_t id);
   void Join(size_t index);
   void SwitchByTime();
 
+  // virtual_cluster_life.cc: what a whole run has besides its training.
+  void BeginLife(const std::vector<bool>& there);
+  void HandleLife(const TimedEvent& event);
+  // It cannot do what the event says: it is gone, is frozen, or something has
+  // just happened to it.
+  bool Hindered(const TimedEvent& event);
+  bool Happens(int chance) { return draws_.Happens(chance, now_); }
+  void LoseMember(uint32_t id, LossReason reason);
+  void Loaded(uint32_t id);
+  void EvaluatorComes();
+  void Evaluated(uint32_t id);
+  void EverySecond();
+  bool IsEvaluator(uint32_t id) const { return id >= workers_.size(); }
+  VirtualEvaluator& EvaluatorOf(uint32_t id) {
+    return evaluators_[ToNumber(kEvaluator) - id];
+  }
+  VirtualMember& MemberOf(uint32_t id);
+  bool EvaluatorExists() const;
+
   // virtual_cluster_outputs.cc: the coordinator's side, and the servers.
   void Give(const RunInput& input);
+  // Of what the course may refuse.
+  absl::Status Offer(const RunInput& input);
   void Perform(const RunOutput& output);
+  void PerformLife(const RunOutput& output);
   void SendToServers(const NumberedCommand& command);
-  void ServerTakes();
-  void ServerAnswers();
-  // That all servers have carried out a command, and how they fenced a worker.
-  void AnswerAll(uint64_t sequence, const VirtualWorker* fenced);
+  void ServerTakes(uint32_t server);
+  void ServerAnswers(uint32_t server);
   void Evaluate(const SnapshotCommand& snapshot);
 
   // virtual_cluster_workers.cc: the workers' side.
@@ -76,9 +105,10 @@ class VirtualCluster {
   void Computed(uint32_t id);
   void GradientReady(uint32_t id);
   void SendPlan(const PlanCommand& command);
-  void PlanArrives(uint32_t id);
   void Push(uint32_t id);
   void PushArrives(uint32_t id);
+  void PushBlocks(uint32_t id);
+  void BlockArrives(uint32_t id, uint32_t server);
   void PushDone(uint32_t id);
   void TakeRefresh(uint32_t id, Iteration iteration);
   void TakeAbandon(uint32_t id, Iteration iteration);
@@ -94,23 +124,23 @@ class VirtualCluster {
   // Sets when and with how many samples the computing ends.
   void PlanCompute(VirtualWorker& worker) const;
 
-  // The next event of the worker's own course, in place of any other.
+  // The next event of the member's own course, in place of any other.
   void Next(uint32_t id, EventKind kind, Nanos at);
   void Send(EventKind kind, uint32_t id, Nanos at, int64_t argument = 0);
   VirtualWorker& Of(WorkerId id) { return workers_[ToNumber(id)]; }
-  VirtualWorker& WorkerOf(uint64_t incarnation) {
-    return workers_[incarnation - 1];
-  }
   const LinkSpec& LinkOf(const VirtualWorker& worker) const {
     return spec_.workers[worker.index].link;
   }
-  Nanos LatencyOf(uint32_t id) const { return LinkOf(workers_[id]).latency; }
+  Nanos LatencyOf(uint32_t id) const {
+    return IsEvaluator(id) ? 0 : LinkOf(workers_[id]).latency;
+  }
   // Of the whole model, latency excluded.
   Nanos Transfer(const VirtualWorker& worker) const;
 
   const ClusterSpec& spec_;
   ClusterObserver idle_observer_;  // Does nothing.
   ClusterObserver& observer_;
+  FaultDraws draws_;
   RunCourse course_;
   RunStatistics statistics_;
   EventQueue queue_;
@@ -120,12 +150,15 @@ class VirtualCluster {
   std::vector<VirtualWorker> workers_;  // By WorkerId.
   // Of each index its latest incarnation; -1: none yet.
   std::vector<int64_t> latest_;
-  Nanos heard_ = 0;        // When everybody was.
-  int64_t ticks_now_ = 0;  // In this nanosecond.
+  std::vector<VirtualEvaluator> evaluators_;  // Of a whole run.
+  Nanos heard_ = 0;                           // When everybody was.
+  int64_t ticks_now_ = 0;                     // In this nanosecond.
 
-  std::deque<NumberedCommand> to_servers_;
-  std::deque<NumberedCommand> to_answer_;
+  std::vector<VirtualServer> servers_;
   Nanos closed_at_ = 0;  // When the servers have applied the last closing.
+  // Of the snapshots that all servers have taken, what comes of evaluating.
+  std::map<int64_t, MemberEvaluated> results_;
+  std::vector<std::string> manifests_;  // That were to be written.
 
   size_t next_switch_ = 0;
   size_t switches_due_ = 0;  // By time.

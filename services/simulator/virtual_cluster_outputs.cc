@@ -1,23 +1,32 @@
 // What becomes of the outputs of a VirtualCluster's course, and its servers.
 
+#include <algorithm>
 #include <utility>
 
+#include "common/check.h"
 #include "common/overloaded.h"
 #include "services/simulator/virtual_cluster.h"
 
 namespace paceline {
 
 void VirtualCluster::Give(const RunInput& input) {
-  std::vector<RunOutput> outputs;
-  const absl::Status taken = course_.Step(ToTime(now_), input, outputs);
+  const absl::Status taken = Offer(input);
   // What is refused is late news of somebody who was given up; all else would
-  // be a mistake of this driver.
-  CHECK(taken.ok() || absl::IsNotFound(taken));
+  // be a mistake of this driver. Of a whole run the observer judges.
+  CHECK(taken.ok() || absl::IsNotFound(taken) || spec_.whole_run);
+}
+
+absl::Status VirtualCluster::Offer(const RunInput& input) {
+  observer_.Given(now_, input);
+  std::vector<RunOutput> outputs;
+  absl::Status taken = course_.Step(ToTime(now_), input, outputs);
   // Nothing that follows from an output steps the course before time goes on.
   for (const RunOutput& output : outputs) {
     observer_.Decided(now_, output);
     Perform(output);
   }
+  observer_.Stepped(now_, course_, taken);
+  return taken;
 }
 
 void VirtualCluster::Perform(const RunOutput& output) {
@@ -35,8 +44,10 @@ void VirtualCluster::Perform(const RunOutput& output) {
           },
           [&](const NumberedCommand& o) { SendToServers(o); },
           [&](const paceline::Evicted& o) {
-            const uint32_t id = ToNumber(o.worker);
             if (o.reason != LossReason::kDeparted) statistics_.Lost();
+          },
+          [&](const MemberLetGo& o) {
+            const uint32_t id = ToNumber(o.worker);
             Send(EventKind::kEvicted, id, now_ + LatencyOf(id));
           },
           [&](const PushCounted& o) {
@@ -47,34 +58,53 @@ void VirtualCluster::Perform(const RunOutput& output) {
           },
           [&](const Switched& o) { statistics_.Switched(o); },
           [&](const SwitchSettled& o) { statistics_.Settled(o); },
-          [](const auto&) {}},
+          [&](const auto&) {
+            if (spec_.whole_run) PerformLife(output);
+          }},
       output);
 }
 
 void VirtualCluster::SendToServers(const NumberedCommand& command) {
-  // They host the blocks before time begins.
-  if (std::holds_alternative<HostBlocks>(command.command)) return;
-  if (std::holds_alternative<CloseCommand>(command.command)) {
-    statistics_.Closed();
-    closed_at_ = now_ + spec_.server_latency;
+  if (!spec_.whole_run && std::holds_alternative<HostBlocks>(command.command)) {
+    return;  // They host the blocks before time begins.
   }
-  to_servers_.push_back(command);
-  Send(EventKind::kServerCommand, 0, now_ + spec_.server_latency);
+  Nanos last = 0;
+  for (uint32_t i = 0; i < servers_.size(); ++i) {
+    VirtualServer& server = servers_[i];
+    server.Send(command);
+    server.last_there =
+        std::max(server.last_there, now_ + spec_.server_latency +
+                                        draws_.Delay(spec_.faults.commanding));
+    last = std::max(last, server.last_there);
+    Send(EventKind::kServerCommand, i, server.last_there);
+  }
+  if (!std::holds_alternative<CloseCommand>(command.command)) return;
+  statistics_.Closed();
+  closed_at_ = last;
 }
 
-void VirtualCluster::ServerTakes() {
-  const NumberedCommand command = std::move(to_servers_.front());
-  to_servers_.pop_front();
-  to_answer_.push_back(command);
-  Send(EventKind::kServerAnswers, 0, now_ + spec_.server_latency);
-  std::visit(
-      Overloaded{[&](const CloseCommand& o) { observer_.Closed(now_, o); },
-                 [&](const SnapshotCommand& o) { Evaluate(o); },
-                 [&](const FenceIncarnation& o) {
-                   WorkerOf(o.incarnation).fenced = true;
-                 },
-                 [](const auto&) {}},
-      command.command);
+void VirtualCluster::ServerTakes(uint32_t number) {
+  VirtualServer& server = servers_[number];
+  if (Happens(spec_.faults.server_hangs)) server.Hang();
+  if (server.hangs()) return;
+  const NumberedCommand& command = server.Perform();
+  server.last_back =
+      std::max(server.last_back, now_ + spec_.server_latency +
+                                     draws_.Delay(spec_.faults.commanding));
+  Send(EventKind::kServerAnswers, number, server.last_back);
+  if (const auto* write = std::get_if<WriteBlocks>(&command.command)) {
+    Send(EventKind::kPartWritten, number,
+         now_ + draws_.Delay(spec_.faults.writing), write->snapshot);
+  }
+  for (const VirtualServer& other : servers_) {
+    if (other.performed() < command.sequence) return;
+  }
+  if (const auto* close = std::get_if<CloseCommand>(&command.command)) {
+    observer_.Closed(now_, *close);
+  }
+  if (const auto* taken = std::get_if<SnapshotCommand>(&command.command)) {
+    Evaluate(*taken);
+  }
 }
 
 void VirtualCluster::Evaluate(const SnapshotCommand& snapshot) {
@@ -82,29 +112,20 @@ void VirtualCluster::Evaluate(const SnapshotCommand& snapshot) {
   evaluated.worker = kEvaluator;
   evaluated.snapshot = snapshot.snapshot;
   observer_.SnapshotTaken(now_, snapshot, evaluated);
-  Give(evaluated);
+  if (spec_.whole_run) {
+    results_[evaluated.snapshot] = evaluated;
+  } else {
+    Give(evaluated);
+  }
 }
 
-void VirtualCluster::ServerAnswers() {
-  const NumberedCommand command = std::move(to_answer_.front());
-  to_answer_.pop_front();
-  const auto* fence = std::get_if<FenceIncarnation>(&command.command);
-  AnswerAll(command.sequence,
-            fence == nullptr ? nullptr : &WorkerOf(fence->incarnation));
-}
-
-void VirtualCluster::AnswerAll(uint64_t sequence, const VirtualWorker* fenced) {
-  for (int server = 0; server < spec_.servers; ++server) {
-    CommandDone done;
-    done.server = server;
-    done.sequence = sequence;
-    if (fenced != nullptr) {
-      done.fence = FenceAnswer{.server = server,
-                               .iteration = fenced->taken,
-                               .blocks_taken = fenced->taken > 0 ? 1u : 0u,
-                               .blocks = 1,
-                               .samples = fenced->taken_samples};
-    }
+void VirtualCluster::ServerAnswers(uint32_t number) {
+  VirtualServer& server = servers_[number];
+  const bool refused =
+      std::holds_alternative<SnapshotCommand>(server.to_answer().command) &&
+      Happens(spec_.faults.snapshot_refused);
+  for (CommandDone& done : server.Answer()) {
+    if (refused) done.status = absl::ResourceExhaustedError("no room");
     Give(done);
   }
 }

@@ -26,7 +26,7 @@ IterationTimes TimesOf(const VirtualWorker& worker, Nanos until) {
 }  // namespace
 
 void VirtualCluster::Next(uint32_t id, EventKind kind, Nanos at) {
-  Send(kind, id, at, ++workers_[id].generation);
+  Send(kind, id, at, ++MemberOf(id).generation);
 }
 
 void VirtualCluster::Send(EventKind kind, uint32_t id, Nanos at,
@@ -51,13 +51,17 @@ void VirtualCluster::TakeGrant(const Grant& grant) {
   worker.grant = grant;
   worker.stage = Stage::kPulling;
   worker.refresh = false;
-  worker.granted = now_ + latency;
+  worker.granted = std::max(now_ + latency, worker.awake_at);
   statistics_.Granted(worker.index, worker.granted - worker.waits_since);
   Next(id, EventKind::kPull, std::max(worker.granted + latency, closed_at_));
 }
 
 void VirtualCluster::Pull(uint32_t id) {
   VirtualWorker& worker = workers_[id];
+  for (const VirtualServer& server : servers_) {
+    // One that hangs does not let go of it.
+    if (server.closing() < worker.grant.closing) return;
+  }
   observer_.Pulled(now_, worker.grant);
   worker.iteration = devices_[worker.index].Next(worker.grant.range.size());
   worker.stage = Stage::kComputing;
@@ -91,6 +95,9 @@ void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
 
 void VirtualCluster::Computed(uint32_t id) {
   VirtualWorker& worker = workers_[id];
+  if (Happens(spec_.faults.push_short)) {
+    worker.samples = static_cast<uint32_t>(1 + draws_.Below(worker.samples));
+  }
   observer_.Computed(now_, worker.grant, worker.samples);
   if (worker.grant.plan.kind == PushPlan::Kind::kAsk) {
     worker.stage = Stage::kAsking;
@@ -117,8 +124,6 @@ void VirtualCluster::SendPlan(const PlanCommand& command) {
   Next(id, EventKind::kPlanArrives, now_ + LatencyOf(id));
 }
 
-void VirtualCluster::PlanArrives(uint32_t id) { Push(id); }
-
 void VirtualCluster::Push(uint32_t id) {
   VirtualWorker& worker = workers_[id];
   const Nanos latency = LatencyOf(id);
@@ -129,6 +134,7 @@ void VirtualCluster::Push(uint32_t id) {
     Next(id, EventKind::kPushDone, now_ + latency);
     return;
   }
+  if (spec_.whole_run) return PushBlocks(id);
   const Nanos takes =
       worker.iteration.push.value_or(Transfer(worker) + 2 * latency);
   // A recorded time includes the acknowledgement's way.
@@ -138,13 +144,38 @@ void VirtualCluster::Push(uint32_t id) {
 
 void VirtualCluster::PushArrives(uint32_t id) {
   VirtualWorker& worker = workers_[id];
-  if (worker.fenced) return;
-  worker.taken = worker.grant.iteration;
-  worker.taken_samples = worker.samples;
+  VirtualServer& servers = servers_.front();
+  if (!servers.Take(id, worker.grant.iteration, worker.samples)) return;
   observer_.PushTaken(now_, worker.grant, worker.samples);
   if (!worker.alive) return;  // Its last bytes were on their way.
   // The servers' acknowledgement, then the worker's report.
   Next(id, EventKind::kPushDone, now_ + 2 * LatencyOf(id));
+}
+
+// The gradient's blocks are made one by one, for all servers at once.
+void VirtualCluster::PushBlocks(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  worker.untaken = 0;
+  for (uint32_t server = 0; server < servers_.size(); ++server) {
+    const uint32_t blocks = servers_[server].blocks();
+    worker.untaken += blocks;
+    Nanos leaves = now_;
+    for (uint32_t block = 0; block < blocks; ++block) {
+      leaves += Transfer(worker) / blocks + draws_.Delay(spec_.faults.pushing);
+      Send(EventKind::kBlockLeaves, id, leaves, server);
+    }
+  }
+}
+
+void VirtualCluster::BlockArrives(uint32_t id, uint32_t server) {
+  VirtualWorker& worker = workers_[id];
+  if (!servers_[server].Take(id, worker.grant.iteration, worker.samples)) {
+    return;
+  }
+  if (--worker.untaken > 0) return;
+  observer_.PushTaken(now_, worker.grant, worker.samples);
+  if (!worker.alive) return;
+  Next(id, EventKind::kAcknowledged, now_ + LatencyOf(id));
 }
 
 void VirtualCluster::PushDone(uint32_t id) {
@@ -215,15 +246,20 @@ void VirtualCluster::Crash(uint32_t id) {
   VirtualWorker& worker = workers_[id];
   // Its last heartbeat.
   Give(MemberHeard{WorkerId{id}});
-  // What has left it whole arrives.
-  const bool sent = worker.stage == Stage::kPushing && now_ >= worker.sent &&
-                    worker.taken != worker.grant.iteration &&
+  // What has left it whole arrives; blocks do so by themselves.
+  const bool sent = !spec_.whole_run && worker.stage == Stage::kPushing &&
+                    now_ >= worker.sent &&
+                    servers_.front().LastOf(id) != worker.grant.iteration &&
                     worker.grant.plan.kind != PushPlan::Kind::kDiscard;
   Die(id);
   if (sent) --worker.generation;
 }
 
 void VirtualCluster::Evicted(uint32_t id) {
+  if (IsEvaluator(id)) {
+    EvaluatorOf(id).alive = false;
+    return;
+  }
   VirtualWorker& worker = workers_[id];
   if (!worker.alive) return;
   Die(id);

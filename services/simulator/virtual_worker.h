@@ -9,15 +9,30 @@
 
 namespace paceline {
 
-// Not a worker's.
+// The first evaluator; those that come after it count down.
 inline constexpr WorkerId kEvaluator{0xffffffff};
 
 // The servers know a worker by it, as in a fence.
-inline uint64_t IncarnationOf(uint32_t worker) { return uint64_t{worker} + 1; }
+inline uint64_t IncarnationOf(uint32_t member) { return uint64_t{member} + 1; }
+inline uint32_t WorkerOf(uint64_t incarnation) {
+  return static_cast<uint32_t>(incarnation - 1);
+}
 
-// One incarnation of a worker: where it is in its iteration, and what the
-// servers know of it.
-struct VirtualWorker {
+// What workers and evaluators have in common.
+struct VirtualMember {
+  bool alive = true;
+  // Of the one event that it waits for. Others with its name that carry an
+  // older number are void.
+  int64_t generation = 0;
+  Nanos awake_at = 0;  // Until then it is frozen.
+};
+
+struct VirtualEvaluator : VirtualMember {
+  int64_t snapshot = 0;  // Which it evaluates.
+};
+
+// One incarnation of a worker: where it is in its iteration.
+struct VirtualWorker : VirtualMember {
   enum class Stage : uint8_t {
     kWaiting,    // For a grant.
     kPulling,    // The servers have not read its weights yet.
@@ -29,12 +44,8 @@ struct VirtualWorker {
 
   size_t index = 0;  // Into ClusterSpec::workers.
   Stage stage = Stage::kWaiting;
-  bool alive = true;
   bool leaving = false;  // As soon as its push is reported.
   bool refresh = false;  // Pushes at the next boundary.
-  // Of the one event that it waits for. Others with its name that carry an
-  // older number are void.
-  int64_t generation = 0;
 
   Grant grant;
   Device::Iteration iteration;
@@ -45,11 +56,7 @@ struct VirtualWorker {
   Nanos planned = 0;     // When it had the plan, and pushed.
   Nanos sent = 0;        // When the last byte of the push had left.
   Nanos waits_since = 0;
-
-  // At the servers, which all stand alike.
-  Iteration taken = 0;  // The last iteration whose push they took.
-  uint32_t taken_samples = 0;
-  bool fenced = false;
+  int64_t untaken = 0;  // Blocks of its push.
 };
 
 }  // namespace paceline

@@ -1,0 +1,263 @@
+// What a whole run of a VirtualCluster has besides its training.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/overloaded.h"
+#include "services/simulator/virtual_cluster.h"
+
+namespace paceline {
+namespace {
+
+constexpr Nanos kOneSecond = 1'000'000'000;
+
+absl::Status WriteStatus(bool fails) {
+  return fails ? absl::ResourceExhaustedError("the disk is full")
+               : absl::OkStatus();
+}
+
+// What a person orders; its checkpoint is called `checkpoint`.
+RunInput DrawOrder(FaultDraws& draws, const Faults& faults,
+                   const RunSettings& settings, const std::string& checkpoint) {
+  switch (draws.Below(faults.paradigms.empty() ? 3 : 4)) {
+    case 0:
+      return PauseRun{draws.Chance(1, 2) ? absl::ZeroDuration()
+                                         : absl::Seconds(30)};
+    case 1: {
+      RunSettings others = settings;
+      others.stop.epochs = static_cast<int64_t>(1 + draws.Below(4));
+      others.batching =
+          draws.Chance(1, 2) ? Batching::kBalanced : Batching::kEven;
+      others.checkpoint_interval = absl::Seconds(draws.Below(4));
+      return UpdateRun{others};
+    }
+    case 2:
+      return WriteCheckpoint{checkpoint};
+    default:
+      return SwitchRun{faults.paradigms[draws.Below(faults.paradigms.size())],
+                       "by chance"};
+  }
+}
+
+}  // namespace
+
+void VirtualCluster::BeginLife(const std::vector<bool>& there) {
+  const Nanos coming = spec_.faults.coming;
+  for (size_t i = 0; i < there.size(); ++i) {
+    if (!there[i]) continue;
+    Send(EventKind::kJoins, 0, draws_.Delay(coming), static_cast<int64_t>(i));
+  }
+  // None, one, or a second that waits for the first to go.
+  for (uint64_t i = draws_.Below(3); i > 0; --i) {
+    Send(EventKind::kEvaluatorComes, 0, draws_.Delay(coming));
+  }
+  Send(EventKind::kFilesOpened, 0, draws_.Delay(coming));
+  Send(EventKind::kSecondOver, 0, kOneSecond);
+}
+
+void VirtualCluster::PerformLife(const RunOutput& output) {
+  const Faults& faults = spec_.faults;
+  std::visit(
+      Overloaded{[&](const AssignMember& o) {
+                   const uint32_t id = ToNumber(o.worker);
+                   Next(id, EventKind::kLoaded,
+                        now_ + LatencyOf(id) + draws_.Delay(faults.loading));
+                 },
+                 [&](const BeginWork& o) {
+                   const uint32_t id = ToNumber(o.worker);
+                   if (!o.initialize || !MemberOf(id).alive) return;
+                   Next(id, EventKind::kInitialized,
+                        now_ + LatencyOf(id) +
+                            draws_.Delay(faults.initializing));
+                 },
+                 [&](const EvaluateSnapshot& o) {
+                   const uint32_t id = ToNumber(o.worker);
+                   if (!MemberOf(id).alive) return;
+                   EvaluatorOf(id).snapshot = o.snapshot;
+                   Next(id, EventKind::kEvaluated,
+                        now_ + draws_.Delay(faults.evaluating));
+                 },
+                 [&](const AdmitParameters&) {
+                   Send(EventKind::kParametersAdmitted, 0,
+                        now_ + draws_.Delay(faults.commanding));
+                 },
+                 [&](const AskForEvaluator&) {
+                   Send(EventKind::kEvaluatorKnown, 0,
+                        now_ + draws_.Delay(faults.commanding));
+                 },
+                 [&](const CompleteCheckpoint& o) {
+                   Send(EventKind::kManifestWritten, 0,
+                        now_ + draws_.Delay(faults.writing),
+                        static_cast<int64_t>(manifests_.size()));
+                   manifests_.push_back(o.order.id);
+                 },
+                 [](const auto&) {}},
+      output);
+}
+
+void VirtualCluster::HandleLife(const TimedEvent& event) {
+  const uint32_t number = event.worker;
+  switch (event.kind) {
+    case EventKind::kFilesOpened: {
+      RunStart start = spec_.start;
+      if (spec_.run.restored) start.tensors = Model().tensors;
+      return Give(FilesOpened{absl::OkStatus(), std::move(start)});
+    }
+    case EventKind::kParametersAdmitted:
+      return Give(ParametersAdmitted{});
+    case EventKind::kLoaded:
+      if (!Hindered(event)) Loaded(number);
+      return;
+    case EventKind::kInitialized:
+      if (!Hindered(event)) Give(WeightsInitialized{WorkerId{number}});
+      return;
+    case EventKind::kEvaluated:
+      if (!Hindered(event)) Evaluated(number);
+      return;
+    case EventKind::kBlockLeaves:
+      if (Hindered(event)) return;
+      return Send(EventKind::kBlockArrives, number, now_ + LatencyOf(number),
+                  event.argument);
+    case EventKind::kBlockArrives:
+      return BlockArrives(number, static_cast<uint32_t>(event.argument));
+    case EventKind::kAcknowledged:
+      if (Hindered(event)) return;
+      return Next(number, EventKind::kPushDone, now_ + LatencyOf(number));
+    case EventKind::kPartWritten:
+      return Give(ServerWrote{
+          .server = static_cast<int>(number),
+          .snapshot = event.argument,
+          .status = WriteStatus(Happens(spec_.faults.checkpoint_fails)),
+          .file = {}});
+    case EventKind::kManifestWritten:
+      return Give(
+          ManifestWritten{manifests_[event.argument],
+                          WriteStatus(Happens(spec_.faults.checkpoint_fails))});
+    case EventKind::kEvaluatorKnown:
+      return Give(EvaluatorKnown{EvaluatorExists()});
+    case EventKind::kEvaluatorComes:
+      return EvaluatorComes();
+    default:
+      return EverySecond();
+  }
+}
+
+bool VirtualCluster::Hindered(const TimedEvent& event) {
+  if (!spec_.whole_run) return false;
+  const uint32_t id = event.worker;
+  VirtualMember& member = MemberOf(id);
+  if (!member.alive || course_.stage() == RunStage::kEnded) return true;
+  if (member.awake_at <= now_) {
+    const Faults& faults = spec_.faults;
+    if (Happens(faults.member_dies)) {
+      // Silence, or a stream that breaks.
+      LoseMember(id, draws_.Chance(1, 3) ? LossReason::kLeaseEnded
+                                         : LossReason::kStreamBroken);
+    } else if (Happens(faults.member_leaves)) {
+      LoseMember(id, LossReason::kDeparted);
+    } else if (Happens(faults.member_freezes)) {
+      member.awake_at =
+          now_ + draws_.Delay(3 * absl::ToInt64Nanoseconds(spec_.run.lease));
+    }
+  }
+  if (member.awake_at > now_) queue_.PutOff(event, member.awake_at);
+  return !member.alive || member.awake_at > now_;
+}
+
+void VirtualCluster::LoseMember(uint32_t id, LossReason reason) {
+  const bool evaluator = IsEvaluator(id);
+  if (reason == LossReason::kDeparted && !evaluator) return Leave(id);
+  if (evaluator) {
+    EvaluatorOf(id).alive = false;
+  } else {
+    Crash(id);
+  }
+  if (reason == LossReason::kLeaseEnded) return;
+  Give(MemberGone{WorkerId{id}, reason,
+                  reason == LossReason::kFailed
+                      ? absl::DataLossError("the data are damaged")
+                      : absl::OkStatus()});
+}
+
+void VirtualCluster::Loaded(uint32_t id) {
+  if (Happens(spec_.faults.member_cannot)) {
+    return LoseMember(id, LossReason::kFailed);
+  }
+  WorkerModel model = Model();
+  if (Happens(spec_.faults.member_cannot)) model.tensors.pop_back();
+  if (IsEvaluator(id)) model.train_samples = 0;
+  if (Offer(MemberReady{WorkerId{id}, model}).ok()) return;
+  if (MemberOf(id).alive) LoseMember(id, LossReason::kDeparted);
+}
+
+void VirtualCluster::EvaluatorComes() {
+  if (course_.stage() == RunStage::kEnded) return;
+  const uint32_t id =
+      ToNumber(kEvaluator) - static_cast<uint32_t>(evaluators_.size());
+  evaluators_.emplace_back();
+  Give(MemberCame{.worker = WorkerId{id},
+                  .name = absl::StrCat("e", evaluators_.size()),
+                  .incarnation = IncarnationOf(id),
+                  .evaluator = true});
+}
+
+void VirtualCluster::Evaluated(uint32_t id) {
+  const int64_t snapshot = EvaluatorOf(id).snapshot;
+  const auto result = results_.find(snapshot);
+  // It asks again for what not every server has yet.
+  if (result == results_.end()) {
+    return Next(id, EventKind::kEvaluated, now_ + kOneSecond);
+  }
+  MemberEvaluated evaluated = result->second;
+  evaluated.worker = WorkerId{id};
+  if (Happens(spec_.faults.snapshot_refused)) {
+    evaluated.status = absl::NotFoundError("nobody has it");
+  }
+  Give(evaluated);
+}
+
+void VirtualCluster::EverySecond() {
+  if (course_.stage() == RunStage::kEnded) return;
+  size_t trainers = 0;
+  std::optional<size_t> missing;
+  for (size_t i = 0; i < latest_.size(); ++i) {
+    const bool there = latest_[i] >= 0 && workers_[latest_[i]].alive;
+    if (!there) missing = missing.value_or(i);
+    if (there && workers_[latest_[i]].awake_at <= now_) ++trainers;
+  }
+  if (trainers < course_.settings().workers_min && missing.has_value() &&
+      draws_.Chance(1, 3)) {
+    Join(*missing);
+  }
+  if (!EvaluatorExists() && draws_.Chance(1, 8)) EvaluatorComes();
+  const Faults& faults = spec_.faults;
+  if (Happens(faults.server_lost)) {
+    const auto server = static_cast<int>(draws_.Below(servers_.size()));
+    if (draws_.Chance(1, 2)) Give(ServerLeaves{server});
+    Give(ServerLost{server, absl::UnavailableError("a server is gone")});
+  }
+  if (Happens(faults.order)) {
+    Give(DrawOrder(draws_, faults, course_.settings(),
+                   absl::StrCat("mine-", now_)));
+  }
+  if (Happens(faults.cancel)) {
+    Give(CancelRun{absl::CancelledError("by an admin")});
+  }
+  Send(EventKind::kSecondOver, 0, now_ + kOneSecond);
+}
+
+VirtualMember& VirtualCluster::MemberOf(uint32_t id) {
+  if (IsEvaluator(id)) return EvaluatorOf(id);
+  return workers_[id];
+}
+
+bool VirtualCluster::EvaluatorExists() const {
+  return std::any_of(
+      evaluators_.begin(), evaluators_.end(),
+      [](const VirtualEvaluator& evaluator) { return evaluator.alive; });
+}
+
+}  // namespace paceline
