@@ -4,11 +4,14 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/rng.h"
 #include "gtest/gtest.h"
-#include "tests/services/coordinator/run/course/virtual_run.h"
+#include "services/simulator/virtual_cluster.h"
+#include "tests/services/coordinator/run/course/run_checker.h"
 
 namespace paceline {
 namespace {
@@ -20,6 +23,72 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
     EXPECT_TRUE(absl::SimpleAtoi(wanted, &number)) << name;
   }
   return number;
+}
+
+constexpr Nanos kMillisecond = 1'000'000;
+constexpr Nanos kSecond = 1000 * kMillisecond;
+
+std::vector<ParadigmSpec> Paradigms() {
+  std::vector<ParadigmSpec> paradigms;
+  for (const char* text :
+       {"bsp", "asp", "ssp:s=2", "dssp:lower=1,upper=4", "cgp", "saps",
+        "ksync:k=2", "kbatchsync:k=2", "kbatchasync:k=2", "abs", "elastic",
+        "psp:beta=1,s=2", "syncswitch:at=0.3"}) {
+    paradigms.push_back(*ParseParadigm(text));
+  }
+  return paradigms;
+}
+
+// A small job among a few workers, servers and people; all that `faults` does
+// not say is drawn from the seed.
+ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
+  Rng rng(seed);
+  ClusterSpec spec;
+  spec.seed = seed;
+  spec.whole_run = true;
+  spec.faults = faults;
+  spec.faults.paradigms = Paradigms();
+  spec.faults.coming = 3 * kSecond;
+  spec.faults.loading = 2 * kSecond;
+  spec.faults.initializing = kSecond / 2;
+  spec.faults.evaluating = kSecond;
+  spec.faults.pushing = 5 * kMillisecond;
+  spec.faults.commanding = 10 * kMillisecond;
+  spec.faults.writing = 300 * kMillisecond;
+  spec.faults.push_short = 125;
+  spec.faults.until = 300 * kSecond;
+  spec.end = 12 * 3600 * kSecond;  // Far more than any run takes.
+  spec.servers = static_cast<int>(1 + rng.Below(3));
+  spec.server_blocks = 2;
+  spec.train_samples = static_cast<uint32_t>(40 + rng.Below(100));
+  CourseOptions& run = spec.run;
+  run.paradigm = spec.faults.paradigms[seed % spec.faults.paradigms.size()];
+  run.batch_size = static_cast<uint32_t>(4 + rng.Below(12));
+  run.evaluate = rng.Chance(2, 3);
+  run.eval_every = static_cast<int64_t>(20 + rng.Below(40));
+  run.defer_evaluation = rng.Chance(1, 3);
+  if (rng.Chance(3, 4)) run.checkpoint_root = "/checkpoints";
+  RunSettings& settings = spec.settings;
+  settings.workers_min = 1 + rng.Below(2);
+  settings.stop.epochs = static_cast<int64_t>(1 + rng.Below(3));
+  if (rng.Chance(1, 8)) settings.stop.seconds = 5;
+  if (rng.Chance(1, 4)) settings.checkpoint_interval = absl::Seconds(2);
+  if (rng.Chance(1, 4)) {
+    run.restored = true;
+    spec.start.version = 7;
+    spec.start.seconds = 3;
+    spec.start.position.next_begin = spec.train_samples / 2;
+    spec.start.position.open = {{0, 1, 4}};
+  }
+  for (uint64_t i = settings.workers_min + rng.Below(3); i > 0; --i) {
+    WorkerSpec& worker = spec.workers.emplace_back();
+    worker.name = absl::StrCat("w", i);
+    worker.device.iteration =
+        static_cast<Nanos>(10 + rng.Below(200)) * kMillisecond;
+    worker.device.jitter.kind = Jitter::Kind::kExponential;
+    worker.link.latency = static_cast<Nanos>(rng.Below(10)) * kMillisecond;
+  }
+  return spec;
 }
 
 struct Day {
@@ -34,11 +103,20 @@ TEST_P(CourseRandomTest, KeepsWhatAlwaysHolds) {
   const uint64_t first = FromEnvironment("PACELINE_FIRST_SEED", 1);
   const uint64_t seeds = FromEnvironment("PACELINE_SEEDS", 300);
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
-    const std::string paradigm =
-        VirtualRun::Paradigms()[seed % VirtualRun::Paradigms().size()];
-    VirtualRun run(seed, paradigm, GetParam().faults);
-    ASSERT_EQ(run.Run(), "") << "seed " << seed << " under " << paradigm;
-    finished += run.outcome().status.ok() && !run.outcome().paused ? 1 : 0;
+    const ClusterSpec spec = SpecOf(seed, GetParam().faults);
+    RunChecker checker;
+    checker.Begin(spec.train_samples, spec.start,
+                  !spec.run.checkpoint_root.empty(),
+                  /*limited=*/spec.settings.stop.seconds > 0,
+                  // It looks twice a second for those whose lease has ended.
+                  absl::ToInt64Nanoseconds(spec.run.lease) + kSecond);
+    const SimulationResult result = VirtualCluster(&spec, &checker).Run();
+    ASSERT_EQ(checker.violation(), "")
+        << "seed " << seed << " under " << result.paradigm;
+    ASSERT_TRUE(result.complete)
+        << "it does not end: seed " << seed << " under " << result.paradigm;
+    const RunOutcome& outcome = checker.outcome();
+    finished += outcome.status.ok() && !outcome.paused ? 1 : 0;
   }
   EXPECT_TRUE(finished > 0 || seeds < 100)
       << "no run has come to its end: this proves little";

@@ -7,9 +7,11 @@
 namespace paceline {
 
 void RunChecker::Begin(uint32_t train_samples, const RunStart& start,
-                       bool keeps_checkpoints, bool limited) {
+                       bool keeps_checkpoints, bool limited,
+                       Nanos silence_max) {
   keeps_checkpoints_ = keeps_checkpoints;
   limited_ = limited;
+  silence_max_ = silence_max;
   counted_ = SamplesCounted(start.position, train_samples);
 }
 
@@ -22,7 +24,31 @@ void RunChecker::Observe(const RunOutput& output) {
   std::visit([this](const auto& what) { See(what); }, output);
 }
 
-void RunChecker::EndOfStep(const RunCourse& course) {
+void RunChecker::Given(Nanos at, const RunInput& input) {
+  std::visit(
+      [&](const auto& what) {
+        if constexpr (requires { what.worker; }) heard_[what.worker] = at;
+      },
+      input);
+  pausing_ = std::holds_alternative<PauseRun>(input);
+  reports_.reset();
+  if (const auto* pushed = std::get_if<WorkerPushed>(&input)) {
+    reports_ = pushed->worker;
+  } else if (const auto* asks = std::get_if<WorkerAsks>(&input)) {
+    reports_ = asks->worker;
+  }
+  if (reports_.has_value() && !there_.contains(*reports_)) reports_.reset();
+}
+
+void RunChecker::Stepped(Nanos at, const RunCourse& course,
+                         const absl::Status& status) {
+  for (const WorkerId worker : there_) {
+    if (!ended_ && at - heard_[worker] > silence_max_) {
+      Break("somebody who is silent is kept");
+    }
+  }
+  paused_ = paused_ || pausing_;
+  if (reports_.has_value() && !status.ok()) Break(status.ToString());
   if (course.core() == nullptr) return;
   trained_ = true;
   if (course.core()->samples_counted() != counted_) {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "services/coordinator/run/course/course.h"
+#include "services/simulator/cluster_observer.h"
 
 namespace paceline {
 
@@ -26,26 +27,32 @@ namespace paceline {
 // - a checkpoint that was begun becomes ready or fails, one at a time, before
 //   the run ends; one of a paused run is exact and holds all that was counted;
 // - a run that is to pause grants nothing more;
+// - what a member that takes part says of its iteration is not refused;
+// - nobody who is silent is kept;
 // - the end comes once, and nothing comes after it.
-class RunChecker {
+class RunChecker : public ClusterObserver {
  public:
-  // With `limited` the run may end well before everything is counted.
+  // With `limited` the run may end well before everything is counted. A member
+  // of which nothing was heard for longer than `silence_max` is to be let go.
   void Begin(uint32_t train_samples, const RunStart& start,
-             bool keeps_checkpoints, bool limited);
+             bool keeps_checkpoints, bool limited, Nanos silence_max = kNever);
 
   void Observe(const RunOutput& output);
-  // The run has been told to pause.
-  void Paused() { paused_ = true; }
-  // After all outputs of a step.
-  void EndOfStep(const RunCourse& course);
 
-  void Break(absl::string_view what);
+  void Given(Nanos at, const RunInput& input) override;
+  void Decided(Nanos /*at*/, const RunOutput& output) override {
+    Observe(output);
+  }
+  void Stepped(Nanos at, const RunCourse& course,
+               const absl::Status& status) override;
+
   // What was broken first; empty while nothing is.
   const std::string& violation() const { return violation_; }
   bool ended() const { return ended_; }
   const RunOutcome& outcome() const { return outcome_; }
 
  private:
+  void Break(absl::string_view what);
   void See(const AssignMember& assign);
   void See(const BeginWork& begin);
   void See(const Grant& grant);
@@ -61,16 +68,20 @@ class RunChecker {
 
   bool keeps_checkpoints_ = false;
   bool limited_ = false;
+  Nanos silence_max_ = kNever;
   std::string violation_;
   uint64_t sequence_ = 0;
   std::set<WorkerId> there_;
   std::set<WorkerId> begun_;
-  std::map<WorkerId, SampleRange> open_;               // Of the lost, too.
+  std::map<WorkerId, Nanos> heard_;       // When, of those who are there.
+  std::map<WorkerId, SampleRange> open_;  // Of the lost, too.
   std::map<std::pair<uint32_t, uint32_t>, int> used_;  // By epoch and sample.
   int64_t counted_ = 0;
   bool trained_ = false;
   bool paused_ = false;
-  std::set<int64_t> kept_;  // Snapshots.
+  bool pausing_ = false;             // The present input says so.
+  std::optional<WorkerId> reports_;  // Who does, by the present input.
+  std::set<int64_t> kept_;           // Snapshots.
   std::map<WorkerId, int64_t> evaluating_;
   std::optional<std::string> writing_;
   std::optional<CheckpointWriting::Order> ready_;
