@@ -25,7 +25,8 @@ namespace paceline {
 // not in a reaction either, which gRPC does not survive (grpc/grpc#37198).
 //
 // Thread-safe: Send(), FinishWrites() and Cancel() from any thread. The
-// handlers are reactions and must not block; they come one at a time.
+// handlers are reactions and must not block; they come one at a time, but for
+// `on_sent`, which may come beside the others.
 template <class Out, class In>
 class ClientStream : public grpc::ClientBidiReactor<Out, In> {
  public:
@@ -34,6 +35,8 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
     std::function<absl::Status(In&)> on_message;
     // Once, last: how the stream ended, or the status that `on_message` gave.
     std::function<void(const absl::Status&)> on_disconnected;
+    // A message has gone out; may be empty.
+    std::function<void()> on_sent = {};
     // Asked after each message whether the next may be read; may be empty.
     // After a "no" nothing is read until ReadOn(), so that what the peer sends
     // piles up at the peer, whose own limit it then reaches.
@@ -129,7 +132,8 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
 
   void OnWriteDone(bool ok) final {
     Perform(queue_.Written());
-    if (!ok) Perform(queue_.Abandon(absl::OkStatus()));
+    if (!ok) return Perform(queue_.Abandon(absl::OkStatus()));
+    if (handlers_.on_sent) handlers_.on_sent();
   }
 
   void OnDone(const grpc::Status& status) final {

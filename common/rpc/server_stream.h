@@ -50,8 +50,9 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   // What may wait for a peer that does not read.
   static constexpr size_t kMaxQueuedBytes = size_t{256} << 20;
 
-  explicit ServerStream(size_t max_queued)
-      : queue_(max_queued, kMaxQueuedBytes) {}
+  explicit ServerStream(size_t max_queued,
+                        size_t max_queued_bytes = kMaxQueuedBytes)
+      : queue_(max_queued, max_queued_bytes) {}
 
   // Puts the stream into `registry` and starts to read.
   void Begin(StreamRegistry* registry) {

@@ -161,9 +161,7 @@ absl::Status CourseScript::Order(absl::string_view verb, const Words& words) {
   if (verb == "checkpoint") return Give(WriteCheckpoint{std::string(word)});
   if (verb != "pause") return Malformed(verb);
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration time, ParseTime(word));
-  absl::Status paused = Give(PauseRun{time});
-  checker_.Paused();
-  return paused;
+  return Give(PauseRun{time});
 }
 
 absl::Status CourseScript::Say(absl::string_view verb, WorkerId worker,
@@ -356,6 +354,7 @@ absl::Status CourseScript::Give(const RunInput& input) {
     const RunInput next = std::move(answers_.front());
     answers_.pop_front();
     std::vector<RunOutput> outputs;
+    checker_.Given(ToNanos(now_), next);
     const absl::Status status = course_->Step(now_, next, outputs);
     if (!status.ok())
       absl::StrAppend(&text_, "refused: ", status.ToString(), "\n");
@@ -366,7 +365,8 @@ absl::Status CourseScript::Give(const RunInput& input) {
       if (!line.empty()) absl::StrAppend(&text_, line, "\n");
       std::visit([this](const auto& what) { Answer(what); }, output);
     }
-    checker_.EndOfStep(*course_);
+    // The script says itself what is refused.
+    checker_.Stepped(ToNanos(now_), *course_, absl::OkStatus());
   }
   return absl::OkStatus();
 }
