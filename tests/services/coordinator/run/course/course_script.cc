@@ -50,7 +50,7 @@ std::string TextOf(const NumberedCommand& command) {
           [](const FenceIncarnation& o) {
             return absl::StrCat("fence incarnation ", o.incarnation);
           },
-          [](const KeepSnapshot& o) {
+          [](const SnapshotCommand& o) {
             return absl::StrCat("keep snapshot ", o.snapshot);
           },
           [](const ReleaseSnapshot& o) {
@@ -396,7 +396,7 @@ void CourseScript::Answer(const NumberedCommand& command) {
       done.fence = FenceAnswer{.server = done.server, .blocks = 1};
     }
     if (server.health == Health::kNoRoom &&
-        std::holds_alternative<KeepSnapshot>(command.command)) {
+        std::holds_alternative<SnapshotCommand>(command.command)) {
       done.status = absl::ResourceExhaustedError("no room");
     }
     answers_.push_back(done);
