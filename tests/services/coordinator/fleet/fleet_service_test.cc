@@ -28,7 +28,8 @@ v1::WorkerMessage Pushed(const v1::Grant& grant) {
 class FleetServiceTest : public FleetTest {
  protected:
   void SetUp() override {
-    auto listening = Listen("127.0.0.1:0", ChannelProfile::kControl, &service_);
+    auto listening =
+        Listen("127.0.0.1:0", ChannelProfile::kControl, {}, {&service_});
     ASSERT_TRUE(listening.ok()) << listening.status();
     listening_ = *std::move(listening);
     context_.set_deadline(std::chrono::system_clock::now() +
