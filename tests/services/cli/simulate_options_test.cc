@@ -63,7 +63,8 @@ TEST(SimulateOptionsTest, DataAreTheSamplesOfATraining) {
   ASSERT_NE(options.data, nullptr);
   EXPECT_EQ(options.cluster.train_samples, 1024u);
   EXPECT_EQ(options.cluster.settings.stop.epochs, 2u);
-  EXPECT_EQ(options.cluster.run.eval_every, 51);
+  EXPECT_TRUE(options.cluster.run.evaluate);
+  EXPECT_EQ(options.cluster.run.eval_every, 0);  // A twentieth of an epoch.
   EXPECT_EQ(options.cluster.model_bytes, (28 * 28 + 1) * 10 * 4);
   EXPECT_EQ(options.training.model, "logreg");
   EXPECT_EQ(options.training.seed, 5u);
