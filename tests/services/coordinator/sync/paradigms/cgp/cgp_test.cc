@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/common/seed_count.h"
 #include "tests/services/coordinator/sync/paradigms/policy_driver.h"
 
 namespace paceline {
@@ -294,7 +295,7 @@ class CgpInvariantsTest : public testing::TestWithParam<Case> {
 
 TEST_P(CgpInvariantsTest, HoldForEverySeed) {
   int64_t late = 0;
-  for (uint64_t seed = 0; seed < 500; ++seed) {
+  for (uint64_t seed = 0; seed < SeedCount(500); ++seed) {
     const Outcome outcome = RunSeed(seed);
     ASSERT_THAT(outcome.violations, IsEmpty()) << "seed " << seed;
     ASSERT_GT(outcome.pushes, 10) << "seed " << seed;
@@ -303,7 +304,7 @@ TEST_P(CgpInvariantsTest, HoldForEverySeed) {
   // Who is alone in his group is late for nobody.
   if (GetParam().faults && GetParam().cgp.patience.has_value() &&
       GetParam().cgp.beta < 1) {
-    EXPECT_GT(late, 100);
+    EXPECT_GT(late, static_cast<int64_t>(SeedCount(100)));
   }
 }
 
