@@ -6,7 +6,8 @@
 namespace paceline {
 namespace {
 
-__global__ void ForwardKernel(PoolShape shape, const float* x, float* y) {
+__global__ void AvgPoolForwardKernel(PoolShape shape, const float* x,
+                                     float* y) {
   const int64_t out_height = shape.out_height(), out_width = shape.out_width();
   const int64_t size = shape.output_size();
   const float share = 1.0f / static_cast<float>(shape.window * shape.window);
@@ -27,7 +28,8 @@ __global__ void ForwardKernel(PoolShape shape, const float* x, float* y) {
 }
 
 // A thread for each pixel, which gathers from the windows that see it.
-__global__ void BackwardKernel(PoolShape shape, const float* dy, float* dx) {
+__global__ void AvgPoolBackwardKernel(PoolShape shape, const float* dy,
+                                      float* dx) {
   const int64_t out_height = shape.out_height(), out_width = shape.out_width();
   const int64_t size = shape.input_size();
   const float share = 1.0f / static_cast<float>(shape.window * shape.window);
@@ -51,16 +53,16 @@ __global__ void BackwardKernel(PoolShape shape, const float* dy, float* dx) {
 void CudaBackend::AvgPoolForward(const PoolShape& shape, DeviceView x,
                                  DeviceSpan y) {
   CHECK(x.size == shape.input_size() && y.size == shape.output_size());
-  ForwardKernel<<<BlocksFor(y.size), kThreads, 0, Stream()>>>(shape, x.data,
-                                                              y.data);
+  AvgPoolForwardKernel<<<BlocksFor(y.size), kThreads, 0, Stream()>>>(
+      shape, x.data, y.data);
   Launched("average pool");
 }
 
 void CudaBackend::AvgPoolBackward(const PoolShape& shape, DeviceView dy,
                                   DeviceSpan dx) {
   CHECK(dx.size == shape.input_size() && dy.size == shape.output_size());
-  BackwardKernel<<<BlocksFor(dx.size), kThreads, 0, Stream()>>>(shape, dy.data,
-                                                                dx.data);
+  AvgPoolBackwardKernel<<<BlocksFor(dx.size), kThreads, 0, Stream()>>>(
+      shape, dy.data, dx.data);
   Launched("average pool backward");
 }
 

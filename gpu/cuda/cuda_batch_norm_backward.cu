@@ -25,8 +25,9 @@ __device__ Affine ForwardOf(const BatchNormShape& shape, const Input& input,
 }
 
 // Sums one tile: the gradient, and the gradient times (x - mean).
-__global__ void TileKernel(BatchNormShape shape, Input input, float* tile_sum,
-                           float* tile_product) {
+__global__ void BatchNormBackwardTileKernel(BatchNormShape shape, Input input,
+                                            float* tile_sum,
+                                            float* tile_product) {
   __shared__ float scratch[kThreads];
   const int64_t begin = blockIdx.x * kTile;
   const int64_t end = min(begin + kTile, shape.inner);
@@ -52,10 +53,9 @@ __global__ void TileKernel(BatchNormShape shape, Input input, float* tile_sum,
 
 // A block for each channel: the gradients of its scale and shift, and the sums
 // that dx needs in place of the first tile's.
-__global__ void ChannelKernel(BatchNormShape shape, int64_t tiles,
-                              const float* variance, float beta,
-                              float* tile_sum, float* tile_product,
-                              float* dscale, float* dshift) {
+__global__ void BatchNormBackwardChannelKernel(
+    BatchNormShape shape, int64_t tiles, const float* variance, float beta,
+    float* tile_sum, float* tile_product, float* dscale, float* dshift) {
   __shared__ float scratch[kThreads];
   const int64_t channel = blockIdx.x;
   float sum = 0;
@@ -118,11 +118,12 @@ void CudaBackend::BatchNormBackward(const BatchNormShape& shape, DeviceView x,
   float* const products = scratch + tiles * shape.channels;
   const Input input{x.data,    scale.data,    shift.data,
                     mean.data, variance.data, dy.data};
-  TileKernel<<<TileGrid(shape), kThreads, 0, Stream()>>>(shape, input, scratch,
-                                                         products);
-  ChannelKernel<<<static_cast<unsigned>(shape.channels), kThreads, 0,
-                  Stream()>>>(shape, tiles, variance.data, beta, scratch,
-                              products, dscale.data, dshift.data);
+  BatchNormBackwardTileKernel<<<TileGrid(shape), kThreads, 0, Stream()>>>(
+      shape, input, scratch, products);
+  BatchNormBackwardChannelKernel<<<static_cast<unsigned>(shape.channels),
+                                   kThreads, 0, Stream()>>>(
+      shape, tiles, variance.data, beta, scratch, products, dscale.data,
+      dshift.data);
   InputKernel<<<TileGrid(shape), kThreads, 0, Stream()>>>(
       shape, tiles, input, scratch, products, dx.data);
   Launched("batch norm backward");

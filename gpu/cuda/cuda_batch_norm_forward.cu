@@ -26,8 +26,9 @@ __device__ Moments Combine(const Moments& a, const Moments& b) {
 
 // One tile: its values stay in registers, so the second pass about the mean
 // reads nothing.
-__global__ void TileKernel(BatchNormShape shape, const float* x,
-                           float* tile_mean, float* tile_squares) {
+__global__ void BatchNormForwardTileKernel(BatchNormShape shape, const float* x,
+                                           float* tile_mean,
+                                           float* tile_squares) {
   __shared__ float scratch[kThreads];
   const int64_t begin = blockIdx.x * kTile;
   const int64_t count = min(kTile, shape.inner - begin);
@@ -56,9 +57,11 @@ __global__ void TileKernel(BatchNormShape shape, const float* x,
 }
 
 // A block for each channel.
-__global__ void ChannelKernel(BatchNormShape shape, int64_t tiles,
-                              const float* tile_mean, const float* tile_squares,
-                              float* mean, float* variance) {
+__global__ void BatchNormForwardChannelKernel(BatchNormShape shape,
+                                              int64_t tiles,
+                                              const float* tile_mean,
+                                              const float* tile_squares,
+                                              float* mean, float* variance) {
   __shared__ Moments scratch[kThreads];
   const int64_t channel = blockIdx.x;
   Moments own;
@@ -108,11 +111,11 @@ void CudaBackend::BatchNormForward(const BatchNormShape& shape, DeviceView x,
   float* const scratch = Scratch(2 * tiles * shape.channels);
   if (scratch == nullptr) return;
   float* const tile_squares = scratch + tiles * shape.channels;
-  TileKernel<<<TileGrid(shape), kThreads, 0, Stream()>>>(shape, x.data, scratch,
-                                                         tile_squares);
-  ChannelKernel<<<static_cast<unsigned>(shape.channels), kThreads, 0,
-                  Stream()>>>(shape, tiles, scratch, tile_squares, mean.data,
-                              variance.data);
+  BatchNormForwardTileKernel<<<TileGrid(shape), kThreads, 0, Stream()>>>(
+      shape, x.data, scratch, tile_squares);
+  BatchNormForwardChannelKernel<<<static_cast<unsigned>(shape.channels),
+                                  kThreads, 0, Stream()>>>(
+      shape, tiles, scratch, tile_squares, mean.data, variance.data);
   NormalizeKernel<<<TileGrid(shape), kThreads, 0, Stream()>>>(
       shape, x.data, scale.data, shift.data, mean.data, variance.data, y.data);
   Launched("batch norm");

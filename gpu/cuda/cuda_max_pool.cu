@@ -19,7 +19,8 @@ __device__ int64_t Largest(const PoolShape& shape, const float* x,
   return best;
 }
 
-__global__ void ForwardKernel(PoolShape shape, const float* x, float* y) {
+__global__ void MaxPoolForwardKernel(PoolShape shape, const float* x,
+                                     float* y) {
   const int64_t out_height = shape.out_height(), out_width = shape.out_width();
   const int64_t size = shape.output_size();
   for (int64_t i = FirstElement(); i < size; i += ElementStride()) {
@@ -33,8 +34,8 @@ __global__ void ForwardKernel(PoolShape shape, const float* x, float* y) {
 }
 
 // A thread for each pixel, which asks the windows that see it.
-__global__ void BackwardKernel(PoolShape shape, const float* x, const float* dy,
-                               float* dx) {
+__global__ void MaxPoolBackwardKernel(PoolShape shape, const float* x,
+                                      const float* dy, float* dx) {
   const int64_t out_height = shape.out_height(), out_width = shape.out_width();
   const int64_t size = shape.input_size();
   for (int64_t i = FirstElement(); i < size; i += ElementStride()) {
@@ -62,8 +63,8 @@ __global__ void BackwardKernel(PoolShape shape, const float* x, const float* dy,
 void CudaBackend::MaxPoolForward(const PoolShape& shape, DeviceView x,
                                  DeviceSpan y) {
   CHECK(x.size == shape.input_size() && y.size == shape.output_size());
-  ForwardKernel<<<BlocksFor(y.size), kThreads, 0, Stream()>>>(shape, x.data,
-                                                              y.data);
+  MaxPoolForwardKernel<<<BlocksFor(y.size), kThreads, 0, Stream()>>>(
+      shape, x.data, y.data);
   Launched("max pool");
 }
 
@@ -71,7 +72,7 @@ void CudaBackend::MaxPoolBackward(const PoolShape& shape, DeviceView x,
                                   DeviceView dy, DeviceSpan dx) {
   CHECK(x.size == shape.input_size() && dx.size == x.size);
   CHECK(dy.size == shape.output_size());
-  BackwardKernel<<<BlocksFor(dx.size), kThreads, 0, Stream()>>>(
+  MaxPoolBackwardKernel<<<BlocksFor(dx.size), kThreads, 0, Stream()>>>(
       shape, x.data, dy.data, dx.data);
   Launched("max pool backward");
 }

@@ -34,7 +34,8 @@ constexpr int64_t PairsOf(const ShortcutShape& shape) {
 }
 
 // All of y, the added channels too: the activation is theirs as well.
-__global__ void ForwardKernel(ShortcutShape shape, const float* x, float* y) {
+__global__ void ShortcutForwardKernel(ShortcutShape shape, const float* x,
+                                      float* y) {
   const int64_t pairs = PairsOf(shape);
   const int64_t first = JoinedAt(shape, 0).out;
   const int64_t size = shape.output_size();
@@ -53,8 +54,8 @@ __global__ void IdentityKernel(Activation activation, int64_t size,
   }
 }
 
-__global__ void BackwardKernel(ShortcutShape shape, const float* dy,
-                               float* dx) {
+__global__ void ShortcutBackwardKernel(ShortcutShape shape, const float* dy,
+                                       float* dx) {
   const int64_t pairs = PairsOf(shape);
   for (int64_t i = FirstElement(); i < pairs; i += ElementStride()) {
     const Joined joined = JoinedAt(shape, i);
@@ -72,8 +73,8 @@ void CudaBackend::AddShortcut(const ShortcutShape& shape, DeviceView x,
     IdentityKernel<<<BlocksFor(y.size), kThreads, 0, Stream()>>>(
         shape.activation, y.size, x.data, y.data);
   } else {
-    ForwardKernel<<<BlocksFor(y.size), kThreads, 0, Stream()>>>(shape, x.data,
-                                                                y.data);
+    ShortcutForwardKernel<<<BlocksFor(y.size), kThreads, 0, Stream()>>>(
+        shape, x.data, y.data);
   }
   Launched("shortcut");
 }
@@ -83,7 +84,7 @@ void CudaBackend::AddShortcutGradient(const ShortcutShape& shape, DeviceView dy,
   CHECK(dx.size == shape.input_size() && dy.size == shape.output_size());
   CHECK(shape.in_channels <= shape.out_channels);
   if (IsIdentity(shape)) return Axpy(1, dy, dx);
-  BackwardKernel<<<BlocksFor(PairsOf(shape)), kThreads, 0, Stream()>>>(
+  ShortcutBackwardKernel<<<BlocksFor(PairsOf(shape)), kThreads, 0, Stream()>>>(
       shape, dy.data, dx.data);
   Launched("shortcut gradient");
 }
