@@ -19,6 +19,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "tests/common/sanitized.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace paceline {
@@ -30,10 +31,9 @@ constexpr size_t kBytesMax = 64 << 10;
 // A decoder that takes memory without end must not take the machine's. The
 // sanitizers reserve more than they use.
 void LimitMemory() {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if (kSanitized) return;
   const rlimit limit = {.rlim_cur = 4ul << 30, .rlim_max = 4ul << 30};
   setrlimit(RLIMIT_AS, &limit);
-#endif
 }
 
 std::string& Current() {

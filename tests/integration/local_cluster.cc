@@ -24,6 +24,7 @@
 #include "services/parameter_server/coordinator_link.h"
 #include "services/parameter_server/parameter_service.h"
 #include "services/parameter_server/server_turn.h"
+#include "tests/common/sanitized.h"
 
 namespace paceline {
 namespace {
@@ -271,12 +272,6 @@ v1::JobSpec SmallJob(const std::string& paradigm, uint32_t workers) {
   return job;
 }
 
-absl::Duration TestLease() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return absl::Seconds(9);
-#else
-  return absl::Seconds(3);
-#endif
-}
+absl::Duration TestLease() { return absl::Seconds(kSanitized ? 9 : 3); }
 
 }  // namespace paceline
