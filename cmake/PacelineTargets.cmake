@@ -4,10 +4,11 @@
 # unity build), because most of the time goes into the same headers. SEPARATE
 # exempts a target whose files use one name for two things.
 
-# paceline_library(NAME SRCS... DEPS... [KERNELS] [SEPARATE]): a static library, alias
-# paceline::NAME. KERNELS marks numeric code built with -O3 in every preset.
+# paceline_library(NAME SRCS... DEPS... [KERNELS | OPTIMIZED] [SEPARATE]): a static
+# library, alias paceline::NAME. KERNELS marks numeric code built with -O3 in
+# every preset, OPTIMIZED decisions that tests try with thousands of seeds.
 function(paceline_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "KERNELS;SEPARATE" "" "SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "KERNELS;OPTIMIZED;SEPARATE" "" "SRCS;DEPS")
   if(arg_SRCS)
     add_library(paceline_${name} STATIC ${arg_SRCS})
     target_include_directories(paceline_${name} PUBLIC ${PROJECT_SOURCE_DIR})
@@ -16,7 +17,11 @@ function(paceline_library name)
     if(arg_SEPARATE)
       set_target_properties(paceline_${name} PROPERTIES UNITY_BUILD OFF)
     endif()
-    if(arg_KERNELS)
+    if(arg_OPTIMIZED)
+      target_compile_options(paceline_${name} PRIVATE -O1)
+    elseif(NOT arg_KERNELS)
+      paceline_precompiled(paceline_${name})
+    else()
       target_compile_options(paceline_${name} PRIVATE -O3 -ffp-contract=off)
       if(PACELINE_ARCH AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
         target_compile_options(paceline_${name} PRIVATE -march=${PACELINE_ARCH})
@@ -39,6 +44,7 @@ function(paceline_binary name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SRCS;DEPS")
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} paceline::warnings)
+  paceline_precompiled(${name})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   install(TARGETS ${name})
@@ -54,10 +60,7 @@ function(paceline_test name)
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock_main
                         paceline::tsan_mutex paceline::warnings)
-  # googletest's macros keep the optimizer busy for longer than the test runs.
-  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
+  paceline_precompiled(${name} TESTS)
   target_compile_definitions(${name} PRIVATE
     PACELINE_TESTDATA="${PROJECT_SOURCE_DIR}/tests/testdata"
     PACELINE_BIN="${PROJECT_BINARY_DIR}/bin")
@@ -86,6 +89,7 @@ function(paceline_benchmark name)
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} benchmark::benchmark_main
                         paceline::warnings)
+  paceline_precompiled(${name})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   add_test(NAME ${name}_smoke
@@ -105,6 +109,7 @@ function(paceline_fuzzer name)
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} paceline::fuzz_driver
                         paceline::warnings)
+  paceline_precompiled(${name})
   if(PACELINE_SANITIZE MATCHES "fuzzer")
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     set_target_properties(${name} PROPERTIES

@@ -25,7 +25,7 @@ if [[ "${1:-}" != --programs ]]; then
 fi
 if [[ "${1:-}" == --with-lint ]]; then
   packages+=(
-    clang clang-format clang-tidy shellcheck
+    clang lld clang-format clang-tidy shellcheck
     # It knows what a compose file may say.
     docker-compose
     # Its promtool, and what scrapes a cluster and sends its alerts.

@@ -9,15 +9,19 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/jobs.sh
 source deploy/jobs.sh
 
-# prepare FOLDER OPTIONS...: a configured build folder of the preset `clang`
-# with the generated headers, which is all that reading the code needs.
+# prepare FOLDER TARGETS... [-- OPTIONS...]: a configured build folder of the
+# preset `dev` with what reading the code needs.
 prepare() {
-  local folder=$1
+  local folder=$1 targets=()
   shift
+  while [[ $# -gt 0 && "$1" != -- ]]; do
+    targets+=("$1")
+    shift
+  done
   mkdir -p build
-  { cmake --preset clang -B "$folder" "$@" &&
-    cmake --build "$folder" --target paceline_proto_headers; } >"$folder.log" 2>&1 || {
-    tail -n 20 "$folder.log" >&2
+  { cmake --preset dev -B "$folder" "${@:2}" &&
+    cmake --build "$folder" --target "${targets[@]}"; } >"$folder-headers.log" 2>&1 || {
+    tail -n 20 "$folder-headers.log" >&2
     exit 1
   }
 }
@@ -41,7 +45,8 @@ PY
 
 if [[ "${1:-}" == --each-file ]]; then
   echo "-- every file compiles alone, with clang"
-  prepare build/clang-files -DCMAKE_UNITY_BUILD=OFF
+  prepare build/clang-files paceline_proto_headers -- \
+    -DCMAKE_UNITY_BUILD=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
   units build/clang-files |
     xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n4 \
       clang-check -p build/clang-files 2>build/clang-check.log || {
@@ -91,13 +96,11 @@ tests/deploy/run.sh --test-reporter=spec >build/deploy-tests.log 2>&1 || {
 }
 grep -E "tests|skipped" build/deploy-tests.log
 
-# As unity sources, each header once for many files. There a header that comes
-# second may seem to shadow what only its neighbour's .cc file has; GCC, which
-# builds it all, looks for what does shadow.
-echo "-- clang-tidy, with clang's thread-safety analysis"
-prepare build/clang
-grep -q gpu/cuda/ build/clang/compile_commands.json ||
+# As unity sources, each header once for many files, as `dev` builds them.
+echo "-- clang-tidy"
+prepare build/dev paceline_proto_headers paceline_precompiled_headers
+grep -q gpu/cuda/ build/dev/compile_commands.json ||
   echo "   without gpu/cuda: there is no CUDA toolkit"
-units build/clang |
+units build/dev |
   xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n1 \
-    clang-tidy -p build/clang --quiet --extra-arg=-Wno-shadow 2>build/clang-tidy.log
+    clang-tidy -p build/dev --quiet 2>build/clang-tidy.log

@@ -5,11 +5,11 @@
 #   tests/run.sh all      lint, dev, asan and tsan: what CI runs
 #   tests/run.sh PART...  those parts:
 #
-#   lint   format, clang-tidy, lock annotations, layers, sizes, the chart
-#   dev    all tests
+#   lint   format, clang-tidy, layers, sizes, the chart
+#   dev    all tests, built by clang, which checks the lock annotations
 #   asan   all tests and the fuzzers' seeds under Address- and
 #          UndefinedBehaviorSanitizer
-#   tsan   the tests that link no gRPC under ThreadSanitizer
+#   tsan   the tests that link no gRPC under ThreadSanitizer, built by GCC
 #   files  every file compiles alone, which a unity build does not show
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
