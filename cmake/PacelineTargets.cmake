@@ -6,7 +6,8 @@
 
 # paceline_library(NAME SRCS... DEPS... [KERNELS | OPTIMIZED] [SEPARATE]): a static
 # library, alias paceline::NAME. KERNELS marks numeric code built with -O3 in
-# every preset, OPTIMIZED decisions that tests try with thousands of seeds.
+# every preset, OPTIMIZED decisions that tests try with thousands of seeds: a
+# sanitizer makes optimizing them dearer than trying its few.
 function(paceline_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "KERNELS;OPTIMIZED;SEPARATE" "" "SRCS;DEPS")
   if(arg_SRCS)
@@ -17,7 +18,7 @@ function(paceline_library name)
     if(arg_SEPARATE)
       set_target_properties(paceline_${name} PROPERTIES UNITY_BUILD OFF)
     endif()
-    if(arg_OPTIMIZED)
+    if(arg_OPTIMIZED AND NOT PACELINE_SANITIZE)
       target_compile_options(paceline_${name} PRIVATE -O1)
     elseif(NOT arg_KERNELS)
       paceline_precompiled(paceline_${name})
