@@ -53,6 +53,15 @@ class ClusterObserver {
   virtual void Computed(Nanos /*at*/, const Grant& /*grant*/,
                         uint32_t /*samples*/) {}
 
+  // Server `server` has taken one block of the push; the rest is as in
+  // PushTaken(). Of what a server refuses nobody hears.
+  virtual void BlockTaken(Nanos /*at*/, int /*server*/, const Grant& /*grant*/,
+                          uint32_t /*samples*/) {}
+
+  // Server `server` has carried out the command.
+  virtual void Performed(Nanos /*at*/, int /*server*/,
+                         const NumberedCommand& /*command*/) {}
+
   // All servers have taken the push and, if its plan is immediate, applied it.
   // Plan and rate of the grant are final: never to be asked for.
   virtual void PushTaken(Nanos /*at*/, const Grant& /*grant*/,

@@ -81,8 +81,8 @@ struct ClusterSpec {
   bool whole_run = false;
   Faults faults;
   RunStart start;  // Its tensors are the cluster's affair.
-  // Blocks of the model on each server.
-  uint32_t server_blocks = 1;
+  // Blocks of the model on each server, of which some has one; empty: one each.
+  std::vector<uint32_t> server_blocks = {};
 
   // Pushes that the coordinator hears of until then count. kNever: no end.
   Nanos end = kNever;

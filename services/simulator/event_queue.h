@@ -40,6 +40,7 @@ enum class EventKind : uint8_t {
   kBlockLeaves,      // `argument`: of which server.
   kBlockArrives,     // Likewise.
   kAcknowledged,     // The worker hears that all blocks were taken.
+  kReportRepeated,   // The coordinator hears of the last push again.
   kPartWritten,      // Server `worker` has written its part of a checkpoint.
   kManifestWritten,  // `argument`: which of those that were asked for.
   kEvaluatorKnown,   // The coordinator hears whether there is an evaluator.

@@ -21,21 +21,32 @@ struct Faults {
   Nanos pushing = 0;       // From one block of a push to the next.
   Nanos commanding = 0;    // The way of a command, and that of its answer.
   Nanos writing = 0;       // A server's part of a checkpoint; its manifest.
+  Nanos messages = 0;      // One between a worker and others, besides latency.
+  Nanos held = 0;          // A message that is held up, on top.
 
   // Chances in a thousand: of each member, server, command or second that it
   // is about.
+  int message_held = 0;      // Each message, each command, each answer.
   int member_dies = 0;       // Before each thing that a member does.
   int member_freezes = 0;    // Likewise: for up to three leases it is silent.
   int member_leaves = 0;     // Likewise: politely.
   int member_cannot = 0;     // It says that it failed, or has another model.
+  int worker_stuck = 0;      // It computes up to 30 leases longer, not silent.
   int push_short = 0;        // Each push: of a part of its range.
+  int push_empty = 0;        // Each push: of no samples.
+  int push_discarded = 0;    // Each push: its worker finds it not finite.
+  int block_refused = 0;     // Each push: the servers find that of a block.
+  int report_repeated = 0;   // Each report of a push arrives twice.
+  int fence_repeated = 0;    // Each answer to a fence.
   int server_lost = 0;       // Each second, one of them.
   int server_hangs = 0;      // Each command: nothing is answered any more.
   int snapshot_refused = 0;  // Each snapshot and each evaluation.
   int checkpoint_fails = 0;  // Each file, each manifest.
-  int order = 0;             // Each second: a pause, a switch, an update, ...
-  int cancel = 0;            // Each second.
-  // Among which orders switch; empty: they do not.
+  int pause = 0;             // Each second, as all that people order.
+  int update = 0;
+  int checkpoint = 0;
+  int change = 0;  // To one of `paradigms`, which has some then.
+  int cancel = 0;
   std::vector<ParadigmSpec> paradigms = {};
   // Nothing goes wrong from then on, and everybody who is needed comes.
   Nanos until = kNever;
@@ -47,11 +58,11 @@ class FaultDraws {
  public:
   // `faults` outlives it.
   FaultDraws(const Faults* faults, uint64_t seed)
-      : until_(faults->until), rng_(seed) {}
+      : faults_(*faults), rng_(seed) {}
 
   // Whether what has such a chance, in a thousand, happens now.
   bool Happens(int chance, Nanos now) {
-    return chance > 0 && now < until_ && Chance(chance, 1000);
+    return chance > 0 && now < faults_.until && Chance(chance, 1000);
   }
   bool Chance(uint64_t numerator, uint64_t denominator) {
     return rng_.Chance(numerator, denominator);
@@ -63,9 +74,15 @@ class FaultDraws {
                      : static_cast<Nanos>(
                            1 + rng_.Below(static_cast<uint64_t>(most)));
   }
+  // By how much a message is late that usually is by up to `most`.
+  Nanos Late(Nanos most, Nanos now) {
+    const Nanos late = Delay(most);
+    return late +
+           (Happens(faults_.message_held, now) ? Delay(faults_.held) : 0);
+  }
 
  private:
-  const Nanos until_;
+  const Faults& faults_;
   Rng rng_;
 };
 

@@ -31,6 +31,16 @@ class ObserverList : public ClusterObserver {
   void Computed(Nanos at, const Grant& grant, uint32_t samples) override {
     for (auto* observer : observers_) observer->Computed(at, grant, samples);
   }
+  void BlockTaken(Nanos at, int server, const Grant& grant,
+                  uint32_t samples) override {
+    for (auto* observer : observers_) {
+      observer->BlockTaken(at, server, grant, samples);
+    }
+  }
+  void Performed(Nanos at, int server,
+                 const NumberedCommand& command) override {
+    for (auto* observer : observers_) observer->Performed(at, server, command);
+  }
   void PushTaken(Nanos at, const Grant& grant, uint32_t samples) override {
     for (auto* observer : observers_) observer->PushTaken(at, grant, samples);
   }

@@ -97,7 +97,9 @@ VirtualCluster::VirtualCluster(const ClusterSpec* spec,
     return;
   }
   for (int server = 0; server < spec_.servers; ++server) {
-    servers_.emplace_back(server, 1, spec_.server_blocks);
+    servers_.emplace_back(
+        server, 1,
+        spec_.server_blocks.empty() ? 1 : spec_.server_blocks.at(server));
   }
 }
 
@@ -279,7 +281,13 @@ void VirtualCluster::Handle(const TimedEvent& event) {
 
 void VirtualCluster::HandleOrder(const TimedEvent& event) {
   VirtualMember& member = MemberOf(event.worker);
-  if (now_ < member.awake_at) return queue_.PutOff(event, member.awake_at);
+  if (now_ < member.awake_at) {
+    // What it still does before it hears that it is given up comes too late.
+    const bool later = event.kind == EventKind::kEvicted;
+    return queue_.PutOff(
+        event,
+        member.awake_at + (later ? draws_.Delay(spec_.faults.messages) : 0));
+  }
   if (event.kind == EventKind::kRefresh) {
     TakeRefresh(event.worker, event.argument);
   } else if (event.kind == EventKind::kAbandon) {

@@ -46,8 +46,6 @@ class VirtualCluster {
   SimulationResult Run();
 
  private:
-  using Stage = VirtualWorker::Stage;
-
   // virtual_cluster.cc: the course of time.
   void Begin();
   const SyncCore& core() const { return *course_.core(); }
@@ -82,9 +80,7 @@ class VirtualCluster {
   void Evaluated(uint32_t id);
   void EverySecond();
   bool IsEvaluator(uint32_t id) const { return id >= workers_.size(); }
-  VirtualEvaluator& EvaluatorOf(uint32_t id) {
-    return evaluators_[ToNumber(kEvaluator) - id];
-  }
+  VirtualEvaluator& EvaluatorOf(uint32_t id);
   VirtualMember& MemberOf(uint32_t id);
   bool EvaluatorExists() const;
 
@@ -128,12 +124,11 @@ class VirtualCluster {
   void Next(uint32_t id, EventKind kind, Nanos at);
   void Send(EventKind kind, uint32_t id, Nanos at, int64_t argument = 0);
   VirtualWorker& Of(WorkerId id) { return workers_[ToNumber(id)]; }
-  const LinkSpec& LinkOf(const VirtualWorker& worker) const {
-    return spec_.workers[worker.index].link;
-  }
-  Nanos LatencyOf(uint32_t id) const {
-    return IsEvaluator(id) ? 0 : LinkOf(workers_[id]).latency;
-  }
+  Nanos LatencyOf(uint32_t id) const;
+  // The way of a message; when one arrives, in order, there or from there.
+  Nanos WayOf(uint32_t id);
+  Nanos ArrivalAtMember(uint32_t id);
+  Nanos ArrivalFromMember(uint32_t id);
   // Of the whole model, latency excluded.
   Nanos Transfer(const VirtualWorker& worker) const;
 
@@ -159,7 +154,6 @@ class VirtualCluster {
   // Of the snapshots that all servers have taken, what comes of evaluating.
   std::map<int64_t, MemberEvaluated> results_;
   std::vector<std::string> manifests_;  // That were to be written.
-
   size_t next_switch_ = 0;
   size_t switches_due_ = 0;  // By time.
 };

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/overloaded.h"
@@ -19,27 +20,38 @@ absl::Status WriteStatus(bool fails) {
                : absl::OkStatus();
 }
 
-// What a person orders; its checkpoint is called `checkpoint`.
-RunInput DrawOrder(FaultDraws& draws, const Faults& faults,
-                   const RunSettings& settings, const std::string& checkpoint) {
-  switch (draws.Below(faults.paradigms.empty() ? 3 : 4)) {
-    case 0:
-      return PauseRun{draws.Chance(1, 2) ? absl::ZeroDuration()
-                                         : absl::Seconds(30)};
-    case 1: {
-      RunSettings others = settings;
-      others.stop.epochs = static_cast<int64_t>(1 + draws.Below(4));
-      others.batching =
-          draws.Chance(1, 2) ? Batching::kBalanced : Batching::kEven;
-      others.checkpoint_interval = absl::Seconds(draws.Below(4));
-      return UpdateRun{others};
-    }
-    case 2:
-      return WriteCheckpoint{checkpoint};
-    default:
-      return SwitchRun{faults.paradigms[draws.Below(faults.paradigms.size())],
-                       "by chance"};
+RunSettings DrawSettings(FaultDraws& draws, const RunSettings& settings) {
+  RunSettings others = settings;
+  others.stop.epochs = static_cast<int64_t>(1 + draws.Below(4));
+  others.stop.samples =
+      draws.Chance(1, 2) ? static_cast<int64_t>(1 + draws.Below(1000)) : 0;
+  others.batching = draws.Chance(1, 2) ? Batching::kBalanced : Batching::kEven;
+  others.checkpoint_interval = absl::Seconds(draws.Below(4));
+  return others;
+}
+
+// What people order in this second.
+std::vector<RunInput> DrawOrders(FaultDraws& draws, const Faults& faults,
+                                 const RunSettings& settings, Nanos now) {
+  std::vector<RunInput> orders;
+  if (draws.Happens(faults.pause, now)) {
+    orders.emplace_back(PauseRun{draws.Chance(1, 2) ? absl::ZeroDuration()
+                                                    : absl::Seconds(30)});
   }
+  if (draws.Happens(faults.update, now)) {
+    orders.emplace_back(UpdateRun{DrawSettings(draws, settings)});
+  }
+  if (draws.Happens(faults.checkpoint, now)) {
+    orders.emplace_back(WriteCheckpoint{absl::StrCat("mine-", now)});
+  }
+  if (draws.Happens(faults.change, now)) {
+    const uint64_t chosen = draws.Below(faults.paradigms.size());
+    orders.emplace_back(SwitchRun{faults.paradigms[chosen], "by chance"});
+  }
+  if (draws.Happens(faults.cancel, now)) {
+    orders.emplace_back(CancelRun{absl::CancelledError("by an admin")});
+  }
+  return orders;
 }
 
 }  // namespace
@@ -119,13 +131,15 @@ void VirtualCluster::HandleLife(const TimedEvent& event) {
       return;
     case EventKind::kBlockLeaves:
       if (Hindered(event)) return;
-      return Send(EventKind::kBlockArrives, number, now_ + LatencyOf(number),
+      return Send(EventKind::kBlockArrives, number, now_ + WayOf(number),
                   event.argument);
     case EventKind::kBlockArrives:
       return BlockArrives(number, static_cast<uint32_t>(event.argument));
     case EventKind::kAcknowledged:
       if (Hindered(event)) return;
-      return Next(number, EventKind::kPushDone, now_ + LatencyOf(number));
+      return Next(number, EventKind::kPushDone, ArrivalFromMember(number));
+    case EventKind::kReportRepeated:
+      return Give(WorkerPushed{WorkerId{number}, workers_[number].reported});
     case EventKind::kPartWritten:
       return Give(ServerWrote{
           .server = static_cast<int>(number),
@@ -239,14 +253,15 @@ void VirtualCluster::EverySecond() {
     if (draws_.Chance(1, 2)) Give(ServerLeaves{server});
     Give(ServerLost{server, absl::UnavailableError("a server is gone")});
   }
-  if (Happens(faults.order)) {
-    Give(DrawOrder(draws_, faults, course_.settings(),
-                   absl::StrCat("mine-", now_)));
-  }
-  if (Happens(faults.cancel)) {
-    Give(CancelRun{absl::CancelledError("by an admin")});
+  for (const RunInput& order :
+       DrawOrders(draws_, faults, course_.settings(), now_)) {
+    Give(order);
   }
   Send(EventKind::kSecondOver, 0, now_ + kOneSecond);
+}
+
+VirtualEvaluator& VirtualCluster::EvaluatorOf(uint32_t id) {
+  return evaluators_[ToNumber(kEvaluator) - id];
 }
 
 VirtualMember& VirtualCluster::MemberOf(uint32_t id) {

@@ -36,11 +36,11 @@ void VirtualCluster::Perform(const RunOutput& output) {
           [&](const PlanCommand& o) { SendPlan(o); },
           [&](const RefreshCommand& o) {
             const uint32_t id = ToNumber(o.worker);
-            Send(EventKind::kRefresh, id, now_ + LatencyOf(id), o.iteration);
+            Send(EventKind::kRefresh, id, ArrivalAtMember(id), o.iteration);
           },
           [&](const AbandonCommand& o) {
             const uint32_t id = ToNumber(o.worker);
-            Send(EventKind::kAbandon, id, now_ + LatencyOf(id), o.iteration);
+            Send(EventKind::kAbandon, id, ArrivalAtMember(id), o.iteration);
           },
           [&](const NumberedCommand& o) { SendToServers(o); },
           [&](const paceline::Evicted& o) {
@@ -48,7 +48,7 @@ void VirtualCluster::Perform(const RunOutput& output) {
           },
           [&](const MemberLetGo& o) {
             const uint32_t id = ToNumber(o.worker);
-            Send(EventKind::kEvicted, id, now_ + LatencyOf(id));
+            Send(EventKind::kEvicted, id, ArrivalAtMember(id));
           },
           [&](const PushCounted& o) {
             statistics_.Counted(Of(o.worker).index, o);
@@ -72,9 +72,9 @@ void VirtualCluster::SendToServers(const NumberedCommand& command) {
   for (uint32_t i = 0; i < servers_.size(); ++i) {
     VirtualServer& server = servers_[i];
     server.Send(command);
-    server.last_there =
-        std::max(server.last_there, now_ + spec_.server_latency +
-                                        draws_.Delay(spec_.faults.commanding));
+    server.last_there = std::max(
+        server.last_there, now_ + spec_.server_latency +
+                               draws_.Late(spec_.faults.commanding, now_));
     last = std::max(last, server.last_there);
     Send(EventKind::kServerCommand, i, server.last_there);
   }
@@ -88,9 +88,12 @@ void VirtualCluster::ServerTakes(uint32_t number) {
   if (Happens(spec_.faults.server_hangs)) server.Hang();
   if (server.hangs()) return;
   const NumberedCommand& command = server.Perform();
-  server.last_back =
-      std::max(server.last_back, now_ + spec_.server_latency +
-                                     draws_.Delay(spec_.faults.commanding));
+  for (int each = server.first(); each < server.end(); ++each) {
+    observer_.Performed(now_, each, command);
+  }
+  server.last_back = std::max(
+      server.last_back,
+      now_ + spec_.server_latency + draws_.Late(spec_.faults.commanding, now_));
   Send(EventKind::kServerAnswers, number, server.last_back);
   if (const auto* write = std::get_if<WriteBlocks>(&command.command)) {
     Send(EventKind::kPartWritten, number,
@@ -127,6 +130,9 @@ void VirtualCluster::ServerAnswers(uint32_t number) {
   for (CommandDone& done : server.Answer()) {
     if (refused) done.status = absl::ResourceExhaustedError("no room");
     Give(done);
+    if (done.fence.has_value() && Happens(spec_.faults.fence_repeated)) {
+      Give(done);
+    }
   }
 }
 

@@ -10,9 +10,10 @@
 namespace paceline {
 namespace {
 
+using Stage = VirtualWorker::Stage;
+
 // Moments of its iteration that come after `until` did not come about.
 IterationTimes TimesOf(const VirtualWorker& worker, Nanos until) {
-  using Stage = VirtualWorker::Stage;
   const auto reached = [&](Stage stage, Nanos at) {
     return worker.stage >= stage ? std::min(at, until) : until;
   };
@@ -34,8 +35,27 @@ void VirtualCluster::Send(EventKind kind, uint32_t id, Nanos at,
   queue_.Push({.at = at, .kind = kind, .worker = id, .argument = argument});
 }
 
+Nanos VirtualCluster::LatencyOf(uint32_t id) const {
+  return IsEvaluator(id) ? 0 : spec_.workers[workers_[id].index].link.latency;
+}
+
+Nanos VirtualCluster::WayOf(uint32_t id) {
+  return LatencyOf(id) + draws_.Late(spec_.faults.messages, now_);
+}
+
+Nanos VirtualCluster::ArrivalAtMember(uint32_t id) {
+  Nanos& last = MemberOf(id).last_there;
+  return last = std::max(last, now_ + WayOf(id));
+}
+
+Nanos VirtualCluster::ArrivalFromMember(uint32_t id) {
+  Nanos& last = MemberOf(id).last_back;
+  return last = std::max(last, now_ + WayOf(id));
+}
+
 Nanos VirtualCluster::Transfer(const VirtualWorker& worker) const {
-  const double rate = LinkOf(worker).bytes_per_second * spec_.servers;
+  const LinkSpec& link = spec_.workers[worker.index].link;
+  const double rate = link.bytes_per_second * spec_.servers;
   if (rate == 0) return 0;
   return std::llround(
       std::ceil(static_cast<double>(spec_.model_bytes) * 1e9 / rate));
@@ -51,7 +71,7 @@ void VirtualCluster::TakeGrant(const Grant& grant) {
   worker.grant = grant;
   worker.stage = Stage::kPulling;
   worker.refresh = false;
-  worker.granted = std::max(now_ + latency, worker.awake_at);
+  worker.granted = std::max(ArrivalAtMember(id), worker.awake_at);
   statistics_.Granted(worker.index, worker.granted - worker.waits_since);
   Next(id, EventKind::kPull, std::max(worker.granted + latency, closed_at_));
 }
@@ -64,6 +84,10 @@ void VirtualCluster::Pull(uint32_t id) {
   }
   observer_.Pulled(now_, worker.grant);
   worker.iteration = devices_[worker.index].Next(worker.grant.range.size());
+  if (Happens(spec_.faults.worker_stuck)) {
+    worker.iteration.work +=
+        draws_.Delay(30 * absl::ToInt64Nanoseconds(spec_.run.lease));
+  }
   worker.stage = Stage::kComputing;
   const Nanos latency = LatencyOf(id);
   // A recorded time includes the request's way.
@@ -98,10 +122,11 @@ void VirtualCluster::Computed(uint32_t id) {
   if (Happens(spec_.faults.push_short)) {
     worker.samples = static_cast<uint32_t>(1 + draws_.Below(worker.samples));
   }
+  if (Happens(spec_.faults.push_empty)) worker.samples = 0;
   observer_.Computed(now_, worker.grant, worker.samples);
   if (worker.grant.plan.kind == PushPlan::Kind::kAsk) {
     worker.stage = Stage::kAsking;
-    Next(id, EventKind::kGradientReady, now_ + LatencyOf(id));
+    Next(id, EventKind::kGradientReady, ArrivalFromMember(id));
     return;
   }
   Push(id);
@@ -121,7 +146,7 @@ void VirtualCluster::SendPlan(const PlanCommand& command) {
   }
   worker.grant.plan = command.plan;
   worker.grant.rate = command.rate;
-  Next(id, EventKind::kPlanArrives, now_ + LatencyOf(id));
+  Next(id, EventKind::kPlanArrives, ArrivalAtMember(id));
 }
 
 void VirtualCluster::Push(uint32_t id) {
@@ -129,9 +154,15 @@ void VirtualCluster::Push(uint32_t id) {
   const Nanos latency = LatencyOf(id);
   worker.stage = Stage::kPushing;
   worker.planned = now_;
-  if (worker.grant.plan.kind == PushPlan::Kind::kDiscard) {
+  worker.report = {
+      .iteration = worker.grant.iteration,
+      .samples = worker.samples,
+      .blocks = 1,
+      .discarded = worker.grant.plan.kind == PushPlan::Kind::kDiscard ||
+                   Happens(spec_.faults.push_discarded)};
+  if (worker.report.discarded || worker.samples == 0) {
     worker.sent = now_;
-    Next(id, EventKind::kPushDone, now_ + latency);
+    Next(id, EventKind::kPushDone, ArrivalFromMember(id));
     return;
   }
   if (spec_.whole_run) return PushBlocks(id);
@@ -146,6 +177,9 @@ void VirtualCluster::PushArrives(uint32_t id) {
   VirtualWorker& worker = workers_[id];
   VirtualServer& servers = servers_.front();
   if (!servers.Take(id, worker.grant.iteration, worker.samples)) return;
+  for (int server = servers.first(); server < servers.end(); ++server) {
+    observer_.BlockTaken(now_, server, worker.grant, worker.samples);
+  }
   observer_.PushTaken(now_, worker.grant, worker.samples);
   if (!worker.alive) return;  // Its last bytes were on their way.
   // The servers' acknowledgement, then the worker's report.
@@ -172,10 +206,13 @@ void VirtualCluster::BlockArrives(uint32_t id, uint32_t server) {
   if (!servers_[server].Take(id, worker.grant.iteration, worker.samples)) {
     return;
   }
+  observer_.BlockTaken(now_, static_cast<int>(server), worker.grant,
+                       worker.samples);
   if (--worker.untaken > 0) return;
   observer_.PushTaken(now_, worker.grant, worker.samples);
   if (!worker.alive) return;
-  Next(id, EventKind::kAcknowledged, now_ + LatencyOf(id));
+  if (Happens(spec_.faults.block_refused)) worker.report.blocks_refused = 1;
+  Next(id, EventKind::kAcknowledged, now_ + WayOf(id));
 }
 
 void VirtualCluster::PushDone(uint32_t id) {
@@ -186,12 +223,11 @@ void VirtualCluster::PushDone(uint32_t id) {
     worker.stage = Stage::kWaiting;
     worker.waits_since = reported;
     statistics_.Pushed(worker, reported);
-    const bool discarded = worker.grant.plan.kind == PushPlan::Kind::kDiscard;
-    Give(WorkerPushed{WorkerId{id},
-                      {.iteration = worker.grant.iteration,
-                       .samples = worker.samples,
-                       .blocks = 1,
-                       .discarded = discarded}});
+    worker.reported = worker.report;
+    if (Happens(spec_.faults.report_repeated)) {
+      Send(EventKind::kReportRepeated, id, ArrivalFromMember(id));
+    }
+    Give(WorkerPushed{WorkerId{id}, worker.report});
   }
   const VirtualWorker& worker = workers_[id];
   if (worker.stage == Stage::kWaiting && !core().finished()) {
@@ -221,7 +257,7 @@ void VirtualCluster::TakeAbandon(uint32_t id, Iteration iteration) {
   }
   IterationOver(id, now_);
   worker.stage = Stage::kDropping;
-  Next(id, EventKind::kAbandoned, now_ + LatencyOf(id));
+  Next(id, EventKind::kAbandoned, ArrivalFromMember(id));
 }
 
 void VirtualCluster::Abandoned(uint32_t id) {
@@ -239,7 +275,7 @@ void VirtualCluster::Leave(uint32_t id) {
     return;
   }
   Die(id);
-  Next(id, EventKind::kDeparted, now_ + LatencyOf(id));
+  Next(id, EventKind::kDeparted, ArrivalFromMember(id));
 }
 
 void VirtualCluster::Crash(uint32_t id) {

@@ -21,6 +21,8 @@ class VirtualServer {
   VirtualServer(int first, int count, uint32_t blocks)
       : first_(first), count_(count), blocks_(blocks) {}
 
+  int first() const { return first_; }
+  int end() const { return first_ + count_; }  // Behind the last.
   uint32_t blocks() const { return blocks_; }
   // Its next worker, in the order of their numbers.
   void AddWorker() { pushes_.emplace_back(); }

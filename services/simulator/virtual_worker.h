@@ -25,6 +25,10 @@ struct VirtualMember {
   // older number are void.
   int64_t generation = 0;
   Nanos awake_at = 0;  // Until then it is frozen.
+  // Moments of the last message there and the last one back: they stay in
+  // order.
+  Nanos last_there = 0;
+  Nanos last_back = 0;
 };
 
 struct VirtualEvaluator : VirtualMember {
@@ -57,6 +61,8 @@ struct VirtualWorker : VirtualMember {
   Nanos sent = 0;        // When the last byte of the push had left.
   Nanos waits_since = 0;
   int64_t untaken = 0;  // Blocks of its push.
+  PushReport report;    // Of the push.
+  PushReport reported;  // What the coordinator has heard last.
 };
 
 }  // namespace paceline

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 
 #include "tests/common/sanitized.h"
 
@@ -17,6 +18,23 @@ inline uint64_t SeedCount(uint64_t full) {
   if (std::getenv("PACELINE_ALL_SEEDS") != nullptr) return full;
   return full / (kSanitized ? 50 : 5);
 }
+
+// Which seeds a test tries that can be told to try others: from
+// PACELINE_FIRST_SEED on PACELINE_SEEDS many.
+struct Seeds {
+  explicit Seeds(uint64_t otherwise)
+      : first(NumberFrom("PACELINE_FIRST_SEED", 1)),
+        count(NumberFrom("PACELINE_SEEDS", otherwise)) {}
+
+  static uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
+    const char* const text = std::getenv(variable);
+    return text == nullptr ? otherwise : std::stoull(text);
+  }
+  uint64_t end() const { return first + count; }
+
+  uint64_t first;
+  uint64_t count;
+};
 
 }  // namespace paceline
 

@@ -2,28 +2,18 @@
 // thousands of seeds. PACELINE_SEEDS=100000 tries so many of each kind of day,
 // and PACELINE_FIRST_SEED=7 begins with that one.
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/rng.h"
 #include "gtest/gtest.h"
 #include "services/simulator/virtual_cluster.h"
+#include "tests/common/seed_count.h"
 #include "tests/services/coordinator/run/course/run_checker.h"
 
 namespace paceline {
 namespace {
-
-uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
-  const char* const wanted = std::getenv(name);
-  uint64_t number = otherwise;
-  if (wanted != nullptr) {
-    EXPECT_TRUE(absl::SimpleAtoi(wanted, &number)) << name;
-  }
-  return number;
-}
 
 constexpr Nanos kMillisecond = 1'000'000;
 constexpr Nanos kSecond = 1000 * kMillisecond;
@@ -59,7 +49,7 @@ ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
   spec.faults.until = 300 * kSecond;
   spec.end = 12 * 3600 * kSecond;  // Far more than any run takes.
   spec.servers = static_cast<int>(1 + rng.Below(3));
-  spec.server_blocks = 2;
+  spec.server_blocks.assign(spec.servers, 2);
   spec.train_samples = static_cast<uint32_t>(40 + rng.Below(100));
   CourseOptions& run = spec.run;
   run.paradigm = spec.faults.paradigms[seed % spec.faults.paradigms.size()];
@@ -96,13 +86,59 @@ struct Day {
   Faults faults;
 };
 
+std::vector<Day> Days() {
+  return {{"Quiet", {}},
+          {"MembersDie",
+           {.member_dies = 20,
+            .member_freezes = 5,
+            .member_leaves = 5,
+            .member_cannot = 100}},
+          {"Orders",
+           {.member_dies = 5,
+            .pause = 75,
+            .update = 75,
+            .checkpoint = 75,
+            .change = 75,
+            .cancel = 5}},
+          {"Disks",
+           {.snapshot_refused = 200,
+            .checkpoint_fails = 300,
+            .pause = 75,
+            .update = 75,
+            .checkpoint = 75,
+            .change = 75}},
+          {"Messages",
+           {.messages = 20 * kMillisecond,
+            .held = kSecond,
+            .message_held = 50,
+            .member_dies = 5,
+            .push_empty = 10,
+            .push_discarded = 20,
+            .report_repeated = 50,
+            .fence_repeated = 100}},
+          {"Servers", {.member_dies = 5, .server_lost = 20, .server_hangs = 1}},
+          {"Everything",
+           {.member_dies = 10,
+            .member_freezes = 3,
+            .member_leaves = 3,
+            .member_cannot = 50,
+            .server_lost = 3,
+            .server_hangs = 1,
+            .snapshot_refused = 100,
+            .checkpoint_fails = 100,
+            .pause = 50,
+            .update = 50,
+            .checkpoint = 50,
+            .change = 50,
+            .cancel = 5}}};
+}
+
 class CourseRandomTest : public ::testing::TestWithParam<Day> {};
 
 TEST_P(CourseRandomTest, KeepsWhatAlwaysHolds) {
   int finished = 0;
-  const uint64_t first = FromEnvironment("PACELINE_FIRST_SEED", 1);
-  const uint64_t seeds = FromEnvironment("PACELINE_SEEDS", 300);
-  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+  const Seeds seeds(300);
+  for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     const ClusterSpec spec = SpecOf(seed, GetParam().faults);
     RunChecker checker;
     checker.Begin(spec.train_samples, spec.start,
@@ -118,36 +154,14 @@ TEST_P(CourseRandomTest, KeepsWhatAlwaysHolds) {
     const RunOutcome& outcome = checker.outcome();
     finished += outcome.status.ok() && !outcome.paused ? 1 : 0;
   }
-  EXPECT_TRUE(finished > 0 || seeds < 100)
+  EXPECT_TRUE(finished > 0 || seeds.count < 100)
       << "no run has come to its end: this proves little";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Days, CourseRandomTest,
-    ::testing::Values(
-        Day{"Quiet", {}},
-        Day{"MembersDie",
-            {.member_dies = 20,
-             .member_freezes = 5,
-             .member_leaves = 5,
-             .member_cannot = 100}},
-        Day{"Orders", {.member_dies = 5, .order = 300, .cancel = 5}},
-        Day{"Disks",
-            {.snapshot_refused = 200, .checkpoint_fails = 300, .order = 300}},
-        Day{"Servers",
-            {.member_dies = 5, .server_lost = 20, .server_hangs = 1}},
-        Day{"Everything",
-            {.member_dies = 10,
-             .member_freezes = 3,
-             .member_leaves = 3,
-             .member_cannot = 50,
-             .server_lost = 3,
-             .server_hangs = 1,
-             .snapshot_refused = 100,
-             .checkpoint_fails = 100,
-             .order = 200,
-             .cancel = 5}}),
-    [](const auto& day) { return std::string(day.param.name); });
+INSTANTIATE_TEST_SUITE_P(Days, CourseRandomTest, ::testing::ValuesIn(Days()),
+                         [](const auto& day) {
+                           return std::string(day.param.name);
+                         });
 
 }  // namespace
 }  // namespace paceline

@@ -1,5 +1,6 @@
 #include "tests/services/coordinator/run/course/run_checker.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -33,7 +34,9 @@ void RunChecker::Given(Nanos at, const RunInput& input) {
   pausing_ = std::holds_alternative<PauseRun>(input);
   reports_.reset();
   if (const auto* pushed = std::get_if<WorkerPushed>(&input)) {
-    reports_ = pushed->worker;
+    Iteration& last = pushed_[pushed->worker];
+    if (pushed->report.iteration > last) reports_ = pushed->worker;
+    last = std::max(last, pushed->report.iteration);
   } else if (const auto* asks = std::get_if<WorkerAsks>(&input)) {
     reports_ = asks->worker;
   }

@@ -27,7 +27,8 @@ namespace paceline {
 // - a checkpoint that was begun becomes ready or fails, one at a time, before
 //   the run ends; one of a paused run is exact and holds all that was counted;
 // - a run that is to pause grants nothing more;
-// - what a member that takes part says of its iteration is not refused;
+// - what a member that takes part says of its iteration is not refused, unless
+//   it says it again;
 // - nobody who is silent is kept;
 // - the end comes once, and nothing comes after it.
 class RunChecker : public ClusterObserver {
@@ -76,6 +77,7 @@ class RunChecker : public ClusterObserver {
   std::map<WorkerId, Nanos> heard_;       // When, of those who are there.
   std::map<WorkerId, SampleRange> open_;  // Of the lost, too.
   std::map<std::pair<uint32_t, uint32_t>, int> used_;  // By epoch and sample.
+  std::map<WorkerId, Iteration> pushed_;  // The last that it reported.
   int64_t counted_ = 0;
   bool trained_ = false;
   bool paused_ = false;
