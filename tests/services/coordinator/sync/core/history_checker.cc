@@ -1,122 +1,91 @@
 #include "tests/services/coordinator/sync/core/history_checker.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "common/round_limit.h"
+#include "services/simulator/virtual_worker.h"
 
 namespace paceline {
 
-HistoryChecker::HistoryChecker(const SyncOptions& options,
-                               std::optional<int64_t> max_gap)
-    : options_(options),
-      max_gap_(max_gap),
-      most_(options.batch_size *
-            (options.batching == Batching::kBalanced ? 4 : 1)),
-      limit_(int64_t{options.train_samples} * options.epochs),
-      version_(options.start_version) {
-  const SamplePosition& start = options.start;
-  for (uint32_t epoch = 0; epoch <= start.next_epoch; ++epoch) {
-    const uint32_t end =
-        epoch < start.next_epoch ? options.train_samples : start.next_begin;
-    for (uint32_t i = 0; i < end; ++i) At(epoch, i) = Sample::kCounted;
-    counted_ += end;
+HistoryChecker::HistoryChecker(const ClusterSpec& spec, const GapBounds* bounds)
+    : spec_(spec),
+      bounds_(bounds),
+      most_(spec.run.batch_size *
+            (spec.settings.batching == Batching::kBalanced ? 4 : 1)),
+      limit_(SamplesWanted(spec.settings.stop, spec.train_samples)),
+      version_(spec.start.version) {
+  for (int i = 0; i < spec.servers; ++i) {
+    servers_.emplace_back(spec.server_blocks.empty() ? 1
+                                                     : spec.server_blocks[i]);
+    blocks_ += servers_.back().blocks();
   }
-  for (const SampleRange& open : start.open) {
-    Move(open, Sample::kCounted, Sample::kReturned);
-    counted_ -= open.size();
-  }
+  samples_ = SamplesAt(spec.start.position);
+  counted_ = std::count(samples_.begin(), samples_.end(), Sample::kCounted);
+  Given(0, SwitchRun{spec.run.paradigm, ""});
 }
 
-void HistoryChecker::Taken(const ResumePoint& point) {
-  taken_ = true;
-  exact_ = point.exact;
-  Require(point.snapshot == ++snapshots_, "snapshots are not numbered");
-  Require(point.version == version_, "a resume point of another version");
-  Require(CheckPosition(point.position, options_.train_samples).ok(),
-          "a resume point that cannot be");
-  // What is in the weights, as far as anybody can know.
-  std::vector<Sample> want = samples_;
-  bool gathered = false;
-  for (const auto& [key, push] : pushes_) {
-    if (!push.counted || push.empty) continue;
-    if (InWeights(push)) {
-      in_point_.insert(key);
-      continue;
-    }
-    gathered = true;
-    for (uint32_t i = push.used.begin; i < push.used.end; ++i) {
-      want[IndexOf(push.used.epoch, i)] = Sample::kReturned;
+std::vector<HistoryChecker::Sample> HistoryChecker::SamplesAt(
+    const SamplePosition& position) const {
+  std::vector<Sample> samples(IndexOf(position.next_epoch, position.next_begin),
+                              Sample::kCounted);
+  for (const SampleRange& open : position.open) {
+    for (uint32_t i = open.begin; i < open.end; ++i) {
+      samples[IndexOf(open.epoch, i)] = Sample::kReturned;
     }
   }
-  HistoryChecker resumed(
-      [&] {
-        SyncOptions options = options_;
-        options.start = point.position;
-        return options;
-      }(),
-      std::nullopt);
-  resumed.samples_.resize(std::max(want.size(), resumed.samples_.size()));
-  want.resize(resumed.samples_.size());
-  int64_t counted = 0;
-  for (size_t i = 0; i < want.size(); ++i) {
-    const bool done = want[i] == Sample::kCounted;
-    counted += done ? 1 : 0;
-    Require(done == (resumed.samples_[i] == Sample::kCounted),
-            done ? "a sample that is in the weights is still to be counted"
-                 : "a sample is done that is not in the weights");
-  }
-  Require(point.samples == counted, "a resume point with other samples");
-  const bool unsettled =
-      std::any_of(lost_.begin(), lost_.end(), [this](const auto& lost) {
-        return answers_[lost.first] < options_.servers;
-      });
-  Require(point.exact == (open_.empty() && !unsettled && !gathered),
-          "exact, or not?");
+  return samples;
 }
 
-bool HistoryChecker::InWeights(const Push& push) const {
-  if (!push.round.has_value()) return true;
-  const auto it = drained_.find(*push.round);
-  return it != drained_.end() && it->second > push.gathered;
+void HistoryChecker::Joined(Nanos /*at*/, WorkerId worker, size_t /*index*/) {
+  workers_.insert(worker);
 }
 
-void HistoryChecker::CheckSnapshot(const std::vector<FakeServer>& servers) {
-  for (const auto& [key, push] : pushes_) {
-    const bool in_point = in_point_.contains(key);
-    for (const FakeServer& server : servers) {
-      for (int block = 0; block < server.blocks(); ++block) {
-        const bool applied = server.AppliedAtSnapshot(block, key) > 0;
-        Require(applied || !in_point, "a snapshot lacks what was counted");
-        // What was taken of a push that was lost in part is noise, in any run.
-        Require(!applied || in_point || !exact_ || push.blocks_lost > 0,
-                "a snapshot that is exact has more than was counted");
-      }
+void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
+  reporter_.reset();
+  if (const auto* pushed = std::get_if<WorkerPushed>(&input)) {
+    const PushReport& report = pushed->report;
+    reporter_ = pushed->worker;
+    pushes_[{pushed->worker, report.iteration}].empty =
+        report.discarded || report.samples == 0;
+  } else if (const auto* update = std::get_if<UpdateRun>(&input)) {
+    limit_ = SamplesWanted(update->settings.stop, spec_.train_samples);
+    if (update->settings.batching == Batching::kBalanced) {
+      most_ = 4 * spec_.run.batch_size;
     }
+  } else if (const auto* change = std::get_if<SwitchRun>(&input)) {
+    max_gap_.reset();
+    if (bounds_ == nullptr) return;
+    const auto bound = bounds_->find(FormatParadigm(change->paradigm));
+    if (bound != bounds_->end()) max_gap_ = bound->second;
+  } else if (const auto* done = std::get_if<CommandDone>(&input)) {
+    const auto fence = unanswered_.find(done->sequence);
+    if (fence == unanswered_.end()) return;
+    fence->second.missing.erase(done->server);
+    if (fence->second.missing.empty()) unanswered_.erase(fence);
   }
 }
 
-void HistoryChecker::Expect(WorkerId worker, const PushReport& report) {
-  report_ = report;
-  Push& push = pushes_[{worker, report.iteration}];
-  push.empty = report.discarded || report.samples == 0;
+void HistoryChecker::Decided(Nanos /*at*/, const RunOutput& output) {
+  std::visit(
+      [&](const auto& what) {
+        using What = std::remove_cvref_t<decltype(what)>;
+        if constexpr (std::is_constructible_v<Output, What>) {
+          Require(!finished_, "something comes after the end");
+        }
+        See(what);
+      },
+      output);
 }
 
-void HistoryChecker::Answered(WorkerId worker, const FenceAnswer& answer) {
-  --missing_answers_;
-  ++answers_[worker];
-  if (answer.blocks_taken == 0) return;
-  pushes_[{worker, answer.iteration}].samples = answer.samples;
-}
-
-void HistoryChecker::Observe(const Output& output) {
-  Require(!finished_, "something comes after the end");
-  std::visit([&](const auto& o) { See(o); }, output);
-}
-
-void HistoryChecker::EndOfCall(const SyncCore& core) {
-  report_.reset();
+void HistoryChecker::Stepped(Nanos /*at*/, const RunCourse& course,
+                             const absl::Status& /*status*/) {
+  if (course.core() == nullptr || ended_) return;
+  const SyncCore& core = *course.core();
+  total_ = core.samples_total();
   Require(core.version() == version_, "the version is not what was put out");
   Require(core.closing() == closing_, "the closing is not what was put out");
   Require(core.samples_counted() == counted_, "samples counted are not those");
@@ -126,34 +95,125 @@ void HistoryChecker::EndOfCall(const SyncCore& core) {
                      members_.end()),
           "the members are others");
   Require(
-      finished_ || members_.empty() || !open_.empty() || missing_answers_ > 0,
+      finished_ || members_.empty() || !open_.empty() || !unanswered_.empty(),
       "nobody computes");
 }
 
-void HistoryChecker::EndOfJob(const SyncCore& core,
-                              const std::vector<FakeServer>& servers) {
+void HistoryChecker::BlockTaken(Nanos /*at*/, int server, const Grant& grant,
+                                uint32_t samples) {
+  ServerLedger& ledger = servers_[server];
+  Require(!ledger.fenced(grant.worker), "a block is taken after the fence");
+  ledger.Take({grant.worker, grant.iteration}, grant.plan);
+  Push& push = pushes_[{grant.worker, grant.iteration}];
+  push.samples = samples;
+  ++push.blocks;
+  Require(ledger.open_rounds() <= kMaxOpenRounds,
+          "a server would have refused a round");
+}
+
+void HistoryChecker::Performed(Nanos /*at*/, int server,
+                               const NumberedCommand& command) {
+  ServerLedger& ledger = servers_[server];
+  if (const auto* close = std::get_if<CloseCommand>(&command.command)) {
+    Require(close->closing == ledger.closing() + 1, "a closing is left out");
+    ledger.Close(*close);
+  } else if (const auto* fence =
+                 std::get_if<FenceIncarnation>(&command.command)) {
+    ledger.Fence(WorkerId{WorkerOf(fence->incarnation)});
+  } else if (const auto* write = std::get_if<WriteBlocks>(&command.command)) {
+    CheckSnapshot(ledger, write->snapshot);
+  }
+}
+
+std::string HistoryChecker::Verdict() {
+  if (!training_) return violation_;  // Too few came in time.
   Require(finished_, "the job has not ended");
-  Require(sealed_ || counted_ == core.samples_total(), "samples are missing");
-  if (taken_) CheckSnapshot(servers);
-  for (const FakeServer& server : servers) {
-    Require(server.most_rounds() <= kMaxOpenRounds,
-            "a server would have refused a round");
-    Require(!server.holds_gathered(), "a round's leftovers stay behind");
+  Require(sealed_ || counted_ == total_, "samples are missing");
+  for (const ServerLedger& server : servers_) {
+    Require(server.open_rounds() == 0, "a round's leftovers stay behind");
   }
   for (const auto& [key, push] : pushes_) {
-    int64_t applied = 0;
-    int64_t blocks = 0;
-    for (const FakeServer& server : servers) {
-      blocks += server.blocks();
-      for (int block = 0; block < server.blocks(); ++block) {
-        const int times = server.Applied(block, key);
-        Require(times <= 1, "a block took a push twice");
-        applied += times;
-      }
-    }
     const bool whole = push.counted && !push.empty;
-    Require(applied == (whole ? blocks : push.blocks_lost),
-            whole ? "a block has lost a push" : "a push was applied unseen");
+    int64_t applied = 0;
+    for (const ServerLedger& server : servers_) {
+      applied += server.Applied(key);
+      Require(!whole || server.Applied(key) >= server.blocks(),
+              "a block has lost a push");
+      Require(server.Applied(key) <= server.blocks(),
+              "a block took a push twice");
+    }
+    Require(whole || applied == push.blocks_lost, "a push was applied unseen");
+  }
+  return violation_;
+}
+
+bool HistoryChecker::Settled() const {
+  return std::none_of(
+      unanswered_.begin(), unanswered_.end(),
+      [&](const auto& fence) { return lost_.contains(fence.second.worker); });
+}
+
+bool HistoryChecker::InWeights(const Push& push) const {
+  if (!push.round.has_value()) return true;
+  const auto it = drained_.find(*push.round);
+  return it != drained_.end() && it->second > push.gathered;
+}
+
+void HistoryChecker::See(const CheckpointChanged& changed) {
+  if (changed.state != CheckpointChanged::State::kWriting) return;
+  const ResumePoint& point = changed.order.point;
+  points_.push_back(point);
+  Require(point.snapshot > snapshots_, "snapshots are not numbered");
+  snapshots_ = point.snapshot;
+  Require(point.version == version_, "a resume point of another version");
+  Require(CheckPosition(point.position, spec_.train_samples).ok(),
+          "a resume point that cannot be");
+  // What is in the weights, as far as anybody can know.
+  Contents& contents = contents_[point.snapshot];
+  std::vector<Sample> want = samples_;
+  bool gathered = false;
+  for (const auto& [key, push] : pushes_) {
+    const bool counts = push.counted && !push.empty;
+    (counts && InWeights(push) ? contents.in : contents.out).push_back(key);
+    if (!counts || InWeights(push)) continue;
+    gathered = true;
+    for (uint32_t i = push.used.begin; i < push.used.end; ++i) {
+      want[IndexOf(push.used.epoch, i)] = Sample::kReturned;
+    }
+  }
+  CompareSamples(point, std::move(want));
+  Require(point.exact == (open_.empty() && Settled() && !gathered),
+          "exact, or not?");
+  if (!point.exact) contents.out.clear();
+}
+
+void HistoryChecker::CompareSamples(const ResumePoint& point,
+                                    std::vector<Sample> want) {
+  std::vector<Sample> resumed = SamplesAt(point.position);
+  resumed.resize(std::max(want.size(), resumed.size()));
+  want.resize(resumed.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    const bool done = want[i] == Sample::kCounted;
+    Require(done == (resumed[i] == Sample::kCounted),
+            done ? "a sample that is in the weights is still to be counted"
+                 : "a sample is done that is not in the weights");
+  }
+  Require(
+      point.samples == std::count(want.begin(), want.end(), Sample::kCounted),
+      "a resume point with other samples");
+}
+
+void HistoryChecker::CheckSnapshot(const ServerLedger& server,
+                                   int64_t snapshot) {
+  const Contents& contents = contents_.at(snapshot);
+  for (const PushKey& push : contents.in) {
+    Require(server.Applied(push) == server.blocks(),
+            "a snapshot lacks what was counted");
+  }
+  for (const PushKey& push : contents.out) {
+    // What was taken of a push that was lost in part is noise, in any run.
+    Require(server.Applied(push) == 0 || pushes_[push].blocks_lost > 0,
+            "a snapshot that is exact has more than was counted");
   }
 }
 
@@ -191,14 +251,9 @@ void HistoryChecker::See(const CloseCommand& close) {
   ++version_;
 }
 
-void HistoryChecker::See(const FenceCommand& fence) {
-  Require(!members_.contains(fence.worker), "a member is fenced");
-  fenced_at_[fence.worker] = closing_;
-  missing_answers_ += options_.servers;
-}
-
 void HistoryChecker::See(const SnapshotCommand& snapshot) {
-  Require(snapshot.snapshot == ++snapshots_, "snapshots are not numbered");
+  Require(snapshot.snapshot > snapshots_, "snapshots are not numbered");
+  snapshots_ = snapshot.snapshot;
   Require(snapshot.version == version_ && snapshot.samples == counted_ &&
               snapshot.closing == closing_,
           "a snapshot of another moment");
@@ -206,7 +261,35 @@ void HistoryChecker::See(const SnapshotCommand& snapshot) {
   last_snapshot_ = snapshot.last;
 }
 
-void HistoryChecker::See(const Evicted& evicted) {
+void HistoryChecker::See(const NumberedCommand& command) {
+  if (const auto* fence = std::get_if<FenceIncarnation>(&command.command)) {
+    const WorkerId worker{WorkerOf(fence->incarnation)};
+    Require(!members_.contains(worker), "a member is fenced");
+    fenced_at_[worker] = closing_;
+    Fence& unanswered = unanswered_[command.sequence];
+    unanswered.worker = worker;
+    for (int i = 0; i < spec_.servers; ++i) unanswered.missing.insert(i);
+    return;
+  }
+  const auto* const close = std::get_if<CloseCommand>(&command.command);
+  const auto* const snapshot = std::get_if<SnapshotCommand>(&command.command);
+  if (close == nullptr && snapshot == nullptr) return;
+  Require(!finished_, "something comes after the end");
+  if (close != nullptr) See(*close);
+  if (snapshot != nullptr) See(*snapshot);
+}
+
+void HistoryChecker::See(const BeginWork& begin) {
+  if (!finished_ && workers_.contains(begin.worker)) {
+    members_.insert(begin.worker);
+  }
+}
+
+void HistoryChecker::See(const MemberLetGo& gone) {
+  if (!training_) members_.erase(gone.worker);
+}
+
+void HistoryChecker::See(const paceline::Evicted& evicted) {
   Require(members_.erase(evicted.worker) == 1, "no member is evicted");
   if (const auto node = open_.extract(evicted.worker)) {
     lost_.emplace(evicted.worker, node.mapped());
@@ -222,9 +305,10 @@ void HistoryChecker::See(const PushCounted& counted) {
   Push& push = pushes_[{counted.worker, grant.iteration}];
   Require(!push.counted, "a push is counted twice");
   push.counted = true;
-  Require(is_lost == !report_.has_value(), "a push that nobody reported");
+  Require(is_lost || reporter_ == counted.worker, "a push nobody reported");
   Require(!is_lost || counted.samples == push.samples,
           "a lost push has other samples");
+  Require(push.empty || push.blocks == blocks_, "a push that was not taken");
   Require(counted.staleness == version_ - grant.base_version, "staleness");
   const bool immediate = grant.plan.kind == PushPlan::Kind::kImmediate;
   if (immediate && !push.empty) ++version_;
@@ -251,24 +335,27 @@ void HistoryChecker::See(const Recorded& recorded) {
     if (!node.empty()) {
       Move(node.mapped().range, Sample::kOut, Sample::kReturned);
     }
-  }
-  if (decision.kind == DecisionKind::kAbandoned) {
+  } else if (decision.kind == DecisionKind::kAbandoned) {
     const auto node = open_.extract(decision.worker);
     Require(!node.empty() && node.mapped().iteration == decision.a,
             "an iteration was dropped that was not open");
     if (!node.empty()) {
       Move(node.mapped().range, Sample::kOut, Sample::kReturned);
     }
-  }
-  if (decision.kind == DecisionKind::kPartialPush) {
-    pushes_[{decision.worker, decision.a}].blocks_lost = decision.b;
+  } else if (decision.kind == DecisionKind::kPartialPush) {
+    Push& push = pushes_[{decision.worker, decision.a}];
+    push.blocks_lost = decision.b;
+    Require(push.blocks < blocks_, "a push that was taken whole is lost");
+  } else if (decision.kind == DecisionKind::kDealingStopped) {
+    sealed_ = true;
   }
 }
 
-void HistoryChecker::See(const Finished&) {
+void HistoryChecker::See(const TrainingEnded& /*ended*/) {
   finished_ = true;
-  Require(last_snapshot_, "the last snapshot is missing");
-  Require(open_.empty() && missing_answers_ == 0, "the end is early");
+  Require(last_snapshot_ || !spec_.run.evaluate,
+          "the last snapshot is missing");
+  Require(open_.empty() && unanswered_.empty(), "the end is early");
   if (sealed_) return;
   // Nothing before the first sample that was never dealt is left.
   const auto undealt =
@@ -293,7 +380,7 @@ void HistoryChecker::Move(const SampleRange& range, Sample from, Sample to) {
 }
 
 size_t HistoryChecker::IndexOf(uint32_t epoch, uint32_t position) const {
-  return static_cast<size_t>(epoch) * options_.train_samples + position;
+  return static_cast<size_t>(epoch) * spec_.train_samples + position;
 }
 
 HistoryChecker::Sample& HistoryChecker::At(uint32_t epoch, uint32_t position) {

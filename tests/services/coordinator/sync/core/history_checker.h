@@ -9,43 +9,44 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "services/coordinator/sync/core/sync_core.h"
-#include "tests/services/coordinator/sync/core/fake_server.h"
+#include "services/coordinator/run/course/course.h"
+#include "services/simulator/cluster_observer.h"
+#include "services/simulator/cluster_spec.h"
+#include "tests/services/coordinator/sync/core/server_ledger.h"
 
 namespace paceline {
 
-// Follows what a SyncCore puts out and says what of "always true" (design.md 4)
-// it breaks. It keeps every sample's and every push's fate in the plainest way.
-class HistoryChecker {
+// The largest gap that a paradigm allows, by FormatParadigm(); others allow
+// any.
+using GapBounds = std::map<std::string, int64_t>;
+
+// Follows a virtual cluster and says what of "always true" (design.md 4) the
+// sync core breaks. It keeps every sample's and every push's fate in the
+// plainest way, and what each server holds.
+class HistoryChecker : public ClusterObserver {
  public:
-  // No gap may exceed `max_gap`, if there is one.
-  HistoryChecker(const SyncOptions& options, std::optional<int64_t> max_gap);
+  // `bounds` outlives it; null: no gap is too large.
+  explicit HistoryChecker(const ClusterSpec& spec,
+                          const GapBounds* bounds = nullptr);
 
-  // The next call is about this report; the checker takes from it what the
-  // outputs do not say.
-  void Expect(WorkerId worker, const PushReport& report);
-  void Joined(WorkerId worker) { members_.insert(worker); }
-  void Sealed() { sealed_ = true; }
-  // There are so many samples to count from here on.
-  void Limited(int64_t samples) { limit_ = samples; }
-  // Batches may be balanced from here on.
-  void Balanced() { most_ = 4 * options_.batch_size; }
-  // The core has said from where the job could go on.
-  void Taken(const ResumePoint& point);
-  // Another bound from here on.
-  void Bound(std::optional<int64_t> max_gap) { max_gap_ = max_gap; }
-  // A server's first answer to the fence of `worker`.
-  void Answered(WorkerId worker, const FenceAnswer& answer);
+  void Joined(Nanos at, WorkerId worker, size_t index) override;
+  void Given(Nanos at, const RunInput& input) override;
+  void Decided(Nanos at, const RunOutput& output) override;
+  void Stepped(Nanos at, const RunCourse& course,
+               const absl::Status& status) override;
+  void BlockTaken(Nanos at, int server, const Grant& grant,
+                  uint32_t samples) override;
+  void Performed(Nanos at, int server, const NumberedCommand& command) override;
 
-  void Observe(const Output& output);
-  // After all outputs of a call.
-  void EndOfCall(const SyncCore& core);
-  // After the end, when no message is under way.
-  void EndOfJob(const SyncCore& core, const std::vector<FakeServer>& servers);
-
-  bool finished() const { return finished_; }
   // What was broken first; empty while nothing is.
   const std::string& violation() const { return violation_; }
+  // The same after the end, when nothing is under way any more.
+  std::string Verdict();
+
+  // Everything is counted, or was to be counted no more.
+  bool finished() const { return finished_; }
+  // From where the job could be taken up again, in their order.
+  const std::vector<ResumePoint>& points() const { return points_; }
 
  private:
   enum class Sample : uint8_t { kUndealt, kOut, kReturned, kCounted };
@@ -56,26 +57,49 @@ class HistoryChecker {
     // round: it went into the weights at once.
     std::optional<RoundId> round;
     Closing gathered = 0;
-    int64_t blocks_lost = 0;  // Taken of a partial push.
+    int64_t blocks = 0;       // Taken.
+    int64_t blocks_lost = 0;  // As the core says of a partial push.
     uint32_t samples = 0;     // As the servers know it.
     bool counted = false;
     bool empty = false;  // Discarded, or of no samples.
   };
 
+  struct Fence {
+    WorkerId worker;
+    std::set<int> missing;  // Servers.
+  };
+
+  // What a snapshot holds according to its resume point, and what not.
+  struct Contents {
+    std::vector<PushKey> in;
+    std::vector<PushKey> out;  // Only if the point is exact.
+  };
+
+  // What of the samples is counted there, and what came back.
+  std::vector<Sample> SamplesAt(const SamplePosition& position) const;
+  // Every sample is done in the point that is counted in `want`.
+  void CompareSamples(const ResumePoint& point, std::vector<Sample> want);
+  // The fate of all lost grants is known.
+  bool Settled() const;
   // Counted, and drained if it went into a round.
   bool InWeights(const Push& push) const;
-  // The servers hold what the resume point says, when it was taken.
-  void CheckSnapshot(const std::vector<FakeServer>& servers);
+  // The server holds what the resume point of its snapshot says.
+  void CheckSnapshot(const ServerLedger& server, int64_t snapshot);
 
   void See(const Grant& grant);
   void See(const PlanCommand& plan);
   void See(const CloseCommand& close);
-  void See(const FenceCommand& fence);
   void See(const SnapshotCommand& snapshot);
+  void See(const NumberedCommand& command);
+  void See(const CheckpointChanged& changed);
+  void See(const BeginWork& begin);
+  void See(const MemberLetGo& gone);
   void See(const Evicted& evicted);
   void See(const PushCounted& counted);
   void See(const Recorded& recorded);
-  void See(const Finished& finished);
+  void See(const TrainingStarted&) { training_ = true; }
+  void See(const TrainingEnded& ended);
+  void See(const RunEnded&) { ended_ = true; }
   template <class Other>
   void See(const Other&) {}
   void Require(bool condition, absl::string_view what);
@@ -83,32 +107,37 @@ class HistoryChecker {
   size_t IndexOf(uint32_t epoch, uint32_t position) const;
   Sample& At(uint32_t epoch, uint32_t position);
 
-  const SyncOptions options_;
+  const ClusterSpec& spec_;
+  const GapBounds* const bounds_;
   std::optional<int64_t> max_gap_;
   std::string violation_;
   std::vector<Sample> samples_;  // By epoch and position, as far as seen.
+  std::set<WorkerId> workers_;   // No evaluators.
   std::set<WorkerId> members_;
   std::map<WorkerId, Grant> open_;  // Of members.
   std::map<WorkerId, Grant> lost_;  // Open when lost, unsettled.
   std::map<WorkerId, Iteration> last_iteration_;
   std::map<WorkerId, Closing> fenced_at_;
-  std::map<WorkerId, int> answers_;
-  std::map<RoundId, Closing> drained_;  // By which closing, last.
+  std::map<uint64_t, Fence> unanswered_;  // By the number of the command.
+  std::map<RoundId, Closing> drained_;    // By which closing, last.
   std::map<PushKey, Push> pushes_;
-  std::set<PushKey> in_point_;  // In the weights, says the resume point.
-  bool taken_ = false;
-  bool exact_ = false;
-  uint32_t most_;  // Samples of a range.
-  int64_t limit_;  // Samples of the job.
-  std::optional<PushReport> report_;
-  int64_t missing_answers_ = 0;
+  std::vector<ServerLedger> servers_;
+  std::vector<ResumePoint> points_;
+  std::map<int64_t, Contents> contents_;  // By snapshot.
+  std::optional<WorkerId> reporter_;      // Who reports a push in this step.
+  int64_t blocks_ = 0;                    // Of the model.
+  uint32_t most_;                         // Samples of a range.
+  int64_t limit_;                         // Samples of the job.
+  int64_t total_ = 0;                     // As the core says.
   int64_t counted_ = 0;
   Closing closing_ = 0;
-  Version version_ = 0;
+  Version version_;
   int64_t snapshots_ = 0;
   bool last_snapshot_ = false;
+  bool training_ = false;
   bool sealed_ = false;
   bool finished_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace paceline

@@ -3,10 +3,13 @@
 
 #include <cctype>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "common/job/paradigm_spec.h"
 
 namespace paceline {
 
@@ -46,6 +49,18 @@ SimulatedParadigms() {
            std::nullopt},
           {"syncswitch:first=bsp,then=ssp:s=1,at=0.3", std::nullopt}};
   return paradigms;
+}
+
+// The same bounds, by FormatParadigm().
+inline const std::map<std::string, int64_t>& SimulatedBounds() {
+  static const auto& bounds = *[] {
+    auto* by_name = new std::map<std::string, int64_t>;
+    for (const auto& [text, gap] : SimulatedParadigms()) {
+      if (gap) by_name->emplace(FormatParadigm(*ParseParadigm(text)), *gap);
+    }
+    return by_name;
+  }();
+  return bounds;
 }
 
 // "ssp_s_3", for the name of a test.

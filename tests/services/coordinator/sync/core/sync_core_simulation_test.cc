@@ -1,85 +1,96 @@
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
+// What always holds of the sync core (design.md 4), over thousands of seeds.
+// PACELINE_SEEDS=1000 tries so many in each test, and PACELINE_FIRST_SEED=7
+// begins with that one.
 
+#include <string>
+#include <type_traits>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/common/seed_count.h"
-#include "tests/services/coordinator/sync/core/simulated_job.h"
+#include "tests/services/coordinator/sync/core/output_text.h"
 #include "tests/services/coordinator/sync/core/simulated_paradigms.h"
+#include "tests/services/coordinator/sync/core/simulated_run.h"
 
 namespace paceline {
 namespace {
 
 using Paradigm = std::pair<std::string, std::optional<int64_t>>;
 
-constexpr uint64_t kSeeds = 400;
+class SyncCoreSimulationTest : public testing::TestWithParam<Paradigm> {
+ protected:
+  static const std::string& paradigm() { return GetParam().first; }
+};
 
-class SyncCoreSimulationTest : public testing::TestWithParam<Paradigm> {};
-
-// Whatever the speeds, delays and losses: the invariants of design.md 4 hold
-// after every call, and the job ends.
 TEST_P(SyncCoreSimulationTest, KeepsItsPromisesForEverySeed) {
-  const auto& [spec, max_gap] = GetParam();
-  SimulatedJob::Seen seen;
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    SimulatedJob job({.seed = seed, .policy = spec, .max_gap = max_gap});
-    job.Run();
-    ASSERT_EQ(job.violation(), "") << spec << ", seed " << seed;
-    for (const auto& [reason, n] : job.seen().losses) seen.losses[reason] += n;
-    for (const auto& [kind, n] : job.seen().decisions)
-      seen.decisions[kind] += n;
+  SimulatedRuns runs;
+  const Seeds seeds(SeedCount(100));
+  for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
+    runs.Run(FaultySpec(seed, paradigm()));
+    ASSERT_EQ(runs.verdict, "") << paradigm() << ", seed " << seed;
   }
+  if (seeds.count < 100) return;
   // Or the seeds would prove little.
   for (const LossReason reason :
        {LossReason::kStreamBroken, LossReason::kLeaseEnded, LossReason::kStuck,
         LossReason::kDeparted}) {
-    EXPECT_GT(seen.losses[reason], 10) << Render(reason);
+    EXPECT_GT(runs.losses[reason], 10) << Render(reason);
   }
   for (const DecisionKind kind :
        {DecisionKind::kLostPushTaken, DecisionKind::kRangeReturned,
         DecisionKind::kPartialPush, DecisionKind::kBlocksRefused,
         DecisionKind::kPushDiscarded, DecisionKind::kDealingStopped}) {
-    EXPECT_GT(seen.decisions[kind], 5) << Render(Decision{kind});
+    EXPECT_GT(runs.decisions[kind], 5) << Render(Decision{kind});
   }
 }
 
-// From any paradigm to any other, at any moment, also under faults: nothing is
-// lost or doubled, nobody is stuck, and the new bound holds from there on.
-TEST(SwitchTest, KeepsThePromisesOfTheOldAndTheNewForEverySeed) {
-  const std::vector<Paradigm>& paradigms = SimulatedParadigms();
-  uint64_t switches = 0;
-  uint64_t settled = 0;
-  for (uint64_t seed = 0; switches < SeedCount(10'000); ++seed) {
-    const auto& [spec, max_gap] = paradigms[seed % paradigms.size()];
-    SimulatedJob job({.seed = seed,
-                      .policy = spec,
-                      .max_gap = max_gap,
-                      .switch_among = paradigms});
-    job.Run();
-    ASSERT_EQ(job.violation(), "") << spec << ", seed " << seed;
-    switches += job.seen().switches;
-    settled += job.seen().settled;
+// More samples or fewer, even or balanced batches, while it runs and workers
+// come and go: what it has then is counted once, and the job ends.
+TEST_P(SyncCoreSimulationTest, OptionsChangeWhileItRunsForEverySeed) {
+  SimulatedRuns runs;
+  const Seeds seeds(SeedCount(25));
+  for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
+    ClusterSpec spec = FaultySpec(seed, paradigm());
+    spec.faults.update = 200;
+    runs.Run(spec);
+    ASSERT_EQ(runs.verdict, "") << paradigm() << ", seed " << seed;
   }
-  // The others were overtaken by a further switch.
-  EXPECT_GT(settled, switches / 2);
 }
+
+// Every output, with its time.
+class History : public ClusterObserver {
+ public:
+  void Decided(Nanos at, const RunOutput& output) override {
+    absl::StrAppend(&text, at, " ", output.index(), " ");
+    std::visit(
+        [&](const auto& what) {
+          using What = std::remove_cvref_t<decltype(what)>;
+          if constexpr (std::is_constructible_v<Output, What>) {
+            absl::StrAppend(&text, ToText(what));
+          }
+        },
+        output);
+    absl::StrAppend(&text, "\n");
+  }
+
+  std::string text;
+};
 
 // Run twice and compare: catches a clock, a hash order or a pointer order that
 // crept into the core.
 TEST_P(SyncCoreSimulationTest, OneSeedGivesOneHistory) {
   const auto history_of = [](uint64_t seed) {
-    SimulatedJob job({.seed = seed,
-                      .policy = GetParam().first,
-                      .max_gap = GetParam().second,
-                      .keep_history = true});
-    job.Run();
-    return job.history();
+    History history;
+    SimulatedRuns().Run(FaultySpec(seed, paradigm()), &history);
+    return history.text;
   };
-  for (uint64_t seed = 0; seed < 10; ++seed) {
-    EXPECT_EQ(history_of(seed), history_of(seed)) << seed;
-    EXPECT_NE(history_of(seed), history_of(seed + 1)) << seed;
+  std::string before;
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const std::string history = history_of(seed);
+    EXPECT_EQ(history, history_of(seed)) << seed;
+    EXPECT_NE(history, before) << seed;
+    before = history;
   }
 }
 
@@ -88,6 +99,28 @@ INSTANTIATE_TEST_SUITE_P(Paradigms, SyncCoreSimulationTest,
                          [](const testing::TestParamInfo<Paradigm>& paradigm) {
                            return ParadigmName(paradigm.param.first);
                          });
+
+// From any paradigm to any other, at any moment, also under faults: nothing is
+// lost or doubled, nobody is stuck, and the new bound holds from there on.
+TEST(SwitchTest, KeepsThePromisesOfTheOldAndTheNewForEverySeed) {
+  const auto& paradigms = SimulatedParadigms();
+  SimulatedRuns runs;
+  const Seeds seeds(SeedCount(1200));
+  for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
+    const std::string& paradigm = paradigms[seed % paradigms.size()].first;
+    ClusterSpec spec = FaultySpec(seed, paradigm);
+    spec.faults.change = 250;
+    for (const auto& [text, gap] : paradigms) {
+      spec.faults.paradigms.push_back(*ParseParadigm(text));
+    }
+    runs.Run(spec);
+    ASSERT_EQ(runs.verdict, "") << paradigm << ", seed " << seed;
+  }
+  // Or the seeds would prove little. The others were overtaken by a further
+  // switch, or by the end.
+  EXPECT_GT(runs.switches, 3 * seeds.count);
+  EXPECT_GT(runs.settled, runs.switches / 3);
+}
 
 }  // namespace
 }  // namespace paceline

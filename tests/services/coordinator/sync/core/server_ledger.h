@@ -1,0 +1,64 @@
+#ifndef PACELINE_TESTS_SERVICES_COORDINATOR_SYNC_CORE_SERVER_LEDGER_H_
+#define PACELINE_TESTS_SERVICES_COORDINATOR_SYNC_CORE_SERVER_LEDGER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "services/coordinator/sync/core/sync_messages.h"
+
+namespace paceline {
+
+// One push: whose, and which.
+using PushKey = std::pair<WorkerId, Iteration>;
+
+// What a parameter server holds, in the plainest way: how many of its blocks
+// have applied each push. Rounds gather pushes and closings drain them, as
+// design.md 5 says.
+class ServerLedger {
+ public:
+  explicit ServerLedger(uint32_t blocks) : blocks_(blocks) {}
+
+  uint32_t blocks() const { return blocks_; }
+  // Its last closing.
+  Closing closing() const { return closing_; }
+  // How many rounds it has accumulators for.
+  size_t open_rounds() const { return gathered_.size(); }
+  bool fenced(WorkerId worker) const { return fenced_.contains(worker); }
+  // How many blocks have applied the push.
+  uint32_t Applied(const PushKey& push) const {
+    const auto it = applied_.find(push);
+    return it == applied_.end() ? 0 : it->second;
+  }
+
+  // One block of the push.
+  void Take(const PushKey& push, const PushPlan& plan) {
+    if (plan.kind == PushPlan::Kind::kRound) {
+      gathered_[plan.round].push_back(push);
+    } else {
+      ++applied_[push];
+    }
+  }
+  void Close(const CloseCommand& close) {
+    closing_ = close.closing;
+    for (const RoundId round : close.rounds) {
+      for (const PushKey& push : gathered_[round]) ++applied_[push];
+      gathered_.erase(round);
+    }
+  }
+  void Fence(WorkerId worker) { fenced_.insert(worker); }
+
+ private:
+  const uint32_t blocks_;
+  Closing closing_ = 0;
+  std::map<PushKey, uint32_t> applied_;
+  std::map<RoundId, std::vector<PushKey>> gathered_;
+  std::set<WorkerId> fenced_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_TESTS_SERVICES_COORDINATOR_SYNC_CORE_SERVER_LEDGER_H_
