@@ -8,8 +8,8 @@
 #include "common/rng.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/sync/core/history_checker.h"
 #include "tests/services/simulator/cluster_testing.h"
-#include "tests/services/simulator/sample_ledger.h"
 
 namespace paceline {
 namespace {
@@ -24,10 +24,10 @@ TEST(FaultsTest, ACrashIsSeenWhenTheLeaseEnds) {
   ClusterSpec spec = SteadySpec({1, 1}, 4);
   spec.run.lease = absl::Seconds(3);
   spec.changes = {{Kind::kCrash, 1, 1'500'000'000}};
-  SampleLedger ledger(spec);
-  const SimulationResult result = Simulate(spec, "bsp", &ledger);
+  HistoryChecker checker(spec);
+  const SimulationResult result = Simulate(spec, "bsp", &checker);
   EXPECT_TRUE(result.complete);
-  EXPECT_EQ(ledger.Verdict(), "");
+  EXPECT_EQ(checker.Verdict(), "");
   EXPECT_EQ(result.lost, 1);
   EXPECT_THAT(PushesOf(result), ElementsAre(7, 1));
   // Round 2 closes at 1.5 s + 3 s; five more follow, a second each.
@@ -38,9 +38,9 @@ TEST(FaultsTest, ACrashIsSeenWhenTheLeaseEnds) {
 TEST(FaultsTest, AFarewellIsHeardAtOnce) {
   ClusterSpec spec = SteadySpec({1, 1}, 4);
   spec.changes = {{Kind::kLeave, 1, 1'500'000'000}};
-  SampleLedger ledger(spec);
-  const SimulationResult result = Simulate(spec, "bsp", &ledger);
-  EXPECT_EQ(ledger.Verdict(), "");
+  HistoryChecker checker(spec);
+  const SimulationResult result = Simulate(spec, "bsp", &checker);
+  EXPECT_EQ(checker.Verdict(), "");
   EXPECT_EQ(result.lost, 0);
   EXPECT_THAT(PushesOf(result), ElementsAre(7, 1));
   EXPECT_EQ(result.duration, 7 * kSecond);
@@ -52,9 +52,9 @@ TEST(FaultsTest, AFarewellFlushesAPushUnderWay) {
   spec.workers[1].link.bytes_per_second = 1;
   spec.changes = {
       {Kind::kLeave, 1, 2'500'000'000}};  // It pushes from 2 to 3 s.
-  SampleLedger ledger(spec);
-  const SimulationResult result = Simulate(spec, "asp", &ledger);
-  EXPECT_EQ(ledger.Verdict(), "");
+  HistoryChecker checker(spec);
+  const SimulationResult result = Simulate(spec, "asp", &checker);
+  EXPECT_EQ(checker.Verdict(), "");
   EXPECT_THAT(PushesOf(result), ElementsAre(7, 1));
 }
 
@@ -64,15 +64,15 @@ TEST(FaultsTest, APushThatLeftBeforeTheCrashCounts) {
   spec.run.lease = absl::Seconds(3);
   // Pulled by 300 ms, computed by 1300, taken at 1400.
   spec.changes = {{Kind::kCrash, 1, 1'350'000'000}};
-  SampleLedger ledger(spec);
-  const SimulationResult result = Simulate(spec, "asp", &ledger);
-  EXPECT_EQ(ledger.Verdict(), "");
+  HistoryChecker checker(spec);
+  const SimulationResult result = Simulate(spec, "asp", &checker);
+  EXPECT_EQ(checker.Verdict(), "");
   EXPECT_THAT(PushesOf(result), ElementsAre(7, 1));
   // And one that is cut short does not.
   spec.model_bytes = 1;
   spec.workers[1].link.bytes_per_second = 10;  // 1400 to 1500.
   spec.changes = {{Kind::kCrash, 1, 1'450'000'000}};
-  SampleLedger cut_short(spec);
+  HistoryChecker cut_short(spec);
   EXPECT_THAT(PushesOf(Simulate(spec, "asp", &cut_short)), ElementsAre(8, 0));
   EXPECT_EQ(cut_short.Verdict(), "");
 }
@@ -97,10 +97,10 @@ TEST(FaultsTest, TheStuckComeBackAsNew) {
   recorded[5].compute = 100 * kSecond;
   spec.workers[1].device.recorded =
       std::make_shared<const std::vector<RecordedIteration>>(recorded);
-  SampleLedger ledger(spec);
-  const SimulationResult result = Simulate(spec, "asp", &ledger);
+  HistoryChecker checker(spec);
+  const SimulationResult result = Simulate(spec, "asp", &checker);
   EXPECT_TRUE(result.complete);
-  EXPECT_EQ(ledger.Verdict(), "");
+  EXPECT_EQ(checker.Verdict(), "");
   EXPECT_GE(result.lost, 1);
   EXPECT_GT(result.workers[1].pushes, 10);
 }
@@ -165,10 +165,10 @@ TEST_P(FaultsOfTest, LoseNoSample) {
       spec.switches = {{0.3, *ParseParadigm("bsp")},
                        {0.6, *ParseParadigm("asp")}};
     }
-    SampleLedger ledger(spec);
-    const SimulationResult result = Simulate(spec, GetParam(), &ledger);
+    HistoryChecker checker(spec);
+    const SimulationResult result = Simulate(spec, GetParam(), &checker);
     EXPECT_TRUE(result.complete) << seed;
-    ASSERT_EQ(ledger.Verdict(), "") << seed;
+    ASSERT_EQ(checker.Verdict(), "") << seed;
     lost += result.lost;
   }
   EXPECT_GT(lost, 20);  // Or the seeds would prove little.

@@ -8,9 +8,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/simulator/virtual_cluster.h"
+#include "tests/services/coordinator/sync/core/history_checker.h"
 #include "tests/services/simulator/cluster_testing.h"
 #include "tests/services/simulator/orders_policy.h"
-#include "tests/services/simulator/sample_ledger.h"
 
 namespace paceline {
 namespace {
@@ -99,12 +99,12 @@ TEST(OrdersTest, ARefreshAtABoundaryTakesEffectThere) {
 
 TEST(OrdersTest, TheTailOfARefreshedBatchIsDealtAgain) {
   const ClusterSpec spec = SteadySpec({1.5, 4}, 20);
-  SampleLedger ledger(spec);
+  HistoryChecker checker(spec);
   const SimulationResult result =
-      Obey(spec, {.pieces = 4, .refresh = true}, &ledger);
+      Obey(spec, {.pieces = 4, .refresh = true}, &checker);
   EXPECT_TRUE(result.complete);
   EXPECT_GT(result.refreshed, 5);
-  EXPECT_EQ(ledger.Verdict(), "");
+  EXPECT_EQ(checker.Verdict(), "");
 }
 
 TEST(OrdersTest, WithoutPiecesThereIsNoBoundary) {
@@ -135,11 +135,11 @@ TEST(OrdersTest, ARefreshDuringThePullLeavesOnePiece) {
 
 TEST(OrdersTest, AnAbandonedIterationIsDealtAgain) {
   const ClusterSpec spec = SteadySpec({1, 4}, 10);
-  SampleLedger ledger(spec);
+  HistoryChecker checker(spec);
   PushesOfOne pushes;
-  const SimulationResult result = Obey(spec, {.abandon = true}, &ledger);
+  const SimulationResult result = Obey(spec, {.abandon = true}, &checker);
   EXPECT_TRUE(result.complete);
-  EXPECT_EQ(ledger.Verdict(), "");
+  EXPECT_EQ(checker.Verdict(), "");
   // Worker 1 never gets through until worker 0 has nothing left to push.
   EXPECT_GE(result.abandoned, 19);
   EXPECT_THAT(PushesOf(result), ElementsAre(19, 1));
@@ -148,12 +148,12 @@ TEST(OrdersTest, AnAbandonedIterationIsDealtAgain) {
 TEST(OrdersTest, WhoAsksCanBeToldToAbandon) {
   ClusterSpec spec = SteadySpec({1, 0.9}, 10);
   spec.workers[1].link.latency = 50 * kMillisecond;
-  SampleLedger ledger(spec);
+  HistoryChecker checker(spec);
   const SimulationResult result =
-      Obey(spec, {.plan = PushPlan::Ask(), .abandon = true}, &ledger);
+      Obey(spec, {.plan = PushPlan::Ask(), .abandon = true}, &checker);
   EXPECT_TRUE(result.complete);
   EXPECT_GT(result.abandoned, 0);
-  EXPECT_EQ(ledger.Verdict(), "");
+  EXPECT_EQ(checker.Verdict(), "");
 }
 
 TEST(OrdersTest, APushUnderWayIsNotAbandoned) {

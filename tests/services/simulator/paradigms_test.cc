@@ -4,8 +4,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/sync/core/history_checker.h"
 #include "tests/services/simulator/cluster_testing.h"
-#include "tests/services/simulator/sample_ledger.h"
 
 namespace paceline {
 namespace {
@@ -42,10 +42,10 @@ TEST_P(ParadigmsTest, OneSeedGivesOneHistory) {
 
 TEST_P(ParadigmsTest, CountsEverySampleOnce) {
   const ClusterSpec spec = LivelySpec(3);
-  SampleLedger ledger(spec);
-  const SimulationResult result = Simulate(spec, GetParam(), &ledger);
+  HistoryChecker checker(spec);
+  const SimulationResult result = Simulate(spec, GetParam(), &checker);
   EXPECT_TRUE(result.complete);
-  EXPECT_EQ(ledger.Verdict(), "");
+  EXPECT_EQ(checker.Verdict(), "");
   EXPECT_EQ(result.samples, int64_t{spec.train_samples});
   EXPECT_EQ(result.lost, 0);
   int64_t pushes = 0;
@@ -66,10 +66,10 @@ TEST_P(ParadigmsTest, SwitchesSettle) {
   spec.switches = {{0, *ParseParadigm("ssp:s=1")},
                    {0.4, *ParseParadigm("bsp")},
                    {0.7, *ParseParadigm(GetParam())}};
-  SampleLedger ledger(spec);
-  const SimulationResult result = Simulate(spec, GetParam(), &ledger);
+  HistoryChecker checker(spec);
+  const SimulationResult result = Simulate(spec, GetParam(), &checker);
   EXPECT_TRUE(result.complete);
-  EXPECT_EQ(ledger.Verdict(), "");
+  EXPECT_EQ(checker.Verdict(), "");
   ASSERT_THAT(result.switches, SizeIs(3));
   const auto total = static_cast<double>(spec.train_samples);
   for (size_t i = 0; i < result.switches.size(); ++i) {

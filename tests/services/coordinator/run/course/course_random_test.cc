@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "common/rng.h"
 #include "gtest/gtest.h"
+#include "services/simulator/observer_list.h"
 #include "services/simulator/virtual_cluster.h"
 #include "tests/common/seed_count.h"
 #include "tests/services/coordinator/run/course/run_checker.h"
+#include "tests/services/coordinator/sync/core/history_checker.h"
 
 namespace paceline {
 namespace {
@@ -146,8 +148,14 @@ TEST_P(CourseRandomTest, KeepsWhatAlwaysHolds) {
                   /*limited=*/spec.settings.stop.seconds > 0,
                   // It looks twice a second for those whose lease has ended.
                   absl::ToInt64Nanoseconds(spec.run.lease) + kSecond);
-    const SimulationResult result = VirtualCluster(&spec, &checker).Run();
+    HistoryChecker history(spec);
+    ObserverList observers;
+    observers.Add(&checker);
+    observers.Add(&history);
+    const SimulationResult result = VirtualCluster(&spec, &observers).Run();
     ASSERT_EQ(checker.violation(), "")
+        << "seed " << seed << " under " << result.paradigm;
+    ASSERT_EQ(history.finished() ? history.Verdict() : history.violation(), "")
         << "seed " << seed << " under " << result.paradigm;
     ASSERT_TRUE(result.complete)
         << "it does not end: seed " << seed << " under " << result.paradigm;

@@ -20,8 +20,8 @@ namespace paceline {
 // - commands to servers are numbered without a gap;
 // - only members that were told to begin are granted, one grant at a time, and
 //   nobody is told anything after it was let go;
-// - no sample of an epoch is counted twice, and a run that says that it
-//   finished has counted all of them;
+// - what is counted was granted, and a run that says that it finished has
+//   counted all of its samples (which of them, HistoryChecker knows);
 // - snapshots are evaluated once at a time, by an evaluator that is there, and
 //   only while servers keep them;
 // - a checkpoint that was begun becomes ready or fails, one at a time, before
@@ -75,8 +75,7 @@ class RunChecker : public ClusterObserver {
   std::set<WorkerId> there_;
   std::set<WorkerId> begun_;
   std::map<WorkerId, Nanos> heard_;       // When, of those who are there.
-  std::map<WorkerId, SampleRange> open_;  // Of the lost, too.
-  std::map<std::pair<uint32_t, uint32_t>, int> used_;  // By epoch and sample.
+  std::set<WorkerId> open_;               // Have a grant; of the lost, too.
   std::map<WorkerId, Iteration> pushed_;  // The last that it reported.
   int64_t counted_ = 0;
   bool trained_ = false;
