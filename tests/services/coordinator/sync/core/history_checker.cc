@@ -107,8 +107,6 @@ void HistoryChecker::BlockTaken(Nanos /*at*/, int server, const Grant& grant,
   Push& push = pushes_[{grant.worker, grant.iteration}];
   push.samples = samples;
   ++push.blocks;
-  Require(ledger.open_rounds() <= kMaxOpenRounds,
-          "a server would have refused a round");
 }
 
 void HistoryChecker::Performed(Nanos /*at*/, int server,
@@ -130,7 +128,7 @@ std::string HistoryChecker::Verdict() {
   Require(finished_, "the job has not ended");
   Require(sealed_ || counted_ == total_, "samples are missing");
   for (const ServerLedger& server : servers_) {
-    Require(server.open_rounds() == 0, "a round's leftovers stay behind");
+    Require(server.gathered().empty(), "a round's leftovers stay behind");
   }
   for (const auto& [key, push] : pushes_) {
     const bool whole = push.counted && !push.empty;
@@ -234,6 +232,24 @@ void HistoryChecker::See(const Grant& grant) {
             "a sample is dealt that did not come back");
     sample = Sample::kOut;
   }
+  if (grant.plan.kind == PushPlan::Kind::kRound) CheckRounds();
+}
+
+void HistoryChecker::CheckRounds() {
+  std::set<RoundId> planned;
+  for (const auto* grants : {&open_, &lost_}) {
+    for (const auto& [worker, grant] : *grants) {
+      if (grant.plan.kind != PushPlan::Kind::kRound) continue;
+      planned.insert(grant.plan.round);
+    }
+  }
+  for (const ServerLedger& server : servers_) {
+    size_t open = server.gathered().size();
+    for (const RoundId round : planned) {
+      open += server.gathered().contains(round) ? 0 : 1;
+    }
+    Require(open <= kMaxOpenRounds, "a server might have to refuse a round");
+  }
 }
 
 void HistoryChecker::See(const PlanCommand& plan) {
@@ -242,6 +258,7 @@ void HistoryChecker::See(const PlanCommand& plan) {
               it->second.plan.kind == PushPlan::Kind::kAsk,
           "a plan that nobody asked for");
   if (it != open_.end()) it->second.plan = plan.plan;
+  if (plan.plan.kind == PushPlan::Kind::kRound) CheckRounds();
 }
 
 void HistoryChecker::See(const CloseCommand& close) {

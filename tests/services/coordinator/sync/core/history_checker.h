@@ -86,6 +86,9 @@ class HistoryChecker : public ClusterObserver {
   // The server holds what the resume point of its snapshot says.
   void CheckSnapshot(const ServerLedger& server, int64_t snapshot);
 
+  // Each server can take what was planned, whatever comes first.
+  void CheckRounds();
+
   void See(const Grant& grant);
   void See(const PlanCommand& plan);
   void See(const CloseCommand& close);

@@ -1,7 +1,6 @@
 #ifndef PACELINE_TESTS_SERVICES_COORDINATOR_SYNC_CORE_SERVER_LEDGER_H_
 #define PACELINE_TESTS_SERVICES_COORDINATOR_SYNC_CORE_SERVER_LEDGER_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -25,8 +24,10 @@ class ServerLedger {
   uint32_t blocks() const { return blocks_; }
   // Its last closing.
   Closing closing() const { return closing_; }
-  // How many rounds it has accumulators for.
-  size_t open_rounds() const { return gathered_.size(); }
+  // The rounds that it has accumulators for, and what they have gathered.
+  const std::map<RoundId, std::vector<PushKey>>& gathered() const {
+    return gathered_;
+  }
   bool fenced(WorkerId worker) const { return fenced_.contains(worker); }
   // How many blocks have applied the push.
   uint32_t Applied(const PushKey& push) const {
