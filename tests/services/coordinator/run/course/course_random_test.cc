@@ -155,11 +155,13 @@ TEST_P(CourseRandomTest, KeepsWhatAlwaysHolds) {
     const SimulationResult result = VirtualCluster(&spec, &observers).Run();
     ASSERT_EQ(checker.violation(), "")
         << "seed " << seed << " under " << result.paradigm;
-    ASSERT_EQ(history.finished() ? history.Verdict() : history.violation(), "")
-        << "seed " << seed << " under " << result.paradigm;
     ASSERT_TRUE(result.complete)
         << "it does not end: seed " << seed << " under " << result.paradigm;
     const RunOutcome& outcome = checker.outcome();
+    // Of a run that failed, servers may lack the last commands.
+    const bool whole = history.finished() && outcome.status.ok();
+    ASSERT_EQ(whole ? history.Verdict() : history.violation(), "")
+        << "seed " << seed << " under " << result.paradigm;
     finished += outcome.status.ok() && !outcome.paused ? 1 : 0;
   }
   EXPECT_TRUE(finished > 0 || seeds.count < 100)
