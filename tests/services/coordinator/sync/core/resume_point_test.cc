@@ -26,7 +26,7 @@ TEST_P(ResumePointTest, ManyRunsCountEverySampleOnceForEverySeed) {
   int64_t open = 0;
   int64_t at_the_end = 0;
   SimulatedRuns runs;
-  const Seeds seeds(SeedCount(25));
+  const Seeds seeds(SeedCount(125));
   for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     ClusterSpec spec = FaultySpec(seed, paradigm);
     spec.settings.checkpoint_interval = absl::Seconds(1 + seed % 5);

@@ -25,7 +25,7 @@ class SyncCoreSimulationTest : public testing::TestWithParam<Paradigm> {
 
 TEST_P(SyncCoreSimulationTest, KeepsItsPromisesForEverySeed) {
   SimulatedRuns runs;
-  const Seeds seeds(SeedCount(100));
+  const Seeds seeds(SeedCount(500));
   for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     runs.Run(FaultySpec(seed, paradigm()));
     ASSERT_EQ(runs.verdict, "") << paradigm() << ", seed " << seed;
@@ -49,7 +49,7 @@ TEST_P(SyncCoreSimulationTest, KeepsItsPromisesForEverySeed) {
 // come and go: what it has then is counted once, and the job ends.
 TEST_P(SyncCoreSimulationTest, OptionsChangeWhileItRunsForEverySeed) {
   SimulatedRuns runs;
-  const Seeds seeds(SeedCount(25));
+  const Seeds seeds(SeedCount(125));
   for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     ClusterSpec spec = FaultySpec(seed, paradigm());
     spec.faults.update = 200;
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Paradigms, SyncCoreSimulationTest,
 TEST(SwitchTest, KeepsThePromisesOfTheOldAndTheNewForEverySeed) {
   const auto& paradigms = SimulatedParadigms();
   SimulatedRuns runs;
-  const Seeds seeds(SeedCount(1200));
+  const Seeds seeds(SeedCount(6000));
   for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     const std::string& paradigm = paradigms[seed % paradigms.size()].first;
     ClusterSpec spec = FaultySpec(seed, paradigm);
