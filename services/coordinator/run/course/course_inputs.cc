@@ -417,12 +417,14 @@ void RunCourse::Pass(const Turn& turn, const SnapshotCommand& snapshot) {
 template <>
 void RunCourse::Pass(const Turn& turn, const Evicted& evicted) {
   turn.outputs.push_back(evicted);
+  // Who left or failed says so itself, lives, and is free for other jobs.
+  const bool free = evicted.reason == LossReason::kDeparted ||
+                    evicted.reason == LossReason::kFailed;
   LetGo(turn, evicted.worker,
-        evicted.reason == LossReason::kDeparted
-            ? absl::OkStatus()
-            : absl::AbortedError(
-                  absl::StrCat("this incarnation was declared lost (",
-                               Render(evicted.reason), "): register anew")));
+        free ? absl::OkStatus()
+             : absl::AbortedError(
+                   absl::StrCat("this incarnation was declared lost (",
+                                Render(evicted.reason), "): register anew")));
 }
 
 // Train() looks whether the core has finished.
