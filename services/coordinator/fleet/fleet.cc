@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/log/log.h"
@@ -36,14 +37,16 @@ void Close(const std::weak_ptr<OpenStream>& stream,
   if (const auto open = stream.lock()) open->Close(status);
 }
 
-// The stream of whoever has that name, if anybody has.
+// The streams of those who have that name: of one, and of others whose streams
+// are closed and not over yet.
 template <class Entries>
-std::weak_ptr<OpenStream> StreamOf(const std::string& name,
-                                   const Entries& entries) {
+std::vector<std::weak_ptr<OpenStream>> StreamsOf(const std::string& name,
+                                                 const Entries& entries) {
+  std::vector<std::weak_ptr<OpenStream>> streams;
   for (const auto& [id, entry] : entries) {
-    if (entry.hello.name() == name) return entry.stream;
+    if (entry.hello.name() == name) streams.push_back(entry.stream);
   }
-  return {};
+  return streams;
 }
 
 }  // namespace
@@ -64,10 +67,10 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
   registered.mutable_registered()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
   uint64_t member = 0;
-  std::weak_ptr<OpenStream> replaced;
+  std::vector<std::weak_ptr<OpenStream>> replaced;
   {
     absl::MutexLock lock(&mu_);
-    replaced = StreamOf(hello.name(), workers_);
+    replaced = StreamsOf(hello.name(), workers_);
     WorkerEntry entry;
     entry.hello = hello;
     if (entry.hello.pool().empty()) entry.hello.set_pool("default");
@@ -77,9 +80,11 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
     member = next_member_++;
     workers_.emplace(member, std::move(entry));
   }
-  Close(replaced, absl::AbortedError(absl::StrCat(
-                      "another member has registered as ", hello.name(),
-                      ": give every worker a name of its own")));
+  for (const auto& other : replaced) {
+    Close(other, absl::AbortedError(absl::StrCat(
+                     "another member has registered as ", hello.name(),
+                     ": give every worker a name of its own")));
+  }
   SendTo(stream, std::move(registered));
   LogInfo("registered", {{"worker", hello.name()}, {"pool", hello.pool()}});
   changed_();
@@ -196,17 +201,19 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
   welcome.mutable_welcome()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
   uint64_t member = 0;
-  std::weak_ptr<OpenStream> replaced;
+  std::vector<std::weak_ptr<OpenStream>> replaced;
   {
     absl::MutexLock lock(&mu_);
-    replaced = StreamOf(hello.name(), servers_);
+    replaced = StreamsOf(hello.name(), servers_);
     member = next_member_++;
     servers_.emplace(member,
                      ServerEntry{hello, stream, clock_->Now(), absl::Now()});
   }
-  Close(replaced, absl::AbortedError(absl::StrCat(
-                      "another server has registered as ", hello.name(),
-                      ": give every server a name of its own")));
+  for (const auto& other : replaced) {
+    Close(other, absl::AbortedError(absl::StrCat(
+                     "another server has registered as ", hello.name(),
+                     ": give every server a name of its own")));
+  }
   SendTo(stream, std::move(welcome));
   LogInfo("registered",
           {{"server", hello.name()}, {"address", hello.address()}});
@@ -273,15 +280,22 @@ void Fleet::OnServerDisconnected(uint64_t member) {
 }
 
 void Fleet::AddRun(const std::shared_ptr<JobRun>& run) {
+  // Since they were picked for the run.
+  std::vector<uint64_t> gone;
   std::vector<uint64_t> leaving;
   {
     absl::MutexLock lock(&mu_);
     runs_.emplace(run->run(), run);
-    // Since they were picked for the run.
-    for (const auto& [member, entry] : servers_) {
-      if (entry.leaving) leaving.push_back(member);
+    for (const uint64_t member : run->Servers()) {
+      const auto it = servers_.find(member);
+      if (it == servers_.end()) {
+        gone.push_back(member);
+      } else if (it->second.leaving) {
+        leaving.push_back(member);
+      }
     }
   }
+  for (const uint64_t member : gone) run->OnServerDisconnected(member);
   for (const uint64_t member : leaving) run->OnServerLeaving(member);
 }
 
@@ -414,7 +428,8 @@ absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
 uint64_t Fleet::BytesOn(uint64_t server) const {
   uint64_t bytes = 0;
   for (const auto& [id, run] : runs_) {
-    if (run->UsesServer(server)) bytes += run->BytesPerServer();
+    if (absl::c_linear_search(run->Servers(), server))
+      bytes += run->BytesPerServer();
   }
   return bytes;
 }
@@ -469,7 +484,8 @@ std::vector<v1::Server> Fleet::Servers() const {
       server.set_name(FormatServerName(entry.hello.name()));
       server.set_address(entry.hello.address());
       for (const auto& [number, run] : runs_) {
-        if (run->UsesServer(id)) server.add_jobs(run->job_name());
+        if (absl::c_linear_search(run->Servers(), id))
+          server.add_jobs(run->job_name());
       }
       server.set_parameter_bytes(BytesOn(id));
       server.set_leaving(entry.leaving);

@@ -114,7 +114,10 @@ absl::Status JobRun::OnWorkerMessage(WorkerId worker,
                                      const v1::WorkerMessage& message) {
   PACELINE_ASSIGN_OR_RETURN(const RunInput input, ToInput(worker, message));
   return Step(input, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    if (message.has_push_done()) CountReport(worker, message.push_done());
+    // What comes after the end is accepted and says nothing.
+    if (message.has_push_done() && !ended_) {
+      CountReport(worker, message.push_done());
+    }
   });
 }
 
@@ -135,7 +138,8 @@ void JobRun::OnWorkerDisconnected(WorkerId worker) {
 }
 
 void JobRun::ReleaseWorker(WorkerId worker, absl::string_view reason) {
-  Step(MemberHeard{worker}, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+  // The course hears of it when the worker leaves.
+  Step(TimePassed{}, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     v1::WorkerCommand command;
     command.mutable_stop()->set_reason(std::string(reason));
     SendToWorker(worker, std::move(command));
@@ -149,8 +153,10 @@ std::optional<int> JobRun::IndexOf(uint64_t server) const {
   return std::nullopt;
 }
 
-bool JobRun::UsesServer(uint64_t member) const {
-  return IndexOf(member).has_value();
+std::vector<uint64_t> JobRun::Servers() const {
+  std::vector<uint64_t> members;
+  for (const ServerLink& link : setup_.servers) members.push_back(link.member);
+  return members;
 }
 
 absl::Status JobRun::OnServerMessage(uint64_t member,
@@ -243,9 +249,16 @@ v1::JobProgress JobRun::ProgressAt(absl::Time now) const {
 }
 
 std::string JobRun::Report() const {
-  absl::MutexLock lock(&mu_);
-  const SyncCore* const core = course_.core();
-  return core == nullptr ? "" : record_.Result(ViewOf(core)).dump();
+  std::optional<RunRecord> record;
+  TrainingView view;
+  {
+    absl::MutexLock lock(&mu_);
+    if (course_.core() == nullptr) return "";
+    record = record_;
+    view = ViewOf(course_.core());
+  }
+  // A long job's document takes long; grants do not wait for it.
+  return record->Result(view).dump();
 }
 
 bool JobRun::WantsEvaluator() const {
@@ -533,6 +546,7 @@ void JobRun::On(const TrainingEnded&) {
 
 template <>
 void JobRun::On(const RunEnded& ended) {
+  ended_ = true;
   v1::WorkerCommand stop;
   stop.mutable_stop()->set_reason(StopReason(ended.outcome.status));
   for (const auto& [worker, member] : members_) {

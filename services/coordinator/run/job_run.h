@@ -41,9 +41,11 @@ using ServerPeer = OutgoingStream<v1::ServerCommand>;
 // A worker's or evaluator's part in one run, from its assignment until it has
 // left: by it the run finds the stream, and the stream the run. Thread-safe.
 struct RunSession {
-  RunSession(std::weak_ptr<JobRun> in, WorkerId as,
-             std::weak_ptr<WorkerPeer> by)
-      : run(std::move(in)), worker(as), stream(std::move(by)) {}
+  RunSession(std::weak_ptr<JobRun> its_run, WorkerId its_id,
+             std::weak_ptr<WorkerPeer> its_stream)
+      : run(std::move(its_run)),
+        worker(its_id),
+        stream(std::move(its_stream)) {}
 
   // Null once it is over: then the stream is for another run, or is gone.
   std::shared_ptr<WorkerPeer> Stream() const {
@@ -113,19 +115,19 @@ class JobRun : private RunDriver {
 
   // The number of the next member that is assigned to the run.
   WorkerId NextWorker() { return WorkerId{next_worker_++}; }
-  // A worker or evaluator with such a number was assigned. FAILED_PRECONDITION
-  // when the run has ended.
+  // It is assigned with that number. FAILED_PRECONDITION if the run has ended.
   absl::Status OnWorkerConnected(std::shared_ptr<const RunSession> session,
                                  const v1::WorkerHello& hello);
-  // The codes are those of Fleet.Worker.
-  // FAILED_PRECONDITION of `ready`: it does not fit this job.
+  // Codes of Fleet.Worker. FAILED_PRECONDITION of `ready`: it does not fit.
   absl::Status OnWorkerMessage(WorkerId worker,
                                const v1::WorkerMessage& message);
   void OnWorkerDisconnected(WorkerId worker);
   // It is asked to finish its iteration and leave.
   void ReleaseWorker(WorkerId worker, absl::string_view reason);
 
-  // One of the setup's servers, by its number in the fleet.
+  // The setup's servers, by their numbers in the fleet.
+  std::vector<uint64_t> Servers() const;
+  // Of one of them.
   absl::Status OnServerMessage(uint64_t member,
                                const v1::ServerMessage& message);
   void OnServerDisconnected(uint64_t member);
@@ -156,7 +158,6 @@ class JobRun : private RunDriver {
   bool TrainingEnds() const;
   // Everything is saved; trainers have nothing to do any more.
   bool TrainingOver() const;
-  bool UsesServer(uint64_t member) const;
   uint64_t run() const { return setup_.run; }
   const std::string& job_name() const { return setup_.job_name; }
   // Of all parameters in fp32, once they are known.
@@ -212,6 +213,7 @@ class JobRun : private RunDriver {
   RunRecord record_ ABSL_GUARDED_BY(mu_);
   DecisionFilter filter_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Time> last_close_ ABSL_GUARDED_BY(mu_);
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;  // The course has.
   std::optional<RunOutcome> outcome_ ABSL_GUARDED_BY(mu_);
 
   // Of the run's own thread.

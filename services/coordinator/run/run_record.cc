@@ -40,7 +40,6 @@ void RunRecord::Granted(const std::string& worker) {
 void RunRecord::Counted(const std::string& worker, const PushCounted& counted,
                         absl::Time now) {
   WorkerRow& row = workers_[worker];
-  row.state = "waiting";
   ++row.iterations;
   row.samples += counted.samples;
   row.gap.Add(counted.gap);
@@ -52,6 +51,7 @@ void RunRecord::Counted(const std::string& worker, const PushCounted& counted,
 void RunRecord::Reported(const std::string& worker,
                          const v1::PushDone& report) {
   WorkerRow& row = workers_[worker];
+  row.state = "waiting";
   row.load += report.seconds().load();
   row.compute += report.seconds().compute();
   row.push += report.seconds().push();

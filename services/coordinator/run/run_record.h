@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -28,8 +29,8 @@ class RunRecord {
   RunRecord(std::string paradigm, const v1::StopConditions& stop)
       : paradigm_(std::move(paradigm)), stop_(stop) {}
 
-  // Of the first grant; earlier by what a run before it took that this one
-  // goes on from.
+  // `at` is the first grant, minus the training time of the runs before that
+  // this one goes on from.
   void Begin(absl::Time at, int64_t parameters, int64_t train_samples);
   void SetStop(const v1::StopConditions& stop);
   // Another one than at first, before Begin().

@@ -115,5 +115,16 @@ TEST_F(FleetTest, ALostServerFailsTheRunsThatUseIt) {
   EXPECT_EQ(fleet_.Servers().size(), 1u);
 }
 
+// Between the choice of servers and the run's coming the store is asked.
+TEST_F(FleetTest, AServerThatWentBeforeItsRunCameFailsIt) {
+  ServerStream stream;
+  const uint64_t lost = Come(stream, "s0");
+  const auto links = *fleet_.PickServers(1);
+  fleet_.OnServerDisconnected(lost);
+  const absl::Status status = OutcomeOf(AddRun(1, links)).status;
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(status.ToString(), HasSubstr("parameter server s0 is gone"));
+}
+
 }  // namespace
 }  // namespace paceline

@@ -66,7 +66,8 @@ class FleetServiceTest : public FleetTest {
 };
 
 TEST_F(FleetServiceTest, PushesAndGrantsPassBetweenAStreamAndItsRun) {
-  FakeJobServer server(7, "s0");
+  ServerStream registered;
+  FakeJobServer server(Come(registered, "s0"), "s0");
   const auto run = AddRun(1, {server.Link()});
   server.Serve(run.get());
   v1::WorkerMessage hello;

@@ -151,8 +151,10 @@ class FleetTest : public ::testing::Test {
     fleet_.AddRun(run);
     return run;
   }
+  // On a server that does nothing.
   std::shared_ptr<JobRun> AddRun(uint64_t number) {
-    return AddRun(number, {{0, "s0", "s0:7000", {}}});
+    if (idle_server_ == 0) idle_server_ = Come(idle_stream_, "idle");
+    return AddRun(number, {{idle_server_, "idle", "idle:7000", {}}});
   }
 
   // Starts the run, if that was not done, and waits for its end.
@@ -179,6 +181,8 @@ class FleetTest : public ::testing::Test {
   ManualClock clock_;
   prometheus::Registry registry_;
   int changes_ = 0;
+  ServerStream idle_stream_;
+  uint64_t idle_server_ = 0;
   Fleet fleet_{&clock_, absl::Seconds(10), [this] { ++changes_; }};
 };
 

@@ -153,8 +153,7 @@ TEST_F(JobRunTest, OnlyItsOwnServersAreHeard) {
   EXPECT_TRUE(job_->OnServerMessage(100, done).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(job_->OnServerMessage(99, done)));
   EXPECT_TRUE(absl::IsInvalidArgument(job_->OnServerMessage(100, {})));
-  EXPECT_TRUE(job_->UsesServer(101));
-  EXPECT_FALSE(job_->UsesServer(102));
+  EXPECT_THAT(job_->Servers(), ElementsAre(100, 101));
   // Are nothing to the job.
   job_->OnServerLeaving(99);
   job_->OnServerDisconnected(99);
