@@ -30,10 +30,7 @@ JobJournal::~JobJournal() {
 
 bool JobJournal::HasRoom(size_t most) {
   if (rows_ >= most) {
-    if (counts_.dropped++ == 0) {
-      LogError(absl::StrCat("history is lost: ", rows_,
-                            " rows wait for the disk already"));
-    }
+    if (counts_.dropped++ == 0) full_untold_ = true;
     return false;
   }
   ++rows_;
@@ -103,25 +100,34 @@ void JobJournal::Write(const StoreBatch& batch) {
 }
 
 bool JobJournal::NoteResult(const absl::Status& status, uint64_t rows) {
-  absl::MutexLock lock(&mu_);
-  const bool was_failing = std::exchange(failing_, !status.ok());
-  if (status.ok()) {
-    if (was_failing) LogInfo("history is written again");
-    counts_.written += rows;
-    done_ += rows;
-    return false;
+  bool again = false;
+  bool was_failing = false;
+  bool full = false;
+  {
+    absl::MutexLock lock(&mu_);
+    again = MaySucceedLater(status) && !stopping_;
+    was_failing = std::exchange(failing_, !status.ok());
+    full = std::exchange(full_untold_, false);
+    if (status.ok()) {
+      counts_.written += rows;
+    } else {
+      ++counts_.failures;
+      if (!again) counts_.failed += rows;
+    }
+    if (!again) done_ += rows;
   }
-  ++counts_.failures;
-  const bool again = MaySucceedLater(status) && !stopping_;
-  if (!was_failing) {
+  // Without the lock: whoever appends must not wait for who reads the log.
+  if (status.ok() && was_failing) LogInfo("history is written again");
+  if (!status.ok() && !was_failing) {
     LogError(absl::StrCat(
         "history cannot be written, ",
         again ? "trying again: " : "some is lost: ", status.ToString()));
   }
-  if (again) return true;
-  counts_.failed += rows;
-  done_ += rows;
-  return false;
+  if (full) {
+    LogError(absl::StrCat("history is lost: ", options_.capacity,
+                          " rows wait for the disk already"));
+  }
+  return again;
 }
 
 }  // namespace paceline

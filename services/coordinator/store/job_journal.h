@@ -61,7 +61,7 @@ class JobJournal {
   Counts counts() const;
 
  private:
-  // Whether `more` rows may wait; else counts one as dropped.
+  // Whether one more row may wait, of `most`; else counts it as dropped.
   bool HasRoom(size_t most) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return stopping_ || !waiting_.empty();
@@ -82,6 +82,8 @@ class JobJournal {
   uint64_t done_ ABSL_GUARDED_BY(mu_) = 0;      // Written or failed of these.
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool failing_ ABSL_GUARDED_BY(mu_) = false;  // The last attempt did.
+  // A row was dropped, the first one, and nobody was told.
+  bool full_untold_ ABSL_GUARDED_BY(mu_) = false;
   Counts counts_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;  // Last: it uses all of these.
 };
