@@ -552,7 +552,7 @@ absl::StatusOr<v1::ListWorkersResponse> Jobs::ListWorkers(
       std::move(workers), page,
       [](const v1::Worker& worker) { return worker.name(); },
       response.mutable_workers()));
-  for (v1::Worker& worker : *response.mutable_workers()) Measure(worker);
+  Measure(*response.mutable_workers());
   return response;
 }
 
@@ -584,16 +584,33 @@ absl::StatusOr<v1::ListAuditRecordsResponse> Jobs::ListAuditRecords(
   return response;
 }
 
-void Jobs::Measure(v1::Worker& worker) const {
+v1::JobProgress Jobs::ProgressOf(const std::string& job) const {
   absl::MutexLock lock(&book_.mu());
-  const auto job = book_.entries().find(worker.job());
-  if (job == book_.entries().end() || job->second.news == nullptr) return;
-  const v1::JobProgress progress = job->second.news->progress();
-  for (const v1::WorkerProgress& row : progress.workers()) {
-    if (row.worker() != absl::StripPrefix(worker.name(), "workers/")) continue;
-    worker.set_samples_per_second(row.samples_per_second());
-    worker.set_straggler_score(row.straggler_score());
-    worker.set_straggler(row.straggler());
+  const auto it = book_.entries().find(job);
+  if (it == book_.entries().end() || it->second.news == nullptr) return {};
+  return it->second.news->progress();
+}
+
+void Jobs::Measure(
+    google::protobuf::RepeatedPtrField<v1::Worker>& workers) const {
+  // By job and by name: each job is asked once.
+  std::map<std::string, std::map<std::string, v1::WorkerProgress>> rows;
+  for (v1::Worker& worker : workers) {
+    if (worker.job().empty()) continue;
+    const auto [job, first] = rows.try_emplace(worker.job());
+    if (first) {
+      v1::JobProgress progress = ProgressOf(worker.job());
+      for (v1::WorkerProgress& row : *progress.mutable_workers()) {
+        const std::string name = row.worker();
+        job->second.emplace(name, std::move(row));
+      }
+    }
+    const auto row = job->second.find(
+        std::string(absl::StripPrefix(worker.name(), "workers/")));
+    if (row == job->second.end()) continue;
+    worker.set_samples_per_second(row->second.samples_per_second());
+    worker.set_straggler_score(row->second.straggler_score());
+    worker.set_straggler(row->second.straggler());
   }
 }
 
@@ -601,8 +618,10 @@ absl::StatusOr<v1::Worker> Jobs::GetWorker(const std::string& name) const {
   PACELINE_RETURN_IF_ERROR(ParseWorkerName("name", name).status());
   for (Fleet::Member& member : runs_.fleet().Members()) {
     if (member.worker.name() != name) continue;
-    Measure(member.worker);
-    return member.worker;
+    google::protobuf::RepeatedPtrField<v1::Worker> found;
+    *found.Add() = std::move(member.worker);
+    Measure(found);
+    return found[0];
   }
   return NotFound(kWorkerType, name);
 }

@@ -127,7 +127,9 @@ class Jobs {
   // the disk is slow.
   absl::StatusOr<std::string> FlushedHistoryOf(const JobName& job) const;
   // Fills what is measured of the worker in its job.
-  void Measure(v1::Worker& worker) const;
+  void Measure(google::protobuf::RepeatedPtrField<v1::Worker>& workers) const;
+  // Empty of a job that does not run.
+  v1::JobProgress ProgressOf(const std::string& job) const;
 
   const JobsOptions options_;
   JobStore* const store_;
