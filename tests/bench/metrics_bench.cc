@@ -2,7 +2,7 @@
 // (coordinator, parameter server, worker), of one report of progress, and of
 // one scrape, of a job with 64 workers. The series are the real ones; what is
 // recorded is what the sync core put out for pushes of 64 workers, recorded as
-// JobSink, JobRun, ParameterService and Trainer do.
+// JobRun, ParameterService and Trainer do.
 
 #include <benchmark/benchmark.h>
 #include <prometheus/registry.h>
@@ -104,7 +104,7 @@ std::vector<std::vector<Output>> OutputsOf(const char* paradigm, int pushes) {
   return all;
 }
 
-// The coordinator's part: JobRun::Counted() and JobSink.
+// The coordinator's part: what JobRun does about a report and its outputs.
 class CoordinatorPart {
  public:
   void Push(const v1::PushDone& report, const std::vector<Output>& outputs) {

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_folder.h"
 #include "common/checkpoint/manifest.h"
+#include "common/job/job_defaults.h"
 #include "common/log/log.h"
 #include "common/proto_time.h"
 #include "common/status.h"
@@ -16,7 +17,6 @@
 namespace paceline {
 namespace {
 
-constexpr uint32_t kCheckpointsKept = 3;
 // They say why; a disk that is full makes another at every interval.
 constexpr uint32_t kFailedKept = 10;
 
@@ -134,7 +134,7 @@ void Checkpoints::Prune(JobEntry& entry) {
   const auto checkpoints = List(entry);
   if (!checkpoints.ok()) return;
   const uint32_t wanted = entry.job.spec().checkpoints().keep();
-  const uint32_t keep = wanted > 0 ? wanted : kCheckpointsKept;
+  const uint32_t keep = wanted > 0 ? wanted : kDefaultCheckpointsKept;
   uint32_t ready = 0;
   uint32_t failed = 0;
   for (const v1::Checkpoint& checkpoint : *checkpoints) {

@@ -29,7 +29,8 @@
 
 namespace paceline {
 
-// What is known of one job. `job` is changed by JobBook::Write() alone.
+// What is known of one job. `job` is changed by JobBook::Write() alone, but for
+// the parameters of its progress, which nobody watches.
 struct JobEntry {
   // Its `progress` is as it was when the last run ended, but the number of
   // parameters is the one that was admitted.

@@ -333,6 +333,8 @@ void RunCourse::LookAround(const Turn& turn) {
   }
   if (const auto stuck =
           evaluations_.FindOverdue(turn.now, kEvaluationTimeout)) {
+    // First, so that it is asked for no other.
+    evaluations_.EvaluatorLeft(stuck->evaluator, /*lost=*/false);
     DropEvaluation(
         turn, stuck->snapshot, members_.NameOf(stuck->evaluator),
         absl::DeadlineExceededError(absl::StrCat(
@@ -340,7 +342,6 @@ void RunCourse::LookAround(const Turn& turn) {
     LetGo(turn, stuck->evaluator,
           absl::AbortedError("the evaluation hangs: register anew"));
     to_forget_.push_back(stuck->evaluator);
-    evaluations_.EvaluatorLeft(stuck->evaluator, /*lost=*/false);
     ChooseEvaluator(turn);
   }
   LookAfterCheckpoint(turn);

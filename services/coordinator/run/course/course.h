@@ -103,7 +103,7 @@ class RunCourse {
   void StartTraining(const Turn& turn);
   void BeginEvaluating(const Turn& turn);
   void End(const Turn& turn, absl::Status status);
-  // Looks at what nobody tells it.
+  // Finds leases that have ended, evaluations and servers that hang.
   void LookAround(const Turn& turn);
   bool FellShort(const Turn& turn);
   // Why nobody can train this, if that is so.
@@ -164,7 +164,7 @@ class RunCourse {
   bool out_of_workers_ = false;
   std::optional<PauseRun> pausing_;
   std::set<int> leaving_servers_;
-  bool out_of_servers_ = false;  // Which is `failure_`.
+  bool out_of_servers_ = false;  // That is why it fails (`failure_`).
 };
 
 }  // namespace paceline

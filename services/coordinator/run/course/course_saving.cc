@@ -135,10 +135,9 @@ void RunCourse::LookAfterCheckpoint(const Turn& turn) {
 }
 
 void RunCourse::EndCheckpoint(const Turn& turn, const absl::Status& written) {
-  // Files to which nobody writes any more, of no use. Of a disk that is waited
-  // for no more they stay for whoever deletes the checkpoint.
-  const bool remove =
-      !written.ok() && checkpoint_.AllWritten() && stage_ != RunStage::kEnded;
+  // Files of a checkpoint that failed are of no use. While a server may still
+  // write to them they stay, for whoever deletes the checkpoint.
+  const bool remove = !written.ok() && checkpoint_.AllWritten();
   const CheckpointWriting::Order order = checkpoint_.End(written);
   if (remove) turn.outputs.push_back(RemoveCheckpointFiles{order.directory});
   turn.outputs.push_back(

@@ -35,8 +35,8 @@ class EvaluationQueue {
 
   // REQUIRES: there is none.
   void EvaluatorCame(WorkerId evaluator);
-  // With `lost` it did not leave politely. Returned is a snapshot that has cost
-  // three of them that, to be dropped.
+  // With `lost` it did not leave politely. Returns the snapshot that it had in
+  // hand if three evaluators have been lost over it: the caller drops it.
   std::optional<int64_t> EvaluatorLeft(WorkerId evaluator, bool lost);
 
   struct Task {

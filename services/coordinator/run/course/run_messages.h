@@ -163,9 +163,8 @@ using RunInput =
                  ManifestWritten, CancelRun, PauseRun, UpdateRun, SwitchRun,
                  WriteCheckpoint, TimePassed>;
 
-// Outputs, in the order in which they must be performed. The core's own (Grant
-// to SwitchSettled) pass through, but for those that a course turns into
-// numbered commands.
+// Outputs, in the order in which they must be performed. The core's own pass
+// through, but for those that a course turns into numbered commands.
 
 // To a member.
 struct AssignMember {

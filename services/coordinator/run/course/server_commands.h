@@ -48,8 +48,6 @@ class ServerCommands {
   // without having carried out one: it hangs, be it connected.
   std::optional<int> Stuck(absl::Time now, absl::Duration limit) const;
 
-  size_t servers() const { return done_.size(); }
-
  private:
   uint64_t last_ = 0;
   uint64_t all_done_ = 0;       // The least of `done_`.

@@ -38,7 +38,6 @@ class Clocks {
   int64_t Advance(WorkerId worker);
 
   WorkerClock Of(WorkerId worker) const;
-  bool Contains(WorkerId worker) const { return members_.contains(worker); }
 
   // The smallest and the largest clock of the workers who count.
   // REQUIRES: there is one.
