@@ -99,7 +99,7 @@ grep -E "tests|skipped" build/deploy-tests.log
 # As unity sources, each header once for many files, as `dev` builds them.
 echo "-- clang-tidy"
 prepare build/dev paceline_proto_headers paceline_precompiled_headers
-grep -q gpu/cuda/ build/dev/compile_commands.json ||
+grep -q paceline_cuda build/dev/compile_commands.json ||
   echo "   without gpu/cuda: there is no CUDA toolkit"
 units build/dev |
   xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n1 \
