@@ -2,6 +2,7 @@
 # What a machine can say about the code without running it.
 #
 #   tests/lint.sh               everything but what follows
+#   tests/lint.sh --tidy        clang-tidy, which takes minutes
 #   tests/lint.sh --each-file   every file compiles alone: a unity build hides
 #                               what uses a name that it does not include
 set -euo pipefail
@@ -56,6 +57,17 @@ if [[ "${1:-}" == --each-file ]]; then
   exit 0
 fi
 
+# As unity sources, each header once for many files, as `dev` builds them.
+if [[ "${1:-}" == --tidy ]]; then
+  prepare build/dev paceline_proto_headers paceline_precompiled_headers
+  grep -q paceline_cuda build/dev/compile_commands.json ||
+    echo "   without gpu/cuda: there is no CUDA toolkit"
+  units build/dev |
+    xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n1 \
+      clang-tidy -p build/dev --quiet 2>build/clang-tidy.log
+  exit 0
+fi
+
 mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
 echo "-- clang-format"
 clang-format --dry-run --Werror "${sources[@]}"
@@ -95,12 +107,3 @@ tests/deploy/run.sh --test-reporter=spec >build/deploy-tests.log 2>&1 || {
   exit 1
 }
 grep -E "tests|skipped" build/deploy-tests.log
-
-# As unity sources, each header once for many files, as `dev` builds them.
-echo "-- clang-tidy"
-prepare build/dev paceline_proto_headers paceline_precompiled_headers
-grep -q paceline_cuda build/dev/compile_commands.json ||
-  echo "   without gpu/cuda: there is no CUDA toolkit"
-units build/dev |
-  xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n1 \
-    clang-tidy -p build/dev --quiet 2>build/clang-tidy.log

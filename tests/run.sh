@@ -2,11 +2,12 @@
 # Installs what is missing, builds, and runs tests.
 #
 #   tests/run.sh          lint and dev: what to run before a commit
-#   tests/run.sh all      lint, dev, asan and tsan: what CI runs
+#   tests/run.sh all      lint, dev, tidy, asan and tsan: what CI runs
 #   tests/run.sh PART...  those parts:
 #
-#   lint   format, clang-tidy, layers, sizes, the chart
+#   lint   format, layers, sizes, the chart
 #   dev    all tests, built by clang, which checks the lock annotations
+#   tidy   clang-tidy
 #   asan   all tests and the fuzzers' seeds under Address- and
 #          UndefinedBehaviorSanitizer
 #   tsan   the tests that link no gRPC under ThreadSanitizer, built by GCC
@@ -18,10 +19,10 @@ source deploy/jobs.sh
 
 parts=("$@")
 [[ ${#parts[@]} -gt 0 ]] || parts=(lint dev)
-[[ "${parts[*]}" != all ]] || parts=(lint dev asan tsan)
+[[ "${parts[*]}" != all ]] || parts=(lint dev tidy asan tsan)
 for part in "${parts[@]}"; do
-  [[ "$part" =~ ^(lint|dev|asan|tsan|files)$ ]] || {
-    echo "tests/run.sh: '$part' is none of all, lint, dev, asan, tsan, files" >&2
+  [[ "$part" =~ ^(lint|dev|tidy|asan|tsan|files)$ ]] || {
+    echo "tests/run.sh: '$part' is none of all, lint, dev, tidy, asan, tsan, files" >&2
     exit 2
   }
 done
@@ -50,6 +51,7 @@ for part in "${parts[@]}"; do
   begin=$SECONDS
   case $part in
     lint) tests/lint.sh ;;
+    tidy) tests/lint.sh --tidy ;;
     files) tests/lint.sh --each-file ;;
     *) run_preset "$part" ;;
   esac
