@@ -57,14 +57,16 @@ if [[ "${1:-}" == --each-file ]]; then
   exit 0
 fi
 
-# As unity sources, each header once for many files, as `dev` builds them.
+# As unity sources, each header once for many files. Without the precompiled
+# headers: clang-tidy would look at all that is in them, for every unit.
 if [[ "${1:-}" == --tidy ]]; then
-  prepare build/dev paceline_proto_headers paceline_precompiled_headers
-  grep -q paceline_cuda build/dev/compile_commands.json ||
+  prepare build/clang-tidy paceline_proto_headers -- \
+    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+  grep -q paceline_cuda build/clang-tidy/compile_commands.json ||
     echo "   without gpu/cuda: there is no CUDA toolkit"
-  units build/dev |
+  units build/clang-tidy |
     xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n1 \
-      clang-tidy -p build/dev --quiet 2>build/clang-tidy.log
+      clang-tidy -p build/clang-tidy --quiet 2>build/clang-tidy.log
   exit 0
 fi
 
