@@ -22,14 +22,8 @@ if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   return()
 endif()
 
-# The same time stamp in every build, for the compiler cache; it is told that
-# the header stands for what it contains.
+# The same time stamp in every build, for the compiler cache.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
-if(PACELINE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-      ${PACELINE_CCACHE})
-endif()
 
 set(PRECOMPILED_HEADERS
     <algorithm> <atomic> <chrono> <cmath> <cstdint> <deque> <filesystem> <fstream>

@@ -10,7 +10,11 @@ add_compile_definitions(PACELINE_VERSION="${PROJECT_VERSION}")
 
 find_program(PACELINE_CCACHE ccache)
 if(PACELINE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${PACELINE_CCACHE})
+  # It goes by the dependencies that the compiler names: an empty cache then
+  # costs no preprocessing. What uses a precompiled header is cached too.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${PACELINE_CCACHE})
 endif()
 
 add_library(paceline_warnings INTERFACE)
