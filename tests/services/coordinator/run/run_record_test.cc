@@ -181,6 +181,7 @@ TEST(RunRecordTest, ProgressShowsWhereEachWorkerStands) {
   record.Begin(At(10), 40, 60);
   record.Granted("w0");
   record.Granted("w1");
+  record.Reported("w1", Report(2));
   record.Counted("w1", Counted(2, 0, 32), At(11));
   TrainingView view;
   view.version = 7;
@@ -199,7 +200,7 @@ TEST(RunRecordTest, ProgressShowsWhereEachWorkerStands) {
   EXPECT_EQ(progress.version(), 7);
   EXPECT_EQ(progress.parameters(), 40);
   EXPECT_EQ(progress.train_samples(), 60);
-  EXPECT_FALSE(progress.has_loss());
+  EXPECT_EQ(progress.loss(), 2);
   EXPECT_FALSE(progress.has_accuracy());
   ASSERT_EQ(progress.workers_size(), 2);
   EXPECT_EQ(progress.workers(0).worker(), "w0");
@@ -226,6 +227,9 @@ TEST(RunRecordTest, ProgressBeforeTheBeginningAndAfterALoss) {
   record.Begin(At(1), 40, 60);
   record.Granted("w0");
   record.Lost("w0");
+  EXPECT_EQ(ProgressOf(record, 2).workers(0).state(), "lost");
+  // Its last push, which the servers had taken.
+  record.Counted("w0", Counted(1, 0, 32), At(2));
   EXPECT_EQ(ProgressOf(record, 2).workers(0).state(), "lost");
   // One that comes back goes on in its row.
   record.Granted("w0");
