@@ -1,19 +1,51 @@
-#include "services/coordinator/sync/paradigms/ssp.h"
-
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "common/overloaded.h"
+#include "services/coordinator/sync/paradigms/gate.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 
 namespace paceline {
 namespace {
+
+// Stale synchronous parallel (Ho et al., NIPS 2013; the server-side rule of
+// algorithms.md 5.3): every push is applied as it arrives, and its worker may
+// go on while its gap is at most `s`; otherwise it waits until that is so. At a
+// push the gap is therefore at most s + 1. s = 0 paces like BSP, a huge s like
+// ASP.
+class Ssp final : public SyncPolicy {
+ public:
+  // REQUIRES: s >= 0.
+  explicit Ssp(int64_t s) : gate_(s) {}
+
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override;
+
+  // Releases the event's own worker first, then those who waited, by clock and
+  // then by id.
+  void Apply(const SyncView& view, const Event& event,
+             std::vector<Action>& actions) override;
+
+  std::string Describe() const override {
+    return FormatParadigm(PlainParadigm{SspOptions{gate_.bound()}});
+  }
+  PolicyView View() const override { return {.threshold = gate_.bound()}; }
+
+ private:
+  // Releases the worker or holds it.
+  void Decide(const SyncView& view, WorkerId worker,
+              std::vector<Action>& actions);
+
+  Gate gate_;
+};
 
 void ReleaseAndReport(const Decision& why, std::vector<Action>& actions) {
   actions.push_back(Report{why});
   actions.push_back(Release{why.worker, PushPlan::Immediate()});
 }
-
-}  // namespace
 
 void Ssp::Adopt(const SyncView& view, std::vector<Action>& actions) {
   for (const WorkerId worker : view.waiting()) Decide(view, worker, actions);
@@ -46,6 +78,12 @@ void Ssp::Decide(const SyncView& view, WorkerId worker,
   gate_.Hold(view, worker);
   actions.push_back(
       Report{{DecisionKind::kWaitForSlowest, worker, gap, gate_.bound()}});
+}
+
+}  // namespace
+
+std::unique_ptr<SyncPolicy> MakePolicy(const SspOptions& options) {
+  return std::make_unique<Ssp>(options.s);
 }
 
 }  // namespace paceline

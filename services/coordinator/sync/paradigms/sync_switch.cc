@@ -1,8 +1,10 @@
-#include "services/coordinator/sync/paradigms/sync_switch.h"
-
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "common/check.h"
 #include "common/overloaded.h"
@@ -10,6 +12,38 @@
 
 namespace paceline {
 namespace {
+
+// Sync-Switch (Li et al., ICDCS 2021; algorithms.md 5.10): the first share of
+// the work under one paradigm, the rest under another; synchronous first, for
+// the order matters to the accuracy. With `straggler=leave` the second one also
+// takes over while a straggler slows the first down, and hands back when none
+// is left (our reading of the paper's online policies, known from memory only).
+//
+// Hands over at the next push, join or leave after the cause, never between a
+// worker's GradientReady and the plan of its push. Whoever takes over begins
+// anew, as after a switch of the job's paradigm by hand.
+class SyncSwitch final : public SyncPolicy {
+ public:
+  // REQUIRES: 0 <= at_millionths <= 1'000'000.
+  explicit SyncSwitch(SyncSwitchOptions options);
+
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override;
+  void Apply(const SyncView& view, const Event& event,
+             std::vector<Action>& actions) override;
+
+  absl::Time NextDeadline() const override { return inner_->NextDeadline(); }
+  std::string Describe() const override { return FormatParadigm(options_); }
+  PolicyView View() const override { return inner_->View(); }
+
+ private:
+  bool ShareReached(const SyncView& view) const;
+  // Whether the second paradigm should be in charge.
+  bool WantsSecond(const SyncView& view) const;
+
+  const SyncSwitchOptions options_;
+  bool second_ = false;  // The second paradigm is in charge.
+  std::unique_ptr<SyncPolicy> inner_;
+};
 
 // Whose event it is, if the two paradigms may change at it.
 std::optional<WorkerId> CauseOf(const Event& event) {
@@ -23,8 +57,6 @@ std::optional<WorkerId> CauseOf(const Event& event) {
           [](const auto& e) { return std::optional<WorkerId>(e.worker); }},
       event);
 }
-
-}  // namespace
 
 SyncSwitch::SyncSwitch(SyncSwitchOptions options)
     : options_(std::move(options)),
@@ -66,6 +98,12 @@ bool SyncSwitch::ShareReached(const SyncView& view) const {
 bool SyncSwitch::WantsSecond(const SyncView& view) const {
   return ShareReached(view) ||
          (options_.leaves_for_stragglers && !view.stragglers().empty());
+}
+
+}  // namespace
+
+std::unique_ptr<SyncPolicy> MakePolicy(const SyncSwitchOptions& options) {
+  return std::make_unique<SyncSwitch>(options);
 }
 
 }  // namespace paceline

@@ -1,12 +1,11 @@
 // CGP's traces with staleness and versions, what algorithms.md 3.5 says must
 // always hold, and the edges at which it is another paradigm.
 
-#include "services/coordinator/sync/paradigms/cgp/cgp.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "tests/common/seed_count.h"
 #include "tests/services/coordinator/sync/paradigms/policy_driver.h"
 
@@ -186,13 +186,15 @@ class CgpWatch final : public PolicyObserver {
 // CGP under a driver that is watched.
 struct CgpRun {
   CgpRun(const CgpOptions& cgp, PolicyDriver::Options options)
-      : watch(cgp, options.tick_delay), policy(cgp), driver(policy, [&] {
+      : watch(cgp, options.tick_delay),
+        policy(MakePolicy(cgp)),
+        driver(*policy, [&] {
           options.observer = &watch;
           return options;
         }()) {}
 
   CgpWatch watch;
-  Cgp policy;
+  std::unique_ptr<SyncPolicy> policy;
   PolicyDriver driver;
 };
 
