@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from real_cluster import LONG, RealCluster
@@ -69,6 +70,10 @@ class BufCurlTest(unittest.TestCase):
         self.assertEqual(process.returncode, 0, errors)
         return json.loads(output)
 
+    def samples(self):
+        progress = self.call("GetJob", name=JOB).get("progress", {})
+        return int(progress.get("samples", 0))
+
     def test_lists_the_methods_of_every_service(self):
         process = self.start("--list-methods",
                              f"http://{self.cluster.address}")
@@ -87,6 +92,10 @@ class BufCurlTest(unittest.TestCase):
                                 "stop": {"epochs": 100_000}}})
         self.assertEqual(created["state"], "PENDING")
         watch = self.method("WatchJob", {"name": JOB})
+        # Before it trains, a switch is where it begins and no decision.
+        deadline = time.monotonic() + LONG
+        while not self.samples():
+            self.assertLess(time.monotonic(), deadline, "it does not train")
         switched = self.call("SwitchParadigm", name=JOB, paradigm="asp",
                              reason="buf wants it")
         self.assertEqual(switched["spec"]["paradigm"].split(":")[0], "asp")
