@@ -5,9 +5,10 @@
 # exempts a target whose files use one name for two things.
 
 # paceline_library(NAME SRCS... DEPS... [KERNELS | OPTIMIZED] [SEPARATE]): a static
-# library, alias paceline::NAME. KERNELS marks numeric code built with -O3 in
-# every preset, OPTIMIZED decisions that tests try with thousands of seeds: a
-# sanitizer makes optimizing them dearer than trying its few.
+# library, alias paceline::NAME. KERNELS marks numeric code, built with -O3 in
+# every preset. OPTIMIZED marks decisions that tests try with thousands of seeds:
+# they are optimized in `dev`, too. Under a sanitizer, which tries few seeds,
+# optimizing would take longer than it saves.
 function(paceline_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "KERNELS;OPTIMIZED;SEPARATE" "" "SRCS;DEPS")
   if(arg_SRCS)
@@ -18,11 +19,7 @@ function(paceline_library name)
     if(arg_SEPARATE)
       set_target_properties(paceline_${name} PROPERTIES UNITY_BUILD OFF)
     endif()
-    if(arg_OPTIMIZED AND NOT PACELINE_SANITIZE)
-      target_compile_options(paceline_${name} PRIVATE -O1)
-    elseif(NOT arg_KERNELS)
-      paceline_precompiled(paceline_${name})
-    else()
+    if(arg_KERNELS)
       target_compile_options(paceline_${name} PRIVATE -O3 -ffp-contract=off)
       if(PACELINE_ARCH AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
         target_compile_options(paceline_${name} PRIVATE -march=${PACELINE_ARCH})
@@ -31,6 +28,10 @@ function(paceline_library name)
       if(PACELINE_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
         target_compile_options(paceline_${name} PRIVATE -Wno-pass-failed)
       endif()
+    elseif(arg_OPTIMIZED AND CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT PACELINE_SANITIZE)
+      target_compile_options(paceline_${name} PRIVATE -O1)
+    else()
+      paceline_precompiled(paceline_${name})
     endif()
   else()
     add_library(paceline_${name} INTERFACE)

@@ -10,8 +10,9 @@ add_compile_definitions(PACELINE_VERSION="${PROJECT_VERSION}")
 
 find_program(PACELINE_CCACHE ccache)
 if(PACELINE_CCACHE)
-  # It goes by the dependencies that the compiler names: an empty cache then
-  # costs no preprocessing. What uses a precompiled header is cached too.
+  # With CCACHE_DEPEND it goes by the dependencies that the compiler names, and
+  # an empty cache costs no preprocessing. The sloppiness lets it cache files
+  # that use a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1
       CCACHE_SLOPPINESS=pch_defines,time_macros ${PACELINE_CCACHE})
@@ -22,8 +23,8 @@ add_library(paceline::warnings ALIAS paceline_warnings)
 target_compile_options(paceline_warnings INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-Wnon-virtual-dtor;-Woverloaded-virtual>"
   "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings;-Xcompiler=-Wall>")
-# Of two files of a unity build clang says that one shadows what only the other
-# has; GCC does not. GCC says of every file there that its types have no linkage.
+# In a unity build clang warns that one file shadows a name that only another
+# file has. GCC does not; it warns of all types in anonymous namespaces instead.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(paceline_warnings INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wshadow;-Wno-subobject-linkage>")
@@ -33,7 +34,8 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
   add_link_options(-fuse-ld=lld)
 endif()
-# Of all, also of those that have no threads: precompiled headers know it.
+# For every target, because clang refuses a precompiled header that was compiled
+# with another setting.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-pthread>)
 # The update and conversion loops are written for the vectorizer.
 set(PACELINE_ARCH "x86-64-v3" CACHE STRING

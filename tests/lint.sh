@@ -10,19 +10,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/jobs.sh
 source deploy/jobs.sh
 
-# prepare FOLDER TARGETS... [-- OPTIONS...]: a configured build folder of the
-# preset `dev` with what reading the code needs.
+# prepare FOLDER OPTIONS...: a configured build folder of the preset `dev` with
+# the generated headers, which is all that reading the code needs. Without the
+# precompiled headers: a tool would look at all that is in them, for every file.
 prepare() {
-  local folder=$1 targets=()
+  local folder=$1
   shift
-  while [[ $# -gt 0 && "$1" != -- ]]; do
-    targets+=("$1")
-    shift
-  done
   mkdir -p build
-  { cmake --preset dev -B "$folder" "${@:2}" &&
-    cmake --build "$folder" --target "${targets[@]}"; } >"$folder-headers.log" 2>&1 || {
-    tail -n 20 "$folder-headers.log" >&2
+  { cmake --preset dev -B "$folder" -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON "$@" &&
+    cmake --build "$folder" --target paceline_proto_headers; } >"$folder.log" 2>&1 || {
+    tail -n 20 "$folder.log" >&2
     exit 1
   }
 }
@@ -46,8 +43,7 @@ PY
 
 if [[ "${1:-}" == --each-file ]]; then
   echo "-- every file compiles alone, with clang"
-  prepare build/clang-files paceline_proto_headers -- \
-    -DCMAKE_UNITY_BUILD=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+  prepare build/clang-files -DCMAKE_UNITY_BUILD=OFF
   units build/clang-files |
     xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n4 \
       clang-check -p build/clang-files 2>build/clang-check.log || {
@@ -57,16 +53,14 @@ if [[ "${1:-}" == --each-file ]]; then
   exit 0
 fi
 
-# As unity sources, each header once for many files. Without the precompiled
-# headers: clang-tidy would look at all that is in them, for every unit.
+# As unity sources: each header once for many files.
 if [[ "${1:-}" == --tidy ]]; then
-  prepare build/clang-tidy paceline_proto_headers -- \
-    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+  prepare build/clang-tidy
   grep -q paceline_cuda build/clang-tidy/compile_commands.json ||
     echo "   without gpu/cuda: there is no CUDA toolkit"
   units build/clang-tidy |
     xargs -0 -P"$CMAKE_BUILD_PARALLEL_LEVEL" -n1 \
-      clang-tidy -p build/clang-tidy --quiet 2>build/clang-tidy.log
+      clang-tidy -p build/clang-tidy --quiet 2>build/clang-tidy-warnings.log
   exit 0
 fi
 

@@ -45,7 +45,7 @@ struct Faults {
   int pause = 0;             // Each second, as all that people order.
   int update = 0;
   int checkpoint = 0;
-  int change = 0;  // To one of `paradigms`, which has some then.
+  int change = 0;  // A switch to one of `paradigms`, of which there is one.
   int cancel = 0;
   std::vector<ParadigmSpec> paradigms = {};
   // Nothing goes wrong from then on, and everybody who is needed comes.
