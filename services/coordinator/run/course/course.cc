@@ -212,6 +212,9 @@ void RunCourse::StartTraining(const Turn& turn) {
   }
   ChooseEvaluator(turn);
   core_->Start(turn.now, trainers, core_outputs_);
+  for (const WorkerId worker : trainers) {
+    core_->SilentSince(members_.Find(worker)->last_heard, worker);
+  }
   Absorb(turn);
 }
 

@@ -29,6 +29,14 @@ void Membership::Heard(absl::Time now, WorkerId worker) {
   members_.at(worker).heard = now;
 }
 
+void Membership::SilentSince(absl::Time heard, WorkerId worker) {
+  Member& member = members_.at(worker);
+  index_.erase({member.indexed, worker});
+  member.heard = heard;
+  member.indexed = heard + lease_;
+  index_.emplace(member.indexed, worker);
+}
+
 void Membership::GrantOpened(absl::Time now, WorkerId worker) {
   members_.at(worker).opened = now;
 }

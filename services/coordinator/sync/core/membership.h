@@ -39,9 +39,11 @@ class Membership {
   // REQUIRES: `worker` is not a member.
   void Join(absl::Time now, WorkerId worker);
 
-  // REQUIRES (these five): `worker` is a member.
+  // REQUIRES (these six): `worker` is a member.
   void Leave(WorkerId worker);
   void Heard(absl::Time now, WorkerId worker);
+  // It joined in this moment, and was heard last before that.
+  void SilentSince(absl::Time heard, WorkerId worker);
   // An iteration begins. It is not a sign of life.
   void GrantOpened(absl::Time now, WorkerId worker);
   // The iteration's push has come, which is one.

@@ -86,6 +86,10 @@ void SyncCore::Start(absl::Time now, absl::Span<const WorkerId> workers,
   Settle(step);
 }
 
+void SyncCore::SilentSince(absl::Time heard, WorkerId worker) {
+  if (members_.Find(worker) != nullptr) leases_.SilentSince(heard, worker);
+}
+
 void SyncCore::Join(absl::Time now, WorkerId worker,
                     std::vector<Output>& outputs) {
   if (finished_) return;

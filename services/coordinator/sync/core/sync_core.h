@@ -40,6 +40,9 @@ class SyncCore {
   void Start(absl::Time now, absl::Span<const WorkerId> workers,
              std::vector<Output>& outputs);
 
+  // It was last heard then, before Start(), right after which this is called.
+  void SilentSince(absl::Time heard, WorkerId worker);
+
   // Takes in a worker that came later. Its id is new.
   void Join(absl::Time now, WorkerId worker, std::vector<Output>& outputs);
 

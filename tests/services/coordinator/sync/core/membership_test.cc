@@ -55,6 +55,18 @@ TEST(MembershipTest, AnySignOfLifeRenewsTheLease) {
               ElementsAre(Expired{kA, LossReason::kLeaseEnded}));
 }
 
+TEST(MembershipTest, WhoWasSilentBeforeGetsNoLeaseMoreByJoining) {
+  Membership membership(kLease);
+  membership.Join(At(8), kA);
+  membership.Join(At(8), kB);
+  membership.SilentSince(At(1), kB);
+  EXPECT_EQ(membership.NextDeadline(), At(11));
+  EXPECT_THAT(membership.Expire(At(11)),
+              ElementsAre(Expired{kB, LossReason::kLeaseEnded}));
+  membership.Leave(kB);
+  EXPECT_EQ(membership.NextDeadline(), At(18));
+}
+
 TEST(MembershipTest, AGrantIsNoSignOfLife) {
   Membership membership(kLease);
   membership.Join(At(0), kA);
