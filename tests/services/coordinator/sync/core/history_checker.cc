@@ -83,9 +83,10 @@ void HistoryChecker::Decided(Nanos /*at*/, const RunOutput& output) {
 
 void HistoryChecker::Stepped(Nanos /*at*/, const RunCourse& course,
                              const absl::Status& /*status*/) {
-  if (course.core() == nullptr || ended_) return;
+  if (course.core() == nullptr) return;
   const SyncCore& core = *course.core();
-  total_ = core.samples_total();
+  total_ = core.samples_total();  // What ends the run may just have changed it.
+  if (ended_) return;
   Require(core.version() == version_, "the version is not what was put out");
   Require(core.closing() == closing_, "the closing is not what was put out");
   Require(core.samples_counted() == counted_, "samples counted are not those");
