@@ -116,8 +116,8 @@ bool CallGuard::RecordsRefusalOf(const Caller& caller) {
 }
 
 absl::StatusOr<StreamTicket> CallGuard::OpenStream(const Caller& caller) {
-  auto ticket = streams_.Open(caller.identity);
-  if (ticket.has_value()) return *std::move(ticket);
+  StreamTicket ticket = streams_.Open(caller.identity);
+  if (ticket != nullptr) return ticket;
   return WithReason(
       absl::ResourceExhaustedError(absl::StrCat(
           caller.identity, " has too many streams open: close one first")),

@@ -1,7 +1,7 @@
 #include "common/security/rate_limiter.h"
 
 #include <algorithm>
-#include <utility>
+#include <string>
 
 #include "common/check.h"
 
@@ -48,45 +48,23 @@ absl::Duration RateLimiter::Take(absl::string_view identity, absl::Time now) {
   return absl::Seconds((1 - bucket.tokens) / limits_.per_second);
 }
 
-StreamTicket::StreamTicket(std::shared_ptr<internal::OpenStreams> open,
-                           absl::string_view identity)
-    : open_(std::move(open)), identity_(identity) {}
-
-StreamTicket& StreamTicket::operator=(StreamTicket&& other) noexcept {
-  if (this == &other) return *this;
-  Return();
-  open_ = std::move(other.open_);
-  identity_ = std::move(other.identity_);
-  return *this;
-}
-
-void StreamTicket::Return() {
-  if (open_ == nullptr) return;
-  {
-    absl::MutexLock lock(&open_->mu);
-    const auto it = open_->by_identity.find(identity_);
-    if (--it->second == 0) open_->by_identity.erase(it);
-  }
-  open_.reset();
-}
-
 StreamLimiter::StreamLimiter(size_t per_identity)
-    : per_identity_(per_identity),
-      open_(std::make_shared<internal::OpenStreams>()) {}
+    : per_identity_(per_identity), open_(std::make_shared<OpenStreams>()) {}
 
-std::optional<StreamTicket> StreamLimiter::Open(absl::string_view identity) {
+StreamTicket StreamLimiter::Open(absl::string_view identity) {
   {
     absl::MutexLock lock(&open_->mu);
-    const auto it = open_->by_identity.find(identity);
-    if (it == open_->by_identity.end()) {
-      open_->by_identity.emplace(identity, 1);
-    } else if (per_identity_ > 0 && it->second >= per_identity_) {
-      return std::nullopt;
-    } else {
-      ++it->second;
-    }
+    size_t& count = open_->by_identity[identity];
+    if (per_identity_ > 0 && count >= per_identity_) return nullptr;
+    ++count;
   }
-  return StreamTicket(open_, identity);
+  // The pointer only says that there is a ticket; what counts is its deleter.
+  return StreamTicket(open_.get(),
+                      [open = open_, whose = std::string(identity)](void*) {
+                        absl::MutexLock lock(&open->mu);
+                        const auto it = open->by_identity.find(whose);
+                        if (--it->second == 0) open->by_identity.erase(it);
+                      });
 }
 
 size_t StreamLimiter::open(absl::string_view identity) const {

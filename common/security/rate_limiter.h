@@ -3,7 +3,6 @@
 
 #include <list>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -51,33 +50,10 @@ class RateLimiter {
       by_identity_;
 };
 
-namespace internal {
-
-struct OpenStreams {
-  absl::Mutex mu;
-  // Only identities with open streams, so that it cannot grow for ever.
-  absl::flat_hash_map<std::string, size_t> by_identity ABSL_GUARDED_BY(mu);
-};
-
-}  // namespace internal
-
-// One open stream; its destruction ends the counting. It may outlive the
-// limiter. Thread-compatible; any thread may destroy it.
-class StreamTicket {
- public:
-  StreamTicket() = default;  // Counts nothing.
-  StreamTicket(std::shared_ptr<internal::OpenStreams> open,
-               absl::string_view identity);
-  ~StreamTicket() { Return(); }
-  StreamTicket(StreamTicket&& other) noexcept = default;
-  StreamTicket& operator=(StreamTicket&& other) noexcept;
-
- private:
-  void Return();
-
-  std::shared_ptr<internal::OpenStreams> open_;  // Null: counts nothing.
-  std::string identity_;
-};
+// One open stream; once the last copy is gone it is not counted any more. It
+// may outlive the limiter, and any thread may let go of it. Null: counts
+// nothing.
+using StreamTicket = std::shared_ptr<void>;
 
 // How many streams each caller may have open at a time. Thread-safe.
 class StreamLimiter {
@@ -85,14 +61,20 @@ class StreamLimiter {
   // 0: no limit.
   explicit StreamLimiter(size_t per_identity);
 
-  // Nothing if the identity has as many as it may.
-  std::optional<StreamTicket> Open(absl::string_view identity);
+  // Null if the identity has as many as it may.
+  StreamTicket Open(absl::string_view identity);
 
   size_t open(absl::string_view identity) const;
 
  private:
+  struct OpenStreams {
+    absl::Mutex mu;
+    // Only identities with open streams, so that it cannot grow for ever.
+    absl::flat_hash_map<std::string, size_t> by_identity ABSL_GUARDED_BY(mu);
+  };
+
   const size_t per_identity_;
-  const std::shared_ptr<internal::OpenStreams> open_;
+  const std::shared_ptr<OpenStreams> open_;
 };
 
 }  // namespace paceline

@@ -57,7 +57,7 @@ class WatchServer : public v1::JobService::CallbackService {
       grpc::CallbackServerContext*,
       const v1::WatchJobRequest* request) override {
     const auto stream =
-        std::make_shared<WatchStream>(*limiter_.Open("me"), &pump_);
+        std::make_shared<WatchStream>(limiter_.Open("me"), &pump_);
     stream->Begin(&registry_);
     stream->Open(events_, *events_->Place(request->resume_token()));
     return stream.get();
