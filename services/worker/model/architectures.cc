@@ -27,21 +27,21 @@ Chain ResidualBranch(const FeatureShape& input, const std::string& name,
                    .stride = stride,
                    .pad = 1,
                    .bias = false};
-  ChainBuilder branch(input);
+  Chain branch(input);
   branch.Conv(absl::StrCat(name, ".conv1"), conv)
       .BatchNorm(absl::StrCat(name, ".bn1"))
       .Relu();
   conv.stride = 1;
   branch.Conv(absl::StrCat(name, ".conv2"), conv)
       .BatchNorm(absl::StrCat(name, ".bn2"));
-  return std::move(branch).Build();
+  return branch;
 }
 
 // A residual network for small images, 6 * kBlocks + 2 layers deep (He et al.
 // 2015, section 4.2).
 template <int kBlocks>
 Chain BuildResnet(const ImageShape& input, int classes) {
-  ChainBuilder net(Images(input));
+  Chain net(Images(input));
   net.ToPlanes()
       .Conv("conv1", {.channels = 16, .kernel = 3, .pad = 1, .bias = false})
       .BatchNorm("bn1")
@@ -59,21 +59,21 @@ Chain BuildResnet(const ImageShape& input, int classes) {
   net.AveragePool(std::min(net.output().height, net.output().width))
       .Flatten()
       .Logits("fc", classes);
-  return std::move(net).Build();
+  return net;
 }
 
 Chain BuildLogreg(const ImageShape& input, int classes) {
-  ChainBuilder net(Images(input));
+  Chain net(Images(input));
   net.Logits("fc", classes);
-  return std::move(net).Build();
+  return net;
 }
 
 Chain BuildMlp(const ImageShape& input, int classes) {
-  ChainBuilder net(Images(input));
+  Chain net(Images(input));
   net.Dense("fc1", 256).Relu();
   net.Dense("fc2", 128).Relu();
   net.Logits("fc3", classes);
-  return std::move(net).Build();
+  return net;
 }
 
 // LeNet-5 as it is used today (LeCun et al., "Gradient-Based Learning Applied
@@ -82,7 +82,7 @@ Chain BuildMlp(const ImageShape& input, int classes) {
 // because they commute, exactly, and have a quarter of the work there.
 Chain BuildLenet5(const ImageShape& input, int classes) {
   const int64_t pad = std::min(input.height, input.width) < 32 ? 2 : 0;
-  ChainBuilder net(Images(input));
+  Chain net(Images(input));
   net.ToPlanes();
   net.Conv("conv1", {.channels = 6, .kernel = 5, .pad = pad}).MaxPool(2).Relu();
   net.Conv("conv2", {.channels = 16, .kernel = 5}).MaxPool(2).Relu();
@@ -90,14 +90,14 @@ Chain BuildLenet5(const ImageShape& input, int classes) {
   net.Dense("fc1", 120).Relu();
   net.Dense("fc2", 84).Relu();
   net.Logits("fc3", classes);
-  return std::move(net).Build();
+  return net;
 }
 
 // AlexNet cut down for small images to three convolutions and two dense
 // layers, as in the DSSP paper (Zhao et al. 2019, section V), which leaves the
 // widths open. As in AlexNet most parameters are in the first dense layer.
 Chain BuildAlexnetSmall(const ImageShape& input, int classes) {
-  ChainBuilder net(Images(input));
+  Chain net(Images(input));
   net.ToPlanes();
   net.Conv("conv1", {.channels = 32, .kernel = 5, .pad = 2}).MaxPool(2).Relu();
   net.Conv("conv2", {.channels = 32, .kernel = 5, .pad = 2}).MaxPool(2).Relu();
@@ -105,7 +105,7 @@ Chain BuildAlexnetSmall(const ImageShape& input, int classes) {
   net.Flatten();
   net.Dense("fc1", 512).Relu();
   net.Logits("fc2", classes);
-  return std::move(net).Build();
+  return net;
 }
 
 }  // namespace

@@ -10,15 +10,57 @@
 
 namespace paceline {
 
-void Chain::Add(std::unique_ptr<Layer> layer) {
+Chain& Chain::Add(std::unique_ptr<Layer> layer) {
   CHECK(!layers_.empty() || !layer->in_place());
   output_ = layer->output();
   layers_.push_back(std::move(layer));
+  return *this;
 }
 
-ReluTaken Chain::TakeRelu() {
+Chain& Chain::Transpose() {
+  return Add(std::make_unique<TransposeLayer>(output_));
+}
+
+Chain& Chain::Conv(std::string name, const ConvOptions& options) {
+  return Add(std::make_unique<ConvLayer>(std::move(name), output_, options));
+}
+
+Chain& Chain::BatchNorm(std::string name) {
+  return Add(std::make_unique<BatchNormLayer>(std::move(name), output_));
+}
+
+Chain& Chain::Relu() {
   CHECK(!layers_.empty());
-  return layers_.back()->TakeRelu();
+  const ReluTaken taken = layers_.back()->TakeRelu();
+  if (taken == ReluTaken::kAll) return *this;
+  return Add(
+      std::make_unique<ReluLayer>(output_, taken == ReluTaken::kForward));
+}
+
+Chain& Chain::MaxPool(int64_t window) {
+  return Add(
+      std::make_unique<PoolLayer>(PoolKind::kMax, output_, window, window));
+}
+
+Chain& Chain::AveragePool(int64_t window) {
+  return Add(
+      std::make_unique<PoolLayer>(PoolKind::kAverage, output_, window, window));
+}
+
+Chain& Chain::Dense(std::string name, int64_t outputs) {
+  const int64_t inputs = output_.size();
+  return Add(std::make_unique<DenseLayer>(std::move(name), inputs, outputs,
+                                          HeInitial(inputs)));
+}
+
+Chain& Chain::Logits(std::string name, int64_t classes) {
+  const int64_t inputs = output_.size();
+  return Add(std::make_unique<DenseLayer>(std::move(name), inputs, classes,
+                                          GlorotInitial(inputs, classes)));
+}
+
+Chain& Chain::Residual(Chain branch, int64_t stride) {
+  return Add(std::make_unique<ResidualLayer>(std::move(branch), stride));
 }
 
 std::vector<TensorPlan> Chain::Plan() const {
@@ -89,60 +131,6 @@ void Chain::Backward(const Pass& pass, DeviceView x, DeviceView dy,
     layers_[i]->Backward(pass, in, dy, gradient);
     dy = gradient;
   }
-}
-
-ChainBuilder& ChainBuilder::Transpose() {
-  chain_.Add(std::make_unique<TransposeLayer>(output()));
-  return *this;
-}
-
-ChainBuilder& ChainBuilder::Conv(std::string name, const ConvOptions& options) {
-  chain_.Add(std::make_unique<ConvLayer>(std::move(name), output(), options));
-  return *this;
-}
-
-ChainBuilder& ChainBuilder::BatchNorm(std::string name) {
-  chain_.Add(std::make_unique<BatchNormLayer>(std::move(name), output()));
-  return *this;
-}
-
-ChainBuilder& ChainBuilder::Relu() {
-  const ReluTaken taken = chain_.TakeRelu();
-  if (taken == ReluTaken::kAll) return *this;
-  chain_.Add(
-      std::make_unique<ReluLayer>(output(), taken == ReluTaken::kForward));
-  return *this;
-}
-
-ChainBuilder& ChainBuilder::MaxPool(int64_t window) {
-  chain_.Add(
-      std::make_unique<PoolLayer>(PoolKind::kMax, output(), window, window));
-  return *this;
-}
-
-ChainBuilder& ChainBuilder::AveragePool(int64_t window) {
-  chain_.Add(std::make_unique<PoolLayer>(PoolKind::kAverage, output(), window,
-                                         window));
-  return *this;
-}
-
-ChainBuilder& ChainBuilder::Dense(std::string name, int64_t outputs) {
-  const int64_t inputs = output().size();
-  chain_.Add(std::make_unique<DenseLayer>(std::move(name), inputs, outputs,
-                                          HeInitial(inputs)));
-  return *this;
-}
-
-ChainBuilder& ChainBuilder::Logits(std::string name, int64_t classes) {
-  const int64_t inputs = output().size();
-  chain_.Add(std::make_unique<DenseLayer>(std::move(name), inputs, classes,
-                                          GlorotInitial(inputs, classes)));
-  return *this;
-}
-
-ChainBuilder& ChainBuilder::Residual(Chain branch, int64_t stride) {
-  chain_.Add(std::make_unique<ResidualLayer>(std::move(branch), stride));
-  return *this;
 }
 
 ResidualLayer::ResidualLayer(Chain branch, int64_t stride)

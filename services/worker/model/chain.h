@@ -15,15 +15,28 @@ namespace paceline {
 // Thread-compatible.
 class Chain {
  public:
-  explicit Chain(FeatureShape input) : input_(input), output_(input) {}
+  explicit Chain(const FeatureShape& input) : input_(input), output_(input) {}
   Chain(Chain&&) = default;
 
   // REQUIRES: the layer was made for output() as its input. Neither the first
   // nor the last layer is in place: what goes in and out is the caller's.
-  void Add(std::unique_ptr<Layer> layer);
+  Chain& Add(std::unique_ptr<Layer> layer);
 
-  // Layer::TakeRelu of the last layer.  REQUIRES: there is one.
-  ReluTaken TakeRelu();
+  // A model is written down as the list that it is: each of these adds a layer,
+  // which takes the shape from the one before it. What does not fit is a bug.
+  Chain& ToPlanes() { return Transpose(); }
+  Chain& Conv(std::string name, const ConvOptions& options);
+  Chain& BatchNorm(std::string name);
+  Chain& Relu();
+  // Windows side by side.
+  Chain& MaxPool(int64_t window);
+  Chain& AveragePool(int64_t window);
+  Chain& Flatten() { return Transpose(); }
+  // In front of a ReLU: He-initialized.
+  Chain& Dense(std::string name, int64_t outputs);
+  // In front of the softmax: Glorot-initialized.
+  Chain& Logits(std::string name, int64_t classes);
+  Chain& Residual(Chain branch, int64_t stride);
 
   const FeatureShape& input() const { return input_; }
   const FeatureShape& output() const { return output_; }
@@ -41,6 +54,7 @@ class Chain {
   void Backward(const Pass& pass, DeviceView x, DeviceView dy, DeviceSpan dx);
 
  private:
+  Chain& Transpose();
   // Where layer `i` writes.  REQUIRES: it is not the last.
   DeviceSpan OutputOf(size_t i, int64_t batch) const;
 
@@ -51,35 +65,6 @@ class Chain {
   std::vector<std::unique_ptr<Buffer>> activations_;
   // Gradients go from one to the other: each is read once, by the next layer.
   std::unique_ptr<Buffer> gradients_[2];
-};
-
-// Writes a model down as the list that it is: every step takes the shape from
-// the one before it. What does not fit is a bug.
-class ChainBuilder {
- public:
-  explicit ChainBuilder(const FeatureShape& input) : chain_(input) {}
-
-  ChainBuilder& ToPlanes() { return Transpose(); }
-  ChainBuilder& Conv(std::string name, const ConvOptions& options);
-  ChainBuilder& BatchNorm(std::string name);
-  ChainBuilder& Relu();
-  // Windows side by side.
-  ChainBuilder& MaxPool(int64_t window);
-  ChainBuilder& AveragePool(int64_t window);
-  ChainBuilder& Flatten() { return Transpose(); }
-  // In front of a ReLU: He-initialized.
-  ChainBuilder& Dense(std::string name, int64_t outputs);
-  // In front of the softmax: Glorot-initialized.
-  ChainBuilder& Logits(std::string name, int64_t classes);
-  ChainBuilder& Residual(Chain branch, int64_t stride);
-
-  const FeatureShape& output() const { return chain_.output(); }
-  Chain Build() && { return std::move(chain_); }
-
- private:
-  ChainBuilder& Transpose();
-
-  Chain chain_;
 };
 
 // y = branch(x) + shortcut(x) on planes, with the parameter-free shortcut of

@@ -31,7 +31,7 @@ constexpr ImageShape kImages{3, 32, 32};
 
 Chain Branch(const FeatureShape& input, const std::string& name,
              int64_t channels, int64_t stride) {
-  ChainBuilder branch(input);
+  Chain branch(input);
   const auto conv = [&](int64_t s) {
     return ConvOptions{.channels = channels,
                        .kernel = 3,
@@ -41,16 +41,16 @@ Chain Branch(const FeatureShape& input, const std::string& name,
   };
   branch.Conv(name + ".conv1", conv(stride)).BatchNorm(name + ".bn1").Relu();
   branch.Conv(name + ".conv2", conv(1)).BatchNorm(name + ".bn2");
-  return std::move(branch).Build();
+  return branch;
 }
 
 // A wide residual network (Zagoruyko and Komodakis, "Wide Residual Networks",
 // 2016), whose parameters cost as much computation as those of large models do.
 Chain WideResnet() {
-  ChainBuilder net({.layout = Layout::kImages,
-                    .channels = kImages.channels,
-                    .height = kImages.height,
-                    .width = kImages.width});
+  Chain net({.layout = Layout::kImages,
+             .channels = kImages.channels,
+             .height = kImages.height,
+             .width = kImages.width});
   net.ToPlanes().Conv(
       "conv1", {.channels = kWidth, .kernel = 3, .pad = 1, .bias = false});
   for (int stage = 0; stage < 3; ++stage) {
@@ -63,7 +63,7 @@ Chain WideResnet() {
     }
   }
   net.AveragePool(8).Flatten().Logits("fc", 10);
-  return std::move(net).Build();
+  return net;
 }
 
 // False at the end of the socket; likewise below.

@@ -28,10 +28,10 @@ FeatureShape Planes(int64_t channels, int64_t height, int64_t width) {
 }
 
 TEST(LayerGradientTest, Dense) {
-  ChainBuilder net({.layout = Layout::kFlat, .channels = 7});
+  Chain net({.layout = Layout::kFlat, .channels = 7});
   net.Dense("fc", 5);
   EXPECT_THAT(
-      GradientErrors(std::move(net).Build()),
+      GradientErrors(std::move(net)),
       UnorderedElementsAre(Pair("input", kRight), Pair("fc.weight", kRight),
                            Pair("fc.bias", kRight)));
 }
@@ -40,11 +40,11 @@ TEST(LayerGradientTest, Conv) {
   for (const auto& [kernel, stride, pad] :
        {std::array{3, 1, 1}, std::array{5, 1, 2}, std::array{3, 2, 1},
         std::array{2, 3, 0}}) {
-    ChainBuilder net(Planes(2, 6, 7));
+    Chain net(Planes(2, 6, 7));
     net.Conv("conv",
              {.channels = 3, .kernel = kernel, .stride = stride, .pad = pad});
     EXPECT_THAT(
-        GradientErrors(std::move(net).Build()),
+        GradientErrors(std::move(net)),
         UnorderedElementsAre(Pair("input", kRight), Pair("conv.weight", kRight),
                              Pair("conv.bias", kRight)))
         << kernel << " " << stride << " " << pad;
@@ -52,18 +52,18 @@ TEST(LayerGradientTest, Conv) {
 }
 
 TEST(LayerGradientTest, ConvWithoutBias) {
-  ChainBuilder net(Planes(2, 5, 5));
+  Chain net(Planes(2, 5, 5));
   net.Conv("conv", {.channels = 3, .kernel = 3, .bias = false});
   EXPECT_THAT(
-      GradientErrors(std::move(net).Build()),
+      GradientErrors(std::move(net)),
       UnorderedElementsAre(Pair("input", kRight), Pair("conv.weight", kRight)));
 }
 
 TEST(LayerGradientTest, MaxPool) {
   for (const int64_t side : {6, 7}) {
-    ChainBuilder net(Planes(2, side, side));
+    Chain net(Planes(2, side, side));
     net.MaxPool(2);
-    EXPECT_THAT(GradientErrors(std::move(net).Build()),
+    EXPECT_THAT(GradientErrors(std::move(net)),
                 UnorderedElementsAre(Pair("input", kRight)));
   }
 }
@@ -77,53 +77,53 @@ TEST(LayerGradientTest, OverlappingMaxPool) {
 
 TEST(LayerGradientTest, AveragePool) {
   for (const int64_t window : {2, 6}) {  // The second one is global.
-    ChainBuilder net(Planes(3, 6, 6));
+    Chain net(Planes(3, 6, 6));
     net.AveragePool(window);
-    EXPECT_THAT(GradientErrors(std::move(net).Build()),
+    EXPECT_THAT(GradientErrors(std::move(net)),
                 UnorderedElementsAre(Pair("input", kRight)));
   }
 }
 
 TEST(LayerGradientTest, ReluAndLayouts) {
-  ChainBuilder net(Images(3, 4, 5));
+  Chain net(Images(3, 4, 5));
   net.ToPlanes().Relu().Flatten();
-  EXPECT_THAT(GradientErrors(std::move(net).Build()),
+  EXPECT_THAT(GradientErrors(std::move(net)),
               UnorderedElementsAre(Pair("input", kRight)));
 }
 
 TEST(LayerGradientTest, BatchNorm) {
-  ChainBuilder net(Planes(3, 4, 5));
+  Chain net(Planes(3, 4, 5));
   net.BatchNorm("bn");
   EXPECT_THAT(
-      GradientErrors(std::move(net).Build()),
+      GradientErrors(std::move(net)),
       UnorderedElementsAre(Pair("input", kRight), Pair("bn.scale", kRight),
                            Pair("bn.shift", kRight)));
 }
 
 // The ReLU is part of the layer in front of it.
 TEST(LayerGradientTest, BatchNormWithRelu) {
-  ChainBuilder net(Planes(3, 4, 5));
+  Chain net(Planes(3, 4, 5));
   net.BatchNorm("bn").Relu();
   EXPECT_THAT(
-      GradientErrors(std::move(net).Build()),
+      GradientErrors(std::move(net)),
       UnorderedElementsAre(Pair("input", kRight), Pair("bn.scale", kRight),
                            Pair("bn.shift", kRight)));
 }
 
 Chain LinearBranch(int64_t channels, int64_t stride) {
-  ChainBuilder branch(Planes(2, 6, 6));
+  Chain branch(Planes(2, 6, 6));
   branch.Conv("conv",
               {.channels = channels, .kernel = 3, .stride = stride, .pad = 1});
-  return std::move(branch).Build();
+  return branch;
 }
 
 TEST(LayerGradientTest, Residual) {
   for (const auto& [channels, stride] :
        {std::pair{2, 1}, std::pair{6, 2}, std::pair{5, 1}}) {
-    ChainBuilder net(Planes(2, 6, 6));
+    Chain net(Planes(2, 6, 6));
     net.Residual(LinearBranch(channels, stride), stride);
     EXPECT_THAT(
-        GradientErrors(std::move(net).Build()),
+        GradientErrors(std::move(net)),
         UnorderedElementsAre(Pair("input", kRight), Pair("conv.weight", kRight),
                              Pair("conv.bias", kRight)));
   }

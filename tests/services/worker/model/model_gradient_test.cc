@@ -15,7 +15,7 @@ constexpr int kBatch = 6;
 
 // Every kind of layer at once, as in ResNet-20.
 Chain SmallResidualNet() {
-  ChainBuilder branch({Layout::kPlanes, 3, 6, 6});
+  Chain branch({Layout::kPlanes, 3, 6, 6});
   branch
       .Conv("a",
             {.channels = 6, .kernel = 3, .stride = 2, .pad = 1, .bias = false})
@@ -23,13 +23,13 @@ Chain SmallResidualNet() {
       .Relu();
   branch.Conv("b", {.channels = 6, .kernel = 3, .pad = 1, .bias = false})
       .BatchNorm("b.bn");
-  ChainBuilder net({Layout::kImages, 2, 6, 6});
+  Chain net({Layout::kImages, 2, 6, 6});
   net.ToPlanes().Conv("first",
                       {.channels = 3, .kernel = 3, .pad = 1, .bias = false});
   net.BatchNorm("first.bn").Relu();
-  net.Residual(std::move(branch).Build(), 2).Relu();
+  net.Residual(std::move(branch), 2).Relu();
   net.AveragePool(3).Flatten().Logits("fc", 4);
-  return std::move(net).Build();
+  return net;
 }
 
 struct Batch {
