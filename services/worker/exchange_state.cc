@@ -132,8 +132,7 @@ void ExchangeState::Copied(uint64_t request, size_t tensor) {
   arrived_.push_back(tensor);
 }
 
-void ExchangeState::PullEnded(size_t, uint64_t request,
-                              const absl::Status& status,
+void ExchangeState::PullEnded(uint64_t request, const absl::Status& status,
                               absl::Duration parked) {
   absl::MutexLock lock(&mu_);
   if (request != request_ || pulls_pending_ == 0) return;
@@ -143,7 +142,7 @@ void ExchangeState::PullEnded(size_t, uint64_t request,
   if (pull_status_.ok()) pull_status_ = status;
 }
 
-void ExchangeState::PushTaken(size_t, int64_t iteration, uint32_t refused) {
+void ExchangeState::PushTaken(int64_t iteration, uint32_t refused) {
   absl::MutexLock lock(&mu_);
   if (iteration != iteration_ || pushes_pending_ == 0) return;
   --pushes_pending_;
@@ -151,7 +150,7 @@ void ExchangeState::PushTaken(size_t, int64_t iteration, uint32_t refused) {
   refused_ += refused;
 }
 
-void ExchangeState::SetTaken(size_t) {
+void ExchangeState::SetTaken() {
   absl::MutexLock lock(&mu_);
   if (sets_pending_ == 0) return;
   --sets_pending_;

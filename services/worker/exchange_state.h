@@ -81,10 +81,10 @@ class ExchangeState {
   absl::Status Pulled(size_t server, uint64_t request, uint32_t block,
                       const Payload& payload, DType dtype);
   // `parked`: how long the server says it held the pull back.
-  void PullEnded(size_t server, uint64_t request, const absl::Status& status,
+  void PullEnded(uint64_t request, const absl::Status& status,
                  absl::Duration parked);
-  void PushTaken(size_t server, int64_t iteration, uint32_t refused);
-  void SetTaken(size_t server);
+  void PushTaken(int64_t iteration, uint32_t refused);
+  void SetTaken();
   // A frame to a server has gone out.
   void Sent();
   // The stream to a server has ended: all waits end, for good.

@@ -39,16 +39,16 @@ absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
     }
     case v1::Frame::kPullEnd:
       state.PullEnded(
-          server, header.pull_end().request(),
+          header.pull_end().request(),
           FromCode(header.pull_end().code(), header.pull_end().message()),
           absl::Microseconds(header.pull_end().parked_us()));
       return absl::OkStatus();
     case v1::Frame::kPushAck:
-      state.PushTaken(server, header.push_ack().iteration(),
+      state.PushTaken(header.push_ack().iteration(),
                       header.push_ack().refused_size());
       return absl::OkStatus();
     case v1::Frame::kSetDone:
-      state.SetTaken(server);
+      state.SetTaken();
       return absl::OkStatus();
     default:
       return absl::InvalidArgumentError("that frame is not for a worker");

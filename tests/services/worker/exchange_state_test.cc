@@ -44,8 +44,8 @@ class ExchangeStateTest : public ::testing::Test {
     EXPECT_TRUE(Bring(0, request, 10, value).ok());
     EXPECT_TRUE(Bring(0, request, 11, value).ok());
     EXPECT_TRUE(Bring(2, request, 20, value).ok());
-    state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
-    state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+    state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
+    state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
   }
 
   std::vector<float> values_ = std::vector<float>(6);
@@ -80,9 +80,9 @@ TEST_F(ExchangeStateTest, TellsOfATensorWhenAllItsBlocksAreThere) {
       told.push_back(tensor);
       // The rest comes only when the first one has been told of.
       if (tensor != 1) return;
-      state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+      state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
       EXPECT_TRUE(Bring(2, request, 20, 1).ok());
-      state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+      state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
     });
     EXPECT_TRUE(pulled.ok()) << pulled.status();
     EXPECT_THAT(told, ElementsAre(1, 0));
@@ -111,12 +111,12 @@ TEST_F(ExchangeStateTest, ABlockIsPlacedOnce) {
 TEST_F(ExchangeStateTest, APullBringsAllBlocksAndItsBytes) {
   const uint64_t request = state_.BeginPull();
   EXPECT_TRUE(Bring(2, request, 20, 3).ok());
-  state_.PullEnded(2, request, absl::OkStatus(), absl::Seconds(3));
+  state_.PullEnded(request, absl::OkStatus(), absl::Seconds(3));
   EXPECT_TRUE(Bring(0, request, 11, 2).ok());
   EXPECT_TRUE(Bring(0, request, 10, 1).ok());
   // One server has not ended it.
   EXPECT_FALSE(state_.broken());
-  state_.PullEnded(0, request, absl::OkStatus(), absl::Seconds(2));
+  state_.PullEnded(request, absl::OkStatus(), absl::Seconds(2));
   const absl::StatusOr<PullResult> pulled = state_.AwaitPull(kLong);
   ASSERT_TRUE(pulled.ok()) << pulled.status();
   EXPECT_EQ(pulled->bytes, 3u * 2 * sizeof(float));
@@ -134,7 +134,7 @@ TEST_F(ExchangeStateTest, WidensTheElementsOfTheWire) {
 
 TEST_F(ExchangeStateTest, APullWithoutAnAnswerIsUnavailable) {
   const uint64_t request = state_.BeginPull();
-  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
   const absl::Status status = state_.AwaitPull(kShort).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()),
@@ -155,9 +155,9 @@ TEST_F(ExchangeStateSilenceTest, APullGoesOnAsLongAsBlocksCome) {
     EXPECT_TRUE(Bring(server, request, block, 1).ok());
     EXPECT_FALSE(over_);
   }
-  for (const size_t server : {0, 2}) {
+  for (int server = 0; server < 2; ++server) {
     clock_.Advance(kSilence - absl::Seconds(1));
-    state_.PullEnded(server, request, absl::OkStatus(), absl::ZeroDuration());
+    state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
   }
   waiting.join();
 }
@@ -177,8 +177,8 @@ TEST_F(ExchangeStateSilenceTest, AWaitEndsOnSilence) {
     clock_.Advance(absl::Seconds(1));
     // What belongs to no open exchange is none of it.
     EXPECT_TRUE(Bring(0, request - 1, 11, 1).ok());
-    state_.PushTaken(0, 7, 0);
-    state_.SetTaken(0);
+    state_.PushTaken(7, 0);
+    state_.SetTaken();
     std::this_thread::yield();
   }
   waiting.join();
@@ -195,19 +195,18 @@ TEST_F(ExchangeStateSilenceTest, APushGoesOnAsLongAsFramesLeave) {
     clock_.Advance(kSilence - absl::Seconds(1));
     state_.Sent();
   }
-  state_.PushTaken(0, 3, 0);
+  state_.PushTaken(3, 0);
   clock_.Advance(kSilence - absl::Seconds(1));
-  state_.PushTaken(2, 3, 0);
+  state_.PushTaken(3, 0);
   waiting.join();
 }
 
 TEST_F(ExchangeStateTest, AFailedPullEndsWhenAllServersHaveAnswered) {
   const uint64_t request = state_.BeginPull();
-  state_.PullEnded(0, request, absl::UnavailableError("ask again"),
+  state_.PullEnded(request, absl::UnavailableError("ask again"),
                    absl::ZeroDuration());
   EXPECT_TRUE(Bring(2, request, 20, 1).ok());
-  state_.PullEnded(2, request, absl::AbortedError("second"),
-                   absl::ZeroDuration());
+  state_.PullEnded(request, absl::AbortedError("second"), absl::ZeroDuration());
   EXPECT_EQ(state_.AwaitPull(kLong).status(),
             absl::UnavailableError("ask again"));
   // The next one is not affected.
@@ -219,8 +218,8 @@ TEST_F(ExchangeStateTest, AFailedPullEndsWhenAllServersHaveAnswered) {
 TEST_F(ExchangeStateTest, APullThatEndsWithoutItsBlocksIsTheServersBug) {
   const uint64_t request = state_.BeginPull();
   EXPECT_TRUE(Bring(0, request, 10, 1).ok());
-  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
-  state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
   const absl::Status status = state_.AwaitPull(kLong).status();
   EXPECT_TRUE(absl::IsInternal(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("2 blocks missing"));
@@ -283,29 +282,29 @@ TEST_F(ExchangeStateTest, APayloadOfAnotherSizeIsRefused) {
 
 TEST_F(ExchangeStateTest, APushIsOverWhenEveryServerHasTakenIt) {
   state_.BeginPush(5);
-  state_.PushTaken(0, 5, 1);
+  state_.PushTaken(5, 1);
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
-  state_.PushTaken(2, 5, 3);
+  state_.PushTaken(5, 3);
   EXPECT_EQ(*state_.AwaitPush(kLong), 4u);
 }
 
 TEST_F(ExchangeStateTest, AcknowledgementsOfOtherIterationsAreIgnored) {
   state_.BeginPush(6);
-  state_.PushTaken(0, 5, 9);
-  state_.PushTaken(2, 7, 9);
+  state_.PushTaken(5, 9);
+  state_.PushTaken(7, 9);
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
-  state_.PushTaken(0, 6, 0);
-  state_.PushTaken(2, 6, 0);
-  state_.PushTaken(2, 6, 9);  // Once more.
+  state_.PushTaken(6, 0);
+  state_.PushTaken(6, 0);
+  state_.PushTaken(6, 9);  // Once more.
   EXPECT_EQ(*state_.AwaitPush(kLong), 0u);
 }
 
 TEST_F(ExchangeStateTest, StartingValuesAreSetWhenEveryServerHasThem) {
-  state_.SetTaken(0);  // Of nothing.
+  state_.SetTaken();  // Of nothing.
   state_.BeginSet();
-  state_.SetTaken(0);
+  state_.SetTaken();
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitSet(kShort)));
-  state_.SetTaken(2);
+  state_.SetTaken();
   EXPECT_TRUE(state_.AwaitSet(kLong).ok());
 }
 
@@ -331,7 +330,7 @@ TEST_F(ExchangeStateTest, EndingThePullsEndsThisOneAndTheLater) {
   state_.EndPulls(absl::UnavailableError("the stream ended later"));
   // A block and an end that were on their way do no harm.
   EXPECT_TRUE(Bring(0, request, 11, 1).ok());
-  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
   EXPECT_EQ(state_.AwaitPull(kLong).status(), absl::CancelledError("stop"));
   BringAll(state_.BeginPull(), 1);
   EXPECT_EQ(state_.AwaitPull(kLong).status(), absl::CancelledError("stop"));
@@ -341,8 +340,8 @@ TEST_F(ExchangeStateTest, EndingThePullsEndsThisOneAndTheLater) {
 TEST_F(ExchangeStateTest, APushOutlivesTheEndOfThePulls) {
   state_.BeginPush(1);
   state_.EndPulls(absl::CancelledError("stop"));
-  state_.PushTaken(0, 1, 0);
-  state_.PushTaken(2, 1, 1);
+  state_.PushTaken(1, 0);
+  state_.PushTaken(1, 1);
   EXPECT_EQ(*state_.AwaitPush(kLong), 1u);
 }
 
