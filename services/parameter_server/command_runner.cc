@@ -93,6 +93,23 @@ void CommandRunner::End(absl::string_view reason) {
   shard_->RemoveAll(reason);
 }
 
+void CommandRunner::TakeTurn(absl::Time now) {
+  ShardCounters sum;
+  const auto jobs = shard_->Jobs();
+  for (const auto& job : jobs) {
+    job->ExpirePulls(now);
+    const ShardCounters counters = job->Counters();
+    sum.parked_pulls += counters.parked_pulls;
+    sum.open_rounds += counters.open_rounds;
+    sum.snapshots += counters.snapshots;
+  }
+  metrics_->parked_pulls.Set(static_cast<double>(sum.parked_pulls));
+  metrics_->open_rounds.Set(static_cast<double>(sum.open_rounds));
+  metrics_->snapshots.Set(static_cast<double>(sum.snapshots));
+  metrics_->jobs.Set(static_cast<double>(jobs.size()));
+  metrics_->parameter_bytes.Set(static_cast<double>(shard_->state_bytes()));
+}
+
 void CommandRunner::Refuse() {
   absl::MutexLock lock(&mu_);
   refusing_ = true;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/parameter_server/disk_worker.h"
 #include "services/parameter_server/server_metrics.h"
@@ -48,6 +49,10 @@ class CommandRunner {
   // The coordinator is gone: everything that is hosted is dropped, what is
   // being read or written is cancelled, and nothing is sent any more.
   void End(absl::string_view reason);
+
+  // What a server does between commands, about ten times a second: ends pulls
+  // that waited too long, and keeps the gauges up to date.
+  void TakeTurn(absl::Time now);
 
   // Takes no new runs: the server is stopping.
   void Refuse();

@@ -24,7 +24,6 @@
 #include "services/parameter_server/coordinator_link.h"
 #include "services/parameter_server/parameter_service.h"
 #include "services/parameter_server/server_metrics.h"
-#include "services/parameter_server/server_turn.h"
 #include "services/parameter_server/shard.h"
 
 namespace paceline {
@@ -98,7 +97,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
            [&](const absl::Status& status) { readiness->Set(status); }},
       &runner, [&](absl::Duration lease) {
         service.SetPullTimeout(lease);
-        TakeServerTurn(shard, Clock::Real().Now(), metrics);
+        runner.TakeTurn(Clock::Real().Now());
       });
   // The first signal asks, the second does not wait.
   const SignalWatch signals([&, asked = false](int) mutable {

@@ -23,7 +23,6 @@
 #include "services/parameter_server/command_runner.h"
 #include "services/parameter_server/coordinator_link.h"
 #include "services/parameter_server/parameter_service.h"
-#include "services/parameter_server/server_turn.h"
 #include "tests/common/sanitized.h"
 
 namespace paceline {
@@ -82,7 +81,7 @@ struct LocalCluster::Server {
              &runner,
              [this](absl::Duration lease) {
                service.SetPullTimeout(lease);
-               TakeServerTurn(shard, Clock::Real().Now(), metrics);
+               runner.TakeTurn(Clock::Real().Now());
              }),
         thread([this] { CHECK(link.Run().ok()); }) {}
   ~Server() {

@@ -15,7 +15,6 @@
 #include "common/job/optimizer_spec.h"
 #include "common/safetensors/safetensors_reader.h"
 #include "services/parameter_server/from_wire.h"
-#include "services/parameter_server/server_turn.h"
 #include "tests/services/parameter_server/command_runner_testing.h"
 #include "tests/services/parameter_server/job_shard_testing.h"
 #include "tests/services/worker/data/scratch_folder.h"
@@ -379,10 +378,10 @@ TEST(HostJobTest, RefusesWhatNoCoordinatorSends) {
   }
 }
 
-TEST(ServerTurnTest, EndsWaitsAndCountsOverAllJobs) {
-  prometheus::Registry registry;
-  ServerMetrics metrics(registry);
-  Shard shard;
+TEST(CommandRunnerTest, ATurnEndsWaitsAndCountsOverAllJobs) {
+  RunningShard server;
+  Shard& shard = server.shard;
+  ServerMetrics& metrics = server.metrics;
   const absl::Time now = absl::UnixEpoch();
   PullResult late;
   PullResult early;
@@ -391,7 +390,7 @@ TEST(ServerTurnTest, EndsWaitsAndCountsOverAllJobs) {
   (*shard.Job(1))->Pull({.deadline = now}, 0, late.callback());
   (*shard.Job(2))
       ->Pull({.deadline = now + absl::Seconds(1)}, 0, early.callback());
-  TakeServerTurn(shard, now, metrics);
+  server.runner.TakeTurn(now);
   EXPECT_EQ(late.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(early.calls(), 0);
   EXPECT_EQ(metrics.parked_pulls.Value(), 1);
@@ -400,12 +399,12 @@ TEST(ServerTurnTest, EndsWaitsAndCountsOverAllJobs) {
   ASSERT_TRUE(SetAll(**shard.Job(2), 0).ok());
   ASSERT_TRUE((*shard.Job(2))->Snapshot(1).ok());
   ASSERT_TRUE(Push(**shard.Job(2), RoundPush(1, 1, 10, 5), 1).ok());
-  TakeServerTurn(shard, now, metrics);
+  server.runner.TakeTurn(now);
   EXPECT_EQ(metrics.parked_pulls.Value(), 0);
   EXPECT_EQ(metrics.snapshots.Value(), 1);
   EXPECT_EQ(metrics.open_rounds.Value(), 1);
   shard.RemoveAll("done");
-  TakeServerTurn(shard, now, metrics);
+  server.runner.TakeTurn(now);
   EXPECT_EQ(metrics.jobs.Value(), 0);
   EXPECT_EQ(metrics.parameter_bytes.Value(), 0);
 }
