@@ -118,18 +118,9 @@ absl::StatusOr<SavedBlock> CheckpointReader::ReadBlock(absl::string_view tensor,
           *file, SlotEntry(tensor, first, manifest_.optimizer_slots[i]), piece,
           saved.slots[i].data() + at));
     }
-    PACELINE_ASSIGN_OR_RETURN(
-        const SafetensorsTensor* entry,
-        FindEntry(*file, StepsEntry(tensor, first), SafetensorsType::kI64, 1));
-    int64_t steps = 0;
-    PACELINE_RETURN_IF_ERROR(file->Read(
-        *entry, 0,
-        absl::MakeSpan(reinterpret_cast<char*>(&steps), sizeof(steps))));
-    if (steps < 0) {
-      return absl::DataLossError(
-          absl::StrCat(file->path(), ": ", entry->name, " is negative"));
-    }
-    saved.steps = std::max(saved.steps, static_cast<uint64_t>(steps));
+    PACELINE_ASSIGN_OR_RETURN(const uint64_t steps,
+                              ReadSteps(*file, StepsEntry(tensor, first)));
+    saved.steps = std::max(saved.steps, steps);
     at += piece.size;
   }
   return saved;
@@ -188,6 +179,19 @@ absl::StatusOr<const SafetensorsTensor*> FindEntry(
                                             size, "], as the manifest says"));
   }
   return entry;
+}
+
+absl::StatusOr<uint64_t> ReadSteps(const SafetensorsReader& file,
+                                   const std::string& name) {
+  PACELINE_ASSIGN_OR_RETURN(const SafetensorsTensor* entry,
+                            FindEntry(file, name, SafetensorsType::kI64, 1));
+  int64_t steps = 0;
+  PACELINE_RETURN_IF_ERROR(file.Read(
+      *entry, 0,
+      absl::MakeSpan(reinterpret_cast<char*>(&steps), sizeof(steps))));
+  if (steps >= 0) return static_cast<uint64_t>(steps);
+  return absl::DataLossError(
+      absl::StrCat(file.path(), ": \"", name, "\" is negative"));
 }
 
 }  // namespace paceline

@@ -110,6 +110,11 @@ absl::StatusOr<const SafetensorsTensor*> FindEntry(
     const SafetensorsReader& file, const std::string& name,
     SafetensorsType type, uint64_t size);
 
+// The number in the entry StepsEntry(). DATA_LOSS as FindEntry(), and if it is
+// negative.
+absl::StatusOr<uint64_t> ReadSteps(const SafetensorsReader& file,
+                                   const std::string& name);
+
 }  // namespace paceline
 
 #endif  // PACELINE_COMMON_CHECKPOINT_CHECKPOINT_READER_H_

@@ -49,24 +49,16 @@ class FileVerifier {
     report_->problems.push_back(std::move(problem));
   }
 
-  // Null, with a note, if it is not there as promised.
-  const SafetensorsTensor* Expect(const std::string& name, SafetensorsType type,
-                                  uint64_t size) {
-    expected_.insert(name);
-    const auto entry = FindEntry(file_, name, type, size);
-    if (entry.ok()) return *entry;
-    Note(std::string(entry.status().message()));
-    return nullptr;
-  }
-
   void VerifyFloats(const std::string& name, uint64_t size) {
-    const SafetensorsTensor* entry = Expect(name, SafetensorsType::kF32, size);
-    if (entry == nullptr) return;
-    const uint64_t bytes = entry->end - entry->begin;
+    expected_.insert(name);
+    const auto found = FindEntry(file_, name, SafetensorsType::kF32, size);
+    if (!found.ok()) return Note(std::string(found.status().message()));
+    const SafetensorsTensor& entry = **found;
+    const uint64_t bytes = entry.end - entry.begin;
     for (uint64_t at = 0; at < bytes; at += kVerifyChunk) {
       chunk_.resize(std::min<uint64_t>(kVerifyChunk, bytes - at));
       const absl::Status read =
-          file_.Read(*entry, at, absl::MakeSpan(chunk_.data(), chunk_.size()));
+          file_.Read(entry, at, absl::MakeSpan(chunk_.data(), chunk_.size()));
       if (!read.ok()) return Note(std::string(read.message()));
       if (!AllFinite(DType::kF32, chunk_.data(),
                      chunk_.size() / sizeof(float))) {
@@ -77,16 +69,9 @@ class FileVerifier {
   }
 
   void VerifySteps(const std::string& name) {
-    const SafetensorsTensor* entry = Expect(name, SafetensorsType::kI64, 1);
-    if (entry == nullptr) return;
-    int64_t steps = 0;
-    const absl::Status read = file_.Read(
-        *entry, 0,
-        absl::MakeSpan(reinterpret_cast<char*>(&steps), sizeof(steps)));
-    if (!read.ok()) return Note(std::string(read.message()));
-    if (steps < 0) {
-      Note(absl::StrCat(file_.path(), ": \"", name, "\" is negative"));
-    }
+    expected_.insert(name);
+    const absl::Status read = ReadSteps(file_, name).status();
+    if (!read.ok()) Note(std::string(read.message()));
   }
 
   const SafetensorsReader& file_;
