@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/check.h"
+#include "common/utf8.h"
 #include "protos/google/rpc/error_details.pb.h"
 #include "protos/google/rpc/status.pb.h"
 
@@ -18,21 +19,17 @@ namespace {
 
 constexpr absl::string_view kEllipsis = "...";
 
-uint8_t ByteAt(absl::string_view text, size_t at) {
-  return static_cast<uint8_t>(text[at]);
-}
-
 bool Continues(absl::string_view text, size_t at) {
-  return at < text.size() && (ByteAt(text, at) & 0xc0) == 0x80;
+  return at < text.size() && ContinuesUtf8(text[at]);
 }
 
 // How many bytes the character at the front takes; 0 if there is none (RFC
 // 3629: neither longer than needed, nor a surrogate, nor above U+10FFFF).
 size_t CharacterSize(absl::string_view text) {
-  const uint8_t first = ByteAt(text, 0);
+  const auto first = static_cast<uint8_t>(text[0]);
   if (first < 0x80) return 1;
-  const uint8_t second = text.size() > 1 ? ByteAt(text, 1) : 0;
   if (!Continues(text, 1)) return 0;
+  const auto second = static_cast<uint8_t>(text[1]);
   if (first >= 0xc2 && first <= 0xdf) return 2;
   if (!Continues(text, 2)) return 0;
   if (first == 0xe0) return second >= 0xa0 ? 3 : 0;
@@ -44,11 +41,12 @@ size_t CharacterSize(absl::string_view text) {
   return first >= 0xf1 && first <= 0xf3 ? 4 : 0;
 }
 
+// Percent-encoded.
+size_t EncodedSize(char c) { return c >= ' ' && c <= '~' && c != '%' ? 1 : 3; }
+
 size_t EncodedSize(absl::string_view text) {
   size_t size = 0;
-  for (const char c : text) {
-    size += c >= ' ' && c <= '~' && c != '%' ? 1 : 3;
-  }
+  for (const char c : text) size += EncodedSize(c);
   return size;
 }
 
@@ -141,17 +139,10 @@ std::string ReplaceInvalidUtf8(absl::string_view text) {
 std::string ShortenForHeader(absl::string_view text, size_t max) {
   CHECK(max >= kEllipsis.size());
   if (EncodedSize(text) <= max) return std::string(text);
-  size_t room = max - kEllipsis.size();
   size_t kept = 0;
-  while (kept < text.size()) {
-    const size_t size = CharacterSize(text.substr(kept));
-    CHECK(size > 0);
-    const size_t encoded = EncodedSize(text.substr(kept, size));
-    if (encoded > room) break;
-    room -= encoded;
-    kept += size;
-  }
-  return absl::StrCat(text.substr(0, kept), kEllipsis);
+  size_t size = kEllipsis.size() + EncodedSize(text[kept]);
+  while (size <= max) size += EncodedSize(text[++kept]);
+  return absl::StrCat(CutUtf8(text, kept), kEllipsis);
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {
