@@ -134,9 +134,7 @@ absl::StatusOr<WrittenFile> ExportCheckpoint(const std::string& folder,
       chunk.resize(std::min(kExportChunk, size - at));
       PACELINE_RETURN_IF_ERROR(
           reader->ReadWeights(tensor.name, at, absl::MakeSpan(chunk)));
-      PACELINE_RETURN_IF_ERROR(
-          writer.Append({reinterpret_cast<const char*>(chunk.data()),
-                         chunk.size() * sizeof(float)}));
+      PACELINE_RETURN_IF_ERROR(writer.Append(BytesOf(chunk)));
     }
   }
   return writer.Commit();

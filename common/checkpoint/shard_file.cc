@@ -40,8 +40,7 @@ std::vector<SafetensorsTensor> Entries(
 
 absl::Status AppendFloats(const ShardBlock& block, const float* floats,
                           SafetensorsWriter& writer) {
-  const absl::string_view bytes(reinterpret_cast<const char*>(floats),
-                                block.size * sizeof(float));
+  const absl::string_view bytes = BytesOf({floats, block.size});
   if (!AllFinite(DType::kF32, bytes.data(), block.size)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "tensor \"", block.tensor, "\" has a value that is not finite in the ",

@@ -23,8 +23,7 @@ class Payload {
 
   // `floats` as a payload of fp32.
   static Payload OfFloats(const float* floats, size_t count) {
-    return Payload(absl::string_view(reinterpret_cast<const char*>(floats),
-                                     count * sizeof(float)));
+    return Payload(BytesOf({floats, count}));
   }
 
   // Adds the next slice. The bytes must stay until the payload has been read.

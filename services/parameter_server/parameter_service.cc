@@ -30,9 +30,7 @@ constexpr size_t kFramesAhead = 4;
 grpc::Slice WeightsSlice(const std::shared_ptr<const BlockState>& state,
                          DType dtype) {
   if (dtype == DType::kF32) {
-    return BorrowSlice({reinterpret_cast<const char*>(state->weights()),
-                        state->size() * sizeof(float)},
-                       state);
+    return BorrowSlice(BytesOf({state->weights(), state->size()}), state);
   }
   auto converted =
       std::make_shared<std::vector<char>>(state->size() * ElementSize(dtype));
