@@ -11,12 +11,25 @@
 
 namespace paceline {
 
-BlockPieces::BlockPieces(const CheckpointManifest& manifest)
-    : manifest_(manifest), blocks_(manifest.tensors.size()) {
-  for (uint32_t i = 0; i < manifest.tensors.size(); ++i) {
-    tensor_by_name_.emplace(manifest.tensors[i].name, i);
+absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
+    const std::string& folder, std::function<bool()> cancelled) {
+  PACELINE_ASSIGN_OR_RETURN(CheckpointManifest manifest, ReadManifest(folder));
+  return absl::WrapUnique(
+      new CheckpointReader(folder, std::move(manifest), std::move(cancelled)));
+}
+
+CheckpointReader::CheckpointReader(std::string folder,
+                                   CheckpointManifest manifest,
+                                   std::function<bool()> cancelled)
+    : folder_(std::move(folder)),
+      manifest_(std::move(manifest)),
+      cancelled_(std::move(cancelled)),
+      blocks_(manifest_.tensors.size()),
+      files_(manifest_.files.size()) {
+  for (uint32_t i = 0; i < manifest_.tensors.size(); ++i) {
+    tensor_by_name_.emplace(manifest_.tensors[i].name, i);
   }
-  for (const CheckpointBlock& block : manifest.blocks) {
+  for (const CheckpointBlock& block : manifest_.blocks) {
     blocks_[block.tensor].push_back(&block);
   }
   for (auto& blocks : blocks_) {
@@ -27,8 +40,9 @@ BlockPieces::BlockPieces(const CheckpointManifest& manifest)
   }
 }
 
-absl::StatusOr<std::vector<BlockPiece>> BlockPieces::Of(
-    absl::string_view tensor, uint64_t offset, uint64_t size) const {
+absl::StatusOr<std::vector<CheckpointReader::BlockPiece>>
+CheckpointReader::PiecesOf(absl::string_view tensor, uint64_t offset,
+                           uint64_t size) const {
   const auto found = tensor_by_name_.find(tensor);
   if (found == tensor_by_name_.end()) {
     return absl::NotFoundError(absl::StrCat("the checkpoint has no tensor \"",
@@ -57,22 +71,6 @@ absl::StatusOr<std::vector<BlockPiece>> BlockPieces::Of(
   return pieces;
 }
 
-absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
-    const std::string& folder, std::function<bool()> cancelled) {
-  PACELINE_ASSIGN_OR_RETURN(CheckpointManifest manifest, ReadManifest(folder));
-  return absl::WrapUnique(
-      new CheckpointReader(folder, std::move(manifest), std::move(cancelled)));
-}
-
-CheckpointReader::CheckpointReader(std::string folder,
-                                   CheckpointManifest manifest,
-                                   std::function<bool()> cancelled)
-    : folder_(std::move(folder)),
-      manifest_(std::move(manifest)),
-      cancelled_(std::move(cancelled)),
-      pieces_(manifest_),
-      files_(manifest_.files.size()) {}
-
 absl::StatusOr<const SafetensorsReader*> CheckpointReader::FileOf(
     const CheckpointBlock& block) {
   std::optional<SafetensorsReader>& file = files_[block.file];
@@ -99,7 +97,7 @@ absl::StatusOr<SavedBlock> CheckpointReader::ReadBlock(absl::string_view tensor,
                                                        uint64_t offset,
                                                        uint64_t size) {
   PACELINE_ASSIGN_OR_RETURN(const std::vector<BlockPiece> pieces,
-                            pieces_.Of(tensor, offset, size));
+                            PiecesOf(tensor, offset, size));
   SavedBlock saved;
   saved.weights.resize(size);
   uint64_t at = 0;
@@ -130,7 +128,7 @@ absl::Status CheckpointReader::ReadWeights(absl::string_view tensor,
                                            uint64_t offset,
                                            absl::Span<float> out) {
   PACELINE_ASSIGN_OR_RETURN(const std::vector<BlockPiece> pieces,
-                            pieces_.Of(tensor, offset, out.size()));
+                            PiecesOf(tensor, offset, out.size()));
   for (const BlockPiece& piece : pieces) {
     if (cancelled_()) return absl::CancelledError("no longer wanted");
     PACELINE_ASSIGN_OR_RETURN(const SafetensorsReader* file,

@@ -18,32 +18,6 @@
 
 namespace paceline {
 
-// A run of elements that lies in one saved block.
-struct BlockPiece {
-  const CheckpointBlock* block = nullptr;
-  uint64_t offset = 0;  // Where the first element lies within the block.
-  uint64_t size = 0;    // In elements.
-};
-
-// Which saved blocks hold which elements. Thread-safe.
-class BlockPieces {
- public:
-  // `manifest` is valid and outlives this.
-  explicit BlockPieces(const CheckpointManifest& manifest);
-
-  // The pieces, in order, of elements [offset, offset + size) of a tensor.
-  // NOT_FOUND: the checkpoint has no such tensor. FAILED_PRECONDITION: not so
-  // many elements.
-  absl::StatusOr<std::vector<BlockPiece>> Of(absl::string_view tensor,
-                                             uint64_t offset,
-                                             uint64_t size) const;
-
- private:
-  const CheckpointManifest& manifest_;
-  absl::flat_hash_map<absl::string_view, uint32_t> tensor_by_name_;
-  std::vector<std::vector<const CheckpointBlock*>> blocks_;  // By tensor.
-};
-
 // What is saved of a run of one tensor's elements.
 struct SavedBlock {
   std::vector<float> weights;
@@ -72,8 +46,8 @@ class CheckpointReader {
   // several blocks, the steps are the most that any of them has: with pushes
   // refused, or in flight when the snapshot was taken, blocks may differ by a
   // few, and for Adam's t, whose corrections only fade, more is the safe side.
-  // NOT_FOUND, FAILED_PRECONDITION as BlockPieces::Of(); DATA_LOSS if a file
-  // is not what was written.
+  // NOT_FOUND: the checkpoint has no such tensor. FAILED_PRECONDITION: not so
+  // many elements. DATA_LOSS: a file is not what was written.
   absl::StatusOr<SavedBlock> ReadBlock(absl::string_view tensor,
                                        uint64_t offset, uint64_t size);
 
@@ -85,6 +59,17 @@ class CheckpointReader {
   CheckpointReader(std::string folder, CheckpointManifest manifest,
                    std::function<bool()> cancelled);
 
+  // A run of elements that lies in one saved block.
+  struct BlockPiece {
+    const CheckpointBlock* block = nullptr;
+    uint64_t offset = 0;  // Where the first element lies within the block.
+    uint64_t size = 0;    // In elements.
+  };
+
+  // The pieces, in order, of elements [offset, offset + size) of a tensor.
+  absl::StatusOr<std::vector<BlockPiece>> PiecesOf(absl::string_view tensor,
+                                                   uint64_t offset,
+                                                   uint64_t size) const;
   absl::StatusOr<const SafetensorsReader*> FileOf(const CheckpointBlock& block);
   // One array of a piece; `name` is its entry.
   absl::Status ReadFloats(const SafetensorsReader& file,
@@ -94,8 +79,10 @@ class CheckpointReader {
   const std::string folder_;
   const CheckpointManifest manifest_;
   const std::function<bool()> cancelled_;
-  const BlockPieces pieces_;
-  std::vector<std::optional<SafetensorsReader>> files_;  // By index.
+  // Both refer to the manifest.
+  absl::flat_hash_map<absl::string_view, uint32_t> tensor_by_name_;
+  std::vector<std::vector<const CheckpointBlock*>> blocks_;  // By tensor.
+  std::vector<std::optional<SafetensorsReader>> files_;      // By index.
 };
 
 // Opens one file of a checkpoint and compares its size and digest. DATA_LOSS if
