@@ -6,15 +6,13 @@
 namespace paceline {
 
 void StreamRegistry::Add(std::shared_ptr<OpenStream> stream) {
-  absl::Status refuse_with;
-  bool refuse = false;
+  std::optional<absl::Status> closed;
   {
     absl::MutexLock lock(&mu_);
     open_.emplace(stream.get(), stream);
-    refuse = closed_;
-    refuse_with = closed_with_;
+    closed = closed_;
   }
-  if (refuse) stream->Close(refuse_with);
+  if (closed.has_value()) stream->Close(*closed);
 }
 
 void StreamRegistry::Remove(OpenStream* stream) {
@@ -30,8 +28,7 @@ void StreamRegistry::CloseAll(const absl::Status& status) {
   std::vector<std::shared_ptr<OpenStream>> streams;
   {
     absl::MutexLock lock(&mu_);
-    if (!closed_) closed_with_ = status;
-    closed_ = true;
+    if (!closed_.has_value()) closed_ = status;
     for (const auto& [key, stream] : open_) streams.push_back(stream);
   }
   // Outside the lock: closing may end a stream, which removes it here.

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -43,8 +44,7 @@ class StreamRegistry {
  private:
   absl::Mutex mu_;
   std::map<OpenStream*, std::shared_ptr<OpenStream>> open_ ABSL_GUARDED_BY(mu_);
-  absl::Status closed_with_ ABSL_GUARDED_BY(mu_);
-  bool closed_ ABSL_GUARDED_BY(mu_) = false;
+  std::optional<absl::Status> closed_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace paceline
