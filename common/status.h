@@ -39,6 +39,13 @@ inline absl::Status Annotate(const absl::Status& status,
                       absl::StrCat(doing, ": ", status.message()));
 }
 
+// The same of what may be a value, which stays as it is.
+template <class T>
+absl::StatusOr<T> Annotate(absl::StatusOr<T> value, absl::string_view doing) {
+  if (value.ok()) return value;
+  return Annotate(value.status(), doing);
+}
+
 }  // namespace paceline
 
 #endif  // PACELINE_COMMON_STATUS_H_

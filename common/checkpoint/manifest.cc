@@ -359,9 +359,7 @@ absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& folder) {
         folder, " is no complete checkpoint: it has no ", kManifestName));
   }
   PACELINE_RETURN_IF_ERROR(text.status());
-  auto manifest = ParseManifest(*text);
-  if (!manifest.ok()) return Annotate(manifest.status(), path);
-  return manifest;
+  return Annotate(ParseManifest(*text), path);
 }
 
 absl::Status WriteManifest(const std::string& folder,

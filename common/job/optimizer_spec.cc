@@ -113,9 +113,9 @@ absl::Status ValidateOptimizerSpec(const OptimizerSpec& spec) {
 
 absl::StatusOr<OptimizerSpec> ParseOptimizerSpec(absl::string_view text) {
   PACELINE_ASSIGN_OR_RETURN(const Kind kind, ParseKind(SpecName(text)));
-  const absl::StatusOr<OptimizerSpec> spec = ReadFields(kind, text);
-  if (!spec.ok()) return Annotate(spec.status(), "optimizer");
-  PACELINE_RETURN_IF_ERROR(ValidateOptimizerSpec(*spec));
+  PACELINE_ASSIGN_OR_RETURN(const OptimizerSpec spec,
+                            Annotate(ReadFields(kind, text), "optimizer"));
+  PACELINE_RETURN_IF_ERROR(ValidateOptimizerSpec(spec));
   return spec;
 }
 

@@ -309,17 +309,25 @@ void List(PlainParadigm& plain, bool weighable, Parameters& parameters) {
   if (weighable) List(plain.staleness, parameters);
 }
 
+// Reads the parameters of a spec; `list` goes through them.
+template <class GoThrough>
+absl::Status ReadParameters(absl::string_view text, GoThrough list) {
+  Parameters known;
+  list(known);
+  PACELINE_ASSIGN_OR_RETURN(const SpecParameters given,
+                            SpecParameters::Parse(text, known.keys()));
+  Parameters read(&given);
+  list(read);
+  return read.status();
+}
+
 absl::StatusOr<PlainParadigm> ReadPlain(absl::string_view text) {
   for (const Paradigm& paradigm : Paradigms()) {
     if (paradigm.name != SpecName(text)) continue;
     PlainParadigm plain = paradigm.standard;
-    Parameters known;
-    List(plain, paradigm.weighable, known);
-    PACELINE_ASSIGN_OR_RETURN(const SpecParameters given,
-                              SpecParameters::Parse(text, known.keys()));
-    Parameters read(&given);
-    List(plain, paradigm.weighable, read);
-    PACELINE_RETURN_IF_ERROR(read.status());
+    PACELINE_RETURN_IF_ERROR(ReadParameters(text, [&](Parameters& parameters) {
+      List(plain, paradigm.weighable, parameters);
+    }));
     return plain;
   }
   return absl::InvalidArgumentError(
@@ -331,8 +339,9 @@ absl::StatusOr<PlainParadigm> ReadPlain(absl::string_view text) {
                    ", ", kSyncSwitch));
 }
 
-absl::Status AnnotateSpec(const absl::Status& status, absl::string_view text) {
-  return Annotate(status, absl::StrCat("paradigm \"", text, "\""));
+// What an error of the spec begins with.
+std::string TitleOf(absl::string_view text) {
+  return absl::StrCat("paradigm \"", text, "\"");
 }
 
 // A spec within the spec.
@@ -342,11 +351,12 @@ absl::Status ReadInner(absl::string_view key, absl::string_view text,
     return absl::InvalidArgumentError(absl::StrCat(
         key, "=", text, " is made of two itself; it must be another paradigm"));
   }
-  absl::StatusOr<PlainParadigm> plain = ReadPlain(text);
-  if (!plain.ok()) return Annotate(AnnotateSpec(plain.status(), text), key);
-  std::string full = FormatParadigm(*plain);
+  PACELINE_ASSIGN_OR_RETURN(
+      PlainParadigm plain,
+      Annotate(ReadPlain(text), absl::StrCat(key, ": ", TitleOf(text))));
+  std::string full = FormatParadigm(plain);
   if (absl::StrContains(full, ',')) full = std::string(text);
-  inner = {*std::move(plain), std::move(full)};
+  inner = {std::move(plain), std::move(full)};
   return absl::OkStatus();
 }
 
@@ -369,13 +379,8 @@ absl::StatusOr<ParadigmSpec> ReadParadigm(absl::string_view text) {
     return ParadigmSpec{plain};
   }
   SyncSwitchOptions options;
-  Parameters known;
-  List(options, known);
-  PACELINE_ASSIGN_OR_RETURN(const SpecParameters given,
-                            SpecParameters::Parse(text, known.keys()));
-  Parameters read(&given);
-  List(options, read);
-  PACELINE_RETURN_IF_ERROR(read.status());
+  PACELINE_RETURN_IF_ERROR(ReadParameters(
+      text, [&](Parameters& parameters) { List(options, parameters); }));
   return ParadigmSpec{std::move(options)};
 }
 
@@ -402,9 +407,7 @@ absl::string_view NameOf(const PlainParadigm& plain) {
 }  // namespace
 
 absl::StatusOr<ParadigmSpec> ParseParadigm(absl::string_view text) {
-  absl::StatusOr<ParadigmSpec> spec = ReadParadigm(text);
-  if (spec.ok()) return spec;
-  return AnnotateSpec(spec.status(), text);
+  return Annotate(ReadParadigm(text), TitleOf(text));
 }
 
 std::string FormatParadigm(PlainParadigm plain) {

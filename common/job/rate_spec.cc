@@ -77,9 +77,7 @@ absl::StatusOr<RateSpec> ReadRateSpec(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<RateSpec> ParseRateSpec(absl::string_view text) {
-  absl::StatusOr<RateSpec> spec = ReadRateSpec(text);
-  if (spec.ok()) return spec;
-  return Annotate(spec.status(), absl::StrCat("schedule \"", text, "\""));
+  return Annotate(ReadRateSpec(text), absl::StrCat("schedule \"", text, "\""));
 }
 
 }  // namespace paceline

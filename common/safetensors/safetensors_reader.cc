@@ -21,16 +21,18 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(
   PACELINE_ASSIGN_OR_RETURN(InputFile file, InputFile::Open(path));
   std::array<char, kSafetensorsPrefix> prefix;
   PACELINE_RETURN_IF_ERROR(file.Read(0, absl::MakeSpan(prefix)));
-  const auto size =
-      ParseHeaderSize({prefix.data(), prefix.size()}, file.size());
-  if (!size.ok()) return Annotate(size.status(), path);
-  std::string json(*size, '\0');
+  PACELINE_ASSIGN_OR_RETURN(
+      const uint64_t size,
+      Annotate(ParseHeaderSize({prefix.data(), prefix.size()}, file.size()),
+               path));
+  std::string json(size, '\0');
   PACELINE_RETURN_IF_ERROR(
       file.Read(kSafetensorsPrefix, absl::MakeSpan(json.data(), json.size())));
-  const uint64_t data = kSafetensorsPrefix + *size;
-  auto header = ParseSafetensorsHeader(json, file.size() - data);
-  if (!header.ok()) return Annotate(header.status(), path);
-  return SafetensorsReader(std::move(file), *std::move(header), data);
+  const uint64_t data = kSafetensorsPrefix + size;
+  PACELINE_ASSIGN_OR_RETURN(
+      SafetensorsHeader header,
+      Annotate(ParseSafetensorsHeader(json, file.size() - data), path));
+  return SafetensorsReader(std::move(file), std::move(header), data);
 }
 
 SafetensorsReader::SafetensorsReader(InputFile file, SafetensorsHeader header,

@@ -74,11 +74,8 @@ absl::Status Check(const ClientSecurityOptions& options) {
 absl::StatusOr<std::shared_ptr<const CertificateWatch>> OpenTls(
     const TlsFiles& tls, absl::Duration interval) {
   if (tls.cert.empty() && tls.ca.empty()) return nullptr;
-  auto watch = CertificateWatch::Open(tls, interval);
-  if (!watch.ok()) {
-    return Annotate(watch.status(), "--tls-cert, --tls-key, --tls-ca");
-  }
-  return watch;
+  return Annotate(CertificateWatch::Open(tls, interval),
+                  "--tls-cert, --tls-key, --tls-ca");
 }
 
 }  // namespace
@@ -121,9 +118,10 @@ absl::StatusOr<ServerSecurity> MakeServerSecurity(
   PACELINE_ASSIGN_OR_RETURN(security.tls,
                             OpenTls(options.tls, options.reload_interval));
   if (!options.token_file.empty()) {
-    auto tokens = OpenTokenFile(options.token_file, options.reload_interval);
-    if (!tokens.ok()) return Annotate(tokens.status(), "--token-file");
-    security.tokens = *std::move(tokens);
+    PACELINE_ASSIGN_OR_RETURN(
+        security.tokens,
+        Annotate(OpenTokenFile(options.token_file, options.reload_interval),
+                 "--token-file"));
   }
   return security;
 }
@@ -137,9 +135,10 @@ absl::StatusOr<ClientSecurity> MakeClientSecurity(
   PACELINE_ASSIGN_OR_RETURN(security.tls,
                             OpenTls(options.tls, options.reload_interval));
   if (!options.token_file.empty()) {
-    auto token = OpenBearerToken(options.token_file, options.reload_interval);
-    if (!token.ok()) return Annotate(token.status(), "the token file");
-    security.token = *std::move(token);
+    PACELINE_ASSIGN_OR_RETURN(
+        security.token,
+        Annotate(OpenBearerToken(options.token_file, options.reload_interval),
+                 "the token file"));
   }
   return security;
 }

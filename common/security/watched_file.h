@@ -35,10 +35,9 @@ class WatchedFile {
   static absl::StatusOr<std::shared_ptr<const WatchedFile>> Open(
       const std::string& path, absl::Duration interval, const Kind& kind) {
     PACELINE_ASSIGN_OR_RETURN(std::string text, ReadSmallFile(path));
-    absl::StatusOr<Value> value = kind.parse(text);
-    if (!value.ok()) return Annotate(value.status(), path);
+    PACELINE_ASSIGN_OR_RETURN(Value value, Annotate(kind.parse(text), path));
     std::shared_ptr<WatchedFile> file(
-        new WatchedFile(path, kind, std::move(text), *std::move(value)));
+        new WatchedFile(path, kind, std::move(text), std::move(value)));
     file->looking_ = std::make_unique<Periodic>(
         interval, [file = file.get()] { file->Look(); });
     return file;

@@ -110,9 +110,7 @@ absl::StatusOr<DelaySpec> ParseDelay(absl::string_view text) {
   }
   for (const Kind& kind : Kinds()) {
     if (kind.name != name) continue;
-    const absl::StatusOr<DelaySpec> spec = ReadKind(kind, text);
-    if (spec.ok()) return spec;
-    return Annotate(spec.status(), absl::StrCat("delay ", name));
+    return Annotate(ReadKind(kind, text), absl::StrCat("delay ", name));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "delay \"", text, "\": want constant:5ms, uniform:min=1ms,max=9ms, ",

@@ -31,9 +31,7 @@ absl::StatusOr<PauseSpec> ReadPause(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<PauseSpec> ParsePause(absl::string_view text) {
-  const absl::StatusOr<PauseSpec> pause = ReadPause(text);
-  if (pause.ok()) return pause;
-  return Annotate(pause.status(),
+  return Annotate(ReadPause(text),
                   absl::StrCat("pause \"", text, "\", want every=10s,for=2s"));
 }
 

@@ -104,6 +104,14 @@ TEST(AnnotateTest, LeavesOkAlone) {
   EXPECT_EQ(Annotate(absl::OkStatus(), "block 3"), absl::OkStatus());
 }
 
+TEST(AnnotateTest, PassesAValueOn) {
+  EXPECT_EQ(*Annotate(absl::StatusOr<int>(7), "block 3"), 7);
+  EXPECT_EQ(Annotate(absl::StatusOr<int>(absl::DataLossError("it is cut off")),
+                     "block 3")
+                .status(),
+            absl::DataLossError("block 3: it is cut off"));
+}
+
 }  // namespace
 
 }  // namespace paceline
