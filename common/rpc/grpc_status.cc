@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -75,10 +76,8 @@ Details SortedPayloads(const absl::Status& status) {
         details.emplace_back(type, bytes);
       });
   std::sort(details.begin(), details.end(), [](const auto& a, const auto& b) {
-    const bool a_is_info = a.first == kErrorInfo;
-    const bool b_is_info = b.first == kErrorInfo;
-    if (a_is_info != b_is_info) return a_is_info;
-    return a.first < b.first;
+    return std::forward_as_tuple(a.first != kErrorInfo, a.first) <
+           std::forward_as_tuple(b.first != kErrorInfo, b.first);
   });
   return details;
 }
