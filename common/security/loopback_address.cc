@@ -15,19 +15,10 @@
 namespace paceline {
 namespace {
 
-// The part before the port, without brackets.
-absl::string_view HostOf(absl::string_view address) {
-  if (absl::ConsumePrefix(&address, "[")) {
-    return address.substr(0, address.find(']'));
-  }
-  // More than one colon: a bare IPv6 address, which has no port.
-  if (std::count(address.begin(), address.end(), ':') > 1) return address;
-  return address.substr(0, address.find(':'));
-}
-
-// `address` without the name of a resolver.
-std::string WithoutScheme(absl::string_view address) {
-  std::string plain =
+// The part of `address` before the port, without brackets and without the name
+// of a resolver.
+std::string HostOf(absl::string_view address) {
+  const std::string plain =
       absl::StrReplaceAll(address, {{"%5B", "["}, {"%5D", "]"}});
   absl::string_view rest = plain;
   if (!absl::ConsumePrefix(&rest, "ipv4:") &&
@@ -35,7 +26,12 @@ std::string WithoutScheme(absl::string_view address) {
       !absl::ConsumePrefix(&rest, "dns:///")) {
     absl::ConsumePrefix(&rest, "dns:");
   }
-  return std::string(rest);
+  if (absl::ConsumePrefix(&rest, "[")) {
+    return std::string(rest.substr(0, rest.find(']')));
+  }
+  // More than one colon: a bare IPv6 address, which has no port.
+  if (std::count(rest.begin(), rest.end(), ':') > 1) return std::string(rest);
+  return std::string(rest.substr(0, rest.find(':')));
 }
 
 // IPv4 as IPv6 writes it; nothing if `host` is no IP address.
@@ -56,8 +52,7 @@ bool IsLoopbackAddress(absl::string_view address) {
       absl::StartsWith(address, "unix-abstract:")) {
     return true;
   }
-  const std::string plain = WithoutScheme(address);
-  const std::string host(HostOf(plain));
+  const std::string host = HostOf(address);
   if (absl::EqualsIgnoreCase(host, "localhost")) return true;
   const std::optional<in6_addr> ip = ParseIp(host);
   if (!ip.has_value()) return false;
@@ -67,8 +62,7 @@ bool IsLoopbackAddress(absl::string_view address) {
 
 bool IsWildcardAddress(absl::string_view address) {
   if (absl::StartsWith(address, "unix")) return false;
-  const std::string plain = WithoutScheme(address);
-  const std::string host(HostOf(plain));
+  const std::string host = HostOf(address);
   if (host.empty() || host == "*") return true;
   const std::optional<in6_addr> ip = ParseIp(host);
   if (!ip.has_value()) return false;
