@@ -30,9 +30,8 @@
 #include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
+#include "services/coordinator/admin/admin_services.h"
 #include "services/coordinator/admin/answering.h"
-#include "services/coordinator/admin/cluster_service.h"
-#include "services/coordinator/admin/job_service.h"
 #include "services/coordinator/control/jobs.h"
 #include "services/coordinator/fleet/fleet_service.h"
 #include "services/coordinator/store/job_journal.h"
@@ -90,6 +89,14 @@ absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
   return jobs;
 }
 
+CallLimits ToCallLimits(const Options& options) {
+  CallLimits limits;
+  limits.requests.per_second = options.max_requests;
+  limits.requests.burst = std::max(1.0, 2 * options.max_requests);
+  limits.open_streams = options.max_streams;
+  return limits;
+}
+
 // In the reverse order of the start; every stage is bounded.
 void Drain(Jobs& jobs, StreamRegistry& streams, grpc::Server& server,
            absl::Duration grace) {
@@ -135,17 +142,15 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
           options.metrics,
           {registry, std::make_shared<CertificateMetrics>(security.tls)},
           readiness));
-  CallLimits limits;
-  limits.requests.per_second = options.max_requests;
-  limits.requests.burst = std::max(1.0, 2 * options.max_requests);
-  limits.open_streams = options.max_streams;
-  CallGuard guard(security, limits, &Clock::Real());
+  CallGuard guard(security, ToCallLimits(options), &Clock::Real());
   Answering answering(&guard, &journal);
   StreamRegistry streams;
-  FleetService fleet(&jobs->fleet(), &guard, &streams);
+  const auto fleet = MakeFleetService(&jobs->fleet(), &guard, &streams);
   WatchPump pump;
-  JobAdmin job_admin(jobs.get(), &answering, &streams, &pump);
-  ClusterAdmin cluster_admin(jobs.get(), &answering, absl::Now());
+  const auto job_admin =
+      MakeJobService(jobs.get(), &answering, &streams, &pump);
+  const auto cluster_admin =
+      MakeClusterService(jobs.get(), &answering, absl::Now());
   RpcMetrics calls(*registry, {"paceline.v1.Fleet", "paceline.v1.JobService",
                                "paceline.v1.ClusterService"});
   ListenOptions listen;
@@ -154,7 +159,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(
       const ListeningServer listening,
       Listen(options.listen, ChannelProfile::kControl, security,
-             {&fleet, &job_admin, &cluster_admin}, listen));
+             {fleet.get(), job_admin.get(), cluster_admin.get()}, listen));
   LogInfo("listening",
           {{"address", listening.address},
            {"metrics_port", metrics_port},

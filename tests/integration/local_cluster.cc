@@ -15,9 +15,8 @@
 #include "common/rpc/channel.h"
 #include "common/security/call_guard.h"
 #include "common/status.h"
+#include "services/coordinator/admin/admin_services.h"
 #include "services/coordinator/admin/answering.h"
-#include "services/coordinator/admin/cluster_service.h"
-#include "services/coordinator/admin/job_service.h"
 #include "services/coordinator/control/jobs.h"
 #include "services/coordinator/fleet/fleet_service.h"
 #include "services/parameter_server/command_runner.h"
@@ -111,11 +110,12 @@ struct LocalCluster::Parts {
                            &journal, &registry)),
         guard(ServerSecurity(), {}, &Clock::Real()),
         answering(&guard, &journal),
-        fleet(&jobs->fleet(), &guard, &streams),
-        job_admin(jobs.get(), &answering, &streams, &pump),
-        cluster_admin(jobs.get(), &answering, absl::Now()),
-        listening(ListenAnywhere(ChannelProfile::kControl,
-                                 {&fleet, &job_admin, &cluster_admin})) {
+        fleet(MakeFleetService(&jobs->fleet(), &guard, &streams)),
+        job_admin(MakeJobService(jobs.get(), &answering, &streams, &pump)),
+        cluster_admin(MakeClusterService(jobs.get(), &answering, absl::Now())),
+        listening(ListenAnywhere(
+            ChannelProfile::kControl,
+            {fleet.get(), job_admin.get(), cluster_admin.get()})) {
     for (uint32_t i = 0; i < count; ++i) {
       servers.push_back(
           std::make_unique<Server>(listening.address, absl::StrCat("s", i)));
@@ -148,9 +148,9 @@ struct LocalCluster::Parts {
   Answering answering;
   StreamRegistry streams;
   WatchPump pump;
-  FleetService fleet;
-  JobAdmin job_admin;
-  ClusterAdmin cluster_admin;
+  std::unique_ptr<grpc::Service> fleet;
+  std::unique_ptr<grpc::Service> job_admin;
+  std::unique_ptr<grpc::Service> cluster_admin;
   ListeningServer listening;
   std::vector<std::unique_ptr<Server>> servers;
 

@@ -1,12 +1,12 @@
 #include "services/coordinator/fleet/fleet_service.h"
 
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/server_stream.h"
 #include "common/status.h"
+#include "protos/paceline/v1/fleet.grpc.pb.h"
 
 namespace paceline {
 namespace {
@@ -107,18 +107,33 @@ grpc::ServerBidiReactor<In, Out>* Open(
   return stream.get();
 }
 
+class FleetService final : public v1::Fleet::CallbackService {
+ public:
+  FleetService(Fleet* fleet, CallGuard* guard, StreamRegistry* streams)
+      : fleet_(fleet), guard_(guard), streams_(streams) {}
+
+  grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerCommand>* Worker(
+      grpc::CallbackServerContext* context) override {
+    return Open<WorkerStream, v1::WorkerMessage, v1::WorkerCommand>(
+        *context, "/paceline.v1.Fleet/Worker", fleet_, guard_, streams_);
+  }
+  grpc::ServerBidiReactor<v1::ServerMessage, v1::ServerCommand>* Server(
+      grpc::CallbackServerContext* context) override {
+    return Open<ParameterServerStream, v1::ServerMessage, v1::ServerCommand>(
+        *context, "/paceline.v1.Fleet/Server", fleet_, guard_, streams_);
+  }
+
+ private:
+  Fleet* const fleet_;
+  CallGuard* const guard_;
+  StreamRegistry* const streams_;
+};
+
 }  // namespace
 
-grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerCommand>*
-FleetService::Worker(grpc::CallbackServerContext* context) {
-  return Open<WorkerStream, v1::WorkerMessage, v1::WorkerCommand>(
-      *context, "/paceline.v1.Fleet/Worker", fleet_, guard_, streams_);
-}
-
-grpc::ServerBidiReactor<v1::ServerMessage, v1::ServerCommand>*
-FleetService::Server(grpc::CallbackServerContext* context) {
-  return Open<ParameterServerStream, v1::ServerMessage, v1::ServerCommand>(
-      *context, "/paceline.v1.Fleet/Server", fleet_, guard_, streams_);
+std::unique_ptr<grpc::Service> MakeFleetService(Fleet* fleet, CallGuard* guard,
+                                                StreamRegistry* streams) {
+  return std::make_unique<FleetService>(fleet, guard, streams);
 }
 
 }  // namespace paceline

@@ -7,6 +7,7 @@
 
 #include "common/rpc/channel.h"
 #include "gmock/gmock.h"
+#include "protos/paceline/v1/fleet.grpc.pb.h"
 #include "tests/services/coordinator/fleet/fleet_testing.h"
 #include "tests/services/coordinator/run/fake_job_server.h"
 
@@ -29,7 +30,7 @@ class FleetServiceTest : public FleetTest {
  protected:
   void SetUp() override {
     auto listening =
-        Listen("127.0.0.1:0", ChannelProfile::kControl, {}, {&service_});
+        Listen("127.0.0.1:0", ChannelProfile::kControl, {}, {service_.get()});
     ASSERT_TRUE(listening.ok()) << listening.status();
     listening_ = *std::move(listening);
     context_.set_deadline(std::chrono::system_clock::now() +
@@ -56,7 +57,8 @@ class FleetServiceTest : public FleetTest {
 
   CallGuard guard_{ServerSecurity(), {}, &Clock::Real()};
   StreamRegistry streams_;
-  FleetService service_{&fleet_, &guard_, &streams_};
+  std::unique_ptr<grpc::Service> service_ =
+      MakeFleetService(&fleet_, &guard_, &streams_);
   ListeningServer listening_;
   grpc::ClientContext context_;
   std::unique_ptr<v1::Fleet::Stub> stub_;
