@@ -1,7 +1,6 @@
 #include "services/coordinator/jobs/job_filter.h"
 
-#include <algorithm>
-#include <array>
+#include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -9,77 +8,156 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/check.h"
+#include "absl/time/time.h"
 #include "common/field_checks.h"
 #include "common/job/paradigm_spec.h"
 #include "common/status.h"
 #include "common/status_details.h"
 
 namespace paceline {
+namespace {
 
-class JobFilterParser {
+constexpr size_t kBytesMax = 4096;
+constexpr size_t kTermsMax = 32;
+
+using Term = std::function<bool(const v1::Job&)>;
+
+struct Operator {
+  absl::string_view text;
+  // Whether it is true of two values, the first of which is less (`order` below
+  // 0), equal (0) or greater. Null of `:`, which compares nothing.
+  bool (*holds)(int order);
+};
+// The longer ones first.
+constexpr Operator kOperators[] = {
+    {"!=", [](int order) { return order != 0; }},
+    {"<=", [](int order) { return order <= 0; }},
+    {">=", [](int order) { return order >= 0; }},
+    {"=", [](int order) { return order == 0; }},
+    {":", nullptr},
+    {"<", [](int order) { return order < 0; }},
+    {">", [](int order) { return order > 0; }},
+};
+
+// The operator and the value of a term; `key` is the label's.
+struct Condition {
+  Operator op = {};
+  std::string key;
+  std::string value;
+
+  bool HoldsFor(const std::string& text) const {
+    return op.holds == nullptr ? absl::StrContains(text, value)
+                               : op.holds(text.compare(value));
+  }
+};
+
+const std::string& NameOf(const v1::Job& job) { return job.name(); }
+const std::string& TitleOf(const v1::Job& job) { return job.display_name(); }
+const std::string& ModelOf(const v1::Job& job) { return job.spec().model(); }
+const std::string& ParadigmOf(const v1::Job& job) {
+  return job.spec().paradigm();
+}
+
+template <const std::string& (*kTextOf)(const v1::Job&)>
+absl::StatusOr<Term> TextTerm(Condition is) {
+  return [is = std::move(is)](const v1::Job& job) {
+    return is.HoldsFor(kTextOf(job));
+  };
+}
+
+absl::StatusOr<Term> ParadigmTerm(Condition is) {
+  const auto paradigm = ParseParadigm(is.value);
+  if (is.op.text != ":" && paradigm.ok()) is.value = FormatParadigm(*paradigm);
+  return TextTerm<ParadigmOf>(std::move(is));
+}
+
+absl::StatusOr<Term> LabelsTerm(Condition is) {
+  return [key = std::move(is.value)](const v1::Job& job) {
+    return job.labels().contains(key);
+  };
+}
+
+absl::StatusOr<Term> LabelTerm(Condition is) {
+  return [is = std::move(is)](const v1::Job& job) {
+    const auto label = job.labels().find(is.key);
+    if (label == job.labels().end()) return is.op.text == "!=";
+    if (is.op.text == ":" && is.value == "*") return true;
+    return is.HoldsFor(label->second);
+  };
+}
+
+absl::StatusOr<Term> StateTerm(Condition is) {
+  v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
+  if (!v1::Job::State_Parse(is.value, &state) ||
+      state == v1::Job::STATE_UNSPECIFIED) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Quoted(is.value),
+        " is no state; there are PENDING, STARTING, RUNNING, PAUSING, "
+        "PAUSED, CANCELLING, SUCCEEDED, FAILED, CANCELLED"));
+  }
+  return [holds = is.op.holds, state](const v1::Job& job) {
+    return holds(job.state() - state);
+  };
+}
+
+absl::StatusOr<Term> TimeTerm(Condition is) {
+  absl::Time time;
+  std::string error;
+  if (!absl::ParseTime(absl::RFC3339_full, is.value, &time, &error) &&
+      !absl::ParseTime("%Y-%m-%d", is.value, &time, &error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quoted(is.value),
+                     " is no time; write it as 2026-01-31T12:00:00Z or "
+                     "2026-01-31"));
+  }
+  return [holds = is.op.holds, time](const v1::Job& job) {
+    const absl::Time created =
+        absl::FromUnixSeconds(job.create_time().seconds()) +
+        absl::Nanoseconds(job.create_time().nanos());
+    return holds(created < time ? -1 : created > time ? 1 : 0);
+  };
+}
+
+struct Field {
+  absl::string_view name;
+  absl::string_view operators;  // Those that it takes, with blanks between.
+  absl::string_view text;       // The same for people.
+  // The error's text is what is wrong with the value.
+  absl::StatusOr<Term> (*compile)(Condition);
+};
+constexpr absl::string_view kTextOperators = "= != :";
+constexpr absl::string_view kTextText = "=, != or :";
+constexpr Field kLabelField = {"labels.", kTextOperators, kTextText, LabelTerm};
+constexpr Field kFields[] = {
+    {"name", kTextOperators, kTextText, TextTerm<NameOf>},
+    {"display_name", kTextOperators, kTextText, TextTerm<TitleOf>},
+    {"state", "= !=", "= or !=", StateTerm},
+    {"spec.model", kTextOperators, kTextText, TextTerm<ModelOf>},
+    {"spec.paradigm", kTextOperators, kTextText, ParadigmTerm},
+    {"labels", ":", ":, or a key, as in labels.team", LabelsTerm},
+    {"create_time", "= != < <= > >=", "=, !=, <, <=, > or >=", TimeTerm},
+};
+
+class Parser {
  public:
-  explicit JobFilterParser(absl::string_view text) : text_(text), rest_(text) {}
+  explicit Parser(absl::string_view text) : text_(text), rest_(text) {}
 
-  absl::StatusOr<JobFilter> Parse() {
-    JobFilter filter;
+  absl::StatusOr<std::vector<Term>> Parse() {
+    std::vector<Term> terms;
     SkipBlanks();
     while (!rest_.empty()) {
-      if (filter.terms_.size() == kTermsMax) {
+      if (terms.size() == kTermsMax) {
         return Error(absl::StrCat("has more than ", kTermsMax, " terms"));
       }
-      if (!filter.terms_.empty()) PACELINE_RETURN_IF_ERROR(ReadAnd());
+      if (!terms.empty()) PACELINE_RETURN_IF_ERROR(ReadAnd());
       PACELINE_ASSIGN_OR_RETURN(Term term, ReadTerm());
-      filter.terms_.push_back(std::move(term));
+      terms.push_back(std::move(term));
       SkipBlanks();
     }
-    return filter;
+    return terms;
   }
 
-  static constexpr size_t kBytesMax = 4096;
-
  private:
-  using Field = JobFilter::Field;
-  using Operator = JobFilter::Operator;
-  using Term = JobFilter::Term;
-
-  static constexpr size_t kTermsMax = 32;
-
-  struct FieldRule {
-    absl::string_view name;
-    Field field;
-    absl::string_view operators;  // Those that it takes, with blanks between.
-    absl::string_view text;       // The same for people.
-  };
-  static constexpr absl::string_view kTextOperators = "= != :";
-  static constexpr absl::string_view kTextText = "=, != or :";
-  static constexpr std::array<FieldRule, 8> kFields = {{
-      {"name", Field::kName, kTextOperators, kTextText},
-      {"display_name", Field::kDisplayName, kTextOperators, kTextText},
-      {"state", Field::kState, "= !=", "= or !="},
-      {"spec.model", Field::kModel, kTextOperators, kTextText},
-      {"spec.paradigm", Field::kParadigm, kTextOperators, kTextText},
-      {"labels", Field::kLabels, ":", ":, or a key, as in labels.team"},
-      {"labels.", Field::kLabel, kTextOperators, kTextText},
-      {"create_time", Field::kCreateTime,
-       "= != < <= > >=", "=, !=, <, <=, > or >="},
-  }};
-
-  struct OperatorName {
-    absl::string_view text;
-    Operator op;
-  };
-  // The longer ones first.
-  static constexpr std::array<OperatorName, 7> kOperators = {{
-      {"!=", Operator::kNotEqual},
-      {"<=", Operator::kLessOrEqual},
-      {">=", Operator::kGreaterOrEqual},
-      {"=", Operator::kEqual},
-      {":", Operator::kHas},
-      {"<", Operator::kLess},
-      {">", Operator::kGreater},
-  }};
-
   absl::Status Error(absl::string_view what) const {
     return InvalidField(
         "filter",
@@ -137,29 +215,34 @@ class JobFilterParser {
   }
 
   absl::StatusOr<Term> ReadTerm() {
-    Term term;
-    PACELINE_RETURN_IF_ERROR(ReadField(term));
+    Condition condition;
+    PACELINE_ASSIGN_OR_RETURN(const Field* const field,
+                              ReadField(condition.key));
     SkipBlanks();
-    PACELINE_RETURN_IF_ERROR(ReadOperator(term));
+    PACELINE_ASSIGN_OR_RETURN(condition.op, ReadOperator(*field));
     SkipBlanks();
-    PACELINE_RETURN_IF_ERROR(ReadValue(term));
-    return term;
+    const absl::string_view before = rest_;
+    PACELINE_ASSIGN_OR_RETURN(condition.value, ReadValue(*field));
+    absl::StatusOr<Term> term = field->compile(std::move(condition));
+    if (term.ok()) return term;
+    rest_ = before;
+    return Error(term.status().message());
   }
 
-  absl::Status ReadField(Term& term) {
+  // Sets `key` if it is a label's.
+  absl::StatusOr<const Field*> ReadField(std::string& key) {
     const absl::string_view before = rest_;
     std::string name = TakeWord(InName);
     if (name == "labels" && absl::StartsWith(rest_, ".")) {
-      return ReadLabelKey(term);
+      PACELINE_ASSIGN_OR_RETURN(key, ReadLabelKey());
+      return &kLabelField;
     }
     if (name == "spec" && absl::StartsWith(rest_, ".")) {
       rest_.remove_prefix(1);
       absl::StrAppend(&name, ".", TakeWord(InName));
     }
-    for (const FieldRule& known : kFields) {
-      if (known.name != name) continue;
-      term.field = known.field;
-      return absl::OkStatus();
+    for (const Field& known : kFields) {
+      if (known.name == name) return &known;
     }
     rest_ = before;
     return Error(absl::StrCat(
@@ -168,159 +251,66 @@ class JobFilterParser {
         "spec.paradigm, labels.KEY, create_time"));
   }
 
-  absl::Status ReadLabelKey(Term& term) {
+  absl::StatusOr<std::string> ReadLabelKey() {
     rest_.remove_prefix(1);
-    term.field = Field::kLabel;
+    std::string key;
     if (absl::StartsWith(rest_, "\"")) {
-      PACELINE_ASSIGN_OR_RETURN(term.key, TakeQuoted());
+      PACELINE_ASSIGN_OR_RETURN(key, TakeQuoted());
     } else {
-      term.key = TakeWord([](char c) { return InName(c) || c == '.'; });
+      key = TakeWord([](char c) { return InName(c) || c == '.'; });
     }
-    return term.key.empty() ? Error("labels. needs a key, as in labels.team")
-                            : absl::OkStatus();
+    if (key.empty()) return Error("labels. needs a key, as in labels.team");
+    return key;
   }
 
-  absl::Status ReadOperator(Term& term) {
-    const FieldRule& rule = *std::find_if(
-        kFields.begin(), kFields.end(),
-        [&](const FieldRule& it) { return it.field == term.field; });
+  absl::StatusOr<Operator> ReadOperator(const Field& field) {
     const std::vector<absl::string_view> allowed =
-        absl::StrSplit(rule.operators, ' ');
-    for (const OperatorName& known : kOperators) {
+        absl::StrSplit(field.operators, ' ');
+    for (const Operator& known : kOperators) {
       if (!absl::StartsWith(rest_, known.text)) continue;
       if (!absl::c_linear_search(allowed, known.text)) break;
       rest_.remove_prefix(known.text.size());
-      term.op = known.op;
-      return absl::OkStatus();
+      return known;
     }
     return Error(
-        absl::StrCat("this field takes ", rule.text, ", not ", Next()));
+        absl::StrCat("this field takes ", field.text, ", not ", Next()));
   }
 
-  absl::Status ReadValue(Term& term) {
+  absl::StatusOr<std::string> ReadValue(const Field& field) {
+    if (absl::StartsWith(rest_, "\"")) return TakeQuoted();
     const absl::string_view before = rest_;
-    if (absl::StartsWith(rest_, "\"")) {
-      PACELINE_ASSIGN_OR_RETURN(term.value, TakeQuoted());
-    } else {
-      term.value = TakeWord(InValue);
-      // The '=' of an unquoted paradigm, "ssp:s=3".
-      if (term.field == Field::kParadigm && absl::StartsWith(rest_, "=")) {
-        rest_ = before;
-        return Error("put a paradigm with parameters into quotes");
-      }
-      if (term.value.empty()) {
-        return Error(absl::StrCat("a value is a word or stands in quotes",
-                                  rest_.empty() ? "" : "; this is ",
-                                  rest_.empty() ? "" : Next()));
-      }
-    }
-    return SetTyped(term, before);
-  }
-
-  // What the value means where it is no text.
-  absl::Status SetTyped(Term& term, absl::string_view before) {
-    if (term.field == Field::kState &&
-        (!v1::Job::State_Parse(term.value, &term.state) ||
-         term.state == v1::Job::STATE_UNSPECIFIED)) {
+    std::string value = TakeWord(InValue);
+    // The '=' of an unquoted paradigm, "ssp:s=3".
+    if (field.compile == ParadigmTerm && absl::StartsWith(rest_, "=")) {
       rest_ = before;
-      return Error(absl::StrCat(
-          Quoted(term.value),
-          " is no state; there are PENDING, STARTING, RUNNING, PAUSING, "
-          "PAUSED, CANCELLING, SUCCEEDED, FAILED, CANCELLED"));
+      return Error("put a paradigm with parameters into quotes");
     }
-    if (term.field == Field::kCreateTime && !ReadTime(term.value, term.time)) {
-      rest_ = before;
-      return Error(absl::StrCat(Quoted(term.value),
-                                " is no time; write it as "
-                                "2026-01-31T12:00:00Z or 2026-01-31"));
-    }
-    if (term.field == Field::kParadigm && term.op != Operator::kHas) {
-      const auto paradigm = ParseParadigm(term.value);
-      if (paradigm.ok()) term.value = FormatParadigm(*paradigm);
-    }
-    return absl::OkStatus();
-  }
-
-  static bool ReadTime(absl::string_view text, absl::Time& time) {
-    std::string error;
-    return absl::ParseTime(absl::RFC3339_full, text, &time, &error) ||
-           absl::ParseTime("%Y-%m-%d", text, &time, &error);
+    if (!value.empty()) return value;
+    return Error(absl::StrCat("a value is a word or stands in quotes",
+                              rest_.empty() ? "" : "; this is ",
+                              rest_.empty() ? "" : Next()));
   }
 
   const absl::string_view text_;
   absl::string_view rest_;
 };
 
+}  // namespace
+
 absl::StatusOr<JobFilter> JobFilter::Parse(absl::string_view text) {
-  if (text.size() > JobFilterParser::kBytesMax) {
-    return InvalidField(
-        "filter", absl::StrCat("has ", text.size(), " bytes; at most ",
-                               JobFilterParser::kBytesMax, " are allowed"));
+  if (text.size() > kBytesMax) {
+    return InvalidField("filter",
+                        absl::StrCat("has ", text.size(), " bytes; at most ",
+                                     kBytesMax, " are allowed"));
   }
-  return JobFilterParser(text).Parse();
-}
-
-bool JobFilter::Holds(Operator op, int order) {
-  switch (op) {
-    case Operator::kEqual:
-      return order == 0;
-    case Operator::kNotEqual:
-      return order != 0;
-    case Operator::kLess:
-      return order < 0;
-    case Operator::kLessOrEqual:
-      return order <= 0;
-    case Operator::kGreater:
-      return order > 0;
-    case Operator::kGreaterOrEqual:
-      return order >= 0;
-    case Operator::kHas:
-      break;
-  }
-  CHECK(false);  // It compares nothing.
-}
-
-bool JobFilter::TextMatches(const Term& term, const std::string& text) {
-  if (term.op == Operator::kHas) return absl::StrContains(text, term.value);
-  return Holds(term.op, text.compare(term.value));
-}
-
-bool JobFilter::LabelMatches(const Term& term, const v1::Job& job) {
-  const auto label = job.labels().find(term.key);
-  if (label == job.labels().end()) return term.op == Operator::kNotEqual;
-  if (term.op == Operator::kHas && term.value == "*") return true;
-  return TextMatches(term, label->second);
-}
-
-bool JobFilter::Matches(const Term& term, const v1::Job& job) {
-  switch (term.field) {
-    case Field::kName:
-      return TextMatches(term, job.name());
-    case Field::kDisplayName:
-      return TextMatches(term, job.display_name());
-    case Field::kModel:
-      return TextMatches(term, job.spec().model());
-    case Field::kParadigm:
-      return TextMatches(term, job.spec().paradigm());
-    case Field::kLabel:
-      return LabelMatches(term, job);
-    case Field::kLabels:
-      return job.labels().contains(term.value);
-    case Field::kState:
-      return Holds(term.op, job.state() - term.state);
-    case Field::kCreateTime: {
-      const absl::Time time =
-          absl::FromUnixSeconds(job.create_time().seconds()) +
-          absl::Nanoseconds(job.create_time().nanos());
-      return Holds(term.op, time < term.time ? -1 : time > term.time ? 1 : 0);
-    }
-  }
-  CHECK(false);  // No such field.
+  JobFilter filter;
+  PACELINE_ASSIGN_OR_RETURN(filter.terms_, Parser(text).Parse());
+  return filter;
 }
 
 bool JobFilter::Matches(const v1::Job& job) const {
-  return absl::c_all_of(
-      terms_, [&job](const Term& term) { return Matches(term, job); });
+  return absl::c_all_of(terms_,
+                        [&job](const auto& holds) { return holds(job); });
 }
 
 }  // namespace paceline

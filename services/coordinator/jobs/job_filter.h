@@ -1,13 +1,11 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_JOBS_JOB_FILTER_H_
 #define PACELINE_SERVICES_COORDINATOR_JOBS_JOB_FILTER_H_
 
-#include <cstdint>
-#include <string>
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "protos/paceline/v1/jobs.pb.h"
 
 namespace paceline {
@@ -35,43 +33,7 @@ class JobFilter {
   bool Matches(const v1::Job& job) const;
 
  private:
-  enum class Field : uint8_t {
-    kName,
-    kDisplayName,
-    kModel,
-    kParadigm,
-    kLabel,
-    kLabels,
-    kState,
-    kCreateTime,
-  };
-  enum class Operator : uint8_t {
-    kEqual,
-    kNotEqual,
-    kHas,
-    kLess,
-    kLessOrEqual,
-    kGreater,
-    kGreaterOrEqual,
-  };
-  struct Term {
-    Field field = Field::kName;
-    Operator op = Operator::kEqual;
-    std::string key;  // The label's.
-    std::string value;
-    v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
-    absl::Time time;
-  };
-  friend class JobFilterParser;
-
-  // Whether `op` is true of two values, the first of which is less (`order`
-  // below 0), equal (0) or greater.
-  static bool Holds(Operator op, int order);
-  static bool TextMatches(const Term& term, const std::string& text);
-  static bool LabelMatches(const Term& term, const v1::Job& job);
-  static bool Matches(const Term& term, const v1::Job& job);
-
-  std::vector<Term> terms_;  // All must hold.
+  std::vector<std::function<bool(const v1::Job&)>> terms_;  // All must hold.
 };
 
 }  // namespace paceline
