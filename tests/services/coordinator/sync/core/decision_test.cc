@@ -1,37 +1,68 @@
 #include "services/coordinator/sync/core/decision.h"
 
+#include <array>
 #include <set>
+#include <string>
 
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/services/coordinator/sync/core/script_files.h"
 
 namespace paceline {
 namespace {
 
 constexpr WorkerId kWorker{7};
 
-TEST(DecisionTest, ReadsAsASentence) {
-  EXPECT_EQ(Render(Decision{DecisionKind::kWaitForSlowest, kWorker, 5, 3}),
-            "gap 5 exceeds the bound 3: waits for the slowest worker");
-  EXPECT_EQ(Render(Decision{DecisionKind::kRoundClosed, kWorker, 4, 1}),
-            "round 4 is complete with 1 push");
-  EXPECT_EQ(Render(Decision{DecisionKind::kLost, kWorker,
-                            static_cast<int64_t>(LossReason::kLeaseEnded), 12}),
-            "lost (lease ended) in iteration 12");
-  EXPECT_EQ(Render(Decision{DecisionKind::kRangeReturned, kWorker, 2, 64, 96}),
-            "samples [64, 96) of epoch 2 are dealt again");
+absl::StatusOr<DecisionKind> KindOf(absl::string_view name) {
+  for (const DecisionKind kind : DecisionKinds()) {
+    if (NameOf(kind) == name) return kind;
+  }
+  return Malformed(name);
+}
+
+// "wait_for_round 4 1": a decision by its name, and its `a`, `b` and `c`.
+absl::StatusOr<Decision> ParseDecision(const Words& words) {
+  const absl::StatusOr<DecisionKind> kind = KindOf(words.front());
+  if (!kind.ok()) return kind.status();
+  std::array<int64_t, 3> numbers{};
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (!absl::SimpleAtoi(words[i], &numbers.at(i - 1))) {
+      return Malformed(words[i]);
+    }
+  }
+  return Decision{*kind, kWorker, numbers[0], numbers[1], numbers[2]};
+}
+
+TEST(DecisionTest, EveryKindReadsAsASentence) {
+  std::set<DecisionKind> seen;
+  CheckScript(PACELINE_TESTDATA "/decisions.txt", [&](const auto& commands) {
+    std::string text;
+    ExecuteCommands(
+        commands,
+        [&](const Words& words) {
+          const absl::StatusOr<Decision> decision = ParseDecision(words);
+          if (!decision.ok()) return decision.status();
+          seen.insert(decision->kind);
+          absl::StrAppend(&text, Render(*decision), "\n");
+          return absl::OkStatus();
+        },
+        text);
+    return text;
+  });
+  EXPECT_EQ(seen.size(), DecisionKinds().size());
 }
 
 TEST(DecisionTest, EveryKindHasItsOwnWords) {
   std::set<std::string> sentences;
-  constexpr int kLast = static_cast<int>(DecisionKind::kDealingStopped);
-  for (int kind = 0; kind <= kLast; ++kind) {
-    const std::string sentence =
-        Render(Decision{static_cast<DecisionKind>(kind), kWorker, 1, 2, 3});
-    EXPECT_FALSE(sentence.empty()) << kind;
+  for (const DecisionKind kind : DecisionKinds()) {
+    const std::string sentence = Render(Decision{kind, kWorker, 1, 2, 3});
+    EXPECT_FALSE(sentence.empty()) << NameOf(kind);
     EXPECT_FALSE(sentence.ends_with('.')) << sentence;
     sentences.insert(sentence);
   }
-  EXPECT_EQ(sentences.size(), kLast + 1u);
+  EXPECT_EQ(sentences.size(), DecisionKinds().size());
 }
 
 TEST(DecisionTest, NamesEveryReasonOfALoss) {
@@ -39,6 +70,7 @@ TEST(DecisionTest, NamesEveryReasonOfALoss) {
   EXPECT_EQ(Render(LossReason::kLeaseEnded), "lease ended");
   EXPECT_EQ(Render(LossReason::kStuck), "stuck");
   EXPECT_EQ(Render(LossReason::kDeparted), "departed");
+  EXPECT_EQ(Render(LossReason::kFailed), "failed");
 }
 
 }  // namespace
