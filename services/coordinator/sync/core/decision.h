@@ -74,7 +74,7 @@ enum class DecisionKind : uint8_t {
   kBlocksRefused,   // Non-finite: a = iteration, b = refused, c = in all.
   kPushDiscarded,   // Non-finite loss, nothing pushed: a = iteration.
   kAbandoned,       // The iteration was dropped: a = iteration.
-  kDealingStopped,  // a = samples counted.
+  kDealingStopped,  // a = samples counted. The table of words ends with it.
 };
 
 // "wait_for_round", ...: a label of metrics.
