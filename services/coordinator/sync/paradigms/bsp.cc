@@ -20,12 +20,26 @@ namespace {
 class Bsp final : public SyncPolicy {
  public:
   // Opens `next_round` for all who wait, also while others still compute.
-  void Adopt(const SyncView& view, std::vector<Action>& actions) override;
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override {
+    next_ = view.rounds().next();
+    open_ = RoundId{0};
+    OpenNext(view, actions);
+  }
 
   // CloseRounds comes before the Releases into the next round. A round that has
   // gathered no push is not closed.
   void Apply(const SyncView& view, const Event& event,
-             std::vector<Action>& actions) override;
+             std::vector<Action>& actions) override {
+    std::visit(
+        Overloaded{[&](const Joined& e) { Wait(view, e.worker, actions); },
+                   [&](const Resumed& e) { Wait(view, e.worker, actions); },
+                   [&](const PushDone& e) { Wait(view, e.worker, actions); },
+                   [&](const Abandoned& e) { Wait(view, e.worker, actions); },
+                   [&](const Left& e) { Turn(view, e.worker, actions); },
+                   [&](const Idle& e) { Turn(view, e.worker, actions); },
+                   [](const auto&) {}},
+        event);
+  }
 
   std::string Describe() const override { return "bsp"; }
   PolicyView View() const override { return {.threshold = 0}; }
@@ -33,63 +47,38 @@ class Bsp final : public SyncPolicy {
  private:
   // The worker waits for the next round, which opens if nobody is awaited.
   void Wait(const SyncView& view, WorkerId worker,
-            std::vector<Action>& actions);
+            std::vector<Action>& actions) {
+    if (view.computing() == 0) {
+      Turn(view, worker, actions);
+      return;
+    }
+    actions.push_back(Report{{DecisionKind::kWaitForRound, worker,
+                              static_cast<int64_t>(ToNumber(next_)),
+                              static_cast<int64_t>(view.computing())}});
+  }
 
   // Does nothing while somebody is awaited. Otherwise closes the open round, if
   // it gathered a push, and opens the next one, if anybody waits. `cause` is
   // the worker of the event.
-  void Turn(const SyncView& view, WorkerId cause, std::vector<Action>& actions);
-  void OpenNext(const SyncView& view, std::vector<Action>& actions);
+  void Turn(const SyncView& view, WorkerId cause,
+            std::vector<Action>& actions) {
+    if (view.computing() > 0) return;
+    CloseGathered(view, open_, cause, actions);
+    OpenNext(view, actions);
+  }
+
+  void OpenNext(const SyncView& view, std::vector<Action>& actions) {
+    if (view.waiting().empty()) return;
+    open_ = next_;
+    next_ = RoundId{ToNumber(open_) + 1};
+    for (const WorkerId worker : view.waiting()) {
+      actions.push_back(Release{worker, PushPlan::Round(open_)});
+    }
+  }
 
   RoundId open_{0};  // The round that was opened last.
   RoundId next_{0};  // It is free, and so is every greater one.
 };
-
-void Bsp::Adopt(const SyncView& view, std::vector<Action>& actions) {
-  next_ = view.rounds().next();
-  open_ = RoundId{0};
-  OpenNext(view, actions);
-}
-
-void Bsp::Apply(const SyncView& view, const Event& event,
-                std::vector<Action>& actions) {
-  std::visit(
-      Overloaded{[&](const Joined& e) { Wait(view, e.worker, actions); },
-                 [&](const Resumed& e) { Wait(view, e.worker, actions); },
-                 [&](const PushDone& e) { Wait(view, e.worker, actions); },
-                 [&](const Abandoned& e) { Wait(view, e.worker, actions); },
-                 [&](const Left& e) { Turn(view, e.worker, actions); },
-                 [&](const Idle& e) { Turn(view, e.worker, actions); },
-                 [](const auto&) {}},
-      event);
-}
-
-void Bsp::Wait(const SyncView& view, WorkerId worker,
-               std::vector<Action>& actions) {
-  if (view.computing() == 0) {
-    Turn(view, worker, actions);
-    return;
-  }
-  actions.push_back(Report{{DecisionKind::kWaitForRound, worker,
-                            static_cast<int64_t>(ToNumber(next_)),
-                            static_cast<int64_t>(view.computing())}});
-}
-
-void Bsp::Turn(const SyncView& view, WorkerId cause,
-               std::vector<Action>& actions) {
-  if (view.computing() > 0) return;
-  CloseGathered(view, open_, cause, actions);
-  OpenNext(view, actions);
-}
-
-void Bsp::OpenNext(const SyncView& view, std::vector<Action>& actions) {
-  if (view.waiting().empty()) return;
-  open_ = next_;
-  next_ = RoundId{ToNumber(open_) + 1};
-  for (const WorkerId worker : view.waiting()) {
-    actions.push_back(Release{worker, PushPlan::Round(open_)});
-  }
-}
 
 }  // namespace
 

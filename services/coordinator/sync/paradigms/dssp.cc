@@ -17,6 +17,12 @@
 namespace paceline {
 namespace {
 
+bool LetsGoOn(DecisionKind kind) {
+  return kind == DecisionKind::kWithinBound ||
+         kind == DecisionKind::kAllowanceUsed ||
+         kind == DecisionKind::kAllowanceGranted;
+}
+
 // Dynamic stale synchronous parallel (Zhao, An, Liu, Chen, ICDCS 2019;
 // algorithms.md 2 with the readings D1 to D14): pushes are applied as they
 // arrive. A worker may go on at a gap of at most `lower`; beyond it, the
@@ -31,34 +37,137 @@ namespace {
 class Dssp final : public SyncPolicy {
  public:
   // REQUIRES: 0 <= lower <= upper; fastest_within >= 0.
-  explicit Dssp(const DsspOptions& options);
+  explicit Dssp(const DsspOptions& options)
+      : options_(options), gate_(options.lower), paces_(options.interval) {
+    CHECK(0 <= options.lower && options.lower <= options.upper);
+    CHECK(options.fastest_within >= 0);
+  }
 
-  void Adopt(const SyncView& view, std::vector<Action>& actions) override;
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override {
+    view_ = &view;
+    for (const auto& [worker, phase] : view.members()) {
+      if (phase != SyncView::Phase::kIdle) paces_.Add(worker, Clock(worker));
+    }
+    for (const WorkerId worker : view.waiting()) Decide(worker, actions);
+  }
 
   // Releases the event's own worker first, then those who waited, by clock and
   // then by id.
   void Apply(const SyncView& view, const Event& event,
-             std::vector<Action>& actions) override;
+             std::vector<Action>& actions) override {
+    const auto enter = [&](WorkerId worker) {
+      paces_.Add(worker, Clock(worker));
+      Decide(worker, actions);
+    };
+    std::visit(
+        Overloaded{[&](const Joined& e) { enter(e.worker); },
+                   [&](const Resumed& e) { enter(e.worker); },
+                   [&](const PushDone& e) {
+                     paces_.Pushed(view.now(), e.worker, Clock(e.worker));
+                     Decide(e.worker, actions);
+                   },
+                   [&](const Left& e) { Forget(e.worker); },
+                   [&](const Idle& e) { Forget(e.worker); },
+                   [&](const Abandoned& e) { Decide(e.worker, actions); },
+                   [](const auto&) {}},
+        event);
+    while (const std::optional<WorkerId> worker = gate_.TakeCaughtUp(view)) {
+      GoOn({DecisionKind::kCaughtUp, *worker, view.clocks().Gap(*worker),
+            options_.lower},
+           actions);
+    }
+  }
 
   std::string Describe() const override {
     return FormatParadigm(PlainParadigm{options_});
   }
-  PolicyView View() const override;
+
+  PolicyView View() const override {
+    // An allowance lets its worker go so much further than it is.
+    int64_t most = options_.lower;
+    for (const auto& [worker, left] : allowances_) {
+      most = std::max(most, view_->clocks().Gap(worker) + left);
+    }
+    if (options_.mode == DsspMode::kBounded) {
+      most = std::min(most, options_.upper);
+    }
+    return {.threshold = most};
+  }
 
  private:
   // Releases the worker or holds it.
-  void Decide(WorkerId worker, std::vector<Action>& actions);
+  void Decide(WorkerId worker, std::vector<Action>& actions) {
+    const Decision decision = Judge(worker);
+    if (LetsGoOn(decision.kind)) {
+      GoOn(decision, actions);
+    } else {
+      gate_.Hold(*view_, worker);
+      actions.push_back(Report{decision});
+    }
+  }
 
   // Whether the worker may go on, by the kind of the decision; takes from its
   // allowance or grants it one.
-  Decision Judge(WorkerId worker);
-  // Judges a worker that is beyond the lower bound and has no allowance.
-  Decision AskController(WorkerId worker, int64_t gap);
+  Decision Judge(WorkerId worker) {
+    const int64_t gap = view_->clocks().Gap(worker);
+    const bool capped =
+        options_.mode == DsspMode::kBounded && gap > options_.upper;
+    const auto allowance = allowances_.find(worker);
+    if (allowance != allowances_.end() && !capped) {
+      const int64_t left = allowance->second - 1;
+      if (left > 0) {
+        allowance->second = left;
+      } else {
+        allowances_.erase(allowance);
+      }
+      return {DecisionKind::kAllowanceUsed, worker, gap, left};
+    }
+    if (gap <= options_.lower) {
+      return {DecisionKind::kWithinBound, worker, gap, options_.lower};
+    }
+    if (capped) return {DecisionKind::kCapped, worker, gap, options_.upper};
+    return AskController(worker, gap);
+  }
 
-  void GoOn(const Decision& why, std::vector<Action>& actions);
+  // Judges a worker that is beyond the lower bound and has no allowance.
+  Decision AskController(WorkerId worker, int64_t gap) {
+    const int64_t behind = view_->clocks().Max() - Clock(worker);
+    if (behind > options_.fastest_within) {
+      return {DecisionKind::kNotFastest, worker, gap, behind};
+    }
+    const std::optional<PushTimes> fast = paces_.Of(worker);
+    const std::optional<PushTimes> slow = paces_.Of(paces_.Slowest());
+    if (!fast.has_value() || !slow.has_value()) {
+      return {DecisionKind::kColdStart, worker, gap};
+    }
+    const Allowance chosen = ChooseAllowance(
+        *fast, *slow, options_.upper - options_.lower, options_.rule);
+    if (chosen.r == 0) {
+      return {DecisionKind::kAllowanceRefused, worker, gap, 0};
+    }
+    int64_t granted = chosen.r;
+    if (options_.mode == DsspMode::kBounded) {
+      granted = std::min(granted, options_.upper - gap + 1);
+    }
+    // As printed, the release that comes with the grant costs nothing (D2).
+    const int64_t kept =
+        options_.mode == DsspMode::kPaper ? granted : granted - 1;
+    if (kept > 0) allowances_.emplace(worker, kept);
+    return {DecisionKind::kAllowanceGranted, worker, gap, granted,
+            chosen.distance_ns};
+  }
+
+  void GoOn(const Decision& why, std::vector<Action>& actions) {
+    paces_.Released(view_->now(), why.worker);
+    actions.push_back(Report{why});
+    actions.push_back(Release{why.worker, PushPlan::Immediate()});
+  }
 
   // The worker counts no more: its pace and its allowance are void.
-  void Forget(WorkerId worker);
+  void Forget(WorkerId worker) {
+    paces_.Remove(worker);
+    allowances_.erase(worker);
+  }
 
   WorkerClock Clock(WorkerId worker) const {
     return view_->clocks().Of(worker);
@@ -71,131 +180,6 @@ class Dssp final : public SyncPolicy {
   // How much of r is left to each worker that has an allowance: at least 1.
   absl::btree_map<WorkerId, int64_t> allowances_;
 };
-
-bool LetsGoOn(DecisionKind kind) {
-  return kind == DecisionKind::kWithinBound ||
-         kind == DecisionKind::kAllowanceUsed ||
-         kind == DecisionKind::kAllowanceGranted;
-}
-
-Dssp::Dssp(const DsspOptions& options)
-    : options_(options), gate_(options.lower), paces_(options.interval) {
-  CHECK(0 <= options.lower && options.lower <= options.upper);
-  CHECK(options.fastest_within >= 0);
-}
-
-void Dssp::Adopt(const SyncView& view, std::vector<Action>& actions) {
-  view_ = &view;
-  for (const auto& [worker, phase] : view.members()) {
-    if (phase != SyncView::Phase::kIdle) paces_.Add(worker, Clock(worker));
-  }
-  for (const WorkerId worker : view.waiting()) Decide(worker, actions);
-}
-
-void Dssp::Apply(const SyncView& view, const Event& event,
-                 std::vector<Action>& actions) {
-  const auto enter = [&](WorkerId worker) {
-    paces_.Add(worker, Clock(worker));
-    Decide(worker, actions);
-  };
-  std::visit(Overloaded{[&](const Joined& e) { enter(e.worker); },
-                        [&](const Resumed& e) { enter(e.worker); },
-                        [&](const PushDone& e) {
-                          paces_.Pushed(view.now(), e.worker, Clock(e.worker));
-                          Decide(e.worker, actions);
-                        },
-                        [&](const Left& e) { Forget(e.worker); },
-                        [&](const Idle& e) { Forget(e.worker); },
-                        [&](const Abandoned& e) { Decide(e.worker, actions); },
-                        [](const auto&) {}},
-             event);
-  while (const std::optional<WorkerId> worker = gate_.TakeCaughtUp(view)) {
-    GoOn({DecisionKind::kCaughtUp, *worker, view.clocks().Gap(*worker),
-          options_.lower},
-         actions);
-  }
-}
-
-void Dssp::Decide(WorkerId worker, std::vector<Action>& actions) {
-  const Decision decision = Judge(worker);
-  if (LetsGoOn(decision.kind)) {
-    GoOn(decision, actions);
-  } else {
-    gate_.Hold(*view_, worker);
-    actions.push_back(Report{decision});
-  }
-}
-
-Decision Dssp::Judge(WorkerId worker) {
-  const int64_t gap = view_->clocks().Gap(worker);
-  const bool capped =
-      options_.mode == DsspMode::kBounded && gap > options_.upper;
-  const auto allowance = allowances_.find(worker);
-  if (allowance != allowances_.end() && !capped) {
-    const int64_t left = allowance->second - 1;
-    if (left > 0) {
-      allowance->second = left;
-    } else {
-      allowances_.erase(allowance);
-    }
-    return {DecisionKind::kAllowanceUsed, worker, gap, left};
-  }
-  if (gap <= options_.lower) {
-    return {DecisionKind::kWithinBound, worker, gap, options_.lower};
-  }
-  if (capped) return {DecisionKind::kCapped, worker, gap, options_.upper};
-  return AskController(worker, gap);
-}
-
-Decision Dssp::AskController(WorkerId worker, int64_t gap) {
-  const int64_t behind = view_->clocks().Max() - Clock(worker);
-  if (behind > options_.fastest_within) {
-    return {DecisionKind::kNotFastest, worker, gap, behind};
-  }
-  const std::optional<PushTimes> fast = paces_.Of(worker);
-  const std::optional<PushTimes> slow = paces_.Of(paces_.Slowest());
-  if (!fast.has_value() || !slow.has_value()) {
-    return {DecisionKind::kColdStart, worker, gap};
-  }
-  const Allowance chosen = ChooseAllowance(
-      *fast, *slow, options_.upper - options_.lower, options_.rule);
-  if (chosen.r == 0) {
-    return {DecisionKind::kAllowanceRefused, worker, gap, 0};
-  }
-  int64_t granted = chosen.r;
-  if (options_.mode == DsspMode::kBounded) {
-    granted = std::min(granted, options_.upper - gap + 1);
-  }
-  // As printed, the release that comes with the grant costs nothing (D2).
-  const int64_t kept =
-      options_.mode == DsspMode::kPaper ? granted : granted - 1;
-  if (kept > 0) allowances_.emplace(worker, kept);
-  return {DecisionKind::kAllowanceGranted, worker, gap, granted,
-          chosen.distance_ns};
-}
-
-void Dssp::GoOn(const Decision& why, std::vector<Action>& actions) {
-  paces_.Released(view_->now(), why.worker);
-  actions.push_back(Report{why});
-  actions.push_back(Release{why.worker, PushPlan::Immediate()});
-}
-
-void Dssp::Forget(WorkerId worker) {
-  paces_.Remove(worker);
-  allowances_.erase(worker);
-}
-
-PolicyView Dssp::View() const {
-  // An allowance lets its worker go so much further than it is.
-  int64_t most = options_.lower;
-  for (const auto& [worker, left] : allowances_) {
-    most = std::max(most, view_->clocks().Gap(worker) + left);
-  }
-  if (options_.mode == DsspMode::kBounded) {
-    most = std::min(most, options_.upper);
-  }
-  return {.threshold = most};
-}
 
 }  // namespace
 

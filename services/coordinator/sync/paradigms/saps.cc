@@ -15,6 +15,12 @@
 namespace paceline {
 namespace {
 
+constexpr int64_t kFreshPushes = 5;
+
+int64_t Millionths(double weight) {
+  return static_cast<int64_t>(weight * 1e6 + 0.5);
+}
+
 // Straggler-aware parameter server (Yu et al., HPCC 2019; only its abstract
 // could be read: this is our reading, algorithms.md 4.2). Asynchronous, nobody
 // waits; stragglers are told by the version of their parameters, and their
@@ -28,12 +34,53 @@ class Saps final : public SyncPolicy {
   // REQUIRES: s >= 1, s_max >= s, micro_batches >= 1, starve_limit >= 1.
   explicit Saps(const SapsOptions& options) : options_(options) {}
 
-  void Adopt(const SyncView& view, std::vector<Action>& actions) override;
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override {
+    for (const auto& [worker, phase] : view.members()) {
+      if (phase == SyncView::Phase::kWaiting) {
+        GoOn(view, worker, actions);
+      } else if (phase == SyncView::Phase::kComputing) {
+        // Since when is not known; its lag counts from here.
+        members_[worker].base = view.version();
+        watched_.emplace(view.version(), worker);
+      }
+    }
+  }
 
   // Releases the event's own worker first, then refreshes those who have come
   // to lag, the longest behind first.
   void Apply(const SyncView& view, const Event& event,
-             std::vector<Action>& actions) override;
+             std::vector<Action>& actions) override {
+    std::visit(
+        Overloaded{
+            [&](const Joined& e) { GoOn(view, e.worker, actions); },
+            [&](const Resumed& e) { GoOn(view, e.worker, actions); },
+            [&](const Abandoned& e) {
+              StopWatching(e.worker);
+              GoOn(view, e.worker, actions);
+            },
+            [&](const GradientReady& e) { PlanPushOf(view, e, actions); },
+            [&](const PushDone& e) {
+              StopWatching(e.worker);
+              if (options_.mode == SapsMode::kRefresh) {
+                // The version counts its own update already.
+                const Version own = e.taken ? 1 : 0;
+                const Version lag =
+                    view.version() - own - members_[e.worker].base;
+                // A push under a plan for a round may show -1.
+                Judge(view, e.worker, std::max<int64_t>(0, lag), actions);
+              }
+              GoOn(view, e.worker, actions);
+            },
+            [&](const Left& e) {
+              StopWatching(e.worker);
+              members_.erase(e.worker);
+            },
+            [&](const Idle& e) { StopWatching(e.worker); }, [](const auto&) {}},
+        event);
+    // The version counts that worker's push already, but it was not told of.
+    if (std::holds_alternative<Flagged>(event)) return;
+    if (options_.mode == SapsMode::kRefresh) RefreshLagging(view, actions);
+  }
 
   std::string Describe() const override {
     return FormatParadigm(PlainParadigm{options_});
@@ -47,21 +94,101 @@ class Saps final : public SyncPolicy {
     int64_t drops = 0;         // How many pushes in a row were discarded.
   };
 
-  int64_t S(const SyncView& view) const;
-  int64_t SMax(const SyncView& view) const;
+  int64_t S(const SyncView& view) const {
+    if (options_.s.has_value()) return *options_.s;
+    const auto peers = static_cast<int64_t>(view.members().size()) - 1;
+    const int64_t usual = std::max<int64_t>(1, 2 * peers);
+    return std::min(usual, options_.s_max.value_or(usual));
+  }
+
+  int64_t SMax(const SyncView& view) const {
+    return options_.s_max.value_or(3 * S(view));
+  }
 
   void GoOn(const SyncView& view, WorkerId worker,
-            std::vector<Action>& actions);
-  void StopWatching(WorkerId worker);
+            std::vector<Action>& actions) {
+    members_[worker].base = view.version();
+    if (options_.mode == SapsMode::kRefresh) {
+      watched_.emplace(view.version(), worker);
+      actions.push_back(
+          Release{worker, PushPlan::Immediate(), options_.micro_batches});
+    } else {
+      actions.push_back(Release{worker, PushPlan::Ask()});
+    }
+  }
+
+  void StopWatching(WorkerId worker) {
+    watched_.erase({members_[worker].base, worker});
+  }
+
   // Refreshes everybody whose lag has reached s.
-  void RefreshLagging(const SyncView& view, std::vector<Action>& actions);
+  void RefreshLagging(const SyncView& view, std::vector<Action>& actions) {
+    const int64_t s = S(view);
+    while (!watched_.empty() && view.version() - watched_.begin()->first >= s) {
+      const auto [base, worker] = *watched_.begin();
+      const Version lag = view.version() - base;
+      watched_.erase(watched_.begin());
+      Judge(view, worker, lag, actions);
+      actions.push_back(Report{{DecisionKind::kRefreshed, worker, lag, s}});
+      actions.push_back(Refresh{worker});
+    }
+  }
+
   // Marks the worker by the lag of its push.
   void Judge(const SyncView& view, WorkerId worker, int64_t lag,
-             std::vector<Action>& actions);
+             std::vector<Action>& actions) {
+    Member& member = members_[worker];
+    const int64_t s = S(view);
+    if (lag >= s) {
+      member.fresh_pushes = 0;
+      if (member.straggler) return;
+      member.straggler = true;
+      actions.push_back(Report{{DecisionKind::kLags, worker, lag, s}});
+    } else if (member.straggler) {
+      member.fresh_pushes = 2 * lag <= s ? member.fresh_pushes + 1 : 0;
+      if (member.fresh_pushes < kFreshPushes) return;
+      member.straggler = false;
+      actions.push_back(Report{{DecisionKind::kLagsNoMore, worker, lag, s}});
+    }
+  }
+
   void PlanPushOf(const SyncView& view, const GradientReady& ready,
-                  std::vector<Action>& actions);
-  PushPlan Damped(const SyncView& view, int64_t staleness) const;
-  PushPlan OrDropped(const SyncView& view, WorkerId worker, int64_t staleness);
+                  std::vector<Action>& actions) {
+    Judge(view, ready.worker, ready.staleness, actions);
+    const bool damps = options_.mode == SapsMode::kDamp;
+    const PushPlan plan = damps
+                              ? Damped(view, ready.staleness)
+                              : OrDropped(view, ready.worker, ready.staleness);
+    if (plan.kind == PushPlan::Kind::kDiscard) {
+      const int64_t limit = damps ? SMax(view) : S(view);
+      actions.push_back(Report{
+          {DecisionKind::kTooStale, ready.worker, ready.staleness, limit}});
+    } else if (plan.weight < 1) {
+      actions.push_back(Report{{DecisionKind::kWeighed, ready.worker,
+                                ready.staleness, Millionths(plan.weight)}});
+    }
+    actions.push_back(PlanPush{ready.worker, plan});
+  }
+
+  PushPlan Damped(const SyncView& view, int64_t staleness) const {
+    const int64_t s = S(view);
+    if (staleness <= s) return PushPlan::Immediate();
+    if (staleness > SMax(view)) return PushPlan::Discard();
+    return PushPlan::Immediate(static_cast<double>(s) /
+                               static_cast<double>(staleness));
+  }
+
+  PushPlan OrDropped(const SyncView& view, WorkerId worker, int64_t staleness) {
+    Member& member = members_[worker];
+    const int64_t s = S(view);
+    if (staleness > s && ++member.drops <= options_.starve_limit) {
+      return PushPlan::Discard();
+    }
+    member.drops = 0;
+    if (staleness <= s) return PushPlan::Immediate();
+    return PushPlan::Immediate(static_cast<double>(s) /
+                               static_cast<double>(staleness));
+  }
 
   const SapsOptions options_;
   std::map<WorkerId, Member> members_;
@@ -69,152 +196,6 @@ class Saps final : public SyncPolicy {
   // first.
   absl::btree_set<std::pair<Version, WorkerId>> watched_;
 };
-
-constexpr int64_t kFreshPushes = 5;
-
-int64_t Millionths(double weight) {
-  return static_cast<int64_t>(weight * 1e6 + 0.5);
-}
-
-int64_t Saps::S(const SyncView& view) const {
-  if (options_.s.has_value()) return *options_.s;
-  const auto peers = static_cast<int64_t>(view.members().size()) - 1;
-  const int64_t usual = std::max<int64_t>(1, 2 * peers);
-  return std::min(usual, options_.s_max.value_or(usual));
-}
-
-int64_t Saps::SMax(const SyncView& view) const {
-  return options_.s_max.value_or(3 * S(view));
-}
-
-void Saps::Adopt(const SyncView& view, std::vector<Action>& actions) {
-  for (const auto& [worker, phase] : view.members()) {
-    if (phase == SyncView::Phase::kWaiting) {
-      GoOn(view, worker, actions);
-    } else if (phase == SyncView::Phase::kComputing) {
-      // Since when is not known; its lag counts from here.
-      members_[worker].base = view.version();
-      watched_.emplace(view.version(), worker);
-    }
-  }
-}
-
-void Saps::Apply(const SyncView& view, const Event& event,
-                 std::vector<Action>& actions) {
-  std::visit(
-      Overloaded{[&](const Joined& e) { GoOn(view, e.worker, actions); },
-                 [&](const Resumed& e) { GoOn(view, e.worker, actions); },
-                 [&](const Abandoned& e) {
-                   StopWatching(e.worker);
-                   GoOn(view, e.worker, actions);
-                 },
-                 [&](const GradientReady& e) { PlanPushOf(view, e, actions); },
-                 [&](const PushDone& e) {
-                   StopWatching(e.worker);
-                   if (options_.mode == SapsMode::kRefresh) {
-                     // The version counts its own update already.
-                     const Version own = e.taken ? 1 : 0;
-                     const Version lag =
-                         view.version() - own - members_[e.worker].base;
-                     // A push under a plan for a round may show -1.
-                     Judge(view, e.worker, std::max<int64_t>(0, lag), actions);
-                   }
-                   GoOn(view, e.worker, actions);
-                 },
-                 [&](const Left& e) {
-                   StopWatching(e.worker);
-                   members_.erase(e.worker);
-                 },
-                 [&](const Idle& e) { StopWatching(e.worker); },
-                 [](const auto&) {}},
-      event);
-  // The version counts that worker's push already, but it was not told of.
-  if (std::holds_alternative<Flagged>(event)) return;
-  if (options_.mode == SapsMode::kRefresh) RefreshLagging(view, actions);
-}
-
-void Saps::GoOn(const SyncView& view, WorkerId worker,
-                std::vector<Action>& actions) {
-  members_[worker].base = view.version();
-  if (options_.mode == SapsMode::kRefresh) {
-    watched_.emplace(view.version(), worker);
-    actions.push_back(
-        Release{worker, PushPlan::Immediate(), options_.micro_batches});
-  } else {
-    actions.push_back(Release{worker, PushPlan::Ask()});
-  }
-}
-
-void Saps::StopWatching(WorkerId worker) {
-  watched_.erase({members_[worker].base, worker});
-}
-
-void Saps::RefreshLagging(const SyncView& view, std::vector<Action>& actions) {
-  const int64_t s = S(view);
-  while (!watched_.empty() && view.version() - watched_.begin()->first >= s) {
-    const auto [base, worker] = *watched_.begin();
-    const Version lag = view.version() - base;
-    watched_.erase(watched_.begin());
-    Judge(view, worker, lag, actions);
-    actions.push_back(Report{{DecisionKind::kRefreshed, worker, lag, s}});
-    actions.push_back(Refresh{worker});
-  }
-}
-
-void Saps::Judge(const SyncView& view, WorkerId worker, int64_t lag,
-                 std::vector<Action>& actions) {
-  Member& member = members_[worker];
-  const int64_t s = S(view);
-  if (lag >= s) {
-    member.fresh_pushes = 0;
-    if (member.straggler) return;
-    member.straggler = true;
-    actions.push_back(Report{{DecisionKind::kLags, worker, lag, s}});
-  } else if (member.straggler) {
-    member.fresh_pushes = 2 * lag <= s ? member.fresh_pushes + 1 : 0;
-    if (member.fresh_pushes < kFreshPushes) return;
-    member.straggler = false;
-    actions.push_back(Report{{DecisionKind::kLagsNoMore, worker, lag, s}});
-  }
-}
-
-void Saps::PlanPushOf(const SyncView& view, const GradientReady& ready,
-                      std::vector<Action>& actions) {
-  Judge(view, ready.worker, ready.staleness, actions);
-  const bool damps = options_.mode == SapsMode::kDamp;
-  const PushPlan plan = damps ? Damped(view, ready.staleness)
-                              : OrDropped(view, ready.worker, ready.staleness);
-  if (plan.kind == PushPlan::Kind::kDiscard) {
-    const int64_t limit = damps ? SMax(view) : S(view);
-    actions.push_back(Report{
-        {DecisionKind::kTooStale, ready.worker, ready.staleness, limit}});
-  } else if (plan.weight < 1) {
-    actions.push_back(Report{{DecisionKind::kWeighed, ready.worker,
-                              ready.staleness, Millionths(plan.weight)}});
-  }
-  actions.push_back(PlanPush{ready.worker, plan});
-}
-
-PushPlan Saps::Damped(const SyncView& view, int64_t staleness) const {
-  const int64_t s = S(view);
-  if (staleness <= s) return PushPlan::Immediate();
-  if (staleness > SMax(view)) return PushPlan::Discard();
-  return PushPlan::Immediate(static_cast<double>(s) /
-                             static_cast<double>(staleness));
-}
-
-PushPlan Saps::OrDropped(const SyncView& view, WorkerId worker,
-                         int64_t staleness) {
-  Member& member = members_[worker];
-  const int64_t s = S(view);
-  if (staleness > s && ++member.drops <= options_.starve_limit) {
-    return PushPlan::Discard();
-  }
-  member.drops = 0;
-  if (staleness <= s) return PushPlan::Immediate();
-  return PushPlan::Immediate(static_cast<double>(s) /
-                             static_cast<double>(staleness));
-}
 
 }  // namespace
 

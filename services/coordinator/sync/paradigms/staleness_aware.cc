@@ -22,9 +22,32 @@ class StalenessAware final : public SyncPolicy {
   StalenessAware(std::unique_ptr<SyncPolicy> inner, const StalenessRule& rule)
       : inner_(std::move(inner)), rule_(rule) {}
 
-  void Adopt(const SyncView& view, std::vector<Action>& actions) override;
+  void Adopt(const SyncView& view, std::vector<Action>& actions) override {
+    inner_->Adopt(view, inner_actions_);
+    Translate(actions);
+  }
+
   void Apply(const SyncView& view, const Event& event,
-             std::vector<Action>& actions) override;
+             std::vector<Action>& actions) override {
+    const auto* const ready = std::get_if<GradientReady>(&event);
+    if (ready == nullptr) {
+      inner_->Apply(view, event, inner_actions_);
+      Translate(actions);
+      if (const auto* const left = std::get_if<Left>(&event)) {
+        plans_.erase(left->worker);
+      }
+      return;
+    }
+    const PushPlan& plan = plans_.at(ready->worker);
+    if (plan.kind != PushPlan::Kind::kAsk) {
+      Weigh(ready->worker, ready->staleness, plan, actions);
+      return;
+    }
+    // The policy inside plans pushes when they are ready, too.
+    inner_->Apply(view, event, inner_actions_);
+    Translate(actions, ready->staleness);
+  }
+
   absl::Time NextDeadline() const override { return inner_->NextDeadline(); }
   std::string Describe() const override {
     return AddStaleness(inner_->Describe(), rule_);
@@ -34,85 +57,53 @@ class StalenessAware final : public SyncPolicy {
  private:
   // Passes on what the policy inside wants: its releases made to ask, its plan
   // for a push of `staleness` weighed.
-  void Translate(std::vector<Action>& actions, int64_t staleness = 0);
-  bool Asks() const;
+  void Translate(std::vector<Action>& actions, int64_t staleness = 0) {
+    for (Action& action : inner_actions_) {
+      if (const auto* const answer = std::get_if<PlanPush>(&action)) {
+        Weigh(answer->worker, staleness, answer->plan, actions);
+        continue;
+      }
+      if (auto* const release = std::get_if<Release>(&action)) {
+        plans_[release->worker] = release->plan;
+        if (Asks()) release->plan = PushPlan::Ask();
+        if (rule_.weight == StalenessWeight::kDelayCompensated) {
+          release->plan.compensation = rule_.lambda;
+        }
+      }
+      actions.push_back(std::move(action));
+    }
+    inner_actions_.clear();
+  }
+
+  bool Asks() const {
+    return rule_.cap.has_value() || rule_.weight == StalenessWeight::kInverse ||
+           rule_.weight == StalenessWeight::kExponential;
+  }
+
   void Weigh(WorkerId worker, int64_t staleness, PushPlan plan,
-             std::vector<Action>& actions) const;
+             std::vector<Action>& actions) const {
+    if (rule_.cap.has_value() && staleness > *rule_.cap) {
+      actions.push_back(
+          Report{{DecisionKind::kTooStale, worker, staleness, *rule_.cap}});
+      actions.push_back(PlanPush{worker, PushPlan::Discard()});
+      return;
+    }
+    const auto sigma = static_cast<double>(staleness);
+    if (rule_.weight == StalenessWeight::kInverse) {
+      plan.weight /= sigma + 1;
+    } else if (rule_.weight == StalenessWeight::kExponential) {
+      plan.weight *= std::exp(-rule_.decay * sigma);
+    } else if (rule_.weight == StalenessWeight::kDelayCompensated) {
+      plan.compensation = rule_.lambda;
+    }
+    actions.push_back(PlanPush{worker, plan});
+  }
 
   const std::unique_ptr<SyncPolicy> inner_;  // It never discards a push.
   const StalenessRule rule_;
   std::map<WorkerId, PushPlan> plans_;  // The plans of the latest releases.
   std::vector<Action> inner_actions_;
 };
-
-bool StalenessAware::Asks() const {
-  return rule_.cap.has_value() || rule_.weight == StalenessWeight::kInverse ||
-         rule_.weight == StalenessWeight::kExponential;
-}
-
-void StalenessAware::Adopt(const SyncView& view, std::vector<Action>& actions) {
-  inner_->Adopt(view, inner_actions_);
-  Translate(actions);
-}
-
-void StalenessAware::Apply(const SyncView& view, const Event& event,
-                           std::vector<Action>& actions) {
-  const auto* const ready = std::get_if<GradientReady>(&event);
-  if (ready == nullptr) {
-    inner_->Apply(view, event, inner_actions_);
-    Translate(actions);
-    if (const auto* const left = std::get_if<Left>(&event)) {
-      plans_.erase(left->worker);
-    }
-    return;
-  }
-  const PushPlan& plan = plans_.at(ready->worker);
-  if (plan.kind != PushPlan::Kind::kAsk) {
-    Weigh(ready->worker, ready->staleness, plan, actions);
-    return;
-  }
-  // The policy inside plans pushes when they are ready, too.
-  inner_->Apply(view, event, inner_actions_);
-  Translate(actions, ready->staleness);
-}
-
-void StalenessAware::Translate(std::vector<Action>& actions,
-                               int64_t staleness) {
-  for (Action& action : inner_actions_) {
-    if (const auto* const answer = std::get_if<PlanPush>(&action)) {
-      Weigh(answer->worker, staleness, answer->plan, actions);
-      continue;
-    }
-    if (auto* const release = std::get_if<Release>(&action)) {
-      plans_[release->worker] = release->plan;
-      if (Asks()) release->plan = PushPlan::Ask();
-      if (rule_.weight == StalenessWeight::kDelayCompensated) {
-        release->plan.compensation = rule_.lambda;
-      }
-    }
-    actions.push_back(std::move(action));
-  }
-  inner_actions_.clear();
-}
-
-void StalenessAware::Weigh(WorkerId worker, int64_t staleness, PushPlan plan,
-                           std::vector<Action>& actions) const {
-  if (rule_.cap.has_value() && staleness > *rule_.cap) {
-    actions.push_back(
-        Report{{DecisionKind::kTooStale, worker, staleness, *rule_.cap}});
-    actions.push_back(PlanPush{worker, PushPlan::Discard()});
-    return;
-  }
-  const auto sigma = static_cast<double>(staleness);
-  if (rule_.weight == StalenessWeight::kInverse) {
-    plan.weight /= sigma + 1;
-  } else if (rule_.weight == StalenessWeight::kExponential) {
-    plan.weight *= std::exp(-rule_.decay * sigma);
-  } else if (rule_.weight == StalenessWeight::kDelayCompensated) {
-    plan.compensation = rule_.lambda;
-  }
-  actions.push_back(PlanPush{worker, plan});
-}
 
 }  // namespace
 
