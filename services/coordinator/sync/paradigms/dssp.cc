@@ -1,21 +1,99 @@
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/time/time.h"
 #include "common/check.h"
 #include "common/overloaded.h"
 #include "services/coordinator/sync/paradigms/dssp_controller.h"
 #include "services/coordinator/sync/paradigms/gate.h"
-#include "services/coordinator/sync/paradigms/pace_table.h"
 #include "services/coordinator/sync/paradigms/policy_spec.h"
 
 namespace paceline {
 namespace {
+
+// Table A of DSSP: the latest push and interval of every worker that counts,
+// recorded at every push (D4), and who of them is the slowest. Every operation
+// takes O(log workers). Thread-compatible.
+class PaceTable {
+ public:
+  explicit PaceTable(IntervalKind kind) : kind_(kind) {}
+
+  // A worker of which nothing is known.  REQUIRES: it is not in the table.
+  void Add(WorkerId worker, WorkerClock clock) {
+    const auto [it, added] = rows_.emplace(worker, Row{.clock = clock});
+    CHECK(added);
+    by_slowness_.insert(SlownessOf(worker, it->second));
+  }
+
+  // Forgets the worker, if it is in the table.
+  void Remove(WorkerId worker) {
+    const auto it = rows_.find(worker);
+    if (it == rows_.end()) return;
+    by_slowness_.erase(SlownessOf(worker, it->second));
+    rows_.erase(it);
+  }
+
+  // The worker was released, or has pushed and now stands at `clock`.
+  // REQUIRES: it is in the table; `now` never decreases.
+  void Released(absl::Time now, WorkerId worker) {
+    rows_.at(worker).released_ns = absl::ToUnixNanos(now);
+  }
+  void Pushed(absl::Time now, WorkerId worker, WorkerClock clock) {
+    Row& row = rows_.at(worker);
+    by_slowness_.erase(SlownessOf(worker, row));
+    const int64_t now_ns = absl::ToUnixNanos(now);
+    const std::optional<int64_t>& since =
+        kind_ == IntervalKind::kPush ? row.last_push_ns : row.released_ns;
+    if (since.has_value()) row.interval_ns = now_ns - *since;
+    row.last_push_ns = now_ns;
+    row.clock = clock;
+    by_slowness_.insert(SlownessOf(worker, row));
+  }
+
+  // The worker's times; nothing while its interval is unknown, which is before
+  // its second push, or for kBusy before the first one that was released here.
+  // REQUIRES: the worker is in the table.
+  std::optional<PushTimes> Of(WorkerId worker) const {
+    const Row& row = rows_.at(worker);
+    if (!row.interval_ns.has_value()) return std::nullopt;
+    return PushTimes{.last_ns = *row.last_push_ns,
+                     .interval_ns = *row.interval_ns};
+  }
+
+  // The slowest worker: among those with the smallest clock the one with the
+  // largest interval, where an unknown interval is larger than all others; of
+  // several the one with the lowest id (D5).
+  // REQUIRES: the table is not empty.
+  WorkerId Slowest() const { return std::get<WorkerId>(*by_slowness_.begin()); }
+
+ private:
+  struct Row {
+    WorkerClock clock = 0;
+    std::optional<int64_t> last_push_ns = std::nullopt;
+    std::optional<int64_t> released_ns = std::nullopt;
+    std::optional<int64_t> interval_ns = std::nullopt;
+  };
+  using Slowness = std::tuple<WorkerClock, int64_t, WorkerId>;
+
+  static Slowness SlownessOf(WorkerId worker, const Row& row) {
+    constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+    return {row.clock, -row.interval_ns.value_or(kUnknown), worker};
+  }
+
+  IntervalKind kind_;
+  std::map<WorkerId, Row> rows_;
+  absl::btree_set<Slowness> by_slowness_;  // The slowest first.
+};
 
 bool LetsGoOn(DecisionKind kind) {
   return kind == DecisionKind::kWithinBound ||

@@ -1,13 +1,67 @@
 #include "services/coordinator/sync/paradigms/cgp/cgp_grouping.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <optional>
+#include <queue>
+#include <utility>
+#include <vector>
 
 #include "common/check.h"
-#include "services/coordinator/sync/paradigms/cgp/cgp_sums.h"
 
 namespace paceline {
 namespace {
+
+constexpr double kRounding = 1e-12;
+
+// The sums of which S and D of a grouping (CgpGrouping) are made, so that
+// adding a group takes O(1): D * P^2 = sum |g| T_g * sum |h| / T_h - sum |g|^2.
+class CgpSums {
+ public:
+  void Add(size_t size, double period) {
+    const auto n = static_cast<double>(size);
+    work_ += n * period;
+    speed_ += n / period;
+    squares_ += n * n;
+    ++groups_;
+  }
+  void Remove(size_t size, double period) {
+    const auto n = static_cast<double>(size);
+    work_ -= n * period;
+    speed_ -= n / period;
+    squares_ -= n * n;
+    --groups_;
+  }
+
+  double speed() const { return speed_; }                      // S
+  double Missed() const { return work_ * speed_ - squares_; }  // D * P^2
+
+  // Whether it has less D, or with equal D more S, or with equal S fewer
+  // groups. Values that differ only by rounding are equal.
+  bool BetterThan(const CgpSums& other) const {
+    // D is a difference of two numbers of this size.
+    const double scale = std::max(work_ * speed_, other.work_ * other.speed_);
+    const double missed = Missed() - other.Missed();
+    if (std::abs(missed) > kRounding * scale) return missed < 0;
+    const double speed = speed_ - other.speed_;
+    if (std::abs(speed) > kRounding * std::max(speed_, other.speed_)) {
+      return speed > 0;
+    }
+    return groups_ < other.groups_;
+  }
+
+ private:
+  double work_ = 0;     // sum |g| * T_g
+  double speed_ = 0;    // sum |g| / T_g
+  double squares_ = 0;  // sum |g|^2
+  int groups_ = 0;
+};
+
+// The least S that counts as beta of `alone`, but for rounding.
+double SpeedFloor(double beta, double alone) {
+  return beta * alone * (1 - kRounding);
+}
 
 // Walks over all divisions, the first group's size ascending, then the second
 // one's and so on: of equally good ones the first met is the one wanted.
@@ -54,6 +108,144 @@ class ExactGrouping {
   std::vector<size_t> best_sizes_;
 };
 
+// The grouping of more workers than can be divided in all ways.
+class GreedyGrouping {
+ public:
+  GreedyGrouping(absl::Span<const double> busy_s, double beta)
+      : periods_(busy_s) {
+    for (const double period : periods_) sums_.Add(1, period);
+    floor_ = SpeedFloor(beta, sums_.speed());
+    const size_t workers = periods_.size();
+    for (size_t i = 0; i < workers; ++i) {
+      groups_.push_back({i, i + 1, i, i + 1});
+    }
+  }
+
+  std::vector<size_t> Run() {
+    JoinNeighbours();
+    MoveBoundaries();
+    std::vector<size_t> sizes;
+    for (size_t i = 0; i < groups_.size(); i = groups_[i].next) {
+      sizes.push_back(groups_[i].size());
+    }
+    return sizes;
+  }
+
+ private:
+  // Known by its first worker, whose index it keeps.
+  struct Group {
+    size_t begin;
+    size_t end;
+    size_t previous;  // Itself, if it is the first.
+    size_t next;      // One past the last worker, if it is the last.
+    int64_t changes = 0;
+    size_t size() const { return end - begin; }
+  };
+
+  // A group's joining with the next one, as it was worth when it was tried.
+  struct Join {
+    double loss;  // Of S, for a unit of D.
+    size_t group;
+    int64_t
+        changes;    // Of both groups then: the join is void if there are more.
+    int64_t joins;  // Of all groups then.
+    // For a queue whose top is the least.
+    bool operator<(const Join& other) const {
+      return std::pair(loss, group) > std::pair(other.loss, other.group);
+    }
+  };
+
+  double PeriodOf(const Group& group) const { return periods_[group.end - 1]; }
+  int64_t Changes(size_t index) const {
+    const Group& group = groups_[index];
+    if (group.next == groups_.size()) return group.changes;
+    return group.changes + groups_[group.next].changes;
+  }
+
+  // Nothing if there is no next one, they would be too slow together, or D
+  // would not become less.
+  std::optional<Join> Try(size_t index) const {
+    const Group& group = groups_[index];
+    if (group.next == groups_.size()) return std::nullopt;
+    const Group& next = groups_[group.next];
+    CgpSums joined = sums_;
+    joined.Remove(group.size(), PeriodOf(group));
+    joined.Remove(next.size(), PeriodOf(next));
+    joined.Add(group.size() + next.size(), PeriodOf(next));
+    const double gain = sums_.Missed() - joined.Missed();
+    if (joined.speed() < floor_ || gain <= 0) return std::nullopt;
+    const double loss = std::max(0.0, sums_.speed() - joined.speed());
+    return Join{loss / gain, index, Changes(index), joins_};
+  }
+
+  void JoinNeighbours() {
+    for (size_t i = 0; i + 1 < groups_.size(); ++i) Offer(i);
+    while (!queue_.empty()) {
+      const Join join = queue_.top();
+      queue_.pop();
+      if (groups_[join.group].size() == 0 ||
+          Changes(join.group) != join.changes) {
+        continue;
+      }
+      // What a join is worth depends on all groups. One that was tried before
+      // the latest join is tried again, and waits for its turn.
+      if (join.joins != joins_) {
+        Offer(join.group);
+        continue;
+      }
+      Perform(join.group);
+    }
+  }
+
+  void Offer(size_t index) {
+    if (const auto join = Try(index)) queue_.push(*join);
+  }
+
+  void Perform(size_t index) {
+    Group& group = groups_[index];
+    Group& next = groups_[group.next];
+    sums_.Remove(group.size(), PeriodOf(group));
+    sums_.Remove(next.size(), PeriodOf(next));
+    group.end = std::exchange(next.end, next.begin);
+    group.next = next.next;
+    ++group.changes;
+    ++next.changes;
+    ++joins_;
+    sums_.Add(group.size(), PeriodOf(group));
+    if (group.next < groups_.size()) groups_[group.next].previous = index;
+    Offer(index);
+    if (group.previous != index) Offer(group.previous);
+  }
+
+  // Once over all boundaries, from the fast end.
+  void MoveBoundaries() {
+    for (size_t i = 0; groups_[i].next < groups_.size(); i = groups_[i].next) {
+      Group& group = groups_[i];
+      Group& next = groups_[group.next];
+      for (const int step : {-1, 1}) {
+        if ((step < 0 ? group : next).size() == 1) continue;
+        CgpSums moved = sums_;
+        moved.Remove(group.size(), PeriodOf(group));
+        moved.Remove(next.size(), PeriodOf(next));
+        const size_t end = group.end + static_cast<size_t>(step);
+        moved.Add(end - group.begin, periods_[end - 1]);
+        moved.Add(next.end - end, PeriodOf(next));
+        if (moved.speed() < floor_ || !moved.BetterThan(sums_)) continue;
+        sums_ = moved;
+        group.end = next.begin = end;
+        break;
+      }
+    }
+  }
+
+  const absl::Span<const double> periods_;
+  std::vector<Group> groups_;  // By first worker; one that has joined is empty.
+  CgpSums sums_;
+  double floor_ = 0;
+  int64_t joins_ = 0;
+  std::priority_queue<Join> queue_;
+};
+
 }  // namespace
 
 CgpGrouping EvaluateGrouping(absl::Span<const double> busy_s,
@@ -78,6 +270,11 @@ CgpGrouping GroupByPace(absl::Span<const double> busy_s, double beta) {
   CHECK(beta >= 0 && beta <= 1);
   if (busy_s.size() > kExactWorkers) return GroupGreedily(busy_s, beta);
   return EvaluateGrouping(busy_s, ExactGrouping(busy_s, beta).Run());
+}
+
+CgpGrouping GroupGreedily(absl::Span<const double> busy_s, double beta) {
+  CHECK(!busy_s.empty());
+  return EvaluateGrouping(busy_s, GreedyGrouping(busy_s, beta).Run());
 }
 
 }  // namespace paceline
