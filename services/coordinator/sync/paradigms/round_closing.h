@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "services/coordinator/sync/core/action.h"
-#include "services/coordinator/sync/core/sync_view.h"
+#include "services/coordinator/sync/core/sync_policy.h"
 
 namespace paceline {
 
