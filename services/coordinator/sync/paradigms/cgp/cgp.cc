@@ -82,7 +82,7 @@ class CgpWindow {
 //   - A group that is overdue by more than delta is not predicted any more.
 //   - A round has an accumulator of its own, so that a late push can be told
 //     from the pushes of the group's later rounds. With more than
-//     CgpAccumulators::kMax groups those of one worker push immediately
+//     RoundLedger::kMostAtWill groups those of one worker push immediately
 //     instead, and so does any group while all accumulators are in use. Such a
 //     group does not wait for others: each push is an update already.
 //   - s_max: while an update would take a group beyond it, ready groups wait
