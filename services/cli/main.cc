@@ -18,7 +18,6 @@
 #include "services/cli/certificates/certificate_commands.h"
 #include "services/cli/cluster.h"
 #include "services/cli/exit_code.h"
-#include "services/cli/local_flags.h"
 #include "services/cli/local_options.h"
 #include "services/cli/progress_printer.h"
 #include "services/cli/run_files.h"

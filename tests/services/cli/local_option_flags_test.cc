@@ -1,8 +1,7 @@
-#include "services/cli/local_flags.h"
-
 #include "CLI/CLI.hpp"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "services/cli/local_options.h"
 
 namespace paceline {
 namespace {
