@@ -56,6 +56,11 @@ WorkerId WorkerOf(const Action& action) {
                             : std::get<PlanPush>(action).worker;
 }
 
+const PushPlan& PlanOf(const Action& action) {
+  const auto* const release = std::get_if<Release>(&action);
+  return release != nullptr ? release->plan : std::get<PlanPush>(action).plan;
+}
+
 }  // namespace
 
 SyncCore::SyncCore(const SyncOptions& options,
@@ -429,14 +434,15 @@ bool SyncCore::PutOff(const Action& action, const PushPlan& plan) {
 }
 
 void SyncCore::PerformPutOff(const Step& step) {
-  while (!put_off_.empty()) {
-    const Action action = put_off_.front();
-    const auto* const release = std::get_if<Release>(&action);
-    const PushPlan& plan =
-        release != nullptr ? release->plan : std::get<PlanPush>(action).plan;
-    if (!view_.rounds().HasRoomFor(plan.round)) return;
-    put_off_.pop_front();
-    if (release != nullptr) {
+  const auto has_room = [this](const Action& action) {
+    return view_.rounds().HasRoomFor(PlanOf(action).round);
+  };
+  while (true) {
+    const auto next = std::find_if(put_off_.begin(), put_off_.end(), has_room);
+    if (next == put_off_.end()) return;
+    const Action action = *next;
+    put_off_.erase(next);
+    if (const auto* const release = std::get_if<Release>(&action)) {
       StartIteration(step, *release);
     } else {
       IssuePlan(step, std::get<PlanPush>(action));

@@ -164,6 +164,49 @@ TEST_F(RoundsTest, ARoundThatHasNoRoomIsPutOffUntilThereIs) {
   EXPECT_TRUE(grants_.contains(33));
 }
 
+// Two rounds side by side: whoever has pushed goes on in the one of its number.
+class TwoRoundsPolicy final : public SyncPolicy {
+ public:
+  void Adopt(const SyncView& view, std::vector<Action>& /*actions*/) override {
+    first_ = ToNumber(view.rounds().next());
+  }
+  void Apply(const SyncView& /*view*/, const Event& event,
+             std::vector<Action>& actions) override {
+    const auto* const done = std::get_if<struct PushDone>(&event);
+    if (done == nullptr) return;
+    const RoundId round{first_ + ToNumber(done->worker) % 2};
+    actions.push_back(Release{done->worker, PushPlan::Round(round)});
+  }
+  std::string Describe() const override { return "two rounds"; }
+
+ private:
+  uint64_t first_ = 0;
+};
+
+TEST_F(RoundsTest, WhoHasRoomIsNotKeptByAnotherWhoHasNone) {
+  Start("bsp", 40);
+  for (uint32_t worker = 0; worker < 30; worker += 2) {
+    Push(worker);
+    Push(worker + 1);
+    Switch("bsp");
+  }
+  ASSERT_THAT(OpenRounds(), SizeIs(kMaxOpenRounds));
+  core_->Switch(now_, std::make_unique<TwoRoundsPolicy>(), "a test", outputs_);
+  for (uint32_t worker = 30; worker < 33; ++worker) {
+    Push(worker);
+    EXPECT_FALSE(grants_.contains(worker)) << "there is no round for it";
+  }
+  // Their round ends, and the second of them takes its room for the odd ones.
+  Push(0);
+  Push(1);
+  EXPECT_FALSE(grants_.contains(30)) << "there is no round for the even ones";
+  EXPECT_TRUE(grants_.contains(31));
+  Push(2);
+  Push(3);
+  EXPECT_TRUE(grants_.contains(30));
+  EXPECT_TRUE(grants_.contains(32));
+}
+
 // The closings are under way to a server that does not answer.
 TEST_F(RoundsTest, ARoundIsInUseUntilTheServersHavePerformedItsClosing) {
   options_.servers = 2;
