@@ -16,7 +16,6 @@
 #include "services/cli/plot/plot_page.h"
 #include "services/cli/simulate_options.h"
 #include "services/cli/simulation_report.h"
-#include "services/simulator/observer_list.h"
 #include "services/simulator/timeline.h"
 #include "services/simulator/virtual_cluster.h"
 
@@ -54,17 +53,15 @@ absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
   cluster.run.paradigm = run.paradigm;
   PACELINE_ASSIGN_OR_RETURN(cluster.settings.batching,
                             ParseBatching(run.batching));
-  ObserverList observers;
   std::unique_ptr<VirtualTraining> training;
   if (options.data != nullptr) {
     PACELINE_ASSIGN_OR_RETURN(
         training,
         VirtualTraining::Create(options.training, &options.data->train,
                                 &options.data->test));
-    observers.Add(training.get());
   }
-  if (drawn != nullptr) observers.Add(drawn);
-  SimulationResult result = VirtualCluster(&cluster, &observers).Run();
+  SimulationResult result =
+      VirtualCluster(&cluster, {training.get(), drawn}).Run();
   result.paradigm = run.label;  // As it was typed, as in a real run.
   if (training != nullptr) {
     PACELINE_RETURN_IF_ERROR(TakeTraining(options, *training, result));

@@ -80,13 +80,14 @@ constexpr uint64_t kFaultStream = uint64_t{1} << 32;
 }  // namespace
 
 VirtualCluster::VirtualCluster(const ClusterSpec* spec,
-                               ClusterObserver* observer)
+                               std::vector<ClusterObserver*> observers)
     : spec_(*spec),
-      observer_(observer == nullptr ? idle_observer_ : *observer),
+      observers_(std::move(observers)),
       draws_(&spec->faults, DeriveSeed(spec->seed, kFaultStream)),
       course_(OptionsOf(*spec), SettingsOf(*spec), ToTime(0)),
       statistics_(*spec),
       latest_(spec->workers.size(), -1) {
+  std::erase(observers_, nullptr);
   devices_.reserve(spec_.workers.size());
   for (size_t i = 0; i < spec_.workers.size(); ++i) {
     devices_.emplace_back(&spec_.workers[i].device, spec_.run.batch_size,
@@ -157,13 +158,12 @@ SimulationResult VirtualCluster::Result(const std::string& paradigm) {
 void VirtualCluster::TimeIsOver() {
   now_ = spec_.end;
   if (!spec_.run.evaluate) return;
+  const SnapshotCommand snapshot{.version = core().version(),
+                                 .samples = core().samples_counted(),
+                                 .closing = core().closing(),
+                                 .last = true};
   MemberEvaluated evaluated;
-  observer_.SnapshotTaken(now_,
-                          {.version = core().version(),
-                           .samples = core().samples_counted(),
-                           .closing = core().closing(),
-                           .last = true},
-                          evaluated);
+  Tell(&ClusterObserver::SnapshotTaken, now_, snapshot, evaluated);
 }
 
 // Nothing else is under way: for observers, who want the last weights.
@@ -345,7 +345,7 @@ void VirtualCluster::NewWorker(size_t index) {
   latest_[index] = ToNumber(id);
   for (VirtualServer& server : servers_) server.AddWorker();
   statistics_.Joined(index, now_);
-  observer_.Joined(now_, id, index);
+  Tell(&ClusterObserver::Joined, now_, id, index);
 }
 
 void VirtualCluster::Join(size_t index) {

@@ -39,8 +39,9 @@ namespace paceline {
 // heard. Thread-compatible.
 class VirtualCluster {
  public:
-  // `spec` and `observer`, which may be null, outlive the cluster.
-  VirtualCluster(const ClusterSpec* spec, ClusterObserver* observer);
+  // All outlive the cluster. Observers are told in their order; null is none.
+  VirtualCluster(const ClusterSpec* spec,
+                 std::vector<ClusterObserver*> observers);
 
   // Runs to the end. Called once.
   SimulationResult Run();
@@ -113,7 +114,10 @@ class VirtualCluster {
   void Crash(uint32_t id);
   void Evicted(uint32_t id);
   void Die(uint32_t id);
-  // Tells the observer of an iteration that is over now, but for news that are
+  // Calls one function of every observer.
+  template <typename... Params, typename... Args>
+  void Tell(void (ClusterObserver::*news)(Params...), Args&&... args);
+  // Tells the observers of an iteration that is over now, but for news that are
   // under way, and was `until` then; of a worker that is no longer there.
   void IterationOver(uint32_t id, Nanos until);
   void TellGone(uint32_t id);
@@ -133,8 +137,7 @@ class VirtualCluster {
   Nanos Transfer(const VirtualWorker& worker) const;
 
   const ClusterSpec& spec_;
-  ClusterObserver idle_observer_;  // Does nothing.
-  ClusterObserver& observer_;
+  std::vector<ClusterObserver*> observers_;
   FaultDraws draws_;
   RunCourse course_;
   RunStatistics statistics_;
@@ -157,6 +160,12 @@ class VirtualCluster {
   size_t next_switch_ = 0;
   size_t switches_due_ = 0;  // By time.
 };
+
+template <typename... Params, typename... Args>
+void VirtualCluster::Tell(void (ClusterObserver::*news)(Params...),
+                          Args&&... args) {
+  for (ClusterObserver* observer : observers_) (observer->*news)(args...);
+}
 
 }  // namespace paceline
 

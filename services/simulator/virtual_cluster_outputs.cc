@@ -17,15 +17,15 @@ void VirtualCluster::Give(const RunInput& input) {
 }
 
 absl::Status VirtualCluster::Offer(const RunInput& input) {
-  observer_.Given(now_, input);
+  Tell(&ClusterObserver::Given, now_, input);
   std::vector<RunOutput> outputs;
   absl::Status taken = course_.Step(ToTime(now_), input, outputs);
   // Nothing that follows from an output steps the course before time goes on.
   for (const RunOutput& output : outputs) {
-    observer_.Decided(now_, output);
+    Tell(&ClusterObserver::Decided, now_, output);
     Perform(output);
   }
-  observer_.Stepped(now_, course_, taken);
+  Tell(&ClusterObserver::Stepped, now_, course_, taken);
   return taken;
 }
 
@@ -89,7 +89,7 @@ void VirtualCluster::ServerTakes(uint32_t number) {
   if (server.hangs()) return;
   const NumberedCommand& command = server.Perform();
   for (int each = server.first(); each < server.end(); ++each) {
-    observer_.Performed(now_, each, command);
+    Tell(&ClusterObserver::Performed, now_, each, command);
   }
   server.last_back = std::max(
       server.last_back,
@@ -103,7 +103,7 @@ void VirtualCluster::ServerTakes(uint32_t number) {
     if (other.performed() < command.sequence) return;
   }
   if (const auto* close = std::get_if<CloseCommand>(&command.command)) {
-    observer_.Closed(now_, *close);
+    Tell(&ClusterObserver::Closed, now_, *close);
   }
   if (const auto* taken = std::get_if<SnapshotCommand>(&command.command)) {
     Evaluate(*taken);
@@ -114,7 +114,7 @@ void VirtualCluster::Evaluate(const SnapshotCommand& snapshot) {
   MemberEvaluated evaluated;
   evaluated.worker = kEvaluator;
   evaluated.snapshot = snapshot.snapshot;
-  observer_.SnapshotTaken(now_, snapshot, evaluated);
+  Tell(&ClusterObserver::SnapshotTaken, now_, snapshot, evaluated);
   if (spec_.whole_run) {
     results_[evaluated.snapshot] = evaluated;
   } else {

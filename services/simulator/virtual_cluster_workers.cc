@@ -82,7 +82,7 @@ void VirtualCluster::Pull(uint32_t id) {
     // One that hangs does not let go of it.
     if (server.closing() < worker.grant.closing) return;
   }
-  observer_.Pulled(now_, worker.grant);
+  Tell(&ClusterObserver::Pulled, now_, worker.grant);
   worker.iteration = devices_[worker.index].Next(worker.grant.range.size());
   if (Happens(spec_.faults.worker_stuck)) {
     worker.iteration.work +=
@@ -123,7 +123,7 @@ void VirtualCluster::Computed(uint32_t id) {
     worker.samples = static_cast<uint32_t>(1 + draws_.Below(worker.samples));
   }
   if (Happens(spec_.faults.push_empty)) worker.samples = 0;
-  observer_.Computed(now_, worker.grant, worker.samples);
+  Tell(&ClusterObserver::Computed, now_, worker.grant, worker.samples);
   if (worker.grant.plan.kind == PushPlan::Kind::kAsk) {
     worker.stage = Stage::kAsking;
     Next(id, EventKind::kGradientReady, ArrivalFromMember(id));
@@ -178,9 +178,10 @@ void VirtualCluster::PushArrives(uint32_t id) {
   VirtualServer& servers = servers_.front();
   if (!servers.Take(id, worker.grant.iteration, worker.samples)) return;
   for (int server = servers.first(); server < servers.end(); ++server) {
-    observer_.BlockTaken(now_, server, worker.grant, worker.samples);
+    Tell(&ClusterObserver::BlockTaken, now_, server, worker.grant,
+         worker.samples);
   }
-  observer_.PushTaken(now_, worker.grant, worker.samples);
+  Tell(&ClusterObserver::PushTaken, now_, worker.grant, worker.samples);
   if (!worker.alive) return;  // Its last bytes were on their way.
   // The servers' acknowledgement, then the worker's report.
   Next(id, EventKind::kPushDone, now_ + 2 * LatencyOf(id));
@@ -206,10 +207,10 @@ void VirtualCluster::BlockArrives(uint32_t id, uint32_t server) {
   if (!servers_[server].Take(id, worker.grant.iteration, worker.samples)) {
     return;
   }
-  observer_.BlockTaken(now_, static_cast<int>(server), worker.grant,
-                       worker.samples);
+  Tell(&ClusterObserver::BlockTaken, now_, static_cast<int>(server),
+       worker.grant, worker.samples);
   if (--worker.untaken > 0) return;
-  observer_.PushTaken(now_, worker.grant, worker.samples);
+  Tell(&ClusterObserver::PushTaken, now_, worker.grant, worker.samples);
   if (!worker.alive) return;
   if (Happens(spec_.faults.block_refused)) worker.report.blocks_refused = 1;
   Next(id, EventKind::kAcknowledged, now_ + WayOf(id));
@@ -314,8 +315,8 @@ void VirtualCluster::Die(uint32_t id) {
 }
 
 void VirtualCluster::IterationOver(uint32_t id, Nanos until) {
-  observer_.IterationOver(now_, workers_[id].grant,
-                          TimesOf(workers_[id], until));
+  Tell(&ClusterObserver::IterationOver, now_, workers_[id].grant,
+       TimesOf(workers_[id], until));
 }
 
 void VirtualCluster::TellGone(uint32_t id) {
@@ -323,7 +324,7 @@ void VirtualCluster::TellGone(uint32_t id) {
   if (stage != Stage::kWaiting && stage != Stage::kDropping) {
     IterationOver(id, now_);
   }
-  observer_.Gone(now_, WorkerId{id});
+  Tell(&ClusterObserver::Gone, now_, WorkerId{id});
 }
 
 }  // namespace paceline

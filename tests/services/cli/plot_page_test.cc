@@ -56,7 +56,7 @@ Json RunOf(size_t workers, const std::string& paradigm, size_t spans_max) {
   spec.train_samples = static_cast<uint32_t>(8 * workers * 30);
   Timeline timeline(workers, spans_max);
   spec.run.paradigm = *ParseParadigm(paradigm);
-  const SimulationResult result = VirtualCluster(&spec, &timeline).Run();
+  const SimulationResult result = VirtualCluster(&spec, {&timeline}).Run();
   Json run = SimulationRun(result);
   run["timeline"] = TimelineJson(timeline);
   run["gap_histogram"] = HistogramJson(result.gap);

@@ -39,7 +39,7 @@ SimulationResult Simulate(const ClusterSpec& spec, const std::string& paradigm,
                           ClusterObserver* observer) {
   ClusterSpec cluster = spec;
   cluster.run.paradigm = *ParseParadigm(paradigm);
-  return VirtualCluster(&cluster, observer).Run();
+  return VirtualCluster(&cluster, {observer}).Run();
 }
 
 std::vector<int64_t> PushesOf(const SimulationResult& result) {

@@ -27,7 +27,7 @@ SimulationResult Obey(const ClusterSpec& spec, const Orders& orders,
   cluster.run.make_policy = [&orders](const ParadigmSpec&) {
     return std::make_unique<OrdersPolicy>(orders);
   };
-  return VirtualCluster(&cluster, observer).Run();
+  return VirtualCluster(&cluster, {observer}).Run();
 }
 
 // When the pushes of worker 1 were taken, and of how many samples.

@@ -201,7 +201,7 @@ void RunCourse::StartTraining(const Turn& turn) {
   Enter(RunStage::kTraining);
   began_ = turn.now - absl::Seconds(start_.seconds);
   next_look_ = somebody_seen_ = turn.now;
-  next_checkpoint_ = NextCheckpoint(turn.now);
+  next_checkpoint_ = NextCheckpoint(options_, settings_, turn.now);
   turn.outputs.push_back(TrainingStarted{
       model_.Parameters(), model_.train_samples, trainers.size()});
   for (const WorkerId worker : members_.Present()) {
@@ -228,7 +228,7 @@ bool RunCourse::Train(const Turn& turn) {
     return true;
   }
   if (turn.now >= next_checkpoint_) {
-    next_checkpoint_ = NextCheckpoint(turn.now);
+    next_checkpoint_ = NextCheckpoint(options_, settings_, turn.now);
     const std::string id = CheckpointId("auto");
     // If nothing was counted since the last one, that must stay whole.
     if (id != last_interval_id_ && BeginCheckpoint(turn, id)) {

@@ -126,7 +126,6 @@ class RunCourse {
   void EndCheckpoint(const Turn& turn, const absl::Status& written);
   void LookAfterCheckpoint(const Turn& turn);
   std::string CheckpointId(absl::string_view kind) const;
-  absl::Time NextCheckpoint(absl::Time now) const;
 
   const CourseOptions options_;
   RunSettings settings_;

@@ -320,7 +320,9 @@ absl::Status RunCourse::On(const Turn& turn, const UpdateRun& in) {
   core_->SetBatching(settings_.batching);
   Absorb(turn);
   // Else a job that is updated often would never be saved.
-  if (other_interval) next_checkpoint_ = NextCheckpoint(turn.now);
+  if (other_interval) {
+    next_checkpoint_ = NextCheckpoint(options_, settings_, turn.now);
+  }
   return absl::OkStatus();
 }
 

@@ -81,6 +81,10 @@ SyncOptions SyncOptionsOf(const CourseOptions& options,
                           const RunSettings& settings, const RunStart& start,
                           uint32_t train_samples);
 
+// When the next checkpoint is due, an interval after `now`.
+absl::Time NextCheckpoint(const CourseOptions& options,
+                          const RunSettings& settings, absl::Time now);
+
 // Whether the evaluations so far end the training.
 bool StopReached(const StopConditions& stop,
                  const std::vector<AccuracyPoint>& accuracy);

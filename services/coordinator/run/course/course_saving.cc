@@ -86,14 +86,6 @@ std::string RunCourse::CheckpointId(absl::string_view kind) const {
                          options_.run);
 }
 
-absl::Time RunCourse::NextCheckpoint(absl::Time now) const {
-  const absl::Duration every = settings_.checkpoint_interval;
-  if (options_.checkpoint_root.empty() || every <= absl::ZeroDuration()) {
-    return absl::InfiniteFuture();
-  }
-  return now + every;
-}
-
 bool RunCourse::BeginCheckpoint(const Turn& turn, const std::string& id) {
   if (!checkpoint_.idle()) return false;
   CheckpointWriting::Order order;

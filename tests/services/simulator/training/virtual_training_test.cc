@@ -57,7 +57,7 @@ class VirtualTrainingTest : public testing::Test {
     cluster.settings.stop.at_target = target_accuracy_ > 0;
     std::unique_ptr<VirtualTraining> training = Make();
     const SimulationResult result =
-        VirtualCluster(&cluster, training.get()).Run();
+        VirtualCluster(&cluster, {training.get()}).Run();
     EXPECT_TRUE(result.complete);
     EXPECT_TRUE(training->status().ok()) << training->status();
     samples_ = result.samples;

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/rng.h"
 #include "gtest/gtest.h"
-#include "services/simulator/observer_list.h"
 #include "services/simulator/virtual_cluster.h"
 #include "tests/common/seed_count.h"
 #include "tests/services/coordinator/run/course/run_checker.h"
@@ -149,10 +148,8 @@ TEST_P(CourseRandomTest, KeepsWhatAlwaysHolds) {
                   // It looks twice a second for those whose lease has ended.
                   absl::ToInt64Nanoseconds(spec.run.lease) + kSecond);
     HistoryChecker history(spec);
-    ObserverList observers;
-    observers.Add(&checker);
-    observers.Add(&history);
-    const SimulationResult result = VirtualCluster(&spec, &observers).Run();
+    const SimulationResult result =
+        VirtualCluster(&spec, {&checker, &history}).Run();
     ASSERT_EQ(checker.violation(), "")
         << "seed " << seed << " under " << result.paradigm;
     ASSERT_TRUE(result.complete)

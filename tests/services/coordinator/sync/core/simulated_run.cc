@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/overloaded.h"
 #include "common/rng.h"
-#include "services/simulator/observer_list.h"
 #include "services/simulator/virtual_cluster.h"
 #include "tests/services/coordinator/sync/core/history_checker.h"
 #include "tests/services/coordinator/sync/core/simulated_paradigms.h"
@@ -108,11 +107,7 @@ ClusterSpec FaultySpec(uint64_t seed, const std::string& paradigm) {
 void SimulatedRuns::Run(const ClusterSpec& spec, ClusterObserver* observer) {
   HistoryChecker checker(spec, &SimulatedBounds());
   Counter counter(this);
-  ObserverList observers;
-  observers.Add(&checker);
-  observers.Add(&counter);
-  if (observer != nullptr) observers.Add(observer);
-  VirtualCluster(&spec, &observers).Run();
+  VirtualCluster(&spec, {&checker, &counter, observer}).Run();
   verdict = checker.Verdict();
   points = checker.points();
 }
