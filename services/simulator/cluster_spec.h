@@ -89,6 +89,13 @@ struct ClusterSpec {
   uint64_t seed = 1;
 };
 
+// The model that every worker says that it has. How large one is, only the
+// links feel (ClusterSpec::model_bytes).
+inline WorkerModel ModelOf(const ClusterSpec& spec) {
+  return {{{"weights", {10, 4}, 40, false}, {"mean", {4}, 4, true}},
+          spec.train_samples};
+}
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_SIMULATOR_CLUSTER_SPEC_H_

@@ -199,7 +199,7 @@ void VirtualCluster::Begin() {
   if (spec_.run.evaluate) {
     Give(MemberCame{
         .worker = kEvaluator, .name = "evaluator", .evaluator = true});
-    Give(MemberReady{kEvaluator, Model()});
+    Give(MemberReady{kEvaluator, ModelOf(spec_)});
   }
   for (uint32_t id = 0; id < workers_.size(); ++id) Register(id);
   Give(ParametersAdmitted{});
@@ -209,17 +209,11 @@ void VirtualCluster::Begin() {
   SwitchByTime();
 }
 
-// How large the model is, only the links feel.
-WorkerModel VirtualCluster::Model() const {
-  return {{{"weights", {10, 4}, 40, false}, {"mean", {4}, 4, true}},
-          spec_.train_samples};
-}
-
 void VirtualCluster::Register(uint32_t id) {
   Give(MemberCame{.worker = WorkerId{id},
                   .name = spec_.workers[workers_[id].index].name,
                   .incarnation = IncarnationOf(id)});
-  if (!spec_.whole_run) Give(MemberReady{WorkerId{id}, Model()});
+  if (!spec_.whole_run) Give(MemberReady{WorkerId{id}, ModelOf(spec_)});
 }
 
 bool VirtualCluster::TickIsNext(Nanos deadline) const {

@@ -63,7 +63,6 @@ class VirtualCluster {
   void HandleWorker(const TimedEvent& event);
   void Change(const MembershipChange& change);
   void NewWorker(size_t index);
-  WorkerModel Model() const;
   void Register(uint32_t id);
   void Join(size_t index);
   void SwitchByTime();
@@ -83,7 +82,6 @@ class VirtualCluster {
   bool IsEvaluator(uint32_t id) const { return id >= workers_.size(); }
   VirtualEvaluator& EvaluatorOf(uint32_t id);
   VirtualMember& MemberOf(uint32_t id);
-  bool EvaluatorExists() const;
 
   // virtual_cluster_outputs.cc: the coordinator's side, and the servers.
   void Give(const RunInput& input);
@@ -117,8 +115,7 @@ class VirtualCluster {
   // Calls one function of every observer.
   template <typename... Params, typename... Args>
   void Tell(void (ClusterObserver::*news)(Params...), Args&&... args);
-  // Tells the observers of an iteration that is over now, but for news that are
-  // under way, and was `until` then; of a worker that is no longer there.
+  // Its iteration was over at `until`, but for news under way; it is gone.
   void IterationOver(uint32_t id, Nanos until);
   void TellGone(uint32_t id);
   // Sets when and with how many samples the computing ends.

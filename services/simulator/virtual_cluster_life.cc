@@ -30,6 +30,12 @@ RunSettings DrawSettings(FaultDraws& draws, const RunSettings& settings) {
   return others;
 }
 
+bool AnyAlive(const std::vector<VirtualEvaluator>& evaluators) {
+  return std::any_of(
+      evaluators.begin(), evaluators.end(),
+      [](const VirtualEvaluator& evaluator) { return evaluator.alive; });
+}
+
 // What people order in this second.
 std::vector<RunInput> DrawOrders(FaultDraws& draws, const Faults& faults,
                                  const RunSettings& settings, Nanos now) {
@@ -115,7 +121,7 @@ void VirtualCluster::HandleLife(const TimedEvent& event) {
   switch (event.kind) {
     case EventKind::kFilesOpened: {
       RunStart start = spec_.start;
-      if (spec_.run.restored) start.tensors = Model().tensors;
+      if (spec_.run.restored) start.tensors = ModelOf(spec_).tensors;
       return Give(FilesOpened{absl::OkStatus(), std::move(start)});
     }
     case EventKind::kParametersAdmitted:
@@ -151,7 +157,7 @@ void VirtualCluster::HandleLife(const TimedEvent& event) {
           ManifestWritten{manifests_[event.argument],
                           WriteStatus(Happens(spec_.faults.checkpoint_fails))});
     case EventKind::kEvaluatorKnown:
-      return Give(EvaluatorKnown{EvaluatorExists()});
+      return Give(EvaluatorKnown{AnyAlive(evaluators_)});
     case EventKind::kEvaluatorComes:
       return EvaluatorComes();
     default:
@@ -200,7 +206,7 @@ void VirtualCluster::Loaded(uint32_t id) {
   if (Happens(spec_.faults.member_cannot)) {
     return LoseMember(id, LossReason::kFailed);
   }
-  WorkerModel model = Model();
+  WorkerModel model = ModelOf(spec_);
   if (Happens(spec_.faults.member_cannot)) model.tensors.pop_back();
   if (IsEvaluator(id)) model.train_samples = 0;
   if (Offer(MemberReady{WorkerId{id}, model}).ok()) return;
@@ -246,7 +252,7 @@ void VirtualCluster::EverySecond() {
       draws_.Chance(1, 3)) {
     Join(*missing);
   }
-  if (!EvaluatorExists() && draws_.Chance(1, 8)) EvaluatorComes();
+  if (!AnyAlive(evaluators_) && draws_.Chance(1, 8)) EvaluatorComes();
   const Faults& faults = spec_.faults;
   if (Happens(faults.server_lost)) {
     const auto server = static_cast<int>(draws_.Below(servers_.size()));
@@ -267,12 +273,6 @@ VirtualEvaluator& VirtualCluster::EvaluatorOf(uint32_t id) {
 VirtualMember& VirtualCluster::MemberOf(uint32_t id) {
   if (IsEvaluator(id)) return EvaluatorOf(id);
   return workers_[id];
-}
-
-bool VirtualCluster::EvaluatorExists() const {
-  return std::any_of(
-      evaluators_.begin(), evaluators_.end(),
-      [](const VirtualEvaluator& evaluator) { return evaluator.alive; });
 }
 
 }  // namespace paceline
