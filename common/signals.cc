@@ -15,17 +15,21 @@
 namespace paceline {
 namespace {
 
-sigset_t Watched() {
+constexpr std::initializer_list<int> kWatched = {SIGTERM, SIGINT};
+
+sigset_t NotIgnored(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
+  for (const int signal : signals) {
+    struct sigaction action = {};
+    CHECK(sigaction(signal, nullptr, &action) == 0);
+    if (action.sa_handler != SIG_IGN) sigaddset(&set, signal);
+  }
   return set;
 }
 
-// Runs in a thread that a library has started before main (OpenBLAS does), so
-// that it does not have the mask: takes the signal from there, for good, and
-// sends it to the process again, where it stays pending for the watch.
+// Runs in a thread that does not have the mask: takes the signal from there,
+// for good, and sends it to the process again, where it stays pending.
 void SendOn(int signal, siginfo_t*, void* context) {
   const int error = errno;
   sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
@@ -34,7 +38,7 @@ void SendOn(int signal, siginfo_t*, void* context) {
 }
 
 void Watch(int wake, const std::function<void(int)>& handler) {
-  const sigset_t set = Watched();
+  const sigset_t set = NotIgnored(kWatched);
   const int signals = signalfd(-1, &set, SFD_CLOEXEC);
   CHECK(signals >= 0);
   pollfd ready[2] = {{signals, POLLIN, 0}, {wake, POLLIN, 0}};
@@ -51,21 +55,21 @@ void Watch(int wake, const std::function<void(int)>& handler) {
 
 }  // namespace
 
-void SignalWatch::Block() {
-  const sigset_t set = Watched();
-  CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
+sigset_t KeepSignals(std::initializer_list<int> signals) {
+  const sigset_t kept = NotIgnored(signals);
+  CHECK(pthread_sigmask(SIG_BLOCK, &kept, nullptr) == 0);
   struct sigaction action = {};
   action.sa_sigaction = SendOn;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
-  action.sa_mask = set;
-  for (const int signal : {SIGTERM, SIGINT}) {
-    struct sigaction before = {};
-    CHECK(sigaction(signal, nullptr, &before) == 0);
-    // What a shell has told a background job to ignore stays ignored.
-    if (before.sa_handler == SIG_IGN) continue;
+  action.sa_mask = kept;
+  for (const int signal : signals) {
+    if (sigismember(&kept, signal) == 0) continue;
     CHECK(sigaction(signal, &action, nullptr) == 0);
   }
+  return kept;
 }
+
+void SignalWatch::Block() { KeepSignals(kWatched); }
 
 SignalWatch::SignalWatch(std::function<void(int)> handler)
     : wake_(eventfd(0, EFD_CLOEXEC)) {

@@ -9,26 +9,29 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/signals.h"
 
 namespace paceline {
+namespace {
+
+constexpr std::initializer_list<int> kWatched = {SIGINT, SIGTERM, SIGHUP,
+                                                 SIGCHLD};
+
+}  // namespace
 
 absl::StatusOr<InterruptWatch> InterruptWatch::Create() {
   signal(SIGPIPE, SIG_IGN);
   // If our starter ignores SIGCHLD, so do we, and every exit code would be
   // lost.
   signal(SIGCHLD, SIG_DFL);
-  sigset_t watched;
-  sigemptyset(&watched);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
-    sigaddset(&watched, signal);
-  }
   sigset_t previous;
-  if (sigprocmask(SIG_BLOCK, &watched, &previous) != 0) {
-    return absl::InternalError(
-        absl::StrCat("block signals: ", strerror(errno)));
+  if (pthread_sigmask(SIG_SETMASK, nullptr, &previous) != 0) {
+    return absl::InternalError("read the mask of signals");
   }
+  const sigset_t watched = KeepSignals(kWatched);
   InterruptWatch watch(
-      UniqueFd(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK)), previous);
+      UniqueFd(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK)), watched,
+      previous);
   if (!watch.fd_.valid()) {
     return absl::InternalError(
         absl::StrCat("watch signals: ", strerror(errno)));
@@ -38,6 +41,7 @@ absl::StatusOr<InterruptWatch> InterruptWatch::Create() {
 
 InterruptWatch::InterruptWatch(InterruptWatch&& other) noexcept
     : fd_(std::move(other.fd_)),
+      watched_(other.watched_),
       previous_(other.previous_),
       count_(other.count_),
       first_(other.first_) {}
@@ -46,6 +50,9 @@ InterruptWatch::~InterruptWatch() {
   if (!fd_.valid()) return;
   // One more Ctrl-C that came too late to matter must not kill us now.
   Read();
+  for (const int signal : kWatched) {
+    if (sigismember(&watched_, signal) == 1) ::signal(signal, SIG_DFL);
+  }
   sigprocmask(SIG_SETMASK, &previous_, nullptr);
 }
 

@@ -11,7 +11,8 @@ namespace paceline {
 // Turns SIGINT, SIGTERM, SIGHUP and SIGCHLD into a readable descriptor for as
 // long as it lives, so that a loop around poll(2) sees them like any input.
 // A signal that this process was told to ignore (nohup) stays ignored. Also
-// ignores SIGPIPE, for good.
+// ignores SIGPIPE, for good. There is one at a time: it handles the signals of
+// the whole process (KeepSignals), and gives them their defaults at its end.
 //
 // Thread-compatible; make it on the main thread before there are others, since
 // the mask is a thread's own.
@@ -36,10 +37,11 @@ class InterruptWatch {
   int first() const { return first_; }
 
  private:
-  InterruptWatch(UniqueFd fd, const sigset_t& previous)
-      : fd_(std::move(fd)), previous_(previous) {}
+  InterruptWatch(UniqueFd fd, const sigset_t& watched, const sigset_t& previous)
+      : fd_(std::move(fd)), watched_(watched), previous_(previous) {}
 
   UniqueFd fd_;
+  sigset_t watched_;
   sigset_t previous_;
   int count_ = 0;
   int first_ = 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -29,17 +30,27 @@ class SignalsLetThrough {
   SignalsLetThrough() {
     sigset_t ending;
     sigemptyset(&ending);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      sigaddset(&ending, signal);
+    for (size_t i = 0; i < kEnding.size(); ++i) {
+      sigaction(kEnding[i], nullptr, &actions_[i]);
+      if (actions_[i].sa_handler != SIG_IGN) signal(kEnding[i], SIG_DFL);
+      sigaddset(&ending, kEnding[i]);
     }
-    pthread_sigmask(SIG_UNBLOCK, &ending, &before_);
+    pthread_sigmask(SIG_UNBLOCK, &ending, &mask_);
   }
-  ~SignalsLetThrough() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~SignalsLetThrough() {
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+    for (size_t i = 0; i < kEnding.size(); ++i) {
+      sigaction(kEnding[i], &actions_[i], nullptr);
+    }
+  }
   SignalsLetThrough(const SignalsLetThrough&) = delete;
   SignalsLetThrough& operator=(const SignalsLetThrough&) = delete;
 
  private:
-  sigset_t before_;
+  static constexpr std::array<int, 3> kEnding = {SIGINT, SIGTERM, SIGHUP};
+
+  sigset_t mask_;
+  std::array<struct sigaction, 3> actions_;  // Before, of each.
 };
 
 std::optional<std::string> ReadLine() {
