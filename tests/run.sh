@@ -43,7 +43,9 @@ run_preset() {
     return 1
   }
   cmake --build --preset "$1"
-  ctest --preset "$1"
+  # A job in the background of a script ignores SIGINT, and so would all that
+  # it starts.
+  env --default-signal=INT,HUP ctest --preset "$1"
 }
 
 for part in "${parts[@]}"; do
