@@ -15,8 +15,6 @@
 namespace paceline {
 namespace {
 
-constexpr std::initializer_list<int> kWatched = {SIGTERM, SIGINT};
-
 sigset_t NotIgnored(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
@@ -37,9 +35,9 @@ void SendOn(int signal, siginfo_t*, void* context) {
   errno = error;
 }
 
-void Watch(int wake, const std::function<void(int)>& handler) {
-  const sigset_t set = NotIgnored(kWatched);
-  const int signals = signalfd(-1, &set, SFD_CLOEXEC);
+void Watch(const sigset_t& kept, int wake,
+           const std::function<void(int)>& handler) {
+  const int signals = signalfd(-1, &kept, SFD_CLOEXEC);
   CHECK(signals >= 0);
   pollfd ready[2] = {{signals, POLLIN, 0}, {wake, POLLIN, 0}};
   while (ready[1].revents == 0) {
@@ -69,13 +67,12 @@ sigset_t KeepSignals(std::initializer_list<int> signals) {
   return kept;
 }
 
-void SignalWatch::Block() { KeepSignals(kWatched); }
-
-SignalWatch::SignalWatch(std::function<void(int)> handler)
+SignalWatch::SignalWatch(const sigset_t& kept, std::function<void(int)> handler)
     : wake_(eventfd(0, EFD_CLOEXEC)) {
   CHECK(wake_ >= 0);
-  thread_ = std::thread(
-      [wake = wake_, handler = std::move(handler)] { Watch(wake, handler); });
+  thread_ = std::thread([kept, wake = wake_, handler = std::move(handler)] {
+    Watch(kept, wake, handler);
+  });
 }
 
 SignalWatch::~SignalWatch() {

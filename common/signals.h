@@ -16,16 +16,12 @@ namespace paceline {
 // on, where its default would end the process.
 sigset_t KeepSignals(std::initializer_list<int> signals);
 
-// Hands SIGTERM and SIGINT to an ordinary thread, where a handler may take
-// locks and write logs. The handler is called for each signal that comes,
-// unless the process ignores it.
+// Hands signals to an ordinary thread, where a handler may take locks and write
+// logs. The handler is called for each signal that comes.
 class SignalWatch {
  public:
-  // Keeps the two signals for a later SignalWatch. Called by main before any
-  // thread starts: threads inherit it.
-  static void Block();
-
-  explicit SignalWatch(std::function<void(int signal)> handler);
+  // `kept` is what KeepSignals() has returned.
+  SignalWatch(const sigset_t& kept, std::function<void(int signal)> handler);
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;

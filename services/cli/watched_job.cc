@@ -45,11 +45,9 @@ absl::StatusOr<Json> GetReport(AdminClient& client, const std::string& job) {
 WatchedJob::WatchedJob(std::string address, v1::CreateJobRequest request)
     : address_(std::move(address)),
       request_(std::move(request)),
-      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      interruption_(std::make_shared<Interruption>()) {
   CHECK(wake_.get() >= 0);
-  auto waker = Waker::WithoutSignals();
-  CHECK(waker.ok());
-  waker_ = *std::move(waker);
   thread_ = std::thread([this] {
     absl::StatusOr<Json> report = Watch();
     {
@@ -61,7 +59,7 @@ WatchedJob::WatchedJob(std::string address, v1::CreateJobRequest request)
 }
 
 WatchedJob::~WatchedJob() {
-  waker_->Interrupt(SIGTERM);
+  interruption_->Interrupt(SIGTERM);
   thread_.join();
 }
 
@@ -82,9 +80,10 @@ void WatchedJob::Wake() {
 absl::StatusOr<Json> WatchedJob::Watch() {
   Connection connection;
   connection.address = address_;
-  PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<AdminClient> client,
-                            AdminClient::Create(std::move(connection), waker_,
-                                                [](absl::string_view) {}));
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<AdminClient> client,
+      AdminClient::Create(std::move(connection), interruption_,
+                          [](absl::string_view) {}));
   PACELINE_ASSIGN_OR_RETURN(const v1::Job created,
                             client->Call(&JobsApi::CreateJob, request_));
   JobWatcher watcher(client.get(), created.name());

@@ -13,7 +13,7 @@
 #include "common/unique_fd.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/cli/admin/client.h"
-#include "services/cli/admin/waker.h"
+#include "services/cli/admin/interruption.h"
 #include "services/cli/json_fields.h"
 
 namespace paceline {
@@ -55,7 +55,7 @@ class WatchedJob : public JobFeed {
   const std::string address_;
   const v1::CreateJobRequest request_;
   UniqueFd wake_;
-  std::shared_ptr<Waker> waker_;
+  std::shared_ptr<Interruption> interruption_;
   absl::Mutex mu_;
   News news_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;  // Last: it uses everything above.

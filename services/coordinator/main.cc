@@ -122,7 +122,8 @@ void Announce(const std::string& address) {
   std::fflush(stdout);
 }
 
-absl::Status Run(const Options& options, const SecurityFlags& flags) {
+absl::Status Run(const Options& options, const SecurityFlags& flags,
+                 const sigset_t& stopping) {
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
   PACELINE_ASSIGN_OR_RETURN(const JobsOptions jobs_options,
                             ToJobsOptions(options));
@@ -170,7 +171,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
   readiness->Set(absl::OkStatus());
   Announce(listening.address);
   absl::Notification told;
-  const SignalWatch signals([&](int) {
+  const SignalWatch signals(stopping, [&](int) {
     if (!told.HasBeenNotified()) told.Notify();
   });
   told.WaitForNotification();
@@ -235,9 +236,9 @@ int main(int argc, char** argv) {
       app, paceline::SecurityFlags::Sides::kServer);
   CLI11_PARSE(app, argc, argv);
 
-  paceline::SignalWatch::Block();
+  const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::StartLogging("coordinator");
-  const absl::Status status = paceline::Run(options, security);
+  const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
   paceline::LogError(status.ToString());
   return 1;

@@ -54,7 +54,8 @@ void Drain(Shard& shard, StreamRegistry& streams, grpc::Server& server) {
   streams.AwaitEmpty(absl::Seconds(5));
 }
 
-absl::Status Run(const Options& options, const SecurityFlags& flags) {
+absl::Status Run(const Options& options, const SecurityFlags& flags,
+                 const sigset_t& stopping) {
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity dialing, flags.Client());
   PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, dialing));
@@ -100,7 +101,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
         runner.TakeTurn(Clock::Real().Now());
       });
   // The first signal asks, the second does not wait.
-  const SignalWatch signals([&, asked = false](int) mutable {
+  const SignalWatch signals(stopping, [&, asked = false](int) mutable {
     link.Stop(asked ? absl::ZeroDuration() : grace);
     asked = true;
   });
@@ -149,9 +150,9 @@ int main(int argc, char** argv) {
                                          paceline::SecurityFlags::Sides::kBoth);
   CLI11_PARSE(app, argc, argv);
 
-  paceline::SignalWatch::Block();
+  const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::StartLogging("server " + options.name);
-  const absl::Status status = paceline::Run(options, security);
+  const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
   paceline::LogError(status.ToString());
   return 1;

@@ -136,7 +136,8 @@ void LowerPriority() {
   }
 }
 
-absl::Status Run(const Options& options, const SecurityFlags& flags) {
+absl::Status Run(const Options& options, const SecurityFlags& flags,
+                 const sigset_t& stopping) {
   PACELINE_ASSIGN_OR_RETURN(const PaceSpec pace,
                             ParsePace({options.slowdown, options.step_time,
                                        options.delay, options.pause}));
@@ -187,7 +188,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags) {
        [&](const absl::Status& status) { readiness->Set(status); }},
       &metrics);
   Departure departure(&worker, grace);
-  const SignalWatch signals([&](int) { departure.Signalled(); });
+  const SignalWatch signals(stopping, [&](int) { departure.Signalled(); });
   return worker.Run();
 }
 
@@ -271,9 +272,9 @@ int main(int argc, char** argv) {
       app, paceline::SecurityFlags::Sides::kClient);
   CLI11_PARSE(app, argc, argv);
 
-  paceline::SignalWatch::Block();
+  const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::StartLogging("worker " + options.name);
-  const absl::Status status = paceline::Run(options, security);
+  const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
   paceline::LogError(status.ToString());
   return 1;

@@ -38,7 +38,7 @@ constexpr absl::Duration kStreamLife = absl::Minutes(30);
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(
-    Connection connection, std::shared_ptr<Waker> waker,
+    Connection connection, std::shared_ptr<Interruption> interruption,
     std::function<void(absl::string_view)> note) {
   if (connection.address.empty()) {
     return absl::InvalidArgumentError(
@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(
   PACELINE_RETURN_IF_ERROR(CheckDialAddress(connection.address, security));
   std::unique_ptr<AdminClient> client(
       new AdminClient(std::move(connection), std::move(security),
-                      std::move(waker), std::move(note)));
+                      std::move(interruption), std::move(note)));
   client->Reconnect();
   return client;
 }
@@ -71,9 +71,8 @@ void AdminClient::Reconnect() {
 }
 
 absl::Status AdminClient::Pause(absl::Duration pause) {
-  const absl::Time until = absl::Now() + pause;
-  while (waker_->signal() == 0 && absl::Now() < until) waker_->Wait(until);
-  return waker_->signal() == 0 ? absl::OkStatus() : Interrupted();
+  interruption_->WaitUntil(absl::Now() + pause);
+  return interruption_->signal() == 0 ? absl::OkStatus() : Interrupted();
 }
 
 absl::Status AdminClient::Explain(const grpc::Status& status) const {
@@ -92,21 +91,20 @@ absl::Status AdminClient::Explain(const grpc::Status& status) const {
   return explained;
 }
 
-absl::Status AdminClient::Perform(const Start& start) {
+absl::Status AdminClient::Perform(const Attempt& attempt) {
   const absl::Time begin = absl::Now();
   const absl::Time deadline = begin + connection_.request_timeout;
   bool noted = false;
   absl::Status outage;
-  for (int attempt = 1;; ++attempt) {
-    repeated_ = attempt > 1;
-    const absl::Status status = Attempt(start, deadline);
+  for (int tries = 1;; ++tries) {
+    repeated_ = tries > 1;
+    const absl::Status status = Try(attempt, deadline);
     // The reason that says what is wrong is the more useful one.
     if (absl::IsDeadlineExceeded(status) && !outage.ok()) return outage;
     if (!absl::IsUnavailable(status)) return status;
     outage = status;
-    const absl::Duration pause =
-        std::max(RetryPause(attempt),
-                 RetryDelayOf(status).value_or(absl::ZeroDuration()));
+    const absl::Duration pause = std::max(
+        RetryPause(tries), RetryDelayOf(status).value_or(absl::ZeroDuration()));
     if (absl::Now() + pause >= deadline) return outage;
     if (!noted && absl::Now() - begin >= kQuietOutage) {
       noted = true;
@@ -117,27 +115,21 @@ absl::Status AdminClient::Perform(const Start& start) {
   }
 }
 
-absl::Status AdminClient::Attempt(const Start& start, absl::Time deadline) {
+absl::Status AdminClient::Try(const Attempt& attempt, absl::Time deadline) {
   // A call that is cancelled at once may still reach the server.
-  if (waker_->signal() != 0) return Interrupted();
+  if (interruption_->signal() != 0) return Interrupted();
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(deadline));
-  UnaryCall call(waker_);
-  start(&context, &call);
-  const grpc::Status status = call.Await(context);
+  const Interruption::Cancels cancels(interruption_.get(), &context);
+  const grpc::Status status = attempt(&context);
   // What came before the interruption is still told.
-  if (!status.ok() && waker_->signal() != 0) return Interrupted();
+  if (!status.ok() && interruption_->signal() != 0) return Interrupted();
   return Explain(status);
 }
 
 std::unique_ptr<AdminClient::JobStream> AdminClient::Watch(
-    const v1::WatchJobRequest& request, absl::Duration at_most) {
-  return std::make_unique<JobStream>(
-      waker_, absl::Now() + at_most,
-      [&](grpc::ClientContext* context,
-          grpc::ClientReadReactor<v1::WatchJobResponse>* reactor) {
-        jobs_->async()->WatchJob(context, &request, reactor);
-      });
+    grpc::ClientContext* context, const v1::WatchJobRequest& request) {
+  return jobs_->WatchJob(context, request);
 }
 
 absl::Duration RetryPause(int attempt) {
@@ -151,34 +143,52 @@ JobWatcher::JobWatcher(AdminClient* client, const std::string& job)
   request_.set_name(job);
 }
 
+JobWatcher::~JobWatcher() {
+  if (stream_ == nullptr) return;
+  context_->TryCancel();
+  v1::WatchJobResponse unread;
+  while (stream_->Read(&unread)) {
+  }
+  stream_->Finish();
+}
+
 absl::StatusOr<std::optional<v1::WatchJobResponse>> JobWatcher::Next(
     absl::Time until) {
+  Interruption& interruption = client_->interruption();
   for (;;) {
-    if (stream_ == nullptr) stream_ = client_->Watch(request_, kStreamLife);
+    if (interruption.signal() != 0) return Interrupted();
     v1::WatchJobResponse response;
-    switch (stream_->Next(until, &response)) {
-      case AdminClient::JobStream::Event::kMessage:
-        request_.set_resume_token(response.resume_token());
-        outage_begin_ = absl::InfiniteFuture();
-        attempts_ = 0;
-        return std::make_optional(std::move(response));
-      case AdminClient::JobStream::Event::kTimeout:
-        return absl::DeadlineExceededError("the time to wait has passed");
-      case AdminClient::JobStream::Event::kInterrupted:
-        return absl::CancelledError("interrupted");
-      case AdminClient::JobStream::Event::kEnded:
-        break;
+    if (Read(until, response)) {
+      request_.set_resume_token(response.resume_token());
+      outage_begin_ = absl::InfiniteFuture();
+      attempts_ = 0;
+      return std::make_optional(std::move(response));
     }
-    const grpc::Status status = stream_->status();
+    const grpc::Status status = stream_->Finish();
     stream_.reset();
     if (status.ok()) return std::nullopt;
+    if (interruption.signal() != 0) return Interrupted();
     PACELINE_RETURN_IF_ERROR(Recover(status, until));
   }
+}
+
+bool JobWatcher::Read(absl::Time until, v1::WatchJobResponse& response) {
+  if (stream_ == nullptr) {
+    context_.emplace();
+    context_->set_deadline(
+        absl::ToChronoTime(std::min(until, absl::Now() + kStreamLife)));
+  }
+  const Interruption::Cancels cancels(&client_->interruption(), &*context_);
+  if (stream_ == nullptr) stream_ = client_->Watch(&*context_, request_);
+  return stream_->Read(&response);
 }
 
 absl::Status JobWatcher::Recover(const grpc::Status& status, absl::Time until) {
   const absl::Status explained = client_->Explain(status);
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    if (absl::Now() >= until) {
+      return absl::DeadlineExceededError("the time to wait has passed");
+    }
     client_->Reconnect();
     return absl::OkStatus();
   }

@@ -3,10 +3,10 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <grpcpp/support/client_callback.h>
+#include <grpcpp/support/status.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,11 +15,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/security/security.h"
 #include "common/status.h"
@@ -27,144 +24,16 @@
 #include "protos/paceline/v1/jobs.grpc.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/cli/admin/connection.h"
-#include "services/cli/admin/waker.h"
+#include "services/cli/admin/interruption.h"
 
 namespace paceline {
 
-// A reactor whose end wakes the thread that waits for it.
-template <class Reactor>
-class WakingReactor : public Reactor {
- protected:
-  explicit WakingReactor(std::shared_ptr<Waker> waker)
-      : waker_(std::move(waker)) {}
-
-  const std::shared_ptr<Waker> waker_;
-  grpc::Status status_;  // Once it is done.
-  absl::Notification done_;
-
- private:
-  void OnDone(const grpc::Status& status) final {
-    status_ = status;
-    // This object may be gone as soon as it is notified.
-    const std::shared_ptr<Waker> waker = waker_;
-    done_.Notify();
-    waker->Wake();
-  }
-};
-
-// A stream of responses that one thread reads, one at a time: while it does
-// not, nothing is read from the network. Used by the main thread alone.
-//
-// The destructor cancels what still runs and waits until gRPC has let go.
-template <class Response>
-class ResponseStream : public WakingReactor<grpc::ClientReadReactor<Response>> {
- public:
-  // Binds the call to the reactor.
-  using Open = std::function<void(grpc::ClientContext*,
-                                  grpc::ClientReadReactor<Response>*)>;
-
-  // Starts the call, which lasts until `deadline` at most.
-  ResponseStream(std::shared_ptr<Waker> waker, absl::Time deadline,
-                 const Open& open)
-      : ResponseStream::WakingReactor(std::move(waker)) {
-    context_.set_deadline(absl::ToChronoTime(deadline));
-    open(&context_, this);
-    // For the reads that the main thread starts; removed by the last one.
-    this->AddHold();
-    this->StartRead(&incoming_);
-    this->StartCall();
-  }
-
-  ~ResponseStream() override {
-    context_.TryCancel();
-    bool resume = false;
-    {
-      absl::MutexLock lock(&mu_);
-      cancelled_ = true;
-      resume = std::exchange(has_message_, false);
-    }
-    // Reads until the cancelling shows.
-    if (resume) this->StartRead(&incoming_);
-    this->done_.WaitForNotification();
-  }
-
-  enum class Event { kMessage, kEnded, kTimeout, kInterrupted };
-
-  // Waits for the next message, which is moved to `message`, until `until`.
-  Event Next(absl::Time until, Response* message) {
-    for (;;) {
-      if (Take(message)) return Event::kMessage;
-      if (this->done_.HasBeenNotified()) return Event::kEnded;
-      if (this->waker_->signal() != 0) return Event::kInterrupted;
-      if (absl::Now() >= until) return Event::kTimeout;
-      this->waker_->Wait(until);
-    }
-  }
-
-  // How it ended.  REQUIRES: Next() has returned kEnded.
-  const grpc::Status& status() const { return this->status_; }
-
- private:
-  bool Take(Response* message) {
-    {
-      absl::MutexLock lock(&mu_);
-      if (!has_message_) return false;
-      has_message_ = false;
-      *message = std::move(incoming_);
-      incoming_ = Response();
-    }
-    this->StartRead(&incoming_);
-    return true;
-  }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) return this->RemoveHold();
-    bool cancelled = false;
-    {
-      absl::MutexLock lock(&mu_);
-      cancelled = cancelled_;
-      has_message_ = !cancelled;
-    }
-    if (cancelled) return this->StartRead(&incoming_);
-    this->waker_->Wake();
-  }
-
-  grpc::ClientContext context_;
-  absl::Mutex mu_;
-  bool has_message_ ABSL_GUARDED_BY(mu_) = false;
-  bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
-  // gRPC's while a read is under way, and ours while `has_message_`.
-  Response incoming_;
-};
-
-// Waits for the end of one call. A reactor and no std::function: gRPC lets go
-// of the call before OnDone(), so that the channel dies with its owner and not
-// in a reaction, which gRPC does not survive (grpc/grpc#37198).
-class UnaryCall : public WakingReactor<grpc::ClientUnaryReactor> {
- public:
-  explicit UnaryCall(std::shared_ptr<Waker> waker)
-      : WakingReactor(std::move(waker)) {}
-
-  // Blocks. An interruption cancels the call.
-  grpc::Status Await(grpc::ClientContext& context) {
-    while (!done_.HasBeenNotified()) {
-      if (waker_->signal() != 0) {
-        context.TryCancel();
-        done_.WaitForNotification();
-      } else {
-        waker_->Wait(absl::InfiniteFuture());
-      }
-    }
-    return status_;
-  }
-};
-
 // The methods, as Call() takes them: &JobsApi::GetJob.
-using JobsApi = v1::JobService::StubInterface::async_interface;
-using ClusterApi = v1::ClusterService::StubInterface::async_interface;
+using JobsApi = v1::JobService::StubInterface;
+using ClusterApi = v1::ClusterService::StubInterface;
 template <class Api, class Request, class Response>
-using UnaryMethod = void (Api::*)(grpc::ClientContext*, const Request*,
-                                  Response*, grpc::ClientUnaryReactor*);
+using UnaryMethod = grpc::Status (Api::*)(grpc::ClientContext*, const Request&,
+                                          Response*);
 
 // The two services of a coordinator, for one command. Every call has a
 // deadline; what is UNAVAILABLE is tried again within it, with growing pauses,
@@ -175,7 +44,7 @@ class AdminClient {
   // settings make no channel: INVALID_ARGUMENT without an address, or for
   // plaintext to another machine, and the errors of MakeClientSecurity().
   static absl::StatusOr<std::unique_ptr<AdminClient>> Create(
-      Connection connection, std::shared_ptr<Waker> waker,
+      Connection connection, std::shared_ptr<Interruption> interruption,
       std::function<void(absl::string_view)> note);
 
   // The answer, or the server's error with its details. UNAVAILABLE and
@@ -184,14 +53,12 @@ class AdminClient {
   absl::StatusOr<Response> Call(UnaryMethod<Api, Request, Response> method,
                                 const std::type_identity_t<Request>& request) {
     Response response;
-    PACELINE_RETURN_IF_ERROR(Perform(
-        [&](grpc::ClientContext* context, grpc::ClientUnaryReactor* reactor) {
-          // A failed attempt may have left something there.
-          response.Clear();
-          (ApiOf(static_cast<Api*>(nullptr))->*method)(context, &request,
-                                                       &response, reactor);
-          reactor->StartCall();
-        }));
+    PACELINE_RETURN_IF_ERROR(Perform([&](grpc::ClientContext* context) {
+      // A failed attempt may have left something there.
+      response.Clear();
+      Api& api = ApiOf(static_cast<Api*>(nullptr));
+      return (api.*method)(context, request, &response);
+    }));
     return response;
   }
 
@@ -199,11 +66,11 @@ class AdminClient {
   // NOT_FOUND because an earlier try has done it.
   bool repeated() const { return repeated_; }
 
-  using JobStream = ResponseStream<v1::WatchJobResponse>;
-
-  // One stream; `request` must outlive it.
-  std::unique_ptr<JobStream> Watch(const v1::WatchJobRequest& request,
-                                   absl::Duration at_most);
+  // A stream of responses, each of which is read from the network when it is
+  // asked for. `context` must outlive it.
+  using JobStream = grpc::ClientReaderInterface<v1::WatchJobResponse>;
+  std::unique_ptr<JobStream> Watch(grpc::ClientContext* context,
+                                   const v1::WatchJobRequest& request);
 
   // What a call or a stream ended with, for people.
   absl::Status Explain(const grpc::Status& status) const;
@@ -216,29 +83,30 @@ class AdminClient {
   absl::Status Pause(absl::Duration pause);
 
   void Note(absl::string_view text) { note_(text); }
+  Interruption& interruption() { return *interruption_; }
   const Connection& connection() const { return connection_; }
 
  private:
-  using Start =
-      std::function<void(grpc::ClientContext*, grpc::ClientUnaryReactor*)>;
+  using Attempt = std::function<grpc::Status(grpc::ClientContext*)>;
 
   AdminClient(Connection connection, ClientSecurity security,
-              std::shared_ptr<Waker> waker,
+              std::shared_ptr<Interruption> interruption,
               std::function<void(absl::string_view)> note)
       : connection_(std::move(connection)),
         security_(std::move(security)),
-        waker_(std::move(waker)),
+        interruption_(std::move(interruption)),
         note_(std::move(note)) {}
 
-  absl::Status Perform(const Start& start);
-  absl::Status Attempt(const Start& start, absl::Time deadline);
+  // Until one attempt says something else than UNAVAILABLE.
+  absl::Status Perform(const Attempt& attempt);
+  absl::Status Try(const Attempt& attempt, absl::Time deadline);
 
-  JobsApi* ApiOf(JobsApi*) { return jobs_->async(); }
-  ClusterApi* ApiOf(ClusterApi*) { return cluster_->async(); }
+  JobsApi& ApiOf(JobsApi*) { return *jobs_; }
+  ClusterApi& ApiOf(ClusterApi*) { return *cluster_; }
 
   const Connection connection_;
   const ClientSecurity security_;
-  const std::shared_ptr<Waker> waker_;
+  const std::shared_ptr<Interruption> interruption_;
   const std::function<void(absl::string_view)> note_;
   std::shared_ptr<grpc::Channel> channel_;
   bool repeated_ = false;
@@ -304,20 +172,23 @@ class JobWatcher {
  public:
   // `client` must outlive it.
   JobWatcher(AdminClient* client, const std::string& job);
+  ~JobWatcher();
 
   // The next event; nothing once the job has ended.
   //   NOT_FOUND          there is no such job (any more).
-  //   DEADLINE_EXCEEDED  `until` has passed; it may be called again.
+  //   DEADLINE_EXCEEDED  `until` has passed, which is the same in all calls.
   //   UNAVAILABLE        the coordinator was away for a whole request timeout.
   //   CANCELLED          interrupted.
   absl::StatusOr<std::optional<v1::WatchJobResponse>> Next(absl::Time until);
 
  private:
+  bool Read(absl::Time until, v1::WatchJobResponse& response);
   // The stream has ended so: OK if another one is to be tried.
   absl::Status Recover(const grpc::Status& status, absl::Time until);
 
   AdminClient* const client_;
   v1::WatchJobRequest request_;
+  std::optional<grpc::ClientContext> context_;  // Of the stream.
   std::unique_ptr<AdminClient::JobStream> stream_;
   // The present outage, if there is one.
   absl::Time outage_begin_ = absl::InfiniteFuture();

@@ -96,7 +96,7 @@ Console ProcessConsole() {
     return std::string(value == nullptr ? "" : value);
   };
   console.now = &absl::Now;
-  console.make_waker = &Waker::WithSignals;
+  console.make_interruption = &Interruption::BySignals;
   return console;
 }
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "services/cli/admin/waker.h"
+#include "services/cli/admin/interruption.h"
 #include "services/cli/progress_printer.h"
 
 namespace paceline {
@@ -32,7 +32,7 @@ struct Console {
   std::function<std::string(const char*)> environment;
   std::function<absl::Time()> now;
   // Called once, before there are threads.
-  std::function<absl::StatusOr<std::shared_ptr<Waker>>()> make_waker;
+  std::function<std::shared_ptr<Interruption>()> make_interruption;
 };
 
 // That of this process.

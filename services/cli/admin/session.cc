@@ -30,12 +30,10 @@ absl::Status Session::Configure(const CommonFlags& flags) {
 
 absl::StatusOr<AdminClient*> Session::Client() {
   if (client_ == nullptr) {
-    if (waker_ == nullptr) {
-      PACELINE_ASSIGN_OR_RETURN(waker_, console_.make_waker());
-    }
+    if (interruption_ == nullptr) interruption_ = console_.make_interruption();
     PACELINE_ASSIGN_OR_RETURN(
         client_,
-        AdminClient::Create(connection_, waker_,
+        AdminClient::Create(connection_, interruption_,
                             [this](absl::string_view text) { Note(text); }));
   }
   return client_.get();
@@ -77,8 +75,9 @@ absl::Status Session::Confirm(absl::string_view question) {
 
 ExitCode Session::End(const absl::Status& status, absl::string_view subject) {
   if (status.ok()) return ExitCode::kSuccess;
-  if (absl::IsCancelled(status) && waker_ != nullptr && waker_->signal() != 0) {
-    return static_cast<ExitCode>(128 + waker_->signal());
+  if (absl::IsCancelled(status) && interruption_ != nullptr &&
+      interruption_->signal() != 0) {
+    return static_cast<ExitCode>(128 + interruption_->signal());
   }
   console_.err(ErrorText(status, subject));
   // Somebody else's doing: a proxy that resets streams, say.

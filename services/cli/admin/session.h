@@ -123,7 +123,7 @@ class Session {
   bool headers_ = true;
   bool yes_ = false;
   bool printed_ = false;  // YAML documents need something between them.
-  std::shared_ptr<Waker> waker_;
+  std::shared_ptr<Interruption> interruption_;
   std::unique_ptr<AdminClient> client_;
 };
 

@@ -6,33 +6,21 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/check.h"
 #include "services/cli/admin/admin_commands.h"
 
 namespace paceline {
-namespace {
-
-// So that the calls of one run cannot disturb the next: each has its own, and
-// the test keeps the last.
-std::shared_ptr<Waker> NewWaker() {
-  absl::StatusOr<std::unique_ptr<Waker>> waker = Waker::WithoutSignals();
-  CHECK(waker.ok());
-  return *std::move(waker);
-}
-
-}  // namespace
-
 CommandRunner::CommandRunner()
-    : now(absl::FromUnixSeconds(1'800'000'000)), waker_(NewWaker()) {}
+    : now(absl::FromUnixSeconds(1'800'000'000)),
+      interruption_(std::make_shared<Interruption>()) {}
 
-std::shared_ptr<Waker> CommandRunner::waker() const {
+std::shared_ptr<Interruption> CommandRunner::interruption() const {
   absl::MutexLock lock(&mu_);
-  return waker_;
+  return interruption_;
 }
 
 void CommandRunner::Interrupt(int signal) {
   // It outlives the run, which may end before this does.
-  waker()->Interrupt(signal);
+  interruption()->Interrupt(signal);
 }
 
 CommandRunner::Outcome CommandRunner::Run(
@@ -58,7 +46,7 @@ CommandRunner::Outcome CommandRunner::Run(
     return found == environment.end() ? std::string() : found->second;
   };
   console.now = [this] { return now; };
-  console.make_waker = [this] { return waker(); };
+  console.make_interruption = [this] { return interruption(); };
 
   CLI::App app("test", "paceline");
   app.require_subcommand(1);
@@ -80,7 +68,8 @@ CommandRunner::Outcome CommandRunner::Run(
   }
   outcome.code = static_cast<int>(chosen->Run());
   absl::MutexLock lock(&mu_);
-  waker_ = NewWaker();
+  // The calls of one run cannot disturb the next.
+  interruption_ = std::make_shared<Interruption>();
   return outcome;
 }
 

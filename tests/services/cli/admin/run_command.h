@@ -13,8 +13,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "services/cli/admin/interruption.h"
 #include "services/cli/admin/session.h"
-#include "services/cli/admin/waker.h"
 
 namespace paceline {
 
@@ -48,10 +48,10 @@ class CommandRunner {
   void Interrupt(int signal);
 
  private:
-  std::shared_ptr<Waker> waker() const;
+  std::shared_ptr<Interruption> interruption() const;
 
   mutable absl::Mutex mu_;
-  std::shared_ptr<Waker> waker_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<Interruption> interruption_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace paceline
