@@ -108,11 +108,11 @@ TEST(LocalCommandTest, EndsAtMaxSeconds) {
 
 TEST(LocalCommandTest, BalancedBatchesFollowTheRates) {
   LocalCommand command(
-      Tiny({"--batching", "balanced", "--paradigm", "bsp", "--epochs", "6",
-            "--step-time", "10ms", "--slowdown", "1,4", "-o", "json"}));
+      Tiny({"--batching", "balanced", "--paradigm", "bsp", "--epochs", "4",
+            "--step-time", "40ms", "--slowdown", "1,4", "-o", "json"}));
   ASSERT_EQ(command.Wait(), 0) << command.err();
   const nlohmann::json run = command.document()["runs"][0];
-  EXPECT_EQ(run["samples"], 6 * 1024);
+  EXPECT_EQ(run["samples"], 4 * 1024);
   const int64_t fast = run["workers"][0]["samples"];
   const int64_t slow = run["workers"][1]["samples"];
   EXPECT_GT(fast, 2 * slow) << "whatever the rounds' number, one batch each";
