@@ -352,11 +352,11 @@ absl::Status ReadInner(absl::string_view key, absl::string_view text,
         key, "=", text, " is made of two itself; it must be another paradigm"));
   }
   PACELINE_ASSIGN_OR_RETURN(
-      PlainParadigm plain,
+      const PlainParadigm plain,
       Annotate(ReadPlain(text), absl::StrCat(key, ": ", TitleOf(text))));
   std::string full = FormatParadigm(plain);
   if (absl::StrContains(full, ',')) full = std::string(text);
-  inner = {std::move(plain), std::move(full)};
+  inner = {plain, std::move(full)};
   return absl::OkStatus();
 }
 
