@@ -115,7 +115,7 @@ class VirtualCluster {
   // Calls one function of every observer.
   template <typename... Params, typename... Args>
   void Tell(void (ClusterObserver::*news)(Params...), Args&&... args);
-  // Its iteration was over at `until`, but for news under way; it is gone.
+  // The worker's iteration was over at `until`; the worker is gone.
   void IterationOver(uint32_t id, Nanos until);
   void TellGone(uint32_t id);
   // Sets when and with how many samples the computing ends.

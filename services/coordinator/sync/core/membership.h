@@ -42,7 +42,7 @@ class Membership {
   // REQUIRES (these six): `worker` is a member.
   void Leave(WorkerId worker);
   void Heard(absl::Time now, WorkerId worker);
-  // It joined in this moment, and was heard last before that.
+  // The worker has just joined, and was last heard before that, at `heard`.
   void SilentSince(absl::Time heard, WorkerId worker);
   // An iteration begins. It is not a sign of life.
   void GrantOpened(absl::Time now, WorkerId worker);

@@ -40,7 +40,7 @@ class SyncCore {
   void Start(absl::Time now, absl::Span<const WorkerId> workers,
              std::vector<Output>& outputs);
 
-  // It was last heard then, before Start(), right after which this is called.
+  // Called right after Start(): the worker was last heard at `heard`, before.
   void SilentSince(absl::Time heard, WorkerId worker);
 
   // Takes in a worker that came later. Its id is new.
