@@ -53,19 +53,14 @@ absl::StatusOr<TokenTable> TokenTable::Parse(absl::string_view text) {
     ++number;
     line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
     if (line.empty()) continue;
-    auto entry = ParseLine(line);
-    if (entry.ok()) {
-      for (const Entry& other : table.entries_) {
-        if (other.digest != entry->digest) continue;
-        entry = absl::InvalidArgumentError(absl::StrCat(
-            "the token is that of '", other.identity.name, "' as well"));
-        break;
-      }
+    const std::string where = absl::StrCat("line ", number);
+    PACELINE_ASSIGN_OR_RETURN(Entry entry, Annotate(ParseLine(line), where));
+    for (const Entry& other : table.entries_) {
+      if (other.digest != entry.digest) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, ": the token is that of '", other.identity.name, "' as well"));
     }
-    if (!entry.ok()) {
-      return Annotate(entry.status(), absl::StrCat("line ", number));
-    }
-    table.entries_.push_back(*std::move(entry));
+    table.entries_.push_back(std::move(entry));
   }
   return table;
 }

@@ -78,11 +78,10 @@ absl::StatusOr<SwitchAt> ParseSwitch(const std::string& value) {
         "\": must be SHARE%=PARADIGM with a share from 0 to below 100, as "
         "30%=asp"));
   }
-  absl::StatusOr<ParadigmSpec> paradigm = ParseParadigm(sides.second);
-  if (!paradigm.ok()) {
-    return Annotate(paradigm.status(), absl::StrCat("--switch-at ", value));
-  }
-  return SwitchAt{percent / 100, sides.second, *std::move(paradigm)};
+  PACELINE_ASSIGN_OR_RETURN(ParadigmSpec paradigm,
+                            Annotate(ParseParadigm(sides.second),
+                                     absl::StrCat("--switch-at ", value)));
+  return SwitchAt{percent / 100, sides.second, std::move(paradigm)};
 }
 
 absl::StatusOr<ComparedRun> ParseRun(const std::string& label,
@@ -99,9 +98,8 @@ absl::StatusOr<ComparedRun> ParseRun(const std::string& label,
     PACELINE_RETURN_IF_ERROR(Annotate(
         CheckOneOf("batching", run.batching, {"even", "balanced"}), flag));
   }
-  absl::StatusOr<ParadigmSpec> paradigm = ParseParadigm(run.text);
-  if (!paradigm.ok()) return Annotate(paradigm.status(), flag);
-  run.paradigm = *std::move(paradigm);
+  PACELINE_ASSIGN_OR_RETURN(run.paradigm,
+                            Annotate(ParseParadigm(run.text), flag));
   return run;
 }
 

@@ -105,9 +105,9 @@ absl::StatusOr<std::vector<Jitter>> ParseJitters(const SimulateFlags& flags,
   }
   std::vector<Jitter> jitters;
   for (const std::string& text : flags.jitter) {
-    const absl::StatusOr<Jitter> jitter = ParseJitter(text);
-    PACELINE_RETURN_IF_ERROR(Annotate(jitter.status(), "--jitter"));
-    jitters.push_back(*jitter);
+    PACELINE_ASSIGN_OR_RETURN(const Jitter jitter,
+                              Annotate(ParseJitter(text), "--jitter"));
+    jitters.push_back(jitter);
   }
   if (jitters.empty()) jitters.emplace_back();
   return jitters;

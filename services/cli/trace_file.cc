@@ -77,10 +77,9 @@ absl::StatusOr<std::vector<RecordedWorker>> ReadTrace(std::istream& lines,
       return absl::InvalidArgumentError(
           absl::StrCat(where, ": no JSON object that names its \"worker\""));
     }
-    absl::StatusOr<RecordedIteration> iteration =
-        ReadIteration(line, batch_size);
-    PACELINE_RETURN_IF_ERROR(Annotate(iteration.status(), where));
-    workers[{name.size(), name}].push_back(*std::move(iteration));
+    PACELINE_ASSIGN_OR_RETURN(const RecordedIteration iteration,
+                              Annotate(ReadIteration(line, batch_size), where));
+    workers[{name.size(), name}].push_back(iteration);
   }
   if (lines.bad()) return absl::DataLossError("it cannot be read to its end");
   if (workers.empty()) {
@@ -103,9 +102,7 @@ absl::StatusOr<std::vector<RecordedWorker>> ReadTraceFile(
     return absl::NotFoundError(
         absl::StrCat("--trace ", path, ": cannot be read"));
   }
-  auto workers = ReadTrace(file, batch_size);
-  if (workers.ok()) return workers;
-  return Annotate(workers.status(), absl::StrCat("--trace ", path));
+  return Annotate(ReadTrace(file, batch_size), absl::StrCat("--trace ", path));
 }
 
 }  // namespace paceline

@@ -13,9 +13,7 @@ namespace paceline {
 namespace {
 
 absl::StatusOr<Dataset> Load(const std::string& data, Split split) {
-  absl::StatusOr<Dataset> loaded = LoadDataset(data, split);
-  if (loaded.ok()) return loaded;
-  return Annotate(loaded.status(), absl::StrCat("--data ", data));
+  return Annotate(LoadDataset(data, split), absl::StrCat("--data ", data));
 }
 
 }  // namespace

@@ -89,9 +89,7 @@ absl::StatusOr<Jitter> Read(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<Jitter> ParseJitter(absl::string_view text) {
-  absl::StatusOr<Jitter> jitter = Read(text);
-  if (jitter.ok()) return jitter;
-  return Annotate(jitter.status(), absl::StrCat("jitter \"", text, "\""));
+  return Annotate(Read(text), absl::StrCat("jitter \"", text, "\""));
 }
 
 }  // namespace paceline

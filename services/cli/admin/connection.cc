@@ -255,12 +255,10 @@ std::string ConfigFilePath(
 
 absl::StatusOr<ConfigFile> ReadConfigFileVerbatim(const std::string& path) {
   if (path.empty()) return ConfigFile();
-  absl::StatusOr<std::string> text = ReadTextFile(path, kBytesMax);
+  const absl::StatusOr<std::string> text = ReadTextFile(path, kBytesMax);
   if (absl::IsNotFound(text.status())) return ConfigFile();
-  if (!text.ok()) return text.status();
-  absl::StatusOr<ConfigFile> config = ParseConfigFile(*text);
-  if (!config.ok()) return Annotate(config.status(), path);
-  return config;
+  PACELINE_RETURN_IF_ERROR(text.status());
+  return Annotate(ParseConfigFile(*text), path);
 }
 
 absl::StatusOr<ConfigFile> ReadConfigFile(const std::string& path) {

@@ -81,9 +81,8 @@ absl::StatusOr<CertificateAuthority> EnsureAuthority(
     const std::function<void(absl::string_view)>& tell) {
   const auto kept = store.Get(kAuthorityName);
   if (kept.ok()) {
-    auto loaded = CertificateAuthority::Load(PairOf(*kept));
-    if (loaded.ok()) return loaded;
-    return Annotate(loaded.status(), store.PlaceOf(kAuthorityName));
+    return Annotate(CertificateAuthority::Load(PairOf(*kept)),
+                    store.PlaceOf(kAuthorityName));
   }
   if (!absl::IsNotFound(kept.status())) return kept.status();
   CertificateRequest request;
