@@ -33,10 +33,7 @@ CheckpointReader::CheckpointReader(std::string folder,
     blocks_[block.tensor].push_back(&block);
   }
   for (auto& blocks : blocks_) {
-    std::sort(blocks.begin(), blocks.end(),
-              [](const CheckpointBlock* a, const CheckpointBlock* b) {
-                return a->offset < b->offset;
-              });
+    std::ranges::sort(blocks, {}, &CheckpointBlock::offset);
   }
 }
 

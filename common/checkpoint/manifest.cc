@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -151,11 +150,9 @@ absl::Status CheckCoverage(const CheckpointManifest& manifest) {
   for (const CheckpointBlock& block : manifest.blocks) {
     sorted.push_back(&block);
   }
-  std::sort(sorted.begin(), sorted.end(),
-            [](const CheckpointBlock* a, const CheckpointBlock* b) {
-              return std::tie(a->tensor, a->offset) <
-                     std::tie(b->tensor, b->offset);
-            });
+  std::ranges::sort(sorted, {}, [](const CheckpointBlock* block) {
+    return std::pair(block->tensor, block->offset);
+  });
   size_t next = 0;
   for (uint32_t i = 0; i < manifest.tensors.size(); ++i) {
     uint64_t covered = 0;

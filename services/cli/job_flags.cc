@@ -192,9 +192,7 @@ absl::StatusOr<std::vector<SwitchAt>> ParseSwitches(
     PACELINE_ASSIGN_OR_RETURN(SwitchAt parsed, ParseSwitch(value));
     switches.push_back(std::move(parsed));
   }
-  std::stable_sort(
-      switches.begin(), switches.end(),
-      [](const SwitchAt& a, const SwitchAt& b) { return a.share < b.share; });
+  std::ranges::stable_sort(switches, {}, &SwitchAt::share);
   return switches;
 }
 

@@ -331,11 +331,9 @@ absl::StatusOr<std::vector<MembershipChange>> ParseMembershipChanges(
   PACELINE_RETURN_IF_ERROR(Read(Kind::kJoin, flags.join, workers, changes));
   PACELINE_RETURN_IF_ERROR(Read(Kind::kLeave, flags.leave, workers, changes));
   PACELINE_RETURN_IF_ERROR(Read(Kind::kCrash, flags.crash, workers, changes));
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const MembershipChange& a, const MembershipChange& b) {
-                     return std::pair(a.at, a.worker) <
-                            std::pair(b.at, b.worker);
-                   });
+  std::ranges::stable_sort(changes, {}, [](const MembershipChange& change) {
+    return std::pair(change.at, change.worker);
+  });
   PACELINE_RETURN_IF_ERROR(Check(changes, workers));
   return changes;
 }

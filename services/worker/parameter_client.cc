@@ -101,9 +101,7 @@ absl::Status ParameterClient::CheckCovered() const {
   for (size_t tensor = 0; tensor < pieces_.size(); ++tensor) {
     // Sorted, each begins where the one before ends.
     std::vector<Piece> sorted = pieces_[tensor];
-    std::sort(sorted.begin(), sorted.end(), [](const Piece& a, const Piece& b) {
-      return a.offset < b.offset;
-    });
+    std::ranges::sort(sorted, {}, &Piece::offset);
     int64_t covered = 0;
     bool exactly = true;
     for (const Piece& piece : sorted) {

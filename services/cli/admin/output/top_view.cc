@@ -1,6 +1,7 @@
 #include "services/cli/admin/output/top_view.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -56,10 +57,7 @@ std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
   for (const v1::Job& job : jobs) {
     if (!IsTerminal(job.state())) active.push_back(&job);
   }
-  std::stable_sort(active.begin(), active.end(),
-                   [](const v1::Job* left, const v1::Job* right) {
-                     return NaturalLess(left->name(), right->name());
-                   });
+  std::ranges::stable_sort(active, NaturalLess, &v1::Job::name);
   std::vector<std::string> lines = {CountsLine(active, workers)};
   if (!active.empty()) {
     lines.emplace_back();
@@ -88,10 +86,7 @@ std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
     std::vector<const v1::Worker*> sorted;
     sorted.reserve(workers.size());
     for (const v1::Worker& worker : workers) sorted.push_back(&worker);
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const v1::Worker* left, const v1::Worker* right) {
-                       return NaturalLess(left->name(), right->name());
-                     });
+    std::ranges::stable_sort(sorted, NaturalLess, &v1::Worker::name);
     Table table = WorkerTable(sorted, /*wide=*/false, now);
     table.headers.emplace_back("NOTE");
     for (size_t i = 0; i < sorted.size(); ++i) {
@@ -126,11 +121,8 @@ std::vector<std::string> JobTop(const v1::Job& job) {
   }
   std::vector<const v1::WorkerProgress*> sorted(
       progress.workers().pointer_begin(), progress.workers().pointer_end());
-  std::stable_sort(
-      sorted.begin(), sorted.end(),
-      [](const v1::WorkerProgress* left, const v1::WorkerProgress* right) {
-        return left->straggler_score() > right->straggler_score();
-      });
+  std::ranges::stable_sort(sorted, std::greater(),
+                           &v1::WorkerProgress::straggler_score);
   if (sorted.empty()) return lines;
   lines.emplace_back();
   Table table;
