@@ -105,17 +105,6 @@ std::string Subject(absl::string_view name) {
   return absl::StrCat("checkpoint/", JobIdOf(name), "/", LastPart(name));
 }
 
-absl::Status PrintCheckpoints(
-    Session& session, const std::vector<const v1::Checkpoint*>& checkpoints,
-    const google::protobuf::Message* whole) {
-  return session.Print({.messages = {checkpoints.begin(), checkpoints.end()},
-                        .whole = whole,
-                        .table = [&](bool wide) {
-                          return CheckpointTable(checkpoints, wide,
-                                                 session.console().now());
-                        }});
-}
-
 absl::StatusOr<v1::Checkpoint> GetCheckpoint(Session& session,
                                              const std::string& name) {
   v1::GetCheckpointRequest request;
@@ -169,7 +158,8 @@ absl::Status ListCheckpoints(Session& session,
     session.Note(absl::StrCat("job ", LastPart(request.parent()),
                               " has no checkpoints"));
   }
-  return PrintCheckpoints(session, Pointers(response.checkpoints()), &response);
+  return session.PrintAll(Pointers(response.checkpoints()), &response,
+                          &CheckpointTable);
 }
 
 ExitCode GetCheckpoints(Session& session, const NamesFlags& flags) {
@@ -182,7 +172,7 @@ ExitCode GetCheckpoints(Session& session, const NamesFlags& flags) {
         return GetCheckpoint(session, name);
       },
       [&](const std::vector<const v1::Checkpoint*>& checkpoints) {
-        return PrintCheckpoints(session, checkpoints, nullptr);
+        return session.PrintAll(checkpoints, nullptr, &CheckpointTable);
       });
 }
 

@@ -33,15 +33,10 @@ absl::Status PrintJobs(Session& session,
                        const std::vector<const v1::Job*>& jobs,
                        const google::protobuf::Message* whole, bool namespaces,
                        bool headers) {
-  return session.Print(
-      {.messages = {jobs.begin(), jobs.end()},
-       .whole = whole,
-       .table =
-           [&](bool wide) {
-             return JobTable(jobs, {.wide = wide, .namespaces = namespaces},
-                             session.console().now());
-           }},
-      headers);
+  const auto table = [&](const auto& rows, bool wide, absl::Time now) {
+    return JobTable(rows, {.wide = wide, .namespaces = namespaces}, now);
+  };
+  return session.PrintAll(jobs, whole, table, headers);
 }
 
 absl::StatusOr<v1::Job> GetJob(Session& session, const std::string& typed) {

@@ -23,20 +23,6 @@ struct WorkerListFlags : CommonFlags {
   bool watch = false;
 };
 
-absl::Status PrintWorkers(Session& session,
-                          const std::vector<const v1::Worker*>& workers,
-                          const google::protobuf::Message* whole,
-                          bool headers) {
-  return session.Print({.messages = {workers.begin(), workers.end()},
-                        .whole = whole,
-                        .table =
-                            [&](bool wide) {
-                              return WorkerTable(workers, wide,
-                                                 session.console().now());
-                            }},
-                       headers);
-}
-
 // Sorts by name, "w2" before "w10".
 template <class Resource>
 void SortByName(google::protobuf::RepeatedPtrField<Resource>* resources) {
@@ -67,7 +53,7 @@ absl::Status ListWorkers(Session& session, const WorkerListFlags& flags) {
     return WatchChanges(
         session, [&] { return SortedWorkers(session, flags); },
         [&](const std::vector<const v1::Worker*>& changed, bool headers) {
-          return PrintWorkers(session, changed, nullptr, headers);
+          return session.PrintAll(changed, nullptr, &WorkerTable, headers);
         });
   }
   PACELINE_ASSIGN_OR_RETURN(const v1::ListWorkersResponse response,
@@ -75,7 +61,8 @@ absl::Status ListWorkers(Session& session, const WorkerListFlags& flags) {
   if (response.workers().empty() && session.tabular()) {
     session.Note("there are no such workers");
   }
-  return PrintWorkers(session, Pointers(response.workers()), &response, true);
+  return session.PrintAll(Pointers(response.workers()), &response,
+                          &WorkerTable);
 }
 
 // GetWorker, DrainWorker and UndrainWorker are of one form.
@@ -95,7 +82,7 @@ ExitCode GetWorkers(Session& session, const WorkerNamesFlags& flags) {
         return Ask(session, typed, &ClusterApi::GetWorker);
       },
       [&](const std::vector<const v1::Worker*>& workers) {
-        return PrintWorkers(session, workers, nullptr, /*headers=*/true);
+        return session.PrintAll(workers, nullptr, &WorkerTable);
       });
 }
 
@@ -140,12 +127,11 @@ absl::Status ListAudit(Session& session, const AuditFlags& flags) {
       const v1::ListAuditRecordsResponse response,
       session.List(&ClusterApi::ListAuditRecords, v1::ListAuditRecordsRequest(),
                    flags.limit));
-  const std::vector<const v1::AuditRecord*> records =
-      Pointers(response.audit_records());
-  return session.Print(
-      {.messages = {records.begin(), records.end()},
-       .whole = &response,
-       .table = [&](bool wide) { return AuditTable(records, wide); }});
+  return session.PrintAll(
+      Pointers(response.audit_records()), &response,
+      [](const auto& records, bool wide, absl::Time /*now*/) {
+        return AuditTable(records, wide);
+      });
 }
 
 absl::Status ListServers(Session& session, const CommonFlags& /*flags*/) {
@@ -156,13 +142,8 @@ absl::Status ListServers(Session& session, const CommonFlags& /*flags*/) {
   if (response.servers().empty() && session.tabular()) {
     session.Note("there are no parameter servers");
   }
-  const std::vector<const v1::Server*> servers = Pointers(response.servers());
-  return session.Print({.messages = {servers.begin(), servers.end()},
-                        .whole = &response,
-                        .table = [&](bool wide) {
-                          return ServerTable(servers, wide,
-                                             session.console().now());
-                        }});
+  return session.PrintAll(Pointers(response.servers()), &response,
+                          &ServerTable);
 }
 
 }  // namespace

@@ -97,6 +97,20 @@ class Session {
   absl::Status Write(absl::string_view text);
   // The first line of a watch has headers, the others have not.
   absl::Status Print(const Printable& printable, bool headers = true);
+  // Resources, where -o says so in the table to_table(resources, wide, now);
+  // `whole` is the list that they are in, if any.
+  template <class Resource, class ToTable>
+  absl::Status PrintAll(const std::vector<const Resource*>& resources,
+                        const google::protobuf::Message* whole,
+                        const ToTable& to_table, bool headers = true) {
+    const auto table = [&](bool wide) {
+      return to_table(resources, wide, console_.now());
+    };
+    return Print({.messages = {resources.begin(), resources.end()},
+                  .whole = whole,
+                  .table = table},
+                 headers);
+  }
   // One resource that has changed: "job/mnist created", or as -o says.
   absl::Status PrintChanged(const google::protobuf::Message& message,
                             absl::string_view line);
