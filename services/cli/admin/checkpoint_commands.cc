@@ -130,7 +130,7 @@ absl::Status CreateCheckpoint(Session& session,
                               const CheckpointCreateFlags& flags) {
   v1::CreateCheckpointRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
-                            JobName(session.connection().space, flags.job));
+                            session.JobName(flags.job));
   request.set_checkpoint_id(flags.id);
   request.set_request_id(NewRequestId());
   request.set_validate_only(flags.dry_run);
@@ -151,7 +151,7 @@ absl::Status ListCheckpoints(Session& session,
                              const CheckpointListFlags& flags) {
   v1::ListCheckpointsRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
-                            JobName(session.connection().space, flags.job));
+                            session.JobName(flags.job));
   PACELINE_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse response,
                             session.List(&JobsApi::ListCheckpoints, request));
   if (response.checkpoints().empty() && session.tabular()) {

@@ -94,9 +94,8 @@ absl::StatusOr<std::vector<std::string>> CheckpointNames(
   const size_t slash = typed.find('/');
   if (slash == std::string::npos) return JobNames(session, "/");
   v1::ListCheckpointsRequest request;
-  PACELINE_ASSIGN_OR_RETURN(
-      *request.mutable_parent(),
-      JobName(session.connection().space, typed.substr(0, slash)));
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
+                            session.JobName(typed.substr(0, slash)));
   return NamesIn(session.List(&JobsApi::ListCheckpoints, request, kNamesMax),
                  typed.substr(0, slash + 1));
 }

@@ -38,8 +38,7 @@ template <class Request>
 absl::StatusOr<Request> NewRequest(Session& session, const ChangeFlags& flags,
                                    const std::string& typed) {
   Request request;
-  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
-                            JobName(session.connection().space, typed));
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(), session.JobName(typed));
   request.set_etag(flags.etag);
   request.set_request_id(NewRequestId());
   request.set_validate_only(flags.dry_run);
@@ -92,8 +91,7 @@ absl::Status CancelJob(Session& session, const ChangeFlags& flags,
 absl::Status DeleteJob(Session& session, const ChangeFlags& flags,
                        const std::string& typed) {
   v1::DeleteJobRequest request;
-  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
-                            JobName(session.connection().space, typed));
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(), session.JobName(typed));
   request.set_etag(flags.etag);
   request.set_validate_only(flags.dry_run);
   PACELINE_RETURN_IF_ERROR(
@@ -120,8 +118,7 @@ absl::Status SwitchParadigm(Session& session, const SwitchFlags& flags,
 absl::Status UpdateJob(Session& session, const UpdateFlags& flags,
                        const std::string& typed) {
   PACELINE_ASSIGN_OR_RETURN(JobUpdate update, ParseJobUpdate(flags.sets));
-  PACELINE_ASSIGN_OR_RETURN(const std::string name,
-                            JobName(session.connection().space, typed));
+  PACELINE_ASSIGN_OR_RETURN(const std::string name, session.JobName(typed));
   v1::UpdateJobRequest& request = update.request;
   request.mutable_job()->set_etag(flags.etag);
   if (update.needs_present) {

@@ -59,7 +59,7 @@ absl::Status WatchJob(Session& session, const WatchFlags& flags) {
         "-o name: events have no names; use table, json or yaml");
   }
   PACELINE_ASSIGN_OR_RETURN(const std::string name,
-                            JobName(session.connection().space, flags.name));
+                            session.JobName(flags.name));
   PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   const bool documents = session.format() == OutputFormat::kJson ||
                          session.format() == OutputFormat::kYaml;
@@ -134,8 +134,7 @@ absl::Status JudgeTooLate(Session& session, const std::string& name,
 
 absl::Status WaitFor(Session& session, const std::string& typed,
                      const Condition& condition, absl::Time until) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string name,
-                            JobName(session.connection().space, typed));
+  PACELINE_ASSIGN_OR_RETURN(const std::string name, session.JobName(typed));
   PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   const std::string subject = absl::StrCat("job/", LastPart(name));
   JobWatcher watcher(client, name);
@@ -214,7 +213,7 @@ absl::Status JobLogs(Session& session, const LogsFlags& flags) {
         "-o name: decisions have no names; use table, json or yaml");
   }
   PACELINE_ASSIGN_OR_RETURN(const std::string name,
-                            JobName(session.connection().space, flags.name));
+                            session.JobName(flags.name));
   int64_t last = 0;
   if (!flags.follow) return WriteRecorded(session, name, &last);
   // The stream first, the record when it stands: nothing falls between them.

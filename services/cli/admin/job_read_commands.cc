@@ -8,7 +8,6 @@
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/output/job_view.h"
-#include "services/cli/admin/resource_name.h"
 
 namespace paceline {
 namespace {
@@ -41,15 +40,13 @@ absl::Status PrintJobs(Session& session,
 
 absl::StatusOr<v1::Job> GetJob(Session& session, const std::string& typed) {
   v1::GetJobRequest request;
-  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
-                            JobName(session.connection().space, typed));
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(), session.JobName(typed));
   return session.Call(&JobsApi::GetJob, request);
 }
 
 // A line for every change, until the job has ended.
 absl::Status WatchRows(Session& session, const std::string& typed) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string name,
-                            JobName(session.connection().space, typed));
+  PACELINE_ASSIGN_OR_RETURN(const std::string name, session.JobName(typed));
   PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   JobWatcher watcher(client, name);
   bool headers = true;
@@ -144,8 +141,7 @@ ExitCode DescribeJobs(Session& session, const GetFlags& flags) {
 absl::Status ReportJob(Session& session, const GetFlags& /*flags*/,
                        const std::string& typed) {
   v1::GetJobReportRequest request;
-  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
-                            JobName(session.connection().space, typed));
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(), session.JobName(typed));
   PACELINE_ASSIGN_OR_RETURN(const v1::JobReport report,
                             session.Call(&JobsApi::GetJobReport, request));
   return session.Write(absl::StrCat(report.json(), "\n"));

@@ -22,6 +22,7 @@
 #include "services/cli/admin/connection.h"
 #include "services/cli/admin/console.h"
 #include "services/cli/admin/output/format.h"
+#include "services/cli/admin/resource_name.h"
 #include "services/cli/exit_code.h"
 
 namespace paceline {
@@ -87,6 +88,10 @@ class Session {
 
   const Console& console() const { return console_; }
   const Connection& connection() const { return connection_; }
+  // The full name of a job that somebody typed (resource_name.h).
+  absl::StatusOr<std::string> JobName(absl::string_view typed) const {
+    return paceline::JobName(connection_.space, typed);
+  }
   OutputFormat format() const { return format_; }
   // Whether people read what is printed.
   bool tabular() const {

@@ -7,7 +7,6 @@
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/output/top_view.h"
-#include "services/cli/admin/resource_name.h"
 #include "services/cli/flag_values.h"
 
 namespace paceline {
@@ -23,8 +22,7 @@ using Lines = std::vector<std::string>;
 
 absl::StatusOr<Lines> LookAtJob(Session& session, const std::string& typed) {
   v1::GetJobRequest request;
-  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
-                            JobName(session.connection().space, typed));
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(), session.JobName(typed));
   PACELINE_ASSIGN_OR_RETURN(const v1::Job job,
                             session.Call(&JobsApi::GetJob, request));
   return JobTop(job);
