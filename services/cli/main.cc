@@ -23,7 +23,7 @@
 #include "services/cli/run_files.h"
 #include "services/cli/run_local.h"
 #include "services/cli/run_simulate.h"
-#include "services/cli/simulate_flags.h"
+#include "services/cli/simulate_options.h"
 #include "services/cli/training_data.h"
 #include "services/cli/watched_job.h"
 

@@ -14,7 +14,6 @@
 #include "absl/synchronization/mutex.h"
 #include "common/status.h"
 #include "services/cli/plot/plot_page.h"
-#include "services/cli/simulate_options.h"
 #include "services/cli/simulation_report.h"
 #include "services/simulator/timeline.h"
 #include "services/simulator/virtual_cluster.h"

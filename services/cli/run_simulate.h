@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "services/cli/simulate_flags.h"
+#include "services/cli/simulate_options.h"
 
 namespace paceline {
 
@@ -23,8 +23,8 @@ struct SimulateOutput {
 // each that trained `note`, if not null, gets a line when it has ended, one
 // call at a time. `command`, as it was typed, stands on the page of --plot.
 //
-// The errors of ParseSimulateOptions() (simulate_options.h) and, of a page that
-// cannot be drawn or written, FAILED_PRECONDITION, all before any run.
+// The errors of ParseSimulateOptions() and, of a page that cannot be drawn or
+// written, FAILED_PRECONDITION, all before any run.
 absl::StatusOr<SimulateOutput> RunSimulate(
     const SimulateFlags& flags, const std::string& command,
     const std::function<void(absl::string_view)>& note);

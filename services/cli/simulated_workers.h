@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "services/cli/simulate_flags.h"
+#include "services/cli/simulate_options.h"
 #include "services/simulator/cluster_spec.h"
 
 namespace paceline {
