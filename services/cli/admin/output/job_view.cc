@@ -145,11 +145,6 @@ std::string DescribeJob(const v1::Job& job,
   return lines.text();
 }
 
-std::string StateText(v1::Job::State state) {
-  const std::string& name = v1::Job::State_Name(state);
-  return name.empty() ? absl::StrCat(static_cast<int>(state)) : name;
-}
-
 std::string ParadigmText(const v1::Job& job) {
   // The running one may be another than that of the spec, by a planned switch.
   if (!job.progress().paradigm().empty()) return job.progress().paradigm();
@@ -224,11 +219,6 @@ Table CheckpointTable(const std::vector<const v1::Checkpoint*>& checkpoints,
        {"DIRECTORY", [](Checkpoint saved) { return saved.directory(); }, true},
        {"REASON", [](Checkpoint saved) { return saved.state_reason(); }, true}},
       wide);
-}
-
-std::string StateText(v1::Checkpoint::State state) {
-  const std::string& name = v1::Checkpoint::State_Name(state);
-  return name.empty() ? absl::StrCat(static_cast<int>(state)) : name;
 }
 
 std::string StateLine(const v1::Job& job) {

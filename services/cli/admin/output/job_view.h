@@ -27,9 +27,6 @@ std::string DescribeJob(const v1::Job& job,
                         const std::vector<v1::Checkpoint>& checkpoints,
                         absl::Time now);
 
-// "PENDING"; a number for a state that this program does not know.
-std::string StateText(v1::Job::State state);
-
 // The paradigm that it runs under, or begins with.
 std::string ParadigmText(const v1::Job& job);
 
@@ -51,9 +48,6 @@ std::string DecisionText(const v1::Decision& decision);
 
 Table CheckpointTable(const std::vector<const v1::Checkpoint*>& checkpoints,
                       bool wide, absl::Time now);
-
-// "READY"; a number for a state that this program does not know.
-std::string StateText(v1::Checkpoint::State state);
 
 // The events of a watch that ProgressPrinter does not know, as lines. Pure.
 

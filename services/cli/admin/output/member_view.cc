@@ -38,12 +38,9 @@ std::string CodeText(int code) {
 }  // namespace
 
 std::string StateText(const v1::Worker& worker) {
-  const std::string& name = v1::Worker::State_Name(worker.state());
   const bool leaves =
       worker.draining() && worker.state() != v1::Worker::DRAINED;
-  return absl::StrCat(
-      name.empty() ? absl::StrCat(static_cast<int>(worker.state())) : name,
-      leaves ? ",DRAINING" : "");
+  return absl::StrCat(StateText(worker.state()), leaves ? ",DRAINING" : "");
 }
 
 Table WorkerTable(const std::vector<const v1::Worker*>& workers, bool wide,

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/generated_enum_reflection.h"
 #include "google/protobuf/map.h"
 #include "google/protobuf/timestamp.pb.h"
 
@@ -24,6 +27,15 @@ std::string TimeText(const google::protobuf::Timestamp& time);
 
 // "640 B", "1.5 KiB", "80.0 GiB".
 std::string BytesText(uint64_t bytes);
+
+// "PENDING"; a number for a state that this program does not know.
+template <class State>
+std::string StateText(State state) {
+  const google::protobuf::EnumValueDescriptor* const known =
+      google::protobuf::GetEnumDescriptor<State>()->FindValueByNumber(state);
+  return known == nullptr ? absl::StrCat(static_cast<int>(state))
+                          : known->name();
+}
 
 // Columns under names in upper case.  REQUIRES: every row has as many cells as
 // there are headers.
