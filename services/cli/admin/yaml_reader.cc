@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "common/field_checks.h"
 #include "common/job/duration.h"
 #include "google/protobuf/util/json_util.h"
 
@@ -34,10 +35,6 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
     }
   }
   return row[b.size()];
-}
-
-std::string Below(const std::string& path, absl::string_view name) {
-  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
 }
 
 bool IsMessage(const FieldDescriptor& field, absl::string_view full_name) {
@@ -162,7 +159,7 @@ Json YamlReader::ReadMessage(const YAML::Node& node, const Descriptor& type,
   for (const auto& entry : node) {
     const std::string name =
         entry.first.IsScalar() ? entry.first.Scalar() : std::string("?");
-    const std::string below = Below(path, name);
+    const std::string below = FieldPath(path, name);
     if (!Count(entry.first, below)) break;
     const FieldDescriptor* field = FindProtoField(type, name);
     if (field == nullptr) {
@@ -220,7 +217,7 @@ Json YamlReader::ReadMap(const YAML::Node& node, const FieldDescriptor& field,
   for (const auto& entry : node) {
     const std::string key =
         entry.first.IsScalar() ? entry.first.Scalar() : std::string("?");
-    const std::string below = Below(path, key);
+    const std::string below = FieldPath(path, key);
     if (!Count(entry.first, below)) break;
     if (json.contains(key)) {
       Refuse(entry.first, below, "is given twice");
