@@ -42,7 +42,6 @@ struct RunSurroundings {
   InterruptWatch& interrupts;
   ProgressPrinter& printer;
   RunTimeouts timeouts;
-  // Has the coordinator at `address` do the job.
   StartJob start_job;
 };
 
