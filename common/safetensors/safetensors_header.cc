@@ -314,8 +314,7 @@ absl::StatusOr<std::string> FormatSafetensorsHeader(
   std::vector<std::string> fields;
   fields.reserve(tensors.size() + 1);
   if (!metadata.empty()) {
-    PACELINE_ASSIGN_OR_RETURN(std::string field, FormatMetadata(metadata));
-    fields.push_back(std::move(field));
+    PACELINE_ASSIGN_OR_RETURN(fields.emplace_back(), FormatMetadata(metadata));
   }
   for (const SafetensorsTensor& tensor : tensors) {
     PACELINE_ASSIGN_OR_RETURN(const std::string name, Quoted(tensor.name));

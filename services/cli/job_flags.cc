@@ -104,15 +104,14 @@ absl::StatusOr<ComparedRun> ParseRun(const std::string& label,
 }
 
 absl::StatusOr<std::vector<ComparedRun>> ParseRuns(const JobFlags& flags) {
+  std::vector<std::string> labels = flags.paradigms;
+  if (labels.empty()) labels.emplace_back(kDefaultParadigm);
   std::vector<ComparedRun> runs;
-  for (const std::string& label : flags.paradigms) {
-    PACELINE_ASSIGN_OR_RETURN(ComparedRun run, ParseRun(label, flags.batching));
-    runs.push_back(std::move(run));
+  for (const std::string& label : labels) {
+    PACELINE_ASSIGN_OR_RETURN(runs.emplace_back(),
+                              ParseRun(label, flags.batching));
   }
-  if (!runs.empty()) return runs;
-  PACELINE_ASSIGN_OR_RETURN(
-      ComparedRun run, ParseRun(std::string(kDefaultParadigm), flags.batching));
-  return std::vector<ComparedRun>{std::move(run)};
+  return runs;
 }
 
 }  // namespace
@@ -189,8 +188,7 @@ absl::StatusOr<std::vector<SwitchAt>> ParseSwitches(
     const std::vector<std::string>& values) {
   std::vector<SwitchAt> switches;
   for (const std::string& value : values) {
-    PACELINE_ASSIGN_OR_RETURN(SwitchAt parsed, ParseSwitch(value));
-    switches.push_back(std::move(parsed));
+    PACELINE_ASSIGN_OR_RETURN(switches.emplace_back(), ParseSwitch(value));
   }
   std::ranges::stable_sort(switches, {}, &SwitchAt::share);
   return switches;

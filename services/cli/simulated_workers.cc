@@ -105,9 +105,8 @@ absl::StatusOr<std::vector<Jitter>> ParseJitters(const SimulateFlags& flags,
   }
   std::vector<Jitter> jitters;
   for (const std::string& text : flags.jitter) {
-    PACELINE_ASSIGN_OR_RETURN(const Jitter jitter,
+    PACELINE_ASSIGN_OR_RETURN(jitters.emplace_back(),
                               Annotate(ParseJitter(text), "--jitter"));
-    jitters.push_back(jitter);
   }
   if (jitters.empty()) jitters.emplace_back();
   return jitters;

@@ -192,8 +192,7 @@ absl::StatusOr<std::vector<v1::Job>> JobsOf(
   for (const YAML::Node& document : documents) {
     // An empty document is what a trailing "---" leaves.
     if (document.IsNull()) continue;
-    PACELINE_ASSIGN_OR_RETURN(v1::Job job, JobOfYaml(document));
-    jobs.push_back(std::move(job));
+    PACELINE_ASSIGN_OR_RETURN(jobs.emplace_back(), JobOfYaml(document));
   }
   if (jobs.empty()) {
     return absl::InvalidArgumentError(
