@@ -11,7 +11,6 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/support/client_interceptor.h>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -39,11 +38,9 @@ class Reflection : public grpc::ServerBuilderOption {
     // Linking the library has put one there already, for every server.
     Plugin wanted =
         std::make_unique<grpc::reflection::ProtoServerReflectionPlugin>();
-    plugins->erase(std::remove_if(plugins->begin(), plugins->end(),
-                                  [&wanted](const Plugin& plugin) {
-                                    return plugin->name() == wanted->name();
-                                  }),
-                   plugins->end());
+    std::erase_if(*plugins, [&wanted](const Plugin& plugin) {
+      return plugin->name() == wanted->name();
+    });
     if (!enabled_) return;
     plugins->push_back(std::move(wanted));
     // It names the health service too, which gRPC answers without a descriptor.

@@ -31,9 +31,7 @@ RunSettings DrawSettings(FaultDraws& draws, const RunSettings& settings) {
 }
 
 bool AnyAlive(const std::vector<VirtualEvaluator>& evaluators) {
-  return std::any_of(
-      evaluators.begin(), evaluators.end(),
-      [](const VirtualEvaluator& evaluator) { return evaluator.alive; });
+  return std::ranges::any_of(evaluators, &VirtualEvaluator::alive);
 }
 
 // What people order in this second.

@@ -121,9 +121,7 @@ TensorArrays Task::Arrays() {
 
 absl::StatusOr<Task*> TaskCache::Get(const v1::Assignment& assignment) {
   const std::string key = Task::KeyOf(assignment.job());
-  const auto found =
-      std::find_if(entries_.begin(), entries_.end(),
-                   [&](const Entry& entry) { return entry.key == key; });
+  const auto found = std::ranges::find(entries_, key, &Entry::key);
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
     entries_.front().task->Serve(assignment);
