@@ -25,55 +25,39 @@ void WatchStream::Open(std::shared_ptr<JobEvents> events,
   pump_.Post(self);
 }
 
-WatchStream::Step WatchStream::NextStep() {
+WatchStream::Queue::Step WatchStream::Read() {
   absl::MutexLock lock(&mu_);
-  // gRPC allows one write at a time, counts Finish() as a write, and wants
-  // exactly one Finish(), also of a call that was cancelled.
-  if (writing_ || finished_) return Step::kNone;
-  if (!ends_with_.has_value() && events_ != nullptr) {
-    if (auto next = events_->Next(cursor_)) {
-      message_ = *std::move(next);
-      writing_ = true;
-      return Step::kWrite;
-    }
-    ends_with_ = events_->EndedAt(cursor_);
-  }
-  if (!ends_with_.has_value()) return Step::kNone;
-  finished_ = true;
-  end_ = *ends_with_;
-  return Step::kFinish;
+  if (events_ == nullptr || queue_.closed() || queue_.size() > 0) return {};
+  if (auto next = events_->Next(cursor_)) return queue_.Send(*std::move(next));
+  const auto ended = events_->EndedAt(cursor_);
+  if (!ended.has_value()) return {};
+  return queue_.Close(*ended);
 }
 
-void WatchStream::Pump() {
-  switch (NextStep()) {
-    case Step::kNone:
+void WatchStream::Perform(const Queue::Step& step) {
+  switch (step.kind) {
+    case Queue::Step::Kind::kNone:
       return;
-    case Step::kWrite:
-      return StartWrite(&message_);
-    case Step::kFinish:
-      return Finish(ToGrpc(end_));
+    case Queue::Step::Kind::kWrite:
+      return StartWrite(step.message);
+    case Queue::Step::Kind::kFinish:
+      return Finish(ToGrpc(step.status));
   }
 }
+
+void WatchStream::Pump() { Perform(Read()); }
 
 void WatchStream::Close(const absl::Status& status) {
-  {
-    absl::MutexLock lock(&mu_);
-    if (!ends_with_.has_value()) ends_with_ = status;
-  }
-  Pump();
+  Perform(queue_.Close(status));
 }
 
 void WatchStream::OnWriteDone(bool ok) {
-  {
-    absl::MutexLock lock(&mu_);
-    writing_ = false;
-    if (!ok && !ends_with_.has_value()) {
-      ends_with_ = absl::UnavailableError("the client is gone");
-    }
-  }
-  Pump();
+  Perform(queue_.Written());
+  if (ok) return Pump();
+  Close(absl::UnavailableError("the client is gone"));
 }
 
+// Even a cancelled call needs its Finish().
 void WatchStream::OnCancel() {
   Close(absl::CancelledError("the watch was cancelled"));
 }

@@ -5,13 +5,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "common/rpc/stream_registry.h"
+#include "common/rpc/write_queue.h"
 #include "common/security/rate_limiter.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/watch/job_events.h"
@@ -49,29 +49,26 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchJobResponse>,
   void Pump() override;
 
  private:
+  using Queue = WriteQueue<v1::WatchJobResponse>;
+
   void OnWriteDone(bool ok) final;
   void OnCancel() final;
   void OnDone() final;
 
-  // What is to be done outside of the lock; at most one at a time.
-  enum class Step { kNone, kWrite, kFinish };
-  Step NextStep();
+  // Takes what is next from the events, unless a message is on its way.
+  Queue::Step Read();
+  void Perform(const Queue::Step& step);
 
   WatchPump& pump_;
   StreamRegistry* registry_ = nullptr;
+  Queue queue_{1};
 
-  absl::Mutex mu_;  // Comes before that of the events.
+  absl::Mutex mu_;  // Comes before those of the queue and of the events.
   std::shared_ptr<JobEvents> events_ ABSL_GUARDED_BY(mu_);  // Once open.
   uint64_t subscription_ ABSL_GUARDED_BY(mu_) = 0;
   JobEvents::Cursor cursor_ ABSL_GUARDED_BY(mu_);
   bool done_ ABSL_GUARDED_BY(mu_) = false;
   StreamTicket ticket_ ABSL_GUARDED_BY(mu_);  // Until the stream is done.
-  bool writing_ ABSL_GUARDED_BY(mu_) = false;
-  bool finished_ ABSL_GUARDED_BY(mu_) = false;
-  std::optional<absl::Status> ends_with_ ABSL_GUARDED_BY(mu_);
-
-  v1::WatchJobResponse message_;  // Lent to gRPC while `writing_`.
-  absl::Status end_;              // Constant once `finished_`.
 };
 
 }  // namespace paceline
