@@ -155,23 +155,21 @@ absl::StatusOr<v1::ListJobsResponse> Jobs::ListJobs(
 template <typename Request>
 absl::StatusOr<v1::Job> Jobs::Apply(
     const Request& request, const std::string& identity, JobEvent event,
-    const std::function<absl::Status(v1::Job&)>& change,
+    const std::function<absl::Status(const JobEntry&, v1::Job&)>& change,
     const std::function<void(JobEntry&)>& act) {
   const Asked asked = AskedBy(identity, request);
-  PACELINE_ASSIGN_OR_RETURN(const JobName name,
-                            ParseJobName("name", request.name()));
   absl::MutexLock lock(&book_.mu());
   PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
   PACELINE_ASSIGN_OR_RETURN(const auto repeated, book_.Repeated(asked));
   if (repeated.has_value()) return View(*repeated);
-  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry, book_.Find(name.Format()));
+  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry, book_.Find(request.name()));
   runs_.TakeNews(*entry);
   PACELINE_RETURN_IF_ERROR(CheckEtag(entry->job, request.etag()));
   v1::Job job = entry->job;
   PACELINE_ASSIGN_OR_RETURN(const v1::Job::State state,
                             NextState(job.state(), event, job.name()));
   job.set_state(state);
-  PACELINE_RETURN_IF_ERROR(change(job));
+  PACELINE_RETURN_IF_ERROR(change(*entry, job));
   if (request.validate_only()) return job;
   PACELINE_RETURN_IF_ERROR(
       book_.Write(*entry, std::move(job), Durability::kStored, asked));
@@ -185,15 +183,14 @@ absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
   PACELINE_RETURN_IF_ERROR(CheckVerb(request).status());
   return Apply(
       request, identity, JobEvent::kPause,
-      [&](v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-          book_.mu()) -> absl::Status {
+      [this](const JobEntry& entry, v1::Job& job) -> absl::Status {
         if (job.state() == v1::Job::PAUSING && !checkpoints_.kept()) {
           return WrongState(job.name(),
                             "cannot pause: this cluster keeps no checkpoints, "
                             "its coordinator has no --checkpoints");
         }
         if (job.state() == v1::Job::PAUSING) {
-          PACELINE_RETURN_IF_ERROR(CheckTrains(book_.entries().at(job.name())));
+          PACELINE_RETURN_IF_ERROR(CheckTrains(entry));
           job.set_state_reason("what is in flight finishes");
         } else {
           job.set_state_reason(job.has_start_time()
@@ -215,7 +212,7 @@ absl::StatusOr<v1::Job> Jobs::ResumeJob(const v1::ResumeJobRequest& request,
   PACELINE_RETURN_IF_ERROR(CheckVerb(request).status());
   return Apply(
       request, identity, JobEvent::kResume,
-      [&traceparent](v1::Job& job) {
+      [&traceparent](const JobEntry&, v1::Job& job) {
         job.set_state_reason("waits for workers");
         job.set_traceparent(traceparent);
         return absl::OkStatus();
@@ -229,7 +226,7 @@ absl::StatusOr<v1::Job> Jobs::CancelJob(const v1::CancelJobRequest& request,
   PACELINE_RETURN_IF_ERROR(CheckVerb(request).status());
   return Apply(
       request, identity, JobEvent::kCancel,
-      [&identity](v1::Job& job) {
+      [&identity](const JobEntry&, v1::Job& job) {
         job.set_state_reason(absl::StrCat("cancelled by ", identity));
         if (HasEnded(job.state())) {
           *job.mutable_end_time() = ToProto(absl::Now());
@@ -251,14 +248,11 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
                                  : request.reason();
   return Apply(
       request, identity, JobEvent::kSwitch,
-      [&](v1::Job& job)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_.mu()) -> absl::Status {
-            PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
-                                      book_.Find(wanted.job.Format()));
-            PACELINE_RETURN_IF_ERROR(CheckTrains(*entry));
-            job.mutable_spec()->set_paradigm(wanted.paradigm);
-            return absl::OkStatus();
-          },
+      [&wanted](const JobEntry& entry, v1::Job& job) -> absl::Status {
+        PACELINE_RETURN_IF_ERROR(CheckTrains(entry));
+        job.mutable_spec()->set_paradigm(wanted.paradigm);
+        return absl::OkStatus();
+      },
       [&](JobEntry& entry) {
         if (entry.active == nullptr) return;
         const absl::Status switched = entry.active->Switch(wanted.spec, reason);
@@ -274,21 +268,20 @@ absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
   bool had_ended = false;
   return Apply(
       request, identity, JobEvent::kRestore,
-      [&](v1::Job& job)
+      [&](const JobEntry& entry, v1::Job& job)
           ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_.mu()) -> absl::Status {
             std::string from;
             if (wanted.checkpoint.has_value()) {
-              PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
-                                        FindCheckpoint(*wanted.checkpoint));
+              PACELINE_ASSIGN_OR_RETURN(
+                  const v1::Checkpoint checkpoint,
+                  checkpoints_.Find(entry, *wanted.checkpoint));
               if (checkpoint.state() != v1::Checkpoint::READY) {
                 return WrongState(checkpoint.name(),
                                   "is not READY: choose another one");
               }
               from = checkpoint.name();
             } else {
-              PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
-                                        book_.Find(wanted.job.Format()));
-              PACELINE_ASSIGN_OR_RETURN(from, checkpoints_.Newest(*entry));
+              PACELINE_ASSIGN_OR_RETURN(from, checkpoints_.Newest(entry));
             }
             PACELINE_RETURN_IF_ERROR(NoteQuota(CheckJobQuota(
                 options_.quota, book_.JobsOf(wanted.job.name_space), job)));

@@ -107,12 +107,13 @@ class Jobs {
   Jobs(const JobsOptions& options, const Clock* clock, JobStore* store,
        JobJournal* journal, prometheus::Registry* registry);
 
-  // Pause, resume, cancel, switch, restore: `change` completes the job, `act`
-  // follows once it is stored. Both are called with the lock held.
+  // Pause, resume, cancel, switch, restore: `change` completes the job of the
+  // entry, `act` follows once it is stored. Both are called with the lock held.
+  // REQUIRES: the request's name is one.
   template <typename Request>
   absl::StatusOr<v1::Job> Apply(
       const Request& request, const std::string& identity, JobEvent event,
-      const std::function<absl::Status(v1::Job&)>& change,
+      const std::function<absl::Status(const JobEntry&, v1::Job&)>& change,
       const std::function<void(JobEntry&)>& act);
   // What the job of that name, which an earlier request was about, is by now.
   absl::StatusOr<v1::Job> View(const std::string& name) const
