@@ -17,23 +17,17 @@ int64_t Nanos(const google::protobuf::Timestamp& time) {
   return time.seconds() * 1'000'000'000 + time.nanos();
 }
 
-// SQLite's own words on the first damage, or "ok".
-absl::StatusOr<std::string> FirstDamage(Database& database) {
-  PACELINE_ASSIGN_OR_RETURN(Statement check,
-                            database.Query("PRAGMA integrity_check(1)"));
-  PACELINE_ASSIGN_OR_RETURN(const bool row, check.Step());
-  return row ? check.BytesAt(0) : "no answer";
-}
-
 absl::Status CheckIntegrity(Database& database) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string damage, FirstDamage(database));
-  if (damage != "ok") return absl::DataLossError(damage);
-  PACELINE_ASSIGN_OR_RETURN(Statement orphans,
-                            database.Query("PRAGMA foreign_key_check"));
-  PACELINE_ASSIGN_OR_RETURN(const bool row, orphans.Step());
-  if (!row) return absl::OkStatus();
+  // SQLite's own words on the first damage, or "ok".
+  PACELINE_ASSIGN_OR_RETURN(const auto damage,
+                            database.Bytes("PRAGMA integrity_check(1)"));
+  if (damage != "ok") return absl::DataLossError(damage.value_or("no answer"));
+  // The table of the first row that refers to none.
+  PACELINE_ASSIGN_OR_RETURN(const auto orphan,
+                            database.Bytes("PRAGMA foreign_key_check"));
+  if (!orphan.has_value()) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrCat("a row of ", orphans.BytesAt(0), " belongs to no job"));
+      absl::StrCat("a row of ", *orphan, " belongs to no job"));
 }
 
 absl::Status Prepare(Database& database, absl::Duration busy_timeout) {
@@ -72,9 +66,12 @@ absl::StatusOr<Message> Read(const std::string& bytes) {
                    " cannot be read; put a backup in the store's place"));
 }
 
-// The messages of all rows, whose first column they are.
-template <typename Message>
-absl::StatusOr<std::vector<Message>> ReadAll(Statement& rows) {
+// The messages of all rows that `sql` gives, whose first column they are.
+template <typename Message, typename... Parameters>
+absl::StatusOr<std::vector<Message>> ReadAll(Database& database,
+                                             const char* sql,
+                                             const Parameters&... parameters) {
+  PACELINE_ASSIGN_OR_RETURN(Statement rows, database.Query(sql, parameters...));
   std::vector<Message> messages;
   while (true) {
     PACELINE_ASSIGN_OR_RETURN(const bool row, rows.Step());
@@ -100,11 +97,10 @@ absl::StatusOr<std::unique_ptr<JobStore>> JobStore::Open(
     const std::string& path, const StoreOptions& options) {
   std::optional<FileLock> lock;
   if (path != kMemory) {
-    absl::StatusOr<FileLock> taken = FileLock::Take(path + ".lock");
-    if (!taken.ok()) {
-      return Annotate(taken.status(), absl::StrCat("store ", path));
-    }
-    lock.emplace(*std::move(taken));
+    PACELINE_ASSIGN_OR_RETURN(
+        FileLock taken,
+        Annotate(FileLock::Take(path + ".lock"), absl::StrCat("store ", path)));
+    lock.emplace(std::move(taken));
   }
   absl::StatusOr<Database> database = Database::Open(path);
   if (!database.ok()) return Advised(database.status(), path);
@@ -236,32 +232,23 @@ absl::Status JobStore::DeleteCheckpoint(const std::string& name) {
 
 absl::StatusOr<std::vector<v1::Job>> JobStore::LoadJobs() {
   absl::MutexLock lock(&mu_);
-  PACELINE_ASSIGN_OR_RETURN(
-      Statement rows, database_.Query("SELECT proto FROM jobs ORDER BY name"));
-  return ReadAll<v1::Job>(rows);
+  return ReadAll<v1::Job>(database_, "SELECT proto FROM jobs ORDER BY name");
 }
 
 absl::StatusOr<std::vector<v1::Decision>> JobStore::ListDecisions(
     const std::string& uid, int64_t after, int64_t limit) {
   absl::MutexLock lock(&mu_);
-  PACELINE_ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Query("SELECT proto FROM decisions "
-                      "WHERE uid = ? AND sequence > ? ORDER BY sequence "
-                      "LIMIT ?",
-                      uid, after, Limit(limit)));
-  return ReadAll<v1::Decision>(rows);
+  return ReadAll<v1::Decision>(
+      database_,
+      "SELECT proto FROM decisions WHERE uid = ? AND sequence > ? "
+      "ORDER BY sequence LIMIT ?",
+      uid, after, Limit(limit));
 }
 
 absl::StatusOr<int64_t> JobStore::LastDecisionSequence(const std::string& uid) {
   absl::MutexLock lock(&mu_);
-  PACELINE_ASSIGN_OR_RETURN(
-      Statement last,
-      database_.Query("SELECT COALESCE(MAX(sequence), 0) FROM decisions "
-                      "WHERE uid = ?",
-                      uid));
-  PACELINE_ASSIGN_OR_RETURN(const bool row, last.Step());
-  return row ? last.IntAt(0) : 0;
+  return database_.Number(
+      "SELECT COALESCE(MAX(sequence), 0) FROM decisions WHERE uid = ?", uid);
 }
 
 absl::StatusOr<std::vector<JobStore::NumberedPoint>>
@@ -289,23 +276,16 @@ JobStore::ListAccuracyPoints(const std::string& uid, int64_t after,
 absl::StatusOr<std::vector<v1::Checkpoint>> JobStore::ListCheckpoints(
     const std::string& uid) {
   absl::MutexLock lock(&mu_);
-  PACELINE_ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Query("SELECT proto FROM checkpoints WHERE uid = ? "
-                      "ORDER BY created_ns DESC, name",
-                      uid));
-  return ReadAll<v1::Checkpoint>(rows);
+  return ReadAll<v1::Checkpoint>(database_,
+                                 "SELECT proto FROM checkpoints WHERE uid = ? "
+                                 "ORDER BY created_ns DESC, name",
+                                 uid);
 }
 
 absl::StatusOr<std::optional<std::string>> JobStore::GetReport(
     const std::string& uid) {
   absl::MutexLock lock(&mu_);
-  PACELINE_ASSIGN_OR_RETURN(
-      Statement report,
-      database_.Query("SELECT json FROM reports WHERE uid = ?", uid));
-  PACELINE_ASSIGN_OR_RETURN(const bool row, report.Step());
-  if (!row) return std::nullopt;
-  return report.BytesAt(0);
+  return database_.Bytes("SELECT json FROM reports WHERE uid = ?", uid);
 }
 
 absl::StatusOr<std::vector<v1::AuditRecord>> JobStore::ListAuditRecords(

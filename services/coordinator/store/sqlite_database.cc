@@ -137,13 +137,6 @@ absl::StatusOr<Statement> Database::Use(const char* sql) {
   return Statement(compiled.get());
 }
 
-absl::StatusOr<int64_t> Database::Number(const char* sql) {
-  PACELINE_ASSIGN_OR_RETURN(Statement statement, Query(sql));
-  PACELINE_ASSIGN_OR_RETURN(const bool row, statement.Step());
-  if (!row) return absl::InternalError(absl::StrCat(sql, ": no row"));
-  return statement.IntAt(0);
-}
-
 absl::StatusOr<Transaction> Transaction::Begin(Database* database) {
   // The write lock at once, so that no later statement can fail for want of it.
   PACELINE_RETURN_IF_ERROR(database->Execute("BEGIN IMMEDIATE"));

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/status.h"
 #include "google/protobuf/message_lite.h"
@@ -92,8 +94,24 @@ class Database {
     return absl::OkStatus();
   }
 
-  // The only number that `sql` gives, a pragma for example.
-  absl::StatusOr<int64_t> Number(const char* sql);
+  // The first column of the first row: a number, which must be there, or the
+  // bytes of a text or a blob, if there are any. REQUIRES: as Query().
+  template <typename... Parameters>
+  absl::StatusOr<int64_t> Number(const char* sql,
+                                 const Parameters&... parameters) {
+    PACELINE_ASSIGN_OR_RETURN(Statement statement, Query(sql, parameters...));
+    PACELINE_ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) return absl::InternalError(absl::StrCat(sql, ": no row"));
+    return statement.IntAt(0);
+  }
+  template <typename... Parameters>
+  absl::StatusOr<std::optional<std::string>> Bytes(
+      const char* sql, const Parameters&... parameters) {
+    PACELINE_ASSIGN_OR_RETURN(Statement statement, Query(sql, parameters...));
+    PACELINE_ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) return std::nullopt;
+    return statement.BytesAt(0);
+  }
 
  private:
   struct Close {
