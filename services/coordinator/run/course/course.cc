@@ -206,7 +206,6 @@ void RunCourse::StartTraining(const Turn& turn) {
       model_.Parameters(), model_.train_samples, trainers.size()});
   for (const WorkerId worker : members_.Present()) {
     const RunMember& member = *members_.Find(worker);
-    if (member.state == RunMember::State::kLoading) continue;
     if (member.state != RunMember::State::kReady) continue;
     Begin(turn, worker, /*initialize=*/false);
   }
