@@ -352,7 +352,7 @@ std::vector<AssignableJob> RunControl::AssignableJobs() {
       // No worker is held back for a job that it cannot help.
       const absl::Status found = FindWhatItNeeds(entry, servers);
       if (!found.ok()) {
-        SetWaiting(entry, std::string(found.message()));
+        SetWaiting(entry, found.message());
         continue;
       }
     }
@@ -446,26 +446,21 @@ void RunControl::AssignWorkers() {
   }
 }
 
-void RunControl::SetWaiting(JobEntry& entry, const std::string& reason) {
+void RunControl::SetWaiting(JobEntry& entry, absl::string_view reason) {
   if (entry.job.state_reason() == reason) return;
   v1::Job job = entry.job;
-  job.set_state_reason(reason);
+  job.set_state_reason(std::string(reason));
   book_->Write(entry, std::move(job), Durability::kShown).IgnoreError();
 }
 
 void RunControl::StartRun(JobEntry& entry) {
   // A store that another version has filled may hold what this one refuses.
   absl::StatusOr<JobPlan> plan = ParseJob(entry.job.spec());
-  if (!plan.ok())
-    return SetWaiting(entry, std::string(plan.status().message()));
+  if (!plan.ok()) return SetWaiting(entry, plan.status().message());
   auto servers = fleet_.PickServers(entry.job.spec().servers());
-  if (!servers.ok()) {
-    return SetWaiting(entry, std::string(servers.status().message()));
-  }
+  if (!servers.ok()) return SetWaiting(entry, servers.status().message());
   const auto last = store_->LastDecisionSequence(entry.job.uid());
-  if (!last.ok()) {
-    return SetWaiting(entry, std::string(last.status().message()));
-  }
+  if (!last.ok()) return SetWaiting(entry, last.status().message());
   if (entry.news == nullptr) {
     entry.news = std::make_shared<RunNews>(
         entry.job.uid(), std::max(*last, entry.last_decision),

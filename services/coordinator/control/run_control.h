@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "protos/paceline/v1/cluster.pb.h"
@@ -101,7 +102,7 @@ class RunControl {
   void StartRun(JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   absl::Status AdmitParameters(const std::string& name, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(book_->mu());
-  void SetWaiting(JobEntry& entry, const std::string& reason)
+  void SetWaiting(JobEntry& entry, absl::string_view reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   void CountStates() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
 
