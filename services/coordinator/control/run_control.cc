@@ -241,8 +241,8 @@ void RunControl::RunEnded(JobEntry& entry, const JobRun& run,
     const int64_t admitted = job.progress().parameters();
     *job.mutable_progress() = run.Progress();
     job.mutable_progress()->set_parameters(admitted);
+    entry.unsaved.reports = {{job.uid(), report}};
   }
-  if (!report.empty()) entry.unsaved.reports = {{job.uid(), report}};
   if (outcome.paused && !outcome.checkpoint.empty()) {
     job.set_restore_from(
         absl::StrCat(job.name(), "/checkpoints/", outcome.checkpoint));
@@ -381,15 +381,14 @@ std::vector<AssignableJob> RunControl::AssignableJobs() {
   return jobs;
 }
 
-std::vector<AssignableWorker> RunControl::AssignableWorkers(
-    const std::vector<Fleet::Member>& members) {
+std::vector<AssignableWorker> RunControl::AssignableWorkers() {
   std::map<uint64_t, JobNumber> by_run;
   for (const JobEntry* const entry : book_->Busy()) {
     if (entry->active == nullptr) continue;
     by_run.emplace(entry->active->run(), entry->number);
   }
   std::vector<AssignableWorker> workers;
-  for (const Fleet::Member& member : members) {
+  for (const Fleet::Member& member : fleet_.Members()) {
     AssignableWorker worker;
     worker.id = member.id;
     worker.pool = member.worker.pool();
@@ -415,8 +414,7 @@ void RunControl::AssignWorkers() {
   for (JobEntry* const entry : book_->Busy()) {
     by_number.emplace(entry->number, entry);
   }
-  const std::vector<AssignableWorker> workers =
-      AssignableWorkers(fleet_.Members());
+  const std::vector<AssignableWorker> workers = AssignableWorkers();
   absl::btree_set<uint64_t> evaluators;
   for (const AssignableWorker& worker : workers) {
     if (worker.evaluator) evaluators.insert(worker.id);

@@ -91,9 +91,8 @@ class RunControl {
   // Says of those that lack something besides workers what that is.
   std::vector<AssignableJob> AssignableJobs()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
-  // `members` as what can be assigned to the busy jobs.
-  std::vector<AssignableWorker> AssignableWorkers(
-      const std::vector<Fleet::Member>& members)
+  // The fleet's members, as what can be assigned to the busy jobs.
+  std::vector<AssignableWorker> AssignableWorkers()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   // Finds what the job needs to start but workers. UNAVAILABLE, NOT_FOUND, or
   // the store's errors.
