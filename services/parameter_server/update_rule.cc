@@ -8,16 +8,11 @@
 namespace paceline {
 namespace {
 
-// The arrays from element `i` on.
-StateIn ReadFrom(const BlockState& state, size_t i) {
-  const float* first = state.slot(0);
-  const float* second = state.slot(1);
-  return {state.weights() + i, first == nullptr ? nullptr : first + i,
-          second == nullptr ? nullptr : second + i};
-}
-StateOut WriteTo(BlockState& state, size_t i) {
-  float* first = state.slot(0);
-  float* second = state.slot(1);
+// The arrays from element `i` on, as StateIn or StateOut.
+template <class Arrays, class State>
+Arrays From(State& state, size_t i) {
+  auto* const first = state.slot(0);
+  auto* const second = state.slot(1);
   return {state.weights() + i, first == nullptr ? nullptr : first + i,
           second == nullptr ? nullptr : second + i};
 }
@@ -28,7 +23,8 @@ void ForEachRun(const Payload& gradient, DType dtype, const BlockState& current,
                 BlockState& next, Kernel update) {
   CHECK(gradient.size() == current.size() * ElementSize(dtype));
   gradient.VisitF32(dtype, [&](size_t first, const char* floats, size_t count) {
-    update(floats, count, ReadFrom(current, first), WriteTo(next, first));
+    update(floats, count, From<StateIn>(current, first),
+           From<StateOut>(next, first));
   });
 }
 
