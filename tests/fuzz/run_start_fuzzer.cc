@@ -1,6 +1,6 @@
 // Where a checkpoint says that its job goes on.
 
-#include "services/coordinator/run/run_start.h"
+#include "services/coordinator/run/checkpoint_files.h"
 #include "services/coordinator/sync/core/sample_dealer.h"
 #include "tests/fuzz/checkpoint_seed.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -5,10 +5,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "protos/paceline/v1/jobs.pb.h"
+#include "protos/paceline/v1/types.pb.h"
 #include "services/coordinator/run/course/checkpoint_writing.h"
+#include "services/coordinator/run/course/course_options.h"
 #include "services/coordinator/run/course/model.h"
 #include "services/coordinator/sync/core/placement.h"
+#include "services/coordinator/sync/core/sample_dealer.h"
 
 namespace paceline {
 
@@ -25,6 +29,13 @@ absl::Status WriteCheckpointManifest(const CheckpointWriting::Order& order,
                                      const v1::JobSpec& spec,
                                      const std::vector<ModelTensor>& tensors,
                                      const std::vector<BlockPlacement>& blocks);
+
+// Where a run begins that goes on from a checkpoint: the one in the folder. The
+// codes are those of ReadManifest() (common/checkpoint/manifest.h).
+absl::StatusOr<RunStart> ReadRunStart(const std::string& directory);
+
+v1::SamplePosition ToWire(const SamplePosition& position);
+SamplePosition FromWire(const v1::SamplePosition& wire);
 
 }  // namespace paceline
 

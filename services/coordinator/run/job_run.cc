@@ -14,7 +14,6 @@
 #include "common/status.h"
 #include "common/utf8.h"
 #include "services/coordinator/run/checkpoint_files.h"
-#include "services/coordinator/run/run_start.h"
 #include "services/coordinator/run/wire.h"
 
 namespace paceline {
