@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
 #include "common/status.h"
 #include "services/parameter_server/update_kernels.h"
 

@@ -10,7 +10,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/rpc/frame_codec.h"
-#include "common/rpc/grpc_status.h"
 #include "common/rpc/server_stream.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"

@@ -1,6 +1,5 @@
 #include "services/coordinator/control/jobs.h"
 
-#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"

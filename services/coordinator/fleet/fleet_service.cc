@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "common/rpc/grpc_status.h"
 #include "common/rpc/server_stream.h"
 #include "common/status.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"

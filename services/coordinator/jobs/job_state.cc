@@ -1,7 +1,6 @@
 #include "services/coordinator/jobs/job_state.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <string>
 #include <vector>

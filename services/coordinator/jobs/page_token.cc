@@ -2,8 +2,6 @@
 
 #include <openssl/evp.h>
 
-#include <limits>
-
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,6 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_JOBS_REQUEST_CHECK_H_
 #define PACELINE_SERVICES_COORDINATOR_JOBS_REQUEST_CHECK_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
 

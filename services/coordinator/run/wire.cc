@@ -1,7 +1,6 @@
 #include "services/coordinator/run/wire.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "common/checkpoint/manifest.h"
 #include "common/overloaded.h"

@@ -1,7 +1,5 @@
 #include "services/coordinator/store/sqlite_database.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 
 namespace paceline {

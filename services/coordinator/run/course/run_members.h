@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "services/coordinator/run/course/model.h"
 #include "services/coordinator/sync/core/types.h"

@@ -1,7 +1,5 @@
 #include "services/coordinator/sync/paradigms/cgp/cgp_groups.h"
 
-#include <algorithm>
-
 #include "common/check.h"
 
 namespace paceline {
