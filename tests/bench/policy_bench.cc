@@ -3,7 +3,6 @@
 // core.
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <variant>

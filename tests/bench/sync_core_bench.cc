@@ -3,7 +3,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <memory>
 #include <vector>
 
 #include "common/check.h"

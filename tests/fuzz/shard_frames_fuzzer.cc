@@ -1,7 +1,5 @@
 // The frames of a worker's stream, decoded and done to a hosted job.
 
-#include <cmath>
-
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/wire_format.h"
 #include "services/parameter_server/from_wire.h"

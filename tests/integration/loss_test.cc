@@ -6,7 +6,6 @@
 
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "tests/integration/local_cluster.h"
 #include "tests/integration/local_command.h"
 

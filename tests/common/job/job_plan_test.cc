@@ -1,6 +1,5 @@
 #include "common/job/job_plan.h"
 
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>

@@ -1,7 +1,6 @@
 #include "common/job/paradigm_spec.h"
 
 #include <string>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,6 @@
 #include "common/clock.h"
 
 #include <memory>
-#include <string>
 
 #include "common/status.h"
 #include "common/utf8.h"

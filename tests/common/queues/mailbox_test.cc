@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <memory>
-#include <set>
 #include <thread>
 #include <vector>
 

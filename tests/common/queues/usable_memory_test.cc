@@ -6,7 +6,6 @@
 #include <fstream>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace paceline {

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "common/rpc/frame_codec.h"
 #include "gtest/gtest.h"

@@ -18,7 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr char kPrefix[] = "type.googleapis.com/";

@@ -8,11 +8,9 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/safetensors/input_file.h"
 #include "common/safetensors/sha256.h"
 #include "tests/services/worker/data/scratch_folder.h"

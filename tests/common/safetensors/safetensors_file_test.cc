@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/rng.h"
 #include "common/safetensors/safetensors_header.h"
 #include "common/safetensors/safetensors_reader.h"

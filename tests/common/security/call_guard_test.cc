@@ -17,8 +17,6 @@
 namespace paceline {
 namespace {
 
-using ::testing::HasSubstr;
-
 ServerSecurity WithTokens() {
   auto security =
       MakeServerSecurity({.token_file = Certificates().TokenFile()});

@@ -1,8 +1,6 @@
 #ifndef PACELINE_TESTS_COMMON_SECURITY_EVENTUALLY_H_
 #define PACELINE_TESTS_COMMON_SECURITY_EVENTUALLY_H_
 
-#include <utility>
-
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"

@@ -1,7 +1,6 @@
 #include "tests/common/security/guarded_server.h"
 
 #include <chrono>
-#include <optional>
 #include <utility>
 
 #include "common/check.h"

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "common/rpc/grpc_status.h"
 #include "common/security/identity.h"
 #include "common/status_details.h"

@@ -1,6 +1,5 @@
 #include "common/security/rate_limiter.h"
 
-#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>

@@ -1,9 +1,7 @@
 #include "common/security/tls_files.h"
 
-#include <functional>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/rng.h"
 #include "gmock/gmock.h"

@@ -6,10 +6,8 @@
 #include <set>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/rpc/channel.h"
-#include "gmock/gmock.h"
 #include "google/protobuf/empty.pb.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "gtest/gtest.h"

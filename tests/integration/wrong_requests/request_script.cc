@@ -5,7 +5,6 @@
 #include <google/protobuf/text_format.h>
 
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"

@@ -1,6 +1,5 @@
 #include "services/cli/progress_view.h"
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/one_line.h"
@@ -8,7 +7,6 @@
 namespace paceline {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
 using testing::SizeIs;
 using testing::StartsWith;

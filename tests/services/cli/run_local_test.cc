@@ -6,7 +6,6 @@
 #include <fstream>
 #include <memory>
 #include <thread>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"

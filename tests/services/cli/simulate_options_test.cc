@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include <fstream>
-#include <functional>
 #include <string>
 #include <vector>
 

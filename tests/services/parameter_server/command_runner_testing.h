@@ -5,10 +5,8 @@
 #include <prometheus/registry.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "common/mailbox.h"
 #include "services/parameter_server/command_runner.h"

@@ -2,7 +2,6 @@
 #include <prometheus/registry.h>
 
 #include <memory>
-#include <string>
 #include <thread>
 
 #include "absl/time/clock.h"

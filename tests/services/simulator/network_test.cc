@@ -1,6 +1,5 @@
 // What travelling costs.
 
-#include <cmath>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -9,8 +8,6 @@
 
 namespace paceline {
 namespace {
-
-using testing::ElementsAre;
 
 constexpr Nanos kMillisecond = 1'000'000;
 

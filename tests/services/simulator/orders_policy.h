@@ -1,7 +1,6 @@
 #ifndef PACELINE_TESTS_SERVICES_SIMULATOR_ORDERS_POLICY_H_
 #define PACELINE_TESTS_SERVICES_SIMULATOR_ORDERS_POLICY_H_
 
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>

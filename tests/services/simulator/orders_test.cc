@@ -1,7 +1,6 @@
 // What a worker does when it is told to ask, to refresh or to abandon.
 
 #include <memory>
-#include <string>
 #include <tuple>
 #include <vector>
 

@@ -1,12 +1,10 @@
 // The exchange as it runs: one worker's thread, and one thread for the
 // reactions of each server's stream.
 
-#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "common/mailbox.h"
 #include "common/rng.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <map>
 
 #include "absl/strings/str_cat.h"

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "common/check.h"
 
 namespace paceline {

@@ -1,9 +1,6 @@
 #ifndef PACELINE_TESTS_SERVICES_CLI_ADMIN_SAMPLES_H_
 #define PACELINE_TESTS_SERVICES_CLI_ADMIN_SAMPLES_H_
 
-#include <string>
-
-#include "absl/time/time.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
 

@@ -2,7 +2,6 @@
 #define PACELINE_TESTS_SERVICES_COORDINATOR_CONTROL_FLEET_SERVER_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>

@@ -1,7 +1,5 @@
 #include "tests/services/coordinator/control/fleet_worker.h"
 
-#include <utility>
-
 #include "gtest/gtest.h"
 #include "tests/services/coordinator/control/patience.h"
 

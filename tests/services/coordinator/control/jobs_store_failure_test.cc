@@ -1,14 +1,10 @@
 // What has happened to a job is not undone by a store that fails.
 
-#include <vector>
-
 #include "gmock/gmock.h"
 #include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
 namespace {
-
-using ::testing::HasSubstr;
 
 class JobsStoreFailureTest : public JobsTest {
  protected:

@@ -4,7 +4,6 @@
 #include <prometheus/registry.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

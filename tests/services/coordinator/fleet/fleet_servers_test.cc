@@ -1,7 +1,6 @@
 // The parameter servers of the fleet, and the runs that use them.
 
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"

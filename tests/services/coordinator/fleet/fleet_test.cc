@@ -1,8 +1,6 @@
 #include "services/coordinator/fleet/fleet.h"
 
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"

@@ -1,7 +1,5 @@
 #include "services/coordinator/jobs/job_list.h"
 
-#include <algorithm>
-#include <set>
 #include <string>
 #include <vector>
 

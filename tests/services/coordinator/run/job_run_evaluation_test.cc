@@ -1,6 +1,5 @@
 // Snapshots, the evaluator, and the target.
 
-#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"

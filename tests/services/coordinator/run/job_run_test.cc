@@ -2,7 +2,6 @@
 // it goes through is in tests/testdata/course/.
 
 #include <cstdint>
-#include <string>
 #include <thread>
 #include <vector>
 

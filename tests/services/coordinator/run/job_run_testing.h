@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/job_metrics.h"

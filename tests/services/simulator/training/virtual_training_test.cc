@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "common/permutation.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/simulator/virtual_cluster.h"
 #include "services/worker/data/dataset.h"

@@ -1,6 +1,3 @@
-#include <string>
-#include <vector>
-
 #include "common/job/names.h"
 #include "gtest/gtest.h"
 #include "services/worker/data/dataset.h"

@@ -1,7 +1,6 @@
 // A model on a device that does things when it pleases gives, to the bit, what
 // it gives where everything is done at once.
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>

@@ -1,7 +1,6 @@
 #include "services/coordinator/run/course/checkpoint_writing.h"
 
 #include <string>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

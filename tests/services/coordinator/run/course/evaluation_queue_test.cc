@@ -1,7 +1,6 @@
 #include "services/coordinator/run/course/evaluation_queue.h"
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"

@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "services/coordinator/run/course/course.h"

@@ -1,8 +1,5 @@
 #include "services/coordinator/sync/core/membership.h"
 
-#include <cstdint>
-#include <vector>
-
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

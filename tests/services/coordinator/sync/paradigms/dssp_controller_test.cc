@@ -5,9 +5,7 @@
 #include <fstream>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "common/rng.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
