@@ -1,6 +1,7 @@
 #include "tests/gpu/queued_backend.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
@@ -136,6 +137,11 @@ std::unique_ptr<RepeatedStep> QueuedBackend::MakeRepeatedStep() {
   return std::make_unique<Step>(this);
 }
 
+void QueuedBackend::Operate(const Work& /*work*/,
+                            std::function<void(Backend&)> run) {
+  Compute([this, run = std::move(run)] { run(cpu_); });
+}
+
 void QueuedBackend::Compute(std::function<void()> run) {
   if (recording_ != nullptr) return recording_->Remember(std::move(run));
   Give(Lane::kCompute, {nullptr, [this, run = std::move(run)] {
@@ -176,157 +182,6 @@ bool QueuedBackend::Idle() const {
     if (!lane.empty()) return false;
   }
   return true;
-}
-
-void QueuedBackend::Fill(float value, DeviceSpan y) {
-  Compute([=, this] { cpu_.Fill(value, y); });
-}
-
-void QueuedBackend::Copy(DeviceView x, DeviceSpan y) {
-  Compute([=, this] { cpu_.Copy(x, y); });
-}
-
-void QueuedBackend::Axpy(float alpha, DeviceView x, DeviceSpan y) {
-  Compute([=, this] { cpu_.Axpy(alpha, x, y); });
-}
-
-void QueuedBackend::Scale(float alpha, DeviceSpan y) {
-  Compute([=, this] { cpu_.Scale(alpha, y); });
-}
-
-void QueuedBackend::Pack(DType dtype, DeviceView x, DeviceSpan packed) {
-  Compute([=, this] { cpu_.Pack(dtype, x, packed); });
-}
-
-void QueuedBackend::Gemm(const GemmShape& shape, float alpha, DeviceView a,
-                         DeviceView b, float beta, DeviceSpan c) {
-  Compute([=, this] { cpu_.Gemm(shape, alpha, a, b, beta, c); });
-}
-
-void QueuedBackend::AddBias(const BiasShape& shape, DeviceView bias,
-                            DeviceSpan y) {
-  Compute([=, this] { cpu_.AddBias(shape, bias, y); });
-}
-
-void QueuedBackend::ReduceBias(const BiasShape& shape, DeviceView dy,
-                               float beta, DeviceSpan dbias) {
-  Compute([=, this] { cpu_.ReduceBias(shape, dy, beta, dbias); });
-}
-
-void QueuedBackend::ConvForward(const ConvShape& shape, DeviceView x,
-                                DeviceView weights, DeviceView bias,
-                                DeviceSpan y) {
-  Compute([=, this] { cpu_.ConvForward(shape, x, weights, bias, y); });
-}
-
-void QueuedBackend::ConvBackwardWeights(const ConvShape& shape, DeviceView x,
-                                        DeviceView dy, float beta,
-                                        DeviceSpan dweights) {
-  Compute(
-      [=, this] { cpu_.ConvBackwardWeights(shape, x, dy, beta, dweights); });
-}
-
-void QueuedBackend::ConvBackwardData(const ConvShape& shape, DeviceView weights,
-                                     DeviceView dy, DeviceSpan dx) {
-  Compute([=, this] { cpu_.ConvBackwardData(shape, weights, dy, dx); });
-}
-
-void QueuedBackend::MaxPoolForward(const PoolShape& shape, DeviceView x,
-                                   DeviceSpan y) {
-  Compute([=, this] { cpu_.MaxPoolForward(shape, x, y); });
-}
-
-void QueuedBackend::MaxPoolBackward(const PoolShape& shape, DeviceView x,
-                                    DeviceView dy, DeviceSpan dx) {
-  Compute([=, this] { cpu_.MaxPoolBackward(shape, x, dy, dx); });
-}
-
-void QueuedBackend::AvgPoolForward(const PoolShape& shape, DeviceView x,
-                                   DeviceSpan y) {
-  Compute([=, this] { cpu_.AvgPoolForward(shape, x, y); });
-}
-
-void QueuedBackend::AvgPoolBackward(const PoolShape& shape, DeviceView dy,
-                                    DeviceSpan dx) {
-  Compute([=, this] { cpu_.AvgPoolBackward(shape, dy, dx); });
-}
-
-void QueuedBackend::ReluForward(DeviceView x, DeviceSpan y) {
-  Compute([=, this] { cpu_.ReluForward(x, y); });
-}
-
-void QueuedBackend::ReluBackward(DeviceView y, DeviceView dy, DeviceSpan dx) {
-  Compute([=, this] { cpu_.ReluBackward(y, dy, dx); });
-}
-
-void QueuedBackend::BatchNormForward(const BatchNormShape& shape, DeviceView x,
-                                     DeviceView scale, DeviceView shift,
-                                     DeviceSpan mean, DeviceSpan variance,
-                                     DeviceSpan y) {
-  Compute([=, this] {
-    cpu_.BatchNormForward(shape, x, scale, shift, mean, variance, y);
-  });
-}
-
-void QueuedBackend::BatchNormInference(const BatchNormShape& shape,
-                                       DeviceView x, DeviceView scale,
-                                       DeviceView shift, DeviceView mean,
-                                       DeviceView mean_square, DeviceSpan y) {
-  Compute([=, this] {
-    cpu_.BatchNormInference(shape, x, scale, shift, mean, mean_square, y);
-  });
-}
-
-void QueuedBackend::BatchNormBackward(const BatchNormShape& shape, DeviceView x,
-                                      DeviceView scale, DeviceView shift,
-                                      DeviceView mean, DeviceView variance,
-                                      DeviceView dy, float beta,
-                                      DeviceSpan dscale, DeviceSpan dshift,
-                                      DeviceSpan dx) {
-  Compute([=, this] {
-    cpu_.BatchNormBackward(shape, x, scale, shift, mean, variance, dy, beta,
-                           dscale, dshift, dx);
-  });
-}
-
-void QueuedBackend::BatchNormMoments(float weight, DeviceView mean,
-                                     DeviceView variance, float beta,
-                                     DeviceSpan mean_sum,
-                                     DeviceSpan mean_square_sum) {
-  Compute([=, this] {
-    cpu_.BatchNormMoments(weight, mean, variance, beta, mean_sum,
-                          mean_square_sum);
-  });
-}
-
-void QueuedBackend::SwapLeading(int64_t first, int64_t second, int64_t inner,
-                                DeviceView x, DeviceSpan y) {
-  Compute([=, this] { cpu_.SwapLeading(first, second, inner, x, y); });
-}
-
-void QueuedBackend::AddShortcut(const ShortcutShape& shape, DeviceView x,
-                                DeviceSpan y) {
-  Compute([=, this] { cpu_.AddShortcut(shape, x, y); });
-}
-
-void QueuedBackend::AddShortcutGradient(const ShortcutShape& shape,
-                                        DeviceView dy, DeviceSpan dx) {
-  Compute([=, this] { cpu_.AddShortcutGradient(shape, dy, dx); });
-}
-
-void QueuedBackend::SoftmaxCrossEntropy(const LossShape& shape,
-                                        DeviceView logits, DeviceView labels,
-                                        float scale, DeviceSpan dlogits,
-                                        DeviceSpan loss, DeviceSpan correct) {
-  Compute([=, this] {
-    cpu_.SoftmaxCrossEntropy(shape, logits, labels, scale, dlogits, loss,
-                             correct);
-  });
-}
-
-void QueuedBackend::ApplySgd(const SgdStep& step, DeviceView gradient,
-                             DeviceSpan velocity, DeviceSpan weights) {
-  Compute([=, this] { cpu_.ApplySgd(step, gradient, velocity, weights); });
 }
 
 }  // namespace paceline

@@ -7,10 +7,10 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <vector>
 
 #include "common/rng.h"
 #include "gpu/cpu/cpu_backend.h"
+#include "tests/gpu/wrapped_backend.h"
 
 namespace paceline {
 
@@ -20,7 +20,7 @@ namespace paceline {
 // their second run and repeated from the third on. What a device would not
 // allow ends the process: copies or marks within a step but between its
 // operations, and waiting for what cannot come.
-class QueuedBackend : public Backend {
+class QueuedBackend : public WrappedBackend {
  public:
   struct Manners {
     uint64_t seed = 0;
@@ -54,57 +54,6 @@ class QueuedBackend : public Backend {
   absl::Status Await(const Mark& mark) override;
   absl::Status Synchronize() override;
   std::unique_ptr<RepeatedStep> MakeRepeatedStep() override;
-  void Fill(float value, DeviceSpan y) override;
-  void Copy(DeviceView x, DeviceSpan y) override;
-  void Axpy(float alpha, DeviceView x, DeviceSpan y) override;
-  void Scale(float alpha, DeviceSpan y) override;
-  void Pack(DType dtype, DeviceView x, DeviceSpan packed) override;
-  void Gemm(const GemmShape& shape, float alpha, DeviceView a, DeviceView b,
-            float beta, DeviceSpan c) override;
-  void AddBias(const BiasShape& shape, DeviceView bias, DeviceSpan y) override;
-  void ReduceBias(const BiasShape& shape, DeviceView dy, float beta,
-                  DeviceSpan dbias) override;
-  void ConvForward(const ConvShape& shape, DeviceView x, DeviceView weights,
-                   DeviceView bias, DeviceSpan y) override;
-  void ConvBackwardWeights(const ConvShape& shape, DeviceView x, DeviceView dy,
-                           float beta, DeviceSpan dweights) override;
-  void ConvBackwardData(const ConvShape& shape, DeviceView weights,
-                        DeviceView dy, DeviceSpan dx) override;
-  void MaxPoolForward(const PoolShape& shape, DeviceView x,
-                      DeviceSpan y) override;
-  void MaxPoolBackward(const PoolShape& shape, DeviceView x, DeviceView dy,
-                       DeviceSpan dx) override;
-  void AvgPoolForward(const PoolShape& shape, DeviceView x,
-                      DeviceSpan y) override;
-  void AvgPoolBackward(const PoolShape& shape, DeviceView dy,
-                       DeviceSpan dx) override;
-  void ReluForward(DeviceView x, DeviceSpan y) override;
-  void ReluBackward(DeviceView y, DeviceView dy, DeviceSpan dx) override;
-  void BatchNormForward(const BatchNormShape& shape, DeviceView x,
-                        DeviceView scale, DeviceView shift, DeviceSpan mean,
-                        DeviceSpan variance, DeviceSpan y) override;
-  void BatchNormInference(const BatchNormShape& shape, DeviceView x,
-                          DeviceView scale, DeviceView shift, DeviceView mean,
-                          DeviceView mean_square, DeviceSpan y) override;
-  void BatchNormBackward(const BatchNormShape& shape, DeviceView x,
-                         DeviceView scale, DeviceView shift, DeviceView mean,
-                         DeviceView variance, DeviceView dy, float beta,
-                         DeviceSpan dscale, DeviceSpan dshift,
-                         DeviceSpan dx) override;
-  void BatchNormMoments(float weight, DeviceView mean, DeviceView variance,
-                        float beta, DeviceSpan mean_sum,
-                        DeviceSpan mean_square_sum) override;
-  void SwapLeading(int64_t first, int64_t second, int64_t inner, DeviceView x,
-                   DeviceSpan y) override;
-  void AddShortcut(const ShortcutShape& shape, DeviceView x,
-                   DeviceSpan y) override;
-  void AddShortcutGradient(const ShortcutShape& shape, DeviceView dy,
-                           DeviceSpan dx) override;
-  void SoftmaxCrossEntropy(const LossShape& shape, DeviceView logits,
-                           DeviceView labels, float scale, DeviceSpan dlogits,
-                           DeviceSpan loss, DeviceSpan correct) override;
-  void ApplySgd(const SgdStep& step, DeviceView gradient, DeviceSpan velocity,
-                DeviceSpan weights) override;
 
  private:
   class Step;
@@ -116,6 +65,7 @@ class QueuedBackend : public Backend {
     std::function<void()> run;
   };
 
+  void Operate(const Work& work, std::function<void(Backend&)> run) override;
   void Compute(std::function<void()> run);
   void Give(Lane lane, Operation operation);
   // Runs the head of one lane, if there is one that may run.

@@ -62,8 +62,9 @@ nvcc -shared "-arch=$arch" "${cuda_objects[@]}" -lcublas \
 program=(gpu/*.cc gpu/cpu/*.cc services/worker/model/*.cc
   services/worker/data/{dataset,normalize,synthetic}.cc
   common/job/names.cc common/permutation.cc common/tensor/dtype.cc
-  tests/gpu/{step_check,twins,twin_cases}.cc
-  tests/services/worker/model/{pushed_gradients,sgd}.cc tests/gpu/toolkit_only/{main,measured_backend,no_image_files,overlap}.cc)
+  tests/gpu/{step_check,twins,twin_cases,wrapped_backend}.cc
+  tests/services/worker/model/{pushed_gradients,sgd}.cc
+  tests/gpu/toolkit_only/{main,measured_backend,no_image_files,overlap}.cc)
 build g++ -std=c++20 -O3 -march=native -ffp-contract=off -fopenmp \
   -DPACELINE_HAS_CUDA "${include[@]}" -- "${program[@]}"
 mapfile -t program_objects < <(objects "${program[@]}")
