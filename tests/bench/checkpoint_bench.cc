@@ -14,11 +14,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -28,6 +25,7 @@
 #include "common/safetensors/sha256.h"
 #include "services/parameter_server/job_checkpoint.h"
 #include "services/parameter_server/job_shard.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -37,24 +35,8 @@ constexpr uint32_t kSize = kBlockElementsMax;
 constexpr int64_t kBytes = int64_t{kBlocks} * kSize * sizeof(float);
 
 // Below the folder that the benchmark runs in: that of tests may be memory.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern = "checkpoint_bench.XXXXXX";
-    CHECK(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
+struct ScratchFolder : TestFolder {
+  ScratchFolder() : TestFolder(".") {}
 };
 
 const std::vector<float>& Values() {

@@ -1,10 +1,8 @@
 #include "tests/integration/local_cluster.h"
 
 #include <prometheus/registry.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -23,6 +21,7 @@
 #include "services/parameter_server/coordinator_link.h"
 #include "services/parameter_server/parameter_service.h"
 #include "tests/common/sanitized.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -43,13 +42,6 @@ ListeningServer ListenAnywhere(ChannelProfile profile,
   auto listens = Listen(kAnyPort, profile, ServerSecurity(), services);
   CHECK(listens.ok());
   return *std::move(listens);
-}
-
-std::string TemporaryFolder() {
-  std::string pattern =
-      (std::filesystem::temp_directory_path() / "paceline-XXXXXX").string();
-  CHECK(mkdtemp(pattern.data()) != nullptr);
-  return pattern;
 }
 
 JobsOptions OptionsOf(const std::string& folder) {
@@ -103,11 +95,10 @@ struct LocalCluster::Server {
 
 struct LocalCluster::Parts {
   explicit Parts(uint32_t count)
-      : folder(TemporaryFolder()),
-        store(*JobStore::Open(":memory:")),
+      : store(*JobStore::Open(":memory:")),
         journal(store.get()),
-        jobs(*Jobs::Create(OptionsOf(folder), &Clock::Real(), store.get(),
-                           &journal, &registry)),
+        jobs(*Jobs::Create(OptionsOf(folder.path()), &Clock::Real(),
+                           store.get(), &journal, &registry)),
         guard(ServerSecurity(), {}, &Clock::Real()),
         answering(&guard, &journal),
         fleet(MakeFleetService(&jobs->fleet(), &guard, &streams)),
@@ -124,7 +115,6 @@ struct LocalCluster::Parts {
   ~Parts() {
     servers.clear();
     Shutdown(streams, *listening.server);
-    std::filesystem::remove_all(folder);
   }
 
   v1::Job Job() const {
@@ -139,7 +129,7 @@ struct LocalCluster::Parts {
     while (auto event = events->Next(cursor)) seen.push_back(*std::move(event));
   }
 
-  const std::string folder;
+  const TestFolder folder;
   prometheus::Registry registry;
   std::unique_ptr<JobStore> store;
   JobJournal journal;

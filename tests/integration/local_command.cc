@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -24,15 +23,10 @@ std::string ReadFile(const std::string& path) {
 }  // namespace
 
 LocalCommand::LocalCommand(const std::vector<std::string>& arguments) {
-  std::string pattern =
-      (std::filesystem::temp_directory_path() / "paceline-XXXXXX").string();
-  CHECK(mkdtemp(pattern.data()) != nullptr);
-  folder_ = pattern;
-  out_path_ = folder_ + "/stdout";
   std::vector<std::string> words = {std::string(PACELINE_BIN) + "/paceline",
                                     "local"};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  words.insert(words.end(), {"--run-dir", folder_ + "/runs"});
+  words.insert(words.end(), {"--run-dir", folder_.Path("runs")});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -59,7 +53,6 @@ LocalCommand::~LocalCommand() {
     waitpid(pid_, nullptr, 0);
   }
   close(err_fd_);
-  std::filesystem::remove_all(folder_);
 }
 
 bool LocalCommand::AwaitLine(const std::string& text) {
@@ -80,7 +73,7 @@ bool LocalCommand::AwaitLine(const std::string& text) {
 nlohmann::json LocalCommand::Processes() const {
   std::string newest;
   for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(folder_ + "/runs")) {
+       std::filesystem::recursive_directory_iterator(folder_.Path("runs"))) {
     if (entry.path().filename() == "processes.json" && entry.path() > newest) {
       newest = entry.path();
     }

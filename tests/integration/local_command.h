@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/common/test_folder.h"
+
 namespace paceline {
 
 // A run of `paceline local` as a user starts it: a process, with its output
@@ -41,8 +43,8 @@ class LocalCommand {
  private:
   nlohmann::json Processes() const;
 
-  std::string folder_;
-  std::string out_path_;
+  const TestFolder folder_;
+  const std::string out_path_ = folder_.Path("stdout");
   pid_t pid_ = -1;
   int err_fd_ = -1;
   std::string out_;

@@ -11,8 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -22,6 +20,7 @@
 #include "common/clock.h"
 #include "services/cli/run_simulate.h"
 #include "services/cli/trace_file.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -253,25 +252,22 @@ TEST(LocalCommandTest, SaysWhichServerWasLost) {
 
 // What can be refused before anything starts is in command_test.
 TEST(LocalCommandTest, RefusesAModelThatDoesNotFitTheData) {
-  std::string folder =
-      (std::filesystem::temp_directory_path() / "mnist-XXXXXX").string();
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const TestFolder folder;
   for (const char* name : {"train", "t10k"}) {
     // One image of 4x4 pixels.
-    std::ofstream(absl::StrCat(folder, "/", name, "-images-idx3-ubyte"))
+    std::ofstream(absl::StrCat(folder.path(), "/", name, "-images-idx3-ubyte"))
         << std::string("\0\0\x08\x03\0\0\0\x01\0\0\0\x04\0\0\0\x04", 16)
         << std::string(16, '\x7f');
-    std::ofstream(absl::StrCat(folder, "/", name, "-labels-idx1-ubyte"))
+    std::ofstream(absl::StrCat(folder.path(), "/", name, "-labels-idx1-ubyte"))
         << std::string("\0\0\x08\x01\0\0\0\x01\x03", 9);
   }
-  LocalCommand command({"--data", "mnist:" + folder});
+  LocalCommand command({"--data", "mnist:" + folder.path()});
   const int code = command.Wait();
   EXPECT_GT(code, 0);
   EXPECT_LT(code, 128);
   EXPECT_THAT(command.err(), testing::HasSubstr("lenet5 needs images"));
   EXPECT_EQ(std::count(command.err().begin(), command.err().end(), '\n'), 1);
   EXPECT_EQ(command.out(), "");
-  std::filesystem::remove_all(folder);
 }
 
 TEST(LocalCommandTest, RefusesAPortInUse) {

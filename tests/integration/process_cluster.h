@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "services/cli/child_process.h"
-#include "tests/common/security/test_folder.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 

@@ -1,12 +1,11 @@
 #include "common/usable_memory.h"
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -14,23 +13,16 @@ namespace {
 // A folder with the files of a machine.
 class Root {
  public:
-  Root() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "root-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
-  }
-  ~Root() { std::filesystem::remove_all(folder_); }
-
   Root& With(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = folder_ + path;
+    const std::filesystem::path file = folder_.path() + path;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
     return *this;
   }
-  const std::string& folder() const { return folder_; }
+  const std::string& folder() const { return folder_.path(); }
 
  private:
-  std::string folder_;
+  const TestFolder folder_;
 };
 
 constexpr char kMachine[] = "MemTotal:        1000 kB\nMemFree: 3 kB\n";

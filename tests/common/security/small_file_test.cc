@@ -9,7 +9,7 @@
 #include "common/security/loopback_address.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/common/security/test_folder.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {

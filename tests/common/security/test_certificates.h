@@ -8,7 +8,7 @@
 #include "common/security/certificate_authority.h"
 #include "common/security/tls_files.h"
 #include "protos/paceline/v1/access.pb.h"
-#include "tests/common/security/test_folder.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 

@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/run_files.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -203,16 +204,7 @@ TEST_F(LineReaderTest, ALineMayBeLongerThanItsBuffer) {
   EXPECT_THAT(reader.Read(), ElementsAre(line));
 }
 
-class RunFolderTest : public testing::Test {
- protected:
-  RunFolderTest() { std::filesystem::create_directories(dir_); }
-  ~RunFolderTest() override { std::filesystem::remove_all(dir_); }
-
-  const std::string dir_ =
-      testing::TempDir() + "run_folder_test." + std::to_string(getpid());
-};
-
-TEST_F(RunFolderTest, Names) {
+TEST(RunFolderTest, Names) {
   EXPECT_EQ(DefaultRunDirectory(absl::FromUnixSeconds(1769874300),
                                 absl::UTCTimeZone(), 4711),
             "./paceline-runs/20260131-154500-4711");
@@ -221,8 +213,9 @@ TEST_F(RunFolderTest, Names) {
   EXPECT_EQ(RunFolderName(1, "../../etc"), "1-------etc");
 }
 
-TEST_F(RunFolderTest, MakesFoldersAndWritesWholeFiles) {
-  const std::string folder = dir_ + "/a/b";
+TEST(RunFolderTest, MakesFoldersAndWritesWholeFiles) {
+  const TestFolder root;
+  const std::string folder = root.Path("a/b");
   ASSERT_TRUE(MakeFolder(folder).ok());
   ASSERT_TRUE(MakeFolder(folder).ok()) << "it may exist";
   const std::string file = folder + "/file";
@@ -233,11 +226,12 @@ TEST_F(RunFolderTest, MakesFoldersAndWritesWholeFiles) {
   EXPECT_TRUE(absl::IsInvalidArgument(MakeFolder(file + "/below")));
   std::filesystem::remove(file);
   EXPECT_EQ(LastLine(file), "");
-  EXPECT_TRUE(absl::IsInternal(WriteWholeFile(dir_ + "/none/file", "")));
+  EXPECT_TRUE(absl::IsInternal(WriteWholeFile(root.Path("none/file"), "")));
 }
 
-TEST_F(RunFolderTest, LastLineOfALongFileIsShort) {
-  const std::string file = dir_ + "/long";
+TEST(RunFolderTest, LastLineOfALongFileIsShort) {
+  const TestFolder root;
+  const std::string file = root.Path("long");
   ASSERT_TRUE(WriteWholeFile(file, std::string(10000, 'a') + "\n" +
                                        std::string(1000, 'b') + "\n")
                   .ok());

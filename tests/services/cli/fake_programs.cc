@@ -1,7 +1,6 @@
 #include "tests/services/cli/fake_programs.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -9,22 +8,16 @@
 #include <sstream>
 
 #include "common/check.h"
-#include "gtest/gtest.h"
 #include "services/cli/json_fields.h"
 
 namespace paceline {
 
 FakePrograms::FakePrograms() {
-  std::string pattern = testing::TempDir() + "paceline-fake-XXXXXX";
-  CHECK(mkdtemp(pattern.data()) != nullptr);
-  dir_ = pattern;
   std::filesystem::create_directories(run_dir());
   Coordinator(kSleep);
   Server(kSleep);
   Worker(kSleep);
 }
-
-FakePrograms::~FakePrograms() { std::filesystem::remove_all(dir_); }
 
 void FakePrograms::Coordinator(const std::string& script) {
   Write("paceline-coordinator", script);
@@ -37,7 +30,7 @@ void FakePrograms::Worker(const std::string& script) {
 }
 
 void FakePrograms::Write(const std::string& name, const std::string& script) {
-  const std::string path = dir_ + "/" + name;
+  const std::string path = folder_.Path(name);
   std::ofstream(path) << "#!/bin/sh\n" << script;
   CHECK(chmod(path.c_str(), 0755) == 0);
 }

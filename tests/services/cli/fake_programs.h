@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "tests/common/test_folder.h"
+
 namespace paceline {
 
 // Stands in for paceline's programs: shell scripts in a temporary folder. At
@@ -14,15 +16,14 @@ namespace paceline {
 class FakePrograms {
  public:
   FakePrograms();
-  ~FakePrograms();  // Removes the folder.
 
   // Each takes the lines of a shell script.
   void Coordinator(const std::string& script);
   void Server(const std::string& script);
   void Worker(const std::string& script);  // Also of the evaluator.
 
-  const std::string& bin_dir() const { return dir_; }
-  std::string run_dir() const { return dir_ + "/runs"; }
+  const std::string& bin_dir() const { return folder_.path(); }
+  std::string run_dir() const { return folder_.Path("runs"); }
 
   // The pids that a run left in processes.json; empty if there is none.
   std::map<std::string, pid_t> Pids(const std::string& run) const;
@@ -36,7 +37,7 @@ class FakePrograms {
  private:
   void Write(const std::string& name, const std::string& script);
 
-  std::string dir_;
+  const TestFolder folder_;
 };
 
 // Lines of a coordinator's script, in the order in which a run needs them. It

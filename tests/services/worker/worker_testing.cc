@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +19,7 @@ std::string BigEndian(uint32_t number) {
 }
 
 constexpr uint32_t kImages = 64;
+constexpr char kImageFile[] = "train-images-idx3-ubyte";
 
 }  // namespace
 
@@ -103,28 +102,21 @@ void BeginJob(FakeSession& session, FakeParameters& parameters, uint64_t run) {
 }
 
 SlowData::SlowData() {
-  std::string pattern =
-      (std::filesystem::temp_directory_path() / "slow-data-XXXXXX").string();
-  CHECK(mkdtemp(pattern.data()) != nullptr);
-  folder_ = pattern;
-  CHECK(mkfifo(absl::StrCat(folder_, "/train-images-idx3-ubyte").c_str(),
-               0600) == 0);
-  std::ofstream labels(absl::StrCat(folder_, "/train-labels-idx1-ubyte"));
+  CHECK(mkfifo(folder_.Path(kImageFile).c_str(), 0600) == 0);
+  std::ofstream labels(folder_.Path("train-labels-idx1-ubyte"));
   labels << BigEndian(0x801) << BigEndian(kImages);
   for (uint32_t i = 0; i < kImages; ++i) labels << static_cast<char>(i % 10);
 }
 
 SlowData::~SlowData() {
   if (pipe_ >= 0) close(pipe_);
-  std::filesystem::remove_all(folder_);
 }
 
-std::string SlowData::spec() const { return absl::StrCat("mnist:", folder_); }
+std::string SlowData::spec() const { return "mnist:" + folder_.path(); }
 
 void SlowData::AwaitLoading() {
   // Waits for a reader.
-  pipe_ = open(absl::StrCat(folder_, "/train-images-idx3-ubyte").c_str(),
-               O_WRONLY | O_CLOEXEC);
+  pipe_ = open(folder_.Path(kImageFile).c_str(), O_WRONLY | O_CLOEXEC);
   ASSERT_GE(pipe_, 0);
 }
 

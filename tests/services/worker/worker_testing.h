@@ -15,6 +15,7 @@
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/worker/worker.h"
 #include "services/worker/worker_metrics.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/worker/fake_coordinator.h"
 #include "tests/services/worker/fake_parameters.h"
 
@@ -72,7 +73,7 @@ class SlowData {
   void Finish(bool well);
 
  private:
-  std::string folder_;
+  const TestFolder folder_;
   int pipe_ = -1;
 };
 

@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/admin/output/format.h"
-#include "tests/common/security/test_folder.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/cli/admin/fake_cluster.h"
 #include "tests/services/cli/admin/run_command.h"
 #include "tests/services/cli/admin/samples.h"

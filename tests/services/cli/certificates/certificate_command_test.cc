@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/certificates/certificate_commands.h"
-#include "tests/common/security/test_folder.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/cli/admin/run_command.h"
 
 namespace paceline {

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/common/security/test_folder.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {

@@ -188,7 +188,7 @@ TEST_F(JobsMetricsTest, PromtoolFindsNoFault) {
   for (auto& family : ProcessMetrics().Collect()) {
     families.push_back(std::move(family));
   }
-  const TestDirectory directory;
+  const TestFolder directory;
   const std::string scrape = directory.Path("scrape.txt");
   const std::string verdict = directory.Path("verdict.txt");
   std::ofstream(scrape) << Exposition(families).text();

@@ -15,6 +15,7 @@
 #include "services/coordinator/store/job_journal.h"
 #include "services/coordinator/store/job_store.h"
 #include "tests/common/metrics/exposition.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/coordinator/control/fleet_server.h"
 #include "tests/services/coordinator/control/fleet_worker.h"
 #include "tests/services/coordinator/control/job_watcher.h"
@@ -108,7 +109,7 @@ class JobsTest : public ::testing::Test {
   std::unique_ptr<JobJournal> journal_;
 
  private:
-  const TestDirectory directory_;
+  const TestFolder directory_;
   std::unique_ptr<prometheus::Registry> registry_;
   std::unique_ptr<Jobs> jobs_;
   std::vector<std::unique_ptr<FleetServer>> servers_;

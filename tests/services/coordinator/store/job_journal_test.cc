@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "services/coordinator/store/sqlite_database.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/coordinator/store/store_testing.h"
 
 namespace paceline {
@@ -29,7 +30,7 @@ class JobJournalTest : public ::testing::Test {
     return blocker;
   }
 
-  const TestDirectory directory_;
+  const TestFolder directory_;
   const std::string path_ = directory_.Path("store.db");
   std::unique_ptr<JobStore> store_ =
       OpenStore(path_, {.busy_timeout = absl::Milliseconds(1)});

@@ -13,6 +13,7 @@
 #include "common/rng.h"
 #include "gmock/gmock.h"
 #include "services/coordinator/store/job_store.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/coordinator/store/store_testing.h"
 
 namespace paceline {
@@ -62,7 +63,7 @@ class JobStoreDamageTest : public ::testing::Test {
     return JobStore::Open(path_).status();
   }
 
-  const TestDirectory directory_;
+  const TestFolder directory_;
   const std::string path_ = directory_.Path("store.db");
   std::string intact_;
 };
@@ -138,14 +139,14 @@ TEST_F(JobStoreDamageTest, TheIntactFileOpensAgain) {
 }
 
 TEST(JobStorePathTest, AMissingDirectoryIsNotFound) {
-  const TestDirectory directory;
+  const TestFolder directory;
   const absl::Status status =
       JobStore::Open(directory.Path("none/store.db")).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
 }
 
 TEST(JobStorePathTest, ADirectoryIsNoFile) {
-  const TestDirectory directory;
+  const TestFolder directory;
   const std::string path = directory.Path("folder");
   std::filesystem::create_directory(path);
   const absl::Status status = JobStore::Open(path).status();
@@ -171,7 +172,7 @@ class NotRoot {
 
 TEST(JobStorePathTest, AFileThatMayNotBeWrittenSaysSo) {
   const NotRoot not_root;
-  const TestDirectory directory;
+  const TestFolder directory;
   const std::string path = directory.Path("store.db");
   OpenStore(path);
   ASSERT_EQ(chmod(path.c_str(), 0400), 0);

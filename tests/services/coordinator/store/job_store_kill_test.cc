@@ -13,6 +13,7 @@
 #include "common/rng.h"
 #include "gmock/gmock.h"
 #include "services/coordinator/store/job_store.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/coordinator/store/store_testing.h"
 
 namespace paceline {
@@ -96,7 +97,7 @@ int64_t CheckAll(JobStore& store, const std::set<int64_t>& acked) {
 }
 
 TEST(JobStoreKillTest, WhatWasAcknowledgedOutlivesEveryKill) {
-  const TestDirectory directory;
+  const TestFolder directory;
   const std::string path = directory.Path("store.db");
   Rng rng(4);
   int64_t next = 0;

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "services/coordinator/store/file_lock.h"
 #include "services/coordinator/store/store_schema.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/coordinator/store/store_testing.h"
 
 namespace paceline {
@@ -53,7 +54,7 @@ class JobStoreTest : public ::testing::Test {
     store_ = OpenStore(path_, options_);
   }
 
-  const TestDirectory directory_;
+  const TestFolder directory_;
   const std::string path_ = directory_.Path("store.db");
   StoreOptions options_;
   std::unique_ptr<JobStore> store_ = OpenStore(path_);
@@ -311,7 +312,7 @@ TEST(JobStoreInMemoryTest, KeepsNothing) {
 using ::testing::HasSubstr;
 
 TEST(FileLockTest, OneHolderAtATimeWhoIsNamed) {
-  const TestDirectory directory;
+  const TestFolder directory;
   const std::string path = directory.Path("lock");
   std::optional<FileLock> first;
   {
@@ -328,7 +329,7 @@ TEST(FileLockTest, OneHolderAtATimeWhoIsNamed) {
 }
 
 TEST(FileLockTest, AMissingDirectoryIsNotFound) {
-  const TestDirectory directory;
+  const TestFolder directory;
   const absl::Status status =
       FileLock::Take(directory.Path("none/lock")).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
@@ -346,7 +347,7 @@ absl::Status Change(const std::string& path, const char* sql) {
 }
 
 TEST(StoreSchemaTest, AFileOfVersionOneIsUpgraded) {
-  const TestDirectory directory;
+  const TestFolder directory;
   const std::string path = directory.Path("store.db");
   {
     Database old = OpenDatabase(path);
@@ -382,7 +383,7 @@ TEST(StoreSchemaTest, AStepThatFailsLeavesTheVersionBefore) {
 }
 
 TEST(StoreSchemaTest, ANewerFileIsLeftAlone) {
-  const TestDirectory directory;
+  const TestFolder directory;
   const std::string path = directory.Path("store.db");
   OpenStore(path);
   ASSERT_TRUE(Change(path, "PRAGMA user_version = 99").ok());
@@ -394,7 +395,7 @@ TEST(StoreSchemaTest, ANewerFileIsLeftAlone) {
 }
 
 TEST(StoreSchemaTest, AnotherProgramsDatabaseIsLeftAlone) {
-  const TestDirectory directory;
+  const TestFolder directory;
   const std::string path = directory.Path("other.db");
   ASSERT_TRUE(Change(path, "CREATE TABLE songs (title)").ok());
   const absl::Status status = JobStore::Open(path).status();

@@ -1,19 +1,10 @@
 #include "tests/services/coordinator/store/store_testing.h"
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "gtest/gtest.h"
 
 namespace paceline {
-
-TestDirectory::TestDirectory() : path_(testing::TempDir() + "/store-XXXXXX") {
-  CHECK(mkdtemp(path_.data()) != nullptr);
-}
-
-TestDirectory::~TestDirectory() { std::filesystem::remove_all(path_); }
 
 std::unique_ptr<JobStore> OpenStore(const std::string& path,
                                     const StoreOptions& options) {

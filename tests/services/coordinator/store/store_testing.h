@@ -9,20 +9,6 @@
 
 namespace paceline {
 
-// A directory of a test's own, removed at its end.
-class TestDirectory {
- public:
-  TestDirectory();
-  ~TestDirectory();
-  TestDirectory(const TestDirectory&) = delete;
-  TestDirectory& operator=(const TestDirectory&) = delete;
-
-  std::string Path(const std::string& file) const { return path_ + "/" + file; }
-
- private:
-  std::string path_;
-};
-
 // Fails the test if it cannot be opened.
 std::unique_ptr<JobStore> OpenStore(const std::string& path,
                                     const StoreOptions& options = {});

@@ -4,17 +4,14 @@
 #include <zlib.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <system_error>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "gtest/gtest.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 
@@ -25,31 +22,17 @@ inline Bytes Joined(Bytes head, const Bytes& tail) {
   return head;
 }
 
-// A folder of the test's own, empty at first, gone in the end.
-class ScratchFolder {
+// A folder for files of bytes.
+class ScratchFolder : public TestFolder {
  public:
-  ScratchFolder() {
-    std::string pattern = absl::StrCat(testing::TempDir(), "/pacelineXXXXXX");
-    CHECK(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
   void Write(const std::string& name, const Bytes& bytes) const {
-    std::ofstream(absl::StrCat(path_, "/", name), std::ios::binary)
+    std::ofstream(Path(name), std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
   }
 
   void WriteGz(const std::string& name, const Bytes& bytes) const {
-    gzFile file = gzopen(absl::StrCat(path_, "/", name).c_str(), "wb");
+    gzFile file = gzopen(Path(name).c_str(), "wb");
     CHECK(file != nullptr);
     const auto size = static_cast<unsigned>(bytes.size());
     CHECK(gzwrite(file, bytes.data(), size) == static_cast<int>(size));
@@ -57,16 +40,13 @@ class ScratchFolder {
   }
 
   Bytes Read(const std::string& name) const {
-    std::ifstream file(absl::StrCat(path_, "/", name), std::ios::binary);
+    std::ifstream file(Path(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
   void Remove(const std::string& name) const {
-    std::filesystem::remove(absl::StrCat(path_, "/", name));
+    std::filesystem::remove(Path(name));
   }
-
- private:
-  std::string path_;
 };
 
 }  // namespace paceline
