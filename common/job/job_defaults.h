@@ -2,9 +2,11 @@
 #define PACELINE_COMMON_JOB_JOB_DEFAULTS_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace paceline {
 
@@ -23,6 +25,9 @@ inline constexpr uint32_t kDefaultBatchSize = 32;
 inline constexpr uint32_t kDefaultEpochs = 1;
 inline constexpr uint32_t kDefaultCheckpointsKept = 3;
 
+// A member may be silent for so long, unless the coordinator says otherwise.
+inline constexpr absl::Duration kDefaultLease = absl::Seconds(10);
+
 // Returns the samples between two evaluations on data with so many samples an
 // epoch: `every`, or a twentieth of an epoch if that is 0.
 inline int64_t EvaluationInterval(int64_t every, int64_t train_samples) {
@@ -34,6 +39,8 @@ inline int64_t EvaluationInterval(int64_t every, int64_t train_samples) {
 // (optimizer_spec.h).
 inline constexpr int64_t kBatchMax = 65'536;
 inline constexpr int64_t kEpochsMax = 1'000'000;
+// A pool's name is a label of metrics, whether a job or a worker gives it.
+inline constexpr size_t kPoolBytesMax = 63;
 
 }  // namespace paceline
 

@@ -21,7 +21,6 @@ constexpr int64_t kWorkersMax = 65'536;
 constexpr int64_t kServersMax = 1024;
 constexpr int kSwitchesMax = 256;
 constexpr int kSelectedMax = 64;
-constexpr size_t kPoolMax = 63;
 constexpr size_t kGpuModelMax = 128;
 constexpr int64_t kKeepMax = 1000;
 constexpr int64_t kIntervalSecondsMax = 30 * 24 * 3600;
@@ -191,7 +190,7 @@ class JobParser {
 
   void CheckWorkers() {
     const v1::WorkerSelector& workers = spec_.workers();
-    CheckNames("workers.pools", workers.pools(), kPoolMax);
+    CheckNames("workers.pools", workers.pools(), kPoolBytesMax);
     CheckNames("workers.gpu_models", workers.gpu_models(), kGpuModelMax);
     checks_.InRange(Path("workers.min"), int64_t{workers.min()}, 0,
                     kWorkersMax);

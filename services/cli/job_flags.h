@@ -31,7 +31,7 @@ struct JobFlags {
   int64_t eval_every = 0;      // 0: a twentieth of an epoch.
   double target_accuracy = 0;  // 0: none.
   bool stop_at_target = false;
-  std::string lease = "10s";
+  std::string lease = absl::FormatDuration(kDefaultLease);
   std::string output = "table";
 };
 

@@ -19,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/job/duration.h"
+#include "common/job/job_defaults.h"
 #include "common/log/log.h"
 #include "common/metrics/series.h"
 #include "common/metrics/serve_monitoring.h"
@@ -46,7 +47,7 @@ struct Options {
   std::string store;
   std::string checkpoints;
   std::string record;
-  std::string lease = "10s";
+  std::string lease = absl::FormatDuration(kDefaultLease);
   std::string grace = "20s";
   uint32_t max_jobs = 0;
   uint32_t max_workers = 0;

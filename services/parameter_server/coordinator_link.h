@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/job/job_defaults.h"
 #include "common/lease_keeper.h"
 #include "common/mailbox.h"
 #include "common/rpc/client_stream.h"
@@ -85,7 +86,7 @@ class CoordinatorLink {
   const Clock& clock_ = Clock::Real();
 
   // Only Run()'s thread uses these.
-  absl::Duration lease_ = absl::Seconds(10);  // Until the coordinator says.
+  absl::Duration lease_ = kDefaultLease;  // Until the coordinator says.
   absl::Duration backoff_;
   bool welcomed_ = false;  // By the coordinator, on the present stream.
   bool told_ = false;      // On it, that this server is leaving.

@@ -14,7 +14,7 @@ constexpr size_t kMaxUnread = 1'000;
 ControlStream::ControlStream(const std::string& coordinator,
                              v1::WorkerHello hello, const Dial& dial)
     : commands_(kMaxUnread),
-      channel_(dial(coordinator, ChannelProfile::kControl, absl::Seconds(10))),
+      channel_(dial(coordinator, ChannelProfile::kControl, kDefaultLease)),
       stub_(v1::Fleet::NewStub(channel_)) {
   stream_ = std::make_unique<Stream>(
       kMaxQueued,

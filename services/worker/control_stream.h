@@ -12,6 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/job/job_defaults.h"
 #include "common/lease_keeper.h"
 #include "common/mailbox.h"
 #include "common/rpc/client_stream.h"
@@ -89,7 +90,7 @@ class ControlStream {
   Mailbox<v1::WorkerCommand> commands_;
   absl::Notification ended_;  // The stream itself.
 
-  LeaseKeeper lease_{&clock_, absl::Seconds(10)};
+  LeaseKeeper lease_{&clock_, kDefaultLease};
 
   // Held while `when_stopping_` runs.
   absl::Mutex stop_mu_;

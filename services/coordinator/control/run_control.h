@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/job/job_defaults.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "services/coordinator/control/checkpoints.h"
 #include "services/coordinator/control/job_book.h"
@@ -26,7 +27,7 @@
 namespace paceline {
 
 struct JobsOptions {
-  absl::Duration lease = absl::Seconds(10);
+  absl::Duration lease = kDefaultLease;
   v1::Quota quota = {};  // Of each namespace.
   // Below it each job has a folder, named by its uid; empty: no checkpoints.
   std::string checkpoint_root = {};

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/job/job_defaults.h"
 #include "common/log/log.h"
 #include "common/proto_time.h"
 #include "common/security/loopback_address.h"
@@ -21,9 +22,6 @@ namespace {
 // A worker that was told to leave may be in the middle of a long iteration, or
 // of loading its data; this many leases later it is taken for stuck.
 constexpr int kLeavingLeases = 30;
-
-// It is a label of metrics.
-constexpr size_t kLongestPool = 63;
 
 // Nothing happens to a stream that is gone.
 template <class Command>
@@ -59,9 +57,9 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
     const v1::WorkerHello& hello, std::weak_ptr<WorkerPeer> stream) {
   PACELINE_RETURN_IF_ERROR(
       ParseWorkerName("hello.name", FormatWorkerName(hello.name())).status());
-  if (hello.pool().size() > kLongestPool) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("hello.pool: must have at most ", kLongestPool, " bytes"));
+  if (hello.pool().size() > kPoolBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hello.pool: must have at most ", kPoolBytesMax, " bytes"));
   }
   v1::WorkerCommand registered;
   registered.mutable_registered()->set_lease_ms(

@@ -19,8 +19,8 @@
 namespace paceline {
 namespace {
 
-// Of what a member says of itself and metrics repeat.
-constexpr size_t kLongestLabel = 63;
+// Of what a member says of itself and metrics repeat: a pool's name is whole.
+constexpr size_t kLongestLabel = kPoolBytesMax;
 
 CourseOptions OptionsOf(const RunSetup& setup) {
   CourseOptions options = ToCourseOptions(setup.plan);

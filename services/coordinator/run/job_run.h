@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/clock.h"
+#include "common/job/job_defaults.h"
 #include "common/job/job_plan.h"
 #include "common/rng.h"
 #include "common/rpc/stream_registry.h"
@@ -73,7 +74,7 @@ struct RunSetup {
   // another life of the coordinator either.
   uint64_t run = 0;
   JobPlan plan;
-  absl::Duration lease = absl::Seconds(10);
+  absl::Duration lease = kDefaultLease;
   std::vector<ServerLink> servers;  // At least one.
   // Each checkpoint gets a folder of its own in this one; empty: none is
   // written.

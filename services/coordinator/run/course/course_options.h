@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/job/job_defaults.h"
 #include "common/job/paradigm_spec.h"
 #include "common/job/rate_spec.h"
 #include "services/coordinator/accuracy.h"
@@ -52,7 +53,7 @@ struct RunStart {
 // What of a run is fixed from its beginning.
 struct CourseOptions {
   uint16_t run = 0;  // A part of its number, for the names of checkpoints.
-  absl::Duration lease = absl::Seconds(10);
+  absl::Duration lease = kDefaultLease;
   std::vector<std::string> servers;  // Their names; at least one.
   ParadigmSpec paradigm;
   uint32_t batch_size = 32;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/job/job_defaults.h"
 #include "common/job/paradigm_spec.h"
 #include "services/coordinator/sync/core/rate_schedule.h"
 #include "services/coordinator/sync/core/sample_dealer.h"
@@ -20,7 +21,7 @@ struct SyncOptions {
   uint32_t epochs = 1;         // At least 1.
   uint32_t batch_size = 32;    // Samples of a full grant, B; at least 1.
   int servers = 1;             // Parameter servers that answer fences.
-  absl::Duration lease = absl::Seconds(10);
+  absl::Duration lease = kDefaultLease;
   RateSchedule schedule;
   // Samples between two snapshots for evaluation; 0 takes only the last one.
   int64_t eval_every = 0;
