@@ -72,6 +72,9 @@ echo "-- shellcheck"
 mapfile -t scripts < <(git ls-files '*.sh' '.ci/run')
 shellcheck "${scripts[@]}"
 
+echo "-- what is built for a card, on its machine, is here"
+tests/gpu/run_on_gpu.sh --check
+
 echo "-- tidy check"
 python3 tests/tidy_check.py
 

@@ -3,6 +3,7 @@
 # toolkit and a C++ compiler, nothing else and no network.
 #
 #   tests/gpu/run_on_gpu.sh [conformance|models|sanitize|speed|floor|overlap]...
+#   tests/gpu/run_on_gpu.sh --check
 #
 #   conformance  every operation beside its CPU twin, in fp32, TF32 and bf16
 #   models       whole models' gradients, and their losses after 10 and 100 steps
@@ -13,8 +14,32 @@
 #   overlap      a step of 25 M parameters with its exchange over without it
 #
 # All of them unless some are given. Ends with 1 if something is wrong.
+#
+# --check builds nothing and needs no card: every file that the script names must
+# be there, and every header that the host's part includes, Abseil's among those
+# of toolkit_only. What only a compiler or a linker finds it does not see.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+include=(-I tests/gpu/toolkit_only -I .)
+cuda=(gpu/cuda/*.cu gpu/cuda/*.cc)
+program=(gpu/*.cc gpu/cpu/*.cc services/worker/model/*.cc
+  services/worker/data/{dataset,normalize,synthetic}.cc
+  common/job/names.cc common/permutation.cc common/tensor/dtype.cc
+  tests/gpu/{step_check,twins,twin_cases,wrapped_backend}.cc
+  tests/services/worker/model/{pushed_gradients,sgd}.cc
+  tests/gpu/toolkit_only/{main,measured_backend,no_image_files,overlap}.cc)
+torch_step=tests/gpu/torch_step.py
+
+if [[ "${1:-}" == --check ]]; then
+  ls "${cuda[@]}" "$torch_step" >/dev/null
+  headers=$(g++ -std=c++20 -DPACELINE_HAS_CUDA "${include[@]}" -M "${program[@]}")
+  if grep -oE '(^| )/[^ ]*/(absl/[^ ]*|zlib\.h)' <<<"$headers" | sort -u >&2; then
+    echo "run_on_gpu.sh: a machine with the toolkit alone has not these headers" >&2
+    exit 1
+  fi
+  exit 0
+fi
 
 parts=("$@")
 [[ ${#parts[@]} -gt 0 ]] || parts=(conformance models sanitize speed floor overlap)
@@ -49,22 +74,14 @@ build() {
 objects() {
   for source in "$@"; do echo "$out/${source//\//_}.o"; done
 }
-include=(-I tests/gpu/toolkit_only -I .)
 
 echo "-- build"
-cuda=(gpu/cuda/*.cu gpu/cuda/*.cc)
 arch=${PACELINE_GPU_ARCH:-native}
 build nvcc -std=c++20 -O3 "-arch=$arch" --expt-relaxed-constexpr \
   -Xcompiler -fPIC "${include[@]}" -- "${cuda[@]}"
 mapfile -t cuda_objects < <(objects "${cuda[@]}")
 nvcc -shared "-arch=$arch" "${cuda_objects[@]}" -lcublas \
   -o "$out/libpaceline_cuda.so"
-program=(gpu/*.cc gpu/cpu/*.cc services/worker/model/*.cc
-  services/worker/data/{dataset,normalize,synthetic}.cc
-  common/job/names.cc common/permutation.cc common/tensor/dtype.cc
-  tests/gpu/{step_check,twins,twin_cases,wrapped_backend}.cc
-  tests/services/worker/model/{pushed_gradients,sgd}.cc
-  tests/gpu/toolkit_only/{main,measured_backend,no_image_files,overlap}.cc)
 build g++ -std=c++20 -O3 -march=native -ffp-contract=off -fopenmp \
   -DPACELINE_HAS_CUDA "${include[@]}" -- "${program[@]}"
 mapfile -t program_objects < <(objects "${program[@]}")
@@ -92,7 +109,7 @@ for part in "${parts[@]}"; do
     speed)
       "$out/run_on_gpu" speed | tee "$out/speed"
       if python3 -c 'import torch' 2>/dev/null; then
-        python3 tests/gpu/torch_step.py | tee -a "$out/speed"
+        python3 "$torch_step" | tee -a "$out/speed"
         awk '{ rate[$1, $2, $3] = $4; key[$2 " " $3] = 1 }
              END { for (k in key) { split(k, p, " ")
                      ours = rate["paceline", p[1], p[2]]
