@@ -50,10 +50,12 @@ PANELS = [
           high=1),
     lines("Training loss", "Smoothed over about 50 pushes, in nats.", "none",
           (f"paceline_coordinator_loss{OF}", "{{job_id}}")),
-    lines("Goodput", "Samples counted over samples dealt: the rest was lost "
-          "with workers, or dropped.", "percentunit",
-          (f"sum by (job_id) (rate(paceline_coordinator_samples_counted_total"
-           f"{OF}[5m])) / (sum by (job_id) "
+    lines("Goodput", "Samples learned from over samples dealt: the rest was "
+          "lost with workers, dropped, or discarded.", "percentunit",
+          (f"(sum by (job_id) (rate(paceline_coordinator_samples_counted_total"
+           f"{OF}[5m])) - sum by (job_id) "
+           f"(rate(paceline_coordinator_samples_discarded_total{OF}[5m]))) / "
+           f"(sum by (job_id) "
            f"(rate(paceline_coordinator_samples_granted_total{OF}[5m])) > 0)",
            "{{job_id}}"), low=0),
     lines("Time in the gate", "Share of the workers' time that they wait for "

@@ -34,6 +34,10 @@ std::string Measures(const v1::JobProgress& progress, double max_seconds) {
   }
   parts.push_back(
       absl::StrFormat("%.0f samples/s", progress.samples_per_second()));
+  if (progress.samples_discarded() > 0) {
+    parts.push_back(
+        absl::StrCat(progress.samples_discarded(), " samples discarded"));
+  }
   if (const auto left = SecondsLeft(progress, max_seconds); left.has_value()) {
     parts.push_back(absl::StrCat("left ", ShortSeconds(*left)));
   }

@@ -128,6 +128,19 @@ std::string Conclusion(const std::vector<ComparedResult>& results) {
   return absl::StrCat(text, missed, "\n");
 }
 
+// What the samples of the runs do not say: that some were computed in vain.
+std::string Discarded(const std::vector<ComparedResult>& results) {
+  std::string text;
+  for (const auto& [label, run] : results) {
+    const int64_t discarded = IntegerField(run, "samples_discarded");
+    if (discarded == 0) continue;
+    absl::StrAppend(
+        &text, label, ": ", discarded, " of ", IntegerField(run, "samples"),
+        " samples were discarded: nothing was learned from them.\n");
+  }
+  return text;
+}
+
 Row WorkerRow(const Json& worker) {
   Row row = {TextField(worker, "worker"),
              absl::StrCat(IntegerField(worker, "iterations")),
@@ -191,8 +204,8 @@ std::string AlignColumns(const std::vector<std::vector<std::string>>& rows,
 
 std::string ResultsTable(const std::vector<ComparedResult>& results) {
   if (results.empty()) return "";
-  std::string text =
-      absl::StrCat(ComparisonTable(results), Conclusion(results));
+  std::string text = absl::StrCat(ComparisonTable(results), Conclusion(results),
+                                  Discarded(results));
   for (const auto& [label, run] : results) {
     absl::StrAppend(&text, WorkersTable(label, run));
   }

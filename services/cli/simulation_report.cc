@@ -23,6 +23,7 @@ Json WorkerRun(const WorkerResult& worker) {
   return {{"worker", worker.name},
           {"iterations", worker.pushes},
           {"samples", worker.samples},
+          {"samples_discarded", worker.samples_discarded},
           {"seconds",
            {{"load", 0.0},
             {"compute", ToSeconds(worker.compute)},
@@ -88,6 +89,7 @@ std::string Notes(const Json& run) {
   };
   count("lost", "members lost, silent for a lease or stuck");
   count("discarded", "pushes discarded");
+  count("samples_discarded", "their samples, from which nothing was learned");
   count("abandoned", "iterations abandoned");
   count("refreshed", "pushes of a part of the batch");
   const Json* switches = FindField(run, "switches");
@@ -117,6 +119,7 @@ Json SimulationRun(const SimulationResult& result) {
                                         ? Json(*result.seconds_to_target)
                                         : Json(nullptr)},
               {"samples", result.samples},
+              {"samples_discarded", result.samples_discarded},
               {"samples_per_second",
                seconds > 0 ? static_cast<double>(result.samples) / seconds : 0},
               {"pushes", result.pushes},

@@ -14,7 +14,7 @@ JobMetrics::JobMetrics(prometheus::Registry& registry, const std::string& job)
     : series_(registry, "paceline_coordinator_", {{"job_id", job}}) {
   for (const LossReason reason :
        {LossReason::kStreamBroken, LossReason::kLeaseEnded, LossReason::kStuck,
-        LossReason::kDeparted, LossReason::kFailed}) {
+        LossReason::kDeparted, LossReason::kFailed, LossReason::kNotFinite}) {
     workers_lost.emplace(
         reason, series_.With({{"reason", Render(reason)}})
                     .Counter("workers_lost_total",

@@ -41,6 +41,9 @@ class JobMetrics {
                       "Samples dealt to workers, those dealt again included.");
   Counter samples_counted =
       series_.Counter("samples_counted_total", "Samples of counted pushes.");
+  Counter samples_discarded = series_.Counter(
+      "samples_discarded_total",
+      "Of the counted samples those that nothing was learned from.");
   Counter pushes = series_.Counter("pushes_total", "Pushes counted.");
   Counter closings =
       series_.Counter("closings_total", "Rounds closed into an update.");

@@ -26,23 +26,24 @@ struct Faults {
 
   // Chances in a thousand: of each member, server, command or second that it
   // is about.
-  int message_held = 0;      // Each message, each command, each answer.
-  int member_dies = 0;       // Before each thing that a member does.
-  int member_freezes = 0;    // Likewise: for up to three leases it is silent.
-  int member_leaves = 0;     // Likewise: politely.
-  int member_cannot = 0;     // It says that it failed, or has another model.
-  int worker_stuck = 0;      // It computes up to 30 leases longer, not silent.
-  int push_short = 0;        // Each push: of a part of its range.
-  int push_empty = 0;        // Each push: of no samples.
-  int push_discarded = 0;    // Each push: its worker finds it not finite.
-  int block_refused = 0;     // Each push: the servers find that of a block.
-  int report_repeated = 0;   // Each report of a push arrives twice.
-  int fence_repeated = 0;    // Each answer to a fence.
-  int server_lost = 0;       // Each second, one of them.
-  int server_hangs = 0;      // Each command: nothing is answered any more.
-  int snapshot_refused = 0;  // Each snapshot and each evaluation.
-  int checkpoint_fails = 0;  // Each file, each manifest.
-  int pause = 0;             // Each second, as all that people order.
+  int message_held = 0;       // Each message, each command, each answer.
+  int member_dies = 0;        // Before each thing that a member does.
+  int member_freezes = 0;     // Likewise: for up to three leases it is silent.
+  int member_leaves = 0;      // Likewise: politely.
+  int member_cannot = 0;      // It says that it failed, or has another model.
+  int worker_stuck = 0;       // It computes up to 30 leases longer, not silent.
+  int push_short = 0;         // Each push: of a part of its range.
+  int push_empty = 0;         // Each push: of no samples.
+  int push_discarded = 0;     // Each push: its worker finds it not finite.
+  int worker_not_finite = 0;  // Each worker, as it comes: every push of it.
+  int block_refused = 0;      // Each push: the servers find that of a block.
+  int report_repeated = 0;    // Each report of a push arrives twice.
+  int fence_repeated = 0;     // Each answer to a fence.
+  int server_lost = 0;        // Each second, one of them.
+  int server_hangs = 0;       // Each command: nothing is answered any more.
+  int snapshot_refused = 0;   // Each snapshot and each evaluation.
+  int checkpoint_fails = 0;   // Each file, each manifest.
+  int pause = 0;              // Each second, as all that people order.
   int update = 0;
   int checkpoint = 0;
   int change = 0;  // A switch to one of `paradigms`, of which there is one.

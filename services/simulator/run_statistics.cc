@@ -56,6 +56,8 @@ void RunStatistics::Counted(size_t worker, const PushCounted& counted) {
   ++staleness_[worker][counted.staleness];
   ++result_.pushes;
   result_.samples += counted.samples;
+  result_.samples_discarded += counted.discarded;
+  row.samples_discarded += counted.discarded;
 }
 
 void RunStatistics::Decided(size_t worker, const Decision& decision) {

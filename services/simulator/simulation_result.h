@@ -20,6 +20,7 @@ struct WorkerResult {
   std::string name;
   int64_t pushes = 0;
   int64_t samples = 0;
+  int64_t samples_discarded = 0;  // Of these.
   Nanos compute = 0;
   Nanos push = 0;
   Nanos pull = 0;
@@ -44,9 +45,10 @@ struct SimulationResult {
   // to go on, or a hundred years were over.
   bool complete = false;
   Nanos duration = 0;
-  int64_t samples = 0;  // Counted.
-  int64_t pushes = 0;   // Counted, discarded ones included.
-  int64_t updates = 0;  // The version.
+  int64_t samples = 0;            // Counted.
+  int64_t samples_discarded = 0;  // Of these: nothing was learned from them.
+  int64_t pushes = 0;             // Counted, discarded ones included.
+  int64_t updates = 0;            // The version.
   int64_t closings = 0;
   int64_t discarded = 0;  // Pushes by whose plan nothing was pushed.
   int64_t abandoned = 0;  // Iterations.

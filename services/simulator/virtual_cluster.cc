@@ -334,6 +334,7 @@ void VirtualCluster::Change(const MembershipChange& change) {
 void VirtualCluster::NewWorker(size_t index) {
   const WorkerId id{static_cast<uint32_t>(workers_.size())};
   VirtualWorker& worker = workers_.emplace_back();
+  worker.not_finite = Happens(spec_.faults.worker_not_finite);
   worker.index = index;
   worker.waits_since = now_;
   latest_[index] = ToNumber(id);

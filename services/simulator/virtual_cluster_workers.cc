@@ -159,7 +159,7 @@ void VirtualCluster::Push(uint32_t id) {
       .samples = worker.samples,
       .blocks = 1,
       .discarded = worker.grant.plan.kind == PushPlan::Kind::kDiscard ||
-                   Happens(spec_.faults.push_discarded)};
+                   worker.not_finite || Happens(spec_.faults.push_discarded)};
   if (worker.report.discarded || worker.samples == 0) {
     worker.sent = now_;
     Next(id, EventKind::kPushDone, ArrivalFromMember(id));

@@ -48,8 +48,9 @@ struct VirtualWorker : VirtualMember {
 
   size_t index = 0;  // Into ClusterSpec::workers.
   Stage stage = Stage::kWaiting;
-  bool leaving = false;  // As soon as its push is reported.
-  bool refresh = false;  // Pushes at the next boundary.
+  bool leaving = false;     // As soon as its push is reported.
+  bool refresh = false;     // Pushes at the next boundary.
+  bool not_finite = false;  // All that it computes.
 
   Grant grant;
   Device::Iteration iteration;

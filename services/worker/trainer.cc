@@ -61,7 +61,7 @@ absl::Status Trainer::Run(const v1::Grant& grant) {
                             PullAndCompute(grant, signals, report));
   std::optional<v1::PushPlan> plan;
   if (computed.has_value()) {
-    PACELINE_ASSIGN_OR_RETURN(plan, PlanOf(grant, computed->samples, signals));
+    PACELINE_ASSIGN_OR_RETURN(plan, PlanOf(grant, *computed, signals));
   }
   if (!plan.has_value()) {
     if (signals.abandon()) Abandon(grant);
@@ -214,11 +214,13 @@ bool Trainer::ImitateDevice(absl::Duration computed, uint32_t samples,
 }
 
 absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
-    const v1::Grant& grant, uint32_t samples, IterationSignals& signals) {
-  if (!grant.plan().ask()) return grant.plan();
+    const v1::Grant& grant, const Computed& computed,
+    IterationSignals& signals) {
+  // What is not finite takes no place in a round.
+  if (!grant.plan().ask() || !computed.finite) return grant.plan();
   v1::WorkerMessage message;
   message.mutable_gradient_ready()->set_iteration(grant.iteration());
-  message.mutable_gradient_ready()->set_samples(samples);
+  message.mutable_gradient_ready()->set_samples(computed.samples);
   control_.Send(std::move(message));
   const absl::Duration patience = 3 * task_.lease();
   if (signals.AwaitPlan(clock_.Now() + patience)) return signals.plan();

@@ -63,10 +63,10 @@ class Trainer {
   // iteration is over.
   bool ImitateDevice(absl::Duration computed, uint32_t samples,
                      IterationSignals& signals);
-  // The grant's plan, asked for if it is not there. Nothing if the iteration
-  // was over before.
+  // The grant's plan, asked for if it is not there and there is something to
+  // push. Nothing if the iteration was over before.
   absl::StatusOr<std::optional<v1::PushPlan>> PlanOf(const v1::Grant& grant,
-                                                     uint32_t samples,
+                                                     const Computed& computed,
                                                      IterationSignals& signals);
   absl::Status Push(const v1::Grant& grant, const v1::PushPlan& plan,
                     const Computed& computed, v1::PushDone& report);

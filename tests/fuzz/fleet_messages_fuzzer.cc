@@ -23,6 +23,7 @@ class SilentObserver : public RunObserver {
   void Progressed(const v1::JobProgress&) override {}
   void Evaluated(const v1::AccuracyPoint&) override {}
   void Decided(const v1::Decision&) override {}
+  void Warned(const std::string&) override {}
   void ParadigmSwitched(const std::string&) override {}
   void CheckpointChanged(const v1::Checkpoint&) override {}
 };

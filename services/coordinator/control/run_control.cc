@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/btree_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -22,6 +23,7 @@
 #include "services/coordinator/jobs/job_quota.h"
 #include "services/coordinator/jobs/job_state.h"
 #include "services/coordinator/jobs/resource_name.h"
+#include "services/coordinator/run/course/checkpoint_writing.h"
 
 namespace paceline {
 namespace {
@@ -61,6 +63,8 @@ std::string ReasonAfter(const RunOutcome& outcome, const v1::Job& job,
                           outcome.status.message());
     case v1::Job::CANCELLED:
       return job.state_reason();  // By whom.
+    case v1::Job::SUCCEEDED:
+      return outcome.warning;
     default:
       return "";
   }
@@ -209,6 +213,9 @@ void RunControl::TakeNews(JobEntry& entry) {
   if (changes.paradigm.has_value()) {
     job.mutable_spec()->set_paradigm(*changes.paradigm);
   }
+  const bool warned =
+      changes.warning.has_value() && job.state() == v1::Job::RUNNING;
+  if (warned) job.set_state_reason(*changes.warning);
   bool over = false;
   std::vector<v1::WatchJobResponse> events;
   for (const v1::Checkpoint& news : changes.checkpoints) {
@@ -216,11 +223,14 @@ void RunControl::TakeNews(JobEntry& entry) {
         checkpoints_->Note(entry, news);
     over = over || news.state() != v1::Checkpoint::WRITING;
     if (news.state() != v1::Checkpoint::READY) continue;
+    // What has diverged would diverge again.
+    if (absl::StartsWith(news.name(), kDivergedCheckpoint)) continue;
     // One of the course that the job takes now: whatever happens, it goes on
     // from here, not from one of a course that somebody went back from.
     job.set_restore_from(events.back().checkpoint().name());
   }
-  if (changes.started || changes.paradigm.has_value() || !events.empty()) {
+  if (changes.started || changes.paradigm.has_value() || warned ||
+      !events.empty()) {
     book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
   }
   for (v1::WatchJobResponse& event : events) {

@@ -65,6 +65,12 @@ void RunNews::Decided(const v1::Decision& decision) {
   events_->Append(std::move(event));
 }
 
+void RunNews::Warned(const std::string& text) {
+  absl::MutexLock lock(&inbox_->mu);
+  changes_.warning = text;
+  inbox_->woken = true;
+}
+
 void RunNews::ParadigmSwitched(const std::string& paradigm) {
   absl::MutexLock lock(&inbox_->mu);
   changes_.paradigm = paradigm;

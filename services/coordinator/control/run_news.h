@@ -37,6 +37,7 @@ class RunNews : public RunObserver {
   struct Changes {
     bool started = false;
     std::optional<std::string> paradigm;
+    std::optional<std::string> warning;
     std::vector<v1::Checkpoint> checkpoints;  // `name` is the id alone.
   };
 
@@ -55,6 +56,7 @@ class RunNews : public RunObserver {
   void Progressed(const v1::JobProgress& progress) override;
   void Evaluated(const v1::AccuracyPoint& point) override;
   void Decided(const v1::Decision& decision) override;
+  void Warned(const std::string& text) override;
   void ParadigmSwitched(const std::string& paradigm) override;
   void CheckpointChanged(const v1::Checkpoint& checkpoint) override;
 

@@ -119,8 +119,10 @@ absl::Status Fleet::OnWorkerMessage(uint64_t member,
     status = absl::InvalidArgumentError(
         "that message belongs to a job, and the worker has none");
   }
-  if (run != nullptr && message.has_ready() &&
-      absl::IsFailedPrecondition(status)) {
+  const bool does_not_fit =
+      message.has_ready() && absl::IsFailedPrecondition(status);
+  const bool not_finite = message.has_push_done() && absl::IsOutOfRange(status);
+  if (run != nullptr && (does_not_fit || not_finite)) {
     // It may fit another job.
     MarkUnfit(member, run->job_name());
     Release(member, status.message());

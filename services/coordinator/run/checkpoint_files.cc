@@ -105,6 +105,7 @@ v1::SamplePosition ToWire(const SamplePosition& position) {
   v1::SamplePosition wire;
   wire.set_next_epoch(position.next_epoch);
   wire.set_next_begin(position.next_begin);
+  wire.set_discarded(position.discarded);
   for (const SampleRange& range : position.open) {
     v1::SampleRange& open = *wire.add_open();
     open.set_epoch(range.epoch);
@@ -115,7 +116,8 @@ v1::SamplePosition ToWire(const SamplePosition& position) {
 }
 
 SamplePosition FromWire(const v1::SamplePosition& wire) {
-  SamplePosition position{wire.next_epoch(), wire.next_begin(), {}};
+  SamplePosition position{
+      wire.next_epoch(), wire.next_begin(), {}, wire.discarded()};
   for (const v1::SampleRange& open : wire.open()) {
     position.open.push_back({open.epoch(), open.begin(), open.end()});
   }

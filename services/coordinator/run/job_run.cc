@@ -321,6 +321,7 @@ void JobRun::On(const PushCounted& counted) {
   metrics_->pushes->Increment();
   metrics_->version->Set(static_cast<double>(counted.version));
   metrics_->samples_counted->Increment(counted.samples);
+  metrics_->samples_discarded->Increment(counted.discarded);
   metrics_->gap->Observe(static_cast<double>(counted.gap));
   metrics_->staleness->Observe(static_cast<double>(counted.staleness));
   metrics_->last_push_timestamp_seconds->Set(UnixSeconds());
@@ -330,6 +331,12 @@ template <>
 void JobRun::On(const Evicted& evicted) {
   record_.Lost(course_.members().NameOf(evicted.worker));
   metrics_->workers_lost.at(evicted.reason)->Increment();
+  if (evicted.reason != LossReason::kNotFinite) return;
+  // It lives, and does not know.
+  v1::WorkerCommand command;
+  command.mutable_stop()->set_reason(
+      "its pushes are not finite, those of other workers are");
+  SendToWorker(evicted.worker, std::move(command));
 }
 
 template <>
@@ -535,6 +542,14 @@ void JobRun::On(const CheckpointChanged& changed) {
     metrics_->checkpoints->Increment();
   }
   Tell([this, changed] { TellCheckpoint(changed); });
+}
+
+template <>
+void JobRun::On(const Warning& warning) {
+  Tell([this, text = warning.text] {
+    if (!text.empty()) LogWarning(text, {{"job", setup_.job_name}});
+    observer_->Warned(text);
+  });
 }
 
 template <>

@@ -120,6 +120,7 @@ class JobRun : private RunDriver {
   absl::Status OnWorkerConnected(std::shared_ptr<const RunSession> session,
                                  const v1::WorkerHello& hello);
   // Codes of Fleet.Worker. FAILED_PRECONDITION of `ready`: it does not fit.
+  // OUT_OF_RANGE of `push_done`: the run goes on without it (WorkerPushed).
   absl::Status OnWorkerMessage(WorkerId worker,
                                const v1::WorkerMessage& message);
   void OnWorkerDisconnected(WorkerId worker);

@@ -20,6 +20,8 @@ class RunObserver {
   virtual void Evaluated(const v1::AccuracyPoint& point) = 0;
   // `sequence` and `time` are not filled.
   virtual void Decided(const v1::Decision& decision) = 0;
+  // People should look at it; empty: not any more.
+  virtual void Warned(const std::string& text) = 0;
   // Another paradigm, in full, is in force.
   virtual void ParadigmSwitched(const std::string& paradigm) = 0;
   // It has begun to be written, is ready, or has failed. `name` is its id.

@@ -41,6 +41,7 @@ void RunRecord::Counted(const std::string& worker, const PushCounted& counted,
   WorkerRow& row = workers_[worker];
   ++row.iterations;
   row.samples += counted.samples;
+  row.samples_discarded += counted.discarded;
   row.gap.Add(counted.gap);
   row.staleness.Add(counted.staleness);
   ++pushes_;
@@ -109,6 +110,7 @@ void RunRecord::Progress(const TrainingView& view,
       seconds > 0 ? static_cast<double>(view.samples_counted) / seconds : 0;
   progress.set_seconds(seconds);
   progress.set_samples(view.samples_counted);
+  progress.set_samples_discarded(view.samples_discarded);
   progress.set_samples_total(view.samples_total);
   progress.set_samples_per_second(rate);
   progress.set_version(view.version);
@@ -150,6 +152,7 @@ void RunRecord::AddWorkers(const TrainingView& view,
     worker.set_wait_seconds(row.wait);
     worker.set_iterations(row.iterations);
     worker.set_samples(row.samples);
+    worker.set_samples_discarded(row.samples_discarded);
     const double busy = row.load + row.compute + row.push + row.pull;
     if (busy > 0) {
       worker.set_samples_per_second(static_cast<double>(row.samples) / busy);
@@ -168,6 +171,7 @@ Json RunRecord::Result(const TrainingView& view) const {
   result["seconds_to_target"] =
       target > 0 ? OrNull(SecondsToTarget(accuracy_, target)) : Json(nullptr);
   result["samples"] = view.samples_counted;
+  result["samples_discarded"] = view.samples_discarded;
   result["pushes"] = pushes_;
   result["updates"] = view.version;
   result["discarded"] = discarded_;
@@ -192,6 +196,7 @@ Json RunRecord::WorkerResult(const std::string& name,
   return {{"worker", name},
           {"iterations", row.iterations},
           {"samples", row.samples},
+          {"samples_discarded", row.samples_discarded},
           {"seconds",
            {{"load", row.load},
             {"compute", row.compute},

@@ -64,6 +64,7 @@ class RunRecord {
   struct WorkerRow {
     int64_t iterations = 0;
     int64_t samples = 0;
+    int64_t samples_discarded = 0;
     double load = 0, compute = 0, push = 0, wait = 0, pull = 0;
     double longest_wait = 0;
     int64_t held = 0;              // Pushes after which it had to wait.

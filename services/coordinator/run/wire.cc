@@ -1,6 +1,7 @@
 #include "services/coordinator/run/wire.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/checkpoint/manifest.h"
 #include "common/overloaded.h"
@@ -75,9 +76,13 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
       return WeightsInitialized{worker};
     case v1::WorkerMessage::kPushDone: {
       const v1::PushDone& done = message.push_done();
-      return WorkerPushed{worker,
+      WorkerPushed pushed{worker,
                           {done.iteration(), done.samples(), done.blocks(),
                            done.blocks_refused(), done.discarded()}};
+      if (std::isfinite(done.loss()) && done.samples() > 0) {
+        pushed.loss = done.loss();
+      }
+      return pushed;
     }
     case v1::WorkerMessage::kGradientReady:
       return WorkerAsks{worker, message.gradient_ready().iteration()};

@@ -142,16 +142,17 @@ TEST(RunSimulateTest, TheDocumentHasTheShapeOfARealOne) {
   // All that RunRecord::Result() writes.
   for (const char* field :
        {"paradigm", "seconds", "final_accuracy", "seconds_to_target", "samples",
-        "pushes", "updates", "discarded", "refused_blocks", "push_bytes",
-        "pull_bytes", "accuracy", "switches", "workers"}) {
+        "samples_discarded", "pushes", "updates", "discarded", "refused_blocks",
+        "push_bytes", "pull_bytes", "accuracy", "switches", "workers"}) {
     EXPECT_TRUE(run.contains(field)) << field;
   }
   const Json& worker = run["workers"][3];
   EXPECT_EQ(worker["worker"], "w3");
   EXPECT_EQ(worker["iterations"], 240);
   EXPECT_EQ(worker["seconds"]["compute"], 600.0);
-  for (const char* field : {"samples", "longest_wait_seconds", "held",
-                            "held_not_fastest", "gap", "staleness"}) {
+  for (const char* field :
+       {"samples", "samples_discarded", "longest_wait_seconds", "held",
+        "held_not_fastest", "gap", "staleness"}) {
     EXPECT_TRUE(worker.contains(field)) << field;
   }
   EXPECT_THAT(ResultsTable({{"ssp:s=3", run}}), HasSubstr("ssp:s=3"));

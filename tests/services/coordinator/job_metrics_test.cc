@@ -47,7 +47,7 @@ class JobMetricsTest : public testing::Test {
 TEST_F(JobMetricsTest, WhatIsKnownBeforehandIsThereAtZero) {
   EXPECT_THAT(Lines("pushes_total"),
               testing::ElementsAre("pushes_total{job_id=\"j\"} 0"));
-  EXPECT_EQ(Lines("workers_lost_total").size(), 5u);
+  EXPECT_EQ(Lines("workers_lost_total").size(), 6u);
   EXPECT_EQ(Lines("decisions_total").size(), DecisionKinds().size());
   EXPECT_THAT(
       Lines("decisions_total"),

@@ -40,6 +40,12 @@ void AppendProgress(const v1::JobProgress& progress, FieldLines* lines) {
                absl::StrFormat("%d of %d (%s)", progress.samples(),
                                progress.samples_total(), ShareText(progress)));
   }
+  if (progress.samples_discarded() > 0) {
+    lines->Add(
+        "Discarded",
+        absl::StrCat(progress.samples_discarded(),
+                     " of these samples: nothing was learned from them"));
+  }
   lines->Add("Trained for", ShortSeconds(progress.seconds()));
   if (progress.has_seconds_left()) {
     lines->Add("Time left", ShortSeconds(progress.seconds_left()));

@@ -14,6 +14,10 @@
 
 namespace paceline {
 
+// The ids of checkpoints begin so whose weights have diverged: kept for whoever
+// wants to look at them, and not for the job to go on from by itself.
+inline constexpr char kDivergedCheckpoint[] = "diverged";
+
 // A file of a checkpoint, as the server that wrote it describes it.
 struct WrittenShard {
   std::string file;

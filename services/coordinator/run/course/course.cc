@@ -219,6 +219,14 @@ void RunCourse::StartTraining(const Turn& turn) {
 
 bool RunCourse::Train(const Turn& turn) {
   if (core_->finished()) {
+    WatchLoss(turn, /*at_the_end=*/true);
+    if (core_->samples_counted() > 0 &&
+        core_->samples_discarded() == core_->samples_counted()) {
+      diverged_.Update(absl::OutOfRangeError(
+          "nothing was learned: every push was discarded, because it was not "
+          "finite or by the rule of the paradigm; look at the learning rate, "
+          "the data and the paradigm"));
+    }
     turn.outputs.push_back(TrainingEnded{});
     // The last closing too: from here on the servers hold the result.
     awaited_command_ = commands_.last();
@@ -236,7 +244,8 @@ bool RunCourse::Train(const Turn& turn) {
   }
   const double seconds = settings_.stop.seconds;
   const bool late = seconds > 0 && SecondsAt(turn.now) >= seconds;
-  if (!sealed_ && (late || pausing_.has_value() || target_reached_)) {
+  if (!sealed_ &&
+      (late || pausing_.has_value() || target_reached_ || !diverged_.ok())) {
     out_of_time_ = late;
     sealed_ = true;
     core_->Seal(turn.now, core_outputs_);
@@ -265,13 +274,17 @@ bool RunCourse::Save(const Turn& turn) {
     if (!checkpoint_.idle()) return false;
     if (!std::exchange(saving_result_, true)) {
       const bool paused = pausing_.has_value() || out_of_workers_;
-      BeginCheckpoint(turn, CheckpointId(paused ? "pause" : "final"));
+      BeginCheckpoint(turn, CheckpointId(!diverged_.ok() ? kDivergedCheckpoint
+                                         : paused        ? "pause"
+                                                         : "final"));
       return false;
     }
     failure_ = Annotate(checkpoint_.last_status(),
                         "the trained weights could not be saved");
   }
-  // Saved, in case somebody knows better: waiting for workers would not help.
+  // Saved, in case somebody knows better: more of it would not help.
+  failure_.Update(diverged_);
+  // The same: waiting for workers would not help.
   if (out_of_workers_ && !pausing_.has_value()) failure_.Update(LastFailure());
   if (failure_.ok()) BeginEvaluating(turn);
   return true;
@@ -317,6 +330,7 @@ void RunCourse::End(const Turn& turn, absl::Status status) {
   outcome.paused = status.ok() && !complete &&
                    (pausing_.has_value() || out_of_workers_ || out_of_servers_);
   outcome.status = std::move(status);
+  outcome.warning = warning_;
   outcome.out_of_workers = out_of_workers_;
   outcome.out_of_servers = out_of_servers_;
   outcome.checkpoint = checkpoint_.last_id();
@@ -359,7 +373,30 @@ void RunCourse::LookAround(const Turn& turn) {
   if (stage_ == RunStage::kEvaluating) {
     turn.outputs.push_back(AskForEvaluator{});
   }
+  if (stage_ == RunStage::kTraining) WatchLoss(turn, /*at_the_end=*/false);
   turn.outputs.push_back(ProgressDue{});
+}
+
+void RunCourse::WatchLoss(const Turn& turn, bool at_the_end) {
+  // One that was restored may have nothing more to learn. A loss that is flat
+  // at first may fall yet.
+  const bool judged =
+      !options_.restored &&
+      (at_the_end || 4 * core_->samples_counted() >= core_->samples_total());
+  std::string warning;
+  if (judged && losses_.Flat()) {
+    warning =
+        "the loss has not fallen: the job learns nothing so far; look at "
+        "the learning rate and the data";
+  }
+  if (warning == warning_) return;
+  warning_ = warning;
+  turn.outputs.push_back(Notice{
+      "job", "loss_flat",
+      warning.empty()
+          ? "the loss has fallen"
+          : absl::StrCat("the loss has not fallen: ", losses_.Describe())});
+  turn.outputs.push_back(Warning{warning});
 }
 
 }  // namespace paceline

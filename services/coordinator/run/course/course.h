@@ -15,6 +15,7 @@
 #include "services/coordinator/run/course/checkpoint_writing.h"
 #include "services/coordinator/run/course/course_options.h"
 #include "services/coordinator/run/course/evaluation_queue.h"
+#include "services/coordinator/run/course/loss_watch.h"
 #include "services/coordinator/run/course/run_members.h"
 #include "services/coordinator/run/course/run_messages.h"
 #include "services/coordinator/run/course/server_commands.h"
@@ -106,6 +107,8 @@ class RunCourse {
   // Finds leases that have ended, evaluations and servers that hang.
   void LookAround(const Turn& turn);
   bool FellShort(const Turn& turn);
+  // Tells people of a loss that does not fall, once, and of its falling.
+  void WatchLoss(const Turn& turn, bool at_the_end);
   // Why nobody can train this, if that is so.
   absl::Status LastFailure() const;
 
@@ -145,6 +148,9 @@ class RunCourse {
   std::unique_ptr<SyncCore> core_;
   std::vector<Output> core_outputs_;
   absl::Time began_;
+  LossWatch losses_;
+  std::string warning_;
+  absl::Status diverged_;  // Why it is hopeless to go on.
   bool sealed_ = false;
   bool out_of_time_ = false;  // Sealed by the limit of seconds.
   bool target_reached_ = false;

@@ -116,7 +116,11 @@ absl::Status RunCourse::On(const Turn& turn, const WorkerPushed& in) {
   const absl::Status status =
       core_->PushDone(turn.now, in.worker, in.report, core_outputs_);
   Absorb(turn);
-  return status;
+  if (status.ok() && in.loss.has_value()) losses_.Pushed(*in.loss);
+  if (!status.ok() || members_.Find(in.worker) != nullptr) return status;
+  return absl::OutOfRangeError(
+      "its pushes are not finite, those of others are: look at its device and "
+      "its data");
 }
 
 template <>
@@ -418,14 +422,34 @@ void RunCourse::Pass(const Turn& turn, const SnapshotCommand& snapshot) {
 template <>
 void RunCourse::Pass(const Turn& turn, const Evicted& evicted) {
   turn.outputs.push_back(evicted);
-  // Who left or failed says so itself, lives, and is free for other jobs.
+  // Who left or failed says so itself, lives, and is free for other jobs. Who
+  // pushes nothing finite hears of it by the answer to its push.
   const bool free = evicted.reason == LossReason::kDeparted ||
-                    evicted.reason == LossReason::kFailed;
+                    evicted.reason == LossReason::kFailed ||
+                    evicted.reason == LossReason::kNotFinite;
   LetGo(turn, evicted.worker,
         free ? absl::OkStatus()
              : absl::AbortedError(
                    absl::StrCat("this incarnation was declared lost (",
                                 Render(evicted.reason), "): register anew")));
+}
+
+// Train() looks at it.
+template <>
+void RunCourse::Pass(const Turn&, const Diverged& diverged) {
+  const std::string pushes =
+      diverged.in_a_row >= FiniteWatch::kJobInARow
+          ? absl::StrCat("the last ", diverged.in_a_row, " pushes")
+          : absl::StrCat(diverged.of_latest, " of the last ",
+                         FiniteWatch::kWindow, " pushes");
+  diverged_ = absl::OutOfRangeError(absl::StrCat(
+      pushes, " of ", diverged.workers,
+      diverged.workers == 1 ? " worker" : " workers",
+      " were not finite (NaN or infinity), at version ", core_->version(),
+      " after ", core_->samples_counted(),
+      " samples: the training has diverged, or the data hold such values; "
+      "restore the job from an earlier checkpoint, or create it anew, with a "
+      "lower learning rate"));
 }
 
 // Train() looks whether the core has finished.

@@ -34,6 +34,8 @@ struct RunOutcome {
   bool out_of_workers = false;
   // Before it trained: a server that it was to use has left.
   bool out_of_servers = false;
+  // For people, of one that has gone well: what they should look at.
+  std::string warning = {};
   // The last checkpoint that it wrote, exact; empty: none.
   std::string checkpoint = {};
 };
@@ -66,10 +68,12 @@ struct WeightsInitialized {
   WorkerId worker;
 };
 // The errors of these three are those of SyncCore; INVALID_ARGUMENT before the
-// training.
+// training. OUT_OF_RANGE: the worker was evicted because its pushes are not
+// finite, and is not to be assigned to the job again.
 struct WorkerPushed {
   WorkerId worker;
   PushReport report;
+  std::optional<double> loss = std::nullopt;  // If it was finite.
 };
 struct WorkerAsks {
   WorkerId worker;
@@ -242,6 +246,10 @@ struct Notice {
   const char* kind;  // Decision.kind of jobs.proto.
   std::string text;
 };
+// What people should look at while the job runs; empty: nothing any more.
+struct Warning {
+  std::string text;
+};
 // All samples are counted.
 struct TrainingEnded {};
 // The last output. Everybody who is still there is to be told to stop.
@@ -255,7 +263,7 @@ using RunOutput =
                  AssignMember, BeginWork, EvaluateSnapshot, MemberLetGo,
                  NumberedCommand, AdmitParameters, AskForEvaluator,
                  CompleteCheckpoint, RemoveCheckpointFiles, TrainingStarted,
-                 WorkerJoined, ProgressDue, SnapshotEvaluated,
+                 WorkerJoined, ProgressDue, Warning, SnapshotEvaluated,
                  CheckpointChanged, Notice, TrainingEnded, RunEnded>;
 
 }  // namespace paceline

@@ -21,6 +21,7 @@ struct TrainingView {
   };
   Version version = 0;
   int64_t samples_counted = 0;
+  int64_t samples_discarded = 0;  // Of these.
   int64_t samples_total = 0;
   PolicyView policy;
   std::vector<Worker> workers;  // Members, sorted.

@@ -124,8 +124,7 @@ constexpr Words kWords[] = {
     {kBlocksRefused, "blocks_refused",
      "of its push of iteration {a} {b} of {c block was|blocks were} refused as"
      " not finite"},
-    {kPushDiscarded, "push_discarded",
-     "iteration {a} is discarded: its loss was not finite"},
+    {kPushDiscarded, "push_discarded", kOther},
     {kAbandoned, "abandoned", "dropped iteration {a}"},
     {kDealingStopped, "dealing_stopped",
      "nothing more is dealt after {a sample|samples}"},
@@ -220,6 +219,13 @@ std::string RenderOther(const Decision& d) {
           Fill(" of the speed without any waiting, missing {c thousandths}"
                " batches a pull",
                d));
+    case kPushDiscarded:
+      return absl::StrCat(
+          Fill("iteration {a} is discarded: its loss was not finite; ", d),
+          d.b == 0 ? "its samples are dealt once more"
+                   : Fill("as this is so for the second time {b sample is|"
+                          "samples are} left out",
+                          d));
     case kLost:
       return absl::StrCat("lost (", Render(static_cast<LossReason>(d.a)), ")",
                           d.b == 0 ? "" : Fill(" in iteration {b}", d));
@@ -254,6 +260,8 @@ std::string Render(LossReason reason) {
       return "departed";
     case LossReason::kFailed:
       return "failed";
+    case LossReason::kNotFinite:
+      return "not finite";
   }
   return "";
 }

@@ -67,12 +67,14 @@ enum class DecisionKind : uint8_t {
   // a = score in thousandths: time per sample over the median of all workers.
   kStraggler,
   kNoStraggler,
-  kLost,            // a = LossReason, b = iteration open at the loss or 0.
-  kLostPushTaken,   // The lost worker's last push counts: a = iteration.
-  kRangeReturned,   // a = epoch, b = begin, c = end.
-  kPartialPush,     // a = iteration, b = blocks taken, c = blocks in all.
-  kBlocksRefused,   // Non-finite: a = iteration, b = refused, c = in all.
-  kPushDiscarded,   // Non-finite loss, nothing pushed: a = iteration.
+  kLost,           // a = LossReason, b = iteration open at the loss or 0.
+  kLostPushTaken,  // The lost worker's last push counts: a = iteration.
+  kRangeReturned,  // a = epoch, b = begin, c = end.
+  kPartialPush,    // a = iteration, b = blocks taken, c = blocks in all.
+  kBlocksRefused,  // Non-finite: a = iteration, b = refused, c = in all.
+  // Non-finite loss, nothing pushed: a = iteration, b = samples left out of the
+  // training for it.
+  kPushDiscarded,
   kAbandoned,       // The iteration was dropped: a = iteration.
   kDealingStopped,  // a = samples counted. The table of words ends with it.
 };
@@ -88,8 +90,9 @@ enum class LossReason : uint8_t {
   kStreamBroken,
   kLeaseEnded,
   kStuck,
-  kDeparted,  // It said so itself.
-  kFailed,    // It cannot take part any more, it said.
+  kDeparted,   // It said so itself.
+  kFailed,     // It cannot take part any more, it said.
+  kNotFinite,  // Its pushes were not, those of others are.
 };
 
 // Why Sync-Switch hands over to its other paradigm.
@@ -113,7 +116,8 @@ struct Decision {
 // slowest worker"; the worker itself is not named.
 std::string Render(const Decision& decision);
 
-// "stream broken", "lease ended", "stuck", "departed", "failed".
+// "stream broken", "lease ended", "stuck", "departed", "failed",
+// "not finite".
 std::string Render(LossReason reason);
 
 }  // namespace paceline

@@ -42,6 +42,12 @@ absl::Status CheckPosition(const SamplePosition& position,
     }
     before = &range;
   }
+  if (position.discarded < 0 ||
+      position.discarded > SamplesCounted(position, train_samples)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("of the samples that are counted ", position.discarded,
+                     " cannot have been discarded"));
+  }
   return absl::OkStatus();
 }
 
@@ -57,25 +63,30 @@ void SampleDealer::StartAt(const SamplePosition& start) {
   next_epoch_ = start.next_epoch;
   next_begin_ = start.next_begin;
   counted_ = SamplesCounted(start, train_samples_);
+  discarded_ = start.discarded;
   for (const SampleRange& range : start.open) PutBack(range);
 }
 
 void SampleDealer::SetLimit(int64_t samples) { limit_ = samples; }
 
 SamplePosition SampleDealer::Position() const {
-  SamplePosition position{next_epoch_, next_begin_, {}};
+  SamplePosition position{next_epoch_, next_begin_, {}, discarded_};
   std::merge(outstanding_.begin(), outstanding_.end(), returned_.begin(),
              returned_.end(), std::back_inserter(position.open));
+  for (const auto& [range, worker] : doubted_) position.open.push_back(range);
+  std::sort(position.open.begin(), position.open.end());
   return position;
 }
 
-std::optional<SampleRange> SampleDealer::Deal(uint32_t size) {
+std::optional<SampleRange> SampleDealer::Deal(uint32_t size, WorkerId worker) {
   CHECK(size > 0);
   if (sealed_) return std::nullopt;
-  if (returned_.empty() && dealt() >= limit_) return std::nullopt;
-  const SampleRange range =
-      returned_.empty() ? TakeNew(size) : TakeReturned(size);
-  CHECK(outstanding_.insert(range).second);
+  std::optional<SampleRange> range;
+  if (!returned_.empty()) range = TakeReturned(size);
+  if (!range) range = TakeDoubted(size, worker, /*own=*/false);
+  if (!range && dealt() < limit_) range = TakeNew(size);
+  if (!range) range = TakeDoubted(size, worker, /*own=*/true);
+  if (range) CHECK(outstanding_.insert(*range).second);
   return range;
 }
 
@@ -84,10 +95,27 @@ void SampleDealer::Count(const SampleRange& range, uint32_t used) {
   // Only what is outstanding can be counted, and it stops being so: nobody
   // counts twice.
   CHECK(outstanding_.erase(range) == 1);
+  second_tries_.erase(range);
   counted_ += used;
   if (used < range.size()) {
     PutBack({range.epoch, range.begin + used, range.end});
   }
+}
+
+void SampleDealer::Discard(const SampleRange& range, uint32_t used) {
+  Count(range, used);
+  discarded_ += used;
+}
+
+bool SampleDealer::Doubt(const SampleRange& range, WorkerId worker) {
+  if (second_tries_.contains(range)) {
+    Discard(range, range.size());
+    return true;
+  }
+  CHECK(outstanding_.erase(range) == 1);
+  CHECK(doubted_.emplace(range, worker).second);
+  returned_ranges_ += RangesIn(range.size());
+  return false;
 }
 
 int64_t SampleDealer::RangesLeft() const {
@@ -115,6 +143,28 @@ SampleRange SampleDealer::TakeReturned(uint32_t size) {
   rest.begin = range.end;
   if (rest.size() > 0) {
     returned_.insert(rest);
+    returned_ranges_ += RangesIn(rest.size());
+  }
+  return range;
+}
+
+std::optional<SampleRange> SampleDealer::TakeDoubted(uint32_t size,
+                                                     WorkerId worker,
+                                                     bool own) {
+  const auto it = std::find_if(
+      doubted_.begin(), doubted_.end(),
+      [&](const auto& doubted) { return (doubted.second == worker) == own; });
+  if (it == doubted_.end()) return std::nullopt;
+  SampleRange rest = it->first;
+  const WorkerId whose = it->second;
+  doubted_.erase(it);
+  returned_ranges_ -= RangesIn(rest.size());
+  const SampleRange range{rest.epoch, rest.begin,
+                          rest.begin + std::min(size, rest.size())};
+  second_tries_.insert(range);
+  rest.begin = range.end;
+  if (rest.size() > 0) {
+    doubted_.emplace(rest, whose);
     returned_ranges_ += RangesIn(rest.size());
   }
   return range;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -19,7 +20,10 @@ struct SamplePosition {
   uint32_t next_epoch = 0;
   uint32_t next_begin = 0;
   // The ranges before it that are not counted: disjoint, sorted.
-  std::vector<SampleRange> open;
+  std::vector<SampleRange> open = {};
+  // So many of those that are counted have taught nothing: nothing of them was
+  // pushed.
+  int64_t discarded = 0;
 
   friend bool operator==(const SamplePosition&,
                          const SamplePosition&) = default;
@@ -37,7 +41,9 @@ int64_t SamplesCounted(const SamplePosition& position, uint32_t train_samples);
 //
 // At every moment a sample of an epoch is in one of four states: not dealt yet,
 // outstanding (in a range that was dealt), returned (to be dealt again) or
-// counted. Every operation takes O(log ranges). Thread-compatible.
+// counted. What is counted was learned from or discarded. Every operation takes
+// O(log ranges), but for Deal() while there are doubtful ranges.
+// Thread-compatible.
 class SampleDealer {
  public:
   // `epochs` passes over `train_samples` samples, in ranges of `batch_size` if
@@ -58,15 +64,23 @@ class SampleDealer {
 
   // The next range, of `size` samples if there are so many together, now
   // outstanding; nullopt when nothing is left to deal.  REQUIRES: size > 0.
-  // Returned samples come first, under their own epoch. A range never crosses
-  // the end of an epoch, whose last range may therefore be short. The next
-  // epoch is dealt without waiting for the ranges of the one before.
-  std::optional<SampleRange> Deal(uint32_t size);
-  std::optional<SampleRange> Deal() { return Deal(batch_size_); }
+  // Returned samples come first, under their own epoch, then doubtful ones of
+  // other workers; its own only when there is nothing else. A range never
+  // crosses the end of an epoch, whose last range may therefore be short. The
+  // next epoch is dealt without waiting for the ranges of the one before.
+  std::optional<SampleRange> Deal(uint32_t size, WorkerId worker);
+  std::optional<SampleRange> Deal() { return Deal(batch_size_, WorkerId{0}); }
 
   // The first `used` samples of the range are counted, the rest is returned.
   // REQUIRES: `range` was dealt and is outstanding; `used` <= its size.
   void Count(const SampleRange& range, uint32_t used);
+  // The same, but nothing was learned from them.
+  void Discard(const SampleRange& range, uint32_t used);
+  // What the worker made of the range was not finite. That may be the worker's
+  // fault: the range is dealt once more, to another if there is one. The second
+  // time it is the samples' fault: then they are discarded, and this is true.
+  // REQUIRES: `range` is outstanding.
+  bool Doubt(const SampleRange& range, WorkerId worker);
 
   // None of the range was used.  REQUIRES: `range` is outstanding.
   void Return(const SampleRange& range) { Count(range, 0); }
@@ -80,6 +94,8 @@ class SampleDealer {
   int64_t RangesLeft() const;
 
   int64_t samples_counted() const { return counted_; }
+  // How many of them taught nothing.
+  int64_t samples_discarded() const { return discarded_; }
   size_t outstanding() const { return outstanding_.size(); }
   // The number of samples that there are to count in all.
   int64_t samples_total() const { return std::max(limit_, dealt()); }
@@ -94,6 +110,10 @@ class SampleDealer {
     return int64_t{train_samples_} * next_epoch_ + next_begin_;
   }
   SampleRange TakeReturned(uint32_t size);
+  // Of the first range that was doubted because of another worker or, with
+  // `own`, because of this one.
+  std::optional<SampleRange> TakeDoubted(uint32_t size, WorkerId worker,
+                                         bool own);
   SampleRange TakeNew(uint32_t size);
   void PutBack(SampleRange range);
   // How many ranges of at most one batch `samples` neighbours make.
@@ -106,9 +126,12 @@ class SampleDealer {
   uint32_t next_epoch_ = 0;
   uint32_t next_begin_ = 0;
   std::set<SampleRange> outstanding_;
-  std::set<SampleRange> returned_;  // Neighbours are merged.
-  int64_t returned_ranges_ = 0;     // The sum of RangesIn() over `returned_`.
+  std::set<SampleRange> returned_;           // Neighbours are merged.
+  std::map<SampleRange, WorkerId> doubted_;  // Because of whom.
+  int64_t returned_ranges_ = 0;              // The sum of RangesIn() over both.
+  std::set<SampleRange> second_tries_;       // Outstanding, once doubted.
   int64_t counted_ = 0;
+  int64_t discarded_ = 0;
   bool sealed_ = false;
 };
 

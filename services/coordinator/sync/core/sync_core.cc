@@ -32,11 +32,9 @@ bool IsRound(const OpenGrant& grant) {
   return grant.plan.kind == PushPlan::Kind::kRound;
 }
 
-// How much of a range a push has used up. A push that was discarded before it
-// named any samples would fail again on them: then all of them are used up.
-uint32_t SamplesUsed(const PushReport& report, const SampleRange& range) {
-  if (report.discarded && report.samples == 0) return range.size();
-  return report.samples;
+// Nothing was pushed, and not because of the plan.
+bool LossWasNotFinite(const PushReport& report, const OpenGrant& grant) {
+  return report.discarded && grant.plan.kind != PushPlan::Kind::kDiscard;
 }
 
 // Its first `samples` samples.
@@ -106,6 +104,7 @@ void SyncCore::Join(absl::Time now, WorkerId worker,
 void SyncCore::Admit(absl::Time now, WorkerId worker) {
   CHECK(!fences_.Contains(worker));
   members_.Join(worker);
+  finite_.Join(worker);
   stragglers_.Join(worker);
   balancer_.Join(worker);
   leases_.Join(now, worker);
@@ -122,6 +121,7 @@ absl::Status SyncCore::PushDone(absl::Time now, WorkerId worker,
                             members_.FindReporting(worker, report));
   const Step step{now, outputs};
   events_.push_back(CountPush(step, worker, *member, report));
+  JudgeFinite(step, worker, *member, report);
   Settle(step);
   return absl::OkStatus();
 }
@@ -385,7 +385,7 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
   members_.Released(*member);
   member->usual = balancer_.SizeFor(worker);
   const std::optional<SampleRange> range =
-      progress_.dealer().Deal(member->usual);
+      progress_.dealer().Deal(member->usual, worker);
   if (!range) {
     members_.SetIdle(worker);
     view_.FindNothing(worker);
@@ -491,14 +491,24 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   // Without samples there was nothing to push.
   const bool pushed = !report.discarded && report.samples > 0;
   const bool updates = pushed && IsImmediate(grant);
+  const bool not_finite = LossWasNotFinite(report, grant);
   PushCounted counted{.worker = worker,
                       .gap = view_.clocks().GapAfterAdvance(worker),
                       .staleness = version() - grant.base_version,
-                      .samples = SamplesUsed(report, grant.range)};
+                      .samples = report.samples};
   member.computing = false;
   CancelPutOff(worker);
   leases_.GrantClosed(step.now, worker);
-  progress_.dealer().Count(grant.range, counted.samples);
+  SampleDealer& samples = progress_.dealer();
+  if (not_finite) {
+    counted.samples =
+        samples.Doubt(grant.range, worker) ? grant.range.size() : 0;
+  } else if (report.discarded) {
+    samples.Discard(grant.range, counted.samples);
+  } else {
+    samples.Count(grant.range, counted.samples);
+  }
+  if (report.discarded) counted.discarded = counted.samples;
   if (IsRound(grant)) {
     RoundLedger& rounds = view_.mutable_rounds();
     if (pushed) {
@@ -510,9 +520,9 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   if (updates) progress_.CountUpdate();
   counted.version = version();
   step.outputs.push_back(counted);
-  const bool planned_discard = grant.plan.kind == PushPlan::Kind::kDiscard;
-  if (report.discarded && !planned_discard) {
-    step.Record({DecisionKind::kPushDiscarded, worker, report.iteration});
+  if (not_finite) {
+    step.Record({DecisionKind::kPushDiscarded, worker, report.iteration,
+                 counted.samples});
   }
   if (report.blocks_refused > 0) {
     step.Record({DecisionKind::kBlocksRefused, worker, report.iteration,
@@ -527,13 +537,29 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   EndOldPlan(step, worker);
   // What was computed, be it in vain by its plan, says how fast the worker is;
   // what broke off does not.
-  const bool measured = counted.samples > 0 && (pushed || planned_discard);
+  const bool measured = counted.samples > 0 && !not_finite;
   // In a short range the fixed costs make the most.
   if (measured && grant.range.size() >= member.usual) {
     MeasurePace(step, worker, step.now - member.granted, counted.samples);
   }
   const double share = static_cast<double>(counted.samples) / member.usual;
   return {worker, measured ? share : 0, pushed};
+}
+
+void SyncCore::JudgeFinite(const Step& step, WorkerId worker,
+                           const Member& member, const PushReport& report) {
+  const bool finite =
+      report.blocks_refused == 0 && !LossWasNotFinite(report, member.grant);
+  switch (finite_.Pushed(step.now, member.granted, worker, finite)) {
+    case FiniteWatch::Verdict::kNone:
+      return;
+    case FiniteWatch::Verdict::kWorker:
+      return Remove(step, worker, LossReason::kNotFinite);
+    case FiniteWatch::Verdict::kJob:
+      if (std::exchange(diverged_, true)) return;
+      step.outputs.push_back(
+          Diverged{finite_.in_a_row(), finite_.in_window(), members_.size()});
+  }
 }
 
 void SyncCore::MeasurePace(const Step& step, WorkerId worker,
@@ -551,6 +577,7 @@ void SyncCore::Remove(const Step& step, WorkerId worker, LossReason reason) {
   const Member member = members_.Leave(worker);
   CancelPutOff(worker);
   leases_.Leave(worker);
+  finite_.Leave(worker);
   stragglers_.Leave(worker);
   balancer_.Leave(worker);
   std::optional<OpenGrant> open;

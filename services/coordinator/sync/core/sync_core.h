@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "services/coordinator/sync/core/batch_balancer.h"
 #include "services/coordinator/sync/core/fences.h"
+#include "services/coordinator/sync/core/finite_watch.h"
 #include "services/coordinator/sync/core/job_progress.h"
 #include "services/coordinator/sync/core/member_table.h"
 #include "services/coordinator/sync/core/membership.h"
@@ -50,7 +51,8 @@ class SyncCore {
   void Heard(absl::Time now, WorkerId worker);
 
   // The worker has pushed its open iteration. The errors are those of
-  // MemberTable::FindReporting(); nothing changes then.
+  // MemberTable::FindReporting(); nothing changes then. It may be evicted for
+  // it (FiniteWatch).
   absl::Status PushDone(absl::Time now, WorkerId worker,
                         const PushReport& report, std::vector<Output>& outputs);
 
@@ -108,6 +110,7 @@ class SyncCore {
   Version version() const { return progress_.version(); }
   Closing closing() const { return progress_.closing(); }
   int64_t samples_counted() const { return dealer().samples_counted(); }
+  int64_t samples_discarded() const { return dealer().samples_discarded(); }
   int64_t samples_total() const { return dealer().samples_total(); }
   bool finished() const { return finished_; }
   size_t member_count() const { return members_.size(); }
@@ -157,6 +160,9 @@ class SyncCore {
 
   paceline::PushDone CountPush(const Step& step, WorkerId worker,
                                Member& member, const PushReport& report);
+  // Evicts the worker, or gives up the job, if pushes are not finite.
+  void JudgeFinite(const Step& step, WorkerId worker, const Member& member,
+                   const PushReport& report);
   void MeasurePace(const Step& step, WorkerId worker, absl::Duration busy,
                    uint32_t samples);
   void Remove(const Step& step, WorkerId worker, LossReason reason);
@@ -173,6 +179,7 @@ class SyncCore {
   MemberTable members_;
   Membership leases_;
   Fences fences_;
+  FiniteWatch finite_;
   StragglerDetector stragglers_;
   BatchBalancer balancer_;
 
@@ -180,6 +187,7 @@ class SyncCore {
   absl::Time switched_at_;
   absl::btree_set<WorkerId> old_plans_;  // Workers that compute since before.
   size_t switches_done_ = 0;  // How many of the planned switches were done.
+  bool diverged_ = false;
   bool finished_ = false;
 
   std::deque<Event> events_;     // The policy gets them; empty between calls.

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_MESSAGES_H_
 #define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_SYNC_MESSAGES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <variant>
 
@@ -87,6 +88,15 @@ struct PushCounted {
   int64_t gap = 0;        // The gap after it, among live workers; 0 if lost.
   int64_t staleness = 0;  // The staleness before its own update.
   uint32_t samples = 0;
+  uint32_t discarded = 0;  // Of these: nothing was learned from them.
+};
+
+// Nothing can be made of the job any more: most of what is pushed is not
+// finite, whoever computes it. This comes once.
+struct Diverged {
+  int in_a_row = 0;      // Pushes that were not, up to now.
+  size_t of_latest = 0;  // How many were not of the latest 100.
+  size_t workers = 0;    // That were members.
 };
 
 // Another paradigm has taken over.
@@ -114,10 +124,10 @@ struct Recorded {
 // once, after the last SnapshotCommand.
 struct Finished {};
 
-using Output =
-    std::variant<Grant, PlanCommand, RefreshCommand, AbandonCommand,
-                 CloseCommand, FenceCommand, SnapshotCommand, Evicted,
-                 PushCounted, Switched, SwitchSettled, Recorded, Finished>;
+using Output = std::variant<Grant, PlanCommand, RefreshCommand, AbandonCommand,
+                            CloseCommand, FenceCommand, SnapshotCommand,
+                            Evicted, PushCounted, Diverged, Switched,
+                            SwitchSettled, Recorded, Finished>;
 
 // A worker reports the iteration that it has finished.
 struct PushReport {

@@ -74,6 +74,16 @@ void FleetWorker::Obey(const v1::WorkerCommand& command) {
   }
 }
 
+void FleetWorker::PushNothingFinite() {
+  absl::MutexLock lock(&mu_);
+  not_finite_ = true;
+}
+
+void FleetWorker::LearnNothing() {
+  absl::MutexLock lock(&mu_);
+  learns_ = false;
+}
+
 void FleetWorker::PushWhatIsHeld() {
   while (true) {
     v1::WorkerMessage message;
@@ -86,7 +96,8 @@ void FleetWorker::PushWhatIsHeld() {
       done.set_iteration(grant.iteration());
       done.set_samples(grant.range().end() - grant.range().begin());
       done.set_blocks(1);
-      done.set_loss(1);
+      done.set_loss(learns_ ? 1.0 / static_cast<double>(grant.iteration()) : 1);
+      done.set_discarded(not_finite_);
       held_.pop_front();
     }
     Say(message);

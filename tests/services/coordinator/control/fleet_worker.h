@@ -32,6 +32,11 @@ class FleetWorker {
   void Push(int pushes);
   void PushOn() { Push(1'000'000'000); }
 
+  // From now on no loss of it is finite.
+  void PushNothingFinite();
+  // Its loss stays what it was at first, where it falls else.
+  void LearnNothing();
+
   // The reason of the next `stop`.
   std::string AwaitStop();
   // The status with which the coordinator closes the stream.
@@ -56,6 +61,8 @@ class FleetWorker {
   Mailbox<Text> stops_;
   absl::Mutex mu_;
   int pushes_ ABSL_GUARDED_BY(mu_) = 0;
+  bool not_finite_ ABSL_GUARDED_BY(mu_) = false;
+  bool learns_ ABSL_GUARDED_BY(mu_) = true;
   std::deque<v1::Grant> held_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;
 };

@@ -25,6 +25,11 @@ void RecordingObserver::Decided(const v1::Decision& decision) {
   history_.decisions.push_back(decision);
 }
 
+void RecordingObserver::Warned(const std::string& text) {
+  absl::MutexLock lock(&mu_);
+  history_.warnings.push_back(text);
+}
+
 void RecordingObserver::ParadigmSwitched(const std::string& paradigm) {
   absl::MutexLock lock(&mu_);
   history_.paradigms.push_back(paradigm);

@@ -21,6 +21,7 @@ struct RunHistory {
   std::vector<v1::AccuracyPoint> accuracy;
   std::vector<v1::Decision> decisions;
   std::vector<std::string> paradigms;
+  std::vector<std::string> warnings;
   std::vector<v1::Checkpoint> checkpoints;
 };
 
@@ -31,6 +32,7 @@ class RecordingObserver : public RunObserver {
   void Progressed(const v1::JobProgress& progress) override;
   void Evaluated(const v1::AccuracyPoint& point) override;
   void Decided(const v1::Decision& decision) override;
+  void Warned(const std::string& text) override;
   void ParadigmSwitched(const std::string& paradigm) override;
   void CheckpointChanged(const v1::Checkpoint& checkpoint) override;
 

@@ -115,6 +115,7 @@ std::vector<Day> Days() {
             .member_dies = 5,
             .push_empty = 10,
             .push_discarded = 20,
+            .worker_not_finite = 100,
             .report_repeated = 50,
             .fence_repeated = 100}},
           {"Servers", {.member_dies = 5, .server_lost = 20, .server_hangs = 1}},

@@ -90,7 +90,8 @@ std::string TextOf(const RunOutcome& outcome) {
       "ended: ", outcome.status.ToString(), outcome.paused ? ", paused" : "",
       outcome.out_of_workers ? ", out of workers" : "",
       outcome.out_of_servers ? ", out of servers" : "",
-      outcome.checkpoint.empty() ? "" : ", saved as ", outcome.checkpoint);
+      outcome.checkpoint.empty() ? "" : ", saved as ", outcome.checkpoint,
+      outcome.warning.empty() ? "" : ", warning: ", outcome.warning);
 }
 
 }  // namespace
@@ -118,7 +119,7 @@ absl::Status CourseScript::Execute(Words words) {
   const std::vector<WorkerId> members = TakeMembers(words);
   if (verb == "wait") return Wait(words, members);
   if (verb == "work") {
-    Work(members);
+    Work(members, words);
     return absl::OkStatus();
   }
   if (members.empty()) return Order(verb, words);
@@ -183,7 +184,13 @@ absl::Status CourseScript::Say(absl::string_view verb, WorkerId worker,
     PushReport report;
     report.iteration = grant.mapped().iteration;
     report.samples = grant.mapped().range.size();
-    return Give(WorkerPushed{worker, report});
+    report.discarded = std::erase(words, "discarded") > 0;
+    double loss = 0;
+    if (!absl::SimpleAtod(Take("loss", "0.5", words), &loss) ||
+        !words.empty()) {
+      return Malformed(verb);
+    }
+    return Give(WorkerPushed{worker, report, loss});
   }
   if (verb == "evaluated") {
     MemberEvaluated in;
@@ -305,14 +312,17 @@ absl::Status CourseScript::Wait(const Words& words,
   return absl::OkStatus();
 }
 
-void CourseScript::Work(const std::vector<WorkerId>& members) {
+void CourseScript::Work(const std::vector<WorkerId>& members, Words words) {
   std::map<WorkerId, int> pushes;
+  int64_t left = 0;
+  if (!absl::SimpleAtoi(Take("pushes", "1000000", words), &left)) return;
   working_ = true;
   for (bool some = true; some;) {
     some = false;
     for (const WorkerId worker : members) {
-      if (!Say("push", worker, {}).ok()) continue;
+      if (left == 0 || !Say("push", worker, words).ok()) continue;
       some = true;
+      --left;
       ++pushes[worker];
     }
   }
@@ -489,6 +499,7 @@ std::string CourseScript::TextOf(const RunOutput& output) const {
           [](const Notice& o) {
             return absl::StrCat(o.whom, ": (", o.kind, ") ", o.text);
           },
+          [](const Warning& o) { return absl::StrCat("warning: ", o.text); },
           [](const TrainingEnded&) { return std::string("training ended"); },
           [](const RunEnded& o) { return paceline::TextOf(o.outcome); },
           // Questions that are answered, and the regular report.

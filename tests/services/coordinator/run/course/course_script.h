@@ -36,9 +36,13 @@ namespace paceline {
 //   initialized w1         the weights are written
 //   train w1 ... [e2]      opened, enter, initialized by w1; only the grants
 //                          are told
-//   push w1 ...            the open iterations, all of their samples used
-//   work w1 ...            pushes in turns until nobody has a grant; what comes
-//                          of the pushes themselves is left out
+//   push w1 ... [discarded] [loss=0.5]
+//                          the open iterations, all of their samples used; or
+//                          nothing, for a loss that is not finite
+//   work w1 ... [discarded] [loss=0.5] [pushes=N]
+//                          pushes in turns until nobody has a grant, or so
+//                          often; what comes of the pushes themselves is left
+//                          out
 //   gone w1 stream|departed
 //   failed w1 CODE         it cannot take part
 //   evaluated e2 SNAPSHOT [accuracy=0.5] [loss=0.5] [failed]
@@ -77,7 +81,7 @@ class CourseScript {
   absl::Status SetServer(const Words& words);
   absl::Status Set(Words words);
   absl::Status Wait(const Words& words, const std::vector<WorkerId>& heard);
-  void Work(const std::vector<WorkerId>& members);
+  void Work(const std::vector<WorkerId>& members, Words words);
   void Write(int server, int64_t snapshot);
 
   // Gives the input, and then what servers and others answer to it. Returns OK.

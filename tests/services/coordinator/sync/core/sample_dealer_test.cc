@@ -173,6 +173,72 @@ TEST(SamplePositionTest, TheEndIsAPositionToo) {
   EXPECT_EQ(shorter.samples_total(), 20);
 }
 
+constexpr WorkerId kBad{1};
+constexpr WorkerId kGood{2};
+
+TEST(DoubtfulSamplesTest, AnotherWorkerGetsThemNext) {
+  SampleDealer dealer(12, 1, 4);
+  const SampleRange doubted = *dealer.Deal(4, kBad);
+  EXPECT_FALSE(dealer.Doubt(doubted, kBad));
+  EXPECT_EQ(dealer.RangesLeft(), 3);
+  EXPECT_EQ(dealer.Deal(4, kBad), (SampleRange{0, 4, 8}));
+  EXPECT_EQ(dealer.Deal(4, kGood), doubted);
+  dealer.Count(doubted, 4);
+  EXPECT_EQ(dealer.samples_counted(), 4);
+  EXPECT_EQ(dealer.samples_discarded(), 0);
+}
+
+TEST(DoubtfulSamplesTest, TheSecondTimeTheyAreLeftOut) {
+  SampleDealer dealer(8, 1, 8);
+  const SampleRange range = *dealer.Deal(8, kBad);
+  EXPECT_FALSE(dealer.Doubt(range, kBad));
+  EXPECT_FALSE(dealer.done());
+  EXPECT_EQ(dealer.Deal(8, kGood), range);
+  EXPECT_TRUE(dealer.Doubt(range, kGood));
+  EXPECT_TRUE(dealer.done());
+  EXPECT_EQ(dealer.samples_counted(), 8);
+  EXPECT_EQ(dealer.samples_discarded(), 8);
+}
+
+TEST(DoubtfulSamplesTest, WhoIsAloneGetsThemAtTheEnd) {
+  SampleDealer dealer(8, 1, 4);
+  const SampleRange range = *dealer.Deal(4, kBad);
+  EXPECT_FALSE(dealer.Doubt(range, kBad));
+  dealer.Count(*dealer.Deal(4, kBad), 4);
+  // In pieces, if it gets less than whoever had them.
+  EXPECT_EQ(dealer.Deal(3, kBad), (SampleRange{0, 0, 3}));
+  EXPECT_EQ(dealer.Deal(3, kBad), (SampleRange{0, 3, 4}));
+  EXPECT_TRUE(dealer.Doubt({0, 0, 3}, kBad));
+  dealer.Count({0, 3, 4}, 1);
+  EXPECT_TRUE(dealer.done());
+  EXPECT_EQ(dealer.samples_discarded(), 3);
+}
+
+TEST(DoubtfulSamplesTest, TheyAreOpenInAPositionAndWhatIsDiscardedStaysSo) {
+  SampleDealer dealer(10, 1, 4);
+  const SampleRange a = *dealer.Deal(4, kBad);
+  const SampleRange b = *dealer.Deal(4, kBad);
+  EXPECT_FALSE(dealer.Doubt(b, kBad));
+  dealer.Discard(a, 3);
+  const SamplePosition position = dealer.Position();
+  EXPECT_EQ(position, (SamplePosition{0, 8, {{0, 3, 4}, b}, 3}));
+  SampleDealer again = From(position, 1);
+  EXPECT_EQ(again.samples_discarded(), 3);
+  SamplePosition wrong = position;
+  wrong.discarded = 4;
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckPosition(wrong, 10)));
+}
+
+TEST(DoubtfulSamplesTest, ALostWorkersSecondTryIsAFirstOne) {
+  SampleDealer dealer(4, 1, 4);
+  const SampleRange range = *dealer.Deal(4, kBad);
+  EXPECT_FALSE(dealer.Doubt(range, kBad));
+  EXPECT_EQ(dealer.Deal(4, kGood), range);
+  dealer.Return(range);
+  EXPECT_EQ(dealer.Deal(4, kGood), range);
+  EXPECT_FALSE(dealer.Doubt(range, kGood));
+}
+
 TEST(SampleLimitTest, DealsUpToTheLimitAndARangeBeyond) {
   SampleDealer dealer(10, 1, 4);
   dealer.SetLimit(13);
