@@ -62,6 +62,11 @@ void RunCourse::JudgeEvaluation(const Turn& turn, bool evaluator_exists) {
     leaving = "the job waits for workers";
   }
   const bool possible = evaluations_.has_evaluator() || evaluator_exists;
+  if (!possible && !leaving.empty()) {
+    // Workers may be free by now, and who pauses waits for the end.
+    return StopEvaluating(
+        turn, absl::StrCat(leaving, ", and no evaluator is connected"));
+  }
   if (possible && leaving.empty()) worth_waiting_ = turn.now;
   if (turn.now - worth_waiting_ < patience) return;
   StopEvaluating(turn, leaving.empty()
