@@ -184,7 +184,11 @@ class PythonClientTest(unittest.TestCase):
         self.assertEqual({of["workers/a0"], of["workers/a1"]}, {short.name})
         self.assertEqual({of[f"workers/b{i}"] for i in range(4)}, {grows.name})
         cluster.await_state(short.name, jobs.Job.SUCCEEDED)
-        for event in cluster.watch(grows.name):
+        watch = cluster.watch(grows.name)
+        next(watch)
+        self.assertRegex(cluster.metrics(),
+                         r"\npaceline_coordinator_watchers [1-9]")
+        for event in watch:
             if len(event.progress.workers) == 6:
                 break
         else:

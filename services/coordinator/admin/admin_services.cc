@@ -206,7 +206,8 @@ grpc::ServerWriteReactor<v1::WatchJobResponse>* JobService::WatchJob(
     return new RefusedCall<Watch>(Answering::Explained(ticket.status()));
   }
   // Kept alive by the registry, and by the local reference until it is there.
-  const auto stream = std::make_shared<WatchStream>(*std::move(ticket), pump_);
+  const auto stream = std::make_shared<WatchStream>(*std::move(ticket), pump_,
+                                                    &jobs_->metrics().watchers);
   stream->Begin(streams_);
   // Whoever holds the jobs may wait for the disk: not on gRPC's threads.
   const auto open = [jobs = jobs_, stream,

@@ -102,6 +102,8 @@ class Jobs {
   // would change one are UNAVAILABLE.
   void Drain(absl::Duration grace) { runs_.Drain(grace); }
 
+  const CoordinatorMetrics& metrics() const { return metrics_; }
+
  private:
   Jobs(const JobsOptions& options, const Clock* clock, JobStore* store,
        JobJournal* journal, prometheus::Registry* registry);

@@ -6,6 +6,7 @@ namespace paceline {
 
 void WatchStream::Begin(StreamRegistry* registry) {
   registry_ = registry;
+  open_.Increment();
   registry->Add(std::static_pointer_cast<WatchStream>(shared_from_this()));
 }
 
@@ -69,6 +70,7 @@ void WatchStream::OnDone() {
     ticket_ = StreamTicket();  // The pump may hold the stream a little longer.
     if (events_ != nullptr) events_->Unsubscribe(subscription_);
   }
+  open_.Decrement();
   registry_->Remove(this);  // May delete this.
 }
 

@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_COORDINATOR_WATCH_WATCH_STREAM_H_
 
 #include <grpcpp/support/server_callback.h>
+#include <prometheus/gauge.h>
 
 #include <cstdint>
 #include <memory>
@@ -30,9 +31,10 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchJobResponse>,
                     public OpenStream,
                     public WatchPump::Watcher {
  public:
-  // `pump` outlives the stream.
-  WatchStream(StreamTicket ticket, WatchPump* pump)
-      : pump_(*pump), ticket_(std::move(ticket)) {}
+  // `pump` outlives the stream. So does `open`, the gauge that counts it from
+  // Begin() to OnDone().
+  WatchStream(StreamTicket ticket, WatchPump* pump, prometheus::Gauge* open)
+      : pump_(*pump), open_(*open), ticket_(std::move(ticket)) {}
 
   // Puts the stream into `registry`.
   void Begin(StreamRegistry* registry);
@@ -60,6 +62,7 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchJobResponse>,
   void Perform(const Queue::Step& step);
 
   WatchPump& pump_;
+  prometheus::Gauge& open_;
   StreamRegistry* registry_ = nullptr;
   Queue queue_{1};
 

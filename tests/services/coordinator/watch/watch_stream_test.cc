@@ -17,6 +17,7 @@
 #include "common/rpc/channel.h"
 #include "gtest/gtest.h"
 #include "protos/paceline/v1/jobs.grpc.pb.h"
+#include "tests/common/security/eventually.h"
 
 namespace paceline {
 namespace {
@@ -51,13 +52,14 @@ class WatchServer : public v1::JobService::CallbackService {
     listening_.server->Wait();
     EXPECT_TRUE(registry_.AwaitEmpty(kLong));
     EXPECT_EQ(limiter_.open("me"), 0u);
+    EXPECT_EQ(open_.Value(), 0);
   }
 
   grpc::ServerWriteReactor<v1::WatchJobResponse>* WatchJob(
       grpc::CallbackServerContext*,
       const v1::WatchJobRequest* request) override {
     const auto stream =
-        std::make_shared<WatchStream>(limiter_.Open("me"), &pump_);
+        std::make_shared<WatchStream>(limiter_.Open("me"), &pump_, &open_);
     stream->Begin(&registry_);
     stream->Open(events_, *events_->Place(request->resume_token()));
     return stream.get();
@@ -65,6 +67,7 @@ class WatchServer : public v1::JobService::CallbackService {
 
   JobEvents& events() { return *events_; }
   StreamRegistry& registry() { return registry_; }
+  double open() const { return open_.Value(); }
   const std::string& address() const { return listening_.address; }
 
  private:
@@ -72,6 +75,7 @@ class WatchServer : public v1::JobService::CallbackService {
       std::make_shared<JobEvents>(JobIn(v1::Job::PENDING), 0xabc);
   StreamLimiter limiter_{0};
   WatchPump pump_;
+  prometheus::Gauge open_;
   StreamRegistry registry_;
   ListeningServer listening_;
 };
@@ -183,6 +187,18 @@ TEST_F(WatchStreamTest, AClientThatGoesIsForgotten) {
   }
   EXPECT_TRUE(server_.registry().AwaitEmpty(kLong));
   server_.events().Append(DecisionEvent(1));
+}
+
+TEST_F(WatchStreamTest, OpenOnesAreCounted) {
+  EXPECT_EQ(server_.open(), 0);
+  const auto stays = Watch();
+  {
+    const auto goes = Watch();
+    ASSERT_TRUE(stays->Next().ok());
+    ASSERT_TRUE(goes->Next().ok());
+    EXPECT_EQ(server_.open(), 2);
+  }
+  EXPECT_TRUE(Eventually([&] { return server_.open() == 1; }));
 }
 
 TEST_F(WatchStreamTest, TheServerEndsThem) {
