@@ -38,8 +38,15 @@ absl::StatusCode CodeOf(int extended) {
 }  // namespace
 
 absl::Status SqliteStatus(sqlite3* database, absl::string_view doing) {
-  return absl::Status(CodeOf(sqlite3_extended_errcode(database)),
-                      absl::StrCat(doing, ": ", sqlite3_errmsg(database)));
+  const absl::StatusCode code = CodeOf(sqlite3_extended_errcode(database));
+  std::string text = absl::StrCat(doing, ": ", sqlite3_errmsg(database));
+  const char* const file = sqlite3_db_filename(database, "main");
+  // Whoever is to make room must know where.
+  if (code == absl::StatusCode::kResourceExhausted && file != nullptr &&
+      *file != '\0') {
+    absl::StrAppend(&text, ": ", file);
+  }
+  return absl::Status(code, text);
 }
 
 Statement::~Statement() {

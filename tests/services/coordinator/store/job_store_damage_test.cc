@@ -13,12 +13,15 @@
 #include "common/rng.h"
 #include "gmock/gmock.h"
 #include "services/coordinator/store/job_store.h"
+#include "services/coordinator/store/sqlite_database.h"
 #include "tests/common/test_folder.h"
 #include "tests/services/coordinator/store/store_testing.h"
 
 namespace paceline {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr size_t kPage = 4096;
@@ -67,6 +70,21 @@ class JobStoreDamageTest : public ::testing::Test {
   const std::string path_ = directory_.Path("store.db");
   std::string intact_;
 };
+
+// Whoever is to make room must know where.
+TEST_F(JobStoreDamageTest, AFullDiskIsToldOfWithTheFilesName) {
+  auto database = Database::Open(path_);
+  ASSERT_TRUE(database.ok()) << database.status();
+  ASSERT_TRUE(database->Execute("CREATE TABLE t (x)").ok());
+  // To SQLite the same as a disk without room.
+  ASSERT_TRUE(database->Number("PRAGMA max_page_count = 2").ok());
+  const absl::Status full =
+      database->Run("INSERT INTO t VALUES (?)", std::string(10 * kPage, 'x'));
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  EXPECT_THAT(
+      std::string(full.message()),
+      AllOf(HasSubstr("database or disk is full: /"), EndsWith("/store.db")));
+}
 
 TEST_F(JobStoreDamageTest, AFileThatIsNoDatabaseIsRefusedWithAdvice) {
   const absl::Status status = OpenWith(std::string(2 * kPage, 'x'));
