@@ -1,6 +1,7 @@
 #ifndef PACELINE_COMMON_STATUS_H_
 #define PACELINE_COMMON_STATUS_H_
 
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -44,6 +45,11 @@ template <class T>
 absl::StatusOr<T> Annotate(absl::StatusOr<T> value, absl::string_view doing) {
   if (value.ok()) return value;
   return Annotate(value.status(), doing);
+}
+
+// "CODE: message", for logs: without the details, which only programs read.
+inline std::string Summary(const absl::Status& status) {
+  return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
 }
 
 }  // namespace paceline

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/job/job_defaults.h"
 #include "common/job/names.h"
+#include "common/plain_name.h"
 
 namespace paceline {
 namespace {
@@ -173,9 +174,9 @@ class JobParser {
     plan_.switches.push_back(std::move(scheduled));
   }
 
-  template <typename Names>
-  void CheckNames(absl::string_view field, const Names& names,
-                  size_t bytes_max) {
+  // `check` says what is wrong with one of them, at its path.
+  template <typename Names, typename Check>
+  void CheckSelected(absl::string_view field, const Names& names, Check check) {
     if (names.size() > kSelectedMax) {
       checks_.Add(Path(field), absl::StrCat("are ", names.size(), "; at most ",
                                             kSelectedMax, " are allowed"));
@@ -183,15 +184,27 @@ class JobParser {
     }
     for (int i = 0; i < names.size(); ++i) {
       const std::string path = Path(absl::StrCat(field, "[", i, "]"));
-      if (names.Get(i).empty()) checks_.Add(path, "must not be empty");
-      checks_.NotLonger(path, names.Get(i), bytes_max);
+      if (names.Get(i).empty()) {
+        checks_.Add(path, "must not be empty");
+      } else {
+        check(path, names.Get(i));
+      }
     }
   }
 
   void CheckWorkers() {
     const v1::WorkerSelector& workers = spec_.workers();
-    CheckNames("workers.pools", workers.pools(), kPoolBytesMax);
-    CheckNames("workers.gpu_models", workers.gpu_models(), kGpuModelMax);
+    CheckSelected("workers.pools", workers.pools(),
+                  [this](const std::string& path, const std::string& pool) {
+                    if (IsPlainName(pool)) return;
+                    checks_.Add(path, absl::StrCat("is ", Quoted(pool),
+                                                   "; a pool's name has ",
+                                                   kPlainNameRule));
+                  });
+    CheckSelected("workers.gpu_models", workers.gpu_models(),
+                  [this](const std::string& path, const std::string& model) {
+                    checks_.NotLonger(path, model, kGpuModelMax);
+                  });
     checks_.InRange(Path("workers.min"), int64_t{workers.min()}, 0,
                     kWorkersMax);
     checks_.InRange(Path("workers.max"), int64_t{workers.max()}, 0,

@@ -2,20 +2,20 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "common/plain_name.h"
 #include "common/status.h"
 
 namespace paceline {
 namespace {
 
-constexpr size_t kMaxName = 63;
+// Of a wrong role that is repeated in an error.
+constexpr size_t kShown = 63;
 
 std::vector<v1::Role> LookUp(absl::string_view method) {
   absl::ConsumePrefix(&method, "/");
@@ -53,16 +53,8 @@ absl::StatusOr<v1::Role> ParseRole(absl::string_view text) {
     if (text == RoleName(role)) return role;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("'", absl::CHexEscape(text.substr(0, kMaxName)),
+      absl::StrCat("'", absl::CHexEscape(text.substr(0, kShown)),
                    "' is no role: it must be admin, viewer, worker or server"));
-}
-
-bool IsIdentityName(absl::string_view name) {
-  return !name.empty() && name.size() <= kMaxName &&
-         absl::ascii_isalnum(name[0]) &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
-         });
 }
 
 std::string ToString(const Identity& identity) {
@@ -73,7 +65,7 @@ absl::StatusOr<Identity> ParseIdentityUri(absl::string_view uri) {
   absl::string_view rest = uri;
   const size_t slash =
       absl::ConsumePrefix(&rest, kIdentityScheme) ? rest.find('/') : rest.npos;
-  if (slash == rest.npos || !IsIdentityName(rest.substr(slash + 1))) {
+  if (slash == rest.npos || !IsPlainName(rest.substr(slash + 1))) {
     return absl::InvalidArgumentError(
         "the certificate's name is not of the form paceline://ROLE/NAME");
   }

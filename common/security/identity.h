@@ -28,9 +28,6 @@ absl::string_view RoleName(v1::Role role);
 // INVALID_ARGUMENT for what is none of the four.
 absl::StatusOr<v1::Role> ParseRole(absl::string_view text);
 
-// Are these 1 to 63 letters, digits, '.', '_' and '-', a letter or digit first?
-bool IsIdentityName(absl::string_view name);
-
 // "admin/alice"
 std::string ToString(const Identity& identity);
 

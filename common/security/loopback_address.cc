@@ -7,32 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
+#include "common/host_port.h"
 
 namespace paceline {
 namespace {
-
-// The part of `address` before the port, without brackets and without the name
-// of a resolver.
-std::string HostOf(absl::string_view address) {
-  const std::string plain =
-      absl::StrReplaceAll(address, {{"%5B", "["}, {"%5D", "]"}});
-  absl::string_view rest = plain;
-  if (!absl::ConsumePrefix(&rest, "ipv4:") &&
-      !absl::ConsumePrefix(&rest, "ipv6:") &&
-      !absl::ConsumePrefix(&rest, "dns:///")) {
-    absl::ConsumePrefix(&rest, "dns:");
-  }
-  if (absl::ConsumePrefix(&rest, "[")) {
-    return std::string(rest.substr(0, rest.find(']')));
-  }
-  // More than one colon: a bare IPv6 address, which has no port.
-  if (std::count(rest.begin(), rest.end(), ':') > 1) return std::string(rest);
-  return std::string(rest.substr(0, rest.find(':')));
-}
 
 // IPv4 as IPv6 writes it; nothing if `host` is no IP address.
 std::optional<in6_addr> ParseIp(const std::string& host) {
@@ -52,7 +31,7 @@ bool IsLoopbackAddress(absl::string_view address) {
       absl::StartsWith(address, "unix-abstract:")) {
     return true;
   }
-  const std::string host = HostOf(address);
+  const std::string host = SplitHostPort(address).host;
   if (absl::EqualsIgnoreCase(host, "localhost")) return true;
   const std::optional<in6_addr> ip = ParseIp(host);
   if (!ip.has_value()) return false;
@@ -62,7 +41,7 @@ bool IsLoopbackAddress(absl::string_view address) {
 
 bool IsWildcardAddress(absl::string_view address) {
   if (absl::StartsWith(address, "unix")) return false;
-  const std::string host = HostOf(address);
+  const std::string host = SplitHostPort(address).host;
   if (host.empty() || host == "*") return true;
   const std::optional<in6_addr> ip = ParseIp(host);
   if (!ip.has_value()) return false;

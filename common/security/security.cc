@@ -3,6 +3,7 @@
 #include <grpcpp/security/tls_credentials_options.h>
 
 #include "absl/strings/str_cat.h"
+#include "common/host_port.h"
 #include "common/security/loopback_address.h"
 #include "common/security/token_table.h"
 #include "common/status.h"
@@ -145,6 +146,7 @@ absl::StatusOr<ClientSecurity> MakeClientSecurity(
 
 absl::Status CheckListenAddress(absl::string_view address,
                                 const ServerSecurity& security) {
+  PACELINE_RETURN_IF_ERROR(CheckPort(address));
   if (security.tls != nullptr || security.allow_plaintext ||
       IsLoopbackAddress(address)) {
     return absl::OkStatus();
@@ -157,6 +159,7 @@ absl::Status CheckListenAddress(absl::string_view address,
 
 absl::Status CheckDialAddress(absl::string_view address,
                               const ClientSecurity& security) {
+  PACELINE_RETURN_IF_ERROR(CheckPort(address));
   if (security.tls != nullptr || security.allow_plaintext ||
       IsLoopbackAddress(address)) {
     return absl::OkStatus();

@@ -71,12 +71,13 @@ absl::StatusOr<ClientSecurity> MakeClientSecurity(
     const ClientSecurityOptions& options);
 
 // OK if the server may listen on `address`. INVALID_ARGUMENT for plaintext on
-// an address that other machines can reach, unless that is allowed.
+// an address that other machines can reach, unless that is allowed, and for a
+// port that is none.
 absl::Status CheckListenAddress(absl::string_view address,
                                 const ServerSecurity& security);
 
 // OK if the client may dial `address`. INVALID_ARGUMENT for plaintext to
-// another machine, unless that is allowed.
+// another machine, unless that is allowed, and for a port that is none.
 absl::Status CheckDialAddress(absl::string_view address,
                               const ClientSecurity& security);
 

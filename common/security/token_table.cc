@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/log/log.h"
+#include "common/plain_name.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -25,10 +26,9 @@ absl::StatusOr<TokenTable::Entry> TokenTable::ParseLine(
   if (words.size() != 3) {
     return absl::InvalidArgumentError("it must be 'NAME ROLE sha256:HEX'");
   }
-  if (!IsIdentityName(words[0])) {
+  if (!IsPlainName(words[0])) {
     return absl::InvalidArgumentError(
-        "a name has 1 to 63 letters, digits, '.', '_' and '-', and begins "
-        "with a letter or digit");
+        absl::StrCat("a name has ", kPlainNameRule));
   }
   PACELINE_ASSIGN_OR_RETURN(const v1::Role role, ParseRole(words[1]));
   absl::string_view hex = words[2];

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -13,11 +12,10 @@
 #include <random>
 #include <string>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/flag_checks.h"
 #include "common/job/duration.h"
 #include "common/job/job_defaults.h"
 #include "common/log/log.h"
@@ -56,16 +54,6 @@ struct Options {
   size_t max_streams = 10'000;
   bool reflection = true;
 };
-
-// CLI::Range lets "nan" pass.
-const CLI::Validator kIsNumber(
-    [](const std::string& text) {
-      double value = 0;
-      return absl::SimpleAtod(text, &value) && !std::isnan(value)
-                 ? std::string()
-                 : absl::StrCat(text, " is not a number");
-    },
-    "");
 
 // Ids must differ from those of an earlier life, so this one number comes from
 // the machine; everything else is seeded by the jobs.
@@ -214,14 +202,15 @@ void AddOptions(CLI::App& app, Options& options) {
                  "Of a namespace at a time; 0: no limit");
   app.add_option("--max-parameter-bytes", options.max_parameter_bytes,
                  "Of a namespace's jobs (100GiB); 0: no limit")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+      ->transform(AsBytes());
   app.add_option("--max-requests", options.max_requests,
                  "Of each caller in a second, and of refused calls of each "
                  "address; 0: no limit")
       ->check(CLI::Range(0.0, 1e9))
-      ->check(kIsNumber);
+      ->check(IsNumber());
   app.add_option("--max-streams", options.max_streams,
-                 "Of each caller at a time; 0: no limit");
+                 "Of each caller at a time; 0: no limit")
+      ->check(NotNegative());
   app.add_flag("--reflection,!--no-reflection", options.reflection,
                "Answer gRPC reflection");
 }
@@ -241,6 +230,6 @@ int main(int argc, char** argv) {
   paceline::StartLogging("coordinator");
   const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
-  paceline::LogError(status.ToString());
+  paceline::LogError(paceline::Summary(status));
   return 1;
 }

@@ -181,7 +181,7 @@ void CoordinatorLink::Pause(const absl::Status& broken) {
     if (IsRefusal(broken)) {
       LogError(absl::StrCat(
           "the coordinator does not let this server in, which tries again: ",
-          broken.ToString(), "; check its certificate or token, and its role"));
+          Summary(broken), "; check its certificate or token, and its role"));
     } else {
       LogWarning("registering again", {{"reason", fault}});
     }

@@ -7,10 +7,12 @@
 
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/flag_checks.h"
 #include "common/job/duration.h"
 #include "common/log/log.h"
 #include "common/metrics/series.h"
 #include "common/metrics/serve_monitoring.h"
+#include "common/plain_name.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
@@ -56,6 +58,7 @@ void Drain(Shard& shard, StreamRegistry& streams, grpc::Server& server) {
 
 absl::Status Run(const Options& options, const SecurityFlags& flags,
                  const sigset_t& stopping) {
+  PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity dialing, flags.Client());
   PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, dialing));
@@ -141,11 +144,11 @@ int main(int argc, char** argv) {
   app.add_option("--max-parameter-bytes", options.limits.max_state_bytes,
                  "Weights and optimizer state of all jobs at most (100GiB); "
                  "default: half of the memory")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+      ->transform(paceline::AsBytes());
   app.add_option("--max-snapshot-bytes", options.limits.max_snapshot_bytes,
                  "Snapshots of all jobs that wait to be evaluated at most; "
                  "default: a quarter of the memory")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+      ->transform(paceline::AsBytes());
   const paceline::SecurityFlags security(app,
                                          paceline::SecurityFlags::Sides::kBoth);
   CLI11_PARSE(app, argc, argv);
@@ -154,6 +157,6 @@ int main(int argc, char** argv) {
   paceline::StartLogging("server " + options.name);
   const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
-  paceline::LogError(status.ToString());
+  paceline::LogError(paceline::Summary(status));
   return 1;
 }

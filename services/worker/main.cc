@@ -21,10 +21,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "common/flag_checks.h"
 #include "common/job/duration.h"
 #include "common/log/log.h"
 #include "common/metrics/series.h"
 #include "common/metrics/serve_monitoring.h"
+#include "common/plain_name.h"
 #include "common/rpc/channel.h"
 #include "common/security/certificate_watch.h"
 #include "common/security/security_flags.h"
@@ -138,6 +140,8 @@ void LowerPriority() {
 
 absl::Status Run(const Options& options, const SecurityFlags& flags,
                  const sigset_t& stopping) {
+  PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
+  PACELINE_RETURN_IF_ERROR(CheckPlainName("--pool", options.pool));
   PACELINE_ASSIGN_OR_RETURN(const PaceSpec pace,
                             ParsePace({options.slowdown, options.step_time,
                                        options.delay, options.pause}));
@@ -243,7 +247,7 @@ void AddImitationOptions(CLI::App& app, Options& options) {
   app.add_option("--memory", options.memory,
                  "Announces so many bytes of memory (16GiB) instead of the "
                  "device's own")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->transform(AsBytes())
       ->group(kGroup);
   app.add_option("--slowdown", options.slowdown,
                  "Imitates a device so many times slower")
@@ -276,6 +280,6 @@ int main(int argc, char** argv) {
   paceline::StartLogging("worker " + options.name);
   const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
-  paceline::LogError(status.ToString());
+  paceline::LogError(paceline::Summary(status));
   return 1;
 }

@@ -86,7 +86,7 @@ absl::Status Worker::Run() {
     if (absl::IsUnauthenticated(ended) || absl::IsPermissionDenied(ended)) {
       pause = kLongestPause;
     }
-    LogWarning("registering anew", {{"reason", ended.ToString()},
+    LogWarning("registering anew", {{"reason", Summary(ended)},
                                     {"pause", absl::FormatDuration(pause)}});
     if (!Sleep(pause)) return absl::OkStatus();
     pause = std::min(2 * pause, kLongestPause);
@@ -164,7 +164,7 @@ absl::Status Worker::RunAssignment(ControlStream& control,
 absl::StatusOr<Worker::Outcome> Worker::TakePart(
     ControlStream& control, const v1::Assignment& assignment) {
   const auto failed = [&control](const absl::Status& status) {
-    LogWarning("cannot take part", {{"reason", status.ToString()}});
+    LogWarning("cannot take part", {{"reason", Summary(status)}});
     SendFailed(control, status);
     return Outcome::kFailed;
   };

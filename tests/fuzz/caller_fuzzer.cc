@@ -1,6 +1,7 @@
 // What a call shows of who makes it: the address, the names in a certificate,
 // a token's identity.
 
+#include "common/plain_name.h"
 #include "common/security/access_decision.h"
 #include "common/security/loopback_address.h"
 #include "tests/fuzz/fuzz_input.h"
@@ -24,7 +25,7 @@ void FuzzOne(absl::string_view input) {
   const auto identity = ParseIdentityUri(uri);
   ExpectInvalidArgument(identity.status());
   if (identity.ok()) {
-    CHECK(IsIdentityName(identity->name));
+    CHECK(IsPlainName(identity->name));
     CHECK(uri == absl::StrCat(kIdentityScheme, ToString(*identity)));
   }
   ExpectInvalidArgument(ParseRole(uri).status());

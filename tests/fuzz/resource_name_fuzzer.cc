@@ -31,9 +31,6 @@ void FuzzOne(absl::string_view input) {
   const auto worker = ParseWorkerName("f", input);
   ExpectInvalidFields(worker.status());
   if (worker.ok()) CHECK(FormatWorkerName(*worker) == input);
-  const auto server = ParseServerName("f", input);
-  ExpectInvalidFields(server.status());
-  if (server.ok()) CHECK(FormatServerName(*server) == input);
 }
 
 }  // namespace paceline

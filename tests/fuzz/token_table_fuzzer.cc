@@ -1,5 +1,6 @@
 // Files of tokens: a server's table, a client's own.
 
+#include "common/plain_name.h"
 #include "common/security/bearer_token.h"
 #include "common/security/token_table.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -20,7 +21,7 @@ void FuzzOne(absl::string_view input) {
   ExpectInvalidArgument(table.status());
   if (table.ok()) {
     const auto identity = table->Match("abc");
-    if (identity.has_value()) CHECK(IsIdentityName(identity->name));
+    if (identity.has_value()) CHECK(IsPlainName(identity->name));
     table->Match(input);
   }
   const auto token = ParseBearerToken(input);

@@ -7,8 +7,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/job/job_defaults.h"
+#include "common/host_port.h"
 #include "common/log/log.h"
+#include "common/plain_name.h"
 #include "common/proto_time.h"
 #include "common/security/loopback_address.h"
 #include "common/status.h"
@@ -55,11 +56,10 @@ Fleet::Fleet(const Clock* clock, absl::Duration lease,
 
 absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
     const v1::WorkerHello& hello, std::weak_ptr<WorkerPeer> stream) {
-  PACELINE_RETURN_IF_ERROR(
-      ParseWorkerName("hello.name", FormatWorkerName(hello.name())).status());
-  if (hello.pool().size() > kPoolBytesMax) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "hello.pool: must have at most ", kPoolBytesMax, " bytes"));
+  PACELINE_RETURN_IF_ERROR(CheckPlainName("hello.name", hello.name()));
+  // One that says none is of the default pool.
+  if (!hello.pool().empty()) {
+    PACELINE_RETURN_IF_ERROR(CheckPlainName("hello.pool", hello.pool()));
   }
   v1::WorkerCommand registered;
   registered.mutable_registered()->set_lease_ms(
@@ -185,8 +185,7 @@ void Fleet::OnWorkerDisconnected(uint64_t member) {
 
 absl::StatusOr<uint64_t> Fleet::OnServerConnected(
     const v1::ServerHello& hello, std::weak_ptr<ServerPeer> stream) {
-  PACELINE_RETURN_IF_ERROR(
-      ParseServerName("hello.name", FormatServerName(hello.name())).status());
+  PACELINE_RETURN_IF_ERROR(CheckPlainName("hello.name", hello.name()));
   if (hello.address().empty()) {
     return InvalidField("hello.address", "a server names its address");
   }
@@ -197,6 +196,8 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
                      " is no address that workers can dial: start the server "
                      "with --advertise HOST:PORT"));
   }
+  PACELINE_RETURN_IF_ERROR(
+      Annotate(CheckPort(hello.address()), "hello.address"));
   v1::ServerCommand welcome;
   welcome.mutable_welcome()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));

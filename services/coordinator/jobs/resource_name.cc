@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/check.h"
 #include "common/field_checks.h"
+#include "common/plain_name.h"
 #include "common/status.h"
 #include "common/status_details.h"
 
@@ -26,16 +27,6 @@ bool IsId(absl::string_view id) {
     if (!IsLowerOrDigit(c) && c != '-') return false;
   }
   return absl::ascii_islower(id.front()) && IsLowerOrDigit(id.back());
-}
-
-bool IsMemberName(absl::string_view name) {
-  if (name.empty() || name.size() > kIdMax) return false;
-  for (const char c : name) {
-    if (!absl::ascii_isalnum(c) && c != '-' && c != '_' && c != '.') {
-      return false;
-    }
-  }
-  return absl::ascii_isalnum(name.front());
 }
 
 // The variable parts of `name`, which looks as `form` does: "a/B/c/D".
@@ -57,19 +48,6 @@ absl::StatusOr<std::vector<absl::string_view>> Parts(absl::string_view field,
   if (matches) return parts;
   return InvalidField(field,
                       absl::StrCat("is ", Quoted(name), "; must be ", form));
-}
-
-absl::StatusOr<std::string> ParseMemberName(absl::string_view field,
-                                            absl::string_view name,
-                                            absl::string_view form) {
-  PACELINE_ASSIGN_OR_RETURN(const std::vector<absl::string_view> parts,
-                            Parts(field, name, form));
-  if (IsMemberName(parts[0])) return std::string(parts[0]);
-  return InvalidField(
-      field, absl::StrCat("is ", Quoted(name),
-                          "; a member's name has 1 to 63 letters, digits, "
-                          "'-', '_' and '.', beginning with a letter or a "
-                          "digit"));
 }
 
 }  // namespace
@@ -131,12 +109,12 @@ absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view field,
 
 absl::StatusOr<std::string> ParseWorkerName(absl::string_view field,
                                             absl::string_view name) {
-  return ParseMemberName(field, name, "workers/WORKER");
-}
-
-absl::StatusOr<std::string> ParseServerName(absl::string_view field,
-                                            absl::string_view name) {
-  return ParseMemberName(field, name, "servers/SERVER");
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<absl::string_view> parts,
+                            Parts(field, name, "workers/WORKER"));
+  if (IsPlainName(parts[0])) return std::string(parts[0]);
+  return InvalidField(
+      field, absl::StrCat("is ", Quoted(name), "; a member's name has ",
+                          kPlainNameRule));
 }
 
 std::string FormatWorkerName(absl::string_view worker) {

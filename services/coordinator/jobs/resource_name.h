@@ -20,8 +20,7 @@ namespace paceline {
 //
 // NAMESPACE, JOB and CHECKPOINT are ids: 1 to 63 lower-case letters, digits
 // and '-', beginning with a letter and ending with a letter or a digit. WORKER
-// and SERVER are what the members call themselves: 1 to 63 letters, digits,
-// '-', '_' and '.', beginning with a letter or a digit.
+// and SERVER are what the members call themselves: common/plain_name.h.
 //
 // All errors are INVALID_ARGUMENT with a BadRequest that names `field`.
 
@@ -61,9 +60,6 @@ absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view field,
                                                    absl::string_view name);
 // The WORKER.
 absl::StatusOr<std::string> ParseWorkerName(absl::string_view field,
-                                            absl::string_view name);
-// The SERVER.
-absl::StatusOr<std::string> ParseServerName(absl::string_view field,
                                             absl::string_view name);
 
 std::string FormatWorkerName(absl::string_view worker);

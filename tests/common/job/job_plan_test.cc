@@ -110,8 +110,14 @@ std::vector<BadSpec> BadParadigms() {
          s.mutable_workers()->add_pools("a");
          s.mutable_workers()->add_pools("");
        }},
-      {"workers.pools[0]", "at most 63",
+      {"workers.pools[0]", "1 to 63 letters",
        [](auto& s) { s.mutable_workers()->add_pools(std::string(64, 'p')); }},
+      {"workers.pools[0]", "is \"a b\"; a pool's name has 1 to 63",
+       [](auto& s) { s.mutable_workers()->add_pools("a b"); }},
+      {"workers.gpu_models[0]", "has 129 bytes; at most 128",
+       [](auto& s) {
+         s.mutable_workers()->add_gpu_models(std::string(129, 'g'));
+       }},
       {"workers.gpu_models", "are 65; at most 64",
        [](auto& s) {
          for (int i = 0; i < 65; ++i) s.mutable_workers()->add_gpu_models("g");

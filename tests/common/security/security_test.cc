@@ -161,6 +161,21 @@ TEST_F(SecurityTest, WhatAClientIsToldInVain) {
   }
 }
 
+// gRPC would take it for 34463.
+TEST_F(SecurityTest, APortThatIsNoneIsRefused) {
+  for (const bool plaintext : {false, true}) {
+    ServerSecurity server;
+    ClientSecurity client;
+    server.allow_plaintext = client.allow_plaintext = plaintext;
+    const absl::Status listen = CheckListenAddress("127.0.0.1:99999", server);
+    const absl::Status dial = CheckDialAddress("127.0.0.1:99999", client);
+    for (const absl::Status& status : {listen, dial}) {
+      EXPECT_TRUE(absl::IsInvalidArgument(status));
+      EXPECT_THAT(std::string(status.message()), HasSubstr("from 0 to 65535"));
+    }
+  }
+}
+
 TEST_F(SecurityTest, PlaintextStaysOnThisMachineUnlessAskedFor) {
   ServerSecurity server;
   ClientSecurity client;

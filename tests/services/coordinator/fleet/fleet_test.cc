@@ -59,6 +59,14 @@ TEST_F(FleetTest, RefusesNamesThatCannotBe) {
         fleet_.OnServerConnected(Server(name), {}).status()))
         << name;
   }
+  for (const std::string& pool :
+       {std::string("a b"), std::string("p\x1b[31m"), std::string(64, 'a')}) {
+    v1::WorkerHello hello = Worker("w0");
+    hello.set_pool(pool);
+    const absl::Status refused = fleet_.OnWorkerConnected(hello, {}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << pool;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("hello.pool"));
+  }
   v1::ServerHello homeless = Server("s0");
   homeless.clear_address();
   const absl::Status status = fleet_.OnServerConnected(homeless, {}).status();

@@ -210,7 +210,6 @@ TEST(ResourceNameTest, NamesComeBackAsTheyWere) {
   EXPECT_EQ(*ParseNamespaceName("parent", "namespaces/team-a"), "team-a");
   EXPECT_EQ(*ParseWorkerName("name", "workers/Node-3.local_0"),
             "Node-3.local_0");
-  EXPECT_EQ(*ParseServerName("name", FormatServerName("s0")), "s0");
   EXPECT_EQ(FormatWorkerName("w0"), "workers/w0");
 }
 
@@ -255,7 +254,7 @@ TEST(ResourceNameTest, BadMemberNamesAreRefused) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseWorkerName("name", name).status()))
         << name;
   }
-  EXPECT_FALSE(ParseServerName("name", "workers/w0").ok());
+  EXPECT_FALSE(ParseWorkerName("name", "servers/s0").ok());
   EXPECT_FALSE(
       ParseCheckpointName("name", "namespaces/n/jobs/j/checkpoints/").ok());
 }

@@ -1,0 +1,36 @@
+#include "common/plain_name.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/utf8.h"
+
+namespace paceline {
+namespace {
+
+constexpr size_t kNameMax = 63;
+// Of a wrong name that is repeated in an error.
+constexpr size_t kNameShown = 80;
+
+}  // namespace
+
+bool IsPlainName(absl::string_view name) {
+  return !name.empty() && name.size() <= kNameMax &&
+         absl::ascii_isalnum(name.front()) &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
+absl::Status CheckPlainName(absl::string_view what, absl::string_view name) {
+  if (IsPlainName(name)) return absl::OkStatus();
+  const absl::string_view shown = CutUtf8(name, kNameShown);
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " is \"", absl::Utf8SafeCHexEscape(shown),
+      shown.size() < name.size() ? "...\"" : "\"", "; want ", kPlainNameRule));
+}
+
+}  // namespace paceline
