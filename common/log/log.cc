@@ -56,5 +56,8 @@ void LogWarning(absl::string_view message, const nlohmann::json& fields) {
 void LogError(absl::string_view message) {
   Write(spdlog::level::err, message, nlohmann::json::object());
 }
+void LogError(absl::string_view message, const nlohmann::json& fields) {
+  Write(spdlog::level::err, message, fields);
+}
 
 }  // namespace paceline

@@ -10,6 +10,10 @@ namespace paceline {
 
 // Logs are JSON lines on stderr: time, level, role, message and whatever fields
 // the caller adds. Thread-safe.
+//
+// What costs somebody work is a warning, such as a worker that is lost, or an
+// error, such as a job that fails: whoever looks for these alone misses nothing
+// that they would have to mend.
 
 // Names this process in every line, "worker w0". Called once, by main.
 void StartLogging(const std::string& role);
@@ -19,6 +23,7 @@ void LogInfo(absl::string_view message, const nlohmann::json& fields);
 void LogWarning(absl::string_view message);
 void LogWarning(absl::string_view message, const nlohmann::json& fields);
 void LogError(absl::string_view message);
+void LogError(absl::string_view message, const nlohmann::json& fields);
 
 }  // namespace paceline
 

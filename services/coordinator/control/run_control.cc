@@ -260,9 +260,16 @@ void RunControl::RunEnded(JobEntry& entry, const JobRun& run,
   Advance(job, EndOf(outcome));
   job.set_state_reason(ReasonAfter(outcome, job, interrupted));
   if (HasEnded(job.state())) *job.mutable_end_time() = ToProto(absl::Now());
-  LogInfo("run ended", {{"job", job.name()},
-                        {"state", StateName(job.state())},
-                        {"reason", job.state_reason()}});
+  const nlohmann::json fields = {{"job", job.name()},
+                                 {"state", StateName(job.state())},
+                                 {"reason", job.state_reason()}};
+  if (job.state() == v1::Job::FAILED) {
+    LogError("run ended", fields);
+  } else if (outcome.out_of_workers) {
+    LogWarning("run ended", fields);
+  } else {
+    LogInfo("run ended", fields);
+  }
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
 }
 

@@ -48,6 +48,25 @@ std::vector<std::weak_ptr<OpenStream>> StreamsOf(const std::string& name,
   return streams;
 }
 
+// The jobs of which a parameter server has what is saved nowhere.
+std::vector<std::string> JobsOn(
+    uint64_t member, const std::vector<std::shared_ptr<JobRun>>& runs) {
+  std::vector<std::string> jobs;
+  for (const auto& run : runs) {
+    if (!run->TrainingOver() && absl::c_linear_search(run->Servers(), member)) {
+      jobs.push_back(run->job_name());
+    }
+  }
+  return jobs;
+}
+
+void LogServerGone(const std::string& name,
+                   const std::vector<std::string>& jobs) {
+  if (jobs.empty()) return LogInfo("gone", {{"server", name}});
+  LogError("gone, with its part of the jobs' models",
+           {{"server", name}, {"jobs", jobs}});
+}
+
 }  // namespace
 
 Fleet::Fleet(const Clock* clock, absl::Duration lease,
@@ -275,7 +294,7 @@ void Fleet::OnServerDisconnected(uint64_t member) {
     servers_.erase(it);
     for (const auto& [id, run] : runs_) runs.push_back(run);
   }
-  LogInfo("gone", {{"server", name}});
+  LogServerGone(name, JobsOn(member, runs));
   for (const auto& run : runs) run->OnServerDisconnected(member);
   changed_();
 }

@@ -39,6 +39,20 @@ const char* CategoryOf(DecisionKind kind) {
 
 }  // namespace
 
+bool CostsWork(const Decision& decision) {
+  switch (decision.kind) {
+    case DecisionKind::kLost:
+      // Who departs finishes first what it does.
+      return static_cast<LossReason>(decision.a) != LossReason::kDeparted;
+    case DecisionKind::kPartialPush:
+    case DecisionKind::kBlocksRefused:
+    case DecisionKind::kPushDiscarded:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::optional<DecisionFilter::Kept> DecisionFilter::Offer(DecisionKind kind,
                                                           absl::Time now) {
   const char* const category = CategoryOf(kind);

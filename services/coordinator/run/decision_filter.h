@@ -11,6 +11,10 @@
 
 namespace paceline {
 
+// Whether somebody's work is lost, and not because a paradigm means to discard
+// it: a warning in the log.
+bool CostsWork(const Decision& decision);
+
 // Which decisions are told to people and stored: losses, discards, refreshes,
 // regroupings, stragglers, hand-overs; not those that release or hold a worker,
 // one for every push. Of each category at most ten in a second, so that a

@@ -291,7 +291,7 @@ void JobRun::SendToWorker(WorkerId worker, v1::WorkerCommand command) {
 }
 
 void JobRun::TellDecision(absl::Time at, std::string whom, std::string kind,
-                          std::string text, int64_t omitted) {
+                          std::string text, int64_t omitted, bool costs_work) {
   if (backlogged()) return filter_.LeaveOut(kind, omitted + 1);
   v1::Decision decision;
   decision.set_seconds(course_.SecondsAt(at));
@@ -299,10 +299,15 @@ void JobRun::TellDecision(absl::Time at, std::string whom, std::string kind,
   decision.set_kind(std::move(kind));
   decision.set_text(std::move(text));
   decision.set_omitted(omitted);
-  Tell([this, decision = std::move(decision)] {
-    LogInfo(decision.text(), {{"job", setup_.job_name},
-                              {"worker", decision.worker()},
-                              {"decision", decision.kind()}});
+  Tell([this, decision = std::move(decision), costs_work] {
+    const nlohmann::json fields = {{"job", setup_.job_name},
+                                   {"worker", decision.worker()},
+                                   {"decision", decision.kind()}};
+    if (costs_work) {
+      LogWarning(decision.text(), fields);
+    } else {
+      LogInfo(decision.text(), fields);
+    }
     observer_->Decided(decision);
   });
 }
@@ -349,7 +354,7 @@ void JobRun::On(const Switched& switched) {
       absl::StrCat("switched from ", switched.from, " to ", switched.to, " (",
                    switched.reason, ") at version ", switched.version, ", ",
                    switched.samples, " samples"),
-      0);
+      /*omitted=*/0, /*costs_work=*/false);
 }
 
 template <>
@@ -369,12 +374,14 @@ void JobRun::On(const Recorded& recorded) {
   const auto kept = filter_.Offer(decision.kind, recorded.at);
   if (!kept.has_value()) return;
   TellDecision(recorded.at, worker, kept->category, Render(decision),
-               kept->omitted);
+               kept->omitted, CostsWork(decision));
 }
 
 template <>
 void JobRun::On(const Notice& notice) {
-  TellDecision(now_, notice.whom, notice.kind, notice.text, 0);
+  // A member that fails, or accuracy that nobody will know.
+  TellDecision(now_, notice.whom, notice.kind, notice.text, /*omitted=*/0,
+               /*costs_work=*/true);
 }
 
 template <>

@@ -185,7 +185,7 @@ class JobRun : private RunDriver {
   void SendToWorker(WorkerId worker, v1::WorkerCommand command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TellDecision(absl::Time at, std::string whom, std::string kind,
-                    std::string text, int64_t omitted)
+                    std::string text, int64_t omitted, bool costs_work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountReport(WorkerId worker, const v1::PushDone& report)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -46,6 +46,31 @@ TEST(DecisionFilterTest, TellsWhatIsNotOfEveryPush) {
   }
 }
 
+TEST(DecisionFilterTest, ALossCostsWorkAndAPoliteLeaveDoesNot) {
+  const auto lost = [](LossReason reason) {
+    return CostsWork(
+        {DecisionKind::kLost, WorkerId{1}, static_cast<int64_t>(reason)});
+  };
+  for (const LossReason reason :
+       {LossReason::kStreamBroken, LossReason::kLeaseEnded, LossReason::kStuck,
+        LossReason::kFailed}) {
+    EXPECT_TRUE(lost(reason)) << Render(reason);
+  }
+  EXPECT_FALSE(lost(LossReason::kDeparted));
+  for (const DecisionKind kind :
+       {DecisionKind::kPartialPush, DecisionKind::kBlocksRefused,
+        DecisionKind::kPushDiscarded}) {
+    EXPECT_TRUE(CostsWork({kind, WorkerId{1}})) << NameOf(kind);
+  }
+  // By the paradigm's own rule, and what follows a loss or is none.
+  for (const DecisionKind kind :
+       {DecisionKind::kTooStale, DecisionKind::kTooLate,
+        DecisionKind::kRangeReturned, DecisionKind::kLostPushTaken,
+        DecisionKind::kRegrouped, DecisionKind::kDealingStopped}) {
+    EXPECT_FALSE(CostsWork({kind, WorkerId{1}})) << NameOf(kind);
+  }
+}
+
 TEST(DecisionFilterTest, TenOfACategoryInASecond) {
   DecisionFilter filter;
   int kept = 0;

@@ -1,0 +1,80 @@
+// What the coordinator's log calls a warning or an error.
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/common/security/eventually.h"
+#include "tests/common/security/log_capture.h"
+#include "tests/services/coordinator/control/jobs_testing.h"
+
+namespace paceline {
+namespace {
+
+class JobsLogTest : public JobsTest {
+ protected:
+  // A line of that level whose message begins so, once it is there.
+  bool Logged(const std::string& level, const std::string& message) {
+    return Eventually([&] { return Lines(level, message) > 0; });
+  }
+  int Lines(const std::string& level, const std::string& message = "") const {
+    return log_.Count(absl::StrCat("\"level\":\"", level,
+                                   "\",\"role\":\"paceline\",\"message\":\"",
+                                   message));
+  }
+
+  const LogCapture log_;
+};
+
+TEST_F(JobsLogTest, AWorkerThatIsLostIsAWarning) {
+  StartAndRun("a");
+  EXPECT_EQ(Lines("warning"), 0);
+  worker().Break();
+  EXPECT_TRUE(Logged("warning", "lost (stream broken)"));
+  EXPECT_EQ(Lines("error"), 0);
+}
+
+TEST_F(JobsLogTest, AServerThatTakesAJobWithItAndTheJobsEndAreErrors) {
+  const std::string job = StartAndRun("a");
+  const auto watcher = Watch(job);
+  EXPECT_EQ(Lines("error"), 0);
+  server().Break();
+  watcher->AwaitState(v1::Job::FAILED);
+  EXPECT_TRUE(Logged("error", "gone, with its part of the jobs' models"));
+  EXPECT_TRUE(Logged("error", "run ended"));
+  EXPECT_EQ(log_.Count(absl::StrCat("\"jobs\":[\"", job, "\"]")), 1);
+}
+
+TEST_F(JobsLogTest, AServerThatGoesWhenItsJobsAreSavedIsNeither) {
+  StartAndRun("a");
+  server().Leave();
+  worker().PushOn();
+  server().AwaitUnhost();
+  server().Break();
+  EXPECT_TRUE(Logged("info", "run ended"));
+  EXPECT_EQ(Lines("warning"), 0);
+  EXPECT_EQ(Lines("error"), 0);
+}
+
+TEST_F(JobsLogTest, WhoGoesWithoutWorkIsNeither) {
+  StartWithMembers();
+  worker().Break();
+  server().Break();
+  EXPECT_TRUE(Logged("info", "gone"));
+  EXPECT_EQ(Lines("warning"), 0);
+  EXPECT_EQ(Lines("error"), 0);
+}
+
+TEST_F(JobsLogTest, AJobThatIsPausedCostsNobodyWork) {
+  const std::string job = StartAndRun("a");
+  const auto watcher = Watch(job);
+  ASSERT_TRUE(Pause(job).ok());
+  worker().PushOn();
+  watcher->AwaitState(v1::Job::PAUSED);
+  EXPECT_TRUE(Logged("info", "run ended"));
+  EXPECT_EQ(Lines("warning"), 0);
+  EXPECT_EQ(Lines("error"), 0);
+}
+
+}  // namespace
+}  // namespace paceline
