@@ -2,6 +2,8 @@
 
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
+# Its headers alone: Asio and Beast.
+find_package(Boost REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(openblas REQUIRED IMPORTED_TARGET openblas)
