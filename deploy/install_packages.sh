@@ -14,8 +14,7 @@ packages=(
   protobuf-compiler protobuf-compiler-grpc
   libprotobuf-dev libgrpc-dev libgrpc++-dev libabsl-dev
   libopenblas-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev
-  prometheus-cpp-dev libcivetweb-dev libboost-dev libcpp-httplib-dev
-  zlib1g-dev
+  prometheus-cpp-dev libboost-dev libcpp-httplib-dev zlib1g-dev
   libssl-dev libsqlite3-dev libyaml-cpp-dev
 )
 if [[ "${1:-}" != --programs ]]; then

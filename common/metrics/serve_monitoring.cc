@@ -1,82 +1,79 @@
 #include "common/metrics/serve_monitoring.h"
 
-#include <CivetServer.h>
-#include <prometheus/exposer.h>
-
-#include <atomic>
-#include <exception>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "common/metrics/process_metrics.h"
+#include "common/status.h"
 
 namespace paceline {
 namespace {
 
-// Never destroyed: the HTTP server inside takes two seconds to stop, which
-// every process would add to its exit. It has nothing to flush.
-struct Served {
-  std::vector<std::shared_ptr<prometheus::Collectable>> sources;
-  std::shared_ptr<const Readiness> readiness;
-  std::unique_ptr<prometheus::Exposer> exposer;
-};
-std::atomic<Served*> served = nullptr;
+// Prometheus' text format, which its newer releases insist on being named.
+constexpr char kMetricsType[] = "text/plain; version=0.0.4; charset=utf-8";
 
-int Answer(mg_connection* connection, const absl::Status& status) {
-  const int code = status.ok() ? 200 : 503;
-  const std::string body =
-      status.ok() ? "ok\n" : absl::StrCat(status.message(), "\n");
-  mg_printf(connection,
-            "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n"
-            "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-            code, status.ok() ? "OK" : "Service Unavailable", body.size(),
-            body.c_str());
-  return code;
+HttpAnswer HealthAnswer(const absl::Status& status) {
+  HttpAnswer answer;
+  answer.status = status.ok() ? 200 : 503;
+  answer.body = status.ok() ? "ok\n" : absl::StrCat(status.message(), "\n");
+  return answer;
 }
 
-// 0: not one of these; the exposer answers.
-int AnswerHealth(mg_connection* connection) {
-  const absl::string_view path = mg_get_request_info(connection)->local_uri;
-  if (path == "/healthz") return Answer(connection, absl::OkStatus());
-  if (path != "/readyz") return 0;
-  const Served* const here = served.load();
-  return Answer(connection, here == nullptr
-                                ? absl::UnavailableError("it is starting")
-                                : here->readiness->Get());
+std::vector<std::shared_ptr<prometheus::Collectable>> WithProcess(
+    std::vector<std::shared_ptr<prometheus::Collectable>> sources) {
+  sources.push_back(std::make_shared<ProcessMetrics>());
+  return sources;
 }
 
 }  // namespace
 
-absl::StatusOr<int> ServeMonitoring(
+Monitoring::Monitoring(
+    std::vector<std::shared_ptr<prometheus::Collectable>> sources,
+    std::shared_ptr<const Readiness> readiness)
+    : readiness_(std::move(readiness)),
+      scraper_(WithProcess(std::move(sources))) {}
+
+absl::StatusOr<std::unique_ptr<Monitoring>> Monitoring::Serve(
     const std::string& address,
     std::vector<std::shared_ptr<prometheus::Collectable>> sources,
     std::shared_ptr<const Readiness> readiness) {
-  auto serving = std::make_unique<Served>();
-  serving->sources = std::move(sources);
-  serving->sources.push_back(std::make_shared<ProcessMetrics>());
-  serving->readiness = std::move(readiness);
-  CivetCallbacks callbacks;
-  callbacks.begin_request = &AnswerHealth;
-  // So that a few peers that send nothing, or read nothing, do not make a probe
-  // fail.
-  const std::vector<std::string> options = {"listening_ports",    address,
-                                            "num_threads",        "8",
-                                            "request_timeout_ms", "2000"};
-  try {  // The library's only way to say that it cannot listen.
-    serving->exposer =
-        std::make_unique<prometheus::Exposer>(options, &callbacks);
-  } catch (const std::exception& error) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot serve metrics on ", address, ": ", error.what()));
+  std::unique_ptr<Monitoring> monitoring(
+      new Monitoring(std::move(sources), std::move(readiness)));
+  PACELINE_ASSIGN_OR_RETURN(
+      monitoring->server_,
+      Annotate(HttpServer::Listen(
+                   address,
+                   [serves = monitoring.get()](const HttpRequest& request,
+                                               HttpServer::Respond respond) {
+                     serves->Answer(request, std::move(respond));
+                   },
+                   {}),
+               "--metrics"));
+  return monitoring;
+}
+
+void Monitoring::Answer(const HttpRequest& request,
+                        HttpServer::Respond respond) {
+  if (request.path == "/healthz") {
+    return std::move(respond)(HealthAnswer(absl::OkStatus()));
   }
-  for (const auto& source : serving->sources) {
-    serving->exposer->RegisterCollectable(source);
+  if (request.path == "/readyz") {
+    return std::move(respond)(HealthAnswer(readiness_->Get()));
   }
-  const auto ports = serving->exposer->GetListeningPorts();
-  served = serving.release();
-  return ports.empty() ? 0 : ports.front();
+  if (request.path != "/metrics") {
+    HttpAnswer answer;
+    answer.status = 404;
+    answer.body = "there are /metrics, /healthz and /readyz\n";
+    return std::move(respond)(std::move(answer));
+  }
+  scraper_.Ask(request.accepts_gzip,
+               [respond = std::move(respond)](Scraper::Text text) mutable {
+                 HttpAnswer answer;
+                 answer.content_type = kMetricsType;
+                 answer.body = std::move(text.bytes);
+                 answer.gzipped = text.gzipped;
+                 std::move(respond)(std::move(answer));
+               });
 }
 
 }  // namespace paceline

@@ -127,8 +127,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
                                     &journal, registry.get()));
   const auto readiness = std::make_shared<Readiness>();
   PACELINE_ASSIGN_OR_RETURN(
-      const int metrics_port,
-      ServeMonitoring(
+      const auto monitoring,
+      Monitoring::Serve(
           options.metrics,
           {registry, std::make_shared<CertificateMetrics>(security.tls)},
           readiness));
@@ -152,7 +152,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
              {fleet.get(), job_admin.get(), cluster_admin.get()}, listen));
   LogInfo("listening",
           {{"address", listening.address},
-           {"metrics_port", metrics_port},
+           {"metrics_port", monitoring->port()},
            {"lease", absl::FormatDuration(jobs_options.lease)},
            {"store", options.store},
            {"checkpoints", options.checkpoints},

@@ -69,8 +69,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   ServerMetrics metrics(*registry);
   const auto readiness = std::make_shared<Readiness>();
   PACELINE_ASSIGN_OR_RETURN(
-      const int metrics_port,
-      ServeMonitoring(
+      const auto monitoring,
+      Monitoring::Serve(
           options.metrics,
           {registry, std::make_shared<CertificateMetrics>(security.tls)},
           readiness));
@@ -86,7 +86,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
       AdvertisedAddress(options.advertise, listening.address));
   LogInfo("listening", {{"address", listening.address},
                         {"advertised", address},
-                        {"metrics_port", metrics_port}});
+                        {"metrics_port", monitoring->port()}});
   CommandRunner runner(&shard, &metrics, options.checkpoints);
   CoordinatorLink link(
       {.connect =

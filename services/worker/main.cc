@@ -175,12 +175,12 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   WorkerMetrics metrics(*registry);
   const auto readiness = std::make_shared<Readiness>();
   PACELINE_ASSIGN_OR_RETURN(
-      const int metrics_port,
-      ServeMonitoring(
+      const auto monitoring,
+      Monitoring::Serve(
           options.metrics,
           {registry, std::make_shared<CertificateMetrics>(security.tls)},
           readiness));
-  LogInfo("started", {{"metrics_port", metrics_port}});
+  LogInfo("started", {{"metrics_port", monitoring->port()}});
   Worker worker(
       {options.coordinator, hello, pace,
        TaskHost{device.device,

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "services/cli/child_process.h"
 #include "tests/common/security/eventually.h"
-#include "tests/common/security/test_folder.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -96,7 +96,10 @@ TEST(RefusedFlagsTest, AnAddressWithoutAPortThatThereIs) {
         kSays},
        {"paceline", {"job", "list", "--address", kNone}, kSays},
        Coordinator("--listen", kNone, kSays),
-       Server("--listen", kNone, kSays)});
+       Server("--listen", kNone, kSays),
+       Server("--metrics", kNone, kSays),
+       Coordinator("--metrics", "9090",
+                   "--metrics: cannot listen on 9090: want HOST:PORT")});
 }
 
 TEST(RefusedFlagsTest, ANameThatIsNone) {
