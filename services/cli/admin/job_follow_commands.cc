@@ -100,8 +100,8 @@ absl::StatusOr<Condition> ParseCondition(absl::string_view text) {
   return absl::InvalidArgumentError(
       absl::StrCat("--for \"", text,
                    "\": must be delete or state=STATE, with one of PENDING, "
-                   "STARTING, RUNNING, PAUSING, PAUSED, CANCELLING, SUCCEEDED, "
-                   "FAILED, CANCELLED"));
+                   "STARTING, RUNNING, PAUSING, PAUSED, SAVING, CANCELLING, "
+                   "SUCCEEDED, FAILED, CANCELLED"));
 }
 
 absl::Status EndedOtherwise(absl::string_view subject, const v1::Job& job) {

@@ -93,7 +93,7 @@ absl::StatusOr<Term> StateTerm(Condition is) {
     return absl::InvalidArgumentError(absl::StrCat(
         Quoted(is.value),
         " is no state; there are PENDING, STARTING, RUNNING, PAUSING, "
-        "PAUSED, CANCELLING, SUCCEEDED, FAILED, CANCELLED"));
+        "PAUSED, SAVING, CANCELLING, SUCCEEDED, FAILED, CANCELLED"));
   }
   return [holds = is.op.holds, state](const v1::Job& job) {
     return holds(job.state() - state);

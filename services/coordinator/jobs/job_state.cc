@@ -32,7 +32,9 @@ const std::vector<Transition>& Transitions() {
       {kPause, {Job::STARTING, Job::RUNNING}, Job::PAUSING},
       {kResume, {Job::PAUSED}, Job::PENDING},
       {kCancel, {Job::PENDING, Job::PAUSED}, Job::CANCELLED},
-      {kCancel, {Job::STARTING, Job::RUNNING, Job::PAUSING}, Job::CANCELLING},
+      {kCancel,
+       {Job::STARTING, Job::RUNNING, Job::PAUSING, Job::SAVING},
+       Job::CANCELLING},
       {kRestore,
        {Job::PAUSED, Job::SUCCEEDED, Job::FAILED, Job::CANCELLED},
        Job::PENDING},
@@ -43,10 +45,12 @@ const std::vector<Transition>& Transitions() {
       {kUpdate,
        {Job::PENDING, Job::STARTING, Job::RUNNING, Job::PAUSED},
        kStays},
-      {kCheckpoint, {Job::RUNNING}, kStays},
+      {kCheckpoint, {Job::RUNNING, Job::PAUSING, Job::SAVING}, kStays},
 
       {kAssigned, {Job::PENDING}, Job::STARTING},
-      {kInterrupted, {Job::STARTING, Job::RUNNING}, Job::PENDING},
+      {kInterrupted,
+       {Job::STARTING, Job::RUNNING, Job::SAVING},
+       Job::PENDING},
       {kInterrupted, {Job::PAUSING}, Job::PAUSED},
       {kInterrupted, {Job::CANCELLING}, Job::CANCELLED},
       {kStarted, {Job::STARTING}, Job::RUNNING},
@@ -54,12 +58,23 @@ const std::vector<Transition>& Transitions() {
       {kStarted, {Job::PAUSING, Job::CANCELLING}, kStays},
       // While it was told to pause: it was faster. While it was told to stop:
       // whoever cancelled it relies on that.
-      {kFinished, {Job::RUNNING, Job::PAUSING}, Job::SUCCEEDED},
+      {kFinished, {Job::RUNNING, Job::PAUSING, Job::SAVING}, Job::SUCCEEDED},
       {kFinished, {Job::CANCELLING}, Job::CANCELLED},
-      {kFailed, {Job::STARTING, Job::RUNNING, Job::PAUSING}, Job::FAILED},
+      {kFailed,
+       {Job::STARTING, Job::RUNNING, Job::PAUSING, Job::SAVING},
+       Job::FAILED},
       {kFailed, {Job::CANCELLING}, Job::CANCELLED},
+      // One that is told to pause or to stop does not forget that.
+      {kSavingFails, {Job::RUNNING}, Job::SAVING},
+      {kSavingFails, {Job::PAUSING, Job::SAVING, Job::CANCELLING}, kStays},
+      {kSaved, {Job::SAVING}, Job::RUNNING},
+      {kSaved, {Job::RUNNING, Job::PAUSING, Job::CANCELLING}, kStays},
+      {kLeftUnsaved, {Job::RUNNING, Job::PAUSING, Job::SAVING}, Job::PAUSED},
+      {kLeftUnsaved, {Job::CANCELLING}, Job::CANCELLED},
 
-      {kRestarted, {Job::STARTING, Job::RUNNING, Job::PAUSING}, Job::PAUSED},
+      {kRestarted,
+       {Job::STARTING, Job::RUNNING, Job::PAUSING, Job::SAVING},
+       Job::PAUSED},
       {kRestarted, {Job::CANCELLING}, Job::CANCELLED},
       {kRestarted,
        {Job::PENDING, Job::PAUSED, Job::SUCCEEDED, Job::FAILED, Job::CANCELLED},
@@ -81,7 +96,9 @@ constexpr EventName kEventNames[] = {
     {kUpdate, "update", true},    {kCheckpoint, "checkpoint", true},
     {kAssigned, "assign", false}, {kInterrupted, "interrupt", false},
     {kStarted, "start", false},   {kFinished, "finish", false},
-    {kFailed, "fail", false},     {kRestarted, "come back", false},
+    {kFailed, "fail", false},     {kSavingFails, "fail to save", false},
+    {kSaved, "be saved", false},  {kLeftUnsaved, "be left unsaved", false},
+    {kRestarted, "come back", false},
 };
 
 const Transition* Find(State state, JobEvent event) {

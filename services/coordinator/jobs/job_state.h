@@ -25,7 +25,10 @@ enum class JobEvent : uint8_t {
   kStarted,      // All are ready, and the servers too.
   kFinished,     // A stop condition holds, all is counted.
   kFailed,
-  kRestarted,  // The coordinator has: nobody works for the job any more.
+  kSavingFails,  // Or takes long: what it has trained is still to be saved.
+  kSaved,        // In the end.
+  kLeftUnsaved,  // Who held its weights was told to stop, and has gone.
+  kRestarted,    // The coordinator has: nobody works for the job any more.
 };
 
 // "pause", "resume", ...; what callers ask for is as in "cannot pause".
@@ -36,7 +39,8 @@ absl::string_view JobEventName(JobEvent event);
 // which states it can and what can be done in this one.
 //
 //     PENDING -> STARTING -> RUNNING -> SUCCEEDED | FAILED
-//     STARTING, RUNNING -> PENDING, interrupted
+//     RUNNING -> SAVING -> RUNNING, while its weights cannot be saved
+//     STARTING, RUNNING, SAVING -> PENDING, interrupted
 //     PENDING, STARTING, RUNNING -> (PAUSING ->) PAUSED -> PENDING
 //     any that has not ended -> (CANCELLING ->) CANCELLED
 //     PAUSED or ended -> PENDING, restored

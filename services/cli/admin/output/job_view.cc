@@ -168,6 +168,7 @@ int WorkersOf(const v1::Job& job) {
     case v1::Job::STARTING:
     case v1::Job::RUNNING:
     case v1::Job::PAUSING:
+    case v1::Job::SAVING:
     case v1::Job::CANCELLING:
       return job.progress().workers_size();
     default:

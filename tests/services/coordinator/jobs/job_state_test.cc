@@ -20,21 +20,24 @@ using State = v1::Job::State;
 
 // Every pair of state and event; "-" is "cannot happen", "=" is "stays".
 constexpr absl::string_view kTable = R"(
-               PENDING   STARTING   RUNNING    PAUSING    PAUSED    CANCELLING SUCCEEDED FAILED  CANCELLED
-pause          PAUSED    PAUSING    PAUSING    -          -         -          -         -       -
-resume         -         -          -          -          PENDING   -          -         -       -
-cancel         CANCELLED CANCELLING CANCELLING CANCELLING CANCELLED -          -         -       -
-restore        -         -          -          -          PENDING   -          PENDING   PENDING PENDING
-delete         -         -          -          -          -         -          =         =       =
-switch         =         =          =          -          =         -          -         -       -
-update         =         =          =          -          =         -          -         -       -
-checkpoint     -         -          =          -          -         -          -         -       -
-assign         STARTING  -          -          -          -         -          -         -       -
-interrupt      -         PENDING    PENDING    PAUSED     -         CANCELLED  -         -       -
-start          -         RUNNING    -          =          -         =          -         -       -
-finish         -         -          SUCCEEDED  SUCCEEDED  -         CANCELLED  -         -       -
-fail           -         FAILED     FAILED     FAILED     -         CANCELLED  -         -       -
-come_back      =         PAUSED     PAUSED     PAUSED     =         CANCELLED  =         =       =
+               PENDING   STARTING   RUNNING    PAUSING    PAUSED    CANCELLING SUCCEEDED FAILED  CANCELLED SAVING
+pause          PAUSED    PAUSING    PAUSING    -          -         -          -         -       -         -
+resume         -         -          -          -          PENDING   -          -         -       -         -
+cancel         CANCELLED CANCELLING CANCELLING CANCELLING CANCELLED -          -         -       -         CANCELLING
+restore        -         -          -          -          PENDING   -          PENDING   PENDING PENDING   -
+delete         -         -          -          -          -         -          =         =       =         -
+switch         =         =          =          -          =         -          -         -       -         -
+update         =         =          =          -          =         -          -         -       -         -
+checkpoint     -         -          =          =          -         -          -         -       -         =
+assign         STARTING  -          -          -          -         -          -         -       -         -
+interrupt      -         PENDING    PENDING    PAUSED     -         CANCELLED  -         -       -         PENDING
+start          -         RUNNING    -          =          -         =          -         -       -         -
+finish         -         -          SUCCEEDED  SUCCEEDED  -         CANCELLED  -         -       -         SUCCEEDED
+fail           -         FAILED     FAILED     FAILED     -         CANCELLED  -         -       -         FAILED
+fail_to_save   -         -          SAVING     =          -         =          -         -       -         =
+be_saved       -         -          =          =          -         =          -         -       -         RUNNING
+be_left_unsaved -         -          PAUSED     PAUSED     -         CANCELLED  -         -       -         PAUSED
+come_back      =         PAUSED     PAUSED     PAUSED     =         CANCELLED  =         =       =         PAUSED
 )";
 
 std::vector<std::string> Words(absl::string_view line) {

@@ -169,8 +169,8 @@ TEST(ApplyUpdateTest, AnotherEtagIsAborted) {
 
 TEST(ApplyUpdateTest, AJobThatEndsIsNotChanged) {
   for (const v1::Job::State state :
-       {v1::Job::PAUSING, v1::Job::CANCELLING, v1::Job::SUCCEEDED,
-        v1::Job::FAILED, v1::Job::CANCELLED}) {
+       {v1::Job::PAUSING, v1::Job::SAVING, v1::Job::CANCELLING,
+        v1::Job::SUCCEEDED, v1::Job::FAILED, v1::Job::CANCELLED}) {
     v1::Job current = Current();
     current.set_state(state);
     const absl::Status status =
