@@ -23,6 +23,7 @@ struct Faults {
   Nanos writing = 0;       // A server's part of a checkpoint; its manifest.
   Nanos messages = 0;      // One between a worker and others, besides latency.
   Nanos held = 0;          // A message that is held up, on top.
+  Nanos full = 0;          // The disk of the checkpoints.
 
   // Chances in a thousand: of each member, server, command or second that it
   // is about.
@@ -43,6 +44,7 @@ struct Faults {
   int server_hangs = 0;       // Each command: nothing is answered any more.
   int snapshot_refused = 0;   // Each snapshot and each evaluation.
   int checkpoint_fails = 0;   // Each file, each manifest.
+  int disk_full = 0;          // Each second: for a while, for everybody.
   int pause = 0;              // Each second, as all that people order.
   int update = 0;
   int checkpoint = 0;
@@ -75,6 +77,12 @@ class FaultDraws {
                      : static_cast<Nanos>(
                            1 + rng_.Below(static_cast<uint64_t>(most)));
   }
+  // The disk of the checkpoints is full from now on, for a while.
+  void FillDisk(Nanos now) { full_until_ = now + Delay(faults_.full); }
+  // Whether something that is written there now fails.
+  bool WriteFails(Nanos now) {
+    return Happens(faults_.checkpoint_fails, now) || now < full_until_;
+  }
   // By how much a message is late that usually is by up to `most`.
   Nanos Late(Nanos most, Nanos now) {
     const Nanos late = Delay(most);
@@ -85,6 +93,7 @@ class FaultDraws {
  private:
   const Faults& faults_;
   Rng rng_;
+  Nanos full_until_ = 0;
 };
 
 }  // namespace paceline

@@ -46,7 +46,9 @@ std::vector<RunInput> DrawOrders(FaultDraws& draws, const Faults& faults,
     orders.emplace_back(UpdateRun{DrawSettings(draws, settings)});
   }
   if (draws.Happens(faults.checkpoint, now)) {
-    orders.emplace_back(WriteCheckpoint{absl::StrCat("mine-", now)});
+    const bool elsewhere = faults.disk_full > 0 && draws.Chance(1, 2);
+    orders.emplace_back(WriteCheckpoint{absl::StrCat("mine-", now),
+                                        elsewhere ? "/elsewhere" : ""});
   }
   if (draws.Happens(faults.change, now)) {
     const uint64_t chosen = draws.Below(faults.paradigms.size());
@@ -145,15 +147,13 @@ void VirtualCluster::HandleLife(const TimedEvent& event) {
     case EventKind::kReportRepeated:
       return Give(WorkerPushed{WorkerId{number}, workers_[number].reported});
     case EventKind::kPartWritten:
-      return Give(ServerWrote{
-          .server = static_cast<int>(number),
-          .snapshot = event.argument,
-          .status = WriteStatus(Happens(spec_.faults.checkpoint_fails)),
-          .file = {}});
+      return Give(ServerWrote{.server = static_cast<int>(number),
+                              .snapshot = event.argument,
+                              .status = WriteStatus(draws_.WriteFails(now_)),
+                              .file = {}});
     case EventKind::kManifestWritten:
-      return Give(
-          ManifestWritten{manifests_[event.argument],
-                          WriteStatus(Happens(spec_.faults.checkpoint_fails))});
+      return Give(ManifestWritten{manifests_[event.argument],
+                                  WriteStatus(draws_.WriteFails(now_))});
     case EventKind::kEvaluatorKnown:
       return Give(EvaluatorKnown{AnyAlive(evaluators_)});
     case EventKind::kEvaluatorComes:
@@ -257,6 +257,7 @@ void VirtualCluster::EverySecond() {
     if (draws_.Chance(1, 2)) Give(ServerLeaves{server});
     Give(ServerLost{server, absl::UnavailableError("a server is gone")});
   }
+  if (Happens(faults.disk_full)) draws_.FillDisk(now_);
   for (const RunInput& order :
        DrawOrders(draws_, faults, course_.settings(), now_)) {
     Give(order);

@@ -25,7 +25,9 @@ class SilentObserver : public RunObserver {
   void Decided(const v1::Decision&) override {}
   void Warned(const std::string&) override {}
   void ParadigmSwitched(const std::string&) override {}
-  void CheckpointChanged(const v1::Checkpoint&) override {}
+  void CheckpointChanged(const v1::Checkpoint&, bool) override {}
+  void SavingWasDelayed(const SavingDelayed&) override {}
+  void SavingHasSucceeded() override {}
 };
 
 v1::JobSpec SmallJob(uint8_t shape) {

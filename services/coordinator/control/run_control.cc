@@ -218,7 +218,7 @@ void RunControl::TakeNews(JobEntry& entry) {
   if (warned) job.set_state_reason(*changes.warning);
   bool over = false;
   std::vector<v1::WatchJobResponse> events;
-  for (const v1::Checkpoint& news : changes.checkpoints) {
+  for (const auto& [news, again] : changes.checkpoints) {
     *events.emplace_back().mutable_checkpoint() =
         checkpoints_->Note(entry, news);
     over = over || news.state() != v1::Checkpoint::WRITING;

@@ -31,9 +31,10 @@ int64_t RunNews::last_decision() const {
   return last_decision_;
 }
 
-void RunNews::Started(int64_t /*parameters*/, int64_t /*train_samples*/) {
+void RunNews::Started(int64_t /*parameters*/, int64_t train_samples) {
   absl::MutexLock lock(&inbox_->mu);
   changes_.started = true;
+  changes_.train_samples = train_samples;
   inbox_->woken = true;
 }
 
@@ -77,9 +78,21 @@ void RunNews::ParadigmSwitched(const std::string& paradigm) {
   inbox_->woken = true;
 }
 
-void RunNews::CheckpointChanged(const v1::Checkpoint& checkpoint) {
+void RunNews::CheckpointChanged(const v1::Checkpoint& checkpoint, bool again) {
   absl::MutexLock lock(&inbox_->mu);
-  changes_.checkpoints.push_back(checkpoint);
+  changes_.checkpoints.push_back({checkpoint, again});
+  inbox_->woken = true;
+}
+
+void RunNews::SavingWasDelayed(const SavingDelayed& delayed) {
+  absl::MutexLock lock(&inbox_->mu);
+  changes_.delayed = delayed;
+  inbox_->woken = true;
+}
+
+void RunNews::SavingHasSucceeded() {
+  absl::MutexLock lock(&inbox_->mu);
+  changes_.saved = true;
   inbox_->woken = true;
 }
 

@@ -36,9 +36,17 @@ class RunNews : public RunObserver {
   // What has changed since the last Take().
   struct Changes {
     bool started = false;
+    int64_t train_samples = 0;  // If it has.
     std::optional<std::string> paradigm;
     std::optional<std::string> warning;
-    std::vector<v1::Checkpoint> checkpoints;  // `name` is the id alone.
+    struct Saved {
+      v1::Checkpoint checkpoint;  // `name` is the id alone.
+      bool again = false;         // One of that name has failed before.
+    };
+    std::vector<Saved> checkpoints;
+    // What was trained is delayed, or was and is saved now; the last of it.
+    std::optional<SavingDelayed> delayed;
+    bool saved = false;
   };
 
   // Decisions are numbered from `last_decision` + 1 on. The inbox is woken when
@@ -58,7 +66,9 @@ class RunNews : public RunObserver {
   void Decided(const v1::Decision& decision) override;
   void Warned(const std::string& text) override;
   void ParadigmSwitched(const std::string& paradigm) override;
-  void CheckpointChanged(const v1::Checkpoint& checkpoint) override;
+  void CheckpointChanged(const v1::Checkpoint& checkpoint, bool again) override;
+  void SavingWasDelayed(const SavingDelayed& delayed) override;
+  void SavingHasSucceeded() override;
 
  private:
   const std::string uid_;

@@ -30,6 +30,7 @@ CourseOptions OptionsOf(const RunSetup& setup) {
     options.servers.push_back(server.name);
   }
   options.checkpoint_root = setup.checkpoint_root;
+  options.checkpoint_fallbacks = setup.checkpoint_fallbacks;
   options.restored = !setup.restore_from.empty();
   return options;
 }
@@ -38,10 +39,11 @@ double UnixSeconds() {
   return absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
 }
 
-std::string StopReason(const absl::Status& outcome) {
-  if (outcome.ok()) return "the job has ended";
-  if (absl::IsCancelled(outcome)) return std::string(outcome.message());
-  return absl::StrCat("the job failed: ", outcome.message());
+std::string StopReason(const RunOutcome& outcome) {
+  const std::string why(outcome.status.message());
+  if (outcome.status.ok()) return "the job has ended";
+  if (absl::IsCancelled(outcome.status) || outcome.left_unsaved) return why;
+  return absl::StrCat("the job failed: ", why);
 }
 
 }  // namespace
@@ -173,12 +175,10 @@ absl::Status JobRun::OnServerMessage(uint64_t member,
 void JobRun::OnServerDisconnected(uint64_t member) {
   const std::optional<int> server = IndexOf(member);
   if (!server.has_value()) return;
-  Step(ServerLost{
-           *server,
-           absl::UnavailableError(absl::StrCat(
-               "parameter server ", setup_.servers[*server].name,
-               " is gone, and its part of the model is lost: restore the job "
-               "from its last checkpoint"))})
+  Step(
+      ServerLost{*server, absl::UnavailableError(absl::StrCat(
+                              "parameter server ", setup_.servers[*server].name,
+                              " is gone, and its part of the model is lost"))})
       .IgnoreError();
 }
 
@@ -220,8 +220,9 @@ absl::Status JobRun::Switch(const ParadigmSpec& paradigm,
               });
 }
 
-absl::Status JobRun::WriteCheckpoint(const std::string& id) {
-  return Step(paceline::WriteCheckpoint{id});
+absl::Status JobRun::WriteCheckpoint(const std::string& id,
+                                     const std::string& folder) {
+  return Step(paceline::WriteCheckpoint{id, folder});
 }
 
 v1::JobProgress JobRun::Progress() const {
@@ -273,7 +274,7 @@ bool JobRun::TrainingEnds() const {
 
 bool JobRun::TrainingOver() const {
   absl::MutexLock lock(&mu_);
-  return course_.stage() >= RunStage::kEvaluating;
+  return course_.stage() >= RunStage::kEvaluating || course_.saving_delayed();
 }
 
 int64_t JobRun::BytesPerServer() const {
@@ -560,6 +561,16 @@ void JobRun::On(const Warning& warning) {
 }
 
 template <>
+void JobRun::On(const SavingDelayed& delayed) {
+  Tell([this, delayed] { observer_->SavingWasDelayed(delayed); });
+}
+
+template <>
+void JobRun::On(const SavingSucceeded&) {
+  Tell([this] { observer_->SavingHasSucceeded(); });
+}
+
+template <>
 void JobRun::On(const TrainingEnded&) {
   metrics_->training_start_timestamp_seconds->Set(0);
   On(ProgressDue{});
@@ -569,7 +580,7 @@ template <>
 void JobRun::On(const RunEnded& ended) {
   ended_ = true;
   v1::WorkerCommand stop;
-  stop.mutable_stop()->set_reason(StopReason(ended.outcome.status));
+  stop.mutable_stop()->set_reason(StopReason(ended.outcome));
   for (const auto& [worker, member] : members_) {
     SendToWorker(worker, stop);
   }
@@ -627,15 +638,19 @@ void JobRun::CountHeld(absl::Span<const RunOutput> outputs) {
 void JobRun::TellCheckpoint(const CheckpointChanged& changed) {
   if (changed.state == CheckpointChanged::State::kWriting) {
     return observer_->CheckpointChanged(
-        ToCheckpoint(changed.order, v1::Checkpoint::WRITING, absl::OkStatus()));
+        ToCheckpoint(changed.order, v1::Checkpoint::WRITING, absl::OkStatus()),
+        changed.again);
   }
   if (changed.failure.ok()) {
     metrics_->last_checkpoint_timestamp_seconds->Set(UnixSeconds());
   } else {
-    LogWarning("the checkpoint could not be written",
-               {{"checkpoint", changed.order.id},
-                {"reason", std::string(changed.failure.message())}});
     metrics_->checkpoints_failed->Increment();
+  }
+  if (!changed.failure.ok() && !changed.again) {
+    LogWarning("the checkpoint could not be written",
+               {{"job", setup_.job_name},
+                {"checkpoint", changed.order.id},
+                {"reason", std::string(changed.failure.message())}});
   }
   v1::Checkpoint checkpoint = ToCheckpoint(
       changed.order,
@@ -644,7 +659,7 @@ void JobRun::TellCheckpoint(const CheckpointChanged& changed) {
   const double took = absl::ToDoubleSeconds(changed.took);
   checkpoint.set_write_seconds(took);
   metrics_->checkpoint_seconds->Observe(took);
-  observer_->CheckpointChanged(checkpoint);
+  observer_->CheckpointChanged(checkpoint, changed.again);
 }
 
 void JobRun::TellEnd(RunOutcome outcome) {

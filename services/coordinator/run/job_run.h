@@ -79,6 +79,8 @@ struct RunSetup {
   // Each checkpoint gets a folder of its own in this one; empty: none is
   // written.
   std::string checkpoint_root = {};
+  // Where what was trained is saved if that cannot be there.
+  std::vector<std::string> checkpoint_fallbacks = {};
   // The folder of the checkpoint from which the job goes on; empty: it begins.
   std::string restore_from = {};
   std::string traceparent = {};  // In which members do what they are told.
@@ -110,8 +112,7 @@ class JobRun : private RunDriver {
 
   // Opens its files; then the course begins. Called once.
   void Start();
-  // How it has ended; nothing while it goes on. All members have been told to
-  // stop by then.
+  // How it has ended, once all members have been told to stop.
   std::optional<RunOutcome> outcome() const;
 
   // The number of the next member that is assigned to the run.
@@ -147,9 +148,9 @@ class JobRun : private RunDriver {
   void Update(const JobPlan& plan);
   // The errors of the input SwitchRun (run_messages.h).
   absl::Status Switch(const ParadigmSpec& paradigm, absl::string_view reason);
-  // Begins to write a checkpoint; the observer hears of it. The errors of the
-  // input WriteCheckpoint.
-  absl::Status WriteCheckpoint(const std::string& id);
+  // As the input WriteCheckpoint; the observer hears of it.
+  absl::Status WriteCheckpoint(const std::string& id,
+                               const std::string& folder = "");
 
   v1::JobProgress Progress() const;
   // Everything measured so far, as JSON text; empty before the training.
@@ -158,7 +159,7 @@ class JobRun : private RunDriver {
   bool WantsEvaluator() const;
   // Nothing more is counted; what there is is being saved, or is saved.
   bool TrainingEnds() const;
-  // Everything is saved; trainers have nothing to do any more.
+  // Trainers have nothing to do any more, whether or not it could be saved.
   bool TrainingOver() const;
   uint64_t run() const { return setup_.run; }
   const std::string& job_name() const { return setup_.job_name; }

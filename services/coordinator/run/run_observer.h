@@ -5,6 +5,7 @@
 #include <string>
 
 #include "protos/paceline/v1/jobs.pb.h"
+#include "services/coordinator/run/course/run_messages.h"
 
 namespace paceline {
 
@@ -24,8 +25,14 @@ class RunObserver {
   virtual void Warned(const std::string& text) = 0;
   // Another paradigm, in full, is in force.
   virtual void ParadigmSwitched(const std::string& paradigm) = 0;
-  // It has begun to be written, is ready, or has failed. `name` is its id.
-  virtual void CheckpointChanged(const v1::Checkpoint& checkpoint) = 0;
+  // It has begun to be written, is ready, or has failed; `again` if one of that
+  // name has failed before. `name` is its id.
+  virtual void CheckpointChanged(const v1::Checkpoint& checkpoint,
+                                 bool again) = 0;
+  // What was trained cannot be saved for now, or takes long to be.
+  virtual void SavingWasDelayed(const SavingDelayed& delayed) = 0;
+  // After that, it is saved.
+  virtual void SavingHasSucceeded() = 0;
 };
 
 }  // namespace paceline

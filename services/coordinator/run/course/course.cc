@@ -30,7 +30,8 @@ RunCourse::RunCourse(const CourseOptions& options, const RunSettings& settings,
       paradigm_(options.paradigm),
       next_look_(now),
       commands_(options.servers.size(), now),
-      evaluations_(options.defer_evaluation) {
+      evaluations_(options.defer_evaluation),
+      checkpoints_(options) {
   CHECK(!options.servers.empty());
 }
 
@@ -48,8 +49,11 @@ absl::Time RunCourse::NextDeadline() const {
     return absl::InfiniteFuture();
   }
   absl::Time due = std::min(next_look_, stage_deadline_);
+  if (stage_ == RunStage::kSaving) {
+    due = std::min(due, checkpoints_.next_try());
+  }
   if (stage_ != RunStage::kTraining) return due;
-  due = std::min({due, next_checkpoint_, core_->NextDeadline()});
+  due = std::min({due, checkpoints_.next_due(), core_->NextDeadline()});
   if (!sealed_ && settings_.stop.seconds > 0) {
     due = std::min(due, began_ + absl::Seconds(settings_.stop.seconds));
   }
@@ -143,7 +147,7 @@ bool RunCourse::FellShort(const Turn& turn) {
     // It is the job's fault: nobody could prepare it.
     failure_ = unfit_;
   } else {
-    out_of_workers_ = true;
+    outcome_.out_of_workers = true;
     End(turn, absl::OkStatus());
   }
   return true;
@@ -192,7 +196,7 @@ void RunCourse::StartTraining(const Turn& turn) {
     trainers.push_back(worker);
   }
   if (trainers.empty()) {
-    out_of_workers_ = true;
+    outcome_.out_of_workers = true;
     return End(turn, absl::OkStatus());
   }
   core_ = std::make_unique<SyncCore>(
@@ -201,7 +205,7 @@ void RunCourse::StartTraining(const Turn& turn) {
   Enter(RunStage::kTraining);
   began_ = turn.now - absl::Seconds(start_.seconds);
   next_look_ = somebody_seen_ = turn.now;
-  next_checkpoint_ = NextCheckpoint(options_, settings_, turn.now);
+  checkpoints_.SetInterval(turn.now, settings_.checkpoint_interval);
   turn.outputs.push_back(TrainingStarted{
       model_.Parameters(), model_.train_samples, trainers.size()});
   for (const WorkerId worker : members_.Present()) {
@@ -227,20 +231,17 @@ bool RunCourse::Train(const Turn& turn) {
           "finite or by the rule of the paradigm; look at the learning rate, "
           "the data and the paradigm"));
     }
+    ended_ = turn.now;
     turn.outputs.push_back(TrainingEnded{});
     // The last closing too: from here on the servers hold the result.
     awaited_command_ = commands_.last();
-    Await(turn, RunStage::kSettling, 3 * options_.lease,
+    // As long as while it trains: a server that is slow has the weights.
+    Await(turn, RunStage::kSettling, kServerStuckLeases * options_.lease,
           "the servers to apply the last update");
     return true;
   }
-  if (turn.now >= next_checkpoint_) {
-    next_checkpoint_ = NextCheckpoint(options_, settings_, turn.now);
-    const std::string id = CheckpointId("auto");
-    // If nothing was counted since the last one, that must stay whole.
-    if (id != last_interval_id_ && BeginCheckpoint(turn, id)) {
-      last_interval_id_ = id;
-    }
+  if (turn.now >= checkpoints_.next_due()) {
+    checkpoints_.BeginDue(MomentOf(turn), settings_.checkpoint_interval);
   }
   const double seconds = settings_.stop.seconds;
   const bool late = seconds > 0 && SecondsAt(turn.now) >= seconds;
@@ -256,38 +257,40 @@ bool RunCourse::Train(const Turn& turn) {
     somebody_seen_ = turn.now;
   }
   if (turn.now - somebody_seen_ <= options_.lease) return false;
-  if (options_.checkpoint_root.empty()) {
+  if (!checkpoints_.kept()) {
     failure_ = LastFailure();
     failure_.Update(absl::UnavailableError(
         "no worker is left, and none has come back within a lease"));
     return true;
   }
-  if (std::exchange(out_of_workers_, true)) return false;
+  if (std::exchange(outcome_.out_of_workers, true)) return false;
   core_->Seal(turn.now, core_outputs_);
   Absorb(turn);
   return true;
 }
 
 bool RunCourse::Save(const Turn& turn) {
-  if (!options_.checkpoint_root.empty()) {
-    // One that had begun before the end is waited for.
-    if (!checkpoint_.idle()) return false;
-    if (!std::exchange(saving_result_, true)) {
-      const bool paused = pausing_.has_value() || out_of_workers_;
-      BeginCheckpoint(turn, CheckpointId(!diverged_.ok() ? kDivergedCheckpoint
-                                         : paused        ? "pause"
-                                                         : "final"));
-      return false;
-    }
-    failure_ = Annotate(checkpoint_.last_status(),
-                        "the trained weights could not be saved");
+  const bool paused = pausing_.has_value() || outcome_.out_of_workers;
+  if (checkpoints_.kept() && !checkpoints_.saved()) {
+    checkpoints_.SaveResult(MomentOf(turn), !diverged_.ok()
+                                                ? kDivergedCheckpoint
+                                            : paused ? "pause"
+                                                     : "final");
+    return false;
   }
   // Saved, in case somebody knows better: more of it would not help.
   failure_.Update(diverged_);
   // The same: waiting for workers would not help.
-  if (out_of_workers_ && !pausing_.has_value()) failure_.Update(LastFailure());
+  if (outcome_.out_of_workers && !pausing_.has_value()) {
+    failure_.Update(LastFailure());
+  }
   if (failure_.ok()) BeginEvaluating(turn);
   return true;
+}
+
+RunCheckpoints::Moment RunCourse::MomentOf(const Turn& turn) {
+  return {turn.now, turn.outputs, core_.get(), &commands_,
+          SecondsAt(std::min(turn.now, ended_))};
 }
 
 void RunCourse::BeginEvaluating(const Turn& turn) {
@@ -316,25 +319,22 @@ void RunCourse::Await(const Turn& turn, RunStage stage, absl::Duration limit,
 }
 
 void RunCourse::End(const Turn& turn, absl::Status status) {
-  if (!checkpoint_.idle()) {
-    EndCheckpoint(
-        turn, status.ok() ? absl::AbortedError("the run has ended") : status);
-  }
+  checkpoints_.Abort(
+      MomentOf(turn),
+      status.ok() ? absl::AbortedError("the run has ended") : status);
   Enter(RunStage::kEnded);
   // What a server that has left took with it was nothing yet.
-  if (out_of_servers_) status = absl::OkStatus();
+  if (outcome_.out_of_servers) status = absl::OkStatus();
   const bool all_counted =
       core_ != nullptr && core_->samples_counted() >= core_->samples_total();
   const bool complete = all_counted || out_of_time_ || target_reached_;
-  RunOutcome outcome;
-  outcome.paused = status.ok() && !complete &&
-                   (pausing_.has_value() || out_of_workers_ || out_of_servers_);
-  outcome.status = std::move(status);
-  outcome.warning = warning_;
-  outcome.out_of_workers = out_of_workers_;
-  outcome.out_of_servers = out_of_servers_;
-  outcome.checkpoint = checkpoint_.last_id();
-  turn.outputs.push_back(RunEnded{std::move(outcome)});
+  outcome_.paused = status.ok() && !complete &&
+                    (pausing_.has_value() || outcome_.out_of_workers ||
+                     outcome_.out_of_servers);
+  outcome_.status = std::move(status);
+  outcome_.warning = warning_;
+  outcome_.checkpoint = checkpoints_.last_id();
+  turn.outputs.push_back(RunEnded{outcome_});
 }
 
 void RunCourse::LookAround(const Turn& turn) {
@@ -360,15 +360,17 @@ void RunCourse::LookAround(const Turn& turn) {
     to_forget_.push_back(stuck->evaluator);
     ChooseEvaluator(turn);
   }
-  LookAfterCheckpoint(turn);
+  checkpoints_.Look(MomentOf(turn), stage_ == RunStage::kSaving);
   const absl::Duration limit = kServerStuckLeases * options_.lease;
   const std::optional<int> stuck = commands_.Stuck(turn.now, limit);
-  if (stage_ == RunStage::kTraining && stuck.has_value() && failure_.ok()) {
+  const bool commanded =
+      stage_ == RunStage::kTraining || stage_ == RunStage::kSaving;
+  if (commanded && stuck.has_value() && failure_.ok()) {
+    outcome_.weights_lost = true;
     failure_ = absl::UnavailableError(absl::StrCat(
         "parameter server ", options_.servers[*stuck],
         " has carried out no command for ", absl::FormatDuration(limit),
-        ", though it is connected: restart it, and restore the job from its "
-        "last checkpoint"));
+        ", though it is connected: restart it"));
   }
   if (stage_ == RunStage::kEvaluating) {
     turn.outputs.push_back(AskForEvaluator{});

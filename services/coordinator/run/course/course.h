@@ -12,10 +12,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "services/coordinator/accuracy.h"
-#include "services/coordinator/run/course/checkpoint_writing.h"
 #include "services/coordinator/run/course/course_options.h"
 #include "services/coordinator/run/course/evaluation_queue.h"
 #include "services/coordinator/run/course/loss_watch.h"
+#include "services/coordinator/run/course/run_checkpoints.h"
 #include "services/coordinator/run/course/run_members.h"
 #include "services/coordinator/run/course/run_messages.h"
 #include "services/coordinator/run/course/server_commands.h"
@@ -33,8 +33,8 @@ enum class RunStage {
   kHosting,       // The servers take its blocks.
   kInitializing,  // A worker writes the starting weights.
   kTraining,
-  kSettling,  // Everything is counted; the servers apply the last update.
-  kSaving,
+  kSettling,    // Everything is counted; the servers apply the last update.
+  kSaving,      // As often as it takes.
   kEvaluating,  // What is left of it.
   kEnded,
 };
@@ -68,6 +68,10 @@ class RunCourse {
   const std::vector<BlockPlacement>& blocks() const { return blocks_; }
   const RunSettings& settings() const { return settings_; }
   const EvaluationQueue& evaluations() const { return evaluations_; }
+  // What was trained could not be saved so far, or takes long to be.
+  bool saving_delayed() const {
+    return stage_ == RunStage::kSaving && checkpoints_.delayed();
+  }
   // In force, with all its parameters.
   std::string paradigm() const;
   // Seconds of training, those before the run included; 0 before it.
@@ -117,7 +121,7 @@ class RunCourse {
   template <class Value>
   void Pass(const Turn& turn, const Value& output);
 
-  // Evaluations and checkpoints (course_saving.cc).
+  // Evaluations (course_evaluating.cc).
   void ChooseEvaluator(const Turn& turn);
   void GiveOutEvaluation(const Turn& turn);
   void DropEvaluation(const Turn& turn, int64_t snapshot, std::string who,
@@ -125,10 +129,7 @@ class RunCourse {
   void StopEvaluating(const Turn& turn, std::string why);
   // Stops it if nothing can be hoped for any more.
   void JudgeEvaluation(const Turn& turn, bool evaluator_exists);
-  bool BeginCheckpoint(const Turn& turn, const std::string& id);
-  void EndCheckpoint(const Turn& turn, const absl::Status& written);
-  void LookAfterCheckpoint(const Turn& turn);
-  std::string CheckpointId(absl::string_view kind) const;
+  RunCheckpoints::Moment MomentOf(const Turn& turn);
 
   const CourseOptions options_;
   RunSettings settings_;
@@ -150,26 +151,23 @@ class RunCourse {
   absl::Time began_;
   LossWatch losses_;
   std::string warning_;
-  absl::Status diverged_;  // Why it is hopeless to go on.
+  absl::Status diverged_;                      // Why it is hopeless to go on.
+  absl::Time ended_ = absl::InfiniteFuture();  // The training.
   bool sealed_ = false;
   bool out_of_time_ = false;  // Sealed by the limit of seconds.
   bool target_reached_ = false;
   EvaluationQueue evaluations_;
   absl::Time worth_waiting_;  // When an evaluator could be hoped for.
-  CheckpointWriting checkpoint_;
-  absl::Time next_checkpoint_ = absl::InfiniteFuture();
-  std::string last_interval_id_;  // Of the last one begun by its interval.
-  bool saving_result_ = false;
+  RunCheckpoints checkpoints_;
 
   absl::Status failure_;
   absl::Status unfit_;         // Why the first trainer could not take part.
   absl::Status last_failure_;  // Of the trainer that went last, if it failed.
   absl::Time short_since_ = absl::InfiniteFuture();
   absl::Time somebody_seen_;
-  bool out_of_workers_ = false;
   std::optional<PauseRun> pausing_;
   std::set<int> leaving_servers_;
-  bool out_of_servers_ = false;  // That is why it fails (`failure_`).
+  RunOutcome outcome_;  // What is known of it; it says more of `failure_`.
 };
 
 }  // namespace paceline

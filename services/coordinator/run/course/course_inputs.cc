@@ -38,6 +38,7 @@ absl::Status RunCourse::On(const Turn& turn, const FilesOpened& in) {
   if (stage_ != RunStage::kOpening) return absl::OkStatus();
   start_ = in.start;
   failure_.Update(in.status);
+  outcome_.unrestored = options_.restored && !in.status.ok();
   Await(turn, RunStage::kAssembling, kLoadingTimeout,
         "the job's workers to be ready");
   return absl::OkStatus();
@@ -224,7 +225,7 @@ template <>
 absl::Status RunCourse::On(const Turn& turn, const CommandDone& in) {
   commands_.Done(turn.now, in.server, in.sequence);
   if (core_ == nullptr) return absl::OkStatus();
-  checkpoint_.CommandDone(in.sequence, core_->version());
+  checkpoints_.CommandDone(in.sequence, core_->version());
   const Closing closing = commands_.ClosingUpTo(in.sequence);
   if (closing > 0) {
     core_->ClosingPerformed(turn.now, in.server, closing, core_outputs_);
@@ -249,25 +250,20 @@ absl::Status RunCourse::On(const Turn& turn, const CommandDone& in) {
 
 template <>
 absl::Status RunCourse::On(const Turn& turn, const ServerWrote& in) {
-  checkpoint_.Written(in.server, options_.servers[in.server], in.snapshot,
-                      in.status, in.file);
-  LookAfterCheckpoint(turn);
+  checkpoints_.Written(MomentOf(turn), in, stage_ == RunStage::kSaving);
   return absl::OkStatus();
 }
 
 template <>
 absl::Status RunCourse::On(const Turn& turn, const ManifestWritten& in) {
-  if (checkpoint_.idle() || !checkpoint_.writes_manifest() ||
-      checkpoint_.order().id != in.id) {
-    return absl::OkStatus();  // It was given up meanwhile.
-  }
-  EndCheckpoint(turn, in.status);
+  checkpoints_.ManifestWritten(MomentOf(turn), in);
   return absl::OkStatus();
 }
 
 template <>
-absl::Status RunCourse::On(const Turn&, const ServerLeaves& in) {
+absl::Status RunCourse::On(const Turn& turn, const ServerLeaves& in) {
   leaving_servers_.insert(in.server);
+  checkpoints_.Hurry(turn.now);  // Its grace is short.
   return absl::OkStatus();
 }
 
@@ -280,8 +276,19 @@ absl::Status RunCourse::On(const Turn& turn, const ServerLost& in) {
   } else if (failure_.ok()) {
     failure_ = in.why;
     // One that goes without a word may do so because of this very job.
-    out_of_servers_ =
-        stage_ < RunStage::kTraining && leaving_servers_.contains(in.server);
+    const bool left = leaving_servers_.contains(in.server);
+    outcome_.out_of_servers = stage_ < RunStage::kTraining && left;
+    outcome_.weights_lost = stage_ >= RunStage::kTraining;
+    outcome_.unrestored = options_.restored && stage_ == RunStage::kHosting &&
+                          !absl::IsUnavailable(in.why);
+    if (outcome_.weights_lost && left && checkpoints_.kept()) {
+      outcome_.left_unsaved = true;
+      failure_ = absl::UnavailableError(absl::StrCat(
+          "parameter server ", options_.servers[in.server],
+          " was told to stop and has gone before the weights were saved",
+          checkpoints_.failure().ok() ? "" : ": ",
+          checkpoints_.failure().message()));
+    }
   }
   return absl::OkStatus();
 }
@@ -303,6 +310,7 @@ absl::Status RunCourse::On(const Turn&, const CancelRun& in) {
 template <>
 absl::Status RunCourse::On(const Turn& turn, const PauseRun& in) {
   pausing_ = in;
+  checkpoints_.Hurry(turn.now);  // Perhaps before a process ends.
   if (stage_ == RunStage::kEvaluating) {
     turn.outputs.push_back(AskForEvaluator{});
   }
@@ -324,7 +332,7 @@ absl::Status RunCourse::On(const Turn& turn, const UpdateRun& in) {
   Absorb(turn);
   // Else a job that is updated often would never be saved.
   if (other_interval) {
-    next_checkpoint_ = NextCheckpoint(options_, settings_, turn.now);
+    checkpoints_.SetInterval(turn.now, settings_.checkpoint_interval);
   }
   return absl::OkStatus();
 }
@@ -346,15 +354,14 @@ absl::Status RunCourse::On(const Turn& turn, const SwitchRun& in) {
 
 template <>
 absl::Status RunCourse::On(const Turn& turn, const WriteCheckpoint& in) {
-  if (options_.checkpoint_root.empty()) {
+  if (!checkpoints_.kept()) {
     return absl::FailedPreconditionError(
         "no checkpoint can be written: start the coordinator with "
         "--checkpoints DIR");
   }
-  if (stage_ != RunStage::kTraining) return DoesNotTrain();
-  if (BeginCheckpoint(turn, in.id)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "a checkpoint of the job is being written: try again when it is ready");
+  const bool saving = stage_ == RunStage::kSaving;
+  if (stage_ != RunStage::kTraining && !saving) return DoesNotTrain();
+  return checkpoints_.Order(MomentOf(turn), in, saving);
 }
 
 template <>

@@ -55,15 +55,6 @@ absl::Status FitsStart(const WorkerModel& model, const RunStart& start) {
                   "the checkpoint does not fit the training data");
 }
 
-absl::Time NextCheckpoint(const CourseOptions& options,
-                          const RunSettings& settings, absl::Time now) {
-  const absl::Duration every = settings.checkpoint_interval;
-  if (options.checkpoint_root.empty() || every <= absl::ZeroDuration()) {
-    return absl::InfiniteFuture();
-  }
-  return now + every;
-}
-
 bool StopReached(const StopConditions& stop,
                  const std::vector<AccuracyPoint>& accuracy) {
   if (!stop.at_target) return false;

@@ -64,6 +64,9 @@ struct CourseOptions {
   // Each checkpoint gets a folder of its own in this one; empty: none is
   // written.
   std::string checkpoint_root = {};
+  // Where what is trained is saved if that cannot be there: they are tried in
+  // turn.
+  std::vector<std::string> checkpoint_fallbacks = {};
   bool restored = false;  // The servers read the weights from a checkpoint.
   // A run whose workers are all gone waits for others as long as it takes. If
   // not, it ends after a lease.
@@ -81,10 +84,6 @@ RateSchedule ScheduleOf(const RunSettings& settings, uint32_t train_samples);
 SyncOptions SyncOptionsOf(const CourseOptions& options,
                           const RunSettings& settings, const RunStart& start,
                           uint32_t train_samples);
-
-// When the next checkpoint is due, an interval after `now`.
-absl::Time NextCheckpoint(const CourseOptions& options,
-                          const RunSettings& settings, absl::Time now);
 
 // Whether the evaluations so far end the training.
 bool StopReached(const StopConditions& stop,

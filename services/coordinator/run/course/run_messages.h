@@ -36,6 +36,13 @@ struct RunOutcome {
   bool out_of_servers = false;
   // For people, of one that has gone well: what they should look at.
   std::string warning = {};
+  // A server was told to stop, and has gone with what it held before that was
+  // saved; `status` says so.
+  bool left_unsaved = false;
+  // What was trained since the last checkpoint is gone with a server.
+  bool weights_lost = false;
+  // The checkpoint that it was to go on from could not be read.
+  bool unrestored = false;
   // The last checkpoint that it wrote, exact; empty: none.
   std::string checkpoint = {};
 };
@@ -152,9 +159,12 @@ struct SwitchRun {
   std::string reason;  // For people.
 };
 // FAILED_PRECONDITION: the job does not train, no checkpoint can be written, or
-// one is being written.
+// one is being written. While what it has trained is being saved, this is one
+// more attempt, and with a folder one in place of that in hand.
 struct WriteCheckpoint {
   std::string id;
+  // In which it gets a folder of its own; empty: as any other.
+  std::string folder = {};
 };
 // NextDeadline() is reached.
 struct TimePassed {};
@@ -239,7 +249,18 @@ struct CheckpointChanged {
   State state = State::kWriting;
   absl::Status failure;
   absl::Duration took;
+  // One of that id has failed before, and was told of.
+  bool again = false;
 };
+// What was trained cannot be saved for now, and stays with the servers.
+struct SavingDelayed {
+  absl::Status why;
+  int tries = 0;  // So far.
+  // Until the next one; zero: one is in hand, and takes long.
+  absl::Duration next;
+};
+// After that, it is saved.
+struct SavingSucceeded {};
 // A decision about a member or, if `whom` is "job", the job.
 struct Notice {
   std::string whom;
@@ -257,14 +278,13 @@ struct RunEnded {
   RunOutcome outcome;
 };
 
-using RunOutput =
-    std::variant<Grant, PlanCommand, RefreshCommand, AbandonCommand,
-                 PushCounted, Evicted, Switched, SwitchSettled, Recorded,
-                 AssignMember, BeginWork, EvaluateSnapshot, MemberLetGo,
-                 NumberedCommand, AdmitParameters, AskForEvaluator,
-                 CompleteCheckpoint, RemoveCheckpointFiles, TrainingStarted,
-                 WorkerJoined, ProgressDue, Warning, SnapshotEvaluated,
-                 CheckpointChanged, Notice, TrainingEnded, RunEnded>;
+using RunOutput = std::variant<
+    Grant, PlanCommand, RefreshCommand, AbandonCommand, PushCounted, Evicted,
+    Switched, SwitchSettled, Recorded, AssignMember, BeginWork,
+    EvaluateSnapshot, MemberLetGo, NumberedCommand, AdmitParameters,
+    AskForEvaluator, CompleteCheckpoint, RemoveCheckpointFiles, TrainingStarted,
+    WorkerJoined, ProgressDue, Warning, SnapshotEvaluated, CheckpointChanged,
+    SavingDelayed, SavingSucceeded, Notice, TrainingEnded, RunEnded>;
 
 }  // namespace paceline
 

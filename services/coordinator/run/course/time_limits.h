@@ -19,6 +19,13 @@ inline constexpr absl::Duration kAssemblyTimeout = absl::Minutes(5);
 // a lost server says so sooner.
 inline constexpr absl::Duration kCheckpointTimeout = absl::Minutes(30);
 
+// From one attempt to save what a run has trained to the next, twice as long
+// each time: at first as soon as a person who frees space would want it, later
+// so rarely that a disk in trouble is not kept busy with whole models, and
+// still often enough for a grace or for somebody who waits.
+inline constexpr absl::Duration kSavingRetryMin = absl::Seconds(1);
+inline constexpr absl::Duration kSavingRetryMax = absl::Seconds(30);
+
 // For one snapshot.
 inline constexpr absl::Duration kEvaluationTimeout = absl::Minutes(30);
 

@@ -35,9 +35,20 @@ void RecordingObserver::ParadigmSwitched(const std::string& paradigm) {
   history_.paradigms.push_back(paradigm);
 }
 
-void RecordingObserver::CheckpointChanged(const v1::Checkpoint& checkpoint) {
+void RecordingObserver::CheckpointChanged(const v1::Checkpoint& checkpoint,
+                                          bool /*again*/) {
   absl::MutexLock lock(&mu_);
   history_.checkpoints.push_back(checkpoint);
+}
+
+void RecordingObserver::SavingWasDelayed(const SavingDelayed& delayed) {
+  absl::MutexLock lock(&mu_);
+  history_.delays.push_back(delayed);
+}
+
+void RecordingObserver::SavingHasSucceeded() {
+  absl::MutexLock lock(&mu_);
+  ++history_.savings_after_delay;
 }
 
 RunHistory RecordingObserver::History() const {

@@ -23,6 +23,8 @@ struct RunHistory {
   std::vector<std::string> paradigms;
   std::vector<std::string> warnings;
   std::vector<v1::Checkpoint> checkpoints;
+  std::vector<SavingDelayed> delays;
+  int savings_after_delay = 0;
 };
 
 // Keeps what it is told. Thread-safe.
@@ -34,7 +36,9 @@ class RecordingObserver : public RunObserver {
   void Decided(const v1::Decision& decision) override;
   void Warned(const std::string& text) override;
   void ParadigmSwitched(const std::string& paradigm) override;
-  void CheckpointChanged(const v1::Checkpoint& checkpoint) override;
+  void CheckpointChanged(const v1::Checkpoint& checkpoint, bool again) override;
+  void SavingWasDelayed(const SavingDelayed& delayed) override;
+  void SavingHasSucceeded() override;
 
   RunHistory History() const;
 

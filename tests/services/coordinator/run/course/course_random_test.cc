@@ -59,6 +59,9 @@ ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
   run.eval_every = static_cast<int64_t>(20 + rng.Below(40));
   run.defer_evaluation = rng.Chance(1, 3);
   if (rng.Chance(3, 4)) run.checkpoint_root = "/checkpoints";
+  if (!run.checkpoint_root.empty() && seed % 3 == 0) {
+    run.checkpoint_fallbacks = {"/fallback"};
+  }
   RunSettings& settings = spec.settings;
   settings.workers_min = 1 + rng.Below(2);
   settings.stop.epochs = static_cast<int64_t>(1 + rng.Below(3));
@@ -108,6 +111,14 @@ std::vector<Day> Days() {
             .update = 75,
             .checkpoint = 75,
             .change = 75}},
+          {"FullDisks",
+           {.full = 90 * kSecond,
+            .member_dies = 3,
+            .checkpoint_fails = 50,
+            .disk_full = 30,
+            .pause = 75,
+            .checkpoint = 75,
+            .cancel = 1}},
           {"Messages",
            {.messages = 20 * kMillisecond,
             .held = kSecond,

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/overloaded.h"
@@ -85,11 +86,22 @@ std::string TextOf(const CheckpointChanged& changed) {
           : absl::StrCat(" failed: ", changed.failure.ToString()));
 }
 
+std::string TextOf(const SavingDelayed& delayed) {
+  return absl::StrCat(
+      "not saved: ", delayed.why.ToString(), "; ", delayed.tries, " tries, ",
+      delayed.next > absl::ZeroDuration()
+          ? absl::StrCat("the next in ", absl::FormatDuration(delayed.next))
+          : "one in hand");
+}
+
 std::string TextOf(const RunOutcome& outcome) {
   return absl::StrCat(
       "ended: ", outcome.status.ToString(), outcome.paused ? ", paused" : "",
       outcome.out_of_workers ? ", out of workers" : "",
       outcome.out_of_servers ? ", out of servers" : "",
+      outcome.left_unsaved ? ", left unsaved" : "",
+      outcome.weights_lost ? ", weights lost" : "",
+      outcome.unrestored ? ", unrestored" : "",
       outcome.checkpoint.empty() ? "" : ", saved as ", outcome.checkpoint,
       outcome.warning.empty() ? "" : ", warning: ", outcome.warning);
 }
@@ -159,7 +171,10 @@ absl::Status CourseScript::Order(absl::string_view verb, const Words& words) {
     PACELINE_ASSIGN_OR_RETURN(const ParadigmSpec spec, ParseParadigm(word));
     return Give(SwitchRun{spec, "a test"});
   }
-  if (verb == "checkpoint") return Give(WriteCheckpoint{std::string(word)});
+  if (verb == "checkpoint") {
+    return Give(WriteCheckpoint{std::string(word),
+                                words.size() > 1 ? std::string(words[1]) : ""});
+  }
   if (verb != "pause") return Malformed(verb);
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration time, ParseTime(word));
   return Give(PauseRun{time});
@@ -229,6 +244,7 @@ absl::Status CourseScript::MakeRun(Words words) {
   options_.batch_size = 10;
   options_.defer_evaluation = has("defer");
   if (has("root")) options_.checkpoint_root = "/checkpoints";
+  if (has("fallback")) options_.checkpoint_fallbacks = {"/fallback"};
   quota_ = has("quota");
   int64_t servers = 0, from = 0;
   if (!absl::SimpleAtoi(Take("servers", "2", words), &servers) ||
@@ -413,18 +429,19 @@ void CourseScript::Answer(const NumberedCommand& command) {
     const auto* const write = std::get_if<WriteBlocks>(&command.command);
     if (write == nullptr) continue;
     if (server.health == Health::kSlowDisk) {
-      server.unwritten = write->snapshot;
+      server.unwritten = *write;
     } else {
-      Write(done.server, write->snapshot);
+      Write(done.server, *write);
     }
   }
 }
 
-void CourseScript::Write(int server, int64_t snapshot) {
+void CourseScript::Write(int server, const WriteBlocks& write) {
   ServerWrote wrote;
   wrote.server = server;
-  wrote.snapshot = snapshot;
-  if (servers_[static_cast<size_t>(server)].health == Health::kFullDisk) {
+  wrote.snapshot = write.snapshot;
+  if (servers_[static_cast<size_t>(server)].health == Health::kFullDisk &&
+      absl::StartsWith(write.directory, "/checkpoints/")) {
     wrote.status = absl::ResourceExhaustedError("the disk is full");
   }
   answers_.push_back(wrote);
@@ -496,6 +513,8 @@ std::string CourseScript::TextOf(const RunOutput& output) const {
           },
           [](const SnapshotEvaluated& o) { return paceline::TextOf(o.point); },
           [](const CheckpointChanged& o) { return paceline::TextOf(o); },
+          [](const SavingDelayed& o) { return paceline::TextOf(o); },
+          [](const SavingSucceeded&) { return std::string("saved at last"); },
           [](const Notice& o) {
             return absl::StrCat(o.whom, ": (", o.kind, ") ", o.text);
           },

@@ -20,14 +20,15 @@ namespace paceline {
 // do what a command says and nothing else; servers s0, s1, ... answer at once.
 // One command a line:
 //
-//   run PARADIGM [KEY=VALUE]... [defer] [root] [quota]
+//   run PARADIGM [KEY=VALUE]... [defer] [root] [fallback] [quota]
 //                          makes the course anew, at time 0: 40 samples, ten to
 //                          a push, no evaluation, a lease of 10s. Keys: min (of
 //                          workers; 2), servers (2), eval (samples from one
 //                          snapshot to the next), lease, from (samples of the
 //                          first epoch that a checkpoint has), and those of
-//                          `update`. With `root` checkpoints can be written;
-//                          with `quota` the model is too large
+//                          `update`. With `root` checkpoints can be written,
+//                          with `fallback` in another folder too; with `quota`
+//                          the model is too large
 //   opened [CODE]          its files are opened, or cannot be
 //   come w1 e2 ...         workers and evaluators come
 //   ready w1 ... [samples=40] [elements=40]
@@ -48,14 +49,14 @@ namespace paceline {
 //   evaluated e2 SNAPSHOT [accuracy=0.5] [loss=0.5] [failed]
 //   server s0 sound|hangs|slow|full|refuses
 //                          from now on it carries out all; nothing; writes no
-//                          file until it is sound; cannot write; takes no
-//                          snapshot
+//                          file until it is sound; cannot write below
+//                          /checkpoints; takes no snapshot
 //   server s0 leaving|lost
 //   evaluators none|some   whether one is connected anywhere
 //   wait 10s [w1 ...]      so much time passes, in which these are heard of
 //   update [KEY=VALUE]...  min, epochs, samples, seconds, accuracy, loss,
 //                          at_target, rate, interval (of checkpoints)
-//   switch PARADIGM, checkpoint ID, pause DURATION, cancel
+//   switch PARADIGM, checkpoint ID [FOLDER], pause DURATION, cancel
 //
 // Lines that begin with '#' are comments. Thread-compatible.
 class CourseScript {
@@ -70,7 +71,7 @@ class CourseScript {
   enum class Health { kSound, kHangs, kSlowDisk, kFullDisk, kNoRoom };
   struct Server {
     Health health = Health::kSound;
-    std::optional<int64_t> unwritten = std::nullopt;  // A snapshot.
+    std::optional<WriteBlocks> unwritten = std::nullopt;
   };
 
   // Of one command; a malformed one is INVALID_ARGUMENT.
@@ -82,7 +83,7 @@ class CourseScript {
   absl::Status Set(Words words);
   absl::Status Wait(const Words& words, const std::vector<WorkerId>& heard);
   void Work(const std::vector<WorkerId>& members, Words words);
-  void Write(int server, int64_t snapshot);
+  void Write(int server, const WriteBlocks& write);
 
   // Gives the input, and then what servers and others answer to it. Returns OK.
   absl::Status Give(const RunInput& input);

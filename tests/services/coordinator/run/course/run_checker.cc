@@ -32,6 +32,8 @@ void RunChecker::Given(Nanos at, const RunInput& input) {
       },
       input);
   pausing_ = std::holds_alternative<PauseRun>(input);
+  may_give_up_ = may_give_up_ || std::holds_alternative<CancelRun>(input) ||
+                 std::holds_alternative<ServerLost>(input);
   reports_.reset();
   if (const auto* pushed = std::get_if<WorkerPushed>(&input)) {
     Iteration& last = pushed_[pushed->worker];
@@ -134,6 +136,7 @@ void RunChecker::See(const CheckpointChanged& changed) {
   if (changed.state == State::kWriting) {
     if (writing_.has_value()) Break("two checkpoints at once");
     writing_ = changed.order.id;
+    saves_ = saves_ || training_ended_;
     return;
   }
   if (writing_ != changed.order.id) Break("a checkpoint that was not begun");
@@ -145,9 +148,9 @@ void RunChecker::See(const RunEnded& ended) {
   ended_ = true;
   outcome_ = ended.outcome;
   if (writing_.has_value()) Break("a checkpoint is still being written");
-  if (!outcome_.status.ok() || !trained_) return;
-  const bool saved = keeps_checkpoints_ && (!outcome_.out_of_servers);
-  if (!saved) return;
+  if (!trained_ || !keeps_checkpoints_ || outcome_.out_of_servers) return;
+  const bool lost = may_give_up_ || outcome_.weights_lost;
+  if (!outcome_.status.ok() && (lost || !saves_)) return;
   if (!ready_.has_value() || ready_->id != outcome_.checkpoint) {
     return Break("it ended well, and is not saved");
   }

@@ -25,6 +25,8 @@ namespace paceline {
 //   only while servers keep them;
 // - a checkpoint that was begun becomes ready or fails, one at a time, before
 //   the run ends; one of a paused run is exact and holds all that was counted;
+// - what it has trained is not given up once it has begun to save it, unless
+//   somebody orders that or a server is lost;
 // - a run that is to pause grants nothing more;
 // - what a member that takes part says of its iteration is not refused, unless
 //   it says it again;
@@ -62,6 +64,7 @@ class RunChecker : public ClusterObserver {
   void See(const MemberLetGo& gone);
   void See(const NumberedCommand& command);
   void See(const CheckpointChanged& changed);
+  void See(const TrainingEnded&) { training_ended_ = true; }
   void See(const RunEnded& ended);
   template <class Other>
   void See(const Other&) {}
@@ -85,6 +88,9 @@ class RunChecker : public ClusterObserver {
   std::map<WorkerId, int64_t> evaluating_;
   std::optional<std::string> writing_;
   std::optional<CheckpointWriting::Order> ready_;
+  bool training_ended_ = false;
+  bool saves_ = false;        // It has begun to save what it has trained.
+  bool may_give_up_ = false;  // That.
   bool ended_ = false;
   RunOutcome outcome_;
 };

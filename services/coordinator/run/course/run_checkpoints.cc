@@ -1,0 +1,205 @@
+#include "services/coordinator/run/course/run_checkpoints.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "services/coordinator/run/course/time_limits.h"
+
+namespace paceline {
+
+RunCheckpoints::RunCheckpoints(const CourseOptions& options)
+    : run_(options.run),
+      lease_(options.lease),
+      servers_(options.servers),
+      folders_(options.checkpoint_fallbacks),
+      result_(1 + options.checkpoint_fallbacks.size()) {
+  folders_.insert(folders_.begin(), options.checkpoint_root);
+}
+
+void RunCheckpoints::SetInterval(absl::Time now, absl::Duration interval) {
+  next_due_ = kept() && interval > absl::ZeroDuration()
+                  ? now + interval
+                  : absl::InfiniteFuture();
+}
+
+void RunCheckpoints::BeginDue(const Moment& moment, absl::Duration interval) {
+  SetInterval(moment.now, interval);
+  const std::string id = Id(moment, "auto");
+  if (id == last_interval_id_ || !writing_.idle()) return;
+  Begin(moment, id, folders_.front());
+  last_interval_id_ = id;
+}
+
+absl::Status RunCheckpoints::Order(const Moment& moment,
+                                   const WriteCheckpoint& order,
+                                   bool of_result) {
+  if (of_result && !order.folder.empty() && !writing_.idle()) {
+    // Whoever names a folder knows that the other one is no good.
+    purpose_ = Purpose::kOther;
+    End(moment, absl::AbortedError(absl::StrCat("given up for ", order.id,
+                                                " in ", order.folder)));
+  }
+  if (!writing_.idle()) {
+    return absl::FailedPreconditionError(
+        "a checkpoint of the job is being written: try again when it is ready");
+  }
+  if (of_result) {
+    result_.Begin();
+    purpose_ = Purpose::kOrderedResult;
+  }
+  Begin(moment, order.id,
+        order.folder.empty() ? folders_.front() : order.folder);
+  return absl::OkStatus();
+}
+
+void RunCheckpoints::SaveResult(const Moment& moment, absl::string_view kind) {
+  if (next_try() > moment.now) return;
+  std::string id = Id(moment, kind);
+  if (left_behind_ > 0) absl::StrAppend(&id, "-", left_behind_ + 1);
+  result_.Begin();
+  purpose_ = Purpose::kResult;
+  Begin(moment, id, folders_[result_.folder()]);
+}
+
+std::string RunCheckpoints::Id(const Moment& moment,
+                               absl::string_view kind) const {
+  // A job that was restored may come to the same samples again.
+  return absl::StrFormat("%s-%d-%04x", kind, moment.core->samples_counted(),
+                         run_);
+}
+
+void RunCheckpoints::Begin(const Moment& moment, const std::string& id,
+                           const std::string& folder) {
+  CheckpointWriting::Order order;
+  order.id = id;
+  order.directory = absl::StrCat(folder, "/", id);
+  order.begun = moment.now;
+  order.seconds = moment.seconds;
+  order.point = moment.core->TakeResumePoint();
+  const uint64_t sequence = moment.commands->Next(moment.now);
+  writing_.Begin(order, servers_.size(), sequence);
+  moment.outputs.push_back(CheckpointChanged{
+      writing_.order(), CheckpointChanged::State::kWriting, absl::OkStatus(),
+      absl::ZeroDuration(),
+      /*again=*/purpose_ == Purpose::kResult && id == failed_id_});
+  moment.outputs.push_back(NumberedCommand{
+      sequence, WriteBlocks{order.point.snapshot, order.directory}});
+}
+
+void RunCheckpoints::Written(const Moment& moment, const ServerWrote& wrote,
+                             bool of_result) {
+  writing_.Written(wrote.server, servers_[wrote.server], wrote.snapshot,
+                   wrote.status, wrote.file);
+  Look(moment, of_result);
+}
+
+void RunCheckpoints::ManifestWritten(const Moment& moment,
+                                     const paceline::ManifestWritten& written) {
+  if (writing_.idle() || !writing_.writes_manifest() ||
+      writing_.order().id != written.id) {
+    return;  // It was given up meanwhile.
+  }
+  End(moment, written.status);
+}
+
+void RunCheckpoints::Look(const Moment& moment, bool of_result) {
+  if (writing_.idle()) return;
+  if (writing_.AllWritten() && !writing_.writes_manifest()) {
+    if (!writing_.failure().ok()) return End(moment, writing_.failure());
+    writing_.BeginManifest();
+    moment.outputs.push_back(CompleteCheckpoint{writing_.order()});
+    return;
+  }
+  const absl::Duration taken = moment.now - writing_.order().begun;
+  if (taken <= kCheckpointTimeout) {
+    if (of_result && taken > lease_) TellSlow(moment);
+    return;
+  }
+  End(moment, absl::DeadlineExceededError(
+                  absl::StrCat("not written in time by ", StillWriting(),
+                               ": look at the disk of the checkpoints")));
+}
+
+std::string RunCheckpoints::StillWriting() const {
+  std::vector<std::string> writing;
+  for (const int server : writing_.StillWriting()) {
+    writing.push_back(servers_[server]);
+  }
+  return writing.empty() ? "the coordinator" : absl::StrJoin(writing, ", ");
+}
+
+void RunCheckpoints::TellSlow(const Moment& moment) {
+  const CheckpointWriting::Order& order = writing_.order();
+  if (slow_id_ == order.id) return;
+  slow_id_ = order.id;
+  delayed_ = true;
+  moment.outputs.push_back(
+      SavingDelayed{absl::DeadlineExceededError(absl::StrCat(
+                        StillWriting(), " still writes to ", order.directory,
+                        " after ", absl::FormatDuration(lease_))),
+                    result_.tries(), absl::ZeroDuration()});
+}
+
+void RunCheckpoints::End(const Moment& moment, const absl::Status& written) {
+  // Files of a checkpoint that failed are of no use. While a server may still
+  // write to them they stay, for whoever deletes the checkpoint.
+  const bool remove = !written.ok() && writing_.AllWritten();
+  const CheckpointWriting::Order order = writing_.End(written);
+  const Purpose purpose = purpose_;
+  if (remove) moment.outputs.push_back(RemoveCheckpointFiles{order.directory});
+  moment.outputs.push_back(CheckpointChanged{
+      order,
+      written.ok() ? CheckpointChanged::State::kReady
+                   : CheckpointChanged::State::kFailed,
+      written, moment.now - order.begun,
+      /*again=*/purpose == Purpose::kResult && order.id == failed_id_});
+  if (!written.ok() && !remove) ++left_behind_;
+  if (purpose == Purpose::kOther) return;
+  if (written.ok()) {
+    AttemptSucceeded(moment, order.id);
+  } else {
+    AttemptFailed(moment, written, order.id);
+  }
+  purpose_ = Purpose::kOther;
+}
+
+void RunCheckpoints::AttemptFailed(const Moment& moment,
+                                   const absl::Status& why,
+                                   const std::string& id) {
+  const bool of_turn = purpose_ == Purpose::kResult;
+  result_.Failed(moment.now, why, of_turn);
+  if (of_turn) failed_id_ = id;
+  // The other folders come first.
+  if (of_turn && result_.folder() > 0) return;
+  moment.outputs.push_back(SavingDelayed{
+      why, result_.tries(),
+      std::max(absl::ZeroDuration(), result_.next_try() - moment.now)});
+  if (std::exchange(delayed_, true)) return;
+  moment.outputs.push_back(Notice{
+      "job", "saving",
+      absl::StrCat("the trained weights could not be saved: ", why.message(),
+                   "; they stay with the servers, and it is tried again until "
+                   "somebody cancels the job")});
+}
+
+void RunCheckpoints::AttemptSucceeded(const Moment& moment,
+                                      const std::string& id) {
+  result_.Succeeded();
+  if (!delayed_) return;
+  moment.outputs.push_back(SavingSucceeded{});
+  moment.outputs.push_back(
+      Notice{"job", "saving",
+             absl::StrCat("the trained weights are saved as ", id,
+                          ", by attempt ", result_.tries())});
+}
+
+void RunCheckpoints::Abort(const Moment& moment, const absl::Status& why) {
+  if (writing_.idle()) return;
+  purpose_ = Purpose::kOther;  // Nobody tries again.
+  End(moment, why);
+}
+
+}  // namespace paceline
