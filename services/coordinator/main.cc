@@ -11,7 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <system_error>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
@@ -43,7 +47,7 @@ struct Options {
   std::string listen = "127.0.0.1:7070";
   std::string metrics = "127.0.0.1:0";
   std::string store;
-  std::string checkpoints;
+  std::vector<std::string> checkpoints;
   std::string record;
   std::string lease = absl::FormatDuration(kDefaultLease);
   std::string grace = "20s";
@@ -62,6 +66,16 @@ uint64_t Entropy() {
   return uint64_t{device()} << 32 | device();
 }
 
+// Nothing can be kept there, whatever is mounted or freed later.
+absl::Status CheckRoot(const std::string& root) {
+  std::error_code error;
+  if (root.empty() || std::filesystem::is_regular_file(root, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoints \"", root, "\": must be a folder"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
   JobsOptions jobs;
   PACELINE_ASSIGN_OR_RETURN(jobs.lease, ParseDuration("--lease", options.lease,
@@ -69,9 +83,15 @@ absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
   jobs.quota.set_jobs(options.max_jobs);
   jobs.quota.set_workers(options.max_workers);
   jobs.quota.set_parameter_bytes(options.max_parameter_bytes);
-  if (!options.checkpoints.empty()) {
+  for (const std::string& root : options.checkpoints) {
+    PACELINE_RETURN_IF_ERROR(CheckRoot(root));
     // Servers and callers must not depend on where this process was started.
-    jobs.checkpoint_root = std::filesystem::absolute(options.checkpoints);
+    const std::string path = std::filesystem::absolute(root);
+    if (jobs.checkpoint_root.empty()) {
+      jobs.checkpoint_root = path;
+    } else {
+      jobs.checkpoint_fallbacks.push_back(path);
+    }
   }
   jobs.trace_root = options.record;
   jobs.entropy = Entropy();
@@ -155,7 +175,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
            {"metrics_port", monitoring->port()},
            {"lease", absl::FormatDuration(jobs_options.lease)},
            {"store", options.store},
-           {"checkpoints", options.checkpoints},
+           {"checkpoints", absl::StrJoin(options.checkpoints, ", ")},
            {"security", security.tls != nullptr ? "tls" : "plaintext"}});
   readiness->Set(absl::OkStatus());
   Announce(listening.address);
@@ -183,9 +203,13 @@ void AddOptions(CLI::App& app, Options& options) {
                  "The SQLite file of jobs and their history; :memory: keeps "
                  "nothing")
       ->required();
-  app.add_option("--checkpoints", options.checkpoints,
-                 "The folder of checkpoints, which coordinator and parameter "
-                 "servers share; without it jobs cannot be paused")
+  app.add_option(
+         "--checkpoints", options.checkpoints,
+         "The folder of checkpoints, which coordinator and parameter "
+         "servers share; without it jobs cannot be paused. Given again: "
+         "where the weights of a job are saved that cannot be saved in "
+         "the first")
+      ->allow_extra_args(false)
       ->default_str("");
   app.add_option("--record", options.record,
                  "Write every iteration's times into this folder, a file a "

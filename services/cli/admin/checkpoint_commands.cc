@@ -88,6 +88,7 @@ constexpr absl::Duration kWriteInterval = absl::Milliseconds(300);
 struct CheckpointCreateFlags : CommonFlags {
   std::string job;
   std::string id;
+  std::string directory;
   bool wait = false;
   bool dry_run = false;
 };
@@ -132,6 +133,7 @@ absl::Status CreateCheckpoint(Session& session,
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
                             session.JobName(flags.job));
   request.set_checkpoint_id(flags.id);
+  request.set_directory(flags.directory);
   request.set_request_id(NewRequestId());
   request.set_validate_only(flags.dry_run);
   PACELINE_ASSIGN_OR_RETURN(v1::Checkpoint checkpoint,
@@ -204,6 +206,10 @@ void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
   create.app->add_option("JOB", create.flags->job)->required();
   create.app->add_option("--name", create.flags->id,
                          "Of the checkpoint; default: drawn");
+  create.app->add_option(
+      "--directory", create.flags->directory,
+      "An absolute path that coordinator and servers share; default: where the "
+      "cluster keeps checkpoints. Saves a job whose folder is full");
   create.app->add_flag("--wait", create.flags->wait, "Until it is ready");
   create.app->add_flag("--dry-run", create.flags->dry_run,
                        "Let the server check it, and do nothing");

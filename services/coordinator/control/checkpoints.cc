@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_folder.h"
 #include "common/checkpoint/manifest.h"
 #include "common/job/job_defaults.h"
 #include "common/log/log.h"
 #include "common/proto_time.h"
+#include "common/safetensors/durable_file.h"
 #include "common/status.h"
 #include "common/status_details.h"
 
@@ -46,9 +49,22 @@ absl::Status RemoveFiles(const v1::Checkpoint& checkpoint) {
 }  // namespace
 
 std::string Checkpoints::FolderOf(const v1::Job& job) const {
-  if (!kept()) return "";
+  return kept() ? FolderBelow(root_, job) : "";
+}
+
+std::string Checkpoints::FolderBelow(absl::string_view root,
+                                     const v1::Job& job) {
   // By uid: another job of the same name never meets old files.
-  return absl::StrCat(root_, "/", job.uid());
+  return absl::StrCat(absl::StripSuffix(root, "/"), "/", job.uid());
+}
+
+std::vector<std::string> Checkpoints::FallbacksOf(const v1::Job& job) const {
+  std::vector<std::string> folders;
+  folders.reserve(fallbacks_.size());
+  for (const std::string& root : fallbacks_) {
+    folders.push_back(FolderBelow(root, job));
+  }
+  return folders;
 }
 
 absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints::List(
@@ -91,7 +107,7 @@ absl::StatusOr<std::string> Checkpoints::Newest(const JobEntry& entry) const {
 
 absl::Status Checkpoints::Begin(JobEntry& entry, const CheckpointName& name,
                                 const v1::Checkpoint& checkpoint,
-                                const Asked& asked) {
+                                const std::string& folder, const Asked& asked) {
   book_->mu().AssertHeld();
   entry.unsaved.checkpoints.push_back({entry.job.uid(), checkpoint});
   const absl::Status stored = book_->Write(
@@ -100,7 +116,8 @@ absl::Status Checkpoints::Begin(JobEntry& entry, const CheckpointName& name,
     DropUnsaved(entry.unsaved, checkpoint.name());
     return stored;
   }
-  const absl::Status begun = entry.active->WriteCheckpoint(name.checkpoint);
+  const absl::Status begun =
+      entry.active->WriteCheckpoint(name.checkpoint, folder);
   if (begun.ok()) return absl::OkStatus();
   entry.unsaved.deleted_checkpoints.push_back(checkpoint.name());
   if (!asked.request_id.empty()) {
@@ -169,13 +186,22 @@ absl::Status Checkpoints::Remove(JobEntry& entry, v1::Checkpoint checkpoint) {
 absl::Status Checkpoints::RemoveAll(JobEntry& entry) {
   PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
                             List(entry));
+  std::set<std::string> folders;
+  if (kept()) folders.insert(FolderOf(entry.job));
+  for (const std::string& folder : FallbacksOf(entry.job)) {
+    folders.insert(folder);
+  }
   for (const v1::Checkpoint& checkpoint : checkpoints) {
+    // The job's, below a root that somebody has named.
+    if (!checkpoint.directory().empty()) {
+      folders.insert(paceline::FolderOf(checkpoint.directory()));
+    }
     PACELINE_RETURN_IF_ERROR(Remove(entry, checkpoint));
   }
-  if (kept()) {
+  for (const std::string& folder : folders) {
     // If it is empty: what is not of a checkpoint is not ours.
     std::error_code ignored;
-    std::filesystem::remove(FolderOf(entry.job), ignored);
+    std::filesystem::remove(folder, ignored);
   }
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/control/job_book.h"
 #include "services/coordinator/jobs/resource_name.h"
@@ -19,14 +20,23 @@ namespace paceline {
 // book's.
 class Checkpoints {
  public:
-  // Below `root` each job has a folder; empty: no checkpoints are kept. The
+  // Below `root` each job has a folder; empty: no checkpoints are kept. Below
+  // each of `fallbacks` it has another, for what cannot be saved there. The
   // pointers outlive it.
-  Checkpoints(std::string root, JobStore* store, JobBook* book)
-      : root_(std::move(root)), store_(store), book_(book) {}
+  Checkpoints(std::string root, std::vector<std::string> fallbacks,
+              JobStore* store, JobBook* book)
+      : root_(std::move(root)),
+        fallbacks_(std::move(fallbacks)),
+        store_(store),
+        book_(book) {}
 
   bool kept() const { return !root_.empty(); }
   // The job's folder; empty if none are kept.
   std::string FolderOf(const v1::Job& job) const;
+  // That below another root.
+  static std::string FolderBelow(absl::string_view root, const v1::Job& job);
+  // Those below the fallbacks.
+  std::vector<std::string> FallbacksOf(const v1::Job& job) const;
 
   // Newest first, as they are by now, be that stored or not.
   absl::StatusOr<std::vector<v1::Checkpoint>> List(const JobEntry& entry) const;
@@ -36,11 +46,13 @@ class Checkpoints {
   // The name of the newest that is READY. FAILED_PRECONDITION if there is none.
   absl::StatusOr<std::string> Newest(const JobEntry& entry) const;
 
-  // Has the job's run write one, which is stored before the run begins it: so
+  // Has the job's run write one, in a folder that somebody has named unless
+  // `folder` is empty. It is stored before the run begins it: so
   // whoever asks again, even after a refusal on the way, gets this one. A
   // refusal by the run undoes it.
   absl::Status Begin(JobEntry& entry, const CheckpointName& name,
-                     const v1::Checkpoint& checkpoint, const Asked& asked);
+                     const v1::Checkpoint& checkpoint,
+                     const std::string& folder, const Asked& asked);
   // What the run has told of a checkpoint, whose `name` is the id alone: the
   // checkpoint as callers see it. It is unsaved.
   v1::Checkpoint Note(JobEntry& entry, v1::Checkpoint checkpoint);
@@ -48,7 +60,7 @@ class Checkpoints {
   void Prune(JobEntry& entry);
   // Removes files and record, in steps that can be taken again.
   absl::Status Remove(JobEntry& entry, v1::Checkpoint checkpoint);
-  // Removes all of the job's, and its folder.
+  // Removes all of the job's, and its folders.
   absl::Status RemoveAll(JobEntry& entry);
   // After a restart: none is being written any more. The name of the newest
   // that was found whole only now, if any.
@@ -56,6 +68,7 @@ class Checkpoints {
 
  private:
   const std::string root_;
+  const std::vector<std::string> fallbacks_;
   JobStore* const store_;
   JobBook* const book_;
 };

@@ -33,7 +33,8 @@ namespace paceline {
 // the parameters of its progress, which nobody watches.
 struct JobEntry {
   // Its `progress` is as it was when the last run ended, but the number of
-  // parameters is the one that was admitted.
+  // parameters is the one that was admitted, and `train_samples` that of the
+  // last run which has begun.
   v1::Job job;
   JobNumber number = 0;
   // These three are made when they are first needed. There is no news without
@@ -53,6 +54,9 @@ struct JobEntry {
   // If the run is being saved so that the job goes on in another run, this
   // says why.
   std::string interrupted = {};
+  // Why what its run has trained is not saved so far; empty if nothing is known
+  // against that.
+  std::string unsaved_why = {};
 
   // The next run gets others.
   void ForgetNews();

@@ -74,7 +74,8 @@ Jobs::Jobs(const JobsOptions& options, const Clock* clock, JobStore* store,
       journal_(journal),
       metrics_(*registry),
       book_(clock, store, options.entropy),
-      checkpoints_(options.checkpoint_root, store, &book_),
+      checkpoints_(options.checkpoint_root, options.checkpoint_fallbacks, store,
+                   &book_),
       runs_(options, clock, store, journal, registry, &metrics_, &book_,
             &checkpoints_) {}
 
@@ -395,9 +396,15 @@ absl::StatusOr<v1::Checkpoint> Jobs::CreateCheckpoint(
                       "no --checkpoints");
   }
   if (request.validate_only()) return checkpoint;
+  const std::string named =
+      request.directory().empty()
+          ? ""
+          : Checkpoints::FolderBelow(request.directory(), entry->job);
   checkpoint.set_directory(
-      absl::StrCat(checkpoints_.FolderOf(entry->job), "/", name.checkpoint));
-  PACELINE_RETURN_IF_ERROR(checkpoints_.Begin(*entry, name, checkpoint, asked));
+      absl::StrCat(named.empty() ? checkpoints_.FolderOf(entry->job) : named,
+                   "/", name.checkpoint));
+  PACELINE_RETURN_IF_ERROR(
+      checkpoints_.Begin(*entry, name, checkpoint, named, asked));
   return checkpoints_.Find(*entry, name);
 }
 

@@ -19,11 +19,14 @@
 #include "common/status.h"
 #include "common/status_details.h"
 #include "common/trace_context.h"
+#include "services/coordinator/control/state_reason.h"
 #include "services/coordinator/fleet/pool_demand.h"
 #include "services/coordinator/jobs/job_quota.h"
 #include "services/coordinator/jobs/job_state.h"
 #include "services/coordinator/jobs/resource_name.h"
 #include "services/coordinator/run/course/checkpoint_writing.h"
+#include "services/coordinator/run/course/course_options.h"
+#include "services/coordinator/run/wire.h"
 
 namespace paceline {
 namespace {
@@ -43,31 +46,26 @@ void Advance(v1::Job& job, JobEvent event) {
 }
 
 JobEvent EndOf(const RunOutcome& outcome) {
+  if (outcome.left_unsaved) return JobEvent::kLeftUnsaved;
   if (!outcome.status.ok()) return JobEvent::kFailed;
   return outcome.paused ? JobEvent::kInterrupted : JobEvent::kFinished;
 }
 
-// Why the job is in its state, which `outcome` has brought about.
-std::string ReasonAfter(const RunOutcome& outcome, const v1::Job& job,
-                        const std::string& interrupted) {
-  switch (job.state()) {
-    case v1::Job::PENDING:
-      if (!interrupted.empty()) return interrupted;
-      return outcome.out_of_servers ? "a parameter server has left: waits for "
-                                      "others"
-                                    : "its workers are gone: waits for others";
-    case v1::Job::PAUSED:
-      return "paused";
-    case v1::Job::FAILED:
-      return absl::StrCat(absl::StatusCodeToString(outcome.status.code()), ": ",
-                          outcome.status.message());
-    case v1::Job::CANCELLED:
-      return job.state_reason();  // By whom.
-    case v1::Job::SUCCEEDED:
-      return outcome.warning;
-    default:
-      return "";
-  }
+// The job goes on from where it stands now, and not from so many samples.
+void LogLost(const v1::Job& job, int64_t trained) {
+  const int64_t lost = trained - job.progress().samples();
+  if (lost <= 0) return;
+  LogError(
+      "what was trained is lost",
+      {{"job", job.name()}, {"samples", lost}, {"reason", job.state_reason()}});
+}
+
+// What its run has trained is still to be saved, so that it goes on elsewhere
+// or stays as it is.
+bool IsBeingSaved(const JobEntry& entry) {
+  if (entry.active == nullptr) return false;
+  return !entry.interrupted.empty() || entry.job.state() == v1::Job::PAUSING ||
+         entry.job.state() == v1::Job::SAVING;
 }
 
 }  // namespace
@@ -132,18 +130,16 @@ absl::Status RunControl::TakeOver(JobEntry& entry) {
       NextState(job.state(), JobEvent::kRestarted, job.name()));
   PACELINE_ASSIGN_OR_RETURN(const std::string found,
                             checkpoints_->Settle(entry));
-  if (state == job.state()) return absl::OkStatus();
+  // One that was written as the coordinator stopped, without waiting for it.
+  const bool saved_after_all = state == v1::Job::PAUSED && !found.empty();
+  if (state == job.state() && !saved_after_all) return absl::OkStatus();
   job.set_state(state);
   if (state == v1::Job::PAUSED) {
     // Not simply the newest: the job may have been restored from an earlier
     // one.
     if (!found.empty()) job.set_restore_from(found);
-    job.set_state_reason(
-        job.restore_from().empty()
-            ? "the coordinator has restarted: resume it, and it begins anew"
-            : absl::StrCat("the coordinator has restarted: resume it, and it "
-                           "goes on from ",
-                           job.restore_from()));
+    SetBack(entry, job);
+    job.set_state_reason(PausedReason("the coordinator has restarted", job));
   } else {
     job.set_state_reason("the coordinator has restarted");
     *job.mutable_end_time() = ToProto(absl::Now());
@@ -207,6 +203,7 @@ void RunControl::TakeNews(JobEntry& entry) {
   v1::Job job = entry.job;
   if (changes.started) {
     Advance(job, JobEvent::kStarted);
+    job.mutable_progress()->set_train_samples(changes.train_samples);
     if (job.state() == v1::Job::RUNNING) job.set_state_reason("");
     if (!job.has_start_time()) *job.mutable_start_time() = ToProto(absl::Now());
   }
@@ -218,25 +215,72 @@ void RunControl::TakeNews(JobEntry& entry) {
   if (warned) job.set_state_reason(*changes.warning);
   bool over = false;
   std::vector<v1::WatchJobResponse> events;
-  for (const auto& [news, again] : changes.checkpoints) {
-    *events.emplace_back().mutable_checkpoint() =
-        checkpoints_->Note(entry, news);
-    over = over || news.state() != v1::Checkpoint::WRITING;
-    if (news.state() != v1::Checkpoint::READY) continue;
-    // What has diverged would diverge again.
-    if (absl::StartsWith(news.name(), kDivergedCheckpoint)) continue;
+  for (const auto& [told, again] : changes.checkpoints) {
+    const v1::Checkpoint checkpoint = checkpoints_->Note(entry, told);
+    over = over || checkpoint.state() != v1::Checkpoint::WRITING;
+    const bool ready = checkpoint.state() == v1::Checkpoint::READY;
     // One of the course that the job takes now: whatever happens, it goes on
     // from here, not from one of a course that somebody went back from.
-    job.set_restore_from(events.back().checkpoint().name());
+    // What has diverged would diverge again.
+    if (ready && !absl::StartsWith(told.name(), kDivergedCheckpoint)) {
+      job.set_restore_from(checkpoint.name());
+    }
+    // That one more attempt begins and fails is in the job's reason.
+    if (again && !ready) continue;
+    *events.emplace_back().mutable_checkpoint() = checkpoint;
   }
+  NoteSaving(entry, changes, job);
   if (changes.started || changes.paradigm.has_value() || warned ||
-      !events.empty()) {
+      !changes.checkpoints.empty() || changes.delayed.has_value() ||
+      changes.saved) {
     book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
   }
   for (v1::WatchJobResponse& event : events) {
     entry.events->Append(std::move(event));
   }
   if (over) checkpoints_->Prune(entry);
+}
+
+void RunControl::NoteSaving(JobEntry& entry, const RunNews::Changes& changes,
+                            v1::Job& job) {
+  book_->mu().AssertHeld();
+  std::string reason;
+  if (changes.saved) {
+    entry.unsaved_why.clear();
+    Advance(job, JobEvent::kSaved);
+    reason = job.state() == v1::Job::PAUSING ? "its weights are saved"
+                                             : entry.interrupted;
+  } else if (changes.delayed.has_value()) {
+    entry.unsaved_why = std::string(changes.delayed->why.message());
+    Advance(job, JobEvent::kSavingFails);
+    reason = UnsavedReason(*changes.delayed, entry.interrupted);
+  } else {
+    return;
+  }
+  // Of one that is cancelled it says by whom.
+  if (job.state() != v1::Job::CANCELLING) job.set_state_reason(reason);
+}
+
+void RunControl::SetBack(JobEntry& entry, v1::Job& job) {
+  v1::JobProgress progress;
+  progress.set_paradigm(job.spec().paradigm());
+  progress.set_parameters(job.progress().parameters());
+  progress.set_train_samples(job.progress().train_samples());
+  if (const absl::StatusOr<JobPlan> plan = ParseJob(job.spec()); plan.ok()) {
+    progress.set_samples_total(
+        SamplesWanted(ToRunSettings(*plan).stop,
+                      static_cast<uint32_t>(progress.train_samples())));
+  }
+  const absl::StatusOr<CheckpointName> name =
+      ParseCheckpointName("restore_from", job.restore_from());
+  if (name.ok()) {
+    const auto from = checkpoints_->Find(entry, *name);
+    if (from.ok()) {
+      progress.set_samples(from->samples());
+      progress.set_version(from->version());
+    }
+  }
+  *job.mutable_progress() = std::move(progress);
 }
 
 void RunControl::RunEnded(JobEntry& entry, const JobRun& run,
@@ -258,7 +302,15 @@ void RunControl::RunEnded(JobEntry& entry, const JobRun& run,
         absl::StrCat(job.name(), "/checkpoints/", outcome.checkpoint));
   }
   Advance(job, EndOf(outcome));
-  job.set_state_reason(ReasonAfter(outcome, job, interrupted));
+  const auto checkpoints = checkpoints_->List(entry);
+  job.set_state_reason(ReasonAfter(outcome, job, interrupted,
+                                   checkpoints.ok() ? &*checkpoints : nullptr));
+  entry.unsaved_why.clear();
+  if (job.state() == v1::Job::PAUSED && outcome.left_unsaved) {
+    const int64_t trained = job.progress().samples();
+    SetBack(entry, job);
+    LogLost(job, trained);
+  }
   if (HasEnded(job.state())) *job.mutable_end_time() = ToProto(absl::Now());
   const nlohmann::json fields = {{"job", job.name()},
                                  {"state", StateName(job.state())},
@@ -276,6 +328,12 @@ void RunControl::RunEnded(JobEntry& entry, const JobRun& run,
 void RunControl::Interrupt(JobEntry& entry, const std::string& why) {
   if (entry.active == nullptr || !entry.interrupted.empty()) return;
   TakeNews(entry);  // It may have begun to train.
+  if (entry.job.state() == v1::Job::SAVING) {
+    // Once it is saved there is no time for anything else.
+    entry.interrupted = why;
+    entry.active->Pause(absl::ZeroDuration());
+    return;
+  }
   if (entry.job.state() != v1::Job::STARTING &&
       entry.job.state() != v1::Job::RUNNING) {
     return;  // It ends already, or is paused.
@@ -315,6 +373,8 @@ void RunControl::Drain(absl::Duration grace) {
     draining_ = true;
     for (JobEntry* const entry : book_->Busy()) {
       Interrupt(*entry, "the coordinator is stopping");
+      // What could not be saved so far is tried at once.
+      if (IsBeingSaved(*entry)) entry->active->Pause(absl::ZeroDuration());
     }
   }
   Wake();
@@ -323,14 +383,36 @@ void RunControl::Drain(absl::Duration grace) {
   const auto saved = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu()) {
     const std::vector<JobEntry*> busy = book_->Busy();
     return std::none_of(busy.begin(), busy.end(), [](const JobEntry* entry) {
-      return !entry->interrupted.empty() ||
-             entry->job.state() == v1::Job::PAUSING;
+      return IsBeingSaved(*entry);
     });
   };
   book_->mu().AwaitWithTimeout(absl::Condition(&saved),
                                deadline - clock_->Now());
   Turn(over);  // What has ended by now.
+  for (JobEntry* const entry : book_->Busy()) {
+    if (IsBeingSaved(*entry)) LeaveUnsaved(*entry);
+  }
   book_->Close();
+}
+
+void RunControl::LeaveUnsaved(JobEntry& entry) {
+  // One that does not train yet has nothing to lose.
+  if (entry.job.state() == v1::Job::STARTING) return;
+  v1::Job job = entry.job;
+  Advance(job, JobEvent::kLeftUnsaved);
+  if (job.state() == v1::Job::PAUSED) {
+    const int64_t trained = entry.active->Progress().samples();
+    SetBack(entry, job);
+    job.set_state_reason(PausedReason(
+        absl::StrCat(
+            "the coordinator has stopped before the weights were saved",
+            entry.unsaved_why.empty() ? "" : ": ", entry.unsaved_why),
+        job));
+    LogLost(job, trained);
+  } else {
+    *job.mutable_end_time() = ToProto(absl::Now());
+  }
+  book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
 }
 
 absl::Status RunControl::FindWhatItNeeds(JobEntry& entry,
@@ -363,7 +445,9 @@ std::vector<AssignableJob> RunControl::AssignableJobs() {
                       (entry.job.state() == v1::Job::STARTING ||
                        entry.job.state() == v1::Job::RUNNING ||
                        // Its last snapshots are to be evaluated.
-                       entry.job.state() == v1::Job::PAUSING);
+                       entry.job.state() == v1::Job::PAUSING ||
+                       // It gives its workers back.
+                       entry.job.state() == v1::Job::SAVING);
     if (!waits && !runs) continue;
     if (waits) {
       // No worker is held back for a job that it cannot help.
@@ -492,6 +576,7 @@ void RunControl::StartRun(JobEntry& entry) {
   setup.lease = options_.lease;
   setup.servers = *std::move(servers);
   setup.checkpoint_root = checkpoints_->FolderOf(entry.job);
+  setup.checkpoint_fallbacks = checkpoints_->FallbacksOf(entry.job);
   if (!entry.job.restore_from().empty()) {
     setup.restore_from = entry.from.directory();
   }

@@ -31,6 +31,8 @@ struct JobsOptions {
   v1::Quota quota = {};  // Of each namespace.
   // Below it each job has a folder, named by its uid; empty: no checkpoints.
   std::string checkpoint_root = {};
+  // What was trained and cannot be saved there is saved below one of these.
+  std::vector<std::string> checkpoint_fallbacks = {};
   // Gets each run's iterations, JOB-RUN.jsonl; empty: nothing is recorded.
   std::string trace_root = {};
   // Must differ from one life of the coordinator to the next.
@@ -79,11 +81,21 @@ class RunControl {
   // `over` gets the runs that have ended, to be destroyed without the lock.
   void Turn(std::vector<std::shared_ptr<JobRun>>& over)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Whether what its run has trained can be saved: in its state, its reason.
+  void NoteSaving(JobEntry& entry, const RunNews::Changes& changes,
+                  v1::Job& job);
   void RunEnded(JobEntry& entry, const JobRun& run, const RunOutcome& outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   // Ends the job's run so that the job can go on in another one; does nothing
   // where there are no checkpoints.
   void Interrupt(JobEntry& entry, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // The process ends, and what the job's run has trained is not saved: it is
+  // PAUSED, at its last checkpoint.
+  void LeaveUnsaved(JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Its progress becomes what it goes on with, wherever its run has been; says
+  // what that costs.
+  void SetBack(JobEntry& entry, v1::Job& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   // Interrupts those that a parameter server hosts which is about to go.
   void LeaveServers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());

@@ -48,9 +48,7 @@ const std::vector<Transition>& Transitions() {
       {kCheckpoint, {Job::RUNNING, Job::PAUSING, Job::SAVING}, kStays},
 
       {kAssigned, {Job::PENDING}, Job::STARTING},
-      {kInterrupted,
-       {Job::STARTING, Job::RUNNING, Job::SAVING},
-       Job::PENDING},
+      {kInterrupted, {Job::STARTING, Job::RUNNING, Job::SAVING}, Job::PENDING},
       {kInterrupted, {Job::PAUSING}, Job::PAUSED},
       {kInterrupted, {Job::CANCELLING}, Job::CANCELLED},
       {kStarted, {Job::STARTING}, Job::RUNNING},
@@ -90,14 +88,14 @@ struct EventName {
 };
 
 constexpr EventName kEventNames[] = {
-    {kPause, "pause", true},      {kResume, "resume", true},
-    {kCancel, "cancel", true},    {kRestore, "restore", true},
-    {kDelete, "delete", true},    {kSwitch, "switch", true},
-    {kUpdate, "update", true},    {kCheckpoint, "checkpoint", true},
-    {kAssigned, "assign", false}, {kInterrupted, "interrupt", false},
-    {kStarted, "start", false},   {kFinished, "finish", false},
-    {kFailed, "fail", false},     {kSavingFails, "fail to save", false},
-    {kSaved, "be saved", false},  {kLeftUnsaved, "be left unsaved", false},
+    {kPause, "pause", true},          {kResume, "resume", true},
+    {kCancel, "cancel", true},        {kRestore, "restore", true},
+    {kDelete, "delete", true},        {kSwitch, "switch", true},
+    {kUpdate, "update", true},        {kCheckpoint, "checkpoint", true},
+    {kAssigned, "assign", false},     {kInterrupted, "interrupt", false},
+    {kStarted, "start", false},       {kFinished, "finish", false},
+    {kFailed, "fail", false},         {kSavingFails, "fail to save", false},
+    {kSaved, "be saved", false},      {kLeftUnsaved, "be left unsaved", false},
     {kRestarted, "come back", false},
 };
 

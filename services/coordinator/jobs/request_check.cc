@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/job/paradigm_spec.h"
 #include "common/status.h"
@@ -137,6 +138,15 @@ absl::StatusOr<CheckpointName> CheckCreateCheckpoint(
     checks.TakeAll(CheckId("checkpoint_id", request.checkpoint_id()));
   }
   CheckRequestId(request.request_id(), checks);
+  const std::string& directory = request.directory();
+  checks.NotLonger("directory", directory, kTextMax);
+  if (!directory.empty() &&
+      (directory.front() != '/' || absl::StrContains(directory, '\0'))) {
+    checks.Add("directory",
+               absl::StrCat("is ", Quoted(directory),
+                            "; must be an absolute path, as coordinator and "
+                            "parameter servers see it"));
+  }
   PACELINE_RETURN_IF_ERROR(checks.status());
   return CheckpointName{*job, request.checkpoint_id().empty()
                                   ? DrawId("checkpoint", ids)

@@ -59,7 +59,8 @@ struct JobRestore {
 };
 absl::StatusOr<JobRestore> CheckRestore(const v1::RestoreJobRequest& request);
 
-// The checkpoint's name; its id is drawn from `ids` if it is left out.
+// The checkpoint's name; its id is drawn from `ids` if it is left out. The
+// directory, if there is one, is an absolute path.
 absl::StatusOr<CheckpointName> CheckCreateCheckpoint(
     const v1::CreateCheckpointRequest& request, Rng& ids);
 

@@ -285,16 +285,23 @@ TEST_F(ChangeCommandTest, ADeleteThatIsRepeatedMayFindNothing) {
 
 TEST_F(ChangeCommandTest, Checkpoints) {
   int asked = 0;
+  std::string directory;
   v1::Checkpoint writing = ReadyCheckpoint();
   writing.set_state(v1::Checkpoint::WRITING);
   cluster_.jobs.onCreateCheckpoint = [&](const auto& request,
                                          auto* checkpoint) {
     EXPECT_EQ(request.parent(), RunningJob().name());
     EXPECT_EQ(request.checkpoint_id(), "c1");
+    directory = request.directory();
     *checkpoint = writing;
   };
+  EXPECT_EQ(
+      command_.Run("checkpoint create mnist --name c1 --directory /more").out,
+      "checkpoint/mnist/c1 begun\n");
+  EXPECT_EQ(directory, "/more");
   EXPECT_EQ(command_.Run("checkpoint create mnist --name c1").out,
             "checkpoint/mnist/c1 begun\n");
+  EXPECT_EQ(directory, "");
   cluster_.jobs.onGetCheckpoint = [&](const auto&, auto* checkpoint) {
     *checkpoint = ++asked < 2 ? writing : ReadyCheckpoint();
   };

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/services/coordinator/control/patience.h"
@@ -41,9 +42,11 @@ void FleetServer::WriteHeld() {
   for (const v1::ServerCommand& command : held) Write(command);
 }
 
-void FleetServer::FailCheckpoints(const absl::Status& why) {
+void FleetServer::FailCheckpoints(const absl::Status& why,
+                                  const std::string& folder) {
   absl::MutexLock lock(&mu_);
   fail_ = why;
+  fail_below_ = folder;
 }
 
 v1::HostJob FleetServer::AwaitHost(size_t commands) {
@@ -115,8 +118,10 @@ void FleetServer::Write(const v1::ServerCommand& command) {
   written.set_sha256(std::string(64, '0'));
   {
     absl::MutexLock lock(&mu_);
-    written.set_code(static_cast<int>(fail_.code()));
-    written.set_message(std::string(fail_.message()));
+    if (absl::StartsWith(write.directory(), fail_below_)) {
+      written.set_code(static_cast<int>(fail_.code()));
+      written.set_message(std::string(fail_.message()));
+    }
   }
   Say(message);
 }

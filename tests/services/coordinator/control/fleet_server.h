@@ -29,8 +29,9 @@ class FleetServer {
   // From now on checkpoints are written only after WriteHeld().
   void HoldCheckpoints();
   void WriteHeld();
-  // From now on they fail, with this.
-  void FailCheckpoints(const absl::Status& why);
+  // From now on those below `folder` fail, with this.
+  void FailCheckpoints(const absl::Status& why,
+                       const std::string& folder = "/");
 
   // The last command to host a job, once there were so many.
   v1::HostJob AwaitHost(size_t commands);
@@ -57,6 +58,7 @@ class FleetServer {
   bool hold_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<v1::ServerCommand> held_ ABSL_GUARDED_BY(mu_);
   absl::Status fail_ ABSL_GUARDED_BY(mu_);
+  std::string fail_below_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;
 };
 

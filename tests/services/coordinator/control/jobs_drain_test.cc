@@ -55,8 +55,11 @@ TEST_F(JobsDrainTest, AJobThatIsNotSavedInTimeHasNotFailed) {
   server().Break();
   EXPECT_THAT(worker().AwaitStop(), HasSubstr("s0 is gone"));
   AwaitTurnWithoutJobs();
-  EXPECT_EQ(Get(job).state(), v1::Job::RUNNING);
-  EXPECT_EQ(Stored(job).state(), v1::Job::RUNNING);
+  EXPECT_EQ(Get(job).state(), v1::Job::PAUSED);
+  EXPECT_EQ(Stored(job).state(), v1::Job::PAUSED);
+  EXPECT_EQ(Stored(job).state_reason(),
+            "the coordinator has stopped before the weights were saved: resume "
+            "it, and it begins anew");
   Restart();
   EXPECT_EQ(Get(job).state(), v1::Job::PAUSED);
 }

@@ -120,8 +120,10 @@ TEST(RequestCheckTest, ACheckpointsIdIsGivenOrDrawn) {
   request.set_parent("n");
   request.set_checkpoint_id("../../etc");
   request.set_request_id("x");
-  EXPECT_THAT(FieldsOf(CheckCreateCheckpoint(request, ids).status()),
-              ElementsAre("parent", "checkpoint_id", "request_id"));
+  request.set_directory("saved");
+  EXPECT_THAT(
+      FieldsOf(CheckCreateCheckpoint(request, ids).status()),
+      ElementsAre("parent", "checkpoint_id", "request_id", "directory"));
 }
 
 template <typename Request>
