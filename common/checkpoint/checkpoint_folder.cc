@@ -87,4 +87,20 @@ absl::StatusOr<std::string> ResolveWithin(const std::string& root,
                    ", where checkpoints are kept"));
 }
 
+absl::StatusOr<std::string> ResolveWithinAny(
+    const std::vector<std::string>& roots, const std::string& path) {
+  if (roots.empty()) {
+    if (!path.empty() && path.front() == '/') return path;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a checkpoint's folder needs an absolute path, not \"", path, "\""));
+  }
+  absl::Status why;
+  for (const std::string& root : roots) {
+    absl::StatusOr<std::string> resolved = ResolveWithin(root, path);
+    if (resolved.ok()) return resolved;
+    why.Update(resolved.status());
+  }
+  return why;
+}
+
 }  // namespace paceline

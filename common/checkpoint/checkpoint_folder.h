@@ -2,6 +2,7 @@
 #define PACELINE_COMMON_CHECKPOINT_CHECKPOINT_FOLDER_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,6 +21,10 @@ absl::Status RemoveCheckpoint(const std::string& folder);
 // may still be missing.
 absl::StatusOr<std::string> ResolveWithin(const std::string& root,
                                           const std::string& path);
+// The same within one of several; without any, every absolute path is good, as
+// it is. Takes as long as the disks take.
+absl::StatusOr<std::string> ResolveWithinAny(
+    const std::vector<std::string>& roots, const std::string& path);
 
 }  // namespace paceline
 

@@ -11,6 +11,7 @@
 #include "common/checkpoint/manifest.h"
 #include "common/clock.h"
 #include "common/log/log.h"
+#include "common/safetensors/durable_file.h"
 #include "common/status.h"
 #include "common/trace_context.h"
 #include "services/parameter_server/from_wire.h"
@@ -48,14 +49,29 @@ v1::CheckpointWritten ToWire(const v1::WriteCheckpoint& write,
   return written;
 }
 
-absl::StatusOr<WrittenFile> WriteFile(const JobShard& job,
+// Each job has a folder in it, and in that each checkpoint.
+std::string RootOf(const std::string& checkpoint) {
+  return FolderOf(FolderOf(checkpoint));
+}
+
+absl::StatusOr<WrittenFile> WriteFile(const std::vector<std::string>& roots,
+                                      const JobShard& job,
                                       const PulledBlocks& blocks,
-                                      const std::string& folder,
-                                      const std::string& file,
+                                      const v1::WriteCheckpoint& write,
                                       const DiskWorker::Cancelled& cancelled) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string folder,
+                            ResolveWithinAny(roots, write.directory()));
   PACELINE_RETURN_IF_ERROR(MakeFolders(folder));
-  return WriteSnapshot(job.config(), blocks, absl::StrCat(folder, "/", file),
-                       cancelled);
+  return WriteSnapshot(job.config(), blocks,
+                       absl::StrCat(folder, "/", write.file()), cancelled);
+}
+
+absl::Status Restore(const std::vector<std::string>& roots, JobShard& job,
+                     const std::string& folder,
+                     const DiskWorker::Cancelled& cancelled) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string path,
+                            ResolveWithinAny(roots, folder));
+  return RestoreJob(job, path, cancelled);
 }
 
 void Count(const absl::StatusOr<WrittenFile>& outcome, absl::Duration took,
@@ -74,10 +90,10 @@ void Count(const absl::StatusOr<WrittenFile>& outcome, absl::Duration took,
 }  // namespace
 
 CommandRunner::CommandRunner(Shard* shard, ServerMetrics* metrics,
-                             std::string checkpoint_root)
+                             std::vector<std::string> checkpoint_roots)
     : shard_(shard),
       metrics_(metrics),
-      checkpoint_root_(std::move(checkpoint_root)),
+      checkpoint_roots_(std::move(checkpoint_roots)),
       disk_(kMaxDiskTasks) {}
 
 void CommandRunner::Begin(Send send) {
@@ -259,27 +275,17 @@ CommandRunner::Hosting* CommandRunner::Find(uint64_t run, uint64_t hosting) {
   return &found->second;
 }
 
-absl::StatusOr<std::string> CommandRunner::FolderFor(
-    const std::string& folder) const {
-  if (!checkpoint_root_.empty()) {
-    return ResolveWithin(checkpoint_root_, folder);
-  }
-  if (!folder.empty() && folder.front() == '/') return folder;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "a checkpoint's folder needs an absolute path, not \"", folder, "\""));
-}
-
 absl::Status CommandRunner::BeginRestore(uint64_t run, Hosting& hosting,
                                          const std::string& folder) {
-  PACELINE_ASSIGN_OR_RETURN(const std::string path, FolderFor(folder));
   PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<JobShard> job,
                             shard_->Job(run));
-  PACELINE_RETURN_IF_ERROR(
-      disk_.Put(run, [this, run, id = hosting.id, job,
-                      path](const DiskWorker::Cancelled& cancelled) {
+  PACELINE_RETURN_IF_ERROR(disk_.Put(
+      RootOf(folder), run,
+      [this, run, id = hosting.id, job,
+       folder](const DiskWorker::Cancelled& cancelled) {
         Restored(run, id,
-                 Annotate(RestoreJob(*job, path, cancelled),
-                          absl::StrCat("restore from ", path)));
+                 Annotate(Restore(checkpoint_roots_, *job, folder, cancelled),
+                          absl::StrCat("restore from ", folder)));
       }));
   hosting.restoring = true;
   return absl::OkStatus();
@@ -317,8 +323,7 @@ absl::Status CommandRunner::Write(uint64_t run,
   Done(run, command.sequence());
   const absl::Status begun = BeginWrite(run, job, std::move(blocks), write);
   if (begun.ok()) return begun;
-  LogWarning("no checkpoint is written",
-             {{"run", run}, {"error", std::string(begun.message())}});
+  TellFailure(run, begun.message());
   Count(begun, absl::ZeroDuration(), *metrics_);
   v1::ServerMessage message;
   *message.mutable_checkpoint_written() = ToWire(write, begun);
@@ -331,30 +336,39 @@ absl::Status CommandRunner::BeginWrite(uint64_t run,
                                        PulledBlocks blocks,
                                        const v1::WriteCheckpoint& write) {
   PACELINE_RETURN_IF_ERROR(CheckFileName(write.file()));
-  PACELINE_ASSIGN_OR_RETURN(const std::string folder,
-                            FolderFor(write.directory()));
   const uint64_t hosting = runs_[run].id;
   return disk_.Put(
-      run, [this, run, hosting, job, folder, write, blocks = std::move(blocks)](
-               const DiskWorker::Cancelled& cancelled) mutable {
+      RootOf(write.directory()), run,
+      [this, run, hosting, job, write, blocks = std::move(blocks)](
+          const DiskWorker::Cancelled& cancelled) mutable {
         const Clock& clock = Clock::Real();
         const absl::Time began = clock.Now();
+        // The disk is not touched on any other thread, for it may hang.
         const auto outcome =
-            WriteFile(*job, blocks, folder, write.file(), cancelled);
+            WriteFile(checkpoint_roots_, *job, blocks, write, cancelled);
         blocks = {};  // Holds the states back from being updated in place.
         Count(outcome, clock.Now() - began, *metrics_);
         Written(run, hosting, ToWire(write, outcome));
       });
 }
 
+void CommandRunner::TellFailure(uint64_t run, absl::string_view why) {
+  const auto found = runs_.find(run);
+  // Once: the coordinator tries again as often as it takes.
+  if (found != runs_.end() && std::exchange(found->second.write_failed, true)) {
+    return;
+  }
+  LogWarning("a checkpoint failed",
+             {{"run", run}, {"error", std::string(why)}});
+}
+
 void CommandRunner::Written(uint64_t run, uint64_t hosting,
                             v1::CheckpointWritten written) {
   absl::MutexLock lock(&mu_);
-  if (written.code() != 0) {
-    LogWarning("a checkpoint failed",
-               {{"run", run}, {"error", written.message()}});
-  }
-  if (Find(run, hosting) == nullptr) return;  // Nobody waits for it any more.
+  if (written.code() != 0) TellFailure(run, written.message());
+  Hosting* const found = Find(run, hosting);
+  if (found == nullptr) return;  // Nobody waits for it any more.
+  if (written.code() == 0) found->write_failed = false;
   v1::ServerMessage message;
   *message.mutable_checkpoint_written() = std::move(written);
   Answer(run, std::move(message));

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -14,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "protos/paceline/v1/fleet.pb.h"
-#include "services/parameter_server/disk_worker.h"
+#include "services/parameter_server/disk_lanes.h"
 #include "services/parameter_server/server_metrics.h"
 #include "services/parameter_server/shard.h"
 
@@ -25,8 +26,8 @@ namespace paceline {
 // not be. A run that has failed hears nothing more until it is unhosted; the
 // others go on.
 //
-// Files are read and written on a thread of their own: commands of a run that
-// is still being restored wait for it, and a checkpoint is told of by
+// Files are read and written on threads of their own: commands of a run that is
+// still being restored wait for it, and a checkpoint is told of by
 // `checkpoint_written`, also where it could not be written.
 //
 // Thread-safe; commands are carried out one at a time.
@@ -35,10 +36,10 @@ class CommandRunner {
   // Takes an answer; may be called from any thread, and must not block.
   using Send = std::function<void(v1::ServerMessage)>;
 
-  // Checkpoints are read and written below `checkpoint_root` alone; anywhere if
-  // it is empty. Both outlive the runner.
+  // Checkpoints are read and written below `checkpoint_roots` alone; anywhere
+  // if there are none. Both pointers outlive the runner.
   CommandRunner(Shard* shard, ServerMetrics* metrics,
-                std::string checkpoint_root = "");
+                std::vector<std::string> checkpoint_roots = {});
 
   // Answers go to `send` from now on.
   void Begin(Send send);
@@ -67,6 +68,7 @@ class CommandRunner {
     uint64_t last_sequence = kHostSequence;  // Commands come in order.
     bool restoring = false;
     bool failed = false;
+    bool write_failed = false;  // The last checkpoint, which was logged.
     std::deque<v1::ServerCommand> waiting;  // For the restoration.
   };
 
@@ -92,8 +94,9 @@ class CommandRunner {
                           PulledBlocks blocks, const v1::WriteCheckpoint& write)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Written(uint64_t run, uint64_t hosting, v1::CheckpointWritten written);
+  void TellFailure(uint64_t run, absl::string_view why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  absl::StatusOr<std::string> FolderFor(const std::string& folder) const;
   void Done(uint64_t run, uint64_t sequence, v1::CommandDone done = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Fail(uint64_t run, const absl::Status& why)
@@ -106,14 +109,14 @@ class CommandRunner {
 
   Shard* const shard_;
   ServerMetrics* const metrics_;
-  const std::string checkpoint_root_;
+  const std::vector<std::string> checkpoint_roots_;
 
   mutable absl::Mutex mu_;
   Send send_ ABSL_GUARDED_BY(mu_);  // Null between streams.
   bool refusing_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t next_hosting_ ABSL_GUARDED_BY(mu_) = 1;
   std::map<uint64_t, Hosting> runs_ ABSL_GUARDED_BY(mu_);
-  DiskWorker disk_;  // Last: its tasks use the above.
+  DiskLanes disk_;  // Last: its tasks use the above.
 };
 
 }  // namespace paceline

@@ -168,7 +168,11 @@ bool CoordinatorLink::ShouldEnd(Stream& stream) {
   }
   if (runner_->idle()) return true;
   absl::MutexLock lock(&mu_);
-  return clock_.Now() >= end_by_;
+  if (clock_.Now() < end_by_) return false;
+  LogError(
+      "the grace is over, and what is hosted here is not saved: its jobs "
+      "go back to their last checkpoints");
+  return true;
 }
 
 void CoordinatorLink::Pause(const absl::Status& broken) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "common/clock.h"
@@ -37,7 +38,7 @@ struct Options {
   std::string listen = "127.0.0.1:0";
   std::string advertise;
   std::string metrics = "127.0.0.1:0";
-  std::string checkpoints;
+  std::vector<std::string> checkpoints;
   std::string grace = "20s";
   ServerLimits limits = ServerLimits::ForMemory(UsableMemory(""));
 };
@@ -133,8 +134,11 @@ int main(int argc, char** argv) {
          "one")
       ->capture_default_str();
   app.add_option("--checkpoints", options.checkpoints,
-                 "Folder that checkpoints are read and written below; default: "
-                 "wherever the coordinator says");
+                 "Folder that checkpoints are read and written below; may be "
+                 "given again, as to the coordinator; default: wherever that "
+                 "says")
+      ->allow_extra_args(false)
+      ->default_str("");
   app.add_option("--grace", options.grace,
                  "On SIGTERM the jobs that it hosts have so long to be saved")
       ->capture_default_str();

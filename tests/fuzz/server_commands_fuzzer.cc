@@ -49,7 +49,7 @@ void FuzzOne(absl::string_view input) {
   static ServerMetrics metrics(registry);
   CHECK(quiet);
   Shard shard({.max_jobs = 3, .max_state_bytes = 1 << 22});
-  CommandRunner runner(&shard, &metrics, folder.path());
+  CommandRunner runner(&shard, &metrics, {folder.path()});
   runner.Begin([](const v1::ServerMessage& message) {
     CHECK(message.has_done() || message.has_failed() ||
           message.has_checkpoint_written());

@@ -16,7 +16,11 @@ namespace paceline {
 // A shard, the runner of its commands, and what it answers.
 struct RunningShard {
   explicit RunningShard(const std::string& checkpoint_root = "")
-      : metrics(registry), runner(&shard, &metrics, checkpoint_root) {
+      : metrics(registry),
+        runner(&shard, &metrics,
+               checkpoint_root.empty()
+                   ? std::vector<std::string>()
+                   : std::vector<std::string>{checkpoint_root}) {
     runner.Begin(
         [this](v1::ServerMessage message) { answers.Put(std::move(message)); });
   }
