@@ -12,10 +12,12 @@ namespace {
 // Prometheus' text format, which its newer releases insist on being named.
 constexpr char kMetricsType[] = "text/plain; version=0.0.4; charset=utf-8";
 
-HttpAnswer HealthAnswer(const absl::Status& status) {
+HttpAnswer HealthAnswer(const Readiness::Part& part) {
   HttpAnswer answer;
-  answer.status = status.ok() ? 200 : 503;
-  answer.body = status.ok() ? "ok\n" : absl::StrCat(status.message(), "\n");
+  const bool ok = part.status.ok();
+  answer.status = ok ? 200 : 503;
+  answer.body = absl::StrCat(ok ? "ok" : part.status.message(), "\n");
+  if (!part.note.empty()) absl::StrAppend(&answer.body, part.note, "\n");
   return answer;
 }
 
@@ -55,7 +57,7 @@ absl::StatusOr<std::unique_ptr<Monitoring>> Monitoring::Serve(
 void Monitoring::Answer(const HttpRequest& request,
                         HttpServer::Respond respond) {
   if (request.path == "/healthz") {
-    return std::move(respond)(HealthAnswer(absl::OkStatus()));
+    return std::move(respond)(HealthAnswer({absl::OkStatus()}));
   }
   if (request.path == "/readyz") {
     return std::move(respond)(HealthAnswer(readiness_->Get()));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -35,6 +36,7 @@
 #include "common/status.h"
 #include "services/coordinator/admin/admin_services.h"
 #include "services/coordinator/admin/answering.h"
+#include "services/coordinator/control/checkpoint_folders.h"
 #include "services/coordinator/control/jobs.h"
 #include "services/coordinator/fleet/fleet_service.h"
 #include "services/coordinator/store/job_journal.h"
@@ -106,6 +108,20 @@ CallLimits ToCallLimits(const Options& options) {
   return limits;
 }
 
+std::vector<std::string> RootsOf(const JobsOptions& options) {
+  std::vector<std::string> roots = options.checkpoint_fallbacks;
+  if (!options.checkpoint_root.empty()) {
+    roots.insert(roots.begin(), options.checkpoint_root);
+  }
+  return roots;
+}
+
+std::function<Readiness::Part()> PartOf(const CheckpointFolders* folders) {
+  return [folders] {
+    return Readiness::Part{folders->NeverUsable(), folders->Troubles()};
+  };
+}
+
 // In the reverse order of the start; every stage is bounded.
 void Drain(Jobs& jobs, StreamRegistry& streams, grpc::Server& server,
            absl::Duration grace) {
@@ -134,14 +150,15 @@ void Announce(const std::string& address) {
 absl::Status Run(const Options& options, const SecurityFlags& flags,
                  const sigset_t& stopping) {
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
-  PACELINE_ASSIGN_OR_RETURN(const JobsOptions jobs_options,
-                            ToJobsOptions(options));
+  PACELINE_ASSIGN_OR_RETURN(JobsOptions jobs_options, ToJobsOptions(options));
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
                             ParseDuration("--grace", options.grace));
   auto registry = std::make_shared<prometheus::Registry>();
   ExportBuild(*registry, PACELINE_VERSION);
   PACELINE_ASSIGN_OR_RETURN(const auto store, JobStore::Open(options.store));
   JobJournal journal(store.get());
+  const CheckpointFolders folders(RootsOf(jobs_options), Entropy());
+  jobs_options.folders = [&folders] { return folders.Get(); };
   PACELINE_ASSIGN_OR_RETURN(
       const auto jobs, Jobs::Create(jobs_options, &Clock::Real(), store.get(),
                                     &journal, registry.get()));
@@ -152,6 +169,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
           options.metrics,
           {registry, std::make_shared<CertificateMetrics>(security.tls)},
           readiness));
+  const ReadinessPart part(readiness.get(), PartOf(&folders));
   CallGuard guard(security, ToCallLimits(options), &Clock::Real());
   Answering answering(&guard, &journal);
   StreamRegistry streams;

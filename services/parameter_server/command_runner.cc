@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -94,9 +95,11 @@ CommandRunner::CommandRunner(Shard* shard, ServerMetrics* metrics,
     : shard_(shard),
       metrics_(metrics),
       checkpoint_roots_(std::move(checkpoint_roots)),
+      folders_(checkpoint_roots_, &Clock::Real()),
       disk_(kMaxDiskTasks) {}
 
 void CommandRunner::Begin(Send send) {
+  folders_.Forget();
   absl::MutexLock lock(&mu_);
   send_ = std::move(send);
 }
@@ -124,6 +127,12 @@ void CommandRunner::TakeTurn(absl::Time now) {
   metrics_->snapshots.Set(static_cast<double>(sum.snapshots));
   metrics_->jobs.Set(static_cast<double>(jobs.size()));
   metrics_->parameter_bytes.Set(static_cast<double>(shard_->state_bytes()));
+  const std::optional<v1::FoldersSeen> seen = folders_.Take();
+  if (!seen.has_value()) return;
+  v1::ServerMessage message;
+  *message.mutable_folders_seen() = *seen;
+  absl::MutexLock lock(&mu_);
+  Answer(0, std::move(message));
 }
 
 void CommandRunner::Refuse() {
@@ -137,6 +146,7 @@ bool CommandRunner::idle() const {
 }
 
 void CommandRunner::Run(const v1::ServerCommand& command) {
+  if (command.has_folders()) return folders_.Watch(command.folders());
   const uint64_t run = command.run();
   absl::MutexLock lock(&mu_);
   if (command.has_unhost()) {

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/parameter_server/disk_lanes.h"
+#include "services/parameter_server/folder_reports.h"
 #include "services/parameter_server/server_metrics.h"
 #include "services/parameter_server/shard.h"
 
@@ -52,13 +53,17 @@ class CommandRunner {
   void End(absl::string_view reason);
 
   // What a server does between commands, about ten times a second: ends pulls
-  // that waited too long, and keeps the gauges up to date.
+  // that waited too long, keeps the gauges up to date, and tells what it has
+  // found of the coordinator's checkpoint folders.
   void TakeTurn(absl::Time now);
 
   // Takes no new runs: the server is stopping.
   void Refuse();
   // Whether no run is hosted and nothing is being read or written.
   bool idle() const;
+  // What is wrong with the coordinator's checkpoint folders, as they are seen
+  // here. Does not block.
+  absl::Status folders() const { return folders_.status(); }
 
  private:
   static constexpr uint64_t kHostSequence = 1;  // The first of each run.
@@ -110,6 +115,7 @@ class CommandRunner {
   Shard* const shard_;
   ServerMetrics* const metrics_;
   const std::vector<std::string> checkpoint_roots_;
+  FolderReports folders_;
 
   mutable absl::Mutex mu_;
   Send send_ ABSL_GUARDED_BY(mu_);  // Null between streams.

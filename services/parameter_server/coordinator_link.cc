@@ -83,6 +83,7 @@ absl::Status CoordinatorLink::Serve() {
   hello.mutable_hello()->set_name(options_.name);
   hello.mutable_hello()->set_address(options_.address);
   hello.mutable_hello()->set_version(options_.version);
+  hello.mutable_hello()->set_sees_folders(true);
   runner_->Begin([&stream](v1::ServerMessage message) {
     stream.Send(std::move(message));
   });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "common/checkpoint/shared_folder.h"
 #include "common/clock.h"
 #include "common/flag_checks.h"
 #include "common/job/duration.h"
@@ -57,6 +58,13 @@ void Drain(Shard& shard, StreamRegistry& streams, grpc::Server& server) {
   streams.AwaitEmpty(absl::Seconds(5));
 }
 
+// One that is full may have room again when something is saved.
+Readiness::Part FoldersPart(const CommandRunner& runner) {
+  const absl::Status folders = runner.folders();
+  if (!IsUsable(folders)) return {folders};
+  return {absl::OkStatus(), std::string(folders.message())};
+}
+
 absl::Status Run(const Options& options, const SecurityFlags& flags,
                  const sigset_t& stopping) {
   PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
@@ -89,6 +97,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
                         {"advertised", address},
                         {"metrics_port", monitoring->port()}});
   CommandRunner runner(&shard, &metrics, options.checkpoints);
+  const ReadinessPart folders(readiness.get(),
+                              [&runner] { return FoldersPart(runner); });
   CoordinatorLink link(
       {.connect =
            [&](absl::Duration liveness) {

@@ -52,7 +52,7 @@ void FuzzOne(absl::string_view input) {
   CommandRunner runner(&shard, &metrics, {folder.path()});
   runner.Begin([](const v1::ServerMessage& message) {
     CHECK(message.has_done() || message.has_failed() ||
-          message.has_checkpoint_written());
+          message.has_checkpoint_written() || message.has_folders_seen());
     if (message.has_failed()) CHECK(message.failed().code() != 0);
   });
   FuzzInput fuzz(input);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/check.h"
+#include "common/checkpoint/shared_folder.h"
 #include "common/job/job_plan.h"
 #include "common/log/log.h"
 #include "common/proto_time.h"
@@ -49,6 +50,16 @@ JobEvent EndOf(const RunOutcome& outcome) {
   if (outcome.left_unsaved) return JobEvent::kLeftUnsaved;
   if (!outcome.status.ok()) return JobEvent::kFailed;
   return outcome.paused ? JobEvent::kInterrupted : JobEvent::kFinished;
+}
+
+// Servers that stay and get no job all the same.
+std::string WhyOthersAreNot(const std::vector<v1::Server>& servers) {
+  std::string why;
+  for (const v1::Server& server : servers) {
+    if (server.takes_jobs() || server.leaving()) continue;
+    absl::StrAppend(&why, "; ", server.name(), ": ", server.folder_trouble());
+  }
+  return why;
 }
 
 // The job goes on from where it stands now, and not from so many samples.
@@ -192,6 +203,7 @@ void RunControl::Turn(std::vector<std::shared_ptr<JobRun>>& over) {
     RunEnded(*entry, *over.back(), *over.back()->outcome());
   }
   if (draining_) return;
+  LookAtFolders();
   LeaveServers();
   AssignWorkers();
 }
@@ -415,12 +427,55 @@ void RunControl::LeaveUnsaved(JobEntry& entry) {
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
 }
 
-absl::Status RunControl::FindWhatItNeeds(JobEntry& entry,
-                                         size_t servers) const {
+void RunControl::LookAtFolders() {
+  if (options_.folders == nullptr) return;
+  std::vector<FolderState> folders = options_.folders();
+  v1::CheckpointFolders known;
+  bool others = false;
+  for (size_t i = 0; i < folders.size(); ++i) {
+    const FolderState& now = folders[i];
+    const FolderState before =
+        i < folders_.size() ? folders_[i] : FolderState();
+    others = others || now.id != before.id;
+    if (!now.id.empty()) {
+      v1::CheckpointFolder& folder = *known.add_folders();
+      folder.set_path(now.path);
+      folder.set_id(now.id);
+    }
+    // The first look tells what is wrong, not that all is well.
+    const bool first = absl::IsUnavailable(before.status);
+    if (now.status == before.status || absl::IsUnavailable(now.status) ||
+        (now.status.ok() && first)) {
+      continue;
+    }
+    if (now.status.ok()) {
+      LogInfo("a checkpoint folder is well again", {{"folder", now.path}});
+    } else {
+      LogWarning("a checkpoint folder is in trouble",
+                 {{"folder", now.path},
+                  {"reason", std::string(now.status.message())}});
+    }
+  }
+  folders_ = std::move(folders);
+  if (others) fleet_.SetFolders(std::move(known));
+}
+
+absl::Status RunControl::FindWhatItNeeds(
+    JobEntry& entry, const std::vector<v1::Server>& servers) const {
   const size_t wanted = std::max<uint32_t>(1, entry.job.spec().servers());
-  if (servers < wanted) {
-    return absl::UnavailableError(absl::StrCat(
-        "waits for ", wanted, " parameter servers: ", servers, " connected"));
+  const auto ready = static_cast<size_t>(std::count_if(
+      servers.begin(), servers.end(),
+      [](const v1::Server& server) { return server.takes_jobs(); }));
+  if (ready < wanted) {
+    return absl::UnavailableError(
+        absl::StrCat("waits for ", wanted, " parameter servers: ", ready,
+                     " connected", WhyOthersAreNot(servers)));
+  }
+  // It would train, and then could not be saved.
+  if (!folders_.empty() && !IsUsable(folders_.front().status)) {
+    return absl::UnavailableError(
+        absl::StrCat("waits for the checkpoint folder: ",
+                     folders_.front().status.message()));
   }
   const std::string& from = entry.job.restore_from();
   if (from.empty() || from == entry.from.name()) return absl::OkStatus();
@@ -432,10 +487,7 @@ absl::Status RunControl::FindWhatItNeeds(JobEntry& entry,
 
 std::vector<AssignableJob> RunControl::AssignableJobs() {
   std::vector<AssignableJob> jobs;
-  const std::vector<v1::Server> all = fleet_.Servers();
-  const auto servers = static_cast<size_t>(std::count_if(
-      all.begin(), all.end(),
-      [](const v1::Server& server) { return !server.leaving(); }));
+  const std::vector<v1::Server> servers = fleet_.Servers();
   for (JobEntry* const busy : book_->Busy()) {
     JobEntry& entry = *busy;
     const bool waits =

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/checkpoint/folder_watch.h"
 #include "common/clock.h"
 #include "common/job/job_defaults.h"
 #include "protos/paceline/v1/cluster.pb.h"
@@ -33,6 +35,9 @@ struct JobsOptions {
   std::string checkpoint_root = {};
   // What was trained and cannot be saved there is saved below one of these.
   std::vector<std::string> checkpoint_fallbacks = {};
+  // What is known of these folders, in that order; null: nothing, they are
+  // taken for good. Called with the book's lock: it must not block.
+  std::function<std::vector<FolderState>()> folders = nullptr;
   // Gets each run's iterations, JOB-RUN.jsonl; empty: nothing is recorded.
   std::string trace_root = {};
   // Must differ from one life of the coordinator to the next.
@@ -107,9 +112,12 @@ class RunControl {
   // The fleet's members, as what can be assigned to the busy jobs.
   std::vector<AssignableWorker> AssignableWorkers()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Takes over what is known of the checkpoint folders, and tells the servers.
+  void LookAtFolders() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   // Finds what the job needs to start but workers. UNAVAILABLE, NOT_FOUND, or
   // the store's errors.
-  absl::Status FindWhatItNeeds(JobEntry& entry, size_t servers) const
+  absl::Status FindWhatItNeeds(JobEntry& entry,
+                               const std::vector<v1::Server>& servers) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   void StartRun(JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   absl::Status AdmitParameters(const std::string& name, int64_t bytes)
@@ -131,6 +139,7 @@ class RunControl {
 
   uint64_t rows_lost_ ABSL_GUARDED_BY(book_->mu()) = 0;  // The metric has them.
   bool draining_ ABSL_GUARDED_BY(book_->mu()) = false;   // Nothing is started.
+  std::vector<FolderState> folders_ ABSL_GUARDED_BY(book_->mu());
 
   std::thread control_;  // Last: it uses everything above.
 };

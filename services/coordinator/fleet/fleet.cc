@@ -221,6 +221,7 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
   welcome.mutable_welcome()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
   uint64_t member = 0;
+  v1::CheckpointFolders folders;
   std::vector<std::weak_ptr<OpenStream>> replaced;
   {
     absl::MutexLock lock(&mu_);
@@ -228,6 +229,7 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
     member = next_member_++;
     servers_.emplace(member,
                      ServerEntry{hello, stream, clock_->Now(), absl::Now()});
+    folders = folders_.folders();
   }
   for (const auto& other : replaced) {
     Close(other, absl::AbortedError(absl::StrCat(
@@ -235,6 +237,11 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
                      ": give every server a name of its own")));
   }
   SendTo(stream, std::move(welcome));
+  if (folders.folders_size() > 0) {
+    v1::ServerCommand command;
+    *command.mutable_folders() = std::move(folders);
+    SendTo(stream, std::move(command));
+  }
   LogInfo("registered",
           {{"server", hello.name()}, {"address", hello.address()}});
   changed_();
@@ -244,6 +251,10 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
 absl::Status Fleet::OnServerMessage(uint64_t member,
                                     const v1::ServerMessage& message) {
   if (message.has_leaving()) return ServerLeaves(member);
+  if (message.has_folders_seen()) {
+    FoldersSeen(member, message.folders_seen());
+    return absl::OkStatus();
+  }
   std::shared_ptr<JobRun> run;
   std::weak_ptr<ServerPeer> stream;
   {
@@ -264,6 +275,33 @@ absl::Status Fleet::OnServerMessage(uint64_t member,
   }
   if (run == nullptr) return absl::OkStatus();
   return run->OnServerMessage(member, message);
+}
+
+void Fleet::SetFolders(v1::CheckpointFolders folders) {
+  v1::ServerCommand command;
+  std::vector<std::weak_ptr<ServerPeer>> streams;
+  {
+    absl::MutexLock lock(&mu_);
+    *command.mutable_folders() = folders_.Set(std::move(folders));
+    for (const auto& [id, entry] : servers_) streams.push_back(entry.stream);
+  }
+  for (const auto& stream : streams) SendTo(stream, command);
+  changed_();
+}
+
+void Fleet::FoldersSeen(uint64_t member, const v1::FoldersSeen& seen) {
+  std::string name;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = servers_.find(member);
+    if (it == servers_.end() || !folders_.Seen(member, seen)) return;
+    name = it->second.hello.name();
+  }
+  if (!seen.message().empty()) {
+    LogWarning("a checkpoint folder is in trouble",
+               {{"server", name}, {"reason", seen.message()}});
+  }
+  changed_();
 }
 
 absl::Status Fleet::ServerLeaves(uint64_t member) {
@@ -292,6 +330,7 @@ void Fleet::OnServerDisconnected(uint64_t member) {
     if (it == servers_.end()) return;
     name = it->second.hello.name();
     servers_.erase(it);
+    folders_.ServerGone(member);
     for (const auto& [id, run] : runs_) runs.push_back(run);
   }
   LogServerGone(name, JobsOn(member, runs));
@@ -418,7 +457,7 @@ absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
   absl::MutexLock lock(&mu_);
   std::vector<std::pair<uint64_t, ServerLink>> by_bytes;
   for (const auto& [id, entry] : servers_) {
-    if (entry.leaving) continue;
+    if (entry.leaving || !folders_.IsFit(id, entry.hello)) continue;
     by_bytes.emplace_back(
         BytesOn(id), ServerLink{id, entry.hello.name(), entry.hello.address(),
                                 entry.stream});
@@ -510,6 +549,8 @@ std::vector<v1::Server> Fleet::Servers() const {
       server.set_parameter_bytes(BytesOn(id));
       server.set_leaving(entry.leaving);
       server.set_version(entry.hello.version());
+      server.set_folder_trouble(folders_.TroubleOf(id, entry.hello));
+      server.set_takes_jobs(!entry.leaving && folders_.IsFit(id, entry.hello));
       *server.mutable_connect_time() = paceline::ToProto(entry.connect_time);
       servers.push_back(std::move(server));
     }

@@ -18,6 +18,7 @@
 #include "common/clock.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/fleet.pb.h"
+#include "services/coordinator/fleet/seen_folders.h"
 #include "services/coordinator/run/job_run.h"
 
 namespace paceline {
@@ -81,6 +82,8 @@ class Fleet {
   // now, or is to be tried again.
   void ForgetJob(absl::string_view job);
 
+  // Where checkpoints are kept: servers that do not see that are not picked.
+  void SetFolders(v1::CheckpointFolders folders);
   // `count` parameter servers that stay, those with the fewest bytes, by name;
   // 0: all. UNAVAILABLE if there are not so many.
   absl::StatusOr<std::vector<ServerLink>> PickServers(uint32_t count) const;
@@ -121,6 +124,7 @@ class Fleet {
 
   // It is in no run any more.
   static void EndSession(WorkerEntry& entry);
+  void FoldersSeen(uint64_t member, const v1::FoldersSeen& seen);
   // A server has said that it is about to go.
   absl::Status ServerLeaves(uint64_t member);
   // The member is free.
@@ -146,6 +150,7 @@ class Fleet {
   std::map<uint64_t, WorkerEntry> workers_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_set<std::string> drained_ ABSL_GUARDED_BY(mu_);  // By name.
   std::map<uint64_t, ServerEntry> servers_ ABSL_GUARDED_BY(mu_);
+  SeenFolders folders_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, std::shared_ptr<JobRun>> runs_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -92,6 +92,33 @@ TEST_F(ServeMonitoringTest, MetricsHealthAndReadiness) {
               HasSubstr("--metrics: cannot listen on 127.0.0.1:"));
 }
 
+TEST_F(ServeMonitoringTest, WhatTheProcessWorksWithIsPartOfIt) {
+  Serve();
+  readiness_->Set(absl::OkStatus());
+  const auto answers = [this](int status, const std::string& body) {
+    const PlainAnswer answer = Get(port(), "/readyz");
+    EXPECT_EQ(answer.status, status);
+    EXPECT_EQ(answer.body, body);
+  };
+  {
+    const ReadinessPart part(readiness_.get(), [] {
+      return Readiness::Part{absl::UnavailableError("no folder"), "nor room"};
+    });
+    answers(503, "no folder\nnor room\n");
+    // What the process says of itself comes first.
+    readiness_->Set(absl::UnavailableError("it is stopping"));
+    answers(503, "it is stopping\n");
+    readiness_->Set(absl::OkStatus());
+  }
+  {
+    const ReadinessPart part(readiness_.get(), [] {
+      return Readiness::Part{absl::OkStatus(), "little room"};
+    });
+    answers(200, "ok\nlittle room\n");
+  }
+  answers(200, "ok\n");
+}
+
 TEST_F(ServeMonitoringTest, WhoTakesGzipGetsIt) {
   GaugeSeries(*registry_, "paceline_test_things", "Things.").Set(3);
   Serve();

@@ -114,7 +114,9 @@ Table ServerTable(const std::vector<const v1::Server*>& servers, bool wide,
                                });
         },
         true},
-       {"VERSION", [](Server server) { return server.version(); }, true}},
+       {"VERSION", [](Server server) { return server.version(); }, true},
+       {"FOLDER TROUBLE", [](Server server) { return server.folder_trouble(); },
+        true}},
       wide);
 }
 

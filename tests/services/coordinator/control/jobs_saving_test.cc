@@ -255,5 +255,27 @@ TEST_F(JobsSavingTest, ADamagedCheckpointLeavesTheOthers) {
               AllOf(HasSubstr(older), HasSubstr("--checkpoint")));
 }
 
+TEST_F(JobsSavingTest, NoJobBeginsThatCouldNotBeSaved) {
+  absl::Mutex mu;
+  FolderState folder{"/saved", "", absl::NotFoundError("create /saved: none")};
+  options_.folders = [&] {
+    absl::MutexLock lock(&mu);
+    return std::vector<FolderState>{folder};
+  };
+  StartWithMembers();
+  const std::string job = Create("a");
+  const auto watcher = Watch(job);
+  const v1::Job waits = watcher->AwaitReason(
+      "waits for the checkpoint folder: create /saved: none");
+  EXPECT_EQ(waits.state(), v1::Job::PENDING);
+  {
+    // A full disk keeps nobody: there may be room by then.
+    absl::MutexLock lock(&mu);
+    folder.status = kFull;
+  }
+  watcher->AwaitState(v1::Job::RUNNING);
+  End();  // It asks the test no more.
+}
+
 }  // namespace
 }  // namespace paceline

@@ -77,6 +77,57 @@ TEST_F(FleetTest, PicksServersByNameAndThoseWithTheFewestBytes) {
   EXPECT_THAT(names(1), ElementsAre("s0"));
 }
 
+TEST_F(FleetTest, AServerThatDoesNotSeeTheFolderIsNotPicked) {
+  ServerStream sees, not_yet, old;
+  v1::CheckpointFolders folders;
+  folders.add_folders()->set_path("/saved");
+  folders.mutable_folders(0)->set_id("one");
+  v1::ServerHello hello = Server("s0");
+  hello.set_sees_folders(true);
+  const uint64_t s0 = *fleet_.OnServerConnected(hello, sees.Open());
+  fleet_.SetFolders(folders);
+  hello.set_name("s1");
+  const uint64_t s1 = *fleet_.OnServerConnected(hello, not_yet.Open());
+  Come(old, "s2");  // Which does not know that question.
+  const std::vector<v1::ServerCommand> told = not_yet.Take();
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[1].folders().folders(0).path(), "/saved");
+  EXPECT_EQ(sees.Take().back().folders().number(), told[1].folders().number());
+  const auto fit = [this] {
+    std::vector<std::string> names;
+    for (const v1::Server& server : fleet_.Servers()) {
+      if (server.takes_jobs()) names.push_back(server.name());
+    }
+    return names;
+  };
+  EXPECT_THAT(fit(), ElementsAre("servers/s2"));
+  EXPECT_EQ(fleet_.Servers()[0].folder_trouble(),
+            "it has not said yet whether it sees the checkpoint folder");
+
+  v1::ServerMessage message;
+  v1::FoldersSeen& seen = *message.mutable_folders_seen();
+  seen.set_number(told[1].folders().number());
+  EXPECT_TRUE(fleet_.OnServerMessage(s0, message).ok());
+  seen.set_code(static_cast<int>(absl::StatusCode::kFailedPrecondition));
+  seen.set_message("it is not seen here");
+  EXPECT_TRUE(fleet_.OnServerMessage(s1, message).ok());
+  EXPECT_THAT(fit(), ElementsAre("servers/s0", "servers/s2"));
+  const auto picked = fleet_.PickServers(0);
+  ASSERT_EQ(picked->size(), 2u);
+  EXPECT_EQ((*picked)[0].name, "s0");
+  EXPECT_EQ((*picked)[1].name, "s2");
+  EXPECT_EQ(fleet_.Servers()[1].folder_trouble(), "it is not seen here");
+
+  // A full disk is told of, and keeps nobody away.
+  seen.set_code(static_cast<int>(absl::StatusCode::kResourceExhausted));
+  EXPECT_TRUE(fleet_.OnServerMessage(s1, message).ok());
+  EXPECT_THAT(fit(), ElementsAre("servers/s0", "servers/s1", "servers/s2"));
+  // What is said of the folders of before says nothing of others.
+  fleet_.SetFolders(folders);
+  EXPECT_TRUE(fleet_.OnServerMessage(s0, message).ok());
+  EXPECT_THAT(fit(), ElementsAre("servers/s2"));
+}
+
 TEST_F(FleetTest, AServersAnswersGoToTheirRun) {
   ServerStream stream, other;
   const uint64_t s = Come(stream, "s0");
