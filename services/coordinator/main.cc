@@ -116,9 +116,13 @@ std::vector<std::string> RootsOf(const JobsOptions& options) {
   return roots;
 }
 
-std::function<Readiness::Part()> PartOf(const CheckpointFolders* folders) {
-  return [folders] {
-    return Readiness::Part{folders->NeverUsable(), folders->Troubles()};
+// Both outlive what asks.
+std::function<Readiness::Part()> PartOf(const JobStore* store,
+                                        const CheckpointFolders* folders) {
+  return [store, folders] {
+    absl::Status status = store->health();
+    status.Update(folders->NeverUsable());
+    return Readiness::Part{status, folders->Troubles()};
   };
 }
 
@@ -169,7 +173,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
           options.metrics,
           {registry, std::make_shared<CertificateMetrics>(security.tls)},
           readiness));
-  const ReadinessPart part(readiness.get(), PartOf(&folders));
+  const ReadinessPart part(readiness.get(), PartOf(store.get(), &folders));
   CallGuard guard(security, ToCallLimits(options), &Clock::Real());
   Answering answering(&guard, &journal);
   StreamRegistry streams;

@@ -155,7 +155,7 @@ absl::Status JobBook::Remove(const JobEntry& entry) {
 
 void JobBook::Save(JobEntry& entry) {
   if (entry.unsaved.empty() || clock_->Now() < next_save_) return;
-  const absl::Status written = store_->Write(entry.unsaved);
+  const absl::Status written = store_->Record(entry.unsaved);
   const bool failed_before = next_save_ > absl::InfinitePast();
   if (written.ok()) {
     if (failed_before) LogInfo("jobs are stored again");

@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kMoreRoom = 10;
 
 bool MaySucceedLater(const absl::Status& status) {
-  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
+  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
+         absl::IsFailedPrecondition(status);
 }
 
 }  // namespace
@@ -81,19 +82,24 @@ void JobJournal::Run() {
     StoreBatch batch;
     {
       absl::MutexLock lock(&mu_);
-      mu_.Await(absl::Condition(this, &JobJournal::HasWork));
-      if (waiting_.empty()) return;  // It stops.
+      mu_.AwaitWithTimeout(absl::Condition(this, &JobJournal::HasWork),
+                           options_.look_every);
+      if (waiting_.empty() && stopping_) return;
       batch = std::exchange(waiting_, StoreBatch{});
       rows_ = 0;
     }
-    Write(batch);
+    if (batch.empty()) {
+      store_->Check();
+    } else {
+      Write(batch);
+    }
   }
 }
 
 void JobJournal::Write(const StoreBatch& batch) {
   const uint64_t rows = batch.decisions.size() + batch.accuracy_points.size() +
                         batch.audit_records.size();
-  while (NoteResult(store_->Write(batch), rows)) {
+  while (NoteResult(store_->Record(batch), rows)) {
     absl::MutexLock lock(&mu_);
     mu_.AwaitWithTimeout(absl::Condition(&stopping_), options_.retry_delay);
   }

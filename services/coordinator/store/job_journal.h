@@ -22,16 +22,18 @@ struct JournalOptions {
   size_t capacity = 65'536;
   // Between two attempts while the disk is full or the file is held.
   absl::Duration retry_delay = absl::Seconds(1);
+  // While there is nothing to write the store's files are looked at so often.
+  absl::Duration look_every = absl::Seconds(1);
 };
 
 // Writes what is told it to a JobStore, on a thread of its own and as many rows
 // at a time as have gathered, so that nobody else waits for the disk. Rows of
 // one kind are written in the order in which they came.
 //
-// A write that may succeed later (the disk is full, the file is held) is tried
-// until it does; of any other failure the rows are dropped and counted. The
-// first failure is logged, the first success after it, and the first row that
-// is dropped. Thread-safe.
+// A write that may succeed later (the disk is full, the file is held or away)
+// is tried until it does; of any other failure the rows are dropped and
+// counted. The first failure is logged, the first success after it, and the
+// first row that is dropped. Thread-safe.
 class JobJournal {
  public:
   // `store` outlives it.

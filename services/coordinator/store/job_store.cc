@@ -1,11 +1,19 @@
 #include "services/coordinator/store/job_store.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <system_error>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "common/log/log.h"
 #include "common/status.h"
+#include "common/status_details.h"
 #include "services/coordinator/store/store_schema.h"
 
 namespace paceline {
@@ -13,15 +21,23 @@ namespace {
 
 constexpr char kMemory[] = ":memory:";
 
+// As many as SQLite itself takes: 4 MiB.
+constexpr int kLogPages = 1000;
+
 int64_t Nanos(const google::protobuf::Timestamp& time) {
   return time.seconds() * 1'000'000'000 + time.nanos();
 }
 
+// DATA_LOSS, with SQLite's own words on the first damage.
+absl::Status CheckPages(Database& database, const char* pragma) {
+  PACELINE_ASSIGN_OR_RETURN(const auto damage, database.Bytes(pragma));
+  if (damage == "ok") return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrReplaceAll(damage.value_or("no answer"), {{"\n", " "}}));
+}
+
 absl::Status CheckIntegrity(Database& database) {
-  // SQLite's own words on the first damage, or "ok".
-  PACELINE_ASSIGN_OR_RETURN(const auto damage,
-                            database.Bytes("PRAGMA integrity_check(1)"));
-  if (damage != "ok") return absl::DataLossError(damage.value_or("no answer"));
+  PACELINE_RETURN_IF_ERROR(CheckPages(database, "PRAGMA integrity_check(1)"));
   // The table of the first row that refers to none.
   PACELINE_ASSIGN_OR_RETURN(const auto orphan,
                             database.Bytes("PRAGMA foreign_key_check"));
@@ -30,10 +46,14 @@ absl::Status CheckIntegrity(Database& database) {
       absl::StrCat("a row of ", *orphan, " belongs to no job"));
 }
 
-absl::Status Prepare(Database& database, absl::Duration busy_timeout) {
+absl::Status SetBusyTimeout(Database& database, absl::Duration busy_timeout) {
   const std::string timeout = absl::StrCat(
       "PRAGMA busy_timeout = ", absl::ToInt64Milliseconds(busy_timeout));
-  PACELINE_RETURN_IF_ERROR(database.Execute(timeout.c_str()));
+  return database.Execute(timeout.c_str());
+}
+
+absl::Status Prepare(Database& database, absl::Duration busy_timeout) {
+  PACELINE_RETURN_IF_ERROR(SetBusyTimeout(database, busy_timeout));
   // What is not ours, or damaged, stays as it is.
   PACELINE_RETURN_IF_ERROR(CheckVersion(database));
   PACELINE_RETURN_IF_ERROR(CheckIntegrity(database));
@@ -81,6 +101,47 @@ absl::StatusOr<std::vector<Message>> ReadAll(Database& database,
   }
 }
 
+// The files of a database that is prepared; none if it is in memory alone.
+absl::StatusOr<std::optional<StoreFiles>> FilesOf(Database& database,
+                                                  const std::string& path) {
+  const std::string file = database.File();
+  if (file.empty()) return std::nullopt;
+  return StoreFiles::Of(path, file);
+}
+
+// Where a file is to be, and is not, another one may wait for a person.
+absl::Status CheckNotRescued(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (!error && size > 0) return absl::OkStatus();
+  const std::string rescue = StoreFiles::NewestRescue(path);
+  if (rescue.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "store ", path, " is not there, or empty; but there is ", rescue,
+      ", which a coordinator has saved when its store was taken away: move ",
+      "that file to ", path,
+      " to go on with it, or move it elsewhere to begin ",
+      "with an empty store"));
+}
+
+// Of a write: whether it tells that nothing can be stored, rather than that
+// this is not to be.
+bool IsOfTheFile(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
+         absl::IsDataLoss(status) || absl::IsInternal(status);
+}
+
+absl::StatusOr<JobFingerprints> FingerprintJobs(Database& database) {
+  PACELINE_ASSIGN_OR_RETURN(Statement rows,
+                            database.Query("SELECT uid, proto FROM jobs"));
+  JobFingerprints jobs;
+  while (true) {
+    PACELINE_ASSIGN_OR_RETURN(const bool row, rows.Step());
+    if (!row) return jobs;
+    jobs[rows.BytesAt(0)] = std::hash<std::string>()(rows.BytesAt(1));
+  }
+}
+
 // A negative one would be no limit.
 int64_t Limit(int64_t limit) { return std::max<int64_t>(limit, 0); }
 
@@ -101,18 +162,190 @@ absl::StatusOr<std::unique_ptr<JobStore>> JobStore::Open(
         FileLock taken,
         Annotate(FileLock::Take(path + ".lock"), absl::StrCat("store ", path)));
     lock.emplace(std::move(taken));
+    PACELINE_RETURN_IF_ERROR(CheckNotRescued(path));
   }
   absl::StatusOr<Database> database = Database::Open(path);
   if (!database.ok()) return Advised(database.status(), path);
   const absl::Status prepared = Prepare(*database, options.busy_timeout);
   if (!prepared.ok()) return Advised(prepared, path);
-  return absl::WrapUnique(
-      new JobStore(std::move(lock), *std::move(database), options));
+  auto files = FilesOf(*database, path);
+  if (!files.ok()) return Advised(files.status(), path);
+  auto stored = FingerprintJobs(*database);
+  if (!stored.ok()) return Advised(stored.status(), path);
+  return absl::WrapUnique(new JobStore(path, std::move(lock),
+                                       *std::move(database), *std::move(files),
+                                       *std::move(stored), options));
 }
 
 absl::Status JobStore::Write(const StoreBatch& batch) {
   if (batch.empty()) return absl::OkStatus();
   absl::MutexLock lock(&mu_);
+  PACELINE_RETURN_IF_ERROR(CheckPromise());
+  return Commit(batch);
+}
+
+absl::Status JobStore::Record(const StoreBatch& batch) {
+  if (batch.empty()) return absl::OkStatus();
+  absl::MutexLock lock(&mu_);
+  PACELINE_RETURN_IF_ERROR(LookAtFiles());
+  return Commit(batch);
+}
+
+void JobStore::Check() {
+  absl::MutexLock lock(&mu_);
+  if (!LookAtFiles().ok()) return;
+  const absl::Status health = this->health();
+  if (health == gone_ || absl::IsDataLoss(health)) return;
+  NoteHealth(WriteNothing()).IgnoreError();
+}
+
+absl::Status JobStore::health() const {
+  absl::MutexLock lock(&health_mu_);
+  return health_;
+}
+
+absl::Status JobStore::NoteHealth(const absl::Status& status) {
+  if (!status.ok() && !IsOfTheFile(status)) return status;
+  const absl::Status named = Advised(status, path_);
+  absl::MutexLock lock(&health_mu_);
+  // What is damaged stays so, whatever else can be written.
+  if (!absl::IsDataLoss(health_)) health_ = named.ok() ? gone_ : named;
+  return named;
+}
+
+absl::Status JobStore::CheckPromise() {
+  PACELINE_RETURN_IF_ERROR(LookAtFiles());
+  return gone_;
+}
+
+absl::Status JobStore::LookAtFiles() {
+  if (!files_.has_value()) return absl::OkStatus();
+  if (!damaged_.ok()) return damaged_;
+  const absl::Status names = files_->CheckNames();
+  if (!names.ok()) return Rescue(names);
+  if (!not_rescued_.ok()) {
+    not_rescued_ = absl::OkStatus();
+    LogInfo(absl::StrCat("store ", path_, ": its files are back"));
+    NoteHealth(absl::OkStatus()).IgnoreError();
+  }
+  return files_->WrittenByAnother() ? CheckContents() : absl::OkStatus();
+}
+
+absl::Status JobStore::Rescue(const absl::Status& gone) {
+  if (!not_rescued_.ok()) return not_rescued_;  // Once is enough.
+  const absl::Status moved = MoveToRescue(gone);
+  if (!moved.ok()) {
+    not_rescued_ = WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "store ", path_, ": ", gone.message(),
+            "; nothing is kept until it is back, and what is known could not "
+            "be saved: ",
+            moved.message())),
+        "STORE_GONE");
+  }
+  const absl::Status& told = moved.ok() ? gone_ : not_rescued_;
+  LogError(told.message());
+  absl::MutexLock lock(&health_mu_);
+  health_ = told;
+  return not_rescued_;
+}
+
+absl::StatusOr<Database> JobStore::CopyTo(const std::string& rescue) {
+  PACELINE_RETURN_IF_ERROR(database_.Run("VACUUM INTO ?", rescue));
+  PACELINE_ASSIGN_OR_RETURN(Database copy, Database::OpenExisting(rescue));
+  PACELINE_RETURN_IF_ERROR(Prepare(copy, options_.busy_timeout));
+  return copy;
+}
+
+absl::Status JobStore::MoveToRescue(const absl::Status& gone) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string rescue,
+                            files_->MakeRescue(absl::Now()));
+  absl::StatusOr<Database> copy = CopyTo(rescue);
+  if (!copy.ok()) {
+    std::remove(rescue.c_str());
+    return copy.status();
+  }
+  PACELINE_ASSIGN_OR_RETURN(std::optional<StoreFiles> files,
+                            FilesOf(*copy, rescue));
+  files_->RemoveLog();
+  database_ = *std::move(copy);
+  files_ = std::move(files);
+  gone_ =
+      WithReason(absl::FailedPreconditionError(absl::StrCat(
+                     "store ", path_, ": ", gone.message(),
+                     "; nothing new is taken, and what is known is kept in ",
+                     rescue, ": stop the coordinator, move that file to ",
+                     path_, " and start it again")),
+                 "STORE_GONE");
+  return absl::OkStatus();
+}
+
+absl::Status JobStore::CheckContents() {
+  StoreFiles seen = *files_;
+  seen.NoteWritten();
+  const absl::Status same = ReadAnew();
+  if (same.ok()) {  // A backup, say, that has made one of SQLite's checkpoints.
+    files_ = seen;
+    return absl::OkStatus();
+  }
+  // Another program holds it: this is for the next call.
+  if (absl::IsUnavailable(same) || absl::IsResourceExhausted(same)) {
+    return NoteHealth(same);
+  }
+  damaged_ = WithReason(
+      absl::DataLossError(absl::StrCat(
+          "store ", path_, ": another program has written into it while in ",
+          "use, and what was stored is not in it any more (", same.message(),
+          "); nothing is kept from now on: stop the coordinator, keep a copy ",
+          "of ", path_, "*, put a backup in its place and start it again")),
+      "STORE_DAMAGED");
+  // It may be a backup that was copied over it, which our pages would spoil.
+  database_.LeaveFilesOnClose();
+  files_->PutLogAside(absl::Now());
+  LogError(damaged_.message());
+  absl::MutexLock lock(&health_mu_);
+  health_ = damaged_;
+  return damaged_;
+}
+
+absl::Status JobStore::ReadAnew() {
+  if (files_->Empty()) return absl::DataLossError("it is empty");
+  // Another connection: this one has pages in memory.
+  PACELINE_ASSIGN_OR_RETURN(Database anew,
+                            Database::OpenExisting(files_->path()));
+  PACELINE_RETURN_IF_ERROR(SetBusyTimeout(anew, options_.busy_timeout));
+  PACELINE_RETURN_IF_ERROR(CheckVersion(anew));
+  PACELINE_RETURN_IF_ERROR(CheckPages(anew, "PRAGMA quick_check(1)"));
+  PACELINE_ASSIGN_OR_RETURN(const JobFingerprints jobs, FingerprintJobs(anew));
+  if (jobs == stored_) return absl::OkStatus();
+  return absl::DataLossError("its jobs are others");
+}
+
+absl::Status JobStore::WriteNothing() {
+  PACELINE_ASSIGN_OR_RETURN(Transaction transaction,
+                            Transaction::Begin(&database_));
+  PACELINE_ASSIGN_OR_RETURN(const int64_t version,
+                            database_.Number("PRAGMA user_version"));
+  // The same number again is written all the same.
+  const std::string pragma = absl::StrCat("PRAGMA user_version = ", version);
+  PACELINE_RETURN_IF_ERROR(database_.Execute(pragma.c_str()));
+  return transaction.Commit();
+}
+
+absl::Status JobStore::Commit(const StoreBatch& batch) {
+  PACELINE_RETURN_IF_ERROR(NoteHealth(WriteAll(batch)));
+  for (const std::string& uid : batch.deleted_jobs) stored_.erase(uid);
+  for (const v1::Job& job : batch.jobs) {
+    stored_[job.uid()] = std::hash<std::string>()(job.SerializeAsString());
+  }
+  if (database_.log_pages() < kLogPages) return absl::OkStatus();
+  // What is in the log is stored: if this fails, a later one does it.
+  database_.Checkpoint().IgnoreError();
+  if (files_.has_value()) files_->NoteWritten();
+  return absl::OkStatus();
+}
+
+absl::Status JobStore::WriteAll(const StoreBatch& batch) {
   PACELINE_ASSIGN_OR_RETURN(Transaction transaction,
                             Transaction::Begin(&database_));
   PACELINE_RETURN_IF_ERROR(WriteJobs(batch));
@@ -313,6 +546,8 @@ absl::StatusOr<std::optional<AnsweredRequest>> JobStore::FindRequest(
     const std::string& identity, const std::string& request_id,
     absl::Time now) {
   absl::MutexLock lock(&mu_);
+  // What was answered once is promised.
+  PACELINE_RETURN_IF_ERROR(CheckPromise());
   PACELINE_ASSIGN_OR_RETURN(
       Statement request,
       database_.Query("SELECT digest, resource, expires_ns FROM requests "

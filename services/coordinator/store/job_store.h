@@ -1,7 +1,9 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_STORE_JOB_STORE_H_
 #define PACELINE_SERVICES_COORDINATOR_STORE_JOB_STORE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +18,7 @@
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/store/file_lock.h"
 #include "services/coordinator/store/sqlite_database.h"
+#include "services/coordinator/store/store_files.h"
 
 namespace paceline {
 
@@ -80,6 +83,9 @@ struct StoreOptions {
   absl::Duration busy_timeout = absl::Seconds(5);
 };
 
+// What a store knows of its jobs' rows, by uid.
+using JobFingerprints = std::map<std::string, size_t>;
+
 // The coordinator's memory: jobs, their history and checkpoints, answered
 // requests, who did what. One SQLite file (and FILE-wal, FILE-shm, FILE.lock
 // beside it), which one process has open at a time.
@@ -88,6 +94,17 @@ struct StoreOptions {
 // ends. A power cut or a crash of the machine may take the last writes (those
 // since the last of SQLite's own checkpoints, about a thousand pages), the
 // later before the earlier, and never damages what is older.
+//
+// Before anything is promised the files are looked at, for a process does not
+// feel that somebody took them away.
+//   - One that was deleted, moved or replaced: what the process still has open
+//     is saved as FILE.rescued-TIME beside it, and what happens from then on is
+//     written there. Nothing new is promised until a person has put that file
+//     in its place: FAILED_PRECONDITION, reason STORE_GONE.
+//   - FILE was written by another program, and what is in it now is not what
+//     was stored: DATA_LOSS, reason STORE_DAMAGED, for ever. FILE stays as it
+//     is then, and so does FILE-wal, under another name: see store_files.h.
+// Either is logged as an error, once.
 //
 // Errors of all calls: RESOURCE_EXHAUSTED if the disk is full, UNAVAILABLE if
 // another program looks into the file for too long, DATA_LOSS if the file turns
@@ -101,7 +118,8 @@ class JobStore {
   //   UNAVAILABLE          another process has it open.
   //   DATA_LOSS            it is damaged, or no database.
   //   FAILED_PRECONDITION  it is of a newer version, or of another program, or
-  //                        may not be written.
+  //                        may not be written; or it is not there or empty,
+  //                        and beside it is a file that was rescued.
   //   NOT_FOUND            the directory does not exist.
   static absl::StatusOr<std::unique_ptr<JobStore>> Open(
       const std::string& path, const StoreOptions& options = {});
@@ -112,8 +130,20 @@ class JobStore {
   // out: it was deleted while they were on their way.
   absl::Status Write(const StoreBatch& batch);
 
-  // One of them each. A job goes with all that belongs to it; OK if it is not
-  // there.
+  // Writes what has happened already, whatever the store says to it: the same
+  // as Write(), but where that says STORE_GONE it is kept in the rescued file.
+  absl::Status Record(const StoreBatch& batch);
+
+  // Looks at the files, and tries whether something can be written if the last
+  // write has failed. For a thread that has nothing to write just now.
+  void Check();
+
+  // OK if something new can be stored, by the last that was tried; else why
+  // not. Waits for nobody.
+  absl::Status health() const;
+
+  // Write() of one each. A job goes with all that belongs to it; OK if it is
+  // not there.
   absl::Status DeleteJob(const std::string& uid);
   absl::Status PutCheckpoint(const std::string& uid,
                              const v1::Checkpoint& checkpoint);
@@ -154,12 +184,42 @@ class JobStore {
       absl::Time now);
 
  private:
-  JobStore(std::optional<FileLock> lock, Database database,
-           const StoreOptions& options)
-      : options_(options),
+  JobStore(const std::string& path, std::optional<FileLock> lock,
+           Database database, std::optional<StoreFiles> files,
+           JobFingerprints stored, const StoreOptions& options)
+      : path_(path),
+        options_(options),
         lock_(std::move(lock)),
-        database_(std::move(database)) {}
+        database_(std::move(database)),
+        files_(std::move(files)),
+        stored_(std::move(stored)) {}
 
+  // OK if what is written now is kept, be it in a file that was rescued.
+  absl::Status LookAtFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // OK if something may be promised.
+  absl::Status CheckPromise() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What is to be done about `gone`. OK if what was open is saved, and is the
+  // database from now on.
+  absl::Status Rescue(const absl::Status& gone)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<Database> CopyTo(const std::string& rescue)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status MoveToRescue(const absl::Status& gone)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether a file that another program has written still says what was stored.
+  absl::Status CheckContents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status ReadAnew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  absl::Status Commit(const StoreBatch& batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status WriteAll(const StoreBatch& batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A transaction that changes nothing and is written all the same.
+  absl::Status WriteNothing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What became of a write, or of a look at the files; the same, with the
+  // file's name where it is the file's matter.
+  absl::Status NoteHealth(const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status WriteJobs(const StoreBatch& batch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status WriteCheckpoints(const StoreBatch& batch)
@@ -171,10 +231,20 @@ class JobStore {
   absl::Status WriteAudit(const StoreBatch& batch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  const std::string path_;
   const StoreOptions options_;
   std::optional<FileLock> lock_;  // None of ":memory:". Freed after closing.
-  absl::Mutex mu_;
+  absl::Mutex mu_ ABSL_ACQUIRED_BEFORE(health_mu_);
   Database database_ ABSL_GUARDED_BY(mu_);
+  std::optional<StoreFiles> files_ ABSL_GUARDED_BY(mu_);  // None of ":memory:".
+  JobFingerprints stored_ ABSL_GUARDED_BY(mu_);
+  // STORE_GONE since a rescue.
+  absl::Status gone_ ABSL_GUARDED_BY(mu_);
+  // Why a rescue failed, as long as the files are away.
+  absl::Status not_rescued_ ABSL_GUARDED_BY(mu_);
+  absl::Status damaged_ ABSL_GUARDED_BY(mu_);  // STORE_DAMAGED, for ever.
+  mutable absl::Mutex health_mu_;
+  absl::Status health_ ABSL_GUARDED_BY(health_mu_);
 };
 
 }  // namespace paceline

@@ -35,6 +35,12 @@ absl::StatusCode CodeOf(int extended) {
   }
 }
 
+int NotePages(void* log_pages, sqlite3* /*database*/, const char* /*name*/,
+              int pages) {
+  *static_cast<int*>(log_pages) = pages;
+  return SQLITE_OK;
+}
+
 }  // namespace
 
 absl::Status SqliteStatus(sqlite3* database, absl::string_view doing) {
@@ -95,12 +101,19 @@ std::string Statement::BytesAt(int column) const {
 }
 
 absl::StatusOr<Database> Database::Open(const std::string& path) {
+  return OpenWith(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+}
+
+absl::StatusOr<Database> Database::OpenExisting(const std::string& path) {
+  return OpenWith(path, SQLITE_OPEN_READWRITE);
+}
+
+absl::StatusOr<Database> Database::OpenWith(const std::string& path,
+                                            int flags) {
   sqlite3* raw = nullptr;
   // No mutex of its own: whoever has the database serializes its use.
-  const int code = sqlite3_open_v2(
-      path.c_str(), &raw,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-      nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   if (raw == nullptr) {
     return absl::ResourceExhaustedError("no memory for a database");
   }
@@ -109,12 +122,32 @@ absl::StatusOr<Database> Database::Open(const std::string& path) {
     return SqliteStatus(raw, absl::StrCat("open ", path));
   }
   sqlite3_extended_result_codes(raw, 1);
+  // Instead of SQLite's own, which writes FILE after some commits.
+  sqlite3_wal_hook(raw, &NotePages, database.log_pages_.get());
   // SQLite opens a file that it may not write for reading, without a word.
   if (sqlite3_db_readonly(raw, "main") == 1) {
     return absl::FailedPreconditionError(
         absl::StrCat("open ", path, ": it may not be written"));
   }
   return database;
+}
+
+std::string Database::File() const {
+  const char* const file = sqlite3_db_filename(raw_.get(), "main");
+  return file == nullptr ? "" : file;
+}
+
+absl::Status Database::Checkpoint() {
+  const int code =
+      sqlite3_wal_checkpoint_v2(raw_.get(), "main", SQLITE_CHECKPOINT_PASSIVE,
+                                /*pnLog=*/nullptr, /*pnCkpt=*/nullptr);
+  if (code == SQLITE_OK) return absl::OkStatus();
+  return SqliteStatus(raw_.get(), "checkpoint");
+}
+
+void Database::LeaveFilesOnClose() {
+  sqlite3_db_config(raw_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                    static_cast<int*>(nullptr));
 }
 
 absl::Status Database::Execute(const char* sql) {

@@ -69,6 +69,20 @@ class Database {
   // Makes the file if it is not there. ":memory:" is a database without one.
   // FAILED_PRECONDITION also if the file may only be read.
   static absl::StatusOr<Database> Open(const std::string& path);
+  // The same, but FAILED_PRECONDITION if the file is not there.
+  static absl::StatusOr<Database> OpenExisting(const std::string& path);
+
+  // The file's absolute path without symbolic links; "" if there is none.
+  std::string File() const;
+
+  // The pages in FILE-wal after the last commit, those among them that are in
+  // FILE too. Nothing is taken over into FILE but by Checkpoint(), or when the
+  // last connection to it is closed.
+  int log_pages() const { return *log_pages_; }
+  // Takes over what no reader needs any more. Waits for nobody.
+  absl::Status Checkpoint();
+  // Closing it leaves FILE and FILE-wal as they are.
+  void LeaveFilesOnClose();
 
   // Runs statements without parameters, separated by semicolons.
   absl::Status Execute(const char* sql);
@@ -122,10 +136,13 @@ class Database {
   };
   using Compiled = std::unique_ptr<sqlite3_stmt, Finalize>;
 
-  explicit Database(sqlite3* raw) : raw_(raw) {}
+  explicit Database(sqlite3* raw)
+      : log_pages_(std::make_unique<int>(0)), raw_(raw) {}
+  static absl::StatusOr<Database> OpenWith(const std::string& path, int flags);
   absl::StatusOr<Statement> Use(const char* sql);
   absl::StatusOr<Compiled> Compile(const char* sql);
 
+  std::unique_ptr<int> log_pages_;  // SQLite knows where it is.
   std::unique_ptr<sqlite3, Close> raw_;
   std::map<const char*, Compiled> compiled_;  // By address.
 };

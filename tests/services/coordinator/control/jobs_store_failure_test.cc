@@ -1,6 +1,12 @@
 // What has happened to a job is not undone by a store that fails.
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/status_details.h"
 #include "gmock/gmock.h"
+#include "services/coordinator/store/store_files.h"
 #include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
@@ -114,6 +120,32 @@ TEST_F(JobsStoreFailureTest, WhatCallersAskForIsRefusedMeanwhile) {
   EXPECT_EQ(Get(job).state(), v1::Job::PENDING);
   ReleaseStore();
   EXPECT_TRUE(Cancel(job).ok());
+}
+
+// Somebody deletes the file under the process that uses it.
+TEST_F(JobsStoreFailureTest, WithoutItsFileItPromisesNothingAndLosesNothing) {
+  StartWithMembers();
+  server().HoldCheckpoints();
+  const std::string job = Run("a");
+  const auto watcher = Watch(job);
+  const std::string checkpoint = BeginCheckpoint(job, "c");
+  std::filesystem::remove(StorePath());
+  std::filesystem::remove(StorePath() + "-wal");
+  const auto created =
+      jobs().CreateJob(Request("b"), "ann", /*traceparent=*/"");
+  EXPECT_EQ(ReasonOf(created.status()), "STORE_GONE") << created.status();
+  EXPECT_EQ(ReasonOf(Cancel(job).status()), "STORE_GONE");
+  EXPECT_EQ(ReasonOf(Pause(job).status()), "STORE_GONE");
+  // The training goes on, and what it comes to is kept.
+  EXPECT_EQ(Get(job).state(), v1::Job::RUNNING);
+  server().WriteHeld();
+  watcher->AwaitCheckpoint(v1::Checkpoint::READY);
+  End();
+  std::filesystem::rename(StoreFiles::NewestRescue(StorePath()), StorePath());
+  Start();
+  EXPECT_EQ(StateOf(checkpoint), v1::Checkpoint::READY);
+  EXPECT_EQ(Get(job).restore_from(), checkpoint);
+  EXPECT_TRUE(Resume(job).ok());
 }
 
 }  // namespace

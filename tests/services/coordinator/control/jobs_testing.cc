@@ -11,8 +11,7 @@
 namespace paceline {
 
 void JobsTest::Start() {
-  store_ = OpenStore(directory_.Path("jobs.db"),
-                     {.busy_timeout = absl::Milliseconds(1)});
+  store_ = OpenStore(StorePath(), {.busy_timeout = absl::Milliseconds(1)});
   journal_ = std::make_unique<JobJournal>(
       history_store_ != nullptr ? history_store_ : store_.get(),
       journal_options_);
@@ -180,7 +179,7 @@ void JobsTest::AwaitLook(const std::string& job) {
 }
 
 void JobsTest::HoldStore() {
-  auto holder = Database::Open(directory_.Path("jobs.db"));
+  auto holder = Database::Open(StorePath());
   CHECK(holder.ok());
   holder_ = std::make_unique<Database>(*std::move(holder));
   const absl::Status held =

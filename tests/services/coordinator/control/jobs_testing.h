@@ -87,6 +87,7 @@ class JobsTest : public ::testing::Test {
   // Writes are UNAVAILABLE in between, as while another program has the file.
   void HoldStore();
   void ReleaseStore();
+  std::string StorePath() const { return directory_.Path("jobs.db"); }
   // Of a counter or gauge without labels.
   double Metric(const std::string& name);
   // Everything that the process exports.
