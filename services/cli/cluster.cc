@@ -77,7 +77,8 @@ CommandLine WorkerCommand(absl::string_view bin_dir,
                          "--device",
                          options.devices.at(static_cast<size_t>(index)),
                          "--threads",
-                         absl::StrCat(options.threads)};
+                         absl::StrCat(options.threads),
+                         "--data-anywhere"};
   const WorkerPace& pace = options.workers.at(static_cast<size_t>(index));
   AppendUnlessEmpty(command, "--slowdown", pace.slowdown);
   AppendUnlessEmpty(command, "--step-time", pace.step_time);
@@ -100,6 +101,7 @@ CommandLine EvaluatorCommand(absl::string_view bin_dir,
                          options.devices.front(),
                          "--threads",
                          "1",
+                         "--data-anywhere",
                          "--evaluator"};
   if (options.job.spec.stop().at_target())
     command.emplace_back("--low-priority");

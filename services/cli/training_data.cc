@@ -13,7 +13,9 @@ namespace paceline {
 namespace {
 
 absl::StatusOr<Dataset> Load(const std::string& data, Split split) {
-  return Annotate(LoadDataset(data, split), absl::StrCat("--data ", data));
+  // Who gives the command names files of their own.
+  return Annotate(LoadDataset(data, split, {.anywhere = true}),
+                  absl::StrCat("--data ", data));
 }
 
 }  // namespace

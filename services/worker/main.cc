@@ -47,7 +47,7 @@ struct Options {
   std::string pool = "default";
   std::vector<std::string> labels;
   std::string device = "auto";
-  std::string data_root = ".";
+  std::optional<std::string> data_root;
   std::optional<std::string> gpu_model;
   std::optional<uint64_t> memory;
   std::string metrics = "127.0.0.1:0";
@@ -59,6 +59,7 @@ struct Options {
   std::string pause;
   int threads = 1;
   double gpu_memory_fraction = 1;
+  bool data_anywhere = false;
   bool evaluator = false;
   bool low_priority = false;
 };
@@ -88,6 +89,17 @@ absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options,
     }
   }
   return hello;
+}
+
+// Without --data-root it is the folder that the worker was started in, unless
+// that is the root of the file system, as of a service: nobody has meant that.
+DataPlaces PlacesOf(const Options& options) {
+  DataPlaces places;
+  places.anywhere = options.data_anywhere;
+  std::error_code error;
+  const bool in_root = std::filesystem::current_path(error) == "/";
+  places.root = options.data_root.value_or(in_root ? "" : ".");
+  return places;
 }
 
 // Ends the process within the grace period, from the first signal on: the
@@ -187,7 +199,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
                 BackendOptions{.threads = options.threads,
                                .device = device.gpu,
                                .memory_fraction = options.gpu_memory_fraction},
-                options.data_root},
+                PlacesOf(options)},
        patience, dial,
        [&](const absl::Status& status) { readiness->Set(status); }},
       &metrics);
@@ -216,10 +228,13 @@ void AddPlaceOptions(CLI::App& app, Options& options) {
                  "to 1: workers may share a GPU")
       ->capture_default_str();
   app.add_option("--data-root", options.data_root,
-                 "Where a job's data lies on this machine, if the job names a "
-                 "relative DIR")
-      ->check(CLI::ExistingDirectory)
-      ->capture_default_str();
+                 "Where jobs' data lie on this machine: the DIR of a job is a "
+                 "path below it, without \"..\"; without the flag the folder "
+                 "that the worker is started in, unless that is /")
+      ->check(CLI::ExistingDirectory);
+  app.add_flag("--data-anywhere", options.data_anywhere,
+               "Jobs may read any folder of this machine, absolute paths too: "
+               "for a worker that serves its owner's jobs alone");
   app.add_option(
          "--metrics", options.metrics,
          "host:port of /metrics, /healthz and /readyz; port 0: any free "

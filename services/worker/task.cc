@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
   PACELINE_ASSIGN_OR_RETURN(
       task->data_,
       LoadDataset(job.data(), evaluator ? Split::kTest : Split::kTrain,
-                  host.data_root));
+                  host.data));
   Machine& machine = *task->machine_;
   BackendOptions options = host.backend;
   PACELINE_ASSIGN_OR_RETURN(options.precision, PrecisionOf(job));

@@ -14,6 +14,7 @@
 #include "gpu/backend.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/worker/data/batch_loader.h"
+#include "services/worker/data/data_folder.h"
 #include "services/worker/data/dataset.h"
 #include "services/worker/model/model.h"
 #include "services/worker/parameter_client.h"
@@ -24,7 +25,7 @@ namespace paceline {
 struct TaskHost {
   std::string device = "cpu";  // The name of its backend.
   BackendOptions backend = {};
-  std::string data_root = ".";  // Where a relative DIR of JobSpec.data lies.
+  DataPlaces data = {};
 };
 
 // What a job's spec comes to on this machine: the data in memory, the model on

@@ -1,6 +1,5 @@
 #include "services/worker/data/dataset.h"
 
-#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -54,15 +53,13 @@ void Dataset::Gather(absl::Span<const uint32_t> indices, float* images,
 }
 
 absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
-                                    absl::string_view root) {
+                                    const DataPlaces& places) {
   PACELINE_RETURN_IF_ERROR(CheckDataSpec(spec));
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(spec, absl::MaxSplits(':', 1));
   if (parts.first == kSynthetic) return DrawSynthetic(parts.second, split);
-  const std::string folder =
-      (std::filesystem::path(std::string(root)) / std::string(parts.second))
-          .lexically_normal()
-          .string();
+  PACELINE_ASSIGN_OR_RETURN(const std::string folder,
+                            DataFolder(parts.second, places));
   return parts.first == kMnist ? LoadMnist(folder, split)
                                : LoadCifar10(folder, split);
 }

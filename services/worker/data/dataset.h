@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "services/worker/data/data_folder.h"
 #include "services/worker/data/image_shape.h"
 
 namespace paceline {
@@ -57,10 +58,10 @@ class Dataset {
 };
 
 // Loads one split of what a --data flag names: "mnist:DIR", "cifar10:DIR" or
-// "synthetic:NAME"; a relative DIR is one below `root`. INVALID_ARGUMENT for
-// anything else; else as LoadMnist, LoadCifar10 and DrawSynthetic say.
+// "synthetic:NAME". INVALID_ARGUMENT for anything else; else as DataFolder,
+// LoadMnist, LoadCifar10 and DrawSynthetic say.
 absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
-                                    absl::string_view root = ".");
+                                    const DataPlaces& places = {});
 
 }  // namespace paceline
 

@@ -34,16 +34,18 @@ TEST(CommandLinesTest, WorkerGetsItsOwnPace) {
   LocalOptions options;
   options.workers = {{}, {"4", "20ms", "constant:5ms", "every=2s,for=1s"}};
   options.devices = {"auto", "cuda:1"};
-  EXPECT_THAT(WorkerCommand("/bin", "a:1", options, 0),
-              ElementsAre("/bin/paceline-worker", "--coordinator", "a:1",
-                          "--name", "w0", "--metrics", "127.0.0.1:0",
-                          "--device", "auto", "--threads", "1"));
+  EXPECT_THAT(
+      WorkerCommand("/bin", "a:1", options, 0),
+      ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
+                  "w0", "--metrics", "127.0.0.1:0", "--device", "auto",
+                  "--threads", "1", "--data-anywhere"));
   EXPECT_THAT(
       WorkerCommand("/bin", "a:1", options, 1),
       ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
                   "w1", "--metrics", "127.0.0.1:0", "--device", "cuda:1",
-                  "--threads", "1", "--slowdown", "4", "--step-time", "20ms",
-                  "--delay", "constant:5ms", "--pause", "every=2s,for=1s"));
+                  "--threads", "1", "--data-anywhere", "--slowdown", "4",
+                  "--step-time", "20ms", "--delay", "constant:5ms", "--pause",
+                  "every=2s,for=1s"));
 }
 
 TEST(CommandLinesTest, EvaluatorYieldsOnlyWhileOthersTrain) {
@@ -53,7 +55,7 @@ TEST(CommandLinesTest, EvaluatorYieldsOnlyWhileOthersTrain) {
       EvaluatorCommand("/bin", "a:1", options),
       ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
                   "eval", "--metrics", "127.0.0.1:0", "--device", "cuda:2",
-                  "--threads", "1", "--evaluator"));
+                  "--threads", "1", "--data-anywhere", "--evaluator"));
   options.job.spec.mutable_stop()->set_at_target(true);
   EXPECT_THAT(EvaluatorCommand("/bin", "a:1", options),
               Contains("--low-priority"));

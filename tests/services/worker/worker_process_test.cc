@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gpu/gpu_device.h"
-#include "gtest/gtest.h"
 #include "tests/services/worker/fake_coordinator.h"
 #include "tests/services/worker/fake_parameters.h"
 #include "tests/services/worker/worker_testing.h"
@@ -18,6 +18,7 @@ namespace paceline {
 namespace {
 
 using Kind = v1::WorkerMessage;
+using ::testing::HasSubstr;
 
 // paceline-worker with these flags. Killed if it is still there at the end.
 class Program {
@@ -95,7 +96,8 @@ TEST(WorkerProcessTest, WithoutFlagsItAnnouncesTheMachine) {
 TEST(WorkerProcessTest, ALoadingThatDoesNotEndIsCutShortByTheGracePeriod) {
   SlowData slow;
   FakeCoordinator coordinator;
-  Program program({"--coordinator", coordinator.address(), "--grace", "200ms"});
+  Program program({"--coordinator", coordinator.address(), "--grace", "200ms",
+                   "--data-anywhere"});
   const auto session = coordinator.NextSession();
   session->Register();
   session->Assign(AssignmentOf(1, slow.spec()));
@@ -103,6 +105,25 @@ TEST(WorkerProcessTest, ALoadingThatDoesNotEndIsCutShortByTheGracePeriod) {
   program.Signal(SIGTERM);
   EXPECT_EQ(program.AwaitExit(), 0);
   session->ExpectEnd();
+}
+
+TEST(WorkerProcessTest, AJobReadsBelowTheDataRootAlone) {
+  FakeCoordinator coordinator;
+  Program program(
+      {"--coordinator", coordinator.address(), "--data-root", "/usr"});
+  const auto session = coordinator.NextSession();
+  session->Register();
+  for (const char* data :
+       {"mnist:/etc", "cifar10:/proc/self", "mnist:../etc", "mnist:/usr"}) {
+    session->Assign(AssignmentOf(1, data));
+    const auto failed = session->Expect(Kind::kFailed).failed();
+    EXPECT_EQ(failed.code(),
+              static_cast<int>(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(failed.message(), HasSubstr("--data-anywhere"));
+  }
+  session->Assign(AssignmentOf(1, "mnist:none"));
+  EXPECT_THAT(session->Expect(Kind::kFailed).failed().message(),
+              HasSubstr("/usr/none/train-images"));
 }
 
 TEST(WorkerProcessTest, ASecondSignalDropsTheIteration) {

@@ -31,6 +31,7 @@ RunningWorker::RunningWorker(const std::string& coordinator, bool evaluator,
   options.hello.set_evaluator(evaluator);
   options.hello.set_pool("fast");
   options.host = host;
+  options.host.data.anywhere = true;  // Where tests have their folders.
   options.patience = patience;
   options.registration = [this](const absl::Status& status) {
     absl::MutexLock lock(&mu_);

@@ -157,7 +157,8 @@ TEST(LoadDatasetTest, RealDigits) {
   if (!std::filesystem::exists(folder)) {
     GTEST_SKIP() << "no real data in " << folder << "; set PACELINE_DATA";
   }
-  const auto data = LoadDataset(absl::StrCat("mnist:", folder), Split::kTest);
+  const auto data = LoadDataset(absl::StrCat("mnist:", folder), Split::kTest,
+                                {.anywhere = true});
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->size(), 10'000u);
   EXPECT_EQ(data->shape(), (ImageShape{1, 28, 28}));
@@ -166,8 +167,9 @@ TEST(LoadDatasetTest, RealDigits) {
 TEST(LoadDatasetTest, ARelativeFolderIsBelowTheRoot) {
   // Errors name the file that was looked for.
   const auto looked_for = [](const char* spec, const char* root) {
+    const DataPlaces places = {.root = root, .anywhere = true};
     return std::string(
-        LoadDataset(spec, Split::kTest, root).status().message());
+        LoadDataset(spec, Split::kTest, places).status().message());
   };
   EXPECT_THAT(looked_for("mnist:none", "/data"), HasSubstr("/data/none/t10k"));
   EXPECT_THAT(looked_for("mnist:/none", "/data"), HasSubstr("/none/t10k"));

@@ -20,8 +20,9 @@ struct Trained {
 // Trains for whole epochs, or for `steps` of the first if that is above 0.
 Trained Train(const std::string& data, const std::string& name, int epochs,
               const SgdOptions& options = {}, int steps = 0) {
-  const auto train = LoadDataset(data, Split::kTrain);
-  const auto test = LoadDataset(data, Split::kTest);
+  const DataPlaces places = {.anywhere = true};
+  const auto train = LoadDataset(data, Split::kTrain, places);
+  const auto test = LoadDataset(data, Split::kTest, places);
   EXPECT_TRUE(train.ok() && test.ok()) << train.status() << test.status();
   const auto backend = *MakeBackend("cpu");
   const auto model =
