@@ -18,20 +18,26 @@ std::string& Role() {
 
 void Write(spdlog::level::level_enum level, absl::string_view message,
            const nlohmann::json& fields) {
+  spdlog::default_logger_raw()->log(
+      level,
+      LogLine(spdlog::level::to_string_view(level).data(), message, fields));
+}
+
+}  // namespace
+
+std::string LogLine(absl::string_view level, absl::string_view message,
+                    const nlohmann::json& fields) {
   nlohmann::ordered_json line;
   line["time"] = absl::FormatTime("%Y-%m-%d%ET%H:%M:%E3SZ", absl::Now(),
                                   absl::UTCTimeZone());
-  line["level"] = std::string(spdlog::level::to_string_view(level).data());
+  line["level"] = std::string(level);
   line["role"] = Role();
   line["message"] = std::string(message);
   for (const auto& [key, value] : fields.items()) line[key] = value;
   // A peer's text may be no UTF-8; a log line must not fail over it.
-  spdlog::default_logger_raw()->log(
-      level, line.dump(-1, ' ', false,
-                       nlohmann::ordered_json::error_handler_t::replace));
+  return line.dump(-1, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace);
 }
-
-}  // namespace
 
 void StartLogging(const std::string& role) {
   Role() = role;

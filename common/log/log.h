@@ -18,6 +18,10 @@ namespace paceline {
 // Names this process in every line, "worker w0". Called once, by main.
 void StartLogging(const std::string& role);
 
+// One such line without its end; for who has to write it himself.
+std::string LogLine(absl::string_view level, absl::string_view message,
+                    const nlohmann::json& fields);
+
 void LogInfo(absl::string_view message);
 void LogInfo(absl::string_view message, const nlohmann::json& fields);
 void LogWarning(absl::string_view message);

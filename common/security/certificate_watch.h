@@ -47,6 +47,7 @@ class CertificateWatch {
   // there is none.
   absl::Time expires() const;
 
+  const TlsFiles& files() const { return files_; }
   bool has_identity() const { return !files_.cert.empty(); }
   bool has_ca() const { return !files_.ca.empty(); }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "common/rpc/grpc_log.h"
 #include "common/status.h"
 #include "common/unique_fd.h"
 #include "services/cli/admin/admin_commands.h"
@@ -144,6 +145,7 @@ std::string ParsedCommands(const CLI::App& app) {
 
 int Main(int argc, char** argv) {
   OpenStandardDescriptors();
+  SilenceGrpcLog();
   CLI::App app("Trains one model on many unequal machines", "paceline");
   app.require_subcommand(1);
   app.footer(

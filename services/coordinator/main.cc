@@ -27,6 +27,7 @@
 #include "common/metrics/series.h"
 #include "common/metrics/serve_monitoring.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/grpc_log.h"
 #include "common/rpc/rpc_metrics.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
@@ -122,7 +123,7 @@ std::function<Readiness::Part()> PartOf(const JobStore* store,
   return [store, folders] {
     absl::Status status = store->health();
     status.Update(folders->NeverUsable());
-    return Readiness::Part{status, folders->Troubles()};
+    return Readiness::Part{status, status.ok() ? folders->Troubles() : ""};
   };
 }
 
@@ -274,6 +275,7 @@ int main(int argc, char** argv) {
 
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::StartLogging("coordinator");
+  paceline::LogWhatGrpcLogs();
   const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
   paceline::LogError(paceline::Summary(status));

@@ -16,6 +16,7 @@
 #include "common/metrics/serve_monitoring.h"
 #include "common/plain_name.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/grpc_log.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
 #include "common/security/certificate_watch.h"
@@ -169,6 +170,7 @@ int main(int argc, char** argv) {
 
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::StartLogging("server " + options.name);
+  paceline::LogWhatGrpcLogs();
   const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
   paceline::LogError(paceline::Summary(status));

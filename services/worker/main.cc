@@ -28,6 +28,7 @@
 #include "common/metrics/serve_monitoring.h"
 #include "common/plain_name.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/grpc_log.h"
 #include "common/security/certificate_watch.h"
 #include "common/security/security_flags.h"
 #include "common/signals.h"
@@ -293,6 +294,7 @@ int main(int argc, char** argv) {
 
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::StartLogging("worker " + options.name);
+  paceline::LogWhatGrpcLogs();
   const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
   paceline::LogError(paceline::Summary(status));

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
+#include "common/security/connection_probe.h"
 #include "common/status.h"
 #include "common/status_details.h"
 
@@ -16,6 +17,9 @@ namespace {
 
 // A coordinator that is not heard for so long is given up.
 constexpr absl::Duration kLiveness = absl::Seconds(20);
+
+// How long a server may take to say whether it takes our certificate.
+constexpr absl::Duration kProbe = absl::Seconds(2);
 
 // Shorter outages are nobody's business.
 constexpr absl::Duration kQuietOutage = absl::Seconds(2);
@@ -102,6 +106,8 @@ absl::Status AdminClient::Perform(const Attempt& attempt) {
     // The reason that says what is wrong is the more useful one.
     if (absl::IsDeadlineExceeded(status) && !outage.ok()) return outage;
     if (!absl::IsUnavailable(status)) return status;
+    if (tries == 1)
+      PACELINE_RETURN_IF_ERROR(CheckCredentials(status, deadline));
     outage = status;
     const absl::Duration pause = std::max(
         RetryPause(tries), RetryDelayOf(status).value_or(absl::ZeroDuration()));
@@ -113,6 +119,22 @@ absl::Status AdminClient::Perform(const Attempt& attempt) {
     PACELINE_RETURN_IF_ERROR(Pause(pause));
     Reconnect();
   }
+}
+
+absl::Status AdminClient::CheckCredentials(const absl::Status& outage,
+                                           absl::Time deadline) const {
+  // The coordinator said that itself: it has taken us.
+  if (!ReasonOf(outage).empty()) return absl::OkStatus();
+  const absl::Status refused = ProbeConnection(
+      connection_.address, security_,
+      std::clamp(deadline - absl::Now(), absl::ZeroDuration(), kProbe));
+  if (ReasonOf(refused) != "NO_CREDENTIALS") return refused;
+  return Reworded(
+      refused,
+      absl::StrCat(refused.message(),
+                   "; or as PACELINE_TLS_CA, PACELINE_TLS_CERT and "
+                   "PACELINE_TLS_KEY, or as tls-ca, tls-cert and tls-key of a "
+                   "context (`paceline config set-context`)"));
 }
 
 absl::Status AdminClient::Try(const Attempt& attempt, absl::Time deadline) {
@@ -202,6 +224,10 @@ absl::Status JobWatcher::Recover(const grpc::Status& status, absl::Time until) {
   const absl::Time now = absl::Now();
   outage_begin_ = std::min(outage_begin_, now);
   const absl::Duration pause = RetryPause(++attempts_);
+  // Who has seen something had the right credentials, and waits.
+  if (attempts_ == 1 && request_.resume_token().empty()) {
+    PACELINE_RETURN_IF_ERROR(client_->CheckCredentials(explained, until));
+  }
   const absl::Time give_up =
       outage_begin_ + client_->connection().request_timeout;
   if (now + pause >= give_up) return explained;

@@ -37,7 +37,9 @@ using UnaryMethod = grpc::Status (Api::*)(grpc::ClientContext*, const Request&,
 
 // The two services of a coordinator, for one command. Every call has a
 // deadline; what is UNAVAILABLE is tried again within it, with growing pauses,
-// so requests that change anything carry a request id. Used by one thread.
+// so requests that change anything carry a request id. Missing or wrong
+// credentials, which gRPC calls UNAVAILABLE too, are told at once. Used by one
+// thread.
 class AdminClient {
  public:
   // `note` is told, once in an outage, what is waited for. Fails where the
@@ -74,6 +76,11 @@ class AdminClient {
 
   // What a call or a stream ended with, for people.
   absl::Status Explain(const grpc::Status& status) const;
+
+  // After a call or stream that was UNAVAILABLE: OK, or that it is a matter of
+  // credentials, with what ProbeConnection() says. May take two seconds.
+  absl::Status CheckCredentials(const absl::Status& outage,
+                                absl::Time deadline) const;
 
   // Dials anew at once, where the old channel would wait. Streams that are open
   // keep their connection.

@@ -22,8 +22,10 @@
 namespace paceline {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 class ExitCodeCommandTest : public testing::Test {
@@ -235,10 +237,44 @@ TEST(TlsCommandTest, CertificateAndToken) {
   // A server whose authority is not ours.
   const std::string other = certificates.folder().Write(
       "other-ca.pem", TestAuthority("another CA").pem());
-  const auto distrusted =
-      command.Run(absl::StrCat(get, other, " --request-timeout 500ms"));
-  EXPECT_EQ(distrusted.code, 6) << distrusted.out;
+  const auto distrusted = command.Run(absl::StrCat(get, other));
+  EXPECT_EQ(distrusted.code, 5) << distrusted.out;
+  EXPECT_THAT(distrusted.err, HasSubstr(absl::StrCat("--tls-ca ", other)));
   EXPECT_EQ(command.Run(absl::StrCat(get, "/nowhere")).code, 3);
+}
+
+// The first thing that somebody new does: gRPC says "Socket closed" to it.
+TEST(TlsCommandTest, WithoutACertificateItSaysSoAtOnce) {
+  const TestCertificates certificates;
+  ServerSecurityOptions options;
+  options.tls = certificates.Server();
+  const absl::StatusOr<ServerSecurity> security = MakeServerSecurity(options);
+  ASSERT_TRUE(security.ok()) << security.status();
+  FakeCluster cluster(*security);
+  CommandRunner command;
+  // Nobody would wait so long: the first attempt is the last.
+  const std::string rest =
+      absl::StrCat(" --request-timeout 1h --address ", cluster.address());
+  for (const std::string& line :
+       {std::string("job list"), std::string("job watch mnist")}) {
+    const auto none = command.Run(
+        absl::StrCat(line, rest, " --tls-ca ", certificates.OnlyCa().ca));
+    EXPECT_EQ(none.code, 5) << none.err;
+    EXPECT_THAT(
+        none.err,
+        AllOf(HasSubstr("wants a client certificate"), HasSubstr("--tls-cert"),
+              HasSubstr("PACELINE_TLS_CERT"), HasSubstr("context"),
+              HasSubstr("NO_CREDENTIALS"), Not(HasSubstr("trying again"))));
+    const auto plain = command.Run(absl::StrCat(line, rest));
+    EXPECT_EQ(plain.code, 5) << plain.err;
+    EXPECT_THAT(plain.err, HasSubstr("speaks TLS: give --tls-ca"));
+  }
+  FakeCluster open;
+  const auto too_much = command.Run(
+      absl::StrCat("job list --request-timeout 1h --address ", open.address(),
+                   " --tls-ca ", certificates.OnlyCa().ca));
+  EXPECT_EQ(too_much.code, 4) << too_much.err;
+  EXPECT_THAT(too_much.err, HasSubstr("speaks no TLS"));
 }
 
 }  // namespace
