@@ -8,6 +8,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/check.h"
 #include "common/rpc/frame_codec.h"
@@ -23,6 +24,10 @@ constexpr char kExchange[] = "/paceline.v1.Parameters/Exchange";
 // Frames that may wait for one server: all blocks of the most that it hosts
 // (ShardLimits), twice. Most of them refer to the model's own memory.
 constexpr size_t kMaxQueuedFrames = size_t{1} << 21;
+
+// Of a lease, for all servers together.
+constexpr double kDialPart = 0.75;
+constexpr absl::Duration kDialTurn = absl::Milliseconds(100);
 
 }  // namespace
 
@@ -67,10 +72,33 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
   }
   PACELINE_RETURN_IF_ERROR(client->CheckCovered());
   client->streams_.resize(shards.size());
+  client->channels_.resize(shards.size());
+  for (int i = 0; i < shards.size(); ++i) {
+    if (!client->state_.Hosts(i)) continue;
+    client->channels_[i] =
+        options.dial(shards[i].address(), ChannelProfile::kBulk, options.lease);
+  }
+  client->AwaitServers();
   for (int i = 0; i < shards.size(); ++i) {
     if (client->state_.Hosts(i)) client->OpenStream(i, shards[i].address());
   }
   return client;
+}
+
+void ParameterClient::AwaitServers() {
+  for (const auto& channel : channels_) {  // All at once.
+    if (channel != nullptr) channel->GetState(/*try_to_connect=*/true);
+  }
+  const absl::Time deadline = absl::Now() + kDialPart * options_.lease;
+  for (const auto& channel : channels_) {
+    // One that is shut down is none: its calls say why.
+    while (channel != nullptr &&
+           channel->GetState(true) != GRPC_CHANNEL_SHUTDOWN) {
+      const absl::Time turn = std::min(deadline, absl::Now() + kDialTurn);
+      if (channel->WaitForConnected(absl::ToChronoTime(turn))) break;
+      if (absl::Now() >= deadline || options_.stopped()) return;
+    }
+  }
 }
 
 ParameterClient::ParameterClient(TensorArrays arrays, const Options& options)
@@ -118,10 +146,8 @@ absl::Status ParameterClient::CheckCovered() const {
 }
 
 void ParameterClient::OpenStream(size_t server, const std::string& address) {
-  channels_.push_back(
-      options_.dial(address, ChannelProfile::kBulk, options_.lease));
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(
-      channels_.back());
+      channels_[server]);
   streams_[server] = std::make_unique<Stream>(
       kMaxQueuedFrames,
       Stream::Handlers{[this, server](const grpc::ByteBuffer& message) {

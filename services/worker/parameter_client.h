@@ -60,10 +60,15 @@ class ParameterClient {
     absl::Duration lease;  // Three without progress end a wait.
     uint64_t run = 0;      // Names the job to the servers.
     Dial dial = DialPlainly;
+    // Asked ten times a second while servers are waited for: no longer, then.
+    std::function<bool()> stopped = [] { return false; };
   };
 
-  // Opens the streams. INVALID_ARGUMENT if the shards' blocks do not cover
-  // `arrays` exactly.
+  // Opens the streams. Servers that cannot be reached yet, because DNS does not
+  // know their names say, are waited for first, three quarters of a lease in
+  // all: after a whole one the coordinator calls a worker stuck. Streams to
+  // those that cannot be reached then are broken, with gRPC's reason.
+  // INVALID_ARGUMENT if the shards' blocks do not cover `arrays` exactly.
   // REQUIRES: a gradient has as many elements of `wire` as its parameter has.
   static absl::StatusOr<std::unique_ptr<ParameterClient>> Connect(
       const v1::BeginJob& begin, TensorArrays arrays, const Options& options);
@@ -117,6 +122,7 @@ class ParameterClient {
   ParameterClient(TensorArrays arrays, const Options& options);
   absl::Status AddBlock(size_t server, const v1::Block& block);
   absl::Status CheckCovered() const;
+  void AwaitServers();
   void OpenStream(size_t server, const std::string& address);
   absl::StatusOr<PullResult> RunPull(
       v1::Pull pull, const std::function<void(size_t)>& on_tensor = nullptr);
@@ -128,7 +134,7 @@ class ParameterClient {
   PushResult pushed_;
   ExchangeState state_;
   // Last, the streams at the very end: their reactions use everything above.
-  std::vector<std::shared_ptr<grpc::Channel>> channels_;
+  std::vector<std::shared_ptr<grpc::Channel>> channels_;  // As streams_.
   std::vector<std::unique_ptr<Stream>> streams_;  // Null: hosts nothing.
 };
 

@@ -57,6 +57,13 @@ void SendFailed(ControlStream& control, const absl::Status& status) {
   control.Send(std::move(message));
 }
 
+void SendGivingUp(ControlStream& control, const absl::Status& status) {
+  v1::WorkerMessage message;
+  message.mutable_giving_up()->set_code(static_cast<int>(status.code()));
+  message.mutable_giving_up()->set_message(std::string(status.message()));
+  control.Send(std::move(message));
+}
+
 }  // namespace
 
 Worker::Worker(const Options& options, WorkerMetrics* metrics)
@@ -113,6 +120,9 @@ absl::Status Worker::RunSession() {
     control.Finish();
   } else if (!device_lost_.ok()) {
     control.Finish();  // `failed` is to arrive.
+  } else if (registered_ && !leaving() && !control.ended()) {
+    SendGivingUp(control, ended);
+    control.Finish();
   }
   return ended;
 }
@@ -192,10 +202,10 @@ absl::StatusOr<Worker::Outcome> Worker::TakePart(
     if (command.has_stop()) return Outcome::kStopped;
     PACELINE_ASSIGN_OR_RETURN(command, NextCommand(control));
   }
-  const auto parameters =
-      ParameterClient::Connect(command.begin(), task.Arrays(),
-                               {task.incarnation(), task.wire(), task.lease(),
-                                task.run(), options_.dial});
+  const auto parameters = ParameterClient::Connect(
+      command.begin(), task.Arrays(),
+      {task.incarnation(), task.wire(), task.lease(), task.run(), options_.dial,
+       [&] { return leaving() || control.stopping(); }});
   if (!parameters.ok()) return failed(parameters.status());
   const absl::Status ended =
       Begin(control, command.begin(), **parameters, task);

@@ -134,7 +134,8 @@ absl::Status Fleet::OnWorkerMessage(uint64_t member,
   absl::Status status;
   if (run != nullptr) {
     status = run->OnWorkerMessage(session->worker, message);
-  } else if (!leaving && !message.has_heartbeat() && !message.has_leaving()) {
+  } else if (!leaving && !message.has_heartbeat() && !message.has_leaving() &&
+             !message.has_giving_up()) {
     status = absl::InvalidArgumentError(
         "that message belongs to a job, and the worker has none");
   }

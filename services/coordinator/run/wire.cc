@@ -100,6 +100,10 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
       return MemberGone{
           worker, LossReason::kFailed,
           FromCode(message.failed().code(), message.failed().message())};
+    case v1::WorkerMessage::kGivingUp:
+      return MemberGone{
+          worker, LossReason::kStreamBroken,
+          FromCode(message.giving_up().code(), message.giving_up().message())};
     case v1::WorkerMessage::kHello:
     case v1::WorkerMessage::KIND_NOT_SET:
       break;

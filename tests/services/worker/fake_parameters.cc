@@ -38,8 +38,8 @@ class FakeParameters::Stream : public ServerStream<Buffer, Buffer> {
   FakeParameters* const server_;
 };
 
-FakeParameters::FakeParameters() {
-  auto listening = Listen("127.0.0.1:0", ChannelProfile::kBulk, {}, {this});
+FakeParameters::FakeParameters(const std::string& address) {
+  auto listening = Listen(address, ChannelProfile::kBulk, {}, {this});
   CHECK(listening.ok());
   listening_ = *std::move(listening);
 }

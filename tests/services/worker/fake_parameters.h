@@ -29,9 +29,12 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
  public:
   using Buffer = grpc::ByteBuffer;
 
-  FakeParameters();
+  // At `address`, once another one has gone from there.
+  explicit FakeParameters(const std::string& address = "127.0.0.1:0");
   // Ends all streams with UNAVAILABLE.
   ~FakeParameters() override;
+
+  const std::string& address() const { return listening_.address; }
 
   // `begin` for a model of these tensors, a block each, all of them here.
   v1::BeginJob Begin(const v1::WorkerReady& ready, bool initialize);

@@ -1,7 +1,14 @@
 // A worker takes part in one job after the other: a coordinator and a parameter
 // server played by the test, over real gRPC.
 
-#include "gtest/gtest.h"
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "common/unique_fd.h"
+#include "gmock/gmock.h"
 #include "tests/services/worker/fake_coordinator.h"
 #include "tests/services/worker/fake_parameters.h"
 #include "tests/services/worker/worker_testing.h"
@@ -10,6 +17,42 @@ namespace paceline {
 namespace {
 
 using Kind = v1::WorkerMessage;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A port of this machine at which nobody can be reached yet.
+class NobodyYet {
+ public:
+  NobodyYet() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int on = 1;
+    setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(fd_.get(), any, size), 0);
+    EXPECT_EQ(listen(fd_.get(), 5), 0);
+    EXPECT_EQ(getsockname(fd_.get(), any, &size), 0);
+    address_ = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  }
+
+  const std::string& address() const { return address_; }
+
+  // Somebody has tried, in vain; from now on the port is free.
+  void AwaitAttempt() {
+    const UniqueFd caller(accept(fd_.get(), nullptr, nullptr));
+    EXPECT_TRUE(caller.valid());
+    // Without TIME_WAIT, which would hold the port.
+    const linger at_once = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(caller.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    fd_.Reset();
+  }
+
+ private:
+  UniqueFd fd_;
+  std::string address_;
+};
 
 // A worker that is registered, up to the point where it has no job.
 class WorkerAssignmentTest : public testing::Test {
@@ -142,13 +185,70 @@ TEST_F(WorkerAssignmentTest, TheServersGoDuringAPull) {
   session_->Grant(1);
   parameters_.AwaitHeldPull();
   parameters_.BreakStreams(absl::UnavailableError("the server is stopping"));
-  // It lives on, as a new member.
+  // It says why, and lives on as a new member.
+  const auto why = session_->Expect(Kind::kGivingUp).giving_up();
+  EXPECT_EQ(why.code(), static_cast<int>(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(why.message(), AllOf(HasSubstr(parameters_.address()),
+                                   HasSubstr("the server is stopping")));
   session_->ExpectEnd();
   session_ = coordinator_.NextSession();
   session_->Register();
   session_->Assign(AssignmentOf(2));
   session_->Expect(Kind::kReady);
   EXPECT_EQ(worker_.Metric("paceline_worker_assignments_total", "broken"), 1);
+}
+
+// As a name that DNS does not know yet: gRPC fails what is called then.
+TEST_F(WorkerAssignmentTest, AServerThatIsReachedLaterCostsNothing) {
+  session_->Assign(AssignmentOf(1));
+  const auto ready = session_->Expect(Kind::kReady);
+  NobodyYet nobody;
+  v1::WorkerCommand begin;
+  *begin.mutable_begin() = parameters_.Begin(ready.ready(), true);
+  begin.mutable_begin()->mutable_shards(0)->set_address(nobody.address());
+  session_->Send(std::move(begin));
+  nobody.AwaitAttempt();
+  FakeParameters late(nobody.address());
+  late.Begin(ready.ready(), true);
+  session_->Expect(Kind::kInitialized);
+  session_->Grant(1);
+  session_->Expect(Kind::kPushDone);
+}
+
+TEST_F(WorkerAssignmentTest, AServerThatIsNeverReachedIsNamed) {
+  v1::Assignment assignment = AssignmentOf(1);
+  assignment.set_lease_ms(100);
+  session_->Assign(assignment);
+  const auto ready = session_->Expect(Kind::kReady);
+  std::string gone;
+  {
+    const NobodyYet nobody;
+    gone = nobody.address();
+  }
+  v1::WorkerCommand begin;
+  *begin.mutable_begin() = parameters_.Begin(ready.ready(), true);
+  begin.mutable_begin()->mutable_shards(0)->set_address(gone);
+  session_->Send(std::move(begin));
+  const auto why = session_->Expect(Kind::kGivingUp).giving_up();
+  EXPECT_EQ(why.code(), static_cast<int>(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(why.message(), HasSubstr(absl::StrCat("server ", gone)));
+  session_->ExpectEnd();
+  coordinator_.NextSession()->Register();
+}
+
+TEST_F(WorkerAssignmentTest, AStopEndsTheWaitForAServer) {
+  v1::Assignment assignment = AssignmentOf(1);
+  assignment.set_lease_ms(3'600'000);
+  session_->Assign(assignment);
+  const auto ready = session_->Expect(Kind::kReady);
+  NobodyYet nobody;
+  v1::WorkerCommand begin;
+  *begin.mutable_begin() = parameters_.Begin(ready.ready(), true);
+  begin.mutable_begin()->mutable_shards(0)->set_address(nobody.address());
+  session_->Send(std::move(begin));
+  nobody.AwaitAttempt();
+  session_->Stop();
+  ExpectLeaving();
 }
 
 TEST_F(WorkerAssignmentTest, AServerHasFencedItDuringAPush) {
@@ -159,6 +259,8 @@ TEST_F(WorkerAssignmentTest, AServerHasFencedItDuringAPush) {
   // Nobody knows what of the push counts, so it must not say `leaving`.
   session_->Stop();
   parameters_.BreakStreams(absl::AbortedError("fenced"));
+  EXPECT_THAT(session_->Expect(Kind::kGivingUp).giving_up().message(),
+              HasSubstr("fenced"));
   session_->ExpectEnd();
   coordinator_.NextSession()->Register();
 }

@@ -171,10 +171,16 @@ absl::Status RunCourse::On(const Turn& turn, const MemberGone& in) {
   const std::string name = member->name;
   const bool trained = core_ != nullptr && member->trainer() &&
                        member->state == RunMember::State::kWorking;
-  if (!in.why.ok()) TellUnfit(turn, in.worker, in.why);
+  const bool failed = in.reason == LossReason::kFailed;
+  if (failed && !in.why.ok()) TellUnfit(turn, in.worker, in.why);
+  if (!failed && !in.why.ok()) {
+    turn.outputs.push_back(
+        Notice{name, "loss", absl::StrCat("gives up: ", in.why.ToString())});
+  }
   Lose(turn, in.worker, in.reason);
   // A machine's own trouble: another may do what it could not.
-  if (trained && !absl::IsInternal(in.why) && !absl::IsUnavailable(in.why)) {
+  if (failed && trained && !absl::IsInternal(in.why) &&
+      !absl::IsUnavailable(in.why)) {
     last_failure_ = Annotate(in.why, name);
   }
   return absl::OkStatus();

@@ -98,7 +98,8 @@ struct MemberEvaluated {
   double accuracy = 0;
   double loss = 0;
 };
-// `why` is for kFailed: what it said.
+// `why` is what it said: with kFailed that it cannot take part, with
+// kStreamBroken why it ends its stream. OK if it said nothing.
 struct MemberGone {
   WorkerId worker;
   LossReason reason = LossReason::kStreamBroken;

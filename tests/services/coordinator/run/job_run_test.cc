@@ -246,6 +246,24 @@ TEST_F(JobRunTest, ALostWorkerIsFencedByTheIncarnationOfItsAssignment) {
   EXPECT_THAT(decisions[0].text(), HasSubstr("stream broken"));
 }
 
+TEST_F(JobRunTest, WhyAWorkerGivesUpIsToldBeforeItIsLost) {
+  StartTraining();
+  v1::WorkerMessage giving_up;
+  giving_up.mutable_giving_up()->set_code(
+      static_cast<int>(absl::StatusCode::kUnavailable));
+  giving_up.mutable_giving_up()->set_message(
+      "server s1:7071: DNS resolution failed");
+  EXPECT_TRUE(worker(1).Say(giving_up).ok());
+  worker(1).Break();
+  AwaitDecision("gives up: UNAVAILABLE: server s1:7071: DNS resolution failed");
+  AwaitDecision("lost (stream broken)");
+  EXPECT_EQ(History().decisions[0].worker(), "w1");
+  // It counts as lost, no more: nobody calls it unfit.
+  EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
+  EXPECT_EQ(worker(0).Work(), 3);
+  EXPECT_TRUE(Outcome().status.ok());
+}
+
 TEST_F(JobRunTest, WhoIsSilentIsClosed) {
   StartTraining();
   clock_.Advance(absl::Seconds(6));  // Of a lease of ten.
