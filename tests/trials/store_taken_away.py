@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+"""Somebody deletes, replaces or overwrites the store of a coordinator that
+runs, while a job trains.
+
+    store_taken_away.py BIN_DIR
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+# What other tests of real processes have.
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
+
+from real_cluster import LONG, RealCluster  # noqa: E402
+
+BIN = pathlib.Path(sys.argv[1]).resolve()
+SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-store-"))
+# The sanitizers make everything slower.
+LEASE = "6s" if os.environ.get("PACELINE_SANITIZED") else "3s"
+JOB = "kept"
+PRECONDITION = 4  # Of the command: docs/cli.md.
+FAILED = 1
+
+
+def wait_for(what, check):
+    """What `check` returns, as soon as that is true."""
+    deadline = time.monotonic() + LONG
+    pause = threading.Event()
+    while not (found := check()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"within {LONG} s it was not seen: {what}")
+        pause.wait(0.1)
+    return found
+
+
+class Cluster(RealCluster):
+    """One server, one worker, an evaluator, and a job that trains."""
+
+    def __init__(self):
+        super().__init__(BIN, SCRATCH, 1, [("w0", ["--step-time", "20ms"])],
+                         lease=LEASE)
+        self.store = self.folder / "jobs.db"
+        file = self.folder / "job.json"
+        file.write_text(json.dumps({"name": JOB, "spec": {
+            "model": "logreg", "data": "synthetic:shapes", "paradigm": "asp",
+            "batch_size": 32, "workers": {"min": 1},
+            "stop": {"samples": 1_000_000_000},
+            "evaluation": {"disabled": True},
+            "checkpoints": {"interval": "1s"}}}))
+        self.do("job", "create", "-f", str(file))
+        self.await_training()
+
+    def command(self, *arguments):
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("PACELINE_")}
+        return subprocess.run(
+            [BIN / "paceline", *arguments, "--address", self.address],
+            env={**environment, "PACELINE_CONFIG": str(self.folder / "none")},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=LONG, check=False)
+
+    def do(self, *arguments):
+        """What a command says that must end well."""
+        done = self.command(*arguments)
+        if done.returncode != 0:
+            raise AssertionError(f"paceline {arguments}: {done.returncode}\n"
+                                 f"{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def job(self):
+        return json.loads(self.do("job", "get", JOB, "-o", "json"))
+
+    def samples(self):
+        return int(self.job().get("progress", {}).get("samples", 0))
+
+    def await_training(self):
+        """More samples than now are counted."""
+        before = self.samples()
+        wait_for("it trains", lambda: self.samples() > before)
+
+    def checkpoints(self):
+        listed = json.loads(
+            self.do("checkpoint", "list", JOB, "-o", "json"))
+        return {checkpoint["name"]
+                for checkpoint in listed.get("checkpoints", [])
+                if checkpoint["state"] == "READY"}
+
+    def ready(self):
+        return self.ask("coordinator", "/readyz")
+
+    def end_coordinator(self):
+        self.coordinator.send_signal(signal.SIGTERM)
+        code = self.coordinator.wait(timeout=LONG)
+        self.coordinator.stdout.close()
+        return code
+
+    def refusal(self):
+        """What a coordinator says that does not start."""
+        ended = subprocess.run(
+            [BIN / "paceline-coordinator", "--listen", self.address,
+             "--store", self.store], capture_output=True, text=True,
+            timeout=LONG, check=False)
+        if ended.returncode == 0:
+            raise AssertionError("it has started")
+        return ended.stderr
+
+    def store_errors(self):
+        """Besides, once each, what the others say who cannot write to it."""
+        log = (self.folder / "coordinator.log").read_text().splitlines()
+        return [line["message"] for line in map(json.loads, log)
+                if line["level"] == "error"
+                and line["message"].startswith("store ")]
+
+
+class StoreTakenAway(unittest.TestCase):
+    def setUp(self):
+        self.cluster = Cluster()
+        self.addCleanup(self.cluster.stop)
+
+    def refuses(self, reason, code):
+        """Whatever promises something, with the reason; and readiness."""
+        for arguments in (["job", "switch", JOB, "--paradigm", "bsp"],
+                          ["job", "pause", JOB], ["job", "cancel", JOB]):
+            refused = self.cluster.command(*arguments)
+            self.assertEqual(refused.returncode, code, refused.stderr)
+            self.assertIn(reason, refused.stderr)
+        code, text = self.cluster.ready()
+        self.assertEqual(code, 503)
+        self.assertIn(str(self.cluster.store), text)
+        self.assertEqual(len(self.cluster.store_errors()), 1)
+        self.cluster.await_training()
+
+    def rescued(self):
+        return [file for file in self.cluster.folder.glob("jobs.db.rescued-*")
+                if not file.name.endswith(("-wal", "-shm"))]
+
+    def test_deleted(self):
+        cluster = self.cluster
+        for file in cluster.folder.glob("jobs.db*"):
+            file.unlink()
+        self.refuses("STORE_GONE", PRECONDITION)
+        before = cluster.checkpoints()
+        wait_for("another checkpoint",
+                 lambda: cluster.checkpoints() - before)
+        counted = cluster.samples()
+        self.assertEqual(cluster.end_coordinator(), 0)
+        [rescued] = self.rescued()
+        self.assertIn(rescued.name, cluster.refusal())
+        rescued.rename(cluster.store)
+        cluster.start_coordinator()
+        # It was saved as it was told to stop, and goes on by itself.
+        wait_for("it goes on", lambda: cluster.samples() > counted)
+        self.assertEqual(cluster.ready(), (200, "ok\n"))
+        cluster.do("job", "switch", JOB, "--paradigm", "bsp")
+
+    def test_noticed_without_a_request(self):
+        cluster = self.cluster
+        cluster.store.rename(cluster.folder / "elsewhere.db")
+        wait_for("it is not ready", lambda: cluster.ready()[0] == 503)
+        self.assertEqual(len(self.rescued()), 1)
+
+    def test_overwritten(self):
+        cluster = self.cluster
+        # All of it is in the one file then.
+        self.assertEqual(cluster.end_coordinator(), 0)
+        cluster.start_coordinator()
+        wait_for("it trains again",
+                 lambda: cluster.job()["state"] == "RUNNING")
+        noise = os.urandom(cluster.store.stat().st_size - 4096)
+        with open(cluster.store, "r+b") as file:
+            file.seek(4096)
+            file.write(noise)
+        self.refuses("STORE_DAMAGED", FAILED)
+        cluster.end_coordinator()
+        self.assertEqual(cluster.store.read_bytes()[4096:], noise)
+        self.assertIn("DATA_LOSS", cluster.refusal())
+        # So that everybody can end well.
+        cluster.store.unlink()
+        cluster.start_coordinator()
+
+
+def main():
+    try:
+        unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
+    finally:
+        shutil.rmtree(SCRATCH, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
