@@ -10,32 +10,17 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
-from real_cluster import LONG
+from real_cluster import LONG, until
 
 PROGRAMS = ("prometheus", "promtool", "prometheus-alertmanager")
-LOOK_AGAIN = 0.1  # Seconds.
 
 
 def missing_programs():
     return [name for name in PROGRAMS if not shutil.which(name)]
-
-
-def until(what, check, seconds=LONG):
-    """What `check` returns, as soon as that is true."""
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while True:
-        found = check()
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise AssertionError(f"within {seconds} s it was not seen: {what}")
-        pause.wait(LOOK_AGAIN)
 
 
 def in_seconds(rules):

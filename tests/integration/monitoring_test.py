@@ -21,8 +21,8 @@ import time
 import unittest
 
 from board_queries import LEGEND_LABEL, Board, Span
-from monitoring_stack import MonitoringStack, missing_programs, until
-from real_cluster import LONG, RealCluster
+from monitoring_stack import MonitoringStack, missing_programs
+from real_cluster import LONG, RealCluster, until
 
 BIN = SOURCE = None
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-monitoring-"))

@@ -6,15 +6,32 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 import urllib.error
 import urllib.request
 
 LONG = 300  # Seconds; ends only what would hang.
+LOOK_AGAIN = 0.1  # Seconds.
+
+
+def until(what, check, seconds=LONG):
+    """What `check` returns, as soon as that is true."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while True:
+        found = check()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"within {seconds} s it was not seen: {what}")
+        pause.wait(LOOK_AGAIN)
 
 
 class RealCluster:
     """`workers` are (name, flags), `evaluator` the flags of e0,
     `coordinator` more of its flags."""
+
+    environment = None  # Of what is started from now on; None: this process's.
 
     def __init__(self, bin_dir, scratch, servers, workers, evaluator=(),
                  coordinator=(), lease="5s"):
@@ -38,20 +55,24 @@ class RealCluster:
 
     def start_coordinator(self):
         """The first time on any free port, then on the same one again."""
-        with open(self.folder / "coordinator.log", "ab") as log:
+        with self.coordinator_log() as log:
             self.coordinator = subprocess.Popen(
                 [self.bin / "paceline-coordinator", "--listen", self.address,
                  "--store", self.folder / "jobs.db", "--checkpoints",
                  self.folder / "checkpoints", *self.coordinator_flags],
-                stdout=subprocess.PIPE, stderr=log)
+                stdout=subprocess.PIPE, stderr=log, env=self.environment)
         address = json.loads(self.coordinator.stdout.readline())["address"]
         self.port = int(address.rsplit(":", 1)[1])
+
+    def coordinator_log(self):
+        """Where it goes, one start after the other."""
+        return open(self.folder / "coordinator.log", "ab")
 
     def start(self, program, name, *flags):
         """Returns when the coordinator has it."""
         process = subprocess.Popen(
             [self.bin / program, "--coordinator", self.address, "--name", name,
-             *flags], stderr=subprocess.PIPE)
+             *flags], stderr=subprocess.PIPE, env=self.environment)
         self.processes[name] = process
         registered = threading.Event()
         reader = threading.Thread(target=self.keep_log,

@@ -7,7 +7,8 @@ import tempfile
 import time
 
 from board_queries import Board, Span
-from monitoring_stack import MonitoringStack, until
+from monitoring_stack import MonitoringStack
+from real_cluster import until
 from release import CHART, first_line, kubectl
 
 

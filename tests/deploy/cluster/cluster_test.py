@@ -26,7 +26,8 @@ import tempfile
 import time
 
 from release import LONG, Release, kubectl, run, samples  # Finds the next ones.
-from monitoring_stack import missing_programs, until
+from monitoring_stack import missing_programs
+from real_cluster import until
 from boards import watching
 
 LEASE = 10  # Seconds, as the chart has it.
