@@ -203,13 +203,46 @@ test('pools', () => {
   assert.equal(container.resources.requests['nvidia.com/gpu'], '1');
   assert.match(container.image, /^paceline\/worker:/);
   assert.ok(container.args.includes('--device=cuda'));
-  assert.deepEqual(a100.spec.strategy.rollingUpdate, { maxSurge: 0, maxUnavailable: '25%' });
+  assert.deepEqual(a100.spec.strategy, { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: '25%' } });
   assert.ok(!container.env.some((one) => one.name === 'NVIDIA_VISIBLE_DEVICES'));
   assert.ok(argsOf(find(objects, 'Deployment', '-worker-v100')).includes('--gpu-memory-fraction=0.5'));
   assert.equal(podOf(find(objects, 'Deployment', '-worker-mig')).spec.containers[0].resources.limits['nvidia.com/mig-1g.5gb'], '1');
   const evaluator = find(objects, 'Deployment', '-evaluator');
   assert.ok(argsOf(evaluator).includes('--evaluator'));
   assert.match(podOf(evaluator).spec.containers[0].image, /^paceline\/worker-cpu:/);
+});
+
+// How many pods `helm --wait` and `--atomic` want to see ready, by the rule of
+// Helm 3: all but those that a rolling update may take away, which are one at
+// least where nothing may be made beyond the number.
+function helmWaitsFor({ spec: { replicas, strategy } }) {
+  if (strategy.type === 'Recreate') return replicas;
+  const { maxSurge, maxUnavailable } = strategy.rollingUpdate;
+  assert.equal(maxSurge, 0, 'there may be no GPU to spare');
+  const away = String(maxUnavailable).endsWith('%')
+    ? Math.floor(replicas * parseInt(maxUnavailable, 10) / 100) : maxUnavailable;
+  return replicas - Math.min(replicas, Math.max(1, away));
+}
+
+test('helm waits for workers of every pool, and for evaluators', () => {
+  const sizes = [0, 1, 2, 3, 5, 8, 100];
+  const waitsFor = (maxUnavailable) => {
+    const pools = Object.fromEntries(sizes.map((replicas) => [`p${replicas}`, { replicas }]));
+    const objects = render({ pools: { cpu: null, ...pools }, poolDefaults: { maxUnavailable } });
+    assert.equal(helmWaitsFor(find(objects, 'Deployment', '-evaluator')), 1);
+    return sizes.map((size) => helmWaitsFor(find(objects, 'Deployment', `-worker-p${size}`)));
+  };
+  assert.deepEqual(waitsFor('25%'), [0, 1, 1, 2, 4, 6, 75]);
+  assert.deepEqual(waitsFor('1%'), [0, 1, 1, 2, 4, 7, 99]);
+  assert.deepEqual(waitsFor(1), [0, 1, 1, 2, 4, 7, 99]);
+  // Who lets all go at once has all of them waited for.
+  assert.deepEqual(waitsFor(5), [0, 1, 2, 3, 5, 3, 95]);
+  assert.deepEqual(waitsFor('100%'), [0, 1, 2, 3, 5, 8, 100]);
+  for (const values of Object.values(VALUE_SETS)) {
+    for (const object of render(values).filter((o) => o.kind === 'Deployment' && o.spec.replicas > 0)) {
+      assert.ok(helmWaitsFor(object) > 0, object.metadata.name);
+    }
+  }
 });
 
 test('a pool without GPUs, with labels and data', () => {
@@ -222,6 +255,8 @@ test('a pool without GPUs, with labels and data', () => {
 test('a scaled pool does not say how many', () => {
   const objects = render(VALUE_SETS['scaled by demand']);
   assert.equal(find(objects, 'Deployment', '-worker-cpu').spec.replicas, undefined);
+  // Demand may have made it large: not all of it goes at once.
+  assert.equal(find(objects, 'Deployment', '-worker-cpu').spec.strategy.type, 'RollingUpdate');
   assert.equal(find(objects, 'HorizontalPodAutoscaler', '-worker-cpu').spec.maxReplicas, 20);
 });
 
@@ -279,7 +314,7 @@ test('rules, monitors and dashboards', () => {
   const objects = render(VALUE_SETS.watched);
   const rule = objects.find((o) => o.kind === 'PrometheusRule');
   const alerts = rule.spec.groups.flatMap((group) => group.rules).filter((one) => one.alert);
-  assert.equal(alerts.length, 10);
+  assert.equal(alerts.length, 12);
   for (const alert of alerts) {
     assert.match(alert.annotations.runbook_url, /^https:\/\/example\.com\/docs\/runbooks\/.*\.md$/);
     assert.match(alert.annotations.summary, /\w/);

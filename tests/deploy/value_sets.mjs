@@ -94,6 +94,8 @@ export const WRONG_VALUES = [
   [{ pools: { a: { gpu: { count: 1, memoryFraction: 0 } } } }, 'a worker needs some memory'],
   [{ pools: { a: { image: 'cpu', gpu: { count: 1 } } } }, 'the CPU image has no use for GPUs'],
   [{ pools: { a: { autoscaling: { minReplicas: 9 } } } }, 'minReplicas is more than maxReplicas'],
+  [{ pools: { a: { maxUnavailable: 0 } } }, 'pools.a.maxUnavailable is 0: no worker could ever be replaced'],
+  [{ evaluators: { maxUnavailable: '0%' } }, 'evaluators.maxUnavailable is 0%: no worker'],
   [{ pools: { a: { grace: '30s' } } }, 'pools.a.terminationGracePeriodSeconds is 30, which is not 10 s longer than'],
   [{ servers: { grace: '60s', terminationGracePeriodSeconds: 69 } }, 'servers.terminationGracePeriodSeconds is 69'],
   [{ coordinator: { grace: '5m' } }, 'coordinator.terminationGracePeriodSeconds is 75, which is not 10 s longer than'],

@@ -19,6 +19,9 @@
 {{- if and (eq .values.image "cpu") (gt (int .values.gpu.count) 0) -}}
 {{- fail (printf "%s.image is cpu and %s.gpu.count is %d: the CPU image has no use for GPUs" .path .path (int .values.gpu.count)) -}}
 {{- end -}}
+{{- if has (toString .values.maxUnavailable) (list "0" "0%") -}}
+{{- fail (printf "%s.maxUnavailable is %v: no worker could ever be replaced, for a new one is made only where an old one has gone" .path .values.maxUnavailable) -}}
+{{- end -}}
 {{- if le (float64 .values.gpu.memoryFraction) 0.0 -}}
 {{- fail (printf "%s.gpu.memoryFraction is 0: a worker needs some memory" .path) -}}
 {{- end -}}

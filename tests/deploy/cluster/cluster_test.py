@@ -3,10 +3,10 @@
 
     cluster_test.py PACELINE
 
-Installs a release with two CPU pools, one throttled to a quarter of the
-other's CPU, into the namespace that KUBECONFIG names, starts jobs from outside
-over mutual TLS, switches a paradigm, takes workers away, replaces images, and
-takes everything down. PACELINE is the command. Images that the cluster has:
+Installs a release with CPU pools of one, two and five workers, the one
+throttled to a quarter of the two's CPU, into the namespace that KUBECONFIG
+names, starts jobs from outside over mutual TLS, switches a paradigm, takes
+workers away, replaces images, and takes everything down. PACELINE is the command. Images that the cluster has:
 
     PACELINE_SERVER_IMAGE       of Dockerfile.server
     PACELINE_WORKER_IMAGE       of Dockerfile.worker, target cpu
@@ -40,7 +40,7 @@ JOB = {
     "spec": {
         "model": "lenet5", "data": "synthetic:shapes", "paradigm": "ssp:s=3",
         "batch_size": 256, "micro_batch": 64, "learning_rate": 0.01, "seed": 1,
-        "workers": {"min": 2},
+        "workers": {"min": 2, "pools": ["fast", "slow"]},
         "stop": {"epochs": 30, "target_accuracy": 0.9, "at_target": True},
         "evaluation": {"every": 6000},
         "checkpoints": {"interval": "10s", "keep": 2},
@@ -73,6 +73,7 @@ def values(worker_image):
             "cpu": None,
             "fast": {"replicas": 2, "resources": limited("600m")},
             "slow": {"replicas": 1, "resources": limited("150m")},
+            "idle": {"replicas": 5, "resources": limited("100m")},
         },
         "checkpoints": {"accessModes": ["ReadWriteOnce"], "size": "1Gi",
                         "keep": False},
@@ -95,7 +96,7 @@ class Scenario:
         assert took < 120, took
         pods = [pod for part in ("coordinator", "server", "worker", "evaluator")
                 for pod in self.release.pods(part)]
-        assert len(pods) == 1 + 2 + 3 + 1, [p["metadata"]["name"] for p in pods]
+        assert len(pods) == 1 + 2 + 8 + 1, [p["metadata"]["name"] for p in pods]
         for pod in pods:
             self.is_restricted(pod)
         return f"helm install --wait: {took:.1f} s, {len(pods)} pods ready"
@@ -222,20 +223,38 @@ class Scenario:
         return "helm rollback: " + self.rolls(image, lambda: self.release.helm(
             "rollback", "--wait", "--timeout", "4m"))
 
-    def goes_back_from_an_image_that_is_not_there(self):
+    def goes_back_from(self, what, wrong):
+        """helm upgrade --atomic with values that cannot work."""
         before = self.release.samples_counted("long")
-        image = os.environ["PACELINE_WORKER_IMAGE"]
         try:
             self.release.helm("upgrade", "--atomic", "--timeout", "30s",
-                              values=values(image + "-absent"))
+                              values=wrong)
         except AssertionError as refused:
             assert "rolled back" in str(refused), refused
         else:
-            raise AssertionError("helm upgrade found an image without a trace")
-        assert self.release.samples_counted("long") > before
-        until("every worker as it was", lambda: self.all_have(image))
+            raise AssertionError(f"helm upgrade saw nothing wrong: {what}")
+        assert self.release.samples_counted("long") > before, what
+        until(f"every worker as it was: {what}",
+              lambda: self.all_have(os.environ["PACELINE_WORKER_IMAGE"]))
         self.progresses("long", 2000)
+
+    def goes_back_from_an_image_that_is_not_there(self):
+        image = os.environ["PACELINE_WORKER_IMAGE"]
+        self.goes_back_from("no image", values(image + "-absent"))
         return "helm upgrade --atomic failed and went back: the job goes on"
+
+    def goes_back_where_one_part_has_no_image(self):
+        """Pools of one, two and five, and the evaluator: each alone gets the
+        image of GPU workers, which this cluster does not have."""
+        parts = ("slow", "fast", "idle", "evaluators")
+        for part in parts:
+            wrong = values(os.environ["PACELINE_WORKER_IMAGE"])
+            wrong["images"]["worker"] = {"tag": "absent"}
+            of_part = (wrong["evaluators"] if part == "evaluators"
+                       else wrong["pools"][part])
+            of_part["image"] = "cuda"
+            self.goes_back_from(part, wrong)
+        return f"helm upgrade --atomic went back for each of {parts}"
 
     def waited_at_most_a_lease(self):
         """Of all waits of the job, since before its workers were taken."""
@@ -286,6 +305,7 @@ class Scenario:
                      self.reaches_its_target, self.goes_on_without_workers,
                      self.upgrades, self.rolls_back,
                      self.goes_back_from_an_image_that_is_not_there,
+                     self.goes_back_where_one_part_has_no_image,
                      self.waited_at_most_a_lease, self.saves_what_runs,
                      self.leaves_what_is_kept):
             print(f"ok {step.__name__}: {step()}", flush=True)

@@ -84,3 +84,22 @@ spec:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 {{- end -}}
+
+{{/* How workers are replaced: a new one is made only where an old one has gone, for its
+     GPU may be the last. Where all of them may be away at once, that is Recreate: the
+     same for the pods, but `helm --wait` then waits for all of them, and otherwise for
+     none. How many there are of a scaled pool is not known here.
+     (dict "values" <a pool's> "scaled" false) */}}
+{{- define "paceline.workerStrategy" -}}
+{{- $replicas := int .values.replicas -}}
+{{- $away := int .values.maxUnavailable -}}
+{{- if hasSuffix "%" (toString .values.maxUnavailable) -}}
+{{- $away = div (mul $replicas (trimSuffix "%" .values.maxUnavailable | int)) 100 | int -}}
+{{- end -}}
+{{- if and (not .scaled) (gt $replicas 0) (ge (max 1 $away | int) $replicas) -}}
+type: Recreate
+{{- else -}}
+type: RollingUpdate
+rollingUpdate: {maxSurge: 0, maxUnavailable: {{ .values.maxUnavailable }}}
+{{- end -}}
+{{- end -}}
