@@ -105,6 +105,17 @@ absl::StatusOr<std::string> Checkpoints::Newest(const JobEntry& entry) const {
                     "has no checkpoint to go on from: create a job anew");
 }
 
+google::protobuf::Timestamp Checkpoints::NextTime(const JobEntry& entry) const {
+  absl::Time next = absl::Now();
+  const auto known = List(entry);
+  if (known.ok() && !known->empty()) {
+    const auto& [seconds, nanos] = CreatedAt(known->front());
+    next = std::max(next, absl::FromUnixSeconds(seconds) +
+                              absl::Nanoseconds(nanos) + absl::Microseconds(1));
+  }
+  return ToProto(next);
+}
+
 absl::Status Checkpoints::Begin(JobEntry& entry, const CheckpointName& name,
                                 const v1::Checkpoint& checkpoint,
                                 const std::string& folder, const Asked& asked) {
@@ -132,7 +143,7 @@ v1::Checkpoint Checkpoints::Note(JobEntry& entry, v1::Checkpoint checkpoint) {
   checkpoint.set_name(
       absl::StrCat(entry.job.name(), "/checkpoints/", checkpoint.name()));
   // Its time is that of its first appearance.
-  *checkpoint.mutable_create_time() = ToProto(absl::Now());
+  *checkpoint.mutable_create_time() = NextTime(entry);
   const auto known = List(entry);
   if (known.ok()) {
     for (const v1::Checkpoint& it : *known) {

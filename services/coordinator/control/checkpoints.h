@@ -1,6 +1,8 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_CONTROL_CHECKPOINTS_H_
 #define PACELINE_SERVICES_COORDINATOR_CONTROL_CHECKPOINTS_H_
 
+#include <google/protobuf/timestamp.pb.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +47,11 @@ class Checkpoints {
                                       const CheckpointName& name) const;
   // The name of the newest that is READY. FAILED_PRECONDITION if there is none.
   absl::StatusOr<std::string> Newest(const JobEntry& entry) const;
+
+  // When one that begins now was made, for `create_time`: later than all before
+  // it, so that their order is the one they were made in, whatever somebody
+  // does to the machine's clock.
+  google::protobuf::Timestamp NextTime(const JobEntry& entry) const;
 
   // Has the job's run write one, in a folder that somebody has named unless
   // `folder` is empty. It is stored before the run begins it: so

@@ -385,7 +385,7 @@ absl::StatusOr<v1::Checkpoint> Jobs::CreateCheckpoint(
   v1::Checkpoint checkpoint;
   checkpoint.set_name(name.Format());
   checkpoint.set_state(v1::Checkpoint::WRITING);
-  *checkpoint.mutable_create_time() = ToProto(absl::Now());
+  *checkpoint.mutable_create_time() = checkpoints_.NextTime(*entry);
   if (entry->active == nullptr) {
     return WrongState(entry->job.name(),
                       "does not train right now: wait until it is RUNNING");

@@ -89,6 +89,21 @@ TEST_F(JobsCheckpointsTest, OldFailuresAreForgotten) {
   EXPECT_EQ(Names(job)[0], job + "/checkpoints/c12");
 }
 
+// One was made while the machine's clock was an hour ahead.
+TEST_F(JobsCheckpointsTest, TheNewestIsTheLastThoughTheClockWasSetBack) {
+  const std::string job = StartAndRun("a");
+  v1::GetCheckpointRequest get;
+  get.set_name(SaveCheckpoint(job, "before"));
+  auto before = jobs().GetCheckpoint(get);
+  ASSERT_TRUE(before.ok()) << before.status();
+  before->mutable_create_time()->set_seconds(before->create_time().seconds() +
+                                             3600);
+  ASSERT_TRUE(store_->PutCheckpoint(Get(job).uid(), *before).ok());
+
+  const std::string after = SaveCheckpoint(job, "after");
+  EXPECT_THAT(Names(job), ElementsAre(after, before->name()));
+}
+
 // A file that is not ours is in the folder, which so cannot be deleted.
 TEST_F(JobsCheckpointsTest, WhatIsPartlyDeletedIsReadyNoMore) {
   const std::string job = StartAndRun("a");
