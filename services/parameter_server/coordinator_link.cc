@@ -54,6 +54,12 @@ absl::Status CoordinatorLink::Run() {
 void CoordinatorLink::Stop(absl::Duration grace) {
   absl::MutexLock lock(&mu_);
   end_by_ = std::min(end_by_, clock_.Now() + grace);
+  // At once, and not a turn later: who follows this server may start meanwhile,
+  // and would put it out before the coordinator has heard that it leaves.
+  if (inbox_ == nullptr) return;
+  v1::ServerCommand nothing;
+  nothing.mutable_heartbeat();
+  inbox_->Put(std::move(nothing));
 }
 
 absl::Status CoordinatorLink::Serve() {
@@ -100,7 +106,13 @@ absl::Status CoordinatorLink::Serve() {
         inbox.Close(absl::UnavailableError(
             "the coordinator was not heard for two leases"));
       });
+  const auto set_inbox = [this](Inbox* to) {
+    absl::MutexLock lock(&mu_);
+    inbox_ = to;
+  };
+  set_inbox(&inbox);
   const absl::Status outcome = Exchange(inbox, stream, keeper);
+  set_inbox(nullptr);
   keeper.Stop();
   // Nobody may send to the stream once it is gone.
   runner_->Begin(nullptr);

@@ -95,6 +95,7 @@ class CoordinatorLink {
 
   mutable absl::Mutex mu_;
   absl::Time end_by_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
+  Inbox* inbox_ ABSL_GUARDED_BY(mu_) = nullptr;  // Of the stream, if any.
 };
 
 }  // namespace paceline

@@ -25,7 +25,7 @@ class NotFinite(unittest.TestCase):
 
     def train(self, paradigm, rate):
         name = f"{paradigm.replace(':', '-').replace('=', '-')}-{rate:g}"
-        name = name.replace("+", "").replace("_", "-")
+        name = name.replace("+", "").replace("_", "-").replace(".", "-")
         self.cluster.create(name, paradigm=paradigm, learning_rate=rate,
                             stop={"samples": SAMPLES},
                             evaluation={"disabled": True})

@@ -36,14 +36,17 @@ void Close(const std::weak_ptr<OpenStream>& stream,
   if (const auto open = stream.lock()) open->Close(status);
 }
 
-// The streams of those who have that name: of one, and of others whose streams
-// are closed and not over yet.
-template <class Entries>
+// The streams of those who have that name and are to be replaced: of one, and
+// of others whose streams are closed and not over yet.
+template <class Entries, class Replaced>
 std::vector<std::weak_ptr<OpenStream>> StreamsOf(const std::string& name,
-                                                 const Entries& entries) {
+                                                 const Entries& entries,
+                                                 const Replaced& replaced) {
   std::vector<std::weak_ptr<OpenStream>> streams;
   for (const auto& [id, entry] : entries) {
-    if (entry.hello.name() == name) streams.push_back(entry.stream);
+    if (entry.hello.name() == name && replaced(entry)) {
+      streams.push_back(entry.stream);
+    }
   }
   return streams;
 }
@@ -87,7 +90,8 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
   std::vector<std::weak_ptr<OpenStream>> replaced;
   {
     absl::MutexLock lock(&mu_);
-    replaced = StreamsOf(hello.name(), workers_);
+    replaced = StreamsOf(hello.name(), workers_,
+                         [](const WorkerEntry&) { return true; });
     WorkerEntry entry;
     entry.hello = hello;
     if (entry.hello.pool().empty()) entry.hello.set_pool("default");
@@ -226,7 +230,10 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
   std::vector<std::weak_ptr<OpenStream>> replaced;
   {
     absl::MutexLock lock(&mu_);
-    replaced = StreamsOf(hello.name(), servers_);
+    // One that has said it will go, saves what it hosts and goes by itself: who
+    // restarts it may not have waited for that.
+    replaced = StreamsOf(hello.name(), servers_,
+                         [](const ServerEntry& it) { return !it.leaving; });
     member = next_member_++;
     servers_.emplace(member,
                      ServerEntry{hello, stream, clock_->Now(), absl::Now()});

@@ -166,6 +166,23 @@ TEST_F(FleetTest, ALostServerFailsTheRunsThatUseIt) {
   EXPECT_EQ(fleet_.Servers().size(), 1u);
 }
 
+// It saves what it hosts; a service manager may not wait for that.
+TEST_F(FleetTest, AServerThatLeavesIsNotPutOutByItsSuccessor) {
+  ServerStream first, second, third;
+  const uint64_t leaving = Come(first, "s0");
+  v1::ServerMessage leaves;
+  leaves.mutable_leaving();
+  ASSERT_TRUE(fleet_.OnServerMessage(leaving, leaves).ok());
+  Come(second, "s0");
+  EXPECT_THAT(first.closed(), IsEmpty());
+  EXPECT_EQ((*fleet_.PickServers(0)).size(), 1u);
+  Come(third, "s0");
+  EXPECT_THAT(first.closed(), IsEmpty());
+  ASSERT_EQ(second.closed().size(), 1u);
+  EXPECT_THAT(second.closed()[0].ToString(),
+              HasSubstr("another server has registered as s0"));
+}
+
 // Between the choice of servers and the run's coming the store is asked.
 TEST_F(FleetTest, AServerThatWentBeforeItsRunCameFailsIt) {
   ServerStream stream;
