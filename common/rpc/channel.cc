@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/connections/door.h"
+#include "common/connections/tcp_listener.h"
 #include "common/rpc/rpc_metrics.h"
 #include "common/security/bearer_token.h"
 #include "common/security/security.h"
@@ -66,15 +68,20 @@ constexpr int kMaxControlAnswerBytes = 64 * kMiB;
 
 constexpr int kMaxMetadataBytes = 8 << 10;
 
+// What a worker may send ahead of what its server has summed up, and a server
+// ahead of what its worker has copied.
+constexpr int kServerWindow = 8 * kMiB;
+constexpr int kClientWindow = 64 * kMiB;
+
 using Argument = std::pair<const char*, int>;
 
 // Large frames and reads and a fixed window: with gRPC's defaults a block is
 // cut into dozens of slices and each costs a pass through the flow control.
-std::vector<Argument> Arguments(ChannelProfile profile) {
+std::vector<Argument> Arguments(ChannelProfile profile, int bulk_window) {
   if (profile == ChannelProfile::kControl) return {};
   return {
       {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 16 * kMiB - 1},
-      {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 * kMiB},
+      {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, bulk_window},
       {GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, 16 * kMiB},
       {GRPC_ARG_HTTP2_BDP_PROBE, 0},
       {GRPC_ARG_TCP_READ_CHUNK_SIZE, kMiB},
@@ -107,13 +114,67 @@ void AddLimits(ChannelProfile profile, const ListenOptions& options,
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              options.max_concurrent_streams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  // A few KiB that decompress to gigabytes pass every other limit. None of our
+  // clients compresses.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  // Windows that grow with the peer's speed are memory that it is given.
+  if (profile == ChannelProfile::kControl) {
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  }
   // Who connects and says nothing is cut off.
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
-  // Two servers on one port would each get half of the connections.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+}
+
+// An honest worker may have a window full waiting and a frame besides.
+ConnectionBudget::Limits BudgetOf(ChannelProfile profile,
+                                  const ListenOptions& options) {
+  ConnectionBudget::Limits limits;
+  if (profile == ChannelProfile::kBulk) {
+    limits.known.each = 2 * (kServerWindow + kMaxFrameBytes);
+    limits.known.in_all = 256 * kMiB;
+  }
+  if (options.known_bytes > 0) limits.known.in_all = options.known_bytes;
+  return FitDescriptors(limits);
+}
+
+// Hands connections to `acceptor` for as long as the door is open.
+std::unique_ptr<Door> OpenDoor(
+    TcpListener listener, ChannelProfile profile, const ListenOptions& options,
+    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor) {
+  Door::Options door;
+  door.limits = BudgetOf(profile, options);
+  door.accounts = options.accounts;
+  if (ConnectionReport* const report = options.connections) {
+    door.on_counts = [report](const Door::Counts& counts) {
+      report->SetCounts(counts);
+    };
+    door.on_cut = [report](const std::string& peer,
+                           const ConnectionBudget::Cut& cut) {
+      report->Cut(peer, cut);
+    };
+  }
+  return std::make_unique<Door>(
+      std::move(listener), std::move(door),
+      [acceptor = std::shared_ptr(std::move(acceptor))](UniqueFd connection) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+            parameters;
+        parameters.fd = connection.Release();
+        acceptor->HandleNewConnection(&parameters);
+      });
+}
+
+absl::Status CannotListen(const std::string& address,
+                          absl::string_view reason) {
+  return absl::UnavailableError(absl::StrCat(
+      "cannot listen on ", address,
+      ": the port is in use or the address is not this machine's; choose "
+      "another, or port 0 for one that is free (",
+      reason, ")"));
 }
 
 }  // namespace
@@ -125,7 +186,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   const absl::Status allowed = CheckDialAddress(address, security);
   if (!allowed.ok()) return RefusingChannel(address, allowed);
   grpc::ChannelArguments arguments;
-  for (const auto& [name, value] : Arguments(profile)) {
+  for (const auto& [name, value] : Arguments(profile, kClientWindow)) {
     arguments.SetInt(name, value);
   }
   arguments.SetMaxReceiveMessageSize(profile == ChannelProfile::kBulk
@@ -158,18 +219,24 @@ absl::StatusOr<ListeningServer> Listen(
     const ServerSecurity& security, const std::vector<grpc::Service*>& services,
     const ListenOptions& options) {
   PACELINE_RETURN_IF_ERROR(CheckListenAddress(address, security));
+  absl::StatusOr<TcpListener> listener = ListenOnTcp(address);
+  if (absl::IsUnavailable(listener.status())) {
+    return CannotListen(address, listener.status().message());
+  }
+  PACELINE_RETURN_IF_ERROR(listener.status());
   // For the whole process, and once, because it is not thread-safe.
   [[maybe_unused]] static const bool kHealth = [] {
     grpc::EnableDefaultHealthCheckService(true);
     return true;
   }();
   grpc::ServerBuilder builder;
-  for (const auto& [name, value] : Arguments(profile)) {
+  for (const auto& [name, value] : Arguments(profile, kServerWindow)) {
     builder.AddChannelArgument(name, value);
   }
   AddLimits(profile, options, builder);
-  int port = 0;
-  builder.AddListeningPort(address, MakeServerCredentials(security), &port);
+  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      MakeServerCredentials(security));
   for (grpc::Service* const service : services) {
     builder.RegisterService(service);
   }
@@ -183,20 +250,15 @@ absl::StatusOr<ListeningServer> Listen(
   }
   ListeningServer listening;
   listening.security = security;
-  listening.server = builder.BuildAndStart();
-  if (listening.server == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot listen on ", address,
-        ": the port is in use or the address is not this machine's; choose "
-        "another, or port 0 for one that is free"));
-  }
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return CannotListen(address, "gRPC does not start");
   const size_t colon = address.rfind(':');
-  listening.address = absl::StrCat(address.substr(0, colon), ":", port);
+  listening.address =
+      absl::StrCat(address.substr(0, colon), ":", listener->port);
+  listening.server = std::make_unique<RpcServer>(
+      std::move(server),
+      OpenDoor(*std::move(listener), profile, options, std::move(acceptor)));
   return listening;
-}
-
-void SetServing(grpc::Server& server, bool serving) {
-  server.GetHealthCheckService()->SetServingStatus(serving);
 }
 
 }  // namespace paceline

@@ -2,14 +2,18 @@
 #define PACELINE_COMMON_RPC_CHANNEL_H_
 
 #include <grpcpp/channel.h>
-#include <grpcpp/server.h>
+#include <grpcpp/impl/service_type.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/connections/connection_accounts.h"
+#include "common/rpc/connection_report.h"
+#include "common/rpc/rpc_server.h"
 #include "common/security/security.h"
 
 namespace paceline {
@@ -41,28 +45,34 @@ struct ListenOptions {
   // Where calls are counted; null: nowhere. It outlives the server. Each
   // message of a stream passes it: not for bulk.
   RpcMetrics* metrics = nullptr;
+  // Those that the services' CallGuard has: what a connection sends and no call
+  // has been given is limited by them (connection_budget.h). Null: it is not.
+  // They and the report outlive the server.
+  ConnectionAccounts* accounts = nullptr;
+  ConnectionReport* connections = nullptr;  // Null: nobody is told.
+  // What connections that have shown credentials may have waiting in all, in
+  // bytes; 0: as the profile has it.
+  int64_t known_bytes = 0;
 };
 
 struct ListeningServer {
   ServerSecurity security;  // Its files are watched as long as it is there.
-  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<RpcServer> server;
   std::string address;  // With the port that the system chose.
 };
 
 // Serves `services`, and grpc.health.v1 to everybody, at `address`
 // ("host:port"; port 0: the system chooses). A message of more than 4 MiB
-// (bulk: 2 MiB), or with more than 8 KiB of metadata, is RESOURCE_EXHAUSTED.
-//   INVALID_ARGUMENT  plaintext on an address that others can reach, unless
-//                     `security` allows it: CheckListenAddress().
+// (bulk: 2 MiB), or with more than 8 KiB of metadata, is RESOURCE_EXHAUSTED,
+// and one that is compressed UNIMPLEMENTED.
+//   INVALID_ARGUMENT  `address` is no "host:port"; or plaintext on one that
+//                     others can reach, unless `security` allows it:
+//                     CheckListenAddress().
 //   UNAVAILABLE       the address cannot be listened on: in use, or not ours.
 absl::StatusOr<ListeningServer> Listen(
     const std::string& address, ChannelProfile profile,
     const ServerSecurity& security, const std::vector<grpc::Service*>& services,
     const ListenOptions& options = {});
-
-// Tells those who watch grpc.health.v1 that the server is about to stop, or
-// that it serves again. Before a drain, so that balancers stop sending calls.
-void SetServing(grpc::Server& server, bool serving);
 
 }  // namespace paceline
 

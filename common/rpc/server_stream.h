@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/connections/connection_accounts.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/stream_registry.h"
 #include "common/rpc/write_queue.h"
@@ -54,9 +55,12 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
                         size_t max_queued_bytes = kMaxQueuedBytes)
       : queue_(max_queued, max_queued_bytes) {}
 
-  // Puts the stream into `registry` and starts to read.
-  void Begin(StreamRegistry* registry) {
+  // Puts the stream into `registry` and starts to read. What is read counts
+  // for `account`, that of its connection, which may be null.
+  void Begin(StreamRegistry* registry,
+             std::shared_ptr<ConnectionAccount> account = nullptr) {
     registry_ = registry;
+    account_ = std::move(account);
     registry->Add(this->shared_from_this());
     this->StartRead(&incoming_);
   }
@@ -106,11 +110,15 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
 
   void OnReadDone(bool ok) final {
     if (!ok) return OnPeerDone();
+    if (account_ != nullptr) account_->Take(MessageBytes(incoming_));
     const absl::Status status = OnMessage(incoming_);
     if (!status.ok()) {
       Perform(queue_.Close(status));
       return;
     }
+    // Only now: whoever opens a stream has shown credentials, and nothing that
+    // the stream is for.
+    if (account_ != nullptr) account_->Authorize();
     incoming_ = In();
     this->StartRead(&incoming_);
   }
@@ -134,6 +142,7 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   Queue queue_;
   In incoming_;
   StreamRegistry* registry_ = nullptr;
+  std::shared_ptr<ConnectionAccount> account_;
 };
 
 }  // namespace paceline

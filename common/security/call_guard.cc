@@ -58,9 +58,10 @@ void ReadCertificate(const grpc::ServerContextBase& context,
 }  // namespace
 
 CallGuard::CallGuard(ServerSecurity security, const CallLimits& limits,
-                     const Clock* clock)
+                     const Clock* clock, const ConnectionAccounts* accounts)
     : security_(std::move(security)),
       clock_(clock),
+      accounts_(accounts),
       streams_(limits.open_streams),
       requests_(limits.requests),
       refusals_(kRefusals) {}
@@ -75,6 +76,7 @@ absl::StatusOr<Caller> CallGuard::Admit(const grpc::ServerContextBase& context,
 absl::Status CallGuard::Admit(const grpc::ServerContextBase& context,
                               absl::string_view method, Caller& caller) {
   caller.peer = context.peer();
+  if (accounts_ != nullptr) caller.account = accounts_->Find(caller.peer);
   ShownCredentials shown;
   if (security_.open()) {
     shown.local = IsLoopbackAddress(caller.peer);

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/clock.h"
+#include "common/connections/connection_accounts.h"
 #include "common/security/identity.h"
 #include "common/security/rate_limiter.h"
 #include "common/security/security.h"
@@ -24,6 +25,15 @@ struct Caller {
   std::string identity;
   v1::Role role = v1::ROLE_UNSPECIFIED;
   std::string peer;  // Its address, as gRPC writes it.
+  // Of its connection; null where nobody counts that.
+  std::shared_ptr<ConnectionAccount> account;
+
+  // To be told of the one message of a call, and whether the call was let in.
+  void Took(size_t bytes, bool admitted) const {
+    if (account == nullptr) return;
+    if (admitted) account->Authorize();
+    account->Take(bytes);
+  }
 
   // "ipv4:10.0.0.7" of "ipv4:10.0.0.7:5123".
   absl::string_view host() const {
@@ -47,9 +57,9 @@ struct CallLimits {
 // place to ask. One per process; thread-safe.
 class CallGuard {
  public:
-  // `clock` outlives it.
+  // `clock` and `accounts`, those of the server's connections, outlive it.
   CallGuard(ServerSecurity security, const CallLimits& limits,
-            const Clock* clock);
+            const Clock* clock, const ConnectionAccounts* accounts = nullptr);
 
   // Who calls `method`, "/paceline.v1.JobService/GetJob". The errors of
   // DecideAccess(), and
@@ -76,6 +86,7 @@ class CallGuard {
 
   const ServerSecurity security_;
   const Clock* const clock_;
+  const ConnectionAccounts* const accounts_;
   MethodRoles roles_;
   StreamLimiter streams_;
 

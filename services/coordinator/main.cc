@@ -20,6 +20,8 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/connections/connection_accounts.h"
+#include "common/connections/door.h"
 #include "common/flag_checks.h"
 #include "common/job/duration.h"
 #include "common/job/job_defaults.h"
@@ -27,6 +29,7 @@
 #include "common/metrics/series.h"
 #include "common/metrics/serve_monitoring.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/connection_report.h"
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/rpc_metrics.h"
 #include "common/rpc/stream_registry.h"
@@ -128,10 +131,10 @@ std::function<Readiness::Part()> PartOf(const JobStore* store,
 }
 
 // In the reverse order of the start; every stage is bounded.
-void Drain(Jobs& jobs, StreamRegistry& streams, grpc::Server& server,
+void Drain(Jobs& jobs, StreamRegistry& streams, RpcServer& server,
            absl::Duration grace) {
   // 1. Balancers send nothing new.
-  SetServing(server, false);
+  server.SetServing(false);
   // 2. What runs saves itself.
   jobs.Drain(grace);
   // 3. Ends the streams whose peers still read.
@@ -150,6 +153,18 @@ void Announce(const std::string& address) {
       "\n";
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);
+}
+
+void LogListening(const Options& options, const ListeningServer& listening,
+                  int metrics_port) {
+  LogInfo(
+      "listening",
+      {{"address", listening.address},
+       {"metrics_port", metrics_port},
+       {"lease", options.lease},
+       {"store", options.store},
+       {"checkpoints", absl::StrJoin(options.checkpoints, ", ")},
+       {"security", listening.security.tls != nullptr ? "tls" : "plaintext"}});
 }
 
 absl::Status Run(const Options& options, const SecurityFlags& flags,
@@ -175,7 +190,9 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
           {registry, std::make_shared<CertificateMetrics>(security.tls)},
           readiness));
   const ReadinessPart part(readiness.get(), PartOf(store.get(), &folders));
-  CallGuard guard(security, ToCallLimits(options), &Clock::Real());
+  ConnectionAccounts accounts;
+  ConnectionReport connections(*registry);
+  CallGuard guard(security, ToCallLimits(options), &Clock::Real(), &accounts);
   Answering answering(&guard, &journal);
   StreamRegistry streams;
   const auto fleet = MakeFleetService(&jobs->fleet(), &guard, &streams);
@@ -189,17 +206,13 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   ListenOptions listen;
   listen.reflection = options.reflection;
   listen.metrics = &calls;
+  listen.accounts = &accounts;
+  listen.connections = &connections;
   PACELINE_ASSIGN_OR_RETURN(
       const ListeningServer listening,
       Listen(options.listen, ChannelProfile::kControl, security,
              {fleet.get(), job_admin.get(), cluster_admin.get()}, listen));
-  LogInfo("listening",
-          {{"address", listening.address},
-           {"metrics_port", monitoring->port()},
-           {"lease", absl::FormatDuration(jobs_options.lease)},
-           {"store", options.store},
-           {"checkpoints", absl::StrJoin(options.checkpoints, ", ")},
-           {"security", security.tls != nullptr ? "tls" : "plaintext"}});
+  LogListening(options, listening, monitoring->port());
   readiness->Set(absl::OkStatus());
   Announce(listening.address);
   absl::Notification told;
@@ -276,6 +289,7 @@ int main(int argc, char** argv) {
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::StartLogging("coordinator");
   paceline::LogWhatGrpcLogs();
+  paceline::RaiseDescriptorLimit();
   const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
   paceline::LogError(paceline::Summary(status));

@@ -1,6 +1,8 @@
 // paceline-server: hosts blocks of the parameters of jobs. Logs go to stderr.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,6 +11,8 @@
 #include "absl/time/clock.h"
 #include "common/checkpoint/shared_folder.h"
 #include "common/clock.h"
+#include "common/connections/connection_accounts.h"
+#include "common/connections/door.h"
 #include "common/flag_checks.h"
 #include "common/job/duration.h"
 #include "common/log/log.h"
@@ -16,6 +20,7 @@
 #include "common/metrics/serve_monitoring.h"
 #include "common/plain_name.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/connection_report.h"
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
@@ -45,9 +50,17 @@ struct Options {
   ServerLimits limits = ServerLimits::ForMemory(UsableMemory(""));
 };
 
+// What all workers may have sent and the server not yet summed up: an eighth of
+// the memory, beside the half for parameters and the quarter for snapshots; but
+// what a few workers send at once in any case.
+int64_t BytesOnTheirWay() {
+  return std::max(int64_t{256} << 20,
+                  static_cast<int64_t>(UsableMemory("") / 8));
+}
+
 // The rest of a stop, after what was hosted has been saved and the link has
 // left the coordinator: in the reverse order of the start, every stage bounded.
-void Drain(Shard& shard, StreamRegistry& streams, grpc::Server& server) {
+void Drain(Shard& shard, StreamRegistry& streams, RpcServer& server) {
   // 1. Parked pulls end, new frames fail.
   shard.Stop("the server is stopping");
   // 2. Ends the streams whose peers still read.
@@ -60,10 +73,19 @@ void Drain(Shard& shard, StreamRegistry& streams, grpc::Server& server) {
 }
 
 // One that is full may have room again when something is saved.
-Readiness::Part FoldersPart(const CommandRunner& runner) {
-  const absl::Status folders = runner.folders();
-  if (!IsUsable(folders)) return {folders};
-  return {absl::OkStatus(), std::string(folders.message())};
+std::function<Readiness::Part()> PartOf(const CommandRunner* runner) {
+  return [runner]() -> Readiness::Part {
+    const absl::Status folders = runner->folders();
+    if (!IsUsable(folders)) return {folders};
+    return {absl::OkStatus(), std::string(folders.message())};
+  };
+}
+
+void LogListening(const ListeningServer& listening,
+                  const std::string& advertised, int metrics_port) {
+  LogInfo("listening", {{"address", listening.address},
+                        {"advertised", advertised},
+                        {"metrics_port", metrics_port}});
 }
 
 absl::Status Run(const Options& options, const SecurityFlags& flags,
@@ -86,20 +108,22 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
           readiness));
   Shard shard(options.limits);
   StreamRegistry streams;
-  CallGuard guard(security, {}, &Clock::Real());
+  ConnectionAccounts accounts;
+  ConnectionReport connections(*registry);
+  CallGuard guard(security, {}, &Clock::Real(), &accounts);
   ParameterService service(&shard, &Clock::Real(), &metrics, &streams, &guard);
   PACELINE_ASSIGN_OR_RETURN(
       const ListeningServer listening,
-      Listen(options.listen, ChannelProfile::kBulk, security, {&service}));
+      Listen(options.listen, ChannelProfile::kBulk, security, {&service},
+             {.accounts = &accounts,
+              .connections = &connections,
+              .known_bytes = BytesOnTheirWay()}));
   PACELINE_ASSIGN_OR_RETURN(
       const std::string address,
       AdvertisedAddress(options.advertise, listening.address));
-  LogInfo("listening", {{"address", listening.address},
-                        {"advertised", address},
-                        {"metrics_port", monitoring->port()}});
+  LogListening(listening, address, monitoring->port());
   CommandRunner runner(&shard, &metrics, options.checkpoints);
-  const ReadinessPart folders(readiness.get(),
-                              [&runner] { return FoldersPart(runner); });
+  const ReadinessPart folders(readiness.get(), PartOf(&runner));
   CoordinatorLink link(
       {.connect =
            [&](absl::Duration liveness) {
@@ -171,6 +195,7 @@ int main(int argc, char** argv) {
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::StartLogging("server " + options.name);
   paceline::LogWhatGrpcLogs();
+  paceline::RaiseDescriptorLimit();
   const absl::Status status = paceline::Run(options, security, stopping);
   if (status.ok()) return 0;
   paceline::LogError(paceline::Summary(status));

@@ -248,24 +248,27 @@ class ParameterStream
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*
 ParameterService::Exchange(grpc::CallbackServerContext* context) {
-  absl::StatusOr<StreamTicket> ticket = Admit(*context);
-  if (!ticket.ok()) {
-    using Exchange =
-        grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
-    return new RefusedCall<Exchange>(ticket.status());
-  }
+  using Refused =
+      RefusedCall<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>;
+  const absl::StatusOr<Caller> caller = Admit(*context);
+  if (!caller.ok()) return new Refused(caller.status());
+  absl::StatusOr<StreamTicket> ticket = OpenStream(*caller);
+  if (!ticket.ok()) return new Refused(ticket.status());
   const auto stream = std::make_shared<ParameterStream>(this, next_stream_++,
                                                         *std::move(ticket));
-  stream->Begin(streams_);
+  stream->Begin(streams_, caller->account);
   return stream.get();
 }
 
-absl::StatusOr<StreamTicket> ParameterService::Admit(
+absl::StatusOr<Caller> ParameterService::Admit(
     const grpc::ServerContextBase& context) {
+  if (guard_ == nullptr) return Caller();
+  return guard_->Admit(context, "/paceline.v1.Parameters/Exchange");
+}
+
+absl::StatusOr<StreamTicket> ParameterService::OpenStream(
+    const Caller& caller) {
   if (guard_ == nullptr) return StreamTicket();
-  PACELINE_ASSIGN_OR_RETURN(
-      const Caller caller,
-      guard_->Admit(context, "/paceline.v1.Parameters/Exchange"));
   return guard_->OpenStream(caller);
 }
 

@@ -44,8 +44,10 @@ class ParameterService : public v1::Parameters::WithRawCallbackMethod_Exchange<
     return clock_->Now() + absl::Milliseconds(pull_timeout_ms_.load());
   }
 
+  // Who calls; nobody where there is no guard.
+  absl::StatusOr<Caller> Admit(const grpc::ServerContextBase& context);
   // Counts the stream of whoever calls.
-  absl::StatusOr<StreamTicket> Admit(const grpc::ServerContextBase& context);
+  absl::StatusOr<StreamTicket> OpenStream(const Caller& caller);
 
   Shard* const shard_;
   const Clock* const clock_;

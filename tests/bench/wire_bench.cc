@@ -28,7 +28,9 @@ constexpr double kBytes = 4.0 * kBlockFloats * kBlocks;
 // One server that hosts the whole model, as its main() wires it.
 struct Server {
   Server()
-      : metrics(registry), service(&shard, &Clock::Real(), &metrics, &streams) {
+      : metrics(registry),
+        guard({}, {}, &Clock::Real(), &accounts),
+        service(&shard, &Clock::Real(), &metrics, &streams, &guard) {
     ShardConfig config;
     config.batch_size = 1;
     for (uint32_t i = 0; i < kBlocks; ++i) {
@@ -36,7 +38,10 @@ struct Server {
                                static_cast<uint32_t>(kBlockFloats), false});
     }
     CHECK(shard.Configure(kRun, config).ok());
-    auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, {}, {&service});
+    ListenOptions options;
+    options.accounts = &accounts;
+    auto listens =
+        Listen("127.0.0.1:0", ChannelProfile::kBulk, {}, {&service}, options);
     CHECK(listens.ok());
     listening = *std::move(listens);
   }
@@ -53,6 +58,8 @@ struct Server {
   ServerMetrics metrics;
   Shard shard;
   StreamRegistry streams;
+  ConnectionAccounts accounts;
+  CallGuard guard;
   ParameterService service;
   ListeningServer listening;
 };

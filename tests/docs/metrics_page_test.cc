@@ -16,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/metrics/process_metrics.h"
 #include "common/metrics/series.h"
+#include "common/rpc/connection_report.h"
 #include "common/rpc/rpc_metrics.h"
 #include "common/security/certificate_watch.h"
 #include "gtest/gtest.h"
@@ -126,6 +127,8 @@ std::string Page() {
   const ServerMetrics server(of_server);
   prometheus::Registry of_worker;
   const WorkerMetrics worker(of_worker);
+  prometheus::Registry of_port;
+  const ConnectionReport connections(of_port);
   prometheus::Registry of_build;
   ExportBuild(of_build, "0");
   const TestCertificates certificates;
@@ -142,6 +145,8 @@ std::string Page() {
   return absl::StrCat(kIntroduction, Table("Coordinator", cluster.Collect()),
                       Table("Coordinator: of each job", of_job.Collect()),
                       Table("Parameter server", of_server.Collect()),
+                      Table("Coordinator and parameter server: the gRPC port",
+                            of_port.Collect()),
                       Table("Worker", of_worker.Collect()),
                       Table("Every process", std::move(everywhere)), Reasons());
 }
@@ -163,6 +168,7 @@ TEST(MetricsPageTest, NamesAreWellFormed) {
   const CoordinatorMetrics coordinator(registry);
   JobMetrics job(registry, "j");
   const ServerMetrics server(registry);
+  const ConnectionReport connections(registry);
   const WorkerMetrics worker(registry);
   for (const MetricFamily& family : registry.Collect()) {
     SCOPED_TRACE(family.name);

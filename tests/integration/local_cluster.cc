@@ -30,7 +30,7 @@ constexpr char kAnyPort[] = "127.0.0.1:0";
 constexpr char kParent[] = "namespaces/default";
 constexpr char kName[] = "namespaces/default/jobs/test";
 
-void Shutdown(StreamRegistry& streams, grpc::Server& server) {
+void Shutdown(StreamRegistry& streams, RpcServer& server) {
   streams.CloseAll(absl::UnavailableError("the test is over"));
   server.Shutdown(absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
   server.Wait();
@@ -38,8 +38,11 @@ void Shutdown(StreamRegistry& streams, grpc::Server& server) {
 }
 
 ListeningServer ListenAnywhere(ChannelProfile profile,
+                               ConnectionAccounts* accounts,
                                const std::vector<grpc::Service*>& services) {
-  auto listens = Listen(kAnyPort, profile, ServerSecurity(), services);
+  ListenOptions options;
+  options.accounts = accounts;
+  auto listens = Listen(kAnyPort, profile, ServerSecurity(), services, options);
   CHECK(listens.ok());
   return *std::move(listens);
 }
@@ -58,8 +61,9 @@ JobsOptions OptionsOf(const std::string& folder) {
 struct LocalCluster::Server {
   Server(const std::string& coordinator, const std::string& name)
       : metrics(registry),
-        service(&shard, &Clock::Real(), &metrics, &streams),
-        listening(ListenAnywhere(ChannelProfile::kBulk, {&service})),
+        guard(ServerSecurity(), {}, &Clock::Real(), &accounts),
+        service(&shard, &Clock::Real(), &metrics, &streams, &guard),
+        listening(ListenAnywhere(ChannelProfile::kBulk, &accounts, {&service})),
         runner(&shard, &metrics),
         link({.connect =
                   [coordinator](absl::Duration liveness) {
@@ -86,6 +90,8 @@ struct LocalCluster::Server {
   ServerMetrics metrics;
   Shard shard;
   StreamRegistry streams;
+  ConnectionAccounts accounts;
+  CallGuard guard;
   ParameterService service;
   ListeningServer listening;
   CommandRunner runner;
@@ -99,13 +105,13 @@ struct LocalCluster::Parts {
         journal(store.get()),
         jobs(*Jobs::Create(OptionsOf(folder.path()), &Clock::Real(),
                            store.get(), &journal, &registry)),
-        guard(ServerSecurity(), {}, &Clock::Real()),
+        guard(ServerSecurity(), {}, &Clock::Real(), &accounts),
         answering(&guard, &journal),
         fleet(MakeFleetService(&jobs->fleet(), &guard, &streams)),
         job_admin(MakeJobService(jobs.get(), &answering, &streams, &pump)),
         cluster_admin(MakeClusterService(jobs.get(), &answering, absl::Now())),
         listening(ListenAnywhere(
-            ChannelProfile::kControl,
+            ChannelProfile::kControl, &accounts,
             {fleet.get(), job_admin.get(), cluster_admin.get()})) {
     for (uint32_t i = 0; i < count; ++i) {
       servers.push_back(
@@ -134,6 +140,7 @@ struct LocalCluster::Parts {
   std::unique_ptr<JobStore> store;
   JobJournal journal;
   std::unique_ptr<Jobs> jobs;
+  ConnectionAccounts accounts;
   CallGuard guard;
   Answering answering;
   StreamRegistry streams;

@@ -61,7 +61,7 @@ class Calls : public Rpc::CallbackService {
   template <typename Request, typename Response, typename Method>
   Unary* Read(absl::string_view name, Context* context, const Request* request,
               Response* response, Method method) {
-    return answering_->Read(context, FullName(name), response,
+    return answering_->Read(context, FullName(name), *request, response,
                             [jobs = jobs_, request, method](const Caller&) {
                               return std::invoke(method, jobs, *request);
                             });
@@ -75,7 +75,7 @@ class Calls : public Rpc::CallbackService {
                 const Request* request, Response* response, Method method,
                 const More&... more) {
     return answering_->Change(
-        context, FullName(name), ResourceOf(*request), response,
+        context, FullName(name), *request, ResourceOf(*request), response,
         [jobs = jobs_, request, method, more...](const Caller& caller) {
           if constexpr (std::is_invocable_v<Method, Jobs*, const Request&>) {
             return std::invoke(method, jobs, *request);
@@ -195,10 +195,10 @@ class JobService final : public Calls<v1::JobService> {
 grpc::ServerWriteReactor<v1::WatchJobResponse>* JobService::WatchJob(
     Context* context, const v1::WatchJobRequest* request) {
   const auto admit = [&]() -> absl::StatusOr<StreamTicket> {
-    CallGuard& guard = answering_->guard();
-    PACELINE_ASSIGN_OR_RETURN(const Caller caller,
-                              guard.Admit(*context, FullName("WatchJob")));
-    return guard.OpenStream(caller);
+    Caller caller;
+    PACELINE_RETURN_IF_ERROR(
+        answering_->Admit(*context, FullName("WatchJob"), *request, caller));
+    return answering_->guard().OpenStream(caller);
   };
   absl::StatusOr<StreamTicket> ticket = admit();
   if (!ticket.ok()) {

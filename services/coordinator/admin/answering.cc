@@ -59,6 +59,15 @@ void Answering::Record(v1::AuditRecord record, const absl::Status& status) {
   audit_->AppendAuditRecord(record);
 }
 
+absl::Status Answering::Admit(const grpc::ServerContextBase& context,
+                              absl::string_view method,
+                              const google::protobuf::MessageLite& request,
+                              Caller& caller) {
+  const absl::Status admitted = guard_->Admit(context, method, caller);
+  caller.Took(request.ByteSizeLong(), admitted.ok());
+  return admitted;
+}
+
 void Answering::RecordRefusal(const Caller& caller,
                               const v1::AuditRecord& record,
                               const absl::Status& status) {

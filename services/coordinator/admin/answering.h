@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_COORDINATOR_ADMIN_ANSWERING_H_
 
 #include <google/protobuf/empty.pb.h>
+#include <google/protobuf/message_lite.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <cstddef>
@@ -41,21 +42,23 @@ class Answering {
       : Answering(guard, audit, Options()) {}
   Answering(CallGuard* guard, JobJournal* audit, const Options& options);
 
-  // Answers one call of `method`, "/paceline.v1.JobService/GetJob", with what
+  // Answers `request` of `method`, "/paceline.v1.JobService/GetJob", with what
   // `decide` (of a Caller) gives: a StatusOr of the response, or a Status where
   // that is empty. It is called later, when the handler has returned; request
   // and response are there until the call is finished.
   template <typename Response, typename Decide>
   grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context,
-                                 absl::string_view method, Response* response,
-                                 Decide decide) {
+                                 absl::string_view method,
+                                 const google::protobuf::MessageLite& request,
+                                 Response* response, Decide decide) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    absl::StatusOr<Caller> caller = guard_->Admit(*context, method);
-    if (!caller.ok()) {
-      Finish(reactor, caller.status());
+    Caller caller;
+    const absl::Status admitted = Admit(*context, method, request, caller);
+    if (!admitted.ok()) {
+      Finish(reactor, admitted);
       return reactor;
     }
-    const absl::Status submitted = Submit([=, caller = *std::move(caller),
+    const absl::Status submitted = Submit([=, caller = std::move(caller),
                                            decide = std::move(decide)] {
       Finish(reactor, context->IsCancelled() ? GivenUp()
                                              : Take(decide(caller), response));
@@ -64,15 +67,16 @@ class Answering {
     return reactor;
   }
 
-  // Answers a call that changes `resource`, and records it.
+  // Answers a request to change `resource`, and records it.
   template <typename Response, typename Decide>
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context,
                                    absl::string_view method,
+                                   const google::protobuf::MessageLite& request,
                                    const std::string& resource,
                                    Response* response, Decide decide) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     Caller caller;
-    const absl::Status admitted = guard_->Admit(*context, method, caller);
+    const absl::Status admitted = Admit(*context, method, request, caller);
     const v1::AuditRecord record = RecordOf(caller, method, resource);
     if (!admitted.ok()) {
       RecordRefusal(caller, record, admitted);
@@ -97,6 +101,12 @@ class Answering {
   // Runs `task` on a thread for decisions. RESOURCE_EXHAUSTED, without running
   // it: too many wait for one.
   absl::Status Submit(std::function<void()> task);
+
+  // Asks the guard, and counts the message in either case: it is here.
+  absl::Status Admit(const grpc::ServerContextBase& context,
+                     absl::string_view method,
+                     const google::protobuf::MessageLite& request,
+                     Caller& caller);
 
   CallGuard& guard() { return *guard_; }
 

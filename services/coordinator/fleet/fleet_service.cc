@@ -102,7 +102,7 @@ grpc::ServerBidiReactor<In, Out>* Open(
   absl::StatusOr<StreamTicket> ticket = guard->OpenStream(*caller);
   if (!ticket.ok()) return new Refused(ticket.status());
   const auto stream = std::make_shared<Stream>(fleet, *std::move(ticket));
-  stream->Begin(streams);
+  stream->Begin(streams, caller->account);
   return stream.get();
 }
 

@@ -140,10 +140,10 @@ TEST(ListenOptionsTest, HealthIsServingUntilTheDrain) {
   ScriptedCluster server;
   const auto channel = server.Connect();
   EXPECT_EQ(RawCall(channel, kHealth, "").value_or("none"), kServing);
-  SetServing(server.server(), false);
+  server.server().SetServing(false);
   EXPECT_EQ(RawCall(channel, kHealth, "").value_or("none"), kNotServing);
   EXPECT_TRUE(GetWorker(channel, "x").ok());  // Calls go on.
-  SetServing(server.server(), true);
+  server.server().SetServing(true);
   EXPECT_EQ(RawCall(channel, kHealth, "").value_or("none"), kServing);
 }
 

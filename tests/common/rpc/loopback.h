@@ -68,7 +68,7 @@ class Loopback : public v1::Parameters::WithRawCallbackMethod_Exchange<
   // Set before the first stream.
   TestStream::Behaviour& behaviour() { return behaviour_; }
   StreamRegistry& registry() { return registry_; }
-  grpc::Server& server() { return *listening_.server; }
+  RpcServer& server() { return *listening_.server; }
   const std::string& address() const { return listening_.address; }
 
   // The next stream that begins. Null if none does.

@@ -25,7 +25,7 @@ class ScriptedCluster : public v1::ClusterService::CallbackService {
                                       const v1::GetWorkerRequest* request,
                                       v1::Worker* reply) override;
 
-  grpc::Server& server() { return *listening_.server; }
+  RpcServer& server() { return *listening_.server; }
   // A new connection to it.
   std::shared_ptr<grpc::Channel> Connect() const;
 

@@ -51,23 +51,27 @@ void SetLongDeadline(grpc::ClientContext& context) {
 }
 
 grpc::ServerUnaryReactor* GuardedServer::Cluster::GetCluster(
-    grpc::CallbackServerContext* context, const v1::GetClusterRequest*,
+    grpc::CallbackServerContext* context, const v1::GetClusterRequest* request,
     v1::Cluster* reply) {
   auto* const reactor = context->DefaultReactor();
-  const auto caller =
-      guard_->Admit(*context, "/paceline.v1.ClusterService/GetCluster");
-  if (caller.ok()) reply->set_version(caller->identity);
-  reactor->Finish(ToGrpc(caller.status()));
+  Caller caller;
+  const absl::Status admitted =
+      guard_->Admit(*context, "/paceline.v1.ClusterService/GetCluster", caller);
+  caller.Took(request->ByteSizeLong(), admitted.ok());
+  if (admitted.ok()) reply->set_version(caller.identity);
+  reactor->Finish(ToGrpc(admitted));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* GuardedServer::Cluster::DrainWorker(
-    grpc::CallbackServerContext* context, const v1::DrainWorkerRequest*,
+    grpc::CallbackServerContext* context, const v1::DrainWorkerRequest* request,
     v1::Worker*) {
   auto* const reactor = context->DefaultReactor();
-  reactor->Finish(
-      ToGrpc(guard_->Admit(*context, "/paceline.v1.ClusterService/DrainWorker")
-                 .status()));
+  Caller caller;
+  const absl::Status admitted = guard_->Admit(
+      *context, "/paceline.v1.ClusterService/DrainWorker", caller);
+  caller.Took(request->ByteSizeLong(), admitted.ok());
+  reactor->Finish(ToGrpc(admitted));
   return reactor;
 }
 
@@ -79,11 +83,13 @@ GuardedServer::Fleet::Worker(grpc::CallbackServerContext* context) {
 GuardedServer::GuardedServer(const ServerSecurity& security,
                              const CallLimits& limits,
                              const ListenOptions& options)
-    : guard_(security, limits, &Clock::Real()),
+    : guard_(security, limits, &Clock::Real(), &accounts_),
       cluster_(&guard_),
       fleet_(&guard_) {
+  ListenOptions counted = options;
+  counted.accounts = &accounts_;
   auto listening = Listen("127.0.0.1:0", ChannelProfile::kControl, security,
-                          {&cluster_, &fleet_}, options);
+                          {&cluster_, &fleet_}, counted);
   CHECK(listening.ok());
   listening_ = *std::move(listening);
 }
@@ -109,12 +115,14 @@ absl::StatusOr<std::string> GuardedClient::WhoAmI() {
   return reply.version();
 }
 
-absl::Status GuardedClient::Drain() {
+absl::Status GuardedClient::Drain(const std::string& name) {
   grpc::ClientContext context;
   SetLongDeadline(context);
+  v1::DrainWorkerRequest request;
+  request.set_name(name);
   v1::Worker reply;
   return FromGrpc(v1::ClusterService::NewStub(channel_)->DrainWorker(
-      &context, v1::DrainWorkerRequest(), &reply));
+      &context, request, &reply));
 }
 
 absl::Status GuardedClient::Join() {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/connections/connection_accounts.h"
 #include "common/rpc/channel.h"
 #include "common/security/call_guard.h"
 #include "protos/paceline/v1/cluster.grpc.pb.h"
@@ -22,7 +23,7 @@ class GuardedServer {
   ~GuardedServer();
 
   const std::string& address() const { return listening_.address; }
-  grpc::Server& server() { return *listening_.server; }
+  RpcServer& server() { return *listening_.server; }
 
  private:
   class Cluster : public v1::ClusterService::CallbackService {
@@ -52,6 +53,7 @@ class GuardedServer {
     CallGuard* const guard_;
   };
 
+  ConnectionAccounts accounts_;
   CallGuard guard_;
   Cluster cluster_;
   Fleet fleet_;
@@ -65,7 +67,7 @@ class GuardedClient {
 
   // Who the server says this is.
   absl::StatusOr<std::string> WhoAmI();
-  absl::Status Drain();
+  absl::Status Drain(const std::string& name = "");
   // Opens and ends a worker's stream.
   absl::Status Join();
 

@@ -42,7 +42,7 @@ class Cluster : public v1::ClusterService::CallbackService {
                                         const v1::DrainWorkerRequest* request,
                                         v1::Worker* reply) override {
     last_call = context;
-    return answering_.Change(context, kDrain, request->name(), reply,
+    return answering_.Change(context, kDrain, *request, request->name(), reply,
                              [this](const Caller&) {
                                decide();
                                return absl::StatusOr<v1::Worker>(v1::Worker());
