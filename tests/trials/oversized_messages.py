@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+"""Callers who send messages of hundreds of megabytes to the coordinator and to
+a server, with credentials and without, while a job trains: what a message
+above the limit costs the processes.
+
+    oversized_messages.py BIN_DIR
+
+PACELINE_TRIAL_CALLERS and PACELINE_TRIAL_MEGABYTES make it longer: 100 and
+1000, where the short form has 8 and 200.
+"""
+
+import concurrent.futures
+import multiprocessing
+import os
+import pathlib
+import socket
+import ssl
+import struct
+import time
+
+from trial_cluster import LONG, Trial, TrialCluster, main
+
+JOB = "attacked"
+MEGABYTE = 1 << 20
+CALLERS = int(os.environ.get("PACELINE_TRIAL_CALLERS", "8"))
+MESSAGE = int(os.environ.get("PACELINE_TRIAL_MEGABYTES", "200")) * MEGABYTE
+MAY_GROW = 64 * MEGABYTE
+
+GET_CLUSTER = "/paceline.v1.ClusterService/GetCluster"
+CREATE_JOB = "/paceline.v1.JobService/CreateJob"
+EXCHANGE = "/paceline.v1.Parameters/Exchange"
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 4, 6, 8
+ACK = END_STREAM = 1
+END_HEADERS = 4
+INITIAL_WINDOW_SIZE = 4
+FRAME = 16384
+ZEROS = bytes(FRAME)
+
+
+def frame(kind, flags, stream, payload):
+    return (struct.pack(">I", len(payload))[1:] +
+            struct.pack(">BBI", kind, flags, stream) + payload)
+
+
+def headers(path):
+    """Those of a call: literals that no table keeps."""
+    pairs = {":method": "POST", ":scheme": "https", ":path": path,
+             ":authority": "paceline", "te": "trailers",
+             "content-type": "application/grpc"}
+    return b"".join(
+        b"\0" + bytes([len(name)]) + name.encode() +
+        bytes([len(value)]) + value.encode() for name, value in pairs.items())
+
+
+class Caller:
+    """One connection that speaks HTTP/2 as far as a client must that only
+    sends: it minds the windows, and answers pings."""
+
+    def __init__(self, address, tls):
+        host, port = address.rsplit(":", 1)
+        self.socket = socket.create_connection((host, int(port)), timeout=LONG)
+        if tls is not None:
+            context = ssl.create_default_context(cafile=tls / "ca.crt")
+            context.set_alpn_protocols(["h2"])
+            context.load_cert_chain(tls / "tls.crt", tls / "tls.key")
+            self.socket = context.wrap_socket(self.socket,
+                                              server_hostname="127.0.0.1")
+        self.initial = 65535  # The window of a new stream.
+        self.windows = {0: 65535}  # By stream; 0: of the connection.
+        self.ended = set()  # Streams that the server has ended.
+        self.unread = b""
+        self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0, b""))
+        self.read()
+
+    def open(self, stream, path):
+        self.windows[stream] = self.initial
+        self.socket.sendall(frame(HEADERS, END_HEADERS, stream, headers(path)))
+
+    def read(self):
+        """Takes over what has come, at least something."""
+        got = self.socket.recv(1 << 16)
+        if not got:
+            raise ConnectionResetError
+        self.unread += got
+        while len(self.unread) >= 9:
+            size = int.from_bytes(self.unread[:3], "big")
+            if len(self.unread) < 9 + size:
+                break
+            kind, flags, stream = struct.unpack(">BBI", self.unread[3:9])
+            self.take(kind, flags, stream, self.unread[9:9 + size])
+            self.unread = self.unread[9 + size:]
+
+    def take(self, kind, flags, stream, payload):
+        if kind == WINDOW_UPDATE and stream in self.windows:
+            self.windows[stream] += int.from_bytes(payload, "big")
+        elif kind == SETTINGS and not flags & ACK:
+            for at in range(0, len(payload), 6):
+                name, value = struct.unpack(">HI", payload[at:at + 6])
+                if name == INITIAL_WINDOW_SIZE:
+                    self.initial = value
+            self.socket.sendall(frame(SETTINGS, ACK, 0, b""))
+        elif kind == PING and not flags & ACK:
+            self.socket.sendall(frame(PING, ACK, 0, payload))
+        elif kind in (DATA, HEADERS) and flags & END_STREAM:
+            self.ended.add(stream)
+
+    def call(self, stream, path):
+        """A call with an empty message, to its end."""
+        self.open(stream, path)
+        self.socket.sendall(frame(DATA, END_STREAM, stream, bytes(5)))
+        while stream not in self.ended:
+            self.read()
+
+    def send(self, stream, size):
+        """A message of `size` zeros; how many went out before the connection
+        was ended, or the stream was."""
+        self.socket.sendall(
+            frame(DATA, 0, stream, b"\0" + struct.pack(">I", size)))
+        self.windows[0] -= 5
+        self.windows[stream] -= 5
+        sent = 0
+        while sent < size and stream not in self.ended:
+            room = min(self.windows[0], self.windows[stream], size - sent)
+            if room <= 0:
+                self.read()
+                continue
+            frames = bytearray()
+            for begin in range(0, min(room, 16 * FRAME), FRAME):
+                frames += frame(DATA, 0, stream, ZEROS[:room - begin])
+            went = min(room, 16 * FRAME)
+            self.windows[0] -= went
+            self.windows[stream] -= went
+            self.socket.sendall(frames)
+            sent += went
+        while stream not in self.ended:
+            self.read()
+        return sent
+
+
+def attack(address, tls, path, known):
+    """How many bytes went out, and whether the connection was ended before the
+    message was whole."""
+    sent = 0
+    try:
+        caller = Caller(address, tls)
+        if known:
+            caller.call(1, GET_CLUSTER)
+        caller.open(3, path)
+        sent = caller.send(3, MESSAGE)
+    except (ConnectionError, ssl.SSLError, BrokenPipeError):
+        return True
+    return sent < MESSAGE
+
+
+class Plaintext(TrialCluster):
+    """The same without certificates."""
+
+    def issue(self, identities=None):
+        pass
+
+    def certificates(self, name):
+        return []
+
+
+def memory(process, line):
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    [size] = [one.split()[1] for one in status.splitlines()
+              if one.startswith(line)]
+    return int(size) * 1024
+
+
+class OversizedMessages(Trial):
+    def test_over_tls(self):
+        self.cost_no_more_than_the_limit(TrialCluster)
+
+    def test_over_plaintext(self):
+        self.cost_no_more_than_the_limit(Plaintext)
+
+    def cost_no_more_than_the_limit(self, kind):
+        cluster = self.cluster(kind)
+        cluster.create(JOB)
+        cluster.trains_on(JOB)
+        tls = getattr(cluster, "tls") if kind is TrialCluster else None
+        viewer = tls and tls / "viewer"
+        worker = tls and tls / "worker"
+        server = cluster.server_addresses()[0]
+        before = self.rate(cluster)
+        resident = {name: memory(process, "VmRSS")
+                    for name, process in self.attacked(cluster).items()}
+        for what, address, credentials, path, known in (
+                ("strangers at the coordinator", cluster.address, viewer,
+                 CREATE_JOB, False),
+                ("known callers at the coordinator", cluster.address, viewer,
+                 CREATE_JOB, True),
+                ("strangers at a server", server, viewer, EXCHANGE, False),
+                ("workers at a server", server, worker, EXCHANGE, False)):
+            with self.subTest(what):
+                self.under_attack(cluster, what, resident,
+                                  (address, credentials, path, known))
+        print(f"{kind.__name__}: {before:.0f} samples/s before, "
+              f"{self.rate(cluster):.0f} after")
+        cluster.trains_on(JOB)
+        self.is_exact(cluster, JOB)
+        self.ends_well(cluster)
+
+    def attacked(self, cluster):
+        return {name: process for name, process in cluster.everybody().items()
+                if name in ("coordinator", "s0", "s1")}
+
+    def under_attack(self, cluster, what, resident, how):
+        """`resident`: what the processes had before the first attack."""
+        processes = self.attacked(cluster)
+        for process in processes.values():
+            # From here on the peak is counted anew.
+            pathlib.Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+        counted, began = cluster.counted(JOB), time.monotonic()
+        # Processes, or Python would be slower than the callers may be.
+        with concurrent.futures.ProcessPoolExecutor(
+                CALLERS, multiprocessing.get_context("fork")) as callers:
+            ends = list(callers.map(attack, *zip(*[how] * CALLERS)))
+        rate = (cluster.counted(JOB) - counted) / (time.monotonic() - began)
+        grown = {name: memory(process, "VmHWM") - resident[name]
+                 for name, process in processes.items()}
+        print(f"{what}: {CALLERS} of {MESSAGE // MEGABYTE} MB, "
+              f"{sum(ends)} ended early; {rate:.0f} samples/s; peak " +
+              ", ".join(f"{name} +{size // MEGABYTE} MB"
+                        for name, size in grown.items()))
+        self.assertEqual(ends, [True] * CALLERS)
+        for name, size in grown.items():
+            self.assertLess(size, MAY_GROW, f"{name}: {what}")
+
+    def rate(self, cluster):
+        """Samples a second, of three seconds."""
+        counted, began = cluster.counted(JOB), time.monotonic()
+        cluster.trains_on(JOB, more=20 * 32)
+        return ((cluster.counted(JOB) - counted) /
+                (time.monotonic() - began))
+
+
+if __name__ == "__main__":
+    main()
