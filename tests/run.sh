@@ -2,11 +2,13 @@
 # Installs what is missing, builds, and runs tests.
 #
 #   tests/run.sh          lint and dev: what to run before a commit
-#   tests/run.sh all      lint, dev, tidy, asan and tsan: what CI runs
+#   tests/run.sh all      lint, dev, trials, tidy, asan and tsan: what CI runs
 #   tests/run.sh PART...  those parts:
 #
 #   lint   format, layers, sizes, the chart
-#   dev    all tests, built by clang, which checks the lock annotations
+#   dev    all tests but the trials, built by clang, which checks the lock
+#          annotations
+#   trials bad days of whole clusters, in their short form, built as dev
 #   tidy   clang-tidy
 #   asan   all tests and the fuzzers' seeds under Address- and
 #          UndefinedBehaviorSanitizer
@@ -19,10 +21,10 @@ source deploy/jobs.sh
 
 parts=("$@")
 [[ ${#parts[@]} -gt 0 ]] || parts=(lint dev)
-[[ "${parts[*]}" != all ]] || parts=(lint dev tidy asan tsan)
+[[ "${parts[*]}" != all ]] || parts=(lint dev trials tidy asan tsan)
 for part in "${parts[@]}"; do
-  [[ "$part" =~ ^(lint|dev|tidy|asan|tsan|files)$ ]] || {
-    echo "tests/run.sh: '$part' is none of all, lint, dev, tidy, asan, tsan, files" >&2
+  [[ "$part" =~ ^(lint|dev|trials|tidy|asan|tsan|files)$ ]] || {
+    echo "tests/run.sh: '$part' is none of all, lint, dev, trials, tidy, asan, tsan, files" >&2
     exit 2
   }
 done
@@ -35,7 +37,8 @@ export TSAN_OPTIONS=halt_on_error=1
 export UBSAN_OPTIONS=print_stacktrace=1
 mkdir -p build
 
-# run_preset PRESET: configures, builds and tests it.
+# run_preset PRESET [ARG...]: configures, builds and tests it, with these
+# arguments for ctest.
 run_preset() {
   cmake --preset "$1" >"build/$1-configure.log" 2>&1 || {
     tail -n 20 "build/$1-configure.log" >&2
@@ -45,7 +48,7 @@ run_preset() {
   cmake --build --preset "$1"
   # A job in the background of a script ignores SIGINT, and so would all that
   # it starts.
-  env --default-signal=INT,HUP ctest --preset "$1"
+  env --default-signal=INT,HUP ctest --preset "$@"
 }
 
 for part in "${parts[@]}"; do
@@ -55,6 +58,8 @@ for part in "${parts[@]}"; do
     lint) tests/lint.sh ;;
     tidy) tests/lint.sh --tidy ;;
     files) tests/lint.sh --each-file ;;
+    dev) run_preset dev --label-exclude trials ;;
+    trials) run_preset dev --label-regex trials ;;
     *) run_preset "$part" ;;
   esac
   echo "== $part: $((SECONDS - begin)) s"
