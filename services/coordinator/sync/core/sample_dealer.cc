@@ -18,8 +18,8 @@ SampleDealer::SampleDealer(uint32_t train_samples, uint32_t epochs,
 
 absl::Status CheckPosition(const SamplePosition& position,
                            uint32_t train_samples) {
-  constexpr uint32_t kEpochsMax = 1u << 30;
-  if (position.next_epoch > kEpochsMax ||
+  constexpr uint32_t kMostEpochs = 1u << 30;
+  if (position.next_epoch > kMostEpochs ||
       position.next_begin >= train_samples) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the position is at sample ", position.next_begin, " of epoch ",
