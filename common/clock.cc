@@ -2,11 +2,16 @@
 
 #include <chrono>
 
+#include "common/futex_clock.h"
+
 namespace paceline {
 namespace {
 
 class MonotonicClock : public Clock {
  public:
+  // Wait() goes by it as well.
+  MonotonicClock() { UseFutexClock(); }
+
   absl::Time Now() const override {
     const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
     return absl::UnixEpoch() + absl::FromChrono(since_boot);

@@ -52,7 +52,7 @@ cmake --preset "$preset" -DPACELINE_TESTS=ON >"build/$preset-configure.log" 2>&1
   exit 1
 }
 cmake --build --preset "$preset" --target \
-  paceline paceline-coordinator paceline-server paceline-worker
+  paceline paceline-coordinator paceline-server paceline-worker wall_clock
 
 failed=0
 for name in "${names[@]}"; do
