@@ -6,14 +6,17 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/host_port.h"
+#include "common/status.h"
 
 namespace paceline {
 namespace {
@@ -110,34 +113,20 @@ absl::StatusOr<std::vector<Place>> Resolve(const std::string& host) {
   return places;
 }
 
-bool Split(absl::string_view address, std::string& host, int& port) {
-  const size_t colon = address.rfind(':');
-  if (colon == absl::string_view::npos || colon == 0) return false;
-  absl::string_view name = address.substr(0, colon);
-  if (name.front() == '[') {
-    if (name.back() != ']') return false;
-    name = name.substr(1, name.size() - 2);
-  } else if (name.find(':') != absl::string_view::npos) {
-    return false;  // An IPv6 address needs its brackets.
-  }
-  host = std::string(name);
-  return !host.empty() && absl::SimpleAtoi(address.substr(colon + 1), &port) &&
-         port >= 0 && port <= 65'535;
-}
-
 }  // namespace
 
 absl::StatusOr<TcpListener> ListenOnTcp(const std::string& address) {
-  std::string host;
-  TcpListener listener;
-  if (!Split(address, host, listener.port)) {
+  const HostPort parts = SplitHostPort(address);
+  const std::optional<uint16_t> port = ParsePort(parts.port.value_or(""));
+  if (parts.host.empty() || !port.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", address, "' is not host:port, [ip]:port"));
   }
-  auto places = Resolve(host);
-  if (!places.ok()) return places.status();
+  PACELINE_ASSIGN_OR_RETURN(std::vector<Place> places, Resolve(parts.host));
+  TcpListener listener;
+  listener.port = *port;
   absl::Status failed = absl::UnavailableError("the name has no address");
-  for (Place& place : *places) {
+  for (Place& place : places) {
     const bool wildcard = IsWildcard(place);
     PortOf(place) = htons(static_cast<in_port_t>(listener.port));
     absl::StatusOr<UniqueFd> socket = ListenAt(place);
