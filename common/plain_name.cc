@@ -11,14 +11,13 @@
 namespace paceline {
 namespace {
 
-constexpr size_t kNameMax = 63;
 // Of a wrong name that is repeated in an error.
 constexpr size_t kNameShown = 80;
 
 }  // namespace
 
 bool IsPlainName(absl::string_view name) {
-  return !name.empty() && name.size() <= kNameMax &&
+  return !name.empty() && name.size() <= kPlainNameMax &&
          absl::ascii_isalnum(name.front()) &&
          std::all_of(name.begin(), name.end(), [](char c) {
            return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';

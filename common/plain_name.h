@@ -1,6 +1,8 @@
 #ifndef PACELINE_COMMON_PLAIN_NAME_H_
 #define PACELINE_COMMON_PLAIN_NAME_H_
 
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -9,6 +11,9 @@ namespace paceline {
 // The names of members, of pools and of those who hold certificates and tokens.
 // They stand as they are in logs, on terminals and in the labels of metrics, so
 // they hold nothing that any of these would take for something else.
+
+// Bytes of the longest. So many of what else becomes a label are kept.
+inline constexpr size_t kPlainNameMax = 63;
 
 // What such a name has, for an error's text.
 inline constexpr absl::string_view kPlainNameRule =

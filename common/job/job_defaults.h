@@ -39,8 +39,6 @@ inline int64_t EvaluationInterval(int64_t every, int64_t train_samples) {
 // (optimizer_spec.h).
 inline constexpr int64_t kBatchMax = 65'536;
 inline constexpr int64_t kEpochsMax = 1'000'000;
-// A pool's name is a label of metrics, whether a job or a worker gives it.
-inline constexpr size_t kPoolBytesMax = 63;
 
 }  // namespace paceline
 

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_folder.h"
 #include "common/log/log.h"
+#include "common/plain_name.h"
 #include "common/status.h"
 #include "common/utf8.h"
 #include "services/coordinator/run/checkpoint_files.h"
@@ -18,9 +19,6 @@
 
 namespace paceline {
 namespace {
-
-// Of what a member says of itself and metrics repeat: a pool's name is whole.
-constexpr size_t kLongestLabel = kPoolBytesMax;
 
 CourseOptions OptionsOf(const RunSetup& setup) {
   CourseOptions options = ToCourseOptions(setup.plan);
@@ -98,10 +96,10 @@ absl::Status JobRun::OnWorkerConnected(
   member.session = std::move(session);
   member.name = hello.name();
   member.evaluator = hello.evaluator();
-  member.pool = std::string(CutUtf8(hello.pool(), kLongestLabel));
+  member.pool = std::string(CutUtf8(hello.pool(), kPlainNameMax));
   member.gpu_model = std::string(
       CutUtf8(hello.gpu_model().empty() ? hello.device() : hello.gpu_model(),
-              kLongestLabel));
+              kPlainNameMax));
   {
     absl::MutexLock lock(&mu_);
     came.incarnation = incarnations_.Next();
