@@ -17,14 +17,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 import unittest
 
 # What other tests of real processes have.
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
 
-from real_cluster import LONG, RealCluster  # noqa: E402
+from real_cluster import LONG, RealCluster, until  # noqa: E402
 
 BIN = pathlib.Path(sys.argv[1]).resolve()
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-full-folder-"))
@@ -32,17 +30,6 @@ SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-full-folder-"))
 LEASE = "6s" if os.environ.get("PACELINE_SANITIZED") else "3s"
 BATCH = 32
 JOB = "kept"
-
-
-def wait_for(what, check):
-    """What `check` returns, as soon as that is true."""
-    deadline = time.monotonic() + LONG
-    pause = threading.Event()
-    while not (found := check()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"within {LONG} s it was not seen: {what}")
-        pause.wait(0.1)
-    return found
 
 
 class Cluster(RealCluster):
@@ -97,8 +84,8 @@ class Cluster(RealCluster):
 
     def await_more_attempts(self):
         before = self.await_job("PAUSING", "tried ")["stateReason"]
-        wait_for("it is tried again",
-                 lambda: self.job()["stateReason"] != before)
+        until("it is tried again",
+              lambda: self.job()["stateReason"] != before)
         self.await_job("PAUSING", "tried ")
 
     def samples(self):
@@ -111,11 +98,11 @@ class Cluster(RealCluster):
             if job["state"] == state and reason in job.get("stateReason", ""):
                 return job
             return None
-        return wait_for(f"{state}: {reason}", found)
+        return until(f"{state}: {reason}", found)
 
     def train(self, more=20 * BATCH):
         before = self.samples()
-        wait_for("it trains", lambda: self.samples() >= before + more)
+        until("it trains", lambda: self.samples() >= before + more)
 
     def ready(self, name="coordinator"):
         return self.ask(name, "/readyz")
@@ -161,9 +148,9 @@ class FullFolder(unittest.TestCase):
         self.assertIn("--directory DIR", pausing["stateReason"])
         trained = int(pausing["progress"]["samples"])
         # The servers alone wait; others may have the worker.
-        wait_for("its worker is free", lambda: "job" not in json.loads(
+        until("its worker is free", lambda: "job" not in json.loads(
             cluster.command("worker", "list", "-o", "json"))["workers"][-1])
-        code, said = wait_for("the coordinator says so", lambda: (
+        code, said = until("the coordinator says so", lambda: (
             answer if "checkpoint folder" in (answer := cluster.ready())[1]
             else None))
         self.assertEqual(code, 200, said)
@@ -172,7 +159,7 @@ class FullFolder(unittest.TestCase):
         paused = cluster.await_job("PAUSED")
         self.assertEqual(int(paused["progress"]["samples"]), trained)
         cluster.command("job", "resume", JOB)
-        wait_for("it goes on", lambda: cluster.samples() > trained)
+        until("it goes on", lambda: cluster.samples() > trained)
 
     def test_a_trained_model_is_saved_where_somebody_says(self):
         cluster = self.cluster()
@@ -201,7 +188,7 @@ class FullFolder(unittest.TestCase):
         trained = cluster.samples()
         cluster.mend_folder()
         cluster.command("job", "resume", JOB)
-        wait_for("it goes on", lambda: cluster.samples() > trained)
+        until("it goes on", lambda: cluster.samples() > trained)
 
     def test_only_a_person_gives_it_up(self):
         cluster = self.cluster()
@@ -225,7 +212,7 @@ class FullFolder(unittest.TestCase):
         self.assertEqual(cluster.stop_coordinator(), 0)
         cluster.start_coordinator()
         # By itself.
-        wait_for("it goes on", lambda: cluster.samples() > trained)
+        until("it goes on", lambda: cluster.samples() > trained)
 
     def test_after_the_grace_of_a_coordinator_the_job_is_paused(self):
         cluster = self.cluster(coordinator=["--grace", "1s"])
@@ -274,7 +261,7 @@ class FullFolder(unittest.TestCase):
 
     def test_a_folder_that_cannot_be_used_is_told_of_at_once(self):
         cluster = self.cluster(WithoutFolder)
-        wait_for("it is not ready", lambda: cluster.ready()[0] == 503)
+        until("it is not ready", lambda: cluster.ready()[0] == 503)
         self.assertIn("checkpoint folder", cluster.ready()[1])
         cluster.create()
         cluster.await_job("PENDING", "waits for the checkpoint folder")

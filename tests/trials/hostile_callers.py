@@ -14,16 +14,15 @@ import struct
 import sys
 import threading
 
+from http2 import (CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS,
+                   INITIAL_WINDOW_SIZE, PREFACE, SETTINGS, call_headers, frame)
+
 try:
     import grpc
 except ImportError:
     print("skipped: python3-grpcio is missing")
     sys.exit(77)
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, SETTINGS, CONTINUATION = 0, 1, 4, 9
-END_STREAM, END_HEADERS = 1, 4
-INITIAL_WINDOW_SIZE = 4
 HOLD = 2  # Seconds; how long one holds a connection.
 PAUSE = 0.05  # Seconds between two attempts, or this machine is theirs.
 MEGABYTE = 1 << 20
@@ -33,21 +32,6 @@ CHANGES = ("/paceline.v1.JobService/CreateJob",
            "/paceline.v1.JobService/CancelJob",
            "/paceline.v1.JobService/DeleteJob",
            "/paceline.v1.ClusterService/DrainWorker")
-
-
-def frame(kind, flags, stream, payload):
-    return (struct.pack(">I", len(payload))[1:] +
-            struct.pack(">BBI", kind, flags, stream) + payload)
-
-
-def fields(path):
-    """The headers of a call: literals that no table keeps."""
-    pairs = {":method": "POST", ":scheme": "https", ":path": path,
-             ":authority": "coordinator", "te": "trailers",
-             "content-type": "application/grpc"}
-    return b"".join(
-        b"\0" + bytes([len(name)]) + name.encode() +
-        bytes([len(value)]) + value.encode() for name, value in pairs.items())
 
 
 class HostileCallers:
@@ -165,7 +149,7 @@ class HostileCallers:
     def endless_headers(self, chance):
         with self.through_tls(chance) as connection:
             connection.sendall(PREFACE + frame(SETTINGS, 0, 0, b"") +
-                               frame(HEADERS, 0, 1, fields(EXCHANGE)))
+                               frame(HEADERS, 0, 1, call_headers(EXCHANGE)))
             literal = b"\0\1x\x7f\x81\x7f" + b"y" * 16384
             for _ in range(200):
                 for begin in range(0, len(literal), 16384):
@@ -179,7 +163,7 @@ class HostileCallers:
             connection.sendall(
                 PREFACE + frame(SETTINGS, 0, 0, b"") +
                 frame(HEADERS, END_HEADERS, 1,
-                      fields(chance.choice((EXCHANGE, *CHANGES)))) +
+                      call_headers(chance.choice((EXCHANGE, *CHANGES)))) +
                 frame(DATA, 0, 1, b"\0" + struct.pack(">I", 1 << 30) +
                       bytes(16000)) +
                 frame(DATA, 0, 1, bytes(16000)))
@@ -196,7 +180,7 @@ class HostileCallers:
             for stream in range(1, 41, 2):
                 connection.sendall(
                     frame(HEADERS, END_HEADERS, stream,
-                          fields("/paceline.v1.JobService/WatchJob")) +
+                          call_headers("/paceline.v1.JobService/WatchJob")) +
                     frame(DATA, END_STREAM, stream, message))
             self.stop.wait(HOLD)
 

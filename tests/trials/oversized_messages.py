@@ -18,6 +18,9 @@ import ssl
 import struct
 import time
 
+from http2 import (ACK, DATA, END_HEADERS, END_STREAM, HEADERS,
+                   INITIAL_WINDOW_SIZE, PING, PREFACE, SETTINGS, WINDOW_UPDATE,
+                   call_headers, frame)
 from trial_cluster import LONG, Trial, TrialCluster, main
 
 JOB = "attacked"
@@ -30,28 +33,8 @@ GET_CLUSTER = "/paceline.v1.ClusterService/GetCluster"
 CREATE_JOB = "/paceline.v1.JobService/CreateJob"
 EXCHANGE = "/paceline.v1.Parameters/Exchange"
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 4, 6, 8
-ACK = END_STREAM = 1
-END_HEADERS = 4
-INITIAL_WINDOW_SIZE = 4
 FRAME = 16384
 ZEROS = bytes(FRAME)
-
-
-def frame(kind, flags, stream, payload):
-    return (struct.pack(">I", len(payload))[1:] +
-            struct.pack(">BBI", kind, flags, stream) + payload)
-
-
-def headers(path):
-    """Those of a call: literals that no table keeps."""
-    pairs = {":method": "POST", ":scheme": "https", ":path": path,
-             ":authority": "paceline", "te": "trailers",
-             "content-type": "application/grpc"}
-    return b"".join(
-        b"\0" + bytes([len(name)]) + name.encode() +
-        bytes([len(value)]) + value.encode() for name, value in pairs.items())
 
 
 class Caller:
@@ -76,7 +59,8 @@ class Caller:
 
     def open(self, stream, path):
         self.windows[stream] = self.initial
-        self.socket.sendall(frame(HEADERS, END_HEADERS, stream, headers(path)))
+        self.socket.sendall(
+            frame(HEADERS, END_HEADERS, stream, call_headers(path)))
 
     def read(self):
         """Takes over what has come, at least something."""

@@ -13,14 +13,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 import unittest
 
 # What other tests of real processes have.
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
 
-from real_cluster import LONG, RealCluster  # noqa: E402
+from real_cluster import LONG, RealCluster, until  # noqa: E402
 
 BIN = pathlib.Path(sys.argv[1]).resolve()
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-store-"))
@@ -29,17 +27,6 @@ LEASE = "6s" if os.environ.get("PACELINE_SANITIZED") else "3s"
 JOB = "kept"
 PRECONDITION = 4  # Of the command: docs/cli.md.
 FAILED = 1
-
-
-def wait_for(what, check):
-    """What `check` returns, as soon as that is true."""
-    deadline = time.monotonic() + LONG
-    pause = threading.Event()
-    while not (found := check()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"within {LONG} s it was not seen: {what}")
-        pause.wait(0.1)
-    return found
 
 
 class Cluster(RealCluster):
@@ -85,7 +72,7 @@ class Cluster(RealCluster):
     def await_training(self):
         """More samples than now are counted."""
         before = self.samples()
-        wait_for("it trains", lambda: self.samples() > before)
+        until("it trains", lambda: self.samples() > before)
 
     def checkpoints(self):
         listed = json.loads(
@@ -149,7 +136,7 @@ class StoreTakenAway(unittest.TestCase):
             file.unlink()
         self.refuses("STORE_GONE", PRECONDITION)
         before = cluster.checkpoints()
-        wait_for("another checkpoint",
+        until("another checkpoint",
                  lambda: cluster.checkpoints() - before)
         counted = cluster.samples()
         self.assertEqual(cluster.end_coordinator(), 0)
@@ -158,14 +145,14 @@ class StoreTakenAway(unittest.TestCase):
         rescued.rename(cluster.store)
         cluster.start_coordinator()
         # It was saved as it was told to stop, and goes on by itself.
-        wait_for("it goes on", lambda: cluster.samples() > counted)
+        until("it goes on", lambda: cluster.samples() > counted)
         self.assertEqual(cluster.ready(), (200, "ok\n"))
         cluster.do("job", "switch", JOB, "--paradigm", "bsp")
 
     def test_noticed_without_a_request(self):
         cluster = self.cluster
         cluster.store.rename(cluster.folder / "elsewhere.db")
-        wait_for("it is not ready", lambda: cluster.ready()[0] == 503)
+        until("it is not ready", lambda: cluster.ready()[0] == 503)
         self.assertEqual(len(self.rescued()), 1)
 
     def test_overwritten(self):
@@ -173,7 +160,7 @@ class StoreTakenAway(unittest.TestCase):
         # All of it is in the one file then.
         self.assertEqual(cluster.end_coordinator(), 0)
         cluster.start_coordinator()
-        wait_for("it trains again",
+        until("it trains again",
                  lambda: cluster.job()["state"] == "RUNNING")
         noise = os.urandom(cluster.store.stat().st_size - 4096)
         with open(cluster.store, "r+b") as file:
