@@ -1,7 +1,6 @@
 #include "common/connections/door.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -15,24 +14,16 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/connections/peer_name.h"
 #include "gtest/gtest.h"
+#include "tests/common/open_descriptors.h"
 
 namespace paceline {
 namespace {
 
 // Ends only what would hang.
 constexpr int kLongMs = 30'000;
-
-size_t OpenDescriptors() {
-  DIR* const folder = opendir("/proc/self/fd");
-  size_t count = 0;
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
-}
 
 // In place of gRPC: greets whoever comes with a byte, reads what they send and
 // lets go of those that end.
@@ -297,11 +288,7 @@ TEST_F(DoorTest, NoDescriptorIsLeftBehind) {
     AwaitCounts({.open = 0, .strangers = 0});
     door_.reset();
   }
-  // The transport lets go of its own a moment later.
-  for (int i = 0; i < 1'000 && OpenDescriptors() > before; ++i) {
-    absl::Notification().WaitForNotificationWithTimeout(absl::Milliseconds(10));
-  }
-  EXPECT_EQ(OpenDescriptors(), before);
+  EXPECT_EQ(AwaitDescriptors(before), before);
 }
 
 // gRPC's own listener ends for good at the first failure of this kind.

@@ -2,9 +2,6 @@
 
 #include "common/security/connection_probe.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <string>
 #include <thread>
 
@@ -12,6 +9,7 @@
 #include "common/status_details.h"
 #include "common/unique_fd.h"
 #include "gmock/gmock.h"
+#include "tests/common/loopback_socket.h"
 #include "tests/common/security/guarded_server.h"
 #include "tests/common/security/test_certificates.h"
 
@@ -134,32 +132,8 @@ TEST_F(ConnectionProbeTest, TlsHereAndNoneThere) {
   EXPECT_THAT(std::string(tls.message()), HasSubstr("--tls-ca"));
 }
 
-// A port of this machine where the test says what happens.
-class Listener {
- public:
-  Listener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(fd_.get(), any, size), 0);
-    EXPECT_EQ(listen(fd_.get(), 5), 0);
-    EXPECT_EQ(getsockname(fd_.get(), any, &size), 0);
-    address_ = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
-  }
-
-  const std::string& address() const { return address_; }
-  UniqueFd Accept() { return UniqueFd(accept(fd_.get(), nullptr, nullptr)); }
-  void Close() { fd_.Reset(); }
-
- private:
-  UniqueFd fd_;
-  std::string address_;
-};
-
 TEST_F(ConnectionProbeTest, NothingIsKnownOfWhoDoesNotAnswer) {
-  Listener listener;
+  LoopbackSocket listener;
   for (const ClientSecurity& client :
        {ClientSecurity(), ClientWith(files_.Client(v1::ADMIN))}) {
     // Nobody ever says a word.
@@ -174,7 +148,7 @@ TEST_F(ConnectionProbeTest, NothingIsKnownOfWhoDoesNotAnswer) {
 }
 
 TEST_F(ConnectionProbeTest, NothingIsKnownOfWhoHangsUp) {
-  Listener listener;
+  LoopbackSocket listener;
   std::thread hangs_up([&] { listener.Accept(); });
   EXPECT_EQ(
       ProbeConnection(listener.address(), ClientWith(files_.OnlyCa()), kLong),

@@ -2,7 +2,6 @@
 // connection ends before the message is whole. What is only a little too large
 // gets its answer.
 
-#include <dirent.h>
 #include <grpcpp/generic/generic_stub.h>
 
 #include <chrono>
@@ -13,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "common/rpc/grpc_status.h"
 #include "gtest/gtest.h"
+#include "tests/common/open_descriptors.h"
 #include "tests/common/security/guarded_server.h"
 #include "tests/common/security/test_certificates.h"
 
@@ -115,14 +115,6 @@ TEST(OversizedMessageTest, ManyMessagesAreNotALargeOne) {
   }
 }
 
-size_t OpenDescriptors() {
-  DIR* const folder = opendir("/proc/self/fd");
-  size_t count = 0;
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
-}
-
 // gRPC would leak a connection that comes when its server stops.
 TEST(OversizedMessageTest, NoDescriptorIsLeftBehind) {
   { GuardedServer first({}); }  // What gRPC opens once and keeps.
@@ -135,11 +127,7 @@ TEST(OversizedMessageTest, NoDescriptorIsLeftBehind) {
       if (j == 0) EXPECT_TRUE(absl::IsUnavailable(Send(client, 1'000)));
     }
   }
-  // gRPC lets go of a client's connection a moment after the client.
-  for (int i = 0; i < 1'000 && OpenDescriptors() > before; ++i) {
-    absl::Notification().WaitForNotificationWithTimeout(absl::Milliseconds(10));
-  }
-  EXPECT_LE(OpenDescriptors(), before);
+  EXPECT_LE(AwaitDescriptors(before), before);
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 // A worker takes part in one job after the other: a coordinator and a parameter
 // server played by the test, over real gRPC.
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "common/unique_fd.h"
 #include "gmock/gmock.h"
+#include "tests/common/loopback_socket.h"
 #include "tests/services/worker/fake_coordinator.h"
 #include "tests/services/worker/fake_parameters.h"
 #include "tests/services/worker/worker_testing.h"
@@ -20,39 +19,15 @@ using Kind = v1::WorkerMessage;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A port of this machine at which nobody can be reached yet.
-class NobodyYet {
- public:
-  NobodyYet() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const int on = 1;
-    setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(fd_.get(), any, size), 0);
-    EXPECT_EQ(listen(fd_.get(), 5), 0);
-    EXPECT_EQ(getsockname(fd_.get(), any, &size), 0);
-    address_ = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
-  }
-
-  const std::string& address() const { return address_; }
-
-  // Somebody has tried, in vain; from now on the port is free.
-  void AwaitAttempt() {
-    const UniqueFd caller(accept(fd_.get(), nullptr, nullptr));
-    EXPECT_TRUE(caller.valid());
-    // Without TIME_WAIT, which would hold the port.
-    const linger at_once = {.l_onoff = 1, .l_linger = 0};
-    setsockopt(caller.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    fd_.Reset();
-  }
-
- private:
-  UniqueFd fd_;
-  std::string address_;
-};
+// Somebody has tried to reach `nobody`, in vain; from now on the port is free.
+void AwaitAttempt(LoopbackSocket& nobody) {
+  const UniqueFd caller = nobody.Accept();
+  EXPECT_TRUE(caller.valid());
+  // Without TIME_WAIT, which would hold the port.
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  setsockopt(caller.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  nobody.Close();
+}
 
 // A worker that is registered, up to the point where it has no job.
 class WorkerAssignmentTest : public testing::Test {
@@ -202,12 +177,12 @@ TEST_F(WorkerAssignmentTest, TheServersGoDuringAPull) {
 TEST_F(WorkerAssignmentTest, AServerThatIsReachedLaterCostsNothing) {
   session_->Assign(AssignmentOf(1));
   const auto ready = session_->Expect(Kind::kReady);
-  NobodyYet nobody;
+  LoopbackSocket nobody;
   v1::WorkerCommand begin;
   *begin.mutable_begin() = parameters_.Begin(ready.ready(), true);
   begin.mutable_begin()->mutable_shards(0)->set_address(nobody.address());
   session_->Send(std::move(begin));
-  nobody.AwaitAttempt();
+  AwaitAttempt(nobody);
   FakeParameters late(nobody.address());
   late.Begin(ready.ready(), true);
   session_->Expect(Kind::kInitialized);
@@ -222,7 +197,7 @@ TEST_F(WorkerAssignmentTest, AServerThatIsNeverReachedIsNamed) {
   const auto ready = session_->Expect(Kind::kReady);
   std::string gone;
   {
-    const NobodyYet nobody;
+    const LoopbackSocket nobody;
     gone = nobody.address();
   }
   v1::WorkerCommand begin;
@@ -241,12 +216,12 @@ TEST_F(WorkerAssignmentTest, AStopEndsTheWaitForAServer) {
   assignment.set_lease_ms(3'600'000);
   session_->Assign(assignment);
   const auto ready = session_->Expect(Kind::kReady);
-  NobodyYet nobody;
+  LoopbackSocket nobody;
   v1::WorkerCommand begin;
   *begin.mutable_begin() = parameters_.Begin(ready.ready(), true);
   begin.mutable_begin()->mutable_shards(0)->set_address(nobody.address());
   session_->Send(std::move(begin));
-  nobody.AwaitAttempt();
+  AwaitAttempt(nobody);
   session_->Stop();
   ExpectLeaving();
 }

@@ -1,7 +1,5 @@
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 
 #include <atomic>
 
@@ -12,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/admin/client.h"
+#include "tests/common/loopback_socket.h"
 #include "tests/common/security/test_certificates.h"
 #include "tests/services/cli/admin/fake_cluster.h"
 #include "tests/services/cli/admin/run_command.h"
@@ -157,18 +156,10 @@ TEST_F(ExitCodeCommandTest, AServerThatComesBackInTime) {
 
 // A listener that never says a word.
 TEST_F(ExitCodeCommandTest, AServerThatIsSilent) {
-  const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(bind(listener.get(), any, size), 0);
-  ASSERT_EQ(listen(listener.get(), 5), 0);
-  ASSERT_EQ(getsockname(listener.get(), any, &size), 0);
+  const LoopbackSocket listener;
   const auto outcome = command_.Run(
-      absl::StrCat("job list --request-timeout 300ms --address 127.0.0.1:",
-                   ntohs(address.sin_port)));
+      absl::StrCat("job list --request-timeout 300ms --address ",
+                   listener.address()));
   EXPECT_EQ(outcome.code, 6);
   EXPECT_THAT(outcome.err, HasSubstr("did not answer within 300ms"));
 }
