@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -36,6 +37,10 @@ constexpr int kRetryMs = 5;
 
 // The transport lets go of a connection that has ended in much less.
 constexpr absl::Duration kLongestEnding = absl::Seconds(2);
+
+// Between two times that freed memory is given back to the system, which takes
+// every arena's lock in turn.
+constexpr absl::Duration kTrimPause = absl::Milliseconds(250);
 
 // Accepted in a row before the end of accepting is looked at again.
 constexpr int kBatch = 64;
@@ -301,7 +306,21 @@ Door::Looked Door::Sweep() {
                                        kReadingsPerSecond));
   }
   Tell(told);
+  if (!told.empty()) holds_freed_ = true;
+  GiveFreedBack();
   return looked;
+}
+
+void Door::GiveFreedBack() {
+  const absl::Time now = Clock::Real().Now();
+  if (!holds_freed_ || now - trimmed_ < kTrimPause) return;
+  malloc_trim(0);
+  trimmed_ = Clock::Real().Now();
+  absl::MutexLock lock(&mu_);
+  // What is still ending will be freed later.
+  holds_freed_ = std::ranges::any_of(watched_, [](const auto& watched) {
+    return watched.second.ending < absl::InfiniteFuture();
+  });
 }
 
 bool Door::Read(Id id, const Watched& watched, absl::Time now) {

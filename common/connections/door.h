@@ -94,6 +94,10 @@ class Door {
     bool moved = false;    // Something was received, or waits in the kernel.
     absl::Duration pause;  // Until the next, if so.
   };
+  // Has the allocator give back what was freed with the connections that were
+  // cut. It would keep it, each thread's apart, and every attack by another
+  // way would add to that.
+  void GiveFreedBack() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until it is time for the next look; false at the end.
   bool AwaitEvents(const Looked& looked);
   // Reads all connections, and cuts.
@@ -121,6 +125,10 @@ class Door {
   std::map<Id, Watched> watched_ ABSL_GUARDED_BY(mu_);
   Id next_ ABSL_GUARDED_BY(mu_) = 1;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
+
+  // The watching thread's.
+  bool holds_freed_ = false;  // Some was cut since it was last given back.
+  absl::Time trimmed_ = absl::InfinitePast();
 
   absl::Mutex told_mu_;
   Counts told_ ABSL_GUARDED_BY(told_mu_);

@@ -5,8 +5,10 @@ above the limit costs the processes.
 
     oversized_messages.py BIN_DIR
 
-PACELINE_TRIAL_CALLERS and PACELINE_TRIAL_MEGABYTES make it longer: 100 and
-1000, where the short form has 8 and 200.
+PACELINE_TRIAL_CALLERS and PACELINE_TRIAL_MEGABYTES make it larger: 100 and
+1000, where the short form has 8 and 200. With --minutes it also measures how
+much slower training is in a window with an attack. The callers have processors
+of their own then, as on other machines.
 """
 
 import concurrent.futures
@@ -15,13 +17,14 @@ import os
 import pathlib
 import socket
 import ssl
+import statistics
 import struct
 import time
 
 from http2 import (ACK, DATA, END_HEADERS, END_STREAM, HEADERS,
                    INITIAL_WINDOW_SIZE, PING, PREFACE, SETTINGS, WINDOW_UPDATE,
                    call_headers, frame)
-from trial_cluster import LONG, Trial, TrialCluster, main
+from trial_cluster import LONG, MINUTES, Trial, TrialCluster, main
 
 JOB = "attacked"
 MEGABYTE = 1 << 20
@@ -35,6 +38,8 @@ EXCHANGE = "/paceline.v1.Parameters/Exchange"
 
 FRAME = 16384
 ZEROS = bytes(FRAME)
+WINDOWS = 5  # Of training under attack; as many without.
+PROCESSORS = sorted(os.sched_getaffinity(0))
 
 
 class Caller:
@@ -163,7 +168,10 @@ class OversizedMessages(Trial):
         self.cost_no_more_than_the_limit(Plaintext)
 
     def cost_no_more_than_the_limit(self, kind):
+        apart = MINUTES > 0 and len(PROCESSORS) > 1
+        os.sched_setaffinity(0, PROCESSORS[:1] if apart else PROCESSORS)
         cluster = self.cluster(kind)
+        os.sched_setaffinity(0, PROCESSORS[1:] if apart else PROCESSORS)
         cluster.create(JOB)
         cluster.trains_on(JOB)
         tls = getattr(cluster, "tls") if kind is TrialCluster else None
@@ -183,6 +191,9 @@ class OversizedMessages(Trial):
             with self.subTest(what):
                 self.under_attack(cluster, what, resident,
                                   (address, credentials, path, known))
+                if MINUTES > 0:
+                    self.slowed(cluster, what,
+                                (address, credentials, path, known))
         print(f"{kind.__name__}: {before:.0f} samples/s before, "
               f"{self.rate(cluster):.0f} after")
         cluster.trains_on(JOB)
@@ -196,6 +207,8 @@ class OversizedMessages(Trial):
     def under_attack(self, cluster, what, resident, how):
         """`resident`: what the processes had before the first attack."""
         processes = self.attacked(cluster)
+        held = {name: memory(process, "VmRSS") - resident[name]
+                for name, process in processes.items()}
         for process in processes.values():
             # From here on the peak is counted anew.
             pathlib.Path(f"/proc/{process.pid}/clear_refs").write_text("5")
@@ -209,11 +222,32 @@ class OversizedMessages(Trial):
                  for name, process in processes.items()}
         print(f"{what}: {CALLERS} of {MESSAGE // MEGABYTE} MB, "
               f"{sum(ends)} ended early; {rate:.0f} samples/s; peak " +
-              ", ".join(f"{name} +{size // MEGABYTE} MB"
+              ", ".join(f"{name} +{size // MEGABYTE} MB (+"
+                        f"{held[name] // MEGABYTE} MB before)"
                         for name, size in grown.items()))
         self.assertEqual(ends, [True] * CALLERS)
         for name, size in grown.items():
             self.assertLess(size, MAY_GROW, f"{name}: {what}")
+
+    def slowed(self, cluster, what, how):
+        """Windows that begin with an attack and others take turns."""
+        lasts = MINUTES * 60 / 2 / WINDOWS
+        rates = {False: [], True: []}
+        attacks = []  # Seconds.
+        with multiprocessing.get_context("fork").Pool(CALLERS) as callers:
+            for turn in range(2 * WINDOWS):
+                attacked = turn % 2 == 1
+                counted, began = cluster.counted(JOB), time.monotonic()
+                if attacked:
+                    callers.starmap(attack, [how] * CALLERS)
+                    attacks.append(time.monotonic() - began)
+                time.sleep(max(0, began + lasts - time.monotonic()))
+                rates[attacked].append((cluster.counted(JOB) - counted) /
+                                       (time.monotonic() - began))
+        alone, under = (statistics.median(rates[k]) for k in (False, True))
+        print(f"{what}, an attack each {lasts:.0f} s, which is over after "
+              f"{statistics.median(attacks):.2f} s: {under:.0f} of "
+              f"{alone:.0f} samples/s, {100 * (1 - under / alone):.1f} % fewer")
 
     def rate(self, cluster):
         """Samples a second, of three seconds."""
