@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -14,7 +16,8 @@ namespace paceline {
 namespace {
 
 // More limits of the fields, beside those that flags have too.
-constexpr size_t kSpecBytesMax = 64 * 1024;
+constexpr size_t kSpecBytesMax = 64 * 1024;  // Its arguments left out.
+constexpr size_t kArgumentBytesMax = 64 * 1024;
 constexpr int64_t kSamplesMost = 1'000'000'000'000'000;
 constexpr double kSecondsMax = 1e9;
 constexpr double kLossMax = 1e6;
@@ -52,6 +55,30 @@ void AddDefaults(v1::JobSpec& spec) {
   }
 }
 
+absl::Status CheckModelSpec(absl::string_view model) {
+  const std::optional<absl::string_view> program = ProgramOf(model);
+  if (program.has_value())
+    return CheckPlainName("the program's name", *program);
+  const absl::Status built_in = CheckModelName(model);
+  if (built_in.ok()) return built_in;
+  return absl::InvalidArgumentError(absl::StrCat(
+      built_in.message(), ", and ", kProgramPrefix, "NAME for one's own"));
+}
+
+absl::Status CheckProgramData(absl::string_view data) {
+  if (data == kProgramData || data == kStreamData) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "data \"", data, "\": a program reads its own; want ", kProgramData,
+      ", or ", kStreamData, " if samples are only counted"));
+}
+
+absl::Status CheckBuiltInData(absl::string_view data) {
+  if (data != kProgramData && data != kStreamData) return CheckDataSpec(data);
+  return absl::InvalidArgumentError(
+      absl::StrCat("data \"", data, "\" is that of a model ", kProgramPrefix,
+                   "NAME; want mnist:DIR, cifar10:DIR or synthetic:NAME"));
+}
+
 // Reads one spec that stands somewhere in a request.
 class JobParser {
  public:
@@ -60,15 +87,11 @@ class JobParser {
       : prefix_(prefix), given_(spec), checks_(checks) {}
 
   JobPlan Parse() && {
-    const size_t bytes = given_.ByteSizeLong();
-    if (bytes > kSpecBytesMax) {
-      checks_.Add(prefix_, absl::StrCat("has ", bytes, " bytes; at most ",
-                                        kSpecBytesMax, " are allowed"));
-      return {};
-    }
+    if (!CheckSize()) return {};
     spec_ = given_;
     AddDefaults(spec_);
     CheckTask();
+    CheckArguments();
     ReadOptimization();
     ReadSynchronization();
     CheckWorkers();
@@ -104,9 +127,43 @@ class JobParser {
     checks_.Take(Path(field), check(text));
   }
 
+  // Whether it is worth being looked at.
+  bool CheckSize() {
+    const size_t arguments = ArgumentBytes();
+    if (arguments > kArgumentBytesMax) {
+      checks_.Add(Path("arguments"),
+                  absl::StrCat("have ", arguments, " bytes; at most ",
+                               kArgumentBytesMax, " are allowed"));
+      return false;
+    }
+    v1::JobSpec rest = given_;
+    rest.clear_arguments();
+    const size_t bytes = rest.ByteSizeLong();
+    if (bytes <= kSpecBytesMax) return true;
+    checks_.Add(prefix_, absl::StrCat("has ", bytes, " bytes; at most ",
+                                      kSpecBytesMax, " are allowed"));
+    return false;
+  }
+
+  size_t ArgumentBytes() const {
+    size_t bytes = 0;
+    for (const auto& [key, value] : given_.arguments()) {
+      bytes += key.size() + value.size();
+    }
+    return bytes;
+  }
+
   void CheckTask() {
-    CheckName("model", spec_.model(), CheckModelName);
-    CheckName("data", spec_.data(), CheckDataSpec);
+    CheckName("model", spec_.model(), CheckModelSpec);
+    if (ProgramOf(spec_.model()).has_value()) {
+      CheckName("data", spec_.data(), CheckProgramData);
+      if (spec_.precision() != v1::JobSpec::FP32) {
+        checks_.Add(Path("precision"),
+                    "is the program's own affair; leave it out");
+      }
+    } else {
+      CheckName("data", spec_.data(), CheckBuiltInData);
+    }
     if (!v1::WireFormat_IsValid(spec_.wire())) {
       checks_.Add(Path("wire"), absl::StrCat("there is no wire format ",
                                              static_cast<int>(spec_.wire()),
@@ -119,6 +176,29 @@ class JobParser {
                                "; use FP32, TF32 or BF16"));
     }
     checks_.InRange(Path("servers"), int64_t{spec_.servers()}, 0, kServersMax);
+  }
+
+  void CheckArguments() {
+    if (given_.arguments().empty()) return;
+    if (!ProgramOf(spec_.model()).has_value()) {
+      checks_.Add(Path("arguments"),
+                  "are for programs, as program:NAME; a built-in model takes "
+                  "none");
+      return;
+    }
+    // A map has no order, but an error has.
+    std::set<absl::string_view> wrong;
+    for (const auto& [key, value] : given_.arguments()) {
+      if (!IsPlainName(key)) wrong.insert(key);
+    }
+    if (wrong.empty()) return;
+    checks_.Add(
+        Path("arguments"),
+        absl::StrCat("the key ", Quoted(*wrong.begin()),
+                     wrong.size() == 1 ? " is wrong"
+                                       : absl::StrCat(" and ", wrong.size() - 1,
+                                                      " more are wrong"),
+                     "; a key has ", kPlainNameRule));
   }
 
   void ReadOptimization() {

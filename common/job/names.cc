@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 
 namespace paceline {
 namespace {
@@ -30,6 +31,11 @@ absl::Span<const absl::string_view> ModelNames() { return kModels; }
 
 absl::Status CheckModelName(absl::string_view name) {
   return CheckAmong("model", name, kModels);
+}
+
+std::optional<absl::string_view> ProgramOf(absl::string_view model) {
+  if (!absl::ConsumePrefix(&model, kProgramPrefix)) return std::nullopt;
+  return model;
 }
 
 absl::Status CheckSyntheticName(absl::string_view name) {

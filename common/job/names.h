@@ -1,6 +1,8 @@
 #ifndef PACELINE_COMMON_JOB_NAMES_H_
 #define PACELINE_COMMON_JOB_NAMES_H_
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -24,6 +26,14 @@ absl::Span<const absl::string_view> ModelNames();
 // INVALID_ARGUMENT, with the names that there are, unless `name` is one.
 absl::Status CheckModelName(absl::string_view name);
 
+// What stands before the name of a program, where others name a model: such a
+// job trains what a process of its user computes.
+inline constexpr absl::string_view kProgramPrefix = "program:";
+
+// NAME of the model "program:NAME", whatever it looks like; nothing if the
+// model is none of a program.
+std::optional<absl::string_view> ProgramOf(absl::string_view model);
+
 // The kinds of data that there are, without what loads them: whoever only
 // checks a spec needs no loader.
 inline constexpr absl::string_view kMnist = "mnist";
@@ -34,6 +44,11 @@ inline constexpr absl::string_view kSynthetic = "synthetic";
 inline constexpr absl::string_view kShapes = "shapes";
 inline constexpr absl::string_view kTiny = "tiny";
 inline constexpr absl::string_view kColorShapes = "color-shapes";
+
+// The data of a program: it is told which samples, by their positions, or only
+// how many.
+inline constexpr absl::string_view kProgramData = "program";
+inline constexpr absl::string_view kStreamData = "stream";
 
 // INVALID_ARGUMENT, with what there is, unless `name` is a synthetic data set.
 absl::Status CheckSyntheticName(absl::string_view name);

@@ -9,6 +9,7 @@
 #include "services/cli/admin/job_file.h"
 #include "services/cli/admin/request_id.h"
 #include "services/cli/admin/resource_name.h"
+#include "services/cli/job_arguments.h"
 
 namespace paceline {
 namespace {
@@ -18,11 +19,16 @@ Examples:
   paceline job create -f deploy/examples/mnist-lenet5.yaml
   paceline job create -f job.yaml --name second-try -n vision
   paceline job create -f job.yaml --dry-run -o json
-  paceline job get first -o yaml | paceline job create -f - --name second)";
+  paceline job get first -o yaml | paceline job create -f - --name second
+  paceline job create -f job.yaml --argument depth=34 --name deeper
+  paceline job create --model program:resnet --data program --name resnet)";
 
 struct JobCreateFlags : CommonFlags {
   std::vector<std::string> files;
   std::string name;
+  std::string model;
+  std::string data;
+  std::vector<std::string> arguments;
   bool dry_run = false;
 };
 
@@ -56,8 +62,16 @@ absl::Status Address(const std::string& typed, Session& session,
   return absl::OkStatus();
 }
 
+// What flags say takes the place of what the file says.
+absl::Status ApplyFlags(const JobCreateFlags& flags, v1::JobSpec& spec) {
+  if (!flags.model.empty()) spec.set_model(flags.model);
+  if (!flags.data.empty()) spec.set_data(flags.data);
+  return AddArguments(flags.arguments, spec);
+}
+
 absl::Status CreateJob(Session& session, const JobCreateFlags& flags,
                        v1::Job job) {
+  PACELINE_RETURN_IF_ERROR(ApplyFlags(flags, *job.mutable_spec()));
   v1::CreateJobRequest request;
   PACELINE_RETURN_IF_ERROR(
       Address(flags.name.empty() ? job.name() : flags.name, session, &request));
@@ -73,6 +87,14 @@ absl::Status CreateJob(Session& session, const JobCreateFlags& flags,
 }
 
 ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
+  if (flags.files.empty()) {
+    if (!flags.model.empty()) {
+      return session.End(CreateJob(session, flags, v1::Job()));
+    }
+    return session.End(absl::InvalidArgumentError(
+        "say what to create: a file with -f, or a model with --model and "
+        "--data"));
+  }
   ExitCode first = ExitCode::kSuccess;
   const auto note = [&](const absl::Status& status, const std::string& file) {
     const ExitCode code = session.End(status, file == "-" ? "" : file);
@@ -103,12 +125,19 @@ ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
 
 void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen) {
   const auto [app, flags] = AddCommand<JobCreateFlags>(
-      job, "create", "Create jobs from files", chosen, &RunCreate);
+      job, "create", "Create jobs from files or flags", chosen, &RunCreate);
   app->add_option("-f,--filename", flags->files,
                   "YAML or JSON of a job; - is standard input")
-      ->allow_extra_args(false)
-      ->required();
+      ->allow_extra_args(false);
   app->add_option("--name", flags->name, "Instead of the file's");
+  app->add_option("--model", flags->model,
+                  "Instead of the file's; program:NAME for one's own");
+  app->add_option("--data", flags->data,
+                  "Instead of the file's; program or stream for a program");
+  app->add_option("--argument", flags->arguments,
+                  "KEY=VALUE that a program is told, beside the file's and in "
+                  "place of the same one there; may be given again")
+      ->allow_extra_args(false);
   app->add_flag("--dry-run", flags->dry_run,
                 "Let the server check it, and do nothing");
   app->footer(kFooter);

@@ -115,6 +115,9 @@ absl::Status AddSetting(const Setting& setting, JobUpdate* update) {
   const std::string path = absl::StrJoin(setting.path, ".");
   auto& paths = *update->request.mutable_update_mask()->mutable_paths();
   const bool there = std::find(paths.begin(), paths.end(), path) != paths.end();
+  if (setting.field->is_map() && setting.path.size() > 1) {
+    return InvalidField(path, "cannot be changed: create another job");
+  }
   if (setting.field->is_map()) {
     if (!there) *paths.Add() = path;
     return AddMapChange(setting, update);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/job/job_defaults.h"
+#include "common/job/names.h"
 #include "common/status_details.h"
 #include "gmock/gmock.h"
 
@@ -43,6 +44,14 @@ std::vector<BadSpec> BadTasks() {
       {"model", "is required", [](auto& s) { s.clear_model(); }},
       {"model", "unknown model \"vgg\"; there are logreg, mlp",
        [](auto& s) { s.set_model("vgg"); }},
+      {"model", "resnet110, and program:NAME for one's own",
+       [](auto& s) { s.set_model("Program:x"); }},
+      {"data", "is that of a model program:NAME; want mnist:DIR",
+       [](auto& s) { s.set_data("program"); }},
+      {"data", "is that of a model program:NAME; want mnist:DIR",
+       [](auto& s) { s.set_data("stream"); }},
+      {"arguments", "are for programs, as program:NAME",
+       [](auto& s) { (*s.mutable_arguments())["depth"] = "18"; }},
       {"model", "has 5000 bytes; at most 4096",
        [](auto& s) { s.set_model(std::string(5000, 'm')); }},
       {"data", "is required", [](auto& s) { s.clear_data(); }},
@@ -80,6 +89,43 @@ std::vector<BadSpec> BadTasks() {
        [](auto& s) { s.set_micro_batch(33); }},
       {"micro_batch", "is 9; must be from 0 to 8",
        [](auto& s) { s.set_batch_size(8), s.set_micro_batch(9); }},
+  };
+}
+
+// A job whose model is its user's own.
+v1::JobSpec ProgramSpec() {
+  v1::JobSpec spec;
+  spec.set_model("program:resnet-cifar");
+  spec.set_data("program");
+  return spec;
+}
+
+void SetArgument(v1::JobSpec& spec, const std::string& key,
+                 const std::string& value) {
+  (*spec.mutable_arguments())[key] = value;
+}
+
+std::vector<BadSpec> BadPrograms() {
+  return {
+      {"model", "the program's name is \"\"; want 1 to 63 letters",
+       [](auto& s) { s.set_model("program:"); }},
+      {"model", "the program's name is \"a b\"; want 1 to 63 letters",
+       [](auto& s) { s.set_model("program:a b"); }},
+      {"model", "the program's name is \"../x\"; want 1 to 63 letters",
+       [](auto& s) { s.set_model("program:../x"); }},
+      {"data", "is required", [](auto& s) { s.clear_data(); }},
+      {"data", "a program reads its own; want program, or stream",
+       [](auto& s) { s.set_data("mnist:/data"); }},
+      {"data", "a program reads its own; want program, or stream",
+       [](auto& s) { s.set_data("program:x"); }},
+      {"precision", "is the program's own affair",
+       [](auto& s) { s.set_precision(v1::JobSpec::TF32); }},
+      {"arguments", "the key \"\" is wrong; a key has 1 to 63 letters",
+       [](auto& s) { SetArgument(s, "", "x"); }},
+      {"arguments", "the key \"a=b\" and 1 more are wrong",
+       [](auto& s) { SetArgument(s, "a=b", ""), SetArgument(s, "é", ""); }},
+      {"arguments", "have 65537 bytes; at most 65536",
+       [](auto& s) { SetArgument(s, "k", std::string(65'536, 'v')); }},
   };
 }
 
@@ -215,6 +261,43 @@ TEST(ParseJobTest, EveryBadFieldIsNamedAndNoOther) {
       EXPECT_THAT(violations[0].description, HasSubstr(bad.says));
     }
   }
+}
+
+TEST(ParseJobTest, WhatIsWrongWithAProgramsJobIsNamed) {
+  for (const BadSpec& bad : BadPrograms()) {
+    SCOPED_TRACE(bad.field + ": " + bad.says);
+    v1::JobSpec spec = ProgramSpec();
+    bad.spoil(spec);
+    const absl::Status status = ParseJob(spec).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    const auto violations = ViolationsOf(status);
+    ASSERT_EQ(violations.size(), 1) << status;
+    EXPECT_EQ(violations[0].field, bad.field);
+    EXPECT_THAT(violations[0].description, HasSubstr(bad.says));
+  }
+}
+
+TEST(ParseJobTest, AProgramsArgumentsAreKept) {
+  v1::JobSpec spec = ProgramSpec();
+  spec.set_data("stream");
+  SetArgument(spec, "depth", "18");
+  SetArgument(spec, "text", std::string(65'000, 'v') + "\n=é");
+  SetArgument(spec, "none", "");
+  const auto plan = ParseJob(spec);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->spec.arguments().size(), 3);
+  EXPECT_EQ(plan->spec.arguments().at("depth"), "18");
+  EXPECT_EQ(plan->spec.model(), "program:resnet-cifar");
+  // What is so long is not the rest of the spec's length.
+  const auto again = ParseJob(plan->spec);
+  EXPECT_TRUE(again.ok()) << again.status();
+}
+
+TEST(ProgramOfTest, IsWhatStandsBehindTheColon) {
+  EXPECT_EQ(ProgramOf("program:resnet"), "resnet");
+  EXPECT_EQ(ProgramOf("program:"), "");
+  EXPECT_EQ(ProgramOf("program"), std::nullopt);
+  EXPECT_EQ(ProgramOf("resnet20"), std::nullopt);
 }
 
 TEST(ParseJobTest, AllBadFieldsAreNamedAtOnce) {

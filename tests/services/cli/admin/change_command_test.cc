@@ -94,6 +94,55 @@ TEST_F(ChangeCommandTest, CreateTakesTheNameFromWhereItIsGiven) {
   EXPECT_EQ(command_.Run("job create -f - -n y").code, 2);
 }
 
+TEST_F(ChangeCommandTest, FlagsTakeThePlaceOfWhatTheFileSays) {
+  command_.input =
+      "name: a\n"
+      "spec:\n"
+      "  model: program:resnet\n"
+      "  data: program\n"
+      "  arguments: {depth: '18', width: '2'}\n";
+  const auto outcome = command_.Run(
+      "job create -f - --data stream --argument depth=34 --argument note=a=b");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  ASSERT_THAT(created_, SizeIs(1));
+  const v1::JobSpec& spec = created_[0].job().spec();
+  EXPECT_EQ(spec.model(), "program:resnet");
+  EXPECT_EQ(spec.data(), "stream");
+  EXPECT_THAT(spec.arguments(), SizeIs(3));
+  EXPECT_EQ(spec.arguments().at("depth"), "34");
+  EXPECT_EQ(spec.arguments().at("width"), "2");
+  EXPECT_EQ(spec.arguments().at("note"), "a=b");
+}
+
+TEST_F(ChangeCommandTest, CreateWithoutAFile) {
+  const auto outcome = command_.Run(
+      "job create --model program:resnet --data program --name own");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "job/own created\n");
+  ASSERT_THAT(created_, SizeIs(1));
+  EXPECT_EQ(created_[0].job_id(), "own");
+  EXPECT_EQ(created_[0].job().spec().model(), "program:resnet");
+  const auto nothing = command_.Run("job create --data program");
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_THAT(nothing.err, HasSubstr("a file with -f, or a model"));
+}
+
+TEST_F(ChangeCommandTest, WrongArguments) {
+  const std::vector<std::pair<std::string, std::string>> kCases = {
+      {"--argument depth", "--argument \"depth\": must be KEY=VALUE"},
+      {"--argument =18", "the key is \"\"; want 1 to 63 letters"},
+      {"--argument a/b=18", "the key is \"a/b\"; want 1 to 63 letters"},
+      {"--argument a=1 --argument a=2", "--argument a is given twice"},
+  };
+  for (const auto& [flags, says] : kCases) {
+    const auto outcome = command_.Run(
+        absl::StrCat("job create --model program:x --data program ", flags));
+    EXPECT_EQ(outcome.code, 2) << flags;
+    EXPECT_THAT(outcome.err, HasSubstr(says)) << flags;
+  }
+  EXPECT_THAT(created_, IsEmpty());
+}
+
 // Each job is for itself; the first error is the exit code.
 TEST_F(ChangeCommandTest, CreateGoesOnAfterAnError) {
   const std::string bad = folder_.Write("bad.yaml", "spec:\n  modle: x\n");

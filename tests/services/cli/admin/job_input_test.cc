@@ -67,6 +67,32 @@ TEST(JobFileTest, EveryKindOfField) {
   EXPECT_EQ(spec.checkpoints().interval().nanos(), 500'000'000);
 }
 
+TEST(JobFileTest, ArgumentsOfAProgram) {
+  const absl::StatusOr<std::vector<v1::Job>> jobs = ParseJobFile(R"(
+name: own
+spec:
+  model: "program:resnet-cifar"
+  data: program
+  arguments: {depth: "18", rate: 0.5, fast: true, note: ""}
+)");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  const auto& arguments = (*jobs)[0].spec().arguments();
+  EXPECT_THAT(arguments, SizeIs(4));
+  EXPECT_EQ(arguments.at("depth"), "18");
+  EXPECT_EQ(arguments.at("rate"), "0.5");
+  EXPECT_EQ(arguments.at("fast"), "true");
+  EXPECT_EQ(arguments.at("note"), "");
+  // They are printed so that they are the same again, in order.
+  const std::string yaml = *MessageToYaml((*jobs)[0]);
+  const size_t depth = yaml.find("depth: \"18\"");
+  EXPECT_NE(depth, std::string::npos) << yaml;
+  EXPECT_LT(depth, yaml.find("fast:")) << yaml;
+  const auto again = ParseJobFile(yaml);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT((*again)[0].spec().arguments(), SizeIs(4));
+  EXPECT_EQ((*again)[0].spec().arguments().at("rate"), "0.5");
+}
+
 TEST(JobFileTest, WhatIsPrintedCanBeCreatedAgain) {
   const v1::Job job = RunningJob();
   for (const std::string& text : {*MessageToYaml(job), *MessageToJson(job)}) {
@@ -268,6 +294,7 @@ TEST(FieldSettingTest, WrongSettings) {
       {"spec.model.name=x", "model has no fields"},
       {"spec..model=x", "there is no such field"},
       {"spec.learning_rate=x", "is not a number"},
+      {"spec.arguments.depth=34", "cannot be changed: create another job"},
       {"spec.workers.pools=gpu", "must be a list"},
       {"spec.workers.pools=[gpu", "is no YAML"},
       {"labels=x", "write labels.KEY=VALUE"},
