@@ -15,6 +15,7 @@
 #include "common/check.h"
 #include "common/checkpoint/shared_folder.h"
 #include "common/job/job_plan.h"
+#include "common/job/names.h"
 #include "common/log/log.h"
 #include "common/proto_time.h"
 #include "common/status.h"
@@ -516,6 +517,8 @@ std::vector<AssignableJob> RunControl::AssignableJobs() {
     job.pools = {selector.pools().begin(), selector.pools().end()};
     job.gpu_models = {selector.gpu_models().begin(),
                       selector.gpu_models().end()};
+    job.program = std::string(
+        ProgramOf(entry.job.spec().model()).value_or(absl::string_view()));
     job.min = static_cast<int>(selector.min());
     job.max = static_cast<int>(selector.max());
     job.running = runs;
@@ -544,15 +547,19 @@ std::vector<AssignableWorker> RunControl::AssignableWorkers() {
   for (const Fleet::Member& member : fleet_.Members()) {
     AssignableWorker worker;
     worker.id = member.id;
+    worker.name =
+        std::string(absl::StripPrefix(member.worker.name(), "workers/"));
     worker.pool = member.worker.pool();
     worker.gpu_model = member.worker.gpu_model();
+    worker.programs = {member.worker.programs().begin(),
+                       member.worker.programs().end()};
     worker.evaluator = member.worker.evaluator();
     worker.draining = member.worker.draining();
     worker.leaving = member.leaving;
     worker.since = member.since;
-    for (const std::string& job : member.unfit_for) {
+    for (const auto& [job, why] : member.unfit_for) {
       const absl::StatusOr<JobEntry*> entry = book_->Find(job);
-      if (entry.ok()) worker.unfit_for.insert((*entry)->number);
+      if (entry.ok()) worker.unfit_for.emplace((*entry)->number, why);
     }
     const auto run = by_run.find(member.run);
     if (run != by_run.end()) worker.job = run->second;
@@ -641,7 +648,12 @@ void RunControl::StartRun(JobEntry& entry) {
   if (!trace.has_value())
     trace = NewTrace(book_->ids().Next(), book_->ids().Next());
   setup.traceparent = ToTraceparent(*trace, setup.run);
-  setup.evaluator_exists = [this, name] { return fleet_.HasEvaluator(name); };
+  setup.evaluator_exists =
+      [this, name,
+       program = std::string(
+           ProgramOf(setup.plan.spec.model()).value_or(absl::string_view()))] {
+        return fleet_.HasEvaluator(name, program);
+      };
   setup.admit_parameters = [this, name](int64_t bytes) {
     return AdmitParameters(name, bytes);
   };

@@ -13,6 +13,10 @@ namespace {
 
 constexpr int kNoLimit = std::numeric_limits<int>::max() / 2;
 
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 struct JobState;
 
 struct WorkerState {
@@ -324,6 +328,9 @@ class Planner {
                        bool covered) const {
     std::string reason =
         absl::StrCat("needs ", need, need == 1 ? " worker" : " workers");
+    if (!job.job->program.empty()) {
+      absl::StrAppend(&reason, " with the program ", job.job->program);
+    }
     if (!job.job->pools.empty()) {
       absl::StrAppend(&reason, " of pool ",
                       absl::StrJoin(job.job->pools, " or "));
@@ -332,13 +339,45 @@ class Planner {
       absl::StrAppend(&reason, " with ",
                       absl::StrJoin(job.job->gpu_models, " or "));
     }
-    absl::StrAppend(&reason, ", ", free, free == 1 ? " is" : " are", " free");
+    absl::StrAppend(&reason, ", ", free, free == 1 ? " is" : " are", " free",
+                    WhoCannot(job), WhyUnfit(job));
     if (covered) {
       absl::StrAppend(&reason, ", the others are leaving their jobs");
     } else if (lack.quota > 0) {
       absl::StrAppend(&reason, "; the namespace may have ", quota_, " in all");
     }
     return reason;
+  }
+
+  // Why those who are connected are of no use, where that is the reason.
+  std::string WhoCannot(const JobState& job) const {
+    const std::string& program = job.job->program;
+    size_t others = 0;  // With other programs than the job's, or with any.
+    for (const auto& [id, worker] : workers_) {
+      const std::vector<std::string>& has = worker.worker->programs;
+      others += program.empty() ? !has.empty() : !Contains(has, program);
+    }
+    if (others < workers_.size() || others == 0) return "";
+    return program.empty()
+               ? "; all workers have programs, none computes built-in models"
+               : "; no worker has it";
+  }
+
+  // What the first of those said who could not take part.
+  std::string WhyUnfit(const JobState& job) const {
+    const AssignableWorker* first = nullptr;
+    size_t unfit = 0;
+    for (const auto& [id, worker] : workers_) {
+      if (worker.worker->unfit_for.count(job.job->number) == 0) continue;
+      if (++unfit == 1) first = worker.worker;
+    }
+    if (unfit == 0) return "";
+    const absl::string_view why = first->unfit_for.at(job.job->number);
+    return absl::StrCat("; ", first->name, " cannot take part: ", why,
+                        unfit > 1
+                            ? absl::StrCat("; nor can ", unfit - 1,
+                                           unfit > 2 ? " others" : " other")
+                            : "");
   }
 
   const int quota_;
@@ -352,14 +391,16 @@ class Planner {
   AssignmentPlan plan_;
 };
 
-bool Contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 }  // namespace
 
+bool CanCompute(const AssignableJob& job, const AssignableWorker& worker) {
+  if (worker.unfit_for.count(job.number) > 0) return false;
+  return job.program.empty() ? worker.programs.empty()
+                             : Contains(worker.programs, job.program);
+}
+
 bool Selects(const AssignableJob& job, const AssignableWorker& worker) {
-  return worker.unfit_for.count(job.number) == 0 &&
+  return CanCompute(job, worker) &&
          (job.pools.empty() || Contains(job.pools, worker.pool)) &&
          (job.gpu_models.empty() || Contains(job.gpu_models, worker.gpu_model));
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,11 @@ using JobNumber = uint64_t;
 // A member that is connected.
 struct AssignableWorker {
   uint64_t id = 0;
+  std::string name = {};  // For people.
   std::string pool;
   std::string gpu_model;
+  // The programs that it has; none: it computes the built-in models.
+  std::vector<std::string> programs = {};
   bool evaluator = false;
   bool draining = false;  // Gets no job, and leaves the one it has.
   std::optional<JobNumber> job;
@@ -32,8 +34,9 @@ struct AssignableWorker {
   bool leaving = false;
   // Of an evaluator with a job: when it got it.
   absl::Time since = absl::InfinitePast();
-  // Jobs that it could not take part in: it is not given to them again.
-  std::set<JobNumber> unfit_for = {};
+  // Jobs that it could not take part in, and why not: it is not given to them
+  // again.
+  std::map<JobNumber, std::string> unfit_for = {};
 };
 
 // Whether a job that runs has use for trainers.
@@ -50,6 +53,7 @@ struct AssignableJob {
   std::string name_space;
   std::vector<std::string> pools;       // One of these; none: any.
   std::vector<std::string> gpu_models;  // The same.
+  std::string program = {};             // Empty: its model is a built-in one.
   int min = 1;
   int max = 0;  // 0: no limit; else at least `min`.
   bool running = false;
@@ -122,8 +126,12 @@ AssignmentPlan PlanAssignments(absl::Time now,
                                absl::Span<const AssignableJob> jobs,
                                const AssignmentLimits& limits);
 
-// Whether the job may have this worker: its selector allows it, evaluators
-// aside, and it is not unfit.
+// Whether it can compute the job's model, be it as an evaluator: it has the
+// job's program, or none where the model is built in, and is not unfit.
+bool CanCompute(const AssignableJob& job, const AssignableWorker& worker);
+
+// Whether the job may have this worker: it can compute the job's model, and the
+// job's selector, which is not about evaluators, allows it.
 bool Selects(const AssignableJob& job, const AssignableWorker& worker);
 
 // The part about evaluators, added to `plan`.

@@ -47,7 +47,7 @@ auto FirstFor(const AssignableWorker& evaluator,
               std::vector<const AssignableJob*>& waiting) {
   return std::find_if(waiting.begin(), waiting.end(),
                       [&evaluator](const AssignableJob* job) {
-                        return evaluator.unfit_for.count(job->number) == 0;
+                        return CanCompute(*job, evaluator);
                       });
 }
 

@@ -11,6 +11,7 @@
 #include "common/log/log.h"
 #include "common/plain_name.h"
 #include "common/proto_time.h"
+#include "common/rpc/grpc_status.h"
 #include "common/security/loopback_address.h"
 #include "common/status.h"
 #include "common/status_details.h"
@@ -23,6 +24,32 @@ namespace {
 // A worker that was told to leave may be in the middle of a long iteration, or
 // of loading its data; this many leases later it is taken for stuck.
 constexpr int kLeavingLeases = 30;
+
+// Far more than anybody has.
+constexpr int kProgramsMax = 64;
+
+absl::Status CheckPrograms(const v1::WorkerHello& hello) {
+  if (hello.programs_size() > kProgramsMax) {
+    return InvalidField(
+        "hello.programs",
+        absl::StrCat("are ", hello.programs_size(), "; at most ", kProgramsMax,
+                     " are allowed"));
+  }
+  for (const std::string& program : hello.programs()) {
+    PACELINE_RETURN_IF_ERROR(CheckPlainName("hello.programs", program));
+  }
+  return absl::OkStatus();
+}
+
+// The jobs that it is unfit for, and why.
+std::map<std::string, std::string> UnfitFor(
+    const std::map<std::string, JobTrouble>& troubles) {
+  std::map<std::string, std::string> unfit;
+  for (const auto& [job, trouble] : troubles) {
+    if (trouble.unfit()) unfit.emplace(job, trouble.why());
+  }
+  return unfit;
+}
 
 // Nothing happens to a stream that is gone.
 template <class Command>
@@ -83,6 +110,7 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
   if (!hello.pool().empty()) {
     PACELINE_RETURN_IF_ERROR(CheckPlainName("hello.pool", hello.pool()));
   }
+  PACELINE_RETURN_IF_ERROR(CheckPrograms(hello));
   v1::WorkerCommand registered;
   registered.mutable_registered()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
@@ -148,12 +176,12 @@ absl::Status Fleet::OnWorkerMessage(uint64_t member,
   const bool not_finite = message.has_push_done() && absl::IsOutOfRange(status);
   if (run != nullptr && (does_not_fit || not_finite)) {
     // It may fit another job.
-    MarkUnfit(member, run->job_name());
+    MarkUnfit(member, run->job_name(), status.message());
     Release(member, status.message());
     return absl::OkStatus();
   }
   if (run != nullptr && message.has_failed()) {
-    MarkUnfit(member, run->job_name());
+    NoteFailure(member, *run, message.failed());
   }
   // Either is the worker's last word in its run.
   if (message.has_leaving() || message.has_failed()) Detach(member);
@@ -172,10 +200,34 @@ void Fleet::EndSession(WorkerEntry& entry) {
   entry.run.reset();
 }
 
-void Fleet::MarkUnfit(uint64_t member, const std::string& job) {
+void Fleet::MarkUnfit(uint64_t member, const std::string& job,
+                      absl::string_view why) {
   absl::MutexLock lock(&mu_);
   const auto it = workers_.find(member);
-  if (it != workers_.end()) it->second.unfit_for.insert(job);
+  if (it != workers_.end()) it->second.troubles[job].MakeUnfit(why);
+}
+
+void Fleet::NoteFailure(uint64_t member, const JobRun& run,
+                        const v1::Failed& failed) {
+  std::string name;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = workers_.find(member);
+    if (it == workers_.end()) return;
+    name = it->second.hello.name();
+  }
+  const int64_t done = run.DoneBy(name);
+  absl::MutexLock lock(&mu_);
+  const auto it = workers_.find(member);
+  if (it == workers_.end()) return;
+  JobTrouble& trouble = it->second.troubles[run.job_name()];
+  const bool program = !it->second.hello.programs().empty();
+  if (program) {
+    trouble.ProgramFailed(run.run(), done,
+                          FromCode(failed.code(), failed.message()));
+  } else {
+    trouble.MakeUnfit(failed.message());
+  }
 }
 
 void Fleet::Detach(uint64_t member) {
@@ -454,7 +506,7 @@ void Fleet::ForgetJob(absl::string_view job) {
   {
     absl::MutexLock lock(&mu_);
     for (auto& [id, entry] : workers_) {
-      fit_again |= entry.unfit_for.erase(job) > 0;
+      fit_again |= entry.troubles.erase(std::string(job)) > 0;
     }
   }
   if (fit_again) changed_();
@@ -511,6 +563,7 @@ v1::Worker Fleet::ToProto(const WorkerEntry& entry) const {
   worker.set_compute_capability(entry.hello.compute_capability());
   worker.set_gpu_uuid(entry.hello.gpu_uuid());
   worker.set_evaluator(entry.hello.evaluator());
+  *worker.mutable_programs() = entry.hello.programs();
   *worker.mutable_labels() = entry.hello.labels();
   worker.set_version(entry.hello.version());
   worker.set_draining(Draining(entry));
@@ -533,7 +586,7 @@ std::vector<Fleet::Member> Fleet::Members() const {
     for (const auto& [id, entry] : workers_) {
       members.push_back({id, ToProto(entry),
                          entry.run == nullptr ? 0 : entry.run->run(),
-                         entry.leaving, entry.since, entry.unfit_for});
+                         entry.leaving, entry.since, UnfitFor(entry.troubles)});
     }
   }
   std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
@@ -568,10 +621,17 @@ std::vector<v1::Server> Fleet::Servers() const {
   return servers;
 }
 
-bool Fleet::HasEvaluator(absl::string_view job) const {
+bool Fleet::HasEvaluator(absl::string_view job,
+                         absl::string_view program) const {
   absl::MutexLock lock(&mu_);
   for (const auto& [id, is] : workers_) {
-    if (is.hello.evaluator() && !Draining(is) && !is.unfit_for.contains(job)) {
+    const auto trouble = is.troubles.find(std::string(job));
+    if (!is.hello.evaluator() || Draining(is) ||
+        (trouble != is.troubles.end() && trouble->second.unfit())) {
+      continue;
+    }
+    if (program.empty() ? is.hello.programs().empty()
+                        : absl::c_linear_search(is.hello.programs(), program)) {
       return true;
     }
   }

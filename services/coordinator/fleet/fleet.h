@@ -18,6 +18,7 @@
 #include "common/clock.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/fleet.pb.h"
+#include "services/coordinator/fleet/job_trouble.h"
 #include "services/coordinator/fleet/seen_folders.h"
 #include "services/coordinator/run/job_run.h"
 
@@ -39,8 +40,8 @@ class Fleet {
     uint64_t run = 0;      // Takes part in it; 0: in none.
     bool leaving = false;  // Was told to leave `run`, or has one behind it.
     absl::Time since;      // In `run`, by the fleet's clock.
-    // Jobs that it was given to and could not take part in.
-    absl::flat_hash_set<std::string> unfit_for;
+    // Jobs that it was given to and could not take part in, and why not.
+    std::map<std::string, std::string> unfit_for;
   };
 
   // `changed` is called, without any lock, when a member has come, gone or
@@ -91,8 +92,9 @@ class Fleet {
   // By name.
   std::vector<Member> Members() const;
   std::vector<v1::Server> Servers() const;
-  // Whether any is connected that can evaluate the job.
-  bool HasEvaluator(absl::string_view job) const;
+  // Whether any is connected that can evaluate the job: it has the program, or
+  // none where that is empty, and is not unfit.
+  bool HasEvaluator(absl::string_view job, absl::string_view program) const;
 
   // Ends the streams of those who have not been heard for a lease and are in
   // no run, and of servers; and of those who do not leave although told to.
@@ -109,7 +111,7 @@ class Fleet {
     absl::Time leaving_since;
     // Until ForgetJob(), or its process registers anew: that may have been
     // given what it lacked.
-    absl::flat_hash_set<std::string> unfit_for;
+    std::map<std::string, JobTrouble> troubles;
     std::shared_ptr<JobRun> run;
     std::shared_ptr<RunSession> session;  // Null exactly if `run` is.
     absl::Time since;
@@ -130,7 +132,11 @@ class Fleet {
   // The member is free.
   void Detach(uint64_t member);
   // It is not to be given to the job again.
-  void MarkUnfit(uint64_t member, const std::string& job);
+  void MarkUnfit(uint64_t member, const std::string& job,
+                 absl::string_view why);
+  // It has failed in the run: it is unfit for the job, or may try again.
+  void NoteFailure(uint64_t member, const JobRun& run,
+                   const v1::Failed& failed);
   bool Draining(const WorkerEntry& entry) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return entry.going || drained_.contains(entry.hello.name());

@@ -259,6 +259,12 @@ std::string JobRun::Report() const {
   return record->Result(view).dump();
 }
 
+int64_t JobRun::DoneBy(const std::string& name) const {
+  absl::MutexLock lock(&mu_);
+  return record_.SamplesOf(name) +
+         static_cast<int64_t>(course_.evaluations().accuracy().size());
+}
+
 bool JobRun::WantsEvaluator() const {
   absl::MutexLock lock(&mu_);
   return course_.evaluations().wants_evaluator();

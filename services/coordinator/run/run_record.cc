@@ -102,6 +102,11 @@ double RunRecord::SecondsAt(absl::Time now) const {
   return began_.has_value() ? absl::ToDoubleSeconds(now - *began_) : 0;
 }
 
+int64_t RunRecord::SamplesOf(const std::string& worker) const {
+  const auto row = workers_.find(worker);
+  return row == workers_.end() ? 0 : row->second.samples;
+}
+
 void RunRecord::Progress(const TrainingView& view,
                          const std::map<WorkerId, std::string>& names,
                          absl::Time now, v1::JobProgress& progress) const {

@@ -52,6 +52,8 @@ class RunRecord {
   void Decided(const std::string& worker, const Decision& decision);
 
   double SecondsAt(absl::Time now) const;
+  // Counted of that worker; 0 of one that is not known.
+  int64_t SamplesOf(const std::string& worker) const;
 
   // All but phase and paradigm.
   void Progress(const TrainingView& view,

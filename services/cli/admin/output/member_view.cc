@@ -28,6 +28,10 @@ std::string Role(const v1::Worker& worker) {
   return worker.evaluator() ? "evaluator" : "worker";
 }
 
+std::string Programs(const v1::Worker& worker) {
+  return absl::StrJoin(worker.programs(), ",");
+}
+
 std::string CodeText(int code) {
   if (code < 0 || code > static_cast<int>(absl::StatusCode::kUnauthenticated)) {
     return absl::StrCat(code);
@@ -61,6 +65,7 @@ Table WorkerTable(const std::vector<const v1::Worker*>& workers, bool wide,
        {"AGE",
         [&](Worker worker) { return ShortAge(worker.connect_time(), now); }},
        {"ROLE", &Role, true},
+       {"PROGRAMS", &Programs, true},
        {"DEVICE", [](Worker worker) { return worker.device(); }, true},
        {"MEMORY", &Memory, true},
        {"STRAGGLER",
@@ -73,6 +78,7 @@ std::string DescribeWorker(const v1::Worker& worker, absl::Time now) {
   FieldLines lines;
   lines.Add("Name", LastPart(worker.name()));
   lines.Add("Role", Role(worker));
+  lines.Add("Programs", Programs(worker));
   lines.Add("Pool", worker.pool());
   lines.AddMap("Labels", worker.labels());
   lines.Add("State", StateText(worker));

@@ -62,9 +62,18 @@ absl::Status AssignmentScript::Execute(Words words) {
   words.erase(words.begin());
   if (verb == "workers") {
     const std::string pool(Take("pool", "default", words));
-    cluster_.AddWorkers(number, pool, std::string(Take("gpu", "", words)));
+    const std::string gpu(Take("gpu", "", words));
+    const std::vector<std::string> programs =
+        Names(Take("programs", "", words));
+    for (int i = 0; i < number; ++i) {
+      cluster_.worker(cluster_.AddWorkers(1, pool, gpu)).programs = programs;
+    }
   } else if (verb == "evaluators") {
-    for (int i = 0; i < number; ++i) cluster_.AddEvaluator();
+    const std::vector<std::string> programs =
+        Names(Take("programs", "", words));
+    for (int i = 0; i < number; ++i) {
+      cluster_.worker(cluster_.AddEvaluator()).programs = programs;
+    }
   } else if (verb == "worker") {
     return SetWorker(number, std::move(words));
   } else if (verb == "lose") {
@@ -87,7 +96,9 @@ absl::Status AssignmentScript::SetWorker(uint64_t id, Words words) {
                                                {"unfit", {&unfit}}}));
   worker.draining = draining != 0;
   worker.leaving = leaving != 0;
-  if (unfit != 0) worker.unfit_for = {static_cast<JobNumber>(unfit)};
+  if (unfit != 0) {
+    worker.unfit_for = {{static_cast<JobNumber>(unfit), "no such folder"}};
+  }
   return absl::OkStatus();
 }
 
@@ -95,6 +106,8 @@ absl::Status AssignmentScript::SetJob(JobNumber number, Words words) {
   AssignableJob& job = cluster_.job(number);
   IfTaken("pools", words, [&](auto value) { job.pools = Names(value); });
   IfTaken("gpus", words, [&](auto value) { job.gpu_models = Names(value); });
+  IfTaken("program", words,
+          [&](auto value) { job.program = std::string(value); });
   IfTaken("namespace", words,
           [&](auto value) { job.name_space = std::string(value); });
   IfTaken("trainers", words, [&](absl::string_view value) {

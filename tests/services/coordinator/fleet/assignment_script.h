@@ -14,14 +14,13 @@ namespace paceline {
 //
 //   cluster [quota=0]      makes it anew, at time 0; workers and jobs get
 //                          numbers from 1
-//   workers N [pool=default] [gpu=]
-//   evaluators N
+//   workers N [pool=default] [gpu=] [programs="a|b"]
+//   evaluators N [programs=]
 //   worker N [draining|leaving=0|1] [unfit=JOB]
 //   lose N                 the worker is gone
 //   job [KEY=VALUE]...     one that waits: min (1), max, pools and gpus
-//   ("a|b"),
-//                          namespace, running, evaluates (something waits for
-//                          it), trainers=yes|no_more|none
+//                          ("a|b"), program, namespace, running, evaluates
+//                          (something waits for it), trainers=yes|no_more|none
 //   change N [KEY=VALUE]...  a job that is there
 //   end N                  the job is gone
 //   wait 2s

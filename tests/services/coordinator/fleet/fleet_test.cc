@@ -12,6 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 using Command = v1::WorkerCommand;
 
@@ -293,14 +294,14 @@ TEST_F(FleetTest, WhoFailsIsFreeAndKnownAsUnfitForThatJob) {
   EXPECT_TRUE(fleet_.OnWorkerMessage(e, Failed()).ok());
   EXPECT_THAT(States(), ElementsAre("workers/e0 IDLE"));
   EXPECT_THAT(fleet_.Members()[0].unfit_for,
-              ElementsAre("namespaces/test/jobs/j1"));
-  EXPECT_FALSE(fleet_.HasEvaluator("namespaces/test/jobs/j1"));
-  EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j2"));
+              ElementsAre(Pair("namespaces/test/jobs/j1", "no such folder")));
+  EXPECT_FALSE(fleet_.HasEvaluator("namespaces/test/jobs/j1", ""));
+  EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j2", ""));
   // Whoever starts it anew may have mended it.
   WorkerStream again;
   fleet_.OnWorkerDisconnected(e);
   Come(again, Evaluator("e0"));
-  EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j1"));
+  EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j1", ""));
 }
 
 TEST_F(FleetTest, WhoWasUnfitForAJobThatIsForgottenMayTryAgain) {
@@ -317,23 +318,87 @@ TEST_F(FleetTest, WhoWasUnfitForAJobThatIsForgottenMayTryAgain) {
   fleet_.ForgetJob(kJob);
   EXPECT_EQ(changes_, before + 1);
   EXPECT_THAT(fleet_.Members()[0].unfit_for,
-              ElementsAre("namespaces/test/jobs/j2"));
+              ElementsAre(Pair("namespaces/test/jobs/j2", "no such folder")));
   fleet_.ForgetJob(kJob);
   EXPECT_EQ(changes_, before + 1);
+}
+
+// Its next process may do better, but not for ever.
+TEST_F(FleetTest, AProgramThatFailsIsTriedAgainAFewTimes) {
+  WorkerStream stream;
+  v1::WorkerHello hello = Worker("w0");
+  hello.add_programs("resnet");
+  const uint64_t w = Come(stream, hello);
+  v1::WorkerMessage died;
+  died.mutable_failed()->set_code(static_cast<int>(absl::StatusCode::kAborted));
+  died.mutable_failed()->set_message("the program exited with 1: ImportError");
+  for (int i = 1; i <= 5; ++i) {
+    EXPECT_THAT(fleet_.Members()[0].unfit_for, IsEmpty()) << i;
+    AddRun(i);
+    EXPECT_TRUE(fleet_.Assign(w, i).ok());
+    // All runs here are of other jobs: none makes another one's row longer.
+    EXPECT_TRUE(fleet_.OnWorkerMessage(w, died).ok());
+  }
+  AddRun(6);
+  for (int i = 1; i <= 5; ++i) {
+    EXPECT_THAT(fleet_.Members()[0].unfit_for, IsEmpty()) << i;
+    EXPECT_TRUE(fleet_.Assign(w, 6).ok());
+    EXPECT_TRUE(fleet_.OnWorkerMessage(w, died).ok());
+    EXPECT_THAT(States(), ElementsAre("workers/w0 IDLE"));
+  }
+  EXPECT_THAT(fleet_.Members()[0].unfit_for,
+              ElementsAre(Pair("namespaces/test/jobs/j6",
+                               HasSubstr("exited with 1: ImportError"))));
+  fleet_.ForgetJob("namespaces/test/jobs/j6");
+  EXPECT_THAT(fleet_.Members()[0].unfit_for, IsEmpty());
 }
 
 TEST_F(FleetTest, KnowsWhetherThereIsAnEvaluator) {
   WorkerStream worker, evaluator;
   Come(worker, Worker("w0"));
   constexpr char kJob[] = "namespaces/test/jobs/j1";
-  EXPECT_FALSE(fleet_.HasEvaluator(kJob));
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob, ""));
   const uint64_t e = Come(evaluator, Evaluator("e0"));
-  EXPECT_TRUE(fleet_.HasEvaluator(kJob));
+  EXPECT_TRUE(fleet_.HasEvaluator(kJob, ""));
   EXPECT_TRUE(fleet_.SetDraining("e0", true).ok());
-  EXPECT_FALSE(fleet_.HasEvaluator(kJob));
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob, ""));
   EXPECT_TRUE(fleet_.SetDraining("e0", false).ok());
   fleet_.OnWorkerDisconnected(e);
-  EXPECT_FALSE(fleet_.HasEvaluator(kJob));
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob, ""));
+}
+
+TEST_F(FleetTest, AnEvaluatorServesTheProgramsThatItHas) {
+  constexpr char kJob[] = "namespaces/test/jobs/j1";
+  WorkerStream evaluator;
+  v1::WorkerHello hello = Evaluator("e0");
+  hello.add_programs("resnet");
+  hello.add_programs("gpt");
+  Come(evaluator, hello);
+  EXPECT_TRUE(fleet_.HasEvaluator(kJob, "gpt"));
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob, "lora"));
+  EXPECT_FALSE(fleet_.HasEvaluator(kJob, ""));
+  EXPECT_THAT(fleet_.Members()[0].worker.programs(),
+              ElementsAre("resnet", "gpt"));
+}
+
+TEST_F(FleetTest, ProgramsHavePlainNames) {
+  for (const char* const name : {"", "a b", "../resnet", "resnet\n"}) {
+    WorkerStream stream;
+    v1::WorkerHello hello = Worker("w0");
+    hello.add_programs(name);
+    const absl::Status status =
+        fleet_.OnWorkerConnected(hello, stream.Open()).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("hello.programs"));
+  }
+  v1::WorkerHello hello = Worker("w0");
+  for (int i = 0; i < 65; ++i) hello.add_programs("p");
+  WorkerStream stream;
+  EXPECT_THAT(
+      std::string(
+          fleet_.OnWorkerConnected(hello, stream.Open()).status().message()),
+      HasSubstr("are 65; at most 64"));
+  EXPECT_THAT(fleet_.Members(), IsEmpty());
 }
 
 TEST_F(FleetTest, ClosesThoseWhoAreSilentForALease) {

@@ -15,6 +15,7 @@ uint64_t SmallCluster::AddWorkers(int count, const std::string& pool,
   for (int i = 0; i < count; ++i) {
     AssignableWorker worker;
     worker.id = ++last_worker_;
+    worker.name = absl::StrCat("w", worker.id);
     worker.pool = pool;
     worker.gpu_model = gpu_model;
     workers_[worker.id] = worker;
