@@ -105,8 +105,9 @@ absl::StatusOr<SavedBlock> CheckpointReader::ReadBlock(absl::string_view tensor,
     const uint64_t first = piece.block->offset;
     PACELINE_RETURN_IF_ERROR(ReadFloats(*file, WeightsEntry(tensor, first),
                                         piece, saved.weights.data() + at));
-    const bool statistic = manifest_.tensors[piece.block->tensor].statistic;
-    saved.slots.resize(statistic ? 0 : manifest_.optimizer_slots.size());
+    const TensorKind kind = manifest_.tensors[piece.block->tensor].kind;
+    saved.slots.resize(
+        kind == TensorKind::kTrained ? manifest_.optimizer_slots.size() : 0);
     for (size_t i = 0; i < saved.slots.size(); ++i) {
       saved.slots[i].resize(size);
       PACELINE_RETURN_IF_ERROR(ReadFloats(

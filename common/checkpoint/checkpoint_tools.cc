@@ -27,7 +27,7 @@ class FileVerifier {
   void VerifyBlock(const CheckpointBlock& block) {
     const CheckpointTensor& tensor = report_->manifest.tensors[block.tensor];
     VerifyFloats(WeightsEntry(tensor.name, block.offset), block.size);
-    if (!tensor.statistic) {
+    if (tensor.kind == TensorKind::kTrained) {
       for (const std::string& slot : report_->manifest.optimizer_slots) {
         VerifyFloats(SlotEntry(tensor.name, block.offset, slot), block.size);
       }

@@ -225,6 +225,16 @@ class Fields {
     }
   }
 
+  // Leaves `out` alone where it is missing.
+  void ReadIfThere(const char* key, TensorKind& out) {
+    if (!fault_->ok() || !object_.contains(key)) return;
+    std::string name;
+    Read(key, name);
+    const std::optional<TensorKind> kind = TensorKindOf(name);
+    if (!kind.has_value()) return Fail(key, "is no kind of a tensor");
+    out = *kind;
+  }
+
   // The text of an object.
   void ReadObject(const char* key, std::string& out) {
     const Json* field = Find(key);
@@ -406,9 +416,15 @@ absl::StatusOr<std::string> FormatManifest(const CheckpointManifest& manifest) {
   out["optimizer_slots"] = manifest.optimizer_slots;
   auto& tensors = out["tensors"] = nlohmann::ordered_json::array();
   for (const CheckpointTensor& tensor : manifest.tensors) {
-    tensors.push_back({{"name", tensor.name},
-                       {"shape", tensor.shape},
-                       {"statistic", tensor.statistic}});
+    // Older programs know two kinds, and that a statistic has no slots.
+    nlohmann::ordered_json& out_tensor =
+        tensors.emplace_back(nlohmann::ordered_json{
+            {"name", tensor.name},
+            {"shape", tensor.shape},
+            {"statistic", tensor.kind != TensorKind::kTrained}});
+    if (tensor.kind > TensorKind::kStatistic) {
+      out_tensor["kind"] = TensorKindName(tensor.kind);
+    }
   }
   auto& blocks = out["blocks"] = nlohmann::ordered_json::array();
   for (const CheckpointBlock& block : manifest.blocks) {
@@ -455,7 +471,11 @@ absl::StatusOr<CheckpointManifest> ParseManifest(absl::string_view json) {
               [](Fields& element, CheckpointTensor& tensor) {
                 element.Read("name", tensor.name);
                 element.Read("shape", tensor.shape);
-                element.Read("statistic", tensor.statistic);
+                bool statistic = false;
+                element.Read("statistic", statistic);
+                tensor.kind =
+                    statistic ? TensorKind::kStatistic : TensorKind::kTrained;
+                element.ReadIfThere("kind", tensor.kind);
               });
   fields.Read("blocks", manifest.blocks,
               [](Fields& element, CheckpointBlock& block) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/tensor/tensor_kind.h"
 
 namespace paceline {
 
@@ -39,7 +40,7 @@ struct CheckpointFile {
 struct CheckpointTensor {
   std::string name;
   std::vector<int64_t> shape;
-  bool statistic = false;  // Averaged, not optimized: it has no slots.
+  TensorKind kind = TensorKind::kTrained;  // Others have no slots.
 
   friend bool operator==(const CheckpointTensor&,
                          const CheckpointTensor&) = default;

@@ -28,7 +28,7 @@ struct ShardBlock {
   uint64_t size = 0;  // In elements.
   uint64_t steps = 0;
   const float* weights = nullptr;
-  std::vector<const float*> slots;  // None for a statistic.
+  std::vector<const float*> slots;  // None unless it is trained.
 };
 
 std::string StepsEntry(absl::string_view tensor, uint64_t offset);

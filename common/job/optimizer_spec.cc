@@ -40,6 +40,9 @@ constexpr std::array<Number, 5> kNumbers = {{
     {"epsilon", &OptimizerSpec::epsilon, false, true, 1e-30, 1, true},
 }};
 
+constexpr absl::string_view kNoDecay = "no_decay";
+constexpr absl::string_view kNormsAndBiases = "norms_and_biases";
+
 bool Has(Kind kind, const Number& number) {
   return kind == Kind::kSgd ? number.of_sgd : number.of_adam;
 }
@@ -50,6 +53,7 @@ std::vector<absl::string_view> KeysOf(Kind kind) {
     if (Has(kind, number)) keys.push_back(number.key);
   }
   if (kind == Kind::kSgd) keys.push_back("nesterov");
+  keys.push_back(kNoDecay);
   return keys;
 }
 
@@ -75,6 +79,10 @@ absl::StatusOr<OptimizerSpec> ReadFields(Kind kind, absl::string_view text) {
   PACELINE_ASSIGN_OR_RETURN(const size_t nesterov,
                             parameters.Choice("nesterov", {"false", "true"}));
   spec.nesterov = nesterov == 1;
+  PACELINE_ASSIGN_OR_RETURN(
+      const size_t no_decay,
+      parameters.Choice(kNoDecay, {"none", kNormsAndBiases}));
+  spec.no_decay_of_norms_and_biases = no_decay == 1;
   return spec;
 }
 
@@ -108,6 +116,10 @@ absl::Status ValidateOptimizerSpec(const OptimizerSpec& spec) {
     return absl::InvalidArgumentError(
         "optimizer: nesterov needs a momentum above 0");
   }
+  if (spec.no_decay_of_norms_and_biases && spec.weight_decay == 0) {
+    return absl::InvalidArgumentError(
+        "optimizer: no_decay needs a weight_decay above 0");
+  }
   return absl::OkStatus();
 }
 
@@ -129,6 +141,9 @@ std::string FormatOptimizerSpec(const OptimizerSpec& spec) {
   }
   if (spec.kind == Kind::kSgd && spec.nesterov) {
     fields.push_back("nesterov=true");
+  }
+  if (spec.no_decay_of_norms_and_biases) {
+    fields.push_back(absl::StrCat(kNoDecay, "=", kNormsAndBiases));
   }
   const absl::string_view name = kKinds[static_cast<size_t>(spec.kind)].name;
   return absl::StrCat(name, fields.empty() ? "" : ":",

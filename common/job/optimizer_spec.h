@@ -22,6 +22,11 @@ struct OptimizerSpec {
   // Added to the gradient (kSgd, kAdam), or shrinking the weights by itself
   // (kAdamW). In [0, 1].
   double weight_decay = 0;
+  // The weight decay leaves the tensors of fewer than two dimensions alone,
+  // that is the biases, and the scales and shifts of normalization: common
+  // practice, since to pull these to 0 regularizes nothing. Needs a weight
+  // decay.
+  bool no_decay_of_norms_and_biases = false;
   double beta1 = 0.9;     // kAdam, kAdamW; in [0, 1).
   double beta2 = 0.999;   // kAdam, kAdamW; in [0, 1).
   double epsilon = 1e-8;  // kAdam, kAdamW; in [1e-30, 1].
@@ -31,7 +36,8 @@ struct OptimizerSpec {
 
 // Reads "sgd:momentum=0.9,nesterov=true,weight_decay=5e-4",
 // "adam:beta1=0.9,beta2=0.999,epsilon=1e-8,weight_decay=0" or "adamw:" with the
-// same keys; what is left out keeps its default, as in plain "sgd".
+// same keys, all with "no_decay=norms_and_biases"; what is left out keeps its
+// default, as in plain "sgd".
 // INVALID_ARGUMENT, saying what is allowed, for anything else.
 absl::StatusOr<OptimizerSpec> ParseOptimizerSpec(absl::string_view text);
 

@@ -3,6 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/tensor/dtype.h"
+#include "common/tensor/tensor_kind.h"
 #include "protos/paceline/v1/types.pb.h"
 
 namespace paceline {
@@ -31,6 +32,16 @@ inline absl::StatusOr<DType> FromWire(v1::WireFormat format) {
     default:
       return absl::InvalidArgumentError("the wire format is not known");
   }
+}
+
+inline v1::TensorSpec::Kind ToWire(TensorKind kind) {
+  return static_cast<v1::TensorSpec::Kind>(kind);
+}
+
+// INVALID_ARGUMENT for a kind that this program does not know.
+inline absl::StatusOr<TensorKind> FromWire(v1::TensorSpec::Kind kind) {
+  if (v1::TensorSpec::Kind_IsValid(kind)) return static_cast<TensorKind>(kind);
+  return absl::InvalidArgumentError("the kind of a tensor is not known");
 }
 
 }  // namespace paceline

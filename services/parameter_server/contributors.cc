@@ -96,12 +96,12 @@ FencedPush Contributor::Fence() {
   refused_.swap(refused);
   return {.iteration = iteration_,
           .blocks_taken = taken_,
-          .blocks = blocks_,
+          .blocks = pushed_,
           .samples = samples_};
 }
 
 PushOutcome Contributor::Outcome() const {
-  PushOutcome outcome{.complete = taken_ == blocks_, .refused = refused_};
+  PushOutcome outcome{.complete = taken_ == pushed_, .refused = refused_};
   std::sort(outcome.refused.begin(), outcome.refused.end());
   return outcome;
 }
@@ -122,7 +122,7 @@ absl::StatusOr<std::shared_ptr<Contributor>> Contributors::Find(
                      ", the most allowed; fence those that have left"));
   }
   ++unfenced_;
-  return known_[incarnation] = std::make_shared<Contributor>(blocks_);
+  return known_[incarnation] = std::make_shared<Contributor>(blocks_, pushed_);
 }
 
 FencedPush Contributors::Fence(uint64_t incarnation) {
@@ -131,7 +131,7 @@ FencedPush Contributors::Fence(uint64_t incarnation) {
     absl::MutexLock lock(&mu_);
     std::shared_ptr<Contributor>& known = known_[incarnation];
     const bool pushed = known != nullptr;
-    if (!pushed) known = std::make_shared<Contributor>(blocks_);
+    if (!pushed) known = std::make_shared<Contributor>(blocks_, pushed_);
     if (known->Refuse() && pushed) --unfenced_;
     contributor = known;
   }

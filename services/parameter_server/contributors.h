@@ -18,8 +18,8 @@ namespace paceline {
 
 // How far an iteration of one incarnation has come after a push.
 struct PushOutcome {
-  // All hosted blocks of the iteration have been taken, refused ones included:
-  // the caller acknowledges the iteration.
+  // All blocks of the iteration that are pushed here have been taken, refused
+  // ones included: the caller acknowledges the iteration.
   bool complete = false;
   // The ids of its blocks refused so far because a value was not finite.
   std::vector<uint32_t> refused;
@@ -29,7 +29,7 @@ struct PushOutcome {
 struct FencedPush {
   int64_t iteration = 0;      // Its last one; 0 if it never pushed here.
   uint32_t blocks_taken = 0;  // That iteration's, refused ones included.
-  uint32_t blocks = 0;        // Hosted here.
+  uint32_t blocks = 0;        // Hosted here, but for frozen ones.
   uint32_t samples = 0;       // That iteration's, as it named them.
 
   friend bool operator==(const FencedPush&, const FencedPush&) = default;
@@ -43,8 +43,10 @@ struct FencedPush {
 // block, so whoever repeats a push learns how it ended; Fence waits for all.
 class Contributor {
  public:
-  // `blocks` are hosted and known by their index below.
-  explicit Contributor(uint32_t blocks) : blocks_(blocks) {}
+  // `blocks` are hosted and known by their index below; `pushed` of them are
+  // not frozen.
+  Contributor(uint32_t blocks, uint32_t pushed)
+      : blocks_(blocks), pushed_(pushed) {}
 
   Contributor(const Contributor&) = delete;
   Contributor& operator=(const Contributor&) = delete;
@@ -90,6 +92,7 @@ class Contributor {
   PushOutcome Outcome() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const uint32_t blocks_;
+  const uint32_t pushed_;
 
   mutable absl::Mutex mu_;
   int64_t iteration_ ABSL_GUARDED_BY(mu_) = 0;
@@ -107,10 +110,10 @@ class Contributor {
 // one is remembered for good, in a few words of memory. Thread-safe.
 class Contributors {
  public:
-  // `blocks` are hosted; at most `limit` incarnations may push that are not
-  // fenced.
-  Contributors(uint32_t blocks, size_t limit)
-      : blocks_(blocks), limit_(limit) {}
+  // `blocks` are hosted, `pushed` of them not frozen; at most `limit`
+  // incarnations may push that are not fenced.
+  Contributors(uint32_t blocks, uint32_t pushed, size_t limit)
+      : blocks_(blocks), pushed_(pushed), limit_(limit) {}
 
   Contributors(const Contributors&) = delete;
   Contributors& operator=(const Contributors&) = delete;
@@ -126,6 +129,7 @@ class Contributors {
 
  private:
   const uint32_t blocks_;
+  const uint32_t pushed_;
   const size_t limit_;
 
   mutable absl::Mutex mu_;

@@ -1,12 +1,24 @@
 #include "services/parameter_server/from_wire.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/wire_format.h"
 #include "common/status.h"
 
 namespace paceline {
 namespace {
 
+TensorTuning ToTuning(const OptimizerSpec& optimizer,
+                      const v1::TensorSpec& tensor) {
+  TensorTuning tuning =
+      TuningOf(optimizer, static_cast<size_t>(tensor.shape_size()));
+  if (tensor.has_rate_factor()) tuning.rate_factor = tensor.rate_factor();
+  if (tensor.has_weight_decay()) tuning.weight_decay = tensor.weight_decay();
+  if (tensor.has_momentum()) tuning.momentum = tensor.momentum();
+  return tuning;
+}
+
 absl::StatusOr<BlockConfig> ToBlockConfig(const v1::HostJob& host,
+                                          const OptimizerSpec& optimizer,
                                           const v1::Block& block) {
   if (block.tensor() >= static_cast<uint32_t>(host.tensors_size())) {
     return absl::InvalidArgumentError(
@@ -24,25 +36,29 @@ absl::StatusOr<BlockConfig> ToBlockConfig(const v1::HostJob& host,
                      tensor.name(), "\", and have at most ", kBlockElementsMax,
                      " elements"));
   }
+  const absl::StatusOr<TensorKind> kind = FromWire(block.kind());
+  PACELINE_RETURN_IF_ERROR(
+      Annotate(kind.status(), absl::StrCat("block ", block.id())));
   return BlockConfig{.id = block.id(),
                      .tensor = tensor.name(),
                      .offset = static_cast<uint64_t>(block.offset()),
                      .size = static_cast<uint32_t>(block.size()),
-                     .statistic = block.statistic()};
+                     .kind = *kind,
+                     .tuning = ToTuning(optimizer, tensor)};
 }
 
 }  // namespace
 
 absl::StatusOr<ShardConfig> ToShardConfig(const v1::HostJob& host) {
   ShardConfig config;
+  PACELINE_ASSIGN_OR_RETURN(config.optimizer,
+                            ParseOptimizerSpec(host.job().optimizer()));
   config.blocks.reserve(static_cast<size_t>(host.blocks_size()));
   for (const v1::Block& block : host.blocks()) {
     PACELINE_ASSIGN_OR_RETURN(BlockConfig converted,
-                              ToBlockConfig(host, block));
+                              ToBlockConfig(host, config.optimizer, block));
     config.blocks.push_back(std::move(converted));
   }
-  PACELINE_ASSIGN_OR_RETURN(config.optimizer,
-                            ParseOptimizerSpec(host.job().optimizer()));
   PACELINE_ASSIGN_OR_RETURN(config.round_strength,
                             ParseRoundStrength(host.job().round_strength()));
   config.batch_size = host.job().batch_size();

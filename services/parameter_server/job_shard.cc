@@ -1,5 +1,6 @@
 #include "services/parameter_server/job_shard.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -9,6 +10,14 @@
 
 namespace paceline {
 namespace {
+
+// Blocks of which each push has something.
+uint32_t CountPushed(const std::vector<BlockConfig>& blocks) {
+  return static_cast<uint32_t>(
+      std::ranges::count_if(blocks, [](const BlockConfig& block) {
+        return block.kind != TensorKind::kFrozen;
+      }));
+}
 
 absl::Status ValidatePush(const PushBlock& push) {
   const absl::string_view fault =
@@ -45,6 +54,7 @@ JobShard::JobShard(ShardConfig config,
       rule_(config_.optimizer, config_.batch_size, config_.round_strength),
       open_rounds_(config_.limits.max_open_rounds),
       contributors_(static_cast<uint32_t>(config_.blocks.size()),
+                    CountPushed(config_.blocks),
                     config_.limits.max_incarnations),
       pulls_(
           config_.limits, std::move(snapshot_bytes),
@@ -56,7 +66,7 @@ JobShard::JobShard(ShardConfig config,
   for (const BlockConfig& block : config_.blocks) {
     index_by_id_.emplace(block.id, static_cast<uint32_t>(blocks_.size()));
     blocks_.push_back(std::make_unique<HostedBlock>(
-        block, rule_.Slots(block.statistic), &open_rounds_));
+        block, rule_.Slots(block.kind), &open_rounds_));
   }
   if (blocks_.empty()) pulls_.SetInitialized().Send();
 }
@@ -145,6 +155,10 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
   PACELINE_RETURN_IF_ERROR(ValidatePush(push));
   PACELINE_ASSIGN_OR_RETURN(const uint32_t index,
                             FindBlock(push.block, payload, dtype));
+  if (blocks_[index]->config.kind == TensorKind::kFrozen) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "block ", push.block, " is frozen: nothing is pushed for it"));
+  }
   if (!initialized()) {
     return absl::FailedPreconditionError(
         "the blocks do not have all their initial values yet");
@@ -159,7 +173,8 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
   HostedBlock& block = *blocks_[index];
   std::vector<float> compensated;
   bool finite = payload.AllFinite(dtype);
-  if (finite && push.compensation > 0 && !block.config.statistic) {
+  if (finite && push.compensation > 0 &&
+      block.config.kind == TensorKind::kTrained) {
     compensated = Compensated(block, push, payload, dtype,
                               contributor->Kept(index).get());
     finite = Payload::OfFloats(compensated.data(), compensated.size())
@@ -184,8 +199,8 @@ absl::Status JobShard::Take(HostedBlock& block, const PushBlock& push,
                             const Payload& payload, DType dtype) {
   training_begun_.store(true);
   if (push.round_plan) {
-    const float factor = UpdateRule::RoundFactor(push.samples, push.weight,
-                                                 block.config.statistic);
+    const float factor =
+        UpdateRule::RoundFactor(push.samples, push.weight, block.config.kind);
     return block.sums.Add(push.round, push.samples, factor, payload, dtype);
   }
   Apply(block, rule_.Immediate(push.samples, push.weight, push.rate), payload,
@@ -211,11 +226,8 @@ std::vector<float> JobShard::Compensated(const HostedBlock& block,
 void JobShard::Apply(HostedBlock& block, const Contribution& contribution,
                      const Payload& payload, DType dtype) {
   block.state.Update([&](const BlockState& current, BlockState& next) {
-    if (block.config.statistic) {
-      rule_.ApplyStatistic(contribution, payload, dtype, current, next);
-    } else {
-      rule_.ApplyGradient(contribution, payload, dtype, current, next);
-    }
+    rule_.Apply(block.config.kind, block.config.tuning, contribution, payload,
+                dtype, current, next);
   });
 }
 
@@ -241,6 +253,16 @@ std::vector<PulledBlock> JobShard::ReadBlocks() const {
     blocks.push_back({block->config.id, block->state.Read()});
   }
   return blocks;
+}
+
+void JobShard::LeaveOutFrozen(std::vector<PulledBlock>& blocks) const {
+  size_t kept = 0;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (blocks_[i]->config.kind == TensorKind::kFrozen) continue;
+    if (kept != i) blocks[kept] = std::move(blocks[i]);
+    ++kept;
+  }
+  blocks.resize(kept);
 }
 
 void JobShard::ExpirePulls(absl::Time now) { pulls_.Expire(now).Send(); }

@@ -105,6 +105,9 @@ class JobShard {
     pulls_.PullSnapshot(puller, snapshot, std::move(callback));
   }
 
+  // Takes what never changes out of what a pull gave: all blocks, in order.
+  void LeaveOutFrozen(std::vector<PulledBlock>& blocks) const;
+
   // Ends what has waited too long.
   void ExpirePulls(absl::Time now);
   // The stream `owner` is gone; its callbacks are dropped (Pulls::Cancel).

@@ -156,12 +156,17 @@ class ParameterStream
     const Puller puller{id_, incarnation_, service_->PullDeadline()};
     const std::weak_ptr<OpenStream> weak = shared_from_this();
     const absl::Time asked = service_->clock_->Now();
-    auto answer = [weak, dtype, asked, number, request = pull.request()](
-                      absl::StatusOr<PulledBlocks> pulled) {
-      if (const auto open = weak.lock()) {
-        std::static_pointer_cast<ParameterStream>(open)->Pulled(
-            number, request, dtype, asked, std::move(pulled));
+    auto answer = [weak, dtype, asked, number, request = pull.request(),
+                   without_frozen = pull.without_frozen(),
+                   host = job_](absl::StatusOr<PulledBlocks> pulled) {
+      const auto open = weak.lock();
+      if (open == nullptr) return;
+      if (const auto hosting = host.lock();
+          hosting != nullptr && without_frozen && pulled.ok()) {
+        hosting->LeaveOutFrozen(pulled->blocks);
       }
+      std::static_pointer_cast<ParameterStream>(open)->Pulled(
+          number, request, dtype, asked, std::move(pulled));
     };
     if (pull.what_case() == v1::Pull::kSnapshot) {
       job.PullSnapshot(puller, pull.snapshot(), std::move(answer));

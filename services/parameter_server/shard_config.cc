@@ -30,6 +30,22 @@ absl::Status ValidateBlock(const BlockConfig& block) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, " ends beyond the largest tensor"));
   }
+  const TensorTuning& tuning = block.tuning;
+  const double decay = tuning.weight_decay.value_or(0);
+  // Written so that it also refuses what is no number.
+  if (!(tuning.rate_factor >= 0 && tuning.rate_factor <= kRateMax)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " has the rate factor ", tuning.rate_factor,
+                     "; it must be in [0, ", kRateMax, "]"));
+  }
+  if (!(decay >= 0 && decay <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " has the weight decay ", decay, "; it must be in [0, 1]"));
+  }
+  if (!(tuning.momentum > 0 && tuning.momentum <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " has the momentum ", tuning.momentum, "; it must be in (0, 1]"));
+  }
   return absl::OkStatus();
 }
 
@@ -83,7 +99,7 @@ uint64_t StateBytes(const ShardConfig& config) {
                         config.round_strength);
   uint64_t bytes = 0;  // At most 2^20 * 3 MiB per 2^20 blocks: no overflow.
   for (const BlockConfig& block : config.blocks) {
-    const int arrays = 1 + rule.Slots(block.statistic);
+    const int arrays = 1 + rule.Slots(block.kind);
     bytes += uint64_t{block.size} * sizeof(float) * arrays;
   }
   return bytes;

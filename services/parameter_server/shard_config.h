@@ -20,9 +20,10 @@ inline constexpr uint32_t kBlockElementsMax = 1u << 18;
 struct BlockConfig {
   uint32_t id = 0;  // Unique in the job; need not be dense.
   std::string tensor;
-  uint64_t offset = 0;     // Where the first element lies within the tensor.
-  uint32_t size = 0;       // In elements, at most kBlockElementsMax.
-  bool statistic = false;  // Averaged, not trained (design.md 5).
+  uint64_t offset = 0;  // Where the first element lies within the tensor.
+  uint32_t size = 0;    // In elements, at most kBlockElementsMax.
+  TensorKind kind = TensorKind::kTrained;
+  TensorTuning tuning = {};
 
   friend bool operator==(const BlockConfig&, const BlockConfig&) = default;
 };
@@ -54,8 +55,8 @@ uint64_t StateBytes(const ShardConfig& config);
 
 // INVALID_ARGUMENT for what is malformed: a size of zero or above 1 MiB, an id
 // given twice, blocks of one tensor that overlap, an unnamed tensor, no batch
-// size, an optimizer out of range. RESOURCE_EXHAUSTED for what exceeds
-// `limits`.
+// size, an optimizer or a tensor's tuning out of range. RESOURCE_EXHAUSTED for
+// what exceeds `limits`.
 absl::Status ValidateShardConfig(const ShardConfig& config);
 
 }  // namespace paceline

@@ -89,6 +89,11 @@ void StatisticUpdate(float fraction, float scale, const char* x, size_t count,
   }
 }
 
+void ReplaceValues(float scale, const char* x, size_t count, StateOut out) {
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) out.weights[i] = scale * Load(x, i);
+}
+
 void CompensateDelay(float lambda, const float* now, const float* then,
                      size_t count, float* gradient) {
   PACELINE_INDEPENDENT

@@ -69,6 +69,9 @@ void AdamUpdate(const AdamTerms& terms, const char* gradient, size_t count,
 void StatisticUpdate(float fraction, float scale, const char* x, size_t count,
                      StateIn in, StateOut out);
 
+// value = scale * x.
+void ReplaceValues(float scale, const char* x, size_t count, StateOut out);
+
 // gradient += lambda * gradient * gradient * (now - then): a first-order guess
 // of the gradient at the weights `now` from the one at `then` (DC-ASGD; Zheng
 // et al., ICML 2017, equation 10).

@@ -30,8 +30,8 @@ void ForEachRun(const Payload& gradient, DType dtype, const BlockState& current,
 
 }  // namespace
 
-int UpdateRule::Slots(bool statistic) const {
-  if (statistic) return 0;
+int UpdateRule::Slots(TensorKind kind) const {
+  if (kind != TensorKind::kTrained) return 0;
   return static_cast<int>(OptimizerSlotNames(optimizer_).size());
 }
 
@@ -62,26 +62,46 @@ Contribution UpdateRule::Round(uint64_t samples, double rate) const {
           .rate = rate};
 }
 
-void UpdateRule::ApplyGradient(const Contribution& contribution,
+void UpdateRule::Apply(TensorKind kind, const TensorTuning& tuning,
+                       const Contribution& contribution, const Payload& payload,
+                       DType dtype, const BlockState& current,
+                       BlockState& next) const {
+  switch (kind) {
+    case TensorKind::kTrained:
+      return ApplyGradient(tuning, contribution, payload, dtype, current, next);
+    case TensorKind::kStatistic:
+      return ApplyStatistic(tuning, contribution, payload, dtype, current,
+                            next);
+    case TensorKind::kAveraged:
+      return ApplyAverage(contribution, payload, dtype, current, next);
+    case TensorKind::kFrozen:
+      break;
+  }
+  CHECK(kind != TensorKind::kFrozen);
+}
+
+void UpdateRule::ApplyGradient(const TensorTuning& tuning,
+                               const Contribution& contribution,
                                const Payload& gradient, DType dtype,
                                const BlockState& current,
                                BlockState& next) const {
   if (optimizer_.kind == OptimizerSpec::Kind::kSgd) {
-    ApplySgd(contribution, gradient, dtype, current, next);
+    ApplySgd(tuning, contribution, gradient, dtype, current, next);
   } else {
-    ApplyAdam(contribution, gradient, dtype, current, next);
+    ApplyAdam(tuning, contribution, gradient, dtype, current, next);
   }
 }
 
-void UpdateRule::ApplySgd(const Contribution& contribution,
+void UpdateRule::ApplySgd(const TensorTuning& tuning,
+                          const Contribution& contribution,
                           const Payload& gradient, DType dtype,
                           const BlockState& current, BlockState& next) const {
   const double s = contribution.strength;
   const SgdTerms terms = {
       .gradient = static_cast<float>(s * contribution.gradient_scale),
-      .decay = static_cast<float>(s * optimizer_.weight_decay),
+      .decay = static_cast<float>(s * DecayOf(tuning)),
       .momentum = static_cast<float>(optimizer_.momentum),
-      .rate = static_cast<float>(contribution.rate)};
+      .rate = static_cast<float>(contribution.rate * tuning.rate_factor)};
   const auto kernel = optimizer_.nesterov       ? NesterovUpdate
                       : optimizer_.momentum > 0 ? MomentumUpdate
                                                 : SgdUpdate;
@@ -91,13 +111,15 @@ void UpdateRule::ApplySgd(const Contribution& contribution,
              });
 }
 
-void UpdateRule::ApplyAdam(const Contribution& contribution,
+void UpdateRule::ApplyAdam(const TensorTuning& tuning,
+                           const Contribution& contribution,
                            const Payload& gradient, DType dtype,
                            const BlockState& current, BlockState& next) const {
   const bool decoupled = optimizer_.kind == OptimizerSpec::Kind::kAdamW;
   const double t = static_cast<double>(current.steps()) + 1;
-  const double moved = contribution.strength * contribution.rate;
-  const double decay = optimizer_.weight_decay;
+  const double moved =
+      contribution.strength * contribution.rate * tuning.rate_factor;
+  const double decay = DecayOf(tuning);
   const AdamTerms terms = {
       .gradient = static_cast<float>(contribution.gradient_scale),
       .coupled_decay = static_cast<float>(decoupled ? 0 : decay),
@@ -113,16 +135,28 @@ void UpdateRule::ApplyAdam(const Contribution& contribution,
              });
 }
 
-void UpdateRule::ApplyStatistic(const Contribution& contribution,
+void UpdateRule::ApplyStatistic(const TensorTuning& tuning,
+                                const Contribution& contribution,
                                 const Payload& x, DType dtype,
                                 const BlockState& current,
                                 BlockState& next) const {
-  const double fraction = 1 - std::pow(0.9, contribution.samples / batch_size_);
+  const double fraction =
+      1 - std::pow(1 - tuning.momentum, contribution.samples / batch_size_);
   ForEachRun(x, dtype, current, next,
              [&](const char* floats, size_t count, StateIn in, StateOut out) {
                StatisticUpdate(static_cast<float>(fraction),
                                static_cast<float>(contribution.gradient_scale),
                                floats, count, in, out);
+             });
+}
+
+void UpdateRule::ApplyAverage(const Contribution& contribution,
+                              const Payload& x, DType dtype,
+                              const BlockState& current, BlockState& next) {
+  ForEachRun(x, dtype, current, next,
+             [&](const char* floats, size_t count, StateIn, StateOut out) {
+               ReplaceValues(static_cast<float>(contribution.gradient_scale),
+                             floats, count, out);
              });
 }
 

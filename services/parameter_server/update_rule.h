@@ -1,10 +1,13 @@
 #ifndef PACELINE_SERVICES_PARAMETER_SERVER_UPDATE_RULE_H_
 #define PACELINE_SERVICES_PARAMETER_SERVER_UPDATE_RULE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "common/job/optimizer_spec.h"
 #include "common/tensor/payload.h"
+#include "common/tensor/tensor_kind.h"
 #include "services/parameter_server/block_state.h"
 
 namespace paceline {
@@ -22,6 +25,25 @@ struct Contribution {
   double rate = 0;            // The learning rate of this update.
 };
 
+// What a tensor has of its own.
+struct TensorTuning {
+  double rate_factor = 1;  // Of the learning rate; 0 to kRateMax.
+  std::optional<double> weight_decay = {};  // In place of the optimizer's.
+  double momentum = 0.1;                    // Of a statistic, in (0, 1].
+
+  friend bool operator==(const TensorTuning&, const TensorTuning&) = default;
+};
+
+// What a tensor of so many dimensions has that says nothing itself.
+inline TensorTuning TuningOf(const OptimizerSpec& optimizer,
+                             size_t dimensions) {
+  TensorTuning tuning;
+  if (optimizer.no_decay_of_norms_and_biases && dimensions < 2) {
+    tuning.weight_decay = 0;
+  }
+  return tuning;
+}
+
 // How a job turns gradients into updates: its optimizer, its batch size B and
 // its f. Constant after construction, so thread-safe.
 class UpdateRule {
@@ -34,7 +56,7 @@ class UpdateRule {
         round_strength_(round_strength) {}
 
   // Arrays a block's state has beside the weights.
-  int Slots(bool statistic) const;
+  int Slots(TensorKind kind) const;
 
   // A push of `samples` samples that is applied as it arrives:
   // s = weight * samples / B.
@@ -45,33 +67,50 @@ class UpdateRule {
   Contribution Round(uint64_t samples, double rate) const;
 
   // What a push's elements are multiplied by in a round's sum: n * u, but n for
-  // statistics, whose mean is weighted by samples alone.
-  static float RoundFactor(uint32_t samples, float weight, bool statistic) {
-    const double factor = statistic ? samples : double{weight} * samples;
-    return static_cast<float>(factor);
+  // values, whose mean is weighted by samples alone.
+  static float RoundFactor(uint32_t samples, float weight, TensorKind kind) {
+    const bool gradient = kind == TensorKind::kTrained;
+    return static_cast<float>(gradient ? double{weight} * samples : samples);
   }
+
+  // Writes the state of a block of that kind after the update, by one of the
+  // rules below. REQUIRES: as these, and a kind that is not frozen.
+  void Apply(TensorKind kind, const TensorTuning& tuning,
+             const Contribution& contribution, const Payload& payload,
+             DType dtype, const BlockState& current, BlockState& next) const;
 
   // Writes the state after the update; `next` may be `current`.
   //   SGD: v = m * v + s * (g + wd * w);  w -= rate * v.
   //   Adam, AdamW: moments take g itself; s multiplies the step and the
   //   decoupled decay.
   // REQUIRES: `gradient` has current.size() elements.
-  void ApplyGradient(const Contribution& contribution, const Payload& gradient,
+  void ApplyGradient(const TensorTuning& tuning,
+                     const Contribution& contribution, const Payload& gradient,
                      DType dtype, const BlockState& current,
                      BlockState& next) const;
 
   // Applies to a statistics block: stat += a * (x - stat),
-  // a = 1 - 0.9^(n / B), without rate or momentum.
-  void ApplyStatistic(const Contribution& contribution, const Payload& x,
+  // a = 1 - (1 - momentum)^(n / B), without rate or optimizer.
+  void ApplyStatistic(const TensorTuning& tuning,
+                      const Contribution& contribution, const Payload& x,
                       DType dtype, const BlockState& current,
                       BlockState& next) const;
 
+  // The mean of what was sent takes the place of what is there.
+  static void ApplyAverage(const Contribution& contribution, const Payload& x,
+                           DType dtype, const BlockState& current,
+                           BlockState& next);
+
  private:
-  void ApplySgd(const Contribution& contribution, const Payload& gradient,
-                DType dtype, const BlockState& current, BlockState& next) const;
-  void ApplyAdam(const Contribution& contribution, const Payload& gradient,
-                 DType dtype, const BlockState& current,
-                 BlockState& next) const;
+  void ApplySgd(const TensorTuning& tuning, const Contribution& contribution,
+                const Payload& gradient, DType dtype, const BlockState& current,
+                BlockState& next) const;
+  void ApplyAdam(const TensorTuning& tuning, const Contribution& contribution,
+                 const Payload& gradient, DType dtype,
+                 const BlockState& current, BlockState& next) const;
+  double DecayOf(const TensorTuning& tuning) const {
+    return tuning.weight_decay.value_or(optimizer_.weight_decay);
+  }
 
   OptimizerSpec optimizer_;
   double batch_size_;

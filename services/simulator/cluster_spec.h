@@ -92,7 +92,7 @@ struct ClusterSpec {
 // The model that every worker says that it has. How large one is, only the
 // links feel (ClusterSpec::model_bytes).
 inline WorkerModel ModelOf(const ClusterSpec& spec) {
-  return {{{"weights", {10, 4}, 40, false}, {"mean", {4}, 4, true}},
+  return {{{"weights", {10, 4}, 40}, {"mean", {4}, 4, TensorKind::kStatistic}},
           spec.train_samples};
 }
 

@@ -90,7 +90,7 @@ v1::WorkerReady Task::Ready(bool evaluator) const {
     tensor.set_name(spec.name);
     for (const int64_t dimension : spec.shape) tensor.add_shape(dimension);
     tensor.set_size(spec.size);
-    tensor.set_statistic(spec.kind == TensorKind::kStatistic);
+    tensor.set_kind(ToWire(spec.kind));
   }
   if (evaluator) {
     ready.set_test_samples(data_->size());

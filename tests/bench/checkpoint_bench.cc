@@ -126,7 +126,7 @@ void BM_Restore(benchmark::State& state) {
   CheckpointManifest manifest;
   manifest.tensors = {{.name = "weights",
                        .shape = {int64_t{kBlocks} * kSize},
-                       .statistic = false}};
+                       .kind = TensorKind::kTrained}};
   for (uint32_t i = 0; i < kBlocks; ++i) {
     manifest.blocks.push_back({i, 0, uint64_t{i} * kSize, kSize, 0});
   }

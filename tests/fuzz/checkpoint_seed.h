@@ -24,8 +24,9 @@ inline CheckpointManifest SeedManifest() {
   manifest.samples = 1280;
   manifest.position_json = R"({"nextBegin":64,"open":[{"begin":3,"end":9}]})";
   manifest.optimizer_slots = {"momentum"};
-  manifest.tensors = {{.name = "a", .shape = {2, 3}},
-                      {.name = "s", .shape = {2}, .statistic = true}};
+  manifest.tensors = {
+      {.name = "a", .shape = {2, 3}},
+      {.name = "s", .shape = {2}, .kind = TensorKind::kStatistic}};
   manifest.blocks = {{.id = 0, .tensor = 0, .offset = 0, .size = 4, .file = 0},
                      {.id = 1, .tensor = 0, .offset = 4, .size = 2, .file = 0},
                      {.id = 2, .tensor = 1, .offset = 0, .size = 2, .file = 0}};

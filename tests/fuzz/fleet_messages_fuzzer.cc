@@ -225,7 +225,7 @@ constexpr char kHello[] = R"(name: 'w1' evaluator: true pool: 'a' device: 'cpu'
   labels { key: 'a' value: 'b' } memory_bytes: 7)";
 constexpr char kModel[] = R"(train_samples: 40 test_samples: 10
   tensors { name: 'w' shape: [2, 3] size: 6 }
-  tensors { name: 's' shape: 4 size: 4 statistic: true })";
+  tensors { name: 's' shape: 4 size: 4 kind: STATISTIC })";
 
 std::string Seed(char shape, const char* model, const std::string& steps) {
   return std::string(1, shape) +

@@ -24,9 +24,10 @@ ShardConfig SmallConfig(uint8_t shape) {
                                          "adam", "adamw:weight_decay=0.1",
                                          "sgd"};
   ShardConfig config;
-  config.blocks = {{.id = 0, .tensor = "a", .offset = 0, .size = 4},
-                   {.id = 1, .tensor = "a", .offset = 4, .size = 3},
-                   {.id = 7, .tensor = "s", .size = 2, .statistic = true}};
+  config.blocks = {
+      {.id = 0, .tensor = "a", .offset = 0, .size = 4},
+      {.id = 1, .tensor = "a", .offset = 4, .size = 3},
+      {.id = 7, .tensor = "s", .size = 2, .kind = TensorKind::kStatistic}};
   config.optimizer = *ParseOptimizerSpec(kOptimizers[shape % 4]);
   config.round_strength = static_cast<RoundStrength>(shape / 4 % 3);
   config.batch_size = 8;

@@ -62,9 +62,8 @@ absl::Status WriteCheckpointManifest(
                             ParseOptimizerSpec(spec.optimizer()));
   manifest.optimizer_slots = OptimizerSlotNames(optimizer);
   for (const ModelTensor& tensor : tensors) {
-    manifest.tensors.push_back({tensor.name,
-                                {tensor.shape.begin(), tensor.shape.end()},
-                                tensor.statistic});
+    manifest.tensors.push_back(
+        {tensor.name, {tensor.shape.begin(), tensor.shape.end()}, tensor.kind});
   }
   for (const BlockPlacement& block : blocks) {
     manifest.blocks.push_back({block.block, block.tensor,
@@ -96,7 +95,7 @@ absl::StatusOr<RunStart> ReadRunStart(const std::string& directory) {
     start.tensors.push_back({tensor.name,
                              {tensor.shape.begin(), tensor.shape.end()},
                              static_cast<int64_t>(TensorSize(tensor)),
-                             tensor.statistic});
+                             tensor.kind});
   }
   return start;
 }

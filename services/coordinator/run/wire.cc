@@ -5,8 +5,11 @@
 
 #include "common/checkpoint/manifest.h"
 #include "common/overloaded.h"
+#include "common/plain_name.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/wire_format.h"
 #include "common/status.h"
+#include "services/coordinator/job_metrics.h"
 
 namespace paceline {
 namespace {
@@ -19,14 +22,18 @@ absl::Status Unexpected() {
   return absl::InvalidArgumentError("that message is not expected here");
 }
 
-WorkerModel FromWire(const v1::WorkerReady& ready) {
+absl::StatusOr<WorkerModel> FromWire(const v1::WorkerReady& ready) {
   WorkerModel model;
   model.train_samples = ready.train_samples();
-  for (const v1::TensorSpec& tensor : ready.tensors()) {
-    model.tensors.push_back({tensor.name(),
-                             {tensor.shape().begin(), tensor.shape().end()},
-                             tensor.size(),
-                             tensor.statistic()});
+  for (const v1::TensorSpec& wire : ready.tensors()) {
+    ModelTensor& tensor = model.tensors.emplace_back();
+    tensor.name = wire.name();
+    tensor.shape = {wire.shape().begin(), wire.shape().end()};
+    tensor.size = wire.size();
+    PACELINE_ASSIGN_OR_RETURN(tensor.kind, paceline::FromWire(wire.kind()));
+    if (wire.has_rate_factor()) tensor.rate_factor = wire.rate_factor();
+    if (wire.has_weight_decay()) tensor.weight_decay = wire.weight_decay();
+    if (wire.has_momentum()) tensor.momentum = wire.momentum();
   }
   return model;
 }
@@ -70,8 +77,10 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
   switch (message.kind_case()) {
     case v1::WorkerMessage::kHeartbeat:
       return MemberHeard{worker};
-    case v1::WorkerMessage::kReady:
-      return MemberReady{worker, FromWire(message.ready())};
+    case v1::WorkerMessage::kReady: {
+      PACELINE_ASSIGN_OR_RETURN(WorkerModel model, FromWire(message.ready()));
+      return MemberReady{worker, std::move(model)};
+    }
     case v1::WorkerMessage::kInitialized:
       return WeightsInitialized{worker};
     case v1::WorkerMessage::kPushDone: {
@@ -174,7 +183,10 @@ v1::TensorSpec ToWire(const ModelTensor& tensor) {
   wire.set_name(tensor.name);
   for (const int64_t extent : tensor.shape) wire.add_shape(extent);
   wire.set_size(tensor.size);
-  wire.set_statistic(tensor.statistic);
+  wire.set_kind(ToWire(tensor.kind));
+  if (tensor.rate_factor) wire.set_rate_factor(*tensor.rate_factor);
+  if (tensor.weight_decay) wire.set_weight_decay(*tensor.weight_decay);
+  if (tensor.momentum) wire.set_momentum(*tensor.momentum);
   return wire;
 }
 
@@ -191,7 +203,7 @@ std::vector<v1::Shard> ToShards(const std::vector<std::string>& addresses,
     block.set_tensor(placed.tensor);
     block.set_offset(placed.offset);
     block.set_size(placed.size);
-    block.set_statistic(tensors[placed.tensor].statistic);
+    block.set_kind(ToWire(tensors[placed.tensor].kind));
   }
   return shards;
 }

@@ -53,8 +53,7 @@ absl::Status VirtualTraining::Prepare(const Dataset& train) {
   PACELINE_RETURN_IF_ERROR(model_->Initialize(spec_.seed));
   std::vector<TensorShape> tensors;
   for (const TensorSpec& tensor : model_->tensors()) {
-    tensors.push_back(
-        {tensor.name, tensor.kind == TensorKind::kStatistic, tensor.size});
+    tensors.push_back({tensor.name, tensor.size});
   }
   blocks_ = CutIntoBlocks(tensors);
   ShardConfig config;
@@ -64,11 +63,14 @@ absl::Status VirtualTraining::Prepare(const Dataset& train) {
   config.limits.max_incarnations = kMostIncarnations;
   for (const BlockPlacement& block : blocks_) {
     const TensorShape& tensor = tensors[block.tensor];
-    config.blocks.push_back({.id = block.block,
-                             .tensor = tensor.name,
-                             .offset = static_cast<uint64_t>(block.offset),
-                             .size = static_cast<uint32_t>(block.size),
-                             .statistic = tensor.statistic});
+    const TensorSpec& spec = model_->tensors()[block.tensor];
+    config.blocks.push_back(
+        {.id = block.block,
+         .tensor = tensor.name,
+         .offset = static_cast<uint64_t>(block.offset),
+         .size = static_cast<uint32_t>(block.size),
+         .kind = spec.kind,
+         .tuning = TuningOf(config.optimizer, spec.shape.size())});
   }
   PACELINE_ASSIGN_OR_RETURN(shard_, JobShard::Create(std::move(config)));
   for (const BlockPlacement& block : blocks_) {

@@ -113,9 +113,9 @@ DenseLayer::DenseLayer(std::string name, int64_t inputs, int64_t outputs,
       initial_(initial) {}
 
 std::vector<TensorPlan> DenseLayer::Plan() const {
-  return {PlanTensor(absl::StrCat(name_, ".weight"), TensorKind::kWeight,
+  return {PlanTensor(absl::StrCat(name_, ".weight"), TensorKind::kTrained,
                      {outputs_, inputs_}, initial_),
-          PlanTensor(absl::StrCat(name_, ".bias"), TensorKind::kWeight,
+          PlanTensor(absl::StrCat(name_, ".bias"), TensorKind::kTrained,
                      {outputs_}, {})};
 }
 
@@ -168,13 +168,13 @@ ConvShape ConvLayer::ShapeOf(int64_t batch) const {
 
 std::vector<TensorPlan> ConvLayer::Plan() const {
   std::vector<TensorPlan> plans = {
-      PlanTensor(absl::StrCat(name_, ".weight"), TensorKind::kWeight,
+      PlanTensor(absl::StrCat(name_, ".weight"), TensorKind::kTrained,
                  {sample_.out_channels, sample_.in_channels, sample_.kernel,
                   sample_.kernel},
                  HeInitial(sample_.patch()))};
   if (has_bias_) {
     plans.push_back(PlanTensor(absl::StrCat(name_, ".bias"),
-                               TensorKind::kWeight, {sample_.out_channels},
+                               TensorKind::kTrained, {sample_.out_channels},
                                {}));
   }
   return plans;
@@ -226,8 +226,8 @@ std::vector<TensorPlan> BatchNormLayer::Plan() const {
     return PlanTensor(absl::StrCat(name_, part), kind, {output().channels},
                       {.constant = constant});
   };
-  return {plan(".scale", TensorKind::kWeight, 1),
-          plan(".shift", TensorKind::kWeight, 0),
+  return {plan(".scale", TensorKind::kTrained, 1),
+          plan(".shift", TensorKind::kTrained, 0),
           plan(".mean", TensorKind::kStatistic, 0),
           plan(".mean_square", TensorKind::kStatistic, 1)};
 }

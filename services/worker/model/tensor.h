@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "common/tensor/tensor_kind.h"
+
 namespace paceline {
 
-// Weights follow gradients. Statistics (of batch normalization) follow an
-// average: what a worker pushes for them is the batch's value itself.
-enum class TensorKind { kWeight, kStatistic };
-
-// A named array of a model, as the parameter servers keep it.
+// A named array of a model, as the parameter servers keep it. Weights are
+// trained. What a worker pushes for a statistic, of batch normalization, is the
+// batch's value itself.
 struct TensorSpec {
   std::string name;
-  TensorKind kind = TensorKind::kWeight;
+  TensorKind kind = TensorKind::kTrained;
   std::vector<int64_t> shape;
   int64_t size = 0;  // The product of `shape`.
 };

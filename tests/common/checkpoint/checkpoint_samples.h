@@ -30,8 +30,9 @@ inline CheckpointManifest SampleManifest() {
   manifest.exact = false;
   manifest.position_json = R"({"nextBegin":64,"open":[{"begin":3,"end":9}]})";
   manifest.optimizer_slots = {"momentum"};
-  manifest.tensors = {{.name = "a", .shape = {2, 6}, .statistic = false},
-                      {.name = "s", .shape = {3}, .statistic = true}};
+  manifest.tensors = {
+      {.name = "a", .shape = {2, 6}, .kind = TensorKind::kTrained},
+      {.name = "s", .shape = {3}, .kind = TensorKind::kStatistic}};
   manifest.blocks = {{.id = 0, .tensor = 0, .offset = 0, .size = 4, .file = 0},
                      {.id = 1, .tensor = 0, .offset = 4, .size = 3, .file = 1},
                      {.id = 2, .tensor = 0, .offset = 7, .size = 5, .file = 0},

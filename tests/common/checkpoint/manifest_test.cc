@@ -39,6 +39,30 @@ TEST(ManifestTest, UnknownFieldsAreLeftToLaterVersions) {
   EXPECT_EQ(*read, SampleManifest());
 }
 
+// Who knows two kinds takes the others for statistics, which have no slots.
+TEST(ManifestTest, EveryKindOfATensor) {
+  CheckpointManifest manifest = SampleManifest();
+  const std::string before = *FormatManifest(manifest);
+  EXPECT_EQ(before.find("kind"), std::string::npos)
+      << "manifests of the two kinds stay as they were";
+  for (const TensorKind kind : {TensorKind::kTrained, TensorKind::kStatistic,
+                                TensorKind::kAveraged, TensorKind::kFrozen}) {
+    manifest.tensors[1].kind = kind;
+    const std::string text = *FormatManifest(manifest);
+    const auto read = ParseManifest(text);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, manifest);
+    EXPECT_EQ(json::parse(text)["tensors"][1]["statistic"],
+              kind != TensorKind::kTrained);
+  }
+  json document = json::parse(before);
+  document["tensors"][1]["kind"] = "sparse";
+  const auto unknown = ParseManifest(document.dump());
+  EXPECT_EQ(unknown.status().code(), StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(unknown.status().message()),
+              HasSubstr("tensors[1].kind is no kind of a tensor"));
+}
+
 using M = CheckpointManifest;
 struct WrongField {
   std::function<void(M&)> spoil;

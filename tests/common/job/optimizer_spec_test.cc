@@ -31,6 +31,10 @@ TEST(OptimizerSpecTest, FormatIsReadBack) {
   for (const char* text :
        {"sgd", "sgd:momentum=0.9", "sgd:momentum=0.9,nesterov=true",
         "adam:weight_decay=0.01,beta2=0.95", "adamw:beta1=0,epsilon=0.001",
+        "sgd:weight_decay=0.01,no_decay=norms_and_biases",
+        "sgd:momentum=0.9,weight_decay=0.01,nesterov=true,"
+        "no_decay=norms_and_biases",
+        "adamw:weight_decay=0.05,no_decay=norms_and_biases",
         // Rounded to six digits it would be 1, which is none.
         "adam:beta2=0.9999999"}) {
     const OptimizerSpec spec = *ParseOptimizerSpec(text);
@@ -66,6 +70,10 @@ TEST(OptimizerSpecTest, SaysWhatIsWrong) {
            Case{"sgd:momentum=0.5,momentum=0.6", "\"momentum\" is given twice"},
            Case{"sgd:nesterov=yes", "nesterov=yes is none of false, true"},
            Case{"sgd:nesterov=true", "nesterov needs a momentum above 0"},
+           Case{"adamw:weight_decay=0.1,no_decay=biases",
+                "no_decay=biases is none of none, norms_and_biases"},
+           Case{"adamw:no_decay=norms_and_biases",
+                "no_decay needs a weight_decay above 0"},
            Case{"adam:beta2=1", "beta2 is 1; it must be in [0, 1)"},
            Case{"adamw:epsilon=0", "epsilon is 0"},
        }) {
@@ -75,6 +83,11 @@ TEST(OptimizerSpecTest, SaysWhatIsWrong) {
     EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(c.message))
         << c.text;
   }
+}
+
+TEST(OptimizerSpecTest, NoDecayOfNothingIsAsIfItWereLeftOut) {
+  EXPECT_EQ(*ParseOptimizerSpec("adamw:weight_decay=0.1,no_decay=none"),
+            *ParseOptimizerSpec("adamw:weight_decay=0.1"));
 }
 
 TEST(RoundStrengthTest, IsOneOfThree) {

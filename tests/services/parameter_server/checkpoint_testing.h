@@ -26,9 +26,10 @@ inline bool NeverCancelled() { return false; }
 
 // Two tensors that are optimized, one of them cut, and a statistic.
 inline std::vector<CheckpointTensor> TestTensors() {
-  return {{.name = "conv/weight", .shape = {3, 7}, .statistic = false},
-          {.name = "norm", .shape = {5}, .statistic = true},
-          {.name = "fc", .shape = {10, 10}, .statistic = false}};
+  return {
+      {.name = "conv/weight", .shape = {3, 7}, .kind = TensorKind::kTrained},
+      {.name = "norm", .shape = {5}, .kind = TensorKind::kStatistic},
+      {.name = "fc", .shape = {10, 10}, .kind = TensorKind::kTrained}};
 }
 
 // The model cut into blocks of at most `block_size` and dealt out to `servers`
@@ -49,7 +50,7 @@ class ServerFleet {
                                           .tensor = tensors[t].name,
                                           .offset = at,
                                           .size = static_cast<uint32_t>(now),
-                                          .statistic = tensors[t].statistic});
+                                          .kind = tensors[t].kind});
         blocks_.push_back({id, t, at, now, server});
       }
     }

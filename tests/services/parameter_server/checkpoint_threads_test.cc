@@ -26,7 +26,7 @@ CheckpointManifest ManifestOf(const ShardConfig& config) {
   manifest.optimizer_slots = OptimizerSlotNames(config.optimizer);
   manifest.tensors = {{.name = "w",
                        .shape = {int64_t{kBlocks} * kTestBlockSize},
-                       .statistic = false}};
+                       .kind = TensorKind::kTrained}};
   for (const BlockConfig& block : config.blocks) {
     manifest.blocks.push_back({block.id, 0, block.offset, block.size, 0});
   }

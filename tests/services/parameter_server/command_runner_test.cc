@@ -243,7 +243,8 @@ void Save(RunningShard& server, const std::string& folder,
   ASSERT_EQ(written.code(), 0) << written.message();
   CheckpointManifest manifest;
   manifest.optimizer_slots = OptimizerSlotNames(*ParseOptimizerSpec(optimizer));
-  manifest.tensors = {{.name = "w", .shape = {10}, .statistic = false}};
+  manifest.tensors = {
+      {.name = "w", .shape = {10}, .kind = TensorKind::kTrained}};
   manifest.blocks = {
       {.id = 10, .tensor = 0, .offset = 0, .size = 5, .file = 0},
       {.id = 11, .tensor = 0, .offset = 5, .size = 5, .file = 0}};
@@ -332,17 +333,39 @@ TEST(CommandRunnerRestoreTest, UnhostAndEndCancelIt) {
 
 TEST(HostJobTest, BlocksHaveTheirTensorsNames) {
   v1::ServerCommand command = HostCommand(1, "sgd:momentum=0.5");
-  command.mutable_host()->mutable_blocks(1)->set_statistic(true);
+  command.mutable_host()->mutable_blocks(1)->set_kind(
+      v1::TensorSpec::STATISTIC);
+  command.mutable_host()->mutable_tensors(0)->set_rate_factor(0.5);
+  command.mutable_host()->mutable_tensors(0)->set_weight_decay(0);
+  command.mutable_host()->mutable_tensors(0)->set_momentum(0.01);
   const auto config = ToShardConfig(command.host());
   ASSERT_TRUE(config.ok()) << config.status();
   ASSERT_EQ(config->blocks.size(), 2u);
-  EXPECT_EQ(
-      config->blocks[1],
-      (BlockConfig{
-          .id = 11, .tensor = "w", .offset = 5, .size = 5, .statistic = true}));
+  EXPECT_EQ(config->blocks[1], (BlockConfig{.id = 11,
+                                            .tensor = "w",
+                                            .offset = 5,
+                                            .size = 5,
+                                            .kind = TensorKind::kStatistic,
+                                            .tuning = {.rate_factor = 0.5,
+                                                       .weight_decay = 0,
+                                                       .momentum = 0.01}}));
   EXPECT_EQ(config->optimizer.momentum, 0.5);
   EXPECT_EQ(config->batch_size, 4u);
   EXPECT_TRUE(ValidateShardConfig(*config).ok());
+}
+
+TEST(HostJobTest, ATensorsOwnDecayGoesBeforeTheOptimizersException) {
+  v1::ServerCommand command =
+      HostCommand(1, "adamw:weight_decay=0.1,no_decay=norms_and_biases");
+  v1::TensorSpec& tensor = *command.mutable_host()->mutable_tensors(0);
+  tensor.mutable_shape()->Clear();
+  tensor.add_shape(tensor.size());
+  EXPECT_EQ(ToShardConfig(command.host())->blocks[0].tuning.weight_decay, 0);
+  tensor.set_weight_decay(0.3);
+  EXPECT_EQ(ToShardConfig(command.host())->blocks[0].tuning.weight_decay, 0.3);
+  tensor.clear_weight_decay();
+  tensor.add_shape(1);
+  EXPECT_EQ(ToShardConfig(command.host())->blocks[0].tuning, TensorTuning());
 }
 
 TEST(HostJobTest, RefusesWhatNoCoordinatorSends) {

@@ -23,7 +23,7 @@ PushOutcome TakeNew(Contributor& contributor, int64_t iteration, uint32_t index,
 }
 
 TEST(ContributorTest, IsCompleteWhenAllBlocksAreTaken) {
-  Contributor contributor(3);
+  Contributor contributor(3, 3);
   EXPECT_FALSE(TakeNew(contributor, 1, 2).complete);
   EXPECT_FALSE(TakeNew(contributor, 1, 0).complete);
   EXPECT_TRUE(TakeNew(contributor, 1, 1).complete);
@@ -31,7 +31,7 @@ TEST(ContributorTest, IsCompleteWhenAllBlocksAreTaken) {
 }
 
 TEST(ContributorTest, RepeatedBlockIsAnsweredAndNotTaken) {
-  Contributor contributor(2);
+  Contributor contributor(2, 2);
   TakeNew(contributor, 1, 0);
   auto again = contributor.Begin(1, 0, 8);
   ASSERT_TRUE(again.ok() && again->has_value());
@@ -44,7 +44,7 @@ TEST(ContributorTest, RepeatedBlockIsAnsweredAndNotTaken) {
 }
 
 TEST(ContributorTest, RefusedBlocksCountAsTakenAndAreNamed) {
-  Contributor contributor(3);
+  Contributor contributor(3, 3);
   TakeNew(contributor, 1, 2, /*refused=*/true);
   TakeNew(contributor, 1, 0, /*refused=*/true);
   const PushOutcome outcome = TakeNew(contributor, 1, 1);
@@ -54,14 +54,14 @@ TEST(ContributorTest, RefusedBlocksCountAsTakenAndAreNamed) {
 }
 
 TEST(ContributorTest, AbandonedBlockMayComeAgain) {
-  Contributor contributor(1);
+  Contributor contributor(1, 1);
   ASSERT_FALSE(contributor.Begin(1, 0, 8)->has_value());
   contributor.Abandon(0);
   EXPECT_TRUE(TakeNew(contributor, 1, 0).complete);
 }
 
 TEST(ContributorTest, EarlierIterationIsOver) {
-  Contributor contributor(2);
+  Contributor contributor(2, 2);
   TakeNew(contributor, 5, 0);
   TakeNew(contributor, 6, 1);
   const auto late = contributor.Begin(5, 1, 8);
@@ -72,7 +72,7 @@ TEST(ContributorTest, EarlierIterationIsOver) {
 
 // Iteration 2 begins while another thread still takes a block of iteration 1.
 TEST(ContributorTest, LateFinishDoesNotCountForTheNextIteration) {
-  Contributor contributor(2);
+  Contributor contributor(2, 2);
   ASSERT_FALSE(contributor.Begin(1, 0, 8)->has_value());
   EXPECT_FALSE(TakeNew(contributor, 2, 1).complete);
   EXPECT_FALSE(contributor.Finish(1, 0, 100, false).complete);
@@ -80,7 +80,7 @@ TEST(ContributorTest, LateFinishDoesNotCountForTheNextIteration) {
 }
 
 TEST(ContributorTest, FenceSaysWhatWasTakenAndEndsIt) {
-  Contributor contributor(3);
+  Contributor contributor(3, 3);
   TakeNew(contributor, 1, 0);
   TakeNew(contributor, 4, 1);
   TakeNew(contributor, 4, 2, /*refused=*/true);
@@ -95,7 +95,7 @@ TEST(ContributorTest, FenceSaysWhatWasTakenAndEndsIt) {
 }
 
 TEST(ContributorsTest, FencesOneItNeverSaw) {
-  Contributors contributors(3, 10);
+  Contributors contributors(3, 3, 10);
   EXPECT_FALSE(contributors.IsFenced(7));
   EXPECT_EQ(contributors.Fence(7),
             (FencedPush{.iteration = 0, .blocks_taken = 0, .blocks = 3}));
@@ -105,7 +105,7 @@ TEST(ContributorsTest, FencesOneItNeverSaw) {
 }
 
 TEST(ContributorsTest, BoundsTheUnfencedOnes) {
-  Contributors contributors(1, 2);
+  Contributors contributors(1, 1, 2);
   ASSERT_TRUE(contributors.Find(1).ok());
   ASSERT_TRUE(contributors.Find(2).ok());
   ASSERT_TRUE(contributors.Find(2).ok());
@@ -119,7 +119,7 @@ TEST(ContributorsTest, BoundsTheUnfencedOnes) {
 
 // Freeing a model takes time, and may come back.
 TEST(ContributorTest, AFenceFreesWhatWasKeptOutsideItsLock) {
-  Contributor contributor(1);
+  Contributor contributor(1, 1);
   bool freed = false;
   {
     PulledBlocks pulled;

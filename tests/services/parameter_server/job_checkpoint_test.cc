@@ -151,7 +151,7 @@ TEST(JobCheckpointTest, SlotNamesAreThoseOfTheRule) {
     const OptimizerSpec spec = *ParseOptimizerSpec(text);
     const UpdateRule rule(spec, 1, RoundStrength::kLinear);
     EXPECT_EQ(OptimizerSlotNames(spec).size(),
-              static_cast<size_t>(rule.Slots(false)));
+              static_cast<size_t>(rule.Slots(TensorKind::kTrained)));
   }
 }
 

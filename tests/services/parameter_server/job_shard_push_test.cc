@@ -185,7 +185,7 @@ TEST(JobShardPushTest, InitialValuesMayBeRepeatedUntilTheFirstPush) {
 
 TEST(JobShardPushTest, StatisticsIgnoreRateAndWeight) {
   ShardConfig config = SmallConfig(2, "sgd:momentum=0.9");
-  config.blocks[1].statistic = true;
+  config.blocks[1].kind = TensorKind::kStatistic;
   const auto shard = MakeShard(config);
   PushBlock push = PlainPush(kWorker, 1, 11);
   push.rate = 0;
@@ -201,6 +201,52 @@ TEST(JobShardPushTest, StatisticsIgnoreRateAndWeight) {
   ASSERT_TRUE(shard->Close(1, {5}, /*rate=*/0).ok());
   const float a = 1 - std::pow(0.9f, 4.0f);
   EXPECT_NEAR(ValuesNow(*shard)[1], 1.0f + a * (3.0f - 1.0f), 1e-6);
+}
+
+TEST(JobShardPushTest, AnAverageIsTheMeanOfARoundOrTheLastValue) {
+  ShardConfig config = SmallConfig(1, "sgd:momentum=0.9");
+  config.blocks[0].kind = TensorKind::kAveraged;
+  const auto shard = MakeShard(config);
+  PushBlock push = RoundPush(1, 1, 10, 5);
+  push.samples = 12;
+  ASSERT_TRUE(Push(*shard, push, 1).ok());
+  ASSERT_TRUE(Push(*shard, RoundPush(2, 1, 10, 5), 9).ok());
+  EXPECT_THAT(ValuesNow(*shard), ElementsAre(0)) << "the round is open";
+  ASSERT_TRUE(shard->Close(1, {5}, /*rate=*/0).ok());
+  EXPECT_THAT(ValuesNow(*shard), ElementsAre(3)) << "(12 * 1 + 4 * 9) / 16";
+  ASSERT_TRUE(Push(*shard, PlainPush(1, 2, 10), 8).ok());
+  ASSERT_TRUE(Push(*shard, PlainPush(2, 2, 10), 7).ok());
+  EXPECT_THAT(ValuesNow(*shard), ElementsAre(7));
+}
+
+TEST(JobShardPushTest, FrozenBlocksAreSetAndNeverPushed) {
+  ShardConfig config = SmallConfig(3);
+  config.blocks[1].kind = TensorKind::kFrozen;
+  const auto shard = MakeShard(config);
+  EXPECT_EQ(Push(*shard, PlainPush(kWorker, 1, 11), 1).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_FALSE(Push(*shard, PlainPush(kWorker, 1, 10), 1)->complete);
+  EXPECT_TRUE(Push(*shard, PlainPush(kWorker, 1, 12), 1)->complete)
+      << "the frozen one is not waited for";
+  EXPECT_THAT(ValuesNow(*shard), ElementsAre(-1, 0, -1));
+  const auto fenced = shard->Fence(kWorker);
+  ASSERT_TRUE(fenced.ok());
+  EXPECT_EQ(fenced->blocks, 2u);
+  EXPECT_EQ(fenced->blocks_taken, 2u);
+}
+
+TEST(JobShardPushTest, PullsMayLeaveOutWhatIsFrozen) {
+  ShardConfig config = SmallConfig(4);
+  config.blocks[0].kind = TensorKind::kFrozen;
+  config.blocks[2].kind = TensorKind::kFrozen;
+  const auto shard = MakeShard(config);
+  PulledBlocks all = *shard->TakeBlocks();
+  EXPECT_EQ(all.blocks.size(), 4u) << "a checkpoint has them";
+  shard->LeaveOutFrozen(all.blocks);
+  ASSERT_EQ(all.blocks.size(), 2u);
+  EXPECT_EQ(all.blocks[0].id, 11u);
+  EXPECT_EQ(all.blocks[1].id, 13u);
+  EXPECT_NE(all.blocks[0].state, nullptr);
 }
 
 TEST(JobShardPushTest, TooManyOpenRoundsLeaveTheBlockUntaken) {
@@ -321,7 +367,7 @@ TEST(JobShardFuzzTest, AnyCallsInAnyOrder) {
     Rng rng(seed);
     ShardConfig config =
         SmallConfig(3, seed % 2 == 0 ? "sgd:momentum=0.9" : "adam");
-    config.blocks[2].statistic = true;
+    config.blocks[2].kind = static_cast<TensorKind>(seed % 4);
     config.limits.max_open_rounds = 4;
     config.limits.max_parked_pulls = 8;
     config.limits.max_snapshots = 5;

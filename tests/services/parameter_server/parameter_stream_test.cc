@@ -78,6 +78,14 @@ class Client {
     frame.mutable_pull()->set_format(format);
     stream_->Write(frame);
   }
+  void PullWithoutFrozen(uint64_t request) {
+    v1::Frame frame;
+    frame.mutable_pull()->set_request(request);
+    frame.mutable_pull()->set_closing(0);
+    frame.mutable_pull()->set_format(v1::FP32);
+    frame.mutable_pull()->set_without_frozen(true);
+    stream_->Write(frame);
+  }
   void WritesDone() { stream_->WritesDone(); }
   v1::Frame Next() {
     v1::Frame frame;
@@ -112,6 +120,27 @@ TEST(ParameterStreamTest, GoesToTheJobThatItNames) {
   EXPECT_EQ(two.Next().push_ack().iteration(), 1);
   EXPECT_EQ(ValuesNow(**server.shard.Job(1)), std::vector<float>{-3});
   EXPECT_EQ(ValuesNow(**server.shard.Job(2)), std::vector<float>{-5});
+}
+
+// What never changes need not travel again.
+TEST(ParameterStreamTest, FrozenBlocksMayBeLeftOut) {
+  Serving server;
+  ShardConfig config = SmallConfig(3);
+  config.blocks[1].kind = TensorKind::kFrozen;
+  ASSERT_TRUE(server.shard.Configure(1, config).ok());
+  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  Client client(server);
+  client.Hello(1);
+  client.Pull(/*request=*/1, /*closing=*/0);
+  for (const uint32_t block : {10u, 11u, 12u}) {
+    EXPECT_EQ(client.Next().pulled_block().block(), block);
+  }
+  EXPECT_EQ(client.Next().pull_end().request(), 1u);
+  client.PullWithoutFrozen(/*request=*/2);
+  for (const uint32_t block : {10u, 12u}) {
+    EXPECT_EQ(client.Next().pulled_block().block(), block);
+  }
+  EXPECT_EQ(client.Next().pull_end().request(), 2u);
 }
 
 // A worker that asks again and again and does not read would have the server

@@ -45,11 +45,13 @@ double Uniform(Rng& rng) { return rng.Unit() * 2 - 1; }
 
 // 60 updates of `size` elements beside the reference, alternately in place and
 // into a new state, with strengths and rates that change.
-void ExpectFollowsReference(const std::string& text, size_t size) {
+void ExpectFollowsReference(const std::string& text, size_t size,
+                            const TensorTuning& tuning = {}) {
   SCOPED_TRACE(text);
-  const OptimizerSpec spec = *ParseOptimizerSpec(text);
+  OptimizerSpec spec = *ParseOptimizerSpec(text);
   const UpdateRule rule(spec, 32, RoundStrength::kLinear);
-  const int slots = rule.Slots(/*statistic=*/false);
+  spec.weight_decay = tuning.weight_decay.value_or(spec.weight_decay);
+  const int slots = rule.Slots(TensorKind::kTrained);
   Rng rng(size);
   std::vector<Reference> want(size);
   BlockState states[2] = {{size, slots}, {size, slots}};
@@ -66,12 +68,14 @@ void ExpectFollowsReference(const std::string& text, size_t size) {
     std::vector<float> gradient(size);
     for (size_t i = 0; i < size; ++i) {
       gradient[i] = static_cast<float>(Uniform(rng));
-      want[i].Apply(spec, 0.75 * samples / 32, contribution.rate, gradient[i]);
+      want[i].Apply(spec, 0.75 * samples / 32,
+                    contribution.rate * tuning.rate_factor, gradient[i]);
     }
     const int next = step % 2 == 0 ? now : 1 - now;
     states[now].set_steps(step);
-    rule.ApplyGradient(contribution, Payload::OfFloats(gradient.data(), size),
-                       DType::kF32, states[now], states[next]);
+    rule.Apply(TensorKind::kTrained, tuning, contribution,
+               Payload::OfFloats(gradient.data(), size), DType::kF32,
+               states[now], states[next]);
     now = next;
   }
   for (size_t i = 0; i < size; ++i) {
@@ -91,10 +95,63 @@ TEST(UpdateRuleTest, OptimizersFollowTheDoublePrecisionReference) {
   }
 }
 
+// As if the optimizer had them for this tensor.
+TEST(UpdateRuleTest, ATensorMayHaveItsOwnRateAndDecay) {
+  for (const char* text :
+       {"sgd:weight_decay=0.01", "sgd:momentum=0.9,weight_decay=0.01",
+        "sgd:momentum=0.9,nesterov=true", "adam:weight_decay=0.1", "adamw",
+        "adamw:weight_decay=0.1"}) {
+    for (const double factor : {0.0, 0.1, 1.0, 10.0}) {
+      ExpectFollowsReference(text, 17, {.rate_factor = factor});
+      ExpectFollowsReference(text, 17,
+                             {.rate_factor = factor, .weight_decay = 0.05});
+    }
+    ExpectFollowsReference(text, 17, {.weight_decay = 0});
+  }
+}
+
+// Whatever the optimizer says is the same bits when a tensor says it.
+TEST(UpdateRuleTest, WhatATensorSaysIsAsIfTheOptimizerHadSaidIt) {
+  const std::vector<float> gradient = {0.1f, -0.7f, 3.3f};
+  const auto weights = [&](const char* text, const TensorTuning& tuning) {
+    const UpdateRule rule(*ParseOptimizerSpec(text), 3, RoundStrength::kLinear);
+    BlockState state(3, rule.Slots(TensorKind::kTrained));
+    for (int i = 0; i < 3; ++i) {
+      state.weights()[i] = 0.3f * static_cast<float>(i + 1);
+      for (int k = 0; k < state.slots(); ++k) state.slot(k)[i] = 0;
+    }
+    for (uint64_t step = 0; step < 5; ++step) {
+      state.set_steps(step);
+      rule.Apply(TensorKind::kTrained, tuning, rule.Immediate(2, 0.9f, 0.03),
+                 Payload::OfFloats(gradient.data(), 3), DType::kF32, state,
+                 state);
+    }
+    return std::vector<float>(state.weights(), state.weights() + 3);
+  };
+  EXPECT_EQ(weights("sgd:momentum=0.9,weight_decay=5e-4", {}),
+            weights("sgd:momentum=0.9", {.weight_decay = 5e-4}));
+  EXPECT_EQ(weights("adamw:weight_decay=0.05", {.rate_factor = 1}),
+            weights("adamw:weight_decay=0.3", {.weight_decay = 0.05}));
+  EXPECT_EQ(weights("adamw", {}),
+            weights("adamw:weight_decay=0.3", {.weight_decay = 0}));
+  EXPECT_NE(weights("adamw", {}), weights("adamw:weight_decay=0.3", {}));
+}
+
+TEST(UpdateRuleTest, DecayMayLeaveNormsAndBiasesAlone) {
+  const OptimizerSpec plain = *ParseOptimizerSpec("adamw:weight_decay=0.1");
+  const OptimizerSpec spared =
+      *ParseOptimizerSpec("adamw:weight_decay=0.1,no_decay=norms_and_biases");
+  for (const size_t dimensions : {0, 1, 2, 4}) {
+    EXPECT_EQ(TuningOf(plain, dimensions), TensorTuning());
+    EXPECT_EQ(TuningOf(spared, dimensions).weight_decay,
+              dimensions < 2 ? std::optional<double>(0) : std::nullopt);
+  }
+}
+
 TEST(UpdateRuleTest, SlotsOfEachOptimizer) {
   const auto slots = [](const char* text, bool statistic) {
     return UpdateRule(*ParseOptimizerSpec(text), 1, RoundStrength::kLinear)
-        .Slots(statistic);
+        .Slots(statistic ? TensorKind::kStatistic : TensorKind::kTrained);
   };
   EXPECT_EQ(slots("sgd", false), 0);
   EXPECT_EQ(slots("sgd:momentum=0.5", false), 1);
@@ -123,13 +180,50 @@ TEST(UpdateRuleTest, StatisticsForgetByTheBatch) {
   const std::vector<float> start = {1, -2, 0};
   std::copy(start.begin(), start.end(), state.weights());
   const std::vector<float> sums = {20, 40, -10};  // Of 5 samples.
-  rule.ApplyStatistic(rule.Round(5, /*rate=*/0), Payload::OfFloats(&sums[0], 3),
-                      DType::kF32, state, state);
+  rule.Apply(TensorKind::kStatistic, {}, rule.Round(5, /*rate=*/0),
+             Payload::OfFloats(&sums[0], 3), DType::kF32, state, state);
   const double a = 1 - std::pow(0.9, 0.5);
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_NEAR(state.weights()[i], start[i] + a * (sums[i] / 5 - start[i]),
                 1e-6);
   }
+}
+
+TEST(UpdateRuleTest, AStatisticForgetsByItsOwnMomentum) {
+  const UpdateRule rule(*ParseOptimizerSpec("sgd"), 10, RoundStrength::kLinear);
+  const float batch = 5;
+  for (const double momentum : {0.01, 0.3, 1.0}) {
+    for (const uint32_t samples : {1u, 10u, 25u}) {
+      BlockState state(1, 0);
+      state.weights()[0] = 2;
+      rule.Apply(TensorKind::kStatistic, {.momentum = momentum},
+                 rule.Immediate(samples, 1, /*rate=*/0),
+                 Payload::OfFloats(&batch, 1), DType::kF32, state, state);
+      const double a = 1 - std::pow(1 - momentum, samples / 10.0);
+      EXPECT_NEAR(state.weights()[0], 2 + a * (5 - 2), 1e-6)
+          << momentum << " " << samples;
+    }
+  }
+}
+
+// Of a round the mean, of what is applied at once the value itself.
+TEST(UpdateRuleTest, AnAverageTakesThePlaceOfWhatIsThere) {
+  const UpdateRule rule(*ParseOptimizerSpec("adam"), 10, RoundStrength::kSqrt);
+  BlockState state(2, rule.Slots(TensorKind::kAveraged));
+  EXPECT_EQ(state.slots(), 0);
+  state.weights()[0] = 1e30f;
+  state.weights()[1] = -1;
+  const std::vector<float> values = {0.1f, 7};
+  rule.Apply(TensorKind::kAveraged, {.rate_factor = 0.5},
+             rule.Immediate(3, 0.25f, 0.01), Payload::OfFloats(&values[0], 2),
+             DType::kF32, state, state);
+  EXPECT_EQ(state.weights()[0], 0.1f);
+  EXPECT_EQ(state.weights()[1], 7);
+  const std::vector<float> sums = {20, -10};  // Of 4 samples.
+  rule.Apply(TensorKind::kAveraged, {}, rule.Round(4, /*rate=*/0),
+             Payload::OfFloats(&sums[0], 2), DType::kF32, state, state);
+  EXPECT_EQ(state.weights()[0], 5);
+  EXPECT_EQ(state.weights()[1], -2.5f);
 }
 
 TEST(UpdateRuleTest, EveryWireTypeMovesTheWeightsEqually) {
@@ -145,16 +239,18 @@ TEST(UpdateRuleTest, EveryWireTypeMovesTheWeightsEqually) {
     payload.Append(absl::string_view(bytes).substr(2501));
     BlockState state(size, 0);
     std::fill_n(state.weights(), size, 1000.0f);
-    rule.ApplyGradient(rule.Immediate(1, 1, 2), payload, dtype, state, state);
+    rule.ApplyGradient({}, rule.Immediate(1, 1, 2), payload, dtype, state,
+                       state);
     for (size_t i = 0; i < size; ++i) {
       ASSERT_EQ(state.weights()[i], 1000.0f - 2 * gradient[i]) << i;
     }
   }
 }
 
-TEST(UpdateRuleTest, RoundFactorWeighsGradientsButNotStatistics) {
-  EXPECT_EQ(UpdateRule::RoundFactor(8, 0.5f, /*statistic=*/false), 4.0f);
-  EXPECT_EQ(UpdateRule::RoundFactor(8, 0.5f, /*statistic=*/true), 8.0f);
+TEST(UpdateRuleTest, RoundFactorWeighsGradientsButNotValues) {
+  EXPECT_EQ(UpdateRule::RoundFactor(8, 0.5f, TensorKind::kTrained), 4.0f);
+  EXPECT_EQ(UpdateRule::RoundFactor(8, 0.5f, TensorKind::kStatistic), 8.0f);
+  EXPECT_EQ(UpdateRule::RoundFactor(8, 0.5f, TensorKind::kAveraged), 8.0f);
 }
 
 }  // namespace

@@ -111,6 +111,7 @@ bool RunCourse::Assemble(const Turn& turn) {
   const std::vector<WorkerId> ready = members_.ReadyTrainers();
   if (ready.empty() || ready.size() < settings_.workers_min) return false;
   model_ = members_.Find(ready.front())->model;
+  model_of_ = members_.Find(ready.front())->name;
   if (model_.train_samples < 1 || model_.tensors.empty()) {
     failure_ =
         absl::InvalidArgumentError("the training data or model is empty");
@@ -122,7 +123,8 @@ bool RunCourse::Assemble(const Turn& turn) {
     if (member.state != RunMember::State::kReady) continue;
     if (failure_.ok()) {
       failure_ = Annotate(
-          CheckAgreement(model_, member.model, member.trainer()), member.name);
+          CheckAgreement(model_, model_of_, member.model, member.trainer()),
+          member.name);
     }
     member.model = {};
   }
@@ -156,7 +158,7 @@ bool RunCourse::FellShort(const Turn& turn) {
 void RunCourse::Host(const Turn& turn) {
   std::vector<TensorShape> tensors;
   for (const ModelTensor& tensor : model_.tensors) {
-    tensors.push_back({tensor.name, tensor.statistic, tensor.size});
+    tensors.push_back({tensor.name, tensor.size});
   }
   blocks_ = CutIntoBlocks(tensors);
   PlaceBlocks(static_cast<int>(options_.servers.size()),

@@ -144,6 +144,7 @@ class RunCourse {
   ServerCommands commands_;
   uint64_t awaited_command_ = 0;  // By kHosting and kSettling.
   WorkerModel model_;
+  std::string model_of_;  // The worker's name that the model is from.
   std::vector<BlockPlacement> blocks_;
   WorkerId writer_{0};  // Of the starting weights.
   std::unique_ptr<SyncCore> core_;

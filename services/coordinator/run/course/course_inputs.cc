@@ -77,7 +77,7 @@ absl::Status RunCourse::MemberFits(const Turn& turn, const MemberReady& ready) {
   if (stage_ > RunStage::kAssembling) {
     // Before it counts as ready: nobody else must make it begin.
     PACELINE_RETURN_IF_ERROR(
-        CheckAgreement(model_, ready.model, member->trainer()));
+        CheckAgreement(model_, model_of_, ready.model, member->trainer()));
   }
   if (member->state != RunMember::State::kLoading) {
     return absl::FailedPreconditionError("the member has said `ready` before");

@@ -16,8 +16,7 @@ inline constexpr int64_t kMaxBlockFloats = 262144;
 // A named tensor of a job's parameters.
 struct TensorShape {
   std::string name;
-  bool statistic = false;  // Batch-norm statistics: averaged, not optimized.
-  int64_t size = 0;        // Floats, at least 1.
+  int64_t size = 0;  // Floats, at least 1.
 
   friend bool operator==(const TensorShape&, const TensorShape&) = default;
 };

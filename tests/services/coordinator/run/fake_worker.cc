@@ -15,7 +15,7 @@ v1::WorkerReady SmallModel(uint32_t train_samples) {
   mean.set_name("norm.mean");
   mean.add_shape(4);
   mean.set_size(4);
-  mean.set_statistic(true);
+  mean.set_kind(v1::TensorSpec::STATISTIC);
   ready.set_train_samples(train_samples);
   ready.set_test_samples(100);
   return ready;

@@ -48,7 +48,8 @@ TEST_F(JobRunTest, TellsServersAndWorkersWhereTheBlocksLie) {
     const v1::Block& block = host.blocks(0);
     tensors.push_back(block.tensor());
     size += block.size();
-    EXPECT_EQ(block.statistic(), block.tensor() == 1);
+    EXPECT_EQ(block.kind(), block.tensor() == 1 ? v1::TensorSpec::STATISTIC
+                                                : v1::TensorSpec::TRAINED);
     EXPECT_EQ(begin.shards(i).address(), i == 0 ? "s0:7000" : "s1:7000");
     ASSERT_EQ(begin.shards(i).blocks_size(), 1);
     EXPECT_EQ(begin.shards(i).blocks(0).SerializeAsString(),
@@ -113,11 +114,10 @@ TEST_F(JobRunTest, ToldWhyItFailedWhoIsThereStops) {
   const absl::Status& outcome = Outcome().status;
   EXPECT_TRUE(absl::IsFailedPrecondition(outcome));
   EXPECT_THAT(outcome.ToString(),
-              HasSubstr("w1: the training data has 41 samples, the other "
-                        "workers' 40"));
+              HasSubstr("w1: the job wants 40 samples, this data set has 41"));
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_THAT(worker(i).AwaitStop(),
-                HasSubstr("the job failed: w1: the training data has 41"));
+                HasSubstr("the job failed: w1: the job wants 40 samples"));
   }
 }
 

@@ -54,7 +54,7 @@ int64_t ParametersOf(absl::string_view name, const ImageShape& shape) {
   const auto model = *Model::Create(name, shape, 10, backend.get(), 1);
   int64_t sum = 0;
   for (const TensorSpec& spec : model->tensors()) {
-    if (spec.kind == TensorKind::kWeight) sum += spec.size;
+    if (spec.kind == TensorKind::kTrained) sum += spec.size;
   }
   return sum;
 }

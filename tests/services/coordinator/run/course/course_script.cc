@@ -17,8 +17,8 @@ namespace paceline {
 namespace {
 
 WorkerModel ModelOf(int64_t samples, int64_t elements) {
-  return {{{"dense.weight", {elements}, elements, false},
-           {"norm.mean", {4}, 4, true}},
+  return {{{"dense.weight", {elements}, elements},
+           {"norm.mean", {4}, 4, TensorKind::kStatistic}},
           static_cast<uint32_t>(samples)};
 }
 

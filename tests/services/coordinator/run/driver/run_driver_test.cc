@@ -26,7 +26,7 @@ namespace {
 constexpr absl::Duration kLong = absl::Minutes(1);
 constexpr uint32_t kBlocks = 3;  // Of each of the two servers.
 
-WorkerModel Model() { return {{{"weights", {10, 4}, 40, false}}, 1001}; }
+WorkerModel Model() { return {{{"weights", {10, 4}, 40}}, 1001}; }
 
 CourseOptions Options(const std::string& paradigm) {
   CourseOptions options;

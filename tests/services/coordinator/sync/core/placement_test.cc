@@ -20,15 +20,15 @@ std::vector<int64_t> Loads(absl::Span<const BlockPlacement> blocks,
 
 TEST(CutIntoBlocksTest, KeepsASmallTensorWhole) {
   const std::vector<BlockPlacement> blocks =
-      CutIntoBlocks({{"w", false, 7840}, {"b", false, 10}});
+      CutIntoBlocks({{"w", 7840}, {"b", 10}});
   EXPECT_EQ(blocks, (std::vector<BlockPlacement>{{0, 0, 0, 7840, 0},
                                                  {1, 1, 0, 10, 0}}));
 }
 
 TEST(CutIntoBlocksTest, CutsAtOneMebibyteIntoNearlyEqualParts) {
-  EXPECT_EQ(CutIntoBlocks({{"w", false, kMaxBlockFloats}}).size(), 1u);
+  EXPECT_EQ(CutIntoBlocks({{"w", kMaxBlockFloats}}).size(), 1u);
   const std::vector<BlockPlacement> two =
-      CutIntoBlocks({{"w", false, kMaxBlockFloats + 1}});
+      CutIntoBlocks({{"w", kMaxBlockFloats + 1}});
   EXPECT_EQ(two, (std::vector<BlockPlacement>{{0, 0, 0, 131073, 0},
                                               {1, 0, 131073, 131072, 0}}));
 }
@@ -38,7 +38,7 @@ TEST(CutIntoBlocksTest, CoversEveryFloatOnce) {
   std::vector<TensorShape> tensors;
   for (int i = 0; i < 50; ++i) {
     tensors.push_back(
-        {"t", false, 1 + static_cast<int64_t>(rng.Below(5 * kMaxBlockFloats))});
+        {"t", 1 + static_cast<int64_t>(rng.Below(5 * kMaxBlockFloats))});
   }
   std::vector<int64_t> covered(tensors.size());
   for (const BlockPlacement& block : CutIntoBlocks(tensors)) {
@@ -53,8 +53,8 @@ TEST(CutIntoBlocksTest, CoversEveryFloatOnce) {
 }
 
 TEST(PlaceBlocksTest, GivesTheLargestFirstToTheLeastLoaded) {
-  std::vector<BlockPlacement> blocks = CutIntoBlocks(
-      {{"a", false, 3}, {"b", false, 5}, {"c", false, 4}, {"d", false, 4}});
+  std::vector<BlockPlacement> blocks =
+      CutIntoBlocks({{"a", 3}, {"b", 5}, {"c", 4}, {"d", 4}});
   PlaceBlocks(2, absl::MakeSpan(blocks));
   // 5 -> 0, 4 -> 1, 4 -> 1, 3 -> 0.
   EXPECT_EQ(blocks[0].server, 0);
@@ -67,7 +67,7 @@ TEST(PlaceBlocksTest, BalancesBytes) {
   Rng rng(2);
   std::vector<TensorShape> tensors;
   for (int i = 0; i < 200; ++i) {
-    tensors.push_back({"t", false, 1 + static_cast<int64_t>(rng.Below(9999))});
+    tensors.push_back({"t", 1 + static_cast<int64_t>(rng.Below(9999))});
   }
   std::vector<BlockPlacement> blocks = CutIntoBlocks(tensors);
   for (int servers = 1; servers <= 7; ++servers) {
@@ -81,7 +81,7 @@ TEST(PlaceBlocksTest, BalancesBytes) {
 }
 
 TEST(PlaceBlocksTest, LeavesServersEmptyWhenThereAreFewBlocks) {
-  std::vector<BlockPlacement> blocks = CutIntoBlocks({{"a", false, 3}});
+  std::vector<BlockPlacement> blocks = CutIntoBlocks({{"a", 3}});
   PlaceBlocks(3, absl::MakeSpan(blocks));
   EXPECT_EQ(Loads(blocks, 3), (std::vector<int64_t>{3, 0, 0}));
 }
