@@ -258,11 +258,15 @@ bool RunCourse::Train(const Turn& turn) {
   if (core_->member_count() > 0 || options_.waits_for_workers) {
     somebody_seen_ = turn.now;
   }
-  if (turn.now - somebody_seen_ <= options_.lease) return false;
+  // Who still loads, a program that was started anew, say, will take part.
+  const absl::Duration patience =
+      members_.trainers() > 0 ? kLoadingTimeout : options_.lease;
+  if (turn.now - somebody_seen_ <= patience) return false;
   if (!checkpoints_.kept()) {
     failure_ = LastFailure();
-    failure_.Update(absl::UnavailableError(
-        "no worker is left, and none has come back within a lease"));
+    failure_.Update(absl::UnavailableError(absl::StrCat(
+        "no worker is left, and none has come back within a lease",
+        last_words_.empty() ? "" : "; the last one said: ", last_words_)));
     return true;
   }
   if (std::exchange(outcome_.out_of_workers, true)) return false;

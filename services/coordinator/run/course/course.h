@@ -163,6 +163,8 @@ class RunCourse {
 
   absl::Status failure_;
   absl::Status unfit_;         // Why the first trainer could not take part.
+  std::string unfit_name_;     // Its name.
+  std::string last_words_;     // Of a trainer that went, if it said why.
   absl::Status last_failure_;  // Of the trainer that went last, if it failed.
   absl::Time short_since_ = absl::InfiniteFuture();
   absl::Time somebody_seen_;

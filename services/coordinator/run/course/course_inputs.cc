@@ -83,6 +83,8 @@ absl::Status RunCourse::MemberFits(const Turn& turn, const MemberReady& ready) {
     return absl::FailedPreconditionError("the member has said `ready` before");
   }
   member->state = RunMember::State::kReady;
+  // What ailed it is mended.
+  if (member->name == unfit_name_) unfit_ = absl::OkStatus();
   if (stage_ <= RunStage::kAssembling) member->model = ready.model;
   if (core_ == nullptr) return absl::OkStatus();
   Begin(turn, ready.worker, /*initialize=*/false);
@@ -172,6 +174,9 @@ absl::Status RunCourse::On(const Turn& turn, const MemberGone& in) {
   const bool trained = core_ != nullptr && member->trainer() &&
                        member->state == RunMember::State::kWorking;
   const bool failed = in.reason == LossReason::kFailed;
+  if (member->trainer() && !in.why.ok()) {
+    last_words_ = absl::StrCat(name, ": ", in.why.message());
+  }
   if (failed && !in.why.ok()) TellUnfit(turn, in.worker, in.why);
   if (!failed && !in.why.ok()) {
     turn.outputs.push_back(
@@ -224,7 +229,9 @@ void RunCourse::TellUnfit(const Turn& turn, WorkerId worker,
   turn.outputs.push_back(
       Notice{member->name, "loss",
              absl::StrCat("cannot take part: ", why.ToString())});
-  if (member->trainer()) unfit_.Update(Annotate(why, member->name));
+  if (!member->trainer() || !unfit_.ok()) return;
+  unfit_ = Annotate(why, member->name);
+  unfit_name_ = member->name;
 }
 
 template <>

@@ -55,13 +55,21 @@ void FleetWorker::Run() {
 void FleetWorker::Obey(const v1::WorkerCommand& command) {
   v1::WorkerMessage answer;
   if (command.has_assign()) {
+    {
+      absl::MutexLock lock(&mu_);
+      pushes_left_ = pushes_of_a_life_;
+    }
+    assigned_.Put({});
+    if (Died()) return;
     *answer.mutable_ready() = ReadyMessage();
     Say(answer);
   } else if (command.has_begin() && command.begin().initialize()) {
     answer.mutable_initialized();
     Say(answer);
   } else if (command.has_grant()) {
+    if (Died()) return;
     absl::MutexLock lock(&mu_);
+    --pushes_left_;
     held_.push_back(command.grant());
   } else if (command.has_stop()) {
     {
@@ -72,6 +80,40 @@ void FleetWorker::Obey(const v1::WorkerCommand& command) {
     Say(answer);
     stops_.Put({command.stop().reason()});
   }
+}
+
+bool FleetWorker::Died() {
+  v1::WorkerMessage message;
+  {
+    absl::MutexLock lock(&mu_);
+    if (death_.ok() || pushes_left_ > 0) return false;
+    held_.clear();
+    message.mutable_failed()->set_code(static_cast<int>(death_.code()));
+    message.mutable_failed()->set_message(std::string(death_.message()));
+  }
+  Say(message);
+  return true;
+}
+
+void FleetWorker::FailEachTime(const absl::Status& why, int pushes) {
+  absl::MutexLock lock(&mu_);
+  death_ = why;
+  pushes_of_a_life_ = pushes_left_ = pushes;
+}
+
+void FleetWorker::FailNoMore() {
+  absl::MutexLock lock(&mu_);
+  death_ = absl::OkStatus();
+}
+
+void FleetWorker::Heartbeat() {
+  v1::WorkerMessage message;
+  message.mutable_heartbeat();
+  Say(message);
+}
+
+void FleetWorker::AwaitAssigned() {
+  EXPECT_TRUE(assigned_.Take(kPatience).ok()) << "it is not assigned";
 }
 
 void FleetWorker::PushNothingFinite() {

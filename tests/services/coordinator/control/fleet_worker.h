@@ -37,10 +37,18 @@ class FleetWorker {
   // Its loss stays what it was at first, where it falls else.
   void LearnNothing();
 
+  // Its program dies, for this reason, after so many pushes of each life: it
+  // says `failed` in place of `ready`, or to the grant after them.
+  void FailEachTime(const absl::Status& why, int pushes);
+  void FailNoMore();
+  // It is assigned to a job once more.
+  void AwaitAssigned();
+
   // The reason of the next `stop`.
   std::string AwaitStop();
   // The status with which the coordinator closes the stream.
   absl::Status AwaitClosed();
+  void Heartbeat();
   // The stream breaks.
   void Break() { fleet_->OnWorkerDisconnected(member_); }
 
@@ -52,6 +60,8 @@ class FleetWorker {
   void Run();
   void Obey(const v1::WorkerCommand& command);
   void PushWhatIsHeld();
+  // The program is dead, and it has said so.
+  bool Died();
   void Say(const v1::WorkerMessage& message);
 
   Fleet* const fleet_;
@@ -59,10 +69,14 @@ class FleetWorker {
   const std::shared_ptr<FakeStream<v1::WorkerCommand>> stream_ =
       std::make_shared<FakeStream<v1::WorkerCommand>>();
   Mailbox<Text> stops_;
+  Mailbox<Text> assigned_;
   absl::Mutex mu_;
   int pushes_ ABSL_GUARDED_BY(mu_) = 0;
   bool not_finite_ ABSL_GUARDED_BY(mu_) = false;
   bool learns_ ABSL_GUARDED_BY(mu_) = true;
+  absl::Status death_ ABSL_GUARDED_BY(mu_);
+  int pushes_of_a_life_ ABSL_GUARDED_BY(mu_) = 0;
+  int pushes_left_ ABSL_GUARDED_BY(mu_) = 0;  // Of this life.
   std::deque<v1::Grant> held_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;
 };

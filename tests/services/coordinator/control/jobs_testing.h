@@ -54,6 +54,7 @@ class JobsTest : public ::testing::Test {
   void AddMembers();
   FleetServer& server() { return *servers_.front(); }
   FleetWorker& worker(size_t i = 0) { return *workers_.at(i); }
+  size_t workers() const { return workers_.size(); }
 
   // For one worker, one server and a million epochs, without evaluation. A
   // test may change it before it is created.
