@@ -1,6 +1,7 @@
 #include "common/job/job_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <set>
@@ -304,10 +305,13 @@ class JobParser {
     checks_.InRange(Path("stop.seconds"), stop.seconds(), 0, kSecondsMax);
     checks_.InRange(Path("stop.target_accuracy"), stop.target_accuracy(), 0, 1);
     checks_.InRange(Path("stop.target_loss"), stop.target_loss(), 0, kLossMax);
-    const bool target = stop.target_accuracy() > 0 || stop.target_loss() > 0;
+    if (stop.has_target()) CheckTarget(stop.target());
+    const bool target = stop.target_accuracy() > 0 || stop.target_loss() > 0 ||
+                        stop.has_target();
     if (stop.at_target() && !target) {
       checks_.Add(Path("stop.at_target"),
-                  "needs stop.target_accuracy or stop.target_loss");
+                  "needs stop.target_accuracy, stop.target_loss or "
+                  "stop.target");
     }
     if (stop.at_target() && spec_.evaluation().defer()) {
       checks_.Add(Path("stop.at_target"),
@@ -317,6 +321,22 @@ class JobParser {
     if (target && spec_.evaluation().disabled()) {
       checks_.Add(Path("evaluation.disabled"),
                   "contradicts a target, which only evaluations can reach");
+    }
+  }
+
+  void CheckTarget(const v1::MetricTarget& target) {
+    if (!IsPlainName(target.metric())) {
+      checks_.Add(Path("stop.target.metric"),
+                  absl::StrCat("is ", Quoted(target.metric()),
+                               "; a metric's name has ", kPlainNameRule));
+    }
+    if (!std::isfinite(target.value())) {
+      checks_.Add(Path("stop.target.value"),
+                  absl::StrCat("is ", target.value(), "; must be finite"));
+    }
+    if (target.direction() != v1::MetricTarget::AT_LEAST &&
+        target.direction() != v1::MetricTarget::AT_MOST) {
+      checks_.Add(Path("stop.target.direction"), "must be AT_LEAST or AT_MOST");
     }
   }
 

@@ -48,6 +48,10 @@ PANELS = [
           "percentunit",
           (f"paceline_coordinator_accuracy_ratio{OF}", "{{job_id}}"), low=0,
           high=1),
+    lines("Metrics of evaluations", "What else programs measure, by the names "
+          "that they give it; of the last evaluation.", "none",
+          (f"paceline_coordinator_evaluation_metric{OF}",
+           "{{job_id}} {{metric}}")),
     lines("Training loss", "Smoothed over about 50 pushes, in nats.", "none",
           (f"paceline_coordinator_loss{OF}", "{{job_id}}")),
     lines("Goodput", "Samples learned from over samples dealt: the rest was "

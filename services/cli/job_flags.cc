@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "common/check.h"
 #include "common/job/duration.h"
+#include "common/job/metric_target.h"
 #include "common/job/optimizer_spec.h"
 #include "common/job/paradigm_spec.h"
 #include "common/job/rate_spec.h"
@@ -45,10 +46,27 @@ absl::Status CheckNumbers(const JobFlags& flags) {
         absl::StrCat("--target-accuracy ", flags.target_accuracy,
                      ": must be a share, above 0 and at most 1"));
   }
-  if (flags.stop_at_target && flags.target_accuracy == 0) {
+  if (flags.target_accuracy > 0 && !flags.target.empty()) {
     return absl::InvalidArgumentError(
-        "--stop-at-target needs a --target-accuracy");
+        "--target and --target-accuracy: give one of them");
   }
+  if (flags.stop_at_target && flags.target_accuracy == 0 &&
+      flags.target.empty()) {
+    return absl::InvalidArgumentError(
+        "--stop-at-target needs a --target-accuracy or a --target");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetTarget(const std::string& text, v1::StopConditions& stop) {
+  PACELINE_ASSIGN_OR_RETURN(const MetricTarget target,
+                            Annotate(ParseMetricTarget(text),
+                                     absl::StrCat("--target \"", text, "\"")));
+  v1::MetricTarget& wire = *stop.mutable_target();
+  wire.set_metric(target.metric);
+  wire.set_value(target.value);
+  wire.set_direction(target.at_least ? v1::MetricTarget::AT_LEAST
+                                     : v1::MetricTarget::AT_MOST);
   return absl::OkStatus();
 }
 
@@ -152,6 +170,9 @@ void AddJobFlags(CLI::App& command, JobFlags& flags) {
                      "Samples between evaluations; 0: a twentieth of an epoch");
   command.add_option("--target-accuracy", flags.target_accuracy,
                      "Measure the seconds until it is reached");
+  command.add_option("--target", flags.target,
+                     "METRIC<=VALUE or METRIC>=VALUE, as perplexity<=20: the "
+                     "same of any metric of the evaluations");
   command.add_flag("--stop-at-target", flags.stop_at_target,
                    "End the run there");
   command.add_option("--lease", flags.lease,
@@ -180,6 +201,9 @@ absl::StatusOr<JobRequest> ParseJobFlags(const JobFlags& flags) {
   spec.mutable_stop()->set_epochs(static_cast<uint32_t>(flags.epochs));
   spec.mutable_stop()->set_target_accuracy(flags.target_accuracy);
   spec.mutable_stop()->set_at_target(flags.stop_at_target);
+  if (!flags.target.empty()) {
+    PACELINE_RETURN_IF_ERROR(SetTarget(flags.target, *spec.mutable_stop()));
+  }
   spec.mutable_evaluation()->set_every(flags.eval_every);
   return request;
 }

@@ -30,6 +30,7 @@ struct JobFlags {
   std::string seed = "1";      // CLI11 would take -1 for a large number.
   int64_t eval_every = 0;      // 0: a twentieth of an epoch.
   double target_accuracy = 0;  // 0: none.
+  std::string target;          // Empty: none.
   bool stop_at_target = false;
   std::string lease = absl::FormatDuration(kDefaultLease);
   std::string output = "table";
@@ -43,7 +44,8 @@ inline constexpr char kJobFlagsHelp[] =
   saps:mode=refresh|damp|drop, ksync, kbatchsync, backup, kasync, kbatchasync,
   psp, elastic, abs, syncswitch
   A run may have a batching of its own: bsp,batching=balanced
-Optimizers: sgd:momentum=0.9,nesterov=true,weight_decay=5e-4, adam, adamw
+Optimizers: sgd:momentum=0.9,nesterov=true,weight_decay=5e-4, adam, adamw; each
+  with no_decay=norms_and_biases beside a weight_decay
 Schedules: constant, step:at=0.5|0.75,factor=0.1, either with warmup=0.1
 Durations are written 20ms, 1.5s, 2m; a plain number counts seconds)";
 

@@ -16,6 +16,9 @@ constexpr absl::string_view kYellow = "\x1b[33m";
 constexpr absl::string_view kRed = "\x1b[31m";
 constexpr absl::string_view kPlain = "\x1b[0m";
 
+// Accuracy, loss and other metrics that a line has room for.
+constexpr size_t kMeasuresMost = 4;
+
 double ShareDone(const v1::JobProgress& progress) {
   if (progress.samples_total() <= 0) return 0;
   const double share = static_cast<double>(progress.samples()) /
@@ -31,6 +34,10 @@ std::string Measures(const v1::JobProgress& progress, double max_seconds) {
   }
   if (progress.has_loss()) {
     parts.push_back(absl::StrFormat("loss %.3f", progress.loss()));
+  }
+  for (const std::string& metric : MetricTexts(progress.metrics())) {
+    if (parts.size() == kMeasuresMost) break;
+    parts.push_back(metric);
   }
   parts.push_back(
       absl::StrFormat("%.0f samples/s", progress.samples_per_second()));
@@ -161,11 +168,30 @@ std::vector<std::string> TerminalProgress(const v1::JobProgress& progress,
   return lines;
 }
 
+std::vector<std::string> MetricTexts(
+    const google::protobuf::Map<std::string, double>& metrics) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : metrics) {
+    texts.push_back(absl::StrFormat("%s %.4g", OneLine(name), value));
+  }
+  std::sort(texts.begin(), texts.end());  // A map has no order.
+  return texts;
+}
+
 std::string EvaluatedLine(const v1::AccuracyPoint& point) {
-  return absl::StrFormat(
-      "%.1f s  evaluated version %d (%d samples): accuracy %.4f, loss %.3f",
-      point.seconds(), point.version(), point.samples(), point.accuracy(),
-      point.loss());
+  std::vector<std::string> parts;
+  if (point.has_accuracy()) {
+    parts.push_back(absl::StrFormat("accuracy %.4f", point.accuracy()));
+  }
+  if (point.has_loss()) {
+    parts.push_back(absl::StrFormat("loss %.3f", point.loss()));
+  }
+  for (std::string& metric : MetricTexts(point.metrics())) {
+    parts.push_back(std::move(metric));
+  }
+  return absl::StrFormat("%.1f s  evaluated version %d (%d samples): %s",
+                         point.seconds(), point.version(), point.samples(),
+                         absl::StrJoin(parts, ", "));
 }
 
 std::string DecisionLine(const v1::Decision& decision) {

@@ -43,6 +43,10 @@ std::vector<std::string> TerminalProgress(const v1::JobProgress& progress,
                                           absl::string_view label,
                                           const ViewOptions& options);
 
+// "perplexity 20.31", in the order of the names.
+std::vector<std::string> MetricTexts(
+    const google::protobuf::Map<std::string, double>& metrics);
+
 // "12.0 s  evaluated version 180 (5760 samples): accuracy 0.9120, loss 0.310".
 std::string EvaluatedLine(const v1::AccuracyPoint& point);
 

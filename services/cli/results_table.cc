@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/check.h"
+#include "common/job/metric_target.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {
@@ -50,19 +56,60 @@ bool AnyReachedTarget(const std::vector<ComparedResult>& results) {
   });
 }
 
+// What the runs have measured beside accuracy and loss, as far as a line has
+// room.
+std::vector<std::string> OtherMetrics(
+    const std::vector<ComparedResult>& results) {
+  constexpr size_t kMost = 3;
+  std::set<std::string> names;
+  for (const ComparedResult& result : results) {
+    const Json* const metrics = FindField(result.run, "final_metrics");
+    if (metrics == nullptr || !metrics->is_object()) continue;
+    for (const auto& [name, value] : metrics->items()) {
+      if (name != kAccuracyMetric && name != kLossMetric) names.insert(name);
+    }
+  }
+  std::vector<std::string> shown(names.begin(), names.end());
+  shown.resize(std::min(shown.size(), kMost));
+  return shown;
+}
+
 std::string ComparisonTable(const std::vector<ComparedResult>& results) {
   const bool to_target = AnyReachedTarget(results);
-  std::vector<Row> rows = {{"PARADIGM", "SECONDS", "ACCURACY", "TO TARGET",
-                            "SPEED-UP", "SAMPLES/S", "UPDATES"}};
+  const std::vector<std::string> metrics = OtherMetrics(results);
+  std::vector<Row> rows = {{"PARADIGM", "SECONDS", "ACCURACY"}};
+  for (const std::string& metric : metrics) {
+    rows[0].push_back(absl::AsciiStrToUpper(OneLine(metric)));
+  }
+  for (const char* const header :
+       {"TO TARGET", "SPEED-UP", "SAMPLES/S", "UPDATES"}) {
+    rows[0].push_back(header);
+  }
   for (const auto& [label, run] : results) {
-    rows.push_back({label, Format(NumberField(run, "seconds"), 2),
-                    Format(NumberField(run, "final_accuracy"), 4),
-                    Format(NumberField(run, "seconds_to_target"), 2),
-                    SpeedUp(run, results.front().run, to_target),
-                    SamplesPerSecond(run),
-                    absl::StrCat(IntegerField(run, "updates"))});
+    Row row = {label, Format(NumberField(run, "seconds"), 2),
+               Format(NumberField(run, "final_accuracy"), 4)};
+    for (const std::string& metric : metrics) {
+      const Json* const measured = FindField(run, "final_metrics");
+      row.push_back(Format(
+          measured == nullptr ? std::nullopt : NumberField(*measured, metric),
+          4));
+    }
+    row.push_back(Format(NumberField(run, "seconds_to_target"), 2));
+    row.push_back(SpeedUp(run, results.front().run, to_target));
+    row.push_back(SamplesPerSecond(run));
+    row.push_back(absl::StrCat(IntegerField(run, "updates")));
+    rows.push_back(std::move(row));
   }
   return AlignColumns(rows, "");
+}
+
+// "the target accuracy", "perplexity<=20".
+std::string TargetOf(const std::vector<ComparedResult>& results) {
+  const std::string target = TextField(results.front().run, "target");
+  if (target.empty() || absl::StartsWith(target, "accuracy>=")) {
+    return "the target accuracy";
+  }
+  return OneLine(target);
 }
 
 // The share of their time that a run's workers waited, together; none when that
@@ -96,8 +143,8 @@ std::string Conclusion(const std::vector<ComparedResult>& results) {
       soonest = &result;
     }
     if (to_target && !seconds.has_value()) {
-      absl::StrAppend(&missed, "\n", result.label,
-                      " did not reach the target accuracy.");
+      absl::StrAppend(&missed, "\n", result.label, " did not reach ",
+                      TargetOf(results), ".");
     }
   }
   if (results.size() < 2 || soonest == nullptr) return "";
@@ -105,7 +152,8 @@ std::string Conclusion(const std::vector<ComparedResult>& results) {
   const std::string& winner = soonest->label;
   const std::string& base = first.label;
   const std::string speed_up = SpeedUp(soonest->run, first.run, to_target);
-  const std::string did = to_target ? "reached the target accuracy" : "ended";
+  const std::string did =
+      to_target ? absl::StrCat("reached ", TargetOf(results)) : "ended";
   std::string text;
   if (soonest == &first) {
     text = absl::StrCat("\nNo other run ", did, " sooner than ", base, ".");

@@ -8,11 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/job/metric_target.h"
 #include "common/status.h"
 #include "services/cli/cluster.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/interrupt_watch.h"
 #include "services/cli/job_flags.h"
+#include "services/cli/one_line.h"
 #include "services/cli/results_table.h"
 #include "services/cli/run_files.h"
 
@@ -34,6 +36,15 @@ std::string ResultLine(const std::string& label, const Json& run) {
   }
   if (const auto accuracy = NumberField(run, "final_accuracy")) {
     absl::StrAppend(&line, absl::StrFormat(", accuracy %.4f", *accuracy));
+  }
+  const Json* const metrics = FindField(run, "final_metrics");
+  if (metrics != nullptr && metrics->is_object()) {
+    for (const auto& [name, value] : metrics->items()) {
+      if (name == kAccuracyMetric || name == kLossMetric) continue;
+      if (!value.is_number()) continue;
+      absl::StrAppendFormat(&line, ", %s %.4g", OneLine(name),
+                            value.get<double>());
+    }
   }
   if (const auto seconds = NumberField(run, "seconds_to_target")) {
     absl::StrAppend(&line, ", target reached after ", ShortSeconds(*seconds));

@@ -37,9 +37,12 @@ absl::Status TakeTraining(const SimulateOptions& options,
   PACELINE_RETURN_IF_ERROR(training.status());
   result.accuracy = training.accuracy();
   result.refused_blocks = training.refused_blocks();
-  const double target = options.cluster.settings.stop.target_accuracy;
-  if (target > 0) {
-    result.seconds_to_target = SecondsToTarget(result.accuracy, target);
+  const StopConditions& stop = options.cluster.settings.stop;
+  if (stop.target_accuracy > 0) {
+    result.seconds_to_target =
+        SecondsToTarget(result.accuracy, AccuracyTarget(stop.target_accuracy));
+  } else if (stop.target.has_value()) {
+    result.seconds_to_target = SecondsToTarget(result.accuracy, *stop.target);
   }
   return absl::OkStatus();
 }

@@ -138,6 +138,7 @@ absl::Status CheckNeedsTraining(const SimulateFlags& flags) {
   const std::pair<const char*, bool> given[] = {
       {"--data", !flags.data.empty()},
       {"--target-accuracy", flags.target_accuracy != usual.target_accuracy},
+      {"--target", !flags.target.empty()},
       {"--learning-rate", flags.learning_rate != usual.learning_rate},
       {"--optimizer", flags.optimizer != usual.optimizer},
       {"--schedule", flags.schedule != usual.schedule},
@@ -251,6 +252,18 @@ absl::Status SetTraining(const SimulateFlags& flags, const JobPlan& plan,
   cluster.settings.learning_rate = spec.learning_rate();
   cluster.settings.rate = plan.rate;
   cluster.settings.stop.target_accuracy = spec.stop().target_accuracy();
+  if (spec.stop().has_target()) {
+    const v1::MetricTarget& target = spec.stop().target();
+    if (target.metric() != kAccuracyMetric && target.metric() != kLossMetric) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--target ", flags.target,
+                       ": a simulated run has the metrics accuracy and loss"));
+    }
+    cluster.settings.stop.target = MetricTarget{
+        .metric = target.metric(),
+        .value = target.value(),
+        .at_least = target.direction() == v1::MetricTarget::AT_LEAST};
+  }
   cluster.settings.stop.at_target = spec.stop().at_target();
   return absl::OkStatus();
 }

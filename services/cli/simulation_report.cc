@@ -104,6 +104,13 @@ std::string Notes(const Json& run) {
   return notes;
 }
 
+Json FinalAccuracy(const SimulationResult& result) {
+  if (result.accuracy.empty() || !result.accuracy.back().accuracy.has_value()) {
+    return nullptr;
+  }
+  return *result.accuracy.back().accuracy;
+}
+
 }  // namespace
 
 Json SimulationRun(const SimulationResult& result) {
@@ -112,9 +119,7 @@ Json SimulationRun(const SimulationResult& result) {
               {"virtual", true},
               {"complete", result.complete},
               {"seconds", seconds},
-              {"final_accuracy", result.accuracy.empty()
-                                     ? Json(nullptr)
-                                     : Json(result.accuracy.back().accuracy)},
+              {"final_accuracy", FinalAccuracy(result)},
               {"seconds_to_target", result.seconds_to_target.has_value()
                                         ? Json(*result.seconds_to_target)
                                         : Json(nullptr)},

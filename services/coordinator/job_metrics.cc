@@ -89,6 +89,24 @@ void JobMetrics::SetLoss(double nats) {
            loss_);
 }
 
+void JobMetrics::SetMetrics(const std::map<std::string, double>& metrics) {
+  for (const auto& [name, value] : metrics) {
+    auto it = metrics_.find(name);
+    if (it == metrics_.end()) {
+      if (metrics_.size() == kMetricsMax) continue;
+      it = metrics_
+               .emplace(name,
+                        series_.With({{"metric", name}})
+                            .Gauge("evaluation_metric",
+                                   "A metric of the last evaluation, by the "
+                                   "name that its program gives it; at most 16 "
+                                   "names of a job."))
+               .first;
+    }
+    it->second->Set(value);
+  }
+}
+
 void JobMetrics::SetOrEnd(std::optional<double> value, const char* name,
                           const char* help, std::optional<Gauge>& gauge) {
   if (!value.has_value()) return gauge.reset();

@@ -16,6 +16,10 @@
 
 namespace paceline {
 
+// Metrics that one evaluation may have beside accuracy and loss, and names of
+// them that one job may show.
+inline constexpr size_t kMetricsMax = 16;
+
 // Every series the coordinator exports of one job, declared here and nowhere
 // else, told apart by the label `job_id` (`job` is the scraper's own); they end
 // with this. No label value comes from a member's message but the name under
@@ -154,6 +158,10 @@ class JobMetrics {
   // There is no series before the first value.
   void SetAccuracy(double ratio);
   void SetLoss(double nats);
+  // What else the last evaluation has measured, by its names: the label
+  // `metric`. One that is missing keeps its last value; names beyond
+  // kMetricsMax in all are left out.
+  void SetMetrics(const std::map<std::string, double>& metrics);
 
   // For one thread at a time, which may be another.
   void Switched(const std::string& from, const std::string& to);
@@ -169,6 +177,7 @@ class JobMetrics {
   std::optional<Gauge> groups_;
   std::optional<Gauge> accuracy_;
   std::optional<Gauge> loss_;
+  std::map<std::string, Gauge> metrics_;
   std::map<std::pair<std::string, std::string>, Counter> switches_;
 };
 

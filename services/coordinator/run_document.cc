@@ -6,6 +6,24 @@ namespace paceline {
 
 using Json = nlohmann::ordered_json;
 
+namespace {
+
+Json OrNull(const std::optional<double>& value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+}  // namespace
+
+Json MetricsJson(const AccuracyPoint& point) {
+  Json metrics = Json::object();
+  for (const absl::string_view name : {kAccuracyMetric, kLossMetric}) {
+    const std::optional<double> value = MetricOf(point, name);
+    if (value.has_value()) metrics[std::string(name)] = *value;
+  }
+  for (const auto& [name, value] : point.metrics) metrics[name] = value;
+  return metrics;
+}
+
 Json AccuracyJson(const std::vector<AccuracyPoint>& points) {
   Json array = Json::array();
   for (const AccuracyPoint& point : points) {
@@ -13,8 +31,9 @@ Json AccuracyJson(const std::vector<AccuracyPoint>& points) {
                      {"version", point.version},
                      {"version_at_completion", point.version_at_completion},
                      {"samples", point.samples},
-                     {"accuracy", point.accuracy},
-                     {"loss", point.loss}});
+                     {"accuracy", OrNull(point.accuracy)},
+                     {"loss", OrNull(point.loss)}});
+    if (!point.metrics.empty()) array.back()["metrics"] = point.metrics;
   }
   return array;
 }

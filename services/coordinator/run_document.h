@@ -13,7 +13,11 @@ namespace paceline {
 
 // The parts that the documents of real and of simulated runs have in common.
 
-// An array of objects with the fields' names.
+// {"accuracy", "loss", ...}: what the evaluation has measured.
+nlohmann::ordered_json MetricsJson(const AccuracyPoint& point);
+
+// An array of objects with the fields' names; what was not measured is null,
+// and `metrics` is there where there are others than these two.
 nlohmann::ordered_json AccuracyJson(const std::vector<AccuracyPoint>& points);
 
 // {"p50", "p99", "max"}

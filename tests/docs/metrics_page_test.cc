@@ -122,6 +122,7 @@ std::string Page() {
   job.SetGroups(1);
   job.SetAccuracy(1);
   job.SetLoss(0);
+  job.SetMetrics({{"perplexity", 20}});
   job.Switched("bsp", "asp");
   prometheus::Registry of_server;
   const ServerMetrics server(of_server);

@@ -222,10 +222,11 @@ void Greet(Fleet& fleet, absl::string_view bytes) {
 }
 
 constexpr char kHello[] = R"(name: 'w1' evaluator: true pool: 'a' device: 'cpu'
-  labels { key: 'a' value: 'b' } memory_bytes: 7)";
+  labels { key: 'a' value: 'b' } memory_bytes: 7
+  programs: ['resnet', 'gpt'])";
 constexpr char kModel[] = R"(train_samples: 40 test_samples: 10
-  tensors { name: 'w' shape: [2, 3] size: 6 }
-  tensors { name: 's' shape: 4 size: 4 kind: STATISTIC })";
+  tensors { name: 'w' shape: [2, 3] size: 6 rate_factor: 2 weight_decay: 0 }
+  tensors { name: 's' shape: 4 size: 4 kind: STATISTIC momentum: 0.1 })";
 
 std::string Seed(char shape, const char* model, const std::string& steps) {
   return std::string(1, shape) +
@@ -249,6 +250,7 @@ std::vector<std::string> FuzzSeeds() {
       worker("gradient_ready { iteration: 1 samples: 10 }") +
       worker("abandoned { iteration: 1 }") +
       worker("evaluated { snapshot: 1 accuracy: 0.5 loss: nan }") +
+      worker("evaluated { snapshot: 2 metrics { key: 'top5' value: 1 } }") +
       worker("heartbeat {}") +
       server("run: 77 done { sequence: 2 fence { iteration: 1 blocks: 2 } }") +
       server("run: 77 checkpoint_written { snapshot: 1 file: 'x' }") +

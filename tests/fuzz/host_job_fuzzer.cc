@@ -10,11 +10,19 @@ namespace paceline {
 std::vector<std::string> FuzzSeeds() {
   return {MessageSeed<v1::HostJob>(R"(
             job { optimizer: 'adam' batch_size: 32 round_strength: 'linear' }
-            tensors { name: 'a' shape: [2, 3] size: 6 }
+            tensors { name: 'a' shape: [2, 3] size: 6 rate_factor: 0.1
+                      weight_decay: 0.05 momentum: 0.9 }
             tensors { name: 's' shape: 4 size: 4 kind: STATISTIC }
             blocks { id: 0 tensor: 0 offset: 0 size: 4 }
             blocks { id: 1 tensor: 0 offset: 4 size: 2 }
             blocks { id: 2 tensor: 1 offset: 0 size: 4 kind: STATISTIC })"),
+          MessageSeed<v1::HostJob>(R"(
+            job { optimizer: 'adamw:weight_decay=0.1,no_decay=norms_and_biases'
+                  batch_size: 32 round_strength: 'linear' }
+            tensors { name: 'b' shape: 2 size: 2 kind: AVERAGED }
+            tensors { name: 'f' shape: 4 size: 4 kind: FROZEN }
+            blocks { id: 0 tensor: 0 offset: 0 size: 2 kind: AVERAGED }
+            blocks { id: 1 tensor: 1 offset: 0 size: 4 kind: FROZEN })"),
           MessageSeed<v1::HostJob>(R"(
             job { optimizer: 'sgd' batch_size: 1 round_strength: 'sqrt' }
             tensors { name: 'a' size: 9223372036854775807 }

@@ -132,6 +132,9 @@ inline auto* ResourcesOf(v1::ListJobsResponse& page) {
 inline auto* ResourcesOf(v1::ListDecisionsResponse& page) {
   return page.mutable_decisions();
 }
+inline auto* ResourcesOf(v1::ListAccuracyPointsResponse& page) {
+  return page.mutable_accuracy_points();
+}
 inline auto* ResourcesOf(v1::ListCheckpointsResponse& page) {
   return page.mutable_checkpoints();
 }

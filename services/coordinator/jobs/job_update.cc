@@ -20,7 +20,7 @@ using ::google::protobuf::FieldMask;
 using ::google::protobuf::util::FieldMaskUtil;
 
 // These are the fields that UpdateJob's comment names.
-constexpr std::array<absl::string_view, 18> kMutable = {
+constexpr std::array<absl::string_view, 19> kMutable = {
     "display_name",
     "labels",
     "annotations",
@@ -36,6 +36,7 @@ constexpr std::array<absl::string_view, 18> kMutable = {
     "spec.stop.target_accuracy",
     "spec.stop.target_loss",
     "spec.stop.at_target",
+    "spec.stop.target",
     "spec.checkpoints",
     "spec.checkpoints.interval",
     "spec.checkpoints.keep",

@@ -689,6 +689,7 @@ void JobRun::ExportProgress(const v1::JobProgress& progress,
   metrics_->samples_wanted->Set(static_cast<double>(progress.samples_total()));
   if (progress.has_accuracy()) metrics_->SetAccuracy(progress.accuracy());
   if (progress.has_loss()) metrics_->SetLoss(progress.loss());
+  metrics_->SetMetrics({progress.metrics().begin(), progress.metrics().end()});
   metrics_->SetParadigm(progress.paradigm());
   size_t trainers = 0;
   std::map<std::string, std::pair<TrainingView::Worker, const Member*>>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "services/coordinator/run/wire.h"
 #include "services/coordinator/run_document.h"
 
 namespace paceline {
@@ -15,6 +16,14 @@ constexpr double kLossSmoothing = 0.02;
 
 Json OrNull(const std::optional<double>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+// The one that is measured against, of several.
+std::optional<MetricTarget> TargetOf(const v1::StopConditions& stop) {
+  if (stop.target_accuracy() > 0) return AccuracyTarget(stop.target_accuracy());
+  if (stop.has_target()) return FromWire(stop.target());
+  if (stop.target_loss() > 0) return LossTarget(stop.target_loss());
+  return std::nullopt;
 }
 
 }  // namespace
@@ -122,7 +131,12 @@ void RunRecord::Progress(const TrainingView& view,
   progress.set_parameters(parameters_);
   progress.set_train_samples(train_samples_);
   if (loss_.has_value()) progress.set_loss(*loss_);
-  if (!accuracy_.empty()) progress.set_accuracy(accuracy_.back().accuracy);
+  if (!accuracy_.empty()) {
+    const AccuracyPoint& last = accuracy_.back();
+    if (last.accuracy.has_value()) progress.set_accuracy(*last.accuracy);
+    progress.mutable_metrics()->insert(last.metrics.begin(),
+                                       last.metrics.end());
+  }
   const int64_t left = view.samples_total - view.samples_counted;
   if (rate > 0 && left > 0) {
     double most = static_cast<double>(left) / rate;
@@ -171,10 +185,15 @@ void RunRecord::AddWorkers(const TrainingView& view,
 Json RunRecord::Result(const TrainingView& view) const {
   Json result = {{"paradigm", paradigm_}, {"seconds", last_push_seconds_}};
   result["final_accuracy"] =
-      accuracy_.empty() ? Json(nullptr) : Json(accuracy_.back().accuracy);
-  const double target = stop_.target_accuracy();
+      accuracy_.empty() ? Json(nullptr) : OrNull(accuracy_.back().accuracy);
+  result["final_metrics"] =
+      accuracy_.empty() ? Json::object() : MetricsJson(accuracy_.back());
+  const std::optional<MetricTarget> target = TargetOf(stop_);
+  result["target"] =
+      target.has_value() ? Json(FormatMetricTarget(*target)) : Json(nullptr);
   result["seconds_to_target"] =
-      target > 0 ? OrNull(SecondsToTarget(accuracy_, target)) : Json(nullptr);
+      target.has_value() ? OrNull(SecondsToTarget(accuracy_, *target))
+                         : Json(nullptr);
   result["samples"] = view.samples_counted;
   result["samples_discarded"] = view.samples_discarded;
   result["pushes"] = pushes_;

@@ -38,6 +38,41 @@ absl::StatusOr<WorkerModel> FromWire(const v1::WorkerReady& ready) {
   return model;
 }
 
+MemberEvaluated FromWire(WorkerId worker, const v1::Evaluated& wire) {
+  MemberEvaluated evaluated;
+  evaluated.worker = worker;
+  evaluated.snapshot = wire.snapshot();
+  evaluated.status = FromCode(wire.code(), wire.message());
+  if (!evaluated.status.ok()) return evaluated;
+  const auto note = [](double value, std::optional<double>& to) {
+    if (std::isfinite(value)) to = value;
+  };
+  if (wire.has_accuracy()) note(wire.accuracy(), evaluated.accuracy);
+  if (wire.has_loss()) note(wire.loss(), evaluated.loss);
+  for (const auto& [name, value] : wire.metrics()) {
+    if (name == kAccuracyMetric) {
+      note(value, evaluated.accuracy);
+    } else if (name == kLossMetric) {
+      note(value, evaluated.loss);
+    } else if (std::isfinite(value)) {
+      evaluated.status.Update(CheckPlainName("a metric's name", name));
+      evaluated.metrics[name] = value;
+    }
+  }
+  if (evaluated.metrics.size() > kMetricsMax) {
+    evaluated.status = absl::InvalidArgumentError(
+        absl::StrCat("it has ", evaluated.metrics.size(),
+                     " metrics beside accuracy and loss; at most ", kMetricsMax,
+                     " are allowed"));
+  }
+  if (evaluated.status.ok() && !evaluated.accuracy.has_value() &&
+      !evaluated.loss.has_value() && evaluated.metrics.empty()) {
+    evaluated.status =
+        absl::InvalidArgumentError("it has measured nothing that is finite");
+  }
+  return evaluated;
+}
+
 CommandDone FromWire(int server, const v1::CommandDone& done) {
   CommandDone in{server, done.sequence(),
                  FromCode(done.code(), done.message())};
@@ -98,10 +133,7 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
     case v1::WorkerMessage::kAbandoned:
       return WorkerAbandoned{worker, message.abandoned().iteration()};
     case v1::WorkerMessage::kEvaluated: {
-      const v1::Evaluated& evaluated = message.evaluated();
-      return MemberEvaluated{worker, evaluated.snapshot(),
-                             FromCode(evaluated.code(), evaluated.message()),
-                             evaluated.accuracy(), evaluated.loss()};
+      return FromWire(worker, message.evaluated());
     }
     case v1::WorkerMessage::kLeaving:
       return MemberGone{worker, LossReason::kDeparted, absl::OkStatus()};
@@ -247,9 +279,16 @@ v1::AccuracyPoint ToWire(const AccuracyPoint& point) {
   wire.set_version(point.version);
   wire.set_version_at_completion(point.version_at_completion);
   wire.set_samples(point.samples);
-  wire.set_accuracy(point.accuracy);
-  wire.set_loss(point.loss);
+  if (point.accuracy.has_value()) wire.set_accuracy(*point.accuracy);
+  if (point.loss.has_value()) wire.set_loss(*point.loss);
+  wire.mutable_metrics()->insert(point.metrics.begin(), point.metrics.end());
   return wire;
+}
+
+MetricTarget FromWire(const v1::MetricTarget& target) {
+  return {.metric = target.metric(),
+          .value = target.value(),
+          .at_least = target.direction() == v1::MetricTarget::AT_LEAST};
 }
 
 CourseOptions ToCourseOptions(const JobPlan& plan) {
@@ -273,6 +312,7 @@ RunSettings ToRunSettings(const JobPlan& plan) {
   settings.stop = {stop.epochs(),      stop.samples(),
                    stop.seconds(),     stop.target_accuracy(),
                    stop.target_loss(), stop.at_target()};
+  if (stop.has_target()) settings.stop.target = FromWire(stop.target());
   const auto& interval = plan.spec.checkpoints().interval();
   settings.checkpoint_interval =
       std::max(absl::ZeroDuration(), absl::Seconds(interval.seconds()) +

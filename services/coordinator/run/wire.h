@@ -40,6 +40,7 @@ v1::ServerCommand ToWire(const NumberedCommand& command, size_t server,
                          size_t servers);
 
 v1::AccuracyPoint ToWire(const AccuracyPoint& point);
+MetricTarget FromWire(const v1::MetricTarget& target);
 
 // What of a job's plan a run needs.
 CourseOptions ToCourseOptions(const JobPlan& plan);

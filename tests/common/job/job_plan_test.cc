@@ -180,6 +180,14 @@ std::vector<BadSpec> BadParadigms() {
   };
 }
 
+v1::MetricTarget& SetTarget(v1::JobSpec& spec, const std::string& metric) {
+  v1::MetricTarget& target = *spec.mutable_stop()->mutable_target();
+  target.set_metric(metric);
+  target.set_value(20);
+  target.set_direction(v1::MetricTarget::AT_MOST);
+  return target;
+}
+
 std::vector<BadSpec> BadEnds() {
   return {
       {"stop.epochs", "must be from 0 to 1000000",
@@ -200,7 +208,20 @@ std::vector<BadSpec> BadEnds() {
        [](auto& s) { s.mutable_stop()->set_target_accuracy(kNaN); }},
       {"stop.target_loss", "is -0.5",
        [](auto& s) { s.mutable_stop()->set_target_loss(-0.5); }},
-      {"stop.at_target", "needs stop.target_accuracy or stop.target_loss",
+      {"stop.target.metric", "is \"\"; a metric's name has 1 to 63",
+       [](auto& s) { SetTarget(s, ""); }},
+      {"stop.target.metric", "is \"top 5\"; a metric's name has 1 to 63",
+       [](auto& s) { SetTarget(s, "top 5"); }},
+      {"stop.target.value", "is nan; must be finite",
+       [](auto& s) { SetTarget(s, "f1").set_value(kNaN); }},
+      {"stop.target.direction", "must be AT_LEAST or AT_MOST",
+       [](auto& s) { SetTarget(s, "f1").clear_direction(); }},
+      {"evaluation.disabled", "contradicts a target",
+       [](auto& s) {
+         SetTarget(s, "perplexity");
+         s.mutable_evaluation()->set_disabled(true);
+       }},
+      {"stop.at_target", "needs stop.target_accuracy, stop.target_loss or",
        [](auto& s) { s.mutable_stop()->set_at_target(true); }},
       {"stop.at_target", "contradicts evaluation.defer",
        [](auto& s) {

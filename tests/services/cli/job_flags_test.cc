@@ -28,6 +28,26 @@ v1::JobSpec Spec() {
   return MakeJobSpec(job, job.runs[0], 60000);
 }
 
+TEST(JobFlagsTest, AnyMetricCanBeTheTarget) {
+  JobFlags flags;
+  flags.target = "perplexity<=20";
+  flags.stop_at_target = true;
+  const auto request = ParseJobFlags(flags);
+  ASSERT_TRUE(request.ok()) << request.status();
+  const v1::StopConditions& stop = request->spec.stop();
+  EXPECT_EQ(stop.target().metric(), "perplexity");
+  EXPECT_EQ(stop.target().value(), 20);
+  EXPECT_EQ(stop.target().direction(), v1::MetricTarget::AT_MOST);
+  EXPECT_TRUE(stop.at_target());
+  flags.target = "perplexity";
+  EXPECT_THAT(ParseJobFlags(flags).status().ToString(),
+              HasSubstr("--target \"perplexity\": must be METRIC<=VALUE"));
+  flags.target = "accuracy>=0.9";
+  flags.target_accuracy = 0.9;
+  EXPECT_THAT(ParseJobFlags(flags).status().ToString(),
+              HasSubstr("--target and --target-accuracy: give one of them"));
+}
+
 TEST(JobSpecTest, CarriesEveryOption) {
   const v1::JobSpec spec = Spec();
   EXPECT_EQ(spec.model(), "mlp");

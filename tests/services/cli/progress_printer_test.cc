@@ -77,6 +77,7 @@ TEST_F(ProgressPrinterTest, PlainLinesForEvaluationsDecisionsAndNotes) {
   v1::AccuracyPoint point;
   point.set_seconds(1);
   point.set_accuracy(0.5);
+  point.set_loss(0);
   printer.Show(point);
   EXPECT_EQ(Written(),
             "[bsp] 1.0 s  evaluated version 0 (0 samples): accuracy 0.5000, "

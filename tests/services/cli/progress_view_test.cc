@@ -129,6 +129,13 @@ TEST(ProgressViewTest, SingleLines) {
   EXPECT_EQ(EvaluatedLine(point),
             "12.0 s  evaluated version 180 (5760 samples): accuracy 0.9120, "
             "loss 0.310");
+  // A language model has no accuracy.
+  point.clear_accuracy();
+  (*point.mutable_metrics())["top5"] = 0.98;
+  (*point.mutable_metrics())["perplexity"] = 20.314159;
+  EXPECT_EQ(EvaluatedLine(point),
+            "12.0 s  evaluated version 180 (5760 samples): loss 0.310, "
+            "perplexity 20.31, top5 0.98");
   v1::Decision decision;
   decision.set_seconds(3.25);
   decision.set_worker("w2");

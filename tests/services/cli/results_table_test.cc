@@ -59,6 +59,25 @@ TEST(ResultsTableTest, ARunThatMissedTheTargetHasNoSpeedUp) {
       "asp did not reach the target accuracy.\n");
 }
 
+TEST(ResultsTableTest, WhatAProgramMeasuresHasColumns) {
+  EXPECT_EQ(
+      ResultsTable(
+          {FakeRun("bsp", R"({"seconds":2,"seconds_to_target":2,)"
+                          R"("target":"perplexity<=20","final_accuracy":null,)"
+                          R"("final_metrics":{"loss":3,"perplexity":19.5}})"),
+           FakeRun("cgp", R"({"seconds":1,"seconds_to_target":1,)"
+                          R"("target":"perplexity<=20",)"
+                          R"("final_metrics":{"perplexity":18,"bits":2}})")}),
+      "PARADIGM  SECONDS  ACCURACY    BITS  PERPLEXITY  TO TARGET  SPEED-UP  "
+      "SAMPLES/S  UPDATES\n"
+      "bsp          2.00         -       -     19.5000       2.00     1.00x  "
+      "        -        0\n"
+      "cgp          1.00         -  2.0000     18.0000       1.00     2.00x  "
+      "        -        0\n"
+      "\ncgp reached perplexity<=20 2.00x as soon as bsp: after 1.00 s instead "
+      "of 2.00 s.\n");
+}
+
 TEST(ResultsTableTest, WithoutATargetAllSecondsAreCompared) {
   EXPECT_EQ(
       ResultsTable({FakeRun("bsp", R"({"seconds":2})"),

@@ -54,6 +54,24 @@ TEST_F(JobMetricsTest, WhatIsKnownBeforehandIsThereAtZero) {
       Contains("decisions_total{job_id=\"j\",reason=\"wait_for_slowest\"} 0"));
 }
 
+// A program names what it likes, and never so much that it hurts.
+TEST_F(JobMetricsTest, MetricsOfEvaluationsAreBounded) {
+  EXPECT_TRUE(Lines("evaluation_metric").empty());
+  metrics_->SetMetrics({{"perplexity", 20.5}, {"top5", 0.9}});
+  metrics_->SetMetrics({{"perplexity", 19.5}});
+  EXPECT_THAT(Lines("evaluation_metric"),
+              testing::UnorderedElementsAre(
+                  "evaluation_metric{job_id=\"j\",metric=\"perplexity\"} 19.5",
+                  "evaluation_metric{job_id=\"j\",metric=\"top5\"} 0.9"));
+  for (int i = 0; i < 100; ++i) {
+    metrics_->SetMetrics({{absl::StrCat("m", i), 1}});
+  }
+  EXPECT_EQ(Lines("evaluation_metric").size(), 16u);
+  metrics_->SetMetrics({{"perplexity", 18}});
+  EXPECT_THAT(Lines("evaluation_metric"),
+              Contains(HasSubstr("perplexity\"} 18")));
+}
+
 TEST_F(JobMetricsTest, EveryDecisionHasANameOfItsOwn) {
   std::set<absl::string_view> names;
   for (const DecisionKind kind : DecisionKinds()) names.insert(NameOf(kind));

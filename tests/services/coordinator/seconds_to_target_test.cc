@@ -52,7 +52,8 @@ TEST_P(SecondsToTargetTest, AgreesWithTheTable) {
     point.accuracy = accuracy;
     points.push_back(point);
   }
-  const std::optional<double> seconds = SecondsToTarget(points, 0.8);
+  const std::optional<double> seconds =
+      SecondsToTarget(points, AccuracyTarget(0.8));
   ASSERT_EQ(seconds.has_value(), GetParam().expected.has_value());
   EXPECT_NEAR(seconds.value_or(0), GetParam().expected.value_or(0), 1e-9);
 }
@@ -63,7 +64,36 @@ INSTANTIATE_TEST_SUITE_P(Table, SecondsToTargetTest,
                            return instance.param.name;
                          });
 
-TEST(LossReachedTest, ByTwoInARowAtOrBelow) {
+AccuracyPoint Perplexity(double seconds, std::optional<double> value) {
+  AccuracyPoint point;
+  point.seconds = seconds;
+  if (value.has_value()) point.metrics["perplexity"] = *value;
+  return point;
+}
+
+TEST(SecondsToMetricTest, DownwardsToo) {
+  const MetricTarget target = *ParseMetricTarget("perplexity<=20");
+  // 30 at 2 s, 10 at 4 s: half way.
+  EXPECT_EQ(
+      SecondsToTarget({Perplexity(2, 30), Perplexity(4, 10), Perplexity(5, 20)},
+                      target),
+      3);
+  EXPECT_EQ(
+      SecondsToTarget({Perplexity(2, 30), Perplexity(4, 10), Perplexity(5, 21)},
+                      target),
+      std::nullopt);
+  // From what was not measured nothing is inferred.
+  EXPECT_EQ(
+      SecondsToTarget({Perplexity(2, {}), Perplexity(4, 10), Perplexity(5, 11)},
+                      target),
+      4);
+  EXPECT_EQ(SecondsToTarget({Perplexity(2, 10), Perplexity(4, {})}, target),
+            std::nullopt);
+  EXPECT_EQ(SecondsToTarget({Perplexity(2, 10)}, AccuracyTarget(0.1)),
+            std::nullopt);
+}
+
+TEST(TargetReachedTest, ByTwoInARow) {
   const auto reached = [](const std::vector<double>& losses) {
     std::vector<AccuracyPoint> points;
     for (const double loss : losses) {
@@ -71,13 +101,17 @@ TEST(LossReachedTest, ByTwoInARowAtOrBelow) {
       point.loss = loss;
       points.push_back(point);
     }
-    return LossReached(points, 0.5);
+    return TargetReached(points, LossTarget(0.5));
   };
   EXPECT_FALSE(reached({}));
   EXPECT_FALSE(reached({0.1}));
   EXPECT_FALSE(reached({0.5, 0.6, 0.5, 0.51}));
   EXPECT_TRUE(reached({0.9, 0.5, 0.5, 0.9}));
   EXPECT_TRUE(reached({0.4, 0.2}));
+  const MetricTarget target = *ParseMetricTarget("perplexity<=20");
+  EXPECT_TRUE(TargetReached({Perplexity(1, 19), Perplexity(2, 20)}, target));
+  EXPECT_FALSE(TargetReached(
+      {Perplexity(1, 19), Perplexity(2, {}), Perplexity(3, 19)}, target));
 }
 
 }  // namespace

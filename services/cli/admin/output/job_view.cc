@@ -1,10 +1,13 @@
 #include "services/cli/admin/output/job_view.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "services/cli/admin/output/format.h"
 #include "services/cli/admin/output/table.h"
 #include "services/cli/admin/resource_name.h"
@@ -24,6 +27,10 @@ std::string Accuracy(const v1::JobProgress& progress) {
 
 std::string Loss(const v1::JobProgress& progress) {
   return progress.has_loss() ? absl::StrFormat("%.4f", progress.loss()) : "";
+}
+
+std::string Metrics(const v1::JobProgress& progress) {
+  return absl::StrJoin(MetricTexts(progress.metrics()), ", ");
 }
 
 std::string Rate(const v1::JobProgress& progress) {
@@ -57,6 +64,7 @@ void AppendProgress(const v1::JobProgress& progress, FieldLines* lines) {
   lines->Add("Paradigm", progress.paradigm());
   lines->Add("Loss", Loss(progress));
   lines->Add("Accuracy", Accuracy(progress));
+  lines->Add("Metrics", Metrics(progress));
   if (progress.parameters() > 0) {
     lines->Add("Parameters", absl::StrCat(progress.parameters()));
   }
@@ -102,6 +110,7 @@ Table JobTable(const std::vector<const v1::Job*>& jobs,
       {"MODEL", [](Job job) { return job.spec().model(); }, true},
       {"DATA", [](Job job) { return job.spec().data(); }, true},
       {"LOSS", [](Job job) { return Loss(job.progress()); }, true},
+      {"METRICS", [](Job job) { return Metrics(job.progress()); }, true},
       {"SAMPLES/S", [](Job job) { return Rate(job.progress()); }, true},
       {"REASON", [](Job job) { return job.state_reason(); }, true}};
   if (options.namespaces) {
@@ -226,6 +235,39 @@ Table CheckpointTable(const std::vector<const v1::Checkpoint*>& checkpoints,
        {"DIRECTORY", [](Checkpoint saved) { return saved.directory(); }, true},
        {"REASON", [](Checkpoint saved) { return saved.state_reason(); }, true}},
       wide);
+}
+
+Table AccuracyTable(const std::vector<const v1::AccuracyPoint*>& points,
+                    bool wide) {
+  using Point = const v1::AccuracyPoint&;
+  const std::vector<Column<v1::AccuracyPoint>> columns = {
+      {"SECONDS",
+       [](Point point) { return absl::StrFormat("%.1f", point.seconds()); }},
+      {"SAMPLES", [](Point point) { return absl::StrCat(point.samples()); }},
+      {"VERSION", [](Point point) { return absl::StrCat(point.version()); }},
+      {"ACCURACY",
+       [](Point point) {
+         return point.has_accuracy() ? absl::StrFormat("%.4f", point.accuracy())
+                                     : "";
+       }},
+      {"LOSS", [](Point point) {
+         return point.has_loss() ? absl::StrFormat("%.4f", point.loss()) : "";
+       }}};
+  Table table = TableOf(points, columns, wide);
+  std::set<std::string> names;
+  for (const v1::AccuracyPoint* const point : points) {
+    for (const auto& [name, value] : point->metrics()) names.insert(name);
+  }
+  for (const std::string& name : names) {
+    table.headers.push_back(absl::AsciiStrToUpper(name));
+    for (size_t i = 0; i < points.size(); ++i) {
+      const auto found = points[i]->metrics().find(name);
+      table.rows[i].push_back(found == points[i]->metrics().end()
+                                  ? ""
+                                  : absl::StrFormat("%.6g", found->second));
+    }
+  }
+  return table;
 }
 
 std::string StateLine(const v1::Job& job) {

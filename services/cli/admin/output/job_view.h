@@ -46,6 +46,10 @@ std::string ShareText(const v1::JobProgress& progress);
 // "2026-11-21T10:00:00Z  12.0 s  w2  loss  stream broken (3 more like it)".
 std::string DecisionText(const v1::Decision& decision);
 
+// What each evaluation has measured, a column for each metric of any.
+Table AccuracyTable(const std::vector<const v1::AccuracyPoint*>& points,
+                    bool wide);
+
 Table CheckpointTable(const std::vector<const v1::Checkpoint*>& checkpoints,
                       bool wide, absl::Time now);
 

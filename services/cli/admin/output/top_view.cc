@@ -108,6 +108,9 @@ std::vector<std::string> JobTop(const v1::Job& job) {
   if (progress.has_loss()) {
     facts.push_back(absl::StrFormat("loss %.4f", progress.loss()));
   }
+  for (std::string& metric : MetricTexts(progress.metrics())) {
+    facts.push_back(std::move(metric));
+  }
   facts.push_back(
       absl::StrFormat("%.0f samples/s", progress.samples_per_second()));
   if (progress.has_seconds_left()) {

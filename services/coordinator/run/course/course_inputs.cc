@@ -157,7 +157,8 @@ absl::Status RunCourse::On(const Turn& turn, const MemberEvaluated& in) {
   }
   PACELINE_ASSIGN_OR_RETURN(
       const AccuracyPoint point,
-      evaluations_.Done(in.worker, in.snapshot, in.accuracy, in.loss));
+      evaluations_.Done(in.worker, in.snapshot, in.accuracy, in.loss,
+                        in.metrics));
   target_reached_ = StopReached(settings_.stop, evaluations_.accuracy());
   turn.outputs.push_back(
       NumberedCommand{commands_.Next(turn.now), ReleaseSnapshot{in.snapshot}});

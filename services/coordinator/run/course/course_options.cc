@@ -62,8 +62,10 @@ bool StopReached(const StopConditions& stop,
                  const std::vector<AccuracyPoint>& accuracy) {
   if (!stop.at_target) return false;
   return (stop.target_accuracy > 0 &&
-          TargetReached(accuracy, stop.target_accuracy)) ||
-         (stop.target_loss > 0 && LossReached(accuracy, stop.target_loss));
+          TargetReached(accuracy, AccuracyTarget(stop.target_accuracy))) ||
+         (stop.target_loss > 0 &&
+          TargetReached(accuracy, LossTarget(stop.target_loss))) ||
+         (stop.target.has_value() && TargetReached(accuracy, *stop.target));
 }
 
 }  // namespace paceline

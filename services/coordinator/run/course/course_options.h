@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/job/job_defaults.h"
+#include "common/job/metric_target.h"
 #include "common/job/paradigm_spec.h"
 #include "common/job/rate_spec.h"
 #include "services/coordinator/accuracy.h"
@@ -29,6 +31,7 @@ struct StopConditions {
   double target_loss = 0;
   // Two evaluations in a row at a target end the training.
   bool at_target = false;
+  std::optional<MetricTarget> target = {};  // Of any metric.
 };
 
 // What can be changed while a run goes on.

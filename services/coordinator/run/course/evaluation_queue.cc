@@ -42,10 +42,9 @@ std::optional<int64_t> EvaluationQueue::EvaluatorLeft(WorkerId evaluator,
   return task.snapshot;
 }
 
-absl::StatusOr<AccuracyPoint> EvaluationQueue::Done(WorkerId evaluator,
-                                                    int64_t snapshot,
-                                                    double accuracy,
-                                                    double loss) {
+absl::StatusOr<AccuracyPoint> EvaluationQueue::Done(
+    WorkerId evaluator, int64_t snapshot, std::optional<double> accuracy,
+    std::optional<double> loss, const std::map<std::string, double>& metrics) {
   if (!given_ || evaluator_ != evaluator ||
       snapshots_.front().snapshot != snapshot) {
     return absl::FailedPreconditionError(
@@ -54,6 +53,7 @@ absl::StatusOr<AccuracyPoint> EvaluationQueue::Done(WorkerId evaluator,
   AccuracyPoint point = snapshots_.front().point;
   point.accuracy = accuracy;
   point.loss = loss;
+  point.metrics = metrics;
   snapshots_.pop_front();
   given_ = false;
   const auto later =

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -50,8 +52,10 @@ class EvaluationQueue {
 
   // The finished point, which accuracy() has from now on. FAILED_PRECONDITION
   // if that was not the task given.
-  absl::StatusOr<AccuracyPoint> Done(WorkerId evaluator, int64_t snapshot,
-                                     double accuracy, double loss);
+  absl::StatusOr<AccuracyPoint> Done(
+      WorkerId evaluator, int64_t snapshot, std::optional<double> accuracy,
+      std::optional<double> loss,
+      const std::map<std::string, double>& metrics = {});
 
   // The snapshot cannot be had; with `make_room` because the servers have none
   // left. What is not evaluated for that, to be released: it, and those that

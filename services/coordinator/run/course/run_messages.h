@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -95,8 +96,10 @@ struct MemberEvaluated {
   WorkerId worker;
   int64_t snapshot = 0;
   absl::Status status;  // Not OK: the snapshot could not be evaluated.
-  double accuracy = 0;
-  double loss = 0;
+  // What was measured; AccuracyPoint says how.
+  std::optional<double> accuracy = std::nullopt;
+  std::optional<double> loss = std::nullopt;
+  std::map<std::string, double> metrics = {};
 };
 // `why` is what it said: with kFailed that it cannot take part, with
 // kStreamBroken why it ends its stream. OK if it said nothing.

@@ -84,6 +84,8 @@ class FakeJobService final : public v1::JobService::Service {
   PACELINE_FAKE(RestoreJob, v1::RestoreJobRequest, v1::Job)
   PACELINE_FAKE(ListDecisions, v1::ListDecisionsRequest,
                 v1::ListDecisionsResponse)
+  PACELINE_FAKE(ListAccuracyPoints, v1::ListAccuracyPointsRequest,
+                v1::ListAccuracyPointsResponse)
   PACELINE_FAKE(GetJobReport, v1::GetJobReportRequest, v1::JobReport)
   PACELINE_FAKE(CreateCheckpoint, v1::CreateCheckpointRequest, v1::Checkpoint)
   PACELINE_FAKE(GetCheckpoint, v1::GetCheckpointRequest, v1::Checkpoint)

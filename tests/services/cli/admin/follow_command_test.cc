@@ -64,6 +64,7 @@ TEST_F(FollowCommandTest, WatchAsLines) {
   *progress.mutable_progress() = RunningJob().progress();
   v1::WatchJobResponse accuracy;
   accuracy.mutable_accuracy()->set_accuracy(0.9);
+  accuracy.mutable_accuracy()->set_loss(0);
   accuracy.mutable_accuracy()->set_version(180);
   v1::WatchJobResponse checkpoint;
   *checkpoint.mutable_checkpoint() = ReadyCheckpoint();
@@ -75,7 +76,8 @@ TEST_F(FollowCommandTest, WatchAsLines) {
   EXPECT_EQ(outcome.out,
             "state RUNNING\n"
             "[mnist] 12.5 s  training  43 %  129999/300000 samples  accuracy "
-            "0.912  loss 0.310  10400 samples/s  left 16.3 s | w0 computing "
+            "0.912  loss 0.310  perplexity 20.31  top5 0.9871  10400 samples/s "
+            " left 16.3 s | w0 computing "
             "clock 1000 gap 1 waited 0.12 s | w2 waiting clock 998 gap -1 "
             "waited 75.2 s\n"
             "[mnist] 0.0 s  evaluated version 180 (0 samples): accuracy "

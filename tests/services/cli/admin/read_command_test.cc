@@ -136,6 +136,33 @@ TEST_F(ReadCommandTest, DescribeAndReport) {
   EXPECT_EQ(command_.Run("job report mnist").out, "{\"seconds\": 1.50}\n");
 }
 
+// A column for each metric that any of the evaluations has.
+TEST_F(ReadCommandTest, AccuracyAndMetrics) {
+  cluster_.jobs.onListAccuracyPoints = [](const auto& request, auto* response) {
+    EXPECT_EQ(request.parent(), RunningJob().name());
+    v1::AccuracyPoint& first = *response->add_accuracy_points();
+    first.set_seconds(1.25);
+    first.set_samples(640);
+    first.set_version(20);
+    first.set_accuracy(0.5);
+    first.set_loss(1.5);
+    v1::AccuracyPoint& second = *response->add_accuracy_points();
+    second.set_seconds(2.5);
+    second.set_samples(1280);
+    second.set_version(40);
+    (*second.mutable_metrics())["perplexity"] = 20.5;
+  };
+  EXPECT_EQ(command_.Run("job accuracy mnist").out,
+            "SECONDS   SAMPLES   VERSION   ACCURACY   LOSS     PERPLEXITY\n"
+            "1.2       640       20        0.5000     1.5000   <none>\n"
+            "2.5       1280      40        <none>     <none>   20.5\n");
+  EXPECT_THAT(command_.Run("job accuracy mnist -o json").out,
+              HasSubstr("\"perplexity\": 20.5"));
+  cluster_.jobs.onListAccuracyPoints = [](const auto&, auto*) {};
+  EXPECT_THAT(command_.Run("job accuracy mnist").err,
+              HasSubstr("has not been evaluated yet"));
+}
+
 TEST_F(ReadCommandTest, WorkersInTheOrderOfPeople) {
   cluster_.cluster.onListWorkers = [](const auto&, auto* response) {
     *response->add_workers() = DrainingWorker();

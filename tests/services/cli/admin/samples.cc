@@ -68,6 +68,8 @@ v1::Job RunningJob() {
       seconds_left: 16.3
       parameters: 61706
       train_samples: 60000
+      metrics { key: "top5" value: 0.9871 }
+      metrics { key: "perplexity" value: 20.314159 }
     }
     create_time { seconds: 1799988000 }
     update_time { seconds: 1799999995 }
@@ -112,6 +114,8 @@ v1::Worker DrainingWorker() {
     state: LEAVING
     draining: true
     connect_time { seconds: 1799999940 }
+    programs: "resnet-cifar"
+    programs: "char-gpt"
   )pb");
 }
 

@@ -100,8 +100,9 @@ TEST(ApplyUpdateTest, EveryMutablePathIsTaken) {
         "spec.learning_rate", "spec.batching", "spec.workers.max", "spec.stop",
         "spec.stop.epochs", "spec.stop.samples", "spec.stop.seconds",
         "spec.stop.target_accuracy", "spec.stop.target_loss",
-        "spec.stop.at_target", "spec.checkpoints", "spec.checkpoints.interval",
-        "spec.checkpoints.keep", "spec.workers.min"}) {
+        "spec.stop.target", "spec.stop.at_target", "spec.checkpoints",
+        "spec.checkpoints.interval", "spec.checkpoints.keep",
+        "spec.workers.min"}) {
     EXPECT_TRUE(ApplyUpdate(Current(), Request({path})).ok()) << path;
   }
 }

@@ -1,5 +1,7 @@
 // Snapshots, the evaluator, and the target.
 
+#include <cmath>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -10,6 +12,7 @@ namespace {
 
 using Kind = FakeWorker::Kind;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // One worker, one evaluator, a snapshot after each push of ten samples.
 class JobRunEvaluationTest : public JobRunTest {
@@ -81,6 +84,79 @@ TEST_F(JobRunEvaluationTest, EverySnapshotIsEvaluatedAndReleased) {
   EXPECT_EQ(History().accuracy.size(), 4u);
   EXPECT_THAT(ReleasedAt(0), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(ReleasedAt(1), ElementsAre(1, 2, 3, 4));
+}
+
+v1::WorkerMessage Evaluated(int64_t snapshot) {
+  v1::WorkerMessage message;
+  message.mutable_evaluated()->set_snapshot(snapshot);
+  return message;
+}
+
+// A language model has no accuracy; and what is infinite is no figure.
+TEST_F(JobRunEvaluationTest, AProgramsMetricsAreShownAndCanBeTheTarget) {
+  v1::MetricTarget& target = *spec_.mutable_stop()->mutable_target();
+  target.set_metric("perplexity");
+  target.set_value(20);
+  target.set_direction(v1::MetricTarget::AT_MOST);
+  Push(Start());
+  for (int i = 0; i < 3; ++i) PushNext();
+  for (int64_t snapshot = 1; snapshot <= 4; ++snapshot) {
+    evaluator().Next(Kind::kEvaluate);
+    v1::WorkerMessage message = Evaluated(snapshot);
+    auto& metrics = *message.mutable_evaluated()->mutable_metrics();
+    metrics["perplexity"] = 30 - 5.0 * static_cast<double>(snapshot);
+    metrics["bits"] = INFINITY;
+    metrics["loss"] = 3.5;
+    EXPECT_TRUE(evaluator().Say(message).ok());
+  }
+  EXPECT_EQ(evaluator().AwaitStop(), "the job has ended");
+  EXPECT_TRUE(Outcome().status.ok());
+  const auto run = Report();
+  EXPECT_TRUE(run["final_accuracy"].is_null());
+  EXPECT_EQ(run["final_metrics"].dump(), R"({"loss":3.5,"perplexity":10.0})");
+  EXPECT_EQ(run["accuracy"][1]["metrics"]["perplexity"], 20);
+  EXPECT_EQ(run["accuracy"][1]["loss"], 3.5);
+  EXPECT_EQ(run["target"], "perplexity<=20");
+  EXPECT_EQ(run["seconds_to_target"], 2) << "at 2 s, and after that";
+  EXPECT_THAT(Metric("paceline_coordinator_evaluation_metric"),
+              ElementsAre(10));
+  EXPECT_TRUE(Metric("paceline_coordinator_accuracy_ratio").empty());
+  const v1::AccuracyPoint point = History().accuracy.at(0);
+  EXPECT_FALSE(point.has_accuracy());
+  EXPECT_EQ(point.loss(), 3.5);
+  EXPECT_EQ(point.metrics().at("perplexity"), 25);
+  EXPECT_EQ(point.metrics().size(), 1u);
+}
+
+TEST_F(JobRunEvaluationTest, WhatCannotBeAMetricIsSaid) {
+  Push(Start());
+  for (int i = 0; i < 3; ++i) PushNext();
+  evaluator().Next(Kind::kEvaluate);
+  EXPECT_TRUE(evaluator().Say(Evaluated(1)).ok());
+  evaluator().Next(Kind::kEvaluate);
+  v1::WorkerMessage named = Evaluated(2);
+  (*named.mutable_evaluated()->mutable_metrics())["top 5"] = 1;
+  EXPECT_TRUE(evaluator().Say(named).ok());
+  evaluator().Next(Kind::kEvaluate);
+  v1::WorkerMessage many = Evaluated(3);
+  for (int i = 0; i < 17; ++i) {
+    (*many.mutable_evaluated()->mutable_metrics())[absl::StrCat("m", i)] = 1;
+  }
+  EXPECT_TRUE(evaluator().Say(many).ok());
+  EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(), 4);
+  EXPECT_TRUE(evaluator().SayEvaluated(4, 0.5).ok());
+  EXPECT_EQ(evaluator().AwaitStop(), "the job has ended");
+  EXPECT_TRUE(Outcome().status.ok());
+  EXPECT_EQ(Report()["accuracy"].size(), 1u);
+  std::string said;
+  for (const v1::Decision& decision : History().decisions) {
+    absl::StrAppend(&said, decision.text(), "\n");
+  }
+  EXPECT_THAT(said, HasSubstr("it has measured nothing that is finite"));
+  EXPECT_THAT(said, HasSubstr("a metric's name is \"top 5\"; want 1 to 63"));
+  EXPECT_THAT(
+      said,
+      HasSubstr("it has 17 metrics beside accuracy and loss; at most 16"));
 }
 
 TEST_F(JobRunEvaluationTest, TheTargetEndsTheTraining) {

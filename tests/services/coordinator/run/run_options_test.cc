@@ -109,5 +109,24 @@ TEST(RunOptionsTest, ALossCanBeTheTarget) {
   EXPECT_FALSE(StopReached(stop, Curve({0.75, 0.75})));
 }
 
+TEST(RunOptionsTest, AnyMetricCanBeTheTarget) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_stop()->set_at_target(true);
+  v1::MetricTarget& target = *spec.mutable_stop()->mutable_target();
+  target.set_metric("perplexity");
+  target.set_value(20);
+  target.set_direction(v1::MetricTarget::AT_MOST);
+  spec.mutable_stop()->clear_target_accuracy();
+  const StopConditions stop = ToRunSettings(*ParseJob(spec)).stop;
+  ASSERT_TRUE(stop.target.has_value());
+  EXPECT_EQ(FormatMetricTarget(*stop.target), "perplexity<=20");
+  std::vector<AccuracyPoint> curve = Curve({0.1, 0.2, 0.3});
+  curve[0].metrics["perplexity"] = 25;
+  curve[1].metrics["perplexity"] = 20;
+  EXPECT_FALSE(StopReached(stop, curve));
+  curve[2].metrics["perplexity"] = 19.5;
+  EXPECT_TRUE(StopReached(stop, curve));
+}
+
 }  // namespace
 }  // namespace paceline

@@ -69,8 +69,16 @@ std::string TextOf(const TrainingStarted& started) {
 }
 
 std::string TextOf(const AccuracyPoint& point) {
-  return absl::StrCat("accuracy ", point.accuracy, ", loss ", point.loss,
-                      " at ", point.seconds, "s, version ", point.version);
+  std::vector<std::string> measured;
+  for (const absl::string_view name : {kAccuracyMetric, kLossMetric}) {
+    const std::optional<double> value = MetricOf(point, name);
+    if (value.has_value()) measured.push_back(absl::StrCat(name, " ", *value));
+  }
+  for (const auto& [name, value] : point.metrics) {
+    measured.push_back(absl::StrCat(name, " ", value));
+  }
+  return absl::StrCat(absl::StrJoin(measured, ", "), " at ", point.seconds,
+                      "s, version ", point.version);
 }
 
 std::string TextOf(const CheckpointChanged& changed) {
@@ -211,9 +219,22 @@ absl::Status CourseScript::Say(absl::string_view verb, WorkerId worker,
     MemberEvaluated in;
     in.worker = worker;
     if (std::erase(words, "failed") > 0) in.status = absl::NotFoundError("no");
-    if (!absl::SimpleAtod(Take("accuracy", "0.5", words), &in.accuracy) ||
-        !absl::SimpleAtod(Take("loss", "0.5", words), &in.loss) ||
-        words.size() != 1 || !absl::SimpleAtoi(words[0], &in.snapshot)) {
+    double accuracy = 0;
+    double loss = 0;
+    double perplexity = 0;
+    if (!absl::SimpleAtod(Take("accuracy", "0.5", words), &accuracy) ||
+        !absl::SimpleAtod(Take("loss", "0.5", words), &loss) ||
+        !absl::SimpleAtod(Take("perplexity", "0", words), &perplexity)) {
+      return Malformed(verb);
+    }
+    // A program that has a metric of its own has nothing else.
+    if (perplexity > 0) {
+      in.metrics["perplexity"] = perplexity;
+    } else {
+      in.accuracy = accuracy;
+      in.loss = loss;
+    }
+    if (words.size() != 1 || !absl::SimpleAtoi(words[0], &in.snapshot)) {
       return Malformed(verb);
     }
     return Give(in);
@@ -356,6 +377,10 @@ absl::Status CourseScript::Set(Words words) {
                               ParseTime(interval));
   }
   stop.at_target = std::erase(words, "at_target") > 0 || stop.at_target;
+  const absl::string_view target = Take("target", "", words);
+  if (!target.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(stop.target, ParseMetricTarget(target));
+  }
   for (const auto& [key, target] :
        std::map<absl::string_view, double*>{{"rate", &settings_.learning_rate},
                                             {"seconds", &stop.seconds},

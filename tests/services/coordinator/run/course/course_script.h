@@ -46,7 +46,8 @@ namespace paceline {
 //                          out
 //   gone w1 stream|departed
 //   failed w1 CODE         it cannot take part
-//   evaluated e2 SNAPSHOT [accuracy=0.5] [loss=0.5] [failed]
+//   evaluated e2 SNAPSHOT [accuracy=0.5] [loss=0.5] [failed], or with
+//                          perplexity=20 alone
 //   server s0 sound|hangs|slow|full|refuses
 //                          from now on it carries out all; nothing; writes no
 //                          file until it is sound; cannot write below
