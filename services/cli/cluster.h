@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "services/cli/child_process.h"
+#include "common/process/child_process.h"
 #include "services/cli/local_options.h"
 
 namespace paceline {

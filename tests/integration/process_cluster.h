@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "services/cli/child_process.h"
+#include "common/process/child_process.h"
 #include "tests/common/test_folder.h"
 
 namespace paceline {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/process/child_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/cli/child_process.h"
 #include "tests/common/security/eventually.h"
 #include "tests/common/test_folder.h"
 

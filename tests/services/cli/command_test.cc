@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/process/child_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/cli/child_process.h"
 #include "services/cli/run_files.h"
 #include "tests/services/cli/fake_programs.h"
 

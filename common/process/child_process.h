@@ -1,8 +1,9 @@
-#ifndef PACELINE_SERVICES_CLI_CHILD_PROCESS_H_
-#define PACELINE_SERVICES_CLI_CHILD_PROCESS_H_
+#ifndef PACELINE_COMMON_PROCESS_CHILD_PROCESS_H_
+#define PACELINE_COMMON_PROCESS_CHILD_PROCESS_H_
 
 #include <sys/types.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,8 +18,13 @@ namespace paceline {
 struct ChildSpec {
   std::string name;  // The member's name: "w0".
   std::vector<std::string> argv;
-  std::string log_path;  // Receives stderr, and stdout unless captured.
+  // Receives stderr and stdout, but for what is captured; empty: this process's
+  // own do.
+  std::string log_path;
   bool capture_stdout = false;
+  bool capture_stderr = false;
+  // Variables in place of those that it would inherit, or beside them.
+  std::map<std::string, std::string> environment = {};
 };
 
 // How a process ended.
@@ -60,6 +66,8 @@ class ChildProcess {
   // The reading end of its standard output, which does not block; -1 unless
   // captured. Owned by this object.
   int stdout_fd() const { return stdout_.get(); }
+  // The same of its standard error.
+  int stderr_fd() const { return stderr_.get(); }
 
   // Sends `signal` to the whole group; nothing when it has ended.
   void Signal(int signal) const;
@@ -69,12 +77,14 @@ class ChildProcess {
   std::optional<ExitCause> Poll();
 
  private:
-  ChildProcess(const ChildSpec& spec, pid_t pid, UniqueFd stdout_end)
+  ChildProcess(const ChildSpec& spec, pid_t pid, UniqueFd stdout_end,
+               UniqueFd stderr_end)
       : name_(spec.name),
         log_path_(spec.log_path),
         pid_(pid),
         running_(true),
-        stdout_(std::move(stdout_end)) {}
+        stdout_(std::move(stdout_end)),
+        stderr_(std::move(stderr_end)) {}
 
   // Waits as `options` of waitid(2) say, and reaps.
   std::optional<ExitCause> Reap(int options);
@@ -84,9 +94,10 @@ class ChildProcess {
   pid_t pid_ = -1;
   bool running_ = false;
   UniqueFd stdout_;
+  UniqueFd stderr_;
   ExitCause cause_;
 };
 
 }  // namespace paceline
 
-#endif  // PACELINE_SERVICES_CLI_CHILD_PROCESS_H_
+#endif  // PACELINE_COMMON_PROCESS_CHILD_PROCESS_H_

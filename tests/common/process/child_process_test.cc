@@ -1,4 +1,4 @@
-#include "services/cli/child_process.h"
+#include "common/process/child_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -7,13 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "common/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/cli/run_files.h"
-#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -40,16 +36,24 @@ ExitCause Await(ChildProcess& child) {
   return child.Poll().value_or(ExitCause{.exit_code = -1});
 }
 
-// Waits until the child prints a line, and returns it.
-std::string AwaitLine(const ChildProcess& child) {
-  LineReader reader(child.stdout_fd());
+// Waits until there is a line, and returns it without its end.
+std::string AwaitLine(int fd) {
+  std::string line;
+  char byte = 0;
   while (true) {
-    pollfd input = {child.stdout_fd(), POLLIN, 0};
+    const ssize_t n = read(fd, &byte, 1);
+    if (n == 0 || (n > 0 && byte == '\n')) return line;
+    if (n > 0) {
+      line += byte;
+      continue;
+    }
+    pollfd input = {fd, POLLIN, 0};
     poll(&input, 1, -1);
-    const std::vector<std::string> lines = reader.Read();
-    if (!lines.empty()) return lines[0];
-    if (reader.at_end()) return "";
   }
+}
+
+std::string AwaitLine(const ChildProcess& child) {
+  return AwaitLine(child.stdout_fd());
 }
 
 TEST(ChildProcessTest, TellsHowAProcessEnded) {
@@ -163,81 +167,27 @@ TEST(ChildProcessTest, MovesItsProcessAlong) {
   EXPECT_TRUE(second.running());
 }
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
-class LineReaderTest : public testing::Test {
- protected:
-  LineReaderTest() {
-    int ends[2];
-    EXPECT_EQ(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
-    read_end_.Reset(ends[0]);
-    write_end_.Reset(ends[1]);
-  }
-  void Write(const std::string& text) {
-    ASSERT_EQ(write(write_end_.get(), text.data(), text.size()),
-              static_cast<ssize_t>(text.size()));
-  }
-
-  UniqueFd read_end_;
-  UniqueFd write_end_;
-};
-
-TEST_F(LineReaderTest, JoinsWhatArrivesInPieces) {
-  LineReader reader(read_end_.get());
-  EXPECT_THAT(reader.Read(), IsEmpty());
-  Write("one\ntw");
-  EXPECT_THAT(reader.Read(), ElementsAre("one"));
-  Write("o\n\nthree");
-  EXPECT_THAT(reader.Read(), ElementsAre("two", ""));
-  EXPECT_FALSE(reader.at_end());
-  write_end_.Reset();
-  EXPECT_THAT(reader.Read(), ElementsAre("three"));
-  EXPECT_TRUE(reader.at_end());
-  EXPECT_THAT(reader.Read(), IsEmpty());
+TEST(ChildProcessTest, CapturesWhatItComplainsOf) {
+  ChildSpec spec = Shell("echo out; echo no disk >&2; echo $COLOR >&2");
+  spec.capture_stderr = true;
+  spec.environment = {{"COLOR", "red"}};
+  auto child = ChildProcess::Start(spec);
+  ASSERT_TRUE(child.ok()) << child.status();
+  EXPECT_EQ(AwaitLine(child->stderr_fd()), "no disk");
+  EXPECT_EQ(AwaitLine(child->stderr_fd()), "red");
+  EXPECT_EQ(AwaitLine(child->stdout_fd()), "out");
+  EXPECT_TRUE(Await(*child).clean());
 }
 
-TEST_F(LineReaderTest, ALineMayBeLongerThanItsBuffer) {
-  LineReader reader(read_end_.get());
-  const std::string line(40000, 'x');
-  Write(line + "\n");
-  EXPECT_THAT(reader.Read(), ElementsAre(line));
-}
-
-TEST(RunFolderTest, Names) {
-  EXPECT_EQ(DefaultRunDirectory(absl::FromUnixSeconds(1769874300),
-                                absl::UTCTimeZone(), 4711),
-            "./paceline-runs/20260131-154500-4711");
-  EXPECT_EQ(RunFolderName(2, "dssp:lower=3,upper=15"),
-            "2-dssp-lower-3-upper-15");
-  EXPECT_EQ(RunFolderName(1, "../../etc"), "1-------etc");
-}
-
-TEST(RunFolderTest, MakesFoldersAndWritesWholeFiles) {
-  const TestFolder root;
-  const std::string folder = root.Path("a/b");
-  ASSERT_TRUE(MakeFolder(folder).ok());
-  ASSERT_TRUE(MakeFolder(folder).ok()) << "it may exist";
-  const std::string file = folder + "/file";
-  ASSERT_TRUE(WriteWholeFile(file, "one\n").ok());
-  ASSERT_TRUE(WriteWholeFile(file, "one\ntwo\n\n").ok());
-  EXPECT_EQ(LastLine(file), "two");
-  EXPECT_TRUE(absl::IsInvalidArgument(MakeFolder(file)));
-  EXPECT_TRUE(absl::IsInvalidArgument(MakeFolder(file + "/below")));
-  std::filesystem::remove(file);
-  EXPECT_EQ(LastLine(file), "");
-  EXPECT_TRUE(absl::IsInternal(WriteWholeFile(root.Path("none/file"), "")));
-}
-
-TEST(RunFolderTest, LastLineOfALongFileIsShort) {
-  const TestFolder root;
-  const std::string file = root.Path("long");
-  ASSERT_TRUE(WriteWholeFile(file, std::string(10000, 'a') + "\n" +
-                                       std::string(1000, 'b') + "\n")
-                  .ok());
-  EXPECT_EQ(LastLine(file), std::string(300, 'b'));
+TEST(ChildProcessTest, WithoutALogItWritesWhereThisProcessDoes) {
+  ChildSpec spec = Shell("echo for everybody >&2");
+  spec.log_path.clear();
+  testing::internal::CaptureStderr();
+  auto child = ChildProcess::Start(spec);
+  ASSERT_TRUE(child.ok()) << child.status();
+  EXPECT_TRUE(Await(*child).clean());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "for everybody\n");
 }
 
 }  // namespace
-
 }  // namespace paceline

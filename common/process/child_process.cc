@@ -1,4 +1,4 @@
-#include "services/cli/child_process.h"
+#include "common/process/child_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +21,7 @@ namespace {
 // because the child may only make async-signal-safe calls.
 struct ExecPlan {
   char* const* argv = nullptr;  // argv[0] is the path of the program.
+  char* const* envp = nullptr;
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
@@ -58,7 +59,9 @@ pid_t ForkExec(const ExecPlan& plan) {
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid != 0) return pid;
-  if (PrepareChild(plan, parent)) execv(plan.argv[0], plan.argv);
+  if (PrepareChild(plan, parent)) {
+    execve(plan.argv[0], plan.argv, plan.envp);
+  }
   const int error = errno;
   // Whether the parent can still read it makes no difference here.
   [[maybe_unused]] const ssize_t n =
@@ -81,10 +84,44 @@ absl::StatusOr<Pipe> MakePipe() {
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
+// One whose reading end does not block, if something is to be captured.
+absl::StatusOr<Pipe> MakeCapture(bool wanted) {
+  if (!wanted) return Pipe();
+  PACELINE_ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
+  fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
 absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
   UniqueFd file(open(path.c_str(), flags | O_CLOEXEC, 0644));
   if (!file.valid()) return ErrnoError(absl::StrCat("open ", path));
   return file;
+}
+
+// As exec(3) wants them; `texts` outlive them.
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) {
+    pointers.push_back(const_cast<char*>(text.c_str()));
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// "NAME=VALUE" of all that this process has, but for those in `replaced`.
+std::vector<std::string> Variables(
+    const std::map<std::string, std::string>& replaced) {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    if (!replaced.contains(text.substr(0, text.find('=')))) {
+      variables.push_back(text);
+    }
+  }
+  for (const auto& [name, value] : replaced) {
+    variables.push_back(absl::StrCat(name, "=", value));
+  }
+  return variables;
 }
 
 // The errno with which the child could not execute its program; 0 once the
@@ -109,30 +146,32 @@ std::string ExitCause::Describe() const {
 absl::StatusOr<ChildProcess> ChildProcess::Start(const ChildSpec& spec) {
   PACELINE_ASSIGN_OR_RETURN(const UniqueFd null,
                             OpenFile("/dev/null", O_RDONLY));
-  PACELINE_ASSIGN_OR_RETURN(
-      const UniqueFd log,
-      OpenFile(spec.log_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND));
+  UniqueFd log;
+  if (!spec.log_path.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(
+        log, OpenFile(spec.log_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND));
+  }
   PACELINE_ASSIGN_OR_RETURN(Pipe error, MakePipe());
-  Pipe output;
-  if (spec.capture_stdout) {
-    PACELINE_ASSIGN_OR_RETURN(output, MakePipe());
-    fcntl(output.read_end.get(), F_SETFL, O_NONBLOCK);
-  }
-  std::vector<char*> argv;
-  for (const std::string& arg : spec.argv) {
-    argv.push_back(const_cast<char*>(arg.c_str()));
-  }
-  argv.push_back(nullptr);
+  PACELINE_ASSIGN_OR_RETURN(Pipe output, MakeCapture(spec.capture_stdout));
+  PACELINE_ASSIGN_OR_RETURN(Pipe complaints, MakeCapture(spec.capture_stderr));
+  const auto place = [&log](const Pipe& capture, int own) {
+    if (capture.write_end.valid()) return capture.write_end.get();
+    return log.valid() ? log.get() : own;
+  };
+  const std::vector<char*> argv = Pointers(spec.argv);
+  const std::vector<std::string> variables = Variables(spec.environment);
+  const std::vector<char*> envp = Pointers(variables);
 
-  const pid_t pid = ForkExec(
-      {.argv = argv.data(),
-       .stdin_fd = null.get(),
-       .stdout_fd = spec.capture_stdout ? output.write_end.get() : log.get(),
-       .stderr_fd = log.get(),
-       .error_fd = error.write_end.get()});
+  const pid_t pid = ForkExec({.argv = argv.data(),
+                              .envp = envp.data(),
+                              .stdin_fd = null.get(),
+                              .stdout_fd = place(output, STDOUT_FILENO),
+                              .stderr_fd = place(complaints, STDERR_FILENO),
+                              .error_fd = error.write_end.get()});
   if (pid < 0) return ErrnoError(absl::StrCat("start ", spec.name));
   // From here on its destructor ends it.
-  ChildProcess child(spec, pid, std::move(output.read_end));
+  ChildProcess child(spec, pid, std::move(output.read_end),
+                     std::move(complaints.read_end));
   error.write_end.Reset();
   if (const int failed = AwaitExec(error.read_end.get()); failed != 0) {
     return absl::FailedPreconditionError(
@@ -147,6 +186,7 @@ ChildProcess::ChildProcess(ChildProcess&& other) noexcept
       pid_(std::exchange(other.pid_, -1)),
       running_(std::exchange(other.running_, false)),
       stdout_(std::move(other.stdout_)),
+      stderr_(std::move(other.stderr_)),
       cause_(other.cause_) {}
 
 ChildProcess::~ChildProcess() {

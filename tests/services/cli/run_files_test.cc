@@ -1,0 +1,95 @@
+// What a run leaves in files, and what it reads from pipes.
+
+#include "services/cli/run_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "common/unique_fd.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/common/test_folder.h"
+
+namespace paceline {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class LineReaderTest : public testing::Test {
+ protected:
+  LineReaderTest() {
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+    read_end_.Reset(ends[0]);
+    write_end_.Reset(ends[1]);
+  }
+  void Write(const std::string& text) {
+    ASSERT_EQ(write(write_end_.get(), text.data(), text.size()),
+              static_cast<ssize_t>(text.size()));
+  }
+
+  UniqueFd read_end_;
+  UniqueFd write_end_;
+};
+
+TEST_F(LineReaderTest, JoinsWhatArrivesInPieces) {
+  LineReader reader(read_end_.get());
+  EXPECT_THAT(reader.Read(), IsEmpty());
+  Write("one\ntw");
+  EXPECT_THAT(reader.Read(), ElementsAre("one"));
+  Write("o\n\nthree");
+  EXPECT_THAT(reader.Read(), ElementsAre("two", ""));
+  EXPECT_FALSE(reader.at_end());
+  write_end_.Reset();
+  EXPECT_THAT(reader.Read(), ElementsAre("three"));
+  EXPECT_TRUE(reader.at_end());
+  EXPECT_THAT(reader.Read(), IsEmpty());
+}
+
+TEST_F(LineReaderTest, ALineMayBeLongerThanItsBuffer) {
+  LineReader reader(read_end_.get());
+  const std::string line(40000, 'x');
+  Write(line + "\n");
+  EXPECT_THAT(reader.Read(), ElementsAre(line));
+}
+
+TEST(RunFolderTest, Names) {
+  EXPECT_EQ(DefaultRunDirectory(absl::FromUnixSeconds(1769874300),
+                                absl::UTCTimeZone(), 4711),
+            "./paceline-runs/20260131-154500-4711");
+  EXPECT_EQ(RunFolderName(2, "dssp:lower=3,upper=15"),
+            "2-dssp-lower-3-upper-15");
+  EXPECT_EQ(RunFolderName(1, "../../etc"), "1-------etc");
+}
+
+TEST(RunFolderTest, MakesFoldersAndWritesWholeFiles) {
+  const TestFolder root;
+  const std::string folder = root.Path("a/b");
+  ASSERT_TRUE(MakeFolder(folder).ok());
+  ASSERT_TRUE(MakeFolder(folder).ok()) << "it may exist";
+  const std::string file = folder + "/file";
+  ASSERT_TRUE(WriteWholeFile(file, "one\n").ok());
+  ASSERT_TRUE(WriteWholeFile(file, "one\ntwo\n\n").ok());
+  EXPECT_EQ(LastLine(file), "two");
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeFolder(file)));
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeFolder(file + "/below")));
+  std::filesystem::remove(file);
+  EXPECT_EQ(LastLine(file), "");
+  EXPECT_TRUE(absl::IsInternal(WriteWholeFile(root.Path("none/file"), "")));
+}
+
+TEST(RunFolderTest, LastLineOfALongFileIsShort) {
+  const TestFolder root;
+  const std::string file = root.Path("long");
+  ASSERT_TRUE(WriteWholeFile(file, std::string(10000, 'a') + "\n" +
+                                       std::string(1000, 'b') + "\n")
+                  .ok());
+  EXPECT_EQ(LastLine(file), std::string(300, 'b'));
+}
+
+}  // namespace
+
+}  // namespace paceline
