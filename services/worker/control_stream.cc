@@ -61,11 +61,13 @@ void ControlStream::OnMessage(v1::WorkerCommand& command) {
     ++stops_;
   }
   commands_.Put(std::move(command));
+  CallHeard();
   if (stop) CallStopping();
 }
 
 void ControlStream::Close(const absl::Status& status) {
   commands_.Close(status);
+  CallHeard();
   CallStopping();
 }
 
@@ -98,6 +100,16 @@ void ControlStream::WhenStopping(std::function<void()> stopping) {
   absl::MutexLock lock(&stop_mu_);
   when_stopping_ = std::move(stopping);
   if (when_stopping_ && StoppingLocked()) when_stopping_();
+}
+
+void ControlStream::WhenHeard(std::function<void()> heard) {
+  absl::MutexLock lock(&heard_mu_);
+  when_heard_ = std::move(heard);
+}
+
+void ControlStream::CallHeard() {
+  absl::MutexLock lock(&heard_mu_);
+  if (when_heard_) when_heard_();
 }
 
 bool ControlStream::stopping() {

@@ -58,6 +58,11 @@ class ControlStream {
   // A `stop` has come and was not taken yet, or nothing can come any more.
   bool stopping();
 
+  // Calls `heard`, from any thread, whenever a command has come or nothing can
+  // come any more. It must not block. An empty function: nobody is called any
+  // more, and no call goes on when this returns.
+  void WhenHeard(std::function<void()> heard);
+
   // Nothing can come any more.
   bool ended() const { return commands_.closed(); }
 
@@ -81,6 +86,7 @@ class ControlStream {
   void OnMessage(v1::WorkerCommand& command);
   void Close(const absl::Status& status);
   void CallStopping() ABSL_LOCKS_EXCLUDED(stop_mu_);
+  void CallHeard() ABSL_LOCKS_EXCLUDED(heard_mu_);
   void OnTaken(const v1::WorkerCommand& command) ABSL_LOCKS_EXCLUDED(stop_mu_);
   bool StoppingLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mu_) {
     return stops_ > 0 || commands_.closed();
@@ -96,6 +102,10 @@ class ControlStream {
   absl::Mutex stop_mu_;
   int stops_ ABSL_GUARDED_BY(stop_mu_) = 0;  // Came and were not taken.
   std::function<void()> when_stopping_ ABSL_GUARDED_BY(stop_mu_);
+
+  // Held while `when_heard_` runs.
+  absl::Mutex heard_mu_;
+  std::function<void()> when_heard_ ABSL_GUARDED_BY(heard_mu_);
 
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Fleet::Stub> stub_;

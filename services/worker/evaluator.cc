@@ -6,7 +6,6 @@
 
 #include "common/log/log.h"
 #include "common/status.h"
-#include "services/worker/evaluation.h"
 
 namespace paceline {
 
@@ -23,15 +22,13 @@ absl::Status Evaluator::Run(const v1::Evaluate& evaluate) {
     return absl::OkStatus();
   }
   PACELINE_RETURN_IF_ERROR(pulled);
-  const absl::StatusOr<Evaluation> measured =
-      Evaluate(task_.model(), task_.data(), evaluate.samples(),
-               [this] { return !control_.ended(); });
+  absl::StatusOr<v1::Evaluated> measured =
+      computation_.Evaluate(evaluate.snapshot(), evaluate.samples(),
+                            [this] { return !control_.ended(); });
   if (absl::IsCancelled(measured.status())) return absl::OkStatus();
-  if (!measured.ok()) return task_.FromDevice(measured.status());
+  PACELINE_RETURN_IF_ERROR(measured.status());
   v1::WorkerMessage message;
-  message.mutable_evaluated()->set_snapshot(evaluate.snapshot());
-  message.mutable_evaluated()->set_accuracy(measured->accuracy);
-  message.mutable_evaluated()->set_loss(measured->loss);
+  *message.mutable_evaluated() = *std::move(measured);
   control_.Send(std::move(message));
   return absl::OkStatus();
 }
@@ -54,7 +51,7 @@ absl::Status Evaluator::PullSnapshot(int64_t snapshot) {
     pulled = parameters_.PullSnapshot(snapshot);
   }
   PACELINE_RETURN_IF_ERROR(pulled.status());
-  return task_.model().ParametersChanged();
+  return computation_.ParametersChanged();
 }
 
 }  // namespace paceline

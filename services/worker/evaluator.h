@@ -2,18 +2,21 @@
 #define PACELINE_SERVICES_WORKER_EVALUATOR_H_
 
 #include "absl/status/status.h"
+#include "services/worker/computation.h"
 #include "services/worker/control_stream.h"
 #include "services/worker/parameter_client.h"
-#include "services/worker/task.h"
 
 namespace paceline {
 
-// Measures loss and accuracy of snapshots on the test set. Thread-compatible.
+// Has snapshots measured on the test set. Thread-compatible.
 class Evaluator {
  public:
   // All outlive the evaluator.
-  Evaluator(Task* task, ParameterClient* parameters, ControlStream* control)
-      : task_(*task), parameters_(*parameters), control_(*control) {}
+  Evaluator(Computation* computation, ParameterClient* parameters,
+            ControlStream* control)
+      : computation_(*computation),
+        parameters_(*parameters),
+        control_(*control) {}
 
   // One task, up to its answer, which may be that the snapshot could not be
   // had. A `stop` is obeyed after it: where jobs take turns with one evaluator,
@@ -26,7 +29,7 @@ class Evaluator {
   absl::Status PullSnapshot(int64_t snapshot);
   void GiveUp(const v1::Evaluate& evaluate, const absl::Status& why);
 
-  Task& task_;
+  Computation& computation_;
   ParameterClient& parameters_;
   ControlStream& control_;
 };

@@ -18,6 +18,7 @@ absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
         absl::StrCat("block ", block, " is placed twice"));
   }
   ++blocks_of_[place.server];
+  if (place.pushed) pushed_to_.insert(place.server);
   if (blocks_in_.size() <= place.tensor) blocks_in_.resize(place.tensor + 1);
   ++blocks_in_[place.tensor];
   return absl::OkStatus();
@@ -63,7 +64,7 @@ absl::StatusOr<PullResult> ExchangeState::AwaitPull(
 void ExchangeState::BeginPush(int64_t iteration) {
   absl::MutexLock lock(&mu_);
   iteration_ = iteration;
-  pushes_pending_ = blocks_of_.size();
+  pushes_pending_ = pushed_to_.size();
   refused_ = 0;
 }
 

@@ -46,7 +46,8 @@ class ExchangeState {
   struct Place {
     absl::Span<float> values;
     size_t server = 0;
-    size_t tensor = 0;  // That it is a part of.
+    size_t tensor = 0;   // That it is a part of.
+    bool pushed = true;  // Of a frozen tensor it is not.
   };
 
   // REQUIRES: before any other call, from one thread.
@@ -102,7 +103,9 @@ class ExchangeState {
   const Clock* const clock_;
   absl::flat_hash_map<uint32_t, Place> places_;    // Constant once used.
   absl::flat_hash_map<size_t, size_t> blocks_of_;  // By server; the same.
-  std::vector<size_t> blocks_in_;                  // By tensor; the same.
+  // Servers with a block that is pushed; the same.
+  absl::flat_hash_set<size_t> pushed_to_;
+  std::vector<size_t> blocks_in_;  // By tensor; the same.
 
   absl::Mutex mu_;
   absl::Status broken_ ABSL_GUARDED_BY(mu_);

@@ -5,7 +5,7 @@ namespace {
 
 bool IsSignal(const v1::WorkerCommand& command) {
   return command.has_refresh() || command.has_abandon() ||
-         command.has_plan_push();
+         command.has_plan_push() || command.has_drop_reserved();
 }
 
 }  // namespace
@@ -18,6 +18,8 @@ bool IterationSignals::Look() {
       refresh_ = refresh_ || command->refresh().iteration() == iteration_;
     } else if (command->has_abandon()) {
       abandon_ = abandon_ || command->abandon().iteration() == iteration_;
+    } else if (command->has_drop_reserved()) {
+      drop_reserved_ = true;
     } else if (command->plan_push().iteration() == iteration_) {
       plan_ = command->plan_push().plan();
     }

@@ -23,6 +23,7 @@ class IterationSignals {
   // Each is true, or there, from when Over() has seen it.
   bool refresh() const { return refresh_; }
   bool abandon() const { return abandon_; }
+  bool drop_reserved() const { return drop_reserved_; }
   const std::optional<v1::PushPlan>& plan() const { return plan_; }
 
   // Nothing more is to be done for this iteration: it is abandoned, or another
@@ -44,6 +45,7 @@ class IterationSignals {
   const int64_t iteration_;
   bool refresh_ = false;
   bool abandon_ = false;
+  bool drop_reserved_ = false;
   std::optional<v1::PushPlan> plan_;
 };
 

@@ -201,7 +201,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
                                .device = device.gpu,
                                .memory_fraction = options.gpu_memory_fraction},
                 PlacesOf(options)},
-       patience, dial,
+       /*source=*/nullptr, patience, dial,
        [&](const absl::Status& status) { readiness->Set(status); }},
       &metrics);
   Departure departure(&worker, grace);

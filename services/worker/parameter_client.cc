@@ -106,8 +106,9 @@ ParameterClient::ParameterClient(TensorArrays arrays, const Options& options)
       options_(options),
       pieces_(arrays_.parameters.size()) {
   for (size_t i = 0; i < pieces_.size(); ++i) {
-    CHECK(arrays_.gradients[i].size() ==
-          arrays_.parameters[i].size() * ElementSize(options_.wire));
+    CHECK(!IsPushed(i) ||
+          arrays_.gradients[i].size() ==
+              arrays_.parameters[i].size() * ElementSize(options_.wire));
   }
 }
 
@@ -122,7 +123,7 @@ absl::Status ParameterClient::AddBlock(size_t server, const v1::Block& block) {
   pieces_[tensor].push_back({server, block.id(), block.offset(), block.size()});
   return state_.AddBlock(block.id(), {arrays_.parameters[tensor].subspan(
                                           block.offset(), block.size()),
-                                      server, tensor});
+                                      server, tensor, IsPushed(tensor)});
 }
 
 absl::Status ParameterClient::CheckCovered() const {
@@ -219,6 +220,7 @@ void ParameterClient::BeginPush(const v1::PushBlock& header) {
 }
 
 void ParameterClient::PushTensor(size_t tensor) {
+  if (!IsPushed(tensor)) return;
   for (const Piece& piece : pieces_[tensor]) {
     v1::Frame frame;
     *frame.mutable_push_block() = push_;

@@ -36,6 +36,8 @@ struct TensorArrays {
   std::vector<absl::Span<float>> parameters;
   std::vector<absl::string_view> gradients;  // As they go over the wire.
   std::shared_ptr<const void> owner;
+  // Whether a tensor has a gradient that is pushed; empty: all of them.
+  std::vector<bool> pushed = {};
 };
 
 struct PushResult {
@@ -69,7 +71,8 @@ class ParameterClient {
   // all: after a whole one the coordinator calls a worker stuck. Streams to
   // those that cannot be reached then are broken, with gRPC's reason.
   // INVALID_ARGUMENT if the shards' blocks do not cover `arrays` exactly.
-  // REQUIRES: a gradient has as many elements of `wire` as its parameter has.
+  // REQUIRES: a gradient that is pushed has as many elements of `wire` as its
+  // parameter has.
   static absl::StatusOr<std::unique_ptr<ParameterClient>> Connect(
       const v1::BeginJob& begin, TensorArrays arrays, const Options& options);
 
@@ -89,7 +92,8 @@ class ParameterClient {
   // A push in three steps, so that each tensor is on its way as soon as its
   // gradient is final. A gradient must stay as it is until FinishPush() has
   // returned. `header` says all but block and format.
-  // REQUIRES: every tensor is pushed once between the two.
+  // REQUIRES: every tensor that has one is pushed once between the two; for the
+  // others PushTensor() does nothing.
   void BeginPush(const v1::PushBlock& header);
   void PushTensor(size_t tensor);
   absl::StatusOr<PushResult> FinishPush();
@@ -104,6 +108,9 @@ class ParameterClient {
   void Abort() {
     state_.Broken(absl::CancelledError("the worker was told to go at once"));
   }
+
+  // Of the model.
+  size_t tensors() const { return pieces_.size(); }
 
   // Whether a stream has ended, so that every further call fails.
   bool broken() { return state_.broken(); }
@@ -121,6 +128,9 @@ class ParameterClient {
 
   ParameterClient(TensorArrays arrays, const Options& options);
   absl::Status AddBlock(size_t server, const v1::Block& block);
+  bool IsPushed(size_t tensor) const {
+    return arrays_.pushed.empty() || arrays_.pushed[tensor];
+  }
   absl::Status CheckCovered() const;
   void AwaitServers();
   void OpenStream(size_t server, const std::string& address);

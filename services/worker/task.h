@@ -1,43 +1,38 @@
 #ifndef PACELINE_SERVICES_WORKER_TASK_H_
 #define PACELINE_SERVICES_WORKER_TASK_H_
 
-#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/tensor/dtype.h"
-#include "gpu/backend.h"
 #include "protos/paceline/v1/fleet.pb.h"
-#include "services/worker/data/batch_loader.h"
-#include "services/worker/data/data_folder.h"
-#include "services/worker/data/dataset.h"
-#include "services/worker/model/model.h"
-#include "services/worker/parameter_client.h"
+#include "services/worker/builtin_computation.h"
+#include "services/worker/computation.h"
 
 namespace paceline {
 
-// What a machine gives every task.
-struct TaskHost {
-  std::string device = "cpu";  // The name of its backend.
-  BackendOptions backend = {};
-  DataPlaces data = {};
-};
-
-// What a job's spec comes to on this machine: the data in memory, the model on
-// its backend. A trainer has the training split, an evaluator the test split.
-// It serves one assignment at a time. Thread-compatible.
+// What a job's spec comes to on this machine. It serves one assignment at a
+// time. Thread-compatible.
 class Task {
  public:
-  // For `assignment`. Errors as LoadDataset, MakeBackend and Model::Create give
-  // them; INVALID_ARGUMENT also for an impossible batch size, wire format or
-  // precision.
+  // For `assignment`, of a built-in model. Errors of
+  // BuiltinComputation::Create; INVALID_ARGUMENT also for a wire format that is
+  // not known.
   static absl::StatusOr<std::unique_ptr<Task>> Prepare(
       const v1::Assignment& assignment, bool evaluator, const TaskHost& host);
+
+  // Of whatever computes `assignment`.
+  Task(const v1::Assignment& assignment, DType wire,
+       std::unique_ptr<Computation> computation)
+      : assignment_(assignment),
+        wire_(wire),
+        computation_(std::move(computation)) {}
 
   // What the preparation depends on: assignments of one key can have one Task
   // after the other.
@@ -53,41 +48,13 @@ class Task {
   absl::Duration lease() const {
     return absl::Milliseconds(assignment_.lease_ms());
   }
-  const Dataset& data() const { return *data_; }
-  Model& model() { return *machine_->model; }
-
-  // Why the device computes no more for this task; OK while it does.
-  const absl::Status& device_status() const { return device_status_; }
-  // Keeps `status`, one of the model's, if it is the first error; returns it.
-  absl::Status FromDevice(const absl::Status& status);
-
   DType wire() const { return wire_; }
-
-  // What `ready` says of it.
-  v1::WorkerReady Ready(bool evaluator) const;
-
-  // Where a device wants batches to be gathered, if it does.
-  BatchLoader::ImageMemory ImageMemory() const;
-
-  // The model's arrays, for the parameter client.
-  TensorArrays Arrays();
+  Computation& computation() { return *computation_; }
 
  private:
-  // A transport that still holds a gradient's bytes holds all of it.
-  struct Machine {
-    std::unique_ptr<Backend> backend;
-    // Uses the backend, and is used by the model's copies until its end.
-    std::array<std::unique_ptr<Buffer>, BatchLoader::kSlots> images;
-    std::unique_ptr<Model> model;
-  };
-
-  Task() = default;
-
   v1::Assignment assignment_;
-  DType wire_ = DType::kF32;
-  std::optional<Dataset> data_;
-  std::shared_ptr<Machine> machine_ = std::make_shared<Machine>();
-  absl::Status device_status_;
+  const DType wire_;
+  const std::unique_ptr<Computation> computation_;
 };
 
 // The tasks prepared last, so that an evaluator moves between jobs, and a

@@ -1,14 +1,9 @@
 #include "services/worker/trainer.h"
 
-#include <algorithm>
-#include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/log/log.h"
 #include "common/micro_batches.h"
 #include "common/status.h"
 
@@ -37,33 +32,71 @@ bool Imitates(const PaceSpec& pace) {
 
 }  // namespace
 
+// What a step in hand means for its iteration.
+class Trainer::Watch final : public StepWatch {
+ public:
+  Watch(Trainer* trainer, const v1::Grant& grant, IterationSignals* signals,
+        absl::Time began)
+      : trainer_(*trainer), grant_(grant), signals_(*signals), began_(began) {}
+
+  void PushBegins() override {
+    trainer_.parameters_.BeginPush(
+        HeaderOf(grant_.iteration(),
+                 grant_.range().end() - grant_.range().begin(), grant_.plan()));
+  }
+  void GradientReady(size_t tensor) override { trainer_.PushTensor(tensor); }
+  bool Computed(uint32_t samples, absl::Duration loading) override {
+    const absl::Duration so_far = trainer_.clock_.Now() - began_ - loading;
+    return trainer_.ImitateDevice(so_far, samples, signals_);
+  }
+  bool refresh() const override { return signals_.refresh(); }
+  bool Over() override { return signals_.Over(); }
+  bool Abandoned() override { return trainer_.control_.ended(); }
+
+ private:
+  Trainer& trainer_;
+  const v1::Grant& grant_;
+  IterationSignals& signals_;
+  const absl::Time began_;
+};
+
 Trainer::Trainer(Task* task, ParameterClient* parameters,
                  ControlStream* control, const PaceSpec& pace,
                  uint64_t pace_seed, WorkerMetrics* metrics)
     : task_(*task),
+      computation_(task->computation()),
       parameters_(*parameters),
       control_(*control),
       metrics_(*metrics),
-      loader_(&task->data(), task->job().seed(), task->ImageMemory()),
       pace_(pace, static_cast<int>(task->job().batch_size()), pace_seed),
       imitating_(Imitates(pace)) {}
 
 absl::Status Trainer::Run(const v1::Grant& grant) {
-  const absl::Time granted = clock_.Now();
   IterationSignals signals(&control_, grant.iteration());
+  const absl::Status status = RunIteration(grant, signals);
+  // The step in hand has its samples; what is reserved for the next ones is
+  // behind them.
+  if (signals.drop_reserved()) computation_.DropReserved();
+  return status;
+}
+
+absl::Status Trainer::RunIteration(const v1::Grant& grant,
+                                   IterationSignals& signals) {
+  const absl::Time granted = clock_.Now();
   v1::PushDone report;
   report.set_iteration(grant.iteration());
   if (pushed_at_.has_value()) {
     report.mutable_seconds()->set_wait(
         absl::ToDoubleSeconds(granted - *pushed_at_));
   }
-  PACELINE_ASSIGN_OR_RETURN(const std::optional<Computed> computed,
+  PACELINE_ASSIGN_OR_RETURN(const std::optional<StepOutcome> computed,
                             PullAndCompute(grant, signals, report));
   std::optional<v1::PushPlan> plan;
   if (computed.has_value()) {
     PACELINE_ASSIGN_OR_RETURN(plan, PlanOf(grant, *computed, signals));
   }
   if (!plan.has_value()) {
+    computation_.Drop();
     if (signals.abandon()) Abandon(grant);
     return absl::OkStatus();
   }
@@ -81,16 +114,16 @@ absl::Status Trainer::Run(const v1::Grant& grant) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<Trainer::Computed>> Trainer::PullAndCompute(
+absl::StatusOr<std::optional<StepOutcome>> Trainer::PullAndCompute(
     const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report) {
   const v1::SampleRange& range = grant.range();
-  const uint32_t micro_batch = MicroBatchLimit(
+  StepOrder order;
+  order.range = {range.epoch(), range.begin(), range.end()};
+  order.micro_batch = MicroBatchLimit(
       task_.job().batch_size(), task_.job().micro_batch(), grant.micro_batch());
-  // The loader gathers while the weights are on their way.
-  PACELINE_RETURN_IF_ERROR(
-      loader_.Start({range.epoch(), range.begin(), range.end()},
-                    static_cast<int>(MicroBatchSize(range.end() - range.begin(),
-                                                    micro_batch))));
+  order.overlaps = !imitating_ && !grant.plan().ask();
+  order.gives_way = imitating_;
+  PACELINE_RETURN_IF_ERROR(computation_.Order(grant, order));
   PACELINE_RETURN_IF_ERROR(PullWeights(grant, signals, report));
   if (signals.Over()) return std::nullopt;
   return Compute(grant, signals, report);
@@ -103,11 +136,10 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   // Compensation needs to know from which weights the gradient is.
   const bool keep = grant.plan().compensation() > 0;
   absl::Duration parked;
-  // Each goes up to a device while others are on their way.
   std::function<void(size_t)> on_tensor;
-  if (!task_.model().host_visible()) {
+  if (computation_.takes_parameters_singly()) {
     on_tensor = [this](size_t tensor) {
-      task_.model().ParameterArrived(tensor);
+      computation_.ParameterArrived(tensor);
     };
   }
   absl::StatusOr<PullResult> pulled =
@@ -122,7 +154,7 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   }
   if (!pulled.ok() && signals.Over()) return absl::OkStatus();
   PACELINE_RETURN_IF_ERROR(pulled.status());
-  PACELINE_RETURN_IF_ERROR(task_.model().ParametersChanged());
+  PACELINE_RETURN_IF_ERROR(computation_.ParametersChanged());
   parked += pulled->parked;
   report.set_pull_bytes(pulled->bytes);
   report.mutable_seconds()->set_parked(absl::ToDoubleSeconds(parked));
@@ -131,80 +163,18 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<Trainer::Computed>> Trainer::Compute(
+absl::StatusOr<std::optional<StepOutcome>> Trainer::Compute(
     const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report) {
-  const uint32_t size = grant.range().end() - grant.range().begin();
-  const float scale = 1.0f / static_cast<float>(size);
-  // A real device's gradients leave during the backward pass. What is imitated
-  // is computed early and sleeps then, so it lets the others on its cores go
-  // first: their pushes would else wait for a tick of the kernel's.
-  const bool overlaps = !imitating_ && !grant.plan().ask();
-  Computed computed;
-  absl::Duration loading;
   const absl::Time began = clock_.Now();
   pace_.Begin(began);
-  task_.model()
-      .DropStaged();  // An iteration that came to nothing may have left some.
-  std::optional<MicroBatch> batch = StageNext(loading);
-  while (batch.has_value()) {
-    const bool first = computed.samples == 0;
-    computed.samples += batch->n;
-    const bool last = computed.samples == size;
-    computed.pushing = last && overlaps;
-    if (computed.pushing) {
-      parameters_.BeginPush(HeaderOf(grant.iteration(), size, grant.plan()));
-    }
-    StepCalls calls;
-    if (computed.pushing) {
-      calls.on_ready = [this](size_t tensor) { PushTensor(tensor); };
-    }
-    if (imitating_) calls.between_tensors = [] { std::this_thread::yield(); };
-    calls.meanwhile = [&] { batch = StageNext(loading); };
-    const absl::StatusOr<BatchLoss> loss =
-        task_.model().ComputeStaged(scale, first, calls);
-    if (!loss.ok()) return task_.FromDevice(loss.status());
-    computed.loss += loss->loss_sum;
-    computed.finite = std::isfinite(computed.loss);
-    const absl::Duration so_far = clock_.Now() - began - loading;
-    if (!ImitateDevice(so_far, computed.samples, signals) &&
-        !computed.pushing) {
-      return std::nullopt;
-    }
-    if (!computed.finite || signals.refresh()) break;
-  }
-  loader_.Stop();
-  computed.loss /= computed.samples;
-  if (!computed.finite) {
-    computed.samples = size;  // It uses up all of them.
-  } else if (!computed.pushing) {
-    if (computed.samples < size) {
-      task_.model().ScaleGradients(static_cast<float>(size) /
-                                   static_cast<float>(computed.samples));
-    }
-    PACELINE_RETURN_IF_ERROR(task_.FromDevice(task_.model().FetchGradients()));
-  }
-  TellObstacle();
-  report.mutable_seconds()->set_load(absl::ToDoubleSeconds(loading));
+  Watch watch(this, grant, &signals, began);
+  PACELINE_ASSIGN_OR_RETURN(std::optional<StepOutcome> outcome,
+                            computation_.Compute(watch));
+  if (!outcome.has_value()) return std::nullopt;
+  report.mutable_seconds()->set_load(absl::ToDoubleSeconds(outcome->loading));
   report.mutable_seconds()->set_compute(
-      absl::ToDoubleSeconds(clock_.Now() - began - loading));
-  return computed;
-}
-
-std::optional<MicroBatch> Trainer::StageNext(absl::Duration& loading) {
-  const std::optional<MicroBatch> batch = loader_.Next();
-  if (!batch.has_value()) return std::nullopt;
-  loading += batch->waited;
-  task_.model().Stage(batch->images, batch->labels, batch->n);
-  return batch;
-}
-
-void Trainer::TellObstacle() {
-  if (obstacle_told_) return;
-  const absl::Status obstacle = task_.model().repeat_obstacle();
-  if (obstacle.ok()) return;
-  obstacle_told_ = true;
-  LogWarning("a step is not repeated as a graph, so it takes longer",
-             {{"reason", obstacle.ToString()}});
+      absl::ToDoubleSeconds(clock_.Now() - began - outcome->loading));
+  return outcome;
 }
 
 bool Trainer::ImitateDevice(absl::Duration computed, uint32_t samples,
@@ -214,13 +184,13 @@ bool Trainer::ImitateDevice(absl::Duration computed, uint32_t samples,
 }
 
 absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
-    const v1::Grant& grant, const Computed& computed,
+    const v1::Grant& grant, const StepOutcome& outcome,
     IterationSignals& signals) {
   // What is not finite takes no place in a round.
-  if (!grant.plan().ask() || !computed.finite) return grant.plan();
+  if (!grant.plan().ask() || !outcome.finite) return grant.plan();
   v1::WorkerMessage message;
   message.mutable_gradient_ready()->set_iteration(grant.iteration());
-  message.mutable_gradient_ready()->set_samples(computed.samples);
+  message.mutable_gradient_ready()->set_samples(outcome.samples);
   control_.Send(std::move(message));
   const absl::Duration patience = 3 * task_.lease();
   if (signals.AwaitPlan(clock_.Now() + patience)) return signals.plan();
@@ -231,13 +201,11 @@ absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
 }
 
 absl::Status Trainer::Push(const v1::Grant& grant, const v1::PushPlan& plan,
-                           const Computed& computed, v1::PushDone& report) {
+                           const StepOutcome& outcome, v1::PushDone& report) {
   const absl::Time began = clock_.Now();
-  if (!computed.pushing) {
-    parameters_.BeginPush(HeaderOf(grant.iteration(), computed.samples, plan));
-    for (size_t i = task_.model().tensors().size(); i-- > 0;) {
-      PushTensor(i);
-    }
+  if (!outcome.pushing) {
+    parameters_.BeginPush(HeaderOf(grant.iteration(), outcome.samples, plan));
+    for (size_t i = parameters_.tensors(); i-- > 0;) PushTensor(i);
   }
   PACELINE_ASSIGN_OR_RETURN(const PushResult pushed, parameters_.FinishPush());
   unacknowledged_ = false;
@@ -255,7 +223,6 @@ void Trainer::PushTensor(size_t tensor) {
 }
 
 void Trainer::Abandon(const v1::Grant& grant) {
-  loader_.Stop();
   v1::WorkerMessage message;
   message.mutable_abandoned()->set_iteration(grant.iteration());
   control_.Send(std::move(message));

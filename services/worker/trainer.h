@@ -7,8 +7,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "services/worker/computation.h"
 #include "services/worker/control_stream.h"
-#include "services/worker/data/batch_loader.h"
 #include "services/worker/iteration_signals.h"
 #include "services/worker/pace/pace.h"
 #include "services/worker/parameter_client.h"
@@ -17,8 +17,8 @@
 
 namespace paceline {
 
-// Turns one grant after the other into pushes: pull, compute in micro-batches,
-// push, layer by layer while the backward pass goes on if the plan is known and
+// Turns one grant after the other into pushes: pull, have it computed, push,
+// tensor by tensor while the backward pass goes on if the plan is known and
 // the last micro-batch was begun.
 // Thread-compatible.
 class Trainer {
@@ -31,7 +31,7 @@ class Trainer {
   // also if another command interrupted it before anything was pushed: nothing
   // is reported then, and the command waits in the control stream. Otherwise
   // the errors of ParameterClient; UNAVAILABLE also if a plan that was asked
-  // for does not come; the device's, which the task keeps.
+  // for does not come; the computation's.
   absl::Status Run(const v1::Grant& grant);
 
   // Something of an iteration was pushed and not acknowledged: the servers may
@@ -39,26 +39,17 @@ class Trainer {
   bool unacknowledged() const { return unacknowledged_; }
 
  private:
-  // What came of the batch, or of the part of it that was computed.
-  struct Computed {
-    double loss = 0;  // Mean.
-    uint32_t samples = 0;
-    bool finite = true;
-    bool pushing = false;  // The tensors are on their way already.
-  };
+  class Watch;
 
+  absl::Status RunIteration(const v1::Grant& grant, IterationSignals& signals);
   // Nothing if the iteration was over before.
-  absl::StatusOr<std::optional<Computed>> PullAndCompute(
+  absl::StatusOr<std::optional<StepOutcome>> PullAndCompute(
       const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report);
   absl::Status PullWeights(const v1::Grant& grant, IterationSignals& signals,
                            v1::PushDone& report);
-  absl::StatusOr<std::optional<Computed>> Compute(const v1::Grant& grant,
-                                                  IterationSignals& signals,
-                                                  v1::PushDone& report);
-  // Has the next micro-batch brought to the device. Adds how long it had to be
-  // waited for.
-  std::optional<MicroBatch> StageNext(absl::Duration& loading);
-  void TellObstacle();
+  absl::StatusOr<std::optional<StepOutcome>> Compute(const v1::Grant& grant,
+                                                     IterationSignals& signals,
+                                                     v1::PushDone& report);
   // Sleeps as long as the imitated device would still compute. False if the
   // iteration is over.
   bool ImitateDevice(absl::Duration computed, uint32_t samples,
@@ -66,25 +57,24 @@ class Trainer {
   // The grant's plan, asked for if it is not there and there is something to
   // push. Nothing if the iteration was over before.
   absl::StatusOr<std::optional<v1::PushPlan>> PlanOf(const v1::Grant& grant,
-                                                     const Computed& computed,
+                                                     const StepOutcome& outcome,
                                                      IterationSignals& signals);
   absl::Status Push(const v1::Grant& grant, const v1::PushPlan& plan,
-                    const Computed& computed, v1::PushDone& report);
+                    const StepOutcome& outcome, v1::PushDone& report);
   void Abandon(const v1::Grant& grant);
   void PushTensor(size_t tensor);
 
   Task& task_;
+  Computation& computation_;
   ParameterClient& parameters_;
   ControlStream& control_;
   WorkerMetrics& metrics_;
   const Clock& clock_ = Clock::Real();
-  BatchLoader loader_;
   Pace pace_;
   // With an imitated device the push must not leave before that device would
   // have computed it, so nothing overlaps then.
   const bool imitating_;
   bool unacknowledged_ = false;
-  bool obstacle_told_ = false;
   std::optional<absl::Time> pushed_at_;  // When the last PushDone was sent.
 };
 

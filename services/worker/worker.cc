@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log/log.h"
 #include "common/rng.h"
+#include "common/rpc/wire_format.h"
 #include "common/status.h"
 #include "common/trace_context.h"
 #include "gpu/gpu_device.h"
@@ -57,6 +58,13 @@ void SendFailed(ControlStream& control, const absl::Status& status) {
   control.Send(std::move(message));
 }
 
+WorkerMetrics::AssignmentOutcome Fail(ControlStream& control,
+                                      const absl::Status& status) {
+  LogWarning("cannot take part", {{"reason", Summary(status)}});
+  SendFailed(control, status);
+  return WorkerMetrics::AssignmentOutcome::kFailed;
+}
+
 void SendGivingUp(ControlStream& control, const absl::Status& status) {
   v1::WorkerMessage message;
   message.mutable_giving_up()->set_code(static_cast<int>(status.code()));
@@ -104,6 +112,9 @@ absl::Status Worker::RunSession() {
   registered_ = false;
   unacknowledged_ = false;
   ControlStream control(options_.coordinator, options_.hello, options_.dial);
+  if (options_.source != nullptr) {
+    control.WhenHeard([source = options_.source] { source->Wake(); });
+  }
   Attach(&control);
   absl::Status ended = Register(control);
   if (ended.ok()) {
@@ -164,37 +175,56 @@ absl::Status Worker::RunAssignment(ControlStream& control,
   const absl::StatusOr<Outcome> outcome = TakePart(control, assignment);
   if (!outcome.ok()) {
     metrics_->AssignmentEnded(leaving() ? Outcome::kLeft : Outcome::kBroken);
-    return outcome.status();
+  } else {
+    if (*outcome == Outcome::kStopped) SendLeaving(control, /*process=*/false);
+    metrics_->AssignmentEnded(*outcome);
   }
-  if (*outcome == Outcome::kStopped) SendLeaving(control, /*process=*/false);
-  metrics_->AssignmentEnded(*outcome);
-  return absl::OkStatus();
+  if (options_.source != nullptr) {
+    // After `leaving`: nobody waits for that.
+    foreign_task_.reset();
+    options_.source->End(outcome.ok() ? "the worker's part in the job has ended"
+                                      : std::string(outcome.status().message()),
+                         [this] { return dropped_.load(); });
+  }
+  return outcome.status();
+}
+
+absl::StatusOr<Task*> Worker::Prepare(ControlStream& control,
+                                      const v1::Assignment& assignment) {
+  if (options_.source == nullptr) return tasks_.Get(assignment);
+  PACELINE_ASSIGN_OR_RETURN(const DType wire,
+                            FromWire(assignment.job().wire()));
+  PACELINE_ASSIGN_OR_RETURN(
+      auto computation,
+      options_.source->Prepare(assignment, wire, [this, &control] {
+        return leaving() || control.stopping();
+      }));
+  foreign_task_ =
+      std::make_unique<Task>(assignment, wire, std::move(computation));
+  return foreign_task_.get();
 }
 
 absl::StatusOr<Worker::Outcome> Worker::TakePart(
     ControlStream& control, const v1::Assignment& assignment) {
-  const auto failed = [&control](const absl::Status& status) {
-    LogWarning("cannot take part", {{"reason", Summary(status)}});
-    SendFailed(control, status);
-    return Outcome::kFailed;
-  };
   v1::Assignment complete = assignment;
   if (complete.lease_ms() == 0) {
     complete.set_lease_ms(
         static_cast<uint32_t>(absl::ToInt64Milliseconds(control.lease())));
   }
-  const absl::StatusOr<Task*> prepared = tasks_.Get(complete);
+  const absl::StatusOr<Task*> prepared = Prepare(control, complete);
   if (control.TakeIf(IsStop)) return Outcome::kStopped;
   if (leaving()) return absl::CancelledError("told to leave");
+  if (absl::IsCancelled(prepared.status())) return prepared.status();
   if (!prepared.ok()) {
-    if (!absl::IsResourceExhausted(prepared.status())) {
+    if (options_.source == nullptr &&
+        !absl::IsResourceExhausted(prepared.status())) {
       device_lost_ = CheckDevice();
     }
-    return failed(prepared.status());
+    return Fail(control, prepared.status());
   }
   Task& task = **prepared;
   v1::WorkerMessage ready;
-  *ready.mutable_ready() = task.Ready(options_.hello.evaluator());
+  *ready.mutable_ready() = task.computation().Ready();
   control.Send(std::move(ready));
 
   PACELINE_ASSIGN_OR_RETURN(v1::WorkerCommand command, NextCommand(control));
@@ -203,23 +233,31 @@ absl::StatusOr<Worker::Outcome> Worker::TakePart(
     PACELINE_ASSIGN_OR_RETURN(command, NextCommand(control));
   }
   const auto parameters = ParameterClient::Connect(
-      command.begin(), task.Arrays(),
+      command.begin(), task.computation().Arrays(),
       {task.incarnation(), task.wire(), task.lease(), task.run(), options_.dial,
        [&] { return leaving() || control.stopping(); }});
-  if (!parameters.ok()) return failed(parameters.status());
+  if (!parameters.ok()) return Fail(control, parameters.status());
   const absl::Status ended =
       Begin(control, command.begin(), **parameters, task);
-  const absl::Status device = task.device_status();
-  if (device.ok()) {
-    PACELINE_RETURN_IF_ERROR(ended);
-    return Outcome::kStopped;
+  if (!task.computation().broken().ok()) {
+    // A program that dies after the last word of its assignment is no loss.
+    const bool late = options_.source != nullptr && ended.ok();
+    if (!late) return GiveUp(control, task);
   }
-  tasks_.Forget(&task);
-  // Without memory it can do another job. Otherwise a GPU is lost to its whole
-  // process.
-  if (!absl::IsResourceExhausted(device)) device_lost_ = device;
+  PACELINE_RETURN_IF_ERROR(ended);
+  return Outcome::kStopped;
+}
+
+Worker::Outcome Worker::GiveUp(ControlStream& control, Task& task) {
+  const absl::Status broken = task.computation().broken();
+  if (options_.source == nullptr) {
+    tasks_.Forget(&task);
+    // Without memory it can do another job. Otherwise a GPU is lost to its
+    // whole process.
+    if (!absl::IsResourceExhausted(broken)) device_lost_ = broken;
+  }
   unacknowledged_ = false;  // `failed` says as much.
-  return failed(device);
+  return Fail(control, broken);
 }
 
 absl::Status Worker::CheckDevice() const {
@@ -235,11 +273,9 @@ absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
     if (options_.hello.evaluator() && !control.ended()) return;
     parameters.EndPulls();
   });
-  absl::Status status;
-  if (begin.initialize()) {
-    // A worker of an earlier assignment has computed on these arrays.
-    status = task.model().Initialize(task.job().seed());
-    if (status.ok()) status = parameters.SetAll();
+  absl::Status status = task.computation().Begin(begin.initialize());
+  if (status.ok() && begin.initialize()) {
+    status = parameters.SetAll();
     if (status.ok()) {
       v1::WorkerMessage message;
       message.mutable_initialized();
@@ -258,7 +294,7 @@ absl::Status Worker::FollowCommands(ControlStream& control, Task& task,
   Trainer trainer(&task, &parameters, &control, options_.pace,
                   DeriveSeed(task.job().seed(), SeedOf(options_.hello.name())),
                   metrics_);
-  Evaluator evaluator(&task, &parameters, &control);
+  Evaluator evaluator(&task.computation(), &parameters, &control);
   while (true) {
     PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
                               NextCommand(control));
@@ -272,6 +308,7 @@ absl::Status Worker::FollowCommands(ControlStream& control, Task& task,
     absl::Status done;
     if (command.has_grant()) done = trainer.Run(command.grant());
     if (command.has_evaluate()) done = evaluator.Run(command.evaluate());
+    if (command.has_drop_reserved()) task.computation().DropReserved();
     unacknowledged_ = trainer.unacknowledged();
     // When everything ends at once the servers may be gone before the
     // coordinator's word comes: its word counts. But `leaving` would say that

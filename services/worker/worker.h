@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -10,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "services/worker/computation_source.h"
 #include "services/worker/control_stream.h"
 #include "services/worker/dial.h"
 #include "services/worker/pace/pace_spec.h"
@@ -33,6 +35,9 @@ class Worker {
     v1::WorkerHello hello;    // The name, what it can do, where it runs.
     PaceSpec pace;
     TaskHost host;
+    // Computes in place of what is built in; null: nothing does. Outlives the
+    // worker.
+    ComputationSource* source = nullptr;
     // How long it tries to reach a coordinator in vain; zero: for ever.
     absl::Duration patience;
     Dial dial = DialPlainly;
@@ -78,6 +83,11 @@ class Worker {
   // (kFailed).
   absl::StatusOr<Outcome> TakePart(ControlStream& control,
                                    const v1::Assignment& assignment);
+  // The assignment's task, until the next one's.
+  absl::StatusOr<Task*> Prepare(ControlStream& control,
+                                const v1::Assignment& assignment);
+  // An assignment's computation is broken, which is told.
+  Outcome GiveUp(ControlStream& control, Task& task);
   // Whether the device that tasks are to be prepared on is there still.
   absl::Status CheckDevice() const;
   absl::Status Begin(ControlStream& control, const v1::BeginJob& begin,
@@ -99,9 +109,10 @@ class Worker {
   const Options options_;
   WorkerMetrics* const metrics_;
   TaskCache tasks_;
-  absl::Status device_lost_;     // Nothing can be computed any more.
-  bool registered_ = false;      // On the present stream.
-  bool unacknowledged_ = false;  // The last iteration's push.
+  std::unique_ptr<Task> foreign_task_;  // Of options_.source.
+  absl::Status device_lost_;            // Nothing can be computed any more.
+  bool registered_ = false;             // On the present stream.
+  bool unacknowledged_ = false;         // The last iteration's push.
 
   std::atomic<bool> dropped_ = false;
 

@@ -65,6 +65,10 @@ v1::BeginJob FakeParameters::Begin(const v1::WorkerReady& ready,
   }
   absl::MutexLock lock(&mu_);
   blocks_ = ready.tensors_size();
+  blocks_in_push_ = 0;
+  for (const v1::TensorSpec& tensor : ready.tensors()) {
+    if (tensor.kind() != v1::TensorSpec::FROZEN) ++blocks_in_push_;
+  }
   return begin;
 }
 
@@ -137,7 +141,16 @@ int FakeParameters::sets() {
 
 int FakeParameters::pushes() {
   absl::MutexLock lock(&mu_);
-  return static_cast<int>(pushed_blocks_ / blocks_);
+  return static_cast<int>(pushed_blocks_ / blocks_in_push_);
+}
+
+std::string FakeParameters::Pushed(uint32_t block) {
+  absl::MutexLock lock(&mu_);
+  const auto there = [this, block]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return pushed_.contains(block);
+  };
+  mu_.AwaitWithTimeout(absl::Condition(&there), absl::Seconds(30));
+  return pushed_[block];
 }
 
 void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
@@ -165,7 +178,8 @@ void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
     }
     Answer(stream, header.pull().request());
   } else if (header.has_push_block()) {
-    if (++pushed_blocks_ % blocks_ != 0) return;
+    pushed_[header.push_block().block()] = FrameBytes(frame);
+    if (++pushed_blocks_ % blocks_in_push_ != 0) return;
     const int64_t iteration = header.push_block().iteration();
     if (!hold_pushes_) return stream.Send(AckOf(iteration));
     held_pushes_.push_back(iteration);

@@ -55,6 +55,8 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   v1::StreamHello NextHello();
   int sets();    // Starting values received, in blocks.
   int pushes();  // Whole pushes received.
+  // What was pushed last for a block; waits for the first time.
+  std::string Pushed(uint32_t block);
 
   grpc::ServerBidiReactor<Buffer, Buffer>* Exchange(
       grpc::CallbackServerContext* context) override;
@@ -69,9 +71,11 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
 
   absl::Mutex mu_;
   size_t blocks_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t blocks_in_push_ ABSL_GUARDED_BY(mu_) = 0;  // But for frozen ones.
   std::map<uint32_t, std::string> values_ ABSL_GUARDED_BY(mu_);
   int sets_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pushed_blocks_ ABSL_GUARDED_BY(mu_) = 0;
+  std::map<uint32_t, std::string> pushed_ ABSL_GUARDED_BY(mu_);
   bool hold_pulls_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<uint64_t> held_pulls_ ABSL_GUARDED_BY(mu_);  // Requests.
   absl::Status fail_pulls_ ABSL_GUARDED_BY(mu_);

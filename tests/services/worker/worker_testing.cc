@@ -24,13 +24,15 @@ constexpr char kImageFile[] = "train-images-idx3-ubyte";
 }  // namespace
 
 RunningWorker::RunningWorker(const std::string& coordinator, bool evaluator,
-                             absl::Duration patience, const TaskHost& host) {
+                             absl::Duration patience, const TaskHost& host,
+                             ComputationSource* source) {
   Worker::Options options;
   options.coordinator = coordinator;
   options.hello.set_name("w0");
   options.hello.set_evaluator(evaluator);
   options.hello.set_pool("fast");
   options.host = host;
+  options.source = source;
   options.host.data.anywhere = true;  // Where tests have their folders.
   options.patience = patience;
   options.registration = [this](const absl::Status& status) {

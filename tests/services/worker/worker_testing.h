@@ -26,7 +26,8 @@ class RunningWorker {
  public:
   explicit RunningWorker(const std::string& coordinator, bool evaluator = false,
                          absl::Duration patience = absl::ZeroDuration(),
-                         const TaskHost& host = {});
+                         const TaskHost& host = {},
+                         ComputationSource* source = nullptr);
   ~RunningWorker();
 
   void Leave() { worker_->Leave(); }

@@ -1,0 +1,122 @@
+#ifndef PACELINE_SERVICES_WORKER_COMPUTATION_H_
+#define PACELINE_SERVICES_WORKER_COMPUTATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/sample_range.h"
+#include "protos/paceline/v1/fleet.pb.h"
+#include "services/worker/parameter_client.h"
+
+namespace paceline {
+
+// One step, as a grant orders it.
+struct StepOrder {
+  SampleRange range;
+  uint32_t micro_batch = 0;  // Samples computed at once, at most.
+  // Gradients may leave while others are still computed.
+  bool overlaps = false;
+  // A slower device is imitated: what is computed early sleeps then, so it lets
+  // the others on its cores go first. Their pushes would else wait for a tick
+  // of the kernel's.
+  bool gives_way = false;
+};
+
+// What came of a step, or of the part of it that was computed.
+struct StepOutcome {
+  double loss = 0;  // Mean.
+  uint32_t samples = 0;
+  bool finite = true;
+  bool pushing = false;    // StepWatch has been told of every gradient.
+  absl::Duration loading;  // Of the computation: it waited for data.
+};
+
+// Who wants to know how a step comes on. Called in the thread of Compute().
+class StepWatch {
+ public:
+  virtual ~StepWatch() = default;
+
+  // Before the first gradient is ready. From here on the step is computed to
+  // its end, whatever Computed() and Over() say.
+  virtual void PushBegins() = 0;
+  // It is final, and stays as it is until the next step.
+  virtual void GradientReady(size_t tensor) = 0;
+  // So many samples are computed by now; of the time since Compute() began
+  // `loading` was spent on waiting for data. False: the step is over.
+  virtual bool Computed(uint32_t samples, absl::Duration loading) = 0;
+  // The step is to end with the micro-batch in hand. Not before Computed() or
+  // Over() has looked.
+  virtual bool refresh() const = 0;
+  // Nothing more is to be done for the step. Looks first.
+  virtual bool Over() = 0;
+  // Nobody will ask for what becomes of it any more, so that it need not be
+  // computed to its end even though its push has begun.
+  virtual bool Abandoned() = 0;
+};
+
+// A model with its data, as a trainer and an evaluator need it: who computes,
+// and what, is up to the implementation. Thread-compatible.
+class Computation {
+ public:
+  virtual ~Computation() = default;
+
+  // What `ready` says of it.
+  virtual v1::WorkerReady Ready() const = 0;
+
+  // The model's arrays, for the parameter client.
+  virtual TensorArrays Arrays() = 0;
+
+  // Another assignment of the same kind begins. With `initialize` the starting
+  // weights lie in the arrays when this returns.
+  virtual absl::Status Begin(bool initialize) = 0;
+
+  // Steps: Order(), then the weights come into the arrays, then Compute() or
+  // Drop(). INVALID_ARGUMENT if the samples do not lie in the data.
+  virtual absl::Status Order(const v1::Grant& grant,
+                             const StepOrder& order) = 0;
+  // Whether ParameterArrived() is of use.
+  virtual bool takes_parameters_singly() const = 0;
+  // A tensor's weights are there, while others are not.
+  virtual void ParameterArrived(size_t tensor) = 0;
+  // All of them are.
+  virtual absl::Status ParametersChanged() = 0;
+  // Nothing if the step was over before.
+  virtual absl::StatusOr<std::optional<StepOutcome>> Compute(
+      StepWatch& watch) = 0;
+  // The step comes to nothing. May be called without any.
+  virtual void Drop() = 0;
+
+  // The samples that a grant has reserved are withdrawn.
+  virtual void DropReserved() {}
+
+  // The figures of an evaluation on the first `samples` of the test set (0:
+  // all) with the weights that are in the arrays. `go_on` is asked now and
+  // then: CANCELLED once it says no.
+  virtual absl::StatusOr<v1::Evaluated> Evaluate(
+      int64_t snapshot, uint32_t samples, absl::FunctionRef<bool()> go_on) = 0;
+
+  // Why it computes no more; OK while it does.
+  const absl::Status& broken() const { return broken_; }
+
+ protected:
+  // Keeps `status` if it is the first error; returns it.
+  absl::Status Break(const absl::Status& status) {
+    broken_.Update(status);
+    return status;
+  }
+
+ private:
+  absl::Status broken_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_COMPUTATION_H_
