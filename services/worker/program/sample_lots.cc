@@ -1,0 +1,74 @@
+#include "services/worker/program/sample_lots.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/permutation.h"
+#include "common/status.h"
+
+namespace paceline {
+
+absl::StatusOr<SampleLots::Notice> SampleLots::Step(
+    const SampleRange& step, absl::Span<const SampleRange> reserved) {
+  PACELINE_RETURN_IF_ERROR(Check(step));
+  for (const SampleRange& range : reserved) {
+    PACELINE_RETURN_IF_ERROR(Check(range));
+  }
+  Notice notice;
+  const bool from_front =
+      !known_.empty() && known_.front().epoch == step.epoch &&
+      known_.front().begin == step.begin && step.end <= known_.front().end;
+  if (from_front) {
+    known_.front().begin = step.end;
+    if (known_.front().size() == 0) known_.pop_front();
+  } else {
+    // A step takes its samples from the front, so nothing may be before them.
+    notice.drop = Drop();
+    notice.lots.push_back(step);
+  }
+  for (const SampleRange& range : reserved) {
+    notice.lots.push_back(range);
+    Append(range);
+  }
+  return notice;
+}
+
+bool SampleLots::Drop() {
+  const bool any = !known_.empty();
+  known_.clear();
+  return any;
+}
+
+absl::Status SampleLots::Check(const SampleRange& range) const {
+  if (range.begin < range.end && range.end <= samples_) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("[", range.begin, ", ", range.end,
+                   ") are no samples of an epoch, which has ", samples_));
+}
+
+void SampleLots::Append(const SampleRange& range) {
+  if (!known_.empty() && known_.back().epoch == range.epoch &&
+      known_.back().end == range.begin) {
+    known_.back().end = range.end;
+  } else {
+    known_.push_back(range);
+  }
+}
+
+absl::Span<const uint32_t> SampleLots::SamplesAt(const SampleRange& range) {
+  Permutation* oldest = &permutations_[0];
+  for (Permutation& permutation : permutations_) {
+    if (permutation.epoch == range.epoch) {
+      return absl::MakeConstSpan(permutation.order)
+          .subspan(range.begin, range.size());
+    }
+    if (permutation.epoch < oldest->epoch) oldest = &permutation;
+  }
+  oldest->epoch = range.epoch;
+  oldest->order = EpochPermutation(seed_, range.epoch, samples_);
+  return absl::MakeConstSpan(oldest->order).subspan(range.begin, range.size());
+}
+
+}  // namespace paceline
