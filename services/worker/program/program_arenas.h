@@ -1,0 +1,92 @@
+#ifndef PACELINE_SERVICES_WORKER_PROGRAM_PROGRAM_ARENAS_H_
+#define PACELINE_SERVICES_WORKER_PROGRAM_PROGRAM_ARENAS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/tensor/dtype.h"
+#include "common/unique_fd.h"
+#include "services/worker/program/program_messages.h"
+
+namespace paceline {
+
+// Where the tensors lie in an arena, in bytes.
+struct ArenaLayout {
+  static constexpr uint64_t kAlignment = 64;
+
+  std::vector<uint64_t> offsets;  // By tensor.
+  uint64_t bytes = 0;             // Of the arena.
+};
+
+// Lays arrays of these sizes one behind the other, each at the next multiple of
+// kAlignment. Pure.
+ArenaLayout LayOut(absl::Span<const uint64_t> sizes);
+
+// Memory that another process can map as well, and that neither can shrink or
+// grow under the other. Thread-compatible.
+class SharedMemory {
+ public:
+  // Zeros. `name` is for /proc. RESOURCE_EXHAUSTED without memory, address
+  // space or descriptors for it.
+  static absl::StatusOr<std::unique_ptr<SharedMemory>> Create(
+      const std::string& name, uint64_t bytes);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  char* data() const { return data_; }
+  int fd() const { return fd_.get(); }
+  // What is mapped stays.
+  void CloseDescriptor() { fd_.Reset(); }
+
+ private:
+  SharedMemory(UniqueFd fd, char* data, uint64_t bytes)
+      : fd_(std::move(fd)), data_(data), bytes_(bytes) {}
+
+  UniqueFd fd_;
+  char* const data_;
+  const uint64_t bytes_;
+};
+
+// The weights and the gradients of a program's model, where agent and program
+// both have them. Thread-compatible.
+class ProgramArenas {
+ public:
+  // `wire`: of the gradients. RESOURCE_EXHAUSTED as SharedMemory.
+  static absl::StatusOr<std::shared_ptr<ProgramArenas>> Create(
+      absl::Span<const ProgramTensor> tensors, DType wire);
+
+  absl::Span<float> weights(size_t tensor) const;
+  // Empty of one that is not pushed.
+  absl::string_view gradients(size_t tensor) const;
+
+  uint64_t weights_bytes() const { return weights_layout_.bytes; }
+  uint64_t gradients_bytes() const { return gradients_layout_.bytes; }
+  // The weights' and the gradients', until they are closed.
+  std::array<int, 2> descriptors() const {
+    return {weights_->fd(), gradients_->fd()};
+  }
+  void CloseDescriptors();
+
+ private:
+  ProgramArenas() = default;
+
+  std::vector<uint64_t> elements_;        // By tensor.
+  std::vector<uint64_t> gradient_bytes_;  // By tensor.
+  ArenaLayout weights_layout_;
+  ArenaLayout gradients_layout_;
+  std::unique_ptr<SharedMemory> weights_;
+  std::unique_ptr<SharedMemory> gradients_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_PROGRAM_PROGRAM_ARENAS_H_

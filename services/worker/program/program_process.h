@@ -1,0 +1,96 @@
+#ifndef PACELINE_SERVICES_WORKER_PROGRAM_PROGRAM_PROCESS_H_
+#define PACELINE_SERVICES_WORKER_PROGRAM_PROGRAM_PROCESS_H_
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/process/child_process.h"
+#include "services/worker/program/wake_up.h"
+
+namespace paceline {
+
+// The last lines of a text that comes in pieces, short enough for an error's
+// message. Thread-compatible.
+class LastLines {
+ public:
+  static constexpr size_t kLinesMax = 6;
+  static constexpr size_t kLineBytesMax = 300;
+
+  void Add(absl::string_view text);
+  // From the oldest on, with " | " between them; empty lines are left out.
+  std::string Text() const;
+
+ private:
+  void EndLine();
+
+  std::deque<std::string> lines_;
+  std::string line_;  // Has no end yet.
+};
+
+// "137 (killed: out of memory?)": the exit status as a shell tells it, with
+// what it means.
+std::string ExitText(const ExitCause& cause);
+
+// The signal that has ended the process, or a process whose status a shell has
+// handed on; 0: none has.
+int SignalOf(const ExitCause& cause);
+
+// A program that the agent runs itself, by `/bin/sh -c`. What it writes goes
+// where the agent's own output goes, and the end of its standard error is
+// remembered. Thread-compatible; belongs on the worker's thread, with which it
+// dies.
+class ProgramProcess {
+ public:
+  // `socket` is where it finds the agent. Errors of ChildProcess::Start.
+  static absl::StatusOr<std::unique_ptr<ProgramProcess>> Start(
+      const std::string& command, const std::string& socket);
+  // Kills it, with its group, if it is still there.
+  ~ProgramProcess();
+  ProgramProcess(const ProgramProcess&) = delete;
+  ProgramProcess& operator=(const ProgramProcess&) = delete;
+
+  // Whether it has ended. What it started is killed then. Looks.
+  bool Ended();
+  // Waits for its end, so long at most; whether it came.
+  bool AwaitEnd(absl::Duration patience);
+  // Whether a signal has ended it; once it has ended.
+  bool killed() const;
+  // "exited with 1; last lines: ...", once it has ended.
+  std::string Describe();
+
+  // Lets it end for `grace` by itself, then for another one after SIGTERM, and
+  // kills it with its group. `hurried` is asked ten times a second: at once,
+  // then.
+  void End(absl::Duration grace, const std::function<bool()>& hurried);
+
+ private:
+  explicit ProgramProcess(ChildProcess child);
+
+  // Hands on what it writes to its standard error, up to its end or Stop().
+  void ReadComplaints();
+  void StopReading();
+
+  ChildProcess child_;
+  std::optional<ExitCause> cause_;
+  const WakeUp stop_;
+
+  absl::Mutex mu_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  LastLines complaints_ ABSL_GUARDED_BY(mu_);
+
+  std::thread reader_;  // Last: it uses the above.
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_PROGRAM_PROGRAM_PROCESS_H_
