@@ -14,6 +14,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -36,6 +37,7 @@
 #include "services/worker/device_info.h"
 #include "services/worker/dial.h"
 #include "services/worker/pace/pace_spec.h"
+#include "services/worker/program/program_agent.h"
 #include "services/worker/worker.h"
 #include "services/worker/worker_metrics.h"
 
@@ -54,6 +56,9 @@ struct Options {
   std::string metrics = "127.0.0.1:0";
   std::string patience = "0";
   std::string grace = "20s";
+  std::string program;
+  std::string program_socket;
+  std::string exec;
   std::string slowdown;
   std::string step_time;
   std::string delay;
@@ -77,6 +82,7 @@ absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options,
   hello.set_compute_capability(device.compute_capability);
   hello.set_gpu_uuid(device.gpu_uuid);
   hello.set_version(PACELINE_VERSION);
+  if (!options.program.empty()) hello.add_programs(options.program);
   for (const std::string& label : options.labels) {
     const std::vector<std::string> parts =
         absl::StrSplit(label, absl::MaxSplits('=', 1));
@@ -90,6 +96,18 @@ absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options,
     }
   }
   return hello;
+}
+
+// Null unless it is to be an agent.
+absl::StatusOr<std::unique_ptr<ProgramAgent>> AgentOf(const Options& options) {
+  if (options.program.empty()) return nullptr;
+  ProgramAgent::Options agent;
+  agent.name = options.program;
+  agent.worker = options.name;
+  agent.evaluator = options.evaluator;
+  agent.socket = options.program_socket;
+  agent.command = options.exec;
+  return ProgramAgent::Create(std::move(agent));
 }
 
 // Without --data-root it is the folder that the worker was started in, unless
@@ -183,6 +201,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
         profile == ChannelProfile::kBulk ? to_servers : security);
   };
   if (options.low_priority) LowerPriority();
+  PACELINE_ASSIGN_OR_RETURN(const auto agent, AgentOf(options));
   auto registry = std::make_shared<prometheus::Registry>();
   ExportBuild(*registry, PACELINE_VERSION);
   WorkerMetrics metrics(*registry);
@@ -201,7 +220,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
                                .device = device.gpu,
                                .memory_fraction = options.gpu_memory_fraction},
                 PlacesOf(options)},
-       /*source=*/nullptr, patience, dial,
+       agent.get(), patience, dial,
        [&](const absl::Status& status) { readiness->Set(status); }},
       &metrics);
   Departure departure(&worker, grace);
@@ -254,6 +273,29 @@ void AddPlaceOptions(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
+// For models that are not built in.
+void AddProgramOptions(CLI::App& app, Options& options) {
+  constexpr char kGroup[] = "Own models";
+  CLI::Option* const program =
+      app.add_option("--program", options.program,
+                     "Takes part in jobs with the model program:NAME alone, as "
+                     "the agent of a program that computes them")
+          ->type_name("NAME")
+          ->group(kGroup);
+  app.add_option("--program-socket", options.program_socket,
+                 "Where the program connects; it is told by PACELINE_PROGRAM "
+                 "[/run/paceline/program.sock; with --exec a private place]")
+      ->type_name("PATH")
+      ->needs(program)
+      ->group(kGroup);
+  app.add_option("--exec", options.exec,
+                 "Starts the program for each job, by /bin/sh -c, and ends it "
+                 "afterwards; without this it is started by somebody else")
+      ->type_name("COMMAND")
+      ->needs(program)
+      ->group(kGroup);
+}
+
 // For trials of a cluster of unequal devices on one machine.
 void AddImitationOptions(CLI::App& app, Options& options) {
   constexpr char kGroup[] = "Imitation, for trials";
@@ -287,6 +329,7 @@ int main(int argc, char** argv) {
   paceline::Options options;
   CLI::App app{"Computes gradients of paceline jobs.", "paceline-worker"};
   paceline::AddPlaceOptions(app, options);
+  paceline::AddProgramOptions(app, options);
   paceline::AddImitationOptions(app, options);
   const paceline::SecurityFlags security(
       app, paceline::SecurityFlags::Sides::kClient);

@@ -1,0 +1,105 @@
+#include "services/worker/program/program_agent.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/log/log.h"
+#include "common/plain_name.h"
+#include "common/status.h"
+#include "services/worker/program/program_computation.h"
+
+namespace paceline {
+namespace {
+
+// A folder that nobody else can look into.
+absl::StatusOr<std::string> PrivateFolder() {
+  std::error_code error;
+  std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  if (error) parent = "/tmp";
+  std::string folder = (parent / "paceline-program-XXXXXX").string();
+  if (mkdtemp(folder.data()) != nullptr) return folder;
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", folder));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ProgramAgent>> ProgramAgent::Create(
+    Options options) {
+  PACELINE_RETURN_IF_ERROR(CheckPlainName("--program", options.name));
+  auto agent = absl::WrapUnique(new ProgramAgent(std::move(options)));
+  PACELINE_RETURN_IF_ERROR(agent->Listen());
+  return agent;
+}
+
+absl::Status ProgramAgent::Listen() {
+  std::string path = options_.socket;
+  if (path.empty() && !options_.command.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(folder_, PrivateFolder());
+    path = folder_ + "/program.sock";
+  } else if (path.empty()) {
+    path = std::string(kProgramSocket);
+    // What cannot be made the socket misses.
+    std::error_code ignored;
+    std::filesystem::create_directory(std::filesystem::path(path).parent_path(),
+                                      ignored);
+  }
+  PACELINE_ASSIGN_OR_RETURN(socket_, ProgramSocket::Listen(path, &wake_));
+  return absl::OkStatus();
+}
+
+ProgramAgent::~ProgramAgent() {
+  life_.reset();
+  socket_.reset();
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+absl::StatusOr<std::unique_ptr<Computation>> ProgramAgent::Prepare(
+    const v1::Assignment& assignment, DType wire,
+    const std::function<bool()>& stopped) {
+  const std::string wanted = absl::StrCat("program:", options_.name);
+  if (assignment.job().model() != wanted) {
+    return absl::InvalidArgumentError(absl::StrCat("this worker computes ",
+                                                   wanted, " alone, not ",
+                                                   assignment.job().model()));
+  }
+  auto prepared = TryToPrepare(assignment, wire, stopped);
+  const absl::Status& status = prepared.status();
+  if (status.ok() || absl::IsCancelled(status)) return prepared;
+  return failures_.Ended(assignment.run(), status);
+}
+
+absl::StatusOr<std::unique_ptr<Computation>> ProgramAgent::TryToPrepare(
+    const v1::Assignment& assignment, DType wire,
+    const std::function<bool()>& stopped) {
+  LogInfo("waits for a program", {{"socket", socket_->path()}});
+  PACELINE_ASSIGN_OR_RETURN(
+      life_, ProgramLife::Begin(
+                 socket_.get(), options_.command,
+                 {.deadline = Clock::Real().Now() + options_.connect_timeout,
+                  .stopped = stopped}));
+  LogInfo("a program has connected",
+          {{"pid", life_->pid()}, {"language", life_->language()}});
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<Computation> computation,
+                            ProgramComputation::Attach(
+                                assignment, options_.worker, options_.evaluator,
+                                wire, life_.get(), &failures_, stopped));
+  return computation;
+}
+
+void ProgramAgent::End(const std::string& reason,
+                       const std::function<bool()>& hurried) {
+  if (life_ == nullptr) return;
+  life_->End(reason, options_.grace, hurried);
+  life_.reset();
+}
+
+}  // namespace paceline

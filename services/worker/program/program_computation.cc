@@ -1,0 +1,466 @@
+#include "services/worker/program/program_computation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/job/optimizer_spec.h"
+#include "common/status.h"
+#include "common/tensor/dtype.h"
+
+namespace paceline {
+namespace {
+
+// A program reads its data and builds its model before it attaches: as long as
+// a coordinator waits for a job's workers to be ready.
+constexpr absl::Duration kAttachTimeout = absl::Hours(1);
+
+// As long as a coordinator waits for the starting weights.
+constexpr absl::Duration kInitializeTimeout = absl::Minutes(5);
+
+// The program hears of weights in pieces that are worth a message.
+constexpr uint64_t kWeightsAtOnce = uint64_t{256} << 10;
+
+constexpr char kStream[] = "stream";
+
+absl::Status CheckOptimizer(const ProgramAttach& attach,
+                            const v1::JobSpec& job) {
+  if (!attach.optimizer.has_value()) return absl::OkStatus();
+  const auto own = ParseOptimizerSpec(*attach.optimizer);
+  PACELINE_RETURN_IF_ERROR(Annotate(own.status(), "the program's optimizer"));
+  PACELINE_ASSIGN_OR_RETURN(const OptimizerSpec wanted,
+                            ParseOptimizerSpec(job.optimizer()));
+  if (*own == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the program's optimizer is ", FormatOptimizerSpec(*own),
+      ", the job's is ", FormatOptimizerSpec(wanted),
+      ": set the job's `optimizer` to the program's, or attach without one"));
+}
+
+v1::TensorSpec::Kind ToWire(ProgramTensor::Kind kind) {
+  switch (kind) {
+    case ProgramTensor::Kind::kStatistic:
+      return v1::TensorSpec::STATISTIC;
+    case ProgramTensor::Kind::kAveraged:
+      return v1::TensorSpec::AVERAGED;
+    case ProgramTensor::Kind::kFrozen:
+      return v1::TensorSpec::FROZEN;
+    case ProgramTensor::Kind::kTrained:
+      break;
+  }
+  return v1::TensorSpec::TRAINED;
+}
+
+absl::StatusOr<int64_t> IterationOf(const absl::StatusOr<ProgramDone>& done) {
+  if (!done.ok()) return done.status();
+  return done->iteration;
+}
+
+bool OfPatience(const absl::Status& status) {
+  return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ProgramComputation>> ProgramComputation::Attach(
+    const v1::Assignment& assignment, const std::string& worker, bool evaluator,
+    DType wire, ProgramLife* life, ProgramFailures* failures,
+    const std::function<bool()>& stopped) {
+  auto made = absl::WrapUnique(new ProgramComputation(
+      assignment, evaluator, wire, life, failures, stopped));
+  PACELINE_RETURN_IF_ERROR(made->AwaitAttach(assignment, worker));
+  PACELINE_RETURN_IF_ERROR(made->MakeArenas());
+  made->where_ = "before its first step";
+  return made;
+}
+
+ProgramComputation::ProgramComputation(const v1::Assignment& assignment,
+                                       bool evaluator, DType wire,
+                                       ProgramLife* life,
+                                       ProgramFailures* failures,
+                                       const std::function<bool()>& stopped)
+    : job_(assignment.job()),
+      run_(assignment.run()),
+      evaluator_(evaluator),
+      wire_(wire),
+      life_(*life),
+      failures_(*failures),
+      stopped_(stopped),
+      where_("before it attached") {}
+
+absl::Status ProgramComputation::AwaitAttach(const v1::Assignment& assignment,
+                                             const std::string& worker) {
+  ProgramJob job;
+  job.job = assignment.job_name();
+  job.worker = worker;
+  job.evaluator = evaluator_;
+  job.arguments = {job_.arguments().begin(), job_.arguments().end()};
+  job.seed = job_.seed();
+  job.batch_size = job_.batch_size();
+  job.micro_batch = job_.micro_batch() > 0
+                        ? std::min(job_.micro_batch(), job_.batch_size())
+                        : job_.batch_size();
+  job.wire = std::string(DTypeName(wire_));
+  job.optimizer = job_.optimizer();
+  job.learning_rate = job_.learning_rate();
+  job.data = job_.data();
+  const ProgramPatience patience = {
+      .deadline = Clock::Real().Now() + kAttachTimeout, .stopped = stopped_};
+  PACELINE_RETURN_IF_ERROR(life_.Send(JobFrame(job), patience, where_));
+  const auto frame = life_.Receive(patience, where_);
+  if (absl::IsDeadlineExceeded(frame.status())) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("the program has not attached within ",
+                     absl::FormatDuration(kAttachTimeout)));
+  }
+  PACELINE_RETURN_IF_ERROR(frame.status());
+  if (frame->kind != FrameKind::kAttach) return Unexpected(*frame);
+  absl::StatusOr<ProgramAttach> attach = ParseAttach(frame->body, evaluator_);
+  if (!attach.ok()) return life_.Refuse(attach.status());
+  const absl::Status optimizer = CheckOptimizer(*attach, job_);
+  if (!optimizer.ok()) return life_.Refuse(optimizer);
+  attach_ = *std::move(attach);
+  if (!evaluator_ && job_.data() != kStream) {
+    lots_.emplace(job_.seed(), attach_.train_samples);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramComputation::MakeArenas() {
+  PACELINE_ASSIGN_OR_RETURN(arenas_,
+                            ProgramArenas::Create(attach_.tensors, wire_));
+  return absl::OkStatus();
+}
+
+v1::WorkerReady ProgramComputation::Ready() const {
+  v1::WorkerReady ready;
+  for (const ProgramTensor& tensor : attach_.tensors) {
+    v1::TensorSpec& spec = *ready.add_tensors();
+    spec.set_name(tensor.name);
+    for (const int64_t extent : tensor.shape) spec.add_shape(extent);
+    spec.set_size(tensor.size);
+    spec.set_kind(ToWire(tensor.kind));
+    if (tensor.rate_factor) spec.set_rate_factor(*tensor.rate_factor);
+    if (tensor.weight_decay) spec.set_weight_decay(*tensor.weight_decay);
+    if (tensor.momentum) spec.set_momentum(*tensor.momentum);
+  }
+  if (evaluator_) {
+    ready.set_test_samples(attach_.test_samples);
+  } else {
+    ready.set_train_samples(attach_.train_samples);
+    ready.set_lookahead(attach_.lookahead);
+  }
+  return ready;
+}
+
+TensorArrays ProgramComputation::Arrays() {
+  TensorArrays arrays;
+  for (size_t i = 0; i < attach_.tensors.size(); ++i) {
+    arrays.parameters.push_back(arenas_->weights(i));
+    arrays.gradients.push_back(arenas_->gradients(i));
+    arrays.pushed.push_back(attach_.tensors[i].pushed());
+  }
+  arrays.owner = arenas_;
+  return arrays;
+}
+
+absl::Status ProgramComputation::Begin(bool initialize) {
+  PACELINE_RETURN_IF_ERROR(Send(BeginFrame(initialize, arenas_->weights_bytes(),
+                                           arenas_->gradients_bytes()),
+                                arenas_->descriptors()));
+  arenas_->CloseDescriptors();
+  if (!initialize) return absl::OkStatus();
+  const auto frame =
+      Receive({.deadline = Clock::Real().Now() + kInitializeTimeout,
+               .stopped = stopped_});
+  if (absl::IsDeadlineExceeded(frame.status())) {
+    return Break(absl::DeadlineExceededError(
+        absl::StrCat("the program has written no starting weights within ",
+                     absl::FormatDuration(kInitializeTimeout))));
+  }
+  PACELINE_RETURN_IF_ERROR(frame.status());
+  return frame->kind == FrameKind::kInitialized ? absl::OkStatus()
+                                                : Unexpected(*frame);
+}
+
+absl::Status ProgramComputation::Order(const v1::Grant& grant,
+                                       const StepOrder& order) {
+  PACELINE_RETURN_IF_ERROR(AwaitAbandoned());
+  if (lots_.has_value()) {
+    std::vector<SampleRange> reserved;
+    for (const v1::SampleRange& range : grant.reserved()) {
+      reserved.push_back({range.epoch(), range.begin(), range.end()});
+    }
+    PACELINE_ASSIGN_OR_RETURN(const SampleLots::Notice notice,
+                              lots_->Step(order.range, reserved));
+    PACELINE_RETURN_IF_ERROR(SendLots(notice));
+  }
+  ProgramStep step;
+  step.iteration = grant.iteration();
+  step.epoch = order.range.epoch;
+  step.samples = order.range.size();
+  step.micro_batch = order.micro_batch;
+  step.flags = order.overlaps ? ProgramStep::kOverlap : 0;
+  step.rate = grant.plan().kind_case() == v1::PushPlan::kImmediateRate
+                  ? grant.plan().immediate_rate()
+                  : job_.learning_rate();
+  step.version = grant.base_version();
+  step.trained =
+      int64_t{order.range.epoch} * attach_.train_samples + order.range.begin;
+  PACELINE_RETURN_IF_ERROR(Send(StepFrame(step)));
+  step_ = Step{.iteration = step.iteration,
+               .samples = step.samples,
+               .overlaps = order.overlaps};
+  where_ = absl::StrCat("in step ", step.iteration);
+  arrived_.assign(attach_.tensors.size(), false);
+  for (size_t i = 0; pulled_ && i < arrived_.size(); ++i) {
+    arrived_[i] = !attach_.tensors[i].pushed();
+  }
+  told_ = 0;
+  untold_bytes_ = 0;
+  telling_ = absl::OkStatus();
+  return absl::OkStatus();
+}
+
+absl::Status ProgramComputation::SendLots(const SampleLots::Notice& notice) {
+  if (notice.drop) PACELINE_RETURN_IF_ERROR(Send(EmptyFrame(FrameKind::kDrop)));
+  for (const SampleRange& lot : notice.lots) {
+    absl::Span<const uint32_t> samples = lots_->SamplesAt(lot);
+    while (!samples.empty()) {
+      const auto part = samples.subspan(0, kLotSamplesMax);
+      PACELINE_RETURN_IF_ERROR(Send(LotFrame(lot.epoch, part)));
+      samples.remove_prefix(part.size());
+    }
+  }
+  return absl::OkStatus();
+}
+
+void ProgramComputation::ParameterArrived(size_t tensor) {
+  arrived_[tensor] = true;
+  size_t end = told_;
+  while (end < arrived_.size() && arrived_[end]) ++end;
+  uint64_t bytes = 0;
+  for (size_t i = told_; i < end; ++i) bytes += arenas_->weights(i).size() * 4;
+  if (bytes >= kWeightsAtOnce && telling_.ok()) telling_ = SendWeights(end);
+}
+
+absl::Status ProgramComputation::ParametersChanged() {
+  pulled_ = true;
+  // An evaluation's are told behind its order.
+  if (!step_.has_value()) return absl::OkStatus();
+  PACELINE_RETURN_IF_ERROR(telling_);
+  return SendWeights(attach_.tensors.size());
+}
+
+absl::Status ProgramComputation::SendWeights(size_t end) {
+  const TensorRun run = {static_cast<uint32_t>(told_),
+                         static_cast<uint32_t>(end)};
+  if (run.first == run.end) return absl::OkStatus();
+  told_ = end;
+  return Send(WeightsFrame(run));
+}
+
+absl::StatusOr<std::optional<StepOutcome>> ProgramComputation::Compute(
+    StepWatch& watch) {
+  const absl::Time began = Clock::Real().Now();
+  while (true) {
+    PACELINE_ASSIGN_OR_RETURN(const bool goes_on, LookAround(watch));
+    if (!goes_on) return std::nullopt;
+    // Looked at after it was woken, or there is a frame.
+    const absl::StatusOr<ProgramFrame> frame =
+        Receive({.stopped = [this, &watch] {
+          if (step_->pushing()) return watch.Abandoned();
+          return watch.Over() || (watch.refresh() && !step_->refreshed);
+        }});
+    if (absl::IsCancelled(frame.status())) continue;
+    PACELINE_RETURN_IF_ERROR(frame.status());
+    if (frame->kind == FrameKind::kReady) {
+      PACELINE_RETURN_IF_ERROR(TakeReady(*frame, watch));
+      continue;
+    }
+    if (frame->kind != FrameKind::kDone) return Unexpected(*frame);
+    const auto done = ParseDone(frame->body);
+    if (!done.ok()) return Refuse(done.status());
+    if (done->iteration != step_->iteration) continue;
+    PACELINE_ASSIGN_OR_RETURN(StepOutcome outcome, OutcomeOf(*done));
+    // It may have loaded while the weights were on their way.
+    outcome.loading = std::min(outcome.loading, Clock::Real().Now() - began);
+    step_.reset();
+    if (!watch.Computed(outcome.samples, outcome.loading) && !outcome.pushing) {
+      return std::nullopt;
+    }
+    return outcome;
+  }
+}
+
+absl::StatusOr<bool> ProgramComputation::LookAround(StepWatch& watch) {
+  if (step_->pushing()) {
+    if (!watch.Abandoned()) return true;
+    return absl::CancelledError(
+        "the coordinator does not wait any more for the step in hand");
+  }
+  if (watch.Over()) return false;
+  if (watch.refresh() && !step_->refreshed) {
+    step_->refreshed = true;
+    PACELINE_RETURN_IF_ERROR(
+        Send(IterationFrame(FrameKind::kRefresh, step_->iteration)));
+  }
+  return true;
+}
+
+absl::Status ProgramComputation::TakeReady(const ProgramFrame& frame,
+                                           StepWatch& watch) {
+  const auto run = ParseReady(frame.body, attach_.tensors.size());
+  if (!run.ok()) return Refuse(run.status());
+  if (!step_->overlaps) {
+    return Refuse(absl::InvalidArgumentError(
+        "`ready` in a step that does not overlap: say `done` alone"));
+  }
+  if (!step_->pushing()) {
+    step_->ready.resize(attach_.tensors.size());
+    step_->ready_left = static_cast<size_t>(
+        std::ranges::count_if(attach_.tensors, &ProgramTensor::pushed));
+    watch.PushBegins();
+  }
+  // As a backward pass goes: the last tensor first.
+  for (uint32_t i = run->end; i-- > run->first;) {
+    if (!attach_.tensors[i].pushed()) continue;
+    if (step_->ready[i]) {
+      return Refuse(absl::InvalidArgumentError(
+          absl::StrCat("\"", attach_.tensors[i].name, "\" was ready before")));
+    }
+    step_->ready[i] = true;
+    --step_->ready_left;
+    watch.GradientReady(i);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepOutcome> ProgramComputation::OutcomeOf(
+    const ProgramDone& done) {
+  const bool finite = (done.flags & ProgramDone::kNotFinite) == 0 &&
+                      std::isfinite(done.loss_sum);
+  if (done.samples < 1 || done.samples > step_->samples) {
+    return Refuse(absl::InvalidArgumentError(
+        absl::StrCat("`done` with ", done.samples, " samples of a step of ",
+                     step_->samples)));
+  }
+  StepOutcome outcome;
+  outcome.pushing = step_->pushing();
+  outcome.samples = done.samples;
+  outcome.loss = done.loss_sum / done.samples;
+  outcome.loading = absl::Nanoseconds(static_cast<int64_t>(
+      std::min<uint64_t>(done.load_ns, std::numeric_limits<int64_t>::max())));
+  if (outcome.pushing) {
+    if (step_->ready_left > 0 || done.samples != step_->samples) {
+      return Refuse(absl::InvalidArgumentError(absl::StrCat(
+          "`done` after `ready` with ", done.samples, " of ", step_->samples,
+          " samples, and ", step_->ready_left,
+          " tensors that were never ready: from the first `ready` on a step "
+          "is computed as a whole")));
+    }
+    // What is on its way the servers refuse, block by block.
+    if (!finite) outcome.loss = std::numeric_limits<double>::quiet_NaN();
+  } else if (!finite) {
+    outcome.finite = false;
+    outcome.samples = step_->samples;  // It uses up all of them.
+  }
+  return outcome;
+}
+
+void ProgramComputation::Drop() {
+  if (!step_.has_value()) return;
+  const int64_t iteration = step_->iteration;
+  step_.reset();
+  if (!broken().ok()) return;
+  // Its answer is waited for before the next step: until then the coordinator
+  // can go on. What goes wrong here is seen there.
+  if (Send(IterationFrame(FrameKind::kAbandon, iteration)).ok()) {
+    abandoned_ = iteration;
+  }
+}
+
+absl::Status ProgramComputation::AwaitAbandoned() {
+  while (abandoned_.has_value()) {
+    PACELINE_ASSIGN_OR_RETURN(const ProgramFrame frame,
+                              Receive({.stopped = stopped_}));
+    if (frame.kind == FrameKind::kReady) continue;
+    absl::StatusOr<int64_t> iteration = absl::UnknownError("");
+    if (frame.kind == FrameKind::kAbandoned) {
+      iteration = ParseAbandoned(frame.body);
+    } else if (frame.kind == FrameKind::kDone) {
+      iteration = IterationOf(ParseDone(frame.body));
+    } else {
+      return Unexpected(frame);
+    }
+    if (!iteration.ok()) return Refuse(iteration.status());
+    if (*iteration == *abandoned_) abandoned_.reset();
+  }
+  return absl::OkStatus();
+}
+
+void ProgramComputation::DropReserved() {
+  if (!lots_.has_value() || !lots_->Drop() || !broken().ok()) return;
+  // What goes wrong is seen by the next step.
+  Send(EmptyFrame(FrameKind::kDrop)).IgnoreError();
+}
+
+absl::StatusOr<v1::Evaluated> ProgramComputation::Evaluate(
+    int64_t snapshot, uint32_t samples, absl::FunctionRef<bool()> go_on) {
+  where_ = absl::StrCat("in the evaluation of snapshot ", snapshot);
+  PACELINE_RETURN_IF_ERROR(Send(EvaluateFrame(snapshot, samples)));
+  told_ = 0;
+  PACELINE_RETURN_IF_ERROR(SendWeights(attach_.tensors.size()));
+  PACELINE_ASSIGN_OR_RETURN(const ProgramFrame frame,
+                            Receive({.stopped = [go_on] { return !go_on(); }}));
+  if (frame.kind != FrameKind::kEvaluated) return Unexpected(frame);
+  const auto measured = ParseEvaluated(frame.body);
+  if (!measured.ok()) return Refuse(measured.status());
+  if (measured->snapshot != snapshot) {
+    return Refuse(absl::InvalidArgumentError(
+        absl::StrCat("`evaluated` of snapshot ", measured->snapshot,
+                     ", asked for was ", snapshot)));
+  }
+  v1::Evaluated evaluated;
+  evaluated.set_snapshot(snapshot);
+  for (const auto& [name, value] : measured->metrics) {
+    (*evaluated.mutable_metrics())[name] = value;
+    if (name == "accuracy") evaluated.set_accuracy(value);
+    if (name == "loss") evaluated.set_loss(value);
+  }
+  return evaluated;
+}
+
+absl::Status ProgramComputation::Send(absl::string_view frame,
+                                      absl::Span<const int> descriptors) {
+  const absl::Status sent =
+      life_.Send(frame, {.stopped = stopped_}, where_, descriptors);
+  return sent.ok() || OfPatience(sent) ? sent : Lost(sent);
+}
+
+absl::StatusOr<ProgramFrame> ProgramComputation::Receive(
+    const ProgramPatience& patience) {
+  absl::StatusOr<ProgramFrame> frame = life_.Receive(patience, where_);
+  if (frame.ok() || OfPatience(frame.status())) return frame;
+  return Lost(frame.status());
+}
+
+absl::Status ProgramComputation::Lost(const absl::Status& status) {
+  if (!broken().ok()) return broken();
+  return Break(failures_.Ended(run_, status));
+}
+
+absl::Status ProgramComputation::Refuse(const absl::Status& wrong) {
+  return Lost(life_.Refuse(Annotate(wrong, where_)));
+}
+
+absl::Status ProgramComputation::Unexpected(const ProgramFrame& frame) {
+  return Refuse(absl::InvalidArgumentError(
+      absl::StrCat("`", FrameName(frame.kind), "` out of order")));
+}
+
+}  // namespace paceline

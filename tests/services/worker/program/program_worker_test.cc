@@ -1,0 +1,623 @@
+// A worker that is the agent of a program: coordinator, parameter server and
+// program are played by the test, over real gRPC and a real socket.
+
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "common/permutation.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/worker/program/program_agent.h"
+#include "tests/common/open_descriptors.h"
+#include "tests/common/test_folder.h"
+#include "tests/services/worker/fake_coordinator.h"
+#include "tests/services/worker/fake_parameters.h"
+#include "tests/services/worker/program/played_program.h"
+#include "tests/services/worker/worker_testing.h"
+
+namespace paceline {
+namespace {
+
+using Kind = v1::WorkerMessage;
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+v1::Assignment ProgramAssignment(uint64_t run = 1) {
+  v1::Assignment assignment = AssignmentOf(run);
+  assignment.set_job_name("namespaces/a/jobs/j");
+  v1::JobSpec& job = *assignment.mutable_job();
+  job.set_model("program:mine");
+  job.set_data("program");
+  job.set_optimizer("sgd:momentum=0.9");
+  job.set_learning_rate(0.25);
+  job.set_seed(7);
+  (*job.mutable_arguments())["depth"] = "18";
+  return assignment;
+}
+
+std::string FloatsOf(std::initializer_list<float> values) {
+  return {reinterpret_cast<const char*>(values.begin()),
+          values.size() * sizeof(float)};
+}
+
+// The samples of a `lot`.
+std::vector<uint32_t> SamplesOf(const std::string& lot) {
+  std::vector<uint32_t> numbers(lot.size() / sizeof(uint32_t));
+  memcpy(numbers.data(), lot.data(), lot.size());
+  EXPECT_EQ(numbers.at(1), numbers.size() - 2);
+  return {numbers.begin() + 2, numbers.end()};
+}
+
+class ProgramWorkerTest : public testing::Test {
+ protected:
+  void SetUp() override { Start(ProgramAgent::Options()); }
+
+  void Start(ProgramAgent::Options options, bool evaluator = false) {
+    worker_.reset();
+    agent_.reset();
+    options.name = "mine";
+    options.worker = "w0";
+    options.evaluator = evaluator;
+    if (options.socket.empty()) options.socket = folder_.Path("program.sock");
+    options.grace = absl::Milliseconds(200);
+    auto agent = ProgramAgent::Create(options);
+    ASSERT_TRUE(agent.ok()) << agent.status();
+    agent_ = *std::move(agent);
+    worker_.emplace(coordinator_.address(), evaluator, absl::ZeroDuration(),
+                    TaskHost{}, agent_.get());
+    session_ = coordinator_.NextSession();
+    session_->Register();
+  }
+
+  std::unique_ptr<PlayedProgram> Connect() {
+    return std::make_unique<PlayedProgram>(agent_->socket());
+  }
+
+  // Up to where grants can come.
+  void Begin(PlayedProgram& program, bool initialize = true) {
+    const auto ready = session_->Expect(Kind::kReady);
+    v1::WorkerCommand begin;
+    *begin.mutable_begin() = parameters_.Begin(ready.ready(), initialize);
+    session_->Send(std::move(begin));
+    program.TakeBegin();
+    if (initialize) session_->Expect(Kind::kInitialized);
+  }
+
+  std::unique_ptr<PlayedProgram> BeginJob() {
+    session_->Assign(ProgramAssignment());
+    auto program = Connect();
+    program->Attach();
+    Begin(*program);
+    return program;
+  }
+
+  void Send(const v1::WorkerCommand& command) { session_->Send(command); }
+
+  v1::WorkerCommand GrantOf(int64_t iteration, uint32_t begin, uint32_t end) {
+    v1::WorkerCommand command;
+    v1::Grant& grant = *command.mutable_grant();
+    grant.set_iteration(iteration);
+    grant.mutable_range()->set_begin(begin);
+    grant.mutable_range()->set_end(end);
+    grant.mutable_plan()->set_immediate_rate(0.1);
+    return command;
+  }
+
+  // Up to where the program computes.
+  void TakeStep(PlayedProgram& program) {
+    program.Expect(FrameKind::kLot);
+    program.Expect(FrameKind::kStep);
+    program.ExpectWeights(3);
+  }
+
+  v1::Failed ExpectFailed(absl::StatusCode code) {
+    v1::Failed failed = session_->Expect(Kind::kFailed).failed();
+    EXPECT_EQ(failed.code(), static_cast<int>(code)) << failed.message();
+    return failed;
+  }
+
+  const TestFolder folder_;
+  FakeCoordinator coordinator_;
+  FakeParameters parameters_;
+  std::unique_ptr<ProgramAgent> agent_;
+  std::optional<RunningWorker> worker_;
+  std::shared_ptr<FakeSession> session_;
+};
+
+TEST_F(ProgramWorkerTest, TheProgramIsToldOfTheJobAndTheCoordinatorOfTheModel) {
+  session_->Assign(ProgramAssignment());
+  auto program = Connect();
+  const nlohmann::json job =
+      program->Attach({{"lookahead", 64}, {"optimizer", "sgd:momentum=0.9"}});
+  EXPECT_EQ(job["protocol"], 1);
+  EXPECT_EQ(job["job"], "namespaces/a/jobs/j");
+  EXPECT_EQ(job["worker"], "w0");
+  EXPECT_EQ(job["role"], "trainer");
+  EXPECT_EQ(job["arguments"], nlohmann::json({{"depth", "18"}}));
+  EXPECT_EQ(job["seed"], 7);
+  EXPECT_EQ(job["batch_size"], 32);
+  EXPECT_EQ(job["micro_batch"], 32);
+  EXPECT_EQ(job["wire"], "fp32");
+  EXPECT_EQ(job["optimizer"], "sgd:momentum=0.9");
+  EXPECT_EQ(job["learning_rate"], 0.25);
+  EXPECT_EQ(job["data"], "program");
+  const auto ready = session_->Expect(Kind::kReady).ready();
+  EXPECT_EQ(ready.train_samples(), 1000u);
+  EXPECT_EQ(ready.lookahead(), 64u);
+  ASSERT_EQ(ready.tensors_size(), 3);
+  EXPECT_EQ(ready.tensors(0).name(), "w");
+  EXPECT_THAT(ready.tensors(0).shape(), ElementsAre(2, 3));
+  EXPECT_EQ(ready.tensors(0).size(), 6);
+  EXPECT_EQ(ready.tensors(1).kind(), v1::TensorSpec::FROZEN);
+  EXPECT_EQ(ready.tensors(2).kind(), v1::TensorSpec::TRAINED);
+  EXPECT_EQ(ready.tensors(2).rate_factor(), 2);
+}
+
+TEST_F(ProgramWorkerTest, AStepFromTheGrantToItsPush) {
+  auto program = BeginJob();
+  Send(GrantOf(5, 100, 132));
+  const auto order = EpochPermutation(7, 0, 1000);
+  EXPECT_EQ(SamplesOf(program->Expect(FrameKind::kLot)),
+            std::vector<uint32_t>(order.begin() + 100, order.begin() + 132));
+  const std::string step = program->Expect(FrameKind::kStep);
+  EXPECT_EQ(step.size(), 48u);
+  program->ExpectWeights(3);
+  EXPECT_THAT(program->weights(0), Each(1.0f));
+  EXPECT_THAT(program->weights(1), Each(2.0f));
+  EXPECT_THAT(program->weights(2), Each(3.0f));
+  std::ranges::fill(program->gradients(0), 0.5f);
+  std::ranges::fill(program->gradients(2), -0.5f);
+  program->SayDone(5, /*loss_sum=*/64, 32);
+  const auto done = session_->Expect(Kind::kPushDone).push_done();
+  EXPECT_EQ(done.iteration(), 5);
+  EXPECT_EQ(done.samples(), 32u);
+  EXPECT_EQ(done.blocks(), 2u) << "what is frozen is not pushed";
+  EXPECT_EQ(done.loss(), 2);
+  EXPECT_EQ(parameters_.Pushed(0), FloatsOf({.5, .5, .5, .5, .5, .5}));
+  EXPECT_EQ(parameters_.Pushed(2), FloatsOf({-.5, -.5}));
+}
+
+TEST_F(ProgramWorkerTest, GradientsLeaveWhileOthersAreComputed) {
+  auto program = BeginJob();
+  parameters_.HoldPushes();
+  Send(GrantOf(1, 0, 32));
+  TakeStep(*program);
+  std::ranges::fill(program->gradients(2), 4.0f);
+  program->SayNumbers(FrameKind::kReady, uint32_t{2}, uint32_t{3});
+  EXPECT_EQ(parameters_.Pushed(2), FloatsOf({4, 4}));
+  // A refresh comes too late now, and an abandon too.
+  v1::WorkerCommand late;
+  late.mutable_refresh()->set_iteration(1);
+  Send(late);
+  late.mutable_abandon()->set_iteration(1);
+  Send(late);
+  std::ranges::fill(program->gradients(0), 8.0f);
+  program->SayNumbers(FrameKind::kReady, uint32_t{0}, uint32_t{2});
+  parameters_.AwaitHeldPush();
+  program->SayDone(1, 1, 32);
+  parameters_.AcknowledgePushes();
+  EXPECT_EQ(session_->Expect(Kind::kPushDone).push_done().samples(), 32u);
+}
+
+TEST_F(ProgramWorkerTest, AProgramThatWaitsBeforeTheAssignmentHasTheJob) {
+  auto program = Connect();
+  program->SayHello();
+  session_->Assign(ProgramAssignment());
+  program->ExpectJson(FrameKind::kJob);
+}
+
+TEST_F(ProgramWorkerTest, OneAfterTheOtherAndNoSecondOneMeanwhile) {
+  auto first = BeginJob();
+  auto second = Connect();
+  const nlohmann::json refused = second->ExpectJson(FrameKind::kRefused);
+  EXPECT_EQ(refused["code"], "ALREADY_EXISTS");
+  second->ExpectEnd();
+  Send(GrantOf(1, 0, 32));
+  TakeStep(*first);
+  first->SayDone(1, 1, 32);
+  session_->Expect(Kind::kPushDone);
+  session_->Stop();
+  EXPECT_FALSE(session_->Expect(Kind::kLeaving).leaving().process());
+  EXPECT_FALSE(
+      first->ExpectJson(FrameKind::kStop)["reason"].get<std::string>().empty());
+  first->Close();
+  session_->Assign(ProgramAssignment(2));
+  auto third = Connect();
+  third->Attach();
+  Begin(*third);
+}
+
+// A container is started anew before the agent has looked at the connection of
+// the one that died.
+TEST_F(ProgramWorkerTest, OneThatIsGoneHoldsNoPlace) {
+  auto program = BeginJob();
+  program->Close();
+  auto next = Connect();
+  next->SayHello();
+  Send(GrantOf(1, 0, 32));
+  EXPECT_THAT(ExpectFailed(absl::StatusCode::kUnavailable).message(),
+              HasSubstr("the program closed its connection before its first "
+                        "step; its own log says why"));
+  session_->Assign(ProgramAssignment());
+  next->ExpectJson(FrameKind::kJob);
+}
+
+TEST_F(ProgramWorkerTest, ARefreshEndsTheStepEarly) {
+  auto program = BeginJob();
+  Send(GrantOf(3, 0, 32));
+  TakeStep(*program);
+  v1::WorkerCommand refresh;
+  refresh.mutable_refresh()->set_iteration(3);
+  Send(refresh);
+  EXPECT_EQ(program->Expect(FrameKind::kRefresh),
+            FrameBytes(FrameKind::kLot, std::string("\3\0\0\0\0\0\0\0", 8))
+                .substr(8));
+  program->SayDone(3, 8, 8);
+  const auto done = session_->Expect(Kind::kPushDone).push_done();
+  EXPECT_EQ(done.samples(), 8u);
+  EXPECT_EQ(done.loss(), 1);
+}
+
+TEST_F(ProgramWorkerTest, AnAbandonedStepIsNotPushed) {
+  auto program = BeginJob();
+  Send(GrantOf(1, 0, 32));
+  TakeStep(*program);
+  v1::WorkerCommand abandon;
+  abandon.mutable_abandon()->set_iteration(1);
+  Send(abandon);
+  EXPECT_EQ(session_->Expect(Kind::kAbandoned).abandoned().iteration(), 1);
+  Send(GrantOf(2, 32, 64));
+  program->Expect(FrameKind::kAbandon);
+  // The answer that crosses it is as good as `abandoned`.
+  program->SayDone(1, 1, 32);
+  TakeStep(*program);
+  program->SayDone(2, 1, 32);
+  EXPECT_EQ(session_->Expect(Kind::kPushDone).push_done().iteration(), 2);
+  EXPECT_EQ(parameters_.pushes(), 1);
+}
+
+TEST_F(ProgramWorkerTest, AnAbandonEndsTheWaitForWeightsToo) {
+  auto program = BeginJob();
+  parameters_.HoldPulls();
+  Send(GrantOf(1, 0, 32));
+  parameters_.AwaitHeldPull();
+  v1::WorkerCommand abandon;
+  abandon.mutable_abandon()->set_iteration(1);
+  Send(abandon);
+  parameters_.AnswerPulls();
+  session_->Expect(Kind::kAbandoned);
+  Send(GrantOf(2, 0, 32));
+  program->Expect(FrameKind::kLot);
+  program->Expect(FrameKind::kStep);
+  program->ExpectWeights(3);
+  program->Expect(FrameKind::kAbandon);
+  program->SayNumbers(FrameKind::kAbandoned, int64_t{1});
+  TakeStep(*program);
+}
+
+TEST_F(ProgramWorkerTest, WhatIsNotFiniteIsReportedAndNotPushed) {
+  auto program = BeginJob();
+  int64_t iteration = 0;
+  for (const auto& [loss, flags] :
+       {std::pair{1.0, ProgramDone::kNotFinite}, {std::nan(""), 0u}}) {
+    Send(GrantOf(++iteration, 0, 32));
+    TakeStep(*program);
+    program->SayDone(iteration, loss, 8, flags);
+    const auto done = session_->Expect(Kind::kPushDone).push_done();
+    EXPECT_TRUE(done.discarded());
+    EXPECT_EQ(done.samples(), 32u) << "it uses up all of them";
+  }
+  EXPECT_EQ(parameters_.pushes(), 0);
+}
+
+TEST_F(ProgramWorkerTest, ReservedSamplesAreToldBeforeTheirStep) {
+  auto program = BeginJob();
+  const auto order = EpochPermutation(7, 0, 1000);
+  const auto samples = [&order](size_t begin, size_t end) {
+    return std::vector<uint32_t>(order.begin() + begin, order.begin() + end);
+  };
+  v1::WorkerCommand grant = GrantOf(1, 0, 32);
+  v1::SampleRange* reserved = grant.mutable_grant()->add_reserved();
+  reserved->set_begin(32);
+  reserved->set_end(96);
+  Send(grant);
+  EXPECT_EQ(SamplesOf(program->Expect(FrameKind::kLot)), samples(0, 32));
+  EXPECT_EQ(SamplesOf(program->Expect(FrameKind::kLot)), samples(32, 96));
+  program->Expect(FrameKind::kStep);
+  program->ExpectWeights(3);
+  program->SayDone(1, 1, 32);
+  session_->Expect(Kind::kPushDone);
+  // From the front of what it knows: no lot.
+  Send(GrantOf(2, 32, 64));
+  program->Expect(FrameKind::kStep);
+  program->ExpectWeights(3);
+  v1::WorkerCommand drop;
+  drop.mutable_drop_reserved();
+  Send(drop);
+  program->SayDone(2, 1, 32);
+  session_->Expect(Kind::kPushDone);
+  program->Expect(FrameKind::kDrop);
+  Send(GrantOf(3, 64, 96));
+  EXPECT_EQ(SamplesOf(program->Expect(FrameKind::kLot)), samples(64, 96));
+  program->Expect(FrameKind::kStep);
+}
+
+TEST_F(ProgramWorkerTest, OfAStreamSamplesAreOnlyCounted) {
+  v1::Assignment assignment = ProgramAssignment();
+  assignment.mutable_job()->set_data("stream");
+  session_->Assign(assignment);
+  auto program = Connect();
+  EXPECT_EQ(program->Attach()["data"], "stream");
+  Begin(*program);
+  Send(GrantOf(1, 0, 32));
+  program->Expect(FrameKind::kStep);
+  program->ExpectWeights(3);
+  program->SayDone(1, 1, 32);
+  session_->Expect(Kind::kPushDone);
+}
+
+// What it had in hand the coordinator deals again, and it decides whether the
+// worker has the job again.
+TEST_F(ProgramWorkerTest, AProgramThatDiesIsToldAndAnotherOneHasTheJob) {
+  for (int life = 1; life <= 20; ++life) {
+    auto program = BeginJob();
+    Send(GrantOf(1, 0, 32));
+    TakeStep(*program);
+    program->SayDone(1, 1, 32);
+    session_->Expect(Kind::kPushDone);
+    Send(GrantOf(2, 32, 64));
+    TakeStep(*program);
+    // Also with a part of its push on its way.
+    if (life % 2 == 0) {
+      program->SayNumbers(FrameKind::kReady, uint32_t{2}, uint32_t{3});
+    }
+    program->Close();
+    EXPECT_THAT(ExpectFailed(absl::StatusCode::kUnavailable).message(),
+                HasSubstr("closed its connection in step 2"));
+  }
+  // The last one is counted after it is told.
+  EXPECT_GE(worker_->Metric("paceline_worker_assignments_total", "failed"), 19);
+}
+
+TEST_F(ProgramWorkerTest, WhatTheProgramSaysOfItsFailureIsToldOn) {
+  for (int life = 1; life <= ProgramFailures::kInARow; ++life) {
+    auto program = BeginJob();
+    Send(GrantOf(life, 0, 32));
+    TakeStep(*program);
+    program->SayJson(FrameKind::kFailed,
+                     {{"code", "OUT_OF_RANGE"},
+                      {"message", absl::StrCat("IndexError: ", 7 * life)}});
+    program->Close();
+    // Again and again: so would every further life.
+    const auto failed =
+        ExpectFailed(life < ProgramFailures::kInARow
+                         ? absl::StatusCode::kOutOfRange
+                         : absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(failed.message(),
+                HasSubstr(absl::StrCat("the program failed in step ", life,
+                                       ": IndexError: ", 7 * life)));
+  }
+}
+
+// The program is told, and so is the coordinator.
+TEST_F(ProgramWorkerTest, WhatCannotBeIsRefused) {
+  struct Case {
+    const char* what;
+    std::function<void(PlayedProgram&)> say;
+  };
+  const Case cases[] = {
+      {"no samples of a step", [](auto& p) { p.SayDone(1, 1, 33); }},
+      {"too few of it", [](auto& p) { p.SayDone(1, 1, 0); }},
+      {"what it has said before",
+       [](auto& p) { p.Say(FrameKind::kInitialized); }},
+      {"a short struct", [](auto& p) { p.Say(FrameKind::kDone, "x"); }},
+      {"no tensors",
+       [](auto& p) {
+         p.SayNumbers(FrameKind::kReady, uint32_t{3}, uint32_t{4});
+       }},
+      {"a tensor twice",
+       [](auto& p) {
+         p.SayNumbers(FrameKind::kReady, uint32_t{0}, uint32_t{1});
+         p.SayNumbers(FrameKind::kReady, uint32_t{0}, uint32_t{1});
+       }},
+      {"done before all are ready",
+       [](auto& p) {
+         p.SayNumbers(FrameKind::kReady, uint32_t{0}, uint32_t{1});
+         p.SayDone(1, 1, 32);
+       }},
+      {"a frame of the agent", [](auto& p) { p.Say(FrameKind::kStep); }},
+      {"a frame that is too long",
+       [](auto& p) { p.SayBytes(std::string(8, '\5')); }},
+  };
+  uint64_t run = 0;
+  for (const Case& bad : cases) {
+    SCOPED_TRACE(bad.what);
+    session_->Assign(ProgramAssignment(++run));
+    auto program = Connect();
+    program->Attach();
+    Begin(*program);
+    Send(GrantOf(1, 0, 32));
+    TakeStep(*program);
+    bad.say(*program);
+    program->ExpectJson(FrameKind::kRefused);
+    program->Close();
+    EXPECT_THAT(ExpectFailed(absl::StatusCode::kInvalidArgument).message(),
+                HasSubstr("the program is refused"));
+  }
+}
+
+TEST_F(ProgramWorkerTest, AModelThatCannotBeTheJobsIsRefused) {
+  struct Case {
+    nlohmann::json more;
+    const char* why;
+  };
+  const Case cases[] = {
+      {{{"optimizer", "adam"}}, "the job's is sgd:momentum=0.9"},
+      {{{"optimizer", "radam"}}, "radam"},
+      {{{"train_samples", 0}}, "train_samples"},
+      {{{"tensors", nlohmann::json::array()}}, "no list of tensors"},
+  };
+  for (const Case& bad : cases) {
+    session_->Assign(ProgramAssignment());
+    auto program = Connect();
+    program->Attach(bad.more);
+    const nlohmann::json refused = program->ExpectJson(FrameKind::kRefused);
+    EXPECT_THAT(refused["message"].get<std::string>(), HasSubstr(bad.why));
+    program->Close();
+    EXPECT_THAT(session_->Expect(Kind::kFailed).failed().message(),
+                HasSubstr(bad.why));
+  }
+}
+
+TEST_F(ProgramWorkerTest, AnotherVersionOfTheProtocolIsRefused) {
+  session_->Assign(ProgramAssignment());
+  auto program = Connect();
+  program->SayHello(/*protocol=*/2);
+  EXPECT_EQ(program->ExpectJson(FrameKind::kRefused)["code"],
+            "FAILED_PRECONDITION");
+  EXPECT_THAT(session_->Expect(Kind::kFailed).failed().message(),
+              HasSubstr("speaks version 2"));
+}
+
+TEST_F(ProgramWorkerTest, AJobOfAnotherModelIsNone) {
+  session_->Assign(AssignmentOf(1));
+  EXPECT_THAT(session_->Expect(Kind::kFailed).failed().message(),
+              HasSubstr("computes program:mine alone"));
+}
+
+TEST_F(ProgramWorkerTest, NobodyConnects) {
+  ProgramAgent::Options impatient;
+  impatient.connect_timeout = absl::Milliseconds(1);
+  Start(impatient);
+  session_->Assign(ProgramAssignment());
+  EXPECT_THAT(session_->Expect(Kind::kFailed).failed().message(),
+              AllOf(HasSubstr("no program has connected to"),
+                    HasSubstr("PACELINE_PROGRAM")));
+}
+
+TEST_F(ProgramWorkerTest, AStopEndsEveryWait) {
+  session_->Assign(ProgramAssignment());
+  session_->Stop();  // For a program.
+  session_->Expect(Kind::kLeaving);
+  session_->Assign(ProgramAssignment());
+  auto program = Connect();
+  program->SayHello();
+  program->ExpectJson(FrameKind::kJob);
+  session_->Stop();  // For `attach`.
+  session_->Expect(Kind::kLeaving);
+  program->ExpectJson(FrameKind::kStop);
+  program->Close();
+  session_->Assign(ProgramAssignment());
+  program = Connect();
+  program->Attach();
+  const auto ready = session_->Expect(Kind::kReady);
+  v1::WorkerCommand begin;
+  *begin.mutable_begin() = parameters_.Begin(ready.ready(), true);
+  session_->Send(std::move(begin));
+  program->ExpectJson(FrameKind::kBegin);
+  session_->Stop();  // For the starting weights.
+  session_->Expect(Kind::kLeaving);
+  program->ExpectJson(FrameKind::kStop);
+  program->Close();
+  program = BeginJob();
+  Send(GrantOf(1, 0, 32));
+  TakeStep(*program);
+  session_->Stop();  // For a step.
+  session_->Expect(Kind::kLeaving);
+  program->Expect(FrameKind::kAbandon);
+  program->ExpectJson(FrameKind::kStop);
+  EXPECT_EQ(parameters_.pushes(), 0);
+}
+
+// The coordinator says when a worker is stuck: the agent lets go of a program
+// that hangs, and takes part again.
+TEST_F(ProgramWorkerTest, AProgramThatHangsIsLeftWithItsSession) {
+  for (const bool pushing : {false, true}) {
+    auto program = BeginJob();
+    Send(GrantOf(1, 0, 32));
+    TakeStep(*program);
+    if (pushing) {
+      program->SayNumbers(FrameKind::kReady, uint32_t{2}, uint32_t{3});
+    }
+    session_->Close(absl::AbortedError("stuck: register anew"));
+    session_ = coordinator_.NextSession();
+    session_->Register();
+  }
+}
+
+TEST_F(ProgramWorkerTest, SigtermFinishesTheStep) {
+  auto program = BeginJob();
+  Send(GrantOf(1, 0, 32));
+  TakeStep(*program);
+  worker_->Leave();
+  program->SayDone(1, 1, 32);
+  session_->Expect(Kind::kPushDone);
+  EXPECT_TRUE(session_->Expect(Kind::kLeaving).leaving().process());
+  program->ExpectJson(FrameKind::kStop);
+  program->Close();
+  EXPECT_EQ(worker_->AwaitEnd(), absl::OkStatus());
+}
+
+TEST_F(ProgramWorkerTest, ASecondSignalDropsIt) {
+  auto program = BeginJob();
+  Send(GrantOf(1, 0, 32));
+  TakeStep(*program);
+  worker_->Leave();
+  worker_->Drop();
+  EXPECT_TRUE(session_->Expect(Kind::kLeaving).leaving().process());
+  EXPECT_EQ(worker_->AwaitEnd(), absl::OkStatus());
+}
+
+TEST_F(ProgramWorkerTest, AnEvaluatorHasItsOwnFigures) {
+  Start(ProgramAgent::Options(), /*evaluator=*/true);
+  session_->Assign(ProgramAssignment());
+  auto program = Connect();
+  EXPECT_EQ(program->Attach()["role"], "evaluator");
+  Begin(*program);
+  for (const int64_t snapshot : {3, 4}) {
+    v1::WorkerCommand evaluate;
+    evaluate.mutable_evaluate()->set_snapshot(snapshot);
+    evaluate.mutable_evaluate()->set_samples(50);
+    Send(evaluate);
+    const std::string order = program->Expect(FrameKind::kEvaluate);
+    EXPECT_EQ(order[0], snapshot);
+    EXPECT_EQ(order[8], 50);
+    program->ExpectWeights(3);
+    EXPECT_THAT(program->weights(2), Each(3.0f));
+    program->SayJson(FrameKind::kEvaluated,
+                     {{"snapshot", snapshot},
+                      {"metrics", {{"accuracy", 0.5}, {"top5", 0.75}}}});
+    const auto evaluated = session_->Expect(Kind::kEvaluated).evaluated();
+    EXPECT_EQ(evaluated.snapshot(), snapshot);
+    EXPECT_EQ(evaluated.accuracy(), 0.5);
+    EXPECT_EQ(evaluated.loss(), 0);
+    EXPECT_EQ(evaluated.metrics().at("top5"), 0.75);
+  }
+}
+
+TEST_F(ProgramWorkerTest, NothingIsLeftOfAHundredLives) {
+  const auto live = [this](uint64_t run) {
+    session_->Assign(ProgramAssignment(run));
+    auto program = Connect();
+    program->Attach();
+    Begin(*program);
+    session_->Stop();
+    session_->Expect(Kind::kLeaving);
+    program->ExpectJson(FrameKind::kStop);
+    parameters_.NextHello();
+  };
+  live(1);
+  const size_t before = OpenDescriptors();
+  for (uint64_t run = 2; run < 100; ++run) live(run);
+  EXPECT_LE(AwaitDescriptors(before + 3), before + 3);
+  const std::string path = agent_->socket();
+  worker_.reset();
+  agent_.reset();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace paceline
