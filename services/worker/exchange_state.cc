@@ -24,12 +24,14 @@ absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
   return absl::OkStatus();
 }
 
-uint64_t ExchangeState::BeginPull(bool telling) {
+uint64_t ExchangeState::BeginPull(bool telling, bool whole) {
   absl::MutexLock lock(&mu_);
   telling_ = telling;
   pulls_pending_ = pulls_ended_.ok() ? blocks_of_.size() : 0;
   blocks_pending_.clear();
-  for (const auto& [block, place] : places_) blocks_pending_.insert(block);
+  for (const auto& [block, place] : places_) {
+    if (whole || place.pushed) blocks_pending_.insert(block);
+  }
   left_in_ = blocks_in_;
   arrived_.clear();
   pulled_ = PullResult();

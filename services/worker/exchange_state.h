@@ -62,7 +62,8 @@ class ExchangeState {
   // `silence`.
   // With `telling`, AwaitPull calls on_tensor, in the calling thread, with each
   // tensor as soon as all its blocks have arrived, while others have not.
-  uint64_t BeginPull(bool telling = false);
+  // `whole`: with the blocks that are not pushed, which never change.
+  uint64_t BeginPull(bool telling = false, bool whole = true);
   absl::StatusOr<PullResult> AwaitPull(
       absl::Duration silence,
       const std::function<void(size_t)>& on_tensor = nullptr);

@@ -1,6 +1,7 @@
 // paceline-worker: computes gradients, or evaluates, for one job after the
-// other. Logs go to stderr. SIGTERM makes it finish or give back its batch and
-// exit with 0; a second one drops the batch at once.
+// other; itself, or as the agent of a program. Logs go to stderr. SIGTERM makes
+// it finish or give back its batch and exit with 0; a second one drops the
+// batch at once.
 
 #include <sys/resource.h>
 #include <unistd.h>

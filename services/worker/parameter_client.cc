@@ -200,7 +200,9 @@ absl::StatusOr<PullResult> ParameterClient::PullSnapshot(int64_t snapshot) {
 
 absl::StatusOr<PullResult> ParameterClient::RunPull(
     v1::Pull pull, const std::function<void(size_t)>& on_tensor) {
-  pull.set_request(state_.BeginPull(/*telling=*/on_tensor != nullptr));
+  pull.set_without_frozen(whole_);
+  pull.set_request(
+      state_.BeginPull(/*telling=*/on_tensor != nullptr, /*whole=*/!whole_));
   pull.set_format(ToWire(options_.wire));
   v1::Frame frame;
   *frame.mutable_pull() = std::move(pull);
@@ -209,7 +211,10 @@ absl::StatusOr<PullResult> ParameterClient::RunPull(
   }
   // A parked pull is answered after a lease: three without a word are more than
   // that.
-  return state_.AwaitPull(3 * options_.lease, on_tensor);
+  absl::StatusOr<PullResult> pulled =
+      state_.AwaitPull(3 * options_.lease, on_tensor);
+  whole_ = whole_ || pulled.ok();
+  return pulled;
 }
 
 void ParameterClient::BeginPush(const v1::PushBlock& header) {

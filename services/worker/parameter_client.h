@@ -142,6 +142,7 @@ class ParameterClient {
   std::vector<std::vector<Piece>> pieces_;  // By tensor.
   v1::PushBlock push_;
   PushResult pushed_;
+  bool whole_ = false;  // All has been pulled once, what is frozen too.
   ExchangeState state_;
   // Last, the streams at the very end: their reactions use everything above.
   std::vector<std::shared_ptr<grpc::Channel>> channels_;  // As streams_.

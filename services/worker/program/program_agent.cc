@@ -11,6 +11,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/job/names.h"
 #include "common/log/log.h"
 #include "common/plain_name.h"
 #include "common/status.h"
@@ -65,7 +66,7 @@ ProgramAgent::~ProgramAgent() {
 absl::StatusOr<std::unique_ptr<Computation>> ProgramAgent::Prepare(
     const v1::Assignment& assignment, DType wire,
     const std::function<bool()>& stopped) {
-  const std::string wanted = absl::StrCat("program:", options_.name);
+  const std::string wanted = absl::StrCat(kProgramPrefix, options_.name);
   if (assignment.job().model() != wanted) {
     return absl::InvalidArgumentError(absl::StrCat("this worker computes ",
                                                    wanted, " alone, not ",

@@ -8,7 +8,9 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/job/names.h"
 #include "common/job/optimizer_spec.h"
+#include "common/rpc/wire_format.h"
 #include "common/status.h"
 #include "common/tensor/dtype.h"
 
@@ -25,8 +27,6 @@ constexpr absl::Duration kInitializeTimeout = absl::Minutes(5);
 // The program hears of weights in pieces that are worth a message.
 constexpr uint64_t kWeightsAtOnce = uint64_t{256} << 10;
 
-constexpr char kStream[] = "stream";
-
 absl::Status CheckOptimizer(const ProgramAttach& attach,
                             const v1::JobSpec& job) {
   if (!attach.optimizer.has_value()) return absl::OkStatus();
@@ -39,20 +39,6 @@ absl::Status CheckOptimizer(const ProgramAttach& attach,
       "the program's optimizer is ", FormatOptimizerSpec(*own),
       ", the job's is ", FormatOptimizerSpec(wanted),
       ": set the job's `optimizer` to the program's, or attach without one"));
-}
-
-v1::TensorSpec::Kind ToWire(ProgramTensor::Kind kind) {
-  switch (kind) {
-    case ProgramTensor::Kind::kStatistic:
-      return v1::TensorSpec::STATISTIC;
-    case ProgramTensor::Kind::kAveraged:
-      return v1::TensorSpec::AVERAGED;
-    case ProgramTensor::Kind::kFrozen:
-      return v1::TensorSpec::FROZEN;
-    case ProgramTensor::Kind::kTrained:
-      break;
-  }
-  return v1::TensorSpec::TRAINED;
 }
 
 absl::StatusOr<int64_t> IterationOf(const absl::StatusOr<ProgramDone>& done) {
@@ -124,7 +110,7 @@ absl::Status ProgramComputation::AwaitAttach(const v1::Assignment& assignment,
   const absl::Status optimizer = CheckOptimizer(*attach, job_);
   if (!optimizer.ok()) return life_.Refuse(optimizer);
   attach_ = *std::move(attach);
-  if (!evaluator_ && job_.data() != kStream) {
+  if (!evaluator_ && job_.data() != kStreamData) {
     lots_.emplace(job_.seed(), attach_.train_samples);
   }
   return absl::OkStatus();

@@ -108,11 +108,14 @@ absl::StatusOr<ProgramFrame> ProgramLife::Receive(
   if (!frame.ok() || frame->kind != FrameKind::kFailed) return frame;
   const auto failed = ParseFailed(frame->body);
   if (!failed.ok()) return Refuse(failed.status());
-  return absl::Status(failed->why.code(), absl::StrCat("the program failed ", where,
-                                                   ": ", failed->why.message()));
+  over_ = true;
+  return absl::Status(
+      failed->why.code(),
+      absl::StrCat("the program failed ", where, ": ", failed->why.message()));
 }
 
 absl::Status ProgramLife::Refuse(const absl::Status& wrong) {
+  over_ = true;
   connection_
       ->Send(RefusedFrame(wrong),
              {.deadline = Clock::Real().Now() + absl::Seconds(1)})
@@ -141,7 +144,7 @@ absl::Status ProgramLife::Died(absl::string_view where) {
 
 void ProgramLife::End(absl::string_view reason, absl::Duration grace,
                       const std::function<bool()>& hurried) {
-  if (connection_ != nullptr && !connection_->gone()) {
+  if (connection_ != nullptr && !over_ && !connection_->gone()) {
     // Whatever else it says until it has closed is of no use.
     const ProgramPatience patience = {.deadline = Clock::Real().Now() + grace,
                                       .stopped = hurried};

@@ -65,6 +65,7 @@ class ProgramLife {
   std::unique_ptr<ProgramProcess> process_;  // Null: somebody else's.
   std::shared_ptr<ProgramConnection> connection_;
   ProgramHello hello_;
+  bool over_ = false;  // The last word has been said.
 };
 
 }  // namespace paceline

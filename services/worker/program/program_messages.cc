@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/bounded_json.h"
 #include "common/check.h"
 #include "common/job/optimizer_spec.h"
@@ -179,19 +180,14 @@ void ReadShape(Fields& fields, ProgramTensor& tensor) {
 }
 
 void ReadKind(Fields& fields, ProgramTensor& tensor) {
-  using Kind = ProgramTensor::Kind;
-  std::string kind = "trained";
-  fields.Text("kind", kind, kNameMax);
-  if (kind == "trained") {
-    tensor.kind = Kind::kTrained;
-  } else if (kind == "statistic") {
-    tensor.kind = Kind::kStatistic;
-  } else if (kind == "averaged") {
-    tensor.kind = Kind::kAveraged;
-  } else if (kind == "frozen") {
-    tensor.kind = Kind::kFrozen;
+  std::string name(TensorKindName(TensorKind::kTrained));
+  fields.Text("kind", name, kNameMax);
+  const std::optional<TensorKind> kind = TensorKindOf(name);
+  if (kind.has_value()) {
+    tensor.kind = *kind;
   } else {
-    fields.Fail("kind", "is none of trained, statistic, averaged, frozen");
+    fields.Fail("kind", absl::StrCat("is none of ",
+                                     absl::StrJoin(kTensorKindNames, ", ")));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/tensor/tensor_kind.h"
 
 namespace paceline {
 
@@ -79,18 +80,16 @@ absl::StatusOr<ProgramHello> ParseHello(absl::string_view body);
 
 // A tensor of the program's model.
 struct ProgramTensor {
-  enum class Kind : uint8_t { kTrained, kStatistic, kAveraged, kFrozen };
-
   std::string name;
   std::vector<int64_t> shape;
   int64_t size = 1;  // The product of `shape`.
-  Kind kind = Kind::kTrained;
+  TensorKind kind = TensorKind::kTrained;
   std::optional<double> rate_factor;
   std::optional<double> weight_decay;
   std::optional<double> momentum;
 
   // Whether something is pushed for it.
-  bool pushed() const { return kind != Kind::kFrozen; }
+  bool pushed() const { return kind != TensorKind::kFrozen; }
 };
 
 struct ProgramAttach {

@@ -65,9 +65,9 @@ v1::BeginJob FakeParameters::Begin(const v1::WorkerReady& ready,
   }
   absl::MutexLock lock(&mu_);
   blocks_ = ready.tensors_size();
-  blocks_in_push_ = 0;
-  for (const v1::TensorSpec& tensor : ready.tensors()) {
-    if (tensor.kind() != v1::TensorSpec::FROZEN) ++blocks_in_push_;
+  frozen_.clear();
+  for (int i = 0; i < ready.tensors_size(); ++i) {
+    if (ready.tensors(i).kind() == v1::TensorSpec::FROZEN) frozen_.insert(i);
   }
   return begin;
 }
@@ -82,8 +82,10 @@ void FakeParameters::AnswerPulls() {
   hold_pulls_ = false;
   for (const auto& weak : streams_) {
     const auto stream = weak.lock();
-    for (const uint64_t request : held_pulls_) {
-      if (stream) Answer(static_cast<Stream&>(*stream), request);
+    for (const HeldPull& request : held_pulls_) {
+      if (!stream) continue;
+      Answer(static_cast<Stream&>(*stream), request.number,
+             request.without_frozen);
     }
   }
   held_pulls_.clear();
@@ -141,7 +143,7 @@ int FakeParameters::sets() {
 
 int FakeParameters::pushes() {
   absl::MutexLock lock(&mu_);
-  return static_cast<int>(pushed_blocks_ / blocks_in_push_);
+  return static_cast<int>(pushed_blocks_ / (blocks_ - frozen_.size()));
 }
 
 std::string FakeParameters::Pushed(uint32_t block) {
@@ -166,7 +168,8 @@ void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
     stream.Send(EncodeFrame(answer));
   } else if (header.has_pull()) {
     if (hold_pulls_) {
-      held_pulls_.push_back(header.pull().request());
+      held_pulls_.push_back(
+          {header.pull().request(), header.pull().without_frozen()});
       return held_.Put(true);
     }
     if (!fail_pulls_.ok()) {
@@ -176,10 +179,10 @@ void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
           std::string(fail_pulls_.message()));
       return stream.Send(EncodeFrame(answer));
     }
-    Answer(stream, header.pull().request());
+    Answer(stream, header.pull().request(), header.pull().without_frozen());
   } else if (header.has_push_block()) {
     pushed_[header.push_block().block()] = FrameBytes(frame);
-    if (++pushed_blocks_ % blocks_in_push_ != 0) return;
+    if (++pushed_blocks_ % (blocks_ - frozen_.size()) != 0) return;
     const int64_t iteration = header.push_block().iteration();
     if (!hold_pushes_) return stream.Send(AckOf(iteration));
     held_pushes_.push_back(iteration);
@@ -187,8 +190,10 @@ void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
   }
 }
 
-void FakeParameters::Answer(Stream& stream, uint64_t request) {
+void FakeParameters::Answer(Stream& stream, uint64_t request,
+                            bool without_frozen) {
   for (const auto& [block, bytes] : values_) {
+    if (without_frozen && frozen_.contains(block)) continue;
     v1::Frame pulled;
     pulled.mutable_pulled_block()->set_request(request);
     pulled.mutable_pulled_block()->set_block(block);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,20 +65,25 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
  private:
   class Stream;
 
+  struct HeldPull {
+    uint64_t number = 0;
+    bool without_frozen = false;
+  };
+
   void OnMessage(Stream& stream, const ReceivedFrame& frame);
-  void Answer(Stream& stream, uint64_t request)
+  void Answer(Stream& stream, uint64_t request, bool without_frozen)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static Buffer AckOf(int64_t iteration);
 
   absl::Mutex mu_;
   size_t blocks_ ABSL_GUARDED_BY(mu_) = 0;
-  size_t blocks_in_push_ ABSL_GUARDED_BY(mu_) = 0;  // But for frozen ones.
+  std::set<uint32_t> frozen_ ABSL_GUARDED_BY(mu_);  // Of the blocks.
   std::map<uint32_t, std::string> values_ ABSL_GUARDED_BY(mu_);
   int sets_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pushed_blocks_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint32_t, std::string> pushed_ ABSL_GUARDED_BY(mu_);
   bool hold_pulls_ ABSL_GUARDED_BY(mu_) = false;
-  std::vector<uint64_t> held_pulls_ ABSL_GUARDED_BY(mu_);  // Requests.
+  std::vector<HeldPull> held_pulls_ ABSL_GUARDED_BY(mu_);
   absl::Status fail_pulls_ ABSL_GUARDED_BY(mu_);
   bool hold_pushes_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<int64_t> held_pushes_ ABSL_GUARDED_BY(mu_);  // Iterations.

@@ -35,8 +35,7 @@ TEST(ArenaLayoutTest, WhatHasNoPlaceTakesNone) {
   EXPECT_EQ(layout.bytes, 74u);
 }
 
-ProgramTensor TensorOf(
-    int64_t size, ProgramTensor::Kind kind = ProgramTensor::Kind::kTrained) {
+ProgramTensor TensorOf(int64_t size, TensorKind kind = TensorKind::kTrained) {
   ProgramTensor tensor;
   tensor.shape = {size};
   tensor.size = size;
@@ -46,8 +45,8 @@ ProgramTensor TensorOf(
 
 TEST(ProgramArenasTest, WeightsAreFloatsAndGradientsAsTheWireHasThem) {
   const std::vector<ProgramTensor> tensors = {
-      TensorOf(5), TensorOf(3, ProgramTensor::Kind::kFrozen),
-      TensorOf(20, ProgramTensor::Kind::kStatistic)};
+      TensorOf(5), TensorOf(3, TensorKind::kFrozen),
+      TensorOf(20, TensorKind::kStatistic)};
   for (const DType wire : {DType::kF32, DType::kBF16}) {
     const auto arenas = ProgramArenas::Create(tensors, wire);
     ASSERT_TRUE(arenas.ok()) << arenas.status();

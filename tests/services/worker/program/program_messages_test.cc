@@ -93,11 +93,11 @@ TEST(ProgramMessagesTest, Attach) {
   EXPECT_EQ(attach->tensors[0].rate_factor, 0.5);
   EXPECT_EQ(attach->tensors[0].weight_decay, 0);
   EXPECT_EQ(attach->tensors[0].momentum, std::nullopt);
-  EXPECT_EQ(attach->tensors[1].kind, ProgramTensor::Kind::kStatistic);
+  EXPECT_EQ(attach->tensors[1].kind, TensorKind::kStatistic);
   EXPECT_EQ(attach->tensors[1].size, 1);
   EXPECT_EQ(attach->tensors[1].momentum, 0.25);
   EXPECT_FALSE(attach->tensors[2].pushed());
-  EXPECT_EQ(attach->tensors[3].kind, ProgramTensor::Kind::kAveraged);
+  EXPECT_EQ(attach->tensors[3].kind, TensorKind::kAveraged);
 }
 
 std::string AttachWith(const std::string& tensor) {
