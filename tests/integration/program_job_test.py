@@ -40,7 +40,9 @@ class ProgramJobTest(unittest.TestCase):
     def paceline(self, *words):
         """What the command prints as JSON."""
         done = subprocess.run(
-            [BIN / "paceline", "--address", self.cluster.address, *words],
+            [BIN / "paceline", *words],
+            env={"HOME": str(SCRATCH),
+                 "PACELINE_ADDRESS": self.cluster.address},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             timeout=LONG, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
