@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace paceline {
 
@@ -87,17 +88,27 @@ absl::Status WriteWholeFile(const std::string& path,
   return absl::InternalError(absl::StrCat("cannot write ", path));
 }
 
-std::string LastLine(const std::string& path) {
-  constexpr std::streamoff kTailBytes = 4096;
+std::vector<std::string> LastLinesOf(const std::string& path, size_t count) {
+  constexpr std::streamoff kTailBytes = 16'384;
   constexpr size_t kLongest = 300;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return "";
+  if (!file) return {};
   const std::streamoff size = file.tellg();
   file.seekg(std::max<std::streamoff>(0, size - kTailBytes));
   std::string tail(static_cast<size_t>(std::min(size, kTailBytes)), '\0');
   file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
-  const absl::string_view text = absl::StripAsciiWhitespace(tail);
-  return std::string(text.substr(text.rfind('\n') + 1).substr(0, kLongest));
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(tail, '\n')) {
+    const absl::string_view text = absl::StripTrailingAsciiWhitespace(line);
+    if (!text.empty()) lines.emplace_back(text.substr(0, kLongest));
+  }
+  if (lines.size() > count) lines.erase(lines.begin(), lines.end() - count);
+  return lines;
+}
+
+std::string LastLine(const std::string& path) {
+  const std::vector<std::string> lines = LastLinesOf(path, 1);
+  return lines.empty() ? "" : lines[0];
 }
 
 }  // namespace paceline

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_CLI_RUN_FILES_H_
 #define PACELINE_SERVICES_CLI_RUN_FILES_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,11 @@ absl::Status MakeFolder(const std::string& path);
 // never sees half of it. INTERNAL if it cannot be written.
 absl::Status WriteWholeFile(const std::string& path, absl::string_view content);
 
-// The last line of a file that is not empty, at most 300 bytes of it; empty if
-// there is none.
+// The last lines of a file that are not empty, at most `count` of them and 300
+// bytes of each; what is more than 16 KiB before the end is not looked at.
+std::vector<std::string> LastLinesOf(const std::string& path, size_t count);
+
+// The last one; empty if there is none.
 std::string LastLine(const std::string& path);
 
 }  // namespace paceline

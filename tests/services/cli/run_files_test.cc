@@ -90,6 +90,17 @@ TEST(RunFolderTest, LastLineOfALongFileIsShort) {
   EXPECT_EQ(LastLine(file), std::string(300, 'b'));
 }
 
+TEST(RunFolderTest, LastLinesKeepTheirIndent) {
+  const TestFolder root;
+  const std::string file = root.Path("traceback");
+  ASSERT_TRUE(
+      WriteWholeFile(file, "before\nTraceback:\n  line 3\n\nbad\n").ok());
+  EXPECT_THAT(LastLinesOf(file, 3),
+              testing::ElementsAre("Traceback:", "  line 3", "bad"));
+  EXPECT_THAT(LastLinesOf(file, 9), testing::SizeIs(4));
+  EXPECT_THAT(LastLinesOf(root.Path("none"), 9), testing::IsEmpty());
+}
+
 }  // namespace
 
 }  // namespace paceline
