@@ -1,5 +1,6 @@
 #include "services/cli/cluster.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <utility>
@@ -8,6 +9,8 @@
 #include "common/bounded_json.h"
 #include "common/status.h"
 #include "services/cli/json_fields.h"
+#include "services/cli/program_environment.h"
+#include "services/cli/program_output.h"
 #include "services/cli/run_files.h"
 
 namespace paceline {
@@ -25,6 +28,34 @@ void AppendUnlessEmpty(CommandLine& command, absl::string_view flag,
   if (value.empty()) return;
   command.emplace_back(flag);
   command.push_back(value);
+}
+
+// What a worker and the evaluator have in common. An agent of a program leaves
+// devices and threads to that.
+CommandLine MemberCommand(absl::string_view bin_dir, absl::string_view folder,
+                          absl::string_view coordinator,
+                          const LocalOptions& options, const std::string& name,
+                          const std::string& device, int threads) {
+  const bool agent = options.program.has_value();
+  CommandLine command = {Program(bin_dir, kWorkerProgram),
+                         "--coordinator",
+                         std::string(coordinator),
+                         "--name",
+                         name,
+                         "--metrics",
+                         kAnyPort,
+                         "--device",
+                         agent ? "cpu" : device,
+                         "--threads",
+                         absl::StrCat(agent ? 1 : threads)};
+  if (!agent) {
+    command.emplace_back("--data-anywhere");
+    return command;
+  }
+  command.insert(command.end(), {"--program", options.program->name, "--exec",
+                                 options.program->command, "--program-log",
+                                 ProgramLog(folder, name)});
+  return command;
 }
 
 }  // namespace
@@ -64,21 +95,12 @@ CommandLine ServerCommand(absl::string_view bin_dir,
           kAnyPort};
 }
 
-CommandLine WorkerCommand(absl::string_view bin_dir,
+CommandLine WorkerCommand(absl::string_view bin_dir, absl::string_view folder,
                           absl::string_view coordinator,
                           const LocalOptions& options, int index) {
-  CommandLine command = {Program(bin_dir, kWorkerProgram),
-                         "--coordinator",
-                         std::string(coordinator),
-                         "--name",
-                         absl::StrCat("w", index),
-                         "--metrics",
-                         kAnyPort,
-                         "--device",
-                         options.devices.at(static_cast<size_t>(index)),
-                         "--threads",
-                         absl::StrCat(options.threads),
-                         "--data-anywhere"};
+  CommandLine command = MemberCommand(
+      bin_dir, folder, coordinator, options, absl::StrCat("w", index),
+      options.devices.at(static_cast<size_t>(index)), options.threads);
   const WorkerPace& pace = options.workers.at(static_cast<size_t>(index));
   AppendUnlessEmpty(command, "--slowdown", pace.slowdown);
   AppendUnlessEmpty(command, "--step-time", pace.step_time);
@@ -88,21 +110,13 @@ CommandLine WorkerCommand(absl::string_view bin_dir,
 }
 
 CommandLine EvaluatorCommand(absl::string_view bin_dir,
+                             absl::string_view folder,
                              absl::string_view coordinator,
                              const LocalOptions& options) {
-  CommandLine command = {Program(bin_dir, kWorkerProgram),
-                         "--coordinator",
-                         std::string(coordinator),
-                         "--name",
-                         "eval",
-                         "--metrics",
-                         kAnyPort,
-                         "--device",
-                         options.devices.front(),
-                         "--threads",
-                         "1",
-                         "--data-anywhere",
-                         "--evaluator"};
+  CommandLine command =
+      MemberCommand(bin_dir, folder, coordinator, options, "eval",
+                    options.devices.front(), /*threads=*/1);
+  command.emplace_back("--evaluator");
   if (options.job.spec.stop().at_target())
     command.emplace_back("--low-priority");
   return command;
@@ -145,20 +159,36 @@ absl::Status Cluster::StartMembers(absl::string_view address) {
   for (int i = 0; i < workers; ++i) {
     PACELINE_RETURN_IF_ERROR(
         Start(Role::kWorker, absl::StrCat("w", i),
-              WorkerCommand(bin_dir_, address, options_, i)));
+              WorkerCommand(bin_dir_, folder_, address, options_, i),
+              EnvironmentOn(options_.devices.at(static_cast<size_t>(i)))));
   }
-  PACELINE_RETURN_IF_ERROR(Start(
-      Role::kEvaluator, "eval", EvaluatorCommand(bin_dir_, address, options_)));
+  if (!options_.job.spec.evaluation().disabled()) {
+    PACELINE_RETURN_IF_ERROR(
+        Start(Role::kEvaluator, "eval",
+              EvaluatorCommand(bin_dir_, folder_, address, options_),
+              EnvironmentOn(options_.devices.front())));
+  }
   return WriteProcesses();
 }
 
-absl::Status Cluster::Start(Role role, std::string name, CommandLine command) {
+Environment Cluster::EnvironmentOn(const std::string& device) const {
+  if (!options_.program.has_value()) return {};
+  ProgramPlace place;
+  if (options_.threads_given) place.threads = options_.threads;
+  place.device = device;
+  place.python_folder = PythonFolderOf(bin_dir_);
+  return ProgramEnvironment(place, &getenv);
+}
+
+absl::Status Cluster::Start(Role role, std::string name, CommandLine command,
+                            Environment environment) {
   PACELINE_ASSIGN_OR_RETURN(
       ChildProcess process,
       ChildProcess::Start({.name = name,
                            .argv = std::move(command),
                            .log_path = absl::StrCat(folder_, "/", name, ".log"),
-                           .capture_stdout = role == Role::kCoordinator}));
+                           .capture_stdout = role == Role::kCoordinator,
+                           .environment = std::move(environment)}));
   members_.push_back({role, std::move(process)});
   return absl::OkStatus();
 }

@@ -29,14 +29,16 @@ CommandLine CoordinatorCommand(absl::string_view bin_dir,
 CommandLine ServerCommand(absl::string_view bin_dir,
                           absl::string_view coordinator, int index);
 
-// Worker `index` of `options`, called "w<index>".
-CommandLine WorkerCommand(absl::string_view bin_dir,
+// Worker `index` of `options`, called "w<index>". With a program it computes
+// nothing by itself and starts that, whose output goes to its ProgramLog().
+CommandLine WorkerCommand(absl::string_view bin_dir, absl::string_view folder,
                           absl::string_view coordinator,
                           const LocalOptions& options, int index);
 
 // The evaluator, called "eval". Of low priority when it evaluates in the middle
 // of the training, beside the workers.
 CommandLine EvaluatorCommand(absl::string_view bin_dir,
+                             absl::string_view folder,
                              absl::string_view coordinator,
                              const LocalOptions& options);
 
@@ -93,7 +95,10 @@ class Cluster {
   void Signal(int signal) const;
 
  private:
-  absl::Status Start(Role role, std::string name, CommandLine command);
+  absl::Status Start(Role role, std::string name, CommandLine command,
+                     Environment environment = {});
+  // Of the worker whose program computes on `device`.
+  Environment EnvironmentOn(const std::string& device) const;
   absl::Status WriteProcesses() const;
 
   const LocalOptions& options_;

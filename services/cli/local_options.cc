@@ -8,8 +8,10 @@
 #include "absl/strings/str_split.h"
 #include "common/check.h"
 #include "common/job/duration.h"
+#include "common/job/names.h"
 #include "common/status.h"
 #include "services/cli/flag_values.h"
+#include "services/cli/job_arguments.h"
 #include "services/worker/device_choice.h"
 #include "services/worker/pace/pace_spec.h"
 
@@ -25,6 +27,10 @@ Examples:
   # Seconds to 97 % on MNIST, as one JSON document:
   paceline local --data mnist:DIR --target-accuracy 0.97 --stop-at-target \
       -o json
+
+  # One's own PyTorch script, on four unequal workers, under two paradigms:
+  paceline local --program "python3 train.py" --slowdown 1,1,1,4 \
+      --paradigm bsp --paradigm cgp
 
   # Bursts on every worker, an extra delay on the second one alone:
   paceline local --workers 2 --pause every=5s,for=1s \
@@ -48,7 +54,9 @@ void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
                      "logreg, mlp, lenet5, alexnet-small, resnet20, resnet32, "
                      "resnet50 or resnet110");
   command.add_option("--data", flags.data,
-                     "synthetic:NAME, mnist:DIR or cifar10:DIR");
+                     "synthetic:NAME, mnist:DIR or cifar10:DIR; with "
+                     "--program program (it is dealt the positions of its "
+                     "samples) or stream (they are only counted)");
   command.add_option("--max-seconds", flags.max_seconds,
                      "End after so many seconds of training; 0: no limit");
   command.add_option("--wire", flags.wire,
@@ -57,6 +65,8 @@ void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
                      "How GPUs multiply matrices: fp32, tf32 or bf16");
   command.add_flag("--defer-eval", flags.defer_eval,
                    "Evaluate after the training, not beside it");
+  command.add_flag("--no-eval", flags.no_eval,
+                   "Never evaluate: no accuracy, and no process for it");
 }
 
 void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
@@ -80,11 +90,12 @@ void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
       .add_option("--device", flags.device,
                   "What workers compute on, auto, cpu, cuda or cuda:N; once: "
                   "every worker, or once per worker; the evaluator has the "
-                  "first one's")
+                  "first one's. A program sees that card alone")
       ->allow_extra_args(false)
       ->default_str("auto");
   command.add_option("--threads", flags.threads,
-                     "Compute threads of each worker");
+                     "Compute threads of each worker; a program gets them as "
+                     "OMP_NUM_THREADS");
 }
 
 void AddClusterFlags(CLI::App& command, LocalFlags& flags) {
@@ -178,6 +189,20 @@ absl::StatusOr<std::vector<WorkerPace>> ParseWorkerPaces(
   return paces;
 }
 
+absl::Status CheckEvaluation(const LocalFlags& flags) {
+  if (flags.stop_at_target && flags.defer_eval) {
+    return absl::InvalidArgumentError(
+        "--stop-at-target contradicts --defer-eval: evaluating after the "
+        "training cannot end it");
+  }
+  if (flags.no_eval && flags.target_accuracy > 0) {
+    return absl::InvalidArgumentError(
+        "--no-eval contradicts --target-accuracy, which only evaluations can "
+        "reach");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckOwnFlags(const LocalFlags& flags) {
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--workers", flags.workers, 1, kMaxWorkers));
@@ -194,11 +219,7 @@ absl::Status CheckOwnFlags(const LocalFlags& flags) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--max-seconds ", flags.max_seconds, ": must be 0 or more"));
   }
-  if (flags.stop_at_target && flags.defer_eval) {
-    return absl::InvalidArgumentError(
-        "--stop-at-target contradicts --defer-eval: evaluating after the "
-        "training cannot end it");
-  }
+  PACELINE_RETURN_IF_ERROR(CheckEvaluation(flags));
   if (!flags.record.empty() && flags.paradigms.size() > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--record ", flags.record, ": records one run, not ",
@@ -218,10 +239,34 @@ absl::StatusOr<std::vector<std::string>> ParseDevices(const LocalFlags& flags) {
   return devices;
 }
 
-// Adds what only `paceline local` asks for.
-void AddToSpec(const LocalFlags& flags, v1::JobSpec& spec) {
+// Names what is trained, and leaves to a program what its script decides unless
+// a flag says it.
+absl::Status AddTask(const LocalFlags& flags,
+                     const std::optional<LocalProgram>& program,
+                     v1::JobSpec& spec) {
   spec.set_model(flags.model);
   spec.set_data(flags.data);
+  if (!program.has_value()) return absl::OkStatus();
+  const auto typed = [&](const char* flag) {
+    return flags.typed.contains(flag);
+  };
+  spec.set_model(absl::StrCat(kProgramPrefix, program->name));
+  spec.set_data(std::string(kProgramData));
+  if (typed("--data")) {
+    spec.set_data(flags.data);
+    PACELINE_RETURN_IF_ERROR(CheckOneOf("with --program, --data", flags.data,
+                                        {kProgramData, kStreamData}));
+  }
+  if (!typed("--optimizer")) spec.clear_optimizer();
+  if (!typed("--learning-rate")) spec.clear_learning_rate();
+  if (!typed("--batch-size")) spec.clear_batch_size();
+  // A script alone has a constant rate: what it prints must not surprise.
+  if (!typed("--schedule")) spec.set_schedule("constant");
+  return AddArguments(flags.program.arguments, spec);
+}
+
+// Adds what only `paceline local` asks for.
+void AddToSpec(const LocalFlags& flags, v1::JobSpec& spec) {
   v1::WireFormat wire = v1::FP32;
   CHECK(v1::WireFormat_Parse(absl::AsciiStrToUpper(flags.wire), &wire));
   spec.set_wire(wire);
@@ -231,6 +276,7 @@ void AddToSpec(const LocalFlags& flags, v1::JobSpec& spec) {
   spec.set_precision(precision);
   spec.mutable_stop()->set_seconds(flags.max_seconds);
   spec.mutable_evaluation()->set_defer(flags.defer_eval);
+  spec.mutable_evaluation()->set_disabled(flags.no_eval);
   const auto workers = static_cast<uint32_t>(flags.workers);
   spec.mutable_workers()->set_min(workers);
   spec.mutable_workers()->set_max(workers);
@@ -242,6 +288,7 @@ void AddToSpec(const LocalFlags& flags, v1::JobSpec& spec) {
 void AddLocalFlags(CLI::App& command, LocalFlags& flags) {
   command.option_defaults()->always_capture_default();
   AddTrainingFlags(command, flags);
+  AddProgramFlags(command, flags.program);
   AddJobFlags(command, flags);
   AddWorkerFlags(command, flags);
   AddClusterFlags(command, flags);
@@ -256,8 +303,13 @@ absl::StatusOr<LocalOptions> ParseLocalOptions(const LocalFlags& flags) {
       ParseDuration("--lease", flags.lease, kMinLease, kMaxLease).status());
   PACELINE_ASSIGN_OR_RETURN(options.workers, ParseWorkerPaces(flags));
   PACELINE_ASSIGN_OR_RETURN(options.devices, ParseDevices(flags));
+  PACELINE_ASSIGN_OR_RETURN(options.program,
+                            ParseProgramFlags(flags.program, flags.typed));
+  PACELINE_RETURN_IF_ERROR(AddTask(flags, options.program, options.job.spec));
   AddToSpec(flags, options.job.spec);
+  options.train_samples = flags.program.train_samples;
   options.threads = static_cast<int>(flags.threads);
+  options.threads_given = flags.typed.contains("--threads");
   options.port = static_cast<int>(flags.port);
   options.run_dir = flags.run_dir;
   options.record = flags.record;

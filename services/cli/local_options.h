@@ -2,12 +2,16 @@
 #define PACELINE_SERVICES_CLI_LOCAL_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "CLI/App.hpp"
 #include "absl/status/statusor.h"
 #include "services/cli/job_flags.h"
+#include "services/cli/program_environment.h"
+#include "services/cli/program_flags.h"
+#include "services/cli/typed_flags.h"
 
 namespace paceline {
 
@@ -16,12 +20,14 @@ namespace paceline {
 struct LocalFlags : JobFlags {
   std::string model{kDefaultModel};
   std::string data{kDefaultData};
+  ProgramFlags program;
   int64_t workers = 4;
   int64_t servers = 2;
   double max_seconds = 0;
   std::string wire = "fp32";
   std::string precision = "fp32";
   bool defer_eval = false;
+  bool no_eval = false;
   std::string slowdown;
   std::string step_time;
   std::vector<std::string> delay;
@@ -31,9 +37,11 @@ struct LocalFlags : JobFlags {
   int64_t port = 0;
   std::string run_dir;
   std::string record;  // Empty: nothing is recorded.
+  // Those that were given: for what a program knows better than our defaults.
+  TypedFlags typed;
 };
 
-// Makes `command` fill `flags`, with help and examples.
+// Makes `command` fill `flags`, but for `typed`, with help and examples.
 void AddLocalFlags(CLI::App& command, LocalFlags& flags);
 
 // The slowness imitated by one worker, in the syntax of its flags. Empty: none.
@@ -49,9 +57,14 @@ struct WorkerPace {
 struct LocalOptions {
   // `job.spec` has all but what MakeJobSpec() (job_flags.h) adds for each run.
   JobRequest job;
-  std::vector<WorkerPace> workers;   // One element a worker.
+  // What is trained instead of a built-in model. What its own script decides,
+  // as the optimizer, is left out of the spec unless a flag says it.
+  std::optional<LocalProgram> program;
+  int64_t train_samples = 0;        // Of an epoch of the program; 0: not known.
+  std::vector<WorkerPace> workers;  // One element a worker.
   std::vector<std::string> devices;  // One a worker.
   int threads = 1;                   // Of each worker.
+  bool threads_given = false;        // Rather than left to the default.
   int port = 0;
   std::string run_dir;  // Empty: to be chosen.
   std::string record;   // Empty: nothing is recorded.

@@ -26,6 +26,7 @@
 #include "services/cli/run_simulate.h"
 #include "services/cli/simulate_options.h"
 #include "services/cli/training_data.h"
+#include "services/cli/typed_flags.h"
 #include "services/cli/watched_job.h"
 
 namespace paceline {
@@ -69,13 +70,23 @@ std::string Typed(int argc, char** argv) {
   return absl::StrJoin(argv, argv + argc, " ", quote);
 }
 
-// The samples of one epoch. Keeps no data: every worker loads its own.
+// The samples of one epoch; 0 if only a program knows. Keeps no data: every
+// worker loads its own.
 absl::StatusOr<int64_t> TrainSamples(const LocalOptions& options) {
+  if (options.program.has_value()) return options.train_samples;
   PACELINE_ASSIGN_OR_RETURN(
       const TrainingData data,
       LoadTrainingData(options.job.spec.data(), options.job.spec.model(),
                        "--model"));
   return data.train.size();
+}
+
+RunTimeouts TimeoutsOf(const LocalOptions& options) {
+  RunTimeouts timeouts;
+  // A script may look through a large data set first; one that ends is noticed
+  // at once.
+  if (options.program.has_value()) timeouts.started = absl::Minutes(30);
+  return timeouts;
 }
 
 int LocalCommand(const LocalFlags& flags) {
@@ -103,7 +114,7 @@ int LocalCommand(const LocalFlags& flags) {
            ProgressTo(STDERR_FILENO, getenv("TERM"), getenv("NO_COLOR")),
        .write_result =
            [](absl::string_view text) { return WriteAll(STDOUT_FILENO, text); },
-       .timeouts = {},
+       .timeouts = TimeoutsOf(*options),
        .start_job =
            [](const std::string& address, const v1::CreateJobRequest& request) {
              return std::make_unique<WatchedJob>(address, request);
@@ -173,7 +184,9 @@ int Main(int argc, char** argv) {
   if (simulate->parsed()) {
     return SimulateCommand(simulate_flags, Typed(argc, argv));
   }
-  return admin->chosen() ? static_cast<int>(admin->Run()) : LocalCommand(flags);
+  if (admin->chosen()) return static_cast<int>(admin->Run());
+  flags.typed = TypedFlagsOf(*local);
+  return LocalCommand(flags);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "services/cli/interrupt_watch.h"
 #include "services/cli/job_flags.h"
 #include "services/cli/one_line.h"
+#include "services/cli/program_output.h"
 #include "services/cli/results_table.h"
 #include "services/cli/run_files.h"
 
@@ -67,6 +68,7 @@ absl::StatusOr<std::string> MakeRunFolder(const std::string& run_dir,
     std::error_code ignored;
     std::filesystem::remove_all(absl::StrCat(folder, "/", old), ignored);
   }
+  RemoveProgramLogs(folder);
   return folder;
 }
 
@@ -85,6 +87,20 @@ absl::Status MoveRecord(const std::string& folder, const std::string& record) {
   return absl::FailedPreconditionError(
       absl::StrCat("--record ", record, ": could not be written; it is in ",
                    folder, "/record"));
+}
+
+// Before the error, which is the last line.
+void ShowLastWords(const LocalOptions& options, const std::string& folder,
+                   const absl::Status& why, ProgressPrinter& printer) {
+  if (!options.program.has_value() || absl::IsCancelled(why)) return;
+  std::vector<std::string> workers;
+  for (size_t i = 0; i < options.workers.size(); ++i) {
+    workers.push_back(absl::StrCat("w", i));
+  }
+  workers.emplace_back("eval");
+  for (const std::string& line : LastWords(folder, why.message(), workers)) {
+    printer.Note(line);
+  }
 }
 
 absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
@@ -115,6 +131,7 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
   absl::StatusOr<Json> run =
       RunSupervisor(cluster, request, run_surroundings).Run();
   if (!run.ok()) {
+    ShowLastWords(options, folder, run.status(), run_surroundings.printer);
     return absl::Status(
         run.status().code(),
         absl::StrCat(run.status().message(), " (logs in ", folder, ")"));

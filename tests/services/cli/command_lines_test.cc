@@ -35,12 +35,12 @@ TEST(CommandLinesTest, WorkerGetsItsOwnPace) {
   options.workers = {{}, {"4", "20ms", "constant:5ms", "every=2s,for=1s"}};
   options.devices = {"auto", "cuda:1"};
   EXPECT_THAT(
-      WorkerCommand("/bin", "a:1", options, 0),
+      WorkerCommand("/bin", "/run", "a:1", options, 0),
       ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
                   "w0", "--metrics", "127.0.0.1:0", "--device", "auto",
                   "--threads", "1", "--data-anywhere"));
   EXPECT_THAT(
-      WorkerCommand("/bin", "a:1", options, 1),
+      WorkerCommand("/bin", "/run", "a:1", options, 1),
       ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
                   "w1", "--metrics", "127.0.0.1:0", "--device", "cuda:1",
                   "--threads", "1", "--data-anywhere", "--slowdown", "4",
@@ -52,13 +52,36 @@ TEST(CommandLinesTest, EvaluatorYieldsOnlyWhileOthersTrain) {
   LocalOptions options;
   options.devices = {"cuda:2", "cpu"};
   EXPECT_THAT(
-      EvaluatorCommand("/bin", "a:1", options),
+      EvaluatorCommand("/bin", "/run", "a:1", options),
       ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
                   "eval", "--metrics", "127.0.0.1:0", "--device", "cuda:2",
                   "--threads", "1", "--data-anywhere", "--evaluator"));
   options.job.spec.mutable_stop()->set_at_target(true);
-  EXPECT_THAT(EvaluatorCommand("/bin", "a:1", options),
+  EXPECT_THAT(EvaluatorCommand("/bin", "/run", "a:1", options),
               Contains("--low-priority"));
+}
+
+// Whatever device and threads there are, they are the program's.
+TEST(CommandLinesTest, AnAgentStartsItsProgram) {
+  LocalOptions options;
+  options.program = LocalProgram{"python3 train.py --big", "train"};
+  options.workers = {{"4", "", "", ""}};
+  options.devices = {"cuda:1"};
+  options.threads = 8;
+  EXPECT_THAT(
+      WorkerCommand("/bin", "/run", "a:1", options, 0),
+      ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
+                  "w0", "--metrics", "127.0.0.1:0", "--device", "cpu",
+                  "--threads", "1", "--program", "train", "--exec",
+                  "python3 train.py --big", "--program-log",
+                  "/run/w0.program.log", "--slowdown", "4"));
+  EXPECT_THAT(
+      EvaluatorCommand("/bin", "/run", "a:1", options),
+      ElementsAre("/bin/paceline-worker", "--coordinator", "a:1", "--name",
+                  "eval", "--metrics", "127.0.0.1:0", "--device", "cpu",
+                  "--threads", "1", "--program", "train", "--exec",
+                  "python3 train.py --big", "--program-log",
+                  "/run/eval.program.log", "--evaluator"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ LocalFlags Parse(const std::string& arguments) {
   CLI::App app;
   AddLocalFlags(app, flags);
   app.parse(arguments);
+  flags.typed = TypedFlagsOf(app);
   return flags;
 }
 
@@ -37,6 +38,18 @@ TEST(LocalFlagsTest, ReadsEveryKind) {
   EXPECT_FALSE(flags.defer_eval);
   EXPECT_EQ(flags.output, "json");
   EXPECT_EQ(flags.eval_every, 100);
+}
+
+TEST(LocalFlagsTest, KnowsWhatWasTyped) {
+  const LocalFlags flags = Parse(
+      "--program 'python3 train.py' --argument depth=18 "
+      "--argument text=a,b --optimizer sgd:momentum=0.9 -o json");
+  EXPECT_EQ(flags.program.command, "python3 train.py");
+  EXPECT_THAT(flags.program.arguments, ElementsAre("depth=18", "text=a,b"));
+  EXPECT_THAT(flags.typed,
+              testing::UnorderedElementsAre("--program", "--argument",
+                                            "--optimizer", "--output"));
+  EXPECT_TRUE(Parse("").typed.empty());
 }
 
 TEST(LocalFlagsTest, RefusesWhatItCannotRead) {

@@ -77,6 +77,70 @@ TEST(LocalOptionsTest, ADeviceForAllOrOneForEach) {
               ElementsAre("cuda:0", "cuda:1"));
 }
 
+LocalFlags ProgramRun() {
+  LocalFlags flags;
+  flags.program.command = "python3 train.py";
+  flags.typed = {"--program"};
+  return flags;
+}
+
+TEST(LocalOptionsTest, AProgramDecidesWhatNoFlagSays) {
+  LocalFlags flags = ProgramRun();
+  flags.program.arguments = {"depth=18", "text=a=b"};
+  const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->program->command, "python3 train.py");
+  EXPECT_EQ(options->program->name, "train");
+  const v1::JobSpec& spec = options->job.spec;
+  EXPECT_EQ(spec.model(), "program:train");
+  EXPECT_EQ(spec.data(), "program");
+  EXPECT_EQ(spec.arguments().at("depth"), "18");
+  EXPECT_EQ(spec.arguments().at("text"), "a=b");
+  EXPECT_EQ(spec.optimizer(), "");
+  EXPECT_EQ(spec.learning_rate(), 0);
+  EXPECT_EQ(spec.batch_size(), 0u);
+  EXPECT_EQ(spec.schedule(), "constant");
+  EXPECT_EQ(spec.stop().epochs(), 1u) << "as for any job";
+  EXPECT_FALSE(options->threads_given);
+}
+
+TEST(LocalOptionsTest, FlagsSayWhatAProgramWouldDecide) {
+  LocalFlags flags = ProgramRun();
+  // The values are the defaults; that they were typed is what counts.
+  flags.typed.insert({"--optimizer", "--learning-rate", "--batch-size",
+                      "--schedule", "--data", "--threads", "--program-name"});
+  flags.data = "stream";
+  flags.program.name = "mine";
+  const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags);
+  ASSERT_TRUE(options.ok()) << options.status();
+  const v1::JobSpec& spec = options->job.spec;
+  EXPECT_EQ(spec.model(), "program:mine");
+  EXPECT_EQ(spec.data(), "stream");
+  EXPECT_EQ(spec.optimizer(), "sgd:momentum=0.9");
+  EXPECT_EQ(spec.learning_rate(), 0.005);
+  EXPECT_EQ(spec.batch_size(), 32u);
+  EXPECT_EQ(spec.schedule(), "step:at=0.6|0.85,factor=0.3");
+  EXPECT_TRUE(options->threads_given);
+}
+
+TEST(LocalOptionsTest, SwitchesOfAProgramNeedItsSamples) {
+  LocalFlags flags = ProgramRun();
+  flags.switch_at = {"50%=asp"};
+  flags.program.train_samples = 1000;
+  flags.typed.insert({"--switch-at", "--train-samples"});
+  const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags);
+  ASSERT_TRUE(options.ok()) << options.status();
+  const v1::JobSpec spec =
+      MakeJobSpec(options->job, options->job.runs[0], options->train_samples);
+  EXPECT_EQ(spec.switches(0).samples(), 500);
+}
+
+TEST(LocalOptionsTest, WithoutEvaluationNobodyEvaluates) {
+  LocalFlags flags;
+  flags.no_eval = true;
+  EXPECT_TRUE(ParseLocalOptions(flags)->job.spec.evaluation().disabled());
+}
+
 struct BadInput {
   const char* name;
   std::function<void(LocalFlags&)> spoil;
@@ -136,6 +200,73 @@ const BadInput kBadChoices[] = {
        f.target_accuracy = 0.9;
      },
      "--stop-at-target contradicts --defer-eval"},
+    {"TargetWithoutEvaluation",
+     [](auto& f) {
+       f.no_eval = true;
+       f.target_accuracy = 0.9;
+     },
+     "--no-eval contradicts --target-accuracy"},
+};
+
+const BadInput kBadPrograms[] = {
+    {"Empty",
+     [](auto& f) {
+       f.program.command = " ";
+       f.typed = {"--program"};
+     },
+     "--program is empty: give the command that starts it"},
+    {"NameAlone", [](auto& f) { f.typed = {"--program-name"}; },
+     "--program-name needs a --program"},
+    {"ArgumentAlone", [](auto& f) { f.typed = {"--argument"}; },
+     "--argument needs a --program"},
+    {"TrainSamplesAlone", [](auto& f) { f.typed = {"--train-samples"}; },
+     "--train-samples needs a --program"},
+    {"Name",
+     [](auto& f) {
+       f = ProgramRun();
+       f.program.name = "my model";
+       f.typed.insert("--program-name");
+     },
+     "--program-name"},
+    {"Model",
+     [](auto& f) {
+       f = ProgramRun();
+       f.typed.insert("--model");
+     },
+     "--model is for built-in models: with --program, the program brings"},
+    {"Precision",
+     [](auto& f) {
+       f = ProgramRun();
+       f.typed.insert("--precision");
+     },
+     "--precision is for built-in models"},
+    {"Data",
+     [](auto& f) {
+       f = ProgramRun();
+       f.data = "mnist:/data";
+       f.typed.insert("--data");
+     },
+     "with --program, --data \"mnist:/data\": must be one of program, stream"},
+    {"Argument",
+     [](auto& f) {
+       f = ProgramRun();
+       f.program.arguments = {"depth"};
+       f.typed.insert("--argument");
+     },
+     "--argument \"depth\": must be KEY=VALUE"},
+    {"SwitchOfUnknownSamples",
+     [](auto& f) {
+       f = ProgramRun();
+       f.switch_at = {"50%=asp"};
+       f.typed.insert("--switch-at");
+     },
+     "--switch-at needs --train-samples"},
+    {"TrainSamples",
+     [](auto& f) {
+       f = ProgramRun();
+       f.typed.insert("--train-samples");
+     },
+     "--train-samples 0: must be from 1"},
 };
 
 const BadInput kBadNumbers[] = {
@@ -201,6 +332,8 @@ std::string NameOf(const testing::TestParamInfo<BadInput>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Choices, BadInputTest, testing::ValuesIn(kBadChoices),
                          NameOf);
+INSTANTIATE_TEST_SUITE_P(Programs, BadInputTest,
+                         testing::ValuesIn(kBadPrograms), NameOf);
 INSTANTIATE_TEST_SUITE_P(Numbers, BadInputTest, testing::ValuesIn(kBadNumbers),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Times, BadInputTest, testing::ValuesIn(kBadTimes),

@@ -146,6 +146,64 @@ TEST_F(RunLocalTest, RunsEveryParadigmInAFolderOfItsOwn) {
               HasSubstr("\"paradigm\": \"ssp:s=3\""));
 }
 
+// An agent whose program says this to its log before it sleeps.
+std::string AgentWhoseProgramSays(const std::string& text) {
+  return absl::StrCat("while [ $# -gt 0 ]; do\n",
+                      "  if [ \"$1\" = --name ]; then name=$2; fi\n",
+                      "  if [ \"$1\" = --program-log ]; then log=$2; fi\n",
+                      "  shift\n", "done\n", "printf '%s\\n' \"", text,
+                      "\" > \"$log.tmp\"\n", "mv \"$log.tmp\" \"$log\"\n",
+                      kSleep);
+}
+
+// Until the programs of both workers have said what they have to say.
+constexpr char kAwaitPrograms[] =
+    "until [ -e \"${2%/*}/w0.program.log\" ] && "
+    "[ -e \"${2%/*}/w1.program.log\" ]; do sleep 0.01; done\n";
+
+TEST_F(RunLocalTest, RunsAProgramInsteadOfAModel) {
+  unsetenv("OMP_NUM_THREADS");
+  flags_.program.command = "python3 train.py";
+  flags_.program.arguments = {"depth=18"};
+  flags_.no_eval = true;
+  programs_.Worker(AgentWhoseProgramSays("$name $OMP_NUM_THREADS"));
+  programs_.Coordinator(absl::StrCat(kListening, kAwaitMembers, kAwaitPrograms,
+                                     kStarted, kResult));
+  EXPECT_EQ(RunAll(), 0) << stderr_;
+  EXPECT_THAT(programs_.Pids("1-bsp"),
+              ElementsAre(Key("coordinator"), Key("s0"), Key("w0"), Key("w1")))
+      << "and nobody who evaluates";
+  EXPECT_TRUE(programs_.AllGone("1-bsp"));
+  EXPECT_EQ(programs_.File("1-bsp", "w1.program.log"),
+            "w1 1\n");
+  const Json job = Json::parse(programs_.File("1-bsp", "job.json"));
+  EXPECT_EQ(job["model"], "program:train");
+  EXPECT_EQ(job["arguments"]["depth"], "18");
+}
+
+TEST_F(RunLocalTest, WhatAProgramSaidLastStandsBeforeTheError) {
+  flags_.program.command = "python3 train.py";
+  programs_.Worker(AgentWhoseProgramSays("ValueError: of $name"));
+  programs_.Coordinator(
+      absl::StrCat(kListening, kAwaitMembers, kAwaitPrograms,
+                   Tell("failed w1: the program exited with 1"), kSleep));
+  EXPECT_EQ(RunAll(), 3);
+  EXPECT_THAT(stderr_,
+              testing::ContainsRegex("the program of w1 said last [^\n]*\n"
+                                     "  \\| ValueError: of w1\n"
+                                     "paceline: bsp: w1: the program exited"));
+  EXPECT_TRUE(programs_.AllGone("1-bsp"));
+}
+
+TEST_F(RunLocalTest, AnInterruptIsNoFaultOfAProgram) {
+  flags_.program.command = "python3 train.py";
+  programs_.Worker(AgentWhoseProgramSays("step 1"));
+  programs_.Coordinator(absl::StrCat(kListening, kAwaitMembers, kAwaitPrograms,
+                                     kStarted, "kill -INT $PPID\n", kSleep));
+  EXPECT_EQ(RunAll(), 130);
+  EXPECT_THAT(stderr_, Not(HasSubstr("said last")));
+}
+
 TEST_F(RunLocalTest, PrintsATable) {
   programs_.Coordinator(
       absl::StrCat(kListening, kStarted,
