@@ -83,9 +83,12 @@ absl::StatusOr<int64_t> TrainSamples(const LocalOptions& options) {
 
 RunTimeouts TimeoutsOf(const LocalOptions& options) {
   RunTimeouts timeouts;
+  if (!options.program.has_value()) return timeouts;
   // A script may look through a large data set first; one that ends is noticed
   // at once.
-  if (options.program.has_value()) timeouts.started = absl::Minutes(30);
+  timeouts.started = absl::Minutes(30);
+  // It may save something when its loop is over. Agents give it some seconds.
+  timeouts.grace = absl::Seconds(15);
   return timeouts;
 }
 
