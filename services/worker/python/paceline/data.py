@@ -1,0 +1,396 @@
+"""Samples: from the agent's lots to batches.
+
+The coordinator decides which samples a program trains on. It reserves them in
+*lots*, ahead of the steps that will use them, so that a DataLoader can prefetch
+batches. A batch is cut from the lots before the step that takes it is known;
+whatever was withdrawn meanwhile is thrown away when it arrives.
+
+Samples are numbered by their place in all lots together, from 0: their
+*positions*. A step takes the positions behind those of the step before.
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+import sys
+import time
+from typing import (Any, Callable, Deque, Dict, Iterator, List, NamedTuple,
+                    Optional, Sequence, Tuple)
+
+from .errors import ProgramError, say
+from .program import Lot, StepOrder
+
+# A worker process learns a sample's epoch from the high bits of its index.
+_EPOCH_SHIFT = 40
+
+
+class Span(NamedTuple):
+    """Samples at positions [begin, end), all of one epoch."""
+
+    begin: int
+    end: int
+    epoch: int
+    indices: List[int]
+
+
+class LotSampler:
+    """Cuts batches of indices from lots; the `batch_sampler` of a DataLoader.
+
+    An iteration ends when there is nothing to cut at the moment, as at the
+    end of an epoch, and never waits: a DataLoader asks for the next batch
+    before it hands out the one that is ready. The next iteration goes on
+    where the last one ended.
+    """
+
+    def __init__(self, batch_size: int) -> None:
+        if batch_size < 1:
+            raise ProgramError(f"batch_size is {batch_size}; it must be at "
+                               "least 1", "INVALID_ARGUMENT")
+        self.batch_size = batch_size  # Samples, at most.
+        self.limit = batch_size  # Samples, at most, by the latest step.
+        self.encodes_epochs = False
+        self.position = 0  # Of the next sample of the step in hand.
+        self.step_end = 0
+        self.cut: Deque[Span] = collections.deque()  # And not yet received.
+        self._lots: Deque[Span] = collections.deque()
+        self._lots_end = 0
+        self._cursor = 0  # What was cut lies before it.
+        self._next_step = 0
+        self._skip_to = 0  # What was dropped behind the step in hand.
+
+    def add(self, lot: Lot) -> None:
+        """Appends the agent's lot."""
+        begin = self._lots_end
+        self._lots_end = begin + len(lot.indices)
+        self._lots.append(Span(begin, self._lots_end, lot.epoch,
+                               list(lot.indices)))
+
+    def drop(self) -> None:
+        """Withdraws whatever no step has taken."""
+        self._skip_to = self._next_step = self._lots_end
+
+    def begin_step(self, order: StepOrder, limit: int) -> None:
+        """Takes the front of the lots for a step, in pieces of `limit`."""
+        self.position = self._next_step
+        self.step_end = self._next_step = self.position + order.samples
+        self.limit = max(1, min(self.batch_size, limit))
+        self._cursor = max(self._cursor, self.position)
+        if self.step_end > self._lots_end:
+            raise ProgramError(
+                f"the agent's step has {order.samples} samples and its lots "
+                f"have {self._lots_end - self.position}", "INTERNAL")
+
+    def __iter__(self) -> Iterator[List[int]]:
+        while True:
+            span = self._cut_next()
+            if span is None:
+                return
+            self.cut.append(span)
+            if self.encodes_epochs:
+                high = span.epoch << _EPOCH_SHIFT
+                yield [high | index for index in span.indices]
+            else:
+                yield span.indices
+
+    def _cut_next(self) -> Optional[Span]:
+        if self.step_end <= self._cursor < self._skip_to:
+            self._cursor = self._skip_to
+        while self._lots and self._lots[0].end <= self._cursor:
+            self._lots.popleft()
+        if not self._lots:
+            return None
+        end = self._cursor + self.limit
+        in_step = self._cursor < self.step_end
+        if in_step:
+            end = min(end, self.step_end)
+        epoch = self._lots[0].epoch
+        indices: List[int] = []
+        at = self._cursor
+        for lot in self._lots:
+            if at == end or lot.epoch != epoch:
+                break
+            till = min(end, lot.end)
+            indices += lot.indices[at - lot.begin:till - lot.begin]
+            at = till
+        else:
+            # More of the epoch may come: a batch is not cut short for that.
+            if at < end and not in_step:
+                return None
+        span = Span(self._cursor, at, epoch, indices)
+        self._cursor = at
+        return span
+
+
+class Feed:
+    """Gives the batches of each step, from a DataLoader over a LotSampler."""
+
+    def __init__(self, loader: Any, sampler: LotSampler,
+                 count: Optional[Callable[[Any], Optional[int]]]) -> None:
+        self._loader = loader
+        self._sampler = sampler
+        self._count = count
+        self._iterator: Optional[Iterator[Any]] = None
+        self._by_hand: Deque[Span] = collections.deque()
+        self.load_ns = 0  # Waited for batches, in all.
+        sampler.encodes_epochs = (
+            getattr(loader, "num_workers", 0) > 0
+            and isinstance(getattr(loader, "worker_init_fn", None), WorkerSeeds)
+            and WorkerSeeds.fits(getattr(loader, "dataset", None)))
+
+    def next(self) -> Tuple[Any, int]:
+        """Returns the next batch of the step, and its number of samples."""
+        began = time.perf_counter_ns()
+        batch, span = self._next()
+        self.load_ns += time.perf_counter_ns() - began
+        wanted = span.end - span.begin
+        if self._count is not None:
+            given = self._count(batch)
+            if given is not None and given != wanted:
+                raise ProgramError(
+                    f"the loader gave {given} samples for {wanted} indices: "
+                    "collate_fn must not drop any", "INVALID_ARGUMENT")
+        elif sizes_of(batch) and not any(wanted in size
+                                         for size in sizes_of(batch)):
+            first = max(size[0] for size in sizes_of(batch))
+            raise ProgramError(
+                f"the loader gave {first} samples for {wanted} indices: "
+                "collate_fn must not drop any (if no dimension of a batch is "
+                "its samples, say count=)", "INVALID_ARGUMENT")
+        self._sampler.position = span.end
+        return batch, wanted
+
+    def close(self) -> None:
+        """Lets go of the loader, whose processes end unless they persist."""
+        self._iterator = None
+        self._loader = None
+
+    def _next(self) -> Tuple[Any, Span]:
+        position, end = self._sampler.position, self._sampler.step_end
+        while True:
+            while self._by_hand and self._by_hand[0].end <= position:
+                self._by_hand.popleft()
+            if self._by_hand:
+                return self._load_by_hand(self._by_hand[0])
+            batch, span = self._receive()
+            if span.begin == position and span.end <= end:
+                return batch, span
+            if span.begin > position:
+                raise ProgramError(
+                    f"samples {position} to {span.begin} of the lots were "
+                    "never cut", "INTERNAL")
+            if span.end > position:
+                # It was cut before the step was known, and lies across its
+                # edge. That is rare: steps are whole micro-batches but at the
+                # end of an epoch.
+                self._by_hand.append(span)
+
+    def _receive(self) -> Tuple[Any, Span]:
+        for _ in range(2):
+            if self._iterator is None:
+                self._sampler.cut.clear()
+                self._iterator = iter(self._loader)
+            try:
+                batch = next(self._iterator)
+            except StopIteration:
+                self._iterator = None
+                if self._sampler.cut:
+                    break
+                continue
+            if not self._sampler.cut:
+                break
+            return batch, self._sampler.cut.popleft()
+        raise ProgramError(
+            "the loader does not give one batch for each of its batch_sampler: "
+            "make it with batch_sampler=job.sampler(batch_size=...)",
+            "INVALID_ARGUMENT")
+
+    def _load_by_hand(self, span: Span) -> Tuple[Any, Span]:
+        begin = self._sampler.position
+        end = min(span.end, self._sampler.step_end,
+                  begin + self._sampler.limit)
+        indices = span.indices[begin - span.begin:end - span.begin]
+        data = self._loader.dataset
+        batch = self._loader.collate_fn([data[index] for index in indices])
+        return batch, Span(begin, end, span.epoch, indices)
+
+
+class StreamFeed:
+    """Gives the batches of a loader whose samples are counted, not dealt.
+
+    A batch that is smaller than the others is left out, as with drop_last.
+    """
+
+    def __init__(self, loader: Any, batch_size: int,
+                 count: Optional[Callable[[Any], Optional[int]]]) -> None:
+        self._loader = loader
+        self._batch_size = batch_size
+        self._count = count
+        self._iterator: Optional[Iterator[Any]] = None
+        self.load_ns = 0
+        self.left = 0  # Samples of the step that were not given.
+
+    def begin_step(self, order: StepOrder) -> None:
+        self.left = order.samples
+        if order.samples % self._batch_size:
+            raise ProgramError(
+                f"the job's steps have {order.samples} samples and this "
+                f"loader's batches {self._batch_size}: let the job's "
+                "batch_size be a multiple", "INVALID_ARGUMENT")
+
+    def next(self) -> Tuple[Any, int]:
+        """Returns the next batch, and its number of samples."""
+        began = time.perf_counter_ns()
+        batch = self._next()
+        self.load_ns += time.perf_counter_ns() - began
+        self.left -= self._batch_size
+        return batch, self._batch_size
+
+    def close(self) -> None:
+        """Lets go of the loader."""
+        self._iterator = None
+        self._loader = None
+
+    def _next(self) -> Any:
+        begun = False
+        while True:
+            if self._iterator is None:
+                if begun:
+                    raise ProgramError(
+                        "the data set gave no batch of "
+                        f"{self._batch_size} samples", "INVALID_ARGUMENT")
+                begun = True
+                self._iterator = iter(self._loader)
+            for batch in self._iterator:
+                if self._size(batch) == self._batch_size:
+                    return batch
+            self._iterator = None
+
+    def _size(self, batch: Any) -> int:
+        if self._count is not None:
+            return self._count(batch) or 0
+        sizes = sizes_of(batch)
+        if not sizes or any(self._batch_size in size for size in sizes):
+            return self._batch_size
+        return sizes[0][0]
+
+
+def sizes_of(batch: Any) -> List[Tuple[int, ...]]:
+    """Returns the shapes of a batch's arrays, which may lie in containers."""
+    shape = getattr(batch, "shape", None)
+    if shape is not None:
+        return [tuple(shape)] if len(shape) else []
+    parts: Sequence[Any] = ()
+    if isinstance(batch, dict):
+        parts = list(batch.values())
+    elif isinstance(batch, (list, tuple)):
+        parts = batch
+    return [size for part in parts for size in sizes_of(part)]
+
+
+class WorkerSeeds:
+    """Seeds random augmentation by (seed, epoch, index) of each sample.
+
+    The `worker_init_fn` of a DataLoader: a sample that is dealt again, maybe
+    to another worker, is drawn alike. It counts in worker processes alone,
+    where nothing else draws numbers.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    @staticmethod
+    def fits(dataset: Any) -> bool:
+        """Whether `dataset` is of a Python class, which can be extended."""
+        heap_type = 1 << 9
+        return bool(type(dataset).__flags__ & heap_type)
+
+    def __call__(self, worker: int) -> None:
+        from torch.utils.data import get_worker_info
+
+        info = get_worker_info()
+        if info is None or not self.fits(info.dataset):
+            return
+        seed = self.seed
+        base = type(info.dataset)
+
+        def get(dataset: Any, position: int) -> Any:
+            epoch, index = divmod(position, 1 << _EPOCH_SHIFT)
+            reseed(seed, epoch, index)
+            return base.__getitem__(dataset, index)
+
+        # This process has a copy of the data set of its own.
+        info.dataset.__class__ = type(
+            base.__name__, (base,),
+            {"__slots__": (), "__getitem__": get, "__getitems__": None})
+
+
+def reseed(seed: int, epoch: int, index: int) -> None:
+    """Seeds the generators of Python, torch and numpy for one sample."""
+    mixed = random.Random(f"{seed}/{epoch}/{index}").getrandbits(63)
+    random.seed(mixed)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(mixed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(mixed & 0xFFFFFFFF)
+
+
+_OURS = ("shuffle", "sampler", "batch_sampler", "drop_last", "batch_size")
+
+
+def make_loader(dataset: Any, sampler: LotSampler, seeds: WorkerSeeds,
+                options: Dict[str, Any]) -> Any:
+    """Returns a DataLoader over the sampler, with the user's `options`."""
+    from torch.utils.data import DataLoader
+
+    refuse_order(options)
+    if options.get("num_workers", 0) > 0:
+        options.setdefault("persistent_workers", True)
+        options.setdefault("worker_init_fn", seeds)
+    return DataLoader(dataset, batch_sampler=sampler, **options)
+
+
+def make_stream_loader(dataset: Any, batch_size: int,
+                       options: Dict[str, Any]) -> Any:
+    """Returns a DataLoader that decides itself what comes next."""
+    from torch.utils.data import DataLoader, IterableDataset
+
+    refuse_order(options)
+    if not isinstance(dataset, IterableDataset):
+        options["shuffle"] = True
+    return DataLoader(dataset, batch_size=batch_size, drop_last=True, **options)
+
+
+def refuse_order(options: Dict[str, Any]) -> None:
+    """Raises if the user wants to decide what the job decides."""
+    for name in _OURS:
+        if name in options:
+            raise ProgramError(
+                f"{name}= cannot be given: the job decides which samples come "
+                "and in which order", "INVALID_ARGUMENT")
+
+
+def lookahead(loader: Any, batch_size: int) -> int:
+    """Returns how many samples beyond a step's `loader` wants to know of."""
+    workers = getattr(loader, "num_workers", 0)
+    if workers == 0:
+        return 0
+    prefetch = getattr(loader, "prefetch_factor", None) or 2
+    # One more, so that the last worker has work when a step ends.
+    return (workers * prefetch + 1) * batch_size
+
+
+def length_of(dataset: Any) -> Optional[int]:
+    """Returns how many samples a data set has; None if it cannot say."""
+    try:
+        return len(dataset)
+    except TypeError:
+        return None
+
+
+def tell_smaller_batches(wanted: int, limit: int) -> None:
+    """Says that batches are smaller than the script asks for."""
+    say(f"the job computes {limit} samples at once (micro_batch), so batches "
+        f"have {limit} samples, not {wanted}")
