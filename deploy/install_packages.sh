@@ -32,6 +32,8 @@ if [[ "${1:-}" == --with-lint ]]; then
     prometheus prometheus-alertmanager
     # Clients of other languages, and the page of the API.
     python3 python3-grpcio python3-numpy python3-protobuf
+    # The Python package and its tests.
+    python3-torch python3-pytest
   )
 fi
 
