@@ -1,7 +1,9 @@
 """paceline: data-parallel training on many unequal machines, from Python.
 
 `paceline.torch` makes a torch script a worker of a job. `Client` creates and
-watches jobs; `load_checkpoint` and `save_initial` read and write weights.
+watches jobs; `load_checkpoint` and `save_initial` read and write weights. These
+are loaded when they are first used, so that a script that trains needs neither
+gRPC nor Protobuf, and one that only watches no torch.
 """
 
 from __future__ import annotations
@@ -12,16 +14,17 @@ from .errors import ProgramError
 from .program import arguments
 
 if TYPE_CHECKING:
-    from .checkpoint import load_checkpoint, save_initial
+    from .api_errors import ApiError
+    from .checkpoint import CheckpointError, load_checkpoint, save_initial
     from .client import Client
 
-__all__ = ["Client", "ProgramError", "arguments", "load_checkpoint",
-           "save_initial"]
+__all__ = ["ApiError", "CheckpointError", "Client", "ProgramError",
+           "arguments", "load_checkpoint", "save_initial"]
 
 ProgramError.__module__ = "paceline"  # Where people know it from.
 
-# A program needs neither gRPC nor numpy.
-_LATER = {"Client": "client", "load_checkpoint": "checkpoint",
+_LATER = {"ApiError": "api_errors", "CheckpointError": "checkpoint",
+          "Client": "client", "load_checkpoint": "checkpoint",
           "save_initial": "checkpoint"}
 
 
