@@ -177,6 +177,17 @@ class JobParser {
                                "; use FP32, TF32 or BF16"));
     }
     checks_.InRange(Path("servers"), int64_t{spec_.servers()}, 0, kServersMax);
+    CheckInitialWeights();
+  }
+
+  void CheckInitialWeights() {
+    const std::string& folder = spec_.initial_weights();
+    checks_.NotLonger(Path("initial_weights"), folder, kTextMax);
+    if (folder.empty() || folder.front() == '/') return;
+    checks_.Add(Path("initial_weights"),
+                absl::StrCat("is ", Quoted(folder),
+                             "; must be an absolute path, which coordinator "
+                             "and parameter servers share"));
   }
 
   void CheckArguments() {

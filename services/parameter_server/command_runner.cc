@@ -67,12 +67,17 @@ absl::StatusOr<WrittenFile> WriteFile(const std::vector<std::string>& roots,
                        absl::StrCat(folder, "/", write.file()), cancelled);
 }
 
+// What becomes of a job's blocks as the checkpoint in a folder says:
+// RestoreJob() or SetInitialWeights().
+using ReadBlocks = absl::Status (*)(JobShard& job, const std::string& folder,
+                                    const std::function<bool()>& cancelled);
+
 absl::Status Restore(const std::vector<std::string>& roots, JobShard& job,
-                     const std::string& folder,
+                     const std::string& folder, ReadBlocks read,
                      const DiskWorker::Cancelled& cancelled) {
   PACELINE_ASSIGN_OR_RETURN(const std::string path,
                             ResolveWithinAny(roots, folder));
-  return RestoreJob(job, path, cancelled);
+  return read(job, path, cancelled);
 }
 
 void Count(const absl::StatusOr<WrittenFile>& outcome, absl::Duration took,
@@ -197,7 +202,9 @@ absl::Status CommandRunner::Host(uint64_t run,
   LogInfo("hosts a run",
           {{"run", run}, {"trace_id", TraceIdOf(host.traceparent())}});
   if (!host.restore_from().empty()) {
-    return BeginRestore(run, hosting, host.restore_from());
+    return BeginRestore(
+        run, hosting, host.restore_from(),
+        host.weights_only() ? Saved::kWeights : Saved::kEverything);
   }
   Done(run, kHostSequence);
   return absl::OkStatus();
@@ -286,16 +293,20 @@ CommandRunner::Hosting* CommandRunner::Find(uint64_t run, uint64_t hosting) {
 }
 
 absl::Status CommandRunner::BeginRestore(uint64_t run, Hosting& hosting,
-                                         const std::string& folder) {
+                                         const std::string& folder,
+                                         Saved saved) {
   PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<JobShard> job,
                             shard_->Job(run));
+  const ReadBlocks read =
+      saved == Saved::kEverything ? &RestoreJob : &SetInitialWeights;
   PACELINE_RETURN_IF_ERROR(disk_.Put(
       RootOf(folder), run,
-      [this, run, id = hosting.id, job,
-       folder](const DiskWorker::Cancelled& cancelled) {
-        Restored(run, id,
-                 Annotate(Restore(checkpoint_roots_, *job, folder, cancelled),
-                          absl::StrCat("restore from ", folder)));
+      [this, run, id = hosting.id, job, folder,
+       read](const DiskWorker::Cancelled& cancelled) {
+        Restored(
+            run, id,
+            Annotate(Restore(checkpoint_roots_, *job, folder, read, cancelled),
+                     absl::StrCat("restore from ", folder)));
       }));
   hosting.restoring = true;
   return absl::OkStatus();

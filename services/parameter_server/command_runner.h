@@ -81,8 +81,10 @@ class CommandRunner {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Host(uint64_t run, const v1::ServerCommand& command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What is taken of a checkpoint.
+  enum class Saved { kEverything, kWeights };
   absl::Status BeginRestore(uint64_t run, Hosting& hosting,
-                            const std::string& folder)
+                            const std::string& folder, Saved saved)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Restored(uint64_t run, uint64_t hosting, const absl::Status& outcome);
   void Unhost(uint64_t run, const std::string& reason)

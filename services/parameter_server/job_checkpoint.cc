@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "common/check.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/shard_file.h"
@@ -76,6 +77,26 @@ absl::Status RestoreJob(JobShard& job, const std::string& folder,
     }
     PACELINE_RETURN_IF_ERROR(saved.status());
     PACELINE_RETURN_IF_ERROR(job.RestoreBlock(block.id, ToState(*saved)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetInitialWeights(JobShard& job, const std::string& folder,
+                               const std::function<bool()>& cancelled) {
+  PACELINE_ASSIGN_OR_RETURN(const auto reader,
+                            CheckpointReader::Open(folder, cancelled));
+  std::vector<float> weights;
+  for (const BlockConfig& block : job.config().blocks) {
+    weights.resize(block.size);
+    const absl::Status read = reader->ReadWeights(block.tensor, block.offset,
+                                                  absl::MakeSpan(weights));
+    if (absl::IsNotFound(read)) {
+      return absl::FailedPreconditionError(read.message());
+    }
+    PACELINE_RETURN_IF_ERROR(read);
+    PACELINE_RETURN_IF_ERROR(job.SetBlock(
+        block.id, Payload::OfFloats(weights.data(), weights.size()),
+        DType::kF32));
   }
   return absl::OkStatus();
 }

@@ -27,6 +27,11 @@ absl::StatusOr<WrittenFile> WriteSnapshot(
 absl::Status RestoreJob(JobShard& job, const std::string& folder,
                         const std::function<bool()>& cancelled);
 
+// Gives all blocks of a job the weights that the checkpoint has under the same
+// names, whatever job it is of. Errors as RestoreJob().
+absl::Status SetInitialWeights(JobShard& job, const std::string& folder,
+                               const std::function<bool()>& cancelled);
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_PARAMETER_SERVER_JOB_CHECKPOINT_H_

@@ -27,6 +27,8 @@ std::string NameAndSamples(const v1::Checkpoint& checkpoint) {
 // What can be done about a failure, if that is to begin at a checkpoint.
 std::string WayBack(const RunOutcome& outcome, const v1::Job& job,
                     const std::vector<v1::Checkpoint>& checkpoints) {
+  // Other initial weights would be another job.
+  if (outcome.unrestored && job.restore_from().empty()) return "";
   if (outcome.unrestored) {
     const v1::Checkpoint* const other =
         NewestBut(job.restore_from(), checkpoints);

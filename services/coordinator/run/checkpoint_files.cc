@@ -21,6 +21,18 @@ absl::StatusOr<std::string> ToJson(const Message& message) {
       std::string(printed.message().data(), printed.message().size()));
 }
 
+std::vector<ModelTensor> TensorsOf(const CheckpointManifest& manifest) {
+  std::vector<ModelTensor> tensors;
+  tensors.reserve(manifest.tensors.size());
+  for (const CheckpointTensor& tensor : manifest.tensors) {
+    tensors.push_back({tensor.name,
+                       {tensor.shape.begin(), tensor.shape.end()},
+                       static_cast<int64_t>(TensorSize(tensor)),
+                       tensor.kind});
+  }
+  return tensors;
+}
+
 }  // namespace
 
 v1::Checkpoint ToCheckpoint(const CheckpointWriting::Order& order,
@@ -91,12 +103,17 @@ absl::StatusOr<RunStart> ReadRunStart(const std::string& directory) {
         directory, "/", kManifestName, ": the sample position is damaged"));
   }
   start.position = FromWire(position);
-  for (const CheckpointTensor& tensor : manifest.tensors) {
-    start.tensors.push_back({tensor.name,
-                             {tensor.shape.begin(), tensor.shape.end()},
-                             static_cast<int64_t>(TensorSize(tensor)),
-                             tensor.kind});
-  }
+  start.tensors = TensorsOf(manifest);
+  return start;
+}
+
+absl::StatusOr<RunStart> ReadInitialWeights(const std::string& directory) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const CheckpointManifest manifest,
+      Annotate(ReadManifest(directory), "the initial weights"));
+  RunStart start;
+  start.tensors = TensorsOf(manifest);
+  start.weights_only = true;
   return start;
 }
 

@@ -34,6 +34,10 @@ absl::Status WriteCheckpointManifest(const CheckpointWriting::Order& order,
 // codes are those of ReadManifest() (common/checkpoint/manifest.h).
 absl::StatusOr<RunStart> ReadRunStart(const std::string& directory);
 
+// Where a run begins that takes the weights of the checkpoint in the folder and
+// nothing else. The codes are those of ReadManifest().
+absl::StatusOr<RunStart> ReadInitialWeights(const std::string& directory);
+
 v1::SamplePosition ToWire(const SamplePosition& position);
 SamplePosition FromWire(const v1::SamplePosition& wire);
 

@@ -29,7 +29,8 @@ CourseOptions OptionsOf(const RunSetup& setup) {
   }
   options.checkpoint_root = setup.checkpoint_root;
   options.checkpoint_fallbacks = setup.checkpoint_fallbacks;
-  options.restored = !setup.restore_from.empty();
+  options.restored =
+      !setup.restore_from.empty() || !setup.plan.spec.initial_weights().empty();
   return options;
 }
 
@@ -68,8 +69,11 @@ void JobRun::Start() {
 
 void JobRun::OpenFiles() {
   FilesOpened opened;
-  if (!setup_.restore_from.empty()) {
-    auto start = ReadRunStart(setup_.restore_from);
+  const std::string& initial_weights = setup_.plan.spec.initial_weights();
+  if (!setup_.restore_from.empty() || !initial_weights.empty()) {
+    auto start = setup_.restore_from.empty()
+                     ? ReadInitialWeights(initial_weights)
+                     : ReadRunStart(setup_.restore_from);
     opened.status = start.status();
     if (start.ok()) opened.start = *std::move(start);
   }
@@ -465,7 +469,11 @@ void JobRun::On(const NumberedCommand& command) {
         *host.add_tensors() = ToWire(tensor);
       }
       *host.mutable_blocks() = shards_[i].blocks();
-      host.set_restore_from(setup_.restore_from);
+      // A job that has a checkpoint of its own goes on from that.
+      const bool weights_only = setup_.restore_from.empty();
+      host.set_restore_from(weights_only ? setup_.plan.spec.initial_weights()
+                                         : setup_.restore_from);
+      host.set_weights_only(weights_only && !host.restore_from().empty());
       host.set_traceparent(setup_.traceparent);
     }
     Send([peer = setup_.servers[i].stream, wire = std::move(wire)]() mutable {

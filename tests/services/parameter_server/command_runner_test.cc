@@ -275,6 +275,27 @@ TEST(CommandRunnerRestoreTest, ARestoredRunGoesOnWhereItWas) {
   EXPECT_THAT(ValuesNow(job), ElementsAre(6.5f, 8)) << "it has its momentum";
 }
 
+TEST(CommandRunnerRestoreTest, ARunBeginsWithTheWeightsOfAnother) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path() + "/c";
+  RunningShard before;
+  Save(before, folder, "sgd:momentum=0.5");
+  RunningShard after(scratch.path());
+  v1::ServerCommand host = HostCommand(5, "sgd:momentum=0.5", folder);
+  host.mutable_host()->set_weights_only(true);
+  ASSERT_TRUE(after.Run(host).has_done());
+  JobShard& job = **after.shard.Job(5);
+  EXPECT_THAT(ValuesNow(job), ElementsAre(7, 8));
+  ASSERT_TRUE(Push(job, PlainPush(1, 1, 10), 0).ok());
+  EXPECT_THAT(ValuesNow(job), ElementsAre(7, 8)) << "it has no momentum";
+
+  host.set_run(6);
+  host.mutable_host()->set_restore_from("/etc");
+  EXPECT_EQ(after.Run(host).failed().code(),
+            static_cast<int>(StatusCode::kInvalidArgument))
+      << "it lies beside the folder of checkpoints";
+}
+
 TEST(CommandRunnerRestoreTest, WhatCannotBeRestoredFailsItsRunAlone) {
   const ScratchFolder scratch;
   const std::string folder = scratch.path() + "/c";

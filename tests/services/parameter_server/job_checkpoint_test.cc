@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "common/checkpoint/checkpoint_tools.h"
 #include "tests/services/parameter_server/checkpoint_testing.h"
 #include "tests/services/worker/data/scratch_folder.h"
@@ -104,6 +105,37 @@ TEST(JobCheckpointTest, RefusesWhatIsNotThisJobs) {
   EXPECT_EQ(RestoreJob(same.shard(0), saved, [] { return true; }).code(),
             StatusCode::kCancelled);
   EXPECT_TRUE(same.Restore(saved).ok()) << "nothing of that has spoiled it";
+}
+
+// Of a job with another optimizer, and whatever it had learned.
+TEST(JobCheckpointTest, InitialWeightsAreTheWeightsAlone) {
+  const ScratchFolder scratch;
+  ServerFleet original(3, 32, "sgd:momentum=0.9");
+  original.Initialize();
+  original.PushAll(/*seed=*/7);
+  const std::string saved = scratch.path() + "/saved";
+  ASSERT_TRUE(original.Save(saved).ok());
+  const auto want = original.Read();
+
+  ServerFleet fresh(2, 100, "adam");
+  for (int i = 0; i < 2; ++i) {
+    const absl::Status status =
+        SetInitialWeights(fresh.shard(i), saved, NeverCancelled);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  const auto got = fresh.Read();
+  for (const auto& [name, floats] : got.floats) {
+    if (absl::EndsWith(name, " -1")) {
+      EXPECT_EQ(floats, want.floats.at(name)) << name;
+    } else {
+      EXPECT_THAT(floats, ::testing::Each(0.0f)) << name;
+    }
+  }
+  for (const auto& [tensor, steps] : got.steps) EXPECT_EQ(steps, 0u) << tensor;
+  EXPECT_EQ(SetInitialWeights(fresh.shard(0), scratch.path() + "/nothing",
+                              NeverCancelled)
+                .code(),
+            StatusCode::kNotFound);
 }
 
 TEST(JobCheckpointTest, StartingValuesComeTooLateAfterARestoration) {

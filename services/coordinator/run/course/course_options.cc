@@ -46,6 +46,7 @@ SyncOptions SyncOptionsOf(const CourseOptions& options,
 
 absl::Status FitsStart(const WorkerModel& model, const RunStart& start) {
   if (start.tensors.empty()) return absl::OkStatus();
+  if (start.weights_only) return HasWeights(model.tensors, start.tensors);
   // What a tensor has of its own may be changed from one run to the next.
   const std::string difference = FirstDifference(
       model.tensors, start.tensors, "in the checkpoint", Sameness::kKinds);

@@ -51,6 +51,9 @@ struct RunStart {
   SamplePosition position = {};
   double seconds = 0;                     // Of training so far.
   std::vector<ModelTensor> tensors = {};  // Empty: nothing is prescribed.
+  // Of those the weights alone are taken: there may be more of them than the
+  // model has.
+  bool weights_only = false;
 };
 
 // What of a run is fixed from its beginning.
@@ -70,7 +73,9 @@ struct CourseOptions {
   // Where what is trained is saved if that cannot be there: they are tried in
   // turn.
   std::vector<std::string> checkpoint_fallbacks = {};
-  bool restored = false;  // The servers read the weights from a checkpoint.
+  // The servers read the weights from a checkpoint, the job's own or the
+  // initial weights that its spec names.
+  bool restored = false;
   // A run whose workers are all gone waits for others as long as it takes. If
   // not, it ends after a lease.
   bool waits_for_workers = false;
@@ -93,7 +98,8 @@ bool StopReached(const StopConditions& stop,
                  const std::vector<AccuracyPoint>& accuracy);
 
 // FAILED_PRECONDITION if the model is not that of the checkpoint from which the
-// run begins; the errors of CheckPosition() if the data are not.
+// run begins (or whose weights it takes: if these have not all its tensors);
+// the errors of CheckPosition() if the data are not.
 absl::Status FitsStart(const WorkerModel& model, const RunStart& start);
 
 }  // namespace paceline

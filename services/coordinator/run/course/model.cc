@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -176,6 +177,26 @@ absl::Status CheckAgreement(const WorkerModel& agreed, absl::string_view worker,
         "the job wants ", WithCommas(agreed.train_samples),
         " samples, this data set has ", WithCommas(other.train_samples),
         ": give all workers the same data"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HasWeights(const std::vector<ModelTensor>& model,
+                        const std::vector<ModelTensor>& weights) {
+  std::map<absl::string_view, const ModelTensor*> by_name;
+  for (const ModelTensor& tensor : weights) by_name[tensor.name] = &tensor;
+  for (const ModelTensor& tensor : model) {
+    const auto found = by_name.find(tensor.name);
+    if (found == by_name.end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the initial weights have no tensor \"", tensor.name,
+                       "\", which the workers' model has"));
+    }
+    if (found->second->shape == tensor.shape) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the initial weights' \"", tensor.name, "\" is [",
+        absl::StrJoin(found->second->shape, ", "), "], the workers' model's [",
+        absl::StrJoin(tensor.shape, ", "), "]"));
   }
   return absl::OkStatus();
 }

@@ -65,6 +65,11 @@ std::string FirstDifference(absl::Span<const ModelTensor> ours,
 absl::Status CheckAgreement(const WorkerModel& agreed, absl::string_view worker,
                             const WorkerModel& other, bool trainer);
 
+// FAILED_PRECONDITION, naming the first tensor of the model that `weights` has
+// not or has in another shape. What it has besides is not looked at.
+absl::Status HasWeights(const std::vector<ModelTensor>& model,
+                        const std::vector<ModelTensor>& weights);
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_COORDINATOR_RUN_COURSE_MODEL_H_

@@ -69,6 +69,14 @@ TEST(ReasonAfterTest, ADamagedCheckpointLeavesTheOthers) {
               HasSubstr("no other checkpoint"));
 }
 
+TEST(ReasonAfterTest, InitialWeightsThatDoNotFitHaveNoOthers) {
+  RunOutcome outcome = Failed("the initial weights are damaged");
+  outcome.unrestored = true;
+  const std::vector<v1::Checkpoint> none;
+  EXPECT_EQ(ReasonAfter(outcome, JobIn(v1::Job::FAILED), "", &none),
+            "UNAVAILABLE: the initial weights are damaged");
+}
+
 TEST(ReasonAfterTest, WhoLeftUnsavedSaysWhereTheJobGoesOn) {
   RunOutcome outcome = Failed("s0 has gone");
   outcome.left_unsaved = outcome.weights_lost = true;

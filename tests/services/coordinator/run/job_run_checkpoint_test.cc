@@ -143,6 +143,7 @@ TEST_F(JobRunCheckpointTest, AnotherRunGoesOnWhereItStood) {
   StartTraining();
   const v1::HostJob host = server(0).Await(v1::ServerCommand::kHost).host();
   EXPECT_EQ(host.restore_from(), FolderOf("pause-20-0001"));
+  EXPECT_FALSE(host.weights_only());
   EXPECT_EQ(host.blocks_size(), 2);
   EXPECT_EQ(first_grants()[0].range().begin(), 20u);
   EXPECT_EQ(first_grants()[0].base_version(), 1);
@@ -166,6 +167,43 @@ TEST_F(JobRunCheckpointTest, AnotherRunGoesOnWhereItStood) {
   EXPECT_EQ(final.version, 2);
   // The one that it came from stays whole.
   Verified("pause-20-0001");
+}
+
+TEST_F(JobRunCheckpointTest, AnotherJobBeginsWithItsWeights) {
+  PauseAfterARound();
+  EndRun();
+  spec_.set_initial_weights(FolderOf("pause-20-0001"));
+  spec_.set_optimizer("adam");
+  StartTraining();
+  const v1::HostJob host = server(0).Await(v1::ServerCommand::kHost).host();
+  EXPECT_EQ(host.restore_from(), FolderOf("pause-20-0001"));
+  EXPECT_TRUE(host.weights_only());
+  EXPECT_EQ(first_grants()[0].range().begin(), 0u);
+  EXPECT_EQ(first_grants()[0].base_version(), 0);
+  EXPECT_EQ(job_->Progress().samples(), 0);
+  EXPECT_EQ(job_->Progress().seconds(), 0);
+}
+
+TEST_F(JobRunCheckpointTest, InitialWeightsOfAnotherModelAreRefused) {
+  PauseAfterARound();
+  EndRun();
+  spec_.set_initial_weights(FolderOf("pause-20-0001"));
+  MakeJob();
+  v1::WorkerReady model = SmallModel(40);
+  model.mutable_tensors(0)->set_name("another");
+  for (const char* const name : {"w0", "w1"}) AddWorker(name).Enter(model);
+  RunJob();
+  EXPECT_TRUE(absl::IsFailedPrecondition(Outcome().status)) << Outcome().status;
+  EXPECT_THAT(std::string(Outcome().status.message()),
+              HasSubstr("have no tensor \"another\""));
+
+  EndRun();
+  spec_.set_initial_weights(FolderOf("none"));
+  MakeJob();
+  RunJob();
+  EXPECT_TRUE(absl::IsNotFound(Outcome().status)) << Outcome().status;
+  EXPECT_THAT(std::string(Outcome().status.message()),
+              HasSubstr("the initial weights: "));
 }
 
 // Nor left out: the second is due with the very last push of the first run.

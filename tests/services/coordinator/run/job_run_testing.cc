@@ -100,7 +100,7 @@ void JobRunTest::Assemble() {
 void JobRunTest::StartTraining() {
   using Kind = FakeWorker::Kind;
   Assemble();
-  if (setup_.restore_from.empty()) {
+  if (setup_.restore_from.empty() && spec_.initial_weights().empty()) {
     EXPECT_TRUE(worker(0).Next(Kind::kBegin).begin().initialize());
     EXPECT_TRUE(worker(0).SayInitialized().ok());
   } else {

@@ -3,12 +3,15 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 
 namespace paceline {
 namespace {
+
+using ::testing::HasSubstr;
 
 using Model = std::vector<ModelTensor>;
 
@@ -96,6 +99,26 @@ TEST(ModelTest, NamesTheFirstDifference) {
     c.change(other.tensors);
     EXPECT_THAT(Disagreement(agreed, other), testing::StartsWith(c.says));
   }
+}
+
+TEST(ModelTest, InitialWeightsHaveAllTensorsInTheirShapes) {
+  Model weights = SmallModel();
+  std::swap(weights.front(), weights.back());
+  weights.push_back({"head", {3}, 3});
+  EXPECT_TRUE(HasWeights(SmallModel(), weights).ok());
+
+  weights[1].shape = {4, 10};
+  absl::Status status = HasWeights(SmallModel(), weights);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("\"dense.weight\" is [4, 10], the workers' model's "
+                        "[10, 4]"));
+
+  weights.erase(weights.begin() + 1);
+  status = HasWeights(SmallModel(), weights);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("have no tensor \"dense.weight\""));
 }
 
 TEST(ModelTest, RefusesWhatCannotBe) {
