@@ -32,8 +32,9 @@ if [[ "${1:-}" == --with-lint ]]; then
     prometheus prometheus-alertmanager
     # Clients of other languages, and the page of the API.
     python3 python3-grpcio python3-numpy python3-protobuf
-    # The Python package and its tests.
-    python3-torch python3-pytest
+    # The Python package: what its tests run with, and what builds its wheel.
+    python3-torch python3-pytest python3-yaml
+    python3-setuptools python3-wheel python3-pip
   )
 fi
 

@@ -244,7 +244,8 @@ class Client:
         known = {value.name for value in _job_states() if value.number}
         if not wanted or wanted - known:
             raise InvalidArgument(
-                f"states {sorted(wanted)}: there are {', '.join(sorted(known))}")
+                f"states {sorted(wanted)}: there are "
+                + ", ".join(sorted(known)))
         full = self._job_name(name)
         deadline = self._deadline(timeout)
         last = None

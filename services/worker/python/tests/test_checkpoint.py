@@ -23,7 +23,7 @@ SHARD = "server-0-of-1.safetensors"
 
 
 def header_of(file):
-    """The JSON of a safetensors file, and where its data begin, read by hand."""
+    """The JSON of a safetensors file, and its data, read by hand."""
     data = pathlib.Path(file).read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     return json.loads(data[8:8 + size]), data[8 + size:]

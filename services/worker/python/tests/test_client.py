@@ -71,8 +71,9 @@ def test_a_job_from_creation_to_its_end(client, spec):
     updates = list(client.watch_job("life", timeout=LONG))
     states = [update.job.state for update in updates if update.job]
     assert states[-1] == "SUCCEEDED" and "RUNNING" in states
-    assert {update.kind for update in updates} == {
-        "job", "progress", "accuracy", "decision", "checkpoint"}
+    # Whether anything has to be decided is a matter of chance.
+    assert {update.kind for update in updates} - {"decision"} == {
+        "job", "progress", "accuracy", "checkpoint"}
     for update in updates:
         assert getattr(update, update.kind) is not None
 
@@ -94,8 +95,6 @@ def test_a_job_from_creation_to_its_end(client, spec):
     assert sorted(row.worker for row in rows) == ["w0", "w1"]
     assert sum(row.samples for row in rows) == ended.progress.samples
     assert client.get_job_report("life")["samples"] == 10 * 1024
-    assert [d.sequence for d in client.list_decisions("life")] == list(
-        range(1, len(client.list_decisions("life")) + 1))
 
 
 def test_lists_are_whole_and_filtered(client, spec):
@@ -129,6 +128,18 @@ def test_a_running_job_is_switched_changed_paused_and_ended(client, long_spec):
                                          "spec.checkpoints.interval": None})
     assert changed.labels == {"team": "vision"}
     assert "interval" not in changed.spec["checkpoints"]
+
+    decisions = client.list_decisions("busy")
+    assert [d.sequence for d in decisions] == list(
+        range(1, len(decisions) + 1))
+    switch = next(d for d in decisions if d.kind == "switch")
+    assert "ssp:s=2" in switch.text and switch.time.tzinfo is not None
+    watch = client.watch_job("busy", timeout=LONG)
+    assert next(watch).job.state == "RUNNING"
+    client.switch_paradigm("busy", "asp")
+    told = next(update.decision for update in watch
+                if update.decision and "to asp" in update.decision.text)
+    assert told.kind == "switch" and told.sequence > switch.sequence
 
     with pytest.raises(api_errors.Aborted) as stale:
         client.pause_job("busy", etag="00")
@@ -320,7 +331,8 @@ def test_a_coordinator_that_comes_back_is_waited_for(tmp_path, spec):
         cluster.coordinator.wait()
         impatient = paceline.Client(cluster.address, config_file="",
                                     request_timeout="300ms")
-        with pytest.raises(api_errors.Unavailable, match="cannot reach") as away:
+        with pytest.raises(api_errors.Unavailable,
+                           match="cannot reach") as away:
             impatient.get_job("stays")
         assert away.value.tries > 1
         returning = threading.Thread(target=cluster.start_coordinator)
