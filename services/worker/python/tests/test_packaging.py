@@ -1,5 +1,6 @@
 """The wheel: built without a network, installed, and used from there."""
 
+import importlib.util
 import pathlib
 import re
 import shutil
@@ -12,9 +13,10 @@ import pytest
 
 from client_cluster import LONG, PACKAGE, REPOSITORY
 
-pytest.importorskip("setuptools")
-pytest.importorskip("wheel")
-pytest.importorskip("pip")
+# Found, not imported: setuptools wants to be there before distutils is.
+for needed in ("setuptools", "wheel", "pip"):
+    if importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is missing", allow_module_level=True)
 if shutil.which("protoc") is None:
     pytest.importorskip("grpc_tools")
 
