@@ -178,6 +178,7 @@ class Worker:
     connect_time: typing.Optional[datetime.datetime] = None
     labels: typing.Mapping[str, str] = dataclasses.field(default_factory=dict)
     version: str = ""
+    programs: typing.Sequence[str] = ()  # That it has; none: built-in models.
 
 
 _CLASSES: typing.Dict[str, typing.Any] = {

@@ -356,6 +356,27 @@ def test_pauses_between_tries_grow():
     assert retry_pause(100) == 2.0
 
 
+ANOTHER_CLIENT = """
+import sys; sys.path.insert(0, %r)
+from google.protobuf import descriptor_pb2, descriptor_pool
+file = descriptor_pb2.FileDescriptorProto(
+    name="google/rpc/error_details.proto", package="google.rpc")
+file.message_type.add(name="ErrorInfo").field.add(
+    name="reason", number=1, type=9, label=1)
+descriptor_pool.Default().AddSerializedFile(file.SerializeToString())
+import paceline.client
+from paceline.api_messages import message_class
+print(message_class("google.rpc.ErrorInfo")(domain="paceline").domain)
+"""
+
+
+def test_it_lives_beside_other_clients_with_the_names_of_google_rpc():
+    said = subprocess.run([sys.executable, "-c", ANOTHER_CLIENT % str(PACKAGE)],
+                          capture_output=True, text=True, timeout=LONG,
+                          check=True).stdout
+    assert said == "paceline\n"
+
+
 @pytest.mark.parametrize("missing", ["grpc", "google.protobuf"])
 def test_without_grpc_or_protobuf_a_sentence_says_what_to_install(missing):
     script = (f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); "
