@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
@@ -67,13 +68,40 @@ void SampleDealer::StartAt(const SamplePosition& start) {
   for (const SampleRange& range : start.open) PutBack(range);
 }
 
-void SampleDealer::SetLimit(int64_t samples) { limit_ = samples; }
+void SampleDealer::SetLimit(int64_t samples) {
+  limit_ = samples;
+  if (dealt() <= limit_ || lots_.empty()) return;
+  std::vector<Share> shares;
+  for (const auto& [worker, lot] : lots_) {
+    shares.insert(shares.end(), lot.shares.begin(), lot.shares.end());
+    withdrawn_.push_back({worker, lot.samples});
+  }
+  lots_.clear();
+  reserved_samples_ = reserved_ranges_ = 0;
+  // What lies at the end of all that was dealt is taken back from there, the
+  // last one first, as if it had never been reserved.
+  std::sort(shares.begin(), shares.end(),
+            [](const Share& a, const Share& b) { return b.range < a.range; });
+  for (const Share& share : shares) {
+    const SampleRange& range = share.range;
+    if (Before(range.epoch, range.end) == dealt() &&
+        Before(range.epoch, range.begin) >= limit_) {
+      next_epoch_ = range.epoch;
+      next_begin_ = range.begin;
+    } else {
+      PutBackShare(share);
+    }
+  }
+}
 
 SamplePosition SampleDealer::Position() const {
   SamplePosition position{next_epoch_, next_begin_, {}, discarded_};
   std::merge(outstanding_.begin(), outstanding_.end(), returned_.begin(),
              returned_.end(), std::back_inserter(position.open));
   for (const auto& [range, worker] : doubted_) position.open.push_back(range);
+  for (const auto& [worker, lot] : lots_) {
+    for (const Share& share : lot.shares) position.open.push_back(share.range);
+  }
   std::sort(position.open.begin(), position.open.end());
   return position;
 }
@@ -81,20 +109,92 @@ SamplePosition SampleDealer::Position() const {
 std::optional<SampleRange> SampleDealer::Deal(uint32_t size, WorkerId worker) {
   CHECK(size > 0);
   if (sealed_) return std::nullopt;
-  std::optional<SampleRange> range;
-  if (!returned_.empty()) range = TakeReturned(size);
-  if (!range) range = TakeDoubted(size, worker, /*own=*/false);
-  if (!range && dealt() < limit_) range = TakeNew(size);
-  if (!range) range = TakeDoubted(size, worker, /*own=*/true);
-  if (range) CHECK(outstanding_.insert(*range).second);
-  return range;
+  std::optional<Share> share = Take(size, worker);
+  // A lot may hold nothing but what was doubted because of this worker.
+  while (!share && WithdrawFullest()) share = Take(size, worker);
+  if (!share) share = TakeDoubted(size, worker, /*own=*/true);
+  if (!share) return std::nullopt;
+  return HandOut(*share);
+}
+
+std::vector<SampleRange> SampleDealer::Reserve(WorkerId worker, uint32_t size,
+                                               int64_t lookahead,
+                                               int64_t most) {
+  CHECK(size > 0);
+  std::vector<SampleRange> reserved;
+  if (sealed_) return reserved;
+  int64_t wanted = lookahead - ReservedFor(worker);
+  while (wanted > 0 && most >= size && reserved.size() < kMostReservedAtOnce) {
+    const std::optional<Share> share = Take(size, worker);
+    if (!share) break;
+    const uint32_t samples = share->range.size();
+    Lot& lot = lots_[worker];
+    lot.shares.push_back(*share);
+    lot.samples += samples;
+    reserved_samples_ += samples;
+    reserved_ranges_ += RangesIn(samples);
+    reserved.push_back(share->range);
+    wanted -= samples;
+    most -= samples;
+  }
+  return reserved;
+}
+
+std::optional<SampleRange> SampleDealer::Cut(WorkerId worker, uint32_t size,
+                                             uint32_t piece) {
+  CHECK(size > 0 && piece > 0);
+  const auto it = lots_.find(worker);
+  if (it == lots_.end()) return std::nullopt;
+  Lot& lot = it->second;
+  Share share = lot.shares.front();
+  SampleRange rest = share.range;
+  // Rounded to the nearest number, a half downwards.
+  const uint64_t parts = std::max<uint64_t>(
+      1, (uint64_t{2} * rest.size() + size - 1) / (uint64_t{2} * size));
+  const uint64_t part = (rest.size() + parts - 1) / parts;
+  const uint64_t whole = (part + piece - 1) / piece * piece;
+  share.range.end = rest.begin + static_cast<uint32_t>(
+                                     std::min<uint64_t>(whole, rest.size()));
+  rest.begin = share.range.end;
+  reserved_ranges_ += RangesIn(rest.size()) -
+                      RangesIn(int64_t{rest.size()} + share.range.size());
+  reserved_samples_ -= share.range.size();
+  lot.samples -= share.range.size();
+  if (rest.size() > 0) {
+    lot.shares.front().range = rest;
+  } else {
+    lot.shares.pop_front();
+  }
+  if (lot.shares.empty()) lots_.erase(it);
+  return HandOut(share);
+}
+
+void SampleDealer::Drop(WorkerId worker) {
+  const auto it = lots_.find(worker);
+  if (it != lots_.end()) ReturnLot(it);
+}
+
+void SampleDealer::WithdrawAll() {
+  while (!lots_.empty()) {
+    withdrawn_.push_back({lots_.begin()->first, lots_.begin()->second.samples});
+    ReturnLot(lots_.begin());
+  }
+}
+
+std::vector<SampleDealer::Withdrawn> SampleDealer::TakeWithdrawn() {
+  return std::exchange(withdrawn_, {});
+}
+
+int64_t SampleDealer::ReservedFor(WorkerId worker) const {
+  const auto it = lots_.find(worker);
+  return it == lots_.end() ? 0 : it->second.samples;
 }
 
 void SampleDealer::Count(const SampleRange& range, uint32_t used) {
   CHECK(used <= range.size());
   // Only what is outstanding can be counted, and it stops being so: nobody
   // counts twice.
-  CHECK(outstanding_.erase(range) == 1);
+  TakeOutstanding(range);
   second_tries_.erase(range);
   counted_ += used;
   if (used < range.size()) {
@@ -112,26 +212,44 @@ bool SampleDealer::Doubt(const SampleRange& range, WorkerId worker) {
     Discard(range, range.size());
     return true;
   }
-  CHECK(outstanding_.erase(range) == 1);
-  CHECK(doubted_.emplace(range, worker).second);
-  returned_ranges_ += RangesIn(range.size());
+  TakeOutstanding(range);
+  PutBackDoubted(range, worker);
   return false;
+}
+
+void SampleDealer::Seal() {
+  sealed_ = true;
+  WithdrawAll();
 }
 
 int64_t SampleDealer::RangesLeft() const {
   if (sealed_) return 0;
+  const int64_t old = returned_ranges_ + reserved_ranges_;
   const int64_t left = limit_ - dealt();
-  if (left <= 0) return returned_ranges_;
+  if (left <= 0) return old;
   const int64_t of_this = std::min<int64_t>(left, train_samples_ - next_begin_);
   const int64_t later = left - of_this;
-  return returned_ranges_ + RangesIn(of_this) +
+  return old + RangesIn(of_this) +
          later / train_samples_ * RangesIn(train_samples_) +
          RangesIn(later % train_samples_);
+}
+
+int64_t SampleDealer::SamplesLeft() const {
+  if (sealed_) return 0;
+  return samples_total() - counted_ - outstanding_samples_ - reserved_samples_;
 }
 
 bool SampleDealer::done() const {
   if (counted_ == samples_total()) return true;
   return sealed_ && outstanding_.empty();
+}
+
+std::optional<SampleDealer::Share> SampleDealer::Take(uint32_t size,
+                                                      WorkerId worker) {
+  if (!returned_.empty()) return Share{TakeReturned(size), std::nullopt};
+  std::optional<Share> share = TakeDoubted(size, worker, /*own=*/false);
+  if (!share && dealt() < limit_) share = Share{TakeNew(size), std::nullopt};
+  return share;
 }
 
 SampleRange SampleDealer::TakeReturned(uint32_t size) {
@@ -148,9 +266,9 @@ SampleRange SampleDealer::TakeReturned(uint32_t size) {
   return range;
 }
 
-std::optional<SampleRange> SampleDealer::TakeDoubted(uint32_t size,
-                                                     WorkerId worker,
-                                                     bool own) {
+std::optional<SampleDealer::Share> SampleDealer::TakeDoubted(uint32_t size,
+                                                             WorkerId worker,
+                                                             bool own) {
   const auto it = std::find_if(
       doubted_.begin(), doubted_.end(),
       [&](const auto& doubted) { return (doubted.second == worker) == own; });
@@ -161,13 +279,9 @@ std::optional<SampleRange> SampleDealer::TakeDoubted(uint32_t size,
   returned_ranges_ -= RangesIn(rest.size());
   const SampleRange range{rest.epoch, rest.begin,
                           rest.begin + std::min(size, rest.size())};
-  second_tries_.insert(range);
   rest.begin = range.end;
-  if (rest.size() > 0) {
-    doubted_.emplace(rest, whose);
-    returned_ranges_ += RangesIn(rest.size());
-  }
-  return range;
+  if (rest.size() > 0) PutBackDoubted(rest, whose);
+  return Share{range, whose};
 }
 
 SampleRange SampleDealer::TakeNew(uint32_t size) {
@@ -179,6 +293,52 @@ SampleRange SampleDealer::TakeNew(uint32_t size) {
     next_begin_ = 0;
   }
   return range;
+}
+
+SampleRange SampleDealer::HandOut(const Share& share) {
+  CHECK(outstanding_.insert(share.range).second);
+  outstanding_samples_ += share.range.size();
+  if (share.doubted) second_tries_.insert(share.range);
+  return share.range;
+}
+
+void SampleDealer::TakeOutstanding(const SampleRange& range) {
+  CHECK(outstanding_.erase(range) == 1);
+  outstanding_samples_ -= range.size();
+}
+
+void SampleDealer::ReturnLot(Lots::iterator it) {
+  const Lot lot = std::move(it->second);
+  lots_.erase(it);
+  reserved_samples_ -= lot.samples;
+  for (const Share& share : lot.shares) {
+    reserved_ranges_ -= RangesIn(share.range.size());
+    PutBackShare(share);
+  }
+}
+
+bool SampleDealer::WithdrawFullest() {
+  const auto fullest = std::max_element(
+      lots_.begin(), lots_.end(), [](const auto& a, const auto& b) {
+        return a.second.samples < b.second.samples;
+      });
+  if (fullest == lots_.end()) return false;
+  withdrawn_.push_back({fullest->first, fullest->second.samples});
+  ReturnLot(fullest);
+  return true;
+}
+
+void SampleDealer::PutBackShare(const Share& share) {
+  if (share.doubted) {
+    PutBackDoubted(share.range, *share.doubted);
+  } else {
+    PutBack(share.range);
+  }
+}
+
+void SampleDealer::PutBackDoubted(const SampleRange& range, WorkerId worker) {
+  CHECK(doubted_.emplace(range, worker).second);
+  returned_ranges_ += RangesIn(range.size());
 }
 
 void SampleDealer::PutBack(SampleRange range) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -39,10 +40,23 @@ int64_t SamplesCounted(const SamplePosition& position, uint32_t train_samples);
 // Deals the samples of a job in ranges, so that each sample of each epoch is
 // counted once, whatever the workers' speeds and losses.
 //
-// At every moment a sample of an epoch is in one of four states: not dealt yet,
-// outstanding (in a range that was dealt), returned (to be dealt again) or
-// counted. What is counted was learned from or discarded. Every operation takes
-// O(log ranges), but for Deal() while there are doubtful ranges.
+// At every moment a sample of an epoch is in one of five states: not dealt yet,
+// reserved (in the lot of a worker that will be dealt it), outstanding (in a
+// range that was dealt), returned (to be dealt again) or counted. What is
+// counted was learned from or discarded.
+//
+// A lot is for a worker that wants to know what comes next, because its data
+// take time to load: ranges in the order in which they will be dealt to it.
+// Nobody computes a reserved sample. So a lot can be withdrawn at any time; its
+// samples are returned then, and positions have them open. A lot is withdrawn
+// by itself where its samples are wanted elsewhere, or not at all: see Deal(),
+// SetLimit() and Seal(). TakeWithdrawn() says whose were.
+//
+// Who trains on a stream (data "stream") only counts what it computes. Its
+// ranges are dealt and reserved like all others, and mean nothing to it.
+//
+// Every operation takes O(log ranges), but for Deal() while there are doubtful
+// ranges or when only reserved ones are left, and for those that withdraw lots.
 // Thread-compatible.
 class SampleDealer {
  public:
@@ -56,10 +70,12 @@ class SampleDealer {
 
   // Deals nothing new once so many samples were dealt; the last range may go
   // beyond. The limit may be below what was dealt already: the samples that are
-  // outstanding or returned are still counted then.
+  // outstanding or returned are still counted then. All lots are withdrawn in
+  // that case, and what was reserved last, beyond the limit, was never dealt.
   void SetLimit(int64_t samples);
 
-  // The present position, in which everything outstanding or returned is open.
+  // The present position, in which everything reserved, outstanding or returned
+  // is open.
   SamplePosition Position() const;
 
   // The next range, of `size` samples if there are so many together, now
@@ -68,8 +84,42 @@ class SampleDealer {
   // other workers; its own only when there is nothing else. A range never
   // crosses the end of an epoch, whose last range may therefore be short. The
   // next epoch is dealt without waiting for the ranges of the one before.
+  //
+  // When there is nothing but what is reserved, the fullest lot is withdrawn:
+  // nobody is without work while another has more than it computes.
   std::optional<SampleRange> Deal(uint32_t size, WorkerId worker);
   std::optional<SampleRange> Deal() { return Deal(batch_size_, WorkerId{0}); }
+
+  // Reserves ranges of `size` samples, as Deal() would give them, behind those
+  // that the worker's lot has, until it has `lookahead` samples or more; but no
+  // more than `most` samples and kMostReservedAtOnce ranges in this call, only
+  // what nobody else has, and no doubtful ones of its own. Returns them in
+  // their order.  REQUIRES: size > 0.
+  std::vector<SampleRange> Reserve(WorkerId worker, uint32_t size,
+                                   int64_t lookahead, int64_t most);
+  // So that a message about them stays small.
+  static constexpr size_t kMostReservedAtOnce = 64;
+
+  // The next range of the worker's lot, now outstanding; nullopt if it has
+  // none. It is the one at the front, whole, unless that is more than one and a
+  // half times `size`, as the worker has become slower since: then one of equal
+  // parts, in whole pieces of `piece` samples.  REQUIRES: size > 0, piece > 0.
+  std::optional<SampleRange> Cut(WorkerId worker, uint32_t size,
+                                 uint32_t piece);
+
+  // Withdraws the worker's lot, without a word in TakeWithdrawn(): it is gone.
+  void Drop(WorkerId worker);
+  // Withdraws all lots.
+  void WithdrawAll();
+  struct Withdrawn {
+    WorkerId worker;
+    int64_t samples = 0;  // Of its lot.
+
+    friend bool operator==(const Withdrawn&, const Withdrawn&) = default;
+  };
+  // The lots that were withdrawn since this was asked last, in that order. Who
+  // had one is to be told before it is dealt anything more.
+  std::vector<Withdrawn> TakeWithdrawn();
 
   // The first `used` samples of the range are counted, the rest is returned.
   // REQUIRES: `range` was dealt and is outstanding; `used` <= its size.
@@ -85,18 +135,23 @@ class SampleDealer {
   // None of the range was used.  REQUIRES: `range` is outstanding.
   void Return(const SampleRange& range) { Count(range, 0); }
 
-  // From now on nothing more is dealt, not even returned samples.
-  void Seal() { sealed_ = true; }
+  // From now on nothing more is dealt, not even returned or reserved samples:
+  // all lots are withdrawn.
+  void Seal();
   bool sealed() const { return sealed_; }
 
   // How many times Deal() would give a range of one batch if nothing else came
-  // back.
+  // back; each reserved range counts by itself.
   int64_t RangesLeft() const;
+  // How many samples are to be dealt that nobody has, as far as is known now.
+  int64_t SamplesLeft() const;
 
   int64_t samples_counted() const { return counted_; }
   // How many of them taught nothing.
   int64_t samples_discarded() const { return discarded_; }
   size_t outstanding() const { return outstanding_.size(); }
+  // How many samples are reserved for the worker.
+  int64_t ReservedFor(WorkerId worker) const;
   // The number of samples that there are to count in all.
   int64_t samples_total() const { return std::max(limit_, dealt()); }
 
@@ -105,17 +160,44 @@ class SampleDealer {
   bool done() const;
 
  private:
-  // How many samples lie before the first one that was never dealt.
-  int64_t dealt() const {
-    return int64_t{train_samples_} * next_epoch_ + next_begin_;
+  // A range on its way to a worker.
+  struct Share {
+    SampleRange range;
+    // Because of whom it was doubted, if it was.
+    std::optional<WorkerId> doubted;
+  };
+  struct Lot {
+    std::deque<Share> shares;  // Not empty.
+    int64_t samples = 0;
+  };
+  using Lots = std::map<WorkerId, Lot>;
+
+  // How many samples lie before this one, and before the first one that was
+  // never dealt.
+  int64_t Before(uint32_t epoch, uint32_t begin) const {
+    return int64_t{train_samples_} * epoch + begin;
   }
+  int64_t dealt() const { return Before(next_epoch_, next_begin_); }
+  // What comes next for the worker, but for reserved and its own doubtful
+  // samples.
+  std::optional<Share> Take(uint32_t size, WorkerId worker);
   SampleRange TakeReturned(uint32_t size);
   // Of the first range that was doubted because of another worker or, with
   // `own`, because of this one.
-  std::optional<SampleRange> TakeDoubted(uint32_t size, WorkerId worker,
-                                         bool own);
+  std::optional<Share> TakeDoubted(uint32_t size, WorkerId worker, bool own);
   SampleRange TakeNew(uint32_t size);
+  // It becomes outstanding.
+  SampleRange HandOut(const Share& share);
+  // To be dealt again.
   void PutBack(SampleRange range);
+  void PutBackDoubted(const SampleRange& range, WorkerId worker);
+  void PutBackShare(const Share& share);
+  // What is reserved in it comes back.
+  void ReturnLot(Lots::iterator it);
+  // Withdraws the fullest lot; false if there is none.
+  bool WithdrawFullest();
+  // It is no longer outstanding.
+  void TakeOutstanding(const SampleRange& range);
   // How many ranges of at most one batch `samples` neighbours make.
   int64_t RangesIn(int64_t samples) const;
 
@@ -126,6 +208,11 @@ class SampleDealer {
   uint32_t next_epoch_ = 0;
   uint32_t next_begin_ = 0;
   std::set<SampleRange> outstanding_;
+  int64_t outstanding_samples_ = 0;
+  Lots lots_;
+  int64_t reserved_samples_ = 0;
+  int64_t reserved_ranges_ = 0;  // The sum of RangesIn() over all shares.
+  std::vector<Withdrawn> withdrawn_;
   std::set<SampleRange> returned_;           // Neighbours are merged.
   std::map<SampleRange, WorkerId> doubted_;  // Because of whom.
   int64_t returned_ranges_ = 0;              // The sum of RangesIn() over both.

@@ -1,0 +1,311 @@
+// What SampleDealer reserves for workers that load ahead.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "common/rng.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/coordinator/sync/core/sample_dealer.h"
+#include "tests/common/seed_count.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Ranges = std::vector<SampleRange>;
+using Withdrawn = SampleDealer::Withdrawn;
+
+constexpr WorkerId kA{0};
+constexpr WorkerId kB{1};
+constexpr WorkerId kC{2};
+constexpr int64_t kAll = 1 << 30;
+
+TEST(SampleLotsTest, AreCutInTheOrderInWhichTheyWereReserved) {
+  SampleDealer dealer(100, 1, 10);
+  EXPECT_EQ(dealer.Cut(kA, 10, 10), std::nullopt) << "nothing is reserved yet";
+  EXPECT_EQ(dealer.Deal(10, kA), (SampleRange{0, 0, 10}));
+  EXPECT_THAT(dealer.Reserve(kA, 10, 15, kAll),
+              ElementsAre(SampleRange{0, 10, 20}, SampleRange{0, 20, 30}));
+  EXPECT_EQ(dealer.Deal(10, kB), (SampleRange{0, 30, 40}));
+  EXPECT_THAT(dealer.Reserve(kA, 10, 15, kAll), IsEmpty()) << "it has enough";
+  EXPECT_EQ(dealer.Cut(kA, 10, 10), (SampleRange{0, 10, 20}));
+  EXPECT_THAT(dealer.Reserve(kA, 10, 15, kAll),
+              ElementsAre(SampleRange{0, 40, 50}));
+  EXPECT_EQ(dealer.ReservedFor(kA), 20);
+  EXPECT_EQ(dealer.ReservedFor(kB), 0);
+  EXPECT_EQ(dealer.SamplesLeft(), 50);
+  EXPECT_EQ(dealer.RangesLeft(), 7);
+  EXPECT_EQ(dealer.outstanding(), 3);
+  EXPECT_EQ(dealer.samples_total(), 100);
+}
+
+TEST(SampleLotsTest, AreOpenInAPosition) {
+  SampleDealer dealer(100, 1, 10);
+  dealer.Count(*dealer.Deal(10, kA), 10);
+  dealer.Reserve(kA, 10, 20, kAll);
+  const SamplePosition position = dealer.Position();
+  EXPECT_TRUE(CheckPosition(position, 100).ok());
+  EXPECT_EQ(position.next_begin, 30);
+  EXPECT_THAT(position.open,
+              ElementsAre(SampleRange{0, 10, 20}, SampleRange{0, 20, 30}));
+  EXPECT_EQ(SamplesCounted(position, 100), 10);
+}
+
+TEST(SampleLotsTest, CrossEpochsInRangesOfTheirOwn) {
+  SampleDealer dealer(25, 2, 10);
+  EXPECT_THAT(dealer.Reserve(kA, 10, 40, kAll),
+              ElementsAre(SampleRange{0, 0, 10}, SampleRange{0, 10, 20},
+                          SampleRange{0, 20, 25}, SampleRange{1, 0, 10},
+                          SampleRange{1, 10, 20}));
+}
+
+TEST(SampleLotsTest, ReturnedSamplesAreReservedFirst) {
+  SampleDealer dealer(100, 1, 10);
+  const SampleRange first = *dealer.Deal(10, kA);
+  dealer.Deal(10, kA);
+  dealer.Count(first, 4);
+  EXPECT_THAT(dealer.Reserve(kB, 10, 12, kAll),
+              ElementsAre(SampleRange{0, 4, 10}, SampleRange{0, 20, 30}));
+}
+
+TEST(SampleLotsTest, GiveNoMoreThanIsAllowed) {
+  SampleDealer dealer(1000, 1, 10);
+  EXPECT_THAT(dealer.Reserve(kA, 10, 100, 29), SizeIs(2));
+  EXPECT_THAT(dealer.Reserve(kA, 10, 100, 9), IsEmpty());
+  EXPECT_THAT(dealer.Reserve(kB, 1, 500, kAll),
+              SizeIs(SampleDealer::kMostReservedAtOnce));
+  EXPECT_THAT(dealer.Reserve(kC, 10, 0, kAll), IsEmpty());
+}
+
+TEST(SampleLotsTest, ALargeRangeIsCutIntoEqualPartsForWhoHasBecomeSlower) {
+  SampleDealer dealer(1000, 1, 40);
+  dealer.Reserve(kA, 40, 120, kAll);
+  // 40 are 2.5 times 16: two parts.
+  EXPECT_EQ(dealer.Cut(kA, 16, 4), (SampleRange{0, 0, 20}));
+  EXPECT_EQ(dealer.ReservedFor(kA), 100);
+  EXPECT_EQ(dealer.Cut(kA, 16, 4), (SampleRange{0, 20, 40}));
+  // 40 are 1.5 times 27: one. Who has become faster gets what there is.
+  EXPECT_EQ(dealer.Cut(kA, 27, 4), (SampleRange{0, 40, 80}));
+  EXPECT_EQ(dealer.Cut(kA, 200, 4), (SampleRange{0, 80, 120}));
+  EXPECT_EQ(dealer.Cut(kA, 40, 4), std::nullopt);
+  // In whole pieces: 40 in three are 14, and so 16.
+  dealer.Reserve(kA, 40, 40, kAll);
+  EXPECT_EQ(dealer.Cut(kA, 13, 8), (SampleRange{0, 120, 136}));
+  EXPECT_EQ(dealer.Cut(kA, 13, 8), (SampleRange{0, 136, 152}));
+  EXPECT_EQ(dealer.Cut(kA, 13, 8), (SampleRange{0, 152, 160}));
+  EXPECT_EQ(dealer.RangesLeft(), 21);
+}
+
+TEST(SampleLotsTest, WhoIsGoneGivesItsLotBackWithoutAWord) {
+  SampleDealer dealer(100, 1, 10);
+  dealer.Reserve(kA, 10, 20, kAll);
+  dealer.Deal(10, kB);
+  dealer.Drop(kA);
+  dealer.Drop(kC);
+  EXPECT_THAT(dealer.TakeWithdrawn(), IsEmpty());
+  EXPECT_EQ(dealer.ReservedFor(kA), 0);
+  EXPECT_EQ(dealer.SamplesLeft(), 90);
+  EXPECT_EQ(dealer.Deal(10, kB), (SampleRange{0, 0, 10}));
+}
+
+TEST(SampleLotsTest, TheFullestIsWithdrawnWhenNothingElseIsLeft) {
+  SampleDealer dealer(60, 1, 10);
+  dealer.Reserve(kA, 10, 20, kAll);
+  dealer.Reserve(kB, 10, 30, kAll);
+  EXPECT_EQ(dealer.Deal(10, kC), (SampleRange{0, 50, 60}));
+  EXPECT_THAT(dealer.TakeWithdrawn(), IsEmpty()) << "there was something else";
+  EXPECT_EQ(dealer.RangesLeft(), 5);
+  EXPECT_EQ(dealer.SamplesLeft(), 0);
+  EXPECT_EQ(dealer.Deal(10, kC), (SampleRange{0, 20, 30}));
+  EXPECT_THAT(dealer.TakeWithdrawn(), ElementsAre(Withdrawn{kB, 30}));
+  EXPECT_THAT(dealer.TakeWithdrawn(), IsEmpty()) << "that was told";
+  EXPECT_EQ(dealer.SamplesLeft(), 20);
+  // The other lot is as it was.
+  EXPECT_EQ(dealer.Cut(kA, 10, 10), (SampleRange{0, 0, 10}));
+  EXPECT_EQ(dealer.Cut(kB, 10, 10), std::nullopt);
+}
+
+TEST(SampleLotsTest, ASealWithdrawsAllOfThem) {
+  SampleDealer dealer(60, 1, 10);
+  dealer.Reserve(kA, 10, 20, kAll);
+  dealer.Reserve(kC, 10, 20, kAll);
+  dealer.Seal();
+  EXPECT_THAT(dealer.TakeWithdrawn(),
+              ElementsAre(Withdrawn{kA, 20}, Withdrawn{kC, 20}));
+  EXPECT_EQ(dealer.Cut(kA, 10, 10), std::nullopt);
+  EXPECT_THAT(dealer.Reserve(kA, 10, 20, kAll), IsEmpty());
+  EXPECT_TRUE(dealer.done());
+  EXPECT_EQ(dealer.Position().open, (Ranges{{0, 0, 40}}));
+}
+
+TEST(SampleLotsTest, BeyondTheLimitNothingIsReserved) {
+  SampleDealer dealer(100, 1, 10);
+  dealer.SetLimit(25);
+  EXPECT_THAT(dealer.Reserve(kA, 10, 80, kAll), SizeIs(3));
+  EXPECT_EQ(dealer.samples_total(), 30) << "the last range may go beyond";
+}
+
+TEST(SampleLotsTest, ALowerLimitTakesBackWhatWasReservedBeyondIt) {
+  SampleDealer dealer(100, 2, 10);
+  dealer.Reserve(kA, 10, 20, kAll);  // [0, 20)
+  const SampleRange granted = *dealer.Deal(10, kB);
+  dealer.Reserve(kB, 10, 20, kAll);  // [30, 50)
+  dealer.Reserve(kA, 10, 80, kAll);  // [50, 100) and ten of the next epoch.
+  EXPECT_EQ(dealer.samples_total(), 200);
+  dealer.SetLimit(35);
+  EXPECT_THAT(dealer.TakeWithdrawn(),
+              ElementsAre(Withdrawn{kA, 80}, Withdrawn{kB, 20}));
+  // [30, 40) began before the limit.
+  EXPECT_EQ(dealer.samples_total(), 40);
+  EXPECT_EQ(dealer.Position().next_begin, 40);
+  EXPECT_EQ(dealer.Position().next_epoch, 0);
+  EXPECT_EQ(dealer.Position().open,
+            (Ranges{{0, 0, 20}, {0, 20, 30}, {0, 30, 40}}));
+  dealer.Count(granted, 10);
+  while (const auto range = dealer.Deal(10, kA)) dealer.Count(*range, 10);
+  EXPECT_TRUE(dealer.done());
+  EXPECT_EQ(dealer.samples_counted(), 40);
+}
+
+TEST(SampleLotsTest, ALowerLimitLeavesWhatWasDealtBehindALot) {
+  SampleDealer dealer(100, 1, 10);
+  dealer.Reserve(kA, 10, 20, kAll);
+  const SampleRange granted = *dealer.Deal(10, kB);
+  dealer.SetLimit(5);
+  EXPECT_EQ(dealer.samples_total(), 30) << "[20, 30) is computed";
+  dealer.Count(granted, 10);
+  EXPECT_EQ(dealer.Deal(20, kB), (SampleRange{0, 0, 20}));
+}
+
+TEST(SampleLotsTest, AHigherLimitWithdrawsNothing) {
+  SampleDealer dealer(100, 1, 10);
+  dealer.SetLimit(50);
+  dealer.Reserve(kA, 10, 20, kAll);
+  dealer.SetLimit(30);
+  dealer.SetLimit(80);
+  EXPECT_THAT(dealer.TakeWithdrawn(), IsEmpty());
+  EXPECT_EQ(dealer.ReservedFor(kA), 20);
+}
+
+TEST(SampleLotsTest, DoubtfulSamplesAreReservedForAnotherWorker) {
+  SampleDealer dealer(40, 1, 10);
+  const SampleRange doubtful = *dealer.Deal(10, kA);
+  EXPECT_FALSE(dealer.Doubt(doubtful, kA));
+  EXPECT_THAT(dealer.Reserve(kA, 10, 10, kAll),
+              ElementsAre(SampleRange{0, 10, 20}))
+      << "not for the one who found them so";
+  EXPECT_THAT(dealer.Reserve(kB, 10, 10, kAll), ElementsAre(doubtful));
+  // The second time it is the samples' fault.
+  EXPECT_EQ(dealer.Cut(kB, 10, 10), doubtful);
+  EXPECT_TRUE(dealer.Doubt(doubtful, kB));
+  EXPECT_EQ(dealer.samples_discarded(), 10);
+}
+
+TEST(SampleLotsTest, DoubtfulSamplesStaySoInALotThatIsWithdrawn) {
+  SampleDealer dealer(20, 1, 10);
+  const SampleRange doubtful = *dealer.Deal(10, kA);
+  EXPECT_FALSE(dealer.Doubt(doubtful, kA));
+  dealer.Reserve(kB, 10, 20, kAll);
+  // Nothing is left but the lot of kB. First what was not doubted.
+  EXPECT_EQ(dealer.Deal(10, kA), (SampleRange{0, 10, 20}));
+  EXPECT_THAT(dealer.TakeWithdrawn(), ElementsAre(Withdrawn{kB, 20}));
+  // There is nothing else: its own.
+  EXPECT_EQ(dealer.Deal(10, kA), doubtful);
+  EXPECT_TRUE(dealer.Doubt(doubtful, kA));
+}
+
+// In any order, whoever reserves, is gone, and whatever limit comes: a sample
+// is with one worker at a time, and counted once.
+TEST(SampleLotsTest, EverySampleIsCountedOnceForEverySeed) {
+  for (uint64_t seed = 0; seed < SeedCount(3000); ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const auto samples = static_cast<uint32_t>(1 + rng.Below(60));
+    const auto batch = static_cast<uint32_t>(1 + rng.Below(9));
+    SampleDealer dealer(samples, 3, batch);
+    std::map<WorkerId, Ranges> open;
+    std::map<WorkerId, std::deque<SampleRange>> lots;
+    std::set<SampleRange> counted;  // One sample each.
+    const auto tell = [&] {
+      for (const Withdrawn& withdrawn : dealer.TakeWithdrawn()) {
+        int64_t was = 0;
+        for (const SampleRange& range : lots[withdrawn.worker]) {
+          was += range.size();
+        }
+        ASSERT_EQ(withdrawn.samples, was);
+        lots.erase(withdrawn.worker);
+      }
+    };
+    for (int step = 0; !dealer.done(); ++step) {
+      ASSERT_LT(step, 10'000);
+      const WorkerId worker{static_cast<uint32_t>(rng.Below(4))};
+      const auto size = static_cast<uint32_t>(1 + rng.Below(2 * batch));
+      Ranges& own = open[worker];
+      if (step < 100 && rng.Chance(1, 40)) {
+        dealer.SetLimit(static_cast<int64_t>(1 + rng.Below(3 * samples)));
+        tell();
+      }
+      if (rng.Chance(1, 40)) {
+        dealer.Drop(worker);
+        lots.erase(worker);
+      }
+      if (rng.Chance(1, 60)) {
+        dealer.WithdrawAll();
+        tell();
+      }
+      if (rng.Chance(1, 2) || own.empty()) {
+        const bool had = !lots[worker].empty();
+        std::optional<SampleRange> range = dealer.Cut(worker, size, 2);
+        ASSERT_EQ(range.has_value(), had);
+        if (had) {
+          SampleRange& front = lots[worker].front();
+          ASSERT_EQ(range->begin, front.begin);
+          ASSERT_LE(range->end, front.end);
+          front.begin = range->end;
+          if (front.size() == 0) lots[worker].pop_front();
+        } else {
+          range = dealer.Deal(size, worker);
+          tell();
+        }
+        if (range) own.push_back(*range);
+        for (const SampleRange& more :
+             dealer.Reserve(worker, size, static_cast<int64_t>(rng.Below(30)),
+                            dealer.SamplesLeft() / 2)) {
+          lots[worker].push_back(more);
+        }
+        int64_t reserved = 0;
+        for (const SampleRange& one : lots[worker]) reserved += one.size();
+        ASSERT_EQ(dealer.ReservedFor(worker), reserved);
+        continue;
+      }
+      const SampleRange range = own.back();
+      own.pop_back();
+      auto used = static_cast<uint32_t>(rng.Below(range.size() + 1));
+      if (!rng.Chance(1, 8)) {
+        dealer.Count(range, used);
+      } else {
+        used = dealer.Doubt(range, worker) ? range.size() : 0;
+      }
+      for (uint32_t at = range.begin; at < range.begin + used; ++at) {
+        ASSERT_TRUE(counted.insert({range.epoch, at, at + 1}).second);
+      }
+      const SamplePosition position = dealer.Position();
+      ASSERT_TRUE(CheckPosition(position, samples).ok());
+      ASSERT_EQ(SamplesCounted(position, samples), dealer.samples_counted());
+    }
+    ASSERT_EQ(static_cast<int64_t>(counted.size()), dealer.samples_counted());
+    ASSERT_EQ(dealer.samples_counted(), dealer.samples_total());
+    ASSERT_THAT(dealer.Position().open, IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace paceline
