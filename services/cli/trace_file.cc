@@ -38,14 +38,14 @@ absl::StatusOr<RecordedIteration> ReadIteration(const Json& line,
   RecordedIteration iteration{.samples = batch_size};
   PACELINE_ASSIGN_OR_RETURN(const std::optional<Nanos> compute,
                             ReadSeconds(line, "compute"));
-  if (!compute.has_value() || *compute == 0) {
+  PACELINE_ASSIGN_OR_RETURN(const std::optional<Nanos> load,
+                            ReadSeconds(line, "load"));
+  iteration.compute = compute.value_or(0) + load.value_or(0);
+  if (!compute.has_value() || iteration.compute == 0) {
     return absl::InvalidArgumentError(
         "compute, above 0, is missing; want {\"worker\":\"w0\","
         "\"compute\":0.0203,\"samples\":32}");
   }
-  PACELINE_ASSIGN_OR_RETURN(const std::optional<Nanos> load,
-                            ReadSeconds(line, "load"));
-  iteration.compute = *compute + load.value_or(0);
   PACELINE_ASSIGN_OR_RETURN(iteration.push, ReadSeconds(line, "push"));
   PACELINE_ASSIGN_OR_RETURN(iteration.pull, ReadSeconds(line, "pull"));
   const Json* field = FindField(line, "samples");

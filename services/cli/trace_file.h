@@ -23,10 +23,11 @@ struct RecordedWorker {
 // worker's iterations were,
 //   {"worker":"w0","compute":0.0203,"load":0.0001,"push":0.0011,"pull":0.0009,
 //    "samples":32}
-// Seconds; load counts as computing. All but worker and compute may be absent
-// (samples: then `batch_size`), other fields are passed over, empty lines too.
-// Workers are sorted by name, "w2" before "w10". INVALID_ARGUMENT names the
-// line; DATA_LOSS: it could not be read to its end.
+// Seconds; load counts as computing, and together they are above 0: a program
+// may do all of its work in its loader. All but worker and compute may be
+// absent (samples: then `batch_size`), other fields are passed over, empty
+// lines too. Workers are sorted by name, "w2" before "w10". INVALID_ARGUMENT
+// names the line; DATA_LOSS: it could not be read to its end.
 absl::StatusOr<std::vector<RecordedWorker>> ReadTrace(std::istream& lines,
                                                       uint32_t batch_size);
 

@@ -17,7 +17,7 @@ absl::StatusOr<std::unique_ptr<TraceWriter>> TraceWriter::Create(
 }
 
 void TraceWriter::Write(absl::string_view worker, const v1::PushDone& report) {
-  if (report.discarded()) return;
+  if (report.discarded() || report.samples() == 0) return;
   const v1::PhaseSeconds& seconds = report.seconds();
   const nlohmann::ordered_json line = {
       {"worker", std::string(worker)},

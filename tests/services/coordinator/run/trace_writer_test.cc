@@ -42,6 +42,9 @@ TEST(TraceWriterTest, WritesALineForEachPush) {
   v1::PushDone discarded = Report(2);
   discarded.set_discarded(true);
   trace->Write("w0", discarded);
+  v1::PushDone empty = Report(3);
+  empty.set_samples(0);
+  trace->Write("w0", empty);
   trace->Write("w\xff", Report(1));
   ASSERT_TRUE(trace->Close().ok());
   const std::vector<nlohmann::json> lines = LinesOf(path);
