@@ -27,6 +27,9 @@ struct WorkerSpec {
   // To the coordinator and to each server. The servers send and take equal
   // parts of the model at the same time.
   LinkSpec link;
+  // Samples that it wants reserved beyond its grant (NewMember). Loading takes
+  // no time: they only come to it in another order.
+  uint32_t lookahead = 0;
 };
 
 // Something that happens to a worker from outside.

@@ -39,6 +39,7 @@ RunSettings SettingsOf(const ClusterSpec& spec) {
 
 CourseOptions OptionsOf(const ClusterSpec& spec) {
   CourseOptions options = spec.run;
+  options.micro_batch = spec.micro_batch;
   for (int i = 0; i < spec.servers; ++i) {
     options.servers.push_back(absl::StrCat("s", i));
   }
@@ -213,7 +214,9 @@ void VirtualCluster::Register(uint32_t id) {
   Give(MemberCame{.worker = WorkerId{id},
                   .name = spec_.workers[workers_[id].index].name,
                   .incarnation = IncarnationOf(id)});
-  if (!spec_.whole_run) Give(MemberReady{WorkerId{id}, ModelOf(spec_)});
+  if (!spec_.whole_run) {
+    Give(MemberReady{WorkerId{id}, ModelOf(spec_), LookaheadOf(id)});
+  }
 }
 
 bool VirtualCluster::TickIsNext(Nanos deadline) const {

@@ -39,6 +39,10 @@ Nanos VirtualCluster::LatencyOf(uint32_t id) const {
   return IsEvaluator(id) ? 0 : spec_.workers[workers_[id].index].link.latency;
 }
 
+uint32_t VirtualCluster::LookaheadOf(uint32_t id) const {
+  return IsEvaluator(id) ? 0 : spec_.workers[workers_[id].index].lookahead;
+}
+
 Nanos VirtualCluster::WayOf(uint32_t id) {
   return LatencyOf(id) + draws_.Late(spec_.faults.messages, now_);
 }

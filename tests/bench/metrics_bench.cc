@@ -75,8 +75,8 @@ std::vector<std::vector<Output>> OutputsOf(const char* paradigm, int pushes) {
   auto policy = MakePolicy(paradigm);
   CHECK(policy.ok());
   SyncCore core(options, *std::move(policy));
-  std::vector<WorkerId> workers;
-  for (uint32_t i = 1; i <= kWorkers; ++i) workers.push_back(WorkerId{i});
+  std::vector<NewMember> workers;
+  for (uint32_t i = 1; i <= kWorkers; ++i) workers.push_back({WorkerId{i}});
   absl::Time now = absl::UnixEpoch();
   std::vector<std::vector<Output>> all(1);
   core.Start(now, workers, all[0]);

@@ -26,8 +26,8 @@ void BM_SyncCorePushes(benchmark::State& state, const char* spec) {
   auto policy = MakePolicy(spec);
   CHECK(policy.ok());
   SyncCore core(Endless(), *std::move(policy));
-  std::vector<WorkerId> workers;
-  for (uint32_t i = 1; i <= kWorkers; ++i) workers.push_back(WorkerId{i});
+  std::vector<NewMember> workers;
+  for (uint32_t i = 1; i <= kWorkers; ++i) workers.push_back({WorkerId{i}});
   std::vector<Output> outputs;
   absl::Time now = absl::UnixEpoch();
   core.Start(now, workers, outputs);

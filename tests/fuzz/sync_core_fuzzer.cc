@@ -60,8 +60,9 @@ class FuzzedCluster {
       : fuzz_(fuzz),
         numbers_(fuzz),
         core_(SmallOptions(), *MakePolicy(policy)) {
-    const std::vector<WorkerId> workers = {WorkerId{1}, WorkerId{2},
-                                           WorkerId{3}};
+    // Two of them have samples reserved.
+    const std::vector<NewMember> workers = {
+        {WorkerId{1}}, {WorkerId{2}, 8}, {WorkerId{3}, 30}};
     core_.Start(now_, workers, outputs_);
     Take();
   }
@@ -89,7 +90,7 @@ class FuzzedCluster {
         core_.Leave(now_, worker, LossReason::kStreamBroken, outputs_);
         break;
       case 14:
-        core_.Join(now_, WorkerId{next_worker_++}, outputs_);
+        core_.Join(now_, {WorkerId{next_worker_++}, what / 16u}, outputs_);
         break;
       case 15:
         now_ += absl::Seconds(1 + fuzz_.Byte() % 8);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "common/checkpoint/manifest.h"
 #include "common/overloaded.h"
 #include "common/plain_name.h"
@@ -17,6 +18,10 @@ namespace {
 // The part of the test set on which a job that stops at its target is
 // evaluated while others train.
 constexpr uint32_t kSubsetSamples = 1000;
+
+// Samples reserved for one worker: far more than any loader keeps in flight,
+// and no burden.
+constexpr uint32_t kMostLookahead = 1 << 20;
 
 absl::Status Unexpected() {
   return absl::InvalidArgumentError("that message is not expected here");
@@ -84,6 +89,23 @@ CommandDone FromWire(int server, const v1::CommandDone& done) {
   return in;
 }
 
+void ToWire(const SampleRange& range, v1::SampleRange& wire) {
+  wire.set_epoch(range.epoch);
+  wire.set_begin(range.begin);
+  wire.set_end(range.end);
+}
+
+absl::StatusOr<RunInput> ReadyFrom(WorkerId worker,
+                                   const v1::WorkerReady& ready) {
+  if (ready.lookahead() > kMostLookahead) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a lookahead of ", ready.lookahead(), " samples: at most ",
+        kMostLookahead, " can be reserved for a worker; load fewer ahead"));
+  }
+  PACELINE_ASSIGN_OR_RETURN(WorkerModel model, FromWire(ready));
+  return MemberReady{worker, std::move(model), ready.lookahead()};
+}
+
 v1::PushPlan ToWire(const PushPlan& plan, double rate) {
   v1::PushPlan wire;
   switch (plan.kind) {
@@ -112,10 +134,8 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
   switch (message.kind_case()) {
     case v1::WorkerMessage::kHeartbeat:
       return MemberHeard{worker};
-    case v1::WorkerMessage::kReady: {
-      PACELINE_ASSIGN_OR_RETURN(WorkerModel model, FromWire(message.ready()));
-      return MemberReady{worker, std::move(model)};
-    }
+    case v1::WorkerMessage::kReady:
+      return ReadyFrom(worker, message.ready());
     case v1::WorkerMessage::kInitialized:
       return WeightsInitialized{worker};
     case v1::WorkerMessage::kPushDone: {
@@ -174,12 +194,13 @@ v1::WorkerCommand ToWire(const Grant& grant) {
   v1::WorkerCommand command;
   v1::Grant& wire = *command.mutable_grant();
   wire.set_iteration(grant.iteration);
-  wire.mutable_range()->set_epoch(grant.range.epoch);
-  wire.mutable_range()->set_begin(grant.range.begin);
-  wire.mutable_range()->set_end(grant.range.end);
+  ToWire(grant.range, *wire.mutable_range());
   wire.set_closing(grant.closing);
   wire.set_base_version(grant.base_version);
   wire.set_micro_batch(grant.micro_batch);
+  for (const SampleRange& range : grant.reserved) {
+    ToWire(range, *wire.add_reserved());
+  }
   *wire.mutable_plan() = ToWire(grant.plan, grant.rate);
   return command;
 }
@@ -200,6 +221,12 @@ v1::WorkerCommand ToWire(const RefreshCommand& refresh) {
 v1::WorkerCommand ToWire(const AbandonCommand& abandon) {
   v1::WorkerCommand command;
   command.mutable_abandon()->set_iteration(abandon.iteration);
+  return command;
+}
+
+v1::WorkerCommand ToWire(const DropReserved&) {
+  v1::WorkerCommand command;
+  command.mutable_drop_reserved();
   return command;
 }
 
@@ -295,6 +322,7 @@ CourseOptions ToCourseOptions(const JobPlan& plan) {
   CourseOptions options;
   options.paradigm = plan.paradigm;
   options.batch_size = plan.spec.batch_size();
+  options.micro_batch = plan.spec.micro_batch();
   options.switches = plan.switches;
   options.evaluate = !plan.spec.evaluation().disabled();
   options.eval_every = plan.spec.evaluation().every();

@@ -28,6 +28,7 @@ v1::WorkerCommand ToWire(const Grant& grant);
 v1::WorkerCommand ToWire(const PlanCommand& plan);
 v1::WorkerCommand ToWire(const RefreshCommand& refresh);
 v1::WorkerCommand ToWire(const AbandonCommand& abandon);
+v1::WorkerCommand ToWire(const DropReserved& drop);
 v1::WorkerCommand ToWire(const EvaluateSnapshot& evaluate);
 
 v1::TensorSpec ToWire(const ModelTensor& tensor);

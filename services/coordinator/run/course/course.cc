@@ -188,14 +188,14 @@ bool RunCourse::Initialize(const Turn& turn) {
 }
 
 void RunCourse::StartTraining(const Turn& turn) {
-  std::vector<WorkerId> trainers;
+  std::vector<NewMember> trainers;
   for (const WorkerId worker : members_.Present()) {
     const RunMember& member = *members_.Find(worker);
     // Who loads joins later.
     if (member.state == RunMember::State::kLoading || !member.trainer()) {
       continue;
     }
-    trainers.push_back(worker);
+    trainers.push_back({worker, member.lookahead});
   }
   if (trainers.empty()) {
     outcome_.out_of_workers = true;
@@ -217,7 +217,7 @@ void RunCourse::StartTraining(const Turn& turn) {
   }
   ChooseEvaluator(turn);
   core_->Start(turn.now, trainers, core_outputs_);
-  for (const WorkerId worker : trainers) {
+  for (const auto& [worker, lookahead] : trainers) {
     core_->SilentSince(members_.Find(worker)->last_heard, worker);
   }
   Absorb(turn);

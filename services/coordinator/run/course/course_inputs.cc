@@ -83,6 +83,7 @@ absl::Status RunCourse::MemberFits(const Turn& turn, const MemberReady& ready) {
     return absl::FailedPreconditionError("the member has said `ready` before");
   }
   member->state = RunMember::State::kReady;
+  member->lookahead = ready.lookahead;
   // What ailed it is mended.
   if (member->name == unfit_name_) unfit_ = absl::OkStatus();
   if (stage_ <= RunStage::kAssembling) member->model = ready.model;
@@ -93,7 +94,7 @@ absl::Status RunCourse::MemberFits(const Turn& turn, const MemberReady& ready) {
     return absl::OkStatus();
   }
   turn.outputs.push_back(WorkerJoined{ready.worker});
-  core_->Join(turn.now, ready.worker, core_outputs_);
+  core_->Join(turn.now, {ready.worker, ready.lookahead}, core_outputs_);
   Absorb(turn);
   return absl::OkStatus();
 }
@@ -342,7 +343,7 @@ absl::Status RunCourse::On(const Turn& turn, const UpdateRun& in) {
   core_->SetMaxSamples(turn.now,
                        SamplesWanted(settings_.stop, model_.train_samples),
                        core_outputs_);
-  core_->SetBatching(settings_.batching);
+  core_->SetBatching(turn.now, settings_.batching, core_outputs_);
   Absorb(turn);
   // Else a job that is updated often would never be saved.
   if (other_interval) {

@@ -63,6 +63,7 @@ struct CourseOptions {
   std::vector<std::string> servers;  // Their names; at least one.
   ParadigmSpec paradigm;
   uint32_t batch_size = 32;
+  uint32_t micro_batch = 0;  // 0: the whole batch.
   std::vector<ScheduledSwitch> switches = {};
   bool evaluate = true;
   int64_t eval_every = 0;  // Samples; 0: a twentieth of an epoch.

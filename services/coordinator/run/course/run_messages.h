@@ -71,6 +71,7 @@ struct MemberHeard {
 struct MemberReady {
   WorkerId worker;
   WorkerModel model;
+  uint32_t lookahead = 0;  // As in NewMember.
 };
 struct WeightsInitialized {
   WorkerId worker;
@@ -283,9 +284,9 @@ struct RunEnded {
 };
 
 using RunOutput = std::variant<
-    Grant, PlanCommand, RefreshCommand, AbandonCommand, PushCounted, Evicted,
-    Switched, SwitchSettled, Recorded, AssignMember, BeginWork,
-    EvaluateSnapshot, MemberLetGo, NumberedCommand, AdmitParameters,
+    Grant, PlanCommand, RefreshCommand, AbandonCommand, DropReserved,
+    PushCounted, Evicted, Switched, SwitchSettled, Recorded, AssignMember,
+    BeginWork, EvaluateSnapshot, MemberLetGo, NumberedCommand, AdmitParameters,
     AskForEvaluator, CompleteCheckpoint, RemoveCheckpointFiles, TrainingStarted,
     WorkerJoined, ProgressDue, Warning, SnapshotEvaluated, CheckpointChanged,
     SavingDelayed, SavingSucceeded, Notice, TrainingEnded, RunEnded>;

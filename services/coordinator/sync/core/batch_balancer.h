@@ -26,6 +26,7 @@ class BatchBalancer {
   BatchBalancer(Batching batching, uint32_t batch_size);
 
   void SetBatching(Batching batching);
+  Batching batching() const { return batching_; }
 
   void Join(WorkerId worker);
   void Leave(WorkerId worker);

@@ -126,6 +126,9 @@ constexpr Words kWords[] = {
      " not finite"},
     {kPushDiscarded, "push_discarded", kOther},
     {kAbandoned, "abandoned", "dropped iteration {a}"},
+    {kLotWithdrawn, "lot_withdrawn",
+     "{a sample is|samples are} no longer reserved for it: they are needed"
+     " elsewhere, or nowhere"},
     {kDealingStopped, "dealing_stopped",
      "nothing more is dealt after {a sample|samples}"},
 };

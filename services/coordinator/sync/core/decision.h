@@ -76,6 +76,7 @@ enum class DecisionKind : uint8_t {
   // training for it.
   kPushDiscarded,
   kAbandoned,       // The iteration was dropped: a = iteration.
+  kLotWithdrawn,    // What was reserved for it is not any more: a = samples.
   kDealingStopped,  // a = samples counted. The table of words ends with it.
 };
 

@@ -9,8 +9,8 @@
 
 namespace paceline {
 
-void MemberTable::Join(WorkerId worker) {
-  CHECK(members_.try_emplace(worker).second);
+void MemberTable::Join(WorkerId worker, uint32_t lookahead) {
+  CHECK(members_.emplace(worker, Member{.lookahead = lookahead}).second);
 }
 
 MemberTable::Member MemberTable::Leave(WorkerId worker) {

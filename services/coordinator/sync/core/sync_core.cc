@@ -76,13 +76,13 @@ SyncCore::SyncCore(const SyncOptions& options,
 
 // What comes from outside.
 
-void SyncCore::Start(absl::Time now, absl::Span<const WorkerId> workers,
+void SyncCore::Start(absl::Time now, absl::Span<const NewMember> workers,
                      std::vector<Output>& outputs) {
   CHECK(members_.size() == 0 && !workers.empty());
-  CHECK(std::is_sorted(workers.begin(), workers.end()));
-  for (const WorkerId worker : workers) {
+  CHECK(std::ranges::is_sorted(workers, {}, &NewMember::worker));
+  for (const NewMember& worker : workers) {
     Admit(now, worker);
-    view_.Add(worker);
+    view_.Add(worker.worker);
   }
   const Step step{now, outputs};
   LetPolicyTakeOver(step);
@@ -93,17 +93,18 @@ void SyncCore::SilentSince(absl::Time heard, WorkerId worker) {
   if (members_.Find(worker) != nullptr) leases_.SilentSince(heard, worker);
 }
 
-void SyncCore::Join(absl::Time now, WorkerId worker,
+void SyncCore::Join(absl::Time now, const NewMember& worker,
                     std::vector<Output>& outputs) {
   if (finished_) return;
   Admit(now, worker);
-  events_.push_back(Joined{worker});
+  events_.push_back(Joined{worker.worker});
   Settle({now, outputs});
 }
 
-void SyncCore::Admit(absl::Time now, WorkerId worker) {
+void SyncCore::Admit(absl::Time now, const NewMember& newcomer) {
+  const WorkerId worker = newcomer.worker;
   CHECK(!fences_.Contains(worker));
-  members_.Join(worker);
+  members_.Join(worker, newcomer.lookahead);
   finite_.Join(worker);
   stragglers_.Join(worker);
   balancer_.Join(worker);
@@ -214,6 +215,7 @@ void SyncCore::Seal(absl::Time now, std::vector<Output>& outputs) {
   progress_.dealer().Seal();
   step.Record(
       {.kind = DecisionKind::kDealingStopped, .a = dealer().samples_counted()});
+  TellWithdrawn(step);
   Settle(step);
 }
 
@@ -221,8 +223,20 @@ void SyncCore::SetMaxSamples(absl::Time now, int64_t samples,
                              std::vector<Output>& outputs) {
   CHECK(samples > 0);
   if (finished_) return;
+  const Step step{now, outputs};
   progress_.dealer().SetLimit(samples);
-  Settle({now, outputs});
+  TellWithdrawn(step);
+  Settle(step);
+}
+
+void SyncCore::SetBatching(absl::Time now, Batching to,
+                           std::vector<Output>& outputs) {
+  const bool other = to != balancer_.batching();
+  balancer_.SetBatching(to);
+  if (!other || finished_) return;
+  // Nobody is idle who could need it: there was something to take back.
+  progress_.dealer().WithdrawAll();
+  TellWithdrawn({now, outputs});
 }
 
 void SyncCore::Tick(absl::Time now, std::vector<Output>& outputs) {
@@ -383,9 +397,8 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
   CHECK(!member->computing);
   if (PutOff(release, plan)) return;
   members_.Released(*member);
-  member->usual = balancer_.SizeFor(worker);
-  const std::optional<SampleRange> range =
-      progress_.dealer().Deal(member->usual, worker);
+  member->usual = UsualFor(worker, *member);
+  const std::optional<SampleRange> range = NextRange(step, worker, *member);
   if (!range) {
     members_.SetIdle(worker);
     view_.FindNothing(worker);
@@ -408,7 +421,50 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
             .base_version = version(),
             .plan = plan,
             .rate = progress_.RateOf(plan),
-            .micro_batch = MicroBatchOf(release, options_.batch_size)});
+            .micro_batch = MicroBatchOf(release, options_.batch_size),
+            .reserved = ReserveFor(worker, *member)});
+}
+
+uint32_t SyncCore::UsualFor(WorkerId worker, const Member& member) {
+  const uint32_t size = balancer_.SizeFor(worker);
+  const uint32_t piece = Piece();
+  // Of a whole batch there is no other part to choose.
+  if (member.lookahead == 0 || piece >= options_.batch_size) return size;
+  // It loads ahead, in micro-batches. A part of one would leave the rest to a
+  // grant of its own. One more than fits its share, and others would wait for
+  // it: of a small share that is much.
+  return std::max<uint32_t>(1, size / piece) * piece;
+}
+
+std::optional<SampleRange> SyncCore::NextRange(const Step& step,
+                                               WorkerId worker,
+                                               const Member& member) {
+  SampleDealer& dealer = progress_.dealer();
+  if (member.lookahead > 0) {
+    const auto range = dealer.Cut(worker, member.usual, Piece());
+    if (range) return range;
+  }
+  const auto range = dealer.Deal(member.usual, worker);
+  TellWithdrawn(step);
+  return range;
+}
+
+std::vector<SampleRange> SyncCore::ReserveFor(WorkerId worker,
+                                              const Member& member) {
+  if (member.lookahead == 0) return {};
+  // Near the end, only a fair part of what is left: whoever comes first would
+  // have all of it, and it would have to be withdrawn from it again.
+  const int64_t fair =
+      dealer().SamplesLeft() / static_cast<int64_t>(members_.size());
+  return progress_.dealer().Reserve(worker, member.usual, member.lookahead,
+                                    fair);
+}
+
+void SyncCore::TellWithdrawn(const Step& step) {
+  for (const auto& [worker, samples] : progress_.dealer().TakeWithdrawn()) {
+    step.outputs.push_back(DropReserved{worker});
+    step.Record({DecisionKind::kLotWithdrawn, worker, samples});
+  }
 }
 
 void SyncCore::IssuePlan(const Step& step, const PlanPush& planned) {
@@ -542,7 +598,9 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   if (measured && grant.range.size() >= member.usual) {
     MeasurePace(step, worker, step.now - member.granted, counted.samples);
   }
-  const double share = static_cast<double>(counted.samples) / member.usual;
+  // What was reserved when it was faster may be more than is usual now.
+  const double share =
+      std::min(1.0, static_cast<double>(counted.samples) / member.usual);
   return {worker, measured ? share : 0, pushed};
 }
 
@@ -575,6 +633,8 @@ void SyncCore::MeasurePace(const Step& step, WorkerId worker,
 
 void SyncCore::Remove(const Step& step, WorkerId worker, LossReason reason) {
   const Member member = members_.Leave(worker);
+  // Nobody has computed anything of it, whatever servers answer.
+  progress_.dealer().Drop(worker);
   CancelPutOff(worker);
   leases_.Leave(worker);
   finite_.Leave(worker);

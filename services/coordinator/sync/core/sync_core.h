@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "common/micro_batches.h"
 #include "services/coordinator/sync/core/batch_balancer.h"
 #include "services/coordinator/sync/core/fences.h"
 #include "services/coordinator/sync/core/finite_watch.h"
@@ -26,6 +27,14 @@
 
 namespace paceline {
 
+// A worker that is to become a member.
+struct NewMember {
+  WorkerId worker;
+  // So many samples are to be reserved for it beyond those of its grant, as far
+  // as there are enough for all; 0: none.
+  uint32_t lookahead = 0;
+};
+
 // One job's synchronization, whole: members with leases, the dealing of
 // samples, versions and closings, the learning rate, snapshots, losses and
 // fences, around the policy that decides who may go on. It does nothing but
@@ -37,15 +46,16 @@ class SyncCore {
  public:
   SyncCore(const SyncOptions& options, std::unique_ptr<SyncPolicy> policy);
 
-  // Begins with `workers`, sorted and not empty. Called once, first.
-  void Start(absl::Time now, absl::Span<const WorkerId> workers,
+  // Begins with `workers`, sorted by id and not empty. Called once, first.
+  void Start(absl::Time now, absl::Span<const NewMember> workers,
              std::vector<Output>& outputs);
 
   // Called right after Start(): the worker was last heard at `heard`, before.
   void SilentSince(absl::Time heard, WorkerId worker);
 
   // Takes in a worker that came later. Its id is new.
-  void Join(absl::Time now, WorkerId worker, std::vector<Output>& outputs);
+  void Join(absl::Time now, const NewMember& worker,
+            std::vector<Output>& outputs);
 
   // Any sign of life renews the lease. Unknown workers are ignored.
   void Heard(absl::Time now, WorkerId worker);
@@ -90,11 +100,12 @@ class SyncCore {
   void Seal(absl::Time now, std::vector<Output>& outputs);
 
   // These replace the schedule of the rate, the number of the job's samples (as
-  // SyncOptions::max_samples; at least 1) and how batches are divided.
+  // SyncOptions::max_samples; at least 1) and how batches are divided. What is
+  // reserved was divided as before: it is withdrawn if that changes.
   void SetSchedule(const RateSchedule& to) { progress_.SetSchedule(to); }
   void SetMaxSamples(absl::Time now, int64_t samples,
                      std::vector<Output>& outputs);
-  void SetBatching(Batching to) { balancer_.SetBatching(to); }
+  void SetBatching(absl::Time now, Batching to, std::vector<Output>& outputs);
 
   // The number of a new snapshot and what belongs to it, provided that the
   // servers take it between the closings that were issued and those to come.
@@ -123,6 +134,8 @@ class SyncCore {
   bool IsStraggler(WorkerId w) const { return stragglers_.IsStraggler(w); }
   // The number of samples that it gets where there are enough.
   uint32_t BatchOf(WorkerId w) const { return members_.Of(w).usual; }
+  // How many are reserved for it.
+  int64_t ReservedFor(WorkerId w) const { return dealer().ReservedFor(w); }
   // The updates counted since the grant that it computes under; nothing if it
   // does not compute.
   std::optional<int64_t> LagOf(WorkerId worker) const;
@@ -131,7 +144,7 @@ class SyncCore {
   using Member = MemberTable::Member;
   struct Step;  // One call from outside.
 
-  void Admit(absl::Time now, WorkerId worker);
+  void Admit(absl::Time now, const NewMember& worker);
   // Applies the queued events to the policy and performs what follows, until
   // nothing does; then finishes the job if it is complete.
   void Settle(const Step& step);
@@ -149,6 +162,15 @@ class SyncCore {
 
   // Deals a range to the released worker, who becomes idle if there is none.
   void StartIteration(const Step& step, const Release& release);
+  // In which workers load that have samples reserved.
+  uint32_t Piece() const {
+    return MicroBatchLimit(options_.batch_size, options_.micro_batch, 0);
+  }
+  uint32_t UsualFor(WorkerId worker, const Member& member);
+  std::optional<SampleRange> NextRange(const Step& step, WorkerId worker,
+                                       const Member& member);
+  std::vector<SampleRange> ReserveFor(WorkerId worker, const Member& member);
+  void TellWithdrawn(const Step& step);
   void IssuePlan(const Step& step, const PlanPush& planned);
   // Puts off what would begin a round beyond kMaxOpenRounds.
   bool PutOff(const Action& action, const PushPlan& plan);

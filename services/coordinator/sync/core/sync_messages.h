@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <variant>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/time/time.h"
@@ -24,6 +25,17 @@ struct Grant {
   PushPlan plan;
   double rate = 0;           // The rate of an immediate push; 0 otherwise.
   uint32_t micro_batch = 0;  // Samples between two boundaries; 0: the job's.
+  // Newly reserved for the worker, behind all that is: what its next grants
+  // will name, in that order, unless a DropReserved comes before. So the range
+  // of a grant is the front of what was reserved, or a part of it from its
+  // front; it is a new one only where nothing is reserved.
+  std::vector<SampleRange> reserved = {};
+};
+
+// Everything that is reserved for the worker and was not granted is withdrawn.
+// This comes before its next grant.
+struct DropReserved {
+  WorkerId worker;
 };
 
 // Tells the worker that asked what becomes of its gradient.
@@ -127,7 +139,7 @@ struct Finished {};
 using Output = std::variant<Grant, PlanCommand, RefreshCommand, AbandonCommand,
                             CloseCommand, FenceCommand, SnapshotCommand,
                             Evicted, PushCounted, Diverged, Switched,
-                            SwitchSettled, Recorded, Finished>;
+                            SwitchSettled, Recorded, Finished, DropReserved>;
 
 // A worker reports the iteration that it has finished.
 struct PushReport {

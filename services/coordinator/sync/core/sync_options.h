@@ -20,7 +20,10 @@ struct SyncOptions {
   uint32_t train_samples = 0;  // Per epoch; at least 1.
   uint32_t epochs = 1;         // At least 1.
   uint32_t batch_size = 32;    // Samples of a full grant, B; at least 1.
-  int servers = 1;             // Parameter servers that answer fences.
+  // Of the job; 0: the whole batch. Workers that have samples reserved load
+  // them in such pieces; they are granted whole ones, if it is less than B.
+  uint32_t micro_batch = 0;
+  int servers = 1;  // Parameter servers that answer fences.
   absl::Duration lease = kDefaultLease;
   RateSchedule schedule;
   // Samples between two snapshots for evaluation; 0 takes only the last one.

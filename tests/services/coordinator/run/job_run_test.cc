@@ -214,6 +214,46 @@ TEST_F(JobRunTest, PushesThatWereNotGrantedAreRefused) {
       absl::IsFailedPrecondition(worker(0).SayPushed(first_grants()[0])));
 }
 
+TEST_F(JobRunTest, WhoLoadsAheadHearsWhatIsReservedForItAndWhatIsNot) {
+  spec_.set_paradigm("asp");
+  MakeJob();
+  v1::WorkerReady ready = SmallModel(40);
+  ready.set_lookahead(10);
+  AddWorker("w0").Enter(ready);
+  AddWorker("w1").Enter(SmallModel(40));
+  RunJob();
+  worker(0).Next(Kind::kBegin);
+  EXPECT_TRUE(worker(0).SayInitialized().ok());
+  worker(1).Next(Kind::kBegin);
+  const v1::Grant first = worker(0).Next(Kind::kGrant).grant();
+  EXPECT_EQ(first.range().begin(), 0u);
+  ASSERT_EQ(first.reserved_size(), 1);
+  EXPECT_EQ(first.reserved(0).begin(), 10u);
+  EXPECT_EQ(first.reserved(0).end(), 20u);
+  // w1 has nothing left to do but that.
+  for (const uint32_t begin : {20, 30, 10}) {
+    const v1::Grant grant = worker(1).Next(Kind::kGrant).grant();
+    EXPECT_EQ(grant.range().begin(), begin);
+    EXPECT_EQ(grant.reserved_size(), 0);
+    EXPECT_TRUE(worker(1).SayPushed(grant).ok());
+  }
+  worker(0).Next(Kind::kDropReserved);
+  EXPECT_TRUE(worker(0).SayPushed(first).ok());
+  EXPECT_TRUE(Outcome().status.ok());
+  EXPECT_EQ(Report()["samples"], 40);
+}
+
+TEST_F(JobRunTest, ALookaheadBeyondAllMeasureIsRefused) {
+  MakeJob();
+  FakeWorker& added = AddWorker("w0");
+  added.Next(Kind::kAssign);
+  v1::WorkerReady ready = SmallModel(40);
+  ready.set_lookahead((1u << 20) + 1);
+  const absl::Status refused = added.SayReady(ready);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("at most 1048576"));
+}
+
 TEST_F(JobRunTest, ALostWorkerIsFencedByTheIncarnationOfItsAssignment) {
   MakeJob();
   std::vector<uint64_t> incarnations;

@@ -34,6 +34,7 @@ std::vector<ParadigmSpec> Paradigms() {
 // not say is drawn from the seed.
 ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
   Rng rng(seed);
+  Rng loaders(DeriveSeed(seed, 1));
   ClusterSpec spec;
   spec.seed = seed;
   spec.whole_run = true;
@@ -55,6 +56,9 @@ ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
   CourseOptions& run = spec.run;
   run.paradigm = spec.faults.paradigms[seed % spec.faults.paradigms.size()];
   run.batch_size = static_cast<uint32_t>(4 + rng.Below(12));
+  // A part of a batch, all of it, or as if nothing were said.
+  spec.micro_batch =
+      static_cast<uint32_t>(loaders.Below(1 + uint64_t{run.batch_size}));
   run.evaluate = rng.Chance(2, 3);
   run.eval_every = static_cast<int64_t>(20 + rng.Below(40));
   run.defer_evaluation = rng.Chance(1, 3);
@@ -81,6 +85,10 @@ ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
         static_cast<Nanos>(10 + rng.Below(200)) * kMillisecond;
     worker.device.jitter.kind = Jitter::Kind::kExponential;
     worker.link.latency = static_cast<Nanos>(rng.Below(10)) * kMillisecond;
+    if (loaders.Chance(1, 2)) {
+      worker.lookahead = static_cast<uint32_t>(
+          1 + loaders.Below(uint64_t{3} * run.batch_size));
+    }
   }
   return spec;
 }

@@ -89,6 +89,10 @@ void RunChecker::See(const Grant& grant) {
   if (!open_.insert(grant.worker).second) Break("two grants");
 }
 
+void RunChecker::See(const DropReserved& drop) {
+  if (!there_.contains(drop.worker)) Break("a lot of somebody who is gone");
+}
+
 void RunChecker::See(const PushCounted& counted) {
   if (open_.erase(counted.worker) == 0) {
     Break("a push without a grant is counted");

@@ -58,6 +58,7 @@ class RunChecker : public ClusterObserver {
   void See(const AssignMember& assign);
   void See(const BeginWork& begin);
   void See(const Grant& grant);
+  void See(const DropReserved& drop);
   void See(const PushCounted& counted);
   void See(const Recorded& recorded);
   void See(const EvaluateSnapshot& evaluate);

@@ -1,11 +1,13 @@
 #include "tests/services/coordinator/sync/core/history_checker.h"
 
 #include <algorithm>
+#include <functional>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "common/micro_batches.h"
 #include "common/round_limit.h"
 #include "services/simulator/virtual_worker.h"
 
@@ -16,6 +18,7 @@ HistoryChecker::HistoryChecker(const ClusterSpec& spec, const GapBounds* bounds)
       bounds_(bounds),
       most_(spec.run.batch_size *
             (spec.settings.batching == Batching::kBalanced ? 4 : 1)),
+      piece_(MicroBatchLimit(spec.run.batch_size, spec.micro_batch, 0)),
       limit_(SamplesWanted(spec.settings.stop, spec.train_samples)),
       version_(spec.start.version) {
   for (int i = 0; i < spec.servers; ++i) {
@@ -40,12 +43,14 @@ std::vector<HistoryChecker::Sample> HistoryChecker::SamplesAt(
   return samples;
 }
 
-void HistoryChecker::Joined(Nanos /*at*/, WorkerId worker, size_t /*index*/) {
+void HistoryChecker::Joined(Nanos /*at*/, WorkerId worker, size_t index) {
   workers_.insert(worker);
+  lookaheads_[worker] = spec_.workers[index].lookahead;
 }
 
 void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
   reporter_.reset();
+  withdrawn_.clear();
   if (const auto* pushed = std::get_if<WorkerPushed>(&input)) {
     const PushReport& report = pushed->report;
     reporter_ = pushed->worker;
@@ -53,6 +58,7 @@ void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
         report.discarded || report.samples == 0;
   } else if (const auto* update = std::get_if<UpdateRun>(&input)) {
     limit_ = SamplesWanted(update->settings.stop, spec_.train_samples);
+    limit_changes_ = true;
     if (update->settings.batching == Batching::kBalanced) {
       most_ = 4 * spec_.run.batch_size;
     }
@@ -62,6 +68,11 @@ void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
     const auto bound = bounds_->find(FormatParadigm(change->paradigm));
     if (bound != bounds_->end()) max_gap_ = bound->second;
   } else if (const auto* done = std::get_if<CommandDone>(&input)) {
+    const auto close = closing_rounds_.find(done->sequence);
+    if (close != closing_rounds_.end()) {
+      close->second.missing.erase(done->server);
+      if (close->second.missing.empty()) closing_rounds_.erase(close);
+    }
     const auto fence = unanswered_.find(done->sequence);
     if (fence == unanswered_.end()) return;
     fence->second.missing.erase(done->server);
@@ -85,19 +96,29 @@ void HistoryChecker::Stepped(Nanos /*at*/, const RunCourse& course,
                              const absl::Status& /*status*/) {
   if (course.core() == nullptr) return;
   const SyncCore& core = *course.core();
+  if (std::exchange(limit_changes_, false)) TakeBackUndealt();
   total_ = core.samples_total();  // What ends the run may just have changed it.
   if (ended_) return;
   Require(core.version() == version_, "the version is not what was put out");
   Require(core.closing() == closing_, "the closing is not what was put out");
   Require(core.samples_counted() == counted_, "samples counted are not those");
   Require(core.finished() == finished_, "finished, or not?");
+  Require(finished_ || total_ == std::max(limit_, Dealt()),
+          "samples are to be counted that nobody was dealt");
+  Require(lots_.empty() || !(sealed_ || finished_),
+          "what is dealt no more is still reserved");
+  CheckNobodyStarves(core);
   const std::vector<WorkerId> members = core.Members();
   Require(std::equal(members.begin(), members.end(), members_.begin(),
                      members_.end()),
           "the members are others");
-  Require(
-      finished_ || members_.empty() || !open_.empty() || !unanswered_.empty(),
-      "nobody computes");
+  // Where there is room for no other round, nobody can until a server has
+  // performed a closing.
+  size_t closing = 0;
+  for (const auto& [sequence, close] : closing_rounds_) closing += close.rounds;
+  Require(finished_ || members_.empty() || !open_.empty() ||
+              !unanswered_.empty() || closing >= kMaxOpenRounds,
+          "nobody computes");
 }
 
 void HistoryChecker::BlockTaken(Nanos /*at*/, int server, const Grant& grant,
@@ -227,13 +248,83 @@ void HistoryChecker::See(const Grant& grant) {
   Require(!sealed_, "a range is dealt after the seal");
   Require(open_.emplace(grant.worker, grant).second, "two grants are open");
   pushes_[{grant.worker, grant.iteration}];
-  for (uint32_t i = grant.range.begin; i < grant.range.end; ++i) {
-    Sample& sample = At(grant.range.epoch, i);
+  CheckRange(grant);
+  CheckReserved(grant);
+  if (grant.plan.kind == PushPlan::Kind::kRound) CheckRounds();
+}
+
+void HistoryChecker::CheckRange(const Grant& grant) {
+  const auto it = lots_.find(grant.worker);
+  if (it == lots_.end()) return Take(grant.range, Sample::kOut);
+  SampleRange& front = it->second.front();
+  Require(grant.range.epoch == front.epoch &&
+              grant.range.begin == front.begin && grant.range.end <= front.end,
+          "a range is dealt that is not the front of the lot");
+  Require(grant.range.end == front.end || grant.range.size() % piece_ == 0,
+          "a micro-batch of a lot is divided");
+  Move(grant.range, Sample::kReserved, Sample::kOut);
+  front.begin = grant.range.end;
+  if (front.begin >= front.end) it->second.pop_front();
+  if (it->second.empty()) lots_.erase(it);
+}
+
+void HistoryChecker::CheckReserved(const Grant& grant) {
+  if (grant.reserved.empty()) return;
+  Lot& lot = lots_[grant.worker];
+  for (const SampleRange& range : grant.reserved) {
+    Require(range.size() > 0 && range.size() <= most_, "a lot has no batches");
+    lot.push_back(range);
+    Take(range, Sample::kReserved);
+  }
+  // The last range makes it enough.
+  int64_t before = -static_cast<int64_t>(lot.back().size());
+  for (const SampleRange& range : lot) before += range.size();
+  Require(before < lookaheads_[grant.worker], "more is reserved than wanted");
+}
+
+void HistoryChecker::See(const DropReserved& drop) {
+  Require(lots_.contains(drop.worker), "a lot is withdrawn that nobody has");
+  ReturnLot(drop.worker);
+}
+
+void HistoryChecker::ReturnLot(WorkerId worker) {
+  const auto node = lots_.extract(worker);
+  if (node.empty()) return;
+  for (const SampleRange& range : node.mapped()) {
+    Move(range, Sample::kReserved, Sample::kReturned);
+    withdrawn_.push_back(range);
+  }
+}
+
+void HistoryChecker::Take(const SampleRange& range, Sample to) {
+  Require(static_cast<int64_t>(IndexOf(range.epoch, range.begin)) <
+              std::max(limit_, Dealt()),
+          "more is dealt than there is to count");
+  for (uint32_t i = range.begin; i < range.end; ++i) {
+    Sample& sample = At(range.epoch, i);
     Require(sample == Sample::kUndealt || sample == Sample::kReturned,
             "a sample is dealt that did not come back");
-    sample = Sample::kOut;
+    sample = to;
   }
-  if (grant.plan.kind == PushPlan::Kind::kRound) CheckRounds();
+}
+
+void HistoryChecker::TakeBackUndealt() {
+  std::ranges::sort(withdrawn_, std::greater<>());
+  for (const SampleRange& range : withdrawn_) {
+    const size_t begin = IndexOf(range.epoch, range.begin);
+    if (IndexOf(range.epoch, range.end) != samples_.size()) continue;
+    if (static_cast<int64_t>(begin) >= limit_) samples_.resize(begin);
+  }
+}
+
+void HistoryChecker::CheckNobodyStarves(const SyncCore& core) {
+  // Only under ASP there is no other reason to wait.
+  if (sealed_ || finished_ || core.policy().Describe() != "asp") return;
+  const bool all_compute = open_.size() == members_.size();
+  Require(all_compute || (lots_.empty() && Dealt() >= limit_ &&
+                          std::ranges::find(samples_, Sample::kReturned) ==
+                              samples_.end()),
+          "somebody waits although there are samples that nobody computes");
 }
 
 void HistoryChecker::CheckRounds() {
@@ -293,7 +384,12 @@ void HistoryChecker::See(const NumberedCommand& command) {
   const auto* const snapshot = std::get_if<SnapshotCommand>(&command.command);
   if (close == nullptr && snapshot == nullptr) return;
   Require(!finished_, "something comes after the end");
-  if (close != nullptr) See(*close);
+  if (close != nullptr) {
+    See(*close);
+    ClosingRounds& closing = closing_rounds_[command.sequence];
+    closing.rounds = close->rounds.size();
+    for (int i = 0; i < spec_.servers; ++i) closing.missing.insert(i);
+  }
   if (snapshot != nullptr) See(*snapshot);
 }
 
@@ -309,6 +405,7 @@ void HistoryChecker::See(const MemberLetGo& gone) {
 
 void HistoryChecker::See(const paceline::Evicted& evicted) {
   Require(members_.erase(evicted.worker) == 1, "no member is evicted");
+  ReturnLot(evicted.worker);
   if (const auto node = open_.extract(evicted.worker)) {
     lost_.emplace(evicted.worker, node.mapped());
   }

@@ -2,6 +2,7 @@
 #define PACELINE_TESTS_SERVICES_COORDINATOR_SYNC_CORE_HISTORY_CHECKER_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -49,7 +50,14 @@ class HistoryChecker : public ClusterObserver {
   const std::vector<ResumePoint>& points() const { return points_; }
 
  private:
-  enum class Sample : uint8_t { kUndealt, kOut, kReturned, kCounted };
+  enum class Sample : uint8_t {
+    kUndealt,
+    kReserved,
+    kOut,
+    kReturned,
+    kCounted
+  };
+  using Lot = std::deque<SampleRange>;
 
   struct Push {
     SampleRange used;
@@ -66,6 +74,11 @@ class HistoryChecker : public ClusterObserver {
 
   struct Fence {
     WorkerId worker;
+    std::set<int> missing;  // Servers.
+  };
+
+  struct ClosingRounds {
+    size_t rounds = 0;
     std::set<int> missing;  // Servers.
   };
 
@@ -86,10 +99,26 @@ class HistoryChecker : public ClusterObserver {
   // The server holds what the resume point of its snapshot says.
   void CheckSnapshot(const ServerLedger& server, int64_t snapshot);
 
+  // How many samples lie before the first one that was never dealt.
+  int64_t Dealt() const { return static_cast<int64_t>(samples_.size()); }
+  // The range of a grant is the front of the worker's lot, or a new one.
+  void CheckRange(const Grant& grant);
+  // What is newly reserved is wanted, and nobody else's.
+  void CheckReserved(const Grant& grant);
+  // The lot is no more; its samples are dealt again.
+  void ReturnLot(WorkerId worker);
+  // Samples that nobody has yet, in either way, are dealt or reserved.
+  void Take(const SampleRange& range, Sample to);
+  // What the job's new limit has withdrawn, and was dealt last, is undealt.
+  void TakeBackUndealt();
+  // Nobody waits for samples while there are any that nobody computes.
+  void CheckNobodyStarves(const SyncCore& core);
+
   // Each server can take what was planned, whatever comes first.
   void CheckRounds();
 
   void See(const Grant& grant);
+  void See(const DropReserved& drop);
   void See(const PlanCommand& plan);
   void See(const CloseCommand& close);
   void See(const SnapshotCommand& snapshot);
@@ -117,19 +146,25 @@ class HistoryChecker : public ClusterObserver {
   std::vector<Sample> samples_;  // By epoch and position, as far as seen.
   std::set<WorkerId> workers_;   // No evaluators.
   std::set<WorkerId> members_;
+  std::map<WorkerId, uint32_t> lookaheads_;
+  std::map<WorkerId, Lot> lots_;    // Not empty; of members.
+  Lot withdrawn_;                   // All of them, in this step.
   std::map<WorkerId, Grant> open_;  // Of members.
   std::map<WorkerId, Grant> lost_;  // Open when lost, unsettled.
   std::map<WorkerId, Iteration> last_iteration_;
   std::map<WorkerId, Closing> fenced_at_;
   std::map<uint64_t, Fence> unanswered_;  // By the number of the command.
-  std::map<RoundId, Closing> drained_;    // By which closing, last.
+  std::map<uint64_t, ClosingRounds> closing_rounds_;  // Not all performed.
+  std::map<RoundId, Closing> drained_;                // By which closing, last.
   std::map<PushKey, Push> pushes_;
   std::vector<ServerLedger> servers_;
   std::vector<ResumePoint> points_;
   std::map<int64_t, Contents> contents_;  // By snapshot.
   std::optional<WorkerId> reporter_;      // Who reports a push in this step.
+  bool limit_changes_ = false;            // In this step.
   int64_t blocks_ = 0;                    // Of the model.
   uint32_t most_;                         // Samples of a range.
+  uint32_t piece_;                        // Of a lot.
   int64_t limit_;                         // Samples of the job.
   int64_t total_ = 0;                     // As the core says.
   int64_t counted_ = 0;

@@ -29,6 +29,10 @@ std::string ToText(const PushPlan& plan, double rate) {
   return "";
 }
 
+std::string ToText(const SampleRange& range) {
+  return absl::StrCat(range.epoch, ":[", range.begin, ", ", range.end, ")");
+}
+
 std::string ToText(const PlanCommand& plan) {
   return absl::StrCat("plan ", Name(plan.worker), " #", plan.iteration, " ",
                       ToText(plan.plan, plan.rate));
@@ -57,10 +61,18 @@ std::string ToText(const SwitchSettled& settled) {
 
 std::string ToText(const Grant& grant) {
   const std::string plan = ToText(grant.plan, grant.rate);
-  return absl::StrCat("grant ", Name(grant.worker), " #", grant.iteration, " ",
-                      grant.range.epoch, ":[", grant.range.begin, ", ",
-                      grant.range.end, ") ", plan, ", closing ", grant.closing,
-                      ", base ", grant.base_version);
+  std::string text = absl::StrCat(
+      "grant ", Name(grant.worker), " #", grant.iteration, " ",
+      ToText(grant.range), " ", plan, ", closing ", grant.closing, ", base ",
+      grant.base_version, grant.reserved.empty() ? "" : ", reserved");
+  for (const SampleRange& range : grant.reserved) {
+    absl::StrAppend(&text, " ", ToText(range));
+  }
+  return text;
+}
+
+std::string ToText(const DropReserved& drop) {
+  return absl::StrCat("drop what is reserved for ", Name(drop.worker));
 }
 
 std::string ToText(const CloseCommand& close) {

@@ -60,6 +60,7 @@ Faults FaultsOf() {
 
 ClusterSpec FaultySpec(uint64_t seed, const std::string& paradigm) {
   Rng rng(seed);
+  Rng loaders(DeriveSeed(seed, 1));
   ClusterSpec spec;
   spec.seed = seed;
   spec.whole_run = true;
@@ -83,6 +84,9 @@ ClusterSpec FaultySpec(uint64_t seed, const std::string& paradigm) {
   run.checkpoint_root = "/checkpoints";
   run.waits_for_workers = true;
   run.restored = true;
+  // A part of a batch, all of it, or as if nothing were said.
+  spec.micro_batch =
+      static_cast<uint32_t>(loaders.Below(1 + uint64_t{run.batch_size}));
   RunSettings& settings = spec.settings;
   settings.stop.epochs = static_cast<int64_t>(1 + rng.Below(3));
   if (rng.Chance(1, 3)) settings.batching = Batching::kBalanced;
@@ -97,6 +101,10 @@ ClusterSpec FaultySpec(uint64_t seed, const std::string& paradigm) {
                                                       : 50 + rng.Below(300)) *
         kMillisecond;
     worker.device.jitter.kind = Jitter::Kind::kExponential;
+    if (loaders.Chance(1, 2)) {
+      worker.lookahead = static_cast<uint32_t>(
+          1 + loaders.Below(uint64_t{4} * run.batch_size));
+    }
     if (i < beginners) continue;
     spec.changes.push_back({MembershipChange::Kind::kJoin, i,
                             static_cast<Nanos>(rng.Below(kFaultsFor))});

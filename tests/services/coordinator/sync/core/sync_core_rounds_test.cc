@@ -30,9 +30,9 @@ class RoundsTest : public testing::Test {
     options_.train_samples = train_samples;
     options_.batch_size = 10;
     core_ = std::make_unique<SyncCore>(options_, *MakePolicy(paradigm));
-    std::vector<WorkerId> ids;
-    for (uint32_t i = 0; i < workers; ++i) ids.push_back(WorkerId{i});
-    core_->Start(now_, ids, outputs_);
+    std::vector<NewMember> members;
+    for (uint32_t i = 0; i < workers; ++i) members.push_back({WorkerId{i}});
+    core_->Start(now_, members, outputs_);
     Take();
   }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status.h"
 #include "services/coordinator/sync/core/rate_schedule.h"
@@ -17,12 +18,18 @@
 namespace paceline {
 namespace {
 
-absl::StatusOr<WorkerId> ParseWorker(absl::string_view name) {
-  uint32_t number = 0;
-  if (!absl::ConsumePrefix(&name, "w") || !absl::SimpleAtoi(name, &number)) {
+// "w7", or "w7+64" of one that wants 64 samples reserved.
+absl::StatusOr<NewMember> ParseNewMember(absl::string_view name) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(name, absl::MaxSplits('+', 1));
+  absl::string_view worker = parts.first;
+  uint32_t number = 0, lookahead = 0;
+  if (!absl::ConsumePrefix(&worker, "w") ||
+      !absl::SimpleAtoi(worker, &number) ||
+      (!parts.second.empty() && !absl::SimpleAtoi(parts.second, &lookahead))) {
     return Malformed(name);
   }
-  return WorkerId{number};
+  return NewMember{WorkerId{number}, lookahead};
 }
 
 bool IsOfThePolicy(const Output& output) {
@@ -63,9 +70,9 @@ absl::Status SyncCoreScript::Execute(Words words) {
   if (verb == "core") return MakeCore(words);
   if (core_ == nullptr) return absl::InvalidArgumentError("no core yet");
   if (verb == "start") return Start(words);
-  const auto named = ParseWorker(words.empty() ? "" : words.front());
+  const auto named = ParseNewMember(words.empty() ? "" : words.front());
   if (!named.ok()) return Order(verb, words);
-  const WorkerId worker = *named;
+  const WorkerId worker = named->worker;
   words.erase(words.begin());
   if (verb == "push") return Push(worker, words);
   if (verb == "leave") return Leave(worker, words);
@@ -75,7 +82,7 @@ absl::Status SyncCoreScript::Execute(Words words) {
                                 outputs_);
   }
   if (verb != "join" && verb != "heard") return Malformed(verb);
-  if (verb == "join") core_->Join(now_, worker, outputs_);
+  if (verb == "join") core_->Join(now_, *named, outputs_);
   if (verb == "heard") core_->Heard(now_, worker);
   return absl::OkStatus();
 }
@@ -97,8 +104,9 @@ absl::Status SyncCoreScript::Order(absl::string_view verb, const Words& words) {
   } else if (double rate = 0; verb == "rate" && absl::SimpleAtod(word, &rate)) {
     core_->SetSchedule(RateSchedule(rate));
   } else if (verb == "batching") {
-    core_->SetBatching(word == "balanced" ? Batching::kBalanced
-                                          : Batching::kEven);
+    core_->SetBatching(
+        now_, word == "balanced" ? Batching::kBalanced : Batching::kEven,
+        outputs_);
   } else {
     return Malformed(verb);
   }
@@ -134,12 +142,13 @@ absl::Status SyncCoreScript::MakeCore(const Words& words) {
                            &options.lease)) {
     return Malformed("lease");
   }
-  int64_t samples = 96, epochs = 1, batch = 32, servers = 1;
+  int64_t samples = 96, epochs = 1, batch = 32, micro = 0, servers = 1;
   int64_t next_epoch = 0, next_begin = 0, epoch = 0, begin = 0, end = 0;
   PACELINE_RETURN_IF_ERROR(
       ReadNumbers(rest, {{"samples", {&samples}},
                          {"epochs", {&epochs}},
                          {"batch", {&batch}},
+                         {"micro", {&micro}},
                          {"servers", {&servers}},
                          {"eval", {&options.eval_every}},
                          {"max", {&options.max_samples}},
@@ -156,6 +165,7 @@ absl::Status SyncCoreScript::MakeCore(const Words& words) {
   options.train_samples = static_cast<uint32_t>(samples);
   options.epochs = static_cast<uint32_t>(epochs);
   options.batch_size = static_cast<uint32_t>(batch);
+  options.micro_batch = static_cast<uint32_t>(micro);
   options.servers = static_cast<int>(servers);
   options.schedule = RateSchedule(rate, schedule, samples * epochs);
   core_ = std::make_unique<SyncCore>(options, std::move(policy));
@@ -164,9 +174,9 @@ absl::Status SyncCoreScript::MakeCore(const Words& words) {
 }
 
 absl::Status SyncCoreScript::Start(const Words& words) {
-  std::vector<WorkerId> workers;
+  std::vector<NewMember> workers;
   for (const absl::string_view word : words) {
-    PACELINE_ASSIGN_OR_RETURN(const WorkerId worker, ParseWorker(word));
+    PACELINE_ASSIGN_OR_RETURN(const NewMember worker, ParseNewMember(word));
     workers.push_back(worker);
   }
   core_->Start(now_, workers, outputs_);

@@ -16,16 +16,16 @@ namespace paceline {
 
 // Runs commands on a SyncCore. One command a line:
 //
-//   core POLICY [samples=96] [epochs=1] [batch=32] [servers=1] [rate=0.1]
-//        [schedule=SPEC] [eval=0] [lease=10s] [max=0]
+//   core POLICY [samples=96] [epochs=1] [batch=32] [micro=0] [servers=1]
+//        [rate=0.1] [schedule=SPEC] [eval=0] [lease=10s] [max=0]
 //        [version=0] [from=EPOCH/SAMPLE] [open=EPOCH/BEGIN/END]
 //                          makes the core anew, at time 0; it goes on from
 //                          there, with that range not counted before
-//   start w0 w1            begins with these
+//   start w0 w1+64         begins with these; w1 wants 64 samples reserved
 //   push w0 [samples=N] [iteration=N] [discarded] [refused=K/N]
 //                          the open iteration's whole range, if not said
 //   ready w0               its gradient is, and waits for a plan
-//   join w3, heard w0, seal, tick
+//   join w3 or w3+64, heard w0, seal, tick
 //   leave w0 stream|lease|stuck|departed
 //   fenced w0 server=0 iteration=1 taken=K/N [samples=N]
 //   switch POLICY, limit SAMPLES, rate 0.1, batching even|balanced

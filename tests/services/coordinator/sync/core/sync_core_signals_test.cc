@@ -67,7 +67,7 @@ class SyncCoreSignalsTest : public testing::Test {
   void Start(uint32_t train_samples, std::unique_ptr<SyncPolicy> policy) {
     core_ =
         std::make_unique<SyncCore>(Options(train_samples), std::move(policy));
-    core_->Start(At(0), {kA, kB, kC}, outputs_);
+    core_->Start(At(0), {{kA}, {kB}, {kC}}, outputs_);
   }
 
   void Push(double seconds, WorkerId worker, Iteration iteration,

@@ -76,7 +76,7 @@ PushReport Of(uint32_t samples) {
 class SyncCoreTest : public testing::Test {
  protected:
   SyncCoreTest() : core_(TwoRanges(), std::make_unique<ForgetfulPolicy>()) {
-    core_.Start(At(0), {kA, kB}, outputs_);
+    core_.Start(At(0), {{kA}, {kB}}, outputs_);
   }
 
   std::vector<std::string> Take() {
@@ -118,7 +118,7 @@ TEST_F(SyncCoreTest, WakesThePolicyAtItsDeadline) {
 TEST(SyncCoreDeathTest, OnlyWhoWaitsIsReleased) {
   SyncCore core(TwoRanges(), std::make_unique<DoublePolicy>());
   std::vector<Output> outputs;
-  EXPECT_DEATH(core.Start(At(0), {kA}, outputs), "CHECK");
+  EXPECT_DEATH(core.Start(At(0), {{kA}}, outputs), "CHECK");
 }
 
 }  // namespace
