@@ -55,6 +55,6 @@ done
 
 # The linker finds them where they are; a GPU runtime that adds the driver's
 # libraries asks for its cache once more, and must find them too.
-(cd "$root" && find . -name '*.so*' -printf '/%P\n') | xargs -n1 dirname | sort -u \
+(cd "$root" && find usr -name '*.so*' -printf '/usr/%P\n') | xargs -n1 dirname | sort -u \
   >"$root/etc/ld.so.conf"
 ldconfig -r "$root"
