@@ -9,7 +9,7 @@ that narrow it down:
     @enum A B C       one of these
     @pattern REGEX    a text of that form
     @range MIN [MAX]  a number within
-    @items REGEX      a list of texts of that form
+    @items [REGEX]    a list of texts, of that form
     @number           any number, not only whole ones
     @strings          an object of texts, none of the chart's own labels
     @count            a number or a percentage
@@ -117,7 +117,9 @@ def schema_of(value):
     if "pattern" in hints:
         schema["pattern"] = hints["pattern"]
     if "items" in hints:
-        schema["items"] = {"type": "string", "pattern": hints["items"]}
+        schema["items"] = {"type": "string"}
+        if hints["items"]:
+            schema["items"]["pattern"] = hints["items"]
     if "strings" in hints:
         schema["additionalProperties"] = {"type": "string"}
         schema["propertyNames"] = {"not": {"pattern": OWN_LABELS}}

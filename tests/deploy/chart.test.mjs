@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { CHART, CURRENT, OLD, find, helm, refusal, render } from './helm.mjs';
+import { CHART, CURRENT, OLD, find, helm, podOf, refusal, render } from './helm.mjs';
 import { compilerProblems, problemsOf } from './manifests.mjs';
 import { VALUE_SETS, WRONG_VALUES } from './value_sets.mjs';
 
@@ -10,12 +10,6 @@ import { VALUE_SETS, WRONG_VALUES } from './value_sets.mjs';
 const forOld = (values) => !values.metrics && values.tls?.mode !== 'certManager';
 
 const WORKLOADS = ['StatefulSet', 'Deployment', 'Job', 'CronJob', 'Pod'];
-
-function podOf(object) {
-  if (object.kind === 'Pod') return object;
-  if (object.kind === 'CronJob') return object.spec.jobTemplate.spec.template;
-  return object.spec.template;
-}
 
 const argsOf = (object) => podOf(object).spec.containers[0].args;
 

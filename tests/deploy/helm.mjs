@@ -44,3 +44,10 @@ export function find(objects, kind, end) {
   if (found.length !== 1) throw new Error(`${found.length} of kind ${kind} end with ${end}`);
   return found[0];
 }
+
+// The pod that an object makes, or is.
+export function podOf(object) {
+  if (object.kind === 'Pod') return object;
+  if (object.kind === 'CronJob') return object.spec.jobTemplate.spec.template;
+  return object.spec.template;
+}

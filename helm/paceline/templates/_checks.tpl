@@ -16,9 +16,10 @@
 
 {{- define "paceline.checkPool" -}}
 {{- include "paceline.checkGrace" . -}}
-{{- if and (eq .values.image "cpu") (gt (int .values.gpu.count) 0) -}}
+{{- if and (eq .values.image "cpu") (gt (int .values.gpu.count) 0) (not .values.program.name) -}}
 {{- fail (printf "%s.image is cpu and %s.gpu.count is %d: the CPU image has no use for GPUs" .path .path (int .values.gpu.count)) -}}
 {{- end -}}
+{{- include "paceline.checkProgram" . -}}
 {{- if has (toString .values.maxUnavailable) (list "0" "0%") -}}
 {{- fail (printf "%s.maxUnavailable is %v: no worker could ever be replaced, for a new one is made only where an old one has gone" .path .values.maxUnavailable) -}}
 {{- end -}}

@@ -1,80 +1,26 @@
-{{/* The pod of a worker or evaluator: (dict "root" $ "component" "worker" "pool" "a100" "values" <a pool's>). */}}
+{{/* The pod of a worker or evaluator: (dict "root" $ "component" "worker" "pool" "a100" "values" <a pool's>).
+     With a program it has two containers: an agent, which is a worker that computes nothing,
+     and the program. They meet at a socket, and are of one user: the agent refuses others. */}}
 {{- define "paceline.workerPod" -}}
 {{- $root := .root -}}
 {{- $values := .values -}}
-{{- $gpus := int $values.gpu.count -}}
-{{- $cuda := or (eq $values.image "cuda") (and (eq $values.image "auto") (gt $gpus 0)) -}}
 metadata:
   {{- include "paceline.podMetadata" . | nindent 2 }}
 spec:
   {{- include "paceline.podSettings" . | nindent 2 }}
   containers:
-    - name: worker
-      image: {{ include "paceline.image" (dict "root" $root "image" (ternary $root.Values.images.worker $root.Values.images.workerCpu $cuda)) | quote }}
-      imagePullPolicy: {{ $root.Values.images.pullPolicy }}
-      command: [paceline-worker]
-      args:
-        - --coordinator={{ include "paceline.coordinatorAddress" $root }}
-        - --name=$(POD_NAME)
-        - --pool={{ .pool }}
-        {{- if eq .component "evaluator" }}
-        - --evaluator
-        {{- end }}
-        - --device={{ ternary "cuda" (ternary "auto" "cpu" $cuda) (gt $gpus 0) }}
-        {{- if $cuda }}
-        - --gpu-memory-fraction={{ $values.gpu.memoryFraction }}
-        {{- end }}
-        - --threads={{ int $values.threads }}
-        - --metrics={{ $root.Values.listenHost }}:{{ $root.Values.metrics.port }}
-        - --grace={{ $values.grace }}
-        {{- if $root.Values.data.volume }}
-        - --data-root=/data
-        {{- end }}
-        {{- range $key, $value := $values.labels }}
-        - {{ printf "--label=%s=%s" $key (toString $value) | quote }}
-        {{- end }}
-        {{- include "paceline.tlsFlags" $root | nindent 8 }}
-        {{- range $values.extraArgs }}
-        - {{ . | quote }}
-        {{- end }}
-      ports:
-        - {name: metrics, containerPort: {{ $root.Values.metrics.port }}}
-      env:
-        - name: POD_NAME
-          valueFrom: {fieldRef: {fieldPath: metadata.name}}
-        {{- if eq $gpus 0 }}
-        # The image asks for all GPUs, and these belong to others.
-        - {name: NVIDIA_VISIBLE_DEVICES, value: void}
-        {{- end }}
-        {{- with $values.extraEnv }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
-      {{- with $values.extraEnvFrom }}
-      envFrom:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- include "paceline.probes" $root | nindent 6 }}
-      securityContext:
-        {{- include "paceline.containerSecurity" $root | nindent 8 }}
-      {{- $resources := deepCopy $values.resources }}
-      {{- if gt $gpus 0 }}
-      {{- $gpu := dict $values.gpu.resourceName (toString $gpus) }}
-      {{- $resources = mergeOverwrite $resources (dict "requests" $gpu "limits" (deepCopy $gpu)) }}
-      {{- end }}
-      resources:
-        {{- toYaml $resources | nindent 8 }}
-      volumeMounts:
-        - {name: shm, mountPath: /dev/shm}
-        {{- if $root.Values.data.volume }}
-        - {name: data, mountPath: /data, readOnly: true}
-        {{- end }}
-        {{- include "paceline.tlsMount" $root | nindent 8 }}
-        {{- with $values.extraVolumeMounts }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+    - {{- include "paceline.workerContainer" . | nindent 6 }}
+    {{- if $values.program.name }}
+    - {{- include "paceline.programContainer" . | nindent 6 }}
+    {{- end }}
   volumes:
+    {{- if $values.program.name }}
+    - name: program
+      emptyDir: {medium: Memory, sizeLimit: 1Mi}
+    - {name: tmp, emptyDir: {}}
+    {{- end }}
     - name: shm
-      emptyDir: {medium: Memory, sizeLimit: {{ $values.shmSize | quote }}}
+      emptyDir: {medium: Memory, sizeLimit: {{ ternary $values.program.shmSize $values.shmSize (ne $values.program.name "") | quote }}}
     {{- with $root.Values.data.volume }}
     - name: data
       {{- toYaml . | nindent 6 }}
@@ -83,6 +29,96 @@ spec:
     {{- with $values.extraVolumes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
+{{- end -}}
+
+{{/* The worker, or a program's agent: the same arguments. */}}
+{{- define "paceline.workerContainer" -}}
+{{- $root := .root -}}
+{{- $values := .values -}}
+{{- $program := $values.program -}}
+{{- $gpus := ternary 0 (int $values.gpu.count) (ne $program.name "") -}}
+{{- $cuda := or (eq $values.image "cuda") (and (eq $values.image "auto") (gt $gpus 0)) -}}
+name: {{ ternary "agent" "worker" (ne $program.name "") }}
+image: {{ include "paceline.image" (dict "root" $root "image" (ternary $root.Values.images.worker $root.Values.images.workerCpu $cuda)) | quote }}
+imagePullPolicy: {{ $root.Values.images.pullPolicy }}
+command: [paceline-worker]
+args:
+  - --coordinator={{ include "paceline.coordinatorAddress" $root }}
+  - --name=$(POD_NAME)
+  - --pool={{ .pool }}
+  {{- if eq .component "evaluator" }}
+  - --evaluator
+  {{- end }}
+  - --device={{ ternary "cuda" (ternary "auto" "cpu" $cuda) (gt $gpus 0) }}
+  {{- if $cuda }}
+  - --gpu-memory-fraction={{ $values.gpu.memoryFraction }}
+  {{- end }}
+  {{- if $program.name }}
+  - {{ printf "--program=%s" $program.name | quote }}
+  - --program-socket=/run/paceline/program.sock
+  {{- else }}
+  - --threads={{ int $values.threads }}
+  {{- end }}
+  - --metrics={{ $root.Values.listenHost }}:{{ $root.Values.metrics.port }}
+  - --grace={{ $values.grace }}
+  {{- if and $root.Values.data.volume (not $program.name) }}
+  - --data-root=/data
+  {{- end }}
+  {{- range $key, $value := $values.labels }}
+  - {{ printf "--label=%s=%s" $key (toString $value) | quote }}
+  {{- end }}
+  {{- include "paceline.tlsFlags" $root | nindent 2 }}
+  {{- range $values.extraArgs }}
+  - {{ . | quote }}
+  {{- end }}
+ports:
+  - {name: metrics, containerPort: {{ $root.Values.metrics.port }}}
+env:
+  - name: POD_NAME
+    valueFrom: {fieldRef: {fieldPath: metadata.name}}
+  {{- if eq $gpus 0 }}
+  # The image asks for all GPUs, and these belong to others.
+  - {name: NVIDIA_VISIBLE_DEVICES, value: void}
+  {{- end }}
+  {{- with $values.extraEnv }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with $values.extraEnvFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- include "paceline.probes" $root | nindent 0 }}
+securityContext:
+  {{- include "paceline.containerSecurity" $root | nindent 2 }}
+resources:
+  {{- if $program.name }}
+  {{- include "paceline.agentResources" $program | nindent 2 }}
+  {{- else }}
+  {{- include "paceline.computingResources" $values | nindent 2 }}
+  {{- end }}
+volumeMounts:
+  {{- if $program.name }}
+  - {name: program, mountPath: /run/paceline}
+  {{- else }}
+  - {name: shm, mountPath: /dev/shm}
+  {{- if $root.Values.data.volume }}
+  - {name: data, mountPath: /data, readOnly: true}
+  {{- end }}
+  {{- end }}
+  {{- include "paceline.tlsMount" $root | nindent 2 }}
+  {{- with $values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
+
+{{/* Requests and limits of who computes: a pool's, with its GPUs. */}}
+{{- define "paceline.computingResources" -}}
+{{- $resources := deepCopy .resources -}}
+{{- if gt (int .gpu.count) 0 -}}
+{{- $gpu := dict .gpu.resourceName (toString (int .gpu.count)) -}}
+{{- $resources = mergeOverwrite $resources (dict "requests" $gpu "limits" (deepCopy $gpu)) -}}
+{{- end -}}
+{{- toYaml $resources -}}
 {{- end -}}
 
 {{/* How workers are replaced: a new one is made only where an old one has gone, for its
