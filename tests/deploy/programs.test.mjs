@@ -1,6 +1,9 @@
 // Pools whose workers train with a program of their owner's.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { parse } from 'yaml';
 
 import { find, podOf, render } from './helm.mjs';
 import { VALUE_SETS } from './value_sets.mjs';
@@ -101,4 +104,21 @@ test('a default program is taken away by a pool, and leaves nothing', () => {
   const without = podOf(find(objects, 'Deployment', '-worker-b')).spec;
   const plain = podOf(pool({ pools: { b: {} } }, '-worker-b')).spec;
   assert.deepEqual(without, plain);
+});
+
+// What the command prints for people without the chart; its own test compares
+// it with the same file.
+test('`paceline worker manifest` makes the same pods', () => {
+  const printed = parse(readFileSync(join(process.env.PACELINE_ROOT, 'tests/testdata/cli/worker_manifest.yaml'), 'utf8'));
+  const a100 = { ...PROGRAMS.pools.a100, extraVolumes: [], extraArgs: [] };
+  a100.program = { ...a100.program, args: [], envFrom: [], volumeMounts: [] };
+  const chart = pool({ ...PROGRAMS, pools: { a100 }, images: { workerCpu: { tag: '9' } } }, '-worker-a100');
+  const { serviceAccountName, ...pod } = podOf(chart).spec;
+  assert.equal(serviceAccountName, 'r-paceline');
+  assert.deepEqual(podOf(printed).spec, pod);
+  assert.deepEqual(printed.spec.strategy, chart.spec.strategy);
+  assert.equal(printed.spec.replicas, chart.spec.replicas);
+  for (const [key, value] of Object.entries(printed.spec.selector.matchLabels)) {
+    assert.equal(podOf(printed).metadata.labels[key], value);
+  }
 });

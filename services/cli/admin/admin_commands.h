@@ -35,6 +35,9 @@ void AddWorkerCommands(CLI::App& root, ChosenCommand& chosen);
 void AddServerCommands(CLI::App& root, ChosenCommand& chosen);
 void AddAuditCommands(CLI::App& root, ChosenCommand& chosen);
 
+// `paceline worker manifest`, to `worker`.
+void AddManifestCommand(CLI::App& worker, ChosenCommand& chosen);
+
 // `paceline top`.
 void AddTopCommand(CLI::App& root, ChosenCommand& chosen);
 

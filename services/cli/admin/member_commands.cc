@@ -168,6 +168,7 @@ void AddWorkerCommands(CLI::App& root, ChosenCommand& chosen) {
       {.output = false});
   add("drain", "Let workers finish, and give them no more jobs", &DrainWorker);
   add("undrain", "Take drained workers back", &UndrainWorker);
+  AddManifestCommand(worker, chosen);
 }
 
 void AddAuditCommands(CLI::App& root, ChosenCommand& chosen) {
