@@ -6,7 +6,8 @@
 Installs a release with CPU pools of one, two and five workers, the one
 throttled to a quarter of the two's CPU, into the namespace that KUBECONFIG
 names, starts jobs from outside over mutual TLS, switches a paradigm, takes
-workers away, replaces images, and takes everything down. PACELINE is the command. Images that the cluster has:
+workers and the names of servers away, replaces images, and takes everything
+down. PACELINE is the command. Images that the cluster has:
 
     PACELINE_SERVER_IMAGE       of Dockerfile.server
     PACELINE_WORKER_IMAGE       of Dockerfile.worker, target cpu
@@ -16,19 +17,17 @@ Skipped, visibly (exit code 77), where KUBECONFIG or one of these is not set,
 or kubectl, helm, Prometheus or Alertmanager is not installed.
 """
 
+import contextlib
 import json
 import os
-import pathlib
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 
-from release import LONG, Release, kubectl, run, samples  # Finds the next ones.
+from release import kubectl, samples  # Finds the next ones.
 from monitoring_stack import missing_programs
 from real_cluster import until
 from boards import watching
+from scenario import SKIPPED, image_values, missing, play
 
 LEASE = 10  # Seconds, as the chart has it.
 IMAGES = ("PACELINE_SERVER_IMAGE", "PACELINE_WORKER_IMAGE",
@@ -46,15 +45,6 @@ JOB = {
         "checkpoints": {"interval": "10s", "keep": 2},
     },
 }
-
-
-def image_values(server, worker):
-    def split(image):
-        repository, tag = image.rsplit(":", 1)
-        return {"repository": repository, "tag": tag}
-    return {"server": split(server), "workerCpu": split(worker),
-            "pullPolicy": os.environ.get("PACELINE_PULL_POLICY",
-                                         "IfNotPresent")}
 
 
 def values(worker_image):
@@ -122,8 +112,12 @@ class Scenario:
         try:
             self.release.command("job", "list", certificate=False)
         except AssertionError as refused:
-            assert "exit code 6" in str(refused), refused
-            return "without a certificate: refused"
+            said = str(refused)
+            assert "exit code 5" in said, said
+            assert "wants a client certificate" in said, said
+            assert "--tls-cert" in said, said
+            assert "trying again" not in said, said
+            return f"without a certificate: {said.splitlines()[-1]}"
         raise AssertionError("a call without a certificate was served")
 
     def create(self, name, **spec):
@@ -188,6 +182,62 @@ class Scenario:
             [w for w in self.release.job("long")["progress"]["workers"]
              if w["state"] != "lost"]) == 3)
         return "a worker's pod deleted, another drained: the job goes on"
+
+    def name_is_known(self):
+        """Whether DNS knows the second server's name, asked in the first's
+        pod: who finds that server is told that it wants TLS."""
+        server = f"{self.release.fullname}-server"
+        [space] = {pod["metadata"]["namespace"]
+                   for pod in self.release.pods("server")}
+        try:
+            kubectl("exec", f"{server}-0", "--", "paceline", "job", "list",
+                    "--insecure-plaintext", "--request-timeout=1s",
+                    f"--address={server}-1.{server}.{space}.svc:7071")
+        except AssertionError as refused:
+            if "DNS resolution failed" in str(refused):
+                return False
+            assert "speaks TLS" in str(refused), refused
+        return True
+
+    @contextlib.contextmanager
+    def without_names(self):
+        """The servers have no names, as where DNS does not know them yet."""
+        name = f"{self.release.fullname}-server"
+        service = json.loads(kubectl("get", "service", name, "-o", "json"))
+        for field in ("creationTimestamp", "resourceVersion", "uid"):
+            del service["metadata"][field]
+        file = self.release.folder / "service.json"
+        file.write_text(json.dumps(service))
+        kubectl("delete", "service", name)
+        try:
+            until("the names are forgotten", lambda: not self.name_is_known())
+            yield
+        finally:
+            kubectl("create", "-f", str(file))
+
+    def losses_of(self, job):
+        return [line for line in self.release.command("job", "logs", job)
+                .splitlines() if " lost" in line or "gives up" in line]
+
+    def waits_for_names(self):
+        """A worker that begins a job waits for names that are late; one that
+        waits in vain says why, in the coordinator's log."""
+        idle = {"workers": {"min": 2, "max": 2, "pools": ["idle"]},
+                "stop": {"epochs": 10000}, "servers": 2}
+        with self.without_names():
+            self.create("late", **idle)
+        self.progresses("late", 1000)
+        late = self.losses_of("late")
+        assert all("DNS resolution failed" in line for line in late), late
+        self.release.command("job", "cancel", "late", "--yes")
+        with self.without_names():
+            self.create("later", **idle)
+            told = until("the reason of a loss", lambda: [
+                line for line in self.losses_of("later")
+                if "DNS resolution failed" in line])
+        self.progresses("later", 1000)
+        self.release.command("job", "cancel", "later", "--yes")
+        return f"names that come late: {len(late)} losses; in vain: {told[0]}"
 
     def progresses(self, job, more):
         before = self.release.samples_counted(job)
@@ -298,50 +348,26 @@ class Scenario:
         kubectl("delete", "pvc", kept[0][1])
         return f"helm uninstall: {took:.1f} s, left {kept[0][1]}"
 
-    def run(self):
-        for step in (self.installs, self.passes_helm_test,
-                     self.refuses_who_has_no_certificate,
-                     self.names_the_straggler, self.switches,
-                     self.reaches_its_target, self.goes_on_without_workers,
-                     self.upgrades, self.rolls_back,
-                     self.goes_back_from_an_image_that_is_not_there,
-                     self.goes_back_where_one_part_has_no_image,
-                     self.waited_at_most_a_lease, self.saves_what_runs,
-                     self.leaves_what_is_kept):
-            print(f"ok {step.__name__}: {step()}", flush=True)
-
-
-def missing():
-    if not os.environ.get("KUBECONFIG"):
-        return "KUBECONFIG names no cluster"
-    unset = [name for name in IMAGES if not os.environ.get(name)]
-    if unset:
-        return f"{', '.join(unset)}: not set"
-    absent = missing_programs() + [
-        program for program in ("kubectl", "helm") if not shutil.which(program)]
-    return f"not installed: {', '.join(absent)}" if absent else None
+    def steps(self):
+        return (self.installs, self.passes_helm_test,
+                self.refuses_who_has_no_certificate,
+                self.names_the_straggler, self.switches,
+                self.reaches_its_target, self.waits_for_names,
+                self.goes_on_without_workers,
+                self.upgrades, self.rolls_back,
+                self.goes_back_from_an_image_that_is_not_there,
+                self.goes_back_where_one_part_has_no_image,
+                self.waited_at_most_a_lease, self.saves_what_runs,
+                self.leaves_what_is_kept)
 
 
 def main():
-    reason = missing()
+    reason = missing(IMAGES, missing_programs())
     if reason:
         print(f"SKIPPED: {reason}")
-        return 77
-    with tempfile.TemporaryDirectory(prefix="paceline-cluster-") as folder:
-        release = Release("trial", folder, sys.argv[1])
-        try:
-            Scenario(release).run()
-        except BaseException:
-            print(run("kubectl", "get", "pods", "-o", "wide"), file=sys.stderr)
-            raise
-        finally:
-            release.disconnect()
-            for leftover in (["helm", "uninstall", release.name],
-                             ["kubectl", "delete", "pvc", "-l",
-                              f"app.kubernetes.io/instance={release.name}"]):
-                subprocess.run(leftover, check=False, capture_output=True,
-                               timeout=LONG)
-    return 0
+        return SKIPPED
+    return play("trial", sys.argv[1],
+                lambda release: Scenario(release).steps())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+"""A job whose pods have an agent and a program, on a real cluster.
+
+    program_test.py PACELINE
+
+Installs a release into the namespace that KUBECONFIG names, with a pool and an
+evaluator that train and evaluate with examples/tabular_mlp.py, kills a program
+in its container, deletes a pod, and sees the job go on and end with each sample
+counted once. PACELINE is the command. Images that the cluster has:
+
+    PACELINE_SERVER_IMAGE   of Dockerfile.server
+    PACELINE_WORKER_IMAGE   of Dockerfile.worker, target cpu
+    PACELINE_PROGRAM_IMAGE  of services/worker/python/examples/Dockerfile, with
+                            PACKAGES=python3-numpy or more
+
+Skipped, visibly (exit code 77), where KUBECONFIG or one of these is not set,
+or kubectl or helm is not installed.
+"""
+
+import json
+import os
+import sys
+
+from release import kubectl  # Finds the next ones.
+from real_cluster import until
+from scenario import SKIPPED, image_values, missing, play
+
+IMAGES = ("PACELINE_SERVER_IMAGE", "PACELINE_WORKER_IMAGE",
+          "PACELINE_PROGRAM_IMAGE")
+WORKERS = 2
+EPOCHS = 60
+
+# The program is a child, so that it can be killed from within its container:
+# the first process of one is out of such a signal's reach.
+SCRIPT = "/app/tabular_mlp.py"
+COMMAND = ["python3", "-c",
+           "import subprocess, sys; sys.exit(subprocess.run("
+           f"['python3', '{SCRIPT}']).returncode)"]
+KILL = f"""
+import os, signal
+for process in filter(str.isdigit, os.listdir("/proc")):
+    with open(f"/proc/{{process}}/cmdline", "rb") as file:
+        words = file.read().split(b"\\0")
+    if words[1:2] == [b"{SCRIPT}"]:
+        os.kill(int(process), signal.SIGKILL)
+"""
+
+
+def values():
+    small = {"requests": {"cpu": "50m", "memory": "64Mi"},
+             "limits": {"memory": "1Gi"}}
+    program = {"name": "tabular", "command": COMMAND,
+               "image": os.environ["PACELINE_PROGRAM_IMAGE"],
+               "weightsSize": "16Mi", "shmSize": "64Mi",
+               "agentResources": {"requests": {"cpu": "50m"}}}
+    return {
+        "images": image_values(os.environ["PACELINE_SERVER_IMAGE"],
+                               os.environ["PACELINE_WORKER_IMAGE"]),
+        "coordinator": {"resources": small, "persistence": {"enabled": False}},
+        "servers": {"resources": small},
+        "poolDefaults": {"program": program, "resources": small},
+        "pools": {"cpu": None, "programs": {"replicas": WORKERS}},
+        "checkpoints": {"accessModes": ["ReadWriteOnce"], "size": "1Gi",
+                        "keep": False},
+    }
+
+
+def restarts(pod):
+    """How often each container of a pod has been started anew, by name."""
+    return {container["name"]: container["restartCount"]
+            for container in pod["status"]["containerStatuses"]}
+
+
+class Scenario:
+    """Its steps, in their order: each takes over what the one before left."""
+
+    def __init__(self, release):
+        self.release = release
+
+    def pods(self):
+        return {pod["metadata"]["name"]: pod
+                for pod in self.release.pods("worker")
+                if "deletionTimestamp" not in pod["metadata"]}
+
+    def installs(self):
+        self.release.helm("install", "--wait", "--timeout", "3m",
+                          values=values())
+        for pod in [*self.pods().values(), *self.release.pods("evaluator")]:
+            name = pod["metadata"]["name"]
+            containers = pod["spec"]["containers"]
+            assert [c["name"] for c in containers] == ["agent", "program"], name
+            assert pod["spec"]["securityContext"]["runAsNonRoot"], name
+            assert not any("runAsUser" in c["securityContext"]
+                           for c in containers), name
+        self.release.connect()
+        return f"{WORKERS} pods and an evaluator, each with agent and program"
+
+    def trains(self):
+        file = self.release.folder / "job.json"
+        file.write_text(json.dumps({"name": "tabular", "spec": {
+            "model": "program:tabular", "data": "program",
+            "paradigm": "ssp:s=3", "batch_size": 32, "learning_rate": 0.05,
+            "workers": {"min": 1, "pools": ["programs"]},
+            "stop": {"epochs": EPOCHS}, "checkpoints": {"interval": "10s"},
+        }}))
+        self.release.command("job", "create", "-f", str(file))
+        self.goes_on()
+        until("both workers compute", lambda: set(self.pods()) == {
+            worker["worker"] for worker in self.workers()
+            if int(worker.get("iterations", 0)) > 0})
+        return f"{self.release.samples_counted('tabular')} samples counted"
+
+    def workers(self):
+        progress = self.release.job("tabular").get("progress", {})
+        return [worker for worker in progress.get("workers", [])
+                if worker["state"] != "lost"]
+
+    def goes_on(self, more=500):
+        before = self.release.samples_counted("tabular")
+        until(f"{more} samples more are counted", lambda:
+              self.release.samples_counted("tabular") > before + more)
+        assert self.release.job("tabular")["state"] == "RUNNING"
+
+    def outlives_a_program(self):
+        """Its container starts anew; the agent beside it stays."""
+        name = sorted(self.pods())[0]
+        kubectl("exec", name, "-c", "program", "--", "python3", "-c", KILL)
+        after = until("the program's container starts anew", lambda: (
+            lambda found: found["program"] > 0 and found)(
+                restarts(self.pods()[name])))
+        assert after["agent"] == 0, after
+        self.goes_on()
+        until("it computes again", lambda: any(
+            worker["worker"] == name and worker["state"] == "computing"
+            for worker in self.workers()))
+        return f"{name}: restarts {after}"
+
+    def outlives_a_pod(self):
+        before = self.pods()
+        kubectl("delete", "pod", sorted(before)[1], "--wait=false")
+        self.goes_on()
+        [made] = until("another pod", lambda: set(self.pods()) - set(before))
+        until("it computes", lambda: any(
+            worker["worker"] == made for worker in self.workers()))
+        return f"{sorted(before)[1]} deleted, {made} computes"
+
+    def ends_with_each_sample_once(self):
+        self.release.command("job", "wait", "tabular",
+                             "--for=state=SUCCEEDED", "--timeout=10m")
+        progress = self.release.job("tabular")["progress"]
+        assert progress["samples"] == progress["samplesTotal"], progress
+        assert int(progress["samples"]) % EPOCHS == 0, progress
+        return (f"{progress['samples']} samples, accuracy "
+                f"{progress['accuracy']:.3f}")
+
+    def steps(self):
+        return (self.installs, self.trains, self.outlives_a_program,
+                self.outlives_a_pod, self.ends_with_each_sample_once)
+
+
+def main():
+    reason = missing(IMAGES)
+    if reason:
+        print(f"SKIPPED: {reason}")
+        return SKIPPED
+    return play("programs", sys.argv[1],
+                lambda release: Scenario(release).steps())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
