@@ -84,16 +84,23 @@ class Scenario:
             values=values(os.environ["PACELINE_WORKER_IMAGE"]))
         took = time.monotonic() - began
         assert took < 120, took
-        pods = [pod for part in ("coordinator", "server", "worker", "evaluator")
-                for pod in self.release.pods(part)]
+        # Of a pool of five helm waits for four.
+        pods = until("every pod is ready", self.all_ready)
         assert len(pods) == 1 + 2 + 8 + 1, [p["metadata"]["name"] for p in pods]
         for pod in pods:
             self.is_restricted(pod)
         return f"helm install --wait: {took:.1f} s, {len(pods)} pods ready"
 
+    def all_ready(self):
+        """All pods, once they are."""
+        pods = [pod for part in ("coordinator", "server", "worker", "evaluator")
+                for pod in self.release.pods(part)]
+        return pods if all(
+            container["ready"] for pod in pods
+            for container in pod["status"]["containerStatuses"]) else None
+
     def is_restricted(self, pod):
         name = pod["metadata"]["name"]
-        assert all(c["ready"] for c in pod["status"]["containerStatuses"]), name
         of_pod = pod["spec"]["securityContext"]
         assert of_pod["runAsNonRoot"] and of_pod["runAsUser"] > 0, name
         for container in pod["spec"]["containers"]:
@@ -277,7 +284,7 @@ class Scenario:
         """helm upgrade --atomic with values that cannot work."""
         before = self.release.samples_counted("long")
         try:
-            self.release.helm("upgrade", "--atomic", "--timeout", "30s",
+            self.release.helm("upgrade", "--atomic", "--timeout", "60s",
                               values=wrong)
         except AssertionError as refused:
             assert "rolled back" in str(refused), refused
