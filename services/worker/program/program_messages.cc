@@ -31,6 +31,9 @@ constexpr size_t kMetricsMax = 100;
 constexpr size_t kMetricNameMax = 100;
 constexpr size_t kTextMax = 4096;
 
+// Of WorkerReady.
+constexpr uint32_t kLookaheadMax = 1 << 20;
+
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the protocol is little-endian, and so is what is copied");
 
@@ -310,6 +313,9 @@ absl::StatusOr<ProgramAttach> ParseAttach(absl::string_view body,
   fields.Whole("train_samples", attach.train_samples);
   fields.Whole("test_samples", attach.test_samples);
   fields.Whole("lookahead", attach.lookahead);
+  if (attach.lookahead > kLookaheadMax) {
+    fields.Fail("lookahead", absl::StrCat("is more than ", kLookaheadMax));
+  }
   std::string optimizer;
   fields.Text("optimizer", optimizer, kTextMax);
   if (!optimizer.empty()) attach.optimizer = std::move(optimizer);

@@ -25,7 +25,7 @@ constexpr char kImageFile[] = "train-images-idx3-ubyte";
 
 RunningWorker::RunningWorker(const std::string& coordinator, bool evaluator,
                              absl::Duration patience, const TaskHost& host,
-                             ComputationSource* source) {
+                             ComputationSource* source, const PaceSpec& pace) {
   Worker::Options options;
   options.coordinator = coordinator;
   options.hello.set_name("w0");
@@ -33,6 +33,7 @@ RunningWorker::RunningWorker(const std::string& coordinator, bool evaluator,
   options.hello.set_pool("fast");
   options.host = host;
   options.source = source;
+  options.pace = pace;
   options.host.data.anywhere = true;  // Where tests have their folders.
   options.patience = patience;
   options.registration = [this](const absl::Status& status) {

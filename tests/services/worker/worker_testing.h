@@ -27,7 +27,8 @@ class RunningWorker {
   explicit RunningWorker(const std::string& coordinator, bool evaluator = false,
                          absl::Duration patience = absl::ZeroDuration(),
                          const TaskHost& host = {},
-                         ComputationSource* source = nullptr);
+                         ComputationSource* source = nullptr,
+                         const PaceSpec& pace = {});
   ~RunningWorker();
 
   void Leave() { worker_->Leave(); }

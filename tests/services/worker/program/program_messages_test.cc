@@ -114,6 +114,8 @@ TEST(ProgramMessagesTest, AnAttachThatCannotBe) {
       {R"({"train_samples": -1})", "\"train_samples\" is no whole number"},
       {R"({"train_samples": 4294967296})", "is no whole number in range"},
       {R"({"train_samples": 1.5})", "is no whole number"},
+      {R"({"train_samples": 1, "lookahead": 1048577})",
+       "\"lookahead\" is more than 1048576"},
       {R"({"train_samples": 1})", "\"tensors\" is no list"},
       {R"({"train_samples": 1, "tensors": {}})", "\"tensors\" is no list"},
       {AttachWith(""), "\"tensors\" is no list"},

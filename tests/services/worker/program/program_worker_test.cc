@@ -55,7 +55,8 @@ class ProgramWorkerTest : public testing::Test {
  protected:
   void SetUp() override { Start(ProgramAgent::Options()); }
 
-  void Start(ProgramAgent::Options options, bool evaluator = false) {
+  void Start(ProgramAgent::Options options, bool evaluator = false,
+             const PaceSpec& pace = {}) {
     worker_.reset();
     agent_.reset();
     options.name = "mine";
@@ -67,7 +68,7 @@ class ProgramWorkerTest : public testing::Test {
     ASSERT_TRUE(agent.ok()) << agent.status();
     agent_ = *std::move(agent);
     worker_.emplace(coordinator_.address(), evaluator, absl::ZeroDuration(),
-                    TaskHost{}, agent_.get());
+                    TaskHost{}, agent_.get(), pace);
     session_ = coordinator_.NextSession();
     session_->Register();
   }
@@ -164,6 +165,7 @@ TEST_F(ProgramWorkerTest, AStepFromTheGrantToItsPush) {
             std::vector<uint32_t>(order.begin() + 100, order.begin() + 132));
   const std::string step = program->Expect(FrameKind::kStep);
   EXPECT_EQ(step.size(), 48u);
+  EXPECT_EQ(step[20], 1) << "gradients may leave early";
   program->ExpectWeights(3);
   EXPECT_THAT(program->weights(0), Each(1.0f));
   EXPECT_THAT(program->weights(1), Each(2.0f));
@@ -343,6 +345,28 @@ TEST_F(ProgramWorkerTest, ReservedSamplesAreToldBeforeTheirStep) {
   Send(GrantOf(3, 64, 96));
   EXPECT_EQ(SamplesOf(program->Expect(FrameKind::kLot)), samples(64, 96));
   program->Expect(FrameKind::kStep);
+}
+
+// Its push must not leave before the slow device would have computed it.
+TEST_F(ProgramWorkerTest, ASlowerDeviceIsImitatedAfterDone) {
+  PaceSpec pace;
+  pace.step_time = absl::Milliseconds(20);
+  Start(ProgramAgent::Options(), /*evaluator=*/false, pace);
+  auto program = BeginJob();
+  Send(GrantOf(1, 0, 32));
+  program->Expect(FrameKind::kLot);
+  EXPECT_EQ(program->Expect(FrameKind::kStep)[20], 0);
+  program->ExpectWeights(3);
+  program->SayDone(1, 1, 32);
+  const auto done = session_->Expect(Kind::kPushDone).push_done();
+  EXPECT_GE(done.seconds().compute(), 0.02);
+  EXPECT_EQ(parameters_.pushes(), 1);
+  Send(GrantOf(2, 32, 64));
+  TakeStep(*program);
+  program->SayNumbers(FrameKind::kReady, uint32_t{0}, uint32_t{3});
+  EXPECT_THAT(
+      program->ExpectJson(FrameKind::kRefused)["message"].get<std::string>(),
+      HasSubstr("does not overlap"));
 }
 
 TEST_F(ProgramWorkerTest, OfAStreamSamplesAreOnlyCounted) {
