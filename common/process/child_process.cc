@@ -148,8 +148,9 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const ChildSpec& spec) {
                             OpenFile("/dev/null", O_RDONLY));
   UniqueFd log;
   if (!spec.log_path.empty()) {
+    const int flags = O_WRONLY | O_CREAT | O_APPEND;
     PACELINE_ASSIGN_OR_RETURN(
-        log, OpenFile(spec.log_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND));
+        log, OpenFile(spec.log_path, flags | (spec.keep_log ? 0 : O_TRUNC)));
   }
   PACELINE_ASSIGN_OR_RETURN(Pipe error, MakePipe());
   PACELINE_ASSIGN_OR_RETURN(Pipe output, MakeCapture(spec.capture_stdout));

@@ -21,6 +21,7 @@ struct ChildSpec {
   // Receives stderr and stdout, but for what is captured; empty: this process's
   // own do.
   std::string log_path;
+  bool keep_log = false;  // It goes on behind what the log has.
   bool capture_stdout = false;
   bool capture_stderr = false;
   // Variables in place of those that it would inherit, or beside them.

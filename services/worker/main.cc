@@ -60,6 +60,7 @@ struct Options {
   std::string program;
   std::string program_socket;
   std::string exec;
+  std::string program_log;
   std::string slowdown;
   std::string step_time;
   std::string delay;
@@ -107,7 +108,7 @@ absl::StatusOr<std::unique_ptr<ProgramAgent>> AgentOf(const Options& options) {
   agent.worker = options.name;
   agent.evaluator = options.evaluator;
   agent.socket = options.program_socket;
-  agent.command = options.exec;
+  agent.command = {.text = options.exec, .log = options.program_log};
   return ProgramAgent::Create(std::move(agent));
 }
 
@@ -289,11 +290,19 @@ void AddProgramOptions(CLI::App& app, Options& options) {
       ->type_name("PATH")
       ->needs(program)
       ->group(kGroup);
-  app.add_option("--exec", options.exec,
-                 "Starts the program for each job, by /bin/sh -c, and ends it "
-                 "afterwards; without this it is started by somebody else")
-      ->type_name("COMMAND")
-      ->needs(program)
+  CLI::Option* const exec =
+      app.add_option("--exec", options.exec,
+                     "Starts the program for each job, by /bin/sh -c, and ends "
+                     "it afterwards; without this it is started by somebody "
+                     "else")
+          ->type_name("COMMAND")
+          ->needs(program)
+          ->group(kGroup);
+  app.add_option("--program-log", options.program_log,
+                 "Gets what the program prints, behind what is there; without "
+                 "this it is printed as the agent's own")
+      ->type_name("FILE")
+      ->needs(exec)
       ->group(kGroup);
 }
 

@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<ProgramAgent>> ProgramAgent::Create(
 
 absl::Status ProgramAgent::Listen() {
   std::string path = options_.socket;
-  if (path.empty() && !options_.command.empty()) {
+  if (path.empty() && !options_.command.text.empty()) {
     PACELINE_ASSIGN_OR_RETURN(folder_, PrivateFolder());
     path = folder_ + "/program.sock";
   } else if (path.empty()) {

@@ -32,8 +32,7 @@ class ProgramAgent final : public ComputationSource {
     // Where programs connect; empty: kProgramSocket, or with a command a place
     // that nobody else knows.
     std::string socket;
-    // Starts a program, as `sh -c` takes it; empty: somebody else does.
-    std::string command;
+    ProgramCommand command;  // Starts a program.
     // How long a program may take to connect. The coordinator asks some times
     // more: a container that dies again and again waits for minutes between two
     // starts.

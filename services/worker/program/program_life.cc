@@ -20,10 +20,10 @@ constexpr absl::Duration kExitTimeout = absl::Seconds(2);
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ProgramLife>> ProgramLife::Begin(
-    ProgramSocket* socket, const std::string& command,
+    ProgramSocket* socket, const ProgramCommand& command,
     const ProgramPatience& patience) {
   auto life = absl::WrapUnique(new ProgramLife);
-  if (!command.empty()) {
+  if (!command.text.empty()) {
     PACELINE_ASSIGN_OR_RETURN(life->process_,
                               ProgramProcess::Start(command, socket->path()));
   }

@@ -29,7 +29,7 @@ class ProgramLife {
   // Starts `command` if there is one, and waits for a program that says hello.
   // FAILED_PRECONDITION also for a program of another protocol.
   static absl::StatusOr<std::unique_ptr<ProgramLife>> Begin(
-      ProgramSocket* socket, const std::string& command,
+      ProgramSocket* socket, const ProgramCommand& command,
       const ProgramPatience& patience);
 
   // `where` is for the error: "in step 812".

@@ -1,5 +1,7 @@
 #include "services/worker/program/program_process.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -71,19 +73,30 @@ std::string ExitText(const ExitCause& cause) {
 }
 
 absl::StatusOr<std::unique_ptr<ProgramProcess>> ProgramProcess::Start(
-    const std::string& command, const std::string& socket) {
+    const ProgramCommand& command, const std::string& socket) {
   PACELINE_ASSIGN_OR_RETURN(
       ChildProcess child,
       ChildProcess::Start({.name = "program",
-                           .argv = {"/bin/sh", "-c", command},
-                           .log_path = "",
+                           .argv = {"/bin/sh", "-c", command.text},
+                           .log_path = command.log,
+                           .keep_log = true,
                            .capture_stderr = true,
                            .environment = {{"PACELINE_PROGRAM", socket}}}));
-  return absl::WrapUnique(new ProgramProcess(std::move(child)));
+  UniqueFd log;
+  if (!command.log.empty()) {
+    log = UniqueFd(open(command.log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    if (!log.valid()) {
+      return absl::ErrnoToStatus(errno,
+                                 absl::StrCat("cannot open ", command.log));
+    }
+  }
+  return absl::WrapUnique(new ProgramProcess(std::move(child), std::move(log)));
 }
 
-ProgramProcess::ProgramProcess(ChildProcess child)
-    : child_(std::move(child)), reader_([this] { ReadComplaints(); }) {}
+ProgramProcess::ProgramProcess(ChildProcess child, UniqueFd log)
+    : child_(std::move(child)),
+      log_(std::move(log)),
+      reader_([this] { ReadComplaints(); }) {}
 
 ProgramProcess::~ProgramProcess() {
   if (!Ended()) child_.Signal(SIGKILL);
@@ -111,7 +124,7 @@ void ProgramProcess::ReadComplaints() {
     const ssize_t n = read(child_.stderr_fd(), text.data(), text.size());
     if (n > 0) {
       const absl::string_view part(text.data(), static_cast<size_t>(n));
-      WriteAll(STDERR_FILENO, part);
+      WriteAll(log_.valid() ? log_.get() : STDERR_FILENO, part);
       absl::MutexLock lock(&mu_);
       complaints_.Add(part);
       continue;

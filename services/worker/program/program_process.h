@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/process/child_process.h"
+#include "common/unique_fd.h"
 #include "services/worker/program/wake_up.h"
 
 namespace paceline {
@@ -45,15 +46,22 @@ std::string ExitText(const ExitCause& cause);
 // handed on; 0: none has.
 int SignalOf(const ExitCause& cause);
 
-// A program that the agent runs itself, by `/bin/sh -c`. What it writes goes
-// where the agent's own output goes, and the end of its standard error is
-// remembered. Thread-compatible; belongs on the worker's thread, with which it
-// dies.
+// What an agent starts.
+struct ProgramCommand {
+  std::string text;  // As `sh -c` takes it; empty: somebody else starts it.
+  // A file that gets everything it writes, behind what is there; empty: that
+  // goes where the agent's own output goes.
+  std::string log = {};
+};
+
+// A program that the agent runs itself, by `/bin/sh -c`. The end of what it
+// writes to its standard error is remembered. Thread-compatible; belongs on the
+// worker's thread, with which it dies.
 class ProgramProcess {
  public:
   // `socket` is where it finds the agent. Errors of ChildProcess::Start.
   static absl::StatusOr<std::unique_ptr<ProgramProcess>> Start(
-      const std::string& command, const std::string& socket);
+      const ProgramCommand& command, const std::string& socket);
   // Kills it, with its group, if it is still there.
   ~ProgramProcess();
   ProgramProcess(const ProgramProcess&) = delete;
@@ -74,13 +82,14 @@ class ProgramProcess {
   void End(absl::Duration grace, const std::function<bool()>& hurried);
 
  private:
-  explicit ProgramProcess(ChildProcess child);
+  ProgramProcess(ChildProcess child, UniqueFd log);
 
   // Hands on what it writes to its standard error, up to its end or Stop().
   void ReadComplaints();
   void StopReading();
 
   ChildProcess child_;
+  const UniqueFd log_;  // Not valid: there is none.
   std::optional<ExitCause> cause_;
   const WakeUp stop_;
 

@@ -19,7 +19,7 @@ class ProgramExecTest : public testing::Test {
     ProgramAgent::Options options;
     options.name = "mine";
     options.worker = "w0";
-    options.command = command;
+    options.command.text = command;
     options.grace = absl::Milliseconds(100);
     auto agent = ProgramAgent::Create(options);
     ASSERT_TRUE(agent.ok()) << agent.status();

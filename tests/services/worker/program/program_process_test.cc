@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/test_folder.h"
@@ -19,7 +20,7 @@ using testing::HasSubstr;
 constexpr absl::Duration kLong = absl::Seconds(30);
 
 std::unique_ptr<ProgramProcess> RunShell(const std::string& command) {
-  auto process = ProgramProcess::Start(command, "/tmp/a.sock");
+  auto process = ProgramProcess::Start({command}, "/tmp/a.sock");
   EXPECT_TRUE(process.ok()) << process.status();
   return *std::move(process);
 }
@@ -51,6 +52,25 @@ TEST(ProgramProcessTest, SaysHowItEndedAndWhatItSaidLast) {
   EXPECT_EQ(EndOf("kill -SEGV $$"), "exited with 139 (Segmentation fault)");
   EXPECT_THAT(EndOf("nonsense-that-is-no-program"),
               HasSubstr("exited with 127"));
+}
+
+TEST(ProgramProcessTest, ItsLogKeepsWhatIsThere) {
+  const TestFolder folder;
+  const std::string log = folder.Path("log");
+  for (const char* const word : {"first", "second"}) {
+    auto process = ProgramProcess::Start(
+        {absl::StrCat("echo ", word, "; echo bad >&2; exit 1"), log},
+        "/tmp/a.sock");
+    ASSERT_TRUE(process.ok()) << process.status();
+    ASSERT_TRUE((*process)->AwaitEnd(kLong));
+    EXPECT_EQ((*process)->Describe(), "exited with 1; last lines: bad");
+  }
+  std::ifstream file(log);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_EQ(text, "first\nbad\nsecond\nbad\n");
+  EXPECT_TRUE(absl::IsInternal(
+      ProgramProcess::Start({"true", "/no/such/folder/log"}, "/tmp/a.sock")
+          .status()));
 }
 
 TEST(ProgramProcessTest, IsToldWhereItsAgentIs) {
