@@ -1,7 +1,5 @@
 #include "services/worker/program/program_agent.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -18,19 +16,7 @@
 #include "services/worker/program/program_computation.h"
 
 namespace paceline {
-namespace {
-
-// A folder that nobody else can look into.
-absl::StatusOr<std::string> PrivateFolder() {
-  std::error_code error;
-  std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-  if (error) parent = "/tmp";
-  std::string folder = (parent / "paceline-program-XXXXXX").string();
-  if (mkdtemp(folder.data()) != nullptr) return folder;
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", folder));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 absl::StatusOr<std::unique_ptr<ProgramAgent>> ProgramAgent::Create(
     Options options) {
@@ -43,8 +29,8 @@ absl::StatusOr<std::unique_ptr<ProgramAgent>> ProgramAgent::Create(
 absl::Status ProgramAgent::Listen() {
   std::string path = options_.socket;
   if (path.empty() && !options_.command.text.empty()) {
-    PACELINE_ASSIGN_OR_RETURN(folder_, PrivateFolder());
-    path = folder_ + "/program.sock";
+    PACELINE_ASSIGN_OR_RETURN(folder_, PrivateFolder::Make());
+    path = folder_->path() + "/program.sock";
   } else if (path.empty()) {
     path = std::string(kProgramSocket);
     // What cannot be made the socket misses.
@@ -59,8 +45,6 @@ absl::Status ProgramAgent::Listen() {
 ProgramAgent::~ProgramAgent() {
   life_.reset();
   socket_.reset();
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
 absl::StatusOr<std::unique_ptr<Computation>> ProgramAgent::Prepare(

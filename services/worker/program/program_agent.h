@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "services/worker/computation_source.h"
+#include "services/worker/program/private_folder.h"
 #include "services/worker/program/program_failures.h"
 #include "services/worker/program/program_life.h"
 #include "services/worker/program/program_socket.h"
@@ -68,7 +69,7 @@ class ProgramAgent final : public ComputationSource {
 
   const Options options_;
   const WakeUp wake_;
-  std::string folder_;  // To be removed; empty: none.
+  std::unique_ptr<PrivateFolder> folder_;  // Of the socket; null: none.
   std::unique_ptr<ProgramSocket> socket_;
   ProgramFailures failures_;
   std::unique_ptr<ProgramLife> life_;

@@ -38,7 +38,9 @@ absl::Status CheckOptimizer(const ProgramAttach& attach,
   return absl::InvalidArgumentError(absl::StrCat(
       "the program's optimizer is ", FormatOptimizerSpec(*own),
       ", the job's is ", FormatOptimizerSpec(wanted),
-      ": set the job's `optimizer` to the program's, or attach without one"));
+      ": set the job's `optimizer` to the program's (paceline local "
+      "--optimizer ",
+      FormatOptimizerSpec(*own), "), or attach without one"));
 }
 
 absl::StatusOr<int64_t> IterationOf(const absl::StatusOr<ProgramDone>& done) {

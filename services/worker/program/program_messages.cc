@@ -319,6 +319,8 @@ absl::StatusOr<ProgramAttach> ParseAttach(absl::string_view body,
   std::string optimizer;
   fields.Text("optimizer", optimizer, kTextMax);
   if (!optimizer.empty()) attach.optimizer = std::move(optimizer);
+  fields.Number("learning_rate", std::numeric_limits<float>::min(), kRateMax,
+                attach.learning_rate);
   if (!evaluator && attach.train_samples == 0) {
     fields.Fail("train_samples",
                 "is missing: a trainer says how many an "

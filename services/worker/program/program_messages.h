@@ -98,6 +98,7 @@ struct ProgramAttach {
   uint32_t test_samples = 0;
   uint32_t lookahead = 0;
   std::optional<std::string> optimizer;
+  std::optional<double> learning_rate;  // For whoever makes the job.
 };
 // INVALID_ARGUMENT also if a trainer has no training samples or nothing to
 // push, or an evaluator no test samples.

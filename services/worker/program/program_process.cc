@@ -74,6 +74,8 @@ std::string ExitText(const ExitCause& cause) {
 
 absl::StatusOr<std::unique_ptr<ProgramProcess>> ProgramProcess::Start(
     const ProgramCommand& command, const std::string& socket) {
+  std::map<std::string, std::string> environment = command.environment;
+  environment["PACELINE_PROGRAM"] = socket;
   PACELINE_ASSIGN_OR_RETURN(
       ChildProcess child,
       ChildProcess::Start({.name = "program",
@@ -81,7 +83,7 @@ absl::StatusOr<std::unique_ptr<ProgramProcess>> ProgramProcess::Start(
                            .log_path = command.log,
                            .keep_log = true,
                            .capture_stderr = true,
-                           .environment = {{"PACELINE_PROGRAM", socket}}}));
+                           .environment = std::move(environment)}));
   UniqueFd log;
   if (!command.log.empty()) {
     log = UniqueFd(open(command.log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));

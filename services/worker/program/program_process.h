@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,8 @@ struct ProgramCommand {
   // A file that gets everything it writes, behind what is there; empty: that
   // goes where the agent's own output goes.
   std::string log = {};
+  // Variables in place of those that it would inherit.
+  std::map<std::string, std::string> environment = {};
 };
 
 // A program that the agent runs itself, by `/bin/sh -c`. The end of what it

@@ -81,9 +81,10 @@ TEST(ProgramMessagesTest, Attach) {
                       {"name": "f", "shape": [1], "kind": "frozen"},
                       {"name": "a", "shape": [7], "kind": "averaged"}],
           "train_samples": 4294967295, "lookahead": 8, "later": {},
-          "optimizer": "sgd"})",
+          "optimizer": "sgd", "learning_rate": 0.1})",
       /*evaluator=*/false);
   ASSERT_TRUE(attach.ok()) << attach.status();
+  EXPECT_EQ(attach->learning_rate, 0.1);
   EXPECT_EQ(attach->train_samples, 4294967295u);
   EXPECT_EQ(attach->lookahead, 8u);
   EXPECT_EQ(attach->optimizer, "sgd");
