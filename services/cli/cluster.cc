@@ -122,6 +122,17 @@ CommandLine EvaluatorCommand(absl::string_view bin_dir,
   return command;
 }
 
+Environment EnvironmentOf(const LocalOptions& options,
+                          absl::string_view bin_dir,
+                          const std::string& device) {
+  if (!options.program.has_value()) return {};
+  ProgramPlace place;
+  if (options.threads_given) place.threads = options.threads;
+  place.device = device;
+  place.python_folder = PythonFolderOf(bin_dir);
+  return ProgramEnvironment(place, &getenv);
+}
+
 std::optional<std::string> ListeningAddress(absl::string_view line) {
   const Json object = ParseBoundedJson<Json>(line);
   if (TextField(object, "event") != "listening") return std::nullopt;
@@ -160,24 +171,16 @@ absl::Status Cluster::StartMembers(absl::string_view address) {
     PACELINE_RETURN_IF_ERROR(
         Start(Role::kWorker, absl::StrCat("w", i),
               WorkerCommand(bin_dir_, folder_, address, options_, i),
-              EnvironmentOn(options_.devices.at(static_cast<size_t>(i)))));
+              EnvironmentOf(options_, bin_dir_,
+                            options_.devices.at(static_cast<size_t>(i)))));
   }
   if (!options_.job.spec.evaluation().disabled()) {
     PACELINE_RETURN_IF_ERROR(
         Start(Role::kEvaluator, "eval",
               EvaluatorCommand(bin_dir_, folder_, address, options_),
-              EnvironmentOn(options_.devices.front())));
+              EnvironmentOf(options_, bin_dir_, options_.devices.front())));
   }
   return WriteProcesses();
-}
-
-Environment Cluster::EnvironmentOn(const std::string& device) const {
-  if (!options_.program.has_value()) return {};
-  ProgramPlace place;
-  if (options_.threads_given) place.threads = options_.threads;
-  place.device = device;
-  place.python_folder = PythonFolderOf(bin_dir_);
-  return ProgramEnvironment(place, &getenv);
 }
 
 absl::Status Cluster::Start(Role role, std::string name, CommandLine command,

@@ -42,6 +42,11 @@ CommandLine EvaluatorCommand(absl::string_view bin_dir,
                              absl::string_view coordinator,
                              const LocalOptions& options);
 
+// What a program on `device` needs beside what this process has; nothing
+// without a program.
+Environment EnvironmentOf(const LocalOptions& options,
+                          absl::string_view bin_dir, const std::string& device);
+
 // The address in the line that a coordinator prints once it can be reached;
 // nothing for any other line.
 std::optional<std::string> ListeningAddress(absl::string_view line);
@@ -97,8 +102,6 @@ class Cluster {
  private:
   absl::Status Start(Role role, std::string name, CommandLine command,
                      Environment environment = {});
-  // Of the worker whose program computes on `device`.
-  Environment EnvironmentOn(const std::string& device) const;
   absl::Status WriteProcesses() const;
 
   const LocalOptions& options_;

@@ -307,7 +307,6 @@ absl::StatusOr<LocalOptions> ParseLocalOptions(const LocalFlags& flags) {
                             ParseProgramFlags(flags.program, flags.typed));
   PACELINE_RETURN_IF_ERROR(AddTask(flags, options.program, options.job.spec));
   AddToSpec(flags, options.job.spec);
-  options.train_samples = flags.program.train_samples;
   options.threads = static_cast<int>(flags.threads);
   options.threads_given = flags.typed.contains("--threads");
   options.port = static_cast<int>(flags.port);

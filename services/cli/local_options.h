@@ -60,8 +60,7 @@ struct LocalOptions {
   // What is trained instead of a built-in model. What its own script decides,
   // as the optimizer, is left out of the spec unless a flag says it.
   std::optional<LocalProgram> program;
-  int64_t train_samples = 0;        // Of an epoch of the program; 0: not known.
-  std::vector<WorkerPace> workers;  // One element a worker.
+  std::vector<WorkerPace> workers;   // One element a worker.
   std::vector<std::string> devices;  // One a worker.
   int threads = 1;                   // Of each worker.
   bool threads_given = false;        // Rather than left to the default.

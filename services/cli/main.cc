@@ -73,7 +73,7 @@ std::string Typed(int argc, char** argv) {
 // The samples of one epoch; 0 if only a program knows. Keeps no data: every
 // worker loads its own.
 absl::StatusOr<int64_t> TrainSamples(const LocalOptions& options) {
-  if (options.program.has_value()) return options.train_samples;
+  if (options.program.has_value()) return 0;
   PACELINE_ASSIGN_OR_RETURN(
       const TrainingData data,
       LoadTrainingData(options.job.spec.data(), options.job.spec.model(),

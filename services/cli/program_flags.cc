@@ -8,7 +8,6 @@
 #include "absl/strings/str_split.h"
 #include "common/plain_name.h"
 #include "common/status.h"
-#include "services/cli/flag_values.h"
 
 namespace paceline {
 namespace {
@@ -54,8 +53,7 @@ absl::string_view TellingWord(absl::string_view command) {
 
 // Refuses flags that mean nothing without a program.
 absl::Status CheckNoneGiven(const TypedFlags& typed) {
-  for (const char* const flag :
-       {"--program-name", "--argument", "--train-samples"}) {
+  for (const char* const flag : {"--program-name", "--argument"}) {
     if (typed.contains(flag)) {
       return absl::InvalidArgumentError(
           absl::StrCat(flag, " needs a --program"));
@@ -64,9 +62,8 @@ absl::Status CheckNoneGiven(const TypedFlags& typed) {
   return absl::OkStatus();
 }
 
-// Refuses flags of built-in models, and those that need to know more than a
-// program has said before it runs.
-absl::Status CheckOthers(const ProgramFlags& flags, const TypedFlags& typed) {
+// Refuses flags of built-in models.
+absl::Status CheckOthers(const TypedFlags& typed) {
   constexpr std::pair<const char*, const char*> kOfModels[] = {
       {"--model", "the program brings its own model"},
       {"--precision", "the program decides how its GPU computes"}};
@@ -75,11 +72,6 @@ absl::Status CheckOthers(const ProgramFlags& flags, const TypedFlags& typed) {
       return absl::InvalidArgumentError(
           absl::StrCat(flag, " is for built-in models: with --program, ", why));
     }
-  }
-  if (typed.contains("--switch-at") && flags.train_samples == 0) {
-    return absl::InvalidArgumentError(
-        "--switch-at needs --train-samples with --program: how many samples "
-        "an epoch has is not known before the program runs");
   }
   return absl::OkStatus();
 }
@@ -101,11 +93,6 @@ void AddProgramFlags(CLI::App& command, ProgramFlags& flags) {
       .add_option("--argument", flags.arguments,
                   "KEY=VALUE that the program is told; may be given again")
       ->allow_extra_args(false)
-      ->default_str("");
-  command
-      .add_option("--train-samples", flags.train_samples,
-                  "How many samples an epoch of the program has; only "
-                  "--switch-at has to know it before")
       ->default_str("");
 }
 
@@ -133,11 +120,7 @@ absl::StatusOr<std::optional<LocalProgram>> ParseProgramFlags(
         "--program is empty: give the command that starts it, as "
         "\"python3 train.py\"");
   }
-  if (typed.contains("--train-samples")) {
-    PACELINE_RETURN_IF_ERROR(
-        CheckInRange("--train-samples", flags.train_samples, 1, UINT32_MAX));
-  }
-  PACELINE_RETURN_IF_ERROR(CheckOthers(flags, typed));
+  PACELINE_RETURN_IF_ERROR(CheckOthers(typed));
   if (typed.contains("--program-name")) {
     PACELINE_RETURN_IF_ERROR(CheckPlainName("--program-name", flags.name));
   }

@@ -1,7 +1,6 @@
 #ifndef PACELINE_SERVICES_CLI_PROGRAM_FLAGS_H_
 #define PACELINE_SERVICES_CLI_PROGRAM_FLAGS_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +18,6 @@ struct ProgramFlags {
   std::string command;                 // Empty: a built-in model is trained.
   std::string name;                    // Empty: made of the command.
   std::vector<std::string> arguments;  // KEY=VALUE each.
-  int64_t train_samples = 0;           // Of an epoch; 0: only it knows.
 };
 
 // Makes `command` fill `flags`, with help.

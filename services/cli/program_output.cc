@@ -65,8 +65,7 @@ std::vector<std::string> LastWords(absl::string_view folder,
     const std::string log = ProgramLog(folder, worker);
     const std::vector<std::string> said = LastLinesOf(log, kLinesShown);
     if (said.empty()) continue;
-    std::vector<std::string> lines = {
-        absl::StrCat("the program of ", worker, " said last (", log, "):")};
+    std::vector<std::string> lines = {absl::StrCat(log, " ends with:")};
     bool no_package = false;
     for (const std::string& line : said) {
       lines.push_back(absl::StrCat("  | ", line));

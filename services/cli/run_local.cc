@@ -16,6 +16,7 @@
 #include "services/cli/job_flags.h"
 #include "services/cli/one_line.h"
 #include "services/cli/program_output.h"
+#include "services/cli/program_question.h"
 #include "services/cli/results_table.h"
 #include "services/cli/run_files.h"
 
@@ -90,17 +91,67 @@ absl::Status MoveRecord(const std::string& folder, const std::string& record) {
 }
 
 // Before the error, which is the last line.
-void ShowLastWords(const LocalOptions& options, const std::string& folder,
-                   const absl::Status& why, ProgressPrinter& printer) {
-  if (!options.program.has_value() || absl::IsCancelled(why)) return;
-  std::vector<std::string> workers;
-  for (size_t i = 0; i < options.workers.size(); ++i) {
-    workers.push_back(absl::StrCat("w", i));
-  }
-  workers.emplace_back("eval");
+void ShowLastWords(const std::string& folder, const absl::Status& why,
+                   const std::vector<std::string>& workers,
+                   ProgressPrinter& printer) {
   for (const std::string& line : LastWords(folder, why.message(), workers)) {
     printer.Note(line);
   }
+}
+
+// Those of `options` that have programs.
+std::vector<std::string> Agents(const LocalOptions& options) {
+  std::vector<std::string> agents;
+  if (!options.program.has_value()) return agents;
+  for (size_t i = 0; i < options.workers.size(); ++i) {
+    agents.push_back(absl::StrCat("w", i));
+  }
+  agents.emplace_back("eval");
+  return agents;
+}
+
+// Whether the job has something open that only its program knows.
+bool HasQuestions(const LocalOptions& options) {
+  if (!options.program.has_value()) return false;
+  const v1::JobSpec& spec = options.job.spec;
+  return spec.optimizer().empty() || spec.learning_rate() == 0 ||
+         !options.job.switches.empty();
+}
+
+// Completes `options` and `train_samples` with what the program says of itself.
+absl::Status AskWhatIsOpen(const LocalSurroundings& surroundings,
+                           const RunSurroundings& run, LocalOptions& options,
+                           int64_t& train_samples) {
+  constexpr char kAsked[] = "question";
+  run.printer.Note(absl::StrCat("starts ", options.program->command,
+                                " once, to ask what it trains"));
+  const std::string& folder = surroundings.run_dir;
+  RemoveProgramLogs(folder);
+  const absl::StatusOr<ProgramAnswer> answer =
+      AskProgram({.command = options.program->command,
+                  .environment = EnvironmentOf(options, surroundings.bin_dir,
+                                               options.devices.front()),
+                  .log = ProgramLog(folder, kAsked),
+                  .job = options.job.spec,
+                  .patience = run.timeouts.started,
+                  .stopped = [&] {
+                    run.interrupts.Read();
+                    return run.interrupts.count() > 0;
+                  }});
+  if (!answer.ok()) {
+    if (!absl::IsCancelled(answer.status())) {
+      ShowLastWords(folder, answer.status(), {kAsked}, run.printer);
+    }
+    return answer.status();
+  }
+  train_samples = answer->train_samples;
+  options.job.spec = FilledIn(std::move(options.job.spec), *answer);
+  if (!answer->optimizer.empty()) {
+    run.printer.Note(
+        absl::StrCat("trains with --optimizer ", options.job.spec.optimizer(),
+                     " --learning-rate ", options.job.spec.learning_rate()));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
@@ -131,7 +182,10 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
   absl::StatusOr<Json> run =
       RunSupervisor(cluster, request, run_surroundings).Run();
   if (!run.ok()) {
-    ShowLastWords(options, folder, run.status(), run_surroundings.printer);
+    if (!absl::IsCancelled(run.status())) {
+      ShowLastWords(folder, run.status(), Agents(options),
+                    run_surroundings.printer);
+    }
     return absl::Status(
         run.status().code(),
         absl::StrCat(run.status().message(), " (logs in ", folder, ")"));
@@ -161,7 +215,7 @@ std::string Document(const std::vector<ComparedResult>& results, bool json) {
 
 }  // namespace
 
-int RunLocal(const LocalOptions& options, int64_t train_samples,
+int RunLocal(LocalOptions options, int64_t train_samples,
              const LocalSurroundings& surroundings) {
   ProgressPrinter printer(surroundings.progress);
   const auto fail = [&](const absl::Status& status) {
@@ -178,6 +232,12 @@ int RunLocal(const LocalOptions& options, int64_t train_samples,
   printer.Note(absl::StrCat("logs in ", surroundings.run_dir));
   std::vector<ComparedResult> results;
   int exit_code = 0;
+  if (HasQuestions(options)) {
+    const absl::Status asked =
+        AskWhatIsOpen(surroundings, run_surroundings, options, train_samples);
+    if (!asked.ok()) exit_code = fail(asked);
+    if (interrupts->first() != 0) exit_code = 128 + interrupts->first();
+  }
   for (size_t i = 0; i < options.job.runs.size() && exit_code == 0; ++i) {
     const std::string label = RunLabel(options, i);
     printer.StartRun(label, options.job.spec.stop().seconds());

@@ -123,18 +123,6 @@ TEST(LocalOptionsTest, FlagsSayWhatAProgramWouldDecide) {
   EXPECT_TRUE(options->threads_given);
 }
 
-TEST(LocalOptionsTest, SwitchesOfAProgramNeedItsSamples) {
-  LocalFlags flags = ProgramRun();
-  flags.switch_at = {"50%=asp"};
-  flags.program.train_samples = 1000;
-  flags.typed.insert({"--switch-at", "--train-samples"});
-  const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags);
-  ASSERT_TRUE(options.ok()) << options.status();
-  const v1::JobSpec spec =
-      MakeJobSpec(options->job, options->job.runs[0], options->train_samples);
-  EXPECT_EQ(spec.switches(0).samples(), 500);
-}
-
 TEST(LocalOptionsTest, WithoutEvaluationNobodyEvaluates) {
   LocalFlags flags;
   flags.no_eval = true;
@@ -219,8 +207,6 @@ const BadInput kBadPrograms[] = {
      "--program-name needs a --program"},
     {"ArgumentAlone", [](auto& f) { f.typed = {"--argument"}; },
      "--argument needs a --program"},
-    {"TrainSamplesAlone", [](auto& f) { f.typed = {"--train-samples"}; },
-     "--train-samples needs a --program"},
     {"Name",
      [](auto& f) {
        f = ProgramRun();
@@ -254,19 +240,6 @@ const BadInput kBadPrograms[] = {
        f.typed.insert("--argument");
      },
      "--argument \"depth\": must be KEY=VALUE"},
-    {"SwitchOfUnknownSamples",
-     [](auto& f) {
-       f = ProgramRun();
-       f.switch_at = {"50%=asp"};
-       f.typed.insert("--switch-at");
-     },
-     "--switch-at needs --train-samples"},
-    {"TrainSamples",
-     [](auto& f) {
-       f = ProgramRun();
-       f.typed.insert("--train-samples");
-     },
-     "--train-samples 0: must be from 1"},
 };
 
 const BadInput kBadNumbers[] = {

@@ -34,11 +34,11 @@ TEST_F(ProgramOutputTest, WhoIsBlamedIsQuoted) {
   Says("w0", "all is well\n");
   Says("w1", "Traceback\n  File \"train.py\", line 3\nValueError: no\n");
   Says("w10", "also well\n");
-  EXPECT_THAT(After("w1: the program exited with 1"),
-              ElementsAre(absl::StrCat("the program of w1 said last (",
-                                       ProgramLog(folder_.path(), "w1"), "):"),
-                          "  | Traceback", "  |   File \"train.py\", line 3",
-                          "  | ValueError: no"));
+  EXPECT_THAT(
+      After("w1: the program exited with 1"),
+      ElementsAre(absl::StrCat(ProgramLog(folder_.path(), "w1"), " ends with:"),
+                  "  | Traceback", "  |   File \"train.py\", line 3",
+                  "  | ValueError: no"));
   EXPECT_THAT(After("w10: gone; w1 waits"), Contains("  | also well"));
 }
 

@@ -106,6 +106,12 @@ class RunLocalTest : public testing::Test {
     return Json::parse(stdout_, nullptr, false).dump();
   }
 
+  // Whose optimizer nobody has to ask for.
+  void TrainProgram() {
+    flags_.program.command = "python3 train.py";
+    flags_.typed = {"--program", "--optimizer", "--learning-rate"};
+  }
+
   FakePrograms programs_;
   LocalFlags flags_;
   RunTimeouts timeouts_;
@@ -163,7 +169,7 @@ constexpr char kAwaitPrograms[] =
 
 TEST_F(RunLocalTest, RunsAProgramInsteadOfAModel) {
   unsetenv("OMP_NUM_THREADS");
-  flags_.program.command = "python3 train.py";
+  TrainProgram();
   flags_.program.arguments = {"depth=18"};
   flags_.no_eval = true;
   programs_.Worker(AgentWhoseProgramSays("$name $OMP_NUM_THREADS"));
@@ -174,34 +180,62 @@ TEST_F(RunLocalTest, RunsAProgramInsteadOfAModel) {
               ElementsAre(Key("coordinator"), Key("s0"), Key("w0"), Key("w1")))
       << "and nobody who evaluates";
   EXPECT_TRUE(programs_.AllGone("1-bsp"));
-  EXPECT_EQ(programs_.File("1-bsp", "w1.program.log"),
-            "w1 1\n");
+  EXPECT_EQ(programs_.File("1-bsp", "w1.program.log"), "w1 1\n");
   const Json job = Json::parse(programs_.File("1-bsp", "job.json"));
   EXPECT_EQ(job["model"], "program:train");
   EXPECT_EQ(job["arguments"]["depth"], "18");
 }
 
 TEST_F(RunLocalTest, WhatAProgramSaidLastStandsBeforeTheError) {
-  flags_.program.command = "python3 train.py";
+  TrainProgram();
   programs_.Worker(AgentWhoseProgramSays("ValueError: of $name"));
   programs_.Coordinator(
       absl::StrCat(kListening, kAwaitMembers, kAwaitPrograms,
                    Tell("failed w1: the program exited with 1"), kSleep));
   EXPECT_EQ(RunAll(), 3);
   EXPECT_THAT(stderr_,
-              testing::ContainsRegex("the program of w1 said last [^\n]*\n"
+              testing::ContainsRegex("/w1.program.log ends with:\n"
                                      "  \\| ValueError: of w1\n"
                                      "paceline: bsp: w1: the program exited"));
   EXPECT_TRUE(programs_.AllGone("1-bsp"));
 }
 
 TEST_F(RunLocalTest, AnInterruptIsNoFaultOfAProgram) {
-  flags_.program.command = "python3 train.py";
+  TrainProgram();
   programs_.Worker(AgentWhoseProgramSays("step 1"));
   programs_.Coordinator(absl::StrCat(kListening, kAwaitMembers, kAwaitPrograms,
                                      kStarted, "kill -INT $PPID\n", kSleep));
   EXPECT_EQ(RunAll(), 130);
-  EXPECT_THAT(stderr_, Not(HasSubstr("said last")));
+  EXPECT_THAT(stderr_, Not(HasSubstr("ends with")));
+}
+
+TEST_F(RunLocalTest, AsksAProgramForWhatNoFlagSays) {
+  flags_.program.command =
+      "exec python3 " PACELINE_TESTDATA "/programs/line_program.py";
+  flags_.program.arguments = {"optimizer=adam", "rate=0.25"};
+  flags_.switch_at = {"50%=asp"};
+  flags_.typed = {"--program"};
+  programs_.Coordinator(absl::StrCat(kListening, kStarted, kResult));
+  EXPECT_EQ(RunAll(), 0) << stderr_;
+  EXPECT_THAT(stderr_,
+              HasSubstr("trains with --optimizer adam --learning-rate 0.25\n"));
+  const Json job = Json::parse(programs_.File("1-bsp", "job.json"));
+  EXPECT_EQ(job["model"], "program:line_program");
+  EXPECT_EQ(job["optimizer"], "adam");
+  EXPECT_EQ(job["learning_rate"], 0.25);
+  EXPECT_EQ(job["switches"][0]["samples"], "256");
+}
+
+TEST_F(RunLocalTest, AProgramThatDoesNotAnswerFailsBeforeAnythingIsStarted) {
+  flags_.program.command = "echo 'no such data' >&2; exit 3";
+  flags_.typed = {"--program"};
+  EXPECT_EQ(RunAll(), 4);
+  EXPECT_THAT(stderr_, testing::ContainsRegex(
+                           "question.program.log ends with:\n"
+                           "  \\| no such data\n"
+                           "paceline: the program exited with 3 before it "));
+  EXPECT_TRUE(programs_.Pids("1-bsp").empty());
+  EXPECT_EQ(Document(), kNoRuns);
 }
 
 TEST_F(RunLocalTest, PrintsATable) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A program for tests: fits a line to points, over the protocol itself.
 
-Needs nothing but Python. Its arguments, from the job: `trouble` = what goes
-wrong in its trouble_step-th step (an exception, "exit", "kill").
+Needs nothing but Python. Its arguments, from the job: `trouble`, what goes
+wrong in its third step ("exception"; "kill", of worker w1); `optimizer` and
+`rate`, what it says that its own ones are.
 """
 
 import array
@@ -73,10 +74,15 @@ class Program:
             sys.exit(0)  # It was told to stop before it had a job.
         self._job = json.loads(body)
         print("job", self._job["job"], "as", self._job["role"], flush=True)
+        own: "dict[str, object]" = {}
+        if "optimizer" in self._job["arguments"]:
+            own = {"optimizer": self._job["arguments"]["optimizer"],
+                   "learning_rate": float(self._job["arguments"]["rate"])}
         agent.send_json(
             ATTACH, tensors=[{"name": "slope", "shape": [1]},
                              {"name": "offset", "shape": [1]}],
-            train_samples=TRAIN_SAMPLES, test_samples=TEST_SAMPLES, lookahead=0)
+            train_samples=TRAIN_SAMPLES, test_samples=TEST_SAMPLES, lookahead=0,
+            **own)
 
     def run(self) -> None:
         while True:
@@ -154,10 +160,9 @@ class Program:
                                            0, 0, 1000))
 
     def _make_trouble(self) -> None:
-        arguments = self._job["arguments"]
-        if self._steps != int(arguments.get("trouble_step", 3)):
+        if self._steps != 3:
             return
-        trouble = arguments.get("trouble")
+        trouble = self._job["arguments"].get("trouble")
         if trouble == "exception":
             raise ValueError("the third step is cursed")
         if trouble == "kill" and self._job["worker"] == "w1":
