@@ -49,6 +49,17 @@ std::string ProgramLog(absl::string_view folder, absl::string_view worker) {
   return absl::StrCat(folder, "/", worker, kLogSuffix);
 }
 
+std::string WithLastQuote(absl::string_view why) {
+  constexpr absl::string_view kQuote = "; last lines: ";
+  constexpr absl::string_view kBetween = " | ";
+  const size_t begin = why.find(kQuote);
+  if (begin == absl::string_view::npos) return std::string(why);
+  const size_t last = why.rfind(kBetween);
+  const bool several = last != absl::string_view::npos && last > begin;
+  const size_t kept = several ? last + kBetween.size() : begin + kQuote.size();
+  return absl::StrCat(why.substr(0, begin), ": ", why.substr(kept));
+}
+
 void RemoveProgramLogs(const std::string& folder) {
   std::error_code error;
   std::vector<std::filesystem::path> logs;

@@ -12,6 +12,10 @@ namespace paceline {
 // run.
 std::string ProgramLog(absl::string_view folder, absl::string_view worker);
 
+// `why` with the last of the lines that an agent quotes of its program alone:
+// the others are in its log.
+std::string WithLastQuote(absl::string_view why);
+
 // Removes all of them, of an earlier use of the folder.
 void RemoveProgramLogs(const std::string& folder);
 

@@ -142,7 +142,8 @@ absl::Status AskWhatIsOpen(const LocalSurroundings& surroundings,
     if (!absl::IsCancelled(answer.status())) {
       ShowLastWords(folder, answer.status(), {kAsked}, run.printer);
     }
-    return answer.status();
+    return absl::Status(answer.status().code(),
+                        WithLastQuote(answer.status().message()));
   }
   train_samples = answer->train_samples;
   options.job.spec = FilledIn(std::move(options.job.spec), *answer);
@@ -186,9 +187,9 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
       ShowLastWords(folder, run.status(), Agents(options),
                     run_surroundings.printer);
     }
-    return absl::Status(
-        run.status().code(),
-        absl::StrCat(run.status().message(), " (logs in ", folder, ")"));
+    return absl::Status(run.status().code(),
+                        absl::StrCat(WithLastQuote(run.status().message()),
+                                     " (logs in ", folder, ")"));
   }
   // The rows of a comparison must differ where only the batching does.
   if (compared.label != compared.text) {

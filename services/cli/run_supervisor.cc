@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "services/cli/program_output.h"
 #include "services/cli/run_files.h"
 
 namespace paceline {
@@ -140,7 +141,9 @@ void RunSupervisor::Take(const v1::WatchJobResponse& event) {
   const v1::Decision& decision = event.decision();
   if (event.has_decision() && decision.kind() != "refresh" &&
       decision.kind() != "regroup") {
-    printer.Show(decision);
+    v1::Decision shown = decision;
+    shown.set_text(WithLastQuote(decision.text()));
+    printer.Show(shown);
   }
 }
 

@@ -108,7 +108,8 @@ TEST(LocalProgramTest, AnExceptionIsShownAsItWasPrinted) {
   EXPECT_THAT(command.err(), HasSubstr(".program.log ends with:\n"));
   EXPECT_THAT(command.err(),
               HasSubstr("\n  | ValueError: the third step is cursed\n"));
-  EXPECT_THAT(command.err(), HasSubstr("\npaceline: bsp: "));
+  EXPECT_THAT(command.err(),
+              HasSubstr("in step 3: ValueError: the third step is cursed; "));
 }
 
 TEST(LocalProgramTest, AKilledProgramCostsNoSample) {

@@ -55,6 +55,21 @@ TEST_F(ProgramOutputTest, AMissingPackageHasARemedy) {
               HasSubstr("pip install services/worker/python"));
 }
 
+TEST(QuoteTest, TheLastLineSaysEnough) {
+  const std::pair<const char*, const char*> kTexts[] = {
+      {"w0: lost", "w0: lost"},
+      {"a | b", "a | b"},
+      {"exited with 1 in step 3; last lines: no disk",
+       "exited with 1 in step 3: no disk"},
+      {"a | b; last lines:   in f |   raise x | ValueError: x; 3 times",
+       "a | b: ValueError: x; 3 times"},
+      {"", ""},
+  };
+  for (const auto& [text, shown] : kTexts) {
+    EXPECT_EQ(WithLastQuote(text), shown);
+  }
+}
+
 TEST_F(ProgramOutputTest, LongOutputIsCut) {
   std::string text;
   for (int i = 0; i < 1000; ++i) absl::StrAppend(&text, "step ", i, "\n");

@@ -233,7 +233,8 @@ TEST_F(RunLocalTest, AProgramThatDoesNotAnswerFailsBeforeAnythingIsStarted) {
   EXPECT_THAT(stderr_, testing::ContainsRegex(
                            "question.program.log ends with:\n"
                            "  \\| no such data\n"
-                           "paceline: the program exited with 3 before it "));
+                           "paceline: the program exited with 3 before it "
+                           "connected: no such data\n"));
   EXPECT_TRUE(programs_.Pids("1-bsp").empty());
   EXPECT_EQ(Document(), kNoRuns);
 }
