@@ -195,10 +195,9 @@ absl::Status CheckEvaluation(const LocalFlags& flags) {
         "--stop-at-target contradicts --defer-eval: evaluating after the "
         "training cannot end it");
   }
-  if (flags.no_eval && flags.target_accuracy > 0) {
+  if (flags.no_eval && (flags.target_accuracy > 0 || !flags.target.empty())) {
     return absl::InvalidArgumentError(
-        "--no-eval contradicts --target-accuracy, which only evaluations can "
-        "reach");
+        "--no-eval contradicts a target, which only evaluations can reach");
   }
   return absl::OkStatus();
 }

@@ -56,6 +56,18 @@ bool AnyReachedTarget(const std::vector<ComparedResult>& results) {
   });
 }
 
+// Whether the table shows losses, since no run has an accuracy.
+bool HaveOnlyLosses(const std::vector<ComparedResult>& results) {
+  const auto any = [&](auto has) {
+    return std::any_of(results.begin(), results.end(), [&](const auto& result) {
+      return has(result.run).has_value();
+    });
+  };
+  return any(FinalLoss) && !any([](const Json& run) {
+           return NumberField(run, "final_accuracy");
+         });
+}
+
 // What the runs have measured beside accuracy and loss, as far as a line has
 // room.
 std::vector<std::string> OtherMetrics(
@@ -77,7 +89,9 @@ std::vector<std::string> OtherMetrics(
 std::string ComparisonTable(const std::vector<ComparedResult>& results) {
   const bool to_target = AnyReachedTarget(results);
   const std::vector<std::string> metrics = OtherMetrics(results);
-  std::vector<Row> rows = {{"PARADIGM", "SECONDS", "ACCURACY"}};
+  const bool by_loss = HaveOnlyLosses(results);
+  std::vector<Row> rows = {
+      {"PARADIGM", "SECONDS", by_loss ? "LOSS" : "ACCURACY"}};
   for (const std::string& metric : metrics) {
     rows[0].push_back(absl::AsciiStrToUpper(OneLine(metric)));
   }
@@ -86,8 +100,10 @@ std::string ComparisonTable(const std::vector<ComparedResult>& results) {
     rows[0].push_back(header);
   }
   for (const auto& [label, run] : results) {
-    Row row = {label, Format(NumberField(run, "seconds"), 2),
-               Format(NumberField(run, "final_accuracy"), 4)};
+    Row row = {
+        label, Format(NumberField(run, "seconds"), 2),
+        Format(by_loss ? FinalLoss(run) : NumberField(run, "final_accuracy"),
+               4)};
     for (const std::string& metric : metrics) {
       const Json* const measured = FindField(run, "final_metrics");
       row.push_back(Format(
@@ -258,6 +274,14 @@ std::string ResultsTable(const std::vector<ComparedResult>& results) {
     absl::StrAppend(&text, WorkersTable(label, run));
   }
   return text;
+}
+
+std::optional<double> FinalLoss(const Json& run) {
+  const Json* const points = FindField(run, "accuracy");
+  if (points == nullptr || !points->is_array() || points->empty()) {
+    return std::nullopt;
+  }
+  return NumberField(points->back(), kLossMetric);
 }
 
 std::string Distribution(const Json& object, absl::string_view name) {

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_CLI_RESULTS_TABLE_H_
 #define PACELINE_SERVICES_CLI_RESULTS_TABLE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct ComparedResult {
 // ended), then what that says in words, then one line per worker. "-" stands
 // for what is not known.
 std::string ResultsTable(const std::vector<ComparedResult>& results);
+
+// The loss of a run's last evaluation; nothing if there is none.
+std::optional<double> FinalLoss(const Json& run);
 
 // "1/4/5" of a member of `object` with quantiles: median, 99th percentile and
 // maximum; "-" if it is not there.

@@ -38,6 +38,8 @@ std::string ResultLine(const std::string& label, const Json& run) {
   }
   if (const auto accuracy = NumberField(run, "final_accuracy")) {
     absl::StrAppend(&line, absl::StrFormat(", accuracy %.4f", *accuracy));
+  } else if (const auto loss = FinalLoss(run)) {
+    absl::StrAppend(&line, absl::StrFormat(", loss %.4f", *loss));
   }
   const Json* const metrics = FindField(run, "final_metrics");
   if (metrics != nullptr && metrics->is_object()) {

@@ -96,8 +96,20 @@ TEST(LocalProgramTest, TrainsAsTheScriptSays) {
 TEST(LocalProgramTest, PrintsTheTableWithTheLoss) {
   LocalCommand command(Line({"--slowdown", "1,4", "--step-time", "2ms"}));
   ASSERT_EQ(command.Wait(), 0) << command.err();
-  EXPECT_THAT(command.out(), HasSubstr("PARADIGM  SECONDS    LOSS  TO TARGET"));
+  EXPECT_THAT(command.out(),
+              HasSubstr("PARADIGM  SECONDS    LOSS   WORST  TO TARGET"));
   EXPECT_THAT(command.out(), HasSubstr("\n  w1 "));
+}
+
+TEST(LocalProgramTest, StopsAtTheTargetOfItsOwnMetric) {
+  LocalCommand command(
+      Line({"--epochs", "10000", "--eval-every", "256", "--target",
+            "worst<=0.01", "--stop-at-target", "-o", "json"}));
+  ASSERT_EQ(command.Wait(), 0) << command.err();
+  const nlohmann::json run = command.document()["runs"][0];
+  EXPECT_LT(run["samples"], 10'000 * kTrainSamples);
+  EXPECT_LE(run["final_metrics"]["worst"], 0.01);
+  EXPECT_TRUE(run["seconds_to_target"].is_number());
 }
 
 TEST(LocalProgramTest, AnExceptionIsShownAsItWasPrinted) {

@@ -193,7 +193,13 @@ const BadInput kBadChoices[] = {
        f.no_eval = true;
        f.target_accuracy = 0.9;
      },
-     "--no-eval contradicts --target-accuracy"},
+     "--no-eval contradicts a target"},
+    {"OtherTargetWithoutEvaluation",
+     [](auto& f) {
+       f.no_eval = true;
+       f.target = "loss<=1";
+     },
+     "--no-eval contradicts a target"},
 };
 
 const BadInput kBadPrograms[] = {

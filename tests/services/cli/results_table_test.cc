@@ -59,6 +59,21 @@ TEST(ResultsTableTest, ARunThatMissedTheTargetHasNoSpeedUp) {
       "asp did not reach the target accuracy.\n");
 }
 
+TEST(ResultsTableTest, WithoutAnAccuracyTheLossIsShown) {
+  EXPECT_EQ(ResultsTable({FakeRun("bsp", R"({"seconds":2,"accuracy":[)"
+                                         R"({"loss":0.9},{"loss":0.25}]})"),
+                          FakeRun("asp", R"({"seconds":1,)"
+                                         R"("final_accuracy":null})")}),
+            "PARADIGM  SECONDS    LOSS  TO TARGET  SPEED-UP  SAMPLES/S  "
+            "UPDATES\n"
+            "bsp          2.00  0.2500          -     1.00x          -        "
+            "0\n"
+            "asp          1.00       -          -     2.00x          -        "
+            "0\n"
+            "\nasp ended 2.00x as soon as bsp: after 1.00 s instead of 2.00 "
+            "s.\n");
+}
+
 TEST(ResultsTableTest, WhatAProgramMeasuresHasColumns) {
   EXPECT_EQ(
       ResultsTable(
