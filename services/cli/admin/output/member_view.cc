@@ -1,5 +1,7 @@
 #include "services/cli/admin/output/member_view.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -30,6 +32,13 @@ std::string Role(const v1::Worker& worker) {
 
 std::string Programs(const v1::Worker& worker) {
   return absl::StrJoin(worker.programs(), ",");
+}
+
+// Where nobody has any, the column is in the way.
+bool AnyPrograms(const std::vector<const v1::Worker*>& workers) {
+  return std::any_of(
+      workers.begin(), workers.end(),
+      [](const v1::Worker* worker) { return worker->programs_size() > 0; });
 }
 
 std::string CodeText(int code) {
@@ -65,7 +74,7 @@ Table WorkerTable(const std::vector<const v1::Worker*>& workers, bool wide,
        {"AGE",
         [&](Worker worker) { return ShortAge(worker.connect_time(), now); }},
        {"ROLE", &Role, true},
-       {"PROGRAMS", &Programs, true},
+       {"PROGRAMS", &Programs, !AnyPrograms(workers)},
        {"DEVICE", [](Worker worker) { return worker.device(); }, true},
        {"MEMORY", &Memory, true},
        {"STRAGGLER",
