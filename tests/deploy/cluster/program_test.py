@@ -21,14 +21,14 @@ import json
 import os
 import sys
 
-from release import kubectl  # Finds the next ones.
+from release import kubectl, run  # Finds the next ones.
 from real_cluster import until
 from scenario import SKIPPED, image_values, missing, play
 
 IMAGES = ("PACELINE_SERVER_IMAGE", "PACELINE_WORKER_IMAGE",
           "PACELINE_PROGRAM_IMAGE")
 WORKERS = 2
-EPOCHS = 40
+EPOCHS = 60
 # Of each batch, so that the job lasts: the agent waits.
 STEP_TIME = "50ms"
 
@@ -148,6 +148,30 @@ class Scenario:
             worker["worker"] == made for worker in self.workers()))
         return f"{sorted(before)[1]} deleted, {made} computes"
 
+    def takes_workers_without_the_chart(self):
+        """Those that `paceline worker manifest` prints."""
+        fullname = self.release.fullname
+        [space] = {pod["metadata"]["namespace"] for pod in self.pods().values()}
+        file = self.release.folder / "manifest.yaml"
+        file.write_text(run(
+            self.release.paceline, "worker", "manifest", "--program=tabular",
+            f"--image={os.environ['PACELINE_PROGRAM_IMAGE']}",
+            f"--agent-image={os.environ['PACELINE_WORKER_IMAGE']}",
+            f"--coordinator={fullname}-coordinator.{space}.svc:7070",
+            f"--tls-secret={fullname}-tls-worker",
+            f"--name={fullname}-more", "--pool=programs", "--cpu=50m",
+            "--memory=256Mi", "--shm-size=64Mi", "--weights-size=16Mi", "--",
+            "python3", SCRIPT))
+        kubectl("apply", "-f", str(file))
+        try:
+            [more] = until("its worker computes", lambda: [
+                worker["worker"] for worker in self.workers()
+                if worker["worker"].startswith(f"{fullname}-more-")])
+        finally:
+            kubectl("delete", "-f", str(file), "--wait=false")
+        self.goes_on()
+        return f"{more} computed"
+
     def ends_with_each_sample_once(self):
         self.release.command("job", "wait", "tabular",
                              "--for=state=SUCCEEDED", "--timeout=10m")
@@ -159,7 +183,8 @@ class Scenario:
 
     def steps(self):
         return (self.installs, self.trains, self.outlives_a_program,
-                self.outlives_a_pod, self.ends_with_each_sample_once)
+                self.outlives_a_pod, self.takes_workers_without_the_chart,
+                self.ends_with_each_sample_once)
 
 
 def main():
