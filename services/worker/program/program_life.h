@@ -62,8 +62,10 @@ class ProgramLife {
   // That it is dead.
   absl::Status Died(absl::string_view where);
 
-  std::unique_ptr<ProgramProcess> process_;  // Null: somebody else's.
   std::shared_ptr<ProgramConnection> connection_;
+  // Null: somebody else's. Killed before the connection closes, which a program
+  // would take for the end of its loop.
+  std::unique_ptr<ProgramProcess> process_;
   ProgramHello hello_;
   bool over_ = false;  // The last word has been said.
 };
