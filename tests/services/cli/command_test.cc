@@ -96,6 +96,8 @@ TEST_F(CommandTest, BadInputIsOneLineAndACode) {
       {"local --slowdown 1,2", 2},
       {"local --target-accuracy 1.5", 2},
       {"local --data synthetic:nothing", 2},
+      {"local --program train --model mlp", 2},
+      {"local --argument depth=18", 2},
       {"local --data mnist:/nowhere", 3},
       {"local --data cifar10:/nowhere", 3},
       {absl::StrCat("local --data mnist:", dir), 2},
