@@ -35,7 +35,7 @@ struct Server {
     config.batch_size = 1;
     for (uint32_t i = 0; i < kBlocks; ++i) {
       config.blocks.push_back({i, "weights", uint64_t{i} * kBlockFloats,
-                               static_cast<uint32_t>(kBlockFloats), false});
+                               static_cast<uint32_t>(kBlockFloats)});
     }
     CHECK(shard.Configure(kRun, config).ok());
     ListenOptions options;

@@ -114,7 +114,7 @@ TEST(FenceThreadsTest, SeveralStreamsOfOneWorker) {
 TEST(FenceThreadsTest, OneOfManyTakesABlockAndTheOthersWait) {
   constexpr int64_t kIterations = 300;
   constexpr int kThreads = 4;
-  Contributor contributor(1);
+  Contributor contributor(1, 1);
   std::vector<std::atomic<int>> takers(kIterations + 1);
   std::atomic<int64_t> arrived = 0;
   std::vector<std::thread> threads;

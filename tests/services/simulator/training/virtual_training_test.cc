@@ -1,5 +1,6 @@
 #include "services/simulator/training/virtual_training.h"
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,7 +68,7 @@ class VirtualTrainingTest : public testing::Test {
     MemberEvaluated evaluated;
     training.SnapshotTaken(3, {.snapshot = 1}, evaluated);
     EXPECT_TRUE(evaluated.status.ok()) << evaluated.status;
-    return evaluated.loss;
+    return evaluated.loss.value_or(std::nan(""));
   }
 
   TrainingSpec spec_;
@@ -187,7 +188,7 @@ TEST_F(VirtualTrainingTest, EveryParadigmLearns) {
     const auto training = Train(paradigm, {1, 1, 4}, 4);
     const std::vector<AccuracyPoint>& points = training->accuracy();
     ASSERT_GE(points.size(), 8u) << paradigm;
-    EXPECT_LT(points.back().loss, 0.9 * points.front().loss) << paradigm;
+    EXPECT_LT(*points.back().loss, 0.9 * *points.front().loss) << paradigm;
     EXPECT_EQ(points.back().samples, samples_) << paradigm;
     EXPECT_EQ(training->refused_blocks(), 0) << paradigm;
   }
@@ -205,7 +206,7 @@ TEST_F(VirtualTrainingTest, StopsAtTheTarget) {
   target_accuracy_ = 0.12;  // A guess has a tenth.
   const auto training = Train("asp", {1, 1, 4}, 40);
   EXPECT_LT(samples_, 40 * 1024);
-  EXPECT_TRUE(TargetReached(training->accuracy(), 0.12));
+  EXPECT_TRUE(TargetReached(training->accuracy(), AccuracyTarget(0.12)));
 }
 
 TEST_F(VirtualTrainingTest, ALossThatIsNotFiniteIsNotPushed) {
