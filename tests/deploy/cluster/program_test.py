@@ -28,7 +28,7 @@ from scenario import SKIPPED, image_values, missing, play
 IMAGES = ("PACELINE_SERVER_IMAGE", "PACELINE_WORKER_IMAGE",
           "PACELINE_PROGRAM_IMAGE")
 WORKERS = 2
-EPOCHS = 60
+EPOCHS = 40
 # Of each batch, so that the job lasts: the agent waits.
 STEP_TIME = "50ms"
 
@@ -173,9 +173,11 @@ class Scenario:
         return f"{more} computed"
 
     def ends_with_each_sample_once(self):
-        self.release.command("job", "wait", "tabular",
-                             "--for=state=SUCCEEDED", "--timeout=10m")
-        progress = self.release.job("tabular")["progress"]
+        until("the job ends", lambda: self.release.job("tabular")["state"]
+              not in ("RUNNING", "SAVING"), seconds=600)
+        job = self.release.job("tabular")
+        assert job["state"] == "SUCCEEDED", job
+        progress = job["progress"]
         once = EPOCHS * int(progress["trainSamples"])
         assert int(progress["samples"]) == once, progress
         return (f"{progress['samples']} samples, accuracy "
