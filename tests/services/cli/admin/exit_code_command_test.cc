@@ -157,9 +157,8 @@ TEST_F(ExitCodeCommandTest, AServerThatComesBackInTime) {
 // A listener that never says a word.
 TEST_F(ExitCodeCommandTest, AServerThatIsSilent) {
   const LoopbackSocket listener;
-  const auto outcome = command_.Run(
-      absl::StrCat("job list --request-timeout 300ms --address ",
-                   listener.address()));
+  const auto outcome = command_.Run(absl::StrCat(
+      "job list --request-timeout 300ms --address ", listener.address()));
   EXPECT_EQ(outcome.code, 6);
   EXPECT_THAT(outcome.err, HasSubstr("did not answer within 300ms"));
 }
