@@ -58,8 +58,9 @@ void AddDefaults(v1::JobSpec& spec) {
 
 absl::Status CheckModelSpec(absl::string_view model) {
   const std::optional<absl::string_view> program = ProgramOf(model);
-  if (program.has_value())
+  if (program.has_value()) {
     return CheckPlainName("the program's name", *program);
+  }
   const absl::Status built_in = CheckModelName(model);
   if (built_in.ok()) return built_in;
   return absl::InvalidArgumentError(absl::StrCat(

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 
 namespace paceline {
 namespace {
@@ -34,8 +33,11 @@ absl::Status CheckModelName(absl::string_view name) {
 }
 
 std::optional<absl::string_view> ProgramOf(absl::string_view model) {
-  if (!absl::ConsumePrefix(&model, kProgramPrefix)) return std::nullopt;
-  return model;
+  // Without Abseil's functions for it, which a machine with a GPU may not have.
+  if (model.substr(0, kProgramPrefix.size()) != kProgramPrefix) {
+    return std::nullopt;
+  }
+  return model.substr(kProgramPrefix.size());
 }
 
 absl::Status CheckSyntheticName(absl::string_view name) {
