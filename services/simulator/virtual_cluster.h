@@ -149,7 +149,6 @@ class VirtualCluster {
   std::vector<VirtualEvaluator> evaluators_;  // Of a whole run.
   Nanos heard_ = 0;                           // When everybody was.
   int64_t ticks_now_ = 0;                     // In this nanosecond.
-
   std::vector<VirtualServer> servers_;
   Nanos closed_at_ = 0;  // When the servers have applied the last closing.
   // Of the snapshots that all servers have taken, what comes of evaluating.

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 import unittest
 
 from real_cluster import LONG, RealCluster, until
@@ -25,6 +25,10 @@ from real_cluster import LONG, RealCluster, until
 BIN = None
 PROGRAM = pathlib.Path(__file__).resolve().parent / "plain_program.py"
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-programs-"))
+
+
+def pause(seconds):
+    threading.Event().wait(seconds)
 
 
 class ProgramJobTest(unittest.TestCase):
@@ -107,13 +111,13 @@ class ProgramJobTest(unittest.TestCase):
             try:
                 pid = int(path.read_text())
                 path.unlink()
-                time.sleep(draw.uniform(0, 0.03))
+                pause(draw.uniform(0, 0.03))
                 os.kill(pid, signal.SIGKILL)
                 killed += 1
             except FileNotFoundError:
                 self.assertIn(self.job("counts")["state"],
                               ("PENDING", "STARTING", "RUNNING"), killed)
-                time.sleep(0.01)
+                pause(0.01)
             except ProcessLookupError:
                 pass
         job = self.await_end("counts")

@@ -24,7 +24,7 @@ import time
 from http2 import (ACK, DATA, END_HEADERS, END_STREAM, HEADERS,
                    INITIAL_WINDOW_SIZE, PING, PREFACE, SETTINGS, WINDOW_UPDATE,
                    call_headers, frame)
-from trial_cluster import LONG, MINUTES, Trial, TrialCluster, main
+from trial_cluster import LONG, MINUTES, Trial, TrialCluster, main, pause
 
 JOB = "attacked"
 MEGABYTE = 1 << 20
@@ -241,7 +241,7 @@ class OversizedMessages(Trial):
                 if attacked:
                     callers.starmap(attack, [how] * CALLERS)
                     attacks.append(time.monotonic() - began)
-                time.sleep(max(0, began + lasts - time.monotonic()))
+                pause(max(0, began + lasts - time.monotonic()))
                 rates[attacked].append((cluster.counted(JOB) - counted) /
                                        (time.monotonic() - began))
         alone, under = (statistics.median(rates[k]) for k in (False, True))

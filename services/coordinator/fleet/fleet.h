@@ -89,9 +89,8 @@ class Fleet {
   // 0: all. UNAVAILABLE if there are not so many.
   absl::StatusOr<std::vector<ServerLink>> PickServers(uint32_t count) const;
 
-  // By name.
-  std::vector<Member> Members() const;
-  std::vector<v1::Server> Servers() const;
+  std::vector<Member> Members() const;      // By name.
+  std::vector<v1::Server> Servers() const;  // By name.
   // Whether any is connected that can evaluate the job: it has the program, or
   // none where that is empty, and is not unfit.
   bool HasEvaluator(absl::string_view job, absl::string_view program) const;
@@ -124,13 +123,10 @@ class Fleet {
     bool leaving = false;  // Its process ends.
   };
 
-  // It is in no run any more.
-  static void EndSession(WorkerEntry& entry);
+  static void EndSession(WorkerEntry& entry);  // It is in no run any more.
   void FoldersSeen(uint64_t member, const v1::FoldersSeen& seen);
-  // A server has said that it is about to go.
-  absl::Status ServerLeaves(uint64_t member);
-  // The member is free.
-  void Detach(uint64_t member);
+  absl::Status ServerLeaves(uint64_t member);  // It is about to.
+  void Detach(uint64_t member);                // It is free.
   // It is not to be given to the job again.
   void MarkUnfit(uint64_t member, const std::string& job,
                  absl::string_view why);
@@ -141,8 +137,7 @@ class Fleet {
       ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return entry.going || drained_.contains(entry.hello.name());
   }
-  // How long it may take to leave.
-  absl::Duration LeavingLimit(const WorkerEntry& entry) const;
+  absl::Duration LeavingLimit(const WorkerEntry& entry) const;  // To leave.
   v1::Worker ToProto(const WorkerEntry& entry) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
   uint64_t BytesOn(uint64_t server) const ABSL_SHARED_LOCKS_REQUIRED(mu_);

@@ -158,8 +158,7 @@ class JobRun : private RunDriver {
   // What the worker or evaluator of that name has brought about so far: samples
   // counted, or evaluations, be they of others. Only ever grows.
   int64_t DoneBy(const std::string& name) const;
-  // Snapshots wait for an evaluator.
-  bool WantsEvaluator() const;
+  bool WantsEvaluator() const;  // Snapshots wait for one.
   // Nothing more is counted; what there is is being saved, or is saved.
   bool TrainingEnds() const;
   // Trainers have nothing to do any more, whether or not it could be saved.
@@ -221,9 +220,7 @@ class JobRun : private RunDriver {
   std::optional<absl::Time> last_close_ ABSL_GUARDED_BY(mu_);
   bool ended_ ABSL_GUARDED_BY(mu_) = false;  // The course has.
   std::optional<RunOutcome> outcome_ ABSL_GUARDED_BY(mu_);
-
-  // Of the run's own thread.
-  std::unique_ptr<TraceWriter> trace_;
+  std::unique_ptr<TraceWriter> trace_;  // Of the run's own thread.
 };
 
 }  // namespace paceline

@@ -115,12 +115,10 @@ class RunCourse {
   void WatchLoss(const Turn& turn, bool at_the_end);
   // Why nobody can train this, if that is so.
   absl::Status LastFailure() const;
-
   // Hands on what the core has put into `core_outputs_`.
   void Absorb(const Turn& turn);
   template <class Value>
   void Pass(const Turn& turn, const Value& output);
-
   // Evaluations (course_evaluating.cc).
   void ChooseEvaluator(const Turn& turn);
   void GiveOutEvaluation(const Turn& turn);
@@ -160,7 +158,6 @@ class RunCourse {
   EvaluationQueue evaluations_;
   absl::Time worth_waiting_;  // When an evaluator could be hoped for.
   RunCheckpoints checkpoints_;
-
   absl::Status failure_;
   absl::Status unfit_;         // Why the first trainer could not take part.
   std::string unfit_name_;     // Its name.

@@ -10,7 +10,9 @@
 namespace paceline {
 
 void MemberTable::Join(WorkerId worker, uint32_t lookahead) {
-  CHECK(members_.emplace(worker, Member{.lookahead = lookahead}).second);
+  const auto [it, joins] = members_.try_emplace(worker);
+  CHECK(joins);
+  it->second.lookahead = lookahead;
 }
 
 MemberTable::Member MemberTable::Leave(WorkerId worker) {

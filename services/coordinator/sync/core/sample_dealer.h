@@ -120,6 +120,7 @@ class SampleDealer {
   // The lots that were withdrawn since this was asked last, in that order. Who
   // had one is to be told before it is dealt anything more.
   std::vector<Withdrawn> TakeWithdrawn();
+  bool any_withdrawn() const { return !withdrawn_.empty(); }
 
   // The first `used` samples of the range are counted, the rest is returned.
   // REQUIRES: `range` was dealt and is outstanding; `used` <= its size.

@@ -32,6 +32,12 @@ bool IsRound(const OpenGrant& grant) {
   return grant.plan.kind == PushPlan::Kind::kRound;
 }
 
+// How much of the worker's usual range that was. What was reserved when it was
+// faster may be more than is usual now.
+double ShareOf(const MemberTable::Member& member, uint32_t samples) {
+  return std::min(1.0, static_cast<double>(samples) / member.usual);
+}
+
 // Nothing was pushed, and not because of the plan.
 bool LossWasNotFinite(const PushReport& report, const OpenGrant& grant) {
   return report.discarded && grant.plan.kind != PushPlan::Kind::kDiscard;
@@ -445,7 +451,7 @@ std::optional<SampleRange> SyncCore::NextRange(const Step& step,
     if (range) return range;
   }
   const auto range = dealer.Deal(member.usual, worker);
-  TellWithdrawn(step);
+  if (dealer.any_withdrawn()) TellWithdrawn(step);
   return range;
 }
 
@@ -598,10 +604,7 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   if (measured && grant.range.size() >= member.usual) {
     MeasurePace(step, worker, step.now - member.granted, counted.samples);
   }
-  // What was reserved when it was faster may be more than is usual now.
-  const double share =
-      std::min(1.0, static_cast<double>(counted.samples) / member.usual);
-  return {worker, measured ? share : 0, pushed};
+  return {worker, measured ? ShareOf(member, counted.samples) : 0, pushed};
 }
 
 void SyncCore::JudgeFinite(const Step& step, WorkerId worker,

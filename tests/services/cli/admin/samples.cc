@@ -13,10 +13,52 @@ Message Read(const std::string& text) {
   return message;
 }
 
+v1::JobProgress Training() {
+  return Read<v1::JobProgress>(R"pb(
+    phase: "training"
+    seconds: 12.5
+    samples: 129999
+    samples_total: 300000
+    samples_per_second: 10400.4
+    version: 4062
+    loss: 0.31
+    accuracy: 0.9123
+    paradigm: "dssp:lower=3,upper=15"
+    workers {
+      worker: "w0"
+      state: "computing"
+      clock: 1000
+      gap: 1
+      wait_seconds: 0.12
+      iterations: 1000
+      samples: 32000
+      samples_per_second: 2600
+      straggler_score: 1
+    }
+    workers {
+      worker: "w2"
+      state: "waiting"
+      clock: 998
+      gap: -1
+      wait_seconds: 75.25
+      iterations: 998
+      samples: 31936
+      samples_per_second: 650
+      straggler_score: 4.02
+      straggler: true
+    }
+    seconds_left: 16.3
+    parameters: 61706
+    train_samples: 60000
+    metrics { key: "top5" value: 0.9871 }
+    metrics { key: "perplexity" value: 20.314159 }
+  )pb");
+}
+
 }  // namespace
 
 v1::Job RunningJob() {
-  return Read<v1::Job>(R"pb(
+  v1::Job job = Read<v1::Job>(R"pb(
     name: "namespaces/default/jobs/mnist"
     uid: "8f0c"
     display_name: "LeNet-5 on MNIST"
@@ -32,50 +74,13 @@ v1::Job RunningJob() {
       checkpoints { interval { seconds: 30 } }
     }
     state: RUNNING
-    progress {
-      phase: "training"
-      seconds: 12.5
-      samples: 129999
-      samples_total: 300000
-      samples_per_second: 10400.4
-      version: 4062
-      loss: 0.31
-      accuracy: 0.9123
-      paradigm: "dssp:lower=3,upper=15"
-      workers {
-        worker: "w0"
-        state: "computing"
-        clock: 1000
-        gap: 1
-        wait_seconds: 0.12
-        iterations: 1000
-        samples: 32000
-        samples_per_second: 2600
-        straggler_score: 1
-      }
-      workers {
-        worker: "w2"
-        state: "waiting"
-        clock: 998
-        gap: -1
-        wait_seconds: 75.25
-        iterations: 998
-        samples: 31936
-        samples_per_second: 650
-        straggler_score: 4.02
-        straggler: true
-      }
-      seconds_left: 16.3
-      parameters: 61706
-      train_samples: 60000
-      metrics { key: "top5" value: 0.9871 }
-      metrics { key: "perplexity" value: 20.314159 }
-    }
     create_time { seconds: 1799988000 }
     update_time { seconds: 1799999995 }
     start_time { seconds: 1799999700 }
     etag: "7"
   )pb");
+  *job.mutable_progress() = Training();
+  return job;
 }
 
 v1::Job PendingJob() {

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/test_folder.h"
@@ -18,6 +19,12 @@ namespace {
 using testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(30);
+
+void AwaitFile(const std::string& path) {
+  while (access(path.c_str(), F_OK) != 0) {
+    absl::Notification().WaitForNotificationWithTimeout(absl::Milliseconds(1));
+  }
+}
 
 std::unique_ptr<ProgramProcess> RunShell(const std::string& command) {
   auto process = ProgramProcess::Start({command}, "/tmp/a.sock");
@@ -96,7 +103,7 @@ TEST(ProgramProcessTest, IsKilledWhenItDoesNotEndOrThereIsNoTime) {
     const std::string up = folder.Path(hurried ? "b" : "a");
     const auto process =
         RunShell("trap '' TERM; : > " + up + "; while :; do sleep 0.01; done");
-    while (access(up.c_str(), F_OK) != 0) usleep(1000);
+    AwaitFile(up);
     process->End(hurried ? kLong : absl::Milliseconds(50),
                  [hurried] { return hurried; });
     EXPECT_THAT(process->Describe(), HasSubstr("exited with 137"));
@@ -125,7 +132,7 @@ TEST(ProgramProcessTest, NobodyIsLeftWhenItIsDropped) {
   const std::string up = folder.Path("up");
   {
     const auto process = RunShell(": > " + up + "; exec sleep 1000");
-    while (access(up.c_str(), F_OK) != 0) usleep(1000);
+    AwaitFile(up);
   }
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "no child, and no zombie";
 }

@@ -215,30 +215,7 @@ absl::Status CourseScript::Say(absl::string_view verb, WorkerId worker,
     }
     return Give(WorkerPushed{worker, report, loss});
   }
-  if (verb == "evaluated") {
-    MemberEvaluated in;
-    in.worker = worker;
-    if (std::erase(words, "failed") > 0) in.status = absl::NotFoundError("no");
-    double accuracy = 0;
-    double loss = 0;
-    double perplexity = 0;
-    if (!absl::SimpleAtod(Take("accuracy", "0.5", words), &accuracy) ||
-        !absl::SimpleAtod(Take("loss", "0.5", words), &loss) ||
-        !absl::SimpleAtod(Take("perplexity", "0", words), &perplexity)) {
-      return Malformed(verb);
-    }
-    // A program that has a metric of its own has nothing else.
-    if (perplexity > 0) {
-      in.metrics["perplexity"] = perplexity;
-    } else {
-      in.accuracy = accuracy;
-      in.loss = loss;
-    }
-    if (words.size() != 1 || !absl::SimpleAtoi(words[0], &in.snapshot)) {
-      return Malformed(verb);
-    }
-    return Give(in);
-  }
+  if (verb == "evaluated") return SayEvaluated(worker, std::move(words));
   if (words.size() != 1) return Malformed(verb);
   MemberGone in{worker, LossReason::kFailed, absl::OkStatus()};
   if (verb == "failed") {
@@ -248,6 +225,31 @@ absl::Status CourseScript::Say(absl::string_view verb, WorkerId worker,
   if (verb != "gone") return Malformed(verb);
   in.reason =
       words[0] == "stream" ? LossReason::kStreamBroken : LossReason::kDeparted;
+  return Give(in);
+}
+
+absl::Status CourseScript::SayEvaluated(WorkerId worker, Words words) {
+  MemberEvaluated in;
+  in.worker = worker;
+  if (std::erase(words, "failed") > 0) in.status = absl::NotFoundError("no");
+  double accuracy = 0;
+  double loss = 0;
+  double perplexity = 0;
+  if (!absl::SimpleAtod(Take("accuracy", "0.5", words), &accuracy) ||
+      !absl::SimpleAtod(Take("loss", "0.5", words), &loss) ||
+      !absl::SimpleAtod(Take("perplexity", "0", words), &perplexity)) {
+    return Malformed("evaluated");
+  }
+  // A program that has a metric of its own has nothing else.
+  if (perplexity > 0) {
+    in.metrics["perplexity"] = perplexity;
+  } else {
+    in.accuracy = accuracy;
+    in.loss = loss;
+  }
+  if (words.size() != 1 || !absl::SimpleAtoi(words[0], &in.snapshot)) {
+    return Malformed("evaluated");
+  }
   return Give(in);
 }
 

@@ -80,6 +80,7 @@ class CourseScript {
   absl::Status MakeRun(Words words);
   absl::Status Order(absl::string_view verb, const Words& words);
   absl::Status Say(absl::string_view verb, WorkerId worker, Words words);
+  absl::Status SayEvaluated(WorkerId worker, Words words);
   absl::Status SetServer(const Words& words);
   absl::Status Set(Words words);
   absl::Status Wait(const Words& words, const std::vector<WorkerId>& heard);

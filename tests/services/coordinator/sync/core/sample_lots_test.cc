@@ -222,88 +222,115 @@ TEST(SampleLotsTest, DoubtfulSamplesStaySoInALotThatIsWithdrawn) {
   EXPECT_TRUE(dealer.Doubt(doubtful, kA));
 }
 
+// One job whose workers take, reserve and give back samples in an order drawn
+// from a seed, while limits change and workers go.
+class RandomLots {
+ public:
+  explicit RandomLots(uint64_t seed)
+      : rng_(seed),
+        samples_(static_cast<uint32_t>(1 + rng_.Below(60))),
+        batch_(static_cast<uint32_t>(1 + rng_.Below(9))),
+        dealer_(samples_, 3, batch_) {}
+
+  void Run() {
+    for (int step = 0; !dealer_.done(); ++step) {
+      ASSERT_LT(step, 10'000);
+      const WorkerId worker{static_cast<uint32_t>(rng_.Below(4))};
+      Disturb(step, worker);
+      if (rng_.Chance(1, 2) || open_[worker].empty()) {
+        Take(worker, static_cast<uint32_t>(1 + rng_.Below(2 * batch_)));
+      } else {
+        GiveBack(worker);
+      }
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    ASSERT_EQ(static_cast<int64_t>(counted_.size()), dealer_.samples_counted());
+    ASSERT_EQ(dealer_.samples_counted(), dealer_.samples_total());
+    ASSERT_THAT(dealer_.Position().open, IsEmpty());
+  }
+
+ private:
+  int64_t Reserved(WorkerId worker) {
+    int64_t reserved = 0;
+    for (const SampleRange& range : lots_[worker]) reserved += range.size();
+    return reserved;
+  }
+
+  void HearWithdrawn() {
+    for (const Withdrawn& withdrawn : dealer_.TakeWithdrawn()) {
+      ASSERT_EQ(withdrawn.samples, Reserved(withdrawn.worker));
+      lots_.erase(withdrawn.worker);
+    }
+  }
+
+  void Disturb(int step, WorkerId worker) {
+    if (step < 100 && rng_.Chance(1, 40)) {
+      dealer_.SetLimit(static_cast<int64_t>(1 + rng_.Below(3 * samples_)));
+    }
+    if (rng_.Chance(1, 60)) dealer_.WithdrawAll();
+    HearWithdrawn();
+    if (rng_.Chance(1, 40)) {
+      dealer_.Drop(worker);
+      lots_.erase(worker);
+    }
+  }
+
+  void Take(WorkerId worker, uint32_t size) {
+    const bool had = !lots_[worker].empty();
+    std::optional<SampleRange> range = dealer_.Cut(worker, size, 2);
+    ASSERT_EQ(range.has_value(), had);
+    if (had) {
+      SampleRange& front = lots_[worker].front();
+      ASSERT_EQ(range->begin, front.begin);
+      ASSERT_LE(range->end, front.end);
+      front.begin = range->end;
+      if (front.size() == 0) lots_[worker].pop_front();
+    } else {
+      range = dealer_.Deal(size, worker);
+      HearWithdrawn();
+    }
+    if (range) open_[worker].push_back(*range);
+    for (const SampleRange& more :
+         dealer_.Reserve(worker, size, static_cast<int64_t>(rng_.Below(30)),
+                         dealer_.SamplesLeft() / 2)) {
+      lots_[worker].push_back(more);
+    }
+    ASSERT_EQ(dealer_.ReservedFor(worker), Reserved(worker));
+  }
+
+  void GiveBack(WorkerId worker) {
+    const SampleRange range = open_[worker].back();
+    open_[worker].pop_back();
+    auto used = static_cast<uint32_t>(rng_.Below(range.size() + 1));
+    if (!rng_.Chance(1, 8)) {
+      dealer_.Count(range, used);
+    } else {
+      used = dealer_.Doubt(range, worker) ? range.size() : 0;
+    }
+    for (uint32_t at = range.begin; at < range.begin + used; ++at) {
+      ASSERT_TRUE(counted_.insert({range.epoch, at, at + 1}).second);
+    }
+    const SamplePosition position = dealer_.Position();
+    ASSERT_TRUE(CheckPosition(position, samples_).ok());
+    ASSERT_EQ(SamplesCounted(position, samples_), dealer_.samples_counted());
+  }
+
+  Rng rng_;
+  const uint32_t samples_;
+  const uint32_t batch_;
+  SampleDealer dealer_;
+  std::map<WorkerId, Ranges> open_;
+  std::map<WorkerId, std::deque<SampleRange>> lots_;
+  std::set<SampleRange> counted_;  // One sample each.
+};
+
 // In any order, whoever reserves, is gone, and whatever limit comes: a sample
 // is with one worker at a time, and counted once.
 TEST(SampleLotsTest, EverySampleIsCountedOnceForEverySeed) {
   for (uint64_t seed = 0; seed < SeedCount(3000); ++seed) {
     SCOPED_TRACE(seed);
-    Rng rng(seed);
-    const auto samples = static_cast<uint32_t>(1 + rng.Below(60));
-    const auto batch = static_cast<uint32_t>(1 + rng.Below(9));
-    SampleDealer dealer(samples, 3, batch);
-    std::map<WorkerId, Ranges> open;
-    std::map<WorkerId, std::deque<SampleRange>> lots;
-    std::set<SampleRange> counted;  // One sample each.
-    const auto tell = [&] {
-      for (const Withdrawn& withdrawn : dealer.TakeWithdrawn()) {
-        int64_t was = 0;
-        for (const SampleRange& range : lots[withdrawn.worker]) {
-          was += range.size();
-        }
-        ASSERT_EQ(withdrawn.samples, was);
-        lots.erase(withdrawn.worker);
-      }
-    };
-    for (int step = 0; !dealer.done(); ++step) {
-      ASSERT_LT(step, 10'000);
-      const WorkerId worker{static_cast<uint32_t>(rng.Below(4))};
-      const auto size = static_cast<uint32_t>(1 + rng.Below(2 * batch));
-      Ranges& own = open[worker];
-      if (step < 100 && rng.Chance(1, 40)) {
-        dealer.SetLimit(static_cast<int64_t>(1 + rng.Below(3 * samples)));
-        tell();
-      }
-      if (rng.Chance(1, 40)) {
-        dealer.Drop(worker);
-        lots.erase(worker);
-      }
-      if (rng.Chance(1, 60)) {
-        dealer.WithdrawAll();
-        tell();
-      }
-      if (rng.Chance(1, 2) || own.empty()) {
-        const bool had = !lots[worker].empty();
-        std::optional<SampleRange> range = dealer.Cut(worker, size, 2);
-        ASSERT_EQ(range.has_value(), had);
-        if (had) {
-          SampleRange& front = lots[worker].front();
-          ASSERT_EQ(range->begin, front.begin);
-          ASSERT_LE(range->end, front.end);
-          front.begin = range->end;
-          if (front.size() == 0) lots[worker].pop_front();
-        } else {
-          range = dealer.Deal(size, worker);
-          tell();
-        }
-        if (range) own.push_back(*range);
-        for (const SampleRange& more :
-             dealer.Reserve(worker, size, static_cast<int64_t>(rng.Below(30)),
-                            dealer.SamplesLeft() / 2)) {
-          lots[worker].push_back(more);
-        }
-        int64_t reserved = 0;
-        for (const SampleRange& one : lots[worker]) reserved += one.size();
-        ASSERT_EQ(dealer.ReservedFor(worker), reserved);
-        continue;
-      }
-      const SampleRange range = own.back();
-      own.pop_back();
-      auto used = static_cast<uint32_t>(rng.Below(range.size() + 1));
-      if (!rng.Chance(1, 8)) {
-        dealer.Count(range, used);
-      } else {
-        used = dealer.Doubt(range, worker) ? range.size() : 0;
-      }
-      for (uint32_t at = range.begin; at < range.begin + used; ++at) {
-        ASSERT_TRUE(counted.insert({range.epoch, at, at + 1}).second);
-      }
-      const SamplePosition position = dealer.Position();
-      ASSERT_TRUE(CheckPosition(position, samples).ok());
-      ASSERT_EQ(SamplesCounted(position, samples), dealer.samples_counted());
-    }
-    ASSERT_EQ(static_cast<int64_t>(counted.size()), dealer.samples_counted());
-    ASSERT_EQ(dealer.samples_counted(), dealer.samples_total());
-    ASSERT_THAT(dealer.Position().open, IsEmpty());
+    RandomLots(seed).Run();
+    if (HasFatalFailure()) return;
   }
 }
 
