@@ -63,10 +63,18 @@ absl::Status RemoveCheckpoint(const std::string& folder) {
   PACELINE_RETURN_IF_ERROR(Remove(fs::path(folder) / kManifestName.data()));
   PACELINE_RETURN_IF_ERROR(FlushFolder(folder));
   for (const fs::path& path : ours) PACELINE_RETURN_IF_ERROR(Remove(path));
-  if (other.empty()) return Remove(folder);
-  return absl::FailedPreconditionError(
-      absl::StrCat("the folder ", folder, " stays: it holds \"", other,
-                   "\", which is no part of a checkpoint"));
+  if (!other.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the folder ", folder, " stays: it holds \"", other,
+                     "\", which is no part of a checkpoint"));
+  }
+  fs::remove(folder, error);
+  if (error == std::errc::directory_not_empty) {
+    return absl::UnavailableError(absl::StrCat(
+        "a server still writes to ", folder, ": try again in a moment"));
+  }
+  if (!error) return absl::OkStatus();
+  return FileError(error.value(), absl::StrCat("delete ", folder));
 }
 
 absl::StatusOr<std::string> ResolveWithin(const std::string& root,

@@ -13,7 +13,8 @@ namespace paceline {
 // that what is left after a crash is not taken for whole, then the files that
 // one consists of, then the folder. NOT_FOUND: there is no such folder.
 // FAILED_PRECONDITION: it holds something else too, which stays, and the folder
-// with it. Otherwise as FileError().
+// with it. UNAVAILABLE: somebody wrote to it meanwhile, a server that has not
+// heard yet that nobody wants it. Otherwise as FileError().
 absl::Status RemoveCheckpoint(const std::string& folder);
 
 // `path` without links and dots, if it lies below `root`. INVALID_ARGUMENT if

@@ -4,9 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <system_error>
+#include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_folder.h"
 #include "tests/common/checkpoint/checkpoint_samples.h"
 #include "tests/services/worker/data/scratch_folder.h"
@@ -134,6 +139,30 @@ TEST(CheckpointFolderTest, LeavesWhatIsNoPartOfOne) {
   EXPECT_TRUE(fs::exists(root.path() + "/c/model.safetensors"));
   EXPECT_FALSE(fs::exists(root.path() + "/c/manifest.json"));
   EXPECT_FALSE(fs::exists(root.path() + "/c/" + ShardFileName(0, 2)));
+}
+
+// A server may not have heard that nobody wants the checkpoint.
+TEST(CheckpointFolderTest, RemovesInVainWhatIsStillWritten) {
+  const ScratchFolder root;
+  const std::string folder = root.path() + "/c";
+  std::atomic<bool> over = false;
+  std::thread server([&] {
+    for (int i = 0; !over; ++i) {
+      std::error_code ignored;
+      fs::create_directory(folder, ignored);
+      std::ofstream(absl::StrCat(folder, "/server-0-of-2.safetensors.tmp-", i));
+    }
+  });
+  for (int i = 0; i < 1000; ++i) {
+    const absl::Status status = RemoveCheckpoint(folder);
+    EXPECT_TRUE(status.ok() || absl::IsNotFound(status) ||
+                absl::IsUnavailable(status))
+        << status;
+  }
+  over = true;
+  server.join();
+  fs::create_directory(folder);
+  EXPECT_TRUE(RemoveCheckpoint(folder).ok());
 }
 
 TEST(CheckpointFolderTest, ResolvesWithinTheRootAlone) {
