@@ -45,9 +45,10 @@ absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(
   const uint64_t mapped = std::max<uint64_t>(bytes, 1);
   UniqueFd fd(memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return NoMemory(bytes, "memfd_create");
-  if (ftruncate(fd.get(), static_cast<off_t>(mapped)) != 0) {
-    return NoMemory(bytes, "ftruncate");
-  }
+  // All of it now, so that it counts to the agent whoever writes first, and a
+  // lack of memory is an error here and not a signal there.
+  errno = posix_fallocate(fd.get(), 0, static_cast<off_t>(mapped));
+  if (errno != 0) return NoMemory(bytes, "posix_fallocate");
   if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
       0) {
     return NoMemory(bytes, "seal");
