@@ -26,8 +26,9 @@ void CheckAttach(const ProgramAttach& attach, bool evaluator) {
     elements += tensor.size;
     CHECK(elements <= int64_t{1} << 38);
     sizes.push_back(static_cast<uint64_t>(tensor.size) * sizeof(float));
-    CHECK(!(tensor.rate_factor < 0) && !(tensor.weight_decay > 1));
-    CHECK(!(tensor.momentum <= 0));
+    CHECK(tensor.rate_factor.value_or(0) >= 0);
+    CHECK(tensor.weight_decay.value_or(0) <= 1);
+    CHECK(tensor.momentum.value_or(1) > 0);
   }
   // Behind each other, and none over another.
   const ArenaLayout layout = LayOut(sizes);

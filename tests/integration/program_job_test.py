@@ -99,7 +99,7 @@ class ProgramJobTest(unittest.TestCase):
         self.start(workers, "--step-time", "5ms")
         lives = SCRATCH / "lives"
         lives.mkdir()
-        epochs = 8 + kills
+        epochs = 8 + 5 * kills  # Long enough for sanitizers too.
         # One block, of which a push is taken or not.
         self.create("counts", "count", {"lives": str(lives)}, paradigm="asp",
                     servers=1, stop={"epochs": epochs})

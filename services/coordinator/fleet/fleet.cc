@@ -210,13 +210,15 @@ void Fleet::MarkUnfit(uint64_t member, const std::string& job,
 void Fleet::NoteFailure(uint64_t member, const JobRun& run,
                         const v1::Failed& failed) {
   std::string name;
+  bool evaluator = false;
   {
     absl::MutexLock lock(&mu_);
     const auto it = workers_.find(member);
     if (it == workers_.end()) return;
     name = it->second.hello.name();
+    evaluator = it->second.hello.evaluator();
   }
-  const int64_t done = run.DoneBy(name);
+  const int64_t done = run.DoneBy(name, evaluator);
   absl::MutexLock lock(&mu_);
   const auto it = workers_.find(member);
   if (it == workers_.end()) return;

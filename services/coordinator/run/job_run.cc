@@ -263,10 +263,11 @@ std::string JobRun::Report() const {
   return record->Result(view).dump();
 }
 
-int64_t JobRun::DoneBy(const std::string& name) const {
+int64_t JobRun::DoneBy(const std::string& name, bool evaluator) const {
   absl::MutexLock lock(&mu_);
-  return record_.SamplesOf(name) +
-         static_cast<int64_t>(course_.evaluations().accuracy().size());
+  return evaluator
+             ? static_cast<int64_t>(course_.evaluations().accuracy().size())
+             : record_.SamplesOf(name);
 }
 
 bool JobRun::WantsEvaluator() const {

@@ -155,9 +155,9 @@ class JobRun : private RunDriver {
   v1::JobProgress Progress() const;
   // Everything measured so far, as JSON text; empty before the training.
   std::string Report() const;
-  // What the worker or evaluator of that name has brought about so far: samples
-  // counted, or evaluations, be they of others. Only ever grows.
-  int64_t DoneBy(const std::string& name) const;
+  // What the worker of that name has brought about so far, samples counted, or
+  // evaluators have, evaluations, be they of others. Only ever grows.
+  int64_t DoneBy(const std::string& name, bool evaluator) const;
   bool WantsEvaluator() const;  // Snapshots wait for one.
   // Nothing more is counted; what there is is being saved, or is saved.
   bool TrainingEnds() const;

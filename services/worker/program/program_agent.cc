@@ -1,6 +1,5 @@
 #include "services/worker/program/program_agent.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -16,7 +15,6 @@
 #include "services/worker/program/program_computation.h"
 
 namespace paceline {
-namespace {}  // namespace
 
 absl::StatusOr<std::unique_ptr<ProgramAgent>> ProgramAgent::Create(
     Options options) {
@@ -59,6 +57,8 @@ absl::StatusOr<std::unique_ptr<Computation>> ProgramAgent::Prepare(
   auto prepared = TryToPrepare(assignment, wire, stopped);
   const absl::Status& status = prepared.status();
   if (status.ok() || absl::IsCancelled(status)) return prepared;
+  // No program has come in time: no life of one has failed.
+  if (life_ == nullptr && absl::IsDeadlineExceeded(status)) return status;
   return failures_.Ended(assignment.run(), status);
 }
 

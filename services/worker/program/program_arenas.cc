@@ -12,6 +12,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "common/usable_memory.h"
 
 namespace paceline {
 namespace {
@@ -75,6 +76,14 @@ absl::StatusOr<std::shared_ptr<ProgramArenas>> ProgramArenas::Create(
   }
   arenas->weights_layout_ = LayOut(weight_bytes);
   arenas->gradients_layout_ = LayOut(arenas->gradient_bytes_);
+  // The system would promise more than there is, and end somebody for it.
+  const uint64_t wanted = arenas->weights_bytes() + arenas->gradients_bytes();
+  const uint64_t usable = UsableMemory("");
+  if (usable > 0 && wanted > usable) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the program's weights and gradients take ", wanted,
+        " bytes, and this machine has ", usable, ": is a shape wrong?"));
+  }
   PACELINE_ASSIGN_OR_RETURN(
       arenas->weights_,
       SharedMemory::Create("paceline-weights", arenas->weights_bytes()));

@@ -106,7 +106,10 @@ absl::Status ProgramComputation::AwaitAttach(const v1::Assignment& assignment,
                      absl::FormatDuration(kAttachTimeout)));
   }
   PACELINE_RETURN_IF_ERROR(frame.status());
-  if (frame->kind != FrameKind::kAttach) return Unexpected(*frame);
+  if (frame->kind != FrameKind::kAttach) {
+    return life_.Refuse(absl::InvalidArgumentError(
+        absl::StrCat("`", FrameName(frame->kind), "` in place of `attach`")));
+  }
   absl::StatusOr<ProgramAttach> attach = ParseAttach(frame->body, evaluator_);
   if (!attach.ok()) return life_.Refuse(attach.status());
   const absl::Status optimizer = CheckOptimizer(*attach, job_);
@@ -209,7 +212,6 @@ absl::Status ProgramComputation::Order(const v1::Grant& grant,
     arrived_[i] = !attach_.tensors[i].pushed();
   }
   told_ = 0;
-  untold_bytes_ = 0;
   telling_ = absl::OkStatus();
   return absl::OkStatus();
 }
@@ -374,6 +376,8 @@ void ProgramComputation::Drop() {
 
 absl::Status ProgramComputation::AwaitAbandoned() {
   while (abandoned_.has_value()) {
+    // Nor as long as it sends something else.
+    if (stopped_()) return absl::CancelledError("told to stop");
     PACELINE_ASSIGN_OR_RETURN(const ProgramFrame frame,
                               Receive({.stopped = stopped_}));
     if (frame.kind == FrameKind::kReady) continue;

@@ -88,7 +88,6 @@ class ProgramComputation final : public Computation {
   absl::StatusOr<bool> LookAround(StepWatch& watch);
   absl::Status TakeReady(const ProgramFrame& frame, StepWatch& watch);
   absl::StatusOr<StepOutcome> OutcomeOf(const ProgramDone& done);
-  std::string InStep() const;
 
   const v1::JobSpec job_;
   const uint64_t run_;
@@ -110,7 +109,6 @@ class ProgramComputation final : public Computation {
   // was told of, from the first one on.
   std::vector<bool> arrived_;
   size_t told_ = 0;
-  uint64_t untold_bytes_ = 0;
   bool pulled_ = false;  // Once: what is frozen is there for good.
   absl::Status telling_;
 };

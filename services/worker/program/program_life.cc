@@ -15,6 +15,8 @@ constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
 
 // From the end of a connection to that of its process, which the kernel brings
 // about in this order when a process dies.
+// How long a connection that is broken is read for what came before.
+constexpr absl::Duration kLastWords = absl::Seconds(1);
 constexpr absl::Duration kExitTimeout = absl::Seconds(2);
 
 }  // namespace
@@ -91,13 +93,13 @@ absl::Status ProgramLife::Send(absl::string_view frame,
   const absl::Status sent = connection_->Send(frame, patience, descriptors);
   if (!absl::IsUnavailable(sent)) return sent;
   // Its last word may still be there: why it has failed.
-  while (true) {
+  const absl::Time deadline = Clock::Real().Now() + kLastWords;
+  while (Clock::Real().Now() < deadline) {
     const auto word = Receive({.deadline = Clock::Real().Now()}, where);
-    if (!word.ok()) {
-      return absl::IsDeadlineExceeded(word.status()) ? Died(where)
-                                                     : word.status();
-    }
+    if (absl::IsDeadlineExceeded(word.status())) break;
+    PACELINE_RETURN_IF_ERROR(word.status());
   }
+  return Died(where);
 }
 
 absl::StatusOr<ProgramFrame> ProgramLife::Receive(
@@ -149,7 +151,10 @@ void ProgramLife::End(absl::string_view reason, absl::Duration grace,
     const ProgramPatience patience = {.deadline = Clock::Real().Now() + grace,
                                       .stopped = hurried};
     absl::Status status = connection_->Send(StopFrame(reason), patience);
-    while (status.ok()) status = connection_->Receive(patience).status();
+    while (status.ok() && !hurried() &&
+           Clock::Real().Now() < patience.deadline) {
+      status = connection_->Receive(patience).status();
+    }
   }
   connection_ = nullptr;
   if (process_ != nullptr) process_->End(grace, hurried);

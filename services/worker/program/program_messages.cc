@@ -14,6 +14,7 @@
 #include "common/bounded_json.h"
 #include "common/check.h"
 #include "common/job/optimizer_spec.h"
+#include "common/plain_name.h"
 #include "common/status.h"
 #include "common/utf8.h"
 
@@ -27,8 +28,8 @@ constexpr size_t kNameMax = 1024;
 constexpr int64_t kElementsMax = int64_t{1} << 38;
 
 constexpr size_t kDimensionsMax = 32;
-constexpr size_t kMetricsMax = 100;
-constexpr size_t kMetricNameMax = 100;
+// Beside accuracy and loss: what a coordinator takes.
+constexpr size_t kMetricsMax = 16;
 constexpr size_t kTextMax = 4096;
 
 // Of WorkerReady.
@@ -379,16 +380,14 @@ absl::StatusOr<ProgramEvaluated> ParseEvaluated(absl::string_view body) {
   Fields fields(FrameKind::kEvaluated, object, "");
   fields.Whole("snapshot", evaluated.snapshot);
   const Json* const metrics = fields.Find("metrics");
-  if (metrics == nullptr || !metrics->is_object() ||
-      metrics->size() > kMetricsMax) {
-    fields.Fail("metrics", "is no object of at most 100 numbers");
+  if (metrics == nullptr || !metrics->is_object()) {
+    fields.Fail("metrics", "is no object");
   }
   PACELINE_RETURN_IF_ERROR(fields.status());
   for (const auto& [name, value] : metrics->items()) {
-    if (name.empty() || name.size() > kMetricNameMax) {
-      return Wrong(FrameKind::kEvaluated,
-                   absl::StrCat("a metric's name has ", name.size(),
-                                " bytes, not 1 to ", kMetricNameMax));
+    const absl::Status named = CheckPlainName("a metric's name", name);
+    if (!named.ok()) {
+      return Wrong(FrameKind::kEvaluated, std::string(named.message()));
     }
     const double number = value.is_number() ? value.get<double>() : NAN;
     if (!std::isfinite(number)) {
@@ -397,6 +396,14 @@ absl::StatusOr<ProgramEvaluated> ParseEvaluated(absl::string_view body) {
           absl::StrCat("the metric \"", name, "\" is no finite number"));
     }
     evaluated.metrics.emplace(name, number);
+  }
+  const size_t usual =
+      evaluated.metrics.count("accuracy") + evaluated.metrics.count("loss");
+  if (evaluated.metrics.size() - usual > kMetricsMax) {
+    return Wrong(FrameKind::kEvaluated,
+                 absl::StrCat(evaluated.metrics.size() - usual,
+                              " metrics beside accuracy and loss; at most ",
+                              kMetricsMax, " can be shown"));
   }
   return evaluated;
 }
@@ -411,7 +418,9 @@ absl::StatusOr<ProgramFailed> ParseFailed(absl::string_view body) {
   fields.Text("message", message, kFrameBodyMax);
   PACELINE_RETURN_IF_ERROR(fields.status());
   absl::StatusCode known = CodeOf(code);
+  // These say what an agent has seen itself, not what a program may say.
   if (known == absl::StatusCode::kInternal ||
+      known == absl::StatusCode::kUnavailable ||
       known == absl::StatusCode::kCancelled ||
       known == absl::StatusCode::kDeadlineExceeded) {
     known = absl::StatusCode::kUnknown;

@@ -61,7 +61,8 @@ std::string LastLines::Text() const {
 
 int SignalOf(const ExitCause& cause) {
   if (cause.signal != 0) return cause.signal;
-  return cause.exit_code > kSignalBase ? cause.exit_code - kSignalBase : 0;
+  const int signal = cause.exit_code - kSignalBase;
+  return signal > 0 && signal <= SIGRTMAX ? signal : 0;
 }
 
 std::string ExitText(const ExitCause& cause) {
@@ -121,6 +122,8 @@ void ProgramProcess::ReadComplaints() {
     return stopping_;
   };
   std::array<char, 4096> text;
+  // Who has left the group may write without end: then no more than a pipe has.
+  size_t left = 64 << 10;
   bool last = false;
   while (true) {
     const ssize_t n = read(child_.stderr_fd(), text.data(), text.size());
@@ -129,6 +132,8 @@ void ProgramProcess::ReadComplaints() {
       WriteAll(log_.valid() ? log_.get() : STDERR_FILENO, part);
       absl::MutexLock lock(&mu_);
       complaints_.Add(part);
+      if (stopping_) left -= std::min(left, part.size());
+      if (left == 0) return;
       continue;
     }
     if (n == 0 || last) return;

@@ -13,6 +13,7 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(ArenaLayoutTest, EachArrayBeginsAtAMultipleOf64) {
@@ -59,6 +60,14 @@ TEST(ProgramArenasTest, WeightsAreFloatsAndGradientsAsTheWireHasThem) {
     EXPECT_THAT(made.gradients(1), IsEmpty());
     EXPECT_EQ(made.gradients(2).data() - made.gradients(0).data(), 64);
   }
+}
+
+TEST(ProgramArenasTest, NoMoreThanThereIs) {
+  const auto arenas =
+      ProgramArenas::Create({TensorOf(int64_t{1} << 38)}, DType::kF32);
+  EXPECT_TRUE(absl::IsResourceExhausted(arenas.status())) << arenas.status();
+  EXPECT_THAT(std::string(arenas.status().message()),
+              HasSubstr("is a shape wrong?"));
 }
 
 TEST(ProgramArenasTest, WhatIsMappedStaysWhenDescriptorsAreClosed) {

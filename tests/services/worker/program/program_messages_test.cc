@@ -189,7 +189,9 @@ TEST(ProgramMessagesTest, Evaluated) {
   for (const char* body :
        {R"({"snapshot": 3})", R"({"metrics": []})",
         R"({"metrics": {"x": "1"}})", R"({"metrics": {"x": 1e999}})",
-        R"({"metrics": {"": 1}})", R"({"snapshot": "3", "metrics": {}})"}) {
+        R"({"metrics": {"": 1}})",
+        R"({"snapshot": 3, "metrics": {"val/loss": 1}})",
+        R"({"snapshot": "3", "metrics": {}})"}) {
     Message(ParseEvaluated(body).status());
   }
 }
@@ -202,7 +204,8 @@ TEST(ProgramMessagesTest, Failed) {
   };
   EXPECT_EQ(failed(R"({"code": "INVALID_ARGUMENT", "message": "no"})"),
             absl::InvalidArgumentError("no"));
-  for (const char* code : {"OK", "WHAT", "INTERNAL", "CANCELLED", ""}) {
+  for (const char* code :
+       {"OK", "WHAT", "INTERNAL", "CANCELLED", "UNAVAILABLE", ""}) {
     EXPECT_EQ(failed(("{\"code\": \"" + std::string(code) +
                       "\", \"message\": \"no\"}")
                          .c_str()),

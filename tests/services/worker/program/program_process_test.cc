@@ -56,6 +56,7 @@ TEST(ProgramProcessTest, SaysHowItEndedAndWhatItSaidLast) {
             "exited with 1; last lines: no disk");
   EXPECT_EQ(EndOf("kill -KILL $$"), "exited with 137 (killed: out of memory?)");
   EXPECT_EQ(EndOf("exit 137"), "exited with 137 (killed: out of memory?)");
+  EXPECT_EQ(EndOf("exit 255"), "exited with 255");
   EXPECT_EQ(EndOf("kill -SEGV $$"), "exited with 139 (Segmentation fault)");
   EXPECT_THAT(EndOf("nonsense-that-is-no-program"),
               HasSubstr("exited with 127"));
