@@ -101,6 +101,7 @@ absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
 // As exec(3) wants them; `texts` outlive them.
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (const std::string& text : texts) {
     pointers.push_back(const_cast<char*>(text.c_str()));
   }
