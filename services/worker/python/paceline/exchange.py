@@ -454,7 +454,9 @@ class ArenaExchange(Exchange):
         view, parameter = self._views[i], self._parameters[i]
         assert view is not None and parameter is not None
         with torch.no_grad():
-            view.add_(gradient)
+            # What was there before is in it, unless zero_grad() threw it away,
+            # which _check_untouched() has seen to.
+            view.copy_(gradient.detach())
         parameter.grad = view
         if not self._told_copied:
             self._told_copied = True

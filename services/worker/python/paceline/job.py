@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import types
 from typing import (Any, Callable, Dict, Iterator, List, Mapping, Optional,
                     Sequence, Union)
 
@@ -195,6 +196,9 @@ class Job:
         if self._begun or self._spec is not None or self._local is not None:
             raise _invalid("drop_in comes right after attach(model), without "
                            "optimizer= or local= there")
+        if self._scale is not None:
+            raise _invalid("amp=torch.float16 scales what job.backward does: "
+                           "with drop_in the loop scales for itself")
         self.use_optimizer(optimizer, (), refuse=False)
         self._by_hand = True
         self._exchange.take_by_hand()
@@ -315,13 +319,14 @@ class Job:
 
     def _refuse_calls(self, optimizer: torch.optim.Optimizer) -> None:
         """Lets a step() that was left in the script say so."""
-        def refuse(*_: Any, **__: Any) -> None:
+        def refuse(_self: Any, *_: Any, **__: Any) -> None:
             raise ProgramError(
                 "optimizer.step() and zero_grad() are done by the job: remove "
                 "both lines (job.backward is all), or use job.drop_in")
 
-        setattr(optimizer, "step", refuse)
-        setattr(optimizer, "zero_grad", refuse)
+        # Methods, for a scheduler of torch's looks for what they belong to.
+        setattr(optimizer, "step", types.MethodType(refuse, optimizer))
+        setattr(optimizer, "zero_grad", types.MethodType(refuse, optimizer))
         self._refused.append(optimizer)
 
     def _feed_of(self, data: Any, batch_size: Optional[int],
@@ -352,6 +357,11 @@ class Job:
         size = self._fit(size, loader is None or not stream, info.micro_batch)
         self._check_push_every(size)
         if info.data == "stream":
+            # A step is whole batches, at the end of an epoch too.
+            total -= total % info.batch_size
+            if total == 0:
+                raise _invalid(f"an epoch has fewer samples than a batch of "
+                               f"the job, {info.batch_size}: say samples=N")
             return self._stream_of(loader, dataset, size, count, options), \
                 total, 0
         if loader is None:
@@ -550,12 +560,14 @@ class Job:
         assert self._evaluate is not None
         if not self._await_weights():
             return
-        was_training = self.model.training
+        # Each by itself: a script may hold some of them in evaluation mode.
+        modes = [(module, module.training) for module in self.model.modules()]
         self.model.eval()
         with torch.no_grad():
             given = self._evaluate(self.model,
                                    order.samples or self._test_samples)
-        self.model.train(was_training)
+        for module, training in modes:
+            module.training = training
         self._program.evaluated(order.snapshot, self._checked(given))
 
     def _checked(self, given: Any) -> Dict[str, float]:
