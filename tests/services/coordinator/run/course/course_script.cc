@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/overloaded.h"
 #include "common/status.h"
 #include "tests/services/coordinator/sync/core/output_text.h"
@@ -383,13 +384,13 @@ absl::Status CourseScript::Set(Words words) {
   if (!target.empty()) {
     PACELINE_ASSIGN_OR_RETURN(stop.target, ParseMetricTarget(target));
   }
-  for (const auto& [key, target] :
+  for (const auto& [key, number] :
        std::map<absl::string_view, double*>{{"rate", &settings_.learning_rate},
                                             {"seconds", &stop.seconds},
                                             {"accuracy", &stop.target_accuracy},
                                             {"loss", &stop.target_loss}}) {
     const absl::string_view value = Take(key, "", words);
-    if (!value.empty() && !absl::SimpleAtod(value, target)) {
+    if (!value.empty() && !absl::SimpleAtod(value, number)) {
       return Malformed(value);
     }
   }
