@@ -30,7 +30,7 @@ int64_t ElementsOf(const ModelTensor& tensor) {
 // "50,000".
 std::string WithCommas(uint32_t number) {
   std::string text = absl::StrCat(number);
-  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
   return text;
 }
 
