@@ -55,9 +55,9 @@ class ProgramComputation final : public Computation {
     int64_t iteration = 0;
     uint32_t samples = 0;
     bool overlaps = false;
-    bool refreshed = false;   // The program was told.
-    std::vector<bool> ready;  // By tensor, once one is.
-    size_t ready_left = 0;    // That are pushed.
+    bool refreshed = false;        // The program was told.
+    std::vector<bool> ready = {};  // By tensor, once one is.
+    size_t ready_left = 0;         // That are pushed.
 
     bool pushing() const { return !ready.empty(); }
   };
