@@ -16,8 +16,8 @@ from .data import Feed, LotSampler, StreamFeed, WorkerSeeds
 from .drop_in import DropIn
 from .errors import ProgramError, say
 from .exchange import ArenaExchange, Exchange
-from .optimizers import (OptimizerSpec, Settings, check_covered, check_same,
-                         translate)
+from .optimizers import (OptimizerSpec, Settings, check_covered,
+                         check_no_strangers, check_same, translate)
 from .program import (Abandon, Drop, Evaluate, JobInfo, Lot, Message, Program,
                       Refresh, StepOrder, Stop, Weights)
 from .standalone import AloneExchange, AloneProgram
@@ -247,9 +247,10 @@ class Job:
             translation = translate(optimizer)
             self._spec, rate = translation.spec, translation.rate
             settings = translation.settings
-            check_covered(settings, [
-                (entry.name, entry.tensor) for entry in self._entries
-                if entry.kind == TRAINED])
+            trained = [(entry.name, entry.tensor) for entry in self._entries
+                       if entry.kind == TRAINED]
+            check_covered(settings, trained)
+            check_no_strangers(optimizer, [tensor for _, tensor in trained])
         undecayed = select(self.model, no_decay)
         for entry in self._entries:
             own = settings.get(id(entry.tensor), Settings())

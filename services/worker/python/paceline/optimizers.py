@@ -173,13 +173,27 @@ def refuse_scheduler(candidate: Any) -> None:
 
 def check_covered(settings: Dict[int, Settings],
                   trained: List[Tuple[str, torch.Tensor]]) -> None:
-    """Raises unless the optimizer has exactly the trained parameters."""
+    """Raises unless the optimizer has all of the trained parameters."""
     left_out = [name for name, parameter in trained
                 if id(parameter) not in settings]
     if left_out:
         raise _invalid(f"{len(left_out)} parameters want a gradient and the "
                        f"optimizer does not have them: {few(left_out)}; add "
                        "them, or set requires_grad=False")
+
+
+def check_no_strangers(optimizer: torch.optim.Optimizer,
+                       trained: List[torch.Tensor]) -> None:
+    """Raises if the optimizer has parameters that the servers would not."""
+    known = {id(parameter) for parameter in trained}
+    strangers = sum(parameter.requires_grad and id(parameter) not in known
+                    for group in optimizer.param_groups
+                    for parameter in group["params"])
+    if strangers:
+        raise _invalid(f"the optimizer has {strangers} parameters that the "
+                       "attached model has not: put what has them (a loss "
+                       "with weights?) and the model into one nn.Module, and "
+                       "attach that")
 
 
 def check_same(job: str, mine: OptimizerSpec) -> None:

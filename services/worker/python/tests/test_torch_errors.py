@@ -62,6 +62,13 @@ def optimized(kind: Any, **fields: Any) -> Dict[str, Any]:
     return dict(model=model, optimizer=kind(model.parameters(), **fields))
 
 
+def with_a_stranger() -> Dict[str, Any]:
+    model = make()
+    weight = nn.Parameter(torch.ones(1))
+    return dict(model=model, optimizer=torch.optim.SGD(
+        [*model.parameters(), weight], lr=1))
+
+
 AT_ATTACH: Dict[str, Any] = {
     "RAdam": (lambda: optimized(torch.optim.RAdam),
               "optimizer RAdam: servers have sgd, adam, adamw; use local="),
@@ -79,6 +86,8 @@ AT_ATTACH: Dict[str, Any] = {
     "parameters left out": (
         lambda: dict(optimizer=torch.optim.SGD(make().parameters(), lr=1)),
         r"4 parameters want a gradient .*: 0.weight, 0.bias"),
+    "parameters of others": (with_a_stranger,
+                             "1 parameters that the attached model has not"),
     "a word": (lambda: dict(optimizer="lion"),
                'unknown optimizer "lion"; use sgd, adam or adamw'),
     "a word's key": (lambda: dict(optimizer="adam:momentum=1"),
