@@ -272,33 +272,29 @@ std::vector<BadSpec> BadRest() {
   };
 }
 
+// `spec` spoilt in one place is refused, and that place is named.
+void ExpectRefused(v1::JobSpec spec, const BadSpec& bad) {
+  SCOPED_TRACE(bad.field + ": " + bad.says);
+  bad.spoil(spec);
+  const absl::Status status = ParseJob(spec).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  const auto violations = ViolationsOf(status);
+  ASSERT_EQ(violations.size(), 1) << status;
+  EXPECT_EQ(violations[0].field, bad.field);
+  EXPECT_THAT(violations[0].description, HasSubstr(bad.says));
+}
+
 TEST(ParseJobTest, EveryBadFieldIsNamedAndNoOther) {
   for (const auto& specs : {BadTasks(), BadParadigms(), BadEnds(), BadRest()}) {
     for (const BadSpec& bad : specs) {
-      SCOPED_TRACE(bad.field + ": " + bad.says);
-      v1::JobSpec spec = SmallSpec();
-      bad.spoil(spec);
-      const absl::Status status = ParseJob(spec).status();
-      EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-      const auto violations = ViolationsOf(status);
-      ASSERT_EQ(violations.size(), 1) << status;
-      EXPECT_EQ(violations[0].field, bad.field);
-      EXPECT_THAT(violations[0].description, HasSubstr(bad.says));
+      ExpectRefused(SmallSpec(), bad);
     }
   }
 }
 
 TEST(ParseJobTest, WhatIsWrongWithAProgramsJobIsNamed) {
   for (const BadSpec& bad : BadPrograms()) {
-    SCOPED_TRACE(bad.field + ": " + bad.says);
-    v1::JobSpec spec = ProgramSpec();
-    bad.spoil(spec);
-    const absl::Status status = ParseJob(spec).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    const auto violations = ViolationsOf(status);
-    ASSERT_EQ(violations.size(), 1) << status;
-    EXPECT_EQ(violations[0].field, bad.field);
-    EXPECT_THAT(violations[0].description, HasSubstr(bad.says));
+    ExpectRefused(ProgramSpec(), bad);
   }
 }
 
