@@ -193,10 +193,10 @@ absl::Status HasWeights(const std::vector<ModelTensor>& model,
                        "\", which the workers' model has"));
     }
     if (found->second->shape == tensor.shape) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the initial weights' \"", tensor.name, "\" is [",
-        absl::StrJoin(found->second->shape, ", "), "], the workers' model's [",
-        absl::StrJoin(tensor.shape, ", "), "]"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the initial weights' \"", tensor.name, "\" is ",
+                     ShapeText(*found->second), ", the workers' model's ",
+                     ShapeText(tensor)));
   }
   return absl::OkStatus();
 }
