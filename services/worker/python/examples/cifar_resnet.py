@@ -1,4 +1,4 @@
-"""ResNet-20 on CIFAR-10 (He et al., 2016, section 4.2), augmented.
+"""ResNet-20 on CIFAR-10 (He et al., 2016, section 4.2).
 
     python3 cifar_resnet.py [FOLDER]             # alone
     paceline local --program "python3 cifar_resnet.py FOLDER" --workers 4 \\
@@ -7,7 +7,9 @@
 
 FOLDER has the files of the binary version; without it images are drawn. The
 job's arguments: amp=bf16 or amp=fp16 for mixed precision, workers=2 for that
-many processes that load data.
+many processes that load data, depth=8 for another network of the paper's (six
+times a number, and two), width=8 for one with fewer channels, augment=no for
+the images as they are, seed=1 for other starting weights.
 """
 
 import pathlib
@@ -45,16 +47,20 @@ class Block(nn.Module):
         return F.relu(y + F.pad(beside, (0, 0, 0, 0, 0, more)))
 
 
-def resnet20() -> nn.Sequential:
-    layers = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16),
+def resnet(depth: int, width: int) -> nn.Sequential:
+    layers = [nn.Conv2d(3, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width),
               nn.ReLU()]
-    inputs = 16
-    for outputs in (16, 32, 64):
-        for _ in range(3):
+    inputs = width
+    for outputs in (width, 2 * width, 4 * width):
+        for _ in range((depth - 2) // 6):
             layers.append(Block(inputs, outputs))
             inputs = outputs
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                         nn.Linear(64, 10))
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                          nn.Linear(inputs, 10))
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):  # As in the paper; torch's is less.
+            nn.init.kaiming_uniform_(module.weight, nonlinearity="relu")
+    return model
 
 
 class Cifar10(torch.utils.data.Dataset):
@@ -74,7 +80,7 @@ class Cifar10(torch.utils.data.Dataset):
         else:
             figures = torch.rand(10, 3, 8, 8,
                                  generator=torch.Generator().manual_seed(1))
-            drawn = torch.Generator().manual_seed(2 + augmented)
+            drawn = torch.Generator().manual_seed(len(names))  # Of a split.
             self.labels = torch.randint(10, (512,), generator=drawn)
             self.images = F.interpolate(figures[self.labels], scale_factor=4)
             self.images += 0.3 * torch.randn(512, 3, 32, 32, generator=drawn)
@@ -101,9 +107,10 @@ def predict(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
         return model(x.to(device, non_blocking=True)).float()
 
 
-torch.manual_seed(0)
+torch.manual_seed(int(arguments.get("seed", 0)))
 torch.set_num_threads(1)
-model = resnet20().to(device)
+model = resnet(int(arguments.get("depth", 20)),
+               int(arguments.get("width", 16))).to(device)
 test = Cifar10("test_batch.bin", augmented=False)
 job = pl.attach(model, amp=amp, optimizer=torch.optim.SGD(
     model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4))
@@ -118,7 +125,8 @@ def evaluate(model: nn.Module, samples: int) -> dict:
 
 
 # BatchNorm's running averages are kept by the servers, as torch keeps them.
-for x, y in job.batches(Cifar10("data_batch_*.bin", augmented=True),
+augmented = arguments.get("augment", "yes") == "yes"
+for x, y in job.batches(Cifar10("data_batch_*.bin", augmented=augmented),
                         batch_size=128, pin_memory=device.type == "cuda",
                         num_workers=int(arguments.get("workers", 0))):
     job.backward(F.cross_entropy(predict(model, x), y.to(device)))

@@ -22,7 +22,7 @@ CASES: Dict[str, Any] = {
                  micro_batch=32, steps=60),
         metric="accuracy", above=0.3),
     "cifar_resnet": dict(
-        job=dict(optimizer="sgd:momentum=0.9,weight_decay=0.0001", rate=0.01,
+        job=dict(optimizer="sgd:momentum=0.9,weight_decay=0.0001", rate=0.05,
                  batch_size=32, micro_batch=16, steps=24,
                  arguments={"amp": "bf16", "workers": "2"}),
         # Running averages of 24 steps are far behind weights that move fast,
