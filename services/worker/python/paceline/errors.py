@@ -18,6 +18,11 @@ class ProgramError(RuntimeError):
         self.code = code
 
 
+def invalid(message: str) -> ProgramError:
+    """Returns the error of something that the script says."""
+    return ProgramError(message, "INVALID_ARGUMENT")
+
+
 def code_of(error: BaseException) -> str:
     """Returns the code under which `error` is reported to the agent."""
     if isinstance(error, ProgramError):

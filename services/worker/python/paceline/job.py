@@ -14,7 +14,7 @@ from . import data as feeding
 from .amp import LossScale
 from .data import Feed, LotSampler, StreamFeed, WorkerSeeds
 from .drop_in import DropIn
-from .errors import ProgramError, say
+from .errors import ProgramError, invalid, say
 from .exchange import ArenaExchange, Exchange
 from .optimizers import (OptimizerSpec, Settings, check_covered,
                          check_no_strangers, check_same, translate)
@@ -114,7 +114,7 @@ class Job:
         make them fewer.
         """
         if self._sampler is not None:
-            raise _invalid("a job has one sampler: make one loader")
+            raise invalid("a job has one sampler: make one loader")
         self._sampler = LotSampler(batch_size)
         return self._sampler
 
@@ -137,8 +137,8 @@ class Job:
         loader_options: of torch's DataLoader: num_workers, collate_fn, ...
         """
         if self._begun:
-            raise _invalid("a job is trained by one loop: attach again for "
-                           "another job")
+            raise invalid("a job is trained by one loop: attach again for "
+                          "another job")
         self._begun = True
         feed, total, lookahead = self._feed_of(
             data, batch_size, samples, count, accumulate, loader_options)
@@ -194,11 +194,11 @@ class Job:
         since the last step(). Nothing leaves during a backward pass.
         """
         if self._begun or self._spec is not None or self._local is not None:
-            raise _invalid("drop_in comes right after attach(model), without "
-                           "optimizer= or local= there")
+            raise invalid("drop_in comes right after attach(model), without "
+                          "optimizer= or local= there")
         if self._scale is not None:
-            raise _invalid("amp=torch.float16 scales what job.backward does: "
-                           "with drop_in the loop scales for itself")
+            raise invalid("amp=torch.float16 scales what job.backward does: "
+                          "with drop_in the loop scales for itself")
         self.use_optimizer(optimizer, (), refuse=False)
         self._by_hand = True
         self._exchange.take_by_hand()
@@ -304,8 +304,8 @@ class Job:
 
     def use_local(self, local: torch.optim.Optimizer) -> None:
         if not isinstance(local, torch.optim.Optimizer):
-            raise _invalid(f"local is a {type(local).__name__}; it must be a "
-                           "torch optimizer")
+            raise invalid(f"local is a {type(local).__name__}; it must be a "
+                          "torch optimizer")
         self._local = local
         covered = {id(parameter): Settings() for group in local.param_groups
                    for parameter in group["params"]}
@@ -338,8 +338,8 @@ class Job:
         loader = data if isinstance(data, torch.utils.data.DataLoader) else None
         dataset = data if loader is None else loader.dataset
         if loader is not None and (options or batch_size is not None):
-            raise _invalid("with a DataLoader its options are given to it, "
-                           "not to job.steps or job.batches")
+            raise invalid("with a DataLoader its options are given to it, "
+                          "not to job.steps or job.batches")
         stream = (isinstance(dataset, torch.utils.data.IterableDataset)
                   or feeding.length_of(dataset) is None)
         size = self._batch_size(loader, batch_size)
@@ -349,28 +349,28 @@ class Job:
         info = self._info
         total = feeding.length_of(dataset) if samples is None else samples
         if total is None:
-            raise _invalid("an iterable data set has no length: say samples=N, "
-                           "how many count as an epoch")
+            raise invalid("an iterable data set has no length: say samples=N, "
+                          "how many count as an epoch")
         if stream and info.data != "stream":
-            raise _invalid("an iterable data set cannot be dealt: write data: "
-                           "stream in the job; its samples are counted then, "
-                           "not dealt")
+            raise invalid("an iterable data set cannot be dealt: write data: "
+                          "stream in the job; its samples are counted then, "
+                          "not dealt")
         size = self._fit(size, loader is None or not stream, info.micro_batch)
         self._check_push_every(size)
         if info.data == "stream":
             # A step is whole batches, at the end of an epoch too.
             total -= total % info.batch_size
             if total == 0:
-                raise _invalid(f"an epoch has fewer samples than a batch of "
-                               f"the job, {info.batch_size}: say samples=N")
+                raise invalid(f"an epoch has fewer samples than a batch of "
+                              f"the job, {info.batch_size}: say samples=N")
             return self._stream_of(loader, dataset, size, count, options), \
                 total, 0
         if loader is None:
             loader = feeding.make_loader(dataset, self.sampler(size),
                                          self.worker_init_fn, options)
         elif self._sampler is None or loader.batch_sampler is not self._sampler:
-            raise _invalid("the loader decides itself which samples come: make "
-                           "it with batch_sampler=job.sampler(batch_size=...)")
+            raise invalid("the loader decides itself which samples come: make "
+                          "it with batch_sampler=job.sampler(batch_size=...)")
         assert self._sampler is not None
         self._sampler.batch_size = size
         return (Feed(loader, self._sampler, count), total,
@@ -384,7 +384,7 @@ class Job:
         info = self._info
         size = batch_size if batch_size is not None else info.micro_batch
         if size < 1:
-            raise _invalid("say batch_size=, how many samples a batch has")
+            raise invalid("say batch_size=, how many samples a batch has")
         return size
 
     @staticmethod
@@ -400,7 +400,7 @@ class Job:
         info = self._info
         if every is None or info.batch_size == every * size:
             return
-        raise _invalid(
+        raise invalid(
             f"push_every={every} local steps of {size} samples need a job "
             f"with batch_size {every * size}; it has {info.batch_size} (and "
             f"micro_batch {info.micro_batch})")
@@ -409,8 +409,8 @@ class Job:
                    count: Optional[Callable[[Any], Optional[int]]],
                    options: Dict[str, Any]) -> StreamFeed:
         if self._sampler is not None:
-            raise _invalid("the job's data is a stream, which has no sampler: "
-                           "give the data set or a plain DataLoader")
+            raise invalid("the job's data is a stream, which has no sampler: "
+                          "give the data set or a plain DataLoader")
         if loader is None:
             loader = feeding.make_stream_loader(dataset, size, options)
         return StreamFeed(loader, size, count)
@@ -469,7 +469,7 @@ class Job:
                 "put @job.evaluator(test_samples=N) in front of a function "
                 "(model, samples)"))
         if self._test_samples is None:
-            raise self._failed(_invalid(
+            raise self._failed(invalid(
                 "say how many samples the test set has: "
                 "@job.evaluator(test_samples=N)"))
 
@@ -573,22 +573,18 @@ class Job:
 
     def _checked(self, given: Any) -> Dict[str, float]:
         if not isinstance(given, Mapping):
-            raise _invalid("the evaluator returned a "
-                           f"{type(given).__name__}; it must return numbers by "
-                           'name, as {"accuracy": 0.97}')
+            raise invalid("the evaluator returned a "
+                          f"{type(given).__name__}; it must return numbers by "
+                          'name, as {"accuracy": 0.97}')
         known = self._options.metrics
         metrics: Dict[str, float] = {}
         for name, value in given.items():
             if known is not None and name not in ("accuracy", "loss", *known):
-                raise _invalid(f'the evaluator returned "{name}", which '
-                               "attach(metrics=[...]) does not name")
+                raise invalid(f'the evaluator returned "{name}", which '
+                              "attach(metrics=[...]) does not name")
             number = float(value)
             if math.isfinite(number):
                 metrics[str(name)] = number
             else:
                 say(f"the evaluator's {name} is {number}; it is left out")
         return metrics
-
-
-def _invalid(message: str) -> ProgramError:
-    return ProgramError(message, "INVALID_ARGUMENT")

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import torch
 
-from .errors import ProgramError, few
+from .errors import few, invalid
 
 _KEYS = {
     "sgd": ("momentum", "weight_decay", "nesterov"),
@@ -37,24 +37,24 @@ class OptimizerSpec:
         """Reads the words of a job's file."""
         kind, _, rest = text.strip().partition(":")
         if kind not in _KEYS:
-            raise _invalid(f'unknown optimizer "{kind}"; use sgd, adam or '
-                           "adamw")
+            raise invalid(f'unknown optimizer "{kind}"; use sgd, adam or '
+                          "adamw")
         fields: Dict[str, Any] = {}
         for part in filter(None, rest.split(",")):
             key, _, value = part.partition("=")
             if key not in _KEYS[kind]:
-                raise _invalid(f'optimizer {kind} has no "{key}"; it has '
-                               + ", ".join(_KEYS[kind]))
+                raise invalid(f'optimizer {kind} has no "{key}"; it has '
+                              + ", ".join(_KEYS[kind]))
             if key == "nesterov":
                 if value not in ("true", "false"):
-                    raise _invalid("optimizer: nesterov must be true or false")
+                    raise invalid("optimizer: nesterov must be true or false")
                 fields[key] = value == "true"
                 continue
             try:
                 fields[key] = float(value)
             except ValueError:
-                raise _invalid(f'optimizer: {key} must be a number, not '
-                               f'"{value}"') from None
+                raise invalid(f'optimizer: {key} must be a number, not '
+                              f'"{value}"') from None
         return OptimizerSpec(kind, **fields)
 
     def __str__(self) -> str:
@@ -124,20 +124,20 @@ def translate(optimizer: torch.optim.Optimizer) -> Translation:
                              epsilon=float(defaults["eps"]))
         same = ("betas", "eps")
     else:
-        raise _invalid(f"optimizer {kind.__name__}: servers have sgd, adam, "
-                       "adamw; use local=")
+        raise invalid(f"optimizer {kind.__name__}: servers have sgd, adam, "
+                      "adamw; use local=")
     rate = float(defaults["lr"])
     settings: Dict[int, Settings] = {}
     for group in optimizer.param_groups:
         if "initial_lr" in group:
-            raise _invalid("the optimizer has a learning rate scheduler, and "
-                           "the rate is the job's: remove the scheduler and "
-                           "write schedule: in the job (or --schedule)")
+            raise invalid("the optimizer has a learning rate scheduler, and "
+                          "the rate is the job's: remove the scheduler and "
+                          "write schedule: in the job (or --schedule)")
         for key in same:
             if group[key] != defaults[key]:
-                raise _invalid(f"the optimizer's groups differ in {key}; "
-                               "servers have lr and weight_decay for each "
-                               "tensor; use local=")
+                raise invalid(f"the optimizer's groups differ in {key}; "
+                              "servers have lr and weight_decay for each "
+                              "tensor; use local=")
         for parameter in group["params"]:
             settings[id(parameter)] = _settings(group, rate, spec)
     return Translation(spec, rate, settings)
@@ -147,8 +147,8 @@ def _settings(group: Dict[str, Any], rate: float,
               spec: OptimizerSpec) -> Settings:
     own = float(group["lr"])
     if own != rate and rate <= 0:
-        raise _invalid("the optimizer's lr is 0, so that those of its groups "
-                       "are no multiples of it")
+        raise invalid("the optimizer's lr is 0, so that those of its groups "
+                      "are no multiples of it")
     factor = 1.0 if own == rate else own / rate
     decay = float(group["weight_decay"])
     return Settings(factor, None if decay == spec.weight_decay else decay)
@@ -158,17 +158,17 @@ def _refuse(optimizer: torch.optim.Optimizer, names: Iterable[str]) -> None:
     for group in optimizer.param_groups:
         for name in names:
             if group.get(name, False):
-                raise _invalid(f"optimizer {type(optimizer).__name__} with "
-                               f"{name}: servers do not have it; use local=")
+                raise invalid(f"optimizer {type(optimizer).__name__} with "
+                              f"{name}: servers do not have it; use local=")
 
 
 def refuse_scheduler(candidate: Any) -> None:
     """Raises if `candidate` is a scheduler of torch's."""
     module = type(candidate).__module__
     if module.startswith("torch.optim.lr_scheduler"):
-        raise _invalid(f"{type(candidate).__name__}: the learning rate is the "
-                       "job's; write schedule: in the job (or --schedule) "
-                       "instead of a scheduler")
+        raise invalid(f"{type(candidate).__name__}: the learning rate is the "
+                      "job's; write schedule: in the job (or --schedule) "
+                      "instead of a scheduler")
 
 
 def check_covered(settings: Dict[int, Settings],
@@ -177,9 +177,9 @@ def check_covered(settings: Dict[int, Settings],
     left_out = [name for name, parameter in trained
                 if id(parameter) not in settings]
     if left_out:
-        raise _invalid(f"{len(left_out)} parameters want a gradient and the "
-                       f"optimizer does not have them: {few(left_out)}; add "
-                       "them, or set requires_grad=False")
+        raise invalid(f"{len(left_out)} parameters want a gradient and the "
+                      f"optimizer does not have them: {few(left_out)}; add "
+                      "them, or set requires_grad=False")
 
 
 def check_no_strangers(optimizer: torch.optim.Optimizer,
@@ -190,19 +190,15 @@ def check_no_strangers(optimizer: torch.optim.Optimizer,
                     for group in optimizer.param_groups
                     for parameter in group["params"])
     if strangers:
-        raise _invalid(f"the optimizer has {strangers} parameters that the "
-                       "attached model has not: put what has them (a loss "
-                       "with weights?) and the model into one nn.Module, and "
-                       "attach that")
+        raise invalid(f"the optimizer has {strangers} parameters that the "
+                      "attached model has not: put what has them (a loss "
+                      "with weights?) and the model into one nn.Module, and "
+                      "attach that")
 
 
 def check_same(job: str, mine: OptimizerSpec) -> None:
     """Raises if the job names another optimizer than the script."""
     if job and OptimizerSpec.parse(job) != mine:
-        raise _invalid(f'the job\'s optimizer is "{job}" and the script\'s '
-                       f'comes to "{mine}": write optimizer: "{mine}" in the '
-                       "job (or --optimizer), or change the script")
-
-
-def _invalid(message: str) -> ProgramError:
-    return ProgramError(message, "INVALID_ARGUMENT")
+        raise invalid(f'the job\'s optimizer is "{job}" and the script\'s '
+                      f'comes to "{mine}": write optimizer: "{mine}" in the '
+                      "job (or --optimizer), or change the script")

@@ -10,7 +10,7 @@ import torch
 
 from .amp import all_finite, clip_factor, norm_of
 from .data import Feed, StreamFeed
-from .errors import ProgramError, say
+from .errors import ProgramError, invalid, say
 from .exchange import ArenaExchange
 from .program import StepOrder
 
@@ -101,8 +101,8 @@ class Step:
             raise ProgramError("backward was called twice for one batch, or "
                                "for none: once for each batch")
         if loss.numel() != 1:
-            raise _invalid(f"the loss has the shape {list(loss.shape)}: give "
-                           "its mean over the batch")
+            raise invalid(f"the loss has the shape {list(loss.shape)}: give "
+                          "its mean over the batch")
         self._check_untouched()
         loss = loss.reshape(())
         last = self._taken + n == self.samples
@@ -197,8 +197,8 @@ class Step:
             self._taken += self._in_hand
             self._in_hand = None
         if loss is None:
-            raise _invalid("drop_in does not know the loss: give step() a "
-                           "closure, or call job.note_loss(loss) before it")
+            raise invalid("drop_in does not know the loss: give step() a "
+                          "closure, or call job.note_loss(loss) before it")
         if not math.isfinite(loss):
             self._lose(f"loss is {loss:g}")
             return
@@ -259,7 +259,7 @@ class Step:
         if self._in_hand is not None:
             raise self._no_backward()
         if self._pending:
-            raise _invalid(
+            raise invalid(
                 f"step {self.iteration} has {self.samples} samples and the "
                 f"script's optimizer.step() did not come for the last "
                 f"{self._pending}: let the job's batch_size be what the "
@@ -317,7 +317,3 @@ class Step:
             f"step {self.iteration}: no job.backward(loss) for a batch of "
             f"{self._in_hand} samples: call it once for each batch, in place "
             "of loss.backward()")
-
-
-def _invalid(message: str) -> ProgramError:
-    return ProgramError(message, "INVALID_ARGUMENT")

@@ -10,7 +10,7 @@ from typing import (Any, Callable, Dict, Iterable, Iterator, List, Optional,
 import torch
 from torch import nn
 
-from .errors import ProgramError, few
+from .errors import few, invalid
 
 TRAINED = "trained"
 STATISTIC = "statistic"
@@ -76,7 +76,7 @@ def list_entries(model: nn.Module, exclude: Selection = (),
     normalization: "average" or "local".
     """
     if buffers not in ("average", "local"):
-        raise _invalid(f'buffers is "{buffers}"; use "average" or "local"')
+        raise invalid(f'buffers is "{buffers}"; use "average" or "local"')
     _refuse_wrapped(model)
     left_out = select(model, exclude)
     entries: List[Entry] = []
@@ -88,13 +88,13 @@ def list_entries(model: nn.Module, exclude: Selection = (),
                 continue
             seen.add(id(tensor))
             if isinstance(tensor, nn.parameter.UninitializedTensorMixin):
-                raise _invalid(f'"{full}" has no shape yet: run one batch '
-                               "through the model before attach")
+                raise invalid(f'"{full}" has no shape yet: run one batch '
+                              "through the model before attach")
             if tensor.numel() == 0:
                 continue
             if full in left_out:
                 if tensor.requires_grad:
-                    raise _invalid(
+                    raise invalid(
                         f'"{full}" is excluded and requires a gradient, which '
                         "nobody would apply: set requires_grad=False")
                 continue
@@ -104,7 +104,7 @@ def list_entries(model: nn.Module, exclude: Selection = (),
             if entry is not None:
                 entries.append(entry)
     if not any(entry.kind == TRAINED for entry in entries):
-        raise _invalid("the model has no parameter that requires a gradient")
+        raise invalid("the model has no parameter that requires a gradient")
     return entries
 
 
@@ -122,17 +122,17 @@ def _of(module: nn.Module) -> Iterator[Tuple[str, torch.Tensor, bool]]:
 def _parameter_entry(full: str, name: str, tensor: torch.Tensor,
                      module: nn.Module) -> Entry:
     if tensor.device.type == "meta":
-        raise _invalid(f'"{full}" is on the device meta: give it values '
-                       "before attach")
+        raise invalid(f'"{full}" is on the device meta: give it values '
+                      "before attach")
     if not tensor.is_floating_point():
         if tensor.requires_grad:
-            raise _invalid(f'"{full}" is {tensor.dtype}; servers keep real '
-                           "numbers")
-        raise _invalid(f'"{full}" is a parameter of {tensor.dtype}: make it a '
-                       "buffer, or leave it off with exclude=")
+            raise invalid(f'"{full}" is {tensor.dtype}; servers keep real '
+                          "numbers")
+        raise invalid(f'"{full}" is a parameter of {tensor.dtype}: make it a '
+                      "buffer, or leave it off with exclude=")
     if tensor.requires_grad and getattr(module, "sparse", False) is True:
-        raise _invalid(f'sparse gradient of "{full}": make the '
-                       f"{type(module).__name__} with sparse=False")
+        raise invalid(f'sparse gradient of "{full}": make the '
+                      f"{type(module).__name__} with sparse=False")
     return Entry(full, TRAINED if tensor.requires_grad else FROZEN, module,
                  name)
 
@@ -144,9 +144,9 @@ def _buffer_entry(full: str, name: str, tensor: torch.Tensor,
     if statistic:
         momentum = module.momentum
         if momentum is None:
-            raise _invalid(f'"{full}": momentum=None is an average over all '
-                           "batches, which servers do not have; give the "
-                           f"{type(module).__name__} a momentum, such as 0.1")
+            raise invalid(f'"{full}": momentum=None is an average over all '
+                          "batches, which servers do not have; give the "
+                          f"{type(module).__name__} a momentum, such as 0.1")
         if momentum == 0:  # It never changes.
             return Entry(full, FROZEN, module, name)
         return Entry(full, STATISTIC, module, name,
@@ -171,16 +171,16 @@ def select(model: nn.Module, selection: Selection) -> Set[str]:
                      if fnmatch.fnmatchcase(name, item)
                      or name.startswith(item + ".")}
             if not found:
-                raise _invalid(f'the model has nothing named "{item}"; it has '
-                               + few(all_names))
+                raise invalid(f'the model has nothing named "{item}"; it has '
+                              + few(all_names))
             chosen |= found
             continue
         tensors = ([item] if isinstance(item, torch.Tensor) else
                    [tensor for _, tensor in _named(item)])
         for tensor in tensors:
             if id(tensor) not in names:
-                raise _invalid("a tensor that was named in exclude= or "
-                               "no_decay= is not of this model")
+                raise invalid("a tensor that was named in exclude= or "
+                              "no_decay= is not of this model")
             chosen.add(names[id(tensor)])
     return chosen
 
@@ -219,13 +219,13 @@ def _refuse_wrapped(model: nn.Module) -> None:
         name = type(module).__name__
         if name in ("DataParallel", "DistributedDataParallel",
                     "FullyShardedDataParallel"):
-            raise _invalid(f"the model is wrapped in {name}: attach the bare "
-                           "model, paceline does what the wrapper does")
+            raise invalid(f"the model is wrapped in {name}: attach the bare "
+                          "model, paceline does what the wrapper does")
     if any(type(parameter).__name__ == "DTensor"
            or hasattr(parameter, "device_mesh")
            for parameter in model.parameters()):
-        raise _invalid("the model's parameters are sharded (DTensor): each "
-                       "program needs the whole model")
+        raise invalid("the model's parameters are sharded (DTensor): each "
+                      "program needs the whole model")
 
 
 class Structure:
@@ -238,7 +238,3 @@ class Structure:
 
     def changed(self) -> bool:
         return [len(table) for table in self._tables] != self._sizes
-
-
-def _invalid(message: str) -> ProgramError:
-    return ProgramError(message, "INVALID_ARGUMENT")

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from .drop_in import DropIn
-from .errors import ProgramError
+from .errors import ProgramError, invalid
 from .job import Agent, Job, Options
 from .optimizers import refuse_scheduler
 from .program import arguments, connect
@@ -75,17 +75,17 @@ def attach(model: nn.Module,
     refuse_scheduler(optimizer)
     refuse_scheduler(local)
     if local is not None and optimizer is not None:
-        raise _invalid("optimizer= and local= exclude each other: with local= "
-                       "the job names the servers' optimizer")
+        raise invalid("optimizer= and local= exclude each other: with local= "
+                      "the job names the servers' optimizer")
     if local is None and push_every is not None:
-        raise _invalid("push_every= needs local=, the optimizer that makes "
-                       "the steps in between")
+        raise invalid("push_every= needs local=, the optimizer that makes "
+                      "the steps in between")
     if push_every is not None and push_every < 1:
-        raise _invalid(f"push_every is {push_every}; it must be at least 1")
+        raise invalid(f"push_every is {push_every}; it must be at least 1")
     if amp not in (None, torch.float16, torch.bfloat16):
-        raise _invalid(f"amp is {amp}; use torch.float16 or torch.bfloat16")
+        raise invalid(f"amp is {amp}; use torch.float16 or torch.bfloat16")
     if clip_norm is not None and not clip_norm > 0:
-        raise _invalid(f"clip_norm is {clip_norm}; it must be above 0")
+        raise invalid(f"clip_norm is {clip_norm}; it must be above 0")
     entries = list_entries(model, exclude, buffers)
     job = Job(model, entries, _connected(alone), Options(
         push_every=push_every, amp=amp, overlap_overflow=overlap_overflow,
@@ -100,7 +100,3 @@ def attach(model: nn.Module,
 def _connected(alone: Optional[Alone]) -> Agent:
     program = connect()
     return AloneProgram(alone or Alone()) if program is None else program
-
-
-def _invalid(message: str) -> ProgramError:
-    return ProgramError(message, "INVALID_ARGUMENT")
