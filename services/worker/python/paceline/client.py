@@ -187,7 +187,10 @@ class Client:
 
     def resume_job(self, name: str, *, etag: str = "",
                    dry_run: bool = False) -> Job:
-        """A paused job goes on from its last checkpoint."""
+        """A paused job goes on from its last checkpoint.
+
+        One that is PAUSING trains on with what its servers hold.
+        """
         return self._job("ResumeJob", self._change("ResumeJobRequest", name,
                                                    etag, dry_run))
 

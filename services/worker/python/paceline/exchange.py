@@ -49,13 +49,12 @@ class Exchange:
     def arrived(self, first: int, end: int) -> None:
         """The weights of tensors [first, end) have come."""
 
-    @property
-    def complete(self) -> bool:
-        """Whether all weights have come."""
+    def has(self, tensors: Optional[Sequence[int]] = None) -> bool:
+        """Whether the weights of these tensors, or of all, have come."""
         return True
 
-    def take_weights(self) -> None:
-        """Makes what has come the model's."""
+    def take_weights(self, tensors: Optional[Sequence[int]] = None) -> None:
+        """Makes the weights of these tensors, or of all, the model's."""
 
     def start_step(self) -> None:
         """Makes all gradients zero."""
@@ -191,7 +190,8 @@ class ArenaExchange(Exchange):
         self._arenas: Optional[Arenas] = None
         self._views: List[Optional[torch.Tensor]] = [None] * len(entries)
         self._laid_over = False
-        self._missing = {i for i in range(len(entries))}
+        self._missing = set(range(len(entries)))
+        self._untaken = set(self._missing)
         self._once = {i for i, entry in enumerate(entries)
                       if entry.kind == FROZEN}
         self._hooks: List[Any] = []
@@ -240,6 +240,7 @@ class ArenaExchange(Exchange):
     def expect_weights(self) -> None:
         self._missing = {i for i, entry in enumerate(self.entries)
                          if entry.kind != FROZEN or i in self._once}
+        self._untaken |= self._missing
 
     def arrived(self, first: int, end: int) -> None:
         if not 0 <= first <= end <= len(self.entries):
@@ -249,20 +250,28 @@ class ArenaExchange(Exchange):
             self._missing.discard(i)
             self._once.discard(i)
 
-    @property
-    def complete(self) -> bool:
-        return not self._missing
+    def has(self, tensors: Optional[Sequence[int]] = None) -> bool:
+        if tensors is None:
+            return not self._missing
+        return self._missing.isdisjoint(tensors)
 
-    def take_weights(self) -> None:
+    def take_weights(self, tensors: Optional[Sequence[int]] = None) -> None:
+        if not self._untaken:
+            return
         arenas = self._mapped()
+        new = (self._untaken.intersection(tensors) if tensors is not None
+               else set(self._untaken))
+        self._untaken -= new
         with torch.no_grad():
             if not self._laid_over:
                 self._lay_over(arenas)
-            for i, entry in enumerate(self.entries):
-                view = arenas.weights[i]
-                if view is None or self._values_shared[i]:
-                    continue
-                entry.tensor.copy_(view, non_blocking=True)
+            for i in new:
+                entry, view = self.entries[i], arenas.weights[i]
+                if view is not None and not self._values_shared[i]:
+                    entry.tensor.copy_(view, non_blocking=True)
+                if entry.kind == STATISTIC and tensors is not None:
+                    # The micro-batch has begun before it came.
+                    self._old_statistics[i] = entry.tensor.detach().clone()
 
     def _lay_over(self, arenas: Arenas) -> None:
         """Moves what can be shared onto the arena, once it holds weights."""
@@ -296,7 +305,7 @@ class ArenaExchange(Exchange):
     def begin_micro_batch(self) -> None:
         self._old_counts = self._counts()
         for i, entry in enumerate(self.entries):
-            if entry.kind == STATISTIC:
+            if entry.kind == STATISTIC and i not in self._untaken:
                 self._old_statistics[i] = entry.tensor.detach().clone()
 
     def end_forward(self, share: float) -> None:

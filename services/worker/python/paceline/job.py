@@ -16,6 +16,7 @@ from .data import Feed, LotSampler, StreamFeed, WorkerSeeds
 from .drop_in import DropIn
 from .errors import ProgramError, invalid, say
 from .exchange import ArenaExchange, Exchange
+from .gates import LEAST_BYTES, Gates
 from .optimizers import (OptimizerSpec, Settings, check_covered,
                          check_no_strangers, check_same, translate)
 from .program import (Abandon, Drop, Evaluate, JobInfo, Lot, Message, Program,
@@ -75,6 +76,7 @@ class Job:
         self._exchange: Exchange = (
             ArenaExchange(entries, program, info.wire)
             if isinstance(program, Program) else AloneExchange(entries, None))
+        self._gates: Optional[Gates] = None
         self._scale = LossScale() if options.scaled else None
         self._local: Optional[torch.optim.Optimizer] = None
         self._spec: Optional[OptimizerSpec] = None
@@ -440,6 +442,7 @@ class Job:
                 self.stopped = begin.reason
             else:
                 self._exchange.begin(begin)
+                self._put_gates()
             while self.stopped is None:
                 order = self._next_order()
                 if isinstance(order, Stop):
@@ -462,6 +465,13 @@ class Job:
             raise
         self.close()
 
+    def _put_gates(self) -> None:
+        size = sum(4 * entry.tensor.numel() for entry in self._entries)
+        if (isinstance(self._exchange, ArenaExchange) and self._options.overlap
+                and self.role == "trainer" and size >= LEAST_BYTES):
+            self._gates = Gates(self.model, self._entries,
+                                self._await_weights)
+
     def _check_evaluator(self) -> None:
         if self._evaluate is None:
             raise self._failed(ProgramError(
@@ -479,6 +489,9 @@ class Job:
         return error
 
     def _release(self) -> None:
+        if self._gates is not None:
+            self._gates.remove()
+            self._gates = None
         if self._feed is not None:
             self._feed.close()
         self._exchange.release()
@@ -546,15 +559,18 @@ class Job:
                 return
             self._handle(message)
 
-    def _await_weights(self) -> bool:
-        """Waits for the newest weights; false if the step is over before."""
-        while not self._exchange.complete:
-            self._handle(self._program.receive())
+    def _await_weights(self, tensors: Optional[Sequence[int]] = None) -> bool:
+        """Waits for the newest weights of these tensors, or of all.
+
+        False if the step is over before.
+        """
+        while not self._exchange.has(tensors):
             if self.stopped is not None:
                 return False
             if self._step is not None and self._step._abandoned:
                 return False
-        self._exchange.take_weights()
+            self._handle(self._program.receive())
+        self._exchange.take_weights(tensors)
         return True
 
     def _run_evaluation(self, order: Evaluate) -> None:

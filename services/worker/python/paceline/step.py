@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union
@@ -68,18 +69,35 @@ class Step:
                 return
             batch, n = self._feed.next()
             if self._taken == 0:
-                if not job._await_weights():
+                job._poll()
+                if not job._exchange.has():
+                    # It was loaded while the weights were on their way.
+                    self._loaded_before = self._feed.load_ns
+                if not job._await_weights(job._gates and job._gates.first):
                     return
                 self._began = time.perf_counter_ns()
-                self._loaded_before = self._feed.load_ns
                 job._exchange.start_step()
             job._exchange.begin_micro_batch()
             self._in_hand = n
-            yield batch
+            with self._watched():
+                yield batch
             if job._by_hand:
                 self._end_by_hand()
             elif self._in_hand is not None:
                 raise self._no_backward()
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Sees in the first batch which weights its modules wait for."""
+        gates = self._job._gates
+        if gates is None or gates.settled:
+            yield
+            return
+        gates.watch()
+        try:
+            yield
+        finally:
+            gates.settle()
 
     def backward(self, loss: torch.Tensor, **options: Any) -> None:
         """Computes the gradients of the batch in hand.
@@ -103,6 +121,8 @@ class Step:
         if loss.numel() != 1:
             raise invalid(f"the loss has the shape {list(loss.shape)}: give "
                           "its mean over the batch")
+        if not job._await_weights():
+            return  # The step is over.
         self._check_untouched()
         loss = loss.reshape(())
         last = self._taken + n == self.samples
@@ -192,6 +212,8 @@ class Step:
         if samples == 0:
             raise ProgramError("step() was called twice for the same batches")
         job = self._job
+        if not job._await_weights():
+            return  # The step is over.
         if self._in_hand is not None:
             job._exchange.end_forward(self._in_hand / self.samples)
             self._taken += self._in_hand
@@ -209,6 +231,7 @@ class Step:
     def _end_by_hand(self) -> None:
         """A batch is over whose gradients may come later."""
         if self._in_hand is not None:
+            self._job._await_weights()
             self._job._exchange.end_forward(self._in_hand / self.samples)
             self._taken += self._in_hand
             self._pending += self._in_hand

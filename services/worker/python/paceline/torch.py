@@ -66,7 +66,8 @@ def attach(model: nn.Module,
     amp: torch.float16 scales the loss; torch.bfloat16 needs nothing.
     overlap_overflow: with float16: gradients leave during the backward pass,
       and the servers refuse what overflowed.
-    overlap: False: gradients leave after the backward pass only.
+    overlap: False: all weights are there before a step begins, and gradients
+      leave after the backward pass only.
     clip_norm: the most that this worker's gradient may have as its norm. All
       of it must be there first, so nothing leaves during the backward pass.
     metrics: names that the evaluator may give beside accuracy and loss; None:

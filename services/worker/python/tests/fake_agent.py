@@ -17,7 +17,7 @@ import random
 import socket
 import struct
 import threading
-from typing import Any, Deque, Dict, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -64,6 +64,9 @@ class Plan:
     refuse: str = ""  # The answer to attach.
     stop_at_begin: str = ""
     evaluations: int = 0
+    # Called between the first and the second half of a step's weights, of
+    # which the second are no numbers until it returns.
+    between: Optional[Callable[[int], None]] = None
 
 
 class Tensor:
@@ -296,12 +299,19 @@ class FakeAgent:
             if tensor.kind != "frozen" or iteration == 0:
                 self._weight(i)[:] = tensor.value
         half = len(self.tensors) // 2
+        if self.plan.between is not None:
+            for i in range(half, len(self.tensors)):
+                self._weight(i)[:] = np.nan
         ranges = [(0, half), (half, len(self.tensors))]
         for place, (first, end) in enumerate(ranges):
             if place == 1 and event:
                 self._send_event(iteration, event)
                 if event == "die":
                     return
+            if place == 1 and self.plan.between is not None:
+                self.plan.between(iteration)
+                for i in range(half, len(self.tensors)):
+                    self._weight(i)[:] = self.tensors[i].value
             self._send(Kind.WEIGHTS, struct.pack("<II", first, end))
 
     def _send_event(self, iteration: int, event: str) -> None:

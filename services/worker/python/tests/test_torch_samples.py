@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
@@ -250,3 +251,16 @@ def test_an_evaluator_gets_the_weights(agent: Any) -> None:
         "loss": pytest.approx(1.5, abs=1e-4)}
     assert ours.attach["test_samples"] == 10
     assert model.training
+
+
+def test_loading_that_keeps_a_step_waiting_is_told(agent: Any) -> None:
+    class Slow(Numbered):
+        def __getitem__(self, index: int) -> torch.Tensor:
+            time.sleep(0.001)
+            return super().__getitem__(index)
+
+    with agent(samples=64, batch_size=16, micro_batch=16, steps=4) as ours:
+        job = pl.attach(nn.Linear(1, 1))
+        train(job, job.steps(Slow(64)))
+    # The weights come while the first samples are loaded.
+    assert any(done.load_ns >= 16_000_000 for done in ours.dones)
