@@ -337,7 +337,8 @@ def reseed(seed: int, epoch: int, index: int) -> None:
         numpy.random.seed(mixed & 0xFFFFFFFF)
 
 
-_OURS = ("shuffle", "sampler", "batch_sampler", "drop_last", "batch_size")
+_OURS = ("shuffle", "sampler", "batch_sampler", "drop_last", "batch_size",
+         "in_order")
 
 
 def make_loader(dataset: Any, sampler: LotSampler, seeds: WorkerSeeds,

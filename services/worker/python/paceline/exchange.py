@@ -88,6 +88,8 @@ class Exchange:
 
     def gradients(self) -> List[torch.Tensor]:
         """Returns the gradients that the step has, in any type."""
+        if self._sums:
+            return list(self._sums.values())
         return [entry.tensor.grad for entry in self.trained
                 if entry.tensor.grad is not None]
 
@@ -210,8 +212,8 @@ class ArenaExchange(Exchange):
                            for tensor in range(first, end)}
         self._waiting = [0] * len(self._buckets)
         self._armed = False
-        self._events: List[Tuple[int, Any]] = []
-        self._stream: Any = None
+        self._events: List[Tuple[int, List[Any]]] = []
+        self._streams: Dict[torch.device, Any] = {}
 
     def take_by_hand(self) -> None:
         self._hooked = False
@@ -376,8 +378,8 @@ class ArenaExchange(Exchange):
         for i, entry in enumerate(self.entries):
             if entry.kind == TRAINED:
                 self._take(i, 1.0)
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            torch.cuda.synchronize()
+        for stream in self._streams.values():
+            stream.synchronize()
         self._tell_unused()
 
     def conclude_local(self) -> None:
@@ -388,8 +390,10 @@ class ArenaExchange(Exchange):
                 before, view = arenas.weights[i], arenas.gradients[i]
                 if entry.kind == TRAINED and view is not None:
                     assert before is not None
-                    view.copy_(before - entry.tensor.detach().to(
-                        before.device, torch.float32))
+                    after = entry.tensor.detach()
+                    # It began where the tensor's type has rounded to.
+                    began = before.to(after.dtype).float()
+                    view.copy_(began - after.to(before.device).float())
         self._write_averaged()
 
     def add_by_hand(self, share: float) -> None:
@@ -492,10 +496,12 @@ class ArenaExchange(Exchange):
     def _download(self, gradient: torch.Tensor, view: torch.Tensor,
                   scale: float) -> None:
         """Queues a copy from the device behind what has been computed."""
-        if self._stream is None:
-            self._stream = torch.cuda.Stream(gradient.device)
-        self._stream.wait_stream(torch.cuda.current_stream(gradient.device))
-        with torch.cuda.stream(self._stream):
+        device = gradient.device
+        if device not in self._streams:
+            self._streams[device] = torch.cuda.Stream(device)
+        stream = self._streams[device]
+        stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(stream):
             sent = gradient if scale == 1 else gradient * scale
             view.copy_(sent.to(view.dtype), non_blocking=True)
 
@@ -506,17 +512,18 @@ class ArenaExchange(Exchange):
         self._waiting[bucket] -= 1
         if self._waiting[bucket]:
             return
-        if self._stream is None:
+        if not self._streams:
             self._program.ready(*self._buckets[bucket])
             return
-        event = torch.cuda.Event()
-        event.record(self._stream)
-        self._events.append((bucket, event))
+        # A bucket may have tensors of several devices.
+        self._events.append((bucket, [stream.record_event()
+                                      for stream in self._streams.values()]))
 
     def _send_copied(self) -> None:
         """Sends what a device has copied, as the copies end."""
-        for bucket, event in self._events:
-            event.synchronize()
+        for bucket, events in self._events:
+            for event in events:
+                event.synchronize()
             self._program.ready(*self._buckets[bucket])
         self._events.clear()
 

@@ -373,6 +373,10 @@ class Job:
         elif self._sampler is None or loader.batch_sampler is not self._sampler:
             raise invalid("the loader decides itself which samples come: make "
                           "it with batch_sampler=job.sampler(batch_size=...)")
+        elif not getattr(loader, "in_order", True):
+            raise invalid("a loader with in_order=False gives batches in "
+                          "another order than their samples were dealt in: "
+                          "leave it out")
         assert self._sampler is not None
         self._sampler.batch_size = size
         return (Feed(loader, self._sampler, count), total,

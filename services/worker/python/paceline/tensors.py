@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, Optional,
-                    Set, Tuple, Union)
+                    Sequence, Set, Tuple, Union)
 
 import torch
 from torch import nn
@@ -106,6 +106,16 @@ def list_entries(model: nn.Module, exclude: Selection = (),
     if not any(entry.kind == TRAINED for entry in entries):
         raise invalid("the model has no parameter that requires a gradient")
     return entries
+
+
+def refuse_halves(entries: Sequence[Entry]) -> None:
+    """Raises if a gradient would be float16, too small to be unscaled."""
+    halves = [entry.name for entry in entries
+              if entry.kind == TRAINED and entry.tensor.dtype == torch.float16]
+    if halves:
+        raise invalid(f"parameters are float16: {few(halves)}; amp="
+                      "torch.float16 is for a model of float32 in "
+                      "torch.autocast")
 
 
 def _of(module: nn.Module) -> Iterator[Tuple[str, torch.Tensor, bool]]:

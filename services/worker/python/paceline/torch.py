@@ -27,7 +27,8 @@ from .optimizers import refuse_scheduler
 from .program import arguments, connect
 from .standalone import Alone, AloneProgram
 from .step import Step
-from .tensors import Selection, list_entries, norms_and_biases
+from .tensors import (Selection, list_entries, norms_and_biases,
+                      refuse_halves)
 
 __all__ = ["Alone", "DropIn", "Job", "ProgramError", "Step", "arguments",
            "attach", "norms_and_biases"]
@@ -88,6 +89,8 @@ def attach(model: nn.Module,
     if clip_norm is not None and not clip_norm > 0:
         raise invalid(f"clip_norm is {clip_norm}; it must be above 0")
     entries = list_entries(model, exclude, buffers)
+    if amp is torch.float16:
+        refuse_halves(entries)
     job = Job(model, entries, _connected(alone), Options(
         push_every=push_every, amp=amp, overlap_overflow=overlap_overflow,
         overlap=overlap, clip_norm=clip_norm, metrics=metrics))

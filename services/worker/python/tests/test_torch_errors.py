@@ -96,6 +96,8 @@ AT_ATTACH: Dict[str, Any] = {
              "exclude each other"),
     "push_every alone": (lambda: dict(push_every=2), "push_every= needs local"),
     "amp": (lambda: dict(amp=torch.float64), "amp is torch.float64"),
+    "halves": (lambda: dict(model=make().half(), amp=torch.float16),
+               r"parameters are float16: 0.weight, .* float32 in torch"),
     "clip_norm": (lambda: dict(clip_norm=0), "clip_norm is 0"),
     "buffers": (lambda: dict(buffers="none"), '"average" or "local"'),
     "sparse": (lambda: dict(model=nn.Sequential(
@@ -190,6 +192,12 @@ class Endless(torch.utils.data.IterableDataset):
         return iter([DATA[0]] * 64)
 
 
+def another_order(job: pl.Job) -> None:
+    loader = torch.utils.data.DataLoader(DATA, batch_sampler=job.sampler(8))
+    loader.in_order = False  # torch 2.6 has it.
+    fit(job, loader)
+
+
 IN_THE_LOOP: Dict[str, Any] = {
     "moved": (moved, "the model was moved after attach .* attach last"),
     "moved later": (moved_in_the_loop, "the model was moved after attach"),
@@ -206,6 +214,7 @@ IN_THE_LOOP: Dict[str, Any] = {
         lambda job: fit(job, batch_size=8, count=lambda batch: 5),
         "gave 5 samples for 8 indices"),
     "own order": (own_order, r"batch_sampler=job.sampler\(batch_size="),
+    "another order": (another_order, "in_order=False gives batches in"),
     "shuffle": (lambda job: fit(job, shuffle=True), "shuffle= cannot be given"),
     "iterable": (lambda job: fit(job, Endless(), batch_size=8, samples=64),
                  "write data: stream in the job"),

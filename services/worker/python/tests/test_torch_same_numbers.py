@@ -342,6 +342,23 @@ def test_local_steps_push_how_far_the_weights_moved(agent: Any) -> None:
     assert not any(ours.ready.values())
 
 
+def test_local_steps_of_bf16_do_not_push_what_was_rounded(agent: Any) -> None:
+    """The servers' fp32 keeps what the worker's type cannot hold."""
+    model = make_mlp()
+    fine = {name: value.numpy() + 1e-4
+            for name, value in model.state_dict().items()}
+    model = model.bfloat16()
+    data = make_data()
+    with agent(samples=SAMPLES, steps=3, batch_size=BATCH, micro_batch=BATCH,
+               rate=1.0, initialize=False, weights=fine) as ours:
+        job = pl.attach(model, local=torch.optim.SGD(model.parameters(),
+                                                     lr=1e-12), push_every=1)
+        for x, y in job.batches(data, batch_size=BATCH):
+            job.backward(F.cross_entropy(model(x.bfloat16()), y))
+    for name, value in fine.items():
+        assert (ours.value(name) == value).all()
+
+
 def test_a_drop_in_is_a_plain_loop_with_the_job_s_data(agent: Any) -> None:
     model = make_mlp()
     plain = copy.deepcopy(model)
@@ -363,6 +380,22 @@ def test_a_drop_in_is_a_plain_loop_with_the_job_s_data(agent: Any) -> None:
     plain_loop(plain, make(plain), data, ours.steps, 8)
     assert len(ours.dones) == STEPS
     assert difference(ours, plain.state_dict()) <= 2e-6
+
+
+def test_a_drop_in_clips_alone_too(alone: None) -> None:
+    model = make_mlp()
+    before = copy.deepcopy(model.state_dict())
+    job = pl.attach(model, clip_norm=0.001,
+                    alone=pl.Alone(batch_size=SAMPLES))
+    optimizer = job.drop_in(torch.optim.SGD(model.parameters(), lr=1.0))
+    for x, y in job.batches(make_data(), batch_size=SAMPLES):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        job.note_loss(loss)
+        optimizer.step()
+    moved = sum(float((value - before[name]).pow(2).sum())
+                for name, value in model.state_dict().items()) ** 0.5
+    assert moved == pytest.approx(0.001, rel=1e-3)
 
 
 def test_alone_is_the_same_script_with_torch_s_optimizer(
