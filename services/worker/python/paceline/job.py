@@ -379,8 +379,12 @@ class Job:
                           "leave it out")
         assert self._sampler is not None
         self._sampler.batch_size = size
-        return (Feed(loader, self._sampler, count), total,
-                feeding.lookahead(loader, size))
+        lookahead = feeding.lookahead(loader, size)
+        if self._local is not None:
+            # Steps are whole batches where samples are reserved ahead, so that
+            # no local step is a smaller one.
+            lookahead = max(lookahead, size)
+        return Feed(loader, self._sampler, count), total, lookahead
 
     def _batch_size(self, loader: Any, batch_size: Optional[int]) -> int:
         if loader is not None and self._sampler is not None:

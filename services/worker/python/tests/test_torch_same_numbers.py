@@ -340,6 +340,8 @@ def test_local_steps_push_how_far_the_weights_moved(agent: Any) -> None:
             ours_value = torch.from_numpy(tensor.value).view(tensor.shape)
             assert float((ours_value - state[tensor.name]).abs().max()) <= 1e-5
     assert not any(ours.ready.values())
+    # So the coordinator grants whole batches, however many.
+    assert ours.attach["lookahead"] == 8
 
 
 def test_local_steps_of_bf16_do_not_push_what_was_rounded(agent: Any) -> None:
