@@ -12,6 +12,7 @@ Samples are numbered by their place in all lots together, from 0: their
 from __future__ import annotations
 
 import collections
+import contextlib
 import random
 import sys
 import time
@@ -211,7 +212,13 @@ class Feed:
                   begin + self._sampler.limit)
         indices = span.indices[begin - span.begin:end - span.begin]
         data = self._loader.dataset
-        batch = self._loader.collate_fn([data[index] for index in indices])
+        if self._sampler.encodes_epochs:
+            seeds = self._loader.worker_init_fn
+            samples = [seeds.draw(data, span.epoch, index)
+                       for index in indices]
+        else:
+            samples = [data[index] for index in indices]
+        batch = self._loader.collate_fn(samples)
         return batch, Span(begin, end, span.epoch, indices)
 
 
@@ -292,8 +299,8 @@ class WorkerSeeds:
     """Seeds random augmentation by (seed, epoch, index) of each sample.
 
     The `worker_init_fn` of a DataLoader: a sample that is dealt again, maybe
-    to another worker, is drawn alike. It counts in worker processes alone,
-    where nothing else draws numbers.
+    to another worker, is drawn alike. It counts in worker processes, where
+    nothing else draws numbers, and for what is loaded in their place.
     """
 
     def __init__(self, seed: int) -> None:
@@ -304,6 +311,12 @@ class WorkerSeeds:
         """Whether `dataset` is of a Python class, which can be extended."""
         heap_type = 1 << 9
         return bool(type(dataset).__flags__ & heap_type)
+
+    def draw(self, dataset: Any, epoch: int, index: int) -> Any:
+        """Returns a sample as a worker process would, in this process."""
+        with _kept_generators():
+            reseed(self.seed, epoch, index)
+            return dataset[index]
 
     def __call__(self, worker: int) -> None:
         from torch.utils.data import get_worker_info
@@ -323,6 +336,23 @@ class WorkerSeeds:
         info.dataset.__class__ = type(
             base.__name__, (base,),
             {"__slots__": (), "__getitem__": get, "__getitems__": None})
+
+
+@contextlib.contextmanager
+def _kept_generators() -> Iterator[None]:
+    """Lets the generators of this process go on where they were."""
+    torch = sys.modules.get("torch")
+    numpy = sys.modules.get("numpy")
+    states = (random.getstate(), torch and torch.get_rng_state(),
+              numpy and numpy.random.get_state())
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        if torch is not None:
+            torch.set_rng_state(states[1])
+        if numpy is not None:
+            numpy.random.set_state(states[2])
 
 
 def reseed(seed: int, epoch: int, index: int) -> None:

@@ -82,6 +82,21 @@ def test_every_sample_comes_once_an_epoch(shape: Dict[str, int], workers: int,
     assert ours.attach["lookahead"] == (5 * size if workers else 0)
 
 
+def test_what_lies_across_a_step_s_edge_is_drawn_alike(agent: Any) -> None:
+    """Such a sample is not loaded by the worker process that was told to."""
+    drawn = []
+    for micro_batch in (20, 8):
+        with agent(samples=60, batch_size=20, micro_batch=micro_batch,
+                   steps=3) as ours:
+            job = pl.attach(nn.Linear(1, 1))
+            taken = train(job, job.steps(Numbered(60), num_workers=2))
+        assert sum(map(indices_of, taken), []) == [i for _, i in ours.trained]
+        drawn.append({int(row[0]): float(row[1]) for batches in taken
+                      for batch in batches for row in batch})
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn[0].values())) == 60
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_one_s_own_loader_with_prefetch(workers: int, agent: Any) -> None:
     data = Numbered(64)
