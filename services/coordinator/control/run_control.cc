@@ -648,11 +648,11 @@ void RunControl::StartRun(JobEntry& entry) {
   if (!trace.has_value())
     trace = NewTrace(book_->ids().Next(), book_->ids().Next());
   setup.traceparent = ToTraceparent(*trace, setup.run);
-  setup.evaluator_exists =
+  setup.find_evaluator =
       [this, name,
        program = std::string(
            ProgramOf(setup.plan.spec.model()).value_or(absl::string_view()))] {
-        return fleet_.HasEvaluator(name, program);
+        return fleet_.FindEvaluator(name, program);
       };
   setup.admit_parameters = [this, name](int64_t bytes) {
     return AdmitParameters(name, bytes);

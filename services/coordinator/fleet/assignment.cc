@@ -354,8 +354,7 @@ class Planner {
     const std::string& program = job.job->program;
     size_t others = 0;  // With other programs than the job's, or with any.
     for (const auto& [id, worker] : workers_) {
-      const std::vector<std::string>& has = worker.worker->programs;
-      others += program.empty() ? !has.empty() : !Contains(has, program);
+      others += HasModel(worker.worker->programs, program) ? 0 : 1;
     }
     if (others < workers_.size() || others == 0) return "";
     return program.empty()
@@ -394,9 +393,8 @@ class Planner {
 }  // namespace
 
 bool CanCompute(const AssignableJob& job, const AssignableWorker& worker) {
-  if (worker.unfit_for.count(job.number) > 0) return false;
-  return job.program.empty() ? worker.programs.empty()
-                             : Contains(worker.programs, job.program);
+  return worker.unfit_for.count(job.number) == 0 &&
+         HasModel(worker.programs, job.program);
 }
 
 bool Selects(const AssignableJob& job, const AssignableWorker& worker) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 
@@ -126,8 +128,16 @@ AssignmentPlan PlanAssignments(absl::Time now,
                                absl::Span<const AssignableJob> jobs,
                                const AssignmentLimits& limits);
 
-// Whether it can compute the job's model, be it as an evaluator: it has the
-// job's program, or none where the model is built in, and is not unfit.
+// Whether who has these programs has the model of a job: that of `program` or,
+// where that is empty, a built-in one.
+template <class Programs>
+bool HasModel(const Programs& programs, absl::string_view program) {
+  return program.empty() ? programs.empty()
+                         : absl::c_linear_search(programs, program);
+}
+
+// Whether it can compute the job's model, be it as an evaluator: it has that,
+// and is not unfit.
 bool CanCompute(const AssignableJob& job, const AssignableWorker& worker);
 
 // Whether the job may have this worker: it can compute the job's model, and the

@@ -15,6 +15,7 @@
 #include "common/security/loopback_address.h"
 #include "common/status.h"
 #include "common/status_details.h"
+#include "services/coordinator/fleet/assignment.h"
 #include "services/coordinator/jobs/resource_name.h"
 #include "services/coordinator/run/course/time_limits.h"
 
@@ -623,21 +624,24 @@ std::vector<v1::Server> Fleet::Servers() const {
   return servers;
 }
 
-bool Fleet::HasEvaluator(absl::string_view job,
-                         absl::string_view program) const {
+EvaluatorKnown Fleet::FindEvaluator(const std::string& job,
+                                    absl::string_view program) const {
   absl::MutexLock lock(&mu_);
+  EvaluatorKnown known;
   for (const auto& [id, is] : workers_) {
-    const auto trouble = is.troubles.find(std::string(job));
     if (!is.hello.evaluator() || Draining(is) ||
-        (trouble != is.troubles.end() && trouble->second.unfit())) {
+        !HasModel(is.hello.programs(), program)) {
       continue;
     }
-    if (program.empty() ? is.hello.programs().empty()
-                        : absl::c_linear_search(is.hello.programs(), program)) {
-      return true;
+    const auto trouble = is.troubles.find(job);
+    if (trouble == is.troubles.end() || !trouble->second.unfit()) {
+      return {.exists = true};
     }
+    if (!known.why_none.empty()) continue;
+    known.why_none = absl::StrCat(is.hello.name(), " cannot take part: ",
+                                  trouble->second.why());
   }
-  return false;
+  return known;
 }
 
 absl::Duration Fleet::LeavingLimit(const WorkerEntry& entry) const {

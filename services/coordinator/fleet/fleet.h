@@ -29,7 +29,7 @@ namespace paceline {
 // nothing: who works for whom is up to its caller.
 //
 // Thread-safe. Its lock comes before those of the runs, which it asks how large
-// they are; a run calls it, by its `evaluator_exists`, without holding any.
+// they are; a run calls it, by its `find_evaluator`, without holding any.
 // Nothing is logged, and no stream is written to, under it.
 class Fleet {
  public:
@@ -91,9 +91,10 @@ class Fleet {
 
   std::vector<Member> Members() const;      // By name.
   std::vector<v1::Server> Servers() const;  // By name.
-  // Whether any is connected that can evaluate the job: it has the program, or
-  // none where that is empty, and is not unfit.
-  bool HasEvaluator(absl::string_view job, absl::string_view program) const;
+  // Whether any is connected that can evaluate the job, whose model is that
+  // program's or, where that is empty, a built-in one.
+  EvaluatorKnown FindEvaluator(const std::string& job,
+                               absl::string_view program) const;
 
   // Ends the streams of those who have not been heard for a lease and are in
   // no run, and of servers; and of those who do not leave although told to.

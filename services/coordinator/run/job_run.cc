@@ -494,7 +494,7 @@ template <>
 void JobRun::On(const AskForEvaluator&) {
   if (backlogged()) return;  // It is asked again soon.
   Tell([this] {
-    Step(EvaluatorKnown{setup_.evaluator_exists()}).IgnoreError();
+    Step(setup_.find_evaluator()).IgnoreError();
   });
 }
 

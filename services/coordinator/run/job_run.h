@@ -87,7 +87,9 @@ struct RunSetup {
   std::string trace_file = {};   // Gets every iteration, for replay; or empty.
   // These three are called on the run's own thread, without a lock.
   // Whether any is connected, be it in use elsewhere.
-  std::function<bool()> evaluator_exists = [] { return true; };
+  std::function<EvaluatorKnown()> find_evaluator = [] {
+    return EvaluatorKnown{.exists = true};
+  };
   // RESOURCE_EXHAUSTED if the job may not have so many bytes of parameters.
   std::function<absl::Status(int64_t bytes)> admit_parameters = [](int64_t) {
     return absl::OkStatus();

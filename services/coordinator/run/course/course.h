@@ -124,9 +124,9 @@ class RunCourse {
   void GiveOutEvaluation(const Turn& turn);
   void DropEvaluation(const Turn& turn, int64_t snapshot, std::string who,
                       const absl::Status& why);
-  void StopEvaluating(const Turn& turn, std::string why);
+  void StopEvaluating(const Turn& turn, absl::string_view why);
   // Stops it if nothing can be hoped for any more.
-  void JudgeEvaluation(const Turn& turn, bool evaluator_exists);
+  void JudgeEvaluation(const Turn& turn, const EvaluatorKnown& known);
   RunCheckpoints::Moment MomentOf(const Turn& turn);
 
   const CourseOptions options_;

@@ -48,7 +48,7 @@ void RunCourse::DropEvaluation(const Turn& turn, int64_t snapshot,
   GiveOutEvaluation(turn);
 }
 
-void RunCourse::JudgeEvaluation(const Turn& turn, bool evaluator_exists) {
+void RunCourse::JudgeEvaluation(const Turn& turn, const EvaluatorKnown& known) {
   absl::Duration patience = 3 * options_.lease;
   std::string leaving;
   if (pausing_.has_value()) {
@@ -57,11 +57,17 @@ void RunCourse::JudgeEvaluation(const Turn& turn, bool evaluator_exists) {
   } else if (outcome_.out_of_workers) {
     leaving = "the job waits for workers";
   }
-  const bool possible = evaluations_.has_evaluator() || evaluator_exists;
+  const bool possible = evaluations_.has_evaluator() || known.exists;
   if (!possible && !leaving.empty()) {
     // Workers may be free by now, and who pauses waits for the end.
-    return StopEvaluating(
-        turn, absl::StrCat(leaving, ", and no evaluator is connected"));
+    return StopEvaluating(turn, absl::StrCat(leaving, ", and ",
+                                             known.why_none.empty()
+                                                 ? "no evaluator is connected"
+                                                 : known.why_none));
+  }
+  // Whoever has said so is not asked again.
+  if (!possible && !known.why_none.empty()) {
+    return StopEvaluating(turn, known.why_none);
   }
   if (possible && leaving.empty()) worth_waiting_ = turn.now;
   if (turn.now - worth_waiting_ < patience) return;
@@ -71,12 +77,12 @@ void RunCourse::JudgeEvaluation(const Turn& turn, bool evaluator_exists) {
                            : leaving);
 }
 
-void RunCourse::StopEvaluating(const Turn& turn, std::string why) {
+void RunCourse::StopEvaluating(const Turn& turn, absl::string_view why) {
   if (evaluations_.pending() > 0) {
-    turn.outputs.push_back(
-        Notice{"job", "evaluation",
-               absl::StrCat(evaluations_.pending(),
-                            " snapshots are not evaluated: ", why)});
+    const std::string text = absl::StrCat(
+        evaluations_.pending(), " snapshots are not evaluated: ", why);
+    absl::StrAppend(&warning_, warning_.empty() ? "" : "; ", text);
+    turn.outputs.push_back(Notice{"job", "evaluation", text});
   }
   End(turn, absl::OkStatus());
 }

@@ -381,7 +381,7 @@ absl::Status RunCourse::On(const Turn& turn, const WriteCheckpoint& in) {
 
 template <>
 absl::Status RunCourse::On(const Turn& turn, const EvaluatorKnown& in) {
-  if (stage_ == RunStage::kEvaluating) JudgeEvaluation(turn, in.exists);
+  if (stage_ == RunStage::kEvaluating) JudgeEvaluation(turn, in);
   return absl::OkStatus();
 }
 

@@ -135,9 +135,13 @@ struct ServerLeaves {
 struct ParametersAdmitted {
   absl::Status status;
 };
-// The answer to AskForEvaluator: one is connected, be it in use elsewhere.
+// The answer to AskForEvaluator.
 struct EvaluatorKnown {
+  // One is connected that could do it, be it in use elsewhere.
   bool exists = false;
+  // If not, and those that are connected and have the job's model have said
+  // that they cannot: what the first of them said, for people.
+  std::string why_none = {};
 };
 // The answer to CompleteCheckpoint.
 struct ManifestWritten {

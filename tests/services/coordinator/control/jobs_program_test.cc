@@ -98,6 +98,35 @@ TEST_F(JobsProgramTest, AJobSurvivesManyDeathsOfItsProgram) {
   EXPECT_GE(Get(job).progress().samples(), 10 * kDeaths);
 }
 
+// As one whose script has no function for it: it would say so again.
+TEST_F(JobsProgramTest, AnEvaluatorThatCannotIsNotWaitedFor) {
+  Start();
+  AddServer("s0");
+  FleetWorker& evaluator = AddWorker(WithProgram("e0", /*evaluator=*/true));
+  evaluator.FailEachTime(
+      absl::FailedPreconditionError("the script has no evaluator"), 0);
+  AddWorker(WithProgram("w0")).PushOn();
+  v1::JobSpec& spec = *request_.mutable_job()->mutable_spec();
+  spec.mutable_evaluation()->set_disabled(false);
+  spec.mutable_stop()->set_epochs(1);
+  const std::string job = Create(request_);
+  evaluator.AwaitAssigned();
+  AwaitTurn();
+  // It looks twice a second.
+  absl::Duration passed;
+  while (passed < options_.lease && Get(job).state() != v1::Job::SUCCEEDED) {
+    clock_.Advance(absl::Milliseconds(500));
+    passed += absl::Milliseconds(500);
+    for (size_t w = 0; w < workers(); ++w) worker(w).Heartbeat();
+    AwaitTurn();
+    AwaitTurn();
+  }
+  EXPECT_EQ(Get(job).state(), v1::Job::SUCCEEDED);
+  EXPECT_THAT(Get(job).state_reason(),
+              HasSubstr("snapshots are not evaluated: e0 cannot take part: the "
+                        "script has no evaluator"));
+}
+
 // The other one goes on, and whoever looks learns why it is alone.
 TEST_F(JobsProgramTest, OneThatIsKeptOutIsSaidOfAJobThatWaits) {
   Start();

@@ -295,13 +295,16 @@ TEST_F(FleetTest, WhoFailsIsFreeAndKnownAsUnfitForThatJob) {
   EXPECT_THAT(States(), ElementsAre("workers/e0 IDLE"));
   EXPECT_THAT(fleet_.Members()[0].unfit_for,
               ElementsAre(Pair("namespaces/test/jobs/j1", "no such folder")));
-  EXPECT_FALSE(fleet_.HasEvaluator("namespaces/test/jobs/j1", ""));
-  EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j2", ""));
+  const EvaluatorKnown known =
+      fleet_.FindEvaluator("namespaces/test/jobs/j1", "");
+  EXPECT_FALSE(known.exists);
+  EXPECT_EQ(known.why_none, "e0 cannot take part: no such folder");
+  EXPECT_TRUE(fleet_.FindEvaluator("namespaces/test/jobs/j2", "").exists);
   // Whoever starts it anew may have mended it.
   WorkerStream again;
   fleet_.OnWorkerDisconnected(e);
   Come(again, Evaluator("e0"));
-  EXPECT_TRUE(fleet_.HasEvaluator("namespaces/test/jobs/j1", ""));
+  EXPECT_TRUE(fleet_.FindEvaluator("namespaces/test/jobs/j1", "").exists);
 }
 
 TEST_F(FleetTest, WhoWasUnfitForAJobThatIsForgottenMayTryAgain) {
@@ -357,14 +360,14 @@ TEST_F(FleetTest, KnowsWhetherThereIsAnEvaluator) {
   WorkerStream worker, evaluator;
   Come(worker, Worker("w0"));
   constexpr char kJob[] = "namespaces/test/jobs/j1";
-  EXPECT_FALSE(fleet_.HasEvaluator(kJob, ""));
+  EXPECT_FALSE(fleet_.FindEvaluator(kJob, "").exists);
   const uint64_t e = Come(evaluator, Evaluator("e0"));
-  EXPECT_TRUE(fleet_.HasEvaluator(kJob, ""));
+  EXPECT_TRUE(fleet_.FindEvaluator(kJob, "").exists);
   EXPECT_TRUE(fleet_.SetDraining("e0", true).ok());
-  EXPECT_FALSE(fleet_.HasEvaluator(kJob, ""));
+  EXPECT_FALSE(fleet_.FindEvaluator(kJob, "").exists);
   EXPECT_TRUE(fleet_.SetDraining("e0", false).ok());
   fleet_.OnWorkerDisconnected(e);
-  EXPECT_FALSE(fleet_.HasEvaluator(kJob, ""));
+  EXPECT_FALSE(fleet_.FindEvaluator(kJob, "").exists);
 }
 
 TEST_F(FleetTest, AnEvaluatorServesTheProgramsThatItHas) {
@@ -374,9 +377,10 @@ TEST_F(FleetTest, AnEvaluatorServesTheProgramsThatItHas) {
   hello.add_programs("resnet");
   hello.add_programs("gpt");
   Come(evaluator, hello);
-  EXPECT_TRUE(fleet_.HasEvaluator(kJob, "gpt"));
-  EXPECT_FALSE(fleet_.HasEvaluator(kJob, "lora"));
-  EXPECT_FALSE(fleet_.HasEvaluator(kJob, ""));
+  EXPECT_TRUE(fleet_.FindEvaluator(kJob, "gpt").exists);
+  EXPECT_FALSE(fleet_.FindEvaluator(kJob, "lora").exists);
+  EXPECT_EQ(fleet_.FindEvaluator(kJob, "lora").why_none, "");
+  EXPECT_FALSE(fleet_.FindEvaluator(kJob, "").exists);
   EXPECT_THAT(fleet_.Members()[0].worker.programs(),
               ElementsAre("resnet", "gpt"));
 }

@@ -52,7 +52,9 @@ void JobRunTest::MakeJob() {
   setup_.job_name = "namespaces/test/jobs/small";
   ++setup_.run;
   setup_.plan = *ParseJob(spec_);
-  setup_.evaluator_exists = [this] { return evaluator_exists_.load(); };
+  setup_.find_evaluator = [this] {
+    return EvaluatorKnown{.exists = evaluator_exists_.load()};
+  };
   setup_.servers.clear();
   for (uint64_t i = 0; i < spec_.servers(); ++i) {
     servers_.push_back(

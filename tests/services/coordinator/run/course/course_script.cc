@@ -173,7 +173,8 @@ absl::Status CourseScript::Order(absl::string_view verb, const Words& words) {
     return Give(in);
   }
   if (verb == "evaluators") {
-    evaluator_exists_ = word == "some";
+    evaluator_ = {.exists = word == "some"};
+    if (word == "unfit") evaluator_.why_none = "e9 cannot take part: it has no evaluator";
     return absl::OkStatus();
   }
   if (verb == "switch") {
@@ -295,7 +296,7 @@ absl::Status CourseScript::MakeRun(Words words) {
     options_.servers.push_back(absl::StrCat("s", i));
   }
   now_ = absl::UnixEpoch();
-  evaluator_exists_ = true;
+  evaluator_ = {.exists = true};
   evaluators_.clear();
   grants_.clear();
   course_.emplace(options_, settings_, now_);
@@ -432,7 +433,7 @@ void CourseScript::Answer(const AdmitParameters&) {
 }
 
 void CourseScript::Answer(const AskForEvaluator&) {
-  answers_.push_back(EvaluatorKnown{evaluator_exists_});
+  answers_.push_back(evaluator_);
 }
 
 void CourseScript::Answer(const CompleteCheckpoint& complete) {

@@ -53,7 +53,9 @@ namespace paceline {
 //                          file until it is sound; cannot write below
 //                          /checkpoints; takes no snapshot
 //   server s0 leaving|lost
-//   evaluators none|some   whether one is connected anywhere
+//   evaluators none|some|unfit
+//                          whether one is connected anywhere, or one that has
+//                          said that it cannot
 //   wait 10s [w1 ...]      so much time passes, in which these are heard of
 //   update [KEY=VALUE]...  min, epochs, samples, seconds, accuracy, loss,
 //                          at_target, rate, interval (of checkpoints)
@@ -107,7 +109,7 @@ class CourseScript {
   RunSettings settings_;
   RunStart start_;
   bool quota_ = false;
-  bool evaluator_exists_ = true;
+  EvaluatorKnown evaluator_ = {.exists = true};
   std::vector<Server> servers_;
   std::optional<RunCourse> course_;
   RunChecker checker_;
