@@ -46,6 +46,7 @@ struct Faults {
   int checkpoint_fails = 0;   // Each file, each manifest.
   int disk_full = 0;          // Each second: for a while, for everybody.
   int pause = 0;              // Each second, as all that people order.
+  int resume = 0;
   int update = 0;
   int checkpoint = 0;
   int change = 0;  // A switch to one of `paradigms`, of which there is one.

@@ -42,6 +42,7 @@ std::vector<RunInput> DrawOrders(FaultDraws& draws, const Faults& faults,
     orders.emplace_back(PauseRun{draws.Chance(1, 2) ? absl::ZeroDuration()
                                                     : absl::Seconds(30)});
   }
+  if (draws.Happens(faults.resume, now)) orders.emplace_back(ResumeRun{});
   if (draws.Happens(faults.update, now)) {
     orders.emplace_back(UpdateRun{DrawSettings(draws, settings)});
   }

@@ -161,6 +161,22 @@ class FullFolder(unittest.TestCase):
         cluster.command("job", "resume", JOB)
         until("it goes on", lambda: cluster.samples() > trained)
 
+    def test_a_pause_that_cannot_be_saved_is_taken_back(self):
+        cluster = self.cluster()
+        cluster.create()
+        cluster.train()
+        cluster.break_folder()
+        cluster.command("job", "pause", JOB)
+        cluster.await_more_attempts()
+        trained = cluster.samples()
+        cluster.command("job", "resume", JOB)
+        self.assertEqual(cluster.job()["state"], "RUNNING")
+        cluster.train()
+        self.assertGreater(cluster.samples(), trained)
+        cluster.mend_folder()
+        cluster.command("job", "pause", JOB)
+        cluster.await_job("PAUSED")
+
     def test_a_trained_model_is_saved_where_somebody_says(self):
         cluster = self.cluster()
         cluster.create(samples=60 * BATCH)

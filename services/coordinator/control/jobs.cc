@@ -212,13 +212,27 @@ absl::StatusOr<v1::Job> Jobs::ResumeJob(const v1::ResumeJobRequest& request,
   PACELINE_RETURN_IF_ERROR(CheckVerb(request).status());
   return Apply(
       request, identity, JobEvent::kResume,
-      [&traceparent](const JobEntry&, v1::Job& job) {
-        job.set_state_reason("waits for workers");
-        job.set_traceparent(traceparent);
+      [&traceparent](const JobEntry& entry, v1::Job& job) {
+        if (job.state() == v1::Job::PENDING) {
+          job.set_state_reason("waits for workers");
+          job.set_traceparent(traceparent);
+        } else if (entry.active != nullptr && entry.active->Loading()) {
+          job.set_state(v1::Job::STARTING);
+          job.set_state_reason("its workers load the data");
+        } else {
+          job.set_state_reason(entry.interrupted);
+        }
         return absl::OkStatus();
       },
-      // What a worker lacked may be there by now.
-      [this](JobEntry& entry) { runs_.fleet().ForgetJob(entry.job.name()); });
+      [this](JobEntry& entry) {
+        // What a worker lacked may be there by now.
+        runs_.fleet().ForgetJob(entry.job.name());
+        // One that is interrupted goes on elsewhere.
+        if (entry.active == nullptr || !entry.interrupted.empty()) return;
+        if (!entry.active->Resume().ok()) {
+          entry.interrupted = "its run was about to end: waits for workers";
+        }
+      });
 }
 
 absl::StatusOr<v1::Job> Jobs::CancelJob(const v1::CancelJobRequest& request,

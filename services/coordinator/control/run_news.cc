@@ -87,12 +87,14 @@ void RunNews::CheckpointChanged(const v1::Checkpoint& checkpoint, bool again) {
 void RunNews::SavingWasDelayed(const SavingDelayed& delayed) {
   absl::MutexLock lock(&inbox_->mu);
   changes_.delayed = delayed;
+  changes_.saved = false;
   inbox_->woken = true;
 }
 
 void RunNews::SavingHasSucceeded() {
   absl::MutexLock lock(&inbox_->mu);
   changes_.saved = true;
+  changes_.delayed.reset();
   inbox_->woken = true;
 }
 

@@ -44,7 +44,7 @@ class RunNews : public RunObserver {
       bool again = false;         // One of that name has failed before.
     };
     std::vector<Saved> checkpoints;
-    // What was trained is delayed, or was and is saved now; the last of it.
+    // That what was trained is saved is delayed, or was: one of them, the last.
     std::optional<SavingDelayed> delayed;
     bool saved = false;
   };

@@ -638,8 +638,8 @@ EvaluatorKnown Fleet::FindEvaluator(const std::string& job,
       return {.exists = true};
     }
     if (!known.why_none.empty()) continue;
-    known.why_none = absl::StrCat(is.hello.name(), " cannot take part: ",
-                                  trouble->second.why());
+    known.why_none = absl::StrCat(is.hello.name(),
+                                  " cannot take part: ", trouble->second.why());
   }
   return known;
 }

@@ -128,7 +128,6 @@ class Fleet {
   void FoldersSeen(uint64_t member, const v1::FoldersSeen& seen);
   absl::Status ServerLeaves(uint64_t member);  // It is about to.
   void Detach(uint64_t member);                // It is free.
-  // It is not to be given to the job again.
   void MarkUnfit(uint64_t member, const std::string& job,
                  absl::string_view why);
   // It has failed in the run: it is unfit for the job, or may try again.

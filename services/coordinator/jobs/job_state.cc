@@ -31,6 +31,7 @@ const std::vector<Transition>& Transitions() {
       {kPause, {Job::PENDING}, Job::PAUSED},
       {kPause, {Job::STARTING, Job::RUNNING}, Job::PAUSING},
       {kResume, {Job::PAUSED}, Job::PENDING},
+      {kResume, {Job::PAUSING}, Job::RUNNING},
       {kCancel, {Job::PENDING, Job::PAUSED}, Job::CANCELLED},
       {kCancel,
        {Job::STARTING, Job::RUNNING, Job::PAUSING, Job::SAVING},
@@ -53,7 +54,7 @@ const std::vector<Transition>& Transitions() {
       {kInterrupted, {Job::CANCELLING}, Job::CANCELLED},
       {kStarted, {Job::STARTING}, Job::RUNNING},
       // It had begun when it was told.
-      {kStarted, {Job::PAUSING, Job::CANCELLING}, kStays},
+      {kStarted, {Job::RUNNING, Job::PAUSING, Job::CANCELLING}, kStays},
       // While it was told to pause: it was faster. While it was told to stop:
       // whoever cancelled it relies on that.
       {kFinished, {Job::RUNNING, Job::PAUSING, Job::SAVING}, Job::SUCCEEDED},

@@ -42,6 +42,7 @@ absl::string_view JobEventName(JobEvent event);
 //     RUNNING -> SAVING -> RUNNING, while its weights cannot be saved
 //     STARTING, RUNNING, SAVING -> PENDING, interrupted
 //     PENDING, STARTING, RUNNING -> (PAUSING ->) PAUSED -> PENDING
+//     PAUSING -> RUNNING, resumed
 //     any that has not ended -> (CANCELLING ->) CANCELLED
 //     PAUSED or ended -> PENDING, restored
 absl::StatusOr<v1::Job::State> NextState(v1::Job::State state, JobEvent event,

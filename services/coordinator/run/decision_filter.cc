@@ -31,6 +31,7 @@ const char* CategoryOf(DecisionKind kind) {
     case DecisionKind::kHandedOver:
       return "handover";
     case DecisionKind::kDealingStopped:
+    case DecisionKind::kDealingResumed:
       return "stop";
     default:
       return nullptr;

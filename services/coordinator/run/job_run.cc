@@ -198,6 +198,8 @@ void JobRun::Pause(absl::Duration evaluate_for) {
   Step(PauseRun{evaluate_for}).IgnoreError();
 }
 
+absl::Status JobRun::Resume() { return Step(ResumeRun{}); }
+
 void JobRun::Update(const JobPlan& plan) {
   const v1::JobSpec& spec = plan.spec;
   Step(UpdateRun{ToRunSettings(plan)}, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
@@ -273,6 +275,11 @@ int64_t JobRun::DoneBy(const std::string& name, bool evaluator) const {
 bool JobRun::WantsEvaluator() const {
   absl::MutexLock lock(&mu_);
   return course_.evaluations().wants_evaluator();
+}
+
+bool JobRun::Loading() const {
+  absl::MutexLock lock(&mu_);
+  return course_.stage() < RunStage::kTraining;
 }
 
 bool JobRun::TrainingEnds() const {
@@ -493,9 +500,7 @@ void JobRun::On(const AdmitParameters& admit) {
 template <>
 void JobRun::On(const AskForEvaluator&) {
   if (backlogged()) return;  // It is asked again soon.
-  Tell([this] {
-    Step(setup_.find_evaluator()).IgnoreError();
-  });
+  Tell([this] { Step(setup_.find_evaluator()).IgnoreError(); });
 }
 
 template <>
@@ -586,6 +591,15 @@ void JobRun::On(const SavingSucceeded&) {
 template <>
 void JobRun::On(const TrainingEnded&) {
   metrics_->training_start_timestamp_seconds->Set(0);
+  On(ProgressDue{});
+}
+
+template <>
+void JobRun::On(const TrainingResumed&) {
+  const absl::Time began = now_ - absl::Seconds(course_.SecondsAt(now_));
+  record_.Begin(began, course_.model().Parameters(),
+                course_.model().train_samples);
+  metrics_->training_start_timestamp_seconds->Set(UnixSeconds());
   On(ProgressDue{});
 }
 

@@ -132,7 +132,6 @@ class JobRun : private RunDriver {
 
   // The setup's servers, by their numbers in the fleet.
   std::vector<uint64_t> Servers() const;
-  // Of one of them.
   absl::Status OnServerMessage(uint64_t member,
                                const v1::ServerMessage& message);
   void OnServerDisconnected(uint64_t member);
@@ -145,6 +144,7 @@ class JobRun : private RunDriver {
   // the job had begun to train. Snapshots that wait then are evaluated for so
   // long at most.
   void Pause(absl::Duration evaluate_for);
+  absl::Status Resume();  // FAILED_PRECONDITION once it has ended.
   // Takes what is mutable of a job's spec (types.proto) over from the plan: at
   // once, if the job trains.
   void Update(const JobPlan& plan);
@@ -161,6 +161,7 @@ class JobRun : private RunDriver {
   // evaluators have, evaluations, be they of others. Only ever grows.
   int64_t DoneBy(const std::string& name, bool evaluator) const;
   bool WantsEvaluator() const;  // Snapshots wait for one.
+  bool Loading() const;         // The training has not begun.
   // Nothing more is counted; what there is is being saved, or is saved.
   bool TrainingEnds() const;
   // Trainers have nothing to do any more, whether or not it could be saved.
@@ -201,7 +202,6 @@ class JobRun : private RunDriver {
 
   // On the run's own thread.
   void OpenFiles();
-  // Sets the gauges that follow the progress.
   void ExportProgress(const v1::JobProgress& progress, const TrainingView& view,
                       const std::map<WorkerId, Member>& members);
   void TellCheckpoint(const CheckpointChanged& changed);

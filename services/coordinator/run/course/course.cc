@@ -223,6 +223,32 @@ void RunCourse::StartTraining(const Turn& turn) {
   Absorb(turn);
 }
 
+void RunCourse::TrainOn(const Turn& turn) {
+  sealed_ = outcome_.out_of_workers = false;
+  somebody_seen_ = turn.now;
+  if (stage_ > RunStage::kTraining) {
+    // Seconds of training are those in which it trained.
+    began_ += turn.now - std::exchange(ended_, absl::InfiniteFuture());
+    checkpoints_.TrainOn(MomentOf(turn), settings_.checkpoint_interval);
+    Enter(RunStage::kTraining);
+    turn.outputs.push_back(TrainingResumed{});
+  }
+  std::vector<WorkerId> gone;
+  for (const WorkerId worker : core_->Members()) {
+    if (members_.Find(worker) == nullptr) gone.push_back(worker);
+  }
+  core_->Unseal(turn.now, gone, core_outputs_);
+  for (const WorkerId worker : members_.Present()) {
+    const RunMember& member = *members_.Find(worker);
+    if (!member.trainer() || member.state != RunMember::State::kWorking ||
+        core_->IsMember(worker)) {
+      continue;
+    }
+    core_->Join(turn.now, {worker, member.lookahead}, core_outputs_);
+  }
+  Absorb(turn);
+}
+
 bool RunCourse::Train(const Turn& turn) {
   if (core_->finished()) {
     WatchLoss(turn, /*at_the_end=*/true);
@@ -282,7 +308,7 @@ bool RunCourse::Save(const Turn& turn) {
                                                 ? kDivergedCheckpoint
                                             : paused ? "pause"
                                                      : "final");
-    return false;
+    if (!checkpoints_.saved()) return false;
   }
   // Saved, in case somebody knows better: more of it would not help.
   failure_.Update(diverged_);

@@ -106,6 +106,7 @@ class RunCourse {
              const char* what);
   void Host(const Turn& turn);
   void StartTraining(const Turn& turn);
+  void TrainOn(const Turn& turn);  // It was to pause, or out of workers.
   void BeginEvaluating(const Turn& turn);
   void End(const Turn& turn, absl::Status status);
   // Finds leases that have ended, evaluations and servers that hang.
@@ -113,7 +114,6 @@ class RunCourse {
   bool FellShort(const Turn& turn);
   // Tells people of a loss that does not fall, once, and of its falling.
   void WatchLoss(const Turn& turn, bool at_the_end);
-  // Why nobody can train this, if that is so.
   absl::Status LastFailure() const;
   // Hands on what the core has put into `core_outputs_`.
   void Absorb(const Turn& turn);

@@ -60,10 +60,10 @@ void RunCourse::JudgeEvaluation(const Turn& turn, const EvaluatorKnown& known) {
   const bool possible = evaluations_.has_evaluator() || known.exists;
   if (!possible && !leaving.empty()) {
     // Workers may be free by now, and who pauses waits for the end.
-    return StopEvaluating(turn, absl::StrCat(leaving, ", and ",
-                                             known.why_none.empty()
-                                                 ? "no evaluator is connected"
-                                                 : known.why_none));
+    return StopEvaluating(
+        turn, absl::StrCat(leaving, ", and ",
+                           known.why_none.empty() ? "no evaluator is connected"
+                                                  : known.why_none));
   }
   // Whoever has said so is not asked again.
   if (!possible && !known.why_none.empty()) {

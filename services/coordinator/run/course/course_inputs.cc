@@ -21,7 +21,8 @@ absl::Status DoesNotTrain() {
 
 // What an input comes to once the run has ended.
 absl::Status AfterTheEnd(const RunInput& input) {
-  if (std::holds_alternative<MemberCame>(input)) {
+  if (std::holds_alternative<MemberCame>(input) ||
+      std::holds_alternative<ResumeRun>(input)) {
     return absl::FailedPreconditionError("the job has ended");
   }
   if (std::holds_alternative<SwitchRun>(input)) {
@@ -207,7 +208,11 @@ void RunCourse::Lose(const Turn& turn, WorkerId worker, LossReason reason) {
         reason == LossReason::kLeaseEnded
             ? absl::AbortedError("the lease ended: register anew")
             : absl::OkStatus());
-  to_forget_.push_back(worker);
+  // Should the training go on, a core that has finished without hearing of the
+  // loss has the worker fenced.
+  if (core_ == nullptr || !core_->IsMember(worker)) {
+    to_forget_.push_back(worker);
+  }
   if (!member.evaluator) return;
   const std::optional<int64_t> dropped = evaluations_.EvaluatorLeft(
       worker, /*lost=*/reason != LossReason::kDeparted);
@@ -220,6 +225,7 @@ void RunCourse::Lose(const Turn& turn, WorkerId worker, LossReason reason) {
 
 void RunCourse::LetGo(const Turn& turn, WorkerId worker,
                       const absl::Status& status) {
+  if (members_.Find(worker) == nullptr) return;
   members_.Remove(worker);
   turn.outputs.push_back(MemberLetGo{worker, status});
 }
@@ -329,6 +335,21 @@ absl::Status RunCourse::On(const Turn& turn, const PauseRun& in) {
   if (stage_ == RunStage::kEvaluating) {
     turn.outputs.push_back(AskForEvaluator{});
   }
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status RunCourse::On(const Turn& turn, const ResumeRun&) {
+  if (!std::exchange(pausing_, std::nullopt).has_value()) {
+    return absl::OkStatus();
+  }
+  // It may end all the same, for a reason that was there before or came since.
+  const bool ends = out_of_time_ || target_reached_ || !diverged_.ok();
+  if (core_ == nullptr || !core_->sealed() || ends ||
+      core_->samples_counted() >= core_->samples_total()) {
+    return absl::OkStatus();
+  }
+  TrainOn(turn);
   return absl::OkStatus();
 }
 

@@ -59,9 +59,20 @@ void RunCheckpoints::SaveResult(const Moment& moment, absl::string_view kind) {
   if (next_try() > moment.now) return;
   std::string id = Id(moment, kind);
   if (left_behind_ > 0) absl::StrAppend(&id, "-", left_behind_ + 1);
+  // The training went on, and nothing was counted since.
+  if (id == last_id()) return result_.Succeeded();
   result_.Begin();
   purpose_ = Purpose::kResult;
   Begin(moment, id, folders_[result_.folder()]);
+}
+
+void RunCheckpoints::TrainOn(const Moment& moment, absl::Duration interval) {
+  purpose_ = Purpose::kOther;
+  result_ = ResultSaving(folders_.size());
+  SetInterval(moment.now, interval);
+  if (std::exchange(delayed_, false)) {
+    moment.outputs.push_back(SavingSucceeded{});
+  }
 }
 
 std::string RunCheckpoints::Id(const Moment& moment,

@@ -51,6 +51,9 @@ class RunCheckpoints {
   // begun before is over; `kind` is for its name.
   void SaveResult(const Moment& moment, absl::string_view kind);
   bool saved() const { return result_.saved(); }
+  // The training goes on, and what it comes to is the result: what is written
+  // just now is a checkpoint like others.
+  void TrainOn(const Moment& moment, absl::Duration interval);
   // Time is short: the next attempt is due.
   void Hurry(absl::Time now) { result_.TryNow(now); }
   // When SaveResult() has something to do.

@@ -158,6 +158,9 @@ struct CancelRun {
 struct PauseRun {
   absl::Duration evaluate_for;
 };
+// Takes that back: a run that trains no more because of it trains on with what
+// its servers hold. FAILED_PRECONDITION once the run has ended.
+struct ResumeRun {};
 struct UpdateRun {
   RunSettings settings;
 };
@@ -183,8 +186,8 @@ using RunInput =
                  WeightsInitialized, WorkerPushed, WorkerAsks, WorkerAbandoned,
                  MemberEvaluated, MemberGone, CommandDone, ServerWrote,
                  ServerLost, ServerLeaves, ParametersAdmitted, EvaluatorKnown,
-                 ManifestWritten, CancelRun, PauseRun, UpdateRun, SwitchRun,
-                 WriteCheckpoint, TimePassed>;
+                 ManifestWritten, CancelRun, PauseRun, ResumeRun, UpdateRun,
+                 SwitchRun, WriteCheckpoint, TimePassed>;
 
 // Outputs, in the order in which they must be performed. The core's own pass
 // through, but for those that a course turns into numbered commands.
@@ -268,7 +271,7 @@ struct SavingDelayed {
   // Until the next one; zero: one is in hand, and takes long.
   absl::Duration next;
 };
-// After that, it is saved.
+// After that: it is saved, or need not be, for the training goes on.
 struct SavingSucceeded {};
 // A decision about a member or, if `whom` is "job", the job.
 struct Notice {
@@ -280,20 +283,24 @@ struct Notice {
 struct Warning {
   std::string text;
 };
-// All samples are counted.
+// All samples are counted, or those of one that is to pause.
 struct TrainingEnded {};
+// After that, it goes on.
+struct TrainingResumed {};
 // The last output. Everybody who is still there is to be told to stop.
 struct RunEnded {
   RunOutcome outcome;
 };
 
-using RunOutput = std::variant<
-    Grant, PlanCommand, RefreshCommand, AbandonCommand, DropReserved,
-    PushCounted, Evicted, Switched, SwitchSettled, Recorded, AssignMember,
-    BeginWork, EvaluateSnapshot, MemberLetGo, NumberedCommand, AdmitParameters,
-    AskForEvaluator, CompleteCheckpoint, RemoveCheckpointFiles, TrainingStarted,
-    WorkerJoined, ProgressDue, Warning, SnapshotEvaluated, CheckpointChanged,
-    SavingDelayed, SavingSucceeded, Notice, TrainingEnded, RunEnded>;
+using RunOutput =
+    std::variant<Grant, PlanCommand, RefreshCommand, AbandonCommand,
+                 DropReserved, PushCounted, Evicted, Switched, SwitchSettled,
+                 Recorded, AssignMember, BeginWork, EvaluateSnapshot,
+                 MemberLetGo, NumberedCommand, AdmitParameters, AskForEvaluator,
+                 CompleteCheckpoint, RemoveCheckpointFiles, TrainingStarted,
+                 WorkerJoined, ProgressDue, Warning, SnapshotEvaluated,
+                 CheckpointChanged, SavingDelayed, SavingSucceeded, Notice,
+                 TrainingEnded, TrainingResumed, RunEnded>;
 
 }  // namespace paceline
 

@@ -131,6 +131,8 @@ constexpr Words kWords[] = {
      " elsewhere, or nowhere"},
     {kDealingStopped, "dealing_stopped",
      "nothing more is dealt after {a sample|samples}"},
+    {kDealingResumed, "dealing_resumed",
+     "samples are dealt again after {a sample|samples}"},
 };
 
 // All kinds in order, or the table does not compile.
@@ -142,7 +144,7 @@ constexpr auto kKinds = [] {
   }
   return kinds;
 }();
-static_assert(kKinds.back() == kDealingStopped);
+static_assert(kKinds.back() == kDealingResumed);
 
 // "1 push", "2 pushes".
 std::string Count(int64_t n, absl::string_view one, absl::string_view many) {

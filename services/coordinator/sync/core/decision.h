@@ -77,7 +77,8 @@ enum class DecisionKind : uint8_t {
   kPushDiscarded,
   kAbandoned,       // The iteration was dropped: a = iteration.
   kLotWithdrawn,    // What was reserved for it is not any more: a = samples.
-  kDealingStopped,  // a = samples counted. The table of words ends with it.
+  kDealingStopped,  // a = samples counted.
+  kDealingResumed,  // a = samples counted. The table of words ends with it.
 };
 
 // "wait_for_round", ...: a label of metrics.

@@ -36,6 +36,7 @@ class MemberTable {
   // REQUIRES: the worker is a member.
   Member Leave(WorkerId worker);
 
+  bool Contains(WorkerId worker) const { return members_.contains(worker); }
   // Null if the worker is no member. Valid until the next Join() or Leave().
   Member* Find(WorkerId worker);
   // REQUIRES: the worker is a member.

@@ -139,6 +139,8 @@ class SampleDealer {
   // From now on nothing more is dealt, not even returned or reserved samples:
   // all lots are withdrawn.
   void Seal();
+  // Everything is dealt again that Seal() has kept back.
+  void Unseal() { sealed_ = false; }
   bool sealed() const { return sealed_; }
 
   // How many times Deal() would give a range of one batch if nothing else came

@@ -225,6 +225,21 @@ void SyncCore::Seal(absl::Time now, std::vector<Output>& outputs) {
   Settle(step);
 }
 
+void SyncCore::Unseal(absl::Time now, absl::Span<const WorkerId> gone,
+                      std::vector<Output>& outputs) {
+  if (!dealer().sealed()) return;
+  const Step step{now, outputs};
+  finished_ = false;
+  progress_.dealer().Unseal();
+  step.Record(
+      {.kind = DecisionKind::kDealingResumed, .a = dealer().samples_counted()});
+  // Before the policy decides anything, as in Tick().
+  for (const WorkerId worker : gone) {
+    Remove(step, worker, LossReason::kDeparted);
+  }
+  Settle(step);
+}
+
 void SyncCore::SetMaxSamples(absl::Time now, int64_t samples,
                              std::vector<Output>& outputs) {
   CHECK(samples > 0);

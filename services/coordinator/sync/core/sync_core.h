@@ -98,6 +98,10 @@ class SyncCore {
 
   // Deals nothing more: what is in flight is counted, then the job finishes.
   void Seal(absl::Time now, std::vector<Output>& outputs);
+  // Takes that back, also if the job has finished since. `gone` are members
+  // that left when it had, which nobody has told it of.
+  void Unseal(absl::Time now, absl::Span<const WorkerId> gone,
+              std::vector<Output>& outputs);
 
   // These replace the schedule of the rate, the number of the job's samples (as
   // SyncOptions::max_samples; at least 1) and how batches are divided. What is
@@ -123,12 +127,14 @@ class SyncCore {
   int64_t samples_counted() const { return dealer().samples_counted(); }
   int64_t samples_discarded() const { return dealer().samples_discarded(); }
   int64_t samples_total() const { return dealer().samples_total(); }
+  bool sealed() const { return dealer().sealed(); }
   bool finished() const { return finished_; }
   size_t member_count() const { return members_.size(); }
   const SyncPolicy& policy() const { return *policy_; }
 
   // The members, by id. What follows REQUIRES that the worker is a member.
   std::vector<WorkerId> Members() const { return members_.Ids(); }
+  bool IsMember(WorkerId worker) const { return members_.Contains(worker); }
   WorkerClock ClockOf(WorkerId w) const { return view_.clocks().Of(w); }
   double ScoreOf(WorkerId w) const { return stragglers_.Score(w); }
   bool IsStraggler(WorkerId w) const { return stragglers_.IsStraggler(w); }

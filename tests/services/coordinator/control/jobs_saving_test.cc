@@ -92,6 +92,36 @@ TEST_F(JobsSavingTest, APauseStaysOneUntilItIsSaved) {
   EXPECT_THAT(Get(job).restore_from(), HasSubstr("/checkpoints/pause-"));
 }
 
+TEST_F(JobsSavingTest, APauseThatCannotBeSavedIsTakenBack) {
+  const std::string job = PauseOnAFullDisk();
+  worker().AwaitStop();
+  const int64_t trained = Get(job).progress().samples();
+  const auto resumed = Resume(job);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->state(), v1::Job::RUNNING);
+  EXPECT_EQ(resumed->state_reason(), "");
+  // With the same weights, though nothing of them is saved.
+  AwaitSamples(job, trained + 10);
+  AwaitTurn();
+  EXPECT_EQ(Get(job).state(), v1::Job::RUNNING) << Get(job).state_reason();
+  EXPECT_THAT(Get(job).restore_from(), HasSubstr("/before"));
+  Free();
+  ASSERT_TRUE(Pause(job).ok());
+  watcher_->AwaitState(v1::Job::PAUSED);
+  EXPECT_GT(Get(job).progress().samples(), trained);
+}
+
+TEST_F(JobsSavingTest, APauseIsTakenBackWhileAPushIsUnderWay) {
+  const std::string job = StartAndRun("a");
+  ASSERT_TRUE(Pause(job).ok());
+  const auto resumed = Resume(job);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->state(), v1::Job::RUNNING);
+  worker().PushOn();
+  AwaitSamples(job, 100);
+  EXPECT_EQ(Get(job).state(), v1::Job::RUNNING);
+}
+
 TEST_F(JobsSavingTest, ATrainedJobIsSavingUntilItIsSaved) {
   const std::string job = TrainOnAFullDisk();
   // Those who watch hear of it first.

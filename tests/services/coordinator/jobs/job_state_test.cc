@@ -22,7 +22,7 @@ using State = v1::Job::State;
 constexpr absl::string_view kTable = R"(
                PENDING   STARTING   RUNNING    PAUSING    PAUSED    CANCELLING SUCCEEDED FAILED  CANCELLED SAVING
 pause          PAUSED    PAUSING    PAUSING    -          -         -          -         -       -         -
-resume         -         -          -          -          PENDING   -          -         -       -         -
+resume         -         -          -          RUNNING    PENDING   -          -         -       -         -
 cancel         CANCELLED CANCELLING CANCELLING CANCELLING CANCELLED -          -         -       -         CANCELLING
 restore        -         -          -          -          PENDING   -          PENDING   PENDING PENDING   -
 delete         -         -          -          -          -         -          =         =       =         -
@@ -31,7 +31,7 @@ update         =         =          =          -          =         -          -
 checkpoint     -         -          =          =          -         -          -         -       -         =
 assign         STARTING  -          -          -          -         -          -         -       -         -
 interrupt      -         PENDING    PENDING    PAUSED     -         CANCELLED  -         -       -         PENDING
-start          -         RUNNING    -          =          -         =          -         -       -         -
+start          -         RUNNING    =          =          -         =          -         -       -         -
 finish         -         -          SUCCEEDED  SUCCEEDED  -         CANCELLED  -         -       -         SUCCEEDED
 fail           -         FAILED     FAILED     FAILED     -         CANCELLED  -         -       -         FAILED
 fail_to_save   -         -          SAVING     =          -         =          -         -       -         =
@@ -102,7 +102,8 @@ TEST(JobStateTest, TheErrorSaysWhatIsPossible) {
                 .status()
                 .message(),
             "jobs/j: cannot resume a job that is RUNNING, only one that is "
-            "PAUSED; now possible: pause, cancel, switch, update, checkpoint");
+            "PAUSED or PAUSING; now possible: pause, cancel, switch, update, "
+            "checkpoint");
   EXPECT_EQ(NextState(v1::Job::CANCELLING, JobEvent::kDelete, "jobs/j")
                 .status()
                 .message(),

@@ -174,7 +174,8 @@ absl::Status CourseScript::Order(absl::string_view verb, const Words& words) {
   }
   if (verb == "evaluators") {
     evaluator_ = {.exists = word == "some"};
-    if (word == "unfit") evaluator_.why_none = "e9 cannot take part: it has no evaluator";
+    if (word == "unfit")
+      evaluator_.why_none = "e9 cannot take part: it has no evaluator";
     return absl::OkStatus();
   }
   if (verb == "switch") {
@@ -185,6 +186,7 @@ absl::Status CourseScript::Order(absl::string_view verb, const Words& words) {
     return Give(WriteCheckpoint{std::string(word),
                                 words.size() > 1 ? std::string(words[1]) : ""});
   }
+  if (verb == "resume") return Give(ResumeRun{});
   if (verb != "pause") return Malformed(verb);
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration time, ParseTime(word));
   return Give(PauseRun{time});
@@ -549,6 +551,7 @@ std::string CourseScript::TextOf(const RunOutput& output) const {
           },
           [](const Warning& o) { return absl::StrCat("warning: ", o.text); },
           [](const TrainingEnded&) { return std::string("training ended"); },
+          [](const TrainingResumed&) { return std::string("trains on"); },
           [](const RunEnded& o) { return paceline::TextOf(o.outcome); },
           // Questions that are answered, and the regular report.
           [](const AskForEvaluator&) { return std::string(); },

@@ -59,7 +59,7 @@ namespace paceline {
 //   wait 10s [w1 ...]      so much time passes, in which these are heard of
 //   update [KEY=VALUE]...  min, epochs, samples, seconds, accuracy, loss,
 //                          at_target, rate, interval (of checkpoints)
-//   switch PARADIGM, checkpoint ID [FOLDER], pause DURATION, cancel
+//   switch PARADIGM, checkpoint ID [FOLDER], pause DURATION, resume, cancel
 //
 // Lines that begin with '#' are comments. Thread-compatible.
 class CourseScript {

@@ -32,6 +32,7 @@ void RunChecker::Given(Nanos at, const RunInput& input) {
       },
       input);
   pausing_ = std::holds_alternative<PauseRun>(input);
+  if (std::holds_alternative<ResumeRun>(input)) paused_ = false;
   may_give_up_ = may_give_up_ || std::holds_alternative<CancelRun>(input) ||
                  std::holds_alternative<ServerLost>(input);
   reports_.reset();

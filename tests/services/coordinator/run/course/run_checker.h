@@ -27,7 +27,7 @@ namespace paceline {
 //   the run ends; one of a paused run is exact and holds all that was counted;
 // - what it has trained is not given up once it has begun to save it, unless
 //   somebody orders that or a server is lost;
-// - a run that is to pause grants nothing more;
+// - a run that is to pause grants nothing more, unless it is resumed;
 // - what a member that takes part says of its iteration is not refused, unless
 //   it says it again;
 // - nobody who is silent is kept;
@@ -66,6 +66,7 @@ class RunChecker : public ClusterObserver {
   void See(const NumberedCommand& command);
   void See(const CheckpointChanged& changed);
   void See(const TrainingEnded&) { training_ended_ = true; }
+  void See(const TrainingResumed&) { training_ended_ = false; }
   void See(const RunEnded& ended);
   template <class Other>
   void See(const Other&) {}

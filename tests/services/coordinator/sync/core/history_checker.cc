@@ -394,13 +394,13 @@ void HistoryChecker::See(const NumberedCommand& command) {
 }
 
 void HistoryChecker::See(const BeginWork& begin) {
-  if (!finished_ && workers_.contains(begin.worker)) {
-    members_.insert(begin.worker);
-  }
+  if (!workers_.contains(begin.worker)) return;
+  (finished_ ? late_ : members_).insert(begin.worker);
 }
 
 void HistoryChecker::See(const MemberLetGo& gone) {
   if (!training_) members_.erase(gone.worker);
+  late_.erase(gone.worker);
 }
 
 void HistoryChecker::See(const paceline::Evicted& evicted) {
@@ -463,6 +463,9 @@ void HistoryChecker::See(const Recorded& recorded) {
     Require(push.blocks < blocks_, "a push that was taken whole is lost");
   } else if (decision.kind == DecisionKind::kDealingStopped) {
     sealed_ = true;
+  } else if (decision.kind == DecisionKind::kDealingResumed) {
+    sealed_ = false;
+    ReturnLost();
   }
 }
 
@@ -480,6 +483,21 @@ void HistoryChecker::See(const TrainingEnded& /*ended*/) {
           counted_ == std::count(samples_.begin(), undealt, Sample::kCounted) &&
           counted_ == undealt - samples_.begin(),
       "the end leaves samples uncounted");
+}
+
+void HistoryChecker::ReturnLost() {
+  std::set<WorkerId> open;  // Servers have still to say what they have of it.
+  for (const auto& [sequence, fence] : unanswered_) open.insert(fence.worker);
+  std::erase_if(lost_, [&](const auto& lost) {
+    if (open.contains(lost.first)) return false;
+    Move(lost.second.range, Sample::kOut, Sample::kReturned);
+    return true;
+  });
+}
+
+void HistoryChecker::See(const TrainingResumed& /*resumed*/) {
+  finished_ = last_snapshot_ = false;
+  members_.merge(late_);
 }
 
 void HistoryChecker::Require(bool condition, absl::string_view what) {

@@ -131,6 +131,9 @@ class HistoryChecker : public ClusterObserver {
   void See(const Recorded& recorded);
   void See(const TrainingStarted&) { training_ = true; }
   void See(const TrainingEnded& ended);
+  void See(const TrainingResumed& resumed);
+  // What was lost while nothing was dealt came back without a word.
+  void ReturnLost();
   void See(const RunEnded&) { ended_ = true; }
   template <class Other>
   void See(const Other&) {}
@@ -175,6 +178,7 @@ class HistoryChecker : public ClusterObserver {
   bool training_ = false;
   bool sealed_ = false;
   bool finished_ = false;
+  std::set<WorkerId> late_;  // Began after that.
   bool ended_ = false;
 };
 
