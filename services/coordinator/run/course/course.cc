@@ -238,6 +238,10 @@ void RunCourse::TrainOn(const Turn& turn) {
     if (members_.Find(worker) == nullptr) gone.push_back(worker);
   }
   core_->Unseal(turn.now, gone, core_outputs_);
+  // One that has finished takes no other limit.
+  core_->SetMaxSamples(turn.now,
+                       SamplesWanted(settings_.stop, model_.train_samples),
+                       core_outputs_);
   for (const WorkerId worker : members_.Present()) {
     const RunMember& member = *members_.Find(worker);
     if (!member.trainer() || member.state != RunMember::State::kWorking ||
