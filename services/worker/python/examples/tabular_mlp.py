@@ -1,9 +1,7 @@
-"""A whole program in numpy: the protocol without the package, or torch.
+"""A whole program in numpy: docs/program-protocol.md without the package.
 
     paceline local --program "python3 tabular_mlp.py" --workers 4
 
-It reads docs/program-protocol.md aloud: frames, arenas, lots, steps. The model
-has one hidden layer and tells which of four classes a row of a table is in.
 Without PACELINE_PROGRAM it trains alone.
 """
 
@@ -11,211 +9,169 @@ import array
 import json
 import mmap
 import os
-import random
+import select
 import socket
 import struct
 import time
 
 import numpy as np
 
-HELLO, ATTACH, INITIALIZED, DONE, ABANDONED, EVALUATED = 1, 2, 3, 5, 6, 7
+
+class Mlp:
+    """Tells four classes of rows apart; it knows nothing of the protocol."""
+
+    shapes = {"fc1.weight": (16, 64), "fc1.bias": (64,),  # In forward order.
+              "fc2.weight": (64, 4), "fc2.bias": (4,)}
+    train_samples, test_samples = 4096, 1024
+
+    def __init__(self):
+        self.x = np.random.default_rng(2).standard_normal((5120, 16), "f4")
+        self.y = (self.x[:, 0] * self.x[:, 1] > 0) * 2 + (self.x[:, 2] > 0)
+
+    def initialize(self, w):
+        for seed, value in enumerate(w):
+            value[:] = np.random.default_rng(seed).normal(0, 0.2, value.shape)
+
+    def compute(self, w, samples):
+        """The sum of their losses, its gradients, and how many are right."""
+        x, y, rows = self.x[samples], self.y[samples], range(len(samples))
+        hidden = np.maximum(x @ w[0] + w[1], 0)
+        logits = hidden @ w[2] + w[3]
+        logs = logits - np.logaddexp.reduce(logits, 1, keepdims=True)
+        d = np.exp(logs)
+        d[rows, y] -= 1
+        back = d @ w[2].T * (hidden > 0)
+        gradients = [x.T @ back, back.sum(0), hidden.T @ d, d.sum(0)]
+        return -logs[rows, y].sum(), gradients, (logs.argmax(1) == y).sum()
+
+    def evaluate(self, w, count):
+        loss, _, right = self.compute(w, range(4096, 4096 + count))
+        return {"accuracy": right / count, "loss": float(loss) / count}
+
+
+HELLO, ATTACH, INITIALIZED, _, DONE, ABANDONED, EVALUATED, FAILED = range(1, 9)
 (JOB, BEGIN, WEIGHTS, LOT, DROP, STEP, REFRESH, ABANDON, EVALUATE, STOP,
  REFUSED) = range(64, 75)
 
-# In forward order.
-SHAPES = {"fc1.weight": (16, 64), "fc1.bias": (64,),
-          "fc2.weight": (64, 4), "fc2.bias": (4,)}
 
+class Program:
+    """Computes a model's gradients for the agent that listens at `path`."""
 
-def table(rows: int, seed: int):
-    """Rows [rows, 16] fp32, and classes [rows]."""
-    drawn = np.random.default_rng(seed)
-    x = drawn.standard_normal((rows, 16)).astype(np.float32)
-    return x, (x[:, 0] * x[:, 1] > 0) * 2 + (x[:, 2] > 0)
-
-
-def initialize(weights: dict) -> None:
-    drawn = np.random.default_rng(1)
-    for name, value in weights.items():
-        value[:] = 0
-        if name.endswith("weight"):
-            bound = (6 / value.shape[0]) ** 0.5
-            value[:] = drawn.uniform(-bound, bound, value.shape)
-
-
-def forward(w: dict, x: np.ndarray):
-    """The hidden layer's values, and the classes' probabilities."""
-    hidden = np.maximum(x @ w["fc1.weight"] + w["fc1.bias"], 0)
-    logits = hidden @ w["fc2.weight"] + w["fc2.bias"]
-    shares = np.exp(logits - logits.max(1, keepdims=True))
-    return hidden, shares / shares.sum(1, keepdims=True)
-
-
-def loss_of(shares: np.ndarray, y: np.ndarray) -> float:
-    """The sum over the samples."""
-    return float(-np.log(shares[np.arange(len(y)), y] + 1e-30).sum())
-
-
-def add_gradients(w: dict, g: dict, x, y, scale: float) -> float:
-    """Adds scale * the gradient of the sum of losses; returns that sum."""
-    hidden, shares = forward(w, x)
-    loss = loss_of(shares, y)
-    shares[np.arange(len(y)), y] -= 1
-    shares *= scale
-    g["fc2.weight"] += hidden.T @ shares
-    g["fc2.bias"] += shares.sum(0)
-    back = (shares @ w["fc2.weight"].T) * (hidden > 0)
-    g["fc1.weight"] += x.T @ back
-    g["fc1.bias"] += back.sum(0)
-    return loss
-
-
-class Agent:
-    """The socket to paceline-worker."""
-
-    def __init__(self, path: str) -> None:
+    def __init__(self, path, model):
+        self.model, self.descriptors, self.lots = model, [], []
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.connect(path)
-        self.bytes, self.descriptors = b"", []
-        self.lots = []  # Indices that are reserved for us, in order.
+        self.send(HELLO, protocol=1, pid=os.getpid(), language="numpy")
+        job = json.loads(self.receive()[1])
+        if job["protocol"] != 1 or job["data"] != "program":
+            self.send(FAILED, code="UNIMPLEMENTED", message=f"not for {job}")
+            raise SystemExit(1)
+        self.send(ATTACH, train_samples=model.train_samples,
+                  test_samples=model.test_samples,
+                  tensors=[{"name": name, "shape": shape}
+                           for name, shape in model.shapes.items()])
+        begin = json.loads(self.receive()[1])
+        self.wire = {"fp32": "f4", "fp16": "f2", "bf16": "u2"}[job["wire"]]
+        self.w = self.arena(begin["weights_bytes"], "f4")
+        self.g = self.arena(begin["gradients_bytes"], self.wire)
+        if begin["initialize"]:
+            model.initialize(self.w)
+            self.send(INITIALIZED)
 
-    def send(self, kind: int, body=b"") -> None:
-        body = json.dumps(body).encode() if isinstance(body, dict) else body
+    def send(self, kind, body=b"", **fields):
+        body = json.dumps(fields).encode() if fields else body
         self.socket.sendall(struct.pack("<II", len(body), kind) + body)
 
-    def receive(self, wait: bool = True):
-        """The next frame; None if there is none and it shall not wait.
-
-        Lots, which can come at any time, are taken on the way.
-        """
-        while True:
-            if len(self.bytes) >= 8:
-                length, kind = struct.unpack_from("<II", self.bytes)
-                if len(self.bytes) >= 8 + length:
-                    body = self.bytes[8:8 + length]
-                    self.bytes = self.bytes[8 + length:]
-                    if kind in (STOP, REFUSED):
-                        raise SystemExit(json.loads(body).get("message", 0))
-                    if kind not in (LOT, DROP):
-                        return kind, body
-                    if kind == DROP:
-                        self.lots.clear()
-                    else:  # The epoch, the count, and so many indices.
-                        self.lots += array.array("I", body[8:])
-                    continue
-            try:
-                data, control, _, _ = self.socket.recvmsg(
-                    1 << 16, socket.CMSG_SPACE(8),
-                    0 if wait else socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return None
-            if not data:
+    def read(self, count):
+        data = b""
+        while len(data) < count:
+            part, control, _, _ = self.socket.recvmsg(
+                count - len(data), socket.CMSG_SPACE(8))
+            if not part:
                 raise SystemExit("the agent is gone")
+            data += part
             for _, _, payload in control:
                 self.descriptors += array.array("i", payload)
-            self.bytes += data
+        return data
+
+    def receive(self):
+        """The next frame. What can come at any time is obeyed here."""
+        length, kind = struct.unpack("<II", self.read(8))
+        body = self.read(length)
+        if kind == LOT:  # The epoch, the count, and so many samples for us.
+            self.lots += array.array("I", body[8:])
+        elif kind == DROP:
+            self.lots = []
+        elif kind in (STOP, REFUSED):
+            raise SystemExit(json.loads(body).get("message", 0))
+        return kind, body
+
+    def arena(self, size, dtype):
+        """The next one's tensors: each at the next multiple of 64 bytes."""
+        memory, tensors, at = mmap.mmap(self.descriptors.pop(0), size), [], 0
+        for shape in self.model.shapes.values():
+            tensors.append(np.ndarray(shape, dtype, memory, at))
+            at = -(-(at + tensors[-1].nbytes) // 64) * 64
+        return tensors
+
+    def await_weights(self):
+        """Until all have come; returns the kinds of what was said."""
+        said, arrived = set(), 0
+        while arrived < len(self.w) and ABANDON not in said:
+            kind, body = self.receive()
+            said.add(kind)
+            if kind == WEIGHTS:
+                arrived = struct.unpack_from("<II", body)[1]
+        return said
+
+    def step(self, iteration, _, size, at_once):
+        """Computes the mean gradient of the first samples of the lots."""
+        samples, self.lots = self.lots[:size], self.lots[size:]
+        said, began = self.await_weights(), time.perf_counter_ns()
+        loss, done, sums = 0.0, 0, [np.zeros_like(value) for value in self.w]
+        while done < size and ABANDON not in said:
+            part = samples[done:done + at_once]
+            more, gradients, _ = self.model.compute(self.w, part)
+            loss, done = loss + more, done + len(part)
+            sums = [a + b for a, b in zip(sums, gradients)]
+            while select.select([self.socket], [], [], 0)[0]:
+                said.add(self.receive()[0])
+            if REFRESH in said:  # What is done is enough.
+                break
+        if ABANDON in said:
+            return self.send(ABANDONED, struct.pack("<q", iteration))
+        finite = np.isfinite(loss)
+        for total, place in zip(sums, self.g):
+            mean = total / np.float32(done)
+            bits = mean.view(np.uint32)  # bf16: their upper half, rounded.
+            place[:] = (mean if self.wire != "u2" else
+                        (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
+            finite &= np.isfinite(mean).all() and np.isfinite(place).all()
+        self.send(DONE, struct.pack("<qdIIQQ", iteration, loss, done,
+                                    0 if finite else 1, 0,
+                                    time.perf_counter_ns() - began))
+
+    def run(self):
+        while True:
+            kind, body = self.receive()
+            if kind == STEP:
+                self.step(*struct.unpack_from("<qIII", body))
+            elif kind == EVALUATE:
+                snapshot, count = struct.unpack_from("<qQ", body)
+                self.await_weights()
+                metrics = self.model.evaluate(self.w, count or 1024)
+                self.send(EVALUATED, snapshot=snapshot, metrics=metrics)
 
 
-def views(memory) -> dict:
-    """The tensors of an arena: each at the next multiple of 64 bytes."""
-    tensors, at = {}, 0
-    for name, shape in SHAPES.items():
-        at = -(-at // 64) * 64
-        count = int(np.prod(shape))
-        tensors[name] = np.frombuffer(memory, np.float32, count, at).reshape(
-            shape)
-        at += 4 * count
-    return tensors
+def train_alone(model):
+    w = [np.empty(shape, "f4") for shape in model.shapes.values()]
+    model.initialize(w)
+    for part in np.random.permutation(4096).reshape(-1, 32):
+        for value, gradient in zip(w, model.compute(w, part)[1]):
+            value -= 0.2 / 32 * gradient
+    print("alone, after an epoch:", model.evaluate(w, 1024))
 
 
-def work(agent: Agent) -> None:
-    x, y = table(4096, seed=2)
-    test_x, test_y = table(1024, seed=3)
-    agent.send(HELLO, {"protocol": 1, "pid": os.getpid(), "language": "numpy"})
-    agent.receive()  # job: what it is called, its arguments, ...
-    agent.send(ATTACH, {
-        "tensors": [{"name": name, "shape": list(shape)}
-                    for name, shape in SHAPES.items()],
-        "train_samples": len(x), "test_samples": len(test_x), "lookahead": 0})
-    begin = json.loads(agent.receive()[1])
-    sizes = begin["weights_bytes"], begin["gradients_bytes"]
-    w, g = (views(mmap.mmap(descriptor, size))
-            for descriptor, size in zip(agent.descriptors, sizes))
-    if begin["initialize"]:
-        initialize(w)
-        agent.send(INITIALIZED)
-    while True:
-        kind, body = agent.receive()
-        if kind == EVALUATE:
-            snapshot, samples = struct.unpack_from("<qQ", body)
-            await_weights(agent)
-            samples = samples or len(test_x)
-            shares = forward(w, test_x[:samples])[1]
-            right = shares.argmax(1) == test_y[:samples]
-            agent.send(EVALUATED, {"snapshot": snapshot, "metrics": {
-                "accuracy": float(right.mean()),
-                "loss": loss_of(shares, test_y[:samples]) / samples}})
-        elif kind == STEP:
-            iteration, _, samples, at_once = struct.unpack_from("<qIII", body)
-            taken, agent.lots[:samples] = agent.lots[:samples], []
-            step(agent, w, g, x, y, iteration, taken, at_once)
-
-
-def await_weights(agent: Agent):
-    """Until the last tensor has come. Returns what else was said of a step."""
-    said = None
-    while True:
-        kind, body = agent.receive()
-        if kind == WEIGHTS and struct.unpack("<II", body)[1] == len(SHAPES):
-            return said
-        if kind == ABANDON:
-            return ABANDON
-        said = kind if kind == REFRESH else said
-
-
-def step(agent, w, g, x, y, iteration, taken, at_once) -> None:
-    """Computes the mean gradient of the samples `taken`, in pieces."""
-    said = await_weights(agent)
-    began, loss, computed = time.perf_counter_ns(), 0.0, 0
-    for gradient in g.values():
-        gradient[:] = 0
-    while said != ABANDON and computed < len(taken):
-        part = taken[computed:computed + at_once]
-        loss += add_gradients(w, g, x[part], y[part], 1 / len(taken))
-        computed += len(part)
-        frame = agent.receive(wait=False)
-        if frame is not None:  # In the middle of a step: refresh or abandon.
-            said = frame[0]
-        if said == REFRESH:
-            break
-    if said == ABANDON:
-        agent.send(ABANDONED, struct.pack("<q", iteration))
-        return
-    for gradient in g.values():  # The mean of what was computed.
-        gradient *= len(taken) / computed
-    finite = np.isfinite(loss) and all(np.isfinite(v).all() for v in g.values())
-    agent.send(DONE, struct.pack(
-        "<qdIIQQ", iteration, loss if finite else 0.0, computed,
-        0 if finite else 1, 0, time.perf_counter_ns() - began))
-
-
-def train_alone() -> None:
-    x, y = table(4096, seed=2)
-    w = {name: np.empty(shape, np.float32) for name, shape in SHAPES.items()}
-    initialize(w)
-    for epoch in range(3):
-        order = random.Random(epoch).sample(range(len(x)), len(x))
-        total = 0.0
-        for at in range(0, len(x), 32):
-            g = {name: np.zeros_like(value) for name, value in w.items()}
-            part = order[at:at + 32]
-            total += add_gradients(w, g, x[part], y[part], 1 / 32)
-            for name, gradient in g.items():
-                w[name] -= 0.2 * gradient
-        print(f"alone, epoch {epoch + 1}: loss {total / len(x):.3f}")
-
-
-if "PACELINE_PROGRAM" in os.environ:
-    work(Agent(os.environ["PACELINE_PROGRAM"]))
-else:
-    train_alone()
+if __name__ == "__main__":
+    path = os.environ.get("PACELINE_PROGRAM")
+    Program(path, Mlp()).run() if path else train_alone(Mlp())

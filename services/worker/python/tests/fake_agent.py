@@ -347,7 +347,7 @@ class FakeAgent:
     def _take(self, samples: int) -> List[Tuple[int, int]]:
         if self.plan.data == "stream":
             return []
-        self._reserve(samples + self.attach["lookahead"])
+        self._reserve(samples + self.attach.get("lookahead", 0))
         epoch = self._reserved[0][0]
         taken = []
         while (self._reserved and len(taken) < samples

@@ -95,6 +95,38 @@ def test_only_adapters_leave_in_lora(agent: Any) -> None:
         "0.a", "0.b", "2.a", "2.b", "head.weight", "head.bias"]
 
 
+@pytest.mark.parametrize("wire", ["bf16", "fp16"])
+def test_the_protocol_from_scratch_knows_every_wire(wire: str,
+                                                    agent: Any) -> None:
+    """One step from the same weights on the same samples, rounded or not."""
+    moved = {}
+    for name in ("fp32", wire):
+        with agent(samples=0, steps=1, wire=name, rate=1.0) as trained:
+            run("tabular_mlp")
+        assert trained.dones[0].finite
+        moved[name] = {tensor.name: trained.initial[tensor.name] - tensor.value
+                       for tensor in trained.tensors}
+    for name, exact in moved["fp32"].items():
+        # Half a unit in the last of 8 bits, or of 11, and what fp32 loses.
+        bound = {"bf16": 2 ** -8, "fp16": 2 ** -11}[wire] * abs(exact) + 1e-6
+        off = abs(moved[wire][name] - exact)
+        assert (off <= bound).all() and off.any()
+
+
+def test_the_protocol_from_scratch_pushes_no_overflow(agent: Any) -> None:
+    with agent(samples=0, steps=2, rate=1e30) as trained:
+        run("tabular_mlp")
+    assert [done.finite for done in trained.dones] == [True, False]
+
+
+def test_the_protocol_from_scratch_needs_positions(agent: Any) -> None:
+    with agent(data="stream") as refused:
+        with pytest.raises(AssertionError):
+            run("tabular_mlp")
+    assert refused.failed["code"] == "UNIMPLEMENTED"
+    assert "stream" in refused.failed["message"]
+
+
 def test_mnist_s_own_files(alone: None, tmp_path: pathlib.Path) -> None:
     """The example reads IDX files, packed or not."""
     import gzip
