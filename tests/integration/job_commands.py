@@ -1,0 +1,68 @@
+"""Jobs by the command `paceline`, as a person at a terminal has them."""
+
+import json
+import subprocess
+
+from real_cluster import LONG, until
+
+ENDS = ("SUCCEEDED", "FAILED", "CANCELLED")
+
+
+class JobCommands:
+    """Of the cluster at `address`; files go to `scratch`."""
+
+    def __init__(self, bin_dir, scratch, address):
+        self.bin = bin_dir
+        self.scratch = scratch
+        self.address = address
+
+    def __call__(self, *words):
+        """What the command prints. AssertionError if it fails."""
+        done = subprocess.run(
+            [self.bin / "paceline", *words],
+            env={"HOME": str(self.scratch), "PACELINE_ADDRESS": self.address},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            timeout=LONG, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"{words}: {done.stderr}")
+        return done.stdout
+
+    def create(self, name, **spec):
+        path = self.scratch / f"{name}.json"
+        path.write_text(json.dumps({"name": name, "spec": spec}))
+        self("job", "create", "-f", str(path))
+
+    def job(self, name):
+        return json.loads(self("job", "get", name, "-o", "json"))
+
+    def samples(self, name):
+        return int(self.job(name).get("progress", {}).get("samples", 0))
+
+    def await_state(self, name, *states):
+        """The job, once it is in one of them. AssertionError if it ends in
+        another one."""
+        def look():
+            job = self.job(name)
+            if job["state"] in states:
+                return job
+            if job["state"] in ENDS:
+                raise AssertionError(f"{name}: {job}")
+            return None
+        return until(f"{name} is {' or '.join(states)}", look)
+
+    def await_more_samples(self, name, before):
+        """So many samples, once there are more than `before`."""
+        def look():
+            job = self.job(name)
+            if job["state"] in ENDS:
+                raise AssertionError(f"{name}: {job}")
+            found = int(job.get("progress", {}).get("samples", 0))
+            return found if found > before else None
+        return until(f"{name} has more than {before} samples", look)
+
+    def newest_checkpoint(self, name):
+        """Of those that are ready."""
+        listed = json.loads(self("checkpoint", "list", name, "-o", "json"))
+        ready = [point for point in listed["checkpoints"]
+                 if point["state"] == "READY"]
+        return max(ready, key=lambda point: int(point.get("samples", 0)))
