@@ -165,6 +165,10 @@ class OwnModelTest(unittest.TestCase):
                           "target": {"metric": "perplexity", "value": 1.4,
                                      "direction": "AT_MOST"}})
         job = self.commands.await_state("aims", "SUCCEEDED")
+        self.assertEqual(
+            job["stateReason"],
+            "ended early: two evaluations have reached perplexity<=1.4")
+        self.assertIn(job["stateReason"], self.commands("job", "logs", "aims"))
         reached = [point["metrics"]["perplexity"] <= 1.4
                    for point in self.points("aims")]
         self.assertIn((True, True), list(zip(reached, reached[1:])))

@@ -73,7 +73,7 @@ std::string ReasonAfter(const RunOutcome& outcome, const v1::Job& job,
     case v1::Job::CANCELLED:
       return job.state_reason();  // By whom.
     case v1::Job::SUCCEEDED:
-      return outcome.warning;
+      return outcome.warning.empty() ? outcome.ended_early : outcome.warning;
     default:
       return "";
   }

@@ -21,6 +21,18 @@ CourseOptions WithPolicies(CourseOptions options) {
   return options;
 }
 
+// For people: why training ends before all samples are counted. Empty for what
+// they are told elsewhere: a pause, a loss that is not finite.
+std::string WhyItEnds(const std::optional<MetricTarget>& reached,
+                      std::optional<double> seconds) {
+  if (reached.has_value()) {
+    return absl::StrCat("ended early: two evaluations have reached ",
+                        FormatMetricTarget(*reached));
+  }
+  if (!seconds.has_value()) return "";
+  return absl::StrCat("ended early: its ", *seconds, " s are over");
+}
+
 }  // namespace
 
 RunCourse::RunCourse(const CourseOptions& options, const RunSettings& settings,
@@ -277,10 +289,15 @@ bool RunCourse::Train(const Turn& turn) {
   }
   const double seconds = settings_.stop.seconds;
   const bool late = seconds > 0 && SecondsAt(turn.now) >= seconds;
-  if (!sealed_ &&
-      (late || pausing_.has_value() || target_reached_ || !diverged_.ok())) {
+  if (!sealed_ && (late || pausing_.has_value() ||
+                   target_reached_.has_value() || !diverged_.ok())) {
     out_of_time_ = late;
     sealed_ = true;
+    outcome_.ended_early = WhyItEnds(
+        target_reached_, late ? std::optional(seconds) : std::nullopt);
+    if (!outcome_.ended_early.empty()) {
+      turn.outputs.push_back(Notice{"job", "stop", outcome_.ended_early});
+    }
     core_->Seal(turn.now, core_outputs_);
     Absorb(turn);
     return true;
@@ -363,7 +380,8 @@ void RunCourse::End(const Turn& turn, absl::Status status) {
   if (outcome_.out_of_servers) status = absl::OkStatus();
   const bool all_counted =
       core_ != nullptr && core_->samples_counted() >= core_->samples_total();
-  const bool complete = all_counted || out_of_time_ || target_reached_;
+  const bool complete =
+      all_counted || out_of_time_ || target_reached_.has_value();
   outcome_.paused = status.ok() && !complete &&
                     (pausing_.has_value() || outcome_.out_of_workers ||
                      outcome_.out_of_servers);

@@ -154,7 +154,7 @@ class RunCourse {
   absl::Time ended_ = absl::InfiniteFuture();  // The training.
   bool sealed_ = false;
   bool out_of_time_ = false;  // Sealed by the limit of seconds.
-  bool target_reached_ = false;
+  std::optional<MetricTarget> target_reached_;
   EvaluationQueue evaluations_;
   absl::Time worth_waiting_;  // When an evaluator could be hoped for.
   RunCheckpoints checkpoints_;

@@ -161,7 +161,7 @@ absl::Status RunCourse::On(const Turn& turn, const MemberEvaluated& in) {
       const AccuracyPoint point,
       evaluations_.Done(in.worker, in.snapshot, in.accuracy, in.loss,
                         in.metrics));
-  target_reached_ = StopReached(settings_.stop, evaluations_.accuracy());
+  target_reached_ = ReachedTarget(settings_.stop, evaluations_.accuracy());
   turn.outputs.push_back(
       NumberedCommand{commands_.Next(turn.now), ReleaseSnapshot{in.snapshot}});
   turn.outputs.push_back(SnapshotEvaluated{point});
@@ -358,7 +358,7 @@ absl::Status RunCourse::On(const Turn& turn, const UpdateRun& in) {
   const bool other_interval =
       in.settings.checkpoint_interval != settings_.checkpoint_interval;
   settings_ = in.settings;
-  target_reached_ = StopReached(settings_.stop, evaluations_.accuracy());
+  target_reached_ = ReachedTarget(settings_.stop, evaluations_.accuracy());
   if (core_ == nullptr) return absl::OkStatus();
   core_->SetSchedule(ScheduleOf(settings_, model_.train_samples));
   core_->SetMaxSamples(turn.now,

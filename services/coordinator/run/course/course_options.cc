@@ -60,14 +60,19 @@ absl::Status FitsStart(const WorkerModel& model, const RunStart& start) {
                   "the checkpoint does not fit the training data");
 }
 
-bool StopReached(const StopConditions& stop,
-                 const std::vector<AccuracyPoint>& accuracy) {
-  if (!stop.at_target) return false;
-  return (stop.target_accuracy > 0 &&
-          TargetReached(accuracy, AccuracyTarget(stop.target_accuracy))) ||
-         (stop.target_loss > 0 &&
-          TargetReached(accuracy, LossTarget(stop.target_loss))) ||
-         (stop.target.has_value() && TargetReached(accuracy, *stop.target));
+std::optional<MetricTarget> ReachedTarget(
+    const StopConditions& stop, const std::vector<AccuracyPoint>& accuracy) {
+  if (!stop.at_target) return std::nullopt;
+  std::vector<MetricTarget> targets;
+  if (stop.target_accuracy > 0) {
+    targets.push_back(AccuracyTarget(stop.target_accuracy));
+  }
+  if (stop.target_loss > 0) targets.push_back(LossTarget(stop.target_loss));
+  if (stop.target.has_value()) targets.push_back(*stop.target);
+  for (const MetricTarget& target : targets) {
+    if (TargetReached(accuracy, target)) return target;
+  }
+  return std::nullopt;
 }
 
 }  // namespace paceline

@@ -94,9 +94,9 @@ SyncOptions SyncOptionsOf(const CourseOptions& options,
                           const RunSettings& settings, const RunStart& start,
                           uint32_t train_samples);
 
-// Whether the evaluations so far end the training.
-bool StopReached(const StopConditions& stop,
-                 const std::vector<AccuracyPoint>& accuracy);
+// The target by which the evaluations so far end the training, if they do.
+std::optional<MetricTarget> ReachedTarget(
+    const StopConditions& stop, const std::vector<AccuracyPoint>& accuracy);
 
 // FAILED_PRECONDITION if the model is not that of the checkpoint from which the
 // run begins (or whose weights it takes: if these have not all its tensors);

@@ -37,6 +37,8 @@ struct RunOutcome {
   bool out_of_servers = false;
   // For people, of one that has gone well: what they should look at.
   std::string warning = {};
+  // The same: why it needed less than all samples; empty: it needed them.
+  std::string ended_early = {};
   // A server was told to stop, and has gone with what it held before that was
   // saved; `status` says so.
   bool left_unsaved = false;

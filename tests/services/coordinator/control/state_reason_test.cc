@@ -94,6 +94,17 @@ TEST(ReasonAfterTest, AnInterruptionIsKept) {
             "its workers are gone: waits for others");
 }
 
+TEST(ReasonAfterTest, SuccessBeforeAllSamplesHasAReason) {
+  RunOutcome outcome;
+  EXPECT_EQ(ReasonAfter(outcome, JobIn(v1::Job::SUCCEEDED), "", nullptr), "");
+  outcome.ended_early = "ended early: its 3 s are over";
+  EXPECT_EQ(ReasonAfter(outcome, JobIn(v1::Job::SUCCEEDED), "", nullptr),
+            outcome.ended_early);
+  outcome.warning = "the loss has not fallen";  // More is to be done about it.
+  EXPECT_EQ(ReasonAfter(outcome, JobIn(v1::Job::SUCCEEDED), "", nullptr),
+            outcome.warning);
+}
+
 TEST(UnsavedReasonTest, SaysWhyHowOftenAndWhenNext) {
   const SavingDelayed failed{absl::ResourceExhaustedError("s0: full"), 3,
                              absl::Seconds(4)};

@@ -1,5 +1,6 @@
 // Snapshots, the evaluator, and the target.
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -174,7 +175,16 @@ TEST_F(JobRunEvaluationTest, TheTargetEndsTheTraining) {
   const v1::Evaluate last = evaluator().Next(Kind::kEvaluate).evaluate();
   EXPECT_EQ(last.samples(), 0u);
   EXPECT_TRUE(evaluator().SayEvaluated(last.snapshot(), 0.95).ok());
-  EXPECT_TRUE(Outcome().status.ok());
+  const RunOutcome outcome = Outcome();
+  EXPECT_TRUE(outcome.status.ok());
+  EXPECT_EQ(outcome.ended_early,
+            "ended early: two evaluations have reached accuracy>=0.5");
+  const auto decisions = History().decisions;
+  EXPECT_TRUE(std::any_of(decisions.begin(), decisions.end(),
+                          [&outcome](const v1::Decision& decision) {
+                            return decision.kind() == "stop" &&
+                                   decision.text() == outcome.ended_early;
+                          }));
   const auto run = Report();
   EXPECT_EQ(run["samples"], 30);
   EXPECT_EQ(run["seconds_to_target"], 1);

@@ -91,22 +91,23 @@ std::vector<AccuracyPoint> Curve(const std::vector<double>& accuracies) {
 TEST(RunOptionsTest, TwoEvaluationsInARowAtTheTargetStopTheJob) {
   StopConditions stop;
   stop.target_accuracy = 0.75;
-  EXPECT_FALSE(StopReached(stop, Curve({0.75, 0.75}))) << "only measured";
+  EXPECT_FALSE(ReachedTarget(stop, Curve({0.75, 0.75})).has_value())
+      << "only measured";
   stop.at_target = true;
-  EXPECT_FALSE(StopReached(stop, Curve({})));
-  EXPECT_FALSE(StopReached(stop, Curve({0.9})));
-  EXPECT_FALSE(StopReached(stop, Curve({0.9, 0.5, 0.75})));
-  EXPECT_TRUE(StopReached(stop, Curve({0.9, 0.5, 0.75, 0.75})));
+  EXPECT_FALSE(ReachedTarget(stop, Curve({})).has_value());
+  EXPECT_FALSE(ReachedTarget(stop, Curve({0.9})).has_value());
+  EXPECT_FALSE(ReachedTarget(stop, Curve({0.9, 0.5, 0.75})).has_value());
+  EXPECT_TRUE(ReachedTarget(stop, Curve({0.9, 0.5, 0.75, 0.75})).has_value());
 }
 
 TEST(RunOptionsTest, ALossCanBeTheTarget) {
   StopConditions stop;
   stop.target_loss = 0.25;
   stop.at_target = true;
-  EXPECT_FALSE(StopReached(stop, Curve({0.75})));
-  EXPECT_TRUE(StopReached(stop, Curve({0.75, 0.75})));
+  EXPECT_FALSE(ReachedTarget(stop, Curve({0.75})).has_value());
+  EXPECT_TRUE(ReachedTarget(stop, Curve({0.75, 0.75})).has_value());
   stop.target_loss = 0.24;
-  EXPECT_FALSE(StopReached(stop, Curve({0.75, 0.75})));
+  EXPECT_FALSE(ReachedTarget(stop, Curve({0.75, 0.75})).has_value());
 }
 
 TEST(RunOptionsTest, AnyMetricCanBeTheTarget) {
@@ -123,9 +124,9 @@ TEST(RunOptionsTest, AnyMetricCanBeTheTarget) {
   std::vector<AccuracyPoint> curve = Curve({0.1, 0.2, 0.3});
   curve[0].metrics["perplexity"] = 25;
   curve[1].metrics["perplexity"] = 20;
-  EXPECT_FALSE(StopReached(stop, curve));
+  EXPECT_FALSE(ReachedTarget(stop, curve).has_value());
   curve[2].metrics["perplexity"] = 19.5;
-  EXPECT_TRUE(StopReached(stop, curve));
+  EXPECT_EQ(ReachedTarget(stop, curve), stop.target);
 }
 
 }  // namespace
