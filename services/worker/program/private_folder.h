@@ -6,10 +6,15 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "common/unique_fd.h"
 
 namespace paceline {
 
 // A new folder for a socket, that nobody else can look into. Thread-compatible.
+//
+// A process that is killed removes nothing. So the owner holds a lock of its
+// folder, which the kernel lets go when the process dies, and whoever makes the
+// next folder removes those of this user that nobody holds.
 class PrivateFolder {
  public:
   // As the system says, with the path, if it cannot be made.
@@ -22,9 +27,11 @@ class PrivateFolder {
   const std::string& path() const { return path_; }
 
  private:
-  explicit PrivateFolder(std::string path) : path_(std::move(path)) {}
+  PrivateFolder(std::string path, UniqueFd lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
 
   const std::string path_;
+  const UniqueFd lock_;
 };
 
 }  // namespace paceline

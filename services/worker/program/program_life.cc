@@ -1,10 +1,12 @@
 #include "services/worker/program/program_life.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/log/log.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -13,10 +15,11 @@ namespace {
 // Who connects says hello at once.
 constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
 
-// From the end of a connection to that of its process, which the kernel brings
-// about in this order when a process dies.
 // How long a connection that is broken is read for what came before.
 constexpr absl::Duration kLastWords = absl::Seconds(1);
+
+// From the end of a connection to that of its process, which the kernel brings
+// about in this order when a process dies.
 constexpr absl::Duration kExitTimeout = absl::Seconds(2);
 
 }  // namespace
@@ -135,6 +138,7 @@ absl::Status ProgramLife::Died(absl::string_view where) {
         absl::StrCat("the program closed its connection ", where,
                      ", and its process goes on"));
   }
+  described_ = true;
   // "exited with 1 in step 812; last lines: ...".
   const std::string how = process_->Describe();
   const size_t end = std::min(how.find(';'), how.size());
@@ -146,18 +150,27 @@ absl::Status ProgramLife::Died(absl::string_view where) {
 
 void ProgramLife::End(absl::string_view reason, absl::Duration grace,
                       const std::function<bool()>& hurried) {
+  const absl::Time deadline = Clock::Real().Now() + grace;
   if (connection_ != nullptr && !over_ && !connection_->gone()) {
     // Whatever else it says until it has closed is of no use.
-    const ProgramPatience patience = {.deadline = Clock::Real().Now() + grace,
-                                      .stopped = hurried};
+    const ProgramPatience patience = {.deadline = deadline, .stopped = hurried};
     absl::Status status = connection_->Send(StopFrame(reason), patience);
-    while (status.ok() && !hurried() &&
-           Clock::Real().Now() < patience.deadline) {
+    while (status.ok() && !hurried() && Clock::Real().Now() < deadline) {
       status = connection_->Receive(patience).status();
     }
   }
   connection_ = nullptr;
-  if (process_ != nullptr) process_->End(grace, hurried);
+  if (process_ == nullptr) return;
+  const bool by_itself = process_->End(deadline, grace, hurried);
+  if (!described_) {
+    const nlohmann::json fields = {{"pid", pid()},
+                                   {"how", process_->Describe()}};
+    if (by_itself) {
+      LogInfo("the program has ended", fields);
+    } else {
+      LogWarning("the program did not end by itself", fields);
+    }
+  }
   process_ = nullptr;
 }
 

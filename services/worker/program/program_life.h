@@ -43,9 +43,10 @@ class ProgramLife {
   // Tells the program what it has done wrong, and returns that.
   absl::Status Refuse(const absl::Status& wrong);
 
-  // Ends it: it is told why, has `grace` to finish and to close, and is ended
-  // with its process otherwise. `hurried` is asked ten times a second: at once,
-  // then.
+  // Ends it: it is told why, has `grace` to finish, and is ended with its
+  // process otherwise (ProgramProcess::End()). `hurried` is asked ten times a
+  // second: at once, then. How its process ended is logged, unless an error
+  // has said so.
   void End(absl::string_view reason, absl::Duration grace,
            const std::function<bool()>& hurried);
 
@@ -67,7 +68,8 @@ class ProgramLife {
   // would take for the end of its loop.
   std::unique_ptr<ProgramProcess> process_;
   ProgramHello hello_;
-  bool over_ = false;  // The last word has been said.
+  bool over_ = false;       // The last word has been said.
+  bool described_ = false;  // An error has said how its process ended.
 };
 
 }  // namespace paceline

@@ -168,22 +168,27 @@ std::string ProgramProcess::Describe() {
   absl::MutexLock lock(&mu_);
   const std::string lines = complaints_.Text();
   return absl::StrCat(
-      "exited with ", ExitText(*cause_),
+      "exited with ",
+      killed_here_ ? "137 (killed by its agent)" : ExitText(*cause_),
       lines.empty() ? "" : "; last lines: ", CutUtf8(lines, 1500));
 }
 
-void ProgramProcess::End(absl::Duration grace,
+bool ProgramProcess::End(absl::Time deadline, absl::Duration grace,
                          const std::function<bool()>& hurried) {
-  const Clock& clock = Clock::Real();
-  for (const int signal : {0, SIGTERM}) {
-    if (signal != 0) child_.Signal(signal);
-    const absl::Time deadline = clock.Now() + grace;
-    while (!hurried() && clock.Now() < deadline) {
-      if (AwaitEnd(absl::Milliseconds(50))) return;
+  const auto ends_until = [&](absl::Time until) {
+    while (!Ended() && !hurried() && Clock::Real().Now() < until) {
+      AwaitEnd(absl::Milliseconds(50));
     }
-  }
+    return Ended();
+  };
+  if (ends_until(deadline)) return true;
+  child_.Signal(SIGTERM);
+  child_.Signal(SIGCONT);
+  if (ends_until(Clock::Real().Now() + grace)) return false;
   child_.Signal(SIGKILL);
+  killed_here_ = true;
   AwaitEnd(absl::Seconds(10));
+  return false;
 }
 
 }  // namespace paceline

@@ -40,7 +40,7 @@ class LastLines {
 };
 
 // "137 (killed: out of memory?)": the exit status as a shell tells it, with
-// what it means.
+// what it means to who has sent no signal.
 std::string ExitText(const ExitCause& cause);
 
 // The signal that has ended the process, or a process whose status a shell has
@@ -79,10 +79,12 @@ class ProgramProcess {
   // "exited with 1; last lines: ...", once it has ended.
   std::string Describe();
 
-  // Lets it end for `grace` by itself, then for another one after SIGTERM, and
-  // kills it with its group. `hurried` is asked ten times a second: at once,
-  // then.
-  void End(absl::Duration grace, const std::function<bool()>& hurried);
+  // Lets it end by itself until `deadline`, then for `grace` after SIGTERM,
+  // which one that is stopped takes as well, and kills it with its group.
+  // `hurried` is asked ten times a second: at once, then. Whether it has ended
+  // by itself.
+  bool End(absl::Time deadline, absl::Duration grace,
+           const std::function<bool()>& hurried);
 
  private:
   ProgramProcess(ChildProcess child, UniqueFd log);
@@ -94,6 +96,7 @@ class ProgramProcess {
   ChildProcess child_;
   const UniqueFd log_;  // Not valid: there is none.
   std::optional<ExitCause> cause_;
+  bool killed_here_ = false;  // End() has killed it.
   const WakeUp stop_;
 
   absl::Mutex mu_;

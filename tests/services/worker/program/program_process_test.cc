@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "common/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/test_folder.h"
@@ -88,13 +89,22 @@ TEST(ProgramProcessTest, IsToldWhereItsAgentIs) {
 
 TEST(ProgramProcessTest, EndsByItself) {
   const auto process = RunShell("exec sleep 0");
-  process->End(kLong, [] { return false; });
+  EXPECT_TRUE(
+      process->End(Clock::Real().Now() + kLong, kLong, [] { return false; }));
   EXPECT_EQ(process->Describe(), "exited with 0");
 }
 
 TEST(ProgramProcessTest, EndsBySigtermAfterItsGrace) {
   const auto process = RunShell("exec sleep 1000");
-  process->End(absl::Milliseconds(50), [] { return false; });
+  EXPECT_FALSE(process->End(Clock::Real().Now() + absl::Milliseconds(50), kLong,
+                            [] { return false; }));
+  EXPECT_EQ(process->Describe(), "exited with 143 (Terminated)");
+}
+
+TEST(ProgramProcessTest, OneThatIsStoppedTakesSigtermAsWell) {
+  const auto process = RunShell("kill -STOP $$; exit 3");
+  EXPECT_FALSE(process->End(Clock::Real().Now() + absl::Milliseconds(50), kLong,
+                            [] { return false; }));
   EXPECT_EQ(process->Describe(), "exited with 143 (Terminated)");
 }
 
@@ -105,9 +115,10 @@ TEST(ProgramProcessTest, IsKilledWhenItDoesNotEndOrThereIsNoTime) {
     const auto process =
         RunShell("trap '' TERM; : > " + up + "; while :; do sleep 0.01; done");
     AwaitFile(up);
-    process->End(hurried ? kLong : absl::Milliseconds(50),
-                 [hurried] { return hurried; });
-    EXPECT_THAT(process->Describe(), HasSubstr("exited with 137"));
+    const absl::Duration grace = hurried ? kLong : absl::Milliseconds(50);
+    EXPECT_FALSE(process->End(Clock::Real().Now() + grace, grace,
+                              [hurried] { return hurried; }));
+    EXPECT_EQ(process->Describe(), "exited with 137 (killed by its agent)");
   }
 }
 
