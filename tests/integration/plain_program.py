@@ -7,7 +7,7 @@ The job's argument `task` says what it learns:
     break      nothing: it raises an exception in its third step
 
 With the argument `lives` it writes its pid to a file in that folder, named by
-its worker, once it has done two steps; an evaluator writes its weights there.
+its worker, once it has done three steps; an evaluator writes its weights there.
 """
 
 import array
@@ -226,7 +226,7 @@ def main():
             agent.say(DONE, struct.pack("<qdIIQQ", iteration, loss, size, 0, 0,
                                         0))
             steps += 1
-            if lives and steps == 2:
+            if lives and steps == 3:
                 path = pathlib.Path(lives) / job["worker"]
                 path.with_suffix(".new").write_text(str(os.getpid()))
                 path.with_suffix(".new").rename(path)

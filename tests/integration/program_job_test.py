@@ -4,10 +4,11 @@
     program_job_test.py BIN_DIR SOURCE_DIR
 
 The program is plain_program.py, which has nothing but the standard library.
-PACELINE_KILLS says how often programs are killed in the middle of their work
-(30).
+PACELINE_DEATHS says how often programs and agents are killed or stopped in the
+middle of their work (30).
 """
 
+import collections
 import json
 import os
 import pathlib
@@ -25,20 +26,37 @@ from real_cluster import LONG, RealCluster, until
 BIN = None
 PROGRAM = pathlib.Path(__file__).resolve().parent / "plain_program.py"
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-programs-"))
+DEATHS = int(os.environ.get("PACELINE_DEATHS", "30"))
+OFTEN = {("program", signal.SIGKILL): 5, ("agent", signal.SIGKILL): 3,
+         ("program", signal.SIGSTOP): 1, ("agent", signal.SIGSTOP): 1}
+# Those that apply a gradient as often as its samples say, whoever dies; with a
+# batching other than even.
+PARADIGMS = ("bsp", "bsp balanced", "asp", "ssp:s=3", "dssp:lower=3,upper=15",
+             "cgp:warmup_rounds=1", "saps:s=3", "ksync:k=2", "abs:pieces=8",
+             "elastic:r=5")
 
 
 def pause(seconds):
     threading.Event().wait(seconds)
 
 
+def alive(pid):
+    """Of a program, which its agent reaps, or who does that for its orphans."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 class ProgramJobTest(unittest.TestCase):
-    def start(self, workers, *flags):
+    def start(self, workers, *flags, **environment):
         """A cluster whose workers, and evaluator, start the program."""
         own = ["--program", "plain", "--exec",
                f"exec {sys.executable} {PROGRAM} {SCRATCH}"]
-        self.cluster = RealCluster(
-            BIN, SCRATCH, 2, [(name, [*own, *flags]) for name in workers],
-            own, lease="3s")
+        self.flags = {name: [*own, *flags] for name in workers}
+        self.cluster = RealCluster(BIN, SCRATCH, 2, list(self.flags.items()),
+                                   own, lease="3s",
+                                   environment={**os.environ, **environment})
         self.addCleanup(self.cluster.stop)
 
     def paceline(self, *words):
@@ -93,47 +111,104 @@ class ProgramJobTest(unittest.TestCase):
         self.assertEqual(job["state"], "FAILED")
         self.assertIn("IndexError: the list is too short", job["stateReason"])
 
-    def test_killed_programs_lose_no_sample(self):
-        kills = int(os.environ.get("PACELINE_KILLS", "30"))
-        workers = ["w0", "w1", "w2"]
-        self.start(workers, "--step-time", "5ms")
-        lives = SCRATCH / "lives"
-        lives.mkdir()
-        epochs = 8 + 5 * kills  # Long enough for sanitizers too.
-        # One block, of which a push is taken or not.
-        self.create("counts", "count", {"lives": str(lives)}, paradigm="asp",
-                    servers=1, stop={"epochs": epochs})
-        draw = random.Random(kills)
-        killed = 0
-        while killed < kills:
-            # One that has done something in this life.
-            path = lives / draw.choice(workers)
-            try:
-                pid = int(path.read_text())
-                path.unlink()
-                pause(draw.uniform(0, 0.03))
-                os.kill(pid, signal.SIGKILL)
-                killed += 1
-            except FileNotFoundError:
-                self.assertIn(self.job("counts")["state"],
-                              ("PENDING", "STARTING", "RUNNING"), killed)
-                pause(0.01)
-            except ProcessLookupError:
-                pass
-        job = self.await_end("counts")
-        self.assertEqual(job["state"], "SUCCEEDED", job)
-        self.assertEqual(int(job["progress"]["samples"]), epochs * 1024)
-        figures = json.loads((lives / "evaluated").read_text())
-        self.assertAlmostEqual(figures["least"], epochs, places=2)
-        self.assertAlmostEqual(figures["most"], epochs, places=2)
+    def test_whoever_dies_each_sample_counts_once(self):
+        temporary = SCRATCH / "tmp"
+        temporary.mkdir()
+        self.start(["w0", "w1", "w2"], "--step-time", "5ms",
+                   TMPDIR=str(temporary))
+        draw = random.Random(DEATHS)
+        deaths = collections.Counter()
+        for place, paradigm in enumerate(PARADIGMS):
+            share = (DEATHS * (place + 1) // len(PARADIGMS)
+                     - DEATHS * place // len(PARADIGMS))
+            with self.subTest(paradigm):
+                deaths += self.train_among_deaths(f"counts-{place}", paradigm,
+                                                  share, draw)
+        print(", ".join(f"{who} by {how.name}: {count}"
+                        for (who, how), count in deaths.items()), flush=True)
         log = "".join((self.cluster.folder / f"{name}.log").read_text()
-                      for name in workers)
+                      for name in self.flags)
         self.assertIn("exited with 137 (killed: out of memory?) in step", log)
         # Nobody is left of those that were killed, nor of the others.
         self.assertEqual(set(self.cluster.stop()), {0})
         left = subprocess.run(["pgrep", "-f", f"{PROGRAM.name} {SCRATCH}"],
                               stdout=subprocess.PIPE, check=False).stdout
         self.assertEqual(left.decode(), "")
+        self.assertEqual(list(temporary.iterdir()), [])
+
+    def train_among_deaths(self, name, paradigm, share, draw):
+        """Trains until `share` have died; returns how many died how."""
+        lives = SCRATCH / name
+        lives.mkdir()
+        paradigm, _, batching = paradigm.partition(" ")
+        # One block, of which a push is taken or not.
+        self.create(name, "count", {"lives": str(lives)}, paradigm=paradigm,
+                    batching=batching or "even", servers=1,
+                    stop={"epochs": 100000})
+        deaths = collections.Counter()
+        while deaths.total() < share:
+            [(who, how)] = draw.choices(list(OFTEN), OFTEN.values())
+            if self.end_life(who, how, lives, draw):
+                deaths[who, how] += 1
+            self.assertIn(self.job(name)["state"],
+                          ("PENDING", "STARTING", "RUNNING"))
+        # It stands still while it is told where to end.
+        self.paceline("job", "pause", name)
+        until("it is paused", lambda: self.job(name)["state"] == "PAUSED")
+        epochs = int(self.job(name)["progress"]["samples"]) // 1024 + 2
+        self.paceline("job", "update", name, "--set",
+                      f"spec.stop.epochs={epochs}")
+        self.paceline("job", "resume", name)
+        job = self.await_end(name)
+        self.assertEqual(job["state"], "SUCCEEDED", job)
+        self.assertEqual(int(job["progress"]["samples"]), epochs * 1024)
+        figures = json.loads((lives / "evaluated").read_text())
+        self.assertAlmostEqual(figures["least"], epochs, delta=0.01)
+        self.assertAlmostEqual(figures["most"], epochs, delta=0.01)
+        print(f"{paradigm} {batching}: {deaths.total()} deaths, {epochs} "
+              "epochs", flush=True)
+        return deaths
+
+    def end_life(self, who, how, lives, draw):
+        """False if there was none to end."""
+        name, pid = until("a program has done something",
+                          lambda: self.somebody(lives, draw))
+        pause(draw.uniform(0, 0.03))
+        agent = self.cluster.processes[name]
+        try:
+            os.kill(pid if who == "program" else agent.pid, how)
+        except ProcessLookupError:
+            return False
+        if who == "program":
+            # Its agent ends one that is stopped once it is given up as stuck.
+            until("the program is gone", lambda: not alive(pid))
+            return True
+        if how == signal.SIGSTOP:
+            until("the agent is given up", lambda: name not in self.agents())
+            if draw.random() < 0.5:
+                agent.send_signal(signal.SIGCONT)
+                until("the agent is back", lambda: name in self.agents())
+                return True
+        self.cluster.kill(name)
+        until("its program is gone", lambda: not alive(pid))
+        until("the agent is given up", lambda: name not in self.agents())
+        self.cluster.start("paceline-worker", name, *self.flags[name])
+        return True
+
+    def somebody(self, lives, draw):
+        """A worker, and the pid of its program, that has done something."""
+        name = draw.choice(list(self.flags))
+        try:
+            pid = int((lives / name).read_text())
+            (lives / name).unlink()
+            return name, pid
+        except FileNotFoundError:
+            return None
+
+    def agents(self):
+        """The names of the workers that the coordinator has."""
+        workers = self.paceline("worker", "list", "-o", "name").split()
+        return [worker.rsplit("/", 1)[-1] for worker in workers]
 
 
 if __name__ == "__main__":

@@ -31,10 +31,11 @@ class RealCluster:
     """`workers` are (name, flags), `evaluator` the flags of e0,
     `coordinator` more of its flags."""
 
-    environment = None  # Of what is started from now on; None: this process's.
+    environment = None  # Of what it starts; None: this process's.
 
     def __init__(self, bin_dir, scratch, servers, workers, evaluator=(),
-                 coordinator=(), lease="5s"):
+                 coordinator=(), lease="5s", environment=None):
+        self.environment = environment or self.environment
         self.bin = pathlib.Path(bin_dir)
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
         self.coordinator_flags = ["--lease", lease, *coordinator]
@@ -83,7 +84,8 @@ class RealCluster:
             raise TimeoutError(f"{name} has not registered")
 
     def keep_log(self, process, name, registered):
-        with process.stderr, open(self.folder / f"{name}.log", "wb",
+        # One life after the other.
+        with process.stderr, open(self.folder / f"{name}.log", "ab",
                                   buffering=0) as log:
             for line in process.stderr:
                 log.write(line)
