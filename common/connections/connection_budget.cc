@@ -144,8 +144,8 @@ std::vector<ConnectionBudget::Cut> ConnectionBudget::Exceeding() {
       cuts.push_back(MakeCut(id, connection, CutReason::kTooMuch));
     }
   }
-  CutTheLargest(/*strangers=*/true, limits_.strangers, of_strangers, cuts);
-  CutTheLargest(/*strangers=*/false, limits_.known, of_known, cuts);
+  CutTheLargest(/*strangers=*/true, of_strangers, cuts);
+  CutTheLargest(/*strangers=*/false, of_known, cuts);
   return cuts;
 }
 
@@ -167,15 +167,22 @@ bool ConnectionBudget::StrangersOweTooMuch() const {
   return owed > limits_.strangers.in_all;
 }
 
-void ConnectionBudget::CutTheLargest(bool strangers, const Share& share,
-                                     int64_t before, std::vector<Cut>& cuts) {
+int64_t ConnectionBudget::AllowedInAll(bool strangers) const {
+  const Share& share = strangers ? limits_.strangers : limits_.known;
+  const size_t open = strangers ? strangers_ : connections_.size() - strangers_;
+  return std::max(share.in_all, static_cast<int64_t>(open) * share.honest);
+}
+
+void ConnectionBudget::CutTheLargest(bool strangers, int64_t before,
+                                     std::vector<Cut>& cuts) {
+  const int64_t allowed = AllowedInAll(strangers);
   int64_t in_all = before;
   for (const auto& [id, connection] : connections_) {
     if (!connection.ending && connection.stranger == strangers) {
       in_all += std::max(int64_t{0}, connection.surely_owed);
     }
   }
-  if (in_all <= share.in_all) return;
+  if (in_all <= allowed) return;
   std::vector<std::pair<int64_t, Id>> largest_last;
   for (const auto& [id, connection] : connections_) {
     if (!connection.ending && connection.stranger == strangers) {
@@ -183,10 +190,10 @@ void ConnectionBudget::CutTheLargest(bool strangers, const Share& share,
     }
   }
   std::sort(largest_last.begin(), largest_last.end());
-  while (in_all > share.in_all && !largest_last.empty()) {
+  while (in_all > allowed && !largest_last.empty()) {
     const auto [owed, id] = largest_last.back();
     const int64_t of_others = in_all - before;
-    if (owed < kSpared && of_others <= share.in_all) return;
+    if (owed < kSpared && of_others <= allowed) return;
     largest_last.pop_back();
     in_all -= owed;
     cuts.push_back(MakeCut(id, connections_.at(id), CutReason::kTooMuchInAll));

@@ -49,7 +49,8 @@ class ConnectionBudget {
   // In bytes.
   struct Share {
     int64_t each = 0;    // What one connection may owe.
-    int64_t in_all = 0;  // What all of this kind may.
+    int64_t in_all = 0;  // What all of this kind may; but never less than
+    int64_t honest = 0;  // this for each of them, which a fair peer may need.
   };
   struct Limits {
     Share strangers = {.each = 8 << 20, .in_all = 12 << 20};
@@ -134,9 +135,10 @@ class ConnectionBudget {
     absl::Time read_at = absl::InfinitePast();
   };
 
+  // What all of this kind that are open may owe.
+  int64_t AllowedInAll(bool strangers) const;
   // `before`: what those owe that were ending already.
-  void CutTheLargest(bool strangers, const Share& share, int64_t before,
-                     std::vector<Cut>& cuts);
+  void CutTheLargest(bool strangers, int64_t before, std::vector<Cut>& cuts);
   int64_t OwedByEnding(bool strangers) const;
   static Cut MakeCut(Id id, Connection& connection, CutReason reason);
 

@@ -135,7 +135,8 @@ ConnectionBudget::Limits BudgetOf(ChannelProfile profile,
                                   const ListenOptions& options) {
   ConnectionBudget::Limits limits;
   if (profile == ChannelProfile::kBulk) {
-    limits.known.each = 2 * (kServerWindow + kMaxFrameBytes);
+    limits.known.honest = kServerWindow + kMaxFrameBytes;
+    limits.known.each = 2 * limits.known.honest;
     limits.known.in_all = 256 * kMiB;
   }
   if (options.known_bytes > 0) limits.known.in_all = options.known_bytes;

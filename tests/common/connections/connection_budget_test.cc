@@ -312,6 +312,24 @@ TEST(ConnectionBudgetTest, AnHonestPeerIsNeverCut) {
   }
 }
 
+// A server that is busy with one of a hundred workers, while all others have
+// filled their windows.
+TEST(ConnectionBudgetTest, ManyHonestPeersMayAllHaveAWindowWaiting) {
+  constexpr int64_t kWindow = 8 << 20;
+  ConnectionBudget::Limits limits;
+  limits.known = {
+      .each = 20 << 20, .in_all = 256 << 20, .honest = kWindow + (2 << 20)};
+  ConnectionBudget budget(limits);
+  for (Id id = 1; id <= 100; ++id) {
+    budget.Open(id, kHost);
+    ConnectionBudget::Reading reading;
+    reading.received = kWindow + 6'000;
+    reading.authorized = true;
+    budget.Read(id, reading, At(0));
+  }
+  EXPECT_THAT(budget.Exceeding(), IsEmpty());
+}
+
 // Whatever hostile connections do, those that are left owe no more than they
 // may, and a cut is never told twice.
 TEST(ConnectionBudgetTest, WhatWaitsIsBounded) {
