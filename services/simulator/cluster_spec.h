@@ -27,9 +27,8 @@ struct WorkerSpec {
   // To the coordinator and to each server. The servers send and take equal
   // parts of the model at the same time.
   LinkSpec link;
-  // Samples that it wants reserved beyond its grant (NewMember). Loading takes
-  // no time: they only come to it in another order.
-  uint32_t lookahead = 0;
+  // Loading takes no time: what is reserved only comes to it in another order.
+  SampleWishes wishes = {};
 };
 
 // Something that happens to a worker from outside.

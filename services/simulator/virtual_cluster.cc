@@ -215,7 +215,7 @@ void VirtualCluster::Register(uint32_t id) {
                   .name = spec_.workers[workers_[id].index].name,
                   .incarnation = IncarnationOf(id)});
   if (!spec_.whole_run) {
-    Give(MemberReady{WorkerId{id}, ModelOf(spec_), LookaheadOf(id)});
+    Give(MemberReady{WorkerId{id}, ModelOf(spec_), WishesOf(id)});
   }
 }
 

@@ -126,7 +126,7 @@ class VirtualCluster {
   void Send(EventKind kind, uint32_t id, Nanos at, int64_t argument = 0);
   VirtualWorker& Of(WorkerId id) { return workers_[ToNumber(id)]; }
   Nanos LatencyOf(uint32_t id) const;
-  uint32_t LookaheadOf(uint32_t id) const;
+  SampleWishes WishesOf(uint32_t id) const;
   // The way of a message; when one arrives, in order, there or from there.
   Nanos WayOf(uint32_t id);
   Nanos ArrivalAtMember(uint32_t id);

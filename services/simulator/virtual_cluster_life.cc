@@ -208,7 +208,7 @@ void VirtualCluster::Loaded(uint32_t id) {
   WorkerModel model = ModelOf(spec_);
   if (Happens(spec_.faults.member_cannot)) model.tensors.pop_back();
   if (IsEvaluator(id)) model.train_samples = 0;
-  if (Offer(MemberReady{WorkerId{id}, model, LookaheadOf(id)}).ok()) return;
+  if (Offer(MemberReady{WorkerId{id}, model, WishesOf(id)}).ok()) return;
   if (MemberOf(id).alive) LoseMember(id, LossReason::kDeparted);
 }
 

@@ -39,8 +39,9 @@ Nanos VirtualCluster::LatencyOf(uint32_t id) const {
   return IsEvaluator(id) ? 0 : spec_.workers[workers_[id].index].link.latency;
 }
 
-uint32_t VirtualCluster::LookaheadOf(uint32_t id) const {
-  return IsEvaluator(id) ? 0 : spec_.workers[workers_[id].index].lookahead;
+SampleWishes VirtualCluster::WishesOf(uint32_t id) const {
+  return IsEvaluator(id) ? SampleWishes{}
+                         : spec_.workers[workers_[id].index].wishes;
 }
 
 Nanos VirtualCluster::WayOf(uint32_t id) {
@@ -109,9 +110,12 @@ void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
   worker.samples = size;
   worker.ended = device.Finish(worker.began, work);
   if (!worker.refresh) return;
+  const uint32_t own = spec_.workers[worker.index].wishes.micro_batch;
+  const uint32_t of_job =
+      MicroBatchLimit(spec_.run.batch_size, spec_.micro_batch, own);
   const uint32_t piece = MicroBatchSize(
-      size, MicroBatchLimit(spec_.run.batch_size, spec_.micro_batch,
-                            worker.grant.micro_batch));
+      size,
+      MicroBatchLimit(spec_.run.batch_size, of_job, worker.grant.micro_batch));
   for (uint32_t done = piece; done < size; done += piece) {
     const Nanos boundary = device.Finish(worker.began, Share(work, done, size));
     if (boundary < now_) continue;

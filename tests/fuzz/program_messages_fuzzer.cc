@@ -101,6 +101,7 @@ std::vector<std::string> FuzzSeeds() {
                 "momentum": 0.1},
                {"name": "f", "shape": [9], "kind": "frozen"}],
                "train_samples": 10, "test_samples": 3, "lookahead": 4,
+               "micro_batch": 2,
                "optimizer": "sgd:momentum=0.9"})"),
           Seed(FrameKind::kInitialized, "") +
               Seed(FrameKind::kReady, std::string("\0\0\0\0\2\0\0\0", 8)) +

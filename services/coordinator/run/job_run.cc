@@ -408,7 +408,7 @@ void JobRun::On(const AssignMember& assign) {
   v1::Assignment& wire = *command.mutable_assign();
   wire.set_incarnation(members.IncarnationOf(assign.worker));
   wire.set_run(setup_.run);
-  *wire.mutable_job() = setup_.plan.spec;
+  *wire.mutable_job() = spec_;
   wire.set_job_name(setup_.job_name);
   wire.set_traceparent(setup_.traceparent);
   wire.set_lease_ms(

@@ -103,7 +103,8 @@ absl::StatusOr<RunInput> ReadyFrom(WorkerId worker,
         kMostLookahead, " can be reserved for a worker; load fewer ahead"));
   }
   PACELINE_ASSIGN_OR_RETURN(WorkerModel model, FromWire(ready));
-  return MemberReady{worker, std::move(model), ready.lookahead()};
+  return MemberReady{
+      worker, std::move(model), {ready.lookahead(), ready.micro_batch()}};
 }
 
 v1::PushPlan ToWire(const PushPlan& plan, double rate) {
@@ -202,6 +203,7 @@ v1::WorkerCommand ToWire(const Grant& grant) {
     ToWire(range, *wire.add_reserved());
   }
   *wire.mutable_plan() = ToWire(grant.plan, grant.rate);
+  wire.set_rate(grant.rate);
   return command;
 }
 

@@ -144,6 +144,7 @@ v1::WorkerReady ProgramComputation::Ready() const {
   } else {
     ready.set_train_samples(attach_.train_samples);
     ready.set_lookahead(attach_.lookahead);
+    ready.set_micro_batch(attach_.micro_batch);
   }
   return ready;
 }
@@ -196,9 +197,7 @@ absl::Status ProgramComputation::Order(const v1::Grant& grant,
   step.samples = order.range.size();
   step.micro_batch = order.micro_batch;
   step.flags = order.overlaps ? ProgramStep::kOverlap : 0;
-  step.rate = grant.plan().kind_case() == v1::PushPlan::kImmediateRate
-                  ? grant.plan().immediate_rate()
-                  : job_.learning_rate();
+  step.rate = grant.rate();
   step.version = grant.base_version();
   step.trained =
       int64_t{order.range.epoch} * attach_.train_samples + order.range.begin;

@@ -314,6 +314,7 @@ absl::StatusOr<ProgramAttach> ParseAttach(absl::string_view body,
   fields.Whole("train_samples", attach.train_samples);
   fields.Whole("test_samples", attach.test_samples);
   fields.Whole("lookahead", attach.lookahead);
+  fields.Whole("micro_batch", attach.micro_batch);
   if (attach.lookahead > kLookaheadMax) {
     fields.Fail("lookahead", absl::StrCat("is more than ", kLookaheadMax));
   }
@@ -363,8 +364,8 @@ absl::StatusOr<ProgramDone> ParseDone(absl::string_view body) {
   done.loss_sum = numbers.Next<double>();
   done.samples = numbers.Next<uint32_t>();
   done.flags = numbers.Next<uint32_t>();
+  // Behind it: `compute_ns`, which the agent knows better.
   done.load_ns = numbers.Next<uint64_t>();
-  done.compute_ns = numbers.Next<uint64_t>();
   return done;
 }
 

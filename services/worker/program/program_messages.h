@@ -97,6 +97,7 @@ struct ProgramAttach {
   uint32_t train_samples = 0;
   uint32_t test_samples = 0;
   uint32_t lookahead = 0;
+  uint32_t micro_batch = 0;  // Wants whole ones of so many; 0: any number.
   std::optional<std::string> optimizer;
   std::optional<double> learning_rate;  // For whoever makes the job.
 };
@@ -121,7 +122,6 @@ struct ProgramDone {
   uint32_t samples = 0;
   uint32_t flags = 0;
   uint64_t load_ns = 0;
-  uint64_t compute_ns = 0;
 };
 absl::StatusOr<ProgramDone> ParseDone(absl::string_view body);
 
@@ -132,7 +132,7 @@ struct ProgramEvaluated {
   int64_t snapshot = 0;
   std::map<std::string, double> metrics;
 };
-// At most 100 metrics, of names of at most 100 bytes.
+// At most 16 metrics beside accuracy and loss, of plain names.
 absl::StatusOr<ProgramEvaluated> ParseEvaluated(absl::string_view body);
 
 // Why the program cannot go on: its code and its message, at most 4 KiB of it.

@@ -16,7 +16,7 @@ constexpr uint32_t kBatch = 8;
 constexpr Nanos kSlowest = 4 * kSecond;
 
 void LoadAhead(ClusterSpec& spec, uint32_t samples) {
-  for (WorkerSpec& worker : spec.workers) worker.lookahead = samples;
+  for (WorkerSpec& worker : spec.workers) worker.wishes.lookahead = samples;
 }
 
 // How often a lot was withdrawn.
@@ -60,7 +60,7 @@ TEST_P(LookaheadTest, CostsNoTime) {
         {0, 0, 0, 100'000}}) {
     ClusterSpec spec = plain;
     for (size_t i = 0; i < lookaheads.size(); ++i) {
-      spec.workers[i].lookahead = lookaheads[i];
+      spec.workers[i].wishes.lookahead = lookaheads[i];
     }
     const SimulationResult result = Run(spec);
     EXPECT_LE(result.duration, most) << lookaheads[0];

@@ -207,7 +207,7 @@ void RunCourse::StartTraining(const Turn& turn) {
     if (member.state == RunMember::State::kLoading || !member.trainer()) {
       continue;
     }
-    trainers.push_back({worker, member.lookahead});
+    trainers.push_back({worker, member.wishes});
   }
   if (trainers.empty()) {
     outcome_.out_of_workers = true;
@@ -229,7 +229,7 @@ void RunCourse::StartTraining(const Turn& turn) {
   }
   ChooseEvaluator(turn);
   core_->Start(turn.now, trainers, core_outputs_);
-  for (const auto& [worker, lookahead] : trainers) {
+  for (const auto& [worker, wishes] : trainers) {
     core_->SilentSince(members_.Find(worker)->last_heard, worker);
   }
   Absorb(turn);
@@ -260,7 +260,7 @@ void RunCourse::TrainOn(const Turn& turn) {
         core_->IsMember(worker)) {
       continue;
     }
-    core_->Join(turn.now, {worker, member.lookahead}, core_outputs_);
+    core_->Join(turn.now, {worker, member.wishes}, core_outputs_);
   }
   Absorb(turn);
 }

@@ -84,7 +84,7 @@ absl::Status RunCourse::MemberFits(const Turn& turn, const MemberReady& ready) {
     return absl::FailedPreconditionError("the member has said `ready` before");
   }
   member->state = RunMember::State::kReady;
-  member->lookahead = ready.lookahead;
+  member->wishes = ready.wishes;
   // What ailed it is mended.
   if (member->name == unfit_name_) unfit_ = absl::OkStatus();
   if (stage_ <= RunStage::kAssembling) member->model = ready.model;
@@ -95,7 +95,7 @@ absl::Status RunCourse::MemberFits(const Turn& turn, const MemberReady& ready) {
     return absl::OkStatus();
   }
   turn.outputs.push_back(WorkerJoined{ready.worker});
-  core_->Join(turn.now, {ready.worker, ready.lookahead}, core_outputs_);
+  core_->Join(turn.now, {ready.worker, ready.wishes}, core_outputs_);
   Absorb(turn);
   return absl::OkStatus();
 }

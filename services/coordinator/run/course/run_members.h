@@ -28,8 +28,8 @@ struct RunMember {
   State state = State::kLoading;
   bool initialized = false;  // It has written the starting weights.
   absl::Time last_heard;
-  WorkerModel model;       // While it is ready and the job has not begun.
-  uint32_t lookahead = 0;  // Samples that it wants reserved (NewMember).
+  WorkerModel model;  // While it is ready and the job has not begun.
+  SampleWishes wishes;
 
   bool trainer() const { return !evaluator; }
 };

@@ -73,7 +73,7 @@ struct MemberHeard {
 struct MemberReady {
   WorkerId worker;
   WorkerModel model;
-  uint32_t lookahead = 0;  // As in NewMember.
+  SampleWishes wishes = {};
 };
 struct WeightsInitialized {
   WorkerId worker;

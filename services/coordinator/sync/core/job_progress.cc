@@ -17,11 +17,6 @@ JobProgress::JobProgress(const SyncOptions& options)
   if (eval_every_ > 0) SetNextSnapshot();
 }
 
-double JobProgress::RateOf(const PushPlan& plan) const {
-  if (plan.kind != PushPlan::Kind::kImmediate) return 0;
-  return schedule_.RateAt(dealer_.samples_counted());
-}
-
 void JobProgress::Close(absl::Span<const RoundId> rounds,
                         std::vector<Output>& outputs) {
   ++closing_;

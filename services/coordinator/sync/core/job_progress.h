@@ -39,9 +39,8 @@ class JobProgress {
   Closing closing() const { return closing_; }
 
   void SetSchedule(const RateSchedule& schedule) { schedule_ = schedule; }
-  // The rate of a push by this plan, if it were applied now; 0 unless it is
-  // applied at once.
-  double RateOf(const PushPlan& plan) const;
+  // The learning rate of an update that would be made now.
+  double Rate() const { return schedule_.RateAt(dealer_.samples_counted()); }
 
   // A push was applied at once.
   void CountUpdate() { ++version_; }

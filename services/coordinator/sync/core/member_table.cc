@@ -9,10 +9,10 @@
 
 namespace paceline {
 
-void MemberTable::Join(WorkerId worker, uint32_t lookahead) {
+void MemberTable::Join(WorkerId worker, const SampleWishes& wishes) {
   const auto [it, joins] = members_.try_emplace(worker);
   CHECK(joins);
-  it->second.lookahead = lookahead;
+  it->second.wishes = wishes;
 }
 
 MemberTable::Member MemberTable::Leave(WorkerId worker) {

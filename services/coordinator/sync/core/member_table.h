@@ -24,14 +24,14 @@ class MemberTable {
     bool abandons = false;   // It was told to drop the iteration.
     bool resumed = false;    // It waits for the range for which it was resumed.
     uint32_t usual = 1;      // Samples that it gets where there are enough.
-    uint32_t lookahead = 0;  // Samples that it wants reserved beyond its grant.
+    SampleWishes wishes;
     OpenGrant grant;
     absl::Time granted;
     int64_t term = 0;  // The term of the policy that released it.
   };
 
   // REQUIRES: the worker is no member.
-  void Join(WorkerId worker, uint32_t lookahead);
+  void Join(WorkerId worker, const SampleWishes& wishes);
   // Removes the member and gives what it was.
   // REQUIRES: the worker is a member.
   Member Leave(WorkerId worker);

@@ -110,7 +110,7 @@ void SyncCore::Join(absl::Time now, const NewMember& worker,
 void SyncCore::Admit(absl::Time now, const NewMember& newcomer) {
   const WorkerId worker = newcomer.worker;
   CHECK(!fences_.Contains(worker));
-  members_.Join(worker, newcomer.lookahead);
+  members_.Join(worker, newcomer.wishes);
   finite_.Join(worker);
   stragglers_.Join(worker);
   balancer_.Join(worker);
@@ -441,19 +441,22 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
             .closing = closing(),
             .base_version = version(),
             .plan = plan,
-            .rate = progress_.RateOf(plan),
+            .rate = progress_.Rate(),
             .micro_batch = MicroBatchOf(release, options_.batch_size),
             .reserved = ReserveFor(worker, *member)});
 }
 
 uint32_t SyncCore::UsualFor(WorkerId worker, const Member& member) {
   const uint32_t size = balancer_.SizeFor(worker);
-  const uint32_t piece = Piece();
-  // Of a whole batch there is no other part to choose.
-  if (member.lookahead == 0 || piece >= options_.batch_size) return size;
-  // It loads ahead, in micro-batches. A part of one would leave the rest to a
-  // grant of its own. One more than fits its share, and others would wait for
-  // it: of a small share that is much.
+  const uint32_t piece = PieceOf(member);
+  if (member.wishes.micro_batch == 0) {
+    // Of a whole batch there is no other part to choose.
+    const bool any = piece >= options_.batch_size;
+    if (member.wishes.lookahead == 0 || any) return size;
+  }
+  // Whole micro-batches are wished for, or loaded ahead: a part of one would
+  // leave the rest to a grant of its own. One more than fits its share, and
+  // others would wait for it: of a small share that is much.
   return std::max<uint32_t>(1, size / piece) * piece;
 }
 
@@ -461,8 +464,8 @@ std::optional<SampleRange> SyncCore::NextRange(const Step& step,
                                                WorkerId worker,
                                                const Member& member) {
   SampleDealer& dealer = progress_.dealer();
-  if (member.lookahead > 0) {
-    const auto range = dealer.Cut(worker, member.usual, Piece());
+  if (member.wishes.lookahead > 0) {
+    const auto range = dealer.Cut(worker, member.usual, PieceOf(member));
     if (range) return range;
   }
   const auto range = dealer.Deal(member.usual, worker);
@@ -472,13 +475,13 @@ std::optional<SampleRange> SyncCore::NextRange(const Step& step,
 
 std::vector<SampleRange> SyncCore::ReserveFor(WorkerId worker,
                                               const Member& member) {
-  if (member.lookahead == 0) return {};
+  if (member.wishes.lookahead == 0) return {};
   // Near the end, only a fair part of what is left: whoever comes first would
   // have all of it, and it would have to be withdrawn from it again.
   const int64_t fair =
       dealer().SamplesLeft() / static_cast<int64_t>(members_.size());
-  return progress_.dealer().Reserve(worker, member.usual, member.lookahead,
-                                    fair);
+  return progress_.dealer().Reserve(worker, member.usual,
+                                    member.wishes.lookahead, fair);
 }
 
 void SyncCore::TellWithdrawn(const Step& step) {
@@ -499,7 +502,7 @@ void SyncCore::IssuePlan(const Step& step, const PlanPush& planned) {
   member->grant.plan = plan;
   if (IsRound(member->grant)) view_.mutable_rounds().Issued(plan.round);
   step.outputs.push_back(PlanCommand{planned.worker, member->grant.iteration,
-                                     plan, progress_.RateOf(plan)});
+                                     plan, progress_.Rate()});
 }
 
 bool SyncCore::PutOff(const Action& action, const PushPlan& plan) {

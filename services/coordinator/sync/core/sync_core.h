@@ -30,9 +30,7 @@ namespace paceline {
 // A worker that is to become a member.
 struct NewMember {
   WorkerId worker;
-  // So many samples are to be reserved for it beyond those of its grant, as far
-  // as there are enough for all; 0: none.
-  uint32_t lookahead = 0;
+  SampleWishes wishes = {};
 };
 
 // One job's synchronization, whole: members with leases, the dealing of
@@ -168,9 +166,10 @@ class SyncCore {
 
   // Deals a range to the released worker, who becomes idle if there is none.
   void StartIteration(const Step& step, const Release& release);
-  // In which workers load that have samples reserved.
-  uint32_t Piece() const {
-    return MicroBatchLimit(options_.batch_size, options_.micro_batch, 0);
+  // In which the worker computes.
+  uint32_t PieceOf(const Member& member) const {
+    return MicroBatchLimit(options_.batch_size, options_.micro_batch,
+                           member.wishes.micro_batch);
   }
   uint32_t UsualFor(WorkerId worker, const Member& member);
   std::optional<SampleRange> NextRange(const Step& step, WorkerId worker,

@@ -23,7 +23,7 @@ struct Grant {
   Closing closing = 0;       // The pull must wait for this closing.
   Version base_version = 0;  // Closings issued before this grant included.
   PushPlan plan;
-  double rate = 0;           // The rate of an immediate push; 0 otherwise.
+  double rate = 0;           // The job's now; that of an immediate push.
   uint32_t micro_batch = 0;  // Samples between two boundaries; 0: the job's.
   // Newly reserved for the worker, behind all that is: what its next grants
   // will name, in that order, unless a DropReserved comes before. So the range

@@ -39,6 +39,17 @@ constexpr uint64_t ToNumber(RoundId round) {
   return static_cast<uint64_t>(round);
 }
 
+// How a worker wants its samples.
+struct SampleWishes {
+  // So many are to be reserved for it beyond those of its grant, as far as
+  // there are enough for all; 0: none.
+  uint32_t lookahead = 0;
+  // It computes in micro-batches of so many, and wants whole ones in its
+  // grants; 0: any number will do. More than the job's micro-batch counts as
+  // that.
+  uint32_t micro_batch = 0;
+};
+
 // A plan says what becomes of the gradient of one iteration. Once issued it is
 // never revoked.
 struct PushPlan {

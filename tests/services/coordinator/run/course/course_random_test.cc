@@ -86,8 +86,12 @@ ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
     worker.device.jitter.kind = Jitter::Kind::kExponential;
     worker.link.latency = static_cast<Nanos>(rng.Below(10)) * kMillisecond;
     if (loaders.Chance(1, 2)) {
-      worker.lookahead = static_cast<uint32_t>(
+      worker.wishes.lookahead = static_cast<uint32_t>(
           1 + loaders.Below(uint64_t{3} * run.batch_size));
+    }
+    if (loaders.Chance(1, 4)) {
+      worker.wishes.micro_batch =
+          static_cast<uint32_t>(1 + loaders.Below(run.batch_size));
     }
   }
   return spec;

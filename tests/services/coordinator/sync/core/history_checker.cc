@@ -18,7 +18,6 @@ HistoryChecker::HistoryChecker(const ClusterSpec& spec, const GapBounds* bounds)
       bounds_(bounds),
       most_(spec.run.batch_size *
             (spec.settings.batching == Batching::kBalanced ? 4 : 1)),
-      piece_(MicroBatchLimit(spec.run.batch_size, spec.micro_batch, 0)),
       limit_(SamplesWanted(spec.settings.stop, spec.train_samples)),
       version_(spec.start.version) {
   for (int i = 0; i < spec.servers; ++i) {
@@ -45,7 +44,7 @@ std::vector<HistoryChecker::Sample> HistoryChecker::SamplesAt(
 
 void HistoryChecker::Joined(Nanos /*at*/, WorkerId worker, size_t index) {
   workers_.insert(worker);
-  lookaheads_[worker] = spec_.workers[index].lookahead;
+  wishes_[worker] = spec_.workers[index].wishes;
 }
 
 void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
@@ -254,13 +253,25 @@ void HistoryChecker::See(const Grant& grant) {
 }
 
 void HistoryChecker::CheckRange(const Grant& grant) {
+  const SampleWishes& wishes = wishes_[grant.worker];
+  const uint32_t piece = MicroBatchLimit(spec_.run.batch_size,
+                                         spec_.micro_batch, wishes.micro_batch);
   const auto it = lots_.find(grant.worker);
-  if (it == lots_.end()) return Take(grant.range, Sample::kOut);
+  if (it == lots_.end()) {
+    // What comes back is as large as it was for others.
+    const bool returned =
+        At(grant.range.epoch, grant.range.begin) == Sample::kReturned;
+    Require(wishes.micro_batch == 0 || returned ||
+                grant.range.size() % piece == 0 ||
+                grant.range.end == spec_.train_samples,
+            "a grant is not of whole micro-batches");
+    return Take(grant.range, Sample::kOut);
+  }
   SampleRange& front = it->second.front();
   Require(grant.range.epoch == front.epoch &&
               grant.range.begin == front.begin && grant.range.end <= front.end,
           "a range is dealt that is not the front of the lot");
-  Require(grant.range.end == front.end || grant.range.size() % piece_ == 0,
+  Require(grant.range.end == front.end || grant.range.size() % piece == 0,
           "a micro-batch of a lot is divided");
   Move(grant.range, Sample::kReserved, Sample::kOut);
   front.begin = grant.range.end;
@@ -279,7 +290,8 @@ void HistoryChecker::CheckReserved(const Grant& grant) {
   // The last range makes it enough.
   int64_t before = -static_cast<int64_t>(lot.back().size());
   for (const SampleRange& range : lot) before += range.size();
-  Require(before < lookaheads_[grant.worker], "more is reserved than wanted");
+  Require(before < wishes_[grant.worker].lookahead,
+          "more is reserved than wanted");
 }
 
 void HistoryChecker::See(const DropReserved& drop) {

@@ -149,7 +149,7 @@ class HistoryChecker : public ClusterObserver {
   std::vector<Sample> samples_;  // By epoch and position, as far as seen.
   std::set<WorkerId> workers_;   // No evaluators.
   std::set<WorkerId> members_;
-  std::map<WorkerId, uint32_t> lookaheads_;
+  std::map<WorkerId, SampleWishes> wishes_;
   std::map<WorkerId, Lot> lots_;    // Not empty; of members.
   Lot withdrawn_;                   // All of them, in this step.
   std::map<WorkerId, Grant> open_;  // Of members.
@@ -167,7 +167,6 @@ class HistoryChecker : public ClusterObserver {
   bool limit_changes_ = false;            // In this step.
   int64_t blocks_ = 0;                    // Of the model.
   uint32_t most_;                         // Samples of a range.
-  uint32_t piece_;                        // Of a lot.
   int64_t limit_;                         // Samples of the job.
   int64_t total_ = 0;                     // As the core says.
   int64_t counted_ = 0;

@@ -102,8 +102,12 @@ ClusterSpec FaultySpec(uint64_t seed, const std::string& paradigm) {
         kMillisecond;
     worker.device.jitter.kind = Jitter::Kind::kExponential;
     if (loaders.Chance(1, 2)) {
-      worker.lookahead = static_cast<uint32_t>(
+      worker.wishes.lookahead = static_cast<uint32_t>(
           1 + loaders.Below(uint64_t{4} * run.batch_size));
+    }
+    if (loaders.Chance(1, 4)) {
+      worker.wishes.micro_batch =
+          static_cast<uint32_t>(1 + loaders.Below(run.batch_size));
     }
     if (i < beginners) continue;
     spec.changes.push_back({MembershipChange::Kind::kJoin, i,

@@ -18,18 +18,25 @@
 namespace paceline {
 namespace {
 
-// "w7", or "w7+64" of one that wants 64 samples reserved.
+// "w7", or "w7+64" of one that wants 64 samples reserved; "w7*8" of one that
+// wants whole micro-batches of 8.
 absl::StatusOr<NewMember> ParseNewMember(absl::string_view name) {
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(name, absl::MaxSplits('+', 1));
+  using Parts = std::pair<absl::string_view, absl::string_view>;
+  const Parts whole = absl::StrSplit(name, absl::MaxSplits('*', 1));
+  const Parts parts = absl::StrSplit(whole.first, absl::MaxSplits('+', 1));
   absl::string_view worker = parts.first;
-  uint32_t number = 0, lookahead = 0;
+  uint32_t number = 0;
+  SampleWishes wishes;
+  const auto is_number = [](absl::string_view text, uint32_t& value) {
+    return text.empty() || absl::SimpleAtoi(text, &value);
+  };
   if (!absl::ConsumePrefix(&worker, "w") ||
       !absl::SimpleAtoi(worker, &number) ||
-      (!parts.second.empty() && !absl::SimpleAtoi(parts.second, &lookahead))) {
+      !is_number(parts.second, wishes.lookahead) ||
+      !is_number(whole.second, wishes.micro_batch)) {
     return Malformed(name);
   }
-  return NewMember{WorkerId{number}, lookahead};
+  return NewMember{WorkerId{number}, wishes};
 }
 
 bool IsOfThePolicy(const Output& output) {
