@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "common/tensor/dtype.h"
@@ -26,9 +25,10 @@ class ComputationSource {
       const v1::Assignment& assignment, DType wire,
       const std::function<bool()>& stopped) = 0;
 
-  // The assignment has ended, and the computation is no more. May take some
-  // seconds, unless `hurried`, which is asked ten times a second, says so.
-  virtual void End(const std::string& reason,
+  // The assignment has ended, as `stop` says, and the computation is no more.
+  // May take some seconds, unless `hurried`, which is asked ten times a second,
+  // says so.
+  virtual void End(const v1::Stop& stop,
                    const std::function<bool()>& hurried) = 0;
 
   // What a computation waits for may have changed. Safe from any thread.

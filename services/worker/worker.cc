@@ -172,6 +172,8 @@ absl::Status Worker::RunAssignment(ControlStream& control,
   LogInfo("assigned", {{"job", assignment.job_name()},
                        {"trace_id", TraceIdOf(assignment.traceparent())}});
   metrics_->AssignmentBegan();
+  stop_.set_reason("the worker's part in the job has ended");
+  stop_.set_code(0);
   const absl::StatusOr<Outcome> outcome = TakePart(control, assignment);
   if (!outcome.ok()) {
     metrics_->AssignmentEnded(leaving() ? Outcome::kLeft : Outcome::kBroken);
@@ -182,9 +184,10 @@ absl::Status Worker::RunAssignment(ControlStream& control,
   if (options_.source != nullptr) {
     // After `leaving`: nobody waits for that.
     foreign_task_.reset();
-    options_.source->End(outcome.ok() ? "the worker's part in the job has ended"
-                                      : std::string(outcome.status().message()),
-                         [this] { return dropped_.load(); });
+    if (!outcome.ok()) {
+      stop_.set_reason(std::string(outcome.status().message()));
+    }
+    options_.source->End(stop_, [this] { return dropped_.load(); });
   }
   return outcome.status();
 }
@@ -212,7 +215,9 @@ absl::StatusOr<Worker::Outcome> Worker::TakePart(
         static_cast<uint32_t>(absl::ToInt64Milliseconds(control.lease())));
   }
   const absl::StatusOr<Task*> prepared = Prepare(control, complete);
-  if (control.TakeIf(IsStop)) return Outcome::kStopped;
+  if (const auto command = control.TakeIf(IsStop)) {
+    return Stopped(command->stop());
+  }
   if (leaving()) return absl::CancelledError("told to leave");
   if (absl::IsCancelled(prepared.status())) return prepared.status();
   if (!prepared.ok()) {
@@ -229,7 +234,7 @@ absl::StatusOr<Worker::Outcome> Worker::TakePart(
 
   PACELINE_ASSIGN_OR_RETURN(v1::WorkerCommand command, NextCommand(control));
   while (!command.has_begin()) {
-    if (command.has_stop()) return Outcome::kStopped;
+    if (command.has_stop()) return Stopped(command.stop());
     PACELINE_ASSIGN_OR_RETURN(command, NextCommand(control));
   }
   const auto parameters = ParameterClient::Connect(
@@ -299,7 +304,7 @@ absl::Status Worker::FollowCommands(ControlStream& control, Task& task,
     PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
                               NextCommand(control));
     if (command.has_stop()) {
-      LogInfo("told to stop", {{"reason", command.stop().reason()}});
+      Stopped(command.stop());
       return absl::OkStatus();
     }
     if (command.has_assign()) {
@@ -315,6 +320,16 @@ absl::Status Worker::FollowCommands(ControlStream& control, Task& task,
     // all pushes are acknowledged.
     if (!done.ok() && (unacknowledged_ || !control.stopping())) return done;
   }
+}
+
+Worker::Outcome Worker::Stopped(const v1::Stop& stop) {
+  stop_ = stop;
+  if (stop.code() == 0) {
+    LogInfo("told to stop", {{"reason", stop.reason()}});
+  } else {
+    LogWarning("told to stop", {{"reason", stop.reason()}});
+  }
+  return Outcome::kStopped;
 }
 
 absl::StatusOr<v1::WorkerCommand> Worker::NextCommand(ControlStream& control) {

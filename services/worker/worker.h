@@ -94,6 +94,8 @@ class Worker {
                      ParameterClient& parameters, Task& task);
   absl::Status FollowCommands(ControlStream& control, Task& task,
                               ParameterClient& parameters);
+  // The coordinator has ended the assignment.
+  Outcome Stopped(const v1::Stop& stop);
   // The next command; CANCELLED once Leave() was called.
   absl::StatusOr<v1::WorkerCommand> NextCommand(ControlStream& control);
 
@@ -110,6 +112,7 @@ class Worker {
   WorkerMetrics* const metrics_;
   TaskCache tasks_;
   std::unique_ptr<Task> foreign_task_;  // Of options_.source.
+  v1::Stop stop_;                       // Of the latest assignment.
   absl::Status device_lost_;            // Nothing can be computed any more.
   bool registered_ = false;             // On the present stream.
   bool unacknowledged_ = false;         // The last iteration's push.

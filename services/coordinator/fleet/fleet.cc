@@ -178,7 +178,7 @@ absl::Status Fleet::OnWorkerMessage(uint64_t member,
   if (run != nullptr && (does_not_fit || not_finite)) {
     // It may fit another job.
     MarkUnfit(member, run->job_name(), status.message());
-    Release(member, status.message());
+    Release(member, status.message(), status.code());
     return absl::OkStatus();
   }
   if (run != nullptr && message.has_failed()) {
@@ -473,7 +473,8 @@ absl::Status Fleet::Assign(uint64_t member, uint64_t run_number) {
   return connected;
 }
 
-void Fleet::Release(uint64_t member, absl::string_view reason) {
+void Fleet::Release(uint64_t member, absl::string_view reason,
+                    absl::StatusCode code) {
   std::shared_ptr<JobRun> run;
   std::shared_ptr<const RunSession> session;
   {
@@ -486,7 +487,7 @@ void Fleet::Release(uint64_t member, absl::string_view reason) {
     run = it->second.run;
     session = it->second.session;
   }
-  run->ReleaseWorker(session->worker, reason);
+  run->ReleaseWorker(session->worker, reason, code);
 }
 
 absl::Status Fleet::SetDraining(const std::string& name, bool draining) {

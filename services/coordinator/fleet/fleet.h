@@ -71,8 +71,10 @@ class Fleet {
 
   // FAILED_PRECONDITION if the worker is gone or not free, or the run is over.
   absl::Status Assign(uint64_t member, uint64_t run_number);
-  // Asks the worker to finish its iteration and leave its run.
-  void Release(uint64_t member, absl::string_view reason);
+  // Asks the worker to finish its iteration and leave its run. `code`: not kOk
+  // if the run cannot use it.
+  void Release(uint64_t member, absl::string_view reason,
+               absl::StatusCode code = absl::StatusCode::kOk);
 
   // The worker of that name gets no run, not when it registers anew either, or
   // can get one again. NOT_FOUND if none is connected; it can then get one when

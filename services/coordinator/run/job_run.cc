@@ -140,11 +140,13 @@ void JobRun::OnWorkerDisconnected(WorkerId worker) {
       .IgnoreError();
 }
 
-void JobRun::ReleaseWorker(WorkerId worker, absl::string_view reason) {
+void JobRun::ReleaseWorker(WorkerId worker, absl::string_view reason,
+                           absl::StatusCode code) {
   // The course hears of it when the worker leaves.
   Step(TimePassed{}, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     v1::WorkerCommand command;
     command.mutable_stop()->set_reason(std::string(reason));
+    command.mutable_stop()->set_code(static_cast<int>(code));
     SendToWorker(worker, std::move(command));
   }).IgnoreError();
 }
@@ -358,6 +360,8 @@ void JobRun::On(const Evicted& evicted) {
   v1::WorkerCommand command;
   command.mutable_stop()->set_reason(
       "its pushes are not finite, those of other workers are");
+  command.mutable_stop()->set_code(
+      static_cast<int>(absl::StatusCode::kOutOfRange));
   SendToWorker(evicted.worker, std::move(command));
 }
 
@@ -608,6 +612,11 @@ void JobRun::On(const RunEnded& ended) {
   ended_ = true;
   v1::WorkerCommand stop;
   stop.mutable_stop()->set_reason(StopReason(ended.outcome));
+  // Nobody has done anything wrong where it was cancelled, or only not saved.
+  const absl::Status& status = ended.outcome.status;
+  if (!absl::IsCancelled(status) && !ended.outcome.left_unsaved) {
+    stop.mutable_stop()->set_code(static_cast<int>(status.code()));
+  }
   for (const auto& [worker, member] : members_) {
     SendToWorker(worker, stop);
   }

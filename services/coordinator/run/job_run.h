@@ -128,7 +128,8 @@ class JobRun : private RunDriver {
                                const v1::WorkerMessage& message);
   void OnWorkerDisconnected(WorkerId worker);
   // It is asked to finish its iteration and leave.
-  void ReleaseWorker(WorkerId worker, absl::string_view reason);
+  void ReleaseWorker(WorkerId worker, absl::string_view reason,
+                     absl::StatusCode code = absl::StatusCode::kOk);
 
   // The setup's servers, by their numbers in the fleet.
   std::vector<uint64_t> Servers() const;

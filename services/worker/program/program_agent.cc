@@ -11,8 +11,10 @@
 #include "common/job/names.h"
 #include "common/log/log.h"
 #include "common/plain_name.h"
+#include "common/rpc/grpc_status.h"
 #include "common/status.h"
 #include "services/worker/program/program_computation.h"
+#include "services/worker/program/program_messages.h"
 
 namespace paceline {
 
@@ -80,10 +82,13 @@ absl::StatusOr<std::unique_ptr<Computation>> ProgramAgent::TryToPrepare(
   return computation;
 }
 
-void ProgramAgent::End(const std::string& reason,
+void ProgramAgent::End(const v1::Stop& stop,
                        const std::function<bool()>& hurried) {
   if (life_ == nullptr) return;
-  life_->End(reason, options_.grace, hurried);
+  life_->End(stop.code() == 0
+                 ? StopFrame(stop.reason())
+                 : RefusedFrame(FromCode(stop.code(), stop.reason())),
+             options_.grace, hurried);
   life_.reset();
 }
 

@@ -52,8 +52,7 @@ class ProgramAgent final : public ComputationSource {
   absl::StatusOr<std::unique_ptr<Computation>> Prepare(
       const v1::Assignment& assignment, DType wire,
       const std::function<bool()>& stopped) override;
-  void End(const std::string& reason,
-           const std::function<bool()>& hurried) override;
+  void End(const v1::Stop& stop, const std::function<bool()>& hurried) override;
   void Wake() override { wake_.Wake(); }
 
   const std::string& socket() const { return socket_->path(); }

@@ -57,10 +57,12 @@ bool ProgramConnection::gone() const {
 absl::Status ProgramConnection::Send(absl::string_view frame,
                                      const ProgramPatience& patience,
                                      absl::Span<const int> descriptors) {
+  CHECK(!torn_);
   while (!frame.empty()) {
     const ssize_t sent = SendSome(socket_.get(), frame, descriptors);
     if (sent > 0) {
       frame.remove_prefix(static_cast<size_t>(sent));
+      torn_ = !frame.empty();
       descriptors = {};
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       PACELINE_RETURN_IF_ERROR(wake_.Await(socket_.get(), POLLOUT, patience));

@@ -30,10 +30,13 @@ class ProgramConnection {
 
   // Whether the program has closed it, whatever it has said before.
   bool gone() const;
+  // Whether a frame was sent in part: what followed would be taken for its
+  // rest.
+  bool torn() const { return torn_; }
 
   // Sends a whole frame, and descriptors along with its beginning. UNAVAILABLE:
-  // the program is gone; else as `patience` says, and then the connection is of
-  // no more use.
+  // the program is gone; else as `patience` says, and then the frame may be
+  // torn. REQUIRES: none is.
   absl::Status Send(absl::string_view frame, const ProgramPatience& patience,
                     absl::Span<const int> descriptors = {});
 
@@ -49,6 +52,7 @@ class ProgramConnection {
   const WakeUp& wake_;
   std::string received_;  // From used_ on it is in no frame yet.
   size_t used_ = 0;
+  bool torn_ = false;
 };
 
 }  // namespace paceline

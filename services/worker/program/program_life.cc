@@ -148,13 +148,14 @@ absl::Status ProgramLife::Died(absl::string_view where) {
                                    where, how.substr(end)));
 }
 
-void ProgramLife::End(absl::string_view reason, absl::Duration grace,
+void ProgramLife::End(absl::string_view last_word, absl::Duration grace,
                       const std::function<bool()>& hurried) {
   const absl::Time deadline = Clock::Real().Now() + grace;
-  if (connection_ != nullptr && !over_ && !connection_->gone()) {
+  if (connection_ != nullptr && !over_ && !connection_->gone() &&
+      !connection_->torn()) {
     // Whatever else it says until it has closed is of no use.
     const ProgramPatience patience = {.deadline = deadline, .stopped = hurried};
-    absl::Status status = connection_->Send(StopFrame(reason), patience);
+    absl::Status status = connection_->Send(last_word, patience);
     while (status.ok() && !hurried() && Clock::Real().Now() < deadline) {
       status = connection_->Receive(patience).status();
     }

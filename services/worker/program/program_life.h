@@ -43,11 +43,11 @@ class ProgramLife {
   // Tells the program what it has done wrong, and returns that.
   absl::Status Refuse(const absl::Status& wrong);
 
-  // Ends it: it is told why, has `grace` to finish, and is ended with its
-  // process otherwise (ProgramProcess::End()). `hurried` is asked ten times a
-  // second: at once, then. How its process ended is logged, unless an error
-  // has said so.
-  void End(absl::string_view reason, absl::Duration grace,
+  // Ends it: it is sent `last_word`, a frame, has `grace` to finish, and is
+  // ended with its process otherwise (ProgramProcess::End()). `hurried` is
+  // asked ten times a second: at once, then. How its process ended is logged,
+  // unless an error has said so.
+  void End(absl::string_view last_word, absl::Duration grace,
            const std::function<bool()>& hurried);
 
   // What it says of itself, for logs.

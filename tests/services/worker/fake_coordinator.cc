@@ -61,9 +61,10 @@ void FakeSession::Assign(const v1::Assignment& assignment) {
   Send(std::move(command));
 }
 
-void FakeSession::Stop() {
+void FakeSession::Stop(absl::StatusCode code) {
   v1::WorkerCommand command;
   command.mutable_stop()->set_reason("the test says so");
+  command.mutable_stop()->set_code(static_cast<int>(code));
   Send(std::move(command));
 }
 

@@ -37,7 +37,7 @@ class FakeSession : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
   // hello -> registered.
   v1::WorkerHello Register(absl::Duration lease = absl::Seconds(10));
   void Assign(const v1::Assignment& assignment);
-  void Stop();
+  void Stop(absl::StatusCode code = absl::StatusCode::kOk);
   void Grant(int64_t iteration, int64_t closing = 0);
 
   using ServerStream::queued;

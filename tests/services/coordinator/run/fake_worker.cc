@@ -125,11 +125,14 @@ int FakeWorker::Work(int pushes) {
   return pushed;
 }
 
-std::string FakeWorker::AwaitStop() {
+v1::Stop FakeWorker::AwaitStop() {
   while (true) {
     const auto command = stream_->commands.Take(kLong);
-    if (!command.ok()) return "none came";
-    if (command->has_stop()) return command->stop().reason();
+    if (!command.ok()) {
+      ADD_FAILURE() << "no `stop` came";
+      return {};
+    }
+    if (command->has_stop()) return command->stop();
   }
 }
 

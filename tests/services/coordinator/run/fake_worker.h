@@ -54,8 +54,8 @@ class FakeWorker {
   // Takes commands, obeying `begin` and `grant`, until it is told to stop or
   // has pushed `pushes` times. Returns how often it pushed.
   int Work(int pushes = 1'000'000);
-  // The reason of the `stop` that must come, after whatever else.
-  std::string AwaitStop();
+  // The `stop` that must come, after whatever else.
+  v1::Stop AwaitStop();
   // The status with which the coordinator closed the stream.
   absl::Status AwaitClosed() { return stream_->AwaitClosed(kLong); }
   // The run does not know it any more.

@@ -131,7 +131,7 @@ TEST_F(JobRunCheckpointTest, PausedItIsSaved) {
   EXPECT_EQ(saved.version(), 1);
   EXPECT_EQ(Verified("pause-20-0001").seconds, 2);
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(worker(i).AwaitStop(), "the job has ended");
+    EXPECT_EQ(worker(i).AwaitStop().reason(), "the job has ended");
     EXPECT_TRUE(server(i).Commands().back().has_unhost());
   }
 }

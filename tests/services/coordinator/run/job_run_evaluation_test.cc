@@ -68,7 +68,7 @@ TEST_F(JobRunEvaluationTest, EverySnapshotIsEvaluatedAndReleased) {
                     .SayEvaluated(snapshot, 0.2 * static_cast<double>(snapshot))
                     .ok());
   }
-  EXPECT_EQ(evaluator().AwaitStop(), "the job has ended");
+  EXPECT_EQ(evaluator().AwaitStop().reason(), "the job has ended");
   EXPECT_TRUE(Outcome().status.ok());
   const auto run = Report();
   ASSERT_EQ(run["accuracy"].size(), 4u);
@@ -110,7 +110,7 @@ TEST_F(JobRunEvaluationTest, AProgramsMetricsAreShownAndCanBeTheTarget) {
     metrics["loss"] = 3.5;
     EXPECT_TRUE(evaluator().Say(message).ok());
   }
-  EXPECT_EQ(evaluator().AwaitStop(), "the job has ended");
+  EXPECT_EQ(evaluator().AwaitStop().reason(), "the job has ended");
   EXPECT_TRUE(Outcome().status.ok());
   const auto run = Report();
   EXPECT_TRUE(run["final_accuracy"].is_null());
@@ -146,7 +146,7 @@ TEST_F(JobRunEvaluationTest, WhatCannotBeAMetricIsSaid) {
   EXPECT_TRUE(evaluator().Say(many).ok());
   EXPECT_EQ(evaluator().Next(Kind::kEvaluate).evaluate().snapshot(), 4);
   EXPECT_TRUE(evaluator().SayEvaluated(4, 0.5).ok());
-  EXPECT_EQ(evaluator().AwaitStop(), "the job has ended");
+  EXPECT_EQ(evaluator().AwaitStop().reason(), "the job has ended");
   EXPECT_TRUE(Outcome().status.ok());
   EXPECT_EQ(Report()["accuracy"].size(), 1u);
   std::string said;

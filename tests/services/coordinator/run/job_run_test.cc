@@ -116,8 +116,10 @@ TEST_F(JobRunTest, ToldWhyItFailedWhoIsThereStops) {
   EXPECT_THAT(outcome.ToString(),
               HasSubstr("w1: the job wants 40 samples, this data set has 41"));
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_THAT(worker(i).AwaitStop(),
+    const v1::Stop stop = worker(i).AwaitStop();
+    EXPECT_THAT(stop.reason(),
                 HasSubstr("the job failed: w1: the job wants 40 samples"));
+    EXPECT_EQ(stop.code(), static_cast<int>(outcome.code()));
   }
 }
 
@@ -126,7 +128,9 @@ TEST_F(JobRunTest, CancelEndsTheJobWithItsReason) {
   job_->Cancel(absl::CancelledError("told to stop"));
   job_->Cancel(absl::InternalError("the second reason"));
   EXPECT_EQ(Outcome().status, absl::CancelledError("told to stop"));
-  EXPECT_EQ(worker(0).AwaitStop(), "told to stop");
+  const v1::Stop stop = worker(0).AwaitStop();
+  EXPECT_EQ(stop.reason(), "told to stop");
+  EXPECT_EQ(stop.code(), 0) << "nothing is wrong with the worker";
 }
 
 TEST_F(JobRunTest, MoreThanTheQuotaOfParametersIsRefused) {
@@ -343,7 +347,7 @@ TEST_F(JobRunTest, WhyOneCannotTakePartIsTold) {
 TEST_F(JobRunTest, AReleasedWorkerIsToldWhyAndLeaves) {
   StartTraining();
   job_->ReleaseWorker(worker(1).id(), "another job waits");
-  EXPECT_EQ(worker(1).AwaitStop(), "another job waits");
+  EXPECT_EQ(worker(1).AwaitStop().reason(), "another job waits");
   // As the real ones do, it finishes its iteration.
   EXPECT_TRUE(worker(1).SayPushed(first_grants()[1]).ok());
   EXPECT_TRUE(worker(1).SayLeaving().ok());
@@ -393,6 +397,19 @@ TEST_F(JobRunTest, AnUpdateHoldsFromThenOn) {
   EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
   EXPECT_EQ(worker(0).Next(Kind::kGrant).grant().plan().immediate_rate(),
             0.025);
+}
+
+TEST_F(JobRunTest, WorkersHearOfTheRateOfNowUnderRoundsToo) {
+  StartTraining();
+  EXPECT_EQ(first_grants()[0].rate(), 0.1);
+  spec_.set_learning_rate(0.025);
+  job_->Update(*ParseJob(spec_));
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(worker(i).SayPushed(first_grants()[i]).ok());
+  }
+  EXPECT_EQ(worker(0).Next(Kind::kGrant).grant().rate(), 0.025);
+  FakeWorker& late = AddWorker("w9");
+  EXPECT_EQ(late.Next(Kind::kAssign).assign().job().learning_rate(), 0.025);
 }
 
 }  // namespace

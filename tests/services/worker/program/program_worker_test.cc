@@ -2,6 +2,7 @@
 // program are played by the test, over real gRPC and a real socket.
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -132,7 +133,9 @@ TEST_F(ProgramWorkerTest, TheProgramIsToldOfTheJobAndTheCoordinatorOfTheModel) {
   session_->Assign(ProgramAssignment());
   auto program = Connect();
   const nlohmann::json job =
-      program->Attach({{"lookahead", 64}, {"optimizer", "sgd:momentum=0.9"}});
+      program->Attach({{"lookahead", 64},
+                       {"micro_batch", 8},
+                       {"optimizer", "sgd:momentum=0.9"}});
   EXPECT_EQ(job["protocol"], 1);
   EXPECT_EQ(job["job"], "namespaces/a/jobs/j");
   EXPECT_EQ(job["worker"], "w0");
@@ -148,6 +151,7 @@ TEST_F(ProgramWorkerTest, TheProgramIsToldOfTheJobAndTheCoordinatorOfTheModel) {
   const auto ready = session_->Expect(Kind::kReady).ready();
   EXPECT_EQ(ready.train_samples(), 1000u);
   EXPECT_EQ(ready.lookahead(), 64u);
+  EXPECT_EQ(ready.micro_batch(), 8u);
   ASSERT_EQ(ready.tensors_size(), 3);
   EXPECT_EQ(ready.tensors(0).name(), "w");
   EXPECT_THAT(ready.tensors(0).shape(), ElementsAre(2, 3));
@@ -223,13 +227,46 @@ TEST_F(ProgramWorkerTest, OneAfterTheOtherAndNoSecondOneMeanwhile) {
   session_->Expect(Kind::kPushDone);
   session_->Stop();
   EXPECT_FALSE(session_->Expect(Kind::kLeaving).leaving().process());
-  EXPECT_FALSE(
-      first->ExpectJson(FrameKind::kStop)["reason"].get<std::string>().empty());
+  EXPECT_EQ(first->ExpectJson(FrameKind::kStop)["reason"], "the test says so");
   first->Close();
   session_->Assign(ProgramAssignment(2));
   auto third = Connect();
   third->Attach();
   Begin(*third);
+}
+
+// Of a job that failed, or that cannot use what the program attached, the
+// program hears as of an error, whether it has begun or not.
+TEST_F(ProgramWorkerTest, TheProgramHearsWhyTheCoordinatorWillNotHaveIt) {
+  for (const bool begun : {false, true}) {
+    session_->Assign(ProgramAssignment());
+    auto program = Connect();
+    program->Attach();
+    if (begun) {
+      Begin(*program);
+    } else {
+      session_->Expect(Kind::kReady);
+    }
+    session_->Stop(absl::StatusCode::kFailedPrecondition);
+    const nlohmann::json refused = program->ExpectJson(FrameKind::kRefused);
+    EXPECT_EQ(refused["code"], "FAILED_PRECONDITION");
+    EXPECT_EQ(refused["message"], "the test says so");
+    program->Close();
+    session_->Expect(Kind::kLeaving);
+  }
+}
+
+TEST_F(ProgramWorkerTest, AStepHasTheRateOfItsGrant) {
+  auto program = BeginJob();
+  v1::WorkerCommand grant = GrantOf(1, 0, 32);
+  grant.mutable_grant()->mutable_plan()->set_round(1);
+  grant.mutable_grant()->set_rate(0.125);
+  Send(grant);
+  program->Expect(FrameKind::kLot);
+  const std::string step = program->Expect(FrameKind::kStep);
+  double rate = 0;
+  memcpy(&rate, step.data() + 24, sizeof(rate));
+  EXPECT_EQ(rate, 0.125);
 }
 
 // A container is started anew before the agent has looked at the connection of
