@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/check.h"
+#include "common/clock.h"
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/wire_format.h"
@@ -89,14 +90,18 @@ void ParameterClient::AwaitServers() {
   for (const auto& channel : channels_) {  // All at once.
     if (channel != nullptr) channel->GetState(/*try_to_connect=*/true);
   }
-  const absl::Time deadline = absl::Now() + kDialPart * options_.lease;
+  const Clock& clock = Clock::Real();
+  const absl::Time deadline = clock.Now() + kDialPart * options_.lease;
   for (const auto& channel : channels_) {
     // One that is shut down is none: its calls say why.
     while (channel != nullptr &&
            channel->GetState(true) != GRPC_CHANNEL_SHUTDOWN) {
-      const absl::Time turn = std::min(deadline, absl::Now() + kDialTurn);
-      if (channel->WaitForConnected(absl::ToChronoTime(turn))) break;
-      if (absl::Now() >= deadline || options_.stopped()) return;
+      // gRPC is told the time by the wall clock; what is waited for is not.
+      const absl::Duration turn = std::min(kDialTurn, deadline - clock.Now());
+      if (channel->WaitForConnected(absl::ToChronoTime(absl::Now() + turn))) {
+        break;
+      }
+      if (clock.Now() >= deadline || options_.stopped()) return;
     }
   }
 }
