@@ -17,7 +17,12 @@ from .errors import ProgramError, few, say
 from .program import Begin, Program, layout
 from .tensors import AVERAGED, FROZEN, STATISTIC, TRAINED, Entry
 
-BUCKET_BYTES = 1 << 20
+# What leaves at once is about an eighth of the model, so that little is left to
+# send when the backward pass ends; but no crumbs, and no more than a message of
+# the parameter stream has.
+_BUCKETS = 8
+_BUCKET_LEAST = 64 << 10
+_BUCKET_MOST = 1 << 20
 
 _WIRE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -204,9 +209,11 @@ class ArenaExchange(Exchange):
         self._scale = 1.0  # Of what armed hooks take.
         self._old_statistics: Dict[int, torch.Tensor] = {}
         self._old_counts: List[int] = []
+        sizes = [0 if entry.kind == FROZEN else entry.tensor.numel() * 4
+                 for entry in entries]
         self._buckets = make_buckets(
-            [entry.tensor.numel() * 4 for entry in entries],
-            [entry.kind == FROZEN for entry in entries])
+            sizes, [entry.kind == FROZEN for entry in entries],
+            bucket_bytes(sum(sizes)))
         self._bucket_of = {tensor: bucket
                            for bucket, (first, end) in enumerate(self._buckets)
                            for tensor in range(first, end)}
@@ -567,8 +574,13 @@ def _fits(entry: Entry) -> bool:
             and isinstance(tensor, torch.nn.Parameter) and tensor.numel() > 0)
 
 
+def bucket_bytes(total: int) -> int:
+    """Returns how many bytes of `total` leave at once, at least."""
+    return max(_BUCKET_LEAST, min(total // _BUCKETS, _BUCKET_MOST))
+
+
 def make_buckets(sizes: Sequence[int], apart: Sequence[bool],
-                 least: int = BUCKET_BYTES) -> List[Tuple[int, int]]:
+                 least: int) -> List[Tuple[int, int]]:
     """Returns ranges [first, end) of tensors, from the last backwards.
 
     Each has at least `least` bytes, but where a tensor is `apart`, which is in

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from .tensors import Entry
 
 # Less comes in one piece, or nearly.
-LEAST_BYTES = 1 << 20
+LEAST_BYTES = 128 << 10
 
 
 class Gates:
