@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import contextlib
 import enum
 import errno
 import json
@@ -325,26 +326,39 @@ class Program:
 
     def _fill(self, block: bool) -> bool:
         """Reads what there is; false if nothing."""
-        connection = self._open()
-        flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-        flags |= 0 if block else socket.MSG_DONTWAIT
         try:
-            data, control, _, _ = connection.recvmsg(
-                1 << 16, socket.CMSG_SPACE(8 * 4), flags)
+            read = self._read(0 if block else socket.MSG_DONTWAIT)
         except BlockingIOError:
             return False
         except OSError as error:
             raise self._gone(error) from error
+        if not read:
+            raise self._gone(None)
+        return True
+
+    def _read(self, flags: int) -> bool:
+        """Reads once; false at the end of what the agent said."""
+        flags |= getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+        data, control, _, _ = self._open().recvmsg(
+            1 << 16, socket.CMSG_SPACE(8 * 4), flags)
         for level, kind, payload in control:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 whole = len(payload) - len(payload) % 4
                 self._descriptors.extend(array.array("i", payload[:whole]))
-        if not data:
-            raise self._gone(None)
         self._received += data
-        return True
+        return bool(data)
 
     def _gone(self, error: Optional[OSError]) -> ProgramError:
+        """Returns what there is to say of a connection that has ended.
+
+        An agent that refuses says why and closes, maybe while we send. So it
+        raises what the agent said last, if that is an error.
+        """
+        with contextlib.suppress(OSError):  # There is no more.
+            while self._read(socket.MSG_DONTWAIT):
+                pass
+        while self._next() is not None:
+            pass
         why = f" ({os.strerror(error.errno)})" if error and error.errno else ""
         self.close()
         if self.job is None:
@@ -410,7 +424,7 @@ class Program:
                 size = int(fields.get(name, 0))
                 # An arena of nothing cannot be mapped.
                 arenas.append(mmap.mmap(descriptor, size) if size else None)
-            except (OSError, OverflowError, ValueError) as error:
+            except (OSError, OverflowError, TypeError, ValueError) as error:
                 raise _broken(f"an arena that cannot be mapped "
                               f"({name}: {error})") from error
             finally:
@@ -438,7 +452,7 @@ def _lot(body: bytes) -> Lot:
 def _object(body: bytes) -> Dict[str, Any]:
     try:
         fields = json.loads(body.decode())
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise _broken(f"a body that is no JSON ({error})") from error
     if not isinstance(fields, dict):
         raise _broken("a body that is no JSON object")
@@ -454,6 +468,10 @@ def _job(fields: Dict[str, Any]) -> JobInfo:
             "both", "UNIMPLEMENTED")
     try:
         batch_size = int(fields["batch_size"])
+        micro_batch = int(fields.get("micro_batch", 0)) or batch_size
+        if min(batch_size, micro_batch) < 1:
+            raise ValueError(f"batch_size {batch_size}, micro_batch "
+                             f"{micro_batch}")
         return JobInfo(
             name=str(fields["job"]),
             worker=str(fields.get("worker", "")),
@@ -462,13 +480,13 @@ def _job(fields: Dict[str, Any]) -> JobInfo:
                        in dict(fields.get("arguments", {})).items()},
             seed=int(fields.get("seed", 0)),
             batch_size=batch_size,
-            micro_batch=int(fields.get("micro_batch", 0)) or batch_size,
+            micro_batch=micro_batch,
             wire=str(fields.get("wire", "fp32")),
             optimizer=str(fields.get("optimizer", "")),
             learning_rate=float(fields.get("learning_rate", 0)),
             data=str(fields.get("data", "program")))
-    except (KeyError, TypeError, ValueError) as error:
-        raise _broken(f"a job without a proper {error}") from error
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        raise _broken(f"a job with a wrong field ({error})") from error
 
 
 def _broken(what: str) -> ProgramError:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import array
+import gc
 import json
+import math
 import os
+import random
 import socket
 import struct
 import threading
+import time
+import typing
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
@@ -15,8 +20,8 @@ import pytest
 from paceline import ProgramError
 from paceline.errors import code_of, few
 from paceline.program import (Abandon, Begin, Drop, Evaluate, JobInfo, Kind,
-                              Lot, Program, Refresh, StepOrder, Stop, Weights,
-                              describe, layout)
+                              Lot, Message, Program, Refresh, StepOrder, Stop,
+                              Weights, describe, layout)
 
 Pair = Tuple[Program, socket.socket]
 
@@ -95,6 +100,11 @@ BROKEN: Dict[str, Tuple[bytes, str]] = {
     "no JSON": (frame(Kind.STOP, b"{"), "is no JSON"),
     "no object": (frame(Kind.STOP, b"[]"), "no JSON object"),
     "no batch": (frame(Kind.JOB, {"protocol": 1, "job": "j"}), "batch_size"),
+    "an empty batch": (frame(Kind.JOB, {**JOB, "batch_size": 0}),
+                       "batch_size 0"),
+    "an endless batch": (frame(Kind.JOB, {**JOB, "batch_size": math.inf}),
+                         "convert float infinity"),
+    "too deep": (frame(Kind.STOP, b"[" * 100_000), "is no JSON"),
     "no arenas": (frame(Kind.BEGIN, {"weights_bytes": 4}), "with 0 arenas"),
 }
 
@@ -110,7 +120,7 @@ def test_what_the_protocol_does_not_have_is_an_error(name: str, pair: Pair
     assert "install the same release of both" in str(caught.value)
 
 
-def send_arenas(agent: socket.socket, sizes: List[int], said: List[int]
+def send_arenas(agent: socket.socket, sizes: List[int], said: List[Any]
                 ) -> None:
     arenas = [os.memfd_create("arena") for _ in sizes]
     for arena, size in zip(arenas, sizes):
@@ -148,14 +158,97 @@ def test_arenas_are_mapped_and_closed(pair: Pair) -> None:
 @pytest.mark.parametrize("sizes, said, sentence", [
     ([64, 64], [4096 * 2, 64], "cannot be mapped"),
     ([64, 64], [64, -1], "cannot be mapped"),
+    ([64, 64], [64, [64]], "cannot be mapped"),
     ([64], [64, 64], "with 1 arenas"), ([64] * 3, [64, 64], "with 3 arenas")])
-def test_arenas_that_are_wrong(sizes: List[int], said: List[int],
+def test_arenas_that_are_wrong(sizes: List[int], said: List[Any],
                                sentence: str, pair: Pair) -> None:
     program, agent = pair
     send_arenas(agent, sizes, said)
     with pytest.raises(ProgramError, match=sentence):
         program.receive()
     program.close()
+    assert open_arenas() == 0
+
+
+# Fuzzing: frames that are nearly right.
+
+RECORDED: List[Tuple[int, Any]] = [
+    *((kind, body) for kind, body, _ in MESSAGES),
+    (Kind.REFUSED, {"code": "INVALID_ARGUMENT", "message": "no"}),
+    *[(Kind.BEGIN, {"initialize": True, "weights_bytes": 64,
+                    "gradients_bytes": 32})] * 3]
+
+ODD_VALUES = ["Infinity", "-Infinity", "NaN", "1e999", "9" * 400, "-1", "0",
+              "0.5", "null", "true", '""', '"x"', '"\\ud800"', "[]", "{}",
+              "[[]]", "[[1, 2]]", "[[{}, 1]]", "[1, 2", "[" * 5000]
+
+
+def with_an_odd_value(drawn: random.Random, body: Dict[str, Any]) -> bytes:
+    fields = {**body, drawn.choice([*body, "of a later version"]): "@"}
+    return json.dumps(fields).replace('"@"', drawn.choice(ODD_VALUES)).encode()
+
+
+def change_a_byte(drawn: random.Random, data: bytearray) -> None:
+    at = drawn.randrange(len(data) + 1)
+    kind = drawn.randrange(4)
+    if kind == 0:
+        data[at:at + 1] = bytes([drawn.randrange(256)])
+    elif kind == 1:
+        del data[at:at + drawn.randint(1, 8)]
+    elif kind == 2:
+        data[at:at] = data[:drawn.randint(1, 8)]
+    else:  # A length, a count or a kind.
+        data[at:at + 4] = struct.pack("<I", drawn.choice(
+            [0, 1, 65, 74, 2 ** 24, 2 ** 24 + 1, 2 ** 31, 2 ** 32 - 1]))
+
+
+def fuzzed_frame(drawn: random.Random) -> bytes:
+    kind, body = drawn.choice(RECORDED)
+    if isinstance(body, dict) and drawn.random() < 0.6:
+        body = with_an_odd_value(drawn, body)
+    data = bytearray(frame(kind, body))
+    for _ in range(drawn.choice([0, 0, 1, 1, 2, 4])):
+        change_a_byte(drawn, data)
+    return bytes(data)
+
+
+def hear_fuzzed(drawn: random.Random) -> Tuple[int, ProgramError]:
+    """How many messages a program hears, and what ends it."""
+    ours, theirs = socket.socketpair()
+    program = Program(ours)
+    arenas = [os.memfd_create("arena")
+              for _ in range(drawn.choice([0, 0, 1, 2, 2, 2, 3]))]
+    for arena in arenas:
+        os.ftruncate(arena, 64)
+    data = b"".join(fuzzed_frame(drawn) for _ in range(drawn.randint(1, 3)))
+    socket.send_fds(theirs, [data], arenas)
+    theirs.close()  # So nobody waits for what does not come.
+    for arena in arenas:
+        os.close(arena)
+    heard = 0
+    try:
+        while True:
+            assert isinstance(program.receive(), typing.get_args(Message))
+            heard += 1
+    except ProgramError as error:
+        return heard, error
+    finally:
+        program.close()
+
+
+def test_fuzzed_frames_are_messages_or_errors() -> None:
+    heard, sentences = 0, set()
+    for seed in range(6000):
+        try:
+            messages, error = hear_fuzzed(random.Random(seed))
+        except BaseException as error:
+            raise AssertionError(f"seed {seed}") from error
+        heard += messages
+        sentences.add(str(error)[:30])
+        assert error.code and "\n" not in str(error)
+    # It went both ways, and not each time by the same.
+    assert heard > 2000 and len(sentences) > 10
+    gc.collect()
     assert open_arenas() == 0
 
 
@@ -218,6 +311,38 @@ def test_an_agent_that_refuses(pair: Pair) -> None:
     with pytest.raises(ProgramError, match='two tensors are "a"') as caught:
         program.receive()
     assert caught.value.code == "INVALID_ARGUMENT" and program.closed
+
+
+REFUSAL = frame(Kind.REFUSED, {"code": "ALREADY_EXISTS",
+                               "message": "another program is connected"})
+
+
+def test_an_agent_that_refuses_before_it_is_spoken_to(pair: Pair) -> None:
+    """Its sentence lies in the socket, which cannot be written to."""
+    program, agent = pair
+    agent.sendall(frame(Kind.DROP) + REFUSAL)
+    agent.close()
+    with pytest.raises(ProgramError, match="another program is con") as caught:
+        program.hello()
+    assert caught.value.code == "ALREADY_EXISTS" and program.closed
+
+
+def test_an_agent_that_refuses_in_the_middle_of_a_frame(pair: Pair) -> None:
+    program, agent = pair
+
+    def play() -> None:
+        agent.recv(1)
+        agent.sendall(REFUSAL)
+        while not program._received:  # It is read while the rest is sent.
+            time.sleep(0.001)
+        agent.close()
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    with pytest.raises(ProgramError, match="another program is con"):
+        program._send_json(Kind.ATTACH, {"tensors": "x" * 8_000_000})
+    thread.join(60)
+    assert program.closed
 
 
 def test_an_agent_that_goes(pair: Pair) -> None:
