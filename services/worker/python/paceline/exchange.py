@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
@@ -221,6 +222,7 @@ class ArenaExchange(Exchange):
         self._armed = False
         self._events: List[Tuple[int, List[Any]]] = []
         self._streams: Dict[torch.device, Any] = {}
+        self._turn = threading.Lock()
 
     def take_by_hand(self) -> None:
         self._hooked = False
@@ -436,7 +438,12 @@ class ArenaExchange(Exchange):
     # Within a backward pass.
 
     def _hook_of(self, i: int) -> Callable[[], None]:
-        return lambda: self._accumulated(i)
+        def call() -> None:
+            # Each device has a thread for its part of a backward pass.
+            with self._turn:
+                self._accumulated(i)
+
+        return call
 
     def _accumulated(self, i: int) -> None:
         """Tensor i's gradient of this backward pass is complete."""
@@ -553,9 +560,16 @@ class ArenaExchange(Exchange):
                 "counted as zero")
 
     def _counts(self) -> List[int]:
+        """Returns how often each statistic was updated."""
+        on: Dict[torch.device, List[torch.Tensor]] = {}
         counters = [entry.counter for entry in self.entries
                     if entry.kind == STATISTIC and entry.counter is not None]
-        return torch.stack(counters).tolist() if counters else []
+        for counter in counters:
+            on.setdefault(counter.device, []).append(counter)
+        # Each device is asked, and waited for, once.
+        counts = {device: iter(torch.stack(theirs).tolist())
+                  for device, theirs in on.items()}
+        return [next(counts[counter.device]) for counter in counters]
 
     def _mapped(self) -> Arenas:
         if self._arenas is None:
