@@ -22,6 +22,9 @@ from typing import (Any, Callable, Deque, Dict, Iterator, List, NamedTuple,
 from .errors import ProgramError, say
 from .program import Lot, StepOrder
 
+# Says how many samples a batch has; None: unknown.
+Count = Optional[Callable[[Any], Optional[int]]]
+
 # A worker process learns a sample's epoch from the high bits of its index.
 _EPOCH_SHIFT = 40
 
@@ -101,33 +104,21 @@ class LotSampler:
             self._lots.popleft()
         if not self._lots:
             return None
-        end = self._cursor + self.limit
-        in_step = self._cursor < self.step_end
-        if in_step:
+        # A step has no part of two lots, so a batch that had would be no use.
+        lot, begin = self._lots[0], self._cursor
+        end = min(begin + self.limit, lot.end)
+        if begin < self.step_end:
             end = min(end, self.step_end)
-        epoch = self._lots[0].epoch
-        indices: List[int] = []
-        at = self._cursor
-        for lot in self._lots:
-            if at == end or lot.epoch != epoch:
-                break
-            till = min(end, lot.end)
-            indices += lot.indices[at - lot.begin:till - lot.begin]
-            at = till
-        else:
-            # More of the epoch may come: a batch is not cut short for that.
-            if at < end and not in_step:
-                return None
-        span = Span(self._cursor, at, epoch, indices)
-        self._cursor = at
-        return span
+        self._cursor = end
+        return Span(begin, end, lot.epoch,
+                    lot.indices[begin - lot.begin:end - lot.begin])
 
 
 class Feed:
     """Gives the batches of each step, from a DataLoader over a LotSampler."""
 
     def __init__(self, loader: Any, sampler: LotSampler,
-                 count: Optional[Callable[[Any], Optional[int]]]) -> None:
+                 count: Count) -> None:
         self._loader = loader
         self._sampler = sampler
         self._count = count
@@ -139,25 +130,23 @@ class Feed:
             and isinstance(getattr(loader, "worker_init_fn", None), WorkerSeeds)
             and WorkerSeeds.fits(getattr(loader, "dataset", None)))
 
+    @property
+    def batch_size(self) -> int:
+        """Samples of a batch, at most."""
+        return self._sampler.batch_size
+
     def next(self) -> Tuple[Any, int]:
         """Returns the next batch of the step, and its number of samples."""
         began = time.perf_counter_ns()
         batch, span = self._next()
         self.load_ns += time.perf_counter_ns() - began
         wanted = span.end - span.begin
-        if self._count is not None:
-            given = self._count(batch)
-            if given is not None and given != wanted:
-                raise ProgramError(
-                    f"the loader gave {given} samples for {wanted} indices: "
-                    "collate_fn must not drop any", "INVALID_ARGUMENT")
-        elif sizes_of(batch) and not any(wanted in size
-                                         for size in sizes_of(batch)):
-            first = max(size[0] for size in sizes_of(batch))
+        given = samples_of(batch, wanted, self._count)
+        if given != wanted:
             raise ProgramError(
-                f"the loader gave {first} samples for {wanted} indices: "
-                "collate_fn must not drop any (if no dimension of a batch is "
-                "its samples, say count=)", "INVALID_ARGUMENT")
+                f"the loader gave {given} samples for {wanted} indices: "
+                f"collate_fn must not drop any{_hint(self._count)}",
+                "INVALID_ARGUMENT")
         self._sampler.position = span.end
         return batch, wanted
 
@@ -228,10 +217,9 @@ class StreamFeed:
     A batch that is smaller than the others is left out, as with drop_last.
     """
 
-    def __init__(self, loader: Any, batch_size: int,
-                 count: Optional[Callable[[Any], Optional[int]]]) -> None:
+    def __init__(self, loader: Any, batch_size: int, count: Count) -> None:
         self._loader = loader
-        self._batch_size = batch_size
+        self.batch_size = batch_size  # Samples of each batch.
         self._count = count
         self._iterator: Optional[Iterator[Any]] = None
         self.load_ns = 0
@@ -239,19 +227,19 @@ class StreamFeed:
 
     def begin_step(self, order: StepOrder) -> None:
         self.left = order.samples
-        if order.samples % self._batch_size:
+        if order.samples % self.batch_size:
             raise ProgramError(
-                f"the job's steps have {order.samples} samples and this "
-                f"loader's batches {self._batch_size}: let the job's "
-                "batch_size be a multiple", "INVALID_ARGUMENT")
+                f"the job's step has {order.samples} samples and this loader's "
+                f"batches {self.batch_size}: let the job's micro_batch be no "
+                "less than that", "INVALID_ARGUMENT")
 
     def next(self) -> Tuple[Any, int]:
         """Returns the next batch, and its number of samples."""
         began = time.perf_counter_ns()
         batch = self._next()
         self.load_ns += time.perf_counter_ns() - began
-        self.left -= self._batch_size
-        return batch, self._batch_size
+        self.left -= self.batch_size
+        return batch, self.batch_size
 
     def close(self) -> None:
         """Lets go of the loader."""
@@ -265,21 +253,39 @@ class StreamFeed:
                 if begun:
                     raise ProgramError(
                         "the data set gave no batch of "
-                        f"{self._batch_size} samples", "INVALID_ARGUMENT")
+                        f"{self.batch_size} samples{_hint(self._count)}",
+                        "INVALID_ARGUMENT")
                 begun = True
                 self._iterator = iter(self._loader)
             for batch in self._iterator:
-                if self._size(batch) == self._batch_size:
+                if samples_of(batch, self.batch_size,
+                              self._count) == self.batch_size:
                     return batch
             self._iterator = None
 
-    def _size(self, batch: Any) -> int:
-        if self._count is not None:
-            return self._count(batch) or 0
-        sizes = sizes_of(batch)
-        if not sizes or any(self._batch_size in size for size in sizes):
-            return self._batch_size
-        return sizes[0][0]
+
+def samples_of(batch: Any, wanted: int, count: Count) -> int:
+    """Returns how many samples `batch` has; `wanted` if nothing says it.
+
+    `count` says it. Without it arrays of one dimension do, such as labels and
+    lengths, because the first dimension of a larger array may be time. Where
+    there are none, that first dimension counts.
+    """
+    if count is not None:
+        given = count(batch)
+        return wanted if given is None else given
+    sizes = sizes_of(batch)
+    flat = [size for size in sizes if len(size) == 1]
+    firsts = [size[0] for size in flat or sizes]
+    return wanted if not firsts or wanted in firsts else firsts[0]
+
+
+def _hint(count: Count) -> str:
+    """What is to be done if a batch was counted wrongly."""
+    if count is not None:
+        return ""
+    return (" (if the first dimension of its arrays is not its samples, say "
+            "count=)")
 
 
 def sizes_of(batch: Any) -> List[Tuple[int, ...]]:

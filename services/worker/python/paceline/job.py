@@ -12,7 +12,7 @@ from torch import nn
 
 from . import data as feeding
 from .amp import LossScale
-from .data import Feed, LotSampler, StreamFeed, WorkerSeeds
+from .data import Count, Feed, LotSampler, StreamFeed, WorkerSeeds
 from .drop_in import DropIn
 from .errors import ProgramError, invalid, say
 from .exchange import ArenaExchange, Exchange
@@ -122,7 +122,7 @@ class Job:
 
     def steps(self, data: Any, batch_size: Optional[int] = None, *,
               samples: Optional[int] = None,
-              count: Optional[Callable[[Any], Optional[int]]] = None,
+              count: Count = None,
               accumulate: int = 1,
               **loader_options: Any) -> Iterator["Step"]:
         """Yields a Step for everything that the coordinator grants.
@@ -132,8 +132,9 @@ class Job:
         batch_size: samples of a micro-batch, at most; default: the job's
           micro_batch. Only with a data set.
         samples: what counts as an epoch where `data` has no length.
-        count: tells how many samples a batch has, where no dimension of its
-          tensors does; checked against what was asked for.
+        count: tells how many samples a batch has, where neither its arrays
+          of one dimension nor the first dimension of the others does; checked
+          against what was asked for.
         accumulate: micro-batches of a step when training alone; a job says
           it by its batch_size.
         loader_options: of torch's DataLoader: num_workers, collate_fn, ...
@@ -263,7 +264,9 @@ class Job:
         if self.alone:
             self._apply_alone(optimizer, rate, bool(undecayed))
         elif self._spec is not None:
-            check_same(self._info.optimizer, self._spec)
+            check_same(self._info.optimizer, self._spec,
+                       [(entry.tensor.dim(), entry.weight_decay)
+                        for entry in self._entries if entry.kind == TRAINED])
             self._own_rate = rate
             # Whoever only asks what the script trains names no optimizer.
             if (rate is not None and self._info.optimizer
@@ -292,13 +295,15 @@ class Job:
             self._exchange.optimizer.param_groups[0]["lr"])
 
     def _groups(self, rate: Optional[float]) -> List[Dict[str, Any]]:
+        assert self._spec is not None
         groups = []
         for entry in self._entries:
             if entry.kind != TRAINED:
                 continue
-            group: Dict[str, Any] = {"params": [entry.tensor]}
-            if entry.weight_decay is not None:
-                group["weight_decay"] = entry.weight_decay
+            group: Dict[str, Any] = {
+                "params": [entry.tensor],
+                "weight_decay": self._spec.decay_of(entry.tensor.dim(),
+                                                    entry.weight_decay)}
             if entry.rate_factor != 1 and rate is not None:
                 group["lr"] = rate * entry.rate_factor
             groups.append(group)
@@ -333,9 +338,8 @@ class Job:
         self._refused.append(optimizer)
 
     def _feed_of(self, data: Any, batch_size: Optional[int],
-                 samples: Optional[int],
-                 count: Optional[Callable[[Any], Optional[int]]],
-                 accumulate: int, options: Dict[str, Any]) -> Any:
+                 samples: Optional[int], count: Count, accumulate: int,
+                 options: Dict[str, Any]) -> Any:
         """Returns the feed, the samples of an epoch, and the lookahead."""
         loader = data if isinstance(data, torch.utils.data.DataLoader) else None
         dataset = data if loader is None else loader.dataset
@@ -379,12 +383,8 @@ class Job:
                           "leave it out")
         assert self._sampler is not None
         self._sampler.batch_size = size
-        lookahead = feeding.lookahead(loader, size)
-        if self._local is not None:
-            # Steps are whole batches where samples are reserved ahead, so that
-            # no local step is a smaller one.
-            lookahead = max(lookahead, size)
-        return Feed(loader, self._sampler, count), total, lookahead
+        return (Feed(loader, self._sampler, count), total,
+                feeding.lookahead(loader, size))
 
     def _batch_size(self, loader: Any, batch_size: Optional[int]) -> int:
         if loader is not None and self._sampler is not None:
@@ -416,21 +416,29 @@ class Job:
             f"micro_batch {info.micro_batch})")
 
     def _stream_of(self, loader: Any, dataset: Any, size: int,
-                   count: Optional[Callable[[Any], Optional[int]]],
-                   options: Dict[str, Any]) -> StreamFeed:
+                   count: Count, options: Dict[str, Any]) -> StreamFeed:
         if self._sampler is not None:
             raise invalid("the job's data is a stream, which has no sampler: "
                           "give the data set or a plain DataLoader")
+        if self._info.batch_size % size:
+            raise invalid(f"the job's batch_size is {self._info.batch_size} "
+                          f"and this loader's batches have {size} samples: "
+                          "let the job's batch_size be a multiple")
         if loader is None:
             loader = feeding.make_stream_loader(dataset, size, options)
         return StreamFeed(loader, size, count)
 
-    def _description(self, samples: int, lookahead: int) -> Dict[str, Any]:
+    def _description(self, feed: Union[Feed, StreamFeed], samples: int,
+                     lookahead: int) -> Dict[str, Any]:
         fields: Dict[str, Any] = {"tensors": self._exchange.describe(),
                                   "train_samples": samples,
                                   "lookahead": lookahead}
+        if self._local is not None or isinstance(feed, StreamFeed):
+            # All batches are of one size; else a step may end with a part.
+            fields["micro_batch"] = feed.batch_size
         if self._spec is not None:
-            fields["optimizer"] = str(self._spec)
+            # The job's words, if there are: check_same() has compared them.
+            fields["optimizer"] = self._info.optimizer or str(self._spec)
         if self._own_rate:
             fields["learning_rate"] = self._own_rate
         if self._test_samples is not None:
@@ -445,7 +453,8 @@ class Job:
         if self.role == "evaluator":
             self._check_evaluator()
         try:
-            begin = self._program.attach(self._description(samples, lookahead))
+            begin = self._program.attach(
+                self._description(feed, samples, lookahead))
             if isinstance(begin, Stop):
                 self.stopped = begin.reason
             else:

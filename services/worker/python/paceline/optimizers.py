@@ -14,10 +14,14 @@ import torch
 from .errors import few, invalid
 
 _KEYS = {
-    "sgd": ("momentum", "weight_decay", "nesterov"),
-    "adam": ("weight_decay", "beta1", "beta2", "epsilon"),
-    "adamw": ("weight_decay", "beta1", "beta2", "epsilon"),
+    "sgd": ("momentum", "weight_decay", "nesterov", "no_decay"),
+    "adam": ("weight_decay", "beta1", "beta2", "epsilon", "no_decay"),
+    "adamw": ("weight_decay", "beta1", "beta2", "epsilon", "no_decay"),
 }
+
+# The words of what is no number: that for True, and that for False.
+_CHOICES = {"nesterov": ("true", "false"),
+            "no_decay": ("norms_and_biases", "none")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +35,9 @@ class OptimizerSpec:
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
+    # Tensors of fewer than two dimensions, which are norms and biases, have no
+    # weight decay.
+    no_decay: bool = False
 
     @staticmethod
     def parse(text: str) -> "OptimizerSpec":
@@ -45,10 +52,11 @@ class OptimizerSpec:
             if key not in _KEYS[kind]:
                 raise invalid(f'optimizer {kind} has no "{key}"; it has '
                               + ", ".join(_KEYS[kind]))
-            if key == "nesterov":
-                if value not in ("true", "false"):
-                    raise invalid("optimizer: nesterov must be true or false")
-                fields[key] = value == "true"
+            if key in _CHOICES:
+                if value not in _CHOICES[key]:
+                    raise invalid(f"optimizer: {key} must be "
+                                  + " or ".join(_CHOICES[key]))
+                fields[key] = value == _CHOICES[key][0]
                 continue
             try:
                 fields[key] = float(value)
@@ -63,9 +71,32 @@ class OptimizerSpec:
         for key in _KEYS[self.kind]:
             value = getattr(self, key)
             if value != getattr(plain, key):
-                text = "true" if value is True else repr(value)
+                text = _CHOICES[key][0] if value is True else repr(value)
                 fields.append(f"{key}={text}")
         return f"{self.kind}:{','.join(fields)}" if fields else self.kind
+
+    def decay_of(self, dimensions: int, own: Optional[float]) -> float:
+        """Returns the weight decay of a tensor, which may have its own."""
+        if own is not None:
+            return own
+        return 0.0 if self.no_decay and dimensions < 2 else self.weight_decay
+
+    def agrees(self, job: "OptimizerSpec",
+               decays: Iterable[Tuple[int, Optional[float]]]) -> bool:
+        """Whether a script with this does what the job says.
+
+        decays: of each trained tensor its dimensions and its own weight decay,
+          if it has one. Servers take a tensor's own decay, which may refine
+          the job's weight_decay. A tensor without one must have the same by
+          the script and by the job.
+        """
+        if _without_decay(self) != _without_decay(job):
+            return False
+        refined = self.weight_decay == job.weight_decay
+        return all(
+            (refined and own is not None)
+            or self.decay_of(dimensions, own) == job.decay_of(dimensions, None)
+            for dimensions, own in decays)
 
     def build(self, groups: List[Dict[str, Any]],
               rate: Optional[float]) -> torch.optim.Optimizer:
@@ -81,6 +112,10 @@ class OptimizerSpec:
         if self.kind == "adam":
             return torch.optim.Adam(groups, **options)
         return torch.optim.AdamW(groups, **options)
+
+
+def _without_decay(spec: OptimizerSpec) -> OptimizerSpec:
+    return dataclasses.replace(spec, weight_decay=0.0, no_decay=False)
 
 
 @dataclasses.dataclass
@@ -196,9 +231,13 @@ def check_no_strangers(optimizer: torch.optim.Optimizer,
                       "attach that")
 
 
-def check_same(job: str, mine: OptimizerSpec) -> None:
-    """Raises if the job names another optimizer than the script."""
-    if job and OptimizerSpec.parse(job) != mine:
+def check_same(job: str, mine: OptimizerSpec,
+               decays: Iterable[Tuple[int, Optional[float]]]) -> None:
+    """Raises if the job names another optimizer than the script.
+
+    decays: as in OptimizerSpec.agrees().
+    """
+    if job and not mine.agrees(OptimizerSpec.parse(job), decays):
         raise invalid(f'the job\'s optimizer is "{job}" and the script\'s '
                       f'comes to "{mine}": write optimizer: "{mine}" in the '
                       "job (or --optimizer), or change the script")

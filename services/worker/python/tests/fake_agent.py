@@ -17,7 +17,8 @@ import random
 import socket
 import struct
 import threading
-from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+from typing import (Any, Callable, Deque, Dict, List, Optional, Sequence,
+                    Tuple)
 
 import numpy as np
 
@@ -47,6 +48,9 @@ class Plan:
     steps: int = 4
     batch_size: int = 16
     micro_batch: int = 16
+    # So many of the program's own micro-batches has each step of a stream, one
+    # after the other, as where batches are balanced; none: a batch.
+    balanced: Sequence[int] = ()
     optimizer: str = "sgd"
     rate: float = 0.1
     seed: int = 7
@@ -96,8 +100,7 @@ class Tensor:
             self.value[:] = gradient
             return
         rate *= self.rate_factor
-        decay = (spec.weight_decay if self.weight_decay is None
-                 else self.weight_decay)
+        decay = spec.decay_of(len(self.shape), self.weight_decay)
         w = self.value
         if spec.kind == "sgd":
             step = np.float32(share) * gradient
@@ -256,13 +259,12 @@ class FakeAgent:
         self.steps.append(taken)
         self._send(Kind.STEP, struct.pack(
             "<qIIIIdqq", iteration, taken[0][0] if taken else 0,
-            plan.batch_size if plan.data == "stream" else len(taken),
-            plan.micro_batch, 1 if plan.overlap else 0, plan.rate, iteration,
-            len(self.trained)))
+            len(taken) or self._streamed(iteration), plan.micro_batch,
+            1 if plan.overlap else 0, plan.rate, iteration, len(self.trained)))
         event = plan.events.get(iteration, "")
         self._send_weights(iteration, event)
         if event in ("stop", "die"):
-            return event == "die" and False
+            return False
         if event == "drop":
             self._to_deal.extendleft(reversed(self._reserved))
             self._reserved.clear()
@@ -344,6 +346,11 @@ class FakeAgent:
 
     # Samples.
 
+    def _streamed(self, iteration: int) -> int:
+        if not self.plan.balanced:
+            return self.plan.batch_size
+        return self.plan.balanced[iteration] * self.attach["micro_batch"]
+
     def _take(self, samples: int) -> List[Tuple[int, int]]:
         if self.plan.data == "stream":
             return []
@@ -365,7 +372,7 @@ class FakeAgent:
             epoch = self._to_deal[0][0]
             lot = []
             while (self._to_deal and self._to_deal[0][0] == epoch
-                   and len(lot) < 40):
+                   and len(lot) < self.plan.batch_size):
                 lot.append(self._to_deal.popleft())
             self._reserved.extend(lot)
             self._send(Kind.LOT, struct.pack(

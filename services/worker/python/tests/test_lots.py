@@ -8,7 +8,7 @@ from typing import Any, List, Tuple
 import pytest
 
 from paceline import ProgramError
-from paceline.data import Feed, LotSampler, sizes_of
+from paceline.data import Feed, LotSampler, StreamFeed, sizes_of
 from paceline.program import Lot, StepOrder
 
 
@@ -58,14 +58,17 @@ def make(batch_size: int, ahead: int) -> Tuple[Feed, LotSampler]:
 @pytest.mark.parametrize("ahead", [0, 1, 3])
 def test_steps_take_the_lots_from_the_front(ahead: int) -> None:
     feed, sampler = make(4, ahead)
-    sampler.add(Lot(0, range(0, 10)))
-    sampler.add(Lot(0, range(10, 24)))
+    sampler.add(Lot(0, range(0, 8)))
+    sampler.add(Lot(0, range(8, 14)))
+    sampler.add(Lot(0, range(14, 30)))
     assert take(feed, sampler, 8) == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert take(feed, sampler, 8) == [[8, 9, 10, 11], [12, 13, 14, 15]]
-    sampler.add(Lot(0, range(24, 26)))
-    assert sum(take(feed, sampler, 8), []) == list(range(16, 24))
+    # A batch ends with its lot, so that none is loaded in vain.
+    assert take(feed, sampler, 6) == [[8, 9, 10, 11], [12, 13]]
+    assert take(feed, sampler, 8) == [[14, 15, 16, 17], [18, 19, 20, 21]]
+    sampler.add(Lot(0, range(30, 32)))
+    assert sum(take(feed, sampler, 8), []) == list(range(22, 30))
     # The end of an epoch.
-    assert take(feed, sampler, 2) == [[24, 25]]
+    assert take(feed, sampler, 2) == [[30, 31]]
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 3])
@@ -177,11 +180,84 @@ def test_a_loader_that_does_not_follow_the_sampler_is_an_error() -> None:
         Feed(loader, sampler, None).next()
 
 
-def test_sizes_are_found_in_containers() -> None:
-    class Array:
-        def __init__(self, *shape: int) -> None:
-            self.shape = shape
+class Array:
+    """An array, as far as a feed looks at it."""
 
+    def __init__(self, *shape: int) -> None:
+        self.shape = shape
+
+
+class Shaped(Loader):
+    """Gives a batch of these shapes for each that is cut."""
+
+    def __init__(self, sampler: LotSampler, shapes: List[Tuple[int, ...]]
+                 ) -> None:
+        super().__init__(sampler, 0)
+        self._batch = [Array(*shape) for shape in shapes]
+
+    def __iter__(self) -> Any:
+        return (self._batch for _ in self._sampler)
+
+
+COMPLETE: List[List[Tuple[int, ...]]] = [
+    [(32, 3, 32, 32), (32,)],
+    [(32, 20), (32, 20)],
+    [(20, 32), (32,)],  # In time first, and labels.
+    [(57, 4), (57,), (32,)],  # Boxes of all, and how many each has.
+    [(2, 32, 8), (32,), ()],
+    [()], [],  # Nothing says it.
+]
+INCOMPLETE: List[List[Tuple[int, ...]]] = [
+    [(31, 3, 32, 32), (31,)],
+    [(31, 3, 32, 32)],
+    [(31, 32), (31, 32)],  # As many characters as there should be samples.
+    [(32, 31), (31,)],  # As many points in time.
+]
+
+
+def feed_of(shapes: List[Tuple[int, ...]], count: Any = None) -> Feed:
+    """A feed in front of a step of one batch of 32."""
+    sampler = LotSampler(32)
+    sampler.add(Lot(0, range(32)))
+    sampler.begin_step(order(32), 100)
+    return Feed(Shaped(sampler, shapes), sampler, count)
+
+
+@pytest.mark.parametrize("shapes", COMPLETE, ids=str)
+def test_a_batch_that_has_its_samples(shapes: Any) -> None:
+    assert feed_of(shapes).next()[1] == 32
+    stream = StreamFeed([[Array(*shape) for shape in shapes]], 32, None)
+    stream.begin_step(order(32))
+    assert stream.next()[1] == 32 and stream.left == 0
+
+
+@pytest.mark.parametrize("shapes", INCOMPLETE, ids=str)
+def test_a_batch_that_lacks_a_sample(shapes: Any) -> None:
+    with pytest.raises(ProgramError, match="31 samples for 32 .* say count="):
+        feed_of(shapes).next()
+    # What count= says is believed.
+    assert feed_of(shapes, lambda batch: 32).next()[1] == 32
+
+
+@pytest.mark.parametrize("shapes", INCOMPLETE, ids=str)
+def test_a_stream_leaves_a_smaller_batch_out(shapes: Any) -> None:
+    small = [Array(*shape) for shape in shapes]
+    whole = [Array(32)]
+    feed = StreamFeed([whole, small], 32, None)
+    feed.begin_step(order(96))
+    assert [feed.next()[0] for _ in range(3)] == [whole] * 3
+    feed = StreamFeed([small], 32, None)
+    with pytest.raises(ProgramError, match="no batch of 32 .* say count="):
+        feed.next()
+    assert StreamFeed([small], 32, lambda batch: None).next()[1] == 32
+
+
+def test_a_stream_s_step_is_whole_batches() -> None:
+    with pytest.raises(ProgramError, match="12 samples .* batches 8: let"):
+        StreamFeed([], 8, None).begin_step(order(12))
+
+
+def test_sizes_are_found_in_containers() -> None:
     batch = {"x": Array(4, 3), "y": [Array(4), (Array(), "text")]}
     assert sizes_of(batch) == [(4, 3), (4,)]
     assert sizes_of(["a", "b"]) == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import socket
+import struct
 import threading
 from typing import Any, Callable, Dict, Iterator, List
 
@@ -271,6 +273,29 @@ def test_a_rate_that_is_not_the_job_s_is_told(agent: Callable[..., Any],
     assert ours.attach["learning_rate"] == 0.25
 
 
+def groups_of(model: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(
+        [{"params": [model[0].weight, model[2].weight]},  # type: ignore
+         {"params": [model[0].bias, model[2].bias],  # type: ignore
+          "weight_decay": 0.0}], lr=0.1, weight_decay=0.1)
+
+
+def test_a_job_may_say_what_has_no_decay(agent: Callable[..., Any]) -> None:
+    """The script says it by groups, and they are the same."""
+    job_s = "adamw:no_decay=norms_and_biases,weight_decay=0.1"
+    model = make()
+    with agent(optimizer=job_s, **PLAN) as ours:
+        fit(pl.attach(model, optimizer=groups_of(model)))
+    # The agent compares the words.
+    assert ours.attach["optimizer"] == job_s
+    assert [tensor.get("weight_decay") for tensor in ours.attach["tensors"]
+            ] == [None, 0.0, None, 0.0]
+    with agent(optimizer=job_s, **PLAN):
+        with pytest.raises(paceline.ProgramError, match="the job's optimizer"):
+            pl.attach(model, optimizer=torch.optim.AdamW(
+                model.parameters(), lr=0.1, weight_decay=0.1))
+
+
 @pytest.mark.parametrize("method", ["step", "zero_grad"])
 def test_lines_that_were_left_in_the_script(method: str,
                                             agent: Callable[..., Any]) -> None:
@@ -284,6 +309,37 @@ def test_lines_that_were_left_in_the_script(method: str,
                 getattr(optimizer, method)()
         job.close()
     optimizer.zero_grad()  # Afterwards it is torch's again.
+
+
+def test_a_stream_s_batches_must_fit_the_job_s(agent: Callable[..., Any]
+                                               ) -> None:
+    with agent(data="stream", **PLAN):
+        job = pl.attach(make())
+        with pytest.raises(paceline.ProgramError,
+                           match="batch_size is 16 and this loader's batches "
+                                 "have 6 samples: let .* be a multiple"):
+            fit(job, Endless(), batch_size=6, samples=64)
+        job.close()
+
+
+def dropping_images(samples: List[Any]) -> Any:
+    return torch.zeros(len(samples) - 1, 3, 8, 8), torch.zeros(
+        len(samples) - 1)
+
+
+def dropping_texts(samples: List[Any]) -> Any:
+    return torch.zeros(len(samples) - 1, 8), torch.zeros(len(samples) - 1, 8)
+
+
+@pytest.mark.parametrize("collate", [dropping_images, dropping_texts])
+def test_a_size_that_is_no_number_of_samples(collate: Any,
+                                             agent: Callable[..., Any]) -> None:
+    """Images of 8 by 8, texts of 8 characters: a batch of 8 has 7 of them."""
+    with agent(**PLAN):
+        job = pl.attach(make())
+        with pytest.raises(paceline.ProgramError,
+                           match="gave 7 samples for 8 indices"):
+            fit(job, batch_size=8, collate_fn=collate)
 
 
 def test_push_every_is_checked(agent: Callable[..., Any]) -> None:
@@ -486,15 +542,24 @@ def test_an_agent_that_serves_another_program(tmp_path: pathlib.Path,
     listener.bind(path)
     listener.listen()
 
+    sentence = ("another program is connected to this agent; an agent has one")
+
     def refuse() -> None:
-        listener.accept()[0].close()
+        """As ProgramSocket::Serve does; it reads nothing."""
+        caller, _ = listener.accept()
+        body = json.dumps({"code": "ALREADY_EXISTS",
+                           "message": sentence}).encode()
+        caller.sendall(struct.pack("<II", len(body), program.Kind.REFUSED)
+                       + body)
+        caller.close()
 
     thread = threading.Thread(target=refuse)
     thread.start()
     monkeypatch.setenv("PACELINE_PROGRAM", path)
-    with pytest.raises(paceline.ProgramError,
-                       match="it serves one program at a time"):
+    with pytest.raises(paceline.ProgramError) as caught:
         pl.attach(make())
+    assert str(caught.value) == sentence
+    assert caught.value.code == "ALREADY_EXISTS"
     thread.join()
     listener.close()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List
+import threading
+import time
+from typing import Any, Callable, List, Tuple
 
 import pytest
 import torch
@@ -19,7 +21,8 @@ from paceline.tensors import list_entries, norms_and_biases, select
 @pytest.mark.parametrize("text", [
     "sgd", "sgd:momentum=0.9", "sgd:momentum=0.9,weight_decay=0.0005,"
     "nesterov=true", "adam", "adam:beta1=0.8,beta2=0.99,epsilon=1e-06",
-    "adamw:weight_decay=0.05"])
+    "adamw:weight_decay=0.05",
+    "adamw:weight_decay=0.1,no_decay=norms_and_biases"])
 def test_an_optimizer_s_words_are_read_and_written(text: str) -> None:
     assert str(OptimizerSpec.parse(text)) == text
 
@@ -35,10 +38,47 @@ def test_an_optimizer_s_words_come_back_from_torch() -> None:
 
 @pytest.mark.parametrize("text, sentence", [
     ("sgd:nesterov=yes", "true or false"), ("sgd:momentum=a", "must be a num"),
+    ("adam:no_decay=biases", "no_decay must be norms_and_biases or none"),
     ("sgd:beta1=1", "sgd has no"), ("", 'unknown optimizer ""')])
 def test_wrong_words(text: str, sentence: str) -> None:
     with pytest.raises(ProgramError, match=sentence):
         OptimizerSpec.parse(text)
+
+
+NORMS = "no_decay=norms_and_biases"
+PLAIN = [(2, None), (1, None)]  # A weight and a bias that say nothing.
+
+
+@pytest.mark.parametrize("script, decays, job, agree", [
+    ("adamw", PLAIN, "adamw", True), ("adamw", PLAIN, "adam", False),
+    ("sgd:momentum=0.9", PLAIN, "sgd", False),
+    ("sgd:weight_decay=0.1", PLAIN, "sgd", False),
+    # A tensor's own decay goes before the job's words.
+    ("adamw:weight_decay=0.1", [(2, None), (1, 0.0)], "adamw:weight_decay=0.1",
+     True),
+    (f"adamw:weight_decay=0.1,{NORMS}", PLAIN,
+     f"adamw:weight_decay=0.1,{NORMS}", True),
+    ("adamw:weight_decay=0.1", [(2, None), (1, 0.0)],
+     f"adamw:weight_decay=0.1,{NORMS}", True),
+    ("adamw:weight_decay=0.1", [(2, 0.0), (2, None), (0, 0.0)],
+     f"adamw:weight_decay=0.1,{NORMS}", True),
+    # The groups say all, the optimizer's own is of none.
+    ("adamw:weight_decay=0.01", [(2, 0.1), (1, 0.0)],
+     f"adamw:weight_decay=0.1,{NORMS}", True),
+    ("adamw:weight_decay=0.01", [(2, 0.1), (1, None)],
+     f"adamw:weight_decay=0.1,{NORMS}", False),
+    # Where the job would leave the biases alone, and the script not.
+    ("adamw:weight_decay=0.1", PLAIN, f"adamw:weight_decay=0.1,{NORMS}",
+     False),
+    (f"adamw:weight_decay=0.1,{NORMS}", PLAIN, "adamw:weight_decay=0.1",
+     False),
+    (f"adamw:weight_decay=0.1,{NORMS}", [(2, None)], "adamw:weight_decay=0.1",
+     True),
+])
+def test_a_script_and_a_job_agree_if_they_do_the_same(
+        script: str, decays: Any, job: str, agree: bool) -> None:
+    assert OptimizerSpec.parse(script).agrees(OptimizerSpec.parse(job),
+                                              decays) == agree
 
 
 @pytest.mark.parametrize("sizes, apart, buckets", [
@@ -143,3 +183,71 @@ def test_the_newer_hook_is_taken_where_there_is_one(agent: Any) -> None:
     # The gradient of the mean of w x is 1.
     assert ours.value("weight").ravel() == pytest.approx(
         ours.initial["weight"] - 0.2)
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor of another device, as far as torch.stack() is concerned."""
+
+    device = property(lambda self: torch.device("cuda", 0))  # type: ignore
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (),
+                           kwargs: Any = None) -> Any:
+        if func is torch.stack and not all(
+                isinstance(tensor, Elsewhere) for tensor in args[0]):
+            raise RuntimeError("Expected all tensors to be on the same device")
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def test_batches_are_counted_on_each_device(agent: Any) -> None:
+    data = torch.utils.data.TensorDataset(torch.rand(32, 3))
+    values = []
+    for moved in (False, True):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 2),
+                              nn.BatchNorm1d(2), nn.Linear(2, 1))
+        if moved:
+            buffers = model[2]._buffers
+            buffers["num_batches_tracked"] = torch.tensor(0).as_subclass(
+                Elsewhere)  # type: ignore[arg-type]
+        with agent(samples=32, batch_size=16, micro_batch=8, steps=2) as ours:
+            job = pl.attach(model)
+            for (x,) in job.batches(data):
+                job.backward(model(x).mean())
+        values.append([tensor.value for tensor in ours.tensors])
+    assert len(values[0]) == 12
+    assert all((a == b).all() for a, b in zip(*values))
+
+
+class Slow(List[int]):
+    """Others come between what is read and what is written."""
+
+    def __getitem__(self, index: Any) -> Any:
+        value = super().__getitem__(index)
+        time.sleep(0.01)
+        return value
+
+
+class Told:
+    """A program that is told what is ready."""
+
+    def __init__(self) -> None:
+        self.ranges: List[Tuple[int, int]] = []
+
+    def ready(self, first: int, end: int) -> None:
+        self.ranges.append((first, end))
+
+
+def test_hooks_of_several_devices_take_turns() -> None:
+    """Each device's part of a backward pass has a thread of its own."""
+    told = Told()
+    sent = exchange.ArenaExchange(list_entries(nn.Linear(3, 1)),
+                                  told, "fp32")  # type: ignore[arg-type]
+    sent._armed = True
+    sent._waiting = Slow([2])  # One bucket, of the weight and the bias.
+    hooks = [threading.Thread(target=sent._hook_of(i)) for i in range(2)]
+    for hook in hooks:
+        hook.start()
+    for hook in hooks:
+        hook.join()
+    assert told.ranges == [(0, 2)]

@@ -298,8 +298,26 @@ def test_gradients_travel_in_the_job_s_format(wire: str, within: float,
     assert 0 < difference(ours, plain.state_dict()) <= within
 
 
+def test_parameters_in_double_are_copied(agent: Any) -> None:
+    """The servers keep them in fp32, to which each step rounds them."""
+    model = make_mlp().double()
+    plain = copy.deepcopy(model)
+    x, y = make_data()[:]  # type: ignore[index]
+    data = torch.utils.data.TensorDataset(x.double(), y)
+    with agent(samples=SAMPLES, steps=STEPS, batch_size=BATCH, micro_batch=8,
+               rate=0.05) as ours:
+        job = pl.attach(model)
+        for x, y in job.batches(data):
+            job.backward(F.cross_entropy(model(x), y))
+    plain_loop(plain, torch.optim.SGD(plain.parameters(), lr=0.05), data,
+               ours.steps, 8)
+    assert 0 < difference(ours, plain.state_dict()) <= 2e-6
+    assert all(parameter.dtype == torch.float64
+               for parameter in model.parameters())
+
+
 def test_what_cannot_lie_in_an_arena_is_copied(agent: Any) -> None:
-    """Parameters in double, or in another order of memory."""
+    """Parameters in another order of memory."""
     torch.manual_seed(5)
     model = nn.Sequential(nn.Unflatten(1, (3, 2, 2)),
                           nn.Conv2d(3, 4, 2), nn.Flatten(), nn.Linear(4, 5))
@@ -341,7 +359,7 @@ def test_local_steps_push_how_far_the_weights_moved(agent: Any) -> None:
             assert float((ours_value - state[tensor.name]).abs().max()) <= 1e-5
     assert not any(ours.ready.values())
     # So the coordinator grants whole batches, however many.
-    assert ours.attach["lookahead"] == 8
+    assert ours.attach["micro_batch"] == 8
 
 
 def test_local_steps_of_bf16_do_not_push_what_was_rounded(agent: Any) -> None:
@@ -431,14 +449,26 @@ def test_alone_is_the_same_script_with_torch_s_optimizer(
     assert told.count("accuracy 0.5") == 3
 
 
-def test_alone_and_under_an_agent_agree(agent: Any, monkeypatch: Any) -> None:
-    """The script is one; only who applies the gradients differs."""
-    def train(model: nn.Module, order: List[int]) -> List[List[int]]:
+DECAY = "adamw:weight_decay=0.05"
+NO_DECAY = f"{DECAY},no_decay=norms_and_biases"
+
+
+@pytest.mark.parametrize("said, named, job_s", [
+    (DECAY, True, DECAY), (DECAY, True, NO_DECAY), (NO_DECAY, False, NO_DECAY),
+    (NO_DECAY, True, DECAY)])
+def test_alone_and_under_an_agent_agree(said: str, named: bool, job_s: str,
+                                        agent: Any, monkeypatch: Any) -> None:
+    """The script is one; only who applies the gradients differs.
+
+    That norms and biases have no decay is said by the script's words, or by
+    their names, or by the job.
+    """
+    def train(model: nn.Module) -> List[List[int]]:
         data = torch.utils.data.TensorDataset(
             *make_data()[:], torch.arange(SAMPLES))  # type: ignore[index]
         taken = []
-        job = pl.attach(model, optimizer="adamw:weight_decay=0.05",
-                        no_decay=pl.norms_and_biases(model),
+        job = pl.attach(model, optimizer=said,
+                        no_decay=pl.norms_and_biases(model) if named else (),
                         alone=pl.Alone(epochs=1, learning_rate=0.01))
         for x, y, index in job.batches(data, batch_size=BATCH):
             taken.append(index.tolist())
@@ -447,13 +477,21 @@ def test_alone_and_under_an_agent_agree(agent: Any, monkeypatch: Any) -> None:
 
     monkeypatch.delenv("PACELINE_PROGRAM", raising=False)
     first, second = make_mlp(), make_mlp()
-    orders = train(first, [])
+    orders = train(first)
     with agent(samples=SAMPLES, steps=SAMPLES // BATCH, batch_size=BATCH,
-               micro_batch=BATCH, optimizer="adamw:weight_decay=0.05",
-               rate=0.01) as ours:
+               micro_batch=BATCH, optimizer=job_s, rate=0.01) as ours:
         # The same samples in the same order.
         ours._to_deal.extend((0, i) for part in orders for i in part)
         ours._dealt = 1
-        assert train(second, []) == orders
+        assert train(second) == orders
     assert difference(ours, first.state_dict()) <= 1e-5
-    assert ours.attach["tensors"][1]["weight_decay"] == 0
+    assert ours.attach["tensors"][1].get("weight_decay") == (
+        0 if named else None)
+    assert ours.attach["optimizer"] == job_s
+    plain = make_mlp()
+    plain_loop(plain, torch.optim.AdamW([
+        {"params": [p for p in plain.parameters() if p.dim() > 1]},
+        {"params": [p for p in plain.parameters() if p.dim() < 2],
+         "weight_decay": 0.0}], lr=0.01, weight_decay=0.05), make_data(),
+        ours.steps, BATCH)
+    assert difference(ours, plain.state_dict()) <= 1e-4

@@ -108,6 +108,7 @@ def test_one_s_own_loader_with_prefetch(workers: int, agent: Any) -> None:
         taken = train(job, job.steps(loader))
     assert [indices_of(batches) for batches in taken] == [
         [index for _, index in samples] for samples in ours.steps]
+    assert "micro_batch" not in ours.attach  # A step may end with a part.
     assert ours.attach["lookahead"] == (9 * 8 if workers else 0)
 
 
@@ -207,6 +208,18 @@ def test_a_stream_is_counted(agent: Any) -> None:
     assert values == [i % 20 for i in range(32)]
     assert [done.samples for done in ours.dones] == [8] * 4
     assert ours.attach["train_samples"] == 16  # Of 20: whole batches.
+
+
+def test_a_stream_s_steps_are_of_any_number_of_batches(agent: Any) -> None:
+    """As where batches are balanced."""
+    with agent(samples=64, batch_size=16, micro_batch=8, steps=4,
+               data="stream", balanced=[1, 4, 7, 2]) as ours:
+        job = pl.attach(nn.Linear(1, 1))
+        loader = torch.utils.data.DataLoader(Counted(), batch_size=4)
+        taken = train(job, job.steps(loader, samples=64))
+    assert ours.attach["micro_batch"] == 4
+    assert [len(batches) for batches in taken] == [1, 4, 7, 2]
+    assert [done.samples for done in ours.dones] == [4, 16, 28, 8]
 
 
 def test_a_data_set_of_a_stream_job_is_shuffled_here(agent: Any) -> None:
