@@ -196,7 +196,13 @@ void JobStore::Check() {
   if (!LookAtFiles().ok()) return;
   const absl::Status health = this->health();
   if (health == gone_ || absl::IsDataLoss(health)) return;
-  NoteHealth(WriteNothing()).IgnoreError();
+  const absl::Status written = WriteNothing();
+  NoteLog();
+  NoteHealth(written).IgnoreError();
+}
+
+void JobStore::NoteLog() {
+  if (files_.has_value()) files_->NoteLogWritten(database_.log_pages());
 }
 
 absl::Status JobStore::health() const {
@@ -283,7 +289,9 @@ absl::Status JobStore::MoveToRescue(const absl::Status& gone) {
 absl::Status JobStore::CheckContents() {
   StoreFiles seen = *files_;
   seen.NoteWritten();
-  const absl::Status same = ReadAnew();
+  absl::Status same = ReadAnew();
+  same.Update(files_->CheckLog());
+  seen.NoteLogWritten(database_.log_pages());
   if (same.ok()) {  // A backup, say, that has made one of SQLite's checkpoints.
     files_ = seen;
     return absl::OkStatus();
@@ -333,7 +341,9 @@ absl::Status JobStore::WriteNothing() {
 }
 
 absl::Status JobStore::Commit(const StoreBatch& batch) {
-  PACELINE_RETURN_IF_ERROR(NoteHealth(WriteAll(batch)));
+  const absl::Status written = WriteAll(batch);
+  NoteLog();
+  PACELINE_RETURN_IF_ERROR(NoteHealth(written));
   for (const std::string& uid : batch.deleted_jobs) stored_.erase(uid);
   for (const v1::Job& job : batch.jobs) {
     stored_[job.uid()] = std::hash<std::string>()(job.SerializeAsString());

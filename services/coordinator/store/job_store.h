@@ -214,6 +214,8 @@ class JobStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status WriteAll(const StoreBatch& batch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whatever came of it, the log is as we have left it.
+  void NoteLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A transaction that changes nothing and is written all the same.
   absl::Status WriteNothing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What became of a write, or of a look at the files; the same, with the

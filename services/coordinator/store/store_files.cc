@@ -26,6 +26,11 @@ std::string Stamp(absl::Time now) {
   return absl::FormatTime("%Y%m%dT%H%M%SZ", now, absl::UTCTimeZone());
 }
 
+bool SameContents(const struct stat& a, const struct stat& b) {
+  return a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
+         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
 absl::StatusOr<struct stat> Look(const std::string& path) {
   struct stat found = {};
   if (stat(path.c_str(), &found) == 0) return found;
@@ -66,16 +71,37 @@ absl::Status StoreFiles::CheckNames() const {
 }
 
 bool StoreFiles::WrittenByAnother() const {
-  const absl::StatusOr<struct stat> now = Look(path_);
-  if (!now.ok()) return false;
-  return now->st_size != main_.st_size ||
-         now->st_mtim.tv_sec != main_.st_mtim.tv_sec ||
-         now->st_mtim.tv_nsec != main_.st_mtim.tv_nsec;
+  const absl::StatusOr<struct stat> main = Look(path_);
+  const absl::StatusOr<struct stat> log = Look(log_path_);
+  return (main.ok() && !SameContents(*main, main_)) ||
+         (log.ok() && !SameContents(*log, log_));
 }
 
 void StoreFiles::NoteWritten() {
   const absl::StatusOr<struct stat> now = Look(path_);
   if (now.ok() && SameFile(*now, main_)) main_ = *now;
+}
+
+void StoreFiles::NoteLogWritten(int64_t frames) {
+  const absl::StatusOr<struct stat> now = Look(log_path_);
+  if (!now.ok() || !SameFile(*now, log_)) return;
+  log_ = *now;
+  frames_ = frames;
+  const std::optional<LogFrames> head = ReadLogFrames(log_path_, 0);
+  salts_ = head.has_value() ? std::optional(head->salts) : std::nullopt;
+}
+
+absl::Status StoreFiles::CheckLog() const {
+  const absl::StatusOr<struct stat> now = Look(log_path_);
+  // Another program has taken all of it over into FILE.
+  if (frames_ == 0 || (now.ok() && now->st_size == 0)) return absl::OkStatus();
+  const std::optional<LogFrames> read = ReadLogFrames(log_path_, frames_);
+  if (read.has_value() && (read->sound == frames_ || read->salts != salts_)) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(log_path_, " has ",
+                                          read.has_value() ? read->sound : 0,
+                                          " sound pages of ", frames_));
 }
 
 absl::StatusOr<std::string> StoreFiles::MakeRescue(absl::Time now) const {

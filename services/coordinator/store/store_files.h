@@ -3,19 +3,22 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "services/coordinator/store/log_frames.h"
 
 namespace paceline {
 
 // The files of a store that is open (FILE and FILE-wal), as they were when this
 // was made. An open file lives on when its name is taken away or given to
 // another, and SQLite goes on writing into it: so their names are looked at.
-// A look costs two calls of stat(), and reads nothing. Thread-compatible.
+// A look costs a few calls of stat(), and reads nothing. Thread-compatible.
 class StoreFiles {
  public:
   // `file` is what SQLite calls the file, whose other files lie beside it:
@@ -30,12 +33,17 @@ class StoreFiles {
   // lead to the file that was there: it was deleted, moved, or replaced.
   absl::Status CheckNames() const;
 
-  // Whether FILE is other than when this was made, or since NoteWritten().
-  // SQLite writes it at its checkpoints alone, all else goes to FILE-wal.
-  // False too if it cannot be looked at: CheckNames() says so.
+  // Whether FILE or FILE-wal is other than when this was made, or since we have
+  // written it. SQLite writes FILE at its checkpoints alone, all else goes to
+  // FILE-wal. False too if one cannot be looked at: CheckNames() says so.
   bool WrittenByAnother() const;
   // FILE was written by ourselves a moment ago.
   void NoteWritten();
+  // FILE-wal was, and holds so many frames now.
+  void NoteLogWritten(int64_t frames);
+  // DATA_LOSS if a restart would not read all of these frames any more, though
+  // the log has not begun anew.
+  absl::Status CheckLog() const;
 
   // A new and empty file beside FILE, "FILE.rescued-20261231T235959Z", that
   // nobody else may read who may not read FILE. Its path. ALREADY_EXISTS, or
@@ -72,6 +80,8 @@ class StoreFiles {
   std::string index_path_;
   struct stat main_;
   struct stat log_;
+  int64_t frames_ = 0;             // Known to be in the log,
+  std::optional<LogSalts> salts_;  // which has these.
 };
 
 }  // namespace paceline

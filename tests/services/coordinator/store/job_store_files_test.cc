@@ -228,6 +228,36 @@ TEST_F(JobStoreFilesTest, CutToNothing) {
   ExpectRefused("STORE_DAMAGED");
 }
 
+TEST_F(JobStoreFilesTest, NoiseInItsLog) {
+  const std::string log = path_ + "-wal";
+  constexpr size_t kFirstPage = 32 + 24;
+  OverwriteInPlace(log, std::string(fs::file_size(log) - kFirstPage, '\xa5'),
+                   kFirstPage);
+  ExpectRefused("STORE_DAMAGED");
+}
+
+// An open connection reads on as if nothing were wrong; a restart takes nothing
+// from there on.
+TEST_F(JobStoreFilesTest, AChecksumInItsLog) {
+  const std::string log = path_ + "-wal";
+  constexpr size_t kFirstChecksum = 32 + 16;
+  std::string rest = BytesIn(log).substr(kFirstChecksum);
+  rest.replace(0, 8, 8, '\xa5');
+  OverwriteInPlace(log, rest, kFirstChecksum);
+  ExpectRefused("STORE_DAMAGED");
+}
+
+TEST_F(JobStoreFilesTest, ItsLogCutShort) {
+  const std::string log = path_ + "-wal";
+  OverwriteInPlace(log, BytesIn(log).substr(0, fs::file_size(log) / 2));
+  ExpectRefused("STORE_DAMAGED");
+}
+
+TEST_F(JobStoreFilesTest, ItsLogCutToNothing) {
+  OverwriteInPlace(path_ + "-wal", "");
+  ExpectRefused("STORE_DAMAGED");
+}
+
 // What a restart would read is in the log, and so nothing is lost.
 TEST_F(JobStoreFilesTest, NoiseOverWhatIsInTheLogIsHarmless) {
   ASSERT_GT(fs::file_size(path_ + "-wal"), fs::file_size(path_));
@@ -266,6 +296,14 @@ TEST_F(JobStoreFilesTest, WhatOthersDoByRightIsNoDamage) {
   EXPECT_TRUE(store_->Write({.jobs = {JobNamed("c")}}).ok());
   fs::last_write_time(path_, fs::file_time_type::clock::now());
   EXPECT_TRUE(store_->Write({.jobs = {JobNamed("d")}}).ok());
+  {  // Some have a table of their own, and begin the log anew with it.
+    Database other = *Database::Open(path_);
+    ASSERT_TRUE(other
+                    .Execute("PRAGMA wal_checkpoint(TRUNCATE);"
+                             "CREATE TABLE marks (number)")
+                    .ok());
+  }
+  EXPECT_TRUE(store_->Write({.jobs = {JobNamed("e")}}).ok());
   EXPECT_TRUE(store_->health().ok());
 }
 
