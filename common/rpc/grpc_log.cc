@@ -6,15 +6,26 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/string_view.h"
 #include "common/log/log.h"
 #include "common/unique_fd.h"
 
 namespace paceline {
+namespace {
+
+// What gRPC calls an error is one of a connection, as a handshake that fails:
+// a call is lost by it, and no work, for calls are tried again.
+absl::string_view LevelOf(gpr_log_severity severity) {
+  return severity == GPR_LOG_SEVERITY_ERROR ? "warning" : "info";
+}
+
+}  // namespace
 
 void LogWhatGrpcLogs() {
   gpr_set_log_function([](gpr_log_func_args* line) {
-    WriteAll(STDERR_FILENO,
-             LogLine("info", line->message, {{"from", "grpc"}}) + "\n");
+    WriteAll(STDERR_FILENO, LogLine(LevelOf(line->severity), line->message,
+                                    {{"from", "grpc"}}) +
+                                "\n");
   });
 }
 

@@ -8,8 +8,8 @@ namespace paceline {
 // lines. Both are for main(), before anything else of gRPC is used; GRPC_TRACE
 // and GRPC_VERBOSITY say what there is of it, by default errors alone.
 
-// Lines as ours, of level info, with "from": "grpc". Up to the very end of the
-// process: its threads end last.
+// Lines as ours, with "from": "grpc"; its errors are warnings, all else is
+// information. Up to the very end of the process: its threads end last.
 void LogWhatGrpcLogs();
 
 // Nothing, unless GRPC_VERBOSITY is set: for a command that tells what failed
