@@ -51,6 +51,7 @@ FolderState FolderWatch::Get() const {
   absl::MutexLock lock(&shared_->mu);
   FolderState state = shared_->state;
   if (clock_->Now() - shared_->probing_since > kPatience) {
+    state.known = true;
     state.status = absl::DeadlineExceededError(absl::StrCat(
         "the folder ", state.path, " has not answered for ",
         absl::FormatDuration(kPatience), ": its disk or its mount hangs"));
@@ -70,6 +71,7 @@ void FolderWatch::Run(const std::shared_ptr<Shared>& shared, const Probe& probe,
     // Who let go of the watch may have taken the clock along.
     if (shared->stopping) break;
     shared->probing_since = absl::InfiniteFuture();
+    state.known = true;
     state.looked_at = clock->Now();
     state.been_usable = state.been_usable || IsUsable(state.status);
     shared->state = std::move(state);

@@ -19,6 +19,8 @@ struct FolderState {
   std::string path;
   std::string id;  // Of shared_folder.h; empty: not known.
   absl::Status status;
+  // It was looked at, or that takes too long; else `status` says nothing yet.
+  bool known = false;
   bool been_usable = false;  // At some time since the process began.
   absl::Time looked_at = absl::InfinitePast();
 };
@@ -38,8 +40,9 @@ class FolderWatch {
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
-  // The last that was found: UNAVAILABLE before the first time,
-  // DEADLINE_EXCEEDED while a probe hangs. Does not block.
+  // The last that was found: DEADLINE_EXCEEDED while a probe hangs, and before
+  // the first time UNAVAILABLE, for who does not ask whether it is known. Does
+  // not block.
   FolderState Get() const;
 
  private:

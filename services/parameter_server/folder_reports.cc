@@ -58,7 +58,7 @@ std::optional<v1::FoldersSeen> FolderReports::Seen() const {
   std::string message;
   for (size_t i = 0; i < watches_.size(); ++i) {
     const FolderState state = watches_[i]->Get();
-    if (absl::IsUnavailable(state.status)) return std::nullopt;
+    if (!state.known) return std::nullopt;
     if (state.status.ok()) continue;
     if (i == 0) seen.set_code(static_cast<int>(state.status.code()));
     absl::StrAppend(&message, message.empty() ? "" : "; ",

@@ -443,12 +443,9 @@ void RunControl::LookAtFolders() {
       folder.set_path(now.path);
       folder.set_id(now.id);
     }
+    if (!now.known || now.status == before.status) continue;
     // The first look tells what is wrong, not that all is well.
-    const bool first = absl::IsUnavailable(before.status);
-    if (now.status == before.status || absl::IsUnavailable(now.status) ||
-        (now.status.ok() && first)) {
-      continue;
-    }
+    if (now.status.ok() && !before.known) continue;
     if (now.status.ok()) {
       LogInfo("a checkpoint folder is well again", {{"folder", now.path}});
     } else {

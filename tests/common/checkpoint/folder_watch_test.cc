@@ -50,11 +50,13 @@ TEST(FolderWatchTest, OneThatHangsIsSaidToHang) {
       },
       &clock);
   EXPECT_TRUE(absl::IsUnavailable(watch.Get().status));
+  EXPECT_FALSE(watch.Get().known);
   // Once the thread has begun, which it does at a moment of its own.
   ASSERT_TRUE(Eventually([&] {
     clock.Advance(absl::Seconds(11));
     return absl::IsDeadlineExceeded(watch.Get().status);
   }));
+  EXPECT_TRUE(watch.Get().known);
   EXPECT_THAT(std::string(watch.Get().status.message()), HasSubstr("hangs"));
   answer.Notify();
   EXPECT_TRUE(Eventually([&] { return watch.Get().status.ok(); }));
