@@ -588,7 +588,7 @@ void RunControl::AssignWorkers() {
     if (evaluators.contains(release.worker)) {
       by_number.at(release.job)->evaluated_until = clock_->Now();
     }
-    fleet_.Release(release.worker, release.reason);
+    fleet_.Release(release.worker, release.reason, absl::StatusCode::kOk);
   }
   for (const JobNumber number : plan.start) StartRun(*by_number.at(number));
   for (const AssignmentPlan::Assign& assign : plan.assign) {

@@ -84,7 +84,7 @@ std::vector<std::string> JobsOn(
     uint64_t member, const std::vector<std::shared_ptr<JobRun>>& runs) {
   std::vector<std::string> jobs;
   for (const auto& run : runs) {
-    if (!run->TrainingOver() && absl::c_linear_search(run->Servers(), member)) {
+    if (run->NeedsServers() && absl::c_linear_search(run->Servers(), member)) {
       jobs.push_back(run->job_name());
     }
   }
@@ -473,7 +473,7 @@ absl::Status Fleet::Assign(uint64_t member, uint64_t run_number) {
   return connected;
 }
 
-void Fleet::Release(uint64_t member, absl::string_view reason,
+void Fleet::Release(uint64_t member, absl::string_view why,
                     absl::StatusCode code) {
   std::shared_ptr<JobRun> run;
   std::shared_ptr<const RunSession> session;
@@ -487,7 +487,7 @@ void Fleet::Release(uint64_t member, absl::string_view reason,
     run = it->second.run;
     session = it->second.session;
   }
-  run->ReleaseWorker(session->worker, reason, code);
+  run->ReleaseWorker(session->worker, why, code);
 }
 
 absl::Status Fleet::SetDraining(const std::string& name, bool draining) {

@@ -71,10 +71,9 @@ class Fleet {
 
   // FAILED_PRECONDITION if the worker is gone or not free, or the run is over.
   absl::Status Assign(uint64_t member, uint64_t run_number);
-  // Asks the worker to finish its iteration and leave its run. `code`: not kOk
-  // if the run cannot use it.
-  void Release(uint64_t member, absl::string_view reason,
-               absl::StatusCode code = absl::StatusCode::kOk);
+  // Asks it to finish its iteration and leave; not kOk: it cannot be used
+  // there.
+  void Release(uint64_t member, absl::string_view why, absl::StatusCode code);
 
   // The worker of that name gets no run, not when it registers anew either, or
   // can get one again. NOT_FOUND if none is connected; it can then get one when
@@ -84,7 +83,6 @@ class Fleet {
   // Nobody is unfit for the job any more: the job of that name is another one
   // now, or is to be tried again.
   void ForgetJob(absl::string_view job);
-
   // Where checkpoints are kept: servers that do not see that are not picked.
   void SetFolders(v1::CheckpointFolders folders);
   // `count` parameter servers that stay, those with the fewest bytes, by name;

@@ -295,6 +295,11 @@ bool JobRun::TrainingOver() const {
   return course_.stage() >= RunStage::kEvaluating || course_.saving_delayed();
 }
 
+bool JobRun::NeedsServers() const {
+  absl::MutexLock lock(&mu_);
+  return course_.stage() < RunStage::kEvaluating && !given_up_;
+}
+
 int64_t JobRun::BytesPerServer() const {
   absl::MutexLock lock(&mu_);
   return course_.model().Elements() * static_cast<int64_t>(sizeof(float)) /

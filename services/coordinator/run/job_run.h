@@ -167,6 +167,9 @@ class JobRun : private RunDriver {
   bool TrainingEnds() const;
   // Trainers have nothing to do any more, whether or not it could be saved.
   bool TrainingOver() const;
+  // Its weights are not known to be saved, and may be yet.
+  bool NeedsServers() const;
+  void GiveUp() { given_up_ = true; }  // Nobody waits for that any more.
   uint64_t run() const { return setup_.run; }
   const std::string& job_name() const { return setup_.job_name; }
   // Of all parameters in fp32, once they are known.

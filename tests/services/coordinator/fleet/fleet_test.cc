@@ -128,9 +128,9 @@ TEST_F(FleetTest, AWorkerTakesPartInOneJobAfterTheOther) {
   EXPECT_TRUE(absl::IsFailedPrecondition(fleet_.Assign(w, 2)));
   EXPECT_TRUE(fleet_.OnWorkerMessage(w, Ready()).ok());
 
-  fleet_.Release(w, "another job waits");
+  fleet_.Release(w, "another job waits", absl::StatusCode::kOk);
   EXPECT_THAT(States(), ElementsAre("workers/w0 LEAVING in 1"));
-  fleet_.Release(w, "again");  // Is told once.
+  fleet_.Release(w, "again", absl::StatusCode::kOk);  // Is told once.
   const auto stops = stream.Take();
   ASSERT_EQ(stops.size(), 1u);
   EXPECT_EQ(stops[0].stop().reason(), "another job waits");
@@ -148,7 +148,7 @@ TEST_F(FleetTest, AWorkerTakesPartInOneJobAfterTheOther) {
   EXPECT_EQ(commands[0].assign().run(), 2u);
   EXPECT_TRUE(fleet_.OnWorkerMessage(w, Ready()).ok());
   // Back in the first, it is a new member there.
-  fleet_.Release(w, "");
+  fleet_.Release(w, "", absl::StatusCode::kOk);
   EXPECT_TRUE(fleet_.OnWorkerMessage(w, Leaving()).ok());
   EXPECT_TRUE(fleet_.Assign(w, 1).ok());
   EXPECT_TRUE(fleet_.OnWorkerMessage(w, Ready()).ok());
@@ -456,7 +456,7 @@ TEST_F(FleetTest, ClosesThoseWhoNeverLeaveTheirRun) {
     if (run_ends) {
       fleet_.RemoveRun(number);
     } else {
-      fleet_.Release(w, "another job waits");
+      fleet_.Release(w, "another job waits", absl::StatusCode::kOk);
     }
     Live(w, leases);
     EXPECT_THAT(stream.closed(), IsEmpty());
@@ -478,7 +478,7 @@ TEST_F(FleetTest, ALostWorkersRunIsTold) {
   fleet_.OnWorkerDisconnected(w);
   EXPECT_THAT(States(), IsEmpty());
   EXPECT_TRUE(absl::IsAborted(fleet_.OnWorkerMessage(w, Heartbeat())));
-  fleet_.Release(w, "late");
+  fleet_.Release(w, "late", absl::StatusCode::kOk);
   // Nobody is ready any more.
   run->Cancel(absl::CancelledError("the test is over"));
   EXPECT_TRUE(absl::IsCancelled(OutcomeOf(run).status));
