@@ -11,6 +11,7 @@
 #include "services/simulator/virtual_cluster.h"
 #include "tests/common/seed_count.h"
 #include "tests/services/coordinator/run/course/run_checker.h"
+#include "tests/services/coordinator/sync/core/drawn_wishes.h"
 #include "tests/services/coordinator/sync/core/history_checker.h"
 
 namespace paceline {
@@ -85,14 +86,7 @@ ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
         static_cast<Nanos>(10 + rng.Below(200)) * kMillisecond;
     worker.device.jitter.kind = Jitter::Kind::kExponential;
     worker.link.latency = static_cast<Nanos>(rng.Below(10)) * kMillisecond;
-    if (loaders.Chance(1, 2)) {
-      worker.wishes.lookahead = static_cast<uint32_t>(
-          1 + loaders.Below(uint64_t{3} * run.batch_size));
-    }
-    if (loaders.Chance(1, 4)) {
-      worker.wishes.micro_batch =
-          static_cast<uint32_t>(1 + loaders.Below(run.batch_size));
-    }
+    worker.wishes = DrawWishes(loaders, run.batch_size);
   }
   return spec;
 }

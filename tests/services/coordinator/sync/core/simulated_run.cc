@@ -6,6 +6,7 @@
 #include "common/overloaded.h"
 #include "common/rng.h"
 #include "services/simulator/virtual_cluster.h"
+#include "tests/services/coordinator/sync/core/drawn_wishes.h"
 #include "tests/services/coordinator/sync/core/history_checker.h"
 #include "tests/services/coordinator/sync/core/simulated_paradigms.h"
 
@@ -101,14 +102,7 @@ ClusterSpec FaultySpec(uint64_t seed, const std::string& paradigm) {
                                                       : 50 + rng.Below(300)) *
         kMillisecond;
     worker.device.jitter.kind = Jitter::Kind::kExponential;
-    if (loaders.Chance(1, 2)) {
-      worker.wishes.lookahead = static_cast<uint32_t>(
-          1 + loaders.Below(uint64_t{4} * run.batch_size));
-    }
-    if (loaders.Chance(1, 4)) {
-      worker.wishes.micro_batch =
-          static_cast<uint32_t>(1 + loaders.Below(run.batch_size));
-    }
+    worker.wishes = DrawWishes(loaders, run.batch_size);
     if (i < beginners) continue;
     spec.changes.push_back({MembershipChange::Kind::kJoin, i,
                             static_cast<Nanos>(rng.Below(kFaultsFor))});
