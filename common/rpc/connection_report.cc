@@ -14,7 +14,7 @@ ConnectionReport::ConnectionReport(prometheus::Registry& registry)
                         "Connections to the gRPC port that are open.")),
       strangers_(GaugeSeries(
           registry, "paceline_connections_strangers",
-          "Of these, those of which no call has shown credentials yet.")),
+          "Of these, those of which no message has been accepted yet.")),
       warnings_({.per_second = 1, .burst = 10, .max_identities = 1}) {
   auto& cut = prometheus::BuildCounter()
                   .Name("paceline_connections_cut_total")

@@ -79,7 +79,8 @@ class WorkerMetrics {
       registry_, "paceline_worker_iterations_total", "Iterations pushed.");
   prometheus::Counter& discarded_ =
       CounterSeries(registry_, "paceline_worker_iterations_discarded_total",
-                    "Iterations given up for a loss that is not finite.");
+                    "Iterations of which nothing was pushed, by their plan or "
+                    "for a loss that is not finite.");
   prometheus::Counter& samples_ =
       CounterSeries(registry_, "paceline_worker_samples_total",
                     "Samples of pushed iterations.");
