@@ -18,6 +18,7 @@ struct AccuracyPoint {
   int64_t version = 0;
   int64_t version_at_completion = 0;  // When the last server had taken it.
   int64_t samples = 0;
+  int64_t samples_discarded = 0;   // Of these.
   std::optional<double> accuracy;  // Built-in models have both of these.
   std::optional<double> loss;
   // What else was measured, by its names; all of it finite.

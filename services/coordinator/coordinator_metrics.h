@@ -28,6 +28,14 @@ class CoordinatorMetrics {
         quota_refusals(CounterSeries(
             registry, "paceline_coordinator_quota_refusals_total",
             "Jobs and changes of jobs that a namespace's quota has refused.")),
+        jobs_failed_family(prometheus::BuildCounter()
+                               .Name("paceline_coordinator_jobs_failed_total")
+                               .Help("Jobs that have failed, by reason: "
+                                     "their pushes were not finite any more "
+                                     "(diverged), or other.")
+                               .Register(registry)),
+        jobs_diverged(jobs_failed_family.Add({{"reason", "diverged"}})),
+        jobs_failed(jobs_failed_family.Add({{"reason", "other"}})),
         pool_demand_family_(
             prometheus::BuildGauge()
                 .Name("paceline_coordinator_pool_workers_wanted")
@@ -70,6 +78,11 @@ class CoordinatorMetrics {
   prometheus::Gauge& watchers;
   prometheus::Counter& history_rows_lost;
   prometheus::Counter& quota_refusals;
+  // Of no single job, so that they are there before one fails: of one that
+  // fails within a moment, no scrape sees how it was before.
+  prometheus::Family<prometheus::Counter>& jobs_failed_family;
+  prometheus::Counter& jobs_diverged;
+  prometheus::Counter& jobs_failed;  // For other reasons.
   std::map<v1::Job::State, prometheus::Gauge*> jobs;
   std::map<v1::Worker::State, prometheus::Gauge*> members;
 

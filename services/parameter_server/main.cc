@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -70,6 +71,22 @@ void Drain(Shard& shard, StreamRegistry& streams, RpcServer& server) {
   server.Wait();
   // 4. Every OnDone() has run.
   streams.AwaitEmpty(absl::Seconds(5));
+}
+
+// Gives up what is being read or written. Its disk may not answer any more: a
+// thread that waits for it cannot be ended, nor waited for, but by the end of
+// the process, which `outcome` is of.
+absl::Status LeaveWhatHangs(CommandRunner& runner,
+                            const absl::Status& outcome) {
+  runner.End("the server is stopping");
+  const absl::Time deadline = absl::Now() + absl::Seconds(1);
+  while (!runner.idle() && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  if (runner.idle()) return outcome;
+  LogWarning("ends without waiting for the disk of a checkpoint, which hangs");
+  if (!outcome.ok()) LogError(Summary(outcome));
+  std::_Exit(outcome.ok() ? 0 : 1);
 }
 
 // One that is full may have room again when something is saved.
@@ -146,7 +163,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   });
   const absl::Status outcome = link.Run();
   Drain(shard, streams, *listening.server);
-  return outcome;
+  return LeaveWhatHangs(runner, outcome);
 }
 
 }  // namespace

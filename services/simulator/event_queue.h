@@ -43,6 +43,7 @@ enum class EventKind : uint8_t {
   kReportRepeated,   // The coordinator hears of the last push again.
   kPartWritten,      // Server `worker` has written its part of a checkpoint.
   kManifestWritten,  // `argument`: which of those that were asked for.
+  kFilesRemoved,     // The same.
   kEvaluatorKnown,   // The coordinator hears whether there is an evaluator.
   kEvaluatorComes,
   kSecondOver,

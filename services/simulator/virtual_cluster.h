@@ -153,7 +153,7 @@ class VirtualCluster {
   Nanos closed_at_ = 0;  // When the servers have applied the last closing.
   // Of the snapshots that all servers have taken, what comes of evaluating.
   std::map<int64_t, MemberEvaluated> results_;
-  std::vector<std::string> manifests_;  // That were to be written.
+  std::vector<std::string> asked_of_disk_;  // Manifests, folders to remove.
   size_t next_switch_ = 0;
   size_t switches_due_ = 0;  // By time.
 };

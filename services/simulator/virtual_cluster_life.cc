@@ -110,8 +110,13 @@ void VirtualCluster::PerformLife(const RunOutput& output) {
                  [&](const CompleteCheckpoint& o) {
                    Send(EventKind::kManifestWritten, 0,
                         now_ + draws_.Delay(faults.writing),
-                        static_cast<int64_t>(manifests_.size()));
-                   manifests_.push_back(o.order.id);
+                        static_cast<int64_t>(asked_of_disk_.size()));
+                   asked_of_disk_.push_back(o.order.id);
+                 },
+                 [&](const RemoveCheckpointFiles& o) {
+                   Send(EventKind::kFilesRemoved, 0, now_,
+                        static_cast<int64_t>(asked_of_disk_.size()));
+                   asked_of_disk_.push_back(o.directory);
                  },
                  [](const auto&) {}},
       output);
@@ -153,8 +158,10 @@ void VirtualCluster::HandleLife(const TimedEvent& event) {
                               .status = WriteStatus(draws_.WriteFails(now_)),
                               .file = {}});
     case EventKind::kManifestWritten:
-      return Give(ManifestWritten{manifests_[event.argument],
+      return Give(ManifestWritten{asked_of_disk_[event.argument],
                                   WriteStatus(draws_.WriteFails(now_))});
+    case EventKind::kFilesRemoved:
+      return Give(FilesRemoved{asked_of_disk_[event.argument]});
     case EventKind::kEvaluatorKnown:
       return Give(EvaluatorKnown{AnyAlive(evaluators_)});
     case EventKind::kEvaluatorComes:

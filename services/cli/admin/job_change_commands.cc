@@ -215,7 +215,8 @@ Examples:
       job, "restore", "Let a job go on from one of its checkpoints", chosen,
       /*several=*/false, &RestoreJob);
   restore.app->add_option("--checkpoint", restore.flags->checkpoint,
-                          "Default: the newest that is ready");
+                          "Default: the newest that is ready and has not "
+                          "diverged");
 }
 
 }  // namespace paceline

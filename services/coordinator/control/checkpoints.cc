@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
@@ -16,6 +18,7 @@
 #include "common/safetensors/durable_file.h"
 #include "common/status.h"
 #include "common/status_details.h"
+#include "services/coordinator/run/course/checkpoint_writing.h"
 
 namespace paceline {
 namespace {
@@ -40,13 +43,26 @@ void DropUnsaved(StoreBatch& unsaved, absl::string_view name) {
   });
 }
 
-absl::Status RemoveFiles(const v1::Checkpoint& checkpoint) {
-  if (checkpoint.directory().empty()) return absl::OkStatus();
-  const absl::Status removed = RemoveCheckpoint(checkpoint.directory());
+absl::Status RemoveFiles(const std::string& directory) {
+  const absl::Status removed = RemoveCheckpoint(directory);
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 
+// A folder of a job, if it is empty: what is not of a checkpoint is not ours.
+absl::Status RemoveFolder(const std::string& folder) {
+  std::error_code ignored;
+  std::filesystem::remove(folder, ignored);
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+bool HasDiverged(const v1::Checkpoint& checkpoint) {
+  // The run tells of it by its id alone.
+  const std::string& name = checkpoint.name();
+  return absl::StartsWith(absl::string_view(name).substr(name.rfind('/') + 1),
+                          kDivergedCheckpoint);
+}
 
 std::string Checkpoints::FolderOf(const v1::Job& job) const {
   return kept() ? FolderBelow(root_, job) : "";
@@ -98,11 +114,21 @@ absl::StatusOr<v1::Checkpoint> Checkpoints::Find(
 absl::StatusOr<std::string> Checkpoints::Newest(const JobEntry& entry) const {
   PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
                             List(entry));
+  const v1::Checkpoint* diverged = nullptr;
   for (const v1::Checkpoint& checkpoint : checkpoints) {
-    if (checkpoint.state() == v1::Checkpoint::READY) return checkpoint.name();
+    if (checkpoint.state() != v1::Checkpoint::READY) continue;
+    if (!HasDiverged(checkpoint)) return checkpoint.name();
+    if (diverged == nullptr) diverged = &checkpoint;
   }
-  return WrongState(entry.job.name(),
-                    "has no checkpoint to go on from: create a job anew");
+  if (diverged == nullptr) {
+    return WrongState(entry.job.name(),
+                      "has no checkpoint to go on from: create a job anew");
+  }
+  return WrongState(
+      entry.job.name(),
+      absl::StrCat("has no checkpoint to go on from but ", diverged->name(),
+                   ", whose weights have diverged: create a job anew, or name "
+                   "that checkpoint"));
 }
 
 google::protobuf::Timestamp Checkpoints::NextTime(const JobEntry& entry) const {
@@ -167,34 +193,51 @@ void Checkpoints::Prune(JobEntry& entry) {
   uint32_t failed = 0;
   for (const v1::Checkpoint& checkpoint : *checkpoints) {
     if (checkpoint.name() == entry.job.restore_from()) continue;
+    if (removing_.contains(checkpoint.name())) continue;
     const bool old =
         (checkpoint.state() == v1::Checkpoint::READY && ++ready > keep) ||
         (checkpoint.state() == v1::Checkpoint::FAILED &&
          ++failed > kFailedKept);
     if (!old) continue;
-    const absl::Status removed = Remove(entry, checkpoint);
-    if (!removed.ok()) {
+    const absl::Status begun = BeginRemoval(entry, checkpoint).status();
+    if (!begun.ok()) {
       LogWarning(absl::StrCat("could not remove ", checkpoint.name(), ": ",
-                              removed.message()));
+                              begun.message()));
     }
   }
 }
 
-absl::Status Checkpoints::Remove(JobEntry& entry, v1::Checkpoint checkpoint) {
+absl::StatusOr<std::shared_ptr<FileRemoval>> Checkpoints::BeginRemoval(
+    JobEntry& entry, v1::Checkpoint checkpoint) {
   const std::string name = checkpoint.name();
+  std::shared_ptr<FileRemoval>& removal = removing_[name];
+  if (removal != nullptr &&
+      removal->outcome().value_or(absl::OkStatus()).ok()) {
+    return removal;
+  }
   if (checkpoint.state() != v1::Checkpoint::FAILED) {
     // Whatever goes wrong from here on, what is READY is whole.
     checkpoint.set_state(v1::Checkpoint::FAILED);
     checkpoint.set_state_reason("it was being deleted");
-    PACELINE_RETURN_IF_ERROR(
-        store_->PutCheckpoint(entry.job.uid(), checkpoint));
+    const absl::Status stored =
+        store_->PutCheckpoint(entry.job.uid(), checkpoint);
+    if (!stored.ok()) {
+      removing_.erase(name);
+      return stored;
+    }
   }
   DropUnsaved(entry.unsaved, name);
-  PACELINE_RETURN_IF_ERROR(RemoveFiles(checkpoint));
-  return store_->DeleteCheckpoint(name);
+  const std::string& directory = checkpoint.directory();
+  removal = directory.empty()
+                ? FileRemoval::OfNothing()
+                : FileRemoval::Begin(*lanes_, LaneOf(directory), [directory] {
+                    return RemoveFiles(directory);
+                  });
+  return removal;
 }
 
-absl::Status Checkpoints::RemoveAll(JobEntry& entry) {
+absl::StatusOr<std::vector<std::shared_ptr<FileRemoval>>>
+Checkpoints::BeginRemovalOfAll(JobEntry& entry) {
   PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
                             List(entry));
   std::set<std::string> folders;
@@ -202,19 +245,49 @@ absl::Status Checkpoints::RemoveAll(JobEntry& entry) {
   for (const std::string& folder : FallbacksOf(entry.job)) {
     folders.insert(folder);
   }
+  std::vector<std::shared_ptr<FileRemoval>> removals;
   for (const v1::Checkpoint& checkpoint : checkpoints) {
     // The job's, below a root that somebody has named.
     if (!checkpoint.directory().empty()) {
       folders.insert(paceline::FolderOf(checkpoint.directory()));
     }
-    PACELINE_RETURN_IF_ERROR(Remove(entry, checkpoint));
+    PACELINE_ASSIGN_OR_RETURN(removals.emplace_back(),
+                              BeginRemoval(entry, checkpoint));
   }
   for (const std::string& folder : folders) {
-    // If it is empty: what is not of a checkpoint is not ours.
-    std::error_code ignored;
-    std::filesystem::remove(folder, ignored);
+    // On the same lane, so after what lies in it.
+    removals.push_back(
+        FileRemoval::Begin(*lanes_, paceline::FolderOf(folder),
+                           [folder] { return RemoveFolder(folder); }));
   }
-  return absl::OkStatus();
+  return removals;
+}
+
+void Checkpoints::TakeRemoved() {
+  book_->mu().AssertHeld();
+  for (auto it = removing_.begin(); it != removing_.end();) {
+    std::optional<absl::Status> removed = it->second->outcome();
+    if (!removed.has_value()) {
+      ++it;
+      continue;
+    }
+    if (removed->ok()) removed = store_->DeleteCheckpoint(it->first);
+    if (!removed->ok()) {
+      // Its record stays, as FAILED: somebody deletes it again, or Prune().
+      LogWarning(absl::StrCat("could not remove ", it->first, ": ",
+                              removed->message()));
+    }
+    it = removing_.erase(it);
+  }
+}
+
+void Checkpoints::RemoveUnfinished(const std::string& directory) {
+  if (directory.empty()) return;
+  const absl::Status put = lanes_->Put(LaneOf(directory), [directory] {
+    const absl::Status removed = RemoveFiles(directory);
+    if (!removed.ok()) LogWarning(removed.message());
+  });
+  if (!put.ok()) LogWarning(put.message());
 }
 
 absl::StatusOr<std::string> Checkpoints::Settle(const JobEntry& entry) {
@@ -231,13 +304,13 @@ absl::StatusOr<std::string> Checkpoints::Settle(const JobEntry& entry) {
       checkpoint.set_state(v1::Checkpoint::READY);
       checkpoint.set_bytes(bytes);
       checkpoint.set_version_at_completion(manifest->version_at_completion);
-      if (found.empty()) found = checkpoint.name();  // Newest first.
+      // Newest first.
+      if (found.empty() && !HasDiverged(checkpoint)) found = checkpoint.name();
     } else {
       checkpoint.set_state(v1::Checkpoint::FAILED);
       checkpoint.set_state_reason(
           "the coordinator has restarted while it was written");
-      const absl::Status removed = RemoveFiles(checkpoint);
-      if (!removed.ok()) LogWarning(removed.message());
+      RemoveUnfinished(checkpoint.directory());
     }
     PACELINE_RETURN_IF_ERROR(
         store_->PutCheckpoint(entry.job.uid(), checkpoint));

@@ -3,6 +3,8 @@
 
 #include <google/protobuf/timestamp.pb.h>
 
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,25 +12,33 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/checkpoint/folder_lanes.h"
 #include "protos/paceline/v1/jobs.pb.h"
+#include "services/coordinator/control/file_removal.h"
 #include "services/coordinator/control/job_book.h"
 #include "services/coordinator/jobs/resource_name.h"
 #include "services/coordinator/store/job_store.h"
 
 namespace paceline {
 
+// Its weights have diverged: no job goes on from it unless somebody names it.
+bool HasDiverged(const v1::Checkpoint& checkpoint);
+
 // The checkpoints of jobs: those in the store are known, those on disk are
-// whole. It has no lock of its own: whoever calls it with an entry holds the
-// book's.
+// whole. It has no lock of its own: whoever calls it holds the book's. Files
+// are deleted beside that: a disk that hangs holds up no call but those that
+// delete.
 class Checkpoints {
  public:
   // Below `root` each job has a folder; empty: no checkpoints are kept. Below
-  // each of `fallbacks` it has another, for what cannot be saved there. The
-  // pointers outlive it.
+  // each of `fallbacks` it has another, for what cannot be saved there. Files
+  // are deleted on `lanes`. The pointers outlive it.
   Checkpoints(std::string root, std::vector<std::string> fallbacks,
-              JobStore* store, JobBook* book)
+              std::shared_ptr<FolderLanes> lanes, JobStore* store,
+              JobBook* book)
       : root_(std::move(root)),
         fallbacks_(std::move(fallbacks)),
+        lanes_(std::move(lanes)),
         store_(store),
         book_(book) {}
 
@@ -45,7 +55,8 @@ class Checkpoints {
   // One of that job's. NOT_FOUND.
   absl::StatusOr<v1::Checkpoint> Find(const JobEntry& entry,
                                       const CheckpointName& name) const;
-  // The name of the newest that is READY. FAILED_PRECONDITION if there is none.
+  // The name of the newest that is READY and has not diverged.
+  // FAILED_PRECONDITION if there is none.
   absl::StatusOr<std::string> Newest(const JobEntry& entry) const;
 
   // When one that begins now was made, for `create_time`: later than all before
@@ -63,21 +74,33 @@ class Checkpoints {
   // What the run has told of a checkpoint, whose `name` is the id alone: the
   // checkpoint as callers see it. It is unsaved.
   v1::Checkpoint Note(JobEntry& entry, v1::Checkpoint checkpoint);
-  // Removes those that are more than the job keeps.
+  // Begins to remove those that are more than the job keeps.
   void Prune(JobEntry& entry);
-  // Removes files and record, in steps that can be taken again.
-  absl::Status Remove(JobEntry& entry, v1::Checkpoint checkpoint);
-  // Removes all of the job's, and its folders.
-  absl::Status RemoveAll(JobEntry& entry);
+  // Begins to remove files and then the record, in steps that can be taken
+  // again: it is READY no more. One that is being removed already is not begun
+  // anew.
+  absl::StatusOr<std::shared_ptr<FileRemoval>> BeginRemoval(
+      JobEntry& entry, v1::Checkpoint checkpoint);
+  // The same of all of the job's, and of its folders.
+  absl::StatusOr<std::vector<std::shared_ptr<FileRemoval>>> BeginRemovalOfAll(
+      JobEntry& entry);
+  // Removes the records of those whose files are gone.
+  void TakeRemoved();
   // After a restart: none is being written any more. The name of the newest
-  // that was found whole only now, if any.
+  // that was found whole only now and has not diverged, if any.
   absl::StatusOr<std::string> Settle(const JobEntry& entry);
 
  private:
+  // What is there of one that was not finished; its record stays.
+  void RemoveUnfinished(const std::string& directory);
+
   const std::string root_;
   const std::vector<std::string> fallbacks_;
+  const std::shared_ptr<FolderLanes> lanes_;
   JobStore* const store_;
   JobBook* const book_;
+  // What is being removed, by the checkpoint's name.
+  std::map<std::string, std::shared_ptr<FileRemoval>> removing_;
 };
 
 }  // namespace paceline

@@ -54,12 +54,18 @@ struct JobEntry {
   // If the run is being saved so that the job goes on in another run, this
   // says why.
   std::string interrupted = {};
+  // What people should look at while its run trains; empty: nothing.
+  std::string warning = {};
   // Why what its run has trained is not saved so far; empty if nothing is known
   // against that.
   std::string unsaved_why = {};
 
   // The next run gets others.
   void ForgetNews();
+  // What there is to say of the job while it is RUNNING; mostly nothing.
+  const std::string& ReasonWhileRunning() const {
+    return interrupted.empty() ? warning : interrupted;
+  }
 };
 
 // What a caller's request is, if it has an id, so that the same request is
@@ -93,8 +99,8 @@ enum class Durability : uint8_t {
 // stores the job and tells its watchers.
 //
 // Its lock is the lock of all that the coordinator keeps of jobs: whoever has a
-// JobEntry holds it. It is held while the store writes and while files of
-// checkpoints are removed. docs/locks.md has its place among the others.
+// JobEntry holds it. It is held while the store writes, and for no other file.
+// docs/locks.md has its place among the others.
 class JobBook {
  public:
   using Entries = std::map<std::string, JobEntry>;  // By name.

@@ -1,5 +1,6 @@
 #include "services/coordinator/control/jobs.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -28,12 +29,26 @@ constexpr int kEvaluateLeases = 3;
 // For what is written beside the calls. A slow disk delays an answer by that.
 constexpr absl::Duration kFlushTimeout = absl::Seconds(1);
 
+// For files that are deleted. Who deletes holds one of the few threads that
+// answer.
+constexpr absl::Duration kRemovalTimeout = absl::Seconds(2);
+
 std::string DrawUid(Rng& rng) {
   const uint64_t high = rng.Next();
   const uint64_t low = rng.Next();
   return absl::StrFormat("%08x-%04x-4%03x-%04x-%012x", high >> 32,
                          high >> 16 & 0xffff, high & 0xfff,
                          (low >> 48 & 0x3fff) | 0x8000, low & 0xffffffffffff);
+}
+
+// How the removal has ended; FAILED_PRECONDITION if it has not by then.
+absl::Status AwaitRemoval(const FileRemoval& removal, absl::Time deadline,
+                          const std::string& resource) {
+  const std::optional<absl::Status> outcome = removal.Await(deadline);
+  if (outcome.has_value()) return Annotate(*outcome, resource);
+  return WrongState(resource,
+                    "its files are still being deleted, for their disk is slow "
+                    "or hangs: that goes on by itself, look again later");
 }
 
 // FAILED_PRECONDITION once the job has trained all that it was to.
@@ -74,8 +89,8 @@ Jobs::Jobs(const JobsOptions& options, const Clock* clock, JobStore* store,
       journal_(journal),
       metrics_(*registry),
       book_(clock, store, options.entropy),
-      checkpoints_(options.checkpoint_root, options.checkpoint_fallbacks, store,
-                   &book_),
+      checkpoints_(options.checkpoint_root, options.checkpoint_fallbacks,
+                   options.lanes, store, &book_),
       runs_(options, clock, store, journal, registry, &metrics_, &book_,
             &checkpoints_) {}
 
@@ -220,7 +235,7 @@ absl::StatusOr<v1::Job> Jobs::ResumeJob(const v1::ResumeJobRequest& request,
           job.set_state(v1::Job::STARTING);
           job.set_state_reason("its workers load the data");
         } else {
-          job.set_state_reason(entry.interrupted);
+          job.set_state_reason(entry.ReasonWhileRunning());
         }
         return absl::OkStatus();
       },
@@ -353,13 +368,11 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
   return book_.View(*entry);
 }
 
-absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
-  PACELINE_ASSIGN_OR_RETURN(
-      const JobName name, CheckJobRequest(request.name(), request.etag(), ""));
-  absl::MutexLock lock(&book_.mu());
+absl::StatusOr<JobEntry*> Jobs::FindToDelete(const JobName& name,
+                                             const std::string& etag) {
   PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
   PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry, book_.Find(name.Format()));
-  PACELINE_RETURN_IF_ERROR(CheckEtag(entry->job, request.etag()));
+  PACELINE_RETURN_IF_ERROR(CheckEtag(entry->job, etag));
   PACELINE_RETURN_IF_ERROR(
       NextState(entry->job.state(), JobEvent::kDelete, entry->job.name())
           .status());
@@ -367,8 +380,29 @@ absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
     return WrongState(entry->job.name(),
                       "its workers are still leaving: try again in a moment");
   }
-  if (request.validate_only()) return absl::OkStatus();
-  PACELINE_RETURN_IF_ERROR(checkpoints_.RemoveAll(*entry));
+  return entry;
+}
+
+absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const JobName name, CheckJobRequest(request.name(), request.etag(), ""));
+  std::vector<std::shared_ptr<FileRemoval>> removals;
+  {
+    absl::MutexLock lock(&book_.mu());
+    PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry,
+                              FindToDelete(name, request.etag()));
+    if (request.validate_only()) return absl::OkStatus();
+    PACELINE_ASSIGN_OR_RETURN(removals, checkpoints_.BeginRemovalOfAll(*entry));
+  }
+  const absl::Time deadline = absl::Now() + kRemovalTimeout;
+  for (const auto& removal : removals) {
+    PACELINE_RETURN_IF_ERROR(AwaitRemoval(*removal, deadline, name.Format()));
+  }
+  absl::MutexLock lock(&book_.mu());
+  // Somebody else may have deleted it meanwhile, or changed it.
+  PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
+                            FindToDelete(name, request.etag()));
+  checkpoints_.TakeRemoved();
   PACELINE_RETURN_IF_ERROR(book_.Remove(*entry));
   runs_.fleet().ForgetJob(name.Format());
   return absl::OkStatus();
@@ -454,24 +488,37 @@ absl::Status Jobs::DeleteCheckpoint(
     const v1::DeleteCheckpointRequest& request) {
   PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
                             ParseCheckpointName("name", request.name()));
+  std::shared_ptr<FileRemoval> removal;
+  {
+    absl::MutexLock lock(&book_.mu());
+    PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
+    PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
+                              FindCheckpoint(name));
+    PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry,
+                              book_.Find(name.job.Format()));
+    if (checkpoint.state() == v1::Checkpoint::WRITING) {
+      return WrongState(checkpoint.name(),
+                        "is being written: wait until it is READY");
+    }
+    if (entry->job.restore_from() == checkpoint.name() &&
+        !HasEnded(entry->job.state())) {
+      return WrongState(checkpoint.name(),
+                        "the job would go on from it: restore the job from "
+                        "another one first");
+    }
+    if (request.validate_only()) return absl::OkStatus();
+    PACELINE_ASSIGN_OR_RETURN(removal,
+                              checkpoints_.BeginRemoval(*entry, checkpoint));
+  }
+  PACELINE_RETURN_IF_ERROR(
+      AwaitRemoval(*removal, absl::Now() + kRemovalTimeout, name.Format()));
   absl::MutexLock lock(&book_.mu());
   PACELINE_RETURN_IF_ERROR(book_.CheckOpen());
-  PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
-                            FindCheckpoint(name));
-  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry,
-                            book_.Find(name.job.Format()));
-  if (checkpoint.state() == v1::Checkpoint::WRITING) {
-    return WrongState(checkpoint.name(),
-                      "is being written: wait until it is READY");
-  }
-  if (entry->job.restore_from() == checkpoint.name() &&
-      !HasEnded(entry->job.state())) {
-    return WrongState(checkpoint.name(),
-                      "the job would go on from it: restore the job from "
-                      "another one first");
-  }
-  if (request.validate_only()) return absl::OkStatus();
-  return checkpoints_.Remove(*entry, checkpoint);
+  checkpoints_.TakeRemoved();
+  if (!FindCheckpoint(name).ok()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      name.Format(),
+      ": its files are deleted, its record could not be: try again"));
 }
 
 absl::StatusOr<std::shared_ptr<JobEvents>> Jobs::WatchJob(

@@ -121,6 +121,10 @@ class Jobs {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_.mu());
   // Counts what a quota has refused; `checked` again.
   absl::Status NoteQuota(const absl::Status& checked);
+  // One that has ended and is over. The codes are those of DeleteJob.
+  absl::StatusOr<JobEntry*> FindToDelete(const JobName& name,
+                                         const std::string& etag)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_.mu());
   // INVALID_ARGUMENT if the job wants checkpoints regularly and none are kept.
   absl::Status CheckInterval(const v1::Job& job) const;
   absl::StatusOr<v1::Checkpoint> FindCheckpoint(const CheckpointName& name)

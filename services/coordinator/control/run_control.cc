@@ -26,7 +26,6 @@
 #include "services/coordinator/jobs/job_quota.h"
 #include "services/coordinator/jobs/job_state.h"
 #include "services/coordinator/jobs/resource_name.h"
-#include "services/coordinator/run/course/checkpoint_writing.h"
 #include "services/coordinator/run/course/course_options.h"
 #include "services/coordinator/run/wire.h"
 
@@ -194,6 +193,7 @@ void RunControl::Turn(std::vector<std::shared_ptr<JobRun>>& over) {
   // The process ends, so its members' streams do: that is no word on any job.
   if (!book_->CheckOpen().ok()) return;
   book_->SaveAll();
+  checkpoints_->TakeRemoved();
   for (JobEntry* const entry : book_->Busy()) {
     TakeNews(*entry);
     if (entry->active == nullptr || !entry->active->outcome().has_value()) {
@@ -223,9 +223,10 @@ void RunControl::TakeNews(JobEntry& entry) {
   if (changes.paradigm.has_value()) {
     job.mutable_spec()->set_paradigm(*changes.paradigm);
   }
+  if (changes.warning.has_value()) entry.warning = *changes.warning;
   const bool warned =
       changes.warning.has_value() && job.state() == v1::Job::RUNNING;
-  if (warned) job.set_state_reason(*changes.warning);
+  if (warned) job.set_state_reason(entry.ReasonWhileRunning());
   bool over = false;
   std::vector<v1::WatchJobResponse> events;
   for (const auto& [told, again] : changes.checkpoints) {
@@ -235,7 +236,7 @@ void RunControl::TakeNews(JobEntry& entry) {
     // One of the course that the job takes now: whatever happens, it goes on
     // from here, not from one of a course that somebody went back from.
     // What has diverged would diverge again.
-    if (ready && !absl::StartsWith(told.name(), kDivergedCheckpoint)) {
+    if (ready && !HasDiverged(told)) {
       job.set_restore_from(checkpoint.name());
     }
     // That one more attempt begins and fails is in the job's reason.
@@ -262,7 +263,7 @@ void RunControl::NoteSaving(JobEntry& entry, const RunNews::Changes& changes,
     entry.unsaved_why.clear();
     Advance(job, JobEvent::kSaved);
     reason = job.state() == v1::Job::PAUSING ? "its weights are saved"
-                                             : entry.interrupted;
+                                             : entry.ReasonWhileRunning();
   } else if (changes.delayed.has_value()) {
     entry.unsaved_why = std::string(changes.delayed->why.message());
     Advance(job, JobEvent::kSavingFails);
@@ -290,6 +291,7 @@ void RunControl::SetBack(JobEntry& entry, v1::Job& job) {
     const auto from = checkpoints_->Find(entry, *name);
     if (from.ok()) {
       progress.set_samples(from->samples());
+      progress.set_samples_discarded(from->samples_discarded());
       progress.set_version(from->version());
     }
   }
@@ -319,6 +321,7 @@ void RunControl::RunEnded(JobEntry& entry, const JobRun& run,
   job.set_state_reason(ReasonAfter(outcome, job, interrupted,
                                    checkpoints.ok() ? &*checkpoints : nullptr));
   entry.unsaved_why.clear();
+  entry.warning.clear();
   if (job.state() == v1::Job::PAUSED && outcome.left_unsaved) {
     const int64_t trained = job.progress().samples();
     SetBack(entry, job);
@@ -329,6 +332,8 @@ void RunControl::RunEnded(JobEntry& entry, const JobRun& run,
                                  {"state", StateName(job.state())},
                                  {"reason", job.state_reason()}};
   if (job.state() == v1::Job::FAILED) {
+    (outcome.diverged ? metrics_->jobs_diverged : metrics_->jobs_failed)
+        .Increment();
     LogError("run ended", fields);
   } else if (outcome.out_of_workers) {
     LogWarning("run ended", fields);
@@ -411,6 +416,7 @@ void RunControl::Drain(absl::Duration grace) {
 void RunControl::LeaveUnsaved(JobEntry& entry) {
   // One that does not train yet has nothing to lose.
   if (entry.job.state() == v1::Job::STARTING) return;
+  entry.active->GiveUp();
   v1::Job job = entry.job;
   Advance(job, JobEvent::kLeftUnsaved);
   if (job.state() == v1::Job::PAUSED) {
@@ -633,6 +639,7 @@ void RunControl::StartRun(JobEntry& entry) {
   setup.servers = *std::move(servers);
   setup.checkpoint_root = checkpoints_->FolderOf(entry.job);
   setup.checkpoint_fallbacks = checkpoints_->FallbacksOf(entry.job);
+  setup.lanes = options_.lanes;
   if (!entry.job.restore_from().empty()) {
     setup.restore_from = entry.from.directory();
   }

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/checkpoint/folder_lanes.h"
 #include "common/checkpoint/folder_watch.h"
 #include "common/clock.h"
 #include "common/job/job_defaults.h"
@@ -35,6 +36,8 @@ struct JobsOptions {
   std::string checkpoint_root = {};
   // What was trained and cannot be saved there is saved below one of these.
   std::vector<std::string> checkpoint_fallbacks = {};
+  // On which files of checkpoints are read, written and deleted.
+  std::shared_ptr<FolderLanes> lanes = std::make_shared<FolderLanes>();
   // What is known of these folders, in that order; null: nothing, they are
   // taken for good. Called with the book's lock: it must not block.
   std::function<std::vector<FolderState>()> folders = nullptr;

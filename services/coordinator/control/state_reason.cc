@@ -3,16 +3,18 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "services/coordinator/control/checkpoints.h"
 
 namespace paceline {
 namespace {
 
-// The newest that is READY, but not that one; null if there is none.
+// The newest that is READY and has not diverged, but not that one; null if
+// there is none.
 const v1::Checkpoint* NewestBut(
     absl::string_view name, const std::vector<v1::Checkpoint>& checkpoints) {
   for (const v1::Checkpoint& checkpoint : checkpoints) {
     if (checkpoint.state() == v1::Checkpoint::READY &&
-        checkpoint.name() != name) {
+        !HasDiverged(checkpoint) && checkpoint.name() != name) {
       return &checkpoint;
     }
   }
@@ -37,8 +39,19 @@ std::string WayBack(const RunOutcome& outcome, const v1::Job& job,
                         NameAndSamples(*other),
                         ": paceline job restore JOB --checkpoint NAME");
   }
-  if (!outcome.weights_lost) return "";
+  if (!outcome.weights_lost && !outcome.diverged) return "";
   const v1::Checkpoint* const newest = NewestBut("", checkpoints);
+  if (outcome.diverged && newest == nullptr) {
+    return "; it has no checkpoint from before that: create a job anew, with a "
+           "lower learning rate";
+  }
+  if (outcome.diverged) {
+    // One that has failed cannot be changed, one that waits or trains can.
+    return absl::StrCat(
+        "; restore the job, and it goes on from ", NameAndSamples(*newest),
+        ", and lower its learning rate then: paceline job restore JOB; "
+        "paceline job update JOB --set spec.learning_rate=RATE");
+  }
   if (newest == nullptr) {
     return ": the job has no checkpoint to go on from, create one anew";
   }

@@ -48,6 +48,7 @@ v1::Checkpoint ToCheckpoint(const CheckpointWriting::Order& order,
   checkpoint.set_version(order.point.version);
   checkpoint.set_version_at_completion(order.version_at_completion);
   checkpoint.set_samples(order.point.samples);
+  checkpoint.set_samples_discarded(order.point.position.discarded);
   checkpoint.set_exact(order.point.exact);
   checkpoint.set_directory(order.directory);
   checkpoint.set_servers(static_cast<uint32_t>(order.files.size()));

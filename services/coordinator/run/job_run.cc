@@ -56,11 +56,16 @@ JobRun::JobRun(RunSetup setup, const Clock* clock,
       metrics_(std::move(metrics)),
       spec_(setup_.plan.spec),
       incarnations_(setup_.run),
-      record_(setup_.plan.spec.paradigm(), setup_.plan.spec.stop()) {
+      record_(setup_.plan.spec.paradigm(), setup_.plan.spec.stop()),
+      disk_(setup_.lanes,
+            [this](const RunInput& answer) { Step(answer).IgnoreError(); }) {
   StartThreads();
 }
 
-JobRun::~JobRun() { StopThreads(); }
+JobRun::~JobRun() {
+  disk_.Close();
+  StopThreads();
+}
 
 void JobRun::Start() {
   absl::MutexLock lock(&mu_);
@@ -69,20 +74,26 @@ void JobRun::Start() {
 
 void JobRun::OpenFiles() {
   FilesOpened opened;
-  const std::string& initial_weights = setup_.plan.spec.initial_weights();
-  if (!setup_.restore_from.empty() || !initial_weights.empty()) {
-    auto start = setup_.restore_from.empty()
-                     ? ReadInitialWeights(initial_weights)
-                     : ReadRunStart(setup_.restore_from);
-    opened.status = start.status();
-    if (start.ok()) opened.start = *std::move(start);
-  }
-  if (opened.status.ok() && !setup_.trace_file.empty()) {
+  if (!setup_.trace_file.empty()) {
     auto trace = TraceWriter::Create(setup_.trace_file);
     opened.status = trace.status();
     if (trace.ok()) trace_ = *std::move(trace);
   }
-  Step(opened).IgnoreError();
+  const bool weights_only = setup_.restore_from.empty();
+  const std::string from =
+      weights_only ? setup_.plan.spec.initial_weights() : setup_.restore_from;
+  if (!opened.status.ok() || from.empty()) {
+    Step(opened).IgnoreError();
+    return;
+  }
+  disk_.Ask(from,
+            [from, weights_only](const absl::Status& refused) -> RunInput {
+              if (!refused.ok()) return FilesOpened{refused, {}};
+              auto start =
+                  weights_only ? ReadInitialWeights(from) : ReadRunStart(from);
+              if (!start.ok()) return FilesOpened{start.status(), {}};
+              return FilesOpened{absl::OkStatus(), *std::move(start)};
+            });
 }
 
 std::optional<RunOutcome> JobRun::outcome() const {
@@ -96,7 +107,7 @@ absl::Status JobRun::OnWorkerConnected(
   came.worker = session->worker;
   came.name = hello.name();
   came.evaluator = hello.evaluator();
-  Member member;
+  LinkedMember member;
   member.session = std::move(session);
   member.name = hello.name();
   member.evaluator = hello.evaluator();
@@ -519,20 +530,29 @@ void JobRun::On(const CompleteCheckpoint& write) {
   spec.set_paradigm(course_.paradigm());
   Tell([this, order = write.order, spec = std::move(spec),
         tensors = course_.model().tensors, blocks = course_.blocks()] {
-    const absl::Status written =
-        WriteCheckpointManifest(order, setup_.job_name, spec, tensors, blocks);
-    Step(ManifestWritten{order.id, written}).IgnoreError();
+    disk_.Ask(order.directory, [=, job = setup_.job_name](
+                                   const absl::Status& refused) {
+      return ManifestWritten{
+          order.id, refused.ok() ? WriteCheckpointManifest(order, job, spec,
+                                                           tensors, blocks)
+                                 : refused};
+    });
   });
 }
 
 template <>
 void JobRun::On(const RemoveCheckpointFiles& remove) {
-  // What some of the servers have written. There may be nothing.
-  Tell([directory = remove.directory] {
-    const absl::Status removed = RemoveCheckpoint(directory);
-    if (!removed.ok() && !absl::IsNotFound(removed)) {
-      LogWarning(removed.message());
-    }
+  // What some of the servers have written, and the coordinator, whose manifest
+  // is on the same lane. There may be nothing.
+  Tell([this, directory = remove.directory] {
+    disk_.Ask(directory, [directory](const absl::Status& refused) {
+      const absl::Status removed =
+          refused.ok() ? RemoveCheckpoint(directory) : refused;
+      if (!removed.ok() && !absl::IsNotFound(removed)) {
+        LogWarning(removed.message());
+      }
+      return FilesRemoved{directory};
+    });
   });
 }
 
@@ -721,7 +741,7 @@ void JobRun::TellEnd(RunOutcome outcome) {
 
 void JobRun::ExportProgress(const v1::JobProgress& progress,
                             const TrainingView& view,
-                            const std::map<WorkerId, Member>& members) {
+                            const std::map<WorkerId, LinkedMember>& members) {
   metrics_->samples->Set(static_cast<double>(progress.samples()));
   metrics_->samples_wanted->Set(static_cast<double>(progress.samples_total()));
   if (progress.has_accuracy()) metrics_->SetAccuracy(progress.accuracy());
@@ -729,7 +749,7 @@ void JobRun::ExportProgress(const v1::JobProgress& progress,
   metrics_->SetMetrics({progress.metrics().begin(), progress.metrics().end()});
   metrics_->SetParadigm(progress.paradigm());
   size_t trainers = 0;
-  std::map<std::string, std::pair<TrainingView::Worker, const Member*>>
+  std::map<std::string, std::pair<TrainingView::Worker, const LinkedMember*>>
       training;
   std::set<std::string> names;
   for (const auto& [worker, member] : members) {

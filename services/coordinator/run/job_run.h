@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "common/checkpoint/folder_lanes.h"
 #include "common/clock.h"
 #include "common/job/job_defaults.h"
 #include "common/job/job_plan.h"
@@ -26,6 +27,7 @@
 #include "services/coordinator/job_metrics.h"
 #include "services/coordinator/run/course/training_view.h"
 #include "services/coordinator/run/decision_filter.h"
+#include "services/coordinator/run/disk_questions.h"
 #include "services/coordinator/run/driver/run_driver.h"
 #include "services/coordinator/run/run_observer.h"
 #include "services/coordinator/run/run_record.h"
@@ -59,6 +61,15 @@ struct RunSession {
   std::atomic<bool> over = false;
 };
 
+// How a member of a run is reached, and its labels.
+struct LinkedMember {
+  std::shared_ptr<const RunSession> session;
+  std::string name;
+  bool evaluator = false;
+  std::string pool;
+  std::string gpu_model;  // Of one without, its device.
+};
+
 // A parameter server that a run may use.
 struct ServerLink {
   uint64_t member = 0;  // Its number in the fleet.
@@ -83,6 +94,8 @@ struct RunSetup {
   std::vector<std::string> checkpoint_fallbacks = {};
   // The folder of the checkpoint from which the job goes on; empty: it begins.
   std::string restore_from = {};
+  // On which the run reads and writes what belongs to checkpoints.
+  std::shared_ptr<FolderLanes> lanes = std::make_shared<FolderLanes>();
   std::string traceparent = {};  // In which members do what they are told.
   std::string trace_file = {};   // Gets every iteration, for replay; or empty.
   // These three are called on the run's own thread, without a lock.
@@ -103,7 +116,8 @@ struct RunSetup {
 // rule.
 //
 // Thread-safe. Callers wait for nothing: commands are queued, and what takes
-// time happens on the run's own thread. Not to be destroyed on that thread.
+// time happens on the run's own thread, or, what a disk may hold up for ever,
+// on a lane. Not to be destroyed on these threads.
 class JobRun : private RunDriver {
  public:
   // `clock` outlives the run.
@@ -176,15 +190,6 @@ class JobRun : private RunDriver {
   int64_t BytesPerServer() const;
 
  private:
-  // How a member is reached, and its labels.
-  struct Member {
-    std::shared_ptr<const RunSession> session;
-    std::string name;
-    bool evaluator = false;
-    std::string pool;
-    std::string gpu_model;  // Of one without, its device.
-  };
-
   void Perform(absl::Time now, absl::Span<const RunOutput> outputs) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What is to be done about an output: one specialization for each kind.
@@ -207,7 +212,7 @@ class JobRun : private RunDriver {
   // On the run's own thread.
   void OpenFiles();
   void ExportProgress(const v1::JobProgress& progress, const TrainingView& view,
-                      const std::map<WorkerId, Member>& members);
+                      const std::map<WorkerId, LinkedMember>& members);
   void TellCheckpoint(const CheckpointChanged& changed);
   void TellEnd(RunOutcome outcome);
 
@@ -215,10 +220,11 @@ class JobRun : private RunDriver {
   const std::shared_ptr<RunObserver> observer_;
   const std::shared_ptr<JobMetrics> metrics_;
   std::atomic<uint32_t> next_worker_ = 1;
+  std::atomic<bool> given_up_ = false;
 
   absl::Time now_ ABSL_GUARDED_BY(mu_);    // Of the step that is performed.
   v1::JobSpec spec_ ABSL_GUARDED_BY(mu_);  // With what was updated.
-  std::map<WorkerId, Member> members_ ABSL_GUARDED_BY(mu_);
+  std::map<WorkerId, LinkedMember> members_ ABSL_GUARDED_BY(mu_);
   std::vector<v1::Shard> shards_ ABSL_GUARDED_BY(mu_);
   Rng incarnations_ ABSL_GUARDED_BY(mu_);
   RunRecord record_ ABSL_GUARDED_BY(mu_);
@@ -227,6 +233,7 @@ class JobRun : private RunDriver {
   bool ended_ ABSL_GUARDED_BY(mu_) = false;  // The course has.
   std::optional<RunOutcome> outcome_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<TraceWriter> trace_;  // Of the run's own thread.
+  DiskQuestions disk_;
 };
 
 }  // namespace paceline

@@ -308,6 +308,7 @@ v1::AccuracyPoint ToWire(const AccuracyPoint& point) {
   wire.set_version(point.version);
   wire.set_version_at_completion(point.version_at_completion);
   wire.set_samples(point.samples);
+  wire.set_samples_discarded(point.samples_discarded);
   if (point.accuracy.has_value()) wire.set_accuracy(*point.accuracy);
   if (point.loss.has_value()) wire.set_loss(*point.loss);
   wire.mutable_metrics()->insert(point.metrics.begin(), point.metrics.end());

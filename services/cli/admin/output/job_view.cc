@@ -223,6 +223,11 @@ Table CheckpointTable(const std::vector<const v1::Checkpoint*>& checkpoints,
         [](Checkpoint saved) { return absl::StrCat(saved.version()); }},
        {"SAMPLES",
         [](Checkpoint saved) { return absl::StrCat(saved.samples()); }},
+       {"DISCARDED",
+        [](Checkpoint saved) {
+          return absl::StrCat(saved.samples_discarded());
+        },
+        true},
        {"BYTES", [](Checkpoint saved) { return BytesText(saved.bytes()); }},
        {"EXACT", [](Checkpoint saved) { return saved.exact() ? "yes" : "no"; }},
        {"AGE",
@@ -244,6 +249,9 @@ Table AccuracyTable(const std::vector<const v1::AccuracyPoint*>& points,
       {"SECONDS",
        [](Point point) { return absl::StrFormat("%.1f", point.seconds()); }},
       {"SAMPLES", [](Point point) { return absl::StrCat(point.samples()); }},
+      {"DISCARDED",
+       [](Point point) { return absl::StrCat(point.samples_discarded()); },
+       true},
       {"VERSION", [](Point point) { return absl::StrCat(point.version()); }},
       {"ACCURACY",
        [](Point point) {
@@ -282,6 +290,10 @@ std::string CheckpointLine(const v1::Checkpoint& checkpoint) {
   if (checkpoint.state() == v1::Checkpoint::READY) {
     absl::StrAppend(&line, ": version ", checkpoint.version(), ", ",
                     checkpoint.samples(), " samples, ",
+                    checkpoint.samples_discarded() > 0
+                        ? absl::StrCat(checkpoint.samples_discarded(),
+                                       " of them discarded, ")
+                        : "",
                     BytesText(checkpoint.bytes()), " in ",
                     ShortSeconds(checkpoint.write_seconds()));
   } else if (!checkpoint.state_reason().empty()) {

@@ -56,6 +56,8 @@ class CheckpointWriting {
 
   // From now on the manifest is written.  REQUIRES: AllWritten().
   void BeginManifest() { manifest_ = true; }
+  // The coordinator is done with it.
+  void EndManifest() { manifest_ = false; }
   bool writes_manifest() const { return manifest_; }
 
   bool idle() const { return !order_.has_value(); }

@@ -282,6 +282,12 @@ absl::Status RunCourse::On(const Turn& turn, const ManifestWritten& in) {
 }
 
 template <>
+absl::Status RunCourse::On(const Turn&, const FilesRemoved& in) {
+  checkpoints_.FilesRemoved(in);
+  return absl::OkStatus();
+}
+
+template <>
 absl::Status RunCourse::On(const Turn& turn, const ServerLeaves& in) {
   leaving_servers_.insert(in.server);
   checkpoints_.Hurry(turn.now);  // Its grace is short.
@@ -458,6 +464,7 @@ void RunCourse::Pass(const Turn& turn, const SnapshotCommand& snapshot) {
   stamp.version = snapshot.version;
   stamp.version_at_completion = snapshot.version;
   stamp.samples = snapshot.samples;
+  stamp.samples_discarded = core_->samples_discarded();
   evaluations_.Add(snapshot.snapshot, snapshot.last, stamp);
   GiveOutEvaluation(turn);
 }
@@ -490,9 +497,8 @@ void RunCourse::Pass(const Turn&, const Diverged& diverged) {
       diverged.workers == 1 ? " worker" : " workers",
       " were not finite (NaN or infinity), at version ", core_->version(),
       " after ", core_->samples_counted(),
-      " samples: the training has diverged, or the data hold such values; "
-      "restore the job from an earlier checkpoint, or create it anew, with a "
-      "lower learning rate"));
+      " samples: the training has diverged, or the data hold such values"));
+  outcome_.diverged = true;
 }
 
 // Train() looks whether the core has finished.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -55,8 +56,22 @@ absl::Status RunCheckpoints::Order(const Moment& moment,
   return absl::OkStatus();
 }
 
+absl::Time RunCheckpoints::next_try() const {
+  if (!writing_.idle()) return absl::InfiniteFuture();
+  absl::Time next = result_.next_try();
+  const std::string beside = absl::StrCat(folders_[result_.folder()], "/");
+  for (const auto& [directory, until] : removing_) {
+    if (absl::StartsWith(directory, beside)) next = std::max(next, until);
+  }
+  return next;
+}
+
 void RunCheckpoints::SaveResult(const Moment& moment, absl::string_view kind) {
   if (next_try() > moment.now) return;
+  left_behind_ +=
+      static_cast<int>(std::erase_if(removing_, [&](const auto& removal) {
+        return removal.second <= moment.now;
+      }));
   std::string id = Id(moment, kind);
   if (left_behind_ > 0) absl::StrAppend(&id, "-", left_behind_ + 1);
   // The training went on, and nothing was counted since.
@@ -113,6 +128,7 @@ void RunCheckpoints::ManifestWritten(const Moment& moment,
       writing_.order().id != written.id) {
     return;  // It was given up meanwhile.
   }
+  writing_.EndManifest();
   End(moment, written.status);
 }
 
@@ -156,18 +172,22 @@ void RunCheckpoints::TellSlow(const Moment& moment) {
 
 void RunCheckpoints::End(const Moment& moment, const absl::Status& written) {
   // Files of a checkpoint that failed are of no use. While a server may still
-  // write to them they stay, for whoever deletes the checkpoint.
+  // write to them they stay, for whoever deletes the checkpoint. What the
+  // coordinator still writes is removed once that has ended.
   const bool remove = !written.ok() && writing_.AllWritten();
+  const bool left_behind =
+      !written.ok() && (!remove || writing_.writes_manifest());
   const CheckpointWriting::Order order = writing_.End(written);
   const Purpose purpose = purpose_;
   if (remove) moment.outputs.push_back(RemoveCheckpointFiles{order.directory});
+  if (remove && !left_behind) removing_[order.directory] = moment.now + lease_;
   moment.outputs.push_back(CheckpointChanged{
       order,
       written.ok() ? CheckpointChanged::State::kReady
                    : CheckpointChanged::State::kFailed,
       written, moment.now - order.begun,
       /*again=*/purpose == Purpose::kResult && order.id == failed_id_});
-  if (!written.ok() && !remove) ++left_behind_;
+  if (left_behind) ++left_behind_;
   if (purpose == Purpose::kOther) return;
   if (written.ok()) {
     AttemptSucceeded(moment, order.id);

@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_COORDINATOR_RUN_COURSE_RUN_CHECKPOINTS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -57,9 +58,7 @@ class RunCheckpoints {
   // Time is short: the next attempt is due.
   void Hurry(absl::Time now) { result_.TryNow(now); }
   // When SaveResult() has something to do.
-  absl::Time next_try() const {
-    return writing_.idle() ? result_.next_try() : absl::InfiniteFuture();
-  }
+  absl::Time next_try() const;
   // The result could not be saved so far, or takes long, and that was told.
   bool delayed() const { return delayed_; }
   // Why the last attempt failed; OK if none has.
@@ -72,6 +71,9 @@ class RunCheckpoints {
   void Written(const Moment& moment, const ServerWrote& wrote, bool of_result);
   void ManifestWritten(const Moment& moment,
                        const paceline::ManifestWritten& written);
+  void FilesRemoved(const paceline::FilesRemoved& removed) {
+    removing_.erase(removed.directory);
+  }
   // Goes on with the one that is written, or gives it up. `of_result` as above.
   void Look(const Moment& moment, bool of_result);
   // The run ends: nothing is written any more.
@@ -113,6 +115,9 @@ class RunCheckpoints {
   std::string failed_id_;  // Of the last attempt of the folders' turn.
   // Those whose files somebody may still write: no other has their names.
   int left_behind_ = 0;
+  // Folders of those whose files are being removed, and so long the next
+  // attempt beside them waits for that. Then it takes another name.
+  std::map<std::string, absl::Time> removing_;
 };
 
 }  // namespace paceline

@@ -46,6 +46,8 @@ struct RunOutcome {
   bool weights_lost = false;
   // The checkpoint that it was to go on from could not be read.
   bool unrestored = false;
+  // Its pushes were not finite any more.
+  bool diverged = false;
   // The last checkpoint that it wrote, exact; empty: none.
   std::string checkpoint = {};
 };
@@ -150,6 +152,10 @@ struct ManifestWritten {
   std::string id;  // Of the checkpoint.
   absl::Status status;
 };
+// The answer to RemoveCheckpointFiles, whatever came of it.
+struct FilesRemoved {
+  std::string directory;
+};
 // Ends the run at once. The first reason wins.
 struct CancelRun {
   absl::Status reason;
@@ -188,8 +194,8 @@ using RunInput =
                  WeightsInitialized, WorkerPushed, WorkerAsks, WorkerAbandoned,
                  MemberEvaluated, MemberGone, CommandDone, ServerWrote,
                  ServerLost, ServerLeaves, ParametersAdmitted, EvaluatorKnown,
-                 ManifestWritten, CancelRun, PauseRun, ResumeRun, UpdateRun,
-                 SwitchRun, WriteCheckpoint, TimePassed>;
+                 ManifestWritten, FilesRemoved, CancelRun, PauseRun, ResumeRun,
+                 UpdateRun, SwitchRun, WriteCheckpoint, TimePassed>;
 
 // Outputs, in the order in which they must be performed. The core's own pass
 // through, but for those that a course turns into numbered commands.

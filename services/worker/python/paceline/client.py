@@ -203,7 +203,7 @@ class Client:
     def restore_job(self, name: str, checkpoint: str = "", *, etag: str = "",
                     dry_run: bool = False) -> Job:
         """A job that is paused or has ended goes on from one of its
-        checkpoints; default: the newest that is ready."""
+        checkpoints; default: the newest that is ready and has not diverged."""
         request = self._change("RestoreJobRequest", name, etag, dry_run)
         if checkpoint:
             request.checkpoint = self._checkpoint_name(request.name,

@@ -55,21 +55,26 @@ class JobProgress:
     parameters: int = 0
     train_samples: int = 0  # Of one epoch.
     samples_discarded: int = 0  # Of `samples`.
+    # Of the last evaluation, beside accuracy and loss.
+    metrics: typing.Mapping[str, float] = dataclasses.field(
+        default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class AccuracyPoint:
-    """One snapshot's evaluation, stamped when the snapshot was taken."""
+    """One snapshot's evaluation, stamped when the snapshot was taken. None: a
+    program's evaluation did not give it."""
 
     seconds: float = 0.0
     version: int = 0
     version_at_completion: int = 0  # When the last server had taken it.
     samples: int = 0
-    accuracy: float = 0.0
-    loss: float = 0.0
+    accuracy: typing.Optional[float] = None
+    loss: typing.Optional[float] = None
     # What a program's evaluation gave beside these, by name.
     metrics: typing.Mapping[str, float] = dataclasses.field(
         default_factory=dict)
+    samples_discarded: int = 0  # Of `samples`.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +106,7 @@ class Checkpoint:
     exact: bool = False  # Nothing was in flight.
     directory: str = ""  # What load_checkpoint() reads.
     servers: int = 0  # That wrote it.
+    samples_discarded: int = 0  # Of `samples`.
 
     @property
     def id(self) -> str:
@@ -178,6 +184,8 @@ class Worker:
     connect_time: typing.Optional[datetime.datetime] = None
     labels: typing.Mapping[str, str] = dataclasses.field(default_factory=dict)
     version: str = ""
+    compute_capability: str = ""  # "9.0"; empty: no GPU.
+    gpu_uuid: str = ""  # Workers on one card share it.
     programs: typing.Sequence[str] = ()  # That it has; none: built-in models.
 
 

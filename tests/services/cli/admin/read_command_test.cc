@@ -143,6 +143,7 @@ TEST_F(ReadCommandTest, AccuracyAndMetrics) {
     v1::AccuracyPoint& first = *response->add_accuracy_points();
     first.set_seconds(1.25);
     first.set_samples(640);
+    first.set_samples_discarded(64);
     first.set_version(20);
     first.set_accuracy(0.5);
     first.set_loss(1.5);
@@ -156,6 +157,10 @@ TEST_F(ReadCommandTest, AccuracyAndMetrics) {
             "SECONDS   SAMPLES   VERSION   ACCURACY   LOSS     PERPLEXITY\n"
             "1.2       640       20        0.5000     1.5000   <none>\n"
             "2.5       1280      40        <none>     <none>   20.5\n");
+  EXPECT_THAT(command_.Run("job accuracy mnist -o wide").out,
+              HasSubstr("SAMPLES   DISCARDED"));
+  EXPECT_THAT(command_.Run("job accuracy mnist -o json").out,
+              HasSubstr("\"samplesDiscarded\": \"64\""));
   EXPECT_THAT(command_.Run("job accuracy mnist -o json").out,
               HasSubstr("\"perplexity\": 20.5"));
   cluster_.jobs.onListAccuracyPoints = [](const auto&, auto*) {};

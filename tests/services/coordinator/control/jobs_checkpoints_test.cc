@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "tests/common/security/eventually.h"
 #include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
@@ -84,8 +85,7 @@ TEST_F(JobsCheckpointsTest, OldFailuresAreForgotten) {
     BeginCheckpoint(job, absl::StrCat("c", i));
     watcher->AwaitCheckpoint(v1::Checkpoint::FAILED);
   }
-  AwaitTurn();
-  EXPECT_EQ(Names(job).size(), 10u);
+  EXPECT_TRUE(Eventually([&] { return Names(job).size() == 10; }));
   EXPECT_EQ(Names(job)[0], job + "/checkpoints/c12");
 }
 

@@ -45,6 +45,18 @@ TEST_F(JobsLogTest, AServerThatTakesAJobWithItAndTheJobsEndAreErrors) {
   EXPECT_EQ(log_.Count(absl::StrCat("\"jobs\":[\"", job, "\"]")), 1);
 }
 
+TEST_F(JobsLogTest, AServerWhoseWeightsWaitToBeSavedIsAnError) {
+  const std::string job = StartAndRun("a");
+  const auto watcher = Watch(job);
+  server().FailCheckpoints(absl::ResourceExhaustedError("the disk is full"));
+  ASSERT_TRUE(Pause(job).ok());
+  worker().PushOn();
+  watcher->AwaitReason("cannot be saved");
+  EXPECT_EQ(Lines("error"), 0);
+  server().Break();
+  EXPECT_TRUE(Logged("error", "gone, with its part of the jobs' models"));
+}
+
 TEST_F(JobsLogTest, AServerThatGoesWhenItsJobsAreSavedIsNeither) {
   StartAndRun("a");
   server().Leave();

@@ -287,7 +287,8 @@ TEST_F(JobsSavingTest, ADamagedCheckpointLeavesTheOthers) {
 
 TEST_F(JobsSavingTest, NoJobBeginsThatCouldNotBeSaved) {
   absl::Mutex mu;
-  FolderState folder{"/saved", "", absl::NotFoundError("create /saved: none")};
+  FolderState folder{"/saved", "", absl::NotFoundError("create /saved: none"),
+                     /*known=*/true};
   options_.folders = [&] {
     absl::MutexLock lock(&mu);
     return std::vector<FolderState>{folder};

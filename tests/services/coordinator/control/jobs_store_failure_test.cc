@@ -98,6 +98,22 @@ TEST_F(JobsStoreFailureTest, ACheckpointWhoseWordWasLostIsFoundAgain) {
   EXPECT_EQ(Get(job).restore_from(), checkpoint);
 }
 
+// And kept for who names it, if its weights have diverged.
+TEST_F(JobsStoreFailureTest, WhatHasDivergedIsFoundAgainAndNotGoneOnFrom) {
+  StartWithMembers();
+  server().HoldCheckpoints();
+  const std::string job = Run("a");
+  const auto watcher = Watch(job);
+  const std::string checkpoint = BeginCheckpoint(job, "diverged-10-0001");
+  HoldStore();
+  server().WriteHeld();
+  watcher->AwaitCheckpoint(v1::Checkpoint::READY);
+  Restart();
+  EXPECT_EQ(StateOf(checkpoint), v1::Checkpoint::READY);
+  EXPECT_EQ(Get(job).state(), v1::Job::PAUSED);
+  EXPECT_EQ(Get(job).restore_from(), "");
+}
+
 // Not only those of jobs that ran.
 TEST_F(JobsStoreFailureTest, NoCheckpointIsBeingWrittenAfterARestart) {
   Start();

@@ -58,6 +58,20 @@ TEST(ReasonAfterTest, LostWeightsAreRestoredFromTheNewestThatIsReady) {
   EXPECT_EQ(ReasonAfter(outcome, job, "", nullptr), "UNAVAILABLE: s0 is gone");
 }
 
+TEST(ReasonAfterTest, WhatHasDivergedIsNoWayBack) {
+  RunOutcome outcome = Failed("s0 is gone");
+  outcome.weights_lost = true;
+  const std::vector<v1::Checkpoint> both = {
+      Saved("jobs/j/checkpoints/diverged-30-0001", v1::Checkpoint::READY, 30),
+      Saved("jobs/j/checkpoints/auto-20-0001", v1::Checkpoint::READY, 20)};
+  EXPECT_THAT(ReasonAfter(outcome, JobIn(v1::Job::FAILED), "", &both),
+              HasSubstr("goes on from jobs/j/checkpoints/auto-20-0001"));
+  outcome.diverged = true;
+  const std::vector<v1::Checkpoint> one = {both[0]};
+  EXPECT_THAT(ReasonAfter(outcome, JobIn(v1::Job::FAILED), "", &one),
+              HasSubstr("create a job anew, with a lower learning rate"));
+}
+
 TEST(ReasonAfterTest, ADamagedCheckpointLeavesTheOthers) {
   RunOutcome outcome = Failed("c2 is damaged");
   outcome.unrestored = true;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_tools.h"
 #include "gmock/gmock.h"
+#include "tests/common/security/eventually.h"
 #include "tests/services/coordinator/run/job_run_testing.h"
 
 namespace paceline {
@@ -114,7 +115,8 @@ TEST_F(JobRunCheckpointTest, WhatAServerCannotWriteIsRemovedAndToldWhy) {
   EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
   const v1::Checkpoint failed = AwaitCheckpoint("mine", v1::Checkpoint::FAILED);
   EXPECT_EQ(failed.state_reason(), "s1: no space left on the device");
-  EXPECT_FALSE(std::filesystem::exists(FolderOf("mine")));
+  EXPECT_TRUE(
+      Eventually([&] { return !std::filesystem::exists(FolderOf("mine")); }));
   server(1).FailCheckpoints(absl::OkStatus());
   EXPECT_TRUE(job_->WriteCheckpoint("mine").ok());
   AwaitCheckpoint("mine", v1::Checkpoint::READY);

@@ -186,6 +186,14 @@ absl::Status CourseScript::Order(absl::string_view verb, const Words& words) {
     return Give(WriteCheckpoint{std::string(word),
                                 words.size() > 1 ? std::string(words[1]) : ""});
   }
+  if (verb == "coordinator") {
+    slow_coordinator_ = word == "slow";
+    while (!slow_coordinator_ && !held_back_.empty()) {
+      PACELINE_RETURN_IF_ERROR(Give(held_back_.front()));
+      held_back_.pop_front();
+    }
+    return absl::OkStatus();
+  }
   if (verb == "resume") return Give(ResumeRun{});
   if (verb != "pause") return Malformed(verb);
   PACELINE_ASSIGN_OR_RETURN(const absl::Duration time, ParseTime(word));
@@ -301,6 +309,8 @@ absl::Status CourseScript::MakeRun(Words words) {
   evaluator_ = {.exists = true};
   evaluators_.clear();
   grants_.clear();
+  slow_coordinator_ = false;
+  held_back_.clear();
   course_.emplace(options_, settings_, now_);
   checker_ = RunChecker();
   checker_.Begin(40, start_, !options_.checkpoint_root.empty(),
@@ -439,7 +449,13 @@ void CourseScript::Answer(const AskForEvaluator&) {
 }
 
 void CourseScript::Answer(const CompleteCheckpoint& complete) {
-  answers_.push_back(ManifestWritten{complete.order.id, absl::OkStatus()});
+  (slow_coordinator_ ? held_back_ : answers_)
+      .push_back(ManifestWritten{complete.order.id, absl::OkStatus()});
+}
+
+void CourseScript::Answer(const RemoveCheckpointFiles& remove) {
+  (slow_coordinator_ ? held_back_ : answers_)
+      .push_back(FilesRemoved{remove.directory});
 }
 
 void CourseScript::Answer(const NumberedCommand& command) {

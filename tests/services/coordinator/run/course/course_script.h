@@ -53,6 +53,9 @@ namespace paceline {
 //                          file until it is sound; cannot write below
 //                          /checkpoints; takes no snapshot
 //   server s0 leaving|lost
+//   coordinator slow|sound from now on it writes no manifest and removes
+//   nothing
+//                          until it is sound
 //   evaluators none|some|unfit
 //                          whether one is connected anywhere, or one that has
 //                          said that it cannot
@@ -101,6 +104,7 @@ class CourseScript {
   void Answer(const AdmitParameters& admit);
   void Answer(const AskForEvaluator& ask);
   void Answer(const CompleteCheckpoint& complete);
+  void Answer(const RemoveCheckpointFiles& remove);
   void Answer(const NumberedCommand& command);
   template <class Other>
   void Answer(const Other&) {}
@@ -111,6 +115,8 @@ class CourseScript {
   bool quota_ = false;
   EvaluatorKnown evaluator_ = {.exists = true};
   std::vector<Server> servers_;
+  bool slow_coordinator_ = false;
+  std::deque<RunInput> held_back_;  // What it says once it is sound.
   std::optional<RunCourse> course_;
   RunChecker checker_;
   absl::Time now_ = absl::UnixEpoch();
