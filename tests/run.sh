@@ -10,8 +10,9 @@
 #          annotations
 #   trials bad days of whole clusters, in their short form, built as dev
 #   tidy   clang-tidy
-#   asan   all tests and the fuzzers' seeds under Address- and
-#          UndefinedBehaviorSanitizer
+#   asan   the tests in C++ and of the processes and commands, and the fuzzers'
+#          seeds, under Address- and UndefinedBehaviorSanitizer; not the Python
+#          package's, the trials and the images
 #   tsan   the tests that link no gRPC under ThreadSanitizer, built by GCC
 #   files  every file compiles alone, which a unity build does not show
 set -euo pipefail

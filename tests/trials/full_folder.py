@@ -26,8 +26,7 @@ from real_cluster import LONG, RealCluster, until  # noqa: E402
 
 BIN = pathlib.Path(sys.argv[1]).resolve()
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-full-folder-"))
-# The sanitizers make everything slower.
-LEASE = "6s" if os.environ.get("PACELINE_SANITIZED") else "3s"
+LEASE = "3s"
 BATCH = 32
 JOB = "kept"
 
@@ -124,6 +123,41 @@ class WithoutFolder(Cluster):
     def start_coordinator(self):
         self.saved.symlink_to("/proc/none/checkpoints")
         super().start_coordinator()
+
+
+class HangingDisk(Cluster):
+    """Whose folder does not answer while a trial says so, to the coordinator or
+    to the server."""
+
+    def __init__(self, **options):
+        self.signs = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH))
+        super().__init__(**options)
+
+    def hangs_for(self, name):
+        self.environment = {
+            **os.environ, "LD_PRELOAD": str(BIN / "hanging_disk.so"),
+            "PACELINE_HANGS_BELOW": str(self.saved),
+            "PACELINE_HANGS_WHILE": str(self.signs / name)}
+
+    def start_coordinator(self):
+        self.hangs_for("coordinator")
+        super().start_coordinator()
+
+    def start(self, program, name, *flags):
+        self.hangs_for(name)
+        super().start(program, name, *flags)
+
+    def hang(self, name):
+        (self.signs / name).touch()
+
+    def answer(self, name):
+        (self.signs / name).unlink()
+
+    def checkpoints(self):
+        listed = json.loads(self.command("checkpoint", "list", JOB, "-o",
+                                         "json"))
+        return {one["name"].split("/")[-1]: one["state"]
+                for one in listed.get("checkpoints", [])}
 
 
 class FullFolder(unittest.TestCase):
@@ -261,6 +295,50 @@ class FullFolder(unittest.TestCase):
         self.assertEqual(cluster.end("s0"), 0)
         paused = cluster.await_job("PAUSED", "before the weights were saved")
         self.assertIn("begins anew", paused["stateReason"])
+
+    def test_a_coordinators_disk_that_hangs_holds_up_who_needs_it(self):
+        cluster = self.cluster(HangingDisk)
+        cluster.create()
+        cluster.train()
+        for name in ("old", "new"):
+            cluster.command("checkpoint", "create", JOB, "--name", name,
+                            "--wait")
+        cluster.hang("coordinator")
+        with self.assertRaisesRegex(AssertionError, "still being deleted"):
+            cluster.command("checkpoint", "delete", f"{JOB}/old", "--yes")
+        self.assertEqual(cluster.checkpoints()["old"], "FAILED")
+        cluster.train()
+        cluster.command("job", "pause", JOB)
+        pausing = cluster.await_job("PAUSING", "the coordinator still writes")
+        trained = int(pausing["progress"]["samples"])
+        cluster.answer("coordinator")
+        paused = cluster.await_job("PAUSED")
+        self.assertEqual(int(paused["progress"]["samples"]), trained)
+        until("it is deleted", lambda: "old" not in cluster.checkpoints())
+
+    def test_a_coordinator_ends_though_its_disk_hangs(self):
+        cluster = self.cluster(HangingDisk, coordinator=["--grace", "1s"])
+        cluster.create()
+        cluster.train()
+        cluster.command("checkpoint", "create", JOB, "--name", "mine", "--wait")
+        cluster.hang("coordinator")
+        self.assertEqual(cluster.stop_coordinator(), 0)
+        cluster.answer("coordinator")
+        cluster.start_coordinator()
+        cluster.await_job("PAUSED", "before the weights were saved")
+        cluster.command("job", "resume", JOB)
+        cluster.train()
+
+    def test_a_server_ends_though_its_disk_hangs(self):
+        cluster = self.cluster(HangingDisk, server=["--grace", "2s"])
+        cluster.create()
+        cluster.train()
+        cluster.hang("s0")
+        cluster.command("checkpoint", "create", JOB, "--name", "mine")
+        self.assertEqual(cluster.end("s0"), 0)
+        self.assertIn("ends without waiting for the disk",
+                      (cluster.folder / "s0.log").read_text())
+        cluster.await_job("PAUSED", "before the weights were saved")
 
     def test_a_server_that_sees_another_folder_gets_no_job(self):
         other = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH))

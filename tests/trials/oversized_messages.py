@@ -5,10 +5,10 @@ above the limit costs the processes.
 
     oversized_messages.py BIN_DIR
 
-PACELINE_TRIAL_CALLERS and PACELINE_TRIAL_MEGABYTES make it larger: 100 and
-1000, where the short form has 8 and 200. With --minutes it also measures how
-much slower training is in a window with an attack. The callers have processors
-of their own then, as on other machines.
+The short form has 8 callers with 200 megabytes each. With --minutes it is 100
+with 1000, unless PACELINE_TRIAL_CALLERS and PACELINE_TRIAL_MEGABYTES say
+otherwise, and it also measures how much slower training is in a window with an
+attack. The callers have processors of their own then, as on other machines.
 """
 
 import concurrent.futures
@@ -28,8 +28,10 @@ from trial_cluster import LONG, MINUTES, Trial, TrialCluster, main, pause
 
 JOB = "attacked"
 MEGABYTE = 1 << 20
-CALLERS = int(os.environ.get("PACELINE_TRIAL_CALLERS", "8"))
-MESSAGE = int(os.environ.get("PACELINE_TRIAL_MEGABYTES", "200")) * MEGABYTE
+CALLERS = int(os.environ.get("PACELINE_TRIAL_CALLERS",
+                             "100" if MINUTES else "8"))
+MESSAGE = int(os.environ.get("PACELINE_TRIAL_MEGABYTES",
+                             "1000" if MINUTES else "200")) * MEGABYTE
 MAY_GROW = 64 * MEGABYTE
 
 GET_CLUSTER = "/paceline.v1.ClusterService/GetCluster"

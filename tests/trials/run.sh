@@ -52,7 +52,8 @@ cmake --preset "$preset" -DPACELINE_TESTS=ON >"build/$preset-configure.log" 2>&1
   exit 1
 }
 cmake --build --preset "$preset" --target \
-  paceline paceline-coordinator paceline-server paceline-worker wall_clock
+  paceline paceline-coordinator paceline-server paceline-worker \
+  hanging_disk wall_clock
 
 failed=0
 for name in "${names[@]}"; do

@@ -22,8 +22,7 @@ from real_cluster import LONG, RealCluster, until  # noqa: E402
 
 BIN = pathlib.Path(sys.argv[1]).resolve()
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-store-"))
-# The sanitizers make everything slower.
-LEASE = "6s" if os.environ.get("PACELINE_SANITIZED") else "3s"
+LEASE = "3s"
 JOB = "kept"
 PRECONDITION = 4  # Of the command: docs/cli.md.
 FAILED = 1

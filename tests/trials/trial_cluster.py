@@ -1,6 +1,7 @@
 """A cluster as an operator runs one, for trials: processes that show each
 other certificates, a person's command, and jobs whose samples are counted."""
 
+import array
 import collections
 import json
 import os
@@ -23,11 +24,14 @@ BIN = pathlib.Path(sys.argv[1]).resolve()
 # How long a trial lasts that can last: none of it is the short form, which
 # takes as long as it must to have everything happen a few times.
 MINUTES = float(os.environ.get("PACELINE_TRIAL_MINUTES", "0"))
-# The sanitizers keep memory that was freed, and make everything slower.
-SANITIZED = bool(os.environ.get("PACELINE_SANITIZED"))
-LEASE = "6s" if SANITIZED else "3s"
+LEASE = "3s"
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-trial-"))
 BATCH = 32
+# A program each of whose weights counts how often a sample was used, and how
+# many it has of them.
+PROGRAM = (pathlib.Path(__file__).resolve().parents[1] / "integration" /
+           "plain_program.py")
+COUNTED = 1024
 
 COORDINATOR = "paceline-coordinator"
 SERVER = "paceline-server"
@@ -49,12 +53,24 @@ SPEC = {
 }
 
 
+# Of one block: a push is taken or not.
+COUNTING_SPEC = {
+    "model": "program:plain", "data": "program", "arguments": {"task": "count"},
+    "paradigm": "asp", "batch_size": BATCH, "learning_rate": 1,
+    "optimizer": "sgd", "schedule": "constant", "wire": "FP32", "servers": 1,
+    "workers": {"min": 1}, "stop": {"epochs": 1_000_000},
+    "evaluation": {"disabled": True},
+    "checkpoints": {"interval": "3s", "keep": 3},
+}
+
+
 class TrialCluster(RealCluster):
     """`step` is what a batch takes a worker. A coordinator, servers s0..,
-    workers w0.. and the evaluator e0, all behind mutual TLS."""
+    workers w0.., c0.. with the program that counts, and the evaluator e0, all
+    behind mutual TLS."""
 
     def __init__(self, servers=2, workers=2, step="20ms", coordinator=(),
-                 lease=LEASE):
+                 lease=LEASE, counting=0):
         self.tls = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH)) / "tls"
         self.issue()
         self.worker_flags = ["--step-time", step]
@@ -63,6 +79,8 @@ class TrialCluster(RealCluster):
             [(f"w{i}", self.worker_flags) for i in range(workers)],
             coordinator=[*self.certificates("coordinator"), *coordinator],
             lease=lease)
+        for i in range(counting):
+            self.start_worker(f"c{i}")
 
     def issue(self, identities=IDENTITIES):
         """Certificates that are missing, or are for others now."""
@@ -83,7 +101,10 @@ class TrialCluster(RealCluster):
         super().start(program, name, *self.member_flags(program), *flags)
 
     def start_worker(self, name):
-        self.start(WORKER, name, *self.worker_flags)
+        program = ["--program", "plain", "--exec",
+                   f"exec {sys.executable} {PROGRAM}"]
+        self.start(WORKER, name, *self.worker_flags,
+                   *(program if name.startswith("c") else ()))
 
     def everybody(self):
         """The processes by name, the coordinator's too."""
@@ -128,9 +149,9 @@ class TrialCluster(RealCluster):
         return [one["address"]
                 for one in self.shown("server", "list")["servers"]]
 
-    def create(self, name, **spec):
+    def create(self, name, of=SPEC, **spec):
         file = self.folder / f"{name}.json"
-        file.write_text(json.dumps({"name": name, "spec": {**SPEC, **spec}}))
+        file.write_text(json.dumps({"name": name, "spec": {**of, **spec}}))
         self.command("job", "create", "-f", str(file))
 
     def job(self, name):
@@ -138,6 +159,26 @@ class TrialCluster(RealCluster):
 
     def counted(self, name):
         return int(self.job(name).get("progress", {}).get("samples", 0))
+
+    def samples_of_pushes(self, name):
+        """Those of all pushes that this coordinator has counted."""
+        series = ("paceline_coordinator_samples_counted_total"
+                  f'{{job_id="namespaces/default/jobs/{name}"}} ')
+        [line] = [line for line in self.metrics().splitlines()
+                  if line.startswith(series)]
+        return int(float(line[len(series):]))
+
+    def weights(self, name, tensor):
+        """Of the newest checkpoint of a job on one server."""
+        saved = self.shown("checkpoint", "list", name)["checkpoints"][0]
+        folder = pathlib.Path(saved["directory"])
+        bytes_ = (folder / "server-0-of-1.safetensors").read_bytes()
+        size = int.from_bytes(bytes_[:8], "little")
+        header = json.loads(bytes_[8:8 + size])
+        begin, end = header[f"{tensor}/0"]["data_offsets"]  # Of its one block.
+        values = array.array("f")
+        values.frombytes(bytes_[8 + size + begin:8 + size + end])
+        return values
 
     def trains_on(self, name, more=40 * BATCH):
         """Waits until so many samples more are counted than now."""
@@ -189,12 +230,35 @@ class Trial(unittest.TestCase):
         self.assertEqual(dict(zip(names, cluster.stop())),
                          dict.fromkeys(names, 0), cluster.logs())
 
-    def is_exact(self, cluster, name, **options):
-        """The job ends with as many samples as it was asked for, and the
-        coordinator's counter has seen as many."""
+    def is_exact(self, cluster, name, whole=True, **options):
+        """The job ends with as many samples as it was asked for. `whole`: by one
+        coordinator, without going back; then the pushes that it has taken, each
+        counted as it came, had as many."""
         asked, job = cluster.finish(name, **options)
         self.assertEqual(int(job["progress"]["samples"]), asked)
+        if whole:
+            self.assertEqual(cluster.samples_of_pushes(name), asked)
         return asked, job
+
+    def counts_each_sample(self, cluster, name):
+        """A job of the program that counts ends after whole epochs, and its
+        weights say that each sample was used once in each."""
+        cluster.command("job", "pause", name)
+        cluster.command("job", "wait", name, "--for=state=PAUSED",
+                        f"--timeout={LONG}s")
+        epochs = cluster.counted(name) // COUNTED + 2
+        cluster.command("job", "update", name, "--set",
+                        f"spec.stop.epochs={epochs}")
+        cluster.command("job", "resume", name)
+        cluster.command("job", "wait", name, "--for=state=SUCCEEDED",
+                        f"--timeout={LONG}s")
+        self.assertEqual(cluster.counted(name), epochs * COUNTED)
+        counts = cluster.weights(name, "counts")
+        self.assertEqual(len(counts), COUNTED)
+        wrong = {sample: count for sample, count in enumerate(counts)
+                 if abs(count - epochs) > 0.01}
+        self.assertEqual(wrong, {}, f"of {epochs} epochs")
+        return epochs
 
     def tearDown(self):
         for cluster in self.clusters:
