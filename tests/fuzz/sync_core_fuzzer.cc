@@ -62,7 +62,7 @@ class FuzzedCluster {
         core_(SmallOptions(), *MakePolicy(policy)) {
     // Two of them have samples reserved.
     const std::vector<NewMember> workers = {
-        {WorkerId{1}}, {WorkerId{2}, 8}, {WorkerId{3}, 30}};
+        {WorkerId{1}, {}}, {WorkerId{2}, {8, 0}}, {WorkerId{3}, {30, 4}}};
     core_.Start(now_, workers, outputs_);
     Take();
   }
@@ -90,7 +90,8 @@ class FuzzedCluster {
         core_.Leave(now_, worker, LossReason::kStreamBroken, outputs_);
         break;
       case 14:
-        core_.Join(now_, {WorkerId{next_worker_++}, what / 16u}, outputs_);
+        core_.Join(now_, {WorkerId{next_worker_++}, {what / 16u, what % 8u}},
+                   outputs_);
         break;
       case 15:
         now_ += absl::Seconds(1 + fuzz_.Byte() % 8);
