@@ -34,7 +34,7 @@ deploy/install_packages.sh --with-lint
 
 # Sanitizers slow everything down; leases in tests must not end for that.
 export ASAN_OPTIONS=detect_leaks=1
-export TSAN_OPTIONS=halt_on_error=1
+export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan_suppressions.txt"
 export UBSAN_OPTIONS=print_stacktrace=1
 mkdir -p build
 
