@@ -6,8 +6,9 @@ The job's argument `task` says what it learns:
     count      how often each sample was used: weight i grows by one for each
     break      nothing: it raises an exception in its third step
 
-With the argument `lives` it writes its pid to a file in that folder, named by
-its worker, once it has done three steps; an evaluator writes its weights there.
+After each three steps it says on stderr how many it has done. With the argument
+`lives` it writes its pid to a file in that folder, named by its worker, once it
+has done three; an evaluator writes there what its evaluation came to.
 """
 
 import array
@@ -19,6 +20,7 @@ import pathlib
 import random
 import socket
 import struct
+import sys
 
 HELLO, ATTACH, INITIALIZED, READY, DONE, ABANDONED, EVALUATED, FAILED = range(
     1, 9)
@@ -139,8 +141,9 @@ class Count:
         return 1.0 * len(samples)
 
     def evaluate(self, weights, samples):
-        return {"accuracy": 0.0, "loss": 1.0, "least": min(weights["counts"]),
-                "most": max(weights["counts"])}
+        counts = weights["counts"].tolist()
+        return {"accuracy": 0.0, "loss": 1.0, "least": min(counts),
+                "most": max(counts), "total": sum(counts)}
 
 
 class Break(Count):
@@ -226,6 +229,9 @@ def main():
             agent.say(DONE, struct.pack("<qdIIQQ", iteration, loss, size, 0, 0,
                                         0))
             steps += 1
+            if steps % 3 == 0:
+                print(job["worker"], "has done", steps, "steps",
+                      file=sys.stderr)
             if lives and steps == 3:
                 path = pathlib.Path(lives) / job["worker"]
                 path.with_suffix(".new").write_text(str(os.getpid()))

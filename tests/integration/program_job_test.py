@@ -5,7 +5,7 @@
 
 The program is plain_program.py, which has nothing but the standard library.
 PACELINE_DEATHS says how often programs and agents are killed or stopped in the
-middle of their work (30).
+middle of their work (40).
 """
 
 import collections
@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -23,17 +24,37 @@ import unittest
 
 from real_cluster import LONG, RealCluster, until
 
-BIN = None
+BIN, SOURCE = None, None
 PROGRAM = pathlib.Path(__file__).resolve().parent / "plain_program.py"
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-programs-"))
-DEATHS = int(os.environ.get("PACELINE_DEATHS", "30"))
+DEATHS = int(os.environ.get("PACELINE_DEATHS", "40"))
 OFTEN = {("program", signal.SIGKILL): 5, ("agent", signal.SIGKILL): 3,
          ("program", signal.SIGSTOP): 1, ("agent", signal.SIGSTOP): 1}
-# Those that apply a gradient as often as its samples say, whoever dies; with a
-# batching other than even.
-PARADIGMS = ("bsp", "bsp balanced", "asp", "ssp:s=3", "dssp:lower=3,upper=15",
-             "cgp:warmup_rounds=1", "saps:s=3", "ksync:k=2", "abs:pieces=8",
-             "elastic:r=5")
+# Behind a paradigm stands a batching other than even.
+#
+# Each sample is in the weights once an epoch, with weight 1.
+EXACT = ("bsp", "bsp balanced", "asp", "ssp:s=3", "dssp:lower=3,upper=15",
+         "psp:beta=1,s=2", "cgp:warmup_rounds=1", "saps:s=3", "abs:pieces=8",
+         "elastic:r=5", "kasync:k=2", "kbatchasync:k=2",
+         "syncswitch:first=bsp,then=asp,at=0.5")
+# A gradient that is too late for its round, or too stale, is discarded: its
+# samples count, and are not in the weights.
+DISCARDING = ("ksync:k=2", "kbatchsync:k=2", "backup:b=1",
+              "asp:staleness_cap=1",
+              "saps:mode=drop,s=1,starve_limit=1000000000")
+# How much a gradient counts depends on its staleness, or it is corrected by the
+# weights' way since it began: what is in the weights says no number of samples.
+WEIGHING = ("asp:staleness_weight=inverse",
+            "kasync:k=2,staleness_weight=exponential,decay=0.1",
+            "ssp:s=3,staleness_weight=delay_compensated,lambda=0.04",
+            "cgp:warmup_rounds=1,stale_weight=inverse",
+            "saps:mode=damp,s=1,s_max=3")
+PARADIGMS = EXACT + DISCARDING + WEIGHING
+# What a job is told by the agent of a program that is killed.
+KILLED = re.compile(r"UNAVAILABLE: the program exited with 137 \(killed: out "
+                    r"of memory\?\) in step \d+; last lines: .*w\d has done "
+                    r"\d+ steps$", re.MULTILINE)
+MOST_IN_A_SECOND = 10  # Lines about losses that a job's log has.
 
 
 def pause(seconds):
@@ -111,6 +132,12 @@ class ProgramJobTest(unittest.TestCase):
         self.assertEqual(job["state"], "FAILED")
         self.assertIn("IndexError: the list is too short", job["stateReason"])
 
+    def test_no_paradigm_is_left_out(self):
+        page = (SOURCE / "docs" / "paradigms.md").read_text()
+        table = page.split("| spec |")[1].split("\n\n")[0]
+        self.assertEqual(set(re.findall(r"\n\| `([a-z]+)[:`]", table)),
+                         {re.split("[: ]", rule)[0] for rule in PARADIGMS})
+
     def test_whoever_dies_each_sample_counts_once(self):
         temporary = SCRATCH / "tmp"
         temporary.mkdir()
@@ -126,9 +153,7 @@ class ProgramJobTest(unittest.TestCase):
                                                   share, draw)
         print(", ".join(f"{who} by {how.name}: {count}"
                         for (who, how), count in deaths.items()), flush=True)
-        log = "".join((self.cluster.folder / f"{name}.log").read_text()
-                      for name in self.flags)
-        self.assertIn("exited with 137 (killed: out of memory?) in step", log)
+        self.see_agents_logs(deaths)
         # Nobody is left of those that were killed, nor of the others.
         self.assertEqual(set(self.cluster.stop()), {0})
         left = subprocess.run(["pgrep", "-f", f"{PROGRAM.name} {SCRATCH}"],
@@ -136,11 +161,11 @@ class ProgramJobTest(unittest.TestCase):
         self.assertEqual(left.decode(), "")
         self.assertEqual(list(temporary.iterdir()), [])
 
-    def train_among_deaths(self, name, paradigm, share, draw):
+    def train_among_deaths(self, name, rule, share, draw):
         """Trains until `share` have died; returns how many died how."""
         lives = SCRATCH / name
         lives.mkdir()
-        paradigm, _, batching = paradigm.partition(" ")
+        paradigm, _, batching = rule.partition(" ")
         # One block, of which a push is taken or not.
         self.create(name, "count", {"lives": str(lives)}, paradigm=paradigm,
                     batching=batching or "even", servers=1,
@@ -152,6 +177,7 @@ class ProgramJobTest(unittest.TestCase):
                 deaths[who, how] += 1
             self.assertIn(self.job(name)["state"],
                           ("PENDING", "STARTING", "RUNNING"))
+        self.see_reasons(name, deaths)
         # It stands still while it is told where to end.
         self.paceline("job", "pause", name)
         until("it is paused", lambda: self.job(name)["state"] == "PAUSED")
@@ -159,15 +185,71 @@ class ProgramJobTest(unittest.TestCase):
         self.paceline("job", "update", name, "--set",
                       f"spec.stop.epochs={epochs}")
         self.paceline("job", "resume", name)
-        job = self.await_end(name)
-        self.assertEqual(job["state"], "SUCCEEDED", job)
-        self.assertEqual(int(job["progress"]["samples"]), epochs * 1024)
-        figures = json.loads((lives / "evaluated").read_text())
-        self.assertAlmostEqual(figures["least"], epochs, delta=0.01)
-        self.assertAlmostEqual(figures["most"], epochs, delta=0.01)
-        print(f"{paradigm} {batching}: {deaths.total()} deaths, {epochs} "
-              "epochs", flush=True)
+        discarded = self.see_counts(self.await_end(name), lives, epochs, rule)
+        print(f"{rule}: {deaths.total()} deaths, {epochs} epochs, {discarded} "
+              "samples discarded", flush=True)
         return deaths
+
+    def see_counts(self, job, lives, epochs, rule):
+        """Every sample was counted once an epoch; and used, as far as the
+        weights say it. How many were discarded."""
+        self.assertEqual(job["state"], "SUCCEEDED", job)
+        samples = int(job["progress"]["samples"])
+        self.assertEqual(samples, epochs * 1024)
+        figures = json.loads((lives / "evaluated").read_text())
+        discarded = int(job["progress"].get("samplesDiscarded", 0))
+        if rule in EXACT:
+            self.assertEqual(discarded, 0)
+            self.assertAlmostEqual(figures["least"], epochs, delta=0.01)
+        if rule in EXACT + DISCARDING:
+            self.assertLess(figures["most"], epochs + 0.01)
+            self.assertAlmostEqual(figures["total"], samples - discarded,
+                                   delta=0.5)
+        return discarded
+
+    def see_reasons(self, name, deaths):
+        """The job counts each loss and names its reason, with a killed
+        program's exit status and last words."""
+        def lost():
+            """By reason, as the job counts them."""
+            found = re.findall(
+                "paceline_coordinator_workers_lost_total{job_id=\"namespaces/"
+                f'default/jobs/{name}",reason="([a-z ]+)"}} (\\d+)',
+                self.cluster.metrics())
+            return collections.Counter(
+                {reason: int(count) for reason, count in found})
+        until(f"{name} has lost all that died",
+              lambda: lost().total() >= deaths.total())
+        counted = lost()
+        # On a busy machine somebody may stand still too long by himself, and is
+        # not missed any more when he is killed.
+        slow = (counted["stuck"] + counted["lease ended"]
+                - deaths["program", signal.SIGSTOP]
+                - deaths["agent", signal.SIGSTOP])
+        self.assertGreaterEqual(slow, 0, counted)
+        for who, reason in (("program", "failed"), ("agent", "stream broken")):
+            self.assertGreaterEqual(counted[reason] + slow,
+                                    deaths[who, signal.SIGKILL], counted)
+
+        def log():
+            return self.paceline("job", "logs", name)
+        until(f"{name} tells how {counted['failed']} programs died",
+              lambda: len(KILLED.findall(log())) >= counted["failed"])
+        # Of the other lines none is left out of so few.
+        if log().count("  loss  ") < MOST_IN_A_SECOND:
+            until(f"{name} tells of {counted}", lambda: collections.Counter(
+                re.findall(r"  loss  lost \((.*?)\)", log())) == lost())
+
+    def see_agents_logs(self, deaths):
+        """What only an agent knows: how the program ended that it ended."""
+        log = "".join((self.cluster.folder / f"{name}.log").read_text()
+                      for name in self.flags)
+        self.assertGreaterEqual(len(re.findall(
+            r"exited with 137 \(killed: out of memory\?\) in step", log)),
+            deaths["program", signal.SIGKILL])
+        self.assertGreaterEqual(len(re.findall(
+            r"the program did not end by itself.*last lines: .*has done", log)),
+            deaths["program", signal.SIGSTOP])
 
     def end_life(self, who, how, lives, draw):
         """False if there was none to end."""
@@ -212,7 +294,7 @@ class ProgramJobTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv[1]).resolve()
+    BIN, SOURCE = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     try:
         unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2,
                       warnings="ignore")
