@@ -11,9 +11,9 @@ DiskQuestions::DiskQuestions(std::shared_ptr<FolderLanes> lanes, Step step)
 void DiskQuestions::Ask(const std::string& folder, Question question) {
   const auto answer = [asked = std::make_shared<Question>(std::move(question)),
                        asker = asker_](const absl::Status& refused) {
-    const RunInput answer = (*asked)(refused);
+    const RunInput input = (*asked)(refused);
     absl::MutexLock lock(&asker->mu);
-    if (asker->step != nullptr) asker->step(answer);
+    if (asker->step != nullptr) asker->step(input);
   };
   const absl::Status put =
       lanes_->Put(LaneOf(folder), [answer] { answer(absl::OkStatus()); });
