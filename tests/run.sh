@@ -2,10 +2,12 @@
 # Installs what is missing, builds, and runs tests.
 #
 #   tests/run.sh          lint and dev: what to run before a commit
-#   tests/run.sh all      lint, dev, trials, tidy, asan and tsan: what CI runs
+#   tests/run.sh all      lint, gcc, dev, trials, tidy, asan and tsan: what CI runs
 #   tests/run.sh PART...  those parts:
 #
 #   lint   format, layers, sizes, the chart
+#   gcc    only builds: the programs as the quickstart builds them, whose compiler
+#          warns of other things than clang
 #   dev    all tests but the trials, built by clang, which checks the lock
 #          annotations
 #   trials bad days of whole clusters, in their short form, built as dev
@@ -22,10 +24,10 @@ source deploy/jobs.sh
 
 parts=("$@")
 [[ ${#parts[@]} -gt 0 ]] || parts=(lint dev)
-[[ "${parts[*]}" != all ]] || parts=(lint dev trials tidy asan tsan)
+[[ "${parts[*]}" != all ]] || parts=(lint gcc dev trials tidy asan tsan)
 for part in "${parts[@]}"; do
-  [[ "$part" =~ ^(lint|dev|trials|tidy|asan|tsan|files)$ ]] || {
-    echo "tests/run.sh: '$part' is none of all, lint, dev, trials, tidy, asan, tsan, files" >&2
+  [[ "$part" =~ ^(lint|gcc|dev|trials|tidy|asan|tsan|files)$ ]] || {
+    echo "tests/run.sh: '$part' is none of all, lint, gcc, dev, trials, tidy, asan, tsan, files" >&2
     exit 2
   }
 done
@@ -38,14 +40,19 @@ export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan_suppressions.t
 export UBSAN_OPTIONS=print_stacktrace=1
 mkdir -p build
 
-# run_preset PRESET [ARG...]: configures, builds and tests it, with these
-# arguments for ctest.
-run_preset() {
-  cmake --preset "$1" >"build/$1-configure.log" 2>&1 || {
+# configure PRESET [ARG...]: with these arguments for cmake.
+configure() {
+  cmake --preset "$@" >"build/$1-configure.log" 2>&1 || {
     tail -n 20 "build/$1-configure.log" >&2
     echo "tests/run.sh: configuring $1 failed" >&2
     return 1
   }
+}
+
+# run_preset PRESET [ARG...]: configures, builds and tests it, with these
+# arguments for ctest.
+run_preset() {
+  configure "$1"
   cmake --build --preset "$1"
   # A job in the background of a script ignores SIGINT, and so would all that
   # it starts.
@@ -59,6 +66,13 @@ for part in "${parts[@]}"; do
     lint) tests/lint.sh ;;
     tidy) tests/lint.sh --tidy ;;
     files) tests/lint.sh --each-file ;;
+    gcc)
+      # A folder of its own: somebody may have the tests configured in the
+      # preset's.
+      configure release -B build/gcc -DPACELINE_TESTS=OFF \
+        -DPACELINE_BENCHMARKS=OFF -DPACELINE_CUDA=OFF
+      cmake --build build/gcc
+      ;;
     dev) run_preset dev --label-exclude trials ;;
     trials) run_preset dev --label-regex trials ;;
     *) run_preset "$part" ;;

@@ -124,7 +124,9 @@ TEST(OversizedMessageTest, NoDescriptorIsLeftBehind) {
     for (int j = 0; j < 4; ++j) {
       GuardedClient client(server.address(), {});
       EXPECT_TRUE(client.WhoAmI().ok());
-      if (j == 0) EXPECT_TRUE(absl::IsUnavailable(Send(client, 1'000)));
+      if (j == 0) {
+        EXPECT_TRUE(absl::IsUnavailable(Send(client, 1'000)));
+      }
     }
   }
   EXPECT_LE(AwaitDescriptors(before), before);
