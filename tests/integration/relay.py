@@ -1,0 +1,142 @@
+"""A TCP relay between two processes, whose connections a test cuts, holds up
+and slows down."""
+
+import asyncio
+import threading
+
+LONG = 30  # Seconds; ends only what would hang.
+CHUNK = 1 << 14  # Bytes forwarded at once.
+CHUNKS_AHEAD = 256  # On their way in one direction, where there is a delay.
+
+
+class Relay:
+    """Listens on a free port of 127.0.0.1 and forwards each connection to
+    `target`, "host:port", which may be changed: new connections go there. All
+    else may be called from any thread, and holds when it has returned."""
+
+    def __init__(self, target):
+        self.target = target
+        self.latency = 0.0  # Seconds, each way.
+        self.rate = None  # Bytes a second, each way of each connection.
+        self.state = "open"  # Or "cut", or "held".
+        self.links = {}  # By the task that forwards: the writers of its ends.
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread.start()
+        self.server = self.run(asyncio.start_server(self.serve, "127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.server.sockets[0].getsockname()[1]
+
+    def cut(self):
+        """All connections break, and new ones do at once, until mend()."""
+        self.run(self.change("cut"))
+
+    def half_open(self):
+        """Nothing is forwarded any more and nobody is told; new connections
+        are taken and lead nowhere. Until mend()."""
+        self.run(self.change("held"))
+
+    def mend(self):
+        """New connections are forwarded again. Those that were held break:
+        what they had taken in is lost."""
+        self.run(self.change("open"))
+
+    def delay(self, seconds):
+        """What comes in from now on goes out so much later."""
+        self.latency = seconds
+
+    def throttle(self, bytes_per_second):
+        """None: as fast as it goes."""
+        self.rate = bytes_per_second
+
+    def close(self):
+        self.run(self.end())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(timeout=LONG)
+        self.loop.close()
+
+    def run(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(
+            coroutine, self.loop).result(timeout=LONG)
+
+    # What follows runs on the loop alone.
+
+    async def change(self, state):
+        was, self.state = self.state, state
+        if state == "held":
+            for task in self.links:
+                task.cancel()
+        elif state == "cut" or was == "held":
+            self.break_all()
+
+    async def end(self):
+        self.server.close()
+        await self.server.wait_closed()
+        await self.change("cut")
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    def break_all(self):
+        for task, ends in self.links.items():
+            task.cancel()
+            for end in ends:
+                end.transport.abort()
+        self.links.clear()
+
+    async def serve(self, reader, writer):
+        # The port stays the relay's while it is cut: nobody else gets it.
+        if self.state == "cut":
+            writer.transport.abort()
+            return
+        here = asyncio.current_task()
+        self.links[here] = [writer]
+        if self.state == "held":
+            return
+        try:
+            host, port = self.target.rsplit(":", 1)
+            onward, there = await asyncio.open_connection(host, int(port))
+            self.links[here].append(there)
+            await self.forward((reader, there), (onward, writer))
+        except asyncio.CancelledError:
+            return  # By whoever breaks the connection, or holds it.
+        except OSError:
+            pass
+        # A connection ends with the first of its directions.
+        for end in self.links.pop(here):
+            end.close()
+
+    async def forward(self, *ways):
+        tasks = [asyncio.ensure_future(self.carry(*way)) for way in ways]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def carry(self, reader, writer):
+        """One direction, to its end."""
+        coming = asyncio.Queue(CHUNKS_AHEAD)
+
+        async def take_in():
+            data = b"-"
+            while data:
+                try:
+                    data = await reader.read(CHUNK)
+                except OSError:
+                    data = b""
+                await coming.put((self.loop.time() + self.latency, data))
+
+        taking = asyncio.ensure_future(take_in())
+        try:
+            while True:
+                due, data = await coming.get()
+                if not data:
+                    return
+                wait = max(0, due - self.loop.time())
+                wait += len(data) / self.rate if self.rate else 0
+                if wait > 0:
+                    await asyncio.sleep(wait)
+                writer.write(data)
+                await writer.drain()
+        finally:
+            taking.cancel()
