@@ -40,16 +40,26 @@ absl::StatusOr<std::optional<PushOutcome>> Contributor::Begin(
   return std::nullopt;
 }
 
-void Contributor::Keep(const PulledBlocks& pulled) {
+void Contributor::Keep(uint64_t request, const PulledBlocks& pulled) {
   CHECK(pulled.blocks.size() == blocks_);
-  std::vector<PulledBlock> blocks = pulled.blocks;
+  PulledBlocks kept = pulled;
   absl::MutexLock lock(&mu_);
-  if (!fenced_) kept_.swap(blocks);  // What it held is freed after the lock.
+  if (fenced_) return;
+  std::swap(kept_, kept);  // What it held is freed after the lock.
+  kept_for_ = request;
+}
+
+std::optional<PulledBlocks> Contributor::KeptFor(uint64_t request) {
+  absl::MutexLock lock(&mu_);
+  if (request == 0 || kept_for_ != request || kept_.blocks.empty()) {
+    return std::nullopt;
+  }
+  return kept_;
 }
 
 std::shared_ptr<const BlockState> Contributor::Kept(uint32_t index) {
   absl::MutexLock lock(&mu_);
-  return kept_.empty() ? nullptr : kept_[index].state;
+  return kept_.blocks.empty() ? nullptr : kept_.blocks[index].state;
 }
 
 PushOutcome Contributor::Finish(int64_t iteration, uint32_t index, uint32_t id,
@@ -81,7 +91,7 @@ bool Contributor::Refuse() {
 FencedPush Contributor::Fence() {
   // Whole, and after the lock: states may be the last references to a model.
   std::vector<Taking> taking;
-  std::vector<PulledBlock> kept;
+  PulledBlocks kept;
   std::vector<uint32_t> refused;
   absl::MutexLock lock(&mu_);
   fenced_ = true;
@@ -92,7 +102,7 @@ FencedPush Contributor::Fence() {
   };
   mu_.Await(absl::Condition(&idle));
   taking_.swap(taking);
-  kept_.swap(kept);
+  std::swap(kept_, kept);
   refused_.swap(refused);
   return {.iteration = iteration_,
           .blocks_taken = taken_,

@@ -59,9 +59,12 @@ class Contributor {
                                                    uint32_t index,
                                                    uint32_t samples);
 
-  // Remembers what this incarnation was sent last.  REQUIRES: all blocks, by
-  // index.
-  void Keep(const PulledBlocks& pulled);
+  // Remembers what this incarnation was sent last, in answer to `request`.
+  // REQUIRES: all blocks, by index.
+  void Keep(uint64_t request, const PulledBlocks& pulled);
+  // That, should it ask again: the answer may have come in part, and what was
+  // kept is to be what it has. Nothing if the request is another, or none: 0.
+  std::optional<PulledBlocks> KeptFor(uint64_t request);
   // Null if nothing is kept.
   std::shared_ptr<const BlockState> Kept(uint32_t index);
 
@@ -101,7 +104,8 @@ class Contributor {
   bool fenced_ ABSL_GUARDED_BY(mu_) = false;
   uint32_t samples_ ABSL_GUARDED_BY(mu_) = 0;           // Of iteration_.
   std::vector<uint32_t> refused_ ABSL_GUARDED_BY(mu_);  // Of iteration_.
-  std::vector<PulledBlock> kept_ ABSL_GUARDED_BY(mu_);
+  PulledBlocks kept_ ABSL_GUARDED_BY(mu_);
+  uint64_t kept_for_ ABSL_GUARDED_BY(mu_) = 0;  // The request.
   // Allocated by the first push, freed by the fence.
   std::vector<Taking> taking_ ABSL_GUARDED_BY(mu_);
 };

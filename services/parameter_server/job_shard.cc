@@ -238,10 +238,15 @@ void JobShard::PullAndKeep(const Puller& puller, int64_t closing,
     callback(contributor.status());
     return;
   }
+  if (auto kept = (*contributor)->KeptFor(puller.request); kept.has_value()) {
+    callback(*std::move(kept));
+    return;
+  }
   Pull(puller, closing,
-       [contributor = *std::move(contributor), callback = std::move(callback)](
-           absl::StatusOr<PulledBlocks> pulled) mutable {
-         if (pulled.ok()) contributor->Keep(*pulled);
+       [contributor = *std::move(contributor), request = puller.request,
+        callback =
+            std::move(callback)](absl::StatusOr<PulledBlocks> pulled) mutable {
+         if (pulled.ok()) contributor->Keep(request, *pulled);
          callback(std::move(pulled));
        });
 }

@@ -96,7 +96,8 @@ class JobShard {
     pulls_.Pull(puller, closing, std::move(callback));
   }
   // Pulls, and keeps what was pulled, so that the incarnation's next push can
-  // be compensated. RESOURCE_EXHAUSTED: too many incarnations.
+  // be compensated. A request that is repeated gets what is kept of it.
+  // RESOURCE_EXHAUSTED: too many incarnations.
   void PullAndKeep(const Puller& puller, int64_t closing,
                    PullCallback callback);
   // Gives all blocks of a snapshot, once it exists.

@@ -60,6 +60,8 @@ class ParameterStream
 
  protected:
   absl::Status OnMessage(grpc::ByteBuffer& message) override {
+    // What was on its way when another stream took this one's place.
+    if (closing()) return absl::CancelledError("the stream has ended");
     PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
     const v1::Frame& header = frame.header;
     if (header.has_hello()) {
@@ -84,6 +86,7 @@ class ParameterStream
 
   void OnDisconnected() override {
     if (const auto job = job_.lock()) job->CancelPulls(id_);
+    if (joined_) service_->current_.Remove(key_, this);
   }
 
   void OnSent() override {
@@ -101,17 +104,24 @@ class ParameterStream
  private:
   absl::Status Join(const v1::StreamHello& hello) {
     if (joined_) return absl::InvalidArgumentError("`hello` comes once");
-    auto job = service_->shard_->Job(hello.run());
-    // The server may have lost its coordinator, and with it the run, just now;
-    // the worker hears of it from its own.
-    if (absl::IsNotFound(job.status())) {
-      return absl::UnavailableError(job.status().message());
-    }
-    PACELINE_RETURN_IF_ERROR(job.status());
-    incarnation_ = hello.incarnation();
-    job_ = *job;
+    PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<JobShard> job,
+                              service_->shard_->Job(hello.run()));
+    key_ = {hello.run(), hello.incarnation()};
+    job_ = job;
     joined_ = true;
+    if (const auto replaced =
+            service_->current_.Replace(key_, shared_from_this())) {
+      static_cast<ParameterStream&>(*replaced).GiveWay(*job);
+    }
     return absl::OkStatus();
+  }
+
+  // To a new stream of the same incarnation, from that one's thread. Not an
+  // error that the worker would open yet another one for.
+  void GiveWay(JobShard& job) {
+    Close(absl::FailedPreconditionError(
+        "another stream of this incarnation has taken the place of this one"));
+    job.CancelPulls(id_);
   }
 
   absl::Status Set(JobShard& job, const v1::SetBlock& set,
@@ -131,11 +141,16 @@ class ParameterStream
     PACELINE_ASSIGN_OR_RETURN(const DType dtype, FromWire(push.format()));
     PACELINE_ASSIGN_OR_RETURN(
         const PushOutcome outcome,
-        job.Push(PushFromWire(push, incarnation_), payload, dtype));
+        job.Push(PushFromWire(push, key_.incarnation), payload, dtype));
     service_->metrics_->pushed_blocks.Increment();
     service_->metrics_->push_bytes.Increment(
         static_cast<double>(payload.size()));
-    if (!outcome.complete) return absl::OkStatus();
+    // Once a stream: a push that is repeated as a whole is complete with each
+    // of its blocks.
+    if (!outcome.complete || acknowledged_ == push.iteration()) {
+      return absl::OkStatus();
+    }
+    acknowledged_ = push.iteration();
     service_->metrics_->refused_blocks.Increment(
         static_cast<double>(outcome.refused.size()));
     v1::Frame ack;
@@ -153,7 +168,8 @@ class ParameterStream
     // server hold the model once per question.
     const uint64_t number = BeginPull();
     job.CancelPulls(id_);
-    const Puller puller{id_, incarnation_, service_->PullDeadline()};
+    const Puller puller{id_, key_.incarnation, service_->PullDeadline(),
+                        pull.request()};
     const std::weak_ptr<OpenStream> weak = shared_from_this();
     const absl::Time asked = service_->clock_->Now();
     auto answer = [weak, dtype, asked, number, request = pull.request(),
@@ -238,8 +254,9 @@ class ParameterStream
   ParameterService* const service_;
   const uint64_t id_;
   const StreamTicket ticket_;
-  uint64_t incarnation_ = 0;
+  CurrentStreams::Key key_;  // Once joined.
   bool joined_ = false;
+  int64_t acknowledged_ = 0;  // The iteration.
   // Weak, so that a worker that stays does not keep what the server has
   // dropped.
   std::weak_ptr<JobShard> job_;

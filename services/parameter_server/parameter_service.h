@@ -8,6 +8,7 @@
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
 #include "protos/paceline/v1/parameters.grpc.pb.h"
+#include "services/parameter_server/current_streams.h"
 #include "services/parameter_server/server_metrics.h"
 #include "services/parameter_server/shard.h"
 
@@ -54,6 +55,7 @@ class ParameterService : public v1::Parameters::WithRawCallbackMethod_Exchange<
   ServerMetrics* const metrics_;
   StreamRegistry* const streams_;
   CallGuard* const guard_;
+  CurrentStreams current_;
   std::atomic<int64_t> pull_timeout_ms_ = 10'000;
   std::atomic<uint64_t> next_stream_ = 1;
 };

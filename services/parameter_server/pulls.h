@@ -31,6 +31,7 @@ struct Puller {
   uint64_t owner = 0;        // The stream, for Cancel().
   uint64_t incarnation = 0;  // For a fence.
   absl::Time deadline;       // On the driver's clock.
+  uint64_t request = 0;      // The incarnation's number for it; 0: none.
 };
 
 // Callbacks that have become due, with what to call them with. The holder calls

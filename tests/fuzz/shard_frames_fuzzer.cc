@@ -44,7 +44,8 @@ void ExpectPulled(const absl::StatusOr<PulledBlocks>& pulled) {
 }
 
 void Pull(JobShard& job, const v1::Pull& pull, uint64_t incarnation) {
-  const Puller puller{1, incarnation, absl::UnixEpoch() + absl::Seconds(1)};
+  const Puller puller{1, incarnation, absl::UnixEpoch() + absl::Seconds(1),
+                      pull.request()};
   if (pull.what_case() == v1::Pull::kSnapshot) {
     job.PullSnapshot(puller, static_cast<uint64_t>(pull.snapshot()),
                      ExpectPulled);

@@ -131,7 +131,7 @@ TEST(ContributorTest, AFenceFreesWhatWasKeptOutsideItsLock) {
                EXPECT_EQ(contributor.Kept(0), nullptr);
                delete state;
              })});
-    contributor.Keep(pulled);
+    contributor.Keep(1, pulled);
   }
   EXPECT_FALSE(freed);
   contributor.Fence();

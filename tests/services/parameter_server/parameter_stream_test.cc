@@ -200,7 +200,7 @@ TEST(ParameterStreamTest, RefusesWhatComesWithoutAJob) {
   ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
   Client unknown(server);
   unknown.Hello(9);
-  EXPECT_EQ(unknown.End(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(unknown.End(), grpc::StatusCode::NOT_FOUND);
   Client rude(server);
   rude.Push(1, 1);
   EXPECT_EQ(rude.End(), grpc::StatusCode::INVALID_ARGUMENT);
