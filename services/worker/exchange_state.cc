@@ -18,7 +18,10 @@ absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
         absl::StrCat("block ", block, " is placed twice"));
   }
   ++blocks_of_[place.server];
-  if (place.pushed) pushed_to_.insert(place.server);
+  {
+    absl::MutexLock lock(&mu_);
+    open_.AddServer(place.server, place.pushed);
+  }
   if (blocks_in_.size() <= place.tensor) blocks_in_.resize(place.tensor + 1);
   ++blocks_in_[place.tensor];
   return absl::OkStatus();
@@ -27,8 +30,10 @@ absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
 uint64_t ExchangeState::BeginPull(bool telling, bool whole) {
   absl::MutexLock lock(&mu_);
   telling_ = telling;
-  pulls_pending_ = pulls_ended_.ok() ? blocks_of_.size() : 0;
+  ++request_;
+  if (pulls_ended_.ok()) open_.Begin(&OpenAtServer::pull, request_);
   blocks_pending_.clear();
+  blocks_again_.clear();
   for (const auto& [block, place] : places_) {
     if (whole || place.pushed) blocks_pending_.insert(block);
   }
@@ -36,7 +41,7 @@ uint64_t ExchangeState::BeginPull(bool telling, bool whole) {
   arrived_.clear();
   pulled_ = PullResult();
   pull_status_ = absl::OkStatus();
-  return ++request_;
+  return request_;
 }
 
 absl::StatusOr<PullResult> ExchangeState::AwaitPull(
@@ -44,15 +49,18 @@ absl::StatusOr<PullResult> ExchangeState::AwaitPull(
   absl::MutexLock lock(&mu_);
   absl::Status waited;
   do {
-    waited = Await(&pulls_pending_, "the weights", silence);
+    waited = Await(&OpenAtServer::pull, "the weights", silence);
     if (!telling_) break;
     const std::vector<size_t> arrived = std::exchange(arrived_, {});
     mu_.Unlock();
     for (const size_t tensor : arrived) on_tensor(tensor);
     mu_.Lock();
-  } while (waited.ok() && (pulls_pending_ > 0 || !arrived_.empty()));
+  } while (waited.ok() &&
+           (open_.Count(&OpenAtServer::pull) > 0 || !arrived_.empty()));
   telling_ = false;
-  ++request_;  // What still comes of it is late.
+  // What still comes of it is late.
+  ++request_;
+  open_.EndAll(&OpenAtServer::pull);
   if (!waited.ok()) return waited;
   if (!pulls_ended_.ok()) return pulls_ended_;
   if (!pull_status_.ok()) return pull_status_;
@@ -65,34 +73,34 @@ absl::StatusOr<PullResult> ExchangeState::AwaitPull(
 
 void ExchangeState::BeginPush(int64_t iteration) {
   absl::MutexLock lock(&mu_);
-  iteration_ = iteration;
-  pushes_pending_ = pushed_to_.size();
+  open_.Begin(&OpenAtServer::push, static_cast<uint64_t>(iteration));
   refused_ = 0;
 }
 
 absl::StatusOr<uint32_t> ExchangeState::AwaitPush(absl::Duration silence) {
   absl::MutexLock lock(&mu_);
   const absl::Status waited =
-      Await(&pushes_pending_, "the acknowledgement of a push", silence);
+      Await(&OpenAtServer::push, "the acknowledgement of a push", silence);
   if (!waited.ok()) return waited;
   return refused_;
 }
 
-void ExchangeState::BeginSet() {
+uint64_t ExchangeState::BeginSet() {
   absl::MutexLock lock(&mu_);
-  sets_pending_ = blocks_of_.size();
+  open_.Begin(&OpenAtServer::set, ++setting_);
+  return setting_;
 }
 
 absl::Status ExchangeState::AwaitSet(absl::Duration silence) {
   absl::MutexLock lock(&mu_);
-  return Await(&sets_pending_, "the starting weights to be taken", silence);
+  return Await(&OpenAtServer::set, "the starting weights to be taken", silence);
 }
 
 void ExchangeState::EndPulls(const absl::Status& status) {
   absl::MutexLock lock(&mu_);
   if (!pulls_ended_.ok()) return;
   pulls_ended_ = status;
-  pulls_pending_ = 0;
+  open_.EndAll(&OpenAtServer::pull);
 }
 
 absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
@@ -114,11 +122,15 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
     absl::MutexLock lock(&mu_);
     if (request != request_) return absl::OkStatus();
     if (blocks_pending_.erase(block) == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("block ", block, " came twice in one pull"));
+      if (blocks_again_.erase(block) == 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("block ", block, " came twice in one pull"));
+      }
+      open_.Came(server, /*again=*/true, clock_->Now());
+      return absl::OkStatus();
     }
     pulled_.bytes += payload.size();
-    last_progress_ = clock_->Now();
+    open_.Came(server, /*again=*/false, clock_->Now());
     telling = telling_;
   }
   // Outside the lock, so that servers' blocks are copied in parallel. Nobody
@@ -135,41 +147,55 @@ void ExchangeState::Copied(uint64_t request, size_t tensor) {
   arrived_.push_back(tensor);
 }
 
-void ExchangeState::PullEnded(uint64_t request, const absl::Status& status,
+void ExchangeState::PullEnded(size_t server, uint64_t request,
+                              const absl::Status& status,
                               absl::Duration parked) {
   absl::MutexLock lock(&mu_);
-  if (request != request_ || pulls_pending_ == 0) return;
-  --pulls_pending_;
-  last_progress_ = clock_->Now();
+  if (!open_.End(server, &OpenAtServer::pull, request, clock_->Now())) return;
   pulled_.parked = std::max(pulled_.parked, parked);
   if (pull_status_.ok()) pull_status_ = status;
 }
 
-void ExchangeState::PushTaken(int64_t iteration, uint32_t refused) {
+void ExchangeState::PushTaken(size_t server, int64_t iteration,
+                              uint32_t refused) {
   absl::MutexLock lock(&mu_);
-  if (iteration != iteration_ || pushes_pending_ == 0) return;
-  --pushes_pending_;
-  last_progress_ = clock_->Now();
-  refused_ += refused;
+  if (open_.End(server, &OpenAtServer::push, static_cast<uint64_t>(iteration),
+                clock_->Now())) {
+    refused_ += refused;
+  }
 }
 
-void ExchangeState::SetTaken() {
+void ExchangeState::SetTaken(size_t server) {
   absl::MutexLock lock(&mu_);
-  if (sets_pending_ == 0) return;
-  --sets_pending_;
-  last_progress_ = clock_->Now();
+  open_.End(server, &OpenAtServer::set, setting_, clock_->Now());
 }
 
-void ExchangeState::Sent() {
+void ExchangeState::Sent(size_t server) {
   absl::MutexLock lock(&mu_);
-  last_progress_ = clock_->Now();
+  open_.Went(server, clock_->Now());
+}
+
+void ExchangeState::Suspended(size_t server, const absl::Status& status) {
+  absl::MutexLock lock(&mu_);
+  open_.Suspend(server, status);
+}
+
+OpenAtServer ExchangeState::Resumed(size_t server) {
+  absl::MutexLock lock(&mu_);
+  open_.Resume(server);
+  const OpenAtServer open = open_.At(server);
+  if (open.pull == 0) return open;
+  for (const auto& [block, place] : places_) {
+    if (place.server == server && !blocks_pending_.contains(block)) {
+      blocks_again_.insert(block);
+    }
+  }
+  return open;
 }
 
 void ExchangeState::Broken(const absl::Status& status) {
   absl::MutexLock lock(&mu_);
-  if (!broken_.ok()) return;
-  broken_ =
-      status.ok() ? absl::UnavailableError("the stream has ended") : status;
+  if (broken_.ok()) broken_ = status;
 }
 
 bool ExchangeState::broken() {
@@ -177,23 +203,35 @@ bool ExchangeState::broken() {
   return !broken_.ok();
 }
 
-absl::Status ExchangeState::Await(const size_t* pending, absl::string_view what,
+absl::Status ExchangeState::Await(Kind kind, absl::string_view what,
                                   absl::Duration silence) {
-  const auto over = [this, pending]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return *pending == 0 || (telling_ && !arrived_.empty()) || !broken_.ok();
+  const auto over = [this, kind]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return open_.Count(kind) == 0 || (telling_ && !arrived_.empty()) ||
+           !broken_.ok();
   };
   const absl::Time began = clock_->Now();
   while (!over()) {
     const absl::Duration left =
-        std::max(began, last_progress_) + silence - clock_->Now();
-    if (left <= absl::ZeroDuration()) {
-      return absl::UnavailableError(
-          absl::StrCat(*pending, " parameter servers were silent for ",
-                       absl::FormatDuration(silence), ": waited for ", what));
-    }
+        std::max(began, open_.last_progress()) + silence - clock_->Now();
+    if (left <= absl::ZeroDuration()) return Silent(kind, what, silence);
     // Looks again now and then: the clock may be another than the wait's.
     mu_.AwaitWithTimeout(absl::Condition(&over), std::min(left, kLook));
   }
+  return broken_;
+}
+
+absl::Status ExchangeState::Silent(Kind kind, absl::string_view what,
+                                   absl::Duration silence) {
+  const absl::Status broke = open_.WhyNot(kind);
+  if (broke.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat(open_.Count(kind), " parameter servers were silent for ",
+                     absl::FormatDuration(silence), ": waited for ", what));
+  }
+  // For good: who asks again would wait for that server again.
+  broken_ = absl::UnavailableError(
+      absl::StrCat(broke.message(), "; nothing came for ",
+                   absl::FormatDuration(silence), ": waited for ", what));
   return broken_;
 }
 

@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "common/clock.h"
 #include "common/tensor/payload.h"
+#include "services/worker/open_exchanges.h"
 
 namespace paceline {
 
@@ -32,11 +33,14 @@ struct PullResult {
 // the reactions of streams and the waiting thread can be tested without any.
 //
 // At most one pull, one push and one setting of starting values are open at a
-// time. Thread-safe.
+// time; each is open at every server until that one has answered. Thread-safe.
 //
 // A wait ends on silence, not after a time in all: how long a model takes is up
 // to its size and the links, and nobody would come to an end that another limit
 // cuts off, again and again.
+//
+// A server whose stream breaks is suspended until it is dialled again: what is
+// open there stays open, waits go on, and end by silence as they would.
 class ExchangeState {
  public:
   // `clock` outlives the state.
@@ -58,8 +62,9 @@ class ExchangeState {
   bool Hosts(size_t server) const { return blocks_of_.contains(server); }
 
   // The worker's thread. Each Await returns the exchange's result, the status
-  // with which a stream broke, or UNAVAILABLE once nothing has come or gone for
-  // `silence`.
+  // with which a stream broke for good, or UNAVAILABLE once nothing has come or
+  // gone for `silence`. If a server is suspended then, the message says with
+  // what, and that is for good too.
   // With `telling`, AwaitPull calls on_tensor, in the calling thread, with each
   // tensor as soon as all its blocks have arrived, while others have not.
   // `whole`: with the blocks that are not pushed, which never change.
@@ -67,55 +72,68 @@ class ExchangeState {
   absl::StatusOr<PullResult> AwaitPull(
       absl::Duration silence,
       const std::function<void(size_t)>& on_tensor = nullptr);
-  void BeginPush(int64_t iteration);
+  void BeginPush(int64_t iteration);                           // From 1.
   absl::StatusOr<uint32_t> AwaitPush(absl::Duration silence);  // Refused.
-  void BeginSet();
+  uint64_t BeginSet();                                         // Its number.
   absl::Status AwaitSet(absl::Duration silence);
 
   // The worker is to leave: the open pull and all later ones end with `status`,
   // which is not OK. What it has pushed is still acknowledged.
   void EndPulls(const absl::Status& status);
 
-  // The reactions. What belongs to an exchange that is no longer open is
-  // ignored. INVALID_ARGUMENT for a block that is not the server's, that came
-  // before in this pull or whose payload has another size: the stream is to be
-  // broken.
+  // The reactions, of a server that hosts something. What belongs to an
+  // exchange that is no longer open is ignored. INVALID_ARGUMENT for a block
+  // that is not the server's, that came before in this pull by the same stream
+  // or whose payload has another size: the stream is to be broken.
+  //
+  // A block that had come before the stream broke is left as it is: its tensor
+  // may be in use.
   absl::Status Pulled(size_t server, uint64_t request, uint32_t block,
                       const Payload& payload, DType dtype);
   // `parked`: how long the server says it held the pull back.
-  void PullEnded(uint64_t request, const absl::Status& status,
+  void PullEnded(size_t server, uint64_t request, const absl::Status& status,
                  absl::Duration parked);
-  void PushTaken(int64_t iteration, uint32_t refused);
-  void SetTaken();
-  // A frame to a server has gone out.
-  void Sent();
-  // The stream to a server has ended: all waits end, for good.
+  void PushTaken(size_t server, int64_t iteration, uint32_t refused);
+  void SetTaken(size_t server);
+  // A frame to the server has gone out.
+  void Sent(size_t server);
+
+  // The stream to a server has ended with `status`, which is not OK, and is
+  // dialled again.
+  void Suspended(size_t server, const absl::Status& status);
+  // It begins anew, and nothing of the old one comes any more: what is to be
+  // asked and pushed again.
+  OpenAtServer Resumed(size_t server);
+  // All waits end, for good, with `status`, which is not OK.
   void Broken(const absl::Status& status);
   bool broken();
 
  private:
-  // Waits for `*pending` servers, for a tensor that somebody wants to hear of,
-  // or for what makes waiting useless.
-  absl::Status Await(const size_t* pending, absl::string_view what,
-                     absl::Duration silence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  using Kind = OpenExchanges::Kind;
+
+  // Waits for all servers to end it, for a tensor that somebody wants to hear
+  // of, or for what makes waiting useless.
+  absl::Status Await(Kind kind, absl::string_view what, absl::Duration silence)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Why nothing comes.
+  absl::Status Silent(Kind kind, absl::string_view what, absl::Duration silence)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A block of the open pull lies where it belongs.
   void Copied(uint64_t request, size_t tensor) ABSL_LOCKS_EXCLUDED(mu_);
 
   const Clock* const clock_;
   absl::flat_hash_map<uint32_t, Place> places_;    // Constant once used.
   absl::flat_hash_map<size_t, size_t> blocks_of_;  // By server; the same.
-  // Servers with a block that is pushed; the same.
-  absl::flat_hash_set<size_t> pushed_to_;
-  std::vector<size_t> blocks_in_;  // By tensor; the same.
+  std::vector<size_t> blocks_in_;                  // By tensor; the same.
 
   absl::Mutex mu_;
+  OpenExchanges open_ ABSL_GUARDED_BY(mu_);
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
-  // Something of an open exchange has come or gone.
-  absl::Time last_progress_ ABSL_GUARDED_BY(mu_);
 
   uint64_t request_ ABSL_GUARDED_BY(mu_) = 0;
-  size_t pulls_pending_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_set<uint32_t> blocks_pending_ ABSL_GUARDED_BY(mu_);
+  // Had come, and may come once more by a new stream.
+  absl::flat_hash_set<uint32_t> blocks_again_ ABSL_GUARDED_BY(mu_);
   std::vector<size_t> left_in_ ABSL_GUARDED_BY(mu_);  // By tensor.
   // Tensors that are complete and that on_tensor has not been told.
   std::vector<size_t> arrived_ ABSL_GUARDED_BY(mu_);
@@ -124,11 +142,8 @@ class ExchangeState {
   absl::Status pull_status_ ABSL_GUARDED_BY(mu_);
   absl::Status pulls_ended_ ABSL_GUARDED_BY(mu_);
 
-  int64_t iteration_ ABSL_GUARDED_BY(mu_) = 0;
-  size_t pushes_pending_ ABSL_GUARDED_BY(mu_) = 0;
   uint32_t refused_ ABSL_GUARDED_BY(mu_) = 0;
-
-  size_t sets_pending_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t setting_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace paceline

@@ -1,65 +1,25 @@
 #include "services/worker/parameter_client.h"
 
-#include <grpcpp/generic/generic_stub.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/rpc/frame_codec.h"
-#include "common/rpc/grpc_status.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
 
 namespace paceline {
 namespace {
 
-constexpr char kExchange[] = "/paceline.v1.Parameters/Exchange";
-
-// Frames that may wait for one server: all blocks of the most that it hosts
-// (ShardLimits), twice. Most of them refer to the model's own memory.
-constexpr size_t kMaxQueuedFrames = size_t{1} << 21;
-
 // Of a lease, for all servers together.
 constexpr double kDialPart = 0.75;
-constexpr absl::Duration kDialTurn = absl::Milliseconds(100);
 
 }  // namespace
-
-absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
-                               const grpc::ByteBuffer& message) {
-  PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
-  const v1::Frame& header = frame.header;
-  switch (header.kind_case()) {
-    case v1::Frame::kPulledBlock: {
-      PACELINE_ASSIGN_OR_RETURN(const DType dtype,
-                                FromWire(header.pulled_block().format()));
-      return state.Pulled(server, header.pulled_block().request(),
-                          header.pulled_block().block(), frame.payload, dtype);
-    }
-    case v1::Frame::kPullEnd:
-      state.PullEnded(
-          header.pull_end().request(),
-          FromCode(header.pull_end().code(), header.pull_end().message()),
-          absl::Microseconds(header.pull_end().parked_us()));
-      return absl::OkStatus();
-    case v1::Frame::kPushAck:
-      state.PushTaken(header.push_ack().iteration(),
-                      header.push_ack().refused_size());
-      return absl::OkStatus();
-    case v1::Frame::kSetDone:
-      state.SetTaken();
-      return absl::OkStatus();
-    default:
-      return absl::InvalidArgumentError("that frame is not for a worker");
-  }
-}
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
     const v1::BeginJob& begin, TensorArrays arrays, const Options& options) {
@@ -72,37 +32,31 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
     }
   }
   PACELINE_RETURN_IF_ERROR(client->CheckCovered());
-  client->streams_.resize(shards.size());
-  client->channels_.resize(shards.size());
-  for (int i = 0; i < shards.size(); ++i) {
+  client->links_.resize(shards.size());
+  for (int i = 0; i < shards.size(); ++i) {  // All at once.
     if (!client->state_.Hosts(i)) continue;
-    client->channels_[i] =
-        options.dial(shards[i].address(), ChannelProfile::kBulk, options.lease);
+    ParameterLink::Options link{.address = shards[i].address(),
+                                .hello = {},
+                                .lease = options.lease,
+                                .dial = options.dial,
+                                .stopped = options.stopped,
+                                .redialled = options.redialled};
+    link.hello.set_incarnation(options.incarnation);
+    link.hello.set_run(options.run);
+    client->links_[i] =
+        std::make_unique<ParameterLink>(std::move(link), i, &client->state_);
   }
   client->AwaitServers();
-  for (int i = 0; i < shards.size(); ++i) {
-    if (client->state_.Hosts(i)) client->OpenStream(i, shards[i].address());
-  }
   return client;
 }
 
 void ParameterClient::AwaitServers() {
-  for (const auto& channel : channels_) {  // All at once.
-    if (channel != nullptr) channel->GetState(/*try_to_connect=*/true);
+  const absl::Time deadline = Clock::Real().Now() + kDialPart * options_.lease;
+  for (const auto& link : links_) {
+    if (link != nullptr) link->AwaitConnection(deadline);
   }
-  const Clock& clock = Clock::Real();
-  const absl::Time deadline = clock.Now() + kDialPart * options_.lease;
-  for (const auto& channel : channels_) {
-    // One that is shut down is none: its calls say why.
-    while (channel != nullptr &&
-           channel->GetState(true) != GRPC_CHANNEL_SHUTDOWN) {
-      // gRPC is told the time by the wall clock; what is waited for is not.
-      const absl::Duration turn = std::min(kDialTurn, deadline - clock.Now());
-      if (channel->WaitForConnected(absl::ToChronoTime(absl::Now() + turn))) {
-        break;
-      }
-      if (clock.Now() >= deadline || options_.stopped()) return;
-    }
+  for (const auto& link : links_) {
+    if (link != nullptr) link->Open();
   }
 }
 
@@ -151,38 +105,22 @@ absl::Status ParameterClient::CheckCovered() const {
   return absl::OkStatus();
 }
 
-void ParameterClient::OpenStream(size_t server, const std::string& address) {
-  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(
-      channels_[server]);
-  streams_[server] = std::make_unique<Stream>(
-      kMaxQueuedFrames,
-      Stream::Handlers{[this, server](const grpc::ByteBuffer& message) {
-                         return TakeReceivedFrame(state_, server, message);
-                       },
-                       [this, address](const absl::Status& status) {
-                         state_.Broken(Annotate(
-                             status, absl::StrCat("server ", address)));
-                       },
-                       [this] { state_.Sent(); }},
-      [&stub](grpc::ClientContext* context, auto* reactor) {
-        stub.PrepareBidiStreamingCall(context, kExchange, grpc::StubOptions(),
-                                      reactor);
-      });
-  v1::Frame hello;
-  hello.mutable_hello()->set_incarnation(options_.incarnation);
-  hello.mutable_hello()->set_run(options_.run);
-  streams_[server]->Send(EncodeFrame(hello));
+void ParameterClient::BeginAtAll(Exchange kind, uint64_t number) {
+  for (const auto& link : links_) {
+    if (link != nullptr) link->Begin(kind, number);
+  }
 }
 
 absl::Status ParameterClient::SetAll() {
-  state_.BeginSet();
+  BeginAtAll(Exchange::kSet, state_.BeginSet());
   for (size_t tensor = 0; tensor < pieces_.size(); ++tensor) {
     for (const Piece& piece : pieces_[tensor]) {
       v1::Frame frame;
       frame.mutable_set_block()->set_block(piece.block);
       const absl::Span<const float> values =
           arrays_.parameters[tensor].subspan(piece.offset, piece.size);
-      streams_[piece.server]->Send(
+      links_[piece.server]->Send(
+          Exchange::kSet,
           EncodeFrame(frame, BorrowSlice(BytesOf(values), arrays_.owner)));
     }
   }
@@ -209,10 +147,11 @@ absl::StatusOr<PullResult> ParameterClient::RunPull(
   pull.set_request(
       state_.BeginPull(/*telling=*/on_tensor != nullptr, /*whole=*/!whole_));
   pull.set_format(ToWire(options_.wire));
+  BeginAtAll(Exchange::kPull, pull.request());
   v1::Frame frame;
   *frame.mutable_pull() = std::move(pull);
-  for (const auto& stream : streams_) {
-    if (stream != nullptr) stream->Send(EncodeFrame(frame));
+  for (const auto& link : links_) {
+    if (link != nullptr) link->Send(Exchange::kPull, EncodeFrame(frame));
   }
   // A parked pull is answered after a lease: three without a word are more than
   // that.
@@ -227,6 +166,7 @@ void ParameterClient::BeginPush(const v1::PushBlock& header) {
   push_.set_format(ToWire(options_.wire));
   pushed_ = PushResult();
   state_.BeginPush(header.iteration());
+  BeginAtAll(Exchange::kPush, static_cast<uint64_t>(header.iteration()));
 }
 
 void ParameterClient::PushTensor(size_t tensor) {
@@ -240,7 +180,8 @@ void ParameterClient::PushTensor(size_t tensor) {
         piece.offset * element, piece.size * element);
     ++pushed_.blocks;
     pushed_.bytes += gradient.size();
-    streams_[piece.server]->Send(
+    links_[piece.server]->Send(
+        Exchange::kPush,
         EncodeFrame(frame, BorrowSlice(gradient, arrays_.owner)));
   }
 }

@@ -1,8 +1,6 @@
 #ifndef PACELINE_SERVICES_WORKER_PARAMETER_CLIENT_H_
 #define PACELINE_SERVICES_WORKER_PARAMETER_CLIENT_H_
 
-#include <grpcpp/support/byte_buffer.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,20 +13,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "common/rpc/client_stream.h"
 #include "common/tensor/dtype.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "protos/paceline/v1/parameters.pb.h"
 #include "services/worker/dial.h"
 #include "services/worker/exchange_state.h"
+#include "services/worker/parameter_link.h"
 
 namespace paceline {
-
-// Hands one frame of server `server` on to the exchange. An error is the
-// server's and ends its stream: those of DecodeFrame() and of the exchange,
-// INVALID_ARGUMENT for a frame that is not for a worker.
-absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
-                               const grpc::ByteBuffer& message);
 
 // A model's arrays as the client reads and writes them, one a tensor; they stay
 // where they are, and alive, as long as `owner` is held.
@@ -46,14 +38,15 @@ struct PushResult {
   uint64_t bytes = 0;  // Payload.
 };
 
-// One worker's streams to all parameter servers: one each, for a whole
-// assignment.
+// One worker's links to all parameter servers: one each, for a whole
+// assignment. A stream that breaks is dialled again, and whoever waits notices
+// nothing but the time; the other servers' streams do not notice at all.
 //
 // Thread-compatible: one thread uses it; what the servers send arrives on
 // others, and EndPulls() and Abort() may be called from any. Errors: ABORTED,
 // the incarnation has been fenced; UNAVAILABLE, a server is gone or does not
-// answer; anything else is what a server refused. Once a stream is broken every
-// call fails with its status.
+// answer; anything else is what a server refused. Once a stream is broken for
+// good every call fails with its status.
 class ParameterClient {
  public:
   struct Options {
@@ -63,13 +56,16 @@ class ParameterClient {
     uint64_t run = 0;      // Names the job to the servers.
     Dial dial = DialPlainly;
     // Asked ten times a second while servers are waited for: no longer, then.
+    // A stream that breaks then is broken for good.
     std::function<bool()> stopped = [] { return false; };
+    // A stream that broke was dialled again. From any thread.
+    std::function<void()> redialled = [] {};
   };
 
   // Opens the streams. Servers that cannot be reached yet, because DNS does not
   // know their names say, are waited for first, three quarters of a lease in
   // all: after a whole one the coordinator calls a worker stuck. Streams to
-  // those that cannot be reached then are broken, with gRPC's reason.
+  // those that cannot be reached then are broken for good, with gRPC's reason.
   // INVALID_ARGUMENT if the shards' blocks do not cover `arrays` exactly.
   // REQUIRES: a gradient that is pushed has as many elements of `wire` as its
   // parameter has.
@@ -112,11 +108,11 @@ class ParameterClient {
   // Of the model.
   size_t tensors() const { return pieces_.size(); }
 
-  // Whether a stream has ended, so that every further call fails.
+  // Whether a stream has ended for good, so that every further call fails.
   bool broken() { return state_.broken(); }
 
  private:
-  using Stream = ClientStream<grpc::ByteBuffer, grpc::ByteBuffer>;
+  using Exchange = ParameterLink::Exchange;
 
   // Where one block of a tensor goes.
   struct Piece {
@@ -133,7 +129,8 @@ class ParameterClient {
   }
   absl::Status CheckCovered() const;
   void AwaitServers();
-  void OpenStream(size_t server, const std::string& address);
+  // At all servers, an exchange that the state has begun.
+  void BeginAtAll(Exchange kind, uint64_t number);
   absl::StatusOr<PullResult> RunPull(
       v1::Pull pull, const std::function<void(size_t)>& on_tensor = nullptr);
 
@@ -144,9 +141,8 @@ class ParameterClient {
   PushResult pushed_;
   bool whole_ = false;  // All has been pulled once, what is frozen too.
   ExchangeState state_;
-  // Last, the streams at the very end: their reactions use everything above.
-  std::vector<std::shared_ptr<grpc::Channel>> channels_;  // As streams_.
-  std::vector<std::unique_ptr<Stream>> streams_;  // Null: hosts nothing.
+  // Last: their reactions use everything above. Null: hosts nothing.
+  std::vector<std::unique_ptr<ParameterLink>> links_;
 };
 
 }  // namespace paceline

@@ -145,8 +145,8 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   absl::StatusOr<PullResult> pulled =
       parameters_.Pull(grant.closing(), keep, on_tensor);
   // A server parks a pull for a lease at most: as long as the coordinator
-  // stands by the grant, the worker asks again. A broken stream answers at
-  // once and for good.
+  // stands by the grant, the worker asks again. A stream that is broken for
+  // good answers at once.
   while (absl::IsUnavailable(pulled.status()) && !parameters_.broken() &&
          !signals.Over()) {
     parked = clock_.Now() - began;

@@ -240,7 +240,8 @@ absl::StatusOr<Worker::Outcome> Worker::TakePart(
   const auto parameters = ParameterClient::Connect(
       command.begin(), task.computation().Arrays(),
       {task.incarnation(), task.wire(), task.lease(), task.run(), options_.dial,
-       [&] { return leaving() || control.stopping(); }});
+       [&] { return leaving() || control.stopping(); },
+       [this] { metrics_->Redialled(); }});
   if (!parameters.ok()) return Fail(control, parameters.status());
   const absl::Status ended =
       Begin(control, command.begin(), **parameters, task);

@@ -37,6 +37,9 @@ class WorkerMetrics {
     Assignments(kOutcomes[static_cast<size_t>(outcome)]).Increment();
   }
 
+  // A parameter stream that broke was dialled again. From any thread.
+  void Redialled() { redials_.Increment(); }
+
   // One iteration, as it is reported to the coordinator.
   void Observe(const v1::PushDone& report) {
     load_.Observe(report.seconds().load());
@@ -88,6 +91,9 @@ class WorkerMetrics {
       registry_, "paceline_worker_push_bytes_total", "Payload bytes pushed.");
   prometheus::Counter& pull_bytes_ = CounterSeries(
       registry_, "paceline_worker_pull_bytes_total", "Payload bytes pulled.");
+  prometheus::Counter& redials_ =
+      CounterSeries(registry_, "paceline_worker_redials_total",
+                    "Parameter streams that broke and were dialled again.");
   prometheus::Gauge& loss_ =
       GaugeSeries(registry_, "paceline_worker_loss",
                   "Mean loss of the last batch, in nats.");

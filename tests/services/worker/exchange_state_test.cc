@@ -44,8 +44,8 @@ class ExchangeStateTest : public ::testing::Test {
     EXPECT_TRUE(Bring(0, request, 10, value).ok());
     EXPECT_TRUE(Bring(0, request, 11, value).ok());
     EXPECT_TRUE(Bring(2, request, 20, value).ok());
-    state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
-    state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
+    state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+    state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
   }
 
   std::vector<float> values_ = std::vector<float>(6);
@@ -80,9 +80,9 @@ TEST_F(ExchangeStateTest, TellsOfATensorWhenAllItsBlocksAreThere) {
       told.push_back(tensor);
       // The rest comes only when the first one has been told of.
       if (tensor != 1) return;
-      state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
+      state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
       EXPECT_TRUE(Bring(2, request, 20, 1).ok());
-      state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
+      state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
     });
     EXPECT_TRUE(pulled.ok()) << pulled.status();
     EXPECT_THAT(told, ElementsAre(1, 0));
@@ -111,12 +111,12 @@ TEST_F(ExchangeStateTest, ABlockIsPlacedOnce) {
 TEST_F(ExchangeStateTest, APullBringsAllBlocksAndItsBytes) {
   const uint64_t request = state_.BeginPull();
   EXPECT_TRUE(Bring(2, request, 20, 3).ok());
-  state_.PullEnded(request, absl::OkStatus(), absl::Seconds(3));
+  state_.PullEnded(2, request, absl::OkStatus(), absl::Seconds(3));
   EXPECT_TRUE(Bring(0, request, 11, 2).ok());
   EXPECT_TRUE(Bring(0, request, 10, 1).ok());
   // One server has not ended it.
   EXPECT_FALSE(state_.broken());
-  state_.PullEnded(request, absl::OkStatus(), absl::Seconds(2));
+  state_.PullEnded(0, request, absl::OkStatus(), absl::Seconds(2));
   const absl::StatusOr<PullResult> pulled = state_.AwaitPull(kLong);
   ASSERT_TRUE(pulled.ok()) << pulled.status();
   EXPECT_EQ(pulled->bytes, 3u * 2 * sizeof(float));
@@ -134,7 +134,7 @@ TEST_F(ExchangeStateTest, WidensTheElementsOfTheWire) {
 
 TEST_F(ExchangeStateTest, APullWithoutAnAnswerIsUnavailable) {
   const uint64_t request = state_.BeginPull();
-  state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
   const absl::Status status = state_.AwaitPull(kShort).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()),
@@ -155,9 +155,9 @@ TEST_F(ExchangeStateSilenceTest, APullGoesOnAsLongAsBlocksCome) {
     EXPECT_TRUE(Bring(server, request, block, 1).ok());
     EXPECT_FALSE(over_);
   }
-  for (int server = 0; server < 2; ++server) {
+  for (const size_t server : {0, 2}) {
     clock_.Advance(kSilence - absl::Seconds(1));
-    state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
+    state_.PullEnded(server, request, absl::OkStatus(), absl::ZeroDuration());
   }
   waiting.join();
 }
@@ -177,8 +177,8 @@ TEST_F(ExchangeStateSilenceTest, AWaitEndsOnSilence) {
     clock_.Advance(absl::Seconds(1));
     // What belongs to no open exchange is none of it.
     EXPECT_TRUE(Bring(0, request - 1, 11, 1).ok());
-    state_.PushTaken(7, 0);
-    state_.SetTaken();
+    state_.PushTaken(0, 7, 0);
+    state_.SetTaken(0);
     std::this_thread::yield();
   }
   waiting.join();
@@ -193,20 +193,21 @@ TEST_F(ExchangeStateSilenceTest, APushGoesOnAsLongAsFramesLeave) {
   });
   for (int i = 0; i < 10; ++i) {
     clock_.Advance(kSilence - absl::Seconds(1));
-    state_.Sent();
+    state_.Sent(0);
   }
-  state_.PushTaken(3, 0);
+  state_.PushTaken(0, 3, 0);
   clock_.Advance(kSilence - absl::Seconds(1));
-  state_.PushTaken(3, 0);
+  state_.PushTaken(2, 3, 0);
   waiting.join();
 }
 
 TEST_F(ExchangeStateTest, AFailedPullEndsWhenAllServersHaveAnswered) {
   const uint64_t request = state_.BeginPull();
-  state_.PullEnded(request, absl::UnavailableError("ask again"),
+  state_.PullEnded(0, request, absl::UnavailableError("ask again"),
                    absl::ZeroDuration());
   EXPECT_TRUE(Bring(2, request, 20, 1).ok());
-  state_.PullEnded(request, absl::AbortedError("second"), absl::ZeroDuration());
+  state_.PullEnded(2, request, absl::AbortedError("second"),
+                   absl::ZeroDuration());
   EXPECT_EQ(state_.AwaitPull(kLong).status(),
             absl::UnavailableError("ask again"));
   // The next one is not affected.
@@ -218,8 +219,8 @@ TEST_F(ExchangeStateTest, AFailedPullEndsWhenAllServersHaveAnswered) {
 TEST_F(ExchangeStateTest, APullThatEndsWithoutItsBlocksIsTheServersBug) {
   const uint64_t request = state_.BeginPull();
   EXPECT_TRUE(Bring(0, request, 10, 1).ok());
-  state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
-  state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
   const absl::Status status = state_.AwaitPull(kLong).status();
   EXPECT_TRUE(absl::IsInternal(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("2 blocks missing"));
@@ -282,29 +283,29 @@ TEST_F(ExchangeStateTest, APayloadOfAnotherSizeIsRefused) {
 
 TEST_F(ExchangeStateTest, APushIsOverWhenEveryServerHasTakenIt) {
   state_.BeginPush(5);
-  state_.PushTaken(5, 1);
+  state_.PushTaken(0, 5, 1);
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
-  state_.PushTaken(5, 3);
+  state_.PushTaken(2, 5, 3);
   EXPECT_EQ(*state_.AwaitPush(kLong), 4u);
 }
 
 TEST_F(ExchangeStateTest, AcknowledgementsOfOtherIterationsAreIgnored) {
   state_.BeginPush(6);
-  state_.PushTaken(5, 9);
-  state_.PushTaken(7, 9);
+  state_.PushTaken(0, 5, 9);
+  state_.PushTaken(0, 7, 9);
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
-  state_.PushTaken(6, 0);
-  state_.PushTaken(6, 0);
-  state_.PushTaken(6, 9);  // Once more.
+  state_.PushTaken(0, 6, 0);
+  state_.PushTaken(2, 6, 0);
+  state_.PushTaken(2, 6, 9);  // Once more.
   EXPECT_EQ(*state_.AwaitPush(kLong), 0u);
 }
 
 TEST_F(ExchangeStateTest, StartingValuesAreSetWhenEveryServerHasThem) {
-  state_.SetTaken();  // Of nothing.
+  state_.SetTaken(0);  // Of nothing.
   state_.BeginSet();
-  state_.SetTaken();
+  state_.SetTaken(0);
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitSet(kShort)));
-  state_.SetTaken();
+  state_.SetTaken(2);
   EXPECT_TRUE(state_.AwaitSet(kLong).ok());
 }
 
@@ -330,7 +331,7 @@ TEST_F(ExchangeStateTest, EndingThePullsEndsThisOneAndTheLater) {
   state_.EndPulls(absl::UnavailableError("the stream ended later"));
   // A block and an end that were on their way do no harm.
   EXPECT_TRUE(Bring(0, request, 11, 1).ok());
-  state_.PullEnded(request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
   EXPECT_EQ(state_.AwaitPull(kLong).status(), absl::CancelledError("stop"));
   BringAll(state_.BeginPull(), 1);
   EXPECT_EQ(state_.AwaitPull(kLong).status(), absl::CancelledError("stop"));
@@ -340,15 +341,135 @@ TEST_F(ExchangeStateTest, EndingThePullsEndsThisOneAndTheLater) {
 TEST_F(ExchangeStateTest, APushOutlivesTheEndOfThePulls) {
   state_.BeginPush(1);
   state_.EndPulls(absl::CancelledError("stop"));
-  state_.PushTaken(1, 0);
-  state_.PushTaken(1, 1);
+  state_.PushTaken(0, 1, 0);
+  state_.PushTaken(2, 1, 1);
   EXPECT_EQ(*state_.AwaitPush(kLong), 1u);
 }
 
-TEST_F(ExchangeStateTest, AStreamThatEndsWithOkIsGoneAsWell) {
+// Two servers' answers, each counted for itself.
+TEST_F(ExchangeStateTest, AServerThatAnswersTwiceStandsForNoOther) {
+  const uint64_t request = state_.BeginPull();
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPull(kShort).status()));
   state_.BeginPush(1);
-  state_.Broken(absl::OkStatus());
-  EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kLong).status()));
+  state_.PushTaken(0, 1, 0);
+  state_.PushTaken(0, 1, 0);
+  state_.PushTaken(1, 1, 0);  // Hosts nothing.
+  EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
+}
+
+// A stream that breaks, and the next one.
+
+const absl::Status& Cut() {
+  static const absl::Status cut = absl::UnavailableError("server two: cut");
+  return cut;
+}
+
+TEST_F(ExchangeStateTest, WhatIsOpenAtASuspendedServerIsAskedAgain) {
+  EXPECT_EQ(state_.Resumed(2).set, 0u);
+  const uint64_t setting = state_.BeginSet();
+  state_.Suspended(2, Cut());
+  EXPECT_EQ(state_.Resumed(2).set, setting);
+  state_.SetTaken(0);
+  state_.SetTaken(2);
+  EXPECT_EQ(state_.Resumed(2).set, 0u);
+  state_.BeginPush(7);
+  state_.PushTaken(0, 7, 0);
+  const uint64_t request = state_.BeginPull();
+  state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.Suspended(2, Cut());
+  state_.Suspended(0, Cut());
+  EXPECT_EQ(state_.Resumed(2).push, 7u);
+  EXPECT_EQ(state_.Resumed(2).pull, 0u);
+  EXPECT_EQ(state_.Resumed(0).push, 0u);
+  EXPECT_EQ(state_.Resumed(0).pull, request);
+  EXPECT_FALSE(state_.AwaitPull(kShort).ok());
+  EXPECT_EQ(state_.Resumed(0).pull, 0u) << "nobody waits for it any more";
+}
+
+TEST_F(ExchangeStateTest, ABlockThatHadComeIsLeftAsItIs) {
+  const uint64_t request = state_.BeginPull(/*telling=*/true);
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  EXPECT_TRUE(Bring(0, request, 11, 1).ok());
+  EXPECT_TRUE(Bring(2, request, 20, 1).ok());
+  state_.Suspended(0, Cut());
+  EXPECT_EQ(state_.Resumed(0).pull, request);
+  // Weights of a later moment, as without rounds.
+  EXPECT_TRUE(Bring(0, request, 10, 2).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(Bring(0, request, 10, 3)))
+      << "twice by one stream";
+  EXPECT_TRUE(absl::IsInvalidArgument(Bring(2, request, 20, 3)))
+      << "its stream did not break";
+  EXPECT_TRUE(Bring(0, request, 11, 2).ok());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+  std::vector<size_t> told;
+  const auto pulled =
+      state_.AwaitPull(kLong, [&](size_t tensor) { told.push_back(tensor); });
+  ASSERT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(pulled->bytes, 3u * 2 * sizeof(float));
+  EXPECT_THAT(told, ElementsAre(1, 0));
+  EXPECT_THAT(values_, Each(1));
+}
+
+TEST_F(ExchangeStateTest, ABlockMayComeOnceMoreWithEachStream) {
+  const uint64_t request = state_.BeginPull();
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  for (int stream = 0; stream < 5; ++stream) {
+    state_.Suspended(0, Cut());
+    state_.Resumed(0);
+    EXPECT_TRUE(Bring(0, request, 10, 2).ok());
+  }
+  EXPECT_TRUE(Bring(0, request, 11, 1).ok());
+  EXPECT_THAT(values_, ElementsAre(1, 1, 1, 1, 0, 0));
+}
+
+TEST_F(ExchangeStateTest, ASuspendedServerThatIsNotBackIsNamed) {
+  state_.BeginPush(1);
+  state_.PushTaken(0, 1, 0);
+  state_.Suspended(2, Cut());
+  EXPECT_FALSE(state_.broken());
+  const absl::Status ended = state_.AwaitPush(kShort).status();
+  EXPECT_TRUE(absl::IsUnavailable(ended));
+  EXPECT_THAT(std::string(ended.message()),
+              HasSubstr("server two: cut; nothing came for 1ms"));
+  EXPECT_TRUE(state_.broken()) << "or a pull would be asked again for ever";
+}
+
+TEST_F(ExchangeStateTest, ASilentServerIsNotGivenUpForAnotherThatBroke) {
+  const uint64_t request = state_.BeginPull();
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.Suspended(0, Cut());
+  EXPECT_THAT(std::string(state_.AwaitPull(kShort).status().message()),
+              HasSubstr("1 parameter servers were silent"));
+  EXPECT_FALSE(state_.broken());
+}
+
+// A link that breaks at the same place again and again would otherwise hold
+// the worker for ever; what had come for minutes may take minutes again.
+TEST_F(ExchangeStateSilenceTest, WhatIsRepeatedCountsAFewTimes) {
+  const uint64_t request = state_.BeginPull();
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  int streams = 0;
+  std::thread waiting([&] {
+    EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPull(kSilence).status()));
+    over_ = true;
+  });
+  while (!over_) {
+    ++streams;
+    state_.Suspended(0, Cut());
+    state_.Resumed(0);
+    EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+    state_.Sent(0);
+    clock_.Advance(kSilence - absl::Seconds(1));
+    // The waiting thread looks ten times a second.
+    const absl::Time looked = Clock::Real().Now() + absl::Milliseconds(250);
+    while (!over_ && Clock::Real().Now() < looked) std::this_thread::yield();
+  }
+  waiting.join();
+  EXPECT_GE(streams, 4);
+  EXPECT_LE(streams, 7);
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ class FakeServer {
         past = request->pull;
       }
       if (request->push != 0) {
-        state_->PushTaken(request->push - 1, 100);
-        state_->PushTaken(request->push, 1);
+        state_->PushTaken(index_, request->push - 1, 100);
+        state_->PushTaken(index_, request->push, 1);
       }
     }
   }
@@ -69,7 +69,9 @@ class FakeServer {
                                DType::kF32)
                       .ok());
     }
-    if (whole) state_->PullEnded(pull, absl::OkStatus(), absl::ZeroDuration());
+    if (whole) {
+      state_->PullEnded(index_, pull, absl::OkStatus(), absl::ZeroDuration());
+    }
   }
 
   const size_t index_;

@@ -124,6 +124,8 @@ void FakeParameters::BreakStreams(const absl::Status& status) {
   {
     absl::MutexLock lock(&mu_);
     streams.swap(streams_);
+    held_pulls_.clear();
+    held_pushes_.clear();
   }
   for (const auto& weak : streams) {
     if (const auto stream = weak.lock()) stream->Close(status);

@@ -49,7 +49,7 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   // The next pull, or push (its last block), that is held has come.
   void AwaitHeldPull() { held_.Take(absl::Seconds(30)).IgnoreError(); }
   void AwaitHeldPush() { held_.Take(absl::Seconds(30)).IgnoreError(); }
-  // Ends every stream.
+  // Ends every stream, and forgets what it has held back.
   void BreakStreams(const absl::Status& status);
 
   // How each stream introduced itself, the next one.

@@ -154,17 +154,44 @@ TEST_F(WorkerAssignmentTest, AStopThatCrossesAFailureIsNotAnswered) {
   session_->Expect(Kind::kPushDone);
 }
 
-TEST_F(WorkerAssignmentTest, TheServersGoDuringAPull) {
+// Nobody but the worker notices.
+TEST_F(WorkerAssignmentTest, AStreamThatBreaksIsDialledAgain) {
   BeginJob(1);
   parameters_.HoldPulls();
   session_->Grant(1);
   parameters_.AwaitHeldPull();
-  parameters_.BreakStreams(absl::UnavailableError("the server is stopping"));
+  parameters_.BreakStreams(absl::UnavailableError("a blip"));
+  parameters_.AwaitHeldPull();
+  parameters_.HoldPushes();
+  parameters_.AnswerPulls();
+  parameters_.AwaitHeldPush();
+  parameters_.BreakStreams(absl::InternalError("a reset"));
+  parameters_.AwaitHeldPush();
+  parameters_.AcknowledgePushes();
+  session_->Expect(Kind::kPushDone);
+  EXPECT_EQ(worker_.Metric("paceline_worker_redials_total"), 2);
+}
+
+TEST_F(WorkerAssignmentTest, TheServersGoDuringAPull) {
+  auto servers = std::make_unique<FakeParameters>();
+  const std::string address = servers->address();
+  v1::Assignment assignment = AssignmentOf(1);
+  assignment.set_lease_ms(300);
+  session_->Assign(assignment);
+  const auto ready = session_->Expect(Kind::kReady);
+  v1::WorkerCommand begin;
+  *begin.mutable_begin() = servers->Begin(ready.ready(), true);
+  session_->Send(std::move(begin));
+  session_->Expect(Kind::kInitialized);
+  servers->HoldPulls();
+  session_->Grant(1);
+  servers->AwaitHeldPull();
+  servers.reset();
   // It says why, and lives on as a new member.
   const auto why = session_->Expect(Kind::kGivingUp).giving_up();
   EXPECT_EQ(why.code(), static_cast<int>(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(why.message(), AllOf(HasSubstr(parameters_.address()),
-                                   HasSubstr("the server is stopping")));
+  EXPECT_THAT(why.message(),
+              AllOf(HasSubstr(address), HasSubstr("the server is stopping")));
   session_->ExpectEnd();
   session_ = coordinator_.NextSession();
   session_->Register();

@@ -1,0 +1,247 @@
+#include "services/worker/parameter_link.h"
+
+#include <grpcpp/generic/generic_stub.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/clock.h"
+#include "common/log/log.h"
+#include "common/rpc/frame_codec.h"
+#include "common/rpc/grpc_status.h"
+#include "common/rpc/wire_format.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+constexpr char kExchange[] = "/paceline.v1.Parameters/Exchange";
+
+// Frames that may wait for one server: all blocks of the most that it hosts
+// (ShardLimits), twice. Most of them refer to the model's own memory.
+constexpr size_t kMaxQueuedFrames = size_t{1} << 21;
+
+constexpr absl::Duration kTurn = absl::Milliseconds(100);
+
+// Before a broken stream is dialled again, doubled until something comes by a
+// new one.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Seconds(1);
+
+// Of a lease, for one attempt: behind a link that swallows everything gRPC
+// would wait for 20 seconds.
+constexpr double kAttemptPart = 0.25;
+constexpr absl::Duration kShortestAttempt = absl::Seconds(1);
+
+}  // namespace
+
+absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
+                               const grpc::ByteBuffer& message) {
+  PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
+  const v1::Frame& header = frame.header;
+  switch (header.kind_case()) {
+    case v1::Frame::kPulledBlock: {
+      PACELINE_ASSIGN_OR_RETURN(const DType dtype,
+                                FromWire(header.pulled_block().format()));
+      return state.Pulled(server, header.pulled_block().request(),
+                          header.pulled_block().block(), frame.payload, dtype);
+    }
+    case v1::Frame::kPullEnd:
+      state.PullEnded(
+          server, header.pull_end().request(),
+          FromCode(header.pull_end().code(), header.pull_end().message()),
+          absl::Microseconds(header.pull_end().parked_us()));
+      return absl::OkStatus();
+    case v1::Frame::kPushAck:
+      state.PushTaken(server, header.push_ack().iteration(),
+                      header.push_ack().refused_size());
+      return absl::OkStatus();
+    case v1::Frame::kSetDone:
+      state.SetTaken(server);
+      return absl::OkStatus();
+    default:
+      return absl::InvalidArgumentError("that frame is not for a worker");
+  }
+}
+
+bool MayBreakAndGoOn(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsCancelled(status) ||
+         absl::IsInternal(status) || absl::IsUnknown(status);
+}
+
+ParameterLink::ParameterLink(Options options, size_t server,
+                             ExchangeState* state)
+    : options_(std::move(options)),
+      server_(server),
+      state_(state),
+      channel_(options_.dial(options_.address, ChannelProfile::kBulk,
+                             options_.lease)),
+      pause_(kFirstPause) {
+  channel_->GetState(/*try_to_connect=*/true);
+}
+
+ParameterLink::~ParameterLink() {
+  {
+    absl::MutexLock lock(&mu_);
+    ending_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+  DropStream();
+}
+
+void ParameterLink::AwaitConnection(absl::Time deadline) {
+  connected_ = AwaitChannel(deadline, /*once=*/false);
+}
+
+void ParameterLink::Open() {
+  {
+    absl::MutexLock lock(&mu_);
+    stream_ = OpenStream();
+  }
+  thread_ = std::thread([this] { Keep(); });
+}
+
+std::unique_ptr<ParameterLink::Stream> ParameterLink::OpenStream() {
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(channel_);
+  heard_ = false;
+  auto stream = std::make_unique<Stream>(
+      kMaxQueuedFrames,
+      Stream::Handlers{[this](const grpc::ByteBuffer& message) {
+                         heard_ = true;
+                         return TakeReceivedFrame(*state_, server_, message);
+                       },
+                       [this](const absl::Status& status) { Ended(status); },
+                       [this] { state_->Sent(server_); }},
+      [&stub](grpc::ClientContext* context, auto* reactor) {
+        stub.PrepareBidiStreamingCall(context, kExchange, grpc::StubOptions(),
+                                      reactor);
+      });
+  v1::Frame hello;
+  *hello.mutable_hello() = options_.hello;
+  stream->Send(EncodeFrame(hello));
+  return stream;
+}
+
+void ParameterLink::Ended(const absl::Status& status) {
+  const absl::Status why = Annotate(
+      status.ok() ? absl::UnavailableError("the stream has ended") : status,
+      absl::StrCat("server ", options_.address));
+  if (!connected_ || !MayBreakAndGoOn(why)) return state_->Broken(why);
+  state_->Suspended(server_, why);
+  absl::MutexLock lock(&mu_);
+  broke_ = why;
+}
+
+void ParameterLink::Begin(Exchange kind, uint64_t number) {
+  absl::MutexLock lock(&mu_);
+  Begun& begun = begun_[static_cast<size_t>(kind)];
+  begun.number = number;
+  begun.frames.clear();
+}
+
+void ParameterLink::Send(Exchange kind, grpc::ByteBuffer frame) {
+  absl::MutexLock lock(&mu_);
+  begun_[static_cast<size_t>(kind)].frames.push_back(frame);
+  // Without a stream, the next one begins with it.
+  if (stream_ != nullptr) stream_->Send(std::move(frame));
+}
+
+void ParameterLink::Repeat(const Begun& begun, uint64_t open) {
+  // Another number has begun in the exchange alone: its frames are to come.
+  if (open == 0 || begun.number != open) return;
+  for (const grpc::ByteBuffer& frame : begun.frames) stream_->Send(frame);
+}
+
+void ParameterLink::Keep() {
+  absl::Status why;
+  while (AwaitBreak(why)) {
+    LogWarning("a parameter stream broke", {{"reason", Summary(why)}});
+    const absl::Time broke = Clock::Real().Now();
+    if (!Redial(why)) return;
+    LogInfo("a parameter stream goes on",
+            {{"server", options_.address},
+             {"after", absl::FormatDuration(Clock::Real().Now() - broke)}});
+  }
+}
+
+bool ParameterLink::AwaitBreak(absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return ending_ || !broke_.ok();
+  };
+  mu_.Await(absl::Condition(&woken));
+  why = std::exchange(broke_, absl::OkStatus());
+  return !ending_;
+}
+
+bool ParameterLink::Redial(const absl::Status& why) {
+  if (heard_) pause_ = kFirstPause;
+  DropStream();
+  const absl::Duration patience =
+      std::max(kShortestAttempt, kAttemptPart * options_.lease);
+  do {
+    channel_.reset();
+    if (!Pause(std::exchange(pause_, std::min(2 * pause_, kLongestPause)))) {
+      // As if it could not be mended: nobody waits for it when a worker goes.
+      state_->Broken(why);
+      return false;
+    }
+    channel_ =
+        options_.dial(options_.address, ChannelProfile::kBulk, options_.lease);
+  } while (!AwaitChannel(Clock::Real().Now() + patience, /*once=*/true));
+  options_.redialled();
+  absl::MutexLock lock(&mu_);
+  const OpenAtServer open = state_->Resumed(server_);
+  stream_ = OpenStream();
+  Repeat(begun_[static_cast<size_t>(Exchange::kSet)], open.set);
+  Repeat(begun_[static_cast<size_t>(Exchange::kPush)], open.push);
+  Repeat(begun_[static_cast<size_t>(Exchange::kPull)], open.pull);
+  return true;
+}
+
+bool ParameterLink::Pause(absl::Duration time) {
+  const Clock& clock = Clock::Real();
+  const absl::Time until = clock.Now() + time;
+  while (!Unwanted()) {
+    const absl::Duration left = until - clock.Now();
+    if (left <= absl::ZeroDuration()) return true;
+    absl::MutexLock lock(&mu_);
+    mu_.AwaitWithTimeout(absl::Condition(&ending_), std::min(left, kTurn));
+  }
+  return false;
+}
+
+void ParameterLink::DropStream() {
+  std::unique_ptr<Stream> dropped;  // Waits for its reactions, which may lock.
+  absl::MutexLock lock(&mu_);
+  dropped = std::move(stream_);
+}
+
+bool ParameterLink::AwaitChannel(absl::Time deadline, bool once) {
+  const Clock& clock = Clock::Real();
+  while (true) {
+    const grpc_connectivity_state now = channel_->GetState(true);
+    // One that is shut down is none: its calls say why.
+    if (now == GRPC_CHANNEL_SHUTDOWN) return true;
+    if (once && now == GRPC_CHANNEL_TRANSIENT_FAILURE) return false;
+    // gRPC is told the time by the wall clock; what is waited for is not.
+    const absl::Duration turn = std::min(kTurn, deadline - clock.Now());
+    if (channel_->WaitForConnected(absl::ToChronoTime(absl::Now() + turn))) {
+      return true;
+    }
+    if (clock.Now() >= deadline || Unwanted()) return false;
+  }
+}
+
+bool ParameterLink::Unwanted() {
+  {
+    absl::MutexLock lock(&mu_);
+    if (ending_) return true;
+  }
+  return options_.stopped() || state_->broken();
+}
+
+}  // namespace paceline

@@ -1,0 +1,132 @@
+#ifndef PACELINE_SERVICES_WORKER_PARAMETER_LINK_H_
+#define PACELINE_SERVICES_WORKER_PARAMETER_LINK_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/rpc/client_stream.h"
+#include "protos/paceline/v1/parameters.pb.h"
+#include "services/worker/dial.h"
+#include "services/worker/exchange_state.h"
+
+namespace paceline {
+
+// Hands one frame of server `server` on to the exchange. An error is the
+// server's and ends its stream: those of DecodeFrame() and of the exchange,
+// INVALID_ARGUMENT for a frame that is not for a worker.
+absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
+                               const grpc::ByteBuffer& message);
+
+// Whether a stream that ended with `status`, which is not OK, may go on as a
+// new one: connections break with UNAVAILABLE, INTERNAL, CANCELLED and UNKNOWN,
+// and a server that is restarted says UNAVAILABLE. Everything else is an answer
+// that would be given again.
+bool MayBreakAndGoOn(const absl::Status& status);
+
+// One worker's link to one parameter server: a channel and a stream, which are
+// replaced when the stream breaks. What is still open at that server is then
+// asked and pushed again: the server takes each block of a push once, however
+// often it comes.
+//
+// It dials again, after pauses that grow, until the exchange is broken or the
+// worker is to stop; a wait's limit is the exchange's. The channel is a new one
+// each time, which looks its name up anew. A stream that breaks for good, or
+// was never connected, breaks the exchange.
+//
+// Bytes that a frame borrows must stay until the exchange that it is of is
+// over. An old stream may still send some of them later; a server that has
+// acknowledged a push applies nothing of it any more.
+//
+// Thread-safe.
+class ParameterLink {
+ public:
+  struct Options {
+    std::string address;  // "host:port"
+    v1::StreamHello hello;
+    absl::Duration lease;
+    Dial dial;
+    // Asked ten times a second while the server is waited for: no longer, then.
+    std::function<bool()> stopped;
+    // It was reached again. From a thread of the link's.
+    std::function<void()> redialled;
+  };
+  enum class Exchange : uint8_t { kSet, kPush, kPull };
+
+  // Begins to connect. The server is number `server` of `state`, which outlives
+  // the link.
+  ParameterLink(Options options, size_t server, ExchangeState* state);
+  ~ParameterLink();
+  ParameterLink(const ParameterLink&) = delete;
+  ParameterLink& operator=(const ParameterLink&) = delete;
+
+  // The first time: waits for the connection, then opens the stream, whether
+  // there is one or not.
+  void AwaitConnection(absl::Time deadline);
+  void Open();
+
+  // The next exchange of its kind, by its number in the ExchangeState, where it
+  // has begun; then its frames.
+  void Begin(Exchange kind, uint64_t number);
+  void Send(Exchange kind, grpc::ByteBuffer frame);
+
+ private:
+  using Stream = ClientStream<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+  // One exchange, as a new stream would begin it again.
+  struct Begun {
+    uint64_t number = 0;
+    std::vector<grpc::ByteBuffer> frames;
+  };
+
+  std::unique_ptr<Stream> OpenStream();
+  void Repeat(const Begun& begun, uint64_t open)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A reaction: the stream has ended.
+  void Ended(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The link's thread: mends what breaks.
+  void Keep();
+  // False if the link is not needed any more.
+  bool AwaitBreak(absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  bool Redial(const absl::Status& why);
+  bool Pause(absl::Duration time);
+  void DropStream() ABSL_LOCKS_EXCLUDED(mu_);
+  // A connection. False: not before `deadline`, or it is not wanted any more;
+  // with `once` also if the first attempt has failed.
+  bool AwaitChannel(absl::Time deadline, bool once);
+  bool Unwanted() ABSL_LOCKS_EXCLUDED(mu_);
+
+  const Options options_;
+  const size_t server_;
+  ExchangeState* const state_;
+  // Only the thread uses it once there is one.
+  std::shared_ptr<grpc::Channel> channel_;
+  bool connected_ = false;           // Once; constant from Open() on.
+  std::atomic<bool> heard_ = false;  // A frame has come by this stream.
+  absl::Duration pause_;             // Before the next dialling.
+
+  absl::Mutex mu_;
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status broke_ ABSL_GUARDED_BY(mu_);          // Not OK: to be mended.
+  std::array<Begun, 3> begun_ ABSL_GUARDED_BY(mu_);  // By Exchange.
+  // Last: its reactions use everything above.
+  std::unique_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  std::thread thread_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_WORKER_PARAMETER_LINK_H_
