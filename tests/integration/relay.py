@@ -21,6 +21,7 @@ class Relay:
         self.state = "open"  # Or "cut", or "held".
         self.links = {}  # By the task that forwards: the writers of its ends.
         self.loop = asyncio.new_event_loop()
+        self.closed = self.loop.create_future()
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()
         self.server = self.run(asyncio.start_server(self.serve, "127.0.0.1", 0))
@@ -135,7 +136,7 @@ class Relay:
                 wait = max(0, due - self.loop.time())
                 wait += len(data) / self.rate if self.rate else 0
                 if wait > 0:
-                    await asyncio.sleep(wait)
+                    await asyncio.wait([self.closed], timeout=wait)
                 writer.write(data)
                 await writer.drain()
         finally:
