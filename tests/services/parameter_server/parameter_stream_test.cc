@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
 
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <thread>
 
@@ -44,22 +46,23 @@ struct Serving {
 // One worker's stream.
 class Client {
  public:
-  explicit Client(Serving& server) {
+  explicit Client(Serving& server, uint64_t incarnation = 77)
+      : incarnation_(incarnation) {
     context_.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(30)));
     stream_ = server.stub->Exchange(&context_);
   }
 
   void Hello(uint64_t run) {
     v1::Frame frame;
-    frame.mutable_hello()->set_incarnation(77);
+    frame.mutable_hello()->set_incarnation(incarnation_);
     frame.mutable_hello()->set_run(run);
     stream_->Write(frame);
   }
-  void Push(int64_t iteration, float gradient) {
+  void Push(int64_t iteration, float gradient, uint32_t block = 10) {
     v1::Frame frame;
     v1::PushBlock& push = *frame.mutable_push_block();
     push.set_iteration(iteration);
-    push.set_block(10);
+    push.set_block(block);
     push.set_samples(kTestBatch);
     push.set_weight(1);
     push.set_immediate_rate(1);
@@ -76,6 +79,14 @@ class Client {
     frame.mutable_pull()->set_request(request);
     frame.mutable_pull()->set_closing(closing);
     frame.mutable_pull()->set_format(format);
+    stream_->Write(frame);
+  }
+  void PullAndKeep(uint64_t request) {
+    v1::Frame frame;
+    frame.mutable_pull()->set_request(request);
+    frame.mutable_pull()->set_closing(0);
+    frame.mutable_pull()->set_format(v1::FP32);
+    frame.mutable_pull()->set_keep(true);
     stream_->Write(frame);
   }
   void PullWithoutFrozen(uint64_t request) {
@@ -100,6 +111,7 @@ class Client {
   }
 
  private:
+  const uint64_t incarnation_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::Frame, v1::Frame>> stream_;
 };
@@ -208,6 +220,70 @@ TEST(ParameterStreamTest, RefusesWhatComesWithoutAJob) {
   twice.Hello(1);
   twice.Hello(1);
   EXPECT_EQ(twice.End(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+// Half-open: the worker knows that its stream is broken, the server does not.
+TEST(ParameterStreamTest, ANewStreamTakesThePlaceOfTheOld) {
+  Serving server;
+  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(2)).ok());
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  Client old(server);
+  old.Hello(1);
+  old.Push(1, 3);
+  old.Pull(/*request=*/1, /*closing=*/1);
+  while (job.Counters().parked_pulls == 0) std::this_thread::yield();
+  Client other(server, /*incarnation=*/78);
+  other.Hello(1);
+  Client next(server);
+  next.Hello(1);
+  EXPECT_EQ(old.End(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(job.Counters().parked_pulls, 0u);
+  next.Pull(1, 0);
+  EXPECT_EQ(next.Next().pulled_block().block(), 10u);
+  // The end of the old one is not that of the new one, nor another worker's.
+  other.Pull(1, 0);
+  EXPECT_EQ(other.Next().pulled_block().block(), 10u);
+}
+
+// The acknowledgement may have been lost with the old stream.
+TEST(ParameterStreamTest, ARepeatedPushIsAcknowledgedOnceAStream) {
+  Serving server;
+  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(2)).ok());
+  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  for (int stream = 0; stream < 3; ++stream) {
+    Client client(server);
+    client.Hello(1);
+    client.Push(1, std::numeric_limits<float>::infinity(), 10);
+    client.Push(1, 5, 11);
+    const v1::Frame ack = client.Next();
+    EXPECT_EQ(ack.push_ack().iteration(), 1);
+    ASSERT_EQ(ack.push_ack().refused_size(), 1);
+    EXPECT_EQ(ack.push_ack().refused(0), 10u);
+    client.Pull(1, 0);
+    EXPECT_TRUE(client.Next().has_pulled_block()) << "no second one";
+  }
+  EXPECT_EQ(ValuesNow(**server.shard.Job(1)), (std::vector<float>{0, -5}));
+}
+
+// What is kept for compensation is what the worker computes with, though
+// others push meanwhile.
+TEST(ParameterStreamTest, AKeptPullThatIsAskedAgainGivesTheSame) {
+  Serving server;
+  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  int64_t pushed = 0;
+  for (const uint64_t request : {1, 1, 2}) {
+    Client client(server);
+    client.Hello(1);
+    client.PullAndKeep(request);
+    float weight = 0;
+    std::memcpy(&weight, client.Next().payload().data(), sizeof(weight));
+    EXPECT_EQ(weight, request == 1 ? 0 : -2);
+    EXPECT_EQ(client.Next().pull_end().request(), request);
+    ASSERT_TRUE(Push(job, PlainPush(5, ++pushed, 10), 1).ok());
+  }
 }
 
 // A worker that stays connected keeps nothing of what the server has dropped.
