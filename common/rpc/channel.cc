@@ -193,9 +193,13 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetMaxReceiveMessageSize(profile == ChannelProfile::kBulk
                                          ? kMaxFrameBytes
                                          : kMaxControlAnswerBytes);
-  const int ping_ms = static_cast<int>(absl::ToInt64Milliseconds(liveness / 2));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, ping_ms);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ping_ms);
+  // An answer may be behind much else; a question costs nothing. What is dead
+  // is found out in time to be mended before the liveness is over.
+  const auto part_of_liveness = [liveness](double part) {
+    return static_cast<int>(absl::ToInt64Milliseconds(part * liveness));
+  };
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, part_of_liveness(0.25));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, part_of_liveness(0.5));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // Processes on one machine must not share a connection to different peers
   // that reuse an address.

@@ -27,8 +27,8 @@ enum class ChannelProfile {
 };
 
 // A channel to `address` ("host:port"). It notices a dead peer within
-// `liveness`. The token, if there is one, goes with every call. A larger
-// message than 64 MiB (bulk: 2 MiB) is RESOURCE_EXHAUSTED.
+// three quarters of `liveness`. The token, if there is one, goes with every
+// call. A larger message than 64 MiB (bulk: 2 MiB) is RESOURCE_EXHAUSTED.
 //
 // Where CheckDialAddress() refuses the address, every call fails with
 // FAILED_PRECONDITION and its message, and nothing is sent.

@@ -18,8 +18,9 @@ class Relay:
         self.target = target
         self.latency = 0.0  # Seconds, each way.
         self.rate = None  # Bytes a second, each way of each connection.
-        self.state = "open"  # Or "cut", or "held".
+        self.state = "open"  # Or "cut", or "held": that of new connections.
         self.links = {}  # By the task that forwards: the writers of its ends.
+        self.held = set()  # Of the tasks: those that forward no more.
         self.loop = asyncio.new_event_loop()
         self.closed = self.loop.create_future()
         self.thread = threading.Thread(target=self.loop.run_forever)
@@ -35,6 +36,11 @@ class Relay:
         """Nothing is forwarded any more and nobody is told; new connections
         are taken and lead nowhere. Until mend()."""
         self.run(self.change("held"))
+
+    def forget(self):
+        """As half_open() for what is connected now, while new connections are
+        forwarded: a firewall between has lost its table."""
+        self.run(self.change("open", hold=True))
 
     def mend(self):
         """New connections are forwarded again. Those that were held break:
@@ -61,13 +67,15 @@ class Relay:
 
     # What follows runs on the loop alone.
 
-    async def change(self, state):
-        was, self.state = self.state, state
-        if state == "held":
+    async def change(self, state, hold=False):
+        self.state = state
+        if hold or state == "held":
             for task in self.links:
                 task.cancel()
-        elif state == "cut" or was == "held":
-            self.break_all()
+            self.held.update(self.links)
+        else:
+            self.break_those(list(self.links) if state == "cut" else self.held)
+            self.held.clear()
 
     async def end(self):
         self.server.close()
@@ -76,12 +84,11 @@ class Relay:
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*rest, return_exceptions=True)
 
-    def break_all(self):
-        for task, ends in self.links.items():
+    def break_those(self, tasks):
+        for task in tasks:
             task.cancel()
-            for end in ends:
+            for end in self.links.pop(task, ()):
                 end.transport.abort()
-        self.links.clear()
 
     async def serve(self, reader, writer):
         # The port stays the relay's while it is cut: nobody else gets it.
@@ -91,6 +98,7 @@ class Relay:
         here = asyncio.current_task()
         self.links[here] = [writer]
         if self.state == "held":
+            self.held.add(here)
             return
         try:
             host, port = self.target.rsplit(":", 1)

@@ -100,6 +100,17 @@ class RelayTest(unittest.TestCase):
             self.assert_broken(dialled)
         self.joined()
 
+    def test_what_is_forgotten_says_nothing_and_new_ones_are_forwarded(self):
+        old = self.joined()
+        self.relay.forget()
+        new = self.joined()
+        old.sendall(b"x")
+        self.assert_silent(old)
+        self.relay.mend()
+        self.assert_broken(old)
+        new.sendall(b"y")
+        self.assertEqual(new.recv(1), b"y")
+
     def test_a_cut_breaks_what_was_held(self):
         held = self.joined()
         self.relay.half_open()

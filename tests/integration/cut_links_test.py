@@ -1,0 +1,175 @@
+#!/usr/bin/python3
+"""Links between workers and servers break while a job trains, and nobody but
+the links notices: no worker is lost, every sample counts once, and where there
+are rounds the weights have the bits that they have without a break.
+
+    cut_links_test.py BIN_DIR SOURCE_DIR
+
+Each server is reached through a relay, which is cut, or says nothing for a
+while, at random moments. Two workers: a round is a sum of two, whichever comes
+first.
+"""
+
+import json
+import pathlib
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import unittest
+
+from job_commands import ENDS, JobCommands
+from real_cluster import RealCluster, until
+from relay import Relay
+
+BIN = pathlib.Path(sys.argv[1]).resolve()
+SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-links-"))
+# A worker that brings nothing for a lease is stuck, and a connection that is
+# forgotten is noticed after three quarters of one.
+LEASE = "8s"
+BATCH = 32
+SAMPLES = 150 * 2 * BATCH
+LEAST = 8  # Breaks, for a job to have been through something.
+
+
+def tensors(directory):
+    """The bytes of each tensor of a checkpoint."""
+    found = {}
+    for path in sorted(pathlib.Path(directory).rglob("*.safetensors")):
+        data = path.read_bytes()
+        begin = 8 + int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:begin])
+        header.pop("__metadata__", None)
+        for name, tensor in header.items():
+            first, last = tensor["data_offsets"]
+            found[path.name, name] = data[begin + first:begin + last]
+    return found
+
+
+def series(text, name):
+    """The sum of a metric's series."""
+    return sum(float(line.split()[-1]) for line in text.splitlines()
+               if line.startswith((name + "{", name + " ")))
+
+
+class Trouble:
+    """Breaks one relay after the other until it is told to end."""
+
+    def __init__(self, relays, seed):
+        self.relays = relays
+        self.random = random.Random(seed)
+        self.breaks = 0
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.over.wait(self.random.uniform(0.1, 0.5)):
+            relay = self.random.choice(self.relays)
+            if self.random.random() < 0.5:
+                relay.cut()
+                self.over.wait(self.random.uniform(0, 0.4))
+            else:
+                relay.half_open()
+                self.over.wait(self.random.uniform(0.1, 1))
+            relay.mend()
+            self.breaks += 1
+
+    def end(self):
+        self.over.set()
+        self.thread.join()
+        return self.breaks
+
+
+class CutLinksTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.relays = []
+        cls.cluster = RealCluster(BIN, SCRATCH, 0, [], lease=LEASE)
+        cls.addClassCleanup(cls.cluster.stop)
+        for name in ("s0", "s1"):
+            cls.start_server(name)
+        for name in ("w0", "w1"):
+            cls.cluster.start("paceline-worker", name, "--step-time", "20ms")
+        cls.commands = JobCommands(BIN, SCRATCH, cls.cluster.address)
+        cls.calm = cls.train("calm", "bsp")
+
+    @classmethod
+    def start_server(cls, name):
+        relay = Relay(None)
+        cls.addClassCleanup(relay.close)
+        cls.relays.append(relay)
+        cls.cluster.start("paceline-server", name, "--advertise", relay.address)
+        log = (cls.cluster.folder / f"{name}.log").read_text()
+        relay.target = next(json.loads(line)["address"]
+                            for line in log.splitlines()
+                            if '"listening"' in line)
+
+    @staticmethod
+    def spec(paradigm, samples):
+        return {"model": "mlp", "data": "synthetic:shapes",
+                "paradigm": paradigm, "batch_size": BATCH,
+                "learning_rate": 0.01, "seed": 5, "servers": 2,
+                "optimizer": "sgd:momentum=0.9", "schedule": "constant",
+                "workers": {"min": 2, "max": 2}, "stop": {"samples": samples},
+                "evaluation": {"every": samples // 5}}
+
+    @classmethod
+    def train(cls, name, paradigm, seed=None):
+        """The tensors that a job comes to, in trouble if there is a seed."""
+        trouble = Trouble(cls.relays, seed) if seed is not None else None
+        try:
+            cls.commands.create(name, **cls.spec(paradigm, SAMPLES))
+            job = until(f"{name} ends", lambda: cls.ended(name))
+        finally:
+            if trouble is not None:
+                print(f"{name}: {trouble.end()} breaks", flush=True)
+        if job["state"] != "SUCCEEDED":
+            raise AssertionError(f"{name}: {job}")
+        if trouble is not None and trouble.breaks < LEAST:
+            raise AssertionError(f"{name}: {trouble.breaks} breaks")
+        assert int(job["progress"]["samples"]) == SAMPLES, job
+        return tensors(cls.commands.newest_checkpoint(name)["directory"])
+
+    @classmethod
+    def ended(cls, name):
+        job = cls.commands.job(name)
+        return job if job["state"] in ENDS else None
+
+    def assert_nobody_was_lost(self, least=1):
+        self.assertEqual(series(self.cluster.metrics(),
+                                "paceline_coordinator_workers_lost_total"), 0)
+        for name in ("w0", "w1"):
+            metrics = self.cluster.ask(name, "/metrics")[1]
+            self.assertGreaterEqual(
+                series(metrics, "paceline_worker_redials_total"), least)
+
+    def test_rounds_come_to_the_same_bits(self):
+        self.assertTrue(self.calm)
+        self.assertEqual(self.train("calm-again", "bsp"), self.calm)
+        self.assertEqual(self.train("cut", "bsp", seed=1), self.calm)
+        self.assert_nobody_was_lost(LEAST / 2)
+
+    def test_a_connection_that_is_forgotten_is_noticed_in_time(self):
+        self.commands.create("forgotten", **self.spec("bsp", 3 * SAMPLES))
+        self.commands.await_more_samples("forgotten", SAMPLES // 10)
+        for relay in self.relays:
+            relay.forget()
+        until("it ends", lambda: self.ended("forgotten"))
+        self.commands.await_state("forgotten", "SUCCEEDED")
+        self.assert_nobody_was_lost()
+
+    def test_without_rounds_every_sample_counts(self):
+        for paradigm, seed in (("asp", 2), ("ssp:s=2", 3)):
+            name = paradigm.split(":", maxsplit=1)[0]
+            self.assertEqual(set(self.train(name, paradigm, seed)),
+                             set(self.calm))
+        self.assert_nobody_was_lost(LEAST / 2)
+
+
+if __name__ == "__main__":
+    try:
+        unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
+    finally:
+        shutil.rmtree(SCRATCH, ignore_errors=True)
