@@ -28,6 +28,9 @@ inline constexpr uint32_t kDefaultCheckpointsKept = 3;
 // A member may be silent for so long, unless the coordinator says otherwise.
 inline constexpr absl::Duration kDefaultLease = absl::Seconds(10);
 
+// A member keeps what it has of a job for so long without a coordinator.
+inline constexpr absl::Duration kDefaultOrphan = absl::Minutes(10);
+
 // Returns the samples between two evaluations on data with so many samples an
 // epoch: `every`, or a twentieth of an epoch if that is 0.
 inline int64_t EvaluationInterval(int64_t every, int64_t train_samples) {

@@ -1,8 +1,6 @@
 #ifndef PACELINE_COMMON_RPC_SERVER_STREAM_H_
 #define PACELINE_COMMON_RPC_SERVER_STREAM_H_
 
-#include <google/protobuf/message_lite.h>
-#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <cstddef>
@@ -11,18 +9,11 @@
 
 #include "common/connections/connection_accounts.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/message_bytes.h"
 #include "common/rpc/stream_registry.h"
 #include "common/rpc/write_queue.h"
 
 namespace paceline {
-
-// What a message takes on the wire.
-inline size_t MessageBytes(const grpc::ByteBuffer& message) {
-  return message.Length();
-}
-inline size_t MessageBytes(const google::protobuf::MessageLite& message) {
-  return message.ByteSizeLong();
-}
 
 // A call that is not let in: it ends at once, with `status`. Deletes itself.
 template <class Reactor>

@@ -45,6 +45,9 @@ PANELS = [
           "none",
           ("sum by (reason) (increase(paceline_coordinator_workers_lost_total"
            f"{OF}[$__rate_interval]))", "{{reason}}"), low=0),
+    lines("Links that broke", "And were taken up again.", "none",
+          ("sum(increase(paceline_coordinator_sessions_resumed_total"
+           "[$__rate_interval]))", "links"), low=0),
     lines("Decisions", "Of all kinds.", "ops",
           ("sum by (job_id) (rate(paceline_coordinator_decisions_total"
            f"{OF}[$__rate_interval]))", "{{job_id}}"), low=0),

@@ -195,7 +195,9 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   CallGuard guard(security, ToCallLimits(options), &Clock::Real(), &accounts);
   Answering answering(&guard, &journal);
   StreamRegistry streams;
-  const auto fleet = MakeFleetService(&jobs->fleet(), &guard, &streams);
+  FleetMetrics fleet_metrics(*registry);
+  const auto fleet =
+      MakeFleetService(&jobs->fleet(), &guard, &streams, &fleet_metrics);
   WatchPump pump;
   const auto job_admin =
       MakeJobService(jobs.get(), &answering, &streams, &pump);

@@ -16,9 +16,18 @@ constexpr absl::Duration kBackoffMin = absl::Milliseconds(100);
 constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 // For what was answered last to reach the coordinator, in the end.
 constexpr absl::Duration kFarewell = absl::Seconds(1);
-constexpr size_t kMaxQueued = 10'000;
 // Commands that wait for this server. More of them wait at the coordinator.
 constexpr size_t kMaxUnread = 1'000;
+
+v1::ServerMessage Hello(const CoordinatorLink::Options& options) {
+  v1::ServerMessage message;
+  v1::ServerHello& hello = *message.mutable_hello();
+  hello.set_name(options.name);
+  hello.set_address(options.address);
+  hello.set_version(options.version);
+  hello.set_sees_folders(true);
+  return message;
+}
 
 bool IsRefusal(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
@@ -36,17 +45,16 @@ CoordinatorLink::CoordinatorLink(
 
 absl::Status CoordinatorLink::Run() {
   while (!stopping()) {
-    const absl::Status broken = Serve();
-    options_.registration(broken.ok()
-                              ? absl::UnavailableError("the server is stopping")
-                              : broken);
-    runner_->End(broken.ok() ? "the server is stopping"
-                             : "the server has lost its coordinator");
-    if (broken.ok()) break;
-    if (absl::IsInvalidArgument(broken)) {
-      return Annotate(broken, "the coordinator does not take this server");
+    const absl::Status over = Serve();
+    options_.registration(
+        over.ok() ? absl::UnavailableError("the server is stopping") : over);
+    runner_->End(over.ok() ? "the server is stopping"
+                           : "the server has lost its coordinator");
+    if (over.ok()) break;
+    if (absl::IsInvalidArgument(over)) {
+      return Annotate(over, "the coordinator does not take this server");
     }
-    Pause(broken);
+    Pause(over);
   }
   return absl::OkStatus();
 }
@@ -57,105 +65,74 @@ void CoordinatorLink::Stop(absl::Duration grace) {
   // At once, and not a turn later: who follows this server may start meanwhile,
   // and would put it out before the coordinator has heard that it leaves.
   if (inbox_ == nullptr) return;
-  v1::ServerCommand nothing;
-  nothing.mutable_heartbeat();
-  inbox_->Put(std::move(nothing));
+  inbox_->Put(v1::ServerCommand());
 }
 
 absl::Status CoordinatorLink::Serve() {
-  const std::shared_ptr<grpc::Channel> channel = options_.connect(lease_);
-  const auto stub = v1::Fleet::NewStub(channel);
   Inbox inbox(kMaxUnread);
-  LeaseKeeper keeper(&clock_, lease_);
   welcomed_ = false;
   told_ = false;
   // Last: its reactions use the above.
-  Stream stream(
-      kMaxQueued,
-      Stream::Handlers{
-          .on_message =
-              [&](v1::ServerCommand& command) {
-                keeper.Heard();
-                inbox.Put(std::move(command));
-                return absl::OkStatus();
-              },
-          .on_disconnected =
-              [&inbox](const absl::Status& status) { inbox.Close(status); },
-          .may_read = [&inbox] { return !inbox.full(); }},
-      [&stub](grpc::ClientContext* context, auto* reactor) {
-        stub->async()->Server(context, reactor);
-      });
-  v1::ServerMessage hello;
-  hello.mutable_hello()->set_name(options_.name);
-  hello.mutable_hello()->set_address(options_.address);
-  hello.mutable_hello()->set_version(options_.version);
-  hello.mutable_hello()->set_sees_folders(true);
-  runner_->Begin([&stream](v1::ServerMessage message) {
-    stream.Send(std::move(message));
+  Session session(
+      {.connect = options_.connect,
+       .open =
+           [](const std::shared_ptr<grpc::Channel>& channel,
+              grpc::ClientContext* context, Session::Reactor* reactor) {
+             v1::Fleet::Stub(channel).async()->Server(context, reactor);
+           },
+       .hello = Hello(options_),
+       .lease = lease_,
+       .orphan = options_.orphan},
+      {.on_message =
+           [&inbox](v1::ServerCommand& command) {
+             inbox.Put(std::move(command));
+           },
+       .on_over = [&inbox](const absl::Status& status) { inbox.Close(status); },
+       .may_read = [&inbox] { return !inbox.full(); }});
+  runner_->Begin([&session](v1::ServerMessage message) {
+    session.Send(std::move(message));
   });
-  stream.Send(std::move(hello));
-  keeper.Start(
-      [&] {
-        // While nothing is read, hearing nothing says nothing of the peer.
-        if (inbox.full()) keeper.Heard();
-        v1::ServerMessage message;
-        message.mutable_heartbeat();
-        stream.Send(std::move(message));
-      },
-      [&inbox] {
-        inbox.Close(absl::UnavailableError(
-            "the coordinator was not heard for two leases"));
-      });
   const auto set_inbox = [this](Inbox* to) {
     absl::MutexLock lock(&mu_);
     inbox_ = to;
   };
   set_inbox(&inbox);
-  const absl::Status outcome = Exchange(inbox, stream, keeper);
+  const absl::Status outcome = Exchange(inbox, session);
   set_inbox(nullptr);
-  keeper.Stop();
-  // Nobody may send to the stream once it is gone.
+  // Nobody may send to the session once it is gone.
   runner_->Begin(nullptr);
   return outcome;
 }
 
-absl::Status CoordinatorLink::Exchange(Inbox& inbox, Stream& stream,
-                                       LeaseKeeper& keeper) {
-  while (!ShouldEnd(stream)) {
+absl::Status CoordinatorLink::Exchange(Inbox& inbox, Session& session) {
+  while (!ShouldEnd(session)) {
     absl::StatusOr<v1::ServerCommand> command = inbox.Take(kTurn);
-    stream.ReadOn();
+    session.ReadOn();
     TakeTurn();
     if (command.ok()) {
-      Obey(*command, keeper);
+      Obey(*command, session);
     } else if (!absl::IsDeadlineExceeded(command.status()) || inbox.closed()) {
-      return Annotate(command.status(), "the coordinator's stream ended");
+      return Annotate(command.status(), "the coordinator's session ended");
     }
   }
-  stream.FinishWrites();
+  session.Finish();
   const absl::Time deadline = clock_.Now() + kFarewell;
   while (clock_.Now() < deadline && !inbox.closed()) {
     (void)inbox.Take(deadline - clock_.Now());  // What comes, comes too late.
-    stream.ReadOn();
+    session.ReadOn();
   }
   return absl::OkStatus();
 }
 
-void CoordinatorLink::Obey(const v1::ServerCommand& command,
-                           LeaseKeeper& keeper) {
-  switch (command.kind_case()) {
-    case v1::ServerCommand::kWelcome:
-      lease_ = absl::Milliseconds(std::max(1u, command.welcome().lease_ms()));
-      keeper.SetLease(lease_);
-      welcomed_ = true;
-      if (!stopping()) options_.registration(absl::OkStatus());
-      last_fault_.clear();
-      LogInfo("registered", {{"lease_ms", command.welcome().lease_ms()}});
-      return;
-    case v1::ServerCommand::kHeartbeat:
-      return;
-    default:
-      runner_->Run(command);
-  }
+void CoordinatorLink::Obey(const v1::ServerCommand& command, Session& session) {
+  if (command.kind_case() == v1::ServerCommand::KIND_NOT_SET) return;
+  if (!command.has_welcome()) return runner_->Run(command);
+  lease_ = absl::Milliseconds(std::max(1u, command.welcome().lease_ms()));
+  session.SetLease(lease_);
+  welcomed_ = true;
+  if (!stopping()) options_.registration(absl::OkStatus());
+  last_fault_.clear();
+  LogInfo("registered", {{"lease_ms", command.welcome().lease_ms()}});
 }
 
 void CoordinatorLink::TakeTurn() {
@@ -170,14 +147,14 @@ bool CoordinatorLink::stopping() const {
   return end_by_ != absl::InfiniteFuture();
 }
 
-bool CoordinatorLink::ShouldEnd(Stream& stream) {
+bool CoordinatorLink::ShouldEnd(Session& session) {
   if (!stopping()) return false;
   runner_->Refuse();
   if (!std::exchange(told_, true)) {
     options_.registration(absl::UnavailableError("the server is stopping"));
     v1::ServerMessage message;
     message.mutable_leaving()->set_process(true);
-    stream.Send(std::move(message));
+    session.Send(std::move(message));
   }
   if (runner_->idle()) return true;
   absl::MutexLock lock(&mu_);
@@ -188,17 +165,17 @@ bool CoordinatorLink::ShouldEnd(Stream& stream) {
   return true;
 }
 
-void CoordinatorLink::Pause(const absl::Status& broken) {
+void CoordinatorLink::Pause(const absl::Status& ended) {
   if (welcomed_) backoff_ = kBackoffMin;
   // Keys are not exchanged ten times a second.
-  if (IsRefusal(broken)) backoff_ = kBackoffMax;
-  const std::string fault(broken.message());
+  if (IsRefusal(ended)) backoff_ = kBackoffMax;
+  const std::string fault(ended.message());
   if (fault != last_fault_) {  // Once, not with every attempt.
     last_fault_ = fault;
-    if (IsRefusal(broken)) {
+    if (IsRefusal(ended)) {
       LogError(absl::StrCat(
           "the coordinator does not let this server in, which tries again: ",
-          Summary(broken), "; check its certificate or token, and its role"));
+          Summary(ended), "; check its certificate or token, and its role"));
     } else {
       LogWarning("registering again", {{"reason", fault}});
     }

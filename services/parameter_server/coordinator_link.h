@@ -13,21 +13,22 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/job/job_defaults.h"
-#include "common/lease_keeper.h"
 #include "common/mailbox.h"
-#include "common/rpc/client_stream.h"
+#include "common/rpc/session_client.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"
 #include "services/parameter_server/command_runner.h"
 
 namespace paceline {
 
-// The parameter server's control stream: registers with the coordinator, hands
-// its commands to the runner in order, keeps its lease beside them: a command
-// may take longer than a lease, and a server that falls silent loses its jobs.
-// When the stream breaks,
-// or the coordinator is not heard for two leases, everything that is hosted is
-// dropped (the coordinator restores it) and the server registers anew, for as
-// long as it takes.
+// The parameter server's session with the coordinator: registers, hands its
+// commands to the runner in order, keeps its lease beside them: a command may
+// take longer than a lease, and a server that falls silent loses its jobs.
+//
+// A link that breaks is dialled again, and nothing is dropped for it. When the
+// session is over, because the coordinator has given the server up or was not
+// reached for the orphan time, everything that is hosted is dropped (the
+// coordinator restores it) and the server registers anew, for as long as it
+// takes.
 //
 // Run() on one thread; Stop() from any.
 class CoordinatorLink {
@@ -40,6 +41,7 @@ class CoordinatorLink {
     std::string name;     // "s0"
     std::string address;  // Where the parameter service is reached.
     std::string version;  // The program's.
+    absl::Duration orphan = kDefaultOrphan;
     // Called, on Run()'s thread, when the coordinator has taken the server in
     // (OK), and when that is over: why.
     std::function<void(const absl::Status&)> registration =
@@ -63,21 +65,22 @@ class CoordinatorLink {
   void Stop(absl::Duration grace);
 
  private:
-  using Stream = ClientStream<v1::ServerMessage, v1::ServerCommand>;
+  using Session = SessionClient<v1::ServerMessage, v1::ServerCommand>;
   using Inbox = Mailbox<v1::ServerCommand>;
 
-  // One stream from beginning to end: OK after Stop(), otherwise why it broke.
+  // One session from beginning to end: OK after Stop(), otherwise why it is
+  // over.
   absl::Status Serve();
-  // Until the stream breaks or the end has come.
-  absl::Status Exchange(Inbox& inbox, Stream& stream, LeaseKeeper& keeper);
-  void Obey(const v1::ServerCommand& command, LeaseKeeper& keeper);
+  // Until the session is over or the end has come.
+  absl::Status Exchange(Inbox& inbox, Session& session);
+  void Obey(const v1::ServerCommand& command, Session& session);
   // Housekeeping, when it is due.
   void TakeTurn();
   // Whether Stop() was called, and nothing is left to do or time is up. Tells
   // the coordinator, the first time, of the former.
-  bool ShouldEnd(Stream& stream);
-  // Waits before the next attempt; what broke the last one decides how long.
-  void Pause(const absl::Status& broken);
+  bool ShouldEnd(Session& session);
+  // Waits before the next attempt; what ended the last one decides how long.
+  void Pause(const absl::Status& ended);
   bool stopping() const;
 
   const Options options_;
@@ -88,14 +91,14 @@ class CoordinatorLink {
   // Only Run()'s thread uses these.
   absl::Duration lease_ = kDefaultLease;  // Until the coordinator says.
   absl::Duration backoff_;
-  bool welcomed_ = false;  // By the coordinator, on the present stream.
-  bool told_ = false;      // On it, that this server is leaving.
+  bool welcomed_ = false;  // By the coordinator, in the present session.
+  bool told_ = false;      // In it, that this server is leaving.
   std::string last_fault_;
   absl::Time next_turn_ = absl::InfinitePast();
 
   mutable absl::Mutex mu_;
   absl::Time end_by_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
-  Inbox* inbox_ ABSL_GUARDED_BY(mu_) = nullptr;  // Of the stream, if any.
+  Inbox* inbox_ ABSL_GUARDED_BY(mu_) = nullptr;  // Of the session, if any.
 };
 
 }  // namespace paceline

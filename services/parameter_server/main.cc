@@ -48,6 +48,7 @@ struct Options {
   std::string metrics = "127.0.0.1:0";
   std::vector<std::string> checkpoints;
   std::string grace = "20s";
+  std::string orphan = absl::FormatDuration(kDefaultOrphan);
   ServerLimits limits = ServerLimits::ForMemory(UsableMemory(""));
 };
 
@@ -99,10 +100,26 @@ std::function<Readiness::Part()> PartOf(const CommandRunner* runner) {
 }
 
 void LogListening(const ListeningServer& listening,
-                  const std::string& advertised, int metrics_port) {
+                  const std::string& advertised, int metrics_port,
+                  const std::string& orphan) {
   LogInfo("listening", {{"address", listening.address},
                         {"advertised", advertised},
-                        {"metrics_port", metrics_port}});
+                        {"metrics_port", metrics_port},
+                        {"orphan", orphan}});
+}
+
+struct Times {
+  absl::Duration grace;
+  absl::Duration orphan;
+};
+
+absl::StatusOr<Times> TimesOf(const Options& options) {
+  Times times;
+  PACELINE_ASSIGN_OR_RETURN(times.grace,
+                            ParseDuration("--grace", options.grace));
+  PACELINE_ASSIGN_OR_RETURN(times.orphan,
+                            ParseDuration("--orphan", options.orphan));
+  return times;
 }
 
 absl::Status Run(const Options& options, const SecurityFlags& flags,
@@ -111,8 +128,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity dialing, flags.Client());
   PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, dialing));
-  PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
-                            ParseDuration("--grace", options.grace));
+  PACELINE_ASSIGN_OR_RETURN(const Times times, TimesOf(options));
   auto registry = std::make_shared<prometheus::Registry>();
   ExportBuild(*registry, PACELINE_VERSION);
   ServerMetrics metrics(*registry);
@@ -138,7 +154,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   PACELINE_ASSIGN_OR_RETURN(
       const std::string address,
       AdvertisedAddress(options.advertise, listening.address));
-  LogListening(listening, address, monitoring->port());
+  LogListening(listening, address, monitoring->port(), options.orphan);
   CommandRunner runner(&shard, &metrics, options.checkpoints);
   const ReadinessPart folders(readiness.get(), PartOf(&runner));
   CoordinatorLink link(
@@ -150,6 +166,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
        .name = options.name,
        .address = address,
        .version = PACELINE_VERSION,
+       .orphan = times.orphan,
        .registration =
            [&](const absl::Status& status) { readiness->Set(status); }},
       &runner, [&](absl::Duration lease) {
@@ -158,7 +175,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
       });
   // The first signal asks, the second does not wait.
   const SignalWatch signals(stopping, [&, asked = false](int) mutable {
-    link.Stop(asked ? absl::ZeroDuration() : grace);
+    link.Stop(asked ? absl::ZeroDuration() : times.grace);
     asked = true;
   });
   const absl::Status outcome = link.Run();
@@ -193,6 +210,9 @@ int main(int argc, char** argv) {
       ->default_str("");
   app.add_option("--grace", options.grace,
                  "On SIGTERM the jobs that it hosts have so long to be saved")
+      ->capture_default_str();
+  app.add_option("--orphan", options.orphan,
+                 "Without a coordinator it keeps what it hosts for so long")
       ->capture_default_str();
   app.add_option("--max-jobs", options.limits.max_jobs, "Jobs hosted at most")
       ->check(CLI::Range(1, 100'000))

@@ -5,56 +5,44 @@
 namespace paceline {
 namespace {
 
-constexpr size_t kMaxQueued = 10'000;
 // Commands that wait for this worker. More of them wait at the coordinator.
 constexpr size_t kMaxUnread = 1'000;
+
+v1::WorkerMessage ToMessage(v1::WorkerHello hello) {
+  v1::WorkerMessage message;
+  *message.mutable_hello() = std::move(hello);
+  return message;
+}
 
 }  // namespace
 
 ControlStream::ControlStream(const std::string& coordinator,
-                             v1::WorkerHello hello, const Dial& dial)
+                             v1::WorkerHello hello, const Dial& dial,
+                             absl::Duration orphan)
     : commands_(kMaxUnread),
-      channel_(dial(coordinator, ChannelProfile::kControl, kDefaultLease)),
-      stub_(v1::Fleet::NewStub(channel_)) {
-  stream_ = std::make_unique<Stream>(
-      kMaxQueued,
-      Stream::Handlers{.on_message =
-                           [this](v1::WorkerCommand& command) {
-                             OnMessage(command);
-                             return absl::OkStatus();
-                           },
-                       .on_disconnected =
-                           [this](const absl::Status& status) {
-                             Close(status);
-                             ended_.Notify();
-                           },
-                       .may_read = [this] { return !commands_.full(); }},
-      [this](grpc::ClientContext* context, auto* reactor) {
-        stub_->async()->Worker(context, reactor);
-      });
-  v1::WorkerMessage message;
-  *message.mutable_hello() = std::move(hello);
-  Send(std::move(message));
-  lease_.Start(
-      [this] {
-        // While nothing is read, hearing nothing says nothing of the peer.
-        if (commands_.full()) lease_.Heard();
-        v1::WorkerMessage heartbeat;
-        heartbeat.mutable_heartbeat();
-        Send(std::move(heartbeat));
-      },
-      [this] {
-        Close(absl::UnavailableError(
-            "the coordinator was not heard for two leases"));
-        stream_->Cancel();
-      });
-}
-
-ControlStream::~ControlStream() { lease_.Stop(); }
+      session_(
+          {.connect =
+               [coordinator, dial](absl::Duration liveness) {
+                 return dial(coordinator, ChannelProfile::kControl, liveness);
+               },
+           .open =
+               [](const std::shared_ptr<grpc::Channel>& channel,
+                  grpc::ClientContext* context, Session::Reactor* reactor) {
+                 v1::Fleet::Stub(channel).async()->Worker(context, reactor);
+               },
+           .hello = ToMessage(std::move(hello)),
+           .lease = kDefaultLease,
+           .orphan = orphan},
+          {.on_message =
+               [this](v1::WorkerCommand& command) { OnMessage(command); },
+           .on_over =
+               [this](const absl::Status& status) {
+                 Close(status);
+                 ended_.Notify();
+               },
+           .may_read = [this] { return !commands_.full(); }}) {}
 
 void ControlStream::OnMessage(v1::WorkerCommand& command) {
-  lease_.Heard();
-  if (command.has_heartbeat()) return;
   const bool stop = command.has_stop();
   if (stop) {
     absl::MutexLock lock(&stop_mu_);
@@ -85,7 +73,7 @@ std::optional<v1::WorkerCommand> ControlStream::TakeIf(
 }
 
 void ControlStream::OnTaken(const v1::WorkerCommand& command) {
-  stream_->ReadOn();
+  session_.ReadOn();
   if (!command.has_stop()) return;
   absl::MutexLock lock(&stop_mu_);
   --stops_;
@@ -124,11 +112,11 @@ void ControlStream::CallStopping() {
 
 void ControlStream::Interrupt() {
   Close(absl::CancelledError("the worker was told to go"));
-  stream_->ReadOn();
+  session_.ReadOn();
 }
 
 void ControlStream::Finish() {
-  stream_->FinishWrites();
+  session_.Finish();
   // Commands that still come are dropped, or the end behind them would wait.
   Interrupt();
   ended_.WaitForNotificationWithTimeout(lease());

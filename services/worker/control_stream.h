@@ -13,43 +13,44 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/job/job_defaults.h"
-#include "common/lease_keeper.h"
 #include "common/mailbox.h"
-#include "common/rpc/client_stream.h"
+#include "common/rpc/session_client.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"
 #include "services/worker/dial.h"
 
 namespace paceline {
 
-// A worker's stream to the coordinator, from its hello to its end: one job
-// after the other. Heartbeats run on a thread of their own, so that neither
-// computing nor loading nor sleeping ends the lease. Thread-safe.
+// A worker's session with the coordinator, from its hello to its end: one job
+// after the other. A link that breaks is another link later, and nothing else.
+// Thread-safe.
 class ControlStream {
  public:
-  // Says hello. Nothing is waited for.
+  // Says hello. Nothing is waited for. Without a coordinator it ends after
+  // `orphan`.
   ControlStream(const std::string& coordinator, v1::WorkerHello hello,
-                const Dial& dial = DialPlainly);
-  ~ControlStream();
+                const Dial& dial = DialPlainly,
+                absl::Duration orphan = kDefaultOrphan);
   ControlStream(const ControlStream&) = delete;
   ControlStream& operator=(const ControlStream&) = delete;
 
   // The next command that is not a heartbeat. DEADLINE_EXCEEDED if none comes
-  // in time; the status with which the stream ended; UNAVAILABLE if the
-  // coordinator was not heard for two leases; CANCELLED after Interrupt().
+  // in time; the status with which the session ended; UNAVAILABLE if the
+  // coordinator was not heard for two leases before there was one, or not
+  // reached for the orphan time; CANCELLED after Interrupt().
   absl::StatusOr<v1::WorkerCommand> Next(absl::Duration timeout);
 
   // The next command if one has come and `wanted` is true of it.
   std::optional<v1::WorkerCommand> TakeIf(
       bool (*wanted)(const v1::WorkerCommand&));
 
-  // Sleeps until `until`. False if a command or the end of the stream came
+  // Sleeps until `until`. False if a command or the end of the session came
   // before; the command is left for Next().
   bool SleepUntil(absl::Time until);
 
   // Whether something is to be taken with Next().
   bool Interrupted() { return commands_.Await(absl::ZeroDuration()); }
 
-  // Calls `stopping`, from any thread, once `stop` has come, the stream has
+  // Calls `stopping`, from any thread, once `stop` has come, the session has
   // ended or Interrupt() was called; at once if that was before. It must not
   // block. An empty function: nobody is called any more, and no call goes on
   // when this returns.
@@ -66,22 +67,22 @@ class ControlStream {
   // Nothing can come any more.
   bool ended() const { return commands_.closed(); }
 
-  // Ends the waiting for commands, as if the stream had ended; what is sent
+  // Ends the waiting for commands, as if the session had ended; what is sent
   // still goes out.
   void Interrupt();
 
-  void Send(v1::WorkerMessage message) { stream_->Send(std::move(message)); }
+  void Send(v1::WorkerMessage message) { session_.Send(std::move(message)); }
 
-  // After the last message: the stream ends once it is sent. Waits for that, a
-  // lease at most.
+  // After the last message: the session ends once it is heard. Waits for that,
+  // a lease at most.
   void Finish();
 
   // From the registration on: heartbeats follow it.
-  void SetLease(absl::Duration lease) { lease_.SetLease(lease); }
-  absl::Duration lease() const { return lease_.lease(); }
+  void SetLease(absl::Duration lease) { session_.SetLease(lease); }
+  absl::Duration lease() const { return session_.lease(); }
 
  private:
-  using Stream = ClientStream<v1::WorkerMessage, v1::WorkerCommand>;
+  using Session = SessionClient<v1::WorkerMessage, v1::WorkerCommand>;
 
   void OnMessage(v1::WorkerCommand& command);
   void Close(const absl::Status& status);
@@ -94,9 +95,7 @@ class ControlStream {
 
   const Clock& clock_ = Clock::Real();
   Mailbox<v1::WorkerCommand> commands_;
-  absl::Notification ended_;  // The stream itself.
-
-  LeaseKeeper lease_{&clock_, kDefaultLease};
+  absl::Notification ended_;  // The session itself.
 
   // Held while `when_stopping_` runs.
   absl::Mutex stop_mu_;
@@ -107,9 +106,7 @@ class ControlStream {
   absl::Mutex heard_mu_;
   std::function<void()> when_heard_ ABSL_GUARDED_BY(heard_mu_);
 
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::Fleet::Stub> stub_;
-  std::unique_ptr<Stream> stream_;  // Last: its reactions use the above.
+  Session session_;  // Last: its reactions use the above.
 };
 
 }  // namespace paceline

@@ -57,6 +57,7 @@ struct Options {
   std::string metrics = "127.0.0.1:0";
   std::string patience = "0";
   std::string grace = "20s";
+  std::string orphan = absl::FormatDuration(kDefaultOrphan);
   std::string program;
   std::string program_socket;
   std::string exec;
@@ -171,6 +172,23 @@ void LowerPriority() {
   }
 }
 
+struct Times {
+  absl::Duration grace;
+  absl::Duration patience;
+  absl::Duration orphan;
+};
+
+absl::StatusOr<Times> TimesOf(const Options& options) {
+  Times times;
+  PACELINE_ASSIGN_OR_RETURN(times.grace,
+                            ParseDuration("--grace", options.grace));
+  PACELINE_ASSIGN_OR_RETURN(times.patience,
+                            ParseDuration("--patience", options.patience));
+  PACELINE_ASSIGN_OR_RETURN(times.orphan,
+                            ParseDuration("--orphan", options.orphan));
+  return times;
+}
+
 absl::Status Run(const Options& options, const SecurityFlags& flags,
                  const sigset_t& stopping) {
   PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
@@ -178,10 +196,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   PACELINE_ASSIGN_OR_RETURN(const PaceSpec pace,
                             ParsePace({options.slowdown, options.step_time,
                                        options.delay, options.pause}));
-  PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
-                            ParseDuration("--grace", options.grace));
-  PACELINE_ASSIGN_OR_RETURN(const absl::Duration patience,
-                            ParseDuration("--patience", options.patience));
+  PACELINE_ASSIGN_OR_RETURN(const Times times, TimesOf(options));
   PACELINE_ASSIGN_OR_RETURN(const DeviceInfo device,
                             DescribeDevice(options.device));
   if (!device.no_gpu.empty()) {
@@ -214,7 +229,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
           options.metrics,
           {registry, std::make_shared<CertificateMetrics>(security.tls)},
           readiness));
-  LogInfo("started", {{"metrics_port", monitoring->port()}});
+  LogInfo("started",
+          {{"metrics_port", monitoring->port()}, {"orphan", options.orphan}});
   Worker worker(
       {options.coordinator, hello, pace,
        TaskHost{device.device,
@@ -222,10 +238,10 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
                                .device = device.gpu,
                                .memory_fraction = options.gpu_memory_fraction},
                 PlacesOf(options)},
-       agent.get(), patience, dial,
+       agent.get(), times.patience, times.orphan, dial,
        [&](const absl::Status& status) { readiness->Set(status); }},
       &metrics);
-  Departure departure(&worker, grace);
+  Departure departure(&worker, times.grace);
   const SignalWatch signals(stopping, [&](int) { departure.Signalled(); });
   return worker.Run();
 }
@@ -265,6 +281,10 @@ void AddPlaceOptions(CLI::App& app, Options& options) {
   app.add_option("--patience", options.patience,
                  "Gives up after trying so long to reach a coordinator; 0: "
                  "never")
+      ->capture_default_str();
+  app.add_option("--orphan", options.orphan,
+                 "Without a coordinator it keeps its part in a job for so "
+                 "long; with --patience, no longer than that")
       ->capture_default_str();
   app.add_option("--grace", options.grace,
                  "How long it may take to leave after SIGTERM")

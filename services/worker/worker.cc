@@ -111,7 +111,12 @@ absl::Status Worker::Run() {
 absl::Status Worker::RunSession() {
   registered_ = false;
   unacknowledged_ = false;
-  ControlStream control(options_.coordinator, options_.hello, options_.dial);
+  const absl::Duration orphan =
+      options_.patience > absl::ZeroDuration()
+          ? std::min(options_.patience, options_.orphan)
+          : options_.orphan;
+  ControlStream control(options_.coordinator, options_.hello, options_.dial,
+                        orphan);
   if (options_.source != nullptr) {
     control.WhenHeard([source = options_.source] { source->Wake(); });
   }
@@ -124,17 +129,15 @@ absl::Status Worker::RunSession() {
   }
   Attach(nullptr);
   TellRegistration(ended);
-  // If the servers may have taken a push or not, the broken stream tells
-  // the coordinator to ask them.
-  if (registered_ && leaving() && !unacknowledged_) {
-    SendLeaving(control, /*process=*/true);
-    control.Finish();
-  } else if (!device_lost_.ok()) {
-    control.Finish();  // `failed` is to arrive.
-  } else if (registered_ && !leaving() && !control.ended()) {
+  if (!registered_) return ended;
+  if (leaving()) {
+    // If the servers may have taken a push or not, the end without `leaving`
+    // tells the coordinator to ask them.
+    if (!unacknowledged_) SendLeaving(control, /*process=*/true);
+  } else if (device_lost_.ok() && !control.ended()) {
     SendGivingUp(control, ended);
-    control.Finish();
   }
+  control.Finish();
   return ended;
 }
 

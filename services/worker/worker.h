@@ -22,12 +22,12 @@
 namespace paceline {
 
 // A worker or evaluator: registers, then takes part in one job after the other
-// as it is assigned. One that is given up, or whose coordinator is gone,
-// registers anew.
+// as it is assigned. One that is given up, or whose coordinator is gone for
+// long, registers anew.
 //
 // Each assignment ends with exactly one of `failed` and `leaving`, unless the
-// stream breaks. After `failed` the worker is free: a `stop` that crosses it is
-// not answered.
+// session is over before. After `failed` the worker is free: a `stop` that
+// crosses it is not answered.
 class Worker {
  public:
   struct Options {
@@ -40,6 +40,9 @@ class Worker {
     ComputationSource* source = nullptr;
     // How long it tries to reach a coordinator in vain; zero: for ever.
     absl::Duration patience;
+    // How long it keeps its part in a job without a coordinator; no longer than
+    // its patience.
+    absl::Duration orphan = kDefaultOrphan;
     Dial dial = DialPlainly;
     // Called when the coordinator has taken the worker in (OK), and when that
     // is over: why. With UNAVAILABLE, for the last time, by Leave() or Drop():
@@ -72,7 +75,7 @@ class Worker {
  private:
   using Outcome = WorkerMetrics::AssignmentOutcome;
 
-  // One stream, from hello to its end: why it ended.
+  // One session, from hello to its end: why it ended.
   absl::Status RunSession();
   absl::Status Register(ControlStream& control);
   absl::Status TakeAssignments(ControlStream& control);
@@ -114,7 +117,7 @@ class Worker {
   std::unique_ptr<Task> foreign_task_;  // Of options_.source.
   v1::Stop stop_;                       // Of the latest assignment.
   absl::Status device_lost_;            // Nothing can be computed any more.
-  bool registered_ = false;             // On the present stream.
+  bool registered_ = false;             // In the present session.
   bool unacknowledged_ = false;         // The last iteration's push.
 
   std::atomic<bool> dropped_ = false;

@@ -21,6 +21,7 @@
 #include "common/security/certificate_watch.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/coordinator_metrics.h"
+#include "services/coordinator/fleet/fleet_metrics.h"
 #include "services/coordinator/job_metrics.h"
 #include "services/parameter_server/server_metrics.h"
 #include "services/worker/worker_metrics.h"
@@ -113,6 +114,7 @@ std::string Page() {
   prometheus::Registry cluster;
   CoordinatorMetrics coordinator(cluster);
   coordinator.SetPoolDemand({{"lab", 1}});
+  const FleetMetrics fleet(cluster);
   const RpcMetrics calls(cluster, {"paceline.v1.JobService"});
   prometheus::Registry of_job;
   JobMetrics job(of_job, "namespaces/default/jobs/j");

@@ -107,7 +107,9 @@ struct LocalCluster::Parts {
                            store.get(), &journal, &registry)),
         guard(ServerSecurity(), {}, &Clock::Real(), &accounts),
         answering(&guard, &journal),
-        fleet(MakeFleetService(&jobs->fleet(), &guard, &streams)),
+        fleet_metrics(registry),
+        fleet(
+            MakeFleetService(&jobs->fleet(), &guard, &streams, &fleet_metrics)),
         job_admin(MakeJobService(jobs.get(), &answering, &streams, &pump)),
         cluster_admin(MakeClusterService(jobs.get(), &answering, absl::Now())),
         listening(ListenAnywhere(
@@ -145,6 +147,7 @@ struct LocalCluster::Parts {
   Answering answering;
   StreamRegistry streams;
   WatchPump pump;
+  FleetMetrics fleet_metrics;
   std::unique_ptr<grpc::Service> fleet;
   std::unique_ptr<grpc::Service> job_admin;
   std::unique_ptr<grpc::Service> cluster_admin;

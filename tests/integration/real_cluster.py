@@ -54,6 +54,10 @@ class RealCluster:
     def address(self):
         return f"127.0.0.1:{self.port}"
 
+    def coordinator_of(self, name):
+        """Where a member finds the coordinator."""
+        return self.address
+
     def start_coordinator(self):
         """The first time on any free port, then on the same one again."""
         with self.coordinator_log() as log:
@@ -72,8 +76,8 @@ class RealCluster:
     def start(self, program, name, *flags):
         """Returns when the coordinator has it."""
         process = subprocess.Popen(
-            [self.bin / program, "--coordinator", self.address, "--name", name,
-             *flags], stderr=subprocess.PIPE, env=self.environment)
+            [self.bin / program, "--coordinator", self.coordinator_of(name),
+             "--name", name, *flags], stderr=subprocess.PIPE, env=self.environment)
         self.processes[name] = process
         registered = threading.Event()
         reader = threading.Thread(target=self.keep_log,

@@ -1,11 +1,15 @@
 #include "services/coordinator/fleet/fleet_service.h"
 
-#include <optional>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/log/log.h"
 #include "common/rpc/server_stream.h"
 #include "common/status.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"
+#include "services/coordinator/fleet/member_session.h"
+#include "services/coordinator/fleet/session_book.h"
 
 namespace paceline {
 namespace {
@@ -18,121 +22,186 @@ absl::Status HelloFirst() {
   return absl::InvalidArgumentError("the first message must be `hello`");
 }
 
-class WorkerStream : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
- public:
-  WorkerStream(Fleet* fleet, StreamTicket ticket)
-      : ServerStream(kMaxQueuedCommands),
-        fleet_(fleet),
-        ticket_(std::move(ticket)) {}
+// What differs between the two kinds of members.
 
- protected:
-  absl::Status OnMessage(v1::WorkerMessage& message) override {
-    if (!member_.has_value()) {
-      if (!message.has_hello()) return HelloFirst();
-      PACELINE_ASSIGN_OR_RETURN(
-          member_, fleet_->OnWorkerConnected(
-                       message.hello(), std::static_pointer_cast<WorkerStream>(
-                                            shared_from_this())));
-      return absl::OkStatus();
-    }
-    // What comes with every iteration is between the worker and its run.
-    if (message.has_push_done() || message.has_gradient_ready() ||
-        message.has_abandoned()) {
-      if (session_ == nullptr || session_->over) {
-        session_ = fleet_->SessionOf(*member_);
-      }
-      const auto run = session_ == nullptr ? nullptr : session_->run.lock();
-      if (run != nullptr) {
-        return run->OnWorkerMessage(session_->worker, message);
-      }
-    }
-    return fleet_->OnWorkerMessage(*member_, message);
+struct Workers {
+  using In = v1::WorkerMessage;
+  using Out = v1::WorkerCommand;
+  using Session = MemberSession<In, Out>;
+
+  static absl::StatusOr<uint64_t> Connect(Fleet& fleet,
+                                          const v1::WorkerHello& hello,
+                                          std::weak_ptr<Session> session) {
+    return fleet.OnWorkerConnected(hello, std::move(session));
   }
-
-  void OnDisconnected() override {
-    if (member_.has_value()) fleet_->OnWorkerDisconnected(*member_);
+  static void Disconnect(Fleet& fleet, uint64_t member) {
+    fleet.OnWorkerDisconnected(member);
   }
-
- private:
-  Fleet* const fleet_;
-  const StreamTicket ticket_;
-  std::optional<uint64_t> member_;
-  // The last one that was asked for.
-  std::shared_ptr<const RunSession> session_;
+  static std::function<absl::Status(In&)> HandlerOf(Fleet* fleet,
+                                                    uint64_t member) {
+    // `part`: the last one that was asked for.
+    return [fleet, member, part = std::shared_ptr<const RunSession>()](
+               v1::WorkerMessage& message) mutable {
+      // What comes with every iteration is between the worker and its run.
+      if (message.has_push_done() || message.has_gradient_ready() ||
+          message.has_abandoned()) {
+        if (part == nullptr || part->over) part = fleet->SessionOf(member);
+        const auto run = part == nullptr ? nullptr : part->run.lock();
+        if (run != nullptr) return run->OnWorkerMessage(part->worker, message);
+      }
+      return fleet->OnWorkerMessage(member, message);
+    };
+  }
 };
 
-class ParameterServerStream
-    : public ServerStream<v1::ServerMessage, v1::ServerCommand> {
+struct Servers {
+  using In = v1::ServerMessage;
+  using Out = v1::ServerCommand;
+  using Session = MemberSession<In, Out>;
+
+  static absl::StatusOr<uint64_t> Connect(Fleet& fleet,
+                                          const v1::ServerHello& hello,
+                                          std::weak_ptr<Session> session) {
+    return fleet.OnServerConnected(hello, std::move(session));
+  }
+  static void Disconnect(Fleet& fleet, uint64_t member) {
+    fleet.OnServerDisconnected(member);
+  }
+  static std::function<absl::Status(In&)> HandlerOf(Fleet* fleet,
+                                                    uint64_t member) {
+    return [fleet, member](v1::ServerMessage& message) {
+      return fleet->OnServerMessage(member, message);
+    };
+  }
+};
+
+// One of the streams that carry a member's session.
+template <class Kind>
+class MemberStream
+    : public ServerStream<typename Kind::In, typename Kind::Out> {
  public:
-  ParameterServerStream(Fleet* fleet, StreamTicket ticket)
-      : ServerStream(kMaxQueuedCommands),
+  using In = typename Kind::In;
+  using Out = typename Kind::Out;
+  using Session = typename Kind::Session;
+
+  MemberStream(Fleet* fleet, SessionBook<In, Out>* book, FleetMetrics* metrics,
+               StreamTicket ticket)
+      : ServerStream<In, Out>(kMaxQueuedCommands),
         fleet_(fleet),
+        book_(book),
+        metrics_(metrics),
         ticket_(std::move(ticket)) {}
 
  protected:
-  absl::Status OnMessage(v1::ServerMessage& message) override {
-    if (member_.has_value()) return fleet_->OnServerMessage(*member_, message);
+  absl::Status OnMessage(In& message) override {
+    if (session_ != nullptr) return session_->OnMessage(this, message);
     if (!message.has_hello()) return HelloFirst();
-    PACELINE_ASSIGN_OR_RETURN(
-        member_,
-        fleet_->OnServerConnected(
-            message.hello(), std::static_pointer_cast<ParameterServerStream>(
-                                 shared_from_this())));
+    const auto& hello = message.hello();
+    if (hello.session().id() == 0) return Register(hello);
+    PACELINE_ASSIGN_OR_RETURN(session_,
+                              book_->Find(hello.session().id(), hello.name()));
+    PACELINE_RETURN_IF_ERROR(
+        session_->Attach(Self(), hello.session().received()));
+    metrics_->sessions_resumed.Increment();
+    LogInfo("back", {{"member", hello.name()}});
     return absl::OkStatus();
   }
 
   void OnDisconnected() override {
-    if (member_.has_value()) fleet_->OnServerDisconnected(*member_);
+    if (session_ != nullptr) session_->OnStreamOver(this);
   }
 
  private:
-  Fleet* const fleet_;
-  const StreamTicket ticket_;
-  std::optional<uint64_t> member_;
-};
+  std::shared_ptr<OutgoingStream<Out>> Self() {
+    return std::static_pointer_cast<OutgoingStream<Out>>(
+        this->shared_from_this());
+  }
 
-// Kept alive by the registry, and by the local reference until it is there.
-template <class Stream, class In, class Out>
-grpc::ServerBidiReactor<In, Out>* Open(
-    const grpc::CallbackServerContext& context, absl::string_view method,
-    Fleet* fleet, CallGuard* guard, StreamRegistry* streams) {
-  using Refused = RefusedCall<grpc::ServerBidiReactor<In, Out>>;
-  const absl::StatusOr<Caller> caller = guard->Admit(context, method);
-  if (!caller.ok()) return new Refused(caller.status());
-  absl::StatusOr<StreamTicket> ticket = guard->OpenStream(*caller);
-  if (!ticket.ok()) return new Refused(ticket.status());
-  const auto stream = std::make_shared<Stream>(fleet, *std::move(ticket));
-  stream->Begin(streams, caller->account);
-  return stream.get();
-}
+  template <class Hello>
+  absl::Status Register(const Hello& hello) {
+    const auto session =
+        book_->Open(hello.name(), hello.has_session(), kMaxQueuedCommands);
+    const absl::StatusOr<uint64_t> member =
+        Kind::Connect(*fleet_, hello, session);
+    if (!member.ok()) {
+      book_->Remove(session->id());
+      return member.status();
+    }
+    session->Handle(
+        {.on_message = Kind::HandlerOf(fleet_, *member),
+         .on_over =
+             [fleet = fleet_, book = book_, member = *member,
+              id = session->id()] {
+               Kind::Disconnect(*fleet, member);
+               book->Remove(id);
+             },
+         .end_soon =
+             [book = book_, session = std::weak_ptr<Session>(session)] {
+               if (auto over = session.lock()) book->EndSoon(std::move(over));
+             }});
+    const absl::Status attached = session->Attach(Self(), 0);
+    if (attached.ok()) {
+      session_ = session;
+    } else {
+      session->End();  // Another member has taken its name meanwhile.
+    }
+    return attached;
+  }
+
+  Fleet* const fleet_;
+  SessionBook<In, Out>* const book_;
+  FleetMetrics* const metrics_;
+  const StreamTicket ticket_;
+  std::shared_ptr<Session> session_;
+};
 
 class FleetService final : public v1::Fleet::CallbackService {
  public:
-  FleetService(Fleet* fleet, CallGuard* guard, StreamRegistry* streams)
-      : fleet_(fleet), guard_(guard), streams_(streams) {}
+  FleetService(Fleet* fleet, CallGuard* guard, StreamRegistry* streams,
+               FleetMetrics* metrics)
+      : fleet_(fleet), guard_(guard), streams_(streams), metrics_(metrics) {}
 
   grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerCommand>* Worker(
       grpc::CallbackServerContext* context) override {
-    return Open<WorkerStream, v1::WorkerMessage, v1::WorkerCommand>(
-        *context, "/paceline.v1.Fleet/Worker", fleet_, guard_, streams_);
+    return Open<Workers>(*context, "/paceline.v1.Fleet/Worker", &workers_);
   }
   grpc::ServerBidiReactor<v1::ServerMessage, v1::ServerCommand>* Server(
       grpc::CallbackServerContext* context) override {
-    return Open<ParameterServerStream, v1::ServerMessage, v1::ServerCommand>(
-        *context, "/paceline.v1.Fleet/Server", fleet_, guard_, streams_);
+    return Open<Servers>(*context, "/paceline.v1.Fleet/Server", &servers_);
   }
 
  private:
+  // Kept alive by the registry, and by the local reference until it is there.
+  template <class Kind>
+  grpc::ServerBidiReactor<typename Kind::In, typename Kind::Out>* Open(
+      const grpc::CallbackServerContext& context, absl::string_view method,
+      SessionBook<typename Kind::In, typename Kind::Out>* book) {
+    using Refused = RefusedCall<
+        grpc::ServerBidiReactor<typename Kind::In, typename Kind::Out>>;
+    const absl::StatusOr<Caller> caller = guard_->Admit(context, method);
+    if (!caller.ok()) return new Refused(caller.status());
+    absl::StatusOr<StreamTicket> ticket = guard_->OpenStream(*caller);
+    if (!ticket.ok()) return new Refused(ticket.status());
+    const auto stream = std::make_shared<MemberStream<Kind>>(
+        fleet_, book, metrics_, *std::move(ticket));
+    stream->Begin(streams_, caller->account);
+    return stream.get();
+  }
+
   Fleet* const fleet_;
   CallGuard* const guard_;
   StreamRegistry* const streams_;
+  FleetMetrics* const metrics_;
+  SessionBook<v1::WorkerMessage, v1::WorkerCommand> workers_;
+  SessionBook<v1::ServerMessage, v1::ServerCommand> servers_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeFleetService(Fleet* fleet, CallGuard* guard,
-                                                StreamRegistry* streams) {
-  return std::make_unique<FleetService>(fleet, guard, streams);
+                                                StreamRegistry* streams,
+                                                FleetMetrics* metrics) {
+  return std::make_unique<FleetService>(fleet, guard, streams, metrics);
 }
 
 }  // namespace paceline

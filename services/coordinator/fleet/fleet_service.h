@@ -8,13 +8,16 @@
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
 #include "services/coordinator/fleet/fleet.h"
+#include "services/coordinator/fleet/fleet_metrics.h"
 
 namespace paceline {
 
-// Fleet on the wire: turns streams into members. It decides nothing. All
-// pointers outlive the service's server.
+// Fleet on the wire: turns the members' sessions, each carried by one stream
+// after the other, into members. It decides nothing. All pointers outlive the
+// service's server.
 std::unique_ptr<grpc::Service> MakeFleetService(Fleet* fleet, CallGuard* guard,
-                                                StreamRegistry* streams);
+                                                StreamRegistry* streams,
+                                                FleetMetrics* metrics);
 
 }  // namespace paceline
 

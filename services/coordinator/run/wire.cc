@@ -167,6 +167,7 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
           worker, LossReason::kStreamBroken,
           FromCode(message.giving_up().code(), message.giving_up().message())};
     case v1::WorkerMessage::kHello:
+    case v1::WorkerMessage::kEnd:  // The session's.
     case v1::WorkerMessage::KIND_NOT_SET:
       break;
   }

@@ -1,9 +1,11 @@
 #include "services/worker/control_stream.h"
 
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/services/worker/fake_coordinator.h"
 
@@ -65,6 +67,100 @@ TEST(ControlStreamTest, EndsWhileItDoesNotRead) {
       session->ExpectEnd();
     }
   }
+}
+
+// `registered` of a session, whose messages have come up to `received`.
+v1::WorkerCommand Registered(uint64_t received) {
+  v1::WorkerCommand command;
+  command.mutable_registered()->set_lease_ms(10'000);
+  command.mutable_registered()->mutable_session()->set_id(7);
+  command.mutable_registered()->mutable_session()->set_received(received);
+  return command;
+}
+
+v1::WorkerCommand Grant(uint64_t number, int64_t iteration) {
+  v1::WorkerCommand command;
+  command.set_number(number);
+  command.mutable_grant()->set_iteration(iteration);
+  return command;
+}
+
+v1::WorkerMessage Done(int64_t iteration) {
+  v1::WorkerMessage message;
+  message.mutable_push_done()->set_iteration(iteration);
+  return message;
+}
+
+TEST(ControlStreamTest, ABrokenLinkCostsNothing) {
+  FakeCoordinator coordinator;
+  ControlStream control(coordinator.address(), v1::WorkerHello());
+  const auto first = coordinator.NextSession();
+  const v1::WorkerMessage hello = first->Next();
+  EXPECT_TRUE(hello.hello().has_session());
+  EXPECT_EQ(hello.hello().session().id(), 0u);
+  first->Send(Registered(0));
+  EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
+  control.Send(Done(1));
+  control.Send(Done(2));
+  EXPECT_EQ(first->Next().number(), 1u);
+  EXPECT_EQ(first->Next().number(), 2u);
+  first->Send(Grant(1, 11));
+  EXPECT_EQ(control.Next(kTestPatience)->grant().iteration(), 11);
+  first->Close(absl::UnavailableError("the link breaks"));
+
+  // The first message had come, and the grant is sent again.
+  const auto second = coordinator.NextSession();
+  const v1::WorkerMessage again = second->Next();
+  EXPECT_EQ(again.hello().session().id(), 7u);
+  EXPECT_EQ(again.hello().session().received(), 1u);
+  control.Send(Done(3));  // Waits for the answer.
+  second->Send(Registered(1));
+  second->Send(Grant(1, 11));
+  second->Send(Grant(2, 12));
+  EXPECT_EQ(control.Next(kTestPatience)->grant().iteration(), 12);
+  for (const uint64_t number : {2u, 3u}) {
+    const v1::WorkerMessage resent = second->Next();
+    EXPECT_EQ(resent.number(), number);
+    EXPECT_EQ(resent.push_done().iteration(), static_cast<int64_t>(number));
+  }
+  EXPECT_FALSE(control.ended());
+  control.Finish();
+  second->ExpectEnd();
+}
+
+TEST(ControlStreamTest, ASessionThatIsGivenUpEnds) {
+  FakeCoordinator coordinator;
+  ControlStream control(coordinator.address(), v1::WorkerHello());
+  const auto first = coordinator.NextSession();
+  first->Send(Registered(0));
+  EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
+  first->Close(absl::UnavailableError("the link breaks"));
+  coordinator.NextSession()->Close(absl::AbortedError("not known any more"));
+  EXPECT_EQ(control.Next(kTestPatience).status(),
+            absl::AbortedError("not known any more"));
+}
+
+TEST(ControlStreamTest, ANumberThatIsMissingEndsTheSession) {
+  FakeCoordinator coordinator;
+  ControlStream control(coordinator.address(), v1::WorkerHello());
+  const auto session = coordinator.NextSession();
+  session->Send(Registered(0));
+  EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
+  session->Send(Grant(2, 11));
+  EXPECT_TRUE(absl::IsInvalidArgument(control.Next(kTestPatience).status()));
+}
+
+TEST(ControlStreamTest, WithoutACoordinatorItEndsAfterTheOrphanTime) {
+  auto coordinator = std::make_unique<FakeCoordinator>();
+  ControlStream control(coordinator->address(), v1::WorkerHello(), DialPlainly,
+                        absl::Milliseconds(200));
+  coordinator->NextSession()->Send(Registered(0));
+  EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
+  coordinator.reset();
+  const absl::Status ended = control.Next(kTestPatience).status();
+  EXPECT_TRUE(absl::IsUnavailable(ended));
+  EXPECT_THAT(ended.message(),
+              testing::HasSubstr("no coordinator was reached for 200ms"));
 }
 
 }  // namespace

@@ -9,6 +9,10 @@
 namespace paceline {
 
 absl::Status FakeSession::OnMessage(v1::WorkerMessage& message) {
+  if (message.has_end()) {
+    Close(absl::OkStatus());
+    return absl::OkStatus();
+  }
   if (!message.has_heartbeat()) {
     said_.Put(std::move(message));
     return absl::OkStatus();

@@ -57,8 +57,10 @@ class FleetServiceTest : public FleetTest {
 
   CallGuard guard_{ServerSecurity(), {}, &Clock::Real()};
   StreamRegistry streams_;
+  prometheus::Registry registry_;
+  FleetMetrics metrics_{registry_};
   std::unique_ptr<grpc::Service> service_ =
-      MakeFleetService(&fleet_, &guard_, &streams_);
+      MakeFleetService(&fleet_, &guard_, &streams_, &metrics_);
   ListeningServer listening_;
   grpc::ClientContext context_;
   std::unique_ptr<v1::Fleet::Stub> stub_;

@@ -1,0 +1,371 @@
+#ifndef PACELINE_COMMON_RPC_SESSION_CLIENT_H_
+#define PACELINE_COMMON_RPC_SESSION_CLIENT_H_
+
+#include <grpcpp/channel.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/log/log.h"
+#include "common/rpc/client_stream.h"
+#include "common/rpc/message_bytes.h"
+#include "common/session/received_log.h"
+#include "common/session/sent_log.h"
+#include "common/session/session_messages.h"
+#include "common/status.h"
+
+namespace paceline {
+
+// Whether a stream that ended with this may be followed by another one of the
+// same session: the link broke, or the peer's credentials are being exchanged.
+// Everything else is the coordinator's word.
+// `welcomed`: the stream had begun, so that it is no limit of streams that
+// refused it.
+inline bool MayResume(const absl::Status& status, bool welcomed) {
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+      return !welcomed;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A member's session with the coordinator (fleet.proto), from its hello to its
+// end: it dials, says hello, keeps the lease, and when a stream breaks it takes
+// the session up on another one. The name is resolved anew for each. What is
+// sent meanwhile waits, what was on its way is sent again, and each message
+// comes once.
+//
+// Thread-safe. Dialling and heartbeats have a thread of their own, so that
+// neither computing nor loading nor sleeping ends the lease.
+template <class Out, class In>
+class SessionClient {
+ public:
+  using Reactor = grpc::ClientBidiReactor<Out, In>;
+
+  struct Options {
+    // A new channel that notices a dead peer within `liveness`, for each
+    // attempt.
+    std::function<std::shared_ptr<grpc::Channel>(absl::Duration liveness)>
+        connect;
+    // Starts the call.
+    std::function<void(const std::shared_ptr<grpc::Channel>&,
+                       grpc::ClientContext*, Reactor*)>
+        open;
+    Out hello;
+    size_t max_unacknowledged = 10'000;
+    absl::Duration lease;  // Until the coordinator says another.
+    // How long it may be without a coordinator before the session ends.
+    absl::Duration orphan;
+  };
+  struct Handlers {
+    // Each command once, the first welcome too, heartbeats left out. A
+    // reaction: it must not block.
+    std::function<void(In&)> on_message;
+    // Once: why the session is over. Not called by the destructor. On a thread
+    // of the client's own.
+    std::function<void(const absl::Status&)> on_over;
+    // As ClientStream::Handlers.
+    std::function<bool()> may_read;
+  };
+
+  SessionClient(Options options, Handlers handlers)
+      : options_(std::move(options)),
+        handlers_(std::move(handlers)),
+        sent_({.messages = options_.max_unacknowledged}),
+        lease_(options_.lease) {
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  ~SessionClient() {
+    {
+      absl::MutexLock lock(&mu_);
+      closing_ = true;
+    }
+    thread_.join();
+  }
+  SessionClient(const SessionClient&) = delete;
+  SessionClient& operator=(const SessionClient&) = delete;
+
+  // Dropped once the session is over.
+  void Send(Out message) {
+    absl::MutexLock lock(&mu_);
+    SendLocked(std::move(message));
+  }
+
+  // After the last message: tells the coordinator that the member is gone. The
+  // session is over, with OK, once it has heard that.
+  void Finish() {
+    absl::MutexLock lock(&mu_);
+    if (finishing_) return;
+    Out end;
+    end.mutable_end();
+    SendLocked(std::move(end));
+    finishing_ = true;
+    if (welcomed_ && stream_ != nullptr) stream_->FinishWrites();
+  }
+
+  // As ClientStream::ReadOn().
+  void ReadOn() {
+    absl::MutexLock lock(&mu_);
+    if (stream_ != nullptr) stream_->ReadOn();
+  }
+
+  // From the registration on: heartbeats follow it.
+  void SetLease(absl::Duration lease) {
+    absl::MutexLock lock(&mu_);
+    lease_ = lease;
+    beat_now_ = true;
+  }
+  absl::Duration lease() const {
+    absl::MutexLock lock(&mu_);
+    return lease_;
+  }
+
+ private:
+  using Stream = ClientStream<Out, In>;
+
+  static constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
+  static constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
+  // Credentials are not exchanged ten times a second.
+  static constexpr absl::Duration kRefusedPause = absl::Seconds(2);
+
+  // The thread: one stream after the other, until the session is over.
+  void Run() {
+    absl::Duration pause = kFirstPause;
+    while (true) {
+      const absl::Status ended = Carry();
+      {
+        absl::MutexLock lock(&mu_);
+        if (closing_) return;
+        if (welcomed_) pause = kFirstPause;
+      }
+      const std::optional<absl::Status> over = OverAfter(ended);
+      if (over.has_value()) return handlers_.on_over(*over);
+      const bool refused =
+          absl::IsUnauthenticated(ended) || absl::IsPermissionDenied(ended);
+      {
+        absl::MutexLock lock(&mu_);
+        mu_.AwaitWithTimeout(absl::Condition(&closing_),
+                             refused ? kRefusedPause : pause);
+        if (closing_) return;
+      }
+      pause = std::min(2 * pause, kLongestPause);
+    }
+  }
+
+  // One stream from its hello to its end.
+  absl::Status Carry() {
+    const std::shared_ptr<grpc::Channel> channel = options_.connect(lease());
+    auto stream = std::make_unique<Stream>(
+        // What is resumed may be all that is kept.
+        2 * options_.max_unacknowledged,
+        typename Stream::Handlers{
+            .on_message = [this](In& message) { return OnMessage(message); },
+            .on_disconnected =
+                [this](const absl::Status& status) {
+                  absl::MutexLock lock(&mu_);
+                  broken_ = status;
+                },
+            .may_read = handlers_.may_read},
+        [this, &channel](grpc::ClientContext* context, auto* reactor) {
+          options_.open(channel, context, reactor);
+        });
+    {
+      absl::MutexLock lock(&mu_);
+      stream_ = stream.get();
+      welcomed_ = false;
+      last_heard_ = clock_.Now();
+      Out hello = options_.hello;
+      v1::SessionHello* const session = SessionOfHello(hello);
+      session->set_id(session_);
+      session->set_received(received_.Tell());
+      stream_->Send(std::move(hello));
+    }
+    const absl::Status ended = KeepLease();
+    {
+      absl::MutexLock lock(&mu_);
+      stream_ = nullptr;
+    }
+    stream.reset();  // Waits for gRPC, whose reactions take the lock.
+    absl::MutexLock lock(&mu_);
+    broken_.reset();
+    return ended;
+  }
+
+  // Beats until the stream has ended or is not to go on: why.
+  absl::Status KeepLease() {
+    const auto woken = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return closing_ || broken_.has_value() || beat_now_ || !refused_.ok();
+    };
+    while (true) {
+      std::optional<absl::Duration> resumed_after;
+      {
+        absl::MutexLock lock(&mu_);
+        mu_.AwaitWithTimeout(absl::Condition(&woken), lease_ / 3);
+        if (closing_) return absl::CancelledError("the session is closed");
+        if (!refused_.ok()) return refused_;
+        if (broken_.has_value()) return *broken_;
+        // While nothing is read, hearing nothing says nothing of the peer.
+        if (!handlers_.may_read()) last_heard_ = clock_.Now();
+        // A stream that takes a session up is a stream more: another one may
+        // get through where this one does not.
+        const bool resuming = session_ != 0 && !welcomed_;
+        if (clock_.Now() - last_heard_ > (resuming ? 1 : 2) * lease_) {
+          return absl::UnavailableError(
+              absl::StrCat("the coordinator was not heard for ",
+                           resuming ? "a lease" : "two leases"));
+        }
+        beat_now_ = false;
+        Out heartbeat;
+        heartbeat.mutable_heartbeat();
+        SendLocked(std::move(heartbeat));
+        if (std::exchange(resumed_, false)) {
+          resumed_after = clock_.Now() - absent_since_;
+          absent_since_ = absl::InfiniteFuture();
+        }
+      }
+      if (resumed_after.has_value()) {
+        LogInfo("the coordinator is reached again",
+                {{"after", absl::FormatDuration(*resumed_after)}});
+      }
+    }
+  }
+
+  // Whether the session is over after a stream that ended with that, and with
+  // what.
+  std::optional<absl::Status> OverAfter(const absl::Status& ended) {
+    absl::Status told;
+    {
+      absl::MutexLock lock(&mu_);
+      if (!refused_.ok()) return refused_;
+      if (finishing_ && ended.ok()) return absl::OkStatus();
+      const absl::Status why =
+          ended.ok() ? absl::UnavailableError("the stream has ended") : ended;
+      if (session_ == 0 || !MayResume(why, welcomed_)) return why;
+      const absl::Time now = clock_.Now();
+      if (absent_since_ == absl::InfiniteFuture()) {
+        absent_since_ = now;
+        told = why;
+      } else if (now - absent_since_ > options_.orphan) {
+        return Annotate(why, absl::StrCat("no coordinator was reached for ",
+                                          absl::FormatDuration(options_.orphan),
+                                          ", the last time"));
+      }
+    }
+    if (!told.ok()) {
+      LogWarning("the link to the coordinator broke, and is tried again",
+                 {{"reason", Summary(told)}});
+    }
+    return std::nullopt;
+  }
+
+  absl::Status OnMessage(In& message) {
+    bool deliver = false;
+    {
+      absl::MutexLock lock(&mu_);
+      last_heard_ = clock_.Now();
+      const absl::StatusOr<bool> wanted = TakeLocked(message);
+      if (!wanted.ok()) {
+        refused_ = wanted.status();
+        return wanted.status();
+      }
+      deliver = *wanted;
+      if (received_.must_tell()) SendLocked(Out());
+    }
+    if (deliver) handlers_.on_message(message);
+    return absl::OkStatus();
+  }
+
+  // Whether the application is to have it.
+  absl::StatusOr<bool> TakeLocked(const In& message)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (!welcomed_ && IsWelcome(message)) return WelcomeLocked(message);
+    PACELINE_RETURN_IF_ERROR(sent_.Acknowledge(message.acknowledged()));
+    if (message.number() != 0) return received_.Take(message.number());
+    return !message.has_heartbeat() && message.kind_case() != In::KIND_NOT_SET;
+  }
+
+  absl::StatusOr<bool> WelcomeLocked(const In& message)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    const v1::SessionWelcome& welcome = SessionOfWelcome(message);
+    const bool resumed = session_ != 0;
+    if (resumed && welcome.id() != session_) {
+      return absl::AbortedError("the coordinator has given the session up");
+    }
+    session_ = welcome.id();
+    PACELINE_RETURN_IF_ERROR(sent_.Resume(welcome.received()));
+    welcomed_ = true;
+    resumed_ = resumed;
+    beat_now_ = true;
+    for (const auto& kept : sent_.kept()) WriteLocked(kept.message);
+    if (finishing_) stream_->FinishWrites();
+    return !resumed;
+  }
+
+  void SendLocked(Out message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (finishing_ || !refused_.ok()) return;
+    // A coordinator that gives no session would not acknowledge anything.
+    const bool kept = IsNumbered(message) && (session_ != 0 || !welcomed_);
+    if (kept && !sent_.Add(message, MessageBytes(message))) {
+      refused_ = absl::ResourceExhaustedError(
+          "the coordinator does not take what it is sent: too much waits");
+      return;
+    }
+    if (welcomed_ && stream_ != nullptr) WriteLocked(std::move(message));
+  }
+
+  void WriteLocked(Out message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    message.set_acknowledged(received_.Tell());
+    stream_->Send(std::move(message));
+  }
+
+  const Options options_;
+  const Handlers handlers_;
+  const Clock& clock_ = Clock::Real();
+
+  mutable absl::Mutex mu_;
+  SentLog<Out> sent_ ABSL_GUARDED_BY(mu_);
+  ReceivedLog received_ ABSL_GUARDED_BY(mu_);
+  uint64_t session_ ABSL_GUARDED_BY(mu_) = 0;  // 0: not begun.
+  absl::Duration lease_ ABSL_GUARDED_BY(mu_);
+  bool beat_now_ ABSL_GUARDED_BY(mu_) = false;
+  bool closing_ ABSL_GUARDED_BY(mu_) = false;
+  bool finishing_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status refused_ ABSL_GUARDED_BY(mu_);  // The session cannot go on.
+  absl::Time absent_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
+
+  // Of the present stream; null between two.
+  Stream* stream_ ABSL_GUARDED_BY(mu_) = nullptr;
+  bool welcomed_ ABSL_GUARDED_BY(mu_) = false;
+  bool resumed_ ABSL_GUARDED_BY(mu_) = false;  // Not told of yet.
+  absl::Time last_heard_ ABSL_GUARDED_BY(mu_);
+  std::optional<absl::Status> broken_ ABSL_GUARDED_BY(mu_);
+
+  std::thread thread_;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_RPC_SESSION_CLIENT_H_
