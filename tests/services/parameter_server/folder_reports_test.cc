@@ -8,6 +8,7 @@
 #include "common/checkpoint/shared_folder.h"
 #include "gmock/gmock.h"
 #include "tests/common/security/eventually.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/coordinator/run/manual_clock.h"
 
 namespace paceline {
@@ -17,11 +18,7 @@ using ::testing::HasSubstr;
 
 class FolderReportsTest : public ::testing::Test {
  protected:
-  FolderReportsTest() {
-    std::filesystem::remove_all(root_);
-    EXPECT_TRUE(ClaimFolder(shared_, "one").ok());
-  }
-  ~FolderReportsTest() override { std::filesystem::remove_all(root_); }
+  FolderReportsTest() { EXPECT_TRUE(ClaimFolder(shared_, "one").ok()); }
 
   v1::CheckpointFolders Told(const std::string& id, uint64_t number = 1) {
     v1::CheckpointFolders folders;
@@ -39,9 +36,8 @@ class FolderReportsTest : public ::testing::Test {
     return seen.value_or(v1::FoldersSeen());
   }
 
-  const std::string root_ =
-      absl::StrCat(testing::TempDir(), "/folder_reports_test");
-  const std::string shared_ = root_ + "/shared";
+  const TestFolder root_;
+  const std::string shared_ = root_.Path("shared");
   ManualClock clock_;
 };
 
@@ -78,7 +74,7 @@ TEST_F(FolderReportsTest, SaysThatItSeesAnotherUntilThatIsMended) {
 }
 
 TEST_F(FolderReportsTest, OneOutsideOfItsRootsIsRefused) {
-  FolderReports reports({root_ + "/mine"}, &clock_);
+  FolderReports reports({root_.Path("mine")}, &clock_);
   reports.Watch(Told("one"));
   const v1::FoldersSeen seen = Await(reports);
   EXPECT_EQ(seen.code(), static_cast<int>(absl::StatusCode::kInvalidArgument));
@@ -89,12 +85,12 @@ TEST_F(FolderReportsTest, OneOutsideOfItsRootsIsRefused) {
 TEST_F(FolderReportsTest, TroubleWithAnotherFolderIsToldToo) {
   FolderReports reports({}, &clock_);
   v1::CheckpointFolders folders = Told("one");
-  folders.add_folders()->set_path(root_ + "/none");
+  folders.add_folders()->set_path(root_.Path("none"));
   folders.mutable_folders(1)->set_id("three");
   reports.Watch(folders);
   const v1::FoldersSeen seen = Await(reports);
   EXPECT_EQ(seen.code(), 0);
-  EXPECT_THAT(seen.message(), HasSubstr(root_ + "/none"));
+  EXPECT_THAT(seen.message(), HasSubstr(root_.Path("none")));
   EXPECT_TRUE(reports.status().ok());
 }
 
