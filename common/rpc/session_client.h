@@ -88,6 +88,9 @@ class SessionClient {
     std::function<void(const absl::Status&)> on_over;
     // As ClientStream::Handlers.
     std::function<bool()> may_read;
+    // Adds to a heartbeat what it is to say. Called with a lock held, so it
+    // must not call the client.
+    std::function<void(Out& heartbeat)> on_beat = [](Out&) {};
   };
 
   SessionClient(Options options, Handlers handlers)
@@ -240,6 +243,7 @@ class SessionClient {
         beat_now_ = false;
         Out heartbeat;
         heartbeat.mutable_heartbeat();
+        handlers_.on_beat(heartbeat);
         SendLocked(std::move(heartbeat));
         if (std::exchange(resumed_, false)) {
           resumed_after = clock_.Now() - absent_since_;

@@ -18,6 +18,8 @@ class OpenStream : public std::enable_shared_from_this<OpenStream> {
   virtual ~OpenStream() = default;
   // Only asks for it, as Send() below does: nothing is waited for.
   virtual void Close(const absl::Status& status) = 0;
+  // False while it is known that nothing can come of it.
+  virtual bool connected() const { return true; }
 };
 
 // One to which messages are sent.

@@ -40,7 +40,11 @@ ControlStream::ControlStream(const std::string& coordinator,
                  Close(status);
                  ended_.Notify();
                },
-           .may_read = [this] { return !commands_.full(); }}) {}
+           .may_read = [this] { return !commands_.full(); },
+           .on_beat =
+               [this](v1::WorkerMessage& message) {
+                 FillIn(*message.mutable_heartbeat());
+               }}) {}
 
 void ControlStream::OnMessage(v1::WorkerCommand& command) {
   const bool stop = command.has_stop();
@@ -93,6 +97,18 @@ void ControlStream::WhenStopping(std::function<void()> stopping) {
 void ControlStream::WhenHeard(std::function<void()> heard) {
   absl::MutexLock lock(&heard_mu_);
   when_heard_ = std::move(heard);
+}
+
+void ControlStream::WhenBeating(std::function<bool()> waits_for_servers) {
+  absl::MutexLock lock(&beat_mu_);
+  waits_for_servers_ = std::move(waits_for_servers);
+}
+
+void ControlStream::FillIn(v1::Heartbeat& heartbeat) {
+  absl::MutexLock lock(&beat_mu_);
+  if (waits_for_servers_) {
+    heartbeat.set_waits_for_servers(waits_for_servers_());
+  }
 }
 
 void ControlStream::CallHeard() {

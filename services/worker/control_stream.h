@@ -64,6 +64,10 @@ class ControlStream {
   // more, and no call goes on when this returns.
   void WhenHeard(std::function<void()> heard);
 
+  // Heartbeats say from now on whether the worker waits for parameter servers.
+  // An empty function: they do not, and no call goes on when this returns.
+  void WhenBeating(std::function<bool()> waits_for_servers);
+
   // Nothing can come any more.
   bool ended() const { return commands_.closed(); }
 
@@ -87,6 +91,7 @@ class ControlStream {
   void OnMessage(v1::WorkerCommand& command);
   void Close(const absl::Status& status);
   void CallStopping() ABSL_LOCKS_EXCLUDED(stop_mu_);
+  void FillIn(v1::Heartbeat& heartbeat) ABSL_LOCKS_EXCLUDED(beat_mu_);
   void CallHeard() ABSL_LOCKS_EXCLUDED(heard_mu_);
   void OnTaken(const v1::WorkerCommand& command) ABSL_LOCKS_EXCLUDED(stop_mu_);
   bool StoppingLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mu_) {
@@ -105,6 +110,10 @@ class ControlStream {
   // Held while `when_heard_` runs.
   absl::Mutex heard_mu_;
   std::function<void()> when_heard_ ABSL_GUARDED_BY(heard_mu_);
+
+  // Held while `waits_for_servers_` runs.
+  absl::Mutex beat_mu_;
+  std::function<bool()> waits_for_servers_ ABSL_GUARDED_BY(beat_mu_);
 
   Session session_;  // Last: its reactions use the above.
 };

@@ -203,6 +203,11 @@ bool ExchangeState::broken() {
   return !broken_.ok();
 }
 
+bool ExchangeState::waiting() {
+  absl::MutexLock lock(&mu_);
+  return waiting_;
+}
+
 absl::Status ExchangeState::Await(Kind kind, absl::string_view what,
                                   absl::Duration silence) {
   const auto over = [this, kind]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -210,14 +215,15 @@ absl::Status ExchangeState::Await(Kind kind, absl::string_view what,
            !broken_.ok();
   };
   const absl::Time began = clock_->Now();
-  while (!over()) {
-    const absl::Duration left =
-        std::max(began, open_.last_progress()) + silence - clock_->Now();
-    if (left <= absl::ZeroDuration()) return Silent(kind, what, silence);
+  absl::Duration left = silence;
+  waiting_ = true;
+  while (!over() && left > absl::ZeroDuration()) {
     // Looks again now and then: the clock may be another than the wait's.
     mu_.AwaitWithTimeout(absl::Condition(&over), std::min(left, kLook));
+    left = std::max(began, open_.last_progress()) + silence - clock_->Now();
   }
-  return broken_;
+  waiting_ = false;
+  return over() ? broken_ : Silent(kind, what, silence);
 }
 
 absl::Status ExchangeState::Silent(Kind kind, absl::string_view what,

@@ -107,6 +107,8 @@ class ExchangeState {
   // All waits end, for good, with `status`, which is not OK.
   void Broken(const absl::Status& status);
   bool broken();
+  // Whether somebody is in an Await.
+  bool waiting();
 
  private:
   using Kind = OpenExchanges::Kind;
@@ -129,6 +131,7 @@ class ExchangeState {
   absl::Mutex mu_;
   OpenExchanges open_ ABSL_GUARDED_BY(mu_);
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
+  bool waiting_ ABSL_GUARDED_BY(mu_) = false;
 
   uint64_t request_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_set<uint32_t> blocks_pending_ ABSL_GUARDED_BY(mu_);

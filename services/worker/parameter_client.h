@@ -110,6 +110,8 @@ class ParameterClient {
 
   // Whether a stream has ended for good, so that every further call fails.
   bool broken() { return state_.broken(); }
+  // Whether a server is waited for just now.
+  bool waiting() { return state_.waiting(); }
 
  private:
   using Exchange = ParameterLink::Exchange;

@@ -282,6 +282,7 @@ absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
     if (options_.hello.evaluator() && !control.ended()) return;
     parameters.EndPulls();
   });
+  control.WhenBeating([&parameters] { return parameters.waiting(); });
   absl::Status status = task.computation().Begin(begin.initialize());
   if (status.ok() && begin.initialize()) {
     status = parameters.SetAll();
@@ -294,6 +295,7 @@ absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
   if (status.ok() || control.stopping()) {
     status = FollowCommands(control, task, parameters);
   }
+  control.WhenBeating({});
   control.WhenStopping({});
   return status;
 }

@@ -26,6 +26,11 @@ namespace {
 // of loading its data; this many leases later it is taken for stuck.
 constexpr int kLeavingLeases = 30;
 
+// A server whose connection stands and that says nothing stalls: it is stopped,
+// or swaps. What it has of a job may be nowhere else, so it is waited for as
+// long as workers wait for it.
+constexpr int kStalledLeases = 3;
+
 // Far more than anybody has.
 constexpr int kProgramsMax = 64;
 
@@ -62,6 +67,11 @@ void SendTo(const std::weak_ptr<OutgoingStream<Command>>& stream,
 void Close(const std::weak_ptr<OpenStream>& stream,
            const absl::Status& status) {
   if (const auto open = stream.lock()) open->Close(status);
+}
+
+bool IsConnected(const std::weak_ptr<OpenStream>& stream) {
+  const auto open = stream.lock();
+  return open != nullptr && open->connected();
 }
 
 // The streams of those who have that name and are to be replaced: of one, and
@@ -673,9 +683,16 @@ void Fleet::EndSilent() {
           {stuck ? "does not leave its job" : "not heard for a lease", "worker",
            entry.hello.name(), entry.stream});
     }
+    absl::flat_hash_set<uint64_t> needed;
+    for (const auto& [id, run] : runs_) {
+      if (!run->NeedsServers()) continue;
+      for (const uint64_t server : run->Servers()) needed.insert(server);
+    }
     for (const auto& [id, entry] : servers_) {
-      if (now - entry.last_heard <= lease_) continue;
-      silent.push_back({"not heard for a lease", "server", entry.hello.name(),
+      const bool stalls = needed.contains(id) && IsConnected(entry.stream);
+      const int leases = stalls ? kStalledLeases : 1;
+      if (now - entry.last_heard <= leases * lease_) continue;
+      silent.push_back({"not heard for its lease", "server", entry.hello.name(),
                         entry.stream});
     }
   }

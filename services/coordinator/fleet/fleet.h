@@ -96,8 +96,8 @@ class Fleet {
   EvaluatorKnown FindEvaluator(const std::string& job,
                                absl::string_view program) const;
 
-  // Ends the streams of those who have not been heard for a lease and are in
-  // no run, and of servers; and of those who do not leave although told to.
+  // Ends the streams of silent members that no run sees to (after a lease; a
+  // server that stalls under a run has three), and of those who do not leave.
   void EndSilent();
 
  private:

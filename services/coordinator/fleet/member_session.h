@@ -80,6 +80,12 @@ class MemberSession : public OutgoingStream<Out> {
     CloseLocked(status);
   }
 
+  // A stream carries it.
+  bool connected() const override {
+    absl::MutexLock lock(&mu_);
+    return stream_ != nullptr;
+  }
+
   // From now on `stream` carries it, and what the member has not received goes
   // out again: all after `received`. The stream before that is closed. The
   // status with which the session was closed; INVALID_ARGUMENT for a number
@@ -190,7 +196,7 @@ class MemberSession : public OutgoingStream<Out> {
   absl::Mutex delivering_ ABSL_ACQUIRED_BEFORE(mu_);
   bool over_ ABSL_GUARDED_BY(delivering_) = false;
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   // Null: the member is absent, or has not been welcomed.
   std::shared_ptr<OutgoingStream<Out>> stream_ ABSL_GUARDED_BY(mu_);
   bool began_ ABSL_GUARDED_BY(mu_) = false;

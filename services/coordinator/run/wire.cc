@@ -134,7 +134,7 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
                                  const v1::WorkerMessage& message) {
   switch (message.kind_case()) {
     case v1::WorkerMessage::kHeartbeat:
-      return MemberHeard{worker};
+      return MemberHeard{worker, message.heartbeat().waits_for_servers()};
     case v1::WorkerMessage::kReady:
       return ReadyFrom(worker, message.ready());
     case v1::WorkerMessage::kInitialized:

@@ -60,7 +60,9 @@ absl::Status RunCourse::On(const Turn& turn, const MemberCame& in) {
 template <>
 absl::Status RunCourse::On(const Turn& turn, const MemberHeard& in) {
   members_.Heard(in.worker, turn.now);
-  if (core_ != nullptr) core_->Heard(turn.now, in.worker);
+  if (core_ != nullptr) {
+    core_->Heard(turn.now, in.worker, in.waits_for_servers);
+  }
   return absl::OkStatus();
 }
 

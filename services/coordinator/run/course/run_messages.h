@@ -70,6 +70,7 @@ struct MemberCame {
 // Every other input of a member is a sign of life too.
 struct MemberHeard {
   WorkerId worker;
+  bool waits_for_servers = false;  // So that it is not stuck itself.
 };
 // FAILED_PRECONDITION if its model or its data do not fit those of the others.
 struct MemberReady {

@@ -29,6 +29,10 @@ void Membership::Heard(absl::Time now, WorkerId worker) {
   members_.at(worker).heard = now;
 }
 
+void Membership::WaitsForServers(absl::Time now, WorkerId worker) {
+  members_.at(worker).waited = now;
+}
+
 void Membership::SilentSince(absl::Time heard, WorkerId worker) {
   Member& member = members_.at(worker);
   index_.erase({member.indexed, worker});
@@ -86,12 +90,14 @@ absl::Time Membership::NextDeadline() const {
 }
 
 absl::Time Membership::StuckAt(const Member& member) const {
-  if (member.pushes < 2) return member.opened + 10 * lease_;
+  const absl::Time last = member.opened + 10 * lease_;
+  if (member.pushes < 2) return last;
   const auto count = std::min<int64_t>(member.pushes, kRemembered);
   std::array<absl::Duration, kRemembered> sorted = member.iterations;
   const auto median = sorted.begin() + count / 2;
   std::nth_element(sorted.begin(), median, sorted.begin() + count);
-  return member.opened + std::max(lease_, 10 * *median);
+  const absl::Time stuck = member.opened + std::max(lease_, 10 * *median);
+  return std::max(stuck, std::min(last, member.waited + lease_));
 }
 
 }  // namespace paceline

@@ -18,7 +18,9 @@ namespace paceline {
 //   - its lease ends: nothing was heard of it for one lease; or
 //   - it is stuck: it is heard, but a grant has been open for longer than
 //     max(lease, 10 x the median of its latest iterations), or longer than
-//     10 x lease before its second push, when no median can be trusted yet.
+//     10 x lease before its second push, when no median can be trusted yet. A
+//     lease more from each time at which it said that it waits for parameter
+//     servers, who are the ones to be suspected then, but 10 x lease in all.
 // One configured time, the lease, gives all the others.
 //
 // Heard(), GrantOpened() and GrantClosed() take one look-up and write no index;
@@ -39,9 +41,11 @@ class Membership {
   // REQUIRES: `worker` is not a member.
   void Join(absl::Time now, WorkerId worker);
 
-  // REQUIRES (these six): `worker` is a member.
+  // REQUIRES (these seven): `worker` is a member.
   void Leave(WorkerId worker);
   void Heard(absl::Time now, WorkerId worker);
+  // It is in the middle of a pull, or of a push's acknowledgement.
+  void WaitsForServers(absl::Time now, WorkerId worker);
   // The worker has just joined, and was last heard before that, at `heard`.
   void SilentSince(absl::Time heard, WorkerId worker);
   // An iteration begins. It is not a sign of life.
@@ -66,6 +70,7 @@ class Membership {
   struct Member {
     absl::Time heard;
     absl::Time opened = absl::InfiniteFuture();  // When the open grant was.
+    absl::Time waited = absl::InfinitePast();    // For servers, last.
     absl::Time indexed;  // The time of its entry in `index_`.
     int64_t pushes = 0;
     std::array<absl::Duration, kRemembered> iterations;  // A ring.

@@ -117,8 +117,10 @@ void SyncCore::Admit(absl::Time now, const NewMember& newcomer) {
   leases_.Join(now, worker);
 }
 
-void SyncCore::Heard(absl::Time now, WorkerId worker) {
-  if (members_.Find(worker) != nullptr) leases_.Heard(now, worker);
+void SyncCore::Heard(absl::Time now, WorkerId worker, bool waits_for_servers) {
+  if (members_.Find(worker) == nullptr) return;
+  leases_.Heard(now, worker);
+  if (waits_for_servers) leases_.WaitsForServers(now, worker);
 }
 
 absl::Status SyncCore::PushDone(absl::Time now, WorkerId worker,

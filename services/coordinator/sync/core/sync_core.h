@@ -55,8 +55,9 @@ class SyncCore {
   void Join(absl::Time now, const NewMember& worker,
             std::vector<Output>& outputs);
 
-  // Any sign of life renews the lease. Unknown workers are ignored.
-  void Heard(absl::Time now, WorkerId worker);
+  // Any sign of life renews the lease. One that waits for parameter servers is
+  // not stuck itself. Unknown workers are ignored.
+  void Heard(absl::Time now, WorkerId worker, bool waits_for_servers = false);
 
   // The worker has pushed its open iteration. The errors are those of
   // MemberTable::FindReporting(); nothing changes then. It may be evicted for

@@ -116,6 +116,37 @@ TEST(MembershipTest, ALongMedianAllowsTenTimesAsMuch) {
               ElementsAre(Expired{kA, LossReason::kStuck}));
 }
 
+TEST(MembershipTest, WhoWaitsForServersIsNotStuckHimself) {
+  Membership membership(kLease);
+  membership.Join(At(0), kA);
+  for (int i = 0; i < 5; ++i) Iterate(membership, kA, i * 0.1, 0.1);
+  membership.GrantOpened(At(1), kA);
+  // What is waited for comes, and then it computes for ever.
+  for (int second = 2; second <= 30; second += 2) {
+    membership.Heard(At(second), kA);
+    membership.WaitsForServers(At(second), kA);
+    ASSERT_THAT(membership.Expire(At(second)), IsEmpty()) << second;
+  }
+  membership.Heard(At(38), kA);
+  EXPECT_THAT(membership.Expire(At(39.9)), IsEmpty());
+  EXPECT_THAT(membership.Expire(At(40)),
+              ElementsAre(Expired{kA, LossReason::kStuck}));
+}
+
+TEST(MembershipTest, NobodyWaitsForServersForEver) {
+  Membership membership(kLease);
+  membership.Join(At(0), kA);
+  for (int i = 0; i < 5; ++i) Iterate(membership, kA, i * 0.1, 0.1);
+  membership.GrantOpened(At(1), kA);
+  for (int second = 2; second <= 100; ++second) {
+    membership.Heard(At(second), kA);
+    membership.WaitsForServers(At(second), kA);
+    ASSERT_THAT(membership.Expire(At(second)), IsEmpty()) << second;
+  }
+  EXPECT_THAT(membership.Expire(At(101)),
+              ElementsAre(Expired{kA, LossReason::kStuck}));
+}
+
 TEST(MembershipTest, WhoHasNoGrantIsNeverStuck) {
   Membership membership(kLease);
   membership.Join(At(0), kA);

@@ -3,7 +3,7 @@
 the links notices: no worker is lost, every sample counts once, and where there
 are rounds the weights have the bits that they have without a break.
 
-    cut_links_test.py BIN_DIR SOURCE_DIR
+    parameter_links_test.py BIN_DIR SOURCE_DIR
 
 Each server is reached through a relay, which is cut, or says nothing for a
 while, at random moments. Two workers: a round is a sum of two, whichever comes

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Links between members and the coordinator that break for less than a lease,
-under jobs that train: nobody is lost for that, and nothing is.
+and servers that stall for more than one, under jobs that train: nobody is lost
+for that, and nothing is.
 
-    broken_links_test.py BIN_DIR SOURCE_DIR
+    control_links_test.py BIN_DIR SOURCE_DIR
 
 PACELINE_BREAKS says how often links are cut or held up (48).
 """
@@ -14,6 +15,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,6 +34,7 @@ PARADIGMS = ("bsp", "asp", "ssp:s=3", "cgp:warmup_rounds=1", "saps:s=3",
 SAMPLES = 1024  # Of an epoch of the program that counts.
 # A third of a lease may have passed since a member was heard the last time.
 LONGEST = 1.2  # Seconds, of a lease of 3.
+STALLS = (3.5, 5, 6.5)  # Seconds: more than a lease, and two.
 RESUMED = re.compile(
     r"^paceline_coordinator_sessions_resumed_total (\d+)", re.MULTILINE)
 LOST = re.compile(r"^paceline_coordinator_workers_lost_total\S* [1-9]",
@@ -114,6 +117,24 @@ class BrokenLinksTest(unittest.TestCase):
         print(", ".join(f"{kind}: {count}" for kind, count in kinds.items()),
               flush=True)
 
+    def test_a_server_that_stalls_is_waited_for(self):
+        for paradigm in ("bsp", "asp"):
+            with self.subTest(paradigm):
+                self.train_beside_a_stalled_server(f"stalls-{paradigm}",
+                                                   paradigm)
+
+    def train_beside_a_stalled_server(self, name, paradigm):
+        lives = SCRATCH / name
+        lives.mkdir()
+        self.create(name, paradigm, lives)
+        for stall in STALLS:
+            trained = self.samples(name)
+            until(f"{name} goes on", lambda: self.samples(name) > trained)
+            self.cluster.processes["s0"].send_signal(signal.SIGSTOP)
+            pause(stall)
+            self.cluster.processes["s0"].send_signal(signal.SIGCONT)
+        self.see_that_nothing_is_lost(name, lives)
+
     def train(self, name, paradigm, breaks, draw):
         lives = SCRATCH / name
         lives.mkdir()
@@ -122,6 +143,12 @@ class BrokenLinksTest(unittest.TestCase):
         kinds = collections.Counter()
         for _ in range(breaks):
             kinds[self.break_one(draw)] += 1
+        self.see_that_nothing_is_lost(name, lives)
+        return kinds
+
+    def see_that_nothing_is_lost(self, name, lives):
+        """It goes on, and to an end at which every sample has counted once an
+        epoch and is in the weights."""
         trained = self.samples(name)
         until(f"{name} goes on", lambda: self.samples(name) > trained)
         self.paceline("job", "pause", name)
@@ -139,7 +166,6 @@ class BrokenLinksTest(unittest.TestCase):
         self.assertAlmostEqual(figures["least"], epochs, delta=0.01)
         self.assertAlmostEqual(figures["most"], epochs, delta=0.01)
         self.assertNotRegex(self.cluster.metrics(), LOST)
-        return kinds
 
     def break_one(self, draw):
         """A link of some member, or of all at once, for less than a lease."""
