@@ -124,8 +124,8 @@ struct End {
 };
 
 // Two ends and one link after the other. What is on its way when a link is cut
-// is lost, but for a part of it that arrives late: the coordinator may still be
-// handling what an old stream has brought when the new one has begun.
+// is lost, but for a part of it that arrives late, when both have said already
+// from where they take the session up.
 class Network {
  public:
   explicit Network(uint64_t seed) : rng_(seed) {}
@@ -175,7 +175,7 @@ class Network {
            --left) {
         Deliver(side);
       }
-      way_[side].clear();
+      late_[side] = std::exchange(way_[side], {});
     }
     up_ = false;
   }
@@ -185,6 +185,11 @@ class Network {
     up_ = true;
     const uint64_t hello = ends_[0].received.last();
     const uint64_t welcome = ends_[1].received.last();
+    for (int side : {0, 1}) {
+      std::deque<Message> late = std::exchange(late_[side], {});
+      late.resize(rng_.Below(late.size() + 1));
+      for (const Message& message : late) ends_[1 - side].Hear(message);
+    }
     Resend(1, hello);
     if (rng_.Chance(1, 4)) return Cut();  // Before the answer has arrived.
     Resend(0, welcome);
@@ -200,7 +205,8 @@ class Network {
 
   Rng rng_;
   End ends_[2];
-  std::deque<Message> way_[2];  // By who has sent it.
+  std::deque<Message> way_[2];   // By who has sent it.
+  std::deque<Message> late_[2];  // Of the link before.
   bool up_ = false;
 };
 
