@@ -1,6 +1,7 @@
 #include "common/connections/connection_budget.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace paceline {
@@ -165,6 +166,16 @@ bool ConnectionBudget::StrangersOweTooMuch() const {
     if (connection.stranger) owed += connection.owed;
   }
   return owed > limits_.strangers.in_all;
+}
+
+bool ConnectionBudget::FillsUp() const {
+  int64_t owed[2] = {};
+  for (const auto& [id, connection] : connections_) {
+    owed[connection.stranger ? 1 : 0] += connection.owed;
+  }
+  return std::ranges::any_of(std::array{false, true}, [&](bool strangers) {
+    return owed[strangers ? 1 : 0] > AllowedInAll(strangers) / 4;
+  });
 }
 
 int64_t ConnectionBudget::AllowedInAll(bool strangers) const {

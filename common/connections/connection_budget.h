@@ -120,6 +120,10 @@ class ConnectionBudget {
   // is not gone yet.
   bool StrangersOweTooMuch() const;
 
+  // Whether of either kind a quarter of what all may owe is owed: the rest may
+  // come soon.
+  bool FillsUp() const;
+
   size_t open() const { return connections_.size(); }
   size_t strangers() const { return strangers_; }
   int64_t owed(Id id) const;

@@ -32,6 +32,10 @@ constexpr int kReadingsPerSecond = 20'000;
 // So many times as long while nothing is received.
 constexpr int kQuietPauses = 5;
 
+// So many times as often while what may be owed fills up: in 10 ms a hundred
+// callers send 20 MB over loopback.
+constexpr int kUrgentLooks = 5;
+
 // What keeps from accepting will not be over at once: no descriptors, no room.
 constexpr int kRetryMs = 5;
 
@@ -40,7 +44,7 @@ constexpr absl::Duration kLongestEnding = absl::Seconds(2);
 
 // Between two times that freed memory is given back to the system, which takes
 // every arena's lock in turn.
-constexpr absl::Duration kTrimPause = absl::Milliseconds(250);
+constexpr absl::Duration kTrimPause = absl::Milliseconds(100);
 
 // Accepted in a row before the end of accepting is looked at again.
 constexpr int kBatch = 64;
@@ -304,6 +308,7 @@ Door::Looked Door::Sweep() {
     looked.pause =
         std::max(kPause, absl::Seconds(static_cast<double>(watched_.size()) /
                                        kReadingsPerSecond));
+    if (budget_.FillsUp()) looked.pause /= kUrgentLooks;
   }
   Tell(told);
   if (!told.empty()) holds_freed_ = true;

@@ -25,7 +25,8 @@ namespace paceline {
 // (connection_budget.h says which). It accepts them itself and hands them to
 // the transport; of each it keeps a second descriptor, by which it asks the
 // kernel every 10 ms how much the transport has read, as long as anything is
-// received, and less often where there are more than 200.
+// received, and less often where there are more than 200; five times as often
+// while what may be owed fills up.
 //
 // While more is on its way out than strangers may owe together, it lets nobody
 // in: they wait in the kernel. It does not give up: when descriptors run out,

@@ -73,20 +73,28 @@ constexpr int kMaxMetadataBytes = 8 << 10;
 constexpr int kServerWindow = 8 * kMiB;
 constexpr int kClientWindow = 64 * kMiB;
 
+// The least that gRPC takes for a read, and the first. It reads twice as much
+// whenever a read was full, up to kMaxReadBytes. Who is dialled is trusted;
+// whoever comes in must have sent much before much is held for it.
+constexpr int kServerReadBytes = 64 << 10;
+constexpr int kClientReadBytes = kMiB;
+constexpr int kMaxReadBytes = 4 * kMiB;
+
 using Argument = std::pair<const char*, int>;
 
 // Large frames and reads and a fixed window: with gRPC's defaults a block is
 // cut into dozens of slices and each costs a pass through the flow control.
-std::vector<Argument> Arguments(ChannelProfile profile, int bulk_window) {
+std::vector<Argument> Arguments(ChannelProfile profile, int bulk_window,
+                                int least_read) {
   if (profile == ChannelProfile::kControl) return {};
   return {
       {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 16 * kMiB - 1},
       {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, bulk_window},
       {GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, 16 * kMiB},
       {GRPC_ARG_HTTP2_BDP_PROBE, 0},
-      {GRPC_ARG_TCP_READ_CHUNK_SIZE, kMiB},
-      {GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kMiB},
-      {GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, 4 * kMiB},
+      {GRPC_ARG_TCP_READ_CHUNK_SIZE, least_read},
+      {GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, least_read},
+      {GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes},
       {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, kMaxFrameBytes},
   };
 }
@@ -187,7 +195,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   const absl::Status allowed = CheckDialAddress(address, security);
   if (!allowed.ok()) return RefusingChannel(address, allowed);
   grpc::ChannelArguments arguments;
-  for (const auto& [name, value] : Arguments(profile, kClientWindow)) {
+  for (const auto& [name, value] :
+       Arguments(profile, kClientWindow, kClientReadBytes)) {
     arguments.SetInt(name, value);
   }
   arguments.SetMaxReceiveMessageSize(profile == ChannelProfile::kBulk
@@ -235,7 +244,8 @@ absl::StatusOr<ListeningServer> Listen(
     return true;
   }();
   grpc::ServerBuilder builder;
-  for (const auto& [name, value] : Arguments(profile, kServerWindow)) {
+  for (const auto& [name, value] :
+       Arguments(profile, kServerWindow, kServerReadBytes)) {
     builder.AddChannelArgument(name, value);
   }
   AddLimits(profile, options, builder);

@@ -70,10 +70,14 @@ def choose_batch(case: Case, folder: pathlib.Path) -> None:
     """A batch for the wanted time, and loaders that just keep up with it."""
     loaders, case.loaders = case.loaders, 0
     case.batch = 8
-    for _ in range(2):  # The time of a small batch is not in proportion.
-        took = measure_plain(case, folder, min(case.steps, 30))["median"]
+    # A small batch's time is not in proportion, and a busy moment deceives.
+    for _ in range(8):
+        took = statistics.median(
+            measure_plain(case, folder, min(case.steps, 30))["median"]
+            for _ in range(3))
+        if abs(took / case.step_ms - 1) < 0.1:
+            break
         case.batch = max(1, round(case.batch * case.step_ms / took))
-    took = measure_plain(case, folder, min(case.steps, 30))["median"]
     case.loaders = loaders
     case.sample_seconds = args.loader_share * loaders * took / 1000 / case.batch
     print(f"{case.name}: batches of {case.batch}, about {took:.1f} ms"

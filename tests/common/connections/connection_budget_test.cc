@@ -196,6 +196,25 @@ TEST(ConnectionBudgetTest, WhoseEndHasBegunIsNotChosen) {
   EXPECT_EQ(budget.open(), 1u);
 }
 
+TEST(ConnectionBudgetTest, AQuarterOfWhatEitherKindMayOweFillsUp) {
+  ConnectionBudget budget(Small());
+  EXPECT_FALSE(budget.FillsUp());
+  budget.Open(1, kHost);
+  budget.Open(2, kHost);
+  budget.Read(1, {.received = 62'500}, At(0));
+  EXPECT_FALSE(budget.FillsUp());
+  // What is on its way out counts.
+  budget.Ending(1);
+  budget.Read(2, {.received = 1}, At(0));
+  EXPECT_TRUE(budget.FillsUp());
+  budget.Close(1);
+  EXPECT_FALSE(budget.FillsUp());
+  budget.Read(2, {.received = 5'000, .authorized = true}, At(0));
+  EXPECT_FALSE(budget.FillsUp());
+  budget.Read(2, {.received = 5'001, .authorized = true}, At(0));
+  EXPECT_TRUE(budget.FillsUp());
+}
+
 TEST(ConnectionBudgetTest, StrangersCostKnownConnectionsNothing) {
   ConnectionBudget budget(Small());
   budget.Open(1, kHost);

@@ -1,5 +1,10 @@
 #include "common/rpc/channel.h"
 
+#include <malloc.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <atomic>
 #include <string>
 #include <thread>
@@ -7,9 +12,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status_details.h"
+#include "common/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/rpc/loopback.h"
@@ -175,6 +182,56 @@ TEST(ListenOptionsTest, ReflectionDescribesEveryServiceThatItNames) {
     ASSERT_TRUE(answer.ok()) << answer.status();
     EXPECT_THAT(*answer, HasSubstr(".proto")) << service;
   }
+}
+
+// A connection that says no more than HTTP/2's preface and empty settings, once
+// the server has acknowledged them.
+UniqueFd Greeted(const std::string& address) {
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  int port = 0;
+  const std::vector<std::string> parts = absl::StrSplit(address, ':');
+  EXPECT_TRUE(absl::SimpleAtoi(parts.back(), &port));
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+  const std::string settings("\0\0\0\x4\0\0\0\0\0", 9);
+  const std::string said = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings;
+  EXPECT_EQ(send(fd.get(), said.data(), said.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(said.size()));
+  const std::string acknowledged("\0\0\0\x4\x1\0\0\0\0", 9);
+  std::string heard;
+  pollfd waits = {fd.get(), POLLIN, 0};
+  while (heard.find(acknowledged) == std::string::npos) {
+    char some[256];
+    EXPECT_EQ(poll(&waits, 1, 30'000), 1);
+    const ssize_t got = recv(fd.get(), some, sizeof(some), 0);
+    if (got <= 0) {
+      ADD_FAILURE() << "the connection has ended";
+      break;
+    }
+    heard.append(some, static_cast<size_t>(got));
+  }
+  return fd;
+}
+
+// What malloc has given away; nothing where a sanitizer replaces it.
+size_t Allocated() {
+  const auto all = mallinfo2();
+  return all.uordblks + all.hblkhd;
+}
+
+TEST(ListenOptionsTest, ABulkConnectionThatHasSentLittleCostsLittle) {
+  constexpr size_t kConnections = 64;
+  const Loopback server(ChannelProfile::kBulk);
+  std::vector<UniqueFd> connections;
+  connections.push_back(Greeted(server.address()));
+  const size_t before = Allocated();
+  for (size_t i = 0; i < kConnections; ++i) {
+    connections.push_back(Greeted(server.address()));
+  }
+  EXPECT_LT(Allocated(), before + kConnections * (256 << 10));
 }
 
 // A unary call that nobody answers before it is let go takes the only place.

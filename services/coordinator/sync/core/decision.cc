@@ -74,7 +74,7 @@ constexpr Words kWords[] = {
     {kSuperseded, "superseded",
      "round {a} has its {b gradient|gradients}: is told to drop its iteration"},
     {kTooLate, "too_late",
-     "its gradient is discarded: its round was full before"},
+     "its gradient is ready too late: its round was full before"},
     {kWaitForClosing, "wait_for_closing",
      "waits until round {a} is closed: {b push is|pushes are} still awaited"},
     {kSampleWithin, "sample_within",

@@ -18,7 +18,9 @@ namespace {
 // backup workers (Chen et al. 2016; 5.4): a round takes the first gradients
 // that are ready, all of the same version, and is applied as one update when
 // they are pushed. Everybody else is told to drop the iteration and begins anew
-// with the next round. A gradient that is ready too late is discarded.
+// with the next round. A gradient that is ready too late is discarded; but its
+// worker has been told to drop it, hears that first, and its samples are dealt
+// again. They are used up only if it answers with its push all the same.
 //
 // Our reading: who joins, resumes, or answers late takes part in the open round
 // while that has room, but never makes it wait for more than it was opened for.
