@@ -86,8 +86,12 @@ class SessionClient {
     // Once: why the session is over. Not called by the destructor. On a thread
     // of the client's own.
     std::function<void(const absl::Status&)> on_over;
-    // As ClientStream::Handlers.
+    // As ClientStream::Handlers, but not empty.
     std::function<bool()> may_read;
+    // The link is broken (why), and whole again (OK), by turns. On a thread of
+    // the client's own; not after on_over.
+    std::function<void(const absl::Status&)> on_link = [](const absl::Status&) {
+    };
     // Adds to a heartbeat what it is to say. Called with a lock held, so it
     // must not call the client.
     std::function<void(Out& heartbeat)> on_beat = [](Out&) {};
@@ -199,6 +203,7 @@ class SessionClient {
       absl::MutexLock lock(&mu_);
       stream_ = stream.get();
       welcomed_ = false;
+      resumed_after_.reset();
       last_heard_ = clock_.Now();
       Out hello = options_.hello;
       v1::SessionHello* const session = SessionOfHello(hello);
@@ -222,6 +227,7 @@ class SessionClient {
     const auto woken = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return closing_ || broken_.has_value() || beat_now_ || !refused_.ok();
     };
+    absl::Time looked = clock_.Now();
     while (true) {
       std::optional<absl::Duration> resumed_after;
       {
@@ -230,12 +236,15 @@ class SessionClient {
         if (closing_) return absl::CancelledError("the session is closed");
         if (!refused_.ok()) return refused_;
         if (broken_.has_value()) return *broken_;
-        // While nothing is read, hearing nothing says nothing of the peer.
-        if (!handlers_.may_read()) last_heard_ = clock_.Now();
+        // While nothing is read, or this process was stopped, hearing nothing
+        // says nothing of the peer.
+        const absl::Time now = clock_.Now();
+        if (!handlers_.may_read() || now - looked > lease_) last_heard_ = now;
+        looked = now;
         // A stream that takes a session up is a stream more: another one may
         // get through where this one does not.
         const bool resuming = session_ != 0 && !welcomed_;
-        if (clock_.Now() - last_heard_ > (resuming ? 1 : 2) * lease_) {
+        if (now - last_heard_ > (resuming ? 1 : 2) * lease_) {
           return absl::UnavailableError(
               absl::StrCat("the coordinator was not heard for ",
                            resuming ? "a lease" : "two leases"));
@@ -245,12 +254,10 @@ class SessionClient {
         heartbeat.mutable_heartbeat();
         handlers_.on_beat(heartbeat);
         SendLocked(std::move(heartbeat));
-        if (std::exchange(resumed_, false)) {
-          resumed_after = clock_.Now() - absent_since_;
-          absent_since_ = absl::InfiniteFuture();
-        }
+        std::swap(resumed_after, resumed_after_);
       }
       if (resumed_after.has_value()) {
+        handlers_.on_link(absl::OkStatus());
         LogInfo("the coordinator is reached again",
                 {{"after", absl::FormatDuration(*resumed_after)}});
       }
@@ -279,6 +286,7 @@ class SessionClient {
       }
     }
     if (!told.ok()) {
+      handlers_.on_link(told);
       LogWarning("the link to the coordinator broke, and is tried again",
                  {{"reason", Summary(told)}});
     }
@@ -289,6 +297,8 @@ class SessionClient {
     bool deliver = false;
     {
       absl::MutexLock lock(&mu_);
+      // Given up, and not ended yet: what it brings comes again.
+      if (stream_ == nullptr) return absl::CancelledError("given up");
       last_heard_ = clock_.Now();
       const absl::StatusOr<bool> wanted = TakeLocked(message);
       if (!wanted.ok()) {
@@ -321,7 +331,8 @@ class SessionClient {
     session_ = welcome.id();
     PACELINE_RETURN_IF_ERROR(sent_.Resume(welcome.received()));
     welcomed_ = true;
-    resumed_ = resumed;
+    if (resumed) resumed_after_ = clock_.Now() - absent_since_;
+    absent_since_ = absl::InfiniteFuture();
     beat_now_ = true;
     for (const auto& kept : sent_.kept()) WriteLocked(kept.message);
     if (finishing_) stream_->FinishWrites();
@@ -363,7 +374,8 @@ class SessionClient {
   // Of the present stream; null between two.
   Stream* stream_ ABSL_GUARDED_BY(mu_) = nullptr;
   bool welcomed_ ABSL_GUARDED_BY(mu_) = false;
-  bool resumed_ ABSL_GUARDED_BY(mu_) = false;  // Not told of yet.
+  // How long the member was absent before it; told of once.
+  std::optional<absl::Duration> resumed_after_ ABSL_GUARDED_BY(mu_);
   absl::Time last_heard_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Status> broken_ ABSL_GUARDED_BY(mu_);
 

@@ -88,7 +88,8 @@ absl::Status CoordinatorLink::Serve() {
              inbox.Put(std::move(command));
            },
        .on_over = [&inbox](const absl::Status& status) { inbox.Close(status); },
-       .may_read = [&inbox] { return !inbox.full(); }});
+       .may_read = [&inbox] { return !inbox.full(); },
+       .on_link = [this](const absl::Status& link) { TellLink(link); }});
   runner_->Begin([&session](v1::ServerMessage message) {
     session.Send(std::move(message));
   });
@@ -133,6 +134,10 @@ void CoordinatorLink::Obey(const v1::ServerCommand& command, Session& session) {
   if (!stopping()) options_.registration(absl::OkStatus());
   last_fault_.clear();
   LogInfo("registered", {{"lease_ms", command.welcome().lease_ms()}});
+}
+
+void CoordinatorLink::TellLink(const absl::Status& link) {
+  if (!stopping()) options_.registration(link);
 }
 
 void CoordinatorLink::TakeTurn() {

@@ -42,8 +42,8 @@ class CoordinatorLink {
     std::string address;  // Where the parameter service is reached.
     std::string version;  // The program's.
     absl::Duration orphan = kDefaultOrphan;
-    // Called, on Run()'s thread, when the coordinator has taken the server in
-    // (OK), and when that is over: why.
+    // Called, on any thread, when the coordinator has taken the server in (OK),
+    // and when that is over, or while its link is broken: why.
     std::function<void(const absl::Status&)> registration =
         [](const absl::Status&) {};
   };
@@ -74,6 +74,8 @@ class CoordinatorLink {
   // Until the session is over or the end has come.
   absl::Status Exchange(Inbox& inbox, Session& session);
   void Obey(const v1::ServerCommand& command, Session& session);
+  // The link is broken, or whole again.
+  void TellLink(const absl::Status& link);
   // Housekeeping, when it is due.
   void TakeTurn();
   // Whether Stop() was called, and nothing is left to do or time is up. Tells

@@ -116,10 +116,10 @@ class ParameterStream
     return absl::OkStatus();
   }
 
-  // To a new stream of the same incarnation, from that one's thread. Not an
-  // error that the worker would open yet another one for.
+  // To a new stream of the same incarnation, from that one's thread. If that
+  // was a late one, this is the worker's, who dials again then.
   void GiveWay(JobShard& job) {
-    Close(absl::FailedPreconditionError(
+    Close(absl::UnavailableError(
         "another stream of this incarnation has taken the place of this one"));
     job.CancelPulls(id_);
   }

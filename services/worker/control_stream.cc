@@ -18,7 +18,8 @@ v1::WorkerMessage ToMessage(v1::WorkerHello hello) {
 
 ControlStream::ControlStream(const std::string& coordinator,
                              v1::WorkerHello hello, const Dial& dial,
-                             absl::Duration orphan)
+                             absl::Duration orphan,
+                             std::function<void(const absl::Status&)> on_link)
     : commands_(kMaxUnread),
       session_(
           {.connect =
@@ -41,6 +42,7 @@ ControlStream::ControlStream(const std::string& coordinator,
                  ended_.Notify();
                },
            .may_read = [this] { return !commands_.full(); },
+           .on_link = std::move(on_link),
            .on_beat =
                [this](v1::WorkerMessage& message) {
                  FillIn(*message.mutable_heartbeat());

@@ -26,10 +26,12 @@ namespace paceline {
 class ControlStream {
  public:
   // Says hello. Nothing is waited for. Without a coordinator it ends after
-  // `orphan`.
-  ControlStream(const std::string& coordinator, v1::WorkerHello hello,
-                const Dial& dial = DialPlainly,
-                absl::Duration orphan = kDefaultOrphan);
+  // `orphan`. `on_link`: as SessionClient's.
+  ControlStream(
+      const std::string& coordinator, v1::WorkerHello hello,
+      const Dial& dial = DialPlainly, absl::Duration orphan = kDefaultOrphan,
+      std::function<void(const absl::Status&)> on_link =
+          [](const absl::Status&) {});
   ControlStream(const ControlStream&) = delete;
   ControlStream& operator=(const ControlStream&) = delete;
 

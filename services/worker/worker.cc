@@ -115,8 +115,9 @@ absl::Status Worker::RunSession() {
       options_.patience > absl::ZeroDuration()
           ? std::min(options_.patience, options_.orphan)
           : options_.orphan;
-  ControlStream control(options_.coordinator, options_.hello, options_.dial,
-                        orphan);
+  ControlStream control(
+      options_.coordinator, options_.hello, options_.dial, orphan,
+      [this](const absl::Status& link) { TellRegistration(link); });
   if (options_.source != nullptr) {
     control.WhenHeard([source = options_.source] { source->Wake(); });
   }

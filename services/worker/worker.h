@@ -45,10 +45,10 @@ class Worker {
     absl::Duration orphan = kDefaultOrphan;
     Dial dial = DialPlainly;
     // Called when the coordinator has taken the worker in (OK), and when that
-    // is over: why. With UNAVAILABLE, for the last time, by Leave() or Drop():
-    // what is in hand may take long, and nothing new comes to it. Calls are one
-    // at a time, on Run()'s thread or that of the one who says Leave(), and
-    // must not call the worker.
+    // is over, or while its link is broken: why. With UNAVAILABLE, for the last
+    // time, by Leave() or Drop(): what is in hand may take long, and nothing
+    // new comes to it. Calls are one at a time, on any thread, and must not
+    // call the worker.
     std::function<void(const absl::Status&)> registration =
         [](const absl::Status&) {};
   };

@@ -190,7 +190,7 @@ void RunControl::Control() {
 }
 
 void RunControl::Turn(std::vector<std::shared_ptr<JobRun>>& over) {
-  // The process ends, so its members' streams do: that is no word on any job.
+  // The process ends: what becomes of its members is no word on any job.
   if (!book_->CheckOpen().ok()) return;
   book_->SaveAll();
   checkpoints_->TakeRemoved();

@@ -457,7 +457,8 @@ absl::Status Fleet::Assign(uint64_t member, uint64_t run_number) {
       return absl::FailedPreconditionError("the worker or the run is gone");
     }
     WorkerEntry& entry = it->second;
-    if (entry.run != nullptr || entry.leaving || Draining(entry)) {
+    if (entry.run != nullptr || entry.leaving || Draining(entry) ||
+        !IsConnected(entry.stream)) {
       return absl::FailedPreconditionError("the worker is not free");
     }
     // Its answer may come as soon as the run has its number.
@@ -531,7 +532,10 @@ absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
   absl::MutexLock lock(&mu_);
   std::vector<std::pair<uint64_t, ServerLink>> by_bytes;
   for (const auto& [id, entry] : servers_) {
-    if (entry.leaving || !folders_.IsFit(id, entry.hello)) continue;
+    if (entry.leaving || !IsConnected(entry.stream) ||
+        !folders_.IsFit(id, entry.hello)) {
+      continue;
+    }
     by_bytes.emplace_back(
         BytesOn(id), ServerLink{id, entry.hello.name(), entry.hello.address(),
                                 entry.stream});
@@ -598,9 +602,11 @@ std::vector<Fleet::Member> Fleet::Members() const {
   {
     absl::MutexLock lock(&mu_);
     for (const auto& [id, entry] : workers_) {
-      members.push_back({id, ToProto(entry),
-                         entry.run == nullptr ? 0 : entry.run->run(),
-                         entry.leaving, entry.since, UnfitFor(entry.troubles)});
+      members.push_back(
+          {id, ToProto(entry), entry.run == nullptr ? 0 : entry.run->run(),
+           entry.leaving ||
+               (entry.run == nullptr && !IsConnected(entry.stream)),
+           entry.since, UnfitFor(entry.troubles)});
     }
   }
   std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
@@ -640,7 +646,7 @@ EvaluatorKnown Fleet::FindEvaluator(const std::string& job,
   absl::MutexLock lock(&mu_);
   EvaluatorKnown known;
   for (const auto& [id, is] : workers_) {
-    if (!is.hello.evaluator() || Draining(is) ||
+    if (!is.hello.evaluator() || Draining(is) || !IsConnected(is.stream) ||
         !HasModel(is.hello.programs(), program)) {
       continue;
     }

@@ -38,7 +38,7 @@ class Fleet {
     uint64_t id = 0;
     v1::Worker worker;     // But for what is measured of it.
     uint64_t run = 0;      // Takes part in it; 0: in none.
-    bool leaving = false;  // Was told to leave `run`, or has one behind it.
+    bool leaving = false;  // `run`, or one behind it; or absent without one.
     absl::Time since;      // In `run`, by the fleet's clock.
     // Jobs that it was given to and could not take part in, and why not.
     std::map<std::string, std::string> unfit_for;

@@ -83,12 +83,14 @@ class MemberStream
   using In = typename Kind::In;
   using Out = typename Kind::Out;
   using Session = typename Kind::Session;
+  using Book = SessionBook<In, Out>;
 
-  MemberStream(Fleet* fleet, SessionBook<In, Out>* book, FleetMetrics* metrics,
+  MemberStream(Fleet* fleet, std::shared_ptr<Book> book, FleetMetrics* metrics,
                StreamTicket ticket)
-      : ServerStream<In, Out>(kMaxQueuedCommands),
+      // What is resumed may be all that is kept.
+      : ServerStream<In, Out>(2 * kMaxQueuedCommands),
         fleet_(fleet),
-        book_(book),
+        book_(std::move(book)),
         metrics_(metrics),
         ticket_(std::move(ticket)) {}
 
@@ -103,6 +105,10 @@ class MemberStream
     PACELINE_RETURN_IF_ERROR(
         session_->Attach(Self(), hello.session().received()));
     metrics_->sessions_resumed.Increment();
+    // Its lease begins anew: it was heard just now.
+    In heartbeat;
+    heartbeat.mutable_heartbeat();
+    PACELINE_RETURN_IF_ERROR(session_->OnMessage(this, heartbeat));
     LogInfo("back", {{"member", hello.name()}});
     return absl::OkStatus();
   }
@@ -127,18 +133,25 @@ class MemberStream
       book_->Remove(session->id());
       return member.status();
     }
-    session->Handle(
-        {.on_message = Kind::HandlerOf(fleet_, *member),
-         .on_over =
-             [fleet = fleet_, book = book_, member = *member,
-              id = session->id()] {
-               Kind::Disconnect(*fleet, member);
-               book->Remove(id);
-             },
-         .end_soon =
-             [book = book_, session = std::weak_ptr<Session>(session)] {
-               if (auto over = session.lock()) book->EndSoon(std::move(over));
-             }});
+    session->Handle({.on_message = Kind::HandlerOf(fleet_, *member),
+                     .on_over =
+                         [fleet = fleet_, book = book_.get(), member = *member,
+                          id = session->id()] {
+                           // Whoever ends it, a stream or the book, holds the
+                           // book.
+                           Kind::Disconnect(*fleet, member);
+                           book->Remove(id);
+                         },
+                     .end_soon =
+                         [book = std::weak_ptr<Book>(book_),
+                          session = std::weak_ptr<Session>(session)] {
+                           // Not while the service itself goes.
+                           const auto open = book.lock();
+                           auto over = session.lock();
+                           if (open != nullptr && over != nullptr) {
+                             open->EndSoon(std::move(over));
+                           }
+                         }});
     const absl::Status attached = session->Attach(Self(), 0);
     if (attached.ok()) {
       session_ = session;
@@ -149,7 +162,7 @@ class MemberStream
   }
 
   Fleet* const fleet_;
-  SessionBook<In, Out>* const book_;
+  const std::shared_ptr<Book> book_;
   FleetMetrics* const metrics_;
   const StreamTicket ticket_;
   std::shared_ptr<Session> session_;
@@ -163,11 +176,11 @@ class FleetService final : public v1::Fleet::CallbackService {
 
   grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerCommand>* Worker(
       grpc::CallbackServerContext* context) override {
-    return Open<Workers>(*context, "/paceline.v1.Fleet/Worker", &workers_);
+    return Open<Workers>(*context, "/paceline.v1.Fleet/Worker", workers_);
   }
   grpc::ServerBidiReactor<v1::ServerMessage, v1::ServerCommand>* Server(
       grpc::CallbackServerContext* context) override {
-    return Open<Servers>(*context, "/paceline.v1.Fleet/Server", &servers_);
+    return Open<Servers>(*context, "/paceline.v1.Fleet/Server", servers_);
   }
 
  private:
@@ -175,7 +188,8 @@ class FleetService final : public v1::Fleet::CallbackService {
   template <class Kind>
   grpc::ServerBidiReactor<typename Kind::In, typename Kind::Out>* Open(
       const grpc::CallbackServerContext& context, absl::string_view method,
-      SessionBook<typename Kind::In, typename Kind::Out>* book) {
+      const std::shared_ptr<SessionBook<typename Kind::In, typename Kind::Out>>&
+          book) {
     using Refused = RefusedCall<
         grpc::ServerBidiReactor<typename Kind::In, typename Kind::Out>>;
     const absl::StatusOr<Caller> caller = guard_->Admit(context, method);
@@ -192,8 +206,11 @@ class FleetService final : public v1::Fleet::CallbackService {
   CallGuard* const guard_;
   StreamRegistry* const streams_;
   FleetMetrics* const metrics_;
-  SessionBook<v1::WorkerMessage, v1::WorkerCommand> workers_;
-  SessionBook<v1::ServerMessage, v1::ServerCommand> servers_;
+  // The fleet's threads may still close a session when the service goes.
+  const std::shared_ptr<SessionBook<Workers::In, Workers::Out>> workers_ =
+      std::make_shared<SessionBook<Workers::In, Workers::Out>>();
+  const std::shared_ptr<SessionBook<Servers::In, Servers::Out>> servers_ =
+      std::make_shared<SessionBook<Servers::In, Servers::Out>>();
 };
 
 }  // namespace

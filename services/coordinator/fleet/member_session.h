@@ -80,10 +80,10 @@ class MemberSession : public OutgoingStream<Out> {
     CloseLocked(status);
   }
 
-  // A stream carries it.
+  // A stream carries it, or is about to.
   bool connected() const override {
     absl::MutexLock lock(&mu_);
-    return stream_ != nullptr;
+    return stream_ != nullptr || !began_;
   }
 
   // From now on `stream` carries it, and what the member has not received goes
@@ -98,9 +98,11 @@ class MemberSession : public OutgoingStream<Out> {
                            : *closed_;
     }
     PACELINE_RETURN_IF_ERROR(sent_.Resume(received));
+    // Of two that were on their way the late one is not the member's present
+    // one; which then is dialled again, for it is told that it may.
     if (stream_ != nullptr) {
       stream_->Close(
-          absl::AbortedError("the session goes on over another stream"));
+          absl::UnavailableError("the session goes on over another stream"));
     }
     stream_ = std::move(stream);
     began_ = true;
