@@ -237,7 +237,7 @@ TEST(ParameterStreamTest, ANewStreamTakesThePlaceOfTheOld) {
   other.Hello(1);
   Client next(server);
   next.Hello(1);
-  EXPECT_EQ(old.End(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(old.End(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(job.Counters().parked_pulls, 0u);
   next.Pull(1, 0);
   EXPECT_EQ(next.Next().pulled_block().block(), 10u);
