@@ -202,10 +202,11 @@ class MonitoringTest(unittest.TestCase):
 
     def a_worker_is_lost_and_another_joins(self):
         self.cluster.kill("w1")
-        self.await_value("paceline_coordinator_workers_lost_total"
-                         '{reason="stream broken"} == 1')
+        # Whoever comes under its name says that it is gone; else its lease.
         self.cluster.start("paceline-worker", "w1", *WORKERS["w1"])
         self.follow_members()
+        self.await_value("paceline_coordinator_workers_lost_total"
+                         '{reason="stream broken"} == 1')
         self.await_value(f"paceline_coordinator_workers == {len(WORKERS)}")
 
     def an_alert_ends_with_its_cause(self):
