@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -20,7 +21,9 @@ class CurrentStreams {
     uint64_t run = 0;
     uint64_t incarnation = 0;
 
-    friend auto operator<=>(const Key&, const Key&) = default;
+    friend bool operator<(const Key& a, const Key& b) {
+      return std::tie(a.run, a.incarnation) < std::tie(b.run, b.incarnation);
+    }
   };
 
   // `stream` takes the place of the one returned; null: of none.

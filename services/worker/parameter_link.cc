@@ -142,11 +142,11 @@ void ParameterLink::Begin(Exchange kind, uint64_t number) {
   begun.frames.clear();
 }
 
-void ParameterLink::Send(Exchange kind, grpc::ByteBuffer frame) {
+void ParameterLink::Send(Exchange kind, const grpc::ByteBuffer& frame) {
   absl::MutexLock lock(&mu_);
   begun_[static_cast<size_t>(kind)].frames.push_back(frame);
   // Without a stream, the next one begins with it.
-  if (stream_ != nullptr) stream_->Send(std::move(frame));
+  if (stream_ != nullptr) stream_->Send(frame);
 }
 
 void ParameterLink::Repeat(const Begun& begun, uint64_t open) {

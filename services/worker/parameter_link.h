@@ -80,7 +80,7 @@ class ParameterLink {
   // The next exchange of its kind, by its number in the ExchangeState, where it
   // has begun; then its frames.
   void Begin(Exchange kind, uint64_t number);
-  void Send(Exchange kind, grpc::ByteBuffer frame);
+  void Send(Exchange kind, const grpc::ByteBuffer& frame);
 
  private:
   using Stream = ClientStream<grpc::ByteBuffer, grpc::ByteBuffer>;
