@@ -16,13 +16,13 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import unittest
 
-from real_cluster import LONG, RealCluster, until
+from job_commands import JobCommands
+from real_cluster import RealCluster, until
 from relay import Relay
 
 BIN = None
@@ -63,7 +63,7 @@ class RelayedCluster(RealCluster):
         return int(RESUMED.search(self.metrics()).group(1))
 
 
-class BrokenLinksTest(unittest.TestCase):
+class ControlLinksTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         own = ["--program", "plain", "--exec",
@@ -72,6 +72,7 @@ class BrokenLinksTest(unittest.TestCase):
             BIN, SCRATCH, 2,
             [(f"w{i}", [*own, "--step-time", "5ms"]) for i in range(3)], own,
             lease="3s")
+        cls.commands = JobCommands(BIN, SCRATCH, cls.cluster.address)
 
     @classmethod
     def tearDownClass(cls):
@@ -79,33 +80,16 @@ class BrokenLinksTest(unittest.TestCase):
         if set(codes) != {0}:
             raise AssertionError(f"exit codes {codes}")
 
-    def paceline(self, *words):
-        done = subprocess.run(
-            [BIN / "paceline", *words],
-            env={"HOME": str(SCRATCH),
-                 "PACELINE_ADDRESS": self.cluster.address},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            timeout=LONG, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
-    def job(self, name):
-        return json.loads(self.paceline("job", "get", name, "-o", "json"))
-
-    def samples(self, name):
-        return int(self.job(name).get("progress", {}).get("samples", 0))
-
-    def create(self, name, paradigm, lives):
-        job = {"name": name,
-               "spec": {"model": "program:plain", "data": "program",
-                        "arguments": {"task": "count", "lives": str(lives)},
-                        "batch_size": 32, "learning_rate": 1,
-                        "optimizer": "sgd", "schedule": "constant",
-                        "paradigm": paradigm, "servers": 2,
-                        "stop": {"epochs": 100000}}}
-        path = SCRATCH / f"{name}.json"
-        path.write_text(json.dumps(job))
-        self.paceline("job", "create", "-f", str(path))
+    def create(self, name, paradigm):
+        """Returns the folder in which the program says what it has done."""
+        lives = SCRATCH / name
+        lives.mkdir()
+        self.commands.create(
+            name, model="program:plain", data="program",
+            arguments={"task": "count", "lives": str(lives)}, batch_size=32,
+            learning_rate=1, optimizer="sgd", schedule="constant",
+            paradigm=paradigm, servers=2, stop={"epochs": 100000})
+        return lives
 
     def test_nobody_is_lost_and_each_sample_counts_once(self):
         draw = random.Random(BREAKS)
@@ -124,22 +108,19 @@ class BrokenLinksTest(unittest.TestCase):
                                                    paradigm)
 
     def train_beside_a_stalled_server(self, name, paradigm):
-        lives = SCRATCH / name
-        lives.mkdir()
-        self.create(name, paradigm, lives)
+        lives = self.create(name, paradigm)
+        server = self.cluster.processes["s0"]
+        trained = 0
         for stall in STALLS:
-            trained = self.samples(name)
-            until(f"{name} goes on", lambda: self.samples(name) > trained)
-            self.cluster.processes["s0"].send_signal(signal.SIGSTOP)
+            trained = self.commands.await_more_samples(name, trained)
+            server.send_signal(signal.SIGSTOP)
             pause(stall)
-            self.cluster.processes["s0"].send_signal(signal.SIGCONT)
+            server.send_signal(signal.SIGCONT)
         self.see_that_nothing_is_lost(name, lives)
 
     def train(self, name, paradigm, breaks, draw):
-        lives = SCRATCH / name
-        lives.mkdir()
-        self.create(name, paradigm, lives)
-        until(f"{name} trains", lambda: self.samples(name) > 0)
+        lives = self.create(name, paradigm)
+        self.commands.await_more_samples(name, 0)
         kinds = collections.Counter()
         for _ in range(breaks):
             kinds[self.break_one(draw)] += 1
@@ -149,23 +130,21 @@ class BrokenLinksTest(unittest.TestCase):
     def see_that_nothing_is_lost(self, name, lives):
         """It goes on, and to an end at which every sample has counted once an
         epoch and is in the weights."""
-        trained = self.samples(name)
-        until(f"{name} goes on", lambda: self.samples(name) > trained)
-        self.paceline("job", "pause", name)
-        until("it is paused", lambda: self.job(name)["state"] == "PAUSED")
-        epochs = self.samples(name) // SAMPLES + 2
-        self.paceline("job", "update", name, "--set",
-                      f"spec.stop.epochs={epochs}")
-        self.paceline("job", "resume", name)
-        until(f"{name} ends", lambda: self.job(name)["state"] in (
-            "SUCCEEDED", "FAILED", "CANCELLED"))
-        job = self.job(name)
-        self.assertEqual(job["state"], "SUCCEEDED", job)
+        commands = self.commands
+        commands.await_more_samples(name, commands.samples(name))
+        commands("job", "pause", name)
+        commands.await_state(name, "PAUSED")
+        epochs = commands.samples(name) // SAMPLES + 2
+        commands("job", "update", name, "--set", f"spec.stop.epochs={epochs}")
+        commands("job", "resume", name)
+        job = commands.await_state(name, "SUCCEEDED")
         self.assertEqual(int(job["progress"]["samples"]), epochs * SAMPLES)
         figures = json.loads((lives / "evaluated").read_text())
         self.assertAlmostEqual(figures["least"], epochs, delta=0.01)
         self.assertAlmostEqual(figures["most"], epochs, delta=0.01)
-        self.assertNotRegex(self.cluster.metrics(), LOST)
+        metrics = self.cluster.metrics()
+        self.assertIn("paceline_coordinator_workers_lost_total", metrics)
+        self.assertNotRegex(metrics, LOST)
 
     def break_one(self, draw):
         """A link of some member, or of all at once, for less than a lease."""
