@@ -5,7 +5,7 @@ for that, and nothing is.
 
     control_links_test.py BIN_DIR SOURCE_DIR
 
-PACELINE_BREAKS says how often links are cut or held up (48).
+PACELINE_BREAKS says how often links are cut or held up (30).
 """
 
 import collections
@@ -28,7 +28,7 @@ from relay import Relay
 BIN = None
 PROGRAM = pathlib.Path(__file__).resolve().parent / "plain_program.py"
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-links-"))
-BREAKS = int(os.environ.get("PACELINE_BREAKS", "48"))
+BREAKS = int(os.environ.get("PACELINE_BREAKS", "30"))
 PARADIGMS = ("bsp", "asp", "ssp:s=3", "cgp:warmup_rounds=1", "saps:s=3",
              "kasync:k=2")
 SAMPLES = 1024  # Of an epoch of the program that counts.
