@@ -1,7 +1,5 @@
 // The chart, rendered.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
 
@@ -12,16 +10,20 @@ const HELM = join(process.env.PACELINE_DEPLOY_TESTS, 'node_modules', 'helm-binar
 export const OLD = { version: '1.20.2', apis: [] };
 export const CURRENT = { version: '1.34.0', apis: ['monitoring.coreos.com/v1', 'cert-manager.io/v1'] };
 
+function run(args, input) {
+  return execFileSync(HELM, args, { encoding: 'utf8', stdio: ['pipe', 'pipe', 'pipe'], input });
+}
+
 export function helm(...args) {
-  return execFileSync(HELM, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  return run(args, '');
 }
 
 // The objects that the values, those of a file, make on that cluster.
 export function render(values = {}, cluster = CURRENT, release = 'r') {
-  const file = join(mkdtempSync(join(tmpdir(), 'paceline-values-')), 'values.yaml');
-  writeFileSync(file, stringify(values));
   const apis = cluster.apis.flatMap((api) => ['-a', api]);
-  const text = helm('template', release, CHART, '-n', 'lab', '--kube-version', cluster.version, ...apis, '-f', file);
+  const text = run(
+    ['template', release, CHART, '-n', 'lab', '--kube-version', cluster.version, ...apis, '-f', '-'],
+    stringify(values));
   return parseAllDocuments(text, { uniqueKeys: true }).map((document) => {
     if (document.errors.length) throw document.errors[0];
     return document.toJS();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_folder.h"
 #include "gmock/gmock.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -16,11 +17,8 @@ using ::testing::StartsWith;
 
 class SharedFolderTest : public ::testing::Test {
  protected:
-  SharedFolderTest() { std::filesystem::remove_all(root_); }
-  ~SharedFolderTest() override { std::filesystem::remove_all(root_); }
-
-  const std::string root_ =
-      absl::StrCat(testing::TempDir(), "/shared_folder_test");
+  const TestFolder folder_;
+  const std::string root_ = folder_.path();
   const std::string path_ = root_ + "/a/b";
 };
 
@@ -60,7 +58,6 @@ TEST_F(SharedFolderTest, AnEmptyIdIsSaidToBeDeleted) {
 }
 
 TEST_F(SharedFolderTest, AFileInItsPlaceIsNoFolder) {
-  std::filesystem::create_directories(root_);
   std::ofstream(root_ + "/a") << "a file";
   EXPECT_FALSE(ClaimFolder(path_, "one").ok());
   EXPECT_FALSE(CheckSharedFolder(path_, "one").ok());

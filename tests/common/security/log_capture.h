@@ -2,6 +2,7 @@
 #define PACELINE_TESTS_COMMON_SECURITY_LOG_CAPTURE_H_
 
 #include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/dist_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <memory>
@@ -14,14 +15,20 @@
 
 namespace paceline {
 
+// Where this process logs to, and every LogCapture. It is there before main():
+// a logger must not be replaced while threads may use it.
+inline const auto kLogSinks = [] {
+  auto sinks = std::make_shared<spdlog::sinks::dist_sink_mt>(
+      spdlog::default_logger()->sinks());
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("tests", sinks));
+  return sinks;
+}();
+
 // Keeps what this process logs while it is there. Thread-safe.
 class LogCapture {
  public:
-  LogCapture() : before_(spdlog::default_logger()) {
-    spdlog::set_default_logger(
-        std::make_shared<spdlog::logger>("capture", sink_));
-  }
-  ~LogCapture() { spdlog::set_default_logger(before_); }
+  LogCapture() { kLogSinks->add_sink(sink_); }
+  ~LogCapture() { kLogSinks->remove_sink(sink_); }
   LogCapture(const LogCapture&) = delete;
   LogCapture& operator=(const LogCapture&) = delete;
 
@@ -51,7 +58,6 @@ class LogCapture {
   };
 
   const std::shared_ptr<Sink> sink_ = std::make_shared<Sink>();
-  const std::shared_ptr<spdlog::logger> before_;
 };
 
 }  // namespace paceline
