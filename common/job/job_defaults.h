@@ -21,6 +21,9 @@ inline constexpr absl::string_view kDefaultSchedule =
     "step:at=0.6|0.85,factor=0.3";
 inline constexpr absl::string_view kDefaultRoundStrength = "linear";
 inline constexpr absl::string_view kDefaultBatching = "even";
+// The two values of JobSpec.durability, of which the first is the default.
+inline constexpr absl::string_view kRelaxedDurability = "relaxed";
+inline constexpr absl::string_view kStrictDurability = "strict";
 inline constexpr uint32_t kDefaultBatchSize = 32;
 inline constexpr uint32_t kDefaultEpochs = 1;
 inline constexpr uint32_t kDefaultCheckpointsKept = 3;

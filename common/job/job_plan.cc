@@ -178,6 +178,7 @@ class JobParser {
                                "; use FP32, TF32 or BF16"));
     }
     checks_.InRange(Path("servers"), int64_t{spec_.servers()}, 0, kServersMax);
+    CheckReplicas();
     CheckInitialWeights();
   }
 
@@ -212,6 +213,23 @@ class JobParser {
                                        : absl::StrCat(" and ", wrong.size() - 1,
                                                       " more are wrong"),
                      "; a key has ", kPlainNameRule));
+  }
+
+  void CheckReplicas() {
+    checks_.InRange(Path("replicas"), int64_t{spec_.replicas()}, 0, 1);
+    const std::string& durability = spec_.durability();
+    if (!durability.empty() && durability != kRelaxedDurability &&
+        durability != kStrictDurability) {
+      checks_.Add(Path("durability"),
+                  absl::StrCat("is ", Quoted(durability), "; must be \"",
+                               kRelaxedDurability, "\" or \"",
+                               kStrictDurability, "\""));
+    } else if (durability == kStrictDurability && spec_.has_replicas() &&
+               spec_.replicas() == 0) {
+      checks_.Add(Path("durability"),
+                  "is \"strict\" and replicas is 0: pushes would wait for a "
+                  "backup that never comes; set replicas to 1");
+    }
   }
 
   void ReadOptimization() {

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "common/check.h"
 
@@ -119,35 +120,42 @@ grpc::Slice BorrowSlice(absl::string_view bytes,
       held);
 }
 
-grpc::ByteBuffer EncodeFrame(const v1::Frame& header) {
-  return EncodeFrame(header, grpc::Slice());
-}
-
-grpc::ByteBuffer EncodeFrame(const v1::Frame& header, grpc::Slice payload) {
+template <class Header>
+grpc::ByteBuffer EncodeFrame(const Header& header,
+                             std::vector<grpc::Slice> payload) {
+  static_assert(int{Header::kPayloadFieldNumber} ==
+                int{v1::Frame::kPayloadFieldNumber});
   CHECK(header.payload().empty());
   std::string bytes = header.SerializeAsString();
-  if (payload.size() == 0) {
-    const grpc::Slice slice(bytes);
-    return grpc::ByteBuffer(&slice, 1);
+  size_t size = 0;
+  for (const grpc::Slice& piece : payload) size += piece.size();
+  if (size > 0) {
+    uint8_t prefix[2 * kVarint32Bytes];
+    uint8_t* end = CodedOutputStream::WriteTagToArray(kPayloadTag, prefix);
+    end = CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(size),
+                                                  end);
+    bytes.append(reinterpret_cast<const char*>(prefix), end - prefix);
   }
-  uint8_t prefix[2 * kVarint32Bytes];
-  uint8_t* end = CodedOutputStream::WriteTagToArray(kPayloadTag, prefix);
-  end = CodedOutputStream::WriteVarint32ToArray(
-      static_cast<uint32_t>(payload.size()), end);
-  bytes.append(reinterpret_cast<const char*>(prefix), end - prefix);
-  const grpc::Slice slices[2] = {grpc::Slice(bytes), std::move(payload)};
-  return grpc::ByteBuffer(slices, 2);
+  std::vector<grpc::Slice> slices;
+  slices.reserve(1 + payload.size());
+  slices.emplace_back(bytes);
+  for (grpc::Slice& piece : payload) {
+    if (piece.size() > 0) slices.push_back(std::move(piece));
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-absl::StatusOr<ReceivedFrame> DecodeFrame(const grpc::ByteBuffer& message) {
-  ReceivedFrame frame;
+template <class Header>
+absl::StatusOr<Received<Header>> DecodeFrame(const grpc::ByteBuffer& message) {
+  Received<Header> frame;
   if (!message.Dump(&frame.slices).ok()) {
     return absl::InvalidArgumentError("the frame cannot be read");
   }
   Layout layout;
   if (!FindPayload(message, frame.slices, layout) ||
       !frame.header.ParseFromString(layout.header)) {
-    return absl::InvalidArgumentError("the message is no paceline.v1.Frame");
+    return absl::InvalidArgumentError(
+        absl::StrCat("the message is no ", Header::descriptor()->full_name()));
   }
   SliceCursor cursor(frame.slices);
   cursor.Visit(
@@ -155,5 +163,14 @@ absl::StatusOr<ReceivedFrame> DecodeFrame(const grpc::ByteBuffer& message) {
       [&frame](absl::string_view bytes) { frame.payload.Append(bytes); });
   return frame;
 }
+
+template grpc::ByteBuffer EncodeFrame(const v1::Frame&,
+                                      std::vector<grpc::Slice>);
+template grpc::ByteBuffer EncodeFrame(const v1::ReplicaEntry&,
+                                      std::vector<grpc::Slice>);
+template absl::StatusOr<Received<v1::Frame>> DecodeFrame<v1::Frame>(
+    const grpc::ByteBuffer&);
+template absl::StatusOr<Received<v1::ReplicaEntry>>
+DecodeFrame<v1::ReplicaEntry>(const grpc::ByteBuffer&);
 
 }  // namespace paceline

@@ -79,6 +79,12 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   // A message has gone out, so that there is room for another.
   virtual void OnSent() {}
 
+  // Asked after each message whether the next may be read now. Whoever says no
+  // sees to it that ReadOn() is called, once: until then what the peer sends
+  // piles up there.
+  virtual bool MayRead() { return true; }
+  void ReadOn() { this->StartRead(&incoming_); }
+
   // Messages that wait, the one on its way included.
   size_t queued() const { return queue_.size(); }
   // Nothing that is sent from now on goes out.
@@ -111,7 +117,7 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
     // the stream is for.
     if (account_ != nullptr) account_->Authorize();
     incoming_ = In();
-    this->StartRead(&incoming_);
+    if (MayRead()) this->StartRead(&incoming_);
   }
 
   void OnWriteDone(bool ok) final {

@@ -8,6 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "common/check.h"
 #include "common/tensor/dtype.h"
 
@@ -35,6 +36,8 @@ class Payload {
 
   // In bytes.
   size_t size() const { return size_; }
+  // The bytes, piece by piece.
+  absl::Span<const absl::string_view> slices() const { return slices_; }
 
   // Calls visit(first, bytes, count) for runs of whole elements in order: the
   // elements first to first + count - 1 lie at `bytes`, unaligned. Nothing is
