@@ -43,6 +43,12 @@ absl::StatusOr<bool> Block::Restore(std::shared_ptr<BlockState> state) {
   return Begin(std::move(state));
 }
 
+void Block::Put(std::shared_ptr<BlockState> state) {
+  CHECK(state->size() == size_ && state->slots() == slots_);
+  absl::MutexLock lock(&mu_);
+  state_.swap(state);
+}
+
 absl::StatusOr<bool> Block::Begin(std::shared_ptr<BlockState> initial) {
   absl::MutexLock lock(&mu_);
   if (state_ != nullptr && state_->steps() > 0) {

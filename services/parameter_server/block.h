@@ -41,6 +41,9 @@ class Block {
   // REQUIRES: the size and the slots of this block, and no other owner.
   absl::StatusOr<bool> Restore(std::shared_ptr<BlockState> state);
 
+  // Sets whatever state, as another server has it.  REQUIRES: as Restore().
+  void Put(std::shared_ptr<BlockState> state);
+
   // Writes the state that follows `current` to `next`, which may be the same
   // object; its steps are counted for it.
   using Write =

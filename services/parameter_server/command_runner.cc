@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/check.h"
 #include "common/checkpoint/checkpoint_folder.h"
 #include "common/checkpoint/manifest.h"
 #include "common/clock.h"
@@ -24,7 +25,7 @@ namespace {
 // One reading or writing of each run, if there are that many.
 constexpr size_t kMaxDiskTasks = 256;
 
-// Commands of one run that may wait until it is restored.
+// Commands of one shard that may wait while it is busy.
 constexpr size_t kMaxWaiting = 10'000;
 
 v1::FenceAnswer ToWire(const FencedPush& fenced) {
@@ -93,32 +94,98 @@ void Count(const absl::StatusOr<WrittenFile>& outcome, absl::Duration took,
       absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
 }
 
+absl::Status Close(JobShard& job, const v1::CloseRound& close,
+                   ServerMetrics& metrics) {
+  const std::vector<uint64_t> rounds(close.rounds().begin(),
+                                     close.rounds().end());
+  const Clock& clock = Clock::Real();
+  const absl::Time began = clock.Now();
+  PACELINE_RETURN_IF_ERROR(job.Close(close.closing(), rounds, close.rate()));
+  metrics.closings.Increment();
+  metrics.closing_seconds.Observe(absl::ToDoubleSeconds(clock.Now() - began));
+  return absl::OkStatus();
+}
+
+// Whether a run is hosted that is not this one. REQUIRES: one is.
+bool AnotherThan(uint64_t run, const std::map<ShardId, Hosting>& shards) {
+  // They are in the order of their runs.
+  return shards.begin()->first.run != run || shards.rbegin()->first.run != run;
+}
+
+// Null: the shard is not hosted any more.
+void LogFailure(const ShardId& id, Hosting* hosting, absl::string_view why) {
+  // Once: the coordinator tries again as often as it takes.
+  if (hosting != nullptr && std::exchange(hosting->write_failed, true)) return;
+  LogWarning("a checkpoint failed",
+             {{"run", id.run}, {"error", std::string(why)}});
+}
+
+// Its stream and its lane are waited for later.
+void Retire(Hosting& hosting, std::vector<std::shared_ptr<void>>& retired) {
+  retired.push_back(std::exchange(hosting.replica, nullptr));
+  retired.push_back(std::exchange(hosting.lane, nullptr));
+}
+
 }  // namespace
 
 CommandRunner::CommandRunner(Shard* shard, ServerMetrics* metrics,
-                             std::vector<std::string> checkpoint_roots)
+                             std::vector<std::string> checkpoint_roots,
+                             ReplicaStream::Dial dial)
     : shard_(shard),
       metrics_(metrics),
       checkpoint_roots_(std::move(checkpoint_roots)),
       folders_(checkpoint_roots_, &Clock::Real()),
+      dial_(std::move(dial)),
       disk_(kMaxDiskTasks) {}
+
+CommandRunner::~CommandRunner() {
+  Begin(nullptr);
+  DropAll("the server ends");
+}
 
 void CommandRunner::Begin(Send send) {
   folders_.Forget();
-  absl::MutexLock lock(&mu_);
-  send_ = std::move(send);
+  answers_.GoTo(std::move(send));
 }
 
-void CommandRunner::End(absl::string_view reason) {
+std::vector<v1::HeldShard> CommandRunner::Held() {
+  Retired retired;  // Waited for after the lock.
+  std::vector<v1::HeldShard> held;
+  std::vector<ShardId> failed;
   absl::MutexLock lock(&mu_);
-  send_ = nullptr;
-  runs_.clear();
+  for (const auto& [id, hosting] : shards_) {
+    const auto job = shard_->Job(id);
+    if (hosting.failed || !job.ok()) {
+      failed.push_back(id);
+      continue;
+    }
+    v1::HeldShard& shard = held.emplace_back();
+    shard.set_run(id.run);
+    shard.set_shard(id.shard);
+    shard.set_epoch((*job)->epoch());
+    shard.set_backup(!(*job)->serving());
+  }
+  for (const ShardId& id : failed) Unhost(id, "it has failed");
+  retired.swap(retired_);
+  return held;
+}
+
+void CommandRunner::DropAll(absl::string_view reason) {
+  Retired ended;  // Waited for after the lock.
+  absl::MutexLock lock(&mu_);
+  for (auto& [id, hosting] : shards_) {
+    Retire(hosting, retired_);
+    answers_.Forget(id);
+  }
+  ended.swap(retired_);
+  shards_.clear();
   disk_.CancelAll();
   shard_->RemoveAll(reason);
 }
 
 void CommandRunner::TakeTurn(absl::Time now) {
   ShardCounters sum;
+  size_t lag = 0;
   const auto jobs = shard_->Jobs();
   for (const auto& job : jobs) {
     job->ExpirePulls(now);
@@ -126,7 +193,9 @@ void CommandRunner::TakeTurn(absl::Time now) {
     sum.parked_pulls += counters.parked_pulls;
     sum.open_rounds += counters.open_rounds;
     sum.snapshots += counters.snapshots;
+    lag += job->log().lag();
   }
+  metrics_->replica_lag.Set(static_cast<double>(lag));
   metrics_->parked_pulls.Set(static_cast<double>(sum.parked_pulls));
   metrics_->open_rounds.Set(static_cast<double>(sum.open_rounds));
   metrics_->snapshots.Set(static_cast<double>(sum.snapshots));
@@ -136,8 +205,7 @@ void CommandRunner::TakeTurn(absl::Time now) {
   if (!seen.has_value()) return;
   v1::ServerMessage message;
   *message.mutable_folders_seen() = *seen;
-  absl::MutexLock lock(&mu_);
-  Answer(0, std::move(message));
+  answers_.Tell(0, std::move(message));
 }
 
 void CommandRunner::Refuse() {
@@ -147,220 +215,387 @@ void CommandRunner::Refuse() {
 
 bool CommandRunner::idle() const {
   absl::MutexLock lock(&mu_);
-  return runs_.empty() && disk_.idle();
+  return shards_.empty() && disk_.idle();
 }
 
 void CommandRunner::Run(const v1::ServerCommand& command) {
   if (command.has_folders()) return folders_.Watch(command.folders());
-  const uint64_t run = command.run();
+  const ShardId id(command.run(), command.shard());
+  if (command.has_rule_bytes()) {
+    return shard_->SetRuleBytes(id, command.rule_bytes());
+  }
+  Retired retired;  // Waited for after the lock.
   absl::MutexLock lock(&mu_);
   if (command.has_unhost()) {
-    Unhost(run, command.unhost().reason());
+    UnhostAll(id, command.unhost());
+    retired.swap(retired_);
     return;
   }
-  const auto found = runs_.find(run);
+  const auto found = shards_.find(id);
   // The coordinator's threads do not wait for each other at the end of a run:
   // the release of its last snapshot may come after `unhost`.
-  if (found == runs_.end() && !command.has_host()) return;
-  if (found != runs_.end() && found->second.failed) return;
-  const absl::Status obeyed = Obey(run, command);
-  if (!obeyed.ok()) Fail(run, obeyed);
+  if (found == shards_.end() && !command.has_host()) return;
+  if (found != shards_.end() && found->second.failed) return;
+  if (found == shards_.end() || !found->second.busy || command.has_host()) {
+    Perform(id, command);
+  } else if (found->second.waiting.size() < kMaxWaiting) {
+    found->second.waiting.push_back(command);
+  } else {
+    Fail(id, absl::ResourceExhaustedError(
+                 "too many commands came while it was busy"));
+  }
+  retired.swap(retired_);
 }
 
-absl::Status CommandRunner::Obey(uint64_t run,
+void CommandRunner::Perform(const ShardId& id,
+                            const v1::ServerCommand& command) {
+  if (command.has_replicate()) {
+    Replicate(id, command.replicate());
+  } else if (command.has_promote()) {
+    Promote(id, command.promote());
+  } else {
+    const absl::Status obeyed = Obey(id, command);
+    if (!obeyed.ok()) Fail(id, obeyed);
+  }
+}
+
+void CommandRunner::PerformWaiting(const ShardId& id, Hosting& hosting) {
+  while (!hosting.busy && !hosting.failed && !hosting.waiting.empty()) {
+    const v1::ServerCommand command = std::move(hosting.waiting.front());
+    hosting.waiting.pop_front();
+    Perform(id, command);
+  }
+}
+
+absl::Status CommandRunner::Obey(const ShardId& id,
                                  const v1::ServerCommand& command) {
-  if (command.has_host()) return Host(run, command);
-  Hosting& hosting = runs_.at(run);
+  if (command.has_host()) return Host(id, command);
+  Hosting& hosting = shards_.at(id);
+  // The primary before this one has carried it out, and its answer was lost.
+  if (command.sequence() <= hosting.last_sequence) return Repeat(id, command);
   if (command.sequence() != hosting.last_sequence + 1) {
     return absl::FailedPreconditionError(
         absl::StrCat("command ", command.sequence(), " came after command ",
                      hosting.last_sequence, "; send those between first"));
   }
   hosting.last_sequence = command.sequence();
-  if (!hosting.restoring) return Execute(run, command);
-  if (hosting.waiting.size() >= kMaxWaiting) {
-    return absl::ResourceExhaustedError(
-        "too many commands came while the checkpoint was read");
-  }
-  hosting.waiting.push_back(command);
-  return absl::OkStatus();
+  return Execute(id, command);
 }
 
-absl::Status CommandRunner::Host(uint64_t run,
+absl::Status CommandRunner::Host(const ShardId& id,
                                  const v1::ServerCommand& command) {
   const v1::HostJob& host = command.host();
-  if (command.sequence() != kHostSequence) {
+  const bool begins = !host.backup() && !host.has_rebuild();
+  if (begins && command.sequence() != kHostSequence) {
     return absl::InvalidArgumentError(
         absl::StrCat("host is command ", kHostSequence, " of a run, not ",
                      command.sequence()));
   }
-  if (refusing_) return absl::UnavailableError("the server is stopping");
-  PACELINE_ASSIGN_OR_RETURN(ShardConfig config, ToShardConfig(host));
-  PACELINE_RETURN_IF_ERROR(shard_->Configure(run, std::move(config)));
-  Hosting& hosting = runs_[run];
-  hosting.id = next_hosting_++;
-  LogInfo("hosts a run",
-          {{"run", run}, {"trace_id", TraceIdOf(host.traceparent())}});
+  const absl::Status room = MakeRoom(id, host);
+  if (!begins) {
+    // One that cannot have it has it not, and that is all.
+    if (!room.ok() && shards_.contains(id)) {
+      Retire(shards_.at(id), retired_);
+      shards_.erase(id);
+    }
+    if (host.has_rebuild() && room.ok()) return Rebuild(id, command);
+    answers_.TellBackup(id, host.epoch(), room);
+    return absl::OkStatus();
+  }
+  PACELINE_RETURN_IF_ERROR(room);
   if (!host.restore_from().empty()) {
     return BeginRestore(
-        run, hosting, host.restore_from(),
+        id, shards_[id], host.restore_from(),
         host.weights_only() ? Saved::kWeights : Saved::kEverything);
   }
-  Done(run, kHostSequence);
+  Done(id, kHostSequence);
   return absl::OkStatus();
 }
 
-void CommandRunner::Unhost(uint64_t run, const std::string& reason) {
-  disk_.Cancel(run);
-  runs_.erase(run);
-  shard_->Remove(run, reason.empty() ? "the run is over" : reason);
-  LogInfo("dropped a run", {{"run", run}, {"reason", reason}});
+absl::Status CommandRunner::Rebuild(const ShardId& id,
+                                    const v1::ServerCommand& command) {
+  const v1::HostJob& host = command.host();
+  PACELINE_ASSIGN_OR_RETURN(const auto job, shard_->Job(id));
+  Hosting& hosting = shards_.at(id);
+  hosting.last_sequence = command.sequence();
+  hosting.rebuilt = true;
+  job->BeginRebuilt(host.rebuild().closing(), host.rebuild().snapshot());
+  if (!host.restore_from().empty()) {
+    return BeginRestore(id, hosting, host.restore_from(), Saved::kEverything);
+  }
+  answers_.TellBackup(id, host.epoch(), absl::OkStatus());
+  return absl::OkStatus();
 }
 
-absl::Status CommandRunner::Execute(uint64_t run,
+absl::Status CommandRunner::MakeRoom(const ShardId& id,
+                                     const v1::HostJob& host) {
+  if (refusing_) return absl::UnavailableError("the server is stopping");
+  PACELINE_ASSIGN_OR_RETURN(ShardConfig config, ToShardConfig(host));
+  config.backup = host.backup();
+  PACELINE_RETURN_IF_ERROR(
+      shard_->Configure(id, std::move(config), host.rule_bytes()));
+  PACELINE_ASSIGN_OR_RETURN(const auto job, shard_->Job(id));
+  job->set_epoch(host.epoch());
+  shards_[id].id = next_hosting_++;
+  LogInfo("hosts a run", {{"run", id.run},
+                          {"shard", id.shard},
+                          {"backup", host.backup()},
+                          {"trace_id", TraceIdOf(host.traceparent())}});
+  return absl::OkStatus();
+}
+
+void CommandRunner::Replicate(const ShardId& id, const v1::Replicate& order) {
+  Hosting& hosting = shards_.at(id);
+  const auto job = shard_->Job(id);
+  // A backup has none of its own.
+  if (!job.ok() || !(*job)->serving() || order.epoch() <= (*job)->epoch()) {
+    return;
+  }
+  (*job)->set_epoch(order.epoch());
+  if (hosting.replica != nullptr) {
+    retired_.push_back(std::exchange(hosting.replica, nullptr));
+  }
+  if (order.address().empty() || dial_ == nullptr) {
+    (*job)->log().End(order.hold());
+    return;
+  }
+  ReplicaStream::Options options{
+      .address = order.address(),
+      .hello = {},
+      .lease = absl::Milliseconds(lease_ms_.load()),
+      .hold = order.hold(),
+      .dial = dial_,
+      .report = [this, id, epoch = order.epoch(),
+                 job = *job](const absl::Status& status) {
+        // It is the primary itself now.
+        if (absl::IsAborted(status)) job->Stop(status.message());
+        answers_.TellBackup(id, epoch, status);
+      }};
+  options.hello.set_run(id.run);
+  options.hello.set_shard(id.shard);
+  options.hello.set_epoch(order.epoch());
+  hosting.replica = std::make_shared<ReplicaStream>(
+      std::move(options), *job, hosting.last_sequence, metrics_);
+}
+
+void CommandRunner::Promote(const ShardId& id, const v1::Promote& order) {
+  Hosting& hosting = shards_.at(id);
+  const auto job = shard_->Job(id);
+  if (!job.ok() || (*job)->serving()) return;
+  const absl::StatusOr<uint64_t> last = (*job)->BecomePrimary();
+  if (!last.ok()) return Fail(id, last.status());
+  (*job)->set_epoch(order.epoch());
+  hosting.last_sequence = *last;
+  LogInfo("is the primary of a shard now",
+          {{"run", id.run}, {"shard", id.shard}, {"epoch", order.epoch()}});
+  v1::ServerMessage message;
+  message.mutable_promoted()->set_epoch(order.epoch());
+  message.mutable_promoted()->set_sequence(*last);
+  answers_.Tell(id, std::move(message));
+}
+
+void CommandRunner::UnhostAll(const ShardId& id, const v1::Unhost& order) {
+  if (!order.all_shards()) return Unhost(id, order.reason());
+  std::vector<ShardId> all;
+  for (auto it = shards_.lower_bound(ShardId(id.run));
+       it != shards_.end() && it->first.run == id.run; ++it) {
+    all.push_back(it->first);
+  }
+  for (const ShardId& each : all) Unhost(each, order.reason());
+}
+
+void CommandRunner::Unhost(const ShardId& id, const std::string& reason) {
+  const auto found = shards_.find(id);
+  if (found == shards_.end()) return;
+  disk_.Cancel(found->second.id);
+  Retire(found->second, retired_);
+  shards_.erase(found);
+  answers_.Forget(id);
+  shard_->Remove(id, reason.empty() ? "the run is over" : reason);
+  LogInfo("dropped a run",
+          {{"run", id.run}, {"shard", id.shard}, {"reason", reason}});
+}
+
+absl::Status CommandRunner::Repeat(const ShardId& id,
+                                   const v1::ServerCommand& command) {
+  PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<JobShard> job,
+                            shard_->Job(id));
+  if (command.has_write_checkpoint()) return Write(id, job, command);
+  v1::CommandDone done;
+  if (command.has_fence()) {
+    PACELINE_ASSIGN_OR_RETURN(const FencedPush fenced,
+                              job->Fence(command.fence().incarnation()));
+    *done.mutable_fence() = ToWire(fenced);
+  }
+  Done(id, command.sequence(), std::move(done));
+  return absl::OkStatus();
+}
+
+absl::Status CommandRunner::Execute(const ShardId& id,
                                     const v1::ServerCommand& command) {
   PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<JobShard> job,
-                            shard_->Job(run));
+                            shard_->Job(id));
   v1::CommandDone done;
+  CommandEntry entry{.sequence = command.sequence()};
   if (command.has_close()) {
-    PACELINE_RETURN_IF_ERROR(Close(*job, command.close()));
+    if (AnotherThan(id.run, shards_)) return CloseAside(id, job, command);
+    PACELINE_RETURN_IF_ERROR(Close(*job, command.close(), *metrics_));
+    entry.what = ClosingDone{command.close().closing()};
   } else if (command.has_fence()) {
     PACELINE_ASSIGN_OR_RETURN(const FencedPush fenced,
                               job->Fence(command.fence().incarnation()));
     *done.mutable_fence() = ToWire(fenced);
+    entry.what = FenceDone{command.fence().incarnation(), fenced};
   } else if (command.has_snapshot()) {
     // One that is refused for its size is missed by its evaluation alone; the
     // training goes on.
-    const absl::Status kept =
-        job->Snapshot(static_cast<uint64_t>(command.snapshot().snapshot()));
+    const auto snapshot = static_cast<uint64_t>(command.snapshot().snapshot());
+    const absl::Status kept = job->Snapshot(snapshot);
+    if (kept.ok()) entry.what = SnapshotDone{snapshot};
     if (!absl::IsResourceExhausted(kept)) PACELINE_RETURN_IF_ERROR(kept);
-    if (!kept.ok()) LogWarning(kept.message(), {{"run", run}});
+    if (!kept.ok()) LogWarning(kept.message(), {{"run", id.run}});
     done.set_code(static_cast<int>(kept.code()));
     done.set_message(std::string(kept.message()));
   } else if (command.has_release_snapshot()) {
-    job->ReleaseSnapshot(
-        static_cast<uint64_t>(command.release_snapshot().snapshot()));
+    const auto snapshot =
+        static_cast<uint64_t>(command.release_snapshot().snapshot());
+    job->ReleaseSnapshot(snapshot);
+    entry.what = SnapshotReleased{snapshot};
   } else if (command.has_write_checkpoint()) {
-    return Write(run, job, command);
+    job->LogCommand(entry);
+    return Write(id, job, command);
   } else {
     return absl::InvalidArgumentError("that is no command");
   }
-  Done(run, command.sequence(), std::move(done));
+  job->LogCommand(entry);
+  Done(id, command.sequence(), std::move(done));
   return absl::OkStatus();
 }
 
-absl::Status CommandRunner::Close(JobShard& job, const v1::CloseRound& close) {
-  const std::vector<uint64_t> rounds(close.rounds().begin(),
-                                     close.rounds().end());
-  const Clock& clock = Clock::Real();
-  const absl::Time began = clock.Now();
-  PACELINE_RETURN_IF_ERROR(job.Close(close.closing(), rounds, close.rate()));
-  metrics_->closings.Increment();
-  metrics_->closing_seconds.Observe(absl::ToDoubleSeconds(clock.Now() - began));
+absl::Status CommandRunner::CloseAside(const ShardId& id,
+                                       std::shared_ptr<JobShard> job,
+                                       const v1::ServerCommand& command) {
+  Hosting& hosting = shards_.at(id);
+  if (hosting.lane == nullptr) hosting.lane = std::make_shared<WorkQueue>(1, 1);
+  hosting.busy = true;
+  CHECK(hosting.lane->Submit(
+      [this, id, number = hosting.id, job = std::move(job), command] {
+        Closed(id, number, command, Close(*job, command.close(), *metrics_));
+      }));
   return absl::OkStatus();
 }
 
-void CommandRunner::Done(uint64_t run, uint64_t sequence,
+void CommandRunner::Closed(const ShardId& id, uint64_t hosting,
+                           const v1::ServerCommand& command,
+                           const absl::Status& outcome) {
+  absl::MutexLock lock(&mu_);
+  Hosting* const found = Find(id, hosting);
+  // Unhosted meanwhile, or failed by what came after.
+  if (found == nullptr || found->failed) return;
+  found->busy = false;
+  if (!outcome.ok()) return Fail(id, outcome);
+  const auto job = shard_->Job(id);
+  if (!job.ok()) return Fail(id, job.status());
+  (*job)->LogCommand({.sequence = command.sequence(),
+                      .what = ClosingDone{command.close().closing()}});
+  Done(id, command.sequence());
+  PerformWaiting(id, *found);
+}
+
+void CommandRunner::Done(const ShardId& id, uint64_t sequence,
                          v1::CommandDone done) {
   v1::ServerMessage message;
   done.set_sequence(sequence);
   *message.mutable_done() = std::move(done);
-  Answer(run, std::move(message));
+  const auto job = shard_->Job(id);
+  if (!job.ok()) return;
+  (*job)->log().WhenHeld(
+      [this, id, message = std::move(message)] { answers_.Tell(id, message); });
 }
 
-void CommandRunner::Fail(uint64_t run, const absl::Status& why) {
-  LogWarning("a command failed",
-             {{"run", run}, {"error", std::string(why.message())}});
-  // Also for a run that could not be hosted: its later commands would fail
+void CommandRunner::Fail(const ShardId& id, const absl::Status& why) {
+  LogWarning("a command failed", {{"run", id.run},
+                                  {"shard", id.shard},
+                                  {"error", std::string(why.message())}});
+  // Also for a shard that could not be hosted: its later commands would fail
   // likewise. `unhost` forgets it.
-  runs_[run].failed = true;
+  shards_[id].failed = true;
   v1::ServerMessage message;
   message.mutable_failed()->set_code(static_cast<int>(why.code()));
   message.mutable_failed()->set_message(std::string(why.message()));
-  Answer(run, std::move(message));
+  answers_.Tell(id, std::move(message));
 }
 
-void CommandRunner::Answer(uint64_t run, v1::ServerMessage message) {
-  if (send_ == nullptr) return;
-  message.set_run(run);
-  send_(std::move(message));
-}
-
-CommandRunner::Hosting* CommandRunner::Find(uint64_t run, uint64_t hosting) {
-  const auto found = runs_.find(run);
-  if (found == runs_.end() || found->second.id != hosting) return nullptr;
+Hosting* CommandRunner::Find(const ShardId& id, uint64_t hosting) {
+  const auto found = shards_.find(id);
+  if (found == shards_.end() || found->second.id != hosting) return nullptr;
   return &found->second;
 }
 
-absl::Status CommandRunner::BeginRestore(uint64_t run, Hosting& hosting,
+absl::Status CommandRunner::BeginRestore(const ShardId& id, Hosting& hosting,
                                          const std::string& folder,
                                          Saved saved) {
   PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<JobShard> job,
-                            shard_->Job(run));
+                            shard_->Job(id));
   const ReadBlocks read =
       saved == Saved::kEverything ? &RestoreJob : &SetInitialWeights;
   PACELINE_RETURN_IF_ERROR(disk_.Put(
-      RootOf(folder), run,
-      [this, run, id = hosting.id, job, folder,
+      RootOf(folder), hosting.id,
+      [this, id, number = hosting.id, job, folder,
        read](const DiskWorker::Cancelled& cancelled) {
         Restored(
-            run, id,
+            id, number,
             Annotate(Restore(checkpoint_roots_, *job, folder, read, cancelled),
                      absl::StrCat("restore from ", folder)));
       }));
-  hosting.restoring = true;
+  hosting.busy = true;
   return absl::OkStatus();
 }
 
-void CommandRunner::Restored(uint64_t run, uint64_t hosting,
+void CommandRunner::Restored(const ShardId& id, uint64_t hosting,
                              const absl::Status& outcome) {
   absl::MutexLock lock(&mu_);
-  Hosting* const found = Find(run, hosting);
+  Hosting* const found = Find(id, hosting);
   if (found == nullptr) return;  // Unhosted meanwhile.
-  found->restoring = false;
-  if (!outcome.ok()) {
-    found->waiting.clear();
-    Fail(run, outcome);
-    return;
+  found->busy = false;
+  if (found->rebuilt) {
+    const auto job = shard_->Job(id);
+    answers_.TellBackup(id, job.ok() ? (*job)->epoch() : 0, outcome);
+  } else if (outcome.ok()) {
+    LogInfo("restored a run", {{"run", id.run}});
+    Done(id, kHostSequence);
+  } else {
+    Fail(id, outcome);
   }
-  LogInfo("restored a run", {{"run", run}});
-  Done(run, kHostSequence);
-  std::deque<v1::ServerCommand> waiting;
-  waiting.swap(found->waiting);
-  for (const v1::ServerCommand& command : waiting) {
-    const absl::Status obeyed = Execute(run, command);
-    if (obeyed.ok()) continue;
-    Fail(run, obeyed);
-    return;
-  }
+  PerformWaiting(id, *found);
 }
 
-absl::Status CommandRunner::Write(uint64_t run,
+absl::Status CommandRunner::Write(const ShardId& id,
                                   const std::shared_ptr<JobShard>& job,
                                   const v1::ServerCommand& command) {
   const v1::WriteCheckpoint& write = command.write_checkpoint();
   // A checkpoint that cannot be written is told of, and the training goes on.
   PACELINE_ASSIGN_OR_RETURN(PulledBlocks blocks, job->TakeBlocks());
-  Done(run, command.sequence());
-  const absl::Status begun = BeginWrite(run, job, std::move(blocks), write);
+  Done(id, command.sequence());
+  const absl::Status begun = BeginWrite(id, job, std::move(blocks), write);
   if (begun.ok()) return begun;
-  TellFailure(run, begun.message());
+  LogFailure(id, &shards_.at(id), begun.message());
   Count(begun, absl::ZeroDuration(), *metrics_);
   v1::ServerMessage message;
   *message.mutable_checkpoint_written() = ToWire(write, begun);
-  Answer(run, std::move(message));
+  answers_.Tell(id, std::move(message));
   return absl::OkStatus();
 }
 
-absl::Status CommandRunner::BeginWrite(uint64_t run,
+absl::Status CommandRunner::BeginWrite(const ShardId& id,
                                        const std::shared_ptr<JobShard>& job,
                                        PulledBlocks blocks,
                                        const v1::WriteCheckpoint& write) {
   PACELINE_RETURN_IF_ERROR(CheckFileName(write.file()));
-  const uint64_t hosting = runs_[run].id;
+  const uint64_t hosting = shards_[id].id;
   return disk_.Put(
-      RootOf(write.directory()), run,
-      [this, run, hosting, job, write, blocks = std::move(blocks)](
+      RootOf(write.directory()), hosting,
+      [this, id, hosting, job, write, blocks = std::move(blocks)](
           const DiskWorker::Cancelled& cancelled) mutable {
         const Clock& clock = Clock::Real();
         const absl::Time began = clock.Now();
@@ -369,30 +604,20 @@ absl::Status CommandRunner::BeginWrite(uint64_t run,
             WriteFile(checkpoint_roots_, *job, blocks, write, cancelled);
         blocks = {};  // Holds the states back from being updated in place.
         Count(outcome, clock.Now() - began, *metrics_);
-        Written(run, hosting, ToWire(write, outcome));
+        Written(id, hosting, ToWire(write, outcome));
       });
 }
 
-void CommandRunner::TellFailure(uint64_t run, absl::string_view why) {
-  const auto found = runs_.find(run);
-  // Once: the coordinator tries again as often as it takes.
-  if (found != runs_.end() && std::exchange(found->second.write_failed, true)) {
-    return;
-  }
-  LogWarning("a checkpoint failed",
-             {{"run", run}, {"error", std::string(why)}});
-}
-
-void CommandRunner::Written(uint64_t run, uint64_t hosting,
+void CommandRunner::Written(const ShardId& id, uint64_t hosting,
                             v1::CheckpointWritten written) {
   absl::MutexLock lock(&mu_);
-  if (written.code() != 0) TellFailure(run, written.message());
-  Hosting* const found = Find(run, hosting);
+  Hosting* const found = Find(id, hosting);
+  if (written.code() != 0) LogFailure(id, found, written.message());
   if (found == nullptr) return;  // Nobody waits for it any more.
   if (written.code() == 0) found->write_failed = false;
   v1::ServerMessage message;
   *message.mutable_checkpoint_written() = std::move(written);
-  Answer(run, std::move(message));
+  answers_.Tell(id, std::move(message));
 }
 
 }  // namespace paceline

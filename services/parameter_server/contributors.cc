@@ -66,8 +66,7 @@ PushOutcome Contributor::Finish(int64_t iteration, uint32_t index, uint32_t id,
                                 bool refused) {
   absl::MutexLock lock(&mu_);
   CHECK(busy_ > 0 && taking_[index].busy);
-  --busy_;
-  taking_[index] = {.iteration = iteration, .busy = false};
+  taking_[index].iteration = iteration;
   // A worker that begins its next iteration without waiting for the
   // acknowledgement of this one no longer asks about it.
   if (iteration != iteration_) return {};
@@ -76,11 +75,53 @@ PushOutcome Contributor::Finish(int64_t iteration, uint32_t index, uint32_t id,
   return Outcome();
 }
 
-void Contributor::Abandon(uint32_t index) {
+void Contributor::End(uint32_t index) {
   absl::MutexLock lock(&mu_);
   CHECK(busy_ > 0 && taking_[index].busy);
   --busy_;
   taking_[index].busy = false;
+}
+
+std::optional<TakenBlock> Contributor::TakenOf(uint64_t incarnation,
+                                               uint32_t index,
+                                               uint32_t id) const {
+  absl::MutexLock lock(&mu_);
+  if (taking_.empty() || taking_[index].iteration == 0) return std::nullopt;
+  TakenBlock taken{.incarnation = incarnation,
+                   .iteration = taking_[index].iteration};
+  if (taken.iteration == iteration_) {
+    taken.samples = samples_;
+    taken.refused =
+        std::find(refused_.begin(), refused_.end(), id) != refused_.end();
+  }
+  return taken;
+}
+
+void Contributor::Replay(uint32_t index, uint32_t id, const TakenBlock& taken) {
+  CHECK(index < blocks_);
+  absl::MutexLock lock(&mu_);
+  if (fenced_) return;
+  if (taking_.empty()) taking_.resize(blocks_);
+  if (taken.iteration > iteration_) {
+    iteration_ = taken.iteration;
+    taken_ = 0;
+    samples_ = taken.samples;
+    refused_.clear();
+  }
+  Taking& block = taking_[index];
+  if (block.iteration >= taken.iteration) return;
+  block.iteration = taken.iteration;
+  if (taken.iteration != iteration_) return;
+  ++taken_;
+  if (taken.refused) refused_.push_back(id);
+}
+
+void Contributor::ReplayFence(const FencedPush& answer) {
+  absl::MutexLock lock(&mu_);
+  fenced_ = true;
+  iteration_ = answer.iteration;
+  taken_ = answer.blocks_taken;
+  samples_ = answer.samples;
 }
 
 bool Contributor::Refuse() {
@@ -148,6 +189,41 @@ FencedPush Contributors::Fence(uint64_t incarnation) {
   // Outside the lock: it waits for pushes in flight, and other incarnations
   // must not.
   return contributor->Fence();
+}
+
+std::vector<TakenBlock> Contributors::TakenOf(uint32_t index,
+                                              uint32_t id) const {
+  std::vector<TakenBlock> all;
+  absl::ReaderMutexLock lock(&mu_);
+  for (const auto& [incarnation, contributor] : known_) {
+    if (contributor->fenced()) continue;
+    const auto taken = contributor->TakenOf(incarnation, index, id);
+    if (taken.has_value()) all.push_back(*taken);
+  }
+  return all;
+}
+
+std::vector<std::pair<uint64_t, FencedPush>> Contributors::Fenced() const {
+  std::vector<std::pair<uint64_t, std::shared_ptr<Contributor>>> fenced;
+  {
+    absl::ReaderMutexLock lock(&mu_);
+    for (const auto& [incarnation, contributor] : known_) {
+      if (contributor->fenced()) fenced.emplace_back(incarnation, contributor);
+    }
+  }
+  std::vector<std::pair<uint64_t, FencedPush>> answers;
+  answers.reserve(fenced.size());
+  for (const auto& [incarnation, contributor] : fenced) {
+    answers.emplace_back(incarnation, contributor->Fence());
+  }
+  return answers;
+}
+
+void Contributors::ReplayFence(uint64_t incarnation, const FencedPush& answer) {
+  // Frees what it had, and its place among those that may push.
+  Fence(incarnation);
+  absl::ReaderMutexLock lock(&mu_);
+  known_.at(incarnation)->ReplayFence(answer);
 }
 
 bool Contributors::IsFenced(uint64_t incarnation) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -35,12 +36,21 @@ struct FencedPush {
   friend bool operator==(const FencedPush&, const FencedPush&) = default;
 };
 
+// What an incarnation pushed last for one block.
+struct TakenBlock {
+  uint64_t incarnation = 0;
+  int64_t iteration = 0;
+  uint32_t samples = 0;  // 0: the incarnation has begun a later iteration.
+  bool refused = false;
+};
+
 // What has been taken of one incarnation's pushes: makes taking idempotent per
 // iteration and block, and stops it for good at a fence. Thread-safe.
 //
-// A block goes untaken -> (Begin) being taken -> (Finish) taken, or back to
-// untaken with Abandon. Begin waits for another thread that is taking the same
-// block, so whoever repeats a push learns how it ended; Fence waits for all.
+// A block goes untaken -> (Begin) being taken -> (Finish) taken; with End
+// nobody is at it any more, and without Finish it is untaken again. Begin waits
+// for another thread that is at the same block, so whoever repeats a push
+// learns how it ended; Fence waits for all.
 class Contributor {
  public:
   // `blocks` are hosted and known by their index below; `pushed` of them are
@@ -52,7 +62,7 @@ class Contributor {
   Contributor& operator=(const Contributor&) = delete;
 
   // Begins to take a block of a push of `samples`. Nothing: the caller applies
-  // it and then calls Finish() or Abandon(). An outcome: it has been taken
+  // it, calls Finish(), and in any case End(). An outcome: it has been taken
   // before; do nothing. FAILED_PRECONDITION: a later iteration has begun; drop
   // this one. ABORTED: the incarnation is fenced; register again.
   absl::StatusOr<std::optional<PushOutcome>> Begin(int64_t iteration,
@@ -72,8 +82,19 @@ class Contributor {
   PushOutcome Finish(int64_t iteration, uint32_t index, uint32_t id,
                      bool refused);
 
-  // The block could not be taken and may come again.
-  void Abandon(uint32_t index);
+  // All that is to be done about the block is done.
+  void End(uint32_t index);
+
+  // The last iteration of which a block was taken, of that incarnation.
+  // Nothing if there is none. `id` names it outside.
+  std::optional<TakenBlock> TakenOf(uint64_t incarnation, uint32_t index,
+                                    uint32_t id) const;
+  // At a backup: that was taken by the primary, at which they came in some
+  // order. Nothing of a fenced incarnation is remembered.
+  void Replay(uint32_t index, uint32_t id, const TakenBlock& taken);
+
+  // At a backup: it was fenced at the primary, which gave that answer.
+  void ReplayFence(const FencedPush& answer);
 
   // From now on nothing of the incarnation is taken. False if that was so
   // before.
@@ -89,7 +110,7 @@ class Contributor {
  private:
   struct Taking {
     int64_t iteration = 0;  // The last one of which the block was taken.
-    bool busy = false;      // A thread is between Begin and Finish.
+    bool busy = false;      // A thread is between Begin and End.
   };
 
   PushOutcome Outcome() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -128,6 +149,13 @@ class Contributors {
 
   // Contributor::Fence(), also for an incarnation that never pushed here.
   FencedPush Fence(uint64_t incarnation);
+
+  // What each unfenced incarnation pushed last for a block.
+  std::vector<TakenBlock> TakenOf(uint32_t index, uint32_t id) const;
+  // The incarnations that are fenced, and with what answers.
+  std::vector<std::pair<uint64_t, FencedPush>> Fenced() const;
+  // At a backup: as Contributor::ReplayFence().
+  void ReplayFence(uint64_t incarnation, const FencedPush& answer);
 
   bool IsFenced(uint64_t incarnation) const;
 

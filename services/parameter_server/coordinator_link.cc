@@ -26,6 +26,9 @@ v1::ServerMessage Hello(const CoordinatorLink::Options& options) {
   hello.set_address(options.address);
   hello.set_version(options.version);
   hello.set_sees_folders(true);
+  hello.set_failure_domain(options.failure_domain);
+  hello.set_replicates(true);
+  hello.set_max_bytes(options.max_bytes);
   return message;
 }
 
@@ -48,8 +51,14 @@ absl::Status CoordinatorLink::Run() {
     const absl::Status over = Serve();
     options_.registration(
         over.ok() ? absl::UnavailableError("the server is stopping") : over);
-    runner_->End(over.ok() ? "the server is stopping"
-                           : "the server has lost its coordinator");
+    const absl::Time now = clock_.Now();
+    if (welcomed_) kept_until_ = now + options_.orphan;
+    const bool kept =
+        absl::IsAborted(over) || (!welcomed_ && now < kept_until_);
+    if (over.ok() || !kept) {
+      runner_->DropAll(over.ok() ? "the server is stopping"
+                                 : "the server has lost its coordinator");
+    }
     if (over.ok()) break;
     if (absl::IsInvalidArgument(over)) {
       return Annotate(over, "the coordinator does not take this server");
@@ -72,6 +81,11 @@ absl::Status CoordinatorLink::Serve() {
   Inbox inbox(kMaxUnread);
   welcomed_ = false;
   told_ = false;
+  v1::ServerMessage hello = Hello(options_);
+  for (v1::HeldShard& held : runner_->Held()) {
+    *hello.mutable_hello()->add_held() = std::move(held);
+  }
+  has_held_ = hello.hello().held_size() > 0;
   // Last: its reactions use the above.
   Session session(
       {.connect = options_.connect,
@@ -80,7 +94,7 @@ absl::Status CoordinatorLink::Serve() {
               grpc::ClientContext* context, Session::Reactor* reactor) {
              v1::Fleet::Stub(channel).async()->Server(context, reactor);
            },
-       .hello = Hello(options_),
+       .hello = std::move(hello),
        .lease = lease_,
        .orphan = options_.orphan},
       {.on_message =
@@ -128,6 +142,9 @@ absl::Status CoordinatorLink::Exchange(Inbox& inbox, Session& session) {
 void CoordinatorLink::Obey(const v1::ServerCommand& command, Session& session) {
   if (command.kind_case() == v1::ServerCommand::KIND_NOT_SET) return;
   if (!command.has_welcome()) return runner_->Run(command);
+  if (std::exchange(has_held_, false) && !command.welcome().looks_at_held()) {
+    runner_->DropAll("the coordinator does not go on with it");
+  }
   lease_ = absl::Milliseconds(std::max(1u, command.welcome().lease_ms()));
   session.SetLease(lease_);
   welcomed_ = true;

@@ -25,10 +25,10 @@ namespace paceline {
 // take longer than a lease, and a server that falls silent loses its jobs.
 //
 // A link that breaks is dialled again, and nothing is dropped for it. When the
-// session is over, because the coordinator has given the server up or was not
-// reached for the orphan time, everything that is hosted is dropped (the
-// coordinator restores it) and the server registers anew, for as long as it
-// takes.
+// session is over, because the coordinator has given the server up or is in
+// another life, the server registers anew, for as long as it takes, and says
+// what it has: the coordinator lets it keep that or not. When none was reached
+// for the orphan time everything that is hosted is dropped.
 //
 // Run() on one thread; Stop() from any.
 class CoordinatorLink {
@@ -41,6 +41,8 @@ class CoordinatorLink {
     std::string name;     // "s0"
     std::string address;  // Where the parameter service is reached.
     std::string version;  // The program's.
+    std::string failure_domain = {};
+    uint64_t max_bytes = 0;  // ServerLimits::max_bytes().
     absl::Duration orphan = kDefaultOrphan;
     // Called, on any thread, when the coordinator has taken the server in (OK),
     // and when that is over, or while its link is broken: why.
@@ -95,6 +97,9 @@ class CoordinatorLink {
   absl::Duration backoff_;
   bool welcomed_ = false;  // By the coordinator, in the present session.
   bool told_ = false;      // In it, that this server is leaving.
+  bool has_held_ = false;  // What it was told of in `hello`.
+  // Without a session what is hosted is kept until then.
+  absl::Time kept_until_ = absl::InfinitePast();
   std::string last_fault_;
   absl::Time next_turn_ = absl::InfinitePast();
 

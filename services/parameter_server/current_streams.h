@@ -12,17 +12,19 @@
 
 namespace paceline {
 
-// The one stream of each incarnation that counts. A worker whose stream has
-// broken opens another, and its server may not know yet that the old one has.
-// Thread-safe.
+// The one stream of each incarnation to a shard that counts. A worker whose
+// stream has broken opens another, and its server may not know yet that the old
+// one has. Thread-safe.
 class CurrentStreams {
  public:
   struct Key {
     uint64_t run = 0;
+    uint32_t shard = 0;
     uint64_t incarnation = 0;
 
     friend bool operator<(const Key& a, const Key& b) {
-      return std::tie(a.run, a.incarnation) < std::tie(b.run, b.incarnation);
+      return std::tie(a.run, a.shard, a.incarnation) <
+             std::tie(b.run, b.shard, b.incarnation);
     }
   };
 

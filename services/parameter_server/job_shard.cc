@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "services/parameter_server/update_kernels.h"
@@ -17,6 +20,45 @@ uint32_t CountPushed(const std::vector<BlockConfig>& blocks) {
       std::ranges::count_if(blocks, [](const BlockConfig& block) {
         return block.kind != TensorKind::kFrozen;
       }));
+}
+
+// A gradient as it is applied.
+struct Gradient {
+  DType dtype;
+  const Payload* payload;
+};
+
+PushEntry ToEntry(const PushBlock& push, bool refused) {
+  return {.incarnation = push.incarnation,
+          .iteration = push.iteration,
+          .block = push.block,
+          .samples = push.samples,
+          .weight = push.weight,
+          .rate = push.rate,
+          .round_plan = push.round_plan,
+          .round = push.round,
+          .refused = refused,
+          .payload = {},
+          .owner = {}};
+}
+
+// Whoever pushed will not keep the bytes.
+void KeepCopy(PushEntry& entry) {
+  const auto copy = std::make_shared<std::string>();
+  for (const absl::string_view slice : entry.payload.slices()) {
+    copy->append(slice.data(), slice.size());
+  }
+  entry.payload = Payload(*copy);
+  entry.owner = copy;
+}
+
+// The gradient that was taken. Who has its bytes; null: they are copied.
+void Fill(PushEntry& entry, const Gradient& gradient,
+          std::shared_ptr<const void> owner) {
+  entry.dtype = gradient.dtype;
+  entry.payload = *gradient.payload;
+  entry.owner = std::move(owner);
+  if (entry.owner == nullptr) KeepCopy(entry);
 }
 
 absl::Status ValidatePush(const PushBlock& push) {
@@ -52,17 +94,18 @@ JobShard::JobShard(ShardConfig config,
                    std::shared_ptr<ByteBudget> snapshot_bytes)
     : config_(std::move(config)),
       rule_(config_.optimizer, config_.batch_size, config_.round_strength),
+      pushed_blocks_(CountPushed(config_.blocks)),
       open_rounds_(config_.limits.max_open_rounds),
       contributors_(static_cast<uint32_t>(config_.blocks.size()),
-                    CountPushed(config_.blocks),
-                    config_.limits.max_incarnations),
+                    pushed_blocks_, config_.limits.max_incarnations),
       pulls_(
           config_.limits, std::move(snapshot_bytes),
           [this] { return ReadBlocks(); },
           [this](uint64_t incarnation) {
             return contributors_.IsFenced(incarnation);
           }),
-      missing_blocks_(static_cast<uint32_t>(config_.blocks.size())) {
+      missing_blocks_(static_cast<uint32_t>(config_.blocks.size())),
+      serving_(!config_.backup) {
   for (const BlockConfig& block : config_.blocks) {
     index_by_id_.emplace(block.id, static_cast<uint32_t>(blocks_.size()));
     blocks_.push_back(std::make_unique<HostedBlock>(
@@ -91,6 +134,12 @@ absl::StatusOr<uint32_t> JobShard::FindBlock(uint32_t id,
   return index;
 }
 
+absl::StatusOr<JobShard::BlockShape> JobShard::ShapeOf(uint32_t block) const {
+  PACELINE_ASSIGN_OR_RETURN(const uint32_t index, FindBlock(block));
+  return BlockShape{blocks_[index]->state.size(),
+                    blocks_[index]->state.slots()};
+}
+
 void JobShard::CountInitialized() {
   if (missing_blocks_.fetch_sub(1) == 1) pulls_.SetInitialized().Send();
 }
@@ -104,6 +153,8 @@ absl::Status JobShard::SetBlock(uint32_t block, const Payload& payload,
     return absl::InvalidArgumentError(absl::StrCat(
         "block ", block, " has an initial value that is not finite"));
   }
+  // The worker that fills it says again what it does not know to be taken.
+  if (rebuilt_.load() && initialized()) return absl::OkStatus();
   if (training_begun_.load()) {
     return absl::FailedPreconditionError(
         "training has begun; initial values come too late");
@@ -112,6 +163,14 @@ absl::Status JobShard::SetBlock(uint32_t block, const Payload& payload,
                             blocks_[index]->state.Set(payload, dtype));
   if (first) CountInitialized();
   return absl::OkStatus();
+}
+
+void JobShard::BeginRebuilt(int64_t closing, uint64_t snapshot) {
+  rebuilt_.store(true);
+  pulls_.SetNewestSnapshot(snapshot);
+  absl::MutexLock lock(&closing_mu_);
+  closing_ = closing;
+  pulls_.Advance(closing).Send();
 }
 
 absl::Status JobShard::RestoreBlock(uint32_t block,
@@ -151,6 +210,12 @@ absl::Status JobShard::RestoreBlock(uint32_t block,
 absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
                                            const Payload& payload,
                                            DType dtype) {
+  return Push(push, payload, dtype, [] { return nullptr; });
+}
+
+absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
+                                           const Payload& payload, DType dtype,
+                                           KeepBytes keep) {
   if (stopped_.load()) return pulls_.status();
   PACELINE_RETURN_IF_ERROR(ValidatePush(push));
   PACELINE_ASSIGN_OR_RETURN(const uint32_t index,
@@ -169,30 +234,40 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
       const std::optional<PushOutcome> before,
       contributor->Begin(push.iteration, index, push.samples));
   if (before.has_value()) return *before;
+  // A fence waits for the end of this: what it counts is in the log before it.
+  const absl::Cleanup end = [&] { contributor->End(index); };
   // The payload is small enough to be in cache for the pass that applies it.
   HostedBlock& block = *blocks_[index];
-  std::vector<float> compensated;
+  Gradient gradient{dtype, &payload};
+  std::shared_ptr<std::vector<float>> compensated;
+  Payload of_compensated;
   bool finite = payload.AllFinite(dtype);
   if (finite && push.compensation > 0 &&
       block.config.kind == TensorKind::kTrained) {
-    compensated = Compensated(block, push, payload, dtype,
-                              contributor->Kept(index).get());
-    finite = Payload::OfFloats(compensated.data(), compensated.size())
-                 .AllFinite(DType::kF32);
+    compensated = std::make_shared<std::vector<float>>(Compensated(
+        block, push, payload, dtype, contributor->Kept(index).get()));
+    of_compensated =
+        Payload::OfFloats(compensated->data(), compensated->size());
+    gradient = {DType::kF32, &of_compensated};
+    finite = of_compensated.AllFinite(DType::kF32);
   }
+  absl::MutexLock order(&block.order);
   if (finite) {
-    const absl::Status taken =
-        compensated.empty()
-            ? Take(block, push, payload, dtype)
-            : Take(block, push,
-                   Payload::OfFloats(compensated.data(), compensated.size()),
-                   DType::kF32);
-    if (!taken.ok()) {
-      contributor->Abandon(index);
-      return taken;
-    }
+    PACELINE_RETURN_IF_ERROR(
+        Take(block, push, *gradient.payload, gradient.dtype));
   }
-  return contributor->Finish(push.iteration, index, push.block, !finite);
+  const PushOutcome outcome =
+      contributor->Finish(push.iteration, index, push.block, !finite);
+  const uint64_t following = log_.following();
+  if (IsFollowed(block, following)) {
+    PushEntry entry = ToEntry(push, !finite);
+    if (finite) {
+      std::shared_ptr<const void> owner = std::move(compensated);
+      Fill(entry, gradient, owner == nullptr ? keep() : std::move(owner));
+    }
+    log_.Append(following, std::move(entry), outcome.complete);
+  }
+  return outcome;
 }
 
 absl::Status JobShard::Take(HostedBlock& block, const PushBlock& push,
@@ -275,6 +350,7 @@ void JobShard::ExpirePulls(absl::Time now) { pulls_.Expire(now).Send(); }
 void JobShard::Stop(absl::string_view reason) {
   PullAnswers answers = pulls_.Stop(reason);
   stopped_.store(true);
+  log_.Close();
   std::move(answers).Send();
 }
 
@@ -308,14 +384,27 @@ absl::Status JobShard::Close(int64_t closing, absl::Span<const uint64_t> rounds,
 }
 
 void JobShard::DrainRounds(absl::Span<const uint64_t> rounds, double rate) {
+  const uint64_t following = log_.following();
   for (const auto& block : blocks_) {
-    std::optional<RoundSum> gathered = block->sums.Drain(rounds);
-    if (!gathered.has_value()) continue;
-    Apply(*block, rule_.Round(gathered->samples, rate),
-          Payload::OfFloats(gathered->sum.get(), block->state.size()),
-          DType::kF32);
-    block->sums.Recycle(std::move(gathered->sum));
+    absl::MutexLock order(&block->order);
+    if (!DrainBlock(*block, rounds, rate) || !IsFollowed(*block, following)) {
+      continue;
+    }
+    log_.Append(
+        following,
+        DrainEntry{block->config.id, {rounds.begin(), rounds.end()}, rate});
   }
+}
+
+bool JobShard::DrainBlock(HostedBlock& block, absl::Span<const uint64_t> rounds,
+                          double rate) {
+  std::optional<RoundSum> gathered = block.sums.Drain(rounds);
+  if (!gathered.has_value()) return false;
+  Apply(block, rule_.Round(gathered->samples, rate),
+        Payload::OfFloats(gathered->sum.get(), block.state.size()),
+        DType::kF32);
+  block.sums.Recycle(std::move(gathered->sum));
+  return true;
 }
 
 absl::StatusOr<FencedPush> JobShard::Fence(uint64_t incarnation) {

@@ -4,12 +4,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -20,6 +22,8 @@
 #include "services/parameter_server/block.h"
 #include "services/parameter_server/contributors.h"
 #include "services/parameter_server/pulls.h"
+#include "services/parameter_server/replica_entry.h"
+#include "services/parameter_server/replica_log.h"
 #include "services/parameter_server/round_sums.h"
 #include "services/parameter_server/shard_config.h"
 #include "services/parameter_server/snapshots.h"
@@ -70,7 +74,8 @@ class JobShard {
 
   // Sets a block's initial values, with momentum and moments of zero. May be
   // repeated. INVALID_ARGUMENT: unknown block, wrong size, a value that is not
-  // finite. FAILED_PRECONDITION: a push has been taken.
+  // finite. FAILED_PRECONDITION: a push has been taken. Once a shard that is
+  // rebuilt has all its values this changes nothing.
   absl::Status SetBlock(uint32_t block, const Payload& payload, DType dtype);
 
   // Sets a block's initial state as it was saved: weights, optimizer, steps.
@@ -87,6 +92,14 @@ class JobShard {
   // begun a later iteration. ABORTED: it is fenced. RESOURCE_EXHAUSTED: too
   // many open rounds or incarnations; the block was not taken and may be
   // pushed again.
+  // `keep` gives what keeps the payload's bytes; it is called, at most once, if
+  // a backup is to have them too. Whoever acknowledges a complete iteration
+  // does so with log().WhenHeld().
+  using KeepBytes = absl::FunctionRef<std::shared_ptr<const void>()>;
+  absl::StatusOr<PushOutcome> Push(const PushBlock& push,
+                                   const Payload& payload, DType dtype,
+                                   KeepBytes keep);
+  // Of a payload that is copied if it is to be kept; as if `keep` gave null.
   absl::StatusOr<PushOutcome> Push(const PushBlock& push,
                                    const Payload& payload, DType dtype);
 
@@ -141,7 +154,58 @@ class JobShard {
   // would lose its result. FAILED_PRECONDITION: initial values are missing.
   absl::StatusOr<PulledBlocks> TakeBlocks();
 
+  // The shard was lost with its server, and this one begins as if it had
+  // performed everything up to that closing, with no weights yet. `snapshot`:
+  // the largest number of one so far.
+  // REQUIRES: nothing has happened yet.
+  void BeginRebuilt(int64_t closing, uint64_t snapshot);
+
   ShardCounters Counters() const;
+
+  // Of a block that comes from elsewhere. INVALID_ARGUMENT: it is none here.
+  struct BlockShape {
+    size_t size = 0;
+    int slots = 0;
+  };
+  absl::StatusOr<BlockShape> ShapeOf(uint32_t block) const;
+  // Blocks of which each push has something.
+  uint32_t pushed_blocks() const { return pushed_blocks_; }
+
+  // As a shard's primary: what goes to the backup, and who waits for it.
+
+  ReplicaLog& log() { return log_; }
+  // A backup begins to follow, to be filled by FillFurther(); `wake` and `hold`
+  // are ReplicaLog::Begin()'s. Gives the number of the following. REQUIRES: no
+  // command of the coordinator at the same time. `sequence`: of the last one.
+  // FAILED_PRECONDITION: initial values are missing.
+  absl::StatusOr<uint64_t> Replicate(uint64_t sequence, bool hold,
+                                     std::function<void()> wake);
+  // Gives that backup the next of what there is: block by block, from 0, as it
+  // is now, after which its changes follow, and then that there is no more:
+  // false. A block that waits to be sent is a copy if it is updated meanwhile,
+  // so whoever sends asks as it goes.
+  bool FillFurther(uint64_t following, uint32_t block);
+  // A command has been carried out.
+  void LogCommand(const CommandEntry& done);
+
+  // The shard's epoch, as the coordinator has told it last.
+  uint64_t epoch() const { return epoch_.load(); }
+  void set_epoch(uint64_t epoch) { epoch_.store(epoch); }
+
+  // As a backup, which Create() makes of a config with `backup`. It gives
+  // nothing to anybody and takes nothing but entries, until it is promoted.
+
+  bool serving() const { return serving_.load(); }
+  // It begins to be followed by a stream, which `end` ends when it is promoted.
+  // FAILED_PRECONDITION: it is no backup, or has entries already.
+  absl::Status BeginReplay(std::function<void(const absl::Status&)> end);
+  // The next entry of the stream. ABORTED: it has been promoted.
+  // INVALID_ARGUMENT for what no primary sends. RESOURCE_EXHAUSTED: too many
+  // rounds, or incarnations.
+  absl::Status Replay(const ReplicaEntry& entry);
+  // It serves from now on, and takes no entry any more. Gives the number of the
+  // last command. FAILED_PRECONDITION: it has not got everything.
+  absl::StatusOr<uint64_t> BecomePrimary();
 
  private:
   struct HostedBlock {
@@ -151,7 +215,18 @@ class JobShard {
     const BlockConfig& config;
     Block state;
     RoundSums sums;
+    // Orders the changes of the block: one is made, noted with its contributor
+    // and logged under it, so that the log has them in the order in which they
+    // were made. Before the locks of all three.
+    absl::Mutex order;
+    // The following whose log has the block's changes.
+    uint64_t followed ABSL_GUARDED_BY(order) = 0;
   };
+  // Whether the change of the block goes to the log of `following`.
+  static bool IsFollowed(const HostedBlock& block, uint64_t following)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(block.order) {
+    return following != 0 && block.followed == following;
+  }
 
   JobShard(ShardConfig config, std::shared_ptr<ByteBudget> snapshot_bytes);
 
@@ -172,11 +247,26 @@ class JobShard {
   void Apply(HostedBlock& block, const Contribution& contribution,
              const Payload& payload, DType dtype);
   void DrainRounds(absl::Span<const uint64_t> rounds, double rate);
+  // One block of them.
+  bool DrainBlock(HostedBlock& block, absl::Span<const uint64_t> rounds,
+                  double rate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(block.order);
+  void AppendState(HostedBlock& block, uint32_t index, uint64_t following);
+
+  // One kind of entry each.
+  absl::Status ReplayEntry(const BaseEntry& base);
+  absl::Status ReplayEntry(const StateEntry& state);
+  absl::Status ReplayEntry(const SumEntry& sum);
+  absl::Status ReplayEntry(const FilledEntry& filled);
+  absl::Status ReplayEntry(const PushEntry& push);
+  absl::Status ReplayEntry(const DrainEntry& drain);
+  absl::Status ReplayEntry(const CommandEntry& command);
+  absl::Status ReplayEntry(const MarkEntry&) { return absl::OkStatus(); }
   std::vector<PulledBlock> ReadBlocks() const;
 
   // Constant after construction.
   const ShardConfig config_;
   const UpdateRule rule_;
+  const uint32_t pushed_blocks_;
   absl::flat_hash_map<uint32_t, uint32_t> index_by_id_;
   std::vector<std::unique_ptr<HostedBlock>> blocks_;
 
@@ -187,11 +277,23 @@ class JobShard {
   std::atomic<uint32_t> missing_blocks_;  // Without initial values.
   std::atomic<bool> training_begun_ = false;
   std::atomic<bool> stopped_ = false;
+  std::atomic<bool> rebuilt_ = false;
+  std::atomic<bool> serving_;
+  std::atomic<uint64_t> epoch_ = 0;
+  ReplicaLog log_;
 
   // Held for the whole of a closing, and while states are read that belong to
   // the last one; before every other lock.
   absl::Mutex closing_mu_;
   int64_t closing_ ABSL_GUARDED_BY(closing_mu_) = 0;
+
+  // Held while an entry is replayed; before every other lock.
+  absl::Mutex replay_mu_;
+  bool replays_ ABSL_GUARDED_BY(replay_mu_) = false;
+  bool filled_ ABSL_GUARDED_BY(replay_mu_) = false;
+  uint64_t sequence_ ABSL_GUARDED_BY(replay_mu_) = 0;
+  std::function<void(const absl::Status&)> end_replay_
+      ABSL_GUARDED_BY(replay_mu_);
 };
 
 }  // namespace paceline

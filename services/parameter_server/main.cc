@@ -34,6 +34,7 @@
 #include "services/parameter_server/command_runner.h"
 #include "services/parameter_server/coordinator_link.h"
 #include "services/parameter_server/parameter_service.h"
+#include "services/parameter_server/replication_service.h"
 #include "services/parameter_server/server_metrics.h"
 #include "services/parameter_server/shard.h"
 
@@ -49,6 +50,7 @@ struct Options {
   std::vector<std::string> checkpoints;
   std::string grace = "20s";
   std::string orphan = absl::FormatDuration(kDefaultOrphan);
+  std::string failure_domain;
   ServerLimits limits = ServerLimits::ForMemory(UsableMemory(""));
 };
 
@@ -79,7 +81,7 @@ void Drain(Shard& shard, StreamRegistry& streams, RpcServer& server) {
 // the process, which `outcome` is of.
 absl::Status LeaveWhatHangs(CommandRunner& runner,
                             const absl::Status& outcome) {
-  runner.End("the server is stopping");
+  runner.DropAll("the server is stopping");
   const absl::Time deadline = absl::Now() + absl::Seconds(1);
   while (!runner.idle() && absl::Now() < deadline) {
     absl::SleepFor(absl::Milliseconds(10));
@@ -106,6 +108,28 @@ void LogListening(const ListeningServer& listening,
                         {"advertised", advertised},
                         {"metrics_port", metrics_port},
                         {"orphan", orphan}});
+}
+
+ReplicaStream::Dial DialBackups(ClientSecurity security) {
+  // The coordinator's name is none of theirs.
+  security.server_name.clear();
+  return [security](const std::string& address, absl::Duration liveness) {
+    return MakeChannel(address, ChannelProfile::kBulk, liveness, security);
+  };
+}
+
+CoordinatorLink::Options LinkOptions(const Options& options,
+                                     const ClientSecurity& security) {
+  CoordinatorLink::Options link;
+  link.connect = [security,
+                  coordinator = options.coordinator](absl::Duration liveness) {
+    return MakeChannel(coordinator, ChannelProfile::kControl, liveness,
+                       security);
+  };
+  link.name = options.name;
+  link.version = PACELINE_VERSION;
+  link.failure_domain = options.failure_domain;
+  return link;
 }
 
 struct Times {
@@ -145,34 +169,32 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   ConnectionReport connections(*registry);
   CallGuard guard(security, {}, &Clock::Real(), &accounts);
   ParameterService service(&shard, &Clock::Real(), &metrics, &streams, &guard);
-  PACELINE_ASSIGN_OR_RETURN(
-      const ListeningServer listening,
-      Listen(options.listen, ChannelProfile::kBulk, security, {&service},
-             {.accounts = &accounts,
-              .connections = &connections,
-              .known_bytes = BytesOnTheirWay()}));
+  ReplicationService replication(&shard, &streams, &guard);
+  PACELINE_ASSIGN_OR_RETURN(const ListeningServer listening,
+                            Listen(options.listen, ChannelProfile::kBulk,
+                                   security, {&service, &replication},
+                                   {.accounts = &accounts,
+                                    .connections = &connections,
+                                    .known_bytes = BytesOnTheirWay()}));
   PACELINE_ASSIGN_OR_RETURN(
       const std::string address,
       AdvertisedAddress(options.advertise, listening.address));
   LogListening(listening, address, monitoring->port(), options.orphan);
-  CommandRunner runner(&shard, &metrics, options.checkpoints);
+  CommandRunner runner(&shard, &metrics, options.checkpoints,
+                       DialBackups(dialing));
   const ReadinessPart folders(readiness.get(), PartOf(&runner));
-  CoordinatorLink link(
-      {.connect =
-           [&](absl::Duration liveness) {
-             return MakeChannel(options.coordinator, ChannelProfile::kControl,
-                                liveness, dialing);
-           },
-       .name = options.name,
-       .address = address,
-       .version = PACELINE_VERSION,
-       .orphan = times.orphan,
-       .registration =
-           [&](const absl::Status& status) { readiness->Set(status); }},
-      &runner, [&](absl::Duration lease) {
-        service.SetPullTimeout(lease);
-        runner.TakeTurn(Clock::Real().Now());
-      });
+  CoordinatorLink::Options linked = LinkOptions(options, dialing);
+  linked.address = address;
+  linked.orphan = times.orphan;
+  linked.max_bytes = options.limits.max_bytes();
+  linked.registration = [&](const absl::Status& status) {
+    readiness->Set(status);
+  };
+  CoordinatorLink link(std::move(linked), &runner, [&](absl::Duration lease) {
+    service.SetPullTimeout(lease);
+    runner.SetLease(lease);
+    runner.TakeTurn(Clock::Real().Now());
+  });
   // The first signal asks, the second does not wait.
   const SignalWatch signals(stopping, [&, asked = false](int) mutable {
     link.Stop(asked ? absl::ZeroDuration() : times.grace);
@@ -214,12 +236,17 @@ int main(int argc, char** argv) {
   app.add_option("--orphan", options.orphan,
                  "Without a coordinator it keeps what it hosts for so long")
       ->capture_default_str();
+  app.add_option("--failure-domain", options.failure_domain,
+                 "What fails together with this server, its node's name say: a "
+                 "backup is kept in another one where there is one");
   app.add_option("--max-jobs", options.limits.max_jobs, "Jobs hosted at most")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  app.add_option("--max-parameter-bytes", options.limits.max_state_bytes,
-                 "Weights and optimizer state of all jobs at most (100GiB); "
-                 "default: half of the memory")
+  app.add_option(
+         "--max-parameter-bytes", options.limits.max_state_bytes,
+         "Weights and optimizer state of all jobs at most (100GiB), and "
+         "half as much again for what paradigms make it hold; default: "
+         "half of the memory")
       ->transform(paceline::AsBytes());
   app.add_option("--max-snapshot-bytes", options.limits.max_snapshot_bytes,
                  "Snapshots of all jobs that wait to be evaluated at most; "

@@ -62,7 +62,7 @@ class ParameterStream
   absl::Status OnMessage(grpc::ByteBuffer& message) override {
     // What was on its way when another stream took this one's place.
     if (closing()) return absl::CancelledError("the stream has ended");
-    PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
+    PACELINE_ASSIGN_OR_RETURN(ReceivedFrame frame, DecodeFrame(message));
     const v1::Frame& header = frame.header;
     if (header.has_hello()) {
       return Join(header.hello());
@@ -74,7 +74,7 @@ class ParameterStream
     if (job == nullptr) return absl::UnavailableError("the run is over");
     switch (header.kind_case()) {
       case v1::Frame::kPushBlock:
-        return Push(*job, header.push_block(), frame.payload);
+        return Push(*job, header.push_block(), frame);
       case v1::Frame::kPull:
         return Pull(*job, header.pull());
       case v1::Frame::kSetBlock:
@@ -94,6 +94,18 @@ class ParameterStream
     SendAhead();
   }
 
+  // More than the backup has been sent is not taken.
+  bool MayRead() override {
+    const std::shared_ptr<JobShard> job = job_.lock();
+    if (job == nullptr) return true;
+    const std::weak_ptr<OpenStream> weak = shared_from_this();
+    return !job->log().AwaitRoom([weak] {
+      if (const auto open = weak.lock()) {
+        std::static_pointer_cast<ParameterStream>(open)->ReadOn();
+      }
+    });
+  }
+
   // What is being answered still goes out.
   void OnPeerDone() override {
     absl::MutexLock lock(&mu_);
@@ -104,9 +116,15 @@ class ParameterStream
  private:
   absl::Status Join(const v1::StreamHello& hello) {
     if (joined_) return absl::InvalidArgumentError("`hello` comes once");
-    PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<JobShard> job,
-                              service_->shard_->Job(hello.run()));
-    key_ = {hello.run(), hello.incarnation()};
+    PACELINE_ASSIGN_OR_RETURN(
+        const std::shared_ptr<JobShard> job,
+        hello.has_shard() ? service_->shard_->Job({hello.run(), hello.shard()})
+                          : service_->shard_->OnlyJobOf(hello.run()));
+    if (!job->serving() || hello.epoch() > job->epoch()) {
+      return absl::UnavailableError(
+          "this server is not the shard's primary yet, or not any more");
+    }
+    key_ = {hello.run(), hello.shard(), hello.incarnation()};
     job_ = job;
     joined_ = true;
     if (const auto replaced =
@@ -137,14 +155,20 @@ class ParameterStream
   }
 
   absl::Status Push(JobShard& job, const v1::PushBlock& push,
-                    const Payload& payload) {
+                    ReceivedFrame& frame) {
     PACELINE_ASSIGN_OR_RETURN(const DType dtype, FromWire(push.format()));
-    PACELINE_ASSIGN_OR_RETURN(
-        const PushOutcome outcome,
-        job.Push(PushFromWire(push, key_.incarnation), payload, dtype));
+    // The transport's own bytes, where they lie: moved, the vector's slices
+    // stay in their place, and small ones have their bytes in them.
+    const auto keep = [&frame]() -> std::shared_ptr<const void> {
+      return std::make_shared<std::vector<grpc::Slice>>(
+          std::move(frame.slices));
+    };
+    PACELINE_ASSIGN_OR_RETURN(const PushOutcome outcome,
+                              job.Push(PushFromWire(push, key_.incarnation),
+                                       frame.payload, dtype, keep));
     service_->metrics_->pushed_blocks.Increment();
     service_->metrics_->push_bytes.Increment(
-        static_cast<double>(payload.size()));
+        static_cast<double>(frame.payload.size()));
     // Once a stream: a push that is repeated as a whole is complete with each
     // of its blocks.
     if (!outcome.complete || acknowledged_ == push.iteration()) {
@@ -158,7 +182,13 @@ class ParameterStream
     for (const uint32_t block : outcome.refused) {
       ack.mutable_push_ack()->add_refused(block);
     }
-    Send(EncodeFrame(ack));
+    // Once the backup has it, if there is one.
+    const std::weak_ptr<OpenStream> weak = shared_from_this();
+    job.log().WhenHeld([weak, ack = EncodeFrame(ack)] {
+      if (const auto open = weak.lock()) {
+        std::static_pointer_cast<ParameterStream>(open)->Send(ack);
+      }
+    });
     return absl::OkStatus();
   }
 

@@ -135,6 +135,16 @@ void Pulls::ReleaseSnapshot(uint64_t snapshot) {
   released = snapshots_.Release(snapshot);
 }
 
+uint64_t Pulls::newest_snapshot() const {
+  absl::MutexLock lock(&mu_);
+  return newest_snapshot_;
+}
+
+void Pulls::SetNewestSnapshot(uint64_t snapshot) {
+  absl::MutexLock lock(&mu_);
+  newest_snapshot_ = std::max(newest_snapshot_, snapshot);
+}
+
 PullAnswers Pulls::Expire(absl::Time now) {
   PullAnswers answers;
   absl::MutexLock lock(&mu_);

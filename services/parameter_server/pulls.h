@@ -92,6 +92,11 @@ class Pulls {
                            PullAnswers& answers);
   void ReleaseSnapshot(uint64_t snapshot);
 
+  // The largest number of a snapshot so far; and at a server that takes over
+  // from another, where there was one.
+  uint64_t newest_snapshot() const;
+  void SetNewestSnapshot(uint64_t snapshot);
+
   // These end what is parked with UNAVAILABLE. Past its deadline:
   PullAnswers Expire(absl::Time now);
   // Those of one incarnation, which is fenced:

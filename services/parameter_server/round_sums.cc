@@ -1,5 +1,6 @@
 #include "services/parameter_server/round_sums.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -88,6 +89,25 @@ std::optional<RoundSum> RoundSums::Drain(absl::Span<const uint64_t> rounds) {
     total->samples += gathered->samples;
   }
   return total;
+}
+
+std::vector<std::pair<uint64_t, RoundSum>> RoundSums::Copy() const {
+  std::vector<std::pair<uint64_t, RoundSum>> copies;
+  absl::MutexLock lock(&mu_);
+  for (const Accumulator& open : accumulators_) {
+    RoundSum copy{.samples = open.gathered.samples,
+                  .sum = MakeFloatBuffer(size_)};
+    std::copy_n(open.gathered.sum.get(), size_, copy.sum.get());
+    copies.emplace_back(open.round, std::move(copy));
+  }
+  return copies;
+}
+
+absl::Status RoundSums::Put(uint64_t round, RoundSum gathered) {
+  absl::MutexLock lock(&mu_);
+  PACELINE_RETURN_IF_ERROR(open_->Open(round));
+  accumulators_.push_back({round, std::move(gathered)});
+  return absl::OkStatus();
 }
 
 void RoundSums::Recycle(FloatBuffer buffer) {

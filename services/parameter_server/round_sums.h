@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -72,6 +74,13 @@ class RoundSums {
   // Nothing if none of them has received anything since its last drain.
   std::optional<RoundSum> Drain(absl::Span<const uint64_t> rounds);
 
+  // A copy of what each open round has gathered.
+  std::vector<std::pair<uint64_t, RoundSum>> Copy() const;
+  // Sets what a round has gathered, as another server has it.
+  // RESOURCE_EXHAUSTED as Add().  REQUIRES: of the block's size; the round has
+  // nothing yet.
+  absl::Status Put(uint64_t round, RoundSum gathered);
+
   // Gives back the buffer that Drain() handed out.
   void Recycle(FloatBuffer buffer);
 
@@ -87,7 +96,7 @@ class RoundSums {
   const size_t size_;
   OpenRounds* const open_;
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   FloatBuffer spare_ ABSL_GUARDED_BY(mu_);
   absl::InlinedVector<Accumulator, 2> accumulators_ ABSL_GUARDED_BY(mu_);
 };

@@ -46,6 +46,15 @@ class ServerMetrics {
   prometheus::Histogram& pull_seconds = HistogramSeries(
       registry_, "paceline_server_pull_wait_seconds",
       "Time from a pull's arrival to its answer.", DurationBuckets());
+  prometheus::Counter& replica_entries =
+      CounterSeries(registry_, "paceline_server_replica_entries_total",
+                    "Changes sent to backups, what fills them included.");
+  prometheus::Counter& replica_bytes =
+      CounterSeries(registry_, "paceline_server_replica_bytes_total",
+                    "Bytes sent to backups.");
+  prometheus::Gauge& replica_lag =
+      GaugeSeries(registry_, "paceline_server_replica_lag_entries",
+                  "Changes that backups are not known to have.");
   prometheus::Gauge& parked_pulls =
       GaugeSeries(registry_, "paceline_server_parked_pulls",
                   "Pulls that wait for a closing.");

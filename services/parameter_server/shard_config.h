@@ -47,6 +47,7 @@ struct ShardConfig {
   uint32_t batch_size = 0;  // B, samples per push.
   RoundStrength round_strength = RoundStrength::kLinear;
   ShardLimits limits;
+  bool backup = false;  // It gets its contents from the shard's primary.
 };
 
 // What the weights and optimizer state of its blocks take.

@@ -17,7 +17,7 @@ namespace paceline {
 inline constexpr uint32_t kSamplesMax = 1u << 24;
 inline constexpr float kWeightMax = 1e6f;
 
-// What one update of one block is made of (design.md 3).
+// What one update of one block is made of, before an optimizer takes it.
 struct Contribution {
   double samples = 0;         // n, or a round's sum(n).
   double strength = 0;        // s

@@ -23,6 +23,10 @@ constexpr char kHost[] = R"(sequence: 1 run: 5 host {
 constexpr char kHostNothing[] = R"(sequence: 1 run: 6 host {
   job { optimizer: 'sgd' batch_size: 8 round_strength: 'linear' } })";
 
+constexpr char kHostBackup[] = R"(sequence: 1 run: 6 shard: 1 host {
+  job { optimizer: 'sgd' batch_size: 8 round_strength: 'linear' }
+  epoch: 2 backup: true })";
+
 }  // namespace
 
 std::vector<std::string> FuzzSeeds() {
@@ -39,7 +43,12 @@ std::vector<std::string> FuzzSeeds() {
           Command(kHostNothing) + rest + Command("run: 6 unhost {}"),
           Command("sequence: 1 run: 7 host { restore_from: '/etc' job { "
                   "optimizer: 'sgd' batch_size: 1 round_strength: 'sqrt' } }") +
-              Command("sequence: 2 run: 7 snapshot { snapshot: -1 }")};
+              Command("sequence: 2 run: 7 snapshot { snapshot: -1 }"),
+          Command(kHostNothing) + Command(kHostBackup) +
+              Command("run: 6 replicate { epoch: 2 hold: true }") +
+              Command("run: 6 replicate { epoch: 3 address: 'nowhere:1' }") +
+              rest + Command("run: 6 shard: 1 promote { epoch: 3 }") +
+              Command("run: 6 unhost { all_shards: true }")};
 }
 
 void FuzzOne(absl::string_view input) {
@@ -52,7 +61,8 @@ void FuzzOne(absl::string_view input) {
   CommandRunner runner(&shard, &metrics, {folder.path()});
   runner.Begin([](const v1::ServerMessage& message) {
     CHECK(message.has_done() || message.has_failed() ||
-          message.has_checkpoint_written() || message.has_folders_seen());
+          message.has_checkpoint_written() || message.has_folders_seen() ||
+          message.has_backup() || message.has_promoted());
     if (message.has_failed()) CHECK(message.failed().code() != 0);
   });
   FuzzInput fuzz(input);
@@ -61,7 +71,7 @@ void FuzzOne(absl::string_view input) {
     if (command.has_value()) runner.Run(*command);
   }
   CHECK(shard.state_bytes() <= 1 << 22);
-  runner.End("the end");
+  runner.DropAll("the end");
   CHECK(shard.state_bytes() == 0);
 }
 

@@ -9,8 +9,10 @@
 #include <functional>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "common/checkpoint/manifest.h"
 #include "common/job/optimizer_spec.h"
 #include "common/safetensors/safetensors_reader.h"
@@ -58,6 +60,72 @@ TEST(CommandRunnerTest, CommandsAreNumberedRunByRun) {
   ExpectDone(answer, 2, 3);
   EXPECT_EQ(answer.done().fence().blocks_taken(), 1u);
   EXPECT_EQ(answer.done().fence().blocks(), 2u);
+}
+
+// Two runs, the first of which has a closing that ends when it is let.
+class SlowClosingTest : public ::testing::Test {
+ protected:
+  SlowClosingTest() {
+    for (const uint64_t run : {1, 2}) {
+      ExpectDone(server_.Run(HostCommand(run)), run, 1);
+      EXPECT_TRUE(SetAll(**server_.shard.Job(run), 0).ok());
+    }
+    // Whoever waits for a closing is served as a part of it.
+    (*server_.shard.Job(1))
+        ->Pull({.incarnation = 5, .deadline = absl::InfiniteFuture()}, 1,
+               [this](const absl::StatusOr<PulledBlocks>&) {
+                 begun_.Notify();
+                 let_.WaitForNotification();
+               });
+    server_.runner.Run(CloseCommand(1, 2, 1));
+    begun_.WaitForNotification();
+  }
+  ~SlowClosingTest() override {
+    if (!let_.HasBeenNotified()) let_.Notify();
+  }
+
+  absl::Notification begun_;
+  absl::Notification let_;
+  RunningShard server_;
+};
+
+TEST_F(SlowClosingTest, HoldsUpItsOwnRunAlone) {
+  server_.runner.Run(SnapshotCommand(1, 3, 1));
+  ExpectDone(server_.Run(CloseCommand(2, 2, 1)), 2, 2);
+  ExpectDone(server_.Run(SnapshotCommand(2, 3, 1)), 2, 3);
+  EXPECT_TRUE(server_.Quiet());
+  let_.Notify();
+  ExpectDone(server_.Next(), 1, 2);
+  ExpectDone(server_.Next(), 1, 3);
+}
+
+TEST_F(SlowClosingTest, ACommandThatDoesNotFollowFailsBehindIt) {
+  server_.runner.Run(CloseCommand(1, 9, 2));
+  server_.runner.Run(SnapshotCommand(1, 3, 1));
+  EXPECT_TRUE(server_.Quiet());
+  let_.Notify();
+  ExpectDone(server_.Next(), 1, 2);
+  ExpectFailed(server_.Next(), 1, StatusCode::kFailedPrecondition,
+               "command 9 came after command 2");
+  ExpectDone(server_.Run(CloseCommand(2, 2, 1)), 2, 2);
+  EXPECT_TRUE(server_.Quiet());
+}
+
+TEST_F(SlowClosingTest, ARunThatEndsMeanwhileIsWaitedFor) {
+  absl::Notification stopped;
+  (*server_.shard.Job(1))
+      ->Pull({.incarnation = 6, .deadline = absl::InfiniteFuture()}, 2,
+             [&](const absl::StatusOr<PulledBlocks>& pulled) {
+               EXPECT_TRUE(absl::IsUnavailable(pulled.status()));
+               stopped.Notify();
+             });
+  std::thread ends(
+      [this] { server_.runner.Run(UnhostCommand(1, "cancelled")); });
+  stopped.WaitForNotification();
+  ExpectDone(server_.Run(CloseCommand(2, 2, 1)), 2, 2);
+  let_.Notify();
+  ends.join();
+  EXPECT_TRUE(server_.Quiet());
 }
 
 TEST(CommandRunnerTest, AFailedRunLeavesTheOthersAlone) {
@@ -110,7 +178,7 @@ TEST(CommandRunnerTest, ACommandOfARunThatIsOverIsDropped) {
   ExpectDone(server.Run(CloseCommand(1, 2, 1)), 1, 2);
 }
 
-TEST(CommandRunnerTest, UnhostEndsPullsAndEndDropsEverything) {
+TEST(CommandRunnerTest, UnhostEndsPullsAndDropAllDropsEverything) {
   RunningShard server;
   ExpectDone(server.Run(HostCommand(1)), 1, 1);
   ExpectDone(server.Run(HostCommand(2)), 2, 1);
@@ -123,7 +191,8 @@ TEST(CommandRunnerTest, UnhostEndsPullsAndEndDropsEverything) {
   EXPECT_EQ(pulls[0].status(), absl::UnavailableError("the job is paused"));
   EXPECT_EQ(pulls[1].calls(), 0);
   server.runner.Run(UnhostCommand(1, "twice"));
-  server.runner.End("the coordinator is gone");
+  server.runner.Begin(nullptr);
+  server.runner.DropAll("the coordinator is gone");
   EXPECT_EQ(pulls[1].status(),
             absl::UnavailableError("the coordinator is gone"));
   EXPECT_TRUE(server.shard.Jobs().empty());
@@ -338,7 +407,7 @@ TEST(CommandRunnerRestoreTest, UnhostAndEndCancelIt) {
     if (i % 2 == 0) {
       after.runner.Run(UnhostCommand(5, "changed my mind"));
     } else {
-      after.runner.End("the coordinator is gone");
+      after.runner.DropAll("the coordinator is gone");
     }
     EXPECT_TRUE(after.shard.Jobs().empty());
     // It may have been done just before, but never after.

@@ -19,7 +19,10 @@ PushOutcome TakeNew(Contributor& contributor, int64_t iteration, uint32_t index,
   const auto begun = contributor.Begin(iteration, index, 8);
   EXPECT_TRUE(begun.ok()) << begun.status();
   EXPECT_FALSE(begun->has_value()) << "taken before";
-  return contributor.Finish(iteration, index, 100 + index, refused);
+  const PushOutcome outcome =
+      contributor.Finish(iteration, index, 100 + index, refused);
+  contributor.End(index);
+  return outcome;
 }
 
 TEST(ContributorTest, IsCompleteWhenAllBlocksAreTaken) {
@@ -53,10 +56,10 @@ TEST(ContributorTest, RefusedBlocksCountAsTakenAndAreNamed) {
   EXPECT_THAT(TakeNew(contributor, 2, 0).refused, IsEmpty());
 }
 
-TEST(ContributorTest, AbandonedBlockMayComeAgain) {
+TEST(ContributorTest, ABlockThatWasNotTakenMayComeAgain) {
   Contributor contributor(1, 1);
   ASSERT_FALSE(contributor.Begin(1, 0, 8)->has_value());
-  contributor.Abandon(0);
+  contributor.End(0);
   EXPECT_TRUE(TakeNew(contributor, 1, 0).complete);
 }
 
@@ -76,6 +79,7 @@ TEST(ContributorTest, LateFinishDoesNotCountForTheNextIteration) {
   ASSERT_FALSE(contributor.Begin(1, 0, 8)->has_value());
   EXPECT_FALSE(TakeNew(contributor, 2, 1).complete);
   EXPECT_FALSE(contributor.Finish(1, 0, 100, false).complete);
+  contributor.End(0);
   EXPECT_TRUE(TakeNew(contributor, 2, 0).complete);
 }
 
@@ -92,6 +96,17 @@ TEST(ContributorTest, FenceSaysWhatWasTakenAndEndsIt) {
   EXPECT_EQ(contributor.Begin(4, 1, 8).status().code(),
             absl::StatusCode::kAborted);
   EXPECT_EQ(contributor.Fence(), want);
+}
+
+TEST(ContributorsTest, AReplayedFenceMakesRoomForAnother) {
+  Contributors contributors(1, 1, /*limit=*/1);
+  ASSERT_TRUE(contributors.Find(1).ok());
+  ASSERT_FALSE(contributors.Find(2).ok());
+  const FencedPush answer{
+      .iteration = 4, .blocks_taken = 1, .blocks = 1, .samples = 8};
+  contributors.ReplayFence(1, answer);
+  EXPECT_TRUE(contributors.Find(2).ok());
+  EXPECT_EQ(contributors.Fence(1), answer);
 }
 
 TEST(ContributorsTest, FencesOneItNeverSaw) {

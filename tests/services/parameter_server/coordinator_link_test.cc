@@ -38,6 +38,8 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
 
   const std::string& address() const { return listening_.address; }
 
+  // It looks at what servers say they have.
+  void LookAtHeld() { looks_at_held_ = true; }
   // Ends every stream with this, from the next hello on.
   void Refuse(absl::Status why) {
     absl::MutexLock lock(&mu_);
@@ -124,6 +126,7 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
         owner_->ended_ = false;
         v1::ServerCommand welcome;
         welcome.mutable_welcome()->set_lease_ms(kLeaseMs);
+        welcome.mutable_welcome()->set_looks_at_held(owner_->looks_at_held_);
         Send(welcome);
       }
       if (message.has_heartbeat()) {
@@ -150,6 +153,7 @@ class FakeCoordinator : public v1::Fleet::CallbackService {
 
   Mailbox<v1::ServerMessage> messages_;
   std::atomic<int> hellos_ = 0;
+  std::atomic<bool> looks_at_held_ = false;
   StreamRegistry streams_;
   absl::Mutex mu_;
   absl::Status refusal_ ABSL_GUARDED_BY(mu_);
@@ -308,7 +312,8 @@ TEST(CoordinatorLinkTest, CommandsThatItHasNoTimeForAreNotRead) {
   EXPECT_EQ(coordinator.hellos(), 1);
 }
 
-TEST(CoordinatorLinkTest, ABrokenStreamDropsTheRunsAndRegistersAnew) {
+// One of an older release goes on with nothing.
+TEST(CoordinatorLinkTest, WhatTheNextCoordinatorDoesNotLookAtIsDropped) {
   FakeCoordinator coordinator;
   LinkedServer server(coordinator.address());
   for (int i = 1; i <= 3; ++i) {
@@ -317,10 +322,41 @@ TEST(CoordinatorLinkTest, ABrokenStreamDropsTheRunsAndRegistersAnew) {
     (*server.shard().Job(4))
         ->Pull({.deadline = absl::InfiniteFuture()}, 0, parked.callback());
     coordinator.Break(absl::AbortedError("your lease has ended"));
-    while (coordinator.hellos() == i) std::this_thread::yield();
+    const v1::ServerMessage hello = coordinator.Next();
+    ASSERT_EQ(hello.hello().held_size(), 1);
+    EXPECT_EQ(hello.hello().held(0).run(), 4u);
+    // What comes after the welcome finds the place free.
+    coordinator.Send(HostCommand(4));
+    EXPECT_TRUE(coordinator.Next().has_done());
     EXPECT_EQ(parked.status().code(), StatusCode::kUnavailable);
-    EXPECT_TRUE(server.shard().Jobs().empty());
+    coordinator.Send(UnhostCommand(4, "the test goes on"));
+    coordinator.Break(absl::AbortedError("and again"));
   }
+}
+
+TEST(CoordinatorLinkTest, WhatTheNextCoordinatorLooksAtIsKept) {
+  FakeCoordinator coordinator;
+  coordinator.LookAtHeld();
+  LinkedServer server(coordinator.address());
+  Host(coordinator);
+  PullResult parked;
+  (*server.shard().Job(4))
+      ->Pull({.deadline = absl::InfiniteFuture()}, 0, parked.callback());
+  for (int life = 0; life < 3; ++life) {
+    coordinator.Break(absl::AbortedError("that is another coordinator"));
+    const v1::ServerMessage hello = coordinator.Next();
+    ASSERT_EQ(hello.hello().held_size(), 1);
+    EXPECT_EQ(hello.hello().held(0).shard(), 0u);
+    EXPECT_FALSE(hello.hello().held(0).backup());
+  }
+  // It goes on where it was: the next command is the second.
+  coordinator.Send(CloseCommand(4, 2, 1));
+  EXPECT_EQ(coordinator.Next().done().sequence(), 2u);
+  EXPECT_EQ(parked.calls(), 0);
+  coordinator.Send(UnhostCommand(4, "no run goes on with it"));
+  coordinator.Send(HostCommand(4));
+  EXPECT_EQ(coordinator.Next().done().sequence(), 1u);
+  EXPECT_EQ(parked.status().code(), StatusCode::kUnavailable);
 }
 
 TEST(CoordinatorLinkTest, WaitsForACoordinatorThatComesBack) {

@@ -87,25 +87,53 @@ TEST(FenceThreadsTest, OtherWorkersGoOn) {
   ExpectAnswerIsTrue(*answer, values);
 }
 
+// The blocks of one iteration, of an incarnation that may be fenced meanwhile.
+std::vector<std::thread> PushOnThreeStreams(JobShard& shard) {
+  std::vector<std::thread> streams;
+  for (uint32_t stream = 0; stream < 3; ++stream) {
+    streams.emplace_back([&shard, stream] {
+      for (uint32_t b = stream; b < kBlocks; b += 3) {
+        const auto pushed = Push(shard, PlainPush(kFenced, 1, 10 + b), 1);
+        ASSERT_TRUE(pushed.ok() || absl::IsAborted(pushed.status()));
+      }
+    });
+  }
+  return streams;
+}
+
 // The second half of an iteration waits for nothing, so the fence may fall
 // between any two of its blocks on either stream.
 TEST(FenceThreadsTest, SeveralStreamsOfOneWorker) {
   for (int round = 0; round < 20; ++round) {
     const auto shard = MakeShard(SmallConfig(kBlocks));
-    std::vector<std::thread> streams;
-    for (uint32_t stream = 0; stream < 3; ++stream) {
-      streams.emplace_back([&, stream] {
-        for (uint32_t b = stream; b < kBlocks; b += 3) {
-          const auto pushed = Push(*shard, PlainPush(kFenced, 1, 10 + b), 1);
-          ASSERT_TRUE(pushed.ok() || absl::IsAborted(pushed.status()));
-        }
-      });
-    }
+    std::vector<std::thread> streams = PushOnThreeStreams(*shard);
     const auto answer = shard->Fence(kFenced);
     const std::vector<float> at_fence = ValuesNow(*shard);
     for (std::thread& stream : streams) stream.join();
     ExpectAnswerIsTrue(*answer, at_fence);
     EXPECT_EQ(ValuesNow(*shard), at_fence);
+  }
+}
+
+// Should the primary die then, its backup must have what the answer counts.
+TEST(FenceThreadsTest, WhatItCountsIsInTheLogBeforeIt) {
+  for (int round = 0; round < 200; ++round) {
+    const auto shard = MakeShard(SmallConfig(kBlocks));
+    const uint64_t following = *shard->Replicate(1, /*hold=*/false, [] {});
+    for (uint32_t b = 0; shard->FillFurther(following, b); ++b) {
+    }
+    std::vector<std::thread> streams = PushOnThreeStreams(*shard);
+    const auto answer = shard->Fence(kFenced);
+    ASSERT_TRUE(answer.ok());
+    shard->LogCommand({.sequence = 2, .what = FenceDone{kFenced, *answer}});
+    for (std::thread& stream : streams) stream.join();
+    uint32_t pushed = 0;
+    while (const auto entry = shard->log().Take(following)) {
+      if (std::holds_alternative<CommandEntry>(entry->entry)) break;
+      pushed += std::holds_alternative<PushEntry>(entry->entry) ? 1 : 0;
+    }
+    EXPECT_EQ(pushed, answer->blocks_taken);
+    EXPECT_FALSE(shard->log().Take(following).has_value());
   }
 }
 
@@ -129,6 +157,7 @@ TEST(FenceThreadsTest, OneOfManyTakesABlockAndTheOthersWait) {
           takers[iteration].fetch_add(1);
           std::this_thread::yield();
           EXPECT_TRUE(contributor.Finish(iteration, 0, 10, false).complete);
+          contributor.End(0);
         }
         arrived.fetch_add(1);
         while (arrived.load() < kThreads * iteration) {

@@ -238,9 +238,9 @@ TEST(ParameterStreamTest, ANewStreamTakesThePlaceOfTheOld) {
   Client next(server);
   next.Hello(1);
   EXPECT_EQ(old.End(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(job.Counters().parked_pulls, 0u);
   next.Pull(1, 0);
   EXPECT_EQ(next.Next().pulled_block().block(), 10u);
+  EXPECT_EQ(job.Counters().parked_pulls, 0u);
   // The end of the old one is not that of the new one, nor another worker's.
   other.Pull(1, 0);
   EXPECT_EQ(other.Next().pulled_block().block(), 10u);

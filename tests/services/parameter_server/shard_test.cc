@@ -95,6 +95,27 @@ TEST(ShardTest, LimitsHoldForAllJobsTogether) {
   EXPECT_EQ(shard.Jobs().size(), 3u);
 }
 
+TEST(ShardTest, WhatParadigmsNeedIsCountedToo) {
+  const uint64_t bytes = StateBytes(SmallConfig(2));
+  // Half as much again as two jobs' state.
+  Shard shard({.max_state_bytes = 2 * bytes});
+  const absl::Status refused =
+      shard.Configure(1, SmallConfig(2), 2 * bytes + 1);
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("the job's paradigm makes the server hold 81 bytes"));
+  ASSERT_TRUE(shard.Configure(1, SmallConfig(2), 2 * bytes).ok());
+  EXPECT_EQ(shard.Configure(2, SmallConfig(1)).code(),
+            StatusCode::kResourceExhausted);
+  shard.SetRuleBytes(1, bytes);
+  ASSERT_TRUE(shard.Configure(2, SmallConfig(2), 0).ok());
+  shard.Remove(1, "it has ended");
+  EXPECT_TRUE(shard.Configure(3, SmallConfig(2), bytes).ok());
+  EXPECT_EQ(shard.Configure(4, SmallConfig(0), 1).code(),
+            StatusCode::kResourceExhausted);
+  shard.SetRuleBytes(9, bytes);  // Which is not hosted.
+}
+
 // The server's limit is the only one: a flag above a job's default counts.
 TEST(ShardTest, TheServersLimitIsThatOfAJobToo) {
   ShardConfig config = SmallConfig(2, "adam");

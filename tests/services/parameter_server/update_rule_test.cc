@@ -14,7 +14,7 @@ namespace {
 
 using Kind = OptimizerSpec::Kind;
 
-// design.md 3 for one element, in double precision.
+// The update rule for one element, in double precision.
 struct Reference {
   double w = 0;
   double first = 0;
