@@ -49,6 +49,12 @@ ControlStream::ControlStream(const std::string& coordinator,
                }}) {}
 
 void ControlStream::OnMessage(v1::WorkerCommand& command) {
+  if (command.has_rewire()) return Rewired(command.rewire());
+  if (command.has_begin()) {
+    // It says where all shards are now.
+    absl::MutexLock lock(&rewire_mu_);
+    rewires_.clear();
+  }
   const bool stop = command.has_stop();
   if (stop) {
     absl::MutexLock lock(&stop_mu_);
@@ -99,6 +105,20 @@ void ControlStream::WhenStopping(std::function<void()> stopping) {
 void ControlStream::WhenHeard(std::function<void()> heard) {
   absl::MutexLock lock(&heard_mu_);
   when_heard_ = std::move(heard);
+}
+
+void ControlStream::WhenRewired(
+    std::function<void(const v1::Rewire&)> rewired) {
+  absl::MutexLock lock(&rewire_mu_);
+  when_rewired_ = std::move(rewired);
+  if (!when_rewired_) return;
+  for (const v1::Rewire& rewire : rewires_) when_rewired_(rewire);
+}
+
+void ControlStream::Rewired(const v1::Rewire& rewire) {
+  absl::MutexLock lock(&rewire_mu_);
+  rewires_.push_back(rewire);
+  if (when_rewired_) when_rewired_(rewire);
 }
 
 void ControlStream::WhenBeating(std::function<bool()> waits_for_servers) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -66,6 +67,12 @@ class ControlStream {
   // more, and no call goes on when this returns.
   void WhenHeard(std::function<void()> heard);
 
+  // Calls `rewired`, from any thread, for each shard that has another server: a
+  // `rewire` does not come by Next(). Those of the present assignment that came
+  // before are told at once. It must not block. An empty function: nobody is
+  // called any more, and no call goes on when this returns.
+  void WhenRewired(std::function<void(const v1::Rewire&)> rewired);
+
   // Heartbeats say from now on whether the worker waits for parameter servers.
   // An empty function: they do not, and no call goes on when this returns.
   void WhenBeating(std::function<bool()> waits_for_servers);
@@ -95,6 +102,7 @@ class ControlStream {
   void CallStopping() ABSL_LOCKS_EXCLUDED(stop_mu_);
   void FillIn(v1::Heartbeat& heartbeat) ABSL_LOCKS_EXCLUDED(beat_mu_);
   void CallHeard() ABSL_LOCKS_EXCLUDED(heard_mu_);
+  void Rewired(const v1::Rewire& rewire) ABSL_LOCKS_EXCLUDED(rewire_mu_);
   void OnTaken(const v1::WorkerCommand& command) ABSL_LOCKS_EXCLUDED(stop_mu_);
   bool StoppingLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mu_) {
     return stops_ > 0 || commands_.closed();
@@ -112,6 +120,13 @@ class ControlStream {
   // Held while `when_heard_` runs.
   absl::Mutex heard_mu_;
   std::function<void()> when_heard_ ABSL_GUARDED_BY(heard_mu_);
+
+  // Held while `when_rewired_` runs.
+  absl::Mutex rewire_mu_;
+  std::vector<v1::Rewire> rewires_
+      ABSL_GUARDED_BY(rewire_mu_);  // Since `begin`.
+  std::function<void(const v1::Rewire&)> when_rewired_
+      ABSL_GUARDED_BY(rewire_mu_);
 
   // Held while `waits_for_servers_` runs.
   absl::Mutex beat_mu_;

@@ -91,6 +91,12 @@ uint64_t ExchangeState::BeginSet() {
   return setting_;
 }
 
+uint64_t ExchangeState::BeginSetAt(size_t server) {
+  absl::MutexLock lock(&mu_);
+  open_.BeginAt(server, &OpenAtServer::set, ++setting_);
+  return setting_;
+}
+
 absl::Status ExchangeState::AwaitSet(absl::Duration silence) {
   absl::MutexLock lock(&mu_);
   return Await(&OpenAtServer::set, "the starting weights to be taken", silence);
@@ -201,6 +207,11 @@ void ExchangeState::Broken(const absl::Status& status) {
 bool ExchangeState::broken() {
   absl::MutexLock lock(&mu_);
   return !broken_.ok();
+}
+
+bool ExchangeState::SetIsOpen(size_t server) {
+  absl::MutexLock lock(&mu_);
+  return open_.At(server).set != 0;
 }
 
 bool ExchangeState::waiting() {

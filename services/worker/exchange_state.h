@@ -75,6 +75,8 @@ class ExchangeState {
   void BeginPush(int64_t iteration);                           // From 1.
   absl::StatusOr<uint32_t> AwaitPush(absl::Duration silence);  // Refused.
   uint64_t BeginSet();                                         // Its number.
+  // At one server alone; nobody waits for it. REQUIRES: none is open elsewhere.
+  uint64_t BeginSetAt(size_t server);
   absl::Status AwaitSet(absl::Duration silence);
 
   // The worker is to leave: the open pull and all later ones end with `status`,
@@ -107,6 +109,8 @@ class ExchangeState {
   // All waits end, for good, with `status`, which is not OK.
   void Broken(const absl::Status& status);
   bool broken();
+  // Whether values are to be set at the server and it has not taken them.
+  bool SetIsOpen(size_t server);
   // Whether somebody is in an Await.
   bool waiting();
 

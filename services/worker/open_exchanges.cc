@@ -16,10 +16,15 @@ void OpenExchanges::AddServer(size_t server, bool pushed) {
 void OpenExchanges::Begin(Kind kind, uint64_t number) {
   for (auto& [id, server] : servers_) {
     if (kind == &OpenAtServer::push && !server.pushed) continue;
-    server.open.*kind = number;
-    server.sent = 0;
-    server.most_sent = 0;
+    BeginAt(id, kind, number);
   }
+}
+
+void OpenExchanges::BeginAt(size_t server, Kind kind, uint64_t number) {
+  Server& at = servers_.at(server);
+  at.open.*kind = number;
+  at.sent = 0;
+  at.most_sent = 0;
 }
 
 bool OpenExchanges::End(size_t server, Kind kind, uint64_t number,

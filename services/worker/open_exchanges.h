@@ -32,6 +32,7 @@ class OpenExchanges {
 
   // At all servers that get a part of it. Another of its kind is over.
   void Begin(Kind kind, uint64_t number);
+  void BeginAt(size_t server, Kind kind, uint64_t number);
   // At one. False, and nothing, if it was not open there.
   bool End(size_t server, Kind kind, uint64_t number, absl::Time now);
   // At all.

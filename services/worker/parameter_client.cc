@@ -35,19 +35,35 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
   client->links_.resize(shards.size());
   for (int i = 0; i < shards.size(); ++i) {  // All at once.
     if (!client->state_.Hosts(i)) continue;
-    ParameterLink::Options link{.address = shards[i].address(),
-                                .hello = {},
-                                .lease = options.lease,
-                                .dial = options.dial,
-                                .stopped = options.stopped,
-                                .redialled = options.redialled};
+    ParameterLink::Options link{
+        .address = shards[i].address(),
+        .hello = {},
+        .lease = options.lease,
+        .dial = options.dial,
+        .stopped = options.stopped,
+        .redialled = options.redialled,
+        .weights = [of = client.get(), i] { return of->WeightsOf(i); },
+        .filled = [of = client.get(),
+                   i](uint64_t epoch) { of->TellFilled(i, epoch); }};
     link.hello.set_incarnation(options.incarnation);
     link.hello.set_run(options.run);
+    // A coordinator that knows no epochs knows no numbers of shards either.
+    if (shards[i].epoch() > 0) {
+      link.hello.set_shard(static_cast<uint32_t>(i));
+    }
+    link.hello.set_epoch(shards[i].epoch());
     client->links_[i] =
         std::make_unique<ParameterLink>(std::move(link), i, &client->state_);
   }
   client->AwaitServers();
   return client;
+}
+
+void ParameterClient::Rewire(const v1::Rewire& rewire) {
+  if (rewire.shard() >= links_.size()) return;
+  const auto& link = links_[rewire.shard()];
+  if (link == nullptr) return;
+  link->Rewire(rewire.address(), rewire.epoch(), rewire.fill());
 }
 
 void ParameterClient::AwaitServers() {
@@ -111,17 +127,35 @@ void ParameterClient::BeginAtAll(Exchange kind, uint64_t number) {
   }
 }
 
-absl::Status ParameterClient::SetAll() {
-  BeginAtAll(Exchange::kSet, state_.BeginSet());
+void ParameterClient::TellFilled(size_t shard, uint64_t epoch) const {
+  v1::ShardFilled filled;
+  filled.set_shard(static_cast<uint32_t>(shard));
+  filled.set_epoch(epoch);
+  filled.set_base_version(base_version_);
+  options_.filled(std::move(filled));
+}
+
+std::vector<grpc::ByteBuffer> ParameterClient::WeightsOf(size_t shard) const {
+  std::vector<grpc::ByteBuffer> frames;
   for (size_t tensor = 0; tensor < pieces_.size(); ++tensor) {
     for (const Piece& piece : pieces_[tensor]) {
+      if (piece.server != shard) continue;
       v1::Frame frame;
       frame.mutable_set_block()->set_block(piece.block);
       const absl::Span<const float> values =
           arrays_.parameters[tensor].subspan(piece.offset, piece.size);
-      links_[piece.server]->Send(
-          Exchange::kSet,
+      frames.push_back(
           EncodeFrame(frame, BorrowSlice(BytesOf(values), arrays_.owner)));
+    }
+  }
+  return frames;
+}
+
+absl::Status ParameterClient::SetAll() {
+  BeginAtAll(Exchange::kSet, state_.BeginSet());
+  for (size_t shard = 0; shard < links_.size(); ++shard) {
+    for (const grpc::ByteBuffer& frame : WeightsOf(shard)) {
+      links_[shard]->Send(Exchange::kSet, frame);
     }
   }
   return state_.AwaitSet(3 * options_.lease);

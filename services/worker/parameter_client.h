@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_WORKER_PARAMETER_CLIENT_H_
 #define PACELINE_SERVICES_WORKER_PARAMETER_CLIENT_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -38,9 +39,10 @@ struct PushResult {
   uint64_t bytes = 0;  // Payload.
 };
 
-// One worker's links to all parameter servers: one each, for a whole
-// assignment. A stream that breaks is dialled again, and whoever waits notices
-// nothing but the time; the other servers' streams do not notice at all.
+// One worker's links to the servers of a job's parameters: one to each shard's
+// primary, for a whole assignment. A stream that breaks is dialled again, be it
+// to another server, and whoever waits notices nothing but the time; the other
+// streams do not notice at all.
 //
 // Thread-compatible: one thread uses it; what the servers send arrives on
 // others, and EndPulls() and Abort() may be called from any. Errors: ABORTED,
@@ -60,6 +62,10 @@ class ParameterClient {
     std::function<bool()> stopped = [] { return false; };
     // A stream that broke was dialled again. From any thread.
     std::function<void()> redialled = [] {};
+    // The server of a Rewire with `fill` has taken the weights. From any
+    // thread.
+    std::function<void(v1::ShardFilled filled)> filled =
+        [](const v1::ShardFilled&) {};
   };
 
   // Opens the streams. Servers that cannot be reached yet, because DNS does not
@@ -84,6 +90,8 @@ class ParameterClient {
       int64_t closing, bool keep = false,
       const std::function<void(size_t)>& on_tensor = nullptr);
   absl::StatusOr<PullResult> PullSnapshot(int64_t snapshot);
+  // What was pulled last are the weights of a grant with that base.
+  void set_base_version(int64_t version) { base_version_ = version; }
 
   // A push in three steps, so that each tensor is on its way as soon as its
   // gradient is final. A gradient must stay as it is until FinishPush() has
@@ -104,6 +112,11 @@ class ParameterClient {
   void Abort() {
     state_.Broken(absl::CancelledError("the worker was told to go at once"));
   }
+
+  // A shard has another server, which is dialled instead, and filled with the
+  // weights that were pulled last if that is asked for. From any thread.
+  // Nothing happens for what is known, or for a shard without blocks.
+  void Rewire(const v1::Rewire& rewire);
 
   // Of the model.
   size_t tensors() const { return pieces_.size(); }
@@ -131,6 +144,9 @@ class ParameterClient {
   }
   absl::Status CheckCovered() const;
   void AwaitServers();
+  void TellFilled(size_t shard, uint64_t epoch) const;
+  // That write the shard's weights from the arrays.
+  std::vector<grpc::ByteBuffer> WeightsOf(size_t shard) const;
   // At all servers, an exchange that the state has begun.
   void BeginAtAll(Exchange kind, uint64_t number);
   absl::StatusOr<PullResult> RunPull(
@@ -141,6 +157,7 @@ class ParameterClient {
   std::vector<std::vector<Piece>> pieces_;  // By tensor.
   v1::PushBlock push_;
   PushResult pushed_;
+  std::atomic<int64_t> base_version_ = 0;
   bool whole_ = false;  // All has been pulled once, what is frozen too.
   ExchangeState state_;
   // Last: their reactions use everything above. Null: hosts nothing.

@@ -36,6 +36,14 @@ constexpr absl::Duration kLongestPause = absl::Seconds(1);
 constexpr double kAttemptPart = 0.25;
 constexpr absl::Duration kShortestAttempt = absl::Seconds(1);
 
+// gRPC's question whether a peer lives waits behind what is being sent, so that
+// a link over which an exchange takes long looks dead. A stream that ended
+// after so much of its liveness, with nothing heard, is followed by one that is
+// believed for so much longer, up to so many leases.
+constexpr double kSilentPart = 0.5;
+constexpr double kMorePatience = 4;
+constexpr double kMostPatience = 16;
+
 }  // namespace
 
 absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
@@ -69,7 +77,8 @@ absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
 
 bool MayBreakAndGoOn(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsCancelled(status) ||
-         absl::IsInternal(status) || absl::IsUnknown(status);
+         absl::IsInternal(status) || absl::IsUnknown(status) ||
+         absl::IsNotFound(status);
 }
 
 ParameterLink::ParameterLink(Options options, size_t server,
@@ -79,7 +88,10 @@ ParameterLink::ParameterLink(Options options, size_t server,
       state_(state),
       channel_(options_.dial(options_.address, ChannelProfile::kBulk,
                              options_.lease)),
-      pause_(kFirstPause) {
+      pause_(kFirstPause),
+      liveness_(options_.lease),
+      address_(options_.address),
+      hello_(options_.hello) {
   channel_->GetState(/*try_to_connect=*/true);
 }
 
@@ -107,11 +119,15 @@ void ParameterLink::Open() {
 std::unique_ptr<ParameterLink::Stream> ParameterLink::OpenStream() {
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(channel_);
   heard_ = false;
+  opened_ = Clock::Real().Now();
   auto stream = std::make_unique<Stream>(
       kMaxQueuedFrames,
       Stream::Handlers{[this](const grpc::ByteBuffer& message) {
                          heard_ = true;
-                         return TakeReceivedFrame(*state_, server_, message);
+                         const absl::Status taken =
+                             TakeReceivedFrame(*state_, server_, message);
+                         if (filling_) TellFilled();
+                         return taken;
                        },
                        [this](const absl::Status& status) { Ended(status); },
                        [this] { state_->Sent(server_); }},
@@ -120,19 +136,52 @@ std::unique_ptr<ParameterLink::Stream> ParameterLink::OpenStream() {
                                       reactor);
       });
   v1::Frame hello;
-  *hello.mutable_hello() = options_.hello;
+  *hello.mutable_hello() = hello_;
   stream->Send(EncodeFrame(hello));
   return stream;
 }
 
 void ParameterLink::Ended(const absl::Status& status) {
+  std::string address;
+  {
+    absl::MutexLock lock(&mu_);
+    address = address_;
+  }
   const absl::Status why = Annotate(
       status.ok() ? absl::UnavailableError("the stream has ended") : status,
-      absl::StrCat("server ", options_.address));
+      absl::StrCat("server ", address));
   if (!connected_ || !MayBreakAndGoOn(why)) return state_->Broken(why);
   state_->Suspended(server_, why);
   absl::MutexLock lock(&mu_);
   broke_ = why;
+}
+
+void ParameterLink::Rewire(const std::string& address, uint64_t epoch,
+                           bool fill) {
+  absl::MutexLock lock(&mu_);
+  if (epoch <= hello_.epoch()) return;
+  LogInfo(
+      "a shard has another server",
+      {{"shard", hello_.shard()}, {"server", address}, {"before", address_}});
+  address_ = address;
+  hello_.set_epoch(epoch);
+  rewired_ = true;
+  fill_ = fill;
+}
+
+void ParameterLink::TellFilled() {
+  if (state_->SetIsOpen(server_) || !filling_.exchange(false)) return;
+  uint64_t epoch = 0;
+  {
+    absl::MutexLock lock(&mu_);
+    epoch = hello_.epoch();
+  }
+  options_.filled(epoch);
+}
+
+bool ParameterLink::rewired() {
+  absl::MutexLock lock(&mu_);
+  return rewired_;
 }
 
 void ParameterLink::Begin(Exchange kind, uint64_t number) {
@@ -158,27 +207,38 @@ void ParameterLink::Repeat(const Begun& begun, uint64_t open) {
 void ParameterLink::Keep() {
   absl::Status why;
   while (AwaitBreak(why)) {
-    LogWarning("a parameter stream broke", {{"reason", Summary(why)}});
+    if (!rewired()) {
+      LogWarning("a parameter stream broke", {{"reason", Summary(why)}});
+    }
     const absl::Time broke = Clock::Real().Now();
     if (!Redial(why)) return;
     LogInfo("a parameter stream goes on",
-            {{"server", options_.address},
-             {"after", absl::FormatDuration(Clock::Real().Now() - broke)}});
+            {{"after", absl::FormatDuration(Clock::Real().Now() - broke)}});
   }
 }
 
 bool ParameterLink::AwaitBreak(absl::Status& why) {
   absl::MutexLock lock(&mu_);
   const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return ending_ || !broke_.ok();
+    return ending_ || rewired_ || !broke_.ok();
   };
   mu_.Await(absl::Condition(&woken));
   why = std::exchange(broke_, absl::OkStatus());
+  if (why.ok() && !ending_) {
+    // It did not break, and is to be left all the same.
+    why = absl::UnavailableError("the shard has another server");
+    state_->Suspended(server_, why);
+  }
   return !ending_;
 }
 
 bool ParameterLink::Redial(const absl::Status& why) {
   if (heard_) pause_ = kFirstPause;
+  const bool silent =
+      !heard_ && Clock::Real().Now() - opened_ > kSilentPart * liveness_;
+  liveness_ = silent ? std::min(kMorePatience * liveness_,
+                                kMostPatience * options_.lease)
+                     : options_.lease;
   DropStream();
   const absl::Duration patience =
       std::max(kShortestAttempt, kAttemptPart * options_.lease);
@@ -189,11 +249,25 @@ bool ParameterLink::Redial(const absl::Status& why) {
       state_->Broken(why);
       return false;
     }
-    channel_ =
-        options_.dial(options_.address, ChannelProfile::kBulk, options_.lease);
+    std::string address;
+    {
+      absl::MutexLock lock(&mu_);
+      if (std::exchange(rewired_, false)) {
+        pause_ = kFirstPause;
+        liveness_ = options_.lease;
+      }
+      address = address_;
+    }
+    channel_ = options_.dial(address, ChannelProfile::kBulk, liveness_);
   } while (!AwaitChannel(Clock::Real().Now() + patience, /*once=*/true));
   options_.redialled();
   absl::MutexLock lock(&mu_);
+  // The old stream is gone: nobody writes the weights now.
+  if (std::exchange(fill_, false)) {
+    begun_[static_cast<size_t>(Exchange::kSet)] = {state_->BeginSetAt(server_),
+                                                   options_.weights()};
+    filling_ = true;
+  }
   const OpenAtServer open = state_->Resumed(server_);
   stream_ = OpenStream();
   Repeat(begun_[static_cast<size_t>(Exchange::kSet)], open.set);
@@ -209,15 +283,25 @@ bool ParameterLink::Pause(absl::Duration time) {
     const absl::Duration left = until - clock.Now();
     if (left <= absl::ZeroDuration()) return true;
     absl::MutexLock lock(&mu_);
-    mu_.AwaitWithTimeout(absl::Condition(&ending_), std::min(left, kTurn));
+    const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return ending_ || rewired_;
+    };
+    mu_.AwaitWithTimeout(absl::Condition(&woken), std::min(left, kTurn));
+    if (rewired_) return !ending_;
   }
   return false;
 }
 
 void ParameterLink::DropStream() {
-  std::unique_ptr<Stream> dropped;  // Waits for its reactions, which may lock.
+  {
+    std::unique_ptr<Stream>
+        dropped;  // Waits for its reactions, which may lock.
+    absl::MutexLock lock(&mu_);
+    dropped = std::move(stream_);
+  }
+  // Whatever it has ended with, it is dropped.
   absl::MutexLock lock(&mu_);
-  dropped = std::move(stream_);
+  broke_ = absl::OkStatus();
 }
 
 bool ParameterLink::AwaitChannel(absl::Time deadline, bool once) {
@@ -232,7 +316,7 @@ bool ParameterLink::AwaitChannel(absl::Time deadline, bool once) {
     if (channel_->WaitForConnected(absl::ToChronoTime(absl::Now() + turn))) {
       return true;
     }
-    if (clock.Now() >= deadline || Unwanted()) return false;
+    if (clock.Now() >= deadline || Unwanted() || rewired()) return false;
   }
 }
 

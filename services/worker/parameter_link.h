@@ -32,8 +32,9 @@ absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
 
 // Whether a stream that ended with `status`, which is not OK, may go on as a
 // new one: connections break with UNAVAILABLE, INTERNAL, CANCELLED and UNKNOWN,
-// and a server that is restarted says UNAVAILABLE. Everything else is an answer
-// that would be given again.
+// a server that stops or was replaced says UNAVAILABLE, and one that was
+// started anew NOT_FOUND, until the coordinator says who has the shard.
+// Everything else is an answer that would be given again.
 bool MayBreakAndGoOn(const absl::Status& status);
 
 // One worker's link to one parameter server: a channel and a stream, which are
@@ -43,8 +44,13 @@ bool MayBreakAndGoOn(const absl::Status& status);
 //
 // It dials again, after pauses that grow, until the exchange is broken or the
 // worker is to stop; a wait's limit is the exchange's. The channel is a new one
-// each time, which looks its name up anew. A stream that breaks for good, or
-// was never connected, breaks the exchange.
+// each time, which looks its name up anew. Where the shard has another server
+// that one is dialled at once. A stream that breaks for good, or was never
+// connected, breaks the exchange.
+//
+// A connection over which nothing is answered for three quarters of a lease is
+// dead, or slower than an exchange is large: the next one is believed four
+// times as long, until something was heard by one that then broke.
 //
 // Bytes that a frame borrows must stay until the exchange that it is of is
 // over. An old stream may still send some of them later; a server that has
@@ -54,14 +60,18 @@ bool MayBreakAndGoOn(const absl::Status& status);
 class ParameterLink {
  public:
   struct Options {
-    std::string address;  // "host:port"
-    v1::StreamHello hello;
+    std::string address;    // "host:port", at first.
+    v1::StreamHello hello;  // The same.
     absl::Duration lease;
     Dial dial;
     // Asked ten times a second while the server is waited for: no longer, then.
     std::function<bool()> stopped;
     // It was reached again. From a thread of the link's.
     std::function<void()> redialled;
+    // The frames that write the shard's weights, as they were pulled last.
+    std::function<std::vector<grpc::ByteBuffer>()> weights;
+    // The server of that epoch has taken them. From a thread of the stream's.
+    std::function<void(uint64_t epoch)> filled;
   };
   enum class Exchange : uint8_t { kSet, kPush, kPull };
 
@@ -77,6 +87,12 @@ class ParameterLink {
   void AwaitConnection(absl::Time deadline);
   void Open();
 
+  // The shard has that server, which is dialled in place of the one before.
+  // Nothing happens if `epoch` is not above the one known. With `fill` the
+  // weights are written there before anything else.
+  void Rewire(const std::string& address, uint64_t epoch, bool fill = false)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
   // The next exchange of its kind, by its number in the ExchangeState, where it
   // has begun; then its frames.
   void Begin(Exchange kind, uint64_t number);
@@ -91,9 +107,11 @@ class ParameterLink {
     std::vector<grpc::ByteBuffer> frames;
   };
 
-  std::unique_ptr<Stream> OpenStream();
+  std::unique_ptr<Stream> OpenStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Repeat(const Begun& begun, uint64_t open)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Once the weights are taken that the server is filled with.
+  void TellFilled() ABSL_LOCKS_EXCLUDED(mu_);
   // A reaction: the stream has ended.
   void Ended(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -108,6 +126,7 @@ class ParameterLink {
   // with `once` also if the first attempt has failed.
   bool AwaitChannel(absl::Time deadline, bool once);
   bool Unwanted() ABSL_LOCKS_EXCLUDED(mu_);
+  bool rewired() ABSL_LOCKS_EXCLUDED(mu_);
 
   const Options options_;
   const size_t server_;
@@ -116,11 +135,18 @@ class ParameterLink {
   std::shared_ptr<grpc::Channel> channel_;
   bool connected_ = false;           // Once; constant from Open() on.
   std::atomic<bool> heard_ = false;  // A frame has come by this stream.
-  absl::Duration pause_;             // Before the next dialling.
+  std::atomic<bool> filling_ = false;
+  absl::Duration pause_;     // Before the next dialling.
+  absl::Duration liveness_;  // Of the channel.
+  absl::Time opened_;        // The stream.
 
   absl::Mutex mu_;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
-  absl::Status broke_ ABSL_GUARDED_BY(mu_);          // Not OK: to be mended.
+  std::string address_ ABSL_GUARDED_BY(mu_);
+  v1::StreamHello hello_ ABSL_GUARDED_BY(mu_);
+  bool rewired_ ABSL_GUARDED_BY(mu_) = false;  // Not dialled yet.
+  bool fill_ ABSL_GUARDED_BY(mu_) = false;   // Weights are to be written first.
+  absl::Status broke_ ABSL_GUARDED_BY(mu_);  // Not OK: to be mended.
   std::array<Begun, 3> begun_ ABSL_GUARDED_BY(mu_);  // By Exchange.
   // Last: its reactions use everything above.
   std::unique_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);

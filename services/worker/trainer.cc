@@ -154,6 +154,7 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   }
   if (!pulled.ok() && signals.Over()) return absl::OkStatus();
   PACELINE_RETURN_IF_ERROR(pulled.status());
+  parameters_.set_base_version(grant.base_version());
   PACELINE_RETURN_IF_ERROR(computation_.ParametersChanged());
   parked += pulled->parked;
   report.set_pull_bytes(pulled->bytes);

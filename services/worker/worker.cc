@@ -245,7 +245,12 @@ absl::StatusOr<Worker::Outcome> Worker::TakePart(
       command.begin(), task.computation().Arrays(),
       {task.incarnation(), task.wire(), task.lease(), task.run(), options_.dial,
        [&] { return leaving() || control.stopping(); },
-       [this] { metrics_->Redialled(); }});
+       [this] { metrics_->Redialled(); },
+       [&control](v1::ShardFilled filled) {
+         v1::WorkerMessage message;
+         *message.mutable_shard_filled() = std::move(filled);
+         control.Send(std::move(message));
+       }});
   if (!parameters.ok()) return Fail(control, parameters.status());
   const absl::Status ended =
       Begin(control, command.begin(), **parameters, task);
@@ -284,6 +289,8 @@ absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
     parameters.EndPulls();
   });
   control.WhenBeating([&parameters] { return parameters.waiting(); });
+  control.WhenRewired(
+      [&parameters](const v1::Rewire& rewire) { parameters.Rewire(rewire); });
   absl::Status status = task.computation().Begin(begin.initialize());
   if (status.ok() && begin.initialize()) {
     status = parameters.SetAll();
@@ -296,6 +303,7 @@ absl::Status Worker::Begin(ControlStream& control, const v1::BeginJob& begin,
   if (status.ok() || control.stopping()) {
     status = FollowCommands(control, task, parameters);
   }
+  control.WhenRewired({});
   control.WhenBeating({});
   control.WhenStopping({});
   return status;
