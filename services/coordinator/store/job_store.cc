@@ -9,11 +9,11 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/log/log.h"
 #include "common/status.h"
 #include "common/status_details.h"
+#include "services/coordinator/store/store_check.h"
 #include "services/coordinator/store/store_schema.h"
 
 namespace paceline {
@@ -26,24 +26,6 @@ constexpr int kLogPages = 1000;
 
 int64_t Nanos(const google::protobuf::Timestamp& time) {
   return time.seconds() * 1'000'000'000 + time.nanos();
-}
-
-// DATA_LOSS, with SQLite's own words on the first damage.
-absl::Status CheckPages(Database& database, const char* pragma) {
-  PACELINE_ASSIGN_OR_RETURN(const auto damage, database.Bytes(pragma));
-  if (damage == "ok") return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrReplaceAll(damage.value_or("no answer"), {{"\n", " "}}));
-}
-
-absl::Status CheckIntegrity(Database& database) {
-  PACELINE_RETURN_IF_ERROR(CheckPages(database, "PRAGMA integrity_check(1)"));
-  // The table of the first row that refers to none.
-  PACELINE_ASSIGN_OR_RETURN(const auto orphan,
-                            database.Bytes("PRAGMA foreign_key_check"));
-  if (!orphan.has_value()) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("a row of ", *orphan, " belongs to no job"));
 }
 
 absl::Status SetBusyTimeout(Database& database, absl::Duration busy_timeout) {
@@ -64,16 +46,6 @@ PRAGMA foreign_keys = ON;
 PRAGMA journal_size_limit = 67108864;
 )sql"));
   return Migrate(database);
-}
-
-// What to do about it, once it is known to be damaged.
-absl::Status Advised(const absl::Status& status, const std::string& path) {
-  const absl::Status named = Annotate(status, absl::StrCat("store ", path));
-  if (!absl::IsDataLoss(status)) return named;
-  return absl::DataLossError(absl::StrCat(
-      named.message(), "; the file is damaged or no database: keep a copy of ",
-      path, "*, then put a backup in its place, or move it away to begin with ",
-      "an empty one, or try `sqlite3 ", path, " .recover | sqlite3 NEW`"));
 }
 
 // `bytes` as the message that they were written as.
@@ -165,13 +137,13 @@ absl::StatusOr<std::unique_ptr<JobStore>> JobStore::Open(
     PACELINE_RETURN_IF_ERROR(CheckNotRescued(path));
   }
   absl::StatusOr<Database> database = Database::Open(path);
-  if (!database.ok()) return Advised(database.status(), path);
+  if (!database.ok()) return WithAdvice(database.status(), path);
   const absl::Status prepared = Prepare(*database, options.busy_timeout);
-  if (!prepared.ok()) return Advised(prepared, path);
+  if (!prepared.ok()) return WithAdvice(prepared, path);
   auto files = FilesOf(*database, path);
-  if (!files.ok()) return Advised(files.status(), path);
+  if (!files.ok()) return WithAdvice(files.status(), path);
   auto stored = FingerprintJobs(*database);
-  if (!stored.ok()) return Advised(stored.status(), path);
+  if (!stored.ok()) return WithAdvice(stored.status(), path);
   return absl::WrapUnique(new JobStore(path, std::move(lock),
                                        *std::move(database), *std::move(files),
                                        *std::move(stored), options));
@@ -212,7 +184,7 @@ absl::Status JobStore::health() const {
 
 absl::Status JobStore::NoteHealth(const absl::Status& status) {
   if (!status.ok() && !IsOfTheFile(status)) return status;
-  const absl::Status named = Advised(status, path_);
+  const absl::Status named = WithAdvice(status, path_);
   absl::MutexLock lock(&health_mu_);
   // What is damaged stays so, whatever else can be written.
   if (!absl::IsDataLoss(health_)) health_ = named.ok() ? gone_ : named;
