@@ -1,0 +1,76 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_RUN_JOURNAL_RUN_JOURNAL_H_
+#define PACELINE_SERVICES_COORDINATOR_RUN_JOURNAL_RUN_JOURNAL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/unique_fd.h"
+#include "protos/paceline/journal/run_event.pb.h"
+
+namespace paceline {
+
+// The journal of a run is a file of records, each a length, a checksum and a
+// RunEvent. A record that a crash cut off is the last one, and is left out.
+
+// Appends the event as a record.
+void AppendRecord(const journal::RunEvent& event, std::string& to);
+
+// Writes a journal. Thread-compatible.
+class RunJournal {
+ public:
+  // A new file, in place of one that is there. Errors as FileError().
+  static absl::StatusOr<std::unique_ptr<RunJournal>> Create(
+      const std::string& path);
+  // Goes on with one after its first `bytes`; what is behind them is cut off.
+  static absl::StatusOr<std::unique_ptr<RunJournal>> GoOn(
+      const std::string& path, int64_t bytes);
+
+  // Hands whole records to the operating system: they survive the process, not
+  // the machine. After an error the file is worth nothing, and is removed:
+  // nothing more is written.
+  absl::Status Write(absl::string_view records);
+  // The run is over.
+  void Remove();
+
+ private:
+  RunJournal(std::string path, UniqueFd fd)
+      : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  const std::string path_;
+  UniqueFd fd_;  // None once it was removed.
+};
+
+// Reads one from its beginning. Thread-compatible.
+class RunJournalReader {
+ public:
+  // Errors as FileError().
+  static absl::StatusOr<RunJournalReader> Open(const std::string& path);
+
+  // The next record; nothing at the end, and from the first on that is not
+  // whole. The errors are those of reading.
+  absl::StatusOr<std::optional<journal::RunEvent>> Next();
+  // Of the file, the records that were read.
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  RunJournalReader(std::string path, UniqueFd fd)
+      : path_(std::move(path)), fd_(std::move(fd)) {}
+  // Has so many bytes from `begin_` on in the buffer; false at the file's end.
+  absl::StatusOr<bool> Fill(size_t bytes);
+
+  std::string path_;
+  UniqueFd fd_;
+  std::string buffer_;
+  size_t begin_ = 0;  // Of what was not read of the buffer.
+  int64_t bytes_ = 0;
+};
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_RUN_JOURNAL_RUN_JOURNAL_H_
