@@ -61,6 +61,21 @@ class JobMetrics {
       series_.Counter("checkpoints_total", "Checkpoints begun.");
   Counter checkpoints_failed = series_.Counter(
       "checkpoints_failed_total", "Checkpoints that could not be written.");
+  Counter failovers = series_.Counter(
+      "failovers_total",
+      "Times that a backup has taken a part of the model over.");
+  Counter shards_rebuilt = series_.Counter(
+      "shards_rebuilt_total",
+      "Parts of the model that were lost with their server and went on from a "
+      "worker's copy or a checkpoint.");
+  Counter degraded_seconds = series_.Counter(
+      "degraded_seconds_total",
+      "Time in which parts of the model had no backup and were to have one, "
+      "summed over the parts.");
+  Gauge shards_without_backup = series_.Gauge(
+      "shards_without_backup",
+      "Parts of the model that are to have a backup, and whose backup has not "
+      "everything.");
   Gauge version = series_.Gauge("version", "Updates counted.");
   Gauge samples = series_.Gauge(
       "samples", "Samples counted, those of earlier runs of the job included.");

@@ -33,6 +33,7 @@
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/rpc_metrics.h"
 #include "common/rpc/stream_registry.h"
+#include "common/safetensors/durable_file.h"
 #include "common/security/call_guard.h"
 #include "common/security/certificate_watch.h"
 #include "common/security/security_flags.h"
@@ -45,6 +46,7 @@
 #include "services/coordinator/fleet/fleet_service.h"
 #include "services/coordinator/store/job_journal.h"
 #include "services/coordinator/store/job_store.h"
+#include "services/coordinator/store/store_check.h"
 
 namespace paceline {
 namespace {
@@ -57,12 +59,15 @@ struct Options {
   std::string record;
   std::string lease = absl::FormatDuration(kDefaultLease);
   std::string grace = "20s";
+  uint32_t replicas = 0;
   uint32_t max_jobs = 0;
   uint32_t max_workers = 0;
   uint64_t max_parameter_bytes = 0;
   double max_requests = 1'000;
   size_t max_streams = 10'000;
   bool reflection = true;
+  bool check_store = false;
+  std::string back_up_store;
 };
 
 // Ids must differ from those of an earlier life, so this one number comes from
@@ -100,6 +105,9 @@ absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
     }
   }
   jobs.trace_root = options.record;
+  jobs.replicas = options.replicas;
+  jobs.frozen_after = jobs.lease / 2;
+  jobs.version = PACELINE_VERSION;
   jobs.entropy = Entropy();
   return jobs;
 }
@@ -167,6 +175,16 @@ void LogListening(const Options& options, const ListeningServer& listening,
        {"security", listening.security.tls != nullptr ? "tls" : "plaintext"}});
 }
 
+// With the folder of the runs' journals beside it, unless it keeps nothing.
+absl::StatusOr<std::unique_ptr<JobStore>> OpenStore(const Options& options,
+                                                    JobsOptions& jobs) {
+  PACELINE_ASSIGN_OR_RETURN(auto store, JobStore::Open(options.store));
+  if (options.store == ":memory:") return store;
+  jobs.journal_root = absl::StrCat(options.store, ".runs");
+  PACELINE_RETURN_IF_ERROR(MakeFolders(jobs.journal_root));
+  return store;
+}
+
 absl::Status Run(const Options& options, const SecurityFlags& flags,
                  const sigset_t& stopping) {
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
@@ -175,7 +193,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
                             ParseDuration("--grace", options.grace));
   auto registry = std::make_shared<prometheus::Registry>();
   ExportBuild(*registry, PACELINE_VERSION);
-  PACELINE_ASSIGN_OR_RETURN(const auto store, JobStore::Open(options.store));
+  PACELINE_ASSIGN_OR_RETURN(const auto store, OpenStore(options, jobs_options));
   JobJournal journal(store.get());
   const CheckpointFolders folders(RootsOf(jobs_options), Entropy());
   jobs_options.folders = [&folders] { return folders.Get(); };
@@ -228,6 +246,19 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   return absl::OkStatus();
 }
 
+// Without a coordinator. To stdout, for a person or a script.
+absl::Status LookAtStore(const Options& options) {
+  const bool copies = !options.back_up_store.empty();
+  PACELINE_ASSIGN_OR_RETURN(
+      const StoreContents contents,
+      copies ? BackUpStore(options.store, options.back_up_store)
+             : CheckStore(options.store));
+  std::printf("%s is sound: %s\n",
+              (copies ? options.back_up_store : options.store).c_str(),
+              contents.Describe().c_str());
+  return absl::OkStatus();
+}
+
 void AddOptions(CLI::App& app, Options& options) {
   app.option_defaults()->always_capture_default();
   app.add_option("--listen", options.listen,
@@ -238,8 +269,9 @@ void AddOptions(CLI::App& app, Options& options) {
       "host:port of /metrics, /healthz and /readyz; port 0: any free "
       "one");
   app.add_option("--store", options.store,
-                 "The SQLite file of jobs and their history; :memory: keeps "
-                 "nothing")
+                 "The SQLite file of jobs and their history; beside it, in "
+                 "FILE.runs, is what another life of the coordinator needs to "
+                 "go on with its jobs; :memory: keeps nothing")
       ->required();
   app.add_option(
          "--checkpoints", options.checkpoints,
@@ -258,6 +290,10 @@ void AddOptions(CLI::App& app, Options& options) {
                  "derive from it");
   app.add_option("--grace", options.grace,
                  "On SIGTERM jobs have so long to save themselves");
+  app.add_option("--replicas", options.replicas,
+                 "Backups of each part of a job's model on another server, "
+                 "where the job does not say: 0 or 1")
+      ->check(CLI::Range(0, 1));
   app.add_option("--max-jobs", options.max_jobs,
                  "Of a namespace, that have not ended; 0: no limit");
   app.add_option("--max-workers", options.max_workers,
@@ -273,6 +309,13 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--max-streams", options.max_streams,
                  "Of each caller at a time; 0: no limit")
       ->check(NotNegative());
+  app.add_flag("--check-store", options.check_store,
+               "Only read all of the store, say what is in it or what is wrong "
+               "with it, and end; a coordinator may have it");
+  app.add_option("--back-up-store", options.back_up_store,
+                 "Only write a copy of the store to this file, check it, and "
+                 "end; a coordinator may have the store")
+      ->default_str("");
   app.add_flag("--reflection,!--no-reflection", options.reflection,
                "Answer gRPC reflection");
 }
@@ -288,6 +331,12 @@ int main(int argc, char** argv) {
       app, paceline::SecurityFlags::Sides::kServer);
   CLI11_PARSE(app, argc, argv);
 
+  if (options.check_store || !options.back_up_store.empty()) {
+    const absl::Status looked = paceline::LookAtStore(options);
+    if (looked.ok()) return 0;
+    std::fprintf(stderr, "%s\n", paceline::Summary(looked).c_str());
+    return 1;
+  }
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::StartLogging("coordinator");
   paceline::LogWhatGrpcLogs();

@@ -41,6 +41,7 @@ struct Faults {
   int report_repeated = 0;    // Each report of a push arrives twice.
   int fence_repeated = 0;     // Each answer to a fence.
   int server_lost = 0;        // Each second, one of them.
+  int coordinator_dies = 0;   // Each second of training; another one goes on.
   int server_hangs = 0;       // Each command: nothing is answered any more.
   int snapshot_refused = 0;   // Each snapshot and each evaluation.
   int checkpoint_fails = 0;   // Each file, each manifest.

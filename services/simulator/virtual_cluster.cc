@@ -41,7 +41,7 @@ CourseOptions OptionsOf(const ClusterSpec& spec) {
   CourseOptions options = spec.run;
   options.micro_batch = spec.micro_batch;
   for (int i = 0; i < spec.servers; ++i) {
-    options.servers.push_back(absl::StrCat("s", i));
+    options.servers.push_back({absl::StrCat("s", i)});
   }
   if (!spec.whole_run) {
     options.restored = true;  // Nobody writes starting weights.
@@ -80,12 +80,17 @@ constexpr uint64_t kFaultStream = uint64_t{1} << 32;
 
 }  // namespace
 
+std::unique_ptr<RunCourse> VirtualCluster::NewCourse() const {
+  return std::make_unique<RunCourse>(OptionsOf(spec_), SettingsOf(spec_),
+                                     ToTime(0));
+}
+
 VirtualCluster::VirtualCluster(const ClusterSpec* spec,
                                std::vector<ClusterObserver*> observers)
     : spec_(*spec),
       observers_(std::move(observers)),
       draws_(&spec->faults, DeriveSeed(spec->seed, kFaultStream)),
-      course_(OptionsOf(*spec), SettingsOf(*spec), ToTime(0)),
+      course_(NewCourse()),
       statistics_(*spec),
       latest_(spec->workers.size(), -1) {
   std::erase(observers_, nullptr);
@@ -106,10 +111,10 @@ VirtualCluster::VirtualCluster(const ClusterSpec* spec,
 }
 
 SimulationResult VirtualCluster::Run() {
-  const std::string paradigm = course_.paradigm();
+  const std::string paradigm = course_->paradigm();
   Begin();
   while (!Over()) {
-    const Nanos deadline = ToNanos(course_.NextDeadline());
+    const Nanos deadline = ToNanos(course_->NextDeadline());
     const bool tick = TickIsNext(deadline);
     const Nanos next = tick ? deadline : queue_.top().at;
     if (next > std::min(spec_.end, kLongestRun)) break;
@@ -127,14 +132,14 @@ SimulationResult VirtualCluster::Run() {
 
 bool VirtualCluster::Over() const {
   if (spec_.whole_run) {
-    return course_.stage() == RunStage::kEnded && queue_.empty();
+    return course_->stage() == RunStage::kEnded && queue_.empty();
   }
   // No deadline brings anybody back.
   return core().finished() || (queue_.empty() && core().member_count() == 0);
 }
 
 SimulationResult VirtualCluster::Result(const std::string& paradigm) {
-  const bool finished = course_.core() != nullptr && core().finished();
+  const bool finished = course_->core() != nullptr && core().finished();
   const bool timed_out =
       !spec_.whole_run && spec_.end != kNever && !core().finished();
   if (timed_out) TimeIsOver();
@@ -145,7 +150,7 @@ SimulationResult VirtualCluster::Result(const std::string& paradigm) {
   }
   SimulationResult result = statistics_.Take(now_);
   result.paradigm = paradigm;
-  if (course_.core() != nullptr) result.updates = core().version();
+  if (course_->core() != nullptr) result.updates = core().version();
   if (spec_.whole_run) {
     result.complete = Over();
     return result;
@@ -349,7 +354,7 @@ void VirtualCluster::NewWorker(size_t index) {
 void VirtualCluster::Join(size_t index) {
   const int64_t latest = latest_[index];
   if (latest >= 0 && workers_[latest].alive) return;
-  if (course_.stage() == RunStage::kEnded) return;
+  if (course_->stage() == RunStage::kEnded) return;
   NewWorker(index);
   Register(static_cast<uint32_t>(latest_[index]));
 }

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/coordinator/run/course/course.h"
@@ -48,8 +50,9 @@ class VirtualCluster {
 
  private:
   // virtual_cluster.cc: the course of time.
+  std::unique_ptr<RunCourse> NewCourse() const;
   void Begin();
-  const SyncCore& core() const { return *course_.core(); }
+  const SyncCore& core() const { return *course_->core(); }
   bool Over() const;
   void TimeIsOver();
   void LetServersFinish();
@@ -79,6 +82,9 @@ class VirtualCluster {
   void EvaluatorComes();
   void Evaluated(uint32_t id);
   void EverySecond();
+  // Another coordinator takes the inputs of the one that has died again.
+  void RestartCoordinator();
+  void ServerReturns(uint32_t server);
   bool IsEvaluator(uint32_t id) const { return id >= workers_.size(); }
   VirtualEvaluator& EvaluatorOf(uint32_t id);
   VirtualMember& MemberOf(uint32_t id);
@@ -90,6 +96,8 @@ class VirtualCluster {
   void Perform(const RunOutput& output);
   void PerformLife(const RunOutput& output);
   void SendToServers(const NumberedCommand& command);
+  void SendToServer(uint32_t server, const NumberedCommand& command);
+  void Resend(const ResendCommands& resend);
   void ServerTakes(uint32_t server);
   void ServerAnswers(uint32_t server);
   void Evaluate(const SnapshotCommand& snapshot);
@@ -137,7 +145,8 @@ class VirtualCluster {
   const ClusterSpec& spec_;
   std::vector<ClusterObserver*> observers_;
   FaultDraws draws_;
-  RunCourse course_;
+  std::unique_ptr<RunCourse> course_;
+  std::vector<std::pair<Nanos, RunInput>> inputs_;  // If coordinators die.
   RunStatistics statistics_;
   EventQueue queue_;
   Nanos now_ = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/check.h"
 #include "common/overloaded.h"
 #include "services/simulator/virtual_cluster.h"
 
@@ -153,7 +154,7 @@ void VirtualCluster::HandleLife(const TimedEvent& event) {
     case EventKind::kReportRepeated:
       return Give(WorkerPushed{WorkerId{number}, workers_[number].reported});
     case EventKind::kPartWritten:
-      return Give(ServerWrote{.server = static_cast<int>(number),
+      return Give(ServerWrote{.shard = static_cast<int>(number),
                               .snapshot = event.argument,
                               .status = WriteStatus(draws_.WriteFails(now_)),
                               .file = {}});
@@ -166,6 +167,8 @@ void VirtualCluster::HandleLife(const TimedEvent& event) {
       return Give(EvaluatorKnown{AnyAlive(evaluators_)});
     case EventKind::kEvaluatorComes:
       return EvaluatorComes();
+    case EventKind::kServerReturns:
+      return ServerReturns(number);
     default:
       return EverySecond();
   }
@@ -175,7 +178,7 @@ bool VirtualCluster::Hindered(const TimedEvent& event) {
   if (!spec_.whole_run) return false;
   const uint32_t id = event.worker;
   VirtualMember& member = MemberOf(id);
-  if (!member.alive || course_.stage() == RunStage::kEnded) return true;
+  if (!member.alive || course_->stage() == RunStage::kEnded) return true;
   if (member.awake_at <= now_) {
     const Faults& faults = spec_.faults;
     if (Happens(faults.member_dies)) {
@@ -220,7 +223,7 @@ void VirtualCluster::Loaded(uint32_t id) {
 }
 
 void VirtualCluster::EvaluatorComes() {
-  if (course_.stage() == RunStage::kEnded) return;
+  if (course_->stage() == RunStage::kEnded) return;
   const uint32_t id =
       ToNumber(kEvaluator) - static_cast<uint32_t>(evaluators_.size());
   evaluators_.emplace_back();
@@ -246,7 +249,7 @@ void VirtualCluster::Evaluated(uint32_t id) {
 }
 
 void VirtualCluster::EverySecond() {
-  if (course_.stage() == RunStage::kEnded) return;
+  if (course_->stage() == RunStage::kEnded) return;
   size_t trainers = 0;
   std::optional<size_t> missing;
   for (size_t i = 0; i < latest_.size(); ++i) {
@@ -254,7 +257,7 @@ void VirtualCluster::EverySecond() {
     if (!there) missing = missing.value_or(i);
     if (there && workers_[latest_[i]].awake_at <= now_) ++trainers;
   }
-  if (trainers < course_.settings().workers_min && missing.has_value() &&
+  if (trainers < course_->settings().workers_min && missing.has_value() &&
       draws_.Chance(1, 3)) {
     Join(*missing);
   }
@@ -265,12 +268,47 @@ void VirtualCluster::EverySecond() {
     if (draws_.Chance(1, 2)) Give(ServerLeaves{server});
     Give(ServerLost{server, absl::UnavailableError("a server is gone")});
   }
+  if (Happens(faults.coordinator_dies)) RestartCoordinator();
   if (Happens(faults.disk_full)) draws_.FillDisk(now_);
   for (const RunInput& order :
-       DrawOrders(draws_, faults, course_.settings(), now_)) {
+       DrawOrders(draws_, faults, course_->settings(), now_)) {
     Give(order);
   }
   Send(EventKind::kSecondOver, 0, now_ + kOneSecond);
+}
+
+void VirtualCluster::RestartCoordinator() {
+  // What has not begun to train begins anew.
+  if (course_->stage() < RunStage::kTraining || course_->core() == nullptr ||
+      course_->stage() == RunStage::kEnded) {
+    return;
+  }
+  const std::unique_ptr<RunCourse> died = std::exchange(course_, NewCourse());
+  std::vector<RunOutput> outputs;  // They were performed.
+  for (const auto& [at, input] : inputs_) {
+    course_->Step(ToTime(at), input, outputs).IgnoreError();
+  }
+  CHECK(course_->stage() == died->stage() &&
+        course_->NextDeadline() == died->NextDeadline() &&
+        core().samples_counted() == died->core()->samples_counted() &&
+        core().version() == died->core()->version());
+  for (uint32_t i = 0; i < servers_.size(); ++i) {
+    servers_[i].Lose();
+    Send(EventKind::kServerReturns, i,
+         now_ + draws_.Delay(absl::ToInt64Nanoseconds(spec_.run.lease) / 2));
+  }
+  Give(CoordinatorRestarted{});
+}
+
+void VirtualCluster::ServerReturns(uint32_t number) {
+  VirtualServer& server = servers_[number];
+  const auto shard = static_cast<int>(number);
+  if (!server.away() || course_->shards().servers()[shard].gone) return;
+  server.Return();
+  Give(ServerReturned{
+      shard,
+      course_->shards().servers()[shard].is,
+      {{shard, course_->shards().shards()[shard].epoch, /*backup=*/false}}});
 }
 
 VirtualEvaluator& VirtualCluster::EvaluatorOf(uint32_t id) {

@@ -18,14 +18,15 @@ void VirtualCluster::Give(const RunInput& input) {
 
 absl::Status VirtualCluster::Offer(const RunInput& input) {
   Tell(&ClusterObserver::Given, now_, input);
+  if (spec_.faults.coordinator_dies > 0) inputs_.emplace_back(now_, input);
   std::vector<RunOutput> outputs;
-  absl::Status taken = course_.Step(ToTime(now_), input, outputs);
+  absl::Status taken = course_->Step(ToTime(now_), input, outputs);
   // Nothing that follows from an output steps the course before time goes on.
   for (const RunOutput& output : outputs) {
     Tell(&ClusterObserver::Decided, now_, output);
     Perform(output);
   }
-  Tell(&ClusterObserver::Stepped, now_, course_, taken);
+  Tell(&ClusterObserver::Stepped, now_, *course_, taken);
   return taken;
 }
 
@@ -43,6 +44,7 @@ void VirtualCluster::Perform(const RunOutput& output) {
             Send(EventKind::kAbandon, id, ArrivalAtMember(id), o.iteration);
           },
           [&](const NumberedCommand& o) { SendToServers(o); },
+          [&](const ResendCommands& o) { Resend(o); },
           [&](const paceline::Evicted& o) {
             if (o.reason != LossReason::kDeparted) statistics_.Lost();
           },
@@ -70,21 +72,47 @@ void VirtualCluster::SendToServers(const NumberedCommand& command) {
   }
   Nanos last = 0;
   for (uint32_t i = 0; i < servers_.size(); ++i) {
-    VirtualServer& server = servers_[i];
-    server.Send(command);
-    server.last_there = std::max(
-        server.last_there, now_ + spec_.server_latency +
-                               draws_.Late(spec_.faults.commanding, now_));
-    last = std::max(last, server.last_there);
-    Send(EventKind::kServerCommand, i, server.last_there);
+    if (servers_[i].away()) continue;
+    SendToServer(i, command);
+    last = std::max(last, servers_[i].last_there);
   }
   if (!std::holds_alternative<CloseCommand>(command.command)) return;
   statistics_.Closed();
   closed_at_ = last;
 }
 
+void VirtualCluster::SendToServer(uint32_t number,
+                                  const NumberedCommand& command) {
+  VirtualServer& server = servers_[number];
+  server.Send(command);
+  server.last_there = std::max(
+      server.last_there,
+      now_ + spec_.server_latency + draws_.Late(spec_.faults.commanding, now_));
+  Send(EventKind::kServerCommand, number, server.last_there);
+}
+
+void VirtualCluster::Resend(const ResendCommands& resend) {
+  const auto number = static_cast<uint32_t>(resend.shard);
+  VirtualServer& server = servers_[number];
+  for (const NumberedCommand& command : resend.commands) {
+    if (command.sequence > server.performed()) {
+      SendToServer(number, command);
+      continue;
+    }
+    server.Repeat(command);
+    server.last_back =
+        std::max(server.last_back, now_ + 2 * spec_.server_latency);
+    Send(EventKind::kServerAnswers, number, server.last_back);
+    if (const auto* write = std::get_if<WriteBlocks>(&command.command)) {
+      Send(EventKind::kPartWritten, number,
+           now_ + draws_.Delay(spec_.faults.writing), write->snapshot);
+    }
+  }
+}
+
 void VirtualCluster::ServerTakes(uint32_t number) {
   VirtualServer& server = servers_[number];
+  if (!server.has_command()) return;  // It was lost on its way.
   if (Happens(spec_.faults.server_hangs)) server.Hang();
   if (server.hangs()) return;
   const NumberedCommand& command = server.Perform();
@@ -124,6 +152,7 @@ void VirtualCluster::Evaluate(const SnapshotCommand& snapshot) {
 
 void VirtualCluster::ServerAnswers(uint32_t number) {
   VirtualServer& server = servers_[number];
+  if (!server.has_answer()) return;  // It was lost on its way.
   const bool refused =
       std::holds_alternative<SnapshotCommand>(server.to_answer().command) &&
       Happens(spec_.faults.snapshot_refused);

@@ -23,6 +23,12 @@ const NumberedCommand& VirtualServer::Perform() {
   return command;
 }
 
+void VirtualServer::Lose() {
+  away_ = true;
+  to_perform_.clear();
+  to_answer_.clear();
+}
+
 std::vector<CommandDone> VirtualServer::Answer() {
   const NumberedCommand command = std::move(to_answer_.front());
   to_answer_.pop_front();
@@ -30,7 +36,7 @@ std::vector<CommandDone> VirtualServer::Answer() {
   std::vector<CommandDone> answers;
   for (int server = first_; server < first_ + count_; ++server) {
     CommandDone& done = answers.emplace_back();
-    done.server = server;
+    done.shard = server;
     done.sequence = command.sequence;
     if (fence == nullptr) continue;
     const LastPush& last = pushes_[WorkerOf(fence->incarnation)];

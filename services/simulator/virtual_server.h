@@ -42,6 +42,16 @@ class VirtualServer {
   uint64_t performed() const { return performed_; }
   Closing closing() const { return closing_; }
 
+  // The coordinator has died, and all that was under way between them is lost,
+  // until another one has this server back.
+  void Lose();
+  void Return() { away_ = false; }
+  bool away() const { return away_; }
+  // One that it has carried out: it is answered once more.
+  void Repeat(const NumberedCommand& command) { to_answer_.push_back(command); }
+  bool has_command() const { return !to_perform_.empty(); }
+  bool has_answer() const { return !to_answer_.empty(); }
+
   // It carries out nothing any more.
   void Hang() { hangs_ = true; }
   bool hangs() const { return hangs_; }
@@ -73,6 +83,7 @@ class VirtualServer {
   uint64_t performed_ = 0;
   Closing closing_ = 0;
   bool hangs_ = false;
+  bool away_ = false;
   std::vector<LastPush> pushes_;  // By worker.
 };
 

@@ -11,24 +11,12 @@
 #include "tests/fuzz/fuzz_message.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/services/coordinator/run/manual_clock.h"
+#include "tests/services/coordinator/run/silent_observer.h"
 
 namespace paceline {
 namespace {
 
 constexpr uint64_t kRun = 77;
-
-class SilentObserver : public RunObserver {
- public:
-  void Started(int64_t, int64_t) override {}
-  void Progressed(const v1::JobProgress&) override {}
-  void Evaluated(const v1::AccuracyPoint&) override {}
-  void Decided(const v1::Decision&) override {}
-  void Warned(const std::string&) override {}
-  void ParadigmSwitched(const std::string&) override {}
-  void CheckpointChanged(const v1::Checkpoint&, bool) override {}
-  void SavingWasDelayed(const SavingDelayed&) override {}
-  void SavingHasSucceeded() override {}
-};
 
 v1::JobSpec SmallJob(uint8_t shape) {
   constexpr const char* kParadigms[] = {"asp", "bsp", "saps:s=1", "ksync:k=1"};
@@ -94,10 +82,13 @@ class FuzzedFleet {
  public:
   explicit FuzzedFleet(uint8_t shape)
       : fleet_(&clock_, absl::Seconds(10), [] {}) {
-    v1::ServerHello server;
-    server.set_name("s0");
-    server.set_address("s0:1");
-    server_ = *fleet_.OnServerConnected(server, server_commands_);
+    for (Server* const server : {&primary_, &other_}) {
+      v1::ServerHello hello;
+      hello.set_name(server == &primary_ ? "s0" : "s1");
+      hello.set_address(hello.name() + ":1");
+      hello.set_replicates(true);
+      server->member = *fleet_.OnServerConnected(hello, server->commands);
+    }
     v1::WorkerHello worker;
     worker.set_name("w0");
     worker_ = *fleet_.OnWorkerConnected(worker, worker_commands_);
@@ -106,9 +97,11 @@ class FuzzedFleet {
     setup.run = kRun;
     setup.plan = *ParseJob(SmallJob(shape));
     setup.servers = *fleet_.PickServers(1);
+    setup.replicas = (shape & 16) != 0 ? 1 : 0;
     setup.over = [this] {
       worker_commands_->End();
-      server_commands_->End();
+      primary_.commands->End();
+      other_.commands->End();
       over_.Notify();
     };
     static prometheus::Registry registry;
@@ -132,7 +125,7 @@ class FuzzedFleet {
     v1::WorkerMessage message;
     *message.mutable_ready() = ready;
     if (!Say(message)) return;
-    const bool hosts = server_commands_->Await(
+    const bool hosts = primary_.commands->Await(
         [](const v1::ServerCommand& c) { return c.has_host(); });
     if (!hosts) return;
     AnswerCommands();
@@ -147,9 +140,17 @@ class FuzzedFleet {
     AnswerCommands();
     if (what % 8 == 0) clock_.Advance(absl::Seconds(what / 8));
     if (what % 4 == 1) {
-      if (const auto message = ParseMessage<v1::ServerMessage>(fuzz.Text())) {
-        ExpectStreamCode(fleet_.OnServerMessage(server_, *message));
+      auto message = ParseMessage<v1::ServerMessage>(fuzz.Text());
+      if (!message.has_value()) return;
+      // Likewise of a shard's epochs.
+      if ((what & 8) != 0 && message->has_backup()) {
+        message->mutable_backup()->set_epoch(epoch_);
+      } else if ((what & 8) != 0 && message->has_promoted()) {
+        message->mutable_promoted()->set_epoch(epoch_);
       }
+      Server& from = (what & 16) != 0 ? other_ : primary_;
+      if ((what & 32) != 0) fleet_.OnServerDisconnected(from.member);
+      ExpectStreamCode(fleet_.OnServerMessage(from.member, *message));
       return;
     }
     auto message = ParseMessage<v1::WorkerMessage>(fuzz.Text());
@@ -175,20 +176,31 @@ class FuzzedFleet {
   }
 
  private:
+  struct Server {
+    uint64_t member = 0;
+    std::shared_ptr<Commands<v1::ServerCommand>> commands =
+        std::make_shared<Commands<v1::ServerCommand>>();
+  };
+
   bool Say(const v1::WorkerMessage& message) {
     const absl::Status status = fleet_.OnWorkerMessage(worker_, message);
     ExpectStreamCode(status);
     return status.ok();
   }
 
-  // As a server that does everything at once.
+  // As servers that do everything at once, but for what belongs to backups.
   void AnswerCommands() {
-    for (const v1::ServerCommand& command : server_commands_->Take()) {
-      if (command.sequence() == 0) continue;
-      v1::ServerMessage done;
-      done.set_run(kRun);
-      done.mutable_done()->set_sequence(command.sequence());
-      ExpectStreamCode(fleet_.OnServerMessage(server_, done));
+    for (const Server* const server : {&primary_, &other_}) {
+      for (const v1::ServerCommand& command : server->commands->Take()) {
+        epoch_ =
+            std::max({epoch_, command.host().epoch(),
+                      command.replicate().epoch(), command.promote().epoch()});
+        if (command.sequence() == 0) continue;
+        v1::ServerMessage done;
+        done.set_run(kRun);
+        done.mutable_done()->set_sequence(command.sequence());
+        ExpectStreamCode(fleet_.OnServerMessage(server->member, done));
+      }
     }
     for (const v1::WorkerCommand& command : worker_commands_->Take()) {
       if (command.has_grant()) iteration_ = command.grant().iteration();
@@ -198,12 +210,12 @@ class FuzzedFleet {
   ManualClock clock_;
   const std::shared_ptr<Commands<v1::WorkerCommand>> worker_commands_ =
       std::make_shared<Commands<v1::WorkerCommand>>();
-  const std::shared_ptr<Commands<v1::ServerCommand>> server_commands_ =
-      std::make_shared<Commands<v1::ServerCommand>>();
+  Server primary_;
+  Server other_;
   Fleet fleet_;
-  uint64_t server_ = 0;
   uint64_t worker_ = 0;
   int64_t iteration_ = 1;
+  uint64_t epoch_ = 0;  // The last that servers were told.
   absl::Notification over_;
   std::shared_ptr<JobRun> run_;
 };
@@ -243,6 +255,10 @@ std::vector<std::string> FuzzSeeds() {
   const auto server = [](const char* text) {
     return "\x01" + FuzzText(MessageSeed<v1::ServerMessage>(text));
   };
+  // With the epoch, from the backup; and when the primary's link breaks.
+  const auto replica = [](char what, const char* text) {
+    return what + FuzzText(MessageSeed<v1::ServerMessage>(text));
+  };
   const std::string push = worker(
       "push_done { samples: 10 blocks: 2 loss: 0.5 seconds { compute: 0.1 } "
       "push_bytes: 40 }");
@@ -259,6 +275,12 @@ std::vector<std::string> FuzzSeeds() {
           Seed('\1', kModel, others + push + worker("leaving {}")),
           Seed('\x0a', kModel, push + others),
           Seed('\3', kModel, worker("failed { code: 3 message: 'no' }")),
+          Seed('\x10', kModel,
+               push + replica('\x19', "run: 77 backup {}") +
+                   replica('\x09', "run: 77 backup {}") + push +
+                   replica('\x29', "heartbeat {}") +
+                   replica('\x19', "run: 77 promoted { sequence: 2 }") + push +
+                   worker("shard_filled { epoch: 3 }") + push),
           Seed('\0', "train_samples: 1 tensors { name: 'x' size: 1 }",
                server("run: 77 failed { code: 9 }"))};
 }

@@ -20,6 +20,7 @@
 #include "services/parameter_server/command_runner.h"
 #include "services/parameter_server/coordinator_link.h"
 #include "services/parameter_server/parameter_service.h"
+#include "services/parameter_server/replication_service.h"
 #include "tests/common/sanitized.h"
 #include "tests/common/test_folder.h"
 
@@ -51,6 +52,7 @@ JobsOptions OptionsOf(const std::string& folder) {
   JobsOptions options;
   options.lease = TestLease();
   options.checkpoint_root = folder;
+  options.journal_root = folder;
   options.entropy = 1;
   return options;
 }
@@ -63,8 +65,13 @@ struct LocalCluster::Server {
       : metrics(registry),
         guard(ServerSecurity(), {}, &Clock::Real(), &accounts),
         service(&shard, &Clock::Real(), &metrics, &streams, &guard),
-        listening(ListenAnywhere(ChannelProfile::kBulk, &accounts, {&service})),
-        runner(&shard, &metrics),
+        replication(&shard, &streams, &guard),
+        listening(ListenAnywhere(ChannelProfile::kBulk, &accounts,
+                                 {&service, &replication})),
+        runner(&shard, &metrics, {},
+               [](const std::string& address, absl::Duration liveness) {
+                 return MakeChannel(address, ChannelProfile::kBulk, liveness);
+               }),
         link({.connect =
                   [coordinator](absl::Duration liveness) {
                     return MakeChannel(coordinator, ChannelProfile::kControl,
@@ -76,6 +83,7 @@ struct LocalCluster::Server {
              &runner,
              [this](absl::Duration lease) {
                service.SetPullTimeout(lease);
+               runner.SetLease(lease);
                runner.TakeTurn(Clock::Real().Now());
              }),
         thread([this] { CHECK(link.Run().ok()); }) {}
@@ -93,6 +101,7 @@ struct LocalCluster::Server {
   ConnectionAccounts accounts;
   CallGuard guard;
   ParameterService service;
+  ReplicationService replication;
   ListeningServer listening;
   CommandRunner runner;
   CoordinatorLink link;

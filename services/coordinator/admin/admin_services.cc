@@ -278,6 +278,21 @@ class ClusterService final : public Calls<v1::ClusterService> {
                     return jobs->SetDraining(wanted.name(), false);
                   });
   }
+  Unary* DrainServer(Context* context, const v1::DrainServerRequest* request,
+                     v1::Server* response) override {
+    return Change("DrainServer", context, request, response,
+                  [](Jobs* jobs, const v1::DrainServerRequest& wanted) {
+                    return jobs->SetServerDraining(wanted.name(), true);
+                  });
+  }
+  Unary* UndrainServer(Context* context,
+                       const v1::UndrainServerRequest* request,
+                       v1::Server* response) override {
+    return Change("UndrainServer", context, request, response,
+                  [](Jobs* jobs, const v1::UndrainServerRequest& wanted) {
+                    return jobs->SetServerDraining(wanted.name(), false);
+                  });
+  }
   Unary* ListServers(Context* context, const v1::ListServersRequest* request,
                      v1::ListServersResponse* response) override {
     return Read("ListServers", context, request, response, &Jobs::ListServers);

@@ -290,12 +290,14 @@ void Checkpoints::RemoveUnfinished(const std::string& directory) {
   if (!put.ok()) LogWarning(put.message());
 }
 
-absl::StatusOr<std::string> Checkpoints::Settle(const JobEntry& entry) {
+absl::StatusOr<std::string> Checkpoints::Settle(const JobEntry& entry,
+                                                absl::string_view but) {
   std::string found;
   PACELINE_ASSIGN_OR_RETURN(std::vector<v1::Checkpoint> checkpoints,
                             List(entry));
   for (v1::Checkpoint& checkpoint : checkpoints) {
     if (checkpoint.state() != v1::Checkpoint::WRITING) continue;
+    if (checkpoint.name() == but) continue;
     const auto manifest = ReadManifest(checkpoint.directory());
     if (manifest.ok()) {
       // It was finished; only the word of it was lost.

@@ -86,9 +86,11 @@ class Checkpoints {
       JobEntry& entry);
   // Removes the records of those whose files are gone.
   void TakeRemoved();
-  // After a restart: none is being written any more. The name of the newest
-  // that was found whole only now and has not diverged, if any.
-  absl::StatusOr<std::string> Settle(const JobEntry& entry);
+  // After a restart: none is being written any more, but the one of that name.
+  // The name of the newest that was found whole only now and has not diverged,
+  // if any.
+  absl::StatusOr<std::string> Settle(const JobEntry& entry,
+                                     absl::string_view but = "");
 
  private:
   // What is there of one that was not finished; its record stays.

@@ -66,6 +66,13 @@ struct JobEntry {
   const std::string& ReasonWhileRunning() const {
     return interrupted.empty() ? warning : interrupted;
   }
+  // What its run has trained is still to be saved, so that it goes on elsewhere
+  // or stays as it is.
+  bool IsBeingSaved() const {
+    return active != nullptr &&
+           (!interrupted.empty() || job.state() == v1::Job::PAUSING ||
+            job.state() == v1::Job::SAVING);
+  }
 };
 
 // What a caller's request is, if it has an id, so that the same request is

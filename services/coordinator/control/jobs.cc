@@ -135,6 +135,10 @@ absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
   PACELINE_RETURN_IF_ERROR(NoteQuota(
       CheckJobQuota(options_.quota, book_.JobsOf(name.name_space), job)));
   PACELINE_RETURN_IF_ERROR(CheckInterval(job));
+  // What it is to have must not change with the coordinator.
+  if (!job.spec().has_replicas() && options_.replicas > 0) {
+    job.mutable_spec()->set_replicas(options_.replicas);
+  }
   job.set_uid(DrawUid(book_.ids()));
   job.set_state(v1::Job::PENDING);
   job.set_state_reason("waits for workers");
@@ -277,8 +281,12 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
                                  : request.reason();
   return Apply(
       request, identity, JobEvent::kSwitch,
-      [&wanted](const JobEntry& entry, v1::Job& job) -> absl::Status {
+      [&](const JobEntry& entry, v1::Job& job) -> absl::Status {
         PACELINE_RETURN_IF_ERROR(CheckTrains(entry));
+        if (entry.active != nullptr) {
+          PACELINE_RETURN_IF_ERROR(
+              fleet().CheckRoom(*entry.active, wanted.spec));
+        }
         job.mutable_spec()->set_paradigm(wanted.paradigm);
         return absl::OkStatus();
       },
@@ -315,6 +323,7 @@ absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
             PACELINE_RETURN_IF_ERROR(NoteQuota(CheckJobQuota(
                 options_.quota, book_.JobsOf(wanted.job.name_space), job)));
             job.set_restore_from(from);
+            runs_.SetBack(entry, job);
             job.set_state_reason("waits for workers");
             job.set_traceparent(traceparent);
             had_ended = job.has_end_time();
@@ -351,9 +360,12 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
     PACELINE_RETURN_IF_ERROR(NoteQuota(CheckWorkerQuota(options_.quota, job)));
   }
   PACELINE_RETURN_IF_ERROR(CheckInterval(job));
-  if (request.validate_only()) return job;
   const bool switches = job.spec().paradigm() != entry->job.spec().paradigm();
   PACELINE_ASSIGN_OR_RETURN(const JobPlan plan, ParseJob(job.spec()));
+  if (entry->active != nullptr && switches) {
+    PACELINE_RETURN_IF_ERROR(fleet().CheckRoom(*entry->active, plan.paradigm));
+  }
+  if (request.validate_only()) return job;
   PACELINE_RETURN_IF_ERROR(
       book_.Write(*entry, std::move(job), Durability::kStored, asked));
   if (entry->active != nullptr && trains_otherwise) {
@@ -684,6 +696,17 @@ absl::StatusOr<v1::Worker> Jobs::GetWorker(const std::string& name) const {
     return found[0];
   }
   return NotFound(kWorkerType, name);
+}
+
+absl::StatusOr<v1::Server> Jobs::SetServerDraining(const std::string& name,
+                                                   bool draining) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string server,
+                            ParseServerName("name", name));
+  PACELINE_RETURN_IF_ERROR(runs_.fleet().SetServerDraining(server, draining));
+  for (v1::Server& found : runs_.fleet().Servers()) {
+    if (found.name() == name) return std::move(found);
+  }
+  return NotFound(kServerType, name);
 }
 
 absl::StatusOr<v1::Worker> Jobs::SetDraining(const std::string& name,

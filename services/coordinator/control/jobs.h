@@ -94,6 +94,8 @@ class Jobs {
   absl::StatusOr<v1::Worker> GetWorker(const std::string& name) const;
   absl::StatusOr<v1::Worker> SetDraining(const std::string& name,
                                          bool draining);
+  absl::StatusOr<v1::Server> SetServerDraining(const std::string& name,
+                                               bool draining);
 
   // Saves what runs and starts nothing any more. Those jobs are PENDING then,
   // and go on when the coordinator is there again; those that do not manage

@@ -4,13 +4,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/container/btree_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/checkpoint/shared_folder.h"
@@ -21,12 +21,14 @@
 #include "common/status.h"
 #include "common/status_details.h"
 #include "common/trace_context.h"
+#include "services/coordinator/control/run_files.h"
 #include "services/coordinator/control/state_reason.h"
 #include "services/coordinator/fleet/pool_demand.h"
 #include "services/coordinator/jobs/job_quota.h"
 #include "services/coordinator/jobs/job_state.h"
 #include "services/coordinator/jobs/resource_name.h"
 #include "services/coordinator/run/course/course_options.h"
+#include "services/coordinator/run/course/time_limits.h"
 #include "services/coordinator/run/wire.h"
 
 namespace paceline {
@@ -69,14 +71,6 @@ void LogLost(const v1::Job& job, int64_t trained) {
   LogError(
       "what was trained is lost",
       {{"job", job.name()}, {"samples", lost}, {"reason", job.state_reason()}});
-}
-
-// What its run has trained is still to be saved, so that it goes on elsewhere
-// or stays as it is.
-bool IsBeingSaved(const JobEntry& entry) {
-  if (entry.active == nullptr) return false;
-  return !entry.interrupted.empty() || entry.job.state() == v1::Job::PAUSING ||
-         entry.job.state() == v1::Job::SAVING;
 }
 
 }  // namespace
@@ -126,12 +120,70 @@ void RunControl::Wake() {
 absl::Status RunControl::Start() {
   {
     absl::MutexLock lock(&book_->mu());
+    std::set<std::string> go_on;
     for (auto& [name, entry] : book_->entries()) {
-      PACELINE_RETURN_IF_ERROR(TakeOver(entry));
+      if (GoOn(entry)) go_on.insert(entry.job.uid());
+      if (entry.active == nullptr) PACELINE_RETURN_IF_ERROR(TakeOver(entry));
     }
+    RemoveOtherJournals(options_.journal_root, go_on);
+    servers_awaited_until_ =
+        clock_->Now() + std::max(options_.lease, kReturnTime);
   }
   control_ = std::thread([this] { Control(); });
   return absl::OkStatus();
+}
+
+bool RunControl::GoOn(JobEntry& entry) {
+  const v1::Job::State state = entry.job.state();
+  const bool trained = state == v1::Job::RUNNING || state == v1::Job::PAUSING ||
+                       state == v1::Job::SAVING;
+  if (!trained || options_.journal_root.empty()) return false;
+  absl::Status outcome = MakeNews(entry);
+  if (outcome.ok()) {
+    auto run =
+        JobRun::FromJournal(SetupFor(entry), clock_, entry.news, entry.metrics);
+    if (absl::IsNotFound(run.status())) return false;
+    outcome = run.status();
+    if (run.ok()) entry.active = *std::move(run);
+  }
+  if (!outcome.ok()) {
+    LogError("the job's run cannot go on from its journal",
+             {{"job", entry.job.name()},
+              {"reason", std::string(outcome.message())}});
+    return false;
+  }
+  fleet_.AddRun(entry.active);
+  v1::Job job = entry.job;
+  const auto found = checkpoints_->Settle(
+      entry, absl::StrCat(job.name(), "/checkpoints/",
+                          entry.active->WritingCheckpoint()));
+  if (found.ok() && !found->empty()) job.set_restore_from(*found);
+  // It is busy from now on.
+  book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
+  // It was asked for, and perhaps not told to the run any more.
+  if (state == v1::Job::PAUSING) entry.active->Pause(absl::ZeroDuration());
+  LogInfo("goes on with a run of another life", {{"job", entry.job.name()}});
+  return true;
+}
+
+void RunControl::LoseAwaitedServers() {
+  if (clock_->Now() < servers_awaited_until_) return;
+  servers_awaited_until_ = absl::InfiniteFuture();
+  for (JobEntry* const entry : book_->Busy()) {
+    if (entry->active != nullptr) entry->active->LoseAwaitedServers();
+  }
+}
+
+void RunControl::ShortenJournals() {
+  for (JobEntry* const entry : book_->Busy()) {
+    if (entry->active == nullptr || !entry->active->log().is_long() ||
+        entry->job.state() != v1::Job::RUNNING) {
+      continue;
+    }
+    // Without checkpoints nothing else can be done about it.
+    if (!checkpoints_->kept()) entry->active->log().Remove();
+    Interrupt(*entry, "the journal of its run is long and begins anew");
+  }
 }
 
 absl::Status RunControl::TakeOver(JobEntry& entry) {
@@ -164,6 +216,7 @@ void RunControl::Control() {
     return inbox_.woken || inbox_.stopping;
   };
   absl::Time next_look = absl::InfinitePast();
+  absl::Time awake = clock_->Now();
   while (true) {
     {
       absl::MutexLock lock(&inbox_.mu);
@@ -172,6 +225,14 @@ void RunControl::Control() {
       inbox_.woken = false;
     }
     const absl::Time now = clock_->Now();
+    const absl::Duration late = now - std::exchange(awake, now) - kTurn;
+    if (late > options_.frozen_after) {
+      LogWarning(
+          "the coordinator did not run for a while: no lease goes on "
+          "for that time",
+          {{"seconds", absl::ToDoubleSeconds(late)}});
+      fleet_.Forgive(late);
+    }
     if (now >= next_look) {
       fleet_.EndSilent();
       next_look = now + options_.lease / 4;
@@ -205,6 +266,8 @@ void RunControl::Turn(std::vector<std::shared_ptr<JobRun>>& over) {
   }
   if (draining_) return;
   LookAtFolders();
+  LoseAwaitedServers();
+  ShortenJournals();
   LeaveServers();
   AssignWorkers();
 }
@@ -275,7 +338,8 @@ void RunControl::NoteSaving(JobEntry& entry, const RunNews::Changes& changes,
   if (job.state() != v1::Job::CANCELLING) job.set_state_reason(reason);
 }
 
-void RunControl::SetBack(JobEntry& entry, v1::Job& job) {
+void RunControl::SetBack(const JobEntry& entry, v1::Job& job) const {
+  book_->mu().AssertHeld();
   v1::JobProgress progress;
   progress.set_paradigm(job.spec().paradigm());
   progress.set_parameters(job.progress().parameters());
@@ -298,7 +362,7 @@ void RunControl::SetBack(JobEntry& entry, v1::Job& job) {
   *job.mutable_progress() = std::move(progress);
 }
 
-void RunControl::RunEnded(JobEntry& entry, const JobRun& run,
+void RunControl::RunEnded(JobEntry& entry, JobRun& run,
                           const RunOutcome& outcome) {
   TakeNews(entry);  // What it said last.
   const std::string interrupted = std::exchange(entry.interrupted, "");
@@ -341,6 +405,7 @@ void RunControl::RunEnded(JobEntry& entry, const JobRun& run,
     LogInfo("run ended", fields);
   }
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
+  run.log().Remove();
 }
 
 void RunControl::Interrupt(JobEntry& entry, const std::string& why) {
@@ -376,7 +441,9 @@ void RunControl::LeaveServers() {
       if (!found.ok()) continue;
       JobEntry& entry = **found;
       // What is left to evaluate may be done before the server goes.
-      if (entry.active == nullptr || entry.active->TrainingEnds()) {
+      if (entry.active == nullptr || entry.active->TrainingEnds() ||
+          entry.active->CanHandOver(
+              absl::StripPrefix(server.name(), FormatServerName("")))) {
         continue;
       }
       Interrupt(entry, absl::StrCat(server.name(), " is leaving"));
@@ -392,7 +459,7 @@ void RunControl::Drain(absl::Duration grace) {
     for (JobEntry* const entry : book_->Busy()) {
       Interrupt(*entry, "the coordinator is stopping");
       // What could not be saved so far is tried at once.
-      if (IsBeingSaved(*entry)) entry->active->Pause(absl::ZeroDuration());
+      if (entry->IsBeingSaved()) entry->active->Pause(absl::ZeroDuration());
     }
   }
   Wake();
@@ -401,14 +468,14 @@ void RunControl::Drain(absl::Duration grace) {
   const auto saved = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu()) {
     const std::vector<JobEntry*> busy = book_->Busy();
     return std::none_of(busy.begin(), busy.end(), [](const JobEntry* entry) {
-      return IsBeingSaved(*entry);
+      return entry->IsBeingSaved();
     });
   };
   book_->mu().AwaitWithTimeout(absl::Condition(&saved),
                                deadline - clock_->Now());
   Turn(over);  // What has ended by now.
   for (JobEntry* const entry : book_->Busy()) {
-    if (IsBeingSaved(*entry)) LeaveUnsaved(*entry);
+    if (entry->IsBeingSaved()) LeaveUnsaved(*entry);
   }
   book_->Close();
 }
@@ -614,54 +681,76 @@ void RunControl::SetWaiting(JobEntry& entry, absl::string_view reason) {
   book_->Write(entry, std::move(job), Durability::kShown).IgnoreError();
 }
 
+absl::Status RunControl::MakeNews(JobEntry& entry) {
+  PACELINE_ASSIGN_OR_RETURN(const int64_t last,
+                            store_->LastDecisionSequence(entry.job.uid()));
+  if (entry.news == nullptr) {
+    entry.news = std::make_shared<RunNews>(
+        entry.job.uid(), std::max(last, entry.last_decision),
+        book_->EventsOf(entry), journal_, &inbox_);
+  }
+  if (entry.metrics == nullptr) {
+    entry.metrics = std::make_shared<JobMetrics>(*registry_, entry.job.name());
+  }
+  return absl::OkStatus();
+}
+
+RunSetup RunControl::SetupFor(const JobEntry& entry) {
+  RunSetup setup;
+  setup.job_uid = entry.job.uid();
+  setup.version = options_.version;
+  setup.journal_file = JournalFile(options_.journal_root, setup.job_uid);
+  setup.lanes = options_.lanes;
+  setup.frozen_after = options_.frozen_after;
+  setup.find_evaluator =
+      [this, name = entry.job.name(),
+       program = std::string(
+           ProgramOf(entry.job.spec().model()).value_or(absl::string_view()))] {
+        return fleet_.FindEvaluator(name, program);
+      };
+  setup.admit_parameters = [this, name = entry.job.name()](int64_t bytes) {
+    return AdmitParameters(name, bytes);
+  };
+  setup.over = [this] { Wake(); };
+  return setup;
+}
+
 void RunControl::StartRun(JobEntry& entry) {
   // A store that another version has filled may hold what this one refuses.
   absl::StatusOr<JobPlan> plan = ParseJob(entry.job.spec());
   if (!plan.ok()) return SetWaiting(entry, plan.status().message());
   auto servers = fleet_.PickServers(entry.job.spec().servers());
   if (!servers.ok()) return SetWaiting(entry, servers.status().message());
-  const auto last = store_->LastDecisionSequence(entry.job.uid());
-  if (!last.ok()) return SetWaiting(entry, last.status().message());
-  if (entry.news == nullptr) {
-    entry.news = std::make_shared<RunNews>(
-        entry.job.uid(), std::max(*last, entry.last_decision),
-        book_->EventsOf(entry), journal_, &inbox_);
+  if (const absl::Status made = MakeNews(entry); !made.ok()) {
+    return SetWaiting(entry, made.message());
   }
   const std::string name = entry.job.name();
-  if (entry.metrics == nullptr) {
-    entry.metrics = std::make_shared<JobMetrics>(*registry_, name);
-  }
-  RunSetup setup;
+  RunSetup setup = SetupFor(entry);
   setup.job_name = name;
   setup.run = book_->ids().Next();
   setup.plan = *std::move(plan);
   setup.lease = options_.lease;
   setup.servers = *std::move(servers);
+  const v1::JobSpec& spec = setup.plan.spec;
+  setup.replicas = spec.has_replicas() ? spec.replicas() : options_.replicas;
+  setup.strict = spec.durability() == kStrictDurability;
   setup.checkpoint_root = checkpoints_->FolderOf(entry.job);
   setup.checkpoint_fallbacks = checkpoints_->FallbacksOf(entry.job);
-  setup.lanes = options_.lanes;
   if (!entry.job.restore_from().empty()) {
     setup.restore_from = entry.from.directory();
   }
+  setup.before = entry.job.progress();
+  // These are of the run that it was.
+  setup.before.clear_workers();
+  setup.before.clear_samples_per_second();
+  setup.before.clear_seconds_left();
   if (!options_.trace_root.empty()) {
-    setup.trace_file = absl::StrFormat("%s/%s-%04x.jsonl", options_.trace_root,
-                                       absl::StrReplaceAll(name, {{"/", "_"}}),
-                                       setup.run & 0xffff);
+    setup.trace_file = TraceFile(options_.trace_root, name, setup.run);
   }
   std::optional<TraceContext> trace = ParseTraceparent(entry.job.traceparent());
   if (!trace.has_value())
     trace = NewTrace(book_->ids().Next(), book_->ids().Next());
   setup.traceparent = ToTraceparent(*trace, setup.run);
-  setup.find_evaluator =
-      [this, name,
-       program = std::string(
-           ProgramOf(setup.plan.spec.model()).value_or(absl::string_view()))] {
-        return fleet_.FindEvaluator(name, program);
-      };
-  setup.admit_parameters = [this, name](int64_t bytes) {
-    return AdmitParameters(name, bytes);
-  };
-  setup.over = [this] { Wake(); };
   entry.active = std::make_shared<JobRun>(std::move(setup), clock_, entry.news,
                                           entry.metrics);
   fleet_.AddRun(entry.active);

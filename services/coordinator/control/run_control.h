@@ -41,8 +41,17 @@ struct JobsOptions {
   // What is known of these folders, in that order; null: nothing, they are
   // taken for good. Called with the book's lock: it must not block.
   std::function<std::vector<FolderState>()> folders = nullptr;
+  // Backups of each part of a job's model, where the job does not say.
+  uint32_t replicas = 0;
   // Gets each run's iterations, JOB-RUN.jsonl; empty: nothing is recorded.
   std::string trace_root = {};
+  // Has a journal for each run, with which another life of the coordinator goes
+  // on; empty: then their jobs are paused.
+  std::string journal_root = {};
+  std::string version = {};  // Of the coordinator.
+  // This process is late by so much: it did not run meanwhile, and no lease
+  // goes on for that time.
+  absl::Duration frozen_after = absl::InfiniteDuration();
   // Must differ from one life of the coordinator to the next.
   uint64_t entropy = 0;
 };
@@ -69,8 +78,8 @@ class RunControl {
   const Fleet& fleet() const { return fleet_; }
 
   // What another life of the coordinator has left in the book: the jobs that
-  // ran are PAUSED, at their last checkpoint. Then the thread starts. The
-  // errors are the store's.
+  // ran go on as their journals say; without one they are PAUSED, at their last
+  // checkpoint. Then the thread starts. The errors are the store's.
   absl::Status Start();
   // The thread looks at the book soon. Needs no lock, and may be called with
   // the book's.
@@ -78,12 +87,27 @@ class RunControl {
   // Writes what the job's run has told into the book. Verbs do so first, for
   // callers may have seen what it says. REQUIRES: the book's lock is held.
   void TakeNews(JobEntry& entry);
+  // The job's progress becomes what it goes on with, wherever its run has been.
+  // REQUIRES: the book's lock is held.
+  void SetBack(const JobEntry& entry, v1::Job& job) const;
   // Jobs::Drain().
   void Drain(absl::Duration grace);
 
  private:
   absl::Status TakeOver(JobEntry& entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Whether the job's run goes on.
+  bool GoOn(JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // What a run tells things to, unless the entry has it.
+  absl::Status MakeNews(JobEntry& entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Of what a run is told and asks; the rest is the plan's, or the journal's.
+  RunSetup SetupFor(const JobEntry& entry)
+      ABSL_SHARED_LOCKS_REQUIRED(book_->mu());
+  // Of runs that go on: servers that have not come back are lost.
+  void LoseAwaitedServers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // Journals that take too long to be read begin anew.
+  void ShortenJournals() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
 
   void Control();
   // `over` gets the runs that have ended, to be destroyed without the lock.
@@ -92,7 +116,7 @@ class RunControl {
   // Whether what its run has trained can be saved: in its state, its reason.
   void NoteSaving(JobEntry& entry, const RunNews::Changes& changes,
                   v1::Job& job);
-  void RunEnded(JobEntry& entry, const JobRun& run, const RunOutcome& outcome)
+  void RunEnded(JobEntry& entry, JobRun& run, const RunOutcome& outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   // Ends the job's run so that the job can go on in another one; does nothing
   // where there are no checkpoints.
@@ -101,10 +125,6 @@ class RunControl {
   // The process ends, and what the job's run has trained is not saved: it is
   // PAUSED, at its last checkpoint.
   void LeaveUnsaved(JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
-  // Its progress becomes what it goes on with, wherever its run has been; says
-  // what that costs.
-  void SetBack(JobEntry& entry, v1::Job& job)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   // Interrupts those that a parameter server hosts which is about to go.
   void LeaveServers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
 
@@ -142,6 +162,7 @@ class RunControl {
 
   uint64_t rows_lost_ ABSL_GUARDED_BY(book_->mu()) = 0;  // The metric has them.
   bool draining_ ABSL_GUARDED_BY(book_->mu()) = false;   // Nothing is started.
+  absl::Time servers_awaited_until_ ABSL_GUARDED_BY(book_->mu());
   std::vector<FolderState> folders_ ABSL_GUARDED_BY(book_->mu());
 
   std::thread control_;  // Last: it uses everything above.

@@ -7,15 +7,14 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/host_port.h"
 #include "common/log/log.h"
-#include "common/plain_name.h"
 #include "common/proto_time.h"
 #include "common/rpc/grpc_status.h"
-#include "common/security/loopback_address.h"
 #include "common/status.h"
 #include "common/status_details.h"
 #include "services/coordinator/fleet/assignment.h"
+#include "services/coordinator/fleet/hello_check.h"
+#include "services/coordinator/fleet/server_choice.h"
 #include "services/coordinator/jobs/resource_name.h"
 #include "services/coordinator/run/course/time_limits.h"
 
@@ -31,22 +30,6 @@ constexpr int kLeavingLeases = 30;
 // long as workers wait for it.
 constexpr int kStalledLeases = 3;
 
-// Far more than anybody has.
-constexpr int kProgramsMax = 64;
-
-absl::Status CheckPrograms(const v1::WorkerHello& hello) {
-  if (hello.programs_size() > kProgramsMax) {
-    return InvalidField(
-        "hello.programs",
-        absl::StrCat("are ", hello.programs_size(), "; at most ", kProgramsMax,
-                     " are allowed"));
-  }
-  for (const std::string& program : hello.programs()) {
-    PACELINE_RETURN_IF_ERROR(CheckPlainName("hello.programs", program));
-  }
-  return absl::OkStatus();
-}
-
 // The jobs that it is unfit for, and why.
 std::map<std::string, std::string> UnfitFor(
     const std::map<std::string, JobTrouble>& troubles) {
@@ -55,6 +38,17 @@ std::map<std::string, std::string> UnfitFor(
     if (trouble.unfit()) unfit.emplace(job, trouble.why());
   }
   return unfit;
+}
+
+ServerLink LinkOf(uint64_t id, const v1::ServerHello& hello,
+                  std::weak_ptr<ServerPeer> stream) {
+  return {id,
+          hello.name(),
+          hello.address(),
+          std::move(stream),
+          hello.failure_domain(),
+          hello.replicates(),
+          hello.max_bytes() > 0};
 }
 
 // Nothing happens to a stream that is gone.
@@ -89,14 +83,12 @@ std::vector<std::weak_ptr<OpenStream>> StreamsOf(const std::string& name,
   return streams;
 }
 
-// The jobs of which a parameter server has what is saved nowhere.
+// The jobs of which a parameter server has what is nowhere else.
 std::vector<std::string> JobsOn(
     uint64_t member, const std::vector<std::shared_ptr<JobRun>>& runs) {
   std::vector<std::string> jobs;
   for (const auto& run : runs) {
-    if (run->NeedsServers() && absl::c_linear_search(run->Servers(), member)) {
-      jobs.push_back(run->job_name());
-    }
+    if (run->Needs(member)) jobs.push_back(run->job_name());
   }
   return jobs;
 }
@@ -116,12 +108,7 @@ Fleet::Fleet(const Clock* clock, absl::Duration lease,
 
 absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
     const v1::WorkerHello& hello, std::weak_ptr<WorkerPeer> stream) {
-  PACELINE_RETURN_IF_ERROR(CheckPlainName("hello.name", hello.name()));
-  // One that says none is of the default pool.
-  if (!hello.pool().empty()) {
-    PACELINE_RETURN_IF_ERROR(CheckPlainName("hello.pool", hello.pool()));
-  }
-  PACELINE_RETURN_IF_ERROR(CheckPrograms(hello));
+  PACELINE_RETURN_IF_ERROR(CheckHello(hello));
   v1::WorkerCommand registered;
   registered.mutable_registered()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
@@ -274,22 +261,11 @@ void Fleet::OnWorkerDisconnected(uint64_t member) {
 
 absl::StatusOr<uint64_t> Fleet::OnServerConnected(
     const v1::ServerHello& hello, std::weak_ptr<ServerPeer> stream) {
-  PACELINE_RETURN_IF_ERROR(CheckPlainName("hello.name", hello.name()));
-  if (hello.address().empty()) {
-    return InvalidField("hello.address", "a server names its address");
-  }
-  if (IsWildcardAddress(hello.address())) {
-    return InvalidField(
-        "hello.address",
-        absl::StrCat(hello.address(),
-                     " is no address that workers can dial: start the server "
-                     "with --advertise HOST:PORT"));
-  }
-  PACELINE_RETURN_IF_ERROR(
-      Annotate(CheckPort(hello.address()), "hello.address"));
+  PACELINE_RETURN_IF_ERROR(CheckHello(hello));
   v1::ServerCommand welcome;
   welcome.mutable_welcome()->set_lease_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
+  welcome.mutable_welcome()->set_looks_at_held(true);
   uint64_t member = 0;
   v1::CheckpointFolders folders;
   std::vector<std::weak_ptr<OpenStream>> replaced;
@@ -317,8 +293,68 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
   }
   LogInfo("registered",
           {{"server", hello.name()}, {"address", hello.address()}});
+  ReturnToRuns(LinkOf(member, hello, stream), hello);
+  Offer(member);
   changed_();
   return member;
+}
+
+void Fleet::ReturnToRuns(const ServerLink& link, const v1::ServerHello& hello) {
+  std::map<uint64_t, std::vector<v1::HeldShard>> held;  // By run.
+  for (const v1::HeldShard& shard : hello.held()) {
+    held[shard.run()].push_back(shard);
+  }
+  std::map<uint64_t, std::shared_ptr<JobRun>> runs;
+  {
+    absl::MutexLock lock(&mu_);
+    runs = runs_;
+  }
+  // One that has nothing of a run that awaits it is another process.
+  for (const auto& [number, run] : runs) {
+    if (run->OnServerReturned(link, held[number])) held.erase(number);
+  }
+  std::erase_if(held, [](const auto& of) { return of.second.empty(); });
+  for (const auto& [number, shards] : held) {
+    v1::ServerCommand command;
+    command.set_run(number);
+    command.mutable_unhost()->set_reason("no run goes on with it");
+    command.mutable_unhost()->set_all_shards(true);
+    SendTo(link.stream, std::move(command));
+  }
+}
+
+bool Fleet::TakesJobs(uint64_t id, const ServerEntry& entry) const {
+  return !entry.leaving && !drained_servers_.contains(entry.hello.name()) &&
+         folders_.IsFit(id, entry.hello);
+}
+
+void Fleet::Offer(uint64_t member) {
+  std::vector<std::shared_ptr<JobRun>> runs;
+  ServerLink link;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = servers_.find(member);
+    if (it == servers_.end() || !TakesJobs(member, it->second)) return;
+    link = LinkOf(member, it->second.hello, it->second.stream);
+    for (const auto& [id, run] : runs_) runs.push_back(run);
+  }
+  for (const auto& run : runs) run->OfferServer(link);
+}
+
+void Fleet::OnServerLink(uint64_t member, uint64_t link, bool connected) {
+  std::vector<std::shared_ptr<JobRun>> runs;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = servers_.find(member);
+    if (it == servers_.end()) return;
+    ServerEntry& entry = it->second;
+    if (link > entry.link) {
+      entry.link = link;
+      entry.connected = connected;
+    }
+    for (const auto& [id, run] : runs_) runs.push_back(run);
+  }
+  for (const auto& run : runs) run->OnServerLink(member, link, connected);
 }
 
 absl::Status Fleet::OnServerMessage(uint64_t member,
@@ -374,6 +410,7 @@ void Fleet::FoldersSeen(uint64_t member, const v1::FoldersSeen& seen) {
     LogWarning("a checkpoint folder is in trouble",
                {{"server", name}, {"reason", seen.message()}});
   }
+  Offer(member);
   changed_();
 }
 
@@ -388,7 +425,7 @@ absl::Status Fleet::ServerLeaves(uint64_t member) {
     name = it->second.hello.name();
     for (const auto& [id, run] : runs_) runs.push_back(run);
   }
-  for (const auto& run : runs) run->OnServerLeaving(member);
+  for (const auto& run : runs) run->OnServerLeaving(member, true);
   LogInfo("leaving", {{"server", name}});
   changed_();
   return absl::OkStatus();
@@ -415,6 +452,8 @@ void Fleet::AddRun(const std::shared_ptr<JobRun>& run) {
   // Since they were picked for the run.
   std::vector<uint64_t> gone;
   std::vector<uint64_t> leaving;
+  std::vector<std::pair<uint64_t, uint64_t>> absent;  // With the link's count.
+  std::vector<uint64_t> all;
   {
     absl::MutexLock lock(&mu_);
     runs_.emplace(run->run(), run);
@@ -422,13 +461,22 @@ void Fleet::AddRun(const std::shared_ptr<JobRun>& run) {
       const auto it = servers_.find(member);
       if (it == servers_.end()) {
         gone.push_back(member);
-      } else if (it->second.leaving) {
+        continue;
+      }
+      const ServerEntry& entry = it->second;
+      if (entry.leaving || drained_servers_.contains(entry.hello.name())) {
         leaving.push_back(member);
       }
+      if (!entry.connected) absent.emplace_back(member, entry.link);
     }
+    for (const auto& [id, entry] : servers_) all.push_back(id);
   }
   for (const uint64_t member : gone) run->OnServerDisconnected(member);
-  for (const uint64_t member : leaving) run->OnServerLeaving(member);
+  for (const uint64_t member : leaving) run->OnServerLeaving(member, true);
+  for (const auto& [member, link] : absent) {
+    run->OnServerLink(member, link, false);
+  }
+  for (const uint64_t member : all) Offer(member);
 }
 
 void Fleet::RemoveRun(uint64_t run) {
@@ -516,6 +564,28 @@ absl::Status Fleet::SetDraining(const std::string& name, bool draining) {
   return absl::OkStatus();
 }
 
+absl::Status Fleet::SetServerDraining(const std::string& name, bool draining) {
+  std::vector<uint64_t> members;
+  std::vector<std::shared_ptr<JobRun>> runs;
+  {
+    absl::MutexLock lock(&mu_);
+    for (const auto& [id, entry] : servers_) {
+      if (entry.hello.name() != name) continue;
+      if (!entry.leaving) members.push_back(id);
+    }
+    if (!draining) drained_servers_.erase(name);
+    if (draining && !members.empty()) drained_servers_.insert(name);
+    for (const auto& [id, run] : runs_) runs.push_back(run);
+  }
+  if (members.empty()) return NotFound(kServerType, FormatServerName(name));
+  for (const uint64_t member : members) {
+    for (const auto& run : runs) run->OnServerLeaving(member, draining);
+    if (!draining) Offer(member);
+  }
+  changed_();
+  return absl::OkStatus();
+}
+
 void Fleet::ForgetJob(absl::string_view job) {
   bool fit_again = false;
   {
@@ -530,45 +600,41 @@ void Fleet::ForgetJob(absl::string_view job) {
 absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
     uint32_t count) const {
   absl::MutexLock lock(&mu_);
-  std::vector<std::pair<uint64_t, ServerLink>> by_bytes;
+  std::vector<LoadedServer> servers;
   for (const auto& [id, entry] : servers_) {
-    if (entry.leaving || !IsConnected(entry.stream) ||
-        !folders_.IsFit(id, entry.hello)) {
-      continue;
-    }
-    by_bytes.emplace_back(
-        BytesOn(id), ServerLink{id, entry.hello.name(), entry.hello.address(),
-                                entry.stream});
+    if (!IsConnected(entry.stream) || !TakesJobs(id, entry)) continue;
+    servers.push_back({BytesOn(id), LinkOf(id, entry.hello, entry.stream)});
   }
-  if (by_bytes.empty() || by_bytes.size() < count) {
-    return absl::UnavailableError(
-        absl::StrCat("waits for ", std::max<uint32_t>(1, count),
-                     " parameter servers: ", by_bytes.size(), " connected"));
-  }
-  const auto by_name = [](const auto& a, const auto& b) {
-    return a.second.name < b.second.name;
-  };
-  std::sort(by_bytes.begin(), by_bytes.end(), by_name);
-  if (count > 0) {
-    std::stable_sort(
-        by_bytes.begin(), by_bytes.end(),
-        [](const auto& a, const auto& b) { return a.first < b.first; });
-    by_bytes.resize(count);
-    std::sort(by_bytes.begin(), by_bytes.end(), by_name);
-  }
-  std::vector<ServerLink> picked;
-  picked.reserve(by_bytes.size());
-  for (auto& [bytes, link] : by_bytes) picked.push_back(std::move(link));
-  return picked;
+  return LeastLoaded(std::move(servers), count);
 }
 
 uint64_t Fleet::BytesOn(uint64_t server) const {
   uint64_t bytes = 0;
   for (const auto& [id, run] : runs_) {
-    if (absl::c_linear_search(run->Servers(), server))
-      bytes += run->BytesPerServer();
+    for (const v1::HostedShard& shard : run->ShardsOn(server)) {
+      bytes += shard.bytes();
+    }
   }
   return bytes;
+}
+
+absl::Status Fleet::CheckRoom(const JobRun& run,
+                              const ParadigmSpec& paradigm) const {
+  absl::MutexLock lock(&mu_);
+  for (const auto& [id, entry] : servers_) {
+    uint64_t needed = 0;
+    uint64_t others = 0;
+    for (const auto& [number, other] : runs_) {
+      const bool its_own = other.get() == &run;
+      for (const v1::HostedShard& shard :
+           other->ShardsOn(id, its_own ? &paradigm : nullptr)) {
+        (its_own ? needed : others) += shard.memory_bytes();
+      }
+    }
+    PACELINE_RETURN_IF_ERROR(
+        CheckRoomOf(entry.hello, needed, others, paradigm));
+  }
+  return absl::OkStatus();
 }
 
 v1::Worker Fleet::ToProto(const WorkerEntry& entry) const {
@@ -623,15 +689,22 @@ std::vector<v1::Server> Fleet::Servers() const {
       v1::Server server;
       server.set_name(FormatServerName(entry.hello.name()));
       server.set_address(entry.hello.address());
+      uint64_t bytes = 0;
       for (const auto& [number, run] : runs_) {
-        if (absl::c_linear_search(run->Servers(), id))
-          server.add_jobs(run->job_name());
+        const std::vector<v1::HostedShard> shards = run->ShardsOn(id);
+        if (!shards.empty()) server.add_jobs(run->job_name());
+        for (const v1::HostedShard& shard : shards) {
+          bytes += shard.bytes();
+          *server.add_shards() = shard;
+        }
       }
-      server.set_parameter_bytes(BytesOn(id));
+      server.set_parameter_bytes(bytes);
+      server.set_failure_domain(entry.hello.failure_domain());
+      server.set_draining(drained_servers_.contains(entry.hello.name()));
       server.set_leaving(entry.leaving);
       server.set_version(entry.hello.version());
       server.set_folder_trouble(folders_.TroubleOf(id, entry.hello));
-      server.set_takes_jobs(!entry.leaving && folders_.IsFit(id, entry.hello));
+      server.set_takes_jobs(TakesJobs(id, entry));
       *server.mutable_connect_time() = paceline::ToProto(entry.connect_time);
       servers.push_back(std::move(server));
     }
@@ -668,6 +741,15 @@ absl::Duration Fleet::LeavingLimit(const WorkerEntry& entry) const {
   return evaluates ? std::max(limit, kEvaluationTimeout) : limit;
 }
 
+void Fleet::Forgive(absl::Duration time) {
+  absl::MutexLock lock(&mu_);
+  for (auto& [id, entry] : workers_) {
+    entry.last_heard += time;
+    entry.leaving_since += time;
+  }
+  for (auto& [id, entry] : servers_) entry.last_heard += time;
+}
+
 void Fleet::EndSilent() {
   struct Silent {
     const char* what;
@@ -689,13 +771,10 @@ void Fleet::EndSilent() {
           {stuck ? "does not leave its job" : "not heard for a lease", "worker",
            entry.hello.name(), entry.stream});
     }
-    absl::flat_hash_set<uint64_t> needed;
-    for (const auto& [id, run] : runs_) {
-      if (!run->NeedsServers()) continue;
-      for (const uint64_t server : run->Servers()) needed.insert(server);
-    }
     for (const auto& [id, entry] : servers_) {
-      const bool stalls = needed.contains(id) && IsConnected(entry.stream);
+      const bool needed = std::ranges::any_of(
+          runs_, [id = id](const auto& of) { return of.second->Needs(id); });
+      const bool stalls = needed && IsConnected(entry.stream);
       const int leases = stalls ? kStalledLeases : 1;
       if (now - entry.last_heard <= leases * lease_) continue;
       silent.push_back({"not heard for its lease", "server", entry.hello.name(),

@@ -18,7 +18,7 @@
 #include "common/clock.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/fleet.pb.h"
-#include "services/coordinator/fleet/job_trouble.h"
+#include "services/coordinator/fleet/fleet_entries.h"
 #include "services/coordinator/fleet/seen_folders.h"
 #include "services/coordinator/run/job_run.h"
 
@@ -62,6 +62,8 @@ class Fleet {
                                              std::weak_ptr<ServerPeer> stream);
   absl::Status OnServerMessage(uint64_t member,
                                const v1::ServerMessage& message);
+  // Its link broke, or is whole again (MemberSession::Handlers).
+  void OnServerLink(uint64_t member, uint64_t link, bool connected);
   void OnServerDisconnected(uint64_t member);
 
   // From now on members can take part in the run, and its servers are heard.
@@ -79,6 +81,8 @@ class Fleet {
   // can get one again. NOT_FOUND if none is connected; it can then get one when
   // it comes, whatever was asked.
   absl::Status SetDraining(const std::string& name, bool draining);
+  // The same of a server, and what it has goes to others where that can be.
+  absl::Status SetServerDraining(const std::string& name, bool draining);
 
   // Nobody is unfit for the job any more: the job of that name is another one
   // now, or is to be tried again.
@@ -89,6 +93,10 @@ class Fleet {
   // 0: all. UNAVAILABLE if there are not so many.
   absl::StatusOr<std::vector<ServerLink>> PickServers(uint32_t count) const;
 
+  // RESOURCE_EXHAUSTED if a server that the run uses has no room for what the
+  // paradigm would make it hold, as far as servers say how much that is.
+  absl::Status CheckRoom(const JobRun& run, const ParadigmSpec& paradigm) const;
+
   std::vector<Member> Members() const;      // By name.
   std::vector<v1::Server> Servers() const;  // By name.
   // Whether any is connected that can evaluate the job, whose model is that
@@ -96,34 +104,13 @@ class Fleet {
   EvaluatorKnown FindEvaluator(const std::string& job,
                                absl::string_view program) const;
 
+  // So much time passes for nobody: what they have said lies unread.
+  void Forgive(absl::Duration time);
   // Ends the streams of silent members that no run sees to (after a lease; a
   // server that stalls under a run has three), and of those who do not leave.
   void EndSilent();
 
  private:
-  struct WorkerEntry {
-    v1::WorkerHello hello;
-    std::weak_ptr<WorkerPeer> stream;
-    absl::Time last_heard;
-    absl::Time connect_time;
-    bool going = false;  // Its process ends.
-    bool leaving = false;
-    absl::Time leaving_since;
-    // Until ForgetJob(), or its process registers anew: that may have been
-    // given what it lacked.
-    std::map<std::string, JobTrouble> troubles;
-    std::shared_ptr<JobRun> run;
-    std::shared_ptr<RunSession> session;  // Null exactly if `run` is.
-    absl::Time since;
-  };
-  struct ServerEntry {
-    v1::ServerHello hello;
-    std::weak_ptr<ServerPeer> stream;
-    absl::Time last_heard;
-    absl::Time connect_time;
-    bool leaving = false;  // Its process ends.
-  };
-
   static void EndSession(WorkerEntry& entry);  // It is in no run any more.
   void FoldersSeen(uint64_t member, const v1::FoldersSeen& seen);
   absl::Status ServerLeaves(uint64_t member);  // It is about to.
@@ -141,6 +128,12 @@ class Fleet {
   v1::Worker ToProto(const WorkerEntry& entry) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
   uint64_t BytesOn(uint64_t server) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  // Whether it may get something of a run.
+  bool TakesJobs(uint64_t id, const ServerEntry& entry) const
+      ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  void Offer(uint64_t member);  // To all runs, if it may.
+  // Tells the runs what it has of them; of others it is to have nothing.
+  void ReturnToRuns(const ServerLink& link, const v1::ServerHello& hello);
 
   const Clock* const clock_;
   const absl::Duration lease_;
@@ -151,6 +144,7 @@ class Fleet {
   std::map<uint64_t, WorkerEntry> workers_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_set<std::string> drained_ ABSL_GUARDED_BY(mu_);  // By name.
   std::map<uint64_t, ServerEntry> servers_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_set<std::string> drained_servers_ ABSL_GUARDED_BY(mu_);
   SeenFolders folders_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, std::shared_ptr<JobRun>> runs_ ABSL_GUARDED_BY(mu_);
 };

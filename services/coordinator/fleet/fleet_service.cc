@@ -37,6 +37,8 @@ struct Workers {
   static void Disconnect(Fleet& fleet, uint64_t member) {
     fleet.OnWorkerDisconnected(member);
   }
+  // A run hears what its workers say, and does not ask for their links.
+  static void LinkChanged(Fleet&, uint64_t, uint64_t, bool) {}
   static std::function<absl::Status(In&)> HandlerOf(Fleet* fleet,
                                                     uint64_t member) {
     // `part`: the last one that was asked for.
@@ -66,6 +68,10 @@ struct Servers {
   }
   static void Disconnect(Fleet& fleet, uint64_t member) {
     fleet.OnServerDisconnected(member);
+  }
+  static void LinkChanged(Fleet& fleet, uint64_t member, uint64_t link,
+                          bool connected) {
+    fleet.OnServerLink(member, link, connected);
   }
   static std::function<absl::Status(In&)> HandlerOf(Fleet* fleet,
                                                     uint64_t member) {
@@ -133,25 +139,30 @@ class MemberStream
       book_->Remove(session->id());
       return member.status();
     }
-    session->Handle({.on_message = Kind::HandlerOf(fleet_, *member),
-                     .on_over =
-                         [fleet = fleet_, book = book_.get(), member = *member,
-                          id = session->id()] {
-                           // Whoever ends it, a stream or the book, holds the
-                           // book.
-                           Kind::Disconnect(*fleet, member);
-                           book->Remove(id);
-                         },
-                     .end_soon =
-                         [book = std::weak_ptr<Book>(book_),
-                          session = std::weak_ptr<Session>(session)] {
-                           // Not while the service itself goes.
-                           const auto open = book.lock();
-                           auto over = session.lock();
-                           if (open != nullptr && over != nullptr) {
-                             open->EndSoon(std::move(over));
-                           }
-                         }});
+    session->Handle(
+        {.on_message = Kind::HandlerOf(fleet_, *member),
+         .on_over =
+             [fleet = fleet_, book = book_.get(), member = *member,
+              id = session->id()] {
+               // Whoever ends it, a stream or the book, holds the
+               // book.
+               Kind::Disconnect(*fleet, member);
+               book->Remove(id);
+             },
+         .on_link =
+             [fleet = fleet_, member = *member](uint64_t link, bool connected) {
+               Kind::LinkChanged(*fleet, member, link, connected);
+             },
+         .end_soon =
+             [book = std::weak_ptr<Book>(book_),
+              session = std::weak_ptr<Session>(session)] {
+               // Not while the service itself goes.
+               const auto open = book.lock();
+               auto over = session.lock();
+               if (open != nullptr && over != nullptr) {
+                 open->EndSoon(std::move(over));
+               }
+             }});
     const absl::Status attached = session->Attach(Self(), 0);
     if (attached.ok()) {
       session_ = session;

@@ -39,6 +39,9 @@ class MemberSession : public OutgoingStream<Out> {
     std::function<absl::Status(In&)> on_message;
     // Once, last: the session is over.
     std::function<void()> on_over;
+    // The member is absent, or back: `link` counts these events, of which the
+    // last one holds, whatever the order in which they are told. May be empty.
+    std::function<void(uint64_t link, bool connected)> on_link = {};
     // It was absent and is over: calls the session's End() soon, on another
     // thread.
     std::function<void()> end_soon;
@@ -91,28 +94,14 @@ class MemberSession : public OutgoingStream<Out> {
   // status with which the session was closed; INVALID_ARGUMENT for a number
   // that cannot be.
   absl::Status Attach(std::shared_ptr<OutgoingStream<Out>> stream,
-                      uint64_t received) {
-    absl::MutexLock lock(&mu_);
-    if (closed_.has_value()) {
-      return closed_->ok() ? absl::AbortedError("the session is over")
-                           : *closed_;
+                      uint64_t received) ABSL_LOCKS_EXCLUDED(mu_) {
+    uint64_t link = 0;
+    {
+      absl::MutexLock lock(&mu_);
+      PACELINE_RETURN_IF_ERROR(AttachLocked(std::move(stream), received));
+      link = ++links_;
     }
-    PACELINE_RETURN_IF_ERROR(sent_.Resume(received));
-    // Of two that were on their way the late one is not the member's present
-    // one; which then is dialled again, for it is told that it may.
-    if (stream_ != nullptr) {
-      stream_->Close(
-          absl::UnavailableError("the session goes on over another stream"));
-    }
-    stream_ = std::move(stream);
-    began_ = true;
-    Out welcome = welcome_;
-    if (id_ != 0) {
-      SessionOfWelcome(welcome)->set_id(id_);
-      SessionOfWelcome(welcome)->set_received(received_.last());
-    }
-    stream_->Send(std::move(welcome));
-    for (const auto& kept : sent_.kept()) WriteLocked(kept.message);
+    if (handlers_.on_link) handlers_.on_link(link, true);
     return absl::OkStatus();
   }
 
@@ -140,14 +129,18 @@ class MemberSession : public OutgoingStream<Out> {
 
   // `stream` is over. The member is absent then, if it can come back.
   void OnStreamOver(const OpenStream* stream) {
+    uint64_t link = 0;
+    bool absent = false;
     {
       absl::MutexLock lock(&mu_);
       if (stream_.get() != stream) return;
       stream_.reset();
-      if (id_ != 0 && !closed_.has_value()) return;
-      if (!closed_.has_value()) closed_ = absl::OkStatus();
+      link = ++links_;
+      absent = id_ != 0 && !closed_.has_value();
+      if (!closed_.has_value() && !absent) closed_ = absl::OkStatus();
     }
-    End();
+    if (!absent) return End();
+    if (handlers_.on_link) handlers_.on_link(link, false);
   }
 
   // No stream carries it, and none will.
@@ -157,6 +150,32 @@ class MemberSession : public OutgoingStream<Out> {
   }
 
  private:
+  absl::Status AttachLocked(std::shared_ptr<OutgoingStream<Out>> stream,
+                            uint64_t received)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (closed_.has_value()) {
+      return closed_->ok() ? absl::AbortedError("the session is over")
+                           : *closed_;
+    }
+    PACELINE_RETURN_IF_ERROR(sent_.Resume(received));
+    // Of two that were on their way the late one is not the member's present
+    // one; which then is dialled again, for it is told that it may.
+    if (stream_ != nullptr) {
+      stream_->Close(
+          absl::UnavailableError("the session goes on over another stream"));
+    }
+    stream_ = std::move(stream);
+    began_ = true;
+    Out welcome = welcome_;
+    if (id_ != 0) {
+      SessionOfWelcome(welcome)->set_id(id_);
+      SessionOfWelcome(welcome)->set_received(received_.last());
+    }
+    stream_->Send(std::move(welcome));
+    for (const auto& kept : sent_.kept()) WriteLocked(kept.message);
+    return absl::OkStatus();
+  }
+
   // Whether the application is to have it.
   absl::StatusOr<bool> TakeLocked(const In& message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -202,6 +221,7 @@ class MemberSession : public OutgoingStream<Out> {
   // Null: the member is absent, or has not been welcomed.
   std::shared_ptr<OutgoingStream<Out>> stream_ ABSL_GUARDED_BY(mu_);
   bool began_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t links_ ABSL_GUARDED_BY(mu_) = 0;  // That came or broke.
   std::optional<absl::Status> closed_ ABSL_GUARDED_BY(mu_);
   Out welcome_ ABSL_GUARDED_BY(mu_);
   SentLog<Out> sent_ ABSL_GUARDED_BY(mu_);

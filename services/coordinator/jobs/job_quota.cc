@@ -21,6 +21,12 @@ struct Taken {
   uint64_t parameter_bytes = 0;
 };
 
+// Its backups take as much as it does.
+uint64_t BytesOf(const v1::Job& job, int64_t parameters) {
+  return static_cast<uint64_t>(parameters) * kParameterBytes *
+         (1 + job.spec().replicas());
+}
+
 Taken Sum(absl::Span<const v1::Job* const> jobs, const v1::Job& but) {
   Taken taken;
   for (const v1::Job* const job : jobs) {
@@ -28,8 +34,7 @@ Taken Sum(absl::Span<const v1::Job* const> jobs, const v1::Job& but) {
     ++taken.jobs;
     const int64_t parameters = job->progress().parameters();
     if (parameters > 0) {
-      taken.parameter_bytes +=
-          static_cast<uint64_t>(parameters) * kParameterBytes;
+      taken.parameter_bytes += BytesOf(*job, parameters);
     }
   }
   return taken;
@@ -79,7 +84,7 @@ absl::Status CheckParameterQuota(const v1::Quota& quota,
                                  const v1::Job& job, int64_t parameters) {
   if (quota.parameter_bytes() == 0 || parameters <= 0) return absl::OkStatus();
   const uint64_t taken = Sum(jobs, job).parameter_bytes;
-  const uint64_t wanted = static_cast<uint64_t>(parameters) * kParameterBytes;
+  const uint64_t wanted = BytesOf(job, parameters);
   if (wanted > quota.parameter_bytes()) {
     return QuotaExceeded(Subject(job),
                          absl::StrCat("the job's parameters take ", wanted,

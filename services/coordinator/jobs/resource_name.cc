@@ -107,14 +107,29 @@ absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view field,
                         std::string(parts[2])};
 }
 
-absl::StatusOr<std::string> ParseWorkerName(absl::string_view field,
-                                            absl::string_view name) {
+namespace {
+
+absl::StatusOr<std::string> ParseMemberName(absl::string_view field,
+                                            absl::string_view name,
+                                            absl::string_view pattern) {
   PACELINE_ASSIGN_OR_RETURN(const std::vector<absl::string_view> parts,
-                            Parts(field, name, "workers/WORKER"));
+                            Parts(field, name, pattern));
   if (IsPlainName(parts[0])) return std::string(parts[0]);
   return InvalidField(
       field, absl::StrCat("is ", Quoted(name), "; a member's name has ",
                           kPlainNameRule));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ParseWorkerName(absl::string_view field,
+                                            absl::string_view name) {
+  return ParseMemberName(field, name, "workers/WORKER");
+}
+
+absl::StatusOr<std::string> ParseServerName(absl::string_view field,
+                                            absl::string_view name) {
+  return ParseMemberName(field, name, "servers/SERVER");
 }
 
 std::string FormatWorkerName(absl::string_view worker) {

@@ -27,6 +27,7 @@ namespace paceline {
 inline constexpr absl::string_view kJobType = "paceline.v1.Job";
 inline constexpr absl::string_view kCheckpointType = "paceline.v1.Checkpoint";
 inline constexpr absl::string_view kWorkerType = "paceline.v1.Worker";
+inline constexpr absl::string_view kServerType = "paceline.v1.Server";
 
 struct JobName {
   std::string name_space;
@@ -60,6 +61,10 @@ absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view field,
                                                    absl::string_view name);
 // The WORKER.
 absl::StatusOr<std::string> ParseWorkerName(absl::string_view field,
+                                            absl::string_view name);
+
+// The SERVER.
+absl::StatusOr<std::string> ParseServerName(absl::string_view field,
                                             absl::string_view name);
 
 std::string FormatWorkerName(absl::string_view worker);

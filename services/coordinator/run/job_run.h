@@ -21,7 +21,6 @@
 #include "common/job/job_defaults.h"
 #include "common/job/job_plan.h"
 #include "common/rng.h"
-#include "common/rpc/stream_registry.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/job_metrics.h"
@@ -29,87 +28,17 @@
 #include "services/coordinator/run/decision_filter.h"
 #include "services/coordinator/run/disk_questions.h"
 #include "services/coordinator/run/driver/run_driver.h"
+#include "services/coordinator/run/journal/run_journal.h"
+#include "services/coordinator/run/journal/run_log.h"
+#include "services/coordinator/run/linked_member.h"
 #include "services/coordinator/run/run_observer.h"
 #include "services/coordinator/run/run_record.h"
+#include "services/coordinator/run/run_servers.h"
+#include "services/coordinator/run/run_setup.h"
+#include "services/coordinator/run/shard_series.h"
 #include "services/coordinator/run/trace_writer.h"
 
 namespace paceline {
-
-class JobRun;
-
-// Members' streams, to which a run sends its commands.
-using WorkerPeer = OutgoingStream<v1::WorkerCommand>;
-using ServerPeer = OutgoingStream<v1::ServerCommand>;
-
-// A worker's or evaluator's part in one run, from its assignment until it has
-// left: by it the run finds the stream, and the stream the run. Thread-safe.
-struct RunSession {
-  RunSession(std::weak_ptr<JobRun> its_run, WorkerId its_id,
-             std::weak_ptr<WorkerPeer> its_stream)
-      : run(std::move(its_run)),
-        worker(its_id),
-        stream(std::move(its_stream)) {}
-
-  // Null once it is over: then the stream is for another run, or is gone.
-  std::shared_ptr<WorkerPeer> Stream() const {
-    return over ? nullptr : stream.lock();
-  }
-
-  const std::weak_ptr<JobRun> run;
-  const WorkerId worker;  // In the run.
-  const std::weak_ptr<WorkerPeer> stream;
-  std::atomic<bool> over = false;
-};
-
-// How a member of a run is reached, and its labels.
-struct LinkedMember {
-  std::shared_ptr<const RunSession> session;
-  std::string name;
-  bool evaluator = false;
-  std::string pool;
-  std::string gpu_model;  // Of one without, its device.
-};
-
-// A parameter server that a run may use.
-struct ServerLink {
-  uint64_t member = 0;  // Its number in the fleet.
-  std::string name;
-  std::string address;  // "host:port", for workers.
-  std::weak_ptr<ServerPeer> stream;
-};
-
-// What a run is of, and whom it may use.
-struct RunSetup {
-  std::string job_name;
-  // Names the run to the servers, and its entropy: never the same twice, not in
-  // another life of the coordinator either.
-  uint64_t run = 0;
-  JobPlan plan;
-  absl::Duration lease = kDefaultLease;
-  std::vector<ServerLink> servers;  // At least one.
-  // Each checkpoint gets a folder of its own in this one; empty: none is
-  // written.
-  std::string checkpoint_root = {};
-  // Where what was trained is saved if that cannot be there.
-  std::vector<std::string> checkpoint_fallbacks = {};
-  // The folder of the checkpoint from which the job goes on; empty: it begins.
-  std::string restore_from = {};
-  // On which the run reads and writes what belongs to checkpoints.
-  std::shared_ptr<FolderLanes> lanes = std::make_shared<FolderLanes>();
-  std::string traceparent = {};  // In which members do what they are told.
-  std::string trace_file = {};   // Gets every iteration, for replay; or empty.
-  // These three are called on the run's own thread, without a lock.
-  // Whether any is connected, be it in use elsewhere.
-  std::function<EvaluatorKnown()> find_evaluator = [] {
-    return EvaluatorKnown{.exists = true};
-  };
-  // RESOURCE_EXHAUSTED if the job may not have so many bytes of parameters.
-  std::function<absl::Status(int64_t bytes)> admit_parameters = [](int64_t) {
-    return absl::OkStatus();
-  };
-  // The run has ended: outcome() has a value.
-  std::function<void()> over = [] {};
-};
 
 // One run of a job: its course (run/course/) with the members' streams, the
 // servers, the metrics, the files and the observer around it. It contains no
@@ -125,6 +54,19 @@ class JobRun : private RunDriver {
          std::shared_ptr<RunObserver> observer,
          std::shared_ptr<JobMetrics> metrics);
   ~JobRun() override;
+
+  // A run of another life of the coordinator, from its journal: it is again
+  // what it was, but that its members are gone and its servers awaited. It is
+  // not to be started. Of `setup` what the journal does not know is taken:
+  // file, lanes, version and what is called.
+  //
+  // NOT_FOUND: there is no journal. FAILED_PRECONDITION: the run cannot go on
+  // from it, for it has not begun to train, or was that of another version.
+  // DATA_LOSS: a life that has read it has not survived that. In these cases
+  // the journal is removed.
+  static absl::StatusOr<std::shared_ptr<JobRun>> FromJournal(
+      RunSetup setup, const Clock* clock, std::shared_ptr<RunObserver> observer,
+      std::shared_ptr<JobMetrics> metrics);
 
   // Opens its files; then the course begins. Called once.
   void Start();
@@ -145,19 +87,34 @@ class JobRun : private RunDriver {
   void ReleaseWorker(WorkerId worker, absl::string_view reason,
                      absl::StatusCode code = absl::StatusCode::kOk);
 
-  // The setup's servers, by their numbers in the fleet.
+  // Servers that have a part of the model, by their numbers in the fleet.
   std::vector<uint64_t> Servers() const;
+  // Whether what it has is nowhere else, and needed.
+  bool Needs(uint64_t server) const;
+  // Whether all that the server of that name has can go to others.
+  bool CanHandOver(absl::string_view name) const;
+  // What it has of the known model, as if under `paradigm` if there is one.
+  std::vector<v1::HostedShard> ShardsOn(
+      uint64_t server, const ParadigmSpec* paradigm = nullptr) const;
+  // Another one that the run may use. Nothing happens if it knows it.
+  void OfferServer(const ServerLink& server);
+  // One has registered, with those of its shards. False: it is not awaited, or
+  // lacks what only it had, and they are to be dropped.
+  bool OnServerReturned(const ServerLink& server,
+                        const std::vector<v1::HeldShard>& held);
+  // Those that have not come back by now will not.
+  void LoseAwaitedServers();
   absl::Status OnServerMessage(uint64_t member,
                                const v1::ServerMessage& message);
   void OnServerDisconnected(uint64_t member);
-  // It is about to go. If it does before the training, nothing is lost.
-  void OnServerLeaving(uint64_t member);
+  // Its link broke, or is whole again; `link` counts that (ShardMap).
+  void OnServerLink(uint64_t member, uint64_t link, bool connected);
+  // It is about to go, or to be emptied; or that is taken back.
+  void OnServerLeaving(uint64_t member, bool leaving);
 
-  // Ends the run soon. The first reason wins.
-  void Cancel(const absl::Status& reason);
-  // Ends it soon, with what is in flight counted and a checkpoint written if
-  // the job had begun to train. Snapshots that wait then are evaluated for so
-  // long at most.
+  void Cancel(const absl::Status& reason);  // Soon. The first reason wins.
+  // Ends it soon: what is in flight counts, and a checkpoint is written if it
+  // has trained. Snapshots that wait then are evaluated for so long at most.
   void Pause(absl::Duration evaluate_for);
   absl::Status Resume();  // FAILED_PRECONDITION once it has ended.
   // Takes what is mutable of a job's spec (types.proto) over from the plan: at
@@ -169,6 +126,8 @@ class JobRun : private RunDriver {
   absl::Status WriteCheckpoint(const std::string& id,
                                const std::string& folder = "");
 
+  // The id of the checkpoint that is being written; empty: there is none.
+  std::string WritingCheckpoint() const;
   v1::JobProgress Progress() const;
   // Everything measured so far, as JSON text; empty before the training.
   std::string Report() const;
@@ -181,42 +140,69 @@ class JobRun : private RunDriver {
   bool TrainingEnds() const;
   // Trainers have nothing to do any more, whether or not it could be saved.
   bool TrainingOver() const;
-  // Its weights are not known to be saved, and may be yet.
-  bool NeedsServers() const;
   void GiveUp() { given_up_ = true; }  // Nobody waits for that any more.
   uint64_t run() const { return setup_.run; }
+  RunLog& log() { return log_; }
   const std::string& job_name() const { return setup_.job_name; }
-  // Of all parameters in fp32, once they are known.
-  int64_t BytesPerServer() const;
 
  private:
+  // What an event cannot hold.
+  struct Links {
+    std::shared_ptr<const RunSession> session;
+    const ServerLink* server;  // Or null.
+  };
+
+  JobRun(RunSetup setup, absl::Time began, const Clock* clock,
+         std::shared_ptr<RunObserver> observer,
+         std::shared_ptr<JobMetrics> metrics);
+
+  // Each event, when it happens and when it is replayed.
+  absl::Status Take(journal::RunEvent event,
+                    const Links& links = {nullptr, nullptr});
+  // A step with TimePassed.
+  void StepInTime(absl::FunctionRef<void()> accepted);
+  void Accept(const journal::RunEvent& event, const Links& links)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RecordEvent(absl::Time now, journal::RunEvent& event)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void LoseServer(int server, absl::string_view why);
+  std::optional<int> FindServer(uint64_t member) const;
+  // Of a run that goes on: those that have not come back yet.
+  std::vector<int> AwaitedServers() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  // To the servers, as the paradigm has changed.
+  void TellRuleBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The number of events.
+  absl::StatusOr<int64_t> Replay(RunJournalReader& reader);
+  void GoOn();  // After that.
+  void OnDeadline() override {
+    StepInTime([] {});
+  }
+
   void Perform(absl::Time now, absl::Span<const RunOutput> outputs) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What is to be done about an output: one specialization for each kind.
   template <class Value>
   void On(const Value& output) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  std::optional<int> IndexOf(uint64_t server) const;
+  // Of a shard, to one of the servers that have it.
+  void SendToServer(int server, int shard, v1::ServerCommand command)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void FillIn(v1::HostJob& host, int shard) ABSL_SHARED_LOCKS_REQUIRED(mu_);
   void SendToWorker(WorkerId worker, v1::WorkerCommand command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TellDecision(absl::Time at, std::string whom, std::string kind,
                     std::string text, int64_t omitted, bool costs_work)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void CountReport(WorkerId worker, const v1::PushDone& report)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void CountHeld(absl::Span<const RunOutput> outputs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   v1::JobProgress ProgressAt(absl::Time now) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
 
   // On the run's own thread.
   void OpenFiles();
-  void ExportProgress(const v1::JobProgress& progress, const TrainingView& view,
-                      const std::map<WorkerId, LinkedMember>& members);
   void TellCheckpoint(const CheckpointChanged& changed);
   void TellEnd(RunOutcome outcome);
 
   const RunSetup setup_;
+  const absl::Time began_;  // By the run's clock.
   const std::shared_ptr<RunObserver> observer_;
   const std::shared_ptr<JobMetrics> metrics_;
   std::atomic<uint32_t> next_worker_ = 1;
@@ -225,13 +211,15 @@ class JobRun : private RunDriver {
   absl::Time now_ ABSL_GUARDED_BY(mu_);    // Of the step that is performed.
   v1::JobSpec spec_ ABSL_GUARDED_BY(mu_);  // With what was updated.
   std::map<WorkerId, LinkedMember> members_ ABSL_GUARDED_BY(mu_);
-  std::vector<v1::Shard> shards_ ABSL_GUARDED_BY(mu_);
+  RunServers servers_ ABSL_GUARDED_BY(mu_);
+  ShardSeries shard_series_ ABSL_GUARDED_BY(mu_);
   Rng incarnations_ ABSL_GUARDED_BY(mu_);
   RunRecord record_ ABSL_GUARDED_BY(mu_);
   DecisionFilter filter_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Time> last_close_ ABSL_GUARDED_BY(mu_);
-  bool ended_ ABSL_GUARDED_BY(mu_) = false;  // The course has.
+  std::optional<RunOutcome> end_ ABSL_GUARDED_BY(mu_);  // The course has it.
   std::optional<RunOutcome> outcome_ ABSL_GUARDED_BY(mu_);
+  RunLog log_;
   std::unique_ptr<TraceWriter> trace_;  // Of the run's own thread.
   DiskQuestions disk_;
 };

@@ -30,16 +30,7 @@ absl::Status Unexpected() {
 absl::StatusOr<WorkerModel> FromWire(const v1::WorkerReady& ready) {
   WorkerModel model;
   model.train_samples = ready.train_samples();
-  for (const v1::TensorSpec& wire : ready.tensors()) {
-    ModelTensor& tensor = model.tensors.emplace_back();
-    tensor.name = wire.name();
-    tensor.shape = {wire.shape().begin(), wire.shape().end()};
-    tensor.size = wire.size();
-    PACELINE_ASSIGN_OR_RETURN(tensor.kind, paceline::FromWire(wire.kind()));
-    if (wire.has_rate_factor()) tensor.rate_factor = wire.rate_factor();
-    if (wire.has_weight_decay()) tensor.weight_decay = wire.weight_decay();
-    if (wire.has_momentum()) tensor.momentum = wire.momentum();
-  }
+  PACELINE_ASSIGN_OR_RETURN(model.tensors, paceline::FromWire(ready.tensors()));
   return model;
 }
 
@@ -78,11 +69,10 @@ MemberEvaluated FromWire(WorkerId worker, const v1::Evaluated& wire) {
   return evaluated;
 }
 
-CommandDone FromWire(int server, const v1::CommandDone& done) {
-  CommandDone in{server, done.sequence(),
-                 FromCode(done.code(), done.message())};
+CommandDone FromWire(int shard, const v1::CommandDone& done) {
+  CommandDone in{shard, done.sequence(), FromCode(done.code(), done.message())};
   if (done.has_fence()) {
-    in.fence = FenceAnswer{server, done.fence().iteration(),
+    in.fence = FenceAnswer{shard, done.fence().iteration(),
                            done.fence().blocks_taken(), done.fence().blocks(),
                            done.fence().samples()};
   }
@@ -166,6 +156,11 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
       return MemberGone{
           worker, LossReason::kStreamBroken,
           FromCode(message.giving_up().code(), message.giving_up().message())};
+    case v1::WorkerMessage::kShardFilled: {
+      const v1::ShardFilled& filled = message.shard_filled();
+      return ShardFilled{worker, static_cast<int>(filled.shard()),
+                         filled.epoch(), filled.base_version()};
+    }
     case v1::WorkerMessage::kHello:
     case v1::WorkerMessage::kEnd:  // The session's.
     case v1::WorkerMessage::KIND_NOT_SET:
@@ -174,20 +169,30 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
   return Unexpected();
 }
 
-absl::StatusOr<RunInput> ToInput(int server, absl::string_view name,
+absl::StatusOr<RunInput> ToInput(int server, int shard, absl::string_view name,
                                  const v1::ServerMessage& message) {
-  if (message.has_done()) return FromWire(server, message.done());
+  if (message.has_done()) return FromWire(shard, message.done());
   if (message.has_checkpoint_written()) {
     const v1::CheckpointWritten& written = message.checkpoint_written();
-    return ServerWrote{server,
+    return ServerWrote{shard,
                        written.snapshot(),
                        FromCode(written.code(), written.message()),
                        {written.file(), written.bytes(), written.sha256()}};
   }
   if (message.has_failed()) {
-    return ServerLost{server, Annotate(FromCode(message.failed().code(),
+    return ShardFailed{shard, Annotate(FromCode(message.failed().code(),
                                                 message.failed().message()),
                                        name)};
+  }
+  if (message.has_backup()) {
+    const v1::BackupReport& backup = message.backup();
+    return BackupReported{
+        server, shard, backup.epoch(),
+        Annotate(FromCode(backup.code(), backup.message()), name)};
+  }
+  if (message.has_promoted()) {
+    return BackupPromoted{server, shard, message.promoted().epoch(),
+                          message.promoted().sequence()};
   }
   return Unexpected();
 }
@@ -240,6 +245,22 @@ v1::WorkerCommand ToWire(const EvaluateSnapshot& evaluate) {
   return command;
 }
 
+absl::StatusOr<std::vector<ModelTensor>> FromWire(
+    const google::protobuf::RepeatedPtrField<v1::TensorSpec>& wires) {
+  std::vector<ModelTensor> tensors;
+  for (const v1::TensorSpec& wire : wires) {
+    ModelTensor& tensor = tensors.emplace_back();
+    tensor.name = wire.name();
+    tensor.shape = {wire.shape().begin(), wire.shape().end()};
+    tensor.size = wire.size();
+    PACELINE_ASSIGN_OR_RETURN(tensor.kind, FromWire(wire.kind()));
+    if (wire.has_rate_factor()) tensor.rate_factor = wire.rate_factor();
+    if (wire.has_weight_decay()) tensor.weight_decay = wire.weight_decay();
+    if (wire.has_momentum()) tensor.momentum = wire.momentum();
+  }
+  return tensors;
+}
+
 v1::TensorSpec ToWire(const ModelTensor& tensor) {
   v1::TensorSpec wire;
   wire.set_name(tensor.name);
@@ -252,13 +273,10 @@ v1::TensorSpec ToWire(const ModelTensor& tensor) {
   return wire;
 }
 
-std::vector<v1::Shard> ToShards(const std::vector<std::string>& addresses,
+std::vector<v1::Shard> ToShards(size_t count,
                                 const std::vector<ModelTensor>& tensors,
                                 const std::vector<BlockPlacement>& blocks) {
-  std::vector<v1::Shard> shards(addresses.size());
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    shards[i].set_address(addresses[i]);
-  }
+  std::vector<v1::Shard> shards(count);
   for (const BlockPlacement& placed : blocks) {
     v1::Block& block = *shards[placed.server].add_blocks();
     block.set_id(placed.block);
@@ -270,10 +288,11 @@ std::vector<v1::Shard> ToShards(const std::vector<std::string>& addresses,
   return shards;
 }
 
-v1::ServerCommand ToWire(const NumberedCommand& command, size_t server,
-                         size_t servers) {
+v1::ServerCommand ToWire(const NumberedCommand& command, size_t shard,
+                         size_t shards) {
   v1::ServerCommand wire;
   wire.set_sequence(command.sequence);
+  wire.set_shard(static_cast<uint32_t>(shard));
   std::visit(
       Overloaded{
           [&](const HostBlocks&) { wire.mutable_host(); },
@@ -297,7 +316,7 @@ v1::ServerCommand ToWire(const NumberedCommand& command, size_t server,
             v1::WriteCheckpoint& files = *wire.mutable_write_checkpoint();
             files.set_snapshot(write.snapshot);
             files.set_directory(write.directory);
-            files.set_file(ShardFileName(server, servers));
+            files.set_file(ShardFileName(shard, shards));
           }},
       command.command);
   return wire;

@@ -21,7 +21,7 @@ namespace paceline {
 // what has no place within a run.
 absl::StatusOr<RunInput> ToInput(WorkerId worker,
                                  const v1::WorkerMessage& message);
-absl::StatusOr<RunInput> ToInput(int server, absl::string_view name,
+absl::StatusOr<RunInput> ToInput(int server, int shard, absl::string_view name,
                                  const v1::ServerMessage& message);
 
 v1::WorkerCommand ToWire(const Grant& grant);
@@ -32,13 +32,16 @@ v1::WorkerCommand ToWire(const DropReserved& drop);
 v1::WorkerCommand ToWire(const EvaluateSnapshot& evaluate);
 
 v1::TensorSpec ToWire(const ModelTensor& tensor);
-// What each server holds, in their order.
-std::vector<v1::Shard> ToShards(const std::vector<std::string>& addresses,
+// INVALID_ARGUMENT for a kind that is none.
+absl::StatusOr<std::vector<ModelTensor>> FromWire(
+    const google::protobuf::RepeatedPtrField<v1::TensorSpec>& wires);
+// What each shard consists of, in their order; nobody has them yet.
+std::vector<v1::Shard> ToShards(size_t shards,
                                 const std::vector<ModelTensor>& tensors,
                                 const std::vector<BlockPlacement>& blocks);
-// For server `server` of `servers`; but for what hosting needs.
-v1::ServerCommand ToWire(const NumberedCommand& command, size_t server,
-                         size_t servers);
+// For shard `shard` of `shards`; but for what hosting needs.
+v1::ServerCommand ToWire(const NumberedCommand& command, size_t shard,
+                         size_t shards);
 
 v1::AccuracyPoint ToWire(const AccuracyPoint& point);
 MetricTarget FromWire(const v1::MetricTarget& target);

@@ -14,6 +14,7 @@
 #include "protos/paceline/v1/fleet.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "protos/paceline/v1/parameters.pb.h"
+#include "protos/paceline/v1/replication.pb.h"
 
 namespace paceline {
 namespace {
@@ -29,6 +30,7 @@ void Link() {
   CHECK(v1::Cluster::descriptor() != nullptr);
   CHECK(v1::Frame::descriptor() != nullptr);
   CHECK(v1::Job::descriptor() != nullptr);
+  CHECK(v1::ReplicaEntry::descriptor() != nullptr);
   CHECK(v1::WorkerHello::descriptor() != nullptr);
 }
 

@@ -161,6 +161,7 @@ TEST_P(FaultsOfTest, LoseNoSample) {
   int64_t lost = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     ClusterSpec spec = FaultySpec(seed);
+    spec.run.paradigm = *ParseParadigm(GetParam());
     if (seed % 3 == 0) {
       spec.switches = {{0.3, *ParseParadigm("bsp")},
                        {0.6, *ParseParadigm("asp")}};

@@ -41,7 +41,8 @@ TEST_P(ParadigmsTest, OneSeedGivesOneHistory) {
 }
 
 TEST_P(ParadigmsTest, CountsEverySampleOnce) {
-  const ClusterSpec spec = LivelySpec(3);
+  ClusterSpec spec = LivelySpec(3);
+  spec.run.paradigm = *ParseParadigm(GetParam());
   HistoryChecker checker(spec);
   const SimulationResult result = Simulate(spec, GetParam(), &checker);
   EXPECT_TRUE(result.complete);

@@ -8,12 +8,12 @@
 
 namespace paceline {
 
-void CheckpointWriting::Begin(const Order& order, size_t servers,
+void CheckpointWriting::Begin(const Order& order, size_t shards,
                               uint64_t sequence) {
   CHECK(idle());
   order_ = order;
-  order_->files.resize(servers);
-  written_.assign(servers, false);
+  order_->files.resize(shards);
+  written_.assign(shards, false);
   sequence_ = sequence;
   manifest_ = false;
   failure_ = absl::OkStatus();
@@ -26,12 +26,12 @@ void CheckpointWriting::CommandDone(uint64_t sequence, int64_t version) {
       std::max(order_->version_at_completion, version);
 }
 
-void CheckpointWriting::Written(int server, absl::string_view name,
+void CheckpointWriting::Written(int shard, absl::string_view name,
                                 int64_t snapshot, const absl::Status& status,
                                 const WrittenShard& file) {
   if (!order_.has_value() || snapshot != order_->point.snapshot) return;
-  written_[server] = true;
-  order_->files[server] = file;
+  written_[shard] = true;
+  order_->files[shard] = file;
   if (!status.ok() && failure_.ok()) failure_ = Annotate(status, name);
 }
 
@@ -52,7 +52,7 @@ std::vector<int> CheckpointWriting::StillWriting() const {
 
 CheckpointWriting::Order CheckpointWriting::End(const absl::Status& status) {
   CHECK(!idle());
-  if (status.ok()) last_id_ = order_->id;
+  if (status.ok()) last_written_ = order_;
   last_status_ = status;
   Order order = *std::move(order_);
   order_.reset();

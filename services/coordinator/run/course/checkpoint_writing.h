@@ -36,18 +36,18 @@ class CheckpointWriting {
     double seconds = 0;  // Of training, when it was asked for.
     absl::Time begun;
     int64_t version_at_completion = 0;
-    std::vector<WrittenShard> files;  // By server.
+    std::vector<WrittenShard> files;  // By shard.
   };
 
   // The servers have been told to write, by the command `sequence`.
   // REQUIRES: idle().
-  void Begin(const Order& order, size_t servers, uint64_t sequence);
+  void Begin(const Order& order, size_t shards, uint64_t sequence);
 
   // A server has carried out a command, when `version` was counted.
   void CommandDone(uint64_t sequence, int64_t version);
-  // `status` says whether the server `name` could write its file. What is said
-  // of another checkpoint than the present one counts for nothing.
-  void Written(int server, absl::string_view name, int64_t snapshot,
+  // `status` says whether the server `name` could write the shard's file. What
+  // is said of another checkpoint than the present one counts for nothing.
+  void Written(int shard, absl::string_view name, int64_t snapshot,
                const absl::Status& status, const WrittenShard& file);
   // All servers have written, or failed to.
   bool AllWritten() const;
@@ -61,25 +61,27 @@ class CheckpointWriting {
   bool writes_manifest() const { return manifest_; }
 
   bool idle() const { return !order_.has_value(); }
+  // Of the command by which it was begun.
+  uint64_t sequence() const { return sequence_; }
   // REQUIRES: !idle().
   const Order& order() const { return *order_; }
-  // Indices of those that still write.
+  // The shards that are still written.
   std::vector<int> StillWriting() const;
   // It is written, or has failed with `status` and whatever is there of it: the
   // answers of those who still write will come to nothing.
   // REQUIRES: !idle().
   Order End(const absl::Status& status);
-  // The id of the last one that was written, and what became of the last one.
-  const std::string& last_id() const { return last_id_; }
+  // The last one that was written, and what became of the last one.
+  const std::optional<Order>& last_written() const { return last_written_; }
   const absl::Status& last_status() const { return last_status_; }
 
  private:
   std::optional<Order> order_;
   uint64_t sequence_ = 0;
-  std::vector<bool> written_;  // By server.
+  std::vector<bool> written_;  // By shard.
   bool manifest_ = false;
   absl::Status failure_;
-  std::string last_id_;
+  std::optional<Order> last_written_;
   absl::Status last_status_;
 };
 

@@ -43,7 +43,15 @@ RunCourse::RunCourse(const CourseOptions& options, const RunSettings& settings,
       next_look_(now),
       commands_(options.servers.size(), now),
       evaluations_(options.defer_evaluation),
-      checkpoints_(options) {
+      checkpoints_(options),
+      shards_({.replicas = options.replicas,
+               .strict = options.strict_durability,
+               .patience = std::min(kServerPatienceMax,
+                                    options.lease / kServerPatiencePart),
+               .retry = kBackupRetryLeases * options.lease,
+               .rebuilding = kRebuildingLeases * options.lease},
+              options.servers),
+      sources_(options.restore_from) {
   CHECK(!options.servers.empty());
 }
 
@@ -53,21 +61,22 @@ std::string RunCourse::paradigm() const {
 }
 
 double RunCourse::SecondsAt(absl::Time now) const {
-  return core_ == nullptr ? 0 : absl::ToDoubleSeconds(now - began_);
+  return core_ == nullptr ? 0 : absl::ToDoubleSeconds(now - end_.began);
 }
 
 absl::Time RunCourse::NextDeadline() const {
   if (stage_ == RunStage::kOpening || stage_ == RunStage::kEnded) {
     return absl::InfiniteFuture();
   }
-  absl::Time due = std::min(next_look_, stage_deadline_);
+  absl::Time due =
+      std::min({next_look_, stage_deadline_, shards_.NextDeadline(looked_)});
   if (stage_ == RunStage::kSaving) {
     due = std::min(due, checkpoints_.next_try());
   }
   if (stage_ != RunStage::kTraining) return due;
   due = std::min({due, checkpoints_.next_due(), core_->NextDeadline()});
-  if (!sealed_ && settings_.stop.seconds > 0) {
-    due = std::min(due, began_ + absl::Seconds(settings_.stop.seconds));
+  if (!end_.sealed && settings_.stop.seconds > 0) {
+    due = std::min(due, end_.began + absl::Seconds(settings_.stop.seconds));
   }
   return due;
 }
@@ -83,7 +92,7 @@ bool RunCourse::Proceed(const Turn& turn) {
     return false;
   }
   // Nothing has been trained that a checkpoint would have to keep.
-  if (pausing_.has_value() && stage_ < RunStage::kTraining &&
+  if (end_.pausing.has_value() && stage_ < RunStage::kTraining &&
       stage_ != RunStage::kOpening) {
     End(turn, absl::OkStatus());
     return false;
@@ -157,9 +166,9 @@ bool RunCourse::FellShort(const Turn& turn) {
   }
   short_since_ = std::min(short_since_, turn.now);
   if (turn.now - short_since_ < options_.lease) return false;
-  if (trainers == 0 && !unfit_.ok()) {
+  if (trainers == 0 && !troubles_.unfit().ok()) {
     // It is the job's fault: nobody could prepare it.
-    failure_ = unfit_;
+    failure_ = troubles_.unfit();
   } else {
     outcome_.out_of_workers = true;
     End(turn, absl::OkStatus());
@@ -175,6 +184,11 @@ void RunCourse::Host(const Turn& turn) {
   blocks_ = CutIntoBlocks(tensors);
   PlaceBlocks(static_cast<int>(options_.servers.size()),
               absl::MakeSpan(blocks_));
+  std::vector<int64_t> bytes(options_.servers.size());
+  for (const BlockPlacement& block : blocks_) {
+    bytes[block.server] += block.size * static_cast<int64_t>(sizeof(float));
+  }
+  shards_.SetBytes(bytes);
   awaited_command_ = commands_.Next(turn.now);
   turn.outputs.push_back(NumberedCommand{awaited_command_, HostBlocks{}});
   Await(turn, RunStage::kHosting,
@@ -217,9 +231,11 @@ void RunCourse::StartTraining(const Turn& turn) {
       SyncOptionsOf(options_, settings_, start_, model_.train_samples),
       options_.make_policy(paradigm_));
   Enter(RunStage::kTraining);
-  began_ = turn.now - absl::Seconds(start_.seconds);
+  end_.began = turn.now - absl::Seconds(start_.seconds);
   next_look_ = somebody_seen_ = turn.now;
   checkpoints_.SetInterval(turn.now, settings_.checkpoint_interval);
+  shards_.Begin(turn.now, shard_actions_);
+  PerformShardActions(turn);
   turn.outputs.push_back(TrainingStarted{
       model_.Parameters(), model_.train_samples, trainers.size()});
   for (const WorkerId worker : members_.Present()) {
@@ -236,11 +252,11 @@ void RunCourse::StartTraining(const Turn& turn) {
 }
 
 void RunCourse::TrainOn(const Turn& turn) {
-  sealed_ = outcome_.out_of_workers = false;
+  end_.sealed = outcome_.out_of_workers = false;
   somebody_seen_ = turn.now;
   if (stage_ > RunStage::kTraining) {
     // Seconds of training are those in which it trained.
-    began_ += turn.now - std::exchange(ended_, absl::InfiniteFuture());
+    end_.began += turn.now - std::exchange(end_.ended, absl::InfiniteFuture());
     checkpoints_.TrainOn(MomentOf(turn), settings_.checkpoint_interval);
     Enter(RunStage::kTraining);
     turn.outputs.push_back(TrainingResumed{});
@@ -249,11 +265,9 @@ void RunCourse::TrainOn(const Turn& turn) {
   for (const WorkerId worker : core_->Members()) {
     if (members_.Find(worker) == nullptr) gone.push_back(worker);
   }
-  core_->Unseal(turn.now, gone, core_outputs_);
-  // One that has finished takes no other limit.
-  core_->SetMaxSamples(turn.now,
-                       SamplesWanted(settings_.stop, model_.train_samples),
-                       core_outputs_);
+  core_->Unseal(turn.now, gone,
+                SamplesWanted(settings_.stop, model_.train_samples),
+                core_outputs_);
   for (const WorkerId worker : members_.Present()) {
     const RunMember& member = *members_.Find(worker);
     if (!member.trainer() || member.state != RunMember::State::kWorking ||
@@ -261,6 +275,7 @@ void RunCourse::TrainOn(const Turn& turn) {
       continue;
     }
     core_->Join(turn.now, {worker, member.wishes}, core_outputs_);
+    core_->SilentSince(member.last_heard, worker);
   }
   Absorb(turn);
 }
@@ -270,12 +285,12 @@ bool RunCourse::Train(const Turn& turn) {
     WatchLoss(turn, /*at_the_end=*/true);
     if (core_->samples_counted() > 0 &&
         core_->samples_discarded() == core_->samples_counted()) {
-      diverged_.Update(absl::OutOfRangeError(
+      end_.diverged.Update(absl::OutOfRangeError(
           "nothing was learned: every push was discarded, because it was not "
           "finite or by the rule of the paradigm; look at the learning rate, "
           "the data and the paradigm"));
     }
-    ended_ = turn.now;
+    end_.ended = turn.now;
     turn.outputs.push_back(TrainingEnded{});
     // The last closing too: from here on the servers hold the result.
     awaited_command_ = commands_.last();
@@ -289,12 +304,13 @@ bool RunCourse::Train(const Turn& turn) {
   }
   const double seconds = settings_.stop.seconds;
   const bool late = seconds > 0 && SecondsAt(turn.now) >= seconds;
-  if (!sealed_ && (late || pausing_.has_value() ||
-                   target_reached_.has_value() || !diverged_.ok())) {
-    out_of_time_ = late;
-    sealed_ = true;
+  if (!end_.sealed &&
+      (late || end_.pausing.has_value() || end_.target_reached.has_value() ||
+       !end_.diverged.ok())) {
+    end_.out_of_time = late;
+    end_.sealed = true;
     outcome_.ended_early = WhyItEnds(
-        target_reached_, late ? std::optional(seconds) : std::nullopt);
+        end_.target_reached, late ? std::optional(seconds) : std::nullopt);
     if (!outcome_.ended_early.empty()) {
       turn.outputs.push_back(Notice{"job", "stop", outcome_.ended_early});
     }
@@ -313,7 +329,8 @@ bool RunCourse::Train(const Turn& turn) {
     failure_ = LastFailure();
     failure_.Update(absl::UnavailableError(absl::StrCat(
         "no worker is left, and none has come back within a lease",
-        last_words_.empty() ? "" : "; the last one said: ", last_words_)));
+        troubles_.last_words().empty() ? "" : "; the last one said: ",
+        troubles_.last_words())));
     return true;
   }
   if (std::exchange(outcome_.out_of_workers, true)) return false;
@@ -323,18 +340,18 @@ bool RunCourse::Train(const Turn& turn) {
 }
 
 bool RunCourse::Save(const Turn& turn) {
-  const bool paused = pausing_.has_value() || outcome_.out_of_workers;
+  const bool paused = end_.pausing.has_value() || outcome_.out_of_workers;
   if (checkpoints_.kept() && !checkpoints_.saved()) {
-    checkpoints_.SaveResult(MomentOf(turn), !diverged_.ok()
+    checkpoints_.SaveResult(MomentOf(turn), !end_.diverged.ok()
                                                 ? kDivergedCheckpoint
                                             : paused ? "pause"
                                                      : "final");
     if (!checkpoints_.saved()) return false;
   }
   // Saved, in case somebody knows better: more of it would not help.
-  failure_.Update(diverged_);
+  failure_.Update(end_.diverged);
   // The same: waiting for workers would not help.
-  if (outcome_.out_of_workers && !pausing_.has_value()) {
+  if (outcome_.out_of_workers && !end_.pausing.has_value()) {
     failure_.Update(LastFailure());
   }
   if (failure_.ok()) BeginEvaluating(turn);
@@ -342,8 +359,12 @@ bool RunCourse::Save(const Turn& turn) {
 }
 
 RunCheckpoints::Moment RunCourse::MomentOf(const Turn& turn) {
-  return {turn.now, turn.outputs, core_.get(), &commands_,
-          SecondsAt(std::min(turn.now, ended_))};
+  return {turn.now,
+          turn.outputs,
+          core_.get(),
+          &commands_,
+          SecondsAt(std::min(turn.now, end_.ended)),
+          &shards_};
 }
 
 void RunCourse::BeginEvaluating(const Turn& turn) {
@@ -353,9 +374,13 @@ void RunCourse::BeginEvaluating(const Turn& turn) {
   GiveOutEvaluation(turn);
 }
 
+bool RunCourse::saving_delayed() const {
+  return stage_ == RunStage::kSaving && checkpoints_.delayed();
+}
+
 absl::Status RunCourse::LastFailure() const {
   // Who still loads may have what the others lacked.
-  return members_.trainers() > 0 ? absl::OkStatus() : last_failure_;
+  return members_.trainers() > 0 ? absl::OkStatus() : troubles_.failure();
 }
 
 void RunCourse::Enter(RunStage stage) {
@@ -381,13 +406,14 @@ void RunCourse::End(const Turn& turn, absl::Status status) {
   const bool all_counted =
       core_ != nullptr && core_->samples_counted() >= core_->samples_total();
   const bool complete =
-      all_counted || out_of_time_ || target_reached_.has_value();
+      all_counted || end_.out_of_time || end_.target_reached.has_value();
   outcome_.paused = status.ok() && !complete &&
-                    (pausing_.has_value() || outcome_.out_of_workers ||
+                    (end_.pausing.has_value() || outcome_.out_of_workers ||
                      outcome_.out_of_servers);
   outcome_.status = std::move(status);
-  outcome_.warning = warning_;
-  outcome_.checkpoint = checkpoints_.last_id();
+  if (checkpoints_.last_written().has_value()) {
+    outcome_.checkpoint = checkpoints_.last_written()->id;
+  }
   turn.outputs.push_back(RunEnded{outcome_});
 }
 
@@ -419,10 +445,13 @@ void RunCourse::LookAround(const Turn& turn) {
   const std::optional<int> stuck = commands_.Stuck(turn.now, limit);
   const bool commanded =
       stage_ == RunStage::kTraining || stage_ == RunStage::kSaving;
-  if (commanded && stuck.has_value() && failure_.ok()) {
+  if (commanded && stuck.has_value() &&
+      shards_.Replace(turn.now, *stuck, shard_actions_)) {
+    PerformShardActions(turn);
+  } else if (commanded && stuck.has_value() && failure_.ok()) {
     outcome_.weights_lost = true;
     failure_ = absl::UnavailableError(absl::StrCat(
-        "parameter server ", options_.servers[*stuck],
+        "parameter server ", shards_.PrimaryOf(*stuck),
         " has carried out no command for ", absl::FormatDuration(limit),
         ", though it is connected: restart it"));
   }
@@ -445,14 +474,24 @@ void RunCourse::WatchLoss(const Turn& turn, bool at_the_end) {
         "the loss has not fallen: the job learns nothing so far; look at "
         "the learning rate and the data";
   }
-  if (warning == warning_) return;
-  warning_ = warning;
+  if (warning == flat_loss_) return;
+  flat_loss_ = warning;
   turn.outputs.push_back(Notice{
       "job", "loss_flat",
       warning.empty()
           ? "the loss has fallen"
-          : absl::StrCat("the loss has not fallen: ", losses_.Describe())});
-  turn.outputs.push_back(Warning{warning});
+          : absl::StrCat("the loss has not fallen: ", losses_.Describe()),
+      /*costs_work=*/!warning.empty()});
+  TellWarning(turn);
+}
+
+void RunCourse::TellWarning(const Turn& turn) {
+  const bool both = !flat_loss_.empty() && !lost_updates_.empty();
+  outcome_.warning = absl::StrCat(lost_updates_, both ? "; " : "", flat_loss_);
+  turn.outputs.push_back(
+      Warning{restarted_ ? "the coordinator has restarted: the job's servers "
+                           "and workers come back"
+                         : outcome_.warning});
 }
 
 }  // namespace paceline

@@ -19,6 +19,9 @@
 #include "services/coordinator/run/course/run_members.h"
 #include "services/coordinator/run/course/run_messages.h"
 #include "services/coordinator/run/course/server_commands.h"
+#include "services/coordinator/run/course/shard_map.h"
+#include "services/coordinator/run/course/shard_sources.h"
+#include "services/coordinator/run/course/trainer_troubles.h"
 #include "services/coordinator/sync/core/placement.h"
 #include "services/coordinator/sync/core/sync_core.h"
 
@@ -37,6 +40,23 @@ enum class RunStage {
   kSaving,      // As often as it takes.
   kEvaluating,  // What is left of it.
   kEnded,
+};
+
+// One call from outside: its time, and where its consequences go.
+struct CourseTurn {
+  absl::Time now;
+  std::vector<RunOutput>& outputs;
+};
+
+// When the training of a run began, and how it comes to its end.
+struct TrainingEnd {
+  absl::Time began;
+  absl::Time ended = absl::InfiniteFuture();
+  bool sealed = false;
+  std::optional<PauseRun> pausing;
+  bool out_of_time = false;  // Sealed by the limit of seconds.
+  std::optional<MetricTarget> target_reached;
+  absl::Status diverged;  // Why it is hopeless to go on.
 };
 
 // One run of a job from its start, or from a checkpoint, until it ends or is
@@ -60,35 +80,38 @@ class RunCourse {
   absl::Time NextDeadline() const;
 
   RunStage stage() const { return stage_; }
-  // Null before the training.
-  const SyncCore* core() const { return core_.get(); }
+  const SyncCore* core() const { return core_.get(); }  // Null: trains not yet.
   const RunMembers& members() const { return members_; }
   // That of all workers, from kAdmitting on, and where its blocks lie.
   const WorkerModel& model() const { return model_; }
   const std::vector<BlockPlacement>& blocks() const { return blocks_; }
+  const ShardMap& shards() const { return shards_; }
   const RunSettings& settings() const { return settings_; }
   const EvaluationQueue& evaluations() const { return evaluations_; }
+  const RunCheckpoints& checkpoints() const { return checkpoints_; }
   // What was trained could not be saved so far, or takes long to be.
-  bool saving_delayed() const {
-    return stage_ == RunStage::kSaving && checkpoints_.delayed();
-  }
-  // In force, with all its parameters.
-  std::string paradigm() const;
+  bool saving_delayed() const;
+  std::string paradigm() const;  // In force, with all its parameters.
   // Seconds of training, those before the run included; 0 before it.
   double SecondsAt(absl::Time now) const;
 
  private:
-  // One call from outside: its time, and where its consequences go.
-  struct Turn {
-    absl::Time now;
-    std::vector<RunOutput>& outputs;
-  };
+  using Turn = CourseTurn;
 
   // What an input does: one specialization for each, in course_inputs.cc.
   template <class Input>
   absl::Status On(const Turn& turn, const Input& in);
   absl::Status MemberFits(const Turn& turn, const MemberReady& ready);
   void Begin(const Turn& turn, WorkerId worker, bool initialize);
+  // Shards (course_shards.cc).
+  // Hands on what the map of them has put into `shard_actions_`.
+  void PerformShardActions(const Turn& turn);
+  void GoOnElsewhere(const Turn& turn, int shard);  // On its new primary.
+  void LoseShard(const Turn& turn, int server, const absl::Status& why);
+  void Rebuild(const Turn& turn, const RebuildShard& order);
+  void Fill(const Turn& turn, int shard);
+  void LoseFiller(const Turn& turn, WorkerId worker);  // If it is one.
+  void TellRebuilt(const Turn& turn, int shard, const std::string& source);
   void Lose(const Turn& turn, WorkerId worker, LossReason reason);
   void LetGo(const Turn& turn, WorkerId worker, const absl::Status& status);
   void TellUnfit(const Turn& turn, WorkerId worker, const absl::Status& why);
@@ -114,7 +137,8 @@ class RunCourse {
   bool FellShort(const Turn& turn);
   // Tells people of a loss that does not fall, once, and of its falling.
   void WatchLoss(const Turn& turn, bool at_the_end);
-  absl::Status LastFailure() const;
+  void TellWarning(const Turn& turn);
+  absl::Status LastFailure() const;  // For which nobody trains any more.
   // Hands on what the core has put into `core_outputs_`.
   void Absorb(const Turn& turn);
   template <class Value>
@@ -137,6 +161,7 @@ class RunCourse {
   absl::Time stage_deadline_ = absl::InfiniteFuture();
   std::string too_late_;  // What is said then.
   absl::Time next_look_;
+  absl::Time looked_;  // The last step.
   RunMembers members_;
   std::vector<WorkerId> to_forget_;  // At the next step.
   ServerCommands commands_;
@@ -147,26 +172,21 @@ class RunCourse {
   WorkerId writer_{0};  // Of the starting weights.
   std::unique_ptr<SyncCore> core_;
   std::vector<Output> core_outputs_;
-  absl::Time began_;
   LossWatch losses_;
-  std::string warning_;
-  absl::Status diverged_;                      // Why it is hopeless to go on.
-  absl::Time ended_ = absl::InfiniteFuture();  // The training.
-  bool sealed_ = false;
-  bool out_of_time_ = false;  // Sealed by the limit of seconds.
-  std::optional<MetricTarget> target_reached_;
+  std::string flat_loss_;     // What is said of it; empty: it falls.
+  std::string lost_updates_;  // With the shard that was rebuilt last.
+  bool restarted_ = false;    // The coordinator has, and nobody trains yet.
+  TrainingEnd end_;
   EvaluationQueue evaluations_;
   absl::Time worth_waiting_;  // When an evaluator could be hoped for.
   RunCheckpoints checkpoints_;
   absl::Status failure_;
-  absl::Status unfit_;         // Why the first trainer could not take part.
-  std::string unfit_name_;     // Its name.
-  std::string last_words_;     // Of a trainer that went, if it said why.
-  absl::Status last_failure_;  // Of the trainer that went last, if it failed.
+  TrainerTroubles troubles_;
   absl::Time short_since_ = absl::InfiniteFuture();
   absl::Time somebody_seen_;
-  std::optional<PauseRun> pausing_;
-  std::set<int> leaving_servers_;
+  ShardMap shards_;
+  ShardMap::Actions shard_actions_;
+  ShardSources sources_;
   RunOutcome outcome_;  // What is known of it; it says more of `failure_`.
 };
 

@@ -51,9 +51,9 @@ void RunCourse::DropEvaluation(const Turn& turn, int64_t snapshot,
 void RunCourse::JudgeEvaluation(const Turn& turn, const EvaluatorKnown& known) {
   absl::Duration patience = 3 * options_.lease;
   std::string leaving;
-  if (pausing_.has_value()) {
+  if (end_.pausing.has_value()) {
     leaving = "the job is paused";
-    patience = pausing_->evaluate_for;
+    patience = end_.pausing->evaluate_for;
   } else if (outcome_.out_of_workers) {
     leaving = "the job waits for workers";
   }
@@ -81,7 +81,8 @@ void RunCourse::StopEvaluating(const Turn& turn, absl::string_view why) {
   if (evaluations_.pending() > 0) {
     const std::string text = absl::StrCat(
         evaluations_.pending(), " snapshots are not evaluated: ", why);
-    absl::StrAppend(&warning_, warning_.empty() ? "" : "; ", text);
+    absl::StrAppend(&outcome_.warning, outcome_.warning.empty() ? "" : "; ",
+                    text);
     turn.outputs.push_back(Notice{"job", "evaluation", text});
   }
   End(turn, absl::OkStatus());

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "common/overloaded.h"
 #include "common/status.h"
 #include "services/coordinator/run/course/course.h"
 #include "services/coordinator/run/course/time_limits.h"
@@ -88,7 +89,7 @@ absl::Status RunCourse::MemberFits(const Turn& turn, const MemberReady& ready) {
   member->state = RunMember::State::kReady;
   member->wishes = ready.wishes;
   // What ailed it is mended.
-  if (member->name == unfit_name_) unfit_ = absl::OkStatus();
+  troubles_.Ready(member->name);
   if (stage_ <= RunStage::kAssembling) member->model = ready.model;
   if (core_ == nullptr) return absl::OkStatus();
   Begin(turn, ready.worker, /*initialize=*/false);
@@ -124,6 +125,7 @@ absl::Status RunCourse::On(const Turn& turn, const WorkerPushed& in) {
       core_->PushDone(turn.now, in.worker, in.report, core_outputs_);
   Absorb(turn);
   if (status.ok() && in.loss.has_value()) losses_.Pushed(*in.loss);
+  if (status.ok() && std::exchange(restarted_, false)) TellWarning(turn);
   if (!status.ok() || members_.Find(in.worker) != nullptr) return status;
   return absl::OutOfRangeError(
       "its pushes are not finite, those of others are: look at its device and "
@@ -163,7 +165,7 @@ absl::Status RunCourse::On(const Turn& turn, const MemberEvaluated& in) {
       const AccuracyPoint point,
       evaluations_.Done(in.worker, in.snapshot, in.accuracy, in.loss,
                         in.metrics));
-  target_reached_ = ReachedTarget(settings_.stop, evaluations_.accuracy());
+  end_.target_reached = ReachedTarget(settings_.stop, evaluations_.accuracy());
   turn.outputs.push_back(
       NumberedCommand{commands_.Next(turn.now), ReleaseSnapshot{in.snapshot}});
   turn.outputs.push_back(SnapshotEvaluated{point});
@@ -180,7 +182,7 @@ absl::Status RunCourse::On(const Turn& turn, const MemberGone& in) {
                        member->state == RunMember::State::kWorking;
   const bool failed = in.reason == LossReason::kFailed;
   if (member->trainer() && !in.why.ok()) {
-    last_words_ = absl::StrCat(name, ": ", in.why.message());
+    troubles_.Goes(name, in.why);
   }
   if (failed && !in.why.ok()) TellUnfit(turn, in.worker, in.why);
   if (!failed && !in.why.ok()) {
@@ -188,20 +190,14 @@ absl::Status RunCourse::On(const Turn& turn, const MemberGone& in) {
         Notice{name, "loss", absl::StrCat("gives up: ", in.why.ToString())});
   }
   Lose(turn, in.worker, in.reason);
-  // A machine's own trouble: another may do what it could not.
-  if (failed && trained && !absl::IsInternal(in.why) &&
-      !absl::IsUnavailable(in.why)) {
-    last_failure_ = Annotate(in.why, name);
-  }
+  if (failed && trained) troubles_.Failed(name, in.why);
   return absl::OkStatus();
 }
 
 void RunCourse::Lose(const Turn& turn, WorkerId worker, LossReason reason) {
   const RunMember member = *members_.Find(worker);
   if (core_ != nullptr && member.trainer()) {
-    if (member.state == RunMember::State::kWorking) {
-      last_failure_ = absl::OkStatus();
-    }
+    if (member.state == RunMember::State::kWorking) troubles_.Lost();
     core_->Leave(turn.now, worker, reason, core_outputs_);
     Absorb(turn);  // The eviction lets it go.
     if (members_.Find(worker) == nullptr) return;
@@ -230,6 +226,8 @@ void RunCourse::LetGo(const Turn& turn, WorkerId worker,
   if (members_.Find(worker) == nullptr) return;
   members_.Remove(worker);
   turn.outputs.push_back(MemberLetGo{worker, status});
+  sources_.copies().Gone(worker);
+  LoseFiller(turn, worker);
 }
 
 void RunCourse::TellUnfit(const Turn& turn, WorkerId worker,
@@ -239,19 +237,17 @@ void RunCourse::TellUnfit(const Turn& turn, WorkerId worker,
   turn.outputs.push_back(
       Notice{member->name, "loss",
              absl::StrCat("cannot take part: ", why.ToString())});
-  if (!member->trainer() || !unfit_.ok()) return;
-  unfit_ = Annotate(why, member->name);
-  unfit_name_ = member->name;
+  if (member->trainer()) troubles_.Unfit(member->name, why);
 }
 
 template <>
 absl::Status RunCourse::On(const Turn& turn, const CommandDone& in) {
-  commands_.Done(turn.now, in.server, in.sequence);
+  commands_.Done(turn.now, in.shard, in.sequence);
   if (core_ == nullptr) return absl::OkStatus();
   checkpoints_.CommandDone(in.sequence, core_->version());
   const Closing closing = commands_.ClosingUpTo(in.sequence);
   if (closing > 0) {
-    core_->ClosingPerformed(turn.now, in.server, closing, core_outputs_);
+    core_->ClosingPerformed(turn.now, in.shard, closing, core_outputs_);
     Absorb(turn);
   }
   const std::optional<WorkerId> fenced = commands_.FenceOf(in.sequence);
@@ -264,7 +260,7 @@ absl::Status RunCourse::On(const Turn& turn, const CommandDone& in) {
   const std::optional<int64_t> snapshot = commands_.SnapshotOf(in.sequence);
   if (!snapshot.has_value()) return absl::OkStatus();
   if (!in.status.ok()) {
-    DropEvaluation(turn, *snapshot, options_.servers[in.server], in.status);
+    DropEvaluation(turn, *snapshot, shards_.PrimaryOf(in.shard), in.status);
   } else if (commands_.AllDone(in.sequence)) {
     evaluations_.Completed(*snapshot, core_->version());
   }
@@ -290,35 +286,119 @@ absl::Status RunCourse::On(const Turn&, const FilesRemoved& in) {
 }
 
 template <>
+absl::Status RunCourse::On(const Turn& turn, const ServerCame& in) {
+  shards_.Came(turn.now, in.server, shard_actions_);
+  PerformShardActions(turn);
+  return absl::OkStatus();
+}
+
+template <>
 absl::Status RunCourse::On(const Turn& turn, const ServerLeaves& in) {
-  leaving_servers_.insert(in.server);
-  checkpoints_.Hurry(turn.now);  // Its grace is short.
+  shards_.SetLeaving(turn.now, in.server, in.leaving, shard_actions_);
+  PerformShardActions(turn);
+  if (in.leaving) checkpoints_.Hurry(turn.now);  // Its grace is short.
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status RunCourse::On(const Turn& turn, const ServerLinkChanged& in) {
+  shards_.LinkChanged(turn.now, in.server, in.link, in.connected,
+                      shard_actions_);
+  PerformShardActions(turn);
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status RunCourse::On(const Turn& turn, const CoordinatorRestarted&) {
+  turn.outputs.push_back(Notice{
+      "job", "restart",
+      "the coordinator has restarted, and goes on with the job where it was",
+      /*costs_work=*/false});
+  shards_.CoordinatorRestarted(turn.now, turn.now + options_.lease);
+  // What servers have said of it meanwhile is lost.
+  checkpoints_.Restarted(MomentOf(turn), stage_ == RunStage::kSaving);
+  for (const WorkerId worker : members_.Present()) {
+    if (members_.Find(worker) == nullptr) continue;
+    Lose(turn, worker, LossReason::kStreamBroken);
+  }
+  worth_waiting_ = turn.now;
+  somebody_seen_ = turn.now + kReturnTime;
+  restarted_ = true;
+  TellWarning(turn);
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status RunCourse::On(const Turn& turn, const ServerReturned& in) {
+  if (!shards_.Returned(turn.now, in.server, in.held, shard_actions_)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("parameter server ", in.as.name, " has lost what it had"));
+  }
+  PerformShardActions(turn);
+  const std::vector<ShardMap::Shard>& shards = shards_.shards();
+  for (size_t i = 0; i < shards.size(); ++i) {
+    if (shards[i].primary != in.server || shards[i].promoting) continue;
+    const int shard = static_cast<int>(i);
+    turn.outputs.push_back(
+        ResendCommands{shard, commands_.Reissue(turn.now, shard)});
+  }
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status RunCourse::On(const Turn& turn, const BackupReported& in) {
+  shards_.Reported(turn.now, in.server, in.shard, in.epoch, in.status,
+                   shard_actions_);
+  PerformShardActions(turn);
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status RunCourse::On(const Turn& turn, const BackupPromoted& in) {
+  if (!shards_.Promoted(turn.now, in.server, in.shard, in.epoch,
+                        shard_actions_)) {
+    return absl::OkStatus();
+  }
+  // It must know what the one before has answered for.
+  if (!commands_.Reaches(in.shard, in.sequence)) {
+    failure_.Update(absl::InternalError(absl::StrCat(
+        "parameter server ", shards_.NameOf(in.server), " has taken shard ",
+        in.shard, " over without all of its commands")));
+    return absl::OkStatus();
+  }
+  GoOnElsewhere(turn, in.shard);
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status RunCourse::On(const Turn& turn, const ShardFilled& in) {
+  members_.Heard(in.worker, turn.now);
+  if (sources_.FillerOf(in.shard) != in.worker ||
+      !shards_.Filled(turn.now, in.shard, in.epoch, shard_actions_)) {
+    return absl::OkStatus();
+  }
+  sources_.Forget(in.shard);
+  sources_.copies().Has(in.worker, in.base_version);
+  GoOnElsewhere(turn, in.shard);
+  TellRebuilt(turn, in.shard,
+              sources_.TextOf(in.worker, members_.NameOf(in.worker)));
   return absl::OkStatus();
 }
 
 template <>
 absl::Status RunCourse::On(const Turn& turn, const ServerLost& in) {
-  if (stage_ == RunStage::kEvaluating) {
-    // The result is saved, or was never to be.
-    StopEvaluating(turn, absl::StrCat("parameter server ",
-                                      options_.servers[in.server], " is gone"));
-  } else if (failure_.ok()) {
-    failure_ = in.why;
-    // One that goes without a word may do so because of this very job.
-    const bool left = leaving_servers_.contains(in.server);
-    outcome_.out_of_servers = stage_ < RunStage::kTraining && left;
-    outcome_.weights_lost = stage_ >= RunStage::kTraining;
-    outcome_.unrestored = options_.restored && stage_ == RunStage::kHosting &&
-                          !absl::IsUnavailable(in.why);
-    if (outcome_.weights_lost && left && checkpoints_.kept()) {
-      outcome_.left_unsaved = true;
-      failure_ = absl::UnavailableError(absl::StrCat(
-          "parameter server ", options_.servers[in.server],
-          " was told to stop and has gone before the weights were saved",
-          checkpoints_.failure().ok() ? "" : ": ",
-          checkpoints_.failure().message()));
-    }
+  const bool hosted = shards_.Hosts(in.server);
+  shards_.Gone(turn.now, in.server, shard_actions_);
+  PerformShardActions(turn);
+  if (hosted && stage_ < RunStage::kTraining) {
+    LoseShard(turn, in.server, in.why);
   }
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status RunCourse::On(const Turn& turn, const ShardFailed& in) {
+  LoseShard(turn, shards_.shards()[in.shard].primary, in.why);
   return absl::OkStatus();
 }
 
@@ -338,7 +418,7 @@ absl::Status RunCourse::On(const Turn&, const CancelRun& in) {
 
 template <>
 absl::Status RunCourse::On(const Turn& turn, const PauseRun& in) {
-  pausing_ = in;
+  end_.pausing = in;
   checkpoints_.Hurry(turn.now);  // Perhaps before a process ends.
   if (stage_ == RunStage::kEvaluating) {
     turn.outputs.push_back(AskForEvaluator{});
@@ -348,11 +428,12 @@ absl::Status RunCourse::On(const Turn& turn, const PauseRun& in) {
 
 template <>
 absl::Status RunCourse::On(const Turn& turn, const ResumeRun&) {
-  if (!std::exchange(pausing_, std::nullopt).has_value()) {
+  if (!std::exchange(end_.pausing, std::nullopt).has_value()) {
     return absl::OkStatus();
   }
   // It may end all the same, for a reason that was there before or came since.
-  const bool ends = out_of_time_ || target_reached_ || !diverged_.ok();
+  const bool ends =
+      end_.out_of_time || end_.target_reached || !end_.diverged.ok();
   if (core_ == nullptr || !core_->sealed() || ends ||
       core_->samples_counted() >= core_->samples_total()) {
     return absl::OkStatus();
@@ -366,7 +447,7 @@ absl::Status RunCourse::On(const Turn& turn, const UpdateRun& in) {
   const bool other_interval =
       in.settings.checkpoint_interval != settings_.checkpoint_interval;
   settings_ = in.settings;
-  target_reached_ = ReachedTarget(settings_.stop, evaluations_.accuracy());
+  end_.target_reached = ReachedTarget(settings_.stop, evaluations_.accuracy());
   if (core_ == nullptr) return absl::OkStatus();
   core_->SetSchedule(ScheduleOf(settings_, model_.train_samples));
   core_->SetMaxSamples(turn.now,
@@ -416,6 +497,8 @@ absl::Status RunCourse::On(const Turn& turn, const EvaluatorKnown& in) {
 
 template <>
 absl::Status RunCourse::On(const Turn& turn, const TimePassed&) {
+  shards_.TimePassed(turn.now, shard_actions_);
+  PerformShardActions(turn);
   if (core_ == nullptr || core_->NextDeadline() > turn.now) {
     return absl::OkStatus();
   }
@@ -431,6 +514,8 @@ absl::Status RunCourse::Step(absl::Time now, const RunInput& input,
   for (const WorkerId worker : std::exchange(to_forget_, {})) {
     members_.Forget(worker);
   }
+  looked_ = now;
+  const size_t before = outputs.size();
   const absl::Status status =
       std::visit([&](const auto& in) { return On(turn, in); }, input);
   // RunEnded is the last output.
@@ -439,12 +524,35 @@ absl::Status RunCourse::Step(absl::Time now, const RunInput& input,
     while (Proceed(turn)) {
     }
   }
+  for (size_t i = before; i < outputs.size(); ++i) {
+    const auto* const command = std::get_if<NumberedCommand>(&outputs[i]);
+    if (command != nullptr) commands_.Keep(*command);
+  }
   commands_.Prune();
   return status;
 }
 
 template <>
+void RunCourse::Pass(const Turn& turn, const Grant& grant) {
+  sources_.copies().Granted(grant);
+  turn.outputs.push_back(grant);
+}
+
+template <>
+void RunCourse::Pass(const Turn& turn, const PlanCommand& plan) {
+  sources_.copies().Planned(plan);
+  turn.outputs.push_back(plan);
+}
+
+template <>
+void RunCourse::Pass(const Turn& turn, const PushCounted& counted) {
+  sources_.copies().Counted(counted);
+  turn.outputs.push_back(counted);
+}
+
+template <>
 void RunCourse::Pass(const Turn& turn, const CloseCommand& close) {
+  sources_.copies().Closed(close.rounds);
   turn.outputs.push_back(
       NumberedCommand{commands_.NextClosing(turn.now, close.closing), close});
 }
@@ -494,7 +602,7 @@ void RunCourse::Pass(const Turn&, const Diverged& diverged) {
           ? absl::StrCat("the last ", diverged.in_a_row, " pushes")
           : absl::StrCat(diverged.of_latest, " of the last ",
                          FiniteWatch::kWindow, " pushes");
-  diverged_ = absl::OutOfRangeError(absl::StrCat(
+  end_.diverged = absl::OutOfRangeError(absl::StrCat(
       pushes, " of ", diverged.workers,
       diverged.workers == 1 ? " worker" : " workers",
       " were not finite (NaN or infinity), at version ", core_->version(),

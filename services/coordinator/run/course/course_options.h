@@ -17,6 +17,7 @@
 #include "common/job/rate_spec.h"
 #include "services/coordinator/accuracy.h"
 #include "services/coordinator/run/course/model.h"
+#include "services/coordinator/run/course/shard_map.h"
 #include "services/coordinator/run/course/time_limits.h"
 #include "services/coordinator/sync/core/sync_core.h"
 
@@ -60,7 +61,12 @@ struct RunStart {
 struct CourseOptions {
   uint16_t run = 0;  // A part of its number, for the names of checkpoints.
   absl::Duration lease = kDefaultLease;
-  std::vector<std::string> servers;  // Their names; at least one.
+  // At least one. Each begins as the primary of one shard.
+  std::vector<RunServer> servers;
+  // 1: each shard is to have a backup on another server.
+  uint32_t replicas = 0;
+  // While one is to have a backup and has none, its pushes wait for it.
+  bool strict_durability = false;
   ParadigmSpec paradigm;
   uint32_t batch_size = 32;
   uint32_t micro_batch = 0;  // 0: the whole batch.
@@ -77,6 +83,8 @@ struct CourseOptions {
   // The servers read the weights from a checkpoint, the job's own or the
   // initial weights that its spec names.
   bool restored = false;
+  // The folder of the checkpoint from which the job goes on; empty: it begins.
+  std::string restore_from = {};
   // A run whose workers are all gone waits for others as long as it takes. If
   // not, it ends after a lease.
   bool waits_for_workers = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,7 +15,6 @@ namespace paceline {
 RunCheckpoints::RunCheckpoints(const CourseOptions& options)
     : run_(options.run),
       lease_(options.lease),
-      servers_(options.servers),
       folders_(options.checkpoint_fallbacks),
       result_(1 + options.checkpoint_fallbacks.size()) {
   folders_.insert(folders_.begin(), options.checkpoint_root);
@@ -75,7 +75,9 @@ void RunCheckpoints::SaveResult(const Moment& moment, absl::string_view kind) {
   std::string id = Id(moment, kind);
   if (left_behind_ > 0) absl::StrAppend(&id, "-", left_behind_ + 1);
   // The training went on, and nothing was counted since.
-  if (id == last_id()) return result_.Succeeded();
+  if (last_written().has_value() && id == last_written()->id) {
+    return result_.Succeeded();
+  }
   result_.Begin();
   purpose_ = Purpose::kResult;
   Begin(moment, id, folders_[result_.folder()]);
@@ -106,7 +108,7 @@ void RunCheckpoints::Begin(const Moment& moment, const std::string& id,
   order.seconds = moment.seconds;
   order.point = moment.core->TakeResumePoint();
   const uint64_t sequence = moment.commands->Next(moment.now);
-  writing_.Begin(order, servers_.size(), sequence);
+  writing_.Begin(order, moment.shards->shards().size(), sequence);
   moment.outputs.push_back(CheckpointChanged{
       writing_.order(), CheckpointChanged::State::kWriting, absl::OkStatus(),
       absl::ZeroDuration(),
@@ -117,8 +119,42 @@ void RunCheckpoints::Begin(const Moment& moment, const std::string& id,
 
 void RunCheckpoints::Written(const Moment& moment, const ServerWrote& wrote,
                              bool of_result) {
-  writing_.Written(wrote.server, servers_[wrote.server], wrote.snapshot,
-                   wrote.status, wrote.file);
+  writing_.Written(wrote.shard, moment.shards->PrimaryOf(wrote.shard),
+                   wrote.snapshot, wrote.status, wrote.file);
+  Look(moment, of_result);
+}
+
+void RunCheckpoints::WriterLost(const Moment& moment, int shard,
+                                absl::string_view why) {
+  // One that has not begun is told again.
+  if (writing_.idle() || !moment.commands->IsDone(shard, writing_.sequence())) {
+    return;
+  }
+  writing_.Written(shard, moment.shards->PrimaryOf(shard),
+                   writing_.order().point.snapshot, absl::UnavailableError(why),
+                   {});
+}
+
+void RunCheckpoints::ShardMoved(const Moment& moment, int shard,
+                                bool of_result) {
+  if (!absl::c_linear_search(writing_.StillWriting(), shard)) return;
+  WriterLost(moment, shard, "it has taken over from a server that was writing");
+  Look(moment, of_result);
+}
+
+void RunCheckpoints::Restarted(const Moment& moment, bool of_result) {
+  for (const auto& [directory, until] : removing_) {
+    moment.outputs.push_back(RemoveCheckpointFiles{directory});
+  }
+  if (writing_.idle()) return;
+  if (writing_.writes_manifest()) {
+    moment.outputs.push_back(CompleteCheckpoint{writing_.order()});
+    return;
+  }
+  for (const int shard : writing_.StillWriting()) {
+    WriterLost(moment, shard,
+               "the coordinator has restarted while it was writing");
+  }
   Look(moment, of_result);
 }
 
@@ -146,14 +182,14 @@ void RunCheckpoints::Look(const Moment& moment, bool of_result) {
     return;
   }
   End(moment, absl::DeadlineExceededError(
-                  absl::StrCat("not written in time by ", StillWriting(),
+                  absl::StrCat("not written in time by ", StillWriting(moment),
                                ": look at the disk of the checkpoints")));
 }
 
-std::string RunCheckpoints::StillWriting() const {
+std::string RunCheckpoints::StillWriting(const Moment& moment) const {
   std::vector<std::string> writing;
-  for (const int server : writing_.StillWriting()) {
-    writing.push_back(servers_[server]);
+  for (const int shard : writing_.StillWriting()) {
+    writing.push_back(moment.shards->PrimaryOf(shard));
   }
   return writing.empty() ? "the coordinator" : absl::StrJoin(writing, ", ");
 }
@@ -163,11 +199,11 @@ void RunCheckpoints::TellSlow(const Moment& moment) {
   if (slow_id_ == order.id) return;
   slow_id_ = order.id;
   delayed_ = true;
-  moment.outputs.push_back(
-      SavingDelayed{absl::DeadlineExceededError(absl::StrCat(
-                        StillWriting(), " still writes to ", order.directory,
-                        " after ", absl::FormatDuration(lease_))),
-                    result_.tries(), absl::ZeroDuration()});
+  moment.outputs.push_back(SavingDelayed{
+      absl::DeadlineExceededError(absl::StrCat(
+          StillWriting(moment), " still writes to ", order.directory, " after ",
+          absl::FormatDuration(lease_))),
+      result_.tries(), absl::ZeroDuration()});
 }
 
 void RunCheckpoints::End(const Moment& moment, const absl::Status& written) {
@@ -224,7 +260,8 @@ void RunCheckpoints::AttemptSucceeded(const Moment& moment,
   moment.outputs.push_back(
       Notice{"job", "saving",
              absl::StrCat("the trained weights are saved as ", id,
-                          ", by attempt ", result_.tries())});
+                          ", by attempt ", result_.tries()),
+             /*costs_work=*/false});
 }
 
 void RunCheckpoints::Abort(const Moment& moment, const absl::Status& why) {

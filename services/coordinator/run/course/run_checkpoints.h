@@ -14,6 +14,7 @@
 #include "services/coordinator/run/course/result_saving.h"
 #include "services/coordinator/run/course/run_messages.h"
 #include "services/coordinator/run/course/server_commands.h"
+#include "services/coordinator/run/course/shard_map.h"
 #include "services/coordinator/sync/core/sync_core.h"
 
 namespace paceline {
@@ -31,6 +32,7 @@ class RunCheckpoints {
     SyncCore* core;
     ServerCommands* commands;
     double seconds;  // Of training.
+    const ShardMap* shards;
   };
 
   explicit RunCheckpoints(const CourseOptions& options);
@@ -74,16 +76,30 @@ class RunCheckpoints {
   void FilesRemoved(const paceline::FilesRemoved& removed) {
     removing_.erase(removed.directory);
   }
+  // Another server is the shard's primary: what the one before was still
+  // writing will not come, unless the other one is told to write it.
+  void ShardMoved(const Moment& moment, int shard, bool of_result);
+  // Another life of the coordinator goes on: what was asked of the one before
+  // is asked again, and what servers have told it will not come.
+  void Restarted(const Moment& moment, bool of_result);
   // Goes on with the one that is written, or gives it up. `of_result` as above.
   void Look(const Moment& moment, bool of_result);
   // The run ends: nothing is written any more.
   void Abort(const Moment& moment, const absl::Status& why);
-  // The id of the last one that was written.
-  const std::string& last_id() const { return writing_.last_id(); }
+  // The id of the one that is being written; empty: there is none.
+  std::string writing_id() const {
+    return writing_.idle() ? "" : writing_.order().id;
+  }
+  // The last one that was written, if any.
+  const std::optional<CheckpointWriting::Order>& last_written() const {
+    return writing_.last_written();
+  }
 
  private:
   void Begin(const Moment& moment, const std::string& id,
              const std::string& folder);
+  // The shard's server has begun to write, and nobody hears how that ends.
+  void WriterLost(const Moment& moment, int shard, absl::string_view why);
   void End(const Moment& moment, const absl::Status& written);
   void AttemptFailed(const Moment& moment, const absl::Status& why,
                      const std::string& id);
@@ -92,7 +108,7 @@ class RunCheckpoints {
   void TellSlow(const Moment& moment);
   std::string Id(const Moment& moment, absl::string_view kind) const;
   // Who has not written its part.
-  std::string StillWriting() const;
+  std::string StillWriting(const Moment& moment) const;
 
   // What the one that is written is to be.
   enum class Purpose : uint8_t {
@@ -103,8 +119,7 @@ class RunCheckpoints {
 
   const uint16_t run_;
   const absl::Duration lease_;
-  const std::vector<std::string> servers_;  // Their names.
-  std::vector<std::string> folders_;        // At least one, which may be empty.
+  std::vector<std::string> folders_;  // At least one, which may be empty.
   CheckpointWriting writing_;
   Purpose purpose_ = Purpose::kOther;
   absl::Time next_due_ = absl::InfiniteFuture();

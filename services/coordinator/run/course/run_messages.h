@@ -15,6 +15,7 @@
 #include "services/coordinator/run/course/checkpoint_writing.h"
 #include "services/coordinator/run/course/course_options.h"
 #include "services/coordinator/run/course/model.h"
+#include "services/coordinator/run/course/shard_map.h"
 #include "services/coordinator/sync/core/decision.h"
 #include "services/coordinator/sync/core/sync_messages.h"
 #include "services/coordinator/sync/core/types.h"
@@ -114,27 +115,76 @@ struct MemberGone {
   LossReason reason = LossReason::kStreamBroken;
   absl::Status why = {};
 };
-// A server has carried out everything up to `sequence`, and `status` is what
-// came of the last of it.
+// The shard's primary, and its backup if it has one, know of everything up to
+// `sequence`, and `status` is what came of the last of it.
 struct CommandDone {
-  int server = 0;
+  int shard = 0;
   uint64_t sequence = 0;
   absl::Status status;
   std::optional<FenceAnswer> fence = std::nullopt;
 };
 struct ServerWrote {
-  int server = 0;
+  int shard = 0;
   int64_t snapshot = 0;
   absl::Status status;
   WrittenShard file;
 };
+// A server could not carry out what it was told for the shard.
+struct ShardFailed {
+  int shard = 0;
+  absl::Status why;
+};
+// Servers have numbers: first those of the options, then as they come.
+struct ServerCame {
+  RunServer server;
+};
+// It will not come back, or has lost what it held.
 struct ServerLost {
   int server = 0;
   absl::Status why;
 };
-// It is about to go. If it does before the training, nothing is lost.
+// It is about to go, or to be emptied; or that is taken back. If it goes before
+// the training, nothing is lost.
 struct ServerLeaves {
   int server = 0;
+  bool leaving = true;
+};
+// Its link with the coordinator broke, or is whole again (ShardMap).
+struct ServerLinkChanged {
+  int server = 0;
+  uint64_t link = 0;
+  bool connected = false;
+};
+// Another life of the coordinator goes on with the run. Its members are gone,
+// and its servers absent: each is expected back with what it has.
+struct CoordinatorRestarted {};
+// A server that was absent is back under that name, and has those shards.
+// FAILED_PRECONDITION: it lacks what only it had; it is lost.
+struct ServerReturned {
+  int server = 0;
+  RunServer as;
+  std::vector<HeldShard> held;
+};
+// What has become of the shard's backup, from that or from the primary.
+struct BackupReported {
+  int server = 0;
+  int shard = 0;
+  uint64_t epoch = 0;
+  absl::Status status;
+};
+// The answer to PromoteBackup.
+struct BackupPromoted {
+  int server = 0;
+  int shard = 0;
+  uint64_t epoch = 0;
+  uint64_t sequence = 0;  // The last command that it knows of.
+};
+// The answer to FillFromCopy: the server has the weights.
+struct ShardFilled {
+  WorkerId worker;
+  int shard = 0;
+  uint64_t epoch = 0;
+  Version base_version = 0;  // Of the grant whose weights they are.
 };
 // The answer to AdmitParameters.
 struct ParametersAdmitted {
@@ -190,13 +240,14 @@ struct WriteCheckpoint {
 // NextDeadline() is reached.
 struct TimePassed {};
 
-using RunInput =
-    std::variant<FilesOpened, MemberCame, MemberHeard, MemberReady,
-                 WeightsInitialized, WorkerPushed, WorkerAsks, WorkerAbandoned,
-                 MemberEvaluated, MemberGone, CommandDone, ServerWrote,
-                 ServerLost, ServerLeaves, ParametersAdmitted, EvaluatorKnown,
-                 ManifestWritten, FilesRemoved, CancelRun, PauseRun, ResumeRun,
-                 UpdateRun, SwitchRun, WriteCheckpoint, TimePassed>;
+using RunInput = std::variant<
+    FilesOpened, MemberCame, MemberHeard, MemberReady, WeightsInitialized,
+    WorkerPushed, WorkerAsks, WorkerAbandoned, MemberEvaluated, MemberGone,
+    CommandDone, ServerWrote, ShardFailed, ServerCame, ServerLost, ServerLeaves,
+    ServerLinkChanged, CoordinatorRestarted, ServerReturned, BackupReported,
+    BackupPromoted, ShardFilled, ParametersAdmitted, EvaluatorKnown,
+    ManifestWritten, FilesRemoved, CancelRun, PauseRun, ResumeRun, UpdateRun,
+    SwitchRun, WriteCheckpoint, TimePassed>;
 
 // Outputs, in the order in which they must be performed. The core's own pass
 // through, but for those that a course turns into numbered commands.
@@ -220,7 +271,9 @@ struct MemberLetGo {
   absl::Status status;
 };
 
-// To every server: what HostBlocks to WriteBlocks say, under one number.
+// To every shard's primary: what HostBlocks to WriteBlocks say, under one
+// number. While a shard's primary has not answered its promotion nothing is
+// sent to it: it gets what it lacks with ResendCommands.
 struct HostBlocks {};
 struct FenceIncarnation {
   uint64_t incarnation = 0;
@@ -238,6 +291,11 @@ struct NumberedCommand {
                ReleaseSnapshot, WriteBlocks>
       command;
 };
+// To the shard's new primary, in this order. Some it may know.
+struct ResendCommands {
+  int shard = 0;
+  std::vector<NumberedCommand> commands;
+};
 
 // Asked for; the answer is an input.
 struct AdmitParameters {
@@ -249,6 +307,26 @@ struct CompleteCheckpoint {
 };
 struct RemoveCheckpointFiles {
   std::string directory;
+};
+
+// A server is the primary of a shard that was lost, and begins it anew as if it
+// had carried out all up to `sequence`. It reports once it has room and, where
+// a checkpoint is named, what that has of it.
+struct HostRebuilt {
+  int server = 0;
+  int shard = 0;
+  uint64_t epoch = 0;
+  uint64_t sequence = 0;
+  Closing closing = 0;
+  int64_t snapshot = 0;
+  std::string restore_from = {};  // Its folder; empty: a worker fills it.
+};
+// The worker writes the weights there that it pulled last.
+struct FillFromCopy {
+  WorkerId worker;
+  int shard = 0;
+  int server = 0;
+  uint64_t epoch = 0;
 };
 
 // To tell.
@@ -287,6 +365,7 @@ struct Notice {
   std::string whom;
   const char* kind;  // Decision.kind of jobs.proto.
   std::string text;
+  bool costs_work = true;  // A warning in the log.
 };
 // What people should look at while the job runs; empty: nothing any more.
 struct Warning {
@@ -301,15 +380,15 @@ struct RunEnded {
   RunOutcome outcome;
 };
 
-using RunOutput =
-    std::variant<Grant, PlanCommand, RefreshCommand, AbandonCommand,
-                 DropReserved, PushCounted, Evicted, Switched, SwitchSettled,
-                 Recorded, AssignMember, BeginWork, EvaluateSnapshot,
-                 MemberLetGo, NumberedCommand, AdmitParameters, AskForEvaluator,
-                 CompleteCheckpoint, RemoveCheckpointFiles, TrainingStarted,
-                 WorkerJoined, ProgressDue, Warning, SnapshotEvaluated,
-                 CheckpointChanged, SavingDelayed, SavingSucceeded, Notice,
-                 TrainingEnded, TrainingResumed, RunEnded>;
+using RunOutput = std::variant<
+    Grant, PlanCommand, RefreshCommand, AbandonCommand, DropReserved,
+    PushCounted, Evicted, Switched, SwitchSettled, Recorded, AssignMember,
+    BeginWork, EvaluateSnapshot, MemberLetGo, NumberedCommand, ResendCommands,
+    HostBackup, SetBackup, PromoteBackup, DropShard, ShardMoved, HostRebuilt,
+    FillFromCopy, AdmitParameters, AskForEvaluator, CompleteCheckpoint,
+    RemoveCheckpointFiles, TrainingStarted, WorkerJoined, ProgressDue, Warning,
+    SnapshotEvaluated, CheckpointChanged, SavingDelayed, SavingSucceeded,
+    Notice, TrainingEnded, TrainingResumed, RunEnded>;
 
 }  // namespace paceline
 

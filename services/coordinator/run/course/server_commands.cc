@@ -16,12 +16,12 @@ std::optional<Value> Lookup(const std::map<uint64_t, Value>& values,
 
 }  // namespace
 
-ServerCommands::ServerCommands(size_t servers, absl::Time now)
-    : done_(servers), since_(servers, now) {}
+ServerCommands::ServerCommands(size_t shards, absl::Time now)
+    : done_(shards), since_(shards, now) {}
 
 uint64_t ServerCommands::Next(absl::Time now) {
   for (size_t i = 0; i < done_.size(); ++i) {
-    if (done_[i] == last_) since_[i] = now;
+    if (done_[i].sequence == last_) since_[i] = now;
   }
   return ++last_;
 }
@@ -41,11 +41,28 @@ uint64_t ServerCommands::NextClosing(absl::Time now, Closing closing) {
   return Next(now);
 }
 
-void ServerCommands::Done(absl::Time now, int server, uint64_t sequence) {
-  if (sequence <= done_[server]) return;
-  done_[server] = sequence;
-  since_[server] = now;
-  all_done_ = *std::min_element(done_.begin(), done_.end());
+void ServerCommands::Done(absl::Time now, int shard, uint64_t sequence) {
+  Carried& done = done_[shard];
+  if (sequence <= done.sequence) return;
+  done.sequence = sequence;
+  done.closing = std::max(done.closing, ClosingUpTo(sequence));
+  const auto later = snapshots_.upper_bound(sequence);
+  if (later != snapshots_.begin()) {
+    done.snapshot = std::max(done.snapshot, std::prev(later)->second);
+  }
+  since_[shard] = now;
+  all_done_ = std::ranges::min_element(done_, {}, &Carried::sequence)->sequence;
+}
+
+std::vector<NumberedCommand> ServerCommands::Reissue(absl::Time now,
+                                                     int shard) {
+  since_[shard] = now;
+  std::vector<NumberedCommand> commands;
+  for (auto it = kept_.upper_bound(done_[shard].sequence); it != kept_.end();
+       ++it) {
+    commands.push_back(it->second);
+  }
+  return commands;
 }
 
 std::optional<WorkerId> ServerCommands::FenceOf(uint64_t sequence) const {
@@ -65,12 +82,13 @@ void ServerCommands::Prune() {
   closings_.erase(closings_.begin(), closings_.upper_bound(all_done_));
   fences_.erase(fences_.begin(), fences_.upper_bound(all_done_));
   snapshots_.erase(snapshots_.begin(), snapshots_.upper_bound(all_done_));
+  kept_.erase(kept_.begin(), kept_.upper_bound(all_done_));
 }
 
 std::optional<int> ServerCommands::Stuck(absl::Time now,
                                          absl::Duration limit) const {
   for (size_t i = 0; i < done_.size(); ++i) {
-    if (done_[i] < last_ && now - since_[i] > limit) {
+    if (done_[i].sequence < last_ && now - since_[i] > limit) {
       return static_cast<int>(i);
     }
   }

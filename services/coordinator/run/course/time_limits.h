@@ -12,6 +12,11 @@ namespace paceline {
 // large data may take long; who is silent meanwhile is not waited for.
 inline constexpr absl::Duration kLoadingTimeout = absl::Hours(1);
 
+// For members to come to another life of the coordinator, where a lease is
+// shorter: for workers before the lease begins in which one has to be there
+// (one that has just begun pauses longer), for servers before they are lost.
+inline constexpr absl::Duration kReturnTime = absl::Seconds(10);
+
 // For the servers to host a model, and a worker to write its starting weights.
 inline constexpr absl::Duration kAssemblyTimeout = absl::Minutes(5);
 
@@ -36,6 +41,18 @@ inline constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
 // A server may go so many leases without having carried out a command; the same
 // as for a worker whose heartbeats go on while its iteration does not.
 inline constexpr int kServerStuckLeases = 10;
+
+// The primary of a shard that has a backup is replaced once its link has been
+// broken for this part of a lease, a second at most.
+inline constexpr int kServerPatiencePart = 10;
+inline constexpr absl::Duration kServerPatienceMax = absl::Seconds(1);
+
+// A server that could not be a shard's backup is asked again after so many.
+inline constexpr int kBackupRetryLeases = 3;
+
+// A shard that was lost is given up after so many. Workers, whose copies it
+// needs, wait for three in all, of which the loss of the server took one.
+inline constexpr int kRebuildingLeases = 2;
 
 }  // namespace paceline
 

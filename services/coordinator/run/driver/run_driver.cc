@@ -24,9 +24,9 @@ constexpr absl::Duration kStopLimit = absl::Minutes(5);
 
 }  // namespace
 
-RunDriver::RunDriver(const Clock* clock, const CourseOptions& options,
-                     const RunSettings& settings)
-    : clock_(clock), course_(options, settings, clock->Now()) {}
+RunDriver::RunDriver(const Clock* clock, absl::Time began,
+                     const CourseOptions& options, const RunSettings& settings)
+    : clock_(clock), course_(options, settings, began) {}
 
 RunDriver::~RunDriver() { CHECK(!timer_.joinable() && !teller_.joinable()); }
 
@@ -47,10 +47,34 @@ void RunDriver::StopThreads() {
   teller_.join();
 }
 
-absl::Status RunDriver::Step(const RunInput& input,
-                             absl::FunctionRef<void()> accepted) {
+absl::Time RunDriver::Now() const {
+  return replayed_.has_value() ? *replayed_ : clock_->Now() - behind_;
+}
+
+absl::Time RunDriver::TakeTime() {
+  const absl::Time now = Now();
+  if (replays() || now - timer_due_ <= frozen_after_) return now;
+  behind_ += now - timer_due_;
+  return timer_due_;
+}
+
+void RunDriver::ReplayAt(absl::Time now) {
   absl::MutexLock lock(&mu_);
-  const absl::Time now = clock_->Now();
+  replayed_ = now;
+}
+
+void RunDriver::Go() {
+  absl::MutexLock lock(&mu_);
+  behind_ = clock_->Now() - Now();
+  replayed_.reset();
+}
+
+absl::Status RunDriver::Step(const RunInput& input,
+                             absl::FunctionRef<void()> accepted,
+                             absl::FunctionRef<void(absl::Time)> recorded) {
+  absl::MutexLock lock(&mu_);
+  const absl::Time now = TakeTime();
+  recorded(now);
   const absl::Status status = course_.Step(now, input, outputs_);
   if (status.ok()) accepted();
   PerformOutputs(now);
@@ -75,6 +99,7 @@ void RunDriver::PerformOutputs(absl::Time now) {
 }
 
 void RunDriver::Tell(Deed deed) {
+  if (replays()) return;
   tells_.push_back(std::move(deed));
   something_to_tell_.Signal();
 }
@@ -91,27 +116,29 @@ bool RunDriver::backlogged() const { return tells_.size() >= kBacklog; }
 void RunDriver::DoSends() {
   if (sending_) return;
   sending_ = true;
-  for (int batch = 0; batch < kMostBatches && !sends_.empty(); ++batch) {
+  for (int batch = 0; batch < kMostBatches && has_sends(); ++batch) {
     std::vector<Deed> sends = std::exchange(sends_, {});
+    const std::string records = std::exchange(records_, {});
     mu_.Unlock();
+    if (!records.empty()) write_ahead_(records);
     for (Deed& send : sends) send();
     sends.clear();
     mu_.Lock();
   }
   sending_ = false;
-  if (!sends_.empty() || stopping_) something_to_tell_.Signal();
+  if (has_sends() || stopping_) something_to_tell_.Signal();
 }
 
 void RunDriver::RunTimer() {
   absl::MutexLock lock(&mu_);
   while (!stopping_) {
     timer_due_ = course_.NextDeadline();
-    if (timer_due_ > clock_->Now()) {
-      clock_->Wait(timer_moved_, mu_, timer_due_);
+    if (timer_due_ > Now()) {
+      clock_->Wait(timer_moved_, mu_, timer_due_ + behind_);
       continue;
     }
     mu_.Unlock();
-    Step(TimePassed{}).IgnoreError();
+    OnDeadline();
     mu_.Lock();
   }
 }
@@ -127,10 +154,10 @@ void RunDriver::RunTells() {
       tell();
       tell = nullptr;
       mu_.Lock();
-    } else if (stopping_ && sends_.empty() && !sending_) {
+    } else if (stopping_ && !has_sends() && !sending_) {
       all_told_ = true;
       return;
-    } else if (sends_.empty() || sending_) {
+    } else if (!has_sends() || sending_) {
       something_to_tell_.Wait(&mu_);
     }
   }

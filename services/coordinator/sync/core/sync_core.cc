@@ -228,11 +228,13 @@ void SyncCore::Seal(absl::Time now, std::vector<Output>& outputs) {
 }
 
 void SyncCore::Unseal(absl::Time now, absl::Span<const WorkerId> gone,
-                      std::vector<Output>& outputs) {
+                      int64_t max_samples, std::vector<Output>& outputs) {
   if (!dealer().sealed()) return;
   const Step step{now, outputs};
   finished_ = false;
   progress_.dealer().Unseal();
+  // Before anything is dealt. Nothing is reserved that it could withdraw.
+  progress_.dealer().SetLimit(max_samples);
   step.Record(
       {.kind = DecisionKind::kDealingResumed, .a = dealer().samples_counted()});
   // Before the policy decides anything, as in Tick().

@@ -48,7 +48,8 @@ class SyncCore {
   void Start(absl::Time now, absl::Span<const NewMember> workers,
              std::vector<Output>& outputs);
 
-  // Called right after Start(): the worker was last heard at `heard`, before.
+  // Called right after Start() or Join(): the worker was last heard at `heard`,
+  // before.
   void SilentSince(absl::Time heard, WorkerId worker);
 
   // Takes in a worker that came later. Its id is new.
@@ -98,9 +99,10 @@ class SyncCore {
   // Deals nothing more: what is in flight is counted, then the job finishes.
   void Seal(absl::Time now, std::vector<Output>& outputs);
   // Takes that back, also if the job has finished since. `gone` are members
-  // that left when it had, which nobody has told it of.
+  // that left when it had, which nobody has told it of; `max_samples` is the
+  // limit from now on, for one that has finished takes no other.
   void Unseal(absl::Time now, absl::Span<const WorkerId> gone,
-              std::vector<Output>& outputs);
+              int64_t max_samples, std::vector<Output>& outputs);
 
   // These replace the schedule of the rate, the number of the job's samples (as
   // SyncOptions::max_samples; at least 1) and how batches are divided. What is

@@ -11,11 +11,13 @@
 
 namespace paceline {
 
-FleetServer::FleetServer(Fleet* fleet, const std::string& name)
+FleetServer::FleetServer(Fleet* fleet, const std::string& name,
+                         uint64_t max_bytes)
     : fleet_(fleet) {
   v1::ServerHello hello;
   hello.set_name(name);
   hello.set_address(absl::StrCat(name, ":7000"));
+  hello.set_max_bytes(max_bytes);
   const auto member = fleet_->OnServerConnected(hello, stream_);
   EXPECT_TRUE(member.ok()) << member.status();
   member_ = member.value_or(0);
@@ -42,6 +44,11 @@ void FleetServer::WriteHeld() {
   for (const v1::ServerCommand& command : held) Write(command);
 }
 
+void FleetServer::AwaitWritten() {
+  absl::MutexLock lock(&mu_);
+  EXPECT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&wrote_), kPatience));
+}
+
 void FleetServer::FailCheckpoints(const absl::Status& why,
                                   const std::string& folder) {
   absl::MutexLock lock(&mu_);
@@ -59,6 +66,14 @@ v1::HostJob FleetServer::AwaitHost(size_t commands) {
     return {};
   }
   return hosts_.back();
+}
+
+void FleetServer::AwaitRuleBytes(uint64_t bytes) {
+  const auto came = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return rule_bytes_ == bytes;
+  };
+  absl::MutexLock lock(&mu_);
+  EXPECT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&came), kPatience));
 }
 
 void FleetServer::AwaitUnhost() {
@@ -88,6 +103,7 @@ void FleetServer::Obey(const v1::ServerCommand& command) {
   {
     absl::MutexLock lock(&mu_);
     if (command.has_host()) hosts_.push_back(command.host());
+    if (command.has_rule_bytes()) rule_bytes_ = command.rule_bytes();
     if (command.has_unhost()) ++unhosted_;
     if (write && hold_) {
       held_.push_back(command);
@@ -124,6 +140,8 @@ void FleetServer::Write(const v1::ServerCommand& command) {
     }
   }
   Say(message);
+  absl::MutexLock lock(&mu_);
+  wrote_ = true;
 }
 
 void FleetServer::Say(const v1::ServerMessage& message) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,7 +22,7 @@ namespace paceline {
 // hold no weights.
 class FleetServer {
  public:
-  FleetServer(Fleet* fleet, const std::string& name);
+  FleetServer(Fleet* fleet, const std::string& name, uint64_t max_bytes = 0);
   ~FleetServer() { Stop(); }
   // Says nothing any more.
   void Stop();
@@ -29,12 +30,16 @@ class FleetServer {
   // From now on checkpoints are written only after WriteHeld().
   void HoldCheckpoints();
   void WriteHeld();
+  // Returns when it has said of a checkpoint that its part is written.
+  void AwaitWritten();
   // From now on those below `folder` fail, with this.
   void FailCheckpoints(const absl::Status& why,
                        const std::string& folder = "/");
 
   // The last command to host a job, once there were so many.
   v1::HostJob AwaitHost(size_t commands);
+  // Returns when it was told that a paradigm makes it hold so many bytes.
+  void AwaitRuleBytes(uint64_t bytes);
   // Returns when the last run that it hosts is over.
   void AwaitUnhost();
   // Says that it is about to go.
@@ -54,6 +59,8 @@ class FleetServer {
       std::make_shared<FakeStream<v1::ServerCommand>>();
   absl::Mutex mu_;
   std::vector<v1::HostJob> hosts_ ABSL_GUARDED_BY(mu_);
+  std::optional<uint64_t> rule_bytes_ ABSL_GUARDED_BY(mu_);
+  bool wrote_ ABSL_GUARDED_BY(mu_) = false;
   size_t unhosted_ ABSL_GUARDED_BY(mu_) = 0;
   bool hold_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<v1::ServerCommand> held_ ABSL_GUARDED_BY(mu_);

@@ -7,6 +7,8 @@
 namespace paceline {
 namespace {
 
+using ::testing::HasSubstr;
+
 class JobsChangesTest : public JobsTest {
  protected:
   absl::StatusOr<v1::Job> Switch(const std::string& job,
@@ -28,6 +30,34 @@ class JobsChangesTest : public JobsTest {
     return jobs().UpdateJob(request, "test");
   }
 };
+
+// Weights of 40 parameters, for five workers at most.
+TEST_F(JobsChangesTest, AParadigmThatAServerHasNoRoomForIsRefused) {
+  Start();
+  FleetServer& server = AddServer("s0", /*max_bytes=*/800);
+  AddWorker("w0");
+  v1::CreateJobRequest request = Request("a");
+  v1::JobSpec& spec = *request.mutable_job()->mutable_spec();
+  spec.set_optimizer("sgd");
+  spec.mutable_workers()->set_max(5);
+  const std::string job = Create(request);
+  AwaitTraining(job);
+  EXPECT_EQ(server.AwaitHost(1).rule_bytes(), 0u) << "under asp";
+  ASSERT_TRUE(Switch(job, "bsp").ok());
+  server.AwaitRuleBytes(160);
+  const absl::Status refused = Switch(job, "cgp").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("server s0 has no room for cgp"));
+  EXPECT_TRUE(absl::IsResourceExhausted(Switch(job, "cgp", true).status()));
+  v1::Job wanted = Get(job);
+  EXPECT_EQ(wanted.spec().paradigm(), "bsp");
+  wanted.mutable_spec()->set_paradigm("asp:staleness_weight=delay_compensated");
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(Update(wanted, "spec.paradigm").status()));
+  EXPECT_TRUE(Switch(job, "ssp").ok());
+  server.AwaitRuleBytes(0);
+}
 
 TEST_F(JobsChangesTest, AnUpdateIsOfTheJobAsTheRunHasMadeIt) {
   StartWithMembers();
@@ -119,6 +149,8 @@ TEST_F(JobsChangesTest, ARunThatDoesNotComeToTrainKeepsTheProgress) {
   worker().Stop();  // It will not say that it is ready.
   ASSERT_TRUE(Resume(job).ok());
   watcher->AwaitState(v1::Job::STARTING);
+  EXPECT_EQ(Get(job).progress().phase(), "loading");
+  EXPECT_EQ(Get(job).progress().samples(), before.samples());
   ASSERT_TRUE(Pause(job).ok());
   watcher->AwaitState(v1::Job::PAUSED);
   EXPECT_EQ(Get(job).progress().samples(), before.samples());

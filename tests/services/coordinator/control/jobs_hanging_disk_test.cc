@@ -37,6 +37,7 @@ class JobsHangingDiskTest : public JobsTest {
     EXPECT_TRUE(Pause(job).ok());
     worker().PushOn();
     watcher->AwaitCheckpoint(v1::Checkpoint::WRITING);
+    server().AwaitWritten();
     return job;
   }
 

@@ -1,5 +1,6 @@
 // What the coordinator's log calls a warning or an error.
 
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,16 @@ class JobsLogTest : public JobsTest {
   // A line of that level whose message begins so, once it is there.
   bool Logged(const std::string& level, const std::string& message) {
     return Eventually([&] { return Lines(level, message) > 0; });
+  }
+  // The job of this watch is to be paused, and its weights cannot be saved.
+  std::unique_ptr<JobWatcher> PauseOnAFullDisk() {
+    const std::string job = StartAndRun("a");
+    auto watcher = Watch(job);
+    server().FailCheckpoints(absl::ResourceExhaustedError("the disk is full"));
+    EXPECT_TRUE(Pause(job).ok());
+    worker().PushOn();
+    watcher->AwaitReason("cannot be saved");
+    return watcher;
   }
   int Lines(const std::string& level, const std::string& message = "") const {
     return log_.Count(absl::StrCat("\"level\":\"", level,
@@ -46,15 +57,19 @@ TEST_F(JobsLogTest, AServerThatTakesAJobWithItAndTheJobsEndAreErrors) {
 }
 
 TEST_F(JobsLogTest, AServerWhoseWeightsWaitToBeSavedIsAnError) {
-  const std::string job = StartAndRun("a");
-  const auto watcher = Watch(job);
-  server().FailCheckpoints(absl::ResourceExhaustedError("the disk is full"));
-  ASSERT_TRUE(Pause(job).ok());
-  worker().PushOn();
-  watcher->AwaitReason("cannot be saved");
+  PauseOnAFullDisk();
   EXPECT_EQ(Lines("error"), 0);
   server().Break();
   EXPECT_TRUE(Logged("error", "gone, with its part of the jobs' models"));
+}
+
+TEST_F(JobsLogTest, ThatTheWeightsAreSavedAfterAllIsNoWarning) {
+  const auto watcher = PauseOnAFullDisk();
+  EXPECT_TRUE(Logged("warning", "the trained weights could not be saved"));
+  server().FailCheckpoints(absl::OkStatus());
+  clock_.Advance(absl::Seconds(1));
+  watcher->AwaitState(v1::Job::PAUSED);
+  EXPECT_TRUE(Logged("info", "the trained weights are saved as"));
 }
 
 TEST_F(JobsLogTest, AServerThatGoesWhenItsJobsAreSavedIsNeither) {

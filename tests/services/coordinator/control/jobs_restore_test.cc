@@ -54,6 +54,29 @@ TEST_F(JobsRestoreTest, WhoWatchesAPausedJobSeesWhatFollows) {
   EXPECT_TRUE(watcher->AwaitEnd().ok());
 }
 
+// As soon as it is asked for, and while its workers load.
+TEST_F(JobsRestoreTest, TheJobIsWhereItsCheckpointIs) {
+  const std::string job = StartAndRun("a");
+  const auto watcher = Watch(job);
+  const auto push_until = [&](int64_t samples) {
+    worker().Push(2);
+    while (Get(job).progress().samples() < samples) AwaitTurn();
+  };
+  push_until(20);
+  const std::string point = SaveCheckpoint(job, "c");
+  push_until(40);
+  ASSERT_TRUE(Cancel(job).ok());
+  watcher->AwaitState(v1::Job::CANCELLED);
+  EXPECT_EQ(Get(job).progress().samples(), 40);
+  worker().Stop();  // It will not say that it is ready.
+  ASSERT_TRUE(Restore(job, point).ok());
+  EXPECT_EQ(Get(job).progress().samples(), 20);
+  const auto next = Watch(job);
+  next->AwaitState(v1::Job::STARTING);
+  EXPECT_EQ(Get(job).progress().phase(), "loading");
+  EXPECT_EQ(Get(job).progress().samples(), 20);
+}
+
 TEST_F(JobsRestoreTest, WhoComesAfterTheEndSeesTheNewCourse) {
   const std::string job = StartAndRun("a");
   SaveCheckpoint(job, "good");

@@ -170,7 +170,8 @@ TEST_F(JobsSavingTest, SomebodySavesItElsewhere) {
 }
 
 TEST_F(JobsSavingTest, AnotherFolderTakesWhatTheFirstCannot) {
-  options_.checkpoint_fallbacks = {testing::TempDir() + "/fallback"};
+  const TestFolder other;
+  options_.checkpoint_fallbacks = {other.Path("fallback")};
   StartWithMembers();
   server().FailCheckpoints(kFull, options_.checkpoint_root + "/");
   const std::string job = Run("a");
@@ -181,7 +182,6 @@ TEST_F(JobsSavingTest, AnotherFolderTakesWhatTheFirstCannot) {
   ASSERT_TRUE(Resume(job).ok());
   EXPECT_THAT(server().AwaitHost(2).restore_from(),
               HasSubstr(options_.checkpoint_fallbacks[0]));
-  std::filesystem::remove_all(options_.checkpoint_fallbacks[0]);
 }
 
 TEST_F(JobsSavingTest, OnlyAPersonGivesTheWeightsUp) {

@@ -42,8 +42,9 @@ void JobsTest::Restart() {
   Start();
 }
 
-FleetServer& JobsTest::AddServer(const std::string& name) {
-  servers_.push_back(std::make_unique<FleetServer>(&jobs_->fleet(), name));
+FleetServer& JobsTest::AddServer(const std::string& name, uint64_t max_bytes) {
+  servers_.push_back(
+      std::make_unique<FleetServer>(&jobs_->fleet(), name, max_bytes));
   return *servers_.back();
 }
 

@@ -47,7 +47,8 @@ class JobsTest : public ::testing::Test {
   void End();
   Jobs& jobs() { return *jobs_; }
 
-  FleetServer& AddServer(const std::string& name);
+  // `max_bytes`: what it has room for; 0: it does not say.
+  FleetServer& AddServer(const std::string& name, uint64_t max_bytes = 0);
   FleetWorker& AddWorker(const std::string& name, bool evaluator = false);
   FleetWorker& AddWorker(const v1::WorkerHello& hello);
   // One server and one worker, s0 and w0.

@@ -1,7 +1,8 @@
 #include "tests/services/coordinator/run/job_run_testing.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -28,12 +29,7 @@ v1::JobSpec SmallJob() {
   return spec;
 }
 
-JobRunTest::~JobRunTest() {
-  EndRun();
-  if (!setup_.checkpoint_root.empty()) {
-    std::filesystem::remove_all(setup_.checkpoint_root);
-  }
-}
+JobRunTest::~JobRunTest() { EndRun(); }
 
 void JobRunTest::EndRun() {
   if (std::exchange(started_, false)) {
@@ -55,19 +51,45 @@ void JobRunTest::MakeJob() {
   setup_.find_evaluator = [this] {
     return EvaluatorKnown{.exists = evaluator_exists_.load()};
   };
+  MakeServers(100);
   setup_.servers.clear();
-  for (uint64_t i = 0; i < spec_.servers(); ++i) {
-    servers_.push_back(
-        std::make_unique<FakeJobServer>(100 + i, absl::StrCat("s", i)));
-    setup_.servers.push_back(servers_.back()->Link());
-  }
-  over_ = std::make_unique<absl::Notification>();
-  setup_.over = [over = over_.get()] { over->Notify(); };
-  observer_ = std::make_shared<RecordingObserver>();
-  job_ = std::make_unique<JobRun>(
+  for (const auto& server : servers_) setup_.servers.push_back(server->Link());
+  MakeObserver();
+  job_ = std::make_shared<JobRun>(
       setup_, &clock_, observer_,
       std::make_shared<JobMetrics>(registry_, setup_.job_name));
   for (const auto& server : servers_) server->Serve(job_.get());
+}
+
+void JobRunTest::MakeServers(uint64_t first) {
+  for (uint64_t i = 0; i < spec_.servers(); ++i) {
+    servers_.push_back(
+        std::make_unique<FakeJobServer>(first + i, absl::StrCat("s", i)));
+  }
+}
+
+void JobRunTest::MakeObserver() {
+  over_ = std::make_unique<absl::Notification>();
+  setup_.over = [over = over_.get()] { over->Notify(); };
+  observer_ = std::make_shared<RecordingObserver>();
+}
+
+absl::Status JobRunTest::Restart() {
+  // What it writes as the test ends it is not written by one that dies.
+  std::ifstream file(setup_.journal_file, std::ios::binary);
+  const std::string journal{std::istreambuf_iterator<char>(file), {}};
+  EndRun();
+  files_.Write("run.journal", journal);
+  MakeServers(200);
+  MakeObserver();
+  auto run = JobRun::FromJournal(
+      setup_, &clock_, observer_,
+      std::make_shared<JobMetrics>(registry_, setup_.job_name));
+  if (!run.ok()) return run.status();
+  job_ = *std::move(run);
+  started_ = true;
+  for (const auto& server : servers_) server->Serve(job_.get());
+  return absl::OkStatus();
 }
 
 void JobRunTest::RunJob() {
@@ -125,11 +147,7 @@ void JobRunTest::WorkToTheEnd() {
 }
 
 void JobRunTest::KeepCheckpoints() {
-  const auto* const test =
-      ::testing::UnitTest::GetInstance()->current_test_info();
-  setup_.checkpoint_root = absl::StrCat(
-      ::testing::TempDir(), "/", test->test_suite_name(), "-", test->name());
-  std::filesystem::remove_all(setup_.checkpoint_root);
+  setup_.checkpoint_root = checkpoints_.path();
 }
 
 v1::Checkpoint JobRunTest::AwaitCheckpoint(const std::string& id,

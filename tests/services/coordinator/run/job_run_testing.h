@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "services/coordinator/job_metrics.h"
 #include "services/coordinator/run/job_run.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/coordinator/run/fake_job_server.h"
 #include "tests/services/coordinator/run/fake_worker.h"
 #include "tests/services/coordinator/run/manual_clock.h"
@@ -39,6 +40,11 @@ class JobRunTest : public ::testing::Test {
   const RunOutcome& Outcome();
   // Forgets that run and everybody in it; MakeJob() makes another.
   void EndRun();
+  // The run has a journal from now on.
+  void KeepJournal() { setup_.journal_file = files_.Path("run.journal"); }
+  // The coordinator dies, and another one goes on with the run, if it can. The
+  // workers are gone, and servers of the same names have registered.
+  absl::Status Restart();
 
   FakeWorker& AddWorker(const std::string& name, bool evaluator = false);
   FakeWorker& worker(size_t i) { return *workers_.at(i); }
@@ -78,9 +84,15 @@ class JobRunTest : public ::testing::Test {
   RunSetup setup_;
   std::atomic<bool> evaluator_exists_ = true;
   ManualClock clock_;
-  std::unique_ptr<JobRun> job_;
+  std::shared_ptr<JobRun> job_;
 
  private:
+  // Servers whose numbers in the fleet are from that on.
+  void MakeServers(uint64_t first);
+  void MakeObserver();
+
+  const TestFolder files_;
+  const TestFolder checkpoints_;
   prometheus::Registry registry_;
   std::shared_ptr<RecordingObserver> observer_;
   std::vector<std::unique_ptr<FakeWorker>> workers_;

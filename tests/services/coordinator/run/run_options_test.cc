@@ -25,7 +25,7 @@ v1::JobSpec Spec() {
 
 SyncOptions OptionsOf(const JobPlan& plan, const SamplePosition& start) {
   CourseOptions options = ToCourseOptions(plan);
-  options.servers = {"s0"};
+  options.servers = {{"s0"}};
   RunStart from;
   from.position = start;
   return SyncOptionsOf(options, ToRunSettings(plan), from, 100);

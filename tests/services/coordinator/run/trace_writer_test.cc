@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -36,7 +36,8 @@ v1::PushDone Report(int64_t iteration) {
 }
 
 TEST(TraceWriterTest, WritesALineForEachPush) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/trace.jsonl");
+  const TestFolder folder;
+  const std::string path = folder.Path("trace.jsonl");
   std::unique_ptr<TraceWriter> trace = *TraceWriter::Create(path);
   trace->Write("w0", Report(1));
   v1::PushDone discarded = Report(2);

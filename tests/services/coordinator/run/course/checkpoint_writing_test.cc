@@ -48,7 +48,7 @@ TEST_F(CheckpointWritingTest, IsWrittenWhenAllHaveWritten) {
   EXPECT_EQ(order.files[1].bytes, 200u);
   EXPECT_TRUE(writing_.idle());
   EXPECT_FALSE(writing_.AllWritten());
-  EXPECT_EQ(writing_.last_id(), "a");
+  EXPECT_EQ(writing_.last_written()->id, "a");
   writing_.Begin(OrderOf("b", 8), 2, 5);
   EXPECT_FALSE(writing_.writes_manifest());
 }
@@ -71,7 +71,7 @@ TEST_F(CheckpointWritingTest, AFailureWaitsForTheOthers) {
   EXPECT_EQ(writing_.failure(),
             absl::ResourceExhaustedError("s1: the disk is full"));
   writing_.End(writing_.failure());
-  EXPECT_EQ(writing_.last_id(), "");
+  EXPECT_FALSE(writing_.last_written().has_value());
   EXPECT_TRUE(absl::IsResourceExhausted(writing_.last_status()));
   // The next one begins without it.
   writing_.Begin(OrderOf("b", 8), 2, 5);

@@ -115,6 +115,57 @@ std::string TextOf(const RunOutcome& outcome) {
       outcome.warning.empty() ? "" : ", warning: ", outcome.warning);
 }
 
+std::string TextOf(const AdmitParameters& o) {
+  return absl::StrCat("admit ", o.bytes, " bytes?");
+}
+
+std::string TextOf(const RemoveCheckpointFiles& o) {
+  return absl::StrCat("remove ", o.directory);
+}
+
+std::string TextOf(const ResendCommands& o) {
+  return absl::StrCat("shard ", o.shard, " gets ", o.commands.size(),
+                      " commands again");
+}
+
+std::string TextOf(const HostBackup& o) {
+  return absl::StrCat("s", o.server, " hosts a backup of shard ", o.shard,
+                      ", epoch ", o.epoch);
+}
+
+std::string TextOf(const SetBackup& o) {
+  return absl::StrCat("s", o.server, " fills ",
+                      o.backup ? absl::StrCat("s", *o.backup) : "nobody",
+                      " with shard ", o.shard, ", epoch ", o.epoch,
+                      o.hold ? ", holds" : "");
+}
+
+std::string TextOf(const PromoteBackup& o) {
+  return absl::StrCat("s", o.server, " is promoted for shard ", o.shard,
+                      ", epoch ", o.epoch);
+}
+
+std::string TextOf(const HostRebuilt& o) {
+  return absl::StrCat("s", o.server, " begins shard ", o.shard, ", epoch ",
+                      o.epoch, ", anew after command ", o.sequence,
+                      ", closing ", o.closing, ", snapshot ", o.snapshot,
+                      o.restore_from.empty() ? "" : " from ", o.restore_from);
+}
+
+std::string TextOf(const FillFromCopy& o) {
+  return absl::StrCat("w", ToNumber(o.worker), " fills shard ", o.shard,
+                      " at s", o.server, ", epoch ", o.epoch);
+}
+
+std::string TextOf(const DropShard& o) {
+  return absl::StrCat("s", o.server, " drops shard ", o.shard);
+}
+
+std::string TextOf(const ShardMoved& o) {
+  return absl::StrCat("shard ", o.shard, " has moved to s", o.server,
+                      ", epoch ", o.epoch);
+}
+
 }  // namespace
 
 std::string CourseScript::Run(absl::string_view commands) {
@@ -185,6 +236,10 @@ absl::Status CourseScript::Order(absl::string_view verb, const Words& words) {
   if (verb == "checkpoint") {
     return Give(WriteCheckpoint{std::string(word),
                                 words.size() > 1 ? std::string(words[1]) : ""});
+  }
+  if (verb == "workers") {
+    silent_workers_ = word == "silent";
+    return absl::OkStatus();
   }
   if (verb == "coordinator") {
     slow_coordinator_ = word == "slow";
@@ -281,8 +336,10 @@ absl::Status CourseScript::MakeRun(Words words) {
   if (has("root")) options_.checkpoint_root = "/checkpoints";
   if (has("fallback")) options_.checkpoint_fallbacks = {"/fallback"};
   quota_ = has("quota");
+  const bool replicates = has("replicates");
   int64_t servers = 0, from = 0;
   if (!absl::SimpleAtoi(Take("servers", "2", words), &servers) ||
+      !absl::SimpleAtoi(Take("replicas", "0", words), &options_.replicas) ||
       !absl::SimpleAtoi(Take("eval", "0", words), &options_.eval_every) ||
       !absl::SimpleAtoi(Take("from", "0", words), &from)) {
     return Malformed("run");
@@ -303,8 +360,11 @@ absl::Status CourseScript::MakeRun(Words words) {
   PACELINE_RETURN_IF_ERROR(Set(std::move(words)));
   servers_.assign(static_cast<size_t>(servers), {});
   for (int64_t i = 0; i < servers; ++i) {
-    options_.servers.push_back(absl::StrCat("s", i));
+    options_.servers.push_back(
+        {.name = absl::StrCat("s", i), .replicates = replicates});
   }
+  carried_out_.clear();
+  silent_workers_ = false;
   now_ = absl::UnixEpoch();
   evaluator_ = {.exists = true};
   evaluators_.clear();
@@ -326,11 +386,15 @@ absl::Status CourseScript::SetServer(const Words& words) {
                                                {"full", Health::kFullDisk},
                                                {"refuses", Health::kNoRoom}};
   if (words.size() != 2) return Malformed("server");
-  const auto name = absl::c_find(options_.servers, words[0]);
+  if (words[1] == "comes") return AddServer(words[0]);
+  const auto name = absl::c_find_if(
+      options_.servers,
+      [&](const RunServer& server) { return server.name == words[0]; });
   if (name == options_.servers.end()) return Malformed(words[0]);
   const int index = static_cast<int>(name - options_.servers.begin());
   if (words[1] == "leaving") return Give(ServerLeaves{index});
   if (words[1] == "lost") {
+    servers_[static_cast<size_t>(index)].health = Health::kGone;
     return Give(ServerLost{index, absl::UnavailableError("a server is gone")});
   }
   const auto health = healths.find(words[1]);
@@ -342,6 +406,12 @@ absl::Status CourseScript::SetServer(const Words& words) {
     return Give(MemberHeard{});  // Of nobody: the answer goes after it.
   }
   return absl::OkStatus();
+}
+
+absl::Status CourseScript::AddServer(absl::string_view name) {
+  options_.servers.push_back({.name = std::string(name), .replicates = true});
+  servers_.emplace_back();
+  return Give(ServerCame{options_.servers.back()});
 }
 
 absl::Status CourseScript::Wait(const Words& words,
@@ -459,33 +529,78 @@ void CourseScript::Answer(const RemoveCheckpointFiles& remove) {
 }
 
 void CourseScript::Answer(const NumberedCommand& command) {
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    Server& server = servers_[i];
-    if (server.health == Health::kHangs) continue;
-    CommandDone done;
-    done.server = static_cast<int>(i);
-    done.sequence = command.sequence;
-    if (std::holds_alternative<FenceIncarnation>(command.command)) {
-      done.fence = FenceAnswer{.server = done.server, .blocks = 1};
-    }
-    if (server.health == Health::kNoRoom &&
-        std::holds_alternative<SnapshotCommand>(command.command)) {
-      done.status = absl::ResourceExhaustedError("no room");
-    }
-    answers_.push_back(done);
-    const auto* const write = std::get_if<WriteBlocks>(&command.command);
-    if (write == nullptr) continue;
-    if (server.health == Health::kSlowDisk) {
-      server.unwritten = *write;
-    } else {
-      Write(done.server, *write);
-    }
+  const auto& shards = course_->shards().shards();
+  for (size_t i = 0; i < shards.size(); ++i) {
+    if (!shards[i].promoting) Perform(static_cast<int>(i), command);
   }
+}
+
+void CourseScript::Answer(const ResendCommands& resend) {
+  for (const NumberedCommand& command : resend.commands) {
+    Perform(resend.shard, command);
+  }
+}
+
+void CourseScript::Perform(int shard, const NumberedCommand& command) {
+  const int primary = course_->shards().shards()[shard].primary;
+  Server& server = servers_[static_cast<size_t>(primary)];
+  if (!Answers(primary)) return;
+  carried_out_[shard] = command.sequence;
+  CommandDone done;
+  done.shard = shard;
+  done.sequence = command.sequence;
+  if (std::holds_alternative<FenceIncarnation>(command.command)) {
+    done.fence = FenceAnswer{.server = done.shard, .blocks = 1};
+  }
+  if (server.health == Health::kNoRoom &&
+      std::holds_alternative<SnapshotCommand>(command.command)) {
+    done.status = absl::ResourceExhaustedError("no room");
+  }
+  answers_.push_back(done);
+  const auto* const write = std::get_if<WriteBlocks>(&command.command);
+  if (write == nullptr) return;
+  if (server.health == Health::kSlowDisk) {
+    server.unwritten = *write;
+  } else {
+    Write(done.shard, *write);
+  }
+}
+
+void CourseScript::Answer(const HostBackup& host) {
+  if (!Answers(host.server)) return;
+  answers_.push_back(BackupReported{host.server, host.shard, host.epoch, {}});
+}
+
+void CourseScript::Answer(const SetBackup& set) {
+  if (!set.backup.has_value() || !Answers(set.server)) return;
+  answers_.push_back(BackupReported{set.server, set.shard, set.epoch, {}});
+}
+
+void CourseScript::Answer(const PromoteBackup& promote) {
+  if (!Answers(promote.server)) return;
+  answers_.push_back(BackupPromoted{promote.server, promote.shard,
+                                    promote.epoch,
+                                    carried_out_[promote.shard]});
+}
+
+void CourseScript::Answer(const HostRebuilt& rebuilt) {
+  if (!Answers(rebuilt.server)) return;
+  answers_.push_back(
+      BackupReported{rebuilt.server, rebuilt.shard, rebuilt.epoch, {}});
+}
+
+void CourseScript::Answer(const FillFromCopy& fill) {
+  if (silent_workers_) return;
+  ShardFilled filled{fill.worker, fill.shard, fill.epoch};
+  // It has pulled what its grant names.
+  const auto grant = grants_.find(fill.worker);
+  if (grant != grants_.end()) filled.base_version = grant->second.base_version;
+  answers_.push_back(filled);
 }
 
 void CourseScript::Write(int server, const WriteBlocks& write) {
   ServerWrote wrote;
-  wrote.server = server;
+  wrote.shard = server;
   wrote.snapshot = write.snapshot;
   if (servers_[static_cast<size_t>(server)].health == Health::kFullDisk &&
       absl::StartsWith(write.directory, "/checkpoints/")) {
@@ -548,19 +663,10 @@ std::string CourseScript::TextOf(const RunOutput& output) const {
             const bool close = std::holds_alternative<CloseCommand>(o.command);
             return working_ && close ? "" : paceline::TextOf(o);
           },
-          [](const AdmitParameters& o) {
-            return absl::StrCat("admit ", o.bytes, " bytes?");
-          },
-          [](const RemoveCheckpointFiles& o) {
-            return absl::StrCat("remove ", o.directory);
-          },
-          [](const TrainingStarted& o) { return paceline::TextOf(o); },
           [&](const WorkerJoined& o) {
             return absl::StrCat(Name(o.worker), " joins");
           },
           [](const SnapshotEvaluated& o) { return paceline::TextOf(o.point); },
-          [](const CheckpointChanged& o) { return paceline::TextOf(o); },
-          [](const SavingDelayed& o) { return paceline::TextOf(o); },
           [](const SavingSucceeded&) { return std::string("saved at last"); },
           [](const Notice& o) {
             return absl::StrCat(o.whom, ": (", o.kind, ") ", o.text);
@@ -573,7 +679,13 @@ std::string CourseScript::TextOf(const RunOutput& output) const {
           [](const AskForEvaluator&) { return std::string(); },
           [](const CompleteCheckpoint&) { return std::string(); },
           [](const ProgressDue&) { return std::string(); },
-          [](const auto& o) { return ToText(Output(o)); }},
+          [](const auto& o) {
+            if constexpr (requires { paceline::TextOf(o); }) {
+              return paceline::TextOf(o);
+            } else {
+              return ToText(Output(o));
+            }
+          }},
       output);
 }
 

@@ -20,7 +20,7 @@ namespace paceline {
 // do what a command says and nothing else; servers s0, s1, ... answer at once.
 // One command a line:
 //
-//   run PARADIGM [KEY=VALUE]... [defer] [root] [fallback] [quota]
+//   run PARADIGM [KEY=VALUE]... [defer] [root] [fallback] [quota] [replicates]
 //                          makes the course anew, at time 0: 40 samples, ten to
 //                          a push, no evaluation, a lease of 10s. Keys: min (of
 //                          workers; 2), servers (2), eval (samples from one
@@ -28,7 +28,9 @@ namespace paceline {
 //                          first epoch that a checkpoint has), and those of
 //                          `update`. With `root` checkpoints can be written,
 //                          with `fallback` in another folder too; with `quota`
-//                          the model is too large
+//                          the model is too large; with `replicates` servers
+//                          can have backups and be them (replicas=1), and begin
+//                          anew what was lost
 //   opened [CODE]          its files are opened, or cannot be
 //   come w1 e2 ...         workers and evaluators come
 //   ready w1 ... [samples=40] [elements=40]
@@ -52,10 +54,11 @@ namespace paceline {
 //                          from now on it carries out all; nothing; writes no
 //                          file until it is sound; cannot write below
 //                          /checkpoints; takes no snapshot
-//   server s0 leaving|lost
+//   server s0 leaving|lost|comes
+//                          one that comes is a new one
+//   workers silent|sound   from now on they fill no shard; or they do
 //   coordinator slow|sound from now on it writes no manifest and removes
-//   nothing
-//                          until it is sound
+//                          nothing until it is sound
 //   evaluators none|some|unfit
 //                          whether one is connected anywhere, or one that has
 //                          said that it cannot
@@ -74,7 +77,7 @@ class CourseScript {
   std::string Run(absl::string_view commands);
 
  private:
-  enum class Health { kSound, kHangs, kSlowDisk, kFullDisk, kNoRoom };
+  enum class Health { kSound, kHangs, kSlowDisk, kFullDisk, kNoRoom, kGone };
   struct Server {
     Health health = Health::kSound;
     std::optional<WriteBlocks> unwritten = std::nullopt;
@@ -87,6 +90,7 @@ class CourseScript {
   absl::Status Say(absl::string_view verb, WorkerId worker, Words words);
   absl::Status SayEvaluated(WorkerId worker, Words words);
   absl::Status SetServer(const Words& words);
+  absl::Status AddServer(absl::string_view name);
   absl::Status Set(Words words);
   absl::Status Wait(const Words& words, const std::vector<WorkerId>& heard);
   void Work(const std::vector<WorkerId>& members, Words words);
@@ -106,6 +110,18 @@ class CourseScript {
   void Answer(const CompleteCheckpoint& complete);
   void Answer(const RemoveCheckpointFiles& remove);
   void Answer(const NumberedCommand& command);
+  void Answer(const ResendCommands& resend);
+  void Answer(const HostBackup& host);
+  void Answer(const SetBackup& set);
+  void Answer(const PromoteBackup& promote);
+  void Answer(const HostRebuilt& rebuilt);
+  void Answer(const FillFromCopy& fill);
+  // As the shard's primary does it.
+  void Perform(int shard, const NumberedCommand& command);
+  bool Answers(int server) const {
+    const Health health = servers_[static_cast<size_t>(server)].health;
+    return health != Health::kHangs && health != Health::kGone;
+  }
   template <class Other>
   void Answer(const Other&) {}
 
@@ -115,6 +131,8 @@ class CourseScript {
   bool quota_ = false;
   EvaluatorKnown evaluator_ = {.exists = true};
   std::vector<Server> servers_;
+  std::map<int, uint64_t> carried_out_;  // The last command of each shard.
+  bool silent_workers_ = false;
   bool slow_coordinator_ = false;
   std::deque<RunInput> held_back_;  // What it says once it is sound.
   std::optional<RunCourse> course_;

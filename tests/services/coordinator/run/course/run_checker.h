@@ -66,7 +66,8 @@ class RunChecker : public ClusterObserver {
   void See(const NumberedCommand& command);
   void See(const CheckpointChanged& changed);
   void See(const TrainingEnded&) { training_ended_ = true; }
-  void See(const TrainingResumed&) { training_ended_ = false; }
+  // A later end of the training may fail before anything is saved.
+  void See(const TrainingResumed&) { training_ended_ = saves_ = false; }
   void See(const RunEnded& ended);
   template <class Other>
   void See(const Other&) {}

@@ -31,7 +31,7 @@ WorkerModel Model() { return {{{"weights", {10, 4}, 40}}, 1001}; }
 CourseOptions Options(const std::string& paradigm) {
   CourseOptions options;
   options.lease = absl::Hours(1);
-  options.servers = {"s0", "s1"};
+  options.servers = {{"s0"}, {"s1"}};
   options.paradigm = *ParseParadigm(paradigm);
   options.batch_size = 8;
   options.evaluate = false;
@@ -52,9 +52,10 @@ class Books : public RunDriver {
  public:
   // Of so many workers.
   Books(const Clock* clock, const CourseOptions& options, uint32_t workers)
-      : RunDriver(clock, options, Settings()) {
+      : RunDriver(clock, clock->Now(), options, Settings()) {
     checker_.Begin(Model().train_samples, {}, false, false);
     for (uint32_t worker = 1; worker <= workers; ++worker) grants_[worker];
+    SetFrozenAfter(absl::Hours(12));
     StartThreads();
   }
   ~Books() override { StopThreads(); }
@@ -180,7 +181,7 @@ class RunDriverTest : public ::testing::TestWithParam<const char*> {
       if (!command.ok()) return;
       for (int server = 0; server < 2; ++server) {
         CommandDone done;
-        done.server = server;
+        done.shard = server;
         done.sequence = command->sequence;
         if (std::holds_alternative<FenceIncarnation>(command->command)) {
           done.fence = FenceAnswer{server, 0, 0, kBlocks, 0};
@@ -305,6 +306,31 @@ TEST_P(RunDriverTimerTest, ALateTimerLeavesNoDeadlineBehind) {
   EXPECT_EQ(driver_->course().core()->Members(),
             std::vector<WorkerId>{WorkerId{2}});
   EXPECT_GT(driver_->course().NextDeadline(), late_clock_.Now());
+}
+
+// The process was stopped for a day, or its machine was.
+TEST_P(RunDriverTimerTest, TimeInWhichItDidNotRunCountsAgainstNobody) {
+  CourseOptions options = Options("asp");
+  options.lease = absl::Seconds(10);
+  Make(&late_clock_, options, 2);
+  for (const uint32_t worker : {1, 2}) EXPECT_TRUE(Come(worker));
+  for (const uint32_t worker : {1, 2}) {
+    EXPECT_TRUE(driver_->grants_.at(worker).Take(kLong).ok());
+  }
+  late_clock_.Advance(absl::Hours(24));
+  EXPECT_TRUE(driver_->Step(TimePassed{}).ok());
+  {
+    absl::MutexLock lock(&driver_->mu());
+    EXPECT_EQ(driver_->course().core()->member_count(), 2u);
+  }
+  // Then leases go on.
+  late_clock_.Advance(absl::Seconds(6));
+  EXPECT_TRUE(driver_->Step(MemberHeard{WorkerId{2}}).ok());
+  late_clock_.Advance(absl::Seconds(6));
+  EXPECT_TRUE(driver_->Step(MemberHeard{WorkerId{2}}).ok());
+  absl::MutexLock lock(&driver_->mu());
+  EXPECT_EQ(driver_->course().core()->Members(),
+            std::vector<WorkerId>{WorkerId{2}});
 }
 
 // A log that nobody reads must neither hold up grants nor cost a lease.

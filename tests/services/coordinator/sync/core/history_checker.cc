@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/rule_memory.h"
 #include "common/micro_batches.h"
 #include "common/round_limit.h"
 #include "services/simulator/virtual_worker.h"
@@ -19,6 +20,9 @@ HistoryChecker::HistoryChecker(const ClusterSpec& spec, const GapBounds* bounds)
       most_(spec.run.batch_size *
             (spec.settings.batching == Batching::kBalanced ? 4 : 1)),
       limit_(SamplesWanted(spec.settings.stop, spec.train_samples)),
+      rounds_(
+          MemoryOf(spec.run.paradigm, static_cast<int64_t>(spec.workers.size()))
+              .rounds),
       version_(spec.start.version) {
   for (int i = 0; i < spec.servers; ++i) {
     servers_.emplace_back(spec.server_blocks.empty() ? 1
@@ -28,6 +32,7 @@ HistoryChecker::HistoryChecker(const ClusterSpec& spec, const GapBounds* bounds)
   samples_ = SamplesAt(spec.start.position);
   counted_ = std::count(samples_.begin(), samples_.end(), Sample::kCounted);
   Given(0, SwitchRun{spec.run.paradigm, ""});
+  calm_ = spec.switches.empty();
 }
 
 std::vector<HistoryChecker::Sample> HistoryChecker::SamplesAt(
@@ -62,6 +67,7 @@ void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
       most_ = 4 * spec_.run.batch_size;
     }
   } else if (const auto* change = std::get_if<SwitchRun>(&input)) {
+    calm_ = false;
     max_gap_.reset();
     if (bounds_ == nullptr) return;
     const auto bound = bounds_->find(FormatParadigm(change->paradigm));
@@ -69,12 +75,12 @@ void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
   } else if (const auto* done = std::get_if<CommandDone>(&input)) {
     const auto close = closing_rounds_.find(done->sequence);
     if (close != closing_rounds_.end()) {
-      close->second.missing.erase(done->server);
+      close->second.missing.erase(done->shard);
       if (close->second.missing.empty()) closing_rounds_.erase(close);
     }
     const auto fence = unanswered_.find(done->sequence);
     if (fence == unanswered_.end()) return;
-    fence->second.missing.erase(done->server);
+    fence->second.missing.erase(done->shard);
     if (fence->second.missing.empty()) unanswered_.erase(fence);
   }
 }
@@ -125,6 +131,8 @@ void HistoryChecker::BlockTaken(Nanos /*at*/, int server, const Grant& grant,
   ServerLedger& ledger = servers_[server];
   Require(!ledger.fenced(grant.worker), "a block is taken after the fence");
   ledger.Take({grant.worker, grant.iteration}, grant.plan);
+  Require(!calm_ || ledger.gathered().size() <= rounds_,
+          absl::StrCat("a server holds ", ledger.gathered().size(), " rounds"));
   Push& push = pushes_[{grant.worker, grant.iteration}];
   push.samples = samples;
   ++push.blocks;
@@ -386,6 +394,7 @@ void HistoryChecker::See(const NumberedCommand& command) {
   if (const auto* fence = std::get_if<FenceIncarnation>(&command.command)) {
     const WorkerId worker{WorkerOf(fence->incarnation)};
     Require(!members_.contains(worker), "a member is fenced");
+    calm_ = false;
     fenced_at_[worker] = closing_;
     Fence& unanswered = unanswered_[command.sequence];
     unanswered.worker = worker;
@@ -408,6 +417,11 @@ void HistoryChecker::See(const NumberedCommand& command) {
 void HistoryChecker::See(const BeginWork& begin) {
   if (!workers_.contains(begin.worker)) return;
   (finished_ ? late_ : members_).insert(begin.worker);
+  // Who takes the place of somebody that has died is there before the other one
+  // counts as lost.
+  const auto members = static_cast<int64_t>(members_.size());
+  rounds_ =
+      std::max<size_t>(rounds_, MemoryOf(spec_.run.paradigm, members).rounds);
 }
 
 void HistoryChecker::See(const MemberLetGo& gone) {

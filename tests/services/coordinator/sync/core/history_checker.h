@@ -21,9 +21,9 @@ namespace paceline {
 // any.
 using GapBounds = std::map<std::string, int64_t>;
 
-// Follows a virtual cluster and says what of "always true" (design.md 4) the
-// sync core breaks. It keeps every sample's and every push's fate in the
-// plainest way, and what each server holds.
+// Follows a virtual cluster and says which promise the sync core breaks. It
+// keeps every sample's and every push's fate in the plainest way, and what each
+// server holds.
 class HistoryChecker : public ClusterObserver {
  public:
   // `bounds` outlives it; null: no gap is too large.
@@ -171,6 +171,10 @@ class HistoryChecker : public ClusterObserver {
   int64_t total_ = 0;                     // As the core says.
   int64_t counted_ = 0;
   Closing closing_ = 0;
+  // That the paradigm may have open at a server, as long as it is the only one
+  // and no worker is gone.
+  size_t rounds_;
+  bool calm_ = true;
   Version version_;
   int64_t snapshots_ = 0;
   bool last_snapshot_ = false;

@@ -45,7 +45,7 @@ TEST(RoundLedgerTest, ARoundWithAnOpenPlanIsNoOrphan) {
   ledger.Lost(kRound);
   EXPECT_TRUE(Answer(ledger, /*fenced_at=*/0, /*taken=*/true));
   EXPECT_THAT(ledger.TakeOrphans(), IsEmpty());
-  // The other one breaks off: nobody would close the round (rules.md 2.6).
+  // The other one breaks off: nobody would close the round.
   ledger.Ended(kRound);
   EXPECT_THAT(ledger.TakeOrphans(), ElementsAre(kRound));
   EXPECT_THAT(ledger.TakeOrphans(), IsEmpty()) << "each is listed once";

@@ -15,8 +15,7 @@ namespace paceline {
 using PushKey = std::pair<WorkerId, Iteration>;
 
 // What a parameter server holds, in the plainest way: how many of its blocks
-// have applied each push. Rounds gather pushes and closings drain them, as
-// design.md 5 says.
+// have applied each push. Rounds gather pushes and closings drain them.
 class ServerLedger {
  public:
   explicit ServerLedger(uint32_t blocks) : blocks_(blocks) {}

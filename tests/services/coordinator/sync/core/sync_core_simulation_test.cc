@@ -1,4 +1,4 @@
-// What always holds of the sync core (design.md 4), over thousands of seeds.
+// What always holds of the sync core, over thousands of seeds.
 // PACELINE_SEEDS=1000 tries so many in each test, and PACELINE_FIRST_SEED=7
 // begins with that one.
 

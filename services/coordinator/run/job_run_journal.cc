@@ -1,0 +1,235 @@
+// How a run is written down, and goes on in another life of the coordinator.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "common/job/job_plan.h"
+#include "common/log/log.h"
+#include "common/safetensors/input_file.h"
+#include "common/status.h"
+#include "services/coordinator/run/job_memory.h"
+#include "services/coordinator/run/job_run.h"
+#include "services/coordinator/run/journal/run_events.h"
+#include "services/coordinator/run/run_setup.h"
+
+namespace paceline {
+namespace {
+
+using journal::RunEvent;
+
+// Lives that have gone on with a run and ended before anybody trained: it may
+// be the run that takes them down.
+constexpr int kMostIdleLives = 3;
+
+// While it is read it has another name: one that no life survives is not read
+// again and again.
+std::string NameWhileRead(const std::string& path) {
+  return absl::StrCat(path, ".reading");
+}
+
+absl::Status Rename(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  return FileError(errno, absl::StrCat("rename ", from));
+}
+
+}  // namespace
+
+absl::Status JobRun::Take(RunEvent event, const Links& links) {
+  const auto name_of = [this](int server) {
+    absl::MutexLock lock(&mu_);
+    return servers_.at(server).name;
+  };
+  PACELINE_ASSIGN_OR_RETURN(const RunInput input, ToInput(event, name_of));
+  return Step(
+      input, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { Accept(event, links); },
+      [&](absl::Time now)
+          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { RecordEvent(now, event); });
+}
+
+void JobRun::StepInTime(absl::FunctionRef<void()> accepted) {
+  RunEvent event;
+  event.mutable_time_passed();
+  Step(TimePassed{}, accepted,
+       [&](absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+         const SyncCore* const core = course_.core();
+         event.mutable_time_passed()->set_samples(
+             core == nullptr ? 0 : core->samples_counted());
+         RecordEvent(now, event);
+       })
+      .IgnoreError();
+}
+
+void JobRun::RecordEvent(absl::Time now, RunEvent& event) {
+  if (!log_.active() || replays()) return;
+  event.set_at_ns(absl::ToUnixNanos(now));
+  std::string record;
+  AppendRecord(event, record);
+  Record(record);
+  log_.CountEvent();
+}
+
+void JobRun::Accept(const RunEvent& event, const Links& links) {
+  if (event.has_came()) {
+    const v1::WorkerHello& hello = event.came().hello();
+    const auto worker = static_cast<WorkerId>(event.came().worker());
+    LinkedMember member;
+    member.session = links.session;
+    if (member.session == nullptr) {  // It was another life's.
+      member.session = std::make_shared<RunSession>(
+          std::weak_ptr<JobRun>(), worker, std::weak_ptr<WorkerPeer>());
+      next_worker_ = std::max(next_worker_.load(), ToNumber(worker) + 1);
+      incarnations_.Next();
+    }
+    member.name = hello.name();
+    member.evaluator = hello.evaluator();
+    member.pool = std::string(CutUtf8(hello.pool(), kPlainNameMax));
+    member.gpu_model = std::string(
+        CutUtf8(hello.gpu_model().empty() ? hello.device() : hello.gpu_model(),
+                kPlainNameMax));
+    members_.emplace(worker, std::move(member));
+  } else if (event.has_said()) {
+    // What comes after the end is accepted and says nothing.
+    if (!event.said().message().has_push_done() || end_.has_value()) return;
+    const v1::PushDone& report = event.said().message().push_done();
+    const std::string name =
+        course_.members().NameOf(static_cast<WorkerId>(event.said().worker()));
+    record_.Reported(name, report);
+    metrics_->gate_wait_seconds->Observe(report.seconds().wait());
+    metrics_->blocks_refused->Increment(report.blocks_refused());
+    if (setup_.trace_file.empty()) return;
+    Tell([this, name, report] {
+      if (trace_ != nullptr) trace_->Write(name, report);
+    });
+  } else if (event.has_server_came()) {
+    servers_.Add(links.server != nullptr ? *links.server
+                                         : FromEvent(event.server_came()));
+  } else if (event.has_server_returned()) {
+    const journal::ServerReturned& returned = event.server_returned();
+    servers_.Attach(returned.server(), links.server != nullptr
+                                           ? *links.server
+                                           : FromEvent(returned.as()));
+  } else if (event.has_update()) {
+    const v1::JobSpec& spec = event.update();
+    spec_.set_learning_rate(spec.learning_rate());
+    spec_.set_batching(spec.batching());
+    *spec_.mutable_workers() = spec.workers();
+    *spec_.mutable_stop() = spec.stop();
+    *spec_.mutable_checkpoints() = spec.checkpoints();
+    record_.SetStop(spec.stop());
+  } else if (event.has_paradigm()) {
+    spec_.set_paradigm(event.paradigm().paradigm());
+    if (course_.core() == nullptr) record_.SetParadigm(spec_.paradigm());
+    TellRuleBytes();
+  }
+}
+
+void JobRun::TellRuleBytes() {
+  const JobMemory memory =
+      MemoryOf(setup_.plan, spec_.workers().max(), course_);
+  for (int server = 0; server < servers_.size(); ++server) {
+    if (!servers_.at(server).counts_rules) continue;
+    for (const v1::HostedShard& hosted :
+         RunServers::On(server, course_.shards())) {
+      v1::ServerCommand command;
+      command.set_rule_bytes(hosted.bytes() * memory.rule);
+      SendToServer(server, static_cast<int>(hosted.shard()),
+                   std::move(command));
+    }
+  }
+}
+
+absl::StatusOr<std::shared_ptr<JobRun>> JobRun::FromJournal(
+    RunSetup setup, const Clock* clock, std::shared_ptr<RunObserver> observer,
+    std::shared_ptr<JobMetrics> metrics) {
+  const std::string path = setup.journal_file;
+  const std::string reading = NameWhileRead(path);
+  if (unlink(reading.c_str()) == 0) {
+    unlink(path.c_str());
+    return absl::DataLossError(
+        "the last life of the coordinator ended while it read the journal");
+  }
+  PACELINE_RETURN_IF_ERROR(Rename(path, reading));
+  const auto go_on = [&]() -> absl::StatusOr<std::shared_ptr<JobRun>> {
+    PACELINE_ASSIGN_OR_RETURN(RunJournalReader reader,
+                              RunJournalReader::Open(reading));
+    PACELINE_ASSIGN_OR_RETURN(const auto begun, reader.Next());
+    PACELINE_RETURN_IF_ERROR(
+        ReadBegin(begun.has_value() ? *begun : RunEvent(), setup));
+    std::shared_ptr<JobRun> run = absl::WrapUnique(
+        new JobRun(std::move(setup), absl::FromUnixNanos(begun->at_ns()), clock,
+                   std::move(observer), std::move(metrics)));
+    const absl::StatusOr<int64_t> events = run->Replay(reader);
+    absl::Status replayed = events.status();
+    if (replayed.ok()) replayed = Rename(reading, path);
+    if (replayed.ok()) {
+      auto journal = RunJournal::GoOn(path, reader.bytes());
+      replayed = journal.status();
+      if (journal.ok()) run->log_.GoOn(*std::move(journal), *events);
+    }
+    run->StartThreads();
+    PACELINE_RETURN_IF_ERROR(replayed);
+    run->GoOn();
+    return run;
+  };
+  auto run = go_on();
+  if (!run.ok()) unlink(reading.c_str());
+  return run;
+}
+
+absl::StatusOr<int64_t> JobRun::Replay(RunJournalReader& reader) {
+  int64_t events = 0;
+  int idle_lives = 0;
+  while (true) {
+    PACELINE_ASSIGN_OR_RETURN(auto event, reader.Next());
+    if (!event.has_value()) break;
+    if (event->has_restarted()) ++idle_lives;
+    if (event->said().message().has_push_done()) idle_lives = 0;
+    ReplayAt(absl::FromUnixNanos(event->at_ns()));
+    ++events;
+    if (event->has_time_passed()) {
+      absl::MutexLock lock(&mu_);
+      const SyncCore* const core = course_.core();
+      const int64_t samples = core == nullptr ? 0 : core->samples_counted();
+      if (samples != event->time_passed().samples()) {
+        return absl::FailedPreconditionError(
+            "what it says happens otherwise in this coordinator");
+      }
+    }
+    // What was refused then is refused again.
+    Take(*std::move(event)).IgnoreError();
+  }
+  absl::MutexLock lock(&mu_);
+  if (course_.stage() < RunStage::kTraining || course_.core() == nullptr) {
+    return absl::FailedPreconditionError("the run had not begun to train");
+  }
+  if (idle_lives >= kMostIdleLives) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the coordinator has ended ", idle_lives,
+                     " times since anybody trained: the run may be why"));
+  }
+  return events;
+}
+
+void JobRun::GoOn() {
+  Go();
+  {
+    absl::MutexLock lock(&mu_);
+    if (end_.has_value()) {
+      // It was not told any more.
+      return Tell([this, outcome = *end_] { TellEnd(outcome); });
+    }
+  }
+  RunEvent event;
+  event.set_restarted(true);
+  Take(std::move(event)).IgnoreError();
+}
+
+}  // namespace paceline

@@ -1,0 +1,206 @@
+// A run that goes on in another life of the coordinator.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "services/coordinator/run/journal/run_journal.h"
+#include "tests/services/coordinator/run/job_run_testing.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using Kind = FakeWorker::Kind;
+
+class JobRunJournalTest : public JobRunTest {
+ protected:
+  JobRunJournalTest() {
+    setup_.job_uid = "a uid";
+    setup_.version = "1";
+    KeepJournal();
+  }
+
+  // 20 of 40 samples are counted, and two grants are open.
+  void TrainHalf() {
+    StartTraining();
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_TRUE(worker(i).SayPushed(first_grants()[i]).ok());
+    }
+    for (size_t i = 0; i < 2; ++i) worker(i).Next(Kind::kGrant);
+  }
+
+  static std::vector<v1::HeldShard> Held(uint32_t shard) {
+    std::vector<v1::HeldShard> held(1);
+    held[0].set_shard(shard);
+    held[0].set_epoch(1);
+    return held;
+  }
+  bool Return(uint32_t i) {
+    return job_->OnServerReturned(server(i).Link(), Held(i));
+  }
+
+  bool journal_is_there() const {
+    return std::filesystem::exists(setup_.journal_file);
+  }
+  std::string reading() const { return setup_.journal_file + ".reading"; }
+};
+
+TEST_F(JobRunJournalTest, ItGoesOnWhereItWas) {
+  TrainHalf();
+  const v1::JobProgress before = job_->Progress();
+  EXPECT_EQ(before.samples(), 20);
+  ASSERT_TRUE(Restart().ok());
+  EXPECT_EQ(job_->Progress().samples(), 20);
+  EXPECT_EQ(job_->Progress().version(), before.version());
+  EXPECT_EQ(job_->Progress().phase(), "training");
+  // What the two were pushing is settled by fences, which the servers get as
+  // they come back.
+  ASSERT_TRUE(Return(0));
+  ASSERT_TRUE(Return(1));
+  EXPECT_NE(server(0).Await(v1::ServerCommand::kFence).fence().incarnation(),
+            0u);
+  for (const char* const name : {"w0", "w1"}) {
+    AddWorker(name).Enter(SmallModel(40));
+  }
+  WorkToTheEnd();
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_EQ(job_->Progress().samples(), 40);
+}
+
+TEST_F(JobRunJournalTest, ItGoesOnAgainAndAgain) {
+  TrainHalf();
+  for (int life = 0; life < 2; ++life) {
+    ASSERT_TRUE(Restart().ok());
+    EXPECT_EQ(job_->Progress().samples(), 20);
+  }
+  ASSERT_TRUE(Return(0));
+  ASSERT_TRUE(Return(1));
+  AddWorker("w0").Enter(SmallModel(40));
+  worker(0).Work(1);
+  EXPECT_EQ(job_->Progress().samples(), 30);
+  ASSERT_TRUE(Restart().ok());
+  EXPECT_EQ(job_->Progress().samples(), 30);
+}
+
+// It would take the coordinator down as often as it starts.
+TEST_F(JobRunJournalTest, ThreeLivesThatComeToNothingAreEnough) {
+  TrainHalf();
+  for (int life = 0; life < 3; ++life) ASSERT_TRUE(Restart().ok());
+  const absl::Status refused = Restart();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("3 times"));
+  EXPECT_FALSE(journal_is_there());
+}
+
+TEST_F(JobRunJournalTest, NoTimePassesWithoutACoordinator) {
+  TrainHalf();
+  const double seconds = job_->Progress().seconds();
+  clock_.Advance(absl::Hours(1));
+  ASSERT_TRUE(Restart().ok());
+  EXPECT_LT(job_->Progress().seconds(), seconds + 60);
+  // No lease has ended: nobody else is waited for.
+  ASSERT_TRUE(Return(0));
+  ASSERT_TRUE(Return(1));
+}
+
+// Of several of a name the one that has its shards is the one.
+TEST_F(JobRunJournalTest, AServerWithoutItsShardIsLost) {
+  TrainHalf();
+  ASSERT_TRUE(Restart().ok());
+  EXPECT_FALSE(job_->OnServerReturned(server(0).Link(), {}));
+  EXPECT_FALSE(Return(0));  // It is too late.
+  EXPECT_FALSE(Outcome().status.ok());
+  EXPECT_THAT(Outcome().status.message(), HasSubstr("s0"));
+}
+
+TEST_F(JobRunJournalTest, AServerThatDoesNotComeBackIsLost) {
+  TrainHalf();
+  ASSERT_TRUE(Restart().ok());
+  ASSERT_TRUE(Return(1));
+  job_->LoseAwaitedServers();
+  EXPECT_FALSE(Outcome().status.ok());
+}
+
+TEST_F(JobRunJournalTest, WhatCannotBeGoneOnWithIsRemoved) {
+  EXPECT_TRUE(absl::IsNotFound(
+      JobRun::FromJournal(setup_, &clock_, nullptr, nullptr).status()));
+  TrainHalf();
+  setup_.version = "2";
+  absl::Status refused = Restart();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("version 1"));
+  EXPECT_FALSE(journal_is_there());
+
+  Assemble();
+  refused = Restart();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("had not begun to train"));
+
+  TrainHalf();
+  std::ofstream(reading()) << "the life that read it has died";
+  refused = Restart();
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+  EXPECT_FALSE(journal_is_there());
+  EXPECT_FALSE(std::filesystem::exists(reading()));
+}
+
+// Of a record that a crash has cut off nothing is taken.
+TEST(RunJournalTest, ReadsWholeRecordsAndNothingElse) {
+  const TestFolder folder;
+  std::string records;
+  std::vector<size_t> ends;
+  for (int64_t at = 1; at <= 3; ++at) {
+    journal::RunEvent event;
+    event.set_at_ns(at);
+    event.set_files_removed("/a/folder");
+    AppendRecord(event, records);
+    ends.push_back(records.size());
+  }
+  const auto read = [&](const std::string& bytes) {
+    auto reader = RunJournalReader::Open(folder.Write("journal", bytes));
+    EXPECT_TRUE(reader.ok());
+    int64_t events = 0;
+    while (true) {
+      const auto event = reader->Next();
+      EXPECT_TRUE(event.ok());
+      if (!event.ok() || !event->has_value()) break;
+      EXPECT_EQ((*event)->at_ns(), ++events);
+    }
+    EXPECT_EQ(reader->bytes(), events == 0 ? 0 : ends[events - 1]);
+    return events;
+  };
+  for (size_t size = 0; size <= records.size(); ++size) {
+    int64_t whole = 0;
+    for (const size_t end : ends) whole += size >= end ? 1 : 0;
+    EXPECT_EQ(read(records.substr(0, size)), whole) << size;
+    if (size == records.size()) continue;
+    // A byte that is another one ends it, too.
+    std::string damaged = records;
+    damaged[size] ^= 0x10;
+    int64_t before = 0;
+    for (const size_t end : ends) before += size >= end ? 1 : 0;
+    EXPECT_EQ(read(damaged), before) << size;
+  }
+}
+
+TEST(RunJournalTest, GoesOnBehindWhatIsWhole) {
+  const TestFolder folder;
+  std::string record;
+  AppendRecord(journal::RunEvent(), record);
+  const std::string path = folder.Write("journal", record + "torn");
+  auto journal = RunJournal::GoOn(path, static_cast<int64_t>(record.size()));
+  ASSERT_TRUE(journal.ok());
+  EXPECT_TRUE((*journal)->Write(record).ok());
+  EXPECT_EQ(std::filesystem::file_size(path), 2 * record.size());
+  (*journal)->Remove();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_TRUE((*journal)->Write(record).ok());  // Nobody wants it any more.
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace paceline
