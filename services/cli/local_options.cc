@@ -101,6 +101,9 @@ void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
 void AddClusterFlags(CLI::App& command, LocalFlags& flags) {
   command.add_option("--workers", flags.workers, "Worker processes");
   command.add_option("--servers", flags.servers, "Parameter server processes");
+  command.add_option("--replicas", flags.replicas,
+                     "Backups of each server's part of the model on another "
+                     "one, 0 or 1");
   command.add_option("--port", flags.port,
                      "Of the coordinator; 0: chosen by the system");
   command.add_option("--run-dir", flags.run_dir, "Where logs go")
@@ -207,6 +210,7 @@ absl::Status CheckOwnFlags(const LocalFlags& flags) {
       CheckInRange("--workers", flags.workers, 1, kMaxWorkers));
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--servers", flags.servers, 1, kMaxServers));
+  PACELINE_RETURN_IF_ERROR(CheckInRange("--replicas", flags.replicas, 0, 1));
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--threads", flags.threads, 1, kMaxThreads));
   PACELINE_RETURN_IF_ERROR(CheckInRange("--port", flags.port, 0, 65535));
@@ -280,6 +284,7 @@ void AddToSpec(const LocalFlags& flags, v1::JobSpec& spec) {
   spec.mutable_workers()->set_min(workers);
   spec.mutable_workers()->set_max(workers);
   spec.set_servers(static_cast<uint32_t>(flags.servers));
+  spec.set_replicas(static_cast<uint32_t>(flags.replicas));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct LocalFlags : JobFlags {
   ProgramFlags program;
   int64_t workers = 4;
   int64_t servers = 2;
+  int64_t replicas = 0;
   double max_seconds = 0;
   std::string wire = "fp32";
   std::string precision = "fp32";

@@ -146,6 +146,38 @@ absl::Status ListServers(Session& session, const CommonFlags& /*flags*/) {
                           &ServerTable);
 }
 
+struct ServerNamesFlags : CommonFlags {
+  std::vector<std::string> names;
+};
+
+// DrainServer and UndrainServer are of one form.
+template <class Request>
+absl::Status ChangeServer(Session& session, const std::string& typed,
+                          UnaryMethod<ClusterApi, Request, v1::Server> method,
+                          absl::string_view done) {
+  Request request;
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(), ServerName(typed));
+  PACELINE_ASSIGN_OR_RETURN(const v1::Server server,
+                            session.Call(method, request));
+  return session.PrintChanged(
+      server,
+      absl::StrCat(
+          "server/", LastPart(server.name()), " ",
+          server.draining() && server.shards().empty() ? "drained" : done));
+}
+
+absl::Status DrainServer(Session& session, const ServerNamesFlags& /*flags*/,
+                         const std::string& typed) {
+  return ChangeServer<v1::DrainServerRequest>(
+      session, typed, &ClusterApi::DrainServer, "draining");
+}
+
+absl::Status UndrainServer(Session& session, const ServerNamesFlags& /*flags*/,
+                           const std::string& typed) {
+  return ChangeServer<v1::UndrainServerRequest>(
+      session, typed, &ClusterApi::UndrainServer, "undrained");
+}
+
 }  // namespace
 
 void AddWorkerCommands(CLI::App& root, ChosenCommand& chosen) {
@@ -186,6 +218,14 @@ void AddServerCommands(CLI::App& root, ChosenCommand& chosen) {
   server.require_subcommand(1);
   AddCommand<CommonFlags>(server, "list", "List parameter servers", chosen,
                           &ListServers);
+  const auto add = [&](const char* name, const char* help, auto run) {
+    const auto command =
+        AddCommand<ServerNamesFlags>(server, name, help, chosen, run);
+    command.app->add_option("SERVER", command.flags->names)->required();
+  };
+  add("drain", "Move what servers have to others, and give them no more jobs",
+      &DrainServer);
+  add("undrain", "Take drained servers back", &UndrainServer);
 }
 
 }  // namespace paceline

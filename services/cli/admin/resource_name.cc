@@ -83,6 +83,15 @@ absl::StatusOr<std::string> WorkerName(absl::string_view typed) {
   return WrongName(typed, "worker", "WORKER or workers/WORKER");
 }
 
+absl::StatusOr<std::string> ServerName(absl::string_view typed) {
+  const Parts parts = absl::StrSplit(typed, '/');
+  if (AllFilled(parts)) {
+    if (parts.size() == 1) return absl::StrCat("servers/", typed);
+    if (parts.size() == 2 && parts[0] == "servers") return std::string(typed);
+  }
+  return WrongName(typed, "server", "SERVER or servers/SERVER");
+}
+
 absl::string_view LastPart(absl::string_view name) {
   const size_t slash = name.rfind('/');
   return slash == absl::string_view::npos ? name : name.substr(slash + 1);

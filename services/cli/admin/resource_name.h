@@ -24,6 +24,8 @@ absl::StatusOr<std::string> CheckpointName(absl::string_view space,
 
 // "w0" or "workers/w0".
 absl::StatusOr<std::string> WorkerName(absl::string_view typed);
+// "s0" or "servers/s0".
+absl::StatusOr<std::string> ServerName(absl::string_view typed);
 
 // "mnist" of "namespaces/team/jobs/mnist".
 absl::string_view LastPart(absl::string_view name);

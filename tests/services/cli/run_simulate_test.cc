@@ -10,6 +10,7 @@
 #include "services/cli/json_fields.h"
 #include "services/cli/plot/plot_page.h"
 #include "services/cli/results_table.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -67,7 +68,8 @@ TEST(RunSimulateTest, DrawsAPage) {
     GTEST_SKIP() << "built without Apache ECharts";
   }
   SimulateFlags flags = OneSlow();
-  flags.plot = testing::TempDir() + "/page.html";
+  const TestFolder folder;
+  flags.plot = folder.Path("page.html");
   const auto output = RunSimulate(flags, "paceline simulate <b>", nullptr);
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_EQ(output->text, Output(OneSlow()).text);

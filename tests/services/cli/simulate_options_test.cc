@@ -1,7 +1,5 @@
 #include "services/cli/simulate_options.h"
 
-#include <stdio.h>
-
 #include <fstream>
 #include <string>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/common/test_folder.h"
 
 namespace paceline {
 namespace {
@@ -163,7 +162,8 @@ TEST(SimulateOptionsTest, SwitchesAreSorted) {
 }
 
 TEST(SimulateOptionsTest, ATraceBringsItsWorkers) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/trace.jsonl");
+  const TestFolder folder;
+  const std::string path = folder.Path("trace.jsonl");
   std::ofstream(path) << R"({"worker":"b","compute":0.02,"samples":32})"
                          "\n"
                       << R"({"worker":"a","compute":0.01,"samples":16})"
@@ -179,7 +179,6 @@ TEST(SimulateOptionsTest, ATraceBringsItsWorkers) {
   EXPECT_EQ(workers[2].device.offset, 1u);
   EXPECT_THAT(TimesOf(options), ElementsAre(0.03, 0.02, 0.03, 0.02));
   EXPECT_THAT(Parse(absl::StrCat("--trace ", path)).cluster.workers, SizeIs(2));
-  remove(path.c_str());
 }
 
 struct BadInput {

@@ -1,6 +1,8 @@
 #include "services/cli/admin/output/member_view.h"
 
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -108,6 +110,35 @@ std::string DescribeWorker(const v1::Worker& worker, absl::Time now) {
   return lines.text();
 }
 
+namespace {
+
+const char* RoleText(v1::HostedShard::Role role) {
+  return role == v1::HostedShard::PRIMARY  ? "primary"
+         : role == v1::HostedShard::BACKUP ? "backup"
+                                           : "filling";
+}
+
+// How many of each role; or, in full, which: "mnist/0 primary".
+std::string ShardsText(const v1::Server& server, bool in_full) {
+  std::map<v1::HostedShard::Role, int> roles;
+  std::vector<std::string> all;
+  for (const v1::HostedShard& shard : server.shards()) {
+    ++roles[shard.role()];
+    all.push_back(absl::StrCat(ShortJob(shard.job()), "/", shard.shard(), " ",
+                               RoleText(shard.role())));
+  }
+  if (in_full) return absl::StrJoin(all, ", ");
+  std::vector<std::string> counts;
+  counts.reserve(roles.size() + 1);
+  for (const auto& [role, count] : roles) {
+    counts.push_back(absl::StrCat(count, " ", RoleText(role)));
+  }
+  if (server.draining()) counts.push_back("draining");
+  return absl::StrJoin(counts, ", ");
+}
+
+}  // namespace
+
 Table ServerTable(const std::vector<const v1::Server*>& servers, bool wide,
                   absl::Time now) {
   using Server = const v1::Server&;
@@ -121,6 +152,7 @@ Table ServerTable(const std::vector<const v1::Server*>& servers, bool wide,
         [](Server server) { return BytesText(server.parameter_bytes()); }},
        {"AGE",
         [&](Server server) { return ShortAge(server.connect_time(), now); }},
+       {"SHARDS", [](Server server) { return ShardsText(server, false); }},
        {"HOSTS",
         [](Server server) {
           return absl::StrJoin(server.jobs(), ",",
@@ -129,6 +161,8 @@ Table ServerTable(const std::vector<const v1::Server*>& servers, bool wide,
                                });
         },
         true},
+       {"HAS", [](Server server) { return ShardsText(server, true); }, true},
+       {"DOMAIN", [](Server server) { return server.failure_domain(); }, true},
        {"VERSION", [](Server server) { return server.version(); }, true},
        {"FOLDER TROUBLE", [](Server server) { return server.folder_trouble(); },
         true}},
