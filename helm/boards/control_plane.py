@@ -48,6 +48,15 @@ PANELS = [
     lines("Links that broke", "And were taken up again.", "none",
           ("sum(increase(paceline_coordinator_sessions_resumed_total"
            "[$__rate_interval]))", "links"), low=0),
+    lines("Parts without a backup", "Of models that are to have one.", "none",
+          ("sum by (job_id) (paceline_coordinator_shards_without_backup"
+           f"{OF})", "{{job_id}}"), low=0),
+    lines("Failovers", "Parts of models that a backup has taken over, and that "
+          "were rebuilt without one.", "none",
+          ("sum by (job_id) (increase(paceline_coordinator_failovers_total"
+           f"{OF}[$__rate_interval]))", "{{job_id}}"),
+          ("sum by (job_id) (increase(paceline_coordinator_shards_rebuilt_total"
+           f"{OF}[$__rate_interval]))", "{{job_id}} rebuilt"), low=0),
     lines("Decisions", "Of all kinds.", "ops",
           ("sum by (job_id) (rate(paceline_coordinator_decisions_total"
            f"{OF}[$__rate_interval]))", "{{job_id}}"), low=0),

@@ -308,7 +308,7 @@ test('rules, monitors and dashboards', () => {
   const objects = render(VALUE_SETS.watched);
   const rule = objects.find((o) => o.kind === 'PrometheusRule');
   const alerts = rule.spec.groups.flatMap((group) => group.rules).filter((one) => one.alert);
-  assert.equal(alerts.length, 14);
+  assert.equal(alerts.length, 15);
   for (const alert of alerts) {
     assert.match(alert.annotations.runbook_url, /^https:\/\/example\.com\/docs\/runbooks\/.*\.md$/);
     assert.match(alert.annotations.summary, /\w/);
