@@ -1,19 +1,26 @@
 // Push and pull of a 100 MB model through one parameter server on loopback,
 // beside a raw TCP stream in the same run: what counts is the ratio, because
-// machines are noisy. Both take turns within every iteration.
+// machines are noisy. Both take turns within every iteration. With a backup, a
+// push is acknowledged once a second server in the same process has it.
 
 #include <benchmark/benchmark.h>
 #include <prometheus/registry.h>
 
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/rpc/channel.h"
 #include "services/parameter_server/parameter_service.h"
+#include "services/parameter_server/replica_stream.h"
+#include "services/parameter_server/replication_service.h"
 #include "services/worker/parameter_client.h"
 #include "tests/bench/raw_tcp.h"
 
@@ -27,11 +34,13 @@ constexpr double kBytes = 4.0 * kBlockFloats * kBlocks;
 
 // One server that hosts the whole model, as its main() wires it.
 struct Server {
-  Server()
+  explicit Server(bool backup = false)
       : metrics(registry),
         guard({}, {}, &Clock::Real(), &accounts),
-        service(&shard, &Clock::Real(), &metrics, &streams, &guard) {
+        service(&shard, &Clock::Real(), &metrics, &streams, &guard),
+        replication(&shard, &streams, &guard) {
     ShardConfig config;
+    config.backup = backup;
     config.batch_size = 1;
     for (uint32_t i = 0; i < kBlocks; ++i) {
       config.blocks.push_back({i, "weights", uint64_t{i} * kBlockFloats,
@@ -40,8 +49,8 @@ struct Server {
     CHECK(shard.Configure(kRun, config).ok());
     ListenOptions options;
     options.accounts = &accounts;
-    auto listens =
-        Listen("127.0.0.1:0", ChannelProfile::kBulk, {}, {&service}, options);
+    auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, {},
+                          {&service, &replication}, options);
     CHECK(listens.ok());
     listening = *std::move(listens);
   }
@@ -61,8 +70,35 @@ struct Server {
   ConnectionAccounts accounts;
   CallGuard guard;
   ParameterService service;
+  ReplicationService replication;
   ListeningServer listening;
 };
+
+// Returns when the backup has everything.
+std::unique_ptr<ReplicaStream> Replicate(Server& primary,
+                                         const Server& backup) {
+  absl::Notification filled;
+  ReplicaStream::Options options{
+      .address = backup.listening.address,
+      .lease = absl::Seconds(30),
+      .dial =
+          [](const std::string& address, absl::Duration liveness) {
+            return MakeChannel(address, ChannelProfile::kBulk, liveness);
+          },
+      .report =
+          [&filled, once = false](const absl::Status& status) mutable {
+            // The end of the stream, when the benchmark has ended, comes later.
+            if (std::exchange(once, true)) return;
+            CHECK(status.ok());
+            filled.Notify();
+          }};
+  options.hello.set_run(kRun);
+  auto stream = std::make_unique<ReplicaStream>(
+      std::move(options), *primary.shard.Job(kRun), /*sequence=*/1,
+      &primary.metrics);
+  filled.WaitForNotification();
+  return stream;
+}
 
 struct Arrays {
   std::vector<float> weights = std::vector<float>(kBlockFloats * kBlocks);
@@ -109,9 +145,12 @@ double Seconds(const Work& work) {
 void BM_Wire(benchmark::State& state) {
   const auto wire = static_cast<DType>(state.range(0));
   const double bytes = kBytes / 4 * static_cast<double>(ElementSize(wire));
+  const bool replicas = state.range(1) > 0;
   Server server;
+  Server backup(/*backup=*/true);
   const auto arrays = std::make_shared<Arrays>();
   const auto client = Connect(server, wire, arrays);
+  const auto stream = replicas ? Replicate(server, backup) : nullptr;
   v1::PushBlock push;
   push.set_samples(1);
   push.set_weight(1);
@@ -130,7 +169,7 @@ void BM_Wire(benchmark::State& state) {
     pulls.push_back(Seconds([&] { CHECK(client->Pull(0).ok()); }));
     raws.push_back(Seconds([&] { RawTcpSeconds(static_cast<size_t>(bytes)); }));
   }
-  state.SetLabel(std::string(DTypeName(wire)));
+  state.SetLabel(absl::StrCat(DTypeName(wire), replicas ? ", a backup" : ""));
   state.counters["push_GBps"] = bytes / Median(pushes) / 1e9;
   state.counters["pull_GBps"] = bytes / Median(pulls) / 1e9;
   state.counters["raw_tcp_GBps"] = bytes / Median(raws) / 1e9;
@@ -138,8 +177,10 @@ void BM_Wire(benchmark::State& state) {
   state.counters["pull_ratio"] = Median(raws) / Median(pulls);
 }
 BENCHMARK(BM_Wire)
-    ->Arg(static_cast<int>(DType::kF32))
-    ->Arg(static_cast<int>(DType::kBF16))
+    ->ArgsProduct({{static_cast<int>(DType::kF32),
+                    static_cast<int>(DType::kBF16)},
+                   {0, 1}})
+    ->ArgNames({"dtype", "replicas"})
     ->Unit(benchmark::kMillisecond)
     ->MeasureProcessCPUTime()
     ->UseRealTime();
