@@ -50,13 +50,18 @@ configure() {
 }
 
 # run_preset PRESET [ARG...]: configures, builds and tests it, with these
-# arguments for ctest.
+# arguments for ctest. What a sanitizer has said is printed last: it is far up in
+# what the test printed.
 run_preset() {
   configure "$1"
   cmake --build --preset "$1"
   # A job in the background of a script ignores SIGINT, and so would all that
   # it starts.
-  env --default-signal=INT,HUP ctest --preset "$@"
+  env --default-signal=INT,HUP ctest --preset "$@" || {
+    grep -hE -A 15 "(ERROR|WARNING): [A-Za-z]+Sanitizer|runtime error:" \
+      "build/$1/Testing/Temporary/LastTest.log" | cut -c1-250 | head -n 60 >&2
+    return 1
+  }
 }
 
 for part in "${parts[@]}"; do

@@ -1,6 +1,7 @@
 """Jobs by the command `paceline`, as a person at a terminal has them."""
 
 import json
+import pathlib
 import subprocess
 
 from real_cluster import LONG, until
@@ -66,3 +67,19 @@ class JobCommands:
         ready = [point for point in listed["checkpoints"]
                  if point["state"] == "READY"]
         return max(ready, key=lambda point: int(point.get("samples", 0)))
+
+    def tensors(self, name):
+        """The bytes of each tensor of its newest checkpoint, whichever file
+        has it."""
+        found = {}
+        directory = pathlib.Path(self.newest_checkpoint(name)["directory"])
+        for path in sorted(directory.rglob("*.safetensors")):
+            data = path.read_bytes()
+            begin = 8 + int.from_bytes(data[:8], "little")
+            header = json.loads(data[8:begin])
+            header.pop("__metadata__", None)
+            for tensor, its in header.items():
+                first, last = its["data_offsets"]
+                assert tensor not in found, (path, tensor)
+                found[tensor] = data[begin + first:begin + last]
+        return found

@@ -33,20 +33,6 @@ SAMPLES = 150 * 2 * BATCH
 LEAST = 8  # Breaks, for a job to have been through something.
 
 
-def tensors(directory):
-    """The bytes of each tensor of a checkpoint."""
-    found = {}
-    for path in sorted(pathlib.Path(directory).rglob("*.safetensors")):
-        data = path.read_bytes()
-        begin = 8 + int.from_bytes(data[:8], "little")
-        header = json.loads(data[8:begin])
-        header.pop("__metadata__", None)
-        for name, tensor in header.items():
-            first, last = tensor["data_offsets"]
-            found[path.name, name] = data[begin + first:begin + last]
-    return found
-
-
 def series(text, name):
     """The sum of a metric's series."""
     return sum(float(line.split()[-1]) for line in text.splitlines()
@@ -82,6 +68,16 @@ class Trouble:
         return self.breaks
 
 
+def start_server(cluster, name):
+    """The relay that it is reached through."""
+    relay = Relay(None)
+    cluster.start("paceline-server", name, "--advertise", relay.address)
+    log = (cluster.folder / f"{name}.log").read_text()
+    relay.target = next(json.loads(line)["address"]
+                        for line in log.splitlines() if '"listening"' in line)
+    return relay
+
+
 class CutLinksTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -89,22 +85,13 @@ class CutLinksTest(unittest.TestCase):
         cls.cluster = RealCluster(BIN, SCRATCH, 0, [], lease=LEASE)
         cls.addClassCleanup(cls.cluster.stop)
         for name in ("s0", "s1"):
-            cls.start_server(name)
+            relay = start_server(cls.cluster, name)
+            cls.addClassCleanup(relay.close)
+            cls.relays.append(relay)
         for name in ("w0", "w1"):
             cls.cluster.start("paceline-worker", name, "--step-time", "20ms")
         cls.commands = JobCommands(BIN, SCRATCH, cls.cluster.address)
         cls.calm = cls.train("calm", "bsp")
-
-    @classmethod
-    def start_server(cls, name):
-        relay = Relay(None)
-        cls.addClassCleanup(relay.close)
-        cls.relays.append(relay)
-        cls.cluster.start("paceline-server", name, "--advertise", relay.address)
-        log = (cls.cluster.folder / f"{name}.log").read_text()
-        relay.target = next(json.loads(line)["address"]
-                            for line in log.splitlines()
-                            if '"listening"' in line)
 
     @staticmethod
     def spec(paradigm, samples):
@@ -130,7 +117,7 @@ class CutLinksTest(unittest.TestCase):
         if trouble is not None and trouble.breaks < LEAST:
             raise AssertionError(f"{name}: {trouble.breaks} breaks")
         assert int(job["progress"]["samples"]) == SAMPLES, job
-        return tensors(cls.commands.newest_checkpoint(name)["directory"])
+        return cls.commands.tensors(name)
 
     @classmethod
     def ended(cls, name):
@@ -166,6 +153,28 @@ class CutLinksTest(unittest.TestCase):
             self.assertEqual(set(self.train(name, paradigm, seed)),
                              set(self.calm))
         self.assert_nobody_was_lost(LEAST / 2)
+
+
+class SlowLinkTest(unittest.TestCase):
+    def test_an_exchange_may_take_longer_than_a_lease(self):
+        """gRPC's question whether the peer lives waits behind the exchange."""
+        cluster = RealCluster(BIN, SCRATCH, 0, [], lease="1s")
+        self.addCleanup(cluster.stop)
+        relay = start_server(cluster, "s0")
+        self.addCleanup(relay.close)
+        cluster.start("paceline-worker", "w0", "--step-time", "20ms")
+        commands = JobCommands(BIN, SCRATCH, cluster.address)
+        commands.create(
+            "slow", model="mlp", data="synthetic:shapes", paradigm="asp",
+            batch_size=BATCH, learning_rate=0.01, workers={"min": 1},
+            stop={"epochs": 1000}, evaluation={"disabled": True})
+        trained = commands.await_more_samples("slow", 10 * BATCH)
+        relay.throttle(300_000)  # Of some 440 kB.
+        commands.await_more_samples("slow", trained + 3 * BATCH)
+        relay.throttle(None)
+        commands("job", "cancel", "slow", "--yes")
+        self.assertGreaterEqual(series(cluster.ask("w0", "/metrics")[1],
+                                       "paceline_worker_redials_total"), 1)
 
 
 if __name__ == "__main__":

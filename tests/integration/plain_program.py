@@ -4,6 +4,8 @@
 The job's argument `task` says what it learns:
     classify   which of three centres a point is near: softmax regression
     count      how often each sample was used: weight i grows by one for each
+    parts      the same twice, in tensors for several servers, beside a wide one
+               each of whose weights grows by one for any sample
     break      nothing: it raises an exception in its third step
 
 After each three steps it says on stderr how many it has done. With the argument
@@ -146,6 +148,22 @@ class Count:
                 "most": max(counts), "total": sum(counts)}
 
 
+class Parts(Count):
+    """As Count, where each server has a part: they must agree."""
+
+    SIZES = {"wide": (270_000,), "counts": (1024,), "again": (1024,)}
+    wide = array.array("f")
+
+    def step(self, weights, gradients, samples, batch):
+        loss = super().step(weights, gradients, samples, batch)
+        gradients["again"][:] = gradients["counts"]
+        if not self.wide:
+            self.wide = array.array("f", [-batch]) * math.prod(
+                self.SIZES["wide"])
+        gradients["wide"][:] = self.wide
+        return loss
+
+
 class Break(Count):
     steps = 0
 
@@ -192,7 +210,7 @@ def main():
     agent = Agent()
     agent.say_json(HELLO, protocol=1, pid=os.getpid(), language="python")
     job = json.loads(agent.expect(JOB))
-    model = {"classify": Classify, "count": Count,
+    model = {"classify": Classify, "count": Count, "parts": Parts,
              "break": Break}[job["arguments"]["task"]]()
     agent.say_json(
         ATTACH,

@@ -233,8 +233,14 @@ class ProgramJobTest(unittest.TestCase):
 
         def log():
             return self.paceline("job", "logs", name)
-        until(f"{name} tells how {counted['failed']} programs died",
-              lambda: len(KILLED.findall(log())) >= counted["failed"])
+        try:
+            until(f"{name} tells how {counted['failed']} programs died",
+                  lambda: len(KILLED.findall(log())) >= counted["failed"], 60)
+        except AssertionError:
+            print(f"{name} lost {counted}, and says:", *(
+                line for line in log().splitlines() if "  loss  " in line),
+                  sep="\n", flush=True)
+            raise
         # Of the other lines none is left out of so few.
         if log().count("  loss  ") < MOST_IN_A_SECOND:
             until(f"{name} tells of {counted}", lambda: collections.Counter(

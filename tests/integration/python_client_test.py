@@ -23,7 +23,7 @@ import unittest
 import uuid
 
 from admin_stubs import grpc, make_stubs, open_stubs
-from real_cluster import LONG, RealCluster
+from real_cluster import LONG, RealCluster, until
 
 BIN = SOURCE = None
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-python-"))
@@ -227,9 +227,9 @@ class PythonClientTest(unittest.TestCase):
         cluster = self.start(2, [("w0", slow), ("w1", slow)])
         job = cluster.create("survivor", stop__epochs=100_000, paradigm="asp")
         known = {job.name}
-        seen_points = seen_decisions = 0
+        samples = seen_points = seen_decisions = 0
         for kill in range(kills):
-            cluster.await_samples(job.name, 1)
+            samples = cluster.await_more_samples(job.name, samples)
             name = f"job{kill}"
             other = cluster.create(name, workers__min=50)  # It waits for ever.
             known.add(other.name)
@@ -255,20 +255,20 @@ class PythonClientTest(unittest.TestCase):
             listed = cluster.list_jobs()
             self.assertEqual({j.name for j in listed}, known)
             after = cluster.get(job.name)
-            self.assertEqual(after.state, jobs.Job.PAUSED, after.state_reason)
+            self.assertEqual(after.state, jobs.Job.RUNNING, after.state_reason)
+            self.assertGreaterEqual(after.progress.samples, samples)
             points = cluster.jobs.ListAccuracyPoints(
                 jobs.ListAccuracyPointsRequest(parent=job.name, page_size=1000))
             self.assertGreaterEqual(len(points.accuracy_points), seen_points)
             decisions = cluster.jobs.ListDecisions(
                 jobs.ListDecisionsRequest(parent=job.name, page_size=1000))
             self.assertGreaterEqual(len(decisions.decisions), seen_decisions)
-            checkpoints = cluster.jobs.ListCheckpoints(
-                jobs.ListCheckpointsRequest(parent=job.name)).checkpoints
-            self.assertTrue(checkpoints)
-            for checkpoint in checkpoints:
-                self.assertNotEqual(checkpoint.state, jobs.Checkpoint.WRITING)
-            cluster.jobs.ResumeJob(jobs.ResumeJobRequest(name=job.name))
-        cluster.await_samples(job.name, 1)
+            # One that was being written is written, or has failed.
+            until("no checkpoint is being written", lambda: {
+                point.state for point in cluster.jobs.ListCheckpoints(
+                    jobs.ListCheckpointsRequest(parent=job.name)).checkpoints
+            } <= {jobs.Checkpoint.READY, jobs.Checkpoint.FAILED})
+        cluster.await_more_samples(job.name, samples)
 
     def test_members_are_ready_while_they_are_registered(self):
         cluster = self.start(1, [("w0", [])])

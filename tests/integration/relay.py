@@ -101,7 +101,7 @@ class Relay:
             self.held.add(here)
             return
         try:
-            host, port = self.target.rsplit(":", 1)
+            host, port = (await self.target_of(writer)).rsplit(":", 1)
             onward, there = await asyncio.open_connection(host, int(port))
             self.links[here].append(there)
             await self.forward((reader, there), (onward, writer))
@@ -112,6 +112,10 @@ class Relay:
         # A connection ends with the first of its directions.
         for end in self.links.pop(here):
             end.close()
+
+    async def target_of(self, writer):
+        """Where the connection with `writer` leads. OSError: nowhere."""
+        return self.target
 
     async def forward(self, *ways):
         tasks = [asyncio.ensure_future(self.carry(*way)) for way in ways]

@@ -4,6 +4,8 @@
 #   tests/trials/run.sh                     all of them, in their short form
 #   tests/trials/run.sh NAME...             some: soak, full_logs, ...
 #   tests/trials/run.sh soak --minutes 30   the long form of one that can last
+#   tests/trials/run.sh failovers --kills 1000 --stops 100
+#                                           so many of a kind of fault
 #
 # --preset PRESET takes the programs of another build than `release`. Ends with
 # the number of trials that found something.
@@ -16,12 +18,21 @@ preset=release
 names=()
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --minutes | --preset)
+    --minutes | --preset | --kills | --worker-kills | --coordinator-kills | \
+      --stops | --upgrades | --losses | --cuts | --half-opens | --throttles | --seed | --lease)
       [[ $# -gt 1 ]] || {
         echo "tests/trials/run.sh: $1 wants a value" >&2
         exit 2
       }
-      if [[ $1 == --minutes ]]; then export PACELINE_TRIAL_MINUTES=$2; else preset=$2; fi
+      case $1 in
+        --preset) preset=$2 ;;
+        --minutes) export PACELINE_TRIAL_MINUTES=$2 ;;
+        *)
+          variable=${1#--}
+          variable=${variable//-/_}
+          export "PACELINE_${variable^^}=$2"
+          ;;
+      esac
       shift
       ;;
     -*)

@@ -106,6 +106,14 @@ class TrialCluster(RealCluster):
         self.start(WORKER, name, *self.worker_flags,
                    *(program if name.startswith("c") else ()))
 
+    coordinator_may_die = False
+
+    def kill_coordinator(self):
+        self.coordinator_may_die = True
+        self.coordinator.kill()
+        self.coordinator.wait(timeout=LONG)
+        self.coordinator.stdout.close()
+
     def everybody(self):
         """The processes by name, the coordinator's too."""
         return {"coordinator": self.coordinator, **self.processes}
@@ -149,6 +157,13 @@ class TrialCluster(RealCluster):
         return [one["address"]
                 for one in self.shown("server", "list")["servers"]]
 
+    def shards_of(self, name):
+        """(job, shard, epoch) of what a server has."""
+        return {(shard["job"], shard.get("shard", 0), shard["epoch"])
+                for one in self.shown("server", "list").get("servers", [])
+                if one["name"] == f"servers/{name}"
+                for shard in one.get("shards", [])}
+
     def create(self, name, of=SPEC, **spec):
         file = self.folder / f"{name}.json"
         file.write_text(json.dumps({"name": name, "spec": {**of, **spec}}))
@@ -160,24 +175,38 @@ class TrialCluster(RealCluster):
     def counted(self, name):
         return int(self.job(name).get("progress", {}).get("samples", 0))
 
-    def samples_of_pushes(self, name):
-        """Those of all pushes that this coordinator has counted."""
-        series = ("paceline_coordinator_samples_counted_total"
+    def series(self, metric, name):
+        """What the coordinator exports of a job."""
+        series = (f"paceline_coordinator_{metric}"
                   f'{{job_id="namespaces/default/jobs/{name}"}} ')
         [line] = [line for line in self.metrics().splitlines()
                   if line.startswith(series)]
         return int(float(line[len(series):]))
 
+    def samples_of_pushes(self, name):
+        """Those of all pushes that this coordinator has counted."""
+        return self.series("samples_counted_total", name)
+
+    def pushes(self, name):
+        return self.series("pushes_total", name)
+
     def weights(self, name, tensor):
-        """Of the newest checkpoint of a job on one server."""
+        """Of the newest checkpoint of a job."""
         saved = self.shown("checkpoint", "list", name)["checkpoints"][0]
-        folder = pathlib.Path(saved["directory"])
-        bytes_ = (folder / "server-0-of-1.safetensors").read_bytes()
-        size = int.from_bytes(bytes_[:8], "little")
-        header = json.loads(bytes_[8:8 + size])
-        begin, end = header[f"{tensor}/0"]["data_offsets"]  # Of its one block.
+        blocks = {}
+        for path in pathlib.Path(saved["directory"]).glob(
+                "server-*.safetensors"):
+            bytes_ = path.read_bytes()
+            data = 8 + int.from_bytes(bytes_[:8], "little")
+            header = json.loads(bytes_[8:data])
+            for block in header:
+                of, _, number = block.rpartition("/")
+                if of == tensor:
+                    begin, end = header[block]["data_offsets"]
+                    blocks[int(number)] = bytes_[data + begin:data + end]
         values = array.array("f")
-        values.frombytes(bytes_[8 + size + begin:8 + size + end])
+        for _, block in sorted(blocks.items()):
+            values.frombytes(block)
         return values
 
     def trains_on(self, name, more=40 * BATCH):
@@ -240,9 +269,8 @@ class Trial(unittest.TestCase):
             self.assertEqual(cluster.samples_of_pushes(name), asked)
         return asked, job
 
-    def counts_each_sample(self, cluster, name):
-        """A job of the program that counts ends after whole epochs, and its
-        weights say that each sample was used once in each."""
+    def ends_after_epochs(self, cluster, name):
+        """A job of a program that counts ends after so many whole epochs."""
         cluster.command("job", "pause", name)
         cluster.command("job", "wait", name, "--for=state=PAUSED",
                         f"--timeout={LONG}s")
@@ -253,6 +281,12 @@ class Trial(unittest.TestCase):
         cluster.command("job", "wait", name, "--for=state=SUCCEEDED",
                         f"--timeout={LONG}s")
         self.assertEqual(cluster.counted(name), epochs * COUNTED)
+        return epochs
+
+    def counts_each_sample(self, cluster, name):
+        """A job of the program that counts ends after whole epochs, and its
+        weights say that each sample was used once in each."""
+        epochs = self.ends_after_epochs(cluster, name)
         counts = cluster.weights(name, "counts")
         self.assertEqual(len(counts), COUNTED)
         wrong = {sample: count for sample, count in enumerate(counts)
