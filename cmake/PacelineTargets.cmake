@@ -45,7 +45,8 @@ endfunction()
 function(paceline_binary name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SRCS;DEPS")
   add_executable(${name} ${arg_SRCS})
-  target_link_libraries(${name} PRIVATE ${arg_DEPS} paceline::warnings)
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} paceline::release
+                        paceline::warnings)
   paceline_precompiled(${name})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
@@ -90,7 +91,7 @@ function(paceline_benchmark name)
   endif()
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} benchmark::benchmark_main
-                        paceline::warnings)
+                        paceline::release paceline::warnings)
   paceline_precompiled(${name})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
