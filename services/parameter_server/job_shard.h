@@ -23,7 +23,6 @@
 #include "services/parameter_server/contributors.h"
 #include "services/parameter_server/pulls.h"
 #include "services/parameter_server/replica_entry.h"
-#include "services/parameter_server/replica_log.h"
 #include "services/parameter_server/round_sums.h"
 #include "services/parameter_server/shard_config.h"
 #include "services/parameter_server/snapshots.h"

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/replication/replication_log.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/payload.h"
 #include "services/parameter_server/block_state.h"
@@ -63,9 +64,6 @@ struct SumEntry {
   std::shared_ptr<const float[]> sum;
 };
 
-// The backup has everything now.
-struct FilledEntry {};
-
 // A numbered command has been carried out, after what it has changed.
 struct ClosingDone {
   int64_t closing = 0;
@@ -88,13 +86,20 @@ struct CommandEntry {
       what = {};
 };
 
-// Nothing but a place in the log that somebody waits for.
-struct MarkEntry {};
-
 // What goes from a shard's primary to its backup (replication.proto).
 using ReplicaEntry =
     std::variant<BaseEntry, StateEntry, SumEntry, FilledEntry, PushEntry,
                  DrainEntry, CommandEntry, MarkEntry>;
+
+// Its gradient.
+inline size_t BytesOf(const ReplicaEntry& entry) {
+  const auto* const push = std::get_if<PushEntry>(&entry);
+  return push == nullptr ? 0 : push->payload.size();
+}
+
+// What a shard's primary has taken, on its way to the backup. Whether another
+// one follows is the coordinator's word.
+using ReplicaLog = ReplicationLog<ReplicaEntry, BytesOf>;
 
 }  // namespace paceline
 

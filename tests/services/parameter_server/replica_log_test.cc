@@ -1,11 +1,11 @@
-#include "services/parameter_server/replica_log.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "services/parameter_server/replica_entry.h"
 
 namespace paceline {
 namespace {
