@@ -49,8 +49,8 @@ absl::StatusOr<std::map<std::string, std::string>> ParseLabels(
 
 absl::StatusOr<KubernetesSecrets::Options> SecretsOfThisPod(
     const LabelFlags& flags) {
-  PACELINE_ASSIGN_OR_RETURN(KubernetesSecrets::Options options,
-                            KubernetesSecrets::OfThisPod());
+  KubernetesSecrets::Options options;
+  PACELINE_ASSIGN_OR_RETURN(options.api, KubernetesApi::OfThisPod());
   PACELINE_ASSIGN_OR_RETURN(options.labels, ParseLabels(flags));
   return options;
 }

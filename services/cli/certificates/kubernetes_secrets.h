@@ -2,42 +2,30 @@
 #define PACELINE_SERVICES_CLI_CERTIFICATES_KUBERNETES_SECRETS_H_
 
 #include <map>
-#include <memory>
 #include <string>
+#include <utility>
 
+#include "common/kubernetes/kubernetes_api.h"
 #include "services/cli/certificates/certificate_store.h"
-
-namespace httplib {
-class Client;
-}
 
 namespace paceline {
 
 // Certificates as the secrets of one namespace, PREFIX-NAME each, through the
 // API server: of type kubernetes.io/tls.
 //
-// Besides those of CertificateStore the errors are UNAVAILABLE (no answer
-// within 10 s, or the server's fault), UNAUTHENTICATED, PERMISSION_DENIED (the
-// account lacks a role: get, create and update of secrets, and list and delete
-// for RemoveAll), ABORTED (somebody else has changed the secret meanwhile) and
-// INTERNAL (an answer that is none).
+// Besides those of CertificateStore the errors are those of KubernetesApi. The
+// account needs get, create and update of secrets, and list and delete for
+// RemoveAll.
 class KubernetesSecrets : public CertificateStore {
  public:
   struct Options {
-    std::string api;      // "https://10.96.0.1:443"
-    std::string ca_file;  // The API server's; empty: plain HTTP, for tests.
-    std::string token;    // The account that asks has it.
-    std::string name_space;
+    KubernetesApi::Options api;
     std::string prefix;
     std::map<std::string, std::string> labels;  // What is put gets them.
   };
 
-  // The options of the pod that this process runs in, by its service account.
-  // FAILED_PRECONDITION if it runs in none.
-  static absl::StatusOr<Options> OfThisPod();
-
-  explicit KubernetesSecrets(Options options);
-  ~KubernetesSecrets() override;
+  explicit KubernetesSecrets(Options options)
+      : options_(std::move(options)), api_(options_.api) {}
 
   absl::StatusOr<Texts> Get(const std::string& name) override;
   absl::Status Put(const std::string& name, const Texts& texts) override;
@@ -55,7 +43,7 @@ class KubernetesSecrets : public CertificateStore {
   std::string Folder() const;
 
   const Options options_;
-  const std::unique_ptr<httplib::Client> client_;
+  KubernetesApi api_;
 };
 
 }  // namespace paceline

@@ -155,10 +155,9 @@ class FakeApiServer {
 class KubernetesSecretsTest : public testing::Test {
  protected:
   KubernetesSecrets::Options Options(const std::string& release) const {
-    return {.api = api_.url(),
-            .ca_file = "",
-            .token = "secret-token",
-            .name_space = "lab",
+    return {.api = {.api = api_.url(),
+                    .token = "secret-token",
+                    .name_space = "lab"},
             .prefix = release,
             .labels = {{"release", release}}};
   }
@@ -273,7 +272,7 @@ TEST_F(KubernetesSecretsTest, NoAnswer) {
 
 TEST_F(KubernetesSecretsTest, AWrongToken) {
   auto options = Options("p");
-  options.token = "guess";
+  options.api.token = "guess";
   EXPECT_TRUE(
       absl::IsUnauthenticated(KubernetesSecrets(options).Get("w0").status()));
 }
