@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/session/session_point.h"
 
 namespace paceline {
 
@@ -28,6 +29,8 @@ class OutgoingStream : public OpenStream {
  public:
   // Queues one message; dropped once the stream is closing. Thread-safe.
   virtual void Send(Message message) = 0;
+  // Of one that is more than a stream: what it can go on from. Thread-safe.
+  virtual SessionPoint session_point() const { return {}; }
 };
 
 // Owns the open streams of a server, so that it can end them all and wait until

@@ -13,6 +13,9 @@ namespace paceline {
 // thread-safe.
 class ReceivedLog {
  public:
+  // What came before is numbered up to `last`.
+  explicit ReceivedLog(uint64_t last = 0) : last_(last), told_(last) {}
+
   // Whether the message with this number is new; otherwise it came before and
   // was sent again. INVALID_ARGUMENT if one before it is missing.
   absl::StatusOr<bool> Take(uint64_t number) {
@@ -35,8 +38,8 @@ class ReceivedLog {
   bool must_tell() const { return last_ - told_ >= kUntold; }
 
  private:
-  uint64_t last_ = 0;
-  uint64_t told_ = 0;
+  uint64_t last_;
+  uint64_t told_;
 };
 
 }  // namespace paceline

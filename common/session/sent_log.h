@@ -26,7 +26,10 @@ class SentLog {
     size_t bytes = size_t{256} << 20;
   };
 
-  explicit SentLog(Limits limits) : limits_(limits) {}
+  // `acknowledged`: what was said before, which is numbered up to that and has
+  // arrived.
+  explicit SentLog(Limits limits, uint64_t acknowledged = 0)
+      : limits_(limits), acknowledged_(acknowledged) {}
 
   // Numbers it and keeps a copy, of `bytes`. False if that would be too many:
   // it is not kept then, and the session is over. One message may be larger
@@ -83,7 +86,7 @@ class SentLog {
   const Limits limits_;
   std::deque<Kept> kept_;  // From number acknowledged_ + 1 on.
   size_t bytes_ = 0;       // Never above the limit but by one message.
-  uint64_t acknowledged_ = 0;
+  uint64_t acknowledged_;
 };
 
 }  // namespace paceline

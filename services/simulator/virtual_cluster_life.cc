@@ -292,12 +292,19 @@ void VirtualCluster::RestartCoordinator() {
         course_->NextDeadline() == died->NextDeadline() &&
         core().samples_counted() == died->core()->samples_counted() &&
         core().version() == died->core()->version());
+  CoordinatorRestarted restarted;
+  // What is on its way to those who go on arrives as if nothing had happened.
+  for (const WorkerId worker : course_->members().Present()) {
+    const bool goes_on =
+        MemberOf(ToNumber(worker)).alive && draws_.Chance(3, 4);
+    if (goes_on) restarted.awaited.insert(worker);
+  }
   for (uint32_t i = 0; i < servers_.size(); ++i) {
     servers_[i].Lose();
     Send(EventKind::kServerReturns, i,
          now_ + draws_.Delay(absl::ToInt64Nanoseconds(spec_.run.lease) / 2));
   }
-  Give(CoordinatorRestarted{});
+  Give(restarted);
 }
 
 void VirtualCluster::ServerReturns(uint32_t number) {

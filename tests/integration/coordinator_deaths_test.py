@@ -79,6 +79,12 @@ class CoordinatorDeathsTest(unittest.TestCase):
                 self.trains_on()
                 self.kill()
             self.trains_on()
+        # Workers went on with their sessions, in the iterations that they were
+        # in, and their programs did not notice.
+        self.assertNotIn("lost (", self.commands("job", "logs", JOB))
+        for worker in ("w0", "w1"):
+            log = (self.cluster.folder / f"{worker}.log").read_text()
+            self.assertNotIn("registering anew", log)
         self.counts_each_sample()
 
     def test_nobody_is_lost_while_it_is_stopped(self):

@@ -140,8 +140,13 @@ bool RunControl::GoOn(JobEntry& entry) {
   if (!trained || options_.journal_root.empty()) return false;
   absl::Status outcome = MakeNews(entry);
   if (outcome.ok()) {
-    auto run =
-        JobRun::FromJournal(SetupFor(entry), clock_, entry.news, entry.metrics);
+    RunSetup setup = SetupFor(entry);
+    setup.restore_worker = [this](const auto& of, WorkerId worker,
+                                  const ReplayedSession& session) {
+      return fleet_.RestoreWorker(of, worker, session);
+    };
+    auto run = JobRun::FromJournal(std::move(setup), clock_, entry.news,
+                                   entry.metrics);
     if (absl::IsNotFound(run.status())) return false;
     outcome = run.status();
     if (run.ok()) entry.active = *std::move(run);

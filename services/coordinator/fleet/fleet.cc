@@ -106,12 +106,16 @@ Fleet::Fleet(const Clock* clock, absl::Duration lease,
              std::function<void()> changed)
     : clock_(clock), lease_(lease), changed_(std::move(changed)) {}
 
+v1::WorkerCommand Fleet::Registered() const {
+  v1::WorkerCommand command;
+  command.mutable_registered()->set_lease_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
+  return command;
+}
+
 absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
     const v1::WorkerHello& hello, std::weak_ptr<WorkerPeer> stream) {
   PACELINE_RETURN_IF_ERROR(CheckHello(hello));
-  v1::WorkerCommand registered;
-  registered.mutable_registered()->set_lease_ms(
-      static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
   uint64_t member = 0;
   std::vector<std::weak_ptr<OpenStream>> replaced;
   {
@@ -132,7 +136,7 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
                      "another member has registered as ", hello.name(),
                      ": give every worker a name of its own")));
   }
-  SendTo(stream, std::move(registered));
+  SendTo(stream, Registered());
   LogInfo("registered", {{"worker", hello.name()}, {"pool", hello.pool()}});
   changed_();
   return member;
@@ -257,6 +261,39 @@ void Fleet::OnWorkerDisconnected(uint64_t member) {
   LogInfo("gone", {{"worker", name}});
   if (run != nullptr) run->OnWorkerDisconnected(session->worker);
   changed_();
+}
+
+std::shared_ptr<const RunSession> Fleet::RestoreWorker(
+    const std::shared_ptr<JobRun>& run, WorkerId worker,
+    const ReplayedSession& session) {
+  const std::string& name = session.hello().name();
+  auto restored = std::make_shared<WorkerSession>(
+      session.id(), name, session.sent(), session.received());
+  restored->Send(Registered());
+  const auto part = std::make_shared<RunSession>(run, worker, restored);
+  absl::MutexLock lock(&mu_);
+  const auto has_name = [&name](const auto& of) {
+    return of.second.hello.name() == name;
+  };
+  if (absl::c_any_of(workers_, has_name)) return nullptr;
+  WorkerEntry entry;
+  entry.hello = session.hello();
+  if (entry.hello.pool().empty()) entry.hello.set_pool("default");
+  entry.stream = restored;
+  entry.last_heard = entry.since = clock_->Now();
+  entry.connect_time = absl::Now();
+  entry.run = run;
+  entry.session = part;
+  entry.leaving = session.released();
+  entry.leaving_since = entry.since;
+  workers_.emplace(next_member_, std::move(entry));
+  restored_.emplace(next_member_++, std::move(restored));
+  return part;
+}
+
+std::map<uint64_t, std::shared_ptr<WorkerSession>> Fleet::TakeRestored() {
+  absl::MutexLock lock(&mu_);
+  return std::exchange(restored_, {});
 }
 
 absl::StatusOr<uint64_t> Fleet::OnServerConnected(

@@ -19,6 +19,7 @@
 #include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/coordinator/fleet/fleet_entries.h"
+#include "services/coordinator/fleet/member_session.h"
 #include "services/coordinator/fleet/seen_folders.h"
 #include "services/coordinator/run/job_run.h"
 
@@ -58,6 +59,14 @@ class Fleet {
   // iterations may go there at once as long as that is not over.
   std::shared_ptr<const RunSession> SessionOf(uint64_t member) const;
   void OnWorkerDisconnected(uint64_t member);
+  // The worker's part in a run that goes on from its journal: it is absent, and
+  // expected to take its session up again. Null: another one has its name.
+  std::shared_ptr<const RunSession> RestoreWorker(
+      const std::shared_ptr<JobRun>& run, WorkerId worker,
+      const ReplayedSession& session);
+  // The sessions of workers that were restored since the last call, by their
+  // numbers in the fleet: somebody has to carry them.
+  std::map<uint64_t, std::shared_ptr<WorkerSession>> TakeRestored();
   absl::StatusOr<uint64_t> OnServerConnected(const v1::ServerHello& hello,
                                              std::weak_ptr<ServerPeer> stream);
   absl::Status OnServerMessage(uint64_t member,
@@ -111,6 +120,7 @@ class Fleet {
   void EndSilent();
 
  private:
+  v1::WorkerCommand Registered() const;  // The answer to a worker's hello.
   static void EndSession(WorkerEntry& entry);  // It is in no run any more.
   void FoldersSeen(uint64_t member, const v1::FoldersSeen& seen);
   absl::Status ServerLeaves(uint64_t member);  // It is about to.
@@ -142,6 +152,8 @@ class Fleet {
   mutable absl::Mutex mu_;
   uint64_t next_member_ ABSL_GUARDED_BY(mu_) = 1;
   std::map<uint64_t, WorkerEntry> workers_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, std::shared_ptr<WorkerSession>> restored_
+      ABSL_GUARDED_BY(mu_);
   absl::flat_hash_set<std::string> drained_ ABSL_GUARDED_BY(mu_);  // By name.
   std::map<uint64_t, ServerEntry> servers_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_set<std::string> drained_servers_ ABSL_GUARDED_BY(mu_);

@@ -14,10 +14,6 @@
 namespace paceline {
 namespace {
 
-// Commands that may wait for one member. A job has a handful on their way to
-// each; a snapshot or closing per push may add up while a server is busy.
-constexpr size_t kMaxQueuedCommands = 100'000;
-
 absl::Status HelloFirst() {
   return absl::InvalidArgumentError("the first message must be `hello`");
 }
@@ -27,7 +23,7 @@ absl::Status HelloFirst() {
 struct Workers {
   using In = v1::WorkerMessage;
   using Out = v1::WorkerCommand;
-  using Session = MemberSession<In, Out>;
+  using Session = WorkerSession;
 
   static absl::StatusOr<uint64_t> Connect(Fleet& fleet,
                                           const v1::WorkerHello& hello,
@@ -80,6 +76,37 @@ struct Servers {
     };
   }
 };
+
+// Who hears what the member says in its session, which is in the book.
+template <class Kind>
+typename Kind::Session::Handlers HandlersOf(
+    Fleet* fleet, uint64_t member,
+    const std::shared_ptr<SessionBook<typename Kind::In, typename Kind::Out>>&
+        book,
+    const std::shared_ptr<typename Kind::Session>& session) {
+  using Book = SessionBook<typename Kind::In, typename Kind::Out>;
+  return {.on_message = Kind::HandlerOf(fleet, member),
+          .on_over =
+              [fleet, book = book.get(), member, id = session->id()] {
+                // Whoever ends it, a stream or the book, holds the book.
+                Kind::Disconnect(*fleet, member);
+                book->Remove(id);
+              },
+          .on_link =
+              [fleet, member](uint64_t link, bool connected) {
+                Kind::LinkChanged(*fleet, member, link, connected);
+              },
+          .end_soon =
+              [book = std::weak_ptr<Book>(book),
+               session = std::weak_ptr<typename Kind::Session>(session)] {
+                // Not while the service itself goes.
+                const auto open = book.lock();
+                auto over = session.lock();
+                if (open != nullptr && over != nullptr) {
+                  open->EndSoon(std::move(over));
+                }
+              }};
+}
 
 // One of the streams that carry a member's session.
 template <class Kind>
@@ -139,30 +166,7 @@ class MemberStream
       book_->Remove(session->id());
       return member.status();
     }
-    session->Handle(
-        {.on_message = Kind::HandlerOf(fleet_, *member),
-         .on_over =
-             [fleet = fleet_, book = book_.get(), member = *member,
-              id = session->id()] {
-               // Whoever ends it, a stream or the book, holds the
-               // book.
-               Kind::Disconnect(*fleet, member);
-               book->Remove(id);
-             },
-         .on_link =
-             [fleet = fleet_, member = *member](uint64_t link, bool connected) {
-               Kind::LinkChanged(*fleet, member, link, connected);
-             },
-         .end_soon =
-             [book = std::weak_ptr<Book>(book_),
-              session = std::weak_ptr<Session>(session)] {
-               // Not while the service itself goes.
-               const auto open = book.lock();
-               auto over = session.lock();
-               if (open != nullptr && over != nullptr) {
-                 open->EndSoon(std::move(over));
-               }
-             }});
+    session->Handle(HandlersOf<Kind>(fleet_, *member, book_, session));
     const absl::Status attached = session->Attach(Self(), 0);
     if (attached.ok()) {
       session_ = session;
@@ -183,7 +187,12 @@ class FleetService final : public v1::Fleet::CallbackService {
  public:
   FleetService(Fleet* fleet, CallGuard* guard, StreamRegistry* streams,
                FleetMetrics* metrics)
-      : fleet_(fleet), guard_(guard), streams_(streams), metrics_(metrics) {}
+      : fleet_(fleet), guard_(guard), streams_(streams), metrics_(metrics) {
+    for (auto& [member, session] : fleet_->TakeRestored()) {
+      workers_->Adopt(session);
+      session->Handle(HandlersOf<Workers>(fleet_, member, workers_, session));
+    }
+  }
 
   grpc::ServerBidiReactor<v1::WorkerMessage, v1::WorkerCommand>* Worker(
       grpc::CallbackServerContext* context) override {

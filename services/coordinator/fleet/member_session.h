@@ -18,6 +18,7 @@
 #include "common/session/received_log.h"
 #include "common/session/sent_log.h"
 #include "common/session/session_messages.h"
+#include "common/session/session_point.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -52,8 +53,22 @@ class MemberSession : public OutgoingStream<Out> {
   MemberSession(uint64_t id, std::string name, size_t max_queued)
       : id_(id), name_(std::move(name)), sent_({.messages = max_queued}) {}
 
+  // One that began in another life of the coordinator: the member is absent.
+  MemberSession(uint64_t id, std::string name, SentLog<Out> sent,
+                ReceivedLog received)
+      : id_(id),
+        name_(std::move(name)),
+        began_(true),
+        sent_(std::move(sent)),
+        received_(received) {}
+
   // REQUIRES: before the first Attach(), from one thread.
-  void Handle(Handlers handlers) { handlers_ = std::move(handlers); }
+  void Handle(Handlers handlers) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    handlers_ = std::move(handlers);
+    // Before there was anybody to tell.
+    if (began_ && closed_.has_value()) handlers_.end_soon();
+  }
 
   uint64_t id() const { return id_; }
   const std::string& name() const { return name_; }
@@ -75,6 +90,11 @@ class MemberSession : public OutgoingStream<Out> {
       return;
     }
     if (stream_ != nullptr) WriteLocked(std::move(message));
+  }
+
+  SessionPoint session_point() const override {
+    absl::MutexLock lock(&mu_);
+    return {id_, sent_.last(), received_.last()};
   }
 
   // Ends the session; the first status wins, and is what its stream ends with.
@@ -204,7 +224,7 @@ class MemberSession : public OutgoingStream<Out> {
     closed_ = status;
     if (stream_ != nullptr) {
       stream_->Close(status);
-    } else if (began_) {
+    } else if (began_ && handlers_.end_soon) {
       handlers_.end_soon();
     }
   }
@@ -227,6 +247,8 @@ class MemberSession : public OutgoingStream<Out> {
   SentLog<Out> sent_ ABSL_GUARDED_BY(mu_);
   ReceivedLog received_ ABSL_GUARDED_BY(mu_);
 };
+
+using WorkerSession = MemberSession<v1::WorkerMessage, v1::WorkerCommand>;
 
 }  // namespace paceline
 

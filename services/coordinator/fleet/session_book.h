@@ -41,6 +41,13 @@ class SessionBook {
     return session;
   }
 
+  // One that began in another life of the coordinator. REQUIRES: as Open().
+  void Adopt(std::shared_ptr<Session> session) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    const uint64_t id = session->id();
+    by_id_.emplace(id, std::move(session));
+  }
+
   // ABORTED if there is none of that number and name.
   absl::StatusOr<std::shared_ptr<Session>> Find(uint64_t id,
                                                 const std::string& name) {

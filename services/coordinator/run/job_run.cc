@@ -119,6 +119,12 @@ absl::Status JobRun::OnWorkerConnected(
   journal::MemberCame& came = *event.mutable_came();
   came.set_worker(ToNumber(session->worker));
   *came.mutable_hello() = hello;
+  if (const auto stream = session->Stream()) {
+    const SessionPoint point = stream->session_point();
+    came.mutable_session()->set_id(point.id);
+    came.mutable_session()->set_sent(point.sent);
+    came.mutable_session()->set_received(point.received);
+  }
   {
     absl::MutexLock lock(&mu_);
     came.set_incarnation(incarnations_.Next());
@@ -142,14 +148,12 @@ void JobRun::OnWorkerDisconnected(WorkerId worker) {
 
 void JobRun::ReleaseWorker(WorkerId worker, absl::string_view reason,
                            absl::StatusCode code) {
-  // The course hears of it when the worker leaves.
-  const auto send = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    v1::WorkerCommand command;
-    command.mutable_stop()->set_reason(std::string(reason));
-    command.mutable_stop()->set_code(static_cast<int>(code));
-    SendToWorker(worker, std::move(command));
-  };
-  StepInTime(send);
+  journal::RunEvent event;
+  journal::MemberReleased& released = *event.mutable_released();
+  released.set_worker(ToNumber(worker));
+  released.mutable_stop()->set_reason(std::string(reason));
+  released.mutable_stop()->set_code(static_cast<int>(code));
+  Take(std::move(event)).IgnoreError();
 }
 
 std::vector<uint64_t> JobRun::Servers() const {

@@ -31,6 +31,7 @@
 #include "services/coordinator/run/journal/run_journal.h"
 #include "services/coordinator/run/journal/run_log.h"
 #include "services/coordinator/run/linked_member.h"
+#include "services/coordinator/run/replayed_session.h"
 #include "services/coordinator/run/run_observer.h"
 #include "services/coordinator/run/run_record.h"
 #include "services/coordinator/run/run_servers.h"
@@ -56,9 +57,10 @@ class JobRun : private RunDriver {
   ~JobRun() override;
 
   // A run of another life of the coordinator, from its journal: it is again
-  // what it was, but that its members are gone and its servers awaited. It is
-  // not to be started. Of `setup` what the journal does not know is taken:
-  // file, lanes, version and what is called.
+  // what it was, but that its members are awaited: servers, and the workers
+  // that `setup.restore_worker` restores; others are gone. It is not to be
+  // started. Of `setup` what the journal does not know is taken: file, lanes,
+  // version and what is called.
   //
   // NOT_FOUND: there is no journal. FAILED_PRECONDITION: the run cannot go on
   // from it, for it has not begun to train, or was that of another version.
@@ -159,8 +161,6 @@ class JobRun : private RunDriver {
   // Each event, when it happens and when it is replayed.
   absl::Status Take(journal::RunEvent event,
                     const Links& links = {nullptr, nullptr});
-  // A step with TimePassed.
-  void StepInTime(absl::FunctionRef<void()> accepted);
   void Accept(const journal::RunEvent& event, const Links& links)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RecordEvent(absl::Time now, journal::RunEvent& event)
@@ -173,10 +173,12 @@ class JobRun : private RunDriver {
   void TellRuleBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The number of events.
   absl::StatusOr<int64_t> Replay(RunJournalReader& reader);
-  void GoOn();  // After that.
-  void OnDeadline() override {
-    StepInTime([] {});
-  }
+  // Whether the run may go on after that.
+  absl::Status CheckReplayed(int idle_lives);
+  void GoOn(const std::shared_ptr<JobRun>& self);
+  // Gives the workers that are there their sessions back; which.
+  std::vector<WorkerId> RestoreWorkers(const std::shared_ptr<JobRun>& self);
+  void OnDeadline() override;
 
   void Perform(absl::Time now, absl::Span<const RunOutput> outputs) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -211,6 +213,8 @@ class JobRun : private RunDriver {
   absl::Time now_ ABSL_GUARDED_BY(mu_);    // Of the step that is performed.
   v1::JobSpec spec_ ABSL_GUARDED_BY(mu_);  // With what was updated.
   std::map<WorkerId, LinkedMember> members_ ABSL_GUARDED_BY(mu_);
+  // While it is replayed.
+  std::map<WorkerId, ReplayedSession> sessions_ ABSL_GUARDED_BY(mu_);
   RunServers servers_ ABSL_GUARDED_BY(mu_);
   ShardSeries shard_series_ ABSL_GUARDED_BY(mu_);
   Rng incarnations_ ABSL_GUARDED_BY(mu_);

@@ -54,16 +54,17 @@ absl::Status JobRun::Take(RunEvent event, const Links& links) {
           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { RecordEvent(now, event); });
 }
 
-void JobRun::StepInTime(absl::FunctionRef<void()> accepted) {
+void JobRun::OnDeadline() {
   RunEvent event;
   event.mutable_time_passed();
-  Step(TimePassed{}, accepted,
-       [&](absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-         const SyncCore* const core = course_.core();
-         event.mutable_time_passed()->set_samples(
-             core == nullptr ? 0 : core->samples_counted());
-         RecordEvent(now, event);
-       })
+  Step(
+      TimePassed{}, [] {},
+      [&](absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+        const SyncCore* const core = course_.core();
+        event.mutable_time_passed()->set_samples(
+            core == nullptr ? 0 : core->samples_counted());
+        RecordEvent(now, event);
+      })
       .IgnoreError();
 }
 
@@ -87,6 +88,7 @@ void JobRun::Accept(const RunEvent& event, const Links& links) {
           std::weak_ptr<JobRun>(), worker, std::weak_ptr<WorkerPeer>());
       next_worker_ = std::max(next_worker_.load(), ToNumber(worker) + 1);
       incarnations_.Next();
+      sessions_.emplace(worker, ReplayedSession(hello, event.came().session()));
     }
     member.name = hello.name();
     member.evaluator = hello.evaluator();
@@ -124,6 +126,13 @@ void JobRun::Accept(const RunEvent& event, const Links& links) {
     *spec_.mutable_stop() = spec.stop();
     *spec_.mutable_checkpoints() = spec.checkpoints();
     record_.SetStop(spec.stop());
+  } else if (event.has_released()) {
+    v1::WorkerCommand command;
+    *command.mutable_stop() = event.released().stop();
+    const auto worker = static_cast<WorkerId>(event.released().worker());
+    const auto replayed = sessions_.find(worker);
+    if (replayed != sessions_.end()) replayed->second.Released();
+    SendToWorker(worker, std::move(command));
   } else if (event.has_paradigm()) {
     spec_.set_paradigm(event.paradigm().paradigm());
     if (course_.core() == nullptr) record_.SetParadigm(spec_.paradigm());
@@ -176,7 +185,7 @@ absl::StatusOr<std::shared_ptr<JobRun>> JobRun::FromJournal(
     }
     run->StartThreads();
     PACELINE_RETURN_IF_ERROR(replayed);
-    run->GoOn();
+    run->GoOn(run);
     return run;
   };
   auto run = go_on();
@@ -203,9 +212,20 @@ absl::StatusOr<int64_t> JobRun::Replay(RunJournalReader& reader) {
             "what it says happens otherwise in this coordinator");
       }
     }
+    if (event->has_said()) {
+      absl::MutexLock lock(&mu_);
+      const auto it =
+          sessions_.find(static_cast<WorkerId>(event->said().worker()));
+      if (it != sessions_.end()) it->second.Received(event->said().message());
+    }
     // What was refused then is refused again.
     Take(*std::move(event)).IgnoreError();
   }
+  PACELINE_RETURN_IF_ERROR(CheckReplayed(idle_lives));
+  return events;
+}
+
+absl::Status JobRun::CheckReplayed(int idle_lives) {
   absl::MutexLock lock(&mu_);
   if (course_.stage() < RunStage::kTraining || course_.core() == nullptr) {
     return absl::FailedPreconditionError("the run had not begun to train");
@@ -215,10 +235,15 @@ absl::StatusOr<int64_t> JobRun::Replay(RunJournalReader& reader) {
         absl::StrCat("the coordinator has ended ", idle_lives,
                      " times since anybody trained: the run may be why"));
   }
-  return events;
+  return absl::OkStatus();
 }
 
-void JobRun::GoOn() {
+void JobRun::GoOn(const std::shared_ptr<JobRun>& self) {
+  RunEvent event;
+  event.mutable_restarted();
+  for (const WorkerId worker : RestoreWorkers(self)) {
+    event.mutable_restarted()->add_awaited(ToNumber(worker));
+  }
   Go();
   {
     absl::MutexLock lock(&mu_);
@@ -227,9 +252,27 @@ void JobRun::GoOn() {
       return Tell([this, outcome = *end_] { TellEnd(outcome); });
     }
   }
-  RunEvent event;
-  event.set_restarted(true);
   Take(std::move(event)).IgnoreError();
+}
+
+std::vector<WorkerId> JobRun::RestoreWorkers(
+    const std::shared_ptr<JobRun>& self) {
+  std::map<WorkerId, ReplayedSession> sessions;
+  {
+    absl::MutexLock lock(&mu_);
+    sessions = std::exchange(sessions_, {});
+  }
+  std::vector<WorkerId> restored;
+  if (setup_.restore_worker == nullptr) return restored;
+  for (const auto& [worker, replayed] : sessions) {
+    if (!replayed.resumable()) continue;
+    auto session = setup_.restore_worker(self, worker, replayed);
+    if (session == nullptr) continue;
+    absl::MutexLock lock(&mu_);
+    members_.at(worker).session = std::move(session);
+    restored.push_back(worker);
+  }
+  return restored;
 }
 
 }  // namespace paceline

@@ -71,6 +71,11 @@ void JobRun::FillIn(v1::HostJob& host, int shard) {
 void JobRun::SendToWorker(WorkerId worker, v1::WorkerCommand command) {
   const auto it = members_.find(worker);
   if (it == members_.end()) return;
+  if (replays()) {
+    const auto replayed = sessions_.find(worker);
+    if (replayed != sessions_.end()) replayed->second.Sent(std::move(command));
+    return;
+  }
   Send([session = it->second.session, command = std::move(command)]() mutable {
     if (const auto stream = session->Stream()) stream->Send(std::move(command));
   });
@@ -205,6 +210,7 @@ void JobRun::On(const MemberLetGo& gone) {
   if (it == members_.end()) return;
   const auto session = std::move(it->second.session);
   members_.erase(it);
+  sessions_.erase(gone.worker);
   // With OK it is free, and the stream stays.
   if (gone.status.ok()) return;
   Send([session, status = gone.status] {

@@ -15,6 +15,8 @@
 #include "protos/paceline/journal/run_event.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/run/course/run_messages.h"
+#include "services/coordinator/run/linked_member.h"
+#include "services/coordinator/run/replayed_session.h"
 #include "services/coordinator/run/run_servers.h"
 
 namespace paceline {
@@ -48,6 +50,13 @@ struct RunSetup {
   std::string journal_file = {};
   std::string job_uid = {};
   std::string version = {};  // Of the coordinator.
+  // Of a run that goes on in another life of the coordinator: the worker's part
+  // in it, with the session that it can take up again. Null: it cannot, and is
+  // lost. Called while the run is made, without a lock.
+  std::function<std::shared_ptr<const RunSession>(
+      const std::shared_ptr<JobRun>& run, WorkerId worker,
+      const ReplayedSession& session)>
+      restore_worker = nullptr;
   // RunDriver::SetFrozenAfter().
   absl::Duration frozen_after = absl::InfiniteDuration();
   // These three are called on the run's own thread, without a lock.

@@ -64,6 +64,17 @@ TEST(SentLogTest, RefusesNumbersThatCannotBe) {
       << "it is kept no longer";
 }
 
+TEST(SentLogTest, GoesOnAfterWhatHasArrived) {
+  Log log({.messages = 3}, 7);
+  Message message;
+  ASSERT_TRUE(log.Add(message, 1));
+  EXPECT_EQ(message.number, 8u);
+  EXPECT_EQ(log.last(), 8u);
+  EXPECT_FALSE(log.Resume(6).ok()) << "that is kept no longer";
+  EXPECT_TRUE(log.Resume(7).ok());
+  EXPECT_EQ(log.kept().size(), 1u);
+}
+
 TEST(SentLogTest, HasLimits) {
   Log log({.messages = 3, .bytes = 100});
   Message message;
@@ -86,6 +97,14 @@ TEST(ReceivedLogTest, TakesEachOnceAndInOrder) {
   EXPECT_EQ(log.Take(4).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(*log.Take(3), true);
   EXPECT_EQ(log.last(), 3u);
+}
+
+TEST(ReceivedLogTest, GoesOnAfterWhatHasCome) {
+  ReceivedLog log(7);
+  EXPECT_FALSE(*log.Take(7));
+  EXPECT_FALSE(log.Take(9).ok());
+  EXPECT_TRUE(*log.Take(8));
+  EXPECT_EQ(log.Tell(), 8u);
 }
 
 TEST(ReceivedLogTest, SaysWhenItMustTell) {

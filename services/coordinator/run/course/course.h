@@ -112,6 +112,8 @@ class RunCourse {
   void Fill(const Turn& turn, int shard);
   void LoseFiller(const Turn& turn, WorkerId worker);  // If it is one.
   void TellRebuilt(const Turn& turn, int shard, const std::string& source);
+  // It goes on with its session, if it comes in time.
+  void AwaitAnew(const Turn& turn, WorkerId worker);
   void Lose(const Turn& turn, WorkerId worker, LossReason reason);
   void LetGo(const Turn& turn, WorkerId worker, const absl::Status& status);
   void TellUnfit(const Turn& turn, WorkerId worker, const absl::Status& why);

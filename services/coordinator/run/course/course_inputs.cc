@@ -1,5 +1,6 @@
 // What each input does to the course of a run, before the stages go on.
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -194,6 +195,13 @@ absl::Status RunCourse::On(const Turn& turn, const MemberGone& in) {
   return absl::OkStatus();
 }
 
+void RunCourse::AwaitAnew(const Turn& turn, WorkerId worker) {
+  const absl::Duration more =
+      std::max(absl::ZeroDuration(), kRedialTime - options_.lease);
+  members_.Heard(worker, turn.now + more);
+  if (core_ != nullptr) core_->AwaitAnew(turn.now + more, worker);
+}
+
 void RunCourse::Lose(const Turn& turn, WorkerId worker, LossReason reason) {
   const RunMember member = *members_.Find(worker);
   if (core_ != nullptr && member.trainer()) {
@@ -309,7 +317,7 @@ absl::Status RunCourse::On(const Turn& turn, const ServerLinkChanged& in) {
 }
 
 template <>
-absl::Status RunCourse::On(const Turn& turn, const CoordinatorRestarted&) {
+absl::Status RunCourse::On(const Turn& turn, const CoordinatorRestarted& in) {
   turn.outputs.push_back(Notice{
       "job", "restart",
       "the coordinator has restarted, and goes on with the job where it was",
@@ -319,7 +327,11 @@ absl::Status RunCourse::On(const Turn& turn, const CoordinatorRestarted&) {
   checkpoints_.Restarted(MomentOf(turn), stage_ == RunStage::kSaving);
   for (const WorkerId worker : members_.Present()) {
     if (members_.Find(worker) == nullptr) continue;
-    Lose(turn, worker, LossReason::kStreamBroken);
+    if (in.awaited.contains(worker)) {
+      AwaitAnew(turn, worker);
+    } else {
+      Lose(turn, worker, LossReason::kStreamBroken);
+    }
   }
   worth_waiting_ = turn.now;
   somebody_seen_ = turn.now + kReturnTime;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -155,9 +156,12 @@ struct ServerLinkChanged {
   uint64_t link = 0;
   bool connected = false;
 };
-// Another life of the coordinator goes on with the run. Its members are gone,
-// and its servers absent: each is expected back with what it has.
-struct CoordinatorRestarted {};
+// Another life of the coordinator goes on with the run. Its servers are absent:
+// each is expected back with what it has. So are these workers, who go on with
+// their sessions; the other members are gone.
+struct CoordinatorRestarted {
+  std::set<WorkerId> awaited = {};
+};
 // A server that was absent is back under that name, and has those shards.
 // FAILED_PRECONDITION: it lacks what only it had; it is lost.
 struct ServerReturned {

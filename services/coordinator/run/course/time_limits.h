@@ -16,6 +16,9 @@ inline constexpr absl::Duration kLoadingTimeout = absl::Hours(1);
 // shorter: for workers before the lease begins in which one has to be there
 // (one that has just begun pauses longer), for servers before they are lost.
 inline constexpr absl::Duration kReturnTime = absl::Seconds(10);
+// For a worker that goes on with its session, where a lease is shorter: it
+// dials twice a second.
+inline constexpr absl::Duration kRedialTime = absl::Seconds(2);
 
 // For the servers to host a model, and a worker to write its starting weights.
 inline constexpr absl::Duration kAssemblyTimeout = absl::Minutes(5);

@@ -127,8 +127,13 @@ MaybeInput OrderInput(const RunEvent& event) {
     case RunEvent::kCheckpoint:
       return WriteCheckpoint{event.checkpoint().id(),
                              event.checkpoint().folder()};
-    case RunEvent::kRestarted:
-      return CoordinatorRestarted{};
+    case RunEvent::kRestarted: {
+      CoordinatorRestarted restarted;
+      for (const uint64_t worker : event.restarted().awaited()) {
+        restarted.awaited.insert(WorkerOf(worker));
+      }
+      return restarted;
+    }
     default:
       return std::nullopt;
   }
@@ -148,6 +153,8 @@ absl::StatusOr<RunInput> ToInput(
                      said.message());
     }
     case RunEvent::kTimePassed:
+    // The course hears of it when the worker leaves.
+    case RunEvent::kReleased:
       return TimePassed{};
     default:
       break;

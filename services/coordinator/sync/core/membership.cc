@@ -41,6 +41,12 @@ void Membership::SilentSince(absl::Time heard, WorkerId worker) {
   index_.emplace(member.indexed, worker);
 }
 
+void Membership::AwaitAnew(absl::Time begin, WorkerId worker) {
+  Member& member = members_.at(worker);
+  member.heard = begin;
+  if (member.opened != absl::InfiniteFuture()) member.opened = begin;
+}
+
 void Membership::GrantOpened(absl::Time now, WorkerId worker) {
   members_.at(worker).opened = now;
 }

@@ -41,13 +41,16 @@ class Membership {
   // REQUIRES: `worker` is not a member.
   void Join(absl::Time now, WorkerId worker);
 
-  // REQUIRES (these seven): `worker` is a member.
+  // REQUIRES (these eight): `worker` is a member.
   void Leave(WorkerId worker);
   void Heard(absl::Time now, WorkerId worker);
   // It is in the middle of a pull, or of a push's acknowledgement.
   void WaitsForServers(absl::Time now, WorkerId worker);
   // The worker has just joined, and was last heard before that, at `heard`.
   void SilentSince(absl::Time heard, WorkerId worker);
+  // It could not be heard for a while: its lease begins then, and so does the
+  // iteration that it is in.
+  void AwaitAnew(absl::Time begin, WorkerId worker);
   // An iteration begins. It is not a sign of life.
   void GrantOpened(absl::Time now, WorkerId worker);
   // The iteration's push has come, which is one.

@@ -123,6 +123,10 @@ void SyncCore::Heard(absl::Time now, WorkerId worker, bool waits_for_servers) {
   if (waits_for_servers) leases_.WaitsForServers(now, worker);
 }
 
+void SyncCore::AwaitAnew(absl::Time until, WorkerId worker) {
+  if (members_.Find(worker) != nullptr) leases_.AwaitAnew(until, worker);
+}
+
 absl::Status SyncCore::PushDone(absl::Time now, WorkerId worker,
                                 const PushReport& report,
                                 std::vector<Output>& outputs) {

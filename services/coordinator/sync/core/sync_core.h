@@ -60,6 +60,11 @@ class SyncCore {
   // not stuck itself. Unknown workers are ignored.
   void Heard(absl::Time now, WorkerId worker, bool waits_for_servers = false);
 
+  // A worker that could not be heard for a while is expected until then: its
+  // lease, and what its iteration may take, begin anew there. Unknown workers
+  // are ignored.
+  void AwaitAnew(absl::Time until, WorkerId worker);
+
   // The worker has pushed its open iteration. The errors are those of
   // MemberTable::FindReporting(); nothing changes then. It may be evicted for
   // it (FiniteWatch).

@@ -42,6 +42,22 @@ class MemberSessionTest : public testing::Test {
  protected:
   std::shared_ptr<Session> Open(bool resumable = true, size_t most = 100) {
     auto session = book_.Open("w0", resumable, most);
+    Handle(session);
+    session->Send(Registered());
+    return session;
+  }
+  // Session 7, of which two messages were heard and two grants not received.
+  std::shared_ptr<Session> Restore() {
+    SentLog<v1::WorkerCommand> sent({.messages = 100}, 4);
+    for (const int64_t iteration : {5, 6}) {
+      v1::WorkerCommand grant = Grant(iteration);
+      EXPECT_TRUE(sent.Add(grant, 1));
+    }
+    auto session = std::make_shared<Session>(7, "w0", sent, ReceivedLog(2));
+    session->Send(Registered());
+    return session;
+  }
+  void Handle(const std::shared_ptr<Session>& session) {
     session->Handle({.on_message =
                          [this](v1::WorkerMessage& message) {
                            heard_.push_back(message.push_done().iteration());
@@ -52,8 +68,6 @@ class MemberSessionTest : public testing::Test {
                          [this, weak = std::weak_ptr<Session>(session)] {
                            book_.EndSoon(weak.lock());
                          }});
-    session->Send(Registered());
-    return session;
   }
   // The iterations of the grants that were sent, after `registered`.
   std::vector<int64_t> Granted(Stream& stream) {
@@ -124,6 +138,37 @@ TEST_F(MemberSessionTest, EachMessageIsHandledOnce) {
   v1::WorkerMessage gap = Done(5);
   EXPECT_TRUE(absl::IsInvalidArgument(session->OnMessage(second.get(), gap)));
   EXPECT_TRUE(absl::IsInvalidArgument(second->AwaitClosed(kPatience)));
+}
+
+TEST_F(MemberSessionTest, GoesOnInAnotherLifeOfTheCoordinator) {
+  const auto session = Restore();
+  EXPECT_FALSE(session->connected());
+  book_.Adopt(session);
+  Handle(session);
+  session->Send(Grant(7));
+  const SessionPoint point = session->session_point();
+  EXPECT_EQ(point.id, 7u);
+  EXPECT_EQ(point.sent, 7u);
+  EXPECT_EQ(point.received, 2u);
+
+  ASSERT_EQ(*book_.Find(7, "w0"), session);
+  const auto stream = std::make_shared<Stream>();
+  ASSERT_TRUE(session->Attach(stream, 5).ok());
+  EXPECT_EQ(Granted(*stream), (std::vector<int64_t>{6, 7}));
+  for (const uint64_t number : {2u, 3u}) {
+    v1::WorkerMessage done = Done(number);
+    EXPECT_TRUE(session->OnMessage(stream.get(), done).ok());
+  }
+  EXPECT_EQ(heard_, (std::vector<int64_t>{3}));
+}
+
+// Before anybody carries it.
+TEST_F(MemberSessionTest, OneThatEndsBeforeItIsAdoptedIsOver) {
+  const auto session = Restore();
+  session->Close(absl::AbortedError("the lease ended"));
+  book_.Adopt(session);
+  Handle(session);
+  EXPECT_TRUE(IsOver(kPatience));
 }
 
 TEST_F(MemberSessionTest, AnAbsentOneThatIsClosedIsOverWithoutAStream) {

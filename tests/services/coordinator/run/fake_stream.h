@@ -23,7 +23,10 @@ class FakeStream : public OutgoingStream<Command> {
     return closing.ok() ? closing->status : absl::UnknownError("not closed");
   }
 
+  SessionPoint session_point() const override { return session; }
+
   Mailbox<Command> commands;
+  SessionPoint session;
 
  private:
   struct Closing {

@@ -21,8 +21,10 @@ v1::WorkerReady SmallModel(uint32_t train_samples) {
   return ready;
 }
 
-FakeWorker::FakeWorker(JobRun* job, const std::string& name, bool evaluator)
-    : job_(job), id_(job->NextWorker()) {
+FakeWorker::FakeWorker(JobRun* job, const std::string& name, bool evaluator,
+                       const SessionPoint& session)
+    : job_(job), id_(job->NextWorker()), said_(session.received) {
+  stream_->session = session;
   v1::WorkerHello hello;
   hello.set_name(name);
   hello.set_evaluator(evaluator);
@@ -45,7 +47,12 @@ v1::WorkerCommand FakeWorker::Next(Kind kind) {
 }
 
 absl::Status FakeWorker::Say(const v1::WorkerMessage& message) {
-  return job_->OnWorkerMessage(id_, message);
+  if (stream_->session.id == 0 || message.has_heartbeat()) {
+    return job_->OnWorkerMessage(id_, message);
+  }
+  v1::WorkerMessage numbered = message;
+  numbered.set_number(++said_);
+  return job_->OnWorkerMessage(id_, numbered);
 }
 
 absl::Status FakeWorker::SayReady(const v1::WorkerReady& ready) {

@@ -25,7 +25,9 @@ class FakeWorker {
  public:
   using Kind = v1::WorkerCommand::KindCase;
 
-  FakeWorker(JobRun* job, const std::string& name, bool evaluator = false);
+  // `session`: where it is when the worker comes; nothing of it is checked.
+  FakeWorker(JobRun* job, const std::string& name, bool evaluator = false,
+             const SessionPoint& session = {});
 
   WorkerId id() const { return id_; }
   const absl::Status& registered() const { return registered_; }
@@ -66,6 +68,7 @@ class FakeWorker {
   const WorkerId id_;
   const std::shared_ptr<FakeStream<v1::WorkerCommand>> stream_ =
       std::make_shared<FakeStream<v1::WorkerCommand>>();
+  uint64_t said_;  // The last number, if there is a session.
   absl::Status registered_;
 };
 

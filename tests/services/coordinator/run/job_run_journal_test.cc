@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -84,6 +86,118 @@ TEST_F(JobRunJournalTest, ItGoesOnAgainAndAgain) {
   EXPECT_EQ(job_->Progress().samples(), 30);
   ASSERT_TRUE(Restart().ok());
   EXPECT_EQ(job_->Progress().samples(), 30);
+}
+
+// As the fleet does it.
+class JobRunSessionsTest : public JobRunJournalTest {
+ protected:
+  JobRunSessionsTest() {
+    session_ = {.id = 7, .sent = 5, .received = 3};
+    setup_.restore_worker = [this](const std::shared_ptr<JobRun>& run,
+                                   WorkerId worker,
+                                   const ReplayedSession& session) {
+      const auto stream = std::make_shared<FakeStream<v1::WorkerCommand>>();
+      streams_.emplace(worker, stream);
+      replayed_.emplace(worker, session);
+      auto part = std::make_shared<RunSession>(run, worker, stream);
+      parts_.push_back(part);
+      return part;
+    };
+  }
+
+  absl::Status SayPushed(WorkerId worker, const v1::WorkerCommand& command) {
+    v1::WorkerMessage message;
+    v1::PushDone& done = *message.mutable_push_done();
+    done.set_iteration(command.grant().iteration());
+    done.set_samples(10);
+    done.set_blocks(2);
+    done.set_loss(1);
+    return job_->OnWorkerMessage(worker, message);
+  }
+
+  std::map<WorkerId, std::shared_ptr<FakeStream<v1::WorkerCommand>>> streams_;
+  std::map<WorkerId, ReplayedSession> replayed_;
+  std::vector<std::shared_ptr<const RunSession>> parts_;
+};
+
+TEST_F(JobRunSessionsTest, WorkersGoOnInTheirIterations) {
+  TrainHalf();
+  ASSERT_TRUE(Restart().ok());
+  ASSERT_THAT(replayed_, SizeIs(2));
+  ASSERT_TRUE(Return(0));
+  ASSERT_TRUE(Return(1));
+  bool initializes = true;
+  for (const auto& [worker, session] : replayed_) {
+    EXPECT_EQ(session.id(), 7u);
+    // `ready`, `initialized` of the first one, and `push_done`.
+    EXPECT_EQ(session.received().last(), initializes ? 6u : 5u);
+    initializes = false;
+    // To `assign`, `begin` and two grants, none of which was acknowledged.
+    EXPECT_EQ(session.sent().last(), 9u);
+    ASSERT_THAT(session.sent().kept(), SizeIs(4));
+    const v1::WorkerCommand& last = session.sent().kept().back().message;
+    EXPECT_EQ(last.number(), 9u);
+    EXPECT_EQ(last.grant().iteration(), 2);
+    EXPECT_TRUE(SayPushed(worker, last).ok());
+  }
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  EXPECT_EQ(job_->Progress().samples(), 40);
+  for (const auto& [worker, stream] : streams_) {
+    EXPECT_TRUE(stream->commands.Take(kLong)->has_stop());
+  }
+  for (const v1::Decision& decision : History().decisions) {
+    EXPECT_NE(decision.kind(), "loss") << decision.text();
+  }
+}
+
+// What they have acknowledged need not be kept, be it over several lives.
+TEST_F(JobRunSessionsTest, SessionsGoOnAgainAndAgain) {
+  TrainHalf();
+  v1::WorkerMessage heartbeat;
+  heartbeat.mutable_heartbeat();
+  heartbeat.set_acknowledged(8);
+  EXPECT_TRUE(worker(0).Say(heartbeat).ok());
+  const WorkerId first = worker(0).id();
+  for (int life = 0; life < 2; ++life) {
+    replayed_.clear();
+    ASSERT_TRUE(Restart().ok());
+    ASSERT_THAT(replayed_, SizeIs(2));
+    EXPECT_EQ(replayed_.at(first).sent().last(), 9u);
+    EXPECT_THAT(replayed_.at(first).sent().kept(), SizeIs(1));
+  }
+}
+
+TEST_F(JobRunSessionsTest, WhoWasReleasedHearsOfIt) {
+  TrainHalf();
+  const WorkerId first = worker(0).id();
+  job_->ReleaseWorker(first, "drained");
+  ASSERT_TRUE(Restart().ok());
+  EXPECT_TRUE(replayed_.at(first).released());
+  const auto& kept = replayed_.at(first).sent().kept();
+  EXPECT_EQ(kept.back().message.stop().reason(), "drained");
+}
+
+TEST_F(JobRunSessionsTest, WhoDoesNotComeBackIsLost) {
+  TrainHalf();
+  const WorkerId first = worker(0).id();
+  ASSERT_TRUE(Restart().ok());
+  ASSERT_TRUE(Return(0));
+  ASSERT_TRUE(Return(1));
+  clock_.Advance(absl::Seconds(9));
+  EXPECT_TRUE(
+      SayPushed(first, replayed_.at(first).sent().kept().back().message).ok());
+  clock_.Advance(absl::Seconds(9));
+  AwaitDecision("lost (lease ended)");
+}
+
+TEST_F(JobRunSessionsTest, ASessionThatContradictsItselfIsOver) {
+  TrainHalf();
+  v1::WorkerMessage gap;
+  gap.mutable_heartbeat();
+  gap.set_number(100);
+  EXPECT_TRUE(worker(0).Say(gap).ok());
+  ASSERT_TRUE(Restart().ok());
+  EXPECT_THAT(replayed_, SizeIs(1));
 }
 
 // It would take the coordinator down as often as it starts.

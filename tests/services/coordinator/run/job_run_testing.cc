@@ -108,7 +108,8 @@ const RunOutcome& JobRunTest::Outcome() {
 }
 
 FakeWorker& JobRunTest::AddWorker(const std::string& name, bool evaluator) {
-  workers_.push_back(std::make_unique<FakeWorker>(job_.get(), name, evaluator));
+  workers_.push_back(
+      std::make_unique<FakeWorker>(job_.get(), name, evaluator, session_));
   EXPECT_TRUE(workers_.back()->registered().ok());
   return *workers_.back();
 }

@@ -47,6 +47,8 @@ class JobRunTest : public ::testing::Test {
   absl::Status Restart();
 
   FakeWorker& AddWorker(const std::string& name, bool evaluator = false);
+  // The session that the workers of Assemble() have; id 0: none.
+  SessionPoint session_;
   FakeWorker& worker(size_t i) { return *workers_.at(i); }
   FakeJobServer& server(size_t i) { return *servers_.at(i); }
 

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "services/coordinator/run/course/time_limits.h"
 
 namespace paceline {
 
@@ -31,6 +32,11 @@ void RunChecker::Given(Nanos at, const RunInput& input) {
         if constexpr (requires { what.worker; }) heard_[what.worker] = at;
       },
       input);
+  if (const auto* restarted = std::get_if<CoordinatorRestarted>(&input)) {
+    for (const WorkerId worker : restarted->awaited) {
+      heard_[worker] = at + absl::ToInt64Nanoseconds(kRedialTime);
+    }
+  }
   pausing_ = std::holds_alternative<PauseRun>(input);
   if (std::holds_alternative<ResumeRun>(input)) paused_ = false;
   may_give_up_ = may_give_up_ || std::holds_alternative<CancelRun>(input) ||
