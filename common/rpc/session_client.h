@@ -22,6 +22,7 @@
 #include "common/log/log.h"
 #include "common/rpc/client_stream.h"
 #include "common/rpc/message_bytes.h"
+#include "common/session/known_term.h"
 #include "common/session/received_log.h"
 #include "common/session/sent_log.h"
 #include "common/session/session_messages.h"
@@ -78,6 +79,8 @@ class SessionClient {
     absl::Duration lease;  // Until the coordinator says another.
     // How long it may be without a coordinator before the session ends.
     absl::Duration orphan;
+    // Of all sessions of this member; null: there is one coordinator.
+    std::shared_ptr<KnownTerm> term = nullptr;
   };
   struct Handlers {
     // Each command once, the first welcome too, heartbeats left out. A
@@ -209,6 +212,7 @@ class SessionClient {
       v1::SessionHello* const session = SessionOfHello(hello);
       session->set_id(session_);
       session->set_received(received_.Tell());
+      if (options_.term != nullptr) session->set_term(options_.term->Get());
       stream_->Send(std::move(hello));
     }
     const absl::Status ended = KeepLease();
@@ -301,6 +305,8 @@ class SessionClient {
       if (stream_ == nullptr) return absl::CancelledError("given up");
       last_heard_ = clock_.Now();
       const absl::StatusOr<bool> wanted = TakeLocked(message);
+      // One that does not lead: the session goes on with another.
+      if (absl::IsUnavailable(wanted.status())) return wanted.status();
       if (!wanted.ok()) {
         refused_ = wanted.status();
         return wanted.status();
@@ -324,6 +330,11 @@ class SessionClient {
   absl::StatusOr<bool> WelcomeLocked(const In& message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const v1::SessionWelcome& welcome = SessionOfWelcome(message);
+    if (options_.term != nullptr && !options_.term->Meet(welcome.term())) {
+      return absl::UnavailableError(
+          absl::StrCat("this coordinator led in term ", welcome.term(),
+                       ", and another one leads since"));
+    }
     const bool resumed = session_ != 0;
     if (resumed && welcome.id() != session_) {
       return absl::AbortedError("the coordinator has given the session up");

@@ -43,18 +43,22 @@ absl::string_view RoleName(v1::Role role) {
       return "server";
     case v1::ADMIN:
       return "admin";
+    case v1::COORDINATOR:
+      return "coordinator";
     default:
       return "none";
   }
 }
 
 absl::StatusOr<v1::Role> ParseRole(absl::string_view text) {
-  for (const auto role : {v1::VIEWER, v1::WORKER, v1::SERVER, v1::ADMIN}) {
+  for (const auto role :
+       {v1::VIEWER, v1::WORKER, v1::SERVER, v1::ADMIN, v1::COORDINATOR}) {
     if (text == RoleName(role)) return role;
   }
   return absl::InvalidArgumentError(
       absl::StrCat("'", absl::CHexEscape(text.substr(0, kShown)),
-                   "' is no role: it must be admin, viewer, worker or server"));
+                   "' is no role: it must be admin, viewer, worker, server or "
+                   "coordinator"));
 }
 
 std::string ToString(const Identity& identity) {

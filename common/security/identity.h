@@ -22,10 +22,10 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-// "admin", "viewer", "worker", "server"; "none" for any other.
+// "admin", "viewer", "worker", "server", "coordinator"; "none" for any other.
 absl::string_view RoleName(v1::Role role);
 
-// INVALID_ARGUMENT for what is none of the four.
+// INVALID_ARGUMENT for what is none of them.
 absl::StatusOr<v1::Role> ParseRole(absl::string_view text);
 
 // "admin/alice"

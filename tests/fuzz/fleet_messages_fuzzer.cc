@@ -168,7 +168,7 @@ class FuzzedFleet {
   void Look() {
     run_->Progress().SerializeAsString();
     run_->Report();
-    for (const Fleet::Member& member : fleet_.Members()) {
+    for (const FleetMember& member : fleet_.Members()) {
       member.worker.SerializeAsString();
     }
     fleet_.Servers();

@@ -1,11 +1,13 @@
 #include "services/coordinator/control/checkpoint_folders.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/checkpoint/shared_folder.h"
+#include "common/log/log.h"
 #include "common/rng.h"
 
 namespace paceline {
@@ -66,6 +68,35 @@ std::string CheckpointFolders::Troubles() const {
                     " ago)");
   }
   return troubles;
+}
+
+v1::CheckpointFolders ToProto(const std::vector<FolderState>& folders) {
+  v1::CheckpointFolders known;
+  for (const FolderState& folder : folders) {
+    if (folder.id.empty()) continue;
+    v1::CheckpointFolder& is = *known.add_folders();
+    is.set_path(folder.path);
+    is.set_id(folder.id);
+  }
+  return known;
+}
+
+void LogChanges(const std::vector<FolderState>& before,
+                const std::vector<FolderState>& now) {
+  for (size_t i = 0; i < now.size(); ++i) {
+    const FolderState& is = now[i];
+    const FolderState was = i < before.size() ? before[i] : FolderState();
+    if (!is.known || is.status == was.status) continue;
+    // The first look tells what is wrong, not that all is well.
+    if (is.status.ok() && !was.known) continue;
+    if (is.status.ok()) {
+      LogInfo("a checkpoint folder is well again", {{"folder", is.path}});
+    } else {
+      LogWarning(
+          "a checkpoint folder is in trouble",
+          {{"folder", is.path}, {"reason", std::string(is.status.message())}});
+    }
+  }
 }
 
 }  // namespace paceline

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "common/checkpoint/folder_watch.h"
 #include "common/clock.h"
+#include "protos/paceline/v1/fleet.pb.h"
 
 namespace paceline {
 
@@ -36,6 +37,13 @@ class CheckpointFolders {
   const Clock* const clock_;
   std::vector<std::unique_ptr<FolderWatch>> watches_;
 };
+
+// Those that have a name, for servers.
+v1::CheckpointFolders ToProto(const std::vector<FolderState>& folders);
+
+// What there is to say to people of what has become of them.
+void LogChanges(const std::vector<FolderState>& before,
+                const std::vector<FolderState>& now);
 
 }  // namespace paceline
 

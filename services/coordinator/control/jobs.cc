@@ -580,7 +580,7 @@ absl::StatusOr<v1::ListAccuracyPointsResponse> Jobs::ListAccuracyPoints(
       store_->ListAccuracyPoints(uid, wanted.page.after, wanted.page.size + 1));
   v1::ListAccuracyPointsResponse response;
   response.set_next_page_token(TakeSequencePage(
-      std::move(points), wanted.page, [&](JobStore::NumberedPoint& numbered) {
+      std::move(points), wanted.page, [&](NumberedPoint& numbered) {
         *response.add_accuracy_points() = std::move(numbered.point);
         return numbered.sequence;
       }));
@@ -616,7 +616,7 @@ absl::StatusOr<v1::ListWorkersResponse> Jobs::ListWorkers(
     const v1::ListWorkersRequest& request) const {
   PACELINE_ASSIGN_OR_RETURN(const PageStart page, CheckList(request));
   std::vector<v1::Worker> workers;
-  for (Fleet::Member& member : runs_.fleet().Members()) {
+  for (FleetMember& member : runs_.fleet().Members()) {
     workers.push_back(std::move(member.worker));
   }
   v1::ListWorkersResponse response;
@@ -688,7 +688,7 @@ void Jobs::Measure(
 
 absl::StatusOr<v1::Worker> Jobs::GetWorker(const std::string& name) const {
   PACELINE_RETURN_IF_ERROR(ParseWorkerName("name", name).status());
-  for (Fleet::Member& member : runs_.fleet().Members()) {
+  for (FleetMember& member : runs_.fleet().Members()) {
     if (member.worker.name() != name) continue;
     google::protobuf::RepeatedPtrField<v1::Worker> found;
     *found.Add() = std::move(member.worker);

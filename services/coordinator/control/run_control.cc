@@ -88,7 +88,10 @@ RunControl::RunControl(const JobsOptions& options, const Clock* clock,
       metrics_(metrics),
       book_(book),
       checkpoints_(checkpoints),
-      fleet_(clock, options.lease, [this] { Wake(); }) {}
+      fleet_(clock, {.lease = options.lease,
+                     .term = options.term,
+                     .changed = [this] { Wake(); },
+                     .later_term = options.later_term}) {}
 
 RunControl::~RunControl() {
   {
@@ -509,29 +512,10 @@ void RunControl::LeaveUnsaved(JobEntry& entry) {
 void RunControl::LookAtFolders() {
   if (options_.folders == nullptr) return;
   std::vector<FolderState> folders = options_.folders();
-  v1::CheckpointFolders known;
-  bool others = false;
-  for (size_t i = 0; i < folders.size(); ++i) {
-    const FolderState& now = folders[i];
-    const FolderState before =
-        i < folders_.size() ? folders_[i] : FolderState();
-    others = others || now.id != before.id;
-    if (!now.id.empty()) {
-      v1::CheckpointFolder& folder = *known.add_folders();
-      folder.set_path(now.path);
-      folder.set_id(now.id);
-    }
-    if (!now.known || now.status == before.status) continue;
-    // The first look tells what is wrong, not that all is well.
-    if (now.status.ok() && !before.known) continue;
-    if (now.status.ok()) {
-      LogInfo("a checkpoint folder is well again", {{"folder", now.path}});
-    } else {
-      LogWarning("a checkpoint folder is in trouble",
-                 {{"folder", now.path},
-                  {"reason", std::string(now.status.message())}});
-    }
-  }
+  LogChanges(folders_, folders);
+  v1::CheckpointFolders known = ToProto(folders);
+  const bool others =
+      known.SerializeAsString() != ToProto(folders_).SerializeAsString();
   folders_ = std::move(folders);
   if (others) fleet_.SetFolders(std::move(known));
 }
@@ -619,7 +603,7 @@ std::vector<AssignableWorker> RunControl::AssignableWorkers() {
     by_run.emplace(entry->active->run(), entry->number);
   }
   std::vector<AssignableWorker> workers;
-  for (const Fleet::Member& member : fleet_.Members()) {
+  for (const FleetMember& member : fleet_.Members()) {
     AssignableWorker worker;
     worker.id = member.id;
     worker.name =
@@ -705,6 +689,8 @@ RunSetup RunControl::SetupFor(const JobEntry& entry) {
   setup.job_uid = entry.job.uid();
   setup.version = options_.version;
   setup.journal_file = JournalFile(options_.journal_root, setup.job_uid);
+  setup.feed = options_.feed;
+  setup.fsync = options_.fsync;
   setup.lanes = options_.lanes;
   setup.frozen_after = options_.frozen_after;
   setup.find_evaluator =
@@ -789,7 +775,7 @@ void RunControl::CountStates() {
   for (const auto& [name, entry] : book_->entries()) ++jobs[entry.job.state()];
   for (const auto& [state, gauge] : metrics_->jobs) gauge->Set(jobs[state]);
   std::map<v1::Worker::State, int> members;
-  for (const Fleet::Member& member : fleet_.Members()) {
+  for (const FleetMember& member : fleet_.Members()) {
     ++members[member.worker.state()];
   }
   for (const auto& [state, gauge] : metrics_->members) {

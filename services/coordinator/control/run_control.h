@@ -48,6 +48,13 @@ struct JobsOptions {
   // Has a journal for each run, with which another life of the coordinator goes
   // on; empty: then their jobs are paused.
   std::string journal_root = {};
+  // Gets what is written there; null: nobody stands by. It outlives the jobs.
+  StandbyFeed* feed = nullptr;
+  bool fsync = false;  // What is written there survives the machine.
+  // In which the coordinator leads; 0: there is no other one. What is called
+  // when a member knows of a later term; null: nothing.
+  uint64_t term = 0;
+  std::function<void(uint64_t term)> later_term = nullptr;
   std::string version = {};  // Of the coordinator.
   // This process is late by so much: it did not run meanwhile, and no lease
   // goes on for that time.

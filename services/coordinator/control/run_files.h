@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "services/coordinator/run/journal/journal_files.h"
 
 namespace paceline {
 
@@ -16,12 +16,6 @@ inline std::string TraceFile(const std::string& folder, const std::string& job,
                              uint64_t run) {
   return absl::StrFormat("%s/%s-%04x.jsonl", folder,
                          absl::StrReplaceAll(job, {{"/", "_"}}), run & 0xffff);
-}
-
-// Of the run that a job has; empty if there is no folder for them.
-inline std::string JournalFile(const std::string& folder,
-                               const std::string& uid) {
-  return folder.empty() ? "" : absl::StrCat(folder, "/", uid, ".journal");
 }
 
 // Removes what is in that folder of other jobs than these, by their uids: they

@@ -30,16 +30,6 @@ constexpr int kLeavingLeases = 30;
 // long as workers wait for it.
 constexpr int kStalledLeases = 3;
 
-// The jobs that it is unfit for, and why.
-std::map<std::string, std::string> UnfitFor(
-    const std::map<std::string, JobTrouble>& troubles) {
-  std::map<std::string, std::string> unfit;
-  for (const auto& [job, trouble] : troubles) {
-    if (trouble.unfit()) unfit.emplace(job, trouble.why());
-  }
-  return unfit;
-}
-
 ServerLink LinkOf(uint64_t id, const v1::ServerHello& hello,
                   std::weak_ptr<ServerPeer> stream) {
   return {id,
@@ -102,14 +92,27 @@ void LogServerGone(const std::string& name,
 
 }  // namespace
 
-Fleet::Fleet(const Clock* clock, absl::Duration lease,
-             std::function<void()> changed)
-    : clock_(clock), lease_(lease), changed_(std::move(changed)) {}
+Fleet::Fleet(const Clock* clock, FleetOptions options)
+    : clock_(clock), options_(std::move(options)) {}
+
+absl::Status Fleet::CheckTerm(const v1::SessionHello& hello) const {
+  if (options_.term == 0 || hello.term() <= options_.term) {
+    return absl::OkStatus();
+  }
+  if (options_.later_term) options_.later_term(hello.term());
+  return absl::UnavailableError(
+      absl::StrCat("another coordinator leads, in term ", hello.term(),
+                   "; this one did in ", options_.term));
+}
 
 v1::WorkerCommand Fleet::Registered() const {
   v1::WorkerCommand command;
-  command.mutable_registered()->set_lease_ms(
-      static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
+  v1::WorkerRegistered& registered = *command.mutable_registered();
+  registered.set_lease_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.lease)));
+  if (options_.term > 0) {
+    registered.mutable_session()->set_term(options_.term);
+  }
   return command;
 }
 
@@ -138,7 +141,7 @@ absl::StatusOr<uint64_t> Fleet::OnWorkerConnected(
   }
   SendTo(stream, Registered());
   LogInfo("registered", {{"worker", hello.name()}, {"pool", hello.pool()}});
-  changed_();
+  options_.changed();
   return member;
 }
 
@@ -196,12 +199,6 @@ std::shared_ptr<const RunSession> Fleet::SessionOf(uint64_t member) const {
   return it == workers_.end() ? nullptr : it->second.session;
 }
 
-void Fleet::EndSession(WorkerEntry& entry) {
-  if (entry.session != nullptr) entry.session->over = true;
-  entry.session.reset();
-  entry.run.reset();
-}
-
 void Fleet::MarkUnfit(uint64_t member, const std::string& job,
                       absl::string_view why) {
   absl::MutexLock lock(&mu_);
@@ -239,10 +236,10 @@ void Fleet::Detach(uint64_t member) {
     absl::MutexLock lock(&mu_);
     const auto it = workers_.find(member);
     if (it == workers_.end()) return;
-    EndSession(it->second);
+    it->second.EndSession();
     it->second.leaving = false;
   }
-  changed_();
+  options_.changed();
 }
 
 void Fleet::OnWorkerDisconnected(uint64_t member) {
@@ -260,7 +257,7 @@ void Fleet::OnWorkerDisconnected(uint64_t member) {
   }
   LogInfo("gone", {{"worker", name}});
   if (run != nullptr) run->OnWorkerDisconnected(session->worker);
-  changed_();
+  options_.changed();
 }
 
 std::shared_ptr<const RunSession> Fleet::RestoreWorker(
@@ -301,8 +298,11 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
   PACELINE_RETURN_IF_ERROR(CheckHello(hello));
   v1::ServerCommand welcome;
   welcome.mutable_welcome()->set_lease_ms(
-      static_cast<uint32_t>(absl::ToInt64Milliseconds(lease_)));
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.lease)));
   welcome.mutable_welcome()->set_looks_at_held(true);
+  if (options_.term > 0) {
+    welcome.mutable_welcome()->mutable_session()->set_term(options_.term);
+  }
   uint64_t member = 0;
   v1::CheckpointFolders folders;
   std::vector<std::weak_ptr<OpenStream>> replaced;
@@ -332,7 +332,7 @@ absl::StatusOr<uint64_t> Fleet::OnServerConnected(
           {{"server", hello.name()}, {"address", hello.address()}});
   ReturnToRuns(LinkOf(member, hello, stream), hello);
   Offer(member);
-  changed_();
+  options_.changed();
   return member;
 }
 
@@ -432,7 +432,7 @@ void Fleet::SetFolders(v1::CheckpointFolders folders) {
     for (const auto& [id, entry] : servers_) streams.push_back(entry.stream);
   }
   for (const auto& stream : streams) SendTo(stream, command);
-  changed_();
+  options_.changed();
 }
 
 void Fleet::FoldersSeen(uint64_t member, const v1::FoldersSeen& seen) {
@@ -448,7 +448,7 @@ void Fleet::FoldersSeen(uint64_t member, const v1::FoldersSeen& seen) {
                {{"server", name}, {"reason", seen.message()}});
   }
   Offer(member);
-  changed_();
+  options_.changed();
 }
 
 absl::Status Fleet::ServerLeaves(uint64_t member) {
@@ -464,7 +464,7 @@ absl::Status Fleet::ServerLeaves(uint64_t member) {
   }
   for (const auto& run : runs) run->OnServerLeaving(member, true);
   LogInfo("leaving", {{"server", name}});
-  changed_();
+  options_.changed();
   return absl::OkStatus();
 }
 
@@ -482,7 +482,7 @@ void Fleet::OnServerDisconnected(uint64_t member) {
   }
   LogServerGone(name, JobsOn(member, runs));
   for (const auto& run : runs) run->OnServerDisconnected(member);
-  changed_();
+  options_.changed();
 }
 
 void Fleet::AddRun(const std::shared_ptr<JobRun>& run) {
@@ -522,12 +522,12 @@ void Fleet::RemoveRun(uint64_t run) {
     runs_.erase(run);
     for (auto& [id, entry] : workers_) {
       if (entry.run == nullptr || entry.run->run() != run) continue;
-      EndSession(entry);
+      entry.EndSession();
       entry.leaving = true;
       entry.leaving_since = clock_->Now();
     }
   }
-  changed_();
+  options_.changed();
 }
 
 absl::Status Fleet::Assign(uint64_t member, uint64_t run_number) {
@@ -560,7 +560,7 @@ absl::Status Fleet::Assign(uint64_t member, uint64_t run_number) {
     const auto it = workers_.find(member);
     gone = it == workers_.end();
     if (!gone && !connected.ok() && it->second.session == session) {
-      EndSession(it->second);
+      it->second.EndSession();
       it->second.leaving = false;
     }
   }
@@ -597,7 +597,7 @@ absl::Status Fleet::SetDraining(const std::string& name, bool draining) {
     if (draining && found) drained_.insert(name);
   }
   if (!found) return NotFound(kWorkerType, FormatWorkerName(name));
-  changed_();
+  options_.changed();
   return absl::OkStatus();
 }
 
@@ -619,7 +619,7 @@ absl::Status Fleet::SetServerDraining(const std::string& name, bool draining) {
     for (const auto& run : runs) run->OnServerLeaving(member, draining);
     if (!draining) Offer(member);
   }
-  changed_();
+  options_.changed();
   return absl::OkStatus();
 }
 
@@ -631,7 +631,7 @@ void Fleet::ForgetJob(absl::string_view job) {
       fit_again |= entry.troubles.erase(std::string(job)) > 0;
     }
   }
-  if (fit_again) changed_();
+  if (fit_again) options_.changed();
 }
 
 absl::StatusOr<std::vector<ServerLink>> Fleet::PickServers(
@@ -674,42 +674,16 @@ absl::Status Fleet::CheckRoom(const JobRun& run,
   return absl::OkStatus();
 }
 
-v1::Worker Fleet::ToProto(const WorkerEntry& entry) const {
-  v1::Worker worker;
-  worker.set_name(FormatWorkerName(entry.hello.name()));
-  worker.set_pool(entry.hello.pool());
-  worker.set_device(entry.hello.device());
-  worker.set_gpu_model(entry.hello.gpu_model());
-  worker.set_memory_bytes(entry.hello.memory_bytes());
-  worker.set_compute_capability(entry.hello.compute_capability());
-  worker.set_gpu_uuid(entry.hello.gpu_uuid());
-  worker.set_evaluator(entry.hello.evaluator());
-  *worker.mutable_programs() = entry.hello.programs();
-  *worker.mutable_labels() = entry.hello.labels();
-  worker.set_version(entry.hello.version());
-  worker.set_draining(Draining(entry));
-  if (entry.run != nullptr) worker.set_job(entry.run->job_name());
-  *worker.mutable_connect_time() = paceline::ToProto(entry.connect_time);
-  if (entry.leaving) {
-    worker.set_state(v1::Worker::LEAVING);
-  } else if (entry.run != nullptr) {
-    worker.set_state(v1::Worker::ASSIGNED);
-  } else {
-    worker.set_state(Draining(entry) ? v1::Worker::DRAINED : v1::Worker::IDLE);
-  }
-  return worker;
-}
-
-std::vector<Fleet::Member> Fleet::Members() const {
-  std::vector<Member> members;
+std::vector<FleetMember> Fleet::Members() const {
+  std::vector<FleetMember> members;
   {
     absl::MutexLock lock(&mu_);
     for (const auto& [id, entry] : workers_) {
-      members.push_back(
-          {id, ToProto(entry), entry.run == nullptr ? 0 : entry.run->run(),
-           entry.leaving ||
-               (entry.run == nullptr && !IsConnected(entry.stream)),
-           entry.since, UnfitFor(entry.troubles)});
+      members.push_back({id, ToProto(entry, Draining(entry)),
+                         entry.run == nullptr ? 0 : entry.run->run(),
+                         entry.leaving || (entry.run == nullptr &&
+                                           !IsConnected(entry.stream)),
+                         entry.since, UnfitFor(entry.troubles)});
     }
   }
   std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
@@ -723,9 +697,7 @@ std::vector<v1::Server> Fleet::Servers() const {
   {
     absl::MutexLock lock(&mu_);
     for (const auto& [id, entry] : servers_) {
-      v1::Server server;
-      server.set_name(FormatServerName(entry.hello.name()));
-      server.set_address(entry.hello.address());
+      v1::Server server = ToProto(entry);
       uint64_t bytes = 0;
       for (const auto& [number, run] : runs_) {
         const std::vector<v1::HostedShard> shards = run->ShardsOn(id);
@@ -736,13 +708,9 @@ std::vector<v1::Server> Fleet::Servers() const {
         }
       }
       server.set_parameter_bytes(bytes);
-      server.set_failure_domain(entry.hello.failure_domain());
       server.set_draining(drained_servers_.contains(entry.hello.name()));
-      server.set_leaving(entry.leaving);
-      server.set_version(entry.hello.version());
       server.set_folder_trouble(folders_.TroubleOf(id, entry.hello));
       server.set_takes_jobs(TakesJobs(id, entry));
-      *server.mutable_connect_time() = paceline::ToProto(entry.connect_time);
       servers.push_back(std::move(server));
     }
   }
@@ -772,7 +740,7 @@ EvaluatorKnown Fleet::FindEvaluator(const std::string& job,
 }
 
 absl::Duration Fleet::LeavingLimit(const WorkerEntry& entry) const {
-  const absl::Duration limit = kLeavingLeases * lease_;
+  const absl::Duration limit = kLeavingLeases * options_.lease;
   // It finishes an evaluation first, which may take so long.
   const bool evaluates = entry.run != nullptr && entry.hello.evaluator();
   return evaluates ? std::max(limit, kEvaluationTimeout) : limit;
@@ -802,7 +770,8 @@ void Fleet::EndSilent() {
       const bool stuck =
           entry.leaving && now - entry.leaving_since > LeavingLimit(entry);
       // In a run the run sees to it.
-      const bool gone = entry.run == nullptr && now - entry.last_heard > lease_;
+      const bool gone =
+          entry.run == nullptr && now - entry.last_heard > options_.lease;
       if (!stuck && !gone) continue;
       silent.push_back(
           {stuck ? "does not leave its job" : "not heard for a lease", "worker",
@@ -813,7 +782,7 @@ void Fleet::EndSilent() {
           runs_, [id = id](const auto& of) { return of.second->Needs(id); });
       const bool stalls = needed && IsConnected(entry.stream);
       const int leases = stalls ? kStalledLeases : 1;
-      if (now - entry.last_heard <= leases * lease_) continue;
+      if (now - entry.last_heard <= leases * options_.lease) continue;
       silent.push_back({"not heard for its lease", "server", entry.hello.name(),
                         entry.stream});
     }

@@ -25,6 +25,29 @@
 
 namespace paceline {
 
+// A worker or evaluator, as its caller needs it to decide.
+struct FleetMember {
+  uint64_t id = 0;
+  v1::Worker worker;     // But for what is measured of it.
+  uint64_t run = 0;      // Takes part in it; 0: in none.
+  bool leaving = false;  // `run`, or one behind it; or absent without one.
+  absl::Time since;      // In `run`, by the fleet's clock.
+  // Jobs that it was given to and could not take part in, and why not.
+  std::map<std::string, std::string> unfit_for;
+};
+
+struct FleetOptions {
+  absl::Duration lease;
+  // In which the coordinator leads: members that know of a later one do not
+  // listen to it; 0: there is no other one.
+  uint64_t term = 0;
+  // Called, without any lock, when a member has come, gone or become free, or
+  // is about to go; it must only note that.
+  std::function<void()> changed;
+  // A member knows of a later term; null: nobody cares. The same.
+  std::function<void(uint64_t term)> later_term = nullptr;
+};
+
 // Who is connected: workers, evaluators and parameter servers, and in which run
 // each worker takes part. What members say goes on to their runs. It decides
 // nothing: who works for whom is up to its caller.
@@ -34,21 +57,10 @@ namespace paceline {
 // Nothing is logged, and no stream is written to, under it.
 class Fleet {
  public:
-  // A worker or evaluator, as its caller needs it to decide.
-  struct Member {
-    uint64_t id = 0;
-    v1::Worker worker;     // But for what is measured of it.
-    uint64_t run = 0;      // Takes part in it; 0: in none.
-    bool leaving = false;  // `run`, or one behind it; or absent without one.
-    absl::Time since;      // In `run`, by the fleet's clock.
-    // Jobs that it was given to and could not take part in, and why not.
-    std::map<std::string, std::string> unfit_for;
-  };
+  Fleet(const Clock* clock, FleetOptions options);
 
-  // `changed` is called, without any lock, when a member has come, gone or
-  // become free, or is about to go; it must only note that.
-  Fleet(const Clock* clock, absl::Duration lease,
-        std::function<void()> changed);
+  // UNAVAILABLE if the member knows of a later term.
+  absl::Status CheckTerm(const v1::SessionHello& hello) const;
 
   // The streams of Fleet (fleet.proto); the codes are those.
   absl::StatusOr<uint64_t> OnWorkerConnected(const v1::WorkerHello& hello,
@@ -106,8 +118,8 @@ class Fleet {
   // paradigm would make it hold, as far as servers say how much that is.
   absl::Status CheckRoom(const JobRun& run, const ParadigmSpec& paradigm) const;
 
-  std::vector<Member> Members() const;      // By name.
-  std::vector<v1::Server> Servers() const;  // By name.
+  std::vector<FleetMember> Members() const;  // By name.
+  std::vector<v1::Server> Servers() const;   // By name.
   // Whether any is connected that can evaluate the job, whose model is that
   // program's or, where that is empty, a built-in one.
   EvaluatorKnown FindEvaluator(const std::string& job,
@@ -121,7 +133,6 @@ class Fleet {
 
  private:
   v1::WorkerCommand Registered() const;  // The answer to a worker's hello.
-  static void EndSession(WorkerEntry& entry);  // It is in no run any more.
   void FoldersSeen(uint64_t member, const v1::FoldersSeen& seen);
   absl::Status ServerLeaves(uint64_t member);  // It is about to.
   void Detach(uint64_t member);                // It is free.
@@ -135,8 +146,6 @@ class Fleet {
     return entry.going || drained_.contains(entry.hello.name());
   }
   absl::Duration LeavingLimit(const WorkerEntry& entry) const;  // To leave.
-  v1::Worker ToProto(const WorkerEntry& entry) const
-      ABSL_SHARED_LOCKS_REQUIRED(mu_);
   uint64_t BytesOn(uint64_t server) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   // Whether it may get something of a run.
   bool TakesJobs(uint64_t id, const ServerEntry& entry) const
@@ -146,8 +155,7 @@ class Fleet {
   void ReturnToRuns(const ServerLink& link, const v1::ServerHello& hello);
 
   const Clock* const clock_;
-  const absl::Duration lease_;
-  const std::function<void()> changed_;
+  const FleetOptions options_;
 
   mutable absl::Mutex mu_;
   uint64_t next_member_ ABSL_GUARDED_BY(mu_) = 1;

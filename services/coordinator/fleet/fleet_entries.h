@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/coordinator/fleet/job_trouble.h"
 #include "services/coordinator/run/job_run.h"
@@ -28,7 +29,11 @@ struct WorkerEntry {
   std::shared_ptr<JobRun> run;
   std::shared_ptr<RunSession> session;  // Null exactly if `run` is.
   absl::Time since;
+
+  void EndSession();  // It is in no run any more.
 };
+
+v1::Worker ToProto(const WorkerEntry& entry, bool draining);
 
 // Of a parameter server.
 struct ServerEntry {
@@ -40,6 +45,9 @@ struct ServerEntry {
   uint64_t link = 0;     // The last change of its link, and what it was.
   bool connected = true;
 };
+
+// But for what depends on others.
+v1::Server ToProto(const ServerEntry& entry);
 
 }  // namespace paceline
 

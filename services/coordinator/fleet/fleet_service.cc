@@ -132,6 +132,7 @@ class MemberStream
     if (session_ != nullptr) return session_->OnMessage(this, message);
     if (!message.has_hello()) return HelloFirst();
     const auto& hello = message.hello();
+    PACELINE_RETURN_IF_ERROR(fleet_->CheckTerm(hello.session()));
     if (hello.session().id() == 0) return Register(hello);
     PACELINE_ASSIGN_OR_RETURN(session_,
                               book_->Find(hello.session().id(), hello.name()));

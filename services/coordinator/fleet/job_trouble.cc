@@ -42,4 +42,13 @@ void JobTrouble::ProgramFailed(uint64_t run, int64_t done,
                          why_));
 }
 
+std::map<std::string, std::string> UnfitFor(
+    const std::map<std::string, JobTrouble>& troubles) {
+  std::map<std::string, std::string> unfit;
+  for (const auto& [job, trouble] : troubles) {
+    if (trouble.unfit()) unfit.emplace(job, trouble.why());
+  }
+  return unfit;
+}
+
 }  // namespace paceline

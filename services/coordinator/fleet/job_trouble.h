@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_COORDINATOR_FLEET_JOB_TROUBLE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -42,6 +43,11 @@ class JobTrouble {
   uint64_t run_ = 0;  // Of the last failure,
   int64_t done_ = 0;  // which came when so much was done.
 };
+
+// Why a member is unfit, for each job that it is unfit for, from what happened
+// to it in each.
+std::map<std::string, std::string> UnfitFor(
+    const std::map<std::string, JobTrouble>& troubles);
 
 }  // namespace paceline
 

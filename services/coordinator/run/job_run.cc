@@ -66,12 +66,14 @@ JobRun::JobRun(RunSetup setup, absl::Time began, const Clock* clock,
       shard_series_(began),
       incarnations_(setup_.run),
       record_(setup_.plan.spec.paradigm(), setup_.plan.spec.stop()),
-      log_(setup_.job_name),
+      log_(setup_.job_name, setup_.job_uid, setup_.feed, setup_.fsync),
       disk_(setup_.lanes, [this](const RunInput& answer) {
         Take(ToEvent(answer)).IgnoreError();
       }) {
   SetFrozenAfter(setup_.frozen_after);
-  SetWriteAhead([this](absl::string_view records) { log_.Write(records); });
+  SetWriteAhead([this](absl::string_view records, Deed safe) {
+    return log_.Write(records, std::move(safe));
+  });
 }
 
 JobRun::~JobRun() {

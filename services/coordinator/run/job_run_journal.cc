@@ -40,6 +40,18 @@ absl::Status Rename(const std::string& from, const std::string& to) {
   return FileError(errno, absl::StrCat("rename ", from));
 }
 
+// What a worker has said of itself, as metrics have it.
+LinkedMember Known(const v1::WorkerHello& hello) {
+  const std::string& device =
+      hello.gpu_model().empty() ? hello.device() : hello.gpu_model();
+  LinkedMember member;
+  member.name = hello.name();
+  member.evaluator = hello.evaluator();
+  member.pool = std::string(CutUtf8(hello.pool(), kPlainNameMax));
+  member.gpu_model = std::string(CutUtf8(device, kPlainNameMax));
+  return member;
+}
+
 }  // namespace
 
 absl::Status JobRun::Take(RunEvent event, const Links& links) {
@@ -81,7 +93,7 @@ void JobRun::Accept(const RunEvent& event, const Links& links) {
   if (event.has_came()) {
     const v1::WorkerHello& hello = event.came().hello();
     const auto worker = static_cast<WorkerId>(event.came().worker());
-    LinkedMember member;
+    LinkedMember member = Known(hello);
     member.session = links.session;
     if (member.session == nullptr) {  // It was another life's.
       member.session = std::make_shared<RunSession>(
@@ -90,12 +102,6 @@ void JobRun::Accept(const RunEvent& event, const Links& links) {
       incarnations_.Next();
       sessions_.emplace(worker, ReplayedSession(hello, event.came().session()));
     }
-    member.name = hello.name();
-    member.evaluator = hello.evaluator();
-    member.pool = std::string(CutUtf8(hello.pool(), kPlainNameMax));
-    member.gpu_model = std::string(
-        CutUtf8(hello.gpu_model().empty() ? hello.device() : hello.gpu_model(),
-                kPlainNameMax));
     members_.emplace(worker, std::move(member));
   } else if (event.has_said()) {
     // What comes after the end is accepted and says nothing.

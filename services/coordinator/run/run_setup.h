@@ -14,6 +14,7 @@
 #include "common/job/job_plan.h"
 #include "protos/paceline/journal/run_event.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
+#include "services/coordinator/feed/standby_feed.h"
 #include "services/coordinator/run/course/run_messages.h"
 #include "services/coordinator/run/linked_member.h"
 #include "services/coordinator/run/replayed_session.h"
@@ -49,6 +50,9 @@ struct RunSetup {
   // The run's journal, from which Resume() goes on; empty: there is none.
   std::string journal_file = {};
   std::string job_uid = {};
+  // Gets what is written there; null: nobody stands by. It outlives the run.
+  StandbyFeed* feed = nullptr;
+  bool fsync = false;        // What is written there survives the machine.
   std::string version = {};  // Of the coordinator.
   // Of a run that goes on in another life of the coordinator: the worker's part
   // in it, with the session that it can take up again. Null: it cannot, and is

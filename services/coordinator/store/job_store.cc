@@ -1,5 +1,7 @@
 #include "services/coordinator/store/job_store.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include "common/log/log.h"
 #include "common/status.h"
 #include "common/status_details.h"
+#include "services/coordinator/store/store_change.h"
 #include "services/coordinator/store/store_check.h"
 #include "services/coordinator/store/store_schema.h"
 
@@ -34,18 +37,30 @@ absl::Status SetBusyTimeout(Database& database, absl::Duration busy_timeout) {
   return database.Execute(timeout.c_str());
 }
 
-absl::Status Prepare(Database& database, absl::Duration busy_timeout) {
-  PACELINE_RETURN_IF_ERROR(SetBusyTimeout(database, busy_timeout));
+// `whole`: all of it is read, to find damage.
+absl::Status Prepare(Database& database, const StoreOptions& options,
+                     bool whole) {
+  PACELINE_RETURN_IF_ERROR(SetBusyTimeout(database, options.busy_timeout));
   // What is not ours, or damaged, stays as it is.
   PACELINE_RETURN_IF_ERROR(CheckVersion(database));
-  PACELINE_RETURN_IF_ERROR(CheckIntegrity(database));
+  if (whole) PACELINE_RETURN_IF_ERROR(CheckIntegrity(database));
   PACELINE_RETURN_IF_ERROR(database.Execute(R"sql(
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 PRAGMA foreign_keys = ON;
 PRAGMA journal_size_limit = 67108864;
 )sql"));
+  if (options.fsync) {
+    PACELINE_RETURN_IF_ERROR(database.Execute("PRAGMA synchronous = FULL"));
+  }
   return Migrate(database);
+}
+
+// A file that is read in so little time that nobody minds to wait for it.
+bool IsSmall(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  return error || size < uintmax_t{64} << 20;
 }
 
 // `bytes` as the message that they were written as.
@@ -117,6 +132,102 @@ absl::StatusOr<JobFingerprints> FingerprintJobs(Database& database) {
 // A negative one would be no limit.
 int64_t Limit(int64_t limit) { return std::max<int64_t>(limit, 0); }
 
+absl::Status WriteJobs(Database& database, const StoreBatch& batch) {
+  for (const std::string& uid : batch.deleted_jobs) {
+    PACELINE_RETURN_IF_ERROR(
+        database.Run("DELETE FROM jobs WHERE uid = ?", uid));
+  }
+  for (const v1::Job& job : batch.jobs) {
+    PACELINE_RETURN_IF_ERROR(Annotate(
+        database.Run("INSERT INTO jobs (uid, name, proto) VALUES (?, ?, ?) "
+                     "ON CONFLICT (uid) DO UPDATE SET "
+                     "name = excluded.name, proto = excluded.proto",
+                     job.uid(), job.name(), job),
+        job.name()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteCheckpoints(Database& database, const StoreBatch& batch) {
+  for (const std::string& name : batch.deleted_checkpoints) {
+    PACELINE_RETURN_IF_ERROR(
+        database.Run("DELETE FROM checkpoints WHERE name = ?", name));
+  }
+  for (const auto& [uid, checkpoint] : batch.checkpoints) {
+    PACELINE_RETURN_IF_ERROR(Annotate(
+        database.Run("INSERT INTO checkpoints (name, uid, created_ns, proto) "
+                     "VALUES (?, ?, ?, ?) "
+                     "ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, "
+                     "created_ns = excluded.created_ns, "
+                     "proto = excluded.proto",
+                     checkpoint.name(), uid, Nanos(checkpoint.create_time()),
+                     checkpoint),
+        checkpoint.name()));
+  }
+  for (const auto& [uid, json] : batch.reports) {
+    PACELINE_RETURN_IF_ERROR(Annotate(
+        database.Run("INSERT INTO reports (uid, json) VALUES (?, ?) "
+                     "ON CONFLICT (uid) DO UPDATE SET json = excluded.json",
+                     uid, json),
+        uid));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteHistory(Database& database, const StoreBatch& batch) {
+  for (const auto& [uid, decision] : batch.decisions) {
+    PACELINE_RETURN_IF_ERROR(
+        database.Run("INSERT OR REPLACE INTO decisions (uid, sequence, proto) "
+                     "SELECT ?1, ?2, ?3 "
+                     "WHERE EXISTS (SELECT 1 FROM jobs WHERE uid = ?1)",
+                     uid, decision.sequence(), decision));
+  }
+  for (const auto& [uid, point] : batch.accuracy_points) {
+    PACELINE_RETURN_IF_ERROR(
+        database.Run("INSERT INTO accuracy_points (uid, sequence, proto) "
+                     "SELECT ?1, 1 + COALESCE((SELECT MAX(sequence) "
+                     "FROM accuracy_points WHERE uid = ?1), 0), ?2 "
+                     "WHERE EXISTS (SELECT 1 FROM jobs WHERE uid = ?1)",
+                     uid, point));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteRequests(Database& database, const StoreBatch& batch,
+                           const StoreOptions& options) {
+  for (const auto& [identity, request_id] : batch.deleted_requests) {
+    PACELINE_RETURN_IF_ERROR(
+        database.Run("DELETE FROM requests "
+                     "WHERE identity = ? AND request_id = ?",
+                     identity, request_id));
+  }
+  for (const AnsweredRequest& request : batch.requests) {
+    PACELINE_RETURN_IF_ERROR(
+        database.Run("DELETE FROM requests WHERE expires_ns <= ?",
+                     absl::ToUnixNanos(request.time)));
+    PACELINE_RETURN_IF_ERROR(database.Run(
+        "INSERT OR REPLACE INTO requests "
+        "(identity, request_id, digest, resource, expires_ns) "
+        "VALUES (?, ?, ?, ?, ?)",
+        request.identity, request.request_id, request.digest, request.resource,
+        absl::ToUnixNanos(request.time + options.requests_kept)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteAudit(Database& database, const StoreBatch& batch,
+                        const StoreOptions& options) {
+  if (batch.audit_records.empty()) return absl::OkStatus();
+  for (const v1::AuditRecord& record : batch.audit_records) {
+    PACELINE_RETURN_IF_ERROR(
+        database.Run("INSERT INTO audit_records (proto) VALUES (?)", record));
+  }
+  return database.Run(
+      "DELETE FROM audit_records WHERE sequence <= "
+      "(SELECT MAX(sequence) FROM audit_records) - ?",
+      options.audit_records_max);
+}
+
 }  // namespace
 
 bool StoreBatch::empty() const {
@@ -138,22 +249,63 @@ absl::StatusOr<std::unique_ptr<JobStore>> JobStore::Open(
   }
   absl::StatusOr<Database> database = Database::Open(path);
   if (!database.ok()) return WithAdvice(database.status(), path);
-  const absl::Status prepared = Prepare(*database, options.busy_timeout);
+  const bool small = IsSmall(path);
+  const absl::Status prepared = Prepare(*database, options, small);
   if (!prepared.ok()) return WithAdvice(prepared, path);
   auto files = FilesOf(*database, path);
   if (!files.ok()) return WithAdvice(files.status(), path);
   auto stored = FingerprintJobs(*database);
   if (!stored.ok()) return WithAdvice(stored.status(), path);
-  return absl::WrapUnique(new JobStore(path, std::move(lock),
-                                       *std::move(database), *std::move(files),
-                                       *std::move(stored), options));
+  auto store = absl::WrapUnique(
+      new JobStore(path, std::move(lock), *std::move(database),
+                   *std::move(files), *std::move(stored), options));
+  absl::MutexLock held(&store->mu_);
+  store->unchecked_ = !small;
+  return store;
+}
+
+JobStore::JobStore(const std::string& path, std::optional<FileLock> lock,
+                   Database database, std::optional<StoreFiles> files,
+                   JobFingerprints stored, const StoreOptions& options)
+    : path_(path),
+      options_(options),
+      lock_(std::move(lock)),
+      database_(std::move(database)),
+      files_(std::move(files)),
+      stored_(std::move(stored)) {
+  if (options_.feed != nullptr) options_.feed->Add(this);
+}
+
+JobStore::~JobStore() {
+  if (options_.feed != nullptr) options_.feed->Remove(this);
 }
 
 absl::Status JobStore::Write(const StoreBatch& batch) {
   if (batch.empty()) return absl::OkStatus();
+  {
+    absl::MutexLock lock(&mu_);
+    PACELINE_RETURN_IF_ERROR(CheckPromise());
+    PACELINE_RETURN_IF_ERROR(Commit(batch));
+  }
+  if (options_.feed != nullptr) options_.feed->AwaitHeld();
+  return absl::OkStatus();
+}
+
+absl::Status JobStore::AppendAll(uint64_t following) {
+  const std::string copy = absl::StrCat(path_, ".copy");
+  std::remove(copy.c_str());
   absl::MutexLock lock(&mu_);
-  PACELINE_RETURN_IF_ERROR(CheckPromise());
-  return Commit(batch);
+  PACELINE_RETURN_IF_ERROR(
+      database_.Run("VACUUM INTO ?", absl::string_view(copy)));
+  auto file = std::make_shared<const UniqueFd>(
+      open(copy.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto size = std::filesystem::file_size(copy);
+  std::remove(copy.c_str());  // What is open stays.
+  if (!file->valid()) return absl::InternalError("the copy cannot be read");
+  options_.feed->AppendFile(following, "", std::move(file),
+                            static_cast<int64_t>(size));
+  following_ = following;
+  return absl::OkStatus();
 }
 
 absl::Status JobStore::Record(const StoreBatch& batch) {
@@ -164,6 +316,7 @@ absl::Status JobStore::Record(const StoreBatch& batch) {
 }
 
 void JobStore::Check() {
+  CheckWhole();
   absl::MutexLock lock(&mu_);
   if (!LookAtFiles().ok()) return;
   const absl::Status health = this->health();
@@ -171,6 +324,25 @@ void JobStore::Check() {
   const absl::Status written = WriteNothing();
   NoteLog();
   NoteHealth(written).IgnoreError();
+}
+
+void JobStore::CheckWhole() {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!std::exchange(unchecked_, false)) return;
+  }
+  const absl::Status checked = CheckStore(path_).status();
+  if (!absl::IsDataLoss(checked)) return;
+  absl::MutexLock lock(&mu_);
+  if (damaged_.ok()) NoteDamage(checked);
+}
+
+void JobStore::NoteDamage(const absl::Status& damage) {
+  damaged_ = WithReason(damage, "STORE_DAMAGED");
+  database_.LeaveFilesOnClose();
+  LogError(damaged_.message());
+  absl::MutexLock lock(&health_mu_);
+  health_ = damaged_;
 }
 
 void JobStore::NoteLog() {
@@ -231,7 +403,7 @@ absl::Status JobStore::Rescue(const absl::Status& gone) {
 absl::StatusOr<Database> JobStore::CopyTo(const std::string& rescue) {
   PACELINE_RETURN_IF_ERROR(database_.Run("VACUUM INTO ?", rescue));
   PACELINE_ASSIGN_OR_RETURN(Database copy, Database::OpenExisting(rescue));
-  PACELINE_RETURN_IF_ERROR(Prepare(copy, options_.busy_timeout));
+  PACELINE_RETURN_IF_ERROR(Prepare(copy, options_, /*whole=*/true));
   return copy;
 }
 
@@ -272,19 +444,13 @@ absl::Status JobStore::CheckContents() {
   if (absl::IsUnavailable(same) || absl::IsResourceExhausted(same)) {
     return NoteHealth(same);
   }
-  damaged_ = WithReason(
-      absl::DataLossError(absl::StrCat(
-          "store ", path_, ": another program has written into it while in ",
-          "use, and what was stored is not in it any more (", same.message(),
-          "); nothing is kept from now on: stop the coordinator, keep a copy ",
-          "of ", path_, "*, put a backup in its place and start it again")),
-      "STORE_DAMAGED");
+  NoteDamage(absl::DataLossError(absl::StrCat(
+      "store ", path_, ": another program has written into it while in ",
+      "use, and what was stored is not in it any more (", same.message(),
+      "); nothing is kept from now on: stop the coordinator, keep a copy ",
+      "of ", path_, "*, put a backup in its place and start it again")));
   // It may be a backup that was copied over it, which our pages would spoil.
-  database_.LeaveFilesOnClose();
   files_->PutLogAside(absl::Now());
-  LogError(damaged_.message());
-  absl::MutexLock lock(&health_mu_);
-  health_ = damaged_;
   return damaged_;
 }
 
@@ -320,6 +486,9 @@ absl::Status JobStore::Commit(const StoreBatch& batch) {
   for (const v1::Job& job : batch.jobs) {
     stored_[job.uid()] = std::hash<std::string>()(job.SerializeAsString());
   }
+  if (options_.feed != nullptr) {
+    options_.feed->Append(following_, ToChange(batch));
+  }
   if (database_.log_pages() < kLogPages) return absl::OkStatus();
   // What is in the log is stored: if this fails, a later one does it.
   database_.Checkpoint().IgnoreError();
@@ -330,106 +499,12 @@ absl::Status JobStore::Commit(const StoreBatch& batch) {
 absl::Status JobStore::WriteAll(const StoreBatch& batch) {
   PACELINE_ASSIGN_OR_RETURN(Transaction transaction,
                             Transaction::Begin(&database_));
-  PACELINE_RETURN_IF_ERROR(WriteJobs(batch));
-  PACELINE_RETURN_IF_ERROR(WriteCheckpoints(batch));
-  PACELINE_RETURN_IF_ERROR(WriteHistory(batch));
-  PACELINE_RETURN_IF_ERROR(WriteRequests(batch));
-  PACELINE_RETURN_IF_ERROR(WriteAudit(batch));
+  PACELINE_RETURN_IF_ERROR(WriteJobs(database_, batch));
+  PACELINE_RETURN_IF_ERROR(WriteCheckpoints(database_, batch));
+  PACELINE_RETURN_IF_ERROR(WriteHistory(database_, batch));
+  PACELINE_RETURN_IF_ERROR(WriteRequests(database_, batch, options_));
+  PACELINE_RETURN_IF_ERROR(WriteAudit(database_, batch, options_));
   return transaction.Commit();
-}
-
-absl::Status JobStore::WriteJobs(const StoreBatch& batch) {
-  for (const std::string& uid : batch.deleted_jobs) {
-    PACELINE_RETURN_IF_ERROR(
-        database_.Run("DELETE FROM jobs WHERE uid = ?", uid));
-  }
-  for (const v1::Job& job : batch.jobs) {
-    PACELINE_RETURN_IF_ERROR(Annotate(
-        database_.Run("INSERT INTO jobs (uid, name, proto) VALUES (?, ?, ?) "
-                      "ON CONFLICT (uid) DO UPDATE SET "
-                      "name = excluded.name, proto = excluded.proto",
-                      job.uid(), job.name(), job),
-        job.name()));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status JobStore::WriteCheckpoints(const StoreBatch& batch) {
-  for (const std::string& name : batch.deleted_checkpoints) {
-    PACELINE_RETURN_IF_ERROR(
-        database_.Run("DELETE FROM checkpoints WHERE name = ?", name));
-  }
-  for (const auto& [uid, checkpoint] : batch.checkpoints) {
-    PACELINE_RETURN_IF_ERROR(Annotate(
-        database_.Run("INSERT INTO checkpoints (name, uid, created_ns, proto) "
-                      "VALUES (?, ?, ?, ?) "
-                      "ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, "
-                      "created_ns = excluded.created_ns, "
-                      "proto = excluded.proto",
-                      checkpoint.name(), uid, Nanos(checkpoint.create_time()),
-                      checkpoint),
-        checkpoint.name()));
-  }
-  for (const auto& [uid, json] : batch.reports) {
-    PACELINE_RETURN_IF_ERROR(Annotate(
-        database_.Run("INSERT INTO reports (uid, json) VALUES (?, ?) "
-                      "ON CONFLICT (uid) DO UPDATE SET json = excluded.json",
-                      uid, json),
-        uid));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status JobStore::WriteHistory(const StoreBatch& batch) {
-  for (const auto& [uid, decision] : batch.decisions) {
-    PACELINE_RETURN_IF_ERROR(
-        database_.Run("INSERT OR REPLACE INTO decisions (uid, sequence, proto) "
-                      "SELECT ?1, ?2, ?3 "
-                      "WHERE EXISTS (SELECT 1 FROM jobs WHERE uid = ?1)",
-                      uid, decision.sequence(), decision));
-  }
-  for (const auto& [uid, point] : batch.accuracy_points) {
-    PACELINE_RETURN_IF_ERROR(
-        database_.Run("INSERT INTO accuracy_points (uid, sequence, proto) "
-                      "SELECT ?1, 1 + COALESCE((SELECT MAX(sequence) "
-                      "FROM accuracy_points WHERE uid = ?1), 0), ?2 "
-                      "WHERE EXISTS (SELECT 1 FROM jobs WHERE uid = ?1)",
-                      uid, point));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status JobStore::WriteRequests(const StoreBatch& batch) {
-  for (const auto& [identity, request_id] : batch.deleted_requests) {
-    PACELINE_RETURN_IF_ERROR(
-        database_.Run("DELETE FROM requests "
-                      "WHERE identity = ? AND request_id = ?",
-                      identity, request_id));
-  }
-  for (const AnsweredRequest& request : batch.requests) {
-    PACELINE_RETURN_IF_ERROR(
-        database_.Run("DELETE FROM requests WHERE expires_ns <= ?",
-                      absl::ToUnixNanos(request.time)));
-    PACELINE_RETURN_IF_ERROR(database_.Run(
-        "INSERT OR REPLACE INTO requests "
-        "(identity, request_id, digest, resource, expires_ns) "
-        "VALUES (?, ?, ?, ?, ?)",
-        request.identity, request.request_id, request.digest, request.resource,
-        absl::ToUnixNanos(request.time + options_.requests_kept)));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status JobStore::WriteAudit(const StoreBatch& batch) {
-  if (batch.audit_records.empty()) return absl::OkStatus();
-  for (const v1::AuditRecord& record : batch.audit_records) {
-    PACELINE_RETURN_IF_ERROR(
-        database_.Run("INSERT INTO audit_records (proto) VALUES (?)", record));
-  }
-  return database_.Run(
-      "DELETE FROM audit_records WHERE sequence <= "
-      "(SELECT MAX(sequence) FROM audit_records) - ?",
-      options_.audit_records_max);
 }
 
 absl::Status JobStore::DeleteJob(const std::string& uid) {
@@ -466,9 +541,8 @@ absl::StatusOr<int64_t> JobStore::LastDecisionSequence(const std::string& uid) {
       "SELECT COALESCE(MAX(sequence), 0) FROM decisions WHERE uid = ?", uid);
 }
 
-absl::StatusOr<std::vector<JobStore::NumberedPoint>>
-JobStore::ListAccuracyPoints(const std::string& uid, int64_t after,
-                             int64_t limit) {
+absl::StatusOr<std::vector<NumberedPoint>> JobStore::ListAccuracyPoints(
+    const std::string& uid, int64_t after, int64_t limit) {
   absl::MutexLock lock(&mu_);
   PACELINE_ASSIGN_OR_RETURN(
       Statement rows,

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
+#include "services/coordinator/feed/standby_feed.h"
 #include "services/coordinator/store/file_lock.h"
 #include "services/coordinator/store/sqlite_database.h"
 #include "services/coordinator/store/store_files.h"
@@ -75,12 +76,21 @@ struct StoreBatch {
   bool empty() const;
 };
 
+struct NumberedPoint {
+  // Counts the job's points from 1, in the order of appending.
+  int64_t sequence = 0;
+  v1::AccuracyPoint point;
+};
+
 struct StoreOptions {
   int64_t audit_records_max = 100'000;  // The newest so many are kept.
   absl::Duration requests_kept = absl::Hours(1);
   // How long a write waits for another program that looks into the file, a
   // backup for example, before it is UNAVAILABLE.
   absl::Duration busy_timeout = absl::Seconds(5);
+  // Gets what is written; null: nobody stands by. It outlives the store.
+  StandbyFeed* feed = nullptr;
+  bool fsync = false;  // What is written survives the machine.
 };
 
 // What a store knows of its jobs' rows, by uid.
@@ -91,9 +101,10 @@ using JobFingerprints = std::map<std::string, size_t>;
 // beside it), which one process has open at a time.
 //
 // What a call has written before it returns outlives the process, however that
-// ends. A power cut or a crash of the machine may take the last writes (those
-// since the last of SQLite's own checkpoints, about a thousand pages), the
-// later before the earlier, and never damages what is older.
+// ends, and a standby has it, if one follows. Without `fsync`, a power cut or a
+// crash of the machine may take the last writes (those since the last of
+// SQLite's own checkpoints, about a thousand pages), the later before the
+// earlier, and never damages what is older.
 //
 // Before anything is promised the files are looked at, for a process does not
 // feel that somebody took them away.
@@ -111,10 +122,11 @@ using JobFingerprints = std::map<std::string, size_t>;
 // out to be damaged, INTERNAL for other failures of the disk; a write that
 // failed has changed nothing. Thread-safe; calls wait for each other
 // and for the disk.
-class JobStore {
+class JobStore : public FeedSource {
  public:
   // Opens the file, checks all of it, and upgrades it if it is of an older
-  // version. ":memory:" keeps nothing.
+  // version. A large file is checked later, by Check(), so that nobody waits
+  // for it. ":memory:" keeps nothing.
   //   UNAVAILABLE          another process has it open.
   //   DATA_LOSS            it is damaged, or no database.
   //   FAILED_PRECONDITION  it is of a newer version, or of another program, or
@@ -123,6 +135,7 @@ class JobStore {
   //   NOT_FOUND            the directory does not exist.
   static absl::StatusOr<std::unique_ptr<JobStore>> Open(
       const std::string& path, const StoreOptions& options = {});
+  ~JobStore() override;
 
   // Besides the class's errors: ALREADY_EXISTS if a job's name is that of
   // another one; FAILED_PRECONDITION if a checkpoint's or a report's job is not
@@ -135,8 +148,11 @@ class JobStore {
   absl::Status Record(const StoreBatch& batch);
 
   // Looks at the files, and tries whether something can be written if the last
-  // write has failed. For a thread that has nothing to write just now.
-  void Check();
+  // write has failed; the first time it also reads all of a large file. For a
+  // thread that has nothing to write just now.
+  void Check() ABSL_LOCKS_EXCLUDED(mu_);
+
+  absl::Status AppendAll(uint64_t following) override;
 
   // OK if something new can be stored, by the last that was tried; else why
   // not. Waits for nobody.
@@ -159,11 +175,6 @@ class JobStore {
   // 0 if there is none.
   absl::StatusOr<int64_t> LastDecisionSequence(const std::string& uid);
 
-  struct NumberedPoint {
-    int64_t sequence =
-        0;  // Counts the job's points from 1, in the order of appending.
-    v1::AccuracyPoint point;
-  };
   absl::StatusOr<std::vector<NumberedPoint>> ListAccuracyPoints(
       const std::string& uid, int64_t after, int64_t limit);
 
@@ -186,13 +197,7 @@ class JobStore {
  private:
   JobStore(const std::string& path, std::optional<FileLock> lock,
            Database database, std::optional<StoreFiles> files,
-           JobFingerprints stored, const StoreOptions& options)
-      : path_(path),
-        options_(options),
-        lock_(std::move(lock)),
-        database_(std::move(database)),
-        files_(std::move(files)),
-        stored_(std::move(stored)) {}
+           JobFingerprints stored, const StoreOptions& options);
 
   // OK if what is written now is kept, be it in a file that was rescued.
   absl::Status LookAtFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -210,6 +215,12 @@ class JobStore {
   absl::Status CheckContents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ReadAnew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // The whole file, if that was put off. Waits for nobody.
+  void CheckWhole() ABSL_LOCKS_EXCLUDED(mu_);
+  // For ever. Nothing in the files is touched any more.
+  void NoteDamage(const absl::Status& damage)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   absl::Status Commit(const StoreBatch& batch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status WriteAll(const StoreBatch& batch)
@@ -222,16 +233,6 @@ class JobStore {
   // file's name where it is the file's matter.
   absl::Status NoteHealth(const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status WriteJobs(const StoreBatch& batch)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status WriteCheckpoints(const StoreBatch& batch)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status WriteHistory(const StoreBatch& batch)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status WriteRequests(const StoreBatch& batch)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status WriteAudit(const StoreBatch& batch)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string path_;
   const StoreOptions options_;
@@ -240,6 +241,8 @@ class JobStore {
   Database database_ ABSL_GUARDED_BY(mu_);
   std::optional<StoreFiles> files_ ABSL_GUARDED_BY(mu_);  // None of ":memory:".
   JobFingerprints stored_ ABSL_GUARDED_BY(mu_);
+  uint64_t following_ ABSL_GUARDED_BY(mu_) = 0;  // To which changes belong.
+  bool unchecked_ ABSL_GUARDED_BY(mu_) = false;  // It is large.
   // STORE_GONE since a rescue.
   absl::Status gone_ ABSL_GUARDED_BY(mu_);
   // Why a rescue failed, as long as the files are away.

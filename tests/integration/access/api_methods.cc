@@ -15,6 +15,7 @@
 #include "protos/paceline/v1/jobs.pb.h"
 #include "protos/paceline/v1/parameters.pb.h"
 #include "protos/paceline/v1/replication.pb.h"
+#include "protos/paceline/v1/standby.pb.h"
 
 namespace paceline {
 namespace {
@@ -30,6 +31,7 @@ void Link() {
   CHECK(v1::Cluster::descriptor() != nullptr);
   CHECK(v1::Frame::descriptor() != nullptr);
   CHECK(v1::Job::descriptor() != nullptr);
+  CHECK(v1::LeaderMessage::descriptor() != nullptr);
   CHECK(v1::ReplicaEntry::descriptor() != nullptr);
   CHECK(v1::WorkerHello::descriptor() != nullptr);
 }

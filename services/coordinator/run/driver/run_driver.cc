@@ -117,16 +117,37 @@ void RunDriver::DoSends() {
   if (sending_) return;
   sending_ = true;
   for (int batch = 0; batch < kMostBatches && has_sends(); ++batch) {
-    std::vector<Deed> sends = std::exchange(sends_, {});
-    const std::string records = std::exchange(records_, {});
-    mu_.Unlock();
-    if (!records.empty()) write_ahead_(records);
-    for (Deed& send : sends) send();
-    sends.clear();
-    mu_.Lock();
+    if (!WriteRecords()) return;
+    DoHeldSends();
   }
   sending_ = false;
   if (has_sends() || stopping_) something_to_tell_.Signal();
+}
+
+bool RunDriver::WriteRecords() {
+  held_sends_ = std::exchange(sends_, {});
+  if (records_.empty()) return true;
+  const std::string records = std::exchange(records_, {});
+  mu_.Unlock();
+  const bool safe = write_ahead_(records, [this] { OnRecordsSafe(); });
+  mu_.Lock();
+  return safe;
+}
+
+void RunDriver::OnRecordsSafe() {
+  absl::MutexLock lock(&mu_);
+  DoHeldSends();
+  sending_ = false;
+  DoSends();
+  if (stopping_) something_to_tell_.Signal();
+}
+
+void RunDriver::DoHeldSends() {
+  std::vector<Deed> sends = std::exchange(held_sends_, {});
+  mu_.Unlock();
+  for (Deed& send : sends) send();
+  sends.clear();
+  mu_.Lock();
 }
 
 void RunDriver::RunTimer() {

@@ -33,8 +33,9 @@ class RunDriver {
  public:
   // To be done without the lock.
   using Deed = absl::AnyInvocable<void()>;
-  // Puts records where they last. Called without the lock, by one at a time.
-  using WriteAhead = std::function<void(absl::string_view records)>;
+  // Puts records where they last. True: they do. False: `safe` is called, once
+  // they do, by any thread. Called without the lock, by one at a time.
+  using WriteAhead = std::function<bool(absl::string_view records, Deed safe)>;
 
   RunDriver(const RunDriver&) = delete;
   RunDriver& operator=(const RunDriver&) = delete;
@@ -127,6 +128,12 @@ class RunDriver {
   void PerformOutputs(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Does the sends, unless somebody does them already, without the lock.
   void DoSends() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Writes what is recorded, and puts aside what is to be sent after it. False:
+  // OnRecordsSafe() goes on with that.
+  bool WriteRecords() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void OnRecordsSafe() ABSL_LOCKS_EXCLUDED(mu_);
+  // What was put aside.
+  void DoHeldSends() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunTimer() ABSL_LOCKS_EXCLUDED(mu_);
   void RunTells() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -140,6 +147,8 @@ class RunDriver {
   std::string records_ ABSL_GUARDED_BY(mu_);
   std::vector<RunOutput> outputs_ ABSL_GUARDED_BY(mu_);
   std::vector<Deed> sends_ ABSL_GUARDED_BY(mu_);
+  // Of those, what waits for records that are not safe yet.
+  std::vector<Deed> held_sends_ ABSL_GUARDED_BY(mu_);
   bool sending_ ABSL_GUARDED_BY(mu_) = false;
   std::deque<Deed> tells_ ABSL_GUARDED_BY(mu_);
   absl::Time timer_due_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();

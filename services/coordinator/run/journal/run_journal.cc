@@ -72,11 +72,26 @@ absl::StatusOr<std::unique_ptr<RunJournal>> RunJournal::GoOn(
   return std::unique_ptr<RunJournal>(new RunJournal(path, std::move(fd)));
 }
 
-absl::Status RunJournal::Write(absl::string_view records) {
-  if (!fd_.valid() || WriteAll(fd_.get(), records)) return absl::OkStatus();
+absl::Status RunJournal::Write(absl::string_view records, bool fsync) {
+  if (!fd_.valid()) return absl::OkStatus();
+  const bool written = WriteAll(fd_.get(), records);
+  if (written && (!fsync || fdatasync(fd_.get()) == 0)) return absl::OkStatus();
   const absl::Status error = FileError(errno, absl::StrCat("write ", path_));
   Remove();
   return error;
+}
+
+absl::Status RunJournal::AppendTo(StandbyFeed& feed, uint64_t following,
+                                  const std::string& job_uid) const {
+  if (!fd_.valid()) return absl::OkStatus();
+  auto file = std::make_shared<const UniqueFd>(
+      open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat found = {};
+  if (!file->valid() || fstat(file->get(), &found) != 0) {
+    return FileError(errno, absl::StrCat("read ", path_));
+  }
+  feed.AppendFile(following, job_uid, std::move(file), found.st_size);
+  return absl::OkStatus();
 }
 
 void RunJournal::Remove() {

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "common/unique_fd.h"
 #include "protos/paceline/journal/run_event.pb.h"
+#include "services/coordinator/feed/standby_feed.h"
 
 namespace paceline {
 
@@ -31,10 +32,14 @@ class RunJournal {
   static absl::StatusOr<std::unique_ptr<RunJournal>> GoOn(
       const std::string& path, int64_t bytes);
 
-  // Hands whole records to the operating system: they survive the process, not
-  // the machine. After an error the file is worth nothing, and is removed:
-  // nothing more is written.
-  absl::Status Write(absl::string_view records);
+  // Hands whole records to the operating system, so that they survive the
+  // process; with `fsync` to the disk, so that they survive the machine. After
+  // an error the file is worth nothing, and is removed: nothing more is
+  // written.
+  absl::Status Write(absl::string_view records, bool fsync = false);
+  // What is written so far goes to the standby, as the journal of that job.
+  absl::Status AppendTo(StandbyFeed& feed, uint64_t following,
+                        const std::string& job_uid) const;
   // The run is over.
   void Remove();
 

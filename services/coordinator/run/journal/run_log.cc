@@ -1,6 +1,7 @@
 #include "services/coordinator/run/journal/run_log.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "common/log/log.h"
 
@@ -16,35 +17,88 @@ void LogGivenUp(const std::string& job, const absl::Status& why) {
 
 }  // namespace
 
+RunLog::RunLog(std::string job, std::string job_uid, StandbyFeed* feed,
+               bool fsync)
+    : job_(std::move(job)),
+      job_uid_(std::move(job_uid)),
+      feed_(feed),
+      fsync_(fsync) {
+  if (feed_ != nullptr) feed_->Add(this);
+}
+
+RunLog::~RunLog() {
+  if (feed_ != nullptr) feed_->Remove(this);
+}
+
+v1::JournalChange RunLog::Change() const {
+  v1::JournalChange change;
+  change.set_job_uid(job_uid_);
+  return change;
+}
+
 void RunLog::Begin(const std::string& path) {
   auto journal = RunJournal::Create(path);
   if (!journal.ok()) return LogGivenUp(job_, journal.status());
-  GoOn(*std::move(journal), 0);
+  absl::MutexLock lock(&mu_);
+  Start(*std::move(journal), 0);
+  if (feed_ == nullptr) return;
+  following_ = feed_->following();
+  v1::JournalChange change = Change();
+  change.set_begun(true);
+  feed_->Append(following_, std::move(change));
 }
 
 void RunLog::GoOn(std::unique_ptr<RunJournal> journal, int64_t events) {
   absl::MutexLock lock(&mu_);
+  Start(std::move(journal), events);
+}
+
+void RunLog::Start(std::unique_ptr<RunJournal> journal, int64_t events) {
   journal_ = std::move(journal);
   events_ = events;
   active_ = true;
 }
 
-void RunLog::Write(absl::string_view records) {
-  absl::MutexLock lock(&mu_);
-  if (journal_ == nullptr) return;
-  const absl::Status written = journal_->Write(records);
-  if (written.ok()) return;
-  LogGivenUp(job_, written);
-  journal_.reset();  // It has removed the file.
-  active_ = false;
+bool RunLog::Write(absl::string_view records, StandbyFeed::Log::Callback safe) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (journal_ == nullptr) return true;
+    const absl::Status written = journal_->Write(records, fsync_);
+    if (!written.ok()) {
+      LogGivenUp(job_, written);
+      journal_.reset();  // It has removed the file.
+      active_ = false;
+    }
+    if (feed_ == nullptr) return true;
+    v1::JournalChange change = Change();
+    if (written.ok()) {
+      change.set_records(std::string(records));
+    } else {
+      change.set_removed(true);
+    }
+    feed_->Append(following_, std::move(change));
+  }
+  return !feed_->log().AwaitHeld(safe);
 }
 
 void RunLog::Remove() {
   absl::MutexLock lock(&mu_);
-  if (journal_ != nullptr) journal_->Remove();
+  if (journal_ == nullptr) return;
+  journal_->Remove();
   journal_.reset();
   active_ = false;
   events_ = 0;
+  if (feed_ == nullptr) return;
+  v1::JournalChange change = Change();
+  change.set_removed(true);
+  feed_->Append(following_, std::move(change));
+}
+
+absl::Status RunLog::AppendAll(uint64_t following) {
+  absl::MutexLock lock(&mu_);
+  following_ = following;
+  return journal_ == nullptr ? absl::OkStatus()
+                             : journal_->AppendTo(*feed_, following, job_uid_);
 }
 
 }  // namespace paceline

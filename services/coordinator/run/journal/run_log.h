@@ -5,20 +5,27 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "services/coordinator/feed/standby_feed.h"
 #include "services/coordinator/run/journal/run_journal.h"
 
 namespace paceline {
 
-// The journal of a run that goes on, if it has one. One that cannot be written
-// is given up, and the log says so: the run goes on without. Thread-safe.
-class RunLog {
+// The journal of a run that goes on, if it has one: a file, and what a standby
+// has of it. One that cannot be written is given up, and the log says so: the
+// run goes on without. Thread-safe.
+class RunLog : public FeedSource {
  public:
-  explicit RunLog(std::string job) : job_(std::move(job)) {}
+  // `feed` outlives it; null: nobody stands by. `fsync`: what is written
+  // survives the machine.
+  RunLog(std::string job, std::string job_uid, StandbyFeed* feed, bool fsync);
+  ~RunLog() override;
+  RunLog(const RunLog&) = delete;
+  RunLog& operator=(const RunLog&) = delete;
 
   // A new journal is in that file.
   void Begin(const std::string& path);
@@ -31,19 +38,31 @@ class RunLog {
   // Another life of the coordinator would take long to read it.
   bool is_long() const { return events_ > kLong; }
 
-  void Write(absl::string_view records);
+  // True: the records are where they survive this process. False: a standby is
+  // to have them first, and `safe` is called then.
+  bool Write(absl::string_view records, StandbyFeed::Log::Callback safe);
   // Nobody is to go on with the run.
   void Remove();
+
+  absl::Status AppendAll(uint64_t following) override;
 
  private:
   // Events that a coordinator takes in about a second.
   static constexpr int64_t kLong = 500'000;
 
+  void Start(std::unique_ptr<RunJournal> journal, int64_t events)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  v1::JournalChange Change() const;
+
   const std::string job_;
+  const std::string job_uid_;
+  StandbyFeed* const feed_;
+  const bool fsync_;
   std::atomic<bool> active_ = false;
   std::atomic<int64_t> events_ = 0;
   absl::Mutex mu_;
   std::unique_ptr<RunJournal> journal_ ABSL_GUARDED_BY(mu_);  // Or null.
+  uint64_t following_ ABSL_GUARDED_BY(mu_) = 0;  // To which changes belong.
 };
 
 }  // namespace paceline

@@ -484,5 +484,30 @@ TEST_F(FleetTest, ALostWorkersRunIsTold) {
   EXPECT_TRUE(absl::IsCancelled(OutcomeOf(run).status));
 }
 
+TEST(FleetTermTest, MembersThatKnowOfALaterLeaderAreTurnedAway) {
+  uint64_t later = 0;
+  const Fleet fleet(&Clock::Real(),
+                    {.lease = absl::Seconds(5),
+                     .term = 5,
+                     .changed = [] {},
+                     .later_term = [&later](uint64_t term) { later = term; }});
+  v1::SessionHello hello;
+  EXPECT_TRUE(fleet.CheckTerm(hello).ok());  // It knows of none.
+  hello.set_term(5);
+  EXPECT_TRUE(fleet.CheckTerm(hello).ok());
+  EXPECT_EQ(later, 0u);
+  hello.set_term(6);
+  EXPECT_TRUE(absl::IsUnavailable(fleet.CheckTerm(hello)));
+  EXPECT_EQ(later, 6u);
+}
+
+TEST(FleetTermTest, ACoordinatorThatIsAloneAsksNobodyForATerm) {
+  const Fleet fleet(&Clock::Real(),
+                    {.lease = absl::Seconds(5), .changed = [] {}});
+  v1::SessionHello hello;
+  hello.set_term(6);
+  EXPECT_TRUE(fleet.CheckTerm(hello).ok());
+}
+
 }  // namespace
 }  // namespace paceline

@@ -168,7 +168,7 @@ class FleetTest : public ::testing::Test {
   // "w0 IDLE", by name.
   std::vector<std::string> States() const {
     std::vector<std::string> states;
-    for (const Fleet::Member& member : fleet_.Members()) {
+    for (const FleetMember& member : fleet_.Members()) {
       states.push_back(absl::StrCat(
           member.worker.name(), " ",
           v1::Worker::State_Name(member.worker.state()),
@@ -183,7 +183,8 @@ class FleetTest : public ::testing::Test {
   int changes_ = 0;
   ServerStream idle_stream_;
   uint64_t idle_server_ = 0;
-  Fleet fleet_{&clock_, absl::Seconds(10), [this] { ++changes_; }};
+  Fleet fleet_{&clock_,
+               {.lease = absl::Seconds(10), .changed = [this] { ++changes_; }}};
 };
 
 }  // namespace paceline

@@ -1,0 +1,51 @@
+#include "services/coordinator/fleet/fleet_entries.h"
+
+#include "common/proto_time.h"
+#include "services/coordinator/jobs/resource_name.h"
+
+namespace paceline {
+
+void WorkerEntry::EndSession() {
+  if (session != nullptr) session->over = true;
+  session.reset();
+  run.reset();
+}
+
+v1::Worker ToProto(const WorkerEntry& entry, bool draining) {
+  v1::Worker worker;
+  worker.set_name(FormatWorkerName(entry.hello.name()));
+  worker.set_pool(entry.hello.pool());
+  worker.set_device(entry.hello.device());
+  worker.set_gpu_model(entry.hello.gpu_model());
+  worker.set_memory_bytes(entry.hello.memory_bytes());
+  worker.set_compute_capability(entry.hello.compute_capability());
+  worker.set_gpu_uuid(entry.hello.gpu_uuid());
+  worker.set_evaluator(entry.hello.evaluator());
+  *worker.mutable_programs() = entry.hello.programs();
+  *worker.mutable_labels() = entry.hello.labels();
+  worker.set_version(entry.hello.version());
+  worker.set_draining(draining);
+  if (entry.run != nullptr) worker.set_job(entry.run->job_name());
+  *worker.mutable_connect_time() = ToProto(entry.connect_time);
+  if (entry.leaving) {
+    worker.set_state(v1::Worker::LEAVING);
+  } else if (entry.run != nullptr) {
+    worker.set_state(v1::Worker::ASSIGNED);
+  } else {
+    worker.set_state(draining ? v1::Worker::DRAINED : v1::Worker::IDLE);
+  }
+  return worker;
+}
+
+v1::Server ToProto(const ServerEntry& entry) {
+  v1::Server server;
+  server.set_name(FormatServerName(entry.hello.name()));
+  server.set_address(entry.hello.address());
+  server.set_failure_domain(entry.hello.failure_domain());
+  server.set_leaving(entry.leaving);
+  server.set_version(entry.hello.version());
+  *server.mutable_connect_time() = ToProto(entry.connect_time);
+  return server;
+}
+
+}  // namespace paceline
