@@ -27,6 +27,7 @@ if(PACELINE_GRPC)
   find_package(yaml-cpp REQUIRED)
   find_package(prometheus-cpp CONFIG REQUIRED)
   pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
+  pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq)
   find_package(gRPC CONFIG REQUIRED)
 endif()
 

@@ -15,7 +15,7 @@ packages=(
   libprotobuf-dev libgrpc-dev libgrpc++-dev libabsl-dev
   libopenblas-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev
   prometheus-cpp-dev libboost-dev libcpp-httplib-dev zlib1g-dev
-  libssl-dev libsqlite3-dev libyaml-cpp-dev
+  libssl-dev libsqlite3-dev libyaml-cpp-dev libpq-dev
 )
 if [[ "${1:-}" != --programs ]]; then
   packages+=(libgtest-dev libgmock-dev libbenchmark-dev)
@@ -30,6 +30,8 @@ if [[ "${1:-}" == --with-lint ]]; then
     docker-compose
     # Its promtool, and what scrapes a cluster and sends its alerts.
     prometheus prometheus-alertmanager
+    # Two coordinators agree in it on who leads.
+    postgresql
     # Clients of other languages, and the page of the API.
     python3 python3-grpcio python3-numpy python3-protobuf
     # The Python package: what its tests run with, and what builds its wheel.
