@@ -255,6 +255,9 @@ absl::StatusOr<ListeningServer> Listen(
   for (grpc::Service* const service : services) {
     builder.RegisterService(service);
   }
+  if (options.otherwise != nullptr) {
+    builder.RegisterCallbackGenericService(options.otherwise);
+  }
   builder.SetOption(std::make_unique<Reflection>(options.reflection));
   if (options.metrics != nullptr) {
     std::vector<

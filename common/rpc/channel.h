@@ -2,6 +2,7 @@
 #define PACELINE_COMMON_RPC_CHANNEL_H_
 
 #include <grpcpp/channel.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/impl/service_type.h>
 
 #include <cstdint>
@@ -53,6 +54,9 @@ struct ListenOptions {
   // What connections that have shown credentials may have waiting in all, in
   // bytes; 0: as the profile has it.
   int64_t known_bytes = 0;
+  // Answers whatever is called that no service has; null: UNIMPLEMENTED. It
+  // outlives the server.
+  grpc::CallbackGenericService* otherwise = nullptr;
 };
 
 struct ListeningServer {

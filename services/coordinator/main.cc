@@ -1,57 +1,40 @@
 // paceline-coordinator: jobs, members, and who may go on. Its address goes to
 // stdout, as {"event":"listening","address":"..."}; logs to stderr.
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
-#include "common/clock.h"
-#include "common/connections/connection_accounts.h"
 #include "common/connections/door.h"
 #include "common/flag_checks.h"
 #include "common/job/duration.h"
 #include "common/job/job_defaults.h"
 #include "common/log/log.h"
-#include "common/metrics/series.h"
-#include "common/metrics/serve_monitoring.h"
-#include "common/rpc/channel.h"
-#include "common/rpc/connection_report.h"
+#include "common/plain_name.h"
 #include "common/rpc/grpc_log.h"
-#include "common/rpc/rpc_metrics.h"
-#include "common/rpc/stream_registry.h"
-#include "common/safetensors/durable_file.h"
-#include "common/security/call_guard.h"
-#include "common/security/certificate_watch.h"
 #include "common/security/security_flags.h"
 #include "common/signals.h"
 #include "common/status.h"
-#include "services/coordinator/admin/admin_services.h"
-#include "services/coordinator/admin/answering.h"
-#include "services/coordinator/control/checkpoint_folders.h"
-#include "services/coordinator/control/jobs.h"
-#include "services/coordinator/fleet/fleet_service.h"
-#include "services/coordinator/store/job_journal.h"
-#include "services/coordinator/store/job_store.h"
+#include "services/coordinator/process/coordinator_process.h"
 #include "services/coordinator/store/store_check.h"
 
 namespace paceline {
 namespace {
 
 struct Options {
+  std::string name = "coordinator";
+  std::string advertise;
+  std::string leader_lock;
+  std::string leader_label;
+  std::string standby_of;
+  bool fsync = false;
   std::string listen = "127.0.0.1:7070";
   std::string metrics = "127.0.0.1:0";
   std::string store;
@@ -105,6 +88,7 @@ absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
     }
   }
   jobs.trace_root = options.record;
+  jobs.fsync = options.fsync;
   jobs.replicas = options.replicas;
   jobs.frozen_after = jobs.lease / 2;
   jobs.version = PACELINE_VERSION;
@@ -120,130 +104,38 @@ CallLimits ToCallLimits(const Options& options) {
   return limits;
 }
 
-std::vector<std::string> RootsOf(const JobsOptions& options) {
-  std::vector<std::string> roots = options.checkpoint_fallbacks;
-  if (!options.checkpoint_root.empty()) {
-    roots.insert(roots.begin(), options.checkpoint_root);
-  }
-  return roots;
-}
-
-// Both outlive what asks.
-std::function<Readiness::Part()> PartOf(const JobStore* store,
-                                        const CheckpointFolders* folders) {
-  return [store, folders] {
-    absl::Status status = store->health();
-    status.Update(folders->NeverUsable());
-    return Readiness::Part{status, status.ok() ? folders->Troubles() : ""};
-  };
-}
-
-// In the reverse order of the start; every stage is bounded.
-void Drain(Jobs& jobs, StreamRegistry& streams, RpcServer& server,
-           absl::Duration grace) {
-  // 1. Balancers send nothing new.
-  server.SetServing(false);
-  // 2. What runs saves itself.
-  jobs.Drain(grace);
-  // 3. Ends the streams whose peers still read.
-  streams.CloseAll(absl::UnavailableError("the coordinator is stopping"));
-  // 4. Cancels the rest: a peer that stopped reading holds its last write.
-  server.Shutdown(absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
-  server.Wait();
-  // 5. Every OnDone() has run.
-  streams.AwaitEmpty(absl::Seconds(5));
-}
-
-void Announce(const std::string& address) {
-  const std::string line =
-      nlohmann::ordered_json{{"event", "listening"}, {"address", address}}
-          .dump() +
-      "\n";
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fflush(stdout);
-}
-
-void LogListening(const Options& options, const ListeningServer& listening,
-                  int metrics_port) {
-  LogInfo(
-      "listening",
-      {{"address", listening.address},
-       {"metrics_port", metrics_port},
-       {"lease", options.lease},
-       {"store", options.store},
-       {"checkpoints", absl::StrJoin(options.checkpoints, ", ")},
-       {"security", listening.security.tls != nullptr ? "tls" : "plaintext"}});
-}
-
-// With the folder of the runs' journals beside it, unless it keeps nothing.
-absl::StatusOr<std::unique_ptr<JobStore>> OpenStore(const Options& options,
-                                                    JobsOptions& jobs) {
-  PACELINE_ASSIGN_OR_RETURN(auto store, JobStore::Open(options.store));
-  if (options.store == ":memory:") return store;
-  jobs.journal_root = absl::StrCat(options.store, ".runs");
-  PACELINE_RETURN_IF_ERROR(MakeFolders(jobs.journal_root));
-  return store;
+absl::StatusOr<CoordinatorOptions> ToCoordinatorOptions(
+    const Options& options) {
+  CoordinatorOptions coordinator;
+  coordinator.name = options.name;
+  coordinator.listen = options.listen;
+  coordinator.advertise = options.advertise;
+  coordinator.metrics = options.metrics;
+  coordinator.store = options.store;
+  coordinator.checkpoints = options.checkpoints;
+  coordinator.limits = ToCallLimits(options);
+  coordinator.reflection = options.reflection;
+  coordinator.leader_lock = options.leader_lock;
+  coordinator.leader_label = options.leader_label;
+  coordinator.standby_of = options.standby_of;
+  PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
+  PACELINE_ASSIGN_OR_RETURN(coordinator.jobs, ToJobsOptions(options));
+  PACELINE_ASSIGN_OR_RETURN(coordinator.grace,
+                            ParseDuration("--grace", options.grace));
+  return coordinator;
 }
 
 absl::Status Run(const Options& options, const SecurityFlags& flags,
                  const sigset_t& stopping) {
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
-  PACELINE_ASSIGN_OR_RETURN(JobsOptions jobs_options, ToJobsOptions(options));
-  PACELINE_ASSIGN_OR_RETURN(const absl::Duration grace,
-                            ParseDuration("--grace", options.grace));
-  auto registry = std::make_shared<prometheus::Registry>();
-  ExportBuild(*registry, PACELINE_VERSION);
-  PACELINE_ASSIGN_OR_RETURN(const auto store, OpenStore(options, jobs_options));
-  JobJournal journal(store.get());
-  const CheckpointFolders folders(RootsOf(jobs_options), Entropy());
-  jobs_options.folders = [&folders] { return folders.Get(); };
-  PACELINE_ASSIGN_OR_RETURN(
-      const auto jobs, Jobs::Create(jobs_options, &Clock::Real(), store.get(),
-                                    &journal, registry.get()));
-  const auto readiness = std::make_shared<Readiness>();
-  PACELINE_ASSIGN_OR_RETURN(
-      const auto monitoring,
-      Monitoring::Serve(
-          options.metrics,
-          {registry, std::make_shared<CertificateMetrics>(security.tls)},
-          readiness));
-  const ReadinessPart part(readiness.get(), PartOf(store.get(), &folders));
-  ConnectionAccounts accounts;
-  ConnectionReport connections(*registry);
-  CallGuard guard(security, ToCallLimits(options), &Clock::Real(), &accounts);
-  Answering answering(&guard, &journal);
-  StreamRegistry streams;
-  FleetMetrics fleet_metrics(*registry);
-  const auto fleet =
-      MakeFleetService(&jobs->fleet(), &guard, &streams, &fleet_metrics);
-  WatchPump pump;
-  const auto job_admin =
-      MakeJobService(jobs.get(), &answering, &streams, &pump);
-  const auto cluster_admin =
-      MakeClusterService(jobs.get(), &answering, absl::Now());
-  RpcMetrics calls(*registry, {"paceline.v1.Fleet", "paceline.v1.JobService",
-                               "paceline.v1.ClusterService"});
-  ListenOptions listen;
-  listen.reflection = options.reflection;
-  listen.metrics = &calls;
-  listen.accounts = &accounts;
-  listen.connections = &connections;
-  PACELINE_ASSIGN_OR_RETURN(
-      const ListeningServer listening,
-      Listen(options.listen, ChannelProfile::kControl, security,
-             {fleet.get(), job_admin.get(), cluster_admin.get()}, listen));
-  LogListening(options, listening, monitoring->port());
-  readiness->Set(absl::OkStatus());
-  Announce(listening.address);
+  PACELINE_ASSIGN_OR_RETURN(const ClientSecurity dialling, flags.Client());
+  PACELINE_ASSIGN_OR_RETURN(const CoordinatorOptions coordinator,
+                            ToCoordinatorOptions(options));
   absl::Notification told;
   const SignalWatch signals(stopping, [&](int) {
     if (!told.HasBeenNotified()) told.Notify();
   });
-  told.WaitForNotification();
-  LogInfo("told to stop");
-  readiness->Set(absl::UnavailableError("it is stopping"));
-  Drain(*jobs, streams, *listening.server, grace);
-  return absl::OkStatus();
+  return RunCoordinator(coordinator, security, dialling, &told);
 }
 
 // Without a coordinator. To stdout, for a person or a script.
@@ -294,6 +186,21 @@ void AddOptions(CLI::App& app, Options& options) {
                  "Backups of each part of a job's model on another server, "
                  "where the job does not say: 0 or 1")
       ->check(CLI::Range(0, 1));
+  app.add_flag(
+      "--fsync,!--no-fsync", options.fsync,
+      "Flush every write to the disk, so that it survives the machine");
+  app.add_flag("--reflection,!--no-reflection", options.reflection,
+               "Answer gRPC reflection");
+  app.add_flag("--check-store", options.check_store,
+               "Only read all of the store, say what is in it or what is wrong "
+               "with it, and end; a coordinator may have it");
+  app.add_option("--back-up-store", options.back_up_store,
+                 "Only write a copy of the store to this file, check it, and "
+                 "end; a coordinator may have the store")
+      ->default_str("");
+}
+
+void AddLimits(CLI::App& app, Options& options) {
   app.add_option("--max-jobs", options.max_jobs,
                  "Of a namespace, that have not ended; 0: no limit");
   app.add_option("--max-workers", options.max_workers,
@@ -309,15 +216,27 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--max-streams", options.max_streams,
                  "Of each caller at a time; 0: no limit")
       ->check(NotNegative());
-  app.add_flag("--check-store", options.check_store,
-               "Only read all of the store, say what is in it or what is wrong "
-               "with it, and end; a coordinator may have it");
-  app.add_option("--back-up-store", options.back_up_store,
-                 "Only write a copy of the store to this file, check it, and "
-                 "end; a coordinator may have the store")
+}
+
+// Of more than one coordinator.
+void AddLeadership(CLI::App& app, Options& options) {
+  app.add_option("--name", options.name,
+                 "Its name among the coordinators of a cluster");
+  app.add_option(
+         "--advertise", options.advertise,
+         "host:port at which others reach it; as --listen, if not given")
       ->default_str("");
-  app.add_flag("--reflection,!--no-reflection", options.reflection,
-               "Answer gRPC reflection");
+  app.add_option("--leader-lock", options.leader_lock,
+                 "Where coordinators agree on who leads, if there are two: "
+                 "kubernetes:LEASE, or postgresql://USER@HOST/DATABASE")
+      ->default_str("");
+  app.add_option("--leader-label", options.leader_label,
+                 "With kubernetes:LEASE: the label that the leader's pod gets")
+      ->default_str("");
+  app.add_option("--standby-of", options.standby_of,
+                 "host:port of the coordinator that leads: this one stands by "
+                 "until a person says that it leads")
+      ->default_str("");
 }
 
 }  // namespace
@@ -327,8 +246,10 @@ int main(int argc, char** argv) {
   paceline::Options options;
   CLI::App app{"Coordinates paceline's jobs.", "paceline-coordinator"};
   paceline::AddOptions(app, options);
-  const paceline::SecurityFlags security(
-      app, paceline::SecurityFlags::Sides::kServer);
+  paceline::AddLimits(app, options);
+  paceline::AddLeadership(app, options);
+  const paceline::SecurityFlags security(app,
+                                         paceline::SecurityFlags::Sides::kBoth);
   CLI11_PARSE(app, argc, argv);
 
   if (options.check_store || !options.back_up_store.empty()) {

@@ -23,6 +23,7 @@
 #include "services/coordinator/coordinator_metrics.h"
 #include "services/coordinator/fleet/fleet_metrics.h"
 #include "services/coordinator/job_metrics.h"
+#include "services/coordinator/leadership/leadership_metrics.h"
 #include "services/parameter_server/server_metrics.h"
 #include "services/worker/worker_metrics.h"
 #include "tests/common/security/test_certificates.h"
@@ -115,6 +116,7 @@ std::string Page() {
   CoordinatorMetrics coordinator(cluster);
   coordinator.SetPoolDemand({{"lab", 1}});
   const FleetMetrics fleet(cluster);
+  const LeadershipMetrics leadership(cluster);
   const RpcMetrics calls(cluster, {"paceline.v1.JobService"});
   prometheus::Registry of_job;
   JobMetrics job(of_job, "namespaces/default/jobs/j");
@@ -169,6 +171,7 @@ TEST(MetricsPageTest, IsWhatTheProgramsExport) {
 TEST(MetricsPageTest, NamesAreWellFormed) {
   prometheus::Registry registry;
   const CoordinatorMetrics coordinator(registry);
+  const LeadershipMetrics leadership(registry);
   JobMetrics job(registry, "j");
   const ServerMetrics server(registry);
   const ConnectionReport connections(registry);

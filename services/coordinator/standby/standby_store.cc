@@ -1,0 +1,145 @@
+#include "services/coordinator/standby/standby_store.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/plain_name.h"
+#include "common/safetensors/durable_file.h"
+#include "common/safetensors/input_file.h"
+#include "common/status.h"
+#include "common/unique_fd.h"
+#include "services/coordinator/run/journal/journal_files.h"
+#include "services/coordinator/store/store_change.h"
+
+namespace paceline {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status Append(const std::string& path, absl::string_view bytes,
+                    bool anew) {
+  const int flags =
+      O_CREAT | O_WRONLY | O_CLOEXEC | (anew ? O_TRUNC : O_APPEND);
+  const UniqueFd file(open(path.c_str(), flags, 0600));
+  if (file.valid() && WriteAll(file.get(), bytes)) return absl::OkStatus();
+  return FileError(errno, absl::StrCat("write ", path));
+}
+
+absl::Status Move(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) == 0 || errno == ENOENT) {
+    return absl::OkStatus();
+  }
+  return FileError(errno, absl::StrCat("rename ", from));
+}
+
+}  // namespace
+
+StandbyStore::StandbyStore(std::string path, std::string journals,
+                           StoreOptions options,
+                           std::function<absl::Status(uint64_t term)> completed)
+    : path_(std::move(path)),
+      journals_(std::move(journals)),
+      options_(std::move(options)),
+      completed_(std::move(completed)) {}
+
+std::string StandbyStore::Incoming(const std::string& path) const {
+  return absl::StrCat(path, ".incoming");
+}
+
+std::string StandbyStore::StorePath() const {
+  return complete_ ? path_ : Incoming(path_);
+}
+
+std::string StandbyStore::Journals() const {
+  return complete_ ? journals_ : Incoming(journals_);
+}
+
+std::string StandbyStore::JournalPath(const std::string& uid) const {
+  return JournalFile(Journals(), uid);
+}
+
+absl::Status StandbyStore::Begin(uint64_t term) {
+  term_ = term;
+  complete_ = false;
+  store_.reset();
+  std::error_code error;
+  fs::remove(Incoming(path_), error);
+  fs::remove_all(Incoming(journals_), error);
+  return MakeFolders(Incoming(journals_));
+}
+
+absl::Status StandbyStore::Take(const v1::LeaderMessage& message) {
+  switch (message.kind_case()) {
+    case v1::LeaderMessage::kFile:
+      return TakeFile(message.file());
+    case v1::LeaderMessage::kStore:
+      return TakeStore(message.store());
+    case v1::LeaderMessage::kJournal:
+      return TakeJournal(message.journal());
+    case v1::LeaderMessage::kFilled:
+      return PutInPlace();
+    default:
+      return absl::OkStatus();
+  }
+}
+
+absl::Status StandbyStore::TakeFile(const v1::FilePiece& piece) {
+  if (complete_) {
+    return absl::InvalidArgumentError("a file came behind `filled`");
+  }
+  if (!piece.job_uid().empty()) {
+    PACELINE_RETURN_IF_ERROR(CheckPlainName("job_uid", piece.job_uid()));
+    return Append(JournalPath(piece.job_uid()), piece.piece(), piece.first());
+  }
+  PACELINE_RETURN_IF_ERROR(Append(StorePath(), piece.piece(), piece.first()));
+  if (!piece.last()) return absl::OkStatus();
+  PACELINE_ASSIGN_OR_RETURN(store_, JobStore::Open(StorePath(), options_));
+  return absl::OkStatus();
+}
+
+absl::Status StandbyStore::TakeJournal(const v1::JournalChange& change) {
+  PACELINE_RETURN_IF_ERROR(CheckPlainName("job_uid", change.job_uid()));
+  const std::string path = JournalPath(change.job_uid());
+  if (change.has_records()) {
+    return Append(path, change.records(), /*anew=*/false);
+  }
+  if (change.begun()) return Append(path, "", /*anew=*/true);
+  unlink(path.c_str());
+  return absl::OkStatus();
+}
+
+absl::Status StandbyStore::TakeStore(const v1::StoreChange& change) {
+  if (store_ == nullptr) {
+    return absl::InvalidArgumentError("a change came before the store");
+  }
+  return store_->Record(FromChange(change));
+}
+
+absl::Status StandbyStore::PutInPlace() {
+  if (store_ == nullptr || complete_) {
+    return absl::InvalidArgumentError("`filled` came without a store");
+  }
+  store_.reset();
+  std::error_code error;
+  fs::remove(absl::StrCat(Incoming(path_), ".lock"), error);
+  for (const char* const beside : {"-wal", "-shm"}) {
+    fs::remove(absl::StrCat(path_, beside), error);
+  }
+  PACELINE_RETURN_IF_ERROR(Move(path_, absl::StrCat(path_, ".replaced")));
+  PACELINE_RETURN_IF_ERROR(Move(Incoming(path_), path_));
+  fs::remove_all(journals_, error);
+  PACELINE_RETURN_IF_ERROR(Move(Incoming(journals_), journals_));
+  complete_ = true;
+  PACELINE_ASSIGN_OR_RETURN(store_, JobStore::Open(path_, options_));
+  return completed_(term_);
+}
+
+}  // namespace paceline
