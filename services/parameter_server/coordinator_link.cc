@@ -96,7 +96,8 @@ absl::Status CoordinatorLink::Serve() {
            },
        .hello = std::move(hello),
        .lease = lease_,
-       .orphan = options_.orphan},
+       .orphan = options_.orphan,
+       .term = term_},
       {.on_message =
            [&inbox](v1::ServerCommand& command) {
              inbox.Put(std::move(command));

@@ -88,6 +88,7 @@ class CoordinatorLink {
   bool stopping() const;
 
   const Options options_;
+  const std::shared_ptr<KnownTerm> term_ = std::make_shared<KnownTerm>();
   CommandRunner* const runner_;
   const std::function<void(absl::Duration)> each_turn_;
   const Clock& clock_ = Clock::Real();

@@ -22,6 +22,7 @@
 #include "common/plain_name.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/connection_report.h"
+#include "common/rpc/coordinator_addresses.h"
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
@@ -121,9 +122,9 @@ ReplicaStream::Dial DialBackups(ClientSecurity security) {
 CoordinatorLink::Options LinkOptions(const Options& options,
                                      const ClientSecurity& security) {
   CoordinatorLink::Options link;
-  link.connect = [security,
-                  coordinator = options.coordinator](absl::Duration liveness) {
-    return MakeChannel(coordinator, ChannelProfile::kControl, liveness,
+  link.connect = [security, addresses = std::make_shared<CoordinatorAddresses>(
+                                options.coordinator)](absl::Duration liveness) {
+    return MakeChannel(addresses->Next(), ChannelProfile::kControl, liveness,
                        security);
   };
   link.name = options.name;
@@ -151,7 +152,9 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity dialing, flags.Client());
-  PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, dialing));
+  for (const auto& address : SplitCoordinatorAddresses(options.coordinator)) {
+    PACELINE_RETURN_IF_ERROR(CheckDialAddress(address, dialing));
+  }
   PACELINE_ASSIGN_OR_RETURN(const Times times, TimesOf(options));
   auto registry = std::make_shared<prometheus::Registry>();
   ExportBuild(*registry, PACELINE_VERSION);
@@ -212,7 +215,9 @@ int main(int argc, char** argv) {
   paceline::Options options;
   CLI::App app{"Holds shares of the parameters of paceline jobs.",
                "paceline-server"};
-  app.add_option("--coordinator", options.coordinator, "host:port")->required();
+  app.add_option("--coordinator", options.coordinator,
+                 "host:port; where there are two, both: host:port,host:port")
+      ->required();
   app.add_option("--name", options.name, "The member's name, s0")->required();
   app.add_option("--listen", options.listen, "host:port; port 0: any free one")
       ->capture_default_str();

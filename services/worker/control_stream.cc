@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/rpc/coordinator_addresses.h"
+
 namespace paceline {
 namespace {
 
@@ -16,15 +18,19 @@ v1::WorkerMessage ToMessage(v1::WorkerHello hello) {
 
 }  // namespace
 
-ControlStream::ControlStream(const std::string& coordinator,
+ControlStream::ControlStream(const std::string& coordinators,
                              v1::WorkerHello hello, const Dial& dial,
                              absl::Duration orphan,
-                             std::function<void(const absl::Status&)> on_link)
+                             std::function<void(const absl::Status&)> on_link,
+                             std::shared_ptr<KnownTerm> term)
     : commands_(kMaxUnread),
       session_(
           {.connect =
-               [coordinator, dial](absl::Duration liveness) {
-                 return dial(coordinator, ChannelProfile::kControl, liveness);
+               [addresses =
+                    std::make_shared<CoordinatorAddresses>(coordinators),
+                dial](absl::Duration liveness) {
+                 return dial(addresses->Next(), ChannelProfile::kControl,
+                             liveness);
                },
            .open =
                [](const std::shared_ptr<grpc::Channel>& channel,
@@ -33,7 +39,8 @@ ControlStream::ControlStream(const std::string& coordinator,
                },
            .hello = ToMessage(std::move(hello)),
            .lease = kDefaultLease,
-           .orphan = orphan},
+           .orphan = orphan,
+           .term = std::move(term)},
           {.on_message =
                [this](v1::WorkerCommand& command) { OnMessage(command); },
            .on_over =

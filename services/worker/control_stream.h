@@ -26,13 +26,15 @@ namespace paceline {
 // Thread-safe.
 class ControlStream {
  public:
-  // Says hello. Nothing is waited for. Without a coordinator it ends after
-  // `orphan`. `on_link`: as SessionClient's.
+  // Says hello to whoever leads of the coordinators at these addresses
+  // (CoordinatorAddresses). Nothing is waited for. Without one it ends after
+  // `orphan`. `on_link` and `term`: as SessionClient's.
   ControlStream(
-      const std::string& coordinator, v1::WorkerHello hello,
+      const std::string& coordinators, v1::WorkerHello hello,
       const Dial& dial = DialPlainly, absl::Duration orphan = kDefaultOrphan,
       std::function<void(const absl::Status&)> on_link =
-          [](const absl::Status&) {});
+          [](const absl::Status&) {},
+      std::shared_ptr<KnownTerm> term = nullptr);
   ControlStream(const ControlStream&) = delete;
   ControlStream& operator=(const ControlStream&) = delete;
 

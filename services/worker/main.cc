@@ -30,6 +30,7 @@
 #include "common/metrics/serve_monitoring.h"
 #include "common/plain_name.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/coordinator_addresses.h"
 #include "common/rpc/grpc_log.h"
 #include "common/security/certificate_watch.h"
 #include "common/security/security_flags.h"
@@ -205,7 +206,9 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   PACELINE_ASSIGN_OR_RETURN(const v1::WorkerHello hello,
                             HelloOf(options, device));
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity security, flags.Client());
-  PACELINE_RETURN_IF_ERROR(CheckDialAddress(options.coordinator, security));
+  for (const auto& address : SplitCoordinatorAddresses(options.coordinator)) {
+    PACELINE_RETURN_IF_ERROR(CheckDialAddress(address, security));
+  }
   // --tls-server-name is the coordinator's; a parameter server's certificate
   // names the address that it registered.
   ClientSecurity to_servers = security;
@@ -247,7 +250,9 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
 }
 
 void AddPlaceOptions(CLI::App& app, Options& options) {
-  app.add_option("--coordinator", options.coordinator, "host:port")->required();
+  app.add_option("--coordinator", options.coordinator,
+                 "host:port; where there are two, both: host:port,host:port")
+      ->required();
   app.add_option("--name", options.name,
                  "The member's name, w0; of two with one name the later stays")
       ->required();

@@ -117,7 +117,7 @@ absl::Status Worker::RunSession() {
           : options_.orphan;
   ControlStream control(
       options_.coordinator, options_.hello, options_.dial, orphan,
-      [this](const absl::Status& link) { TellRegistration(link); });
+      [this](const absl::Status& link) { TellRegistration(link); }, term_);
   if (options_.source != nullptr) {
     control.WhenHeard([source = options_.source] { source->Wake(); });
   }

@@ -31,7 +31,7 @@ namespace paceline {
 class Worker {
  public:
   struct Options {
-    std::string coordinator;  // "host:port"
+    std::string coordinator;  // CoordinatorAddresses
     v1::WorkerHello hello;    // The name, what it can do, where it runs.
     PaceSpec pace;
     TaskHost host;
@@ -112,6 +112,7 @@ class Worker {
   bool Sleep(absl::Duration time);
 
   const Options options_;
+  const std::shared_ptr<KnownTerm> term_ = std::make_shared<KnownTerm>();
   WorkerMetrics* const metrics_;
   TaskCache tasks_;
   std::unique_ptr<Task> foreign_task_;  // Of options_.source.

@@ -28,6 +28,13 @@ class JobCommands:
             raise AssertionError(f"{words}: {done.stderr}")
         return done.stdout
 
+    def start(self, *words):
+        """The command as a process, whose output nobody reads yet."""
+        return subprocess.Popen(
+            [self.bin / "paceline", *words],
+            env={"HOME": str(self.scratch), "PACELINE_ADDRESS": self.address},
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
     def create(self, name, **spec):
         path = self.scratch / f"{name}.json"
         path.write_text(json.dumps({"name": name, "spec": spec}))

@@ -64,7 +64,7 @@ class SecureCluster(RealCluster):
 
     def __init__(self):
         self.tls = SCRATCH / "tls"
-        names = {"coordinator": "server/coordinator,127.0.0.1",
+        names = {"coordinator": "coordinator/coordinator,127.0.0.1",
                  "operator": "admin/operator", "e0": "worker/e0",
                  **{name: f"server/{name},127.0.0.1" for name in SERVERS},
                  **{name: f"worker/{name}" for name in WORKERS}}

@@ -39,7 +39,7 @@ WORKER = "paceline-worker"
 
 # None of its numbers is a member's: certificates of a role are shared, as the
 # chart has them.
-IDENTITIES = {"coordinator": "server/coordinator,127.0.0.1",
+IDENTITIES = {"coordinator": "coordinator/coordinator,127.0.0.1",
               "server": "server/server,127.0.0.1",
               "worker": "worker/worker", "admin": "admin/operator",
               "viewer": "viewer/stranger"}

@@ -16,6 +16,7 @@ std::unique_ptr<ChosenCommand> AddAdminCommands(CLI::App& app,
   AddCheckpointCommands(app, *chosen);
   AddWorkerCommands(app, *chosen);
   AddServerCommands(app, *chosen);
+  AddCoordinatorCommands(app, *chosen);
   AddTopCommand(app, *chosen);
   AddAuditCommands(app, *chosen);
   AddConfigCommands(app, *chosen);

@@ -9,9 +9,9 @@
 namespace paceline {
 
 // Adds all commands that talk to a coordinator (job, worker, server,
-// checkpoint, top, audit), `config`, `completion` and `version` to the
-// `paceline` command. After parsing, the result says whether one of them was
-// chosen and runs it. It must outlive `app`'s parsing.
+// coordinator, checkpoint, top, audit), `config`, `completion` and `version` to
+// the `paceline` command. After parsing, the result says whether one of them
+// was chosen and runs it. It must outlive `app`'s parsing.
 std::unique_ptr<ChosenCommand> AddAdminCommands(CLI::App& app, Console console);
 
 // `paceline checkpoint`.
@@ -30,7 +30,8 @@ void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen);
 void AddJobChangeCommands(CLI::App& job, ChosenCommand& chosen);
 void AddJobFollowCommands(CLI::App& job, ChosenCommand& chosen);
 
-// Each adds its noun to `paceline`: `worker`, `server`, `audit`.
+// Each adds its noun to `paceline`: `coordinator`, `worker`, `server`, `audit`.
+void AddCoordinatorCommands(CLI::App& root, ChosenCommand& chosen);
 void AddWorkerCommands(CLI::App& root, ChosenCommand& chosen);
 void AddServerCommands(CLI::App& root, ChosenCommand& chosen);
 void AddAuditCommands(CLI::App& root, ChosenCommand& chosen);

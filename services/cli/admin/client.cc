@@ -59,7 +59,9 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(
   options.insecure_plaintext = connection.insecure_plaintext;
   PACELINE_ASSIGN_OR_RETURN(ClientSecurity security,
                             MakeClientSecurity(options));
-  PACELINE_RETURN_IF_ERROR(CheckDialAddress(connection.address, security));
+  for (const auto& address : SplitCoordinatorAddresses(connection.address)) {
+    PACELINE_RETURN_IF_ERROR(CheckDialAddress(address, security));
+  }
   std::unique_ptr<AdminClient> client(
       new AdminClient(std::move(connection), std::move(security),
                       std::move(interruption), std::move(note)));
@@ -68,10 +70,12 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(
 }
 
 void AdminClient::Reconnect() {
-  channel_ = MakeChannel(connection_.address, ChannelProfile::kControl,
-                         kLiveness, security_);
+  address_ = addresses_.Next();
+  channel_ =
+      MakeChannel(address_, ChannelProfile::kControl, kLiveness, security_);
   jobs_ = v1::JobService::NewStub(channel_);
   cluster_ = v1::ClusterService::NewStub(channel_);
+  coordinator_ = v1::CoordinatorService::NewStub(channel_);
 }
 
 absl::Status AdminClient::Pause(absl::Duration pause) {
@@ -82,14 +86,13 @@ absl::Status AdminClient::Pause(absl::Duration pause) {
 absl::Status AdminClient::Explain(const grpc::Status& status) const {
   const absl::Status explained = FromGrpc(status);
   if (absl::IsUnavailable(explained)) {
-    return Reworded(explained,
-                    absl::StrCat("cannot reach ", connection_.address, ": ",
-                                 explained.message()));
+    return Reworded(explained, absl::StrCat("cannot reach ", address_, ": ",
+                                            explained.message()));
   }
   if (absl::IsDeadlineExceeded(explained)) {
     return Reworded(
         explained,
-        absl::StrCat(connection_.address, " did not answer within ",
+        absl::StrCat(address_, " did not answer within ",
                      absl::FormatDuration(connection_.request_timeout)));
   }
   return explained;
@@ -126,7 +129,7 @@ absl::Status AdminClient::CheckCredentials(const absl::Status& outage,
   // The coordinator said that itself: it has taken us.
   if (!ReasonOf(outage).empty()) return absl::OkStatus();
   const absl::Status refused = ProbeConnection(
-      connection_.address, security_,
+      address_, security_,
       std::clamp(deadline - absl::Now(), absl::ZeroDuration(), kProbe));
   if (ReasonOf(refused) != "NO_CREDENTIALS") return refused;
   return Reworded(

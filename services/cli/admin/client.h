@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/rpc/coordinator_addresses.h"
 #include "common/security/security.h"
 #include "common/status.h"
 #include "protos/paceline/v1/cluster.grpc.pb.h"
@@ -31,15 +32,16 @@ namespace paceline {
 // The methods, as Call() takes them: &JobsApi::GetJob.
 using JobsApi = v1::JobService::StubInterface;
 using ClusterApi = v1::ClusterService::StubInterface;
+using CoordinatorApi = v1::CoordinatorService::StubInterface;
 template <class Api, class Request, class Response>
 using UnaryMethod = grpc::Status (Api::*)(grpc::ClientContext*, const Request&,
                                           Response*);
 
-// The two services of a coordinator, for one command. Every call has a
-// deadline; what is UNAVAILABLE is tried again within it, with growing pauses,
-// so requests that change anything carry a request id. Missing or wrong
-// credentials, which gRPC calls UNAVAILABLE too, are told at once. Used by one
-// thread.
+// The services of a coordinator, for one command. Every call has a deadline;
+// what is UNAVAILABLE is tried again within it, with growing pauses, at the
+// next of its addresses, so requests that change anything carry a request id.
+// Missing or wrong credentials, which gRPC calls UNAVAILABLE too, are told at
+// once. Used by one thread.
 class AdminClient {
  public:
   // `note` is told, once in an outage, what is waited for. Fails where the
@@ -82,8 +84,8 @@ class AdminClient {
   absl::Status CheckCredentials(const absl::Status& outage,
                                 absl::Time deadline) const;
 
-  // Dials anew at once, where the old channel would wait. Streams that are open
-  // keep their connection.
+  // Dials the next address at once, where the old channel would wait. Streams
+  // that are open keep their connection.
   void Reconnect();
 
   // A pause of a retry loop; CANCELLED: interrupted.
@@ -101,6 +103,7 @@ class AdminClient {
               std::function<void(absl::string_view)> note)
       : connection_(std::move(connection)),
         security_(std::move(security)),
+        addresses_(connection_.address),
         interruption_(std::move(interruption)),
         note_(std::move(note)) {}
 
@@ -110,15 +113,19 @@ class AdminClient {
 
   JobsApi& ApiOf(JobsApi*) { return *jobs_; }
   ClusterApi& ApiOf(ClusterApi*) { return *cluster_; }
+  CoordinatorApi& ApiOf(CoordinatorApi*) { return *coordinator_; }
 
   const Connection connection_;
   const ClientSecurity security_;
+  CoordinatorAddresses addresses_;
+  std::string address_;  // That is dialled now.
   const std::shared_ptr<Interruption> interruption_;
   const std::function<void(absl::string_view)> note_;
   std::shared_ptr<grpc::Channel> channel_;
   bool repeated_ = false;
   std::unique_ptr<v1::JobService::StubInterface> jobs_;
   std::unique_ptr<v1::ClusterService::StubInterface> cluster_;
+  std::unique_ptr<v1::CoordinatorService::StubInterface> coordinator_;
 };
 
 // How long to wait before try number `attempt` (from 1), the first repetition

@@ -307,7 +307,8 @@ void AddConnectionFlags(CLI::App& command, ConnectionFlags& flags) {
     command.add_option(names, flags.settings[setting], help)->group(kGroup);
   };
   add("--address", "address",
-      "host:port of the coordinator, or PACELINE_ADDRESS");
+      "host:port of the coordinator, of two with a comma, or "
+      "PACELINE_ADDRESS");
   add("-n,--namespace", "namespace", "Of jobs, or PACELINE_NAMESPACE");
   add("--tls-ca", "tls-ca", "File of the certificates to trust");
   add("--tls-cert", "tls-cert", "File of the own certificate");

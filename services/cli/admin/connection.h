@@ -87,7 +87,7 @@ void AddConnectionFlags(CLI::App& command, ConnectionFlags& flags);
 
 // Whom to talk to, and how.
 struct Connection {
-  std::string address;            // "host:port"; empty: none was named.
+  std::string address;            // CoordinatorAddresses; empty: none named.
   std::string space = "default";  // The namespace.
   bool space_given = false;       // By a flag.
   std::string tls_ca;             // Files; empty: none.

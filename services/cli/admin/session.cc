@@ -30,13 +30,18 @@ absl::Status Session::Configure(const CommonFlags& flags) {
 
 absl::StatusOr<AdminClient*> Session::Client() {
   if (client_ == nullptr) {
-    if (interruption_ == nullptr) interruption_ = console_.make_interruption();
-    PACELINE_ASSIGN_OR_RETURN(
-        client_,
-        AdminClient::Create(connection_, interruption_,
-                            [this](absl::string_view text) { Note(text); }));
+    PACELINE_ASSIGN_OR_RETURN(client_, ClientOf(connection_.address));
   }
   return client_.get();
+}
+
+absl::StatusOr<std::unique_ptr<AdminClient>> Session::ClientOf(
+    const std::string& address) {
+  if (interruption_ == nullptr) interruption_ = console_.make_interruption();
+  Connection connection = connection_;
+  connection.address = address;
+  return AdminClient::Create(std::move(connection), interruption_,
+                             [this](absl::string_view text) { Note(text); });
 }
 
 absl::Status Session::Write(absl::string_view text) {

@@ -55,6 +55,10 @@ class Session {
   // To the coordinator; opened at the first call.  REQUIRES: Configure().
   absl::StatusOr<AdminClient*> Client();
 
+  // To the coordinator at one of the addresses.  REQUIRES: Configure().
+  absl::StatusOr<std::unique_ptr<AdminClient>> ClientOf(
+      const std::string& address);
+
   // As AdminClient::Call() and ListAll(), with Client().
   template <class Api, class Request, class Response>
   absl::StatusOr<Response> Call(UnaryMethod<Api, Request, Response> method,

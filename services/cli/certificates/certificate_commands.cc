@@ -148,7 +148,7 @@ void AddCertificateCommands(CLI::App& root, ChosenCommand& chosen) {
       ->capture_default_str();
   ensure.app->footer(
       "\nExample: paceline certificate ensure --directory tls \\\n"
-      "  coordinator=server/coordinator,coordinator.lab,10.0.0.2 \\\n"
+      "  coordinator=coordinator/coordinator,coordinator.lab,10.0.0.2 \\\n"
       "  s0=server/s0,s0.lab w0=worker/w0 alice=admin/alice");
   const auto remove = AddPlainCommand<LabelFlags>(
       certificate, "remove-secrets",

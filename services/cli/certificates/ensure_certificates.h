@@ -22,7 +22,7 @@ struct WantedCertificate {
 
 // "NAME=ROLE/IDENTITY[,HOST...]", a HOST being a DNS name, perhaps with "*" for
 // its first part, or an IP address:
-// "coordinator=server/coordinator,paceline.example.com,10.0.0.2".
+// "coordinator=coordinator/coordinator,paceline.example.com,10.0.0.2".
 // INVALID_ARGUMENT for anything else.
 absl::StatusOr<WantedCertificate> ParseWantedCertificate(
     absl::string_view text);

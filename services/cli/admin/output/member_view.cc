@@ -52,6 +52,24 @@ std::string CodeText(int code) {
 
 }  // namespace
 
+Table CoordinatorTable(const std::vector<const v1::Coordinator*>& coordinators,
+                       bool wide) {
+  using Coordinator = const v1::Coordinator&;
+  return TableOf<v1::Coordinator>(
+      coordinators,
+      {{"NAME", [](Coordinator one) { return one.name(); }},
+       {"ROLE",
+        [](Coordinator one) { return v1::Coordinator::Role_Name(one.role()); }},
+       {"READY", [](Coordinator one) { return one.ready() ? "yes" : "no"; }},
+       {"BEHIND",
+        [](Coordinator one) { return absl::StrCat(one.entries_behind()); }},
+       {"TERM", [](Coordinator one) { return absl::StrCat(one.term()); }},
+       {"ADDRESS", [](Coordinator one) { return one.address(); }},
+       {"VERSION", [](Coordinator one) { return one.version(); }},
+       {"TROUBLE", [](Coordinator one) { return one.trouble(); }, true}},
+      wide);
+}
+
 std::string StateText(const v1::Worker& worker) {
   const bool leaves =
       worker.draining() && worker.state() != v1::Worker::DRAINED;

@@ -10,7 +10,10 @@
 
 namespace paceline {
 
-// Workers, servers and the audit record as people see them. Pure.
+// Coordinators, workers, servers and the audit record as people see them. Pure.
+
+Table CoordinatorTable(const std::vector<const v1::Coordinator*>& coordinators,
+                       bool wide);
 
 Table WorkerTable(const std::vector<const v1::Worker*>& workers, bool wide,
                   absl::Time now);

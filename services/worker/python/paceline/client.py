@@ -22,7 +22,8 @@ from paceline.api_errors import (ApiError, DeadlineExceeded,
                                  Internal, InvalidArgument, JobEndedOtherwise,
                                  NotFound, Unavailable, Unknown)
 from paceline.cluster_settings import resolve_connection
-from paceline.coordinator_channel import CoordinatorChannel, retry_pause
+from paceline.coordinator_channel import (CoordinatorChannel, Dialled,
+                                          retry_pause)
 from paceline.durations import Duration, parse_duration
 from paceline.job_document import JobSource, MapChange, read_job, read_update
 from paceline.resources import (EVENTS, AccuracyPoint, Checkpoint, Decision,
@@ -55,7 +56,8 @@ class Client:
                  insecure_plaintext: typing.Optional[bool] = None,
                  request_timeout: typing.Optional[Duration] = None,
                  config_file: typing.Optional[str] = None) -> None:
-        """`address` is "host:port"; `request_timeout` in seconds, or as "30s";
+        """`address` is "host:port", of two coordinators with a comma
+        between them; `request_timeout` in seconds, or as "30s";
         `config_file` stands for PACELINE_CONFIG, "" for no file at all.
 
         Nothing is dialled yet. Raises InvalidArgument for settings that are
@@ -85,7 +87,7 @@ class Client:
 
     @property
     def address(self) -> str:
-        """ "host:port" of the coordinator."""
+        """ "host:port" of the coordinator; of two with a comma."""
         return self._channel.connection.address
 
     @property
@@ -418,7 +420,8 @@ class Client:
         request = new("WatchJobRequest", name=full)
         outage = _Outage(self._channel, deadline)
         while True:
-            stream = self._channel.watch(request, deadline)
+            dialled = self._channel.dialled()
+            stream = self._channel.watch(dialled, request, deadline)
             try:
                 for event in stream:
                     request.resume_token = event.resume_token
@@ -431,7 +434,7 @@ class Client:
                             getattr(event, kind), EVENTS[kind])})
                 return
             except grpc.RpcError as error:
-                outage.judge(error, request)
+                outage.judge(dialled, error, request)
             finally:
                 stream.cancel()
 
@@ -481,14 +484,15 @@ class _Outage:
         self._began: typing.Optional[float] = None
         self._tries = 0
 
-    def judge(self, error: typing.Any, request: typing.Any) -> None:
+    def judge(self, dialled: Dialled, error: typing.Any,
+              request: typing.Any) -> None:
         """Waits and returns if it is; raises what it ended with if not."""
         channel = self._channel
-        explained = channel.explain(error)
+        explained = channel.explain(dialled, error)
         if isinstance(explained, DeadlineExceeded):
             if self._deadline is not None and channel.now() >= self._deadline:
                 raise DeadlineExceeded("the time to wait has passed") from None
-            channel.reconnect()
+            channel.reconnect(dialled)
             return
         # A coordinator that has restarted may not know the token: from the
         # present state on, then.
@@ -497,9 +501,10 @@ class _Outage:
             return
         if not isinstance(explained, Unavailable):
             raise explained from None
-        self._wait(explained, request)
+        self._wait(dialled, explained, request)
 
-    def _wait(self, explained: ApiError, request: typing.Any) -> None:
+    def _wait(self, dialled: Dialled, explained: ApiError,
+              request: typing.Any) -> None:
         channel = self._channel
         if self._began is None:
             self._began = channel.now()
@@ -508,14 +513,14 @@ class _Outage:
         timeout = channel.connection.request_timeout
         # Who has seen something had the right credentials, and waits.
         if self._tries == 1 and not request.resume_token:
-            channel.check_credentials(explained, timeout)
+            channel.check_credentials(dialled, explained, timeout)
         if channel.now() + pause >= self._began + timeout:
             raise explained from None
         if (self._deadline is not None and
                 channel.now() + pause >= self._deadline):
             raise explained from None
         channel.pause(pause)
-        channel.reconnect()
+        channel.reconnect(dialled)
 
 
 def _job_states() -> typing.Any:

@@ -43,7 +43,8 @@ class ConfigFile:
 class Connection:
     """Files are empty where none is named."""
 
-    address: str = ""  # "host:port"
+    # "host:port"; of two coordinators both, "host:port,host:port".
+    address: str = ""
     namespace: str = "default"
     namespace_given: bool = False  # As an argument.
     tls_ca: str = ""
@@ -53,6 +54,11 @@ class Connection:
     token_file: str = ""
     insecure_plaintext: bool = False
     request_timeout: float = 30.0  # Seconds, retries included.
+
+    def at_each_address(self) -> typing.List["Connection"]:
+        """The same, to each of the addresses alone."""
+        return [dataclasses.replace(self, address=address)
+                for address in self.address.split(",")]
 
 
 def resolve_connection(

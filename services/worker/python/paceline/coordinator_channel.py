@@ -1,13 +1,15 @@
 """Calls to a coordinator, tried again where the command tries again.
 
 What is UNAVAILABLE is tried again within the request timeout, with growing
-pauses, and nothing else is: requests that change anything carry a request id.
-Missing or wrong credentials, which gRPC calls UNAVAILABLE too, are told at
-once.
+pauses, at the next of the addresses, and nothing else is: requests that change
+anything carry a request id. Missing or wrong credentials, which gRPC calls
+UNAVAILABLE too, are told at once.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import threading
 import time
 import typing
@@ -35,6 +37,14 @@ def retry_pause(attempt: int) -> float:
     return min(2.0, 0.1 * 1.5 ** min(attempt - 1, 20))
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dialled:
+    """One of the coordinator's addresses, and gRPC's channel to it."""
+
+    connection: Connection
+    channel: typing.Any
+
+
 class CoordinatorChannel:
     """Thread-safe. `sleep` and `now` (monotonic) are in seconds."""
 
@@ -44,17 +54,18 @@ class CoordinatorChannel:
         """Raises InvalidArgument where the settings make no channel."""
         self.connection = connection
         self._credentials = Credentials(connection)
+        self._places = itertools.cycle(connection.at_each_address())
         self._sleep = sleep
         self._now = now
         self._lock = threading.Lock()
         self._closed = False
-        self._channel = self._dial()
+        self._dialled = self._dial_next()
 
     def close(self) -> None:
         """Calls that are open end with Cancelled."""
         with self._lock:
             self._closed = True
-            self._channel.close()
+            self._dialled.channel.close()
 
     def call(self, service: str, method: str,
              request: typing.Any) -> typing.Any:
@@ -64,8 +75,9 @@ class CoordinatorChannel:
         tries = 0
         while True:
             tries += 1
+            dialled = self.dialled()
             try:
-                return self._try(service, method, request, deadline)
+                return self._try(dialled, service, method, request, deadline)
             except ApiError as error:
                 error.tries = tries
                 # The reason that says what is wrong is the more useful one.
@@ -74,30 +86,31 @@ class CoordinatorChannel:
                 if not isinstance(error, Unavailable):
                     raise
                 if tries == 1:
-                    self.check_credentials(error, deadline - self._now())
+                    self.check_credentials(dialled, error,
+                                           deadline - self._now())
                 outage = error
                 pause = max(retry_pause(tries), error.retry_delay or 0.0)
                 if self._now() + pause >= deadline:
                     raise
             self._sleep(pause)
-            self.reconnect()
+            self.reconnect(dialled)
 
-    def watch(self, request: typing.Any,
+    def watch(self, dialled: Dialled, request: typing.Any,
               deadline: typing.Optional[float]) -> typing.Any:
         """The stream of WatchJob, an iterator of gRPC's with cancel(); it
         ends at `deadline` (of `now`), or after half an hour."""
         left = (_STREAM_LIFE if deadline is None
                 else min(_STREAM_LIFE, deadline - self._now()))
         method = api_messages.find_method("JobService", "WatchJob")
-        return self._present().unary_stream(
+        return dialled.channel.unary_stream(
             method.path, method.serialize, method.deserialize)(
                 request, timeout=max(0.0, left),
                 metadata=self._credentials.metadata())
 
-    def explain(self, error: typing.Any) -> ApiError:
+    def explain(self, dialled: Dialled, error: typing.Any) -> ApiError:
         """What a call or a stream ended with, for people."""
         explained = api_messages.from_rpc(error)
-        address = self.connection.address
+        address = dialled.connection.address
         if isinstance(explained, Unavailable):
             return explained.reworded(
                 f"cannot reach {address}: {explained.message}")
@@ -106,26 +119,32 @@ class CoordinatorChannel:
                                       f"{self.connection.request_timeout:g} s")
         return explained
 
-    def check_credentials(self, outage: ApiError, left: float) -> None:
+    def check_credentials(self, dialled: Dialled, outage: ApiError,
+                          left: float) -> None:
         """After something was UNAVAILABLE: raises what is wrong with the
         credentials, if it is that. May take two seconds, or `left`."""
         # The coordinator said that itself: it has taken us.
         if outage.reason:
             return
-        wrong = probe_connection(self.connection, self._credentials,
+        wrong = probe_connection(dialled.connection, self._credentials,
                                  min(max(left, 0.01), _PROBE))
         if wrong is not None:
             raise wrong
 
-    def reconnect(self) -> None:
-        """Dials anew at once, where the old channel would wait. Streams that
-        are open keep their connection."""
-        fresh = self._dial()
+    def dialled(self) -> Dialled:
+        """What calls and streams go to now."""
         with self._lock:
             if self._closed:
-                fresh.close()
-            else:
-                self._channel = fresh
+                raise InvalidArgument("this client has been closed")
+            return self._dialled
+
+    def reconnect(self, failed: Dialled) -> None:
+        """Dials the next address at once, where the old channel would wait,
+        unless another thread has done so since. Streams that are open keep
+        their connection."""
+        with self._lock:
+            if not self._closed and self._dialled is failed:
+                self._dialled = self._dial_next()
 
     def pause(self, seconds: float) -> None:
         self._sleep(seconds)
@@ -133,13 +152,11 @@ class CoordinatorChannel:
     def now(self) -> float:
         return self._now()
 
-    def _present(self) -> typing.Any:
-        with self._lock:
-            if self._closed:
-                raise InvalidArgument("this client has been closed")
-            return self._channel
+    def _dial_next(self) -> Dialled:
+        connection = next(self._places)
+        return Dialled(connection, self._dial(connection))
 
-    def _dial(self) -> typing.Any:
+    def _dial(self, connection: Connection) -> typing.Any:
         options = [
             ("grpc.keepalive_time_ms", _LIVENESS_MS // 2),
             ("grpc.keepalive_timeout_ms", _LIVENESS_MS // 2),
@@ -148,22 +165,22 @@ class CoordinatorChannel:
             ("grpc.max_receive_message_length", _ANSWER_BYTES_MAX),
         ]
         if not self._credentials.tls:
-            return grpc.insecure_channel(self.connection.address, options)
-        if self.connection.tls_server_name:
+            return grpc.insecure_channel(connection.address, options)
+        if connection.tls_server_name:
             options.append(("grpc.ssl_target_name_override",
-                            self.connection.tls_server_name))
+                            connection.tls_server_name))
         return grpc.secure_channel(
-            self.connection.address,
+            connection.address,
             grpc.ssl_channel_credentials(*self._credentials.tls_files()),
             options)
 
-    def _try(self, service: str, name: str, request: typing.Any,
-             deadline: float) -> typing.Any:
+    def _try(self, dialled: Dialled, service: str, name: str,
+             request: typing.Any, deadline: float) -> typing.Any:
         method = api_messages.find_method(service, name)
-        call = self._present().unary_unary(method.path, method.serialize,
+        call = dialled.channel.unary_unary(method.path, method.serialize,
                                            method.deserialize)
         try:
             return call(request, timeout=max(0.0, deadline - self._now()),
                         metadata=self._credentials.metadata())
         except grpc.RpcError as error:
-            raise self.explain(error) from None
+            raise self.explain(dialled, error) from None

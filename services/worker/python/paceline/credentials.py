@@ -130,12 +130,17 @@ def _check(connection: Connection) -> None:
     if connection.tls_server_name and not connection.tls_ca:
         raise InvalidArgument("tls_server_name needs tls_ca: there is no TLS "
                               "without")
-    address = connection.address
-    if not address:
+    if not connection.address:
         raise InvalidArgument(
             "no coordinator is named: give address=\"HOST:PORT\", set "
             "PACELINE_ADDRESS, or make a context with `paceline config "
             "set-context NAME --address HOST:PORT` and `use-context NAME`")
+    for one in connection.at_each_address():
+        _check_address(one)
+
+
+def _check_address(connection: Connection) -> None:
+    address = connection.address
     port = split_address(address).port
     plain = port is not None and port.isascii() and port.isdigit()
     if port is not None and not address.startswith("unix") and not (

@@ -207,7 +207,7 @@ class Secured:
             subprocess.run(
                 [BIN / "paceline", "certificate", "ensure", "--directory",
                  directory, "--days", "30", "--renew-before-days", "1",
-                 "coordinator=server/coordinator,coordinator.lab,127.0.0.1",
+                 "coordinator=coordinator/coordinator,coordinator.lab,127.0.0.1",
                  "e0=worker/e0", "alice=admin/alice", "bob=viewer/bob"],
                 check=True, capture_output=True, timeout=LONG)
         self.foreign = folder / "foreign"

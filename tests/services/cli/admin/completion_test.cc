@@ -49,7 +49,7 @@ TEST(CompletionTest, Table) {
   const std::vector<Case> kCases = {
       {"j", {"job"}},
       {"__", {}},
-      {"co", {"completion", "config"}},
+      {"co", {"completion", "config", "coordinator"}},
       {"job re", {"report", "restore", "resume"}},
       {"job get ", {}, Live::kJobs},
       {"job get mnist ", {}, Live::kJobs},

@@ -36,7 +36,7 @@ class CertificateCommandTest : public testing::Test {
 
 TEST_F(CertificateCommandTest, AFolderOfThem) {
   const auto first =
-      Ensure("coordinator=server/coordinator,localhost w0=worker/w0");
+      Ensure("coordinator=coordinator/coordinator,localhost w0=worker/w0");
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_THAT(first.out,
               AllOf(HasSubstr("/tls/ca: a new authority"),
@@ -45,7 +45,7 @@ TEST_F(CertificateCommandTest, AFolderOfThem) {
   const auto key = ReadSmallFile(folder_.Path("tls/w0/tls.key"));
   ASSERT_TRUE(key.ok()) << key.status();
   const auto again =
-      Ensure("coordinator=server/coordinator,localhost w0=worker/w0");
+      Ensure("coordinator=coordinator/coordinator,localhost w0=worker/w0");
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_THAT(again.out, IsEmpty());
   EXPECT_EQ(*ReadSmallFile(folder_.Path("tls/w0/tls.key")), *key);

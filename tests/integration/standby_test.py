@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+"""A second coordinator follows the one that leads, and takes its place: the job
+goes on where it was, and its weights count each sample once an epoch.
+
+    standby_test.py BIN_DIR SOURCE_DIR
+
+What a Kubernetes Lease does in place of PostgreSQL is looked at by
+kubernetes_lock_test and by the chart's tests.
+"""
+
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import unittest
+
+from counting_job import CountingJob
+from own_postgres import OwnPostgres
+from real_cluster import until
+from standby_cluster import StandbyCluster
+
+BIN = pathlib.Path(sys.argv[1]).resolve()
+SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-standby-"))
+
+
+def pause(seconds):
+    threading.Event().wait(seconds)
+
+
+def other(name):
+    return "c1" if name == "c0" else "c0"
+
+
+class StandbyCase(unittest.TestCase):
+    def start(self, lock=(), restarts=False):
+        self.cluster = StandbyCluster(
+            BIN, SCRATCH, 3, CountingJob.workers("w0", "w1"), lock=lock,
+            restarts=restarts)
+        self.addCleanup(self.cluster.stop)
+        self.job = CountingJob(self, BIN, SCRATCH, self.cluster)
+        self.job.create()
+
+    def takes_over(self, name):
+        """The job goes on there as if nothing had been."""
+        until(f"{name} leads", lambda: self.cluster.leader() == name)
+        self.job.trains_on()
+
+
+class PromotedByHand(StandbyCase):
+    def setUp(self):
+        self.start()
+
+    def promote(self, name, *flags):
+        return self.job.commands("coordinator", "promote", "--address",
+                                 self.cluster.places[name], *flags)
+
+    def test_the_leader_dies(self):
+        self.assertEqual(self.cluster.await_standby(), "c0")
+        self.job.trains_on()
+        before = self.job.samples()
+        self.cluster.kill_one("c0")
+        # It cannot know that nobody leads.
+        until("c1 knows that it does not follow",
+              lambda: not self.cluster.list_coordinators(
+                  self.cluster.places["c1"])["c1"].get("ready"))
+        with self.assertRaisesRegex(AssertionError, "--accept-loss"):
+            self.promote("c1")
+        self.promote("c1", "--accept-loss", "--yes")
+        self.takes_over("c1")
+        self.assertGreaterEqual(self.job.samples(), before)
+        # One that is started as if nothing had happened ends again.
+        self.cluster.start_one("c0")
+        self.cluster.watches["c0"].join()
+        self.assertEqual(self.cluster.codes, [3])
+        self.job.trains_on()
+        self.job.nobody_was_lost()
+        self.job.counts_each_sample()
+
+    def test_the_lead_is_handed_over(self):
+        self.cluster.await_standby()
+        self.job.trains_on()
+        self.promote("c1")
+        self.takes_over("c1")
+        self.cluster.watches["c0"].join()
+        self.assertEqual(self.cluster.codes, [3])
+        with self.assertRaisesRegex(AssertionError, "leads already"):
+            self.promote("c1")
+        self.job.nobody_was_lost()
+        self.job.counts_each_sample()
+
+
+class AgreedByPostgres(StandbyCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.postgres = OwnPostgres()
+        cls.addClassCleanup(cls.postgres.stop)
+
+    def setUp(self):
+        self.postgres.query("DROP TABLE IF EXISTS paceline_leader")
+        self.start(["--leader-lock", self.postgres.url], restarts=True)
+
+    def test_leaders_die(self):
+        watch = self.job.watch()
+        for paradigm in "bsp", "asp", "ssp:s=3":
+            leader = self.cluster.await_standby()
+            self.job.trains_on()
+            self.job.switch(paradigm)
+            decided = self.job.decisions()  # They are kept from here on.
+            before = self.job.samples()
+            self.cluster.kill_one(leader)
+            self.takes_over(other(leader))
+            self.assertGreaterEqual(self.job.samples(), before)
+            self.assertEqual(self.job.decisions()[:len(decided)], decided)
+            self.cluster.start_one(leader)
+        self.job.nobody_was_lost()
+        self.job.counts_each_sample()
+        # Who has watched all the time has missed nothing, and got nothing
+        # twice.
+        watched = watch()
+        self.assertEqual(watched, self.job.decisions()[-len(watched):])
+        self.assertGreater(len(watched), 6)
+
+    def test_a_leader_is_told_to_stop(self):
+        leader = self.cluster.await_standby()
+        self.job.trains_on()
+        self.cluster.coordinators[leader].send_signal(signal.SIGTERM)
+        self.takes_over(other(leader))
+        self.job.nobody_was_lost()
+        self.job.counts_each_sample()
+
+    def test_a_leader_is_stopped_for_longer_than_its_lease(self):
+        leader = self.cluster.await_standby()
+        self.job.trains_on()
+        frozen = self.cluster.coordinators[leader]
+        frozen.send_signal(signal.SIGSTOP)
+        self.takes_over(other(leader))
+        frozen.send_signal(signal.SIGCONT)
+        # It leads no more, ends, is started again and stands by.
+        self.assertEqual(self.cluster.await_standby(), other(leader))
+        self.assertEqual(self.cluster.codes, [3])
+        self.job.nobody_was_lost()
+        self.job.counts_each_sample()
+
+    def test_without_the_database_who_leads_goes_on(self):
+        leader = self.cluster.await_standby()
+        self.job.trains_on()
+        self.postgres.kill()
+        pause(8)  # More than a lease.
+        self.job.trains_on()
+        self.postgres.start()
+        self.assertEqual(self.cluster.await_standby(), leader)
+        self.job.trains_on()
+        self.assertEqual(self.cluster.codes, [])
+        self.job.nobody_was_lost()
+        self.job.counts_each_sample()
+
+
+if __name__ == "__main__":
+    try:
+        unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
+    finally:
+        shutil.rmtree(SCRATCH, ignore_errors=True)
