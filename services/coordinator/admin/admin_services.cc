@@ -213,9 +213,10 @@ grpc::ServerWriteReactor<v1::WatchJobResponse>* JobService::WatchJob(
   const auto open = [jobs = jobs_, stream,
                      wanted = *request]() -> absl::Status {
     PACELINE_ASSIGN_OR_RETURN(auto events, jobs->WatchJob(wanted));
-    PACELINE_ASSIGN_OR_RETURN(const JobEvents::Cursor place,
-                              events->Place(wanted.resume_token()));
-    stream->Open(std::move(events), place);
+    PACELINE_ASSIGN_OR_RETURN(
+        JobEvents::Cursor place,
+        events->Place(wanted.resume_token(), jobs->HistoryOf(wanted.name())));
+    stream->Open(std::move(events), std::move(place));
     return absl::OkStatus();
   };
   const absl::Status submitted = answering_->Submit([open, stream] {

@@ -97,7 +97,14 @@ v1::Job JobBook::View(const JobEntry& entry) const {
 
 const std::shared_ptr<JobEvents>& JobBook::EventsOf(JobEntry& entry) {
   if (entry.events == nullptr) {
-    entry.events = std::make_shared<JobEvents>(View(entry), ids_.Next());
+    const std::string& uid = entry.job.uid();
+    // Without it, who resumes misses what was before.
+    const HistoryPlace history = {
+        .decisions = std::max(store_->LastDecisionSequence(uid).value_or(0),
+                              entry.last_decision),
+        .points = store_->LastAccuracyPoint(uid).value_or(0)};
+    entry.events =
+        std::make_shared<JobEvents>(View(entry), ids_.Next(), history);
     if (HasEnded(entry.job.state())) entry.events->Close(absl::OkStatus());
   }
   return entry.events;

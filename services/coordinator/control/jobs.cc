@@ -541,6 +541,31 @@ absl::StatusOr<std::shared_ptr<JobEvents>> Jobs::WatchJob(
   return book_.EventsOf(*entry);
 }
 
+JobEvents::ReadHistory Jobs::HistoryOf(const std::string& name) const {
+  return [this, name](const HistoryPlace& after, const HistoryPlace& until,
+                      int64_t limit)
+             -> absl::StatusOr<std::vector<v1::WatchJobResponse>> {
+    PACELINE_ASSIGN_OR_RETURN(const JobName job, ParseJobName("name", name));
+    PACELINE_ASSIGN_OR_RETURN(const std::string uid, FlushedHistoryOf(job));
+    std::vector<v1::WatchJobResponse> history;
+    PACELINE_ASSIGN_OR_RETURN(
+        std::vector<v1::Decision> decisions,
+        store_->ListDecisions(uid, after.decisions, limit));
+    for (v1::Decision& decision : decisions) {
+      if (decision.sequence() > until.decisions) break;
+      *history.emplace_back().mutable_decision() = std::move(decision);
+    }
+    PACELINE_ASSIGN_OR_RETURN(
+        std::vector<NumberedPoint> points,
+        store_->ListAccuracyPoints(uid, after.points, limit));
+    for (NumberedPoint& numbered : points) {
+      if (numbered.sequence > until.points) break;
+      *history.emplace_back().mutable_accuracy() = std::move(numbered.point);
+    }
+    return history;
+  };
+}
+
 absl::StatusOr<std::string> Jobs::FlushedHistoryOf(const JobName& job) const {
   std::string uid;
   {

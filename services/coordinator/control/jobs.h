@@ -70,6 +70,9 @@ class Jobs {
   // What happens to the job, from now on.
   absl::StatusOr<std::shared_ptr<JobEvents>> WatchJob(
       const v1::WatchJobRequest& request);
+  // For those who watch: reads the history of the job of that name. It must not
+  // outlive this.
+  JobEvents::ReadHistory HistoryOf(const std::string& name) const;
   absl::StatusOr<v1::ListDecisionsResponse> ListDecisions(
       const v1::ListDecisionsRequest& request) const;
   absl::StatusOr<v1::ListAccuracyPointsResponse> ListAccuracyPoints(

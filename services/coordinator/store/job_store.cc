@@ -541,6 +541,13 @@ absl::StatusOr<int64_t> JobStore::LastDecisionSequence(const std::string& uid) {
       "SELECT COALESCE(MAX(sequence), 0) FROM decisions WHERE uid = ?", uid);
 }
 
+absl::StatusOr<int64_t> JobStore::LastAccuracyPoint(const std::string& uid) {
+  absl::MutexLock lock(&mu_);
+  return database_.Number(
+      "SELECT COALESCE(MAX(sequence), 0) FROM accuracy_points WHERE uid = ?",
+      uid);
+}
+
 absl::StatusOr<std::vector<NumberedPoint>> JobStore::ListAccuracyPoints(
     const std::string& uid, int64_t after, int64_t limit) {
   absl::MutexLock lock(&mu_);

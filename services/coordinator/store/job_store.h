@@ -175,6 +175,7 @@ class JobStore : public FeedSource {
   // 0 if there is none.
   absl::StatusOr<int64_t> LastDecisionSequence(const std::string& uid);
 
+  absl::StatusOr<int64_t> LastAccuracyPoint(const std::string& uid);
   absl::StatusOr<std::vector<NumberedPoint>> ListAccuracyPoints(
       const std::string& uid, int64_t after, int64_t limit);
 

@@ -1,27 +1,40 @@
 #include "services/coordinator/watch/event_log.h"
 
+#include <cstddef>
+#include <vector>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace paceline {
 
-std::string FormatResumeToken(const WatchPlace& point) {
+std::string FormatResumeToken(const WatchPlace& place) {
   return absl::WebSafeBase64Escape(
-      absl::StrCat(point.instance, ":", point.sequence));
+      absl::StrCat(place.instance, ":", place.sequence, ":",
+                   place.history.decisions, ":", place.history.points));
 }
 
 absl::StatusOr<WatchPlace> ParseResumeToken(absl::string_view token) {
-  WatchPlace point;
+  WatchPlace place;
   std::string text;
   if (absl::WebSafeBase64Unescape(token, &text)) {
-    const size_t colon = text.rfind(':');
-    if (colon != std::string::npos && colon > 0) {
-      point.instance = text.substr(0, colon);
+    std::vector<absl::string_view> parts = absl::StrSplit(text, ':');
+    // The instance may have colons.
+    if (parts.size() >= 4) {
+      const size_t numbers = parts.size() - 3;
+      place.instance =
+          absl::StrJoin(parts.begin(), parts.begin() + numbers, ":");
       // Reading is more lenient than writing: blanks, signs, leading zeros.
-      if (absl::SimpleAtoi(text.substr(colon + 1), &point.sequence) &&
-          FormatResumeToken(point) == token) {
-        return point;
+      if (!place.instance.empty() &&
+          absl::SimpleAtoi(parts[numbers], &place.sequence) &&
+          absl::SimpleAtoi(parts[numbers + 1], &place.history.decisions) &&
+          absl::SimpleAtoi(parts[numbers + 2], &place.history.points) &&
+          place.history.decisions >= 0 && place.history.points >= 0 &&
+          FormatResumeToken(place) == token) {
+        return place;
       }
     }
   }

@@ -20,16 +20,26 @@
 
 namespace paceline {
 
-// Where a watcher stands in one life of one event log.
+// How much there is of what is kept of a job for ever, by its own numbers.
+struct HistoryPlace {
+  int64_t decisions = 0;
+  int64_t points = 0;  // Of its accuracy.
+
+  friend bool operator==(const HistoryPlace&, const HistoryPlace&) = default;
+};
+
+// Where a watcher stands in one life of one event log, and what it has of the
+// job's history, which outlives the log.
 struct WatchPlace {
   std::string instance;   // The log's; not empty.
   uint64_t sequence = 0;  // The last event that was seen has it.
+  HistoryPlace history = {};
 
   friend bool operator==(const WatchPlace&, const WatchPlace&) = default;
 };
 
 // Opaque to clients: printable, without anything that a shell or a URL minds.
-std::string FormatResumeToken(const WatchPlace& point);
+std::string FormatResumeToken(const WatchPlace& place);
 
 // INVALID_ARGUMENT if FormatResumeToken() never gave it.
 absl::StatusOr<WatchPlace> ParseResumeToken(absl::string_view token);
@@ -58,6 +68,7 @@ class EventLog {
    private:
     friend class EventLog;
     bool snapshot_due_ = true;
+    bool from_start_ = false;     // With the job as it was then.
     uint64_t seen_ = 0;           // The last event.
     uint64_t progress_seen_ = 0;  // The last progress.
   };
@@ -65,17 +76,21 @@ class EventLog {
   // What a watcher reads.
   struct Reading {
     Shared message;
-    std::string token;
+    uint64_t sequence = 0;  // Of the last event that the watcher has then.
     // With the job as it is: the latest progress, if it came after that, which
     // is read with it.
     Shared progress;
+    // With the job as it is: the last event so far; null: there was none.
+    Shared last;
   };
 
   // `instance`: names this life of this log among all logs that there were and
   // will be, so that a token of another one is known as such: the job's uid and
   // something drawn at random, say. `job`: the job as it is.
   EventLog(absl::string_view instance, Message job)
-      : instance_(instance), job_(Share(std::move(job))) {}
+      : instance_(instance), first_(Share(std::move(job))), job_(first_) {}
+
+  const std::string& instance() const { return instance_; }
 
   // Everything below is dropped after Close().
 
@@ -119,33 +134,35 @@ class EventLog {
     Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { closed_ = status; });
   }
 
-  // A cursor for `resume_token`: empty begins with the job as it is, and so
-  // does a token of another instance. INVALID_ARGUMENT if it is no token.
-  absl::StatusOr<Cursor> Open(absl::string_view resume_token) const {
+  // Before the first event, with the job as it was then; or, if not all events
+  // are kept any more, with the job as it is.
+  static Cursor AtStart() {
     Cursor cursor;
-    if (resume_token.empty()) return cursor;
-    const auto point = ParseResumeToken(resume_token);
-    if (!point.ok()) return point.status();
-    if (point->instance != instance_) return cursor;
+    cursor.from_start_ = true;
+    return cursor;
+  }
+
+  // Behind the last event that was seen at a place in this log.
+  // INVALID_ARGUMENT if that has not happened.
+  absl::StatusOr<Cursor> Behind(const WatchPlace& place) const {
+    Cursor cursor;
     absl::MutexLock lock(&mu_);
-    if (point->sequence > last_) {
+    if (place.sequence > last_) {
       return absl::InvalidArgumentError(
           "is of an event that has not happened; leave it out to begin with "
           "the job as it is");
     }
     cursor.snapshot_due_ = false;
-    cursor.seen_ = point->sequence;
+    cursor.seen_ = place.sequence;
     return cursor;
   }
 
   // The next thing for this watcher; nothing if there is nothing yet.
   std::optional<Reading> Next(Cursor& cursor) const {
     Reading reading;
-    {
-      absl::MutexLock lock(&mu_);
-      if (!Advance(cursor, reading)) return std::nullopt;
-    }
-    reading.token = FormatResumeToken({instance_, cursor.seen_});
+    absl::MutexLock lock(&mu_);
+    if (!Advance(cursor, reading)) return std::nullopt;
+    reading.sequence = cursor.seen_;
     return reading;
   }
 
@@ -209,11 +226,17 @@ class EventLog {
   bool Advance(Cursor& cursor, Reading& reading) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const uint64_t first = last_ + 1 - events_.size();
+    if (std::exchange(cursor.from_start_, false) && first == 1) {
+      cursor.snapshot_due_ = false;
+      reading.message = first_;
+      return true;
+    }
     if (cursor.snapshot_due_ || cursor.seen_ + 1 < first) {
       cursor.snapshot_due_ = false;
       cursor.seen_ = last_;
       cursor.progress_seen_ = progress_number_;
       reading.message = job_;
+      if (!events_.empty()) reading.last = events_.back();
       if (progress_number_ > job_has_progress_) reading.progress = progress_;
       return true;
     }
@@ -231,6 +254,7 @@ class EventLog {
   }
 
   const std::string instance_;
+  const Shared first_;  // The job as it was at first.
   mutable absl::Mutex mu_;
   Shared job_ ABSL_GUARDED_BY(mu_);
   uint64_t last_ ABSL_GUARDED_BY(mu_) = 0;  // The last event's number, from 1.

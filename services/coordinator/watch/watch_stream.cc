@@ -17,7 +17,7 @@ void WatchStream::Open(std::shared_ptr<JobEvents> events,
     absl::MutexLock lock(&mu_);
     if (done_) return;
     events_ = std::move(events);
-    cursor_ = cursor;
+    cursor_ = std::move(cursor);
     subscription_ =
         events_->Subscribe([weak = std::weak_ptr<WatchStream>(self)] {
           if (const auto stream = weak.lock()) stream->pump_.Post(stream);

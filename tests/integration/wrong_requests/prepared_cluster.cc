@@ -2,12 +2,12 @@
 
 #include <google/protobuf/text_format.h>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/log/log.h"
 #include "common/rpc/channel.h"
 #include "protos/paceline/v1/cluster.pb.h"
+#include "services/coordinator/watch/event_log.h"
 #include "tests/common/security/eventually.h"
 #include "tests/integration/generic_call.h"
 
@@ -44,9 +44,10 @@ Message Parsed(const std::string& text) {
 
 // The token of an event a thousand events after that of `token`.
 std::string FarAfter(const std::string& token) {
-  std::string text;
-  CHECK(absl::WebSafeBase64Unescape(token, &text));
-  return absl::WebSafeBase64Escape(absl::StrCat(text, "000"));
+  auto place = ParseResumeToken(token);
+  CHECK(place.ok());
+  place->sequence += 1'000;
+  return FormatResumeToken(*place);
 }
 
 }  // namespace

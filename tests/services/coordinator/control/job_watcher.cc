@@ -10,7 +10,7 @@
 namespace paceline {
 
 JobWatcher::JobWatcher(std::shared_ptr<JobEvents> events)
-    : events_(std::move(events)), cursor_(*events_->Place("")) {
+    : events_(std::move(events)) {
   // One call may still be under way after the end of the subscription.
   subscription_ = events_->Subscribe([signal = signal_] {
     absl::MutexLock lock(&signal->mu);

@@ -25,8 +25,7 @@ constexpr int kJobEvery = 5;
 // whenever the pump calls, if it reads at all.
 class Reader : public WatchPump::Watcher {
  public:
-  Reader(Log* log, bool reads)
-      : log_(*log), reads_(reads), cursor_(*log->Open("")) {}
+  Reader(Log* log, bool reads) : log_(*log), reads_(reads) {}
 
   ~Reader() override { log_.Unsubscribe(subscription_); }
 
@@ -127,14 +126,14 @@ TEST(EventLogThreadsTest, CursorsAreIndependent) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&log, t] {
       Rng rng(t);
-      Log::Cursor cursor = *log.Open("");
-      std::string token;
+      Log::Cursor cursor;
+      std::optional<uint64_t> seen;
       while (true) {
         const auto reading = log.Next(cursor);
         if (!reading.has_value() && log.EndedAt(cursor).has_value()) return;
-        if (reading.has_value()) token = reading->token;
-        if (rng.Chance(1, 50) && !token.empty()) {
-          auto resumed = log.Open(token);
+        if (reading.has_value()) seen = reading->sequence;
+        if (rng.Chance(1, 50) && seen.has_value()) {
+          auto resumed = log.Behind({log.instance(), *seen});
           ASSERT_TRUE(resumed.ok()) << resumed.status();
           cursor = *resumed;
         }

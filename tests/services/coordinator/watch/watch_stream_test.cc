@@ -61,7 +61,7 @@ class WatchServer : public v1::JobService::CallbackService {
     const auto stream =
         std::make_shared<WatchStream>(limiter_.Open("me"), &pump_, &open_);
     stream->Begin(&registry_);
-    stream->Open(events_, *events_->Place(request->resume_token()));
+    stream->Open(events_, *events_->Place(request->resume_token(), {}));
     return stream.get();
   }
 
@@ -249,7 +249,9 @@ TEST_F(WatchStreamTest, ThoseWhoDoNotReadDelayNobody) {
         ASSERT_TRUE(event.ok()) << event.status();
         if (event->has_job()) {
           last = 0;
-          if (event->resume_token() == FormatResumeToken({"abc", 2001})) break;
+          if (event->resume_token() ==
+              FormatResumeToken({"abc", 2001, {9999, 0}}))
+            break;
           continue;
         }
         const int64_t sequence = event->decision().sequence();
