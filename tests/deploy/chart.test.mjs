@@ -72,8 +72,9 @@ test('all pods are restricted', () => {
       assert.equal(spec.securityContext.runAsUser, 65532, where);
       assert.equal(spec.securityContext.seccompProfile.type, 'RuntimeDefault', where);
       assert.equal(spec.enableServiceLinks, false, where);
-      const certificates = object.metadata.labels['app.kubernetes.io/component'] === 'certificates';
-      assert.equal(spec.automountServiceAccountToken, certificates ? undefined : false, where);
+      const component = object.metadata.labels['app.kubernetes.io/component'];
+      const asks = component === 'coordinator' && values.coordinator?.replicas === 2;
+      assert.equal(spec.automountServiceAccountToken, component === 'certificates' ? undefined : asks, where);
       for (const container of [...spec.initContainers ?? [], ...spec.containers]) {
         assert.deepEqual(container.securityContext, {
           allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] },
@@ -153,6 +154,54 @@ test('coordinator', () => {
   const service = find(objects, 'Service', '-coordinator').spec;
   assert.equal(service.type, 'ClusterIP');
   assert.deepEqual(service.ports.map((port) => port.name), ['grpc', 'metrics']);
+});
+
+test('two coordinators', () => {
+  const objects = render(VALUE_SETS['two coordinators']);
+  const sets = objects.filter((o) => o.kind === 'StatefulSet' && o.metadata.name.includes('-coordinator'));
+  assert.deepEqual(sets.map((o) => o.metadata.name), ['r-paceline-coordinator', 'r-paceline-coordinator-second']);
+  const lease = find(objects, 'Lease', '-coordinator');
+  assert.equal(lease.metadata.annotations['helm.sh/resource-policy'], 'keep');
+  for (const set of sets) {
+    assert.equal(set.spec.replicas, 1);
+    const args = argsOf(set);
+    for (const arg of ['--name=$(POD_NAME)', '--advertise=$(POD_NAME).lab.svc:7070',
+      '--leader-lock=kubernetes:r-paceline-coordinator', '--leader-label=paceline.dev/leads']) {
+      assert.ok(args.includes(arg), arg);
+    }
+    const pod = `${set.metadata.name}-0`;
+    const service = find(objects, 'Service', pod).spec;
+    assert.equal(service.clusterIP, 'None');
+    assert.equal(service.publishNotReadyAddresses, true);
+    assert.equal(service.selector['statefulset.kubernetes.io/pod-name'], pod);
+  }
+  const claims = sets.map((o) => podOf(o).spec.volumes.find((volume) => volume.name === 'store').persistentVolumeClaim.claimName);
+  assert.deepEqual(claims, ['r-paceline-store', 'r-paceline-store-second']);
+  for (const claim of claims) find(objects, 'PersistentVolumeClaim', claim);
+  // Clients find whoever leads, and no other; the budget and the policy are of both.
+  assert.equal(find(objects, 'Service', '-coordinator').spec.selector['paceline.dev/leads'], 'true');
+  for (const [kind, selector] of [['PodDisruptionBudget', 'selector'], ['NetworkPolicy', 'podSelector']]) {
+    const labels = find(objects, kind, '-coordinator').spec[selector].matchLabels;
+    for (const set of sets) {
+      for (const [key, value] of Object.entries(labels)) assert.equal(podOf(set).metadata.labels[key], value);
+    }
+  }
+  // Its account may do that alone.
+  const role = find(objects, 'Role', '-coordinator');
+  assert.deepEqual(role.rules, [
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: ['r-paceline-coordinator'], verbs: ['get', 'update'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['patch'],
+      resourceNames: ['r-paceline-coordinator-0', 'r-paceline-coordinator-second-0'] },
+  ]);
+  const [subject] = find(objects, 'RoleBinding', '-coordinator').subjects;
+  for (const set of sets) assert.equal(podOf(set).spec.serviceAccountName, subject.name);
+  const job = objects.find((o) => o.kind === 'Job' && o.metadata.annotations['helm.sh/hook'].includes('pre-install'));
+  const wanted = argsOf(job).find((arg) => arg.startsWith('coordinator=coordinator/coordinator,')).split(',');
+  for (const set of sets) assert.ok(wanted.includes(`${set.metadata.name}-0.lab.svc`), wanted.join());
+  // One has none of it.
+  const alone = render();
+  assert.equal(alone.filter((o) => o.kind === 'Lease').length, 0);
+  assert.equal(find(alone, 'Service', '-coordinator').spec.selector['paceline.dev/leads'], undefined);
 });
 
 test('a port that the world reaches is not that of the metrics', () => {
@@ -269,7 +318,7 @@ test('certificates by a hook of their own', () => {
   const objects = render({ tls: { coordinatorHosts: ['train.example.com'] } });
   const job = objects.find((o) => o.kind === 'Job' && o.metadata.annotations['helm.sh/hook'].includes('pre-install'));
   const args = argsOf(job);
-  assert.ok(args.some((arg) => arg.startsWith('coordinator=server/coordinator,') && arg.endsWith(',train.example.com')));
+  assert.ok(args.some((arg) => arg.startsWith('coordinator=coordinator/coordinator,') && arg.endsWith(',train.example.com')));
   assert.ok(args.includes('server=server/server,*.r-paceline-server.lab.svc'));
   const after = objects.find((o) => o.kind === 'Job' && o.metadata.annotations['helm.sh/hook'] === 'post-delete');
   assert.deepEqual(argsOf(after).slice(0, 2), ['certificate', 'remove-secrets']);
@@ -308,7 +357,7 @@ test('rules, monitors and dashboards', () => {
   const objects = render(VALUE_SETS.watched);
   const rule = objects.find((o) => o.kind === 'PrometheusRule');
   const alerts = rule.spec.groups.flatMap((group) => group.rules).filter((one) => one.alert);
-  assert.equal(alerts.length, 15);
+  assert.equal(alerts.length, 16);
   for (const alert of alerts) {
     assert.match(alert.annotations.runbook_url, /^https:\/\/example\.com\/docs\/runbooks\/.*\.md$/);
     assert.match(alert.annotations.summary, /\w/);

@@ -75,6 +75,12 @@ export const VALUE_SETS = {
   },
   'watched': { metrics: MONITORING },
   'scaled by demand': { pools: { cpu: { autoscaling: { enabled: true, minReplicas: 1, maxReplicas: 20 } } } },
+  'two coordinators': { coordinator: { replicas: 2 } },
+  'two coordinators, of one\'s own accounts and claims': {
+    coordinator: { ...POD_FIELDS, replicas: 2, persistence: { existingClaim: 'jobs', existingSecondClaim: 'more' } },
+    serviceAccount: { create: false, name: 'mine' }, rbac: { create: false },
+    tls: { mode: 'certManager', certManager: { issuerRef: { name: 'ca' } } },
+  },
   'in an umbrella chart, IPv6': { enabled: true, global: { other: 1 }, listenHost: '[::]' },
   'a load balancer': {
     coordinator: { service: { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.0/8'], externalTrafficPolicy: 'Local' } },
@@ -126,6 +132,7 @@ export const WRONG_VALUES = [
   [{ servers: { grace: '60s', terminationGracePeriodSeconds: 69 } }, 'servers.terminationGracePeriodSeconds is 69'],
   [{ coordinator: { grace: '5m' } }, 'coordinator.terminationGracePeriodSeconds is 75, which is not 10 s longer than'],
   [{ coordinator: { lease: '10' } }, 'coordinator.lease: Does not match pattern'],
+  [{ coordinator: { replicas: 3 } }, 'coordinator.replicas: Must be less than or equal to 2'],
   [{ coordinator: { port: 70000 } }, 'coordinator.port: Must be less than or equal to 65535'],
   [{ coordinator: { quota: { parameterBytes: 'many' } } }, 'quota.parameterBytes: Does not match pattern'],
   [{ coordinator: { service: { type: 'External' } } }, 'service.type must be one of the following'],

@@ -22,6 +22,20 @@
 {{ include "paceline.coordinatorHost" . }}:{{ .Values.coordinator.port }}
 {{- end -}}
 
+{{/* Of their objects, one or two; a pod of each is NAME-0. */}}
+{{- define "paceline.coordinatorNames" -}}
+{{- $name := printf "%s-coordinator" (include "paceline.fullname" .) -}}
+- {{ $name }}
+{{- if gt (int .Values.coordinator.replicas) 1 }}
+- {{ $name }}-second
+{{- end }}
+{{- end -}}
+
+{{/* Of the pod of the one that leads. */}}
+{{- define "paceline.leaderLabel" -}}
+paceline.dev/leads
+{{- end -}}
+
 {{/* Never changes for an object: (dict "root" $ "component" "server"). */}}
 {{- define "paceline.selectorLabels" -}}
 app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride | trunc 63 | trimSuffix "-" | quote }}
@@ -29,6 +43,9 @@ app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component | quote }}
 {{- with .pool }}
 paceline.dev/pool: {{ . | quote }}
+{{- end }}
+{{- with .coordinator }}
+paceline.dev/coordinator: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
@@ -70,6 +87,15 @@ annotations:
 {{ include "paceline.fullname" . }}
 {{- else -}}
 default
+{{- end -}}
+{{- end -}}
+
+{{/* Of coordinators that agree on who leads. */}}
+{{- define "paceline.coordinatorAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{ include "paceline.fullname" . }}-coordinator
+{{- else -}}
+{{ include "paceline.serviceAccountName" . }}
 {{- end -}}
 {{- end -}}
 

@@ -1,9 +1,9 @@
 {{/* What all pods have in common. */}}
 
-{{/* Of a pod's spec: (dict "root" $ "values" <its values> "component" "server"). */}}
+{{/* Of a pod's spec: (dict "root" $ "values" <its values> "component" "server"); "account": one whose token it uses. */}}
 {{- define "paceline.podSettings" -}}
-serviceAccountName: {{ include "paceline.serviceAccountName" .root }}
-automountServiceAccountToken: false
+serviceAccountName: {{ default (include "paceline.serviceAccountName" .root) .account }}
+automountServiceAccountToken: {{ ne (default "" .account) "" }}
 enableServiceLinks: false
 securityContext:
   {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
@@ -155,8 +155,14 @@ resources:
 {{- default (printf "%s-checkpoints" (include "paceline.fullname" .)) .Values.checkpoints.existingClaim -}}
 {{- end -}}
 
+{{/* Of a coordinator: (dict "root" $ "second" false). */}}
 {{- define "paceline.storeClaim" -}}
-{{- default (printf "%s-store" (include "paceline.fullname" .)) .Values.coordinator.persistence.existingClaim -}}
+{{- $persistence := .root.Values.coordinator.persistence -}}
+{{- if .second -}}
+{{- default (printf "%s-store-second" (include "paceline.fullname" .root)) $persistence.existingSecondClaim -}}
+{{- else -}}
+{{- default (printf "%s-store" (include "paceline.fullname" .root)) $persistence.existingClaim -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "paceline.pdbApiVersion" -}}

@@ -2,7 +2,13 @@
 {{- define "paceline.coordinatorHosts" -}}
 {{- $name := printf "%s-coordinator" (include "paceline.fullname" .) -}}
 {{- $host := include "paceline.coordinatorHost" . -}}
-{{- concat (list $name (printf "%s.%s" $name .Release.Namespace) $host (printf "%s.cluster.local" $host) "localhost" "127.0.0.1") .Values.tls.coordinatorHosts | toYaml -}}
+{{- $pods := list -}}
+{{- if gt (int .Values.coordinator.replicas) 1 -}}
+{{- range include "paceline.coordinatorNames" . | fromYamlArray -}}
+{{- $pods = append $pods (printf "%s-0.%s.svc" . $.Release.Namespace) -}}
+{{- end -}}
+{{- end -}}
+{{- concat (list $name (printf "%s.%s" $name .Release.Namespace) $host (printf "%s.cluster.local" $host) "localhost" "127.0.0.1") $pods .Values.tls.coordinatorHosts | toYaml -}}
 {{- end -}}
 
 {{/* By which the secrets are found again. */}}
@@ -24,7 +30,7 @@ paceline.dev/certificates: {{ include "paceline.fullname" . | quote }}
 {{- end }}
 - --days={{ .Values.tls.selfSigned.days }}
 - --renew-before-days={{ .Values.tls.selfSigned.renewBeforeDays }}
-- {{ printf "coordinator=server/coordinator,%s" (join "," $hosts) | quote }}
+- {{ printf "coordinator=coordinator/coordinator,%s" (join "," $hosts) | quote }}
 - "server=server/server,*.{{ $fullname }}-server.{{ .Release.Namespace }}.svc"
 - worker=worker/worker
 - admin=admin/admin
