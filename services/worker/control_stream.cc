@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "common/rpc/coordinator_addresses.h"
-
 namespace paceline {
 namespace {
 
@@ -18,7 +16,7 @@ v1::WorkerMessage ToMessage(v1::WorkerHello hello) {
 
 }  // namespace
 
-ControlStream::ControlStream(const std::string& coordinators,
+ControlStream::ControlStream(std::shared_ptr<CoordinatorAddresses> coordinators,
                              v1::WorkerHello hello, const Dial& dial,
                              absl::Duration orphan,
                              std::function<void(const absl::Status&)> on_link,
@@ -26,8 +24,7 @@ ControlStream::ControlStream(const std::string& coordinators,
     : commands_(kMaxUnread),
       session_(
           {.connect =
-               [addresses =
-                    std::make_shared<CoordinatorAddresses>(coordinators),
+               [addresses = std::move(coordinators),
                 dial](absl::Duration liveness) {
                  return dial(addresses->Next(), ChannelProfile::kControl,
                              liveness);

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/job/job_defaults.h"
 #include "common/mailbox.h"
+#include "common/rpc/coordinator_addresses.h"
 #include "common/rpc/session_client.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"
 #include "services/worker/dial.h"
@@ -26,11 +27,11 @@ namespace paceline {
 // Thread-safe.
 class ControlStream {
  public:
-  // Says hello to whoever leads of the coordinators at these addresses
-  // (CoordinatorAddresses). Nothing is waited for. Without one it ends after
-  // `orphan`. `on_link` and `term`: as SessionClient's.
+  // Says hello to whoever leads of the coordinators at these addresses. Nothing
+  // is waited for. Without one it ends after `orphan`. `on_link` and `term`: as
+  // SessionClient's.
   ControlStream(
-      const std::string& coordinators, v1::WorkerHello hello,
+      std::shared_ptr<CoordinatorAddresses> coordinators, v1::WorkerHello hello,
       const Dial& dial = DialPlainly, absl::Duration orphan = kDefaultOrphan,
       std::function<void(const absl::Status&)> on_link =
           [](const absl::Status&) {},

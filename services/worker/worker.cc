@@ -116,7 +116,7 @@ absl::Status Worker::RunSession() {
           ? std::min(options_.patience, options_.orphan)
           : options_.orphan;
   ControlStream control(
-      options_.coordinator, options_.hello, options_.dial, orphan,
+      addresses_, options_.hello, options_.dial, orphan,
       [this](const absl::Status& link) { TellRegistration(link); }, term_);
   if (options_.source != nullptr) {
     control.WhenHeard([source = options_.source] { source->Wake(); });

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/rpc/coordinator_addresses.h"
 #include "services/worker/computation_source.h"
 #include "services/worker/control_stream.h"
 #include "services/worker/dial.h"
@@ -112,6 +113,9 @@ class Worker {
   bool Sleep(absl::Duration time);
 
   const Options options_;
+  // Of all its sessions, so that each attempt goes to the next one.
+  const std::shared_ptr<CoordinatorAddresses> addresses_ =
+      std::make_shared<CoordinatorAddresses>(options_.coordinator);
   const std::shared_ptr<KnownTerm> term_ = std::make_shared<KnownTerm>();
   WorkerMetrics* const metrics_;
   TaskCache tasks_;

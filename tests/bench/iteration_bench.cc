@@ -32,7 +32,8 @@ struct Arrays {
 // A worker that is driven iteration by iteration.
 class IdleWorker {
  public:
-  explicit IdleWorker(const std::string& address) : control_(address, Hello()) {
+  explicit IdleWorker(const std::string& address)
+      : control_(std::make_shared<CoordinatorAddresses>(address), Hello()) {
     Next();  // Registered.
     const v1::Assignment assignment = Next().assign();
     v1::WorkerMessage ready;

@@ -133,7 +133,8 @@ absl::Status IntegerWorker::Run() const {
 absl::Status IntegerWorker::RunIncarnation() const {
   v1::WorkerHello hello;
   hello.set_name(name);
-  ControlStream control(coordinator, hello);
+  ControlStream control(std::make_shared<CoordinatorAddresses>(coordinator),
+                        hello);
   PACELINE_RETURN_IF_ERROR(control.Next(kPatience).status());  // Registered.
   PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
                             control.Next(kPatience));

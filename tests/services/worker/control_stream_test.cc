@@ -36,7 +36,9 @@ int64_t SendUntilNothingIsRead(FakeSession& session, int64_t most) {
 // reaches; that nothing is read does not count as the coordinator's silence.
 TEST(ControlStreamTest, CommandsThatNobodyTakesAreNotRead) {
   FakeCoordinator coordinator;
-  ControlStream control(coordinator.address(), v1::WorkerHello());
+  ControlStream control(
+      std::make_shared<CoordinatorAddresses>(coordinator.address()),
+      v1::WorkerHello());
   const auto session = coordinator.NextSession();
   session->Register(kLease);
   EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
@@ -56,7 +58,9 @@ TEST(ControlStreamTest, CommandsThatNobodyTakesAreNotRead) {
 TEST(ControlStreamTest, EndsWhileItDoesNotRead) {
   FakeCoordinator coordinator;
   for (const bool politely : {false, true}) {
-    ControlStream control(coordinator.address(), v1::WorkerHello());
+    ControlStream control(
+        std::make_shared<CoordinatorAddresses>(coordinator.address()),
+        v1::WorkerHello());
     const auto session = coordinator.NextSession();
     session->Register(absl::Seconds(30));
     SendUntilNothingIsRead(*session, 20'000);
@@ -93,7 +97,9 @@ v1::WorkerMessage Done(int64_t iteration) {
 
 TEST(ControlStreamTest, ABrokenLinkCostsNothing) {
   FakeCoordinator coordinator;
-  ControlStream control(coordinator.address(), v1::WorkerHello());
+  ControlStream control(
+      std::make_shared<CoordinatorAddresses>(coordinator.address()),
+      v1::WorkerHello());
   const auto first = coordinator.NextSession();
   const v1::WorkerMessage hello = first->Next();
   EXPECT_TRUE(hello.hello().has_session());
@@ -130,7 +136,9 @@ TEST(ControlStreamTest, ABrokenLinkCostsNothing) {
 
 TEST(ControlStreamTest, ASessionThatIsGivenUpEnds) {
   FakeCoordinator coordinator;
-  ControlStream control(coordinator.address(), v1::WorkerHello());
+  ControlStream control(
+      std::make_shared<CoordinatorAddresses>(coordinator.address()),
+      v1::WorkerHello());
   const auto first = coordinator.NextSession();
   first->Send(Registered(0));
   EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
@@ -142,7 +150,9 @@ TEST(ControlStreamTest, ASessionThatIsGivenUpEnds) {
 
 TEST(ControlStreamTest, ANumberThatIsMissingEndsTheSession) {
   FakeCoordinator coordinator;
-  ControlStream control(coordinator.address(), v1::WorkerHello());
+  ControlStream control(
+      std::make_shared<CoordinatorAddresses>(coordinator.address()),
+      v1::WorkerHello());
   const auto session = coordinator.NextSession();
   session->Send(Registered(0));
   EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
@@ -152,8 +162,9 @@ TEST(ControlStreamTest, ANumberThatIsMissingEndsTheSession) {
 
 TEST(ControlStreamTest, WithoutACoordinatorItEndsAfterTheOrphanTime) {
   auto coordinator = std::make_unique<FakeCoordinator>();
-  ControlStream control(coordinator->address(), v1::WorkerHello(), DialPlainly,
-                        absl::Milliseconds(200));
+  ControlStream control(
+      std::make_shared<CoordinatorAddresses>(coordinator->address()),
+      v1::WorkerHello(), DialPlainly, absl::Milliseconds(200));
   coordinator->NextSession()->Send(Registered(0));
   EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
   coordinator.reset();

@@ -27,7 +27,9 @@ class IterationSignalsTest : public ::testing::Test {
   bool AwaitPlan() { return signals_.AwaitPlan(absl::Now() + kTestPatience); }
 
   FakeCoordinator coordinator_;
-  ControlStream control_{coordinator_.address(), v1::WorkerHello()};
+  ControlStream control_{
+      std::make_shared<CoordinatorAddresses>(coordinator_.address()),
+      v1::WorkerHello()};
   std::shared_ptr<FakeSession> session_ = coordinator_.NextSession();
   IterationSignals signals_{&control_, kIteration};
 };

@@ -57,6 +57,23 @@ TEST(WorkerReconnectTest, ToACoordinatorThatComesLater) {
   second.NextSession()->Register();
 }
 
+TEST(WorkerReconnectTest, ToTheOneOfTwoCoordinatorsThatLeads) {
+  FakeCoordinator standby;
+  FakeCoordinator leader;
+  RunningWorker worker(standby.address() + "," + leader.address());
+  const auto refused = standby.NextSession();
+  refused->Expect(Kind::kHello);
+  refused->Close(absl::UnavailableError("it stands by"));
+  // Not there again: it may stand by for ever.
+  const auto session = leader.NextSession();
+  session->Register();
+  session->Close(absl::AbortedError("given up"));
+  const auto other = standby.NextSession();
+  other->Expect(Kind::kHello);
+  other->Close(absl::UnavailableError("it stands by"));
+  leader.NextSession()->Register();
+}
+
 TEST(WorkerReconnectTest, WhenItIsNotAllowedIn) {
   FakeCoordinator coordinator;
   RunningWorker worker(coordinator.address());
