@@ -4,12 +4,11 @@ import os
 import pathlib
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import unittest
 
-from real_cluster import LONG, until
+from real_cluster import LONG, free_port, until
 
 
 class OwnPostgres:
@@ -25,9 +24,7 @@ class OwnPostgres:
         if os.geteuid() == 0:  # Which it refuses to run as.
             self.user = pwd.getpwnam("postgres")
             os.chown(self.folder, self.user.pw_uid, self.user.pw_gid)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.run(self.bin / "initdb", "-D", self.folder / "data", "-U",
                  "postgres", "--auth", "trust", "--no-sync")
         self.start()

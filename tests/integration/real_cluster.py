@@ -2,7 +2,9 @@
 
 import json
 import pathlib
+import random
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -25,6 +27,21 @@ def until(what, check, seconds=LONG):
         if time.monotonic() > deadline:
             raise AssertionError(f"within {seconds} s it was not seen: {what}")
         pause.wait(LOOK_AGAIN)
+
+
+def free_port():
+    """One that a process may listen on again after it has let go of it: the
+    system gives it to no connection."""
+    low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+              .read_text().split()[0])
+    while True:
+        port = random.randrange(low // 2, low)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 class RealCluster:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import threading
 
-from real_cluster import LONG, RealCluster, until
+from real_cluster import LONG, RealCluster, free_port, until
 
 
 class StandbyCluster(RealCluster):
@@ -20,7 +20,8 @@ class StandbyCluster(RealCluster):
         self.restarts = restarts
         self.coordinators = {}
         self.watches = {}
-        self.places = {"c0": "127.0.0.1:0", "c1": "127.0.0.1:0"}
+        self.places = {name: f"127.0.0.1:{free_port()}"
+                       for name in ("c0", "c1")}
         self.codes = []  # Of those that ended by themselves.
         self.stopping = False
         super().__init__(bin_dir, scratch, servers, workers, **options)
@@ -50,9 +51,7 @@ class StandbyCluster(RealCluster):
                  "--checkpoints", self.folder / "checkpoints",
                  *self.flags_of(name), *self.coordinator_flags],
                 stdout=subprocess.PIPE, stderr=log, env=self.environment)
-        line = process.stdout.readline()
-        if line:
-            self.places[name] = json.loads(line)["address"]
+        process.stdout.readline()
         self.coordinators[name] = process
         self.watches[name] = threading.Thread(target=self.watch,
                                               args=(name, process))

@@ -91,6 +91,20 @@ class PromotedByHand(StandbyCase):
         self.job.counts_each_sample()
 
 
+    def test_the_leader_is_told_to_stop(self):
+        """Nobody follows it, so it saves what runs, as if it were alone."""
+        self.cluster.await_standby()
+        self.job.trains_on()
+        self.cluster.coordinators["c0"].send_signal(signal.SIGTERM)
+        self.cluster.watches["c0"].join()
+        self.assertEqual(self.cluster.codes, [0])
+        self.cluster.start_one("c0")
+        self.takes_over("c0")
+        saved = self.job.commands.newest_checkpoint(self.job.name)
+        self.assertGreater(int(saved["samples"]), 0)
+        self.job.counts_each_sample()
+
+
 class AgreedByPostgres(StandbyCase):
     @classmethod
     def setUpClass(cls):

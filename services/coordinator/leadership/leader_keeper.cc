@@ -79,6 +79,17 @@ bool LeaderKeeper::Turn() {
     doubts = std::exchange(doubts_, false);
   }
   const std::string standby = options_.standby();
+  if (!Keep(standby, doubts)) return false;
+  bool alone = false;
+  {
+    absl::MutexLock turn(&turn_);
+    alone = options_.election->alone() && standby.empty();
+  }
+  if (alone) options_.alone();
+  return true;
+}
+
+bool LeaderKeeper::Keep(const std::string& standby, bool doubts) {
   absl::MutexLock turn(&turn_);
   Election& election = *options_.election;
   if (const auto record = election.Renew(clock_.Now(), standby)) {
@@ -97,7 +108,6 @@ bool LeaderKeeper::Turn() {
     options_.lost(told_.empty() ? "another coordinator leads" : told_);
     return false;
   }
-  if (election.alone() && standby.empty()) options_.alone();
   Announce();
   return true;
 }

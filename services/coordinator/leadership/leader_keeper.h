@@ -48,6 +48,8 @@ class LeaderKeeper {
   void Run();
   // False: it does not lead any more.
   bool Turn() ABSL_LOCKS_EXCLUDED(turn_);
+  // The same: what needs the lock.
+  bool Keep(const std::string& standby, bool doubts) ABSL_LOCKS_EXCLUDED(turn_);
   // Until it succeeds.
   void Announce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn_);
 

@@ -33,12 +33,12 @@ class CoordinatorService final
     const auto caller = Admit(*context, "PromoteCoordinator");
     if (!caller.ok()) return Finish(*context, caller.status());
     auto promoted = calls_.promote(*request);
-    LogWarning("told to lead",
-               {{"by", caller->identity},
-                {"accept_loss", request->accept_loss()},
-                {"answer", std::string(promoted.status().message())}});
-    if (promoted.ok()) *response = *std::move(promoted);
-    return Finish(*context, promoted.status());
+    const absl::Status status = promoted.status();
+    LogWarning("told to lead", {{"by", caller->identity},
+                                {"accept_loss", request->accept_loss()},
+                                {"answer", std::string(status.message())}});
+    if (status.ok()) *response = *std::move(promoted);
+    return Finish(*context, status);
   }
 
  private:

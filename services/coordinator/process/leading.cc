@@ -38,7 +38,7 @@ namespace paceline {
 namespace {
 
 // A standby that acknowledges nothing holds everybody up for so long.
-constexpr absl::Duration kStandbyPatience = absl::Seconds(1);
+constexpr absl::Duration kStandbyPatience = absl::Seconds(2);
 
 constexpr absl::Duration kFormerLeaderLiveness = absl::Seconds(4);
 
@@ -288,7 +288,9 @@ absl::Status Lead(const ProcessParts& parts) {
   parts.told_to_stop.WaitForNotification();
   LogInfo("told to stop");
   parts.readiness.Set(absl::UnavailableError("it is stopping"));
-  if (tenure.HandOver(options.jobs.version,
+  // Without a record that it reads, the standby would not know.
+  if (!options.leader_lock.empty() &&
+      tenure.HandOver(options.jobs.version,
                       std::min(kHandOverAfter, options.grace / 4))) {
     std::_Exit(0);
   }

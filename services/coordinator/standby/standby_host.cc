@@ -67,9 +67,18 @@ std::optional<StandbyHost::Standby> StandbyHost::Present() const {
 }
 
 void StandbyHost::GoAlone() {
-  absl::MutexLock lock(&mu_);
-  if (!std::exchange(suspended_, false)) return;
+  {
+    absl::MutexLock lock(&mu_);
+    if (!suspended_) return;
+  }
+  EndLog();
+}
+
+void StandbyHost::EndLog() {
+  // Calls whoever has waited, and so not under the lock.
   options_.feed->log().End(/*hold=*/false);
+  absl::MutexLock lock(&mu_);
+  suspended_ = false;
 }
 
 absl::Status StandbyHost::OnHello(const v1::StandbyHello& hello,
@@ -136,19 +145,22 @@ void StandbyHost::OnLeads(uint64_t term) {
 
 void StandbyHost::OnOver(const StandbyPeer* stream) {
   std::string name;
+  uint64_t following = 0;
+  bool was_complete = false;
   {
     absl::MutexLock lock(&mu_);
     if (stream_.get() != stream) return;
-    // One that never had everything cannot lead.
-    if (complete_) {
-      suspended_ = true;
-      options_.feed->log().Suspend(following_);
-    } else {
-      options_.feed->log().End(/*hold=*/false);
-    }
     stream_.reset();
-    complete_ = false;
+    suspended_ = true;
+    was_complete = std::exchange(complete_, false);
+    following = following_;
     name = hello_.name();
+  }
+  // One that never had everything cannot lead.
+  if (was_complete) {
+    options_.feed->log().Suspend(following);
+  } else {
+    EndLog();
   }
   LogWarning("the standby is gone", {{"standby", name}});
   options_.changed();
@@ -183,13 +195,10 @@ void StandbyHost::Run() {
         stream->Close(begun.status());
       }
       following = begun.value_or(options_.feed->following());
-      absl::MutexLock lock(&mu_);
-      if (stream_ != stream) {  // It has gone meanwhile.
+      if (!Begun(stream, following)) {
         options_.feed->log().End(/*hold=*/false);
         continue;
       }
-      following_ = following;
-      heard_ = clock_.Now();
     }
     Pump(*stream, following);
     if (IsSilent()) {
@@ -198,12 +207,23 @@ void StandbyHost::Run() {
   }
 }
 
-bool StandbyHost::IsSilent() const {
+bool StandbyHost::Begun(const std::shared_ptr<StandbyPeer>& stream,
+                        uint64_t following) {
+  absl::MutexLock lock(&mu_);
+  if (stream_ != stream) return false;
+  following_ = following;
+  heard_ = clock_.Now();
+  return true;
+}
+
+bool StandbyHost::IsSilent() {
   const StandbyFeed::Log& log = options_.feed->log();
   if (log.lag() > kMostBehind) return true;
+  const bool owes = log.awaits_acknowledgement();
+  const absl::Time now = clock_.Now();
   absl::MutexLock lock(&mu_);
-  return log.awaits_acknowledgement() &&
-         clock_.Now() - heard_ > options_.patience;
+  if (!owes) heard_ = now;  // Who is asked nothing need not answer.
+  return now - heard_ > options_.patience;
 }
 
 void StandbyHost::Pump(StandbyPeer& stream, uint64_t following) {

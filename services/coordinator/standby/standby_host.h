@@ -38,7 +38,7 @@ class StandbyHost {
     std::string name;  // Of this coordinator.
     uint64_t term = 0;
     std::string version;
-    // One that acknowledges nothing for that long is given up.
+    // One that is asked and acknowledges nothing for that long is given up.
     absl::Duration patience;
     StandbyFeed* feed;  // Outlives it.
     // A standby has become complete, or is gone: Present() says. From a thread
@@ -83,11 +83,15 @@ class StandbyHost {
  private:
   void Run();
   void Wake() ABSL_LOCKS_EXCLUDED(mu_);
+  // Nobody is waited for any more, and another one may come.
+  void EndLog() ABSL_LOCKS_EXCLUDED(mu_);
+  // The stream has that number from now on. False: it has gone meanwhile.
+  bool Begun(const std::shared_ptr<StandbyPeer>& stream, uint64_t following);
   // Sends what there is, as far as there is room.
   void Pump(StandbyPeer& stream, uint64_t following);
   absl::Status SendEntry(StandbyPeer& stream,
                          const StandbyFeed::Log::Outgoing& outgoing);
-  bool IsSilent() const;
+  bool IsSilent();
 
   const Options options_;
   const Clock& clock_ = Clock::Real();
@@ -99,7 +103,7 @@ class StandbyHost {
   v1::StandbyHello hello_ ABSL_GUARDED_BY(mu_);
   uint64_t following_ ABSL_GUARDED_BY(mu_) = 0;  // 0: it is not filled yet.
   bool complete_ ABSL_GUARDED_BY(mu_) = false;
-  bool suspended_ ABSL_GUARDED_BY(mu_) = false;  // Until GoAlone().
+  bool suspended_ ABSL_GUARDED_BY(mu_) = false;  // Until EndLog().
   absl::Time heard_ ABSL_GUARDED_BY(mu_);
 
   std::thread thread_;  // Last: it uses everything above.

@@ -47,7 +47,7 @@ StandbyStore::StandbyStore(std::string path, std::string journals,
                            std::function<absl::Status(uint64_t term)> completed)
     : path_(std::move(path)),
       journals_(std::move(journals)),
-      options_(std::move(options)),
+      options_(options),
       completed_(std::move(completed)) {}
 
 std::string StandbyStore::Incoming(const std::string& path) const {

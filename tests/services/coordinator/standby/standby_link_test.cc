@@ -46,13 +46,14 @@ bool Await(const Is& is) {
 // The one that leads, in that term.
 class Leader {
  public:
-  Leader(const TestFolder& folder, uint64_t term)
+  Leader(const TestFolder& folder, uint64_t term,
+         absl::Duration patience = kLong)
       : path_(folder.Path("leader.db")),
         store_(OpenStore(path_, {.feed = &feed_})),
         host_({.name = "c0",
                .term = term,
                .version = "1",
-               .patience = absl::Seconds(10),
+               .patience = patience,
                .feed = &feed_,
                .changed = [] {},
                .replaced = [this](uint64_t later) { replaced_ = later; }}) {
@@ -235,6 +236,17 @@ TEST_F(StandbyLinkTest, OneThatComesAgainGetsEverythingAnew) {
   // What it had stays beside it.
   EXPECT_TRUE(
       std::filesystem::exists(absl::StrCat(standby.path(), ".replaced")));
+}
+
+TEST_F(StandbyLinkTest, WhoIsAskedNothingIsNotSilent) {
+  const TestFolder folder;
+  Leader leader(folder, 5, /*patience=*/absl::Milliseconds(500));
+  Standby standby("c1", leader);
+  ASSERT_TRUE(leader.AwaitComplete());
+  absl::SleepFor(absl::Seconds(1));  // Nothing happens.
+  ASSERT_TRUE(leader.store().Write({.jobs = {JobNamed("a")}}).ok());
+  EXPECT_TRUE(leader.host().Present().has_value());
+  EXPECT_TRUE(standby.follower().Get().connected);
 }
 
 TEST_F(StandbyLinkTest, OneStandsByAtATime) {
