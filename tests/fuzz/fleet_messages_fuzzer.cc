@@ -81,7 +81,7 @@ void ExpectStreamCode(const absl::Status& status) {
 class FuzzedFleet {
  public:
   explicit FuzzedFleet(uint8_t shape)
-      : fleet_(&clock_, absl::Seconds(10), [] {}) {
+      : fleet_(&clock_, {.lease = absl::Seconds(10), .changed = [] {}}) {
     for (Server* const server : {&primary_, &other_}) {
       v1::ServerHello hello;
       hello.set_name(server == &primary_ ? "s0" : "s1");
