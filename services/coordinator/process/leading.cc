@@ -69,22 +69,6 @@ std::function<Readiness::Part()> PartOf(const JobStore* store,
   };
 }
 
-// In the reverse order of the start; every stage is bounded.
-void Drain(Jobs& jobs, StreamRegistry& streams, RpcServer& server,
-           absl::Duration grace) {
-  // 1. Balancers send nothing new.
-  server.SetServing(false);
-  // 2. What runs saves itself.
-  jobs.Drain(grace);
-  // 3. Ends the streams whose peers still read.
-  streams.CloseAll(absl::UnavailableError("the coordinator is stopping"));
-  // 4. Cancels the rest: a peer that stopped reading holds its last write.
-  server.Shutdown(absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
-  server.Wait();
-  // 5. Every OnDone() has run.
-  streams.AwaitEmpty(absl::Seconds(5));
-}
-
 [[noreturn]] void EndAtOnce(const std::string& why) {
   LogError("does not lead any more, and ends", {{"reason", why}});
   std::_Exit(kLostTheLead);
@@ -207,6 +191,90 @@ class Tenure {
   LeaderKeeper keeper_;  // Last: its thread uses the above.
 };
 
+// What answers members, people and the one that stands by.
+class LeaderServices {
+ public:
+  // All outlive it.
+  LeaderServices(const ProcessParts& parts, uint64_t term, Tenure* tenure,
+                 Jobs* jobs, JobJournal* journal)
+      : parts_(parts),
+        jobs_(jobs),
+        connections_(parts.registry),
+        guard_(parts.security, parts.options.limits, &Clock::Real(),
+               &accounts_),
+        answering_(&guard_, journal),
+        fleet_metrics_(parts.registry),
+        fleet_(MakeFleetService(&jobs->fleet(), &guard_, &streams_,
+                                &fleet_metrics_)),
+        job_admin_(MakeJobService(jobs, &answering_, &streams_, &pump_)),
+        cluster_admin_(MakeClusterService(jobs, &answering_, absl::Now())),
+        coordinator_(MakeCoordinatorService(
+            {.list = [&parts, term,
+                      tenure] { return List(parts, term, tenure->host()); },
+             .promote = [](const v1::PromoteCoordinatorRequest&)
+                 -> absl::StatusOr<v1::Coordinator> {
+               return absl::FailedPreconditionError(
+                   "this coordinator leads already");
+             }},
+            &guard_)),
+        standby_(&tenure->host(), &streams_, &guard_),
+        calls_(parts.registry, {"paceline.v1.Fleet", "paceline.v1.JobService",
+                                "paceline.v1.ClusterService"}) {}
+
+  // `followed`: another one may stand by. The errors are Listen()'s.
+  absl::Status Start(bool followed) {
+    ListenOptions listen;
+    listen.reflection = parts_.options.reflection;
+    listen.metrics = &calls_;
+    listen.accounts = &accounts_;
+    listen.connections = &connections_;
+    std::vector<grpc::Service*> services = {fleet_.get(), job_admin_.get(),
+                                            cluster_admin_.get(),
+                                            coordinator_.get()};
+    if (followed) services.push_back(&standby_);
+    PACELINE_ASSIGN_OR_RETURN(
+        listening_, Listen(parts_.address.listen(), ChannelProfile::kControl,
+                           parts_.security, services, listen));
+    parts_.address.Bound(listening_.address);
+    LogListening(parts_, listening_.address);
+    return absl::OkStatus();
+  }
+
+  // In the reverse order of the start; every stage is bounded.
+  void Drain(absl::Duration grace) {
+    // 1. Balancers send nothing new.
+    listening_.server->SetServing(false);
+    // 2. What runs saves itself.
+    jobs_->Drain(grace);
+    // 3. Ends the streams whose peers still read.
+    streams_.CloseAll(absl::UnavailableError("the coordinator is stopping"));
+    // 4. Cancels the rest: a peer that stopped reading holds its last write.
+    listening_.server->Shutdown(
+        absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
+    listening_.server->Wait();
+    // 5. Every OnDone() has run.
+    streams_.AwaitEmpty(absl::Seconds(5));
+  }
+
+ private:
+  const ProcessParts& parts_;
+  Jobs* const jobs_;
+  ConnectionAccounts accounts_;
+  ConnectionReport connections_;
+  CallGuard guard_;
+  Answering answering_;
+  StreamRegistry streams_;
+  FleetMetrics fleet_metrics_;
+  const std::unique_ptr<grpc::Service> fleet_;
+  WatchPump pump_;
+  const std::unique_ptr<grpc::Service> job_admin_;
+  const std::unique_ptr<grpc::Service> cluster_admin_;
+  const std::unique_ptr<grpc::Service> coordinator_;
+  StandbyService standby_;
+  RpcMetrics calls_;
+  ListeningServer listening_;  // Last: it calls everything above.
+};
+
 }  // namespace
 
 absl::Status Lead(const ProcessParts& parts) {
@@ -245,46 +313,10 @@ absl::Status Lead(const ProcessParts& parts) {
       const auto jobs, Jobs::Create(jobs_options, &Clock::Real(), store.get(),
                                     &journal, &parts.registry));
   const ReadinessPart part(&parts.readiness, PartOf(store.get(), &folders));
-  ConnectionAccounts accounts;
-  ConnectionReport connections(parts.registry);
-  CallGuard guard(parts.security, options.limits, &Clock::Real(), &accounts);
-  Answering answering(&guard, &journal);
-  StreamRegistry streams;
-  FleetMetrics fleet_metrics(parts.registry);
-  const auto fleet =
-      MakeFleetService(&jobs->fleet(), &guard, &streams, &fleet_metrics);
-  WatchPump pump;
-  const auto job_admin =
-      MakeJobService(jobs.get(), &answering, &streams, &pump);
-  const auto cluster_admin =
-      MakeClusterService(jobs.get(), &answering, absl::Now());
-  const auto coordinator = MakeCoordinatorService(
-      {.list = [&] { return List(parts, term, tenure.host()); },
-       .promote = [](const v1::PromoteCoordinatorRequest&)
-           -> absl::StatusOr<v1::Coordinator> {
-         return absl::FailedPreconditionError("this coordinator leads already");
-       }},
-      &guard);
-  StandbyService standby(&tenure.host(), &streams, &guard);
-  RpcMetrics calls(parts.registry,
-                   {"paceline.v1.Fleet", "paceline.v1.JobService",
-                    "paceline.v1.ClusterService"});
-  ListenOptions listen;
-  listen.reflection = options.reflection;
-  listen.metrics = &calls;
-  listen.accounts = &accounts;
-  listen.connections = &connections;
-  std::vector<grpc::Service*> services = {
-      fleet.get(), job_admin.get(), cluster_admin.get(), coordinator.get()};
-  if (keeps) services.push_back(&standby);
-  PACELINE_ASSIGN_OR_RETURN(
-      const ListeningServer listening,
-      Listen(parts.address.listen(), ChannelProfile::kControl, parts.security,
-             services, listen));
-  parts.address.Bound(listening.address);
-  LogListening(parts, listening.address);
+  LeaderServices services(parts, term, &tenure, jobs.get(), &journal);
+  PACELINE_RETURN_IF_ERROR(services.Start(/*followed=*/keeps));
   parts.readiness.Set(absl::OkStatus());
-  AnnounceAddress(listening.address);
+  AnnounceAddress(parts.address.listen());
   parts.told_to_stop.WaitForNotification();
   LogInfo("told to stop");
   parts.readiness.Set(absl::UnavailableError("it is stopping"));
@@ -294,7 +326,7 @@ absl::Status Lead(const ProcessParts& parts) {
                       std::min(kHandOverAfter, options.grace / 4))) {
     std::_Exit(0);
   }
-  Drain(*jobs, streams, *listening.server, options.grace);
+  services.Drain(options.grace);
   return absl::OkStatus();
 }
 

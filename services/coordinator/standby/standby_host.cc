@@ -107,7 +107,7 @@ absl::Status StandbyHost::OnHello(const v1::StandbyHello& hello,
     hello_ = hello;
     following_ = 0;
     complete_ = false;
-    heard_ = clock_.Now();
+    asked_ = options_.clock->Now();
     woken_ = true;
     stream_->Send(std::move(welcome));
   }
@@ -121,7 +121,7 @@ absl::Status StandbyHost::OnHeld(const StandbyPeer* stream, uint64_t entries) {
     absl::MutexLock lock(&mu_);
     if (stream_.get() != stream) return absl::OkStatus();
     following = following_;
-    heard_ = clock_.Now();
+    asked_ = options_.clock->Now();
   }
   PACELINE_ASSIGN_OR_RETURN(
       const bool complete,
@@ -212,24 +212,29 @@ bool StandbyHost::Begun(const std::shared_ptr<StandbyPeer>& stream,
   absl::MutexLock lock(&mu_);
   if (stream_ != stream) return false;
   following_ = following;
-  heard_ = clock_.Now();
+  asked_ = options_.clock->Now();
   return true;
 }
 
-bool StandbyHost::IsSilent() {
+void StandbyHost::Ask() {
+  absl::MutexLock lock(&mu_);
+  asked_ = options_.clock->Now();
+}
+
+bool StandbyHost::IsSilent() const {
   const StandbyFeed::Log& log = options_.feed->log();
   if (log.lag() > kMostBehind) return true;
-  const bool owes = log.awaits_acknowledgement();
-  const absl::Time now = clock_.Now();
+  if (!log.awaits_acknowledgement()) return false;
   absl::MutexLock lock(&mu_);
-  if (!owes) heard_ = now;  // Who is asked nothing need not answer.
-  return now - heard_ > options_.patience;
+  return options_.clock->Now() - asked_ > options_.patience;
 }
 
 void StandbyHost::Pump(StandbyPeer& stream, uint64_t following) {
   while (stream.waiting() < kAhead) {
+    const bool owes = options_.feed->log().awaits_acknowledgement();
     const auto outgoing = options_.feed->log().Take(following);
     if (!outgoing.has_value()) return;
+    if (!owes) Ask();  // Who was asked nothing was not silent.
     const absl::Status sent = SendEntry(stream, *outgoing);
     if (!sent.ok()) return stream.Close(sent);
   }

@@ -40,7 +40,8 @@ class StandbyHost {
     std::string version;
     // One that is asked and acknowledges nothing for that long is given up.
     absl::Duration patience;
-    StandbyFeed* feed;  // Outlives it.
+    StandbyFeed* feed;  // Outlives it, and so does the clock.
+    const Clock* clock = &Clock::Real();
     // A standby has become complete, or is gone: Present() says. From a thread
     // of the host's or of gRPC; it must only note that.
     std::function<void()> changed;
@@ -91,10 +92,10 @@ class StandbyHost {
   void Pump(StandbyPeer& stream, uint64_t following);
   absl::Status SendEntry(StandbyPeer& stream,
                          const StandbyFeed::Log::Outgoing& outgoing);
-  bool IsSilent();
+  void Ask() ABSL_LOCKS_EXCLUDED(mu_);
+  bool IsSilent() const;
 
   const Options options_;
-  const Clock& clock_ = Clock::Real();
 
   mutable absl::Mutex mu_;
   bool closing_ ABSL_GUARDED_BY(mu_) = false;
@@ -104,7 +105,8 @@ class StandbyHost {
   uint64_t following_ ABSL_GUARDED_BY(mu_) = 0;  // 0: it is not filled yet.
   bool complete_ ABSL_GUARDED_BY(mu_) = false;
   bool suspended_ ABSL_GUARDED_BY(mu_) = false;  // Until EndLog().
-  absl::Time heard_ ABSL_GUARDED_BY(mu_);
+  // The last time that it has answered, or was asked something new.
+  absl::Time asked_ ABSL_GUARDED_BY(mu_);
 
   std::thread thread_;  // Last: it uses everything above.
 };

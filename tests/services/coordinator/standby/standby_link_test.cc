@@ -22,7 +22,9 @@
 #include "services/coordinator/standby/standby_host.h"
 #include "services/coordinator/standby/standby_service.h"
 #include "services/coordinator/standby/standby_store.h"
+#include "tests/common/security/eventually.h"
 #include "tests/common/test_folder.h"
+#include "tests/services/coordinator/run/manual_clock.h"
 #include "tests/services/coordinator/store/store_testing.h"
 
 namespace paceline {
@@ -32,29 +34,19 @@ using ::testing::ElementsAre;
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
-// Until it is so, or for long.
-template <class Is>
-bool Await(const Is& is) {
-  const absl::Time until = absl::Now() + kLong;
-  while (!is()) {
-    if (absl::Now() > until) return false;
-    absl::SleepFor(absl::Milliseconds(2));
-  }
-  return true;
-}
-
 // The one that leads, in that term.
 class Leader {
  public:
   Leader(const TestFolder& folder, uint64_t term,
-         absl::Duration patience = kLong)
+         const Clock* clock = &Clock::Real())
       : path_(folder.Path("leader.db")),
         store_(OpenStore(path_, {.feed = &feed_})),
         host_({.name = "c0",
                .term = term,
                .version = "1",
-               .patience = patience,
+               .patience = kLong,
                .feed = &feed_,
+               .clock = clock,
                .changed = [] {},
                .replaced = [this](uint64_t later) { replaced_ = later; }}) {
     EXPECT_TRUE(std::filesystem::create_directories(folder.Path("journals")));
@@ -81,7 +73,7 @@ class Leader {
   uint64_t replaced() const { return replaced_; }
 
   bool AwaitComplete() {
-    return Await([this] {
+    return Eventually([this] {
       const auto present = host_.Present();
       return present.has_value() && present->complete;
     });
@@ -202,13 +194,14 @@ TEST_F(StandbyLinkTest, NothingLeavesUntilItIsKnownThatItDoesNotLead) {
   auto standby = std::make_unique<Standby>("c1", leader_);
   ASSERT_TRUE(leader_.AwaitComplete());
   standby->follower().End();
-  ASSERT_TRUE(Await([&] { return !leader_.host().Present().has_value(); }));
+  ASSERT_TRUE(
+      Eventually([&] { return !leader_.host().Present().has_value(); }));
   // A new one is turned away as well: it would be filled with what may not be
   // true any more.
   Standby next("c2", leader_);
   absl::Notification left;
   if (leader_.log().Write("one", [&] { left.Notify(); })) left.Notify();
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(Eventually([&] {
     return absl::StrContains(next.follower().Get().trouble, "does not lead");
   }));
   EXPECT_FALSE(left.HasBeenNotified());
@@ -224,7 +217,8 @@ TEST_F(StandbyLinkTest, OneThatComesAgainGetsEverythingAnew) {
     Standby standby("c1", leader_, 0, &folder);
     ASSERT_TRUE(leader_.AwaitComplete());
     standby.follower().End();
-    ASSERT_TRUE(Await([&] { return !leader_.host().Present().has_value(); }));
+    ASSERT_TRUE(
+        Eventually([&] { return !leader_.host().Present().has_value(); }));
     // As far as it knows.
     EXPECT_TRUE(standby.follower().Get().complete);
   }
@@ -240,10 +234,11 @@ TEST_F(StandbyLinkTest, OneThatComesAgainGetsEverythingAnew) {
 
 TEST_F(StandbyLinkTest, WhoIsAskedNothingIsNotSilent) {
   const TestFolder folder;
-  Leader leader(folder, 5, /*patience=*/absl::Milliseconds(500));
+  ManualClock clock;
+  Leader leader(folder, 5, &clock);
   Standby standby("c1", leader);
   ASSERT_TRUE(leader.AwaitComplete());
-  absl::SleepFor(absl::Seconds(1));  // Nothing happens.
+  clock.Advance(absl::Hours(1));  // Nothing happens.
   ASSERT_TRUE(leader.store().Write({.jobs = {JobNamed("a")}}).ok());
   EXPECT_TRUE(leader.host().Present().has_value());
   EXPECT_TRUE(standby.follower().Get().connected);
@@ -253,7 +248,7 @@ TEST_F(StandbyLinkTest, OneStandsByAtATime) {
   Standby standby("c1", leader_);
   ASSERT_TRUE(leader_.AwaitComplete());
   Standby second("c2", leader_);
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(Eventually([&] {
     return absl::StrContains(second.follower().Get().trouble, "c1 stands by");
   }));
   EXPECT_FALSE(second.follower().Get().complete);
@@ -269,7 +264,7 @@ TEST_F(StandbyLinkTest, ALeaderIsToldThatItIsReplaced) {
   // By whom it meets later, too.
   leader_.host().GoAlone();
   Standby later("c1", leader_, /*term=*/9);
-  EXPECT_TRUE(Await([&] { return leader_.replaced() == 9; }));
+  EXPECT_TRUE(Eventually([&] { return leader_.replaced() == 9; }));
 }
 
 TEST_F(StandbyLinkTest, WhatComesInAnotherOrderIsRefused) {
