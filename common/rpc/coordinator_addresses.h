@@ -30,6 +30,12 @@ class CoordinatorAddresses {
     absl::MutexLock lock(&mu_);
     return addresses_[next_++ % addresses_.size()];
   }
+  // The one of the last attempt leads, for it has decided something: the next
+  // one goes there again. Another one may hang, and cost a lease to find out.
+  void Stay() {
+    absl::MutexLock lock(&mu_);
+    next_ += addresses_.size() - 1;
+  }
 
  private:
   const std::vector<std::string> addresses_;

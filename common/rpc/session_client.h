@@ -79,6 +79,9 @@ class SessionClient {
     absl::Duration lease;  // Until the coordinator says another.
     // How long it may be without a coordinator before the session ends.
     absl::Duration orphan;
+    // Whoever was dialled last has refused the session, as only one that leads
+    // does; null: nobody cares.
+    std::function<void()> refused = nullptr;
     // Of all sessions of this member; null: there is one coordinator.
     std::shared_ptr<KnownTerm> term = nullptr;
   };
@@ -221,6 +224,9 @@ class SessionClient {
       stream_ = nullptr;
     }
     stream.reset();  // Waits for gRPC, whose reactions take the lock.
+    const bool away = absl::IsUnavailable(ended) || absl::IsCancelled(ended) ||
+                      absl::IsDeadlineExceeded(ended);
+    if (!away && !ended.ok() && options_.refused) options_.refused();
     absl::MutexLock lock(&mu_);
     broken_.reset();
     return ended;

@@ -34,6 +34,7 @@ struct Options {
   std::string leader_lock;
   std::string leader_label;
   std::string standby_of;
+  bool not_first = false;
   bool fsync = false;
   std::string listen = "127.0.0.1:7070";
   std::string metrics = "127.0.0.1:0";
@@ -118,6 +119,7 @@ absl::StatusOr<CoordinatorOptions> ToCoordinatorOptions(
   coordinator.leader_lock = options.leader_lock;
   coordinator.leader_label = options.leader_label;
   coordinator.standby_of = options.standby_of;
+  coordinator.may_begin = !options.not_first;
   PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
   PACELINE_ASSIGN_OR_RETURN(coordinator.jobs, ToJobsOptions(options));
   PACELINE_ASSIGN_OR_RETURN(coordinator.grace,
@@ -233,6 +235,9 @@ void AddLeadership(CLI::App& app, Options& options) {
   app.add_option("--leader-label", options.leader_label,
                  "With kubernetes:LEASE: the label that the leader's pod gets")
       ->default_str("");
+  app.add_flag("--not-first", options.not_first,
+               "With --leader-lock: as long as nobody has led and it has no "
+               "store, it does not lead: another one has the jobs");
   app.add_option("--standby-of", options.standby_of,
                  "host:port of the coordinator that leads: this one stands by "
                  "until a person says that it leads")

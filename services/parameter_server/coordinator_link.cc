@@ -97,6 +97,7 @@ absl::Status CoordinatorLink::Serve() {
        .hello = std::move(hello),
        .lease = lease_,
        .orphan = options_.orphan,
+       .refused = options_.refused,
        .term = term_},
       {.on_message =
            [&inbox](v1::ServerCommand& command) {

@@ -38,7 +38,8 @@ class CoordinatorLink {
     // `liveness`. Called for every attempt.
     std::function<std::shared_ptr<grpc::Channel>(absl::Duration liveness)>
         connect;
-    std::string name;     // "s0"
+    std::function<void()> refused = nullptr;  // SessionClient::Options
+    std::string name;                         // "s0"
     std::string address;  // Where the parameter service is reached.
     std::string version;  // The program's.
     std::string failure_domain = {};

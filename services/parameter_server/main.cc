@@ -122,11 +122,13 @@ ReplicaStream::Dial DialBackups(ClientSecurity security) {
 CoordinatorLink::Options LinkOptions(const Options& options,
                                      const ClientSecurity& security) {
   CoordinatorLink::Options link;
-  link.connect = [security, addresses = std::make_shared<CoordinatorAddresses>(
-                                options.coordinator)](absl::Duration liveness) {
+  const auto addresses =
+      std::make_shared<CoordinatorAddresses>(options.coordinator);
+  link.connect = [security, addresses](absl::Duration liveness) {
     return MakeChannel(addresses->Next(), ChannelProfile::kControl, liveness,
                        security);
   };
+  link.refused = [addresses] { addresses->Stay(); };
   link.name = options.name;
   link.version = PACELINE_VERSION;
   link.failure_domain = options.failure_domain;

@@ -24,8 +24,7 @@ ControlStream::ControlStream(std::shared_ptr<CoordinatorAddresses> coordinators,
     : commands_(kMaxUnread),
       session_(
           {.connect =
-               [addresses = std::move(coordinators),
-                dial](absl::Duration liveness) {
+               [addresses = coordinators, dial](absl::Duration liveness) {
                  return dial(addresses->Next(), ChannelProfile::kControl,
                              liveness);
                },
@@ -37,6 +36,7 @@ ControlStream::ControlStream(std::shared_ptr<CoordinatorAddresses> coordinators,
            .hello = ToMessage(std::move(hello)),
            .lease = kDefaultLease,
            .orphan = orphan,
+           .refused = [addresses = coordinators] { addresses->Stay(); },
            .term = std::move(term)},
           {.on_message =
                [this](v1::WorkerCommand& command) { OnMessage(command); },

@@ -175,6 +175,8 @@ test('two coordinators', () => {
     assert.equal(service.publishNotReadyAddresses, true);
     assert.equal(service.selector['statefulset.kubernetes.io/pod-name'], pod);
   }
+  // The first one has the jobs of the time when it was alone.
+  assert.deepEqual(sets.map((o) => argsOf(o).includes('--not-first')), [false, true]);
   const claims = sets.map((o) => podOf(o).spec.volumes.find((volume) => volume.name === 'store').persistentVolumeClaim.claimName);
   assert.deepEqual(claims, ['r-paceline-store', 'r-paceline-store-second']);
   for (const claim of claims) find(objects, 'PersistentVolumeClaim', claim);

@@ -91,7 +91,10 @@ class CountingJob:
         self.case.assertNotIn("lost (", self.commands("job", "logs", self.name))
         for worker in ("w0", "w1"):
             log = (self.cluster.folder / f"{worker}.log").read_text()
-            self.case.assertNotIn("registering anew", log)
+            _, _, since = log.partition('"message":"registered"')
+            self.case.assertNotIn("registering anew", since)
+        self.case.assertNotIn("was lost with its server",
+                              self.commands("job", "logs", self.name))
 
     def counts_each_sample(self):
         """Trains on to the end of an epoch, and looks at the weights."""

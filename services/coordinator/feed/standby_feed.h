@@ -34,7 +34,10 @@ struct FeedPiece {
 using FeedEntry = std::variant<v1::StoreChange, v1::JournalChange, FeedPiece,
                                FilledEntry, MarkEntry>;
 
+// Of a piece as well, though it is read only when it is sent: a standby says
+// how far it is every so many bytes.
 inline size_t BytesOf(const FeedEntry& entry) {
+  if (const auto* piece = std::get_if<FeedPiece>(&entry)) return piece->size;
   if (const auto* change = std::get_if<v1::StoreChange>(&entry)) {
     return change->ByteSizeLong();
   }

@@ -20,7 +20,8 @@ bool Election::MayFollow(const LeaderRecord& leader, const Own& own) const {
   if (leader.holder == options_.name) {
     return own.has_store && (leader.standby.empty() || own.led == leader.term);
   }
-  return leader.standby == options_.name && own.followed == leader.term;
+  return leader.standby == options_.name && own.has_store &&
+         own.followed == leader.term;
 }
 
 std::optional<LeaderRecord> Election::Claim(absl::Time now,
@@ -35,6 +36,7 @@ std::optional<LeaderRecord> Election::Claim(absl::Time now,
   first_look_ = std::min(first_look_, now);
   if (!seen.record.has_value()) {
     // Whoever has jobs comes first: they would be lost with an empty store.
+    if (!own.has_store && !options_.may_begin) return std::nullopt;
     const absl::Duration patience =
         own.has_store ? absl::ZeroDuration() : 2 * options_.lease;
     if (now - first_look_ < patience) return std::nullopt;
@@ -126,10 +128,11 @@ void Election::Found(absl::Time now, const LeaderLock::Seen& seen) {
               seen.record->holder != record_.holder ||
               seen.record->term != record_.term;
   if (replaced_) return;
+  // A write that is still under way fails if the record has changed since.
+  if (seen.version != version_) perhaps_standby_.clear();
   record_ = *seen.record;
   version_ = seen.version;
   renewed_ = now;
-  perhaps_standby_.clear();
 }
 
 bool Election::alone() const {

@@ -27,6 +27,9 @@ class Election {
  public:
   struct Options {
     std::string name;
+    // It may lead without a store as long as nobody has led. Not so where
+    // another one has a store that is not there yet.
+    bool may_begin = true;
     absl::Duration lease = absl::Seconds(5);
     absl::Duration renewal = absl::Seconds(1);
     // A leader that could neither renew nor hear its standby for that long

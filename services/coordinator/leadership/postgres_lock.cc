@@ -1,10 +1,14 @@
 #include "services/coordinator/leadership/postgres_lock.h"
 
+#include <poll.h>
+
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -44,6 +48,20 @@ absl::Status Unreachable(const char* words) {
       "the leader's lock in PostgreSQL: ", absl::StripAsciiWhitespace(words)));
 }
 
+// Until a result can be had without waiting. False: there is none in time.
+bool Await(PGconn* connection) {
+  const absl::Time until = absl::Now() + absl::Seconds(2);
+  while (PQisBusy(connection) == 1) {
+    const int64_t left = absl::ToInt64Milliseconds(until - absl::Now());
+    pollfd readable = {.fd = PQsocket(connection), .events = POLLIN};
+    if (left <= 0 || poll(&readable, 1, static_cast<int>(left)) <= 0) {
+      return false;
+    }
+    if (PQconsumeInput(connection) == 0) return false;
+  }
+  return true;
+}
+
 uint64_t NumberAt(const PGresult* result, int column) {
   uint64_t number = 0;
   return absl::SimpleAtoi(PQgetvalue(result, 0, column), &number) ? number : 0;
@@ -79,14 +97,27 @@ absl::StatusOr<PostgresLock::Result> PostgresLock::Query(
     values.push_back(parameter.c_str());
   }
   // Several statements at once may have no parameters.
-  Result result(values.empty()
-                    ? PQexec(connection_.get(), sql)
-                    : PQexecParams(connection_.get(), sql,
-                                   static_cast<int>(values.size()), nullptr,
-                                   values.data(), nullptr, nullptr, 0));
+  PGconn* const connection = connection_.get();
+  const int sent =
+      values.empty()
+          ? PQsendQuery(connection, sql)
+          : PQsendQueryParams(connection, sql, static_cast<int>(values.size()),
+                              nullptr, values.data(), nullptr, nullptr, 0);
+  Result result;
+  for (bool more = sent == 1; more;) {
+    if (!Await(connection)) {
+      result.reset();
+      break;
+    }
+    Result next(PQgetResult(connection));
+    more = next != nullptr;
+    if (more) result = std::move(next);  // The last one counts.
+  }
   const ExecStatusType status = PQresultStatus(result.get());
   if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
-    const absl::Status failed = Unreachable(PQerrorMessage(connection_.get()));
+    const absl::Status failed =
+        Unreachable(result == nullptr ? "no answer in time"
+                                      : PQerrorMessage(connection_.get()));
     connection_.reset();  // Whatever it holds is given back.
     holds_ = false;
     return failed;

@@ -56,6 +56,13 @@ absl::Status LeadAlone(const ProcessParts& parts) {
   if (parts.options.store != ":memory:") {
     PACELINE_ASSIGN_OR_RETURN(own, TermFile(parts.options.store).Read());
   }
+  if (own.followed > 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "store ", parts.options.store,
+        " is the copy of a coordinator that stood by: start it with "
+        "--leader-lock or --standby-of, or remove ",
+        parts.options.store, ".term if it is to lead with what it has"));
+  }
   PACELINE_ASSIGN_OR_RETURN(const LeaderLock::Seen seen, parts.lock.Read());
   const LeaderRecord claim = parts.election.ClaimByOrder(seen, own);
   parts.election.Claimed(Clock::Real().Now(), claim,
@@ -79,7 +86,7 @@ absl::Status RunCoordinator(const CoordinatorOptions& options,
                             const ClientSecurity& dialling,
                             absl::Notification* told_to_stop) {
   PACELINE_ASSIGN_OR_RETURN(const auto lock, MakeLock(options));
-  Election election({.name = options.name});
+  Election election({.name = options.name, .may_begin = options.may_begin});
   OwnAddress address(options.listen, options.advertise);
   auto registry = std::make_shared<prometheus::Registry>();
   LeadershipMetrics metrics(*registry);

@@ -4,6 +4,7 @@
 #include <prometheus/registry.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,11 @@
 
 namespace paceline {
 
+// Where coordinators share no record, the one that led before may be started
+// again, and again, each time in the next term: it must not reach that of the
+// one that a person has promoted.
+inline constexpr uint64_t kAheadOfRestarts = 1'000'000;
+
 // What a coordinator's process is told when it starts.
 struct CoordinatorOptions {
   std::string name;       // Among the coordinators of its cluster.
@@ -39,6 +45,7 @@ struct CoordinatorOptions {
   std::string leader_lock;
   std::string leader_label;  // Of the leader's pod; empty: none.
   std::string standby_of;    // "host:port" of the leader; empty: it leads.
+  bool may_begin = true;     // Election::Options
 };
 
 // What both roles of a process need. All outlive them.

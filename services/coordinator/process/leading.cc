@@ -74,6 +74,24 @@ std::function<Readiness::Part()> PartOf(const JobStore* store,
   std::_Exit(kLostTheLead);
 }
 
+// A member knows of a later term. Without a record that coordinators share,
+// terms are all there is.
+[[noreturn]] void EndByTerm(const CoordinatorOptions& options, uint64_t term,
+                            uint64_t later) {
+  if (later - term >= kAheadOfRestarts) {
+    EndAtOnce(absl::StrCat("a member knows of term ", later,
+                           ": another coordinator was promoted; start this one "
+                           "with --standby-of"));
+  }
+  // Its own, before its store was taken from a backup, say.
+  if (options.store != ":memory:") {
+    TermFile(options.store).Led(later).IgnoreError();
+  }
+  EndAtOnce(absl::StrCat("a member knows of term ", later,
+                         ", and this one led in ", term,
+                         ": it goes on in the next one when it is started"));
+}
+
 void LogListening(const ProcessParts& parts, const std::string& address) {
   const CoordinatorOptions& options = parts.options;
   LogInfo("listening",
@@ -130,18 +148,15 @@ std::unique_ptr<FormerLeader> TellFormerLeader(const ProcessParts& parts,
 class Tenure {
  public:
   Tenure(const ProcessParts& parts, uint64_t term, StandbyFeed* feed)
-      : metrics_(parts.metrics),
+      : shares_record_(!parts.options.leader_lock.empty()),
+        metrics_(parts.metrics),
         host_({.name = parts.options.name,
                .term = term,
                .version = parts.options.jobs.version,
                .patience = kStandbyPatience,
                .feed = feed,
                .changed = [] {},  // The keeper looks often enough.
-               .replaced =
-                   [](uint64_t later) {
-                     EndAtOnce(
-                         absl::StrCat("another one leads in term ", later));
-                   }}),
+               .replaced = [this](uint64_t later) { MetLaterTerm(later); }}),
         keeper_({.election = &parts.election,
                  .lock = &parts.lock,
                  .standby = [this] { return LookAtStandby(); },
@@ -150,7 +165,7 @@ class Tenure {
                  .name = parts.options.name}) {
     metrics_.leads.Set(1);
     metrics_.term.Set(static_cast<double>(term));
-    metrics_.standbys_wanted.Set(parts.options.leader_lock.empty() ? 0 : 1);
+    metrics_.standbys_wanted.Set(shares_record_ ? 1 : 0);
   }
 
   StandbyHost& host() { return host_; }
@@ -176,6 +191,13 @@ class Tenure {
   }
 
  private:
+  // The one that stands by says that it leads.
+  void MetLaterTerm(uint64_t later) {
+    // The record decides, where there is one.
+    if (shares_record_) return keeper_.Doubt();
+    EndAtOnce(absl::StrCat("another one leads in term ", later));
+  }
+
   // Who has everything; empty: nobody.
   std::string LookAtStandby() {
     const auto present = host_.Present();
@@ -186,6 +208,7 @@ class Tenure {
     return complete ? present->name : "";
   }
 
+  const bool shares_record_;
   LeadershipMetrics& metrics_;
   StandbyHost host_;
   LeaderKeeper keeper_;  // Last: its thread uses the above.
@@ -301,12 +324,7 @@ absl::Status Lead(const ProcessParts& parts) {
   const CheckpointFolders folders(RootsOf(jobs_options), jobs_options.entropy);
   jobs_options.folders = [&folders] { return folders.Get(); };
   jobs_options.later_term = [&](uint64_t later) {
-    // Without a record that coordinators share, terms are all there is.
-    if (options.leader_lock.empty()) {
-      EndAtOnce(absl::StrCat("a member knows of term ", later,
-                             ": another coordinator was promoted; start this "
-                             "one with --standby-of"));
-    }
+    if (options.leader_lock.empty()) EndByTerm(options, term, later);
     tenure.keeper().Doubt();
   };
   PACELINE_ASSIGN_OR_RETURN(

@@ -31,11 +31,6 @@ constexpr absl::Duration kTurn = absl::Milliseconds(250);
 // As long as a leader that is gone is dialled before it counts as that.
 constexpr absl::Duration kLeaderLiveness = absl::Seconds(4);
 
-// Where coordinators share no record, the one that led before may be started
-// again, and again, each time in the next term: it must not reach that of the
-// one that a person has promoted.
-constexpr uint64_t kAheadOfRestarts = 1'000'000;
-
 // What this process knows of who leads. Thread-safe.
 class Standing {
  public:
@@ -211,8 +206,10 @@ absl::StatusOr<bool> Standing::Take(const LeaderRecord& claim) {
     absl::MutexLock lock(&mu_);
     ordered = std::exchange(ordered_, false);
   }
-  // Before anything is written: what comes now would be somebody else's.
-  follower_->End(ordered ? claim.term : 0);
+  // Before anything is written: what comes now would be somebody else's. Where
+  // there is a record the leader finds it there.
+  const bool says = ordered && parts_.options.leader_lock.empty();
+  follower_->End(says ? claim.term : 0);
   PACELINE_ASSIGN_OR_RETURN(const Election::Own own, file_.Read());
   if (!own.has_store) {
     PACELINE_RETURN_IF_ERROR(JobStore::Open(parts_.options.store).status());
@@ -221,6 +218,10 @@ absl::StatusOr<bool> Standing::Take(const LeaderRecord& claim) {
   if (parts_.election.Claimed(Clock::Real().Now(), claim, written)) return true;
   LogWarning("does not lead after all",
              {{"reason", std::string(written.status().message())}});
+  if (ordered) {  // It tries again.
+    absl::MutexLock lock(&mu_);
+    ordered_ = true;
+  }
   Follow();
   return false;
 }

@@ -18,7 +18,7 @@ constexpr size_t kMaxUnread = 1'000;
 constexpr size_t kMaxQueued = 100'000;  // Acknowledgements.
 
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
-constexpr absl::Duration kLongestPause = absl::Seconds(1);
+constexpr absl::Duration kLongestPause = absl::Seconds(2);
 constexpr absl::Duration kTurn = absl::Milliseconds(100);
 // For the leader to hear that it leads no more.
 constexpr absl::Duration kFarewell = absl::Milliseconds(500);
@@ -67,7 +67,10 @@ void StandbyFollower::Run() {
       LogWarning("does not follow a leader", {{"reason", trouble}});
     }
     absl::MutexLock lock(&mu_);
-    pause = view_.connected ? kFirstPause : std::min(2 * pause, kLongestPause);
+    // To fill it is work for the leader: not again and again at once.
+    pause = view_.connected && view_.complete
+                ? kFirstPause
+                : std::min(2 * pause, kLongestPause);
     view_.connected = false;
     view_.trouble = trouble;
   } while (Pause(pause));

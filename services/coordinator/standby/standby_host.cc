@@ -16,7 +16,11 @@ namespace {
 constexpr size_t kAhead = 64;
 
 // A standby that lacks so many changes does not keep up.
-constexpr size_t kMostBehind = 1'000'000;
+constexpr size_t kMostBehind = 100'000;
+
+// What a standby that is being filled does with what it gets takes longer:
+// whole files, which it checks.
+constexpr int kPatienceWhileFilled = 10;
 
 constexpr absl::Duration kLook = absl::Milliseconds(100);
 
@@ -66,19 +70,18 @@ std::optional<StandbyHost::Standby> StandbyHost::Present() const {
                  .entries_behind = options_.feed->log().lag()};
 }
 
-void StandbyHost::GoAlone() {
-  {
-    absl::MutexLock lock(&mu_);
-    if (!suspended_) return;
-  }
-  EndLog();
-}
+void StandbyHost::GoAlone() { EndLog(); }
 
 void StandbyHost::EndLog() {
+  {
+    absl::MutexLock lock(&mu_);
+    // Once: the next one may follow as soon as it has ended.
+    if (!suspended_ || std::exchange(ending_, true)) return;
+  }
   // Calls whoever has waited, and so not under the lock.
   options_.feed->log().End(/*hold=*/false);
   absl::MutexLock lock(&mu_);
-  suspended_ = false;
+  suspended_ = ending_ = false;
 }
 
 absl::Status StandbyHost::OnHello(const v1::StandbyHello& hello,
@@ -203,6 +206,8 @@ void StandbyHost::Run() {
     Pump(*stream, following);
     if (IsSilent()) {
       stream->Close(absl::UnavailableError("the standby does not keep up"));
+      // Its last message may be on its way for long.
+      OnOver(stream.get());
     }
   }
 }
@@ -226,7 +231,8 @@ bool StandbyHost::IsSilent() const {
   if (log.lag() > kMostBehind) return true;
   if (!log.awaits_acknowledgement()) return false;
   absl::MutexLock lock(&mu_);
-  return options_.clock->Now() - asked_ > options_.patience;
+  const int times = complete_ ? 1 : kPatienceWhileFilled;
+  return options_.clock->Now() - asked_ > times * options_.patience;
 }
 
 void StandbyHost::Pump(StandbyPeer& stream, uint64_t following) {

@@ -105,6 +105,7 @@ class StandbyHost {
   uint64_t following_ ABSL_GUARDED_BY(mu_) = 0;  // 0: it is not filled yet.
   bool complete_ ABSL_GUARDED_BY(mu_) = false;
   bool suspended_ ABSL_GUARDED_BY(mu_) = false;  // Until EndLog().
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;     // EndLog() is under way.
   // The last time that it has answered, or was asked something new.
   absl::Time asked_ ABSL_GUARDED_BY(mu_);
 

@@ -14,7 +14,8 @@ namespace paceline {
 
 // A standby's copy of what the leader writes down: its store, and the journals
 // of its runs. While it is filled it lies beside what was there before, which
-// it replaces, as FILE.replaced, once it is complete. Whoever opens the store
+// it replaces once it is complete; the first that was replaced stays, as
+// FILE.replaced. Whoever opens the store
 // then finds what a coordinator that was killed would have left.
 // Thread-compatible.
 class StandbyStore {
@@ -39,6 +40,7 @@ class StandbyStore {
   absl::Status TakeJournal(const v1::JournalChange& change);
   absl::Status TakeStore(const v1::StoreChange& change);
   absl::Status PutInPlace();
+  absl::Status PutAside();  // What is there now.
 
   std::string StorePath() const;  // Where it is now.
   std::string Journals() const;

@@ -67,11 +67,16 @@ TEST(WorkerReconnectTest, ToTheOneOfTwoCoordinatorsThatLeads) {
   // Not there again: it may stand by for ever.
   const auto session = leader.NextSession();
   session->Register();
+  // It leads, and so the next attempt goes there, too.
   session->Close(absl::AbortedError("given up"));
+  const auto next = leader.NextSession();
+  next->Register();
+  // Its link breaks: another one may lead by now.
+  next->Close(absl::UnavailableError("stopping"));
   const auto other = standby.NextSession();
   other->Expect(Kind::kHello);
   other->Close(absl::UnavailableError("it stands by"));
-  leader.NextSession()->Register();
+  leader.NextSession()->Expect(Kind::kHello);
 }
 
 TEST(WorkerReconnectTest, WhenItIsNotAllowedIn) {
