@@ -24,8 +24,9 @@ absl::StatusOr<Election::Own> TermFile::Read() const {
   if (!text.ok() && !absl::IsInvalidArgument(text.status())) {
     return text.status();
   }
+  const std::string line = text.value_or("");
   const std::vector<absl::string_view> words =
-      absl::StrSplit(absl::StripSuffix(text.value_or(""), "\n"), ' ');
+      absl::StrSplit(absl::StripSuffix(line, "\n"), ' ');
   uint64_t term = 0;
   const bool whole = words.size() == 2 && absl::SimpleAtoi(words[1], &term);
   if (whole && words[0] == "led") {
