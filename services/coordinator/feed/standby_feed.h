@@ -92,7 +92,7 @@ class StandbyFeed {
  private:
   absl::Mutex mu_;  // Held while sources append.
   std::set<FeedSource*> sources_ ABSL_GUARDED_BY(mu_);
-  Log log_{size_t{256} << 20};
+  Log log_;
 };
 
 }  // namespace paceline

@@ -61,8 +61,6 @@ class Election {
   // after the last one.
   LeaderRecord ClaimByOrder(const LeaderLock::Seen& seen, const Own& own,
                             uint64_t ahead = 1) const;
-  // Whom it would follow, as was read last.
-  const std::optional<LeaderRecord>& leader() const { return seen_.record; }
   // It is the one that the record lets take the leader's place.
   bool may_follow(const Own& own) const;
   // Why it cannot take the place of a leader that is gone; empty: it can, or

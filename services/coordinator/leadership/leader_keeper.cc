@@ -25,14 +25,9 @@ LeaderKeeper::~LeaderKeeper() {
   thread_.join();
 }
 
-void LeaderKeeper::Wake() {
-  absl::MutexLock lock(&mu_);
-  woken_ = true;
-}
-
 void LeaderKeeper::Doubt() {
   absl::MutexLock lock(&mu_);
-  woken_ = doubts_ = true;
+  doubts_ = true;
 }
 
 bool LeaderKeeper::Release() {
@@ -50,13 +45,12 @@ bool LeaderKeeper::Release() {
 
 void LeaderKeeper::Run() {
   const auto something = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return woken_ || ending_;
+    return doubts_ || ending_;
   };
   while (Turn()) {
     absl::MutexLock lock(&mu_);
     mu_.AwaitWithTimeout(absl::Condition(&something), kTurn);
     if (ending_) return;
-    woken_ = false;
   }
 }
 

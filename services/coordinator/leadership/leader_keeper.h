@@ -36,8 +36,6 @@ class LeaderKeeper {
   LeaderKeeper(const LeaderKeeper&) = delete;
   LeaderKeeper& operator=(const LeaderKeeper&) = delete;
 
-  // Soon, for there is something new to write.
-  void Wake();
   // Somebody says that another one leads: looks at the record.
   void Doubt();
   // Hands the lead to the standby, if the record names one; what comes of it is
@@ -61,7 +59,6 @@ class LeaderKeeper {
 
   absl::Mutex turn_;  // Held while the election and the lock are used.
   absl::Mutex mu_;
-  bool woken_ ABSL_GUARDED_BY(mu_) = false;
   bool doubts_ ABSL_GUARDED_BY(mu_) = false;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
 

@@ -155,7 +155,6 @@ class Tenure {
                .version = parts.options.jobs.version,
                .patience = kStandbyPatience,
                .feed = feed,
-               .changed = [] {},  // The keeper looks often enough.
                .replaced = [this](uint64_t later) { MetLaterTerm(later); }}),
         keeper_({.election = &parts.election,
                  .lock = &parts.lock,

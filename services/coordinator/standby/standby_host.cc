@@ -138,7 +138,6 @@ absl::Status StandbyHost::OnHeld(const StandbyPeer* stream, uint64_t entries) {
     name = hello_.name();
   }
   LogInfo("the standby has everything", {{"standby", name}});
-  options_.changed();
   return absl::OkStatus();
 }
 
@@ -166,7 +165,6 @@ void StandbyHost::OnOver(const StandbyPeer* stream) {
     EndLog();
   }
   LogWarning("the standby is gone", {{"standby", name}});
-  options_.changed();
 }
 
 void StandbyHost::Wake() {

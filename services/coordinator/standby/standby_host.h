@@ -42,9 +42,6 @@ class StandbyHost {
     absl::Duration patience;
     StandbyFeed* feed;  // Outlives it, and so does the clock.
     const Clock* clock = &Clock::Real();
-    // A standby has become complete, or is gone: Present() says. From a thread
-    // of the host's or of gRPC; it must only note that.
-    std::function<void()> changed;
     // Another coordinator leads, in that later term: this one is to end at
     // once.
     std::function<void(uint64_t term)> replaced;

@@ -47,7 +47,6 @@ class Leader {
                .patience = kLong,
                .feed = &feed_,
                .clock = clock,
-               .changed = [] {},
                .replaced = [this](uint64_t later) { replaced_ = later; }}) {
     EXPECT_TRUE(std::filesystem::create_directories(folder.Path("journals")));
     log_ = std::make_unique<RunLog>("namespaces/n/jobs/a", "uid-a", &feed_,
