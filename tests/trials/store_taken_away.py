@@ -131,8 +131,11 @@ class StoreTakenAway(unittest.TestCase):
 
     def test_deleted(self):
         cluster = self.cluster
-        for file in cluster.folder.glob("jobs.db*"):
-            file.unlink()
+        for entry in cluster.folder.glob("jobs.db*"):
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
         self.refuses("STORE_GONE", PRECONDITION)
         before = cluster.checkpoints()
         until("another checkpoint",

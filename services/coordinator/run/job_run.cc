@@ -278,9 +278,9 @@ absl::Status JobRun::OnServerMessage(uint64_t member,
     absl::MutexLock lock(&mu_);
     const std::optional<int> server = servers_.Find(member);
     const auto& shards = course_.shards().shards();
-    if (!server.has_value()) {
-      return absl::InvalidArgumentError("the server is none of this run");
-    }
+    // One that was too late: the run goes on without it, and what it says of
+    // the copies that it still has may come with its next session.
+    if (!server.has_value()) return absl::OkStatus();
     // One of a release without backups has the shard that it began with, and
     // does not name it.
     const auto shard = static_cast<int>(
