@@ -1,8 +1,12 @@
 #ifndef PACELINE_COMMON_SAMPLE_RANGE_H_
 #define PACELINE_COMMON_SAMPLE_RANGE_H_
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 
 namespace paceline {
 
@@ -18,6 +22,27 @@ struct SampleRange {
   // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const SampleRange&, const SampleRange&) = default;
 };
+
+// Those of one iteration, in the order in which they are computed.
+using SampleRanges = absl::InlinedVector<SampleRange, 1>;
+
+inline uint32_t SamplesIn(absl::Span<const SampleRange> ranges) {
+  uint32_t samples = 0;
+  for (const SampleRange& range : ranges) samples += range.size();
+  return samples;
+}
+
+// What the first so many samples are of each range; nothing of the last ones,
+// perhaps.  REQUIRES: samples <= SamplesIn(ranges).
+inline SampleRanges FrontOf(absl::Span<const SampleRange> ranges,
+                            uint32_t samples) {
+  SampleRanges front(ranges.begin(), ranges.end());
+  for (SampleRange& range : front) {
+    range.end = range.begin + std::min(samples, range.size());
+    samples -= range.size();
+  }
+  return front;
+}
 
 }  // namespace paceline
 

@@ -161,7 +161,12 @@ class Parameters {
   absl::string_view why_;
 };
 
-void List(BspOptions& /*options*/, Parameters& /*parameters*/) {}
+void List(BspOptions& options, Parameters& parameters) {
+  parameters.Only(options.steal, "");
+  parameters.Flag("steal", options.steal, "true", "false");
+  parameters.Only(options.steal, "needs steal=true");
+  parameters.Whole("pieces", options.pieces, 1, kMostPieces);
+}
 
 void List(AspOptions& /*options*/, Parameters& /*parameters*/) {}
 
@@ -414,7 +419,7 @@ std::string FormatParadigm(PlainParadigm plain) {
   Parameters written;
   List(plain, /*weighable=*/false, written);
   std::string text(NameOf(plain));
-  if (!written.keys().empty()) absl::StrAppend(&text, ":", written.text());
+  if (!written.text().empty()) absl::StrAppend(&text, ":", written.text());
   return plain.staleness.active()
              ? AddStaleness(std::move(text), plain.staleness)
              : text;

@@ -14,7 +14,11 @@ namespace paceline {
 // The parameters of each paradigm. What they do is said where the paradigm is
 // written, in services/coordinator/sync/paradigms/.
 
-struct BspOptions {};
+struct BspOptions {
+  // Whoever has finished takes what others have not begun.
+  bool steal = false;
+  int pieces = 16;  // With `steal`: of a batch, as little as one takes.
+};
 
 struct AspOptions {};
 

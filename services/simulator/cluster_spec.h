@@ -28,7 +28,7 @@ struct WorkerSpec {
   // parts of the model at the same time.
   LinkSpec link;
   // Loading takes no time: what is reserved only comes to it in another order.
-  SampleWishes wishes = {};
+  SampleWishes wishes = {.extends = true};
 };
 
 // Something that happens to a worker from outside.

@@ -63,13 +63,27 @@ Device::Device(const DeviceSpec* spec, uint32_t batch_size, uint64_t seed)
 }
 
 Device::Iteration Device::Next(uint32_t samples) {
-  if (spec_.recorded == nullptr) {
-    return {.work = Share(Draw(), samples, batch_size_)};
+  Iteration iteration;
+  while (samples > 0) {
+    if (left_ == 0) DrawBatch();
+    const uint32_t part = std::min(left_, samples);
+    iteration.work += Share(batch_.compute, part, batch_.samples);
+    left_ -= part;
+    samples -= part;
   }
-  const RecordedIteration& recorded = (*spec_.recorded)[next_recorded_];
-  next_recorded_ = (next_recorded_ + 1) % spec_.recorded->size();
-  return {Share(recorded.compute, samples, recorded.samples), recorded.push,
-          recorded.pull};
+  iteration.push = batch_.push;
+  iteration.pull = batch_.pull;
+  return iteration;
+}
+
+void Device::DrawBatch() {
+  if (spec_.recorded == nullptr) {
+    batch_ = {.compute = Draw(), .samples = batch_size_};
+  } else {
+    batch_ = (*spec_.recorded)[next_recorded_];
+    next_recorded_ = (next_recorded_ + 1) % spec_.recorded->size();
+  }
+  left_ = batch_.samples;
 }
 
 Nanos Device::Draw() {

@@ -46,6 +46,8 @@ class Device {
     std::optional<Nanos> push = std::nullopt;  // As recorded.
     std::optional<Nanos> pull = std::nullopt;
   };
+  // What takes long takes so for a full batch, whatever iterations that is
+  // spread over: it draws anew only where a batch ends.
   Iteration Next(uint32_t samples);
 
   // When `work` that began at `begin` is done: bursts stretch it.
@@ -53,6 +55,8 @@ class Device {
 
  private:
   Nanos Draw();
+  // The next full batch: what is drawn, or recorded.
+  void DrawBatch();
 
   const DeviceSpec& spec_;
   const uint32_t batch_size_;
@@ -60,6 +64,8 @@ class Device {
   Rng rng_;
   Nanos first_burst_ = 0;
   size_t next_recorded_ = 0;
+  RecordedIteration batch_;  // The latest,
+  uint32_t left_ = 0;        // of which so many samples are not computed.
 };
 
 // `work` for `samples` of `of`: rounded, at least 1.

@@ -14,12 +14,13 @@ namespace paceline {
 // no time, before the next worker's does. The core's Ticks come after all of
 // those (kLastBeforeTick), everything else after the Ticks.
 enum class EventKind : uint8_t {
-  kPushDone,       // The coordinator hears of a push.
-  kPushArrives,    // The servers have all of it.
-  kPlanArrives,    // The worker has the plan that it asked for.
-  kGradientReady,  // The coordinator is asked for a plan.
-  kAbandoned,      // The coordinator hears that an iteration was dropped.
-  kComputed,       // The worker has its gradient.
+  kPushDone,          // The coordinator hears of a push.
+  kPushArrives,       // The servers have all of it.
+  kPlanArrives,       // The worker has the plan that it asked for.
+  kExtensionArrives,  // The worker has more samples in place of a plan.
+  kGradientReady,     // The coordinator is asked for a plan.
+  kAbandoned,         // The coordinator hears that an iteration was dropped.
+  kComputed,          // The worker has its gradient.
   kLastBeforeTick = kComputed,
   kServerAnswers,  // The next answer, in the order of the commands.
   kDeparted,       // The coordinator hears a farewell.

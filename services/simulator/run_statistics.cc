@@ -40,7 +40,7 @@ void RunStatistics::Pushed(const VirtualWorker& worker, Nanos reported) {
   row.wait += worker.planned - worker.ended;
   row.push += reported - worker.planned;
   result_.pull_bytes += model_bytes_;
-  if (worker.samples < worker.grant.range.size()) ++result_.refreshed;
+  if (worker.samples < SamplesIn(worker.grant.ranges())) ++result_.refreshed;
   if (worker.grant.plan.kind == PushPlan::Kind::kDiscard) {
     ++result_.discarded;
   } else {

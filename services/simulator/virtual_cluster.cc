@@ -312,6 +312,9 @@ void VirtualCluster::HandleWorker(const TimedEvent& event) {
     case EventKind::kPlanArrives:
       if (Hindered(event)) return;
       return Push(event.worker);
+    case EventKind::kExtensionArrives:
+      if (Hindered(event)) return;
+      return GoOn(event.worker);
     case EventKind::kPushArrives:
       return PushArrives(event.worker);
     case EventKind::kPushDone:

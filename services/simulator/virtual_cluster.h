@@ -108,6 +108,8 @@ class VirtualCluster {
   void Computed(uint32_t id);
   void GradientReady(uint32_t id);
   void SendPlan(const PlanCommand& command);
+  void SendExtension(const ExtendCommand& command);
+  void GoOn(uint32_t id);
   void Push(uint32_t id);
   void PushArrives(uint32_t id);
   void PushBlocks(uint32_t id);
@@ -126,7 +128,8 @@ class VirtualCluster {
   // The worker's iteration was over at `until`; the worker is gone.
   void IterationOver(uint32_t id, Nanos until);
   void TellGone(uint32_t id);
-  // Sets when and with how many samples the computing ends.
+  // Sets when and with how many samples the computing of the range in hand
+  // ends.
   void PlanCompute(VirtualWorker& worker) const;
 
   // The next event of the member's own course, in place of any other.

@@ -35,6 +35,7 @@ void VirtualCluster::Perform(const RunOutput& output) {
       Overloaded{
           [&](const Grant& o) { TakeGrant(o); },
           [&](const PlanCommand& o) { SendPlan(o); },
+          [&](const ExtendCommand& o) { SendExtension(o); },
           [&](const RefreshCommand& o) {
             const uint32_t id = ToNumber(o.worker);
             Send(EventKind::kRefresh, id, ArrivalAtMember(id), o.iteration);

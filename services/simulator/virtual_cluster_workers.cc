@@ -99,16 +99,20 @@ void VirtualCluster::Pull(uint32_t id) {
   worker.began = now_ + std::max<Nanos>(0, worker.iteration.pull.value_or(
                                                2 * latency + Transfer(worker)) -
                                                latency);
+  worker.before = 0;
+  worker.range_began = worker.began;
   PlanCompute(worker);
   Next(id, EventKind::kComputed, worker.ended);
 }
 
 void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
   const Device& device = devices_[worker.index];
-  const uint32_t size = worker.grant.range.size();
+  const std::vector<SampleRange>& extensions = worker.grant.extensions;
+  const uint32_t size =
+      (extensions.empty() ? worker.grant.range : extensions.back()).size();
   const Nanos work = worker.iteration.work;
-  worker.samples = size;
-  worker.ended = device.Finish(worker.began, work);
+  worker.samples = worker.before + size;
+  worker.ended = device.Finish(worker.range_began, work);
   if (!worker.refresh) return;
   const uint32_t own = spec_.workers[worker.index].wishes.micro_batch;
   const uint32_t of_job =
@@ -117,9 +121,10 @@ void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
       size,
       MicroBatchLimit(spec_.run.batch_size, of_job, worker.grant.micro_batch));
   for (uint32_t done = piece; done < size; done += piece) {
-    const Nanos boundary = device.Finish(worker.began, Share(work, done, size));
+    const Nanos boundary =
+        device.Finish(worker.range_began, Share(work, done, size));
     if (boundary < now_) continue;
-    worker.samples = done;
+    worker.samples = worker.before + done;
     worker.ended = boundary;
     return;
   }
@@ -127,10 +132,6 @@ void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
 
 void VirtualCluster::Computed(uint32_t id) {
   VirtualWorker& worker = workers_[id];
-  if (Happens(spec_.faults.push_short)) {
-    worker.samples = static_cast<uint32_t>(1 + draws_.Below(worker.samples));
-  }
-  if (Happens(spec_.faults.push_empty)) worker.samples = 0;
   Tell(&ClusterObserver::Computed, now_, worker.grant, worker.samples);
   if (worker.grant.plan.kind == PushPlan::Kind::kAsk) {
     worker.stage = Stage::kAsking;
@@ -157,8 +158,34 @@ void VirtualCluster::SendPlan(const PlanCommand& command) {
   Next(id, EventKind::kPlanArrives, ArrivalAtMember(id));
 }
 
+void VirtualCluster::SendExtension(const ExtendCommand& command) {
+  VirtualWorker& worker = Of(command.worker);
+  const uint32_t id = ToNumber(command.worker);
+  if (!worker.alive || worker.stage != Stage::kAsking ||
+      worker.grant.iteration != command.iteration) {
+    return;
+  }
+  worker.grant.extensions.push_back(command.range);
+  Next(id, EventKind::kExtensionArrives, ArrivalAtMember(id));
+}
+
+void VirtualCluster::GoOn(uint32_t id) {
+  VirtualWorker& worker = workers_[id];
+  worker.stage = Stage::kComputing;
+  worker.before = worker.samples;
+  worker.range_began = now_;
+  worker.iteration.work =
+      devices_[worker.index].Next(worker.grant.extensions.back().size()).work;
+  PlanCompute(worker);
+  Next(id, EventKind::kComputed, worker.ended);
+}
+
 void VirtualCluster::Push(uint32_t id) {
   VirtualWorker& worker = workers_[id];
+  if (Happens(spec_.faults.push_short)) {
+    worker.samples = static_cast<uint32_t>(1 + draws_.Below(worker.samples));
+  }
+  if (Happens(spec_.faults.push_empty)) worker.samples = 0;
   const Nanos latency = LatencyOf(id);
   worker.stage = Stage::kPushing;
   worker.planned = now_;

@@ -58,8 +58,11 @@ struct VirtualWorker : VirtualMember {
   Nanos granted = 0;     // When it had the grant.
   Nanos began = 0;       // To compute.
   Nanos ended = 0;       // That.
-  Nanos planned = 0;     // When it had the plan, and pushed.
-  Nanos sent = 0;        // When the last byte of the push had left.
+  // The range in hand: how many samples were before it, and when it began.
+  uint32_t before = 0;
+  Nanos range_began = 0;
+  Nanos planned = 0;  // When it had the plan, and pushed.
+  Nanos sent = 0;     // When the last byte of the push had left.
   Nanos waits_since = 0;
   int64_t untaken = 0;  // Blocks of its push.
   PushReport report;    // Of the push.

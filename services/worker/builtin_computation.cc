@@ -76,6 +76,7 @@ v1::WorkerReady BuiltinComputation::Ready() const {
     ready.set_test_samples(data_->size());
   } else {
     ready.set_train_samples(data_->size());
+    ready.set_extends(true);
   }
   return ready;
 }
@@ -107,11 +108,26 @@ absl::Status BuiltinComputation::Begin(bool initialize) {
 absl::Status BuiltinComputation::Order(const v1::Grant&,
                                        const StepOrder& order) {
   order_ = order;
+  done_ = 0;
+  loss_sum_ = 0;
   if (!loader_.has_value()) loader_.emplace(&*data_, seed_, ImageMemory());
   // The loader gathers while the weights are on their way.
-  return loader_->Start(
-      order.range,
-      static_cast<int>(MicroBatchSize(order.range.size(), order.micro_batch)));
+  return StartLoading();
+}
+
+absl::Status BuiltinComputation::StartLoading() {
+  return loader_->Start(order_.range,
+                        static_cast<int>(MicroBatchSize(order_.range.size(),
+                                                        order_.micro_batch)));
+}
+
+absl::Status BuiltinComputation::Extend(const SampleRange& range) {
+  order_.range = range;
+  return StartLoading();
+}
+
+absl::Status BuiltinComputation::Finish() {
+  return order_.asks ? Break(model().FetchGradients()) : absl::OkStatus();
 }
 
 bool BuiltinComputation::takes_parameters_singly() const {
@@ -130,12 +146,14 @@ absl::Status BuiltinComputation::ParametersChanged() {
 absl::StatusOr<std::optional<StepOutcome>> BuiltinComputation::Compute(
     StepWatch& watch) {
   const uint32_t size = order_.range.size();
-  const float scale = 1.0f / static_cast<float>(size);
+  // What is added later has the weight of what is there.
+  const uint32_t before = done_ > 0 ? done_ : size;
+  const float scale = 1.0f / static_cast<float>(before);
   StepOutcome outcome;
   model().DropStaged();  // A step that came to nothing may have left some.
   std::optional<MicroBatch> batch = StageNext(outcome.loading);
   while (batch.has_value()) {
-    const bool first = outcome.samples == 0;
+    const bool first = done_ + outcome.samples == 0;
     outcome.samples += batch->n;
     outcome.pushing = outcome.samples == size && order_.overlaps;
     StepCalls calls;
@@ -158,15 +176,17 @@ absl::StatusOr<std::optional<StepOutcome>> BuiltinComputation::Compute(
     if (!outcome.finite || watch.refresh()) break;
   }
   loader_->Stop();
-  outcome.loss /= outcome.samples;
-  if (!outcome.finite) {
-    outcome.samples = size;  // It uses up all of them.
-  } else if (!outcome.pushing) {
-    if (outcome.samples < size) {
-      model().ScaleGradients(static_cast<float>(size) /
-                             static_cast<float>(outcome.samples));
+  // It uses up all of them if it is not finite.
+  done_ += outcome.finite ? outcome.samples : size;
+  loss_sum_ += outcome.loss;
+  outcome.samples = done_;
+  outcome.loss = loss_sum_ / done_;
+  if (outcome.finite && !outcome.pushing) {
+    if (done_ != before) {
+      model().ScaleGradients(static_cast<float>(before) /
+                             static_cast<float>(done_));
     }
-    PACELINE_RETURN_IF_ERROR(Break(model().FetchGradients()));
+    if (!order_.asks) PACELINE_RETURN_IF_ERROR(Break(model().FetchGradients()));
   }
   TellObstacle();
   return outcome;

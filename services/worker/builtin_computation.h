@@ -43,6 +43,9 @@ class BuiltinComputation final : public Computation {
   void ParameterArrived(size_t tensor) override;
   absl::Status ParametersChanged() override;
   absl::StatusOr<std::optional<StepOutcome>> Compute(StepWatch& watch) override;
+  bool extends() const override { return true; }
+  absl::Status Extend(const SampleRange& range) override;
+  absl::Status Finish() override;
   void Drop() override;
   absl::StatusOr<v1::Evaluated> Evaluate(
       int64_t snapshot, uint32_t samples,
@@ -61,6 +64,7 @@ class BuiltinComputation final : public Computation {
       : seed_(seed), evaluator_(evaluator) {}
 
   Model& model() { return *machine_->model; }
+  absl::Status StartLoading();
   // Where a device wants batches to be gathered, if it does.
   BatchLoader::ImageMemory ImageMemory() const;
   // Has the next micro-batch brought to the device. Adds how long it had to be
@@ -73,6 +77,9 @@ class BuiltinComputation final : public Computation {
   std::optional<Dataset> data_;
   std::shared_ptr<Machine> machine_ = std::make_shared<Machine>();
   StepOrder order_;
+  // Of the step, before the range in hand: the gradients are the mean of them.
+  uint32_t done_ = 0;
+  double loss_sum_ = 0;
   bool obstacle_told_ = false;
   // Once there is a step. Last: it uses the above.
   std::optional<BatchLoader> loader_;

@@ -24,6 +24,8 @@ struct StepOrder {
   uint32_t micro_batch = 0;  // Samples computed at once, at most.
   // Gradients may leave while others are still computed.
   bool overlaps = false;
+  // What becomes of the gradients is not known: they are wanted with Finish().
+  bool asks = false;
   // A slower device is imitated: what is computed early sleeps then, so it lets
   // the others on its cores go first. Their pushes would else wait for a tick
   // of the kernel's.
@@ -49,7 +51,7 @@ class StepWatch {
   virtual void PushBegins() = 0;
   // It is final, and stays as it is until the next step.
   virtual void GradientReady(size_t tensor) = 0;
-  // So many samples are computed by now; of the time since Compute() began
+  // So many samples are computed since Compute() began; of the time since then
   // `loading` was spent on waiting for data. False: the step is over.
   virtual bool Computed(uint32_t samples, absl::Duration loading) = 0;
   // The step is to end with the micro-batch in hand. Not before Computed() or
@@ -91,6 +93,17 @@ class Computation {
   // Nothing if the step was over before.
   virtual absl::StatusOr<std::optional<StepOutcome>> Compute(
       StepWatch& watch) = 0;
+  // Whether a step can be extended, as WorkerReady says.
+  virtual bool extends() const { return false; }
+  // The next Compute() goes on with these samples, from the same weights and
+  // into the same gradients; its outcome is that of the whole step. After one
+  // that has computed all of its samples.  REQUIRES: extends(),
+  // StepOrder::asks.
+  virtual absl::Status Extend(const SampleRange& /*range*/) {
+    return absl::UnimplementedError("a step is not extended here");
+  }
+  // The gradients of a step that asks become what is pushed.
+  virtual absl::Status Finish() { return absl::OkStatus(); }
   // The step comes to nothing. May be called without any.
   virtual void Drop() = 0;
 

@@ -5,7 +5,8 @@ namespace {
 
 bool IsSignal(const v1::WorkerCommand& command) {
   return command.has_refresh() || command.has_abandon() ||
-         command.has_plan_push() || command.has_drop_reserved();
+         command.has_plan_push() || command.has_extend() ||
+         command.has_drop_reserved();
 }
 
 }  // namespace
@@ -20,6 +21,10 @@ bool IterationSignals::Look() {
       abandon_ = abandon_ || command->abandon().iteration() == iteration_;
     } else if (command->has_drop_reserved()) {
       drop_reserved_ = true;
+    } else if (command->has_extend()) {
+      if (command->extend().iteration() == iteration_) {
+        extension_ = command->extend().range();
+      }
     } else if (command->plan_push().iteration() == iteration_) {
       plan_ = command->plan_push().plan();
     }
@@ -44,11 +49,14 @@ bool IterationSignals::SleepUntil(absl::Time until) {
   return false;
 }
 
-bool IterationSignals::AwaitPlan(absl::Time deadline) {
-  while (!Over() && !plan_.has_value()) {
+bool IterationSignals::AwaitAnswer(absl::Time deadline) {
+  const auto answered = [this] {
+    return plan_.has_value() || extension_.has_value();
+  };
+  while (!Over() && !answered()) {
     if (control_.SleepUntil(deadline)) return false;
   }
-  return plan_.has_value() && !abandon_;
+  return answered() && !abandon_;
 }
 
 }  // namespace paceline

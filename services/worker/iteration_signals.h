@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "protos/paceline/v1/fleet.pb.h"
@@ -25,6 +26,10 @@ class IterationSignals {
   bool abandon() const { return abandon_; }
   bool drop_reserved() const { return drop_reserved_; }
   const std::optional<v1::PushPlan>& plan() const { return plan_; }
+  // The samples by which the iteration is extended; gone with that.
+  std::optional<v1::SampleRange> TakeExtension() {
+    return std::exchange(extension_, std::nullopt);
+  }
 
   // Nothing more is to be done for this iteration: it is abandoned, or another
   // command or the stream's end waits to be taken. Looks first.
@@ -33,9 +38,9 @@ class IterationSignals {
   // Sleeps until `until`. False if the iteration was over before.
   bool SleepUntil(absl::Time until);
 
-  // Waits for the plan. False if the iteration was over before or the deadline
-  // has passed.
-  bool AwaitPlan(absl::Time deadline);
+  // Waits for the plan, or for an extension. False if the iteration was over
+  // before or the deadline has passed.
+  bool AwaitAnswer(absl::Time deadline);
 
  private:
   // Takes the signals that have come; false if there were none.
@@ -47,6 +52,7 @@ class IterationSignals {
   bool abandon_ = false;
   bool drop_reserved_ = false;
   std::optional<v1::PushPlan> plan_;
+  std::optional<v1::SampleRange> extension_;
 };
 
 }  // namespace paceline

@@ -25,6 +25,10 @@ v1::PushBlock HeaderOf(int64_t iteration, uint32_t samples,
   return header;
 }
 
+SampleRange RangeOf(const v1::SampleRange& range) {
+  return {range.epoch(), range.begin(), range.end()};
+}
+
 bool Imitates(const PaceSpec& pace) {
   return pace.slowdown != 1 || pace.step_time.has_value() ||
          pace.delay.has_value() || pace.pause.has_value();
@@ -89,11 +93,11 @@ absl::Status Trainer::RunIteration(const v1::Grant& grant,
     report.mutable_seconds()->set_wait(
         absl::ToDoubleSeconds(granted - *pushed_at_));
   }
-  PACELINE_ASSIGN_OR_RETURN(const std::optional<StepOutcome> computed,
+  PACELINE_ASSIGN_OR_RETURN(std::optional<StepOutcome> computed,
                             PullAndCompute(grant, signals, report));
   std::optional<v1::PushPlan> plan;
   if (computed.has_value()) {
-    PACELINE_ASSIGN_OR_RETURN(plan, PlanOf(grant, *computed, signals));
+    PACELINE_ASSIGN_OR_RETURN(plan, PlanOf(grant, *computed, signals, report));
   }
   if (!plan.has_value()) {
     computation_.Drop();
@@ -116,12 +120,12 @@ absl::Status Trainer::RunIteration(const v1::Grant& grant,
 
 absl::StatusOr<std::optional<StepOutcome>> Trainer::PullAndCompute(
     const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report) {
-  const v1::SampleRange& range = grant.range();
   StepOrder order;
-  order.range = {range.epoch(), range.begin(), range.end()};
+  order.range = RangeOf(grant.range());
   order.micro_batch = MicroBatchLimit(
       task_.job().batch_size(), task_.job().micro_batch(), grant.micro_batch());
-  order.overlaps = !imitating_ && !grant.plan().ask();
+  order.asks = grant.plan().ask();
+  order.overlaps = !imitating_ && !order.asks;
   order.gives_way = imitating_;
   PACELINE_RETURN_IF_ERROR(computation_.Order(grant, order));
   PACELINE_RETURN_IF_ERROR(PullWeights(grant, signals, report));
@@ -172,8 +176,11 @@ absl::StatusOr<std::optional<StepOutcome>> Trainer::Compute(
   PACELINE_ASSIGN_OR_RETURN(std::optional<StepOutcome> outcome,
                             computation_.Compute(watch));
   if (!outcome.has_value()) return std::nullopt;
-  report.mutable_seconds()->set_load(absl::ToDoubleSeconds(outcome->loading));
-  report.mutable_seconds()->set_compute(
+  // Of all parts of an extended step.
+  v1::PhaseSeconds& seconds = *report.mutable_seconds();
+  seconds.set_load(seconds.load() + absl::ToDoubleSeconds(outcome->loading));
+  seconds.set_compute(
+      seconds.compute() +
       absl::ToDoubleSeconds(clock_.Now() - began - outcome->loading));
   return outcome;
 }
@@ -185,26 +192,43 @@ bool Trainer::ImitateDevice(absl::Duration computed, uint32_t samples,
 }
 
 absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
-    const v1::Grant& grant, const StepOutcome& outcome,
-    IterationSignals& signals) {
+    const v1::Grant& grant, StepOutcome& outcome, IterationSignals& signals,
+    v1::PushDone& report) {
+  uint32_t granted = RangeOf(grant.range()).size();
   // What is not finite takes no place in a round.
-  if (!grant.plan().ask() || !outcome.finite) return grant.plan();
-  v1::WorkerMessage message;
-  message.mutable_gradient_ready()->set_iteration(grant.iteration());
-  message.mutable_gradient_ready()->set_samples(outcome.samples);
-  control_.Send(std::move(message));
-  const absl::Duration patience = 3 * task_.lease();
-  if (signals.AwaitPlan(clock_.Now() + patience)) return signals.plan();
-  if (signals.Over()) return std::nullopt;
-  return absl::UnavailableError(absl::StrCat(
-      "the coordinator did not plan the push of iteration ", grant.iteration(),
-      " within ", absl::FormatDuration(patience)));
+  while (grant.plan().ask() && outcome.finite) {
+    v1::WorkerMessage message;
+    message.mutable_gradient_ready()->set_iteration(grant.iteration());
+    message.mutable_gradient_ready()->set_samples(outcome.samples);
+    control_.Send(std::move(message));
+    const absl::Duration patience = 3 * task_.lease();
+    if (!signals.AwaitAnswer(clock_.Now() + patience)) {
+      if (signals.Over()) return std::nullopt;
+      return absl::UnavailableError(absl::StrCat(
+          "the coordinator did not plan the push of iteration ",
+          grant.iteration(), " within ", absl::FormatDuration(patience)));
+    }
+    if (signals.plan().has_value()) return signals.plan();
+    const SampleRange more = RangeOf(*signals.TakeExtension());
+    // What was broken off is pushed as it is: the coordinator counts from the
+    // front of all samples.
+    if (outcome.samples == granted) {
+      PACELINE_RETURN_IF_ERROR(computation_.Extend(more));
+      PACELINE_ASSIGN_OR_RETURN(const std::optional<StepOutcome> extended,
+                                Compute(grant, signals, report));
+      if (!extended.has_value()) return std::nullopt;
+      outcome = *extended;
+    }
+    granted += more.size();
+  }
+  return grant.plan();
 }
 
 absl::Status Trainer::Push(const v1::Grant& grant, const v1::PushPlan& plan,
                            const StepOutcome& outcome, v1::PushDone& report) {
   const absl::Time began = clock_.Now();
   if (!outcome.pushing) {
+    PACELINE_RETURN_IF_ERROR(computation_.Finish());
     parameters_.BeginPush(HeaderOf(grant.iteration(), outcome.samples, plan));
     for (size_t i = parameters_.tensors(); i-- > 0;) PushTensor(i);
   }

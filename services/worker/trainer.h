@@ -55,10 +55,12 @@ class Trainer {
   bool ImitateDevice(absl::Duration computed, uint32_t samples,
                      IterationSignals& signals);
   // The grant's plan, asked for if it is not there and there is something to
-  // push. Nothing if the iteration was over before.
+  // push. The step may have to be extended until there is a plan. Nothing if
+  // the iteration was over before.
   absl::StatusOr<std::optional<v1::PushPlan>> PlanOf(const v1::Grant& grant,
-                                                     const StepOutcome& outcome,
-                                                     IterationSignals& signals);
+                                                     StepOutcome& outcome,
+                                                     IterationSignals& signals,
+                                                     v1::PushDone& report);
   absl::Status Push(const v1::Grant& grant, const v1::PushPlan& plan,
                     const StepOutcome& outcome, v1::PushDone& report);
   void Abandon(const v1::Grant& grant);

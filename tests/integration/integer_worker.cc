@@ -15,6 +15,7 @@ namespace paceline {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr uint32_t kBatch = 32;  // Of the jobs that it takes part in.
 
 // The arrays that a model would have.
 struct Arrays {
@@ -49,10 +50,11 @@ v1::PushBlock HeaderOf(int64_t iteration, uint32_t samples,
 
 // Sleeps through the batch in pieces. The samples done: fewer after a refresh,
 // none if the iteration is over.
-uint32_t Compute(const v1::Grant& grant, absl::Duration step,
+uint32_t Compute(const v1::SampleRange& range, absl::Duration step,
                  IterationSignals& signals) {
   constexpr int kPieces = 8;
-  const uint32_t size = grant.range().end() - grant.range().begin();
+  const uint32_t size = range.end() - range.begin();
+  step = step * size / kBatch;
   for (int piece = 1; piece <= kPieces; ++piece) {
     if (!signals.SleepUntil(Clock::Real().Now() + step / kPieces)) return 0;
     const uint32_t done = size * piece / kPieces;
@@ -61,24 +63,46 @@ uint32_t Compute(const v1::Grant& grant, absl::Duration step,
   return size;
 }
 
-// Nothing if the iteration was over before.
-std::optional<v1::PushPlan> PlanOf(const v1::Grant& grant,
+// What was computed so far.
+struct Computed {
+  std::vector<v1::SampleRange> ranges;
+  uint32_t samples = 0;  // Of them, from the front.
+};
+
+// Goes on for as long as the iteration is extended. Nothing if it was over
+// before.
+std::optional<v1::PushPlan> PlanOf(const v1::Grant& grant, absl::Duration step,
                                    ControlStream& control,
-                                   IterationSignals& signals) {
-  if (!grant.plan().ask()) return grant.plan();
-  v1::WorkerMessage ready;
-  ready.mutable_gradient_ready()->set_iteration(grant.iteration());
-  control.Send(std::move(ready));
-  if (!signals.AwaitPlan(Clock::Real().Now() + kPatience)) return std::nullopt;
-  return signals.plan();
+                                   IterationSignals& signals,
+                                   Computed& computed) {
+  while (grant.plan().ask()) {
+    v1::WorkerMessage ready;
+    ready.mutable_gradient_ready()->set_iteration(grant.iteration());
+    ready.mutable_gradient_ready()->set_samples(computed.samples);
+    control.Send(std::move(ready));
+    if (!signals.AwaitAnswer(Clock::Real().Now() + kPatience)) {
+      return std::nullopt;
+    }
+    if (signals.plan().has_value()) return signals.plan();
+    const v1::SampleRange more = *signals.TakeExtension();
+    const uint32_t done = Compute(more, step, signals);
+    if (done == 0) return std::nullopt;
+    computed.ranges.push_back(more);
+    computed.samples += done;
+  }
+  return grant.plan();
 }
 
-absl::Status Push(const v1::Grant& grant, uint32_t samples,
+absl::Status Push(const v1::Grant& grant, const Computed& computed,
                   const v1::PushPlan& plan, ParameterClient& parameters,
                   Arrays& arrays, v1::PushDone& report) {
+  const uint32_t samples = computed.samples;
   float sum = 0;
-  for (uint32_t i = 0; i < samples; ++i) {
-    sum += IntegerWorker::GradientAt((grant.range().begin() + i) / 32 * 32);
+  uint32_t left = samples;
+  for (const v1::SampleRange& range : computed.ranges) {
+    for (uint32_t i = range.begin(); i < range.end() && left > 0; ++i, --left) {
+      sum += IntegerWorker::GradientAt(i / kBatch * kBatch);
+    }
   }
   for (auto& gradient : arrays.gradients) {
     std::fill(gradient.begin(), gradient.end(),
@@ -99,18 +123,20 @@ absl::Status Iterate(const v1::Grant& grant, absl::Duration step,
                      Arrays& arrays) {
   IterationSignals signals(&control, grant.iteration());
   PACELINE_RETURN_IF_ERROR(parameters.Pull(grant.closing()).status());
-  const uint32_t samples = Compute(grant, step, signals);
+  Computed computed = {{grant.range()}, Compute(grant.range(), step, signals)};
   std::optional<v1::PushPlan> plan;
-  if (samples > 0) plan = PlanOf(grant, control, signals);
+  if (computed.samples > 0) {
+    plan = PlanOf(grant, step, control, signals, computed);
+  }
   v1::WorkerMessage message;
   if (plan.has_value()) {
     v1::PushDone& report = *message.mutable_push_done();
     report.set_iteration(grant.iteration());
-    report.set_samples(samples);
+    report.set_samples(computed.samples);
     report.set_discarded(plan->discard());
     if (!plan->discard()) {
       PACELINE_RETURN_IF_ERROR(
-          Push(grant, samples, *plan, parameters, arrays, report));
+          Push(grant, computed, *plan, parameters, arrays, report));
     }
   } else if (signals.abandon()) {
     message.mutable_abandoned()->set_iteration(grant.iteration());
@@ -151,6 +177,7 @@ absl::Status IntegerWorker::TakePart(ControlStream& control,
   auto arrays = std::make_shared<Arrays>();
   v1::WorkerMessage ready;
   ready.mutable_ready()->set_train_samples(train_samples);
+  ready.mutable_ready()->set_extends(true);
   for (const int64_t size : tensors) {
     v1::TensorSpec& tensor = *ready.mutable_ready()->add_tensors();
     tensor.set_name("t" + std::to_string(arrays->parameters.size()));

@@ -112,6 +112,12 @@ void JobRun::On(const Grant& grant) {
 }
 
 template <>
+void JobRun::On(const ExtendCommand& extend) {
+  SendToWorker(extend.worker, ToWire(extend));
+  metrics_->samples_granted->Increment(extend.range.size());
+}
+
+template <>
 void JobRun::On(const PushCounted& counted) {
   record_.Counted(course_.members().NameOf(counted.worker), counted, now_);
   metrics_->pushes->Increment();

@@ -93,8 +93,9 @@ absl::StatusOr<RunInput> ReadyFrom(WorkerId worker,
         kMostLookahead, " can be reserved for a worker; load fewer ahead"));
   }
   PACELINE_ASSIGN_OR_RETURN(WorkerModel model, FromWire(ready));
-  return MemberReady{
-      worker, std::move(model), {ready.lookahead(), ready.micro_batch()}};
+  return MemberReady{worker,
+                     std::move(model),
+                     {ready.lookahead(), ready.micro_batch(), ready.extends()}};
 }
 
 v1::PushPlan ToWire(const PushPlan& plan, double rate) {
@@ -217,6 +218,13 @@ v1::WorkerCommand ToWire(const PlanCommand& plan) {
   v1::WorkerCommand command;
   command.mutable_plan_push()->set_iteration(plan.iteration);
   *command.mutable_plan_push()->mutable_plan() = ToWire(plan.plan, plan.rate);
+  return command;
+}
+
+v1::WorkerCommand ToWire(const ExtendCommand& extend) {
+  v1::WorkerCommand command;
+  command.mutable_extend()->set_iteration(extend.iteration);
+  ToWire(extend.range, *command.mutable_extend()->mutable_range());
   return command;
 }
 

@@ -26,6 +26,7 @@ absl::StatusOr<RunInput> ToInput(int server, int shard, absl::string_view name,
 
 v1::WorkerCommand ToWire(const Grant& grant);
 v1::WorkerCommand ToWire(const PlanCommand& plan);
+v1::WorkerCommand ToWire(const ExtendCommand& extend);
 v1::WorkerCommand ToWire(const RefreshCommand& refresh);
 v1::WorkerCommand ToWire(const AbandonCommand& abandon);
 v1::WorkerCommand ToWire(const DropReserved& drop);

@@ -142,21 +142,23 @@ absl::StatusOr<bool> VirtualTraining::ComputeGradient(const Grant& grant,
                                                       uint32_t samples) {
   const uint32_t most =
       MicroBatchLimit(spec_.batch_size, spec_.micro_batch, grant.micro_batch);
-  SampleRange range = grant.range;
-  const uint32_t piece = MicroBatchSize(range.size(), most);
-  range.end = range.begin + samples;
-  PACELINE_RETURN_IF_ERROR(loader_.Start(range, static_cast<int>(piece)));
   const float scale = 1.0f / static_cast<float>(samples);
   double loss = 0;
   bool first = true;
-  while (const std::optional<MicroBatch> batch = loader_.Next()) {
-    PACELINE_ASSIGN_OR_RETURN(
-        const BatchLoss part,
-        model_->ForwardBackward(batch->images, batch->labels, batch->n, scale,
-                                first));
-    first = false;
-    loss += part.loss_sum;
-    if (!std::isfinite(loss)) return false;
+  const SampleRanges ranges = grant.ranges();
+  const SampleRanges used = FrontOf(ranges, samples);
+  for (size_t i = 0; i < ranges.size() && used[i].size() > 0; ++i) {
+    const uint32_t piece = MicroBatchSize(ranges[i].size(), most);
+    PACELINE_RETURN_IF_ERROR(loader_.Start(used[i], static_cast<int>(piece)));
+    while (const std::optional<MicroBatch> batch = loader_.Next()) {
+      PACELINE_ASSIGN_OR_RETURN(
+          const BatchLoss part,
+          model_->ForwardBackward(batch->images, batch->labels, batch->n, scale,
+                                  first));
+      first = false;
+      loss += part.loss_sum;
+      if (!std::isfinite(loss)) return false;
+    }
   }
   PACELINE_RETURN_IF_ERROR(model_->FetchGradients());
   return true;

@@ -24,6 +24,10 @@ void CopyBook::Planned(const PlanCommand& plan) {
   workers_[plan.worker].plan = plan.plan;
 }
 
+void CopyBook::Extended(const ExtendCommand& extend) {
+  workers_[extend.worker].samples += extend.range.size();
+}
+
 void CopyBook::Counted(const PushCounted& push) {
   const auto found = workers_.find(push.worker);
   if (found == workers_.end()) return;

@@ -25,6 +25,7 @@ class CopyBook {
 
   void Granted(const Grant& grant);
   void Planned(const PlanCommand& plan);
+  void Extended(const ExtendCommand& extend);
   void Counted(const PushCounted& push);
   void Closed(absl::Span<const RoundId> rounds);
   void Gone(WorkerId worker) { workers_.erase(worker); }

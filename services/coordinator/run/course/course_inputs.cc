@@ -557,6 +557,12 @@ void RunCourse::Pass(const Turn& turn, const PlanCommand& plan) {
 }
 
 template <>
+void RunCourse::Pass(const Turn& turn, const ExtendCommand& extend) {
+  sources_.copies().Extended(extend);
+  turn.outputs.push_back(extend);
+}
+
+template <>
 void RunCourse::Pass(const Turn& turn, const PushCounted& counted) {
   sources_.copies().Counted(counted);
   turn.outputs.push_back(counted);

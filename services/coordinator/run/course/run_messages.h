@@ -385,14 +385,14 @@ struct RunEnded {
 };
 
 using RunOutput = std::variant<
-    Grant, PlanCommand, RefreshCommand, AbandonCommand, DropReserved,
-    PushCounted, Evicted, Switched, SwitchSettled, Recorded, AssignMember,
-    BeginWork, EvaluateSnapshot, MemberLetGo, NumberedCommand, ResendCommands,
-    HostBackup, SetBackup, PromoteBackup, DropShard, ShardMoved, HostRebuilt,
-    FillFromCopy, AdmitParameters, AskForEvaluator, CompleteCheckpoint,
-    RemoveCheckpointFiles, TrainingStarted, WorkerJoined, ProgressDue, Warning,
-    SnapshotEvaluated, CheckpointChanged, SavingDelayed, SavingSucceeded,
-    Notice, TrainingEnded, TrainingResumed, RunEnded>;
+    Grant, PlanCommand, ExtendCommand, RefreshCommand, AbandonCommand,
+    DropReserved, PushCounted, Evicted, Switched, SwitchSettled, Recorded,
+    AssignMember, BeginWork, EvaluateSnapshot, MemberLetGo, NumberedCommand,
+    ResendCommands, HostBackup, SetBackup, PromoteBackup, DropShard, ShardMoved,
+    HostRebuilt, FillFromCopy, AdmitParameters, AskForEvaluator,
+    CompleteCheckpoint, RemoveCheckpointFiles, TrainingStarted, WorkerJoined,
+    ProgressDue, Warning, SnapshotEvaluated, CheckpointChanged, SavingDelayed,
+    SavingSucceeded, Notice, TrainingEnded, TrainingResumed, RunEnded>;
 
 }  // namespace paceline
 

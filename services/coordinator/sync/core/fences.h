@@ -14,9 +14,11 @@ namespace paceline {
 // A grant whose push has not been counted.
 struct OpenGrant {
   Iteration iteration = 0;
-  SampleRange range;
+  SampleRanges ranges;  // The first one, and its extensions.
   PushPlan plan;
   Version base_version = 0;
+
+  uint32_t samples() const { return SamplesIn(ranges); }
 };
 
 // FenceOutcome says what is known of a lost worker once all servers have

@@ -55,10 +55,10 @@ absl::StatusOr<MemberTable::Member*> MemberTable::FindReporting(
         absl::StrCat("iteration ", report.iteration, " of worker ",
                      ToNumber(worker), " was pushed without a plan"));
   }
-  if (report.samples > member->grant.range.size()) {
+  if (report.samples > member->grant.samples()) {
     return absl::InvalidArgumentError(
         absl::StrCat("worker ", ToNumber(worker), " reports ", report.samples,
-                     " samples of a range of ", member->grant.range.size()));
+                     " samples of a range of ", member->grant.samples()));
   }
   return member;
 }

@@ -28,12 +28,12 @@ void RoundLedger::Ended(RoundId round) {
   Settle(it);
 }
 
-void RoundLedger::Pushed(RoundId round, const SampleRange& counted) {
+void RoundLedger::Pushed(RoundId round, absl::Span<const SampleRange> counted) {
   const auto it = Find(round);
   CHECK(it->second.plans > 0);
   --it->second.plans;
   ++it->second.pushes;
-  it->second.counted.push_back(counted);
+  Count(it, counted);
 }
 
 void RoundLedger::Lost(RoundId round) {
@@ -44,7 +44,7 @@ void RoundLedger::Lost(RoundId round) {
 }
 
 bool RoundLedger::Answered(RoundId round, Closing fenced_at, bool taken,
-                           const std::optional<SampleRange>& counted) {
+                           absl::Span<const SampleRange> counted) {
   const auto it = Find(round);
   CHECK(it->second.unanswered > 0);
   --it->second.unanswered;
@@ -53,7 +53,7 @@ bool RoundLedger::Answered(RoundId round, Closing fenced_at, bool taken,
   const bool held = taken && it->second.closed <= fenced_at;
   if (held) {
     it->second.leftovers = true;
-    if (counted.has_value()) it->second.counted.push_back(*counted);
+    Count(it, counted);
   }
   Settle(it);
   return held;
@@ -107,6 +107,13 @@ RoundLedger::Rounds::iterator RoundLedger::Find(RoundId round) {
   const auto it = rounds_.find(round);
   CHECK(it != rounds_.end());
   return it;
+}
+
+void RoundLedger::Count(Rounds::iterator it,
+                        absl::Span<const SampleRange> counted) {
+  for (const SampleRange& range : counted) {
+    if (range.size() > 0) it->second.counted.push_back(range);
+  }
 }
 
 void RoundLedger::Settle(Rounds::iterator it) {

@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/types/span.h"
 #include "common/round_limit.h"
 #include "services/coordinator/sync/core/types.h"
 
@@ -68,7 +68,7 @@ class RoundLedger {
   void Ended(RoundId round);
 
   // It has ended with a push, by which `counted` was counted.
-  void Pushed(RoundId round, const SampleRange& counted);
+  void Pushed(RoundId round, absl::Span<const SampleRange> counted);
 
   // The holder of a plan was lost. What it has pushed is known later.
   void Lost(RoundId round);
@@ -77,7 +77,7 @@ class RoundLedger {
   // last closing; `taken` if they had taken anything for the round. True if
   // that still lies there; if it was a whole push, `counted` is what it counts.
   bool Answered(RoundId round, Closing fenced_at, bool taken,
-                const std::optional<SampleRange>& counted);
+                absl::Span<const SampleRange> counted);
 
   // The closing was issued and drains the round, all earlier fences' leftovers
   // included.
@@ -117,6 +117,7 @@ class RoundLedger {
   using Rounds = absl::btree_map<RoundId, Use>;
 
   Rounds::iterator Find(RoundId round);
+  static void Count(Rounds::iterator it, absl::Span<const SampleRange> counted);
   // Forgets the round if it is no longer in use, and notes it if it is an
   // orphan.
   void Settle(Rounds::iterator it);

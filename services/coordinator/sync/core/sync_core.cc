@@ -43,11 +43,6 @@ bool LossWasNotFinite(const PushReport& report, const OpenGrant& grant) {
   return report.discarded && grant.plan.kind != PushPlan::Kind::kDiscard;
 }
 
-// Its first `samples` samples.
-SampleRange FrontOf(const SampleRange& range, uint32_t samples) {
-  return {range.epoch, range.begin, range.begin + samples};
-}
-
 uint32_t MicroBatchOf(const Release& release, uint32_t batch_size) {
   if (release.pieces == 0) return 0;
   const auto pieces = static_cast<uint32_t>(release.pieces);
@@ -71,7 +66,8 @@ SyncCore::SyncCore(const SyncOptions& options,
                    std::unique_ptr<SyncPolicy> policy)
     : options_(options),
       policy_(std::move(policy)),
-      view_(options.closings_acknowledged ? options.servers : 0),
+      view_(options.closings_acknowledged ? options.servers : 0,
+            options.batch_size),
       progress_(options),
       leases_(options.lease),
       fences_(options.servers),
@@ -152,8 +148,9 @@ absl::Status SyncCore::GradientReady(absl::Time now, WorkerId worker,
   const Step step{now, outputs};
   member->asks = true;
   if (member->term == term_) {
-    events_.push_back(paceline::GradientReady{
-        worker, version() - member->grant.base_version});
+    events_.push_back(
+        paceline::GradientReady{worker, version() - member->grant.base_version,
+                                member->grant.samples()});
   } else {
     // The policy that would have known is gone.
     IssuePlan(step, {worker, PushPlan::Immediate()});
@@ -177,7 +174,9 @@ absl::Status SyncCore::Abandoned(absl::Time now, WorkerId worker,
   member->computing = false;
   CancelPutOff(worker);
   leases_.GrantDropped(now, worker);
-  progress_.dealer().Return(grant.range);
+  for (const SampleRange& range : grant.ranges) {
+    progress_.dealer().Return(range);
+  }
   balancer_.Abandoned(worker, now - member->granted);
   step.Record({DecisionKind::kAbandoned, worker, iteration});
   if (IsRound(grant)) view_.mutable_rounds().Ended(grant.plan.round);
@@ -344,6 +343,7 @@ void SyncCore::Perform(const Step& step, const Action& action) {
                           StartIteration(step, a);
                         },
                         [&](const PlanPush& a) { IssuePlan(step, a); },
+                        [&](const Extend& a) { ExtendIteration(step, a); },
                         [&](const Refresh& a) {
                           const Member* const member = computing(a.worker);
                           if (member == nullptr) return;
@@ -426,8 +426,9 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
   CHECK(!member->computing);
   if (PutOff(release, plan)) return;
   members_.Released(*member);
-  member->usual = UsualFor(worker, *member);
-  const std::optional<SampleRange> range = NextRange(step, worker, *member);
+  member->usual = UsualFor(release, *member);
+  const std::optional<SampleRange> range =
+      NextRange(step, worker, *member, member->usual);
   if (!range) {
     members_.SetIdle(worker);
     view_.FindNothing(worker);
@@ -436,7 +437,7 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
   }
   view_.Begin(worker, plan);
   member->computing = true;
-  member->grant = {member->grant.iteration + 1, *range, plan, version()};
+  member->grant = {member->grant.iteration + 1, {*range}, plan, version()};
   member->granted = step.now;
   member->term = term_;
   member->asks = member->abandons = false;
@@ -454,8 +455,32 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
             .reserved = ReserveFor(worker, *member)});
 }
 
-uint32_t SyncCore::UsualFor(WorkerId worker, const Member& member) {
-  const uint32_t size = balancer_.SizeFor(worker);
+void SyncCore::ExtendIteration(const Step& step, const Extend& extend) {
+  Member* const member = members_.Find(extend.worker);
+  if (member == nullptr) return;  // Lost in this very step.
+  CHECK(member->asks);
+  std::optional<SampleRange> range;
+  if (member->wishes.extends) {
+    range = NextRange(step, extend.worker, *member,
+                      WholePieces(extend.samples, *member));
+  }
+  if (!range) {
+    IssuePlan(step, {extend.worker, extend.otherwise});
+    return;
+  }
+  member->asks = false;
+  member->grant.ranges.push_back(*range);
+  step.outputs.push_back(
+      ExtendCommand{extend.worker, member->grant.iteration, *range});
+}
+
+uint32_t SyncCore::UsualFor(const Release& release, const Member& member) {
+  return WholePieces(
+      release.samples > 0 ? release.samples : balancer_.SizeFor(release.worker),
+      member);
+}
+
+uint32_t SyncCore::WholePieces(uint32_t size, const Member& member) const {
   const uint32_t piece = PieceOf(member);
   if (member.wishes.micro_batch == 0) {
     // Of a whole batch there is no other part to choose.
@@ -470,13 +495,14 @@ uint32_t SyncCore::UsualFor(WorkerId worker, const Member& member) {
 
 std::optional<SampleRange> SyncCore::NextRange(const Step& step,
                                                WorkerId worker,
-                                               const Member& member) {
+                                               const Member& member,
+                                               uint32_t size) {
   SampleDealer& dealer = progress_.dealer();
   if (member.wishes.lookahead > 0) {
-    const auto range = dealer.Cut(worker, member.usual, PieceOf(member));
+    const auto range = dealer.Cut(worker, size, PieceOf(member));
     if (range) return range;
   }
-  const auto range = dealer.Deal(member.usual, worker);
+  const auto range = dealer.Deal(size, worker);
   if (dealer.any_withdrawn()) TellWithdrawn(step);
   return range;
 }
@@ -587,20 +613,16 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   member.computing = false;
   CancelPutOff(worker);
   leases_.GrantClosed(step.now, worker);
-  SampleDealer& samples = progress_.dealer();
   if (not_finite) {
-    counted.samples =
-        samples.Doubt(grant.range, worker) ? grant.range.size() : 0;
-  } else if (report.discarded) {
-    samples.Discard(grant.range, counted.samples);
+    counted.samples = Doubt(worker, grant);
   } else {
-    samples.Count(grant.range, counted.samples);
+    UseUp(grant, counted.samples, report.discarded);
   }
   if (report.discarded) counted.discarded = counted.samples;
   if (IsRound(grant)) {
     RoundLedger& rounds = view_.mutable_rounds();
     if (pushed) {
-      rounds.Pushed(grant.plan.round, FrontOf(grant.range, counted.samples));
+      rounds.Pushed(grant.plan.round, FrontOf(grant.ranges, counted.samples));
     } else {
       rounds.Ended(grant.plan.round);
     }
@@ -627,10 +649,30 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   // what broke off does not.
   const bool measured = counted.samples > 0 && !not_finite;
   // In a short range the fixed costs make the most.
-  if (measured && grant.range.size() >= member.usual) {
+  if (measured && grant.samples() >= member.usual) {
     MeasurePace(step, worker, step.now - member.granted, counted.samples);
   }
   return {worker, measured ? ShareOf(member, counted.samples) : 0, pushed};
+}
+
+uint32_t SyncCore::Doubt(WorkerId worker, const OpenGrant& grant) {
+  uint32_t guilty = 0;
+  for (const SampleRange& range : grant.ranges) {
+    if (progress_.dealer().Doubt(range, worker)) guilty += range.size();
+  }
+  return guilty;
+}
+
+void SyncCore::UseUp(const OpenGrant& grant, uint32_t samples, bool discarded) {
+  SampleDealer& dealer = progress_.dealer();
+  const SampleRanges used = FrontOf(grant.ranges, samples);
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (discarded) {
+      dealer.Discard(grant.ranges[i], used[i].size());
+    } else {
+      dealer.Count(grant.ranges[i], used[i].size());
+    }
+  }
 }
 
 void SyncCore::JudgeFinite(const Step& step, WorkerId worker,
@@ -686,13 +728,13 @@ void SyncCore::Remove(const Step& step, WorkerId worker, LossReason reason) {
 
 void SyncCore::SettleLoss(const Step& step, WorkerId worker,
                           const FenceOutcome& loss) {
-  const SampleRange& range = loss.grant->range;
-  std::optional<SampleRange> counted;
+  SampleRanges counted;
   if (loss.whole()) {
-    counted = FrontOf(range, CountLostPush(step, worker, loss));
+    counted = FrontOf(loss.grant->ranges, CountLostPush(step, worker, loss));
   } else {
-    progress_.dealer().Return(range);
-    if (!dealer().sealed()) {
+    for (const SampleRange& range : loss.grant->ranges) {
+      progress_.dealer().Return(range);
+      if (dealer().sealed()) continue;
       step.Record({DecisionKind::kRangeReturned, worker, range.epoch,
                    range.begin, range.end});
     }
@@ -711,13 +753,12 @@ void SyncCore::SettleLoss(const Step& step, WorkerId worker,
 
 uint32_t SyncCore::CountLostPush(const Step& step, WorkerId worker,
                                  const FenceOutcome& loss) {
-  const SampleRange& range = loss.grant->range;
-  PushCounted counted{.worker = worker,
-                      .staleness = version() - loss.grant->base_version,
-                      .samples = loss.samples == 0
-                                     ? range.size()
-                                     : std::min(loss.samples, range.size())};
-  progress_.dealer().Count(range, counted.samples);
+  const uint32_t granted = loss.grant->samples();
+  PushCounted counted{
+      .worker = worker,
+      .staleness = version() - loss.grant->base_version,
+      .samples = loss.samples == 0 ? granted : std::min(loss.samples, granted)};
+  UseUp(*loss.grant, counted.samples, /*discarded=*/false);
   const bool updates = IsImmediate(*loss.grant);
   if (updates) progress_.CountUpdate();
   counted.version = version();

@@ -179,9 +179,13 @@ class SyncCore {
     return MicroBatchLimit(options_.batch_size, options_.micro_batch,
                            member.wishes.micro_batch);
   }
-  uint32_t UsualFor(WorkerId worker, const Member& member);
+  uint32_t UsualFor(const Release& release, const Member& member);
+  // About so many samples, as the member likes them.
+  uint32_t WholePieces(uint32_t size, const Member& member) const;
   std::optional<SampleRange> NextRange(const Step& step, WorkerId worker,
-                                       const Member& member);
+                                       const Member& member, uint32_t size);
+  // More samples for who asks, or the plan if there are none.
+  void ExtendIteration(const Step& step, const Extend& extend);
   std::vector<SampleRange> ReserveFor(WorkerId worker, const Member& member);
   void TellWithdrawn(const Step& step);
   void IssuePlan(const Step& step, const PlanPush& planned);
@@ -195,6 +199,10 @@ class SyncCore {
 
   paceline::PushDone CountPush(const Step& step, WorkerId worker,
                                Member& member, const PushReport& report);
+  // What the worker made of them was not finite: how many are to blame.
+  uint32_t Doubt(WorkerId worker, const OpenGrant& grant);
+  // The first so many samples of the grant are counted, the others returned.
+  void UseUp(const OpenGrant& grant, uint32_t samples, bool discarded);
   // Evicts the worker, or gives up the job, if pushes are not finite.
   void JudgeFinite(const Step& step, WorkerId worker, const Member& member,
                    const PushReport& report);

@@ -30,6 +30,16 @@ struct Grant {
   // of a grant is the front of what was reserved, or a part of it from its
   // front; it is a new one only where nothing is reserved.
   std::vector<SampleRange> reserved = {};
+  // For who keeps it: the ranges of its ExtendCommands so far. The core leaves
+  // it empty.
+  std::vector<SampleRange> extensions = {};
+
+  // All of its ranges.
+  SampleRanges ranges() const {
+    SampleRanges all = {range};
+    all.insert(all.end(), extensions.begin(), extensions.end());
+    return all;
+  }
 };
 
 // Everything that is reserved for the worker and was not granted is withdrawn.
@@ -44,6 +54,14 @@ struct PlanCommand {
   Iteration iteration = 0;
   PushPlan plan;
   double rate = 0;  // As in Grant.
+};
+
+// Tells the worker that asked to compute these samples too, into the same
+// gradient, and to ask again. The range is taken as a grant's is.
+struct ExtendCommand {
+  WorkerId worker;
+  Iteration iteration = 0;
+  SampleRange range;
 };
 
 // Tells the worker to push what is done at the next boundary of its
@@ -136,15 +154,16 @@ struct Recorded {
 // once, after the last SnapshotCommand.
 struct Finished {};
 
-using Output = std::variant<Grant, PlanCommand, RefreshCommand, AbandonCommand,
-                            CloseCommand, FenceCommand, SnapshotCommand,
-                            Evicted, PushCounted, Diverged, Switched,
-                            SwitchSettled, Recorded, Finished, DropReserved>;
+using Output =
+    std::variant<Grant, PlanCommand, ExtendCommand, RefreshCommand,
+                 AbandonCommand, CloseCommand, FenceCommand, SnapshotCommand,
+                 Evicted, PushCounted, Diverged, Switched, SwitchSettled,
+                 Recorded, Finished, DropReserved>;
 
 // A worker reports the iteration that it has finished.
 struct PushReport {
   Iteration iteration = 0;
-  uint32_t samples = 0;  // Used, from the front of the granted range.
+  uint32_t samples = 0;  // Used, from the front of the granted ranges.
   uint32_t blocks = 0;
   uint32_t blocks_refused = 0;  // Non-finite, not applied.
   // Nothing was pushed: the plan said so, or the loss was not finite.

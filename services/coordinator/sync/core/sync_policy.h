@@ -25,6 +25,9 @@ struct Release {
   // A full batch is cut into at least so many micro-batches, because a Refresh
   // takes effect only between two of them; 0: as the job says.
   int pieces = 0;
+  // So many samples are to be computed, if there are as many; 0: a batch, or
+  // what the job's batching makes of it.
+  uint32_t samples = 0;
 };
 
 // Says what becomes of the gradient of a worker that asked. The plan is not
@@ -32,6 +35,15 @@ struct Release {
 struct PlanPush {
   WorkerId worker;
   PushPlan plan;
+};
+
+// The worker that asked computes so many samples more, from the same weights
+// and into the same gradient, and asks again. If there are none, or if it
+// cannot do that, `otherwise` becomes of its gradient.
+struct Extend {
+  WorkerId worker;
+  uint32_t samples = 0;
+  PushPlan otherwise;  // Not Ask().
 };
 
 // The computing worker shall push what it has done at the next boundary of its
@@ -63,8 +75,8 @@ struct Report {
 // policy again. It is the last action of its event.
 struct HandOver {};
 
-using Action = std::variant<Release, PlanPush, Refresh, Abandon, CloseRounds,
-                            HandOver, Report>;
+using Action = std::variant<Release, PlanPush, Extend, Refresh, Abandon,
+                            CloseRounds, HandOver, Report>;
 
 // A policy shows this of itself to those who watch it.
 struct PolicyView {

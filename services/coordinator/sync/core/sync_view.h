@@ -42,11 +42,13 @@ struct Resumed {
 };
 
 // The gradient of an iteration that was released with PushPlan::Ask() is
-// computed. Before Apply() returns, the policy plans this worker's push. An
-// iteration that an earlier policy released is planned by the core.
+// computed. Before Apply() returns, the policy plans this worker's push, or
+// extends the iteration. One that an earlier policy released is planned by the
+// core.
 struct GradientReady {
   WorkerId worker;
   int64_t staleness = 0;  // Updates since the version of its grant.
+  uint32_t samples = 0;   // Of all of the iteration.
 };
 
 // The iteration that the last Release permitted has ended, and its push, if
@@ -100,8 +102,10 @@ class SyncView {
   enum class Phase : uint8_t { kWaiting, kComputing, kIdle };
   using Members = absl::btree_map<WorkerId, Phase>;
 
-  explicit SyncView(int acknowledging_servers = 0)
-      : rounds_(acknowledging_servers) {}
+  explicit SyncView(int acknowledging_servers = 0, uint32_t batch_size = 1)
+      : batch_size_(batch_size), rounds_(acknowledging_servers) {}
+
+  uint32_t batch_size() const { return batch_size_; }
 
   absl::Time now() const { return now_; }
   Version version() const { return version_; }
@@ -148,6 +152,7 @@ class SyncView {
   // The member's phase is no longer the one that it has.
   void LeavePhase(WorkerId worker, Phase phase);
 
+  const uint32_t batch_size_;
   absl::Time now_;
   Version version_ = 0;
   int64_t samples_counted_ = 0;

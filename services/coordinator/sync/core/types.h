@@ -48,6 +48,8 @@ struct SampleWishes {
   // grants; 0: any number will do. More than the job's micro-batch counts as
   // that.
   uint32_t micro_batch = 0;
+  // It can go on with more samples after it has asked for a plan.
+  bool extends = false;
 };
 
 // A plan says what becomes of the gradient of one iteration. Once issued it is

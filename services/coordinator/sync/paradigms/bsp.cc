@@ -6,6 +6,7 @@
 #include "common/overloaded.h"
 #include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/coordinator/sync/paradigms/round_closing.h"
+#include "services/coordinator/sync/paradigms/stealing_bsp.h"
 
 namespace paceline {
 namespace {
@@ -82,7 +83,8 @@ class Bsp final : public SyncPolicy {
 
 }  // namespace
 
-std::unique_ptr<SyncPolicy> MakePolicy(const BspOptions&) {
+std::unique_ptr<SyncPolicy> MakePolicy(const BspOptions& options) {
+  if (options.steal) return MakeStealingBsp(options.pieces);
   return std::make_unique<Bsp>();
 }
 

@@ -18,6 +18,7 @@ inline SampleWishes DrawWishes(Rng& rng, uint32_t batch_size) {
   if (rng.Chance(1, 4)) {
     wishes.micro_batch = static_cast<uint32_t>(1 + rng.Below(batch_size));
   }
+  wishes.extends = !rng.Chance(1, 3);
   return wishes;
 }
 

@@ -12,7 +12,7 @@ constexpr WorkerId kWorker{3};
 OpenGrant GrantOf(Iteration iteration) {
   OpenGrant grant;
   grant.iteration = iteration;
-  grant.range = {0, 0, 32};
+  grant.ranges = {{0, 0, 32}};
   return grant;
 }
 

@@ -13,12 +13,26 @@
 #include "services/simulator/virtual_worker.h"
 
 namespace paceline {
+namespace {
+
+// Whether a worker may have more than a batch of a round.
+bool Steals(const ParadigmSpec& paradigm) {
+  const auto* const plain = std::get_if<PlainParadigm>(&paradigm.kind);
+  if (plain == nullptr) return false;
+  const auto* const bsp = std::get_if<BspOptions>(&plain->options);
+  return bsp != nullptr && bsp->steal;
+}
+
+}  // namespace
 
 HistoryChecker::HistoryChecker(const ClusterSpec& spec, const GapBounds* bounds)
     : spec_(spec),
       bounds_(bounds),
       most_(spec.run.batch_size *
-            (spec.settings.batching == Batching::kBalanced ? 4 : 1)),
+            (spec.settings.batching == Batching::kBalanced ||
+                     Steals(spec.run.paradigm)
+                 ? 4
+                 : 1)),
       limit_(SamplesWanted(spec.settings.stop, spec.train_samples)),
       rounds_(
           MemoryOf(spec.run.paradigm, static_cast<int64_t>(spec.workers.size()))
@@ -58,8 +72,9 @@ void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
   if (const auto* pushed = std::get_if<WorkerPushed>(&input)) {
     const PushReport& report = pushed->report;
     reporter_ = pushed->worker;
-    pushes_[{pushed->worker, report.iteration}].empty =
-        report.discarded || report.samples == 0;
+    Push& push = pushes_[{pushed->worker, report.iteration}];
+    push.empty = report.discarded || report.samples == 0;
+    push.discarded = report.discarded;
   } else if (const auto* update = std::get_if<UpdateRun>(&input)) {
     limit_ = SamplesWanted(update->settings.stop, spec_.train_samples);
     limit_changes_ = true;
@@ -69,6 +84,7 @@ void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
   } else if (const auto* change = std::get_if<SwitchRun>(&input)) {
     calm_ = false;
     max_gap_.reset();
+    if (Steals(change->paradigm)) most_ = 4 * spec_.run.batch_size;
     if (bounds_ == nullptr) return;
     const auto bound = bounds_->find(FormatParadigm(change->paradigm));
     if (bound != bounds_->end()) max_gap_ = bound->second;
@@ -204,8 +220,10 @@ void HistoryChecker::See(const CheckpointChanged& changed) {
     (counts && InWeights(push) ? contents.in : contents.out).push_back(key);
     if (!counts || InWeights(push)) continue;
     gathered = true;
-    for (uint32_t i = push.used.begin; i < push.used.end; ++i) {
-      want[IndexOf(push.used.epoch, i)] = Sample::kReturned;
+    for (const SampleRange& used : push.used) {
+      for (uint32_t i = used.begin; i < used.end; ++i) {
+        want[IndexOf(used.epoch, i)] = Sample::kReturned;
+      }
     }
   }
   CompareSamples(point, std::move(want));
@@ -250,39 +268,48 @@ void HistoryChecker::See(const Grant& grant) {
           "iterations are not numbered from 1");
   Require(grant.closing == closing_ && grant.base_version == version_,
           "a grant names another version than that of now");
-  Require(grant.range.size() > 0 && grant.range.size() <= most_,
-          "a range is no batch");
   Require(!sealed_, "a range is dealt after the seal");
   Require(open_.emplace(grant.worker, grant).second, "two grants are open");
   pushes_[{grant.worker, grant.iteration}];
-  CheckRange(grant);
+  CheckRange(grant.worker, grant.range);
   CheckReserved(grant);
   if (grant.plan.kind == PushPlan::Kind::kRound) CheckRounds();
 }
 
-void HistoryChecker::CheckRange(const Grant& grant) {
-  const SampleWishes& wishes = wishes_[grant.worker];
+void HistoryChecker::See(const ExtendCommand& extend) {
+  const auto it = open_.find(extend.worker);
+  Require(it != open_.end() && it->second.iteration == extend.iteration &&
+              it->second.plan.kind == PushPlan::Kind::kAsk,
+          "an iteration is extended that nobody asks about");
+  if (it == open_.end()) return;
+  Require(wishes_[extend.worker].extends, "who cannot extend is told to");
+  Require(!sealed_, "an extension after the seal");
+  CheckRange(extend.worker, extend.range);
+  it->second.extensions.push_back(extend.range);
+}
+
+void HistoryChecker::CheckRange(WorkerId worker, const SampleRange& range) {
+  Require(range.size() > 0 && range.size() <= most_, "a range is no batch");
+  const SampleWishes& wishes = wishes_[worker];
   const uint32_t piece = MicroBatchLimit(spec_.run.batch_size,
                                          spec_.micro_batch, wishes.micro_batch);
-  const auto it = lots_.find(grant.worker);
+  const auto it = lots_.find(worker);
   if (it == lots_.end()) {
     // What comes back is as large as it was for others.
-    const bool returned =
-        At(grant.range.epoch, grant.range.begin) == Sample::kReturned;
-    Require(wishes.micro_batch == 0 || returned ||
-                grant.range.size() % piece == 0 ||
-                grant.range.end == spec_.train_samples,
+    const bool returned = At(range.epoch, range.begin) == Sample::kReturned;
+    Require(wishes.micro_batch == 0 || returned || range.size() % piece == 0 ||
+                range.end == spec_.train_samples,
             "a grant is not of whole micro-batches");
-    return Take(grant.range, Sample::kOut);
+    return Take(range, Sample::kOut);
   }
   SampleRange& front = it->second.front();
-  Require(grant.range.epoch == front.epoch &&
-              grant.range.begin == front.begin && grant.range.end <= front.end,
+  Require(range.epoch == front.epoch && range.begin == front.begin &&
+              range.end <= front.end,
           "a range is dealt that is not the front of the lot");
-  Require(grant.range.end == front.end || grant.range.size() % piece == 0,
+  Require(range.end == front.end || range.size() % piece == 0,
           "a micro-batch of a lot is divided");
-  Move(grant.range, Sample::kReserved, Sample::kOut);
-  front.begin = grant.range.end;
+  Move(range, Sample::kReserved, Sample::kOut);
+  front.begin = range.end;
   if (front.begin >= front.end) it->second.pop_front();
   if (it->second.empty()) lots_.erase(it);
 }
@@ -456,33 +483,67 @@ void HistoryChecker::See(const PushCounted& counted) {
   Require(counted.version == version_, "a push has another version");
   Require(counted.gap >= 0 && (!max_gap_ || counted.gap <= *max_gap_),
           absl::StrCat("gap ", counted.gap, " exceeds the bound"));
-  SampleRange used = grant.range;
-  used.end = used.begin + std::min(counted.samples, grant.range.size());
-  push.used = used;
+  const SampleRanges ranges = grant.ranges();
+  Require(counted.samples <= SamplesIn(ranges), "a push of too many samples");
+  push.used = FrontOf(ranges, counted.samples);
   if (grant.plan.kind == PushPlan::Kind::kRound) push.round = grant.plan.round;
   // The servers have taken it before the fence.
   push.gathered = is_lost ? fenced_at_.at(counted.worker) : closing_;
-  Move(used, Sample::kOut, Sample::kCounted);
-  Move({used.epoch, used.end, grant.range.end}, Sample::kOut,
-       Sample::kReturned);
-  counted_ += used.size();
+  counted_ += counted.samples;
+  if (!is_lost && push.discarded &&
+      grant.plan.kind != PushPlan::Kind::kDiscard) {
+    Require(Doubt(grant) == counted.samples, "other samples are to blame");
+    return;
+  }
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const SampleRange& used = push.used[i];
+    Move(used, Sample::kOut, Sample::kCounted);
+    Move({used.epoch, used.end, ranges[i].end}, Sample::kOut,
+         Sample::kReturned);
+  }
+}
+
+void HistoryChecker::Return(const Grant& grant) {
+  for (const SampleRange& range : grant.ranges()) {
+    Move(range, Sample::kOut, Sample::kReturned);
+  }
+}
+
+uint32_t HistoryChecker::Doubt(const Grant& grant) {
+  uint32_t to_blame = 0;
+  for (const SampleRange& range : grant.ranges()) {
+    const size_t first = IndexOf(range.epoch, range.begin);
+    const bool again = doubted_.contains(first);
+    Move(range, Sample::kOut, again ? Sample::kCounted : Sample::kReturned);
+    if (again) {
+      to_blame += range.size();
+    } else {
+      for (size_t i = 0; i < range.size(); ++i) doubted_.insert(first + i);
+    }
+  }
+  return to_blame;
 }
 
 void HistoryChecker::See(const Recorded& recorded) {
   const Decision& decision = recorded.decision;
   if (decision.kind == DecisionKind::kRangeReturned) {
+    // One decision for each of its ranges: the first one settles all.
     const auto node = lost_.extract(decision.worker);
-    Require(!node.empty(), "a range came back that was not lost");
     if (!node.empty()) {
-      Move(node.mapped().range, Sample::kOut, Sample::kReturned);
+      Return(node.mapped());
+      back_ = node.mapped().ranges();
     }
+    const auto range = std::ranges::find(
+        back_, SampleRange{static_cast<uint32_t>(decision.a),
+                           static_cast<uint32_t>(decision.b),
+                           static_cast<uint32_t>(decision.c)});
+    Require(range != back_.end(), "a range came back that was not lost");
+    if (range != back_.end()) back_.erase(range);
   } else if (decision.kind == DecisionKind::kAbandoned) {
     const auto node = open_.extract(decision.worker);
     Require(!node.empty() && node.mapped().iteration == decision.a,
             "an iteration was dropped that was not open");
-    if (!node.empty()) {
-      Move(node.mapped().range, Sample::kOut, Sample::kReturned);
-    }
+    if (!node.empty()) Return(node.mapped());
   } else if (decision.kind == DecisionKind::kPartialPush) {
     Push& push = pushes_[{decision.worker, decision.a}];
     push.blocks_lost = decision.b;
@@ -516,7 +577,7 @@ void HistoryChecker::ReturnLost() {
   for (const auto& [sequence, fence] : unanswered_) open.insert(fence.worker);
   std::erase_if(lost_, [&](const auto& lost) {
     if (open.contains(lost.first)) return false;
-    Move(lost.second.range, Sample::kOut, Sample::kReturned);
+    Return(lost.second);
     return true;
   });
 }
@@ -535,6 +596,7 @@ void HistoryChecker::Move(const SampleRange& range, Sample from, Sample to) {
     Sample& sample = At(range.epoch, i);
     Require(sample == from, "a sample is counted or returned twice");
     sample = to;
+    if (from == Sample::kOut) doubted_.erase(IndexOf(range.epoch, i));
   }
 }
 

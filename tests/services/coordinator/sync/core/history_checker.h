@@ -60,7 +60,7 @@ class HistoryChecker : public ClusterObserver {
   using Lot = std::deque<SampleRange>;
 
   struct Push {
-    SampleRange used;
+    SampleRanges used;
     // Where it was gathered, and the last closing before it surely was; no
     // round: it went into the weights at once.
     std::optional<RoundId> round;
@@ -69,7 +69,8 @@ class HistoryChecker : public ClusterObserver {
     int64_t blocks_lost = 0;  // As the core says of a partial push.
     uint32_t samples = 0;     // As the servers know it.
     bool counted = false;
-    bool empty = false;  // Discarded, or of no samples.
+    bool empty = false;      // Discarded, or of no samples.
+    bool discarded = false;  // As is reported.
   };
 
   struct Fence {
@@ -101,8 +102,13 @@ class HistoryChecker : public ClusterObserver {
 
   // How many samples lie before the first one that was never dealt.
   int64_t Dealt() const { return static_cast<int64_t>(samples_.size()); }
-  // The range of a grant is the front of the worker's lot, or a new one.
-  void CheckRange(const Grant& grant);
+  // A range is the front of the worker's lot, or a new one.
+  void CheckRange(WorkerId worker, const SampleRange& range);
+  // Those of the grant come back.
+  void Return(const Grant& grant);
+  // What was made of them was not finite: so many of them are counted, as it is
+  // for the second time.
+  uint32_t Doubt(const Grant& grant);
   // What is newly reserved is wanted, and nobody else's.
   void CheckReserved(const Grant& grant);
   // The lot is no more; its samples are dealt again.
@@ -120,6 +126,7 @@ class HistoryChecker : public ClusterObserver {
   void See(const Grant& grant);
   void See(const DropReserved& drop);
   void See(const PlanCommand& plan);
+  void See(const ExtendCommand& extend);
   void See(const CloseCommand& close);
   void See(const SnapshotCommand& snapshot);
   void See(const NumberedCommand& command);
@@ -154,6 +161,8 @@ class HistoryChecker : public ClusterObserver {
   Lot withdrawn_;                   // All of them, in this step.
   std::map<WorkerId, Grant> open_;  // Of members.
   std::map<WorkerId, Grant> lost_;  // Open when lost, unsettled.
+  std::set<size_t> doubted_;        // Samples that were dealt again for that.
+  SampleRanges back_;  // Of one that is: nobody has said that they came back.
   std::map<WorkerId, Iteration> last_iteration_;
   std::map<WorkerId, Closing> fenced_at_;
   std::map<uint64_t, Fence> unanswered_;  // By the number of the command.

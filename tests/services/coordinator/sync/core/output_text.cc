@@ -38,6 +38,11 @@ std::string ToText(const PlanCommand& plan) {
                       ToText(plan.plan, plan.rate));
 }
 
+std::string ToText(const ExtendCommand& extend) {
+  return absl::StrCat("extend ", Name(extend.worker), " #", extend.iteration,
+                      " by ", ToText(extend.range));
+}
+
 std::string ToText(const RefreshCommand& refresh) {
   return absl::StrCat("refresh ", Name(refresh.worker), " #",
                       refresh.iteration);

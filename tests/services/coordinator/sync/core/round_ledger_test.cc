@@ -18,14 +18,14 @@ constexpr SampleRange kSamples{0, 0, 8};
 
 // As a fence is answered by which nothing whole is known.
 bool Answer(RoundLedger& ledger, Closing fenced_at, bool taken) {
-  return ledger.Answered(kRound, fenced_at, taken, std::nullopt);
+  return ledger.Answered(kRound, fenced_at, taken, {});
 }
 
 TEST(RoundLedgerTest, CountsThePushesUntilTheRoundIsDrained) {
   RoundLedger ledger;
   ledger.Issued(kRound);
   ledger.Issued(kRound);
-  ledger.Pushed(kRound, kSamples);
+  ledger.Pushed(kRound, {kSamples});
   EXPECT_EQ(ledger.PushesIn(kRound), 1);
   EXPECT_THAT(ledger.Undrained(), ElementsAre(kRound));
   EXPECT_THAT(ledger.Gathered(), ElementsAre(kSamples));
@@ -55,7 +55,7 @@ TEST(RoundLedgerTest, ThePolicyClosesARoundThatHasALivePush) {
   RoundLedger ledger;
   ledger.Issued(kRound);
   ledger.Issued(kRound);
-  ledger.Pushed(kRound, kSamples);
+  ledger.Pushed(kRound, {kSamples});
   ledger.Lost(kRound);
   EXPECT_TRUE(Answer(ledger, /*fenced_at=*/0, /*taken=*/true));
   EXPECT_THAT(ledger.TakeOrphans(), IsEmpty());
@@ -102,7 +102,7 @@ TEST(RoundLedgerTest, LeftoversOfTheFirstLossWaitForTheLastPlan) {
 TEST(RoundLedgerTest, ADrainedRoundIsInUseUntilAllServersHavePerformedIt) {
   RoundLedger ledger(/*acknowledging_servers=*/2);
   ledger.Issued(kRound);
-  ledger.Pushed(kRound, kSamples);
+  ledger.Pushed(kRound, {kSamples});
   ledger.Drained(kRound, 1);
   ledger.Performed(0, 1);
   EXPECT_EQ(ledger.in_use(), 1u);

@@ -20,6 +20,7 @@ SimulatedParadigms() {
   static const auto& paradigms =
       *new std::vector<std::pair<std::string, std::optional<int64_t>>>{
           {"bsp", 1},
+          {"bsp:steal=true,pieces=4", std::nullopt},
           {"asp", std::nullopt},
           {"ssp:s=0", 1},
           {"ssp:s=3", 4},

@@ -56,8 +56,9 @@ TEST_P(ParadigmScenariosTest, OneSeedGivesOneHistory) {
 INSTANTIATE_TEST_SUITE_P(
     Paradigms, ParadigmScenariosTest,
     testing::Values(
-        Case{"bsp", 1, /*counts_from_release=*/true}, Case{"asp"},
-        Case{"ssp:s=0", 1}, Case{"ssp:s=1", 2}, Case{"ssp:s=3", 4},
+        Case{"bsp", 1, /*counts_from_release=*/true},
+        Case{"bsp:steal=true,pieces=16"}, Case{"bsp:steal=true,pieces=1"},
+        Case{"asp"}, Case{"ssp:s=0", 1}, Case{"ssp:s=1", 2}, Case{"ssp:s=3", 4},
         Case{"ssp:s=2,staleness_weight=inverse,staleness_cap=1", 3},
         Case{"dssp:lower=1,upper=5,mode=paper"},
         Case{"dssp:lower=2,upper=9,mode=exact,interval=busy"},

@@ -20,6 +20,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;
 // Drawn times are whole numbers of this many units.
 constexpr double kTick = 10'000'000;
+constexpr uint32_t kBatch = 16;
 constexpr int kFaultySteps = 200;
 constexpr int64_t kHealedReleases = 6;  // Of everybody.
 constexpr int kMaxSteps = 20'000;
@@ -37,6 +38,7 @@ PolicyDriver::PolicyDriver(SyncPolicy& policy, Options options)
     : policy_(policy),
       options_(std::move(options)),
       rng_(options_.seed),
+      view_(0, kBatch),
       faulty_(options_.faults) {}
 
 // Of runs with faults one in three begins with workers in all phases.
@@ -164,7 +166,8 @@ bool PolicyDriver::Step(double end) {
 void PolicyDriver::Ready(WorkerId id, Worker& worker) {
   worker.asks = true;
   if (worker.term == term_) {
-    events_.push_back(GradientReady{id, version_ - worker.base});
+    events_.push_back(
+        GradientReady{id, version_ - worker.base, worker.samples});
   } else {
     // The policy that would have known is gone.
     Perform(PlanPush{id, PushPlan::Immediate()});
@@ -262,8 +265,7 @@ void PolicyDriver::Lose(WorkerId id) {
       --rounds_[plan.round].plans;
       view_.mutable_rounds().Lost(plan.round);
       view_.mutable_rounds().Answered(plan.round, version_,
-                                      /*taken=*/rng_.Chance(1, 3),
-                                      std::nullopt);
+                                      /*taken=*/rng_.Chance(1, 3), {});
     }
   }
   workers_.erase(id);
@@ -371,6 +373,7 @@ void PolicyDriver::Perform(const Release& release) {
   worker.plan = release.plan;
   worker.term = term_;
   worker.base = version_;
+  worker.samples = release.samples > 0 ? release.samples : kBatch;
   Issue(worker.plan);
   Compute(id, worker);
 }
@@ -400,6 +403,23 @@ void PolicyDriver::Perform(const PlanPush& planned) {
                            ? 0
                            : kTick * static_cast<double>(rng_.Below(20));
   Schedule(delay, Incident::kPush, it->first);
+}
+
+void PolicyDriver::Perform(const Extend& extend) {
+  Note(absl::StrCat("  extend ", Name(extend.worker)));
+  const auto it = workers_.find(extend.worker);
+  if (it == workers_.end() || !it->second.asks || extend.samples == 0) {
+    Require(false, "an extension that nobody asks for, or that is none");
+    return;
+  }
+  // Some do not know how, and some find nothing.
+  if (ToNumber(extend.worker) % 3 == 2 || pool_ == 0) {
+    return Perform(PlanPush{extend.worker, extend.otherwise});
+  }
+  it->second.asks = false;
+  it->second.samples += extend.samples;
+  Schedule(it->second.takes * extend.samples / kBatch, Incident::kReady,
+           it->first);
 }
 
 void PolicyDriver::Perform(const Refresh& refresh) {

@@ -75,6 +75,7 @@ class PolicyDriver {
     Version base = 0;
     int64_t releases = 0;
     int64_t pushes = 0;
+    uint32_t samples = 0;  // Of its iteration.
     std::optional<double> waits_since;
     absl::Duration waited;  // From pushes to releases.
   };
@@ -141,6 +142,7 @@ class PolicyDriver {
   void PerformAll();
   void Perform(const Release& release);
   void Perform(const PlanPush& planned);
+  void Perform(const Extend& extend);
   void Perform(const Refresh& refresh);
   void Perform(const Abandon& abandon);
   void Perform(const CloseRounds& close);

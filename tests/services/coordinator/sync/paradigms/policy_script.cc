@@ -15,6 +15,9 @@
 
 namespace paceline {
 
+// Samples of a batch.
+static constexpr uint32_t kBatch = 16;
+
 using Phase = SyncView::Phase;
 
 // An event by its name, with what its worker does before it; if that is not
@@ -115,6 +118,9 @@ std::string ToText(const Release& release) {
   if (release.pieces > 0) {
     absl::StrAppend(&text, " in ", release.pieces, " pieces");
   }
+  if (release.samples > 0) {
+    absl::StrAppend(&text, " with ", release.samples, " samples");
+  }
   return text;
 }
 
@@ -124,6 +130,10 @@ std::string ToText(const Action& action) {
                  [](const PlanPush& a) {
                    return absl::StrCat("plan ", Name(a.worker), ": ",
                                        ToText(a.plan));
+                 },
+                 [](const Extend& a) {
+                   return absl::StrCat("extend ", Name(a.worker), " by ",
+                                       a.samples, ", or ", ToText(a.otherwise));
                  },
                  [](const Refresh& a) {
                    return absl::StrCat("refresh ", Name(a.worker));
@@ -199,7 +209,7 @@ std::string PolicyScript::MakePolicyOf(absl::string_view spec) {
   policy_ = *std::move(policy);
   now_ = absl::ZeroDuration();
   version_ = samples_counted_ = samples_total_ = 0;
-  view_ = std::make_unique<SyncView>();
+  view_ = std::make_unique<SyncView>(0, kBatch);
   workers_.clear();
   return "";
 }
@@ -265,6 +275,7 @@ std::string PolicyScript::Note(WorkerId worker, const Verb& verb,
   const bool in_round = noted.planned && plan.kind == PushPlan::Kind::kRound;
   if (auto* const ready = std::get_if<GradientReady>(&event)) {
     ready->staleness = version_ - noted.base;
+    ready->samples = noted.samples;
   }
   if (const auto* const done = std::get_if<PushDone>(&event)) {
     if (plan.kind == PushPlan::Kind::kImmediate && done->taken) ++version_;
@@ -275,7 +286,7 @@ std::string PolicyScript::Note(WorkerId worker, const Verb& verb,
   const bool computes = !joins && view_->PhaseOf(worker) == Phase::kComputing;
   if (std::holds_alternative<Left>(event) && in_round && computes) {
     rounds.Lost(plan.round);
-    rounds.Answered(plan.round, version_, /*taken=*/false, std::nullopt);
+    rounds.Answered(plan.round, version_, /*taken=*/false, {});
   }
   return "";
 }
@@ -298,10 +309,14 @@ void PolicyScript::Perform(std::vector<Action> actions) {
     if (const auto* const plan = std::get_if<PlanPush>(&action)) {
       issue(plan->worker, plan->plan);
     }
+    if (const auto* const extend = std::get_if<Extend>(&action)) {
+      workers_[extend->worker].samples += extend->samples;
+    }
     if (const auto* const release = std::get_if<Release>(&action)) {
       view_->Release(release->worker);
       view_->Begin(release->worker, release->plan);
       workers_[release->worker].base = version_;
+      workers_[release->worker].samples = release->samples;
       issue(release->worker, release->plan);
     }
     if (std::holds_alternative<HandOver>(action)) {

@@ -49,6 +49,7 @@ class PolicyScript {
     PushPlan plan;
     bool planned = false;  // `plan` was issued here and has not ended.
     Version base = 0;
+    uint32_t samples = 0;
   };
 
   static const Verb* FindVerb(absl::string_view name);

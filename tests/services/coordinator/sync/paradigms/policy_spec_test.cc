@@ -10,17 +10,27 @@ namespace {
 // A policy is called what its spec says in full, whatever its parameters are.
 TEST(MakePolicyTest, ThePolicyHasTheParametersOfItsSpec) {
   for (const std::string text :
-       {"bsp", "asp", "ssp:s=4",
+       {"bsp",
+        "bsp:steal=true,pieces=8",
+        "asp",
+        "ssp:s=4",
         "dssp:lower=2,upper=9,mode=bounded,interval=busy,rule=causal,"
         "fastest=within:2",
         "saps:mode=refresh,s=auto,micro_batches=4",
-        "saps:mode=damp,s=3,s_max=9", "saps:mode=drop,s=5,starve_limit=2",
+        "saps:mode=damp,s=3,s_max=9",
+        "saps:mode=drop,s=5,starve_limit=2",
         "cgp:beta=0.8,delta=0.5,predictive=false,patience=inf,"
         "warmup_rounds=2,alpha=0.5,regroup_every=7,drift=0.5,"
         "stale_weight=inverse,s_max=3",
-        "ksync:k=3", "kbatchsync:k=4", "backup:b=2", "kasync:k=5",
-        "kbatchasync:k=6", "psp:beta=3,s=1,seed=9", "elastic:r=12",
-        "abs:pieces=4", "asp:staleness_weight=exponential,decay=0.2",
+        "ksync:k=3",
+        "kbatchsync:k=4",
+        "backup:b=2",
+        "kasync:k=5",
+        "kbatchasync:k=6",
+        "psp:beta=3,s=1,seed=9",
+        "elastic:r=12",
+        "abs:pieces=4",
+        "asp:staleness_weight=exponential,decay=0.2",
         "ssp:s=1,staleness_weight=inverse,staleness_cap=4",
         "syncswitch:first=ssp:s=2,then=abs:pieces=2,at=0.25,straggler=stay"}) {
     const auto policy = MakePolicy(text);

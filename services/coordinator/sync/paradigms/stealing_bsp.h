@@ -1,0 +1,33 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_STEALING_BSP_H_
+#define PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_STEALING_BSP_H_
+
+#include <memory>
+
+#include "services/coordinator/sync/core/sync_policy.h"
+
+namespace paceline {
+
+// Bulk synchronous parallel whose rounds nobody waits in. A round is as long as
+// BSP's, a batch for each member that it opens with, but a worker begins with
+// a part of it only, in proportion to its measured pace, and whoever has
+// finished takes from what nobody has begun: about half of what it would still
+// have to do if all went on as they are, and at least a `pieces`th of a batch.
+// So a GPU gets large parts first, and only the end of a round is cut small. A
+// worker that would hold up the others with the least of them pushes what it
+// has, once. The update is the mean over exactly the round's samples, all of
+// one version, as BSP's is.
+//
+// The idea is FlexRR's (Harlap et al., SoCC 2016: peers take over iterations of
+// a slow worker) with the rule of guided self-scheduling (Polychronopoulos and
+// Kuck, 1987): what is not begun lies with the coordinator, so nothing has to
+// be taken from anybody. That a part is a half, and when the least one is
+// left to others, is our reading.
+//
+// Who joins or resumes while a round is open takes part from the next one on.
+// What a lost worker had begun is dealt in later rounds: its round is smaller.
+// A worker that cannot extend an iteration pushes each part by itself.
+std::unique_ptr<SyncPolicy> MakeStealingBsp(int pieces);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_STEALING_BSP_H_
