@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -108,9 +109,11 @@ float Distance(const Tensors& a, const Tensors& b) {
   return distance;
 }
 
-// Runs the job with real Worker objects and returns the final weights.
+// Runs the job with real Worker objects and returns the final weights. The last
+// worker needs `slowest` for a batch.
 Tensors Train(const v1::JobSpec& job, uint32_t servers,
-              const std::string& device = "cpu") {
+              const std::string& device = "cpu",
+              std::optional<absl::Duration> slowest = std::nullopt) {
   LocalCluster cluster(servers);
   prometheus::Registry registry;
   WorkerMetrics metrics(registry);
@@ -121,6 +124,7 @@ Tensors Train(const v1::JobSpec& job, uint32_t servers,
     options.coordinator = cluster.address();
     options.hello.set_name("w" + std::to_string(i));
     options.host.device = device;
+    if (i + 1 == job.workers().min()) options.pace.step_time = slowest;
     workers.push_back(std::make_unique<Worker>(options, &metrics));
     threads.emplace_back(
         [worker = workers.back().get()] { EXPECT_TRUE(worker->Run().ok()); });
@@ -157,6 +161,20 @@ TEST(EquivalenceTest, FourWorkersTakeTheUnionBatchsSteps) {
   PlainSgd plain(job, 32, /*strength=*/4, /*momentum=*/0);
   plain.Run(int64_t{4} * 1024);
   EXPECT_LE(Distance(Train(job, /*servers=*/2), plain.Weights()), 1e-4f);
+}
+
+// Whoever computes which of a round's samples, in however many parts.
+TEST(EquivalenceTest, StealingTakesTheUnionBatchsSteps) {
+  v1::JobSpec job = SmallJob("bsp:steal=true", /*workers=*/4);
+  job.set_batch_size(8);
+  job.set_learning_rate(0.01);
+  job.set_micro_batch(3);
+  job.mutable_stop()->set_epochs(4);
+  PlainSgd plain(job, 32, /*strength=*/4, /*momentum=*/0);
+  plain.Run(int64_t{4} * 1024);
+  EXPECT_LE(Distance(Train(job, /*servers=*/2, "cpu", absl::Milliseconds(20)),
+                     plain.Weights()),
+            1e-5f);
 }
 
 TEST(EquivalenceTest, SquareRootStrengthHalvesTheUnionBatchsStep) {
@@ -203,8 +221,10 @@ TEST(EquivalenceTest, ADeviceTakesTheCpusSteps) {
 // Gradients that must wait for their plan, and compensated ones, which need
 // the weights that they come from.
 TEST(EquivalenceTest, ADeviceTakesTheCpusStepsUnderAnyPlan) {
-  for (const char* paradigm : {"asp:staleness_weight=inverse",
-                               "asp:staleness_weight=delay_compensated"}) {
+  // With two pieces a batch is two halves, whatever was measured.
+  for (const char* paradigm :
+       {"asp:staleness_weight=inverse",
+        "asp:staleness_weight=delay_compensated", "bsp:steal=true,pieces=2"}) {
     v1::JobSpec job = SmallJob(paradigm, /*workers=*/1);
     job.set_learning_rate(0.01);
     job.mutable_stop()->set_epochs(2);

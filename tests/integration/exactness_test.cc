@@ -167,6 +167,7 @@ TEST(SwitchExactnessTest, AddsUpOverSwitches) {
                                               "dssp:lower=1,upper=4",
                                               "saps:s=2",
                                               "cgp:warmup_rounds=1",
+                                              "bsp:steal=true,pieces=4",
                                               "bsp",
                                               "ssp:s=0",
                                               "saps:mode=damp,s=1000",
@@ -195,8 +196,8 @@ TEST(SwitchExactnessTest, AddsUpOverSwitches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paradigms, ExactnessTest,
-                         testing::Values("bsp", "asp", "ssp:s=3",
-                                         "dssp:lower=3,upper=15",
+                         testing::Values("bsp", "bsp:steal=true", "asp",
+                                         "ssp:s=3", "dssp:lower=3,upper=15",
                                          "dssp:mode=bounded", "saps:s=3",
                                          "saps:mode=damp,s=1000", "ksync:k=2",
                                          "abs:pieces=8", "elastic:r=5"),
