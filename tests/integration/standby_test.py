@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 from counting_job import CountingJob
@@ -31,6 +32,36 @@ def pause(seconds):
 
 def other(name):
     return "c1" if name == "c0" else "c0"
+
+
+class Progress:
+    """Looks at a job's samples all the time, until told to end."""
+
+    def __init__(self, job):
+        self.job = job
+        self.longest = 0.0  # Seconds without more of them, as far as was seen.
+        self.trouble = None
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        samples, since = -1, time.monotonic()
+        try:
+            while not self.over.wait(0.05):
+                found = self.job.samples()
+                now = time.monotonic()
+                self.longest = max(self.longest, now - since)
+                if found > samples:
+                    samples, since = found, now
+        except AssertionError as error:  # For who asks.
+            self.trouble = error
+
+    def end(self):
+        self.over.set()
+        self.thread.join()
+        if self.trouble is not None:
+            raise self.trouble
 
 
 class StandbyCase(unittest.TestCase):
@@ -143,6 +174,38 @@ class AgreedByPostgres(StandbyCase):
         self.takes_over(other(leader))
         self.job.nobody_was_lost()
         self.job.counts_each_sample()
+
+    def test_all_are_replaced_while_it_trains(self):
+        """One after the other, as an upgrade of a whole cluster does it."""
+        leader = self.cluster.await_standby()
+        self.job.trains_on()
+        progress = Progress(self.job)
+        self.addCleanup(progress.over.set)
+        for name in other(leader), leader:
+            self.cluster.coordinators[name].send_signal(signal.SIGTERM)
+            until(f"{name} has ended", lambda name=name:
+                  len(self.cluster.codes) > (name == leader))
+            self.cluster.await_standby()
+            self.job.trains_on()
+        for program, names in (("paceline-server", ("s0", "s1", "s2")),
+                               ("paceline-worker", ("w0", "w1"))):
+            for name in names:
+                self.replace(program, name)
+                self.job.trains_on()
+        progress.end()
+        print(f"all were replaced; {progress.longest:.2f} s at most without "
+              "more samples", flush=True)
+        self.assertEqual(self.cluster.codes, [0, 0])
+        self.assertNotIn("was lost with its server",
+                         self.job.commands("job", "logs", self.job.name))
+        self.job.counts_each_sample()
+
+    def replace(self, program, name):
+        """It ends as it is told to, and another one takes its name."""
+        self.assertEqual(self.cluster.end(name), 0)
+        flags = dict(CountingJob.workers(name))[name]
+        self.cluster.start(program, name,
+                           *(flags if program == "paceline-worker" else ()))
 
     def test_a_leader_is_stopped_for_longer_than_its_lease(self):
         leader = self.cluster.await_standby()
