@@ -23,9 +23,9 @@ constexpr Nanos kSecond = 1000 * kMillisecond;
 std::vector<ParadigmSpec> Paradigms() {
   std::vector<ParadigmSpec> paradigms;
   for (const char* text :
-       {"bsp", "asp", "ssp:s=2", "dssp:lower=1,upper=4", "cgp", "saps",
-        "ksync:k=2", "kbatchsync:k=2", "kbatchasync:k=2", "abs", "elastic",
-        "psp:beta=1,s=2", "syncswitch:at=0.3"}) {
+       {"bsp", "bsp:steal=true", "asp", "ssp:s=2", "dssp:lower=1,upper=4",
+        "cgp", "saps", "ksync:k=2", "kbatchsync:k=2", "kbatchasync:k=2", "abs",
+        "elastic", "psp:beta=1,s=2", "syncswitch:at=0.3"}) {
     paradigms.push_back(*ParseParadigm(text));
   }
   return paradigms;
