@@ -367,5 +367,65 @@ TEST_P(RunDriverTimerTest, SaysWhenTooMuchWaitsToBeTold) {
   EXPECT_FALSE(driver_->IsBacklogged());
 }
 
+// Records one letter for each step, and sends one deed.
+class Journaled : public RunDriver {
+ public:
+  explicit Journaled(bool at_once)
+      : RunDriver(&Clock::Real(), absl::UnixEpoch(), Options("asp"),
+                  Settings()) {
+    SetWriteAhead([this, at_once](absl::string_view records, Deed safe) {
+      EXPECT_EQ(sent_, static_cast<int>(written_.size()));
+      absl::StrAppend(&written_, records);
+      safe_ = std::move(safe);
+      return at_once;
+    });
+    StartThreads();
+  }
+  ~Journaled() override { StopThreads(); }
+
+  void StepOnce() {
+    Step(
+        TimePassed{}, [] {},
+        [this](absl::Time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+          Record("x");
+          Send([this, number = ++recorded_] {
+            EXPECT_GE(static_cast<int>(written_.size()), number);
+            ++sent_;
+          });
+        })
+        .IgnoreError();
+  }
+  void Perform(absl::Time, absl::Span<const RunOutput>) override {}
+
+  std::string written_;
+  Deed safe_;
+  int sent_ = 0;
+
+ private:
+  int recorded_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+TEST(RunDriverJournalTest, NothingLeavesBeforeItIsWrittenDown) {
+  Journaled driver(/*at_once=*/true);
+  for (int i = 1; i <= 3; ++i) {
+    driver.StepOnce();
+    EXPECT_EQ(driver.sent_, i);
+  }
+}
+
+// A standby is to have it first.
+TEST(RunDriverJournalTest, NothingLeavesBeforeItIsSafe) {
+  Journaled driver(/*at_once=*/false);
+  driver.StepOnce();
+  driver.StepOnce();
+  EXPECT_EQ(driver.written_, "x");
+  EXPECT_EQ(driver.sent_, 0);
+  std::exchange(driver.safe_, nullptr)();
+  EXPECT_EQ(driver.written_, "xx");
+  EXPECT_EQ(driver.sent_, 1);
+  std::exchange(driver.safe_, nullptr)();
+  EXPECT_EQ(driver.sent_, 2);
+}
+
 }  // namespace
 }  // namespace paceline
