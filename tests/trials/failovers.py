@@ -56,7 +56,7 @@ WORKERS = ["c0", "c1", "c2", "c3"]
 LINKS = ("worker-server", "server-server", "server-coordinator",
          "worker-coordinator")
 # Those that apply a gradient as often as its samples say.
-PARADIGMS = ("asp", "bsp", "ssp:s=3", "dssp:lower=3,upper=15",
+PARADIGMS = ("asp", "bsp", "bsp:steal=true", "ssp:s=3", "dssp:lower=3,upper=15",
              "cgp:warmup_rounds=1", "saps:s=3", "abs:pieces=8", "elastic:r=5")
 # What became of the push of a worker that died: some of its blocks had arrived
 # and count, and its samples are dealt again.
