@@ -17,11 +17,11 @@ namespace paceline {
 namespace {
 
 // Of what a worker would still have to do it takes so much at once,
-constexpr double kPart = 0.5;
+constexpr double kPart = 0.75;
 // and less, the worse its times were foreseen: what it has begun nobody can
-// take from it. Times without memory are wrong by 1 and more, and come to about
-// a sixteenth.
-constexpr double kCaution = 6;
+// take from it. Noise of a tenth hardly counts; times without memory are wrong
+// by 1 and more, and come to about a sixteenth.
+constexpr double kCaution = 12;
 
 // A worker of the open round that has not been told to push.
 struct Part {
@@ -225,7 +225,7 @@ class StealingBsp final : public SyncPolicy {
   }
 
   static double PartOf(const PaceForecast& pace) {
-    return kPart / (1 + kCaution * pace.wrong);
+    return kPart / (1 + kCaution * pace.wrong * pace.wrong);
   }
   int64_t Piece(const SyncView& view) const {
     const auto pieces = static_cast<uint32_t>(pieces_);

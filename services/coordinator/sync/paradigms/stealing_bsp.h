@@ -10,9 +10,10 @@ namespace paceline {
 // Bulk synchronous parallel whose rounds nobody waits in. A round is as long as
 // BSP's, a batch for each member that it opens with, but a worker begins with
 // a part of it only, in proportion to its measured pace, and whoever has
-// finished takes from what nobody has begun: about half of what it would still
-// have to do if all went on as they are, and at least a `pieces`th of a batch.
-// So a GPU gets large parts first, and only the end of a round is cut small. A
+// finished takes from what nobody has begun: three quarters of what it would
+// still have to do if all went on as they are, less if its times are hard to
+// foresee, and at least a `pieces`th of a batch. So a GPU gets large parts
+// first, and only the end of a round is cut small. A
 // worker that would hold up the others with the least of them pushes what it
 // has, once. The update is the mean over exactly the round's samples, all of
 // one version, as BSP's is.
@@ -20,8 +21,8 @@ namespace paceline {
 // The idea is FlexRR's (Harlap et al., SoCC 2016: peers take over iterations of
 // a slow worker) with the rule of guided self-scheduling (Polychronopoulos and
 // Kuck, 1987): what is not begun lies with the coordinator, so nothing has to
-// be taken from anybody. That a part is a half, and when the least one is
-// left to others, is our reading.
+// be taken from anybody. How large a part is, and when the least one is left to
+// others, is our reading.
 //
 // Who joins or resumes while a round is open takes part from the next one on.
 // What a lost worker had begun is dealt in later rounds: its round is smaller.
