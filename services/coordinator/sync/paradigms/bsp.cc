@@ -51,11 +51,9 @@ class Bsp final : public SyncPolicy {
             std::vector<Action>& actions) {
     if (view.computing() == 0) {
       Turn(view, worker, actions);
-      return;
+    } else {
+      ReportWait(view, next_, worker, actions);
     }
-    actions.push_back(Report{{DecisionKind::kWaitForRound, worker,
-                              static_cast<int64_t>(ToNumber(next_)),
-                              static_cast<int64_t>(view.computing())}});
   }
 
   // Does nothing while somebody is awaited. Otherwise closes the open round, if

@@ -19,6 +19,14 @@ inline void CloseGathered(const SyncView& view, RoundId round, WorkerId cause,
   actions.push_back(CloseRounds{{round}});
 }
 
+// Says that the worker waits for that round until nobody computes any more.
+inline void ReportWait(const SyncView& view, RoundId next, WorkerId worker,
+                       std::vector<Action>& actions) {
+  actions.push_back(Report{{DecisionKind::kWaitForRound, worker,
+                            static_cast<int64_t>(ToNumber(next)),
+                            static_cast<int64_t>(view.computing())}});
+}
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_COORDINATOR_SYNC_PARADIGMS_ROUND_CLOSING_H_
