@@ -1,29 +1,10 @@
 #include "services/worker/program/program_arenas.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <utility>
-
-#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "common/usable_memory.h"
 
 namespace paceline {
-namespace {
-
-absl::Status NoMemory(uint64_t bytes, absl::string_view doing) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("no memory to share ", bytes,
-                   " bytes with a program: ", doing, ": ", strerror(errno)));
-}
-
-}  // namespace
 
 ArenaLayout LayOut(absl::Span<const uint64_t> sizes) {
   ArenaLayout layout;
@@ -39,29 +20,6 @@ ArenaLayout LayOut(absl::Span<const uint64_t> sizes) {
   }
   return layout;
 }
-
-absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(
-    const std::string& name, uint64_t bytes) {
-  // A mapping of nothing is none.
-  const uint64_t mapped = std::max<uint64_t>(bytes, 1);
-  UniqueFd fd(memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd.valid()) return NoMemory(bytes, "memfd_create");
-  // All of it now, so that it counts to the agent whoever writes first, and a
-  // lack of memory is an error here and not a signal there.
-  errno = posix_fallocate(fd.get(), 0, static_cast<off_t>(mapped));
-  if (errno != 0) return NoMemory(bytes, "posix_fallocate");
-  if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
-      0) {
-    return NoMemory(bytes, "seal");
-  }
-  void* const data =
-      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (data == MAP_FAILED) return NoMemory(bytes, "mmap");
-  return absl::WrapUnique(
-      new SharedMemory(std::move(fd), static_cast<char*>(data), mapped));
-}
-
-SharedMemory::~SharedMemory() { munmap(data_, bytes_); }
 
 absl::StatusOr<std::shared_ptr<ProgramArenas>> ProgramArenas::Create(
     absl::Span<const ProgramTensor> tensors, DType wire) {

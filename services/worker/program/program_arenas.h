@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/lane/shared_memory.h"
 #include "common/tensor/dtype.h"
-#include "common/unique_fd.h"
 #include "services/worker/program/program_messages.h"
 
 namespace paceline {
@@ -29,32 +29,6 @@ struct ArenaLayout {
 // Lays arrays of these sizes one behind the other, each at the next multiple of
 // kAlignment. Pure.
 ArenaLayout LayOut(absl::Span<const uint64_t> sizes);
-
-// Memory that another process can map as well, and that neither can shrink or
-// grow under the other. Thread-compatible.
-class SharedMemory {
- public:
-  // Zeros. `name` is for /proc. RESOURCE_EXHAUSTED without memory, address
-  // space or descriptors for it.
-  static absl::StatusOr<std::unique_ptr<SharedMemory>> Create(
-      const std::string& name, uint64_t bytes);
-  ~SharedMemory();
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
-
-  char* data() const { return data_; }
-  int fd() const { return fd_.get(); }
-  // What is mapped stays.
-  void CloseDescriptor() { fd_.Reset(); }
-
- private:
-  SharedMemory(UniqueFd fd, char* data, uint64_t bytes)
-      : fd_(std::move(fd)), data_(data), bytes_(bytes) {}
-
-  UniqueFd fd_;
-  char* const data_;
-  const uint64_t bytes_;
-};
 
 // The weights and the gradients of a program's model, where agent and program
 // both have them. Thread-compatible.

@@ -1,0 +1,242 @@
+#include "common/lane/lane_door.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <fstream>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+// Of 128 random bits, in hex.
+constexpr size_t kTokenBytes = 32;
+
+// Callers that wait. Each is served within moments.
+constexpr int kBacklog = 64;
+
+// A caller that has connected sends what it has at once.
+constexpr int kPatienceMs = 1000;
+
+std::string DrawToken(std::random_device& entropy) {
+  std::string token;
+  for (int i = 0; i < 4; ++i) {
+    absl::StrAppend(&token,
+                    absl::StrFormat("%08x", static_cast<uint32_t>(entropy())));
+  }
+  return token;
+}
+
+// A name that begins with a zero is no file.
+struct Address {
+  sockaddr_un name = {};
+  socklen_t size = 0;
+};
+
+absl::StatusOr<Address> AddressOf(absl::string_view text) {
+  Address address;
+  address.name.sun_family = AF_UNIX;
+  if (text.empty() || text.size() + 1 > sizeof(address.name.sun_path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an address of ", text.size(), " bytes"));
+  }
+  memcpy(address.name.sun_path + 1, text.data(), text.size());
+  address.size =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  return address;
+}
+
+UniqueFd NewSocket() {
+  return UniqueFd(
+      socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+// Whether the kernel says that the other end is of this user.
+bool SameUser(int socket) {
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == geteuid();
+}
+
+absl::Status Failed(absl::string_view doing) {
+  return absl::UnavailableError(
+      absl::StrCat("no shared memory with a process of this machine: ", doing,
+                   ": ", strerror(errno)));
+}
+
+// A message of a token and a descriptor.
+struct Handed {
+  std::string token;
+  UniqueFd fd;
+};
+
+Handed Receive(int caller) {
+  Handed handed;
+  handed.token.resize(kTokenBytes);
+  iovec part = {handed.token.data(), handed.token.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t read =
+      recvmsg(caller, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (read >= 0 && header != nullptr && header->cmsg_level == SOL_SOCKET &&
+      header->cmsg_type == SCM_RIGHTS &&
+      header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int fd = -1;
+    memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+    handed.fd.Reset(fd);
+  }
+  if (read != static_cast<ssize_t>(kTokenBytes)) handed.token.clear();
+  return handed;
+}
+
+bool SendHanded(int socket, absl::string_view token, int fd) {
+  iovec part = {const_cast<char*>(token.data()), token.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+  return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+         static_cast<ssize_t>(token.size());
+}
+
+}  // namespace
+
+std::string HostKey() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  if (!std::getline(file, boot) || boot.empty()) return "";
+  return absl::StrCat(absl::StripAsciiWhitespace(boot), "-", geteuid());
+}
+
+absl::StatusOr<std::unique_ptr<LaneDoor>> LaneDoor::Open() {
+  std::random_device entropy;
+  const std::string text =
+      absl::StrCat("paceline-lane-", getpid(), "-", DrawToken(entropy));
+  PACELINE_ASSIGN_OR_RETURN(const Address address, AddressOf(text));
+  UniqueFd listening = NewSocket();
+  UniqueFd ending(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!listening.valid() || !ending.valid() ||
+      bind(listening.get(), reinterpret_cast<const sockaddr*>(&address.name),
+           address.size) != 0 ||
+      listen(listening.get(), kBacklog) != 0) {
+    return Failed("cannot listen");
+  }
+  return absl::WrapUnique(
+      new LaneDoor(text, std::move(listening), std::move(ending)));
+}
+
+LaneDoor::LaneDoor(std::string address, UniqueFd listening, UniqueFd ending)
+    : address_(std::move(address)),
+      listening_(std::move(listening)),
+      ending_(std::move(ending)),
+      thread_([this] { Serve(); }) {}
+
+LaneDoor::~LaneDoor() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = write(ending_.get(), &one, sizeof(one));
+  thread_.join();
+}
+
+LaneInvitation LaneDoor::Invite(Taken taken) {
+  absl::MutexLock lock(&mu_);
+  std::string token = DrawToken(entropy_);
+  invited_[token] = std::move(taken);
+  return {address_, std::move(token)};
+}
+
+void LaneDoor::Withdraw(const std::string& token) {
+  absl::MutexLock lock(&mu_);
+  invited_.erase(token);
+}
+
+void LaneDoor::Serve() {
+  while (true) {
+    pollfd waited[] = {{listening_.get(), POLLIN, 0},
+                       {ending_.get(), POLLIN, 0}};
+    if (poll(waited, 2, -1) < 0) continue;
+    if (waited[1].revents != 0) return;
+    const UniqueFd caller(
+        accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    // Without descriptors, say: what waits is seen again at once.
+    if (!caller.valid()) poll(&waited[1], 1, /*timeout=*/100);
+    // Who calls notices that nothing comes of it, and does without.
+    if (caller.valid()) Take(caller.get()).IgnoreError();
+  }
+}
+
+absl::Status LaneDoor::Take(int caller) {
+  if (!SameUser(caller)) {
+    return absl::PermissionDeniedError("the caller is of another user");
+  }
+  pollfd waited[] = {{caller, POLLIN, 0}, {ending_.get(), POLLIN, 0}};
+  if (poll(waited, 2, kPatienceMs) <= 0 || waited[0].revents == 0) {
+    return absl::DeadlineExceededError("the caller says nothing");
+  }
+  Handed handed = Receive(caller);
+  Taken taken;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto found = invited_.find(handed.token);
+    if (found == invited_.end()) {
+      return absl::PermissionDeniedError("the caller is not invited");
+    }
+    taken = std::move(found->second);
+    invited_.erase(found);
+  }
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<MemoryLane> lane,
+                            MemoryLane::Of(std::move(handed.fd)));
+  taken(std::move(lane));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
+    const LaneInvitation& invitation, uint64_t bytes) {
+  PACELINE_ASSIGN_OR_RETURN(const Address address,
+                            AddressOf(invitation.address));
+  const UniqueFd socket = NewSocket();
+  if (!socket.valid() ||
+      connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name),
+              address.size) != 0) {
+    return Failed("cannot connect");
+  }
+  if (!SameUser(socket.get())) {
+    return absl::UnavailableError("another user listens there");
+  }
+  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<MemoryLane> lane,
+                            MemoryLane::Make(bytes));
+  if (invitation.token.size() != kTokenBytes ||
+      !SendHanded(socket.get(), invitation.token, lane->fd())) {
+    return Failed("cannot hand it over");
+  }
+  lane->CloseDescriptor();
+  return lane;
+}
+
+}  // namespace paceline

@@ -1,0 +1,76 @@
+#ifndef PACELINE_COMMON_LANE_LANE_DOOR_H_
+#define PACELINE_COMMON_LANE_LANE_DOOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "common/lane/memory_lane.h"
+#include "common/unique_fd.h"
+
+namespace paceline {
+
+// The same of two processes of one user on one machine, and of no others. Empty
+// where the system does not tell.
+std::string HostKey();
+
+// How another process of this machine hands over a lane. It is told by a stream
+// on which both ends have shown who they are.
+struct LaneInvitation {
+  std::string address;  // A Unix socket without a file.
+  std::string token;    // Good for one lane.
+};
+
+// Where other processes of this machine hand over their lanes: a Unix socket
+// without a file, so that a process that is killed leaves nothing behind. It
+// takes only what the same user sends, and only by invitation. Thread-safe.
+class LaneDoor {
+ public:
+  // As the system says, if there can be none.
+  static absl::StatusOr<std::unique_ptr<LaneDoor>> Open();
+  ~LaneDoor();
+  LaneDoor(const LaneDoor&) = delete;
+  LaneDoor& operator=(const LaneDoor&) = delete;
+
+  // Calls `taken` at most once, from the door's thread, which it must not hold
+  // up.
+  using Taken = std::function<void(std::unique_ptr<MemoryLane> lane)>;
+  LaneInvitation Invite(Taken taken);
+  // Nobody shall come by it any more; a call may be under way.
+  void Withdraw(const std::string& token);
+
+ private:
+  LaneDoor(std::string address, UniqueFd listening, UniqueFd ending);
+
+  void Serve();
+  // One caller's lane, or why not.
+  absl::Status Take(int caller);
+
+  const std::string address_;
+  const UniqueFd listening_;
+  const UniqueFd ending_;  // An eventfd.
+
+  absl::Mutex mu_;
+  std::random_device entropy_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<std::string, Taken> invited_ ABSL_GUARDED_BY(mu_);
+  std::thread thread_;  // Last: it uses everything above.
+};
+
+// Makes a lane as MemoryLane::Make() and hands it over there. The other end has
+// it a little later, and says so by its stream. UNAVAILABLE if nobody of this
+// user listens there or has room for a caller.
+absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
+    const LaneInvitation& invitation, uint64_t bytes);
+
+}  // namespace paceline
+
+#endif  // PACELINE_COMMON_LANE_LANE_DOOR_H_

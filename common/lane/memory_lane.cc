@@ -1,0 +1,115 @@
+#include "common/lane/memory_lane.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+// In front of the rings: a page.
+constexpr uint64_t kHeaderBytes = 4096;
+
+// Of one ring. More than a server takes off a connection ahead of its work
+// would only be memory; a ring as small as that stays in the caches.
+constexpr uint64_t kLeastRing = uint64_t{64} << 10;
+constexpr uint64_t kMostRing = uint64_t{8} << 20;
+
+// Places begin at multiples of it: a line of the caches.
+constexpr uint64_t kAlignment = 64;
+
+uint64_t Aligned(uint64_t bytes) {
+  return (bytes + kAlignment - 1) & ~(kAlignment - 1);
+}
+
+uint64_t RingBytesOf(const SharedMemory& memory) {
+  return (memory.bytes() - kHeaderBytes) / 2;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MemoryLane>> MemoryLane::Make(uint64_t bytes) {
+  // Twice, because what does not fit before a ring's end begins at its front.
+  const uint64_t ring = Aligned(
+      std::clamp(2 * std::min(bytes, kMostRing), kLeastRing, kMostRing));
+  PACELINE_ASSIGN_OR_RETURN(
+      auto memory,
+      SharedMemory::Create("paceline-lane", kHeaderBytes + 2 * ring));
+  return absl::WrapUnique(new MemoryLane(std::move(memory), End::kMade));
+}
+
+absl::StatusOr<std::unique_ptr<MemoryLane>> MemoryLane::Of(UniqueFd fd) {
+  PACELINE_ASSIGN_OR_RETURN(
+      auto memory,
+      SharedMemory::Map(std::move(fd), kHeaderBytes + 2 * kMostRing));
+  if (memory->bytes() < kHeaderBytes + 2 * kLeastRing ||
+      RingBytesOf(*memory) % kAlignment != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a lane of ", memory->bytes(), " bytes"));
+  }
+  memory->CloseDescriptor();
+  return absl::WrapUnique(new MemoryLane(std::move(memory), End::kTaken));
+}
+
+MemoryLane::MemoryLane(std::unique_ptr<SharedMemory> memory, End end)
+    : memory_(std::move(memory)),
+      ring_bytes_(RingBytesOf(*memory_)),
+      // The memory is zeros, which is what a new header has.
+      lending_header_(reinterpret_cast<Header*>(memory_->data()) +
+                      (end == End::kMade ? 0 : 1)),
+      lending_(memory_->data() + kHeaderBytes +
+               (end == End::kMade ? 0 : ring_bytes_)),
+      reading_header_(reinterpret_cast<Header*>(memory_->data()) +
+                      (end == End::kMade ? 1 : 0)),
+      reading_(memory_->data() + kHeaderBytes +
+               (end == End::kMade ? ring_bytes_ : 0)) {
+  static_assert(std::atomic<uint64_t>::is_always_lock_free);
+  static_assert(2 * sizeof(Header) <= kHeaderBytes);
+}
+
+std::optional<Lent> MemoryLane::Lend(
+    absl::Span<const absl::string_view> pieces) {
+  uint64_t length = 0;
+  for (const absl::string_view piece : pieces) length += piece.size();
+  const uint64_t taken = Aligned(length);
+  if (length == 0 || taken > ring_bytes_) return std::nullopt;
+  const uint64_t at = lent_ % ring_bytes_;
+  // What would be cut by the ring's end begins at its front.
+  const uint64_t skipped = at + taken > ring_bytes_ ? ring_bytes_ - at : 0;
+  // Whatever the other end writes there.
+  const uint64_t given_back =
+      lending_header_->given_back.load(std::memory_order_acquire);
+  const uint64_t used = lent_ - given_back;
+  if (used > ring_bytes_ || used + skipped + taken > ring_bytes_) {
+    return std::nullopt;
+  }
+  const Lent lent = {lent_ + skipped, static_cast<uint32_t>(length)};
+  char* to = lending_ + lent.position % ring_bytes_;
+  for (const absl::string_view piece : pieces) {
+    memcpy(to, piece.data(), piece.size());
+    to += piece.size();
+  }
+  lent_ = lent.position + taken;
+  return lent;
+}
+
+absl::StatusOr<absl::string_view> MemoryLane::Look(const Lent& lent) const {
+  const uint64_t at = lent.position % ring_bytes_;
+  if (lent.length > ring_bytes_ - at) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a place of ", lent.length, " bytes at ", at,
+                     " in a ring of ", ring_bytes_));
+  }
+  return absl::string_view(reading_ + at, lent.length);
+}
+
+void MemoryLane::GiveBack(const Lent& lent) {
+  reading_header_->given_back.store(lent.position + Aligned(lent.length),
+                                    std::memory_order_release);
+}
+
+}  // namespace paceline

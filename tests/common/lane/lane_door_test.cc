@@ -1,0 +1,128 @@
+#include "common/lane/lane_door.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/mailbox.h"
+#include "gtest/gtest.h"
+#include "tests/common/open_descriptors.h"
+
+namespace paceline {
+namespace {
+
+constexpr absl::Duration kLong = absl::Seconds(30);
+
+using Lanes = Mailbox<std::unique_ptr<MemoryLane>>;
+
+LaneDoor::Taken Into(Lanes& lanes) {
+  return [&lanes](std::unique_ptr<MemoryLane> lane) {
+    lanes.Put(std::move(lane));
+  };
+}
+
+class LaneDoorTest : public testing::Test {
+ protected:
+  LaneDoorTest() {
+    auto opened = LaneDoor::Open();
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    door_ = *std::move(opened);
+  }
+
+  // The door has dealt with everybody who called before.
+  void CatchUp() {
+    Lanes last;
+    const LaneInvitation invitation = door_->Invite(Into(last));
+    EXPECT_TRUE(HandOverLane(invitation, 1).ok());
+    EXPECT_TRUE(last.Take(kLong).ok());
+  }
+
+  std::unique_ptr<LaneDoor> door_;
+};
+
+TEST_F(LaneDoorTest, BothEndsHaveTheSameLane) {
+  Lanes lanes;
+  const auto mine = HandOverLane(door_->Invite(Into(lanes)), 1000);
+  ASSERT_TRUE(mine.ok()) << mine.status();
+  const auto theirs = lanes.Take(kLong);
+  ASSERT_TRUE(theirs.ok()) << theirs.status();
+  const auto there = (*mine)->Lend({"there"});
+  const auto back = (*theirs)->Lend({"back"});
+  ASSERT_TRUE(there.has_value() && back.has_value());
+  EXPECT_EQ(*(*theirs)->Look(*there), "there");
+  EXPECT_EQ(*(*mine)->Look(*back), "back");
+}
+
+TEST_F(LaneDoorTest, AnInvitationIsGoodForOneLane) {
+  Lanes lanes;
+  const LaneInvitation invitation = door_->Invite(Into(lanes));
+  EXPECT_TRUE(HandOverLane(invitation, 1).ok());
+  EXPECT_TRUE(lanes.Take(kLong).ok());
+  // Nobody says no: who called without a right notices that nothing comes.
+  HandOverLane(invitation, 1).IgnoreError();
+  CatchUp();
+  EXPECT_FALSE(lanes.Take(absl::ZeroDuration()).ok());
+}
+
+TEST_F(LaneDoorTest, NobodyElseComesIn) {
+  Lanes lanes;
+  const LaneInvitation invitation = door_->Invite(Into(lanes));
+  std::string other = invitation.token;
+  other.back() = other.back() == '0' ? '1' : '0';
+  HandOverLane({invitation.address, other}, 1).IgnoreError();
+  CatchUp();
+  EXPECT_FALSE(HandOverLane({invitation.address, "short"}, 1).ok());
+  EXPECT_FALSE(HandOverLane({"nobody-listens-here", other}, 1).ok());
+  EXPECT_FALSE(HandOverLane({std::string(200, 'x'), other}, 1).ok());
+  EXPECT_FALSE(HandOverLane({"", other}, 1).ok());
+  door_->Withdraw(invitation.token);
+  HandOverLane(invitation, 1).IgnoreError();
+  CatchUp();
+  EXPECT_FALSE(lanes.Take(absl::ZeroDuration()).ok());
+}
+
+// Connects and sends that, without a descriptor.
+int CallerWith(const LaneInvitation& invitation, absl::string_view bytes) {
+  const int caller = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  memcpy(name.sun_path + 1, invitation.address.data(),
+         invitation.address.size());
+  EXPECT_EQ(connect(caller, reinterpret_cast<const sockaddr*>(&name),
+                    static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
+                                           invitation.address.size())),
+            0);
+  if (!bytes.empty()) {
+    EXPECT_EQ(send(caller, bytes.data(), bytes.size(), 0),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  return caller;
+}
+
+TEST_F(LaneDoorTest, StrangeCallersHoldNobodyUpForLong) {
+  Lanes lanes;
+  const size_t before = OpenDescriptors();
+  const LaneInvitation invitation = door_->Invite(Into(lanes));
+  const int silent = CallerWith(invitation, "");
+  const int foreign = CallerWith(invitation, "GET / HTTP/1.1\r\n\r\n");
+  const int bare = CallerWith(invitation, invitation.token);
+  const int gone = CallerWith(invitation, "");
+  close(gone);
+  CatchUp();
+  EXPECT_FALSE(lanes.Take(absl::ZeroDuration()).ok());
+  for (const int caller : {silent, foreign, bare}) close(caller);
+  EXPECT_EQ(AwaitDescriptors(before), before);
+}
+
+TEST(HostKeyTest, IsTheSameForAllOfThisUser) {
+  EXPECT_FALSE(HostKey().empty());
+  EXPECT_EQ(HostKey(), HostKey());
+}
+
+}  // namespace
+}  // namespace paceline
