@@ -16,6 +16,7 @@
 #include "common/connections/door.h"
 #include "common/flag_checks.h"
 #include "common/job/duration.h"
+#include "common/lane/lane_door.h"
 #include "common/log/log.h"
 #include "common/metrics/series.h"
 #include "common/metrics/serve_monitoring.h"
@@ -52,6 +53,7 @@ struct Options {
   std::string grace = "20s";
   std::string orphan = absl::FormatDuration(kDefaultOrphan);
   std::string failure_domain;
+  bool share_memory = true;
   ServerLimits limits = ServerLimits::ForMemory(UsableMemory(""));
 };
 
@@ -135,6 +137,16 @@ CoordinatorLink::Options LinkOptions(const Options& options,
   return link;
 }
 
+// Null: no memory is shared.
+std::unique_ptr<LaneDoor> OpenLanes(const Options& options) {
+  if (!options.share_memory) return nullptr;
+  absl::StatusOr<std::unique_ptr<LaneDoor>> lanes = LaneDoor::Open();
+  if (lanes.ok()) return *std::move(lanes);
+  LogWarning("shares no memory with workers of this machine",
+             {{"reason", Summary(lanes.status())}});
+  return nullptr;
+}
+
 struct Times {
   absl::Duration grace;
   absl::Duration orphan;
@@ -173,7 +185,9 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   ConnectionAccounts accounts;
   ConnectionReport connections(*registry);
   CallGuard guard(security, {}, &Clock::Real(), &accounts);
-  ParameterService service(&shard, &Clock::Real(), &metrics, &streams, &guard);
+  const std::unique_ptr<LaneDoor> lanes = OpenLanes(options);
+  ParameterService service(&shard, &Clock::Real(), &metrics, &streams, &guard,
+                           lanes.get());
   ReplicationService replication(&shard, &streams, &guard);
   PACELINE_ASSIGN_OR_RETURN(const ListeningServer listening,
                             Listen(options.listen, ChannelProfile::kBulk,
@@ -259,6 +273,10 @@ int main(int argc, char** argv) {
                  "Snapshots of all jobs that wait to be evaluated at most; "
                  "default: a quarter of the memory")
       ->transform(paceline::AsBytes());
+  app.add_option("--share-memory", options.share_memory,
+                 "Exchange weights and gradients with workers of this machine "
+                 "and user through shared memory: true or false")
+      ->capture_default_str();
   const paceline::SecurityFlags security(app,
                                          paceline::SecurityFlags::Sides::kBoth);
   CLI11_PARSE(app, argc, argv);

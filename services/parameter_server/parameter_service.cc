@@ -3,13 +3,16 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "common/lane/lane_door.h"
 #include "common/rpc/frame_codec.h"
+#include "common/rpc/frame_lane.h"
 #include "common/rpc/server_stream.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
@@ -72,6 +75,7 @@ class ParameterStream
     }
     const std::shared_ptr<JobShard> job = job_.lock();
     if (job == nullptr) return absl::UnavailableError("the run is over");
+    PACELINE_RETURN_IF_ERROR(TakeOut(frame));
     switch (header.kind_case()) {
       case v1::Frame::kPushBlock:
         return Push(*job, header.push_block(), frame);
@@ -85,6 +89,7 @@ class ParameterStream
   }
 
   void OnDisconnected() override {
+    if (!invitation_.empty()) service_->lanes_->Withdraw(invitation_);
     if (const auto job = job_.lock()) job->CancelPulls(id_);
     if (joined_) service_->current_.Remove(key_, this);
   }
@@ -131,6 +136,59 @@ class ParameterStream
             service_->current_.Replace(key_, shared_from_this())) {
       static_cast<ParameterStream&>(*replaced).GiveWay(*job);
     }
+    if (!service_->host_.empty() && hello.host() == service_->host_) Invite();
+    return absl::OkStatus();
+  }
+
+  // The worker is on this machine.
+  void Invite() {
+    const std::weak_ptr<OpenStream> weak = shared_from_this();
+    LaneInvitation invitation =
+        service_->lanes_->Invite([weak](std::unique_ptr<MemoryLane> lane) {
+          if (const auto open = weak.lock()) {
+            std::static_pointer_cast<ParameterStream>(open)->LaneOpened(
+                std::move(lane));
+          }
+        });
+    invitation_ = invitation.token;
+    v1::Frame offer;
+    offer.mutable_lane_offer()->set_address(std::move(invitation.address));
+    offer.mutable_lane_offer()->set_token(std::move(invitation.token));
+    Send(EncodeFrame(offer));
+  }
+
+  // From the door's thread.
+  void LaneOpened(std::shared_ptr<MemoryLane> lane) {
+    {
+      absl::MutexLock lock(&mu_);
+      lane_ = std::move(lane);
+    }
+    v1::Frame opened;
+    opened.mutable_lane_open();
+    Send(EncodeFrame(opened));
+  }
+
+  // Copies a payload that lies in the lane: a gradient that could change after
+  // it was found to be finite would be in the weights. The copy stays in the
+  // caches until it is applied.
+  absl::Status TakeOut(ReceivedFrame& frame) {
+    if (!frame.header.has_lent()) return absl::OkStatus();
+    std::shared_ptr<MemoryLane> lane;
+    {
+      absl::MutexLock lock(&mu_);
+      lane = lane_;
+    }
+    PACELINE_ASSIGN_OR_RETURN(const Payload lent, PayloadOf(frame, lane.get()));
+    if (lent.size() == 0) return absl::OkStatus();
+    const absl::string_view bytes = lent.slices().front();
+    if (taken_out_ == nullptr) {
+      taken_out_ = std::make_shared<std::vector<char>>();
+    }
+    taken_out_->assign(bytes.begin(), bytes.end());
+    GiveBackPayload(frame, lane.get());
+    frame.payload =
+        Payload(absl::string_view(taken_out_->data(), taken_out_->size()));
+    service_->metrics_->lane_bytes.Increment(static_cast<double>(bytes.size()));
     return absl::OkStatus();
   }
 
@@ -159,7 +217,8 @@ class ParameterStream
     PACELINE_ASSIGN_OR_RETURN(const DType dtype, FromWire(push.format()));
     // The transport's own bytes, where they lie: moved, the vector's slices
     // stay in their place, and small ones have their bytes in them.
-    const auto keep = [&frame]() -> std::shared_ptr<const void> {
+    const auto keep = [this, &frame]() -> std::shared_ptr<const void> {
+      if (frame.header.has_lent()) return std::exchange(taken_out_, nullptr);
       return std::make_shared<std::vector<grpc::Slice>>(
           std::move(frame.slices));
     };
@@ -269,7 +328,8 @@ class ParameterStream
     }
   }
 
-  void SendBlock(const Answer& answer, PulledBlock& block) {
+  void SendBlock(const Answer& answer, PulledBlock& block)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     v1::Frame frame;
     frame.mutable_pulled_block()->set_request(answer.request);
     frame.mutable_pulled_block()->set_block(block.id);
@@ -278,7 +338,7 @@ class ParameterStream
     block.state.reset();
     service_->metrics_->pull_bytes.Increment(
         static_cast<double>(weights.size()));
-    Send(EncodeFrame(frame, std::move(weights)));
+    Send(EncodeFrame(std::move(frame), std::move(weights), lane_.get()));
   }
 
   ParameterService* const service_;
@@ -291,8 +351,12 @@ class ParameterStream
   // dropped.
   std::weak_ptr<JobShard> job_;
   std::set<uint32_t> blocks_set_;
+  std::string invitation_;  // The lane's token, once there is one.
+  // What was last copied out of the lane; nobody's once it is kept.
+  std::shared_ptr<std::vector<char>> taken_out_;
 
   absl::Mutex mu_;
+  std::shared_ptr<MemoryLane> lane_ ABSL_GUARDED_BY(mu_);
   uint64_t pull_ ABSL_GUARDED_BY(mu_) = 0;  // The number of the last one.
   std::optional<Answer> answer_ ABSL_GUARDED_BY(mu_);
   bool peer_done_ ABSL_GUARDED_BY(mu_) = false;

@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 #include "common/clock.h"
+#include "common/lane/lane_door.h"
 #include "common/rpc/stream_registry.h"
 #include "common/security/call_guard.h"
 #include "protos/paceline/v1/parameters.grpc.pb.h"
@@ -20,14 +22,18 @@ namespace paceline {
 class ParameterService : public v1::Parameters::WithRawCallbackMethod_Exchange<
                              v1::Parameters::Service> {
  public:
-  // All outlive the service's server. Without a guard everybody may call.
+  // All outlive the service's server. Without a guard everybody may call;
+  // without lanes no memory is shared with workers of this machine.
   ParameterService(Shard* shard, const Clock* clock, ServerMetrics* metrics,
-                   StreamRegistry* streams, CallGuard* guard = nullptr)
+                   StreamRegistry* streams, CallGuard* guard = nullptr,
+                   LaneDoor* lanes = nullptr)
       : shard_(shard),
         clock_(clock),
         metrics_(metrics),
         streams_(streams),
-        guard_(guard) {}
+        guard_(guard),
+        lanes_(lanes),
+        host_(lanes == nullptr ? "" : HostKey()) {}
 
   // How long a pull may wait at the server; known once the coordinator has
   // told the lease.
@@ -55,6 +61,8 @@ class ParameterService : public v1::Parameters::WithRawCallbackMethod_Exchange<
   ServerMetrics* const metrics_;
   StreamRegistry* const streams_;
   CallGuard* const guard_;
+  LaneDoor* const lanes_;
+  const std::string host_;  // Empty: shares with nobody.
   CurrentStreams current_;
   std::atomic<int64_t> pull_timeout_ms_ = 10'000;
   std::atomic<uint64_t> next_stream_ = 1;

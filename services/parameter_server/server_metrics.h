@@ -25,6 +25,9 @@ class ServerMetrics {
   prometheus::Counter& push_bytes =
       CounterSeries(registry_, "paceline_server_push_bytes_total",
                     "Payload bytes of pushed blocks.");
+  prometheus::Counter& lane_bytes =
+      CounterSeries(registry_, "paceline_server_lane_bytes_total",
+                    "Payload bytes that came through shared memory.");
   prometheus::Counter& refused_blocks =
       CounterSeries(registry_, "paceline_server_refused_blocks_total",
                     "Blocks refused as non-finite.");

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "common/check.h"
 #include "common/clock.h"
+#include "common/lane/lane_door.h"
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
@@ -44,9 +45,11 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
         .redialled = options.redialled,
         .weights = [of = client.get(), i] { return of->WeightsOf(i); },
         .filled = [of = client.get(),
-                   i](uint64_t epoch) { of->TellFilled(i, epoch); }};
+                   i](uint64_t epoch) { of->TellFilled(i, epoch); },
+        .bytes = client->BytesOf(i)};
     link.hello.set_incarnation(options.incarnation);
     link.hello.set_run(options.run);
+    if (options.share_memory) link.hello.set_host(HostKey());
     // A coordinator that knows no epochs knows no numbers of shards either.
     if (shards[i].epoch() > 0) {
       link.hello.set_shard(static_cast<uint32_t>(i));
@@ -135,8 +138,19 @@ void ParameterClient::TellFilled(size_t shard, uint64_t epoch) const {
   options_.filled(std::move(filled));
 }
 
-std::vector<grpc::ByteBuffer> ParameterClient::WeightsOf(size_t shard) const {
-  std::vector<grpc::ByteBuffer> frames;
+uint64_t ParameterClient::BytesOf(size_t shard) const {
+  uint64_t bytes = 0;
+  for (const std::vector<Piece>& pieces : pieces_) {
+    for (const Piece& piece : pieces) {
+      if (piece.server != shard) continue;
+      bytes += static_cast<uint64_t>(piece.size) * ElementSize(options_.wire);
+    }
+  }
+  return bytes;
+}
+
+std::vector<OutgoingFrame> ParameterClient::WeightsOf(size_t shard) const {
+  std::vector<OutgoingFrame> frames;
   for (size_t tensor = 0; tensor < pieces_.size(); ++tensor) {
     for (const Piece& piece : pieces_[tensor]) {
       if (piece.server != shard) continue;
@@ -144,8 +158,8 @@ std::vector<grpc::ByteBuffer> ParameterClient::WeightsOf(size_t shard) const {
       frame.mutable_set_block()->set_block(piece.block);
       const absl::Span<const float> values =
           arrays_.parameters[tensor].subspan(piece.offset, piece.size);
-      frames.push_back(
-          EncodeFrame(frame, BorrowSlice(BytesOf(values), arrays_.owner)));
+      frames.push_back({std::move(frame),
+                        BorrowSlice(paceline::BytesOf(values), arrays_.owner)});
     }
   }
   return frames;
@@ -154,8 +168,8 @@ std::vector<grpc::ByteBuffer> ParameterClient::WeightsOf(size_t shard) const {
 absl::Status ParameterClient::SetAll() {
   BeginAtAll(Exchange::kSet, state_.BeginSet());
   for (size_t shard = 0; shard < links_.size(); ++shard) {
-    for (const grpc::ByteBuffer& frame : WeightsOf(shard)) {
-      links_[shard]->Send(Exchange::kSet, frame);
+    for (OutgoingFrame& frame : WeightsOf(shard)) {
+      links_[shard]->Send(Exchange::kSet, std::move(frame));
     }
   }
   return state_.AwaitSet(3 * options_.lease);
@@ -185,7 +199,7 @@ absl::StatusOr<PullResult> ParameterClient::RunPull(
   v1::Frame frame;
   *frame.mutable_pull() = std::move(pull);
   for (const auto& link : links_) {
-    if (link != nullptr) link->Send(Exchange::kPull, EncodeFrame(frame));
+    if (link != nullptr) link->Send(Exchange::kPull, {frame, grpc::Slice()});
   }
   // A parked pull is answered after a lease: three without a word are more than
   // that.
@@ -216,7 +230,7 @@ void ParameterClient::PushTensor(size_t tensor) {
     pushed_.bytes += gradient.size();
     links_[piece.server]->Send(
         Exchange::kPush,
-        EncodeFrame(frame, BorrowSlice(gradient, arrays_.owner)));
+        {std::move(frame), BorrowSlice(gradient, arrays_.owner)});
   }
 }
 

@@ -66,6 +66,8 @@ class ParameterClient {
     // thread.
     std::function<void(v1::ShardFilled filled)> filled =
         [](const v1::ShardFilled&) {};
+    // Memory is shared with servers of this machine that offer it.
+    bool share_memory = true;
   };
 
   // Opens the streams. Servers that cannot be reached yet, because DNS does not
@@ -146,7 +148,8 @@ class ParameterClient {
   void AwaitServers();
   void TellFilled(size_t shard, uint64_t epoch) const;
   // That write the shard's weights from the arrays.
-  std::vector<grpc::ByteBuffer> WeightsOf(size_t shard) const;
+  std::vector<OutgoingFrame> WeightsOf(size_t shard) const;
+  uint64_t BytesOf(size_t shard) const;
   // At all servers, an exchange that the state has begun.
   void BeginAtAll(Exchange kind, uint64_t number);
   absl::StatusOr<PullResult> RunPull(

@@ -9,8 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/lane/lane_door.h"
 #include "common/log/log.h"
-#include "common/rpc/frame_codec.h"
+#include "common/rpc/frame_lane.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
@@ -47,15 +48,18 @@ constexpr double kMostPatience = 16;
 }  // namespace
 
 absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
-                               const grpc::ByteBuffer& message) {
-  PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
+                               const ReceivedFrame& frame, MemoryLane* lane) {
   const v1::Frame& header = frame.header;
   switch (header.kind_case()) {
     case v1::Frame::kPulledBlock: {
       PACELINE_ASSIGN_OR_RETURN(const DType dtype,
                                 FromWire(header.pulled_block().format()));
-      return state.Pulled(server, header.pulled_block().request(),
-                          header.pulled_block().block(), frame.payload, dtype);
+      PACELINE_ASSIGN_OR_RETURN(const Payload payload, PayloadOf(frame, lane));
+      PACELINE_RETURN_IF_ERROR(
+          state.Pulled(server, header.pulled_block().request(),
+                       header.pulled_block().block(), payload, dtype));
+      GiveBackPayload(frame, lane);
+      return absl::OkStatus();
     }
     case v1::Frame::kPullEnd:
       state.PullEnded(
@@ -120,17 +124,15 @@ std::unique_ptr<ParameterLink::Stream> ParameterLink::OpenStream() {
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(channel_);
   heard_ = false;
   opened_ = Clock::Real().Now();
+  // The next stream has its own: an old server may still write into this one.
+  lane_ = nullptr;
+  lending_ = nullptr;
   auto stream = std::make_unique<Stream>(
       kMaxQueuedFrames,
-      Stream::Handlers{[this](const grpc::ByteBuffer& message) {
-                         heard_ = true;
-                         const absl::Status taken =
-                             TakeReceivedFrame(*state_, server_, message);
-                         if (filling_) TellFilled();
-                         return taken;
-                       },
-                       [this](const absl::Status& status) { Ended(status); },
-                       [this] { state_->Sent(server_); }},
+      Stream::Handlers{
+          [this](const grpc::ByteBuffer& message) { return Received(message); },
+          [this](const absl::Status& status) { Ended(status); },
+          [this] { state_->Sent(server_); }},
       [&stub](grpc::ClientContext* context, auto* reactor) {
         stub.PrepareBidiStreamingCall(context, kExchange, grpc::StubOptions(),
                                       reactor);
@@ -139,6 +141,36 @@ std::unique_ptr<ParameterLink::Stream> ParameterLink::OpenStream() {
   *hello.mutable_hello() = hello_;
   stream->Send(EncodeFrame(hello));
   return stream;
+}
+
+absl::Status ParameterLink::Received(const grpc::ByteBuffer& message) {
+  heard_ = true;
+  PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
+  if (frame.header.has_lane_offer()) {
+    TakeUp(frame.header.lane_offer());
+    return absl::OkStatus();
+  }
+  if (frame.header.has_lane_open()) {
+    absl::MutexLock lock(&mu_);
+    lending_ = lane_;
+    return absl::OkStatus();
+  }
+  const absl::Status taken =
+      TakeReceivedFrame(*state_, server_, frame, lane_.get());
+  if (filling_) TellFilled();
+  return taken;
+}
+
+void ParameterLink::TakeUp(const v1::LaneOffer& offer) {
+  absl::StatusOr<std::unique_ptr<MemoryLane>> lane =
+      HandOverLane({offer.address(), offer.token()}, options_.bytes);
+  if (!lane.ok()) {
+    // Between two containers of one machine, say.
+    LogInfo("shares no memory with a server of this machine",
+            {{"reason", Summary(lane.status())}});
+    return;
+  }
+  lane_ = *std::move(lane);
 }
 
 void ParameterLink::Ended(const absl::Status& status) {
@@ -191,17 +223,21 @@ void ParameterLink::Begin(Exchange kind, uint64_t number) {
   begun.frames.clear();
 }
 
-void ParameterLink::Send(Exchange kind, const grpc::ByteBuffer& frame) {
+void ParameterLink::Send(Exchange kind, OutgoingFrame frame) {
   absl::MutexLock lock(&mu_);
-  begun_[static_cast<size_t>(kind)].frames.push_back(frame);
   // Without a stream, the next one begins with it.
-  if (stream_ != nullptr) stream_->Send(frame);
+  if (stream_ != nullptr) SendNow(frame);
+  begun_[static_cast<size_t>(kind)].frames.push_back(std::move(frame));
+}
+
+void ParameterLink::SendNow(const OutgoingFrame& frame) {
+  stream_->Send(EncodeFrame(frame.header, frame.payload, lending_.get()));
 }
 
 void ParameterLink::Repeat(const Begun& begun, uint64_t open) {
   // Another number has begun in the exchange alone: its frames are to come.
   if (open == 0 || begun.number != open) return;
-  for (const grpc::ByteBuffer& frame : begun.frames) stream_->Send(frame);
+  for (const OutgoingFrame& frame : begun.frames) SendNow(frame);
 }
 
 void ParameterLink::Keep() {

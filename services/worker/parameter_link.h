@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_WORKER_PARAMETER_LINK_H_
 
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
 
 #include <array>
 #include <atomic>
@@ -17,18 +18,27 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/lane/memory_lane.h"
 #include "common/rpc/client_stream.h"
+#include "common/rpc/frame_codec.h"
 #include "protos/paceline/v1/parameters.pb.h"
 #include "services/worker/dial.h"
 #include "services/worker/exchange_state.h"
 
 namespace paceline {
 
-// Hands one frame of server `server` on to the exchange. An error is the
-// server's and ends its stream: those of DecodeFrame() and of the exchange,
-// INVALID_ARGUMENT for a frame that is not for a worker.
+// Hands one frame of server `server` on to the exchange. `lane` is the
+// stream's, or null. An error is the server's and ends its stream: those of
+// PayloadOf() and of the exchange, INVALID_ARGUMENT for a frame that is not for
+// a worker.
 absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
-                               const grpc::ByteBuffer& message);
+                               const ReceivedFrame& frame, MemoryLane* lane);
+
+// A frame and the bytes of its payload, which it borrows.
+struct OutgoingFrame {
+  v1::Frame header;
+  grpc::Slice payload;
+};
 
 // Whether a stream that ended with `status`, which is not OK, may go on as a
 // new one: connections break with UNAVAILABLE, INTERNAL, CANCELLED and UNKNOWN,
@@ -52,6 +62,9 @@ bool MayBreakAndGoOn(const absl::Status& status);
 // dead, or slower than an exchange is large: the next one is believed four
 // times as long, until something was heard by one that then broke.
 //
+// With a server of the same machine it shares memory, a lane for each stream,
+// if the server offers that.
+//
 // Bytes that a frame borrows must stay until the exchange that it is of is
 // over. An old stream may still send some of them later; a server that has
 // acknowledged a push applies nothing of it any more.
@@ -69,9 +82,11 @@ class ParameterLink {
     // It was reached again. From a thread of the link's.
     std::function<void()> redialled;
     // The frames that write the shard's weights, as they were pulled last.
-    std::function<std::vector<grpc::ByteBuffer>()> weights;
+    std::function<std::vector<OutgoingFrame>()> weights;
     // The server of that epoch has taken them. From a thread of the stream's.
     std::function<void(uint64_t epoch)> filled;
+    // Of the shard's weights: for how many a lane is to have room.
+    uint64_t bytes = 0;
   };
   enum class Exchange : uint8_t { kSet, kPush, kPull };
 
@@ -96,7 +111,7 @@ class ParameterLink {
   // The next exchange of its kind, by its number in the ExchangeState, where it
   // has begun; then its frames.
   void Begin(Exchange kind, uint64_t number);
-  void Send(Exchange kind, const grpc::ByteBuffer& frame);
+  void Send(Exchange kind, OutgoingFrame frame);
 
  private:
   using Stream = ClientStream<grpc::ByteBuffer, grpc::ByteBuffer>;
@@ -104,10 +119,15 @@ class ParameterLink {
   // One exchange, as a new stream would begin it again.
   struct Begun {
     uint64_t number = 0;
-    std::vector<grpc::ByteBuffer> frames;
+    std::vector<OutgoingFrame> frames;
   };
 
   std::unique_ptr<Stream> OpenStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SendNow(const OutgoingFrame& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Reactions.
+  absl::Status Received(const grpc::ByteBuffer& message)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void TakeUp(const v1::LaneOffer& offer);
   void Repeat(const Begun& begun, uint64_t open)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Once the weights are taken that the server is filled with.
@@ -136,6 +156,8 @@ class ParameterLink {
   bool connected_ = false;           // Once; constant from Open() on.
   std::atomic<bool> heard_ = false;  // A frame has come by this stream.
   std::atomic<bool> filling_ = false;
+  // The stream's, once it was offered; its reactions look into it.
+  std::shared_ptr<MemoryLane> lane_;
   absl::Duration pause_;     // Before the next dialling.
   absl::Duration liveness_;  // Of the channel.
   absl::Time opened_;        // The stream.
@@ -148,6 +170,8 @@ class ParameterLink {
   bool fill_ ABSL_GUARDED_BY(mu_) = false;   // Weights are to be written first.
   absl::Status broke_ ABSL_GUARDED_BY(mu_);  // Not OK: to be mended.
   std::array<Begun, 3> begun_ ABSL_GUARDED_BY(mu_);  // By Exchange.
+  // The stream's, once the server has it, for what is sent.
+  std::shared_ptr<MemoryLane> lending_ ABSL_GUARDED_BY(mu_);
   // Last: its reactions use everything above.
   std::unique_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;

@@ -1,13 +1,17 @@
-// Push and pull of a 100 MB model through one parameter server on loopback,
-// beside a raw TCP stream in the same run: what counts is the ratio, because
-// machines are noisy. Both take turns within every iteration. With a backup, a
-// push is acknowledged once a second server in the same process has it.
+// Push and pull of a 100 MB model through one parameter server on loopback, or
+// through shared memory, beside a raw TCP stream and a copy of the same bytes in
+// the same run: what counts is the ratio, because machines are noisy. All take
+// turns within every iteration. With a backup, a push is acknowledged once a
+// second server in the same process has it.
 
 #include <benchmark/benchmark.h>
 #include <prometheus/registry.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +21,7 @@
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/clock.h"
+#include "common/lane/lane_door.h"
 #include "common/rpc/channel.h"
 #include "services/parameter_server/parameter_service.h"
 #include "services/parameter_server/replica_stream.h"
@@ -37,7 +42,8 @@ struct Server {
   explicit Server(bool backup = false)
       : metrics(registry),
         guard({}, {}, &Clock::Real(), &accounts),
-        service(&shard, &Clock::Real(), &metrics, &streams, &guard),
+        service(&shard, &Clock::Real(), &metrics, &streams, &guard,
+                lanes.get()),
         replication(&shard, &streams, &guard) {
     ShardConfig config;
     config.backup = backup;
@@ -69,6 +75,7 @@ struct Server {
   StreamRegistry streams;
   ConnectionAccounts accounts;
   CallGuard guard;
+  const std::unique_ptr<LaneDoor> lanes = *LaneDoor::Open();
   ParameterService service;
   ReplicationService replication;
   ListeningServer listening;
@@ -107,7 +114,8 @@ struct Arrays {
 };
 
 std::unique_ptr<ParameterClient> Connect(
-    const Server& server, DType wire, const std::shared_ptr<Arrays>& arrays) {
+    const Server& server, DType wire, bool lane,
+    const std::shared_ptr<Arrays>& arrays) {
   arrays->packed.resize(arrays->gradient.size() * ElementSize(wire));
   v1::BeginJob begin;
   v1::Shard& shard = *begin.add_shards();
@@ -123,7 +131,11 @@ std::unique_ptr<ParameterClient> Connect(
       {{absl::MakeSpan(arrays->weights)},
        {{arrays->packed.data(), arrays->packed.size()}},
        arrays},
-      {/*incarnation=*/1, wire, absl::Seconds(30), kRun});
+      {.incarnation = 1,
+       .wire = wire,
+       .lease = absl::Seconds(30),
+       .run = kRun,
+       .share_memory = lane});
   CHECK(client.ok());
   CHECK((*client)->SetAll().ok());
   return *std::move(client);
@@ -135,52 +147,89 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-template <class Work>
-double Seconds(const Work& work) {
-  const absl::Time began = Clock::Real().Now();
-  work();
-  return absl::ToDoubleSeconds(Clock::Real().Now() - began);
+// CPU time of all threads.
+double CpuSeconds() {
+  rusage used = {};
+  CHECK(getrusage(RUSAGE_SELF, &used) == 0);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * time.tv_usec;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
+
+// What is measured in turn, so that all see the same moments of the machine.
+class Series {
+ public:
+  template <class Work>
+  void Measure(const Work& work) {
+    const absl::Time began = Clock::Real().Now();
+    const double cpu = CpuSeconds();
+    work();
+    cpu_.push_back(CpuSeconds() - cpu);
+    seconds_.push_back(absl::ToDoubleSeconds(Clock::Real().Now() - began));
+  }
+  double seconds() const { return Median(seconds_); }
+  // A clock of whole ticks: the mean of many.
+  double cpu() const {
+    return std::accumulate(cpu_.begin(), cpu_.end(), 0.0) /
+           static_cast<double>(cpu_.size());
+  }
+
+ private:
+  std::vector<double> seconds_;
+  std::vector<double> cpu_;
+};
 
 void BM_Wire(benchmark::State& state) {
   const auto wire = static_cast<DType>(state.range(0));
   const double bytes = kBytes / 4 * static_cast<double>(ElementSize(wire));
   const bool replicas = state.range(1) > 0;
+  const bool lane = state.range(2) > 0;
   Server server;
   Server backup(/*backup=*/true);
   const auto arrays = std::make_shared<Arrays>();
-  const auto client = Connect(server, wire, arrays);
+  const auto client = Connect(server, wire, lane, arrays);
   const auto stream = replicas ? Replicate(server, backup) : nullptr;
   v1::PushBlock push;
   push.set_samples(1);
   push.set_weight(1);
   push.set_immediate_rate(1e-6);
-  std::vector<double> pushes, pulls, raws;
+  Series pushes, pulls, raws, copies;
   for (auto _ : state) {
     push.set_iteration(push.iteration() + 1);
-    pushes.push_back(Seconds([&] {
+    pushes.Measure([&] {
       client->BeginPush(push);
       // As a model does it before it says that a tensor is ready.
       ConvertFromF32(wire, arrays->gradient.data(), arrays->gradient.size(),
                      arrays->packed.data());
       client->PushTensor(0);
       CHECK(client->FinishPush().ok());
-    }));
-    pulls.push_back(Seconds([&] { CHECK(client->Pull(0).ok()); }));
-    raws.push_back(Seconds([&] { RawTcpSeconds(static_cast<size_t>(bytes)); }));
+    });
+    pulls.Measure([&] { CHECK(client->Pull(0).ok()); });
+    raws.Measure([&] { RawTcpSeconds(static_cast<size_t>(bytes)); });
+    copies.Measure([&] {
+      std::memcpy(arrays->weights.data(), arrays->gradient.data(),
+                  static_cast<size_t>(bytes));
+      benchmark::DoNotOptimize(arrays->weights.data());
+    });
   }
-  state.SetLabel(absl::StrCat(DTypeName(wire), replicas ? ", a backup" : ""));
-  state.counters["push_GBps"] = bytes / Median(pushes) / 1e9;
-  state.counters["pull_GBps"] = bytes / Median(pulls) / 1e9;
-  state.counters["raw_tcp_GBps"] = bytes / Median(raws) / 1e9;
-  state.counters["push_ratio"] = Median(raws) / Median(pushes);
-  state.counters["pull_ratio"] = Median(raws) / Median(pulls);
+  state.SetLabel(absl::StrCat(DTypeName(wire), lane ? ", shared memory" : "",
+                              replicas ? ", a backup" : ""));
+  state.counters["push_GBps"] = bytes / pushes.seconds() / 1e9;
+  state.counters["pull_GBps"] = bytes / pulls.seconds() / 1e9;
+  state.counters["raw_tcp_GBps"] = bytes / raws.seconds() / 1e9;
+  state.counters["memcpy_GBps"] = bytes / copies.seconds() / 1e9;
+  state.counters["push_ratio"] = raws.seconds() / pushes.seconds();
+  state.counters["pull_ratio"] = raws.seconds() / pulls.seconds();
+  state.counters["push_cpu_s_per_GB"] = 1e9 * pushes.cpu() / bytes;
+  state.counters["pull_cpu_s_per_GB"] = 1e9 * pulls.cpu() / bytes;
 }
 BENCHMARK(BM_Wire)
     ->ArgsProduct({{static_cast<int>(DType::kF32),
                     static_cast<int>(DType::kBF16)},
+                   {0, 1},
                    {0, 1}})
-    ->ArgNames({"dtype", "replicas"})
+    ->ArgNames({"dtype", "replicas", "lane"})
     ->Unit(benchmark::kMillisecond)
     ->MeasureProcessCPUTime()
     ->UseRealTime();

@@ -1,8 +1,12 @@
 // The frames that servers send to a worker.
 
+#include <memory>
+
+#include "common/lane/memory_lane.h"
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/wire_format.h"
+#include "common/status.h"
 #include "services/worker/exchange_state.h"
 #include "services/worker/parameter_client.h"
 #include "tests/fuzz/fuzz_input.h"
@@ -13,9 +17,11 @@ namespace paceline {
 namespace {
 
 absl::Status Receive(ExchangeState& state, size_t server,
-                     absl::string_view bytes) {
+                     absl::string_view bytes, MemoryLane* lane) {
   const grpc::Slice slice(bytes.data(), bytes.size());
-  return TakeReceivedFrame(state, server, grpc::ByteBuffer(&slice, 1));
+  PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame,
+                            DecodeFrame(grpc::ByteBuffer(&slice, 1)));
+  return TakeReceivedFrame(state, server, frame, lane);
 }
 
 std::string Frame(uint8_t server, const char* text,
@@ -40,6 +46,9 @@ std::vector<std::string> FuzzSeeds() {
               Frame(1, "push_ack { iteration: 3 }") + Frame(0, "set_done {}") +
               Frame(1, "set_done {}"),
           pulled + Frame(0, "pull_end { request: 1 code: 14 message: 'ask' }"),
+          Frame(1,
+                "pulled_block { request: 1 block: 5 format: FP32 } "
+                "lent { position: 64 length: 12 }"),
           Frame(0, "hello {}")};
 }
 
@@ -47,6 +56,7 @@ void FuzzOne(absl::string_view input) {
   // In memory of their own, so that AddressSanitizer sees their ends.
   std::vector<float> first(4);
   std::vector<float> second(3);
+  static const std::unique_ptr<MemoryLane> lane = *MemoryLane::Make(1);
   ExchangeState state;
   CHECK(state.AddBlock(0, {absl::MakeSpan(first), 0}).ok());
   CHECK(state.AddBlock(5, {absl::MakeSpan(second), 1}).ok());
@@ -56,7 +66,9 @@ void FuzzOne(absl::string_view input) {
   FuzzInput fuzz(input);
   while (!fuzz.empty()) {
     const uint8_t server = fuzz.Byte() % 3;
-    const absl::Status status = Receive(state, server, fuzz.Text());
+    // One of the streams has shared memory.
+    const absl::Status status =
+        Receive(state, server, fuzz.Text(), server == 1 ? lane.get() : nullptr);
     ExpectInvalidArgument(status);
     if (!status.ok()) state.Broken(status);
   }

@@ -64,7 +64,9 @@ struct LocalCluster::Server {
   Server(const std::string& coordinator, const std::string& name)
       : metrics(registry),
         guard(ServerSecurity(), {}, &Clock::Real(), &accounts),
-        service(&shard, &Clock::Real(), &metrics, &streams, &guard),
+        lanes(*LaneDoor::Open()),
+        service(&shard, &Clock::Real(), &metrics, &streams, &guard,
+                lanes.get()),
         replication(&shard, &streams, &guard),
         listening(ListenAnywhere(ChannelProfile::kBulk, &accounts,
                                  {&service, &replication})),
@@ -100,6 +102,7 @@ struct LocalCluster::Server {
   StreamRegistry streams;
   ConnectionAccounts accounts;
   CallGuard guard;
+  const std::unique_ptr<LaneDoor> lanes;
   ParameterService service;
   ReplicationService replication;
   ListeningServer listening;

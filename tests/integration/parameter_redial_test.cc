@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/lane/lane_door.h"
 #include "common/rng.h"
 #include "services/parameter_server/parameter_service.h"
 #include "services/worker/parameter_client.h"
@@ -36,7 +37,8 @@ constexpr absl::Duration kLease = absl::Seconds(10);
 // Block by block of one server.
 struct ParameterServer {
   explicit ParameterServer(const std::vector<uint32_t>& blocks)
-      : service(&shard, &Clock::Real(), &metrics, &streams) {
+      : service(&shard, &Clock::Real(), &metrics, &streams, nullptr,
+                lanes.get()) {
     ShardConfig config;
     for (const uint32_t block : blocks) {
       config.blocks.push_back({.id = block,
@@ -65,6 +67,7 @@ struct ParameterServer {
   ServerMetrics metrics{registry};
   Shard shard;
   StreamRegistry streams;
+  const std::unique_ptr<LaneDoor> lanes = *LaneDoor::Open();
   ParameterService service;
   ListeningServer listening;
 };

@@ -4,10 +4,13 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/lane/lane_door.h"
 #include "common/rpc/channel.h"
 #include "services/parameter_server/parameter_service.h"
 #include "tests/services/parameter_server/job_shard_testing.h"
@@ -18,7 +21,9 @@ namespace paceline {
 namespace {
 
 struct Serving {
-  Serving() : service(&shard, &Clock::Real(), &metrics, &streams) {
+  Serving()
+      : service(&shard, &Clock::Real(), &metrics, &streams, nullptr,
+                lanes.get()) {
     auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, {}, {&service});
     EXPECT_TRUE(listens.ok()) << listens.status();
     listening = *std::move(listens);
@@ -38,6 +43,7 @@ struct Serving {
   ServerMetrics metrics{registry};
   Shard shard;
   StreamRegistry streams;
+  const std::unique_ptr<LaneDoor> lanes = *LaneDoor::Open();
   ParameterService service;
   ListeningServer listening;
   std::unique_ptr<v1::Parameters::Stub> stub;
@@ -52,13 +58,46 @@ class Client {
     stream_ = server.stub->Exchange(&context_);
   }
 
-  void Hello(uint64_t run) {
+  void Hello(uint64_t run, const std::string& host = "") {
     v1::Frame frame;
     frame.mutable_hello()->set_incarnation(incarnation_);
     frame.mutable_hello()->set_run(run);
+    frame.mutable_hello()->set_host(host);
+    stream_->Write(frame);
+  }
+  // As a worker of the server's machine.
+  std::unique_ptr<MemoryLane> HelloWithLane(uint64_t run) {
+    Hello(run, HostKey());
+    const v1::Frame offer = Next();
+    EXPECT_TRUE(offer.has_lane_offer()) << offer.DebugString();
+    auto lane = HandOverLane(
+        {offer.lane_offer().address(), offer.lane_offer().token()}, 1000);
+    EXPECT_TRUE(lane.ok()) << lane.status();
+    EXPECT_TRUE(Next().has_lane_open());
+    return *std::move(lane);
+  }
+  // With the payload in the lane.
+  void PushByLane(MemoryLane& lane, int64_t iteration, float gradient) {
+    const std::vector<float> values(kTestBlockSize, gradient);
+    const auto lent = lane.Lend({BytesOf(values)});
+    ASSERT_TRUE(lent.has_value());
+    PushLent(iteration, *lent);
+  }
+  void PushLent(int64_t iteration, const Lent& lent) {
+    v1::Frame frame = PushFrame(iteration, 10);
+    frame.mutable_lent()->set_position(lent.position);
+    frame.mutable_lent()->set_length(lent.length);
     stream_->Write(frame);
   }
   void Push(int64_t iteration, float gradient, uint32_t block = 10) {
+    v1::Frame frame = PushFrame(iteration, block);
+    for (uint32_t i = 0; i < kTestBlockSize; ++i) {
+      frame.mutable_payload()->append(reinterpret_cast<const char*>(&gradient),
+                                      4);
+    }
+    stream_->Write(frame);
+  }
+  static v1::Frame PushFrame(int64_t iteration, uint32_t block) {
     v1::Frame frame;
     v1::PushBlock& push = *frame.mutable_push_block();
     push.set_iteration(iteration);
@@ -67,11 +106,7 @@ class Client {
     push.set_weight(1);
     push.set_immediate_rate(1);
     push.set_format(v1::FP32);
-    for (uint32_t i = 0; i < kTestBlockSize; ++i) {
-      frame.mutable_payload()->append(reinterpret_cast<const char*>(&gradient),
-                                      4);
-    }
-    stream_->Write(frame);
+    return frame;
   }
   void Pull(uint64_t request, int64_t closing,
             v1::WireFormat format = v1::FP32) {
@@ -132,6 +167,64 @@ TEST(ParameterStreamTest, GoesToTheJobThatItNames) {
   EXPECT_EQ(two.Next().push_ack().iteration(), 1);
   EXPECT_EQ(ValuesNow(**server.shard.Job(1)), std::vector<float>{-3});
   EXPECT_EQ(ValuesNow(**server.shard.Job(2)), std::vector<float>{-5});
+}
+
+TEST(ParameterStreamTest, PayloadsGoThroughTheMemoryOfAWorkerOfThisMachine) {
+  Serving server;
+  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  Client client(server);
+  const auto lane = client.HelloWithLane(1);
+  for (int64_t iteration = 1; iteration <= 100; ++iteration) {
+    client.PushByLane(*lane, iteration, 3);
+    EXPECT_EQ(client.Next().push_ack().iteration(), iteration);
+    EXPECT_EQ(ValuesNow(job), std::vector<float>{-3.0f * iteration});
+  }
+  // Both ways may be mixed.
+  client.Push(101, 1);
+  EXPECT_EQ(client.Next().push_ack().iteration(), 101);
+  client.Pull(1, 0);
+  const v1::Frame pulled = client.Next();
+  ASSERT_TRUE(pulled.has_pulled_block());
+  EXPECT_EQ(pulled.payload(), "");
+  const auto bytes =
+      lane->Look({pulled.lent().position(), pulled.lent().length()});
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, BytesOf(std::vector<float>(kTestBlockSize, -301)));
+  EXPECT_TRUE(client.Next().has_pull_end());
+  EXPECT_GT(server.metrics.lane_bytes.Value(), 100 * kTestBlockSize);
+}
+
+TEST(ParameterStreamTest, AWorkerOfAnotherMachineIsOfferedNoMemory) {
+  Serving server;
+  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
+  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  Client client(server);
+  client.Hello(1, HostKey() + "0");
+  client.Push(1, 3);
+  EXPECT_TRUE(client.Next().has_push_ack());
+}
+
+TEST(ParameterStreamTest, APlaceOutsideTheMemoryEndsTheStream) {
+  Serving server;
+  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
+  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  Client without(server);
+  without.Hello(1);
+  without.PushLent(1, {0, 4 * kTestBlockSize});
+  EXPECT_EQ(without.End(), grpc::INVALID_ARGUMENT);
+  const Lent places[] = {{0, 0},
+                         {0, 4},
+                         {0, std::numeric_limits<uint32_t>::max()},
+                         {std::numeric_limits<uint64_t>::max(), 4096}};
+  for (const Lent& place : places) {
+    Client client(server);
+    const auto lane = client.HelloWithLane(1);
+    client.PushLent(1, place);
+    EXPECT_EQ(client.End(), grpc::INVALID_ARGUMENT) << place.length;
+  }
+  EXPECT_EQ(ValuesNow(**server.shard.Job(1)), std::vector<float>{0});
 }
 
 // What never changes need not travel again.

@@ -1,0 +1,52 @@
+#include "common/rpc/frame_lane.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "common/status.h"
+
+namespace paceline {
+namespace {
+
+Lent LentOf(const v1::Frame& frame) {
+  return {frame.lent().position(), frame.lent().length()};
+}
+
+}  // namespace
+
+grpc::ByteBuffer EncodeFrame(v1::Frame header, grpc::Slice payload,
+                             MemoryLane* lane) {
+  std::optional<Lent> lent;
+  if (lane != nullptr) {
+    lent = lane->Lend({absl::string_view(
+        reinterpret_cast<const char*>(payload.begin()), payload.size())});
+  }
+  if (!lent.has_value()) return EncodeFrame(header, std::move(payload));
+  header.mutable_lent()->set_position(lent->position);
+  header.mutable_lent()->set_length(lent->length);
+  return EncodeFrame(header);
+}
+
+absl::StatusOr<Payload> PayloadOf(const ReceivedFrame& frame,
+                                  const MemoryLane* lane) {
+  if (!frame.header.has_lent()) return frame.payload;
+  if (lane == nullptr) {
+    return absl::InvalidArgumentError(
+        "the payload lies in shared memory, and this stream has none");
+  }
+  if (frame.payload.size() > 0) {
+    return absl::InvalidArgumentError("a payload in two places");
+  }
+  PACELINE_ASSIGN_OR_RETURN(const absl::string_view bytes,
+                            lane->Look(LentOf(frame.header)));
+  return Payload(bytes);
+}
+
+void GiveBackPayload(const ReceivedFrame& frame, MemoryLane* lane) {
+  if (lane != nullptr && frame.header.has_lent()) {
+    lane->GiveBack(LentOf(frame.header));
+  }
+}
+
+}  // namespace paceline
