@@ -74,6 +74,11 @@ class LotSampler:
         """Withdraws whatever no step has taken."""
         self._skip_to = self._next_step = self._lots_end
 
+    def end_step(self) -> bool:
+        """Whether there is something to load for the step after this one."""
+        self._cursor = max(self._cursor, self._next_step)
+        return bool(self.cut) or self._cursor < self._lots_end
+
     def begin_step(self, order: StepOrder, limit: int) -> None:
         """Takes the front of the lots for a step, in pieces of `limit`."""
         self.position = self._next_step
@@ -124,7 +129,9 @@ class Feed:
         self._count = count
         self._iterator: Optional[Iterator[Any]] = None
         self._by_hand: Deque[Span] = collections.deque()
+        self._ahead: Optional[Tuple[Any, Span]] = None
         self.load_ns = 0  # Waited for batches, in all.
+        self.ahead_ns = 0  # Of these for the one that was loaded ahead.
         sampler.encodes_epochs = (
             getattr(loader, "num_workers", 0) > 0
             and isinstance(getattr(loader, "worker_init_fn", None), WorkerSeeds)
@@ -150,10 +157,25 @@ class Feed:
         self._sampler.position = span.end
         return batch, wanted
 
+    def load_ahead(self) -> None:
+        """Loads the batch that the next step will probably begin with.
+
+        Between two steps a script waits for a grant and for weights. Nothing
+        is loaded where nothing is reserved, as at the end of an epoch.
+        """
+        self.ahead_ns = 0
+        if (self._sampler.end_step() and self._ahead is None
+                and not self._by_hand):
+            began = time.perf_counter_ns()
+            self._ahead = self._receive()
+            self.ahead_ns = time.perf_counter_ns() - began
+            self.load_ns += self.ahead_ns
+
     def close(self) -> None:
         """Lets go of the loader, whose processes end unless they persist."""
         self._iterator = None
         self._loader = None
+        self._ahead = None
 
     def _next(self) -> Tuple[Any, Span]:
         position, end = self._sampler.position, self._sampler.step_end
@@ -176,6 +198,9 @@ class Feed:
                 self._by_hand.append(span)
 
     def _receive(self) -> Tuple[Any, Span]:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            return ahead
         for _ in range(2):
             if self._iterator is None:
                 self._sampler.cut.clear()
@@ -223,6 +248,7 @@ class StreamFeed:
         self._count = count
         self._iterator: Optional[Iterator[Any]] = None
         self.load_ns = 0
+        self.ahead_ns = 0  # Nothing is.
         self.left = 0  # Samples of the step that were not given.
 
     def begin_step(self, order: StepOrder) -> None:
@@ -413,7 +439,7 @@ def lookahead(loader: Any, batch_size: int) -> int:
     """Returns how many samples beyond a step's `loader` wants to know of."""
     workers = getattr(loader, "num_workers", 0)
     if workers == 0:
-        return 0
+        return batch_size  # The batch of Feed.load_ahead().
     prefetch = getattr(loader, "prefetch_factor", None) or 2
     # One more, so that the last worker has work when a step ends.
     return (workers * prefetch + 1) * batch_size

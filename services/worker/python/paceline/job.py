@@ -471,6 +471,11 @@ class Job:
                     yield self._step
                     self._step._finish()
                     self._step = None
+                    # A stream may never give another batch, and the job may
+                    # be over.
+                    if isinstance(feed, Feed) and isinstance(self._program,
+                                                             Program):
+                        feed.load_ahead()
         except GeneratorExit:
             # The loop was left, by break or by an exception. Of the latter
             # the agent hears when it ends the process, so the socket stays.

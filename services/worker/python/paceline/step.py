@@ -48,7 +48,7 @@ class Step:
         self._sent = False  # Gradients have left.
         self._mark = -1  # How often a gradient was written.
         self._began = 0  # ns
-        self._loaded_before = feed.load_ns
+        self._loaded_before = feed.load_ns - feed.ahead_ns
 
     @property
     def loss(self) -> float:

@@ -153,9 +153,43 @@ def test_whatever_the_agent_does_a_step_gets_its_samples(seed: int) -> None:
             elif chance < 0.3:
                 break  # Refreshed or abandoned.
         assert got == expected[:len(got)]
+        if drawn.random() < 0.5:
+            feed.load_ahead()
         if drawn.random() < 0.1:
             sampler.drop()
             reserved.clear()
+
+
+def test_the_next_batch_is_loaded_while_the_script_waits() -> None:
+    feed, sampler = make(4, 0)
+    loaded: List[List[int]] = []
+    take_samples = Loader.__iter__
+
+    def watched(self: Loader) -> Any:
+        for batch in take_samples(self):
+            loaded.append(batch)
+            yield batch
+
+    feed._loader = type("Watched", (Loader,), {"__iter__": watched})(sampler, 0)
+    sampler.add(Lot(0, range(0, 12)))
+    assert take(feed, sampler, 8) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    feed.load_ahead()
+    feed.load_ahead()  # One, and no more.
+    assert loaded[2:] == [[1008, 1009, 1010, 1011]]
+    assert feed.ahead_ns >= 0 and feed.load_ns >= feed.ahead_ns
+    assert take(feed, sampler, 4) == [[8, 9, 10, 11]]
+    # Nothing is reserved: it is not waited for.
+    feed.load_ahead()
+    assert len(loaded) == 3 and feed.ahead_ns == 0
+
+
+def test_nothing_of_a_step_that_ended_early_is_loaded_ahead() -> None:
+    feed, sampler = make(4, 0)
+    sampler.add(Lot(0, range(0, 24)))
+    sampler.begin_step(order(12), 100)
+    assert feed.next()[0] == [1000, 1001, 1002, 1003]
+    feed.load_ahead()
+    assert take(feed, sampler, 4) == [[12, 13, 14, 15]]
 
 
 def test_a_step_may_wish_for_smaller_batches() -> None:

@@ -263,7 +263,7 @@ def test_tensors_are_described_in_order(agent: Any) -> None:
         ("last.weight", "trained", [5, 16]), ("last.bias", "trained", [5])]
     assert ours.attach["tensors"][4]["momentum"] == pytest.approx(0.2)
     assert ours.attach["train_samples"] == SAMPLES
-    assert ours.attach["lookahead"] == 0
+    assert ours.attach["lookahead"] == BATCH
     # Each tensor that is not frozen is ready once.
     told = [i for first, end in ours.ready[0] for i in range(first, end)]
     assert sorted(told) == [0, 2, 3, 4, 5, 6, 7]

@@ -79,7 +79,7 @@ def test_every_sample_comes_once_an_epoch(shape: Dict[str, int], workers: int,
     assert sorted(ours.trained) == [(epoch, i) for epoch in range(3)
                                     for i in range(shape["samples"])]
     size = min(8, shape["micro_batch"])
-    assert ours.attach["lookahead"] == (5 * size if workers else 0)
+    assert ours.attach["lookahead"] == (5 * size if workers else size)
 
 
 def test_what_lies_across_a_step_s_edge_is_drawn_alike(agent: Any) -> None:
@@ -109,7 +109,7 @@ def test_one_s_own_loader_with_prefetch(workers: int, agent: Any) -> None:
     assert [indices_of(batches) for batches in taken] == [
         [index for _, index in samples] for samples in ours.steps]
     assert "micro_batch" not in ours.attach  # A step may end with a part.
-    assert ours.attach["lookahead"] == (9 * 8 if workers else 0)
+    assert ours.attach["lookahead"] == (9 * 8 if workers else 8)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
