@@ -196,7 +196,7 @@ struct SyncSwitchOptions {
   InnerParadigm then = {{AspOptions{}}, "asp"};
   int64_t at_millionths = 50'000;  // Share of the samples under `first`.
   // Whether `then` also takes over while a straggler is flagged.
-  bool leaves_for_stragglers = true;
+  bool leaves_for_stragglers = false;
 };
 
 // Which paradigm a job uses, and its parameters: what ParseParadigm() made of a
@@ -228,7 +228,7 @@ struct ScheduledSwitch {
 //   psp:beta=2,s=3,seed=1
 //   elastic:r=15
 //   abs:pieces=8
-//   syncswitch:first=bsp,then=asp,at=0.05,straggler=leave|stay
+//   syncswitch:first=bsp,then=asp,at=0.05,straggler=stay|leave
 //
 // The asynchronous ones that leave the weight of a push alone (asp, ssp, dssp,
 // psp, elastic, kasync, kbatchasync) also take

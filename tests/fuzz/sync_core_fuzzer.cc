@@ -22,7 +22,7 @@ constexpr const char* kPolicies[] = {"bsp",
                                      "psp:beta=1,s=1",
                                      "elastic:r=2",
                                      "abs:pieces=4",
-                                     "syncswitch:at=0.3",
+                                     "syncswitch:at=0.3,straggler=leave",
                                      "kbatchsync:k=2"};
 
 constexpr int kSteps = 120;

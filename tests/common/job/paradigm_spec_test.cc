@@ -68,12 +68,13 @@ INSTANTIATE_TEST_SUITE_P(
         GoodSpec{"psp:seed=9,beta=0", "psp:beta=0,s=3,seed=9"},
         GoodSpec{"elastic", "elastic:r=15"}, GoodSpec{"abs", "abs:pieces=8"},
         GoodSpec{"syncswitch",
-                 "syncswitch:first=bsp,then=asp,at=0.05,straggler=leave"},
-        GoodSpec{"syncswitch:first=ssp,then=ksync:k=3,at=1,straggler=stay",
-                 "syncswitch:first=ssp:s=3,then=ksync:k=3,at=1,straggler=stay"},
+                 "syncswitch:first=bsp,then=asp,at=0.05,straggler=stay"},
+        GoodSpec{
+            "syncswitch:first=ssp,then=ksync:k=3,at=1,straggler=leave",
+            "syncswitch:first=ssp:s=3,then=ksync:k=3,at=1,straggler=leave"},
         // A canonical spec with a ',' cannot stand within another.
         GoodSpec{"syncswitch:then=dssp,at=0.1234564",
-                 "syncswitch:first=bsp,then=dssp,at=0.123456,straggler=leave"},
+                 "syncswitch:first=bsp,then=dssp,at=0.123456,straggler=stay"},
         GoodSpec{"dssp:mode=exact,fastest=within:0",
                  "dssp:lower=3,upper=15,mode=exact,interval=push,rule=abs,"
                  "fastest=max"}));

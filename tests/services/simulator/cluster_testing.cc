@@ -72,7 +72,7 @@ std::vector<std::string> AllParadigms() {
           "psp:beta=2,s=3",
           "elastic",
           "abs",
-          "syncswitch:first=bsp,then=asp,at=0.5"};
+          "syncswitch:first=bsp,then=asp,at=0.5,straggler=leave"};
 }
 
 void HistoryWriter::Add(Nanos at, const char* what, int64_t a, int64_t b,

@@ -31,6 +31,8 @@ std::optional<WorkerId> CauseOf(const Event& event) {
 // the order matters to the accuracy. With `straggler=leave` the second one also
 // takes over while a straggler slows the first down, and hands back when none
 // is left (our reading of the paper's online policies, known from memory only).
+// That is not the default: among workers that are unequal for good it would
+// mean the second paradigm from the first measurements on.
 //
 // Hands over at the next push, join or leave after the cause, never between a
 // worker's GradientReady and the plan of its push. Whoever takes over begins

@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "cgp", "cgp:stale_weight=inverse", "ksync:k=2",
                     "kbatchsync:k=2", "backup:b=1", "kasync:k=2",
                     "kbatchasync:k=2", "psp", "elastic:r=3", "abs",
-                    "syncswitch:at=0.5"));
+                    "syncswitch:at=0.5,straggler=leave"));
 
 // Fourteen rounds of old pushes are under way while the new paradigm begins its
 // own.
