@@ -122,8 +122,11 @@ ReplicaStream::Dial DialBackups(ClientSecurity security) {
 }
 
 CoordinatorLink::Options LinkOptions(const Options& options,
-                                     const ClientSecurity& security) {
+                                     const ClientSecurity& security,
+                                     const std::string& address) {
   CoordinatorLink::Options link;
+  link.address = address;
+  link.max_bytes = options.limits.max_bytes();
   const auto addresses =
       std::make_shared<CoordinatorAddresses>(options.coordinator);
   link.connect = [security, addresses](absl::Duration liveness) {
@@ -159,6 +162,22 @@ absl::StatusOr<Times> TimesOf(const Options& options) {
   PACELINE_ASSIGN_OR_RETURN(times.orphan,
                             ParseDuration("--orphan", options.orphan));
   return times;
+}
+
+void AddLimits(CLI::App& app, ServerLimits& limits) {
+  app.add_option("--max-jobs", limits.max_jobs, "Jobs hosted at most")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option(
+         "--max-parameter-bytes", limits.max_state_bytes,
+         "Weights and optimizer state of all jobs at most (100GiB), and "
+         "half as much again for what paradigms make it hold; default: "
+         "half of the memory")
+      ->transform(AsBytes());
+  app.add_option("--max-snapshot-bytes", limits.max_snapshot_bytes,
+                 "Snapshots of all jobs that wait to be evaluated at most; "
+                 "default: a quarter of the memory")
+      ->transform(AsBytes());
 }
 
 absl::Status Run(const Options& options, const SecurityFlags& flags,
@@ -202,10 +221,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   CommandRunner runner(&shard, &metrics, options.checkpoints,
                        DialBackups(dialing));
   const ReadinessPart folders(readiness.get(), PartOf(&runner));
-  CoordinatorLink::Options linked = LinkOptions(options, dialing);
-  linked.address = address;
+  CoordinatorLink::Options linked = LinkOptions(options, dialing, address);
   linked.orphan = times.orphan;
-  linked.max_bytes = options.limits.max_bytes();
   linked.registration = [&](const absl::Status& status) {
     readiness->Set(status);
   };
@@ -260,19 +277,7 @@ int main(int argc, char** argv) {
   app.add_option("--failure-domain", options.failure_domain,
                  "What fails together with this server, its node's name say: a "
                  "backup is kept in another one where there is one");
-  app.add_option("--max-jobs", options.limits.max_jobs, "Jobs hosted at most")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  app.add_option(
-         "--max-parameter-bytes", options.limits.max_state_bytes,
-         "Weights and optimizer state of all jobs at most (100GiB), and "
-         "half as much again for what paradigms make it hold; default: "
-         "half of the memory")
-      ->transform(paceline::AsBytes());
-  app.add_option("--max-snapshot-bytes", options.limits.max_snapshot_bytes,
-                 "Snapshots of all jobs that wait to be evaluated at most; "
-                 "default: a quarter of the memory")
-      ->transform(paceline::AsBytes());
+  paceline::AddLimits(app, options.limits);
   app.add_option("--share-memory", options.share_memory,
                  "Exchange weights and gradients with workers of this machine "
                  "and user through shared memory: true or false")

@@ -1,8 +1,8 @@
 // Push and pull of a 100 MB model through one parameter server on loopback, or
-// through shared memory, beside a raw TCP stream and a copy of the same bytes in
-// the same run: what counts is the ratio, because machines are noisy. All take
-// turns within every iteration. With a backup, a push is acknowledged once a
-// second server in the same process has it.
+// through shared memory, beside a raw TCP stream and a copy of the same bytes
+// in the same run: what counts is the ratio, because machines are noisy. All
+// take turns within every iteration. With a backup, a push is acknowledged once
+// a second server in the same process has it.
 
 #include <benchmark/benchmark.h>
 #include <prometheus/registry.h>
