@@ -4,6 +4,78 @@
 # unity build), because most of the time goes into the same headers. SEPARATE
 # exempts a target whose files use one name for two things.
 
+# What a test takes of the machine, for CTest to run as many side by side as find
+# room. CTest counts slots: a core has four, and deploy/jobs.sh has it fill those
+# of all cores. With fewer (`ctest -j2`) a test takes all that there are.
+#
+#   COMPUTES  a core. The kind of every paceline_test that does not say another.
+#   THREADS   a core and a half: its threads are there to meet each other.
+#   SHARES    half a core: real processes that compute now and then.
+#   WAITS     a quarter of a core: for leases, for processes, for time to pass.
+#   ALONE     the machine: it measures, or takes all that it gets.
+set(PACELINE_KINDS COMPUTES THREADS SHARES WAITS ALONE)
+set(PACELINE_SLOTS_COMPUTES 4)
+set(PACELINE_SLOTS_THREADS 6)
+set(PACELINE_SLOTS_SHARES 2)
+set(PACELINE_SLOTS_WAITS 1)
+# Everything takes several times as long, and leases do not.
+if(PACELINE_SANITIZE)
+  set(PACELINE_SLOTS_SHARES 4)
+  set(PACELINE_SLOTS_WAITS 2)
+endif()
+
+# paceline_takes(KIND TEST...): these tests are of that kind.
+function(paceline_takes kind)
+  if(kind STREQUAL "ALONE")
+    set_tests_properties(${ARGN} PROPERTIES RUN_SERIAL ON)
+  elseif(kind IN_LIST PACELINE_KINDS)
+    set_tests_properties(${ARGN} PROPERTIES
+      PROCESSORS ${PACELINE_SLOTS_${kind}})
+  else()
+    message(FATAL_ERROR "a test is one of ${PACELINE_KINDS}, not '${kind}'")
+  endif()
+endfunction()
+
+# paceline_starts_first(TEST...): these last longest, and begin before all others.
+# CTest knows that by itself only where it has run them before.
+function(paceline_starts_first)
+  set_tests_properties(${ARGN} PROPERTIES COST 1000)
+endfunction()
+
+# paceline_script(NAME FILE [KIND] [EACH] [LABELS...] [ENVIRONMENT...]
+# [ARGUMENTS...]): a program in Python whose tests are unittest's, run as FILE
+# ARGUMENTS... It is one CTest test,
+# or with EACH as many as it has methods, so that they run side by side. 77 is the
+# code of one that lacks something here.
+function(paceline_script name file)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "${PACELINE_KINDS};EACH" ""
+                        "LABELS;ENVIRONMENT;ARGUMENTS")
+  set(tests ${name})
+  if(arg_EACH)
+    # Who adds a method need not add it here.
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(STRINGS ${file} methods REGEX "^    def test_")
+    list(TRANSFORM methods REPLACE "^    def test_([a-z0-9_]+).*" "\\1")
+    set(tests "")
+    foreach(method ${methods})
+      add_test(NAME ${name}_${method}
+               COMMAND ${file} ${arg_ARGUMENTS} -k "*.test_${method}")
+      list(APPEND tests ${name}_${method})
+    endforeach()
+  else()
+    add_test(NAME ${name} COMMAND ${file} ${arg_ARGUMENTS})
+  endif()
+  set_tests_properties(${tests} PROPERTIES
+    TIMEOUT 900 LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}"
+    SKIP_RETURN_CODE 77)
+  paceline_takes(COMPUTES ${tests})
+  foreach(kind ${PACELINE_KINDS})
+    if(arg_${kind})
+      paceline_takes(${kind} ${tests})
+    endif()
+  endforeach()
+endfunction()
+
 # paceline_library(NAME SRCS... DEPS... [KERNELS | OPTIMIZED] [SEPARATE]): a static
 # library, alias paceline::NAME. KERNELS marks numeric code, built with -O3 in
 # every preset. OPTIMIZED marks decisions that tests try with thousands of seeds:
@@ -53,17 +125,21 @@ function(paceline_binary name)
   install(TARGETS ${name})
 endfunction()
 
-# paceline_test(NAME SRCS... DEPS... [LABELS...] [PROCESSORS n] [SERIAL]
-# [SEPARATE]): a GoogleTest program, one CTest test. The time limit ends what
-# hangs; it is far above what the slowest test takes on a slow machine under a
-# sanitizer.
+# paceline_test(NAME SRCS... DEPS... [LABELS...] [KIND] [OPTIMIZED] [SEPARATE]): a
+# GoogleTest program, one CTest test of one of PACELINE_KINDS. The time limit ends
+# what hangs; it is far above what the slowest test takes on a slow machine under a
+# sanitizer. OPTIMIZED as for a library: what checks thousands of seeds.
 function(paceline_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;SEPARATE" "PROCESSORS"
-                        "SRCS;DEPS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "${PACELINE_KINDS};OPTIMIZED;SEPARATE"
+                        "" "SRCS;DEPS;LABELS")
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock_main
                         paceline::tsan_mutex paceline::warnings)
-  paceline_precompiled(${name} TESTS)
+  if(arg_OPTIMIZED AND CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT PACELINE_SANITIZE)
+    target_compile_options(${name} PRIVATE -O1)
+  else()
+    paceline_precompiled(${name} TESTS)
+  endif()
   target_compile_definitions(${name} PRIVATE
     PACELINE_TESTDATA="${PROJECT_SOURCE_DIR}/tests/testdata"
     PACELINE_BIN="${PROJECT_BINARY_DIR}/bin")
@@ -71,14 +147,14 @@ function(paceline_test name)
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 900)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
-  if(arg_PROCESSORS)
-    set_tests_properties(${name} PROPERTIES PROCESSORS ${arg_PROCESSORS})
-  endif()
+  paceline_takes(COMPUTES ${name})
+  foreach(kind ${PACELINE_KINDS})
+    if(arg_${kind})
+      paceline_takes(${kind} ${name})
+    endif()
+  endforeach()
   if(arg_SEPARATE)
     set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
-  endif()
-  if(arg_SERIAL)
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
 endfunction()
 
@@ -99,6 +175,7 @@ function(paceline_benchmark name)
            COMMAND ${name} --benchmark_min_time=0.001
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name}_smoke PROPERTIES TIMEOUT 900 LABELS bench)
+  paceline_takes(COMPUTES ${name}_smoke)
 endfunction()
 
 # paceline_fuzzer(NAME SRCS... DEPS... [RUNS n]): a fuzz target (tests/fuzz).
@@ -123,4 +200,5 @@ function(paceline_fuzzer name)
   add_test(NAME ${name} COMMAND ${name} ${arg_RUNS}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS fuzz)
+  paceline_takes(COMPUTES ${name})
 endfunction()

@@ -13,7 +13,10 @@ import urllib.error
 import urllib.request
 
 LONG = 300  # Seconds; ends only what would hang.
-LOOK_AGAIN = 0.1  # Seconds.
+# Seconds from one look to the next, at least and at most: between them it is
+# twice what a look takes, so that who waits leaves the processors to the others.
+LOOK_AGAIN = 0.1
+LOOK_AT_LAST = 0.3
 
 
 def until(what, check, seconds=LONG):
@@ -21,12 +24,14 @@ def until(what, check, seconds=LONG):
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while True:
+        began = time.monotonic()
         found = check()
         if found:
             return found
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             raise AssertionError(f"within {seconds} s it was not seen: {what}")
-        pause.wait(LOOK_AGAIN)
+        pause.wait(min(max(LOOK_AGAIN, 2 * (now - began)), LOOK_AT_LAST))
 
 
 def free_port():
