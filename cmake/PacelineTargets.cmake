@@ -42,14 +42,13 @@ function(paceline_starts_first)
   set_tests_properties(${ARGN} PROPERTIES COST 1000)
 endfunction()
 
-# paceline_script(NAME FILE [KIND] [EACH] [LABELS...] [ENVIRONMENT...]
-# [ARGUMENTS...]): a program in Python whose tests are unittest's, run as FILE
-# ARGUMENTS... It is one CTest test,
+# paceline_script(NAME FILE [KIND] [EACH] [LABELS...] [ARGUMENTS...]): a program in
+# Python whose tests are unittest's, run as FILE ARGUMENTS... It is one CTest test,
 # or with EACH as many as it has methods, so that they run side by side. 77 is the
 # code of one that lacks something here.
 function(paceline_script name file)
   cmake_parse_arguments(PARSE_ARGV 2 arg "${PACELINE_KINDS};EACH" ""
-                        "LABELS;ENVIRONMENT;ARGUMENTS")
+                        "LABELS;ARGUMENTS")
   set(tests ${name})
   if(arg_EACH)
     # Who adds a method need not add it here.
@@ -66,8 +65,7 @@ function(paceline_script name file)
     add_test(NAME ${name} COMMAND ${file} ${arg_ARGUMENTS})
   endif()
   set_tests_properties(${tests} PROPERTIES
-    TIMEOUT 900 LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}"
-    SKIP_RETURN_CODE 77)
+    TIMEOUT 900 LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77)
   paceline_takes(COMPUTES ${tests})
   foreach(kind ${PACELINE_KINDS})
     if(arg_${kind})

@@ -14,7 +14,7 @@ from trial_cluster import SERVER, TrialCluster, pause
 
 from relay import Relay
 
-LOOK_EVERY = 0.02  # Seconds.
+LOOK_EVERY = 0.05  # Seconds.
 PREFIX = "paceline_coordinator_"
 
 

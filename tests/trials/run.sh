@@ -19,7 +19,7 @@ names=()
 while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes | --preset | --kills | --worker-kills | --coordinator-kills | \
-      --stops | --upgrades | --losses | --cuts | --half-opens | --throttles | --seed | --lease)
+      --stops | --upgrades | --losses | --cuts | --half-opens | --throttles | --seed | --lease | --step)
       [[ $# -gt 1 ]] || {
         echo "tests/trials/run.sh: $1 wants a value" >&2
         exit 2
