@@ -732,15 +732,16 @@ void SyncCore::SettleLoss(const Step& step, WorkerId worker,
   if (loss.whole()) {
     counted = FrontOf(loss.grant->ranges, CountLostPush(step, worker, loss));
   } else {
+    // First: of many ranges people are told of the first few.
+    if (loss.taken > 0) {
+      step.Record({DecisionKind::kPartialPush, worker, loss.grant->iteration,
+                   loss.taken, loss.blocks});
+    }
     for (const SampleRange& range : loss.grant->ranges) {
       progress_.dealer().Return(range);
       if (dealer().sealed()) continue;
       step.Record({DecisionKind::kRangeReturned, worker, range.epoch,
                    range.begin, range.end});
-    }
-    if (loss.taken > 0) {
-      step.Record({DecisionKind::kPartialPush, worker, loss.grant->iteration,
-                   loss.taken, loss.blocks});
     }
   }
   // Leftovers of a round never stay behind. While another member's plan for it
