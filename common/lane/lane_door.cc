@@ -26,9 +26,6 @@ namespace {
 // Of 128 random bits, in hex.
 constexpr size_t kTokenBytes = 32;
 
-// Callers that wait. Each is served within moments.
-constexpr int kBacklog = 64;
-
 // A caller that has connected sends what it has at once.
 constexpr int kPatienceMs = 1000;
 
@@ -94,7 +91,8 @@ Handed Receive(int caller) {
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control.data();
-  message.msg_controllen = control.size();
+  // Not what is there for its alignment, in which a second one would find room.
+  message.msg_controllen = CMSG_LEN(sizeof(int));
   const ssize_t read =
       recvmsg(caller, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
@@ -145,7 +143,7 @@ absl::StatusOr<std::unique_ptr<LaneDoor>> LaneDoor::Open() {
   if (!listening.valid() || !ending.valid() ||
       bind(listening.get(), reinterpret_cast<const sockaddr*>(&address.name),
            address.size) != 0 ||
-      listen(listening.get(), kBacklog) != 0) {
+      listen(listening.get(), SOMAXCONN) != 0) {
     return Failed("cannot listen");
   }
   return absl::WrapUnique(

@@ -75,13 +75,14 @@ class ParameterStream
     }
     const std::shared_ptr<JobShard> job = job_.lock();
     if (job == nullptr) return absl::UnavailableError("the run is over");
-    PACELINE_RETURN_IF_ERROR(TakeOut(frame));
     switch (header.kind_case()) {
       case v1::Frame::kPushBlock:
+        PACELINE_RETURN_IF_ERROR(TakeOut(frame));
         return Push(*job, header.push_block(), frame);
       case v1::Frame::kPull:
         return Pull(*job, header.pull());
       case v1::Frame::kSetBlock:
+        PACELINE_RETURN_IF_ERROR(TakeOut(frame));
         return Set(*job, header.set_block(), frame.payload);
       default:
         return absl::InvalidArgumentError("that frame is not for a server");

@@ -146,10 +146,7 @@ std::unique_ptr<ParameterLink::Stream> ParameterLink::OpenStream() {
 absl::Status ParameterLink::Received(const grpc::ByteBuffer& message) {
   heard_ = true;
   PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
-  if (frame.header.has_lane_offer()) {
-    TakeUp(frame.header.lane_offer());
-    return absl::OkStatus();
-  }
+  if (frame.header.has_lane_offer()) return TakeUp(frame.header.lane_offer());
   if (frame.header.has_lane_open()) {
     absl::MutexLock lock(&mu_);
     lending_ = lane_;
@@ -161,16 +158,20 @@ absl::Status ParameterLink::Received(const grpc::ByteBuffer& message) {
   return taken;
 }
 
-void ParameterLink::TakeUp(const v1::LaneOffer& offer) {
+absl::Status ParameterLink::TakeUp(const v1::LaneOffer& offer) {
+  if (lane_ != nullptr) {
+    return absl::InvalidArgumentError("shared memory was offered before");
+  }
   absl::StatusOr<std::unique_ptr<MemoryLane>> lane =
       HandOverLane({offer.address(), offer.token()}, options_.bytes);
   if (!lane.ok()) {
     // Between two containers of one machine, say.
     LogInfo("shares no memory with a server of this machine",
             {{"reason", Summary(lane.status())}});
-    return;
+    return absl::OkStatus();
   }
   lane_ = *std::move(lane);
+  return absl::OkStatus();
 }
 
 void ParameterLink::Ended(const absl::Status& status) {

@@ -127,7 +127,7 @@ class ParameterLink {
   // Reactions.
   absl::Status Received(const grpc::ByteBuffer& message)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void TakeUp(const v1::LaneOffer& offer);
+  absl::Status TakeUp(const v1::LaneOffer& offer);
   void Repeat(const Begun& begun, uint64_t open)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Once the weights are taken that the server is filled with.
@@ -156,7 +156,7 @@ class ParameterLink {
   bool connected_ = false;           // Once; constant from Open() on.
   std::atomic<bool> heard_ = false;  // A frame has come by this stream.
   std::atomic<bool> filling_ = false;
-  // The stream's, once it was offered; its reactions look into it.
+  // The stream's, once it was offered. Only the stream's reactions use it.
   std::shared_ptr<MemoryLane> lane_;
   absl::Duration pause_;     // Before the next dialling.
   absl::Duration liveness_;  // Of the channel.

@@ -212,7 +212,9 @@ class LinkedCluster(TrialCluster):
         board = Switchboard(
             lambda port: self.owner_of(port, int(board.address.split(":")[1])))
         self.switchboards[name] = board
-        super().start(program, name, "--advertise", board.address, *flags)
+        # As between machines: what goes through shared memory no relay sees.
+        super().start(program, name, "--advertise", board.address,
+                      "--share-memory", "false", *flags)
         log = (self.folder / f"{name}.log").read_text()
         board.target = [json.loads(line)["address"]
                         for line in log.splitlines() if '"listening"' in line

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstddef>
 #include <string>
 
@@ -86,6 +87,25 @@ TEST_F(LaneDoorTest, NobodyElseComesIn) {
   EXPECT_FALSE(lanes.Take(absl::ZeroDuration()).ok());
 }
 
+// Sends that with two descriptors, where one is expected.
+void SendWithTwo(int caller, absl::string_view bytes) {
+  iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
+  const std::array<int, 2> descriptors = {0, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(descriptors))> control =
+      {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(descriptors));
+  memcpy(CMSG_DATA(header), descriptors.data(), sizeof(descriptors));
+  EXPECT_EQ(sendmsg(caller, &message, 0), static_cast<ssize_t>(bytes.size()));
+}
+
 // Connects and sends that, without a descriptor.
 int CallerWith(const LaneInvitation& invitation, absl::string_view bytes) {
   const int caller = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -111,11 +131,13 @@ TEST_F(LaneDoorTest, StrangeCallersHoldNobodyUpForLong) {
   const int silent = CallerWith(invitation, "");
   const int foreign = CallerWith(invitation, "GET / HTTP/1.1\r\n\r\n");
   const int bare = CallerWith(invitation, invitation.token);
+  const int generous = CallerWith(invitation, "");
+  SendWithTwo(generous, "not a token of thirty-two bytes.");
   const int gone = CallerWith(invitation, "");
   close(gone);
   CatchUp();
   EXPECT_FALSE(lanes.Take(absl::ZeroDuration()).ok());
-  for (const int caller : {silent, foreign, bare}) close(caller);
+  for (const int caller : {silent, foreign, bare, generous}) close(caller);
   EXPECT_EQ(AwaitDescriptors(before), before);
 }
 

@@ -196,6 +196,21 @@ TEST(ParameterStreamTest, PayloadsGoThroughTheMemoryOfAWorkerOfThisMachine) {
   EXPECT_GT(server.metrics.lane_bytes.Value(), 100 * kTestBlockSize);
 }
 
+TEST(ParameterStreamTest, WhatIsNotFiniteIsRefusedByLaneAsWell) {
+  Serving server;
+  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
+  JobShard& job = **server.shard.Job(1);
+  ASSERT_TRUE(SetAll(job, 0).ok());
+  Client client(server);
+  const auto lane = client.HelloWithLane(1);
+  // More often than the ring has room: the place is given back each time.
+  for (int64_t iteration = 1; iteration <= 3'000; ++iteration) {
+    client.PushByLane(*lane, iteration, std::numeric_limits<float>::infinity());
+    EXPECT_EQ(client.Next().push_ack().refused_size(), 1);
+  }
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{0});
+}
+
 TEST(ParameterStreamTest, AWorkerOfAnotherMachineIsOfferedNoMemory) {
   Serving server;
   ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());

@@ -28,6 +28,9 @@ Count = Optional[Callable[[Any], Optional[int]]]
 # A worker process learns a sample's epoch from the high bits of its index.
 _EPOCH_SHIFT = 40
 
+# Samples that may be wanted beyond a step: docs/program-protocol.md.
+_LOOKAHEAD_MOST = 1 << 20
+
 
 class Span(NamedTuple):
     """Samples at positions [begin, end), all of one epoch."""
@@ -130,6 +133,7 @@ class Feed:
         self._iterator: Optional[Iterator[Any]] = None
         self._by_hand: Deque[Span] = collections.deque()
         self._ahead: Optional[Tuple[Any, Span]] = None
+        self._trouble: Optional[Exception] = None  # In loading ahead.
         self.load_ns = 0  # Waited for batches, in all.
         self.ahead_ns = 0  # Of these for the one that was loaded ahead.
         sampler.encodes_epochs = (
@@ -167,7 +171,10 @@ class Feed:
         if (self._sampler.end_step() and self._ahead is None
                 and not self._by_hand):
             began = time.perf_counter_ns()
-            self._ahead = self._receive()
+            try:
+                self._ahead = self._receive()
+            except Exception as error:  # The step's that takes the batch.
+                self._trouble = error
             self.ahead_ns = time.perf_counter_ns() - began
             self.load_ns += self.ahead_ns
 
@@ -198,6 +205,8 @@ class Feed:
                 self._by_hand.append(span)
 
     def _receive(self) -> Tuple[Any, Span]:
+        if self._trouble is not None:
+            raise self._trouble
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             return ahead
@@ -439,7 +448,7 @@ def lookahead(loader: Any, batch_size: int) -> int:
     """Returns how many samples beyond a step's `loader` wants to know of."""
     workers = getattr(loader, "num_workers", 0)
     if workers == 0:
-        return batch_size  # The batch of Feed.load_ahead().
+        return min(batch_size, _LOOKAHEAD_MOST)  # For Feed.load_ahead().
     prefetch = getattr(loader, "prefetch_factor", None) or 2
     # One more, so that the last worker has work when a step ends.
     return (workers * prefetch + 1) * batch_size

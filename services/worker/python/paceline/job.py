@@ -471,10 +471,9 @@ class Job:
                     yield self._step
                     self._step._finish()
                     self._step = None
-                    # A stream may never give another batch, and the job may
-                    # be over.
-                    if isinstance(feed, Feed) and isinstance(self._program,
-                                                             Program):
+                    # Alone nobody waits. A stream may never give another batch.
+                    if (self.stopped is None and isinstance(feed, Feed)
+                            and isinstance(self._program, Program)):
                         feed.load_ahead()
         except GeneratorExit:
             # The loop was left, by break or by an exception. Of the latter
@@ -524,14 +523,20 @@ class Job:
         self._refused.clear()
 
     def _next_order(self) -> Union[StepOrder, Evaluate, Stop]:
+        message = self._program.poll()
+        if message is None and self._feed is not None:
+            # Nobody has waited for what was loaded ahead.
+            self._feed.ahead_ns = 0
         while True:
-            message = self._program.receive()
+            if message is None:
+                message = self._program.receive()
             if isinstance(message, (StepOrder, Evaluate)):
                 self._exchange.expect_weights()
                 return message
             if isinstance(message, Stop):
                 return message
             self._handle(message)
+            message = None
 
     def _begin_step(self, order: StepOrder,
                     feed: Union[Feed, StreamFeed]) -> "Step":
