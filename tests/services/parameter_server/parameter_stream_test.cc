@@ -39,6 +39,14 @@ struct Serving {
     EXPECT_TRUE(streams.AwaitEmpty(absl::Seconds(10)));
   }
 
+  // Run 1, all of whose weights are `value`.
+  JobShard& Host(const ShardConfig& config, float value = 0) {
+    EXPECT_TRUE(shard.Configure(1, config).ok());
+    JobShard& job = **shard.Job(1);
+    EXPECT_TRUE(SetAll(job, value).ok());
+    return job;
+  }
+
   prometheus::Registry registry;
   ServerMetrics metrics{registry};
   Shard shard;
@@ -171,9 +179,7 @@ TEST(ParameterStreamTest, GoesToTheJobThatItNames) {
 
 TEST(ParameterStreamTest, PayloadsGoThroughTheMemoryOfAWorkerOfThisMachine) {
   Serving server;
-  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
-  JobShard& job = **server.shard.Job(1);
-  ASSERT_TRUE(SetAll(job, 0).ok());
+  JobShard& job = server.Host(SmallConfig(1));
   Client client(server);
   const auto lane = client.HelloWithLane(1);
   for (int64_t iteration = 1; iteration <= 100; ++iteration) {
@@ -198,9 +204,7 @@ TEST(ParameterStreamTest, PayloadsGoThroughTheMemoryOfAWorkerOfThisMachine) {
 
 TEST(ParameterStreamTest, WhatIsNotFiniteIsRefusedByLaneAsWell) {
   Serving server;
-  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
-  JobShard& job = **server.shard.Job(1);
-  ASSERT_TRUE(SetAll(job, 0).ok());
+  JobShard& job = server.Host(SmallConfig(1));
   Client client(server);
   const auto lane = client.HelloWithLane(1);
   // More often than the ring has room: the place is given back each time.
@@ -213,8 +217,7 @@ TEST(ParameterStreamTest, WhatIsNotFiniteIsRefusedByLaneAsWell) {
 
 TEST(ParameterStreamTest, AWorkerOfAnotherMachineIsOfferedNoMemory) {
   Serving server;
-  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
-  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  server.Host(SmallConfig(1));
   Client client(server);
   client.Hello(1, HostKey() + "0");
   client.Push(1, 3);
@@ -223,8 +226,7 @@ TEST(ParameterStreamTest, AWorkerOfAnotherMachineIsOfferedNoMemory) {
 
 TEST(ParameterStreamTest, APlaceOutsideTheMemoryEndsTheStream) {
   Serving server;
-  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
-  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  JobShard& job = server.Host(SmallConfig(1));
   Client without(server);
   without.Hello(1);
   without.PushLent(1, {0, 4 * kTestBlockSize});
@@ -239,7 +241,7 @@ TEST(ParameterStreamTest, APlaceOutsideTheMemoryEndsTheStream) {
     client.PushLent(1, place);
     EXPECT_EQ(client.End(), grpc::INVALID_ARGUMENT) << place.length;
   }
-  EXPECT_EQ(ValuesNow(**server.shard.Job(1)), std::vector<float>{0});
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{0});
 }
 
 // What never changes need not travel again.
@@ -247,8 +249,7 @@ TEST(ParameterStreamTest, FrozenBlocksMayBeLeftOut) {
   Serving server;
   ShardConfig config = SmallConfig(3);
   config.blocks[1].kind = TensorKind::kFrozen;
-  ASSERT_TRUE(server.shard.Configure(1, config).ok());
-  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  server.Host(config);
   Client client(server);
   client.Hello(1);
   client.Pull(/*request=*/1, /*closing=*/0);
@@ -267,9 +268,7 @@ TEST(ParameterStreamTest, FrozenBlocksMayBeLeftOut) {
 // hold a model, or a converted copy of one, for every time.
 TEST(ParameterStreamTest, ASecondPullTakesThePlaceOfTheFirst) {
   Serving server;
-  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
-  JobShard& job = **server.shard.Job(1);
-  ASSERT_TRUE(SetAll(job, 0).ok());
+  JobShard& job = server.Host(SmallConfig(1));
   Client client(server);
   client.Hello(1);
   client.Pull(/*request=*/1, /*closing=*/1);
@@ -293,9 +292,7 @@ TEST(ParameterStreamTest, APullIsMadeReadyAsItIsRead) {
                              .offset = uint64_t{i} * kBlockElementsMax,
                              .size = kBlockElementsMax});
   }
-  ASSERT_TRUE(server.shard.Configure(1, config).ok());
-  JobShard& job = **server.shard.Job(1);
-  ASSERT_TRUE(SetAll(job, 1).ok());
+  server.Host(config, 1);
   Client client(server);
   client.Hello(1);
   client.Pull(1, 0, v1::BF16);
@@ -333,9 +330,7 @@ TEST(ParameterStreamTest, RefusesWhatComesWithoutAJob) {
 // Half-open: the worker knows that its stream is broken, the server does not.
 TEST(ParameterStreamTest, ANewStreamTakesThePlaceOfTheOld) {
   Serving server;
-  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(2)).ok());
-  JobShard& job = **server.shard.Job(1);
-  ASSERT_TRUE(SetAll(job, 0).ok());
+  JobShard& job = server.Host(SmallConfig(2));
   Client old(server);
   old.Hello(1);
   old.Push(1, 3);
@@ -357,8 +352,7 @@ TEST(ParameterStreamTest, ANewStreamTakesThePlaceOfTheOld) {
 // The acknowledgement may have been lost with the old stream.
 TEST(ParameterStreamTest, ARepeatedPushIsAcknowledgedOnceAStream) {
   Serving server;
-  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(2)).ok());
-  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  server.Host(SmallConfig(2));
   for (int stream = 0; stream < 3; ++stream) {
     Client client(server);
     client.Hello(1);
@@ -378,9 +372,7 @@ TEST(ParameterStreamTest, ARepeatedPushIsAcknowledgedOnceAStream) {
 // others push meanwhile.
 TEST(ParameterStreamTest, AKeptPullThatIsAskedAgainGivesTheSame) {
   Serving server;
-  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
-  JobShard& job = **server.shard.Job(1);
-  ASSERT_TRUE(SetAll(job, 0).ok());
+  JobShard& job = server.Host(SmallConfig(1));
   int64_t pushed = 0;
   for (const uint64_t request : {1, 1, 2}) {
     Client client(server);
@@ -397,8 +389,7 @@ TEST(ParameterStreamTest, AKeptPullThatIsAskedAgainGivesTheSame) {
 // A worker that stays connected keeps nothing of what the server has dropped.
 TEST(ParameterStreamTest, ARunThatIsOverEndsItsStreams) {
   Serving server;
-  ASSERT_TRUE(server.shard.Configure(1, SmallConfig(1)).ok());
-  ASSERT_TRUE(SetAll(**server.shard.Job(1), 0).ok());
+  server.Host(SmallConfig(1));
   Client client(server);
   client.Hello(1);
   client.Push(1, 1);
