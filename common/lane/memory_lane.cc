@@ -78,7 +78,8 @@ std::optional<Lent> MemoryLane::Lend(
   const uint64_t taken = Aligned(length);
   if (length == 0 || taken > ring_bytes_) return std::nullopt;
   const uint64_t at = lent_ % ring_bytes_;
-  // What would be cut by the ring's end begins at its front.
+  // What would be cut by the ring's end begins at its front. So what is larger
+  // than half a ring may find no room in an empty one.
   const uint64_t skipped = at + taken > ring_bytes_ ? ring_bytes_ - at : 0;
   // Whatever the other end writes there.
   const uint64_t given_back =

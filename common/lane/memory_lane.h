@@ -36,8 +36,9 @@ struct Lent {
 // together; the two may run side by side.
 class MemoryLane {
  public:
-  // Two rings in which messages of `bytes` in all find room at once, within
-  // limits. RESOURCE_EXHAUSTED without memory.
+  // Two rings, each of twice `bytes`, but of 64 KiB at least and 8 MiB at most:
+  // then messages of `bytes` in all find room at once, if they are no crumbs.
+  // RESOURCE_EXHAUSTED without memory.
   static absl::StatusOr<std::unique_ptr<MemoryLane>> Make(uint64_t bytes);
   // The other end of a lane that another process has made. INVALID_ARGUMENT if
   // it is none; RESOURCE_EXHAUSTED without address space.
