@@ -18,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/peer_user.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -60,14 +61,6 @@ absl::StatusOr<Address> AddressOf(absl::string_view text) {
 UniqueFd NewSocket() {
   return UniqueFd(
       socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
-
-// Whether the kernel says that the other end is of this user.
-bool SameUser(int socket) {
-  ucred peer = {};
-  socklen_t size = sizeof(peer);
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         peer.uid == geteuid();
 }
 
 absl::Status Failed(absl::string_view doing) {
@@ -190,7 +183,7 @@ void LaneDoor::Serve() {
 }
 
 absl::Status LaneDoor::Take(int caller) {
-  if (!SameUser(caller)) {
+  if (!PeerIsThisUser(caller)) {
     return absl::PermissionDeniedError("the caller is of another user");
   }
   pollfd waited[] = {{caller, POLLIN, 0}, {ending_.get(), POLLIN, 0}};
@@ -224,7 +217,7 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
               address.size) != 0) {
     return Failed("cannot connect");
   }
-  if (!SameUser(socket.get())) {
+  if (!PeerIsThisUser(socket.get())) {
     return absl::UnavailableError("another user listens there");
   }
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<MemoryLane> lane,

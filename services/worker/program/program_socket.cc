@@ -14,6 +14,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
+#include "common/peer_user.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -63,14 +64,6 @@ absl::Status RemoveStale(const std::string& path, const sockaddr_un& address) {
   }
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   return Failed(path, "remove what another process has left");
-}
-
-// Whether the kernel says that the caller is this user.
-bool SameUser(int socket) {
-  ucred caller = {};
-  socklen_t size = sizeof(caller);
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &caller, &size) == 0 &&
-         caller.uid == geteuid();
 }
 
 }  // namespace
@@ -143,7 +136,7 @@ void ProgramSocket::Serve() {
 
 absl::Status ProgramSocket::Admit(
     const std::shared_ptr<ProgramConnection>& program, int socket) {
-  if (!SameUser(socket)) {
+  if (!PeerIsThisUser(socket)) {
     return absl::PermissionDeniedError(
         "the socket is for programs of the agent's own user");
   }
