@@ -42,7 +42,6 @@ void BatchBalancer::Leave(WorkerId worker) {
 void BatchBalancer::Pushed(WorkerId worker, absl::Duration busy,
                            uint32_t samples) {
   CHECK(samples > 0);
-  if (batching_ == Batching::kEven) return;
   Member& member = members_.at(worker);
   // A first push is not measured: it warms caches.
   if (++member.pushes == 1 || busy <= absl::ZeroDuration()) return;
@@ -58,7 +57,7 @@ void BatchBalancer::Pushed(WorkerId worker, absl::Duration busy,
 }
 
 void BatchBalancer::Abandoned(WorkerId worker, absl::Duration elapsed) {
-  if (batching_ == Batching::kEven || elapsed <= absl::ZeroDuration()) return;
+  if (elapsed <= absl::ZeroDuration()) return;
   Member& member = members_.at(worker);
   const double most = member.size / absl::ToDoubleSeconds(elapsed);
   if (member.rate > 0 && member.rate <= most) return;
@@ -71,6 +70,12 @@ uint32_t BatchBalancer::SizeFor(WorkerId worker) {
   if (batching_ == Batching::kEven || unknown_ > 0) return batch_size_;
   if (until_balance_ == 0) Balance();
   return members_.at(worker).size;
+}
+
+std::optional<Pace> BatchBalancer::PaceOf(WorkerId worker) {
+  const double rate = members_.at(worker).rate;
+  if (rate == 0) return std::nullopt;
+  return Pace{.seconds_each = 1 / rate, .samples = SizeFor(worker)};
 }
 
 void BatchBalancer::Balance() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -19,7 +20,9 @@ namespace paceline {
 // so that repeated balancing equalizes the whole times and not only the
 // computing.
 //
-// The batches are even until every worker has pushed twice. Thread-compatible;
+// The batches are even until every worker has pushed twice. Rates are measured
+// while they are even, too: balancing that begins later knows them, and so does
+// another paradigm. Thread-compatible;
 // amortized O(log workers) an operation.
 class BatchBalancer {
  public:
@@ -43,6 +46,10 @@ class BatchBalancer {
   // The number of samples of the worker's next iteration.
   // REQUIRES: it is a member.
   uint32_t SizeFor(WorkerId worker);
+
+  // What it takes for an iteration of that size; nothing before it was
+  // measured. REQUIRES: it is a member.
+  std::optional<Pace> PaceOf(WorkerId worker);
 
  private:
   struct Member {

@@ -394,7 +394,14 @@ bool SyncCore::SwitchIfDue(const Step& step) {
 
 void SyncCore::BeginTerm(const Step& step) {
   ++term_;
-  view_.BeginTerm();
+  SyncView::Paces paces;
+  for (const auto& [worker, phase] : view_.members()) {
+    // Who was lost in this very step is a member of the view alone.
+    if (members_.Find(worker) == nullptr) continue;
+    const std::optional<Pace> pace = balancer_.PaceOf(worker);
+    if (pace.has_value()) paces.emplace(worker, *pace);
+  }
+  view_.BeginTerm(std::move(paces));
   // What is still on its way is drained as it arrives (CountPush).
   const std::vector<RoundId> undrained = view_.rounds().Undrained();
   if (!undrained.empty()) Close(step, undrained);

@@ -1,11 +1,19 @@
 #include "services/coordinator/sync/core/sync_view.h"
 
+#include <optional>
+#include <utility>
 #include <variant>
 
 #include "common/check.h"
 #include "common/overloaded.h"
 
 namespace paceline {
+
+std::optional<Pace> SyncView::PaceBefore(WorkerId worker) const {
+  const auto it = paces_.find(worker);
+  if (it == paces_.end()) return std::nullopt;
+  return it->second;
+}
 
 void SyncView::SetProgress(absl::Time now, Version version,
                            int64_t samples_counted, int64_t samples_total) {
@@ -89,7 +97,8 @@ void SyncView::Begin(WorkerId worker, const PushPlan& plan) {
   clocks_.SetActive(worker);
 }
 
-void SyncView::BeginTerm() {
+void SyncView::BeginTerm(Paces paces) {
+  paces_ = std::move(paces);
   rounds_.BeginTerm();
   clocks_.SetEqual();
   newcomers_.clear();

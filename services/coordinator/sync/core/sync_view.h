@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <variant>
 
 #include "absl/container/btree_map.h"
@@ -124,6 +125,9 @@ class SyncView {
   const absl::btree_set<WorkerId>& stragglers() const { return stragglers_; }
   const Clocks& clocks() const { return clocks_; }
   const RoundLedger& rounds() const { return rounds_; }
+  // What was known of the member's pace when the policy took over; nothing if
+  // it had not been measured then. So a policy need not begin anew.
+  std::optional<Pace> PaceBefore(WorkerId worker) const;
 
   // The core's side.
 
@@ -142,8 +146,10 @@ class SyncView {
   void Begin(WorkerId worker, const PushPlan& plan);
   // The released worker gets no samples.
   void FindNothing(WorkerId worker) { newcomers_.erase(worker); }
-  // Another policy takes over: all clocks count as equal.
-  void BeginTerm();
+  // Another policy takes over, to whom these paces are known: all clocks count
+  // as equal.
+  using Paces = absl::btree_map<WorkerId, Pace>;
+  void BeginTerm(Paces paces);
 
   RoundLedger& mutable_rounds() { return rounds_; }
 
@@ -166,6 +172,7 @@ class SyncView {
   // These members wait since they joined, were resumed, or have dropped an
   // iteration; they count in `clocks_` meanwhile.
   absl::btree_set<WorkerId> newcomers_;
+  Paces paces_;
   RoundLedger rounds_;
 };
 

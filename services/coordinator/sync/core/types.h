@@ -39,6 +39,14 @@ constexpr uint64_t ToNumber(RoundId round) {
   return static_cast<uint64_t>(round);
 }
 
+// How fast a worker is, as measured from grants to pushes and smoothed.
+struct Pace {
+  double seconds_each = 1;  // For a sample; greater than 0.
+  uint32_t samples = 1;     // Of an iteration, as large as its next one.
+
+  double busy_s() const { return seconds_each * samples; }
+};
+
 // How a worker wants its samples.
 struct SampleWishes {
   // So many are to be reserved for it beyond those of its grant, as far as

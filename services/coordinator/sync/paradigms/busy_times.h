@@ -20,6 +20,9 @@ class BusyTimes {
   // REQUIRES: 0 < alpha <= 1.
   explicit BusyTimes(double alpha);
 
+  // So long the worker takes by what others have measured; more than 0.
+  void Assume(WorkerId worker, double busy_s) { rows_[worker].busy_s = busy_s; }
+
   // The worker begins an iteration.
   void Released(absl::Time now, WorkerId worker);
 
@@ -35,8 +38,8 @@ class BusyTimes {
   // The worker is gone. Nothing happens if it is unknown.
   void Forget(WorkerId worker) { rows_.erase(worker); }
 
-  // The worker's busy time in seconds, greater than 0; nothing before the first
-  // measured push.
+  // The worker's busy time in seconds, greater than 0; nothing before it was
+  // assumed or the first push was measured.
   std::optional<double> Of(WorkerId worker) const;
 
  private:

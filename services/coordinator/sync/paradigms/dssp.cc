@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -28,10 +29,15 @@ class PaceTable {
  public:
   explicit PaceTable(IntervalKind kind) : kind_(kind) {}
 
-  // A worker of which nothing is known.  REQUIRES: it is not in the table.
-  void Add(WorkerId worker, WorkerClock clock) {
+  // A worker, of which nothing is known but perhaps its pace under another
+  // policy.  REQUIRES: it is not in the table.
+  void Add(WorkerId worker, WorkerClock clock,
+           const std::optional<Pace>& pace = std::nullopt) {
     const auto [it, added] = rows_.emplace(worker, Row{.clock = clock});
     CHECK(added);
+    if (pace.has_value()) {
+      it->second.interval_ns = std::llround(pace->busy_s() * 1e9);
+    }
     by_slowness_.insert(SlownessOf(worker, it->second));
   }
 
@@ -60,12 +66,15 @@ class PaceTable {
     by_slowness_.insert(SlownessOf(worker, row));
   }
 
-  // The worker's times; nothing while its interval is unknown, which is before
-  // its second push, or for kBusy before the first one that was released here.
+  // The worker's times; nothing before its first push and while its interval is
+  // unknown, which is, if its pace was, before its second push, or for kBusy
+  // before the first one that was released here.
   // REQUIRES: the worker is in the table.
   std::optional<PushTimes> Of(WorkerId worker) const {
     const Row& row = rows_.at(worker);
-    if (!row.interval_ns.has_value()) return std::nullopt;
+    if (!row.interval_ns.has_value() || !row.last_push_ns.has_value()) {
+      return std::nullopt;
+    }
     return PushTimes{.last_ns = *row.last_push_ns,
                      .interval_ns = *row.interval_ns};
   }
@@ -124,7 +133,8 @@ class Dssp final : public SyncPolicy {
   void Adopt(const SyncView& view, std::vector<Action>& actions) override {
     view_ = &view;
     for (const auto& [worker, phase] : view.members()) {
-      if (phase != SyncView::Phase::kIdle) paces_.Add(worker, Clock(worker));
+      if (phase == SyncView::Phase::kIdle) continue;
+      paces_.Add(worker, Clock(worker), view.PaceBefore(worker));
     }
     for (const WorkerId worker : view.waiting()) Decide(worker, actions);
   }

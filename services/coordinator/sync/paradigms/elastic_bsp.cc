@@ -34,6 +34,10 @@ class ElasticBsp final : public SyncPolicy {
   explicit ElasticBsp(int64_t r) : r_(r) { CHECK(r >= 1); }
 
   void Adopt(const SyncView& view, std::vector<Action>& actions) override {
+    for (const auto& [worker, phase] : view.members()) {
+      const std::optional<Pace> pace = view.PaceBefore(worker);
+      if (pace.has_value()) busy_.Assume(worker, pace->busy_s());
+    }
     Begin(view, actions);
   }
 

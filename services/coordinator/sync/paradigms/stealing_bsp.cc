@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -45,6 +46,10 @@ class StealingBsp final : public SyncPolicy {
   void Adopt(const SyncView& view, std::vector<Action>& actions) override {
     next_ = view.rounds().next();
     open_ = RoundId{0};
+    for (const auto& [worker, phase] : view.members()) {
+      const std::optional<Pace> pace = view.PaceBefore(worker);
+      if (pace.has_value()) paces_.Measured(worker, pace->seconds_each, 0);
+    }
     OpenNext(view, actions);
   }
 

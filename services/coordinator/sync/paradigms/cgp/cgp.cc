@@ -87,6 +87,8 @@ class CgpWindow {
 //     group does not wait for others: each push is an update already.
 //   - s_max: while an update would take a group beyond it, ready groups wait
 //     for that group, however long. A late push may be staler.
+//   - A policy that takes over from another knows the paces that were measured
+//     under it: if those of all are known, there is no warm-up.
 //   - Deadlines act on Tick alone, after the pushes of that instant. When
 //     nobody computes there can be none, and a window closes at once.
 class Cgp final : public SyncPolicy {
@@ -171,8 +173,13 @@ class Cgp final : public SyncPolicy {
   std::optional<RoundId> AccumulatorFor(Step& step, const CgpGroup& group);
   absl::Duration PeriodOf(const absl::btree_set<WorkerId>& members) const;
 
+  // A group of members of the beginning.
+  void BeginGroup(Step& step, CgpGroupId id,
+                  const std::vector<WorkerId>& workers);
   bool RegroupIsDue(bool warmup_round);
   void Regroup(Step& step);
+  static void ReportDivision(Step& step,
+                             const CgpRegrouper::Division& division);
 
   const CgpOptions options_;
   BusyTimes busy_;
@@ -212,20 +219,48 @@ Cgp::Cgp(const CgpOptions& options)
 void Cgp::Adopt(const SyncView& view, std::vector<Action>& actions) {
   Step step(view, actions);
   next_round_ = ToNumber(view.rounds().next());
-  for (const auto& [id, phase] : view.members()) {
-    const WorkerId worker = id;
+  std::vector<WorkerId> active;
+  std::vector<WorkerId> all;
+  bool known = true;
+  for (const auto& [worker, phase] : view.members()) {
+    all.push_back(worker);
+    const std::optional<Pace> pace = view.PaceBefore(worker);
+    if (pace.has_value()) busy_.Assume(worker, pace->busy_s());
+    if (phase == SyncView::Phase::kIdle) continue;
+    active.push_back(worker);
+    known = known && pace.has_value();
+  }
+  if (active.empty() || !known) return BeginGroup(step, warmup_group_, all);
+  warmup_left_ = 0;
+  const CgpRegrouper::Division division = regrouper_.Divide(active, busy_);
+  ReportDivision(step, division);
+  for (const std::vector<WorkerId>& group : division.groups) {
+    BeginGroup(step, groups_.NewId(), group);
+  }
+  for (const WorkerId worker : all) {
+    if (!members_.contains(worker)) BeginGroup(step, groups_.NewId(), {worker});
+  }
+}
+
+void Cgp::BeginGroup(Step& step, CgpGroupId id,
+                     const std::vector<WorkerId>& workers) {
+  for (const WorkerId worker : workers) {
+    const SyncView::Phase phase = step.view.PhaseOf(worker);
+    const bool computes = phase == SyncView::Phase::kComputing;
     Member& member = members_[worker];
-    member.group = warmup_group_;
-    if (phase == SyncView::Phase::kComputing) member.state = State::kAwaited;
-    if (phase == SyncView::Phase::kIdle) member.state = State::kIdle;
-    groups_.Enter(warmup_group_);
-    groups_.Update(warmup_group_, [&](CgpGroup& group) {
-      group.base = view.version();
-      if (member.state == State::kWaiting) group.waiting.insert(worker);
-      if (member.state == State::kAwaited) group.awaited.insert(worker);
+    member.group = id;
+    groups_.Enter(id);
+    if (phase == SyncView::Phase::kIdle) {
+      member.state = State::kIdle;
+      continue;
+    }
+    member.state = computes ? State::kAwaited : State::kWaiting;
+    groups_.Update(id, [&](CgpGroup& group) {
+      group.base = step.version;
+      (computes ? group.awaited : group.waiting).insert(worker);
     });
   }
-  Start(step, warmup_group_);
+  Start(step, id);
 }
 
 void Cgp::Apply(const SyncView& view, const Event& event,
@@ -588,7 +623,10 @@ void Cgp::Regroup(Step& step) {
     }
   }
   regrouper_.Divided(changed);
-  if (!changed) return;
+  if (changed) ReportDivision(step, division);
+}
+
+void Cgp::ReportDivision(Step& step, const CgpRegrouper::Division& division) {
   step.actions.push_back(
       Report{{DecisionKind::kRegrouped, division.groups.front().front(),
               static_cast<int64_t>(division.groups.size()),

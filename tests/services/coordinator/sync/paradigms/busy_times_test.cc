@@ -38,6 +38,17 @@ TEST(BusyTimesTest, MeasuresOnlyWhatBeganHereAndWasPushed) {
   times.Forget(kB);
 }
 
+TEST(BusyTimesTest, WhatIsAssumedCountsAsAMeasurement) {
+  BusyTimes times(0.25);
+  times.Assume(kA, 2);
+  EXPECT_DOUBLE_EQ(*times.Of(kA), 2);
+  times.Pushed(At(1), kA, 1);
+  EXPECT_DOUBLE_EQ(*times.Of(kA), 2);
+  times.Released(At(5), kA);
+  times.Pushed(At(11), kA, 1);
+  EXPECT_DOUBLE_EQ(*times.Of(kA), 3);
+}
+
 TEST(BusyTimesTest, IsNeverZero) {
   BusyTimes times(0.3);
   times.Released(At(1), kA);

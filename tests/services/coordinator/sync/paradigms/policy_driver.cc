@@ -70,10 +70,24 @@ void PolicyDriver::Start() {
       Compute(id, worker);
     }
   }
+  // Of all, as a rule.
+  if (takeover && rng_.Chance(1, 2)) {
+    SyncView::Paces paces;
+    for (const auto& [id, worker] : workers_) {
+      if (rng_.Chance(9, 10)) paces[id] = PaceOf(worker);
+    }
+    view_.BeginTerm(std::move(paces));
+  }
   SetProgress();
   policy_.Adopt(view_, actions_);
   PerformAll();
   Settle();
+}
+
+Pace PolicyDriver::PaceOf(const Worker& worker) const {
+  const absl::Duration busy = worker.takes * options_.unit;
+  return {.seconds_each = absl::ToDoubleSeconds(busy) / kBatch,
+          .samples = kBatch};
 }
 
 void PolicyDriver::RunUntil(double end) {
@@ -464,7 +478,12 @@ void PolicyDriver::Perform(const CloseRounds& close) {
 void PolicyDriver::Perform(const HandOver& /*over*/) {
   Note("  hand over");
   ++term_;
-  view_.BeginTerm();
+  SyncView::Paces paces;
+  for (const auto& [id, worker] : workers_) {
+    // As if first pushes were not measured.
+    if (worker.pushes >= 2) paces[id] = PaceOf(worker);
+  }
+  view_.BeginTerm(std::move(paces));
   for (const RoundId id : view_.rounds().Undrained()) {
     ++version_;
     view_.mutable_rounds().Drained(id, version_);

@@ -127,6 +127,7 @@ class PolicyDriver {
   };
 
   void Start();
+  Pace PaceOf(const Worker& worker) const;
   // False if nothing is pending, or only after `end`.
   bool Step(double end);
   bool TickIfDue(double end);

@@ -215,6 +215,7 @@ std::string PolicyScript::MakePolicyOf(absl::string_view spec) {
 }
 
 std::string PolicyScript::Adopt(const Words& words) {
+  SyncView::Paces paces;
   for (size_t i = 1; i < words.size(); ++i) {
     absl::string_view word = words[i];
     if (absl::ConsumePrefix(&word, "round=")) {
@@ -223,13 +224,24 @@ std::string PolicyScript::Adopt(const Words& words) {
       view_->mutable_rounds().Name(RoundId{round - 1});
       continue;
     }
-    const auto adopted = ParseAdopted(word);
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(word, absl::MaxSplits('@', 1));
+    const auto adopted = ParseAdopted(parts.first);
     if (!adopted.has_value()) return "no worker";
     const auto& [worker, phase] = *adopted;
+    if (!parts.second.empty()) {
+      absl::Duration busy;
+      if (!absl::ParseDuration(std::string(parts.second), &busy)) {
+        return "no time";
+      }
+      paces[worker] = {.seconds_each = absl::ToDoubleSeconds(busy) / kBatch,
+                       .samples = kBatch};
+    }
     view_->Add(worker);
     if (phase != Phase::kWaiting) view_->Release(worker);
     if (phase == Phase::kIdle) view_->Tell(Idle{worker});
   }
+  view_->BeginTerm(std::move(paces));
   TakeOver();
   return "";
 }
@@ -320,7 +332,7 @@ void PolicyScript::Perform(std::vector<Action> actions) {
       issue(release->worker, release->plan);
     }
     if (std::holds_alternative<HandOver>(action)) {
-      view_->BeginTerm();
+      view_->BeginTerm({});
       for (const RoundId round : rounds.Undrained()) {
         rounds.Drained(round, version_ + 1);
       }

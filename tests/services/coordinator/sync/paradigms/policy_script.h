@@ -16,9 +16,10 @@ namespace paceline {
 // Runs commands on a policy. One command a line:
 //
 //   policy SPEC                   makes the policy anew, at time 0
-//   adopt w0 w1=computing w2=idle [round=7]
+//   adopt w0 w1=computing@2s w2=idle [round=7]
 //                                 hands it the members; those without a phase
-//                                 wait; round ids are free from 1 if not said
+//                                 wait; of w1 it is known that a batch takes it
+//                                 2 s; round ids are free from 1 if not said
 //   push w0 [discarded], join w3, leave w0, idle w1, resume w1, ready w0,
 //   abandoned w0, flag w0, clear w0, tick       events; "at 1.5s" before one
 //   sets the time counted 500 1000              so many samples of so many are
