@@ -83,6 +83,11 @@ function(paceline_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "KERNELS;OPTIMIZED;SEPARATE" "" "SRCS;DEPS")
   if(arg_SRCS)
     add_library(paceline_${name} STATIC ${arg_SRCS})
+    # What only tests need is built where one of them is.
+    string(FIND ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests in_tests)
+    if(in_tests EQUAL 0)
+      set_target_properties(paceline_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
     target_include_directories(paceline_${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(paceline_${name} PUBLIC ${arg_DEPS}
                           PRIVATE paceline::warnings)
@@ -123,13 +128,19 @@ function(paceline_binary name)
   install(TARGETS ${name})
 endfunction()
 
-# paceline_test(NAME SRCS... DEPS... [LABELS...] [KIND] [OPTIMIZED] [SEPARATE]): a
-# GoogleTest program, one CTest test of one of PACELINE_KINDS. The time limit ends
+# paceline_test(NAME SRCS... DEPS... [LABELS...] [KIND] [SEEDS] [OPTIMIZED]
+# [SEPARATE]): a GoogleTest program, one CTest test of one of PACELINE_KINDS. The time limit ends
 # what hangs; it is far above what the slowest test takes on a slow machine under a
-# sanitizer. OPTIMIZED as for a library: what checks thousands of seeds.
+# sanitizer. SEEDS: it draws what happens from many seeds, of which a sanitizer
+# tries few, so that it is among the UNSANITIZED tests as well. OPTIMIZED as for a
+# library: what checks those seeds.
 function(paceline_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "${PACELINE_KINDS};OPTIMIZED;SEPARATE"
-                        "" "SRCS;DEPS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg
+                        "${PACELINE_KINDS};SEEDS;OPTIMIZED;SEPARATE" ""
+                        "SRCS;DEPS;LABELS")
+  if(PACELINE_TESTS STREQUAL "UNSANITIZED" AND NOT arg_SEEDS)
+    return()
+  endif()
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock_main
                         paceline::tsan_mutex paceline::warnings)

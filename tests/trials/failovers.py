@@ -47,7 +47,7 @@ ON_LINKS = {"cut": number("CUTS", 2), "half_open": number("HALF_OPENS", 2),
             "throttle": number("THROTTLES", 1)}
 SEED = number("SEED", 1)
 LEASE = os.environ.get("PACELINE_LEASE", "1s")
-# What a batch takes a worker, imitated. Unoptimized programs need longer.
+# What a batch takes a worker, imitated. Beside other tests it needs longer.
 STEP = os.environ.get("PACELINE_STEP", "100ms")
 SECONDS = float(LEASE.removesuffix("s"))
 
