@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""The coordinator is killed and stopped while a job trains, and nobody notices:
-the job goes on where it was, and its weights count each sample once an epoch.
+"""The coordinator is killed or stopped while a job trains, or the whole machine
+stands still, and nobody notices: the job goes on where it was, and its weights
+count each sample once an epoch.
 
     coordinator_deaths_test.py BIN_DIR SOURCE_DIR
 
@@ -8,6 +9,7 @@ Deaths of others at the same time, and how long training rests, are the trial
 `failovers`; a second coordinator is standby_test.
 """
 
+import os
 import pathlib
 import random
 import shutil
@@ -69,6 +71,23 @@ class CoordinatorDeathsTest(unittest.TestCase):
             self.cluster.coordinator.send_signal(signal.SIGSTOP)
             pause(leases * LEASE)
             self.cluster.coordinator.send_signal(signal.SIGCONT)
+            self.job.trains_on()
+        self.job.nobody_was_lost()
+        self.job.counts_each_sample()
+
+    def test_nobody_is_lost_when_the_whole_machine_stands_still(self):
+        """As a machine does that is suspended: all processes at one moment, the
+        workers' programs too. They wake up in any order."""
+        for paradigm, leases in (("bsp", 1.5), ("asp", 3)):
+            self.job.switch(paradigm)
+            self.job.trains_on()
+            everybody = self.cluster.process_ids()
+            for pid in everybody:
+                os.kill(pid, signal.SIGSTOP)
+            pause(leases * LEASE)
+            self.random.shuffle(everybody)
+            for pid in everybody:
+                os.kill(pid, signal.SIGCONT)
             self.job.trains_on()
         self.job.nobody_was_lost()
         self.job.counts_each_sample()

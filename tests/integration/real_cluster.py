@@ -132,6 +132,15 @@ class RealCluster:
         process.kill()
         process.wait(timeout=LONG)
 
+    def process_ids(self):
+        """Of all, with those that they have started."""
+        found = [self.coordinator.pid,
+                 *(process.pid for process in self.processes.values())]
+        for parent in found:
+            for task in pathlib.Path(f"/proc/{parent}/task").iterdir():
+                found += map(int, (task / "children").read_text().split())
+        return found
+
     def stop(self):
         """The exit codes of all, told to end by SIGTERM."""
         everybody = [*self.processes.values(), self.coordinator]
