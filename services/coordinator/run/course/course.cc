@@ -205,11 +205,11 @@ bool RunCourse::Initialize(const Turn& turn) {
   }
   // Who writes the starting weights may be lost meanwhile: then the next one
   // writes them, and the same values at that.
-  if (members_.Find(writer_) != nullptr) return false;
+  if (writer_.has_value() && members_.Find(*writer_) != nullptr) return false;
   const std::vector<WorkerId> ready = members_.ReadyTrainers();
   if (ready.empty()) return false;
   writer_ = ready.front();
-  Begin(turn, writer_, /*initialize=*/true);
+  Begin(turn, *writer_, /*initialize=*/true);
   return false;
 }
 

@@ -171,7 +171,7 @@ class RunCourse {
   WorkerModel model_;
   std::string model_of_;  // The worker's name that the model is from.
   std::vector<BlockPlacement> blocks_;
-  WorkerId writer_{0};  // Of the starting weights.
+  std::optional<WorkerId> writer_;  // Of the starting weights.
   std::unique_ptr<SyncCore> core_;
   std::vector<Output> core_outputs_;
   LossWatch losses_;

@@ -46,15 +46,17 @@ SyncOptions SyncOptionsOf(const CourseOptions& options,
 }
 
 absl::Status FitsStart(const WorkerModel& model, const RunStart& start) {
-  if (start.tensors.empty()) return absl::OkStatus();
-  if (start.weights_only) return HasWeights(model.tensors, start.tensors);
-  // What a tensor has of its own may be changed from one run to the next.
-  const std::string difference = FirstDifference(
-      model.tensors, start.tensors, "in the checkpoint", Sameness::kKinds);
-  if (!difference.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the checkpoint is of another model than the workers build: ",
-        difference, "; run the version that wrote it"));
+  if (start.weights_only && !start.tensors.empty()) {
+    PACELINE_RETURN_IF_ERROR(HasWeights(model.tensors, start.tensors));
+  } else if (!start.tensors.empty()) {
+    // What a tensor has of its own may be changed from one run to the next.
+    const std::string difference = FirstDifference(
+        model.tensors, start.tensors, "in the checkpoint", Sameness::kKinds);
+    if (!difference.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the checkpoint is of another model than the workers build: ",
+          difference, "; run the version that wrote it"));
+    }
   }
   return Annotate(CheckPosition(start.position, model.train_samples),
                   "the checkpoint does not fit the training data");

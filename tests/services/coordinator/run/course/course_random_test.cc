@@ -175,7 +175,7 @@ std::vector<Day> AllDays() {
 class CourseRandomTest : public ::testing::TestWithParam<Day> {};
 
 TEST_P(CourseRandomTest, KeepsWhatAlwaysHolds) {
-  int finished = 0;
+  uint64_t finished = 0;
   const Seeds seeds(300);
   for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     const ClusterSpec spec = SpecOf(seed, GetParam().faults);
@@ -199,8 +199,8 @@ TEST_P(CourseRandomTest, KeepsWhatAlwaysHolds) {
         << "seed " << seed << " under " << result.paradigm;
     finished += outcome.status.ok() && !outcome.paused ? 1 : 0;
   }
-  EXPECT_TRUE(finished > 0 || seeds.count < 100)
-      << "no run has come to its end: this proves little";
+  EXPECT_TRUE(seeds.count < 100 || finished > seeds.count / 3)
+      << "only " << finished << " runs have come to their end: proves little";
 }
 
 INSTANTIATE_TEST_SUITE_P(Days, CourseRandomTest, ::testing::ValuesIn(AllDays()),
