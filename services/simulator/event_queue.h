@@ -47,6 +47,7 @@ enum class EventKind : uint8_t {
   kFilesRemoved,     // The same.
   kEvaluatorKnown,   // The coordinator hears whether there is an evaluator.
   kEvaluatorComes,
+  kCoordinatorDies,
   kServerReturns,  // To another life of the coordinator.
   kSecondOver,
 };

@@ -53,6 +53,13 @@ struct Faults {
   int change = 0;  // A switch to one of `paradigms`, of which there is one.
   int cancel = 0;
   std::vector<ParadigmSpec> paradigms = {};
+
+  // So that each place of a run can be tried: a member dies before the
+  // so-many-th thing that members do, the coordinator after the so-many-th
+  // input of the run. 0: by chance alone.
+  int64_t member_dies_at = 0;
+  int64_t coordinator_dies_at = 0;
+
   // Nothing goes wrong from then on, and everybody who is needed comes.
   Nanos until = kNever;
 };
@@ -69,6 +76,13 @@ class FaultDraws {
   bool Happens(int chance, Nanos now) {
     return chance > 0 && now < faults_.until && Chance(chance, 1000);
   }
+  // Before each thing that a member does.
+  bool MemberDies(Nanos now) {
+    return ++done_by_members_ == faults_.member_dies_at ||
+           Happens(faults_.member_dies, now);
+  }
+  // After each input.
+  bool CoordinatorDies() { return ++inputs_ == faults_.coordinator_dies_at; }
   bool Chance(uint64_t numerator, uint64_t denominator) {
     return rng_.Chance(numerator, denominator);
   }
@@ -96,6 +110,8 @@ class FaultDraws {
   const Faults& faults_;
   Rng rng_;
   Nanos full_until_ = 0;
+  int64_t done_by_members_ = 0;
+  int64_t inputs_ = 0;
 };
 
 }  // namespace paceline

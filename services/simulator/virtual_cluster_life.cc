@@ -167,6 +167,8 @@ void VirtualCluster::HandleLife(const TimedEvent& event) {
       return Give(EvaluatorKnown{AnyAlive(evaluators_)});
     case EventKind::kEvaluatorComes:
       return EvaluatorComes();
+    case EventKind::kCoordinatorDies:
+      return RestartCoordinator();
     case EventKind::kServerReturns:
       return ServerReturns(number);
     default:
@@ -181,7 +183,7 @@ bool VirtualCluster::Hindered(const TimedEvent& event) {
   if (!member.alive || course_->stage() == RunStage::kEnded) return true;
   if (member.awake_at <= now_) {
     const Faults& faults = spec_.faults;
-    if (Happens(faults.member_dies)) {
+    if (draws_.MemberDies(now_)) {
       // Silence, or a stream that breaks.
       LoseMember(id, draws_.Chance(1, 3) ? LossReason::kLeaseEnded
                                          : LossReason::kStreamBroken);

@@ -18,7 +18,10 @@ void VirtualCluster::Give(const RunInput& input) {
 
 absl::Status VirtualCluster::Offer(const RunInput& input) {
   Tell(&ClusterObserver::Given, now_, input);
-  if (spec_.faults.coordinator_dies > 0) inputs_.emplace_back(now_, input);
+  const Faults& faults = spec_.faults;
+  if (faults.coordinator_dies > 0 || faults.coordinator_dies_at > 0) {
+    inputs_.emplace_back(now_, input);
+  }
   std::vector<RunOutput> outputs;
   absl::Status taken = course_->Step(ToTime(now_), input, outputs);
   // Nothing that follows from an output steps the course before time goes on.
@@ -27,6 +30,7 @@ absl::Status VirtualCluster::Offer(const RunInput& input) {
     Perform(output);
   }
   Tell(&ClusterObserver::Stepped, now_, *course_, taken);
+  if (draws_.CoordinatorDies()) Send(EventKind::kCoordinatorDies, 0, now_);
   return taken;
 }
 
