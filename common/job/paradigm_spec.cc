@@ -51,6 +51,7 @@ class Parameters {
   // Replaces the values that `given` has; the others stay as they are.
   explicit Parameters(const SpecParameters* given) : given_(given) {}
 
+  bool reads() const { return given_ != nullptr; }
   const std::vector<absl::string_view>& keys() const { return keys_; }
   // Says what is wrong with the first wrong one.
   const absl::Status& status() const { return status_; }
@@ -187,6 +188,21 @@ absl::Status ReadFastest(absl::string_view text, int64_t& within) {
   return Annotate(k.status(), "fastest=within:K");
 }
 
+// "paper" was the name of "printed".
+absl::Status ReadDsspMode(absl::string_view text, DsspMode& mode) {
+  if (text == "printed" || text == "paper") {
+    mode = DsspMode::kPrinted;
+  } else if (text == "exact") {
+    mode = DsspMode::kExact;
+  } else if (text == "bounded") {
+    mode = DsspMode::kBounded;
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "mode=", text, " is neither exact nor bounded nor printed"));
+  }
+  return absl::OkStatus();
+}
+
 void List(DsspOptions& options, Parameters& parameters) {
   parameters.Whole("lower", options.lower);
   parameters.Whole("upper", options.upper);
@@ -197,7 +213,15 @@ void List(DsspOptions& options, Parameters& parameters) {
                      absl::StrCat("upper=", options.upper, " is more than ",
                                   kMostRange, " above lower=", options.lower,
                                   "; asp is the paradigm without a bound"));
-  parameters.Choice("mode", options.mode, {"paper", "exact", "bounded"});
+  const absl::string_view modes[] = {"printed", "exact", "bounded"};
+  parameters.Text(
+      "mode", modes[static_cast<size_t>(options.mode)],
+      [&](absl::string_view text) { return ReadDsspMode(text, options.mode); });
+  if (parameters.reads() && options.mode == DsspMode::kPrinted) {
+    options.release = DsspRelease::kGap;
+    options.fastest_within = 0;
+  }
+  parameters.Choice("release", options.release, {"next", "gap"});
   parameters.Choice("interval", options.interval, {"push", "busy"});
   parameters.Choice("rule", options.rule, {"abs", "causal"});
   parameters.Text("fastest",

@@ -33,13 +33,24 @@ enum class DsspMode : uint8_t {
   // upper bound*: a fastest worker that has used its allowance may get another
   // one, whatever its gap. Under lasting differences in speed it behaves like
   // ASP.
-  kPaper,
+  kPrinted,
   // Follows the prose and the figures: r iterations follow. It enforces no
   // upper bound either.
   kExact,
   // Is kExact with the upper bound enforced: at a push the gap is at most
   // upper + 1. It is the only mode that the paper's theorem covers.
   kBounded,
+};
+
+// Says when a worker that the controller has stopped goes on
+// (algorithms.md 2.4, D11).
+enum class DsspRelease : uint8_t {
+  // At the next push of the worker that was the slowest, as Figure 2 has it:
+  // that is what the controller has predicted.
+  kNext,
+  // Once its gap is `lower` again, as line 17 of Algorithm 1 has it: that may
+  // take many pushes of the slowest.
+  kGap,
 };
 
 // Says what is measured as a worker's interval (algorithms.md 2.4, D9).
@@ -57,13 +68,14 @@ enum class PairRule : uint8_t {
 struct DsspOptions {
   int64_t lower = 3;   // s_L: at this gap or less everybody may go on.
   int64_t upper = 15;  // s_U: allowances reach up to upper - lower.
-  DsspMode mode = DsspMode::kPaper;
+  DsspMode mode = DsspMode::kExact;
+  DsspRelease release = DsspRelease::kNext;  // kPrinted: kGap if not said.
   IntervalKind interval = IntervalKind::kPush;
   PairRule rule = PairRule::kAbsolute;
   // The controller is called for workers whose clock is at most this far below
-  // the largest: 0 as in the paper; more lets equal fast workers go on that
-  // noise has driven apart.
-  int64_t fastest_within = 0;
+  // the largest: 0 as in the paper, and with kPrinted if not said; more lets
+  // equal fast workers go on that noise has driven apart.
+  int64_t fastest_within = 3;
 };
 
 // Says how the staleness of a worker's parameters is limited.
@@ -216,8 +228,8 @@ struct ScheduledSwitch {
 //   bsp
 //   asp
 //   ssp:s=3
-//   dssp:lower=3,upper=15,mode=paper|exact|bounded,interval=push|busy,
-//        rule=abs|causal,fastest=max|within:K
+//   dssp:lower=3,upper=15,mode=exact|bounded|printed,release=next|gap,
+//        interval=push|busy,rule=abs|causal,fastest=max|within:K
 //   saps:mode=refresh|damp|drop,s=auto,s_max=auto,micro_batches=8,
 //        starve_limit=10
 //   cgp:beta=0.9,delta=0.25,predictive=true|false,patience=1.5,

@@ -40,7 +40,7 @@ struct JobFlags {
 // a help page.
 inline constexpr char kJobFlagsHelp[] =
     R"(Paradigms, each with its defaults (docs/paradigms.md has all parameters):
-  bsp, asp, ssp:s=3, dssp:lower=3,upper=15,mode=paper|exact|bounded, cgp,
+  bsp, asp, ssp:s=3, dssp:lower=3,upper=15,mode=exact|bounded|printed, cgp,
   saps:mode=refresh|damp|drop, ksync, kbatchsync, backup, kasync, kbatchasync,
   psp, elastic, abs, syncswitch
   A run may have a batching of its own: bsp,batching=balanced

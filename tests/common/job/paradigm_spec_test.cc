@@ -37,15 +37,19 @@ INSTANTIATE_TEST_SUITE_P(
         GoodSpec{"ssp", "ssp:s=3"}, GoodSpec{"ssp:s=0", "ssp:s=0"},
         GoodSpec{"ssp:s=1000000000", "ssp:s=1000000000"},
         GoodSpec{"dssp",
-                 "dssp:lower=3,upper=15,mode=paper,interval=push,rule=abs,"
-                 "fastest=max"},
-        GoodSpec{"dssp:upper=3",
-                 "dssp:lower=3,upper=3,mode=paper,interval=push,rule=abs,"
-                 "fastest=max"},
+                 "dssp:lower=3,upper=15,mode=exact,release=next,interval=push,"
+                 "rule=abs,fastest=within:3"},
+        GoodSpec{"dssp:upper=3,mode=printed",
+                 "dssp:lower=3,upper=3,mode=printed,release=gap,interval=push,"
+                 "rule=abs,fastest=max"},
+        // Its name of old; and what is said holds.
+        GoodSpec{"dssp:fastest=within:2,mode=paper",
+                 "dssp:lower=3,upper=15,mode=printed,release=gap,interval=push,"
+                 "rule=abs,fastest=within:2"},
         GoodSpec{"dssp:fastest=within:2,rule=causal,interval=busy,"
                  "mode=bounded,upper=9,lower=0",
-                 "dssp:lower=0,upper=9,mode=bounded,interval=busy,rule=causal,"
-                 "fastest=within:2"},
+                 "dssp:lower=0,upper=9,mode=bounded,release=next,interval=busy,"
+                 "rule=causal,fastest=within:2"},
         GoodSpec{"cgp",
                  "cgp:beta=0.9,delta=0.25,predictive=true,patience=1.5,"
                  "warmup_rounds=5,alpha=0.3,regroup_every=50,drift=0.25,"
@@ -75,9 +79,9 @@ INSTANTIATE_TEST_SUITE_P(
         // A canonical spec with a ',' cannot stand within another.
         GoodSpec{"syncswitch:then=dssp,at=0.1234564",
                  "syncswitch:first=bsp,then=dssp,at=0.123456,straggler=stay"},
-        GoodSpec{"dssp:mode=exact,fastest=within:0",
-                 "dssp:lower=3,upper=15,mode=exact,interval=push,rule=abs,"
-                 "fastest=max"}));
+        GoodSpec{"dssp:mode=exact,release=gap,fastest=within:0",
+                 "dssp:lower=3,upper=15,mode=exact,release=gap,interval=push,"
+                 "rule=abs,fastest=max"}));
 
 struct BadSpec {
   std::string spec;

@@ -15,8 +15,9 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr char kPaper[] = "dssp:lower=3,upper=15,mode=paper";
-constexpr char kBounded[] = "dssp:lower=3,upper=15,mode=bounded";
+constexpr char kPaper[] = "dssp:lower=3,upper=15,mode=printed";
+constexpr char kBounded[] =
+    "dssp:lower=3,upper=15,mode=bounded,release=gap,fastest=max";
 
 struct Row {
   std::vector<double> seconds;

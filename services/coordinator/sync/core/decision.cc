@@ -56,6 +56,8 @@ constexpr Words kWords[] = {
      " known yet"},
     {kNotFastest, "not_fastest",
      "gap {a}: waits, for it is {b} behind the fastest worker"},
+    {kSlowestPushed, "slowest_pushed",
+     "gap {a}: waits no longer, for the slowest worker has pushed"},
     {kCapped, "capped", "gap {a} exceeds the upper bound {b}: waits"},
 
     {kLags, "lags", "lags: {a update|updates} behind, the bound is {b}"},

@@ -26,6 +26,7 @@ enum class DecisionKind : uint8_t {
   kAllowanceRefused,  // DSSP: held: a = gap, b = r* of the controller (0).
   kColdStart,         // DSSP: held: a = gap; an interval is still unknown.
   kNotFastest,        // DSSP: held: a = gap, b = largest clock - own clock.
+  kSlowestPushed,     // DSSP: released at that push: a = gap.
   kCapped,  // DSSP bounded: held at the upper bound: a = gap, b = s_U.
 
   // SaPS. a = updates behind, b = s.

@@ -104,6 +104,38 @@ class PaceTable {
   absl::btree_set<Slowness> by_slowness_;  // The slowest first.
 };
 
+// Who was stopped by the controller, and at whose next push each goes on. Every
+// operation takes O(log workers), but for those who are taken.
+// Thread-compatible.
+class PushWaits {
+ public:
+  void Add(WorkerId waits, WorkerId slowest) {
+    slowest_.emplace(waits, slowest);
+    by_slowest_.emplace(slowest, waits);
+  }
+  void Remove(WorkerId waits) {
+    const auto it = slowest_.find(waits);
+    if (it == slowest_.end()) return;
+    by_slowest_.erase({it->second, waits});
+    slowest_.erase(it);
+  }
+  // Those who wait for that worker, by id; they wait no longer.
+  std::vector<WorkerId> Take(WorkerId slowest) {
+    std::vector<WorkerId> taken;
+    auto it = by_slowest_.lower_bound({slowest, WorkerId{0}});
+    while (it != by_slowest_.end() && it->first == slowest) {
+      taken.push_back(it->second);
+      slowest_.erase(it->second);
+      it = by_slowest_.erase(it);
+    }
+    return taken;
+  }
+
+ private:
+  absl::btree_map<WorkerId, WorkerId> slowest_;
+  absl::btree_set<std::pair<WorkerId, WorkerId>> by_slowest_;
+};
+
 bool LetsGoOn(DecisionKind kind) {
   return kind == DecisionKind::kWithinBound ||
          kind == DecisionKind::kAllowanceUsed ||
@@ -114,9 +146,14 @@ bool LetsGoOn(DecisionKind kind) {
 // algorithms.md 2 with the readings D1 to D14): pushes are applied as they
 // arrive. A worker may go on at a gap of at most `lower`; beyond it, the
 // fastest one gets as many further iterations as bring it to its best meeting
-// with the slowest. Others wait until their gap is `lower` again.
+// with the slowest. One that is to stop there goes on at the slowest's next
+// push; others wait until their gap is `lower` again.
 //
-// THE DEFAULT MODE, `paper`, DOES NOT ENFORCE THE UPPER BOUND; `bounded` does.
+// THE DEFAULT MODE DOES NOT ENFORCE THE UPPER BOUND; `bounded` does. Two of the
+// defaults deviate from the pseudo-code, which is `printed`: it has everybody
+// wait for the gap, where a single late push can cost a long wait, and calls
+// the controller for the largest clock alone, so that equal workers that noise
+// has driven apart wait for each other. Figure 2 of the paper has the former.
 //
 // An allowance is used up before anything else is asked, also when the gap has
 // fallen to `lower` meanwhile (D13). Who becomes idle loses its allowance and
@@ -139,8 +176,8 @@ class Dssp final : public SyncPolicy {
     for (const WorkerId worker : view.waiting()) Decide(worker, actions);
   }
 
-  // Releases the event's own worker first, then those who waited, by clock and
-  // then by id.
+  // Releases the event's own worker first, then those who waited: for its push,
+  // by id; and for their gap, by clock and then by id.
   void Apply(const SyncView& view, const Event& event,
              std::vector<Action>& actions) override {
     const auto enter = [&](WorkerId worker) {
@@ -153,6 +190,7 @@ class Dssp final : public SyncPolicy {
                    [&](const PushDone& e) {
                      paces_.Pushed(view.now(), e.worker, Clock(e.worker));
                      Decide(e.worker, actions);
+                     ReleaseWaiting(e.worker, actions);
                    },
                    [&](const Left& e) { Forget(e.worker); },
                    [&](const Idle& e) { Forget(e.worker); },
@@ -190,7 +228,24 @@ class Dssp final : public SyncPolicy {
       GoOn(decision, actions);
     } else {
       gate_.Hold(*view_, worker);
+      if (options_.release == DsspRelease::kNext &&
+          (decision.kind == DecisionKind::kAllowanceRefused ||
+           decision.kind == DecisionKind::kCapped)) {
+        push_waits_.Add(worker, paces_.Slowest());
+      }
       actions.push_back(Report{decision});
+    }
+  }
+
+  // That worker has pushed.
+  void ReleaseWaiting(WorkerId slowest, std::vector<Action>& actions) {
+    for (const WorkerId worker : push_waits_.Take(slowest)) {
+      const int64_t gap = view_->clocks().Gap(worker);
+      if (options_.mode == DsspMode::kBounded && gap > options_.upper) {
+        push_waits_.Add(worker, paces_.Slowest());
+      } else if (gap > options_.lower && gate_.Take(*view_, worker)) {
+        GoOn({DecisionKind::kSlowestPushed, worker, gap}, actions);
+      }
     }
   }
 
@@ -239,7 +294,7 @@ class Dssp final : public SyncPolicy {
     }
     // As printed, the release that comes with the grant costs nothing (D2).
     const int64_t kept =
-        options_.mode == DsspMode::kPaper ? granted : granted - 1;
+        options_.mode == DsspMode::kPrinted ? granted : granted - 1;
     if (kept > 0) allowances_.emplace(worker, kept);
     return {DecisionKind::kAllowanceGranted, worker, gap, granted,
             chosen.distance_ns};
@@ -247,14 +302,20 @@ class Dssp final : public SyncPolicy {
 
   void GoOn(const Decision& why, std::vector<Action>& actions) {
     paces_.Released(view_->now(), why.worker);
+    push_waits_.Remove(why.worker);
     actions.push_back(Report{why});
     actions.push_back(Release{why.worker, PushPlan::Immediate()});
   }
 
-  // The worker counts no more: its pace and its allowance are void.
+  // The worker counts no more: its pace and its allowance are void. Who waits
+  // for its push waits for that of whoever is the slowest now.
   void Forget(WorkerId worker) {
     paces_.Remove(worker);
     allowances_.erase(worker);
+    push_waits_.Remove(worker);
+    for (const WorkerId waits : push_waits_.Take(worker)) {
+      push_waits_.Add(waits, paces_.Slowest());
+    }
   }
 
   WorkerClock Clock(WorkerId worker) const {
@@ -264,6 +325,7 @@ class Dssp final : public SyncPolicy {
   const DsspOptions options_;
   const SyncView* view_ = nullptr;  // Set by Adopt().
   Gate gate_;                       // Its bound is the lower one.
+  PushWaits push_waits_;            // Of those whom it holds.
   PaceTable paces_;
   // How much of r is left to each worker that has an allowance: at least 1.
   absl::btree_map<WorkerId, int64_t> allowances_;

@@ -37,6 +37,12 @@ class Gate {
     return std::nullopt;
   }
 
+  // Lets it go, whatever its gap. False if it is not held.
+  bool Take(const SyncView& view, WorkerId worker) {
+    return view.Contains(worker) &&
+           held_.erase({view.clocks().Of(worker), worker}) > 0;
+  }
+
   int64_t bound() const { return bound_; }
 
  private:

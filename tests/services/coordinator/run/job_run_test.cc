@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST_F(JobRunTest, AssignsTheWholeJob) {
-  spec_.set_paradigm("dssp:lower=3,upper=9,mode=paper");
+  spec_.set_paradigm("dssp:lower=3,upper=9,mode=printed");
   setup_.run = 6;
   MakeJob();
   FakeWorker& worker = AddWorker("w0");

@@ -25,6 +25,7 @@ SimulatedParadigms() {
           {"ssp:s=0", 1},
           {"ssp:s=3", 4},
           {"dssp:lower=1,upper=4", std::nullopt},
+          {"dssp:lower=1,upper=4,mode=printed", std::nullopt},
           {"dssp:lower=1,upper=4,mode=exact,interval=busy,rule=causal",
            std::nullopt},
           {"dssp:lower=1,upper=4,mode=bounded", 5},

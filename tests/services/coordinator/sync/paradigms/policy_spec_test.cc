@@ -14,7 +14,8 @@ TEST(MakePolicyTest, ThePolicyHasTheParametersOfItsSpec) {
         "bsp:steal=true,pieces=8",
         "asp",
         "ssp:s=4",
-        "dssp:lower=2,upper=9,mode=bounded,interval=busy,rule=causal,"
+        "dssp:lower=2,upper=9,mode=bounded,release=next,interval=busy,"
+        "rule=causal,"
         "fastest=within:2",
         "saps:mode=refresh,s=auto,micro_batches=4",
         "saps:mode=damp,s=3,s_max=9",

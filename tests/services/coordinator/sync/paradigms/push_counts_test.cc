@@ -21,8 +21,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const char kPaper[] = "dssp:lower=3,upper=15,mode=paper";
-const char kBounded[] = "dssp:lower=3,upper=15,mode=bounded";
+const char kPaper[] = "dssp:lower=3,upper=15,mode=printed";
+const char kBounded[] =
+    "dssp:lower=3,upper=15,mode=bounded,release=gap,fastest=max";
 
 struct SteadyRun {
   std::vector<int64_t> pushes;
@@ -69,8 +70,8 @@ TEST(PushCountsTest, EqualTheVectors) {
       {"asp", "asp"},
       {"ssp3", "ssp:s=3"},
       {"ssp15", "ssp:s=15"},
-      {"dssp_paper", "dssp:mode=paper," + range},
-      {"dssp_bounded", "dssp:mode=bounded," + range}};
+      {"dssp_paper", "dssp:mode=printed," + range},
+      {"dssp_bounded", "dssp:mode=bounded,release=gap,fastest=max," + range}};
   ASSERT_EQ(table["cases"].size(), 3u);
   for (const auto& row : table["cases"]) {
     for (const auto& [column, spec] : columns) {
@@ -160,7 +161,8 @@ TEST(PushCountsTest, TheParadigmsMeetAtTheirEnds) {
   EXPECT_EQ(pushes("ssp:s=1000000000"), pushes("asp"));
   EXPECT_EQ(pushes("ssp:s=0"), pushes("bsp"));
   for (const std::string mode : {"paper", "exact", "bounded"}) {
-    EXPECT_EQ(pushes("dssp:lower=3,upper=3,mode=" + mode), pushes("ssp:s=3"));
+    EXPECT_EQ(pushes("dssp:lower=3,upper=3,release=gap,mode=" + mode),
+              pushes("ssp:s=3"));
   }
 }
 
