@@ -81,10 +81,11 @@ class CgpWindow {
 //     once if the group is at rest. So all members of a round have one version.
 //   - A group that is overdue by more than delta is not predicted any more.
 //   - A round has an accumulator of its own, so that a late push can be told
-//     from the pushes of the group's later rounds. With more than
-//     RoundLedger::kMostAtWill groups those of one worker push immediately
-//     instead, and so does any group while all accumulators are in use. Such a
-//     group does not wait for others: each push is an update already.
+//     from the pushes of the group's later rounds. So the workers are divided
+//     into RoundLedger::kMostAtWill groups at most. Joiners, each on its own,
+//     can make more until the next division: then groups of one worker push
+//     immediately, and so does any group while all accumulators are in use.
+//     Such a group does not wait for others: each push is an update already.
 //   - s_max: while an update would take a group beyond it, ready groups wait
 //     for that group, however long. A late push may be staler.
 //   - A policy that takes over from another knows the paces that were measured

@@ -67,14 +67,16 @@ double SpeedFloor(double beta, double alone) {
 // one's and so on: of equally good ones the first met is the one wanted.
 class ExactGrouping {
  public:
-  ExactGrouping(absl::Span<const double> busy_s, double beta)
-      : periods_(busy_s), rest_(busy_s.size() + 1) {
+  ExactGrouping(absl::Span<const double> busy_s, double beta,
+                size_t most_groups)
+      : periods_(busy_s), most_groups_(most_groups), rest_(busy_s.size() + 1) {
     for (size_t i = periods_.size(); i-- > 0;) {
       rest_[i] = rest_[i + 1] + 1 / periods_[i];
     }
     floor_ = SpeedFloor(beta, rest_[0]);
   }
 
+  // Nothing if so few groups are not fast enough.
   std::vector<size_t> Run() {
     Extend(0, CgpSums());
     return best_sizes_;
@@ -91,6 +93,7 @@ class ExactGrouping {
       best_sizes_ = sizes_;
       return;
     }
+    if (sizes_.size() == most_groups_) return;
     for (size_t end = begin + 1; end <= periods_.size(); ++end) {
       CgpSums more = sums;
       more.Add(end - begin, periods_[end - 1]);
@@ -101,6 +104,7 @@ class ExactGrouping {
   }
 
   const absl::Span<const double> periods_;
+  const size_t most_groups_;
   std::vector<double> rest_;  // Speed of the workers from there on, alone.
   double floor_ = 0;
   std::vector<size_t> sizes_;  // Of the groups so far.
@@ -111,18 +115,26 @@ class ExactGrouping {
 // The grouping of more workers than can be divided in all ways.
 class GreedyGrouping {
  public:
-  GreedyGrouping(absl::Span<const double> busy_s, double beta)
-      : periods_(busy_s) {
+  GreedyGrouping(absl::Span<const double> busy_s, double beta,
+                 size_t most_groups)
+      : periods_(busy_s), most_groups_(most_groups) {
     for (const double period : periods_) sums_.Add(1, period);
     floor_ = SpeedFloor(beta, sums_.speed());
     const size_t workers = periods_.size();
     for (size_t i = 0; i < workers; ++i) {
       groups_.push_back({i, i + 1, i, i + 1});
     }
+    for (size_t i = 1; i < workers; ++i) groups_[i].previous = i - 1;
+    count_ = workers;
   }
 
   std::vector<size_t> Run() {
     JoinNeighbours();
+    if (count_ > most_groups_) {
+      must_join_ = true;
+      JoinNeighbours();
+    }
+    floor_ = std::min(floor_, sums_.speed());
     MoveBoundaries();
     std::vector<size_t> sizes;
     for (size_t i = 0; i < groups_.size(); i = groups_[i].next) {
@@ -144,7 +156,7 @@ class GreedyGrouping {
 
   // A group's joining with the next one, as it was worth when it was tried.
   struct Join {
-    double loss;  // Of S, for a unit of D.
+    double loss;  // Of S, for a unit of D if it need not be.
     size_t group;
     int64_t
         changes;    // Of both groups then: the join is void if there are more.
@@ -172,15 +184,16 @@ class GreedyGrouping {
     joined.Remove(group.size(), PeriodOf(group));
     joined.Remove(next.size(), PeriodOf(next));
     joined.Add(group.size() + next.size(), PeriodOf(next));
+    const double loss = std::max(0.0, sums_.speed() - joined.speed());
+    if (must_join_) return Join{loss, index, Changes(index), joins_};
     const double gain = sums_.Missed() - joined.Missed();
     if (joined.speed() < floor_ || gain <= 0) return std::nullopt;
-    const double loss = std::max(0.0, sums_.speed() - joined.speed());
     return Join{loss / gain, index, Changes(index), joins_};
   }
 
   void JoinNeighbours() {
-    for (size_t i = 0; i + 1 < groups_.size(); ++i) Offer(i);
-    while (!queue_.empty()) {
+    for (size_t i = 0; i < groups_.size(); i = groups_[i].next) Offer(i);
+    while (!queue_.empty() && !(must_join_ && count_ <= most_groups_)) {
       const Join join = queue_.top();
       queue_.pop();
       if (groups_[join.group].size() == 0 ||
@@ -211,6 +224,7 @@ class GreedyGrouping {
     ++group.changes;
     ++next.changes;
     ++joins_;
+    --count_;
     sums_.Add(group.size(), PeriodOf(group));
     if (group.next < groups_.size()) groups_[group.next].previous = index;
     Offer(index);
@@ -242,6 +256,9 @@ class GreedyGrouping {
   std::vector<Group> groups_;  // By first worker; one that has joined is empty.
   CgpSums sums_;
   double floor_ = 0;
+  const size_t most_groups_;
+  size_t count_ = 0;        // Of groups.
+  bool must_join_ = false;  // There are too many, whatever it costs.
   int64_t joins_ = 0;
   std::priority_queue<Join> queue_;
 };
@@ -264,17 +281,24 @@ CgpGrouping EvaluateGrouping(absl::Span<const double> busy_s,
   return grouping;
 }
 
-CgpGrouping GroupByPace(absl::Span<const double> busy_s, double beta) {
+CgpGrouping GroupByPace(absl::Span<const double> busy_s, double beta,
+                        size_t most_groups) {
   CHECK(!busy_s.empty() && busy_s.front() > 0);
   CHECK(std::is_sorted(busy_s.begin(), busy_s.end()));
   CHECK(beta >= 0 && beta <= 1);
-  if (busy_s.size() > kExactWorkers) return GroupGreedily(busy_s, beta);
-  return EvaluateGrouping(busy_s, ExactGrouping(busy_s, beta).Run());
+  CHECK(most_groups >= 1);
+  if (busy_s.size() <= kExactWorkers) {
+    const auto sizes = ExactGrouping(busy_s, beta, most_groups).Run();
+    if (!sizes.empty()) return EvaluateGrouping(busy_s, sizes);
+  }
+  return GroupGreedily(busy_s, beta, most_groups);
 }
 
-CgpGrouping GroupGreedily(absl::Span<const double> busy_s, double beta) {
+CgpGrouping GroupGreedily(absl::Span<const double> busy_s, double beta,
+                          size_t most_groups) {
   CHECK(!busy_s.empty());
-  return EvaluateGrouping(busy_s, GreedyGrouping(busy_s, beta).Run());
+  return EvaluateGrouping(busy_s,
+                          GreedyGrouping(busy_s, beta, most_groups).Run());
 }
 
 }  // namespace paceline

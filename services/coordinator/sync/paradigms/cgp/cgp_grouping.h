@@ -34,14 +34,19 @@ CgpGrouping EvaluateGrouping(absl::Span<const double> busy_s,
 // moved by one worker once, if that lowers D. O(P log P) for P workers, as a
 // rule.
 //
+// There are `most_groups` at most. If so few cannot be as fast as `beta` asks,
+// neighbours are joined whose joining costs the least S.
+//
 // `busy_s` are the workers' busy times in seconds, ascending and positive.
-// REQUIRES: there is a worker; 0 <= beta <= 1.
-CgpGrouping GroupByPace(absl::Span<const double> busy_s, double beta);
+// REQUIRES: there is a worker; 0 <= beta <= 1; most_groups >= 1.
+CgpGrouping GroupByPace(absl::Span<const double> busy_s, double beta,
+                        size_t most_groups);
 
 inline constexpr size_t kExactWorkers = 16;
 
 // Divides any number of workers in the second of these ways.
-CgpGrouping GroupGreedily(absl::Span<const double> busy_s, double beta);
+CgpGrouping GroupGreedily(absl::Span<const double> busy_s, double beta,
+                          size_t most_groups);
 
 }  // namespace paceline
 

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "services/coordinator/sync/core/round_ledger.h"
+
 namespace paceline {
 namespace {
 
@@ -72,7 +74,8 @@ CgpRegrouper::Division CgpRegrouper::Divide(absl::Span<const WorkerId> workers,
       sorted.push_back(busy_s);
       alone += 1 / busy_s;
     }
-    const CgpGrouping grouping = GroupByPace(sorted, options_.beta);
+    const CgpGrouping grouping =
+        GroupByPace(sorted, options_.beta, RoundLedger::kMostAtWill);
     division.speed_share = grouping.speed / alone;
     division.missed = grouping.missed;
     auto next = known.begin();

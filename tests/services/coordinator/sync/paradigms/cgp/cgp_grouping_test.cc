@@ -18,6 +18,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
+constexpr size_t kAnyNumber = 10'000;  // Of groups.
+
 TEST(CgpGroupingTest, EqualsTheVectors) {
   std::ifstream file(PACELINE_TESTDATA "/paradigms.json");
   const auto table = nlohmann::json::parse(file).at("cgp_grouping");
@@ -26,7 +28,7 @@ TEST(CgpGroupingTest, EqualsTheVectors) {
   for (const auto& row : table["cases"]) {
     SCOPED_TRACE(row.dump());
     const std::vector<double> busy_s = row["tau"];
-    const CgpGrouping grouping = GroupByPace(busy_s, row["beta"]);
+    const CgpGrouping grouping = GroupByPace(busy_s, row["beta"], kAnyNumber);
     std::vector<size_t> sizes;
     for (const auto& group : row["groups"]) sizes.push_back(group.size());
     EXPECT_EQ(grouping.sizes, sizes);
@@ -37,7 +39,7 @@ TEST(CgpGroupingTest, EqualsTheVectors) {
 
 TEST(CgpGroupingTest, EqualWorkersAreOneGroup) {
   for (const double beta : {0.0, 0.5, 1.0}) {
-    const CgpGrouping all = GroupByPace({{1, 1, 1, 1}}, beta);
+    const CgpGrouping all = GroupByPace({{1, 1, 1, 1}}, beta, kAnyNumber);
     EXPECT_THAT(all.sizes, ElementsAre(4));
     EXPECT_DOUBLE_EQ(all.speed, 4);
     EXPECT_DOUBLE_EQ(all.missed, 0);
@@ -117,7 +119,8 @@ TEST(CgpGroupingTest, IsTheBestOfAllDivisions) {
   for (int i = 0; i < 2'000; ++i) {
     const std::vector<double> busy_s = DrawTimes(rng, 1 + rng.Below(9));
     const double beta = static_cast<double>(rng.Below(21)) / 20;
-    EXPECT_EQ(GroupByPace(busy_s, beta).sizes, BestOfAll(busy_s, beta).sizes)
+    EXPECT_EQ(GroupByPace(busy_s, beta, kAnyNumber).sizes,
+              BestOfAll(busy_s, beta).sizes)
         << i;
   }
 }
@@ -135,8 +138,8 @@ TEST(CgpGreedyGroupingTest, KeepsTheSpeedAndIsNearlyAsGood) {
   for (int i = 0; i < 1'000; ++i) {
     const std::vector<double> busy_s = DrawTimes(rng, 2 + rng.Below(10));
     const double beta = 0.5 + static_cast<double>(rng.Below(11)) / 20;
-    const CgpGrouping one = GroupGreedily(busy_s, beta);
-    const CgpGrouping best = GroupByPace(busy_s, beta);
+    const CgpGrouping one = GroupGreedily(busy_s, beta, kAnyNumber);
+    const CgpGrouping best = GroupByPace(busy_s, beta, kAnyNumber);
     EXPECT_GE(one.speed, beta * Alone(busy_s) * (1 - 1e-9)) << i;
     EXPECT_GE(one.missed, best.missed - 1e-9) << i;
     exact += best.missed;
@@ -148,14 +151,33 @@ TEST(CgpGreedyGroupingTest, KeepsTheSpeedAndIsNearlyAsGood) {
 
 TEST(CgpGreedyGroupingTest, TakesOverAboveSixteenWorkers) {
   const std::vector<double> equal(17, 2.0);
-  EXPECT_THAT(GroupByPace(equal, 1).sizes, ElementsAre(17));
+  EXPECT_THAT(GroupByPace(equal, 1, kAnyNumber).sizes, ElementsAre(17));
   // Three generations of devices.
   std::vector<double> busy_s;
   for (const double pace : {1.0, 2.0, 5.0}) {
     for (int i = 0; i < 40; ++i) busy_s.push_back(pace + 0.0005 * i);
   }
-  const CgpGrouping grouping = GroupByPace(busy_s, 0.99);
+  const CgpGrouping grouping = GroupByPace(busy_s, 0.99, kAnyNumber);
   EXPECT_THAT(grouping.sizes, ElementsAre(40, 40, 40));
+}
+
+// More of them could not all gather in rounds of their own.
+TEST(CgpGroupingTest, HasNoMoreGroupsThanThereMayBe) {
+  Rng rng(5);
+  for (int i = 0; i < 300; ++i) {
+    const std::vector<double> busy_s = DrawTimes(rng, 1 + rng.Below(40));
+    const size_t most = 1 + rng.Below(14);
+    for (const double beta : {0.5, 0.9, 1.0}) {
+      const CgpGrouping grouping = GroupByPace(busy_s, beta, most);
+      EXPECT_LE(grouping.sizes.size(), most);
+      const CgpGrouping free = GroupByPace(busy_s, beta, kAnyNumber);
+      if (free.sizes.size() <= most) {
+        EXPECT_EQ(grouping.sizes, free.sizes) << i;
+      }
+    }
+  }
+  // The two that are nearest to each other.
+  EXPECT_THAT(GroupByPace({{1, 2, 2.1, 4}}, 1, 3).sizes, ElementsAre(1, 2, 1));
 }
 
 TEST(CgpGreedyGroupingTest, KeepsTheSpeedOfAThousandWorkers) {
@@ -163,7 +185,7 @@ TEST(CgpGreedyGroupingTest, KeepsTheSpeedOfAThousandWorkers) {
   for (int i = 0; i < 20; ++i) {
     const std::vector<double> busy_s = DrawTimes(rng, 1'000);
     for (const double beta : {0.0, 0.6, 0.9, 1.0}) {
-      const CgpGrouping grouping = GroupByPace(busy_s, beta);
+      const CgpGrouping grouping = GroupByPace(busy_s, beta, kAnyNumber);
       EXPECT_GE(grouping.speed, beta * Alone(busy_s) * (1 - 1e-9));
       size_t workers = 0;
       for (const size_t size : grouping.sizes) workers += size;
