@@ -51,6 +51,10 @@ PANELS = [
     lines("Parts without a backup", "Of models that are to have one.", "none",
           ("sum by (job_id) (paceline_coordinator_shards_without_backup"
            f"{OF})", "{{job_id}}"), low=0),
+    lines("Time without a backup", "In each second, summed over the parts.",
+          "none",
+          ("sum by (job_id) (rate(paceline_coordinator_degraded_seconds_total"
+           f"{OF}[$__rate_interval]))", "{{job_id}}"), low=0),
     lines("Failovers", "Parts of models that a backup has taken over, and that "
           "were rebuilt without one.", "none",
           ("sum by (job_id) (increase(paceline_coordinator_failovers_total"
@@ -82,6 +86,22 @@ PANELS = [
           ("sum by (method) (paceline_grpc_server_started_total) - on (method) "
            "sum by (method) (paceline_grpc_server_handled_total) "
            f"{EVER_CALLED}", "{{method}}"), low=0),
+    row("Who leads"),
+    states("Leads", "Which of the coordinators.", "paceline_coordinator_leads",
+           "{{instance}}",
+           [("0", "stands by", "blue"), ("1", "leads", "green")]),
+    lines("Standby behind", "Changes that it has not written down yet.",
+          "none",
+          ("paceline_coordinator_standby_entries_behind and "
+           "paceline_coordinator_leads == 1", "{{instance}}"), low=0),
+    lines("Standbys", "That have all that was promised, and that are wanted.",
+          "none",
+          ("sum(paceline_coordinator_standbys and "
+           "paceline_coordinator_leads == 1)", "there"),
+          ("sum(paceline_coordinator_standbys_wanted and "
+           "paceline_coordinator_leads == 1)", "wanted"), low=0),
+    lines("Term", "Rises with each coordinator that leads.", "none",
+          ("max(paceline_coordinator_term)", "term"), low=0),
     row("Processes"),
     lines("CPU", "Cores in use.", "none",
           ("rate(process_cpu_seconds_total[$__rate_interval]) and on "
