@@ -183,9 +183,13 @@ void CommandRunner::DropAll(absl::string_view reason) {
   shard_->RemoveAll(reason);
 }
 
+void CommandRunner::SetLease(absl::Duration lease) {
+  lease_ms_ = absl::ToInt64Milliseconds(lease);
+}
+
 void CommandRunner::TakeTurn(absl::Time now) {
   ShardCounters sum;
-  size_t lag = 0;
+  uint64_t lag = 0;
   const auto jobs = shard_->Jobs();
   for (const auto& job : jobs) {
     job->ExpirePulls(now);
@@ -195,6 +199,7 @@ void CommandRunner::TakeTurn(absl::Time now) {
     sum.snapshots += counters.snapshots;
     lag += job->log().lag();
   }
+  replica_lag_ = lag;
   metrics_->replica_lag.Set(static_cast<double>(lag));
   metrics_->parked_pulls.Set(static_cast<double>(sum.parked_pulls));
   metrics_->open_rounds.Set(static_cast<double>(sum.open_rounds));

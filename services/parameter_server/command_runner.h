@@ -75,10 +75,7 @@ class CommandRunner {
                 ReplicaStream::Dial dial = nullptr);
   ~CommandRunner();
 
-  // From which the patience with backups follows.
-  void SetLease(absl::Duration lease) {
-    lease_ms_ = absl::ToInt64Milliseconds(lease);
-  }
+  void SetLease(absl::Duration lease);  // For the patience with backups.
 
   // Answers go to `send` from now on.
   void Begin(Send send);
@@ -95,13 +92,13 @@ class CommandRunner {
   // that waited too long, keeps the gauges up to date, and tells what it has
   // found of the coordinator's checkpoint folders.
   void TakeTurn(absl::Time now);
+  uint64_t replica_lag() const { return replica_lag_; }  // Of that turn.
 
   // Takes no new runs: the server is stopping.
   void Refuse();
   // Whether no run is hosted and nothing is being read or written.
   bool idle() const;
-  // What is wrong with the coordinator's checkpoint folders, as they are seen
-  // here. Does not block.
+  // What is wrong with the coordinator's checkpoint folders. Does not block.
   absl::Status folders() const { return folders_.status(); }
 
  private:
@@ -177,6 +174,7 @@ class CommandRunner {
 
   const ReplicaStream::Dial dial_;
   std::atomic<int64_t> lease_ms_ = absl::ToInt64Milliseconds(kDefaultLease);
+  std::atomic<uint64_t> replica_lag_ = 0;
   Answers answers_;
 
   mutable absl::Mutex mu_;

@@ -105,7 +105,12 @@ absl::Status CoordinatorLink::Serve() {
            },
        .on_over = [&inbox](const absl::Status& status) { inbox.Close(status); },
        .may_read = [&inbox] { return !inbox.full(); },
-       .on_link = [this](const absl::Status& link) { TellLink(link); }});
+       .on_link = [this](const absl::Status& link) { TellLink(link); },
+       .on_beat =
+           [this](v1::ServerMessage& message) {
+             message.mutable_heartbeat()->set_replica_lag(
+                 runner_->replica_lag());
+           }});
   runner_->Begin([&session](v1::ServerMessage message) {
     session.Send(std::move(message));
   });

@@ -409,6 +409,9 @@ absl::Status Fleet::OnServerMessage(uint64_t member,
     if (it == servers_.end()) return absl::AbortedError("register anew");
     it->second.last_heard = clock_->Now();
     stream = it->second.stream;
+    if (message.has_heartbeat()) {
+      it->second.replica_lag = message.heartbeat().replica_lag();
+    }
     const auto of = runs_.find(message.run());
     // The last answers of a run that is over.
     if (of != runs_.end()) run = of->second;

@@ -43,6 +43,7 @@ v1::Server ToProto(const ServerEntry& entry) {
   server.set_address(entry.hello.address());
   server.set_failure_domain(entry.hello.failure_domain());
   server.set_leaving(entry.leaving);
+  server.set_replica_lag(entry.replica_lag);
   server.set_version(entry.hello.version());
   *server.mutable_connect_time() = ToProto(entry.connect_time);
   return server;

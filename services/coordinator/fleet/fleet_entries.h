@@ -41,7 +41,8 @@ struct ServerEntry {
   std::weak_ptr<ServerPeer> stream;
   absl::Time last_heard;
   absl::Time connect_time;
-  bool leaving = false;  // Its process ends.
+  bool leaving = false;      // Its process ends.
+  uint64_t replica_lag = 0;  // Heartbeat.replica_lag
   uint64_t link = 0;     // The last change of its link, and what it was.
   bool connected = true;
 };

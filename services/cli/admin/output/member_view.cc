@@ -171,6 +171,8 @@ Table ServerTable(const std::vector<const v1::Server*>& servers, bool wide,
        {"AGE",
         [&](Server server) { return ShortAge(server.connect_time(), now); }},
        {"SHARDS", [](Server server) { return ShardsText(server, false); }},
+       {"LAG",
+        [](Server server) { return absl::StrCat(server.replica_lag()); }},
        {"HOSTS",
         [](Server server) {
           return absl::StrJoin(server.jobs(), ",",

@@ -133,6 +133,10 @@ v1::Server SampleServer() {
     parameter_bytes: 246824
     connect_time { seconds: 1799990000 }
     version: "0.1.0"
+    shards { job: "namespaces/default/jobs/mnist" role: PRIMARY epoch: 3 }
+    shards { job: "namespaces/team/jobs/waiting" shard: 1 role: BACKUP }
+    failure_domain: "node-a"
+    replica_lag: 12
   )pb");
 }
 

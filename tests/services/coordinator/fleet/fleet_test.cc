@@ -108,10 +108,12 @@ TEST_F(FleetTest, AnswersHeartbeats) {
   ServerStream server;
   const uint64_t s = Come(server, "s0");
   v1::ServerMessage heartbeat;
-  heartbeat.mutable_heartbeat();
+  heartbeat.mutable_heartbeat()->set_replica_lag(7);
   EXPECT_TRUE(fleet_.OnServerMessage(s, heartbeat).ok());
   EXPECT_THAT(server.Kinds(), ElementsAre(v1::ServerCommand::kWelcome,
                                           v1::ServerCommand::kHeartbeat));
+  ASSERT_EQ(fleet_.Servers().size(), 1u);
+  EXPECT_EQ(fleet_.Servers()[0].replica_lag(), 7u);
 }
 
 TEST_F(FleetTest, AWorkerTakesPartInOneJobAfterTheOther) {
