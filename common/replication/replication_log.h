@@ -99,6 +99,8 @@ class ReplicationLog {
   bool awaits_acknowledgement() const;
   // Entries that the backup is not known to have.
   size_t lag() const;
+  // What BytesOf() says of those of them that wait to be sent.
+  size_t waiting_bytes() const;
 
  private:
   // The backup says at least every so many bytes how far it is.
@@ -111,6 +113,10 @@ class ReplicationLog {
     kReplicated,  // Told once the backup has it, which may not be complete.
     kSuspended,   // Nobody is told.
     kClosed,
+  };
+  struct Queued {
+    Outgoing outgoing;
+    size_t bytes;
   };
   struct Waiting {
     uint64_t position;
@@ -147,7 +153,7 @@ class ReplicationLog {
   uint64_t complete_at_ ABSL_GUARDED_BY(mu_) = 0;
   bool last_acknowledges_ ABSL_GUARDED_BY(mu_) = false;
   size_t unasked_bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  std::deque<Outgoing> queue_ ABSL_GUARDED_BY(mu_);
+  std::deque<Queued> queue_ ABSL_GUARDED_BY(mu_);
   size_t queued_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mu_);
   Due want_room_ ABSL_GUARDED_BY(mu_);
@@ -253,7 +259,7 @@ void ReplicationLog<Entry, BytesOf>::Push(Entry entry, bool acknowledge) {
   if (unasked_bytes_ >= kAskEveryBytes) acknowledge = true;
   if (acknowledge) unasked_bytes_ = 0;
   last_acknowledges_ = acknowledge;
-  queue_.push_back({std::move(entry), acknowledge});
+  queue_.push_back({{std::move(entry), acknowledge}, bytes});
   ++end_;
 }
 
@@ -318,9 +324,9 @@ ReplicationLog<Entry, BytesOf>::Take(uint64_t following) {
   {
     absl::MutexLock lock(&mu_);
     if (this->following() != following || queue_.empty()) return std::nullopt;
-    taken = std::move(queue_.front());
+    taken = std::move(queue_.front().outgoing);
+    queued_bytes_ -= queue_.front().bytes;
     queue_.pop_front();
-    queued_bytes_ -= BytesOf(taken->entry);
     if (taken->acknowledge) asked_ = end_ - queue_.size();
     if (queued_bytes_ <= max_waiting_bytes_ / 2) {
       for (Callback& room : want_room_) due.push_back(std::move(room));
@@ -375,6 +381,12 @@ template <class Entry, size_t (*BytesOf)(const Entry&)>
 size_t ReplicationLog<Entry, BytesOf>::lag() const {
   absl::MutexLock lock(&mu_);
   return following() == 0 ? 0 : end_ - held_;
+}
+
+template <class Entry, size_t (*BytesOf)(const Entry&)>
+size_t ReplicationLog<Entry, BytesOf>::waiting_bytes() const {
+  absl::MutexLock lock(&mu_);
+  return queued_bytes_;
 }
 
 }  // namespace paceline

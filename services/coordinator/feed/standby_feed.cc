@@ -8,14 +8,29 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/synchronization/notification.h"
+#include "common/overloaded.h"
 #include "common/status.h"
 
 namespace paceline {
 namespace {
 
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
+constexpr int64_t kAskEveryBytes = 8 * kPieceBytes;
 
 }  // namespace
+
+size_t BytesOf(const FeedEntry& entry) {
+  const size_t beside = std::visit(
+      Overloaded{
+          [](const FeedPiece& piece) { return piece.job_uid.capacity(); },
+          [](const FilledEntry&) { return size_t{0}; },
+          [](const MarkEntry&) { return size_t{0}; },
+          [](const auto& change) {
+            return change.SpaceUsedLong() - sizeof(change);
+          }},
+      entry);
+  return sizeof(entry) + beside;
+}
 
 absl::StatusOr<v1::FilePiece> FeedPiece::Read() const {
   v1::FilePiece piece;
@@ -64,11 +79,14 @@ void StandbyFeed::AppendFile(uint64_t following, const std::string& job_uid,
   int64_t offset = 0;
   do {
     const int64_t piece = std::min(size - offset, kPieceBytes);
-    log_.Append(following, FeedPiece{.job_uid = job_uid,
-                                     .file = file,
-                                     .offset = offset,
-                                     .size = static_cast<size_t>(piece),
-                                     .last = offset + piece == size});
+    const bool last = offset + piece == size;
+    log_.Append(following,
+                FeedPiece{.job_uid = job_uid,
+                          .file = file,
+                          .offset = offset,
+                          .size = static_cast<size_t>(piece),
+                          .last = last},
+                /*acknowledge=*/last || (offset + piece) % kAskEveryBytes == 0);
     offset += piece;
   } while (offset < size);
 }

@@ -34,16 +34,9 @@ struct FeedPiece {
 using FeedEntry = std::variant<v1::StoreChange, v1::JournalChange, FeedPiece,
                                FilledEntry, MarkEntry>;
 
-// Of a piece as well, though it is read only when it is sent: a standby says
-// how far it is every so many bytes.
-inline size_t BytesOf(const FeedEntry& entry) {
-  if (const auto* piece = std::get_if<FeedPiece>(&entry)) return piece->size;
-  if (const auto* change = std::get_if<v1::StoreChange>(&entry)) {
-    return change->ByteSizeLong();
-  }
-  const auto* const change = std::get_if<v1::JournalChange>(&entry);
-  return change == nullptr ? 0 : change->records().size();
-}
+// Of memory, as long as it waits. What a piece is of is on the disk: it is read
+// only when it is sent.
+size_t BytesOf(const FeedEntry& entry);
 
 class StandbyFeed;
 
@@ -77,7 +70,8 @@ class StandbyFeed {
   void Append(uint64_t following, FeedEntry entry) {
     log_.Append(following, std::move(entry));
   }
-  // The whole file in pieces.
+  // The whole file in pieces. A standby says every so many of them how far it
+  // is.
   void AppendFile(uint64_t following, const std::string& job_uid,
                   std::shared_ptr<const UniqueFd> file, int64_t size);
 

@@ -15,8 +15,10 @@ namespace {
 // Messages on their way to the transport.
 constexpr size_t kAhead = 64;
 
-// A standby that lacks so many changes does not keep up.
+// A standby that lacks so many changes does not keep up, nor does one for which
+// so much waits in this process' memory.
 constexpr size_t kMostBehind = 100'000;
+constexpr size_t kMostWaitingBytes = size_t{64} << 20;
 
 // What a standby that is being filled does with what it gets takes longer:
 // whole files, which it checks.
@@ -226,7 +228,9 @@ void StandbyHost::Ask() {
 
 bool StandbyHost::IsSilent() const {
   const StandbyFeed::Log& log = options_.feed->log();
-  if (log.lag() > kMostBehind) return true;
+  if (log.lag() > kMostBehind || log.waiting_bytes() > kMostWaitingBytes) {
+    return true;
+  }
   if (!log.awaits_acknowledgement()) return false;
   absl::MutexLock lock(&mu_);
   const int times = complete_ ? 1 : kPatienceWhileFilled;
