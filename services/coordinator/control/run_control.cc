@@ -21,6 +21,7 @@
 #include "common/status.h"
 #include "common/status_details.h"
 #include "common/trace_context.h"
+#include "services/coordinator/control/checkpoint_folders.h"
 #include "services/coordinator/control/run_files.h"
 #include "services/coordinator/control/state_reason.h"
 #include "services/coordinator/fleet/pool_demand.h"
@@ -184,13 +185,20 @@ void RunControl::LoseAwaitedServers() {
 
 void RunControl::ShortenJournals() {
   for (JobEntry* const entry : book_->Busy()) {
+    // What is left to evaluate is done soon, and would be given up.
     if (entry->active == nullptr || !entry->active->log().is_long() ||
-        entry->job.state() != v1::Job::RUNNING) {
+        entry->job.state() != v1::Job::RUNNING ||
+        entry->active->TrainingEnds()) {
       continue;
     }
-    // Without checkpoints nothing else can be done about it.
-    if (!checkpoints_->kept()) entry->active->log().Remove();
-    Interrupt(*entry, "the journal of its run is long and begins anew");
+    if (checkpoints_->kept()) {
+      Interrupt(*entry, "the journal of its run is long and begins anew");
+    } else {
+      // Nothing else can be done about it: the job trains on.
+      entry->active->log().Remove();
+      LogWarning("the run's journal is long: without --checkpoints it ends",
+                 {{"job", entry->job.name()}});
+    }
   }
 }
 
@@ -691,6 +699,7 @@ RunSetup RunControl::SetupFor(const JobEntry& entry) {
   setup.journal_file = JournalFile(options_.journal_root, setup.job_uid);
   setup.feed = options_.feed;
   setup.fsync = options_.fsync;
+  setup.most_events = options_.most_events;
   setup.lanes = options_.lanes;
   setup.frozen_after = options_.frozen_after;
   setup.find_evaluator =

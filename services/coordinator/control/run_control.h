@@ -24,6 +24,7 @@
 #include "services/coordinator/coordinator_metrics.h"
 #include "services/coordinator/fleet/assignment.h"
 #include "services/coordinator/fleet/fleet.h"
+#include "services/coordinator/run/journal/run_log.h"
 #include "services/coordinator/store/job_journal.h"
 #include "services/coordinator/store/job_store.h"
 
@@ -51,6 +52,8 @@ struct JobsOptions {
   // Gets what is written there; null: nobody stands by. It outlives the jobs.
   StandbyFeed* feed = nullptr;
   bool fsync = false;  // What is written there survives the machine.
+  // A run whose journal has more events ends, and its job goes on in another.
+  int64_t most_events = kLongJournal;
   // In which the coordinator leads; 0: there is no other one. What is called
   // when a member knows of a later term; null: nothing.
   uint64_t term = 0;
@@ -113,7 +116,9 @@ class RunControl {
       ABSL_SHARED_LOCKS_REQUIRED(book_->mu());
   // Of runs that go on: servers that have not come back are lost.
   void LoseAwaitedServers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
-  // Journals that take too long to be read begin anew.
+  // Journals that take too long to be read begin anew: in another run of their
+  // job. Without checkpoints there is none to go on from, and they are given
+  // up.
   void ShortenJournals() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
 
   void Control();

@@ -66,7 +66,8 @@ JobRun::JobRun(RunSetup setup, absl::Time began, const Clock* clock,
       shard_series_(began),
       incarnations_(setup_.run),
       record_(setup_.plan.spec.paradigm(), setup_.plan.spec.stop()),
-      log_(setup_.job_name, setup_.job_uid, setup_.feed, setup_.fsync),
+      log_(setup_.job_name, setup_.job_uid, setup_.feed, setup_.fsync,
+           setup_.most_events),
       disk_(setup_.lanes, [this](const RunInput& answer) {
         Take(ToEvent(answer)).IgnoreError();
       }) {
@@ -240,9 +241,11 @@ bool JobRun::OnServerReturned(const ServerLink& server,
 
 std::vector<int> JobRun::AwaitedServers() const {
   std::vector<int> awaited;
-  for (int server = 0; server < servers_.size(); ++server) {
+  // One that came after the end of the run is not on its map.
+  const std::vector<ShardMap::Server>& mapped = course_.shards().servers();
+  for (int server = 0; server < static_cast<int>(mapped.size()); ++server) {
     if (servers_.at(server).member != 0) continue;
-    if (!course_.shards().servers()[server].gone) awaited.push_back(server);
+    if (!mapped[server].gone) awaited.push_back(server);
   }
   return awaited;
 }

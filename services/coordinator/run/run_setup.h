@@ -16,6 +16,7 @@
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/feed/standby_feed.h"
 #include "services/coordinator/run/course/run_messages.h"
+#include "services/coordinator/run/journal/run_log.h"
 #include "services/coordinator/run/linked_member.h"
 #include "services/coordinator/run/replayed_session.h"
 #include "services/coordinator/run/run_servers.h"
@@ -52,8 +53,9 @@ struct RunSetup {
   std::string job_uid = {};
   // Gets what is written there; null: nobody stands by. It outlives the run.
   StandbyFeed* feed = nullptr;
-  bool fsync = false;        // What is written there survives the machine.
-  std::string version = {};  // Of the coordinator.
+  bool fsync = false;  // What is written there survives the machine.
+  int64_t most_events = kLongJournal;  // With more of them it is long.
+  std::string version = {};            // Of the coordinator.
   // Of a run that goes on in another life of the coordinator: the worker's part
   // in it, with the session that it can take up again. Null: it cannot, and is
   // lost. Called while the run is made, without a lock.
@@ -79,7 +81,8 @@ struct RunSetup {
 // What of it the first event of the run's journal has.
 journal::RunEvent BeginOf(const RunSetup& setup);
 // The other way: what is left of `setup` is kept. FAILED_PRECONDITION: that is
-// no such event, or it is of another job or of another version.
+// no such event, or no run can begin so, or it is of another job or of another
+// version.
 absl::Status ReadBegin(const journal::RunEvent& event, RunSetup& setup);
 
 journal::RunServer ToEvent(const ServerLink& server);

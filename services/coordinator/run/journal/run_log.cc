@@ -18,11 +18,12 @@ void LogGivenUp(const std::string& job, const absl::Status& why) {
 }  // namespace
 
 RunLog::RunLog(std::string job, std::string job_uid, StandbyFeed* feed,
-               bool fsync)
+               bool fsync, int64_t most_events)
     : job_(std::move(job)),
       job_uid_(std::move(job_uid)),
       feed_(feed),
-      fsync_(fsync) {
+      fsync_(fsync),
+      most_events_(most_events) {
   if (feed_ != nullptr) feed_->Add(this);
 }
 

@@ -15,14 +15,19 @@
 
 namespace paceline {
 
+// Events that a coordinator takes in one to two seconds: a run is not to have
+// more of them.
+inline constexpr int64_t kLongJournal = 500'000;
+
 // The journal of a run that goes on, if it has one: a file, and what a standby
 // has of it. One that cannot be written is given up, and the log says so: the
 // run goes on without. Thread-safe.
 class RunLog : public FeedSource {
  public:
   // `feed` outlives it; null: nobody stands by. `fsync`: what is written
-  // survives the machine.
-  RunLog(std::string job, std::string job_uid, StandbyFeed* feed, bool fsync);
+  // survives the machine. With more than `most_events` it is long.
+  RunLog(std::string job, std::string job_uid, StandbyFeed* feed, bool fsync,
+         int64_t most_events = kLongJournal);
   ~RunLog() override;
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
@@ -36,7 +41,7 @@ class RunLog : public FeedSource {
   bool active() const { return active_; }
   void CountEvent() { ++events_; }
   // Another life of the coordinator would take long to read it.
-  bool is_long() const { return events_ > kLong; }
+  bool is_long() const { return events_ > most_events_; }
 
   // True: the records are where they survive this process. False: a standby is
   // to have them first, and `safe` is called then.
@@ -47,9 +52,6 @@ class RunLog : public FeedSource {
   absl::Status AppendAll(uint64_t following) override;
 
  private:
-  // Events that a coordinator takes in about a second.
-  static constexpr int64_t kLong = 500'000;
-
   void Start(std::unique_ptr<RunJournal> journal, int64_t events)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   v1::JournalChange Change() const;
@@ -58,6 +60,7 @@ class RunLog : public FeedSource {
   const std::string job_uid_;
   StandbyFeed* const feed_;
   const bool fsync_;
+  const int64_t most_events_;
   std::atomic<bool> active_ = false;
   std::atomic<int64_t> events_ = 0;
   absl::Mutex mu_;

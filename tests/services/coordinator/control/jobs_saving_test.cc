@@ -56,10 +56,6 @@ class JobsSavingTest : public JobsTest {
     watcher_->AwaitReason("cannot be saved");
     return job;
   }
-  void AwaitSamples(const std::string& job, int64_t samples) {
-    EXPECT_TRUE(
-        Eventually([&] { return Get(job).progress().samples() >= samples; }));
-  }
   absl::StatusOr<v1::Checkpoint> SaveIn(const std::string& job,
                                         const std::string& directory) {
     v1::CreateCheckpointRequest request;

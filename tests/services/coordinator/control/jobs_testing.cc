@@ -1,11 +1,14 @@
 #include "tests/services/coordinator/control/jobs_testing.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/check.h"
+#include "services/coordinator/run/journal/journal_files.h"
 #include "services/coordinator/store/sqlite_database.h"
+#include "tests/common/security/eventually.h"
 #include "tests/services/coordinator/control/patience.h"
 
 namespace paceline {
@@ -16,7 +19,8 @@ void JobsTest::Start() {
       history_store_ != nullptr ? history_store_ : store_.get(),
       journal_options_);
   registry_ = std::make_unique<prometheus::Registry>();
-  options_.checkpoint_root = directory_.Path("checkpoints");
+  options_.checkpoint_root =
+      keeps_checkpoints_ ? directory_.Path("checkpoints") : "";
   ++options_.entropy;
   auto jobs = Jobs::Create(options_, &clock_, store_.get(), journal_.get(),
                            registry_.get());
@@ -35,6 +39,11 @@ void JobsTest::End() {
   workers_.clear();
   journal_.reset();
   store_.reset();
+}
+
+void JobsTest::KeepJournals() {
+  options_.journal_root = directory_.Path("runs");
+  std::filesystem::create_directories(options_.journal_root);
 }
 
 void JobsTest::Restart() {
@@ -223,6 +232,15 @@ v1::Job JobsTest::Stored(const std::string& name) {
     if (job.name() == name) return job;
   }
   return {};
+}
+
+std::string JobsTest::JournalOf(const std::string& job) {
+  return JournalFile(options_.journal_root, Get(job).uid());
+}
+
+void JobsTest::AwaitSamples(const std::string& job, int64_t samples) {
+  EXPECT_TRUE(
+      Eventually([&] { return Get(job).progress().samples() >= samples; }));
 }
 
 }  // namespace paceline

@@ -45,6 +45,8 @@ class JobsTest : public ::testing::Test {
   void Restart();
   // Now, not when the test is over.
   void End();
+  // Runs have journals. Before Start().
+  void KeepJournals();
   Jobs& jobs() { return *jobs_; }
 
   // `max_bytes`: what it has room for; 0: it does not say.
@@ -101,8 +103,13 @@ class JobsTest : public ::testing::Test {
                          const std::function<bool(const Exposition&)>& wanted);
   // The job as it is stored.
   v1::Job Stored(const std::string& job);
+  // Where the journal of its run is.
+  std::string JournalOf(const std::string& job);
+  // Until so many are counted.
+  void AwaitSamples(const std::string& job, int64_t samples);
 
   JobsOptions options_;
+  bool keeps_checkpoints_ = true;
   JournalOptions journal_options_ = {.retry_delay = absl::Milliseconds(1)};
   // Gets the history in place of the jobs' own store, where none of it then
   // arrives: as if it waited for the disk all the time. Before Start().
