@@ -63,7 +63,8 @@ class JobRun : private RunDriver {
   // version and what is called.
   //
   // NOT_FOUND: there is no journal. FAILED_PRECONDITION: the run cannot go on
-  // from it, for it has not begun to train, or was that of another version.
+  // from it, for it has not begun to train, or was that of another version, or
+  // what is written there cannot be.
   // DATA_LOSS: a life that has read it has not survived that. In these cases
   // the journal is removed.
   static absl::StatusOr<std::shared_ptr<JobRun>> FromJournal(

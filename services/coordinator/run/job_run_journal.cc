@@ -13,10 +13,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/job/job_plan.h"
 #include "common/log/log.h"
+#include "common/plain_name.h"
 #include "common/safetensors/input_file.h"
 #include "common/status.h"
+#include "common/utf8.h"
 #include "services/coordinator/run/job_memory.h"
 #include "services/coordinator/run/job_run.h"
+#include "services/coordinator/run/journal/event_check.h"
 #include "services/coordinator/run/journal/run_events.h"
 #include "services/coordinator/run/run_setup.h"
 
@@ -202,12 +205,17 @@ absl::StatusOr<std::shared_ptr<JobRun>> JobRun::FromJournal(
 absl::StatusOr<int64_t> JobRun::Replay(RunJournalReader& reader) {
   int64_t events = 0;
   int idle_lives = 0;
+  absl::Time at = began_;
+  EventCheck check(static_cast<int>(setup_.servers.size()));
   while (true) {
     PACELINE_ASSIGN_OR_RETURN(auto event, reader.Next());
     if (!event.has_value()) break;
+    PACELINE_RETURN_IF_ERROR(check.Take(*event));
     if (event->has_restarted()) ++idle_lives;
     if (event->said().message().has_push_done()) idle_lives = 0;
-    ReplayAt(absl::FromUnixNanos(event->at_ns()));
+    // For a course time never goes back, whatever is written there.
+    at = std::max(at, absl::FromUnixNanos(event->at_ns()));
+    ReplayAt(at);
     ++events;
     if (event->has_time_passed()) {
       absl::MutexLock lock(&mu_);

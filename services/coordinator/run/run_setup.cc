@@ -1,7 +1,10 @@
 #include "services/coordinator/run/run_setup.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "services/coordinator/run/journal/event_check.h"
 
 namespace paceline {
 
@@ -56,7 +59,14 @@ absl::Status ReadBegin(const journal::RunEvent& event, RunSetup& setup) {
     return absl::FailedPreconditionError(
         absl::StrCat("it was written by version ", begun.version()));
   }
-  PACELINE_ASSIGN_OR_RETURN(setup.plan, ParseJob(begun.job()));
+  PACELINE_RETURN_IF_ERROR(CheckTime(event));
+  absl::StatusOr<JobPlan> plan = ParseJob(begun.job());
+  if (!plan.ok() || begun.servers().empty() || begun.lease_ns() <= 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("it is damaged: no run can begin so",
+                     plan.ok() ? "" : ": ", plan.status().message()));
+  }
+  setup.plan = *std::move(plan);
   setup.run = begun.run();
   setup.job_name = begun.job_name();
   setup.servers.clear();

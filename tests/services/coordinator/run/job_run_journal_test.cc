@@ -262,6 +262,52 @@ TEST_F(JobRunJournalTest, WhatCannotBeGoneOnWithIsRemoved) {
   EXPECT_FALSE(std::filesystem::exists(reading()));
 }
 
+// Whoever has written it, no coordinator dies of it.
+TEST_F(JobRunJournalTest, WhatCannotHaveHappenedIsRefused) {
+  const auto go_on_after = [this](const journal::RunEvent& event) {
+    EndRun();
+    TrainHalf();
+    std::string record;
+    AppendRecord(event, record);
+    std::ofstream(setup_.journal_file, std::ios::binary | std::ios::app)
+        << record;
+    return Restart();
+  };
+  std::vector<journal::RunEvent> damaged(4);
+  damaged[0].mutable_server_lost()->set_server(2);
+  damaged[1].mutable_server_said()->set_shard(2);
+  damaged[2].mutable_came()->set_worker(1);  // Once more.
+  damaged[3].set_at_ns(-1);
+  for (const journal::RunEvent& event : damaged) {
+    const absl::Status refused = go_on_after(event);
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(refused.message(), HasSubstr("damaged"));
+    EXPECT_FALSE(journal_is_there());
+  }
+  // A time that was before is the last one.
+  journal::RunEvent early;
+  early.set_at_ns(1);
+  early.set_gone(99);
+  EXPECT_TRUE(go_on_after(early).ok());
+  EXPECT_EQ(job_->Progress().samples(), 20);
+}
+
+// A fleet offers it as long as it has the run, which has no place for it.
+TEST_F(JobRunJournalTest, AServerThatComesAfterTheEndIsNotAwaited) {
+  StartTraining();
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(worker(i).SayPushed(first_grants()[i]).ok());
+  }
+  WorkToTheEnd();
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+  const ServerLink late = {.member = 300, .name = "s9", .address = "s9:1"};
+  job_->OfferServer(late);
+  ASSERT_TRUE(Restart().ok());
+  EXPECT_FALSE(job_->OnServerReturned(late, {}));
+  job_->LoseAwaitedServers();
+  EXPECT_TRUE(Outcome().status.ok()) << Outcome().status;
+}
+
 // Of a record that a crash has cut off nothing is taken.
 TEST(RunJournalTest, ReadsWholeRecordsAndNothingElse) {
   const TestFolder folder;

@@ -129,5 +129,21 @@ TEST(RunOptionsTest, AnyMetricCanBeTheTarget) {
   EXPECT_EQ(ReachedTarget(stop, curve), stop.target);
 }
 
+// A checkpoint is not the only one to say where a run begins: a journal does.
+TEST(RunOptionsTest, APositionFitsTheDataWhateverElseIsPrescribed) {
+  WorkerModel model;
+  model.train_samples = 100;
+  model.tensors = {{.name = "w", .shape = {3}, .size = 3}};
+  RunStart start;
+  EXPECT_TRUE(FitsStart(model, start).ok());
+  start.position.next_begin = 100;
+  EXPECT_TRUE(absl::IsInvalidArgument(FitsStart(model, start)));
+  start.tensors = model.tensors;
+  start.weights_only = true;
+  EXPECT_TRUE(absl::IsInvalidArgument(FitsStart(model, start)));
+  start.position.next_begin = 99;
+  EXPECT_TRUE(FitsStart(model, start).ok());
+}
+
 }  // namespace
 }  // namespace paceline
