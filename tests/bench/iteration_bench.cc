@@ -2,7 +2,9 @@
 // ten tensors, loopback, a coordinator and a server as in a real job. The
 // worker computes nothing; an iteration is grant, pull, push, acknowledgement,
 // PushDone and the way to the next grant. With a backup, a second server has
-// the push before it is acknowledged. Time of the processor is all threads'.
+// the push before it is acknowledged; with a journal, the coordinator has
+// written the report down before it grants anything. Time of the processor is
+// all threads'.
 
 #include <benchmark/benchmark.h>
 
@@ -110,11 +112,12 @@ class IdleWorker {
 
 void BM_IterationOverhead(benchmark::State& state, const char* paradigm) {
   const auto replicas = static_cast<uint32_t>(state.range(0));
+  const bool journal = state.range(1) != 0;
   v1::JobSpec job = SmallJob(paradigm, /*workers=*/1);
   job.mutable_stop()->set_epochs(1000);
   job.set_servers(1);
   job.set_replicas(replicas);
-  LocalCluster cluster(/*servers=*/1 + replicas);
+  LocalCluster cluster(/*servers=*/1 + replicas, journal);
   std::thread run([&] { cluster.Run(job).IgnoreError(); });
   std::vector<double> milliseconds;
   {
@@ -136,16 +139,14 @@ void BM_IterationOverhead(benchmark::State& state, const char* paradigm) {
   state.counters["p99_ms"] = milliseconds[milliseconds.size() * 99 / 100];
 }
 BENCHMARK_CAPTURE(BM_IterationOverhead, asp, "asp")
-    ->Arg(0)
-    ->Arg(1)
-    ->ArgName("replicas")
+    ->ArgNames({"replicas", "journal"})
+    ->ArgsProduct({{0, 1}, {0, 1}})
     ->MeasureProcessCPUTime()
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 BENCHMARK_CAPTURE(BM_IterationOverhead, bsp, "bsp")
-    ->Arg(0)
-    ->Arg(1)
-    ->ArgName("replicas")
+    ->ArgNames({"replicas", "journal"})
+    ->ArgsProduct({{0, 1}, {0, 1}})
     ->MeasureProcessCPUTime()
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();

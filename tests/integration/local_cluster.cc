@@ -48,11 +48,11 @@ ListeningServer ListenAnywhere(ChannelProfile profile,
   return *std::move(listens);
 }
 
-JobsOptions OptionsOf(const std::string& folder) {
+JobsOptions OptionsOf(const std::string& folder, bool journals) {
   JobsOptions options;
   options.lease = TestLease();
   options.checkpoint_root = folder;
-  options.journal_root = folder;
+  if (journals) options.journal_root = folder;
   options.entropy = 1;
   return options;
 }
@@ -112,10 +112,10 @@ struct LocalCluster::Server {
 };
 
 struct LocalCluster::Parts {
-  explicit Parts(uint32_t count)
+  Parts(uint32_t count, bool journals)
       : store(*JobStore::Open(":memory:")),
         journal(store.get()),
-        jobs(*Jobs::Create(OptionsOf(folder.path()), &Clock::Real(),
+        jobs(*Jobs::Create(OptionsOf(folder.path(), journals), &Clock::Real(),
                            store.get(), &journal, &registry)),
         guard(ServerSecurity(), {}, &Clock::Real(), &accounts),
         answering(&guard, &journal),
@@ -172,8 +172,8 @@ struct LocalCluster::Parts {
   std::vector<v1::WatchJobResponse> seen ABSL_GUARDED_BY(mu);
 };
 
-LocalCluster::LocalCluster(uint32_t servers)
-    : parts_(std::make_unique<Parts>(servers)) {}
+LocalCluster::LocalCluster(uint32_t servers, bool journals)
+    : parts_(std::make_unique<Parts>(servers, journals)) {}
 
 LocalCluster::~LocalCluster() = default;
 

@@ -16,13 +16,14 @@
 namespace paceline {
 
 // A coordinator and its parameter servers in this process, over real gRPC on
-// loopback, with a store in memory and checkpoints in a temporary folder.
+// loopback, with a store in memory, checkpoints and journals of runs in a
+// temporary folder.
 // Workers are the test's: threads that run Worker, or processes that it may
 // kill.
 class LocalCluster {
  public:
   // `servers` of them; without any evaluator.
-  explicit LocalCluster(uint32_t servers);
+  explicit LocalCluster(uint32_t servers, bool journals = true);
   ~LocalCluster();
 
   // Where workers dial, and clients of the admin API.
