@@ -176,7 +176,7 @@ class CourseRandomTest : public ::testing::TestWithParam<Day> {};
 
 TEST_P(CourseRandomTest, KeepsWhatAlwaysHolds) {
   uint64_t finished = 0;
-  const Seeds seeds(300);
+  const Seeds seeds(SeedCount(1500));
   for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     const ClusterSpec spec = SpecOf(seed, GetParam().faults);
     RunChecker checker;
