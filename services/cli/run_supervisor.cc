@@ -128,7 +128,9 @@ void RunSupervisor::Take(const v1::WatchJobResponse& event) {
   const v1::Job& job = event.job();
   const bool running =
       job.state() == v1::Job::RUNNING || job.state() == v1::Job::SUCCEEDED;
-  if (running && !std::exchange(granted_, true)) {
+  // What is told of its progress may come first.
+  granted_ = granted_ || running || event.progress().phase() == "training";
+  if (running && !std::exchange(told_size_, true)) {
     printer.Note(absl::StrCat(job.progress().parameters(), " parameters, ",
                               job.progress().train_samples(),
                               " samples an epoch"));

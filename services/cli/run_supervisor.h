@@ -96,6 +96,7 @@ class RunSupervisor {
   std::unique_ptr<JobFeed> feed_;    // Once it listens.
   Expectation expected_;
   bool granted_ = false;
+  bool told_size_ = false;  // To whoever reads the terminal.
   std::optional<Json> result_;
   // A member's failure for which the coordinator may still know the cause.
   absl::Status suspected_;

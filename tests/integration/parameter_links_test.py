@@ -171,8 +171,8 @@ class SlowLinkTest(unittest.TestCase):
             batch_size=BATCH, learning_rate=0.01, workers={"min": 1},
             stop={"epochs": 1000}, evaluation={"disabled": True})
         trained = commands.await_more_samples("slow", 10 * BATCH)
-        relay.throttle(300_000)  # Of some 440 kB.
-        commands.await_more_samples("slow", trained + 3 * BATCH)
+        relay.throttle(150_000)  # Of some 440 kB.
+        commands.await_more_samples("slow", trained + 2 * BATCH)
         relay.throttle(None)
         commands("job", "cancel", "slow", "--yes")
         self.assertGreaterEqual(series(cluster.ask("w0", "/metrics")[1],
