@@ -43,7 +43,7 @@ struct ServerEntry {
   absl::Time connect_time;
   bool leaving = false;      // Its process ends.
   uint64_t replica_lag = 0;  // Heartbeat.replica_lag
-  uint64_t link = 0;     // The last change of its link, and what it was.
+  uint64_t link = 0;         // The last change of its link, and what it was.
   bool connected = true;
 };
 
