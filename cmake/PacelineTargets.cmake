@@ -129,11 +129,11 @@ function(paceline_binary name)
 endfunction()
 
 # paceline_test(NAME SRCS... DEPS... [LABELS...] [KIND] [SEEDS] [OPTIMIZED]
-# [SEPARATE]): a GoogleTest program, one CTest test of one of PACELINE_KINDS. The time limit ends
-# what hangs; it is far above what the slowest test takes on a slow machine under a
-# sanitizer. SEEDS: it draws what happens from many seeds, of which a sanitizer
-# tries few, so that it is among the UNSANITIZED tests as well. OPTIMIZED as for a
-# library: what checks those seeds.
+# [SEPARATE]): a GoogleTest program, one CTest test of one of PACELINE_KINDS. The
+# time limit ends what hangs; it is far above what the slowest test takes on a slow
+# machine under a sanitizer. SEEDS: the test draws what happens from many seeds. A
+# sanitizer tries few of them, so that the test is among the UNSANITIZED ones as
+# well. OPTIMIZED as for a library: what checks those seeds.
 function(paceline_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg
                         "${PACELINE_KINDS};SEEDS;OPTIMIZED;SEPARATE" ""
