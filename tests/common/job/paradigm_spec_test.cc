@@ -130,8 +130,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "at most that"},
         BadSpec{"dssp:upper=2", "lower=3 is above upper=2", "at most that"},
         BadSpec{"dssp:upper=20000", "more than 10000 above lower=3", "asp"},
-        BadSpec{"dssp:mode=strict", "mode=strict is none of",
-                "paper, exact, bounded"},
+        BadSpec{"dssp:mode=strict",
+                "mode=strict is neither exact nor bounded nor printed", ""},
         BadSpec{"dssp:interval=pull", "interval=pull is none of", "push, busy"},
         BadSpec{"dssp:rule=rel", "rule=rel is none of", "abs, causal"},
         BadSpec{"dssp:fastest=all", "fastest=all is neither max nor",
@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadSpec{"syncswitch:first=syncswitch:at=0.1", "is made of two itself",
                 "another paradigm"},
         BadSpec{"dssp:s=3", "unknown parameter \"s\"",
-                "lower, upper, mode, interval, rule, fastest"}));
+                "lower, upper, mode, release, interval, rule, fastest"}));
 
 TEST(ParadigmSpecTest, PutsTheWholeMessageOnOneLine) {
   const std::string unknown(ParseParadigm("sps:s=3").status().message());
