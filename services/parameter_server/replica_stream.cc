@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/log/log.h"
 #include "common/rpc/frame_codec.h"
+#include "common/standstill.h"
 #include "common/status.h"
 #include "services/parameter_server/replica_wire.h"
 
@@ -128,7 +129,9 @@ absl::Status ReplicaStream::Feed(Stream& stream) {
   while (true) {
     Pump(stream);
     absl::MutexLock lock(&mu_);
+    const absl::Time looked = Clock::Real().Now();
     mu_.AwaitWithTimeout(absl::Condition(&something), kLook);
+    progress_ += StandstillIn(looked, kLook);
     woken_ = false;
     if (over_) return ended_;
     if (ending_) return absl::CancelledError("another order came");

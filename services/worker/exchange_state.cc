@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/standstill.h"
 
 namespace paceline {
 namespace {
@@ -226,12 +227,17 @@ absl::Status ExchangeState::Await(Kind kind, absl::string_view what,
            !broken_.ok();
   };
   const absl::Time began = clock_->Now();
+  absl::Duration stood_still;
   absl::Duration left = silence;
   waiting_ = true;
   while (!over() && left > absl::ZeroDuration()) {
     // Looks again now and then: the clock may be another than the wait's.
-    mu_.AwaitWithTimeout(absl::Condition(&over), std::min(left, kLook));
-    left = std::max(began, open_.last_progress()) + silence - clock_->Now();
+    const absl::Duration look = std::min(left, kLook);
+    const absl::Time looked = Clock::Real().Now();
+    mu_.AwaitWithTimeout(absl::Condition(&over), look);
+    stood_still += StandstillIn(looked, look);
+    left = std::max(began, open_.last_progress()) + silence + stood_still -
+           clock_->Now();
   }
   waiting_ = false;
   return over() ? broken_ : Silent(kind, what, silence);

@@ -37,7 +37,8 @@ struct PullResult {
 //
 // A wait ends on silence, not after a time in all: how long a model takes is up
 // to its size and the links, and nobody would come to an end that another limit
-// cuts off, again and again.
+// cuts off, again and again. Time in which this process stands still is no
+// silence of others.
 //
 // A server whose stream breaks is suspended until it is dialled again: what is
 // open there stays open, waits go on, and end by silence as they would.

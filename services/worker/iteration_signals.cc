@@ -1,7 +1,13 @@
 #include "services/worker/iteration_signals.h"
 
+#include <algorithm>
+
+#include "common/clock.h"
+
 namespace paceline {
 namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(100);
 
 bool IsSignal(const v1::WorkerCommand& command) {
   return command.has_refresh() || command.has_abandon() ||
@@ -49,12 +55,16 @@ bool IterationSignals::SleepUntil(absl::Time until) {
   return false;
 }
 
-bool IterationSignals::AwaitAnswer(absl::Time deadline) {
+bool IterationSignals::AwaitAnswer(absl::Duration patience) {
   const auto answered = [this] {
     return plan_.has_value() || extension_.has_value();
   };
   while (!Over() && !answered()) {
-    if (control_.SleepUntil(deadline)) return false;
+    const absl::Time began = Clock::Real().Now();
+    const absl::Duration look = std::min(patience, kLook);
+    if (!control_.SleepUntil(began + look)) continue;
+    patience -= look;
+    if (patience <= absl::ZeroDuration()) return false;
   }
   return answered() && !abandon_;
 }

@@ -39,8 +39,9 @@ class IterationSignals {
   bool SleepUntil(absl::Time until);
 
   // Waits for the plan, or for an extension. False if the iteration was over
-  // before or the deadline has passed.
-  bool AwaitAnswer(absl::Time deadline);
+  // before or `patience` has passed, without time in which this process stood
+  // still.
+  bool AwaitAnswer(absl::Duration patience);
 
  private:
   // Takes the signals that have come; false if there were none.

@@ -202,7 +202,7 @@ absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
     message.mutable_gradient_ready()->set_samples(outcome.samples);
     control_.Send(std::move(message));
     const absl::Duration patience = 3 * task_.lease();
-    if (!signals.AwaitAnswer(clock_.Now() + patience)) {
+    if (!signals.AwaitAnswer(patience)) {
       if (signals.Over()) return std::nullopt;
       return absl::UnavailableError(absl::StrCat(
           "the coordinator did not plan the push of iteration ",

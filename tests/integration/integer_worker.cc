@@ -80,7 +80,7 @@ std::optional<v1::PushPlan> PlanOf(const v1::Grant& grant, absl::Duration step,
     ready.mutable_gradient_ready()->set_iteration(grant.iteration());
     ready.mutable_gradient_ready()->set_samples(computed.samples);
     control.Send(std::move(ready));
-    if (!signals.AwaitAnswer(Clock::Real().Now() + kPatience)) {
+    if (!signals.AwaitAnswer(kPatience)) {
       return std::nullopt;
     }
     if (signals.plan().has_value()) return signals.plan();

@@ -6,8 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/common/security/eventually.h"
+#include "tests/common/stand_still.h"
 #include "tests/services/coordinator/run/manual_clock.h"
 
 namespace paceline {
@@ -100,6 +103,23 @@ TEST_F(ExchangeStateTest, TellsNothingOfAPullThatIsOver) {
       state_.AwaitPull(kShort, [&](size_t tensor) { told.push_back(tensor); })
           .ok());
   EXPECT_THAT(told, ElementsAre(1));
+}
+
+// The answer lay unread meanwhile.
+TEST_F(ExchangeStateTest, TimeInWhichTheProcessStandsStillIsNoSilence) {
+  state_.BeginPush(1);
+  std::thread others([&] {
+    EXPECT_TRUE(Eventually([&] { return state_.waiting(); }));
+    StandStill(absl::Seconds(2));
+    // That wait looks some times more.
+    absl::Notification never;
+    never.WaitForNotificationWithTimeout(absl::Milliseconds(300));
+    state_.PushTaken(0, 1, 0);
+    state_.PushTaken(2, 1, 0);
+  });
+  const auto refused = state_.AwaitPush(absl::Milliseconds(1500));
+  EXPECT_TRUE(refused.ok()) << refused.status();
+  others.join();
 }
 
 TEST_F(ExchangeStateTest, ABlockIsPlacedOnce) {

@@ -24,7 +24,7 @@ v1::WorkerCommand DiscardOf(int64_t iteration) {
 
 class IterationSignalsTest : public ::testing::Test {
  protected:
-  bool AwaitPlan() { return signals_.AwaitAnswer(absl::Now() + kTestPatience); }
+  bool AwaitPlan() { return signals_.AwaitAnswer(kTestPatience); }
 
   FakeCoordinator coordinator_;
   ControlStream control_{
