@@ -438,15 +438,14 @@ void RunControl::Interrupt(JobEntry& entry, const std::string& why) {
     return;  // It ends already, or is paused.
   }
   // There would be nothing to go on from.
-  if (entry.job.state() == v1::Job::RUNNING && !checkpoints_->kept()) {
-    return;
-  }
+  if (entry.job.state() == v1::Job::RUNNING && !checkpoints_->kept()) return;
   entry.interrupted =
       absl::StrCat(why, ": the job is saved and goes on by itself");
+  // First: a push of who reads the reason is answered with no grant any more.
+  entry.active->Pause(absl::ZeroDuration());
   v1::Job job = entry.job;
   job.set_state_reason(entry.interrupted);
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
-  entry.active->Pause(absl::ZeroDuration());
 }
 
 void RunControl::LeaveServers() {

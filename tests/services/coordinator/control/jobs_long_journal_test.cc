@@ -3,11 +3,15 @@
 #include <filesystem>
 #include <string>
 
+#include "gmock/gmock.h"
+#include "services/coordinator/run/journal/run_journal.h"
 #include "tests/common/security/eventually.h"
 #include "tests/services/coordinator/control/jobs_testing.h"
 
 namespace paceline {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Far more than a run begins with.
 constexpr int kMostEvents = 100;
@@ -26,10 +30,53 @@ class JobsLongJournalTest : public JobsTest {
     for (int i = 0; i < kMostEvents; ++i)
       worker().Heartbeat();  // An event each.
   }
+  // What the journal of the job's run begins with.
+  journal::RunBegun BegunBy(const std::string& job) {
+    auto reader = RunJournalReader::Open(JournalOf(job));
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    if (!reader.ok()) return {};
+    const auto first = reader->Next();
+    EXPECT_TRUE(first.ok() && first->has_value());
+    return first.ok() && first->has_value() ? (*first)->begun()
+                                            : journal::RunBegun();
+  }
   bool HasJournal(const std::string& job) {
     return std::filesystem::exists(JournalOf(job));
   }
 };
+
+TEST_F(JobsLongJournalTest, TheJobIsSavedAndGoesOnInANewRun) {
+  const std::string job = StartAndRun("a");
+  const journal::RunBegun before = BegunBy(job);
+  EXPECT_EQ(before.restore_from(), "");
+  const auto watcher = Watch(job);
+  TrainLong(job);
+  const v1::Job told = watcher->AwaitReason("is long");
+  EXPECT_EQ(told.state(), v1::Job::RUNNING);
+  EXPECT_EQ(told.state_reason(),
+            "the journal of its run is long and begins anew: the job is saved "
+            "and goes on by itself");
+  worker().Push(1);
+  const v1::Job saved = watcher->AwaitState(v1::Job::PENDING);
+  EXPECT_EQ(saved.state_reason(), told.state_reason());
+  EXPECT_EQ(saved.progress().samples(), 110);
+  EXPECT_THAT(saved.restore_from(), HasSubstr("/checkpoints/pause-"));
+  // Nobody resumes it.
+  watcher->AwaitState(v1::Job::RUNNING);
+  EXPECT_THAT(server().AwaitHost(2).restore_from(), HasSubstr("/pause-"));
+  AwaitTraining(job);
+  EXPECT_EQ(Get(job).progress().samples(), 110);
+  worker().Push(1);
+  AwaitSamples(job, 120);
+  const journal::RunBegun after = BegunBy(job);
+  EXPECT_NE(after.run(), before.run());
+  EXPECT_THAT(after.restore_from(), HasSubstr("/pause-"));
+  // That one is not long.
+  AwaitTurn();
+  AwaitTurn();
+  EXPECT_EQ(Get(job).state(), v1::Job::RUNNING);
+  EXPECT_EQ(Get(job).state_reason(), "");
+}
 
 // There is nothing from which another run could go on.
 TEST_F(JobsLongJournalTest, WithoutCheckpointsTheJobTrainsOnWithoutAJournal) {
