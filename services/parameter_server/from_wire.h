@@ -25,6 +25,7 @@ inline PushBlock PushFromWire(const v1::PushBlock& wire, uint64_t incarnation) {
   push.samples = wire.samples();
   push.weight = wire.weight();
   push.rate = wire.immediate_rate();
+  push.rated_at = wire.rated_at();
   push.round_plan = wire.has_round();
   push.round = wire.round();
   push.compensation = wire.compensation();

@@ -252,15 +252,17 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
     finite = of_compensated.AllFinite(DType::kF32);
   }
   absl::MutexLock order(&block.order);
+  PushBlock taken = push;
   if (finite) {
+    if (!push.round_plan) taken.rate = RateOf(block, push);
     PACELINE_RETURN_IF_ERROR(
-        Take(block, push, *gradient.payload, gradient.dtype));
+        Take(block, taken, *gradient.payload, gradient.dtype));
   }
   const PushOutcome outcome =
       contributor->Finish(push.iteration, index, push.block, !finite);
   const uint64_t following = log_.following();
   if (IsFollowed(block, following)) {
-    PushEntry entry = ToEntry(push, !finite);
+    PushEntry entry = ToEntry(taken, !finite);
     if (finite) {
       std::shared_ptr<const void> owner = std::move(compensated);
       Fill(entry, gradient, owner == nullptr ? keep() : std::move(owner));
@@ -268,6 +270,12 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
     log_.Append(following, std::move(entry), outcome.complete);
   }
   return outcome;
+}
+
+double JobShard::RateOf(HostedBlock& block, const PushBlock& push) {
+  if (push.rated_at < block.rated_at) return std::min(push.rate, block.rate);
+  block.rated_at = push.rated_at;
+  return block.rate = push.rate;
 }
 
 absl::Status JobShard::Take(HostedBlock& block, const PushBlock& push,

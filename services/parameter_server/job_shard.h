@@ -37,7 +37,8 @@ struct PushBlock {
   uint32_t block = 0;       // Its id.
   uint32_t samples = 0;     // n, that the mean gradient is of; at least 1.
   float weight = 1;         // u
-  double rate = 0;          // Final for an immediate push; unused for a round.
+  double rate = 0;          // Of an immediate push; unused for a round.
+  int64_t rated_at = 0;     // The version at which that was set.
   bool round_plan = false;  // Gathers for `round` instead of applying.
   uint64_t round = 0;
   // lambda of delay compensation (DC-ASGD; Zheng et al., ICML 2017, 3.2): g is
@@ -218,6 +219,9 @@ class JobShard {
     // and logged under it, so that the log has them in the order in which they
     // were made. Before the locks of all three.
     absl::Mutex order;
+    // The rate that was set last for a push of the block, and when.
+    double rate ABSL_GUARDED_BY(order) = 0;
+    int64_t rated_at ABSL_GUARDED_BY(order) = 0;
     // The following whose log has the block's changes.
     uint64_t followed ABSL_GUARDED_BY(order) = 0;
   };
@@ -235,6 +239,9 @@ class JobShard {
   // A block has initial values for the first time.
   void CountInitialized();
   bool initialized() const { return missing_blocks_.load() == 0; }
+  // At which rate the block takes an immediate push.
+  static double RateOf(HostedBlock& block, const PushBlock& push)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(block.order);
   absl::Status Take(HostedBlock& block, const PushBlock& push,
                     const Payload& payload, DType dtype);
   // The gradient, compensated for what has changed since `pulled`, if that is

@@ -160,6 +160,7 @@ void VirtualCluster::SendPlan(const PlanCommand& command) {
 
 void VirtualCluster::SendExtension(const ExtendCommand& command) {
   VirtualWorker& worker = Of(command.worker);
+  worker.grant.rated_at = command.rated_at;
   const uint32_t id = ToNumber(command.worker);
   if (!worker.alive || worker.stage != Stage::kAsking ||
       worker.grant.iteration != command.iteration) {

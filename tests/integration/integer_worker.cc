@@ -44,6 +44,7 @@ v1::PushBlock HeaderOf(int64_t iteration, uint32_t samples,
     header.set_round(plan.round());
   } else {
     header.set_immediate_rate(plan.immediate_rate());
+    header.set_rated_at(plan.rated_at());
   }
   return header;
 }

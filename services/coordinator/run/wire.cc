@@ -98,11 +98,12 @@ absl::StatusOr<RunInput> ReadyFrom(WorkerId worker,
                      {ready.lookahead(), ready.micro_batch(), ready.extends()}};
 }
 
-v1::PushPlan ToWire(const PushPlan& plan, double rate) {
+v1::PushPlan ToWire(const PushPlan& plan, double rate, Version rated_at) {
   v1::PushPlan wire;
   switch (plan.kind) {
     case PushPlan::Kind::kImmediate:
       wire.set_immediate_rate(rate);
+      wire.set_rated_at(rated_at);
       break;
     case PushPlan::Kind::kRound:
       wire.set_round(ToNumber(plan.round));
@@ -209,7 +210,7 @@ v1::WorkerCommand ToWire(const Grant& grant) {
   for (const SampleRange& range : grant.reserved) {
     ToWire(range, *wire.add_reserved());
   }
-  *wire.mutable_plan() = ToWire(grant.plan, grant.rate);
+  *wire.mutable_plan() = ToWire(grant.plan, grant.rate, grant.rated_at);
   wire.set_rate(grant.rate);
   return command;
 }
@@ -217,7 +218,8 @@ v1::WorkerCommand ToWire(const Grant& grant) {
 v1::WorkerCommand ToWire(const PlanCommand& plan) {
   v1::WorkerCommand command;
   command.mutable_plan_push()->set_iteration(plan.iteration);
-  *command.mutable_plan_push()->mutable_plan() = ToWire(plan.plan, plan.rate);
+  *command.mutable_plan_push()->mutable_plan() =
+      ToWire(plan.plan, plan.rate, plan.rated_at);
   return command;
 }
 

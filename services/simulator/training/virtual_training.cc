@@ -29,6 +29,7 @@ PushBlock HeadOf(const Grant& grant, uint32_t samples) {
           .samples = samples,
           .weight = static_cast<float>(plan.weight),
           .rate = grant.rate,
+          .rated_at = grant.rated_at,
           .round_plan = plan.kind == PushPlan::Kind::kRound,
           .round = ToNumber(plan.round),
           .compensation = static_cast<float>(plan.compensation)};

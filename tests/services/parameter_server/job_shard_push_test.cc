@@ -48,6 +48,27 @@ TEST(JobShardPushTest, StrengthIsWeightTimesSamplesOverBatch) {
   EXPECT_THAT(ValuesNow(*shard), ElementsAre(-8));
 }
 
+// It was granted before the schedule lowered the rate, and before it was
+// raised.
+TEST(JobShardPushTest, AStragglersRateIsNotAboveOneThatWasSetLater) {
+  const auto shard = MakeShard(SmallConfig(2));
+  const auto pushed = [&](uint64_t incarnation, uint32_t block, double rate,
+                          int64_t rated_at) {
+    PushBlock push = PlainPush(incarnation, 1, block);
+    push.rate = rate;
+    push.rated_at = rated_at;
+    EXPECT_TRUE(Push(*shard, push, 8).ok());
+    return ValuesNow(*shard);
+  };
+  EXPECT_THAT(pushed(1, 10, 0.25, 7), ElementsAre(-2, 0));
+  EXPECT_THAT(pushed(2, 10, 1, 6), ElementsAre(-4, 0));
+  EXPECT_THAT(pushed(3, 10, 0.125, 6), ElementsAre(-5, 0));
+  EXPECT_THAT(pushed(4, 10, 0.25, 7), ElementsAre(-7, 0));
+  EXPECT_THAT(pushed(5, 10, 0.5, 8), ElementsAre(-11, 0));
+  // Each block goes by what came for it.
+  EXPECT_THAT(pushed(2, 11, 1, 6), ElementsAre(-11, -8));
+}
+
 TEST(JobShardPushTest, RepeatedBlockAppliesNothingTwice) {
   const auto shard = MakeShard(SmallConfig(2));
   for (int i = 0; i < 3; ++i) {

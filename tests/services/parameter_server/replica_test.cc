@@ -139,7 +139,8 @@ class Life {
             ? RoundPush(worker.incarnation, worker.iteration, block,
                         worker.round)
             : PlainPush(worker.incarnation, worker.iteration, block);
-    push.rate = worker.round > 0 ? 0 : 0.1;
+    push.rate = worker.round > 0 ? 0 : 0.05 + 0.1 * rng_.Unit();
+    push.rated_at = static_cast<int64_t>(rng_.Below(100));
     push.weight = 0.5F + static_cast<float>(rng_.Unit());
     const float value = rng_.Chance(1, 30)
                             ? std::numeric_limits<float>::infinity()

@@ -458,6 +458,7 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
             .base_version = version(),
             .plan = plan,
             .rate = progress_.Rate(),
+            .rated_at = version(),
             .micro_batch = MicroBatchOf(release, options_.batch_size),
             .reserved = ReserveFor(worker, *member)});
 }
@@ -543,7 +544,7 @@ void SyncCore::IssuePlan(const Step& step, const PlanPush& planned) {
   member->grant.plan = plan;
   if (IsRound(member->grant)) view_.mutable_rounds().Issued(plan.round);
   step.outputs.push_back(PlanCommand{planned.worker, member->grant.iteration,
-                                     plan, progress_.Rate()});
+                                     plan, progress_.Rate(), version()});
 }
 
 bool SyncCore::PutOff(const Action& action, const PushPlan& plan) {

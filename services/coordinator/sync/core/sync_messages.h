@@ -24,6 +24,7 @@ struct Grant {
   Version base_version = 0;  // Closings issued before this grant included.
   PushPlan plan;
   double rate = 0;           // The job's now; that of an immediate push.
+  Version rated_at = 0;      // Counted when the rate was set.
   uint32_t micro_batch = 0;  // Samples between two boundaries; 0: the job's.
   // Newly reserved for the worker, behind all that is: what its next grants
   // will name, in that order, unless a DropReserved comes before. So the range
@@ -53,7 +54,8 @@ struct PlanCommand {
   WorkerId worker;
   Iteration iteration = 0;
   PushPlan plan;
-  double rate = 0;  // As in Grant.
+  double rate = 0;       // As in Grant.
+  Version rated_at = 0;  // As in Grant.
 };
 
 // Tells the worker that asked to compute these samples too, into the same

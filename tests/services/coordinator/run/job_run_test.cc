@@ -395,9 +395,11 @@ TEST_F(JobRunTest, AnUpdateHoldsFromThenOn) {
   spec_.mutable_stop()->set_epochs(2);
   job_->Update(*ParseJob(spec_));
   EXPECT_EQ(job_->Progress().samples_total(), 80);
+  EXPECT_EQ(first_grants()[0].plan().rated_at(), 0);
   EXPECT_TRUE(worker(0).SayPushed(first_grants()[0]).ok());
-  EXPECT_EQ(worker(0).Next(Kind::kGrant).grant().plan().immediate_rate(),
-            0.025);
+  const v1::PushPlan plan = worker(0).Next(Kind::kGrant).grant().plan();
+  EXPECT_EQ(plan.immediate_rate(), 0.025);
+  EXPECT_EQ(plan.rated_at(), 1);
 }
 
 TEST_F(JobRunTest, WorkersHearOfTheRateOfNowUnderRoundsToo) {
