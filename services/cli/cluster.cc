@@ -106,6 +106,7 @@ CommandLine WorkerCommand(absl::string_view bin_dir, absl::string_view folder,
   AppendUnlessEmpty(command, "--step-time", pace.step_time);
   AppendUnlessEmpty(command, "--delay", pace.delay);
   AppendUnlessEmpty(command, "--pause", pace.pause);
+  AppendUnlessEmpty(command, "--micro-batch-cost", pace.micro_batch_cost);
   return command;
 }
 

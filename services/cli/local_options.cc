@@ -87,6 +87,11 @@ void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
       ->allow_extra_args(false)
       ->default_str("none");
   command
+      .add_option("--micro-batch-cost", flags.micro_batch_cost,
+                  "What a micro-batch after an iteration's first takes besides "
+                  "its samples' time, as a share of --step-time: 0.02")
+      ->default_str("0");
+  command
       .add_option("--device", flags.device,
                   "What workers compute on, auto, cpu, cuda or cuda:N; once: "
                   "every worker, or once per worker; the evaluator has the "
@@ -158,6 +163,11 @@ absl::Status CheckPace(const WorkerPace& pace) {
                                     absl::StrCat("--delay ", pace.delay)));
   PACELINE_RETURN_IF_ERROR(Annotate(ParsePace({.pause = pace.pause}).status(),
                                     absl::StrCat("--pause ", pace.pause)));
+  PACELINE_RETURN_IF_ERROR(
+      Annotate(ParsePace({.step_time = pace.step_time,
+                          .micro_batch_cost = pace.micro_batch_cost})
+                   .status(),
+               absl::StrCat("--micro-batch-cost ", pace.micro_batch_cost)));
   // Which factors are possible depends on whether there is a step time.
   return Annotate(
       ParsePace({.slowdown = pace.slowdown, .step_time = pace.step_time})
@@ -166,10 +176,10 @@ absl::Status CheckPace(const WorkerPace& pace) {
 }
 
 // One element per worker, out of --slowdown, which lists one factor per worker,
-// --step-time, which is every worker's, and --delay and --pause, which are
-// given once for every worker or once per worker; "none" is none.
-// INVALID_ARGUMENT, naming the flag, for a wrong number of them or a value that
-// a worker would refuse.
+// --step-time and --micro-batch-cost, which are every worker's, and --delay and
+// --pause, which are given once for every worker or once per worker; "none" is
+// none. INVALID_ARGUMENT, naming the flag, for a wrong number of them or a
+// value that a worker would refuse.
 absl::StatusOr<std::vector<WorkerPace>> ParseWorkerPaces(
     const LocalFlags& flags) {
   const size_t count = static_cast<size_t>(flags.workers);
@@ -186,7 +196,8 @@ absl::StatusOr<std::vector<WorkerPace>> ParseWorkerPaces(
     paces.push_back({.slowdown = slowdown[i],
                      .step_time = flags.step_time,
                      .delay = delay[i],
-                     .pause = pause[i]});
+                     .pause = pause[i],
+                     .micro_batch_cost = flags.micro_batch_cost});
     PACELINE_RETURN_IF_ERROR(CheckPace(paces.back()));
   }
   return paces;

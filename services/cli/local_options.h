@@ -33,6 +33,7 @@ struct LocalFlags : JobFlags {
   std::string step_time;
   std::vector<std::string> delay;
   std::vector<std::string> pause;
+  std::string micro_batch_cost;
   std::vector<std::string> device;
   int64_t threads = 1;
   int64_t port = 0;
@@ -51,6 +52,7 @@ struct WorkerPace {
   std::string step_time;
   std::string delay;
   std::string pause;
+  std::string micro_batch_cost;
 };
 
 // This is what `paceline local` was asked to do, checked as far as that is

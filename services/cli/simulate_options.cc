@@ -67,6 +67,10 @@ void AddDeviceFlags(CLI::App& command, SimulateFlags& flags) {
                   "per worker")
       ->allow_extra_args(false)
       ->default_str("none");
+  command.add_option("--micro-batch-cost", flags.micro_batch_cost,
+                     "What a micro-batch after an iteration's first takes "
+                     "besides its samples' time, as a share of the mean time "
+                     "of a full batch: 0.02");
   command.add_option("--trace", flags.trace,
                      "Replay the iteration times recorded in this file");
 }

@@ -22,6 +22,7 @@ struct SimulateFlags : JobFlags {
   std::string iteration_times;  // Empty: "1s".
   std::string profile = "uniform";
   std::vector<std::string> jitter;
+  double micro_batch_cost = 0;  // Of the mean time of a full batch.
   std::string trace;
 
   std::string duration;    // Empty: until all samples are counted.

@@ -320,6 +320,15 @@ absl::StatusOr<std::vector<WorkerSpec>> ParseSimulatedWorkers(
   PACELINE_ASSIGN_OR_RETURN(
       std::vector<WorkerSpec> workers,
       flags.trace.empty() ? MadeUpWorkers(flags) : RecordedWorkers(flags));
+  if (!(flags.micro_batch_cost >= 0 && flags.micro_batch_cost <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--micro-batch-cost ", flags.micro_batch_cost,
+                     ": want a share from 0 to 1"));
+  }
+  for (WorkerSpec& worker : workers) {
+    worker.device.micro_batch = std::llround(
+        static_cast<double>(worker.device.iteration) * flags.micro_batch_cost);
+  }
   PACELINE_RETURN_IF_ERROR(AddLinks(flags, workers));
   return workers;
 }

@@ -94,7 +94,9 @@ Nanos Device::Draw() {
       {absl::ToInt64Nanoseconds(drawn), spec_.iteration / 100, Nanos{1}});
 }
 
-Nanos Device::Finish(Nanos begin, Nanos work) const {
+Nanos Device::Finish(Nanos begin, Nanos work,
+                     int64_t costly_micro_batches) const {
+  work += spec_.micro_batch * costly_micro_batches;
   if (!spec_.jitter.bursts.has_value()) return begin + work;
   const Bursts& bursts = *spec_.jitter.bursts;
   Nanos now = begin;

@@ -26,6 +26,9 @@ struct RecordedIteration {
 struct DeviceSpec {
   Nanos iteration = 1'000'000'000;  // Mean, of a full batch; at least 1.
   Jitter jitter = {};
+  // What each micro-batch of an iteration after its first takes besides its
+  // samples' time.
+  Nanos micro_batch = 0;
   // If not null, and then not empty, replaces the two above: replayed in order
   // and, after the last, from the first again, beginning with `offset`.
   std::shared_ptr<const std::vector<RecordedIteration>> recorded = nullptr;
@@ -50,8 +53,9 @@ class Device {
   // spread over: it draws anew only where a batch ends.
   Iteration Next(uint32_t samples);
 
-  // When `work` that began at `begin` is done: bursts stretch it.
-  Nanos Finish(Nanos begin, Nanos work) const;
+  // When `work` that began at `begin` is done, in micro-batches of which so
+  // many take longer: bursts stretch it all.
+  Nanos Finish(Nanos begin, Nanos work, int64_t costly_micro_batches) const;
 
  private:
   Nanos Draw();

@@ -111,18 +111,23 @@ void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
   const uint32_t size =
       (extensions.empty() ? worker.grant.range : extensions.back()).size();
   const Nanos work = worker.iteration.work;
-  worker.samples = worker.before + size;
-  worker.ended = device.Finish(worker.range_began, work);
-  if (!worker.refresh) return;
   const uint32_t own = spec_.workers[worker.index].wishes.micro_batch;
   const uint32_t of_job =
       MicroBatchLimit(spec_.run.batch_size, spec_.micro_batch, own);
   const uint32_t piece = MicroBatchSize(
       size,
       MicroBatchLimit(spec_.run.batch_size, of_job, worker.grant.micro_batch));
+  // The iteration's first micro-batch costs nothing.
+  const int64_t first = extensions.empty() ? -1 : 0;
+  const auto costly = [&](uint32_t done) {
+    return first + (int64_t{done} + piece - 1) / piece;
+  };
+  worker.samples = worker.before + size;
+  worker.ended = device.Finish(worker.range_began, work, costly(size));
+  if (!worker.refresh) return;
   for (uint32_t done = piece; done < size; done += piece) {
-    const Nanos boundary =
-        device.Finish(worker.range_began, Share(work, done, size));
+    const Nanos boundary = device.Finish(worker.range_began,
+                                         Share(work, done, size), costly(done));
     if (boundary < now_) continue;
     worker.samples = worker.before + done;
     worker.ended = boundary;
@@ -155,12 +160,12 @@ void VirtualCluster::SendPlan(const PlanCommand& command) {
   }
   worker.grant.plan = command.plan;
   worker.grant.rate = command.rate;
+  worker.grant.rated_at = command.rated_at;
   Next(id, EventKind::kPlanArrives, ArrivalAtMember(id));
 }
 
 void VirtualCluster::SendExtension(const ExtendCommand& command) {
   VirtualWorker& worker = Of(command.worker);
-  worker.grant.rated_at = command.rated_at;
   const uint32_t id = ToNumber(command.worker);
   if (!worker.alive || worker.stage != Stage::kAsking ||
       worker.grant.iteration != command.iteration) {

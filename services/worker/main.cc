@@ -67,6 +67,7 @@ struct Options {
   std::string step_time;
   std::string delay;
   std::string pause;
+  std::string micro_batch_cost;
   int threads = 1;
   double gpu_memory_fraction = 1;
   bool data_anywhere = false;
@@ -194,9 +195,10 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
                  const sigset_t& stopping) {
   PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
   PACELINE_RETURN_IF_ERROR(CheckPlainName("--pool", options.pool));
-  PACELINE_ASSIGN_OR_RETURN(const PaceSpec pace,
-                            ParsePace({options.slowdown, options.step_time,
-                                       options.delay, options.pause}));
+  PACELINE_ASSIGN_OR_RETURN(
+      const PaceSpec pace,
+      ParsePace({options.slowdown, options.step_time, options.delay,
+                 options.pause, options.micro_batch_cost}));
   PACELINE_ASSIGN_OR_RETURN(const Times times, TimesOf(options));
   PACELINE_ASSIGN_OR_RETURN(const DeviceInfo device,
                             DescribeDevice(options.device));
@@ -354,6 +356,10 @@ void AddImitationOptions(CLI::App& app, Options& options) {
       ->group(kGroup);
   app.add_option("--pause", options.pause,
                  "Stands still now and then: every=10s,for=2s")
+      ->group(kGroup);
+  app.add_option("--micro-batch-cost", options.micro_batch_cost,
+                 "What a micro-batch after an iteration's first takes besides "
+                 "its samples' time: a share of the step time, 0.02")
       ->group(kGroup);
 }
 

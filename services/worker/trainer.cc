@@ -40,9 +40,14 @@ bool Imitates(const PaceSpec& pace) {
 // What a step in hand means for its iteration.
 class Trainer::Watch final : public StepWatch {
  public:
+  // The first micro-batch of a step costs nothing.
   Watch(Trainer* trainer, const v1::Grant& grant, IterationSignals* signals,
-        absl::Time began)
-      : trainer_(*trainer), grant_(grant), signals_(*signals), began_(began) {}
+        absl::Time began, bool first)
+      : trainer_(*trainer),
+        grant_(grant),
+        signals_(*signals),
+        began_(began),
+        costly_micro_batches_(first ? -1 : 0) {}
 
   void PushBegins() override {
     trainer_.parameters_.BeginPush(
@@ -52,7 +57,8 @@ class Trainer::Watch final : public StepWatch {
   void GradientReady(size_t tensor) override { trainer_.PushTensor(tensor); }
   bool Computed(uint32_t samples, absl::Duration loading) override {
     const absl::Duration so_far = trainer_.clock_.Now() - began_ - loading;
-    return trainer_.ImitateDevice(so_far, samples, signals_);
+    return trainer_.ImitateDevice(so_far, samples, ++costly_micro_batches_,
+                                  signals_);
   }
   bool refresh() const override { return signals_.refresh(); }
   bool Over() override { return signals_.Over(); }
@@ -63,6 +69,7 @@ class Trainer::Watch final : public StepWatch {
   const v1::Grant& grant_;
   IterationSignals& signals_;
   const absl::Time began_;
+  int costly_micro_batches_;
 };
 
 Trainer::Trainer(Task* task, ParameterClient* parameters,
@@ -170,10 +177,11 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
 }
 
 absl::StatusOr<std::optional<StepOutcome>> Trainer::Compute(
-    const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report) {
+    const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report,
+    int parts_before) {
   const absl::Time began = clock_.Now();
   pace_.Begin(began);
-  Watch watch(this, grant, &signals, began);
+  Watch watch(this, grant, &signals, began, /*first=*/parts_before == 0);
   PACELINE_ASSIGN_OR_RETURN(std::optional<StepOutcome> outcome,
                             computation_.Compute(watch));
   if (!outcome.has_value()) return std::nullopt;
@@ -187,15 +195,18 @@ absl::StatusOr<std::optional<StepOutcome>> Trainer::Compute(
 }
 
 bool Trainer::ImitateDevice(absl::Duration computed, uint32_t samples,
+                            int costly_micro_batches,
                             IterationSignals& signals) {
   if (!imitating_) return !signals.Over();
-  return signals.SleepUntil(pace_.Until(computed, static_cast<int>(samples)));
+  return signals.SleepUntil(
+      pace_.Until(computed, static_cast<int>(samples), costly_micro_batches));
 }
 
 absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
     const v1::Grant& grant, StepOutcome& outcome, IterationSignals& signals,
     v1::PushDone& report) {
   uint32_t granted = RangeOf(grant.range()).size();
+  int parts = 1;
   // What is not finite takes no place in a round.
   while (grant.plan().ask() && outcome.finite) {
     v1::WorkerMessage message;
@@ -216,7 +227,7 @@ absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
     if (outcome.samples == granted) {
       PACELINE_RETURN_IF_ERROR(computation_.Extend(more));
       PACELINE_ASSIGN_OR_RETURN(const std::optional<StepOutcome> extended,
-                                Compute(grant, signals, report));
+                                Compute(grant, signals, report, parts++));
       if (!extended.has_value()) return std::nullopt;
       outcome = *extended;
     }

@@ -47,13 +47,15 @@ class Trainer {
       const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report);
   absl::Status PullWeights(const v1::Grant& grant, IterationSignals& signals,
                            v1::PushDone& report);
+  // `parts_before`: of an extended step.
   absl::StatusOr<std::optional<StepOutcome>> Compute(const v1::Grant& grant,
                                                      IterationSignals& signals,
-                                                     v1::PushDone& report);
+                                                     v1::PushDone& report,
+                                                     int parts_before = 0);
   // Sleeps as long as the imitated device would still compute. False if the
   // iteration is over.
   bool ImitateDevice(absl::Duration computed, uint32_t samples,
-                     IterationSignals& signals);
+                     int costly_micro_batches, IterationSignals& signals);
   // The grant's plan, asked for if it is not there and there is something to
   // push. The step may have to be extended until there is a plan. Nothing if
   // the iteration was over before.

@@ -18,11 +18,14 @@ void Pace::Begin(absl::Time start) {
                                    : absl::ZeroDuration();
 }
 
-absl::Time Pace::Until(absl::Duration compute, int samples) const {
-  CHECK(origin_.has_value() && samples >= 0);
-  const absl::Duration unhurried = spec_.step_time.has_value()
-                                       ? *spec_.step_time * samples / batch_
-                                       : compute;
+absl::Time Pace::Until(absl::Duration compute, int samples,
+                       int costly_micro_batches) const {
+  CHECK(origin_.has_value() && samples >= 0 && costly_micro_batches >= 0);
+  const absl::Duration unhurried =
+      spec_.step_time.has_value()
+          ? *spec_.step_time * samples / batch_ +
+                *spec_.step_time * spec_.micro_batch_cost * costly_micro_batches
+          : compute;
   const absl::Duration busy =
       std::max(compute, unhurried * spec_.slowdown) + delay_;
   return SkipPauses(busy);

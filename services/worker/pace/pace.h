@@ -15,9 +15,10 @@ namespace paceline {
 // caller's. A pure function of its arguments and the seed. Thread-compatible.
 //
 // The device's time is step_time * samples / batch * slowdown, or, without a
-// step time, the measured compute time * slowdown. The iteration's delay comes
-// on top, before anything else: so between micro-batches too the iteration is
-// as far as the slow device would be. Pauses stop the device's time.
+// step time, the measured compute time * slowdown. Micro-batches after the
+// first add their cost, likewise multiplied. The iteration's delay comes on
+// top, before anything else: so between micro-batches too the iteration is as
+// far as the slow device would be. Pauses stop the device's time.
 class Pace {
  public:
   // `batch` is the size that step_time is meant for.  REQUIRES: batch > 0.
@@ -28,9 +29,11 @@ class Pace {
   void Begin(absl::Time start);
 
   // When the device would have finished the iteration's first `samples`, for
-  // which this machine has computed for `compute`. Not before Begin's start +
-  // compute: slower can be imitated, faster cannot.  REQUIRES: Begin.
-  absl::Time Until(absl::Duration compute, int samples) const;
+  // which this machine has computed for `compute`, and of whose micro-batches
+  // so many have a cost. Not before Begin's start + compute: slower can be
+  // imitated, faster cannot.  REQUIRES: Begin.
+  absl::Time Until(absl::Duration compute, int samples,
+                   int costly_micro_batches = 0) const;
 
  private:
   // The time at which `busy` outside of pauses has passed since start_.

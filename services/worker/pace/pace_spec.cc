@@ -28,6 +28,15 @@ absl::StatusOr<PauseSpec> ReadPause(absl::string_view text) {
   return absl::InvalidArgumentError("for must be above 0 and below every");
 }
 
+absl::StatusOr<double> ParseMicroBatchCost(absl::string_view text) {
+  double cost = 0;
+  if (!absl::SimpleAtod(text, &cost) || !(cost >= 0 && cost <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "micro-batch cost \"", text, "\": want a share from 0 to 1"));
+  }
+  return cost;
+}
+
 }  // namespace
 
 absl::StatusOr<PauseSpec> ParsePause(absl::string_view text) {
@@ -64,6 +73,15 @@ absl::StatusOr<PaceSpec> ParsePace(const PaceFlags& flags) {
   }
   if (!flags.pause.empty()) {
     PACELINE_ASSIGN_OR_RETURN(spec.pause, ParsePause(flags.pause));
+  }
+  if (!flags.micro_batch_cost.empty()) {
+    PACELINE_ASSIGN_OR_RETURN(spec.micro_batch_cost,
+                              ParseMicroBatchCost(flags.micro_batch_cost));
+  }
+  if (spec.micro_batch_cost > 0 && !spec.step_time.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("micro-batch cost ", flags.micro_batch_cost,
+                     ": is a share of the step time; give one, or 0"));
   }
   if (spec.slowdown < 1 && !spec.step_time.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(

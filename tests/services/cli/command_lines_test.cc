@@ -32,7 +32,8 @@ TEST(CommandLinesTest, Server) {
 
 TEST(CommandLinesTest, WorkerGetsItsOwnPace) {
   LocalOptions options;
-  options.workers = {{}, {"4", "20ms", "constant:5ms", "every=2s,for=1s"}};
+  options.workers = {{},
+                     {"4", "20ms", "constant:5ms", "every=2s,for=1s", "0.02"}};
   options.devices = {"auto", "cuda:1"};
   EXPECT_THAT(
       WorkerCommand("/bin", "/run", "a:1", options, 0),
@@ -45,7 +46,7 @@ TEST(CommandLinesTest, WorkerGetsItsOwnPace) {
                   "w1", "--metrics", "127.0.0.1:0", "--device", "cuda:1",
                   "--threads", "1", "--data-anywhere", "--slowdown", "4",
                   "--step-time", "20ms", "--delay", "constant:5ms", "--pause",
-                  "every=2s,for=1s"));
+                  "every=2s,for=1s", "--micro-batch-cost", "0.02"));
 }
 
 TEST(CommandLinesTest, EvaluatorYieldsOnlyWhileOthersTrain) {
@@ -65,7 +66,7 @@ TEST(CommandLinesTest, EvaluatorYieldsOnlyWhileOthersTrain) {
 TEST(CommandLinesTest, AnAgentStartsItsProgram) {
   LocalOptions options;
   options.program = LocalProgram{"python3 train.py --big", "train"};
-  options.workers = {{"4", "", "", ""}};
+  options.workers = {{.slowdown = "4"}};
   options.devices = {"cuda:1"};
   options.threads = 8;
   EXPECT_THAT(

@@ -30,6 +30,7 @@ TEST(LocalOptionsTest, PacesAreSpreadOverWorkers) {
   flags.slowdown = "1,4";
   flags.step_time = "20ms";
   flags.pause = {"every=10s,for=2s"};
+  flags.micro_batch_cost = "0.02";
   flags.delay = {"none", "constant:5ms"};
   const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags);
   ASSERT_TRUE(options.ok()) << options.status();
@@ -42,6 +43,8 @@ TEST(LocalOptionsTest, PacesAreSpreadOverWorkers) {
   EXPECT_EQ(paces[1].delay, "constant:5ms");
   EXPECT_EQ(paces[0].pause, "every=10s,for=2s");
   EXPECT_EQ(paces[1].pause, "every=10s,for=2s");
+  EXPECT_EQ(paces[0].micro_batch_cost, "0.02");
+  EXPECT_EQ(paces[1].micro_batch_cost, "0.02");
 }
 
 // As for `paceline simulate`.
@@ -301,6 +304,14 @@ const BadInput kBadTimes[] = {
      "--delay gamma:k=2: "},
     {"PauseValue", [](auto& f) { f.pause = {"every=1s,for=2s"}; },
      "--pause every=1s,for=2s: "},
+    {"MicroBatchCostValue",
+     [](auto& f) {
+       f.step_time = "20ms";
+       f.micro_batch_cost = "2%";
+     },
+     "--micro-batch-cost 2%: "},
+    {"MicroBatchCostOfNothing", [](auto& f) { f.micro_batch_cost = "0.02"; },
+     "is a share of the step time; give one, or 0"},
     {"SlowdownBelowOne", [](auto& f) { f.slowdown = "1,1,1,0.5"; },
      "--slowdown 0.5: "},
 };

@@ -95,6 +95,10 @@ TEST(SimulateOptionsTest, TimesAndProfilesMakeTheWorkers) {
 }
 
 TEST(SimulateOptionsTest, JittersAreForAllOrForEach) {
+  const SimulateOptions costly =
+      Parse("--profile ratio:1,4 --iteration-times 2s --micro-batch-cost 0.02");
+  EXPECT_EQ(costly.cluster.workers[0].device.micro_batch, 40'000'000);
+  EXPECT_EQ(costly.cluster.workers[1].device.micro_batch, 160'000'000);
   const SimulateOptions one = Parse("--workers 2 --jitter normal:sd=0.1");
   EXPECT_EQ(one.cluster.workers[1].device.jitter.spread, 0.1);
   const SimulateOptions each =
@@ -213,6 +217,7 @@ const BadInput kBadDevices[] = {
     {"--profile bell", "--profile \"bell\": must be one of uniform"},
     {"--profile ratio:1,x", "\"x\" is no factor"},
     {"--profile ratio:", "is no factor"},
+    {"--micro-batch-cost 1.5", "--micro-batch-cost 1.5: want a share from 0"},
     {"--jitter gamma", "--jitter: jitter \"gamma\": want none"},
     {"--workers 3 --jitter none --jitter none", "--jitter was given 2 times"},
     {"--profile bursts --jitter none", "--jitter contradicts --profile bursts"},

@@ -81,14 +81,17 @@ TEST(DeviceTest, BurstsStretchWhatFallsIntoThem) {
                               .length = 2 * kSecond,
                               .factor = 4,
                               .first = 5 * kSecond};
+  spec.micro_batch = kSecond / 2;
   const Device device(&spec, kBatch, 1);
-  EXPECT_EQ(device.Finish(0, kSecond), kSecond);
-  EXPECT_EQ(device.Finish(4 * kSecond, kSecond), 5 * kSecond);
+  EXPECT_EQ(device.Finish(0, kSecond, 0), kSecond);
+  EXPECT_EQ(device.Finish(0, kSecond, 4), 3 * kSecond);
+  EXPECT_EQ(device.Finish(4 * kSecond, kSecond, 0), 5 * kSecond);
+  EXPECT_EQ(device.Finish(4 * kSecond, kSecond, 1), 7 * kSecond);
   // Half a second of work before, two seconds at a quarter, none left.
-  EXPECT_EQ(device.Finish(4'500'000'000, kSecond), 7 * kSecond);
-  EXPECT_EQ(device.Finish(6 * kSecond, kSecond), 7'750'000'000);
+  EXPECT_EQ(device.Finish(4'500'000'000, kSecond, 0), 7 * kSecond);
+  EXPECT_EQ(device.Finish(6 * kSecond, kSecond, 0), 7'750'000'000);
   // Through the burst, the pause and the next burst.
-  EXPECT_EQ(device.Finish(5 * kSecond, 9'500'000'000), 17'500'000'000);
+  EXPECT_EQ(device.Finish(5 * kSecond, 9'500'000'000, 0), 17'500'000'000);
 }
 
 TEST(DeviceTest, ReplaysARecordingOverAndOver) {

@@ -122,6 +122,19 @@ TEST(OrdersTest, TheSmallerMicroBatchCounts) {
   EXPECT_THAT(pushes.pushes, ElementsAre(std::tuple(1.5, 3u)));
 }
 
+// A piece takes a second, and half a second more if it is not the first.
+TEST(OrdersTest, MicroBatchesAfterTheFirstMayCost) {
+  ClusterSpec spec = TimedSpec({1.5, 4}, 11);
+  spec.workers[1].device.micro_batch = kSecond / 2;
+  PushesOfOne whole;
+  Obey(spec, {.pieces = 4}, &whole);
+  EXPECT_THAT(whole.pushes,
+              ElementsAre(std::tuple(5.5, 8u), std::tuple(11.0, 8u)));
+  PushesOfOne cut;
+  Obey(spec, {.pieces = 4, .refresh = true}, &cut);
+  EXPECT_EQ(cut.pushes.at(0), std::tuple(2.5, 4u));
+}
+
 // The order of 1 s reaches worker 1 while its weights travel.
 TEST(OrdersTest, ARefreshDuringThePullLeavesOnePiece) {
   ClusterSpec spec = TimedSpec({1, 4}, 5);

@@ -43,7 +43,14 @@ TEST(PaceSpecTest, BadFlags) {
            {{.pause = "2s"}, "pause has the parameters every, for, first"},
            {{.pause = "every=10s"}, "want every=10s,for=2s"},
            {{.pause = "every=2s,for=2s"}, "above 0 and below every"},
-           {{.pause = "every=2s,for=0s"}, "above 0 and below every"}}) {
+           {{.pause = "every=2s,for=0s"}, "above 0 and below every"},
+           {{.micro_batch_cost = "2%"},
+            "cost \"2%\": want a share from 0 to 1"},
+           {{.step_time = "1s", .micro_batch_cost = "1.5"},
+            "want a share from 0 to 1"},
+           {{.step_time = "1s", .micro_batch_cost = "nan"},
+            "want a share from 0 to 1"},
+           {{.micro_batch_cost = "0.02"}, "is a share of the step time"}}) {
     const auto status = ParsePace(bad.flags).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << bad.says << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(bad.says));
@@ -55,7 +62,8 @@ TEST(PaceSpecTest, GoodFlags) {
   const auto spec = ParsePace({.slowdown = "2.5",
                                .step_time = "20ms",
                                .delay = "lognormal:mean=10ms,sd=5ms",
-                               .pause = "every=10s,for=2s,first=1s"});
+                               .pause = "every=10s,for=2s,first=1s",
+                               .micro_batch_cost = "0.02"});
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->slowdown, 2.5);
   EXPECT_EQ(spec->step_time, absl::Milliseconds(20));
@@ -65,6 +73,8 @@ TEST(PaceSpecTest, GoodFlags) {
   EXPECT_EQ(spec->pause->every, absl::Seconds(10));
   EXPECT_EQ(spec->pause->length, absl::Seconds(2));
   EXPECT_EQ(spec->pause->first, absl::Seconds(1));
+  EXPECT_EQ(spec->micro_batch_cost, 0.02);
+  EXPECT_TRUE(ParsePace({.micro_batch_cost = "0"}).ok());
   EXPECT_EQ(ParsePause("for=2s,every=10s")->first, absl::Seconds(10));
 }
 
@@ -75,6 +85,7 @@ TEST(PaceSpecTest, NothingGivenIsFullSpeed) {
   EXPECT_FALSE(spec->step_time.has_value());
   EXPECT_FALSE(spec->delay.has_value());
   EXPECT_FALSE(spec->pause.has_value());
+  EXPECT_EQ(spec->micro_batch_cost, 0);
 }
 
 }  // namespace

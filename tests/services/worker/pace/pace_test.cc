@@ -61,6 +61,18 @@ TEST(PaceTest, MicroBatchesAddUpToTheIteration) {
   EXPECT_EQ(pace.Until(7 * kMs, 32) - kStart, 25 * kMs);
 }
 
+TEST(PaceTest, MicroBatchesCostAShareOfTheStepTime) {
+  Pace pace(Parsed({.slowdown = "2",
+                    .step_time = "20ms",
+                    .delay = "constant:5ms",
+                    .micro_batch_cost = "0.25"}),
+            32, 1);
+  pace.Begin(kStart);
+  EXPECT_EQ(pace.Until(2 * kMs, 8) - kStart, 15 * kMs);
+  EXPECT_EQ(pace.Until(5 * kMs, 24, 1) - kStart, 45 * kMs);
+  EXPECT_EQ(pace.Until(7 * kMs, 32, 2) - kStart, 65 * kMs);
+}
+
 TEST(PaceTest, DelaysAreDrawnPerIterationFromTheSeed) {
   const PaceSpec spec = Parsed({.delay = "exponential:mean=10ms"});
   const auto delays = [&spec](uint64_t seed) {
