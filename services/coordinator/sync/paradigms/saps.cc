@@ -28,6 +28,10 @@ int64_t Millionths(double weight) {
 // A worker whose lag reaches s is a straggler, until 5 pushes in a row came
 // with at most s / 2. s is at least 1. Idle workers count as live here: they
 // come back.
+//
+// Only a straggler's batch is cut for a refresh: micro-batches cost time, and
+// the others are not refreshed. One that first comes to lag is told, too, and
+// pushes what its job cuts, as a rule the whole batch.
 class Saps final : public SyncPolicy {
  public:
   // REQUIRES: s >= 1, s_max >= s, micro_batches >= 1, starve_limit >= 1.
@@ -110,7 +114,8 @@ class Saps final : public SyncPolicy {
     if (options_.mode == SapsMode::kRefresh) {
       watched_.emplace(view.version(), worker);
       actions.push_back(
-          Release{worker, PushPlan::Immediate(), options_.micro_batches});
+          Release{worker, PushPlan::Immediate(),
+                  members_[worker].straggler ? options_.micro_batches : 0});
     } else {
       actions.push_back(Release{worker, PushPlan::Ask()});
     }

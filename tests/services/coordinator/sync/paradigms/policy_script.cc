@@ -40,6 +40,10 @@ const PolicyScript::Verb* PolicyScript::FindVerb(absl::string_view name) {
        [](WorkerId worker) -> Event {
          return PushDone{worker, /*share=*/0, /*taken=*/false};
        }},
+      {"part", Phase::kComputing,
+       [](WorkerId worker) -> Event {
+         return PushDone{worker, /*share=*/0.25};
+       }},
       {"join", std::nullopt, Of<Joined>},
       {"leave", std::nullopt, Of<Left>},
       {"idle", Phase::kComputing, Of<Idle>},
@@ -188,8 +192,9 @@ std::string PolicyScript::Execute(Words words) {
                : "no numbers";
   }
   if (words.size() == 1 && words[0] == "tick") return Apply("tick", "w0");
-  if (words.size() == 3 && words[0] == "push" && words[2] == "discarded") {
-    return Apply("discarded", words[1]);
+  if (words.size() == 3 && words[0] == "push" &&
+      (words[2] == "discarded" || words[2] == "part")) {
+    return Apply(words[2], words[1]);
   }
   if (words.size() == 2) return Apply(words[0], words[1]);
   return "no such command";

@@ -20,10 +20,11 @@ namespace paceline {
 //                                 hands it the members; those without a phase
 //                                 wait; of w1 it is known that a batch takes it
 //                                 2 s; round ids are free from 1 if not said
-//   push w0 [discarded], join w3, leave w0, idle w1, resume w1, ready w0,
-//   abandoned w0, flag w0, clear w0, tick       events; "at 1.5s" before one
-//   sets the time counted 500 1000              so many samples of so many are
-//   counted
+//   push w0 [discarded|part], join w3, leave w0, idle w1, resume w1, ready w0,
+//   abandoned w0, flag w0, clear w0, tick
+//                                 events; "at 1.5s" before one sets the time;
+//                                 a part is a quarter of the worker's range
+//   counted 500 1000              so many samples of so many are counted
 //
 // An event must fit what its worker does: only who computes pushes or becomes
 // idle. Versions and staleness are counted as the core does. Lines that begin
