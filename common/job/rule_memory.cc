@@ -19,6 +19,7 @@ uint32_t RoundsOf(const PlainParadigm& paradigm, int64_t workers) {
   return std::visit(
       Overloaded{[](const BspOptions&) { return uint32_t{1}; },
                  [](const KSyncOptions&) { return uint32_t{1}; },
+                 [](const ElasticBspOptions&) { return uint32_t{1}; },
                  [](const AbsSgdOptions&) { return uint32_t{2}; },
                  // One may begin before all of its workers' last ones are made.
                  [&](const CgpOptions&) { return AtWill(workers + 1); },

@@ -12,6 +12,7 @@
 #include "common/overloaded.h"
 #include "services/coordinator/sync/paradigms/busy_times.h"
 #include "services/coordinator/sync/paradigms/policy_spec.h"
+#include "services/coordinator/sync/paradigms/round_closing.h"
 #include "services/coordinator/sync/paradigms/zip_line.h"
 
 namespace paceline {
@@ -20,7 +21,8 @@ namespace {
 // ElasticBSP (Zhao et al., ICDM 2019; algorithms.md 5.9): supersteps with a
 // barrier where the workers are predicted to come nearest to each other, so
 // that a fast one does several iterations while a slow one does one. Between
-// two barriers every push is applied as it arrives.
+// two barriers every push is applied as it arrives; each worker's last one
+// before a barrier belongs to a round, which is applied there as one update.
 //
 // Our reading: everybody starts anew at the barrier, so that a worker's i-th
 // iteration is predicted to end after i of its latest busy time (from release
@@ -38,9 +40,11 @@ class ElasticBsp final : public SyncPolicy {
       const std::optional<Pace> pace = view.PaceBefore(worker);
       if (pace.has_value()) busy_.Assume(worker, pace->busy_s());
     }
+    next_ = view.rounds().next();
     Begin(view, actions);
   }
 
+  // CloseRounds comes before the Releases into the next superstep.
   void Apply(const SyncView& view, const Event& event,
              std::vector<Action>& actions) override {
     std::visit(
@@ -69,7 +73,8 @@ class ElasticBsp final : public SyncPolicy {
             std::vector<Action>& actions) {
     left_[worker] = left;
     busy_.Released(now, worker);
-    actions.push_back(Release{worker, PushPlan::Immediate()});
+    actions.push_back(Release{
+        worker, left > 1 ? PushPlan::Immediate() : PushPlan::Round(barrier_)});
   }
 
   void Pushed(const SyncView& view, const PushDone& done,
@@ -87,7 +92,7 @@ class ElasticBsp final : public SyncPolicy {
   void Wait(const SyncView& view, WorkerId worker,
             std::vector<Action>& actions) {
     if (view.computing() == 0) {
-      Begin(view, actions);
+      Turn(view, worker, actions);
       return;
     }
     actions.push_back(Report{{DecisionKind::kQuotaUsed, worker,
@@ -98,7 +103,14 @@ class ElasticBsp final : public SyncPolicy {
   void Remove(const SyncView& view, WorkerId worker,
               std::vector<Action>& actions) {
     left_.erase(worker);
-    if (view.computing() == 0) Begin(view, actions);
+    if (view.computing() == 0) Turn(view, worker, actions);
+  }
+
+  // The barrier is reached. `cause` is the worker of the event.
+  void Turn(const SyncView& view, WorkerId cause,
+            std::vector<Action>& actions) {
+    CloseGathered(view, barrier_, cause, actions);
+    Begin(view, actions);
   }
 
   // How many iterations the worker does until the barrier, the one under way
@@ -111,6 +123,8 @@ class ElasticBsp final : public SyncPolicy {
   // Begins a superstep of those who wait, if there are any.
   void Begin(const SyncView& view, std::vector<Action>& actions) {
     if (view.waiting().empty()) return;
+    barrier_ = next_;
+    next_ = RoundId{ToNumber(barrier_) + 1};
     const std::optional<BarrierPlan> plan = Predict(view);
     size_t i = 0;
     for (const WorkerId worker : view.waiting()) {
@@ -139,6 +153,8 @@ class ElasticBsp final : public SyncPolicy {
   }
 
   const int64_t r_;
+  RoundId barrier_{0};  // Takes the last pushes of this superstep.
+  RoundId next_{0};     // It is free, and so is every greater one.
   absl::btree_map<WorkerId, int64_t> left_;  // LeftOf(), if it is not 1.
   BusyTimes busy_{/*alpha=*/1};              // The latest one alone counts.
 };
