@@ -57,8 +57,8 @@ void AppendRecord(const journal::RunEvent& event, std::string& to) {
 
 absl::StatusOr<std::unique_ptr<RunJournal>> RunJournal::Create(
     const std::string& path) {
-  UniqueFd fd(
-      open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
+  UniqueFd fd(open(path.c_str(),
+                   O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC, 0600));
   if (!fd.valid()) return FileError(errno, absl::StrCat("create ", path));
   return std::unique_ptr<RunJournal>(new RunJournal(path, std::move(fd)));
 }
