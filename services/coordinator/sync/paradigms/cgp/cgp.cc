@@ -233,7 +233,7 @@ void Cgp::Adopt(const SyncView& view, std::vector<Action>& actions) {
   }
   if (active.empty() || !known) return BeginGroup(step, warmup_group_, all);
   warmup_left_ = 0;
-  const CgpRegrouper::Division division = regrouper_.Divide(active, busy_);
+  const CgpRegrouper::Division division = regrouper_.Divide(active, {}, busy_);
   ReportDivision(step, division);
   for (const std::vector<WorkerId>& group : division.groups) {
     BeginGroup(step, groups_.NewId(), group);
@@ -596,19 +596,27 @@ absl::Duration Cgp::PeriodOf(const absl::btree_set<WorkerId>& members) const {
 }
 
 bool Cgp::RegroupIsDue(bool gathered) {
-  if (warmup_left_ == 0) return regrouper_.Due(members_.size());
+  if (warmup_left_ == 0) {
+    return regrouper_.Due(members_.size(), groups_.size());
+  }
   if (gathered) --warmup_left_;
   return warmup_left_ == 0;
 }
 
 void Cgp::Regroup(Step& step) {
   std::vector<WorkerId> workers;
+  absl::btree_map<CgpGroupId, std::vector<WorkerId>> groups;
   for (auto& [worker, member] : members_) {
     member.target.reset();
-    if (member.state != State::kIdle) workers.push_back(worker);
+    if (member.state == State::kIdle) continue;
+    workers.push_back(worker);
+    groups[member.group].push_back(worker);
   }
   if (workers.empty()) return;
-  const CgpRegrouper::Division division = regrouper_.Divide(workers, busy_);
+  CgpRegrouper::Groups present;
+  for (auto& [id, group] : groups) present.push_back(std::move(group));
+  const CgpRegrouper::Division division =
+      regrouper_.Divide(workers, present, busy_);
   // A new group goes on as the old one of its fastest member, unless another
   // does already.
   absl::btree_set<CgpGroupId> taken;

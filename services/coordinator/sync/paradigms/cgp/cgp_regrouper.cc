@@ -12,6 +12,11 @@ namespace {
 
 constexpr int kRoundsOff = 3;
 constexpr int64_t kPushesEach = 2;
+// Of the D of the present groups; groups with less are worth moving for.
+constexpr double kBetter = 0.9;
+// Of the S that beta asks for. The best groups have hardly more than that, and
+// half of the time less by what is measured next.
+constexpr double kFastEnough = 0.97;
 
 // REQUIRES: there are values.
 double Median(std::vector<double> values) {
@@ -44,14 +49,43 @@ void CgpRegrouper::Updated(const absl::btree_set<WorkerId>& members,
   }
 }
 
-bool CgpRegrouper::Due(size_t workers) const {
+bool CgpRegrouper::Due(size_t workers, size_t groups) const {
   if (pushes_ < kPushesEach * static_cast<int64_t>(workers)) return false;
-  return updates_ >= options_.every || (drifted_ && drift_counts_);
+  if (drifted_ && drift_counts_) return true;
+  return updates_ / options_.every >= static_cast<int64_t>(groups);
+}
+
+std::optional<CgpGrouping> CgpRegrouper::Evaluate(const Groups& groups,
+                                                  const BusyTimes& busy) {
+  // As if all members of a group were as slow as its slowest.
+  std::vector<double> periods;
+  std::vector<size_t> sizes;
+  for (const std::vector<WorkerId>& group : groups) {
+    double period = 0;
+    for (const WorkerId worker : group) {
+      const std::optional<double> busy_s = busy.Of(worker);
+      if (!busy_s.has_value()) return std::nullopt;
+      period = std::max(period, *busy_s);
+    }
+    periods.insert(periods.end(), group.size(), period);
+    sizes.push_back(group.size());
+  }
+  if (sizes.empty()) return std::nullopt;
+  return EvaluateGrouping(periods, sizes);
+}
+
+bool CgpRegrouper::MayStay(const CgpGrouping& present, const CgpGrouping& best,
+                           double alone) const {
+  return present.sizes.size() <= RoundLedger::kMostAtWill &&
+         present.speed >= kFastEnough * options_.beta * alone &&
+         present.missed * kBetter <= best.missed;
 }
 
 CgpRegrouper::Division CgpRegrouper::Divide(absl::Span<const WorkerId> workers,
+                                            const Groups& present,
                                             const BusyTimes& busy) {
-  for_drift_ = drifted_ && updates_ < options_.every;
+  for_drift_ = drifted_ &&
+               updates_ / options_.every < static_cast<int64_t>(present.size());
   pushes_ = updates_ = 0;
   drifted_ = false;
   off_.clear();
@@ -76,6 +110,10 @@ CgpRegrouper::Division CgpRegrouper::Divide(absl::Span<const WorkerId> workers,
     }
     const CgpGrouping grouping =
         GroupByPace(sorted, options_.beta, RoundLedger::kMostAtWill);
+    const std::optional<CgpGrouping> now = Evaluate(present, busy);
+    if (now.has_value() && MayStay(*now, grouping, alone)) {
+      return {present, now->speed / alone, now->missed};
+    }
     division.speed_share = grouping.speed / alone;
     division.missed = grouping.missed;
     auto next = known.begin();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -22,12 +23,15 @@ namespace paceline {
 // Our reading: it never does so before every worker has pushed twice on
 // average, so that the work is O(log workers) a push. After a division for
 // drift that has changed nothing the next one comes on schedule, for a group
-// may well be of unequal workers. Thread-compatible.
+// may well be of unequal workers. A worker that moves waits for its new group's
+// round, and paces that scatter would move workers for ever: the present groups
+// stay while they are nearly as fast as `beta` asks and as good as the best.
+// Thread-compatible.
 class CgpRegrouper {
  public:
   struct Options {
     double beta = 0.9;
-    int64_t every = 50;  // After so many updates of groups; at least 1.
+    int64_t every = 50;  // After so many updates of each group; at least 1.
     double drift = 0.25;
   };
 
@@ -40,23 +44,34 @@ class CgpRegrouper {
 
   void Forget(WorkerId worker) { off_.erase(worker); }
 
-  // Whether it is time for a division of `workers` workers.
-  bool Due(size_t workers) const;
+  // Whether it is time for a division of `workers` workers, who are divided
+  // into `groups` groups.
+  bool Due(size_t workers, size_t groups) const;
 
+  using Groups = std::vector<std::vector<WorkerId>>;
   struct Division {
-    // Sorted by (busy time, id); those whose busy time is unknown come last and
-    // each on their own.
-    std::vector<std::vector<WorkerId>> groups;
+    // Those that there are, or new ones: sorted by (busy time, id); those whose
+    // busy time is unknown come last and each on their own.
+    Groups groups;
     double speed_share = 1;  // S over that of all on their own.
     double missed = 0;       // D
   };
-  // `workers` are sorted.
-  Division Divide(absl::Span<const WorkerId> workers, const BusyTimes& busy);
+  // `present` are the groups that the workers are in; none: there are no groups
+  // yet.
+  Division Divide(absl::Span<const WorkerId> workers, const Groups& present,
+                  const BusyTimes& busy);
 
   // Whether that division has changed anything.
   void Divided(bool changed) { drift_counts_ = changed || !for_drift_; }
 
  private:
+  // What is predicted of those groups. Nothing if a busy time is not known.
+  static std::optional<CgpGrouping> Evaluate(const Groups& groups,
+                                             const BusyTimes& busy);
+  // Whether these groups may stay, though others would be the best.
+  bool MayStay(const CgpGrouping& present, const CgpGrouping& best,
+               double alone) const;
+
   const Options options_;
   // Both count since the last division.
   int64_t pushes_ = 0;

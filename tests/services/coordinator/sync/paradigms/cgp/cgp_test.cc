@@ -70,6 +70,7 @@ class CgpWatch final : public PolicyObserver {
     if (const auto* const report = std::get_if<Report>(&action)) {
       const Decision& why = report->decision;
       if (why.kind == DecisionKind::kFloats) workers_[why.worker].floats = true;
+      if (why.kind == DecisionKind::kMovedToGroup) ++moved_;
     }
   }
 
@@ -77,6 +78,7 @@ class CgpWatch final : public PolicyObserver {
   int64_t pushes() const { return pushes_; }
   int64_t immediate() const { return immediate_; }
   int64_t late() const { return late_; }
+  int64_t moved() const { return moved_; }
 
  private:
   struct Worker {
@@ -180,6 +182,7 @@ class CgpWatch final : public PolicyObserver {
   int64_t pushes_ = 0;
   int64_t immediate_ = 0;
   int64_t late_ = 0;
+  int64_t moved_ = 0;
   double longest_busy_ = 0;  // Of any worker's mean.
 };
 
@@ -405,6 +408,23 @@ TEST(CgpTest, ManyUnlikeWorkersAreSynchronousInsideTheirGroups) {
   EXPECT_THAT(run.driver.violations(), IsEmpty());
   EXPECT_EQ(run.watch.immediate(), 0);
   EXPECT_GT(static_cast<double>(run.watch.pushes()), 0.88 * asp);
+}
+
+// Paces that scatter do not move them for ever.
+TEST(CgpTest, GroupsStayWhileTheyAreGood) {
+  std::vector<double> times;
+  for (int i = 0; i < 40; ++i) times.push_back(1 + 0.05 * i);
+  Rng rng(3);
+  const auto scattered = [&rng](WorkerId, double usual) {
+    return std::round(usual * (0.9 + 0.2 * rng.Unit()));
+  };
+  CgpRun run({.beta = 0.8, .delta = 0, .warmup_rounds = 3},
+             {.times = Seconds(times), .time_of = scattered});
+  run.driver.RunUntil(2'000 * kSecond);
+  EXPECT_THAT(run.driver.violations(), IsEmpty());
+  EXPECT_GT(run.watch.moved(), 0);
+  // Each of them some times, in some 900 iterations each.
+  EXPECT_LT(run.watch.moved(), 400);
 }
 
 // The speed guarantee is kept, not only predicted.
