@@ -128,17 +128,22 @@ function(paceline_binary name)
   install(TARGETS ${name})
 endfunction()
 
-# paceline_test(NAME SRCS... DEPS... [LABELS...] [KIND] [SEEDS] [OPTIMIZED]
+# paceline_test(NAME SRCS... DEPS... [LABELS...] [KIND] [SEEDS | PURE] [OPTIMIZED]
 # [SEPARATE]): a GoogleTest program, one CTest test of one of PACELINE_KINDS. The
 # time limit ends what hangs; it is far above what the slowest test takes on a slow
 # machine under a sanitizer. SEEDS: the test draws what happens from many seeds. A
 # sanitizer tries few of them, so that the test is among the UNSANITIZED ones as
-# well. OPTIMIZED as for a library: what checks those seeds.
+# well. PURE: it plays long runs of the pure core, which others bring under a
+# sanitizer in short, so that it is among the UNSANITIZED ones alone. OPTIMIZED as
+# for a library: what checks those seeds.
 function(paceline_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg
-                        "${PACELINE_KINDS};SEEDS;OPTIMIZED;SEPARATE" ""
+                        "${PACELINE_KINDS};SEEDS;PURE;OPTIMIZED;SEPARATE" ""
                         "SRCS;DEPS;LABELS")
-  if(PACELINE_TESTS STREQUAL "UNSANITIZED" AND NOT arg_SEEDS)
+  if(PACELINE_TESTS STREQUAL "UNSANITIZED" AND NOT (arg_SEEDS OR arg_PURE))
+    return()
+  endif()
+  if(PACELINE_SANITIZE AND arg_PURE)
     return()
   endif()
   add_executable(${name} ${arg_SRCS})

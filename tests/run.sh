@@ -10,13 +10,15 @@
 #            annotations
 #   release  the programs and benchmarks as users build them, by GCC, whose
 #            compiler warns of other things than clang, and the tests that asan
-#            leaves out: the Python package, own models, the page, monitoring,
-#            images, and each benchmark once
+#            leaves out: the Python package, own models, clients, the standby,
+#            the page, monitoring, images, long runs of the pure core, and each
+#            benchmark once
 #   trials   bad days of whole clusters, in their short form, built as release
 #   tidy     clang-tidy
 #   asan     the tests in C++ and of the processes and commands, and the fuzzers'
 #            seeds, built by clang under Address- and UndefinedBehaviorSanitizer
-#   tsan     the tests that link no gRPC under ThreadSanitizer, built by GCC
+#   tsan     the tests that link no gRPC and have threads under ThreadSanitizer,
+#            built by GCC
 #   files    every file compiles alone, which a unity build does not show
 #
 # asan and release together are all tests of dev: `all` builds the tests in C++

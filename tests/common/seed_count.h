@@ -1,6 +1,7 @@
 #ifndef PACELINE_TESTS_COMMON_SEED_COUNT_H_
 #define PACELINE_TESTS_COMMON_SEED_COUNT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -13,10 +14,10 @@ namespace paceline {
 // tests: a fifth of `full`, which is for a change of what it tests, with
 // PACELINE_ALL_SEEDS in the environment. Under a sanitizer, which makes that
 // code ten times slower and sees nothing in the next seeds that it would not in
-// these, a tenth of that.
+// these, one in fifty of those.
 inline uint64_t SeedCount(uint64_t full) {
   if (std::getenv("PACELINE_ALL_SEEDS") != nullptr) return full;
-  return full / (kSanitized ? 50 : 5);
+  return std::max<uint64_t>(1, full / (kSanitized ? 250 : 5));
 }
 
 // Which seeds a test tries that can be told to try others: from

@@ -253,7 +253,7 @@ TEST(ManifestFuzzTest, DamagedManifestsAreRefusedOrSound) {
   const std::vector<std::string> pieces = {"[",  "]", "{",   "}",    "\"",  ",",
                                            "-1", "0", "1e9", "null", "true"};
   int sound = 0;
-  for (uint64_t seed = 0; seed < SeedCount(5'000); ++seed) {
+  for (uint64_t seed = 0; seed < SeedCount(25'000); ++seed) {
     Rng rng(seed);
     std::string damaged = text;
     for (uint64_t i = 0; i <= rng.Below(3); ++i) {
