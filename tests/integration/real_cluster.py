@@ -64,7 +64,7 @@ class RealCluster:
         self.processes = {}
         self.ports = {}  # Of each member's monitoring.
         self.readers = []
-        self.port = 0
+        self.port = free_port()
         self.start_coordinator()
         for i in range(servers):
             self.start("paceline-server", f"s{i}")
@@ -81,15 +81,16 @@ class RealCluster:
         return self.address
 
     def start_coordinator(self):
-        """The first time on any free port, then on the same one again."""
+        """On the same port again and again."""
         with self.coordinator_log() as log:
             self.coordinator = subprocess.Popen(
                 [self.bin / "paceline-coordinator", "--listen", self.address,
                  "--store", self.folder / "jobs.db", "--checkpoints",
                  self.folder / "checkpoints", *self.coordinator_flags],
                 stdout=subprocess.PIPE, stderr=log, env=self.environment)
-        address = json.loads(self.coordinator.stdout.readline())["address"]
-        self.port = int(address.rsplit(":", 1)[1])
+        if not self.coordinator.stdout.readline():
+            log = (self.folder / "coordinator.log").read_text()
+            raise AssertionError(f"the coordinator has ended: {log[-2000:]}")
 
     def coordinator_log(self):
         """Where it goes, one start after the other."""
