@@ -40,7 +40,7 @@ class ElasticBsp final : public SyncPolicy {
       const std::optional<Pace> pace = view.PaceBefore(worker);
       if (pace.has_value()) busy_.Assume(worker, pace->busy_s());
     }
-    next_ = view.rounds().next();
+    barrier_ = view.rounds().next();
     Begin(view, actions);
   }
 
@@ -110,6 +110,7 @@ class ElasticBsp final : public SyncPolicy {
   void Turn(const SyncView& view, WorkerId cause,
             std::vector<Action>& actions) {
     CloseGathered(view, barrier_, cause, actions);
+    barrier_ = RoundId{ToNumber(barrier_) + 1};
     Begin(view, actions);
   }
 
@@ -123,8 +124,6 @@ class ElasticBsp final : public SyncPolicy {
   // Begins a superstep of those who wait, if there are any.
   void Begin(const SyncView& view, std::vector<Action>& actions) {
     if (view.waiting().empty()) return;
-    barrier_ = next_;
-    next_ = RoundId{ToNumber(barrier_) + 1};
     const std::optional<BarrierPlan> plan = Predict(view);
     size_t i = 0;
     for (const WorkerId worker : view.waiting()) {
@@ -153,8 +152,8 @@ class ElasticBsp final : public SyncPolicy {
   }
 
   const int64_t r_;
-  RoundId barrier_{0};  // Takes the last pushes of this superstep.
-  RoundId next_{0};     // It is free, and so is every greater one.
+  // Takes the last pushes of this superstep. Every greater one is free.
+  RoundId barrier_{0};
   absl::btree_map<WorkerId, int64_t> left_;  // LeftOf(), if it is not 1.
   BusyTimes busy_{/*alpha=*/1};              // The latest one alone counts.
 };
