@@ -35,13 +35,23 @@ enum class EventKind : uint8_t {
   // Of a whole run.
   kFilesOpened,
   kParametersAdmitted,
-  kLoaded,           // The member has its data and its model.
-  kInitialized,      // The worker has written the starting weights.
-  kEvaluated,        // The evaluator has a result.
-  kBlockLeaves,      // `argument`: of which server.
-  kBlockArrives,     // Likewise.
-  kAcknowledged,     // The worker hears that all blocks were taken.
-  kReportRepeated,   // The coordinator hears of the last push again.
+  kLoaded,            // The member has its data and its model.
+  kInitialized,       // The worker has written the starting weights.
+  kEvaluated,         // The evaluator has a result.
+  kBlockLeaves,       // `argument`: BlockAddress.
+  kBlockArrives,      // Likewise.
+  kEntryArrives,      // Server `worker`'s backup has the next entry of its log.
+  kEntryKnown,        // The server knows of that. `argument` of both: its log.
+  kAcknowledged,      // The worker hears that all blocks were taken.
+  kReportRepeated,    // The coordinator hears of the last push again.
+  kOrderArrives,      // About a backup; `argument`: which of those given.
+  kBackupFilled,      // As that order said.
+  kOrderAnswered,     // Likewise.
+  kShardMoved,        // The worker hears of it; `argument`: which.
+  kBackupBreaks,      // The coordinator hears of it from server `worker`.
+  kServerLinkBreaks,  // The coordinator hears of it; `argument`: which process.
+  kServerGone,        // The coordinator gives it up; likewise.
+  kServerComes,
   kPartWritten,      // Server `worker` has written its part of a checkpoint.
   kManifestWritten,  // `argument`: which of those that were asked for.
   kFilesRemoved,     // The same.

@@ -20,6 +20,7 @@ struct Faults {
   Nanos evaluating = 0;    // A snapshot.
   Nanos pushing = 0;       // From one block of a push to the next.
   Nanos commanding = 0;    // The way of a command, and that of its answer.
+  Nanos replicating = 0;   // An entry's way to a backup; a tenth of a fill.
   Nanos writing = 0;       // A server's part of a checkpoint; its manifest.
   Nanos messages = 0;      // One between a worker and others, besides latency.
   Nanos held = 0;          // A message that is held up, on top.
@@ -41,12 +42,15 @@ struct Faults {
   int report_repeated = 0;    // Each report of a push arrives twice.
   int fence_repeated = 0;     // Each answer to a fence.
   int server_lost = 0;        // Each second, one of them.
-  int coordinator_dies = 0;   // Each second of training; another one goes on.
-  int server_hangs = 0;       // Each command: nothing is answered any more.
-  int snapshot_refused = 0;   // Each snapshot and each evaluation.
-  int checkpoint_fails = 0;   // Each file, each manifest.
-  int disk_full = 0;          // Each second: for a while, for everybody.
-  int pause = 0;              // Each second, as all that people order.
+  // Before each thing that a server does, of a run with backups and while each
+  // shard has its own: it dies, and another one comes.
+  int server_dies = 0;
+  int coordinator_dies = 0;  // Each second of training; another one goes on.
+  int server_hangs = 0;      // Each command: nothing is answered any more.
+  int snapshot_refused = 0;  // Each snapshot and each evaluation.
+  int checkpoint_fails = 0;  // Each file, each manifest.
+  int disk_full = 0;         // Each second: for a while, for everybody.
+  int pause = 0;             // Each second, as all that people order.
   int resume = 0;
   int update = 0;
   int checkpoint = 0;
@@ -55,9 +59,11 @@ struct Faults {
   std::vector<ParadigmSpec> paradigms = {};
 
   // So that each place of a run can be tried: a member dies before the
-  // so-many-th thing that members do, the coordinator after the so-many-th
-  // input of the run. 0: by chance alone.
+  // so-many-th thing that members do, a server before the so-many-th that
+  // servers do, the coordinator after the so-many-th input of the run. 0: by
+  // chance alone. Coordinators die only where servers have no backups.
   int64_t member_dies_at = 0;
+  int64_t server_dies_at = 0;
   int64_t coordinator_dies_at = 0;
 
   // Nothing goes wrong from then on, and everybody who is needed comes.
@@ -80,6 +86,11 @@ class FaultDraws {
   bool MemberDies(Nanos now) {
     return ++done_by_members_ == faults_.member_dies_at ||
            Happens(faults_.member_dies, now);
+  }
+  // Before each thing that a server does.
+  bool ServerDies(Nanos now) {
+    return ++done_by_servers_ == faults_.server_dies_at ||
+           Happens(faults_.server_dies, now);
   }
   // After each input.
   bool CoordinatorDies() { return ++inputs_ == faults_.coordinator_dies_at; }
@@ -111,6 +122,7 @@ class FaultDraws {
   Rng rng_;
   Nanos full_until_ = 0;
   int64_t done_by_members_ = 0;
+  int64_t done_by_servers_ = 0;
   int64_t inputs_ = 0;
 };
 

@@ -41,7 +41,8 @@ CourseOptions OptionsOf(const ClusterSpec& spec) {
   CourseOptions options = spec.run;
   options.micro_batch = spec.micro_batch;
   for (int i = 0; i < spec.servers; ++i) {
-    options.servers.push_back({absl::StrCat("s", i)});
+    options.servers.push_back(
+        {.name = absl::StrCat("s", i), .replicates = options.replicas > 0});
   }
   if (!spec.whole_run) {
     options.restored = true;  // Nobody writes starting weights.
@@ -92,7 +93,8 @@ VirtualCluster::VirtualCluster(const ClusterSpec* spec,
       draws_(&spec->faults, DeriveSeed(spec->seed, kFaultStream)),
       course_(NewCourse()),
       statistics_(*spec),
-      latest_(spec->workers.size(), -1) {
+      latest_(spec->workers.size(), -1),
+      processes_(spec->servers, true) {
   std::erase(observers_, nullptr);
   devices_.reserve(spec_.workers.size());
   for (size_t i = 0; i < spec_.workers.size(); ++i) {
@@ -274,6 +276,7 @@ void VirtualCluster::Handle(const TimedEvent& event) {
     case EventKind::kRefresh:
     case EventKind::kAbandon:
     case EventKind::kEvicted:
+    case EventKind::kShardMoved:
       return HandleOrder(event);
     default:
       if (IsOfItsCourse(event.kind)) return HandleWorker(event);
@@ -294,6 +297,8 @@ void VirtualCluster::HandleOrder(const TimedEvent& event) {
     TakeRefresh(event.worker, event.argument);
   } else if (event.kind == EventKind::kAbandon) {
     TakeAbandon(event.worker, event.argument);
+  } else if (event.kind == EventKind::kShardMoved) {
+    HearOfShard(event.worker, static_cast<uint32_t>(event.argument));
   } else {
     Evicted(event.worker);
   }
@@ -349,7 +354,10 @@ void VirtualCluster::NewWorker(size_t index) {
   worker.index = index;
   worker.waits_since = now_;
   latest_[index] = ToNumber(id);
-  for (VirtualServer& server : servers_) server.AddWorker();
+  for (VirtualServer& server : servers_) {
+    server.AddWorker();
+    if (spec_.whole_run) worker.links.push_back({.life = server.life()});
+  }
   statistics_.Joined(index, now_);
   Tell(&ClusterObserver::Joined, now_, id, index);
 }

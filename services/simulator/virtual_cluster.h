@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "services/coordinator/run/course/course.h"
@@ -35,7 +36,8 @@ namespace paceline {
 //
 // A whole run (ClusterSpec::whole_run) begins with its opening and ends with
 // RunEnded and what is under way then. Whatever takes time there, and whatever
-// goes wrong, is drawn as ClusterSpec::faults say. Servers stand apart.
+// goes wrong, is drawn as ClusterSpec::faults say. Servers stand apart. They
+// have backups if the job says so, and then their processes can die.
 //
 // Heartbeats cost no events: before a Tick of the core everybody who lives is
 // heard. Thread-compatible.
@@ -49,6 +51,8 @@ class VirtualCluster {
   SimulationResult Run();
 
  private:
+  using ShardOrder = std::variant<HostBackup, SetBackup, PromoteBackup>;
+
   // virtual_cluster.cc: the course of time.
   std::unique_ptr<RunCourse> NewCourse() const;
   void Begin();
@@ -84,27 +88,57 @@ class VirtualCluster {
   void EverySecond();
   // Another coordinator takes the inputs of the one that has died again.
   void RestartCoordinator();
-  void ServerReturns(uint32_t server);
   bool IsEvaluator(uint32_t id) const { return id >= workers_.size(); }
   VirtualEvaluator& EvaluatorOf(uint32_t id);
   VirtualMember& MemberOf(uint32_t id);
 
-  // virtual_cluster_outputs.cc: the coordinator's side, and the servers.
+  // virtual_cluster_outputs.cc: the coordinator's side.
   void Give(const RunInput& input);
   // Of what the course may refuse.
   absl::Status Offer(const RunInput& input);
   void Perform(const RunOutput& output);
   void PerformLife(const RunOutput& output);
+
+  // virtual_cluster_servers.cc: the servers' side.
+  void HandleServer(const TimedEvent& event);
   void SendToServers(const NumberedCommand& command);
   void SendToServer(uint32_t server, const NumberedCommand& command);
   void Resend(const ResendCommands& resend);
   void ServerTakes(uint32_t server);
+  void BlockArrives(uint32_t id, const BlockAddress& address);
+  void Acknowledge(uint32_t server, const PushedBlock& block);
+  // The primary has done it: it has happened once its backup has it, and is
+  // told once the primary knows of that.
+  void Log(uint32_t server, const LogEntry& entry);
+  void EntryArrives(uint32_t server, int64_t log);
+  void EntryKnown(uint32_t server, int64_t log);
+  void Happened(uint32_t server, const LogEntry& entry);
+  void Known(uint32_t server, const LogEntry& entry);
+  void EndLog(uint32_t server);
+  void Performed(uint32_t server, const NumberedCommand& command);
+  void Answer(uint32_t server, const NumberedCommand& command, Nanos way);
   void ServerAnswers(uint32_t server);
   void Evaluate(const SnapshotCommand& snapshot);
+  void ServerReturns(uint32_t server);
+  // Backups, which servers of a whole run have if the job says so.
+  bool replicated() const { return spec_.run.replicas > 0; }
+  int PrimaryOf(uint32_t server) const;  // The process.
+  void OrderServer(const ShardOrder& order);
+  void OrderArrives(int64_t order);
+  void BackupFilled(int64_t order);
+  void AnswerOrder(int64_t order);
+  void OrderAnswered(int64_t order);
+  // True: the process dies of what was to happen there.
+  bool ServerDies(int process);
+  void ServerComes();
+  void LoseWord(uint32_t id, uint32_t server);
+  void TellWorkers(const ShardMoved& moved);
+  void HearOfShard(uint32_t id, uint32_t server);
 
   // virtual_cluster_workers.cc: the workers' side.
   void TakeGrant(const Grant& grant);
   void Pull(uint32_t id);
+  void LetPull();
   void Computed(uint32_t id);
   void GradientReady(uint32_t id);
   void SendPlan(const PlanCommand& command);
@@ -113,7 +147,8 @@ class VirtualCluster {
   void Push(uint32_t id);
   void PushArrives(uint32_t id);
   void PushBlocks(uint32_t id);
-  void BlockArrives(uint32_t id, uint32_t server);
+  void BlockLeaves(uint32_t id, const BlockAddress& address);
+  void SendBlock(uint32_t id, BlockAddress address);
   void PushDone(uint32_t id);
   void TakeRefresh(uint32_t id, Iteration iteration);
   void TakeAbandon(uint32_t id, Iteration iteration);
@@ -162,6 +197,12 @@ class VirtualCluster {
   Nanos heard_ = 0;                           // When everybody was.
   int64_t ticks_now_ = 0;                     // In this nanosecond.
   std::vector<VirtualServer> servers_;
+  std::vector<bool> processes_;           // Of servers: which of them live.
+  std::vector<ShardOrder> shard_orders_;  // All that were given.
+  Nanos last_order_ = 0;                  // When it arrives.
+  // Pulls that wait for what servers have not closed yet, and the generations
+  // of their workers.
+  std::vector<std::pair<uint32_t, int64_t>> parked_;
   Nanos closed_at_ = 0;  // When the servers have applied the last closing.
   // Of the snapshots that all servers have taken, what comes of evaluating.
   std::map<int64_t, MemberEvaluated> results_;

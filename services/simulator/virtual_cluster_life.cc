@@ -144,16 +144,17 @@ void VirtualCluster::HandleLife(const TimedEvent& event) {
       return;
     case EventKind::kBlockLeaves:
       if (Hindered(event)) return;
-      return Send(EventKind::kBlockArrives, number, now_ + WayOf(number),
-                  event.argument);
+      return BlockLeaves(number, BlockAddress::Of(event.argument));
     case EventKind::kBlockArrives:
-      return BlockArrives(number, static_cast<uint32_t>(event.argument));
+      return BlockArrives(number, BlockAddress::Of(event.argument));
     case EventKind::kAcknowledged:
       if (Hindered(event)) return;
+      workers_[number].acknowledged = true;
       return Next(number, EventKind::kPushDone, ArrivalFromMember(number));
     case EventKind::kReportRepeated:
       return Give(WorkerPushed{WorkerId{number}, workers_[number].reported});
     case EventKind::kPartWritten:
+      if (!servers_[number].EndWriting(event.argument)) return;
       return Give(ServerWrote{.shard = static_cast<int>(number),
                               .snapshot = event.argument,
                               .status = WriteStatus(draws_.WriteFails(now_)),
@@ -171,8 +172,10 @@ void VirtualCluster::HandleLife(const TimedEvent& event) {
       return RestartCoordinator();
     case EventKind::kServerReturns:
       return ServerReturns(number);
-    default:
+    case EventKind::kSecondOver:
       return EverySecond();
+    default:
+      return HandleServer(event);
   }
 }
 
@@ -280,6 +283,7 @@ void VirtualCluster::EverySecond() {
 }
 
 void VirtualCluster::RestartCoordinator() {
+  CHECK(!replicated());
   // What has not begun to train begins anew.
   if (course_->stage() < RunStage::kTraining || course_->core() == nullptr ||
       course_->stage() == RunStage::kEnded) {
@@ -307,17 +311,6 @@ void VirtualCluster::RestartCoordinator() {
          now_ + draws_.Delay(absl::ToInt64Nanoseconds(spec_.run.lease) / 2));
   }
   Give(restarted);
-}
-
-void VirtualCluster::ServerReturns(uint32_t number) {
-  VirtualServer& server = servers_[number];
-  const auto shard = static_cast<int>(number);
-  if (!server.away() || course_->shards().servers()[shard].gone) return;
-  server.Return();
-  Give(ServerReturned{
-      shard,
-      course_->shards().servers()[shard].is,
-      {{shard, course_->shards().shards()[shard].epoch, /*backup=*/false}}});
 }
 
 VirtualEvaluator& VirtualCluster::EvaluatorOf(uint32_t id) {

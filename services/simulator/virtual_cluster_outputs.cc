@@ -1,7 +1,4 @@
-// What becomes of the outputs of a VirtualCluster's course, and its servers.
-
-#include <algorithm>
-#include <utility>
+// What becomes of the outputs of a VirtualCluster's course.
 
 #include "common/check.h"
 #include "common/overloaded.h"
@@ -50,6 +47,10 @@ void VirtualCluster::Perform(const RunOutput& output) {
           },
           [&](const NumberedCommand& o) { SendToServers(o); },
           [&](const ResendCommands& o) { Resend(o); },
+          [&](const HostBackup& o) { OrderServer(o); },
+          [&](const SetBackup& o) { OrderServer(o); },
+          [&](const PromoteBackup& o) { OrderServer(o); },
+          [&](const ShardMoved& o) { TellWorkers(o); },
           [&](const paceline::Evicted& o) {
             if (o.reason != LossReason::kDeparted) statistics_.Lost();
           },
@@ -69,105 +70,6 @@ void VirtualCluster::Perform(const RunOutput& output) {
             if (spec_.whole_run) PerformLife(output);
           }},
       output);
-}
-
-void VirtualCluster::SendToServers(const NumberedCommand& command) {
-  if (!spec_.whole_run && std::holds_alternative<HostBlocks>(command.command)) {
-    return;  // They host the blocks before time begins.
-  }
-  Nanos last = 0;
-  for (uint32_t i = 0; i < servers_.size(); ++i) {
-    if (servers_[i].away()) continue;
-    SendToServer(i, command);
-    last = std::max(last, servers_[i].last_there);
-  }
-  if (!std::holds_alternative<CloseCommand>(command.command)) return;
-  statistics_.Closed();
-  closed_at_ = last;
-}
-
-void VirtualCluster::SendToServer(uint32_t number,
-                                  const NumberedCommand& command) {
-  VirtualServer& server = servers_[number];
-  server.Send(command);
-  server.last_there = std::max(
-      server.last_there,
-      now_ + spec_.server_latency + draws_.Late(spec_.faults.commanding, now_));
-  Send(EventKind::kServerCommand, number, server.last_there);
-}
-
-void VirtualCluster::Resend(const ResendCommands& resend) {
-  const auto number = static_cast<uint32_t>(resend.shard);
-  VirtualServer& server = servers_[number];
-  for (const NumberedCommand& command : resend.commands) {
-    if (command.sequence > server.performed()) {
-      SendToServer(number, command);
-      continue;
-    }
-    server.Repeat(command);
-    server.last_back =
-        std::max(server.last_back, now_ + 2 * spec_.server_latency);
-    Send(EventKind::kServerAnswers, number, server.last_back);
-    if (const auto* write = std::get_if<WriteBlocks>(&command.command)) {
-      Send(EventKind::kPartWritten, number,
-           now_ + draws_.Delay(spec_.faults.writing), write->snapshot);
-    }
-  }
-}
-
-void VirtualCluster::ServerTakes(uint32_t number) {
-  VirtualServer& server = servers_[number];
-  if (!server.has_command()) return;  // It was lost on its way.
-  if (Happens(spec_.faults.server_hangs)) server.Hang();
-  if (server.hangs()) return;
-  const NumberedCommand& command = server.Perform();
-  for (int each = server.first(); each < server.end(); ++each) {
-    Tell(&ClusterObserver::Performed, now_, each, command);
-  }
-  server.last_back = std::max(
-      server.last_back,
-      now_ + spec_.server_latency + draws_.Late(spec_.faults.commanding, now_));
-  Send(EventKind::kServerAnswers, number, server.last_back);
-  if (const auto* write = std::get_if<WriteBlocks>(&command.command)) {
-    Send(EventKind::kPartWritten, number,
-         now_ + draws_.Delay(spec_.faults.writing), write->snapshot);
-  }
-  for (const VirtualServer& other : servers_) {
-    if (other.performed() < command.sequence) return;
-  }
-  if (const auto* close = std::get_if<CloseCommand>(&command.command)) {
-    Tell(&ClusterObserver::Closed, now_, *close);
-  }
-  if (const auto* taken = std::get_if<SnapshotCommand>(&command.command)) {
-    Evaluate(*taken);
-  }
-}
-
-void VirtualCluster::Evaluate(const SnapshotCommand& snapshot) {
-  MemberEvaluated evaluated;
-  evaluated.worker = kEvaluator;
-  evaluated.snapshot = snapshot.snapshot;
-  Tell(&ClusterObserver::SnapshotTaken, now_, snapshot, evaluated);
-  if (spec_.whole_run) {
-    results_[evaluated.snapshot] = evaluated;
-  } else {
-    Give(evaluated);
-  }
-}
-
-void VirtualCluster::ServerAnswers(uint32_t number) {
-  VirtualServer& server = servers_[number];
-  if (!server.has_answer()) return;  // It was lost on its way.
-  const bool refused =
-      std::holds_alternative<SnapshotCommand>(server.to_answer().command) &&
-      Happens(spec_.faults.snapshot_refused);
-  for (CommandDone& done : server.Answer()) {
-    if (refused) done.status = absl::ResourceExhaustedError("no room");
-    Give(done);
-    if (done.fence.has_value() && Happens(spec_.faults.fence_repeated)) {
-      Give(done);
-    }
-  }
 }
 
 }  // namespace paceline

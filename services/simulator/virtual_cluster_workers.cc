@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/check.h"
 #include "common/micro_batches.h"
@@ -84,8 +85,10 @@ void VirtualCluster::TakeGrant(const Grant& grant) {
 void VirtualCluster::Pull(uint32_t id) {
   VirtualWorker& worker = workers_[id];
   for (const VirtualServer& server : servers_) {
-    // One that hangs does not let go of it.
-    if (server.closing() < worker.grant.closing) return;
+    if (server.dead() || server.closing() < worker.grant.closing) {
+      parked_.emplace_back(id, worker.generation);
+      return;
+    }
   }
   Tell(&ClusterObserver::Pulled, now_, worker.grant);
   worker.iteration = devices_[worker.index].Next(worker.grant.range.size());
@@ -103,6 +106,13 @@ void VirtualCluster::Pull(uint32_t id) {
   worker.range_began = worker.began;
   PlanCompute(worker);
   Next(id, EventKind::kComputed, worker.ended);
+}
+
+// What pulls wait for may have happened.
+void VirtualCluster::LetPull() {
+  for (const auto& [id, generation] : std::exchange(parked_, {})) {
+    if (workers_[id].generation == generation) Next(id, EventKind::kPull, now_);
+  }
 }
 
 void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
@@ -217,7 +227,11 @@ void VirtualCluster::Push(uint32_t id) {
 void VirtualCluster::PushArrives(uint32_t id) {
   VirtualWorker& worker = workers_[id];
   VirtualServer& servers = servers_.front();
-  if (!servers.Take(id, worker.grant.iteration, worker.samples)) return;
+  if (!servers.Take({.worker = id,
+                     .iteration = worker.grant.iteration,
+                     .samples = worker.samples})) {
+    return;
+  }
   for (int server = servers.first(); server < servers.end(); ++server) {
     Tell(&ClusterObserver::BlockTaken, now_, server, worker.grant,
          worker.samples);
@@ -231,30 +245,33 @@ void VirtualCluster::PushArrives(uint32_t id) {
 // The gradient's blocks are made one by one, for all servers at once.
 void VirtualCluster::PushBlocks(uint32_t id) {
   VirtualWorker& worker = workers_[id];
-  worker.untaken = 0;
-  for (uint32_t server = 0; server < servers_.size(); ++server) {
+  worker.taken = worker.acknowledged = false;
+  worker.unacknowledged = 0;
+  for (uint8_t server = 0; server < servers_.size(); ++server) {
     const uint32_t blocks = servers_[server].blocks();
-    worker.untaken += blocks;
+    VirtualWorker::Link& link = worker.links[server];
+    link.left = 0;
+    link.acknowledged = blocks == 0;
+    if (blocks > 0) ++worker.unacknowledged;
     Nanos leaves = now_;
-    for (uint32_t block = 0; block < blocks; ++block) {
+    for (uint8_t block = 0; block < blocks; ++block) {
       leaves += Transfer(worker) / blocks + draws_.Delay(spec_.faults.pushing);
-      Send(EventKind::kBlockLeaves, id, leaves, server);
+      Send(EventKind::kBlockLeaves, id, leaves,
+           BlockAddress{.server = server, .block = block}.ToArgument());
     }
   }
 }
 
-void VirtualCluster::BlockArrives(uint32_t id, uint32_t server) {
-  VirtualWorker& worker = workers_[id];
-  if (!servers_[server].Take(id, worker.grant.iteration, worker.samples)) {
-    return;
-  }
-  Tell(&ClusterObserver::BlockTaken, now_, static_cast<int>(server),
-       worker.grant, worker.samples);
-  if (--worker.untaken > 0) return;
-  Tell(&ClusterObserver::PushTaken, now_, worker.grant, worker.samples);
-  if (!worker.alive) return;
-  if (Happens(spec_.faults.block_refused)) worker.report.blocks_refused = 1;
-  Next(id, EventKind::kAcknowledged, now_ + WayOf(id));
+void VirtualCluster::BlockLeaves(uint32_t id, const BlockAddress& address) {
+  ++workers_[id].links[address.server].left;
+  SendBlock(id, address);
+}
+
+void VirtualCluster::SendBlock(uint32_t id, BlockAddress address) {
+  const VirtualWorker& worker = workers_[id];
+  address.life = worker.links[address.server].life;
+  address.iteration = static_cast<uint32_t>(worker.grant.iteration);
+  Send(EventKind::kBlockArrives, id, now_ + WayOf(id), address.ToArgument());
 }
 
 void VirtualCluster::PushDone(uint32_t id) {

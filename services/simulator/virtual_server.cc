@@ -1,5 +1,6 @@
 #include "services/simulator/virtual_server.h"
 
+#include <bit>
 #include <utility>
 #include <variant>
 
@@ -8,11 +9,14 @@
 
 namespace paceline {
 
-const NumberedCommand& VirtualServer::Perform() {
-  CHECK(!hangs_ && !to_perform_.empty());
-  to_answer_.push_back(std::move(to_perform_.front()));
-  to_perform_.pop_front();
-  const NumberedCommand& command = to_answer_.back();
+NumberedCommand VirtualServer::TakeCommand() {
+  CHECK(!hangs_ && !to_take_.empty());
+  NumberedCommand command = std::move(to_take_.front());
+  to_take_.pop_front();
+  return command;
+}
+
+void VirtualServer::Perform(const NumberedCommand& command) {
   performed_ = command.sequence;
   if (const auto* close = std::get_if<CloseCommand>(&command.command)) {
     closing_ = close->closing;
@@ -20,13 +24,25 @@ const NumberedCommand& VirtualServer::Perform() {
   if (const auto* fence = std::get_if<FenceIncarnation>(&command.command)) {
     pushes_[WorkerOf(fence->incarnation)].fenced = true;
   }
-  return command;
 }
 
 void VirtualServer::Lose() {
   away_ = true;
-  to_perform_.clear();
+  to_take_.clear();
   to_answer_.clear();
+}
+
+void VirtualServer::Die() {
+  Lose();
+  dead_ = true;
+  log.End();
+  writing_.clear();
+  backup.reset();
+}
+
+void VirtualServer::GoOn() {
+  away_ = dead_ = false;
+  ++life_;
 }
 
 std::vector<CommandDone> VirtualServer::Answer() {
@@ -40,26 +56,39 @@ std::vector<CommandDone> VirtualServer::Answer() {
     done.sequence = command.sequence;
     if (fence == nullptr) continue;
     const LastPush& last = pushes_[WorkerOf(fence->incarnation)];
-    done.fence = FenceAnswer{.server = server,
-                             .iteration = last.iteration,
-                             .blocks_taken = last.blocks,
-                             .blocks = blocks_,
-                             .samples = last.samples};
+    done.fence = FenceAnswer{
+        .server = server,
+        .iteration = last.iteration,
+        .blocks_taken = static_cast<uint32_t>(std::popcount(last.taken)),
+        .blocks = blocks_,
+        .samples = last.samples};
   }
   return answers;
 }
 
-bool VirtualServer::Take(uint32_t worker, Iteration iteration,
-                         uint32_t samples) {
-  LastPush& last = pushes_[worker];
+bool VirtualServer::Take(const PushedBlock& block) {
+  LastPush& last = pushes_[block.worker];
   if (last.fenced) return false;
-  if (last.iteration != iteration) {
-    last.iteration = iteration;
-    last.samples = samples;
-    last.blocks = 0;
+  if (last.iteration != block.iteration) {
+    last.iteration = block.iteration;
+    last.samples = block.samples;
+    last.taken = 0;
   }
-  ++last.blocks;
+  CHECK(!Has(block));
+  last.taken |= uint64_t{1} << block.block;
   return true;
+}
+
+bool VirtualServer::Has(const PushedBlock& block) const {
+  const LastPush& last = pushes_[block.worker];
+  return last.iteration == block.iteration &&
+         (last.taken >> block.block & 1) != 0;
+}
+
+bool VirtualServer::HasAll(uint32_t worker, Iteration iteration) const {
+  const LastPush& last = pushes_[worker];
+  return last.iteration == iteration &&
+         std::popcount(last.taken) == static_cast<int>(blocks_);
 }
 
 }  // namespace paceline

@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_SIMULATOR_VIRTUAL_WORKER_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "services/coordinator/sync/core/sync_messages.h"
 #include "services/simulator/device.h"
@@ -64,9 +65,18 @@ struct VirtualWorker : VirtualMember {
   Nanos planned = 0;  // When it had the plan, and pushed.
   Nanos sent = 0;     // When the last byte of the push had left.
   Nanos waits_since = 0;
-  int64_t untaken = 0;  // Blocks of its push.
-  PushReport report;    // Of the push.
-  PushReport reported;  // What the coordinator has heard last.
+  // To each server, of a whole run.
+  struct Link {
+    uint16_t life = 0;  // Of that server, to which it is connected.
+    uint8_t left = 0;   // Blocks of its push, in their order.
+    bool acknowledged = true;
+  };
+  std::vector<Link> links;
+  uint32_t unacknowledged = 0;  // Servers, of its push.
+  bool taken = true;            // All of them have it.
+  bool acknowledged = true;     // It knows of that.
+  PushReport report;            // Of the push.
+  PushReport reported;          // What the coordinator has heard last.
 };
 
 }  // namespace paceline

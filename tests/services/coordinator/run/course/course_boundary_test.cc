@@ -1,7 +1,8 @@
 // A small run in which somebody dies at each place, one place after the other:
-// before each thing that a member does, after each thing that the coordinator
-// is told.
+// before each thing that a member or a server does, after each thing that the
+// coordinator is told.
 
+#include <algorithm>
 #include <string>
 #include <variant>
 
@@ -60,21 +61,27 @@ class Deaths : public ClusterObserver {
  public:
   void Given(Nanos /*at*/, const RunInput& input) override {
     if (std::holds_alternative<CoordinatorRestarted>(input) ||
+        std::holds_alternative<ServerLinkChanged>(input) ||
         std::holds_alternative<MemberGone>(input)) {
       ++all_;
     }
   }
-  void Decided(Nanos /*at*/, const RunOutput& output) override {
-    const auto* const evicted = std::get_if<Evicted>(&output);
-    if (evicted != nullptr && evicted->reason == LossReason::kLeaseEnded) {
-      ++all_;
+  void Decided(Nanos at, const RunOutput& output) override {
+    if (const auto* const evicted = std::get_if<Evicted>(&output)) {
+      if (evicted->reason == LossReason::kLeaseEnded) ++all_;
+      ++evicted_;
     }
+    if (std::holds_alternative<RunEnded>(output)) ended_ = at;
   }
 
   int all() const { return all_; }
+  int evicted() const { return evicted_; }  // Workers.
+  Nanos ended() const { return ended_; }
 
  private:
   int all_ = 0;
+  int evicted_ = 0;
+  Nanos ended_ = 0;
 };
 
 // Runs it to its end, and says who died.
@@ -98,12 +105,15 @@ class CourseBoundaryTest : public ::testing::TestWithParam<const char*> {};
 
 // Lets somebody die at the first place, at the second, and so on, until the run
 // has no more of them. `dies_at` is in `spec`. Gives how often somebody died.
-int DieEverywhere(const ClusterSpec& spec, int64_t& dies_at) {
+template <class Check>
+int DieEverywhere(const ClusterSpec& spec, int64_t& dies_at, Check check) {
   int deaths = 0;
   int without = 0;
   for (dies_at = 1; without < kPlacesWithout; ++dies_at) {
     SCOPED_TRACE(absl::StrCat("at place ", dies_at));
-    const int died = RunWhole(spec).all();
+    const Deaths deaths_here = RunWhole(spec);
+    const int died = deaths_here.all();
+    check(deaths_here);
     if (::testing::Test::HasFailure()) break;
     deaths += died;
     without = died > 0 ? 0 : without + 1;
@@ -111,14 +121,39 @@ int DieEverywhere(const ClusterSpec& spec, int64_t& dies_at) {
   return deaths;
 }
 
+void Anything(const Deaths&) {}
+
 TEST_P(CourseBoundaryTest, TheCoordinatorDies) {
   ClusterSpec spec = SpecOf(GetParam());
-  EXPECT_GT(DieEverywhere(spec, spec.faults.coordinator_dies_at), 20);
+  EXPECT_GT(DieEverywhere(spec, spec.faults.coordinator_dies_at, Anything), 20);
 }
 
 TEST_P(CourseBoundaryTest, AMemberDies) {
   ClusterSpec spec = SpecOf(GetParam());
-  EXPECT_GT(DieEverywhere(spec, spec.faults.member_dies_at), 20);
+  EXPECT_GT(DieEverywhere(spec, spec.faults.member_dies_at, Anything), 20);
+}
+
+// The primary of a shard or its backup, as one process often is both: of what
+// it was told, before it acts; of what it has on its way to its backup, before
+// that has it, and before it knows that.
+TEST_P(CourseBoundaryTest, AServerDies) {
+  ClusterSpec spec = SpecOf(GetParam());
+  spec.servers = 3;
+  spec.server_blocks.assign(spec.servers, 2);
+  spec.run.replicas = 1;
+  spec.faults.replicating = kMillisecond;
+  spec.faults.commanding = 2 * kMillisecond;
+  spec.settings.stop.epochs = 4;
+  const Nanos calm = RunWhole(spec).ended();
+  Nanos longest = 0;
+  const auto costs_seconds_and_nobody = [&](const Deaths& deaths) {
+    longest = std::max(longest, deaths.ended() - calm);
+    EXPECT_EQ(deaths.evicted(), 0);
+  };
+  EXPECT_GT(
+      DieEverywhere(spec, spec.faults.server_dies_at, costs_seconds_and_nobody),
+      200);
+  EXPECT_LT(longest, 3 * kSecond);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -48,13 +48,16 @@ ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
   spec.faults.pushing = 5 * kMillisecond;
   spec.faults.commanding = 10 * kMillisecond;
   spec.faults.writing = 300 * kMillisecond;
+  spec.faults.replicating = 20 * kMillisecond;
   spec.faults.push_short = 125;
   spec.faults.until = 300 * kSecond;
   spec.end = 12 * 3600 * kSecond;  // Far more than any run takes.
   spec.servers = static_cast<int>(1 + rng.Below(3));
+  if (faults.server_dies > 0) spec.servers = 3;
   spec.server_blocks.assign(spec.servers, 2);
   spec.train_samples = static_cast<uint32_t>(40 + rng.Below(100));
   CourseOptions& run = spec.run;
+  run.replicas = faults.server_dies > 0 ? 1 : 0;
   run.paradigm = spec.faults.paradigms[seed % spec.faults.paradigms.size()];
   run.batch_size = static_cast<uint32_t>(4 + rng.Below(12));
   // A part of a batch, all of it, or as if nothing were said.
@@ -153,6 +156,21 @@ std::vector<Day> Days() {
 
 std::vector<Day> AllDays() {
   std::vector<Day> days = Days();
+  days.push_back({"ServersWithBackups",
+                  {.messages = 20 * kMillisecond,
+                   .held = kSecond,
+                   .message_held = 20,
+                   .member_dies = 5,
+                   .member_freezes = 2,
+                   .fence_repeated = 50,
+                   .server_dies = 5,
+                   .snapshot_refused = 50,
+                   .checkpoint_fails = 50,
+                   .pause = 30,
+                   .resume = 50,
+                   .update = 30,
+                   .checkpoint = 75,
+                   .change = 50}});
   days.push_back({"Everything",
                   {.member_dies = 10,
                    .member_freezes = 3,

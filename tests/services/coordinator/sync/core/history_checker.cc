@@ -69,6 +69,7 @@ void HistoryChecker::Joined(Nanos /*at*/, WorkerId worker, size_t index) {
 void HistoryChecker::Given(Nanos /*at*/, const RunInput& input) {
   reporter_.reset();
   withdrawn_.clear();
+  taken_up_.clear();
   if (const auto* pushed = std::get_if<WorkerPushed>(&input)) {
     const PushReport& report = pushed->report;
     reporter_ = pushed->worker;
@@ -558,6 +559,11 @@ void HistoryChecker::See(const Recorded& recorded) {
 
 void HistoryChecker::See(const TrainingEnded& /*ended*/) {
   finished_ = true;
+  // It goes on only to find that nothing is left to count.
+  for (const WorkerId worker : std::exchange(taken_up_, {})) {
+    members_.erase(worker);
+    late_.insert(worker);
+  }
   Require(last_snapshot_ || !spec_.run.evaluate,
           "the last snapshot is missing");
   Require(open_.empty() && unanswered_.empty(), "the end is early");
@@ -584,6 +590,7 @@ void HistoryChecker::ReturnLost() {
 
 void HistoryChecker::See(const TrainingResumed& /*resumed*/) {
   finished_ = last_snapshot_ = false;
+  taken_up_ = late_;
   members_.merge(late_);
 }
 

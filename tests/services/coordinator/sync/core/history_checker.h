@@ -190,7 +190,8 @@ class HistoryChecker : public ClusterObserver {
   bool training_ = false;
   bool sealed_ = false;
   bool finished_ = false;
-  std::set<WorkerId> late_;  // Began after that.
+  std::set<WorkerId> late_;      // Began after that.
+  std::set<WorkerId> taken_up_;  // Who were that until this step.
   bool ended_ = false;
 };
 
