@@ -4,7 +4,8 @@
 The job's arguments: `case` is the name of one in CASES of
 services/worker/python/tests/test_torch_same_numbers.py, or of a local
 optimizer in LOCAL; `record` is a file, which gets a line of JSON for each
-step: its samples, in order and by micro-batches, and its loss.
+step: its samples, in order and by micro-batches, its loss, its iteration and
+the version of its weights.
 """
 
 import json
@@ -52,7 +53,9 @@ def main():
             for x, y, samples in step:
                 step.backward(shared.loss_of(model, x, y, autocast))
                 taken.append(samples.tolist())
-            print(json.dumps({"samples": taken, "loss": step.loss}),
+            print(json.dumps({"samples": taken, "loss": step.loss,
+                              "iteration": step.iteration,
+                              "version": job.version}),
                   file=record)
 
 

@@ -32,6 +32,7 @@ LOCAL_STEPS = 50  # Outer ones.
 # Local steps, which are torch's own, and the outer ones' order of roundings.
 LOCAL_WITHIN = 1e-5
 OUTER_RATE, OUTER_MOMENTUM = 0.7, 0.9
+STOLEN_WITHIN = 1e-5  # Parts are added up in another order.
 FAST, SLOW = "fast", "slow"  # 1 : 4.
 
 
@@ -158,6 +159,42 @@ class PlainLoopTest(unittest.TestCase):
                 for before, value in zip(shown, model.parameters()):
                     value.copy_(before)
         self.assertLess(losses[-1], losses[0] - 0.2, "nothing was learnt")
+
+    def test_a_stolen_round_is_a_step_over_all_of_its_samples(self):
+        name, epochs, rate = "sgd", 6, 0.05
+        found = self.train(
+            "stolen", name, epochs, "paced", paradigm="bsp:steal=true",
+            learning_rate=rate, optimizer="sgd",
+            workers={"min": 2, "max": 2})
+        self.assertEqual(set(found), {FAST, SLOW})
+        rounds = collections.defaultdict(list)
+        for steps in found.values():
+            for step in steps:
+                rounds[step["version"]] += [
+                    (0, i) for part in step["samples"] for i in part]
+            # One push a round, for all of its steps there.
+            pushes = {(step["iteration"], step["version"]) for step in steps}
+            self.assertEqual(len({number for number, _ in pushes}),
+                             len({version for _, version in pushes}))
+        counts = {worker: len(steps) for worker, steps in found.items()}
+        self.assertGreater(counts[FAST], len(rounds), "nothing was extended")
+        done = {worker: sum(len(part) for step in steps
+                               for part in step["samples"])
+                   for worker, steps in found.items()}
+        self.assertGreater(done[FAST], 2 * done[SLOW])
+        plain = script.make_model(name)
+        for number in sorted(rounds):
+            samples = rounds[number]
+            # Two batches, but what was loaded ahead is not cut into crumbs.
+            self.assertLessEqual(len(samples), 2.25 * shared.BATCH)
+            # As much as a step of that many batches.
+            of_round = torch.optim.SGD(plain.parameters(),
+                                       rate * len(samples) / shared.BATCH)
+            shared.plain_loop(plain, of_round, shared.make_data(), [samples],
+                              len(samples))
+        off = self.assert_same(self.weights("stolen"), plain, STOLEN_WITHIN)
+        print(f"stolen: {counts} steps in {len(rounds)} rounds, {off:.2g} of "
+              f"{STOLEN_WITHIN:g}", flush=True)
 
     def test_local_steps_go_by_pace(self):
         epochs = 20

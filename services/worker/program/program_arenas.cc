@@ -57,6 +57,11 @@ absl::Span<float> ProgramArenas::weights(size_t tensor) const {
 }
 
 absl::string_view ProgramArenas::gradients(size_t tensor) const {
+  const absl::Span<char> bytes = mutable_gradients(tensor);
+  return {bytes.data(), bytes.size()};
+}
+
+absl::Span<char> ProgramArenas::mutable_gradients(size_t tensor) const {
   return {gradients_->data() + gradients_layout_.offsets[tensor],
           gradient_bytes_[tensor]};
 }

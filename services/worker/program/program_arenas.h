@@ -41,6 +41,7 @@ class ProgramArenas {
   absl::Span<float> weights(size_t tensor) const;
   // Empty of one that is not pushed.
   absl::string_view gradients(size_t tensor) const;
+  absl::Span<char> mutable_gradients(size_t tensor) const;
 
   uint64_t weights_bytes() const { return weights_layout_.bytes; }
   uint64_t gradients_bytes() const { return gradients_layout_.bytes; }

@@ -127,6 +127,7 @@ absl::Status ProgramComputation::AwaitAttach(const v1::Assignment& assignment,
 absl::Status ProgramComputation::MakeArenas() {
   PACELINE_ASSIGN_OR_RETURN(arenas_,
                             ProgramArenas::Create(attach_.tensors, wire_));
+  sums_.emplace(attach_.tensors, wire_);
   return absl::OkStatus();
 }
 
@@ -148,6 +149,7 @@ v1::WorkerReady ProgramComputation::Ready() const {
     ready.set_train_samples(attach_.train_samples);
     ready.set_lookahead(attach_.lookahead);
     ready.set_micro_batch(attach_.micro_batch);
+    ready.set_extends(attach_.extends);
   }
   return ready;
 }
@@ -185,36 +187,55 @@ absl::Status ProgramComputation::Begin(bool initialize) {
 absl::Status ProgramComputation::Order(const v1::Grant& grant,
                                        const StepOrder& order) {
   PACELINE_RETURN_IF_ERROR(AwaitAbandoned());
-  if (lots_.has_value()) {
-    std::vector<SampleRange> reserved;
-    for (const v1::SampleRange& range : grant.reserved()) {
-      reserved.push_back({range.epoch(), range.begin(), range.end()});
-    }
-    PACELINE_ASSIGN_OR_RETURN(const SampleLots::Notice notice,
-                              lots_->Step(order.range, reserved));
-    PACELINE_RETURN_IF_ERROR(SendLots(notice));
+  std::vector<SampleRange> reserved;
+  for (const v1::SampleRange& range : grant.reserved()) {
+    reserved.push_back({range.epoch(), range.begin(), range.end()});
   }
-  ProgramStep step;
-  step.iteration = grant.iteration();
-  step.epoch = order.range.epoch;
-  step.samples = order.range.size();
-  step.micro_batch = order.micro_batch;
-  step.flags = order.overlaps ? ProgramStep::kOverlap : 0;
-  step.rate = grant.rate();
-  step.version = grant.base_version();
-  step.trained =
-      int64_t{order.range.epoch} * attach_.train_samples + order.range.begin;
-  PACELINE_RETURN_IF_ERROR(Send(StepFrame(step)));
-  step_ = Step{.iteration = step.iteration,
-               .samples = step.samples,
-               .overlaps = order.overlaps};
-  where_ = absl::StrCat("in step ", step.iteration);
+  order_ = {.iteration = grant.iteration(),
+            .micro_batch = order.micro_batch,
+            .flags = order.overlaps ? ProgramStep::kOverlap : 0,
+            .rate = grant.rate(),
+            .version = grant.base_version()};
+  sums_->Clear();
+  loss_sum_ = 0;
+  PACELINE_RETURN_IF_ERROR(SendStep(order_, order.range, reserved));
   arrived_.assign(attach_.tensors.size(), false);
   for (size_t i = 0; pulled_ && i < arrived_.size(); ++i) {
     arrived_[i] = !attach_.tensors[i].pushed();
   }
   told_ = 0;
   telling_ = absl::OkStatus();
+  return absl::OkStatus();
+}
+
+absl::Status ProgramComputation::SendStep(
+    ProgramStep like, const SampleRange& range,
+    absl::Span<const SampleRange> reserved) {
+  if (lots_.has_value()) {
+    PACELINE_ASSIGN_OR_RETURN(const SampleLots::Notice notice,
+                              lots_->Step(range, reserved));
+    PACELINE_RETURN_IF_ERROR(SendLots(notice));
+  }
+  like.epoch = range.epoch;
+  like.samples = range.size();
+  like.trained = int64_t{range.epoch} * attach_.train_samples + range.begin;
+  PACELINE_RETURN_IF_ERROR(Send(StepFrame(like)));
+  step_ = Step{.iteration = like.iteration,
+               .samples = like.samples,
+               .overlaps = (like.flags & ProgramStep::kOverlap) != 0};
+  where_ = absl::StrCat("in step ", like.iteration);
+  return absl::OkStatus();
+}
+
+absl::Status ProgramComputation::Extend(const SampleRange& range) {
+  sums_->Add(*arenas_, last_samples_);
+  ProgramStep step = order_;
+  step.flags |= ProgramStep::kGoesOn;
+  return SendStep(step, range, {});
+}
+
+absl::Status ProgramComputation::Finish() {
+  if (sums_->samples() > 0) sums_->Average(*arenas_, last_samples_);
   return absl::OkStatus();
 }
 
@@ -287,8 +308,16 @@ absl::StatusOr<std::optional<StepOutcome>> ProgramComputation::Compute(
     if (!watch.Computed(outcome.samples, outcome.loading) && !outcome.pushing) {
       return std::nullopt;
     }
-    return outcome;
+    return OfAllSteps(outcome);
   }
+}
+
+StepOutcome ProgramComputation::OfAllSteps(StepOutcome outcome) {
+  last_samples_ = outcome.samples;
+  loss_sum_ += outcome.loss * outcome.samples;
+  outcome.samples += sums_->samples();
+  outcome.loss = loss_sum_ / outcome.samples;
+  return outcome;
 }
 
 absl::StatusOr<bool> ProgramComputation::LookAround(StepWatch& watch) {

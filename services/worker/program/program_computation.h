@@ -16,6 +16,7 @@
 #include "services/worker/program/program_life.h"
 #include "services/worker/program/program_messages.h"
 #include "services/worker/program/sample_lots.h"
+#include "services/worker/program/step_sums.h"
 
 namespace paceline {
 
@@ -43,6 +44,9 @@ class ProgramComputation final : public Computation {
   void ParameterArrived(size_t tensor) override;
   absl::Status ParametersChanged() override;
   absl::StatusOr<std::optional<StepOutcome>> Compute(StepWatch& watch) override;
+  bool extends() const override { return attach_.extends; }
+  absl::Status Extend(const SampleRange& range) override;
+  absl::Status Finish() override;
   void Drop() override;
   void DropReserved() override;
   absl::StatusOr<v1::Evaluated> Evaluate(
@@ -80,6 +84,9 @@ class ProgramComputation final : public Computation {
   absl::Status Refuse(const absl::Status& wrong);
   absl::Status Unexpected(const ProgramFrame& frame);
 
+  // Of `like`, with those samples.
+  absl::Status SendStep(ProgramStep like, const SampleRange& range,
+                        absl::Span<const SampleRange> reserved);
   absl::Status SendLots(const SampleLots::Notice& notice);
   absl::Status SendWeights(size_t end);
   // The answer to the step that was dropped.
@@ -88,6 +95,8 @@ class ProgramComputation final : public Computation {
   absl::StatusOr<bool> LookAround(StepWatch& watch);
   absl::Status TakeReady(const ProgramFrame& frame, StepWatch& watch);
   absl::StatusOr<StepOutcome> OutcomeOf(const ProgramDone& done);
+  // With the steps of the iteration before this one.
+  StepOutcome OfAllSteps(StepOutcome outcome);
 
   const v1::JobSpec job_;
   const uint64_t run_;
@@ -104,6 +113,12 @@ class ProgramComputation final : public Computation {
   std::string where_;  // For errors: "in step 812".
   std::optional<Step> step_;
   std::optional<int64_t> abandoned_;  // An iteration without its answer.
+
+  // Of the iteration in hand, which may have several steps.
+  ProgramStep order_;             // The first.
+  std::optional<StepSums> sums_;  // Of all before the last.
+  double loss_sum_ = 0;
+  uint32_t last_samples_ = 0;  // Of the last.
 
   // Of the step's weights: by tensor, which are there, and how many the program
   // was told of, from the first one on.

@@ -142,6 +142,13 @@ class Fields {
     out = field->get<Integer>();
   }
 
+  void Flag(const char* key, bool& out) {
+    const Json* const field = Find(key);
+    if (field == nullptr) return;
+    if (!field->is_boolean()) return Fail(key, "is neither true nor false");
+    out = field->get<bool>();
+  }
+
   void Number(const char* key, double least, double most,
               std::optional<double>& out) {
     const Json* const field = Find(key);
@@ -315,6 +322,7 @@ absl::StatusOr<ProgramAttach> ParseAttach(absl::string_view body,
   fields.Whole("test_samples", attach.test_samples);
   fields.Whole("lookahead", attach.lookahead);
   fields.Whole("micro_batch", attach.micro_batch);
+  fields.Flag("extends", attach.extends);
   if (attach.lookahead > kLookaheadMax) {
     fields.Fail("lookahead", absl::StrCat("is more than ", kLookaheadMax));
   }

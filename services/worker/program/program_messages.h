@@ -98,6 +98,7 @@ struct ProgramAttach {
   uint32_t test_samples = 0;
   uint32_t lookahead = 0;
   uint32_t micro_batch = 0;  // Wants whole ones of so many; 0: any number.
+  bool extends = false;      // Takes steps with kGoesOn.
   std::optional<std::string> optimizer;
   std::optional<double> learning_rate;  // For whoever makes the job.
 };
@@ -168,6 +169,7 @@ std::string LotFrame(uint32_t epoch, absl::Span<const uint32_t> samples);
 
 struct ProgramStep {
   static constexpr uint32_t kOverlap = 1;
+  static constexpr uint32_t kGoesOn = 2;
 
   int64_t iteration = 0;
   uint32_t epoch = 0;

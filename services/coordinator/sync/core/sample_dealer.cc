@@ -145,16 +145,36 @@ std::optional<SampleRange> SampleDealer::Cut(WorkerId worker, uint32_t size,
   CHECK(size > 0 && piece > 0);
   const auto it = lots_.find(worker);
   if (it == lots_.end()) return std::nullopt;
+  const uint64_t front = it->second.shares.front().range.size();
+  // Rounded to the nearest number, a half downwards.
+  const uint64_t parts = std::max<uint64_t>(
+      1, (uint64_t{2} * front + size - 1) / (uint64_t{2} * size));
+  const uint64_t part = (front + parts - 1) / parts;
+  return HandOutFront(it, (part + piece - 1) / piece * piece);
+}
+
+std::optional<SampleRange> SampleDealer::CutAtMost(WorkerId worker,
+                                                   uint32_t size,
+                                                   uint32_t piece) {
+  CHECK(size > 0 && piece > 0);
+  const auto it = lots_.find(worker);
+  if (it == lots_.end()) return std::nullopt;
+  const uint32_t front = it->second.shares.front().range.size();
+  const uint64_t most = uint64_t{size} + size / 4;
+  const uint64_t least = std::min(front, std::max(piece, size / piece * piece));
+  if (front <= most) return HandOutFront(it, front);
+  if (least <= most) return HandOutFront(it, least);
+  withdrawn_.push_back({worker, it->second.samples});
+  ReturnLot(it);
+  return std::nullopt;
+}
+
+SampleRange SampleDealer::HandOutFront(Lots::iterator it, uint64_t samples) {
   Lot& lot = it->second;
   Share share = lot.shares.front();
   SampleRange rest = share.range;
-  // Rounded to the nearest number, a half downwards.
-  const uint64_t parts = std::max<uint64_t>(
-      1, (uint64_t{2} * rest.size() + size - 1) / (uint64_t{2} * size));
-  const uint64_t part = (rest.size() + parts - 1) / parts;
-  const uint64_t whole = (part + piece - 1) / piece * piece;
   share.range.end = rest.begin + static_cast<uint32_t>(
-                                     std::min<uint64_t>(whole, rest.size()));
+                                     std::min<uint64_t>(samples, rest.size()));
   rest.begin = share.range.end;
   reserved_ranges_ += RangesIn(rest.size()) -
                       RangesIn(int64_t{rest.size()} + share.range.size());

@@ -106,6 +106,11 @@ class SampleDealer {
   // parts, in whole pieces of `piece` samples.  REQUIRES: size > 0, piece > 0.
   std::optional<SampleRange> Cut(WorkerId worker, uint32_t size,
                                  uint32_t piece);
+  // The same, but never more than a quarter above `size`. If that cannot be in
+  // whole pieces, the lot is withdrawn (TakeWithdrawn()), and the worker has
+  // none.
+  std::optional<SampleRange> CutAtMost(WorkerId worker, uint32_t size,
+                                       uint32_t piece);
 
   // Withdraws the worker's lot, without a word in TakeWithdrawn(): it is gone.
   void Drop(WorkerId worker);
@@ -191,6 +196,8 @@ class SampleDealer {
   SampleRange TakeNew(uint32_t size);
   // It becomes outstanding.
   SampleRange HandOut(const Share& share);
+  // So many of the front of a lot, or as many as there are.
+  SampleRange HandOutFront(Lots::iterator it, uint64_t samples);
   // To be dealt again.
   void PutBack(SampleRange range);
   void PutBackDoubted(const SampleRange& range, WorkerId worker);

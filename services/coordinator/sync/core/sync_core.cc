@@ -435,7 +435,8 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
   members_.Released(*member);
   member->usual = UsualFor(release, *member);
   const std::optional<SampleRange> range =
-      NextRange(step, worker, *member, member->usual);
+      NextRange(step, worker, *member, member->usual,
+                /*at_most=*/release.samples > 0);
   if (!range) {
     members_.SetIdle(worker);
     view_.FindNothing(worker);
@@ -470,7 +471,7 @@ void SyncCore::ExtendIteration(const Step& step, const Extend& extend) {
   std::optional<SampleRange> range;
   if (member->wishes.extends) {
     range = NextRange(step, extend.worker, *member,
-                      WholePieces(extend.samples, *member));
+                      WholePieces(extend.samples, *member), /*at_most=*/true);
   }
   if (!range) {
     IssuePlan(step, {extend.worker, extend.otherwise});
@@ -504,10 +505,12 @@ uint32_t SyncCore::WholePieces(uint32_t size, const Member& member) const {
 std::optional<SampleRange> SyncCore::NextRange(const Step& step,
                                                WorkerId worker,
                                                const Member& member,
-                                               uint32_t size) {
+                                               uint32_t size, bool at_most) {
   SampleDealer& dealer = progress_.dealer();
   if (member.wishes.lookahead > 0) {
-    const auto range = dealer.Cut(worker, size, PieceOf(member));
+    const uint32_t piece = PieceOf(member);
+    const auto range = at_most ? dealer.CutAtMost(worker, size, piece)
+                               : dealer.Cut(worker, size, piece);
     if (range) return range;
   }
   const auto range = dealer.Deal(size, worker);

@@ -182,8 +182,10 @@ class SyncCore {
   uint32_t UsualFor(const Release& release, const Member& member);
   // About so many samples, as the member likes them.
   uint32_t WholePieces(uint32_t size, const Member& member) const;
+  // `at_most`: not many more than `size`, at the price of what was reserved.
   std::optional<SampleRange> NextRange(const Step& step, WorkerId worker,
-                                       const Member& member, uint32_t size);
+                                       const Member& member, uint32_t size,
+                                       bool at_most);
   // More samples for who asks, or the plan if there are none.
   void ExtendIteration(const Step& step, const Extend& extend);
   std::vector<SampleRange> ReserveFor(WorkerId worker, const Member& member);

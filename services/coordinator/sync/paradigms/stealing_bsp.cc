@@ -91,8 +91,8 @@ class StealingBsp final : public SyncPolicy {
     CHECK(it != parts_.end());
     Part& part = it->second;
     // Near the end of an epoch there are fewer than it was to have.
-    left_ =
-        std::max<int64_t>(0, left_ + part.done + part.samples - ready.samples);
+    // Who loads ahead may have had a few more.
+    left_ += part.done + part.samples - ready.samples;
     Measure(view.now(), ready, part);
     const int64_t more = More(view, part.pace);
     if (more == 0) {
@@ -144,7 +144,7 @@ class StealingBsp final : public SyncPolicy {
   // How many samples of the open round a worker of such a pace, which has
   // nothing to do, had better take; 0: it would only hold up the others.
   int64_t More(const SyncView& view, const PaceForecast& pace) const {
-    if (left_ == 0) return 0;
+    if (left_ <= 0) return 0;
     double rate = 0;                           // Of the others, in samples.
     double work = static_cast<double>(left_);  // Of all.
     double latest = 0;                         // When they are done so far.
@@ -244,9 +244,10 @@ class StealingBsp final : public SyncPolicy {
   }
 
   const int pieces_;
-  RoundId open_{0};   // The round that was opened last.
-  RoundId next_{0};   // It is free, and so is every greater one.
-  int64_t left_ = 0;  // Samples of the open round that nobody has been given.
+  RoundId open_{0};  // The round that was opened last.
+  RoundId next_{0};  // It is free, and so is every greater one.
+  // Samples of the open round that nobody has been given; below 0: more were.
+  int64_t left_ = 0;
   absl::btree_map<WorkerId, Part> parts_;
   SamplePaces paces_;
 };

@@ -436,6 +436,10 @@ class Job:
         if self._local is not None or isinstance(feed, StreamFeed):
             # All batches are of one size; else a step may end with a part.
             fields["micro_batch"] = feed.batch_size
+        # What it does with the gradient of a whole step is not the same for
+        # that of each part.
+        fields["extends"] = (self._local is None
+                             and self._options.clip_norm is None)
         if self._spec is not None:
             # The job's words, if there are: check_same() has compared them.
             fields["optimizer"] = self._info.optimizer or str(self._spec)
@@ -531,7 +535,8 @@ class Job:
             if message is None:
                 message = self._program.receive()
             if isinstance(message, (StepOrder, Evaluate)):
-                self._exchange.expect_weights()
+                if not (isinstance(message, StepOrder) and message.goes_on):
+                    self._exchange.expect_weights()
                 return message
             if isinstance(message, Stop):
                 return message

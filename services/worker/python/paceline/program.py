@@ -113,6 +113,7 @@ class StepOrder(NamedTuple):
     samples: int
     micro_batch: int  # Samples.
     overlap: bool
+    goes_on: bool  # With the iteration of the step before, on its weights.
     rate: float
     version: int
     trained: int  # Samples.
@@ -390,7 +391,8 @@ class Program:
             (iteration, epoch, samples, micro_batch, flags, rate, version,
              trained) = _unpack(_STEP, body)
             return StepOrder(iteration, epoch, samples, micro_batch,
-                             bool(flags & 1), rate, version, trained)
+                             bool(flags & 1), bool(flags & 2), rate, version,
+                             trained)
         if kind == Kind.LOT:
             return _lot(body)
         if kind == Kind.DROP:

@@ -107,7 +107,7 @@ class AloneProgram:
             for begin in range(0, end, size):
                 yield StepOrder(
                     iteration, epoch, min(size, end - begin),
-                    self.job.micro_batch, False, self.rate, iteration,
+                    self.job.micro_batch, False, False, self.rate, iteration,
                     epoch * samples + begin)
                 iteration += 1
             if self._samples:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Step:
-    """One grant: some samples, computed in micro-batches.
+    """One grant, or a part of it: some samples, computed in micro-batches.
 
     Iterating over it yields its batches; it may end early, at a
     micro-batch's edge, when the job wishes so.

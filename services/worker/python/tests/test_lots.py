@@ -13,7 +13,7 @@ from paceline.program import Lot, StepOrder
 
 
 def order(samples: int, micro_batch: int = 100) -> StepOrder:
-    return StepOrder(0, 0, samples, micro_batch, False, 0.1, 0, 0)
+    return StepOrder(0, 0, samples, micro_batch, False, False, 0.1, 0, 0)
 
 
 class Loader:

@@ -80,7 +80,7 @@ TEST(ProgramMessagesTest, Attach) {
                        "momentum": 0.25},
                       {"name": "f", "shape": [1], "kind": "frozen"},
                       {"name": "a", "shape": [7], "kind": "averaged"}],
-          "train_samples": 4294967295, "lookahead": 8, "micro_batch": 4, "later": {},
+          "train_samples": 4294967295, "lookahead": 8, "micro_batch": 4, "extends": true, "later": {},
           "optimizer": "sgd", "learning_rate": 0.1})",
       /*evaluator=*/false);
   ASSERT_TRUE(attach.ok()) << attach.status();
@@ -88,6 +88,7 @@ TEST(ProgramMessagesTest, Attach) {
   EXPECT_EQ(attach->train_samples, 4294967295u);
   EXPECT_EQ(attach->lookahead, 8u);
   EXPECT_EQ(attach->micro_batch, 4u);
+  EXPECT_TRUE(attach->extends);
   EXPECT_EQ(attach->optimizer, "sgd");
   ASSERT_EQ(attach->tensors.size(), 4u);
   EXPECT_THAT(attach->tensors[0].shape, ElementsAre(2, 3));

@@ -208,6 +208,59 @@ TEST_F(ProgramWorkerTest, GradientsLeaveWhileOthersAreComputed) {
   EXPECT_EQ(session_->Expect(Kind::kPushDone).push_done().samples(), 32u);
 }
 
+// What the coordinator adds before it plans the push goes into the same push,
+// as the mean over all samples.
+TEST_F(ProgramWorkerTest, AnIterationIsExtended) {
+  session_->Assign(ProgramAssignment());
+  auto program = Connect();
+  program->Attach({{"extends", true}});
+  Begin(*program);
+  v1::WorkerCommand grant = GrantOf(5, 0, 8);
+  grant.mutable_grant()->mutable_plan()->set_ask(true);
+  Send(grant);
+  TakeStep(*program);
+  std::ranges::fill(program->gradients(0), 4.0f);
+  std::ranges::fill(program->gradients(2), 1.0f);
+  program->SayDone(5, /*loss_sum=*/8, 8);
+  auto asks = session_->Expect(Kind::kGradientReady).gradient_ready();
+  EXPECT_EQ(asks.samples(), 8u);
+
+  v1::WorkerCommand extend;
+  extend.mutable_extend()->set_iteration(5);
+  extend.mutable_extend()->mutable_range()->set_begin(40);
+  extend.mutable_extend()->mutable_range()->set_end(64);
+  Send(extend);
+  const auto order = EpochPermutation(7, 0, 1000);
+  EXPECT_EQ(SamplesOf(program->Expect(FrameKind::kLot)),
+            std::vector<uint32_t>(order.begin() + 40, order.begin() + 64));
+  const std::string step = program->Expect(FrameKind::kStep);
+  EXPECT_EQ(step[0], 5) << "the same iteration";
+  EXPECT_EQ(step[20], 2) << "it goes on, on the weights that are there";
+  std::ranges::fill(program->gradients(0), 8.0f);
+  std::ranges::fill(program->gradients(2), -1.0f);
+  program->SayDone(5, /*loss_sum=*/72, 24);
+  asks = session_->Expect(Kind::kGradientReady).gradient_ready();
+  EXPECT_EQ(asks.samples(), 32u);
+
+  v1::WorkerCommand plan;
+  plan.mutable_plan_push()->set_iteration(5);
+  plan.mutable_plan_push()->mutable_plan()->set_round(1);
+  Send(plan);
+  const auto done = session_->Expect(Kind::kPushDone).push_done();
+  EXPECT_EQ(done.samples(), 32u);
+  EXPECT_EQ(done.loss(), 2.5);
+  EXPECT_EQ(parameters_.Pushed(0), FloatsOf({7, 7, 7, 7, 7, 7}));
+  EXPECT_EQ(parameters_.Pushed(2), FloatsOf({-.5, -.5}));
+
+  // Nothing of it is left in the next one.
+  Send(GrantOf(6, 64, 96));
+  TakeStep(*program);
+  std::ranges::fill(program->gradients(0), 0.5f);
+  program->SayDone(6, 1, 32);
+  EXPECT_EQ(session_->Expect(Kind::kPushDone).push_done().samples(), 32u);
+  EXPECT_EQ(parameters_.Pushed(0), FloatsOf({.5, .5, .5, .5, .5, .5}));
+}
+
 TEST_F(ProgramWorkerTest, AProgramThatWaitsBeforeTheAssignmentHasTheJob) {
   auto program = Connect();
   program->SayHello();

@@ -85,6 +85,22 @@ TEST(SampleLotsTest, GiveNoMoreThanIsAllowed) {
   EXPECT_THAT(dealer.Reserve(kC, 10, 0, kAll), IsEmpty());
 }
 
+TEST(SampleLotsTest, WhoMayNotHaveMoreLosesWhatCannotBeCut) {
+  SampleDealer dealer(1000, 1, 40);
+  dealer.Reserve(kA, 40, 120, kAll);
+  // A quarter more will do, else whole pieces downwards.
+  EXPECT_EQ(dealer.CutAtMost(kA, 32, 40), (SampleRange{0, 0, 40}));
+  EXPECT_EQ(dealer.CutAtMost(kA, 27, 4), (SampleRange{0, 40, 64}));
+  EXPECT_EQ(dealer.CutAtMost(kA, 3, 4), std::nullopt);
+  EXPECT_EQ(dealer.ReservedFor(kA), 0);
+  const auto withdrawn = dealer.TakeWithdrawn();
+  ASSERT_EQ(withdrawn.size(), 1u);
+  EXPECT_EQ(withdrawn[0].samples, 56);
+  EXPECT_EQ(dealer.CutAtMost(kA, 3, 4), std::nullopt);
+  // What was withdrawn is dealt first.
+  EXPECT_EQ(dealer.Deal(3, kA), (SampleRange{0, 64, 67}));
+}
+
 TEST(SampleLotsTest, ALargeRangeIsCutIntoEqualPartsForWhoHasBecomeSlower) {
   SampleDealer dealer(1000, 1, 40);
   dealer.Reserve(kA, 40, 120, kAll);
