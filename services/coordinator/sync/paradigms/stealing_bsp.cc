@@ -18,11 +18,11 @@ namespace paceline {
 namespace {
 
 // Of what a worker would still have to do it takes so much at once,
-constexpr double kPart = 0.75;
+constexpr double kPart = 0.9;
 // and less, the worse its times were foreseen: what it has begun nobody can
 // take from it. Noise of a tenth hardly counts; times without memory are wrong
-// by 1 and more, and come to about a sixteenth.
-constexpr double kCaution = 12;
+// by 1 and more, and come to less than a fifth.
+constexpr double kCaution = 4;
 
 // A worker of the open round that has not been told to push.
 struct Part {

@@ -10,7 +10,7 @@ namespace paceline {
 // Bulk synchronous parallel whose rounds nobody waits in. A round is as long as
 // BSP's, a batch for each member that it opens with, but a worker begins with
 // a part of it only, in proportion to its measured pace, and whoever has
-// finished takes from what nobody has begun: three quarters of what it would
+// finished takes from what nobody has begun: nine tenths of what it would
 // still have to do if all went on as they are, less if its times are hard to
 // foresee, and at least a `pieces`th of a batch. So a GPU gets large parts
 // first, and only the end of a round is cut small. A
