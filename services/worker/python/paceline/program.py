@@ -408,8 +408,9 @@ class Program:
         if kind == Kind.REFUSED:
             fields = _object(body)
             self.close()
+            code = fields.get("code") or "FAILED_PRECONDITION"
             raise ProgramError(str(fields.get("message", "refused")),
-                               str(fields.get("code", "FAILED_PRECONDITION")))
+                               str(code))
         if kind == Kind.JOB:
             return _job(_object(body))
         if kind == Kind.BEGIN:
