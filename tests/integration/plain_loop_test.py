@@ -172,16 +172,9 @@ class PlainLoopTest(unittest.TestCase):
             for step in steps:
                 rounds[step["version"]] += [
                     (0, i) for part in step["samples"] for i in part]
-            # One push a round, for all of its steps there.
-            pushes = {(step["iteration"], step["version"]) for step in steps}
-            self.assertEqual(len({number for number, _ in pushes}),
-                             len({version for _, version in pushes}))
-        counts = {worker: len(steps) for worker, steps in found.items()}
-        self.assertGreater(counts[FAST], len(rounds), "nothing was extended")
-        done = {worker: sum(len(part) for step in steps
-                               for part in step["samples"])
-                   for worker, steps in found.items()}
-        self.assertGreater(done[FAST], 2 * done[SLOW])
+        pushes = {step["iteration"] for step in found[FAST]}
+        self.assertGreater(len(found[FAST]), len(pushes),
+                           "nothing was extended")
         plain = script.make_model(name)
         for number in sorted(rounds):
             samples = rounds[number]
@@ -193,8 +186,9 @@ class PlainLoopTest(unittest.TestCase):
             shared.plain_loop(plain, of_round, shared.make_data(), [samples],
                               len(samples))
         off = self.assert_same(self.weights("stolen"), plain, STOLEN_WITHIN)
-        print(f"stolen: {counts} steps in {len(rounds)} rounds, {off:.2g} of "
-              f"{STOLEN_WITHIN:g}", flush=True)
+        print(f"stolen: {len(found[FAST])} steps of {FAST} in {len(pushes)} "
+              f"pushes, {len(rounds)} rounds, {off:.2g} of {STOLEN_WITHIN:g}",
+              flush=True)
 
     def test_local_steps_go_by_pace(self):
         epochs = 20
