@@ -2,8 +2,8 @@
 // their deaths.
 
 #include <algorithm>
-#include <deque>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "common/overloaded.h"
@@ -82,8 +82,10 @@ void VirtualCluster::HandleServer(const TimedEvent& event) {
     case EventKind::kServerGone:
       return Give(ServerLost{static_cast<int>(event.argument),
                              absl::UnavailableError("it has died")});
-    default:
+    case EventKind::kServerComes:
       return ServerComes();
+    default:
+      CHECK(false);
   }
 }
 
@@ -105,8 +107,7 @@ void VirtualCluster::BlockArrives(uint32_t id, const BlockAddress& address) {
   Log(address.server, block);
 }
 
-// The worker hears of a push once the server has all of it, and has the word of
-// all servers.
+// The worker hears of a push once each server has all of it, in its backup too.
 void VirtualCluster::Acknowledge(uint32_t number, const PushedBlock& block) {
   VirtualWorker& worker = workers_[block.worker];
   if (worker.grant.iteration != block.iteration ||
@@ -332,7 +333,9 @@ void VirtualCluster::TellWorkers(const ShardMoved& moved) {
 // The server's process has died, and its word may have been on its way.
 void VirtualCluster::LoseWord(uint32_t id, uint32_t number) {
   VirtualWorker& worker = workers_[id];
-  if (!worker.alive || worker.acknowledged) return;
+  if (!worker.alive || worker.acknowledged || servers_[number].blocks() == 0) {
+    return;
+  }
   bool& acknowledged = worker.links[number].acknowledged;
   if (!acknowledged || draws_.Chance(1, 2)) return;
   acknowledged = false;

@@ -29,14 +29,14 @@ using LogEntry = std::variant<NumberedCommand, PushedBlock>;
 class VirtualLog {
  public:
   void Append(LogEntry entry) { on_its_way_.push_back(std::move(entry)); }
-  // The next entry is with the backup, or the primary knows of the next one
-  // that is. Nothing: that was of a log before this one.
+  // The next entry arrives at the backup. Nothing: that was of a log before.
   std::optional<LogEntry> Arrive(int64_t number) {
     if (number != number_ || on_its_way_.empty()) return std::nullopt;
     arrived_.push_back(std::move(on_its_way_.front()));
     on_its_way_.pop_front();
     return arrived_.back();
   }
+  // The primary hears of the next one that has arrived. Nothing as above.
   std::optional<LogEntry> Know(int64_t number) {
     if (number != number_ || arrived_.empty()) return std::nullopt;
     LogEntry known = std::move(arrived_.front());

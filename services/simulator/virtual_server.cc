@@ -41,7 +41,7 @@ void VirtualServer::Die() {
 }
 
 void VirtualServer::GoOn() {
-  away_ = dead_ = false;
+  away_ = dead_ = hangs_ = false;
   ++life_;
 }
 
