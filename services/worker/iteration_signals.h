@@ -24,7 +24,8 @@ class IterationSignals {
   // Each is true, or there, from when Over() has seen it.
   bool refresh() const { return refresh_; }
   bool abandon() const { return abandon_; }
-  bool drop_reserved() const { return drop_reserved_; }
+  // What is reserved is withdrawn; said once.
+  bool TakeDropReserved() { return std::exchange(drop_reserved_, false); }
   const std::optional<v1::PushPlan>& plan() const { return plan_; }
   // The samples by which the iteration is extended; gone with that.
   std::optional<v1::SampleRange> TakeExtension() {

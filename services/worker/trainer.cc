@@ -86,9 +86,8 @@ Trainer::Trainer(Task* task, ParameterClient* parameters,
 absl::Status Trainer::Run(const v1::Grant& grant) {
   IterationSignals signals(&control_, grant.iteration());
   const absl::Status status = RunIteration(grant, signals);
-  // The step in hand has its samples; what is reserved for the next ones is
-  // behind them.
-  if (signals.drop_reserved()) computation_.DropReserved();
+  // The step in hand had its samples.
+  if (signals.TakeDropReserved()) computation_.DropReserved();
   return status;
 }
 
@@ -225,6 +224,8 @@ absl::StatusOr<std::optional<v1::PushPlan>> Trainer::PlanOf(
     // What was broken off is pushed as it is: the coordinator counts from the
     // front of all samples.
     if (outcome.samples == granted) {
+      // Those of the extension may be among what was withdrawn for it.
+      if (signals.TakeDropReserved()) computation_.DropReserved();
       PACELINE_RETURN_IF_ERROR(computation_.Extend(more));
       PACELINE_ASSIGN_OR_RETURN(const std::optional<StepOutcome> extended,
                                 Compute(grant, signals, report, parts++));

@@ -84,7 +84,7 @@ class ProgramComputation final : public Computation {
   absl::Status Refuse(const absl::Status& wrong);
   absl::Status Unexpected(const ProgramFrame& frame);
 
-  // Of `like`, with those samples.
+  // Sends a step like `like`, on the samples of `range`.
   absl::Status SendStep(ProgramStep like, const SampleRange& range,
                         absl::Span<const SampleRange> reserved);
   absl::Status SendLots(const SampleLots::Notice& notice);
@@ -95,7 +95,7 @@ class ProgramComputation final : public Computation {
   absl::StatusOr<bool> LookAround(StepWatch& watch);
   absl::Status TakeReady(const ProgramFrame& frame, StepWatch& watch);
   absl::StatusOr<StepOutcome> OutcomeOf(const ProgramDone& done);
-  // With the steps of the iteration before this one.
+  // Adds the earlier steps of the same iteration.
   StepOutcome OfAllSteps(StepOutcome outcome);
 
   const v1::JobSpec job_;
@@ -115,10 +115,10 @@ class ProgramComputation final : public Computation {
   std::optional<int64_t> abandoned_;  // An iteration without its answer.
 
   // Of the iteration in hand, which may have several steps.
-  ProgramStep order_;             // The first.
-  std::optional<StepSums> sums_;  // Of all before the last.
+  ProgramStep order_;             // Its first step, without samples.
+  std::optional<StepSums> sums_;  // Of its steps before the last.
   double loss_sum_ = 0;
-  uint32_t last_samples_ = 0;  // Of the last.
+  uint32_t last_samples_ = 0;  // That the last step computed.
 
   // Of the step's weights: by tensor, which are there, and how many the program
   // was told of, from the first one on.

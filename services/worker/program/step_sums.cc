@@ -1,5 +1,7 @@
 #include "services/worker/program/step_sums.h"
 
+#include <cstddef>
+
 namespace paceline {
 namespace {
 

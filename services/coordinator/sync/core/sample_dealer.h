@@ -106,9 +106,9 @@ class SampleDealer {
   // parts, in whole pieces of `piece` samples.  REQUIRES: size > 0, piece > 0.
   std::optional<SampleRange> Cut(WorkerId worker, uint32_t size,
                                  uint32_t piece);
-  // The same, but never more than a quarter above `size`. If that cannot be in
-  // whole pieces, the lot is withdrawn (TakeWithdrawn()), and the worker has
-  // none.
+  // The range at the front, whole, if it is at most a quarter above `size`;
+  // else as many whole pieces as fit into `size`, or one. If one is more than a
+  // quarter above it, the lot is withdrawn (TakeWithdrawn()): nullopt.
   std::optional<SampleRange> CutAtMost(WorkerId worker, uint32_t size,
                                        uint32_t piece);
 

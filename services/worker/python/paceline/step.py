@@ -73,8 +73,9 @@ class Step:
                 if not job._exchange.has():
                     # It was loaded while the weights were on their way.
                     self._loaded_before = self._feed.load_ns
-                # The servers have what the arena held: there is no grant
-                # before that. So it is made empty while weights are awaited.
+                # The servers have what the arena held, or the agent has added
+                # it up: no step comes before. So it is made empty while
+                # weights are awaited.
                 job._exchange.start_step()
                 if not job._await_weights(job._gates and job._gates.first):
                     return

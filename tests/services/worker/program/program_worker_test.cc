@@ -261,6 +261,40 @@ TEST_F(ProgramWorkerTest, AnIterationIsExtended) {
   EXPECT_EQ(parameters_.Pushed(0), FloatsOf({.5, .5, .5, .5, .5, .5}));
 }
 
+// The samples may come from the front of what is withdrawn for that.
+TEST_F(ProgramWorkerTest, AnExtensionFindsWhatWasWithdrawnDropped) {
+  session_->Assign(ProgramAssignment());
+  auto program = Connect();
+  program->Attach({{"extends", true}, {"lookahead", 32}});
+  Begin(*program);
+  v1::WorkerCommand grant = GrantOf(1, 0, 8);
+  grant.mutable_grant()->mutable_plan()->set_ask(true);
+  v1::SampleRange& reserved = *grant.mutable_grant()->add_reserved();
+  reserved.set_begin(8);
+  reserved.set_end(40);
+  Send(grant);
+  program->Expect(FrameKind::kLot);
+  program->Expect(FrameKind::kLot);
+  program->Expect(FrameKind::kStep);
+  program->ExpectWeights(3);
+  program->SayDone(1, 8, 8);
+  session_->Expect(Kind::kGradientReady);
+  v1::WorkerCommand drop;
+  drop.mutable_drop_reserved();
+  Send(drop);
+  v1::WorkerCommand extend;
+  extend.mutable_extend()->set_iteration(1);
+  extend.mutable_extend()->mutable_range()->set_begin(8);
+  extend.mutable_extend()->mutable_range()->set_end(12);
+  Send(extend);
+  program->Expect(FrameKind::kDrop);
+  EXPECT_EQ(SamplesOf(program->Expect(FrameKind::kLot)).size(), 4u);
+  program->Expect(FrameKind::kStep);
+  program->SayDone(1, 4, 4);
+  EXPECT_EQ(session_->Expect(Kind::kGradientReady).gradient_ready().samples(),
+            12u);
+}
+
 TEST_F(ProgramWorkerTest, AProgramThatWaitsBeforeTheAssignmentHasTheJob) {
   auto program = Connect();
   program->SayHello();
