@@ -4,6 +4,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
+#include <cstddef>
 #include <functional>
 #include <utility>
 
@@ -63,7 +64,10 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
     CHECK(done_.WaitForNotificationWithTimeout(absl::Minutes(1)));
   }
 
-  void Send(Out message) { Perform(queue_.Send(std::move(message))); }
+  // `carries`: as WriteQueue::Send().
+  void Send(Out message, size_t carries = WriteQueue<Out>::kUrgent) {
+    Perform(queue_.Send(std::move(message), /*bytes=*/0, carries));
+  }
 
   // Sends what is queued, then tells the peer that no more comes.
   void FinishWrites() { Perform(queue_.Close(absl::OkStatus())); }
@@ -98,13 +102,20 @@ class ClientStream : public grpc::ClientBidiReactor<Out, In> {
       case Queue::Step::Kind::kNone:
         return;
       case Queue::Step::Kind::kWrite:
-        return this->StartWrite(step.message);
+        return this->StartWrite(step.message, FlagsOf(step));
       case Queue::Step::Kind::kFinish:
         // An overfull queue is the one way to a status that is not OK here.
         if (!step.status.ok()) Cancel();
         this->StartWritesDone();
         return this->RemoveHold();
     }
+  }
+
+  // What is small goes out together, in one call of the system.
+  static grpc::WriteOptions FlagsOf(const typename Queue::Step& step) {
+    grpc::WriteOptions flags;
+    if (step.more) flags.set_buffer_hint();
+    return flags;
   }
 
   void OnReadDone(bool ok) final {

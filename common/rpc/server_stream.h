@@ -57,8 +57,12 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
   }
 
   void Send(Out message) override {
+    Send(std::move(message), WriteQueue<Out>::kUrgent);
+  }
+  // `carries`: as WriteQueue::Send().
+  void Send(Out message, size_t carries) {
     const size_t bytes = MessageBytes(message);
-    Perform(queue_.Send(std::move(message), bytes));
+    Perform(queue_.Send(std::move(message), bytes, carries));
   }
 
   // Ends the stream; the first status wins. OK sends what is queued first.
@@ -99,10 +103,17 @@ class ServerStream : public grpc::ServerBidiReactor<In, Out>,
         return;
       case Queue::Step::Kind::kWrite:
         // Lent to gRPC until OnWriteDone().
-        return this->StartWrite(step.message);
+        return this->StartWrite(step.message, FlagsOf(step));
       case Queue::Step::Kind::kFinish:
         return this->Finish(ToGrpc(step.status));
     }
+  }
+
+  // What is small goes out together, in one call of the system.
+  static grpc::WriteOptions FlagsOf(const typename Queue::Step& step) {
+    grpc::WriteOptions flags;
+    if (step.more) flags.set_buffer_hint();
+    return flags;
   }
 
   void OnReadDone(bool ok) final {

@@ -26,6 +26,9 @@ class WriteQueue {
     enum class Kind { kNone, kWrite, kFinish } kind = Kind::kNone;
     const Message* message = nullptr;  // For kWrite; stays put until Written().
     absl::Status status;               // For kFinish.
+    // For kWrite: another one follows at once, and what has been handed out is
+    // little, so that the transport may wait and send both together.
+    bool more = false;
   };
 
   // A peer that lets more than `max_messages`, or `max_bytes` of them, pile up
@@ -34,9 +37,13 @@ class WriteQueue {
                       size_t max_bytes = std::numeric_limits<size_t>::max())
       : max_messages_(max_messages), max_bytes_(max_bytes) {}
 
+  // As `carries`: the message is to leave at once.
+  static constexpr size_t kUrgent = std::numeric_limits<size_t>::max();
+
   // Queues `message` of `bytes`. It is dropped once the queue is closed; a full
-  // queue closes itself with RESOURCE_EXHAUSTED.
-  Step Send(Message message, size_t bytes = 0) {
+  // queue closes itself with RESOURCE_EXHAUSTED. `carries`: the bytes that it
+  // gives the peer to work on, its own or in memory that both share.
+  Step Send(Message message, size_t bytes = 0, size_t carries = kUrgent) {
     absl::MutexLock lock(&mu_);
     if (closed_) return {};
     if (outgoing_.size() >= max_messages_ ||
@@ -45,7 +52,7 @@ class WriteQueue {
       CloseLocked(absl::ResourceExhaustedError(
           "the peer does not read: too much waits to be sent to it"));
     } else {
-      outgoing_.push_back({std::move(message), bytes});
+      outgoing_.push_back({std::move(message), bytes, carries});
       bytes_ += bytes;
     }
     return NextLocked();
@@ -92,7 +99,12 @@ class WriteQueue {
   struct Entry {
     Message message;
     size_t bytes = 0;
+    size_t carries = kUrgent;
   };
+
+  // So much may wait for what follows. A peer that gets more at once begins
+  // later with the first of it, which costs more than calls of the system.
+  static constexpr size_t kMostGathered = size_t{64} << 10;
 
   void CloseLocked(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (closed_) return;
@@ -112,7 +124,11 @@ class WriteQueue {
     if (writing_ || finished_) return {};
     if (!outgoing_.empty()) {
       writing_ = true;
-      return {Step::Kind::kWrite, &outgoing_.front().message, absl::OkStatus()};
+      const Entry& next = outgoing_.front();
+      const bool more =
+          outgoing_.size() > 1 && next.carries < kMostGathered - gathered_;
+      gathered_ = more ? gathered_ + next.carries : 0;
+      return {Step::Kind::kWrite, &next.message, absl::OkStatus(), more};
     }
     if (!closed_) return {};
     finished_ = true;
@@ -124,7 +140,8 @@ class WriteQueue {
   mutable absl::Mutex mu_;
   // A deque, because a message lent out must not move when others come.
   std::deque<Entry> outgoing_ ABSL_GUARDED_BY(mu_);
-  size_t bytes_ ABSL_GUARDED_BY(mu_) = 0;  // What outgoing_ holds.
+  size_t bytes_ ABSL_GUARDED_BY(mu_) = 0;     // What outgoing_ holds.
+  size_t gathered_ ABSL_GUARDED_BY(mu_) = 0;  // Carried by what may wait.
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   bool finished_ ABSL_GUARDED_BY(mu_) = false;

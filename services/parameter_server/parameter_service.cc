@@ -337,9 +337,9 @@ class ParameterStream
     frame.mutable_pulled_block()->set_format(ToWire(answer.dtype));
     grpc::Slice weights = WeightsSlice(block.state, answer.dtype);
     block.state.reset();
-    service_->metrics_->pull_bytes.Increment(
-        static_cast<double>(weights.size()));
-    Send(EncodeFrame(std::move(frame), std::move(weights), lane_.get()));
+    const size_t bytes = weights.size();
+    service_->metrics_->pull_bytes.Increment(static_cast<double>(bytes));
+    Send(EncodeFrame(std::move(frame), std::move(weights), lane_.get()), bytes);
   }
 
   ParameterService* const service_;

@@ -232,7 +232,12 @@ void ParameterLink::Send(Exchange kind, OutgoingFrame frame) {
 }
 
 void ParameterLink::SendNow(const OutgoingFrame& frame) {
-  stream_->Send(EncodeFrame(frame.header, frame.payload, lending_.get()));
+  // A question is to be answered, and carries nothing.
+  const size_t carries = frame.header.has_pull()
+                             ? WriteQueue<grpc::ByteBuffer>::kUrgent
+                             : frame.payload.size();
+  stream_->Send(EncodeFrame(frame.header, frame.payload, lending_.get()),
+                carries);
 }
 
 void ParameterLink::Repeat(const Begun& begun, uint64_t open) {

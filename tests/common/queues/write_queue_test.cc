@@ -34,6 +34,36 @@ TEST(WriteQueueTest, HandsOutOneWriteAtATime) {
   ExpectWrite(queue.Send("d"), "d");
 }
 
+TEST(WriteQueueTest, LittleMayWaitForWhatFollows) {
+  constexpr size_t kThird = size_t{24} << 10;  // Of what may wait.
+  Queue queue(10);
+  EXPECT_FALSE(queue.Send("a", 0, kThird).more) << "nothing follows";
+  for (const char* message : {"b", "c", "d", "e"}) {
+    ExpectNone(queue.Send(message, 0, kThird));
+  }
+  EXPECT_TRUE(queue.Written().more) << "b";
+  EXPECT_TRUE(queue.Written().more) << "c";
+  EXPECT_FALSE(queue.Written().more) << "d: it is enough";
+  EXPECT_FALSE(queue.Written().more) << "e: nothing follows";
+}
+
+TEST(WriteQueueTest, WhatIsUrgentOrLargeTakesAlongWhatWaits) {
+  Queue queue(10);
+  ExpectWrite(queue.Send("first"), "first");
+  ExpectNone(queue.Send("small", 0, 1));
+  ExpectNone(queue.Send("urgent"));
+  ExpectNone(queue.Send("small", 0, 1));
+  ExpectNone(queue.Send("large", 0, size_t{1} << 20));
+  ExpectNone(queue.Send("small", 0, 1));
+  ExpectNone(queue.Send("last", 0, 1));
+  EXPECT_TRUE(queue.Written().more);
+  EXPECT_FALSE(queue.Written().more) << "urgent";
+  EXPECT_TRUE(queue.Written().more);
+  EXPECT_FALSE(queue.Written().more) << "large";
+  EXPECT_TRUE(queue.Written().more);
+  EXPECT_FALSE(queue.Written().more) << "last";
+}
+
 TEST(WriteQueueTest, TheMessageLentOutStaysWhereItIs) {
   Queue queue(1'000);
   const auto lent = queue.Send("lent");
