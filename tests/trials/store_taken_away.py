@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Somebody deletes, replaces or overwrites the store of a coordinator that
-runs, while a job trains.
+runs, or its disk becomes read-only, while a job trains.
 
     store_taken_away.py BIN_DIR
 """
@@ -32,6 +32,8 @@ class Cluster(RealCluster):
     """One server, one worker, an evaluator, and a job that trains."""
 
     def __init__(self):
+        # As long as it is there, nothing in the folder can be written.
+        self.sign = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH)) / "read_only"
         super().__init__(BIN, SCRATCH, 1, [("w0", ["--step-time", "20ms"])],
                          lease=LEASE)
         self.store = self.folder / "jobs.db"
@@ -44,6 +46,16 @@ class Cluster(RealCluster):
             "checkpoints": {"interval": "1s"}}}))
         self.do("job", "create", "-f", str(file))
         self.await_training()
+
+    def start_coordinator(self):
+        self.environment = {
+            **os.environ, "LD_PRELOAD": str(BIN / "read_only_disk.so"),
+            "PACELINE_READ_ONLY_BELOW": str(self.folder),
+            "PACELINE_READ_ONLY_WHILE": str(self.sign)}
+        try:
+            super().start_coordinator()
+        finally:
+            del self.environment
 
     def command(self, *arguments):
         environment = {name: value for name, value in os.environ.items()
@@ -113,12 +125,16 @@ class StoreTakenAway(unittest.TestCase):
         self.addCleanup(self.cluster.stop)
 
     def refuses(self, reason, code):
-        """Whatever promises something, with the reason; and readiness."""
+        """Whatever promises something, with the reason."""
         for arguments in (["job", "switch", JOB, "--paradigm", "bsp"],
                           ["job", "pause", JOB], ["job", "cancel", JOB]):
             refused = self.cluster.command(*arguments)
             self.assertEqual(refused.returncode, code, refused.stderr)
             self.assertIn(reason, refused.stderr)
+
+    def is_gone(self, reason, code):
+        """It refuses, says so once, and is not ready; training goes on."""
+        self.refuses(reason, code)
         code, text = self.cluster.ready()
         self.assertEqual(code, 503)
         self.assertIn(str(self.cluster.store), text)
@@ -136,7 +152,7 @@ class StoreTakenAway(unittest.TestCase):
                 shutil.rmtree(entry)
             else:
                 entry.unlink()
-        self.refuses("STORE_GONE", PRECONDITION)
+        self.is_gone("STORE_GONE", PRECONDITION)
         before = cluster.checkpoints()
         until("another checkpoint",
                  lambda: cluster.checkpoints() - before)
@@ -157,6 +173,32 @@ class StoreTakenAway(unittest.TestCase):
         until("it is not ready", lambda: cluster.ready()[0] == 503)
         self.assertEqual(len(self.rescued()), 1)
 
+    def test_read_only(self):
+        cluster = self.cluster
+        answered = cluster.checkpoints()
+        cluster.sign.touch()
+        self.refuses("Read-only file system", PRECONDITION)
+        self.assertLessEqual(answered, cluster.checkpoints())
+        cluster.await_training()
+        cluster.sign.unlink()
+        cluster.do("job", "switch", JOB, "--paradigm", "bsp")
+        before = cluster.checkpoints()
+        until("another checkpoint",
+                 lambda: cluster.checkpoints() - before)
+        # The run's journal lacks what was counted meanwhile.
+        until("nobody can go on with it",
+              lambda: not list((cluster.folder / "jobs.db.runs").iterdir()))
+        cluster.coordinator.kill()
+        cluster.coordinator.wait()
+        cluster.coordinator.stdout.close()
+        cluster.start_coordinator()
+        job = cluster.job()
+        self.assertEqual(job["state"], "PAUSED")
+        self.assertIn(job["restoreFrom"], cluster.checkpoints() - before)
+        self.assertEqual(job["spec"]["paradigm"], "bsp")
+        cluster.do("job", "resume", JOB)
+        cluster.await_training()
+
     def test_overwritten(self):
         cluster = self.cluster
         # All of it is in the one file then.
@@ -168,7 +210,7 @@ class StoreTakenAway(unittest.TestCase):
         with open(cluster.store, "r+b") as file:
             file.seek(4096)
             file.write(noise)
-        self.refuses("STORE_DAMAGED", FAILED)
+        self.is_gone("STORE_DAMAGED", FAILED)
         cluster.end_coordinator()
         self.assertEqual(cluster.store.read_bytes()[4096:], noise)
         self.assertIn("DATA_LOSS", cluster.refusal())

@@ -185,6 +185,7 @@ void RunControl::LoseAwaitedServers() {
 
 void RunControl::ShortenJournals() {
   for (JobEntry* const entry : book_->Busy()) {
+    if (entry->active != nullptr) entry->active->log().RemoveRest();
     // What is left to evaluate is done soon, and would be given up.
     if (entry->active == nullptr || !entry->active->log().is_long() ||
         entry->job.state() != v1::Job::RUNNING ||

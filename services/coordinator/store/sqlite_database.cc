@@ -1,5 +1,8 @@
 #include "services/coordinator/store/sqlite_database.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 
 namespace paceline {
@@ -35,6 +38,34 @@ absl::StatusCode CodeOf(int extended) {
   }
 }
 
+// Of an error of the disk, by what the system said.
+absl::StatusCode CodeOfDisk(int system_errno) {
+  switch (system_errno) {
+    case EROFS:
+      return absl::StatusCode::kFailedPrecondition;
+    case EDQUOT:
+    case ENOSPC:
+      return absl::StatusCode::kResourceExhausted;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+// What the system said at the last error of the write-ahead log, or else of the
+// file; 0: nothing. (sqlite3_system_errno() is not told of a failing COMMIT.)
+int DiskErrno(sqlite3* database) {
+  int said = 0;
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log != nullptr && log->pMethods != nullptr) {
+    log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &said);
+  }
+  if (said == 0) {
+    sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &said);
+  }
+  return said;
+}
+
 int NotePages(void* log_pages, sqlite3* /*database*/, const char* /*name*/,
               int pages) {
   *static_cast<int*>(log_pages) = pages;
@@ -44,8 +75,15 @@ int NotePages(void* log_pages, sqlite3* /*database*/, const char* /*name*/,
 }  // namespace
 
 absl::Status SqliteStatus(sqlite3* database, absl::string_view doing) {
-  const absl::StatusCode code = CodeOf(sqlite3_extended_errcode(database));
+  const int extended = sqlite3_extended_errcode(database);
+  absl::StatusCode code = CodeOf(extended);
   std::string text = absl::StrCat(doing, ": ", sqlite3_errmsg(database));
+  const int of_disk =
+      (extended & 0xff) == SQLITE_IOERR ? DiskErrno(database) : 0;
+  if (of_disk != 0) {
+    code = CodeOfDisk(of_disk);
+    absl::StrAppend(&text, ": ", strerror(of_disk));
+  }
   const char* const file = sqlite3_db_filename(database, "main");
   // Whoever is to make room must know where.
   if (code == absl::StatusCode::kResourceExhausted && file != nullptr &&

@@ -77,7 +77,7 @@ absl::Status RunJournal::Write(absl::string_view records, bool fsync) {
   const bool written = WriteAll(fd_.get(), records);
   if (written && (!fsync || fdatasync(fd_.get()) == 0)) return absl::OkStatus();
   const absl::Status error = FileError(errno, absl::StrCat("write ", path_));
-  Remove();
+  fd_.Reset();
   return error;
 }
 
@@ -94,10 +94,9 @@ absl::Status RunJournal::AppendTo(StandbyFeed& feed, uint64_t following,
   return absl::OkStatus();
 }
 
-void RunJournal::Remove() {
-  if (!fd_.valid()) return;
+bool RunJournal::Remove() {
   fd_.Reset();
-  unlink(path_.c_str());
+  return unlink(path_.c_str()) == 0 || errno == ENOENT;
 }
 
 absl::StatusOr<RunJournalReader> RunJournalReader::Open(

@@ -34,21 +34,22 @@ class RunJournal {
 
   // Hands whole records to the operating system, so that they survive the
   // process; with `fsync` to the disk, so that they survive the machine. After
-  // an error the file is worth nothing, and is removed: nothing more is
-  // written.
+  // an error the file is worth nothing, and nothing more is written: it is to
+  // be removed.
   absl::Status Write(absl::string_view records, bool fsync = false);
   // What is written so far goes to the standby, as the journal of that job.
   absl::Status AppendTo(StandbyFeed& feed, uint64_t following,
                         const std::string& job_uid) const;
-  // The run is over.
-  void Remove();
+  // Nobody is to go on with the run. False: the file is still there, as on a
+  // disk that has become read-only.
+  bool Remove();
 
  private:
   RunJournal(std::string path, UniqueFd fd)
       : path_(std::move(path)), fd_(std::move(fd)) {}
 
   const std::string path_;
-  UniqueFd fd_;  // None once it was removed.
+  UniqueFd fd_;  // None once it is worth nothing.
 };
 
 // Reads one from its beginning. Thread-compatible.

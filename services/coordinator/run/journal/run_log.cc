@@ -63,12 +63,11 @@ void RunLog::Start(std::unique_ptr<RunJournal> journal, int64_t events) {
 bool RunLog::Write(absl::string_view records, StandbyFeed::Log::Callback safe) {
   {
     absl::MutexLock lock(&mu_);
-    if (journal_ == nullptr) return true;
+    if (!active_) return true;
     const absl::Status written = journal_->Write(records, fsync_);
     if (!written.ok()) {
       LogGivenUp(job_, written);
-      journal_.reset();  // It has removed the file.
-      active_ = false;
+      GiveUp();
     }
     if (feed_ == nullptr) return true;
     v1::JournalChange change = Change();
@@ -84,22 +83,31 @@ bool RunLog::Write(absl::string_view records, StandbyFeed::Log::Callback safe) {
 
 void RunLog::Remove() {
   absl::MutexLock lock(&mu_);
-  if (journal_ == nullptr) return;
-  journal_->Remove();
-  journal_.reset();
-  active_ = false;
+  const bool was_active = active_;
+  GiveUp();
   events_ = 0;
-  if (feed_ == nullptr) return;
+  if (feed_ == nullptr || !was_active) return;
   v1::JournalChange change = Change();
   change.set_removed(true);
   feed_->Append(following_, std::move(change));
 }
 
+void RunLog::GiveUp() {
+  active_ = false;
+  if (journal_ != nullptr && journal_->Remove()) journal_.reset();
+}
+
+void RunLog::RemoveRest() {
+  if (active_) return;
+  absl::MutexLock lock(&mu_);
+  if (!active_) GiveUp();
+}
+
 absl::Status RunLog::AppendAll(uint64_t following) {
   absl::MutexLock lock(&mu_);
   following_ = following;
-  return journal_ == nullptr ? absl::OkStatus()
-                             : journal_->AppendTo(*feed_, following, job_uid_);
+  return active_ ? journal_->AppendTo(*feed_, following, job_uid_)
+                 : absl::OkStatus();
 }
 
 }  // namespace paceline

@@ -48,12 +48,18 @@ class RunLog : public FeedSource {
   bool Write(absl::string_view records, StandbyFeed::Log::Callback safe);
   // Nobody is to go on with the run.
   void Remove();
+  // Tries again to remove a file that was given up and could not be removed: it
+  // lacks what has happened since, and another life of the coordinator would
+  // take it for the whole.
+  void RemoveRest();
 
   absl::Status AppendAll(uint64_t following) override;
 
  private:
   void Start(std::unique_ptr<RunJournal> journal, int64_t events)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // It is written no more.
+  void GiveUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   v1::JournalChange Change() const;
 
   const std::string job_;
@@ -64,7 +70,8 @@ class RunLog : public FeedSource {
   std::atomic<bool> active_ = false;
   std::atomic<int64_t> events_ = 0;
   absl::Mutex mu_;
-  std::unique_ptr<RunJournal> journal_ ABSL_GUARDED_BY(mu_);  // Or null.
+  // Null once there is no file any more. Not written any more unless active.
+  std::unique_ptr<RunJournal> journal_ ABSL_GUARDED_BY(mu_);
   uint64_t following_ ABSL_GUARDED_BY(mu_) = 0;  // To which changes belong.
 };
 
