@@ -27,6 +27,7 @@
 #include "services/cli/simulate_options.h"
 #include "services/cli/training_data.h"
 #include "services/cli/typed_flags.h"
+#include "services/cli/usage_error.h"
 #include "services/cli/watched_job.h"
 
 namespace paceline {
@@ -146,22 +147,13 @@ int SimulateCommand(const SimulateFlags& flags, const std::string& command) {
   return static_cast<int>(ExitCode::kSuccess);
 }
 
-// "job get " of the commands that were found before the parser gave up.
-std::string ParsedCommands(const CLI::App& app) {
-  std::string names;
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-    absl::StrAppend(&names, command->get_name(), " ");
-  }
-  return names;
-}
-
 int Main(int argc, char** argv) {
   OpenStandardDescriptors();
   SilenceGrpcLog();
   CLI::App app("Trains one model on many unequal machines", "paceline");
   app.require_subcommand(1);
+  app.set_version_flag("--version", absl::StrCat("paceline ", PACELINE_VERSION),
+                       "Print the version of this program");
   app.footer(
       "Exit codes: 0 success, 1 failed, 2 usage, 3 not found, 4 precondition,\n"
       "5 denied, 6 unavailable or too late, 130 interrupted");
@@ -181,8 +173,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return Fail(ExitCode::kUsage, absl::StrCat(error.what(), " (see paceline ",
-                                               ParsedCommands(app), "--help)"));
+    return Fail(ExitCode::kUsage, UsageErrorText(app, error));
   }
   if (simulate->parsed()) {
     return SimulateCommand(simulate_flags, Typed(argc, argv));

@@ -16,7 +16,7 @@ namespace paceline {
 
 // What a command sees of the world around it; tests put their own there.
 struct Console {
-  // Data; false if it cannot be written.
+  // Data; false, with errno, if it cannot be written.
   std::function<bool(absl::string_view)> out;
   // Diagnostics.
   std::function<void(absl::string_view)> err;

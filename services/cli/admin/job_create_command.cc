@@ -114,7 +114,13 @@ ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
     }
     for (const v1::Job& job : *jobs) {
       const absl::Status status = CreateJob(session, flags, job);
-      note(status, jobs->size() > 1 ? job.name() : "-");
+      // Of several jobs, which one; and in which of several files.
+      const std::string subject =
+          jobs->size() > 1
+              ? absl::StrCat(file == "-" ? "" : absl::StrCat(file, ": "),
+                             job.name())
+              : file;
+      note(status, subject);
       if (absl::IsCancelled(status)) return first;
     }
   }

@@ -10,7 +10,6 @@
 #include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "common/status_details.h"
-#include "protos/google/api/field_behavior.pb.h"
 #include "services/cli/admin/yaml_reader.h"
 #include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/yaml.h"
@@ -127,17 +126,6 @@ absl::Status AddSetting(const Setting& setting, JobUpdate* update) {
   return setting.value == kNull
              ? absl::OkStatus()
              : SetField(setting, update->request.mutable_job());
-}
-
-bool IsOutputOnly(const google::protobuf::FieldDescriptor& field) {
-  const auto& options = field.options();
-  for (int i = 0; i < options.ExtensionSize(google::api::field_behavior); ++i) {
-    if (options.GetExtension(google::api::field_behavior, i) ==
-        google::api::OUTPUT_ONLY) {
-      return true;
-    }
-  }
-  return false;
 }
 
 void DropOutput(v1::Job* job) {

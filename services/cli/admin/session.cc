@@ -1,5 +1,7 @@
 #include "services/cli/admin/session.h"
 
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -12,7 +14,7 @@
 namespace paceline {
 
 absl::Status NobodyReads() {
-  return absl::InternalError("standard output takes nothing more");
+  return absl::InternalError("nobody reads standard output");
 }
 
 absl::Status Session::Configure(const CommonFlags& flags) {
@@ -45,7 +47,10 @@ absl::StatusOr<std::unique_ptr<AdminClient>> Session::ClientOf(
 }
 
 absl::Status Session::Write(absl::string_view text) {
-  return console_.out(text) ? absl::OkStatus() : NobodyReads();
+  if (console_.out(text)) return absl::OkStatus();
+  if (errno == EPIPE) return NobodyReads();
+  return absl::InternalError(
+      absl::StrCat("cannot write the output: ", strerror(errno)));
 }
 
 absl::Status Session::Print(const Printable& printable, bool headers) {
@@ -84,6 +89,8 @@ ExitCode Session::End(const absl::Status& status, absl::string_view subject) {
       interruption_->signal() != 0) {
     return static_cast<ExitCode>(128 + interruption_->signal());
   }
+  // As `head` ends, say: nothing is wrong that anybody could mend.
+  if (status == NobodyReads()) return ExitCode::kFailed;
   console_.err(ErrorText(status, subject));
   // Somebody else's doing: a proxy that resets streams, say.
   if (absl::IsCancelled(status)) return ExitCode::kFailed;

@@ -35,7 +35,8 @@ struct CommonFlags {
   bool yes = false;
 };
 
-// What a command ends with whose data nobody takes.
+// What a command ends with whose data nobody takes. Session::End() says nothing
+// of it.
 absl::Status NobodyReads();
 
 // What is added to a line about what was only checked.

@@ -13,6 +13,8 @@
 #include "common/field_checks.h"
 #include "common/job/duration.h"
 #include "google/protobuf/util/json_util.h"
+#include "protos/google/api/field_behavior.pb.h"
+#include "services/cli/near_word.h"
 
 namespace paceline {
 namespace {
@@ -21,21 +23,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
 constexpr int kNodesMax = 10'000;
-
-// How many letters must be changed to get from one name to the other.
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
 
 bool IsMessage(const FieldDescriptor& field, absl::string_view full_name) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
@@ -269,23 +256,31 @@ const FieldDescriptor* FindProtoField(const Descriptor& type,
   return nullptr;
 }
 
-std::string NoSuchField(const Descriptor& type, absl::string_view name) {
-  // More than a third of the letters wrong is no slip of the finger.
-  size_t nearest = std::max<size_t>(2, name.size() / 3) + 1;
-  absl::string_view meant;
-  std::vector<absl::string_view> names;
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor* field = type.field(i);
-    names.push_back(field->name());
-    const size_t distance = std::min(EditDistance(name, field->name()),
-                                     EditDistance(name, field->json_name()));
-    if (distance < nearest) {
-      nearest = distance;
-      meant = field->name();
+bool IsOutputOnly(const google::protobuf::FieldDescriptor& field) {
+  const auto& options = field.options();
+  for (int i = 0; i < options.ExtensionSize(google::api::field_behavior); ++i) {
+    if (options.GetExtension(google::api::field_behavior, i) ==
+        google::api::OUTPUT_ONLY) {
+      return true;
     }
   }
-  if (!meant.empty()) {
-    return absl::StrCat("there is no such field; did you mean ", meant, "?");
+  return false;
+}
+
+std::string NoSuchField(const Descriptor& type, absl::string_view name) {
+  std::vector<std::string> names;
+  std::vector<std::string> spellings;
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor* field = type.field(i);
+    if (IsOutputOnly(*field)) continue;  // Nobody means to set it.
+    names.push_back(field->name());
+    spellings.push_back(field->name());
+    spellings.push_back(field->json_name());
+  }
+  const std::string near = NearWord(name, spellings);
+  if (!near.empty()) {
+    return absl::StrCat("there is no such field; did you mean ",
+                        FindProtoField(type, near)->name(), "?");
   }
   return absl::StrCat("there is no such field; there are ",
                       absl::StrJoin(names, ", "));

@@ -62,6 +62,9 @@ class YamlReader {
 const google::protobuf::FieldDescriptor* FindProtoField(
     const google::protobuf::Descriptor& type, absl::string_view name);
 
+// Whether only the coordinator sets the field.
+bool IsOutputOnly(const google::protobuf::FieldDescriptor& field);
+
 // "there is no such field; did you mean learning_rate?"
 std::string NoSuchField(const google::protobuf::Descriptor& type,
                         absl::string_view name);

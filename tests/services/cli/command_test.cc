@@ -19,6 +19,7 @@
 namespace paceline {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -118,6 +119,40 @@ TEST_F(CommandTest, BadInputIsOneLineAndACode) {
     const std::vector<std::string> lines = absl::StrSplit(outcome.err, '\n');
     EXPECT_THAT(lines, SizeIs(2)) << arguments;
   }
+}
+
+TEST_F(CommandTest, AWrongCommandLineSaysWhatWasMeant) {
+  const std::vector<std::pair<std::string, std::string>> kCases = {
+      {"", "say which command of paceline: local, simulate, "},
+      {"job", "say which command of paceline job: create, "},
+      {"jobs list",
+       "there is no command \"jobs\" of paceline; did you mean "
+       "job? (see paceline --help)"},
+      {"job lst",
+       "there is no command \"lst\" of paceline job; did you mean "
+       "list? (see paceline job --help)"},
+      {"job frobnicate", "of paceline job; there are create, "},
+      {"local --wokers 3",
+       "paceline local has no flag --wokers; did you mean "
+       "--workers? (see paceline local --help)"},
+      {"local --wokers=3", "has no flag --wokers; did you mean --workers?"},
+      {"local mnist", "paceline local does not take \"mnist\" (see "},
+      {"job switch", "(see paceline job switch --help)"},
+  };
+  for (const auto& [arguments, text] : kCases) {
+    const Outcome outcome =
+        RunCommand(absl::StrSplit(arguments, ' ', absl::SkipEmpty()));
+    EXPECT_EQ(outcome.cause.exit_code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(text)) << arguments;
+    EXPECT_THAT(outcome.err, EndsWith("--help)\n")) << arguments;
+  }
+}
+
+TEST_F(CommandTest, VersionIsAFlagToo) {
+  const Outcome flag = RunCommand({"--version"});
+  EXPECT_TRUE(flag.cause.clean());
+  EXPECT_THAT(flag.out, StartsWith("paceline "));
+  EXPECT_EQ(flag.out, RunCommand({"version", "--client"}).out);
 }
 
 TEST_F(CommandTest, HelpShowsExamplesAndExitCodes) {

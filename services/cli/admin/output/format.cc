@@ -107,13 +107,37 @@ absl::StatusOr<std::string> Names(const Printable& printable) {
   return text;
 }
 
+// Protobuf leaves an empty list out. Whoever asks for a list counts on it being
+// there. False if nothing is missing.
+bool AddEmptyList(const google::protobuf::Descriptor& type, Json& document) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *type.field(i);
+    if (!field.is_repeated() || field.is_map() ||
+        document.contains(field.json_name())) {
+      continue;
+    }
+    document[field.json_name()] = Json::array();
+    return true;
+  }
+  return false;
+}
+
 using ToText =
     absl::StatusOr<std::string> (*)(const google::protobuf::Message&);
 
 absl::StatusOr<std::string> Documents(const Printable& printable,
                                       ToText to_text,
                                       absl::string_view separator) {
-  if (printable.whole != nullptr) return to_text(*printable.whole);
+  if (printable.whole != nullptr) {
+    PACELINE_ASSIGN_OR_RETURN(const std::string json,
+                              MessageToJson(*printable.whole));
+    Json document = Json::parse(json);
+    if (!AddEmptyList(*printable.whole->GetDescriptor(), document)) {
+      return to_text(*printable.whole);
+    }
+    return to_text == &MessageToYaml ? YamlText(document)
+                                     : absl::StrCat(document.dump(1), "\n");
+  }
   std::string text;
   for (const google::protobuf::Message* message : printable.messages) {
     if (!text.empty()) absl::StrAppend(&text, separator);

@@ -39,9 +39,11 @@ std::string Rate(const v1::JobProgress& progress) {
              : "";
 }
 
-void AppendProgress(const v1::JobProgress& progress, FieldLines* lines) {
+void AppendProgress(const v1::JobProgress& progress, bool ended,
+                    FieldLines* lines) {
   lines->Begin("Progress");
-  lines->Add("Phase", progress.phase());
+  // The last one it was in says nothing of what has ended.
+  if (!ended) lines->Add("Phase", progress.phase());
   if (progress.samples_total() > 0) {
     lines->Add("Samples",
                absl::StrFormat("%d of %d (%s)", progress.samples(),
@@ -54,7 +56,7 @@ void AppendProgress(const v1::JobProgress& progress, FieldLines* lines) {
                      " of these samples: nothing was learned from them"));
   }
   lines->Add("Trained for", ShortSeconds(progress.seconds()));
-  if (progress.has_seconds_left()) {
+  if (!ended && progress.has_seconds_left()) {
     lines->Add("Time left", ShortSeconds(progress.seconds_left()));
   }
   if (progress.samples_per_second() > 0) {
@@ -138,12 +140,14 @@ std::string DescribeJob(const v1::Job& job,
   lines.AddTime("Created", job.create_time(), now);
   lines.AddTime("Started", job.start_time(), now);
   lines.AddTime("Ended", job.end_time(), now);
-  lines.Add("Goes on from", job.restore_from());
+  const bool ended = IsTerminal(job.state());
+  if (!ended) lines.Add("Goes on from", job.restore_from());
   lines.Add("Etag", job.etag());
   AppendSpec(job.spec(), &lines);
   if (job.has_progress()) {
-    AppendProgress(job.progress(), &lines);
-    lines.Rows("Workers", WorkerRows(job.progress()));
+    AppendProgress(job.progress(), ended, &lines);
+    lines.Rows(ended ? "Workers of its last run" : "Workers",
+               WorkerRows(job.progress()));
   }
   std::vector<const v1::Checkpoint*> listed;
   listed.reserve(checkpoints.size());
@@ -179,7 +183,11 @@ int WorkersOf(const v1::Job& job) {
     case v1::Job::PAUSING:
     case v1::Job::SAVING:
     case v1::Job::CANCELLING:
-      return job.progress().workers_size();
+      // One that was lost or left stays in the list.
+      return static_cast<int>(std::ranges::count_if(
+          job.progress().workers(), [](const v1::WorkerProgress& worker) {
+            return worker.state() != "lost";
+          }));
     default:
       return 0;
   }

@@ -56,6 +56,10 @@ TEST(OutputTest, JobDescriptions) {
                            {ReadyCheckpoint()}, kNow));
   ExpectGolden("job_describe_pending.txt",
                DescribeJob(PendingJob(), {}, {}, kNow));
+  v1::Job ended = RunningJob();
+  ended.set_state(v1::Job::SUCCEEDED);
+  ended.set_restore_from("namespaces/default/jobs/mnist/checkpoints/c0");
+  ExpectGolden("job_describe_ended.txt", DescribeJob(ended, {}, {}, kNow));
 }
 
 TEST(OutputTest, Members) {
@@ -209,6 +213,8 @@ TEST(OutputTest, ParadigmsAndWorkersOfAJob) {
   EXPECT_EQ(ShortParadigm(job), "cgp:...");
   EXPECT_EQ(ParadigmText(job), "cgp:beta=0.9,delta=0.25,drift=0.25");
   EXPECT_EQ(WorkersOf(job), 2);
+  job.mutable_progress()->mutable_workers(0)->set_state("lost");
+  EXPECT_EQ(WorkersOf(job), 1);
   job.set_state(v1::Job::PAUSED);
   EXPECT_EQ(WorkersOf(job), 0);
 }

@@ -100,7 +100,7 @@ TEST_F(ReadCommandTest, AnEmptyListSaysSoOnStderr) {
   EXPECT_EQ(table.err,
             "paceline: there are no such jobs in namespace default\n");
   const auto json = command_.Run("job list -o json");
-  EXPECT_EQ(json.out, "{}\n");
+  EXPECT_EQ(json.out, "{\n \"jobs\": []\n}\n");
   EXPECT_THAT(json.err, IsEmpty());
 }
 

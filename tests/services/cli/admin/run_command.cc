@@ -29,7 +29,10 @@ CommandRunner::Outcome CommandRunner::Run(
   Console console;
   int writes_left = writes_max;
   console.out = [&](absl::string_view text) {
-    if (writes_left-- <= 0) return false;
+    if (writes_left-- <= 0) {
+      errno = write_error;
+      return false;
+    }
     absl::StrAppend(&outcome.out, text);
     return true;
   };

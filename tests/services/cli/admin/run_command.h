@@ -39,7 +39,8 @@ class CommandRunner {
   std::string input;                  // Standard input.
   std::optional<std::string> answer;  // Somebody is asked, and says this.
   bool terminal = false;              // Standard output is one.
-  int writes_max = INT_MAX;  // So many, and nobody reads standard output.
+  int writes_max = INT_MAX;  // So many, and standard output takes no more.
+  int write_error = EPIPE;   // Why.
   absl::Time now;
   // Adds commands of other folders.
   std::function<void(CLI::App&, ChosenCommand&)> add_more;
