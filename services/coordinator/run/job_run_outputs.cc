@@ -401,8 +401,8 @@ void JobRun::On(const RemoveCheckpointFiles& remove) {
 
 template <>
 void JobRun::On(const TrainingStarted& started) {
-  const absl::Time began = now_ - absl::Seconds(course_.SecondsAt(now_));
-  record_.Begin(began, started.parameters, started.train_samples);
+  record_.Begin(now_, absl::Seconds(course_.SecondsAt(now_)),
+                started.parameters, started.train_samples);
   metrics_->training_start_timestamp_seconds->Set(UnixSeconds());
   metrics_->workers_joined->Increment(static_cast<double>(started.workers));
   Tell([this, started] {
@@ -468,9 +468,8 @@ void JobRun::On(const TrainingEnded&) {
 
 template <>
 void JobRun::On(const TrainingResumed&) {
-  const absl::Time began = now_ - absl::Seconds(course_.SecondsAt(now_));
-  record_.Begin(began, course_.model().Parameters(),
-                course_.model().train_samples);
+  record_.Begin(now_, absl::Seconds(course_.SecondsAt(now_)),
+                course_.model().Parameters(), course_.model().train_samples);
   metrics_->training_start_timestamp_seconds->Set(UnixSeconds());
   On(ProgressDue{});
 }

@@ -1,6 +1,8 @@
 #include "services/coordinator/run/run_record.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "services/coordinator/run/wire.h"
@@ -28,9 +30,10 @@ std::optional<MetricTarget> TargetOf(const v1::StopConditions& stop) {
 
 }  // namespace
 
-void RunRecord::Begin(absl::Time at, int64_t parameters,
+void RunRecord::Begin(absl::Time now, absl::Duration before, int64_t parameters,
                       int64_t train_samples) {
-  began_ = at;
+  began_ = now - before;
+  rate_.Begin(now);
   parameters_ = parameters;
   train_samples_ = train_samples;
 }
@@ -54,6 +57,7 @@ void RunRecord::Counted(const std::string& worker, const PushCounted& counted,
   row.gap.Add(counted.gap);
   row.staleness.Add(counted.staleness);
   ++pushes_;
+  rate_.Add(now, counted.samples);
   last_push_seconds_ = SecondsAt(now);
 }
 
@@ -120,8 +124,7 @@ void RunRecord::Progress(const TrainingView& view,
                          const std::map<WorkerId, std::string>& names,
                          absl::Time now, v1::JobProgress& progress) const {
   const double seconds = SecondsAt(now);
-  const double rate =
-      seconds > 0 ? static_cast<double>(view.samples_counted) / seconds : 0;
+  const double rate = rate_.At(now);
   progress.set_seconds(seconds);
   progress.set_samples(view.samples_counted);
   progress.set_samples_discarded(view.samples_discarded);
@@ -138,13 +141,12 @@ void RunRecord::Progress(const TrainingView& view,
                                        last.metrics.end());
   }
   const int64_t left = view.samples_total - view.samples_counted;
-  if (rate > 0 && left > 0) {
-    double most = static_cast<double>(left) / rate;
-    if (stop_.seconds() > 0) {
-      most = std::min(most, std::max(0.0, stop_.seconds() - seconds));
-    }
-    progress.set_seconds_left(most);
+  double most = std::numeric_limits<double>::infinity();
+  if (rate > 0) most = static_cast<double>(left) / rate;
+  if (stop_.seconds() > 0) {
+    most = std::min(most, std::max(0.0, stop_.seconds() - seconds));
   }
+  if (left > 0 && std::isfinite(most)) progress.set_seconds_left(most);
   AddWorkers(view, names, progress);
 }
 

@@ -15,6 +15,7 @@
 #include "services/coordinator/accuracy.h"
 #include "services/coordinator/int_histogram.h"
 #include "services/coordinator/run/course/training_view.h"
+#include "services/coordinator/run/recent_rate.h"
 #include "services/coordinator/sync/core/sync_core.h"
 
 namespace paceline {
@@ -29,9 +30,10 @@ class RunRecord {
   RunRecord(std::string paradigm, const v1::StopConditions& stop)
       : paradigm_(std::move(paradigm)), stop_(stop) {}
 
-  // `at` is the first grant, minus the training time of the runs before that
-  // this one goes on from.
-  void Begin(absl::Time at, int64_t parameters, int64_t train_samples);
+  // `now` is the first grant; `before`: the training time of the runs that this
+  // one goes on from.
+  void Begin(absl::Time now, absl::Duration before, int64_t parameters,
+             int64_t train_samples);
   void SetStop(const v1::StopConditions& stop);
   // Another one than at first, before Begin().
   void SetParadigm(const std::string& paradigm);
@@ -86,7 +88,8 @@ class RunRecord {
   v1::StopConditions stop_;
   int64_t parameters_ = 0;
   int64_t train_samples_ = 0;
-  std::optional<absl::Time> began_;
+  std::optional<absl::Time> began_;  // Less the time of the runs before.
+  RecentRate rate_;
   double last_push_seconds_ = 0;
   int64_t pushes_ = 0;
   int64_t discarded_ = 0;

@@ -97,7 +97,7 @@ constexpr char kRun[] = R"({
 
 TEST(RunRecordTest, TheResultHasTheNamesOfTheDocument) {
   RunRecord record("dssp:lower=3,upper=15,mode=paper", Target(0.8));
-  record.Begin(At(10), 40, 60);
+  record.Begin(At(10), absl::ZeroDuration(), 40, 60);
   record.Reported("w0", Report(2));
   record.Counted("w0", Counted(1, 3, 32), At(12.5));
   record.Evaluated(Point(1.1, 0.85));
@@ -106,7 +106,7 @@ TEST(RunRecordTest, TheResultHasTheNamesOfTheDocument) {
 
 TEST(RunRecordTest, TheResultAddsUp) {
   RunRecord record("asp", Target(0.8));
-  record.Begin(At(10), 40, 60);
+  record.Begin(At(10), absl::ZeroDuration(), 40, 60);
   for (int i = 1; i <= 4; ++i) {
     record.Reported("w0", Report(2));
     record.Counted("w0", Counted(i, 2 * i, 32), At(10 + i));
@@ -175,7 +175,7 @@ TEST(RunRecordTest, CountsWhatWasDiscardedAndRefused) {
 
 TEST(RunRecordTest, ProgressShowsWhereEachWorkerStands) {
   RunRecord record("ssp:s=3", {});
-  record.Begin(At(10), 40, 60);
+  record.Begin(At(10), absl::ZeroDuration(), 40, 60);
   record.Granted("w0");
   record.Granted("w1");
   record.Reported("w1", Report(2));
@@ -192,8 +192,8 @@ TEST(RunRecordTest, ProgressShowsWhereEachWorkerStands) {
   EXPECT_EQ(progress.seconds(), 2);
   EXPECT_EQ(progress.samples(), 100);
   EXPECT_EQ(progress.samples_total(), 400);
-  EXPECT_EQ(progress.samples_per_second(), 50);
-  EXPECT_EQ(progress.seconds_left(), 6);
+  EXPECT_EQ(progress.samples_per_second(), 16);  // As they were counted.
+  EXPECT_EQ(progress.seconds_left(), 18.75);
   EXPECT_EQ(progress.version(), 7);
   EXPECT_EQ(progress.parameters(), 40);
   EXPECT_EQ(progress.train_samples(), 60);
@@ -221,7 +221,7 @@ TEST(RunRecordTest, ProgressBeforeTheBeginningAndAfterALoss) {
   EXPECT_EQ(before.samples_per_second(), 0);
   EXPECT_FALSE(before.has_seconds_left());
   EXPECT_EQ(before.workers_size(), 0);
-  record.Begin(At(1), 40, 60);
+  record.Begin(At(1), absl::ZeroDuration(), 40, 60);
   record.Granted("w0");
   record.Lost("w0");
   EXPECT_EQ(ProgressOf(record, 2).workers(0).state(), "lost");
@@ -233,15 +233,46 @@ TEST(RunRecordTest, ProgressBeforeTheBeginningAndAfterALoss) {
   EXPECT_EQ(ProgressOf(record, 2).workers(0).state(), "computing");
 }
 
+// A switch, or a worker more, shows within half a minute; the time before it,
+// or before a pause, does not weigh on what is said of now.
+TEST(RunRecordTest, SpeedIsThatOfTheLastHalfMinute) {
+  RunRecord record("asp", {});
+  record.Begin(At(100), absl::Seconds(1000), 40, 60);
+  TrainingView view;
+  view.samples_total = 100'000;
+  EXPECT_EQ(ProgressOf(record, 100, view).samples_per_second(), 0);
+  double now = 100;
+  const auto train = [&](int seconds, uint32_t samples) {
+    for (int i = 0; i < 10 * seconds; ++i) {
+      now += 0.1;
+      record.Counted("w0", Counted(0, 0, samples), At(now));
+      view.samples_counted += samples;
+    }
+    return ProgressOf(record, now, view);
+  };
+  EXPECT_NEAR(train(5, 10).samples_per_second(), 100, 3);
+  EXPECT_NEAR(train(60, 10).samples_per_second(), 100, 1);
+  EXPECT_NEAR(train(15, 30).samples_per_second(), 200, 10) << "half of it";
+  const v1::JobProgress after = train(17, 30);
+  EXPECT_NEAR(after.samples_per_second(), 300, 1);
+  EXPECT_NEAR(after.seconds_left(),
+              static_cast<double>(100'000 - after.samples()) / 300, 1);
+  EXPECT_EQ(ProgressOf(record, now + 32, view).samples_per_second(), 0);
+  EXPECT_FALSE(ProgressOf(record, now + 32, view).has_seconds_left());
+}
+
 // What is left is no longer than the job may still take.
 TEST(RunRecordTest, TheTimeLimitBoundsWhatIsLeft) {
   v1::StopConditions stop;
   stop.set_seconds(5);
   RunRecord record("bsp", stop);
-  record.Begin(At(10), 40, 60);
+  record.Begin(At(10), absl::ZeroDuration(), 40, 60);
   TrainingView view;
   view.samples_counted = 100;
   view.samples_total = 400;
+  EXPECT_EQ(ProgressOf(record, 12, view).seconds_left(), 3)
+      << "known before anything is counted";
+  record.Counted("w0", Counted(0, 0, 100), At(12));
   EXPECT_EQ(ProgressOf(record, 12, view).seconds_left(), 3);
   EXPECT_EQ(ProgressOf(record, 16, view).seconds_left(), 0);
   record.SetStop({});
