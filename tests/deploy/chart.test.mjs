@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { CHART, CURRENT, OLD, find, helm, podOf, refusal, render } from './helm.mjs';
+import { CHART, CURRENT, OLD, find, helm, notes, podOf, refusal, render } from './helm.mjs';
 import { compilerProblems, problemsOf } from './manifests.mjs';
 import { VALUE_SETS, WRONG_VALUES } from './value_sets.mjs';
 
@@ -391,4 +391,17 @@ test('the version is the program\'s', () => {
     assert.ok(text.includes(wanted), `${file}: ${wanted}`);
     assert.equal(text.match(/ARG VERSION=/g)?.length, text.match(/^FROM scratch/gm)?.length, file);
   }
+});
+
+test('what is printed at the end can be pasted', () => {
+  const plain = notes({ servers: { replicas: 1 }, pools: { cpu: { replicas: 1 } }, evaluators: { replicas: 1 } });
+  assert.match(plain, /^- a coordinator\n- 1 parameter server\n- 1 worker in pool cpu\n- 1 evaluator\n/m);
+  assert.match(plain, /port-forward service\/\S+-coordinator 7070 &\n/);
+  assert.match(plain, /> "\$f"\n +done\n +chmod 600 tls\.key\n/);
+  assert.match(plain, / paceline job create --name first --model lenet5 --data synthetic:shapes\n/);
+  assert.doesNotMatch(plain, /deploy\/examples/);  // Not everybody has the sources.
+  const two = notes({ coordinator: { replicas: 2 }, pools: { cpu: { replicas: 2 } }, tls: { mode: 'disabled' } });
+  assert.match(two, /^- two coordinators, of which one leads\n- 2 parameter servers\n- 2 workers in pool cpu\n/m);
+  assert.doesNotMatch(two, /tls\.key/);
+  assert.match(two, /everybody who reaches the coordinator is an administrator/);
 });

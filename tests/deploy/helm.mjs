@@ -1,5 +1,7 @@
 // The chart, rendered.
 import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
 
@@ -28,6 +30,23 @@ export function render(values = {}, cluster = CURRENT, release = 'r') {
     if (document.errors.length) throw document.errors[0];
     return document.toJS();
   }).filter((object) => object);
+}
+
+// What `helm install` prints at its end. `helm template` leaves it out, so a
+// template of a copy of the chart takes it in.
+export function notes(values = {}, release = 'r') {
+  const folder = mkdtempSync(join(tmpdir(), 'paceline-notes-'));
+  try {
+    const chart = join(folder, 'paceline');
+    cpSync(CHART, chart, { recursive: true });
+    writeFileSync(join(chart, 'templates', 'notes.yaml'),
+      'notes: {{ include "paceline/templates/NOTES.txt" . | toJson }}\n');
+    const text = run(['template', release, chart, '-n', 'lab', '-f', '-', '-s', 'templates/notes.yaml'],
+      stringify(values));
+    return parseAllDocuments(text)[0].toJS().notes;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 // Why the values are refused; empty if they are not.
