@@ -408,6 +408,12 @@ v1::JobProgress JobRun::ProgressAt(absl::Time now) const {
     if (member.trainer()) names.emplace(worker, member.name);
   }
   record_.Progress(ViewOf(course_.core()), names, now, progress);
+  // What was measured before a pause is the newest until the next evaluation.
+  const v1::JobProgress& before = setup_.before;
+  if (!progress.has_accuracy() && progress.metrics().empty()) {
+    if (before.has_accuracy()) progress.set_accuracy(before.accuracy());
+    *progress.mutable_metrics() = before.metrics();
+  }
   return progress;
 }
 

@@ -56,6 +56,19 @@ class JobRunEvaluationTest : public JobRunTest {
   }
 };
 
+// Until the first one of this run, what was measured before a pause counts.
+TEST_F(JobRunEvaluationTest, TheLastMeasureStaysUntilTheNext) {
+  setup_.before.set_accuracy(0.75);
+  (*setup_.before.mutable_metrics())["top5"] = 0.9;
+  Push(Start());
+  EXPECT_EQ(job_->Progress().accuracy(), 0.75);
+  EXPECT_EQ(job_->Progress().metrics().at("top5"), 0.9);
+  const v1::Evaluate task = evaluator().Next(Kind::kEvaluate).evaluate();
+  EXPECT_TRUE(evaluator().SayEvaluated(task.snapshot(), 0.5).ok());
+  EXPECT_EQ(job_->Progress().accuracy(), 0.5);
+  EXPECT_FALSE(job_->Progress().metrics().contains("top5"));
+}
+
 TEST_F(JobRunEvaluationTest, EverySnapshotIsEvaluatedAndReleased) {
   spec_.mutable_stop()->set_target_accuracy(0.5);
   Push(Start());
