@@ -361,11 +361,7 @@ absl::StatusOr<PlainParadigm> ReadPlain(absl::string_view text) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("unknown paradigm \"", SpecName(text), "\"; known are ",
-                   absl::StrJoin(Paradigms(), ", ",
-                                 [](std::string* out, const Paradigm& known) {
-                                   absl::StrAppend(out, known.name);
-                                 }),
-                   ", ", kSyncSwitch));
+                   absl::StrJoin(ParadigmNames(), ", ")));
 }
 
 // What an error of the spec begins with.
@@ -434,6 +430,13 @@ absl::string_view NameOf(const PlainParadigm& plain) {
 }
 
 }  // namespace
+
+std::vector<absl::string_view> ParadigmNames() {
+  std::vector<absl::string_view> names;
+  for (const Paradigm& paradigm : Paradigms()) names.push_back(paradigm.name);
+  names.push_back(kSyncSwitch);
+  return names;
+}
 
 absl::StatusOr<ParadigmSpec> ParseParadigm(absl::string_view text) {
   return Annotate(ReadParadigm(text), TitleOf(text));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -253,6 +254,9 @@ struct ScheduledSwitch {
 // right, for an unknown name or parameter, a parameter given twice, a value
 // that is no number or out of its range, or lower > upper.
 absl::StatusOr<ParadigmSpec> ParseParadigm(absl::string_view text);
+
+// All names that a spec may begin with. Each is a spec, too.
+std::vector<absl::string_view> ParadigmNames();
 
 // The spec with every parameter written out: ParseParadigm() reads it back.
 std::string FormatParadigm(const ParadigmSpec& spec);

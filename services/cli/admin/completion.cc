@@ -5,6 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/job/names.h"
+#include "common/job/paradigm_spec.h"
 
 namespace paceline {
 namespace {
@@ -25,9 +27,8 @@ const std::vector<KnownValues>& AllKnownValues() {
        {"delete", "state=PENDING", "state=STARTING", "state=RUNNING",
         "state=PAUSING", "state=PAUSED", "state=SAVING", "state=CANCELLING",
         "state=SUCCEEDED", "state=FAILED", "state=CANCELLED"}},
-      {"--paradigm",
-       {"bsp", "asp", "ssp:s=3", "dssp:lower=3,upper=15", "cgp", "saps",
-        "ksync:k=2", "abs"}},
+      {"--paradigm", ParadigmNames()},
+      {"--model", {ModelNames().begin(), ModelNames().end()}},
       {"--batching", {"even", "balanced"}},
       {"--context", {}, Live::kContexts},
       {"--checkpoint", {}, Live::kCheckpoints},

@@ -206,6 +206,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadSpec{"dssp:s=3", "unknown parameter \"s\"",
                 "lower, upper, mode, release, interval, rule, fastest"}));
 
+TEST(ParadigmSpecTest, EachNameIsASpec) {
+  for (const absl::string_view name : ParadigmNames()) {
+    EXPECT_TRUE(ParseParadigm(name).ok()) << name;
+  }
+  EXPECT_EQ(ParadigmNames().size(), 15u);
+}
+
 TEST(ParadigmSpecTest, PutsTheWholeMessageOnOneLine) {
   const std::string unknown(ParseParadigm("sps:s=3").status().message());
   EXPECT_THAT(unknown, StartsWith("paradigm \"sps:s=3\": unknown paradigm "
