@@ -1,9 +1,10 @@
 // A disk that a trial can make read-only, for the processes that load this
 // before the C library (LD_PRELOAD): as long as there is a file
-// PACELINE_READ_ONLY_WHILE, nothing below PACELINE_READ_ONLY_BELOW can be
-// written, opened for writing, made, renamed or deleted (EROFS), in files that
-// were open before, too. A kernel does that to a file system after an error of
-// its disk; nobody else can, while a file is open for writing.
+// PACELINE_READ_ONLY_WHILE, write() and its like, open() for writing,
+// ftruncate(), rename(), mkdir() and unlink() fail with EROFS below
+// PACELINE_READ_ONLY_BELOW, also of files that were open before. A kernel does
+// that to a file system after an error of its disk; nobody else can, while a
+// file is open for writing.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -111,7 +112,7 @@ int ftruncate64(int file, off64_t size) noexcept {
 }
 
 int rename(const char* from, const char* to) noexcept {
-  if (IsReadOnly(from)) return Refuse();
+  if (IsReadOnly(from) || IsReadOnly(to)) return Refuse();
   return static_cast<int>(
       syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }

@@ -124,21 +124,17 @@ class StoreTakenAway(unittest.TestCase):
         self.cluster = Cluster()
         self.addCleanup(self.cluster.stop)
 
-    def refuses(self, reason, code):
-        """Whatever promises something, with the reason."""
+    def is_gone(self, reason, code):
+        """Whatever promises something is refused, with the reason; and it is
+        not ready."""
         for arguments in (["job", "switch", JOB, "--paradigm", "bsp"],
                           ["job", "pause", JOB], ["job", "cancel", JOB]):
             refused = self.cluster.command(*arguments)
             self.assertEqual(refused.returncode, code, refused.stderr)
             self.assertIn(reason, refused.stderr)
-
-    def is_gone(self, reason, code):
-        """It refuses, says so once, and is not ready; training goes on."""
-        self.refuses(reason, code)
         code, text = self.cluster.ready()
         self.assertEqual(code, 503)
         self.assertIn(str(self.cluster.store), text)
-        self.assertEqual(len(self.cluster.store_errors()), 1)
         self.cluster.await_training()
 
     def rescued(self):
@@ -153,6 +149,7 @@ class StoreTakenAway(unittest.TestCase):
             else:
                 entry.unlink()
         self.is_gone("STORE_GONE", PRECONDITION)
+        self.assertEqual(len(cluster.store_errors()), 1)
         before = cluster.checkpoints()
         until("another checkpoint",
                  lambda: cluster.checkpoints() - before)
@@ -177,10 +174,10 @@ class StoreTakenAway(unittest.TestCase):
         cluster = self.cluster
         answered = cluster.checkpoints()
         cluster.sign.touch()
-        self.refuses("Read-only file system", PRECONDITION)
+        self.is_gone("Read-only file system", FAILED)
         self.assertLessEqual(answered, cluster.checkpoints())
-        cluster.await_training()
         cluster.sign.unlink()
+        until("it is ready", lambda: cluster.ready()[0] == 200)
         cluster.do("job", "switch", JOB, "--paradigm", "bsp")
         before = cluster.checkpoints()
         until("another checkpoint",
@@ -211,6 +208,7 @@ class StoreTakenAway(unittest.TestCase):
             file.seek(4096)
             file.write(noise)
         self.is_gone("STORE_DAMAGED", FAILED)
+        self.assertEqual(len(cluster.store_errors()), 1)
         cluster.end_coordinator()
         self.assertEqual(cluster.store.read_bytes()[4096:], noise)
         self.assertIn("DATA_LOSS", cluster.refusal())

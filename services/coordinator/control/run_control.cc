@@ -183,7 +183,7 @@ void RunControl::LoseAwaitedServers() {
   }
 }
 
-void RunControl::ShortenJournals() {
+void RunControl::TendJournals() {
   for (JobEntry* const entry : book_->Busy()) {
     if (entry->active != nullptr) entry->active->log().RemoveRest();
     // What is left to evaluate is done soon, and would be given up.
@@ -284,7 +284,7 @@ void RunControl::Turn(std::vector<std::shared_ptr<JobRun>>& over) {
   if (draining_) return;
   LookAtFolders();
   LoseAwaitedServers();
-  ShortenJournals();
+  TendJournals();
   LeaveServers();
   AssignWorkers();
 }

@@ -118,8 +118,8 @@ class RunControl {
   void LoseAwaitedServers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   // Journals that take too long to be read begin anew: in another run of their
   // job. Without checkpoints there is none to go on from, and they are given
-  // up.
-  void ShortenJournals() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
+  // up. What was given up and is still there is removed.
+  void TendJournals() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
 
   void Control();
   // `over` gets the runs that have ended, to be destroyed without the lock.

@@ -38,17 +38,11 @@ absl::StatusCode CodeOf(int extended) {
   }
 }
 
-// Of an error of the disk, by what the system said.
-absl::StatusCode CodeOfDisk(int system_errno) {
-  switch (system_errno) {
-    case EROFS:
-      return absl::StatusCode::kFailedPrecondition;
-    case EDQUOT:
-    case ENOSPC:
-      return absl::StatusCode::kResourceExhausted;
-    default:
-      return absl::StatusCode::kInternal;
-  }
+// Whether a call of the system has failed, of which it said why.
+bool IsOfDisk(int extended) {
+  return (extended & 0xff) == SQLITE_IOERR && extended != SQLITE_IOERR_NOMEM &&
+         extended != SQLITE_IOERR_SHMOPEN && extended != SQLITE_IOERR_SHMSIZE &&
+         extended != SQLITE_IOERR_SHMLOCK && extended != SQLITE_IOERR_SHMMAP;
 }
 
 // What the system said at the last error of the write-ahead log, or else of the
@@ -78,11 +72,10 @@ absl::Status SqliteStatus(sqlite3* database, absl::string_view doing) {
   const int extended = sqlite3_extended_errcode(database);
   absl::StatusCode code = CodeOf(extended);
   std::string text = absl::StrCat(doing, ": ", sqlite3_errmsg(database));
-  const int of_disk =
-      (extended & 0xff) == SQLITE_IOERR ? DiskErrno(database) : 0;
-  if (of_disk != 0) {
-    code = CodeOfDisk(of_disk);
-    absl::StrAppend(&text, ": ", strerror(of_disk));
+  const int of_disk = IsOfDisk(extended) ? DiskErrno(database) : 0;
+  if (of_disk != 0) absl::StrAppend(&text, ": ", strerror(of_disk));
+  if (of_disk == ENOSPC || of_disk == EDQUOT) {
+    code = absl::StatusCode::kResourceExhausted;
   }
   const char* const file = sqlite3_db_filename(database, "main");
   // Whoever is to make room must know where.

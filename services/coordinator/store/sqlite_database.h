@@ -25,9 +25,9 @@ namespace paceline {
 //   DATA_LOSS            the file is damaged, or no database.
 //   ALREADY_EXISTS       a row of that key is there.
 //   FAILED_PRECONDITION  the row that it belongs to is not; the file may not
-//                        be written, or its file system is read-only.
-//   INTERNAL             anything else, other failures of the disk among them,
-//                        with what the system said.
+//                        be written.
+//   INTERNAL             anything else, failures of the disk among them, with
+//                        what the system said.
 absl::Status SqliteStatus(sqlite3* database, absl::string_view doing);
 
 // One use of a prepared statement, which is lent by its database: it is stepped

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "common/safetensors/input_file.h"
 #include "common/status.h"
@@ -70,6 +71,10 @@ absl::StatusOr<std::unique_ptr<RunJournal>> RunJournal::GoOn(
     return FileError(errno, absl::StrCat("go on with ", path));
   }
   return std::unique_ptr<RunJournal>(new RunJournal(path, std::move(fd)));
+}
+
+std::unique_ptr<RunJournal> RunJournal::At(const std::string& path) {
+  return absl::WrapUnique(new RunJournal(path, UniqueFd()));
 }
 
 absl::Status RunJournal::Write(absl::string_view records, bool fsync) {

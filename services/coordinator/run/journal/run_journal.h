@@ -32,6 +32,9 @@ class RunJournal {
   static absl::StatusOr<std::unique_ptr<RunJournal>> GoOn(
       const std::string& path, int64_t bytes);
 
+  // One that was not made: only to remove what is at its place.
+  static std::unique_ptr<RunJournal> At(const std::string& path);
+
   // Hands whole records to the operating system, so that they survive the
   // process; with `fsync` to the disk, so that they survive the machine. After
   // an error the file is worth nothing, and nothing more is written: it is to

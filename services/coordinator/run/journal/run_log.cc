@@ -39,8 +39,13 @@ v1::JournalChange RunLog::Change() const {
 
 void RunLog::Begin(const std::string& path) {
   auto journal = RunJournal::Create(path);
-  if (!journal.ok()) return LogGivenUp(job_, journal.status());
   absl::MutexLock lock(&mu_);
+  if (!journal.ok()) {
+    LogGivenUp(job_, journal.status());
+    // There may be one of another run of the job.
+    journal_ = RunJournal::At(path);
+    return GiveUp();
+  }
   Start(*std::move(journal), 0);
   if (feed_ == nullptr) return;
   following_ = feed_->following();

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "services/coordinator/run/journal/run_journal.h"
+#include "services/coordinator/run/journal/run_log.h"
 #include "tests/services/coordinator/run/job_run_testing.h"
 
 namespace paceline {
@@ -362,6 +363,27 @@ TEST(RunJournalTest, GoesOnBehindWhatIsWhole) {
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_TRUE((*journal)->Write(record).ok());  // Nobody wants it any more.
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// A file that stays is taken for the whole by the next life of the coordinator.
+TEST(RunLogTest, WhatCouldNotBeRemovedIsRemovedLater) {
+  const TestFolder folder;
+  const std::string path = folder.Path("run.journal");
+  // In its place it can neither be written nor removed.
+  ASSERT_TRUE(std::filesystem::create_directory(path));
+  RunLog log("job", "uid", /*feed=*/nullptr, /*fsync=*/false);
+  log.Begin(path);
+  EXPECT_FALSE(log.active());
+  log.RemoveRest();
+  EXPECT_TRUE(std::filesystem::exists(path));
+  std::filesystem::remove(path);
+  std::ofstream(path) << "of a run before";
+  log.RemoveRest();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  // Nor does it touch what comes later, as another run's.
+  std::ofstream(path) << "of a run behind";
+  log.RemoveRest();
+  EXPECT_TRUE(std::filesystem::exists(path));
 }
 
 }  // namespace
