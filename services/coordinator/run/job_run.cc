@@ -408,6 +408,10 @@ v1::JobProgress JobRun::ProgressAt(absl::Time now) const {
     if (member.trainer()) names.emplace(worker, member.name);
   }
   record_.Progress(ViewOf(course_.core()), names, now, progress);
+  if (end_.has_value()) {  // Those are of now.
+    progress.clear_samples_per_second();
+    progress.clear_seconds_left();
+  }
   // What was measured before a pause is the newest until the next evaluation.
   const v1::JobProgress& before = setup_.before;
   if (!progress.has_accuracy() && progress.metrics().empty()) {

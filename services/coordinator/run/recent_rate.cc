@@ -36,8 +36,10 @@ double RecentRate::At(absl::Time now) const {
   for (const Second& second : seconds_) {
     if (second.number >= first) samples += second.samples;
   }
+  // Less than a second says little.
   return static_cast<double>(samples) /
-         absl::ToDoubleSeconds(now - *began_ - absl::Seconds(first));
+         std::max(1.0,
+                  absl::ToDoubleSeconds(now - *began_ - absl::Seconds(first)));
 }
 
 }  // namespace paceline

@@ -35,11 +35,11 @@ TEST(WriteQueueTest, HandsOutOneWriteAtATime) {
 }
 
 TEST(WriteQueueTest, LittleMayWaitForWhatFollows) {
-  constexpr size_t kThird = size_t{24} << 10;  // Of what may wait.
+  constexpr size_t kPart = size_t{24} << 10;  // Three are more than may wait.
   Queue queue(10);
-  EXPECT_FALSE(queue.Send("a", 0, kThird).more) << "nothing follows";
+  EXPECT_FALSE(queue.Send("a", 0, kPart).more) << "nothing follows";
   for (const char* message : {"b", "c", "d", "e"}) {
-    ExpectNone(queue.Send(message, 0, kThird));
+    ExpectNone(queue.Send(message, 0, kPart));
   }
   EXPECT_TRUE(queue.Written().more) << "b";
   EXPECT_TRUE(queue.Written().more) << "c";
