@@ -32,7 +32,7 @@ std::string NearWord(absl::string_view typed,
   std::string meant;
   for (const std::string& word : words) {
     const size_t distance = EditDistance(typed, word);
-    // What has no letter in common is no slip either.
+    // Nor is a word of which no letter is where it was typed.
     if (distance >= nearest || distance >= std::max(typed.size(), word.size()))
       continue;
     nearest = distance;

@@ -9,7 +9,8 @@
 namespace paceline {
 
 // The word that somebody probably meant who typed `typed`; empty if none is
-// near: more than a third of the letters wrong is no slip of the finger.
+// near: more than two letters wrong, or a third of them, is no slip of the
+// finger.
 std::string NearWord(absl::string_view typed,
                      const std::vector<std::string>& words);
 

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -97,7 +98,9 @@ void ProgressPrinter::PlainLine(absl::string_view text) {
 }
 
 void ProgressPrinter::Write(absl::string_view text) {
-  if (!output_.write(text)) broken_ = true;
+  if (!output_.write(text) && write_error_ == 0) {
+    write_error_ = errno != 0 ? errno : EIO;
+  }
 }
 
 ProgressOutput ProgressTo(int fd, const char* term, const char* no_color) {

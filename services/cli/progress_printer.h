@@ -51,7 +51,9 @@ class ProgressPrinter {
 
   // Whether anything could not be written: nobody reads any more. What comes
   // later is tried all the same.
-  bool broken() const { return broken_; }
+  bool broken() const { return write_error_ != 0; }
+  // The errno of the write that failed first; 0: none has.
+  int write_error() const { return write_error_; }
 
  private:
   // What moves to where the bars begin and erases them; what draws them.
@@ -65,7 +67,7 @@ class ProgressPrinter {
   double max_seconds_ = 0;
   std::optional<v1::JobProgress> shown_;
   int drawn_lines_ = 0;
-  bool broken_ = false;
+  int write_error_ = 0;
   absl::Time next_plain_ = absl::InfinitePast();
 };
 

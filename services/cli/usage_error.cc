@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "services/cli/near_word.h"
+#include "services/cli/one_line.h"
 
 namespace paceline {
 namespace {
@@ -28,7 +29,8 @@ Found FindCommand(const CLI::App& app) {
 std::vector<std::string> CommandsOf(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    names.push_back(command->get_name());
+    // Without a group it is hidden.
+    if (!command->get_group().empty()) names.push_back(command->get_name());
   }
   return names;
 }
@@ -50,26 +52,39 @@ std::string Meant(const std::string& typed,
   return near.empty() ? otherwise : absl::StrCat("; did you mean ", near, "?");
 }
 
-std::string WhatIsWrong(const Found& found, const CLI::ParseError& error) {
-  const std::vector<std::string> commands = CommandsOf(*found.command);
-  const std::vector<std::string> left = found.command->remaining();
-  if (left.empty()) {
-    if (commands.empty()) return error.what();
-    return absl::StrCat("say which command of ", found.typed, ": ",
-                        absl::StrJoin(commands, ", "));
+// The first word that the parser had no use for; empty: none.
+std::string LeftOver(const CLI::App& command) {
+  for (const std::string& word : command.remaining()) {
+    if (word != "--") return OneLine(word);
   }
-  const std::string& first = left.front();
-  if (absl::StartsWith(first, "-")) {
-    const std::string flag = first.substr(0, first.find('='));
+  return "";
+}
+
+std::string WhatIsWrong(const Found& found, const CLI::ParseError& error) {
+  const std::string word = LeftOver(*found.command);
+  // Whatever else is wrong may come from that.
+  if (absl::StartsWith(word, "-")) {
+    const std::string flag = word.substr(0, word.find('='));
     return absl::StrCat(found.typed, " has no flag ", flag,
                         Meant(flag, FlagsOf(*found.command), ""));
   }
+  // Others name a flag and what is wrong with its value.
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (!extra && dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) {
+    return error.what();
+  }
+  const std::vector<std::string> commands = CommandsOf(*found.command);
   if (commands.empty()) {
-    return absl::StrCat(found.typed, " does not take \"", first, "\"");
+    return extra ? absl::StrCat(found.typed, " does not take \"", word, "\"")
+                 : error.what();
+  }
+  if (word.empty()) {
+    return absl::StrCat("say which command of ", found.typed, ": ",
+                        absl::StrJoin(commands, ", "));
   }
   return absl::StrCat(
-      "there is no command \"", first, "\" of ", found.typed,
-      Meant(first, commands,
+      "there is no command \"", word, "\" of ", found.typed,
+      Meant(word, commands,
             absl::StrCat("; there are ", absl::StrJoin(commands, ", "))));
 }
 
@@ -77,13 +92,8 @@ std::string WhatIsWrong(const Found& found, const CLI::ParseError& error) {
 
 std::string UsageErrorText(const CLI::App& app, const CLI::ParseError& error) {
   const Found found = FindCommand(app);
-  // Others name a flag and what is wrong with its value.
-  const bool of_words =
-      dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
-      (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
-       !CommandsOf(*found.command).empty());
-  return absl::StrCat(of_words ? WhatIsWrong(found, error) : error.what(),
-                      " (see ", found.typed, " --help)");
+  return absl::StrCat(WhatIsWrong(found, error), " (see ", found.typed,
+                      " --help)");
 }
 
 }  // namespace paceline

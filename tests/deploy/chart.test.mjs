@@ -397,7 +397,7 @@ test('what is printed at the end can be pasted', () => {
   const plain = notes({ servers: { replicas: 1 }, pools: { cpu: { replicas: 1 } }, evaluators: { replicas: 1 } });
   assert.match(plain, /^- a coordinator\n- 1 parameter server\n- 1 worker in pool cpu\n- 1 evaluator\n/m);
   assert.match(plain, /port-forward service\/\S+-coordinator 7070 &\n/);
-  assert.match(plain, /> "\$f"\n +done\n +chmod 600 tls\.key\n/);
+  assert.match(plain, /^ +\(umask 077; for f in tls\.crt tls\.key ca\.crt; do$/m);
   assert.match(plain, / paceline job create --name first --model lenet5 --data synthetic:shapes\n/);
   assert.doesNotMatch(plain, /deploy\/examples/);  // Not everybody has the sources.
   const two = notes({ coordinator: { replicas: 2 }, pools: { cpu: { replicas: 2 } }, tls: { mode: 'disabled' } });

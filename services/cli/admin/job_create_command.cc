@@ -3,6 +3,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
@@ -86,6 +88,15 @@ absl::Status CreateJob(Session& session, const JobCreateFlags& flags,
                             DryRunMark(flags.dry_run)));
 }
 
+// What an error is about: the file, unless it is standard input, and which of
+// its jobs.
+std::string SubjectOf(const std::string& file, const std::string& job) {
+  std::vector<absl::string_view> parts;
+  if (file != "-") parts.push_back(file);
+  if (!job.empty()) parts.push_back(job);
+  return absl::StrJoin(parts, ": ");
+}
+
 ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
   if (flags.files.empty()) {
     if (!flags.model.empty()) {
@@ -96,8 +107,9 @@ ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
         "--data"));
   }
   ExitCode first = ExitCode::kSuccess;
-  const auto note = [&](const absl::Status& status, const std::string& file) {
-    const ExitCode code = session.End(status, file == "-" ? "" : file);
+  const auto note = [&](const absl::Status& status,
+                        const std::string& subject) {
+    const ExitCode code = session.End(status, subject);
     if (first == ExitCode::kSuccess) first = code;
   };
   for (const std::string& file : flags.files) {
@@ -105,7 +117,7 @@ ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
     if (!jobs.ok()) {
       // The message names the file where it cannot be read.
       const bool named = absl::StartsWith(jobs.status().message(), file);
-      note(jobs.status(), named ? "-" : file);
+      note(jobs.status(), named ? "" : SubjectOf(file, ""));
       continue;
     }
     if (!flags.name.empty() && (jobs->size() > 1 || flags.files.size() > 1)) {
@@ -114,13 +126,7 @@ ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
     }
     for (const v1::Job& job : *jobs) {
       const absl::Status status = CreateJob(session, flags, job);
-      // Of several jobs, which one; and in which of several files.
-      const std::string subject =
-          jobs->size() > 1
-              ? absl::StrCat(file == "-" ? "" : absl::StrCat(file, ": "),
-                             job.name())
-              : file;
-      note(status, subject);
+      note(status, SubjectOf(file, jobs->size() > 1 ? job.name() : ""));
       if (absl::IsCancelled(status)) return first;
     }
   }

@@ -77,7 +77,7 @@ absl::Status WatchJob(Session& session, const WatchFlags& flags) {
           session.Print({.messages = {&**event}, .table = nullptr}));
     } else {
       Show(**event, session.console().now(), &printer);
-      if (printer.broken()) return NobodyReads();
+      if (printer.broken()) return OutputError(printer.write_error());
     }
   }
 }

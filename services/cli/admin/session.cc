@@ -13,8 +13,9 @@
 
 namespace paceline {
 
-absl::Status NobodyReads() {
-  return absl::InternalError("nobody reads standard output");
+absl::Status OutputError(int error) {
+  return absl::InternalError(
+      absl::StrCat("cannot write the output: ", strerror(error)));
 }
 
 absl::Status Session::Configure(const CommonFlags& flags) {
@@ -47,10 +48,7 @@ absl::StatusOr<std::unique_ptr<AdminClient>> Session::ClientOf(
 }
 
 absl::Status Session::Write(absl::string_view text) {
-  if (console_.out(text)) return absl::OkStatus();
-  if (errno == EPIPE) return NobodyReads();
-  return absl::InternalError(
-      absl::StrCat("cannot write the output: ", strerror(errno)));
+  return console_.out(text) ? absl::OkStatus() : OutputError(errno);
 }
 
 absl::Status Session::Print(const Printable& printable, bool headers) {
@@ -90,7 +88,7 @@ ExitCode Session::End(const absl::Status& status, absl::string_view subject) {
     return static_cast<ExitCode>(128 + interruption_->signal());
   }
   // As `head` ends, say: nothing is wrong that anybody could mend.
-  if (status == NobodyReads()) return ExitCode::kFailed;
+  if (status == OutputError(EPIPE)) return ExitCode::kFailed;
   console_.err(ErrorText(status, subject));
   // Somebody else's doing: a proxy that resets streams, say.
   if (absl::IsCancelled(status)) return ExitCode::kFailed;

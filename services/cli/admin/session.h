@@ -35,9 +35,9 @@ struct CommonFlags {
   bool yes = false;
 };
 
-// What a command ends with whose data nobody takes. Session::End() says nothing
-// of it.
-absl::Status NobodyReads();
+// What a command ends with whose data could not be written, by errno. Of EPIPE,
+// nobody reads it, Session::End() says nothing.
+absl::Status OutputError(int error);
 
 // What is added to a line about what was only checked.
 inline absl::string_view DryRunMark(bool dry_run) {

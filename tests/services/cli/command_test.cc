@@ -22,6 +22,7 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
@@ -137,6 +138,10 @@ TEST_F(CommandTest, AWrongCommandLineSaysWhatWasMeant) {
        "--workers? (see paceline local --help)"},
       {"local --wokers=3", "has no flag --wokers; did you mean --workers?"},
       {"local mnist", "paceline local does not take \"mnist\" (see "},
+      {"complete", "\"complete\" of paceline; there are local, "},
+      {"job switch m --pardigm bsp",
+       "paceline job switch has no flag "
+       "--pardigm; did you mean --paradigm?"},
       {"job switch", "(see paceline job switch --help)"},
   };
   for (const auto& [arguments, text] : kCases) {
@@ -145,6 +150,7 @@ TEST_F(CommandTest, AWrongCommandLineSaysWhatWasMeant) {
     EXPECT_EQ(outcome.cause.exit_code, 2) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr(text)) << arguments;
     EXPECT_THAT(outcome.err, EndsWith("--help)\n")) << arguments;
+    EXPECT_THAT(outcome.err, Not(HasSubstr("__complete"))) << arguments;
   }
 }
 

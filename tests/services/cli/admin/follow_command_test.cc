@@ -194,10 +194,14 @@ TEST_F(FollowCommandTest, WatchSaysWhyNothingCanBeWritten) {
   };
   command_.writes_max = 0;
   command_.write_error = ENOSPC;
-  const auto outcome = command_.Run("job watch mnist -o json");
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(outcome.err,
-            "paceline: cannot write the output: No space left on device\n");
+  for (const char* format : {"table", "json"}) {
+    const auto outcome =
+        command_.Run(absl::StrCat("job watch mnist -o ", format));
+    EXPECT_EQ(outcome.code, 1) << format;
+    EXPECT_EQ(outcome.err,
+              "paceline: cannot write the output: No space left on device\n")
+        << format;
+  }
 }
 
 TEST_F(FollowCommandTest, Wait) {

@@ -58,6 +58,7 @@ TEST(OutputTest, JobDescriptions) {
                DescribeJob(PendingJob(), {}, {}, kNow));
   v1::Job ended = RunningJob();
   ended.set_state(v1::Job::SUCCEEDED);
+  ended.mutable_progress()->clear_samples_per_second();
   ended.set_restore_from("namespaces/default/jobs/mnist/checkpoints/c0");
   ExpectGolden("job_describe_ended.txt", DescribeJob(ended, {}, {}, kNow));
 }

@@ -1,6 +1,7 @@
 #ifndef PACELINE_TESTS_SERVICES_CLI_ADMIN_RUN_COMMAND_H_
 #define PACELINE_TESTS_SERVICES_CLI_ADMIN_RUN_COMMAND_H_
 
+#include <cerrno>
 #include <climits>
 #include <functional>
 #include <map>
