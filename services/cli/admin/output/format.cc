@@ -107,19 +107,19 @@ absl::StatusOr<std::string> Names(const Printable& printable) {
   return text;
 }
 
-// Protobuf leaves an empty list out. Whoever asks for a list counts on it being
-// there. False if nothing is missing.
-bool AddEmptyList(const google::protobuf::Descriptor& type, Json& document) {
+// Protobuf leaves an empty list out, and whoever asks for a list counts on it.
+// Null if none is left out.
+const google::protobuf::FieldDescriptor* EmptyList(
+    const google::protobuf::Message& message) {
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor& field = *type.field(i);
-    if (!field.is_repeated() || field.is_map() ||
-        document.contains(field.json_name())) {
-      continue;
+    const google::protobuf::FieldDescriptor* field = type.field(i);
+    if (field->is_repeated() && !field->is_map() &&
+        message.GetReflection()->FieldSize(message, field) == 0) {
+      return field;
     }
-    document[field.json_name()] = Json::array();
-    return true;
   }
-  return false;
+  return nullptr;
 }
 
 using ToText =
@@ -129,12 +129,12 @@ absl::StatusOr<std::string> Documents(const Printable& printable,
                                       ToText to_text,
                                       absl::string_view separator) {
   if (printable.whole != nullptr) {
+    const auto* empty = EmptyList(*printable.whole);
+    if (empty == nullptr) return to_text(*printable.whole);
     PACELINE_ASSIGN_OR_RETURN(const std::string json,
                               MessageToJson(*printable.whole));
     Json document = Json::parse(json);
-    if (!AddEmptyList(*printable.whole->GetDescriptor(), document)) {
-      return to_text(*printable.whole);
-    }
+    document[empty->json_name()] = Json::array();
     return to_text == &MessageToYaml ? YamlText(document)
                                      : absl::StrCat(document.dump(1), "\n");
   }
