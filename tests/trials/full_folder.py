@@ -135,9 +135,9 @@ class HangingDisk(Cluster):
 
     def hangs_for(self, name):
         self.environment = {
-            **os.environ, "LD_PRELOAD": str(BIN / "hanging_disk.so"),
-            "PACELINE_HANGS_BELOW": str(self.saved),
-            "PACELINE_HANGS_WHILE": str(self.signs / name)}
+            **os.environ, "LD_PRELOAD": str(BIN / "broken_disk.so"),
+            "PACELINE_DISK": str(self.saved),
+            "PACELINE_DISK_HANGS_WHILE": str(self.signs / name)}
 
     def start_coordinator(self):
         self.hangs_for("coordinator")

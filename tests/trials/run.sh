@@ -64,7 +64,7 @@ cmake --preset "$preset" -DPACELINE_TESTS=ON >"build/$preset-configure.log" 2>&1
 }
 cmake --build --preset "$preset" --target \
   paceline paceline-coordinator paceline-server paceline-worker \
-  hanging_disk wall_clock
+  broken_disk wall_clock
 
 failed=0
 for name in "${names[@]}"; do

@@ -49,9 +49,9 @@ class Cluster(RealCluster):
 
     def start_coordinator(self):
         self.environment = {
-            **os.environ, "LD_PRELOAD": str(BIN / "read_only_disk.so"),
-            "PACELINE_READ_ONLY_BELOW": str(self.folder),
-            "PACELINE_READ_ONLY_WHILE": str(self.sign)}
+            **os.environ, "LD_PRELOAD": str(BIN / "broken_disk.so"),
+            "PACELINE_DISK": str(self.folder),
+            "PACELINE_DISK_READ_ONLY_WHILE": str(self.sign)}
         try:
             super().start_coordinator()
         finally:
