@@ -122,6 +122,7 @@ absl::Status JobBook::Write(JobEntry& entry, v1::Job job, Durability durability,
            resource.empty() ? job.name() : std::string(resource), absl::Now()});
     }
     PACELINE_RETURN_IF_ERROR(store_->Write(batch));
+    NoteStored();
     entry.unsaved = {};
   } else if (durability == Durability::kRetried) {
     entry.unsaved.jobs = {job};
@@ -163,19 +164,23 @@ absl::Status JobBook::Remove(const JobEntry& entry) {
 void JobBook::Save(JobEntry& entry) {
   if (entry.unsaved.empty() || clock_->Now() < next_save_) return;
   const absl::Status written = store_->Record(entry.unsaved);
-  const bool failed_before = next_save_ > absl::InfinitePast();
   if (written.ok()) {
-    if (failed_before) LogInfo("jobs are stored again");
-    next_save_ = absl::InfinitePast();
+    NoteStored();
     entry.unsaved = {};
   } else {
-    if (!failed_before) {
+    if (next_save_ == absl::InfinitePast()) {
       LogError(absl::StrCat("jobs cannot be stored, trying again: ",
                             written.ToString()));
     }
     next_save_ = clock_->Now() + kSaveAgain;
   }
   SetBusy(entry);
+}
+
+void JobBook::NoteStored() {
+  if (next_save_ == absl::InfinitePast()) return;
+  LogInfo("jobs are stored again");
+  next_save_ = absl::InfinitePast();
 }
 
 void JobBook::SetBusy(const JobEntry& entry) {

@@ -174,6 +174,8 @@ class JobBook {
 
  private:
   void Save(JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The store has taken something: if it had failed, nothing waits any more.
+  void NoteStored() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetBusy(const JobEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Clock* const clock_;
