@@ -175,6 +175,23 @@ class AgreedByPostgres(StandbyCase):
         self.job.nobody_was_lost()
         self.job.counts_each_sample()
 
+    def test_both_are_told_to_stop(self):
+        """The leader trains on until the other one is back, and hands over to
+        it: nothing is saved, for nothing needs to be."""
+        leader = self.cluster.await_standby()
+        self.job.trains_on()
+        progress = Progress(self.job)
+        self.addCleanup(progress.over.set)
+        for name in leader, other(leader):
+            self.cluster.coordinators[name].send_signal(signal.SIGTERM)
+        self.takes_over(other(leader))
+        progress.end()
+        print(f"both were told to stop; {progress.longest:.2f} s at most "
+              "without more samples", flush=True)
+        self.assertEqual(self.cluster.codes, [0, 0])
+        self.job.nobody_was_lost()
+        self.job.counts_each_sample()
+
     def test_all_are_replaced_while_it_trains(self):
         """One after the other, as an upgrade of a whole cluster does it."""
         leader = self.cluster.await_standby()

@@ -43,9 +43,11 @@ constexpr absl::Duration kStandbyPatience = absl::Seconds(2);
 constexpr absl::Duration kFormerLeaderLiveness = absl::Seconds(4);
 
 // Whoever stands by may have been told to stop, too, because all of the cluster
-// is replaced by another version, which cannot read a run's journal. It is gone
-// within that; else it is handed the lead.
-constexpr absl::Duration kHandOverAfter = absl::Seconds(5);
+// is replaced. It is gone within that; else it is handed the lead.
+constexpr absl::Duration kStandbyStays = absl::Seconds(5);
+// While jobs train, another one is waited for after that: half of the grace is
+// left for saving them.
+constexpr absl::Duration kStandbyComes = absl::Seconds(30);
 constexpr absl::Duration kLook = absl::Milliseconds(100);
 
 // The process has lost the lead: whoever restarts it finds it standing by.
@@ -149,6 +151,7 @@ class Tenure {
  public:
   Tenure(const ProcessParts& parts, uint64_t term, StandbyFeed* feed)
       : shares_record_(!parts.options.leader_lock.empty()),
+        feed_(feed),
         metrics_(parts.metrics),
         host_({.name = parts.options.name,
                .term = term,
@@ -170,26 +173,52 @@ class Tenure {
   StandbyHost& host() { return host_; }
   LeaderKeeper& keeper() { return keeper_; }
 
-  // True: the standby leads from now on, if it stays for that long.
-  bool HandOver(const std::string& version, absl::Duration after) {
-    const Clock& clock = Clock::Real();
-    const absl::Time until = clock.Now() + after;
+  // True: the standby leads from now on. False: none has come and stayed, or it
+  // is of another version. A journal of another version is good for nobody.
+  // `trains`: whether it is worth while to wait for one that is not there.
+  bool HandOver(const std::string& version, absl::Duration grace,
+                const std::function<bool()>& trains) {
+    const absl::Duration stays = std::min(kStandbyStays, grace / 4);
+    const absl::Time until = clock_.Now() + std::min(kStandbyComes, grace / 2);
+    absl::Time since = clock_.Now();
     while (true) {
+      const absl::Time now = clock_.Now();
       const auto present = host_.Present();
-      // A journal of another version is good for nobody.
-      if (!present.has_value() || !present->complete ||
-          present->version != version) {
+      if (!present.has_value() || !present->complete) {
+        if (now >= until || !trains()) return false;
+        since = now;
+      } else if (present->version != version) {
         return false;
-      }
-      if (clock.Now() >= until) {
-        LogInfo("hands the lead over", {{"standby", present->name}});
-        return keeper_.Release();
+      } else if (now - since >= stays) {
+        if (Release(*present)) return true;
+        if (now >= until) return false;
       }
       absl::SleepFor(kLook);
     }
   }
 
+  // The same once all jobs are saved, which is good for every version: whoever
+  // stands by leads, when it has that, too.
+  bool HandOverSaved() {
+    feed_->AwaitHeld();
+    const absl::Time until = clock_.Now() + kStandbyPatience;
+    while (true) {
+      const auto present = host_.Present();
+      if (!present.has_value() || !present->complete) return false;
+      if (Release(*present)) return true;
+      if (clock_.Now() >= until) return false;
+      absl::SleepFor(kLook);
+    }
+  }
+
  private:
+  // False: the record does not name it yet.
+  bool Release(const StandbyHost::Standby& standby) {
+    if (!keeper_.Release()) return false;
+    LogInfo("hands the lead over", {{"standby", standby.name}});
+    return true;
+  }
+
   // The one that stands by says that it leads.
   void MetLaterTerm(uint64_t later) {
     // The record decides, where there is one.
@@ -207,7 +236,9 @@ class Tenure {
     return complete ? present->name : "";
   }
 
+  const Clock& clock_ = Clock::Real();
   const bool shares_record_;
+  StandbyFeed* const feed_;
   LeadershipMetrics& metrics_;
   StandbyHost host_;
   LeaderKeeper keeper_;  // Last: its thread uses the above.
@@ -262,12 +293,15 @@ class LeaderServices {
     return absl::OkStatus();
   }
 
-  // In the reverse order of the start; every stage is bounded.
-  void Drain(absl::Duration grace) {
+  // Save() and Close() are the reverse of the start; every stage is bounded.
+  void Save(absl::Duration grace) {
     // 1. Balancers send nothing new.
     listening_.server->SetServing(false);
     // 2. What runs saves itself.
     jobs_->Drain(grace);
+  }
+
+  void Close() {
     // 3. Ends the streams whose peers still read.
     streams_.CloseAll(absl::UnavailableError("the coordinator is stopping"));
     // 4. Cancels the rest: a peer that stopped reading holds its last write.
@@ -337,13 +371,19 @@ absl::Status Lead(const ProcessParts& parts) {
   parts.told_to_stop.WaitForNotification();
   LogInfo("told to stop");
   parts.readiness.Set(absl::UnavailableError("it is stopping"));
+  const absl::Time until = Clock::Real().Now() + options.grace;
   // Without a record that it reads, the standby would not know.
-  if (!options.leader_lock.empty() &&
-      tenure.HandOver(options.jobs.version,
-                      std::min(kHandOverAfter, options.grace / 4))) {
+  const bool hands_over = !options.leader_lock.empty();
+  if (hands_over && tenure.HandOver(options.jobs.version, options.grace,
+                                    [&jobs] { return jobs->any_runs(); })) {
     std::_Exit(0);
   }
-  services.Drain(options.grace);
+  services.Save(until - Clock::Real().Now());
+  if (hands_over) {
+    journal.Flush(kStandbyPatience).IgnoreError();
+    if (tenure.HandOverSaved()) std::_Exit(0);
+  }
+  services.Close();
   return absl::OkStatus();
 }
 

@@ -6,10 +6,10 @@
 Installs a release with two coordinators and three servers into the namespace
 that KUBECONFIG names, and a job each of whose parts has a backup. A client in
 the cluster watches the job by the coordinator's service all the time. Then pods
-of servers and the leader's pod are deleted, politely and by force, and the node
-is drained. The job goes on, its samples are never fewer than before, and it
-ends with each sample counted once an epoch. PACELINE is the command. Images
-that the cluster has:
+of servers and the leader's pod are deleted, politely and by force, the node is
+drained, and `helm upgrade` replaces every pod. The job goes on, its samples are
+never fewer than before, and it ends with each sample counted once an epoch.
+PACELINE is the command. Images that the cluster has:
 
     PACELINE_SERVER_IMAGE  of Dockerfile.server
     PACELINE_WORKER_IMAGE  of Dockerfile.worker, target cpu
@@ -34,6 +34,7 @@ from scenario import SKIPPED, image_values, missing, play
 
 IMAGES = ("PACELINE_SERVER_IMAGE", "PACELINE_WORKER_IMAGE")
 SERVERS = 3
+COMPONENTS = ("coordinator", "server", "worker")
 PARTS = 2  # Of the model: each server has one or two of their copies.
 JOB = "failover"
 BATCH = 32
@@ -47,17 +48,19 @@ LEADS = "paceline.dev/leads"
 MORE = 20 * BATCH
 
 
-def values():
+def values(pods="first"):
+    """With other `pods` the chart replaces every one."""
     small = {"requests": {"cpu": "50m", "memory": "64Mi"},
              "limits": {"memory": "1Gi"}}
+    every = {"resources": small, "podAnnotations": {"pods": pods}}
     return {
         "images": image_values(os.environ["PACELINE_SERVER_IMAGE"],
                                os.environ["PACELINE_WORKER_IMAGE"]),
-        "coordinator": {"replicas": 2, "resources": small,
+        "coordinator": {"replicas": 2, **every,
                         "persistence": {"keep": False, "size": "1Gi"}},
-        "servers": {"replicas": SERVERS, "resources": small},
+        "servers": {"replicas": SERVERS, **every},
         "evaluators": {"replicas": 0},
-        "pools": {"cpu": {"replicas": 2, "resources": small,
+        "pools": {"cpu": {"replicas": 2, **every,
                           "extraArgs": [f"--step-time={STEP_TIME}"]}},
         "checkpoints": {"accessModes": ["ReadWriteOnce"], "size": "1Gi",
                         "keep": False},
@@ -485,10 +488,28 @@ class Scenario:
     def outlives_its_node(self):
         """All of the release is evicted: workers at once, servers and
         coordinators each one at a time."""
-        told, held_back = self.outlives_a_drain("coordinator", "server",
-                                                "worker")
+        told, held_back = self.outlives_a_drain(*COMPONENTS)
         assert held_back >= SERVERS, held_back
         return told
+
+    def outlives_a_helm_upgrade(self):
+        """Each part is rolled at the same time: coordinators, servers and
+        workers."""
+        began = time.monotonic()
+        old = {pod["metadata"]["uid"] for part in COMPONENTS
+               for pod in self.release.pods(part)}
+        self.release.helm("upgrade", "--wait", "--timeout", "5m",
+                          values=values("second"))
+        took = time.monotonic() - began
+        until("every part has a backup", self.has_backups)
+        self.await_standby()
+        self.goes_on()
+        left = [pod["metadata"]["name"] for part in COMPONENTS
+                for pod in self.release.pods(part)
+                if pod["metadata"]["uid"] in old]
+        assert not left, f"not replaced: {left}"
+        return (f"{len(old)} pods replaced in {took:.1f} s, "
+                f"{self.watch.longest_rest(began):.1f} s without more samples")
 
     def ends_with_each_sample_once(self):
         """What is left is cut short: the job ends after the next epoch."""
@@ -520,7 +541,8 @@ class Scenario:
                 self.outlives_servers_that_are_told_to_go,
                 self.outlives_servers_that_are_killed,
                 self.outlives_servers_that_are_evicted,
-                self.outlives_its_node, self.ends_with_each_sample_once)
+                self.outlives_its_node, self.outlives_a_helm_upgrade,
+                self.ends_with_each_sample_once)
 
 
 def main():
