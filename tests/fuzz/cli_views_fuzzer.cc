@@ -104,7 +104,7 @@ std::vector<std::string> FuzzSeeds() {
                 "samples_total: 9223372036854775807 loss: inf }"),
           Event("accuracy { seconds: 1 accuracy: 0.5 loss: 2 }"),
           Event("decision { sequence: 1 time { seconds: 253402300800 } "
-                "worker: 'w' kind: 'loss' text: 't' omitted: 3 }"),
+                "worker: 'w' kind: 'worker-lost' text: 't' omitted: 3 }"),
           Event("checkpoint { name: 'namespaces/a/jobs/j/checkpoints/c' state: "
                 "READY bytes: 18446744073709551615 write_seconds: 0.4 }"),
           '\1' + MessageSeed<v1::Worker>(

@@ -66,18 +66,19 @@ void Use(const v1::Checkpoint& checkpoint) {
 }  // namespace
 
 std::vector<std::string> FuzzSeeds() {
-  return {MessageSeed<v1::Job>(R"(
+  return {
+      MessageSeed<v1::Job>(R"(
             name: 'namespaces/a/jobs/j' uid: 'uid' state: PAUSED
             labels { key: 'a' value: 'b' } create_time { seconds: 1790000000 }
             spec { model: 'mlp' data: 'synthetic:tiny' })"),
-          MessageSeed<v1::Decision>(
-              "sequence: 1 seconds: 2 worker: 'w0' kind: 'loss' text: 'x'"),
-          MessageSeed<v1::AccuracyPoint>("seconds: 1 accuracy: 0.5 loss: nan"),
-          MessageSeed<v1::Checkpoint>(R"(
+      MessageSeed<v1::Decision>(
+          "sequence: 1 seconds: 2 worker: 'w0' kind: 'worker-lost' text: 'x'"),
+      MessageSeed<v1::AccuracyPoint>("seconds: 1 accuracy: 0.5 loss: nan"),
+      MessageSeed<v1::Checkpoint>(R"(
             name: 'namespaces/a/jobs/j/checkpoints/c' state: READY bytes: 7
             create_time { seconds: -9223372036854775808 nanos: -2147483648 })"),
-          MessageSeed<v1::AuditRecord>("sequence: 1"),
-          "\xff"};
+      MessageSeed<v1::AuditRecord>("sequence: 1"),
+      "\xff"};
 }
 
 void FuzzOne(absl::string_view input) {

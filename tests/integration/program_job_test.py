@@ -238,13 +238,13 @@ class ProgramJobTest(unittest.TestCase):
                   lambda: len(KILLED.findall(log())) >= counted["failed"], 60)
         except AssertionError:
             print(f"{name} lost {counted}, and says:", *(
-                line for line in log().splitlines() if "  loss  " in line),
+                line for line in log().splitlines() if "  worker-lost  " in line),
                   sep="\n", flush=True)
             raise
         # Of the other lines none is left out of so few.
-        if log().count("  loss  ") < MOST_IN_A_SECOND:
+        if log().count("  worker-lost  ") < MOST_IN_A_SECOND:
             until(f"{name} tells of {counted}", lambda: collections.Counter(
-                re.findall(r"  loss  lost \((.*?)\)", log())) == lost())
+                re.findall(r"  worker-lost  lost \((.*?)\)", log())) == lost())
 
     def see_agents_logs(self, deaths):
         """What only an agent knows: how the program ended that it ended."""

@@ -14,7 +14,7 @@ const char* CategoryOf(DecisionKind kind) {
     case DecisionKind::kLostPushTaken:
     case DecisionKind::kRangeReturned:
     case DecisionKind::kPartialPush:
-      return "loss";
+      return "worker-lost";
     case DecisionKind::kBlocksRefused:
     case DecisionKind::kPushDiscarded:
     case DecisionKind::kTooStale:

@@ -23,7 +23,7 @@ bool CostsWork(const Decision& decision);
 class DecisionFilter {
  public:
   struct Kept {
-    const char* category;  // "loss", ...: Decision.kind of jobs.proto.
+    const char* category;  // "worker-lost", ...: Decision.kind of jobs.proto.
     int64_t omitted = 0;   // Of that category since the last one kept.
   };
 

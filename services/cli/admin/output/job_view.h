@@ -43,7 +43,7 @@ bool IsTerminal(v1::Job::State state);
 // "43%"; empty while nothing is known.
 std::string ShareText(const v1::JobProgress& progress);
 
-// "2026-11-21T10:00:00Z  12.0 s  w2  loss  stream broken (3 more like it)".
+// "2026-11-21T10:00:00Z  12.0 s  w2  worker-lost  stuck (3 more like it)".
 std::string DecisionText(const v1::Decision& decision);
 
 // What each evaluation has measured, a column for each metric of any.

@@ -187,8 +187,8 @@ absl::Status RunCourse::On(const Turn& turn, const MemberGone& in) {
   }
   if (failed && !in.why.ok()) TellUnfit(turn, in.worker, in.why);
   if (!failed && !in.why.ok()) {
-    turn.outputs.push_back(
-        Notice{name, "loss", absl::StrCat("gives up: ", in.why.ToString())});
+    turn.outputs.push_back(Notice{
+        name, "worker-lost", absl::StrCat("gives up: ", in.why.ToString())});
   }
   Lose(turn, in.worker, in.reason);
   if (failed && trained) troubles_.Failed(name, in.why);
@@ -243,7 +243,7 @@ void RunCourse::TellUnfit(const Turn& turn, WorkerId worker,
   const RunMember* const member = members_.Find(worker);
   if (member == nullptr) return;
   turn.outputs.push_back(
-      Notice{member->name, "loss",
+      Notice{member->name, "worker-lost",
              absl::StrCat("cannot take part: ", why.ToString())});
   if (member->trainer()) troubles_.Unfit(member->name, why);
 }

@@ -85,7 +85,7 @@ class Decision:
     time: typing.Optional[datetime.datetime] = None
     seconds: float = 0.0
     worker: str = ""  # "job" where it is about all.
-    kind: str = ""  # "switch", "regroup", "loss", "discard", "refresh", ...
+    kind: str = ""  # "job", "switch", "worker-lost", "straggler", ...
     text: str = ""  # For people.
     omitted: int = 0  # Like it since the last that was recorded.
 

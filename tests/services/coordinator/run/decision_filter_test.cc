@@ -15,10 +15,10 @@ absl::Time At(double seconds) {
 
 TEST(DecisionFilterTest, TellsWhatIsNotOfEveryPush) {
   const std::vector<std::pair<DecisionKind, std::string>> told = {
-      {DecisionKind::kLost, "loss"},
-      {DecisionKind::kLostPushTaken, "loss"},
-      {DecisionKind::kRangeReturned, "loss"},
-      {DecisionKind::kPartialPush, "loss"},
+      {DecisionKind::kLost, "worker-lost"},
+      {DecisionKind::kLostPushTaken, "worker-lost"},
+      {DecisionKind::kRangeReturned, "worker-lost"},
+      {DecisionKind::kPartialPush, "worker-lost"},
       {DecisionKind::kBlocksRefused, "discard"},
       {DecisionKind::kPushDiscarded, "discard"},
       {DecisionKind::kTooStale, "discard"},
@@ -110,7 +110,7 @@ TEST(DecisionFilterTest, AStormTellsTenASecondAndLosesNoCount) {
 TEST(DecisionFilterTest, WhatIsLeftOutLaterIsCountedToo) {
   DecisionFilter filter;
   EXPECT_TRUE(filter.Offer(DecisionKind::kLost, At(1)).has_value());
-  filter.LeaveOut("loss", 3);
+  filter.LeaveOut("worker-lost", 3);
   filter.LeaveOut("discard", 1);
   EXPECT_EQ(filter.Offer(DecisionKind::kLost, At(1))->omitted, 3);
   EXPECT_EQ(filter.Offer(DecisionKind::kLost, At(1))->omitted, 0);

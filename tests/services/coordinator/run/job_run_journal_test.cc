@@ -149,7 +149,7 @@ TEST_F(JobRunSessionsTest, WorkersGoOnInTheirIterations) {
     EXPECT_TRUE(stream->commands.Take(kLong)->has_stop());
   }
   for (const v1::Decision& decision : History().decisions) {
-    EXPECT_NE(decision.kind(), "loss") << decision.text();
+    EXPECT_NE(decision.kind(), "worker-lost") << decision.text();
   }
 }
 

@@ -286,7 +286,7 @@ TEST_F(JobRunTest, ALostWorkerIsFencedByTheIncarnationOfItsAssignment) {
   ASSERT_EQ(decisions.size(), 2u);
   for (const v1::Decision& decision : decisions) {
     EXPECT_EQ(decision.worker(), "w1");
-    EXPECT_EQ(decision.kind(), "loss");
+    EXPECT_EQ(decision.kind(), "worker-lost");
   }
   EXPECT_THAT(decisions[0].text(), HasSubstr("stream broken"));
 }
