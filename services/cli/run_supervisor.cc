@@ -138,11 +138,11 @@ void RunSupervisor::Take(const v1::WatchJobResponse& event) {
   if (event.has_progress()) {
     printer.Show(event.progress(), surroundings_.clock.Now());
   }
-  // Refreshes and regroupings are too many for a terminal; `paceline job logs`
-  // has them.
+  // Refreshes and regroupings are too many for a terminal, and what happens to
+  // the job itself is no news to who runs it; `paceline job logs` has them.
   const v1::Decision& decision = event.decision();
   if (event.has_decision() && decision.kind() != "refresh" &&
-      decision.kind() != "regroup") {
+      decision.kind() != "regroup" && decision.kind() != "job") {
     v1::Decision shown = decision;
     shown.set_text(WithLastQuote(decision.text()));
     printer.Show(shown);

@@ -141,7 +141,7 @@ absl::Status JobBook::Write(JobEntry& entry, v1::Job job, Durability durability,
   return absl::OkStatus();
 }
 
-absl::StatusOr<const JobEntry*> JobBook::Add(v1::Job job, const Asked& asked) {
+absl::StatusOr<JobEntry*> JobBook::Add(v1::Job job, const Asked& asked) {
   JobEntry entry;
   entry.number = next_number_;
   PACELINE_RETURN_IF_ERROR(

@@ -151,7 +151,7 @@ class JobBook {
                      const Asked& asked = {}, absl::string_view resource = "")
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A new job.
-  absl::StatusOr<const JobEntry*> Add(v1::Job job, const Asked& asked)
+  absl::StatusOr<JobEntry*> Add(v1::Job job, const Asked& asked)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Deletes the job with all that the store has of it. The entry is gone then,
   // unless the store fails.

@@ -146,8 +146,9 @@ absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
   job.set_traceparent(traceparent);
   *job.mutable_create_time() = ToProto(absl::Now());
   if (request.validate_only()) return job;
-  PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
+  PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry,
                             book_.Add(std::move(job), asked));
+  runs_.history().Tell(*entry, absl::StrCat("created by ", identity));
   runs_.Wake();
   return entry->job;
 }
@@ -219,7 +220,8 @@ absl::StatusOr<v1::Job> Jobs::PauseJob(const v1::PauseJobRequest& request,
         }
         return absl::OkStatus();
       },
-      [this](JobEntry& entry) {
+      [&](JobEntry& entry) {
+        runs_.history().Tell(entry, absl::StrCat("paused by ", identity));
         if (entry.active != nullptr) {
           entry.active->Pause(kEvaluateLeases * options_.lease);
         }
@@ -244,7 +246,8 @@ absl::StatusOr<v1::Job> Jobs::ResumeJob(const v1::ResumeJobRequest& request,
         }
         return absl::OkStatus();
       },
-      [this](JobEntry& entry) {
+      [&](JobEntry& entry) {
+        runs_.history().Tell(entry, absl::StrCat("resumed by ", identity));
         // What a worker lacked may be there by now.
         runs_.fleet().ForgetJob(entry.job.name());
         // One that is interrupted goes on elsewhere.
@@ -267,7 +270,8 @@ absl::StatusOr<v1::Job> Jobs::CancelJob(const v1::CancelJobRequest& request,
         }
         return absl::OkStatus();
       },
-      [&identity](JobEntry& entry) {
+      [&](JobEntry& entry) {
+        runs_.history().Tell(entry, absl::StrCat("cancelled by ", identity));
         if (entry.active == nullptr) return;
         entry.active->Cancel(
             absl::CancelledError(absl::StrCat("cancelled by ", identity)));
@@ -292,7 +296,11 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
         return absl::OkStatus();
       },
       [&](JobEntry& entry) {
-        if (entry.active == nullptr) return;
+        if (entry.active == nullptr) {
+          runs_.history().Tell(
+              entry, absl::StrCat("paradigm ", wanted.paradigm, ": ", reason));
+          return;
+        }
         const absl::Status switched = entry.active->Switch(wanted.spec, reason);
         // The last push may have been counted a moment ago.
         if (!switched.ok()) LogWarning(switched.message());
@@ -336,9 +344,13 @@ absl::StatusOr<v1::Job> Jobs::RestoreJob(const v1::RestoreJobRequest& request,
         runs_.fleet().ForgetJob(entry.job.name());
         // Those who watch a job that was paused go on. Those who saw an end
         // have gone, and who comes now sees what follows.
-        if (!had_ended) return;
-        entry.ForgetNews();
-        entry.events.reset();
+        if (had_ended) {
+          entry.ForgetNews();
+          entry.events.reset();
+        }
+        runs_.history().Tell(
+            entry, absl::StrCat("restored from ", entry.job.restore_from(),
+                                " by ", identity));
       });
 }
 
@@ -369,6 +381,8 @@ absl::StatusOr<v1::Job> Jobs::UpdateJob(const v1::UpdateJobRequest& request,
   if (request.validate_only()) return job;
   PACELINE_RETURN_IF_ERROR(
       book_.Write(*entry, std::move(job), Durability::kStored, asked));
+  runs_.history().Tell(
+      *entry, absl::StrCat(DescribeUpdate(request), ", set by ", identity));
   if (entry->active != nullptr && trains_otherwise) {
     entry->active->Update(plan);
     if (switches) {
@@ -620,17 +634,9 @@ absl::StatusOr<v1::JobReport> Jobs::GetJobReport(
   absl::MutexLock lock(&book_.mu());
   PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
                             book_.Find(name.Format()));
-  if (entry->active != nullptr) {
-    report.set_json(entry->active->Report());
-  }
-  for (const JobReportText& unsaved : entry->unsaved.reports) {
-    if (report.json().empty()) report.set_json(unsaved.json);
-  }
-  if (report.json().empty()) {
-    PACELINE_ASSIGN_OR_RETURN(const auto stored,
-                              store_->GetReport(entry->job.uid()));
-    report.set_json(stored.value_or(""));
-  }
+  PACELINE_ASSIGN_OR_RETURN(
+      *report.mutable_json(),
+      runs_.history().ReportOf(*entry, entry->active.get()));
   if (report.json().empty()) {
     return WrongState(name.Format(),
                       "has not begun to train yet: wait until it is RUNNING");

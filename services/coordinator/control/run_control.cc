@@ -25,6 +25,7 @@
 #include "services/coordinator/control/run_files.h"
 #include "services/coordinator/control/state_reason.h"
 #include "services/coordinator/fleet/pool_demand.h"
+#include "services/coordinator/fleet/server_choice.h"
 #include "services/coordinator/jobs/job_quota.h"
 #include "services/coordinator/jobs/job_state.h"
 #include "services/coordinator/jobs/resource_name.h"
@@ -42,6 +43,10 @@ constexpr absl::Duration kTurn = absl::Milliseconds(200);
 // the first of them gains by looking again soon, not by waiting.
 constexpr absl::Duration kGrain = absl::Milliseconds(5);
 
+// A run that cannot go on in another one keeps a longer journal: to be without
+// one means to begin anew, and to read this one takes ten to twenty seconds.
+constexpr int64_t kLongerIfUnsaved = 10;
+
 // What the coordinator sees is possible, or the state machine is wrong.
 void Advance(v1::Job& job, JobEvent event) {
   const auto next = NextState(job.state(), event, job.name());
@@ -53,16 +58,6 @@ JobEvent EndOf(const RunOutcome& outcome) {
   if (outcome.left_unsaved) return JobEvent::kLeftUnsaved;
   if (!outcome.status.ok()) return JobEvent::kFailed;
   return outcome.paused ? JobEvent::kInterrupted : JobEvent::kFinished;
-}
-
-// Servers that stay and get no job all the same.
-std::string WhyOthersAreNot(const std::vector<v1::Server>& servers) {
-  std::string why;
-  for (const v1::Server& server : servers) {
-    if (server.takes_jobs() || server.leaving()) continue;
-    absl::StrAppend(&why, "; ", server.name(), ": ", server.folder_trouble());
-  }
-  return why;
 }
 
 // The job goes on from where it stands now, and not from so many samples.
@@ -89,6 +84,7 @@ RunControl::RunControl(const JobsOptions& options, const Clock* clock,
       metrics_(metrics),
       book_(book),
       checkpoints_(checkpoints),
+      history_(store, journal, book, &inbox_),
       fleet_(clock, {.lease = options.lease,
                      .term = options.term,
                      .changed = [this] { Wake(); },
@@ -171,6 +167,7 @@ bool RunControl::GoOn(JobEntry& entry) {
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
   // It was asked for, and perhaps not told to the run any more.
   if (state == v1::Job::PAUSING) entry.active->Pause(absl::ZeroDuration());
+  history_.Tell(entry, "the coordinator has restarted: its run goes on");
   LogInfo("goes on with a run of another life", {{"job", entry.job.name()}});
   return true;
 }
@@ -225,6 +222,7 @@ absl::Status RunControl::TakeOver(JobEntry& entry) {
     *job.mutable_end_time() = ToProto(absl::Now());
   }
   LogWarning(absl::StrCat(job.name(), ": ", job.state_reason()));
+  history_.TellState(entry, job);
   return book_->Write(entry, std::move(job), Durability::kStored);
 }
 
@@ -329,6 +327,7 @@ void RunControl::TakeNews(JobEntry& entry) {
       changes.saved) {
     book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
   }
+  if (changes.started) history_.TellState(entry, entry.job);
   for (v1::WatchJobResponse& event : events) {
     entry.events->Append(std::move(event));
   }
@@ -384,14 +383,14 @@ void RunControl::RunEnded(JobEntry& entry, JobRun& run,
   TakeNews(entry);  // What it said last.
   const std::string interrupted = std::exchange(entry.interrupted, "");
   v1::Job job = entry.job;
-  const std::string report = run.Report();
   // One that did not come to train knows nothing of what was before.
-  if (!report.empty()) {
+  if (!run.Report().empty()) {
     // What was admitted counts for the quota, statistics too.
     const int64_t admitted = job.progress().parameters();
     *job.mutable_progress() = run.Progress();
     job.mutable_progress()->set_parameters(admitted);
-    entry.unsaved.reports = {{job.uid(), report}};
+    const auto report = history_.ReportOf(entry, &run);
+    entry.unsaved.reports = {{job.uid(), report.ok() ? *report : run.Report()}};
   }
   if (outcome.paused && !outcome.checkpoint.empty()) {
     job.set_restore_from(
@@ -421,6 +420,7 @@ void RunControl::RunEnded(JobEntry& entry, JobRun& run,
   } else {
     LogInfo("run ended", fields);
   }
+  history_.TellState(entry, job);
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
   run.log().Remove();
 }
@@ -514,6 +514,7 @@ void RunControl::LeaveUnsaved(JobEntry& entry) {
   } else {
     *job.mutable_end_time() = ToProto(absl::Now());
   }
+  history_.TellState(entry, job);
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
 }
 
@@ -530,15 +531,8 @@ void RunControl::LookAtFolders() {
 
 absl::Status RunControl::FindWhatItNeeds(
     JobEntry& entry, const std::vector<v1::Server>& servers) const {
-  const size_t wanted = std::max<uint32_t>(1, entry.job.spec().servers());
-  const auto ready = static_cast<size_t>(std::count_if(
-      servers.begin(), servers.end(),
-      [](const v1::Server& server) { return server.takes_jobs(); }));
-  if (ready < wanted) {
-    return absl::UnavailableError(
-        absl::StrCat("waits for ", wanted, " parameter servers: ", ready,
-                     " connected", WhyOthersAreNot(servers)));
-  }
+  PACELINE_RETURN_IF_ERROR(
+      CheckEnough(servers, std::max<uint32_t>(1, entry.job.spec().servers())));
   // It would train, and then could not be saved.
   if (!folders_.empty() && !IsUsable(folders_.front().status)) {
     return absl::UnavailableError(
@@ -679,13 +673,7 @@ void RunControl::SetWaiting(JobEntry& entry, absl::string_view reason) {
 }
 
 absl::Status RunControl::MakeNews(JobEntry& entry) {
-  PACELINE_ASSIGN_OR_RETURN(const int64_t last,
-                            store_->LastDecisionSequence(entry.job.uid()));
-  if (entry.news == nullptr) {
-    entry.news = std::make_shared<RunNews>(
-        entry.job.uid(), std::max(last, entry.last_decision),
-        book_->EventsOf(entry), journal_, &inbox_);
-  }
+  PACELINE_RETURN_IF_ERROR(history_.MakeNews(entry));
   if (entry.metrics == nullptr) {
     entry.metrics = std::make_shared<JobMetrics>(*registry_, entry.job.name());
   }
@@ -699,7 +687,8 @@ RunSetup RunControl::SetupFor(const JobEntry& entry) {
   setup.journal_file = JournalFile(options_.journal_root, setup.job_uid);
   setup.feed = options_.feed;
   setup.fsync = options_.fsync;
-  setup.most_events = options_.most_events;
+  setup.most_events =
+      options_.most_events * (checkpoints_->kept() ? 1 : kLongerIfUnsaved);
   setup.lanes = options_.lanes;
   setup.frozen_after = options_.frozen_after;
   setup.find_evaluator =

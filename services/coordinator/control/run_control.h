@@ -20,6 +20,7 @@
 #include "protos/paceline/v1/cluster.pb.h"
 #include "services/coordinator/control/checkpoints.h"
 #include "services/coordinator/control/job_book.h"
+#include "services/coordinator/control/job_history.h"
 #include "services/coordinator/control/run_news.h"
 #include "services/coordinator/coordinator_metrics.h"
 #include "services/coordinator/fleet/assignment.h"
@@ -53,6 +54,7 @@ struct JobsOptions {
   StandbyFeed* feed = nullptr;
   bool fsync = false;  // What is written there survives the machine.
   // A run whose journal has more events ends, and its job goes on in another.
+  // Where there are no checkpoints a journal of ten times as many ends.
   int64_t most_events = kLongJournal;
   // In which the coordinator leads; 0: there is no other one. What is called
   // when a member knows of a later term; null: nothing.
@@ -86,6 +88,7 @@ class RunControl {
 
   Fleet& fleet() { return fleet_; }
   const Fleet& fleet() const { return fleet_; }
+  const JobHistory& history() const { return history_; }
 
   // What another life of the coordinator has left in the book: the jobs that
   // ran go on as their journals say; without one they are PAUSED, at their last
@@ -170,6 +173,7 @@ class RunControl {
   JobBook* const book_;
   Checkpoints* const checkpoints_;
   Inbox inbox_;
+  const JobHistory history_;
   Fleet fleet_;
 
   uint64_t rows_lost_ ABSL_GUARDED_BY(book_->mu()) = 0;  // The metric has them.

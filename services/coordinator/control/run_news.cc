@@ -58,6 +58,7 @@ void RunNews::Decided(const v1::Decision& decision) {
   v1::Decision& numbered = *event.mutable_decision();
   numbered = decision;
   *numbered.mutable_time() = ToProto(absl::Now());
+  absl::MutexLock telling(&telling_);
   {
     absl::MutexLock lock(&inbox_->mu);
     numbered.set_sequence(++last_decision_);

@@ -29,8 +29,8 @@ struct Inbox {
 // to the store's queue, and what changes the job to whoever keeps the jobs. So
 // no run ever waits for the disk, for a watcher, or for the lock of the jobs.
 //
-// Each run tells on one thread, and the runs of a job follow each other; what
-// is not told may be called on any thread.
+// Each run tells on one thread, and the runs of a job follow each other.
+// Decisions may be told, and the rest may be called, on any thread.
 class RunNews : public RunObserver {
  public:
   // What has changed since the last Take().
@@ -76,6 +76,7 @@ class RunNews : public RunObserver {
   JobJournal* const journal_;
   Inbox* const inbox_;
 
+  absl::Mutex telling_;  // So that decisions are told as they are numbered.
   int64_t last_decision_ ABSL_GUARDED_BY(inbox_->mu);
   v1::JobProgress progress_ ABSL_GUARDED_BY(inbox_->mu);
   Changes changes_ ABSL_GUARDED_BY(inbox_->mu);

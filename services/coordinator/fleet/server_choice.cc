@@ -1,6 +1,7 @@
 #include "services/coordinator/fleet/server_choice.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,24 @@ absl::StatusOr<std::vector<ServerLink>> LeastLoaded(
     picked.push_back(std::move(server.link));
   }
   return picked;
+}
+
+absl::Status CheckEnough(const std::vector<v1::Server>& servers,
+                         size_t wanted) {
+  size_t ready = 0;
+  std::string others;
+  for (const v1::Server& server : servers) {
+    if (server.takes_jobs()) {
+      ++ready;
+    } else if (!server.leaving()) {
+      absl::StrAppend(&others, "; ", server.name(), ": ",
+                      server.folder_trouble());
+    }
+  }
+  if (ready >= wanted) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("waits for ", wanted,
+                                             " parameter servers: ", ready,
+                                             " connected", others));
 }
 
 absl::Status CheckRoomOf(const v1::ServerHello& server, uint64_t needed,

@@ -39,6 +39,11 @@ absl::StatusOr<JobName> CheckUpdate(const v1::UpdateJobRequest& request);
 absl::StatusOr<v1::Job> ApplyUpdate(const v1::Job& current,
                                     const v1::UpdateJobRequest& request);
 
+// For people: "learning_rate 0.001, stop.epochs 3". What a mask names and is
+// not given is "unset"; of labels and the like only that they are others.
+// REQUIRES: CheckUpdate() has found nothing.
+std::string DescribeUpdate(const v1::UpdateJobRequest& request);
+
 // ABORTED if `etag` is given and is not that of `current`.
 absl::Status CheckEtag(const v1::Job& current, absl::string_view etag);
 

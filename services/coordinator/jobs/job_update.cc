@@ -4,10 +4,17 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/status.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/text_format.h"
 #include "google/protobuf/util/field_mask_util.h"
 #include "services/coordinator/jobs/job_check.h"
 #include "services/coordinator/jobs/job_state.h"
@@ -80,7 +87,38 @@ void CheckMask(const FieldMask& mask, FieldChecks& checks) {
   }
 }
 
+// Of a field that is set; empty if it is repeated.
+std::string ValueOf(const google::protobuf::Message& message,
+                    const google::protobuf::FieldDescriptor& field) {
+  if (field.is_repeated()) return "";
+  const bool is_set = !field.has_presence() ||
+                      message.GetReflection()->HasField(message, &field);
+  if (!is_set) return " unset";
+  std::string value;
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  printer.PrintFieldValueToString(message, &field, -1, &value);
+  return absl::StrCat(" ", absl::StripAsciiWhitespace(value));
+}
+
 }  // namespace
+
+std::string DescribeUpdate(const v1::UpdateJobRequest& request) {
+  std::vector<std::string> fields;
+  for (const std::string& path : request.update_mask().paths()) {
+    const google::protobuf::Message* message = &request.job();
+    const google::protobuf::FieldDescriptor* field = nullptr;
+    for (const absl::string_view part : absl::StrSplit(path, '.')) {
+      if (field != nullptr) {
+        message = &message->GetReflection()->GetMessage(*message, field);
+      }
+      field = message->GetDescriptor()->FindFieldByName(std::string(part));
+    }
+    fields.push_back(absl::StrCat(absl::StripPrefix(path, "spec."),
+                                  ValueOf(*message, *field)));
+  }
+  return absl::StrJoin(fields, ", ");
+}
 
 absl::StatusOr<JobName> CheckUpdate(const v1::UpdateJobRequest& request) {
   FieldChecks checks;

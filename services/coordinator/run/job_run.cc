@@ -434,6 +434,11 @@ std::string JobRun::Report() const {
   return record->Result(view).dump();
 }
 
+double JobRun::SecondsBefore() const {
+  absl::MutexLock lock(&mu_);
+  return record_.seconds_before();
+}
+
 int64_t JobRun::DoneBy(const std::string& name, bool evaluator) const {
   absl::MutexLock lock(&mu_);
   return evaluator

@@ -134,6 +134,8 @@ class JobRun : private RunDriver {
   v1::JobProgress Progress() const;
   // Everything measured so far, as JSON text; empty before the training.
   std::string Report() const;
+  // Of training, in the runs that this one goes on from.
+  double SecondsBefore() const;
   // What the worker of that name has brought about so far, samples counted, or
   // evaluators have, evaluations, be they of others. Only ever grows.
   int64_t DoneBy(const std::string& name, bool evaluator) const;

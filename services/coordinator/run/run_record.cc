@@ -32,6 +32,7 @@ std::optional<MetricTarget> TargetOf(const v1::StopConditions& stop) {
 
 void RunRecord::Begin(absl::Time now, absl::Duration before, int64_t parameters,
                       int64_t train_samples) {
+  if (!began_.has_value()) before_ = before;
   began_ = now - before;
   rate_.Begin(now);
   parameters_ = parameters;

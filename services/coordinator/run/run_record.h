@@ -54,6 +54,8 @@ class RunRecord {
   void Decided(const std::string& worker, const Decision& decision);
 
   double SecondsAt(absl::Time now) const;
+  // Those of the runs that this one goes on from.
+  double seconds_before() const { return absl::ToDoubleSeconds(before_); }
   // Counted of that worker; 0 of one that is not known.
   int64_t SamplesOf(const std::string& worker) const;
 
@@ -89,6 +91,7 @@ class RunRecord {
   int64_t parameters_ = 0;
   int64_t train_samples_ = 0;
   std::optional<absl::Time> began_;  // Less the time of the runs before.
+  absl::Duration before_;
   RecentRate rate_;
   double last_push_seconds_ = 0;
   int64_t pushes_ = 0;

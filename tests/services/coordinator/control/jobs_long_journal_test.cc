@@ -82,8 +82,11 @@ TEST_F(JobsLongJournalTest, TheJobIsSavedAndGoesOnInANewRun) {
 TEST_F(JobsLongJournalTest, WithoutCheckpointsTheJobTrainsOnWithoutAJournal) {
   keeps_checkpoints_ = false;
   const std::string job = StartAndRun("a");
-  EXPECT_TRUE(HasJournal(job));
   TrainLong(job);
+  AwaitTurn();
+  AwaitTurn();
+  EXPECT_TRUE(HasJournal(job));
+  for (int i = 0; i < 9 * kMostEvents; ++i) worker().Heartbeat();
   EXPECT_TRUE(Eventually([&] { return !HasJournal(job); }));
   worker().Push(10);
   AwaitSamples(job, 200);
