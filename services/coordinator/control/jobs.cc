@@ -1,6 +1,5 @@
 #include "services/coordinator/control/jobs.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -642,13 +641,6 @@ absl::StatusOr<v1::JobReport> Jobs::GetJobReport(
                       "has not begun to train yet: wait until it is RUNNING");
   }
   return report;
-}
-
-bool Jobs::any_runs() const {
-  absl::MutexLock lock(&book_.mu());
-  return std::any_of(
-      book_.entries().begin(), book_.entries().end(),
-      [](const auto& entry) { return entry.second.active != nullptr; });
 }
 
 absl::StatusOr<v1::ListWorkersResponse> Jobs::ListWorkers(

@@ -100,9 +100,6 @@ class Jobs {
   absl::StatusOr<v1::Server> SetServerDraining(const std::string& name,
                                                bool draining);
 
-  // Some job has a run.
-  bool any_runs() const;
-
   // Saves what runs and starts nothing any more. Those jobs are PENDING then,
   // and go on when the coordinator is there again; those that do not manage
   // within `grace` are left where their last checkpoint is, and will be PAUSED.
@@ -110,6 +107,7 @@ class Jobs {
   // would change one are UNAVAILABLE.
   void Drain(absl::Duration grace) { runs_.Drain(grace); }
 
+  bool any_runs() const { return runs_.any(); }
   const CoordinatorMetrics& metrics() const { return metrics_; }
 
  private:

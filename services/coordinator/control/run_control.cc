@@ -467,6 +467,13 @@ void RunControl::LeaveServers() {
   }
 }
 
+bool RunControl::any() const {
+  absl::MutexLock lock(&book_->mu());
+  return std::any_of(
+      book_->entries().begin(), book_->entries().end(),
+      [](const auto& entry) { return entry.second.active != nullptr; });
+}
+
 void RunControl::Drain(absl::Duration grace) {
   const absl::Time deadline = clock_->Now() + grace;
   {

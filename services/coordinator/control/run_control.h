@@ -103,6 +103,8 @@ class RunControl {
   // The job's progress becomes what it goes on with, wherever its run has been.
   // REQUIRES: the book's lock is held.
   void SetBack(const JobEntry& entry, v1::Job& job) const;
+  // Some job has a run.
+  bool any() const;
   // Jobs::Drain().
   void Drain(absl::Duration grace);
 
