@@ -117,9 +117,13 @@ absl::Status SetContext(Session& session, const SetFlags& flags) {
   PACELINE_RETURN_IF_ERROR(ResolveConnection(
                                check, [](const char*) { return ""; }, config)
                                .status());
+  // Whoever makes the first one means to use it.
+  const bool is_first = is_new && config.contexts.size() == 1;
+  if (is_first) config.current_context = flags.name;
   PACELINE_RETURN_IF_ERROR(WriteConfigFile(PathOf(session), config));
   return session.Write(absl::StrCat("context ", flags.name,
-                                    is_new ? " created\n" : " changed\n"));
+                                    is_new ? " created" : " changed",
+                                    is_first ? ", it is current\n" : "\n"));
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ AddedCommand<Flags> AddChange(CLI::App& job, const char* name, const char* help,
   const auto command = AddCommand<Flags>(job, name, help, chosen, run, choice);
   CLI::Option* names =
       command.app->add_option("JOB", command.flags->names)->required();
-  if (!several) names->expected(1);
+  if (!several) names->expected(1)->allow_extra_args(false);
   command.app->add_option("--etag", command.flags->etag,
                           "Only if this is still the job's");
   command.app->add_flag("--dry-run", command.flags->dry_run,
@@ -191,7 +191,7 @@ void AddJobChangeCommands(CLI::App& job, ChosenCommand& chosen) {
       job, "switch", "Let another paradigm take over, at once", chosen,
       /*several=*/false, &SwitchParadigm);
   paradigm.app
-      ->add_option("--paradigm", paradigm.flags->paradigm,
+      ->add_option("PARADIGM,--paradigm", paradigm.flags->paradigm,
                    "As bsp, ssp:s=3 or cgp; see docs/paradigms.md")
       ->required();
   paradigm.app->add_option("--reason", paradigm.flags->reason,

@@ -7,6 +7,7 @@
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
+#include "services/cli/admin/job_selection.h"
 #include "services/cli/admin/output/job_view.h"
 
 namespace paceline {
@@ -28,6 +29,8 @@ struct JobListFlags : CommonFlags {
   bool all_namespaces = false;
   bool watch = false;
   std::string filter;
+  std::string state;
+  std::string labels;
   std::string order_by = "name";
   int64_t limit = 0;
 };
@@ -88,7 +91,9 @@ absl::Status ListJobs(Session& session, const JobListFlags& flags) {
   v1::ListJobsRequest request;
   request.set_parent(absl::StrCat(
       "namespaces/", flags.all_namespaces ? "-" : session.connection().space));
-  request.set_filter(flags.filter);
+  PACELINE_ASSIGN_OR_RETURN(
+      *request.mutable_filter(),
+      SelectJobs(flags.filter, flags.state, flags.labels));
   request.set_order_by(flags.order_by);
   const auto list = [&] {
     return session.List(&JobsApi::ListJobs, request, flags.limit);
@@ -185,6 +190,10 @@ void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen) {
                      "Go on with a line for every change");
   list.app->add_option("--filter", list.flags->filter,
                        "As 'state = RUNNING AND labels.team = \"vision\"'");
+  list.app->add_option("--state", list.flags->state,
+                       "Those in that state alone, as running");
+  list.app->add_option("-l,--labels", list.flags->labels,
+                       "Those with these labels alone, as team=vision");
   list.app->add_option("--order-by", list.flags->order_by,
                        "As \"create_time desc,name\"; default: by name");
   list.app->add_option("--limit", list.flags->limit, "At most so many; 0: all");
@@ -200,7 +209,7 @@ void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen) {
   accuracy.app->add_option("JOB", accuracy.flags->job)->required();
 
   const auto report = AddCommand<GetFlags>(
-      job, "report", "Print what was measured on a job's latest run, as JSON",
+      job, "report", "Print what was measured on all runs of a job, as JSON",
       chosen, &ReportJob, {.output = false});
   report.app->add_option("JOB", report.flags->names)->required();
 }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -20,16 +22,17 @@ struct TopFlags : CommonFlags {
 
 using Lines = std::vector<std::string>;
 
-absl::StatusOr<Lines> LookAtJob(Session& session, const std::string& typed) {
+absl::StatusOr<Lines> LookAtJob(Session& session, const std::string& typed,
+                                size_t width) {
   v1::GetJobRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(), session.JobName(typed));
   PACELINE_ASSIGN_OR_RETURN(const v1::Job job,
                             session.Call(&JobsApi::GetJob, request));
-  return JobTop(job);
+  return JobTop(job, width);
 }
 
 // Shows the jobs of all namespaces, because workers are everybody's.
-absl::StatusOr<Lines> LookAtCluster(Session& session) {
+absl::StatusOr<Lines> LookAtCluster(Session& session, size_t width) {
   v1::ListJobsRequest request;
   request.set_parent("namespaces/-");
   // Those that have ended may be thousands.
@@ -43,12 +46,13 @@ absl::StatusOr<Lines> LookAtCluster(Session& session) {
       session.List(&ClusterApi::ListWorkers, v1::ListWorkersRequest()));
   return ClusterTop({jobs.jobs().begin(), jobs.jobs().end()},
                     {workers.workers().begin(), workers.workers().end()},
-                    session.console().now());
+                    session.console().now(), width);
 }
 
-absl::StatusOr<Lines> Look(Session& session, const TopFlags& flags) {
-  return flags.job.empty() ? LookAtCluster(session)
-                           : LookAtJob(session, flags.job);
+absl::StatusOr<Lines> Look(Session& session, const TopFlags& flags,
+                           size_t width = kAnyWidth) {
+  return flags.job.empty() ? LookAtCluster(session, width)
+                           : LookAtJob(session, flags.job, width);
 }
 
 absl::Status ShowTop(Session& session, const TopFlags& flags) {
@@ -62,12 +66,15 @@ absl::Status ShowTop(Session& session, const TopFlags& flags) {
     return session.Write(absl::StrCat(absl::StrJoin(lines, "\n"), "\n"));
   }
   for (;;) {
-    PACELINE_ASSIGN_OR_RETURN(Lines lines, Look(session, flags));
-    const TerminalSize size = output.size();
     // The last column and row stay free, as for the bars of a run.
-    lines = FitTop(std::move(lines), {.width = size.columns - 1,
-                                      .height = size.rows - 1,
-                                      .color = output.color});
+    const TerminalSize size = output.size();
+    const int width = size.columns - 1;
+    PACELINE_ASSIGN_OR_RETURN(
+        Lines lines,
+        Look(session, flags, static_cast<size_t>(std::max(width, 1))));
+    lines = FitTop(
+        std::move(lines),
+        {.width = width, .height = size.rows - 1, .color = output.color});
     // One write, or it would flicker: home, each line with its rest erased,
     // and all that is below.
     PACELINE_RETURN_IF_ERROR(session.Write(absl::StrCat(

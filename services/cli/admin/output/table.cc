@@ -114,6 +114,28 @@ std::string RenderTable(const Table& table, bool headers) {
   return text;
 }
 
+Table FitTable(Table table, size_t width,
+               const std::vector<absl::string_view>& dispensable) {
+  const auto fits = [&] {
+    const std::string text = RenderTable(table, /*headers=*/true);
+    const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+    return std::ranges::all_of(lines, [&](absl::string_view line) {
+      return Characters(line) <= width;
+    });
+  };
+  for (const absl::string_view header : dispensable) {
+    if (fits()) break;
+    const auto column = std::ranges::find(table.headers, header);
+    if (column == table.headers.end()) continue;
+    const auto index = column - table.headers.begin();
+    table.headers.erase(column);
+    for (std::vector<std::string>& row : table.rows) {
+      row.erase(row.begin() + index);
+    }
+  }
+  return table;
+}
+
 bool NaturalLess(absl::string_view left, absl::string_view right) {
   while (!left.empty() && !right.empty()) {
     const absl::string_view left_digits = Digits(left);

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_CLI_ADMIN_OUTPUT_TABLE_H_
 #define PACELINE_SERVICES_CLI_ADMIN_OUTPUT_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -73,6 +74,11 @@ Table TableOf(const std::vector<const Resource*>& resources,
 // others wrote cannot break a line or move the cursor. Without rows: empty,
 // headers included.
 std::string RenderTable(const Table& table, bool headers);
+
+// The table without some of the columns `dispensable`, the first of them first,
+// so that no line is wider than `width`, if that is possible.
+Table FitTable(Table table, size_t width,
+               const std::vector<absl::string_view>& dispensable);
 
 // Less than `right` in the order of people: "w2" before "w10".
 bool NaturalLess(absl::string_view left, absl::string_view right);

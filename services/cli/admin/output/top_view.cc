@@ -52,7 +52,7 @@ std::string CountsLine(const std::vector<const v1::Job*>& jobs,
 
 std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
                                     const std::vector<v1::Worker>& workers,
-                                    absl::Time now) {
+                                    absl::Time now, size_t width) {
   std::vector<const v1::Job*> active;
   for (const v1::Job& job : jobs) {
     if (!IsTerminal(job.state())) active.push_back(&job);
@@ -79,7 +79,9 @@ std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
            progress.has_seconds_left() ? ShortSeconds(progress.seconds_left())
                                        : ""});
     }
-    AppendTable(table, &lines);
+    AppendTable(FitTable(std::move(table), width,
+                         {"NAMESPACE", "LOSS", "STATE", "ACCURACY"}),
+                &lines);
   }
   if (!workers.empty()) {
     lines.emplace_back();
@@ -92,12 +94,14 @@ std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
     for (size_t i = 0; i < sorted.size(); ++i) {
       table.rows[i].emplace_back(sorted[i]->straggler() ? kStraggler : "-");
     }
-    AppendTable(table, &lines);
+    AppendTable(
+        FitTable(std::move(table), width, {"AGE", "PROGRAMS", "POOL", "GPU"}),
+        &lines);
   }
   return lines;
 }
 
-std::vector<std::string> JobTop(const v1::Job& job) {
+std::vector<std::string> JobTop(const v1::Job& job, size_t width) {
   const v1::JobProgress& progress = job.progress();
   std::vector<std::string> facts = {std::string(LastPart(job.name())),
                                     StateText(job.state()), ShortParadigm(job),
@@ -140,7 +144,9 @@ std::vector<std::string> JobTop(const v1::Job& job) {
          absl::StrFormat("%.2f", worker->straggler_score()),
          std::string(worker->straggler() ? kStraggler : "-")});
   }
-  AppendTable(table, &lines);
+  AppendTable(
+      FitTable(std::move(table), width, {"CLOCK", "ITERATIONS", "STATE"}),
+      &lines);
   return lines;
 }
 

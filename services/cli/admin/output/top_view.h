@@ -1,6 +1,8 @@
 #ifndef PACELINE_SERVICES_CLI_ADMIN_OUTPUT_TOP_VIEW_H_
 #define PACELINE_SERVICES_CLI_ADMIN_OUTPUT_TOP_VIEW_H_
 
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,13 +15,18 @@ namespace paceline {
 
 // What `paceline top` shows. Pure: responses to lines.
 
-// The cluster: its jobs that have not ended, and its workers.
+inline constexpr size_t kAnyWidth = std::numeric_limits<size_t>::max();
+
+// The cluster: its jobs that have not ended, and its workers. Of its tables
+// columns are left out that can be spared, where the lines would be wider than
+// `width`.
 std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
                                     const std::vector<v1::Worker>& workers,
-                                    absl::Time now);
+                                    absl::Time now, size_t width = kAnyWidth);
 
-// One job: its progress, and its workers with the slowest first.
-std::vector<std::string> JobTop(const v1::Job& job);
+// One job: its progress, and its workers with the slowest first, whose table
+// is as wide.
+std::vector<std::string> JobTop(const v1::Job& job, size_t width = kAnyWidth);
 
 // The lines as far as they fit; where color is allowed, headings are bold and
 // lines of stragglers yellow.

@@ -253,6 +253,8 @@ TEST_F(ChangeCommandTest, Verbs) {
   EXPECT_EQ(
       run("job switch mnist --paradigm cgp", {"--reason", "one slow worker"}),
       "job/mnist switched to cgp (dry run)\n");
+  EXPECT_EQ(run("job switch mnist cgp", {"--reason", "one slow worker"}),
+            "job/mnist switched to cgp (dry run)\n");
   EXPECT_EQ(run("job restore mnist --checkpoint c1"),
             "job/mnist restored from checkpoint c1 (dry run)\n");
   EXPECT_EQ(run("job pause mnist -o name"), "namespaces/default/jobs/mnist\n");
@@ -407,8 +409,10 @@ TEST_F(ChangeCommandTest, Contexts) {
                 .Run(absl::StrCat("config set-context lab --address ",
                                   cluster_.address(), " -n vision"))
                 .out,
-            "context lab created\n");
+            "context lab created, it is current\n");
   EXPECT_EQ(command_.Run("config set-context other --address x:1").code, 0);
+  EXPECT_EQ(command_.Run("config current-context").out, "lab\n");
+  EXPECT_EQ(command_.Run("config use-context other").code, 0);
   EXPECT_EQ(command_.Run("config use-context lab").code, 0);
   EXPECT_EQ(command_.Run("config current-context").out, "lab\n");
   EXPECT_EQ(command_.Run("config get-contexts").out,

@@ -115,6 +115,13 @@ TEST(OutputTest, Top) {
       absl::StrJoin(ClusterTop({PendingJob(), RunningJob()},
                                {DrainingWorker(), AssignedWorker()}, kNow),
                     "\n"));
+  // The columns that one looks for stay.
+  ExpectGolden(
+      "top_80.txt",
+      absl::StrJoin(ClusterTop({PendingJob(), RunningJob()},
+                               {DrainingWorker(), AssignedWorker()}, kNow, 79),
+                    "\n"));
+  ExpectGolden("top_job_60.txt", absl::StrJoin(JobTop(RunningJob(), 59), "\n"));
   ExpectGolden("top_job.txt", absl::StrJoin(JobTop(RunningJob()), "\n"));
   ExpectGolden("top_color.txt",
                absl::StrJoin(FitTop(JobTop(RunningJob()),

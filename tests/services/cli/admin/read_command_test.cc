@@ -92,6 +92,30 @@ TEST_F(ReadCommandTest, ListReadsAllPages) {
   EXPECT_EQ(requests[0].page_size(), 1);
 }
 
+TEST_F(ReadCommandTest, ListSelectsByStateAndLabels) {
+  std::string filter;
+  cluster_.jobs.onListJobs = [&](const auto& request, auto*) {
+    filter = request.filter();
+  };
+  const auto filter_of = [&](const std::vector<std::string>& flags) {
+    filter.clear();
+    EXPECT_EQ(command_.Run("job list", flags).code, 0);
+    return filter;
+  };
+  EXPECT_EQ(filter_of({"--state", "running"}), "state = RUNNING");
+  EXPECT_EQ(filter_of({"-l", "team=vision"}), "labels.\"team\" = \"vision\"");
+  EXPECT_EQ(filter_of({"-l", "team==a\"b,tier != test,urgent"}),
+            "labels.\"team\" = \"a\\\"b\" AND labels.\"tier\" != \"test\" AND "
+            "labels:\"urgent\"");
+  EXPECT_EQ(filter_of({"--filter", "name = a", "--state", "FAILED", "-l", "x"}),
+            "name = a AND state = FAILED AND labels:\"x\"");
+  for (const std::string& labels : {"=vision", "!urgent", "team in (a,b)"}) {
+    const auto refused = command_.Run("job list", {"-l", labels});
+    EXPECT_EQ(refused.code, 2) << labels;
+    EXPECT_THAT(refused.err, HasSubstr("is none; write team=vision"));
+  }
+}
+
 TEST_F(ReadCommandTest, AnEmptyListSaysSoOnStderr) {
   cluster_.jobs.onListJobs = [](const auto&, auto*) {};
   const auto table = command_.Run("job list");
