@@ -368,7 +368,7 @@ class PythonClientTest(unittest.TestCase):
         cluster.await_samples(job.name, samples + 1)
         decisions = cluster.jobs.ListDecisions(
             jobs.ListDecisionsRequest(parent=job.name)).decisions
-        self.assertNotIn("loss", [decision.kind for decision in decisions])
+        self.assertNotIn("worker-lost", [decision.kind for decision in decisions])
 
     def test_everybody_ends_within_the_grace_on_sigterm(self):
         cluster = self.start(1, [("w0", ["--step-time", "5ms"])])

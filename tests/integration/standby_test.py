@@ -190,6 +190,8 @@ class AgreedByPostgres(StandbyCase):
               "without more samples", flush=True)
         self.assertEqual(self.cluster.codes, [0, 0])
         self.job.nobody_was_lost()
+        self.assertNotIn("PENDING",
+                         self.job.commands("job", "logs", self.job.name))
         self.job.counts_each_sample()
 
     def test_all_are_replaced_while_it_trains(self):

@@ -6,7 +6,7 @@
 {{- sub ($now | dateModify (printf "+%s" .) | unixEpoch) ($now | unixEpoch) -}}
 {{- end -}}
 
-{{/* After its grace a process needs up to 7 s to end its streams.
+{{/* After its grace a process needs up to 8 s to end its streams.
      (dict "path" "servers" "values" .Values.servers) */}}
 {{- define "paceline.checkGrace" -}}
 {{- if lt (int .values.terminationGracePeriodSeconds) (add 10 (int (include "paceline.seconds" .values.grace)) | int) -}}

@@ -73,8 +73,17 @@ void MergeWorkers(const Json& before, Json& after) {
   });
 }
 
-// What the last evaluation has measured, and when the target was reached.
-void MergeResults(const Json& before, double began, Json& after) {
+// Whether a target that was reached before is reached in this run from its
+// first evaluation on, or not known to be lost.
+bool StaysReached(const Json& run) {
+  const Json& accuracy = run.at("accuracy");
+  return accuracy.empty() ||
+         run.at("seconds_to_target") == accuracy.front().at("seconds");
+}
+
+// What the last evaluation has measured, and when the target was reached, which
+// `stays` so.
+void MergeResults(const Json& before, double began, bool stays, Json& after) {
   const Json& accuracy = after["accuracy"];
   if (after["final_metrics"].empty() && !accuracy.empty() &&
       accuracy.back() == before.at("accuracy").back()) {
@@ -83,7 +92,7 @@ void MergeResults(const Json& before, double began, Json& after) {
   }
   const Json& reached = before.at("seconds_to_target");
   if (before.at("target") == after["target"] && reached.is_number() &&
-      reached.get<double>() <= began) {
+      reached.get<double>() <= began && stays) {
     after["seconds_to_target"] = reached;
   }
 }
@@ -97,10 +106,15 @@ std::string MergeReports(const std::string& before, const std::string& after,
   try {
     const Json former = Json::parse(before);
     Json merged = Json::parse(after);
+    const bool stays = StaysReached(merged);
     merged["paradigm"] = former.at("paradigm");
+    // Of the last push: there may be none in this run yet.
+    merged["seconds"] =
+        std::max(merged.at("seconds").get<double>(),
+                 std::min(former.at("seconds").get<double>(), began));
     Prepend(former, began, "accuracy", merged);
     Prepend(former, began, "switches", merged);
-    MergeResults(former, began, merged);
+    MergeResults(former, began, stays, merged);
     AddUp(
         former, merged,
         {"pushes", "discarded", "refused_blocks", "push_bytes", "pull_bytes"});

@@ -13,6 +13,7 @@
 #include "common/proto_time.h"
 #include "common/status.h"
 #include "common/status_details.h"
+#include "services/coordinator/control/job_report.h"
 #include "services/coordinator/jobs/job_check.h"
 #include "services/coordinator/jobs/job_list.h"
 #include "services/coordinator/jobs/job_quota.h"
@@ -295,11 +296,9 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
         return absl::OkStatus();
       },
       [&](JobEntry& entry) {
-        if (entry.active == nullptr) {
-          runs_.history().Tell(
-              entry, absl::StrCat("paradigm ", wanted.paradigm, ": ", reason));
-          return;
-        }
+        runs_.history().Tell(entry, absl::StrCat("paradigm ", wanted.paradigm,
+                                                 ", set by ", identity));
+        if (entry.active == nullptr) return;
         const absl::Status switched = entry.active->Switch(wanted.spec, reason);
         // The last push may have been counted a moment ago.
         if (!switched.ok()) LogWarning(switched.message());
@@ -633,9 +632,14 @@ absl::StatusOr<v1::JobReport> Jobs::GetJobReport(
   absl::MutexLock lock(&book_.mu());
   PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
                             book_.Find(name.Format()));
-  PACELINE_ASSIGN_OR_RETURN(
-      *report.mutable_json(),
-      runs_.history().ReportOf(*entry, entry->active.get()));
+  PACELINE_ASSIGN_OR_RETURN(*report.mutable_json(),
+                            runs_.history().ReportOf(*entry));
+  const std::string last =
+      entry->active == nullptr ? "" : entry->active->Report();
+  if (!last.empty()) {
+    report.set_json(
+        MergeReports(report.json(), last, entry->active->SecondsBefore()));
+  }
   if (report.json().empty()) {
     return WrongState(name.Format(),
                       "has not begun to train yet: wait until it is RUNNING");

@@ -107,7 +107,7 @@ class Jobs {
   // would change one are UNAVAILABLE.
   void Drain(absl::Duration grace) { runs_.Drain(grace); }
 
-  bool any_runs() const { return runs_.any(); }
+  bool any_runs() const { return runs_.any_runs(); }
   const CoordinatorMetrics& metrics() const { return metrics_; }
 
  private:

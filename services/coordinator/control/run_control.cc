@@ -22,6 +22,7 @@
 #include "common/status_details.h"
 #include "common/trace_context.h"
 #include "services/coordinator/control/checkpoint_folders.h"
+#include "services/coordinator/control/job_report.h"
 #include "services/coordinator/control/run_files.h"
 #include "services/coordinator/control/state_reason.h"
 #include "services/coordinator/fleet/pool_demand.h"
@@ -42,10 +43,6 @@ constexpr absl::Duration kTurn = absl::Milliseconds(200);
 // Workers of the same node may come one by one; a job that could start with
 // the first of them gains by looking again soon, not by waiting.
 constexpr absl::Duration kGrain = absl::Milliseconds(5);
-
-// A run that cannot go on in another one keeps a longer journal: to be without
-// one means to begin anew, and to read this one takes ten to twenty seconds.
-constexpr int64_t kLongerIfUnsaved = 10;
 
 // What the coordinator sees is possible, or the state machine is wrong.
 void Advance(v1::Job& job, JobEvent event) {
@@ -303,7 +300,8 @@ void RunControl::TakeNews(JobEntry& entry) {
   }
   if (changes.warning.has_value()) entry.warning = *changes.warning;
   const bool warned =
-      changes.warning.has_value() && job.state() == v1::Job::RUNNING;
+      changes.warning.has_value() &&
+      (job.state() == v1::Job::RUNNING || job.state() == v1::Job::STARTING);
   if (warned) job.set_state_reason(entry.ReasonWhileRunning());
   bool over = false;
   std::vector<v1::WatchJobResponse> events;
@@ -383,14 +381,19 @@ void RunControl::RunEnded(JobEntry& entry, JobRun& run,
   TakeNews(entry);  // What it said last.
   const std::string interrupted = std::exchange(entry.interrupted, "");
   v1::Job job = entry.job;
+  const v1::JobProgress progress = run.Progress();
+  const std::string report = run.Report();
   // One that did not come to train knows nothing of what was before.
-  if (!run.Report().empty()) {
+  if (!report.empty()) {
     // What was admitted counts for the quota, statistics too.
     const int64_t admitted = job.progress().parameters();
-    *job.mutable_progress() = run.Progress();
+    *job.mutable_progress() = progress;
     job.mutable_progress()->set_parameters(admitted);
-    const auto report = history_.ReportOf(entry, &run);
-    entry.unsaved.reports = {{job.uid(), report.ok() ? *report : run.Report()}};
+    const auto before = history_.ReportOf(entry);
+    if (!before.ok()) LogError(before.status().message());
+    entry.unsaved.reports = {
+        {job.uid(),
+         MergeReports(before.value_or(""), report, run.SecondsBefore())}};
   }
   if (outcome.paused && !outcome.checkpoint.empty()) {
     job.set_restore_from(
@@ -420,7 +423,7 @@ void RunControl::RunEnded(JobEntry& entry, JobRun& run,
   } else {
     LogInfo("run ended", fields);
   }
-  history_.TellState(entry, job);
+  history_.TellState(entry, job, progress.seconds());
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
   run.log().Remove();
 }
@@ -467,11 +470,11 @@ void RunControl::LeaveServers() {
   }
 }
 
-bool RunControl::any() const {
+bool RunControl::any_runs() const {
   absl::MutexLock lock(&book_->mu());
-  return std::any_of(
-      book_->entries().begin(), book_->entries().end(),
-      [](const auto& entry) { return entry.second.active != nullptr; });
+  return std::ranges::any_of(book_->Busy(), [](const JobEntry* entry) {
+    return entry->active != nullptr;
+  });
 }
 
 void RunControl::Drain(absl::Duration grace) {

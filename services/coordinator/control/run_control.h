@@ -104,7 +104,7 @@ class RunControl {
   // REQUIRES: the book's lock is held.
   void SetBack(const JobEntry& entry, v1::Job& job) const;
   // Some job has a run.
-  bool any() const;
+  bool any_runs() const;
   // Jobs::Drain().
   void Drain(absl::Duration grace);
 

@@ -185,7 +185,7 @@ class Tenure {
       const absl::Time now = clock_.Now();
       const auto present = host_.Present();
       if (!present.has_value() || !present->complete) {
-        if (now >= until || !trains()) return false;
+        if (now + stays >= until || !trains()) return false;
         since = now;
       } else if (present->version != version) {
         return false;
@@ -198,10 +198,13 @@ class Tenure {
   }
 
   // The same once all jobs are saved, which is good for every version: whoever
-  // stands by leads, when it has that, too.
-  bool HandOverSaved() {
-    feed_->AwaitHeld();
-    const absl::Time until = clock_.Now() + kStandbyPatience;
+  // stands by leads, when it has that, too, unless that takes until then.
+  bool HandOverSaved(absl::Time until) {
+    const auto held = std::make_shared<absl::Notification>();
+    feed_->WhenHeld([held] { held->Notify(); });
+    if (!held->WaitForNotificationWithTimeout(until - clock_.Now())) {
+      return false;
+    }
     while (true) {
       const auto present = host_.Present();
       if (!present.has_value() || !present->complete) return false;
@@ -214,9 +217,11 @@ class Tenure {
  private:
   // False: the record does not name it yet.
   bool Release(const StandbyHost::Standby& standby) {
-    if (!keeper_.Release()) return false;
-    LogInfo("hands the lead over", {{"standby", standby.name}});
-    return true;
+    // Before, for a log that is slow must not hold up one that leads no more.
+    if (!std::exchange(releases_, true)) {
+      LogInfo("hands the lead over", {{"standby", standby.name}});
+    }
+    return keeper_.Release();
   }
 
   // The one that stands by says that it leads.
@@ -239,6 +244,7 @@ class Tenure {
   const Clock& clock_ = Clock::Real();
   const bool shares_record_;
   StandbyFeed* const feed_;
+  bool releases_ = false;
   LeadershipMetrics& metrics_;
   StandbyHost host_;
   LeaderKeeper keeper_;  // Last: its thread uses the above.
@@ -370,7 +376,6 @@ absl::Status Lead(const ProcessParts& parts) {
   AnnounceAddress(parts.address.listen());
   parts.told_to_stop.WaitForNotification();
   LogInfo("told to stop");
-  parts.readiness.Set(absl::UnavailableError("it is stopping"));
   const absl::Time until = Clock::Real().Now() + options.grace;
   // Without a record that it reads, the standby would not know.
   const bool hands_over = !options.leader_lock.empty();
@@ -378,10 +383,12 @@ absl::Status Lead(const ProcessParts& parts) {
                                     [&jobs] { return jobs->any_runs(); })) {
     std::_Exit(0);
   }
+  parts.readiness.Set(absl::UnavailableError("it is stopping"));
   services.Save(until - Clock::Real().Now());
   if (hands_over) {
-    journal.Flush(kStandbyPatience).IgnoreError();
-    if (tenure.HandOverSaved()) std::_Exit(0);
+    const absl::Time released = Clock::Real().Now() + kStandbyPatience;
+    journal.Flush(kStandbyPatience / 2).IgnoreError();
+    if (tenure.HandOverSaved(released)) std::_Exit(0);
   }
   services.Close();
   return absl::OkStatus();

@@ -238,6 +238,7 @@ void RunCourse::StartTraining(const Turn& turn) {
   PerformShardActions(turn);
   turn.outputs.push_back(TrainingStarted{
       model_.Parameters(), model_.train_samples, trainers.size()});
+  if (troubles_.any_unfit()) TellWarning(turn);  // That is over.
   for (const WorkerId worker : members_.Present()) {
     const RunMember& member = *members_.Find(worker);
     if (member.state != RunMember::State::kReady) continue;

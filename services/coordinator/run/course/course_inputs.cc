@@ -245,7 +245,12 @@ void RunCourse::TellUnfit(const Turn& turn, WorkerId worker,
   turn.outputs.push_back(
       Notice{member->name, "worker-lost",
              absl::StrCat("cannot take part: ", why.ToString())});
-  if (member->trainer()) troubles_.Unfit(member->name, why);
+  if (!member->trainer()) return;
+  troubles_.Unfit(member->name, why);
+  if (core_ != nullptr) return;
+  // Who waits for the job to begin looks at its state.
+  turn.outputs.push_back(
+      Warning{absl::StrCat("cannot take part: ", troubles_.unfit().message())});
 }
 
 template <>

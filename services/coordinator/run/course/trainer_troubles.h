@@ -16,6 +16,7 @@ class TrainerTroubles {
  public:
   // It cannot prepare the job. The first one's reason stays until that one can.
   void Unfit(const std::string& name, const absl::Status& why) {
+    any_unfit_ = true;
     if (!unfit_.ok()) return;
     unfit_ = Annotate(why, name);
     unfit_name_ = name;
@@ -36,6 +37,7 @@ class TrainerTroubles {
   }
 
   const absl::Status& unfit() const { return unfit_; }
+  bool any_unfit() const { return any_unfit_; }  // Now or before.
   // Of the trainer that went last, if it failed.
   const absl::Status& failure() const { return failure_; }
   // Empty if none has said anything.
@@ -44,6 +46,7 @@ class TrainerTroubles {
  private:
   absl::Status unfit_;
   std::string unfit_name_;
+  bool any_unfit_ = false;
   std::string last_words_;
   absl::Status failure_;
 };

@@ -295,8 +295,7 @@ class Client:
                           Decision)
 
     def get_job_report(self, name: str) -> typing.Dict[str, typing.Any]:
-        """Everything that was measured on the job's latest run so far: an
-        element of "runs" of what `paceline local -o json` prints. Raises
+        """Everything that was measured on the job's runs so far: an element of "runs" of what `paceline local -o json` prints. Raises
         FailedPrecondition if it has not run yet."""
         report = self._channel.call("JobService", "GetJobReport", new(
             "GetJobReportRequest", name=self._job_name(name)))

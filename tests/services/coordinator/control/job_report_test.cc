@@ -62,7 +62,7 @@ TEST(MergeReportsTest, TheCurveAndTheSwitchesGoOn) {
   after["accuracy"] = Json::array({Point(8, 0.875)});
   after["switches"] = Json::array({{{"seconds", 7.0}, {"to", "cgp"}}});
   after["final_accuracy"] = 0.875;
-  const Json merged = Merge(before, after, 6);
+  Json merged = Merge(before, after, 6);
   EXPECT_EQ(merged["paradigm"], "bsp");
   EXPECT_EQ(merged["accuracy"],
             Json::array({Point(2, 0.5), Point(5, 0.75), Point(8, 0.875)}));
@@ -84,7 +84,7 @@ TEST(MergeReportsTest, WhatTheJobWentBackFromIsLeftOut) {
   before["seconds_to_target"] = 5.0;
   before["final_accuracy"] = 0.9;
   before["final_metrics"] = {{"accuracy", 0.9}};
-  const Json merged = Merge(before, Report("bsp"), 3);
+  Json merged = Merge(before, Report("bsp"), 3);
   EXPECT_EQ(merged["accuracy"], Json::array({Point(2, 0.5)}));
   EXPECT_EQ(merged["seconds_to_target"], nullptr);
   EXPECT_EQ(merged["final_accuracy"], nullptr);
@@ -96,7 +96,7 @@ TEST(MergeReportsTest, WithoutANewEvaluationTheLastOneIsTheResult) {
   before["seconds_to_target"] = 5.0;
   before["final_accuracy"] = 0.9;
   before["final_metrics"] = {{"accuracy", 0.9}};
-  const Json merged = Merge(before, Report("bsp"), 6);
+  Json merged = Merge(before, Report("bsp"), 6);
   EXPECT_EQ(merged["final_accuracy"], 0.9);
   EXPECT_EQ(merged["final_metrics"], Json({{"accuracy", 0.9}}));
   EXPECT_EQ(merged["seconds_to_target"], 5.0);
@@ -111,7 +111,7 @@ TEST(MergeReportsTest, WorkersAreAddedUpByName) {
   Json after = Report("bsp");
   after["workers"] =
       Json::array({Worker("w0", 6, 3), Worker("w1", 1, 1), Worker("w2", 0, 0)});
-  const Json workers = Merge(before, after, 1)["workers"];
+  Json workers = Merge(before, after, 1)["workers"];
   ASSERT_EQ(workers.size(), 3);
   EXPECT_EQ(workers[0]["worker"], "w0");
   EXPECT_EQ(workers[0]["iterations"], 10);

@@ -18,16 +18,21 @@ using ::testing::StartsWith;
 
 class JobsHistoryTest : public JobsTest {
  protected:
-  // Of the kind "job", in their order; all decisions are numbered without gaps.
-  std::vector<std::string> History(const std::string& job) {
+  std::vector<v1::Decision> Decisions(const std::string& job) {
     v1::ListDecisionsRequest request;
     request.set_parent(job);
     request.set_page_size(1000);
     const auto listed = jobs().ListDecisions(request);
     EXPECT_TRUE(listed.ok()) << listed.status();
+    if (!listed.ok()) return {};
+    return {listed->decisions().begin(), listed->decisions().end()};
+  }
+  v1::Decision Last(const std::string& job) { return Decisions(job).back(); }
+  // Of the kind "job", in their order; all decisions are numbered without gaps.
+  std::vector<std::string> History(const std::string& job) {
     std::vector<std::string> texts;
     int64_t sequence = 0;
-    for (const v1::Decision& decision : listed->decisions()) {
+    for (const v1::Decision& decision : Decisions(job)) {
       EXPECT_EQ(decision.sequence(), ++sequence);
       if (decision.kind() == "job") texts.push_back(decision.text());
     }
@@ -92,7 +97,7 @@ TEST_F(JobsHistoryTest, WhatIsDoneToAJobWithoutARunIsTold) {
   request.set_reason("to try it");
   ASSERT_TRUE(jobs().SwitchParadigm(request, "ben").ok());
   EXPECT_THAT(History(job), ElementsAre(StartsWith("created by "),
-                                        "paradigm asp: to try it"));
+                                        "paradigm asp, set by ben"));
 }
 
 TEST_F(JobsHistoryTest, ACoordinatorThatIsKilledIsToldOf) {
@@ -108,16 +113,17 @@ TEST_F(JobsHistoryTest, ACoordinatorThatIsKilledIsToldOf) {
 TEST_F(JobsHistoryTest, TheReportIsOfAllRuns) {
   const std::string job = StartAndRun("a");
   PauseAfter(job, 3);
-  EXPECT_EQ(Report(job)["pushes"], 4);
+  EXPECT_EQ(Report(job).at("pushes"), 4);
+  EXPECT_GE(Last(job).seconds(), 1);
   ASSERT_TRUE(Resume(job).ok());
   AwaitTraining(job);
   worker().Push(2);
   AwaitSamples(job, 60);
   const auto report = Report(job);
-  EXPECT_EQ(report["pushes"], 6);
-  EXPECT_EQ(report["samples"], 60);
-  ASSERT_EQ(report["workers"].size(), 1);
-  EXPECT_EQ(report["workers"][0]["iterations"], 6);
+  EXPECT_EQ(report.at("pushes"), 6);
+  EXPECT_EQ(report.at("samples"), 60);
+  ASSERT_EQ(report.at("workers").size(), 1);
+  EXPECT_EQ(report.at("workers")[0].at("iterations"), 6);
 }
 
 }  // namespace

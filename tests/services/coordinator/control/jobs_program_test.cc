@@ -146,5 +146,21 @@ TEST_F(JobsProgramTest, OneThatIsKeptOutIsSaidOfAJobThatWaits) {
             "take part: the data set has 49,984 samples");
 }
 
+// At once, not when its lease is over.
+TEST_F(JobsProgramTest, AJobThatStartsSaysWhoCannotTakePart) {
+  Start();
+  AddServer("s0");
+  FleetWorker& broken = AddWorker(WithProgram("w0"));
+  broken.FailEachTime(absl::FailedPreconditionError("no such file"), 0);
+  const std::string job = Create(request_);
+  const auto watcher = Watch(job);
+  EXPECT_EQ(watcher->AwaitReason("cannot take part: w0: no such file").state(),
+            v1::Job::STARTING);
+  // Another one can.
+  AddWorker(WithProgram("w1"));
+  AwaitTraining(job);
+  EXPECT_EQ(watcher->AwaitState(v1::Job::RUNNING).state_reason(), "");
+}
+
 }  // namespace
 }  // namespace paceline
