@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "services/coordinator/run/journal/run_journal.h"
 #include "services/coordinator/run/journal/run_log.h"
+#include "tests/common/security/eventually.h"
 #include "tests/services/coordinator/run/job_run_testing.h"
 
 namespace paceline {
@@ -34,6 +36,22 @@ class JobRunJournalTest : public JobRunTest {
       EXPECT_TRUE(worker(i).SayPushed(first_grants()[i]).ok());
     }
     for (size_t i = 0; i < 2; ++i) worker(i).Next(Kind::kGrant);
+  }
+
+  // Until the journal has what a worker has said: another thread may be at it.
+  void AwaitWritten(
+      const std::function<bool(const v1::WorkerMessage&)>& wanted) {
+    EXPECT_TRUE(Eventually([&] {
+      auto reader = RunJournalReader::Open(setup_.journal_file);
+      while (reader.ok()) {
+        const auto event = reader->Next();
+        if (!event.ok() || !event->has_value()) return false;
+        if ((*event)->has_said() && wanted((*event)->said().message())) {
+          return true;
+        }
+      }
+      return false;
+    }));
   }
 
   static std::vector<v1::HeldShard> Held(uint32_t shard) {
@@ -160,6 +178,8 @@ TEST_F(JobRunSessionsTest, SessionsGoOnAgainAndAgain) {
   heartbeat.mutable_heartbeat();
   heartbeat.set_acknowledged(8);
   EXPECT_TRUE(worker(0).Say(heartbeat).ok());
+  AwaitWritten(
+      [](const v1::WorkerMessage& said) { return said.acknowledged() == 8; });
   const WorkerId first = worker(0).id();
   for (int life = 0; life < 2; ++life) {
     replayed_.clear();
@@ -174,6 +194,7 @@ TEST_F(JobRunSessionsTest, WhoWasReleasedHearsOfIt) {
   TrainHalf();
   const WorkerId first = worker(0).id();
   job_->ReleaseWorker(first, "drained");
+  worker(0).AwaitStop();  // By then it is written down.
   ASSERT_TRUE(Restart().ok());
   EXPECT_TRUE(replayed_.at(first).released());
   const auto& kept = replayed_.at(first).sent().kept();
@@ -199,6 +220,8 @@ TEST_F(JobRunSessionsTest, ASessionThatContradictsItselfIsOver) {
   gap.mutable_heartbeat();
   gap.set_number(100);
   EXPECT_TRUE(worker(0).Say(gap).ok());
+  AwaitWritten(
+      [](const v1::WorkerMessage& said) { return said.number() == 100; });
   ASSERT_TRUE(Restart().ok());
   EXPECT_THAT(replayed_, SizeIs(1));
 }
