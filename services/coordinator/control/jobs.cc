@@ -296,8 +296,9 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
         return absl::OkStatus();
       },
       [&](JobEntry& entry) {
-        runs_.history().Tell(entry, absl::StrCat("paradigm ", wanted.paradigm,
-                                                 ", set by ", identity));
+        runs_.history().Tell(
+            entry, absl::StrCat("paradigm ", request.paradigm(), ", set by ",
+                                identity));
         if (entry.active == nullptr) return;
         const absl::Status switched = entry.active->Switch(wanted.spec, reason);
         // The last push may have been counted a moment ago.
