@@ -196,6 +196,29 @@ class StoreTakenAway(unittest.TestCase):
         cluster.do("job", "resume", JOB)
         cluster.await_training()
 
+    def test_dies_while_read_only(self):
+        cluster = self.cluster
+        until("a checkpoint", cluster.checkpoints)
+        cluster.sign.touch()
+        # The journal ends before that.
+        cluster.await_training()
+        cluster.coordinator.kill()
+        cluster.coordinator.wait()
+        cluster.coordinator.stdout.close()
+        cluster.sign.unlink()
+        cluster.start_coordinator()
+        until("what was counted is not counted again",
+              lambda: cluster.job()["state"] == "PAUSED")
+        job = cluster.job()
+        self.assertIn("lacks what happened last", job["stateReason"])
+        [saved] = [
+            checkpoint for checkpoint in json.loads(cluster.do(
+                "checkpoint", "list", JOB, "-o", "json"))["checkpoints"]
+            if checkpoint["name"] == job["restoreFrom"]]
+        self.assertEqual(job["progress"]["samples"], saved["samples"])
+        cluster.do("job", "resume", JOB)
+        cluster.await_training()
+
     def test_overwritten(self):
         cluster = self.cluster
         # All of it is in the one file then.

@@ -43,6 +43,8 @@ struct JobEntry {
   std::shared_ptr<RunNews> news = {};
   std::shared_ptr<JobMetrics> metrics = {};
   std::shared_ptr<JobRun> active = {};
+  // `job.restore_from` as the coordinator started.
+  std::string restarted_from = {};
   // What `job.restore_from` was found to be.
   v1::Checkpoint from = {};
   // The last decision of news that are gone: it may still wait for the disk.

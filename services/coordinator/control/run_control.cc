@@ -51,12 +51,6 @@ void Advance(v1::Job& job, JobEvent event) {
   job.set_state(*next);
 }
 
-JobEvent EndOf(const RunOutcome& outcome) {
-  if (outcome.left_unsaved) return JobEvent::kLeftUnsaved;
-  if (!outcome.status.ok()) return JobEvent::kFailed;
-  return outcome.paused ? JobEvent::kInterrupted : JobEvent::kFinished;
-}
-
 // The job goes on from where it stands now, and not from so many samples.
 void LogLost(const v1::Job& job, int64_t trained) {
   const int64_t lost = trained - job.progress().samples();
@@ -160,6 +154,7 @@ bool RunControl::GoOn(JobEntry& entry) {
       entry, absl::StrCat(job.name(), "/checkpoints/",
                           entry.active->WritingCheckpoint()));
   if (found.ok() && !found->empty()) job.set_restore_from(*found);
+  entry.restarted_from = job.restore_from();
   // It is busy from now on.
   book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();
   // It was asked for, and perhaps not told to the run any more.
@@ -399,6 +394,8 @@ void RunControl::RunEnded(JobEntry& entry, JobRun& run,
     job.set_restore_from(
         absl::StrCat(job.name(), "/checkpoints/", outcome.checkpoint));
   }
+  // What was saved since has samples that count twice.
+  if (run.has_lost_end()) job.set_restore_from(entry.restarted_from);
   Advance(job, EndOf(outcome));
   const auto checkpoints = checkpoints_->List(entry);
   job.set_state_reason(ReasonAfter(outcome, job, interrupted,

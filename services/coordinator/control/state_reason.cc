@@ -69,6 +69,12 @@ std::string WhyItFailed(const RunOutcome& outcome, const v1::Job& job,
 
 }  // namespace
 
+JobEvent EndOf(const RunOutcome& outcome) {
+  if (outcome.left_unsaved) return JobEvent::kLeftUnsaved;
+  if (!outcome.status.ok()) return JobEvent::kFailed;
+  return outcome.paused ? JobEvent::kInterrupted : JobEvent::kFinished;
+}
+
 std::string ReasonAfter(const RunOutcome& outcome, const v1::Job& job,
                         const std::string& interrupted,
                         const std::vector<v1::Checkpoint>* checkpoints) {

@@ -6,9 +6,13 @@
 
 #include "absl/strings/string_view.h"
 #include "protos/paceline/v1/jobs.pb.h"
+#include "services/coordinator/jobs/job_state.h"
 #include "services/coordinator/run/course/run_messages.h"
 
 namespace paceline {
+
+// What the end of its run means for a job.
+JobEvent EndOf(const RunOutcome& outcome);
 
 // Why a job is in its state, for people: Job.state_reason.
 

@@ -35,6 +35,9 @@ struct Workers {
   }
   // A run hears what its workers say, and does not ask for their links.
   static void LinkChanged(Fleet&, uint64_t, uint64_t, bool) {}
+  static void EndIsLost(Fleet& fleet, uint64_t member) {
+    fleet.OnLostEnd(member);
+  }
   static std::function<absl::Status(In&)> HandlerOf(Fleet* fleet,
                                                     uint64_t member) {
     // `part`: the last one that was asked for.
@@ -69,6 +72,8 @@ struct Servers {
                           bool connected) {
     fleet.OnServerLink(member, link, connected);
   }
+  // Their sessions are never restored.
+  static void EndIsLost(Fleet&, uint64_t) {}
   static std::function<absl::Status(In&)> HandlerOf(Fleet* fleet,
                                                     uint64_t member) {
     return [fleet, member](v1::ServerMessage& message) {
@@ -105,7 +110,8 @@ typename Kind::Session::Handlers HandlersOf(
                 if (open != nullptr && over != nullptr) {
                   open->EndSoon(std::move(over));
                 }
-              }};
+              },
+          .on_lost_end = [fleet, member] { Kind::EndIsLost(*fleet, member); }};
 }
 
 // One of the streams that carry a member's session.

@@ -46,6 +46,9 @@ class MemberSession : public OutgoingStream<Out> {
     // It was absent and is over: calls the session's End() soon, on another
     // thread.
     std::function<void()> end_soon;
+    // The member was told what is not known any more by what restored the
+    // session: nobody is to go on from that. May be empty.
+    std::function<void()> on_lost_end = {};
   };
 
   // `id`: 0 if it cannot be resumed. Commands that may wait for the member:
@@ -60,6 +63,7 @@ class MemberSession : public OutgoingStream<Out> {
         name_(std::move(name)),
         began_(true),
         sent_(std::move(sent)),
+        restored_at_(sent_.last()),
         received_(received) {}
 
   // REQUIRES: before the first Attach(), from one thread.
@@ -112,10 +116,15 @@ class MemberSession : public OutgoingStream<Out> {
   // From now on `stream` carries it, and what the member has not received goes
   // out again: all after `received`. The stream before that is closed. The
   // status with which the session was closed; INVALID_ARGUMENT for a number
-  // that cannot be.
+  // that cannot be; ABORTED if what restored the session does not have it.
   absl::Status Attach(std::shared_ptr<OutgoingStream<Out>> stream,
                       uint64_t received) ABSL_LOCKS_EXCLUDED(mu_) {
     uint64_t link = 0;
+    if (LostEnd(received)) {
+      if (handlers_.on_lost_end) handlers_.on_lost_end();
+      return absl::AbortedError(
+          "not all is known that was said in this session");
+    }
     {
       absl::MutexLock lock(&mu_);
       PACELINE_RETURN_IF_ERROR(AttachLocked(std::move(stream), received));
@@ -170,6 +179,12 @@ class MemberSession : public OutgoingStream<Out> {
   }
 
  private:
+  bool LostEnd(uint64_t received) const {
+    absl::MutexLock lock(&mu_);
+    // What was sent since has these numbers, too; no member can have it yet.
+    return restored_at_.has_value() && received > *restored_at_;
+  }
+
   absl::Status AttachLocked(std::shared_ptr<OutgoingStream<Out>> stream,
                             uint64_t received)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -178,6 +193,7 @@ class MemberSession : public OutgoingStream<Out> {
                            : *closed_;
     }
     PACELINE_RETURN_IF_ERROR(sent_.Resume(received));
+    restored_at_.reset();
     // Of two that were on their way the late one is not the member's present
     // one; which then is dialled again, for it is told that it may.
     if (stream_ != nullptr) {
@@ -245,6 +261,8 @@ class MemberSession : public OutgoingStream<Out> {
   std::optional<absl::Status> closed_ ABSL_GUARDED_BY(mu_);
   Out welcome_ ABSL_GUARDED_BY(mu_);
   SentLog<Out> sent_ ABSL_GUARDED_BY(mu_);
+  // What was sent in another life, until the member is back.
+  std::optional<uint64_t> restored_at_ ABSL_GUARDED_BY(mu_);
   ReceivedLog received_ ABSL_GUARDED_BY(mu_);
 };
 

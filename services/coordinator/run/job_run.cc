@@ -347,6 +347,12 @@ void JobRun::Cancel(const absl::Status& reason) {
   Take(std::move(event)).IgnoreError();
 }
 
+void JobRun::LoseEnd() {
+  if (lost_end_.exchange(true)) return;
+  log_.Remove();
+  Cancel(absl::CancelledError(kLostEnd));
+}
+
 void JobRun::Pause(absl::Duration evaluate_for) {
   journal::RunEvent event;
   event.set_pause_ns(absl::ToInt64Nanoseconds(evaluate_for));

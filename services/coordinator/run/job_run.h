@@ -41,6 +41,11 @@
 
 namespace paceline {
 
+// Why a run ends that has lost its end (JobRun::LoseEnd), for people.
+inline constexpr absl::string_view kLostEnd =
+    "the coordinator has restarted, and its journal of the run lacks what "
+    "happened last";
+
 // One run of a job: its course (run/course/) with the members' streams, the
 // servers, the metrics, the files and the observer around it. It contains no
 // rule.
@@ -116,6 +121,10 @@ class JobRun : private RunDriver {
   void OnServerLeaving(uint64_t member, bool leaving);
 
   void Cancel(const absl::Status& reason);  // Soon. The first reason wins.
+  // It goes on from a journal that lacks what has happened last, and so counts
+  // samples again. It ends soon, as one that could not be saved, and another
+  // life of the coordinator does not go on with it.
+  void LoseEnd();
   // Ends it soon: what is in flight counts, and a checkpoint is written if it
   // has trained. Snapshots that wait then are evaluated for so long at most.
   void Pause(absl::Duration evaluate_for);
@@ -145,6 +154,7 @@ class JobRun : private RunDriver {
   bool TrainingEnds() const;
   // Trainers have nothing to do any more, whether or not it could be saved.
   bool TrainingOver() const;
+  bool has_lost_end() const { return lost_end_; }
   void GiveUp() { given_up_ = true; }  // Nobody waits for that any more.
   uint64_t run() const { return setup_.run; }
   RunLog& log() { return log_; }
@@ -212,6 +222,7 @@ class JobRun : private RunDriver {
   const std::shared_ptr<JobMetrics> metrics_;
   std::atomic<uint32_t> next_worker_ = 1;
   std::atomic<bool> given_up_ = false;
+  std::atomic<bool> lost_end_ = false;
 
   absl::Time now_ ABSL_GUARDED_BY(mu_);    // Of the step that is performed.
   v1::JobSpec spec_ ABSL_GUARDED_BY(mu_);  // With what was updated.

@@ -558,6 +558,9 @@ void JobRun::TellEnd(RunOutcome outcome) {
     outcome.status.Update(trace_->Close());
     if (!outcome.status.ok()) outcome.paused = false;
   }
+  if (lost_end_) {
+    outcome = {.status = absl::DataLossError(kLostEnd), .left_unsaved = true};
+  }
   metrics_->workers->Set(0);
   metrics_->KeepWorkers({});
   metrics_->training_start_timestamp_seconds->Set(0);

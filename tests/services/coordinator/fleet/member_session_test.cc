@@ -67,7 +67,8 @@ class MemberSessionTest : public testing::Test {
                      .end_soon =
                          [this, weak = std::weak_ptr<Session>(session)] {
                            book_.EndSoon(weak.lock());
-                         }});
+                         },
+                     .on_lost_end = [this] { ++lost_ends_; }});
   }
   // The iterations of the grants that were sent, after `registered`.
   std::vector<int64_t> Granted(Stream& stream) {
@@ -84,6 +85,7 @@ class MemberSessionTest : public testing::Test {
   }
 
   absl::Status answer_;
+  int lost_ends_ = 0;
   std::vector<int64_t> heard_;
   Mailbox<bool> over_;
   Book book_;
@@ -160,6 +162,22 @@ TEST_F(MemberSessionTest, GoesOnInAnotherLifeOfTheCoordinator) {
     EXPECT_TRUE(session->OnMessage(stream.get(), done).ok());
   }
   EXPECT_EQ(heard_, (std::vector<int64_t>{3}));
+}
+
+// What is sent after that has the same numbers, and is not what it has.
+TEST_F(MemberSessionTest, AMemberThatWasToldMoreThanIsKnownTellsOfIt) {
+  const auto session = Restore();
+  book_.Adopt(session);
+  Handle(session);
+  session->Send(Grant(7));
+  EXPECT_TRUE(absl::IsAborted(session->Attach(std::make_shared<Stream>(), 7)));
+  EXPECT_EQ(lost_ends_, 1);
+  const auto stream = std::make_shared<Stream>();
+  ASSERT_TRUE(session->Attach(stream, 6).ok());
+  EXPECT_EQ(Granted(*stream), (std::vector<int64_t>{7}));
+  session->OnStreamOver(stream.get());
+  EXPECT_TRUE(session->Attach(std::make_shared<Stream>(), 7).ok());
+  EXPECT_EQ(lost_ends_, 1);
 }
 
 // Before anybody carries it.
