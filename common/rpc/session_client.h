@@ -161,6 +161,9 @@ class SessionClient {
 
   static constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
   static constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
+  // A coordinator that is gone without a word is given up before its standby
+  // leads. To take a session up once more for nothing is cheap.
+  static constexpr absl::Duration kNoticed = absl::Seconds(4);
   // Credentials are not exchanged ten times a second.
   static constexpr absl::Duration kRefusedPause = absl::Seconds(2);
 
@@ -190,7 +193,8 @@ class SessionClient {
 
   // One stream from its hello to its end.
   absl::Status Carry() {
-    const std::shared_ptr<grpc::Channel> channel = options_.connect(lease());
+    const std::shared_ptr<grpc::Channel> channel =
+        options_.connect(std::min(lease(), kNoticed));
     auto stream = std::make_unique<Stream>(
         // What is resumed may be all that is kept.
         2 * options_.max_unacknowledged,

@@ -182,6 +182,8 @@ test('two coordinators', () => {
   for (const claim of claims) find(objects, 'PersistentVolumeClaim', claim);
   // Clients find whoever leads, and no other; the budget and the policy are of both.
   assert.equal(find(objects, 'Service', '-coordinator').spec.selector['paceline.dev/leads'], 'true');
+  // By the label alone: a probe would be seconds behind.
+  assert.equal(find(objects, 'Service', '-coordinator').spec.publishNotReadyAddresses, true);
   for (const [kind, selector] of [['PodDisruptionBudget', 'selector'], ['NetworkPolicy', 'podSelector']]) {
     const labels = find(objects, kind, '-coordinator').spec[selector].matchLabels;
     for (const set of sets) {
