@@ -30,6 +30,15 @@ void LeaderKeeper::Doubt() {
   doubts_ = true;
 }
 
+void LeaderKeeper::Withdraw() {
+  absl::MutexLock turn(&turn_);
+  withdrawn_ = true;
+  const absl::Status withdrawn = options_.lock->Withdraw(options_.name);
+  if (withdrawn.ok()) return;
+  LogWarning("clients may look for it here once it leads no more",
+             {{"reason", std::string(withdrawn.message())}});
+}
+
 bool LeaderKeeper::Release() {
   absl::MutexLock turn(&turn_);
   const auto record = options_.election->Release();
@@ -56,7 +65,7 @@ void LeaderKeeper::Run() {
 
 void LeaderKeeper::Announce() {
   const absl::Time now = clock_.Now();
-  if (announced_ || now < next_announcement_) return;
+  if (announced_ || withdrawn_ || now < next_announcement_) return;
   next_announcement_ = now + kAnnounceAgain;
   const absl::Status announced = options_.lock->Announce(options_.name);
   announced_ = announced.ok();

@@ -38,6 +38,9 @@ class LeaderKeeper {
 
   // Somebody says that another one leads: looks at the record.
   void Doubt();
+  // Clients that come anew are not to find it any more: it will hand the lead
+  // over soon.
+  void Withdraw();
   // Hands the lead to the standby, if the record names one; what comes of it is
   // unknown if the lock does not answer. False: it names none.
   bool Release();
@@ -53,11 +56,12 @@ class LeaderKeeper {
 
   const Options options_;
   const Clock& clock_ = Clock::Real();
-  std::string told_;        // What ailed the lock last; of the thread.
-  bool announced_ = false;  // The same.
-  absl::Time next_announcement_ = absl::InfinitePast();
+  std::string told_;  // What ailed the lock last; of the thread.
 
   absl::Mutex turn_;  // Held while the election and the lock are used.
+  bool announced_ ABSL_GUARDED_BY(turn_) = false;
+  bool withdrawn_ ABSL_GUARDED_BY(turn_) = false;
+  absl::Time next_announcement_ ABSL_GUARDED_BY(turn_) = absl::InfinitePast();
   absl::Mutex mu_;
   bool doubts_ ABSL_GUARDED_BY(mu_) = false;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;

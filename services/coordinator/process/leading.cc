@@ -379,6 +379,7 @@ absl::Status Lead(const ProcessParts& parts) {
   const absl::Time until = Clock::Real().Now() + options.grace;
   // Without a record that it reads, the standby would not know.
   const bool hands_over = !options.leader_lock.empty();
+  if (hands_over) tenure.keeper().Withdraw();
   if (hands_over && tenure.HandOver(options.jobs.version, options.grace,
                                     [&jobs] { return jobs->any_runs(); })) {
     std::_Exit(0);
