@@ -24,6 +24,13 @@ constexpr uint32_t MicroBatchLimit(uint32_t batch_size, uint32_t of_job,
   return limit;
 }
 
+// The same of a worker that computes in micro-batches of its own.
+constexpr uint32_t MicroBatchLimit(uint32_t batch_size, uint32_t of_job,
+                                   uint32_t of_worker, uint32_t of_grant) {
+  return MicroBatchLimit(
+      batch_size, MicroBatchLimit(batch_size, of_job, of_worker), of_grant);
+}
+
 }  // namespace paceline
 
 #endif  // PACELINE_COMMON_MICRO_BATCHES_H_

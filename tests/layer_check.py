@@ -18,6 +18,9 @@ MAY_INCLUDE = {
     "services/coordinator": {"common", "protos"},
     # Pure: what is in common itself, and what a job's texts mean.
     "services/coordinator/sync": {"common", "common/job"},
+    # Plays the rules in virtual time.
+    "services/coordinator/planner": {"common", "services/coordinator",
+                                     "services/simulator"},
     "services/parameter_server": {"common", "protos"},
     "services/worker": {"common", "protos", "gpu"},
     # The real decisions, models and updates in virtual time; no messages.

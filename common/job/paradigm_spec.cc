@@ -442,6 +442,14 @@ absl::StatusOr<ParadigmSpec> ParseParadigm(absl::string_view text) {
   return Annotate(ReadParadigm(text), TitleOf(text));
 }
 
+absl::StatusOr<ParadigmChoice> ParseParadigmChoice(absl::string_view text) {
+  ParadigmChoice choice;
+  choice.automatic = text == kAutoParadigm;
+  PACELINE_ASSIGN_OR_RETURN(
+      choice.paradigm, ParseParadigm(choice.automatic ? kAutoBegins : text));
+  return choice;
+}
+
 std::string FormatParadigm(PlainParadigm plain) {
   Parameters written;
   List(plain, /*weighable=*/false, written);

@@ -255,6 +255,19 @@ struct ScheduledSwitch {
 // that is no number or out of its range, or lower > upper.
 absl::StatusOr<ParadigmSpec> ParseParadigm(absl::string_view text);
 
+// Where a job's paradigm may stand: the coordinator chooses it while the job
+// trains, which begins with this one.
+inline constexpr absl::string_view kAutoParadigm = "auto";
+inline constexpr absl::string_view kAutoBegins = "bsp";
+
+// What a job's paradigm, or what it is to be switched to, may say.
+struct ParadigmChoice {
+  bool automatic = false;
+  ParadigmSpec paradigm;  // If it is automatic, the first.
+};
+// Reads a spec or "auto". The errors are ParseParadigm()'s.
+absl::StatusOr<ParadigmChoice> ParseParadigmChoice(absl::string_view text);
+
 // All names that a spec may begin with. Each is a spec, too.
 std::vector<absl::string_view> ParadigmNames();
 

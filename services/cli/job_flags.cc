@@ -116,8 +116,10 @@ absl::StatusOr<ComparedRun> ParseRun(const std::string& label,
     PACELINE_RETURN_IF_ERROR(Annotate(
         CheckOneOf("batching", run.batching, {"even", "balanced"}), flag));
   }
-  PACELINE_ASSIGN_OR_RETURN(run.paradigm,
-                            Annotate(ParseParadigm(run.text), flag));
+  PACELINE_ASSIGN_OR_RETURN(const ParadigmChoice choice,
+                            Annotate(ParseParadigmChoice(run.text), flag));
+  run.paradigm = choice.paradigm;
+  run.automatic = choice.automatic;
   return run;
 }
 
@@ -188,6 +190,11 @@ absl::StatusOr<JobRequest> ParseJobFlags(const JobFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(request.lease, ParseDuration("--lease", flags.lease,
                                                          kMinLease, kMaxLease));
   PACELINE_ASSIGN_OR_RETURN(request.switches, ParseSwitches(flags.switch_at));
+  if (!request.switches.empty() &&
+      std::ranges::any_of(request.runs, &ComparedRun::automatic)) {
+    return absl::InvalidArgumentError(
+        "--switch-at: a plan and --paradigm auto contradict each other");
+  }
   v1::JobSpec& spec = request.spec;
   PACELINE_ASSIGN_OR_RETURN(const uint64_t seed, ParseSeedFlag(flags.seed));
   spec.set_seed(seed);

@@ -70,6 +70,7 @@ struct ComparedRun {
   std::string label;  // The value of --paradigm, as it was typed.
   std::string text;   // The paradigm's spec alone.
   ParadigmSpec paradigm;
+  bool automatic = false;  // It is "auto": `paradigm` is the first.
   // This is what stands behind the paradigm, "bsp,batching=balanced", or else
   // what --batching says.
   std::string batching;

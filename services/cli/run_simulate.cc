@@ -15,6 +15,7 @@
 #include "common/status.h"
 #include "services/cli/plot/plot_page.h"
 #include "services/cli/simulation_report.h"
+#include "services/coordinator/planner/simulated_pilot.h"
 #include "services/simulator/timeline.h"
 #include "services/simulator/virtual_cluster.h"
 
@@ -62,8 +63,14 @@ absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
         VirtualTraining::Create(options.training, &options.data->train,
                                 &options.data->test));
   }
+  SimulatedPilot pilot(&cluster);
+  ClusterObserver* steered = nullptr;
+  if (run.automatic) {
+    cluster.pilot = &pilot;
+    steered = &pilot;
+  }
   SimulationResult result =
-      VirtualCluster(&cluster, {training.get(), drawn}).Run();
+      VirtualCluster(&cluster, {training.get(), drawn, steered}).Run();
   result.paradigm = run.label;  // As it was typed, as in a real run.
   if (training != nullptr) {
     PACELINE_RETURN_IF_ERROR(TakeTraining(options, *training, result));

@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_SIMULATOR_CLUSTER_SPEC_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "services/simulator/nanos.h"
 
 namespace paceline {
+
+class RunCourse;
 
 // A network link. Every message takes `latency`, one way; bulk takes its bytes
 // over the bandwidth on top. Links do not disturb each other.
@@ -50,6 +53,20 @@ struct PlannedSwitch {
   ParadigmSpec paradigm;
 };
 
+// Chooses the paradigm while the training goes on.
+class ClusterPilot {
+ public:
+  virtual ~ClusterPilot() = default;
+
+  struct Answer {
+    std::optional<ParadigmSpec> to;  // To be switched to.
+    std::string reason;
+    Nanos again_after = 1;  // At least 1.
+  };
+  // Is asked when the training begins, and then as each answer says.
+  virtual Answer Look(Nanos now, const RunCourse& course) = 0;
+};
+
 // This is what is simulated.
 struct ClusterSpec {
   // One epoch, and nothing is evaluated.
@@ -63,6 +80,8 @@ struct ClusterSpec {
   // is not there, leaves or crashes when it is. Somebody is there at 0.
   std::vector<MembershipChange> changes;
   std::vector<PlannedSwitch> switches;  // Sorted by share.
+  // Outlives the cluster; not in a whole run. Null: nobody.
+  ClusterPilot* pilot = nullptr;
 
   // These are the job's. The cluster itself gives run.servers and run.switches.
   // Checkpoints, starting points and limits of seconds need a whole run.

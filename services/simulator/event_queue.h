@@ -27,6 +27,7 @@ enum class EventKind : uint8_t {
   kJoins,          // A worker registers.
   kScheduled,      // `argument`: which of the changes that were planned.
   kSwitchDue,
+  kPilotLooks,
   kServerCommand,  // The next one, in the order in which they were sent.
   kRefresh,        // The command reaches the worker; `argument`: iteration.
   kAbandon,        // Likewise.

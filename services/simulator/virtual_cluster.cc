@@ -215,6 +215,7 @@ void VirtualCluster::Begin() {
     Give(CommandDone{server, 1, absl::OkStatus()});  // It hosts its blocks.
   }
   SwitchByTime();
+  if (spec_.pilot != nullptr) LetPilotLook();
 }
 
 void VirtualCluster::Register(uint32_t id) {
@@ -269,6 +270,8 @@ void VirtualCluster::Handle(const TimedEvent& event) {
     case EventKind::kSwitchDue:
       ++switches_due_;
       return;
+    case EventKind::kPilotLooks:
+      return LetPilotLook();
     case EventKind::kServerCommand:
       return ServerTakes(event.worker);
     case EventKind::kServerAnswers:
@@ -376,6 +379,16 @@ void VirtualCluster::SwitchByTime() {
     const PlannedSwitch& planned = spec_.switches[next_switch_++];
     Give(SwitchRun{planned.paradigm, "planned by time"});
   }
+}
+
+void VirtualCluster::LetPilotLook() {
+  // Its events are not to keep a run going that has nobody left.
+  if (core().finished() || (queue_.empty() && core().member_count() == 0)) {
+    return;
+  }
+  const ClusterPilot::Answer answer = spec_.pilot->Look(now_, *course_);
+  if (answer.to.has_value()) Give(SwitchRun{*answer.to, answer.reason});
+  Send(EventKind::kPilotLooks, 0, now_ + answer.again_after);
 }
 
 }  // namespace paceline

@@ -73,6 +73,7 @@ class VirtualCluster {
   void Register(uint32_t id);
   void Join(size_t index);
   void SwitchByTime();
+  void LetPilotLook();
 
   // virtual_cluster_life.cc: what a whole run has besides its training.
   void BeginLife(const std::vector<bool>& there);

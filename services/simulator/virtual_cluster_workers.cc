@@ -121,12 +121,10 @@ void VirtualCluster::PlanCompute(VirtualWorker& worker) const {
   const uint32_t size =
       (extensions.empty() ? worker.grant.range : extensions.back()).size();
   const Nanos work = worker.iteration.work;
-  const uint32_t own = spec_.workers[worker.index].wishes.micro_batch;
-  const uint32_t of_job =
-      MicroBatchLimit(spec_.run.batch_size, spec_.micro_batch, own);
   const uint32_t piece = MicroBatchSize(
-      size,
-      MicroBatchLimit(spec_.run.batch_size, of_job, worker.grant.micro_batch));
+      size, MicroBatchLimit(spec_.run.batch_size, spec_.micro_batch,
+                            spec_.workers[worker.index].wishes.micro_batch,
+                            worker.grant.micro_batch));
   // The iteration's first micro-batch costs nothing.
   const int64_t first = extensions.empty() ? -1 : 0;
   const auto costly = [&](uint32_t done) {

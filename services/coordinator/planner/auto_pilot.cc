@@ -1,0 +1,325 @@
+#include "services/coordinator/planner/auto_pilot.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "services/coordinator/planner/recent_paces.h"
+
+namespace paceline {
+namespace {
+
+// It looks again after so many iterations of the slowest worker, within these
+// limits; then after up to kMostDoubled times that.
+constexpr double kLookIterations = 25;
+constexpr double kLeastLook = 2;
+constexpr double kMostLook = 30;
+constexpr double kMostDoubled = 10;
+
+// A paradigm is on trial for so many iterations of the slowest worker.
+constexpr double kTrialIterations = 10;
+// Or for so many, if it cannot be measured.
+constexpr double kLongestTrial = 50;
+
+// Somebody is faster or slower by so much: there is something to look at.
+constexpr double kPaceIsNews = 1.5;
+
+// Of a new measurement of what a cut costs; the first counts whole.
+constexpr double kNewCost = 0.3;
+
+// Of a new measurement; the first counts whole.
+constexpr double kNewBias = 0.5;
+// Nothing is much faster than if only computing took time: then the workers
+// were others meanwhile.
+constexpr double kMostBias = 1.05;
+
+// A paradigm that is left again is locked out for so many times as long as it
+// was on trial at first.
+constexpr double kFirstLock = 4;
+
+// The one before has to be better by so much to be gone back to.
+constexpr double kBetterBefore = 1.03;
+
+double SlowestOf(const AutoPilot::Seen& seen) {
+  double slowest = 0;
+  for (const MeasuredWorker& worker : seen.workers) {
+    slowest = std::max(slowest, SecondsOfBatch(seen.job, worker));
+  }
+  return slowest;
+}
+
+std::vector<std::string> NamesOf(const std::vector<MeasuredWorker>& workers) {
+  std::vector<std::string> names;
+  for (const MeasuredWorker& worker : workers) names.push_back(worker.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string Speed(const AutoPilot::Option& option) {
+  return absl::StrFormat("%s: %.4g samples/s, staleness %.2g", option.text,
+                         option.forecast.samples_per_second,
+                         option.forecast.staleness);
+}
+
+}  // namespace
+
+AutoPilot::Look AutoPilot::LookAt(Seen seen, bool acts) {
+  const std::string present = FormatParadigm(seen.present);
+  TakeStock(seen, present);
+  Look look;
+  look.advised = present;
+  look.why = WhoIsUnmeasured(seen.workers);
+  if (!look.why.empty()) {
+    look.again_after = kLeastLook;
+    return look;
+  }
+  seen.job.micro_batch_cost = micro_batch_cost_.value_or(0);
+  KeepRecent(seen.job, seen.seconds, seen.workers);
+  if (const auto cost = MicroBatchCost(seen.job, seen.workers)) {
+    const double before = micro_batch_cost_.value_or(*cost);
+    micro_batch_cost_ = before + kNewCost * (*cost - before);
+    seen.job.micro_batch_cost = *micro_batch_cost_;
+  }
+  const double slowest = SlowestOf(seen);
+  const double base =
+      std::clamp(kLookIterations * slowest, kLeastLook, kMostLook);
+  const bool due = !last_.has_value() || seen.seconds >= next_ ||
+                   trial_.has_value() || (acts && last_->advised != present) ||
+                   HasChanged(seen);
+  if (due) {
+    const bool same =
+        last_.has_value() && !trial_.has_value() && seen.seconds >= next_;
+    interval_ = same ? std::min(2 * interval_, kMostDoubled * base) : base;
+    next_ = seen.seconds + interval_;
+    last_ = LookFully(seen, acts, slowest);
+    look = *last_;
+    last_->to.reset();
+  } else {
+    look = *last_;
+  }
+  look.again_after = base;
+  return look;
+}
+
+void AutoPilot::TakeStock(const Seen& seen, const std::string& present) {
+  std::vector<std::string> names = NamesOf(seen.workers);
+  if (present == present_ && names == names_) return;
+  // Somebody else has switched.
+  if (present != present_) trial_.reset();
+  present_ = present;
+  names_ = std::move(names);
+  since_ = seen.seconds;
+  last_.reset();
+}
+
+bool AutoPilot::HasChanged(const Seen& seen) const {
+  return std::ranges::any_of(seen.workers, [this](const MeasuredWorker& of) {
+    const double ratio = LatestPace(of) / paces_.at(of.name);
+    return ratio > kPaceIsNews || ratio < 1 / kPaceIsNews;
+  });
+}
+
+AutoPilot::Look AutoPilot::LookFully(const Seen& seen, bool acts,
+                                     double slowest) {
+  paces_.clear();
+  for (const MeasuredWorker& of : seen.workers) {
+    paces_[of.name] = LatestPace(of);
+  }
+  Look look;
+  look.advised = present_;
+  Unlock(seen.seconds);
+  look.options = PlayAll(seen);
+  Measure(seen, look.options);
+  Correct(seen.workers.size(), look.options);
+  Decide(seen, acts, slowest, look);
+  return look;
+}
+
+void AutoPilot::Measure(const Seen& seen, const std::vector<Option>& played) {
+  const std::optional<double> speed = MeasuredSpeed(seen.workers, since_);
+  const double predicted = std::ranges::find(played, present_, &Option::text)
+                               ->forecast.samples_per_second;
+  if (!speed.has_value() || predicted <= 0) return;
+  const double bias = std::min(*speed / predicted, kMostBias);
+  const auto [it, first] = bias_.try_emplace(present_, bias);
+  if (!first) it->second += kNewBias * (bias - it->second);
+  if (!trial_.has_value()) usual_bias_ = it->second;
+}
+
+double AutoPilot::BiasOf(const std::string& text) const {
+  const auto it = bias_.find(text);
+  return it == bias_.end() ? usual_bias_ : it->second;
+}
+
+void AutoPilot::Unlock(double now) {
+  for (auto& [text, lock] : locks_) {
+    if (!lock.active || now < lock.until) continue;
+    lock.active = false;
+    if (std::exchange(lock.failed, false)) bias_.erase(text);
+  }
+}
+
+std::vector<AutoPilot::Option> AutoPilot::PlayAll(const Seen& seen) const {
+  std::vector<Option> options;
+  for (const ParadigmSpec& paradigm : ParadigmsFor(seen.workers.size())) {
+    options.push_back({.paradigm = paradigm, .text = FormatParadigm(paradigm)});
+  }
+  if (std::ranges::find(options, present_, &Option::text) == options.end()) {
+    options.push_back({.paradigm = seen.present, .text = present_});
+  }
+  for (Option& option : options) {
+    option.forecast = Play(option.paradigm, seen.job, seen.workers);
+  }
+  return options;
+}
+
+void AutoPilot::Correct(size_t workers, std::vector<Option>& options) const {
+  for (Option& option : options) {
+    option.forecast.samples_per_second *= BiasOf(option.text);
+    option.value = option.forecast.Value(workers);
+  }
+  std::ranges::stable_sort(options, std::ranges::greater(), &Option::value);
+}
+
+bool AutoPilot::LeadIsSure(const Seen& seen, const Option& option,
+                           const Option& present) const {
+  const size_t workers = seen.workers.size();
+  for (uint64_t luck = 2; luck <= kLucks; ++luck) {
+    const double value =
+        Play(option.paradigm, seen.job, seen.workers, luck).Value(workers) *
+        BiasOf(option.text);
+    const double now =
+        Play(present.paradigm, seen.job, seen.workers, luck).Value(workers) *
+        BiasOf(present.text);
+    if (value < kLeastGain * now) return false;
+  }
+  return true;
+}
+
+std::string AutoPilot::Objection(const Seen& seen, const Option& option,
+                                 const Option& present, double slowest) const {
+  const auto lock = locks_.find(option.text);
+  if (lock != locks_.end() && lock->second.active) {
+    return absl::StrFormat("%s; not before another %.0f s", lock->second.why,
+                           lock->second.until - seen.seconds);
+  }
+  if (!(present.value > 0) || option.value < kLeastGain * present.value) {
+    return absl::StrFormat("the gain is below %.0f %%", 100 * (kLeastGain - 1));
+  }
+  if (!LeadIsSure(seen, option, present)) {
+    return "the gain depends on luck";
+  }
+  const double gained = 1 - present.value / option.value;  // Of each second.
+  if (seen.seconds_left.has_value() &&
+      gained * *seen.seconds_left < kSwitchesPaidBy * slowest) {
+    return "the job ends before a switch would pay";
+  }
+  // The first mistake is free: nobody knows before.
+  const double trial = kTrialIterations * slowest;
+  if (reverted_ > 0 && !bias_.contains(option.text) &&
+      reverted_ + trial > kMostTrials * (seen.seconds + trial)) {
+    return "too much time went into trials that failed";
+  }
+  return "";
+}
+
+bool AutoPilot::TakesOver(const Seen& seen, Look& look) {
+  const ParadigmSpec begins = *ParseParadigm(kAutoBegins);
+  const std::string text = FormatParadigm(begins);
+  if (present_ == text) return false;
+  const bool cut =
+      std::ranges::any_of(seen.workers, [&seen](const MeasuredWorker& of) {
+        const MeasuredIteration& last = of.iterations.back();
+        return last.micro_batches >
+               UncutMicroBatches(seen.job, of.wishes, last.samples);
+      });
+  if (!cut || micro_batch_cost_.has_value()) {
+    trial_ = Trial{text, seen.seconds};
+    return false;
+  }
+  look.advised = text;
+  look.why = "it is taken over, and what a cut costs is not known";
+  look.to = begins;
+  present_ = text;
+  since_ = seen.seconds;
+  return true;
+}
+
+void AutoPilot::Decide(const Seen& seen, bool acts, double slowest,
+                       Look& look) {
+  const Option present =
+      *std::ranges::find(look.options, look.advised, &Option::text);
+  if (!acts) trial_.reset();
+  if (acts && !std::exchange(steers_, acts) && TakesOver(seen, look)) return;
+  steers_ = acts;
+  if (trial_.has_value()) {
+    const double seconds = seen.seconds - trial_->began;
+    const bool known =
+        bias_.contains(present.text) && seconds >= kTrialIterations * slowest;
+    if (!known && seconds < kLongestTrial * slowest) {
+      look.why =
+          absl::StrCat("its prediction is being checked: ", Speed(present));
+      return;
+    }
+    if (known && GoBack(seen, present, look)) return;
+    trial_.reset();
+    if (known) usual_bias_ = bias_.at(present.text);
+  }
+  for (Option& option : look.options) {
+    if (option.text == present.text) break;
+    option.excluded = Objection(seen, option, present, slowest);
+    if (!option.excluded.empty()) continue;
+    look.advised = option.text;
+    look.gain = option.value / present.value;
+    look.why =
+        absl::StrFormat("%s; at present %s", Speed(option), Speed(present));
+    if (acts) SwitchTo(seen, option, look);
+    return;
+  }
+  look.why = absl::StrCat("nothing is better by enough: ", Speed(present));
+}
+
+void AutoPilot::SwitchTo(const Seen& seen, const Option& option, Look& look) {
+  trial_ = Trial{present_, seen.seconds};
+  present_ = option.text;
+  since_ = seen.seconds;
+  look.to = option.paradigm;
+}
+
+bool AutoPilot::GoBack(const Seen& seen, const Option& present, Look& look) {
+  const auto before =
+      std::ranges::find(look.options, trial_->from, &Option::text);
+  if (before == look.options.end() ||
+      before->value < kBetterBefore * present.value) {
+    return false;
+  }
+  const double spent = seen.seconds - trial_->began;
+  reverted_ += spent;
+  Lock& lock = locks_[present.text];
+  lock.seconds = std::max(2 * lock.seconds, kFirstLock * spent);
+  lock.until = seen.seconds + lock.seconds;
+  lock.active = lock.failed = true;
+  lock.why = "it was slower than was predicted";
+  look.advised = before->text;
+  look.gain = before->value / present.value;
+  look.why = absl::StrFormat(
+      "it is slower than was predicted, %s, and is left again for %s",
+      Speed(present), Speed(*before));
+  look.to = before->paradigm;
+  trial_.reset();
+  present_ = before->text;
+  since_ = seen.seconds;
+  return true;
+}
+
+void AutoPilot::Refused(const ParadigmSpec& present, double now,
+                        const std::string& why, double seconds) {
+  Lock& lock = locks_[std::exchange(present_, FormatParadigm(present))];
+  lock.active = true;
+  lock.until = std::max(lock.until, now + seconds);
+  lock.why = why;
+  trial_.reset();
+}
+
+}  // namespace paceline

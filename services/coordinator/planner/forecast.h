@@ -1,0 +1,62 @@
+#ifndef PACELINE_SERVICES_COORDINATOR_PLANNER_FORECAST_H_
+#define PACELINE_SERVICES_COORDINATOR_PLANNER_FORECAST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/job/paradigm_spec.h"
+#include "services/coordinator/run/training_paces.h"
+
+namespace paceline {
+
+// What a paradigm is expected to come to with given workers.
+struct Forecast {
+  // That are trained on: what is discarded does not count.
+  double samples_per_second = 0;
+  // Updates that a push is behind, on average.
+  double staleness = 0;
+
+  // Samples a second of the same worth as fresh ones. REQUIRES: workers > 0.
+  double Value(size_t workers) const;
+};
+
+// The share of its worth that is left of a push of such staleness. Nothing
+// measures it yet, so it is a cautious guess: ASP, whose pushes are as stale as
+// there are other workers, needed 1.6 times the samples of BSP on the clusters
+// of docs/comparison.md, and CGP with a staleness of one was a tenth less
+// accurate than BSP after the same samples of a harder task.
+double WorthOfStale(double staleness, size_t workers);
+
+// Micro-batches of so many samples of such a worker that no paradigm cuts
+// further.
+uint32_t UncutMicroBatches(const PlayedJob& job, const SampleWishes& wishes,
+                           uint32_t samples);
+
+// PlayedJob::micro_batch_cost by what was measured: by how much longer a sample
+// takes in iterations that a paradigm has cut than in others of the same
+// workers. Nothing, unless there are enough of both kinds.
+std::optional<double> MicroBatchCost(const PlayedJob& job,
+                                     absl::Span<const MeasuredWorker> workers);
+
+// What the worker takes for a full batch that is not cut, push included, on
+// average, in seconds.  REQUIRES: it has iterations.
+double SecondsOfBatch(const PlayedJob& job, const MeasuredWorker& worker);
+
+// Plays the paradigm on iterations that were measured: the real core, virtual
+// workers. The same arguments give the same result. `luck` chooses where each
+// worker's iterations begin. Takes some microseconds for each push, of which
+// there are some 20,000 at most, and 100,000 where paces differ very much.
+// REQUIRES: at least one worker; each has iterations.
+Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
+              absl::Span<const MeasuredWorker> workers, uint64_t luck = 1);
+
+// What is worth playing with so many workers. Each can be had by
+// SwitchParadigm, at any moment.
+std::vector<ParadigmSpec> ParadigmsFor(size_t workers);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_COORDINATOR_PLANNER_FORECAST_H_
