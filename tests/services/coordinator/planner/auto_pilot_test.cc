@@ -1,0 +1,240 @@
+#include "services/coordinator/planner/auto_pilot.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/services/coordinator/planner/measured_workers.h"
+
+namespace paceline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr char kSteal[] = "bsp:steal=true,pieces=16";
+
+// A job whose speed under each paradigm is as foreseen, times a factor.
+class Job {
+ public:
+  explicit Job(std::vector<MeasuredWorker> workers) {
+    seen_.job.batch_size = kBatch;
+    seen_.present = *ParseParadigm("bsp");
+    usual_ = std::move(workers);
+    seen_.workers = usual_;
+  }
+
+  AutoPilot::Look Look(bool acts = true) {
+    const AutoPilot::Look look = pilot_.LookAt(seen_, acts);
+    if (look.to.has_value()) {
+      seen_.present = *look.to;
+      ++switches_;
+    }
+    return look;
+  }
+  // In so much time its workers report iterations, all as long as its speed
+  // makes them.
+  void Train(double seconds) {
+    const std::string present = FormatParadigm(seen_.present);
+    double speed = Play(seen_.present, seen_.job, Usual()).samples_per_second;
+    if (present == wrong_) speed *= factor_;
+    const double each = static_cast<double>(usual_.size()) * kBatch / speed;
+    for (double at = seen_.seconds + each; at <= seen_.seconds + seconds;
+         at += each) {
+      for (size_t i = 0; i < usual_.size(); ++i) {
+        std::vector<MeasuredIteration>& its = seen_.workers[i].iterations;
+        its.erase(its.begin());
+        its.push_back(
+            usual_[i].iterations[next_ % usual_[i].iterations.size()]);
+        its.back().at = at;
+      }
+      ++next_;
+    }
+    seen_.seconds += seconds;
+    if (present == wrong_) seconds_wrong_ += seconds;
+  }
+  // Looks as often as it wants to for so long.
+  void TrainAndLook(double seconds) {
+    const double until = seen_.seconds + seconds;
+    while (seen_.seconds < until) Train(Look().again_after);
+  }
+  void IsReally(const std::string& paradigm, double factor) {
+    wrong_ = paradigm;
+    factor_ = factor;
+  }
+
+  AutoPilot::Seen& seen() { return seen_; }
+  AutoPilot& pilot() { return pilot_; }
+  std::string present() const { return FormatParadigm(seen_.present); }
+  int switches() const { return switches_; }
+  double seconds_wrong() const { return seconds_wrong_; }
+
+ private:
+  const std::vector<MeasuredWorker>& Usual() const { return usual_; }
+
+  AutoPilot pilot_;
+  AutoPilot::Seen seen_;
+  std::vector<MeasuredWorker> usual_;  // As they are.
+  size_t next_ = 0;                    // Of their iterations.
+  std::string wrong_;
+  double factor_ = 1;
+  int switches_ = 0;
+  double seconds_wrong_ = 0;
+};
+
+const std::vector<double> kQuarterSlow = {1, 1, 1, 1, 1, 1, 4, 4};
+
+struct AdvisedFor {
+  std::string name;
+  std::vector<double> seconds;
+  Scatter scatter;
+  std::string advised;  // How it begins.
+};
+
+class AdviceTest : public testing::TestWithParam<AdvisedFor> {};
+
+TEST_P(AdviceTest, SuitsTheWorkers) {
+  Job job(Measured(GetParam().seconds, GetParam().scatter));
+  const AutoPilot::Look look = job.Look();
+  const std::string& wanted = GetParam().advised;
+  if (wanted.back() == ':') {  // With one parameter or another.
+    EXPECT_THAT(look.advised, StartsWith(wanted)) << look.why;
+  } else {
+    EXPECT_EQ(look.advised, wanted) << look.why;
+  }
+  // The best is first, and the present one is among them.
+  for (size_t i = 1; i < look.options.size(); ++i) {
+    EXPECT_GE(look.options[i - 1].value, look.options[i].value);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , AdviceTest,
+    testing::Values(AdvisedFor{"Equal", std::vector<double>(8, 1),
+                               Scatter::kNone, "bsp"},
+                    AdvisedFor{"TwoSlow", kQuarterSlow, Scatter::kNone, kSteal},
+                    AdvisedFor{"FourSpeeds",
+                               {1, 1, 1.3, 1.3, 1.7, 1.7, 2.9, 2.9},
+                               Scatter::kNone,
+                               kSteal},
+                    AdvisedFor{"WithoutMemory", std::vector<double>(8, 1),
+                               Scatter::kExponential, "kbatchsync:"},
+                    AdvisedFor{"Alone", {1}, Scatter::kNone, "bsp"}),
+    [](const auto& of) { return of.param.name; });
+
+TEST(AutoPilotTest, WaitsUntilEverybodyIsMeasured) {
+  auto workers = Measured(kQuarterSlow);
+  workers[6].iterations.resize(1);
+  Job job(workers);
+  const AutoPilot::Look look = job.Look();
+  EXPECT_THAT(look.options, IsEmpty());
+  EXPECT_FALSE(look.to.has_value());
+  EXPECT_THAT(look.why, HasSubstr("w6"));
+}
+
+TEST(AutoPilotTest, OnlySaysSoUnlessItIsToAct) {
+  Job job(Measured(kQuarterSlow));
+  const AutoPilot::Look look = job.Look(/*acts=*/false);
+  EXPECT_EQ(look.advised, kSteal);
+  EXPECT_GT(look.gain, 2);
+  EXPECT_FALSE(look.to.has_value());
+}
+
+TEST(AutoPilotTest, ASwitchHasToPay) {
+  Job job(Measured(kQuarterSlow));
+  job.seen().seconds_left = 10;
+  const AutoPilot::Look look = job.Look();
+  EXPECT_FALSE(look.to.has_value());
+  EXPECT_EQ(look.options.front().text, kSteal);
+  EXPECT_THAT(look.options.front().excluded, HasSubstr("before a switch"));
+}
+
+TEST(AutoPilotTest, APredictionThatHoldsIsKept) {
+  Job job(Measured(kQuarterSlow));
+  job.TrainAndLook(3000);
+  EXPECT_EQ(job.present(), kSteal);
+  EXPECT_EQ(job.switches(), 1);
+}
+
+TEST(AutoPilotTest, AWrongPredictionIsTakenBackAndCostsLittle) {
+  Job job(Measured(kQuarterSlow));
+  // Far below BSP.
+  job.IsReally(kSteal, 0.2);
+  job.TrainAndLook(20'000);
+  EXPECT_NE(job.present(), kSteal);
+  EXPECT_LT(job.seconds_wrong(), 0.03 * 20'000);
+}
+
+// As if all else on the machine were slower, too: nothing is wrong with it.
+TEST(AutoPilotTest, WhatIsSlowerAndStillTheBestIsKept) {
+  Job job(Measured(kQuarterSlow));
+  job.IsReally(kSteal, 0.9);
+  job.TrainAndLook(3000);
+  EXPECT_EQ(job.present(), kSteal);
+}
+
+TEST(AutoPilotTest, WhatIsRefusedIsNotWantedAgainSoon) {
+  Job job(Measured(kQuarterSlow));
+  const AutoPilot::Seen before = job.seen();
+  ASSERT_EQ(job.Look().advised, kSteal);
+  job.seen().present = before.present;
+  job.pilot().Refused(before.present, before.seconds, "no room", 300);
+  const AutoPilot::Look look = job.Look();
+  EXPECT_NE(look.advised, kSteal);
+  EXPECT_THAT(look.options.front().excluded, HasSubstr("no room"));
+}
+
+// People have the last word.
+TEST(AutoPilotTest, ASwitchByOthersIsTheNewBeginning) {
+  Job job(Measured(kQuarterSlow));
+  ASSERT_EQ(job.Look().advised, kSteal);
+  job.Train(30);
+  job.seen().present = *ParseParadigm("asp");
+  job.Train(30);
+  const AutoPilot::Look look = job.Look(/*acts=*/false);
+  EXPECT_THAT(look.why, HasSubstr("at present asp"));
+}
+
+// As after a pause: nobody knows any more what its paradigm was before.
+TEST(AutoPilotTest, AJobThatIsTakenOverWhileItCutsBeginsAnew) {
+  auto workers = Measured(kQuarterSlow);
+  for (MeasuredWorker& worker : workers) {
+    for (MeasuredIteration& it : worker.iterations) it.micro_batches = 6;
+  }
+  Job job(workers);
+  job.seen().present = *ParseParadigm(kSteal);
+  const AutoPilot::Look look = job.Look();
+  EXPECT_EQ(look.advised, "bsp");
+  EXPECT_TRUE(look.to.has_value());
+  // Who is only advised trains on.
+  Job advised(workers);
+  advised.seen().present = *ParseParadigm(kSteal);
+  EXPECT_EQ(advised.Look(/*acts=*/false).advised, kSteal);
+}
+
+TEST(AutoPilotTest, AJobThatIsTakenOverUnderABadParadigmLeavesIt) {
+  Job job(Measured(kQuarterSlow));
+  job.seen().present = *ParseParadigm("cgp");
+  job.IsReally(FormatParadigm(job.seen().present), 0.2);
+  job.TrainAndLook(1000);
+  EXPECT_THAT(job.present(), Not(StartsWith("cgp")));
+}
+
+TEST(AutoPilotTest, TimesOfDaysCanBePlayed) {
+  auto workers = Measured(kQuarterSlow);
+  for (MeasuredWorker& worker : workers) {
+    for (MeasuredIteration& it : worker.iterations) {
+      it.compute = absl::Hours(24);
+      it.samples = 1;
+    }
+  }
+  Job job(workers);
+  EXPECT_GT(job.Look().options.front().value, 0);
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,123 @@
+#include "services/coordinator/planner/forecast.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/services/coordinator/planner/measured_workers.h"
+
+namespace paceline {
+namespace {
+
+const PlayedJob kJob = {.batch_size = kBatch};
+const std::vector<double> kEqual(8, 1.0);
+const std::vector<double> kTwoSlow = {1, 1, 1, 1, 1, 1, 4, 4};
+
+Forecast PlayText(const std::string& paradigm,
+                  const std::vector<MeasuredWorker>& workers,
+                  const PlayedJob& job = kJob) {
+  return Play(*ParseParadigm(paradigm), job, workers);
+}
+
+TEST(ForecastTest, IsWhatTheRuleComesTo) {
+  // Rounds of eight batches, as long as the slowest one's.
+  const Forecast bsp = PlayText("bsp", Measured(kTwoSlow));
+  EXPECT_NEAR(bsp.samples_per_second, 8 * kBatch / 4.0, 4);
+  EXPECT_EQ(bsp.staleness, 0);
+  // Everybody at its own pace.
+  const Forecast asp = PlayText("asp", Measured(kTwoSlow));
+  EXPECT_NEAR(asp.samples_per_second, 6.5 * kBatch, 4);
+  EXPECT_GT(asp.staleness, 5);
+  EXPECT_LT(asp.Value(8), 0.8 * asp.samples_per_second);
+  // What is discarded is not trained on.
+  const Forecast half = PlayText("kbatchsync:k=4", Measured(kEqual));
+  EXPECT_NEAR(half.samples_per_second, 4 * kBatch, 8);
+}
+
+TEST(ForecastTest, TheSameIsForeseenAgain) {
+  const auto workers = Measured(kTwoSlow, Scatter::kExponential);
+  for (const ParadigmSpec& paradigm : ParadigmsFor(8)) {
+    const Forecast first = Play(paradigm, kJob, workers, 7);
+    const Forecast again = Play(paradigm, kJob, workers, 7);
+    EXPECT_EQ(first.samples_per_second, again.samples_per_second);
+    EXPECT_EQ(first.staleness, again.staleness);
+  }
+}
+
+TEST(ForecastTest, WaitingForAParkedPullIsNoPartOfTheNetwork) {
+  auto workers = Measured(kEqual);
+  for (MeasuredWorker& worker : workers) {
+    for (size_t i = 0; i < worker.iterations.size(); ++i) {
+      worker.iterations[i].pull =
+          i % 2 == 0 ? absl::Milliseconds(1) : absl::Seconds(3);
+    }
+  }
+  EXPECT_NEAR(PlayText("asp", workers).samples_per_second, 8 * kBatch, 4);
+}
+
+TEST(ForecastTest, StaleWorkIsWorthLess) {
+  EXPECT_EQ(WorthOfStale(0, 8), 1);
+  EXPECT_GT(WorthOfStale(0.5, 8), WorthOfStale(1, 8));
+  EXPECT_GT(WorthOfStale(1, 8), WorthOfStale(7, 8));
+  EXPECT_GT(WorthOfStale(1, 8), WorthOfStale(1, 2));
+  EXPECT_EQ(WorthOfStale(0, 1), 1);
+}
+
+// Iterations as they are, and the same in four micro-batches, of which each
+// after the first takes so much more.
+std::vector<MeasuredWorker> Cut(std::vector<MeasuredWorker> workers,
+                                double cost) {
+  for (MeasuredWorker& worker : workers) {
+    for (size_t i = 1; i < worker.iterations.size(); i += 2) {
+      MeasuredIteration& it = worker.iterations[i];
+      it = worker.iterations[i - 1];
+      it.micro_batches = 4;
+      it.compute *= 1 + 3 * cost;
+    }
+  }
+  return workers;
+}
+
+TEST(ForecastTest, WhatACutCostsIsFoundOut) {
+  for (const double cost : {0.0, 0.02, 0.1}) {
+    const auto workers = Cut(Measured(kTwoSlow), cost);
+    const auto found = MicroBatchCost(kJob, workers);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_NEAR(*found, cost, 1e-6);
+    PlayedJob job = kJob;
+    job.micro_batch_cost = *found;
+    EXPECT_NEAR(SecondsOfBatch(job, workers.back()), 4, 1e-6);
+    // Of the cut ones, too, only what they take uncut is played.
+    EXPECT_NEAR(PlayText("bsp", workers, job).samples_per_second, 64, 4);
+  }
+}
+
+TEST(ForecastTest, WithoutBothKindsACutCostsWhatIsNotKnown) {
+  EXPECT_FALSE(MicroBatchCost(kJob, Measured(kEqual)).has_value());
+  auto all_cut = Measured(kEqual);
+  for (MeasuredWorker& worker : all_cut) {
+    for (MeasuredIteration& it : worker.iterations) it.micro_batches = 4;
+  }
+  EXPECT_FALSE(MicroBatchCost(kJob, all_cut).has_value());
+  // What the job itself cuts is uncut.
+  PlayedJob small = kJob;
+  small.micro_batch = kBatch / 4;
+  EXPECT_EQ(UncutMicroBatches(small, {}, kBatch), 4u);
+  // And what a worker does.
+  EXPECT_EQ(UncutMicroBatches(kJob, {.micro_batch = 16}, kBatch), 2u);
+  EXPECT_FALSE(MicroBatchCost(small, all_cut).has_value());
+}
+
+TEST(ForecastTest, EveryParadigmCanBePlayedWithAnyNumberOfWorkers) {
+  for (size_t workers = 1; workers <= 9; ++workers) {
+    const auto measured = Measured(std::vector<double>(workers, 0.1));
+    for (const ParadigmSpec& paradigm : ParadigmsFor(workers)) {
+      EXPECT_GT(Play(paradigm, kJob, measured).samples_per_second, 0)
+          << FormatParadigm(paradigm) << " with " << workers;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace paceline
