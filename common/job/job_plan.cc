@@ -250,8 +250,16 @@ class JobParser {
   }
 
   void ReadSynchronization() {
-    Read("paradigm", spec_.paradigm(), ParseParadigm, plan_.paradigm);
+    ParadigmChoice choice;
+    Read("paradigm", spec_.paradigm(), ParseParadigmChoice, choice);
+    plan_.paradigm = choice.paradigm;
     spec_.set_paradigm(FormatParadigm(plan_.paradigm));
+    if (choice.automatic) spec_.mutable_auto_()->set_act(true);
+    if (spec_.auto_().act() && spec_.switches_size() > 0) {
+      checks_.Add(Path("switches"),
+                  "are planned, and the paradigm is chosen while the job "
+                  "trains; leave out one of the two");
+    }
     Read("batching", spec_.batching(), ParseBatching, plan_.batching);
     if (spec_.switches_size() > kSwitchesMax) {
       checks_.Add(Path("switches"),

@@ -161,8 +161,7 @@ class SessionClient {
 
   static constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
   static constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
-  // A coordinator that is gone without a word is given up before its standby
-  // leads. To take a session up once more for nothing is cheap.
+  // A dead coordinator is noticed within this time: before a standby leads.
   static constexpr absl::Duration kNoticed = absl::Seconds(4);
   // Credentials are not exchanged ten times a second.
   static constexpr absl::Duration kRefusedPause = absl::Seconds(2);

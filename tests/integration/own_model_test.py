@@ -69,9 +69,10 @@ class OwnModelTest(unittest.TestCase):
         used = self.used(point["directory"])
         samples = int(job["progress"]["samples"])
         self.assertEqual(int(used.sum()), samples)
-        # Two workers can be in two epochs, not in three.
-        self.assertLessEqual(int(used.max() - used.min()), 1)
-        self.assertEqual(int(used.min()), samples // script.TRAIN)
+        # Two workers can be in two epochs. One that comes back later than the
+        # other, after a restart, can have reserved some of a third.
+        self.assertLessEqual(int(used.max() - used.min()), 2)
+        self.assertGreaterEqual(int(used.min()), samples // script.TRAIN - 1)
         return samples
 
     def restart_coordinator(self, end):

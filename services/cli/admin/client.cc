@@ -16,7 +16,7 @@ namespace paceline {
 namespace {
 
 // A coordinator that is not heard for so long is given up.
-constexpr absl::Duration kLiveness = absl::Seconds(20);
+constexpr absl::Duration kLiveness = absl::Seconds(8);
 
 // How long a server may take to say whether it takes our certificate.
 constexpr absl::Duration kProbe = absl::Seconds(2);

@@ -20,6 +20,12 @@ struct KnownValues {
   Live live = Live::kNone;
 };
 
+std::vector<absl::string_view> ParadigmsToChoose() {
+  std::vector<absl::string_view> names = ParadigmNames();
+  names.push_back(kAutoParadigm);
+  return names;
+}
+
 const std::vector<KnownValues>& AllKnownValues() {
   static const auto* const kKnown = new std::vector<KnownValues>{
       {"--output", {"table", "wide", "json", "yaml", "name"}},
@@ -30,7 +36,7 @@ const std::vector<KnownValues>& AllKnownValues() {
       {"--state",
        {"pending", "starting", "running", "pausing", "paused", "saving",
         "cancelling", "succeeded", "failed", "cancelled"}},
-      {"--paradigm", ParadigmNames()},
+      {"--paradigm", ParadigmsToChoose()},
       {"--model", {ModelNames().begin(), ModelNames().end()}},
       {"--batching", {"even", "balanced"}},
       {"--context", {}, Live::kContexts},

@@ -71,6 +71,13 @@ absl::Status CheckTrains(const JobEntry& entry) {
                     "that, then restore it to train on");
 }
 
+absl::Status CheckAutomatic(const v1::JobSpec& spec) {
+  if (spec.switches_size() == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the job has planned switches, so its paradigm cannot be chosen while it "
+      "trains");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Jobs>> Jobs::Create(
@@ -80,6 +87,7 @@ absl::StatusOr<std::unique_ptr<Jobs>> Jobs::Create(
       absl::WrapUnique(new Jobs(options, clock, store, journal, registry));
   PACELINE_RETURN_IF_ERROR(jobs->book_.Load());
   PACELINE_RETURN_IF_ERROR(jobs->runs_.Start());
+  jobs->planning_.emplace(&jobs->book_, &jobs->fleet(), clock);
   return jobs;
 }
 
@@ -156,7 +164,15 @@ absl::StatusOr<v1::Job> Jobs::CreateJob(const v1::CreateJobRequest& request,
 absl::StatusOr<v1::Job> Jobs::GetJob(const v1::GetJobRequest& request) const {
   PACELINE_ASSIGN_OR_RETURN(const JobName name, CheckGet(request));
   absl::MutexLock lock(&book_.mu());
-  return View(name.Format());
+  PACELINE_ASSIGN_OR_RETURN(const JobEntry* const entry,
+                            book_.Find(name.Format()));
+  v1::Job job = book_.View(*entry);
+  if (!job.progress().has_advice() || entry->active == nullptr) return job;
+  // The table of options is for who asks for one job.
+  if (auto advice = entry->active->Advice()) {
+    *job.mutable_progress()->mutable_advice() = *std::move(advice);
+  }
+  return job;
 }
 
 absl::StatusOr<v1::ListJobsResponse> Jobs::ListJobs(
@@ -288,18 +304,24 @@ absl::StatusOr<v1::Job> Jobs::SwitchParadigm(
       request, identity, JobEvent::kSwitch,
       [&](const JobEntry& entry, v1::Job& job) -> absl::Status {
         PACELINE_RETURN_IF_ERROR(CheckTrains(entry));
+        v1::JobSpec& spec = *job.mutable_spec();
+        if (wanted.automatic) {
+          spec.mutable_auto_()->set_act(true);
+          return CheckAutomatic(spec);
+        }
+        spec.clear_auto_();
         if (entry.active != nullptr) {
           PACELINE_RETURN_IF_ERROR(
               fleet().CheckRoom(*entry.active, wanted.spec));
         }
-        job.mutable_spec()->set_paradigm(wanted.paradigm);
+        spec.set_paradigm(wanted.paradigm);
         return absl::OkStatus();
       },
       [&](JobEntry& entry) {
         runs_.history().Tell(
             entry, absl::StrCat("paradigm ", request.paradigm(), ", set by ",
                                 identity));
-        if (entry.active == nullptr) return;
+        if (entry.active == nullptr || wanted.automatic) return;
         const absl::Status switched = entry.active->Switch(wanted.spec, reason);
         // The last push may have been counted a moment ago.
         if (!switched.ok()) LogWarning(switched.message());

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -14,6 +15,7 @@
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/control/checkpoints.h"
 #include "services/coordinator/control/job_book.h"
+#include "services/coordinator/control/planning.h"
 #include "services/coordinator/control/run_control.h"
 #include "services/coordinator/coordinator_metrics.h"
 #include "services/coordinator/fleet/fleet.h"
@@ -33,8 +35,7 @@ namespace paceline {
 // Thread-safe. All of it has one lock, the book's.
 class Jobs {
  public:
-  // Takes the store's jobs over: those that ran are PAUSED, at their last
-  // checkpoint. The pointers outlive it. The errors are the store's.
+  // As RunControl::Start(). The pointers outlive it.
   static absl::StatusOr<std::unique_ptr<Jobs>> Create(
       const JobsOptions& options, const Clock* clock, JobStore* store,
       JobJournal* journal, prometheus::Registry* registry);
@@ -149,7 +150,8 @@ class Jobs {
   CoordinatorMetrics metrics_;
   JobBook book_;
   Checkpoints checkpoints_;
-  RunControl runs_;  // Last: its thread uses the above.
+  RunControl runs_;                   // Its thread uses the above.
+  std::optional<Planning> planning_;  // The same, once it has started.
 };
 
 }  // namespace paceline

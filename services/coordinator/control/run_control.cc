@@ -395,7 +395,7 @@ void RunControl::RunEnded(JobEntry& entry, JobRun& run,
         absl::StrCat(job.name(), "/checkpoints/", outcome.checkpoint));
   }
   // What was saved since has samples that count twice.
-  if (run.has_lost_end()) job.set_restore_from(entry.restarted_from);
+  if (outcome.lost_end) job.set_restore_from(entry.restarted_from);
   Advance(job, EndOf(outcome));
   const auto checkpoints = checkpoints_->List(entry);
   job.set_state_reason(ReasonAfter(outcome, job, interrupted,
@@ -740,6 +740,7 @@ void RunControl::StartRun(JobEntry& entry) {
   setup.before.clear_workers();
   setup.before.clear_samples_per_second();
   setup.before.clear_seconds_left();
+  setup.before.clear_advice();
   if (!options_.trace_root.empty()) {
     setup.trace_file = TraceFile(options_.trace_root, name, setup.run);
   }

@@ -288,12 +288,6 @@ std::shared_ptr<const RunSession> Fleet::RestoreWorker(
   return part;
 }
 
-void Fleet::OnLostEnd(uint64_t member) {
-  const std::shared_ptr<const RunSession> session = SessionOf(member);
-  const auto run = session == nullptr ? nullptr : session->run.lock();
-  if (run != nullptr) run->LoseEnd();
-}
-
 std::map<uint64_t, std::shared_ptr<WorkerSession>> Fleet::TakeRestored() {
   absl::MutexLock lock(&mu_);
   return std::exchange(restored_, {});

@@ -76,9 +76,6 @@ class Fleet {
   std::shared_ptr<const RunSession> RestoreWorker(
       const std::shared_ptr<JobRun>& run, WorkerId worker,
       const ReplayedSession& session);
-  // A worker whose session was restored was told what the journal does not
-  // have.
-  void OnLostEnd(uint64_t member);
   // The sessions of workers that were restored since the last call, by their
   // numbers in the fleet: somebody has to carry them.
   std::map<uint64_t, std::shared_ptr<WorkerSession>> TakeRestored();

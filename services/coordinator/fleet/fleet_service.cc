@@ -36,7 +36,9 @@ struct Workers {
   // A run hears what its workers say, and does not ask for their links.
   static void LinkChanged(Fleet&, uint64_t, uint64_t, bool) {}
   static void EndIsLost(Fleet& fleet, uint64_t member) {
-    fleet.OnLostEnd(member);
+    const auto part = fleet.SessionOf(member);
+    const auto run = part == nullptr ? nullptr : part->run.lock();
+    if (run != nullptr) run->LoseEnd();
   }
   static std::function<absl::Status(In&)> HandlerOf(Fleet* fleet,
                                                     uint64_t member) {

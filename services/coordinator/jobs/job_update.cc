@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/job/paradigm_spec.h"
 #include "common/status.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
@@ -27,11 +28,13 @@ using ::google::protobuf::FieldMask;
 using ::google::protobuf::util::FieldMaskUtil;
 
 // These are the fields that UpdateJob's comment names.
-constexpr std::array<absl::string_view, 19> kMutable = {
+constexpr std::array<absl::string_view, 21> kMutable = {
     "display_name",
     "labels",
     "annotations",
     "spec.paradigm",
+    "spec.auto",
+    "spec.auto.act",
     "spec.learning_rate",
     "spec.batching",
     "spec.workers.min",
@@ -84,6 +87,23 @@ void CheckMask(const FieldMask& mask, FieldChecks& checks) {
     }
     checks.Add("update_mask", WhyImmutable(path, first));
     first = false;
+  }
+}
+
+// "auto" leaves the present paradigm; another one is the end of choosing,
+// unless the mask says otherwise.
+void ChooseParadigm(const v1::Job& current, const FieldMask& mask,
+                    v1::JobSpec& spec) {
+  const auto names = [&mask](absl::string_view path) {
+    return std::ranges::find(mask.paths(), path) != mask.paths().end();
+  };
+  if (!names("spec.paradigm")) return;
+  const bool automatic = spec.paradigm() == kAutoParadigm;
+  if (automatic) {
+    spec.set_paradigm(current.spec().paradigm());
+    spec.mutable_auto_()->set_act(true);
+  } else if (!names("spec.auto") && !names("spec.auto.act")) {
+    spec.clear_auto_();
   }
 }
 
@@ -145,6 +165,7 @@ absl::StatusOr<v1::Job> ApplyUpdate(const v1::Job& current,
   options.set_replace_repeated_fields(true);
   FieldMaskUtil::MergeMessageTo(request.job(), request.update_mask(), options,
                                 &updated);
+  ChooseParadigm(current, request.update_mask(), *updated.mutable_spec());
   FieldChecks checks;
   v1::JobSpec spec = CheckJob("job", updated, checks);
   PACELINE_RETURN_IF_ERROR(checks.status());

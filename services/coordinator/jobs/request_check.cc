@@ -49,7 +49,7 @@ void CheckParadigm(absl::string_view paradigm, FieldChecks& checks) {
   } else if (paradigm.size() > kTextMax) {
     checks.NotLonger("paradigm", paradigm, kTextMax);
   } else {
-    checks.Take("paradigm", ParseParadigm(paradigm).status());
+    checks.Take("paradigm", ParseParadigmChoice(paradigm).status());
   }
 }
 
@@ -102,7 +102,10 @@ absl::StatusOr<ParadigmSwitch> CheckSwitch(
   PACELINE_RETURN_IF_ERROR(checks.status());
   ParadigmSwitch wanted;
   wanted.job = *job;
-  PACELINE_ASSIGN_OR_RETURN(wanted.spec, ParseParadigm(request.paradigm()));
+  PACELINE_ASSIGN_OR_RETURN(const ParadigmChoice choice,
+                            ParseParadigmChoice(request.paradigm()));
+  wanted.automatic = choice.automatic;
+  wanted.spec = choice.paradigm;
   wanted.paradigm = FormatParadigm(wanted.spec);
   return wanted;
 }

@@ -47,6 +47,7 @@ absl::StatusOr<JobName> CheckWatch(const v1::WatchJobRequest& request);
 
 struct ParadigmSwitch {
   JobName job;
+  bool automatic = false;  // It is to be chosen: the present one stays for now.
   ParadigmSpec spec;
   std::string paradigm;  // The spec in full, "ssp:s=3".
 };

@@ -418,6 +418,10 @@ v1::JobProgress JobRun::ProgressAt(absl::Time now) const {
     progress.clear_samples_per_second();
     progress.clear_seconds_left();
   }
+  if (advice_.has_value() && !end_.has_value()) {
+    *progress.mutable_advice() = *advice_;
+    progress.mutable_advice()->clear_options();
+  }
   // What was measured before a pause is the newest until the next evaluation.
   const v1::JobProgress& before = setup_.before;
   if (!progress.has_accuracy() && progress.metrics().empty()) {
@@ -438,6 +442,43 @@ std::string JobRun::Report() const {
   }
   // A long job's document takes long; grants do not wait for it.
   return record->Result(view).dump();
+}
+
+std::optional<TrainingPaces> JobRun::Paces() const {
+  absl::MutexLock lock(&mu_);
+  const SyncCore* const core = course_.core();
+  if (core == nullptr || core->sealed() || end_.has_value()) {
+    return std::nullopt;
+  }
+  TrainingPaces seen;
+  seen.seconds = course_.SecondsAt(Now());
+  const v1::JobProgress progress = ProgressAt(Now());
+  if (progress.has_seconds_left()) seen.seconds_left = progress.seconds_left();
+  seen.present = *ParseParadigm(course_.paradigm());
+  seen.job = {.batch_size = spec_.batch_size(),
+              .micro_batch = spec_.micro_batch(),
+              .batching = *ParseBatching(spec_.batching())};
+  for (const WorkerId worker : core->Members()) {
+    const RunMember* const member = course_.members().Find(worker);
+    if (member == nullptr) continue;
+    seen.workers.push_back({member->name, member->wishes, paces_.Of(worker)});
+  }
+  return seen;
+}
+
+void JobRun::Advise(v1::Advice advice, bool news) {
+  absl::MutexLock lock(&mu_);
+  if (news) {
+    TellDecision(Now(), "job", "advice",
+                 absl::StrCat(advice.paradigm(), ": ", advice.reason()),
+                 /*omitted=*/0, /*costs_work=*/false);
+  }
+  advice_ = std::move(advice);
+}
+
+std::optional<v1::Advice> JobRun::Advice() const {
+  absl::MutexLock lock(&mu_);
+  return advice_;
 }
 
 double JobRun::SecondsBefore() const {

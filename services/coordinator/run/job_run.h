@@ -31,6 +31,7 @@
 #include "services/coordinator/run/journal/run_journal.h"
 #include "services/coordinator/run/journal/run_log.h"
 #include "services/coordinator/run/linked_member.h"
+#include "services/coordinator/run/pace_history.h"
 #include "services/coordinator/run/replayed_session.h"
 #include "services/coordinator/run/run_observer.h"
 #include "services/coordinator/run/run_record.h"
@@ -38,6 +39,7 @@
 #include "services/coordinator/run/run_setup.h"
 #include "services/coordinator/run/shard_series.h"
 #include "services/coordinator/run/trace_writer.h"
+#include "services/coordinator/run/training_paces.h"
 
 namespace paceline {
 
@@ -154,7 +156,12 @@ class JobRun : private RunDriver {
   bool TrainingEnds() const;
   // Trainers have nothing to do any more, whether or not it could be saved.
   bool TrainingOver() const;
-  bool has_lost_end() const { return lost_end_; }
+  // For whoever chooses its paradigm; nothing unless it trains.
+  std::optional<TrainingPaces> Paces() const;
+  // What was made of that: for Progress(), and for the log if `news`.
+  void Advise(v1::Advice advice, bool news);
+  // That, whole; Progress() has it without its options.
+  std::optional<v1::Advice> Advice() const;
   void GiveUp() { given_up_ = true; }  // Nobody waits for that any more.
   uint64_t run() const { return setup_.run; }
   RunLog& log() { return log_; }
@@ -175,6 +182,9 @@ class JobRun : private RunDriver {
   absl::Status Take(journal::RunEvent event,
                     const Links& links = {nullptr, nullptr});
   void Accept(const journal::RunEvent& event, const Links& links)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What a worker says of its iterations.
+  void AcceptReport(WorkerId worker, const v1::WorkerMessage& message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RecordEvent(absl::Time now, journal::RunEvent& event)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -233,6 +243,8 @@ class JobRun : private RunDriver {
   ShardSeries shard_series_ ABSL_GUARDED_BY(mu_);
   Rng incarnations_ ABSL_GUARDED_BY(mu_);
   RunRecord record_ ABSL_GUARDED_BY(mu_);
+  PaceHistory paces_ ABSL_GUARDED_BY(mu_);
+  std::optional<v1::Advice> advice_ ABSL_GUARDED_BY(mu_);
   DecisionFilter filter_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Time> last_close_ ABSL_GUARDED_BY(mu_);
   std::optional<RunOutcome> end_ ABSL_GUARDED_BY(mu_);  // The course has it.

@@ -107,18 +107,8 @@ void JobRun::Accept(const RunEvent& event, const Links& links) {
     }
     members_.emplace(worker, std::move(member));
   } else if (event.has_said()) {
-    // What comes after the end is accepted and says nothing.
-    if (!event.said().message().has_push_done() || end_.has_value()) return;
-    const v1::PushDone& report = event.said().message().push_done();
-    const std::string name =
-        course_.members().NameOf(static_cast<WorkerId>(event.said().worker()));
-    record_.Reported(name, report);
-    metrics_->gate_wait_seconds->Observe(report.seconds().wait());
-    metrics_->blocks_refused->Increment(report.blocks_refused());
-    if (setup_.trace_file.empty()) return;
-    Tell([this, name, report] {
-      if (trace_ != nullptr) trace_->Write(name, report);
-    });
+    AcceptReport(static_cast<WorkerId>(event.said().worker()),
+                 event.said().message());
   } else if (event.has_server_came()) {
     servers_.Add(links.server != nullptr ? *links.server
                                          : FromEvent(event.server_came()));
@@ -147,6 +137,31 @@ void JobRun::Accept(const RunEvent& event, const Links& links) {
     if (course_.core() == nullptr) record_.SetParadigm(spec_.paradigm());
     TellRuleBytes();
   }
+}
+
+void JobRun::AcceptReport(WorkerId worker, const v1::WorkerMessage& message) {
+  // What comes after the end is accepted and says nothing.
+  if (end_.has_value()) return;
+  const double at = course_.SecondsAt(Now());
+  if (message.has_abandoned()) return paces_.BrokenOff(worker, at);
+  if (!message.has_push_done()) return;
+  const v1::PushDone& report = message.push_done();
+  const v1::PhaseSeconds& seconds = report.seconds();
+  const std::string name = course_.members().NameOf(worker);
+  record_.Reported(name, report);
+  paces_.Reported(worker,
+                  {.compute = absl::Seconds(seconds.load() + seconds.compute()),
+                   .push = absl::Seconds(seconds.push()),
+                   .pull = absl::Seconds(seconds.pull()),
+                   .samples = report.samples(),
+                   .discarded = report.discarded(),
+                   .at = at});
+  metrics_->gate_wait_seconds->Observe(seconds.wait());
+  metrics_->blocks_refused->Increment(report.blocks_refused());
+  if (setup_.trace_file.empty()) return;
+  Tell([this, name, report] {
+    if (trace_ != nullptr) trace_->Write(name, report);
+  });
 }
 
 void JobRun::TellRuleBytes() {

@@ -106,6 +106,11 @@ void JobRun::TellDecision(absl::Time at, std::string whom, std::string kind,
 template <>
 void JobRun::On(const Grant& grant) {
   SendToWorker(grant.worker, ToWire(grant));
+  const RunMember* const member = course_.members().Find(grant.worker);
+  const uint32_t own = member == nullptr ? 0 : member->wishes.micro_batch;
+  paces_.Granted(grant.worker, course_.SecondsAt(now_), grant.range.size(),
+                 MicroBatchLimit(spec_.batch_size(), spec_.micro_batch(), own,
+                                 grant.micro_batch));
   record_.Granted(course_.members().NameOf(grant.worker));
   metrics_->grants->Increment();
   metrics_->samples_granted->Increment(grant.range.size());
@@ -114,6 +119,7 @@ void JobRun::On(const Grant& grant) {
 template <>
 void JobRun::On(const ExtendCommand& extend) {
   SendToWorker(extend.worker, ToWire(extend));
+  paces_.Extended(extend.worker, extend.range.size());
   metrics_->samples_granted->Increment(extend.range.size());
 }
 
@@ -146,6 +152,7 @@ void JobRun::On(const Evicted& evicted) {
 template <>
 void JobRun::On(const Switched& switched) {
   record_.Switched(switched);
+  advice_.reset();  // It was about the one before.
   metrics_->Switched(switched.from, switched.to);
   Tell([this, to = switched.to] { observer_->ParadigmSwitched(to); });
   TellDecision(
@@ -217,6 +224,7 @@ void JobRun::On(const MemberLetGo& gone) {
   const auto session = std::move(it->second.session);
   members_.erase(it);
   sessions_.erase(gone.worker);
+  paces_.Left(gone.worker);
   // With OK it is free, and the stream stays.
   if (gone.status.ok()) return;
   Send([session, status = gone.status] {
@@ -559,7 +567,9 @@ void JobRun::TellEnd(RunOutcome outcome) {
     if (!outcome.status.ok()) outcome.paused = false;
   }
   if (lost_end_) {
-    outcome = {.status = absl::DataLossError(kLostEnd), .left_unsaved = true};
+    outcome = {.status = absl::DataLossError(kLostEnd),
+               .left_unsaved = true,
+               .lost_end = true};
   }
   metrics_->workers->Set(0);
   metrics_->KeepWorkers({});

@@ -284,6 +284,13 @@ void ExpectRefused(v1::JobSpec spec, const BadSpec& bad) {
   EXPECT_THAT(violations[0].description, HasSubstr(bad.says));
 }
 
+TEST(ParseJobTest, WhoeverChoosesAndAPlanContradictEachOther) {
+  ExpectRefused(SmallSpec(), {"switches", "are planned", [](auto& spec) {
+                                spec.set_paradigm("auto");
+                                AddSwitch(spec, 100, "asp");
+                              }});
+}
+
 TEST(ParseJobTest, EveryBadFieldIsNamedAndNoOther) {
   for (const auto& specs : {BadTasks(), BadParadigms(), BadEnds(), BadRest()}) {
     for (const BadSpec& bad : specs) {
@@ -407,6 +414,20 @@ TEST(ParseJobTest, ThePlanMeansWhatTheTextsSay) {
   EXPECT_EQ(FormatParadigm(plan->switches[1].paradigm),
             plan->spec.switches(1).paradigm());
   EXPECT_THAT(plan->spec.switches(1).paradigm(), HasSubstr("cgp:beta=0.5"));
+}
+
+TEST(ParseJobTest, AnAutomaticParadigmBeginsWithOne) {
+  v1::JobSpec spec = SmallSpec();
+  spec.set_paradigm("auto");
+  const auto plan = ParseJob(spec);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->spec.paradigm(), kAutoBegins);
+  EXPECT_TRUE(plan->spec.auto_().act());
+  // It stays so when it is read again, whatever was chosen since.
+  spec = plan->spec;
+  spec.set_paradigm("asp");
+  EXPECT_TRUE(ParseJob(spec)->spec.auto_().act());
+  EXPECT_FALSE(ParseJob(SmallSpec())->spec.auto_().act());
 }
 
 TEST(EvaluationIntervalTest, IsATwentiethOfAnEpochUnlessTold) {

@@ -39,6 +39,17 @@ std::string Rate(const v1::JobProgress& progress) {
              : "";
 }
 
+// "stay: nothing is better by enough: ..." or "cgp:..., 1.8 times as good:
+// ...".
+std::string AdviceText(const v1::JobProgress& progress) {
+  const v1::Advice& advice = progress.advice();
+  if (advice.paradigm() == progress.paradigm()) {
+    return absl::StrCat("stay: ", advice.reason());
+  }
+  return absl::StrFormat("%s, %.2g times as good: %s", advice.paradigm(),
+                         advice.gain(), advice.reason());
+}
+
 void AppendProgress(const v1::JobProgress& progress, bool ended,
                     FieldLines* lines) {
   lines->Begin("Progress");
@@ -64,6 +75,9 @@ void AppendProgress(const v1::JobProgress& progress, bool ended,
   }
   lines->Add("Version", absl::StrCat(progress.version()));
   lines->Add("Paradigm", progress.paradigm());
+  if (!ended && progress.has_advice()) {
+    lines->Add("Advice", AdviceText(progress));
+  }
   lines->Add("Loss", Loss(progress));
   lines->Add("Accuracy", Accuracy(progress));
   lines->Add("Metrics", Metrics(progress));

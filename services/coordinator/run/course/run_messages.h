@@ -44,6 +44,8 @@ struct RunOutcome {
   // A server was told to stop, and has gone with what it held before that was
   // saved; `status` says so.
   bool left_unsaved = false;
+  // It went on from a journal that lacks what has happened last.
+  bool lost_end = false;
   // What was trained since the last checkpoint is gone with a server.
   bool weights_lost = false;
   // The checkpoint that it was to go on from could not be read.

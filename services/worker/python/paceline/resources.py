@@ -37,6 +37,28 @@ class WorkerProgress:
 
 
 @dataclasses.dataclass(frozen=True)
+class PlayedParadigm:
+    """What is foreseen of a paradigm with a job's workers."""
+
+    paradigm: str = ""
+    samples_per_second: float = 0.0  # Trained on: without discarded ones.
+    staleness: float = 0.0  # Of a push, on average.
+    value: float = 0.0  # The speed, less what staleness is thought to cost.
+    excluded: str = ""  # Why it is not chosen; mostly "".
+
+
+@dataclasses.dataclass(frozen=True)
+class Advice:
+    """Which paradigm suits a job's workers, by what was measured of them."""
+
+    paradigm: str = ""  # The present one: stay.
+    gain: float = 1.0  # Times the value of the present one.
+    reason: str = ""  # For people.
+    time: typing.Optional[datetime.datetime] = None
+    options: typing.Tuple[PlayedParadigm, ...] = ()  # The best first.
+
+
+@dataclasses.dataclass(frozen=True)
 class JobProgress:
     """Where a job stands. Seconds count from its first grant, pauses left
     out. None: not known yet."""
@@ -58,6 +80,7 @@ class JobProgress:
     # Of the last evaluation, beside accuracy and loss.
     metrics: typing.Mapping[str, float] = dataclasses.field(
         default_factory=dict)
+    advice: typing.Optional[Advice] = None  # None: not all are measured yet.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,8 +213,9 @@ class Worker:
 
 
 _CLASSES: typing.Dict[str, typing.Any] = {
-    "AccuracyPoint": AccuracyPoint, "Checkpoint": Checkpoint,
-    "Decision": Decision, "Job": Job, "JobProgress": JobProgress,
+    "AccuracyPoint": AccuracyPoint, "Advice": Advice,
+    "Checkpoint": Checkpoint, "Decision": Decision, "Job": Job,
+    "JobProgress": JobProgress, "PlayedParadigm": PlayedParadigm,
     "Worker": Worker, "WorkerProgress": WorkerProgress}
 # By the names of the events of a watch.
 EVENTS: typing.Dict[str, typing.Any] = {

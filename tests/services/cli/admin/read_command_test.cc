@@ -109,7 +109,7 @@ TEST_F(ReadCommandTest, ListSelectsByStateAndLabels) {
             "labels:\"urgent\"");
   EXPECT_EQ(filter_of({"--filter", "name = a", "--state", "FAILED", "-l", "x"}),
             "name = a AND state = FAILED AND labels:\"x\"");
-  for (const std::string& labels : {"=vision", "!urgent", "team in (a,b)"}) {
+  for (const char* const labels : {"=vision", "!urgent", "team in (a,b)"}) {
     const auto refused = command_.Run("job list", {"-l", labels});
     EXPECT_EQ(refused.code, 2) << labels;
     EXPECT_THAT(refused.err, HasSubstr("is none; write team=vision"));

@@ -31,6 +31,17 @@ class JobsChangesTest : public JobsTest {
   }
 };
 
+TEST_F(JobsChangesTest, AutoKeepsTheParadigmUntilAnotherIsChosen) {
+  const std::string job = StartAndRun("a");
+  const std::string before = Get(job).spec().paradigm();
+  ASSERT_TRUE(Switch(job, "auto").ok());
+  EXPECT_EQ(Get(job).spec().paradigm(), before);
+  EXPECT_TRUE(Get(job).spec().auto_().act());
+  ASSERT_TRUE(Switch(job, "ssp:s=2").ok());
+  EXPECT_EQ(Get(job).spec().paradigm(), "ssp:s=2");
+  EXPECT_FALSE(Get(job).spec().has_auto_());
+}
+
 // Weights of 40 parameters, for five workers at most.
 TEST_F(JobsChangesTest, AParadigmThatAServerHasNoRoomForIsRefused) {
   Start();

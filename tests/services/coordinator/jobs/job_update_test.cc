@@ -68,6 +68,21 @@ TEST(ApplyUpdateTest, OnlyWhatTheMaskNamesChanges) {
   EXPECT_EQ(Updated(request).DebugString(), want.DebugString());
 }
 
+TEST(ApplyUpdateTest, WhoeverNamesAParadigmChoosesIt) {
+  v1::UpdateJobRequest request = Request({"spec.paradigm"});
+  v1::Job job = Current();
+  job.mutable_spec()->set_paradigm("cgp");
+  request.mutable_job()->mutable_spec()->set_paradigm("auto");
+  job = *ApplyUpdate(job, request);
+  EXPECT_TRUE(job.spec().auto_().act());
+  EXPECT_THAT(job.spec().paradigm(), HasSubstr("cgp")) << "until another is";
+  request.mutable_job()->mutable_spec()->set_paradigm("asp");
+  EXPECT_FALSE(ApplyUpdate(job, request)->spec().has_auto_());
+  request.mutable_update_mask()->add_paths("spec.auto.act");
+  request.mutable_job()->mutable_spec()->mutable_auto_()->set_act(true);
+  EXPECT_TRUE(ApplyUpdate(job, request)->spec().auto_().act());
+}
+
 TEST(ApplyUpdateTest, AMapOrMessageIsReplacedAsAWhole) {
   v1::UpdateJobRequest request = Request({"labels", "spec.stop"});
   (*request.mutable_job()->mutable_labels())["c"] = "3";
