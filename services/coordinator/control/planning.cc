@@ -109,6 +109,8 @@ void Planning::LookAt(const Due& due) {
     look.why = absl::StrCat("was just chosen: ", look.why);
   }
   if (look.options.empty()) return;  // There is nothing to say yet.
+  // To stay is no news at first.
+  if (steered.advised.empty()) steered.advised = FormatParadigm(present);
   const bool news =
       look.advised != std::exchange(steered.advised, look.advised);
   // A switch is a decision of its own.
