@@ -51,6 +51,7 @@ double SlowestOf(const AutoPilot::Seen& seen) {
 
 std::vector<std::string> NamesOf(const std::vector<MeasuredWorker>& workers) {
   std::vector<std::string> names;
+  names.reserve(workers.size());
   for (const MeasuredWorker& worker : workers) names.push_back(worker.name);
   std::ranges::sort(names);
   return names;

@@ -66,6 +66,7 @@ class Tally final : public ClusterObserver {
 // paradigm may not wait for.
 absl::Duration UsualPull(const std::vector<MeasuredIteration>& iterations) {
   std::vector<absl::Duration> pulls;
+  pulls.reserve(iterations.size());
   for (const MeasuredIteration& it : iterations) pulls.push_back(it.pull);
   const auto quarter = pulls.begin() + static_cast<ptrdiff_t>(pulls.size() / 4);
   std::nth_element(pulls.begin(), quarter, pulls.end());
@@ -225,6 +226,7 @@ std::vector<ParadigmSpec> ParadigmsFor(size_t workers) {
     }
   }
   std::vector<ParadigmSpec> paradigms;
+  paradigms.reserve(texts.size());
   for (const std::string& text : texts) {
     paradigms.push_back(*ParseParadigm(text));
   }

@@ -91,6 +91,7 @@ std::string WhoIsUnmeasured(absl::Span<const MeasuredWorker> workers) {
 void KeepRecent(const PlayedJob& job, double now,
                 std::vector<MeasuredWorker>& workers) {
   std::vector<double> batches;
+  batches.reserve(workers.size());
   for (const MeasuredWorker& worker : workers) {
     batches.push_back(SecondsOfBatch(job, worker));
   }
