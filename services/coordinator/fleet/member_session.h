@@ -122,8 +122,7 @@ class MemberSession : public OutgoingStream<Out> {
     uint64_t link = 0;
     if (LostEnd(received)) {
       if (handlers_.on_lost_end) handlers_.on_lost_end();
-      return absl::AbortedError(
-          "not all is known that was said in this session");
+      return absl::AbortedError("not all is known that the member was told");
     }
     {
       absl::MutexLock lock(&mu_);
