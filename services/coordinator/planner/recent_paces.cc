@@ -10,8 +10,8 @@
 namespace paceline {
 namespace {
 
-// Iterations of each worker before anything is foreseen; the second if a
-// worker's times differ by more than the third of their mean, on average.
+// Iterations of each worker before anything is foreseen. The second counts if
+// times deviate by more than a quarter of their mean, on average over workers.
 constexpr size_t kLeastMeasured = 4;
 constexpr size_t kLeastScattering = 12;
 constexpr double kScatters = 0.25;
