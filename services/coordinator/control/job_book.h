@@ -61,6 +61,7 @@ struct JobEntry {
   // Why what its run has trained is not saved so far; empty if nothing is known
   // against that.
   std::string unsaved_why = {};
+  bool warned_of_journal = false;  // That it gets long.
 
   // The next run gets others.
   void ForgetNews();

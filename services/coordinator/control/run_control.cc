@@ -183,11 +183,11 @@ void RunControl::TendJournals() {
     }
     if (checkpoints_->kept()) {
       Interrupt(*entry, "the journal of its run is long and begins anew");
-    } else {
-      // Nothing else can be done about it: the job trains on.
-      entry->active->log().Remove();
-      LogWarning("the run's journal is long: without --checkpoints it ends",
-                 {{"job", entry->job.name()}});
+    } else if (!std::exchange(entry->warned_of_journal, true)) {
+      LogWarning(
+          "the run's journal gets long, for without --checkpoints no new one "
+          "can begin: a restart takes seconds for each million of its events",
+          {{"job", entry->job.name()}});
     }
   }
 }
@@ -694,8 +694,7 @@ RunSetup RunControl::SetupFor(const JobEntry& entry) {
   setup.journal_file = JournalFile(options_.journal_root, setup.job_uid);
   setup.feed = options_.feed;
   setup.fsync = options_.fsync;
-  setup.most_events =
-      options_.most_events * (checkpoints_->kept() ? 1 : kLongerIfUnsaved);
+  setup.most_events = options_.most_events;
   setup.lanes = options_.lanes;
   setup.frozen_after = options_.frozen_after;
   setup.find_evaluator =

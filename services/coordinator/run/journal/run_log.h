@@ -16,11 +16,9 @@
 namespace paceline {
 
 // Events that a coordinator takes in one to two seconds: a run that can go on
-// in another one is not to have more of them.
+// in another one is not to have more of them. One that cannot, for it cannot be
+// saved, goes on with its journal: without one it would begin anew.
 inline constexpr int64_t kLongJournal = 500'000;
-// So many times more of one that cannot: to be without a journal means to begin
-// anew, and to read this one takes ten to twenty seconds.
-inline constexpr int64_t kLongerIfUnsaved = 10;
 
 // The journal of a run that goes on, if it has one: a file, and what a standby
 // has of it. One that cannot be written is given up, and the log says so: the
