@@ -30,7 +30,7 @@ class Election {
     // It may lead without a store as long as nobody has led. Not so where
     // another one has a store that is not there yet.
     bool may_begin = true;
-    absl::Duration lease = absl::Seconds(5);
+    absl::Duration lease = absl::Seconds(4);
     absl::Duration renewal = absl::Seconds(1);
     // A leader that could neither renew nor hear its standby for that long
     // ends, if the record names one.
