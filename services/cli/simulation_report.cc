@@ -152,6 +152,20 @@ Json SimulationRun(const SimulationResult& result) {
   return run;
 }
 
+std::string SimulationLine(const SimulationResult& result) {
+  std::string text = absl::StrFormat("[%s] %.5g virtual s", result.paradigm,
+                                     ToSeconds(result.duration));
+  if (!result.accuracy.empty() && result.accuracy.back().accuracy.has_value()) {
+    absl::StrAppendFormat(&text, ", accuracy %.4f",
+                          *result.accuracy.back().accuracy);
+  }
+  if (result.seconds_to_target.has_value()) {
+    absl::StrAppendFormat(&text, ", target after %.5g s",
+                          *result.seconds_to_target);
+  }
+  return text;
+}
+
 std::string SimulationTable(const std::vector<Json>& runs) {
   if (runs.empty()) return "";
   const bool trained =

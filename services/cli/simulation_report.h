@@ -14,6 +14,9 @@ namespace paceline {
 // "virtual": true. Seconds are virtual.
 Json SimulationRun(const SimulationResult& result);
 
+// "[bsp] 312.4 virtual s, accuracy 0.9812, target after 201.7 s".
+std::string SimulationLine(const SimulationResult& result);
+
 // What a person wants to see of such elements: a line per run, then what
 // happened on the way.
 std::string SimulationTable(const std::vector<Json>& runs);

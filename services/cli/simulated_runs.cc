@@ -1,0 +1,121 @@
+#include "services/cli/simulated_runs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "common/status.h"
+#include "services/cli/plot/plot_page.h"
+#include "services/cli/simulation_report.h"
+#include "services/coordinator/planner/simulated_pilot.h"
+#include "services/simulator/timeline.h"
+#include "services/simulator/virtual_cluster.h"
+
+namespace paceline {
+namespace {
+
+// Spans of one run's timeline: about 13 bytes each on the page.
+constexpr size_t kSpansDrawn = 20'000;
+
+absl::Status TakeTraining(const SimulateOptions& options,
+                          const VirtualTraining& training,
+                          SimulationResult& result) {
+  PACELINE_RETURN_IF_ERROR(training.status());
+  result.accuracy = training.accuracy();
+  result.refused_blocks = training.refused_blocks();
+  const StopConditions& stop = options.cluster.settings.stop;
+  if (stop.target_accuracy > 0) {
+    result.seconds_to_target =
+        SecondsToTarget(result.accuracy, AccuracyTarget(stop.target_accuracy));
+  } else if (stop.target.has_value()) {
+    result.seconds_to_target = SecondsToTarget(result.accuracy, *stop.target);
+  }
+  return absl::OkStatus();
+}
+
+// `drawn` takes what only the page shows; null: there is none.
+absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
+                                          const PlannedRun& planned,
+                                          Timeline* drawn) {
+  const ComparedRun& run = planned.run;
+  ClusterSpec cluster = options.cluster;
+  cluster.run.paradigm = run.paradigm;
+  cluster.seed = planned.seed;
+  PACELINE_ASSIGN_OR_RETURN(cluster.settings.batching,
+                            ParseBatching(run.batching));
+  std::unique_ptr<VirtualTraining> training;
+  if (options.data != nullptr) {
+    TrainingSpec spec = options.training;
+    spec.seed = planned.seed;
+    PACELINE_ASSIGN_OR_RETURN(
+        training, VirtualTraining::Create(spec, &options.data->train,
+                                          &options.data->test));
+  }
+  SimulatedPilot pilot(&cluster);
+  ClusterObserver* steered = nullptr;
+  if (run.automatic) {
+    cluster.pilot = &pilot;
+    steered = &pilot;
+  }
+  SimulationResult result =
+      VirtualCluster(&cluster, {training.get(), drawn, steered}).Run();
+  result.paradigm = run.label;  // As it was typed, as in a real run.
+  if (training != nullptr) {
+    PACELINE_RETURN_IF_ERROR(TakeTraining(options, *training, result));
+  }
+  return result;
+}
+
+Json DrawnRun(const SimulateOptions& options, const SimulationResult& result,
+              const Timeline& timeline) {
+  Json run = SimulationRun(result);
+  run["timeline"] = TimelineJson(timeline);
+  run["gap_histogram"] = HistogramJson(result.gap);
+  run["staleness_histogram"] = HistogramJson(result.staleness);
+  const double target = options.cluster.settings.stop.target_accuracy;
+  if (target > 0) run["target_accuracy"] = target;
+  return run;
+}
+
+absl::StatusOr<FinishedRun> SimulateOne(const SimulateOptions& options,
+                                        const PlannedRun& planned) {
+  Timeline timeline(options.cluster.workers.size(), kSpansDrawn);
+  absl::StatusOr<SimulationResult> result =
+      Simulate(options, planned, planned.draws ? &timeline : nullptr);
+  if (!result.ok()) return Annotate(result.status(), planned.run.label);
+  Json drawn =
+      planned.draws ? DrawnRun(options, *result, timeline) : Json(nullptr);
+  return FinishedRun{*std::move(result), std::move(drawn)};
+}
+
+}  // namespace
+
+std::vector<absl::StatusOr<FinishedRun>> SimulateAll(
+    const SimulateOptions& options, absl::Span<const PlannedRun> runs,
+    const std::function<void(const SimulationResult&)>& ended) {
+  std::vector<absl::StatusOr<FinishedRun>> finished(runs.size());
+  std::atomic<size_t> next = 0;
+  absl::Mutex telling;
+  const auto work = [&] {
+    for (size_t i = next++; i < runs.size(); i = next++) {
+      finished[i] = SimulateOne(options, runs[i]);
+      if (ended == nullptr || !finished[i].ok()) continue;
+      absl::MutexLock lock(&telling);
+      ended(finished[i]->result);
+    }
+  };
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  while (threads.size() + 1 < std::min(cores, runs.size())) {
+    threads.emplace_back(work);
+  }
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return finished;
+}
+
+}  // namespace paceline

@@ -1,0 +1,39 @@
+#ifndef PACELINE_SERVICES_CLI_SIMULATED_RUNS_H_
+#define PACELINE_SERVICES_CLI_SIMULATED_RUNS_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "services/cli/job_flags.h"
+#include "services/cli/json_fields.h"
+#include "services/cli/simulate_options.h"
+#include "services/simulator/simulation_result.h"
+
+namespace paceline {
+
+// One run of a comparison in virtual time.
+struct PlannedRun {
+  ComparedRun run;
+  uint64_t seed = 1;  // Of all its chance.
+  bool draws = false;
+};
+
+struct FinishedRun {
+  SimulationResult result;
+  Json drawn;  // An element of "runs" of the page; null: it does not draw.
+};
+
+// Simulates them. They share nothing and run beside each other, as many as the
+// machine has cores. `ended`, if not null, is called as each has ended, one
+// call at a time. The results are in the order of `runs`; the errors are those
+// of a training, and name the run.
+std::vector<absl::StatusOr<FinishedRun>> SimulateAll(
+    const SimulateOptions& options, absl::Span<const PlannedRun> runs,
+    const std::function<void(const SimulationResult&)>& ended);
+
+}  // namespace paceline
+
+#endif  // PACELINE_SERVICES_CLI_SIMULATED_RUNS_H_
