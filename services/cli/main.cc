@@ -21,6 +21,7 @@
 #include "services/cli/exit_code.h"
 #include "services/cli/local_options.h"
 #include "services/cli/progress_printer.h"
+#include "services/cli/run_advise.h"
 #include "services/cli/run_files.h"
 #include "services/cli/run_local.h"
 #include "services/cli/run_simulate.h"
@@ -125,11 +126,11 @@ int LocalCommand(const LocalFlags& flags) {
            }});
 }
 
-int SimulateCommand(const SimulateFlags& flags, const std::string& command) {
-  const absl::StatusOr<SimulateOutput> output =
-      RunSimulate(flags, command, [](absl::string_view line) {
-        WriteAll(STDERR_FILENO, absl::StrCat(line, "\n"));
-      });
+void Note(absl::string_view line) {
+  WriteAll(STDERR_FILENO, absl::StrCat(line, "\n"));
+}
+
+int PrintSimulated(const absl::StatusOr<SimulateOutput>& output) {
   if (!output.ok()) {
     const bool page = absl::IsFailedPrecondition(output.status());
     return Fail(
@@ -165,6 +166,10 @@ int Main(int argc, char** argv) {
   CLI::App* simulate = app.add_subcommand(
       "simulate", "Run a virtual cluster in virtual time: no process");
   AddSimulateFlags(*simulate, simulate_flags);
+  AdviseFlags advise_flags;
+  CLI::App* advise = app.add_subcommand(
+      "advise", "Say which paradigm suits workers, by simulating them");
+  AddAdviseFlags(*advise, advise_flags);
   const std::unique_ptr<ChosenCommand> admin =
       AddAdminCommands(app, ProcessConsole());
   AddCertificateCommands(app, *admin);
@@ -176,7 +181,10 @@ int Main(int argc, char** argv) {
     return Fail(ExitCode::kUsage, UsageErrorText(app, error));
   }
   if (simulate->parsed()) {
-    return SimulateCommand(simulate_flags, Typed(argc, argv));
+    return PrintSimulated(RunSimulate(simulate_flags, Typed(argc, argv), Note));
+  }
+  if (advise->parsed()) {
+    return PrintSimulated(RunAdvise(advise_flags, Typed(argc, argv), Note));
   }
   if (admin->chosen()) return static_cast<int>(admin->Run());
   flags.typed = TypedFlagsOf(*local);

@@ -163,7 +163,8 @@ void AutoPilot::Unlock(double now) {
 
 std::vector<AutoPilot::Option> AutoPilot::PlayAll(const Seen& seen) const {
   std::vector<Option> options;
-  for (const ParadigmSpec& paradigm : ParadigmsFor(seen.workers.size())) {
+  for (const std::string& text : ParadigmsFor(seen.workers.size())) {
+    const ParadigmSpec paradigm = *ParseParadigm(text);
     options.push_back({.paradigm = paradigm, .text = FormatParadigm(paradigm)});
   }
   if (std::ranges::find(options, present_, &Option::text) == options.end()) {

@@ -214,7 +214,7 @@ Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
   return tally.Over(spec.end);
 }
 
-std::vector<ParadigmSpec> ParadigmsFor(size_t workers) {
+std::vector<std::string> ParadigmsFor(size_t workers) {
   std::vector<std::string> texts = {"bsp", "bsp:steal=true", "cgp", "abs",
                                     "asp:staleness_weight=inverse"};
   if (workers > 2) {
@@ -225,12 +225,7 @@ std::vector<ParadigmSpec> ParadigmsFor(size_t workers) {
       if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
     }
   }
-  std::vector<ParadigmSpec> paradigms;
-  paradigms.reserve(texts.size());
-  for (const std::string& text : texts) {
-    paradigms.push_back(*ParseParadigm(text));
-  }
-  return paradigms;
+  return texts;
 }
 
 }  // namespace paceline

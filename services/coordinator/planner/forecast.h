@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -53,9 +54,9 @@ double SecondsOfBatch(const PlayedJob& job, const MeasuredWorker& worker);
 Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
               absl::Span<const MeasuredWorker> workers, uint64_t luck = 1);
 
-// What is worth playing with so many workers. Each can be had by
-// SwitchParadigm, at any moment.
-std::vector<ParadigmSpec> ParadigmsFor(size_t workers);
+// What is worth playing with so many workers, as people write it. Each can be
+// had by SwitchParadigm, at any moment.
+std::vector<std::string> ParadigmsFor(size_t workers);
 
 }  // namespace paceline
 

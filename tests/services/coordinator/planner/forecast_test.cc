@@ -37,7 +37,8 @@ TEST(ForecastTest, IsWhatTheRuleComesTo) {
 
 TEST(ForecastTest, TheSameIsForeseenAgain) {
   const auto workers = Measured(kTwoSlow, Scatter::kExponential);
-  for (const ParadigmSpec& paradigm : ParadigmsFor(8)) {
+  for (const std::string& text : ParadigmsFor(8)) {
+    const ParadigmSpec paradigm = *ParseParadigm(text);
     const Forecast first = Play(paradigm, kJob, workers, 7);
     const Forecast again = Play(paradigm, kJob, workers, 7);
     EXPECT_EQ(first.samples_per_second, again.samples_per_second);
@@ -112,9 +113,10 @@ TEST(ForecastTest, WithoutBothKindsACutCostsWhatIsNotKnown) {
 TEST(ForecastTest, EveryParadigmCanBePlayedWithAnyNumberOfWorkers) {
   for (size_t workers = 1; workers <= 9; ++workers) {
     const auto measured = Measured(std::vector<double>(workers, 0.1));
-    for (const ParadigmSpec& paradigm : ParadigmsFor(workers)) {
-      EXPECT_GT(Play(paradigm, kJob, measured).samples_per_second, 0)
-          << FormatParadigm(paradigm) << " with " << workers;
+    for (const std::string& text : ParadigmsFor(workers)) {
+      EXPECT_GT(Play(*ParseParadigm(text), kJob, measured).samples_per_second,
+                0)
+          << text << " with " << workers;
     }
   }
 }

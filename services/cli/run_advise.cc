@@ -1,0 +1,142 @@
+#include "services/cli/run_advise.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "services/cli/advice.h"
+#include "services/cli/flag_values.h"
+#include "services/cli/plot_file.h"
+#include "services/cli/simulated_runs.h"
+#include "services/cli/simulation_report.h"
+#include "services/coordinator/planner/forecast.h"
+
+namespace paceline {
+namespace {
+
+constexpr int64_t kMostRepeats = 100;
+
+constexpr char kFooterOfAdvise[] = R"(
+Examples:
+  # What suits the machines of a recorded run:
+  paceline local --record times.jsonl --paradigm asp
+  paceline advise --trace times.jsonl
+
+  # Four workers, one four times slower; small batches cost 2 % more each:
+  paceline advise --iteration-times 1,1,1,4 --micro-batch-cost 0.02
+
+  # By the seconds to 97 %, trained for real in virtual time:
+  paceline advise --trace times.jsonl --train lenet5 --data mnist:DIR \
+      --target-accuracy 0.97 --stop-at-target
+
+Profiles, jitters and traces are those of `paceline simulate`.
+
+Exit codes: 0 success; 1 a run failed or could not end; 2 a flag or an input is
+  wrong; 3 the trace or the data do not exist; 4 the page cannot be written.
+The same flags give the same output, byte for byte.)";
+
+// What is ranked unless --paradigm says so; the first one is what the others
+// are compared with.
+std::vector<std::string> UsualParadigms(size_t workers) {
+  std::vector<std::string> paradigms = ParadigmsFor(workers);
+  paradigms.insert(paradigms.begin() + 1, "bsp,batching=balanced");
+  return paradigms;
+}
+
+bool HasTarget(const SimulateFlags& flags) {
+  return flags.target_accuracy > 0 || !flags.target.empty();
+}
+
+absl::StatusOr<SimulateOptions> ParseAdviseOptions(AdviseFlags flags) {
+  PACELINE_RETURN_IF_ERROR(
+      CheckInRange("--repeat", flags.repeat, 1, kMostRepeats));
+  if (!flags.train.empty() && !HasTarget(flags)) {
+    return absl::InvalidArgumentError(
+        "--train: what is trained is ranked by the time to a target: give "
+        "--target-accuracy or --target");
+  }
+  const bool all = flags.paradigms.empty();
+  PACELINE_ASSIGN_OR_RETURN(SimulateOptions options,
+                            ParseSimulateOptions(flags));
+  if (!all) return options;
+  // How many workers there are says a trace, too.
+  flags.paradigms = UsualParadigms(options.cluster.workers.size());
+  PACELINE_ASSIGN_OR_RETURN(JobRequest job, ParseJobFlags(flags));
+  options.runs = std::move(job.runs);
+  return options;
+}
+
+std::vector<PlannedRun> RepeatedRuns(const SimulateOptions& options,
+                                     int64_t repeat) {
+  std::vector<PlannedRun> planned;
+  for (const ComparedRun& run : options.runs) {
+    for (int64_t i = 0; i < repeat; ++i) {
+      planned.push_back(
+          {.run = run,
+           .seed = options.cluster.seed + static_cast<uint64_t>(i),
+           .draws = i == 0 && !options.plot.empty()});
+    }
+  }
+  return planned;
+}
+
+}  // namespace
+
+void AddAdviseFlags(CLI::App& command, AdviseFlags& flags) {
+  AddSimulateFlags(command, flags);
+  command
+      .add_option("--repeat", flags.repeat,
+                  "Simulate each paradigm so many times, with the seeds that "
+                  "follow --seed")
+      ->type_name("NUMBER");
+  command.get_option("--paradigm")
+      ->description(
+          "Rank this paradigm; may be given again. The first one is what the "
+          "others are compared with. Without it all that are worth a try")
+      ->default_str("");
+  command.footer(kFooterOfAdvise);
+}
+
+absl::StatusOr<SimulateOutput> RunAdvise(
+    AdviseFlags flags, const std::string& command,
+    const std::function<void(absl::string_view)>& note) {
+  PACELINE_ASSIGN_OR_RETURN(const SimulateOptions options,
+                            ParseAdviseOptions(flags));
+  PlotFile plot;
+  PACELINE_RETURN_IF_ERROR(plot.Open(options.plot));
+  std::function<void(const SimulationResult&)> ended;
+  if (note != nullptr && options.data != nullptr) {
+    ended = [&note](const SimulationResult& run) { note(SimulationLine(run)); };
+  }
+  SimulateOutput output;
+  std::vector<AdvisedRuns> advised;
+  std::vector<Json> drawn;
+  const auto planned = RepeatedRuns(options, flags.repeat);
+  for (auto& run : SimulateAll(options, planned, ended)) {
+    PACELINE_RETURN_IF_ERROR(run.status());
+    const std::string label = run->result.paradigm;
+    if (!run->result.complete) {
+      output.status.Update(absl::AbortedError(
+          absl::StrCat(label, " could not go on to the end")));
+    }
+    if (!run->drawn.is_null()) drawn.push_back(std::move(run->drawn));
+    if (advised.empty() || advised.back().label != label ||
+        advised.back().results.size() == static_cast<size_t>(flags.repeat)) {
+      advised.push_back({.label = label});
+    }
+    advised.back().results.push_back(std::move(run->result));
+  }
+  output.status.Update(plot.Write(std::move(drawn), command));
+  const std::string& first = advised.front().label;
+  const std::vector<AdvisedOption> ranked =
+      RankOptions(advised, options.cluster.workers.size(), HasTarget(flags));
+  output.text =
+      options.json
+          ? absl::StrCat(AdviceJson(ranked, first).dump(2), "\n")
+          : absl::StrCat(AdviceTable(ranked, first), Conclusion(ranked, first));
+  return output;
+}
+
+}  // namespace paceline
