@@ -299,6 +299,50 @@ test('a pool without GPUs, with labels and data', () => {
   assert.ok(!args.some((arg) => arg.startsWith('--gpu')));
 });
 
+test('a pool has data of its own, or those of all', () => {
+  const claim = { persistentVolumeClaim: { claimName: 'data' } };
+  const nfs = { nfs: { server: 'filer', path: '/shapes' } };
+  const volumeOf = (values, end) => podOf(find(render(values), 'Deployment', end)).spec.volumes.find((one) => one.name === 'data');
+  const pools = { cpu: {}, near: { data: { volume: nfs } } };
+  assert.deepEqual(volumeOf({ data: { volume: claim }, pools }, '-worker-cpu'), { name: 'data', ...claim });
+  // Not both at once: a volume has one source.
+  assert.deepEqual(volumeOf({ data: { volume: claim }, pools }, '-worker-near'), { name: 'data', ...nfs });
+  assert.deepEqual(volumeOf({ poolDefaults: { data: { volume: claim } }, pools }, '-worker-near'), { name: 'data', ...nfs });
+  assert.deepEqual(volumeOf({ poolDefaults: { data: { volume: claim } }, data: { volume: nfs } }, '-evaluator'), { name: 'data', ...claim });
+  assert.equal(volumeOf({ pools }, '-worker-cpu'), undefined);
+  const [near, cpu] = ['-worker-near', '-worker-cpu'].map((end) => find(render({ pools }), 'Deployment', end));
+  assert.ok(argsOf(near).includes('--data-root=/data'));
+  assert.ok(!argsOf(cpu).includes('--data-root=/data'));
+  const program = { name: 'x', image: 'x:1' };
+  const own = podOf(find(render({ pools: { near: { ...pools.near, program } } }), 'Deployment', '-worker-near')).spec;
+  assert.ok(own.containers[1].volumeMounts.some((mount) => mount.mountPath === '/data' && mount.readOnly));
+});
+
+test('containers before the worker are restricted unless they say otherwise', () => {
+  const own = { runAsUser: 0, runAsNonRoot: false, readOnlyRootFilesystem: false };
+  const initContainers = [{ name: 'a', image: 'a:1' }, { name: 'b', image: 'b:1', securityContext: own }];
+  const { spec } = podOf(find(render({ pools: { cpu: { initContainers } } }), 'Deployment', '-worker-cpu'));
+  const restricted = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } };
+  assert.deepEqual(spec.initContainers, [
+    { name: 'a', image: 'a:1', securityContext: restricted },
+    { name: 'b', image: 'b:1', securityContext: { ...restricted, ...own } },
+  ]);
+});
+
+test('queues and schedulers of a cluster see pools', () => {
+  const queue = 'kueue.x-k8s.io/queue-name';
+  const objects = render({ pools: { cpu: {}, a: { schedulerName: 'volcano', deploymentLabels: { [queue]: 'vision' } } } });
+  const a = find(objects, 'Deployment', '-worker-a');
+  assert.equal(a.metadata.labels[queue], 'vision');
+  assert.equal(a.metadata.labels['app.kubernetes.io/component'], 'worker');
+  assert.equal(podOf(a).spec.schedulerName, 'volcano');
+  // The selector never changes, or helm could not upgrade.
+  assert.equal(a.spec.selector.matchLabels[queue], undefined);
+  const cpu = find(objects, 'Deployment', '-worker-cpu');
+  assert.equal(cpu.metadata.labels[queue], undefined);
+  assert.equal(podOf(cpu).spec.schedulerName, undefined);
+});
+
 test('a scaled pool does not say how many', () => {
   const objects = render(VALUE_SETS['scaled by demand']);
   assert.equal(find(objects, 'Deployment', '-worker-cpu').spec.replicas, undefined);

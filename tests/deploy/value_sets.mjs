@@ -21,6 +21,18 @@ const POD_FIELDS = {
   extraVolumeMounts: [{ name: 'more', mountPath: '/more' }],
 };
 
+// Of pools and evaluators alone.
+const WORKER_FIELDS = {
+  schedulerName: 'volcano',
+  runtimeClassName: 'nvidia',
+  deploymentLabels: { 'kueue.x-k8s.io/queue-name': 'vision' },
+  initContainers: [{
+    name: 'fetch', image: 'registry.lab/fetch:1', args: ['s3://lab/shapes', '/data'],
+    resources: { limits: { memory: '1Gi' } }, volumeMounts: [{ name: 'data', mountPath: '/data' }],
+  }],
+  data: { volume: { emptyDir: { sizeLimit: '100Gi' } } },
+};
+
 export const VALUE_SETS = {
   defaults: {},
   'GPUs of three generations': {
@@ -49,7 +61,8 @@ export const VALUE_SETS = {
     data: { volume: { persistentVolumeClaim: { claimName: 'training-data', readOnly: true } } },
   },
   'everything said of every pod': {
-    coordinator: POD_FIELDS, servers: POD_FIELDS, poolDefaults: POD_FIELDS, evaluators: { replicas: 2 },
+    coordinator: POD_FIELDS, servers: POD_FIELDS, evaluators: { replicas: 2 },
+    poolDefaults: { ...POD_FIELDS, ...WORKER_FIELDS }, data: { volume: { persistentVolumeClaim: { claimName: 'data' } } },
   },
   'another registry, digests, secrets': {
     global: { imageRegistry: 'registry.example.com/', imagePullSecrets: ['pull'] },
@@ -125,6 +138,10 @@ export const WRONG_VALUES = [
   [{ pools: { a: { image: 'cuda', program: { name: 'x', image: 'i:1' } } } }, 'pools.a.image is cuda and pools.a.program.name is x'],
   [{ pools: { a: { program: { name: 'x', image: 'i:1', agentResources: { limits: { memory: '1.5Gi' } } } } } },
     'pools.a.program.agentResources.limits.memory is 1.5Gi: want Mi or Gi'],
+  [{ pools: { a: { data: { claim: 'x' } } } }, 'Additional property claim is not allowed'],
+  [{ pools: { a: { initContainers: { name: 'x' } } } }, 'initContainers: Invalid type. Expected: array'],
+  [{ pools: { a: { schedulerName: 1 } } }, 'schedulerName: Invalid type. Expected: string'],
+  [{ pools: { a: { deploymentLabels: { 'paceline.dev/pool': 'b' } } } }, 'Property name'],
   [{ pools: { a: { autoscaling: { minReplicas: 9 } } } }, 'minReplicas is more than maxReplicas'],
   [{ pools: { a: { maxUnavailable: 0 } } }, 'pools.a.maxUnavailable is 0: no worker could ever be replaced'],
   [{ evaluators: { maxUnavailable: '0%' } }, 'evaluators.maxUnavailable is 0%: no worker'],

@@ -70,10 +70,10 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end }}
 {{- end -}}
 
-{{/* Metadata but the name: (dict "root" $ "component" "server" "annotations" (dict)). */}}
+{{/* Metadata but the name: (dict "root" $ "component" "server" "annotations" (dict) "more" <labels>). */}}
 {{- define "paceline.metadata" -}}
 labels:
-  {{- include "paceline.labels" . | nindent 2 }}
+  {{- mergeOverwrite (include "paceline.labels" . | fromYaml) (default (dict) .more) | toYaml | nindent 2 }}
 {{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
@@ -113,7 +113,12 @@ default
 {{- end -}}
 {{- end -}}
 
-{{/* A pool with its defaults: (dict "root" $ "pool" .Values.pools.a100). */}}
+{{/* A pool with its defaults: (dict "root" $ "pool" .Values.pools.a100). A volume is taken
+     as a whole: two merged would have two sources. */}}
 {{- define "paceline.pool" -}}
-{{- mergeOverwrite (deepCopy .root.Values.poolDefaults) (default (dict) .pool) | toYaml -}}
+{{- $defaults := .root.Values.poolDefaults -}}
+{{- $pool := default (dict) .pool -}}
+{{- $volume := coalesce (default (dict) $pool.data).volume $defaults.data.volume .root.Values.data.volume (dict) -}}
+{{- $values := mergeOverwrite (deepCopy $defaults) $pool -}}
+{{- mergeOverwrite (omit $values "data") (dict "data" (dict "volume" $volume)) | toYaml -}}
 {{- end -}}

@@ -17,6 +17,9 @@ terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds }}
 {{- with .values.priorityClassName }}
 priorityClassName: {{ . | quote }}
 {{- end }}
+{{- with .values.schedulerName }}
+schedulerName: {{ . | quote }}
+{{- end }}
 {{- with .values.runtimeClassName }}
 runtimeClassName: {{ . | quote }}
 {{- end }}

@@ -8,6 +8,12 @@ metadata:
   {{- include "paceline.podMetadata" . | nindent 2 }}
 spec:
   {{- include "paceline.podSettings" . | nindent 2 }}
+  {{- with $values.initContainers }}
+  initContainers:
+    {{- range . }}
+    - {{- mergeOverwrite (dict "securityContext" (include "paceline.containerSecurity" $root | fromYaml)) . | toYaml | nindent 6 }}
+    {{- end }}
+  {{- end }}
   containers:
     - {{- include "paceline.workerContainer" . | nindent 6 }}
     {{- if $values.program.name }}
@@ -21,7 +27,7 @@ spec:
     {{- end }}
     - name: shm
       emptyDir: {medium: Memory, sizeLimit: {{ ternary $values.program.shmSize $values.shmSize (ne $values.program.name "") | quote }}}
-    {{- with $root.Values.data.volume }}
+    {{- with $values.data.volume }}
     - name: data
       {{- toYaml . | nindent 6 }}
     {{- end }}
@@ -61,7 +67,7 @@ args:
   {{- end }}
   - --metrics={{ $root.Values.listenHost }}:{{ $root.Values.metrics.port }}
   - --grace={{ $values.grace }}
-  {{- if and $root.Values.data.volume (not $program.name) }}
+  {{- if and $values.data.volume (not $program.name) }}
   - --data-root=/data
   {{- end }}
   {{- range $key, $value := $values.labels }}
@@ -101,7 +107,7 @@ volumeMounts:
   - {name: program, mountPath: /run/paceline}
   {{- else }}
   - {name: shm, mountPath: /dev/shm}
-  {{- if $root.Values.data.volume }}
+  {{- if $values.data.volume }}
   - {name: data, mountPath: /data, readOnly: true}
   {{- end }}
   {{- end }}

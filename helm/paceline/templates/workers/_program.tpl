@@ -39,7 +39,7 @@ volumeMounts:
   - {name: program, mountPath: /run/paceline}
   - {name: shm, mountPath: /dev/shm}
   - {name: tmp, mountPath: /tmp}
-  {{- if $root.Values.data.volume }}
+  {{- if .values.data.volume }}
   - {name: data, mountPath: /data, readOnly: true}
   {{- end }}
   {{- with $program.volumeMounts }}
