@@ -6,8 +6,9 @@ import { CHART, CURRENT, OLD, find, helm, notes, podOf, refusal, render } from '
 import { compilerProblems, problemsOf } from './manifests.mjs';
 import { VALUE_SETS, WRONG_VALUES } from './value_sets.mjs';
 
-// An old cluster has neither of the optional types.
-const forOld = (values) => !values.metrics && values.tls?.mode !== 'certManager';
+// An old cluster has none of the optional types.
+const forOld = (values) => !values.metrics && values.tls?.mode !== 'certManager' &&
+  !Object.values(values.pools ?? {}).some((pool) => pool?.autoscaling?.keda);
 
 const WORKLOADS = ['StatefulSet', 'Deployment', 'Job', 'CronJob', 'Pod'];
 
@@ -41,6 +42,9 @@ test('what is wrong with an object is seen', async () => {
   const monitor = structuredClone(objects.find((o) => o.kind === 'PodMonitor'));
   monitor.spec.podMetricsEndpoints[0].intervall = '1s';
   assert.match(compilerProblems([monitor]).join(), /intervall/);
+  const scaled = find(render(VALUE_SETS['scaled to zero']), 'ScaledObject', '-worker-cpu');
+  scaled.spec.coolDownPeriod = 1;
+  assert.match(compilerProblems([scaled]).join(), /coolDownPeriod/);
 });
 
 test('wrong values are refused with a sentence', () => {
@@ -53,6 +57,8 @@ test('wrong values are refused with a sentence', () => {
 test('what a cluster does not have is not silently left out', () => {
   assert.match(refusal({ metrics: { podMonitor: { enabled: true } } }, OLD), /podMonitor.enabled needs the Prometheus operator/);
   assert.match(refusal({ tls: { mode: 'certManager', certManager: { issuerRef: { name: 'x' } } } }, OLD), /cert-manager's types/);
+  const keda = { enabled: true, serverAddress: 'http://prometheus:9090' };
+  assert.match(refusal({ pools: { cpu: { autoscaling: { keda } } } }, OLD), /pools.cpu.autoscaling.keda.enabled needs KEDA/);
 });
 
 test('each cluster gets the versions that it has', () => {
@@ -343,14 +349,6 @@ test('queues and schedulers of a cluster see pools', () => {
   assert.equal(podOf(cpu).spec.schedulerName, undefined);
 });
 
-test('a scaled pool does not say how many', () => {
-  const objects = render(VALUE_SETS['scaled by demand']);
-  assert.equal(find(objects, 'Deployment', '-worker-cpu').spec.replicas, undefined);
-  // Demand may have made it large: not all of it goes at once.
-  assert.equal(find(objects, 'Deployment', '-worker-cpu').spec.strategy.type, 'RollingUpdate');
-  assert.equal(find(objects, 'HorizontalPodAutoscaler', '-worker-cpu').spec.maxReplicas, 20);
-});
-
 test('claims are kept as said', () => {
   const policy = (values) => render(values).filter((o) => o.kind === 'PersistentVolumeClaim')
     .map((o) => o.metadata.annotations?.['helm.sh/resource-policy']);
@@ -446,6 +444,8 @@ test('what is printed at the end can be pasted', () => {
   assert.match(plain, /^ +\(umask 077; for f in tls\.crt tls\.key ca\.crt; do$/m);
   assert.match(plain, / paceline job create --name first --model lenet5 --data synthetic:shapes\n/);
   assert.doesNotMatch(plain, /deploy\/examples/);  // Not everybody has the sources.
+  const scaled = notes({ pools: { a: { autoscaling: { enabled: true, maxReplicas: 1 } }, cpu: null } });
+  assert.match(scaled, /^- 1 to 1 worker in pool a, as jobs ask for them\n/m);
   const two = notes({ coordinator: { replicas: 2 }, pools: { cpu: { replicas: 2 } }, tls: { mode: 'disabled' } });
   assert.match(two, /^- two coordinators, of which one leads\n- 2 parameter servers\n- 2 workers in pool cpu\n/m);
   assert.doesNotMatch(two, /tls\.key/);

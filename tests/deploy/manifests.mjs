@@ -17,9 +17,14 @@ const SAME = {
 // No package has their types.
 const UNTYPED = ['cert-manager.io/v1'];
 
+// Whose types are not Kubernetes' own, and the package that has them.
+const PACKAGES = {
+  'keda.sh': '@kubernetes-models/keda',
+  'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
+};
+
 function moduleOf(apiVersion) {
-  if (apiVersion.startsWith('monitoring.coreos.com/')) return `@kubernetes-models/prometheus-operator/${apiVersion}`;
-  return `kubernetes-models/${apiVersion}`;
+  return `${PACKAGES[apiVersion.split('/')[0]] ?? 'kubernetes-models'}/${apiVersion}`;
 }
 
 function serializerOf(apiVersion, kind) {

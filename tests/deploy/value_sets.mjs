@@ -88,6 +88,15 @@ export const VALUE_SETS = {
   },
   'watched': { metrics: MONITORING },
   'scaled by demand': { pools: { cpu: { autoscaling: { enabled: true, minReplicas: 1, maxReplicas: 20 } } } },
+  'scaled to zero': {
+    pools: {
+      cpu: { autoscaling: { keda: { enabled: true, serverAddress: 'http://prometheus.monitoring:9090', maxReplicas: 20 } } },
+      cloud: { autoscaling: { keda: {
+        enabled: true, serverAddress: 'https://prometheus.example.com', minReplicas: 1, pollingInterval: 15, cooldownPeriod: 600,
+        query: 'sum(wanted)', triggerMetadata: { authModes: 'bearer' }, authentication: 'prometheus',
+      } } },
+    },
+  },
   'two coordinators': { coordinator: { replicas: 2 } },
   'two coordinators, of one\'s own accounts and claims': {
     coordinator: { ...POD_FIELDS, replicas: 2, persistence: { existingClaim: 'jobs', existingSecondClaim: 'more' } },
@@ -143,6 +152,13 @@ export const WRONG_VALUES = [
   [{ pools: { a: { schedulerName: 1 } } }, 'schedulerName: Invalid type. Expected: string'],
   [{ pools: { a: { deploymentLabels: { 'paceline.dev/pool': 'b' } } } }, 'Property name'],
   [{ pools: { a: { autoscaling: { minReplicas: 9 } } } }, 'minReplicas is more than maxReplicas'],
+  [{ pools: { a: { autoscaling: { keda: { enabled: true } } } } }, 'pools.a.autoscaling.keda.serverAddress is missing'],
+  [{ pools: { a: { autoscaling: { enabled: true, keda: { enabled: true, serverAddress: 'http://p' } } } } },
+    'pools.a.autoscaling.enabled and pools.a.autoscaling.keda.enabled are both true'],
+  [{ pools: { a: { autoscaling: { keda: { enabled: true, serverAddress: 'http://p', minReplicas: 9 } } } } },
+    'pools.a.autoscaling.keda.minReplicas is more than maxReplicas'],
+  [{ pools: { a: { autoscaling: { keda: { serverAddress: 'prometheus:9090' } } } } }, 'serverAddress: Does not match pattern'],
+  [{ pools: { a: { autoscaling: { keda: { triggerMetadata: { threshold: 2 } } } } } }, 'Expected: string, given: integer'],
   [{ pools: { a: { maxUnavailable: 0 } } }, 'pools.a.maxUnavailable is 0: no worker could ever be replaced'],
   [{ evaluators: { maxUnavailable: '0%' } }, 'evaluators.maxUnavailable is 0%: no worker'],
   [{ pools: { a: { grace: '30s' } } }, 'pools.a.terminationGracePeriodSeconds is 30, which is not 10 s longer than'],

@@ -26,9 +26,6 @@
 {{- if le (float64 .values.gpu.memoryFraction) 0.0 -}}
 {{- fail (printf "%s.gpu.memoryFraction is 0: a worker needs some memory" .path) -}}
 {{- end -}}
-{{- if gt (int .values.autoscaling.minReplicas) (int .values.autoscaling.maxReplicas) -}}
-{{- fail (printf "%s.autoscaling.minReplicas is more than maxReplicas" .path) -}}
-{{- end -}}
 {{- end -}}
 
 {{- define "paceline.checks" -}}
@@ -43,7 +40,9 @@
 {{- include "paceline.checkGrace" (dict "path" "servers" "values" .Values.servers) -}}
 {{- range $name, $pool := .Values.pools -}}
 {{- if not (kindIs "invalid" $pool) -}}
-{{- include "paceline.checkPool" (dict "path" (printf "pools.%s" $name) "values" (include "paceline.pool" (dict "root" $ "pool" $pool) | fromYaml)) -}}
+{{- $scope := dict "root" $ "path" (printf "pools.%s" $name) "values" (include "paceline.pool" (dict "root" $ "pool" $pool) | fromYaml) -}}
+{{- include "paceline.checkPool" $scope -}}
+{{- include "paceline.checkScaling" $scope -}}
 {{- end -}}
 {{- end -}}
 {{- include "paceline.checkPool" (dict "path" "evaluators" "values" (include "paceline.pool" (dict "root" $ "pool" .Values.evaluators) | fromYaml)) -}}
