@@ -7,7 +7,7 @@ import { compilerProblems, problemsOf } from './manifests.mjs';
 import { VALUE_SETS, WRONG_VALUES } from './value_sets.mjs';
 
 // An old cluster has none of the optional types.
-const forOld = (values) => !values.metrics && values.tls?.mode !== 'certManager' &&
+const forOld = (values) => !values.metrics && values.tls?.mode !== 'certManager' && !values.coordinator?.grpcRoute &&
   !Object.values(values.pools ?? {}).some((pool) => pool?.autoscaling?.keda);
 
 const WORKLOADS = ['StatefulSet', 'Deployment', 'Job', 'CronJob', 'Pod'];
@@ -59,6 +59,9 @@ test('what a cluster does not have is not silently left out', () => {
   assert.match(refusal({ tls: { mode: 'certManager', certManager: { issuerRef: { name: 'x' } } } }, OLD), /cert-manager's types/);
   const keda = { enabled: true, serverAddress: 'http://prometheus:9090' };
   assert.match(refusal({ pools: { cpu: { autoscaling: { keda } } } }, OLD), /pools.cpu.autoscaling.keda.enabled needs KEDA/);
+  const coordinator = { grpcRoute: { enabled: true, parentRefs: [{ name: 'g' }] } };
+  const early = { ...OLD, apis: ['gateway.networking.k8s.io/v1'] };  // It had HTTPRoute before.
+  assert.match(refusal({ coordinator, tls: { mode: 'disabled' } }, early), /needs the Gateway API, whose GRPCRoute/);
 });
 
 test('each cluster gets the versions that it has', () => {
@@ -218,6 +221,24 @@ test('a port that the world reaches is not that of the metrics', () => {
   const service = find(render(VALUE_SETS['a load balancer']), 'Service', '-coordinator').spec;
   assert.deepEqual(service.ports.map((port) => port.name), ['grpc']);
   assert.deepEqual(service.loadBalancerSourceRanges, ['10.0.0.0/8']);
+});
+
+test('a gateway leads to the coordinator', () => {
+  const objects = render(VALUE_SETS['behind a gateway']);
+  const { spec } = find(objects, 'GRPCRoute', '-coordinator');
+  assert.deepEqual(spec.parentRefs, [{ name: 'public', namespace: 'gateways', sectionName: 'https' }]);
+  assert.deepEqual(spec.hostnames, ['train.example.com', '*.lab.example.com']);
+  const service = find(objects, 'Service', '-coordinator');
+  assert.deepEqual(spec.rules, [{ backendRefs: [{ name: service.metadata.name, port: service.spec.ports[0].port }] }]);
+  assert.equal(service.spec.ports[0].appProtocol, undefined, 'it is TLS');
+  // Who trusts the coordinator does so by a name that its certificate has.
+  const { validation } = find(objects, 'BackendTLSPolicy', '-more').spec;
+  const job = objects.find((o) => o.kind === 'Job' && o.metadata.annotations['helm.sh/hook'].includes('pre-install'));
+  assert.ok(argsOf(job).some((arg) => arg.startsWith('coordinator=') && arg.split(',').includes(validation.hostname)));
+  const plain = render(VALUE_SETS['behind a gateway, no TLS']);
+  assert.equal(find(plain, 'GRPCRoute', '-coordinator').spec.hostnames, undefined);
+  assert.equal(find(plain, 'Service', '-coordinator').spec.ports[0].appProtocol, 'kubernetes.io/h2c');
+  assert.equal(render().filter((o) => o.kind === 'GRPCRoute').length, 0);
 });
 
 test('hooks go where they are told', () => {

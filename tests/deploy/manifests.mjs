@@ -19,6 +19,7 @@ const UNTYPED = ['cert-manager.io/v1'];
 
 // Whose types are not Kubernetes' own, and the package that has them.
 const PACKAGES = {
+  'gateway.networking.k8s.io': '@kubernetes-models/gateway-api',
   'keda.sh': '@kubernetes-models/keda',
   'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
 };

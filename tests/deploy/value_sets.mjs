@@ -108,6 +108,26 @@ export const VALUE_SETS = {
     coordinator: { service: { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.0/8'], externalTrafficPolicy: 'Local' } },
     hooks: { nodeSelector: { a: 'b' }, tolerations: [{ operator: 'Exists' }], podAnnotations: { c: 'd' } },
   },
+  'behind a gateway': {
+    tokens: { existingSecret: 't' },
+    coordinator: { grpcRoute: {
+      enabled: true, parentRefs: [{ name: 'public', namespace: 'gateways', sectionName: 'https' }],
+      hostnames: ['train.example.com', '*.lab.example.com'], annotations: { a: 'b' },
+    } },
+    extraObjects: [{
+      apiVersion: 'gateway.networking.k8s.io/v1', kind: 'BackendTLSPolicy', metadata: { name: '{{ .Release.Name }}-more' },
+      spec: {
+        targetRefs: [{ group: '', kind: 'Service', name: '{{ include "paceline.fullname" . }}-coordinator', sectionName: 'grpc' }],
+        validation: {
+          caCertificateRefs: [{ group: '', kind: 'ConfigMap', name: 'paceline-ca' }],
+          hostname: '{{ include "paceline.coordinatorHost" . }}',
+        },
+      },
+    }],
+  },
+  'behind a gateway, no TLS': {
+    tls: { mode: 'disabled' }, coordinator: { grpcRoute: { enabled: true, parentRefs: [{ name: 'inner' }] } },
+  },
   'open to some': {
     networkPolicy: { clients: [{ namespaceSelector: { matchLabels: { team: 'vision' } } }],
       scrapers: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }] },
@@ -169,6 +189,9 @@ export const WRONG_VALUES = [
   [{ coordinator: { port: 70000 } }, 'coordinator.port: Must be less than or equal to 65535'],
   [{ coordinator: { quota: { parameterBytes: 'many' } } }, 'quota.parameterBytes: Does not match pattern'],
   [{ coordinator: { service: { type: 'External' } } }, 'service.type must be one of the following'],
+  [{ coordinator: { grpcRoute: { enabled: true } } }, 'coordinator.grpcRoute.parentRefs is missing'],
+  [{ coordinator: { grpcRoute: { enabled: true, parentRefs: [{ name: 'g' }] } } }, 'grpcRoute.enabled needs tokens.existingSecret'],
+  [{ coordinator: { grpcRoute: { hostnames: ['https://a.b'] } } }, 'grpcRoute.hostnames.0: Does not match pattern'],
   [{ metrics: { port: 7071 } }, 'metrics.port and servers.port are both 7071'],
   [{ images: { server: { digest: 'latest' } } }, 'images.server.digest: Does not match pattern'],
   [{ tls: { mode: 'none' } }, 'tls.mode must be one of the following'],

@@ -28,6 +28,21 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "paceline.checkRoute" -}}
+{{- $route := .Values.coordinator.grpcRoute -}}
+{{- if $route.enabled -}}
+{{- if not $route.parentRefs -}}
+{{- fail "coordinator.grpcRoute.parentRefs is missing: name the gateway" -}}
+{{- end -}}
+{{- if not (or .Values.tokens.existingSecret (eq .Values.tls.mode "disabled")) -}}
+{{- fail "coordinator.grpcRoute.enabled needs tokens.existingSecret: a gateway ends TLS, and clients' certificates do not get through it" -}}
+{{- end -}}
+{{- if not (.Capabilities.APIVersions.Has "gateway.networking.k8s.io/v1/GRPCRoute") -}}
+{{- fail "coordinator.grpcRoute.enabled needs the Gateway API, whose GRPCRoute this cluster does not have" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "paceline.checks" -}}
 {{- $fullname := include "paceline.fullname" . -}}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $fullname) -}}
@@ -36,6 +51,7 @@
 {{- if and (eq .Values.tls.mode "disabled") .Values.tokens.existingSecret -}}
 {{- fail "tokens.existingSecret needs TLS: without certificates, workers and servers have nothing to show" -}}
 {{- end -}}
+{{- include "paceline.checkRoute" . -}}
 {{- include "paceline.checkGrace" (dict "path" "coordinator" "values" .Values.coordinator) -}}
 {{- include "paceline.checkGrace" (dict "path" "servers" "values" .Values.servers) -}}
 {{- range $name, $pool := .Values.pools -}}
