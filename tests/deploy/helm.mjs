@@ -23,11 +23,12 @@ export function helm(...args) {
   return run(args, '');
 }
 
-// The objects that the values, those of a file, make on that cluster.
-export function render(values = {}, cluster = CURRENT, release = 'r') {
+// The objects that the values, those of files and more of them, make on that cluster.
+export function render(values = {}, cluster = CURRENT, release = 'r', files = []) {
   const apis = cluster.apis.flatMap((api) => ['-a', api]);
   const text = run(
-    ['template', release, CHART, '-n', 'lab', '--kube-version', cluster.version, ...apis, '-f', '-'],
+    ['template', release, CHART, '-n', 'lab', '--kube-version', cluster.version, ...apis,
+      ...[...files, '-'].flatMap((file) => ['-f', file])],
     stringify(values));
   return parseAllDocuments(text, { uniqueKeys: true }).map((document) => {
     if (document.errors.length) throw document.errors[0];
