@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { parse } from 'yaml';
 
 import { CHART, CURRENT, OLD, find, helm, notes, podOf, refusal, render } from './helm.mjs';
 import { compilerProblems, problemsOf } from './manifests.mjs';
@@ -463,7 +464,10 @@ test('what is printed at the end can be pasted', () => {
   assert.match(plain, /^- a coordinator\n- 1 parameter server\n- 1 worker in pool cpu\n- 1 evaluator\n/m);
   assert.match(plain, /port-forward service\/\S+-coordinator 7070 &\n/);
   assert.match(plain, /^ +\(umask 077; for f in tls\.crt tls\.key ca\.crt; do$/m);
-  assert.match(plain, / paceline job create --name first --model lenet5 --data synthetic:shapes\n/);
+  assert.match(plain, /^ +The port-forward ends with the coordinator's pod: start it again then\.$/m);
+  const [, job] = /^ +echo '([^']*)' \| paceline job create -f -$/m.exec(plain);
+  assert.deepEqual(parse(job), {
+    name: 'first', spec: { model: 'lenet5', data: 'synthetic:shapes', workers: { max: 2 }, stop: { epochs: 2 } } });
   assert.doesNotMatch(plain, /deploy\/examples/);  // Not everybody has the sources.
   const scaled = notes({ pools: { a: { autoscaling: { enabled: true, maxReplicas: 1 } }, cpu: null } });
   assert.match(scaled, /^- 1 to 1 worker in pool a, as jobs ask for them\n/m);

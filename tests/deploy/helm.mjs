@@ -38,14 +38,15 @@ export function render(values = {}, cluster = CURRENT, release = 'r', files = []
 
 // What `helm install` prints at its end. `helm template` leaves it out, so a
 // template of a copy of the chart takes it in.
-export function notes(values = {}, release = 'r') {
+export function notes(values = {}, release = 'r', cluster = CURRENT) {
   const folder = mkdtempSync(join(tmpdir(), 'paceline-notes-'));
   try {
     const chart = join(folder, 'paceline');
     cpSync(CHART, chart, { recursive: true });
     writeFileSync(join(chart, 'templates', 'notes.yaml'),
       'notes: {{ include "paceline/templates/NOTES.txt" . | toJson }}\n');
-    const text = run(['template', release, chart, '-n', 'lab', '-f', '-', '-s', 'templates/notes.yaml'],
+    const apis = cluster.apis.flatMap((api) => ['-a', api]);
+    const text = run(['template', release, chart, '-n', 'lab', ...apis, '-f', '-', '-s', 'templates/notes.yaml'],
       stringify(values));
     return parseAllDocuments(text)[0].toJS().notes;
   } finally {

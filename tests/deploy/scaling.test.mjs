@@ -4,7 +4,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { find, render } from './helm.mjs';
+import { parse } from 'yaml';
+
+import { find, notes, render } from './helm.mjs';
 import { VALUE_SETS } from './value_sets.mjs';
 
 test('a scaled pool does not say how many', () => {
@@ -63,4 +65,30 @@ test('what KEDA asks Prometheus is what jobs want, nothing, or no answer', (cont
     })),
   }));
   execFileSync('promtool', ['test', 'rules', 'demand_test.json'], { stdio: ['ignore', 'pipe', 'pipe'] });
+});
+
+test('a first job names the pool that would have no worker without it', () => {
+  const keda = { enabled: true, serverAddress: 'http://prometheus:9090' };
+  const empty = { autoscaling: { keda } };
+  const cases = [
+    [{}, undefined],
+    [{ pools: { cpu: empty } }, 'cpu'],
+    [{ pools: { cpu: null, a: empty, b: empty } }, 'a'],
+    [{ pools: { cpu: {}, a: empty } }, undefined],
+    [{ pools: { cpu: { autoscaling: { keda: { ...keda, minReplicas: 1 } } }, a: empty } }, undefined],
+    [{ pools: { cpu: { autoscaling: { enabled: true }, replicas: 0 }, a: empty } }, undefined],
+    // Programs train no LeNet.
+    [{ pools: { cpu: { program: { name: 'x', image: 'x:1' } }, b: empty } }, 'b'],
+    [{ pools: { cpu: { replicas: 0 } } }, undefined],
+  ];
+  for (const [values, pool] of cases) {
+    const job = parse(find(render(values), 'ConfigMap', '-test').data['job.yaml']);
+    assert.deepEqual(job.spec.workers, pool ? { min: 1, pools: [pool] } : { min: 1 }, JSON.stringify(values));
+    const text = notes(values);
+    const [, piped] = /\n\n +echo '([^']*)' \| paceline job create -f -\n/.exec(text);
+    // More workers would make fewer and larger updates of so few samples, and learn little.
+    assert.deepEqual(parse(piped).spec.workers, pool ? { max: 2, pools: [pool] } : { max: 2 }, text);
+    assert.equal(text.includes(`until pool ${pool} has one`), pool !== undefined);
+  }
+  assert.match(notes({ pools: { cpu: empty } }), /^- 0 to 8 workers in pool cpu, as jobs ask for them$/m);
 });

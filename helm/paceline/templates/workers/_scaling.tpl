@@ -5,6 +5,28 @@
 {{- if or .enabled .keda.enabled }}true{{ end -}}
 {{- end -}}
 
+{{/* The pool that a job must name to get a worker: one that has none while nobody asks for
+     it. Empty where workers are there anyway, or are programs'. */}}
+{{- define "paceline.poolToName" -}}
+{{- $there := false -}}
+{{- $empty := "" -}}
+{{- range $name, $pool := .Values.pools -}}
+{{- if not (kindIs "invalid" $pool) -}}
+{{- $values := include "paceline.pool" (dict "root" $ "pool" $pool) | fromYaml -}}
+{{- $scaling := $values.autoscaling -}}
+{{- $replicas := ternary $scaling.keda.minReplicas (ternary $scaling.minReplicas $values.replicas $scaling.enabled) $scaling.keda.enabled -}}
+{{- if not $values.program.name -}}
+{{- if gt (int $replicas) 0 -}}
+{{- $there = true -}}
+{{- else if and $scaling.keda.enabled (not $empty) -}}
+{{- $empty = $name -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if not $there -}}{{ $empty }}{{- end -}}
+{{- end -}}
+
 {{/* A pool that no job names and no worker is of has no series: it is wanted by nobody
      if a coordinator is there. Without one the answer is empty, which KEDA takes as an
      error and leaves workers alone. (dict "root" $ "pool" "a100" "values" <a pool's>) */}}
