@@ -35,3 +35,13 @@ for (const file of ['Dockerfile.server', 'Dockerfile.worker']) {
     assert.ok(scripts >= 3, 'the steps are found');
   });
 }
+
+test('the page on drivers has the GPUs and the CUDA of the image', () => {
+  const page = read('docs/kubernetes.md');
+  const [, architectures] = /"(75-real;[^"]*)"/.exec(read('cmake/PacelineCuda.cmake'));
+  const built = architectures.split(';').map((one) => one.replace('-real', '').replace(/(\d)$/, '.$1'));
+  const told = [...page.matchAll(/^\| [^|]*\| ([0-9.]+), \w+ \|[^|]*\| has code for it/gm)].map((match) => match[1]);
+  assert.deepEqual(told, built);
+  const [, cuda] = /^ARG CUDA=nvidia\/cuda:(\d+\.\d+)/m.exec(read('Dockerfile.worker'));
+  assert.ok(page.includes(`The image \`worker\` is built with CUDA ${cuda}, which needs driver`), cuda);
+});
