@@ -9,8 +9,9 @@ const PALETTE = ['#73bf69', '#f2cc0c', '#8ab8ff', '#ff780a', '#f2495c', '#5794f2
 const NAMED = {
   green: '#73bf69', yellow: '#fade2a', orange: '#ff9830', red: '#f2495c', blue: '#5794f2', purple: '#b877d9',
 };
-const MUTED = '#84849a';
-const GRID = '#26282e';
+const style = getComputedStyle(document.documentElement);
+const MUTED = style.getPropertyValue('--muted');
+const GRID = style.getPropertyValue('--grid');
 
 function short(value, base, names) {
   let i = 0;
@@ -82,17 +83,27 @@ function axes(y) {
   };
 }
 
-// Of what has happened; each kind of event is written once.
+// Of what has happened; each kind of event is written once, and beside a name
+// that stands there already.
 function eventLines() {
   const seen = new Set();
+  const tooNear = TIMES.length / 40;
+  let named;
   return board.annotations.sort((a, b) => a.time - b.time).map((mark) => {
-    const label = seen.has(mark.name) ? '' : mark.name;
-    seen.add(mark.name);
-    return {
-      xAxis: indexOf(mark.time),
-      lineStyle: { color: NAMED[mark.color], type: 'dashed', width: 1 },
-      label: { show: label !== '', formatter: label, color: NAMED[mark.color], fontSize: 9, position: 'insideEndTop' },
+    const color = NAMED[mark.color];
+    const line = {
+      xAxis: indexOf(mark.time), lineStyle: { color, type: 'dashed', width: 1 },
+      label: { show: false, formatter: mark.name, color, fontSize: 9, position: 'insideEndTop' },
     };
+    if (seen.has(mark.name)) return line;
+    seen.add(mark.name);
+    if (named && line.xAxis - named.xAxis < tooNear) {
+      named.label.formatter += `, ${mark.name}`;
+    } else {
+      line.label.show = true;
+      named = line;
+    }
+    return line;
   });
 }
 

@@ -59,8 +59,13 @@ def content(board):
 
 
 def render(board, echarts):
+    return page_of(content(board), echarts)
+
+
+def page_of(shown, echarts):
+    """A page of such a content."""
     # "<" would end the element that the data stand in.
-    data = json.dumps(content(board)).replace("<", "\\u003c")
+    data = json.dumps(shown).replace("<", "\\u003c")
     texts = {"data": data, "echarts": echarts,
              "script": (HERE / "render_board.js").read_text()}
     return re.sub(r"{{(\w+)}}", lambda name: texts[name[1]],
