@@ -129,9 +129,12 @@ def draw(name, html, folder, width, style="", script=""):
 
 def paceline(programs, *arguments, **options):
     """What the command prints. The page quotes the command as it was called."""
-    return subprocess.run(
-        ["paceline", *arguments], executable=programs / "paceline", check=True,
-        stdout=subprocess.PIPE, text=True, **options).stdout
+    ended = subprocess.run(
+        ["paceline", *arguments], executable=programs / "paceline",
+        stdout=subprocess.PIPE, text=True, check=False, **options)
+    if ended.returncode != 0:
+        sys.exit(f"paceline {arguments[0]} has failed")
+    return ended.stdout
 
 
 def simulate(programs, folder, *flags):
@@ -256,8 +259,10 @@ def main():
     unknown = set(pictures) - {"plot", "replay", "top", "board"}
     if unknown:
         sys.exit(f"there is no picture {', '.join(sorted(unknown))}")
-    if not (programs / "paceline").exists():
-        sys.exit(f"there is no program paceline in {programs}")
+    for name in ("paceline", "paceline-coordinator", "paceline-server",
+                 "paceline-worker"):
+        if not (programs / name).exists():
+            sys.exit(f"there is no program {name} in {programs}")
     missing = [package for program, package in PROGRAMS.items()
                if not shutil.which(program)]
     if missing:
