@@ -248,6 +248,10 @@ void List(SapsOptions& options, Parameters& parameters) {
   parameters.Whole("micro_batches", options.micro_batches, 1, kMostPieces);
   parameters.Only(options.mode == SapsMode::kDrop, kWhy);
   parameters.Whole("starve_limit", options.starve_limit, 1);
+  parameters.Only(options.sync_every.has_value(), "");
+  parameters.WholeOr("none", "sync_every", options.sync_every);
+  parameters.Require(options.sync_every != 0,
+                     "sync_every must be at least 1, or none");
 }
 
 void List(CgpOptions& options, Parameters& parameters) {
@@ -395,7 +399,12 @@ void List(SyncSwitchOptions& options, Parameters& parameters) {
   double at = static_cast<double>(options.at_millionths) * 1e-6;
   parameters.Decimal("at", at, 0, 1);
   options.at_millionths = std::llround(at * 1e6);
-  parameters.Flag("straggler", options.leaves_for_stragglers, "leave", "stay");
+  parameters.Choice("straggler", options.stragglers, {"leave", "stay", "drop"});
+  const auto* const first =
+      std::get_if<BspOptions>(&options.first.paradigm.options);
+  parameters.Require(options.stragglers != SwitchForStragglers::kDrop ||
+                         (first != nullptr && !first->steal),
+                     "straggler=drop needs first=bsp");
 }
 
 absl::StatusOr<ParadigmSpec> ReadParadigm(absl::string_view text) {

@@ -99,6 +99,8 @@ struct SapsOptions {
   std::optional<int64_t> s_max;  // kDamp. Nothing: 3 * s.
   int micro_batches = 8;         // kRefresh: boundaries of a full batch.
   int64_t starve_limit = 10;     // kDrop.
+  // A barrier after so many updates, at least 1; nothing: there is none.
+  std::optional<int64_t> sync_every = std::nullopt;
 };
 
 // These are the parameters of algorithms.md 3.3.
@@ -204,12 +206,20 @@ struct InnerParadigm {
   std::string text;
 };
 
+// Says what Sync-Switch does about stragglers while its first paradigm has not
+// had its share.
+enum class SwitchForStragglers : uint8_t {
+  kLeave,  // The second paradigm takes over while there is one.
+  kStay,   // Nothing.
+  kDrop,   // Rounds do without as many workers as there are stragglers.
+};
+
 struct SyncSwitchOptions {
   InnerParadigm first = {{BspOptions{}}, "bsp"};
   InnerParadigm then = {{AspOptions{}}, "asp"};
   int64_t at_millionths = 50'000;  // Share of the samples under `first`.
-  // Whether `then` also takes over while a straggler is flagged.
-  bool leaves_for_stragglers = false;
+  // kDrop needs the first to be BSP.
+  SwitchForStragglers stragglers = SwitchForStragglers::kStay;
 };
 
 // Which paradigm a job uses, and its parameters: what ParseParadigm() made of a
@@ -232,7 +242,7 @@ struct ScheduledSwitch {
 //   dssp:lower=3,upper=15,mode=exact|bounded|printed,release=next|gap,
 //        interval=push|busy,rule=abs|causal,fastest=max|within:K
 //   saps:mode=refresh|damp|drop,s=auto,s_max=auto,micro_batches=8,
-//        starve_limit=10
+//        starve_limit=10,sync_every=none
 //   cgp:beta=0.9,delta=0.25,predictive=true|false,patience=1.5,
 //       warmup_rounds=5,alpha=0.3,regroup_every=50,drift=0.25,
 //       stale_weight=none|inverse,s_max=none
@@ -241,7 +251,7 @@ struct ScheduledSwitch {
 //   psp:beta=2,s=3,seed=1
 //   elastic:r=15
 //   abs:pieces=8
-//   syncswitch:first=bsp,then=asp,at=0.05,straggler=stay|leave
+//   syncswitch:first=bsp,then=asp,at=0.05,straggler=stay|leave|drop
 //
 // The asynchronous ones that leave the weight of a push alone (asp, ssp, dssp,
 // psp, elastic, kasync, kbatchasync) also take

@@ -61,6 +61,10 @@ INSTANTIATE_TEST_SUITE_P(
                  "cgp:beta=0.123457,delta=0.001,predictive=false,patience=inf,"
                  "warmup_rounds=1,alpha=1,regroup_every=1,drift=123.456789,"
                  "stale_weight=inverse,s_max=0"},
+        GoodSpec{"saps:sync_every=9,s=2",
+                 "saps:mode=refresh,s=2,micro_batches=8,sync_every=9"},
+        GoodSpec{"saps:mode=damp,sync_every=none",
+                 "saps:mode=damp,s=auto,s_max=auto"},
         GoodSpec{"ksync", "ksync:k=2"},
         GoodSpec{"kbatchsync", "kbatchsync:k=2"},
         GoodSpec{"backup", "backup:b=1"}, GoodSpec{"backup:b=0", "backup:b=0"},
@@ -76,6 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
         GoodSpec{
             "syncswitch:first=ssp,then=ksync:k=3,at=1,straggler=leave",
             "syncswitch:first=ssp:s=3,then=ksync:k=3,at=1,straggler=leave"},
+        GoodSpec{"syncswitch:straggler=drop",
+                 "syncswitch:first=bsp,then=asp,at=0.05,straggler=drop"},
         // A canonical spec with a ',' cannot stand within another.
         GoodSpec{"syncswitch:then=dssp,at=0.1234564",
                  "syncswitch:first=bsp,then=dssp,at=0.123456,straggler=stay"},
@@ -197,6 +203,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadSpec{"elastic:r=0", "r=0 is too small", "from 1 to 1000"},
         BadSpec{"abs:pieces=0", "pieces=0 is too small", "from 1 to 1024"},
         BadSpec{"syncswitch:at=1.5", "at=1.5 is not a number", "from 0 to 1"},
+        BadSpec{"saps:sync_every=0", "sync_every must be at least 1", "none"},
+        BadSpec{"syncswitch:first=asp,straggler=drop", "straggler=drop",
+                "needs first=bsp"},
+        BadSpec{"syncswitch:first=bsp:steal=true,straggler=drop",
+                "straggler=drop", "needs first=bsp"},
         BadSpec{"syncswitch:straggler=go", "straggler=go is none of",
                 "leave, stay"},
         BadSpec{"syncswitch:then=sps", "then: paradigm \"sps\"",

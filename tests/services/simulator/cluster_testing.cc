@@ -64,6 +64,7 @@ std::vector<std::string> AllParadigms() {
           "saps:mode=refresh",
           "saps:mode=damp",
           "saps:mode=drop",
+          "saps:sync_every=16",
           "ksync:k=2",
           "kbatchsync:k=2",
           "backup:b=1",
@@ -72,7 +73,8 @@ std::vector<std::string> AllParadigms() {
           "psp:beta=2,s=3",
           "elastic",
           "abs",
-          "syncswitch:first=bsp,then=asp,at=0.5,straggler=leave"};
+          "syncswitch:first=bsp,then=asp,at=0.5,straggler=leave",
+          "syncswitch:first=bsp,then=asp,at=0.5,straggler=drop"};
 }
 
 void HistoryWriter::Add(Nanos at, const char* what, int64_t a, int64_t b,

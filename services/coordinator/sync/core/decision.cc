@@ -189,6 +189,10 @@ std::string RenderHandOver(HandOverReason reason) {
       return "there is a straggler: hands over to the second paradigm";
     case HandOverReason::kNoStraggler:
       return "there is no straggler any more: hands back to the first paradigm";
+    case HandOverReason::kStragglersDropped:
+      return "there are stragglers: rounds do without as many workers";
+    case HandOverReason::kNobodyDropped:
+      return "there is no straggler any more: rounds are of all workers again";
   }
   return "";
 }

@@ -103,6 +103,8 @@ enum class HandOverReason : uint8_t {
   kShareReached,
   kStraggler,
   kNoStraggler,
+  kStragglersDropped,
+  kNobodyDropped,
 };
 
 struct Decision {

@@ -100,6 +100,10 @@ class RoundLedger {
   // term, and nobody but the core closes them.
   void BeginTerm() { first_ = next_; }
   bool OfEarlierTerm(RoundId round) const { return round < first_; }
+  // None of those is in use any more.
+  bool EarlierTermsAreOver() const {
+    return rounds_.empty() || !OfEarlierTerm(rounds_.begin()->first);
+  }
 
  private:
   struct Use {

@@ -32,12 +32,18 @@ int64_t Millionths(double weight) {
 // Only a straggler's batch is cut for a refresh: micro-batches cost time, and
 // the others are not refreshed. One that first comes to lag is told, too, and
 // pushes what its job cuts, as a rule the whole batch.
+//
+// With `sync_every` there is a barrier after so many updates: whoever has
+// pushed waits until all have, and all go on from the same version. That is
+// what the abstracts of the same group's later work say, SAP-SGD (CLUSTER 2021)
+// and Heter-Train (T-ITS 2024).
 class Saps final : public SyncPolicy {
  public:
   // REQUIRES: s >= 1, s_max >= s, micro_batches >= 1, starve_limit >= 1.
   explicit Saps(const SapsOptions& options) : options_(options) {}
 
   void Adopt(const SyncView& view, std::vector<Action>& actions) override {
+    met_ = view.version();
     for (const auto& [worker, phase] : view.members()) {
       if (phase == SyncView::Phase::kWaiting) {
         GoOn(view, worker, actions);
@@ -77,8 +83,13 @@ class Saps final : public SyncPolicy {
             [&](const Left& e) {
               StopWatching(e.worker);
               members_.erase(e.worker);
+              MeetIfAllAreThere(view, actions);
             },
-            [&](const Idle& e) { StopWatching(e.worker); }, [](const auto&) {}},
+            [&](const Idle& e) {
+              StopWatching(e.worker);
+              MeetIfAllAreThere(view, actions);
+            },
+            [](const auto&) {}},
         event);
     // The version counts that worker's push already, but it was not told of.
     if (std::holds_alternative<Flagged>(event)) return;
@@ -108,8 +119,30 @@ class Saps final : public SyncPolicy {
     return options_.s_max.value_or(3 * S(view));
   }
 
+  // The worker goes on, unless the barrier is due.
   void GoOn(const SyncView& view, WorkerId worker,
             std::vector<Action>& actions) {
+    if (!BarrierIsDue(view)) return Compute(view, worker, actions);
+    if (view.computing() > 0) {
+      actions.push_back(Report{{DecisionKind::kQuotaUsed, worker,
+                                static_cast<int64_t>(view.computing())}});
+    }
+    MeetIfAllAreThere(view, actions);
+  }
+
+  bool BarrierIsDue(const SyncView& view) const {
+    return options_.sync_every.has_value() &&
+           view.version() - met_ >= *options_.sync_every;
+  }
+
+  void MeetIfAllAreThere(const SyncView& view, std::vector<Action>& actions) {
+    if (!BarrierIsDue(view) || view.computing() > 0) return;
+    met_ = view.version();
+    for (const WorkerId worker : view.waiting()) Compute(view, worker, actions);
+  }
+
+  void Compute(const SyncView& view, WorkerId worker,
+               std::vector<Action>& actions) {
     members_[worker].base = view.version();
     if (options_.mode == SapsMode::kRefresh) {
       watched_.emplace(view.version(), worker);
@@ -195,6 +228,7 @@ class Saps final : public SyncPolicy {
   }
 
   const SapsOptions options_;
+  Version met_ = 0;  // The version of the last barrier.
   std::map<WorkerId, Member> members_;
   // The workers that compute and have not been refreshed, the longest behind
   // first.

@@ -28,11 +28,14 @@ std::optional<WorkerId> CauseOf(const Event& event) {
 
 // Sync-Switch (Li et al., ICDCS 2021; algorithms.md 5.10): the first share of
 // the work under one paradigm, the rest under another; synchronous first, for
-// the order matters to the accuracy. With `straggler=leave` the second one also
-// takes over while a straggler slows the first down, and hands back when none
-// is left (our reading of the paper's online policies, known from memory only).
-// That is not the default: among workers that are unequal for good it would
-// mean the second paradigm from the first measurements on.
+// the order matters to the accuracy. Two policies of the paper for stragglers
+// can be chosen for that first share (our reading, known from memory only).
+// With `straggler=leave` the second paradigm also takes over while a straggler
+// slows the first down, and hands back when none is left. With `straggler=drop`
+// rounds do without as many workers as there are stragglers, whoever is late
+// (KSyncMode::kBackup), until none is left. Neither is the default: among
+// workers that are unequal for good, it would hold from the first measurements
+// on.
 //
 // Hands over at the next push, join or leave after the cause, never between a
 // worker's GradientReady and the plan of its push. Whoever takes over begins
@@ -47,26 +50,23 @@ class SyncSwitch final : public SyncPolicy {
   }
 
   void Adopt(const SyncView& view, std::vector<Action>& actions) override {
-    second_ = WantsSecond(view);
-    inner_ = MakePolicy((second_ ? options_.then : options_.first).paradigm);
+    in_charge_ = Wanted(view);
+    inner_ = Make(in_charge_);
     inner_->Adopt(view, actions);
   }
 
   void Apply(const SyncView& view, const Event& event,
              std::vector<Action>& actions) override {
     const std::optional<WorkerId> cause = CauseOf(event);
-    if (!cause.has_value() || WantsSecond(view) == second_) {
+    if (!cause.has_value() || !MayHandOver(view) ||
+        Wanted(view) == in_charge_) {
       inner_->Apply(view, event, actions);
       return;
     }
     // The one that goes need not hear of the event: what it planned stays as it
     // is. Adopt() is called next.
-    const HandOverReason reason = second_ ? HandOverReason::kNoStraggler
-                                  : ShareReached(view)
-                                      ? HandOverReason::kShareReached
-                                      : HandOverReason::kStraggler;
-    actions.push_back(Report{
-        {DecisionKind::kHandedOver, *cause, static_cast<int64_t>(reason)}});
+    actions.push_back(Report{{DecisionKind::kHandedOver, *cause,
+                              static_cast<int64_t>(ReasonNow(view))}});
     actions.push_back(HandOver{});
   }
 
@@ -75,6 +75,14 @@ class SyncSwitch final : public SyncPolicy {
   PolicyView View() const override { return inner_->View(); }
 
  private:
+  // Which policy decides.
+  struct Charge {
+    bool second = false;
+    int64_t dropped = 0;  // Workers that the first one does without.
+
+    friend bool operator==(const Charge&, const Charge&) = default;
+  };
+
   bool ShareReached(const SyncView& view) const {
     if (view.samples_total() == 0) return options_.at_millionths == 0;
     return static_cast<double>(view.samples_counted()) * 1e6 >=
@@ -82,14 +90,45 @@ class SyncSwitch final : public SyncPolicy {
                static_cast<double>(view.samples_total());
   }
 
-  // Whether the second paradigm should be in charge.
-  bool WantsSecond(const SyncView& view) const {
-    return ShareReached(view) ||
-           (options_.leaves_for_stragglers && !view.stragglers().empty());
+  // Stragglers come and go, and each time a round of before may stay open,
+  // which is memory at the servers: the last one is over first.
+  bool MayHandOver(const SyncView& view) const {
+    return ShareReached(view) || view.rounds().EarlierTermsAreOver();
+  }
+
+  Charge Wanted(const SyncView& view) const {
+    if (ShareReached(view)) return {.second = true};
+    const auto stragglers = static_cast<int64_t>(view.stragglers().size());
+    switch (options_.stragglers) {
+      case SwitchForStragglers::kLeave:
+        return {.second = stragglers > 0};
+      case SwitchForStragglers::kStay:
+        return {};
+      case SwitchForStragglers::kDrop:
+        return {.dropped = stragglers};
+    }
+    return {};
+  }
+
+  std::unique_ptr<SyncPolicy> Make(const Charge& charge) const {
+    if (charge.second) return MakePolicy(options_.then.paradigm);
+    if (charge.dropped == 0) return MakePolicy(options_.first.paradigm);
+    return MakePolicy(KSyncOptions{KSyncMode::kBackup, charge.dropped});
+  }
+
+  // Why it hands over to what is wanted now.
+  HandOverReason ReasonNow(const SyncView& view) const {
+    if (in_charge_.second) return HandOverReason::kNoStraggler;
+    if (ShareReached(view)) return HandOverReason::kShareReached;
+    if (options_.stragglers != SwitchForStragglers::kDrop) {
+      return HandOverReason::kStraggler;
+    }
+    return view.stragglers().empty() ? HandOverReason::kNobodyDropped
+                                     : HandOverReason::kStragglersDropped;
   }
 
   const SyncSwitchOptions options_;
-  bool second_ = false;  // The second paradigm is in charge.
+  Charge in_charge_;
   std::unique_ptr<SyncPolicy> inner_;
 };
 

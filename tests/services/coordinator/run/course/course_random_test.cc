@@ -25,7 +25,8 @@ std::vector<ParadigmSpec> Paradigms() {
   for (const char* text :
        {"bsp", "bsp:steal=true", "asp", "ssp:s=2", "dssp:lower=1,upper=4",
         "cgp", "saps", "ksync:k=2", "kbatchsync:k=2", "kbatchasync:k=2", "abs",
-        "elastic", "psp:beta=1,s=2", "syncswitch:at=0.3,straggler=leave"}) {
+        "elastic", "psp:beta=1,s=2", "syncswitch:at=0.3,straggler=leave",
+        "saps:sync_every=7", "syncswitch:at=0.6,straggler=drop"}) {
     paradigms.push_back(*ParseParadigm(text));
   }
   return paradigms;

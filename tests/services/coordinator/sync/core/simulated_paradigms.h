@@ -35,6 +35,7 @@ SimulatedParadigms() {
           {"saps", std::nullopt},
           {"saps:mode=damp", std::nullopt},
           {"saps:mode=drop,starve_limit=3", std::nullopt},
+          {"saps:s=2,sync_every=6", std::nullopt},
           {"ksync:k=2", std::nullopt},
           {"kbatchsync:k=3", std::nullopt},
           {"backup:b=1", std::nullopt},
@@ -49,6 +50,7 @@ SimulatedParadigms() {
           {"cgp:warmup_rounds=1,stale_weight=inverse,s_max=3", std::nullopt},
           {"syncswitch:first=bsp,then=asp,at=0.3,straggler=leave",
            std::nullopt},
+          {"syncswitch:at=0.7,straggler=drop", std::nullopt},
           {"syncswitch:first=bsp,then=ssp:s=1,at=0.3", std::nullopt}};
   return paradigms;
 }

@@ -70,7 +70,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             "dssp:lower=1,upper=6,mode=printed,rule=causal,fastest=within:100"},
         Case{"saps"}, Case{"saps:mode=damp"},
-        Case{"saps:mode=drop,starve_limit=3"}, Case{"ksync:k=1"},
+        Case{"saps:mode=drop,starve_limit=3"}, Case{"saps:sync_every=1"},
+        Case{"saps:s=1,sync_every=5"}, Case{"saps:mode=damp,sync_every=20"},
+        Case{"saps:mode=drop,s=1,sync_every=3"}, Case{"ksync:k=1"},
         Case{"ksync:k=2"}, Case{"ksync:k=100"}, Case{"kbatchsync:k=1"},
         Case{"kbatchsync:k=3"}, Case{"backup:b=0"}, Case{"backup:b=1"},
         Case{"backup:b=7"}, Case{"kasync:k=1"}, Case{"kasync:k=2"},
@@ -91,6 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"cgp:warmup_rounds=1,s_max=2,stale_weight=inverse"},
         Case{"cgp:warmup_rounds=1,s_max=0"},
         Case{"syncswitch:at=0.5,straggler=leave"}, Case{"syncswitch:at=0.2"},
+        Case{"syncswitch:at=0.8,straggler=drop"},
         Case{"syncswitch:first=ksync:k=2,then=kbatchasync:k=3,at=0.4"},
         Case{"syncswitch:first=abs:pieces=4,then=backup:b=1,at=0.4"},
         Case{"syncswitch:first=psp:s=0,then=elastic:r=4,at=0.4"},

@@ -297,6 +297,9 @@ std::string PolicyScript::Note(WorkerId worker, const Verb& verb,
   if (const auto* const done = std::get_if<PushDone>(&event)) {
     if (plan.kind == PushPlan::Kind::kImmediate && done->taken) ++version_;
     if (in_round && done->taken) rounds.Pushed(plan.round, {});
+    if (in_round && done->taken && rounds.OfEarlierTerm(plan.round)) {
+      rounds.Drained(plan.round, ++version_);  // By the core.
+    }
     if (in_round && !done->taken) rounds.Ended(plan.round);
     noted.planned = false;
   }

@@ -20,6 +20,7 @@ TEST(MakePolicyTest, ThePolicyHasTheParametersOfItsSpec) {
         "saps:mode=refresh,s=auto,micro_batches=4",
         "saps:mode=damp,s=3,s_max=9",
         "saps:mode=drop,s=5,starve_limit=2",
+        "saps:mode=refresh,s=auto,micro_batches=8,sync_every=40",
         "cgp:beta=0.8,delta=0.5,predictive=false,patience=inf,"
         "warmup_rounds=2,alpha=0.5,regroup_every=7,drift=0.5,"
         "stale_weight=inverse,s_max=3",
@@ -33,7 +34,8 @@ TEST(MakePolicyTest, ThePolicyHasTheParametersOfItsSpec) {
         "abs:pieces=4",
         "asp:staleness_weight=exponential,decay=0.2",
         "ssp:s=1,staleness_weight=inverse,staleness_cap=4",
-        "syncswitch:first=ssp:s=2,then=abs:pieces=2,at=0.25,straggler=stay"}) {
+        "syncswitch:first=ssp:s=2,then=abs:pieces=2,at=0.25,straggler=stay",
+        "syncswitch:first=bsp,then=asp,at=0.5,straggler=drop"}) {
     const auto policy = MakePolicy(text);
     ASSERT_TRUE(policy.ok()) << policy.status();
     EXPECT_EQ((*policy)->Describe(), text);
