@@ -226,18 +226,6 @@ Row WorkerRow(const Json& worker) {
   return row;
 }
 
-std::string WorkersTable(const std::string& label, const Json& run) {
-  const Json* workers = FindField(run, "workers");
-  if (workers == nullptr || !workers->is_array() || workers->empty()) return "";
-  std::vector<Row> rows = {{"WORKER", "ITERATIONS", "SAMPLES", "COMPUTE",
-                            "WAIT", "PUSH", "PULL", "LOAD", "GAP",
-                            "STALENESS"}};
-  for (const Json& worker : *workers) rows.push_back(WorkerRow(worker));
-  return absl::StrCat("\n", label,
-                      " (gap and staleness: median/99th percentile/maximum)\n",
-                      AlignColumns(rows, "  "));
-}
-
 }  // namespace
 
 std::string AlignColumns(const std::vector<std::vector<std::string>>& rows,
@@ -264,6 +252,18 @@ std::string AlignColumns(const std::vector<std::vector<std::string>>& rows,
     text += '\n';
   }
   return text;
+}
+
+std::string WorkersTable(const std::string& label, const Json& run) {
+  const Json* workers = FindField(run, "workers");
+  if (workers == nullptr || !workers->is_array() || workers->empty()) return "";
+  std::vector<Row> rows = {{"WORKER", "ITERATIONS", "SAMPLES", "COMPUTE",
+                            "WAIT", "PUSH", "PULL", "LOAD", "GAP",
+                            "STALENESS"}};
+  for (const Json& worker : *workers) rows.push_back(WorkerRow(worker));
+  return absl::StrCat("\n", label,
+                      " (gap and staleness: median/99th percentile/maximum)\n",
+                      AlignColumns(rows, "  "));
 }
 
 std::string ResultsTable(const std::vector<ComparedResult>& results) {

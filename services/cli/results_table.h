@@ -27,6 +27,10 @@ struct ComparedResult {
 // for what is not known.
 std::string ResultsTable(const std::vector<ComparedResult>& results);
 
+// What each worker of one run has done, a line each, below a blank line and the
+// label; empty if none has.
+std::string WorkersTable(const std::string& label, const Json& run);
+
 // The loss of a run's last evaluation; nothing if there is none.
 std::optional<double> FinalLoss(const Json& run);
 

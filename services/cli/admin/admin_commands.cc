@@ -11,6 +11,7 @@ std::unique_ptr<ChosenCommand> AddAdminCommands(CLI::App& app,
   job.require_subcommand(1);
   AddJobCreateCommand(job, *chosen);
   AddJobReadCommands(job, *chosen);
+  AddJobCurveCommands(job, *chosen);
   AddJobFollowCommands(job, *chosen);
   AddJobChangeCommands(job, *chosen);
   AddCheckpointCommands(app, *chosen);

@@ -21,10 +21,6 @@ struct GetFlags : CommonFlags {
   bool watch = false;
 };
 
-struct AccuracyFlags : CommonFlags {
-  std::string job;
-};
-
 struct JobListFlags : CommonFlags {
   bool all_namespaces = false;
   bool watch = false;
@@ -147,23 +143,6 @@ ExitCode DescribeJobs(Session& session, const GetFlags& flags) {
   });
 }
 
-absl::Status ListAccuracy(Session& session, const AccuracyFlags& flags) {
-  v1::ListAccuracyPointsRequest request;
-  PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
-                            session.JobName(flags.job));
-  PACELINE_ASSIGN_OR_RETURN(
-      const v1::ListAccuracyPointsResponse response,
-      session.List(&JobsApi::ListAccuracyPoints, request));
-  if (response.accuracy_points().empty() && session.tabular()) {
-    session.Note("the job has not been evaluated yet");
-  }
-  return session.PrintAll(
-      Pointers(response.accuracy_points()), &response,
-      [](const auto& points, bool wide, absl::Time /*now*/) {
-        return AccuracyTable(points, wide);
-      });
-}
-
 absl::Status ReportJob(Session& session, const GetFlags& /*flags*/,
                        const std::string& typed) {
   v1::GetJobReportRequest request;
@@ -202,11 +181,6 @@ void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen) {
       AddCommand<GetFlags>(job, "describe", "Show everything about a job",
                            chosen, &DescribeJobs, {.output = false});
   describe.app->add_option("JOB", describe.flags->names)->required();
-
-  const auto accuracy = AddCommand<AccuracyFlags>(
-      job, "accuracy", "List what the evaluations of a job have measured",
-      chosen, &ListAccuracy);
-  accuracy.app->add_option("JOB", accuracy.flags->job)->required();
 
   const auto report = AddCommand<GetFlags>(
       job, "report", "Print what was measured on all runs of a job, as JSON",

@@ -19,7 +19,8 @@ absl::Status OutputError(int error) {
 }
 
 absl::Status Session::Configure(const CommonFlags& flags) {
-  PACELINE_ASSIGN_OR_RETURN(format_, ParseOutputFormat(flags.output));
+  PACELINE_ASSIGN_OR_RETURN(format_,
+                            ParseOutputFormat(flags.output, flags.has_csv));
   headers_ = !flags.no_headers;
   yes_ = flags.yes;
   PACELINE_ASSIGN_OR_RETURN(
@@ -111,9 +112,11 @@ ExitCode Session::ForEach(
 
 void AddCommonFlags(CLI::App& command, CommonFlags& flags,
                     const CommonChoice& choice) {
+  flags.has_csv = choice.csv;
   if (choice.output) {
     command.add_option("-o,--output", flags.output,
-                       "table, wide, json, yaml or name");
+                       choice.csv ? "table, wide, csv, json, yaml or name"
+                                  : "table, wide, json, yaml or name");
     command.add_flag("--no-headers", flags.no_headers,
                      "Tables without their first line");
   }

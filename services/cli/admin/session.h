@@ -31,6 +31,7 @@ namespace paceline {
 struct CommonFlags {
   ConnectionFlags connection;
   std::string output = "table";
+  bool has_csv = false;  // Whether `output` may be csv.
   bool no_headers = false;
   bool yes = false;
 };
@@ -155,6 +156,7 @@ class Session {
 struct CommonChoice {
   bool output = true;
   bool yes = false;
+  bool csv = false;
 };
 
 void AddCommonFlags(CLI::App& command, CommonFlags& flags,

@@ -93,6 +93,11 @@ void Append(const Json& value, int depth, std::string* text) {
 }
 
 absl::StatusOr<std::string> Names(const Printable& printable) {
+  if (printable.document != nullptr) {
+    return absl::InvalidArgumentError(
+        "-o name: this command shows no resources; use table, csv, json or "
+        "yaml");
+  }
   std::string text;
   for (const google::protobuf::Message* message : printable.messages) {
     const auto* field = message->GetDescriptor()->FindFieldByName("name");
@@ -125,9 +130,17 @@ const google::protobuf::FieldDescriptor* EmptyList(
 using ToText =
     absl::StatusOr<std::string> (*)(const google::protobuf::Message&);
 
+std::string DocumentText(const Json& document, ToText like) {
+  return like == &MessageToYaml ? YamlText(document)
+                                : absl::StrCat(document.dump(1), "\n");
+}
+
 absl::StatusOr<std::string> Documents(const Printable& printable,
                                       ToText to_text,
                                       absl::string_view separator) {
+  if (printable.document != nullptr) {
+    return DocumentText(*printable.document, to_text);
+  }
   if (printable.whole != nullptr) {
     const auto* empty = EmptyList(*printable.whole);
     if (empty == nullptr) return to_text(*printable.whole);
@@ -135,8 +148,7 @@ absl::StatusOr<std::string> Documents(const Printable& printable,
                               MessageToJson(*printable.whole));
     Json document = Json::parse(json);
     document[empty->json_name()] = Json::array();
-    return to_text == &MessageToYaml ? YamlText(document)
-                                     : absl::StrCat(document.dump(1), "\n");
+    return DocumentText(document, to_text);
   }
   std::string text;
   for (const google::protobuf::Message* message : printable.messages) {
@@ -184,14 +196,17 @@ std::string YamlText(const Json& document) {
   return text;
 }
 
-absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view text) {
+absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view text,
+                                               bool has_csv) {
   if (text == "table") return OutputFormat::kTable;
   if (text == "wide") return OutputFormat::kWide;
   if (text == "json") return OutputFormat::kJson;
   if (text == "yaml") return OutputFormat::kYaml;
   if (text == "name") return OutputFormat::kName;
+  if (has_csv && text == "csv") return OutputFormat::kCsv;
   return absl::InvalidArgumentError(absl::StrCat(
-      "--output \"", text, "\": must be one of table, wide, json, yaml, name"));
+      "--output \"", text, "\": must be one of table, wide, json, yaml, name",
+      has_csv ? ", csv" : ""));
 }
 
 absl::StatusOr<std::string> Render(const Printable& printable,
@@ -203,12 +218,16 @@ absl::StatusOr<std::string> Render(const Printable& printable,
       return Documents(printable, &MessageToYaml, "---\n");
     case OutputFormat::kName:
       return Names(printable);
+    case OutputFormat::kCsv:
+      return CsvText(printable.csv(), headers);
     case OutputFormat::kWide:
-      return RenderTable(printable.table(true), headers);
     case OutputFormat::kTable:
       break;
   }
-  return RenderTable(printable.table(false), headers);
+  const bool wide = format == OutputFormat::kWide;
+  return printable.text != nullptr
+             ? printable.text(wide, headers)
+             : RenderTable(printable.table(wide), headers);
 }
 
 }  // namespace paceline

@@ -29,12 +29,15 @@ absl::StatusOr<std::string> MessageToYaml(
 std::string YamlText(const Json& document);
 
 // What `-o` chooses.
-enum class OutputFormat { kTable, kWide, kJson, kYaml, kName };
+enum class OutputFormat { kTable, kWide, kJson, kYaml, kName, kCsv };
 
-// INVALID_ARGUMENT, naming the choices, for what is none of them.
-absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view text);
+// INVALID_ARGUMENT, naming the choices, for what is none of them; csv is one
+// where a command has numbers for other programs.
+absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view text,
+                                               bool has_csv = false);
 
-// Resources to be printed. The messages must outlive it.
+// What is to be printed: resources, or what a command has made of them. What it
+// points to must outlive it.
 struct Printable {
   std::vector<const google::protobuf::Message*> messages;
   // The list that they are in: what -o json and yaml print. Null: they are
@@ -42,11 +45,17 @@ struct Printable {
   const google::protobuf::Message* whole = nullptr;
   // Asked for table and wide.
   std::function<Table(bool wide)> table;
+  // Asked for csv, of commands that have it.
+  std::function<Table()> csv = nullptr;
+  // What json and yaml print in place of messages, and table and wide in place
+  // of one table.
+  const Json* document = nullptr;
+  std::function<std::string(bool wide, bool headers)> text = nullptr;
 };
 
 // The text, each document ended by a line feed; YAML documents are separated
-// by "---". `headers` is about tables alone. INVALID_ARGUMENT for names of
-// what has none.
+// by "---". `headers` is about tables and csv alone. INVALID_ARGUMENT for names
+// of what has none.
 absl::StatusOr<std::string> Render(const Printable& printable,
                                    OutputFormat format, bool headers);
 

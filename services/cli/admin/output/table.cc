@@ -7,6 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
 #include "common/field_checks.h"
@@ -17,11 +19,6 @@ namespace {
 
 bool IsSet(const google::protobuf::Timestamp& time) {
   return time.seconds() != 0 || time.nanos() != 0;
-}
-
-absl::Time ToTime(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) +
-         absl::Nanoseconds(time.nanos());
 }
 
 // "3h20m", "3h".
@@ -47,6 +44,11 @@ absl::string_view WithoutZeros(absl::string_view digits) {
   return digits;
 }
 
+std::string CsvCell(const std::string& cell) {
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  return absl::StrCat("\"", absl::StrReplaceAll(cell, {{"\"", "\"\""}}), "\"");
+}
+
 constexpr size_t kValueColumn = 16;
 
 }  // namespace
@@ -70,6 +72,11 @@ std::string TimeText(const google::protobuf::Timestamp& time) {
   if (!IsSet(time)) return "";
   return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", ToTime(time),
                           absl::UTCTimeZone());
+}
+
+absl::Time ToTime(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) +
+         absl::Nanoseconds(time.nanos());
 }
 
 std::string BytesText(uint64_t bytes) {
@@ -111,6 +118,22 @@ std::string RenderTable(const Table& table, bool headers) {
     }
     text += '\n';
   }
+  return text;
+}
+
+std::string CsvText(const Table& table, bool headers) {
+  std::string text;
+  const auto append = [&](const std::vector<std::string>& row) {
+    absl::StrAppend(
+        &text,
+        absl::StrJoin(row, ",",
+                      [](std::string* out, const std::string& cell) {
+                        absl::StrAppend(out, CsvCell(cell));
+                      }),
+        "\n");
+  };
+  if (headers) append(table.headers);
+  for (const std::vector<std::string>& row : table.rows) append(row);
   return text;
 }
 

@@ -26,6 +26,8 @@ std::string ShortAge(const google::protobuf::Timestamp& then, absl::Time now);
 // "2026-11-21T10:00:00Z"; empty if it is not set.
 std::string TimeText(const google::protobuf::Timestamp& time);
 
+absl::Time ToTime(const google::protobuf::Timestamp& time);
+
 // "640 B", "1.5 KiB", "80.0 GiB".
 std::string BytesText(uint64_t bytes);
 
@@ -74,6 +76,10 @@ Table TableOf(const std::vector<const Resource*>& resources,
 // others wrote cannot break a line or move the cursor. Without rows: empty,
 // headers included.
 std::string RenderTable(const Table& table, bool headers);
+
+// The table for other programs (RFC 4180, with line feeds): cells between
+// commas, in quotes where they need them; an empty cell is empty.
+std::string CsvText(const Table& table, bool headers);
 
 // The table without some of the columns `dispensable`, the first of them first,
 // so that no line is wider than `width`, if that is possible.

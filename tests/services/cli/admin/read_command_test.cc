@@ -160,6 +160,47 @@ TEST_F(ReadCommandTest, DescribeAndReport) {
   EXPECT_EQ(command_.Run("job report mnist").out, "{\"seconds\": 1.50}\n");
 }
 
+TEST_F(ReadCommandTest, MetricsOfAJob) {
+  cluster_.jobs.onGetJobReport = [](const auto& request, auto* report) {
+    EXPECT_EQ(request.name(), RunningJob().name());
+    report->set_json(R"({"accuracy": [
+        {"seconds": 12.25, "version": 20, "samples": 640, "loss": 1.5}]})");
+  };
+  // Twelve seconds of training were over at this time.
+  cluster_.jobs.onListDecisions = [](const auto&, auto* response) {
+    *response->add_decisions() = SampleDecision(1);
+  };
+  const auto csv = command_.Run("job metrics mnist -o csv");
+  EXPECT_EQ(csv.code, 0) << csv.err;
+  EXPECT_EQ(csv.out,
+            "time,seconds,samples,version,accuracy,loss\n"
+            "2027-01-15T07:59:59.250Z,12.25,640,20,,1.5\n");
+  EXPECT_THAT(command_.Run("job metrics mnist").out, StartsWith("TIME "));
+  EXPECT_THAT(command_.Run("job metrics mnist -o yaml").out,
+              HasSubstr("evaluations:\n  - time: "));
+  const auto names = command_.Run("job metrics mnist -o name");
+  EXPECT_EQ(names.code, 2);
+  EXPECT_THAT(names.err, HasSubstr("use table, csv, json or yaml"));
+  const auto unwritable =
+      command_.Run("job metrics mnist --tensorboard /proc/none");
+  EXPECT_EQ(unwritable.code, 2);
+  EXPECT_THAT(unwritable.err, HasSubstr("/proc/none"));
+  EXPECT_THAT(unwritable.out, IsEmpty());
+  // Commands that change or show other things have no numbers.
+  const auto others = command_.Run("job get mnist -o csv");
+  EXPECT_EQ(others.code, 2);
+  EXPECT_THAT(others.err, HasSubstr("must be one of table, wide, json, yaml"));
+}
+
+TEST_F(ReadCommandTest, MetricsOfAJobThatHasNotRun) {
+  cluster_.jobs.onGetJobReport = [](const auto&, auto*) {
+    return absl::FailedPreconditionError("has not begun to train yet");
+  };
+  const auto outcome = command_.Run("job metrics mnist");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("has not begun to train yet"));
+}
+
 // A column for each metric that any of the evaluations has.
 TEST_F(ReadCommandTest, AccuracyAndMetrics) {
   cluster_.jobs.onListAccuracyPoints = [](const auto& request, auto* response) {
@@ -181,6 +222,10 @@ TEST_F(ReadCommandTest, AccuracyAndMetrics) {
             "SECONDS   SAMPLES   VERSION   ACCURACY   LOSS     PERPLEXITY\n"
             "1.2       640       20        0.5000     1.5000   <none>\n"
             "2.5       1280      40        <none>     <none>   20.5\n");
+  EXPECT_EQ(command_.Run("job accuracy mnist -o csv").out,
+            "seconds,samples,version,accuracy,loss,perplexity\n"
+            "1.25,640,20,0.5,1.5,\n"
+            "2.5,1280,40,,,20.5\n");
   EXPECT_THAT(command_.Run("job accuracy mnist -o wide").out,
               HasSubstr("SAMPLES   DISCARDED"));
   EXPECT_THAT(command_.Run("job accuracy mnist -o json").out,

@@ -1,0 +1,133 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/status.h"
+#include "services/cli/admin/admin_commands.h"
+#include "services/cli/admin/client.h"
+#include "services/cli/admin/output/job_curve.h"
+#include "services/cli/admin/output/job_view.h"
+#include "services/cli/admin/output/tensorboard_file.h"
+#include "services/cli/admin/output/training_clock.h"
+#include "services/cli/run_files.h"
+
+namespace paceline {
+namespace {
+
+// What was measured on jobs: accuracy, metrics.
+
+struct AccuracyFlags : CommonFlags {
+  std::string job;
+};
+
+struct MetricsFlags : CommonFlags {
+  std::string job;
+  std::string tensorboard;
+};
+
+absl::Status ListAccuracy(Session& session, const AccuracyFlags& flags) {
+  v1::ListAccuracyPointsRequest request;
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_parent(),
+                            session.JobName(flags.job));
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListAccuracyPointsResponse response,
+      session.List(&JobsApi::ListAccuracyPoints, request));
+  if (response.accuracy_points().empty() && session.tabular()) {
+    session.Note("the job has not been evaluated yet");
+  }
+  const auto points = Pointers(response.accuracy_points());
+  return session.Print(
+      {.messages = {points.begin(), points.end()},
+       .whole = &response,
+       .table = [&](bool wide) { return AccuracyTable(points, wide); },
+       .csv = [&] { return PointsForPrograms(points); }});
+}
+
+absl::StatusOr<JobCurve> GetCurve(Session& session, const v1::Job& job) {
+  v1::GetJobReportRequest report_of;
+  report_of.set_name(job.name());
+  PACELINE_ASSIGN_OR_RETURN(const v1::JobReport report,
+                            session.Call(&JobsApi::GetJobReport, report_of));
+  v1::ListDecisionsRequest decisions_of;
+  decisions_of.set_parent(job.name());
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListDecisionsResponse decided,
+      session.List(&JobsApi::ListDecisions, decisions_of));
+  return ReadJobCurve(job, report,
+                      TrainingClock(job, {decided.decisions().begin(),
+                                          decided.decisions().end()}));
+}
+
+// In a folder of its own below DIR: TensorBoard shows every folder as a run.
+// The same name again and again, so that a later export takes the earlier one's
+// place.
+absl::Status WriteTensorboard(Session& session, const std::string& directory,
+                              const JobCurve& curve) {
+  const std::string job(LastPart(curve.job));
+  const std::string folder = absl::StrCat(directory, "/", job);
+  PACELINE_RETURN_IF_ERROR(MakeFolder(folder));
+  const absl::Time began =
+      curve.times.empty() ? session.console().now() : curve.times.front();
+  const std::string path = absl::StrCat(folder, "/events.out.tfevents.0.", job);
+  PACELINE_RETURN_IF_ERROR(
+      WriteWholeFile(path, TensorboardFile(began, CurveScalars(curve))));
+  session.Note(absl::StrCat("wrote ", curve.points.size(), " evaluations to ",
+                            path, "; `tensorboard --logdir ", directory,
+                            "` shows them"));
+  return absl::OkStatus();
+}
+
+absl::Status ShowMetrics(Session& session, const MetricsFlags& flags) {
+  v1::GetJobRequest request;
+  PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
+                            session.JobName(flags.job));
+  PACELINE_ASSIGN_OR_RETURN(const v1::Job job,
+                            session.Call(&JobsApi::GetJob, request));
+  PACELINE_ASSIGN_OR_RETURN(const JobCurve curve, GetCurve(session, job));
+  if (!flags.tensorboard.empty()) {
+    PACELINE_RETURN_IF_ERROR(
+        WriteTensorboard(session, flags.tensorboard, curve));
+  }
+  if (curve.points.empty() && session.tabular()) {
+    session.Note("the job has not been evaluated yet");
+  }
+  const Json document = CurveDocument(curve);
+  const auto points = [&] {
+    std::vector<const v1::AccuracyPoint*> pointers;
+    for (const auto& point : curve.points) pointers.push_back(&point);
+    return PointsForPrograms(pointers, curve.times);
+  };
+  return session.Print({.table = nullptr,
+                        .csv = points,
+                        .document = &document,
+                        .text = [&](bool wide, bool headers) {
+                          return CurveText(curve, wide, headers);
+                        }});
+}
+
+}  // namespace
+
+void AddJobCurveCommands(CLI::App& job, ChosenCommand& chosen) {
+  const auto accuracy = AddCommand<AccuracyFlags>(
+      job, "accuracy", "List what the evaluations of a job have measured",
+      chosen, &ListAccuracy, {.csv = true});
+  accuracy.app->add_option("JOB", accuracy.flags->job)->required();
+
+  const auto metrics = AddCommand<MetricsFlags>(
+      job, "metrics",
+      "Show a job's whole curve: evaluations, switches, workers", chosen,
+      &ShowMetrics, {.csv = true});
+  metrics.app->add_option("JOB", metrics.flags->job)->required();
+  metrics.app->add_option("--tensorboard", metrics.flags->tensorboard,
+                          "Also write the curve for TensorBoard, into "
+                          "DIR/JOB");
+  metrics.app->footer(R"(
+Examples:
+  paceline job metrics mnist
+  paceline job metrics mnist -o csv > mnist.csv
+  paceline job metrics mnist --tensorboard runs && tensorboard --logdir runs)");
+}
+
+}  // namespace paceline
