@@ -138,6 +138,8 @@ class JobCurveTest(unittest.TestCase):
         cls.paceline("job", "switch", "paused", "asp")
         cls.paceline("job", "resume", "paused")
         cls.paceline.await_state("paused", "SUCCEEDED")
+        cls.paceline.create("short", **spec, stop={"epochs": 2})
+        cls.paceline.await_state("short", "SUCCEEDED")
         cls.paceline.create(
             "line", model="program:line", data="program", batch_size=32,
             learning_rate=0.1, evaluation={"every": 512},
@@ -223,6 +225,29 @@ class JobCurveTest(unittest.TestCase):
                                           in measures(one).items()})
         # Beside a loss, this program has a metric of its own, and no accuracy.
         self.assertEqual(set(steps[0][2]), {"loss", "worst"})
+
+    def test_compare(self):
+        paused = json.loads(self.paceline("job", "report", "paused"))
+        measured = [one["accuracy"] for one in paused["accuracy"]]
+        compared = self.document("job", "compare", "short", "paused", "--target",
+                                 f"accuracy>={measured[-1]}")
+        short, long = compared["jobs"]
+        self.assertEqual(short["paradigms"], ["bsp"])
+        self.assertEqual([name.split(":")[0] for name in long["paradigms"]],
+                         ["bsp", "asp"])
+        self.assertEqual(long["samples"], paused["samples"])
+        self.assertEqual(long["seconds"], paused["seconds"])
+        self.assertEqual((long["last"], long["best"]),
+                         (measured[-1], max(measured)))
+        # Whether or not it was reached, and lost, before the end.
+        self.assertLessEqual(long["seconds_to_target"],
+                             paused["accuracy"][-1]["seconds"])
+        self.assertLess(short["samples"], long["samples"])
+        text = self.paceline("job", "compare", "short", "paused")
+        self.assertEqual(text.splitlines()[-1],
+                         self.document("job", "compare", "short", "paused")
+                         ["conclusion"])
+        self.assertIn("has the best accuracy", text)
 
     def test_tables(self):
         text = self.paceline("job", "metrics", "paused")

@@ -1,22 +1,26 @@
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/job/metric_target.h"
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
+#include "services/cli/admin/output/job_comparison.h"
 #include "services/cli/admin/output/job_curve.h"
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/output/tensorboard_file.h"
 #include "services/cli/admin/output/training_clock.h"
+#include "services/cli/one_line.h"
 #include "services/cli/run_files.h"
 
 namespace paceline {
 namespace {
 
-// What was measured on jobs: accuracy, metrics.
+// What was measured on jobs: accuracy, metrics, compare.
 
 struct AccuracyFlags : CommonFlags {
   std::string job;
@@ -25,6 +29,11 @@ struct AccuracyFlags : CommonFlags {
 struct MetricsFlags : CommonFlags {
   std::string job;
   std::string tensorboard;
+};
+
+struct CompareFlags : CommonFlags {
+  std::vector<std::string> names;
+  std::string target;
 };
 
 absl::Status ListAccuracy(Session& session, const AccuracyFlags& flags) {
@@ -107,6 +116,71 @@ absl::Status ShowMetrics(Session& session, const MetricsFlags& flags) {
                         }});
 }
 
+absl::StatusOr<ReportedJob> GetReported(Session& session,
+                                        const std::string& typed) {
+  ReportedJob reported{.label = typed};
+  v1::GetJobRequest job_of;
+  PACELINE_ASSIGN_OR_RETURN(*job_of.mutable_name(), session.JobName(typed));
+  PACELINE_ASSIGN_OR_RETURN(reported.job,
+                            session.Call(&JobsApi::GetJob, job_of));
+  v1::GetJobReportRequest report_of;
+  report_of.set_name(reported.job.name());
+  const absl::StatusOr<v1::JobReport> report =
+      session.Call(&JobsApi::GetJobReport, report_of);
+  // Of one that has not trained there is none: its row has no numbers.
+  if (absl::IsFailedPrecondition(report.status())) {
+    reported.report = Json::object();
+    return reported;
+  }
+  if (!report.ok()) return report.status();
+  reported.report = Json::parse(report->json(), nullptr,
+                                /*allow_exceptions=*/false);
+  return reported;
+}
+
+absl::Status PrintComparison(Session& session,
+                             const JobComparison& comparison) {
+  if (session.format() == OutputFormat::kCsv) {
+    session.Note(ComparisonSentence(comparison));
+  }
+  const Json document = ComparisonDocument(comparison);
+  return session.Print(
+      {.table = nullptr,
+       .csv = [&] { return ComparisonForPrograms(comparison); },
+       .document = &document,
+       .text =
+           [&](bool wide, bool headers) {
+             return absl::StrCat(
+                 RenderTable(ComparisonTable(comparison, wide), headers), "\n",
+                 OneLine(ComparisonSentence(comparison)), "\n");
+           }});
+}
+
+ExitCode CompareByName(Session& session, const CompareFlags& flags) {
+  std::optional<MetricTarget> target;
+  if (!flags.target.empty()) {
+    absl::StatusOr<MetricTarget> parsed = ParseMetricTarget(flags.target);
+    if (!parsed.ok()) {
+      return session.End(
+          Annotate(std::move(parsed).status(),
+                   absl::StrCat("--target \"", flags.target, "\"")));
+    }
+    target = *std::move(parsed);
+  }
+  std::vector<ReportedJob> jobs;
+  const ExitCode code =
+      session.ForEach(flags.names, [&](const std::string& typed) {
+        PACELINE_ASSIGN_OR_RETURN(jobs.emplace_back(),
+                                  GetReported(session, typed));
+        return absl::OkStatus();
+      });
+  // One alone is no comparison.
+  if (jobs.size() < 2) return code;
+  const ExitCode printed =
+      session.End(PrintComparison(session, CompareJobs(jobs, target)));
+  return code != ExitCode::kSuccess ? code : printed;
+}
+
 }  // namespace
 
 void AddJobCurveCommands(CLI::App& job, ChosenCommand& chosen) {
@@ -128,6 +202,19 @@ Examples:
   paceline job metrics mnist
   paceline job metrics mnist -o csv > mnist.csv
   paceline job metrics mnist --tensorboard runs && tensorboard --logdir runs)");
+
+  const auto compare = AddCommand<CompareFlags>(
+      job, "compare", "Compare jobs: a line each, and who was first", chosen,
+      &CompareByName, {.csv = true});
+  compare.app->add_option("JOB", compare.flags->names)
+      ->required()
+      ->expected(2, CLI::detail::expected_max_vector_size);
+  compare.app->add_option("--target", compare.flags->target,
+                          "METRIC>=VALUE or METRIC<=VALUE: also compare the "
+                          "seconds of training until then");
+  compare.app->footer(R"(
+Example:
+  paceline job compare baseline cgp --target 'accuracy>=0.97')");
 }
 
 }  // namespace paceline

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
@@ -199,6 +200,47 @@ TEST_F(ReadCommandTest, MetricsOfAJobThatHasNotRun) {
   const auto outcome = command_.Run("job metrics mnist");
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("has not begun to train yet"));
+}
+
+TEST_F(ReadCommandTest, CompareJobs) {
+  cluster_.jobs.onGetJob = [](const auto& request, auto* job) -> absl::Status {
+    *job = RunningJob();
+    job->set_name(request.name());
+    return absl::EndsWith(request.name(), "/gone")
+               ? absl::NotFoundError(absl::StrCat("no ", request.name()))
+               : absl::OkStatus();
+  };
+  cluster_.jobs.onGetJobReport = [](const auto& request,
+                                    auto* report) -> absl::Status {
+    if (absl::EndsWith(request.name(), "/waits")) {
+      return absl::FailedPreconditionError("has not begun to train yet");
+    }
+    report->set_json(R"({"seconds": 20, "accuracy": [
+        {"seconds": 10, "accuracy": 0.5}, {"seconds": 20, "accuracy": 0.9}]})");
+    return absl::OkStatus();
+  };
+  const auto both =
+      command_.Run("job compare mnist waits --target accuracy>=0.7");
+  EXPECT_EQ(both.code, 0) << both.err;
+  EXPECT_THAT(both.out,
+              HasSubstr("\n\nmnist reached accuracy>=0.7 after 15.0 s; waits "
+                        "has not reached it.\n"));
+  const auto csv = command_.Run("job compare mnist waits -o csv");
+  EXPECT_THAT(csv.out, StartsWith("job,state,"));
+  EXPECT_EQ(csv.err,
+            "paceline: mnist has the best accuracy, 0.9000; waits has none.\n");
+  EXPECT_THAT(command_.Run("job compare mnist waits -o json").out,
+              HasSubstr("\"conclusion\": \"mnist has the best"));
+  const auto partly = command_.Run("job compare mnist gone waits");
+  EXPECT_EQ(partly.code, 3);
+  EXPECT_THAT(partly.out, StartsWith("JOB "));
+  const auto alone = command_.Run("job compare mnist gone");
+  EXPECT_EQ(alone.code, 3);
+  EXPECT_THAT(alone.out, IsEmpty());
+  EXPECT_EQ(command_.Run("job compare mnist").code, 2);
+  const auto refused = command_.Run("job compare mnist a --target high");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--target \"high\": must be METRIC<="));
 }
 
 // A column for each metric that any of the evaluations has.
