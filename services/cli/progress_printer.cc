@@ -28,10 +28,12 @@ TerminalSize SizeOf(int fd) {
 
 }  // namespace
 
-void ProgressPrinter::StartRun(std::string label, double max_seconds) {
+void ProgressPrinter::StartRun(std::string label, double max_seconds,
+                               bool details) {
   Clear();
   label_ = std::move(label);
   max_seconds_ = max_seconds;
+  details_ = details;
   shown_.reset();
   next_plain_ = absl::InfinitePast();
 }
@@ -88,7 +90,8 @@ std::string ProgressPrinter::Draw() {
                        {.width = size.columns - 1,
                         .height = size.rows - 1,
                         .color = output_.color,
-                        .max_seconds = max_seconds_});
+                        .max_seconds = max_seconds_,
+                        .details = details_});
   drawn_lines_ = static_cast<int>(lines.size());
   return absl::StrCat(absl::StrJoin(lines, "\n"), "\n");
 }

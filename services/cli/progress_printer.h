@@ -36,8 +36,9 @@ class ProgressPrinter {
   explicit ProgressPrinter(ProgressOutput output)
       : output_(std::move(output)) {}
 
-  // A new run begins, called `label` in what follows.
-  void StartRun(std::string label, double max_seconds);
+  // A new run begins, called `label` in what follows. With `details` the bars
+  // also have what ViewOptions says.
+  void StartRun(std::string label, double max_seconds, bool details = false);
 
   void Show(const v1::JobProgress& progress, absl::Time now);
   void Show(const v1::AccuracyPoint& point);
@@ -65,6 +66,7 @@ class ProgressPrinter {
   ProgressOutput output_;
   std::string label_;
   double max_seconds_ = 0;
+  bool details_ = false;
   std::optional<v1::JobProgress> shown_;
   int drawn_lines_ = 0;
   int write_error_ = 0;

@@ -96,10 +96,11 @@ std::string RunLine(const v1::JobProgress& progress, absl::string_view label,
 std::string WorkerLine(const v1::WorkerProgress& worker,
                        const ViewOptions& options) {
   const std::string line =
-      Fit(absl::StrFormat("  %-4s %-9s  clock %6d  gap %3d  waited %s",
+      Fit(absl::StrFormat("  %-4s %-9s  clock %6d  gap %3d  waited %s%s",
                           OneLine(worker.worker()), OneLine(worker.state()),
                           worker.clock(), worker.gap(),
-                          ShortSeconds(worker.wait_seconds())),
+                          ShortSeconds(worker.wait_seconds()),
+                          worker.straggler() ? "  STRAGGLER" : ""),
           options.width);
   const absl::string_view color = ColorOf(worker.state());
   if (!options.color || color.empty()) return line;
@@ -154,8 +155,16 @@ std::vector<std::string> TerminalProgress(const v1::JobProgress& progress,
                                           absl::string_view label,
                                           const ViewOptions& options) {
   std::vector<std::string> lines = {RunLine(progress, label, options)};
+  int left = options.height - 1;
+  if (options.details && left > 0) {
+    --left;
+    lines.push_back(Fit(
+        OneLine(absl::StrFormat("  %d of %d samples  %s", progress.samples(),
+                                progress.samples_total(), progress.paradigm())),
+        options.width));
+  }
   // More lines than the terminal has could not be redrawn.
-  const size_t room = static_cast<size_t>(std::max(options.height - 1, 0));
+  const size_t room = static_cast<size_t>(std::max(left, 0));
   const size_t count = static_cast<size_t>(progress.workers_size());
   const size_t shown = count <= room ? count : std::max<size_t>(room, 1) - 1;
   for (size_t i = 0; i < shown; ++i) {

@@ -20,6 +20,7 @@ struct ViewOptions {
   int height = 24;         // Lines.
   bool color = false;      // ANSI colours.
   double max_seconds = 0;  // The run's limit; 0: none.
+  bool details = false;    // A line with the samples and the paradigm.
 };
 
 // Seconds until the run ends by its samples or its time, whichever is first,
@@ -37,8 +38,8 @@ std::string ShortSeconds(double seconds);
 std::string PlainProgress(const v1::JobProgress& progress, double max_seconds);
 
 // Lines for a terminal, to be redrawn in place: a bar for the run, and one line
-// per worker as far as `options.height` allows. None is wider than
-// `options.width` columns.
+// per worker as far as `options.height` allows, which says who is a straggler.
+// None is wider than `options.width` columns.
 std::vector<std::string> TerminalProgress(const v1::JobProgress& progress,
                                           absl::string_view label,
                                           const ViewOptions& options);

@@ -56,6 +56,8 @@ def data_root():
 
 
 VOLATILE_TEXT = [
+    # An evaluation may be over, or not.
+    (r"\bwith (.*, )?\d+ samples in [\d.]+ s of training", "with <measures>"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z( \(\w+ ago\))?", "<time>"),
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uid>"),
     (r"\b[0-9a-f]{32}\b", "<etag>"),
@@ -63,6 +65,7 @@ VOLATILE_TEXT = [
     (r"(?<![\w.:=/\"-])(\d+[smhd])+$", "<age>"),
     (r"(?<![\w.:=/\"-])\d+(\.\d+)?(?![\w.])", "<n>"),
     (r"<n> min <n> s", "<n> s"),
+    (r"\bweights in \S+", "weights in <folder>"),
     (r"(?<=  )(yes|no)$", "<yes or no>"),
     (r"  +", "  "),
 ]

@@ -87,6 +87,7 @@ Console ProcessConsole() {
       ProgressTo(STDOUT_FILENO, getenv("TERM"), getenv("NO_COLOR"));
   console.can_ask = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
   console.read_line = &ReadLine;
+  console.open_keys = [] { return TypedKeys::Open(STDIN_FILENO); };
   console.read_input = [] {
     const SignalsLetThrough let_through;
     return ReadStream(std::cin, "standard input", kInputBytesMax);

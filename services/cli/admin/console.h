@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "services/cli/admin/interruption.h"
+#include "services/cli/admin/typed_keys.h"
 #include "services/cli/progress_printer.h"
 
 namespace paceline {
@@ -26,6 +27,9 @@ struct Console {
   bool can_ask = false;
   // A line of standard input; nothing at its end.
   std::function<std::optional<std::string>()> read_line;
+  // Keys that somebody types at the terminal, taken from then on; null if
+  // nobody can.
+  std::function<std::unique_ptr<TypedKeys>()> open_keys;
   // All of standard input.
   std::function<absl::StatusOr<std::string>()> read_input;
   // A variable of the environment; empty if it is not set.

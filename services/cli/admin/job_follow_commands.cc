@@ -13,16 +13,11 @@
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/resource_name.h"
 #include "services/cli/flag_values.h"
-#include "services/cli/progress_printer.h"
 
 namespace paceline {
 namespace {
 
-// Commands that follow one job: watch, wait, logs.
-
-struct WatchFlags : CommonFlags {
-  std::string name;
-};
+// Commands that follow a job to a point: wait, logs.
 
 struct WaitFlags : CommonFlags {
   std::vector<std::string> names;
@@ -34,53 +29,6 @@ struct LogsFlags : CommonFlags {
   std::string name;
   bool follow = false;
 };
-
-void Show(const v1::WatchJobResponse& event, absl::Time now,
-          ProgressPrinter* printer) {
-  switch (event.event_case()) {
-    case v1::WatchJobResponse::kJob:
-      return printer->Note(StateLine(event.job()));
-    case v1::WatchJobResponse::kProgress:
-      return printer->Show(event.progress(), now);
-    case v1::WatchJobResponse::kAccuracy:
-      return printer->Show(event.accuracy());
-    case v1::WatchJobResponse::kDecision:
-      return printer->Show(event.decision());
-    case v1::WatchJobResponse::kCheckpoint:
-      return printer->Note(CheckpointLine(event.checkpoint()));
-    case v1::WatchJobResponse::EVENT_NOT_SET:
-      return;  // A newer server sends what this program does not know.
-  }
-}
-
-absl::Status WatchJob(Session& session, const WatchFlags& flags) {
-  if (session.format() == OutputFormat::kName) {
-    return absl::InvalidArgumentError(
-        "-o name: events have no names; use table, json or yaml");
-  }
-  PACELINE_ASSIGN_OR_RETURN(const std::string name,
-                            session.JobName(flags.name));
-  PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
-  const bool documents = session.format() == OutputFormat::kJson ||
-                         session.format() == OutputFormat::kYaml;
-  JobWatcher watcher(client, name);
-  ProgressPrinter printer(session.console().progress);
-  printer.StartRun(std::string(LastPart(name)), 0);
-  for (;;) {
-    const auto event = watcher.Next(absl::InfiniteFuture());
-    if (!event.ok() || !event->has_value()) {
-      printer.Clear();
-      return event.status();
-    }
-    if (documents) {
-      PACELINE_RETURN_IF_ERROR(
-          session.Print({.messages = {&**event}, .table = nullptr}));
-    } else {
-      Show(**event, session.console().now(), &printer);
-      if (printer.broken()) return OutputError(printer.write_error());
-    }
-  }
-}
 
 // What `wait` waits for.
 struct Condition {
@@ -239,10 +187,6 @@ absl::Status JobLogs(Session& session, const LogsFlags& flags) {
 }  // namespace
 
 void AddJobFollowCommands(CLI::App& job, ChosenCommand& chosen) {
-  const auto watch = AddCommand<WatchFlags>(
-      job, "watch", "Follow a job until it has ended", chosen, &WatchJob);
-  watch.app->add_option("JOB", watch.flags->name)->required();
-
   const auto wait = AddCommand<WaitFlags>(
       job, "wait", "Wait until jobs are in a state", chosen, &WaitForJobs);
   wait.app->add_option("JOB", wait.flags->names)->required();

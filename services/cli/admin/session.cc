@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "services/cli/admin/error_text.h"
+#include "services/cli/admin/output/state_color.h"
 #include "services/cli/one_line.h"
 
 namespace paceline {
@@ -55,6 +56,7 @@ absl::Status Session::Write(absl::string_view text) {
 absl::Status Session::Print(const Printable& printable, bool headers) {
   PACELINE_ASSIGN_OR_RETURN(const std::string text,
                             Render(printable, format_, headers && headers_));
+  if (tabular() && console_.progress.color) return Write(PaintStates(text));
   const bool more =
       std::exchange(printed_, true) && format_ == OutputFormat::kYaml;
   return Write(absl::StrCat(more ? "---\n" : "", text));

@@ -1,14 +1,17 @@
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/output/top_view.h"
+#include "services/cli/admin/typed_keys.h"
 #include "services/cli/flag_values.h"
 
 namespace paceline {
@@ -55,6 +58,22 @@ absl::StatusOr<Lines> Look(Session& session, const TopFlags& flags,
                            : LookAtJob(session, flags.job, width);
 }
 
+// Whether to look again after `pause`: until somebody types q, or interrupts
+// it.
+absl::StatusOr<bool> LookAgain(AdminClient& client, TypedKeys* keys,
+                               absl::Duration pause) {
+  const absl::Time until = absl::Now() + pause;
+  if (keys == nullptr) {
+    PACELINE_RETURN_IF_ERROR(client.Pause(pause));
+    return true;
+  }
+  while (const auto key = keys->Next(until, client.interruption())) {
+    if (*key == 'q' || *key == 'Q') return false;
+  }
+  PACELINE_RETURN_IF_ERROR(client.Pause(absl::ZeroDuration()));
+  return true;
+}
+
 absl::Status ShowTop(Session& session, const TopFlags& flags) {
   PACELINE_ASSIGN_OR_RETURN(
       const int64_t nanos, ParseNanos("--interval", flags.interval, 100'000'000,
@@ -65,13 +84,15 @@ absl::Status ShowTop(Session& session, const TopFlags& flags) {
     PACELINE_ASSIGN_OR_RETURN(const Lines lines, Look(session, flags));
     return session.Write(absl::StrCat(absl::StrJoin(lines, "\n"), "\n"));
   }
-  for (;;) {
+  const std::unique_ptr<TypedKeys> keys = session.console().open_keys();
+  for (bool again = true; again;) {
     // The last column and row stay free, as for the bars of a run.
     const TerminalSize size = output.size();
     const int width = size.columns - 1;
     PACELINE_ASSIGN_OR_RETURN(
         Lines lines,
         Look(session, flags, static_cast<size_t>(std::max(width, 1))));
+    if (keys != nullptr) absl::StrAppend(&lines[0], "; q quits");
     lines = FitTop(
         std::move(lines),
         {.width = width, .height = size.rows - 1, .color = output.color});
@@ -79,8 +100,10 @@ absl::Status ShowTop(Session& session, const TopFlags& flags) {
     // and all that is below.
     PACELINE_RETURN_IF_ERROR(session.Write(absl::StrCat(
         "\x1b[H", absl::StrJoin(lines, "\x1b[K\n"), "\x1b[K\n\x1b[J")));
-    PACELINE_RETURN_IF_ERROR(client->Pause(absl::Nanoseconds(nanos)));
+    PACELINE_ASSIGN_OR_RETURN(
+        again, LookAgain(*client, keys.get(), absl::Nanoseconds(nanos)));
   }
+  return absl::OkStatus();
 }
 
 }  // namespace

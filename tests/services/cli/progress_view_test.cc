@@ -85,6 +85,23 @@ TEST(ProgressViewTest, TerminalShowsABarAndOneLinePerWorker) {
                   "  w1   lost       clock      3  gap   0  waited 75.2 s"));
 }
 
+TEST(ProgressViewTest, DetailsAreALineOfTheirOwn) {
+  v1::JobProgress progress = Sample();
+  progress.set_paradigm("ssp:s=3");
+  progress.mutable_workers(1)->set_straggler(true);
+  const ViewOptions options = {.width = 100, .height = 3, .details = true};
+  const auto lines = TerminalProgress(progress, "mnist", options);
+  ASSERT_THAT(lines, SizeIs(3));
+  EXPECT_EQ(lines[1], "  25800 of 60000 samples  ssp:s=3");
+  EXPECT_EQ(lines[2], "  and 2 more");
+  EXPECT_EQ(
+      TerminalProgress(progress, "mnist", {.width = 100}).back(),
+      "  w1   lost       clock      3  gap   0  waited 75.2 s  STRAGGLER");
+  EXPECT_THAT(TerminalProgress(progress, "mnist",
+                               {.width = 100, .height = 1, .details = true}),
+              SizeIs(1));
+}
+
 TEST(ProgressViewTest, ABarThatStandsStillSaysWhy) {
   EXPECT_EQ(TerminalProgress(InPhase("evaluating"), "bsp", {.width = 60})[0],
             "bsp evaluating [........................]   0 %  0 samples/s");

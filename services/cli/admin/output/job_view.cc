@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -304,6 +305,36 @@ std::string StateLine(const v1::Job& job) {
   return OneLine(absl::StrCat("state ", StateText(job.state()),
                               job.state_reason().empty() ? "" : ": ",
                               job.state_reason()));
+}
+
+std::string SummaryLine(const v1::Job& job, const std::string& weights) {
+  const v1::JobProgress& progress = job.progress();
+  std::vector<std::string> parts;
+  if (progress.has_accuracy()) {
+    parts.push_back(absl::StrCat("accuracy ", Accuracy(progress)));
+  }
+  if (progress.has_loss()) {
+    parts.push_back(absl::StrCat("training loss ", Loss(progress)));
+  }
+  for (std::string& metric : MetricTexts(progress.metrics())) {
+    parts.push_back(std::move(metric));
+  }
+  parts.push_back(absl::StrCat(progress.samples(), " samples in ",
+                               ShortSeconds(progress.seconds()),
+                               " of training"));
+  // Its state stands alone, so that it can be painted.
+  return OneLine(absl::StrCat(LastPart(job.name()), " ", StateText(job.state()),
+                              " with ", absl::StrJoin(parts, ", "), "; ",
+                              weights));
+}
+
+std::string WeightsText(const v1::ListCheckpointsResponse& saved) {
+  for (const v1::Checkpoint& checkpoint : saved.checkpoints()) {
+    if (checkpoint.state() != v1::Checkpoint::READY) continue;
+    return absl::StrCat("weights in ", checkpoint.directory(), " (checkpoint ",
+                        LastPart(checkpoint.name()), ")");
+  }
+  return "no weights are saved";
 }
 
 std::string CheckpointLine(const v1::Checkpoint& checkpoint) {

@@ -58,6 +58,15 @@ Table CheckpointTable(const std::vector<const v1::Checkpoint*>& checkpoints,
 // "state RUNNING", "state FAILED: data not found".
 std::string StateLine(const v1::Job& job);
 
+// What became of a job that has ended; `weights` is what WeightsText() says:
+//   mnist SUCCEEDED with accuracy 0.9812, training loss 0.0612, 300000 samples
+//   in 24.1 s of training; weights in /ckpt/final-1 (checkpoint final-1)
+std::string SummaryLine(const v1::Job& job, const std::string& weights);
+
+// "weights in /ckpt/c1 (checkpoint c1)", of the newest that is ready, or that
+// there are none. The newest are first.
+std::string WeightsText(const v1::ListCheckpointsResponse& saved);
+
 // "checkpoint c1 READY: version 180, 5760 samples, 1.2 MiB in 0.42 s".
 std::string CheckpointLine(const v1::Checkpoint& checkpoint);
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/output/member_view.h"
+#include "services/cli/admin/output/state_color.h"
 #include "services/cli/admin/output/table.h"
 #include "services/cli/admin/resource_name.h"
 #include "services/cli/one_line.h"
@@ -166,9 +167,11 @@ std::vector<std::string> FitTop(std::vector<std::string> lines,
     if (line.size() > width) line.resize(width);
     if (!options.color || line.empty()) continue;
     if (bold) {
-      line = absl::StrCat(kBold, line, kPlain);
+      line = absl::StrCat(kBold, PaintStates(line, kBold), kPlain);
     } else if (straggler) {
       line = absl::StrCat(kYellow, line, kPlain);
+    } else {
+      line = PaintStates(line);
     }
   }
   return lines;

@@ -28,8 +28,8 @@ std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
 // is as wide.
 std::vector<std::string> JobTop(const v1::Job& job, size_t width = kAnyWidth);
 
-// The lines as far as they fit; where color is allowed, headings are bold and
-// lines of stragglers yellow.
+// The lines as far as they fit; where color is allowed, headings are bold,
+// lines of stragglers yellow, and states have their colours.
 std::vector<std::string> FitTop(std::vector<std::string> lines,
                                 const ViewOptions& options);
 

@@ -22,6 +22,7 @@ using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 using WriteEvent = FakeJobService::WriteEvent;
 
@@ -68,24 +69,60 @@ TEST_F(FollowCommandTest, WatchAsLines) {
   accuracy.mutable_accuracy()->set_version(180);
   v1::WatchJobResponse checkpoint;
   *checkpoint.mutable_checkpoint() = ReadyCheckpoint();
+  cluster_.jobs.onListCheckpoints = [](const auto&, auto* response) {
+    response->add_checkpoints()->set_state(v1::Checkpoint::FAILED);
+    *response->add_checkpoints() = ReadyCheckpoint();
+  };
   Script({JobEvent(v1::Job::RUNNING, "1"), progress, accuracy, DecisionEvent(1),
           checkpoint, v1::WatchJobResponse(),
           JobEvent(v1::Job::SUCCEEDED, "2")});
   const auto outcome = command_.Run("job watch mnist");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out,
-            "state RUNNING\n"
-            "[mnist] 12.5 s  training  43 %  129999/300000 samples  accuracy "
-            "0.912  loss 0.310  perplexity 20.31  top5 0.9871  10400 samples/s "
-            " left 16.3 s | w0 computing "
-            "clock 1000 gap 1 waited 0.12 s | w2 waiting clock 998 gap -1 "
-            "waited 75.2 s\n"
-            "[mnist] 0.0 s  evaluated version 180 (0 samples): accuracy "
-            "0.9000, loss 0.000\n"
-            "[mnist] 12.0 s  w2: takes 4.02 times as long as the median\n"
-            "checkpoint c1 READY: version 4000, 128000 samples, 482.1 KiB in "
-            "0.42 s\n"
-            "state SUCCEEDED\n");
+  EXPECT_EQ(
+      outcome.out,
+      "state RUNNING\n"
+      "[mnist] paradigm dssp:lower=3,upper=15\n"
+      "[mnist] 12.5 s  training  43 %  129999/300000 samples  accuracy "
+      "0.912  loss 0.310  perplexity 20.31  top5 0.9871  10400 samples/s "
+      " left 16.3 s | w0 computing "
+      "clock 1000 gap 1 waited 0.12 s | w2 waiting clock 998 gap -1 "
+      "waited 75.2 s\n"
+      "[mnist] 0.0 s  evaluated version 180 (0 samples): accuracy "
+      "0.9000, loss 0.000\n"
+      "[mnist] 12.0 s  w2: takes 4.02 times as long as the median\n"
+      "checkpoint c1 READY: version 4000, 128000 samples, 482.1 KiB in "
+      "0.42 s\n"
+      "state SUCCEEDED\n"
+      "mnist SUCCEEDED with accuracy 0.9123, training loss 0.3100, perplexity "
+      "20.31, top5 0.9871, 129999 samples in 12.5 s of training; weights "
+      "in /var/lib/paceline/checkpoints/mnist/c1 (checkpoint c1)\n");
+}
+
+// A terminal shows no less than what a pipe gets.
+TEST_F(FollowCommandTest, WatchOnATerminal) {
+  v1::WatchJobResponse progress;
+  *progress.mutable_progress() = RunningJob().progress();
+  v1::WatchJobResponse accuracy;
+  accuracy.mutable_accuracy()->set_accuracy(0.9);
+  cluster_.jobs.onListCheckpoints.Gives(v1::ListCheckpointsResponse());
+  Script({JobEvent(v1::Job::RUNNING, "1"), progress, accuracy, DecisionEvent(1),
+          JobEvent(v1::Job::FAILED, "2")});
+  command_.terminal = true;
+  command_.color = true;
+  const auto outcome = command_.Run("job watch mnist");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* const text :
+       {"\n[mnist] paradigm dssp:lower=3,upper=15\n",
+        "\n  129999 of 300000 samples  dssp:lower=3,upper=15\n",
+        "waited 75.2 s  STRAGGLER",
+        "[mnist] 0.0 s  evaluated version 0 (0 samples): accuracy 0.9000\n",
+        "[mnist] 12.0 s  w2: takes 4.02 times as long as the median\n",
+        "mnist \x1b[31mFAILED\x1b[0m with accuracy 0.9123, training loss "
+        "0.3100, "
+        "perplexity 20.31, top5 0.9871, 129999 samples in 12.5 s of training; "
+        "no weights are saved\n"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(text));
+  }
 }
 
 TEST_F(FollowCommandTest, WatchAsDocuments) {
@@ -122,7 +159,10 @@ TEST_F(FollowCommandTest, WatchResumesWhereItWas) {
   const auto outcome = command_.Run("job watch mnist");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(tokens, ElementsAre("", "one", "one", ""));
-  EXPECT_EQ(outcome.out, "state RUNNING\nstate SUCCEEDED\n");
+  EXPECT_THAT(outcome.out,
+              StartsWith("state RUNNING\nstate SUCCEEDED\nmnist SUCCEEDED "));
+  // Only the summary asks for that.
+  EXPECT_THAT(outcome.out, HasSubstr("its checkpoints are not known: "));
 }
 
 TEST_F(FollowCommandTest, WatchOutlivesARestartOfTheServer) {

@@ -11,6 +11,7 @@
 #include "services/cli/admin/output/format.h"
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/output/member_view.h"
+#include "services/cli/admin/output/state_color.h"
 #include "services/cli/admin/output/table.h"
 #include "services/cli/admin/output/top_view.h"
 #include "services/cli/admin/resource_name.h"
@@ -127,6 +128,16 @@ TEST(OutputTest, Top) {
                absl::StrJoin(FitTop(JobTop(RunningJob()),
                                     {.width = 60, .height = 24, .color = true}),
                              "\n"));
+}
+
+TEST(OutputTest, StatesHaveColors) {
+  EXPECT_EQ(
+      PaintStates("NAME  STATE\na  FAILED  RUNNING\nRUNNING-1  x\nPAUSED"),
+      "NAME  STATE\na  \x1b[31mFAILED\x1b[0m  RUNNING\nRUNNING-1  x\n"
+      "\x1b[33mPAUSED\x1b[0m");
+  EXPECT_EQ(PaintStates("a RUNNING b", "\x1b[1m"),
+            "a \x1b[32mRUNNING\x1b[0m\x1b[1m b");
+  EXPECT_EQ(PaintStates(""), "");
 }
 
 TEST(OutputTest, TopFitsItsTerminal) {

@@ -355,6 +355,16 @@ TEST_F(ReadCommandTest, TopRedrawsATerminalUntilItIsInterrupted) {
   EXPECT_GE(looks, 3);
 }
 
+TEST_F(ReadCommandTest, StatesHaveColorsWhereTheTerminalHas) {
+  command_.terminal = true;
+  EXPECT_THAT(command_.Run("job get mnist").out, HasSubstr("   RUNNING   "));
+  command_.color = true;
+  EXPECT_THAT(command_.Run("job get mnist").out,
+              HasSubstr("   \x1b[32mRUNNING\x1b[0m   "));
+  EXPECT_THAT(command_.Run("job get mnist -o json").out,
+              HasSubstr("\"state\": \"RUNNING\""));
+}
+
 TEST_F(ReadCommandTest, VersionAsksTheServerIfThereIsOne) {
   cluster_.cluster.onGetCluster = [](const auto&, auto* cluster) {
     cluster->set_version("9.9.9");

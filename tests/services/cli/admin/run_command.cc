@@ -40,9 +40,10 @@ CommandRunner::Outcome CommandRunner::Run(
     absl::StrAppend(&outcome.err, text);
   };
   console.progress = {
-      .write = console.out, .terminal = terminal, .color = false};
+      .write = console.out, .terminal = terminal, .color = color};
   console.can_ask = answer.has_value();
   console.read_line = [this] { return answer; };
+  console.open_keys = [] { return nullptr; };
   console.read_input = [this] { return input; };
   console.environment = [this](const char* name) {
     const auto found = environment.find(name);

@@ -40,6 +40,7 @@ class CommandRunner {
   std::string input;                  // Standard input.
   std::optional<std::string> answer;  // Somebody is asked, and says this.
   bool terminal = false;              // Standard output is one.
+  bool color = false;                 // That has colours.
   int writes_max = INT_MAX;  // So many, and standard output takes no more.
   int write_error = EPIPE;   // Why.
   absl::Time now;
