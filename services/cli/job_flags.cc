@@ -136,50 +136,106 @@ absl::StatusOr<std::vector<ComparedRun>> ParseRuns(const JobFlags& flags) {
 
 }  // namespace
 
-void AddJobFlags(CLI::App& command, JobFlags& flags) {
+namespace {
+
+void AddParadigmFlags(CLI::App& command, JobFlags& flags) {
   command
       .add_option("--paradigm", flags.paradigms,
-                  "How workers are synchronized; given again: one more run on "
-                  "the same data, seed and weights; with ,batching=balanced "
-                  "behind it, under that batching")
+                  "How workers are synchronized. Given again: one more run "
+                  "with the same data, seed and first weights. "
+                  "With ,batching=balanced behind it, the run has that "
+                  "batching.")
       ->allow_extra_args(false)
-      ->default_str("bsp");
+      ->default_str("bsp")
+      ->type_name("PARADIGM");
   command
       .add_option("--switch-at", flags.switch_at,
-                  "SHARE%=PARADIGM: takes over in every run after that share "
-                  "of the samples (of the time, where they do not end); may be "
-                  "given again")
+                  "Switch every run to the paradigm after this share of the "
+                  "samples, as 30%=asp. Where samples do not end, it is a "
+                  "share of the time. May be given again. Default: no switch.")
       ->allow_extra_args(false)
-      ->default_str("");
-  command.add_option("--batching", flags.batching,
-                     "even: all workers compute equal batches; balanced: in "
-                     "proportion to their measured rates");
-  command.add_option("--epochs", flags.epochs, "Passes over the data");
-  command.add_option("--batch-size", flags.batch_size, "Samples of one push");
-  command.add_option("--micro-batch", flags.micro_batch,
-                     "Samples computed at once; 0: the batch size");
-  command.add_option("--learning-rate", flags.learning_rate,
-                     "Of one push of a full batch");
-  command.add_option("--optimizer", flags.optimizer, "At the servers");
-  command.add_option("--schedule", flags.schedule,
-                     "Of the learning rate, by samples counted");
-  command.add_option("--round-strength", flags.round_strength,
-                     "How a round's step grows with its samples: linear, sqrt "
-                     "or constant");
-  command.add_option("--seed", flags.seed,
-                     "Of all chance: weights, sample order, virtual time");
-  command.add_option("--eval-every", flags.eval_every,
-                     "Samples between evaluations; 0: a twentieth of an epoch");
-  command.add_option("--target-accuracy", flags.target_accuracy,
-                     "Measure the seconds until it is reached");
-  command.add_option("--target", flags.target,
-                     "METRIC<=VALUE or METRIC>=VALUE, as perplexity<=20: the "
-                     "same of any metric of the evaluations");
+      ->default_str("")
+      ->type_name("SHARE%=PARADIGM");
+  command
+      .add_option("--batching", flags.batching,
+                  "even: all workers compute equal batches. balanced: each "
+                  "worker's batch is in proportion to its measured speed.")
+      ->type_name("BATCHING");
+}
+
+void AddLearningFlags(CLI::App& command, JobFlags& flags) {
+  command
+      .add_option("--epochs", flags.epochs, "Passes over the training data.")
+      ->type_name("N");
+  command
+      .add_option("--batch-size", flags.batch_size,
+                  "Samples whose gradient a worker sends in one push.")
+      ->type_name("SAMPLES");
+  command
+      .add_option("--micro-batch", flags.micro_batch,
+                  "Samples that a worker computes at once, which bounds its "
+                  "memory. 0: the whole batch.")
+      ->type_name("SAMPLES");
+  command
+      .add_option("--learning-rate", flags.learning_rate,
+                  "Step size of the optimizer for a push of a full batch.")
+      ->type_name("RATE");
+  command
+      .add_option("--optimizer", flags.optimizer,
+                  "The rule by which the servers update the weights, as below.")
+      ->type_name("OPTIMIZER");
+  command
+      .add_option("--schedule", flags.schedule,
+                  "How the learning rate changes with the share of samples "
+                  "that are counted, as below.")
+      ->type_name("SCHEDULE");
+  command
+      .add_option("--round-strength", flags.round_strength,
+                  "How a round's step grows with its samples: linear, sqrt or "
+                  "constant.")
+      ->type_name("RULE");
+  command
+      .add_option("--seed", flags.seed,
+                  "Seed of all random numbers: first weights, order of samples "
+                  "and, in simulations, times.")
+      ->type_name("N");
+}
+
+void AddTargetFlags(CLI::App& command, JobFlags& flags) {
+  command
+      .add_option("--eval-every", flags.eval_every,
+                  "Samples from one evaluation to the next. 0: a twentieth of "
+                  "an epoch.")
+      ->type_name("SAMPLES");
+  command
+      .add_option("--target-accuracy", flags.target_accuracy,
+                  "Measure the seconds until this accuracy is reached. It is a "
+                  "share from 0 to 1. 0: no target.")
+      ->type_name("SHARE");
+  command
+      .add_option("--target", flags.target,
+                  "Measure the seconds until any metric of the evaluations is "
+                  "there, as perplexity<=20 or top5>=0.9. Default: no target.")
+      ->type_name("METRIC<=VALUE");
   command.add_flag("--stop-at-target", flags.stop_at_target,
-                   "End the run there");
-  command.add_option("--lease", flags.lease,
-                     "A member not heard for so long is lost");
-  command.add_option("-o,--output", flags.output, "table or json");
+                   "End each run when it has reached the target.");
+  command
+      .add_option("--lease", flags.lease,
+                  "Time without a sign of life after which a member of the "
+                  "cluster is lost.")
+      ->type_name("DURATION");
+  command
+      .add_option("-o,--output", flags.output,
+                  "Form of the results: table or json.")
+      ->type_name("FORMAT");
+}
+
+}  // namespace
+
+void AddJobFlags(CLI::App& command, JobFlags& flags) {
+  AddParadigmFlags(command, flags);
+  AddLearningFlags(command, flags);
+  AddTargetFlags(command, flags);
 }
 
 absl::StatusOr<JobRequest> ParseJobFlags(const JobFlags& flags) {

@@ -42,12 +42,11 @@ inline constexpr char kJobFlagsHelp[] =
     R"(Paradigms, each with its defaults (docs/paradigms.md has all parameters):
   bsp, asp, ssp:s=3, dssp:lower=3,upper=15,mode=exact|bounded|printed, cgp,
   saps:mode=refresh|damp|drop, ksync, kbatchsync, backup, kasync, kbatchasync,
-  psp, elastic, abs, syncswitch
-  A run may have a batching of its own: bsp,batching=balanced
-Optimizers: sgd:momentum=0.9,nesterov=true,weight_decay=5e-4, adam, adamw; each
-  with no_decay=norms_and_biases beside a weight_decay
-Schedules: constant, step:at=0.5|0.75,factor=0.1, either with warmup=0.1
-Durations are written 20ms, 1.5s, 2m; a plain number counts seconds)";
+  psp, elastic, abs, syncswitch. Example with a batching: bsp,batching=balanced
+Optimizers: sgd:momentum=0.9,nesterov=true,weight_decay=5e-4, adam, adamw.
+  Each takes no_decay=norms_and_biases beside a weight_decay.
+Schedules: constant, step:at=0.5|0.75,factor=0.1. Each takes warmup=0.1.
+Durations are written 20ms, 1.5s, 2m. A plain number is in seconds)";
 
 // Makes `command` fill `flags`, with help.
 void AddJobFlags(CLI::App& command, JobFlags& flags);

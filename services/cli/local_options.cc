@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
 #include "common/job/duration.h"
@@ -20,15 +21,15 @@ namespace {
 
 constexpr char kFooter[] = R"(
 Examples:
-  # BSP against DSSP, one worker of four being four times slower:
+  # BSP against CGP, one worker of four being four times slower:
   paceline local --step-time 20ms --slowdown 1,1,1,4 \
-      --paradigm bsp --paradigm dssp:lower=3,upper=15
+      --paradigm bsp --paradigm cgp
 
   # Seconds to 97 % on MNIST, as one JSON document:
   paceline local --data mnist:DIR --target-accuracy 0.97 --stop-at-target \
       -o json
 
-  # One's own PyTorch script, on four unequal workers, under two paradigms:
+  # Your own PyTorch script, on four unequal workers, under two paradigms:
   paceline local --program "python3 train.py" --slowdown 1,1,1,4 \
       --paradigm bsp --paradigm cgp
 
@@ -39,85 +40,128 @@ Examples:
 Delays: none, constant:5ms, uniform:min=1ms,max=9ms, normal:mean=5ms,sd=2ms,
   exponential:mean=10ms, lognormal:mean=10ms,sd=5ms
 Pauses: none, every=10s,for=2s, every=10s,for=2s,first=3s
+
 )";
 
 constexpr char kExitCodes[] = R"(.
 
-Exit codes: 0 success; 1 the run failed; 2 a flag or an input is wrong; 3 a data
-  file does not exist; 4 a program of paceline is missing; 5 not allowed;
-  6 a process did not answer in time, or a port is taken; 130 interrupted
-  (128 + N when ended by signal N).
-Progress and errors go to stderr, results alone to stdout.)";
+Exit codes:
+  0 success, 1 the run failed, 2 a flag or an input is wrong,
+  3 a data file does not exist, 4 a program of paceline is missing,
+  5 not allowed, 6 a process did not answer in time or a port is taken,
+  130 interrupted (128 + N when ended by signal N)
+Progress and errors go to standard error, results alone to standard output.)";
 
 void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
-  command.add_option("--model", flags.model,
-                     "logreg, mlp, lenet5, alexnet-small, resnet20, resnet32, "
-                     "resnet50 or resnet110");
-  command.add_option("--data", flags.data,
-                     "synthetic:NAME, mnist:DIR or cifar10:DIR; with "
-                     "--program program (it is dealt the positions of its "
-                     "samples) or stream (they are only counted)");
-  command.add_option("--max-seconds", flags.max_seconds,
-                     "End after so many seconds of training; 0: no limit");
-  command.add_option("--wire", flags.wire,
-                     "How numbers travel: fp32, bf16 or fp16");
-  command.add_option("--precision", flags.precision,
-                     "How GPUs multiply matrices: fp32, tf32 or bf16");
+  command
+      .add_option("--model", flags.model,
+                  absl::StrCat("The built-in model to train. One of ",
+                               absl::StrJoin(ModelNames(), ", "), "."))
+      ->type_name("MODEL");
+  command
+      .add_option("--data", flags.data,
+                  "The data to train on: synthetic:NAME, mnist:DIR or "
+                  "cifar10:DIR. With --program: program, whose samples have "
+                  "positions, or stream, whose samples are only counted.")
+      ->type_name("DATA");
+  command
+      .add_option("--max-seconds", flags.max_seconds,
+                  "End each run after so many seconds of training. 0: no "
+                  "limit.")
+      ->type_name("SECONDS");
+  command
+      .add_option("--wire", flags.wire,
+                  "Format of weights and gradients on the network: fp32, bf16 "
+                  "or fp16.")
+      ->type_name("FORMAT");
+  command
+      .add_option("--precision", flags.precision,
+                  "Format in which GPUs multiply matrices: fp32, tf32 or bf16.")
+      ->type_name("FORMAT");
   command.add_flag("--defer-eval", flags.defer_eval,
-                   "Evaluate after the training, not beside it");
+                   "Evaluate after the training. Default: beside it.");
   command.add_flag("--no-eval", flags.no_eval,
-                   "Never evaluate: no accuracy, and no process for it");
+                   "Never evaluate: there is no accuracy, and no process for "
+                   "it.");
 }
 
 void AddWorkerFlags(CLI::App& command, LocalFlags& flags) {
-  command.add_option("--slowdown", flags.slowdown,
-                     "Multiplies compute time, one factor per worker: 1,1,1,4");
-  command.add_option("--step-time", flags.step_time,
-                     "Imitate a device that takes this long for a full batch");
+  command
+      .add_option("--slowdown", flags.slowdown,
+                  "Make workers slower: a factor for each worker, with commas "
+                  "between them. 1,1,1,4: the fourth takes four times as long. "
+                  "Default: 1 for all.")
+      ->type_name("FACTORS");
+  command
+      .add_option("--step-time", flags.step_time,
+                  "Imitate a device that takes this long for a full batch. "
+                  "Default: the time that this machine needs.")
+      ->type_name("DURATION");
   command
       .add_option("--delay", flags.delay,
-                  "Extra time per iteration; once: every worker, or once per "
-                  "worker")
+                  "Extra time in each iteration, drawn as below. Give it once "
+                  "for all workers, or once for each worker.")
       ->allow_extra_args(false)
-      ->default_str("none");
+      ->default_str("none")
+      ->type_name("DELAY");
   command
       .add_option("--pause", flags.pause,
-                  "Bursts of standing still; once: every worker, or once per "
-                  "worker")
+                  "Let workers stand still from time to time, as below. Give "
+                  "it once for all workers, or once for each worker.")
       ->allow_extra_args(false)
-      ->default_str("none");
+      ->default_str("none")
+      ->type_name("PAUSE");
   command
       .add_option("--micro-batch-cost", flags.micro_batch_cost,
-                  "What a micro-batch after an iteration's first takes besides "
-                  "its samples' time, as a share of --step-time: 0.02")
-      ->default_str("0");
+                  "Time that every micro-batch after the first adds to an "
+                  "iteration, as a share of --step-time. 0.02: two percent.")
+      ->default_str("0")
+      ->type_name("SHARE");
   command
       .add_option("--device", flags.device,
-                  "What workers compute on, auto, cpu, cuda or cuda:N; once: "
-                  "every worker, or once per worker; the evaluator has the "
-                  "first one's. A program sees that card alone")
+                  "What workers compute on: auto, cpu, cuda or cuda:N. Give it "
+                  "once for all workers, or once for each worker. The "
+                  "evaluator uses the device of the first worker. A program "
+                  "sees that card alone.")
       ->allow_extra_args(false)
-      ->default_str("auto");
-  command.add_option("--threads", flags.threads,
-                     "Compute threads of each worker; a program gets them as "
-                     "OMP_NUM_THREADS");
+      ->default_str("auto")
+      ->type_name("DEVICE");
+  command
+      .add_option("--threads", flags.threads,
+                  "Compute threads of each worker. A program gets the number "
+                  "as OMP_NUM_THREADS.")
+      ->type_name("N");
 }
 
 void AddClusterFlags(CLI::App& command, LocalFlags& flags) {
-  command.add_option("--workers", flags.workers, "Worker processes");
-  command.add_option("--servers", flags.servers, "Parameter server processes");
-  command.add_option("--replicas", flags.replicas,
-                     "Backups of each server's part of the model on another "
-                     "one, 0 or 1");
-  command.add_option("--port", flags.port,
-                     "Of the coordinator; 0: chosen by the system");
-  command.add_option("--run-dir", flags.run_dir, "Where logs go")
-      ->default_str("./paceline-runs/TIME-PID");
+  command.add_option("--workers", flags.workers, "Number of worker processes.")
+      ->type_name("N");
+  command
+      .add_option("--servers", flags.servers,
+                  "Number of parameter server processes.")
+      ->type_name("N");
+  command
+      .add_option("--replicas", flags.replicas,
+                  "Backups of each server's part of the model on another "
+                  "server: 0 or 1.")
+      ->type_name("N");
+  command
+      .add_option("--port", flags.port,
+                  "TCP port of the coordinator on this machine. 0: the system "
+                  "chooses one.")
+      ->type_name("PORT");
+  command
+      .add_option("--run-dir", flags.run_dir,
+                  "Folder for the logs and checkpoints of the runs.")
+      ->default_str("./paceline-runs/TIME-PID")
+      ->type_name("DIR");
   command
       .add_option("--record", flags.record,
-                  "Write every iteration's times to this file, for `paceline "
-                  "simulate --trace`; of a single run")
-      ->default_str("");
+                  "Write the times of every iteration to this file, for "
+                  "`paceline simulate --trace`. Only for a single run. "
+                  "Default: no file.")
+      ->default_str("")
+      ->type_name("FILE");
 }
 
 constexpr int64_t kMaxWorkers = 256;

@@ -19,6 +19,7 @@
 #include "services/cli/certificates/certificate_commands.h"
 #include "services/cli/cluster.h"
 #include "services/cli/exit_code.h"
+#include "services/cli/help_format.h"
 #include "services/cli/local_options.h"
 #include "services/cli/progress_printer.h"
 #include "services/cli/run_advise.h"
@@ -152,12 +153,14 @@ int Main(int argc, char** argv) {
   OpenStandardDescriptors();
   SilenceGrpcLog();
   CLI::App app("Trains one model on many unequal machines", "paceline");
+  app.formatter(MakeHelpFormat());
   app.require_subcommand(1);
   app.set_version_flag("--version", absl::StrCat("paceline ", PACELINE_VERSION),
-                       "Print the version of this program");
+                       "Print the version of this program.");
   app.footer(
-      "Exit codes: 0 success, 1 failed, 2 usage, 3 not found, 4 precondition,\n"
-      "5 denied, 6 unavailable or too late, 130 interrupted");
+      "Exit codes:\n"
+      "  0 success, 1 failed, 2 usage, 3 not found, 4 precondition, 5 denied,\n"
+      "  6 unavailable or too late, 130 interrupted");
   LocalFlags flags;
   CLI::App* local = app.add_subcommand(
       "local", "Train on this machine: starts a whole cluster, and ends it");

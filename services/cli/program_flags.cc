@@ -81,19 +81,24 @@ absl::Status CheckOthers(const TypedFlags& typed) {
 void AddProgramFlags(CLI::App& command, ProgramFlags& flags) {
   command
       .add_option("--program", flags.command,
-                  "A command, \"python3 train.py\", whose processes compute "
-                  "the gradients instead of a built-in model: one for every "
-                  "worker and one that evaluates (docs/own-models.md)")
-      ->default_str("");
+                  "Train with your own program instead of a built-in model "
+                  "(docs/own-models.md). The command, as \"python3 train.py\", "
+                  "is started for every worker and for the evaluator. "
+                  "Default: none.")
+      ->default_str("")
+      ->type_name("COMMAND");
   command
       .add_option("--program-name", flags.name,
-                  "What the program is called; else after its command")
-      ->default_str("");
+                  "The program's name in the job. Default: made from its "
+                  "command.")
+      ->default_str("")
+      ->type_name("NAME");
   command
       .add_option("--argument", flags.arguments,
-                  "KEY=VALUE that the program is told; may be given again")
+                  "An argument for the program. May be given again.")
       ->allow_extra_args(false)
-      ->default_str("");
+      ->default_str("")
+      ->type_name("KEY=VALUE");
 }
 
 std::string ProgramNameOf(absl::string_view command) {

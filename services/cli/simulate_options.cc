@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/job/job_defaults.h"
 #include "common/job/job_plan.h"
+#include "common/job/names.h"
 #include "common/status.h"
 #include "services/cli/flag_values.h"
 #include "services/cli/simulated_workers.h"
@@ -18,7 +20,7 @@ constexpr char kFooter[] = R"(
 Examples:
   # Pushes in ten minutes, one worker of four being two and a half times slower:
   paceline simulate --iteration-times 1,1,1,2.5 --duration 600s \
-      --paradigm bsp --paradigm asp --paradigm dssp:lower=3,upper=15
+      --paradigm bsp --paradigm asp --paradigm cgp
 
   # A thousand workers of four speeds, five percent of jitter, a real network:
   paceline simulate --workers 1000 --profile four-speeds --jitter normal:sd=0.05 \
@@ -34,92 +36,139 @@ Examples:
   paceline simulate --iteration-times 1,1,1,4 --train lenet5 --data mnist:DIR \
       --target-accuracy 0.97 --paradigm bsp --paradigm cgp --plot page.html
 
-Profiles: uniform; ratio:1,1,1,4 (factors of the iteration time); four-speeds
-  (1, 1.3, 1.7, 2.9); bursts (every 20 iterations five take 4 times as long);
+Profiles: uniform, ratio:1,1,1,4 (factors of the iteration time), four-speeds
+  (1, 1.3, 1.7, 2.9), bursts (every 20 iterations five take 4 times as long),
   exponential (times without memory). Lists shorter than the workers repeat.
 Jitters: none, normal:sd=0.1 (of the mean), lognormal:sigma=0.3, exponential,
-  bursts:every=60s,for=5s,factor=4; one and bursts joined by '+'
-Trace: what `paceline local --record` writes, lines of
-  {"worker":"w0","compute":0.0203,"samples":32}, in seconds, optionally with
-  "load", "push" and "pull"; each worker replays its own, over and over.
+  bursts:every=60s,for=5s,factor=4. One of them and bursts are joined by '+'.
+Trace: the file that `paceline local --record` writes. Its lines are like
+  {"worker":"w0","compute":0.0203,"samples":32}, in seconds. Optional fields are
+  "load", "push" and "pull". Each worker replays its own lines, over and over.
+
 )";
 
 constexpr char kExitCodes[] = R"(.
 
-Exit codes: 0 success; 1 a run failed or could not end; 2 a flag or an input is
-  wrong; 3 the trace or the data do not exist; 4 the page cannot be written.
+Exit codes:
+  0 success, 1 a run failed or could not end, 2 a flag or an input is wrong,
+  3 the trace or the data do not exist, 4 the page cannot be written
 The same flags give the same output, byte for byte.)";
 
 void AddDeviceFlags(CLI::App& command, SimulateFlags& flags) {
   command
       .add_option("--workers", flags.workers,
-                  "Virtual workers; 0: as many as the lists below name, or 4")
-      ->default_str("0");
+                  "Number of virtual workers. 0: as many as the lists of other "
+                  "flags have entries, or 4.")
+      ->default_str("0")
+      ->type_name("N");
   command
       .add_option("--iteration-times", flags.iteration_times,
-                  "Of a full batch: one for all, or one per worker")
-      ->default_str("1s");
-  command.add_option("--profile", flags.profile,
-                     "uniform, ratio:LIST, four-speeds, bursts or exponential");
+                  "Time that a worker takes for a full batch. One for all "
+                  "workers, or a list with one for each worker.")
+      ->default_str("1s")
+      ->type_name("DURATIONS");
+  command
+      .add_option("--profile", flags.profile,
+                  "How workers differ: uniform, ratio:LIST, four-speeds, "
+                  "bursts or exponential.")
+      ->type_name("PROFILE");
   command
       .add_option("--jitter", flags.jitter,
-                  "How iteration times scatter; once: every worker, or once "
-                  "per worker")
+                  "How the times of iterations scatter, as below. Give it once "
+                  "for all workers, or once for each worker.")
       ->allow_extra_args(false)
-      ->default_str("none");
-  command.add_option("--micro-batch-cost", flags.micro_batch_cost,
-                     "What a micro-batch after an iteration's first takes "
-                     "besides its samples' time, as a share of the mean time "
-                     "of a full batch: 0.02");
-  command.add_option("--trace", flags.trace,
-                     "Replay the iteration times recorded in this file");
+      ->default_str("none")
+      ->type_name("JITTER");
+  command
+      .add_option("--micro-batch-cost", flags.micro_batch_cost,
+                  "Time that every micro-batch after the first adds to an "
+                  "iteration. It is a share of the mean time of a full batch. "
+                  "0.02: two percent.")
+      ->type_name("SHARE");
+  command
+      .add_option("--trace", flags.trace,
+                  "Replay the times of iterations that this file has. Default: "
+                  "times are drawn.")
+      ->type_name("FILE");
 }
 
 void AddRunFlags(CLI::App& command, SimulateFlags& flags) {
-  command.add_option("--duration", flags.duration,
-                     "End after so much virtual time; samples do not run out "
-                     "unless they are given");
-  command.add_option("--iterations", flags.iterations,
-                     "Per worker, on average; 0: 1000 if nothing else ends it");
-  command.add_option("--samples", flags.samples, "Of one epoch");
+  command
+      .add_option("--duration", flags.duration,
+                  "End each run after this virtual time. Samples do not run "
+                  "out unless they are given. Default: no limit.")
+      ->type_name("DURATION");
+  command
+      .add_option("--iterations", flags.iterations,
+                  "End each run after so many iterations of a worker, on "
+                  "average. 0: 1000 if nothing else ends it.")
+      ->type_name("N");
+  command
+      .add_option("--samples", flags.samples,
+                  "Samples of one epoch. 0: as many as --iterations needs, or "
+                  "those of --data.")
+      ->type_name("N");
   command
       .add_option("--train", flags.train,
-                  "Train this model for real, on the virtual clock: logreg, "
-                  "mlp, lenet5, alexnet-small, resnet20, resnet32, "
-                  "resnet50 or resnet110; the data are the "
-                  "samples")
-      ->default_str("");
+                  absl::StrCat("Train this model for real, on the virtual "
+                               "clock. One of ",
+                               absl::StrJoin(ModelNames(), ", "),
+                               ". Default: nothing is trained."))
+      ->default_str("")
+      ->type_name("MODEL");
   command
       .add_option("--data", flags.data,
-                  "For --train: synthetic:NAME, mnist:DIR or cifar10:DIR")
-      ->default_str("synthetic:shapes");
+                  "The data of --train: synthetic:NAME, mnist:DIR or "
+                  "cifar10:DIR.")
+      ->default_str("synthetic:shapes")
+      ->type_name("DATA");
   command
       .add_option("--plot", flags.plot,
-                  "Write a page with accuracy, timelines and histograms of "
-                  "all runs to this file")
-      ->default_str("");
+                  "Write a web page with accuracy, timelines and histograms of "
+                  "all runs to this file. Default: no page.")
+      ->default_str("")
+      ->type_name("FILE");
 }
 
 void AddClusterFlags(CLI::App& command, SimulateFlags& flags) {
-  command.add_option("--servers", flags.servers, "Parameter servers");
-  command.add_option("--latency", flags.latency,
-                     "Of every message, one way: one for all, or one per "
-                     "worker");
+  command
+      .add_option("--servers", flags.servers,
+                  "Number of virtual parameter servers.")
+      ->type_name("N");
+  command
+      .add_option("--latency", flags.latency,
+                  "Time that every message takes one way. One for all workers, "
+                  "or a list with one for each worker.")
+      ->type_name("DURATIONS");
   command
       .add_option("--bandwidth", flags.bandwidth,
-                  "Bytes a second from a worker to each server: one for all, "
-                  "or one per worker; without it, infinitely many")
-      ->default_str("");
+                  "Bytes a second from a worker to each server, as 1.25G. One "
+                  "for all workers, or a list with one for each worker. "
+                  "Default: infinite.")
+      ->default_str("")
+      ->type_name("BYTES");
   command
       .add_option("--model-bytes", flags.model_bytes,
-                  "Of a push and of a pull, all servers together; without "
-                  "it, 0 or those of what is trained")
-      ->default_str("");
-  command.add_option("--join", flags.join,
-                     "3@60s,...: worker 3 joins then; it was not there before, "
-                     "or had left");
-  command.add_option("--leave", flags.leave, "3@60s,...: says good-bye");
-  command.add_option("--crash", flags.crash, "3@60s,...: falls silent");
+                  "Bytes of a push and of a pull, to all servers together. "
+                  "Default: those of the trained model, or 0.")
+      ->default_str("")
+      ->type_name("BYTES");
+  command
+      .add_option("--join", flags.join,
+                  "Workers that join later, or come back after they have left. "
+                  "3@60s,4@90s: worker 3 after 60 s, worker 4 after 90 s. "
+                  "Default: none.")
+      ->type_name("WORKER@TIME");
+  command
+      .add_option("--leave", flags.leave,
+                  "Workers that leave and say so, as 3@60s,4@90s. Default: "
+                  "none.")
+      ->type_name("WORKER@TIME");
+  command
+      .add_option("--crash", flags.crash,
+                  "Workers that fall silent without a word, as 3@60s,4@90s. "
+                  "Default: none.")
+      ->type_name("WORKER@TIME");
 }
 
 constexpr int64_t kMostServers = 1024;

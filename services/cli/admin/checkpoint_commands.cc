@@ -10,6 +10,7 @@
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/output/table.h"
+#include "services/cli/admin/positionals.h"
 #include "services/cli/admin/request_id.h"
 #include "services/cli/admin/resource_name.h"
 #include "services/cli/flag_values.h"
@@ -194,6 +195,39 @@ absl::Status DeleteCheckpoint(Session& session, const NamesFlags& flags,
                         Subject(request.name()));
 }
 
+// Commands that look at folders and ask no coordinator.
+void AddFolderCommands(CLI::App& checkpoint, ChosenCommand& chosen) {
+  const auto verify = AddPlainCommand<VerifyFlags>(
+      checkpoint, "verify",
+      "Check checkpoints that lie in folders of this machine", chosen,
+      &VerifyFolders);
+  verify.app
+      ->add_option("DIR", verify.flags->folders,
+                   "The folder of a checkpoint on this machine.")
+      ->type_name("")
+      ->required();
+  verify.app
+      ->add_option("-o,--output", verify.flags->output,
+                   "Form of the output: table or json.")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+
+  const auto exporting = AddPlainCommand<ExportFlags>(
+      checkpoint, "export",
+      "Write a checkpoint's model as one safetensors file", chosen,
+      &ExportFolder);
+  exporting.app
+      ->add_option("DIR", exporting.flags->folder,
+                   "The folder of a checkpoint on this machine.")
+      ->type_name("")
+      ->required();
+  exporting.app
+      ->add_option("-o,--out", exporting.flags->file,
+                   "The .safetensors file to write.")
+      ->type_name("FILE")
+      ->required();
+}
+
 }  // namespace
 
 void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
@@ -203,49 +237,38 @@ void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
 
   const auto create = AddCommand<CheckpointCreateFlags>(
       checkpoint, "create", "Save a job that runs", chosen, &CreateCheckpoint);
-  create.app->add_option("JOB", create.flags->job)->required();
-  create.app->add_option("--name", create.flags->id,
-                         "Of the checkpoint; default: drawn");
-  create.app->add_option(
-      "--directory", create.flags->directory,
-      "An absolute path that coordinator and servers share; default: where the "
-      "cluster keeps checkpoints. Saves a job whose folder is full");
-  create.app->add_flag("--wait", create.flags->wait, "Until it is ready");
-  create.app->add_flag("--dry-run", create.flags->dry_run,
-                       "Let the server check it, and do nothing");
+  AddJobPositional(*create.app, create.flags->job);
+  create.app
+      ->add_option("--name", create.flags->id,
+                   "The name of the new checkpoint. Default: one that is "
+                   "drawn.")
+      ->type_name("CHECKPOINT");
+  create.app
+      ->add_option("--directory", create.flags->directory,
+                   "An absolute path that coordinator and servers share. It "
+                   "saves a job whose own folder is full. "
+                   "Default: where the cluster keeps its checkpoints.")
+      ->type_name("DIR");
+  create.app->add_flag("--wait", create.flags->wait,
+                       "Wait until the checkpoint is ready. Default: only "
+                       "begin it.");
+  AddDryRunFlag(*create.app, create.flags->dry_run);
 
   const auto list = AddCommand<CheckpointListFlags>(
       checkpoint, "list", "List a job's checkpoints", chosen, &ListCheckpoints);
-  list.app->add_option("JOB", list.flags->job)->required();
+  AddJobPositional(*list.app, list.flags->job);
 
   const auto get = AddCommand<NamesFlags>(
       checkpoint, "get", "Show checkpoints by name", chosen, &GetCheckpoints);
-  get.app->add_option("CHECKPOINT", get.flags->names, "JOB/CHECKPOINT")
-      ->required();
+  AddCheckpointPositional(*get.app, get.flags->names);
 
   const auto remove = AddCommand<NamesFlags>(
       checkpoint, "delete", "Delete checkpoints and their files", chosen,
       &DeleteCheckpoint, {.output = false, .yes = true});
-  remove.app->add_option("CHECKPOINT", remove.flags->names, "JOB/CHECKPOINT")
-      ->required();
-  remove.app->add_flag("--dry-run", remove.flags->dry_run,
-                       "Let the server check it, and do nothing");
+  AddCheckpointPositional(*remove.app, remove.flags->names);
+  AddDryRunFlag(*remove.app, remove.flags->dry_run);
 
-  const auto verify = AddPlainCommand<VerifyFlags>(
-      checkpoint, "verify",
-      "Check checkpoints that lie in folders of this machine", chosen,
-      &VerifyFolders);
-  verify.app->add_option("DIR", verify.flags->folders)->required();
-  verify.app->add_option("-o,--output", verify.flags->output, "table or json");
-
-  const auto exporting = AddPlainCommand<ExportFlags>(
-      checkpoint, "export",
-      "Write a checkpoint's model as one safetensors file", chosen,
-      &ExportFolder);
-  exporting.app->add_option("DIR", exporting.flags->folder)->required();
-  exporting.app
-      ->add_option("-o,--out", exporting.flags->file, "The file to write")
-      ->required();
+  AddFolderCommands(checkpoint, chosen);
 }
 
 }  // namespace paceline

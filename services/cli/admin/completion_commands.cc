@@ -178,7 +178,10 @@ void AddCompletionCommands(CLI::App& root, ChosenCommand& chosen) {
   const auto script = AddPlainCommand<ScriptFlags>(
       root, "completion", "Print a script that completes commands and names",
       chosen, &PrintScript);
-  script.app->add_option("SHELL", script.flags->shell, "bash or zsh")
+  script.app
+      ->add_option("SHELL", script.flags->shell,
+                   "The shell that is to complete: bash or zsh.")
+      ->type_name("")
       ->required();
   script.app->footer(
       "\nExamples:\n"

@@ -126,6 +126,12 @@ absl::Status SetContext(Session& session, const SetFlags& flags) {
                                     is_first ? ", it is current\n" : "\n"));
 }
 
+void AddContextPositional(CLI::App& command, std::string& name) {
+  command.add_option("CONTEXT", name, "The name of the context.")
+      ->type_name("")
+      ->required();
+}
+
 }  // namespace
 
 void AddConfigCommands(CLI::App& root, ChosenCommand& chosen) {
@@ -133,7 +139,8 @@ void AddConfigCommands(CLI::App& root, ChosenCommand& chosen) {
       "config", "Contexts: coordinators and how to reach them");
   config.require_subcommand(1);
   config.footer(
-      "\nThe file is PACELINE_CONFIG, or ~/.config/paceline/config.yaml.");
+      "\nThe config file is PACELINE_CONFIG, or "
+      "~/.config/paceline/config.yaml.");
   AddPlainCommand<NoFlags>(config, "get-contexts", "List contexts", chosen,
                            &GetContexts);
   AddPlainCommand<NoFlags>(config, "current-context",
@@ -142,16 +149,16 @@ void AddConfigCommands(CLI::App& root, ChosenCommand& chosen) {
   const auto use = AddPlainCommand<NameFlags>(config, "use-context",
                                               "Make a context the current one",
                                               chosen, &UseContext);
-  use.app->add_option("CONTEXT", use.flags->name)->required();
+  AddContextPositional(*use.app, use.flags->name);
   const auto set = AddPlainCommand<SetFlags>(
       config, "set-context", "Make a context, or change what is given", chosen,
       &SetContext);
-  set.app->add_option("CONTEXT", set.flags->name)->required();
+  AddContextPositional(*set.app, set.flags->name);
   AddConnectionFlags(*set.app, set.flags->connection);
   set.app->remove_option(set.app->get_option("--context"));
   const auto remove = AddPlainCommand<NameFlags>(
       config, "delete-context", "Forget a context", chosen, &DeleteContext);
-  remove.app->add_option("CONTEXT", remove.flags->name)->required();
+  AddContextPositional(*remove.app, remove.flags->name);
 }
 
 }  // namespace paceline

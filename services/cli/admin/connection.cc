@@ -300,27 +300,44 @@ absl::Status WriteConfigFile(const std::string& path,
 void AddConnectionFlags(CLI::App& command, ConnectionFlags& flags) {
   command
       .add_option("--context", flags.context,
-                  "Of the config file, or PACELINE_CONTEXT")
-      ->group(kGroup);
+                  "Context of the config file to use. Default: "
+                  "PACELINE_CONTEXT, or the current one.")
+      ->group(kGroup)
+      ->type_name("CONTEXT");
   const auto add = [&](const std::string& names, const char* setting,
-                       const char* help) {
-    command.add_option(names, flags.settings[setting], help)->group(kGroup);
+                       const char* placeholder, const char* help) {
+    command.add_option(names, flags.settings[setting], help)
+        ->group(kGroup)
+        ->type_name(placeholder);
   };
-  add("--address", "address",
-      "host:port of the coordinator, of two with a comma, or "
-      "PACELINE_ADDRESS");
-  add("-n,--namespace", "namespace", "Of jobs, or PACELINE_NAMESPACE");
-  add("--tls-ca", "tls-ca", "File of the certificates to trust");
-  add("--tls-cert", "tls-cert", "File of the own certificate");
-  add("--tls-key", "tls-key", "File of its key");
-  add("--tls-server-name", "tls-server-name",
-      "The name in the coordinator's certificate, where it is not the host's");
-  add("--token-file", "token-file", "File of the own bearer token");
-  add("--request-timeout", "request-timeout",
-      "What one request may take, retries included; 30s");
+  add("--address", "address", "HOST:PORT",
+      "Address of the coordinator; of two, with a comma between them. Default: "
+      "PACELINE_ADDRESS, or the context's.");
+  add("-n,--namespace", "namespace", "NAMESPACE",
+      "Namespace of jobs. Default: PACELINE_NAMESPACE, the context's, or the "
+      "namespace `default`.");
+  add("--tls-ca", "tls-ca", "FILE",
+      "Certificates of the authorities to trust, as PEM. Default: "
+      "PACELINE_TLS_CA, or the context's.");
+  add("--tls-cert", "tls-cert", "FILE",
+      "Your certificate, as PEM. Default: PACELINE_TLS_CERT, or the "
+      "context's.");
+  add("--tls-key", "tls-key", "FILE",
+      "The key of your certificate, as PEM. Default: PACELINE_TLS_KEY, or the "
+      "context's.");
+  add("--tls-server-name", "tls-server-name", "NAME",
+      "Name that the coordinator's certificate must have. Default: the host of "
+      "the address.");
+  add("--token-file", "token-file", "FILE",
+      "File with your bearer token. Default: PACELINE_TOKEN_FILE, or the "
+      "context's.");
+  add("--request-timeout", "request-timeout", "DURATION",
+      "Time that one request may take, with all its retries. Default: 30s; 5s "
+      "for coordinator list, 3s for version.");
   command
       .add_flag("--insecure-plaintext", flags.insecure_plaintext,
-                "Talk to other machines without TLS")
+                "Talk to other machines without TLS. Default: only to this "
+                "machine.")
       ->group(kGroup);
 }
 

@@ -91,8 +91,9 @@ void AddCoordinatorCommands(CLI::App& root, ChosenCommand& chosen) {
       "Let the coordinator at --address, which stands by, lead", chosen,
       &Promote, {.yes = true});
   promote.app->add_flag("--accept-loss", promote.flags->accept_loss,
-                        "Also if it does not have everything: the one that led "
-                        "before must be stopped");
+                        "Promote it even if changes are lost. First stop the "
+                        "coordinator that led before. "
+                        "Default: only if nothing is lost.");
 }
 
 }  // namespace paceline

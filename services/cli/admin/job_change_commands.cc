@@ -8,6 +8,7 @@
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/job_file.h"
 #include "services/cli/admin/output/job_view.h"
+#include "services/cli/admin/positionals.h"
 #include "services/cli/admin/request_id.h"
 #include "services/cli/admin/resource_name.h"
 
@@ -163,13 +164,14 @@ AddedCommand<Flags> AddChange(CLI::App& job, const char* name, const char* help,
                               ChosenCommand& chosen, bool several, Run run,
                               const CommonChoice& choice = {}) {
   const auto command = AddCommand<Flags>(job, name, help, chosen, run, choice);
-  CLI::Option* names =
-      command.app->add_option("JOB", command.flags->names)->required();
+  CLI::Option* names = AddJobPositional(*command.app, command.flags->names);
   if (!several) names->expected(1)->allow_extra_args(false);
-  command.app->add_option("--etag", command.flags->etag,
-                          "Only if this is still the job's");
-  command.app->add_flag("--dry-run", command.flags->dry_run,
-                        "Let the server check it, and do nothing");
+  command.app
+      ->add_option("--etag", command.flags->etag,
+                   "Do it only if the job still has this etag, so that nobody "
+                   "has changed it meanwhile. Default: in any case.")
+      ->type_name("ETAG");
+  AddDryRunFlag(*command.app, command.flags->dry_run);
   return command;
 }
 
@@ -192,17 +194,23 @@ void AddJobChangeCommands(CLI::App& job, ChosenCommand& chosen) {
       /*several=*/false, &SwitchParadigm);
   paradigm.app
       ->add_option("PARADIGM,--paradigm", paradigm.flags->paradigm,
-                   "As bsp, ssp:s=3 or cgp; see docs/paradigms.md")
+                   "The paradigm from now on, as bsp, ssp:s=3 or cgp. auto: "
+                   "the coordinator chooses (docs/paradigms.md).")
+      ->type_name("PARADIGM")
       ->required();
-  paradigm.app->add_option("--reason", paradigm.flags->reason,
-                           "For the record");
+  paradigm.app
+      ->add_option("--reason", paradigm.flags->reason,
+                   "Why, for the job's log. Default: no reason.")
+      ->type_name("REASON");
 
   const auto update =
       AddChange<UpdateFlags>(job, "update", "Change fields of a job", chosen,
                              /*several=*/false, &UpdateJob);
   update.app
       ->add_option("--set", update.flags->sets,
-                   "FIELD=VALUE; may be given again")
+                   "A field and its new value. May be given again. "
+                   "FIELD=null: back to the default, or remove the label.")
+      ->type_name("FIELD=VALUE")
       ->allow_extra_args(false)
       ->required();
   update.app->footer(R"(
@@ -214,9 +222,11 @@ Examples:
   const auto restore = AddChange<RestoreFlags>(
       job, "restore", "Let a job go on from one of its checkpoints", chosen,
       /*several=*/false, &RestoreJob);
-  restore.app->add_option("--checkpoint", restore.flags->checkpoint,
-                          "Default: the newest that is ready and has not "
-                          "diverged");
+  restore.app
+      ->add_option("--checkpoint", restore.flags->checkpoint,
+                   "The checkpoint to go on from. Default: the newest that is "
+                   "ready and whose weights have not diverged.")
+      ->type_name("CHECKPOINT");
 }
 
 }  // namespace paceline

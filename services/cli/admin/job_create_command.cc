@@ -9,6 +9,7 @@
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/job_file.h"
+#include "services/cli/admin/positionals.h"
 #include "services/cli/admin/request_id.h"
 #include "services/cli/admin/resource_name.h"
 #include "services/cli/job_arguments.h"
@@ -139,19 +140,28 @@ void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen) {
   const auto [app, flags] = AddCommand<JobCreateFlags>(
       job, "create", "Create jobs from files or flags", chosen, &RunCreate);
   app->add_option("-f,--filename", flags->files,
-                  "YAML or JSON of a job; - is standard input")
+                  "A file of jobs, as YAML or JSON. -: standard input. May be "
+                  "given again. Default: a job of the flags alone.")
+      ->type_name("FILE")
       ->allow_extra_args(false);
-  app->add_option("--name", flags->name, "Instead of the file's");
+  app->add_option("--name", flags->name,
+                  "The name of the new job. Default: the one in the file, or "
+                  "one that is drawn.")
+      ->type_name("NAME");
   app->add_option("--model", flags->model,
-                  "Instead of the file's; program:NAME for one's own");
+                  "The model to train, as lenet5. program:NAME is a program of "
+                  "yours. Default: the one in the file.")
+      ->type_name("MODEL");
   app->add_option("--data", flags->data,
-                  "Instead of the file's; program or stream for a program");
+                  "The data to train on, as mnist:DIR. For a program: program "
+                  "or stream. Default: those in the file.")
+      ->type_name("DATA");
   app->add_option("--argument", flags->arguments,
-                  "KEY=VALUE that a program is told, beside the file's and in "
-                  "place of the same one there; may be given again")
+                  "An argument for the program. It takes the place of the "
+                  "file's argument with that KEY. May be given again.")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app->add_flag("--dry-run", flags->dry_run,
-                "Let the server check it, and do nothing");
+  AddDryRunFlag(*app, flags->dry_run);
   app->footer(kFooter);
 }
 

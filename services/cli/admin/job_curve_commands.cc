@@ -14,6 +14,7 @@
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/output/tensorboard_file.h"
 #include "services/cli/admin/output/training_clock.h"
+#include "services/cli/admin/positionals.h"
 #include "services/cli/one_line.h"
 #include "services/cli/run_files.h"
 
@@ -187,16 +188,18 @@ void AddJobCurveCommands(CLI::App& job, ChosenCommand& chosen) {
   const auto accuracy = AddCommand<AccuracyFlags>(
       job, "accuracy", "List what the evaluations of a job have measured",
       chosen, &ListAccuracy, {.csv = true});
-  accuracy.app->add_option("JOB", accuracy.flags->job)->required();
+  AddJobPositional(*accuracy.app, accuracy.flags->job);
 
   const auto metrics = AddCommand<MetricsFlags>(
       job, "metrics",
       "Show a job's whole curve: evaluations, switches, workers", chosen,
       &ShowMetrics, {.csv = true});
-  metrics.app->add_option("JOB", metrics.flags->job)->required();
-  metrics.app->add_option("--tensorboard", metrics.flags->tensorboard,
-                          "Also write the curve for TensorBoard, into "
-                          "DIR/JOB");
+  AddJobPositional(*metrics.app, metrics.flags->job);
+  metrics.app
+      ->add_option("--tensorboard", metrics.flags->tensorboard,
+                   "Also write the evaluations as an event file of "
+                   "TensorBoard, in the folder DIR/JOB. Default: no file.")
+      ->type_name("DIR");
   metrics.app->footer(R"(
 Examples:
   paceline job metrics mnist
@@ -206,12 +209,14 @@ Examples:
   const auto compare = AddCommand<CompareFlags>(
       job, "compare", "Compare jobs: a line each, and who was first", chosen,
       &CompareByName, {.csv = true});
-  compare.app->add_option("JOB", compare.flags->names)
-      ->required()
+  AddJobPositional(*compare.app, compare.flags->names)
       ->expected(2, CLI::detail::expected_max_vector_size);
-  compare.app->add_option("--target", compare.flags->target,
-                          "METRIC>=VALUE or METRIC<=VALUE: also compare the "
-                          "seconds of training until then");
+  compare.app
+      ->add_option("--target", compare.flags->target,
+                   "Also compare the seconds of training until this metric "
+                   "was reached. METRIC<=VALUE for what is to fall. "
+                   "Default: no target.")
+      ->type_name("METRIC>=VALUE");
   compare.app->footer(R"(
 Example:
   paceline job compare baseline cgp --target 'accuracy>=0.97')");

@@ -11,6 +11,7 @@
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/output/job_view.h"
+#include "services/cli/admin/positionals.h"
 #include "services/cli/admin/resource_name.h"
 #include "services/cli/flag_values.h"
 
@@ -189,25 +190,28 @@ absl::Status JobLogs(Session& session, const LogsFlags& flags) {
 void AddJobFollowCommands(CLI::App& job, ChosenCommand& chosen) {
   const auto wait = AddCommand<WaitFlags>(
       job, "wait", "Wait until jobs are in a state", chosen, &WaitForJobs);
-  wait.app->add_option("JOB", wait.flags->names)->required();
+  AddJobPositional(*wait.app, wait.flags->names);
   wait.app
       ->add_option("--for", wait.flags->condition,
-                   "state=SUCCEEDED (or another state), or delete")
+                   "What to wait for: state=SUCCEEDED, or another state, or "
+                   "delete.")
+      ->type_name("CONDITION")
       ->required();
   wait.app
       ->add_option("--timeout", wait.flags->timeout,
-                   "As 30s or 2h; 0: as long as it takes")
+                   "Time to wait for all jobs together, as 30s or 2h. 0: as "
+                   "long as it takes.")
+      ->type_name("DURATION")
       ->capture_default_str();
   wait.app->footer(
-      "\nEnds with 1 if a job ends in another state, with 6 if the time is "
-      "over.");
+      "\nExit code 1: a job has ended in another state. 6: the time is over.");
 
   const auto logs = AddCommand<LogsFlags>(
       job, "logs", "Print what was decided about a job, and why", chosen,
       &JobLogs);
-  logs.app->add_option("JOB", logs.flags->name)->required();
+  AddJobPositional(*logs.app, logs.flags->name);
   logs.app->add_flag("-f,--follow", logs.flags->follow,
-                     "Go on until the job has ended");
+                     "Go on with new lines until the job has ended.");
 }
 
 }  // namespace paceline

@@ -9,6 +9,7 @@
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/job_selection.h"
 #include "services/cli/admin/output/job_view.h"
+#include "services/cli/admin/positionals.h"
 
 namespace paceline {
 namespace {
@@ -157,35 +158,51 @@ absl::Status ReportJob(Session& session, const GetFlags& /*flags*/,
 void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen) {
   const auto get =
       AddCommand<GetFlags>(job, "get", "Show jobs by name", chosen, &GetJobs);
-  get.app->add_option("JOB", get.flags->names)->required();
+  AddJobPositional(*get.app, get.flags->names);
   get.app->add_flag("-w,--watch", get.flags->watch,
-                    "Go on with a line for every change, until it has ended");
+                    "Go on with a line for every change, until the job has "
+                    "ended. For one job.");
 
   const auto list =
       AddCommand<JobListFlags>(job, "list", "List jobs", chosen, &ListJobs);
   list.app->add_flag("-A,--all-namespaces", list.flags->all_namespaces,
-                     "Not of one namespace alone");
+                     "List the jobs of all namespaces. Default: those of -n.");
   list.app->add_flag("-w,--watch", list.flags->watch,
-                     "Go on with a line for every change");
-  list.app->add_option("--filter", list.flags->filter,
-                       "As 'state = RUNNING AND labels.team = \"vision\"'");
-  list.app->add_option("--state", list.flags->state,
-                       "Those in that state alone, as running");
-  list.app->add_option("-l,--labels", list.flags->labels,
-                       "Those with these labels alone, as team=vision");
-  list.app->add_option("--order-by", list.flags->order_by,
-                       "As \"create_time desc,name\"; default: by name");
-  list.app->add_option("--limit", list.flags->limit, "At most so many; 0: all");
+                     "Go on with a line for every change, until you end it.");
+  list.app
+      ->add_option("--filter", list.flags->filter,
+                   "List only jobs that match, as 'state = RUNNING AND "
+                   "labels.team = \"vision\"'. Default: all.")
+      ->type_name("FILTER");
+  list.app
+      ->add_option("--state", list.flags->state,
+                   "List only jobs in this state, as running. Default: all.")
+      ->type_name("STATE");
+  list.app
+      ->add_option("-l,--labels", list.flags->labels,
+                   "List only jobs with these labels, as team=vision. "
+                   "Default: all.")
+      ->type_name("LABELS");
+  list.app
+      ->add_option("--order-by", list.flags->order_by,
+                   "Fields to sort by, as 'create_time desc,name'.")
+      ->type_name("FIELDS")
+      ->capture_default_str();
+  list.app
+      ->add_option("--limit", list.flags->limit,
+                   "List at most so many jobs. 0: all.")
+      ->type_name("N")
+      ->capture_default_str();
 
   const auto describe =
       AddCommand<GetFlags>(job, "describe", "Show everything about a job",
                            chosen, &DescribeJobs, {.output = false});
-  describe.app->add_option("JOB", describe.flags->names)->required();
+  AddJobPositional(*describe.app, describe.flags->names);
 
   const auto report = AddCommand<GetFlags>(
       job, "report", "Print what was measured on all runs of a job, as JSON",
       chosen, &ReportJob, {.output = false});
-  report.app->add_option("JOB", report.flags->names)->required();
+  AddJobPositional(*report.app, report.flags->names);
 }
 
 }  // namespace paceline

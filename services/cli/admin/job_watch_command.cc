@@ -7,6 +7,7 @@
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/output/state_color.h"
+#include "services/cli/admin/positionals.h"
 #include "services/cli/progress_printer.h"
 
 namespace paceline {
@@ -129,7 +130,7 @@ absl::Status WatchJob(Session& session, const WatchFlags& flags) {
 void AddJobWatchCommand(CLI::App& job, ChosenCommand& chosen) {
   const auto watch = AddCommand<WatchFlags>(
       job, "watch", "Follow a job until it has ended", chosen, &WatchJob);
-  watch.app->add_option("JOB", watch.flags->name)->required();
+  AddJobPositional(*watch.app, watch.flags->name);
 }
 
 }  // namespace paceline

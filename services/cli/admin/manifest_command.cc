@@ -34,59 +34,85 @@ absl::Status PrintManifest(Session& session, const ManifestFlags& flags) {
 
 void AddProgramOptions(CLI::App& app, WorkerManifest& manifest) {
   app.add_option("--program", manifest.program,
-                 "What it can train: NAME of a job's `model: program:NAME`")
+                 "The program's name: workers train jobs whose model is "
+                 "program:NAME.")
+      ->type_name("NAME")
       ->required();
-  app.add_option("--image", manifest.image, "The program's image")->required();
+  app.add_option("--image", manifest.image, "The program's container image.")
+      ->type_name("IMAGE")
+      ->required();
   app.add_option("COMMAND", manifest.command,
-                 "After `--`: the program's command; without, the image's own");
+                 "The program's command, after `--`. Default: the image's own.")
+      ->type_name("");
   app.add_option("--env", manifest.env,
-                 "NAME=VALUE in the program's environment; may be repeated")
+                 "A variable of the program's environment. May be given again.")
+      ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  app.add_option("--gpus", manifest.gpus, "GPUs of each program")
-      ->check(CLI::Range(0, 1024))
+  app.add_option("--gpus", manifest.gpus, "GPUs of each program.")
+      ->check(CLI::Range(0, 1024).description(""))
+      ->type_name("N")
       ->capture_default_str();
   app.add_option("--gpu-resource", manifest.gpu_resource,
-                 "What the device plugin calls them")
+                 "The name of GPUs in Kubernetes, as the device plugin gives "
+                 "it.")
+      ->type_name("RESOURCE")
       ->capture_default_str();
-  app.add_option("--cpu", manifest.cpu, "CPUs that the program requests")
+  app.add_option("--cpu", manifest.cpu,
+                 "CPUs that the program requests, as a Kubernetes quantity.")
+      ->type_name("QUANTITY")
       ->capture_default_str();
   app.add_option("--memory", manifest.memory,
-                 "Memory that the program requests, and its limit")
+                 "Memory that the program requests, which is also its limit.")
+      ->type_name("QUANTITY")
       ->capture_default_str();
   app.add_option("--shm-size", manifest.shm_size,
-                 "Of its /dev/shm, which counts to its memory")
+                 "Size of the program's /dev/shm. It is a part of its memory.")
+      ->type_name("QUANTITY")
       ->capture_default_str();
-  app.add_option(
-         "--weights-size", manifest.weights_size,
-         "All the model's weights as fp32; the agent gets twice as much "
-         "memory more, for weights and gradients")
+  app.add_option("--weights-size", manifest.weights_size,
+                 "Size of all weights of the model as fp32. The agent gets "
+                 "twice as much memory more, for weights and gradients.")
+      ->type_name("QUANTITY")
       ->capture_default_str();
   app.add_option("--data-claim", manifest.data_claim,
-                 "A claim that the program sees in /data, read only");
+                 "A volume claim that the program sees in /data, read only. "
+                 "Default: none.")
+      ->type_name("CLAIM");
 }
 
 void AddPlaceOptions(CLI::App& app, ManifestFlags& flags) {
   WorkerManifest& manifest = flags.manifest;
   app.add_option("--coordinator", manifest.coordinator,
-                 "host:port, as pods reach it")
+                 "Address of the coordinator, as pods reach it.")
+      ->type_name("HOST:PORT")
       ->required();
   app.add_option("--tls-secret", manifest.tls_secret,
-                 "A secret with a worker's tls.crt, tls.key and ca.crt");
+                 "A secret with a worker's tls.crt, tls.key and ca.crt. "
+                 "Default: none, and --insecure-plaintext is needed.")
+      ->type_name("SECRET");
   app.add_flag("--insecure-plaintext", flags.insecure_plaintext,
-               "The coordinator has no TLS");
-  app.add_option("--agent-image", manifest.agent_image, "paceline's worker")
+               "Talk to the coordinator without TLS.");
+  app.add_option("--agent-image", manifest.agent_image,
+                 "The image of paceline's worker.")
+      ->type_name("IMAGE")
       ->capture_default_str();
   app.add_option("--name", manifest.name,
-                 "The Deployment's; without, made of the program's name");
+                 "The name of the Deployment. Default: made from the program's "
+                 "name.")
+      ->type_name("NAME");
   app.add_option("--pool", manifest.pool,
-                 "The workers' pool; without, the program's name");
+                 "The pool of the workers. Default: the program's name.")
+      ->type_name("POOL");
   app.add_flag("--evaluator", manifest.evaluator,
-               "Evaluators instead of workers");
-  app.add_option("--replicas", manifest.replicas, "How many")
-      ->check(CLI::Range(0, 100000))
+               "Make evaluators. Default: workers.");
+  app.add_option("--replicas", manifest.replicas,
+                 "Number of workers or evaluators.")
+      ->check(CLI::Range(0, 100000).description(""))
+      ->type_name("N")
       ->capture_default_str();
   app.add_option("--node-selector", manifest.node_selector,
-                 "KEY=VALUE, a label that nodes must have; may be repeated")
+                 "A label that nodes must have. May be given again.")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }
 

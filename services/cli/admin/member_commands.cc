@@ -186,14 +186,21 @@ void AddWorkerCommands(CLI::App& root, ChosenCommand& chosen) {
   worker.require_subcommand(1);
   const auto list = AddCommand<WorkerListFlags>(worker, "list", "List workers",
                                                 chosen, &ListWorkers);
-  list.app->add_option("--pool", list.flags->pool, "Of this pool alone");
+  list.app
+      ->add_option("--pool", list.flags->pool,
+                   "List only workers of this pool. Default: all.")
+      ->type_name("POOL");
   list.app->add_flag("-w,--watch", list.flags->watch,
-                     "Go on with a line for every change");
+                     "Go on with a line for every change, until you end it.");
   const auto add = [&](const char* name, const char* help, auto run,
                        const CommonChoice& choice = {}) {
     const auto command =
         AddCommand<WorkerNamesFlags>(worker, name, help, chosen, run, choice);
-    command.app->add_option("WORKER", command.flags->names)->required();
+    command.app
+        ->add_option("WORKER", command.flags->names,
+                     "The worker or evaluator: NAME or workers/NAME.")
+        ->type_name("")
+        ->required();
   };
   add("get", "Show workers by name", &GetWorkers);
   add("describe", "Show everything about a worker", &DescribeWorkers,
@@ -208,7 +215,10 @@ void AddAuditCommands(CLI::App& root, ChosenCommand& chosen) {
   audit.require_subcommand(1);
   const auto list = AddCommand<AuditFlags>(
       audit, "list", "List records, the newest first", chosen, &ListAudit);
-  list.app->add_option("--limit", list.flags->limit, "At most so many; 0: all")
+  list.app
+      ->add_option("--limit", list.flags->limit,
+                   "List at most so many records. 0: all.")
+      ->type_name("N")
       ->capture_default_str();
 }
 
@@ -221,7 +231,11 @@ void AddServerCommands(CLI::App& root, ChosenCommand& chosen) {
   const auto add = [&](const char* name, const char* help, auto run) {
     const auto command =
         AddCommand<ServerNamesFlags>(server, name, help, chosen, run);
-    command.app->add_option("SERVER", command.flags->names)->required();
+    command.app
+        ->add_option("SERVER", command.flags->names,
+                     "The parameter server: NAME or servers/NAME.")
+        ->type_name("")
+        ->required();
   };
   add("drain", "Move what servers have to others, and give them no more jobs",
       &DrainServer);

@@ -116,14 +116,20 @@ void AddCommonFlags(CLI::App& command, CommonFlags& flags,
                     const CommonChoice& choice) {
   flags.has_csv = choice.csv;
   if (choice.output) {
-    command.add_option("-o,--output", flags.output,
-                       choice.csv ? "table, wide, csv, json, yaml or name"
-                                  : "table, wide, json, yaml or name");
+    command
+        .add_option("-o,--output", flags.output,
+                    choice.csv ? "Form of the output: table, wide, csv, json, "
+                                 "yaml or name."
+                               : "Form of the output: table, wide, json, yaml "
+                                 "or name.")
+        ->type_name("FORMAT")
+        ->capture_default_str();
     command.add_flag("--no-headers", flags.no_headers,
-                     "Tables without their first line");
+                     "Leave the line of column names out of tables.");
   }
   if (choice.yes) {
-    command.add_flag("-y,--yes", flags.yes, "Do not ask");
+    command.add_flag("-y,--yes", flags.yes,
+                     "Do it without asking. Default: ask at a terminal.");
   }
   AddConnectionFlags(command, flags.connection);
 }

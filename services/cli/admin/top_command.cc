@@ -11,6 +11,7 @@
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/output/top_view.h"
+#include "services/cli/admin/positionals.h"
 #include "services/cli/admin/typed_keys.h"
 #include "services/cli/flag_values.h"
 
@@ -110,13 +111,22 @@ absl::Status ShowTop(Session& session, const TopFlags& flags) {
 
 void AddTopCommand(CLI::App& root, ChosenCommand& chosen) {
   const auto top = AddCommand<TopFlags>(
-      root, "top", "Jobs and workers, or one job's workers, again and again",
-      chosen, &ShowTop, {.output = false});
-  top.app->add_option("JOB", top.flags->job);
-  top.app->add_option("--interval", top.flags->interval, "Between two looks")
+      root, "top",
+      "Show jobs and workers, or one job's workers, as they change", chosen,
+      &ShowTop, {.output = false});
+  AddJobPositional(*top.app, top.flags->job)
+      ->required(false)
+      ->description(
+          "Show only this job and its workers. Default: all jobs and workers.");
+  top.app
+      ->add_option("--interval", top.flags->interval,
+                   "Time between two looks, from 100ms to 1h.")
+      ->type_name("DURATION")
       ->capture_default_str();
   top.app->add_flag("--once", top.flags->once,
-                    "Once; so it is where output is no terminal");
+                    "Print one look and end. Default: only where the output is "
+                    "no terminal.");
+  top.app->footer("\nKeys: q quits.");
 }
 
 }  // namespace paceline

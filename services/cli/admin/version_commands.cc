@@ -55,7 +55,8 @@ void AddVersionCommand(CLI::App& root, ChosenCommand& chosen) {
   const auto version = AddCommand<VersionFlags>(
       root, "version", "Print the versions", chosen, &ShowVersion);
   version.app->add_flag("--client", version.flags->client_only,
-                        "Of this program alone");
+                        "Print only the version of this program. Default: also "
+                        "the coordinator's.");
   // The flag's own value wins.
   version.flags->connection.settings["request-timeout"] = kVersionPatience;
 }

@@ -112,8 +112,9 @@ absl::Status Remove(Session& session, const LabelFlags& flags) {
   return session.Write(absl::StrCat(removed, " secrets removed\n"));
 }
 
-void AddLabels(CLI::App& command, LabelFlags& flags, const char* help) {
-  command.add_option("--label", flags.labels, help);
+CLI::Option* AddLabels(CLI::App& command, LabelFlags& flags, const char* help) {
+  return command.add_option("--label", flags.labels, help)
+      ->type_name("KEY=VALUE");
 }
 
 }  // namespace
@@ -127,24 +128,37 @@ void AddCertificateCommands(CLI::App& root, ChosenCommand& chosen) {
       "Issue what is missing or ends soon; may be repeated", chosen, &Ensure);
   EnsureFlags& flags = *ensure.flags;
   ensure.app
-      ->add_option("CERTIFICATE", flags.certificates,
-                   "NAME=ROLE/IDENTITY[,HOST...]; NAME is the folder's or the "
-                   "end of the secret's name")
+      ->add_option(
+          "CERTIFICATE", flags.certificates,
+          "A certificate, as NAME=ROLE/IDENTITY[,HOST...]. NAME is its "
+          "folder, or the end of its secret's name.")
+      ->type_name("")
       ->required();
-  ensure.app->add_option("--directory", flags.folder,
-                         "Keep them here: NAME/tls.crt, tls.key and ca.crt, "
-                         "and the authority's in ca/");
-  ensure.app->add_option("--kubernetes-secrets", flags.secrets,
-                         "Keep them as secrets of the own pod's namespace, "
-                         "with that prefix and a -");
-  AddLabels(*ensure.app, flags, "KEY=VALUE, on the secrets; may be repeated");
-  ensure.app->add_option("--days", flags.days, "How long they are valid")
-      ->check(CLI::Range(int64_t{1}, kMostDays))
+  ensure.app
+      ->add_option("--directory", flags.folder,
+                   "Keep the certificates in this folder: NAME/tls.crt, "
+                   "tls.key and ca.crt. The authority's are in ca/. "
+                   "Default: none; give this or --kubernetes-secrets.")
+      ->type_name("DIR");
+  ensure.app
+      ->add_option("--kubernetes-secrets", flags.secrets,
+                   "Keep the certificates as secrets of this pod's namespace. "
+                   "Their names begin with PREFIX-. "
+                   "Default: none; give this or --directory.")
+      ->type_name("PREFIX");
+  AddLabels(*ensure.app, flags,
+            "A label of the secrets. May be given again. Default: none.");
+  ensure.app
+      ->add_option("--days", flags.days,
+                   "Days for which new certificates are valid.")
+      ->check(CLI::Range(int64_t{1}, kMostDays).description(""))
+      ->type_name("DAYS")
       ->capture_default_str();
   ensure.app
       ->add_option("--renew-before-days", flags.renew_before_days,
-                   "Those that end so soon are exchanged")
-      ->check(CLI::Range(int64_t{0}, kMostDays))
+                   "Renew certificates that end within so many days.")
+      ->check(CLI::Range(int64_t{0}, kMostDays).description(""))
+      ->type_name("DAYS")
       ->capture_default_str();
   ensure.app->footer(
       "\nExample: paceline certificate ensure --directory tls \\\n"
@@ -154,8 +168,9 @@ void AddCertificateCommands(CLI::App& root, ChosenCommand& chosen) {
       certificate, "remove-secrets",
       "Delete all secrets of the own pod's namespace with the given labels",
       chosen, &Remove);
-  AddLabels(*remove.app, *remove.flags, "KEY=VALUE; may be repeated");
-  remove.app->get_option("--label")->required();
+  AddLabels(*remove.app, *remove.flags,
+            "A label that the secrets have. May be given again.")
+      ->required();
 }
 
 }  // namespace paceline
