@@ -122,8 +122,8 @@ class RunControl {
   // Of runs that go on: servers that have not come back are lost.
   void LoseAwaitedServers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
   // Journals that take too long to be read begin anew: in another run of their
-  // job. Without checkpoints there is none to go on from, and they are given
-  // up. What was given up and is still there is removed.
+  // job. Without checkpoints there is none to go on from, and they get longer.
+  // What was given up and is still there is removed.
   void TendJournals() ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_->mu());
 
   void Control();
