@@ -25,7 +25,8 @@ from real_cluster import RealCluster
 
 BIN = SOURCE = None
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-curve-"))
-PAUSE = 2  # Seconds that a job stands still, at least.
+PAUSE = 3  # Seconds that a job stands still, at least.
+SLACK = 1  # By which the coordinator of a busy machine is late with its notes.
 
 
 def masked_crc32c(data):
@@ -174,14 +175,14 @@ class JobCurveTest(unittest.TestCase):
         curve = self.document("job", "metrics", "paused")["evaluations"]
         times = [unix(one["time"]) for one in curve]
         self.assertEqual(times, sorted(times))
-        self.assertGreaterEqual(times[0], began)
-        self.assertLessEqual(times[-1], ended)
+        self.assertGreaterEqual(times[0], began - SLACK)
+        self.assertLessEqual(times[-1], ended + SLACK)
         # Only across the pause do the clock and the seconds differ.
         apart = [later - earlier - (curve[i + 1]["seconds"] - curve[i]["seconds"])
                  for i, (earlier, later) in enumerate(zip(times, times[1:]))]
-        self.assertGreater(max(apart), PAUSE)
+        self.assertGreater(max(apart), PAUSE - SLACK)
         apart.remove(max(apart))
-        self.assertLess(max(map(abs, apart)), 0.5)
+        self.assertLess(max(map(abs, apart)), SLACK)
 
     def test_csv_has_the_same_numbers(self):
         for job in ("paused", "line"):

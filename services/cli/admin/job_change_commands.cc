@@ -195,7 +195,8 @@ void AddJobChangeCommands(CLI::App& job, ChosenCommand& chosen) {
   paradigm.app
       ->add_option("PARADIGM,--paradigm", paradigm.flags->paradigm,
                    "The paradigm from now on, as bsp, ssp:s=3 or cgp. auto: "
-                   "the coordinator chooses (docs/paradigms.md).")
+                   "the coordinator chooses (docs/paradigms.md). Give it with "
+                   "or without the flag.")
       ->type_name("PARADIGM")
       ->required();
   paradigm.app
