@@ -13,9 +13,10 @@ namespace {
 
 using Live = Completion::Live;
 
-// Values of flags that are known beforehand, or have to be asked for.
+// Values of flags, and of what stands without one, that are known beforehand or
+// have to be asked for.
 struct KnownValues {
-  absl::string_view flag;
+  absl::string_view name;
   std::vector<absl::string_view> values;
   Live live = Live::kNone;
 };
@@ -26,9 +27,21 @@ std::vector<absl::string_view> ParadigmsToChoose() {
   return names;
 }
 
+// A built-in one, or the beginning of a program's.
+std::vector<absl::string_view> ModelsToChoose() {
+  std::vector<absl::string_view> names(ModelNames().begin(),
+                                       ModelNames().end());
+  names.push_back(kProgramPrefix);
+  return names;
+}
+
+std::vector<absl::string_view> BuiltInModels() {
+  return {ModelNames().begin(), ModelNames().end()};
+}
+
 const std::vector<KnownValues>& AllKnownValues() {
   static const auto* const kKnown = new std::vector<KnownValues>{
-      {"--output", {"table", "wide", "json", "yaml", "name"}},
+      {"--output", {"table", "wide", "csv", "json", "yaml", "name"}},
       {"--for",
        {"delete", "state=PENDING", "state=STARTING", "state=RUNNING",
         "state=PAUSING", "state=PAUSED", "state=SAVING", "state=CANCELLING",
@@ -37,12 +50,29 @@ const std::vector<KnownValues>& AllKnownValues() {
        {"pending", "starting", "running", "pausing", "paused", "saving",
         "cancelling", "succeeded", "failed", "cancelled"}},
       {"--paradigm", ParadigmsToChoose()},
-      {"--model", {ModelNames().begin(), ModelNames().end()}},
+      {"PARADIGM", ParadigmsToChoose()},
+      {"SHELL", {"bash", "zsh"}},
+      {"--model", ModelsToChoose()},
+      {"--train", BuiltInModels()},
+      {"--data",
+       {"synthetic:shapes", "synthetic:tiny", "synthetic:color-shapes",
+        "mnist:", "cifar10:", kProgramData, kStreamData}},
       {"--batching", {"even", "balanced"}},
+      {"--round-strength", {"linear", "sqrt", "constant"}},
+      {"--wire", {"fp32", "bf16", "fp16"}},
+      {"--precision", {"fp32", "tf32", "bf16"}},
+      {"--profile",
+       {"uniform", "ratio:", "four-speeds", "bursts", "exponential"}},
       {"--context", {}, Live::kContexts},
       {"--checkpoint", {}, Live::kCheckpoints},
       {"--filename", {}, Live::kFiles},
       {"--out", {}, Live::kFiles},
+      {"--directory", {}, Live::kFiles},
+      {"--run-dir", {}, Live::kFiles},
+      {"--record", {}, Live::kFiles},
+      {"--trace", {}, Live::kFiles},
+      {"--plot", {}, Live::kFiles},
+      {"--tensorboard", {}, Live::kFiles},
       {"--token-file", {}, Live::kFiles},
       {"--tls-ca", {}, Live::kFiles},
       {"--tls-cert", {}, Live::kFiles},
@@ -130,24 +160,33 @@ void Offer(absl::string_view before, absl::string_view word,
   }
 }
 
-void CompleteValue(const CLI::Option& flag, std::string before,
-                   std::string typed, Completion* completion) {
-  completion->typed = std::move(typed);
-  completion->before = std::move(before);
-  const std::string name = LongName(flag);
+void OfferKnown(absl::string_view name, const CLI::Option& option,
+                Completion* completion) {
   for (const KnownValues& known : AllKnownValues()) {
-    if (known.flag != name) continue;
+    if (known.name != name) continue;
     completion->live = known.live;
     for (absl::string_view value : known.values) {
+      // Commands differ in the forms that they have; their help lists these.
+      if (name == "--output" &&
+          !absl::StrContains(option.get_description(), value)) {
+        continue;
+      }
       Offer(completion->before, value, completion);
     }
   }
 }
 
+void CompleteValue(const CLI::Option& flag, std::string before,
+                   std::string typed, Completion* completion) {
+  completion->typed = std::move(typed);
+  completion->before = std::move(before);
+  OfferKnown(LongName(flag), flag, completion);
+}
+
 void CompletePositional(const Place& place, Completion* completion) {
   std::vector<const CLI::Option*> positionals;
   for (const CLI::Option* option : place.app->get_options({})) {
-    if (!option->nonpositional()) positionals.push_back(option);
+    if (option->get_positional()) positionals.push_back(option);
   }
   if (positionals.empty()) return;
   // The last one may take several.
@@ -155,7 +194,11 @@ void CompletePositional(const Place& place, Completion* completion) {
       positionals[std::min(place.positionals, positionals.size() - 1)];
   const bool full = place.positionals >= positionals.size() &&
                     positionals.back()->get_expected_max() <= 1;
-  if (!full) completion->live = LiveOfPositional(option->get_name(true));
+  if (full) return;
+  const std::string name = option->get_name(true);
+  OfferKnown(name, *option, completion);
+  if (completion->live == Live::kNone)
+    completion->live = LiveOfPositional(name);
 }
 
 }  // namespace

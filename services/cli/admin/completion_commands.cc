@@ -39,6 +39,10 @@ _paceline() {
   kept=${word%"${word##*[=:]}"}
   [[ ${COMP_WORDBREAKS} == *[=:]* ]] || kept=
   COMPREPLY=("${found[@]#"$kept"}")
+  # What ends so goes on: mnist:DIR.
+  [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[=:/] ]] &&
+    compopt -o nospace 2>/dev/null
+  return 0
 }
 complete -F _paceline paceline
 )sh";

@@ -40,13 +40,22 @@ Completion Of(const std::string& typed) {
   return Complete(app, absl::StrSplit(typed, ' '));
 }
 
+struct CompletionCase {
+  std::string typed;
+  std::vector<std::string> words;
+  Live live = Live::kNone;
+};
+
+void ExpectCompletions(const std::vector<CompletionCase>& cases) {
+  for (const CompletionCase& c : cases) {
+    const Completion got = Of(c.typed);
+    EXPECT_EQ(got.words, c.words) << c.typed;
+    EXPECT_EQ(got.live, c.live) << c.typed;
+  }
+}
+
 TEST(CompletionTest, Table) {
-  struct Case {
-    std::string typed;
-    std::vector<std::string> words;
-    Live live = Live::kNone;
-  };
-  const std::vector<Case> kCases = {
+  ExpectCompletions({
       {"j", {"job"}},
       {"__", {}},
       {"co", {"completion", "config", "coordinator"}},
@@ -76,14 +85,31 @@ TEST(CompletionTest, Table) {
       {"job list --context ", {}, Live::kContexts},
       {"job list --nothing ", {}},
       {"top ", {}, Live::kJobs},
-  };
-  for (const Case& c : kCases) {
-    const Completion got = Of(c.typed);
-    EXPECT_EQ(got.words, c.words) << c.typed;
-    EXPECT_EQ(got.live, c.live) << c.typed;
-  }
+  });
   EXPECT_THAT(Of("").words, Contains("checkpoint"));
   EXPECT_THAT(Of("").words, Not(Contains("__complete")));
+}
+
+// What a program knows without a coordinator.
+TEST(CompletionTest, KnownValues) {
+  ExpectCompletions({
+      {"job switch ", {}, Live::kJobs},
+      {"job switch mnist k", {"kasync", "kbatchasync", "kbatchsync", "ksync"}},
+      {"job switch mnist au", {"auto"}},
+      {"job switch mnist cgp ", {}},
+      {"job switch mnist --reason slow bs", {"bsp"}},
+      {"job list --state=pau", {"--state=paused", "--state=pausing"}},
+      {"job create --data ",
+       {"cifar10:", "mnist:", "program", "stream", "synthetic:color-shapes",
+        "synthetic:shapes", "synthetic:tiny"}},
+      {"job create --data synthetic:t", {"synthetic:tiny"}},
+      {"job create --model p", {"program:"}},
+      {"job metrics mnist --tensorboard ", {}, Live::kFiles},
+      {"job compare a b ", {}, Live::kJobs},
+      {"completion ", {"bash", "zsh"}},
+      {"job metrics m -o ", {"csv", "json", "name", "table", "wide", "yaml"}},
+      {"checkpoint verify c -o ", {"json", "table"}},
+  });
 }
 
 TEST(CompletionTest, FlagsOfTheLineAreKept) {
