@@ -72,7 +72,8 @@ VOLATILE_TEXT = [
 # How many of these there are is a matter of time, and whether somebody watches
 # early enough to see a job wait and load.
 OFTEN = re.compile(r"^\[mnist-lenet5\]|is a straggler|lost \(|dealt again|"
-                   r"divided into|^ *auto-|^state (PENDING|STARTING):")
+                   r"divided into|^ *auto-|^state (PENDING|STARTING):|"
+                   r"  job  advice  ")
 SPEC = re.compile(r"^  ( *\w+: .*|\w+:)$")
 
 
