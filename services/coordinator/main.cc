@@ -250,6 +250,8 @@ void AddLeadership(CLI::App& app, Options& options) {
 int main(int argc, char** argv) {
   paceline::Options options;
   CLI::App app{"Coordinates paceline's jobs.", "paceline-coordinator"};
+  app.set_version_flag("--version", "paceline-coordinator " PACELINE_VERSION,
+                       "Print the version of this program");
   paceline::AddOptions(app, options);
   paceline::AddLimits(app, options);
   paceline::AddLeadership(app, options);

@@ -248,6 +248,8 @@ int main(int argc, char** argv) {
   paceline::Options options;
   CLI::App app{"Holds shares of the parameters of paceline jobs.",
                "paceline-server"};
+  app.set_version_flag("--version", "paceline-server " PACELINE_VERSION,
+                       "Print the version of this program");
   app.add_option("--coordinator", options.coordinator,
                  "host:port; where there are two, both: host:port,host:port")
       ->required();

@@ -369,6 +369,8 @@ void AddImitationOptions(CLI::App& app, Options& options) {
 int main(int argc, char** argv) {
   paceline::Options options;
   CLI::App app{"Computes gradients of paceline jobs.", "paceline-worker"};
+  app.set_version_flag("--version", "paceline-worker " PACELINE_VERSION,
+                       "Print the version of this program");
   paceline::AddPlaceOptions(app, options);
   paceline::AddProgramOptions(app, options);
   paceline::AddImitationOptions(app, options);
