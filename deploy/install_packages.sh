@@ -4,6 +4,7 @@
 #
 #   install_packages.sh               what building everything needs
 #   install_packages.sh --programs    what building the programs needs
+#   install_packages.sh --release     what building a release's archives needs
 #   install_packages.sh --with-lint   what building, all tests and lint need
 set -euo pipefail
 # shellcheck source=deploy/progress.sh
@@ -17,8 +18,15 @@ packages=(
   prometheus-cpp-dev libboost-dev libcpp-httplib-dev zlib1g-dev
   libssl-dev libsqlite3-dev libyaml-cpp-dev libpq-dev
 )
-if [[ "${1:-}" != --programs ]]; then
+if [[ "${1:-}" =~ ^--(release|with-lint)$ ]]; then
+  # patchelf tells programs where their libraries are, dpkg-dev finds out on which
+  # packages they depend.
+  packages+=(patchelf dpkg-dev python3)
+fi
+if [[ ! "${1:-}" =~ ^--(programs|release)$ ]]; then
   packages+=(libgtest-dev libgmock-dev libbenchmark-dev)
+fi
+if [[ "${1:-}" != --programs ]]; then
   # It fetches what draws `paceline simulate --plot`. Some packages of nodejs
   # have npm in them and conflict with Debian's.
   command -v npm >/dev/null || packages+=(npm)
