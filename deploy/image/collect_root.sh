@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Within an image's build: collects into ROOT what the programs need to run,
-# and nothing else: themselves, the libraries that the dynamic linker would
-# load, and a user.
+# Collects into ROOT, an image's, what programs need to run, and nothing else:
+# themselves, the libraries that the dynamic linker would load, and a user.
 #
-#   collect_root.sh ROOT FILE...
+#   collect_root.sh ROOT FILE[=PATH]...
 #
-# Installed programs and modules, by their paths; each keeps its own.
+# Programs and modules of this machine, and their paths in the image, which are
+# the same if not said.
 set -euo pipefail
 
 [[ $# -ge 2 && ! -e "$1" ]] || {
@@ -15,12 +15,13 @@ set -euo pipefail
 root=$1
 shift
 
-# copy FILE: to the same path under the root, following links, so that only
-# names that something asks for are there.
+# copy FILE [PATH]: to that path under the root, its own if not said, following
+# links, so that only names that something asks for are there.
 copy() {
-  [[ ! -e "$root$1" ]] || return 0
-  mkdir -p "$root$(dirname "$1")"
-  cp -L --preserve=mode "$1" "$root$1"
+  local path=${2:-$1}
+  [[ ! -e "$root$path" ]] || return 0
+  mkdir -p "$root$(dirname "$path")"
+  cp -L --preserve=mode "$1" "$root$path"
 }
 
 # Folders as in Debian, where /lib is a link: the linker's own path begins so.
@@ -33,8 +34,9 @@ printf 'paceline:x:65532:\n' >"$root/etc/group"
 # Names of hosts come from files, then from DNS.
 printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"
 
-for file in "$@"; do
-  copy "$file"
+for named in "$@"; do
+  file=${named%%=*}
+  copy "$file" "${named#*=}"
   needed=$(ldd "$file") || {
     echo "collect_root.sh: $file is no program or library: $needed" >&2
     exit 1
