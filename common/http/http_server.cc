@@ -48,12 +48,23 @@ HttpAnswer Refusal(int status, std::string text) {
   return answer;
 }
 
+HttpAnswer TooLarge() {
+  return Refusal(413, "the request's body is too large\n");
+}
+
 bool IsOfHttp(const error_code& error) {
   static const error_code kOne = http::error::bad_method;
   return error.category() == kOne.category();
 }
 
-bool AcceptsGzip(const http::request<http::empty_body>& request) {
+// A header that comes twice is none: two readers could take two of them.
+std::string OnlyValue(const http::fields& fields, http::field name) {
+  const auto [first, last] = fields.equal_range(name);
+  if (first == last || std::next(first) != last) return "";
+  return std::string(View(first->value()));
+}
+
+bool AcceptsGzip(const http::fields& request) {
   const http::ext_list encodings(request[http::field::accept_encoding]);
   for (const auto& [name, parameters] : encodings) {
     if (!absl::EqualsIgnoreCase(View(name), "gzip")) continue;
@@ -211,8 +222,10 @@ class HttpServer::Connections::Connection
   void Begin(Place place) {
     place_ = place;
     parser_.header_limit(static_cast<uint32_t>(all_.limits_.header_bytes));
+    if (all_.limits_.body_bytes > 0) {
+      parser_.body_limit(all_.limits_.body_bytes);
+    }
     SetDeadline(all_.limits_.request);
-    // Bodies stay unread: no request of ours has one.
     http::async_read_header(
         socket_, buffer_, parser_,
         [self = shared_from_this()](error_code error, size_t) {
@@ -255,16 +268,53 @@ class HttpServer::Connections::Connection
         error == http::error::buffer_overflow) {
       return Send(Refusal(431, "the request's headers are too large\n"));
     }
+    if (error == http::error::body_limit) return Send(TooLarge());
     if (error) return Send(Refusal(400, "this is no request of HTTP\n"));
     const auto& message = parser_.get();
+    version_ = message.version();
     head_ = message.method() == http::verb::head;
-    if (!head_ && message.method() != http::verb::get) {
-      return Send(Refusal(405, "only GET and HEAD are answered\n"));
+    if (message.method() == http::verb::post && all_.limits_.body_bytes > 0) {
+      return ReadBody();
     }
+    if (!head_ && message.method() != http::verb::get) {
+      return Send(
+          Refusal(405, absl::StrCat("only ", Methods(), " are answered\n")));
+    }
+    // The body of any other request stays unread.
+    Ask(message, "");
+  }
+
+  // Within the time that the request has.
+  void ReadBody() {
+    SetDeadline(all_.limits_.request);
+    body_.emplace(std::move(parser_));
+    http::async_read(socket_, buffer_, *body_,
+                     [self = shared_from_this()](error_code error, size_t) {
+                       self->OnBody(error);
+                     });
+  }
+
+  void OnBody(error_code error) {
+    if (ended_) return;
+    SetDeadline(all_.limits_.answer);
+    // Of one that comes in chunks.
+    if (error == http::error::body_limit) return Send(TooLarge());
+    if (error) return End();  // It has gone.
+    Ask(body_->get(), std::move(body_->get().body()));
+  }
+
+  template <class Message>
+  void Ask(const Message& message, std::string body) {
     HttpRequest request;
+    request.post = message.method() == http::verb::post;
     const absl::string_view target = View(message.target());
     request.path = std::string(target.substr(0, target.find('?')));
     request.accepts_gzip = AcceptsGzip(message);
+    request.host = OnlyValue(message, http::field::host);
+    request.origin = OnlyValue(message, http::field::origin);
+    request.content_type = OnlyValue(message, http::field::content_type);
+    request.authorization = OnlyValue(message, http::field::authorization);
+    request.body = std::move(body);
     all_.handler_(
         request, [all = all_.shared_from_this(),
                   weak = weak_from_this()](HttpAnswer answer) mutable {
@@ -276,6 +326,10 @@ class HttpServer::Connections::Connection
         });
   }
 
+  absl::string_view Methods() const {
+    return all_.limits_.body_bytes > 0 ? "GET, HEAD and POST" : "GET and HEAD";
+  }
+
   void Send(HttpAnswer answer) {
     if (ended_) return;
     answers_ = all_.answering_.insert(all_.answering_.end(), this);
@@ -285,11 +339,16 @@ class HttpServer::Connections::Connection
     }
     const unsigned status = static_cast<unsigned>(answer.status);
     answer_.result(status);
-    answer_.version(parser_.get().version() == 10 ? 10 : 11);
+    answer_.version(version_ == 10 ? 10 : 11);
     answer_.keep_alive(false);
     answer_.set(http::field::content_type, answer.content_type);
     if (answer.gzipped) answer_.set(http::field::content_encoding, "gzip");
-    if (status == 405) answer_.set(http::field::allow, "GET, HEAD");
+    if (status == 405) {
+      answer_.set(http::field::allow, all_.limits_.body_bytes > 0
+                                          ? "GET, HEAD, POST"
+                                          : "GET, HEAD");
+    }
+    for (const auto& [name, value] : answer.headers) answer_.set(name, value);
     answer_.content_length(answer.body.size());
     if (!head_) answer_.body() = std::move(answer.body);
     // Of a HEAD: the length of what a GET would get, and nothing of it.
@@ -303,7 +362,9 @@ class HttpServer::Connections::Connection
   asio::steady_timer timer_;
   beast::flat_buffer buffer_;
   http::request_parser<http::empty_body> parser_;
+  std::optional<http::request_parser<http::string_body>> body_;  // Of a POST.
   http::response<http::string_body> answer_;
+  unsigned version_ = 11;
   bool head_ = false;
   bool ended_ = false;
   Place place_;  // Among the open ones.

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
@@ -13,8 +15,15 @@
 namespace paceline {
 
 struct HttpRequest {
+  bool post = false;          // A POST, with a body; else a GET or a HEAD.
   std::string path;           // "/metrics", without what follows a '?'.
   bool accepts_gzip = false;  // The body of the answer may be compressed so.
+  // Headers, empty where they are absent, or come more than once.
+  std::string host;
+  std::string origin;
+  std::string content_type;
+  std::string authorization;
+  std::string body;
 };
 
 struct HttpAnswer {
@@ -22,11 +31,14 @@ struct HttpAnswer {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
   bool gzipped = false;  // The body.
+  // Further headers, by their names.
+  std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// Answers GET and HEAD over plain HTTP, one request a connection, for probes
-// and scrapes: few answers, any of which must come however many clients send
-// nothing, send slowly or do not read. One thread has all connections and waits
+// Answers GET and HEAD over plain HTTP, and POST where it is told to, one
+// request a connection, for probes, scrapes and a page of one person: few
+// answers, any of which must come however many clients send nothing, send
+// slowly or do not read. One thread has all connections and waits
 // for none of them; whoever takes too long is cut off, and so is the oldest
 // where there would be too many.
 //
@@ -42,6 +54,8 @@ class HttpServer {
     // Answers on their way, which take memory.
     size_t answers = 16;
     size_t header_bytes = 8 << 10;
+    // Of a POST; 0: there is none.
+    size_t body_bytes = 0;
   };
 
   // Gives the answer; on any thread, also when the connection is gone. If it is

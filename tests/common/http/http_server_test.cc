@@ -44,6 +44,11 @@ class HttpServerTest : public testing::Test {
           HttpAnswer answer;
           answer.body =
               absl::StrCat(request.path, request.accepts_gzip ? " gzip" : "");
+          if (request.post) {
+            answer.body = absl::StrCat(request.path, " from ", request.host,
+                                       ": ", request.body);
+            answer.headers = {{"X-Frame-Options", "DENY"}};
+          }
           if (request.path == "/large") answer.body.assign(kLarge, 'x');
           if (request.path != "/later") {
             return std::move(respond)(std::move(answer));
@@ -121,6 +126,51 @@ TEST_F(HttpServerTest, SaysWhatIsWrongWithOtherRequests) {
                 .status,
             431);
   PlainClient gone(port());
+}
+
+std::string Posted(absl::string_view headers, absl::string_view body) {
+  return absl::StrCat("POST /a HTTP/1.1\r\n", headers, "\r\n", body);
+}
+
+TEST_F(HttpServerTest, ReadsBodiesWhereItIsTold) {
+  HttpServer::Limits limits;
+  limits.body_bytes = 8;
+  Listen(limits);
+  const PlainAnswer post = Exchange(
+      port(), Posted("Host: here:1\r\nContent-Length: 8\r\n", "12345678"));
+  EXPECT_EQ(post.status, 200);
+  EXPECT_EQ(post.body, "/a from here:1: 12345678");
+  EXPECT_THAT(post.head, HasSubstr("X-Frame-Options: DENY\r\n"));
+  EXPECT_EQ(Exchange(port(), Posted("Transfer-Encoding: chunked\r\n",
+                                    "3\r\nabc\r\n0\r\n\r\n"))
+                .body,
+            "/a from : abc");
+  // Which of the two would be meant?
+  EXPECT_EQ(Exchange(port(), Posted("Host: a\r\nHost: b\r\n", "")).body,
+            "/a from : ");
+  EXPECT_EQ(Get(port(), "/a").body, "/a");
+  EXPECT_THAT(Exchange(port(), "PUT /a HTTP/1.1\r\n\r\n").head,
+              HasSubstr("Allow: GET, HEAD, POST\r\n"));
+}
+
+TEST_F(HttpServerTest, RefusesLargeBodiesBeforeTheyAreThere) {
+  HttpServer::Limits limits;
+  limits.body_bytes = 8;
+  Listen(limits);
+  EXPECT_EQ(Exchange(port(), Posted("Content-Length: 9\r\n", "")).status, 413);
+  EXPECT_EQ(Exchange(port(), Posted("Transfer-Encoding: chunked\r\n", "9\r\n"))
+                .status,
+            413);
+}
+
+TEST_F(HttpServerTest, ABodyThatStopsHalfWayIsCutOff) {
+  HttpServer::Limits limits =
+      WithTimes(absl::Milliseconds(200), absl::Seconds(30));
+  limits.body_bytes = 8;
+  Listen(limits);
+  PlainClient half(port());
+  ASSERT_TRUE(half.Send(Posted("Content-Length: 8\r\n", "1234")));
+  EXPECT_EQ(half.ReadToEnd(), "");
 }
 
 TEST_F(HttpServerTest, TellsWhoTakesGzip) {
