@@ -1,5 +1,7 @@
 #include "common/http/http_server.h"
 
+#include <fcntl.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -109,12 +111,17 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io,
   return found.begin()->endpoint();
 }
 
+// Processes that this one starts do not get it: they would hold the port, and
+// keep connections open.
+void KeepFromChildren(int socket) { fcntl(socket, F_SETFD, FD_CLOEXEC); }
+
 absl::StatusOr<tcp::acceptor> Bind(asio::io_context& io,
                                    const tcp::endpoint& endpoint) {
   tcp::acceptor acceptor(io);
   error_code error;
   acceptor.open(endpoint.protocol(), error);
   if (!error) {
+    KeepFromChildren(acceptor.native_handle());
     acceptor.set_option(asio::socket_base::reuse_address(true), error);
   }
   if (!error && endpoint.address().is_v6()) {
@@ -179,6 +186,7 @@ class HttpServer::Connections
       tcp::socket socket(io_);
       acceptor_.accept(socket, error);
       if (!error) {
+        KeepFromChildren(socket.native_handle());
         Begin(std::move(socket));
         return Accept();
       }
