@@ -29,6 +29,7 @@
 #include "services/cli/simulate_options.h"
 #include "services/cli/training_data.h"
 #include "services/cli/typed_flags.h"
+#include "services/cli/ui/ui_command.h"
 #include "services/cli/usage_error.h"
 #include "services/cli/watched_job.h"
 
@@ -176,6 +177,7 @@ int Main(int argc, char** argv) {
   const std::unique_ptr<ChosenCommand> admin =
       AddAdminCommands(app, ProcessConsole());
   AddCertificateCommands(app, *admin);
+  AddUiCommand(app, *admin);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

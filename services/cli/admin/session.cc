@@ -40,9 +40,14 @@ absl::StatusOr<AdminClient*> Session::Client() {
   return client_.get();
 }
 
+Interruption& Session::interruption() {
+  if (interruption_ == nullptr) interruption_ = console_.make_interruption();
+  return *interruption_;
+}
+
 absl::StatusOr<std::unique_ptr<AdminClient>> Session::ClientOf(
     const std::string& address) {
-  if (interruption_ == nullptr) interruption_ = console_.make_interruption();
+  interruption();
   Connection connection = connection_;
   connection.address = address;
   return AdminClient::Create(std::move(connection), interruption_,

@@ -57,6 +57,10 @@ class Session {
   // To the coordinator; opened at the first call.  REQUIRES: Configure().
   absl::StatusOr<AdminClient*> Client();
 
+  // What asks the command to end. The first call is before there are threads;
+  // Client() and ClientOf() make it, too.
+  Interruption& interruption();
+
   // To the coordinator at one of the addresses.  REQUIRES: Configure().
   absl::StatusOr<std::unique_ptr<AdminClient>> ClientOf(
       const std::string& address);

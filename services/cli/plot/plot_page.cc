@@ -79,16 +79,18 @@ Json TimelineJson(const Timeline& timeline) {
           {"workers", std::move(workers)}};
 }
 
+absl::Status MissingECharts() {
+  return absl::FailedPreconditionError(
+      "this paceline was built without Apache ECharts, which draws the page: "
+      "install npm and configure the build again with a network, or give "
+      "cmake -DPACELINE_ECHARTS=FILE, the echarts.min.js of that package");
+}
+
 absl::StatusOr<std::string> PlotPage(const Json& document,
                                      absl::string_view command,
                                      EmbeddedText echarts) {
   const std::string script = Whole(echarts);
-  if (script.empty()) {
-    return absl::FailedPreconditionError(
-        "this paceline was built without Apache ECharts, which draws the page: "
-        "install npm and configure the build again with a network, or give "
-        "cmake -DPACELINE_ECHARTS=FILE, the echarts.min.js of that package");
-  }
+  if (script.empty()) return MissingECharts();
   // In one pass: what is put in is not looked through.
   return absl::StrReplaceAll(Whole(PageTemplate()),
                              {{"{{command}}", HtmlText(command)},

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "services/cli/json_fields.h"
@@ -22,6 +23,9 @@ Json HistogramJson(const IntHistogram& histogram);
 // nanoseconds, index, nanoseconds, ... "seconds" is where recording ended,
 // "full" says that this was before the run did.
 Json TimelineJson(const Timeline& timeline);
+
+// FAILED_PRECONDITION: this was built without what draws the page.
+absl::Status MissingECharts();
 
 // One HTML page that needs nothing else, no network either: what the runs of
 // `document` did, side by side. `command` is what was typed, for its title.
