@@ -1,0 +1,206 @@
+// Curves of what evaluations have measured, a chart for each measure.
+//
+// A course is {name, index, points, switches, target}: `points` as a report has
+// them under "accuracy", `switches` likewise, `index` for its colour.
+
+const MARKED_MAX = 60;
+
+// What stands along the bottom of all charts.
+const BOTTOMS = [
+  {key: 'seconds', name: 'seconds of training'},
+  {key: 'samples', name: 'samples'},
+];
+
+const FIRST_MEASURES = ['accuracy', 'loss'];
+
+function valueOf(point, measure) {
+  return FIRST_MEASURES.includes(measure) ? point[measure] :
+                                            point.metrics?.[measure];
+}
+
+// Accuracy and loss first, then what a program has named.
+function measuresOf(courses) {
+  const found = new Set();
+  for (const {points} of courses) {
+    for (const point of points) {
+      for (const measure of FIRST_MEASURES) {
+        if (isNumber(point[measure])) found.add(measure);
+      }
+      Object.keys(point.metrics ?? {}).forEach((name) => found.add(name));
+    }
+  }
+  const others = [...found].filter((name) => !FIRST_MEASURES.includes(name));
+  return [
+    ...FIRST_MEASURES.filter((name) => found.has(name)), ...others.sort()];
+}
+
+function curveSeries(course, measure, bottom) {
+  const data = course.points
+                   .filter((point) => isNumber(valueOf(point, measure)))
+                   .map((point) => [point[bottom.key], valueOf(point, measure)]);
+  return {
+    type: 'line',
+    name: course.name,
+    data,
+    showSymbol: data.length <= MARKED_MAX,
+    symbol: 'circle',
+    symbolSize: 5,
+    color: runColor(course.index),
+    lineStyle: {width: 2, type: runDashes(course.index)},
+    emphasis: {disabled: true},
+  };
+}
+
+// Where another paradigm took over; only of a course alone, for those of several
+// would cover each other.
+function takeOvers(courses, bottom) {
+  const switches = courses.length === 1 ? courses[0].switches : [];
+  return {
+    silent: true,
+    symbol: 'none',
+    lineStyle: {color: color('muted'), type: 'dashed', width: 1.5},
+    label: {
+      color: color('muted'),
+      position: 'end',  // At the top.
+      formatter: (line) => bareParadigm(switches[line.dataIndex]?.to),
+    },
+    data: switches.map((done) => ({xAxis: done[bottom.key]})),
+  };
+}
+
+function goalLines(courses, measure) {
+  const goals = new Set(courses.filter(({target}) => target?.metric === measure)
+                            .map(({target}) => target.value));
+  return {
+    silent: true,
+    symbol: 'none',
+    lineStyle: {color: color('muted'), type: 'dotted', width: 1.5},
+    label: {
+      color: color('muted'),
+      position: 'insideStartTop',
+      formatter: (line) => `target ${line.value}`,
+    },
+    data: [...goals].map((goal) => ({yAxis: goal})),
+  };
+}
+
+function curveTip(bottom, points) {
+  const lines = points.map(({color: its, seriesName, value}) => [
+    its, seriesName, isNumber(value[1]) ? value[1].toFixed(4) : '\u2013']);
+  return tip(`${formatNumber(points[0].value[0])} ${bottom.name}`, lines);
+}
+
+function curveOption(courses, measure, bottom, zoom) {
+  const base = baseOption();
+  return {
+    ...base,
+    legend: {...legendOption(), show: courses.length > 1},
+    grid: {
+      left: 52,
+      right: 18,
+      top: courses.length > 1 ? 38 : 24,
+      bottom: 76,
+    },
+    tooltip: {
+      ...base.tooltip,
+      trigger: 'axis',
+      axisPointer: {lineStyle: {color: color('muted')}},
+      formatter: (points) => curveTip(bottom, points),
+    },
+    xAxis: {
+      ...axisOption(bottom.name),
+      type: 'value',
+      min: 0,
+      nameLocation: 'middle',
+      nameGap: 24,
+      axisLabel: {color: color('muted'), hideOverlap: true},
+    },
+    yAxis: {...axisOption(''), type: 'value', scale: true, splitNumber: 4},
+    dataZoom: timeZoom('none', {...zoom, labelFormatter: formatNumber}),
+    series: [
+      ...courses.map((course) => curveSeries(course, measure, bottom)),
+      linesAlone(takeOvers(courses, bottom)),
+      linesAlone(goalLines(courses, measure)),
+    ],
+  };
+}
+
+// The charts of one section, which has .choices, .grid and .note. What is shown
+// changes with show(courses); what the reader has zoomed into stays.
+class Curves {
+  constructor(section) {
+    this.section = section;
+    this.courses = [];
+    this.bottom = BOTTOMS[0];
+    this.charts = new Map();  // By measure: {figure, draw, chart, zoom}.
+    this.last = '';
+    this.buttons = BOTTOMS.map((bottom) => this.makeChoice(bottom));
+    section.querySelector('.choices').append(...this.buttons);
+  }
+
+  makeChoice(bottom) {
+    const button = element('button', {type: 'button'}, bottom.name);
+    button.setAttribute('aria-pressed', String(bottom === this.bottom));
+    button.addEventListener('click', () => {
+      this.bottom = bottom;
+      this.buttons.forEach((other) => other.setAttribute(
+          'aria-pressed', String(other === button)));
+      for (const shown of this.charts.values()) shown.zoom = {start: 0, end: 100};
+      this.draw();
+    });
+    return button;
+  }
+
+  // Only what has changed is drawn again.
+  show(courses, whyNone) {
+    const seen = JSON.stringify(courses);
+    if (seen === this.last) return;
+    this.last = seen;
+    this.courses = courses;
+    const measures = measuresOf(courses);
+    for (const measure of this.charts.keys()) {
+      if (!measures.includes(measure)) {
+        this.charts.get(measure).figure.hidden = true;
+      }
+    }
+    measures.forEach((measure) => this.reveal(measure));
+    this.section.querySelector('.choices').hidden = measures.length === 0;
+    this.section.querySelector('.note').textContent =
+        measures.length === 0 ? whyNone : '';
+    this.draw();
+  }
+
+  // The figure of a measure is made when it is needed first.
+  reveal(measure) {
+    const known = this.charts.get(measure);
+    if (known !== undefined) {
+      known.figure.hidden = false;
+      return;
+    }
+    const node = element('div', {className: 'chart', role: 'img'});
+    node.setAttribute('aria-label', `${measure}, a line for each job`);
+    const figure =
+        element('figure', {}, element('figcaption', {}, measure), node);
+    this.section.querySelector('.grid').append(figure);
+    const shown = {figure, node, zoom: {start: 0, end: 100}};
+    this.charts.set(measure, shown);
+    const {chart, draw} = showChart(
+        node,
+        () => curveOption(this.courses, measure, this.bottom, shown.zoom));
+    chart.on('datazoom', () => {
+      const [{start, end}] = chart.getOption().dataZoom;
+      shown.zoom = {start, end};
+    });
+    shown.draw = draw;
+  }
+
+  draw() {
+    for (const {figure, node, draw} of this.charts.values()) {
+      if (figure.hidden) continue;
+      // For people who cannot see it, and for tests.
+      const points = this.courses.map((course) => course.points.length);
+      node.dataset.points = String(points.reduce((sum, n) => sum + n, 0));
+      draw();
+    }
+  }
+}
