@@ -40,6 +40,8 @@ if [[ "${1:-}" == --with-lint ]]; then
     prometheus prometheus-alertmanager
     # Two coordinators agree in it on who leads.
     postgresql
+    # What the page of a cluster is looked at with.
+    chromium chromium-driver
     # Clients of other languages, and the page of the API.
     python3 python3-grpcio python3-numpy python3-protobuf
     # The Python package: what its tests run with, and what builds its wheel.
