@@ -162,6 +162,9 @@ void AddClusterFlags(CLI::App& command, LocalFlags& flags) {
                   "Default: no file.")
       ->default_str("")
       ->type_name("FILE");
+  command.add_flag("--ui", flags.ui,
+                   "Serve a page of the runs to a browser on this machine, and "
+                   "print its address.");
 }
 
 constexpr int64_t kMaxWorkers = 256;
@@ -372,6 +375,7 @@ absl::StatusOr<LocalOptions> ParseLocalOptions(const LocalFlags& flags) {
   options.run_dir = flags.run_dir;
   options.record = flags.record;
   options.json = flags.output == "json";
+  options.ui = flags.ui;
   return options;
 }
 

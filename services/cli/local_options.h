@@ -39,6 +39,7 @@ struct LocalFlags : JobFlags {
   int64_t port = 0;
   std::string run_dir;
   std::string record;  // Empty: nothing is recorded.
+  bool ui = false;
   // Those that were given: for what a program knows better than our defaults.
   TypedFlags typed;
 };
@@ -71,6 +72,7 @@ struct LocalOptions {
   std::string run_dir;  // Empty: to be chosen.
   std::string record;   // Empty: nothing is recorded.
   bool json = false;
+  bool ui = false;  // A page of the runs is served.
 };
 
 // INVALID_ARGUMENT, naming the flag, for the first that is wrong, contradicts

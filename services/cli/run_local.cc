@@ -19,6 +19,7 @@
 #include "services/cli/program_question.h"
 #include "services/cli/results_table.h"
 #include "services/cli/run_files.h"
+#include "services/cli/ui/page_server.h"
 
 namespace paceline {
 namespace {
@@ -204,6 +205,30 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
   return run;
 }
 
+// The page of all runs, if it was asked for; null if not.
+absl::StatusOr<std::unique_ptr<PageServer>> StartPage(
+    const LocalOptions& options, const std::string& run_dir,
+    ProgressPrinter& printer) {
+  if (!options.ui) return nullptr;
+  PACELINE_ASSIGN_OR_RETURN(
+      std::unique_ptr<PageServer> page,
+      Annotate(PageServer::Start({.runs = run_dir}), "--ui"));
+  printer.Note(absl::StrCat("page: ", page->address()));
+  return page;
+}
+
+// As `start`; `page`, if there is one, shows the job.
+StartJob ShownOn(PageServer* page, StartJob start) {
+  if (page == nullptr) return start;
+  return [page, start = std::move(start)](const std::string& address,
+                                          const v1::CreateJobRequest& request) {
+    Connection connection;
+    connection.address = address;
+    page->ShowCluster(std::move(connection));
+    return start(address, request);
+  };
+}
+
 std::string Document(const std::vector<ComparedResult>& results, bool json) {
   if (!json) return ResultsTable(results);
   Json document;
@@ -227,11 +252,15 @@ int RunLocal(LocalOptions options, int64_t train_samples,
   };
   absl::StatusOr<InterruptWatch> interrupts = InterruptWatch::Create();
   if (!interrupts.ok()) return fail(interrupts.status());
-  const RunSurroundings run_surroundings{.clock = Clock::Real(),
-                                         .interrupts = *interrupts,
-                                         .printer = printer,
-                                         .timeouts = surroundings.timeouts,
-                                         .start_job = surroundings.start_job};
+  const absl::StatusOr<std::unique_ptr<PageServer>> page =
+      StartPage(options, surroundings.run_dir, printer);
+  if (!page.ok()) return fail(page.status());
+  const RunSurroundings run_surroundings{
+      .clock = Clock::Real(),
+      .interrupts = *interrupts,
+      .printer = printer,
+      .timeouts = surroundings.timeouts,
+      .start_job = ShownOn(page->get(), surroundings.start_job)};
   printer.Note(absl::StrCat("logs in ", surroundings.run_dir));
   std::vector<ComparedResult> results;
   int exit_code = 0;
@@ -252,11 +281,16 @@ int RunLocal(LocalOptions options, int64_t train_samples,
     } else {
       exit_code = fail(Annotate(run.status(), label));
     }
+    if (*page != nullptr) (*page)->ShowCluster(std::nullopt);
     // Also when the signal came while a finished run said farewell.
     interrupts->Read();
     if (interrupts->first() != 0) {
       exit_code = 128 + interrupts->first();
     }
+  }
+  if (options.ui) {
+    printer.Note(absl::StrCat("the page ends here; `paceline ui --runs ",
+                              surroundings.run_dir, "` shows the runs again"));
   }
   if (!surroundings.write_result(Document(results, options.json))) {
     exit_code = fail(absl::InternalError("could not write the results"));

@@ -8,6 +8,7 @@ asked happens.
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import unittest
 
 from job_commands import JobCommands
 from real_cluster import LONG, RealCluster, free_port, until
-from ui_page import ServedPage, why_no_page
+from ui_page import ServedPage, UiPage, why_no_page
 
 BIN = pathlib.Path(sys.argv[1]).resolve()
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-ui-"))
@@ -248,6 +249,30 @@ class WithoutACluster(unittest.TestCase):
                 timeout=LONG, check=False)
             self.assertEqual((done.returncode, done.stdout), (code, ""))
             self.assertIn(words, done.stderr)
+
+    def test_a_local_run_has_a_page_if_it_is_asked_for(self):
+        command = [BIN / "paceline", "local", "--workers", "1", "--servers", "1",
+                   "--model", "logreg", "--no-eval", "--run-dir"]
+        env = {"HOME": str(SCRATCH), "PATH": "/usr/bin:/bin"}
+        run = subprocess.Popen(
+            [*command, str(SCRATCH / "shown"), "--ui", "--step-time", "10ms",
+             "--epochs", "1000", "-o", "json"],
+            env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(run.communicate, timeout=LONG)
+        self.addCleanup(run.terminate)
+        url = next(found[1] for found in
+                   (re.search(r"page: (\S+)", line) for line in run.stderr)
+                   if found)
+        page = UiPage(url)
+        until("its job runs", lambda: any(
+            job["state"] == "RUNNING" for job
+            in page.call("ListJobs", parent="namespaces/-")[1].get("jobs", [])))
+        quiet = subprocess.run(
+            [*command, str(SCRATCH / "quiet"), "--epochs", "1", "-o", "json"],
+            env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            timeout=LONG, check=False)
+        self.assertEqual(quiet.returncode, 0, quiet.stderr)
+        self.assertNotIn("page", quiet.stderr)
 
 
 if __name__ == "__main__":
