@@ -88,13 +88,12 @@ void AddAdviseFlags(CLI::App& command, AdviseFlags& flags) {
   AddSimulateFlags(command, flags);
   command
       .add_option("--repeat", flags.repeat,
-                  "Simulate each paradigm so many times, with the seeds that "
-                  "follow --seed")
-      ->type_name("NUMBER");
+                  "Runs of each paradigm, with the seeds from --seed on.")
+      ->type_name("N");
   command.get_option("--paradigm")
       ->description(
-          "Rank this paradigm; may be given again. The first one is what the "
-          "others are compared with. Without it all that are worth a try")
+          "Rank this paradigm. May be given again. The others are compared "
+          "with the first one. Default: all that are worth a try.")
       ->default_str("");
   command.footer(kFooterOfAdvise);
 }

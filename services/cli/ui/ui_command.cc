@@ -68,11 +68,15 @@ void AddUiCommand(CLI::App& root, ChosenCommand& chosen) {
       &ServePage, {.output = false});
   ui.app
       ->add_option("--port", ui.flags->port,
-                   "Of the page, on 127.0.0.1; 0: chosen by the system")
+                   "TCP port of the page, on 127.0.0.1. 0: the system chooses "
+                   "one.")
+      ->type_name("PORT")
       ->capture_default_str();
-  ui.app->add_option("--runs", ui.flags->runs,
-                     "Show the finished runs of `paceline local` in this "
-                     "folder, too; no coordinator is needed then");
+  ui.app
+      ->add_option("--runs", ui.flags->runs,
+                   "Show the finished runs of `paceline local` in this folder, "
+                   "too. Then no coordinator is needed. Default: none.")
+      ->type_name("DIR");
 }
 
 }  // namespace paceline
