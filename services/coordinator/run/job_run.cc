@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/plain_name.h"
 #include "common/status.h"
@@ -469,8 +470,11 @@ std::optional<TrainingPaces> JobRun::Paces() const {
 void JobRun::Advise(v1::Advice advice, bool news) {
   absl::MutexLock lock(&mu_);
   if (news) {
+    // As a rule the reason begins with it.
+    const bool named = absl::StartsWith(advice.reason(), advice.paradigm());
     TellDecision(Now(), "job", "advice",
-                 absl::StrCat(advice.paradigm(), ": ", advice.reason()),
+                 named ? advice.reason()
+                       : absl::StrCat(advice.paradigm(), ": ", advice.reason()),
                  /*omitted=*/0, /*costs_work=*/false);
   }
   advice_ = std::move(advice);
