@@ -84,13 +84,10 @@ absl::StatusOr<std::string> UpdateBatching(AdminClient& client,
 const std::map<std::string, Forward, std::less<>>& Methods() {
   static const auto* const kMethods =
       new std::map<std::string, Forward, std::less<>>{
-          {"GetCluster", Reads(&ClusterApi::GetCluster)},
           {"GetJob", Reads(&JobsApi::GetJob)},
           {"GetJobReport", Reads(&JobsApi::GetJobReport)},
-          {"ListAccuracyPoints", Reads(&JobsApi::ListAccuracyPoints)},
           {"ListDecisions", Reads(&JobsApi::ListDecisions)},
           {"ListJobs", Reads(&JobsApi::ListJobs)},
-          {"ListWorkers", Reads(&ClusterApi::ListWorkers)},
           {"PauseJob", Changes(&JobsApi::PauseJob)},
           {"ResumeJob", Changes(&JobsApi::ResumeJob)},
           {"SwitchParadigm", Changes(&JobsApi::SwitchParadigm)},

@@ -2,6 +2,9 @@
 
 const COMPARED_MAX = 16;
 
+// Codes of a job or a run that is not there, or whose coordinator has ended.
+const GONE = ['NOT_FOUND', 'FAILED_PRECONDITION'];
+
 const COMPARE_COLUMNS = [
   {label: 'state', text: true, cell: ({job}) => stateMark(job.state)},
   {label: 'seconds', cell: ({job}) => formatNumber(job.progress?.seconds)},
@@ -35,14 +38,19 @@ function paradigmsOf(job, report) {
   return [first, ...later].map(bareParadigm).join(' \u2192 ');
 }
 
-// {subject, name, job, report} of one.
-async function lookAtSubject(subject) {
+// {subject, name, job, report} of one; `known` is what it was before, if that
+// is known.
+async function lookAtSubject(subject, known) {
   const name = subject.slice(4);
   if (subject.startsWith('run:')) {
+    if (known !== undefined) return known;
     const {report, spec} = await call('GetRun', {name});
     return {subject, name, job: jobOfRun(name, report, spec), report};
   }
   const job = await call('GetJob', {name});
+  // Another one of that name is another job.
+  const over = known?.report && hasEnded(known.job) && known.job.uid === job.uid;
+  if (over && hasEnded(job)) return {...known, job};
   try {
     const report = JSON.parse((await call('GetJobReport', {name})).json);
     return {subject, name: shortName(name), job, report};
@@ -65,28 +73,36 @@ class CompareView {
     });
   }
 
-  // Those that have ended are asked for once.
   async look(subjects, going) {
     if (subjects.join() !== this.subjects.join()) {
       this.subjects = subjects;
       this.table.show([], '');  // A colour may be another one now.
     }
     const compared = subjects.slice(0, COMPARED_MAX);
+    const notes = [];
     for (const subject of compared) {
-      const known = this.known.get(subject);
-      if (known !== undefined && hasEnded(known.job)) continue;
-      const found = await lookAtSubject(subject);
+      try {
+        const found = await lookAtSubject(subject, this.known.get(subject));
+        this.known.set(subject, found);
+      } catch (error) {
+        if (!GONE.includes(error.code)) throw error;
+        this.known.delete(subject);
+        const name = subject.slice(4);
+        notes.push(`${subject.startsWith('job:') ? shortName(name) : name} ` +
+                   'is not there any more.');
+      }
       if (!going()) return;
-      this.known.set(subject, found);
     }
-    const all = compared.map((subject) => this.known.get(subject));
+    const all = compared.filter((subject) => this.known.has(subject))
+                    .map((subject) => this.known.get(subject));
     this.curves.show(
-        all.map(({name, job, report}, index) => courseOf(
-            `${name} (${paradigmsOf(job, report)})`, index, report, job.spec)),
+        all.map(({subject, name, job, report}) => courseOf(
+            `${name} (${paradigmsOf(job, report)})`,
+            this.subjects.indexOf(subject), report, job.spec)),
         'None of them is evaluated yet.');
     const left = subjects.length - compared.length;
+    if (left > 0) notes.push(`${formatNumber(left)} more are not compared.`);
     this.table.show(
-        all.map((one) => [one.subject, one.name, one]),
-        left > 0 ? `${formatNumber(left)} more are not compared.` : '');
+        all.map((one) => [one.subject, one.name, one]), notes.join(' '));
   }
 }

@@ -16,6 +16,7 @@ class DecisionList {
     this.seen = 0;    // The sequence number of the last one.
     this.pageSize = PAGE_AT_FIRST;
     this.list.replaceChildren();
+    this.section.querySelector('.note').textContent = '';
     this.section.hidden = true;
   }
 

@@ -3,11 +3,14 @@
 // A report is large, and nobody reads so fast.
 const REPORT_MS = 2000;
 
+// A finished run's spec has the fields in snake_case.
 function goalOf(spec) {
   const stop = spec?.stop ?? {};
   if (stop.target) return {metric: stop.target.metric, value: stop.target.value};
-  if (stop.targetAccuracy) return {metric: 'accuracy', value: stop.targetAccuracy};
-  return stop.targetLoss ? {metric: 'loss', value: stop.targetLoss} : undefined;
+  const accuracy = stop.targetAccuracy || stop.target_accuracy;
+  if (accuracy) return {metric: 'accuracy', value: accuracy};
+  const loss = stop.targetLoss || stop.target_loss;
+  return loss ? {metric: 'loss', value: loss} : undefined;
 }
 
 // What Curves draws of a report.
@@ -93,13 +96,20 @@ class JobView {
     this.forget('');
   }
 
-  // Before anything is known of it: no button may be about another one.
+  // Before anything is known of it: nothing may be of another one.
   open(name) {
     if (this.name === name) return;
     this.name = name;
     this.forget('');
-    this.head.querySelector('h2').textContent = '';
+    for (const what of ['h2', '.state', '.reason']) {
+      this.head.querySelector(what).textContent = '';
+    }
+    this.head.querySelector('.state').className = 'state';
+    this.head.querySelector('progress').hidden = true;
+    showFacts(this.head.querySelector('.facts'), []);
     this.buttons.forEach((button) => { button.disabled = true; });
+    this.curves.section.hidden = true;
+    this.lanes.section.hidden = true;
   }
 
   forget(uid) {
@@ -181,6 +191,7 @@ class JobView {
       button.hidden = this.uid.startsWith('run ');
       button.disabled = !possible.includes(button.dataset.question);
     }
+    this.curves.section.hidden = false;
     this.curves.show(
         [courseOf(name, 0, this.report, job.spec)],
         job.spec?.evaluation?.disabled ? 'This job is never evaluated.' :

@@ -90,9 +90,13 @@ function possibleQuestions(job) {
   return ['switch', 'batches', paused ? 'resume' : 'pause'];
 }
 
+// Which question is asked: the answer to one before it is nobody's any more.
+let asked = 0;
+
 // Asks, and makes the call if the answer is yes. `about` is {job, paradigm,
 // paradigms}.
 function ask(kind, about) {
+  const number = ++asked;
   const question = QUESTIONS[kind];
   const dialog = document.getElementById('question');
   const form = dialog.querySelector('form');
@@ -113,13 +117,14 @@ function ask(kind, about) {
     const values = new FormData(form);
     try {
       await call(...question.make(about.job.name, values));
-      dialog.close();
+      if (number === asked) dialog.close();
       tellDone(question.done(name, values));
     } catch (error) {
+      if (number !== asked) return;
       problem.textContent = error.message;
       problem.hidden = false;
     }
-    yes.disabled = false;
+    if (number === asked) yes.disabled = false;
   };
   dialog.showModal();
 }
