@@ -33,7 +33,7 @@ test('KEDA may take the last worker of a pool away', () => {
   assert.equal(trigger.authenticationRef, undefined);
   const cloud = find(objects, 'ScaledObject', '-worker-cloud').spec;
   assert.deepEqual([cloud.minReplicaCount, cloud.pollingInterval, cloud.cooldownPeriod], [1, 15, 600]);
-  assert.equal(cloud.triggers[0].metadata.query, 'sum(wanted)');
+  assert.equal(cloud.triggers[0].metadata.query, `sum(wanted{pool="a100",zone='b'})`);
   assert.equal(cloud.triggers[0].metadata.authModes, 'bearer');
   assert.deepEqual(cloud.triggers[0].authenticationRef, { name: 'prometheus' });
   // Nobody scales evaluators, whatever pools have in common.

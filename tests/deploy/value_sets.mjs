@@ -93,7 +93,7 @@ export const VALUE_SETS = {
       cpu: { autoscaling: { keda: { enabled: true, serverAddress: 'http://prometheus.monitoring:9090', maxReplicas: 20 } } },
       cloud: { autoscaling: { keda: {
         enabled: true, serverAddress: 'https://prometheus.example.com', minReplicas: 1, pollingInterval: 15, cooldownPeriod: 600,
-        query: 'sum(wanted)', triggerMetadata: { authModes: 'bearer' }, authentication: 'prometheus',
+        query: `sum(wanted{pool="a100",zone='b'})`, triggerMetadata: { authModes: 'bearer' }, authentication: 'prometheus',
       } } },
     },
   },
