@@ -131,7 +131,11 @@ std::vector<AdvisedOption> RankOptions(const std::vector<AdvisedRuns>& runs,
 std::string Conclusion(const std::vector<AdvisedOption>& ranked,
                        const std::string& first) {
   const AdvisedOption* const best = Advised(ranked, first);
-  if (best == nullptr) return "No paradigm reaches the target.\n";
+  if (best == nullptr) {
+    return ranked.front().accuracy.has_value()
+               ? "No paradigm reaches the target.\n"
+               : "Nothing was trained on in that time.\n";
+  }
   std::string why;
   if (best->label == first) {
     why = absl::StrFormat("Nothing is clearly better than %s here (%.2f times)",

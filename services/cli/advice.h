@@ -56,7 +56,7 @@ std::string Conclusion(const std::vector<AdvisedOption>& ranked,
 std::string AdviceTable(const std::vector<AdvisedOption>& ranked,
                         const std::string& first);
 
-// {"options": [...], "advised", "speed_up"}: the same for programs.
+// {"options": [...], "compared_with", "advised"}: the same for programs.
 Json AdviceJson(const std::vector<AdvisedOption>& ranked,
                 const std::string& first);
 
