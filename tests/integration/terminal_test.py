@@ -154,7 +154,7 @@ class TerminalTest(unittest.TestCase):
         self.assertIn("goes", top.shown.splitlines()[-1])
         self.assertTrue(top.is_as_before())
 
-    def test_top_in_the_background_leaves_the_keys_alone(self):
+    def test_top_without_a_terminal_takes_no_keys(self):
         # Its input is no terminal: there is nobody to type.
         top = subprocess.run(
             [BIN / "paceline", "top", "--once"], stdin=subprocess.DEVNULL,

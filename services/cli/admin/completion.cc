@@ -70,6 +70,7 @@ const std::vector<KnownValues>& AllKnownValues() {
       {"--directory", {}, Live::kFiles},
       {"--run-dir", {}, Live::kFiles},
       {"--record", {}, Live::kFiles},
+      {"--runs", {}, Live::kFiles},
       {"--trace", {}, Live::kFiles},
       {"--plot", {}, Live::kFiles},
       {"--tensorboard", {}, Live::kFiles},

@@ -15,6 +15,7 @@
 #include "services/cli/admin/output/tensorboard_file.h"
 #include "services/cli/admin/output/training_clock.h"
 #include "services/cli/admin/positionals.h"
+#include "services/cli/admin/resource_name.h"
 #include "services/cli/one_line.h"
 #include "services/cli/run_files.h"
 
@@ -70,13 +71,20 @@ absl::StatusOr<JobCurve> GetCurve(Session& session, const v1::Job& job) {
                                           decided.decisions().end()}));
 }
 
+// "JOB", or "NAMESPACE/JOB" of another namespace than the usual one.
+std::string FolderOf(absl::string_view job) {
+  const absl::string_view space = NamespaceOf(job);
+  return space == "default" ? std::string(LastPart(job))
+                            : absl::StrCat(space, "/", LastPart(job));
+}
+
 // In a folder of its own below DIR: TensorBoard shows every folder as a run.
 // The same name again and again, so that a later export takes the earlier one's
 // place.
 absl::Status WriteTensorboard(Session& session, const std::string& directory,
                               const JobCurve& curve) {
   const std::string job(LastPart(curve.job));
-  const std::string folder = absl::StrCat(directory, "/", job);
+  const std::string folder = absl::StrCat(directory, "/", FolderOf(curve.job));
   PACELINE_RETURN_IF_ERROR(MakeFolder(folder));
   const absl::Time began =
       curve.times.empty() ? session.console().now() : curve.times.front();
