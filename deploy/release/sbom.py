@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import urllib.parse
 import uuid
@@ -24,6 +25,9 @@ from origins import (NVIDIA, compiled_in, echarts_notice, packages_of,
                      versions_of)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEBIAN_ARCHITECTURE = subprocess.run(
+    ["dpkg", "--print-architecture"], check=True, capture_output=True,
+    text=True).stdout.strip()
 OURS = "SPDXRef-Package-paceline"
 
 
@@ -49,7 +53,8 @@ def debian_package(name, version, source, source_version):
         externalRefs=[{
             "referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
             "referenceLocator":
-                f"pkg:deb/debian/{quoted(name)}@{quoted(version)}?arch=amd64"}])
+                f"pkg:deb/debian/{quoted(name)}@{quoted(version)}"
+                f"?arch={DEBIAN_ARCHITECTURE}"}])
 
 
 def file_entry(folder, path):

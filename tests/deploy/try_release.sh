@@ -52,7 +52,7 @@ try_archive() {
   # shellcheck disable=SC2016  # It is a script of its own.
   within '
     cd /tmp
-    ! dpkg --list | grep -q -- "-dev "
+    if dpkg --list | grep -- "-dev "; then exit 1; fi
     /opt/paceline/bin/paceline --version
     /opt/paceline/bin/paceline local --workers 2 --servers 2 --paradigm bsp --run-dir run 2>run.log ||
       { cat run.log; exit 1; }
