@@ -188,6 +188,7 @@ std::string BestSentence(const JobComparison& comparison) {
 JobComparison CompareJobs(const std::vector<ReportedJob>& jobs,
                           const std::optional<MetricTarget>& target) {
   std::vector<Points> points;
+  points.reserve(jobs.size());
   for (const ReportedJob& job : jobs) {
     points.push_back(MeasuredPoints(job.report));
   }
