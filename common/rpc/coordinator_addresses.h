@@ -31,7 +31,7 @@ class CoordinatorAddresses {
     return addresses_[next_++ % addresses_.size()];
   }
   // The one of the last attempt leads, for it has decided something: the next
-  // one goes there again. Another one may hang, and cost a lease to find out.
+  // one goes there again. Another one may hang, and cost a second to find out.
   void Stay() {
     absl::MutexLock lock(&mu_);
     next_ += addresses_.size() - 1;

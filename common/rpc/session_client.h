@@ -26,6 +26,7 @@
 #include "common/session/received_log.h"
 #include "common/session/sent_log.h"
 #include "common/session/session_messages.h"
+#include "common/session/welcome_wait.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -66,8 +67,7 @@ class SessionClient {
   using Reactor = grpc::ClientBidiReactor<Out, In>;
 
   struct Options {
-    // A new channel that notices a dead peer within `liveness`, for each
-    // attempt.
+    // A new channel for each attempt; it notices a dead peer in `liveness`.
     std::function<std::shared_ptr<grpc::Channel>(absl::Duration liveness)>
         connect;
     // Starts the call.
@@ -161,7 +161,7 @@ class SessionClient {
 
   static constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
   static constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
-  // A dead coordinator is noticed within this time: before a standby leads.
+  // A dead coordinator is noticed within this time, before a standby leads.
   static constexpr absl::Duration kNoticed = absl::Seconds(4);
   // Credentials are not exchanged ten times a second.
   static constexpr absl::Duration kRefusedPause = absl::Seconds(2);
@@ -245,7 +245,11 @@ class SessionClient {
       std::optional<absl::Duration> resumed_after;
       {
         absl::MutexLock lock(&mu_);
-        mu_.AwaitWithTimeout(absl::Condition(&woken), lease_ / 3);
+        const bool resuming = session_ != 0 && !welcomed_;
+        const absl::Duration patience =
+            resuming ? welcome_wait_.Within(lease_) : 2 * lease_;
+        mu_.AwaitWithTimeout(absl::Condition(&woken),
+                             std::min(lease_, patience) / 3);
         if (closing_) return absl::CancelledError("the session is closed");
         if (!refused_.ok()) return refused_;
         if (broken_.has_value()) return *broken_;
@@ -254,13 +258,11 @@ class SessionClient {
         const absl::Time now = clock_.Now();
         if (!handlers_.may_read() || now - looked > lease_) last_heard_ = now;
         looked = now;
-        // A stream that takes a session up is a stream more: another one may
-        // get through where this one does not.
-        const bool resuming = session_ != 0 && !welcomed_;
-        if (now - last_heard_ > (resuming ? 1 : 2) * lease_) {
+        if (now - last_heard_ > patience) {
+          if (resuming) welcome_wait_.InVain();
           return absl::UnavailableError(
               absl::StrCat("the coordinator was not heard for ",
-                           resuming ? "a lease" : "two leases"));
+                           absl::FormatDuration(patience)));
         }
         beat_now_ = false;
         Out heartbeat;
@@ -351,6 +353,7 @@ class SessionClient {
     session_ = welcome.id();
     PACELINE_RETURN_IF_ERROR(sent_.Resume(welcome.received()));
     welcomed_ = true;
+    welcome_wait_.Welcomed();
     if (resumed) resumed_after_ = clock_.Now() - absent_since_;
     absent_since_ = absl::InfiniteFuture();
     beat_now_ = true;
@@ -394,6 +397,7 @@ class SessionClient {
   // Of the present stream; null between two.
   Stream* stream_ ABSL_GUARDED_BY(mu_) = nullptr;
   bool welcomed_ ABSL_GUARDED_BY(mu_) = false;
+  WelcomeWait welcome_wait_ ABSL_GUARDED_BY(mu_);
   // How long the member was absent before it; told of once.
   std::optional<absl::Duration> resumed_after_ ABSL_GUARDED_BY(mu_);
   absl::Time last_heard_ ABSL_GUARDED_BY(mu_);

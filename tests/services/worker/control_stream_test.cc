@@ -4,7 +4,9 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/connections/tcp_listener.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/services/worker/fake_coordinator.h"
@@ -132,6 +134,24 @@ TEST(ControlStreamTest, ABrokenLinkCostsNothing) {
   EXPECT_FALSE(control.ended());
   control.Finish();
   second->ExpectEnd();
+}
+
+// One that is frozen: the kernel takes the connection, and nobody answers. gRPC
+// itself would wait for 20 s.
+TEST(ControlStreamTest, ACoordinatorThatHangsIsLeftForAnotherOne) {
+  FakeCoordinator coordinator;
+  const auto frozen = ListenOnTcp("127.0.0.1:0");
+  ASSERT_TRUE(frozen.ok()) << frozen.status();
+  ControlStream control(
+      std::make_shared<CoordinatorAddresses>(
+          absl::StrCat(coordinator.address(), ",127.0.0.1:", frozen->port)),
+      v1::WorkerHello(), DialPlainly, /*orphan=*/absl::Seconds(15));
+  const auto first = coordinator.NextSession();
+  first->Send(Registered(0));
+  EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
+  control.SetLease(2 * kTestPatience);
+  first->Close(absl::UnavailableError("the link breaks"));
+  EXPECT_EQ(coordinator.NextSession()->Next().hello().session().id(), 7u);
 }
 
 TEST(ControlStreamTest, ASessionThatIsGivenUpEnds) {
