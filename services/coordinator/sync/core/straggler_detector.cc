@@ -1,6 +1,7 @@
 #include "services/coordinator/sync/core/straggler_detector.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "common/check.h"
@@ -18,11 +19,13 @@ void StragglerDetector::Leave(WorkerId worker) {
   until_median_ = 0;
 }
 
-std::optional<StragglerDetector::Change> StragglerDetector::Pushed(
-    WorkerId worker, absl::Duration busy, uint32_t samples) {
+StragglerDetector::Changes StragglerDetector::Pushed(absl::Time now,
+                                                     WorkerId worker,
+                                                     absl::Duration busy,
+                                                     uint32_t samples) {
   CHECK(samples > 0);
   Member& member = members_.at(worker);
-  if (++member.pushes == 1) return std::nullopt;
+  if (++member.pushes == 1) return {};
   const double seconds = absl::ToDoubleSeconds(busy) / samples;
   member.seconds =
       member.seconds == 0
@@ -32,14 +35,23 @@ std::optional<StragglerDetector::Change> StragglerDetector::Pushed(
   if (until_median_ == 0) FindMedian();
   --until_median_;
   const double score = ScoreOf(member);
-  const bool straggler = member.straggler ? score > kClearAt : score >= kFlagAt;
-  if (straggler == member.straggler) return std::nullopt;
-  member.straggler = straggler;
-  return Change{straggler, score};
+  const bool flagged = member.flagged ? score > kClearAt : score >= kFlagAt;
+  Changes changes;
+  changes.flag = flagged != std::exchange(member.flagged, flagged);
+  if (changes.flag) member.since = now;
+  changes.straggler =
+      flagged != member.straggler && now - member.since >= kLasts;
+  if (changes.straggler) member.straggler = flagged;
+  return changes;
 }
 
 double StragglerDetector::Score(WorkerId worker) const {
   return ScoreOf(members_.at(worker));
+}
+
+bool StragglerDetector::IsFlagged(WorkerId worker) const {
+  const auto it = members_.find(worker);
+  return it != members_.end() && it->second.flagged;
 }
 
 bool StragglerDetector::IsStraggler(WorkerId worker) const {

@@ -2,7 +2,6 @@
 #define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_STRAGGLER_DETECTOR_H_
 
 #include <cstdint>
-#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
@@ -18,6 +17,11 @@ namespace paceline {
 // change of pace to twice the median or more is seen after 2 pushes, one back
 // after at most 10.
 //
+// A policy may act on a flag at once. People want to know what lasts: a worker
+// is a *straggler* once its flag has been raised for kLasts without a break,
+// and is one until it has been cleared for as long. On a busy machine equal
+// workers are flagged and cleared several times a second.
+//
 // A first push is not measured: it warms caches. Of an even number of workers
 // the lower median counts, so that of two the slower can be flagged.
 // Thread-compatible; amortized O(log workers) an operation.
@@ -26,28 +30,35 @@ class StragglerDetector {
   static constexpr double kFlagAt = 1.5;
   static constexpr double kClearAt = 1.25;
 
-  struct Change {
+  static constexpr absl::Duration kLasts = absl::Seconds(2);
+
+  // What a push has changed.
+  struct Changes {
+    bool flag = false;
     bool straggler = false;
-    double score = 1;
   };
 
   void Join(WorkerId worker) { members_.emplace(worker, Member()); }
   void Leave(WorkerId worker);
 
-  // The worker took `busy` for an iteration of `samples` (at least 1). Gives
-  // the change if that changes its flag.  REQUIRES: it is a member.
-  std::optional<Change> Pushed(WorkerId worker, absl::Duration busy,
-                               uint32_t samples);
+  // The worker took `busy` for an iteration of `samples` (at least 1).
+  // REQUIRES: it is a member; `now` does not go back.
+  Changes Pushed(absl::Time now, WorkerId worker, absl::Duration busy,
+                 uint32_t samples);
 
   // 1 while nothing is known.  REQUIRES: `worker` is a member.
   double Score(WorkerId worker) const;
+  // False for who is no member.
+  bool IsFlagged(WorkerId worker) const;
   bool IsStraggler(WorkerId worker) const;
 
  private:
   struct Member {
     int64_t pushes = 0;
     double seconds = 0;  // The smoothed time per sample; 0: not known.
+    bool flagged = false;
     bool straggler = false;
+    absl::Time since;  // When the flag changed last.
   };
 
   double ScoreOf(const Member& member) const;

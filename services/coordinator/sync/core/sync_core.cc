@@ -705,12 +705,15 @@ void SyncCore::JudgeFinite(const Step& step, WorkerId worker,
 void SyncCore::MeasurePace(const Step& step, WorkerId worker,
                            absl::Duration busy, uint32_t samples) {
   balancer_.Pushed(worker, busy, samples);
-  const auto change = stragglers_.Pushed(worker, busy, samples);
-  if (!change.has_value()) return;
-  step.Record({change->straggler ? DecisionKind::kStraggler
-                                 : DecisionKind::kNoStraggler,
-               worker, static_cast<int64_t>(change->score * 1000)});
-  events_.push_back(Flagged{worker, change->straggler});
+  const StragglerDetector::Changes changes =
+      stragglers_.Pushed(step.now, worker, busy, samples);
+  if (changes.flag) {
+    events_.push_back(Flagged{worker, stragglers_.IsFlagged(worker)});
+  }
+  if (!changes.straggler) return;
+  step.Record({stragglers_.IsStraggler(worker) ? DecisionKind::kStraggler
+                                               : DecisionKind::kNoStraggler,
+               worker, static_cast<int64_t>(stragglers_.Score(worker) * 1000)});
 }
 
 void SyncCore::Remove(const Step& step, WorkerId worker, LossReason reason) {

@@ -72,8 +72,8 @@ struct Abandoned {
   WorkerId worker;
 };
 
-// The worker has begun, or ceased, to be a straggler (StragglerDetector). It
-// comes before the PushDone that showed it.
+// The worker's flag is raised, or cleared (StragglerDetector): at once, and not
+// only when that has lasted. It comes before the PushDone that showed it.
 struct Flagged {
   WorkerId worker;
   bool straggler = false;
