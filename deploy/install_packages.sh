@@ -21,7 +21,9 @@ packages=(
 if [[ "${1:-}" =~ ^--(release|with-lint)$ ]]; then
   # patchelf tells programs where their libraries are, dpkg-dev finds out on which
   # packages they depend.
-  packages+=(patchelf dpkg-dev python3)
+  packages+=(patchelf dpkg-dev)
+  # What builds the wheel of the Python package.
+  packages+=(python3 python3-setuptools python3-wheel python3-pip)
 fi
 if [[ ! "${1:-}" =~ ^--(programs|release)$ ]]; then
   packages+=(libgtest-dev libgmock-dev libbenchmark-dev)
@@ -44,9 +46,8 @@ if [[ "${1:-}" == --with-lint ]]; then
     chromium chromium-driver
     # Clients of other languages, and the page of the API.
     python3 python3-grpcio python3-numpy python3-protobuf
-    # The Python package: what its tests run with, and what builds its wheel.
+    # What the tests of the Python package run with.
     python3-torch python3-pytest python3-yaml
-    python3-setuptools python3-wheel python3-pip
   )
 fi
 

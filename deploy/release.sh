@@ -18,6 +18,7 @@
 #   paceline_V-1~RELEASE_amd64.deb      the same with services, on Debian's libraries
 #   paceline-NAME-image-V-....tar.gz    images: `gunzip -c FILE | podman load`
 #   paceline-V.tgz                      the chart
+#   paceline-V-py3-none-any.whl         the Python package
 #   *.spdx.json                         what is in the archives, as SPDX
 #   SHA256SUMS
 #
@@ -129,6 +130,7 @@ else
   echo "without images, as --no-images says" >&2
 fi
 deploy/release/chart.sh "$work/dist" >/dev/null
+deploy/release/wheel.sh "$work/dist" >/dev/null
 
 (cd "$work/dist" && sha256sum -- * >SHA256SUMS)
 # At the end and at once: no half of a release is left.

@@ -75,7 +75,8 @@ class ReleaseTest(unittest.TestCase):
         names = sorted(path.name for path in self.dist.iterdir())
         self.assertEqual(names, sorted([
             "SHA256SUMS", self.deb.name, f"{self.name}.tar.gz",
-            f"{self.name}.spdx.json", f"paceline-{self.version}.tgz"]))
+            f"{self.name}.spdx.json", f"paceline-{self.version}.tgz",
+            f"paceline-{self.version}-py3-none-any.whl"]))
         self.assertRegex(
             self.deb.name, rf"^paceline_{self.version}-1~[a-z]+_amd64\.deb$")
         sums = {}
