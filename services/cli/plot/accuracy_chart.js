@@ -13,21 +13,6 @@ function targets(runs) {
   return [...new Set(runs.map((run) => run.target_accuracy).filter(isNumber))];
 }
 
-// A horizontal line for each target that is asked for, normally one.
-function targetLines(runs) {
-  return {
-    silent: true,
-    symbol: 'none',
-    lineStyle: {color: color('muted'), type: 'dashed', width: 1.5},
-    label: {
-      color: color('muted'),
-      position: 'insideStartTop',
-      formatter: (line) => `target ${line.value}`,
-    },
-    data: targets(runs).map((target) => ({yAxis: target})),
-  };
-}
-
 // A ring on the target's line where the run reached it.
 function reachedMark(run) {
   if (!isNumber(run.seconds_to_target) || !isNumber(run.target_accuracy)) {
@@ -105,7 +90,7 @@ function accuracyOption(runs) {
       max: ({max}) => accuracyTop(runs, max),
     },
     dataZoom: timeZoom('filter'),
-    series: [...runs.map(accuracySeries), linesAlone(targetLines(runs))],
+    series: [...runs.map(accuracySeries), linesAlone(targetLines(targets(runs)))],
   };
 }
 

@@ -148,6 +148,21 @@ function timeZoom(filterMode, window = {}) {
   ];
 }
 
+// A horizontal line for each of the values, normally one.
+function targetLines(values, dashes = 'dashed') {
+  return {
+    silent: true,
+    symbol: 'none',
+    lineStyle: {color: color('muted'), type: dashes, width: 1.5},
+    label: {
+      color: color('muted'),
+      position: 'insideStartTop',
+      formatter: (line) => `target ${line.value}`,
+    },
+    data: values.map((value) => ({yAxis: value})),
+  };
+}
+
 // Lines across a chart that stay when its series are hidden: a series of their
 // own, which the legend leaves out as it has no name.
 function linesAlone(markLine) {

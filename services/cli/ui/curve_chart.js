@@ -68,20 +68,9 @@ function takeOvers(courses, bottom) {
   };
 }
 
-function goalLines(courses, measure) {
-  const goals = new Set(courses.filter(({target}) => target?.metric === measure)
-                            .map(({target}) => target.value));
-  return {
-    silent: true,
-    symbol: 'none',
-    lineStyle: {color: color('muted'), type: 'dotted', width: 1.5},
-    label: {
-      color: color('muted'),
-      position: 'insideStartTop',
-      formatter: (line) => `target ${line.value}`,
-    },
-    data: [...goals].map((goal) => ({yAxis: goal})),
-  };
+function goalsOf(courses, measure) {
+  return [...new Set(courses.filter(({target}) => target?.metric === measure)
+                         .map(({target}) => target.value))];
 }
 
 function curveTip(bottom, points) {
@@ -120,7 +109,8 @@ function curveOption(courses, measure, bottom, zoom) {
     series: [
       ...courses.map((course) => curveSeries(course, measure, bottom)),
       linesAlone(takeOvers(courses, bottom)),
-      linesAlone(goalLines(courses, measure)),
+      // Dashed lines are switches.
+      linesAlone(targetLines(goalsOf(courses, measure), 'dotted')),
     ],
   };
 }
