@@ -20,6 +20,7 @@
 #include "services/cli/cluster.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/help_format.h"
+#include "services/cli/kubernetes/import_kubernetes_command.h"
 #include "services/cli/local_options.h"
 #include "services/cli/progress_printer.h"
 #include "services/cli/run_advise.h"
@@ -177,6 +178,7 @@ int Main(int argc, char** argv) {
   const std::unique_ptr<ChosenCommand> admin =
       AddAdminCommands(app, ProcessConsole());
   AddCertificateCommands(app, *admin);
+  AddImportKubernetesCommand(app, *admin);
   AddUiCommand(app, *admin);
   try {
     app.parse(argc, argv);

@@ -463,7 +463,7 @@ test('what is printed at the end can be pasted', () => {
   const plain = notes({ servers: { replicas: 1 }, pools: { cpu: { replicas: 1 } }, evaluators: { replicas: 1 } });
   assert.match(plain, /^- a coordinator\n- 1 parameter server\n- 1 worker in pool cpu\n- 1 evaluator\n/m);
   assert.match(plain, /port-forward service\/\S+-coordinator 7070 &\n/);
-  assert.match(plain, /^ +\(umask 077; for f in tls\.crt tls\.key ca\.crt; do$/m);
+  assert.match(plain, /^ +paceline config import-kubernetes r -n lab\n/m);
   assert.match(plain, /^ +The port-forward ends with the coordinator's pod: start it again then\.$/m);
   const [, job] = /^ +echo '([^']*)' \| paceline job create -f -$/m.exec(plain);
   assert.deepEqual(parse(job), {
@@ -473,6 +473,6 @@ test('what is printed at the end can be pasted', () => {
   assert.match(scaled, /^- 1 to 1 worker in pool a, as jobs ask for them\n/m);
   const two = notes({ coordinator: { replicas: 2 }, pools: { cpu: { replicas: 2 } }, tls: { mode: 'disabled' } });
   assert.match(two, /^- two coordinators, of which one leads\n- 2 parameter servers\n- 2 workers in pool cpu\n/m);
-  assert.doesNotMatch(two, /tls\.key/);
+  assert.doesNotMatch(two, /--secret/);
   assert.match(two, /everybody who reaches the coordinator is an administrator/);
 });

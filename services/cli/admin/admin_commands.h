@@ -2,8 +2,11 @@
 #define PACELINE_SERVICES_CLI_ADMIN_ADMIN_COMMANDS_H_
 
 #include <memory>
+#include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "services/cli/admin/connection.h"
 #include "services/cli/admin/session.h"
 
 namespace paceline {
@@ -23,6 +26,10 @@ void AddCompletionCommands(CLI::App& root, ChosenCommand& chosen);
 
 // `paceline config`: the contexts of the config file.
 void AddConfigCommands(CLI::App& root, ChosenCommand& chosen);
+
+// As `paceline config set-context`, which says so.
+absl::Status SetContext(Session& session, const std::string& name,
+                        const ConnectionFlags& connection);
 
 // Each adds its commands to `paceline job`.
 void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen);

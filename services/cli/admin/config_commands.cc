@@ -93,12 +93,21 @@ std::string Absolute(const std::string& setting, const std::string& value) {
              : value;
 }
 
-absl::Status SetContext(Session& session, const SetFlags& flags) {
-  PACELINE_RETURN_IF_ERROR(CheckContextName(flags.name));
+void AddContextPositional(CLI::App& command, std::string& name) {
+  command.add_option("CONTEXT", name, "The name of the context.")
+      ->type_name("")
+      ->required();
+}
+
+}  // namespace
+
+absl::Status SetContext(Session& session, const std::string& name,
+                        const ConnectionFlags& connection) {
+  PACELINE_RETURN_IF_ERROR(CheckContextName(name));
   PACELINE_ASSIGN_OR_RETURN(ConfigFile config, Read(session));
-  const bool is_new = !config.contexts.contains(flags.name);
-  Settings& settings = config.contexts[flags.name];
-  for (const auto& [setting, value] : flags.connection.settings) {
+  const bool is_new = !config.contexts.contains(name);
+  Settings& settings = config.contexts[name];
+  for (const auto& [setting, value] : connection.settings) {
     if (!value.has_value()) continue;
     PACELINE_RETURN_IF_ERROR(CheckSettingValue(setting, *value));
     // An empty value takes the setting away.
@@ -108,31 +117,23 @@ absl::Status SetContext(Session& session, const SetFlags& flags) {
       settings[setting] = Absolute(setting, *value);
     }
   }
-  if (flags.connection.insecure_plaintext) {
+  if (connection.insecure_plaintext) {
     settings["insecure-plaintext"] = "true";
   }
   // What cannot be used is not written.
   ConnectionFlags check;
-  check.context = flags.name;
+  check.context = name;
   PACELINE_RETURN_IF_ERROR(ResolveConnection(
                                check, [](const char*) { return ""; }, config)
                                .status());
   // Whoever makes the first one means to use it.
   const bool is_first = is_new && config.contexts.size() == 1;
-  if (is_first) config.current_context = flags.name;
+  if (is_first) config.current_context = name;
   PACELINE_RETURN_IF_ERROR(WriteConfigFile(PathOf(session), config));
-  return session.Write(absl::StrCat("context ", flags.name,
+  return session.Write(absl::StrCat("context ", name,
                                     is_new ? " created" : " changed",
                                     is_first ? ", it is current\n" : "\n"));
 }
-
-void AddContextPositional(CLI::App& command, std::string& name) {
-  command.add_option("CONTEXT", name, "The name of the context.")
-      ->type_name("")
-      ->required();
-}
-
-}  // namespace
 
 void AddConfigCommands(CLI::App& root, ChosenCommand& chosen) {
   CLI::App& config = *root.add_subcommand(
@@ -152,7 +153,9 @@ void AddConfigCommands(CLI::App& root, ChosenCommand& chosen) {
   AddContextPositional(*use.app, use.flags->name);
   const auto set = AddPlainCommand<SetFlags>(
       config, "set-context", "Make a context, or change what is given", chosen,
-      &SetContext);
+      [](Session& session, const SetFlags& flags) {
+        return SetContext(session, flags.name, flags.connection);
+      });
   AddContextPositional(*set.app, set.flags->name);
   AddConnectionFlags(*set.app, set.flags->connection);
   set.app->remove_option(set.app->get_option("--context"));
