@@ -45,6 +45,7 @@ inline int64_t EvaluationInterval(int64_t every, int64_t train_samples) {
 // (optimizer_spec.h).
 inline constexpr int64_t kBatchMax = 65'536;
 inline constexpr int64_t kEpochsMax = 1'000'000;
+inline constexpr int64_t kPriorityMax = 1000;  // Either way.
 
 }  // namespace paceline
 

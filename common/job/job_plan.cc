@@ -179,6 +179,7 @@ class JobParser {
     }
     checks_.InRange(Path("servers"), int64_t{spec_.servers()}, 0, kServersMax);
     CheckReplicas();
+    CheckPriority();
     CheckInitialWeights();
   }
 
@@ -213,6 +214,11 @@ class JobParser {
                                        : absl::StrCat(" and ", wrong.size() - 1,
                                                       " more are wrong"),
                      "; a key has ", kPlainNameRule));
+  }
+
+  void CheckPriority() {
+    checks_.InRange(Path("priority"), int64_t{spec_.priority()}, -kPriorityMax,
+                    kPriorityMax);
   }
 
   void CheckReplicas() {

@@ -589,6 +589,7 @@ std::vector<AssignableJob> RunControl::AssignableJobs() {
         ProgramOf(entry.job.spec().model()).value_or(absl::string_view()));
     job.min = static_cast<int>(selector.min());
     job.max = static_cast<int>(selector.max());
+    job.priority = entry.job.spec().priority();
     job.running = runs;
     if (runs && entry.active->TrainingOver()) {
       job.trainers = TrainersWanted::kNone;

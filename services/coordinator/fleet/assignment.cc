@@ -43,6 +43,7 @@ struct JobState {
     return job->trainers == TrainersWanted::kYes && have() < max();
   }
   int above_min() const { return have() - job->min; }
+  int priority() const { return job->priority; }
   // What it can do without.
   int spare() const {
     if (running) return std::max(0, above_min());
@@ -65,15 +66,20 @@ class Planner {
       if (!worker.evaluator) workers_.emplace(worker.id, WorkerState{&worker});
     }
     for (auto& [id, worker] : workers_) Place(worker);
+    for (auto& [number, job] : jobs_) by_priority_.push_back(&job);
+    std::stable_sort(by_priority_.begin(), by_priority_.end(),
+                     [](const JobState* a, const JobState* b) {
+                       return a->priority() > b->priority();
+                     });
   }
 
   AssignmentPlan Plan() {
     ReleaseWhoMustGo();
-    for (auto& [number, job] : jobs_) {
-      if (job.running && job.wants_more()) Refill(job);
+    for (JobState* const job : by_priority_) {
+      if (job->running && job->wants_more()) Refill(*job);
     }
-    for (auto& [number, job] : jobs_) {
-      if (!job.running) TryToStart(job);
+    for (JobState* const job : by_priority_) {
+      if (!job->running) TryToStart(*job);
     }
     SpreadTheRest();
     if (plan_.empty() && !AnyoneLeaving()) EvenOut();
@@ -180,9 +186,9 @@ class Planner {
     }
   }
 
-  // Workers that other jobs can do without and that make up for the lack.
-  // Nothing if there are not enough. Takes from the job with the most to spare,
-  // the youngest of equals.
+  // Workers that jobs of no higher priority can do without and that make up for
+  // the lack. Nothing if there are not enough. Takes from the job of the lowest
+  // priority, of equals from that with the most to spare, then the youngest.
   std::optional<std::vector<WorkerState*>> ChooseGivers(const JobState& job,
                                                         Lack lack) {
     std::vector<WorkerState*> given;
@@ -192,7 +198,7 @@ class Planner {
       return left.try_emplace(of, of->spare()).first->second;
     };
     while (lack.workers > 0 || lack.quota > 0) {
-      using Rank = std::tuple<int, int, JobNumber, uint64_t>;
+      using Rank = std::tuple<int, int, int, JobNumber, uint64_t>;
       WorkerState* best = nullptr;
       Rank best_rank;
       for (auto& [id, worker] : workers_) {
@@ -200,7 +206,8 @@ class Planner {
         const int helps =
             (lack.workers > 0 && Selects(*job.job, *worker.worker) ? 1 : 0) +
             (lack.quota > 0 && InQuotaOf(worker, job) ? 1 : 0);
-        const Rank rank{helps, spare(worker.job), worker.job->job->number, id};
+        const Rank rank{helps, -worker.job->priority(), spare(worker.job),
+                        worker.job->job->number, id};
         if (helps > 0 && (best == nullptr || rank > best_rank)) {
           best = &worker;
           best_rank = rank;
@@ -219,7 +226,7 @@ class Planner {
                       const std::vector<WorkerState*>& given) {
     return worker.job != nullptr && worker.job != &to && !worker.leaving &&
            !worker.worker->leaving && !worker.worker->draining &&
-           !worker.free &&
+           !worker.free && worker.job->priority() <= to.priority() &&
            std::find(given.begin(), given.end(), &worker) == given.end();
   }
 
@@ -239,10 +246,11 @@ class Planner {
                      });
     for (WorkerState* worker : rest) {
       JobState* best = nullptr;
-      for (auto& [number, job] : jobs_) {
-        if (CouldHave(job, *worker) && Room(job) > 0 &&
-            (best == nullptr || job.above_min() < best->above_min())) {
-          best = &job;
+      for (JobState* const job : by_priority_) {
+        if (CouldHave(*job, *worker) && Room(*job) > 0 &&
+            (best == nullptr || (job->priority() == best->priority() &&
+                                 job->above_min() < best->above_min()))) {
+          best = job;
         }
       }
       if (best != nullptr) Assign(*worker, *best);
@@ -250,26 +258,37 @@ class Planner {
   }
 
   void EvenOut() {
+    using Rank = std::tuple<bool, int, int, JobNumber>;
     WorkerState* best = nullptr;
-    std::pair<int, JobNumber> best_rank;
+    Rank best_rank;
     for (auto& [id, worker] : workers_) {
       JobState* const from = worker.job;
       if (from == nullptr || worker.worker->draining || from->spare() < 1) {
         continue;
       }
-      const std::pair<int, JobNumber> rank{from->above_min(),
-                                           from->job->number};
       for (const auto& [number, to] : jobs_) {
         const bool within_quota = InQuotaOf(worker, to) || Room(to) > 0;
-        if (CouldHave(to, worker) && within_quota &&
-            from->above_min() - to.above_min() >= 2 &&
-            (best == nullptr || rank >= best_rank)) {
+        if (!within_quota || !CouldHave(to, worker) || !Yields(*from, to)) {
+          continue;
+        }
+        const Rank rank{to.priority() > from->priority(), -from->priority(),
+                        from->above_min(), from->job->number};
+        if (best == nullptr || rank >= best_rank) {
           best = &worker;
           best_rank = rank;
         }
       }
     }
-    if (best != nullptr) Release(*best, "another job has fewer workers");
+    if (best == nullptr) return;
+    Release(*best, std::get<0>(best_rank) ? "a job of higher priority wants it"
+                                          : "another job has fewer workers");
+  }
+
+  // Of one that `from` can spare and `to` could have.
+  static bool Yields(const JobState& from, const JobState& to) {
+    if (from.priority() != to.priority())
+      return from.priority() < to.priority();
+    return from.above_min() - to.above_min() >= 2;
   }
 
   bool AnyoneLeaving() const {
@@ -381,6 +400,7 @@ class Planner {
 
   const int quota_;
   std::map<JobNumber, JobState> jobs_;
+  std::vector<JobState*> by_priority_;  // The highest first, then the oldest.
   std::map<uint64_t, WorkerState> workers_;
   // By namespace: all that have a job there; those of them that stay; what is
   // held back.

@@ -57,7 +57,8 @@ struct AssignableJob {
   std::vector<std::string> gpu_models;  // The same.
   std::string program = {};             // Empty: its model is a built-in one.
   int min = 1;
-  int max = 0;  // 0: no limit; else at least `min`.
+  int max = 0;       // 0: no limit; else at least `min`.
+  int priority = 0;  // The higher comes first.
   bool running = false;
   TrainersWanted trainers = TrainersWanted::kYes;
   // It is interrupted, not ended: it will wait for workers again, at once.
@@ -103,21 +104,25 @@ struct AssignmentPlan {
 //   1. Draining workers are released, what a job has above its maximum, and
 //      all of a job that wants none.
 //   2. A running job that has lost workers is filled up to its minimum, as far
-//      as workers are free.
-//   3. Waiting jobs, the oldest first, start if free workers cover their
-//      minimum. Else, if those and what others can spare (workers that are
-//      leaving, and all above the minimum of a running job) would cover it, the
-//      free ones are held back for it and the others released. A job that
-//      cannot be covered so blocks nobody.
+//      as workers are free; jobs of a higher priority first.
+//   3. Waiting jobs, those of a higher priority first and the oldest of equals,
+//      start if free workers cover their minimum. Else, if those and what jobs
+//      of no higher priority can spare (workers that are leaving, and all above
+//      the minimum of a running job) would cover it, the free ones are held
+//      back for it and the others released. A job that cannot be covered so
+//      blocks nobody.
 //   4. What is free then goes to running jobs below their maximum, one by one
-//      to that with the fewest above its minimum.
-//   5. If there was nothing to do and nobody is leaving, one worker of the job
-//      with the most above its minimum is released for one that has at least
-//      two fewer and could have it. So the numbers come to rest: every such
-//      move makes the sum of their squares smaller.
-// No move takes a running job below its minimum (but draining does), any job
-// above its maximum, or a namespace above its quota, in which those who are
-// leaving still count.
+//      to that of the highest priority, of equals to that with the fewest above
+//      its minimum.
+//   5. If there was nothing to do and nobody is leaving, one worker that a
+//      running job can spare is released for one of a higher priority; else one
+//      of the job with the most above its minimum, for one of the same priority
+//      that has at least two fewer and could have it. So the numbers come to
+//      rest: every such move gives to a higher priority, or makes the sum of
+//      the squares smaller.
+// No move takes a running job below its minimum (but draining does), whatever
+// the priorities, any job above its maximum, or a namespace above its quota, in
+// which those who are leaving still count.
 //
 // Evaluators, whatever their pool: one for each running job with snapshots to
 // evaluate, to that first which has been without for the longest time. With

@@ -28,7 +28,7 @@ using ::google::protobuf::FieldMask;
 using ::google::protobuf::util::FieldMaskUtil;
 
 // These are the fields that UpdateJob's comment names.
-constexpr std::array<absl::string_view, 21> kMutable = {
+constexpr std::array<absl::string_view, 22> kMutable = {
     "display_name",
     "labels",
     "annotations",
@@ -37,6 +37,7 @@ constexpr std::array<absl::string_view, 21> kMutable = {
     "spec.auto.act",
     "spec.learning_rate",
     "spec.batching",
+    "spec.priority",
     "spec.workers.min",
     "spec.workers.max",
     "spec.stop",

@@ -128,6 +128,8 @@ Table JobTable(const std::vector<const v1::Job*>& jobs,
       {"DATA", [](Job job) { return job.spec().data(); }, true},
       {"LOSS", [](Job job) { return Loss(job.progress()); }, true},
       {"METRICS", [](Job job) { return Metrics(job.progress()); }, true},
+      {"PRIORITY", [](Job job) { return absl::StrCat(job.spec().priority()); },
+       true},
       {"SAMPLES/S", [](Job job) { return Rate(job.progress()); }, true},
       {"REASON", [](Job job) { return job.state_reason(); }, true}};
   if (options.namespaces) {

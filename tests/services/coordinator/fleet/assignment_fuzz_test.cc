@@ -39,6 +39,7 @@ void AddJob(Rng& rng, SmallCluster& cluster) {
   job.gpu_models = SomeOf(rng, kModels);
   job.name_space = absl::StrCat("n", rng.Below(2));
   job.evaluation_pending = rng.Chance(1, 2);
+  job.priority = static_cast<int>(rng.Below(3)) - 1;
 }
 
 void AddWorker(Rng& rng, SmallCluster& cluster) {
@@ -81,20 +82,23 @@ void Change(Rng& rng, SmallCluster& cluster) {
         AssignableJob& job = cluster.job(AnyOf(rng, cluster.jobs()));
         job.max = rng.Chance(1, 2) ? 0 : job.min;
         job.evaluation_pending = !job.evaluation_pending;
+        job.priority = static_cast<int>(rng.Below(3)) - 1;
       }
   }
 }
 
-// Whether free workers and those that running jobs could spare would cover the
-// job, as a person would count it; the quota left to the job alone.
+// Whether free workers and those that running jobs of no higher priority could
+// spare would cover the job, as a person would count it; the quota left to the
+// job alone.
 bool CouldBeCovered(const SmallCluster& cluster, const AssignableJob& job) {
   int can_have = 0;
   int quota = cluster.limits.workers_per_namespace;
   const bool limited = quota > 0;
   std::map<JobNumber, int> spare;
   for (const auto& [number, other] : cluster.jobs()) {
-    spare[number] =
-        other.running ? std::max(0, cluster.WorkersOf(number) - other.min) : 0;
+    spare[number] = other.running && other.priority <= job.priority
+                        ? std::max(0, cluster.WorkersOf(number) - other.min)
+                        : 0;
     if (other.name_space != job.name_space || number == job.number) continue;
     quota -= cluster.WorkersOf(number) - spare[number];
   }
@@ -120,9 +124,16 @@ void CheckAtRest(const SmallCluster& cluster) {
     if (!job.running || cluster.limits.workers_per_namespace > 0) continue;
     if (job.max > 0 && cluster.WorkersOf(number) >= job.max) continue;
     for (const auto& [id, worker] : cluster.workers()) {
-      EXPECT_FALSE(!worker.job.has_value() && !worker.evaluator &&
-                   !worker.draining && Selects(job, worker))
+      if (worker.evaluator || worker.draining || !Selects(job, worker))
+        continue;
+      EXPECT_TRUE(worker.job.has_value())
           << "worker " << id << " idles: " << cluster.Layout();
+      if (!worker.job.has_value()) continue;
+      const AssignableJob& other = cluster.jobs().at(*worker.job);
+      EXPECT_FALSE(other.priority < job.priority &&
+                   cluster.WorkersOf(other.number) > other.min)
+          << "worker " << id << " is of more use to job " << number << ": "
+          << cluster.Layout();
     }
   }
 }

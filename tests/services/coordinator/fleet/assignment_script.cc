@@ -116,13 +116,15 @@ absl::Status AssignmentScript::SetJob(JobNumber number, Words words) {
                                         : TrainersWanted::kNone;
   });
   int64_t min = job.min, max = job.max, running = job.running;
-  int64_t evaluates = job.evaluation_pending;
+  int64_t evaluates = job.evaluation_pending, priority = job.priority;
   PACELINE_RETURN_IF_ERROR(ReadNumbers(words, {{"min", {&min}},
                                                {"max", {&max}},
+                                               {"priority", {&priority}},
                                                {"running", {&running}},
                                                {"evaluates", {&evaluates}}}));
   job.min = static_cast<int>(min);
   job.max = static_cast<int>(max);
+  job.priority = static_cast<int>(priority);
   job.running = running != 0;
   job.evaluation_pending = evaluates != 0;
   return absl::OkStatus();

@@ -53,7 +53,8 @@ v1::Job Updated(const v1::UpdateJobRequest& request) {
 
 TEST(ApplyUpdateTest, OnlyWhatTheMaskNamesChanges) {
   v1::UpdateJobRequest request =
-      Request({"spec.learning_rate", "spec.workers.max", "spec.paradigm"});
+      Request({"spec.learning_rate", "spec.workers.max", "spec.paradigm",
+               "spec.priority"});
   v1::Job& job = *request.mutable_job();
   job.set_display_name("new");
   job.mutable_spec()->set_model("lenet5");
@@ -61,10 +62,12 @@ TEST(ApplyUpdateTest, OnlyWhatTheMaskNamesChanges) {
   job.mutable_spec()->set_paradigm("ssp");
   job.mutable_spec()->mutable_workers()->set_min(3);
   job.mutable_spec()->mutable_workers()->set_max(6);
+  job.mutable_spec()->set_priority(-7);
   v1::Job want = Current();
   want.mutable_spec()->set_learning_rate(0.2);
   want.mutable_spec()->set_paradigm("ssp:s=3");
   want.mutable_spec()->mutable_workers()->set_max(6);
+  want.mutable_spec()->set_priority(-7);
   EXPECT_EQ(Updated(request).DebugString(), want.DebugString());
 }
 
