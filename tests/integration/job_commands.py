@@ -3,6 +3,7 @@
 import json
 import pathlib
 import subprocess
+import tempfile
 
 from real_cluster import LONG, until
 
@@ -77,9 +78,10 @@ class JobCommands:
 
     def tensors(self, name):
         """The bytes of each tensor of its newest checkpoint, whichever file
-        has it."""
+        has it: downloaded, as by somebody who does not see the folder."""
         found = {}
-        directory = pathlib.Path(self.newest_checkpoint(name)["directory"])
+        directory = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
+        self("checkpoint", "download", name, "--to", str(directory))
         for path in sorted(directory.rglob("*.safetensors")):
             data = path.read_bytes()
             begin = 8 + int.from_bytes(data[:8], "little")

@@ -19,6 +19,8 @@ std::unique_ptr<ChosenCommand> AddAdminCommands(CLI::App& app, Console console);
 
 // `paceline checkpoint`.
 void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen);
+// `paceline checkpoint download`, to `checkpoint`.
+void AddCheckpointDownloadCommand(CLI::App& checkpoint, ChosenCommand& chosen);
 
 // `paceline completion`, and the hidden `paceline __complete` that its scripts
 // call: the words that could follow, one a line, or ":files".

@@ -268,6 +268,7 @@ void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
   AddCheckpointPositional(*remove.app, remove.flags->names);
   AddDryRunFlag(*remove.app, remove.flags->dry_run);
 
+  AddCheckpointDownloadCommand(checkpoint, chosen);
   AddFolderCommands(checkpoint, chosen);
 }
 

@@ -133,6 +133,12 @@ class JobService final : public Calls<v1::JobService> {
     return Read("ListCheckpoints", context, request, response,
                 &Jobs::ListCheckpoints);
   }
+  Unary* ReadCheckpoint(Context* context,
+                        const v1::ReadCheckpointRequest* request,
+                        v1::ReadCheckpointResponse* response) override {
+    return Read("ReadCheckpoint", context, request, response,
+                &Jobs::ReadCheckpoint);
+  }
 
   Unary* CreateJob(Context* context, const v1::CreateJobRequest* request,
                    v1::Job* response) override {

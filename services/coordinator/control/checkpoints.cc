@@ -16,6 +16,7 @@
 #include "common/log/log.h"
 #include "common/proto_time.h"
 #include "common/safetensors/durable_file.h"
+#include "common/safetensors/input_file.h"
 #include "common/status.h"
 #include "common/status_details.h"
 #include "services/coordinator/run/course/checkpoint_writing.h"
@@ -25,6 +26,9 @@ namespace {
 
 // They say why; a disk that is full makes another at every interval.
 constexpr uint32_t kFailedKept = 10;
+
+// Of a file, in one answer.
+constexpr uint64_t kPartBytes = 1 << 20;
 
 std::pair<int64_t, int32_t> CreatedAt(const v1::Checkpoint& checkpoint) {
   return {checkpoint.create_time().seconds(), checkpoint.create_time().nanos()};
@@ -46,6 +50,24 @@ void DropUnsaved(StoreBatch& unsaved, absl::string_view name) {
 absl::Status RemoveFiles(const std::string& directory) {
   const absl::Status removed = RemoveCheckpoint(directory);
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
+absl::Status ReadPart(const std::string& directory,
+                      const v1::ReadCheckpointRequest& wanted,
+                      v1::ReadCheckpointResponse& part) {
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::string path,
+      ResolveWithin(directory, absl::StrCat(directory, "/", wanted.file())));
+  PACELINE_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  const auto offset = static_cast<uint64_t>(wanted.offset());
+  if (offset > file.size()) {
+    return absl::OutOfRangeError(absl::StrCat(
+        wanted.file(), " has ", file.size(), " bytes, and none at ", offset));
+  }
+  part.set_file_bytes(static_cast<int64_t>(file.size()));
+  std::string& data = *part.mutable_data();
+  data.resize(std::min(file.size() - offset, kPartBytes));
+  return file.Read(offset, absl::MakeSpan(data.data(), data.size()));
 }
 
 // A folder of a job, if it is empty: what is not of a checkpoint is not ours.
@@ -207,10 +229,10 @@ void Checkpoints::Prune(JobEntry& entry) {
   }
 }
 
-absl::StatusOr<std::shared_ptr<FileRemoval>> Checkpoints::BeginRemoval(
+absl::StatusOr<std::shared_ptr<FolderTask>> Checkpoints::BeginRemoval(
     JobEntry& entry, v1::Checkpoint checkpoint) {
   const std::string name = checkpoint.name();
-  std::shared_ptr<FileRemoval>& removal = removing_[name];
+  std::shared_ptr<FolderTask>& removal = removing_[name];
   if (removal != nullptr &&
       removal->outcome().value_or(absl::OkStatus()).ok()) {
     return removal;
@@ -229,14 +251,14 @@ absl::StatusOr<std::shared_ptr<FileRemoval>> Checkpoints::BeginRemoval(
   DropUnsaved(entry.unsaved, name);
   const std::string& directory = checkpoint.directory();
   removal = directory.empty()
-                ? FileRemoval::OfNothing()
-                : FileRemoval::Begin(*lanes_, LaneOf(directory), [directory] {
+                ? FolderTask::OfNothing()
+                : FolderTask::Begin(*lanes_, LaneOf(directory), [directory] {
                     return RemoveFiles(directory);
                   });
   return removal;
 }
 
-absl::StatusOr<std::vector<std::shared_ptr<FileRemoval>>>
+absl::StatusOr<std::vector<std::shared_ptr<FolderTask>>>
 Checkpoints::BeginRemovalOfAll(JobEntry& entry) {
   PACELINE_ASSIGN_OR_RETURN(const std::vector<v1::Checkpoint> checkpoints,
                             List(entry));
@@ -245,7 +267,7 @@ Checkpoints::BeginRemovalOfAll(JobEntry& entry) {
   for (const std::string& folder : FallbacksOf(entry.job)) {
     folders.insert(folder);
   }
-  std::vector<std::shared_ptr<FileRemoval>> removals;
+  std::vector<std::shared_ptr<FolderTask>> removals;
   for (const v1::Checkpoint& checkpoint : checkpoints) {
     // The job's, below a root that somebody has named.
     if (!checkpoint.directory().empty()) {
@@ -257,10 +279,25 @@ Checkpoints::BeginRemovalOfAll(JobEntry& entry) {
   for (const std::string& folder : folders) {
     // On the same lane, so after what lies in it.
     removals.push_back(
-        FileRemoval::Begin(*lanes_, paceline::FolderOf(folder),
-                           [folder] { return RemoveFolder(folder); }));
+        FolderTask::Begin(*lanes_, paceline::FolderOf(folder),
+                          [folder] { return RemoveFolder(folder); }));
   }
   return removals;
+}
+
+absl::StatusOr<Checkpoints::Reading> Checkpoints::BeginReading(
+    const v1::Checkpoint& checkpoint, const v1::ReadCheckpointRequest& wanted) {
+  if (checkpoint.state() != v1::Checkpoint::READY) {
+    return WrongState(checkpoint.name(), "can be read once it is READY");
+  }
+  const std::string& directory = checkpoint.directory();
+  Reading reading;
+  reading.part = std::make_shared<v1::ReadCheckpointResponse>();
+  reading.task = FolderTask::Begin(*lanes_, LaneOf(directory),
+                                   [directory, wanted, part = reading.part] {
+                                     return ReadPart(directory, wanted, *part);
+                                   });
+  return reading;
 }
 
 void Checkpoints::TakeRemoved() {

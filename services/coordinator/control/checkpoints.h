@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "common/checkpoint/folder_lanes.h"
 #include "protos/paceline/v1/jobs.pb.h"
-#include "services/coordinator/control/file_removal.h"
+#include "services/coordinator/control/folder_task.h"
 #include "services/coordinator/control/job_book.h"
 #include "services/coordinator/jobs/resource_name.h"
 #include "services/coordinator/store/job_store.h"
@@ -79,11 +79,20 @@ class Checkpoints {
   // Begins to remove files and then the record, in steps that can be taken
   // again: it is READY no more. One that is being removed already is not begun
   // anew.
-  absl::StatusOr<std::shared_ptr<FileRemoval>> BeginRemoval(
+  absl::StatusOr<std::shared_ptr<FolderTask>> BeginRemoval(
       JobEntry& entry, v1::Checkpoint checkpoint);
   // The same of all of the job's, and of its folders.
-  absl::StatusOr<std::vector<std::shared_ptr<FileRemoval>>> BeginRemovalOfAll(
+  absl::StatusOr<std::vector<std::shared_ptr<FolderTask>>> BeginRemovalOfAll(
       JobEntry& entry);
+  // Begins to read the part of a file that is asked for, of one that is READY.
+  // `part` has it once the task has ended well. FAILED_PRECONDITION: it is not
+  // READY, or was made elsewhere.
+  struct Reading {
+    std::shared_ptr<FolderTask> task;
+    std::shared_ptr<v1::ReadCheckpointResponse> part;
+  };
+  absl::StatusOr<Reading> BeginReading(const v1::Checkpoint& checkpoint,
+                                       const v1::ReadCheckpointRequest& wanted);
   // Removes the records of those whose files are gone.
   void TakeRemoved();
   // After a restart: none is being written any more, but the one of that name.
@@ -102,7 +111,7 @@ class Checkpoints {
   JobStore* const store_;
   JobBook* const book_;
   // What is being removed, by the checkpoint's name.
-  std::map<std::string, std::shared_ptr<FileRemoval>> removing_;
+  std::map<std::string, std::shared_ptr<FolderTask>> removing_;
 };
 
 }  // namespace paceline

@@ -33,6 +33,7 @@ constexpr absl::Duration kFlushTimeout = absl::Seconds(1);
 // For files that are deleted. Who deletes holds one of the few threads that
 // answer.
 constexpr absl::Duration kRemovalTimeout = absl::Seconds(2);
+constexpr absl::Duration kReadingTimeout = absl::Seconds(10);
 
 std::string DrawUid(Rng& rng) {
   const uint64_t high = rng.Next();
@@ -43,7 +44,7 @@ std::string DrawUid(Rng& rng) {
 }
 
 // How the removal has ended; FAILED_PRECONDITION if it has not by then.
-absl::Status AwaitRemoval(const FileRemoval& removal, absl::Time deadline,
+absl::Status AwaitRemoval(const FolderTask& removal, absl::Time deadline,
                           const std::string& resource) {
   const std::optional<absl::Status> outcome = removal.Await(deadline);
   if (outcome.has_value()) return Annotate(*outcome, resource);
@@ -434,7 +435,7 @@ absl::StatusOr<JobEntry*> Jobs::FindToDelete(const JobName& name,
 absl::Status Jobs::DeleteJob(const v1::DeleteJobRequest& request) {
   PACELINE_ASSIGN_OR_RETURN(
       const JobName name, CheckJobRequest(request.name(), request.etag(), ""));
-  std::vector<std::shared_ptr<FileRemoval>> removals;
+  std::vector<std::shared_ptr<FolderTask>> removals;
   {
     absl::MutexLock lock(&book_.mu());
     PACELINE_ASSIGN_OR_RETURN(JobEntry* const entry,
@@ -532,11 +533,32 @@ absl::StatusOr<v1::ListCheckpointsResponse> Jobs::ListCheckpoints(
   return response;
 }
 
+absl::StatusOr<v1::ReadCheckpointResponse> Jobs::ReadCheckpoint(
+    const v1::ReadCheckpointRequest& request) {
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointName name, CheckReading(request));
+  Checkpoints::Reading reading;
+  {
+    absl::MutexLock lock(&book_.mu());
+    PACELINE_ASSIGN_OR_RETURN(const v1::Checkpoint checkpoint,
+                              FindCheckpoint(name));
+    PACELINE_ASSIGN_OR_RETURN(reading,
+                              checkpoints_.BeginReading(checkpoint, request));
+  }
+  const std::optional<absl::Status> read =
+      reading.task->Await(absl::Now() + kReadingTimeout);
+  if (!read.has_value()) {
+    return absl::UnavailableError(
+        absl::StrCat(name.Format(), ": its disk is slow or hangs: try again"));
+  }
+  PACELINE_RETURN_IF_ERROR(Annotate(*read, name.Format()));
+  return std::move(*reading.part);
+}
+
 absl::Status Jobs::DeleteCheckpoint(
     const v1::DeleteCheckpointRequest& request) {
   PACELINE_ASSIGN_OR_RETURN(const CheckpointName name,
                             ParseCheckpointName("name", request.name()));
-  std::shared_ptr<FileRemoval> removal;
+  std::shared_ptr<FolderTask> removal;
   {
     absl::MutexLock lock(&book_.mu());
     PACELINE_RETURN_IF_ERROR(book_.CheckOpen());

@@ -71,8 +71,7 @@ class Jobs {
   // What happens to the job, from now on.
   absl::StatusOr<std::shared_ptr<JobEvents>> WatchJob(
       const v1::WatchJobRequest& request);
-  // For those who watch: reads the history of the job of that name. It must not
-  // outlive this.
+  // For who watches: reads that job's history. It must not outlive this.
   JobEvents::ReadHistory HistoryOf(const std::string& name) const;
   absl::StatusOr<v1::ListDecisionsResponse> ListDecisions(
       const v1::ListDecisionsRequest& request) const;
@@ -86,6 +85,8 @@ class Jobs {
       const v1::GetCheckpointRequest& request) const;
   absl::StatusOr<v1::ListCheckpointsResponse> ListCheckpoints(
       const v1::ListCheckpointsRequest& request) const;
+  absl::StatusOr<v1::ReadCheckpointResponse> ReadCheckpoint(
+      const v1::ReadCheckpointRequest& request);
   absl::Status DeleteCheckpoint(const v1::DeleteCheckpointRequest& request);
 
   // Those of ClusterService.
@@ -103,9 +104,8 @@ class Jobs {
 
   // Saves what runs and starts nothing any more. Those jobs are PENDING then,
   // and go on when the coordinator is there again; those that do not manage
-  // within `grace` are left where their last checkpoint is, and will be PAUSED.
-  // From then on no job changes any more, whatever its members do: calls that
-  // would change one are UNAVAILABLE.
+  // within `grace` will be PAUSED where their last checkpoint is. Nothing
+  // changes any job from then on: calls that would are UNAVAILABLE.
   void Drain(absl::Duration grace) { runs_.Drain(grace); }
 
   bool any_runs() const { return runs_.any_runs(); }

@@ -1,10 +1,12 @@
 #include "services/coordinator/jobs/request_check.h"
 
 #include <cstddef>
+#include <limits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/manifest.h"
 #include "common/job/paradigm_spec.h"
 #include "common/status.h"
 
@@ -154,6 +156,20 @@ absl::StatusOr<CheckpointName> CheckCreateCheckpoint(
   return CheckpointName{*job, request.checkpoint_id().empty()
                                   ? DrawId("checkpoint", ids)
                                   : request.checkpoint_id()};
+}
+
+absl::StatusOr<CheckpointName> CheckReading(
+    const v1::ReadCheckpointRequest& request) {
+  FieldChecks checks;
+  const auto name = ParseCheckpointName("name", request.name());
+  checks.TakeAll(name.status());
+  if (request.file() != kManifestName) {
+    checks.Take("file", CheckFileName(request.file()));
+  }
+  checks.InRange("offset", int64_t{request.offset()}, 0,
+                 std::numeric_limits<int64_t>::max());
+  PACELINE_RETURN_IF_ERROR(checks.status());
+  return name;
 }
 
 absl::StatusOr<JobPage<SequencePage>> CheckList(

@@ -65,6 +65,10 @@ absl::StatusOr<JobRestore> CheckRestore(const v1::RestoreJobRequest& request);
 absl::StatusOr<CheckpointName> CheckCreateCheckpoint(
     const v1::CreateCheckpointRequest& request, Rng& ids);
 
+// The file is one that a checkpoint may have, the offset no less than 0.
+absl::StatusOr<CheckpointName> CheckReading(
+    const v1::ReadCheckpointRequest& request);
+
 // A page of a list below a job. Checkpoints are paged by NewestFirstKey().
 template <typename Page>
 struct JobPage {

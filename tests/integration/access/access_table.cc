@@ -71,6 +71,8 @@ constexpr AccessRow kTable[] = {
      ServedBy::kCoordinator, "INVALID_ARGUMENT"},
     {"/paceline.v1.JobService/ListCheckpoints", "admin viewer",
      ServedBy::kCoordinator, "INVALID_ARGUMENT"},
+    {"/paceline.v1.JobService/ReadCheckpoint", "admin", ServedBy::kCoordinator,
+     "INVALID_ARGUMENT"},
     {"/paceline.v1.JobService/DeleteCheckpoint", "admin",
      ServedBy::kCoordinator, "INVALID_ARGUMENT"},
     {"/paceline.v1.Parameters/Exchange", "worker", ServedBy::kParameterServer,

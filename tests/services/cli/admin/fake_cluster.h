@@ -91,6 +91,8 @@ class FakeJobService final : public v1::JobService::Service {
   PACELINE_FAKE(GetCheckpoint, v1::GetCheckpointRequest, v1::Checkpoint)
   PACELINE_FAKE(ListCheckpoints, v1::ListCheckpointsRequest,
                 v1::ListCheckpointsResponse)
+  PACELINE_FAKE(ReadCheckpoint, v1::ReadCheckpointRequest,
+                v1::ReadCheckpointResponse)
   PACELINE_FAKE(DeleteCheckpoint, v1::DeleteCheckpointRequest,
                 google::protobuf::Empty)
 

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/manifest.h"
 #include "gmock/gmock.h"
 #include "tests/common/security/eventually.h"
 #include "tests/services/coordinator/control/jobs_testing.h"
@@ -102,6 +103,49 @@ TEST_F(JobsCheckpointsTest, TheNewestIsTheLastThoughTheClockWasSetBack) {
 
   const std::string after = SaveCheckpoint(job, "after");
   EXPECT_THAT(Names(job), ElementsAre(after, before->name()));
+}
+
+TEST_F(JobsCheckpointsTest, ItsFilesAreReadInParts) {
+  const std::string job = StartAndRun("a");
+  v1::ReadCheckpointRequest request;
+  request.set_name(SaveCheckpoint(job, "c"));
+  request.set_file("manifest.json");
+  const auto whole = jobs().ReadCheckpoint(request);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->file_bytes(), static_cast<int64_t>(whole->data().size()));
+  EXPECT_TRUE(ParseManifest(whole->data()).ok());
+  request.set_offset(10);
+  EXPECT_EQ(jobs().ReadCheckpoint(request)->data(), whole->data().substr(10));
+  request.set_offset(whole->file_bytes());
+  EXPECT_EQ(jobs().ReadCheckpoint(request)->data(), "");
+  request.set_offset(whole->file_bytes() + 1);
+  EXPECT_TRUE(absl::IsOutOfRange(jobs().ReadCheckpoint(request).status()));
+  request.set_offset(0);
+  request.set_file("server-7-of-8.safetensors");
+  EXPECT_TRUE(absl::IsNotFound(jobs().ReadCheckpoint(request).status()));
+}
+
+TEST_F(JobsCheckpointsTest, NothingBesideItsFilesIsRead) {
+  const std::string job = StartAndRun("a");
+  v1::ReadCheckpointRequest request;
+  request.set_name(SaveCheckpoint(job, "c"));
+  v1::GetCheckpointRequest get;
+  get.set_name(request.name());
+  const std::string directory = jobs().GetCheckpoint(get)->directory();
+  std::ofstream(directory + "/../secret.safetensors") << "secret";
+  std::filesystem::create_symlink(directory + "/../secret.safetensors",
+                                  directory + "/link.safetensors");
+  for (const char* const file :
+       {"", "..", "../secret.safetensors", "/etc/passwd", "notes.txt",
+        "link.safetensors"}) {
+    request.set_file(file);
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(jobs().ReadCheckpoint(request).status()))
+        << file;
+  }
+  request.set_file("manifest.json");
+  request.set_offset(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(jobs().ReadCheckpoint(request).status()));
 }
 
 // A file that is not ours is in the folder, which so cannot be deleted.
