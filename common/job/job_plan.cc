@@ -78,7 +78,7 @@ absl::Status CheckBuiltInData(absl::string_view data) {
   if (data != kProgramData && data != kStreamData) return CheckDataSpec(data);
   return absl::InvalidArgumentError(
       absl::StrCat("data \"", data, "\" is that of a model ", kProgramPrefix,
-                   "NAME; want mnist:DIR, cifar10:DIR or synthetic:NAME"));
+                   "NAME; want ", kDataForms));
 }
 
 // Reads one spec that stands somewhere in a request.

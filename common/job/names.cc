@@ -48,11 +48,13 @@ absl::Status CheckDataSpec(absl::string_view spec) {
   const size_t colon = std::min(spec.find(':'), spec.size());
   const absl::string_view kind = spec.substr(0, colon);
   if (colon + 1 < spec.size()) {
-    if (kind == kMnist || kind == kCifar10) return absl::OkStatus();
+    if (kind == kMnist || kind == kCifar10 || kind == kCifar100) {
+      return absl::OkStatus();
+    }
     if (kind == kSynthetic) return CheckSyntheticName(spec.substr(colon + 1));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "data \"", spec, "\": want mnist:DIR, cifar10:DIR or synthetic:NAME"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("data \"", spec, "\": want ", kDataForms));
 }
 
 }  // namespace paceline

@@ -38,7 +38,12 @@ std::optional<absl::string_view> ProgramOf(absl::string_view model);
 // checks a spec needs no loader.
 inline constexpr absl::string_view kMnist = "mnist";
 inline constexpr absl::string_view kCifar10 = "cifar10";
+inline constexpr absl::string_view kCifar100 = "cifar100";
 inline constexpr absl::string_view kSynthetic = "synthetic";
+
+// How they are named, for messages and help.
+inline constexpr absl::string_view kDataForms =
+    "mnist:DIR, cifar10:DIR, cifar100:DIR or synthetic:NAME";
 
 // The NAMEs of synthetic:NAME.
 inline constexpr absl::string_view kShapes = "shapes";
@@ -53,9 +58,9 @@ inline constexpr absl::string_view kStreamData = "stream";
 // INVALID_ARGUMENT, with what there is, unless `name` is a synthetic data set.
 absl::Status CheckSyntheticName(absl::string_view name);
 
-// INVALID_ARGUMENT, with what would be right, unless `spec` is mnist:DIR,
-// cifar10:DIR or synthetic:NAME with a NAME that there is. Whether a DIR holds
-// the data only its machine can tell.
+// INVALID_ARGUMENT, with what would be right, unless `spec` is one of
+// kDataForms, with a NAME that there is. Whether a DIR holds the data only its
+// machine can tell.
 absl::Status CheckDataSpec(absl::string_view spec);
 
 }  // namespace paceline

@@ -60,9 +60,10 @@ void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
       ->type_name("MODEL");
   command
       .add_option("--data", flags.data,
-                  "The data to train on: synthetic:NAME, mnist:DIR or "
-                  "cifar10:DIR. With --program: program, whose samples have "
-                  "positions, or stream, whose samples are only counted.")
+                  absl::StrCat("The data to train on: ", kDataForms,
+                               ". With --program: program, whose samples have "
+                               "positions, or stream, whose samples are only "
+                               "counted."))
       ->type_name("DATA");
   command
       .add_option("--max-seconds", flags.max_seconds,

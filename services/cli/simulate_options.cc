@@ -118,8 +118,7 @@ void AddRunFlags(CLI::App& command, SimulateFlags& flags) {
       ->type_name("MODEL");
   command
       .add_option("--data", flags.data,
-                  "The data of --train: synthetic:NAME, mnist:DIR or "
-                  "cifar10:DIR.")
+                  absl::StrCat("The data of --train: ", kDataForms, "."))
       ->default_str("synthetic:shapes")
       ->type_name("DATA");
   command

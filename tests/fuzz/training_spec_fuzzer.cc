@@ -45,6 +45,7 @@ std::vector<std::string> FuzzSeeds() {
           "constant",
           "mnist:/data/mnist",
           "cifar10:x",
+          "cifar100:x",
           "synthetic:color-shapes",
           "resnet20"};
 }

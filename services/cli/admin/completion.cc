@@ -56,7 +56,7 @@ const std::vector<KnownValues>& AllKnownValues() {
       {"--train", BuiltInModels()},
       {"--data",
        {"synthetic:shapes", "synthetic:tiny", "synthetic:color-shapes",
-        "mnist:", "cifar10:", kProgramData, kStreamData}},
+        "mnist:", "cifar10:", "cifar100:", kProgramData, kStreamData}},
       {"--batching", {"even", "balanced"}},
       {"--round-strength", {"linear", "sqrt", "constant"}},
       {"--wire", {"fp32", "bf16", "fp16"}},

@@ -60,8 +60,9 @@ absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
   if (parts.first == kSynthetic) return DrawSynthetic(parts.second, split);
   PACELINE_ASSIGN_OR_RETURN(const std::string folder,
                             DataFolder(parts.second, places));
-  return parts.first == kMnist ? LoadMnist(folder, split)
-                               : LoadCifar10(folder, split);
+  if (parts.first == kMnist) return LoadMnist(folder, split);
+  return parts.first == kCifar10 ? LoadCifar10(folder, split)
+                                 : LoadCifar100(folder, split);
 }
 
 }  // namespace paceline

@@ -57,9 +57,9 @@ class Dataset {
   RawImages raw_;
 };
 
-// Loads one split of what a --data flag names: "mnist:DIR", "cifar10:DIR" or
-// "synthetic:NAME". INVALID_ARGUMENT for anything else; else as DataFolder,
-// LoadMnist, LoadCifar10 and DrawSynthetic say.
+// Loads one split of what a --data flag names: "mnist:DIR", "cifar10:DIR",
+// "cifar100:DIR" or "synthetic:NAME". INVALID_ARGUMENT for anything else; else
+// as DataFolder, LoadMnist, LoadCifar10, LoadCifar100 and DrawSynthetic say.
 absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
                                     const DataPlaces& places = {});
 

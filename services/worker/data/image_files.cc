@@ -79,9 +79,18 @@ absl::Status ReadLabels(const std::string& path, RawImages& raw) {
 }
 
 constexpr uint64_t kPixels = 3 * 32 * 32;
-constexpr uint64_t kRecord = 1 + kPixels;
 constexpr uint64_t kRecordsMax = 100'000;
 constexpr int kBatches = 5;
+
+// What CIFAR's two data sets differ in.
+struct CifarFormat {
+  const char* name;
+  uint64_t coarse_labels;  // Bytes of each record in front of its label.
+  int classes;
+  std::vector<Normalization> normalization;  // The whole training split's.
+
+  uint64_t record() const { return coarse_labels + 1 + kPixels; }
+};
 
 // Not of a compressed file: the format has none.
 absl::StatusOr<uint64_t> SizeOf(const std::string& path) {
@@ -91,20 +100,37 @@ absl::StatusOr<uint64_t> SizeOf(const std::string& path) {
   return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot open ", path));
 }
 
-absl::Status AppendBatch(const std::string& path, RawImages& raw) {
+absl::Status AppendRecords(const CifarFormat& format, const std::string& path,
+                           RawImages& raw) {
   PACELINE_ASSIGN_OR_RETURN(const uint64_t size, SizeOf(path));
-  const uint64_t count = size / kRecord;
-  if (size % kRecord != 0 || count < 1 || count > kRecordsMax) {
-    return absl::DataLossError(absl::StrCat(
-        path, ": ", size, " bytes are not 1 to ", kRecordsMax, " records of ",
-        kRecord, "; truncated or not CIFAR-10's binary version"));
+  const uint64_t count = size / format.record();
+  if (size % format.record() != 0 || count < 1 || count > kRecordsMax) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": ", size, " bytes are not 1 to ", kRecordsMax,
+                     " records of ", format.record(), "; truncated or not ",
+                     format.name, "'s binary version"));
   }
   PACELINE_ASSIGN_OR_RETURN(ByteFile file, ByteFile::Open(path));
+  std::vector<uint8_t> unused;
   for (uint64_t i = 0; i < count; ++i) {
+    unused.clear();
+    PACELINE_RETURN_IF_ERROR(file.Read(format.coarse_labels, unused));
     PACELINE_RETURN_IF_ERROR(file.Read(1, raw.labels));
     PACELINE_RETURN_IF_ERROR(file.Read(kPixels, raw.pixels));
   }
   return file.ExpectEnd();
+}
+
+absl::StatusOr<Dataset> LoadCifar(const CifarFormat& format,
+                                  const std::vector<std::string>& paths) {
+  RawImages raw;
+  raw.shape = {3, 32, 32};
+  raw.classes = format.classes;
+  raw.normalization = format.normalization;
+  for (const std::string& path : paths) {
+    PACELINE_RETURN_IF_ERROR(AppendRecords(format, path, raw));
+  }
+  return Dataset::Create(paths.front(), std::move(raw));
 }
 
 }  // namespace
@@ -130,12 +156,6 @@ absl::StatusOr<Dataset> LoadMnist(const std::string& folder, Split split) {
 }
 
 absl::StatusOr<Dataset> LoadCifar10(const std::string& folder, Split split) {
-  RawImages raw;
-  raw.shape = {3, 32, 32};
-  raw.classes = 10;
-  // The whole training split's.
-  raw.normalization = {
-      {0.4914f, 0.2470f}, {0.4822f, 0.2435f}, {0.4465f, 0.2616f}};
   std::vector<std::string> paths;
   if (split == Split::kTest) {
     paths.push_back(absl::StrCat(folder, "/test_batch.bin"));
@@ -150,10 +170,22 @@ absl::StatusOr<Dataset> LoadCifar10(const std::string& folder, Split split) {
     return absl::NotFoundError(absl::StrCat(
         folder, "/data_batch_1.bin: no such file, nor any other data_batch"));
   }
-  for (const std::string& path : paths) {
-    PACELINE_RETURN_IF_ERROR(AppendBatch(path, raw));
-  }
-  return Dataset::Create(paths.front(), std::move(raw));
+  return LoadCifar(
+      {"CIFAR-10",
+       0,
+       10,
+       {{0.4914f, 0.2470f}, {0.4822f, 0.2435f}, {0.4465f, 0.2616f}}},
+      paths);
+}
+
+absl::StatusOr<Dataset> LoadCifar100(const std::string& folder, Split split) {
+  return LoadCifar(
+      {"CIFAR-100",
+       1,
+       100,
+       {{0.5071f, 0.2673f}, {0.4865f, 0.2564f}, {0.4409f, 0.2762f}}},
+      {absl::StrCat(folder,
+                    split == Split::kTrain ? "/train.bin" : "/test.bin")});
 }
 
 }  // namespace paceline

@@ -28,6 +28,13 @@ absl::StatusOr<Dataset> LoadMnist(const std::string& folder, Split split);
 // of records, or more than 100,000, or a label above 9.
 absl::StatusOr<Dataset> LoadCifar10(const std::string& folder, Split split);
 
+// The same of CIFAR-100: train.bin for training, test.bin for testing. Records
+// of a byte with one of 20 coarse labels, which is not used, a byte with one of
+// 100 fine labels, and 3072 pixel bytes.
+//
+// NOT_FOUND and DATA_LOSS as LoadCifar10, with labels up to 99.
+absl::StatusOr<Dataset> LoadCifar100(const std::string& folder, Split split);
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_WORKER_DATA_IMAGE_FILES_H_

@@ -14,4 +14,8 @@ absl::StatusOr<Dataset> LoadCifar10(const std::string& folder, Split split) {
   return LoadMnist(folder, split);
 }
 
+absl::StatusOr<Dataset> LoadCifar100(const std::string& folder, Split split) {
+  return LoadMnist(folder, split);
+}
+
 }  // namespace paceline

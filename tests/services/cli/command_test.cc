@@ -102,6 +102,7 @@ TEST_F(CommandTest, BadInputIsOneLineAndACode) {
       {"local --argument depth=18", 2},
       {"local --data mnist:/nowhere", 3},
       {"local --data cifar10:/nowhere", 3},
+      {"local --data cifar100:/nowhere", 3},
       {absl::StrCat("local --data mnist:", dir), 2},
       {"local --data synthetic:tiny --model transformer", 2},
       {"local --data synthetic:tiny --run-dir /proc/none", 2},

@@ -1,6 +1,11 @@
 #include "services/worker/task.h"
 
+#include <fstream>
+#include <string>
+
+#include "common/job/names.h"
 #include "gtest/gtest.h"
+#include "tests/common/test_folder.h"
 #include "tests/services/worker/worker_testing.h"
 
 namespace paceline {
@@ -59,6 +64,28 @@ TEST(TaskCacheTest, WhatCannotBePreparedIsNotKept) {
   EXPECT_TRUE(absl::IsInvalidArgument(cache.Get(no_batch).status()));
   EXPECT_EQ(cache.size(), 1u);
   EXPECT_EQ(*cache.Get(AssignmentOf(1)), first);
+}
+
+// A file as CIFAR-100 has it, with one image of the class 99.
+void WriteFineRecord(const std::string& path) {
+  std::ofstream(path, std::ios::binary)
+      << '\0' << '\x63' << std::string(3072, '\x40');
+}
+
+TEST(TaskTest, AModelHasAsManyClassesAsItsData) {
+  const TestFolder folder;
+  WriteFineRecord(folder.Path("train.bin"));
+  TaskHost host;
+  host.data.anywhere = true;
+  v1::Assignment assignment = AssignmentOf(1, "cifar100:" + folder.path());
+  for (const absl::string_view model : ModelNames()) {
+    assignment.mutable_job()->set_model(std::string(model));
+    const auto task = Task::Prepare(assignment, /*evaluator=*/false, host);
+    ASSERT_TRUE(task.ok()) << model << ": " << task.status();
+    const v1::WorkerReady ready = (*task)->computation().Ready();
+    EXPECT_EQ(ready.train_samples(), 1u);
+    EXPECT_EQ(ready.tensors().rbegin()->size(), 100) << model;
+  }
 }
 
 }  // namespace

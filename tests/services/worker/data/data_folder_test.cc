@@ -131,7 +131,7 @@ TEST_F(DataFolderTest, AnOwnerMayAllowAll) {
 }
 
 TEST_F(DataFolderTest, LoadingAsksFirst) {
-  for (const char* kind : {"mnist", "cifar10"}) {
+  for (const char* kind : {"mnist", "cifar10", "cifar100"}) {
     const auto loaded =
         LoadDataset(absl::StrCat(kind, ":/etc"), Split::kTrain, places_);
     EXPECT_TRUE(absl::IsInvalidArgument(loaded.status())) << loaded.status();

@@ -183,7 +183,8 @@ TEST(LoadDatasetTest, SaysWhatItTakes) {
     const auto status = LoadDataset(spec, Split::kTrain).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << spec << status;
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("want mnist:DIR, cifar10:DIR or synthetic:NAME"));
+                HasSubstr("want mnist:DIR, cifar10:DIR, cifar100:DIR or "
+                          "synthetic:NAME"));
   }
 }
 

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -11,6 +12,7 @@
 namespace paceline {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -84,6 +86,68 @@ TEST(Cifar10Test, RealImages) {
   const auto data = LoadCifar10(folder, Split::kTest);
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->size(), 10'000u);
+}
+
+// One record of CIFAR-100: its coarse label says nothing.
+Bytes FineRecord(uint8_t coarse, uint8_t label, uint8_t red, uint8_t green,
+                 uint8_t blue) {
+  return Joined({coarse}, Record(label, red, green, blue));
+}
+
+TEST(Cifar100Test, ReadsTheFineLabels) {
+  const ScratchFolder folder;
+  folder.Write("train.bin", Joined(FineRecord(255, 3, 10, 20, 30),
+                                   FineRecord(4, 99, 255, 0, 51)));
+  folder.Write("test.bin", FineRecord(19, 42, 0, 0, 0));
+  const auto train = LoadCifar100(folder.path(), Split::kTrain);
+  ASSERT_TRUE(train.ok()) << train.status();
+  EXPECT_THAT(train->labels(), ElementsAre(3, 99));
+  EXPECT_EQ(train->shape(), (ImageShape{3, 32, 32}));
+  EXPECT_EQ(train->classes(), 100);
+  float image[3072];
+  uint8_t label = 0;
+  train->Gather({1}, image, &label);
+  EXPECT_EQ(label, 99);
+  EXPECT_NEAR(image[0], (1 - 0.5071) / 0.2673, 1e-5);
+  EXPECT_NEAR(image[1024], -0.4865 / 0.2564, 1e-5);
+  EXPECT_NEAR(image[3071], (0.2 - 0.4409) / 0.2762, 1e-5);
+  const auto test = LoadCifar100(folder.path(), Split::kTest);
+  ASSERT_TRUE(test.ok()) << test.status();
+  EXPECT_THAT(test->labels(), ElementsAre(42));
+  EXPECT_EQ(test->classes(), 100);
+}
+
+TEST(Cifar100Test, MissingFiles) {
+  const ScratchFolder folder;
+  for (const auto& [split, name] :
+       {std::pair{Split::kTrain, "train.bin"}, {Split::kTest, "test.bin"}}) {
+    const auto status = LoadCifar100(folder.path(), split).status();
+    EXPECT_TRUE(absl::IsNotFound(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(folder.Path(name)));
+  }
+}
+
+TEST(Cifar100Test, NoWholeNumberOfRecords) {
+  const ScratchFolder folder;
+  Bytes bytes = FineRecord(0, 3, 10, 20, 30);
+  // One record of CIFAR-10 is none of CIFAR-100.
+  for (const size_t size : {0u, 100u, 3073u, 3075u}) {
+    bytes.resize(size);
+    folder.Write("train.bin", bytes);
+    const auto status = LoadCifar100(folder.path(), Split::kTrain).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("records of 3074"), HasSubstr("CIFAR-100")));
+  }
+}
+
+TEST(Cifar100Test, LabelOutOfRange) {
+  const ScratchFolder folder;
+  folder.Write("test.bin", FineRecord(0, 100, 0, 0, 0));
+  const auto status = LoadCifar100(folder.path(), Split::kTest).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("label 100 of image 0 is not below 100"));
 }
 
 }  // namespace
