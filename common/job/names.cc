@@ -11,6 +11,7 @@ namespace {
 constexpr absl::string_view kModels[] = {kLogreg,       kMlp,      kLenet5,
                                          kAlexnetSmall, kResnet20, kResnet32,
                                          kResnet50,     kResnet110};
+constexpr absl::string_view kAugment = ",augment=";
 constexpr absl::string_view kSyntheticNames[] = {kShapes, kTiny, kColorShapes};
 
 // INVALID_ARGUMENT unless `name` is one of `names`, which are `what`.
@@ -44,17 +45,37 @@ absl::Status CheckSyntheticName(absl::string_view name) {
   return CheckAmong("synthetic data", name, kSyntheticNames);
 }
 
-absl::Status CheckDataSpec(absl::string_view spec) {
+absl::StatusOr<DataSpec> ParseDataSpec(absl::string_view spec) {
+  const auto refused = [spec](absl::string_view why, absl::string_view more) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("data \"", spec, "\": ", why, more));
+  };
   const size_t colon = std::min(spec.find(':'), spec.size());
-  const absl::string_view kind = spec.substr(0, colon);
-  if (colon + 1 < spec.size()) {
-    if (kind == kMnist || kind == kCifar10 || kind == kCifar100) {
-      return absl::OkStatus();
+  DataSpec data{.kind = spec.substr(0, colon)};
+  if (colon < spec.size()) data.place = spec.substr(colon + 1);
+  const bool cifar = data.kind == kCifar10 || data.kind == kCifar100;
+  const size_t option = data.place.rfind(kAugment);
+  if (option != absl::string_view::npos) {
+    if (!cifar) return refused("only cifar10 and cifar100 take augment", "");
+    if (data.place.substr(option + kAugment.size()) != kCropFlip) {
+      return refused("the only augment is ", kCropFlip);
     }
-    if (kind == kSynthetic) return CheckSyntheticName(spec.substr(colon + 1));
+    data.augmented = true;
+    data.place = data.place.substr(0, option);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("data \"", spec, "\": want ", kDataForms));
+  if (!data.place.empty()) {
+    if (cifar || data.kind == kMnist) return data;
+    if (data.kind == kSynthetic) {
+      const absl::Status known = CheckSyntheticName(data.place);
+      if (!known.ok()) return known;
+      return data;
+    }
+  }
+  return refused("want ", kDataForms);
+}
+
+absl::Status CheckDataSpec(absl::string_view spec) {
+  return ParseDataSpec(spec).status();
 }
 
 }  // namespace paceline

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -45,6 +46,10 @@ inline constexpr absl::string_view kSynthetic = "synthetic";
 inline constexpr absl::string_view kDataForms =
     "mnist:DIR, cifar10:DIR, cifar100:DIR or synthetic:NAME";
 
+// What may stand behind a DIR of CIFAR's: training images are cropped at random
+// and mirrored at random.
+inline constexpr absl::string_view kCropFlip = "crop_flip";
+
 // The NAMEs of synthetic:NAME.
 inline constexpr absl::string_view kShapes = "shapes";
 inline constexpr absl::string_view kTiny = "tiny";
@@ -58,9 +63,19 @@ inline constexpr absl::string_view kStreamData = "stream";
 // INVALID_ARGUMENT, with what there is, unless `name` is a synthetic data set.
 absl::Status CheckSyntheticName(absl::string_view name);
 
-// INVALID_ARGUMENT, with what would be right, unless `spec` is one of
-// kDataForms, with a NAME that there is. Whether a DIR holds the data only its
+// What a data spec names. Holds views into it.
+struct DataSpec {
+  absl::string_view kind;   // kMnist, kCifar10, kCifar100 or kSynthetic.
+  absl::string_view place;  // The DIR, or the NAME.
+  bool augmented = false;   // By kCropFlip.
+};
+
+// Reads one of kDataForms; of cifar10 and cifar100 also with
+// ",augment=crop_flip" behind the DIR. A DIR may have commas, but not
+// ",augment=". INVALID_ARGUMENT, with what would be right, for anything else,
+// also for a NAME that there is not. Whether a DIR holds the data only its
 // machine can tell.
+absl::StatusOr<DataSpec> ParseDataSpec(absl::string_view spec);
 absl::Status CheckDataSpec(absl::string_view spec);
 
 }  // namespace paceline

@@ -10,6 +10,11 @@
 
 namespace paceline {
 
+// What the help of a flag for data says of kCropFlip (common/job/names.h).
+inline constexpr absl::string_view kAugmentHelp =
+    "Behind the DIR of cifar10 or cifar100, ,augment=crop_flip crops and "
+    "mirrors training images at random.";
+
 // Readers of the values of flags. All errors are INVALID_ARGUMENT, name the
 // flag, and say what would be right.
 

@@ -59,11 +59,12 @@ void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
                                absl::StrJoin(ModelNames(), ", "), "."))
       ->type_name("MODEL");
   command
-      .add_option("--data", flags.data,
-                  absl::StrCat("The data to train on: ", kDataForms,
-                               ". With --program: program, whose samples have "
-                               "positions, or stream, whose samples are only "
-                               "counted."))
+      .add_option(
+          "--data", flags.data,
+          absl::StrCat("The data to train on: ", kDataForms, ". ", kAugmentHelp,
+                       " With --program: program, whose samples have "
+                       "positions, or stream, whose samples are only "
+                       "counted."))
       ->type_name("DATA");
   command
       .add_option("--max-seconds", flags.max_seconds,

@@ -117,8 +117,9 @@ void AddRunFlags(CLI::App& command, SimulateFlags& flags) {
       ->default_str("")
       ->type_name("MODEL");
   command
-      .add_option("--data", flags.data,
-                  absl::StrCat("The data of --train: ", kDataForms, "."))
+      .add_option(
+          "--data", flags.data,
+          absl::StrCat("The data of --train: ", kDataForms, ". ", kAugmentHelp))
       ->default_str("synthetic:shapes")
       ->type_name("DATA");
   command

@@ -45,7 +45,7 @@ std::vector<std::string> FuzzSeeds() {
           "constant",
           "mnist:/data/mnist",
           "cifar10:x",
-          "cifar100:x",
+          "cifar100:x,augment=crop_flip",
           "synthetic:color-shapes",
           "resnet20"};
 }

@@ -153,8 +153,9 @@ void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen) {
                   "yours. Default: the one in the file.")
       ->type_name("MODEL");
   app->add_option("--data", flags->data,
-                  "The data to train on, as mnist:DIR. For a program: program "
-                  "or stream. Default: those in the file.")
+                  "The data to train on, as mnist:DIR or "
+                  "cifar10:DIR,augment=crop_flip. For a program: program or "
+                  "stream. Default: those in the file.")
       ->type_name("DATA");
   app->add_option("--argument", flags->arguments,
                   "An argument for the program. It takes the place of the "

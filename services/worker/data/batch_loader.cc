@@ -118,8 +118,14 @@ void BatchLoader::Gather(const Piece& piece) {
   CHECK(slot.images.size() >= floats);
   if (slot.labels.size() < n) slot.labels.resize(n);
   slot.n = static_cast<int>(n);
-  dataset_.Gather({order.data() + piece.range.begin, n}, slot.images.data(),
-                  slot.labels.data());
+  const absl::Span<const uint32_t> samples(order.data() + piece.range.begin, n);
+  moves_.clear();
+  if (dataset_.augmented()) {
+    for (const uint32_t sample : samples) {
+      moves_.push_back(DrawMove(seed_, piece.range.epoch, sample));
+    }
+  }
+  dataset_.Gather(samples, moves_, slot.images.data(), slot.labels.data());
 }
 
 const std::vector<uint32_t>& BatchLoader::OrderOf(uint32_t epoch) {

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/sample_range.h"
 #include "services/worker/data/dataset.h"
+#include "services/worker/data/image_move.h"
 
 namespace paceline {
 
@@ -41,8 +42,8 @@ class BatchLoader {
   // loader's to find.
   using ImageMemory = std::array<absl::Span<float>, kSlots>;
 
-  // `seed` is the job's, of EpochPermutation. `dataset`, `memory` and `clock`
-  // must outlive the loader.
+  // `seed` is the job's, of EpochPermutation and DrawMove. `dataset`, `memory`
+  // and `clock` must outlive the loader.
   BatchLoader(const Dataset* dataset, uint64_t seed,
               const ImageMemory& memory = {},
               const Clock& clock = Clock::Real());
@@ -110,10 +111,11 @@ class BatchLoader {
   // Handed over by the counters above: piece k lies in slot k % kSlots.
   std::array<Slot, kSlots> slots_;
 
-  // Only the thread uses it: the two latest epochs, because ranges of one are
+  // Only the thread uses them: the two latest epochs, because ranges of one are
   // still dealt while the next has begun.
   std::array<Permutation, 2> permutations_;
   size_t oldest_ = 0;
+  std::vector<ImageMove> moves_;  // Of a piece, where images are augmented.
 
   std::thread thread_;  // Last: it uses everything above.
 };

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/check.h"
 #include "common/job/names.h"
 #include "common/status.h"
@@ -38,13 +37,25 @@ absl::StatusOr<Dataset> Dataset::Create(const std::string& name,
 
 void Dataset::Gather(absl::Span<const uint32_t> indices, float* images,
                      uint8_t* labels) const {
+  Gather(indices, {}, images, labels);
+}
+
+void Dataset::Gather(absl::Span<const uint32_t> indices,
+                     absl::Span<const ImageMove> moves, float* images,
+                     uint8_t* labels) const {
+  CHECK(moves.empty() || moves.size() == indices.size());
   const int64_t size = raw_.shape.size();
   const int64_t plane = size / raw_.shape.channels;
-  for (const uint32_t index : indices) {
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const uint32_t index = indices[i];
     CHECK(index < this->size());
     const uint8_t* from = raw_.pixels.data() + index * size;
     for (const Normalization& channel : raw_.normalization) {
-      Normalize(from, plane, channel, images);
+      if (moves.empty()) {
+        Normalize(from, plane, channel, images);
+      } else {
+        NormalizeMoved(from, raw_.shape, moves[i], channel, images);
+      }
       from += plane;
       images += plane;
     }
@@ -54,15 +65,18 @@ void Dataset::Gather(absl::Span<const uint32_t> indices, float* images,
 
 absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
                                     const DataPlaces& places) {
-  PACELINE_RETURN_IF_ERROR(CheckDataSpec(spec));
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(spec, absl::MaxSplits(':', 1));
-  if (parts.first == kSynthetic) return DrawSynthetic(parts.second, split);
+  PACELINE_ASSIGN_OR_RETURN(const DataSpec data, ParseDataSpec(spec));
+  if (data.kind == kSynthetic) return DrawSynthetic(data.place, split);
   PACELINE_ASSIGN_OR_RETURN(const std::string folder,
-                            DataFolder(parts.second, places));
-  if (parts.first == kMnist) return LoadMnist(folder, split);
-  return parts.first == kCifar10 ? LoadCifar10(folder, split)
-                                 : LoadCifar100(folder, split);
+                            DataFolder(data.place, places));
+  if (data.kind == kMnist) return LoadMnist(folder, split);
+  absl::StatusOr<Dataset> images = data.kind == kCifar10
+                                       ? LoadCifar10(folder, split)
+                                       : LoadCifar100(folder, split);
+  if (images.ok() && split == Split::kTrain) {
+    images->raw_.augmented = data.augmented;
+  }
+  return images;
 }
 
 }  // namespace paceline

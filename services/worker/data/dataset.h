@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "services/worker/data/data_folder.h"
+#include "services/worker/data/image_move.h"
 #include "services/worker/data/image_shape.h"
 
 namespace paceline {
@@ -30,6 +31,7 @@ struct RawImages {
   std::vector<uint8_t> pixels;               // [n, channels, height, width]
   std::vector<uint8_t> labels;               // [n], below `classes`
   std::vector<Normalization> normalization;  // [channels]
+  bool augmented = false;                    // See Dataset::augmented().
 };
 
 // One split of a data set, in memory, as bytes. Immutable, hence thread-safe.
@@ -45,21 +47,34 @@ class Dataset {
   absl::Span<const uint8_t> labels() const { return raw_.labels; }
   absl::Span<const uint8_t> pixels() const { return raw_.pixels; }
 
+  // Whether who trains on these images is to move each of them by DrawMove().
+  // Never true of a test split.
+  bool augmented() const { return raw_.augmented; }
+
   // Writes the normalized images of `indices` to `images` [indices,
   // channels, height, width] and their labels to `labels`.  REQUIRES: every
   // index is below size().
   void Gather(absl::Span<const uint32_t> indices, float* images,
               uint8_t* labels) const;
 
+  // The same, each image moved.  REQUIRES: as many moves as indices, or none.
+  void Gather(absl::Span<const uint32_t> indices,
+              absl::Span<const ImageMove> moves, float* images,
+              uint8_t* labels) const;
+
  private:
+  friend absl::StatusOr<Dataset> LoadDataset(absl::string_view spec,
+                                             Split split,
+                                             const DataPlaces& places);
+
   explicit Dataset(RawImages raw) : raw_(std::move(raw)) {}
 
   RawImages raw_;
 };
 
-// Loads one split of what a --data flag names: "mnist:DIR", "cifar10:DIR",
-// "cifar100:DIR" or "synthetic:NAME". INVALID_ARGUMENT for anything else; else
-// as DataFolder, LoadMnist, LoadCifar10, LoadCifar100 and DrawSynthetic say.
+// Loads one split of what a --data flag names. The errors of ParseDataSpec;
+// else as DataFolder, LoadMnist, LoadCifar10, LoadCifar100 and DrawSynthetic
+// say.
 absl::StatusOr<Dataset> LoadDataset(absl::string_view spec, Split split,
                                     const DataPlaces& places = {});
 

@@ -11,6 +11,11 @@ namespace paceline {
 void Normalize(const uint8_t* bytes, int64_t count,
                const Normalization& normalization, float* to);
 
+// The same of one channel of an image of `shape`, moved.
+void NormalizeMoved(const uint8_t* bytes, const ImageShape& shape,
+                    const ImageMove& move, const Normalization& normalization,
+                    float* to);
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_WORKER_DATA_NORMALIZE_H_

@@ -32,8 +32,7 @@ class VirtualTrainingTest : public testing::Test {
   }
 
   std::unique_ptr<VirtualTraining> Make() {
-    auto training = VirtualTraining::Create(spec_, &Data(Split::kTrain),
-                                            &Data(Split::kTest));
+    auto training = VirtualTraining::Create(spec_, train_, &Data(Split::kTest));
     EXPECT_TRUE(training.ok()) << training.status();
     return *std::move(training);
   }
@@ -46,7 +45,7 @@ class VirtualTrainingTest : public testing::Test {
     for (const int64_t s : seconds) {
       cluster.workers.emplace_back().device.iteration = s * kSecond;
     }
-    cluster.train_samples = Data(Split::kTrain).size();
+    cluster.train_samples = train_->size();
     cluster.settings.stop.epochs = epochs;
     cluster.run.batch_size = kBatch;
     cluster.run.paradigm = *ParseParadigm(paradigm);
@@ -72,6 +71,7 @@ class VirtualTrainingTest : public testing::Test {
   }
 
   TrainingSpec spec_;
+  const Dataset* train_ = &Data(Split::kTrain);
   double target_accuracy_ = 0;
   int64_t samples_ = 0;
 };
@@ -200,6 +200,25 @@ TEST_F(VirtualTrainingTest, OneSpecGivesOneHistory) {
   };
   EXPECT_EQ(loss_of("asp"), loss_of("asp"));
   EXPECT_NE(loss_of("asp"), loss_of("bsp"));
+}
+
+// The same images, moved as training images of CIFAR are on demand.
+TEST_F(VirtualTrainingTest, MovedImagesGiveOneHistoryAsWell) {
+  const Dataset& tiny = Data(Split::kTrain);
+  const Dataset moved = *Dataset::Create(
+      "moved", {.shape = tiny.shape(),
+                .classes = tiny.classes(),
+                .pixels = {tiny.pixels().begin(), tiny.pixels().end()},
+                .labels = {tiny.labels().begin(), tiny.labels().end()},
+                .normalization = {{0.5f, 0.25f}},
+                .augmented = true});
+  const auto loss_of = [&](const Dataset& train) {
+    train_ = &train;
+    return Train("asp", {1, 2, 4}, 1)->accuracy().back().loss;
+  };
+  const auto loss = loss_of(moved);
+  EXPECT_EQ(loss, loss_of(moved));
+  EXPECT_NE(loss, loss_of(tiny));
 }
 
 TEST_F(VirtualTrainingTest, StopsAtTheTarget) {

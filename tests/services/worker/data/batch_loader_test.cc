@@ -180,5 +180,62 @@ TEST_F(BatchLoaderTest, EndsInTheMiddleOfARange) {
   }
 }
 
+// Images of 4x4 pixels, no two alike, that are to be moved.
+Dataset Augmented() {
+  RawImages raw;
+  raw.shape = {2, 4, 4};
+  raw.classes = 10;
+  raw.normalization = {{0.5f, 0.25f}, {0.25f, 0.5f}};
+  raw.augmented = true;
+  Rng rng(4);
+  for (uint32_t i = 0; i < kSize; ++i) {
+    raw.labels.push_back(static_cast<uint8_t>(i % 10));
+  }
+  for (int64_t i = 0; i < kSize * raw.shape.size(); ++i) {
+    raw.pixels.push_back(static_cast<uint8_t>(rng.Below(256)));
+  }
+  return *Dataset::Create("augmented", std::move(raw));
+}
+
+class AugmentedLoaderTest : public testing::Test {
+ protected:
+  std::vector<float> Load(const SampleRange& range, int micro_batch) {
+    // Another loader each time, as another worker has one.
+    BatchLoader loader(&dataset_, kSeed);
+    EXPECT_TRUE(loader.Start(range, micro_batch).ok());
+    std::vector<float> all;
+    while (const auto batch = loader.Next()) {
+      all.insert(all.end(), batch->images,
+                 batch->images + batch->n * dataset_.shape().size());
+    }
+    return all;
+  }
+
+  const Dataset dataset_ = Augmented();
+};
+
+TEST_F(AugmentedLoaderTest, MovesEachSampleByItsNumberAndEpoch) {
+  const auto order = EpochPermutation(kSeed, 3, kSize);
+  std::vector<ImageMove> moves;
+  for (const uint32_t sample : order) {
+    moves.push_back(DrawMove(kSeed, 3, sample));
+  }
+  std::vector<float> want(kSize * dataset_.shape().size());
+  std::vector<uint8_t> labels(kSize);
+  dataset_.Gather(order, moves, want.data(), labels.data());
+  EXPECT_EQ(Load({3, 0, kSize}, 64), want);
+  std::vector<float> unmoved(want.size());
+  dataset_.Gather(order, unmoved.data(), labels.data());
+  EXPECT_NE(want, unmoved);
+}
+
+TEST_F(AugmentedLoaderTest, WhoLoadsASampleAndWithWhichOthersDoesNotMatter) {
+  const std::vector<float> whole = Load({1, 0, kSize}, 64);
+  std::vector<float> parts = Load({1, 0, 50}, 7);
+  for (const float value : Load({1, 50, kSize}, 150)) parts.push_back(value);
+  EXPECT_EQ(parts, whole);
+  EXPECT_EQ(Load({1, 0, kSize}, 64), whole);
+}
+
 }  // namespace
 }  // namespace paceline

@@ -117,6 +117,22 @@ TEST(Cifar100Test, ReadsTheFineLabels) {
   EXPECT_EQ(test->classes(), 100);
 }
 
+TEST(Cifar100Test, OnlyTrainingImagesAreAugmented) {
+  const ScratchFolder folder;
+  folder.Write("train.bin", FineRecord(0, 3, 10, 20, 30));
+  folder.Write("test.bin", FineRecord(0, 3, 10, 20, 30));
+  const auto augmented = [&folder](Split split, const char* more) {
+    const auto data =
+        LoadDataset(absl::StrCat("cifar100:", folder.path(), more), split,
+                    {.anywhere = true});
+    EXPECT_TRUE(data.ok()) << data.status();
+    return data.ok() && data->augmented();
+  };
+  EXPECT_TRUE(augmented(Split::kTrain, ",augment=crop_flip"));
+  EXPECT_FALSE(augmented(Split::kTest, ",augment=crop_flip"));
+  EXPECT_FALSE(augmented(Split::kTrain, ""));
+}
+
 TEST(Cifar100Test, MissingFiles) {
   const ScratchFolder folder;
   for (const auto& [split, name] :

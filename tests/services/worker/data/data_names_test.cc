@@ -1,9 +1,15 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "common/job/names.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/worker/data/dataset.h"
 
 namespace paceline {
 namespace {
+
+using testing::HasSubstr;
 
 TEST(DataNamesTest, WhatIsRightIsWhatCanBeLoaded) {
   for (const char* spec :
@@ -19,6 +25,43 @@ TEST(DataNamesTest, WhatIsRightIsWhatCanBeLoaded) {
         LoadDataset(spec, Split::kTest, {.anywhere = true}).status()))
         << spec;
   }
+}
+
+TEST(DataNamesTest, AnAugmentStandsBehindTheFolder) {
+  for (const char* kind : {"cifar10", "cifar100"}) {
+    const std::string spec = absl::StrCat(kind, ":a,b=c:d,augment=crop_flip");
+    const auto data = ParseDataSpec(spec);
+    ASSERT_TRUE(data.ok()) << data.status();
+    EXPECT_EQ(data->kind, kind);
+    EXPECT_EQ(data->place, "a,b=c:d");
+    EXPECT_TRUE(data->augmented);
+  }
+  // Anything else behind a comma belongs to the folder's name.
+  for (const char* place : {"a", "a,augment", "a,augmented=crop_flip", ","}) {
+    const std::string spec = absl::StrCat("cifar10:", place);
+    const auto data = ParseDataSpec(spec);
+    ASSERT_TRUE(data.ok()) << data.status();
+    EXPECT_EQ(data->place, place);
+    EXPECT_FALSE(data->augmented);
+  }
+}
+
+TEST(DataNamesTest, AWrongAugmentIsRefused) {
+  const auto refusal = [](const char* spec) {
+    const absl::Status status = CheckDataSpec(spec);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << spec << status;
+    EXPECT_EQ(LoadDataset(spec, Split::kTrain).status(), status);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(refusal("cifar10:d,augment=flip"),
+            "data \"cifar10:d,augment=flip\": the only augment is crop_flip");
+  EXPECT_THAT(refusal("cifar10:d,augment="), HasSubstr("only augment"));
+  EXPECT_THAT(refusal("mnist:d,augment=crop_flip"),
+              HasSubstr("only cifar10 and cifar100 take augment"));
+  EXPECT_THAT(refusal("synthetic:tiny,augment=crop_flip"),
+              HasSubstr("only cifar10 and cifar100 take augment"));
+  EXPECT_THAT(refusal("cifar10:,augment=crop_flip"),
+              HasSubstr("want mnist:DIR"));
 }
 
 TEST(DataNamesTest, WhatIsWrongIsWrongForBoth) {
