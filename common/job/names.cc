@@ -8,9 +8,10 @@
 namespace paceline {
 namespace {
 
-constexpr absl::string_view kModels[] = {kLogreg,       kMlp,      kLenet5,
-                                         kAlexnetSmall, kResnet20, kResnet32,
-                                         kResnet50,     kResnet110};
+constexpr absl::string_view kModels[] = {
+    kLogreg,     kMlp,        kLenet5,     kAlexnetSmall,
+    kResnet20,   kResnet32,   kResnet50,   kResnet110,
+    kResnet20V2, kResnet32V2, kResnet50V2, kResnet110V2};
 constexpr absl::string_view kAugment = ",augment=";
 constexpr absl::string_view kSyntheticNames[] = {kShapes, kTiny, kColorShapes};
 

@@ -20,6 +20,10 @@ inline constexpr absl::string_view kResnet20 = "resnet20";
 inline constexpr absl::string_view kResnet32 = "resnet32";
 inline constexpr absl::string_view kResnet50 = "resnet50";
 inline constexpr absl::string_view kResnet110 = "resnet110";
+inline constexpr absl::string_view kResnet20V2 = "resnet20v2";
+inline constexpr absl::string_view kResnet32V2 = "resnet32v2";
+inline constexpr absl::string_view kResnet50V2 = "resnet50v2";
+inline constexpr absl::string_view kResnet110V2 = "resnet110v2";
 
 // All of them, in the order in which they are listed to people.
 absl::Span<const absl::string_view> ModelNames();

@@ -62,6 +62,54 @@ Chain BuildResnet(const ImageShape& input, int classes) {
   return net;
 }
 
+// The branch of a residual block whose convolutions come last (He et al. 2016,
+// figure 1, right). What goes into the first one is normalized already.
+Chain PreActivationBranch(const FeatureShape& input, const std::string& name,
+                          int64_t channels, int64_t stride, bool first) {
+  ConvOptions conv{.channels = channels,
+                   .kernel = 3,
+                   .stride = stride,
+                   .pad = 1,
+                   .bias = false};
+  Chain branch(input);
+  if (!first) branch.BatchNorm(absl::StrCat(name, ".bn1")).Relu();
+  branch.Conv(absl::StrCat(name, ".conv1"), conv)
+      .BatchNorm(absl::StrCat(name, ".bn2"))
+      .Relu();
+  conv.stride = 1;
+  branch.Conv(absl::StrCat(name, ".conv2"), conv);
+  return branch;
+}
+
+// The same networks with nothing but sums from block to block (He et al. 2016,
+// "Identity Mappings in Deep Residual Networks"): the first block takes what is
+// activated right behind conv1, and the last sum is activated by itself, as in
+// the appendix there. Where a block changes the size, the shortcut has no
+// parameters, as in BuildResnet.
+template <int kBlocks>
+Chain BuildPreActivationResnet(const ImageShape& input, int classes) {
+  Chain net(Images(input));
+  net.ToPlanes()
+      .Conv("conv1", {.channels = 16, .kernel = 3, .pad = 1, .bias = false})
+      .BatchNorm("bn1")
+      .Relu();
+  for (int stage = 1; stage <= 3; ++stage) {
+    for (int block = 1; block <= kBlocks; ++block) {
+      const int64_t stride = stage > 1 && block == 1 ? 2 : 1;
+      net.Residual(PreActivationBranch(net.output(),
+                                       absl::StrCat("block", stage, "_", block),
+                                       int64_t{8} << stage, stride,
+                                       /*first=*/stage == 1 && block == 1),
+                   stride);
+    }
+  }
+  net.BatchNorm("bn_last").Relu();
+  net.AveragePool(std::min(net.output().height, net.output().width))
+      .Flatten()
+      .Logits("fc", classes);
+  return net;
+}
+
 Chain BuildLogreg(const ImageShape& input, int classes) {
   Chain net(Images(input));
   net.Logits("fc", classes);
@@ -112,10 +160,18 @@ Chain BuildAlexnetSmall(const ImageShape& input, int classes) {
 
 const std::vector<Architecture>& Architectures() {
   static const auto* const all = new std::vector<Architecture>{
-      {kLogreg, 1, BuildLogreg},      {kMlp, 1, BuildMlp},
-      {kLenet5, 12, BuildLenet5},     {kAlexnetSmall, 16, BuildAlexnetSmall},
-      {kResnet20, 8, BuildResnet<3>}, {kResnet32, 8, BuildResnet<5>},
-      {kResnet50, 8, BuildResnet<8>}, {kResnet110, 8, BuildResnet<18>},
+      {kLogreg, 1, BuildLogreg},
+      {kMlp, 1, BuildMlp},
+      {kLenet5, 12, BuildLenet5},
+      {kAlexnetSmall, 16, BuildAlexnetSmall},
+      {kResnet20, 8, BuildResnet<3>},
+      {kResnet32, 8, BuildResnet<5>},
+      {kResnet50, 8, BuildResnet<8>},
+      {kResnet110, 8, BuildResnet<18>},
+      {kResnet20V2, 8, BuildPreActivationResnet<3>},
+      {kResnet32V2, 8, BuildPreActivationResnet<5>},
+      {kResnet50V2, 8, BuildPreActivationResnet<8>},
+      {kResnet110V2, 8, BuildPreActivationResnet<18>},
   };
   return *all;
 }

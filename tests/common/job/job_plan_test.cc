@@ -44,7 +44,7 @@ std::vector<BadSpec> BadTasks() {
       {"model", "is required", [](auto& s) { s.clear_model(); }},
       {"model", "unknown model \"vgg\"; there are logreg, mlp",
        [](auto& s) { s.set_model("vgg"); }},
-      {"model", "resnet110, and program:NAME for one's own",
+      {"model", "resnet110v2, and program:NAME for one's own",
        [](auto& s) { s.set_model("Program:x"); }},
       {"data", "is that of a model program:NAME; want mnist:DIR",
        [](auto& s) { s.set_data("program"); }},

@@ -158,7 +158,7 @@ TEST_P(ModelDeviceTest, AnyTimingGivesTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelDeviceTest,
-                         testing::Values(kLogreg, kMlp, kResnet20),
+                         testing::Values(kLogreg, kMlp, kResnet20, kResnet20V2),
                          [](const auto& spec) {
                            return std::string(spec.param);
                          });

@@ -31,6 +31,27 @@ Chain SmallResidualNet() {
   return net;
 }
 
+// The same with its convolutions behind the normalizations, as in ResNet-20 of
+// the second kind, and a sum of its own in front of another.
+Chain SmallPreActivationNet() {
+  Chain first({Layout::kPlanes, 3, 6, 6});
+  first.Conv("a", {.channels = 3, .kernel = 3, .pad = 1, .bias = false})
+      .BatchNorm("a.bn")
+      .Relu();
+  Chain second({Layout::kPlanes, 3, 6, 6});
+  second.BatchNorm("b.bn").Relu();
+  second.Conv(
+      "b", {.channels = 6, .kernel = 3, .stride = 2, .pad = 1, .bias = false});
+  Chain net({Layout::kImages, 2, 6, 6});
+  net.ToPlanes().Conv("first",
+                      {.channels = 3, .kernel = 3, .pad = 1, .bias = false});
+  net.BatchNorm("first.bn").Relu();
+  net.Residual(std::move(first), 1).Residual(std::move(second), 2);
+  net.BatchNorm("last.bn").Relu();
+  net.AveragePool(3).Flatten().Logits("fc", 4);
+  return net;
+}
+
 struct Batch {
   std::vector<float> images;
   std::vector<uint8_t> labels;
@@ -56,9 +77,9 @@ double MeanLoss(Model& model, const Batch& batch) {
          kBatch;
 }
 
-TEST(ModelGradientTest, SmallResidualNetFollowsItsLoss) {
+void ExpectFollowsItsLoss(Chain net) {
   const auto backend = *MakeBackend("cpu");
-  const auto model = *Model::FromChain(SmallResidualNet(), backend.get(), 8);
+  const auto model = *Model::FromChain(std::move(net), backend.get(), 8);
   ASSERT_TRUE(model->Initialize(3).ok());
   const Batch batch = RandomBatch();
   MeanLoss(*model, batch);
@@ -87,6 +108,14 @@ TEST(ModelGradientTest, SmallResidualNetFollowsItsLoss) {
     EXPECT_GT(length, 0) << model->tensors()[t].name;
     EXPECT_LT(std::sqrt(distance / length), 0.02) << model->tensors()[t].name;
   }
+}
+
+TEST(ModelGradientTest, SmallResidualNetFollowsItsLoss) {
+  ExpectFollowsItsLoss(SmallResidualNet());
+}
+
+TEST(ModelGradientTest, SmallPreActivationNetFollowsItsLoss) {
+  ExpectFollowsItsLoss(SmallPreActivationNet());
 }
 
 }  // namespace

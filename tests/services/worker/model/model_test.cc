@@ -79,6 +79,11 @@ TEST(ModelTest, HasThePublishedSizes) {
   EXPECT_EQ(ParametersOf("resnet32", kColor), 464'154);
   EXPECT_EQ(ParametersOf("resnet50", kColor), 755'802);
   EXPECT_EQ(ParametersOf("resnet110", kColor), 1'727'962);
+  // As many channels are normalized, in other places.
+  EXPECT_EQ(ParametersOf("resnet20v2", kColor), 269'722);
+  EXPECT_EQ(ParametersOf("resnet32v2", kColor), 464'154);
+  EXPECT_EQ(ParametersOf("resnet50v2", kColor), 755'802);
+  EXPECT_EQ(ParametersOf("resnet110v2", kColor), 1'727'962);
 }
 
 TEST(ModelTest, NamesItsTensorsInForwardOrder) {
@@ -94,11 +99,36 @@ TEST(ModelTest, NamesItsTensorsInForwardOrder) {
   EXPECT_EQ(model->tensors()[2].size, 2400);
 }
 
+// The first block of the second kind takes what is activated already, and its
+// last sum is activated by itself (He et al. 2016, appendix).
+TEST(ModelTest, ResnetsOfTheSecondKindNormalizeFirst) {
+  const auto backend = Cpu();
+  const auto model = *Model::Create("resnet20v2", kColor, 10, backend.get(), 1);
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : model->tensors()) {
+    // One of the four of a normalization stands for it.
+    const size_t dot = spec.name.rfind('.');
+    const std::string what = spec.name.substr(dot + 1);
+    if (what == "weight" || what == "scale") {
+      names.push_back(spec.name.substr(0, dot));
+    }
+  }
+  EXPECT_THAT(std::vector(names.begin(), names.begin() + 9),
+              ElementsAre("conv1", "bn1", "block1_1.conv1", "block1_1.bn2",
+                          "block1_1.conv2", "block1_2.bn1", "block1_2.conv1",
+                          "block1_2.bn2", "block1_2.conv2"));
+  EXPECT_THAT(std::vector(names.end() - 3, names.end()),
+              ElementsAre("block3_3.conv2", "bn_last", "fc"));
+  // conv1, 18 convolutions in blocks, as many normalizations and one dense.
+  EXPECT_EQ(names.size(), 1u + 18 + 19 + 1);
+}
+
 TEST(ModelTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(CreateMessage("vgg", kGrey),
               HasSubstr("unknown model \"vgg\"; there are logreg, mlp, "
                         "lenet5, alexnet-small, resnet20, resnet32, resnet50, "
-                        "resnet110"));
+                        "resnet110, resnet20v2, resnet32v2, resnet50v2, "
+                        "resnet110v2"));
   EXPECT_THAT(CreateMessage("alexnet-small", {3, 32, 8}),
               HasSubstr("model alexnet-small needs images of at least 16x16, "
                         "the data has 3x32x8"));
@@ -201,7 +231,7 @@ TEST(ModelTest, StatisticsAreTheSampleWeightedMomentsOfTheMicroBatches) {
 }
 
 TEST(ModelTest, ReportsEveryTensorOnceLastFirstWithItsFinalGradient) {
-  for (const char* name : {"lenet5", "resnet20"}) {
+  for (const char* name : {"lenet5", "resnet20", "resnet20v2"}) {
     const auto backend = Cpu();
     const auto model = *Model::Create(name, kColor, 10, backend.get(), 4);
     ASSERT_TRUE(model->Initialize(1).ok());

@@ -59,8 +59,15 @@ TEST(TrainingTest, Resnet20BeginsToLearnTheTinySet) {
   EXPECT_GT(Train("synthetic:tiny", "resnet20", 0, options, 30).accuracy, 0.2);
 }
 
+TEST(TrainingTest, Resnet20V2BeginsToLearnTheTinySet) {
+  const SgdOptions options{.rate = 0.05f};
+  EXPECT_GT(Train("synthetic:tiny", "resnet20v2", 0, options, 30).accuracy,
+            0.2);
+}
+
 TEST(TrainingTest, TheSameBitsEveryTime) {
-  for (const char* name : {"mlp", "lenet5", "alexnet-small", "resnet20"}) {
+  for (const char* name :
+       {"mlp", "lenet5", "alexnet-small", "resnet20", "resnet20v2"}) {
     const auto first = Train("synthetic:tiny", name, 0, {}, /*steps=*/2);
     const auto second = Train("synthetic:tiny", name, 0, {}, /*steps=*/2);
     EXPECT_EQ(first.parameters, second.parameters) << name;
