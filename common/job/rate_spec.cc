@@ -56,13 +56,16 @@ absl::StatusOr<RateSpec> ReadRateSpec(absl::string_view text) {
         "unknown schedule \"", name, "\"; there are constant, step"));
   }
   const std::vector<absl::string_view> known =
-      steps ? std::vector<absl::string_view>{"at", "factor", "warmup"}
-            : std::vector<absl::string_view>{"warmup"};
+      steps ? std::vector<absl::string_view>{"at", "factor", "warmup", "count"}
+            : std::vector<absl::string_view>{"warmup", "count"};
   PACELINE_ASSIGN_OR_RETURN(const SpecParameters parameters,
                             SpecParameters::Parse(text, known));
   RateSpec spec;
   PACELINE_ASSIGN_OR_RETURN(
       spec.warmup, ParseShare("warmup", parameters.Text("warmup", "0"), 0));
+  PACELINE_ASSIGN_OR_RETURN(const size_t counted,
+                            parameters.Choice("count", {"samples", "updates"}));
+  spec.counts_updates = counted == 1;
   if (!steps) return spec;
   const absl::string_view at = parameters.Text("at", "");
   if (at.empty()) {

@@ -45,7 +45,8 @@ inline constexpr char kJobFlagsHelp[] =
   psp, elastic, abs, syncswitch. Example with a batching: bsp,batching=balanced
 Optimizers: sgd:momentum=0.9,nesterov=true,weight_decay=5e-4, adam, adamw.
   Each takes no_decay=norms_and_biases beside a weight_decay.
-Schedules: constant, step:at=0.5|0.75,factor=0.1. Each takes warmup=0.1.
+Schedules: constant, step:at=0.5|0.75,factor=0.1. Each takes warmup=0.1, and
+  count=updates, as papers have it: shares are of (all samples / batch size).
 Durations are written 20ms, 1.5s, 2m. A plain number is in seconds)";
 
 // Makes `command` fill `flags`, with help.

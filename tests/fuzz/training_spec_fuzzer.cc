@@ -15,9 +15,9 @@ void FuzzSchedule(absl::string_view text) {
   ExpectInvalidArgument(spec.status());
   if (!spec.ok()) return;
   for (const int64_t total : {int64_t{0}, int64_t{1000}, int64_t{1} << 50}) {
-    const RateSchedule schedule(0.1, *spec, total);
+    const RateSchedule schedule(0.1, *spec, total, 32);
     for (const int64_t samples : {int64_t{0}, total / 2, total}) {
-      const double rate = schedule.RateAt(samples);
+      const double rate = schedule.RateAt(samples, samples / 64);
       CHECK(rate >= 0 && rate <= 0.1);
     }
   }
@@ -37,6 +37,7 @@ void FuzzOptimizer(absl::string_view text) {
 std::vector<std::string> FuzzSeeds() {
   return {"constant:warmup=0.05",
           "step:at=0.5|0.75,factor=0.1,warmup=0.01",
+          "step:at=0.5,count=updates",
           "sgd:momentum=0.9,nesterov=true,weight_decay=5e-4",
           "adam:beta1=0.9,beta2=0.999,epsilon=1e-8,weight_decay=0",
           "adamw:weight_decay=0.01",

@@ -24,6 +24,10 @@ TEST(ParseRateSpecTest, ReadsEveryParameter) {
   EXPECT_THAT(constant->at, ElementsAre());
   EXPECT_EQ(ParseRateSpec("step:at=0.5")->factor, 0.1);
   EXPECT_EQ(ParseRateSpec("constant:warmup=0.25")->warmup, 0.25);
+  EXPECT_FALSE(ParseRateSpec("step:at=0.5")->counts_updates);
+  EXPECT_FALSE(ParseRateSpec("step:at=0.5,count=samples")->counts_updates);
+  EXPECT_TRUE(ParseRateSpec("step:at=0.5,count=updates")->counts_updates);
+  EXPECT_TRUE(ParseRateSpec("constant:count=updates")->counts_updates);
 }
 
 struct BadRate {
@@ -58,7 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadRate{"step:at=0.5,factor=nan", "factor=nan is no number"},
         BadRate{"constant:warmup=1", "from 0 to below 1"},
         BadRate{"constant:warmup=-0.1", "from 0 to below 1"},
-        BadRate{"constant:at=0.5", "constant has the parameter warmup"},
+        BadRate{"constant:at=0.5", "constant has the parameters warmup, count"},
+        BadRate{"step:at=0.5,count=epochs", "count"},
         BadRate{"step:at=0.5,rate=1",
                 "unknown parameter \"rate\"; step has the parameters"}));
 

@@ -466,7 +466,8 @@ absl::Status RunCourse::On(const Turn& turn, const UpdateRun& in) {
   settings_ = in.settings;
   end_.target_reached = ReachedTarget(settings_.stop, evaluations_.accuracy());
   if (core_ == nullptr) return absl::OkStatus();
-  core_->SetSchedule(ScheduleOf(settings_, model_.train_samples));
+  core_->SetSchedule(
+      ScheduleOf(settings_, model_.train_samples, options_.batch_size));
   core_->SetMaxSamples(turn.now,
                        SamplesWanted(settings_.stop, model_.train_samples),
                        core_outputs_);

@@ -13,9 +13,10 @@ int64_t SamplesWanted(const StopConditions& stop, uint32_t train_samples) {
   return whole == 0 ? stop.samples : std::min(whole, stop.samples);
 }
 
-RateSchedule ScheduleOf(const RunSettings& settings, uint32_t train_samples) {
+RateSchedule ScheduleOf(const RunSettings& settings, uint32_t train_samples,
+                        uint32_t batch_size) {
   return RateSchedule(settings.learning_rate, settings.rate,
-                      SamplesWanted(settings.stop, train_samples));
+                      SamplesWanted(settings.stop, train_samples), batch_size);
 }
 
 SyncOptions SyncOptionsOf(const CourseOptions& options,
@@ -30,7 +31,7 @@ SyncOptions SyncOptionsOf(const CourseOptions& options,
   sync.lease = options.lease;
   sync.closings_acknowledged = true;
   sync.make_policy = options.make_policy;
-  sync.schedule = ScheduleOf(settings, train_samples);
+  sync.schedule = ScheduleOf(settings, train_samples, options.batch_size);
   sync.batching = settings.batching;
   sync.start_version = start.version;
   sync.start = start.position;

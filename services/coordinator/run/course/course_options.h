@@ -97,7 +97,8 @@ struct CourseOptions {
 
 // Samples that a run is to count in all, of data with so many.
 int64_t SamplesWanted(const StopConditions& stop, uint32_t train_samples);
-RateSchedule ScheduleOf(const RunSettings& settings, uint32_t train_samples);
+RateSchedule ScheduleOf(const RunSettings& settings, uint32_t train_samples,
+                        uint32_t batch_size);
 SyncOptions SyncOptionsOf(const CourseOptions& options,
                           const RunSettings& settings, const RunStart& start,
                           uint32_t train_samples);

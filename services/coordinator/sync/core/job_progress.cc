@@ -21,9 +21,8 @@ void JobProgress::Close(absl::Span<const RoundId> rounds,
                         std::vector<Output>& outputs) {
   ++closing_;
   ++version_;
-  outputs.push_back(CloseCommand{closing_,
-                                 {rounds.begin(), rounds.end()},
-                                 schedule_.RateAt(dealer_.samples_counted())});
+  outputs.push_back(
+      CloseCommand{closing_, {rounds.begin(), rounds.end()}, Rate()});
   SnapshotIfDue(outputs);
 }
 

@@ -40,7 +40,9 @@ class JobProgress {
 
   void SetSchedule(const RateSchedule& schedule) { schedule_ = schedule; }
   // The learning rate of an update that would be made now.
-  double Rate() const { return schedule_.RateAt(dealer_.samples_counted()); }
+  double Rate() const {
+    return schedule_.RateAt(dealer_.samples_counted(), version_);
+  }
 
   // A push was applied at once.
   void CountUpdate() { ++version_; }

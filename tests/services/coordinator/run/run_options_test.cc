@@ -39,9 +39,18 @@ TEST(RunOptionsTest, AreWhatThePlanSays) {
   EXPECT_EQ(options.batch_size, 8u);
   EXPECT_EQ(options.batching, Batching::kBalanced);
   EXPECT_EQ(options.eval_every, 5);
-  EXPECT_EQ(options.schedule.RateAt(149), 0.5);
-  EXPECT_DOUBLE_EQ(options.schedule.RateAt(150), 0.05);
+  EXPECT_EQ(options.schedule.RateAt(149, 0), 0.5);
+  EXPECT_DOUBLE_EQ(options.schedule.RateAt(150, 0), 0.05);
   EXPECT_EQ(options.switches.size(), 3);
+}
+
+TEST(RunOptionsTest, AScheduleMayCountUpdatesOfFullBatches) {
+  v1::JobSpec spec = Spec();
+  spec.set_schedule("step:at=0.5,factor=0.1,count=updates");
+  const SyncOptions options = OptionsOf(*ParseJob(spec), {});
+  // 300 samples are 37.5 batches of 8.
+  EXPECT_EQ(options.schedule.RateAt(299, 18), 0.5);
+  EXPECT_DOUBLE_EQ(options.schedule.RateAt(0, 19), 0.05);
 }
 
 TEST(RunOptionsTest, SettingsAreWhatTheSpecSays) {

@@ -174,7 +174,7 @@ absl::Status SyncCoreScript::MakeCore(const Words& words) {
   options.batch_size = static_cast<uint32_t>(batch);
   options.micro_batch = static_cast<uint32_t>(micro);
   options.servers = static_cast<int>(servers);
-  options.schedule = RateSchedule(rate, schedule, samples * epochs);
+  options.schedule = RateSchedule(rate, schedule, samples * epochs, batch);
   core_ = std::make_unique<SyncCore>(options, std::move(policy));
   now_ = absl::UnixEpoch();
   return absl::OkStatus();
