@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "services/cli/results_table.h"
+#include "services/cli/spread.h"
 #include "services/coordinator/planner/auto_pilot.h"
 #include "services/coordinator/planner/forecast.h"
 
@@ -21,20 +22,6 @@ struct Ranked {
   AdvisedOption option;
   double merit = 0;
 };
-
-double Median(std::vector<double> values) {
-  const auto middle =
-      values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  // The upper one of the two in the middle is the least of those behind.
-  return (*middle + *std::min_element(middle + 1, values.end())) / 2;
-}
-
-Spread SpreadOf(const std::vector<double>& values) {
-  const auto [min, max] = std::minmax_element(values.begin(), values.end());
-  return {Median(values), *min, *max};
-}
 
 double MeanOf(const IntHistogram& histogram) {
   if (histogram.total() == 0) return 0;
@@ -75,24 +62,10 @@ Ranked Rank(const AdvisedRuns& of, size_t workers, bool to_target) {
   option.samples_per_second = SpreadOf(rates);
   option.staleness = SpreadOf(staleness);
   if (!accuracy.empty()) option.accuracy = SpreadOf(accuracy);
-  if (!to_target) return {std::move(option), Median(values)};
-  const double target = Median(targets);
+  if (!to_target) return {std::move(option), MedianOf(values)};
+  const double target = MedianOf(targets);
   if (target < kNotReached) option.seconds_to_target = target;
   return {std::move(option), target < kNotReached ? 1 / target : 0};
-}
-
-std::string Range(const Spread& spread, int digits) {
-  const auto text = [digits](double value) {
-    return absl::StrFormat("%.*f", digits, value);
-  };
-  const std::string median = text(spread.median);
-  if (text(spread.min) == text(spread.max)) return median;
-  return absl::StrCat(median, " (", text(spread.min), "-", text(spread.max),
-                      ")");
-}
-
-Json SpreadJson(const Spread& spread) {
-  return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
 }
 
 // The best one, if it is clearly better than the first; else that. Null: none
@@ -164,10 +137,10 @@ std::string AdviceTable(const std::vector<AdvisedOption>& ranked,
   rows[0].push_back(absl::StrCat("BESIDE ", first));
   for (const AdvisedOption& option : ranked) {
     std::vector<std::string> row = {option.label,
-                                    Range(option.samples_per_second, 1),
-                                    Range(option.staleness, 2)};
+                                    FormatSpread(option.samples_per_second, 1),
+                                    FormatSpread(option.staleness, 2)};
     if (trained) {
-      row.push_back(Range(option.accuracy.value_or(Spread()), 4));
+      row.push_back(FormatSpread(option.accuracy.value_or(Spread()), 4));
       row.push_back(option.seconds_to_target.has_value()
                         ? absl::StrFormat("%.2f", *option.seconds_to_target)
                         : "-");

@@ -7,16 +7,10 @@
 #include <vector>
 
 #include "services/cli/json_fields.h"
+#include "services/cli/spread.h"
 #include "services/simulator/simulation_result.h"
 
 namespace paceline {
-
-// The median of several runs, and between which values they lie.
-struct Spread {
-  double median = 0;
-  double min = 0;
-  double max = 0;
-};
 
 // What one paradigm came to in several runs that differ in their chance alone.
 struct AdvisedOption {

@@ -24,6 +24,7 @@ namespace {
 // No member is lost within a blink, and none is waited for all day.
 constexpr absl::Duration kMinLease = absl::Milliseconds(1);
 constexpr absl::Duration kMaxLease = absl::Hours(24 * 365);
+constexpr int64_t kMostRepeats = 100;
 constexpr char kBatchingKey[] = ",batching=";
 
 absl::Status CheckNumbers(const JobFlags& flags) {
@@ -35,6 +36,8 @@ absl::Status CheckNumbers(const JobFlags& flags) {
       CheckInRange("--micro-batch", flags.micro_batch, 0, flags.batch_size));
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--eval-every", flags.eval_every, 0, INT64_MAX));
+  PACELINE_RETURN_IF_ERROR(
+      CheckInRange("--repeat", flags.repeat, 1, kMostRepeats));
   // Written so that it also refuses what is no number.
   if (!(flags.learning_rate > 0 && flags.learning_rate <= kRateMax)) {
     return absl::InvalidArgumentError(
@@ -199,6 +202,12 @@ void AddLearningFlags(CLI::App& command, JobFlags& flags) {
                   "Seed of all random numbers: first weights, order of samples "
                   "and, in simulations, times.")
       ->type_name("N");
+  command
+      .add_option("--repeat", flags.repeat,
+                  "Runs of each paradigm, with the seeds from --seed on, by "
+                  "turns. The results are medians, with the least and the "
+                  "most.")
+      ->type_name("N");
 }
 
 void AddTargetFlags(CLI::App& command, JobFlags& flags) {
@@ -242,6 +251,7 @@ absl::StatusOr<JobRequest> ParseJobFlags(const JobFlags& flags) {
   PACELINE_RETURN_IF_ERROR(CheckNumbers(flags));
   JobRequest request;
   PACELINE_ASSIGN_OR_RETURN(request.runs, ParseRuns(flags));
+  request.repeat = static_cast<size_t>(flags.repeat);
   PACELINE_RETURN_IF_ERROR(CheckTexts(flags));
   PACELINE_ASSIGN_OR_RETURN(request.lease, ParseDuration("--lease", flags.lease,
                                                          kMinLease, kMaxLease));

@@ -27,7 +27,8 @@ struct JobFlags {
   std::string optimizer{kDefaultOptimizer};
   std::string schedule{kDefaultSchedule};
   std::string round_strength{kDefaultRoundStrength};
-  std::string seed = "1";      // CLI11 would take -1 for a large number.
+  std::string seed = "1";  // CLI11 would take -1 for a large number.
+  int64_t repeat = 1;
   int64_t eval_every = 0;      // 0: a twentieth of an epoch.
   double target_accuracy = 0;  // 0: none.
   std::string target;          // Empty: none.
@@ -81,6 +82,7 @@ struct JobRequest {
   // The job of every run, without model, data, paradigm and switches.
   v1::JobSpec spec;
   std::vector<ComparedRun> runs;   // At least one.
+  size_t repeat = 1;               // So often each, in the order of ByTurns().
   std::vector<SwitchAt> switches;  // In every run.
   absl::Duration lease;
 };

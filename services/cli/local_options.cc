@@ -265,6 +265,20 @@ absl::Status CheckEvaluation(const LocalFlags& flags) {
   return absl::OkStatus();
 }
 
+absl::Status CheckRecord(const LocalFlags& flags) {
+  if (flags.record.empty()) return absl::OkStatus();
+  const auto refuse = [&](auto runs, absl::string_view instead) {
+    return absl::InvalidArgumentError(absl::StrCat("--record ", flags.record,
+                                                   ": records one run, not ",
+                                                   runs, "; ", instead));
+  };
+  if (flags.paradigms.size() > 1) {
+    return refuse(flags.paradigms.size(), "give one --paradigm");
+  }
+  if (flags.repeat > 1) return refuse(flags.repeat, "leave --repeat out");
+  return absl::OkStatus();
+}
+
 absl::Status CheckOwnFlags(const LocalFlags& flags) {
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--workers", flags.workers, 1, kMaxWorkers));
@@ -283,12 +297,7 @@ absl::Status CheckOwnFlags(const LocalFlags& flags) {
         "--max-seconds ", flags.max_seconds, ": must be 0 or more"));
   }
   PACELINE_RETURN_IF_ERROR(CheckEvaluation(flags));
-  if (!flags.record.empty() && flags.paradigms.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--record ", flags.record, ": records one run, not ",
-                     flags.paradigms.size(), "; give one --paradigm"));
-  }
-  return absl::OkStatus();
+  return CheckRecord(flags);
 }
 
 absl::StatusOr<std::vector<std::string>> ParseDevices(const LocalFlags& flags) {

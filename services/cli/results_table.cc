@@ -1,6 +1,7 @@
 #include "services/cli/results_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
@@ -18,67 +19,79 @@ namespace {
 
 constexpr char kUnknown[] = "-";
 
+constexpr char kSpreadsExplained[] =
+    "(medians; the least and the most of the runs stand in brackets)\n";
+
 using Row = std::vector<std::string>;
 
 constexpr absl::string_view kPhases[] = {"compute", "wait", "push", "pull",
                                          "load"};
 
-std::string Format(std::optional<double> value, int digits) {
-  if (!value.has_value()) return kUnknown;
-  return absl::StrFormat("%.*f", digits, *value);
+std::string Format(const std::optional<Spread>& spread, int digits) {
+  return spread.has_value() ? FormatSpread(*spread, digits) : kUnknown;
 }
 
-// What a comparison divides: the seconds to the target, or all seconds when
-// the first run knows no target.
-std::optional<double> Compared(const Json& run, bool to_target) {
-  return NumberField(run, to_target ? "seconds_to_target" : "seconds");
+// What a comparison divides: the median of the seconds to the target, or of all
+// seconds when no run knows a target. Nothing: half the runs never got there.
+std::optional<double> Compared(const ComparedRuns& of, bool to_target) {
+  const std::optional<Spread> spread =
+      to_target ? SpreadOfTime(of, "seconds_to_target")
+                : SpreadOfField(of, "seconds");
+  if (!spread.has_value() || !std::isfinite(spread->median)) {
+    return std::nullopt;
+  }
+  return spread->median;
 }
 
-std::string SpeedUp(const Json& run, const Json& first, bool to_target) {
-  const std::optional<double> mine = Compared(run, to_target);
+std::string SpeedUp(const ComparedRuns& of, const ComparedRuns& first,
+                    bool to_target) {
+  const std::optional<double> mine = Compared(of, to_target);
   const std::optional<double> base = Compared(first, to_target);
   if (!mine.has_value() || !base.has_value() || *mine <= 0) return kUnknown;
   return absl::StrFormat("%.2fx", *base / *mine);
 }
 
-std::string SamplesPerSecond(const Json& run) {
-  const std::optional<double> seconds = NumberField(run, "seconds");
-  const std::optional<double> samples = NumberField(run, "samples");
-  if (!seconds.has_value() || !samples.has_value() || *seconds <= 0) {
-    return kUnknown;
-  }
-  return absl::StrFormat("%.0f", *samples / *seconds);
-}
-
-bool AnyReachedTarget(const std::vector<ComparedResult>& results) {
-  return std::any_of(results.begin(), results.end(), [](const auto& result) {
-    return NumberField(result.run, "seconds_to_target").has_value();
+bool AnyReachedTarget(const std::vector<ComparedRuns>& results) {
+  return std::any_of(results.begin(), results.end(), [](const auto& of) {
+    return RunsWith(of, "seconds_to_target") > 0;
   });
 }
 
+std::optional<Spread> FinalLosses(const ComparedRuns& of) {
+  std::vector<double> losses;
+  for (const Json& run : of.runs) {
+    if (const auto loss = FinalLoss(run)) losses.push_back(*loss);
+  }
+  if (losses.empty()) return std::nullopt;
+  return SpreadOf(losses);
+}
+
 // Whether the table shows losses, since no run has an accuracy.
-bool HaveOnlyLosses(const std::vector<ComparedResult>& results) {
+bool HaveOnlyLosses(const std::vector<ComparedRuns>& results) {
   const auto any = [&](auto has) {
-    return std::any_of(results.begin(), results.end(), [&](const auto& result) {
-      return has(result.run).has_value();
-    });
+    return std::any_of(results.begin(), results.end(), has);
   };
-  return any(FinalLoss) && !any([](const Json& run) {
-           return NumberField(run, "final_accuracy");
+  return any([](const ComparedRuns& of) {
+           return FinalLosses(of).has_value();
+         }) &&
+         !any([](const ComparedRuns& of) {
+           return RunsWith(of, "final_accuracy") > 0;
          });
 }
 
 // What the runs have measured beside accuracy and loss, as far as a line has
 // room.
 std::vector<std::string> OtherMetrics(
-    const std::vector<ComparedResult>& results) {
+    const std::vector<ComparedRuns>& results) {
   constexpr size_t kMost = 3;
   std::set<std::string> names;
-  for (const ComparedResult& result : results) {
-    const Json* const metrics = FindField(result.run, "final_metrics");
-    if (metrics == nullptr || !metrics->is_object()) continue;
-    for (const auto& [name, value] : metrics->items()) {
-      if (name != kAccuracyMetric && name != kLossMetric) names.insert(name);
+  for (const ComparedRuns& of : results) {
+    for (const Json& run : of.runs) {
+      const Json* const metrics = FindField(run, "final_metrics");
+      if (metrics == nullptr || !metrics->is_object()) continue;
+      for (const auto& [name, value] : metrics->items()) {
+        if (name != kAccuracyMetric && name != kLossMetric) names.insert(name);
+      }
     }
   }
   std::vector<std::string> shown(names.begin(), names.end());
@@ -86,42 +99,75 @@ std::vector<std::string> OtherMetrics(
   return shown;
 }
 
-std::string ComparisonTable(const std::vector<ComparedResult>& results) {
-  const bool to_target = AnyReachedTarget(results);
-  const std::vector<std::string> metrics = OtherMetrics(results);
-  const bool by_loss = HaveOnlyLosses(results);
-  std::vector<Row> rows = {
-      {"PARADIGM", "SECONDS", by_loss ? "LOSS" : "ACCURACY"}};
-  for (const std::string& metric : metrics) {
-    rows[0].push_back(absl::AsciiStrToUpper(OneLine(metric)));
-  }
-  for (const char* const header :
-       {"TO TARGET", "SPEED-UP", "SAMPLES/S", "UPDATES"}) {
-    rows[0].push_back(header);
-  }
-  for (const auto& [label, run] : results) {
-    Row row = {
-        label, Format(NumberField(run, "seconds"), 2),
-        Format(by_loss ? FinalLoss(run) : NumberField(run, "final_accuracy"),
-               4)};
-    for (const std::string& metric : metrics) {
-      const Json* const measured = FindField(run, "final_metrics");
-      row.push_back(Format(
-          measured == nullptr ? std::nullopt : NumberField(*measured, metric),
-          4));
+std::optional<Spread> FinalMetric(const ComparedRuns& of,
+                                  const std::string& metric) {
+  std::vector<double> values;
+  for (const Json& run : of.runs) {
+    const Json* const measured = FindField(run, "final_metrics");
+    if (measured == nullptr) continue;
+    if (const auto value = NumberField(*measured, metric)) {
+      values.push_back(*value);
     }
-    row.push_back(Format(NumberField(run, "seconds_to_target"), 2));
-    row.push_back(SpeedUp(run, results.front().run, to_target));
-    row.push_back(SamplesPerSecond(run));
-    row.push_back(absl::StrCat(IntegerField(run, "updates")));
-    rows.push_back(std::move(row));
   }
-  return AlignColumns(rows, "");
+  if (values.empty()) return std::nullopt;
+  return SpreadOf(values);
+}
+
+// Which columns there are beside those that are always there.
+struct Columns {
+  bool repeated = false;
+  bool by_loss = false;
+  bool to_target = false;
+  std::vector<std::string> metrics;
+};
+
+Row HeaderRow(const Columns& columns) {
+  Row row = {"PARADIGM"};
+  if (columns.repeated) row.emplace_back("RUNS");
+  row.insert(row.end(), {"SECONDS", columns.by_loss ? "LOSS" : "ACCURACY"});
+  for (const std::string& metric : columns.metrics) {
+    row.push_back(absl::AsciiStrToUpper(OneLine(metric)));
+  }
+  row.insert(row.end(), {"TO TARGET", "SPEED-UP", "SAMPLES/S", "UPDATES"});
+  return row;
+}
+
+Row ComparedRow(const ComparedRuns& of, const ComparedRuns& first,
+                const Columns& columns) {
+  Row row = {of.label};
+  if (columns.repeated) row.push_back(absl::StrCat(of.runs.size()));
+  row.push_back(Format(SpreadOfField(of, "seconds"), 2));
+  row.push_back(Format(
+      columns.by_loss ? FinalLosses(of) : SpreadOfField(of, "final_accuracy"),
+      4));
+  for (const std::string& metric : columns.metrics) {
+    row.push_back(Format(FinalMetric(of, metric), 4));
+  }
+  row.push_back(Format(SpreadOfTime(of, "seconds_to_target"), 2));
+  row.push_back(SpeedUp(of, first, columns.to_target));
+  row.push_back(Format(SpreadOfRate(of), 0));
+  row.push_back(Format(SpreadOfField(of, "updates").value_or(Spread()), 0));
+  return row;
+}
+
+std::string ComparisonTable(const std::vector<ComparedRuns>& results) {
+  const Columns columns = {.repeated = AnyRepeated(results),
+                           .by_loss = HaveOnlyLosses(results),
+                           .to_target = AnyReachedTarget(results),
+                           .metrics = OtherMetrics(results)};
+  std::vector<Row> rows = {HeaderRow(columns)};
+  for (const ComparedRuns& of : results) {
+    rows.push_back(ComparedRow(of, results.front(), columns));
+  }
+  return absl::StrCat(AlignColumns(rows, ""),
+                      columns.repeated ? kSpreadsExplained : "");
 }
 
 // "the target accuracy", "perplexity<=20".
-std::string TargetOf(const std::vector<ComparedResult>& results) {
-  const std::string target = TextField(results.front().run, "target");
+std::string TargetOf(const std::vector<ComparedRuns>& results) {
+  const ComparedRuns& first = results.front();
+  const std::string target =
+      first.runs.empty() ? "" : TextField(first.runs.front(), "target");
   if (target.empty() || absl::StartsWith(target, "accuracy>=")) {
     return "the target accuracy";
   }
@@ -130,7 +176,7 @@ std::string TargetOf(const std::vector<ComparedResult>& results) {
 
 // The share of their time that a run's workers waited, together; none when that
 // is not known.
-std::optional<double> WaitShare(const Json& run) {
+std::optional<double> WaitShareOfRun(const Json& run) {
   const Json* workers = FindField(run, "workers");
   if (workers == nullptr || !workers->is_array()) return std::nullopt;
   double waited = 0;
@@ -147,27 +193,56 @@ std::optional<double> WaitShare(const Json& run) {
   return waited / total;
 }
 
-// What the comparison says, in words; empty when it says nothing.
-std::string Conclusion(const std::vector<ComparedResult>& results) {
-  const bool to_target = AnyReachedTarget(results);
-  const ComparedResult* soonest = nullptr;
+// The median of the runs.
+std::optional<double> WaitShare(const ComparedRuns& of) {
+  std::vector<double> shares;
+  for (const Json& run : of.runs) {
+    if (const auto share = WaitShareOfRun(run)) shares.push_back(*share);
+  }
+  if (shares.empty()) return std::nullopt;
+  return MedianOf(shares);
+}
+
+// Which paradigms have runs that did not reach the target, a line each.
+std::string Missed(const std::vector<ComparedRuns>& results) {
   std::string missed;
-  for (const ComparedResult& result : results) {
-    const std::optional<double> seconds = Compared(result.run, to_target);
-    if (seconds.has_value() &&
-        (soonest == nullptr || *seconds < *Compared(soonest->run, to_target))) {
-      soonest = &result;
-    }
-    if (to_target && !seconds.has_value()) {
-      absl::StrAppend(&missed, "\n", result.label, " did not reach ",
+  for (const ComparedRuns& of : results) {
+    const size_t reached = RunsWith(of, "seconds_to_target");
+    if (reached == of.runs.size()) continue;
+    if (reached == 0) {
+      absl::StrAppend(&missed, "\n", of.label, " did not reach ",
                       TargetOf(results), ".");
+    } else {
+      absl::StrAppend(&missed, "\n", of.label, " reached ", TargetOf(results),
+                      " in ", reached, " of ", of.runs.size(), " runs.");
     }
   }
+  return missed;
+}
+
+// The paradigm that came first; null: none did.
+const ComparedRuns* Soonest(const std::vector<ComparedRuns>& results,
+                            bool to_target) {
+  const ComparedRuns* soonest = nullptr;
+  for (const ComparedRuns& of : results) {
+    const std::optional<double> seconds = Compared(of, to_target);
+    if (seconds.has_value() &&
+        (soonest == nullptr || *seconds < *Compared(*soonest, to_target))) {
+      soonest = &of;
+    }
+  }
+  return soonest;
+}
+
+// What the comparison says, in words; empty when it says nothing.
+std::string Conclusion(const std::vector<ComparedRuns>& results) {
+  const bool to_target = AnyReachedTarget(results);
+  const ComparedRuns* const soonest = Soonest(results, to_target);
   if (results.size() < 2 || soonest == nullptr) return "";
-  const ComparedResult& first = results.front();
+  const ComparedRuns& first = results.front();
   const std::string& winner = soonest->label;
   const std::string& base = first.label;
-  const std::string speed_up = SpeedUp(soonest->run, first.run, to_target);
+  const std::string speed_up = SpeedUp(*soonest, first, to_target);
   const std::string did =
       to_target ? absl::StrCat("reached ", TargetOf(results)) : "ended";
   std::string text;
@@ -176,31 +251,36 @@ std::string Conclusion(const std::vector<ComparedResult>& results) {
   } else if (speed_up == kUnknown) {
     text = absl::StrCat("\n", winner, " ", did, " the soonest.");
   } else {
-    text = absl::StrCat(
-        "\n", winner, " ", did, " ", speed_up, " as soon as ", base, ": after ",
-        Format(Compared(soonest->run, to_target), 2), " s instead of ",
-        Format(Compared(first.run, to_target), 2), " s.");
+    text = absl::StrFormat(
+        "\n%s %s %s as soon as %s: after %.2f s instead of %.2f s.", winner,
+        did, speed_up, base, *Compared(*soonest, to_target),
+        *Compared(first, to_target));
   }
-  const std::optional<double> mine = WaitShare(soonest->run);
-  const std::optional<double> theirs = WaitShare(first.run);
+  const std::optional<double> mine = WaitShare(*soonest);
+  const std::optional<double> theirs = WaitShare(first);
   if (soonest != &first && mine.has_value() && theirs.has_value()) {
     absl::StrAppendFormat(&text,
                           "\nIts workers waited for each other %.0f%% of their "
                           "time, those of %s %.0f%%.",
                           100 * *mine, base, 100 * *theirs);
   }
-  return absl::StrCat(text, missed, "\n");
+  return absl::StrCat(text, to_target ? Missed(results) : "", "\n");
 }
 
 // What the samples of the runs do not say: that some were computed in vain.
-std::string Discarded(const std::vector<ComparedResult>& results) {
+std::string Discarded(const std::vector<ComparedRuns>& results) {
   std::string text;
-  for (const auto& [label, run] : results) {
-    const int64_t discarded = IntegerField(run, "samples_discarded");
+  for (const auto& [label, runs] : results) {
+    int64_t discarded = 0;
+    int64_t samples = 0;
+    for (const Json& run : runs) {
+      discarded += IntegerField(run, "samples_discarded");
+      samples += IntegerField(run, "samples");
+    }
     if (discarded == 0) continue;
-    absl::StrAppend(
-        &text, label, ": ", discarded, " of ", IntegerField(run, "samples"),
-        " samples were discarded: nothing was learned from them.\n");
+    absl::StrAppend(&text, label, ": ", discarded, " of ", samples,
+                    " samples were discarded: nothing was learned from "
+                    "them.\n");
   }
   return text;
 }
@@ -266,12 +346,15 @@ std::string WorkersTable(const std::string& label, const Json& run) {
                       AlignColumns(rows, "  "));
 }
 
-std::string ResultsTable(const std::vector<ComparedResult>& results) {
+std::string ResultsTable(const std::vector<ComparedRuns>& results) {
   if (results.empty()) return "";
   std::string text = absl::StrCat(ComparisonTable(results), Conclusion(results),
                                   Discarded(results));
-  for (const auto& [label, run] : results) {
-    absl::StrAppend(&text, WorkersTable(label, run));
+  if (AnyRepeated(results)) return text;
+  for (const auto& [label, runs] : results) {
+    for (const Json& run : runs) {
+      absl::StrAppend(&text, WorkersTable(label, run));
+    }
   }
   return text;
 }
@@ -287,9 +370,11 @@ std::optional<double> FinalLoss(const Json& run) {
 std::string Distribution(const Json& object, absl::string_view name) {
   const Json* field = FindField(object, name);
   if (field == nullptr) return kUnknown;
-  return absl::StrCat(Format(NumberField(*field, "p50"), 0), "/",
-                      Format(NumberField(*field, "p99"), 0), "/",
-                      Format(NumberField(*field, "max"), 0));
+  const auto text = [field](absl::string_view quantile) {
+    const std::optional<double> value = NumberField(*field, quantile);
+    return value.has_value() ? absl::StrFormat("%.0f", *value) : kUnknown;
+  };
+  return absl::StrCat(text("p50"), "/", text("p99"), "/", text("max"));
 }
 
 }  // namespace paceline

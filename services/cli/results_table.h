@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "services/cli/compared_runs.h"
 #include "services/cli/json_fields.h"
 
 namespace paceline {
@@ -15,17 +16,12 @@ namespace paceline {
 std::string AlignColumns(const std::vector<std::vector<std::string>>& rows,
                          const std::string& indent);
 
-// A finished run of a comparison.
-struct ComparedResult {
-  std::string label;  // As it was typed, "cgp", not the paradigm in full.
-  Json run;  // An element of "runs" of what `paceline local -o json` prints.
-};
-
-// What a person wants to see of finished runs. First one line per run, with how
-// much sooner than the first run it reached the target (without a target:
-// ended), then what that says in words, then one line per worker. "-" stands
-// for what is not known.
-std::string ResultsTable(const std::vector<ComparedResult>& results);
+// What a person wants to see of finished runs. First one line per paradigm,
+// with how much sooner than the first one it reached the target (without a
+// target: ended), then what that says in words, then one line per worker. "-"
+// stands for what is not known. Of several runs of a paradigm there are
+// medians, with the least and the most, and no lines of workers.
+std::string ResultsTable(const std::vector<ComparedRuns>& results);
 
 // What each worker of one run has done, a line each, below a blank line and the
 // label; empty if none has.

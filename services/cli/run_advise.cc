@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "services/cli/advice.h"
-#include "services/cli/flag_values.h"
 #include "services/cli/plot_file.h"
 #include "services/cli/simulated_runs.h"
 #include "services/cli/simulation_report.h"
@@ -15,8 +14,6 @@
 
 namespace paceline {
 namespace {
-
-constexpr int64_t kMostRepeats = 100;
 
 constexpr char kFooterOfAdvise[] = R"(
 Examples:
@@ -50,8 +47,6 @@ bool HasTarget(const SimulateFlags& flags) {
 }
 
 absl::StatusOr<SimulateOptions> ParseAdviseOptions(AdviseFlags flags) {
-  PACELINE_RETURN_IF_ERROR(
-      CheckInRange("--repeat", flags.repeat, 1, kMostRepeats));
   if (!flags.train.empty() && !HasTarget(flags)) {
     return absl::InvalidArgumentError(
         "--train: what is trained is ranked by the time to a target: give "
@@ -68,28 +63,12 @@ absl::StatusOr<SimulateOptions> ParseAdviseOptions(AdviseFlags flags) {
   return options;
 }
 
-std::vector<PlannedRun> RepeatedRuns(const SimulateOptions& options,
-                                     int64_t repeat) {
-  std::vector<PlannedRun> planned;
-  for (const ComparedRun& run : options.runs) {
-    for (int64_t i = 0; i < repeat; ++i) {
-      planned.push_back(
-          {.run = run,
-           .seed = options.cluster.seed + static_cast<uint64_t>(i),
-           .draws = i == 0 && !options.plot.empty()});
-    }
-  }
-  return planned;
-}
-
 }  // namespace
 
 void AddAdviseFlags(CLI::App& command, AdviseFlags& flags) {
   AddSimulateFlags(command, flags);
-  command
-      .add_option("--repeat", flags.repeat,
-                  "Runs of each paradigm, with the seeds from --seed on.")
-      ->type_name("N");
+  command.get_option("--repeat")
+      ->description("Runs of each paradigm, with the seeds from --seed on.");
   command.get_option("--paradigm")
       ->description(
           "Rank this paradigm. May be given again. The others are compared "
@@ -110,22 +89,21 @@ absl::StatusOr<SimulateOutput> RunAdvise(
     ended = [&note](const SimulationResult& run) { note(SimulationLine(run)); };
   }
   SimulateOutput output;
-  std::vector<AdvisedRuns> advised;
+  std::vector<AdvisedRuns> advised(options.runs.size());
   std::vector<Json> drawn;
-  const auto planned = RepeatedRuns(options, flags.repeat);
-  for (auto& run : SimulateAll(options, planned, ended)) {
-    PACELINE_RETURN_IF_ERROR(run.status());
-    const std::string label = run->result.paradigm;
-    if (!run->result.complete) {
+  const std::vector<PlannedRun> planned = PlanRuns(options);
+  auto finished = SimulateAll(options, planned, ended);
+  for (size_t i = 0; i < finished.size(); ++i) {
+    PACELINE_RETURN_IF_ERROR(finished[i].status());
+    FinishedRun& run = *finished[i];
+    if (!run.result.complete) {
       output.status.Update(absl::AbortedError(
-          absl::StrCat(label, " could not go on to the end")));
+          absl::StrCat(run.result.paradigm, " could not go on to the end")));
     }
-    if (!run->drawn.is_null()) drawn.push_back(std::move(run->drawn));
-    if (advised.empty() || advised.back().label != label ||
-        advised.back().results.size() == static_cast<size_t>(flags.repeat)) {
-      advised.push_back({.label = label});
-    }
-    advised.back().results.push_back(std::move(run->result));
+    if (!run.drawn.is_null()) drawn.push_back(std::move(run.drawn));
+    AdvisedRuns& of = advised[i % options.runs.size()];
+    of.label = run.result.paradigm;
+    of.results.push_back(std::move(run.result));
   }
   output.status.Update(plot.Write(std::move(drawn), command));
   const std::string& first = advised.front().label;

@@ -15,7 +15,7 @@ namespace paceline {
 
 // The flags of `paceline advise` as they were typed.
 struct AdviseFlags : SimulateFlags {
-  int64_t repeat = 5;
+  AdviseFlags() { repeat = 5; }
 };
 
 // Makes `command` fill `flags`, with help and examples.

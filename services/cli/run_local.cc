@@ -11,6 +11,7 @@
 #include "common/job/metric_target.h"
 #include "common/status.h"
 #include "services/cli/cluster.h"
+#include "services/cli/compared_runs.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/interrupt_watch.h"
 #include "services/cli/job_flags.h"
@@ -24,12 +25,21 @@
 namespace paceline {
 namespace {
 
-// "bsp (run 2 of 4)".
-std::string RunLabel(const LocalOptions& options, size_t index) {
-  const std::vector<ComparedRun>& runs = options.job.runs;
-  if (runs.size() == 1) return runs[index].label;
-  return absl::StrCat(runs[index].label, " (run ", index + 1, " of ",
-                      runs.size(), ")");
+// One of all runs.
+struct RunOfAll {
+  size_t index = 0;  // From 0.
+  size_t count = 1;  // Of all runs.
+  RepeatedRun what;
+};
+
+// "bsp (run 2 of 4)", "bsp, seed 3 (run 2 of 4)".
+std::string RunLabel(const LocalOptions& options, const RunOfAll& run) {
+  std::string label = options.job.runs[run.what.option].label;
+  if (options.job.repeat > 1) {
+    absl::StrAppend(&label, ", seed ", run.what.seed);
+  }
+  if (run.count == 1) return label;
+  return absl::StrCat(label, " (run ", run.index + 1, " of ", run.count, ")");
 }
 
 std::string ResultLine(const std::string& label, const Json& run) {
@@ -158,20 +168,21 @@ absl::Status AskWhatIsOpen(const LocalSurroundings& surroundings,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
+absl::StatusOr<Json> RunOne(const LocalOptions& options, const RunOfAll& one,
                             int64_t train_samples,
                             const LocalSurroundings& surroundings,
                             const RunSurroundings& run_surroundings) {
-  const ComparedRun& compared = options.job.runs[index];
+  const ComparedRun& compared = options.job.runs[one.what.option];
   PACELINE_ASSIGN_OR_RETURN(
       const std::string folder,
-      MakeRunFolder(surroundings.run_dir, index, compared.label));
+      MakeRunFolder(surroundings.run_dir, one.index, compared.label));
   const std::string job_file = absl::StrCat(folder, "/job.json");
   v1::CreateJobRequest request;
   request.set_parent("namespaces/default");
   request.set_job_id("run");
   *request.mutable_job()->mutable_spec() =
       MakeJobSpec(options.job, compared, train_samples);
+  request.mutable_job()->mutable_spec()->set_seed(one.what.seed);
   PACELINE_RETURN_IF_ERROR(
       WriteWholeFile(job_file, JobSpecJson(request.job().spec())));
   if (!options.record.empty()) {
@@ -199,6 +210,7 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, size_t index,
     (*run)["paradigm"] = absl::StrCat(TextField(*run, "paradigm"),
                                       ",batching=", compared.batching);
   }
+  if (options.job.repeat > 1) (*run)["seed"] = one.what.seed;
   PACELINE_RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(folder, "/result.json"),
                                           absl::StrCat(run->dump(2), "\n")));
   PACELINE_RETURN_IF_ERROR(MoveRecord(folder, options.record));
@@ -229,13 +241,35 @@ StartJob ShownOn(PageServer* page, StartJob start) {
   };
 }
 
-std::string Document(const std::vector<ComparedResult>& results, bool json) {
-  if (!json) return ResultsTable(results);
-  Json document;
-  document["runs"] = Json::array();
-  for (const ComparedResult& result : results) {
-    document["runs"].push_back(result.run);
+// The runs that have ended, in their order.
+class Results {
+ public:
+  explicit Results(const JobRequest& job) : repeated_(job.repeat > 1) {
+    for (const ComparedRun& run : job.runs)
+      by_option_.push_back({.label = run.label});
   }
+
+  void Add(size_t option, Json run) {
+    by_option_[option].runs.push_back(run);
+    in_order_.push_back(std::move(run));
+  }
+
+  // The table, or the JSON document.
+  std::string Document(bool json) const;
+
+ private:
+  const bool repeated_;
+  std::vector<ComparedRuns> by_option_;
+  std::vector<Json> in_order_;
+};
+
+std::string Results::Document(bool json) const {
+  std::vector<ComparedRuns> ended = by_option_;
+  std::erase_if(ended, [](const ComparedRuns& of) { return of.runs.empty(); });
+  if (!json) return ResultsTable(ended);
+  Json document;
+  document["runs"] = in_order_;
+  if (repeated_) document["summaries"] = SummariesJson(ended);
   // Text that is no UTF-8 must not cost the results.
   return absl::StrCat(
       document.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
@@ -262,7 +296,7 @@ int RunLocal(LocalOptions options, int64_t train_samples,
       .timeouts = surroundings.timeouts,
       .start_job = ShownOn(page->get(), surroundings.start_job)};
   printer.Note(absl::StrCat("logs in ", surroundings.run_dir));
-  std::vector<ComparedResult> results;
+  Results results(options.job);
   int exit_code = 0;
   if (HasQuestions(options)) {
     const absl::Status asked =
@@ -270,14 +304,17 @@ int RunLocal(LocalOptions options, int64_t train_samples,
     if (!asked.ok()) exit_code = fail(asked);
     if (interrupts->first() != 0) exit_code = 128 + interrupts->first();
   }
-  for (size_t i = 0; i < options.job.runs.size() && exit_code == 0; ++i) {
-    const std::string label = RunLabel(options, i);
+  const std::vector<RepeatedRun> all = ByTurns(
+      options.job.runs.size(), options.job.repeat, options.job.spec.seed());
+  for (size_t i = 0; i < all.size() && exit_code == 0; ++i) {
+    const RunOfAll one = {.index = i, .count = all.size(), .what = all[i]};
+    const std::string label = RunLabel(options, one);
     printer.StartRun(label, options.job.spec.stop().seconds());
     absl::StatusOr<Json> run =
-        RunOne(options, i, train_samples, surroundings, run_surroundings);
+        RunOne(options, one, train_samples, surroundings, run_surroundings);
     if (run.ok()) {
       printer.Note(ResultLine(label, *run));
-      results.push_back({options.job.runs[i].label, *std::move(run)});
+      results.Add(one.what.option, *std::move(run));
     } else {
       exit_code = fail(Annotate(run.status(), label));
     }
@@ -292,7 +329,7 @@ int RunLocal(LocalOptions options, int64_t train_samples,
     printer.Note(absl::StrCat("the page ends here; `paceline ui --runs ",
                               surroundings.run_dir, "` shows the runs again"));
   }
-  if (!surroundings.write_result(Document(results, options.json))) {
+  if (!surroundings.write_result(results.Document(options.json))) {
     exit_code = fail(absl::InternalError("could not write the results"));
   }
   return exit_code;

@@ -25,12 +25,12 @@ struct LocalSurroundings {
   StartJob start_job;
 };
 
-// One run per paradigm of `options`, one after the other, each with a fresh
-// cluster; stops at the first that fails. Then writes the results of those that
-// ended well, as a table or as one JSON document. `train_samples` is the size
-// of an epoch; a program is asked for that, and for all else that `options`
-// leave open. Returns the exit code (exit_code.h). Ends every process that it
-// starts.
+// One run per paradigm of `options`, or several by turns, one after the other,
+// each with a fresh cluster; stops at the first that fails. Then writes the
+// results of those that ended well, as a table or as one JSON document.
+// `train_samples` is the size of an epoch; a program is asked for that, and for
+// all else that `options` leave open. Returns the exit code (exit_code.h). Ends
+// every process that it starts.
 int RunLocal(LocalOptions options, int64_t train_samples,
              const LocalSurroundings& surroundings);
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "services/cli/compared_runs.h"
 #include "services/cli/plot_file.h"
 #include "services/cli/simulated_runs.h"
 #include "services/cli/simulation_report.h"
@@ -12,21 +13,16 @@
 namespace paceline {
 namespace {
 
-std::vector<PlannedRun> Planned(const SimulateOptions& options) {
-  std::vector<PlannedRun> planned;
-  planned.reserve(options.runs.size());
-  for (const ComparedRun& run : options.runs) {
-    planned.push_back({.run = run,
-                       .seed = options.cluster.seed,
-                       .draws = !options.plot.empty()});
+// `runs` in their order, `results` the same by paradigm.
+std::string Text(const SimulateOptions& options, const std::vector<Json>& runs,
+                 const std::vector<ComparedRuns>& results) {
+  if (!options.json) {
+    return options.repeat > 1 ? RepeatedSimulationTable(results)
+                              : SimulationTable(runs);
   }
-  return planned;
-}
-
-std::string Text(const std::vector<Json>& runs, bool json) {
-  if (!json) return SimulationTable(runs);
   Json document;
   document["runs"] = runs;
+  if (options.repeat > 1) document["summaries"] = SummariesJson(results);
   return absl::StrCat(document.dump(2), "\n");
 }
 
@@ -48,7 +44,13 @@ absl::StatusOr<SimulateOutput> RunSimulate(
   SimulateOutput output;
   std::vector<Json> documents;
   std::vector<Json> drawn;
-  for (auto& run : SimulateAll(options, Planned(options), ended)) {
+  std::vector<ComparedRuns> results;
+  for (const ComparedRun& run : options.runs)
+    results.push_back({.label = run.label});
+  const std::vector<PlannedRun> planned = PlanRuns(options);
+  auto finished = SimulateAll(options, planned, ended);
+  for (size_t i = 0; i < finished.size(); ++i) {
+    absl::StatusOr<FinishedRun>& run = finished[i];
     output.status.Update(run.status());
     if (!run.ok()) continue;
     if (!run->result.complete) {
@@ -56,10 +58,14 @@ absl::StatusOr<SimulateOutput> RunSimulate(
           absl::StrCat(run->result.paradigm, " could not go on to the end")));
     }
     documents.push_back(SimulationRun(run->result));
-    drawn.push_back(std::move(run->drawn));
+    if (options.repeat > 1) documents.back()["seed"] = planned[i].seed;
+    results[i % results.size()].runs.push_back(documents.back());
+    if (!run->drawn.is_null()) drawn.push_back(std::move(run->drawn));
   }
+  std::erase_if(results,
+                [](const ComparedRuns& of) { return of.runs.empty(); });
   output.status.Update(plot.Write(std::move(drawn), command));
-  output.text = Text(documents, options.json);
+  output.text = Text(options, documents, results);
   return output;
 }
 

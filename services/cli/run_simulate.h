@@ -18,7 +18,8 @@ struct SimulateOutput {
   absl::Status status;
 };
 
-// One run per paradigm, on the same virtual cluster with the same luck. They
+// One run per paradigm, on the same virtual cluster with the same luck; with
+// --repeat several, and those with the same seed have the same luck. They
 // share nothing and run beside each other, as many as the machine has cores; of
 // each that trained `note`, if not null, gets a line when it has ended, one
 // call at a time. `command`, as it was typed, stands on the page of --plot.

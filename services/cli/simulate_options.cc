@@ -404,6 +404,7 @@ absl::StatusOr<SimulateOptions> ParseSimulateOptions(
   PACELINE_ASSIGN_OR_RETURN(const JobPlan plan, ParseJob(job.spec));
   SimulateOptions options;
   options.runs = std::move(job.runs);
+  options.repeat = job.repeat;
   options.json = flags.output == "json";
   options.plot = flags.plot;
   ClusterSpec& cluster = options.cluster;

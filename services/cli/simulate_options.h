@@ -48,6 +48,7 @@ void AddSimulateFlags(CLI::App& command, SimulateFlags& flags);
 // This is what `paceline simulate` was asked to do.
 struct SimulateOptions {
   std::vector<ComparedRun> runs;  // At least one.
+  size_t repeat = 1;              // So often each.
   ClusterSpec cluster;
   // These are trained on; null, and without meaning, if nothing is trained.
   std::shared_ptr<const TrainingData> data;

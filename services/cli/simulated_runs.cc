@@ -9,6 +9,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "common/status.h"
+#include "services/cli/compared_runs.h"
 #include "services/cli/plot/plot_page.h"
 #include "services/cli/simulation_report.h"
 #include "services/coordinator/planner/simulated_pilot.h"
@@ -93,6 +94,17 @@ absl::StatusOr<FinishedRun> SimulateOne(const SimulateOptions& options,
 }
 
 }  // namespace
+
+std::vector<PlannedRun> PlanRuns(const SimulateOptions& options) {
+  std::vector<PlannedRun> planned;
+  for (const RepeatedRun& run :
+       ByTurns(options.runs.size(), options.repeat, options.cluster.seed)) {
+    planned.push_back({.run = options.runs[run.option],
+                       .seed = run.seed,
+                       .draws = run.turn == 0 && !options.plot.empty()});
+  }
+  return planned;
+}
 
 std::vector<absl::StatusOr<FinishedRun>> SimulateAll(
     const SimulateOptions& options, absl::Span<const PlannedRun> runs,

@@ -21,6 +21,10 @@ struct PlannedRun {
   bool draws = false;
 };
 
+// All runs of `options`, in the order of ByTurns(). With --plot the first one
+// of each draws.
+std::vector<PlannedRun> PlanRuns(const SimulateOptions& options);
+
 struct FinishedRun {
   SimulationResult result;
   Json drawn;  // An element of "runs" of the page; null: it does not draw.

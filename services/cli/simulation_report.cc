@@ -75,7 +75,11 @@ std::string PushesByWorker(const Json& run) {
 std::string Notes(const Json& run) {
   std::string notes;
   const auto note = [&](absl::string_view text) {
-    absl::StrAppend(&notes, TextField(run, "paradigm"), ": ", text, "\n");
+    const Json* const seed = FindField(run, "seed");
+    absl::StrAppend(
+        &notes, TextField(run, "paradigm"),
+        seed == nullptr ? "" : absl::StrCat(", seed ", seed->dump()), ": ",
+        text, "\n");
   };
   const Json* complete = FindField(run, "complete");
   if (complete != nullptr && *complete == false) {
@@ -198,6 +202,51 @@ std::string SimulationTable(const std::vector<Json>& runs) {
   return absl::StrCat(AlignColumns(rows, ""),
                       "(gap and staleness: median/99th percentile/maximum)\n",
                       notes);
+}
+
+std::string RepeatedSimulationTable(const std::vector<ComparedRuns>& results) {
+  if (results.empty()) return "";
+  const bool trained = std::ranges::any_of(results, [](const auto& of) {
+    return RunsWith(of, "final_accuracy") > 0;
+  });
+  std::vector<std::vector<std::string>> rows = {
+      {"PARADIGM", "RUNS", "VIRTUAL S", "PUSHES", "UPDATES", "SAMPLES/S",
+       "WAITING %"}};
+  if (trained) {
+    rows[0].insert(rows[0].begin() + 3, {"ACCURACY", "TO TARGET", "REACHED"});
+  }
+  std::string notes;
+  for (const ComparedRuns& of : results) {
+    const auto text = [](const std::optional<Spread>& spread, int digits) {
+      return spread.has_value() ? FormatSpread(*spread, digits) : "-";
+    };
+    std::vector<std::string> row = {
+        of.label,
+        absl::StrCat(of.runs.size()),
+        text(SpreadOfField(of, "seconds"), 2),
+        text(SpreadOfField(of, "pushes"), 0),
+        text(SpreadOfField(of, "updates"), 0),
+        text(SpreadOfField(of, "samples_per_second"), 1)};
+    std::optional<Spread> waiting = SpreadOfField(of, "waiting_share");
+    if (waiting.has_value()) {
+      waiting =
+          Spread{100 * waiting->median, 100 * waiting->min, 100 * waiting->max};
+    }
+    row.push_back(text(waiting, 1));
+    if (trained) {
+      row.insert(row.begin() + 3,
+                 {text(SpreadOfField(of, "final_accuracy"), 4),
+                  text(SpreadOfTime(of, "seconds_to_target"), 2),
+                  absl::StrCat(RunsWith(of, "seconds_to_target"), "/",
+                               of.runs.size())});
+    }
+    rows.push_back(std::move(row));
+    for (const Json& run : of.runs) absl::StrAppend(&notes, Notes(run));
+  }
+  return absl::StrCat(
+      AlignColumns(rows, ""),
+      "(medians; the least and the most of the runs stand in brackets)\n",
+      notes);
 }
 
 }  // namespace paceline

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "services/cli/compared_runs.h"
 #include "services/cli/json_fields.h"
 #include "services/simulator/simulation_result.h"
 
@@ -20,6 +21,10 @@ std::string SimulationLine(const SimulationResult& result);
 // What a person wants to see of such elements: a line per run, then what
 // happened on the way.
 std::string SimulationTable(const std::vector<Json>& runs);
+
+// The same of paradigms with several runs: medians, with the least and the
+// most.
+std::string RepeatedSimulationTable(const std::vector<ComparedRuns>& results);
 
 }  // namespace paceline
 

@@ -183,6 +183,14 @@ const BadInput kBadChoices[] = {
        f.record = "trace.jsonl";
      },
      "--record trace.jsonl: records one run, not 2"},
+    {"RecordRepeated",
+     [](auto& f) {
+       f.record = "trace.jsonl";
+       f.repeat = 3;
+     },
+     "--record trace.jsonl: records one run, not 3; leave --repeat out"},
+    {"RepeatNever", [](auto& f) { f.repeat = 0; },
+     "--repeat 0: must be from 1 to 100"},
     {"StopWithoutTarget", [](auto& f) { f.stop_at_target = true; },
      "--stop-at-target needs a --target-accuracy"},
     {"StopAndDefer",

@@ -1,5 +1,8 @@
 #include "services/cli/results_table.h"
 
+#include <string>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/exit_code.h"
@@ -7,12 +10,21 @@
 namespace paceline {
 namespace {
 
-ComparedResult FakeRun(const std::string& label, absl::string_view text) {
-  return {label, Json::parse(text.begin(), text.end(), nullptr, false)};
+ComparedRuns FakeRuns(const std::string& label,
+                      const std::vector<std::string>& texts) {
+  ComparedRuns compared = {.label = label};
+  for (const std::string& text : texts) {
+    compared.runs.push_back(Json::parse(text, nullptr, false));
+  }
+  return compared;
+}
+
+ComparedRuns FakeRun(const std::string& label, const std::string& text) {
+  return FakeRuns(label, {text});
 }
 
 TEST(ResultsTableTest, ComparesWithTheFirstRun) {
-  const ComparedResult bsp = FakeRun(
+  const ComparedRuns bsp = FakeRun(
       "bsp",
       R"({"paradigm":"bsp","seconds":62.1,"final_accuracy":0.9812,)"
       R"("seconds_to_target":31.2,"samples":180000,"updates":1407,"workers":[)"
@@ -21,7 +33,7 @@ TEST(ResultsTableTest, ComparesWithTheFirstRun) {
       R"("gap":{"p50":1,"p99":1,"max":1},)"
       R"("staleness":{"p50":0,"p99":0,"max":0}}]})");
   // It is called as it was typed.
-  const ComparedResult dssp = FakeRun(
+  const ComparedRuns dssp = FakeRun(
       "dssp",
       R"({"paradigm":"dssp:lower=3,upper=15","seconds":31.2,)"
       R"("final_accuracy":0.981,"seconds_to_target":7.8,"samples":180000,)"
@@ -110,6 +122,36 @@ TEST(ResultsTableTest, TheFirstMayHaveMissedTheTarget) {
                     FakeRun("cgp", R"({"seconds_to_target":1})")}),
       testing::EndsWith("\ncgp reached the target accuracy the soonest.\n"
                         "bsp did not reach the target accuracy.\n"));
+}
+
+TEST(ResultsTableTest, OfSeveralRunsThereAreMedians) {
+  EXPECT_EQ(
+      ResultsTable(
+          {FakeRuns("bsp", {R"({"seconds":30,"seconds_to_target":20,)"
+                            R"("final_accuracy":0.98,"updates":5})",
+                            R"({"seconds":10,"seconds_to_target":8,)"
+                            R"("final_accuracy":0.96,"updates":5})",
+                            R"({"seconds":20,"seconds_to_target":10,)"
+                            R"("final_accuracy":0.97,"updates":5})"}),
+           FakeRuns("asp", {R"({"seconds":4,"seconds_to_target":4})",
+                            R"({"seconds":6,"seconds_to_target":null})",
+                            R"({"seconds":5,"seconds_to_target":5})"}),
+           FakeRuns("cgp", {R"({"seconds":1,"seconds_to_target":null})",
+                            R"({"seconds":1,"seconds_to_target":1})",
+                            R"({"seconds":1,"seconds_to_target":null})"})}),
+      "PARADIGM  RUNS              SECONDS                ACCURACY          "
+      " TO TARGET  SPEED-UP  SAMPLES/S  UPDATES\n"
+      "bsp          3  20.00 (10.00-30.00)  0.9700 (0.9600-0.9800)  10.00 "
+      "(8.00-20.00)     1.00x          -        5\n"
+      "asp          3     5.00 (4.00-6.00)                       -   5.00 "
+      "(4.00-never)     2.00x          -        0\n"
+      "cgp          3                 1.00                       -  never "
+      "(1.00-never)         -          -        0\n"
+      "(medians; the least and the most of the runs stand in brackets)\n"
+      "\nasp reached the target accuracy 2.00x as soon as bsp: after 5.00 s "
+      "instead of 10.00 s.\n"
+      "asp reached the target accuracy in 2 of 3 runs.\n"
+      "cgp reached the target accuracy in 1 of 3 runs.\n");
 }
 
 TEST(ResultsTableTest, NothingToCompare) {

@@ -152,6 +152,28 @@ TEST_F(RunLocalTest, RunsEveryParadigmInAFolderOfItsOwn) {
               HasSubstr("\"paradigm\": \"ssp:s=3\""));
 }
 
+TEST_F(RunLocalTest, RepeatsByTurnsWithSeedAfterSeed) {
+  programs_.Coordinator(
+      absl::StrCat(kListening, kAwaitMembers, kStarted,
+                   "seed=$(sed -n 's/.*\"seed\": \"\\(.*\\)\".*/\\1/p' "
+                   "\"${2%/*}/job.json\")\n",
+                   Tell(R"(report {"paradigm":"x","seconds":'$seed'})")));
+  flags_.paradigms = {"bsp", "asp"};
+  flags_.repeat = 2;
+  flags_.seed = "4";
+  EXPECT_EQ(RunAll(), 0) << stderr_;
+  const Json document = Json::parse(stdout_);
+  EXPECT_EQ(document["runs"].dump(),
+            R"([{"paradigm":"x","seconds":4,"seed":4},)"
+            R"({"paradigm":"x","seconds":4,"seed":4},)"
+            R"({"paradigm":"x","seconds":5,"seed":5},)"
+            R"({"paradigm":"x","seconds":5,"seed":5}])");
+  EXPECT_EQ(document["summaries"][1]["paradigm"], "asp");
+  EXPECT_EQ(document["summaries"][1]["seconds"]["median"], 4.5);
+  EXPECT_THAT(stderr_, HasSubstr("[asp, seed 5 (run 4 of 4)] done"));
+  EXPECT_THAT(programs_.File("4-asp", "result.json"), HasSubstr("\"seed\": 5"));
+}
+
 // An agent whose program says this to its log before it sleeps.
 std::string AgentWhoseProgramSays(const std::string& text) {
   return absl::StrCat("while [ $# -gt 0 ]; do\n",

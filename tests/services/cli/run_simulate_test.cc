@@ -103,6 +103,36 @@ TEST(RunSimulateTest, TrainsAndNotesEachRun) {
   EXPECT_EQ(output->text, Output(flags).text);  // The same on every run.
 }
 
+TEST(RunSimulateTest, RepeatsEachParadigmWithSeedAfterSeed) {
+  SimulateFlags flags = OneSlow();
+  flags.jitter = {"normal:sd=0.1"};
+  flags.repeat = 3;
+  flags.seed = "5";
+  const std::string table = Output(flags).text;
+  EXPECT_THAT(table, HasSubstr("\nbsp          3     600.00  "));
+  EXPECT_THAT(table, HasSubstr("(medians; "));
+  flags.output = "json";
+  const Json document = Json::parse(Output(flags).text);
+  const Json& runs = document["runs"];
+  ASSERT_EQ(runs.size(), 6);
+  // By turns.
+  EXPECT_EQ(runs[0]["paradigm"], "bsp");
+  EXPECT_EQ(runs[1]["paradigm"], "ssp:s=3");
+  EXPECT_EQ(runs[1]["seed"], 5);
+  EXPECT_EQ(runs[2]["paradigm"], "bsp");
+  EXPECT_EQ(runs[5]["seed"], 7);
+  EXPECT_NE(runs[0]["samples"], runs[2]["samples"]);
+  // Each is the run that its seed alone has.
+  flags.repeat = 1;
+  flags.seed = "6";
+  Json alone = Json::parse(Output(flags).text)["runs"][0];
+  alone["seed"] = 6;
+  EXPECT_EQ(alone, runs[2]);
+  ASSERT_EQ(document["summaries"].size(), 2);
+  EXPECT_EQ(document["summaries"][0]["runs"], 3);
+  EXPECT_EQ(document["summaries"][0]["seconds"]["median"], 600);
+}
+
 TEST(RunSimulateTest, ManyWorkersAreSummedUp) {
   SimulateFlags flags;
   flags.profile = "four-speeds";
@@ -157,7 +187,7 @@ TEST(RunSimulateTest, TheDocumentHasTheShapeOfARealOne) {
         "held_not_fastest", "gap", "staleness"}) {
     EXPECT_TRUE(worker.contains(field)) << field;
   }
-  EXPECT_THAT(ResultsTable({{"ssp:s=3", run}}), HasSubstr("ssp:s=3"));
+  EXPECT_THAT(ResultsTable({{"ssp:s=3", {run}}}), HasSubstr("ssp:s=3"));
 }
 
 TEST(RunSimulateTest, OneSeedGivesOneText) {
