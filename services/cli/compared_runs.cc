@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace paceline {
 namespace {
 
@@ -50,6 +52,63 @@ std::optional<Spread> SpreadOfRate(const ComparedRuns& compared) {
   return SpreadOrNothing(rates);
 }
 
+std::vector<double> TargetsOf(const std::vector<ComparedRuns>& results) {
+  std::vector<double> accuracies;
+  for (const ComparedRuns& of : results) {
+    for (const Json& run : of.runs) {
+      const Json* const targets = FindField(run, "targets");
+      if (targets == nullptr || targets->size() < 2) continue;
+      for (const Json& target : *targets) {
+        accuracies.push_back(NumberField(target, "accuracy").value_or(0));
+      }
+      return accuracies;
+    }
+  }
+  return accuracies;
+}
+
+std::optional<Spread> SpreadOfTarget(const ComparedRuns& compared,
+                                     size_t index) {
+  std::vector<double> values;
+  for (const Json& run : compared.runs) {
+    const Json* const targets = FindField(run, "targets");
+    const bool known = targets != nullptr && index < targets->size();
+    values.push_back(
+        known ? NumberField(targets->at(index), "seconds").value_or(kNever)
+              : kNever);
+  }
+  if (std::ranges::all_of(values, [](double v) { return v == kNever; })) {
+    return std::nullopt;
+  }
+  return SpreadOf(values);
+}
+
+std::vector<std::string> TargetHeaders(const std::vector<double>& targets) {
+  if (targets.empty()) return {"TO TARGET"};
+  std::vector<std::string> headers;
+  headers.reserve(targets.size());
+  for (const double target : targets) {
+    headers.push_back(absl::StrCat("TO ", target));
+  }
+  return headers;
+}
+
+std::vector<std::string> TargetCells(const ComparedRuns& compared,
+                                     const std::vector<double>& targets) {
+  const auto text = [](const std::optional<Spread>& spread) {
+    return spread.has_value() ? FormatSpread(*spread, 2) : std::string("-");
+  };
+  if (targets.empty()) {
+    return {text(SpreadOfTime(compared, "seconds_to_target"))};
+  }
+  std::vector<std::string> cells;
+  cells.reserve(targets.size());
+  for (size_t i = 0; i < targets.size(); ++i) {
+    cells.push_back(text(SpreadOfTarget(compared, i)));
+  }
+  return cells;
+}
+
 size_t RunsWith(const ComparedRuns& compared, absl::string_view name) {
   return static_cast<size_t>(std::ranges::count_if(
       compared.runs,
@@ -62,6 +121,7 @@ bool AnyRepeated(const std::vector<ComparedRuns>& results) {
 }
 
 Json SummariesJson(const std::vector<ComparedRuns>& results) {
+  const std::vector<double> targets = TargetsOf(results);
   Json summaries = Json::array();
   for (const ComparedRuns& of : results) {
     summaries.push_back(
@@ -75,6 +135,11 @@ Json SummariesJson(const std::vector<ComparedRuns>& results) {
          {"samples_per_second", SpreadOrNull(SpreadOfRate(of))},
          {"updates", SpreadOrNull(SpreadOfField(of, "updates"))},
          {"pushes", SpreadOrNull(SpreadOfField(of, "pushes"))}});
+    for (size_t i = 0; i < targets.size(); ++i) {
+      summaries.back()["targets"].push_back(
+          {{"accuracy", targets[i]},
+           {"seconds", SpreadOrNull(SpreadOfTarget(of, i))}});
+    }
   }
   return summaries;
 }

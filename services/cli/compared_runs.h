@@ -34,6 +34,20 @@ std::optional<Spread> SpreadOfTime(const ComparedRuns& compared,
 // Samples by seconds.
 std::optional<Spread> SpreadOfRate(const ComparedRuns& compared);
 
+// The accuracies of the runs' "targets"; none if they have no more than one,
+// which is in "seconds_to_target".
+std::vector<double> TargetsOf(const std::vector<ComparedRuns>& results);
+
+// Seconds to the target number `index` of the runs, as SpreadOfTime().
+std::optional<Spread> SpreadOfTarget(const ComparedRuns& compared,
+                                     size_t index);
+
+// What stands above and in the cells of a table for the seconds to the target,
+// or to each of `targets`: "TO TARGET", or "TO 0.95", "TO 0.98".
+std::vector<std::string> TargetHeaders(const std::vector<double>& targets);
+std::vector<std::string> TargetCells(const ComparedRuns& compared,
+                                     const std::vector<double>& targets);
+
 // Runs that have the number.
 size_t RunsWith(const ComparedRuns& compared, absl::string_view name);
 
@@ -42,7 +56,8 @@ bool AnyRepeated(const std::vector<ComparedRuns>& results);
 
 // {"paradigm", "runs", "reached", "seconds", "final_accuracy", ...}: what the
 // runs of each came to, as {"median", "min", "max"}; null: no run knows it.
-// "reached" counts the runs that reached the target.
+// "reached" counts the runs that reached the target, the first one of several.
+// "targets" has the seconds to each.
 Json SummariesJson(const std::vector<ComparedRuns>& results);
 
 // One run of a comparison that is repeated.

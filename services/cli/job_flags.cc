@@ -44,21 +44,31 @@ absl::Status CheckNumbers(const JobFlags& flags) {
         absl::StrCat("--learning-rate ", flags.learning_rate,
                      ": must be above 0 and at most ", kRateMax));
   }
-  if (!(flags.target_accuracy >= 0 && flags.target_accuracy <= 1)) {
+  return absl::OkStatus();
+}
+
+// From the lowest to the highest, each once.
+absl::StatusOr<std::vector<double>> TargetAccuracies(const JobFlags& flags) {
+  std::vector<double> targets = flags.target_accuracy;
+  if (targets.size() == 1 && targets.front() == 0) targets.clear();
+  for (const double target : targets) {
+    // Written so that it also refuses what is no number.
+    if (target > 0 && target <= 1) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("--target-accuracy ", flags.target_accuracy,
+        absl::StrCat("--target-accuracy ", target,
                      ": must be a share, above 0 and at most 1"));
   }
-  if (flags.target_accuracy > 0 && !flags.target.empty()) {
+  if (!targets.empty() && !flags.target.empty()) {
     return absl::InvalidArgumentError(
         "--target and --target-accuracy: give one of them");
   }
-  if (flags.stop_at_target && flags.target_accuracy == 0 &&
-      flags.target.empty()) {
+  if (flags.stop_at_target && !HasTarget(flags)) {
     return absl::InvalidArgumentError(
         "--stop-at-target needs a --target-accuracy or a --target");
   }
-  return absl::OkStatus();
+  std::ranges::sort(targets);
+  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+  return targets;
 }
 
 absl::Status SetTarget(const std::string& text, v1::StopConditions& stop) {
@@ -219,15 +229,21 @@ void AddTargetFlags(CLI::App& command, JobFlags& flags) {
   command
       .add_option("--target-accuracy", flags.target_accuracy,
                   "Measure the seconds until this accuracy is reached. It is a "
-                  "share from 0 to 1. 0: no target.")
-      ->type_name("SHARE");
+                  "share from 0 to 1. Several with commas between them, or "
+                  "given again: the seconds to each. 0: no target.")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->default_str("0")
+      ->type_name("SHARES");
   command
       .add_option("--target", flags.target,
                   "Measure the seconds until any metric of the evaluations is "
-                  "there, as perplexity<=20 or top5>=0.9. Default: no target.")
+                  "there, as perplexity<=20 or top5>=0.9. There is one. "
+                  "Default: no target.")
       ->type_name("METRIC<=VALUE");
   command.add_flag("--stop-at-target", flags.stop_at_target,
-                   "End each run when it has reached the target.");
+                   "End each run when it has reached the target, of several "
+                   "the highest.");
   command
       .add_option("--lease", flags.lease,
                   "Time without a sign of life after which a member of the "
@@ -241,6 +257,12 @@ void AddTargetFlags(CLI::App& command, JobFlags& flags) {
 
 }  // namespace
 
+bool HasTarget(const JobFlags& flags) {
+  return !flags.target.empty() ||
+         std::ranges::any_of(flags.target_accuracy,
+                             [](double target) { return target != 0; });
+}
+
 void AddJobFlags(CLI::App& command, JobFlags& flags) {
   AddParadigmFlags(command, flags);
   AddLearningFlags(command, flags);
@@ -250,6 +272,7 @@ void AddJobFlags(CLI::App& command, JobFlags& flags) {
 absl::StatusOr<JobRequest> ParseJobFlags(const JobFlags& flags) {
   PACELINE_RETURN_IF_ERROR(CheckNumbers(flags));
   JobRequest request;
+  PACELINE_ASSIGN_OR_RETURN(request.target_accuracies, TargetAccuracies(flags));
   PACELINE_ASSIGN_OR_RETURN(request.runs, ParseRuns(flags));
   request.repeat = static_cast<size_t>(flags.repeat);
   PACELINE_RETURN_IF_ERROR(CheckTexts(flags));
@@ -272,7 +295,9 @@ absl::StatusOr<JobRequest> ParseJobFlags(const JobFlags& flags) {
   spec.set_batch_size(static_cast<uint32_t>(flags.batch_size));
   spec.set_micro_batch(static_cast<uint32_t>(flags.micro_batch));
   spec.mutable_stop()->set_epochs(static_cast<uint32_t>(flags.epochs));
-  spec.mutable_stop()->set_target_accuracy(flags.target_accuracy);
+  if (!request.target_accuracies.empty()) {
+    spec.mutable_stop()->set_target_accuracy(request.target_accuracies.back());
+  }
   spec.mutable_stop()->set_at_target(flags.stop_at_target);
   if (!flags.target.empty()) {
     PACELINE_RETURN_IF_ERROR(SetTarget(flags.target, *spec.mutable_stop()));

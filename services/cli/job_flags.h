@@ -29,9 +29,9 @@ struct JobFlags {
   std::string round_strength{kDefaultRoundStrength};
   std::string seed = "1";  // CLI11 would take -1 for a large number.
   int64_t repeat = 1;
-  int64_t eval_every = 0;      // 0: a twentieth of an epoch.
-  double target_accuracy = 0;  // 0: none.
-  std::string target;          // Empty: none.
+  int64_t eval_every = 0;               // 0: a twentieth of an epoch.
+  std::vector<double> target_accuracy;  // None, or 0 alone: none.
+  std::string target;                   // Empty: none.
   bool stop_at_target = false;
   std::string lease = absl::FormatDuration(kDefaultLease);
   std::string output = "table";
@@ -49,6 +49,9 @@ Optimizers: sgd:momentum=0.9,nesterov=true,weight_decay=5e-4, adam, adamw.
 Schedules: constant, step:at=0.5|0.75,factor=0.1. Each takes warmup=0.1, and
   count=updates, as papers have it: shares are of (all samples / batch size).
 Durations are written 20ms, 1.5s, 2m. A plain number is in seconds)";
+
+// Whether the flags name a target, whatever the metric.
+bool HasTarget(const JobFlags& flags);
 
 // Makes `command` fill `flags`, with help.
 void AddJobFlags(CLI::App& command, JobFlags& flags);
@@ -79,11 +82,13 @@ struct ComparedRun {
 
 // This is what the flags ask for.
 struct JobRequest {
-  // The job of every run, without model, data, paradigm and switches.
+  // The job of every run, without model, data, paradigm and switches. Its
+  // target is the last one of `target_accuracies`.
   v1::JobSpec spec;
   std::vector<ComparedRun> runs;   // At least one.
   size_t repeat = 1;               // So often each, in the order of ByTurns().
   std::vector<SwitchAt> switches;  // In every run.
+  std::vector<double> target_accuracies;  // From the lowest to the highest.
   absl::Duration lease;
 };
 

@@ -258,7 +258,7 @@ absl::Status CheckEvaluation(const LocalFlags& flags) {
         "--stop-at-target contradicts --defer-eval: evaluating after the "
         "training cannot end it");
   }
-  if (flags.no_eval && (flags.target_accuracy > 0 || !flags.target.empty())) {
+  if (flags.no_eval && HasTarget(flags)) {
     return absl::InvalidArgumentError(
         "--no-eval contradicts a target, which only evaluations can reach");
   }

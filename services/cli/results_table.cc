@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -118,6 +119,7 @@ struct Columns {
   bool repeated = false;
   bool by_loss = false;
   bool to_target = false;
+  std::vector<double> targets;  // If there are several.
   std::vector<std::string> metrics;
 };
 
@@ -128,7 +130,8 @@ Row HeaderRow(const Columns& columns) {
   for (const std::string& metric : columns.metrics) {
     row.push_back(absl::AsciiStrToUpper(OneLine(metric)));
   }
-  row.insert(row.end(), {"TO TARGET", "SPEED-UP", "SAMPLES/S", "UPDATES"});
+  std::ranges::copy(TargetHeaders(columns.targets), std::back_inserter(row));
+  row.insert(row.end(), {"SPEED-UP", "SAMPLES/S", "UPDATES"});
   return row;
 }
 
@@ -143,7 +146,7 @@ Row ComparedRow(const ComparedRuns& of, const ComparedRuns& first,
   for (const std::string& metric : columns.metrics) {
     row.push_back(Format(FinalMetric(of, metric), 4));
   }
-  row.push_back(Format(SpreadOfTime(of, "seconds_to_target"), 2));
+  std::ranges::copy(TargetCells(of, columns.targets), std::back_inserter(row));
   row.push_back(SpeedUp(of, first, columns.to_target));
   row.push_back(Format(SpreadOfRate(of), 0));
   row.push_back(Format(SpreadOfField(of, "updates").value_or(Spread()), 0));
@@ -154,6 +157,7 @@ std::string ComparisonTable(const std::vector<ComparedRuns>& results) {
   const Columns columns = {.repeated = AnyRepeated(results),
                            .by_loss = HaveOnlyLosses(results),
                            .to_target = AnyReachedTarget(results),
+                           .targets = TargetsOf(results),
                            .metrics = OtherMetrics(results)};
   std::vector<Row> rows = {HeaderRow(columns)};
   for (const ComparedRuns& of : results) {
@@ -166,6 +170,10 @@ std::string ComparisonTable(const std::vector<ComparedRuns>& results) {
 // "the target accuracy", "perplexity<=20".
 std::string TargetOf(const std::vector<ComparedRuns>& results) {
   const ComparedRuns& first = results.front();
+  if (const std::vector<double> several = TargetsOf(results);
+      !several.empty()) {
+    return absl::StrCat("the accuracy ", several.front());
+  }
   const std::string target =
       first.runs.empty() ? "" : TextField(first.runs.front(), "target");
   if (target.empty() || absl::StartsWith(target, "accuracy>=")) {

@@ -42,15 +42,15 @@ std::vector<std::string> UsualParadigms(size_t workers) {
   return paradigms;
 }
 
-bool HasTarget(const SimulateFlags& flags) {
-  return flags.target_accuracy > 0 || !flags.target.empty();
-}
-
 absl::StatusOr<SimulateOptions> ParseAdviseOptions(AdviseFlags flags) {
   if (!flags.train.empty() && !HasTarget(flags)) {
     return absl::InvalidArgumentError(
         "--train: what is trained is ranked by the time to a target: give "
         "--target-accuracy or --target");
+  }
+  if (flags.target_accuracy.size() > 1) {
+    return absl::InvalidArgumentError(
+        "--target-accuracy: paradigms are ranked by the time to one target");
   }
   const bool all = flags.paradigms.empty();
   PACELINE_ASSIGN_OR_RETURN(SimulateOptions options,
@@ -84,9 +84,11 @@ absl::StatusOr<SimulateOutput> RunAdvise(
                             ParseAdviseOptions(flags));
   PlotFile plot;
   PACELINE_RETURN_IF_ERROR(plot.Open(options.plot));
-  std::function<void(const SimulationResult&)> ended;
+  std::function<void(const FinishedRun&)> ended;
   if (note != nullptr && options.data != nullptr) {
-    ended = [&note](const SimulationResult& run) { note(SimulationLine(run)); };
+    ended = [&note](const FinishedRun& run) {
+      note(SimulationLine(run.result, run.targets));
+    };
   }
   SimulateOutput output;
   std::vector<AdvisedRuns> advised(options.runs.size());

@@ -20,6 +20,7 @@
 #include "services/cli/program_question.h"
 #include "services/cli/results_table.h"
 #include "services/cli/run_files.h"
+#include "services/cli/target_times.h"
 #include "services/cli/ui/page_server.h"
 
 namespace paceline {
@@ -42,6 +43,33 @@ std::string RunLabel(const LocalOptions& options, const RunOfAll& run) {
   return absl::StrCat(label, " (run ", run.index + 1, " of ", run.count, ")");
 }
 
+// ", target reached after 3.1 s", ", 0.95 reached after 3.1 s, 0.97 ...".
+std::string TargetsReached(const Json& run) {
+  const Json* const targets = FindField(run, "targets");
+  if (targets == nullptr || targets->size() < 2) {
+    const auto seconds = NumberField(run, "seconds_to_target");
+    if (!seconds.has_value()) return "";
+    return absl::StrCat(", target reached after ", ShortSeconds(*seconds));
+  }
+  std::string text;
+  for (const Json& target : *targets) {
+    const auto seconds = NumberField(target, "seconds");
+    if (!seconds.has_value()) continue;
+    absl::StrAppend(&text, ", ", NumberField(target, "accuracy").value_or(0),
+                    " reached after ", ShortSeconds(*seconds));
+  }
+  return text;
+}
+
+// The job knows the last target alone; the curve knows them all.
+void AddTargets(const std::vector<double>& accuracies, Json& run) {
+  if (accuracies.empty()) return;
+  std::vector<TargetTime> times =
+      TargetTimes(AccuracyPointsOf(run), accuracies);
+  times.back().seconds = NumberField(run, "seconds_to_target");
+  SetTargets(times, run);
+}
+
 std::string ResultLine(const std::string& label, const Json& run) {
   std::string line = absl::StrCat("[", label, "] done");
   if (const auto seconds = NumberField(run, "seconds")) {
@@ -61,9 +89,7 @@ std::string ResultLine(const std::string& label, const Json& run) {
                             value.get<double>());
     }
   }
-  if (const auto seconds = NumberField(run, "seconds_to_target")) {
-    absl::StrAppend(&line, ", target reached after ", ShortSeconds(*seconds));
-  }
+  absl::StrAppend(&line, TargetsReached(run));
   return line;
 }
 
@@ -211,6 +237,7 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, const RunOfAll& one,
                                       ",batching=", compared.batching);
   }
   if (options.job.repeat > 1) (*run)["seed"] = one.what.seed;
+  AddTargets(options.job.target_accuracies, *run);
   PACELINE_RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(folder, "/result.json"),
                                           absl::StrCat(run->dump(2), "\n")));
   PACELINE_RETURN_IF_ERROR(MoveRecord(folder, options.record));

@@ -35,10 +35,10 @@ absl::StatusOr<SimulateOutput> RunSimulate(
                             ParseSimulateOptions(flags));
   PlotFile plot;
   PACELINE_RETURN_IF_ERROR(plot.Open(options.plot));
-  std::function<void(const SimulationResult&)> ended;
+  std::function<void(const FinishedRun&)> ended;
   if (note != nullptr && options.data != nullptr) {
-    ended = [&note](const SimulationResult& result) {
-      note(SimulationLine(result));
+    ended = [&note](const FinishedRun& run) {
+      note(SimulationLine(run.result, run.targets));
     };
   }
   SimulateOutput output;
@@ -58,6 +58,7 @@ absl::StatusOr<SimulateOutput> RunSimulate(
           absl::StrCat(run->result.paradigm, " could not go on to the end")));
     }
     documents.push_back(SimulationRun(run->result));
+    SetTargets(run->targets, documents.back());
     if (options.repeat > 1) documents.back()["seed"] = planned[i].seed;
     results[i % results.size()].runs.push_back(documents.back());
     if (!run->drawn.is_null()) drawn.push_back(std::move(run->drawn));

@@ -190,8 +190,8 @@ absl::Status CheckNeedsTraining(const SimulateFlags& flags) {
   const JobFlags usual;
   const std::pair<const char*, bool> given[] = {
       {"--data", !flags.data.empty()},
-      {"--target-accuracy", flags.target_accuracy != usual.target_accuracy},
-      {"--target", !flags.target.empty()},
+      {flags.target.empty() ? "--target-accuracy" : "--target",
+       HasTarget(flags)},
       {"--learning-rate", flags.learning_rate != usual.learning_rate},
       {"--optimizer", flags.optimizer != usual.optimizer},
       {"--schedule", flags.schedule != usual.schedule},
@@ -405,6 +405,7 @@ absl::StatusOr<SimulateOptions> ParseSimulateOptions(
   SimulateOptions options;
   options.runs = std::move(job.runs);
   options.repeat = job.repeat;
+  options.target_accuracies = job.target_accuracies;
   options.json = flags.output == "json";
   options.plot = flags.plot;
   ClusterSpec& cluster = options.cluster;

@@ -53,7 +53,8 @@ struct SimulateOptions {
   // These are trained on; null, and without meaning, if nothing is trained.
   std::shared_ptr<const TrainingData> data;
   TrainingSpec training;
-  std::string plot;  // A file; empty: nothing is drawn.
+  std::vector<double> target_accuracies;  // From the lowest to the highest.
+  std::string plot;                       // A file; empty: nothing is drawn.
   bool json = false;
 };
 

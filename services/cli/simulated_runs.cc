@@ -29,9 +29,9 @@ absl::Status TakeTraining(const SimulateOptions& options,
   result.accuracy = training.accuracy();
   result.refused_blocks = training.refused_blocks();
   const StopConditions& stop = options.cluster.settings.stop;
-  if (stop.target_accuracy > 0) {
-    result.seconds_to_target =
-        SecondsToTarget(result.accuracy, AccuracyTarget(stop.target_accuracy));
+  if (!options.target_accuracies.empty()) {
+    result.seconds_to_target = SecondsToTarget(
+        result.accuracy, AccuracyTarget(options.target_accuracies.front()));
   } else if (stop.target.has_value()) {
     result.seconds_to_target = SecondsToTarget(result.accuracy, *stop.target);
   }
@@ -71,14 +71,13 @@ absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
   return result;
 }
 
-Json DrawnRun(const SimulateOptions& options, const SimulationResult& result,
-              const Timeline& timeline) {
+Json DrawnRun(const FinishedRun& finished, const Timeline& timeline) {
+  const SimulationResult& result = finished.result;
   Json run = SimulationRun(result);
+  SetTargets(finished.targets, run);
   run["timeline"] = TimelineJson(timeline);
   run["gap_histogram"] = HistogramJson(result.gap);
   run["staleness_histogram"] = HistogramJson(result.staleness);
-  const double target = options.cluster.settings.stop.target_accuracy;
-  if (target > 0) run["target_accuracy"] = target;
   return run;
 }
 
@@ -88,9 +87,12 @@ absl::StatusOr<FinishedRun> SimulateOne(const SimulateOptions& options,
   absl::StatusOr<SimulationResult> result =
       Simulate(options, planned, planned.draws ? &timeline : nullptr);
   if (!result.ok()) return Annotate(result.status(), planned.run.label);
-  Json drawn =
-      planned.draws ? DrawnRun(options, *result, timeline) : Json(nullptr);
-  return FinishedRun{*std::move(result), std::move(drawn)};
+  FinishedRun finished;
+  finished.result = *std::move(result);
+  finished.targets =
+      TargetTimes(finished.result.accuracy, options.target_accuracies);
+  if (planned.draws) finished.drawn = DrawnRun(finished, timeline);
+  return finished;
 }
 
 }  // namespace
@@ -108,7 +110,7 @@ std::vector<PlannedRun> PlanRuns(const SimulateOptions& options) {
 
 std::vector<absl::StatusOr<FinishedRun>> SimulateAll(
     const SimulateOptions& options, absl::Span<const PlannedRun> runs,
-    const std::function<void(const SimulationResult&)>& ended) {
+    const std::function<void(const FinishedRun&)>& ended) {
   std::vector<absl::StatusOr<FinishedRun>> finished(runs.size());
   std::atomic<size_t> next = 0;
   absl::Mutex telling;
@@ -117,7 +119,7 @@ std::vector<absl::StatusOr<FinishedRun>> SimulateAll(
       finished[i] = SimulateOne(options, runs[i]);
       if (ended == nullptr || !finished[i].ok()) continue;
       absl::MutexLock lock(&telling);
-      ended(finished[i]->result);
+      ended(*finished[i]);
     }
   };
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());

@@ -10,6 +10,7 @@
 #include "services/cli/job_flags.h"
 #include "services/cli/json_fields.h"
 #include "services/cli/simulate_options.h"
+#include "services/cli/target_times.h"
 #include "services/simulator/simulation_result.h"
 
 namespace paceline {
@@ -27,6 +28,7 @@ std::vector<PlannedRun> PlanRuns(const SimulateOptions& options);
 
 struct FinishedRun {
   SimulationResult result;
+  std::vector<TargetTime> targets;
   Json drawn;  // An element of "runs" of the page; null: it does not draw.
 };
 
@@ -36,7 +38,7 @@ struct FinishedRun {
 // of a training, and name the run.
 std::vector<absl::StatusOr<FinishedRun>> SimulateAll(
     const SimulateOptions& options, absl::Span<const PlannedRun> runs,
-    const std::function<void(const SimulationResult&)>& ended);
+    const std::function<void(const FinishedRun&)>& ended);
 
 }  // namespace paceline
 

@@ -156,14 +156,21 @@ Json SimulationRun(const SimulationResult& result) {
   return run;
 }
 
-std::string SimulationLine(const SimulationResult& result) {
+std::string SimulationLine(const SimulationResult& result,
+                           const std::vector<TargetTime>& targets) {
   std::string text = absl::StrFormat("[%s] %.5g virtual s", result.paradigm,
                                      ToSeconds(result.duration));
   if (!result.accuracy.empty() && result.accuracy.back().accuracy.has_value()) {
     absl::StrAppendFormat(&text, ", accuracy %.4f",
                           *result.accuracy.back().accuracy);
   }
-  if (result.seconds_to_target.has_value()) {
+  if (targets.size() > 1) {
+    for (const TargetTime& target : targets) {
+      if (!target.seconds.has_value()) continue;
+      absl::StrAppendFormat(&text, ", %g after %.5g s", target.accuracy,
+                            *target.seconds);
+    }
+  } else if (result.seconds_to_target.has_value()) {
     absl::StrAppendFormat(&text, ", target after %.5g s",
                           *result.seconds_to_target);
   }
@@ -179,7 +186,12 @@ std::string SimulationTable(const std::vector<Json>& runs) {
   std::vector<std::vector<std::string>> rows = {
       {"PARADIGM", "VIRTUAL S", "PUSHES", "UPDATES", "SAMPLES/S", "WAITING",
        "GAP", "STALENESS", "PUSHES BY WORKER"}};
-  if (trained) rows[0].insert(rows[0].begin() + 2, {"ACCURACY", "TO TARGET"});
+  const std::vector<double> targets = TargetsOf({{.runs = runs}});
+  if (trained) {
+    std::vector<std::string> headers = TargetHeaders(targets);
+    headers.insert(headers.begin(), "ACCURACY");
+    rows[0].insert(rows[0].begin() + 2, headers.begin(), headers.end());
+  }
   std::string notes;
   for (const Json& run : runs) {
     std::vector<std::string> row = {
@@ -193,8 +205,9 @@ std::string SimulationTable(const std::vector<Json>& runs) {
         Distribution(run, "staleness"),
         PushesByWorker(run)};
     if (trained) {
-      row.insert(row.begin() + 2, {OrDash(run, "final_accuracy", 4),
-                                   OrDash(run, "seconds_to_target", 2)});
+      std::vector<std::string> cells = TargetCells({.runs = {run}}, targets);
+      cells.insert(cells.begin(), OrDash(run, "final_accuracy", 4));
+      row.insert(row.begin() + 2, cells.begin(), cells.end());
     }
     rows.push_back(std::move(row));
     absl::StrAppend(&notes, Notes(run));
@@ -206,6 +219,7 @@ std::string SimulationTable(const std::vector<Json>& runs) {
 
 std::string RepeatedSimulationTable(const std::vector<ComparedRuns>& results) {
   if (results.empty()) return "";
+  const std::vector<double> targets = TargetsOf(results);
   const bool trained = std::ranges::any_of(results, [](const auto& of) {
     return RunsWith(of, "final_accuracy") > 0;
   });
@@ -213,7 +227,10 @@ std::string RepeatedSimulationTable(const std::vector<ComparedRuns>& results) {
       {"PARADIGM", "RUNS", "VIRTUAL S", "PUSHES", "UPDATES", "SAMPLES/S",
        "WAITING %"}};
   if (trained) {
-    rows[0].insert(rows[0].begin() + 3, {"ACCURACY", "TO TARGET", "REACHED"});
+    std::vector<std::string> headers = TargetHeaders(targets);
+    headers.insert(headers.begin(), "ACCURACY");
+    headers.emplace_back("REACHED");
+    rows[0].insert(rows[0].begin() + 3, headers.begin(), headers.end());
   }
   std::string notes;
   for (const ComparedRuns& of : results) {
@@ -234,11 +251,11 @@ std::string RepeatedSimulationTable(const std::vector<ComparedRuns>& results) {
     }
     row.push_back(text(waiting, 1));
     if (trained) {
-      row.insert(row.begin() + 3,
-                 {text(SpreadOfField(of, "final_accuracy"), 4),
-                  text(SpreadOfTime(of, "seconds_to_target"), 2),
-                  absl::StrCat(RunsWith(of, "seconds_to_target"), "/",
-                               of.runs.size())});
+      std::vector<std::string> cells = TargetCells(of, targets);
+      cells.insert(cells.begin(), text(SpreadOfField(of, "final_accuracy"), 4));
+      cells.push_back(
+          absl::StrCat(RunsWith(of, "seconds_to_target"), "/", of.runs.size()));
+      row.insert(row.begin() + 3, cells.begin(), cells.end());
     }
     rows.push_back(std::move(row));
     for (const Json& run : of.runs) absl::StrAppend(&notes, Notes(run));

@@ -6,6 +6,7 @@
 
 #include "services/cli/compared_runs.h"
 #include "services/cli/json_fields.h"
+#include "services/cli/target_times.h"
 #include "services/simulator/simulation_result.h"
 
 namespace paceline {
@@ -15,8 +16,10 @@ namespace paceline {
 // "virtual": true. Seconds are virtual.
 Json SimulationRun(const SimulationResult& result);
 
-// "[bsp] 312.4 virtual s, accuracy 0.9812, target after 201.7 s".
-std::string SimulationLine(const SimulationResult& result);
+// "[bsp] 312.4 virtual s, accuracy 0.9812, target after 201.7 s"; of several
+// `targets` each: "0.95 after 150 s, 0.98 after 201.7 s".
+std::string SimulationLine(const SimulationResult& result,
+                           const std::vector<TargetTime>& targets);
 
 // What a person wants to see of such elements: a line per run, then what
 // happened on the way.

@@ -10,14 +10,15 @@ function accuracyPoints(run) {
 }
 
 function targets(runs) {
-  return [...new Set(runs.map((run) => run.target_accuracy).filter(isNumber))];
+  const all = runs.flatMap((run) => run.targets ?? []);
+  return [...new Set(all.map((target) => target.accuracy).filter(isNumber))];
 }
 
-// A ring on the target's line where the run reached it.
+// A ring on each target's line where the run reached it.
 function reachedMark(run) {
-  if (!isNumber(run.seconds_to_target) || !isNumber(run.target_accuracy)) {
-    return undefined;
-  }
+  const reached =
+      (run.targets ?? []).filter((target) => isNumber(target.seconds));
+  if (reached.length === 0) return undefined;
   return {
     silent: true,
     symbol: 'circle',
@@ -28,7 +29,8 @@ function reachedMark(run) {
       borderColor: runColor(run.index),
       borderWidth: 3,
     },
-    data: [{coord: [run.seconds_to_target, run.target_accuracy]}],
+    data: reached.map(
+        (target) => ({coord: [target.seconds, target.accuracy]})),
   };
 }
 

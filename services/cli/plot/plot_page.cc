@@ -12,7 +12,7 @@ namespace {
 // would only make it large.
 constexpr absl::string_view kFields[] = {
     "paradigm",       "complete",          "seconds",
-    "final_accuracy", "seconds_to_target", "target_accuracy",
+    "final_accuracy", "seconds_to_target", "targets",
     "updates",        "waiting_share",     "gap",
     "staleness",      "accuracy",          "switches",
     "timeline",       "gap_histogram",     "staleness_histogram"};

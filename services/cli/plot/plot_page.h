@@ -34,7 +34,7 @@ absl::Status MissingECharts();
 // (simulation_report.h) makes it, with these fields beside; what is absent,
 // null or empty is left out of the page:
 //   "accuracy"             [{"seconds", "accuracy", "samples"}, ...]
-//   "target_accuracy"      a number
+//   "targets"              [{"accuracy", "seconds"}, ...]
 //   "timeline"             TimelineJson()
 //   "gap_histogram", "staleness_histogram"      HistogramJson()
 //

@@ -8,7 +8,7 @@ const SUMMARY_COLUMNS = [
     heading: 's to target',
     text: (run) => formatNumber(run.seconds_to_target),
     better: (run) => run.seconds_to_target,
-    unless: (runs) => runs.every((run) => !isNumber(run.target_accuracy)),
+    unless: (runs) => runs.every((run) => !run.targets?.length),
   },
   {
     heading: 'accuracy',

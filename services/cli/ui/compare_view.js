@@ -14,7 +14,9 @@ const COMPARE_COLUMNS = [
   },
   {
     label: 's to target',
-    cell: ({report}) => formatNumber(report?.seconds_to_target),
+    cell: ({report}) => report?.targets?.length > 1 ?
+        report.targets.map((target) => formatNumber(target.seconds)).join(' / ') :
+        formatNumber(report?.seconds_to_target),
   },
   {label: 'samples', cell: ({report}) => formatNumber(report?.samples)},
   {label: 'updates', cell: ({report}) => formatNumber(report?.updates)},

@@ -24,6 +24,17 @@ function courseOf(name, index, report, spec) {
   };
 }
 
+// The time to the target, or to each of several.
+function targetFacts(report) {
+  const seconds = (value) => isNumber(value) ? formatNumber(value) : null;
+  const targets = report?.targets ?? [];
+  if (targets.length < 2) {
+    return [['seconds to target', seconds(report?.seconds_to_target)]];
+  }
+  return targets.map((target) => [
+    `seconds to ${target.accuracy}`, seconds(target.seconds)]);
+}
+
 function factsOf(job, report) {
   const progress = job.progress ?? {};
   const live = !hasEnded(job);
@@ -45,9 +56,7 @@ function factsOf(job, report) {
     ['discarded samples', formatNumber(integer(progress.samplesDiscarded))],
     ['batches', job.spec?.batching || 'even'],
     ['model', job.spec?.model],
-    ['seconds to target',
-     isNumber(report?.seconds_to_target) ?
-         formatNumber(report.seconds_to_target) : null],
+    ...targetFacts(report),
   ].filter(([, value]) => value);
 }
 

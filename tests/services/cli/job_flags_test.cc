@@ -20,7 +20,7 @@ v1::JobSpec Spec() {
   flags.lease = "2500ms";
   flags.learning_rate = 0.125;
   flags.seed = "18446744073709551615";
-  flags.target_accuracy = 0.5;
+  flags.target_accuracy = {0.5};
   flags.stop_at_target = true;
   flags.round_strength = "sqrt";
   flags.max_seconds = 1.5;
@@ -43,7 +43,7 @@ TEST(JobFlagsTest, AnyMetricCanBeTheTarget) {
   EXPECT_THAT(ParseJobFlags(flags).status().ToString(),
               HasSubstr("--target \"perplexity\": must be METRIC<=VALUE"));
   flags.target = "accuracy>=0.9";
-  flags.target_accuracy = 0.9;
+  flags.target_accuracy = {0.9};
   EXPECT_THAT(ParseJobFlags(flags).status().ToString(),
               HasSubstr("--target and --target-accuracy: give one of them"));
 }

@@ -196,13 +196,13 @@ const BadInput kBadChoices[] = {
     {"StopAndDefer",
      [](auto& f) {
        f.stop_at_target = f.defer_eval = true;
-       f.target_accuracy = 0.9;
+       f.target_accuracy = {0.9};
      },
      "--stop-at-target contradicts --defer-eval"},
     {"TargetWithoutEvaluation",
      [](auto& f) {
        f.no_eval = true;
-       f.target_accuracy = 0.9;
+       f.target_accuracy = {0.9};
      },
      "--no-eval contradicts a target"},
     {"OtherTargetWithoutEvaluation",
@@ -273,11 +273,16 @@ const BadInput kBadNumbers[] = {
     {"Port", [](auto& f) { f.port = 65536; }, "--port 65536"},
     {"EvalEvery", [](auto& f) { f.eval_every = -1; }, "--eval-every -1"},
     {"NegativeSeed", [](auto& f) { f.seed = "-1"; }, "--seed \"-1\": "},
-    {"TargetAboveOne", [](auto& f) { f.target_accuracy = 1.01; },
+    {"TargetAboveOne", [](auto& f) { f.target_accuracy = {1.01}; },
      "--target-accuracy 1.01: "},
-    {"TargetBelowZero", [](auto& f) { f.target_accuracy = -0.1; },
+    {"OneOfTwoTargetsZero",
+     [](auto& f) {
+       f.target_accuracy = {0.9, 0};
+     },
+     "--target-accuracy 0: must be a share, above 0 and at most 1"},
+    {"TargetBelowZero", [](auto& f) { f.target_accuracy = {-0.1}; },
      "--target-accuracy -0.1"},
-    {"TargetNan", [](auto& f) { f.target_accuracy = kNan; },
+    {"TargetNan", [](auto& f) { f.target_accuracy = {kNan}; },
      "--target-accuracy"},
     {"Rate", [](auto& f) { f.learning_rate = 0; }, "--learning-rate 0"},
     {"RateNan", [](auto& f) { f.learning_rate = kNan; }, "--learning-rate"},

@@ -154,6 +154,27 @@ TEST(ResultsTableTest, OfSeveralRunsThereAreMedians) {
       "cgp reached the target accuracy in 1 of 3 runs.\n");
 }
 
+TEST(ResultsTableTest, EachOfSeveralTargetsHasAColumn) {
+  EXPECT_EQ(
+      ResultsTable(
+          {FakeRun("bsp", R"({"seconds":30,"seconds_to_target":10,"targets":[)"
+                          R"({"accuracy":0.95,"seconds":10},)"
+                          R"({"accuracy":0.98,"seconds":20}]})"),
+           FakeRun("asp", R"({"seconds":30,"seconds_to_target":5,"targets":[)"
+                          R"({"accuracy":0.95,"seconds":5},)"
+                          R"({"accuracy":0.98,"seconds":null}]})")}),
+      "PARADIGM  SECONDS  ACCURACY  TO 0.95  TO 0.98  SPEED-UP  SAMPLES/S  "
+      "UPDATES\n"
+      "bsp         30.00         -    10.00    20.00     1.00x          -      "
+      "  "
+      "0\n"
+      "asp         30.00         -     5.00        -     2.00x          -      "
+      "  "
+      "0\n"
+      "\nasp reached the accuracy 0.95 2.00x as soon as bsp: after 5.00 s "
+      "instead of 10.00 s.\n");
+}
+
 TEST(ResultsTableTest, NothingToCompare) {
   EXPECT_EQ(ResultsTable({}), "");
   EXPECT_FALSE(

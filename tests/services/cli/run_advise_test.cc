@@ -104,7 +104,7 @@ TEST(RunAdviseTest, WhatIsTrainedIsRankedByTheTimeToATarget) {
   flags.train = "mlp";
   EXPECT_THAT(Refused(flags), HasSubstr("--target-accuracy"));
   flags.learning_rate = 0.02;
-  flags.target_accuracy = 0.7;
+  flags.target_accuracy = {0.7};
   flags.stop_at_target = true;
   flags.paradigms = {"bsp", "bsp:steal=true"};
   const Json document = Document(flags);
@@ -127,6 +127,9 @@ TEST(RunAdviseTest, WrongFlags) {
   flags.repeat = 2;
   flags.paradigms = {"bps"};
   EXPECT_THAT(Refused(flags), HasSubstr("--paradigm bps"));
+  flags = OneFourTimesSlower();
+  flags.target_accuracy = {0.7, 0.8};
+  EXPECT_THAT(Refused(flags), HasSubstr("ranked by the time to one target"));
 }
 
 }  // namespace

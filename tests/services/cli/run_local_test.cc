@@ -152,6 +152,26 @@ TEST_F(RunLocalTest, RunsEveryParadigmInAFolderOfItsOwn) {
               HasSubstr("\"paradigm\": \"ssp:s=3\""));
 }
 
+TEST_F(RunLocalTest, MeasuresTheSecondsToEachTarget) {
+  programs_.Coordinator(absl::StrCat(
+      kListening, kAwaitMembers, kStarted,
+      Tell(
+          R"(report {"target":"accuracy>=0.875","seconds_to_target":6,)"
+          R"("accuracy":[{"seconds":2,"accuracy":0.5},)"
+          R"({"seconds":4,"accuracy":0.75},{"seconds":6,"accuracy":0.875}]})")));
+  flags_.target_accuracy = {0.875, 0.625};
+  EXPECT_EQ(RunAll(), 0) << stderr_;
+  const Json run = Json::parse(stdout_)["runs"][0];
+  EXPECT_EQ(run["targets"].dump(), R"([{"accuracy":0.625,"seconds":3.0},)"
+                                   R"({"accuracy":0.875,"seconds":6.0}])");
+  EXPECT_EQ(run["seconds_to_target"], 3);
+  EXPECT_EQ(run["target"], "accuracy>=0.625");
+  EXPECT_THAT(stderr_,
+              HasSubstr("0.625 reached after 3.0 s, 0.875 reached after"));
+  EXPECT_THAT(programs_.File("1-bsp", "job.json"),
+              HasSubstr("\"target_accuracy\": 0.875"));
+}
+
 TEST_F(RunLocalTest, RepeatsByTurnsWithSeedAfterSeed) {
   programs_.Coordinator(
       absl::StrCat(kListening, kAwaitMembers, kStarted,

@@ -91,7 +91,7 @@ TEST(RunSimulateTest, TrainsAndNotesEachRun) {
   flags.iteration_times = "1,4";
   flags.train = "logreg";
   flags.data = "synthetic:tiny";
-  flags.target_accuracy = 0.05;
+  flags.target_accuracy = {0.05};
   flags.paradigms = {"bsp", "asp"};
   std::vector<std::string> notes;
   const auto output = RunSimulate(
@@ -101,6 +101,36 @@ TEST(RunSimulateTest, TrainsAndNotesEachRun) {
   EXPECT_THAT(notes, SizeIs(2));
   EXPECT_THAT(notes, testing::Contains(HasSubstr("[asp] ")));
   EXPECT_EQ(output->text, Output(flags).text);  // The same on every run.
+}
+
+TEST(RunSimulateTest, MeasuresTheSecondsToEachTarget) {
+  SimulateFlags flags;
+  flags.iteration_times = "1,4";
+  flags.train = "logreg";
+  flags.data = "synthetic:tiny";
+  flags.epochs = 3;
+  flags.learning_rate = 0.02;
+  flags.target_accuracy = {1, 0.14, 0.1};
+  flags.paradigms = {"asp"};
+  EXPECT_THAT(Output(flags).text, HasSubstr("ACCURACY  TO 0.1  TO 0.14  TO 1"));
+  flags.output = "json";
+  const Json run = Json::parse(Output(flags).text)["runs"][0];
+  const Json& targets = run["targets"];
+  ASSERT_EQ(targets.size(), 3);
+  EXPECT_EQ(targets[0]["accuracy"], 0.1);
+  EXPECT_EQ(targets[0]["seconds"], run["seconds_to_target"]);
+  EXPECT_EQ(run["target"], "accuracy>=0.1");
+  EXPECT_LT(targets[0]["seconds"], targets[1]["seconds"]);
+  EXPECT_TRUE(targets[2]["seconds"].is_null());
+  // Ends at the last, which a run with that target alone does, too.
+  flags.target_accuracy = {0.1, 0.14};
+  flags.stop_at_target = true;
+  const Json both = Json::parse(Output(flags).text)["runs"][0];
+  flags.target_accuracy = {0.14};
+  const Json last = Json::parse(Output(flags).text)["runs"][0];
+  EXPECT_EQ(both["seconds"], last["seconds"]);
+  EXPECT_EQ(both["targets"][1]["seconds"], last["seconds_to_target"]);
+  EXPECT_LT(both["samples"], run["samples"]);
 }
 
 TEST(RunSimulateTest, RepeatsEachParadigmWithSeedAfterSeed) {
