@@ -23,6 +23,7 @@
 #include "services/cli/kubernetes/import_kubernetes_command.h"
 #include "services/cli/local_options.h"
 #include "services/cli/progress_printer.h"
+#include "services/cli/reproduce/run_reproduce.h"
 #include "services/cli/run_advise.h"
 #include "services/cli/run_files.h"
 #include "services/cli/run_local.h"
@@ -175,6 +176,10 @@ int Main(int argc, char** argv) {
   CLI::App* advise = app.add_subcommand(
       "advise", "Say which paradigm suits workers, by simulating them");
   AddAdviseFlags(*advise, advise_flags);
+  ReproduceFlags reproduce_flags;
+  CLI::App* reproduce = app.add_subcommand(
+      "reproduce", "Run the experiment of a paper, beside what that says");
+  AddReproduceFlags(*reproduce, reproduce_flags);
   const std::unique_ptr<ChosenCommand> admin =
       AddAdminCommands(app, ProcessConsole());
   AddCertificateCommands(app, *admin);
@@ -192,6 +197,9 @@ int Main(int argc, char** argv) {
   }
   if (advise->parsed()) {
     return PrintSimulated(RunAdvise(advise_flags, Typed(argc, argv), Note));
+  }
+  if (reproduce->parsed()) {
+    return PrintSimulated(RunReproduce(reproduce_flags, Note));
   }
   if (admin->chosen()) return static_cast<int>(admin->Run());
   flags.typed = TypedFlagsOf(*local);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/job/names.h"
 #include "common/job/paradigm_spec.h"
+#include "services/cli/reproduce/experiment.h"
 
 namespace paceline {
 namespace {
@@ -39,6 +40,14 @@ std::vector<absl::string_view> BuiltInModels() {
   return {ModelNames().begin(), ModelNames().end()};
 }
 
+std::vector<absl::string_view> ExperimentsToChoose() {
+  std::vector<absl::string_view> names;
+  for (const Experiment& experiment : Experiments()) {
+    names.push_back(experiment.name);
+  }
+  return names;
+}
+
 const std::vector<KnownValues>& AllKnownValues() {
   static const auto* const kKnown = new std::vector<KnownValues>{
       {"--output", {"table", "wide", "csv", "json", "yaml", "name"}},
@@ -52,6 +61,7 @@ const std::vector<KnownValues>& AllKnownValues() {
       {"--paradigm", ParadigmsToChoose()},
       {"PARADIGM", ParadigmsToChoose()},
       {"SHELL", {"bash", "zsh"}},
+      {"EXPERIMENT", ExperimentsToChoose()},
       {"--model", ModelsToChoose()},
       {"--train", BuiltInModels()},
       {"--data",
