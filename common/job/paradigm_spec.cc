@@ -38,6 +38,12 @@ constexpr double kMostDrift = 1'000;
 // Below, the first measurement would be the last.
 constexpr double kLeastAlpha = 0.001;
 
+constexpr double kMostLambda = 1'000;
+// A mean of the latest million squares.
+constexpr double kMostMeanSquare = 0.999999;
+// Of DC-ASGD-a (Zheng et al., ICML 2017), on CIFAR-10.
+constexpr double kAdaptiveLambda = 2;
+
 constexpr absl::string_view kSyncSwitch = "syncswitch";
 
 using Names = std::initializer_list<absl::string_view>;
@@ -52,6 +58,10 @@ class Parameters {
   explicit Parameters(const SpecParameters* given) : given_(given) {}
 
   bool reads() const { return given_ != nullptr; }
+  // Whether a spec that is read says it.
+  bool Gives(absl::string_view key) const {
+    return reads() && given_->Has(key);
+  }
   const std::vector<absl::string_view>& keys() const { return keys_; }
   // Says what is wrong with the first wrong one.
   const absl::Status& status() const { return status_; }
@@ -301,9 +311,19 @@ void List(StalenessRule& rule, Parameters& parameters) {
   parameters.Only(rule.weight == StalenessWeight::kExponential,
                   "needs staleness_weight=exponential");
   parameters.Decimal("decay", rule.decay, 0, 100);
-  parameters.Only(rule.weight == StalenessWeight::kDelayCompensated,
-                  "needs staleness_weight=delay_compensated");
-  parameters.Decimal("lambda", rule.lambda, 0, 1000);
+  const bool compensates = rule.weight == StalenessWeight::kDelayCompensated;
+  constexpr absl::string_view kWhy = "needs staleness_weight=delay_compensated";
+  parameters.Only(compensates, kWhy);
+  parameters.Decimal("lambda", rule.lambda, 0, kMostLambda);
+  parameters.Only(
+      compensates && (parameters.reads() || rule.mean_square.has_value()),
+      kWhy);
+  parameters.DecimalOr("none", "mean_square", rule.mean_square, 0,
+                       kMostMeanSquare);
+  if (parameters.reads() && rule.mean_square.has_value() &&
+      !parameters.Gives("lambda")) {
+    rule.lambda = kAdaptiveLambda;
+  }
   parameters.Only(rule.cap.has_value(), "");
   parameters.WholeOr("none", "staleness_cap", rule.cap);
 }

@@ -179,8 +179,14 @@ enum class StalenessWeight : uint8_t {
 // the weight of a push alone.
 struct StalenessRule {
   StalenessWeight weight = StalenessWeight::kNone;
-  double decay = 0.1;          // Of kExponential; at least 0.
-  double lambda = 0.04;        // Of kDelayCompensated; at least 0.
+  double decay = 0.1;  // Of kExponential; at least 0.
+  // Of kDelayCompensated; at least 0. With a mean_square: 2 if not said. Both
+  // are the paper's for CIFAR-10, in its variants DC-ASGD-c and DC-ASGD-a.
+  double lambda = 0.04;
+  // Of kDelayCompensated: lambda is divided, element by element, by the root of
+  // a running mean of the gradients' squares, of which each new square gets the
+  // share 1 - mean_square (DC-ASGD-a); nothing: it is not. In [0, 1).
+  std::optional<double> mean_square = std::nullopt;
   std::optional<int64_t> cap;  // A push beyond this staleness is discarded.
 
   // Whether it changes anything.
@@ -257,7 +263,7 @@ struct ScheduledSwitch {
 // psp, elastic, kasync, kbatchasync) also take
 //
 //   staleness_weight=none|inverse|exponential|delay_compensated,decay=0.1,
-//   lambda=0.04,staleness_cap=none
+//   lambda=0.04,mean_square=none,staleness_cap=none
 //
 // The two specs within a syncswitch have no ','. Parameters left out take the
 // values shown first. INVALID_ARGUMENT, with what is wrong and what would be

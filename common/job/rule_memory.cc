@@ -31,8 +31,10 @@ uint32_t RoundsOf(const PlainParadigm& paradigm, int64_t workers) {
 RuleMemory MemoryOf(const PlainParadigm& paradigm, int64_t workers) {
   const bool keeps =
       paradigm.staleness.weight == StalenessWeight::kDelayCompensated;
-  return {.rounds = RoundsOf(paradigm, workers),
-          .pulls = keeps ? static_cast<uint32_t>(workers) : 0};
+  return {
+      .rounds = RoundsOf(paradigm, workers),
+      .pulls = keeps ? static_cast<uint32_t>(workers) : 0,
+      .means = keeps && paradigm.staleness.mean_square.has_value() ? 1u : 0u};
 }
 
 }  // namespace
@@ -47,7 +49,8 @@ RuleMemory MemoryOf(const ParadigmSpec& paradigm, int64_t workers) {
   // Pushes that are under way when the second one takes over open a round
   // again.
   return {.rounds = first.rounds + then.rounds + 2,
-          .pulls = std::max(first.pulls, then.pulls)};
+          .pulls = std::max(first.pulls, then.pulls),
+          .means = std::max(first.means, then.means)};
 }
 
 }  // namespace paceline

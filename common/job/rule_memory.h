@@ -16,9 +16,13 @@ struct RuleMemory {
   // as large as the weights with the optimizer's state.
   uint32_t pulls = 0;
 
+  // Running means of squares, for the compensation of pushes, each as large as
+  // the weights.
+  uint32_t means = 0;
+
   // The sum, in weights, with so many arrays of the optimizer.
   uint64_t Weights(uint64_t slots) const {
-    return rounds + pulls * (1 + slots);
+    return rounds + pulls * (1 + slots) + means;
   }
 };
 

@@ -28,7 +28,10 @@ inline PushBlock PushFromWire(const v1::PushBlock& wire, uint64_t incarnation) {
   push.rated_at = wire.rated_at();
   push.round_plan = wire.has_round();
   push.round = wire.round();
-  push.compensation = wire.compensation();
+  push.compensation.lambda = wire.compensation();
+  if (wire.has_compensation_memory()) {
+    push.compensation.memory = wire.compensation_memory();
+  }
   return push;
 }
 

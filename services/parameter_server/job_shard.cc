@@ -9,7 +9,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "services/parameter_server/update_kernels.h"
 
 namespace paceline {
 namespace {
@@ -67,8 +66,12 @@ absl::Status ValidatePush(const PushBlock& push) {
       : push.samples < 1 || push.samples > kSamplesMax   ? "sample count"
       : !(push.weight >= 0 && push.weight <= kWeightMax) ? "weight"
       : !(push.rate >= 0 && push.rate <= kRateMax)       ? "rate"
-      : !(push.compensation >= 0 && push.compensation <= kWeightMax)
+      : !(push.compensation.lambda >= 0 &&
+          push.compensation.lambda <= kWeightMax)
           ? "compensation"
+      : !(push.compensation.memory.value_or(0) >= 0 &&
+          push.compensation.memory.value_or(0) < 1)
+          ? "memory of the compensation"
           : "";
   if (fault.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -242,7 +245,7 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
   std::shared_ptr<std::vector<float>> compensated;
   Payload of_compensated;
   bool finite = payload.AllFinite(dtype);
-  if (finite && push.compensation > 0 &&
+  if (finite && push.compensation.lambda > 0 &&
       block.config.kind == TensorKind::kTrained) {
     compensated = std::make_shared<std::vector<float>>(Compensated(
         block, push, payload, dtype, contributor->Kept(index).get()));
@@ -291,18 +294,16 @@ absl::Status JobShard::Take(HostedBlock& block, const PushBlock& push,
   return absl::OkStatus();
 }
 
-std::vector<float> JobShard::Compensated(const HostedBlock& block,
+std::vector<float> JobShard::Compensated(HostedBlock& block,
                                          const PushBlock& push,
                                          const Payload& payload, DType dtype,
                                          const BlockState* pulled) {
   std::vector<float> gradient(block.state.size());
   payload.CopyTo(dtype, gradient.data());
-  if (pulled == nullptr) return gradient;
   // Against the weights of this moment: should another push change them before
   // this one is applied, the delay is one more than was compensated.
   const std::shared_ptr<const BlockState> now = block.state.Read();
-  CompensateDelay(push.compensation, now->weights(), pulled->weights(),
-                  gradient.size(), gradient.data());
+  block.compensation.Correct(push.compensation, *now, pulled, gradient.data());
   return gradient;
 }
 

@@ -21,6 +21,7 @@
 #include "common/tensor/payload.h"
 #include "services/parameter_server/block.h"
 #include "services/parameter_server/contributors.h"
+#include "services/parameter_server/delay_compensation.h"
 #include "services/parameter_server/pulls.h"
 #include "services/parameter_server/replica_entry.h"
 #include "services/parameter_server/round_sums.h"
@@ -41,10 +42,8 @@ struct PushBlock {
   int64_t rated_at = 0;     // The version at which that was set.
   bool round_plan = false;  // Gathers for `round` instead of applying.
   uint64_t round = 0;
-  // lambda of delay compensation (DC-ASGD; Zheng et al., ICML 2017, 3.2): g is
-  // replaced by g + lambda * g * g * (w - w_pulled). 0, or nothing kept of the
-  // last pull: by itself.
-  float compensation = 0;
+  // Of its delay. Where nothing is kept of the last pull there is none.
+  CompensationTerms compensation = {};
 };
 
 // How much waits, gathers and is held now.
@@ -210,11 +209,15 @@ class JobShard {
  private:
   struct HostedBlock {
     HostedBlock(const BlockConfig& block, int slots, OpenRounds* open)
-        : config(block), state(block.size, slots), sums(block.size, open) {}
+        : config(block),
+          state(block.size, slots),
+          sums(block.size, open),
+          compensation(block.size) {}
 
     const BlockConfig& config;
     Block state;
     RoundSums sums;
+    DelayCompensation compensation;
     // Orders the changes of the block: one is made, noted with its contributor
     // and logged under it, so that the log has them in the order in which they
     // were made. Before the locks of all three.
@@ -246,7 +249,7 @@ class JobShard {
                     const Payload& payload, DType dtype);
   // The gradient, compensated for what has changed since `pulled`, if that is
   // known.
-  static std::vector<float> Compensated(const HostedBlock& block,
+  static std::vector<float> Compensated(HostedBlock& block,
                                         const PushBlock& push,
                                         const Payload& payload, DType dtype,
                                         const BlockState* pulled);

@@ -1,7 +1,9 @@
 #include "services/parameter_server/update_kernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 // Before a loop whose iterations touch only their own elements, which the
 // compiler cannot see where an array may be read and written under two names:
@@ -16,6 +18,9 @@
 
 namespace paceline {
 namespace {
+
+// Of DC-ASGD-a, as published.
+constexpr float kMeanSquareEpsilon = 1e-7f;
 
 float Load(const char* floats, size_t i) {
   float value;
@@ -100,6 +105,29 @@ void CompensateDelay(float lambda, const float* now, const float* then,
   for (size_t i = 0; i < count; ++i) {
     const float g = gradient[i];
     gradient[i] = g + lambda * g * g * (now[i] - then[i]);
+  }
+}
+
+void UpdateMeanSquare(float memory, const float* gradient, size_t count,
+                      float* mean) {
+  const float share = 1.0f - memory;
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float square =
+        std::min(gradient[i] * gradient[i], std::numeric_limits<float>::max());
+    mean[i] = memory * mean[i] + share * square;
+  }
+}
+
+void CompensateDelayAdaptively(float lambda, const float* now,
+                               const float* then, const float* mean_square,
+                               size_t count, float* gradient) {
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float g = gradient[i];
+    const float scaled =
+        lambda / std::sqrt(mean_square[i] + kMeanSquareEpsilon);
+    gradient[i] = g + scaled * g * g * (now[i] - then[i]);
   }
 }
 

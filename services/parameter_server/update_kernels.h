@@ -78,6 +78,18 @@ void ReplaceValues(float scale, const char* x, size_t count, StateOut out);
 void CompensateDelay(float lambda, const float* now, const float* then,
                      size_t count, float* gradient);
 
+// mean = memory * mean + (1 - memory) * gradient * gradient, with a square that
+// no float can hold taken as the largest that can.
+void UpdateMeanSquare(float memory, const float* gradient, size_t count,
+                      float* mean);
+
+// As CompensateDelay(), with a lambda for each element:
+// lambda / sqrt(mean_square + 1e-7) (the same paper's DC-ASGD-a, and its
+// constant).
+void CompensateDelayAdaptively(float lambda, const float* now,
+                               const float* then, const float* mean_square,
+                               size_t count, float* gradient);
+
 // sum = factor * gradient: the first arrival, so that no pass zeroes the sum.
 void BeginSum(float factor, const char* gradient, size_t count, float* sum);
 

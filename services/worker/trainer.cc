@@ -17,6 +17,9 @@ v1::PushBlock HeaderOf(int64_t iteration, uint32_t samples,
   header.set_samples(samples);
   header.set_weight(plan.has_weight() ? plan.weight() : 1);
   header.set_compensation(plan.compensation());
+  if (plan.has_compensation_memory()) {
+    header.set_compensation_memory(plan.compensation_memory());
+  }
   if (plan.kind_case() == v1::PushPlan::kRound) {
     header.set_round(plan.round());
   } else {

@@ -49,7 +49,8 @@ std::vector<std::string> FuzzSeeds() {
       Seed(3, "set_block { block: 2 } payload: 'abcdefgh'"),
       Seed(1,
            "push_block { iteration: 1 block: 2 samples: 32 weight: 0.5 "
-           "round: 4 format: BF16 compensation: 0.1 } payload: 'abcd'"),
+           "round: 4 format: BF16 compensation: 0.1 "
+           "compensation_memory: 0.95 } payload: 'abcd'"),
       Seed(5,
            "push_block { immediate_rate: 0.1 format: FP32 } payload: '1234'"),
       Seed(0, "pull { request: 1 closing: 3 format: FP16 keep: true }"),

@@ -113,7 +113,8 @@ std::vector<std::string> FuzzSeeds() {
   const std::string pushes =
       Frame(
           "push_block { iteration: 1 block: 0 samples: 8 weight: 1 "
-          "immediate_rate: 0.1 format: FP32 compensation: 0.04 }",
+          "immediate_rate: 0.1 format: FP32 compensation: 0.04 "
+          "compensation_memory: 0.95 }",
           Floats(4)) +
       Frame(
           "push_block { iteration: 1 block: 1 samples: 8 weight: 1 "

@@ -117,6 +117,9 @@ v1::PushPlan ToWire(const PushPlan& plan, double rate, Version rated_at) {
   }
   wire.set_weight(static_cast<float>(plan.weight));
   wire.set_compensation(static_cast<float>(plan.compensation));
+  if (plan.compensation_memory.has_value()) {
+    wire.set_compensation_memory(static_cast<float>(*plan.compensation_memory));
+  }
   return wire;
 }
 

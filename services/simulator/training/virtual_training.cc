@@ -32,7 +32,8 @@ PushBlock HeadOf(const Grant& grant, uint32_t samples) {
           .rated_at = grant.rated_at,
           .round_plan = plan.kind == PushPlan::Kind::kRound,
           .round = ToNumber(plan.round),
-          .compensation = static_cast<float>(plan.compensation)};
+          .compensation = {static_cast<float>(plan.compensation),
+                           plan.compensation_memory}};
 }
 
 }  // namespace

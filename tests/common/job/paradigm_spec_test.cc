@@ -72,6 +72,16 @@ INSTANTIATE_TEST_SUITE_P(
         GoodSpec{"kbatchasync", "kbatchasync:k=2"},
         GoodSpec{"kasync:staleness_weight=inverse,staleness_cap=9",
                  "kasync:k=2,staleness_weight=inverse,staleness_cap=9"},
+        GoodSpec{"asp:staleness_weight=delay_compensated",
+                 "asp:staleness_weight=delay_compensated,lambda=0.04"},
+        // The adaptive variant has a lambda of its own, if it is given none.
+        GoodSpec{"asp:mean_square=0.95,staleness_weight=delay_compensated",
+                 "asp:staleness_weight=delay_compensated,lambda=2,"
+                 "mean_square=0.95"},
+        GoodSpec{"ssp:staleness_weight=delay_compensated,mean_square=0,"
+                 "lambda=0.04",
+                 "ssp:s=3,staleness_weight=delay_compensated,lambda=0.04,"
+                 "mean_square=0"},
         GoodSpec{"psp", "psp:beta=2,s=3,seed=1"},
         GoodSpec{"psp:seed=9,beta=0", "psp:beta=0,s=3,seed=9"},
         GoodSpec{"elastic", "elastic:r=15"}, GoodSpec{"abs", "abs:pieces=8"},
@@ -184,6 +194,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "from 0 to 100"},
         BadSpec{"asp:staleness_weight=delay_compensated,lambda=1001",
                 "lambda=1001", "from 0 to 1000"},
+        BadSpec{"asp:mean_square=0.95", "mean_square",
+                "staleness_weight=delay_compensated"},
+        BadSpec{"asp:staleness_weight=inverse,mean_square=none", "mean_square",
+                "staleness_weight=delay_compensated"},
+        BadSpec{"asp:staleness_weight=delay_compensated,mean_square=1",
+                "mean_square=1 is not a number", "from 0 to 0.999999, or none"},
         BadSpec{"psp:staleness_cap=-1", "staleness_cap=-1", "from 0 to"},
         BadSpec{"kbatchsync:k=0", "k=0", "from 1 to"},
         BadSpec{"kasync:k=0", "k=0", "from 1 to"},

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -359,7 +360,7 @@ using testing::FloatNear;
 PushBlock CompensatedPush(uint64_t incarnation, float lambda, double rate) {
   PushBlock push = PlainPush(incarnation, 1, 10);
   push.rate = rate;
-  push.compensation = lambda;
+  push.compensation.lambda = lambda;
   return push;
 }
 
@@ -395,7 +396,7 @@ TEST(JobShardCompensationTest, RoundsGatherCompensatedGradients) {
   PullAndKeep(*shard, 1);
   ASSERT_TRUE(Push(*shard, PlainPush(2, 1, 10), -2).ok());  // The weight is 2.
   PushBlock push = RoundPush(1, 1, 10, 7);
-  push.compensation = 0.5f;
+  push.compensation.lambda = 0.5f;
   ASSERT_TRUE(Push(*shard, push, 1).ok());  // 1 + 0.5 * 1 * 1 * (2 - 0) = 2.
   ASSERT_TRUE(shard->Close(1, {7}, 1).ok());
   EXPECT_THAT(ValuesNow(*shard), ElementsAre(0.0f));
@@ -418,6 +419,75 @@ TEST(JobShardCompensationTest, AnAbsurdLambdaIsAnError) {
     EXPECT_EQ(Push(*shard, CompensatedPush(1, lambda, 1), 1).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
+}
+
+TEST(JobShardCompensationTest, AnImpossibleMemoryIsAnError) {
+  const auto shard = MakeShard(SmallConfig(1));
+  for (const float memory :
+       {-0.1f, 1.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    PushBlock push = CompensatedPush(1, 2, 1);
+    push.compensation.memory = memory;
+    EXPECT_EQ(Push(*shard, push, 1).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+// One worker that is always one update late, with DC-ASGD-a, against the loop
+// of the paper.
+TEST(JobShardCompensationTest, TheAdaptiveOneIsAPlainLoop) {
+  constexpr float kLambda = 2;
+  constexpr float kMemory = 0.95f;
+  const auto shard = MakeShard(SmallConfig(1));
+  double weight = 0;
+  double mean = -1;  // None yet.
+  for (int64_t iteration = 1; iteration <= 50; ++iteration) {
+    PullAndKeep(*shard, 1);
+    const double pulled = weight;
+    ASSERT_TRUE(Push(*shard, PlainPush(2, iteration, 10), 0.01f).ok());
+    weight -= 0.01;
+    PushBlock push = CompensatedPush(1, kLambda, 0.1);
+    push.iteration = iteration;
+    push.compensation.memory = kMemory;
+    const float g = 0.3f + 0.01f * static_cast<float>(iteration % 7);
+    ASSERT_TRUE(Push(*shard, push, g).ok());
+    mean = mean < 0 ? g * g : kMemory * mean + (1 - kMemory) * g * g;
+    const double lambda = kLambda / std::sqrt(mean + 1e-7);
+    weight -= 0.1 * (g + lambda * g * g * (weight - pulled));
+    ASSERT_THAT(ValuesNow(*shard),
+                ElementsAre(FloatNear(static_cast<float>(weight), 1e-5f)))
+        << "iteration " << iteration;
+  }
+}
+
+// A gradient whose weights are not known counts for the mean alone.
+TEST(JobShardCompensationTest, TheMeanIsThatOfAllCompensatedPushes) {
+  const auto shard = MakeShard(SmallConfig(1));
+  PushBlock unknown = CompensatedPush(3, 1, 1);
+  unknown.compensation.memory = 0.5f;
+  ASSERT_TRUE(Push(*shard, unknown, 3).ok());  // Mean 9, weight -3.
+  PullAndKeep(*shard, 1);
+  ASSERT_TRUE(Push(*shard, PlainPush(2, 1, 10), -1).ok());  // Weight -2.
+  PushBlock push = CompensatedPush(1, 1, 1);
+  push.compensation.memory = 0.5f;
+  // Mean (9 + 1) / 2 = 5: 1 + 1 / sqrt(5) * 1 * (-2 + 3).
+  ASSERT_TRUE(Push(*shard, push, 1).ok());
+  EXPECT_THAT(ValuesNow(*shard),
+              ElementsAre(FloatNear(-3 - 1 / std::sqrt(5.0f), 1e-5f)));
+}
+
+// A square that no float holds makes this push infinite, not the mean.
+TEST(JobShardCompensationTest, AHugeGradientIsForgotten) {
+  const auto shard = MakeShard(SmallConfig(1));
+  PullAndKeep(*shard, 1);
+  ASSERT_TRUE(Push(*shard, PlainPush(2, 1, 10), -2).ok());
+  PushBlock push = CompensatedPush(1, 1, 1);
+  push.compensation.memory = 0.0f;
+  const auto huge = Push(*shard, push, std::numeric_limits<float>::max() / 4);
+  ASSERT_TRUE(huge.ok()) << huge.status();
+  EXPECT_THAT(huge->refused, ElementsAre(10u));
+  push.iteration = 2;
+  ASSERT_TRUE(Push(*shard, push, 1).ok());  // 1 + 1 / sqrt(1) * 1 * (2 - 0).
+  EXPECT_THAT(ValuesNow(*shard), ElementsAre(FloatNear(-1, 1e-5f)));
 }
 
 // What is kept costs memory only until the next pull or the fence.

@@ -309,9 +309,29 @@ TEST_F(ReplicaTest, ACompensatedGradientIsTakenAsItWasApplied) {
   pair_.Begin(1);
   pair_.Deliver();
   PushBlock push = PlainPush(5, 1, 10);
-  push.compensation = 0.5;
+  push.compensation.lambda = 0.5f;
   ASSERT_TRUE(Push(primary, push, 2).ok());
   pair_.Deliver();
+  ASSERT_TRUE(pair_.backup().BecomePrimary().ok());
+  EXPECT_EQ(Bits(pair_.backup()), Bits(primary));
+}
+
+// The running mean stays at the primary; what it does to gradients does not.
+TEST_F(ReplicaTest, SoIsAnAdaptivelyCompensatedOne) {
+  JobShard& primary = pair_.primary();
+  pair_.Begin(1);
+  for (int64_t iteration = 1; iteration <= 3; ++iteration) {
+    PullResult pulled;
+    primary.PullAndKeep({.incarnation = 5,
+                         .deadline = absl::InfiniteFuture(),
+                         .request = static_cast<uint64_t>(iteration)},
+                        0, pulled.callback());
+    ASSERT_TRUE(Push(primary, PlainPush(6, iteration, 10), 3).ok());
+    PushBlock push = PlainPush(5, iteration, 10);
+    push.compensation = {.lambda = 2, .memory = 0.95f};
+    ASSERT_TRUE(Push(primary, push, 0.7f * static_cast<float>(iteration)).ok());
+    pair_.Deliver();
+  }
   ASSERT_TRUE(pair_.backup().BecomePrimary().ok());
   EXPECT_EQ(Bits(pair_.backup()), Bits(primary));
 }

@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_TYPES_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "common/sample_range.h"
 
@@ -85,6 +86,9 @@ struct PushPlan {
   // lambda of delay compensation (DC-ASGD): the servers add lambda * g * g *
   // (weights now - weights pulled) to each element g; 0: they do not.
   double compensation = 0;
+  // m of its adaptive variant (DC-ASGD-a): the servers divide lambda by the
+  // root of a running mean of g * g; nothing: they do not.
+  std::optional<double> compensation_memory = std::nullopt;
 
   friend bool operator==(const PushPlan&, const PushPlan&) = default;
 };

@@ -65,9 +65,7 @@ class StalenessAware final : public SyncPolicy {
       if (auto* const release = std::get_if<Release>(&action)) {
         plans_[release->worker] = release->plan;
         if (Asks()) release->plan = PushPlan::Ask();
-        if (rule_.weight == StalenessWeight::kDelayCompensated) {
-          release->plan.compensation = rule_.lambda;
-        }
+        Compensate(release->plan);
       }
       actions.push_back(std::move(action));
     }
@@ -77,6 +75,12 @@ class StalenessAware final : public SyncPolicy {
   bool Asks() const {
     return rule_.cap.has_value() || rule_.weight == StalenessWeight::kInverse ||
            rule_.weight == StalenessWeight::kExponential;
+  }
+
+  void Compensate(PushPlan& plan) const {
+    if (rule_.weight != StalenessWeight::kDelayCompensated) return;
+    plan.compensation = rule_.lambda;
+    plan.compensation_memory = rule_.mean_square;
   }
 
   void Weigh(WorkerId worker, int64_t staleness, PushPlan plan,
@@ -92,9 +96,8 @@ class StalenessAware final : public SyncPolicy {
       plan.weight /= sigma + 1;
     } else if (rule_.weight == StalenessWeight::kExponential) {
       plan.weight *= std::exp(-rule_.decay * sigma);
-    } else if (rule_.weight == StalenessWeight::kDelayCompensated) {
-      plan.compensation = rule_.lambda;
     }
+    Compensate(plan);
     actions.push_back(PlanPush{worker, plan});
   }
 

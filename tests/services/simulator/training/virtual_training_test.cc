@@ -184,6 +184,7 @@ TEST_F(VirtualTrainingTest, EveryParadigmLearns) {
        {"bsp", "asp", "ssp:s=2", "dssp", "saps", "cgp", "ksync:k=2",
         "kasync:k=2", "backup:b=1", "abs", "elastic", "psp",
         "asp:staleness_weight=delay_compensated",
+        "asp:staleness_weight=delay_compensated,mean_square=0.95",
         "kbatchasync:k=2,staleness_weight=delay_compensated"}) {
     const auto training = Train(paradigm, {1, 1, 4}, 4);
     const std::vector<AccuracyPoint>& points = training->accuracy();

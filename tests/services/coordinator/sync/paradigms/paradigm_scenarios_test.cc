@@ -81,6 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"kasync:k=2,staleness_weight=inverse,staleness_cap=1"},
         Case{"kbatchasync:k=3,staleness_weight=exponential"},
         Case{"kasync:k=3,staleness_weight=delay_compensated"},
+        Case{"asp:staleness_weight=delay_compensated,mean_square=0.95"},
         Case{"psp:beta=0,s=0"}, Case{"psp:beta=1,s=0"}, Case{"psp:beta=2,s=1"},
         Case{"psp:beta=1000,s=2"},
         Case{"psp:beta=2,s=0,staleness_weight=inverse"}, Case{"elastic:r=1"},

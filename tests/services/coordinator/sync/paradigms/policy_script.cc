@@ -109,6 +109,9 @@ std::string ToText(const PushPlan& plan) {
   if (plan.compensation != 0) {
     absl::StrAppend(&text, " compensated ", plan.compensation);
   }
+  if (plan.compensation_memory.has_value()) {
+    absl::StrAppend(&text, " by a mean square of ", *plan.compensation_memory);
+  }
   return text;
 }
 
