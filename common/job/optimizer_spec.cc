@@ -22,6 +22,11 @@ struct KindName {
 constexpr std::array<KindName, 3> kKinds = {
     {{Kind::kSgd, "sgd"}, {Kind::kAdam, "adam"}, {Kind::kAdamW, "adamw"}}};
 
+constexpr absl::string_view kMomentum = "momentum";
+constexpr absl::string_view kAuto = "auto";
+constexpr absl::string_view kTotalMomentum = "total_momentum";
+constexpr double kUsualTotal = 0.9;
+
 // One number of a spec, and which kinds have it.
 struct Number {
   absl::string_view key;
@@ -33,7 +38,7 @@ struct Number {
   bool closed;
 };
 constexpr std::array<Number, 5> kNumbers = {{
-    {"momentum", &OptimizerSpec::momentum, true, false, 0, 1, false},
+    {kMomentum, &OptimizerSpec::momentum, true, false, 0, 1, false},
     {"weight_decay", &OptimizerSpec::weight_decay, true, true, 0, 1, true},
     {"beta1", &OptimizerSpec::beta1, false, true, 0, 1, false},
     {"beta2", &OptimizerSpec::beta2, false, true, 0, 1, false},
@@ -52,7 +57,10 @@ std::vector<absl::string_view> KeysOf(Kind kind) {
   for (const Number& number : kNumbers) {
     if (Has(kind, number)) keys.push_back(number.key);
   }
-  if (kind == Kind::kSgd) keys.push_back("nesterov");
+  if (kind == Kind::kSgd) {
+    keys.push_back(kTotalMomentum);
+    keys.push_back("nesterov");
+  }
   keys.push_back(kNoDecay);
   return keys;
 }
@@ -65,6 +73,26 @@ absl::StatusOr<Kind> ParseKind(absl::string_view name) {
       absl::StrCat("unknown optimizer \"", name, "\"; use sgd, adam or adamw"));
 }
 
+absl::Status ReadNumber(absl::string_view key, absl::string_view text,
+                        double& number) {
+  if (absl::SimpleAtod(text, &number)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " must be a number, not \"", text, "\"",
+                   key == kMomentum ? ", or auto" : ""));
+}
+
+absl::Status ReadTotalMomentum(const SpecParameters& parameters,
+                               OptimizerSpec& spec) {
+  if (spec.momentum_by_staleness) spec.momentum = kUsualTotal;
+  if (!parameters.Has(kTotalMomentum)) return absl::OkStatus();
+  if (!spec.momentum_by_staleness) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kTotalMomentum, " needs momentum=auto"));
+  }
+  return ReadNumber(kTotalMomentum, parameters.Text(kTotalMomentum, ""),
+                    spec.momentum);
+}
+
 absl::StatusOr<OptimizerSpec> ReadFields(Kind kind, absl::string_view text) {
   PACELINE_ASSIGN_OR_RETURN(const SpecParameters parameters,
                             SpecParameters::Parse(text, KeysOf(kind)));
@@ -72,10 +100,13 @@ absl::StatusOr<OptimizerSpec> ReadFields(Kind kind, absl::string_view text) {
   for (const Number& number : kNumbers) {
     if (!parameters.Has(number.key)) continue;
     const absl::string_view value = parameters.Text(number.key, "");
-    if (absl::SimpleAtod(value, &(spec.*number.field))) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(number.key, " must be a number, not \"", value, "\""));
+    if (number.key == kMomentum && value == kAuto) {
+      spec.momentum_by_staleness = true;
+      continue;
+    }
+    PACELINE_RETURN_IF_ERROR(ReadNumber(number.key, value, spec.*number.field));
   }
+  PACELINE_RETURN_IF_ERROR(ReadTotalMomentum(parameters, spec));
   PACELINE_ASSIGN_OR_RETURN(const size_t nesterov,
                             parameters.Choice("nesterov", {"false", "true"}));
   spec.nesterov = nesterov == 1;
@@ -95,6 +126,18 @@ std::string Exactly(double value) {
 
 }  // namespace
 
+std::optional<double> TotalMomentum(const OptimizerSpec& spec) {
+  if (!spec.momentum_by_staleness) return std::nullopt;
+  return spec.momentum;
+}
+
+std::string WithoutStaleness(const std::string& text) {
+  absl::StatusOr<OptimizerSpec> spec = ParseOptimizerSpec(text);
+  if (!spec.ok() || !spec->momentum_by_staleness) return text;
+  spec->momentum_by_staleness = false;
+  return FormatOptimizerSpec(*spec);
+}
+
 std::vector<std::string> OptimizerSlotNames(const OptimizerSpec& spec) {
   if (spec.kind != Kind::kSgd) return {"m", "v"};
   if (spec.momentum > 0) return {"momentum"};
@@ -111,6 +154,10 @@ absl::Status ValidateOptimizerSpec(const OptimizerSpec& spec) {
     return absl::InvalidArgumentError(absl::StrCat(
         "optimizer: ", number.key, " is ", value, "; it must be in [",
         number.least, ", ", number.most, number.closed ? "]" : ")"));
+  }
+  if (spec.momentum_by_staleness && spec.momentum == 0) {
+    return absl::InvalidArgumentError(
+        "optimizer: momentum=auto needs a total_momentum above 0");
   }
   if (spec.kind == Kind::kSgd && spec.nesterov && spec.momentum == 0) {
     return absl::InvalidArgumentError(
@@ -137,6 +184,12 @@ std::string FormatOptimizerSpec(const OptimizerSpec& spec) {
   for (const Number& number : kNumbers) {
     const double value = spec.*number.field;
     if (!Has(spec.kind, number) || value == defaults.*number.field) continue;
+    if (number.key == kMomentum && spec.momentum_by_staleness) {
+      fields.push_back(absl::StrCat(kMomentum, "=", kAuto));
+      if (value == kUsualTotal) continue;
+      fields.push_back(absl::StrCat(kTotalMomentum, "=", Exactly(value)));
+      continue;
+    }
     fields.push_back(absl::StrCat(number.key, "=", Exactly(value)));
   }
   if (spec.kind == Kind::kSgd && spec.nesterov) {

@@ -2,6 +2,7 @@
 #define PACELINE_COMMON_JOB_OPTIMIZER_SPEC_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,10 @@ struct OptimizerSpec {
   enum class Kind : uint8_t { kSgd, kAdam, kAdamW };
 
   Kind kind = Kind::kSgd;
-  double momentum = 0;    // kSgd; in [0, 1).
+  double momentum = 0;  // kSgd; in [0, 1).
+  // kSgd; needs a momentum. That is the total then: what a job's staleness adds
+  // to an update's explicit momentum is taken off it.
+  bool momentum_by_staleness = false;
   bool nesterov = false;  // kSgd; needs a momentum.
   // Added to the gradient (kSgd, kAdam), or shrinking the weights by itself
   // (kAdamW). In [0, 1].
@@ -37,12 +41,22 @@ struct OptimizerSpec {
 // Reads "sgd:momentum=0.9,nesterov=true,weight_decay=5e-4",
 // "adam:beta1=0.9,beta2=0.999,epsilon=1e-8,weight_decay=0" or "adamw:" with the
 // same keys, all with "no_decay=norms_and_biases"; what is left out keeps its
-// default, as in plain "sgd".
+// default, as in plain "sgd". "momentum=auto" is momentum_by_staleness, at
+// "total_momentum=0.9" if that is not given.
 // INVALID_ARGUMENT, saying what is allowed, for anything else.
 absl::StatusOr<OptimizerSpec> ParseOptimizerSpec(absl::string_view text);
 
 // The text that ParseOptimizerSpec() reads back, without defaults.
 std::string FormatOptimizerSpec(const OptimizerSpec& spec);
+
+// Returns the total momentum from which staleness takes its part; nothing: the
+// momentum does not depend on it.
+std::optional<double> TotalMomentum(const OptimizerSpec& spec);
+
+// Returns `text` with the total in place of "momentum=auto", for who takes
+// steps of its own and knows nothing of the job's staleness. What
+// ParseOptimizerSpec() refuses stays as it is.
+std::string WithoutStaleness(const std::string& text);
 
 // Returns what a checkpoint calls the arrays that the optimizer keeps beside
 // the weights, in the order of BlockState's slots: nothing, "momentum", or "m"

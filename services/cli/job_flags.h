@@ -44,7 +44,8 @@ inline constexpr char kJobFlagsHelp[] =
   bsp, asp, ssp:s=3, dssp:lower=3,upper=15,mode=exact|bounded|printed, cgp,
   saps:mode=refresh|damp|drop, ksync, kbatchsync, backup, kasync, kbatchasync,
   psp, elastic, abs, syncswitch. Example with a batching: bsp,batching=balanced
-Optimizers: sgd:momentum=0.9,nesterov=true,weight_decay=5e-4, adam, adamw.
+Optimizers: sgd:momentum=0.9,nesterov=true,weight_decay=5e-4, sgd:momentum=auto,
+  adam, adamw.
   Each takes no_decay=norms_and_biases beside a weight_decay.
 Schedules: constant, step:at=0.5|0.75,factor=0.1. Each takes warmup=0.1, and
   count=updates, as papers have it: shares are of (all samples / batch size).

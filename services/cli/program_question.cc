@@ -32,7 +32,7 @@ std::string JobFrameOf(const v1::JobSpec& spec) {
   job.micro_batch =
       spec.micro_batch() > 0 ? spec.micro_batch() : job.batch_size;
   job.wire = absl::AsciiStrToLower(v1::WireFormat_Name(spec.wire()));
-  job.optimizer = spec.optimizer();
+  job.optimizer = WithoutStaleness(spec.optimizer());
   job.learning_rate = spec.learning_rate();
   job.data = spec.data();
   return JobFrame(job);

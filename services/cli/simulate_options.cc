@@ -410,6 +410,7 @@ absl::StatusOr<SimulateOptions> ParseSimulateOptions(
   options.plot = flags.plot;
   ClusterSpec& cluster = options.cluster;
   cluster.run.batch_size = plan.spec.batch_size();
+  cluster.run.total_momentum = TotalMomentum(plan.optimizer);
   cluster.run.lease = job.lease;
   cluster.servers = static_cast<int>(flags.servers);
   cluster.micro_batch = job.spec.micro_batch();

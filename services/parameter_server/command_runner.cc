@@ -100,7 +100,10 @@ absl::Status Close(JobShard& job, const v1::CloseRound& close,
                                      close.rounds().end());
   const Clock& clock = Clock::Real();
   const absl::Time began = clock.Now();
-  PACELINE_RETURN_IF_ERROR(job.Close(close.closing(), rounds, close.rate()));
+  std::optional<double> momentum;
+  if (close.has_momentum()) momentum = close.momentum();
+  PACELINE_RETURN_IF_ERROR(
+      job.Close(close.closing(), rounds, close.rate(), momentum));
   metrics.closings.Increment();
   metrics.closing_seconds.Observe(absl::ToDoubleSeconds(clock.Now() - began));
   return absl::OkStatus();

@@ -26,6 +26,7 @@ inline PushBlock PushFromWire(const v1::PushBlock& wire, uint64_t incarnation) {
   push.weight = wire.weight();
   push.rate = wire.immediate_rate();
   push.rated_at = wire.rated_at();
+  if (wire.has_momentum()) push.momentum = wire.momentum();
   push.round_plan = wire.has_round();
   push.round = wire.round();
   push.compensation.lambda = wire.compensation();

@@ -34,6 +34,7 @@ PushEntry ToEntry(const PushBlock& push, bool refused) {
           .samples = push.samples,
           .weight = push.weight,
           .rate = push.rate,
+          .momentum = push.momentum,
           .round_plan = push.round_plan,
           .round = push.round,
           .refused = refused,
@@ -60,12 +61,18 @@ void Fill(PushEntry& entry, const Gradient& gradient,
   if (entry.owner == nullptr) KeepCopy(entry);
 }
 
+// As an update may have it.
+bool IsMomentum(std::optional<double> momentum) {
+  return momentum.value_or(0) >= 0 && momentum.value_or(0) < 1;
+}
+
 absl::Status ValidatePush(const PushBlock& push) {
   const absl::string_view fault =
       push.iteration < 1                                 ? "iteration"
       : push.samples < 1 || push.samples > kSamplesMax   ? "sample count"
       : !(push.weight >= 0 && push.weight <= kWeightMax) ? "weight"
       : !(push.rate >= 0 && push.rate <= kRateMax)       ? "rate"
+      : !IsMomentum(push.momentum)                       ? "momentum"
       : !(push.compensation.lambda >= 0 &&
           push.compensation.lambda <= kWeightMax)
           ? "compensation"
@@ -289,8 +296,10 @@ absl::Status JobShard::Take(HostedBlock& block, const PushBlock& push,
         UpdateRule::RoundFactor(push.samples, push.weight, block.config.kind);
     return block.sums.Add(push.round, push.samples, factor, payload, dtype);
   }
-  Apply(block, rule_.Immediate(push.samples, push.weight, push.rate), payload,
-        dtype);
+  Contribution contribution =
+      rule_.Immediate(push.samples, push.weight, push.rate);
+  contribution.momentum = push.momentum;
+  Apply(block, contribution, payload, dtype);
   return absl::OkStatus();
 }
 
@@ -370,7 +379,7 @@ ShardCounters JobShard::Counters() const {
 }
 
 absl::Status JobShard::Close(int64_t closing, absl::Span<const uint64_t> rounds,
-                             double rate) {
+                             double rate, std::optional<double> momentum) {
   if (stopped_.load()) return pulls_.status();
   PullAnswers answers;
   {
@@ -384,7 +393,12 @@ absl::Status JobShard::Close(int64_t closing, absl::Span<const uint64_t> rounds,
           absl::StrCat("closing ", closing, ": the rate ", rate,
                        " is not in [0, ", kRateMax, "]"));
     }
-    DrainRounds(rounds, rate);
+    if (!IsMomentum(momentum)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("closing ", closing, ": the momentum ", *momentum,
+                       " is not in [0, 1)"));
+    }
+    DrainRounds(rounds, rate, momentum);
     closing_ = closing;
     answers = pulls_.Advance(closing);
   }
@@ -392,24 +406,29 @@ absl::Status JobShard::Close(int64_t closing, absl::Span<const uint64_t> rounds,
   return absl::OkStatus();
 }
 
-void JobShard::DrainRounds(absl::Span<const uint64_t> rounds, double rate) {
+void JobShard::DrainRounds(absl::Span<const uint64_t> rounds, double rate,
+                           std::optional<double> momentum) {
   const uint64_t following = log_.following();
   for (const auto& block : blocks_) {
     absl::MutexLock order(&block->order);
-    if (!DrainBlock(*block, rounds, rate) || !IsFollowed(*block, following)) {
+    if (!DrainBlock(*block, rounds, rate, momentum) ||
+        !IsFollowed(*block, following)) {
       continue;
     }
     log_.Append(
         following,
-        DrainEntry{block->config.id, {rounds.begin(), rounds.end()}, rate});
+        DrainEntry{
+            block->config.id, {rounds.begin(), rounds.end()}, rate, momentum});
   }
 }
 
 bool JobShard::DrainBlock(HostedBlock& block, absl::Span<const uint64_t> rounds,
-                          double rate) {
+                          double rate, std::optional<double> momentum) {
   std::optional<RoundSum> gathered = block.sums.Drain(rounds);
   if (!gathered.has_value()) return false;
-  Apply(block, rule_.Round(gathered->samples, rate),
+  Contribution contribution = rule_.Round(gathered->samples, rate);
+  contribution.momentum = momentum;
+  Apply(block, contribution,
         Payload::OfFloats(gathered->sum.get(), block.state.size()),
         DType::kF32);
   block.sums.Recycle(std::move(gathered->sum));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,12 +35,14 @@ namespace paceline {
 // The head of one pushed block.
 struct PushBlock {
   uint64_t incarnation = 0;
-  int64_t iteration = 0;    // From 1; the worker's own sequence number.
-  uint32_t block = 0;       // Its id.
-  uint32_t samples = 0;     // n, that the mean gradient is of; at least 1.
-  float weight = 1;         // u
-  double rate = 0;          // Of an immediate push; unused for a round.
-  int64_t rated_at = 0;     // The version at which that was set.
+  int64_t iteration = 0;  // From 1; the worker's own sequence number.
+  uint32_t block = 0;     // Its id.
+  uint32_t samples = 0;   // n, that the mean gradient is of; at least 1.
+  float weight = 1;       // u
+  double rate = 0;        // Of an immediate push; unused for a round.
+  int64_t rated_at = 0;   // The version at which that was set.
+  // Of an immediate push, in [0, 1); nothing: the optimizer's.
+  std::optional<double> momentum = std::nullopt;
   bool round_plan = false;  // Gathers for `round` instead of applying.
   uint64_t round = 0;
   // Of its delay. Where nothing is kept of the last pull there is none.
@@ -131,10 +134,13 @@ class JobShard {
   // The coordinator's commands.
 
   // Drains the accumulators of `rounds` and applies, block by block, their sum
-  // as one update at `rate`; then serves the pulls that waited for `closing`.
-  // INVALID_ARGUMENT: `closing` is not above the last, or an absurd rate.
+  // as one update at `rate`, with that momentum if it is not the optimizer's;
+  // then serves the pulls that waited for `closing`.
+  // INVALID_ARGUMENT: `closing` is not above the last, or an absurd rate or
+  // momentum.
   absl::Status Close(int64_t closing, absl::Span<const uint64_t> rounds,
-                     double rate);
+                     double rate,
+                     std::optional<double> momentum = std::nullopt);
 
   // Refuses the incarnation from now on; once this returns, nothing of it is
   // applied any more, and the answer says exactly what had been taken. Another
@@ -255,10 +261,12 @@ class JobShard {
                                         const BlockState* pulled);
   void Apply(HostedBlock& block, const Contribution& contribution,
              const Payload& payload, DType dtype);
-  void DrainRounds(absl::Span<const uint64_t> rounds, double rate);
+  void DrainRounds(absl::Span<const uint64_t> rounds, double rate,
+                   std::optional<double> momentum);
   // One block of them.
   bool DrainBlock(HostedBlock& block, absl::Span<const uint64_t> rounds,
-                  double rate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(block.order);
+                  double rate, std::optional<double> momentum)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(block.order);
   void AppendState(HostedBlock& block, uint32_t index, uint64_t following);
 
   // One kind of entry each.

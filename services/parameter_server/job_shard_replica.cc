@@ -19,6 +19,7 @@ PushBlock ToPush(const PushEntry& entry) {
           .samples = entry.samples,
           .weight = entry.weight,
           .rate = entry.rate,
+          .momentum = entry.momentum,
           .round_plan = entry.round_plan,
           .round = entry.round};
 }
@@ -202,13 +203,15 @@ absl::Status JobShard::ReplayEntry(const PushEntry& push) {
 
 absl::Status JobShard::ReplayEntry(const DrainEntry& drain) {
   PACELINE_ASSIGN_OR_RETURN(const uint32_t index, FindBlock(drain.block));
-  if (!(drain.rate >= 0 && drain.rate <= kRateMax)) {
-    return absl::InvalidArgumentError("a drain's rate is out of range");
+  if (!(drain.rate >= 0 && drain.rate <= kRateMax &&
+        drain.momentum.value_or(0) >= 0 && drain.momentum.value_or(0) < 1)) {
+    return absl::InvalidArgumentError(
+        "a drain's rate or momentum is out of range");
   }
   HostedBlock& block = *blocks_[index];
   if (block.state.Read() == nullptr) return WrongSize(drain.block);
   absl::MutexLock order(&block.order);
-  DrainBlock(block, drain.rounds, drain.rate);
+  DrainBlock(block, drain.rounds, drain.rate, drain.momentum);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -25,6 +26,7 @@ struct PushEntry {
   uint32_t samples = 0;
   float weight = 1;
   double rate = 0;
+  std::optional<double> momentum = std::nullopt;
   bool round_plan = false;
   uint64_t round = 0;
   bool refused = false;  // It was not finite: there is no payload.
@@ -38,6 +40,7 @@ struct DrainEntry {
   uint32_t block = 0;
   std::vector<uint64_t> rounds;
   double rate = 0;
+  std::optional<double> momentum = std::nullopt;
 };
 
 // What there is beside blocks, when a backup begins to follow.

@@ -88,6 +88,7 @@ v1::ReplicaEntry ToHeader(const PushEntry& push) {
   } else {
     wire.set_immediate_rate(push.rate);
   }
+  if (push.momentum.has_value()) wire.set_momentum(*push.momentum);
   wire.set_format(ToWire(push.dtype));
   wire.set_refused(push.refused);
   return header;
@@ -99,6 +100,7 @@ v1::ReplicaEntry ToHeader(const DrainEntry& drain) {
   wire.set_block(drain.block);
   for (const uint64_t round : drain.rounds) wire.add_rounds(round);
   wire.set_rate(drain.rate);
+  if (drain.momentum.has_value()) wire.set_momentum(*drain.momentum);
   return header;
 }
 
@@ -176,8 +178,17 @@ absl::StatusOr<PushEntry> FromWire(const v1::ReplicaPush& wire,
                  .refused = wire.refused(),
                  .payload = payload,
                  .owner = nullptr};
+  if (wire.has_momentum()) push.momentum = wire.momentum();
   PACELINE_ASSIGN_OR_RETURN(push.dtype, paceline::FromWire(wire.format()));
   return push;
+}
+
+DrainEntry FromWire(const v1::ReplicaDrain& wire) {
+  DrainEntry drain{.block = wire.block(),
+                   .rounds = {wire.rounds().begin(), wire.rounds().end()},
+                   .rate = wire.rate()};
+  if (wire.has_momentum()) drain.momentum = wire.momentum();
+  return drain;
 }
 
 absl::StatusOr<SumEntry> FromWire(const v1::ReplicaSum& wire,
@@ -257,10 +268,7 @@ absl::StatusOr<std::optional<ReplicaEntry>> ReplicaReader::Read(
       return ReplicaEntry(std::move(push));
     }
     case v1::ReplicaEntry::kDrain:
-      return ReplicaEntry(DrainEntry{
-          header.drain().block(),
-          {header.drain().rounds().begin(), header.drain().rounds().end()},
-          header.drain().rate()});
+      return ReplicaEntry(FromWire(header.drain()));
     case v1::ReplicaEntry::kCommand:
       return ReplicaEntry(FromWire(header.command(), blocks));
     case v1::ReplicaEntry::kHello:

@@ -100,7 +100,8 @@ void UpdateRule::ApplySgd(const TensorTuning& tuning,
   const SgdTerms terms = {
       .gradient = static_cast<float>(s * contribution.gradient_scale),
       .decay = static_cast<float>(s * DecayOf(tuning)),
-      .momentum = static_cast<float>(optimizer_.momentum),
+      .momentum = static_cast<float>(
+          contribution.momentum.value_or(optimizer_.momentum)),
       .rate = static_cast<float>(contribution.rate * tuning.rate_factor)};
   const auto kernel = optimizer_.nesterov       ? NesterovUpdate
                       : optimizer_.momentum > 0 ? MomentumUpdate

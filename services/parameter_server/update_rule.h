@@ -23,6 +23,9 @@ struct Contribution {
   double strength = 0;        // s
   double gradient_scale = 1;  // What was sent times this is the mean gradient.
   double rate = 0;            // The learning rate of this update.
+  // Of this update, in [0, 1); nothing, or an optimizer that has none: the
+  // optimizer's.
+  std::optional<double> momentum = std::nullopt;
 };
 
 // What a tensor has of its own.

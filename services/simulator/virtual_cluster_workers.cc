@@ -169,6 +169,7 @@ void VirtualCluster::SendPlan(const PlanCommand& command) {
   worker.grant.plan = command.plan;
   worker.grant.rate = command.rate;
   worker.grant.rated_at = command.rated_at;
+  worker.grant.momentum = command.momentum;
   Next(id, EventKind::kPlanArrives, ArrivalAtMember(id));
 }
 

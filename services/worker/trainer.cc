@@ -25,6 +25,7 @@ v1::PushBlock HeaderOf(int64_t iteration, uint32_t samples,
   } else {
     header.set_immediate_rate(plan.immediate_rate());
     header.set_rated_at(plan.rated_at());
+    if (plan.has_momentum()) header.set_momentum(plan.momentum());
   }
   return header;
 }

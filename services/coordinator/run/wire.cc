@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/manifest.h"
@@ -98,12 +99,14 @@ absl::StatusOr<RunInput> ReadyFrom(WorkerId worker,
                      {ready.lookahead(), ready.micro_batch(), ready.extends()}};
 }
 
-v1::PushPlan ToWire(const PushPlan& plan, double rate, Version rated_at) {
+v1::PushPlan ToWire(const PushPlan& plan, double rate, Version rated_at,
+                    std::optional<double> momentum) {
   v1::PushPlan wire;
   switch (plan.kind) {
     case PushPlan::Kind::kImmediate:
       wire.set_immediate_rate(rate);
       wire.set_rated_at(rated_at);
+      if (momentum.has_value()) wire.set_momentum(*momentum);
       break;
     case PushPlan::Kind::kRound:
       wire.set_round(ToNumber(plan.round));
@@ -213,7 +216,8 @@ v1::WorkerCommand ToWire(const Grant& grant) {
   for (const SampleRange& range : grant.reserved) {
     ToWire(range, *wire.add_reserved());
   }
-  *wire.mutable_plan() = ToWire(grant.plan, grant.rate, grant.rated_at);
+  *wire.mutable_plan() =
+      ToWire(grant.plan, grant.rate, grant.rated_at, grant.momentum);
   wire.set_rate(grant.rate);
   return command;
 }
@@ -222,7 +226,7 @@ v1::WorkerCommand ToWire(const PlanCommand& plan) {
   v1::WorkerCommand command;
   command.mutable_plan_push()->set_iteration(plan.iteration);
   *command.mutable_plan_push()->mutable_plan() =
-      ToWire(plan.plan, plan.rate, plan.rated_at);
+      ToWire(plan.plan, plan.rate, plan.rated_at, plan.momentum);
   return command;
 }
 
@@ -312,6 +316,9 @@ v1::ServerCommand ToWire(const NumberedCommand& command, size_t shard,
           [&](const CloseCommand& close) {
             wire.mutable_close()->set_closing(close.closing);
             wire.mutable_close()->set_rate(close.rate);
+            if (close.momentum.has_value()) {
+              wire.mutable_close()->set_momentum(*close.momentum);
+            }
             for (const RoundId round : close.rounds) {
               wire.mutable_close()->add_rounds(ToNumber(round));
             }
@@ -359,6 +366,7 @@ CourseOptions ToCourseOptions(const JobPlan& plan) {
   options.paradigm = plan.paradigm;
   options.batch_size = plan.spec.batch_size();
   options.micro_batch = plan.spec.micro_batch();
+  options.total_momentum = TotalMomentum(plan.optimizer);
   options.switches = plan.switches;
   options.evaluate = !plan.spec.evaluation().disabled();
   options.eval_every = plan.spec.evaluation().every();

@@ -30,6 +30,7 @@ PushBlock HeadOf(const Grant& grant, uint32_t samples) {
           .weight = static_cast<float>(plan.weight),
           .rate = grant.rate,
           .rated_at = grant.rated_at,
+          .momentum = grant.momentum,
           .round_plan = plan.kind == PushPlan::Kind::kRound,
           .round = ToNumber(plan.round),
           .compensation = {static_cast<float>(plan.compensation),
@@ -102,7 +103,7 @@ void VirtualTraining::Closed(Nanos /*at*/, const CloseCommand& close) {
   if (!status_.ok()) return;
   std::vector<uint64_t> rounds;
   for (const RoundId round : close.rounds) rounds.push_back(ToNumber(round));
-  status_ = shard_->Close(close.closing, rounds, close.rate);
+  status_ = shard_->Close(close.closing, rounds, close.rate, close.momentum);
 }
 
 void VirtualTraining::SnapshotTaken(Nanos at, const SnapshotCommand& taken,

@@ -35,8 +35,10 @@ absl::Status CheckOptimizer(const ProgramAttach& attach,
   if (!attach.optimizer.has_value()) return absl::OkStatus();
   const auto own = ParseOptimizerSpec(*attach.optimizer);
   PACELINE_RETURN_IF_ERROR(Annotate(own.status(), "the program's optimizer"));
-  PACELINE_ASSIGN_OR_RETURN(const OptimizerSpec wanted,
+  PACELINE_ASSIGN_OR_RETURN(OptimizerSpec wanted,
                             ParseOptimizerSpec(job.optimizer()));
+  // Who knows nothing of staleness has the total.
+  wanted.momentum_by_staleness = own->momentum_by_staleness;
   if (*own == wanted) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "the program's optimizer is ", FormatOptimizerSpec(*own),
@@ -96,7 +98,7 @@ absl::Status ProgramComputation::AwaitAttach(const v1::Assignment& assignment,
                         ? std::min(job_.micro_batch(), job_.batch_size())
                         : job_.batch_size();
   job.wire = std::string(DTypeName(wire_));
-  job.optimizer = job_.optimizer();
+  job.optimizer = WithoutStaleness(job_.optimizer());
   job.learning_rate = job_.learning_rate();
   job.data = job_.data();
   const ProgramPatience patience = {

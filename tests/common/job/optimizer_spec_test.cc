@@ -35,6 +35,8 @@ TEST(OptimizerSpecTest, FormatIsReadBack) {
         "sgd:momentum=0.9,weight_decay=0.01,nesterov=true,"
         "no_decay=norms_and_biases",
         "adamw:weight_decay=0.05,no_decay=norms_and_biases",
+        "sgd:momentum=auto",
+        "sgd:momentum=auto,total_momentum=0.95,nesterov=true",
         // Rounded to six digits it would be 1, which is none.
         "adam:beta2=0.9999999"}) {
     const OptimizerSpec spec = *ParseOptimizerSpec(text);
@@ -52,11 +54,22 @@ TEST(OptimizerSpecTest, SaysWhatIsWrong) {
            Case{"", "unknown optimizer \"\"; use sgd, adam or adamw"},
            Case{"rmsprop", "use sgd, adam or adamw"},
            Case{"sgd:beta1=0.9",
-                "the parameters momentum, weight_decay, nesterov"},
+                "the parameters momentum, weight_decay, total_momentum, "
+                "nesterov"},
            Case{"adam:momentum=0.9",
                 "the parameters weight_decay, beta1, beta2, epsilon"},
            Case{"adam:nesterov=true", "unknown parameter \"nesterov\""},
-           Case{"sgd:momentum=x", "momentum must be a number, not \"x\""},
+           Case{"sgd:momentum=x",
+                "momentum must be a number, not \"x\", or auto"},
+           Case{"sgd:total_momentum=0.9", "total_momentum needs momentum=auto"},
+           Case{"sgd:momentum=0.9,total_momentum=0.9",
+                "total_momentum needs momentum=auto"},
+           Case{"sgd:momentum=auto,total_momentum=0",
+                "momentum=auto needs a total_momentum above 0"},
+           Case{"sgd:momentum=auto,total_momentum=1", "it must be in [0, 1)"},
+           Case{"sgd:momentum=auto,total_momentum=much",
+                "total_momentum must be a number, not \"much\""},
+           Case{"adam:total_momentum=0.9", "unknown parameter"},
            Case{"sgd:momentum", "not of the form parameter=value"},
            Case{"sgd:momentum=", "not of the form parameter=value"},
            // Empty parameters were passed over once.
@@ -83,6 +96,28 @@ TEST(OptimizerSpecTest, SaysWhatIsWrong) {
     EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(c.message))
         << c.text;
   }
+}
+
+TEST(OptimizerSpecTest, AnAutomaticMomentumHasATotal) {
+  const OptimizerSpec usual = *ParseOptimizerSpec("sgd:momentum=auto");
+  EXPECT_TRUE(usual.momentum_by_staleness);
+  EXPECT_EQ(usual.momentum, 0.9);
+  EXPECT_EQ(*ParseOptimizerSpec("sgd:momentum=auto,total_momentum=0.9"), usual);
+  EXPECT_EQ(OptimizerSlotNames(usual), std::vector<std::string>{"momentum"});
+  EXPECT_EQ(TotalMomentum(usual), 0.9);
+  EXPECT_EQ(TotalMomentum(*ParseOptimizerSpec("sgd:momentum=0.9")),
+            std::nullopt);
+}
+
+TEST(OptimizerSpecTest, WithoutStalenessItIsTheTotal) {
+  EXPECT_EQ(WithoutStaleness("sgd:momentum=auto"), "sgd:momentum=0.9");
+  EXPECT_EQ(
+      WithoutStaleness("sgd:nesterov=true,momentum=auto,total_momentum=0.95"),
+      "sgd:momentum=0.95,nesterov=true");
+  EXPECT_EQ(WithoutStaleness("sgd:weight_decay=0.1,momentum=0.5"),
+            "sgd:weight_decay=0.1,momentum=0.5");
+  EXPECT_EQ(WithoutStaleness("lion"), "lion");
+  EXPECT_EQ(WithoutStaleness(""), "");
 }
 
 TEST(OptimizerSpecTest, NoDecayOfNothingIsAsIfItWereLeftOut) {

@@ -48,6 +48,41 @@ TEST(JobShardPushTest, StrengthIsWeightTimesSamplesOverBatch) {
   EXPECT_THAT(ValuesNow(*shard), ElementsAre(-8));
 }
 
+// v = m * v + g, w -= v, with the momentum of the update, or the optimizer's.
+TEST(JobShardPushTest, AnUpdateMayHaveAMomentumOfItsOwn) {
+  auto config = SmallConfig(1);
+  config.optimizer.momentum = 0.5;
+  const auto shard = MakeShard(config);
+  const auto pushed = [&](int64_t iteration, std::optional<double> momentum) {
+    PushBlock push = PlainPush(kWorker, iteration, 10);
+    push.momentum = momentum;
+    EXPECT_TRUE(Push(*shard, push, 1).ok());
+    return ValuesNow(*shard);
+  };
+  EXPECT_THAT(pushed(1, std::nullopt), ElementsAre(-1));    // v = 1
+  EXPECT_THAT(pushed(2, std::nullopt), ElementsAre(-2.5));  // v = 1.5
+  EXPECT_THAT(pushed(3, 0.0), ElementsAre(-3.5));           // v = 1
+  EXPECT_THAT(pushed(4, 0.25), ElementsAre(-4.75));         // v = 1.25
+  ASSERT_TRUE(Push(*shard, RoundPush(kWorker, 5, 10, 7), 1).ok());
+  ASSERT_TRUE(shard->Close(1, {7}, 1, 0.8).ok());  // v = 2
+  EXPECT_THAT(ValuesNow(*shard), ElementsAre(-6.75));
+  for (const double wrong : {-0.1, 1.0}) {
+    EXPECT_EQ(shard->Close(2, {}, 1, wrong).code(),
+              StatusCode::kInvalidArgument);
+  }
+}
+
+// An optimizer without one has nowhere to keep it.
+TEST(JobShardPushTest, WhereThereIsNoMomentumNoneIsTaken) {
+  const auto shard = MakeShard(SmallConfig(1));
+  PushBlock push = PlainPush(kWorker, 1, 10);
+  push.momentum = 0.5;
+  ASSERT_TRUE(Push(*shard, push, 1).ok());
+  push.iteration = 2;
+  ASSERT_TRUE(Push(*shard, push, 1).ok());
+  EXPECT_THAT(ValuesNow(*shard), ElementsAre(-2));
+}
+
 // It was granted before the schedule lowered the rate, and before it was
 // raised.
 TEST(JobShardPushTest, AStragglersRateIsNotAboveOneThatWasSetLater) {
@@ -151,6 +186,9 @@ TEST(JobShardPushTest, RefusesAbsurdHeads) {
            Case{[&](PushBlock& p) { p.rate = -0.1; }, "rate"},
            Case{[&](PushBlock& p) { p.rate = nan; }, "rate"},
            Case{[&](PushBlock& p) { p.rate = infinity; }, "rate"},
+           Case{[&](PushBlock& p) { p.momentum = -0.1; }, "momentum"},
+           Case{[&](PushBlock& p) { p.momentum = 1; }, "momentum"},
+           Case{[&](PushBlock& p) { p.momentum = nan; }, "momentum"},
            Case{[&](PushBlock& p) { p.block = 9; }, "block 9 is not hosted"},
        }) {
     PushBlock push = PlainPush(kWorker, 1, 10);

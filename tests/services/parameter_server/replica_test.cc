@@ -141,6 +141,7 @@ class Life {
             : PlainPush(worker.incarnation, worker.iteration, block);
     push.rate = worker.round > 0 ? 0 : 0.05 + 0.1 * rng_.Unit();
     push.rated_at = static_cast<int64_t>(rng_.Below(100));
+    if (rng_.Chance(1, 3)) push.momentum = 0.9 * rng_.Unit();
     push.weight = 0.5F + static_cast<float>(rng_.Unit());
     const float value = rng_.Chance(1, 30)
                             ? std::numeric_limits<float>::infinity()
@@ -151,7 +152,10 @@ class Life {
     worker.next = (worker.next + 1) % (kBlocks - 1);  // None for the frozen.
   }
   void Close() {
-    EXPECT_TRUE(shard_->Close(++closing_, {next_round_++}, 0.05).ok());
+    std::optional<double> momentum;
+    if (rng_.Chance(1, 3)) momentum = 0.9 * rng_.Unit();
+    EXPECT_TRUE(
+        shard_->Close(++closing_, {next_round_++}, 0.05, momentum).ok());
     Command({.sequence = ++sequence_, .what = ClosingDone{closing_}});
   }
   void Fence() {

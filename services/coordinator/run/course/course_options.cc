@@ -27,6 +27,7 @@ SyncOptions SyncOptionsOf(const CourseOptions& options,
   sync.max_samples = SamplesWanted(settings.stop, train_samples);
   sync.batch_size = options.batch_size;
   sync.micro_batch = options.micro_batch;
+  sync.total_momentum = options.total_momentum;
   sync.servers = static_cast<int>(options.servers.size());
   sync.lease = options.lease;
   sync.closings_acknowledged = true;

@@ -69,7 +69,8 @@ struct CourseOptions {
   bool strict_durability = false;
   ParadigmSpec paradigm;
   uint32_t batch_size = 32;
-  uint32_t micro_batch = 0;  // 0: the whole batch.
+  uint32_t micro_batch = 0;                             // 0: the whole batch.
+  std::optional<double> total_momentum = std::nullopt;  // Of SyncOptions.
   std::vector<ScheduledSwitch> switches = {};
   bool evaluate = true;
   int64_t eval_every = 0;  // Samples; 0: a twentieth of an epoch.

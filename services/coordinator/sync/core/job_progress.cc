@@ -8,6 +8,7 @@ namespace paceline {
 
 JobProgress::JobProgress(const SyncOptions& options)
     : eval_every_(options.eval_every),
+      total_momentum_(options.total_momentum),
       schedule_(options.schedule),
       dealer_(options.train_samples, options.epochs, options.batch_size),
       version_(options.start_version) {
@@ -17,12 +18,17 @@ JobProgress::JobProgress(const SyncOptions& options)
   if (eval_every_ > 0) SetNextSnapshot();
 }
 
+std::optional<double> JobProgress::Momentum() const {
+  if (!total_momentum_.has_value()) return std::nullopt;
+  return ExplicitMomentum(*total_momentum_, staleness_.value());
+}
+
 void JobProgress::Close(absl::Span<const RoundId> rounds,
                         std::vector<Output>& outputs) {
   ++closing_;
   ++version_;
-  outputs.push_back(
-      CloseCommand{closing_, {rounds.begin(), rounds.end()}, Rate()});
+  outputs.push_back(CloseCommand{
+      closing_, {rounds.begin(), rounds.end()}, Rate(), Momentum()});
   SnapshotIfDue(outputs);
 }
 

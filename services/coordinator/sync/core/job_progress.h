@@ -2,9 +2,11 @@
 #define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_JOB_PROGRESS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "services/coordinator/sync/core/explicit_momentum.h"
 #include "services/coordinator/sync/core/rate_schedule.h"
 #include "services/coordinator/sync/core/round_ledger.h"
 #include "services/coordinator/sync/core/sample_dealer.h"
@@ -44,6 +46,12 @@ class JobProgress {
     return schedule_.RateAt(dealer_.samples_counted(), version_);
   }
 
+  // A gradient was taken that was so stale.
+  void CountStaleness(int64_t staleness) { staleness_.Add(staleness); }
+  // The explicit momentum of an update that would be made now; nothing: that of
+  // the optimizer.
+  std::optional<double> Momentum() const;
+
   // A push was applied at once.
   void CountUpdate() { ++version_; }
   // Puts out the closing of these rounds, which is one update.
@@ -60,6 +68,8 @@ class JobProgress {
   void Snapshot(bool last, std::vector<Output>& outputs);
 
   const int64_t eval_every_;
+  const std::optional<double> total_momentum_;
+  MeanStaleness staleness_;
   RateSchedule schedule_;
   SampleDealer dealer_;
   Version version_;

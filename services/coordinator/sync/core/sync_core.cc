@@ -460,6 +460,7 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
             .plan = plan,
             .rate = progress_.Rate(),
             .rated_at = version(),
+            .momentum = progress_.Momentum(),
             .micro_batch = MicroBatchOf(release, options_.batch_size),
             .reserved = ReserveFor(worker, *member)});
 }
@@ -547,7 +548,8 @@ void SyncCore::IssuePlan(const Step& step, const PlanPush& planned) {
   member->grant.plan = plan;
   if (IsRound(member->grant)) view_.mutable_rounds().Issued(plan.round);
   step.outputs.push_back(PlanCommand{planned.worker, member->grant.iteration,
-                                     plan, progress_.Rate(), version()});
+                                     plan, progress_.Rate(), version(),
+                                     progress_.Momentum()});
 }
 
 bool SyncCore::PutOff(const Action& action, const PushPlan& plan) {
@@ -630,6 +632,7 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
     UseUp(grant, counted.samples, report.discarded);
   }
   if (report.discarded) counted.discarded = counted.samples;
+  if (pushed) progress_.CountStaleness(counted.staleness);
   if (IsRound(grant)) {
     RoundLedger& rounds = view_.mutable_rounds();
     if (pushed) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -23,8 +24,10 @@ struct Grant {
   Closing closing = 0;       // The pull must wait for this closing.
   Version base_version = 0;  // Closings issued before this grant included.
   PushPlan plan;
-  double rate = 0;           // The job's now; that of an immediate push.
-  Version rated_at = 0;      // Counted when the rate was set.
+  double rate = 0;       // The job's now; that of an immediate push.
+  Version rated_at = 0;  // Counted when the rate was set.
+  // Of an immediate push; nothing: the optimizer's.
+  std::optional<double> momentum = std::nullopt;
   uint32_t micro_batch = 0;  // Samples between two boundaries; 0: the job's.
   // Newly reserved for the worker, behind all that is: what its next grants
   // will name, in that order, unless a DropReserved comes before. So the range
@@ -54,8 +57,9 @@ struct PlanCommand {
   WorkerId worker;
   Iteration iteration = 0;
   PushPlan plan;
-  double rate = 0;       // As in Grant.
-  Version rated_at = 0;  // As in Grant.
+  double rate = 0;                                // As in Grant.
+  Version rated_at = 0;                           // As in Grant.
+  std::optional<double> momentum = std::nullopt;  // As in Grant.
 };
 
 // Tells the worker that asked to compute these samples too, into the same
@@ -85,6 +89,7 @@ struct CloseCommand {
   Closing closing = 0;
   absl::InlinedVector<RoundId, 1> rounds;
   double rate = 0;
+  std::optional<double> momentum = std::nullopt;  // As in Grant.
 };
 
 // Tells every server, in one order with the closings, to take nothing more from

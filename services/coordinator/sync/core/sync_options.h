@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -26,6 +27,9 @@ struct SyncOptions {
   int servers = 1;  // Parameter servers that answer fences.
   absl::Duration lease = kDefaultLease;
   RateSchedule schedule;
+  // Updates have the explicit momentum that staleness leaves of this total
+  // (ExplicitMomentum); nothing: that of the job's optimizer.
+  std::optional<double> total_momentum = std::nullopt;
   // Samples between two snapshots for evaluation; 0 takes only the last one.
   int64_t eval_every = 0;
   Batching batching = Batching::kEven;

@@ -48,6 +48,7 @@ class VirtualTrainingTest : public testing::Test {
     cluster.train_samples = train_->size();
     cluster.settings.stop.epochs = epochs;
     cluster.run.batch_size = kBatch;
+    cluster.run.total_momentum = TotalMomentum(spec_.optimizer);
     cluster.run.paradigm = *ParseParadigm(paradigm);
     cluster.run.evaluate = true;
     cluster.run.eval_every = 512;
@@ -220,6 +221,19 @@ TEST_F(VirtualTrainingTest, MovedImagesGiveOneHistoryAsWell) {
   const auto loss = loss_of(moved);
   EXPECT_EQ(loss, loss_of(moved));
   EXPECT_NE(loss, loss_of(tiny));
+}
+
+// What staleness takes off the momentum is nothing in BSP, to the bit, and much
+// in ASP.
+TEST_F(VirtualTrainingTest, AnAutomaticMomentumFallsWithStaleness) {
+  const auto loss_of = [&](const std::string& paradigm, const char* optimizer) {
+    spec_.optimizer = *ParseOptimizerSpec(optimizer);
+    return Train(paradigm, {1, 2, 4}, 1)->accuracy().back().loss;
+  };
+  EXPECT_EQ(loss_of("bsp", "sgd:momentum=auto"),
+            loss_of("bsp", "sgd:momentum=0.9"));
+  EXPECT_NE(loss_of("asp", "sgd:momentum=auto"),
+            loss_of("asp", "sgd:momentum=0.9"));
 }
 
 TEST_F(VirtualTrainingTest, StopsAtTheTarget) {

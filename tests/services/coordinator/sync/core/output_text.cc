@@ -1,5 +1,7 @@
 #include "tests/services/coordinator/sync/core/output_text.h"
 
+#include <optional>
+#include <string>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -33,9 +35,14 @@ std::string ToText(const SampleRange& range) {
   return absl::StrCat(range.epoch, ":[", range.begin, ", ", range.end, ")");
 }
 
+std::string ToText(std::optional<double> momentum) {
+  if (!momentum.has_value()) return "";
+  return absl::StrCat(", momentum ", *momentum);
+}
+
 std::string ToText(const PlanCommand& plan) {
   return absl::StrCat("plan ", Name(plan.worker), " #", plan.iteration, " ",
-                      ToText(plan.plan, plan.rate));
+                      ToText(plan.plan, plan.rate), ToText(plan.momentum));
 }
 
 std::string ToText(const ExtendCommand& extend) {
@@ -73,7 +80,7 @@ std::string ToText(const Grant& grant) {
   for (const SampleRange& range : grant.reserved) {
     absl::StrAppend(&text, " ", ToText(range));
   }
-  return text;
+  return absl::StrCat(text, ToText(grant.momentum));
 }
 
 std::string ToText(const DropReserved& drop) {
@@ -85,7 +92,7 @@ std::string ToText(const CloseCommand& close) {
   for (const RoundId round : close.rounds) {
     absl::StrAppend(&text, " ", ToNumber(round));
   }
-  return absl::StrCat(text, " at ", close.rate);
+  return absl::StrCat(text, " at ", close.rate, ToText(close.momentum));
 }
 
 std::string ToText(const SnapshotCommand& snapshot) {

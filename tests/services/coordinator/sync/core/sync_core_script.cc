@@ -145,6 +145,11 @@ absl::Status SyncCoreScript::MakeCore(const Words& words) {
   PACELINE_ASSIGN_OR_RETURN(const RateSpec schedule,
                             ParseRateSpec(Take("schedule", "constant", rest)));
   SyncOptions options;
+  double momentum = 0;
+  if (!absl::SimpleAtod(Take("momentum", "0", rest), &momentum)) {
+    return Malformed("momentum");
+  }
+  if (momentum > 0) options.total_momentum = momentum;
   if (!absl::ParseDuration(std::string(Take("lease", "10s", rest)),
                            &options.lease)) {
     return Malformed("lease");
