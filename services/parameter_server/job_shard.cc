@@ -66,6 +66,8 @@ bool IsMomentum(std::optional<double> momentum) {
   return momentum.value_or(0) >= 0 && momentum.value_or(0) < 1;
 }
 
+}  // namespace
+
 absl::Status ValidatePush(const PushBlock& push) {
   const absl::string_view fault =
       push.iteration < 1                                 ? "iteration"
@@ -86,8 +88,6 @@ absl::Status ValidatePush(const PushBlock& push) {
                    push.samples, " samples, weight ", push.weight, ", rate ",
                    push.rate, ": the ", fault, " is out of range"));
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<JobShard>> JobShard::Create(
     ShardConfig config, std::shared_ptr<ByteBudget> snapshot_bytes) {

@@ -49,6 +49,9 @@ struct PushBlock {
   CompensationTerms compensation = {};
 };
 
+// INVALID_ARGUMENT, with what is wrong, for numbers that no push has.
+absl::Status ValidatePush(const PushBlock& push);
+
 // How much waits, gathers and is held now.
 struct ShardCounters {
   size_t parked_pulls = 0;
