@@ -21,8 +21,9 @@ constexpr char kFreeLinks[] =
     "links and servers cost no time, so that rules that send more lose nothing "
     "by it";
 constexpr char kSamples[] =
-    "the schedule counts samples; the paper's framework counts updates, so "
-    "that an asynchronous run lowers its rate earlier";
+    "the schedule counts samples, unless --schedule has count=updates; the "
+    "paper's framework counts updates, so that an asynchronous run lowers its "
+    "rate earlier";
 constexpr char kDealt[] =
     "samples are dealt to whoever is ready; in the paper each worker has a "
     "part of the data";

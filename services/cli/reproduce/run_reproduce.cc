@@ -27,6 +27,10 @@ Examples:
   # What the abstract of CGP's paper claims, on MNIST, with three seeds:
   paceline reproduce cgp --data mnist:DIR --repeat 3
 
+  # How much of Table I is due to a schedule that counts updates:
+  paceline reproduce dssp-table1 \
+      --schedule 'step:at=0.6|0.85,factor=0.3,count=updates'
+
   # Table I of DSSP's paper at its sizes; on processors it takes very long:
   paceline reproduce dssp-table1 --full --data cifar100:DIR
 
@@ -56,6 +60,7 @@ absl::StatusOr<ExperimentScale> ScaleOf(const Experiment& experiment,
   if (!flags.data.empty()) scale.data = flags.data;
   if (flags.epochs > 0) scale.epochs = flags.epochs;
   if (flags.batch_size > 0) scale.batch_size = flags.batch_size;
+  if (!flags.schedule.empty()) scale.schedule = flags.schedule;
   if (!flags.target_accuracy.empty()) {
     scale.target_accuracies = flags.target_accuracy;
   }
@@ -172,6 +177,13 @@ void AddReproduceFlags(CLI::App& command, ReproduceFlags& flags) {
       .add_option("--batch-size", flags.batch_size,
                   "Samples of a push. 0: as many as the experiment has.")
       ->type_name("SAMPLES");
+  command
+      .add_option("--schedule", flags.schedule,
+                  "How the learning rate changes, as "
+                  "step:at=0.5,factor=0.1,count=updates. Default: that of the "
+                  "experiment.")
+      ->default_str("")
+      ->type_name("SCHEDULE");
   command
       .add_option("--target-accuracy", flags.target_accuracy,
                   "Measure the seconds until these accuracies are reached, "

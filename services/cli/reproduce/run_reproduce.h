@@ -22,6 +22,7 @@ struct ReproduceFlags {
   std::string data;
   int64_t epochs = 0;
   int64_t batch_size = 0;
+  std::string schedule;
   std::vector<double> target_accuracy;
 
   int64_t repeat = 1;

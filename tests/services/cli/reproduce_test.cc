@@ -80,6 +80,7 @@ ReproduceFlags Tiny(const std::string& experiment) {
   flags.model = "logreg";
   flags.data = "synthetic:tiny";
   flags.epochs = 1;
+  flags.schedule = "step:at=0.5,factor=0.1,count=updates";
   flags.target_accuracy = {0.05, 0.2};
   return flags;
 }
@@ -104,6 +105,7 @@ TEST_P(ReproduceTest, RunsEachRuleOnEachCluster) {
   EXPECT_THAT(notes, SizeIs(paradigms * experiment.clusters.size()));
   EXPECT_THAT(output->text, HasSubstr(experiment.source));
   EXPECT_THAT(output->text, HasSubstr("trained: logreg on synthetic:tiny"));
+  EXPECT_THAT(output->text, HasSubstr("schedule step:at=0.5,factor=0.1,"));
   EXPECT_THAT(output->text, HasSubstr(experiment.differences.back()));
 
   flags.output = "json";
