@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/job/duration.h"
+#include "common/job/names.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -89,6 +91,16 @@ absl::StatusOr<uint64_t> ParseSeedFlag(absl::string_view text) {
   if (absl::SimpleAtoi(text, &seed)) return seed;
   return absl::InvalidArgumentError(absl::StrCat(
       "--seed \"", text, "\": no whole number from 0 to 2^64 - 1"));
+}
+
+std::string ModelsHelp() {
+  std::vector<absl::string_view> resnets;
+  std::vector<absl::string_view> others;
+  for (const absl::string_view name : ModelNames()) {
+    (absl::StartsWith(name, "resnet") ? resnets : others).push_back(name);
+  }
+  return absl::StrCat("One of ", absl::StrJoin(others, ", "),
+                      ". ResNets: ", absl::StrJoin(resnets, ", "), ".");
 }
 
 }  // namespace paceline

@@ -12,8 +12,11 @@ namespace paceline {
 
 // What the help of a flag for data says of kCropFlip (common/job/names.h).
 inline constexpr absl::string_view kAugmentHelp =
-    "Behind the DIR of cifar10 or cifar100, ,augment=crop_flip crops and "
-    "mirrors training images at random.";
+    "Behind the DIR of CIFAR, ,augment=crop_flip crops and mirrors training "
+    "images at random.";
+
+// What the help of a flag for a built-in model says of those that there are.
+std::string ModelsHelp();
 
 // Readers of the values of flags. All errors are INVALID_ARGUMENT, name the
 // flag, and say what would be right.

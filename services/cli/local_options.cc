@@ -5,7 +5,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
 #include "common/job/duration.h"
@@ -55,8 +54,7 @@ Progress and errors go to standard error, results alone to standard output.)";
 void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
   command
       .add_option("--model", flags.model,
-                  absl::StrCat("The built-in model to train. One of ",
-                               absl::StrJoin(ModelNames(), ", "), "."))
+                  absl::StrCat("The built-in model to train. ", ModelsHelp()))
       ->type_name("MODEL");
   command
       .add_option(

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/job/job_defaults.h"
 #include "common/job/job_plan.h"
 #include "common/job/names.h"
@@ -111,9 +110,8 @@ void AddRunFlags(CLI::App& command, SimulateFlags& flags) {
   command
       .add_option("--train", flags.train,
                   absl::StrCat("Train this model for real, on the virtual "
-                               "clock. One of ",
-                               absl::StrJoin(ModelNames(), ", "),
-                               ". Default: nothing is trained."))
+                               "clock. ",
+                               ModelsHelp(), " Default: nothing is trained."))
       ->default_str("")
       ->type_name("MODEL");
   command

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/job/names.h"
+#include "common/job/job_defaults.h"
 #include "common/status.h"
 #include "services/cli/flag_values.h"
 #include "services/cli/reproduce/experiment.h"
@@ -142,19 +142,8 @@ absl::StatusOr<ClusterRuns> RunCluster(
                 SimulateAll(options, PlanRuns(options), ended));
 }
 
-}  // namespace
-
-void AddReproduceFlags(CLI::App& command, ReproduceFlags& flags) {
-  command.option_defaults()->always_capture_default();
-  command
-      .add_option(
-          "EXPERIMENT", flags.experiment,
-          absl::StrCat("One of ", absl::StrJoin(ExperimentNames(), ", "), "."))
-      ->required()
-      ->type_name("");
-  command.add_flag("--full", flags.full,
-                   "Train what the paper has trained, for as long. Default: a "
-                   "small task that ends in minutes.");
+// What takes the place of the experiment's.
+void AddScaleFlags(CLI::App& command, ReproduceFlags& flags) {
   command
       .add_option("--data", flags.data,
                   "The data to train on, as mnist:DIR. Default: drawn images, "
@@ -163,9 +152,8 @@ void AddReproduceFlags(CLI::App& command, ReproduceFlags& flags) {
       ->type_name("DATA");
   command
       .add_option("--model", flags.model,
-                  absl::StrCat("The model to train. One of ",
-                               absl::StrJoin(ModelNames(), ", "),
-                               ". Default: that of the experiment."))
+                  absl::StrCat("The model to train. ", ModelsHelp(),
+                               " Default: that of the experiment."))
       ->default_str("")
       ->type_name("MODEL");
   command
@@ -193,6 +181,22 @@ void AddReproduceFlags(CLI::App& command, ReproduceFlags& flags) {
       ->delimiter(',')
       ->default_str("")
       ->type_name("SHARES");
+}
+
+}  // namespace
+
+void AddReproduceFlags(CLI::App& command, ReproduceFlags& flags) {
+  command.option_defaults()->always_capture_default();
+  command
+      .add_option(
+          "EXPERIMENT", flags.experiment,
+          absl::StrCat("One of ", absl::StrJoin(ExperimentNames(), ", "), "."))
+      ->required()
+      ->type_name("");
+  command.add_flag("--full", flags.full,
+                   "Train what the paper has trained, for as long. Default: a "
+                   "small task that ends in minutes.");
+  AddScaleFlags(command, flags);
   command
       .add_option("--repeat", flags.repeat,
                   "Runs of each paradigm, with the seeds from --seed on.")
