@@ -1,6 +1,8 @@
 #include "services/worker/model/architectures.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
@@ -37,28 +39,58 @@ Chain ResidualBranch(const FeatureShape& input, const std::string& name,
   return branch;
 }
 
-// A residual network for small images, 6 * kBlocks + 2 layers deep (He et al.
-// 2015, section 4.2).
-template <int kBlocks>
-Chain BuildResnet(const ImageShape& input, int classes) {
+// What residual networks for small images begin with (He et al. 2015, section
+// 4.2).
+Chain ResidualStem(const ImageShape& input) {
   Chain net(Images(input));
   net.ToPlanes()
       .Conv("conv1", {.channels = 16, .kernel = 3, .pad = 1, .bias = false})
       .BatchNorm("bn1")
       .Relu();
-  for (int stage = 1; stage <= 3; ++stage) {
-    for (int block = 1; block <= kBlocks; ++block) {
-      const int64_t stride = stage > 1 && block == 1 ? 2 : 1;
-      net.Residual(ResidualBranch(net.output(),
-                                  absl::StrCat("block", stage, "_", block),
-                                  int64_t{8} << stage, stride),
-                   stride)
-          .Relu();
-    }
-  }
+  return net;
+}
+
+// And what they end with.
+void PoolAndClassify(Chain& net, int classes) {
   net.AveragePool(std::min(net.output().height, net.output().width))
       .Flatten()
       .Logits("fc", classes);
+}
+
+// A block of such a network, which has three stages of them.
+struct ResidualBlock {
+  std::string name;  // "block2_1"
+  int64_t channels = 0;
+  int64_t stride = 1;
+  bool first = false;  // Of all.
+};
+
+std::vector<ResidualBlock> ResidualBlocks(int of_each_stage) {
+  std::vector<ResidualBlock> blocks;
+  blocks.reserve(3 * static_cast<size_t>(of_each_stage));
+  for (int stage = 1; stage <= 3; ++stage) {
+    for (int block = 1; block <= of_each_stage; ++block) {
+      blocks.push_back({.name = absl::StrCat("block", stage, "_", block),
+                        .channels = int64_t{8} << stage,
+                        .stride = stage > 1 && block == 1 ? 2 : 1,
+                        .first = blocks.empty()});
+    }
+  }
+  return blocks;
+}
+
+// A residual network for small images, 6 * kBlocks + 2 layers deep (He et al.
+// 2015, section 4.2).
+template <int kBlocks>
+Chain BuildResnet(const ImageShape& input, int classes) {
+  Chain net = ResidualStem(input);
+  for (const ResidualBlock& block : ResidualBlocks(kBlocks)) {
+    net.Residual(ResidualBranch(net.output(), block.name, block.channels,
+                                block.stride),
+                 block.stride)
+        .Relu();
+  }
+  PoolAndClassify(net, classes);
   return net;
 }
 
@@ -88,25 +120,14 @@ Chain PreActivationBranch(const FeatureShape& input, const std::string& name,
 // parameters, as in BuildResnet.
 template <int kBlocks>
 Chain BuildPreActivationResnet(const ImageShape& input, int classes) {
-  Chain net(Images(input));
-  net.ToPlanes()
-      .Conv("conv1", {.channels = 16, .kernel = 3, .pad = 1, .bias = false})
-      .BatchNorm("bn1")
-      .Relu();
-  for (int stage = 1; stage <= 3; ++stage) {
-    for (int block = 1; block <= kBlocks; ++block) {
-      const int64_t stride = stage > 1 && block == 1 ? 2 : 1;
-      net.Residual(PreActivationBranch(net.output(),
-                                       absl::StrCat("block", stage, "_", block),
-                                       int64_t{8} << stage, stride,
-                                       /*first=*/stage == 1 && block == 1),
-                   stride);
-    }
+  Chain net = ResidualStem(input);
+  for (const ResidualBlock& block : ResidualBlocks(kBlocks)) {
+    net.Residual(PreActivationBranch(net.output(), block.name, block.channels,
+                                     block.stride, block.first),
+                 block.stride);
   }
   net.BatchNorm("bn_last").Relu();
-  net.AveragePool(std::min(net.output().height, net.output().width))
-      .Flatten()
-      .Logits("fc", classes);
+  PoolAndClassify(net, classes);
   return net;
 }
 
