@@ -1,23 +1,29 @@
 #!/usr/bin/env bash
 # Checks and times the CUDA backend on a machine with a card. Needs the CUDA
-# toolkit and a C++ compiler, nothing else and no network.
+# toolkit and a C++ compiler, and no network; `jobs` needs paceline's programs.
 #
-#   tests/gpu/run_on_gpu.sh [conformance|models|sanitize|speed|floor|overlap]...
+#   tests/gpu/run_on_gpu.sh [PART]...
 #   tests/gpu/run_on_gpu.sh --check
 #
+#   build        what the others run, but for `jobs`
 #   conformance  every operation beside its CPU twin, in fp32, TF32 and bf16
-#   models       whole models' gradients, and their losses after 10 and 100 steps
+#   models       whole models' gradients, and their losses after 10 steps
 #   sanitize     conformance under compute-sanitizer, where there is one
 #   speed        images a second of a training step, beside eager PyTorch's on
 #                the same card where python3 has it
 #   floor        how near a step is to what the card's matrix and copy rates allow
 #   overlap      a step of 25 M parameters with its exchange over without it
+#   jobs         jobs of whole clusters on the card, under six paradigms, and on a
+#                card beside CPUs; the programs are in $PACELINE_BIN, or else in
+#                build/release/bin
 #
-# All of them unless some are given. Ends with 1 if something is wrong.
+# All of them unless some are given; without `build`, as they were built last.
+# Ends with 1 if something is wrong. To build on another machine than one with
+# the card, set PACELINE_GPU_ARCH (as sm_90) and PACELINE_CPU_ARCH (as x86-64-v3),
+# and copy build/run_on_gpu.
 #
-# --check builds nothing and needs no card: every file that the script names must
-# be there, and every header that the host's part includes, Abseil's among those
-# of toolkit_only. What only a compiler or a linker finds it does not see.
+# --check needs no card: the host's part must build with a machine's own headers
+# and those of toolkit_only, and every file that the script names be there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -31,24 +37,6 @@ program=(gpu/*.cc gpu/cpu/*.cc services/worker/model/*.cc
   tests/gpu/toolkit_only/{main,measured_backend,no_image_files,overlap}.cc)
 torch_step=tests/gpu/torch_step.py
 
-if [[ "${1:-}" == --check ]]; then
-  ls "${cuda[@]}" "$torch_step" >/dev/null
-  headers=$(g++ -std=c++20 -DPACELINE_HAS_CUDA "${include[@]}" -M "${program[@]}")
-  if grep -oE '(^| )/[^ ]*/(absl/[^ ]*|zlib\.h)' <<<"$headers" | sort -u >&2; then
-    echo "run_on_gpu.sh: a machine with the toolkit alone has not these headers" >&2
-    exit 1
-  fi
-  exit 0
-fi
-
-parts=("$@")
-[[ ${#parts[@]} -gt 0 ]] || parts=(conformance models sanitize speed floor overlap)
-export PATH=$PATH:/usr/local/cuda/bin
-command -v nvcc >/dev/null || {
-  echo "run_on_gpu.sh: there is no nvcc in the PATH or in /usr/local/cuda/bin" >&2
-  exit 2
-}
-
 export out=build/run_on_gpu
 mkdir -p "$out"
 
@@ -60,8 +48,8 @@ compile() {
   "$@" -c "$source" -o "$out/${source//\//_}.o"
 }
 export -f compile
-# build COMMAND -- SOURCES...: all objects, as many at a time as there are cores.
-build() {
+# compile_all COMMAND -- SOURCES...: as many at a time as there are cores.
+compile_all() {
   local command=()
   while [[ $1 != -- ]]; do
     command+=("$1")
@@ -75,23 +63,77 @@ objects() {
   for source in "$@"; do echo "$out/${source//\//_}.o"; done
 }
 
-echo "-- build"
-arch=${PACELINE_GPU_ARCH:-native}
-build nvcc -std=c++20 -O3 "-arch=$arch" --expt-relaxed-constexpr \
-  -Xcompiler -fPIC "${include[@]}" -- "${cuda[@]}"
-mapfile -t cuda_objects < <(objects "${cuda[@]}")
-nvcc -shared "-arch=$arch" "${cuda_objects[@]}" -lcublas \
-  -o "$out/libpaceline_cuda.so"
-build g++ -std=c++20 -O3 -march=native -ffp-contract=off -fopenmp \
-  -DPACELINE_HAS_CUDA "${include[@]}" -- "${program[@]}"
-mapfile -t program_objects < <(objects "${program[@]}")
-g++ -fopenmp "${program_objects[@]}" -ldl "-Wl,-rpath,\$ORIGIN" \
-  -o "$out/run_on_gpu"
+# build_module: the CUDA backend, which the program loads.
+build_module() {
+  local arch=${PACELINE_GPU_ARCH:-native} made
+  export PATH=$PATH:/usr/local/cuda/bin
+  command -v nvcc >/dev/null || {
+    echo "run_on_gpu.sh: there is no nvcc in the PATH or in /usr/local/cuda/bin" >&2
+    exit 2
+  }
+  compile_all nvcc -std=c++20 -O3 "-arch=$arch" --expt-relaxed-constexpr \
+    -Xcompiler -fPIC "${include[@]}" -- "${cuda[@]}"
+  mapfile -t made < <(objects "${cuda[@]}")
+  nvcc -shared "-arch=$arch" "${made[@]}" -lcublas -o "$out/libpaceline_cuda.so"
+}
+
+# build_program COMPILER...: what calls it, and the CPU twin.
+build_program() {
+  local made
+  compile_all "$@" -std=c++20 -ffp-contract=off -fopenmp -DPACELINE_HAS_CUDA \
+    "${include[@]}" -- "${program[@]}"
+  mapfile -t made < <(objects "${program[@]}")
+  g++ -fopenmp "${made[@]}" -ldl "-Wl,-rpath,\$ORIGIN" -o "$out/run_on_gpu"
+}
+
+if [[ "${1:-}" == --check ]]; then
+  out=$(mktemp -d)
+  trap 'rm -rf "$out"' EXIT
+  ls "${cuda[@]}" "$torch_step" >/dev/null
+  if [[ -d /usr/include/absl ]]; then
+    headers=$(g++ -std=c++20 -DPACELINE_HAS_CUDA "${include[@]}" -M "${program[@]}")
+    if grep -oE '(^| )/[^ ]*/(absl/[^ ]*|zlib\.h)' <<<"$headers" | sort -u >&2; then
+      echo "run_on_gpu.sh: a machine with the toolkit alone has not these headers" >&2
+      exit 1
+    fi
+  fi
+  ccache=()
+  ! command -v ccache >/dev/null || ccache=(ccache)
+  build_program "${ccache[@]}" g++ -O0
+  exit 0
+fi
+
+parts=("$@")
+[[ ${#parts[@]} -gt 0 ]] ||
+  parts=(build conformance models sanitize speed floor overlap jobs)
+
+# run_jobs: what a user runs.
+run_jobs() {
+  local bin=${PACELINE_BIN:-build/release/bin} shapes
+  if [[ ! -x "$bin/paceline" ]]; then
+    echo "SKIPPED: there is no $bin/paceline"
+    return
+  fi
+  shapes=(--model resnet20 --data synthetic:color-shapes --batch-size 128)
+  "$bin/paceline" local --device cuda "${shapes[@]}" --slowdown 1,1,1,4 \
+    --max-seconds 4 --paradigm bsp --paradigm asp --paradigm ssp \
+    --paradigm dssp --paradigm cgp --paradigm saps --run-dir "$out/jobs" &&
+    "$bin/paceline" local --device cuda --device cpu --device cpu --workers 3 \
+      --threads 4 "${shapes[@]}" --max-seconds 6 --paradigm bsp \
+      --paradigm bsp,batching=balanced --paradigm cgp --run-dir "$out/mixed"
+}
 
 status=0
 for part in "${parts[@]}"; do
   echo "-- $part"
   case $part in
+    build)
+      build_module
+      build_program g++ -O3 "-march=${PACELINE_CPU_ARCH:-native}"
+      ;;
+    jobs)
+      run_jobs || status=1
+      ;;
     conformance | models | floor | overlap)
       "$out/run_on_gpu" "$part" || status=1
       ;;

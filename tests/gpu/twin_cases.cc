@@ -259,7 +259,9 @@ std::vector<TwinCase> BatchNorm() {
   std::vector<TwinCase> cases;
   for (const int64_t inner : {2, 31, 255, 256, 257, 4095, 4096, 4097, 20'000}) {
     for (const int64_t channels : {1, 3, 64}) {
-      const BatchNormShape shape{.channels = channels, .inner = inner};
+      BatchNormShape shape{.channels = channels, .inner = inner};
+      // The gradient of two values is epsilon's alone: else it has no digits.
+      if (inner == 2) shape.epsilon = 0.5f;
       BatchNormShape relu = shape;
       relu.activation = Activation::kRelu;
       const auto x = RandomFloats(shape.size(), 1);

@@ -18,6 +18,8 @@ enum class StatusCode {
   kDataLoss = 15,
 };
 
+enum class StatusToStringMode { kWithNoExtraData };
+
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -27,6 +29,9 @@ class [[nodiscard]] Status {
   bool ok() const { return code_ == StatusCode::kOk; }
   StatusCode code() const { return code_; }
   string_view message() const { return message_; }
+  std::string ToString(StatusToStringMode /*mode*/) const {
+    return ok() ? "OK" : message_;
+  }
   void IgnoreError() const {}
   // The first error stays.
   void Update(const Status& other) {
