@@ -40,6 +40,13 @@ inline int64_t EvaluationInterval(int64_t every, int64_t train_samples) {
   return every > 0 ? every : std::max<int64_t>(1, train_samples / 20);
 }
 
+// Returns the bound of what evaluations may cost, as a share of the time that
+// all workers train, of a job that names none; 0: no bound. Whoever says how
+// often is to be evaluated, or waits for a target, is not contradicted.
+inline double DefaultEvaluationShare(int64_t every, bool has_target) {
+  return every > 0 || has_target ? 0 : 0.1;
+}
+
 // The limits of a job's fields: far above what anybody needs, far below what
 // overflows or fills a disk. That of the learning rate is kRateMax
 // (optimizer_spec.h).

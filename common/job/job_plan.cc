@@ -387,6 +387,7 @@ class JobParser {
   void CheckEvaluation() {
     checks_.InRange(Path("evaluation.every"), spec_.evaluation().every(), 0,
                     kSamplesMost);
+    checks_.InRange(Path("evaluation.share"), spec_.evaluation().share(), 0, 1);
   }
 
   void CheckCheckpoints() {

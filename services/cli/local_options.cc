@@ -78,6 +78,12 @@ void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
       .add_option("--precision", flags.precision,
                   "Format in which GPUs multiply matrices: fp32, tf32 or bf16.")
       ->type_name("FORMAT");
+  command
+      .add_option("--eval-share", flags.eval_share,
+                  "Evaluations take at most this share of the time that the "
+                  "workers train. 0: a tenth, or no bound with --eval-every or "
+                  "a target.")
+      ->type_name("SHARE");
   command.add_flag("--defer-eval", flags.defer_eval,
                    "Evaluate after the training. Default: beside it.");
   command.add_flag("--no-eval", flags.no_eval,
@@ -251,6 +257,8 @@ absl::StatusOr<std::vector<WorkerPace>> ParseWorkerPaces(
 }
 
 absl::Status CheckEvaluation(const LocalFlags& flags) {
+  PACELINE_RETURN_IF_ERROR(
+      CheckInRange("--eval-share", flags.eval_share, 0, 1));
   if (flags.stop_at_target && flags.defer_eval) {
     return absl::InvalidArgumentError(
         "--stop-at-target contradicts --defer-eval: evaluating after the "
@@ -345,6 +353,7 @@ void AddToSpec(const LocalFlags& flags, v1::JobSpec& spec) {
                                      &precision));
   spec.set_precision(precision);
   spec.mutable_stop()->set_seconds(flags.max_seconds);
+  spec.mutable_evaluation()->set_share(flags.eval_share);
   spec.mutable_evaluation()->set_defer(flags.defer_eval);
   spec.mutable_evaluation()->set_disabled(flags.no_eval);
   const auto workers = static_cast<uint32_t>(flags.workers);

@@ -28,6 +28,7 @@ struct LocalFlags : JobFlags {
   std::string wire = "fp32";
   std::string precision = "fp32";
   bool defer_eval = false;
+  double eval_share = 0;
   bool no_eval = false;
   std::string slowdown;
   std::string step_time;

@@ -371,6 +371,14 @@ CourseOptions ToCourseOptions(const JobPlan& plan) {
   options.evaluate = !plan.spec.evaluation().disabled();
   options.eval_every = plan.spec.evaluation().every();
   options.defer_evaluation = plan.spec.evaluation().defer();
+  const v1::StopConditions& stop = plan.spec.stop();
+  const bool has_target =
+      stop.target_accuracy() > 0 || stop.target_loss() > 0 || stop.has_target();
+  options.evaluation_share = plan.spec.evaluation().share();
+  if (options.evaluation_share == 0) {
+    options.evaluation_share =
+        DefaultEvaluationShare(options.eval_every, has_target);
+  }
   return options;
 }
 

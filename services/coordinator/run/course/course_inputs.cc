@@ -164,7 +164,7 @@ absl::Status RunCourse::On(const Turn& turn, const MemberEvaluated& in) {
   }
   PACELINE_ASSIGN_OR_RETURN(
       const AccuracyPoint point,
-      evaluations_.Done(in.worker, in.snapshot, in.accuracy, in.loss,
+      evaluations_.Done(turn.now, in.worker, in.snapshot, in.accuracy, in.loss,
                         in.metrics));
   end_.target_reached = ReachedTarget(settings_.stop, evaluations_.accuracy());
   turn.outputs.push_back(
@@ -590,7 +590,12 @@ void RunCourse::Pass(const Turn& turn, const FenceCommand& fence) {
 
 template <>
 void RunCourse::Pass(const Turn& turn, const SnapshotCommand& snapshot) {
-  if (!options_.evaluate || !evaluations_.Admit(snapshot.last)) return;
+  const absl::Duration trained = static_cast<int64_t>(members_.trainers()) *
+                                 absl::Seconds(SecondsAt(turn.now));
+  if (!options_.evaluate ||
+      !evaluations_.Admit(snapshot.last, turn.now, trained)) {
+    return;
+  }
   turn.outputs.push_back(NumberedCommand{
       commands_.NextSnapshot(turn.now, snapshot.snapshot), snapshot});
   AccuracyPoint stamp;

@@ -75,6 +75,9 @@ struct CourseOptions {
   bool evaluate = true;
   int64_t eval_every = 0;  // Samples; 0: a twentieth of an epoch.
   bool defer_evaluation = false;
+  // Evaluations take at most so much of the time that all trainers train; 0:
+  // they are not bounded.
+  double evaluation_share = 0;
   // Each checkpoint gets a folder of its own in this one; empty: none is
   // written.
   std::string checkpoint_root = {};

@@ -11,9 +11,18 @@ constexpr int kLostMax = 3;
 
 }  // namespace
 
-bool EvaluationQueue::Admit(bool last) {
+bool EvaluationQueue::Admit(bool last, absl::Time now, absl::Duration trained) {
   ++asked_;
-  return last || asked_ % stride_ == 0;
+  if (last) return true;
+  if (asked_ % stride_ != 0) return false;
+  return share_ == 0 || CostWithOneMore(now) <= share_ * trained;
+}
+
+absl::Duration EvaluationQueue::CostWithOneMore(absl::Time now) const {
+  // Of the first one is only known how long it takes already.
+  absl::Duration each = given_ ? now - given_at_ : absl::ZeroDuration();
+  if (measured_ > 0) each = std::max(each, spent_ / measured_);
+  return spent_ + static_cast<int64_t>(pending() + 1) * each;
 }
 
 void EvaluationQueue::Add(int64_t snapshot, bool last,
@@ -43,8 +52,9 @@ std::optional<int64_t> EvaluationQueue::EvaluatorLeft(WorkerId evaluator,
 }
 
 absl::StatusOr<AccuracyPoint> EvaluationQueue::Done(
-    WorkerId evaluator, int64_t snapshot, std::optional<double> accuracy,
-    std::optional<double> loss, const std::map<std::string, double>& metrics) {
+    absl::Time now, WorkerId evaluator, int64_t snapshot,
+    std::optional<double> accuracy, std::optional<double> loss,
+    const std::map<std::string, double>& metrics) {
   if (!given_ || evaluator_ != evaluator ||
       snapshots_.front().snapshot != snapshot) {
     return absl::FailedPreconditionError(
@@ -56,6 +66,8 @@ absl::StatusOr<AccuracyPoint> EvaluationQueue::Done(
   point.metrics = metrics;
   snapshots_.pop_front();
   given_ = false;
+  ++measured_;
+  spent_ += now - given_at_;
   const auto later =
       std::upper_bound(accuracy_.begin(), accuracy_.end(), point.seconds,
                        [](double seconds, const AccuracyPoint& p) {

@@ -19,15 +19,25 @@ namespace paceline {
 // Snapshots on their way to the evaluator, one at a time, oldest first. A task
 // whose evaluator is lost goes to the next one that comes. Where the servers
 // have no room for more, every second one gives way, those to come as well: the
-// curve is coarser, and as long. Thread-compatible.
+// curve is coarser, and as long. Likewise where evaluations would cost more
+// than a share of the training: a snapshot that they have no time for is not
+// taken. Thread-compatible.
 class EvaluationQueue {
  public:
-  // With `defer`, nothing is given out before Open().
-  explicit EvaluationQueue(bool defer) : open_(!defer) {}
+  struct Options {
+    // Nothing is given out before Open(), and nothing is bounded.
+    bool defer = false;
+    // Of the time that all trainers train, evaluations may take so much; 0:
+    // they are not bounded.
+    double share = 0;
+  };
+
+  explicit EvaluationQueue(const Options& options)
+      : open_(!options.defer), share_(options.defer ? 0 : options.share) {}
 
   // Whether the next snapshot is to be taken, once for each; the last one
-  // always is.
-  bool Admit(bool last);
+  // always is. `trained` is the time of all trainers together until now.
+  bool Admit(bool last, absl::Time now, absl::Duration trained);
 
   // `stamp` has everything but accuracy and loss.
   void Add(int64_t snapshot, bool last, const AccuracyPoint& stamp);
@@ -53,8 +63,8 @@ class EvaluationQueue {
   // The finished point, which accuracy() has from now on. FAILED_PRECONDITION
   // if that was not the task given.
   absl::StatusOr<AccuracyPoint> Done(
-      WorkerId evaluator, int64_t snapshot, std::optional<double> accuracy,
-      std::optional<double> loss,
+      absl::Time now, WorkerId evaluator, int64_t snapshot,
+      std::optional<double> accuracy, std::optional<double> loss,
       const std::map<std::string, double>& metrics = {});
 
   // The snapshot cannot be had; with `make_room` because the servers have none
@@ -77,6 +87,9 @@ class EvaluationQueue {
   bool wants_evaluator() const { return open_ && !snapshots_.empty(); }
 
  private:
+  // What those that were evaluated, those that wait and one more cost.
+  absl::Duration CostWithOneMore(absl::Time now) const;
+
   struct Snapshot {
     int64_t snapshot;
     bool last;
@@ -86,6 +99,9 @@ class EvaluationQueue {
   };
 
   bool open_;
+  double share_;
+  int64_t measured_ = 0;  // Evaluations that are done,
+  absl::Duration spent_;  // and how long they have taken.
   std::deque<Snapshot> snapshots_;
   std::optional<WorkerId> evaluator_;
   bool given_ = false;   // The front is being evaluated,

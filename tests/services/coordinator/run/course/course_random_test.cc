@@ -67,6 +67,7 @@ ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
   run.evaluate = rng.Chance(2, 3);
   run.eval_every = static_cast<int64_t>(20 + rng.Below(40));
   run.defer_evaluation = rng.Chance(1, 3);
+  run.evaluation_share = seed % 4 == 0 ? 0.1 : 0;
   if (rng.Chance(3, 4)) run.checkpoint_root = "/checkpoints";
   if (!run.checkpoint_root.empty() && seed % 3 == 0) {
     run.checkpoint_fallbacks = {"/fallback"};
@@ -78,8 +79,7 @@ ClusterSpec SpecOf(uint64_t seed, const Faults& faults) {
   if (rng.Chance(1, 4)) settings.checkpoint_interval = absl::Seconds(2);
   if (rng.Chance(1, 4)) {
     run.restored = true;
-    spec.start.version = 7;
-    spec.start.seconds = 3;
+    spec.start = {.version = 7, .seconds = 3};
     spec.start.position.next_begin = spec.train_samples / 2;
     spec.start.position.open = {{0, 1, 4}};
   }

@@ -341,6 +341,8 @@ absl::Status CourseScript::MakeRun(Words words) {
   if (!absl::SimpleAtoi(Take("servers", "2", words), &servers) ||
       !absl::SimpleAtoi(Take("replicas", "0", words), &options_.replicas) ||
       !absl::SimpleAtoi(Take("eval", "0", words), &options_.eval_every) ||
+      !absl::SimpleAtod(Take("share", "0", words),
+                        &options_.evaluation_share) ||
       !absl::SimpleAtoi(Take("from", "0", words), &from)) {
     return Malformed("run");
   }
