@@ -17,6 +17,15 @@ inline unsigned BlocksFor(int64_t elements) {
       std::clamp<int64_t>((elements + kThreads - 1) / kThreads, 1, kBlocksMax));
 }
 
+// Rows as the grid's second dimension, and in the first some elements of a row
+// for each thread, so that what it works out for the row is worth it.
+inline dim3 GridOfRows(int64_t rows, int64_t in_row) {
+  constexpr int64_t kPerThread = 8;
+  constexpr int64_t kRowsMax = 65'535;  // What CUDA allows.
+  return dim3(BlocksFor((in_row + kPerThread - 1) / kPerThread),
+              static_cast<unsigned>(std::clamp<int64_t>(rows, 1, kRowsMax)));
+}
+
 __device__ inline int64_t FirstElement() {
   return int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }

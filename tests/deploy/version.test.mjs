@@ -15,7 +15,7 @@ const NAMED = {
   'deploy/compose.yaml': [/paceline\/[\w-]+:([\d.]+)/g, 2],
   'Dockerfile.server': [/(?:^ARG VERSION=|paceline\/[\w-]+:)([\d.]+\d)/gm, 2],
   'Dockerfile.worker': [/(?:^ARG VERSION=|paceline\/[\w-]+:)([\d.]+\d)/gm, 4],
-  'docs/kubernetes.md': [/(?:VERSION=|paceline\/[\w$-]+:)([\d.]+\d)/g, 5],
+  'docs/kubernetes.md': [/(?:VERSION=|paceline\/[\w$-]+:)([\d.]+\d)/g, 6],
   'docs/install.md': [/(?:paceline[-_]|image-|:|\bv)(\d+\.\d+\.\d+)/g, 23],
   'helm/paceline/values-kind.yaml': [/paceline\/[\w-]+:([\d.]+\d)/g, 2],
   'README.md': [/\*\*Version\*\* ([\d.]+\d)/g, 1],

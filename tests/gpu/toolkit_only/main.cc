@@ -161,7 +161,7 @@ Distance Between(const Course& a, const Course& b) {
 // soon half a percent.
 int Models(absl::Span<const absl::string_view> names) {
   constexpr int kBatch = 8;
-  constexpr double kTimes = 10, kLeast = 1e-5;
+  constexpr double kTimes = 10, kLeastGradients = 1e-5, kLeastLoss = 1e-3;
   int wrong = 0;
   const auto cpu = *MakeBackend("cpu");
   const auto cuda = Cuda(Precision::kF32);
@@ -177,10 +177,10 @@ int Models(absl::Span<const absl::string_view> names) {
     const std::string pushing =
         PushedGradientsDiffer(*on_cuda, batch.images, batch.labels);
     // Written so that NaN is wrong.
-    const bool good =
-        pushing.empty() &&
-        card.gradients <= std::max(kLeast, kTimes * rounding.gradients) &&
-        card.loss <= std::max(kLeast, kTimes * rounding.loss);
+    const bool good = pushing.empty() &&
+                      card.gradients <= std::max(kLeastGradients,
+                                                 kTimes * rounding.gradients) &&
+                      card.loss <= std::max(kLeastLoss, kTimes * rounding.loss);
     wrong += good ? 0 : 1;
     std::printf(
         "%-14s gradients %.1e (a rounding: %.1e), loss after 10 steps %.1e "
