@@ -3,7 +3,9 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -16,11 +18,23 @@ std::string& Role() {
   return role;
 }
 
+std::atomic<LogRing*>& KeptLines() {
+  static std::atomic<LogRing*> ring = nullptr;
+  return ring;
+}
+
+LogEntry::Severity SeverityOf(absl::string_view level) {
+  if (level == "info") return LogEntry::Severity::kInfo;
+  if (level == "warning") return LogEntry::Severity::kWarning;
+  if (level == "error") return LogEntry::Severity::kError;
+  return LogEntry::Severity::kUnknown;
+}
+
 void Write(spdlog::level::level_enum level, absl::string_view message,
            const nlohmann::json& fields) {
-  spdlog::default_logger_raw()->log(
-      level,
-      LogLine(spdlog::level::to_string_view(level).data(), message, fields));
+  const char* const name = spdlog::level::to_string_view(level).data();
+  KeepLogLine(name, message, fields);
+  spdlog::default_logger_raw()->log(level, LogLine(name, message, fields));
 }
 
 }  // namespace
@@ -45,6 +59,28 @@ void StartLogging(const std::string& role) {
   logger->set_pattern("%v");
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(logger);
+}
+
+void KeepLogLines(LogRing* ring) {
+  KeptLines().store(ring, std::memory_order_release);
+}
+
+void KeepLogLine(absl::string_view level, absl::string_view message,
+                 const nlohmann::json& fields) {
+  LogRing* const ring = KeptLines().load(std::memory_order_acquire);
+  if (ring == nullptr) return;
+  LogEntry entry;
+  entry.time = absl::Now();
+  entry.severity = SeverityOf(level);
+  entry.message = std::string(message);
+  for (const auto& [key, value] : fields.items()) {
+    entry.fields.emplace_back(
+        key, value.is_string()
+                 ? value.get<std::string>()
+                 : value.dump(-1, ' ', false,
+                              nlohmann::json::error_handler_t::replace));
+  }
+  ring->Add(std::move(entry));
 }
 
 void LogInfo(absl::string_view message) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "common/log/log_ring.h"
 
 namespace paceline {
 
@@ -18,9 +19,16 @@ namespace paceline {
 // Names this process in every line, "worker w0". Called once, by main.
 void StartLogging(const std::string& role);
 
-// One such line without its end; for who has to write it himself.
+// From now on `ring` gets every line as well; null: none does. It outlives all
+// logging. Safe from any thread.
+void KeepLogLines(LogRing* ring);
+
+// One such line without its end, and what makes it known to the ring; for who
+// has to write it himself. `level`: "info", "warning" or "error".
 std::string LogLine(absl::string_view level, absl::string_view message,
                     const nlohmann::json& fields);
+void KeepLogLine(absl::string_view level, absl::string_view message,
+                 const nlohmann::json& fields);
 
 void LogInfo(absl::string_view message);
 void LogInfo(absl::string_view message, const nlohmann::json& fields);

@@ -23,9 +23,10 @@ absl::string_view LevelOf(gpr_log_severity severity) {
 
 void LogWhatGrpcLogs() {
   gpr_set_log_function([](gpr_log_func_args* line) {
-    WriteAll(STDERR_FILENO, LogLine(LevelOf(line->severity), line->message,
-                                    {{"from", "grpc"}}) +
-                                "\n");
+    const absl::string_view level = LevelOf(line->severity);
+    const nlohmann::json fields = {{"from", "grpc"}};
+    KeepLogLine(level, line->message, fields);
+    WriteAll(STDERR_FILENO, LogLine(level, line->message, fields) + "\n");
   });
 }
 

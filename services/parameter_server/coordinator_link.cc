@@ -29,6 +29,7 @@ v1::ServerMessage Hello(const CoordinatorLink::Options& options) {
   hello.set_failure_domain(options.failure_domain);
   hello.set_replicates(true);
   hello.set_max_bytes(options.max_bytes);
+  hello.set_tells_log(options.tell_log != nullptr);
   return message;
 }
 
@@ -100,8 +101,14 @@ absl::Status CoordinatorLink::Serve() {
        .refused = options_.refused,
        .term = term_},
       {.on_message =
-           [&inbox](v1::ServerCommand& command) {
-             inbox.Put(std::move(command));
+           [&](v1::ServerCommand& command) {
+             if (!command.has_tell_log()) return inbox.Put(std::move(command));
+             // At once: the runner may be in the middle of a long command.
+             if (options_.tell_log == nullptr) return;
+             v1::ServerMessage message;
+             *message.mutable_log_told() =
+                 options_.tell_log(command.tell_log());
+             session.Send(std::move(message));
            },
        .on_over = [&inbox](const absl::Status& status) { inbox.Close(status); },
        .may_read = [&inbox] { return !inbox.full(); },

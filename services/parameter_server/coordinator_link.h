@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/job/job_defaults.h"
+#include "common/log/told_log.h"
 #include "common/mailbox.h"
 #include "common/rpc/session_client.h"
 #include "protos/paceline/v1/fleet.grpc.pb.h"
@@ -49,6 +50,8 @@ class CoordinatorLink {
     // and when that is over, or while its link is broken: why.
     std::function<void(const absl::Status&)> registration =
         [](const absl::Status&) {};
+    // What those get who want to read the server's log; null: nothing.
+    LogTeller tell_log = nullptr;
   };
   // All outlive the link. `each_turn` is called about ten times a second,
   // with the lease once it is known.

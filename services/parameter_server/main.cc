@@ -121,6 +121,12 @@ ReplicaStream::Dial DialBackups(ClientSecurity security) {
   };
 }
 
+// The last lines of this process, for as long as anything may be logged.
+LogRing& ProcessLog() {
+  static auto& ring = *new LogRing;
+  return ring;
+}
+
 CoordinatorLink::Options LinkOptions(const Options& options,
                                      const ClientSecurity& security,
                                      const std::string& address) {
@@ -136,6 +142,9 @@ CoordinatorLink::Options LinkOptions(const Options& options,
   link.refused = [addresses] { addresses->Stay(); };
   link.name = options.name;
   link.version = PACELINE_VERSION;
+  link.tell_log = [](const v1::TellLog& question) {
+    return TellLog(question, {{v1::LogLine::PROCESS, &ProcessLog()}});
+  };
   link.failure_domain = options.failure_domain;
   return link;
 }
@@ -289,6 +298,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
+  paceline::KeepLogLines(&paceline::ProcessLog());
   paceline::StartLogging("server " + options.name);
   paceline::LogWhatGrpcLogs();
   paceline::RaiseDescriptorLimit();

@@ -20,8 +20,10 @@ ControlStream::ControlStream(std::shared_ptr<CoordinatorAddresses> coordinators,
                              v1::WorkerHello hello, const Dial& dial,
                              absl::Duration orphan,
                              std::function<void(const absl::Status&)> on_link,
-                             std::shared_ptr<KnownTerm> term)
-    : commands_(kMaxUnread),
+                             std::shared_ptr<KnownTerm> term,
+                             LogTeller tell_log)
+    : tell_log_(std::move(tell_log)),
+      commands_(kMaxUnread),
       session_(
           {.connect =
                [addresses = coordinators, dial](absl::Duration liveness) {
@@ -54,6 +56,7 @@ ControlStream::ControlStream(std::shared_ptr<CoordinatorAddresses> coordinators,
 
 void ControlStream::OnMessage(v1::WorkerCommand& command) {
   if (command.has_rewire()) return Rewired(command.rewire());
+  if (command.has_tell_log()) return TellLog(command.tell_log());
   if (command.has_begin()) {
     // It says where all shards are now.
     absl::MutexLock lock(&rewire_mu_);
@@ -67,6 +70,14 @@ void ControlStream::OnMessage(v1::WorkerCommand& command) {
   commands_.Put(std::move(command));
   CallHeard();
   if (stop) CallStopping();
+}
+
+// Here, and not where commands are followed: the worker may compute, or load.
+void ControlStream::TellLog(const v1::TellLog& question) {
+  if (tell_log_ == nullptr) return;
+  v1::WorkerMessage message;
+  *message.mutable_log_told() = tell_log_(question);
+  Send(std::move(message));
 }
 
 void ControlStream::Close(const absl::Status& status) {

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/job/job_defaults.h"
+#include "common/log/told_log.h"
 #include "common/mailbox.h"
 #include "common/rpc/coordinator_addresses.h"
 #include "common/rpc/session_client.h"
@@ -29,13 +30,14 @@ class ControlStream {
  public:
   // Says hello to whoever leads of the coordinators at these addresses. Nothing
   // is waited for. Without one it ends after `orphan`. `on_link` and `term`: as
-  // SessionClient's.
+  // SessionClient's. `tell_log` answers those who ask for the worker's log; the
+  // hello says whether there is one.
   ControlStream(
       std::shared_ptr<CoordinatorAddresses> coordinators, v1::WorkerHello hello,
       const Dial& dial = DialPlainly, absl::Duration orphan = kDefaultOrphan,
       std::function<void(const absl::Status&)> on_link =
           [](const absl::Status&) {},
-      std::shared_ptr<KnownTerm> term = nullptr);
+      std::shared_ptr<KnownTerm> term = nullptr, LogTeller tell_log = nullptr);
   ControlStream(const ControlStream&) = delete;
   ControlStream& operator=(const ControlStream&) = delete;
 
@@ -101,6 +103,7 @@ class ControlStream {
   using Session = SessionClient<v1::WorkerMessage, v1::WorkerCommand>;
 
   void OnMessage(v1::WorkerCommand& command);
+  void TellLog(const v1::TellLog& question);
   void Close(const absl::Status& status);
   void CallStopping() ABSL_LOCKS_EXCLUDED(stop_mu_);
   void FillIn(v1::Heartbeat& heartbeat) ABSL_LOCKS_EXCLUDED(beat_mu_);
@@ -112,6 +115,7 @@ class ControlStream {
   }
 
   const Clock& clock_ = Clock::Real();
+  const LogTeller tell_log_;
   Mailbox<v1::WorkerCommand> commands_;
   absl::Notification ended_;  // The session itself.
 

@@ -87,6 +87,7 @@ absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options,
   hello.set_compute_capability(device.compute_capability);
   hello.set_gpu_uuid(device.gpu_uuid);
   hello.set_version(PACELINE_VERSION);
+  hello.set_tells_log(true);
   if (!options.program.empty()) hello.add_programs(options.program);
   for (const std::string& label : options.labels) {
     const std::vector<std::string> parts =
@@ -103,6 +104,23 @@ absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options,
   return hello;
 }
 
+// The last lines of this process, and of the program that it has started. They
+// are kept as long as anything may be logged.
+struct LogRings {
+  LogRing process;
+  LogRing program;
+};
+LogRings& KeptLogs() {
+  static auto& rings = *new LogRings;
+  return rings;
+}
+
+v1::LogTold TellKeptLogs(const v1::TellLog& question) {
+  const LogRings& kept = KeptLogs();
+  return TellLog(question, {{v1::LogLine::PROCESS, &kept.process},
+                            {v1::LogLine::PROGRAM, &kept.program}});
+}
+
 // Null unless it is to be an agent.
 absl::StatusOr<std::unique_ptr<ProgramAgent>> AgentOf(const Options& options) {
   if (options.program.empty()) return nullptr;
@@ -111,7 +129,9 @@ absl::StatusOr<std::unique_ptr<ProgramAgent>> AgentOf(const Options& options) {
   agent.worker = options.name;
   agent.evaluator = options.evaluator;
   agent.socket = options.program_socket;
-  agent.command = {.text = options.exec, .log = options.program_log};
+  agent.command = {.text = options.exec,
+                   .log = options.program_log,
+                   .lines = &KeptLogs().program};
   return ProgramAgent::Create(std::move(agent));
 }
 
@@ -244,7 +264,8 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
                                .memory_fraction = options.gpu_memory_fraction},
                 PlacesOf(options)},
        agent.get(), times.patience, times.orphan, dial,
-       [&](const absl::Status& status) { readiness->Set(status); }},
+       [&](const absl::Status& status) { readiness->Set(status); },
+       &TellKeptLogs},
       &metrics);
   Departure departure(&worker, times.grace);
   const SignalWatch signals(stopping, [&](int) { departure.Signalled(); });
@@ -379,6 +400,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
+  paceline::KeepLogLines(&paceline::KeptLogs().process);
   paceline::StartLogging("worker " + options.name);
   paceline::LogWhatGrpcLogs();
   const absl::Status status = paceline::Run(options, security, stopping);

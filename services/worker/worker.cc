@@ -117,7 +117,8 @@ absl::Status Worker::RunSession() {
           : options_.orphan;
   ControlStream control(
       addresses_, options_.hello, options_.dial, orphan,
-      [this](const absl::Status& link) { TellRegistration(link); }, term_);
+      [this](const absl::Status& link) { TellRegistration(link); }, term_,
+      options_.tell_log);
   if (options_.source != nullptr) {
     control.WhenHeard([source = options_.source] { source->Wake(); });
   }

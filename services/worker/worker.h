@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/log/told_log.h"
 #include "common/rpc/coordinator_addresses.h"
 #include "services/worker/computation_source.h"
 #include "services/worker/control_stream.h"
@@ -52,6 +53,8 @@ class Worker {
     // call the worker.
     std::function<void(const absl::Status&)> registration =
         [](const absl::Status&) {};
+    // What those get who want to read the worker's log; null: nothing.
+    LogTeller tell_log = nullptr;
   };
   // `metrics` outlives the worker.
   Worker(const Options& options, WorkerMetrics* metrics);

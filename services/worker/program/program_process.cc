@@ -11,9 +11,11 @@
 #include <array>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/unique_fd.h"
@@ -93,12 +95,14 @@ absl::StatusOr<std::unique_ptr<ProgramProcess>> ProgramProcess::Start(
                                  absl::StrCat("cannot open ", command.log));
     }
   }
-  return absl::WrapUnique(new ProgramProcess(std::move(child), std::move(log)));
+  return absl::WrapUnique(
+      new ProgramProcess(std::move(child), std::move(log), command.lines));
 }
 
-ProgramProcess::ProgramProcess(ChildProcess child, UniqueFd log)
+ProgramProcess::ProgramProcess(ChildProcess child, UniqueFd log, LogRing* lines)
     : child_(std::move(child)),
       log_(std::move(log)),
+      lines_(lines),
       reader_([this] { ReadComplaints(); }) {}
 
 ProgramProcess::~ProgramProcess() {
@@ -122,6 +126,8 @@ void ProgramProcess::ReadComplaints() {
     return stopping_;
   };
   std::array<char, 4096> text;
+  // What has no line feed at the end is a line as well.
+  const absl::Cleanup end = [this] { lines_.End(absl::Now()); };
   // Who has left the group may write without end: then no more than a pipe has.
   size_t left = 64 << 10;
   bool last = false;
@@ -130,6 +136,7 @@ void ProgramProcess::ReadComplaints() {
     if (n > 0) {
       const absl::string_view part(text.data(), static_cast<size_t>(n));
       WriteAll(log_.valid() ? log_.get() : STDERR_FILENO, part);
+      lines_.Add(part, absl::Now());
       absl::MutexLock lock(&mu_);
       complaints_.Add(part);
       if (stopping_) left -= std::min(left, part.size());

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/log/log_ring.h"
 #include "common/process/child_process.h"
 #include "common/unique_fd.h"
 #include "services/worker/program/wake_up.h"
@@ -55,6 +56,9 @@ struct ProgramCommand {
   std::string log = {};
   // Variables in place of those that it would inherit.
   std::map<std::string, std::string> environment = {};
+  // Gets the lines that it writes to its standard error; null: nobody does.
+  // Outlives the process.
+  LogRing* lines = nullptr;
 };
 
 // A program that the agent runs itself, by `/bin/sh -c`. The end of what it
@@ -87,7 +91,7 @@ class ProgramProcess {
            const std::function<bool()>& hurried);
 
  private:
-  ProgramProcess(ChildProcess child, UniqueFd log);
+  ProgramProcess(ChildProcess child, UniqueFd log, LogRing* lines);
 
   // Hands on what it writes to its standard error, up to its end or Stop().
   void ReadComplaints();
@@ -102,6 +106,7 @@ class ProgramProcess {
   absl::Mutex mu_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   LastLines complaints_ ABSL_GUARDED_BY(mu_);
+  RingLines lines_;  // The reader's.
 
   std::thread reader_;  // Last: it uses the above.
 };
