@@ -91,7 +91,11 @@ class FuzzedFleet {
     }
     v1::WorkerHello worker;
     worker.set_name("w0");
+    worker.set_tells_log(true);
     worker_ = *fleet_.OnWorkerConnected(worker, worker_commands_);
+    fleet_.AskWorkerForLog("w0", 0, [](const auto& lines) {
+      if (lines.ok()) CHECK(lines->size() <= 2'000);
+    });
     RunSetup setup;
     setup.job_name = "namespaces/a/jobs/j";
     setup.run = kRun;
@@ -155,6 +159,9 @@ class FuzzedFleet {
     }
     auto message = ParseMessage<v1::WorkerMessage>(fuzz.Text());
     if (!message.has_value()) return;
+    if (message->has_log_told()) {
+      return fleet_.logs().Told(worker_, message->log_told());
+    }
     // Or only what comes first of an iteration would ever be accepted.
     if (what % 4 == 2 && message->has_push_done()) {
       message->mutable_push_done()->set_iteration(iteration_);
@@ -268,6 +275,9 @@ std::vector<std::string> FuzzSeeds() {
       worker("evaluated { snapshot: 1 accuracy: 0.5 loss: nan }") +
       worker("evaluated { snapshot: 2 metrics { key: 'top5' value: 1 } }") +
       worker("heartbeat {}") +
+      worker(
+          "log_told { question: 1 lines { message: 'x' cut: true "
+          "time { seconds: -1 } fields { key: 'a' value: '1' } } }") +
       server("run: 77 done { sequence: 2 fence { iteration: 1 blocks: 2 } }") +
       server("run: 77 checkpoint_written { snapshot: 1 file: 'x' }") +
       server("heartbeat {}");

@@ -7,12 +7,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/field_checks.h"
 #include "common/proto_time.h"
 #include "common/rpc/server_stream.h"
 #include "common/status.h"
 #include "common/trace_context.h"
 #include "protos/paceline/v1/cluster.grpc.pb.h"
 #include "protos/paceline/v1/jobs.grpc.pb.h"
+#include "services/coordinator/fleet/log_questions.h"
+#include "services/coordinator/jobs/request_check.h"
+#include "services/coordinator/jobs/resource_name.h"
 #include "services/coordinator/watch/watch_stream.h"
 
 namespace paceline {
@@ -247,6 +251,17 @@ absl::StatusOr<v1::Cluster> Describe(const JobsOptions& options,
   return cluster;
 }
 
+// Gives `finish` a `Response` with the lines that come, or why none do.
+template <typename Response, typename Finish>
+LogQuestions::Answered LinesFor(const Finish& finish) {
+  return [finish](absl::StatusOr<LogQuestions::Lines> lines) {
+    if (!lines.ok()) return finish(lines.status());
+    Response response;
+    *response.mutable_lines() = *std::move(lines);
+    finish(std::move(response));
+  };
+}
+
 class ClusterService final : public Calls<v1::ClusterService> {
  public:
   ClusterService(Jobs* jobs, Answering* answering, absl::Time started)
@@ -304,6 +319,18 @@ class ClusterService final : public Calls<v1::ClusterService> {
                      v1::ListServersResponse* response) override {
     return Read("ListServers", context, request, response, &Jobs::ListServers);
   }
+  Unary* ReadWorkerLog(Context* context,
+                       const v1::ReadWorkerLogRequest* request,
+                       v1::ReadWorkerLogResponse* response) override {
+    return ReadLog("ReadWorkerLog", context, request, response,
+                   &ParseWorkerName, &Fleet::AskWorkerForLog);
+  }
+  Unary* ReadServerLog(Context* context,
+                       const v1::ReadServerLogRequest* request,
+                       v1::ReadServerLogResponse* response) override {
+    return ReadLog("ReadServerLog", context, request, response,
+                   &ParseServerName, &Fleet::AskServerForLog);
+  }
   Unary* ListAuditRecords(Context* context,
                           const v1::ListAuditRecordsRequest* request,
                           v1::ListAuditRecordsResponse* response) override {
@@ -312,6 +339,24 @@ class ClusterService final : public Calls<v1::ClusterService> {
   }
 
  private:
+  template <typename Request, typename Response, typename Parse, typename Ask>
+  Unary* ReadLog(absl::string_view name, Context* context,
+                 const Request* request, Response* response, Parse parse,
+                 Ask ask) {
+    return answering_->ReadLater(
+        context, FullName(name), *request, response,
+        [jobs = jobs_, request, parse, ask](const Caller&, const auto& finish) {
+          const absl::StatusOr<std::string> member =
+              parse("name", request->name());
+          const absl::StatusOr<uint32_t> lines = CheckTail(request->tail());
+          FieldChecks checks;
+          checks.TakeAll(member.status());
+          checks.TakeAll(lines.status());
+          if (!checks.status().ok()) return finish(checks.status());
+          (jobs->fleet().*ask)(*member, *lines, LinesFor<Response>(finish));
+        });
+  }
+
   const absl::Time started_;
 };
 

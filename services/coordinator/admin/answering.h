@@ -67,6 +67,32 @@ class Answering {
     return reactor;
   }
 
+  // As Read(), where the answer comes from somebody else: `ask` is called with
+  // the Caller and with what takes the StatusOr of the response, which is to be
+  // called once, on any thread.
+  template <typename Response, typename Ask>
+  grpc::ServerUnaryReactor* ReadLater(
+      grpc::CallbackServerContext* context, absl::string_view method,
+      const google::protobuf::MessageLite& request, Response* response,
+      Ask ask) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    Caller caller;
+    const absl::Status admitted = Admit(*context, method, request, caller);
+    if (!admitted.ok()) {
+      Finish(reactor, admitted);
+      return reactor;
+    }
+    const absl::Status submitted =
+        Submit([=, caller = std::move(caller), ask = std::move(ask)] {
+          if (context->IsCancelled()) return Finish(reactor, GivenUp());
+          ask(caller, [reactor, response](absl::StatusOr<Response> answer) {
+            Finish(reactor, Take(std::move(answer), response));
+          });
+        });
+    if (!submitted.ok()) Finish(reactor, submitted);
+    return reactor;
+  }
+
   // Answers a request to change `resource`, and records it.
   template <typename Response, typename Decide>
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context,

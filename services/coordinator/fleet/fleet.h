@@ -19,6 +19,7 @@
 #include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "services/coordinator/fleet/fleet_entries.h"
+#include "services/coordinator/fleet/log_questions.h"
 #include "services/coordinator/fleet/member_session.h"
 #include "services/coordinator/fleet/seen_folders.h"
 #include "services/coordinator/run/job_run.h"
@@ -118,6 +119,14 @@ class Fleet {
   // paradigm would make it hold, as far as servers say how much that is.
   absl::Status CheckRoom(const JobRun& run, const ParadigmSpec& paradigm) const;
 
+  // The last lines that the member of that name has logged, of ReadWorkerLog
+  // and ReadServerLog (cluster.proto): the codes are those.
+  void AskWorkerForLog(const std::string& worker, uint32_t lines,
+                       LogQuestions::Answered answered);
+  void AskServerForLog(const std::string& server, uint32_t lines,
+                       LogQuestions::Answered answered);
+  LogQuestions& logs() { return logs_; }
+
   std::vector<FleetMember> Members() const;  // By name.
   std::vector<v1::Server> Servers() const;   // By name.
   // Whether any is connected that can evaluate the job, whose model is that
@@ -156,6 +165,7 @@ class Fleet {
 
   const Clock* const clock_;
   const FleetOptions options_;
+  LogQuestions logs_;
 
   mutable absl::Mutex mu_;
   uint64_t next_member_ ABSL_GUARDED_BY(mu_) = 1;

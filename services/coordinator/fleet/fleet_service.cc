@@ -10,6 +10,7 @@
 #include "protos/paceline/v1/fleet.grpc.pb.h"
 #include "services/coordinator/fleet/member_session.h"
 #include "services/coordinator/fleet/session_book.h"
+#include "services/coordinator/jobs/resource_name.h"
 
 namespace paceline {
 namespace {
@@ -30,8 +31,10 @@ struct Workers {
                                           std::weak_ptr<Session> session) {
     return fleet.OnWorkerConnected(hello, std::move(session));
   }
-  static void Disconnect(Fleet& fleet, uint64_t member) {
+  static void Disconnect(Fleet& fleet, uint64_t member, const std::string& name,
+                         const absl::Status& why) {
     fleet.OnWorkerDisconnected(member);
+    fleet.logs().Gone(member, FormatWorkerName(name), why);
   }
   // A run hears what its workers say, and does not ask for their links.
   static void LinkChanged(Fleet&, uint64_t, uint64_t, bool) {}
@@ -52,6 +55,10 @@ struct Workers {
         const auto run = part == nullptr ? nullptr : part->run.lock();
         if (run != nullptr) return run->OnWorkerMessage(part->worker, message);
       }
+      if (message.has_log_told()) {
+        fleet->logs().Told(member, std::move(*message.mutable_log_told()));
+        return absl::OkStatus();
+      }
       return fleet->OnWorkerMessage(member, message);
     };
   }
@@ -67,8 +74,10 @@ struct Servers {
                                           std::weak_ptr<Session> session) {
     return fleet.OnServerConnected(hello, std::move(session));
   }
-  static void Disconnect(Fleet& fleet, uint64_t member) {
+  static void Disconnect(Fleet& fleet, uint64_t member, const std::string& name,
+                         const absl::Status& why) {
     fleet.OnServerDisconnected(member);
+    fleet.logs().Gone(member, FormatServerName(name), why);
   }
   static void LinkChanged(Fleet& fleet, uint64_t member, uint64_t link,
                           bool connected) {
@@ -79,6 +88,10 @@ struct Servers {
   static std::function<absl::Status(In&)> HandlerOf(Fleet* fleet,
                                                     uint64_t member) {
     return [fleet, member](v1::ServerMessage& message) {
+      if (message.has_log_told()) {
+        fleet->logs().Told(member, std::move(*message.mutable_log_told()));
+        return absl::OkStatus();
+      }
       return fleet->OnServerMessage(member, message);
     };
   }
@@ -94,10 +107,11 @@ typename Kind::Session::Handlers HandlersOf(
   using Book = SessionBook<typename Kind::In, typename Kind::Out>;
   return {.on_message = Kind::HandlerOf(fleet, member),
           .on_over =
-              [fleet, book = book.get(), member, id = session->id()] {
+              [fleet, book = book.get(), member, session = session.get()] {
                 // Whoever ends it, a stream or the book, holds the book.
-                Kind::Disconnect(*fleet, member);
-                book->Remove(id);
+                Kind::Disconnect(*fleet, member, session->name(),
+                                 session->closed());
+                book->Remove(session->id());
               },
           .on_link =
               [fleet, member](uint64_t link, bool connected) {

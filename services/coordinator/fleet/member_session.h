@@ -113,6 +113,12 @@ class MemberSession : public OutgoingStream<Out> {
     return stream_ != nullptr || !began_;
   }
 
+  // What it was closed with; OK too while it goes on.
+  absl::Status closed() const {
+    absl::MutexLock lock(&mu_);
+    return closed_.value_or(absl::OkStatus());
+  }
+
   // From now on `stream` carries it, and what the member has not received goes
   // out again: all after `received`. The stream before that is closed. The
   // status with which the session was closed; INVALID_ARGUMENT for a number

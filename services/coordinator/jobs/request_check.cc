@@ -201,4 +201,9 @@ absl::StatusOr<SequencePage> CheckList(
                           request.page_token());
 }
 
+absl::StatusOr<uint32_t> CheckTail(int32_t tail) {
+  if (tail >= 0) return static_cast<uint32_t>(tail);
+  return InvalidField("tail", "must not be negative; 0 stands for all lines");
+}
+
 }  // namespace paceline

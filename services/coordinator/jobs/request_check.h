@@ -90,6 +90,9 @@ absl::StatusOr<PageStart> CheckList(const v1::ListServersRequest& request);
 absl::StatusOr<SequencePage> CheckList(
     const v1::ListAuditRecordsRequest& request);
 
+// A member's log: how many lines; 0: all.
+absl::StatusOr<uint32_t> CheckTail(int32_t tail);
+
 }  // namespace paceline
 
 #endif  // PACELINE_SERVICES_COORDINATOR_JOBS_REQUEST_CHECK_H_

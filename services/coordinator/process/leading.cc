@@ -308,7 +308,8 @@ class LeaderServices {
   }
 
   void Close() {
-    // 3. Ends the streams whose peers still read.
+    // 3. Ends the streams whose peers still read, and calls that wait for them.
+    jobs_->fleet().logs().Close();
     streams_.CloseAll(absl::UnavailableError("the coordinator is stopping"));
     // 4. Cancels the rest: a peer that stopped reading holds its last write.
     listening_.server->Shutdown(
