@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/rpc/channel.h"
@@ -85,6 +86,8 @@ absl::Status AdminClient::Pause(absl::Duration pause) {
 
 absl::Status AdminClient::Explain(const grpc::Status& status) const {
   const absl::Status explained = FromGrpc(status);
+  // The coordinator was reached: it speaks of somebody whom it has asked.
+  if (absl::StartsWith(ReasonOf(explained), "MEMBER_")) return explained;
   if (absl::IsUnavailable(explained)) {
     return Reworded(explained, absl::StrCat("cannot reach ", address_, ": ",
                                             explained.message()));

@@ -95,6 +95,7 @@ const std::vector<KnownValues>& AllKnownValues() {
 Live LiveOfPositional(const std::string& name) {
   if (name == "JOB") return Live::kJobs;
   if (name == "WORKER") return Live::kWorkers;
+  if (name == "SERVER") return Live::kServers;
   if (name == "CHECKPOINT") return Live::kCheckpoints;
   if (name == "CONTEXT") return Live::kContexts;
   if (name == "DIR") return Live::kFiles;

@@ -14,7 +14,15 @@ struct Completion {
   // Those that begin with what is typed.
   std::vector<std::string> words;
   // Names that have to be asked for, or files.
-  enum class Live { kNone, kFiles, kJobs, kWorkers, kCheckpoints, kContexts };
+  enum class Live {
+    kNone,
+    kFiles,
+    kJobs,
+    kWorkers,
+    kServers,
+    kCheckpoints,
+    kContexts
+  };
   Live live = Live::kNone;
   // What precedes a live name in the word ("--context=").
   std::string before;

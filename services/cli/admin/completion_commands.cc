@@ -136,6 +136,9 @@ absl::StatusOr<std::vector<std::string>> LiveNames(
     case Live::kWorkers:
       return NamesIn(session.List(&ClusterApi::ListWorkers,
                                   v1::ListWorkersRequest(), kNamesMax));
+    case Live::kServers:
+      return NamesIn(session.List(&ClusterApi::ListServers,
+                                  v1::ListServersRequest(), kNamesMax));
     case Live::kCheckpoints:
       return CheckpointNames(session, completion.typed);
     default:

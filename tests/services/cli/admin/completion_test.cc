@@ -82,6 +82,11 @@ TEST(CompletionTest, Table) {
       {"checkpoint get ", {}, Live::kCheckpoints},
       {"checkpoint verify ", {}, Live::kFiles},
       {"worker drain w0 ", {}, Live::kWorkers},
+      {"worker logs ", {}, Live::kWorkers},
+      {"worker logs w0 ", {}},
+      {"worker logs w0 --ta", {"--tail"}},
+      {"server drain ", {}, Live::kServers},
+      {"server logs ", {}, Live::kServers},
       {"config use-context ", {}, Live::kContexts},
       {"job list --context ", {}, Live::kContexts},
       {"job list --nothing ", {}},
@@ -138,6 +143,9 @@ TEST(CompletionTest, LiveNames) {
   cluster.cluster.onListWorkers = [](const auto&, auto* response) {
     *response->add_workers() = AssignedWorker();
   };
+  cluster.cluster.onListServers = [](const auto&, auto* response) {
+    *response->add_servers() = SampleServer();
+  };
   const TestFolder folder;
   CommandRunner command;
   command.environment = {
@@ -149,6 +157,8 @@ TEST(CompletionTest, LiveNames) {
   EXPECT_EQ(complete("job get -n team "), "mnist\nwaiting\n");
   EXPECT_EQ(complete("job get --namespace=team m"), "mnist\n");
   EXPECT_EQ(complete("worker drain "), "w2\n");
+  EXPECT_EQ(complete("worker logs "), "w2\n");
+  EXPECT_EQ(complete("server logs "), "s0\n");
   EXPECT_EQ(complete("checkpoint get -n team m"), "mnist/\n");
   EXPECT_EQ(complete("checkpoint get -n team mnist/"), "mnist/c1\n");
   EXPECT_EQ(complete("job list --context=l"), "--context=lab\n");

@@ -111,6 +111,10 @@ class FakeClusterService final : public v1::ClusterService::Service {
   PACELINE_FAKE(GetWorker, v1::GetWorkerRequest, v1::Worker)
   PACELINE_FAKE(DrainWorker, v1::DrainWorkerRequest, v1::Worker)
   PACELINE_FAKE(UndrainWorker, v1::UndrainWorkerRequest, v1::Worker)
+  PACELINE_FAKE(ReadWorkerLog, v1::ReadWorkerLogRequest,
+                v1::ReadWorkerLogResponse)
+  PACELINE_FAKE(ReadServerLog, v1::ReadServerLogRequest,
+                v1::ReadServerLogResponse)
   PACELINE_FAKE(ListServers, v1::ListServersRequest, v1::ListServersResponse)
   PACELINE_FAKE(ListAuditRecords, v1::ListAuditRecordsRequest,
                 v1::ListAuditRecordsResponse)

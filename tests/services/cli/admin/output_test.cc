@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "services/cli/admin/output/format.h"
 #include "services/cli/admin/output/job_view.h"
+#include "services/cli/admin/output/log_view.h"
 #include "services/cli/admin/output/member_view.h"
 #include "services/cli/admin/output/state_color.h"
 #include "services/cli/admin/output/table.h"
@@ -83,6 +84,11 @@ TEST(OutputTest, Members) {
            RenderTable(CheckpointTable({&checkpoint}, false, kNow), true),
            RenderTable(CheckpointTable({&checkpoint}, true, kNow), true)},
           "\n"));
+}
+
+TEST(OutputTest, Logs) {
+  ExpectGolden("worker_log.txt", LogText(SampleLog().lines()));
+  ExpectGolden("worker_log.json", *MessageToJson(SampleLog()));
 }
 
 TEST(OutputTest, Documents) {

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/status_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/admin/output/format.h"
@@ -408,6 +409,49 @@ TEST_F(ReadCommandTest, WatchedLists) {
   const std::vector<std::string> lines = absl::StrSplit(get.out, '\n');
   EXPECT_THAT(lines, ElementsAre(StartsWith("NAME "), HasSubstr("RUNNING"),
                                  HasSubstr("SUCCEEDED"), ""));
+}
+
+TEST_F(ReadCommandTest, Logs) {
+  cluster_.cluster.onReadWorkerLog = [](const auto& request,
+                                        auto* response) -> absl::Status {
+    EXPECT_EQ(request.name(), "workers/w0");
+    *response = SampleLog();
+    const int unwanted = response->lines_size() - request.tail();
+    if (request.tail() > 0) {
+      response->mutable_lines()->DeleteSubrange(0, unwanted);
+    }
+    return absl::OkStatus();
+  };
+  const auto text = command_.Run("worker logs w0");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("WARNING  registering anew"));
+  EXPECT_EQ(std::count(text.out.begin(), text.out.end(), '\n'), 4);
+  const auto last = command_.Run("worker logs workers/w0 --tail 1");
+  EXPECT_EQ(std::count(last.out.begin(), last.out.end(), '\n'), 1);
+  EXPECT_EQ(command_.Run("worker logs w0 -o json").out,
+            *MessageToJson(SampleLog()));
+  EXPECT_THAT(command_.Run("worker logs w0 -o name").err,
+              HasSubstr("has no name"));
+  EXPECT_EQ(command_.Run("worker logs w0 --tail -1").code, 2);
+
+  cluster_.cluster.onReadServerLog = [](const auto& request, auto* response) {
+    EXPECT_EQ(request.name(), "servers/s0");
+    response->Clear();
+  };
+  const auto none = command_.Run("server logs s0");
+  EXPECT_EQ(none.out, "");
+  EXPECT_EQ(none.err, "paceline: nothing has been logged\n");
+}
+
+// What the coordinator says of a member is no word on the coordinator.
+TEST_F(ReadCommandTest, AMemberThatDoesNotAnswer) {
+  cluster_.cluster.onReadWorkerLog = [](const auto&, auto*) {
+    return WithReason(absl::DeadlineExceededError("workers/w0 is silent"),
+                      "MEMBER_SILENT");
+  };
+  EXPECT_EQ(command_.Run("worker logs w0").err,
+            "paceline: workers/w0 is silent (DEADLINE_EXCEEDED: "
+            "MEMBER_SILENT)\n");
 }
 
 }  // namespace

@@ -182,4 +182,32 @@ v1::AuditRecord SampleRecord() {
   )pb");
 }
 
+v1::ReadWorkerLogResponse SampleLog() {
+  return Read<v1::ReadWorkerLogResponse>(R"pb(
+    lines {
+      time { seconds: 1799999990 nanos: 125000000 }
+      severity: INFO
+      message: "assigned"
+      fields { key: "job" value: "namespaces/default/jobs/mnist" }
+      fields { key: "attempt" value: "2" }
+      source: PROCESS
+    }
+    lines {
+      time { seconds: 1799999991 }
+      message: "Traceback (most recent \033[31mcall last):"
+      source: PROGRAM
+      cut: true
+    }
+    lines {
+      time { seconds: 1799999992 nanos: 5000000 }
+      severity: WARNING
+      message: "registering anew"
+      fields { key: "reason" value: "the lease ended" }
+      fields { key: "pause" value: "" }
+      source: PROCESS
+    }
+    lines { message: "of a later version" severity: 17 }
+  )pb");
+}
+
 }  // namespace paceline

@@ -19,6 +19,8 @@ v1::Server SampleServer();    // "s0".
 v1::Checkpoint ReadyCheckpoint();  // "c1" of mnist.
 v1::Decision SampleDecision(int64_t sequence);
 v1::AuditRecord SampleRecord();
+// Of a worker with a program, with all that a line may have.
+v1::ReadWorkerLogResponse SampleLog();
 
 }  // namespace paceline
 
