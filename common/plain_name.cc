@@ -14,6 +14,10 @@ namespace {
 // Of a wrong name that is repeated in an error.
 constexpr size_t kNameShown = 80;
 
+bool IsLowerOrDigit(char c) {
+  return absl::ascii_islower(c) || absl::ascii_isdigit(c);
+}
+
 }  // namespace
 
 bool IsPlainName(absl::string_view name) {
@@ -22,6 +26,13 @@ bool IsPlainName(absl::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) {
            return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
          });
+}
+
+bool IsId(absl::string_view name) {
+  return !name.empty() && name.size() <= kPlainNameMax &&
+         absl::ascii_islower(name.front()) && IsLowerOrDigit(name.back()) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return IsLowerOrDigit(c) || c == '-'; });
 }
 
 absl::Status CheckPlainName(absl::string_view what, absl::string_view name) {

@@ -26,6 +26,13 @@ bool IsPlainName(absl::string_view name);
 // it was given as: "--name".
 absl::Status CheckPlainName(absl::string_view what, absl::string_view name);
 
+// The names of namespaces, jobs and checkpoints.
+inline constexpr absl::string_view kIdRule =
+    "1 to 63 lower-case letters, digits and '-', beginning with a letter and "
+    "ending with a letter or a digit";
+
+bool IsId(absl::string_view name);
+
 }  // namespace paceline
 
 #endif  // PACELINE_COMMON_PLAIN_NAME_H_

@@ -16,6 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "api.md"
 FILES = ["jobs", "cluster", "types", "access"]
 ROLES_EXTENSION = 50500
+REACH_EXTENSION = 50501
+# What a method is for callers whose role is bound to namespaces.
+BOUND = {0: "not if bound to namespaces", 1: "in its namespaces, if bound",
+         2: "if bound, the part in its namespaces"}
 BEHAVIOR_EXTENSION = 1052
 BEHAVIORS = {2: "required", 3: "output only", 5: "immutable", 8: "identifier"}
 
@@ -26,7 +30,8 @@ Made from the protos by `docs/generate_api.py`; do not edit. Every error has a
 `google.rpc.ErrorInfo` with domain `paceline` and, where it applies,
 `BadRequest`, `PreconditionFailure`, `QuotaFailure`, `RetryInfo` or
 `ResourceInfo` as details. The roles that may call a method follow its name
-([security](security.md)); `grpc.health.v1` and reflection answer everybody.
+([security](security.md)), and what a role that is bound to namespaces may do;
+`grpc.health.v1` and reflection answer everybody.
 """
 
 SCALARS = {
@@ -131,10 +136,12 @@ def write_service(out, service, path, notes, roles):
         note = notes.get(path + (2, i), "")
         who = ", ".join(roles[r].lower() for r in
                         sorted(extension(method.options, ROLES_EXTENSION)))
+        reach = extension(method.options, REACH_EXTENSION) or [0]
         stream = "stream " if method.server_streaming else ""
         out.append(f"### {method.name}\n")
         out.append(f"`{method.name}({short(method.input_type)})` returns "
-                   f"`{stream}{short(method.output_type)}`. Roles: {who}.\n")
+                   f"`{stream}{short(method.output_type)}`. Roles: {who} "
+                   f"({BOUND[reach[0]]}).\n")
         if note:
             out.append(prose(note) + "\n")
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "common/plain_name.h"
 #include "common/status.h"
 #include "common/status_details.h"
 
@@ -54,7 +57,7 @@ absl::StatusOr<Admission> WhoIs(bool open, const ShownCredentials& shown,
                                 absl::string_view method) {
   if (open) return Admission{shown.local ? "local" : "anyone", v1::ADMIN};
   PACELINE_ASSIGN_OR_RETURN(const Identity identity, IdentityOf(shown, method));
-  return Admission{ToString(identity), identity.role};
+  return Admission{ToString(identity), identity.role, identity.namespaces};
 }
 
 std::string Names(absl::Span<const v1::Role> roles) {
@@ -63,28 +66,72 @@ std::string Names(absl::Span<const v1::Role> roles) {
   });
 }
 
+absl::Status NotInNamespace(const Admission& who, const CalledMethod& method,
+                            absl::string_view name_space,
+                            absl::string_view why) {
+  return WithReason(
+      absl::PermissionDeniedError(absl::StrCat(
+          who.identity, " may not call ", method.name, why, ": its role ",
+          RoleName(who.role), " is bound to namespace ",
+          absl::StrReplaceAll(who.namespaces.Text(), {{"+", ", "}}))),
+      "NAMESPACE_NOT_ALLOWED",
+      {{"method", std::string(method.name)},
+       {"role", std::string(RoleName(who.role))},
+       {"namespace", std::string(name_space)},
+       {"namespaces_allowed", who.namespaces.Text()}});
+}
+
+// Whether a caller whose role is bound to namespaces may call the method, about
+// that resource.
+absl::Status CheckReach(const Admission& who, const CalledMethod& method) {
+  const absl::string_view named = NamespaceOfResource(method.resource);
+  switch (method.reach) {
+    case v1::ONE_NAMESPACE:
+      break;
+    case v1::OWN_PART:
+      // All, or what is in none: the answer is cut.
+      if (named.empty() || named == "-") return absl::OkStatus();
+      break;
+    default:
+      return NotInNamespace(who, method, "",
+                            ", which reaches the whole cluster");
+  }
+  if (!named.empty() && who.namespaces.Has(named)) return absl::OkStatus();
+  // The name is the caller's own text.
+  const std::string shown = absl::CHexEscape(named.substr(0, kPlainNameMax));
+  return NotInNamespace(who, method, shown,
+                        named.empty()
+                            ? " about what it does not name by its namespace"
+                            : absl::StrCat(" in namespace ", shown));
+}
+
 }  // namespace
 
 absl::StatusOr<Admission> DecideAccess(bool open, const ShownCredentials& shown,
-                                       absl::Span<const v1::Role> roles,
-                                       absl::string_view method,
+                                       const CalledMethod& method,
                                        Admission* known) {
-  if (roles.empty()) {
-    return WithReason(
-        absl::PermissionDeniedError(absl::StrCat("nobody may call ", method)),
-        "METHOD_WITHOUT_ROLES", {{"method", std::string(method)}});
+  if (method.roles.empty()) {
+    return WithReason(absl::PermissionDeniedError(
+                          absl::StrCat("nobody may call ", method.name)),
+                      "METHOD_WITHOUT_ROLES",
+                      {{"method", std::string(method.name)}});
   }
-  PACELINE_ASSIGN_OR_RETURN(const Admission who, WhoIs(open, shown, method));
+  PACELINE_ASSIGN_OR_RETURN(const Admission who,
+                            WhoIs(open, shown, method.name));
   if (known != nullptr) *known = who;
   if (open) return who;
-  if (std::find(roles.begin(), roles.end(), who.role) == roles.end()) {
-    return WithReason(absl::PermissionDeniedError(
-                          absl::StrCat(who.identity, " may not call ", method,
-                                       ": that takes ", Names(roles))),
+  if (std::find(method.roles.begin(), method.roles.end(), who.role) ==
+      method.roles.end()) {
+    return WithReason(absl::PermissionDeniedError(absl::StrCat(
+                          who.identity, " may not call ", method.name,
+                          ": that takes ", Names(method.roles))),
                       "ROLE_NOT_ALLOWED",
-                      {{"method", std::string(method)},
+                      {{"method", std::string(method.name)},
                        {"role", std::string(RoleName(who.role))},
-                       {"roles_allowed", Names(roles)}});
+                       {"roles_allowed", Names(method.roles)}});
+  }
+  if (!who.namespaces.all()) {
+    PACELINE_RETURN_IF_ERROR(CheckReach(who, method));
   }
   return who;
 }

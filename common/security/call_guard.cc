@@ -67,14 +67,16 @@ CallGuard::CallGuard(ServerSecurity security, const CallLimits& limits,
       refusals_(kRefusals) {}
 
 absl::StatusOr<Caller> CallGuard::Admit(const grpc::ServerContextBase& context,
-                                        absl::string_view method) {
+                                        absl::string_view method,
+                                        absl::string_view resource) {
   Caller caller;
-  PACELINE_RETURN_IF_ERROR(Admit(context, method, caller));
+  PACELINE_RETURN_IF_ERROR(Admit(context, method, resource, caller));
   return caller;
 }
 
 absl::Status CallGuard::Admit(const grpc::ServerContextBase& context,
-                              absl::string_view method, Caller& caller) {
+                              absl::string_view method,
+                              absl::string_view resource, Caller& caller) {
   caller.peer = context.peer();
   if (accounts_ != nullptr) caller.account = accounts_->Find(caller.peer);
   ShownCredentials shown;
@@ -85,11 +87,16 @@ absl::Status CallGuard::Admit(const grpc::ServerContextBase& context,
     if (security_.tls != nullptr) ReadCertificate(context, shown);
   }
   Admission who;
-  const absl::Status refused =
-      DecideAccess(security_.open(), shown, roles_.Of(method), method, &who)
-          .status();
+  const absl::Status refused = DecideAccess(security_.open(), shown,
+                                            {.name = method,
+                                             .roles = roles_.Of(method),
+                                             .reach = roles_.ReachOf(method),
+                                             .resource = resource},
+                                            &who)
+                                   .status();
   caller.identity = who.identity;
   caller.role = who.role;
+  caller.namespaces = who.namespaces;
   if (refused.ok()) return Count(caller.identity, method);
   // Who is refused may have no identity, or as many as it likes.
   PACELINE_RETURN_IF_ERROR(Count(caller.host(), method));

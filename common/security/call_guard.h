@@ -24,7 +24,8 @@ struct Caller {
   // "anyone" from another.
   std::string identity;
   v1::Role role = v1::ROLE_UNSPECIFIED;
-  std::string peer;  // Its address, as gRPC writes it.
+  Namespaces namespaces = {};  // Where it has the role.
+  std::string peer;            // Its address, as gRPC writes it.
   // Of its connection; null where nobody counts that.
   std::shared_ptr<ConnectionAccount> account;
 
@@ -61,15 +62,17 @@ class CallGuard {
   CallGuard(ServerSecurity security, const CallLimits& limits,
             const Clock* clock, const ConnectionAccounts* accounts = nullptr);
 
-  // Who calls `method`, "/paceline.v1.JobService/GetJob". The errors of
-  // DecideAccess(), and
+  // Who calls `method`, "/paceline.v1.JobService/GetJob", about `resource`
+  // (CalledMethod). The errors of DecideAccess(), and
   //   RESOURCE_EXHAUSTED  TOO_MANY_REQUESTS, with a RetryInfo.
   absl::StatusOr<Caller> Admit(const grpc::ServerContextBase& context,
-                               absl::string_view method);
+                               absl::string_view method,
+                               absl::string_view resource = "");
   // Admits as above; `caller` becomes what is known of it, also where it is
   // refused: the address, and the identity and role if it has shown them.
   absl::Status Admit(const grpc::ServerContextBase& context,
-                     absl::string_view method, Caller& caller);
+                     absl::string_view method, absl::string_view resource,
+                     Caller& caller);
 
   // Whether one more refused call of the caller's address goes into an audit
   // record: the first 20 do, and then one a second. Whoever sends many must not

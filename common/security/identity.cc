@@ -17,18 +17,14 @@ namespace {
 // Of a wrong role that is repeated in an error.
 constexpr size_t kShown = 63;
 
-std::vector<v1::Role> LookUp(absl::string_view method) {
+const google::protobuf::MethodDescriptor* LookUp(absl::string_view method) {
   absl::ConsumePrefix(&method, "/");
-  const google::protobuf::MethodDescriptor* const descriptor =
-      google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
-          absl::StrReplaceAll(method, {{"/", "."}}));
-  std::vector<v1::Role> roles;
-  if (descriptor == nullptr) return roles;
-  const auto& options = descriptor->options();
-  for (int i = 0; i < options.ExtensionSize(v1::roles); ++i) {
-    roles.push_back(options.GetExtension(v1::roles, i));
-  }
-  return roles;
+  return google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
+      absl::StrReplaceAll(method, {{"/", "."}}));
+}
+
+bool CanBeBound(v1::Role role) {
+  return role == v1::ADMIN || role == v1::VIEWER;
 }
 
 }  // namespace
@@ -61,8 +57,27 @@ absl::StatusOr<v1::Role> ParseRole(absl::string_view text) {
                    "coordinator"));
 }
 
+absl::StatusOr<Identity> ParseBoundRole(absl::string_view role,
+                                        absl::string_view name) {
+  const size_t at = role.find('@');
+  Identity identity{.name = std::string(name)};
+  PACELINE_ASSIGN_OR_RETURN(identity.role, ParseRole(role.substr(0, at)));
+  if (at == role.npos) return identity;
+  if (!CanBeBound(identity.role)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the role ", RoleName(identity.role),
+                     " is of the whole cluster: only admin and viewer can be "
+                     "bound to namespaces"));
+  }
+  PACELINE_ASSIGN_OR_RETURN(identity.namespaces,
+                            Namespaces::Parse(role.substr(at + 1)));
+  return identity;
+}
+
 std::string ToString(const Identity& identity) {
-  return absl::StrCat(RoleName(identity.role), "/", identity.name);
+  return absl::StrCat(RoleName(identity.role),
+                      identity.namespaces.all() ? "" : "@",
+                      identity.namespaces.Text(), "/", identity.name);
 }
 
 absl::StatusOr<Identity> ParseIdentityUri(absl::string_view uri) {
@@ -73,21 +88,36 @@ absl::StatusOr<Identity> ParseIdentityUri(absl::string_view uri) {
     return absl::InvalidArgumentError(
         "the certificate's name is not of the form paceline://ROLE/NAME");
   }
-  PACELINE_ASSIGN_OR_RETURN(const v1::Role role,
-                            ParseRole(rest.substr(0, slash)));
-  return Identity{role, std::string(rest.substr(slash + 1))};
+  return ParseBoundRole(rest.substr(0, slash), rest.substr(slash + 1));
 }
 
-absl::Span<const v1::Role> MethodRoles::Of(absl::string_view method) {
+const MethodRoles::Access* MethodRoles::Find(absl::string_view method) {
   {
     absl::ReaderMutexLock lock(&mu_);
     const auto it = known_.find(method);
-    if (it != known_.end()) return it->second;
+    if (it != known_.end()) return &it->second;
   }
-  std::vector<v1::Role> roles = LookUp(method);
-  if (roles.empty()) return {};
+  const auto* const descriptor = LookUp(method);
+  if (descriptor == nullptr) return nullptr;
+  const auto& options = descriptor->options();
+  Access access{.reach = options.GetExtension(v1::reach)};
+  for (int i = 0; i < options.ExtensionSize(v1::roles); ++i) {
+    access.roles.push_back(options.GetExtension(v1::roles, i));
+  }
+  if (access.roles.empty()) return nullptr;
   absl::MutexLock lock(&mu_);
-  return known_.emplace(method, std::move(roles)).first->second;
+  return &known_.emplace(method, std::move(access)).first->second;
+}
+
+absl::Span<const v1::Role> MethodRoles::Of(absl::string_view method) {
+  const Access* const access = Find(method);
+  if (access == nullptr) return {};
+  return access->roles;
+}
+
+v1::Reach MethodRoles::ReachOf(absl::string_view method) {
+  const Access* const access = Find(method);
+  return access == nullptr ? v1::REACH_UNSPECIFIED : access->reach;
 }
 
 }  // namespace paceline

@@ -30,7 +30,8 @@ absl::StatusOr<TokenTable::Entry> TokenTable::ParseLine(
     return absl::InvalidArgumentError(
         absl::StrCat("a name has ", kPlainNameRule));
   }
-  PACELINE_ASSIGN_OR_RETURN(const v1::Role role, ParseRole(words[1]));
+  PACELINE_ASSIGN_OR_RETURN(Identity identity,
+                            ParseBoundRole(words[1], words[0]));
   absl::string_view hex = words[2];
   // What does not look like a hash may be a token: it is not repeated here.
   if (!absl::ConsumePrefix(&hex, "sha256:") ||
@@ -40,7 +41,7 @@ absl::StatusOr<TokenTable::Entry> TokenTable::ParseLine(
         "the token must be given as sha256: and 64 hexadecimal digits: "
         "printf %s TOKEN | sha256sum");
   }
-  Entry entry{{role, std::string(words[0])}, {}};
+  Entry entry{std::move(identity), {}};
   const std::string bytes = absl::HexStringToBytes(hex);
   std::copy(bytes.begin(), bytes.end(), entry.digest.begin());
   return entry;

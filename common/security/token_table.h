@@ -22,7 +22,8 @@ inline constexpr size_t kMaxTokenBytes = 4096;
 // The bearer tokens that a server takes, by their SHA-256. Immutable.
 class TokenTable {
  public:
-  // Lines "NAME ROLE sha256:HEX", '#' begins a comment. A name may stand in
+  // Lines "NAME ROLE sha256:HEX", where ROLE may be bound to namespaces
+  // (ParseBoundRole()); '#' begins a comment. A name may stand in
   // several lines, so that an old and a new token can both be valid for a time.
   // INVALID_ARGUMENT, with the line's number, if a line is otherwise or a
   // token stands there twice.

@@ -50,7 +50,7 @@ void ListPages(benchmark::State& state, const std::string& filter,
     std::vector<const v1::Job*> all;
     all.reserve(jobs.size());
     for (const v1::Job& job : jobs) all.push_back(&job);
-    const auto response = ListJobs(request, all);
+    const auto response = ListJobs(request, all, Namespaces());
     CHECK(response.ok() && response->jobs_size() == 50);
     request.set_page_token(
         request.page_token().empty() ? response->next_page_token() : "");

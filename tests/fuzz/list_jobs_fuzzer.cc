@@ -50,7 +50,7 @@ void FuzzList(v1::ListJobsRequest request) {
   std::vector<const v1::Job*> jobs;
   for (const v1::Job& job : Jobs()) jobs.push_back(&job);
   for (size_t shown = 0; shown <= jobs.size();) {
-    const auto response = ListJobs(request, jobs);
+    const auto response = ListJobs(request, jobs, Namespaces());
     ExpectInvalidFields(response.status());
     if (!response.ok() || response->next_page_token().empty()) return;
     CHECK(response->jobs_size() > 0);

@@ -14,6 +14,7 @@
 #include "common/trace_context.h"
 #include "protos/paceline/v1/cluster.grpc.pb.h"
 #include "protos/paceline/v1/jobs.grpc.pb.h"
+#include "services/coordinator/admin/visible_part.h"
 #include "services/coordinator/fleet/log_questions.h"
 #include "services/coordinator/jobs/request_check.h"
 #include "services/coordinator/jobs/resource_name.h"
@@ -26,10 +27,17 @@ using Context = grpc::CallbackServerContext;
 using Unary = grpc::ServerUnaryReactor;
 using Empty = google::protobuf::Empty;
 
-// What a request changes, for the audit record.
+// What a request is about: who may do that is asked, and it is in the audit
+// record. Empty: the cluster.
 template <typename Request>
 std::string ResourceOf(const Request& request) {
-  return request.name();
+  if constexpr (requires { request.name(); }) {
+    return request.name();
+  } else if constexpr (requires { request.parent(); }) {
+    return request.parent();
+  } else {
+    return "";
+  }
 }
 std::string ResourceOf(const v1::CreateJobRequest& request) {
   return absl::StrCat(request.parent(), "/jobs/", request.job_id());
@@ -50,7 +58,8 @@ std::string TraceparentOf(const Context& context) {
 }
 
 // The calls of the service `Rpc`, each answered by a method of the jobs, or by
-// a function that is called with the jobs first.
+// a function that is called with the jobs first. One that reads and has to know
+// what the caller may see is also told his namespaces.
 template <typename Rpc>
 class Calls : public Rpc::CallbackService {
  public:
@@ -65,10 +74,15 @@ class Calls : public Rpc::CallbackService {
   template <typename Request, typename Response, typename Method>
   Unary* Read(absl::string_view name, Context* context, const Request* request,
               Response* response, Method method) {
-    return answering_->Read(context, FullName(name), *request, response,
-                            [jobs = jobs_, request, method](const Caller&) {
-                              return std::invoke(method, jobs, *request);
-                            });
+    return answering_->Read(
+        context, FullName(name), *request, ResourceOf(*request), response,
+        [jobs = jobs_, request, method](const Caller& caller) {
+          if constexpr (std::is_invocable_v<Method, Jobs*, const Request&>) {
+            return std::invoke(method, jobs, *request);
+          } else {
+            return std::invoke(method, jobs, *request, caller.namespaces);
+          }
+        });
   }
 
   // A method that asks for more than the request is also told who calls, and
@@ -206,8 +220,9 @@ grpc::ServerWriteReactor<v1::WatchJobResponse>* JobService::WatchJob(
     Context* context, const v1::WatchJobRequest* request) {
   const auto admit = [&]() -> absl::StatusOr<StreamTicket> {
     Caller caller;
-    PACELINE_RETURN_IF_ERROR(
-        answering_->Admit(*context, FullName("WatchJob"), *request, caller));
+    PACELINE_RETURN_IF_ERROR(answering_->Admit(*context, FullName("WatchJob"),
+                                               *request, ResourceOf(*request),
+                                               caller));
     return answering_->guard().OpenStream(caller);
   };
   absl::StatusOr<StreamTicket> ticket = admit();
@@ -276,13 +291,18 @@ class ClusterService final : public Calls<v1::ClusterService> {
   }
   Unary* ListWorkers(Context* context, const v1::ListWorkersRequest* request,
                      v1::ListWorkersResponse* response) override {
-    return Read("ListWorkers", context, request, response, &Jobs::ListWorkers);
+    return Read("ListWorkers", context, request, response,
+                [](const Jobs* jobs, const v1::ListWorkersRequest& wanted,
+                   const Namespaces& visible) {
+                  return VisibleTo(visible, jobs->ListWorkers(wanted));
+                });
   }
   Unary* GetWorker(Context* context, const v1::GetWorkerRequest* request,
                    v1::Worker* response) override {
     return Read("GetWorker", context, request, response,
-                [](const Jobs* jobs, const v1::GetWorkerRequest& wanted) {
-                  return jobs->GetWorker(wanted.name());
+                [](const Jobs* jobs, const v1::GetWorkerRequest& wanted,
+                   const Namespaces& visible) {
+                  return VisibleTo(visible, jobs->GetWorker(wanted.name()));
                 });
   }
   Unary* DrainWorker(Context* context, const v1::DrainWorkerRequest* request,
@@ -317,7 +337,11 @@ class ClusterService final : public Calls<v1::ClusterService> {
   }
   Unary* ListServers(Context* context, const v1::ListServersRequest* request,
                      v1::ListServersResponse* response) override {
-    return Read("ListServers", context, request, response, &Jobs::ListServers);
+    return Read("ListServers", context, request, response,
+                [](const Jobs* jobs, const v1::ListServersRequest& wanted,
+                   const Namespaces& visible) {
+                  return VisibleTo(visible, jobs->ListServers(wanted));
+                });
   }
   Unary* ReadWorkerLog(Context* context,
                        const v1::ReadWorkerLogRequest* request,
@@ -344,7 +368,7 @@ class ClusterService final : public Calls<v1::ClusterService> {
                  const Request* request, Response* response, Parse parse,
                  Ask ask) {
     return answering_->ReadLater(
-        context, FullName(name), *request, response,
+        context, FullName(name), *request, ResourceOf(*request), response,
         [jobs = jobs_, request, parse, ask](const Caller&, const auto& finish) {
           const absl::StatusOr<std::string> member =
               parse("name", request->name());

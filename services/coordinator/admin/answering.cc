@@ -62,8 +62,9 @@ void Answering::Record(v1::AuditRecord record, const absl::Status& status) {
 absl::Status Answering::Admit(const grpc::ServerContextBase& context,
                               absl::string_view method,
                               const google::protobuf::MessageLite& request,
-                              Caller& caller) {
-  const absl::Status admitted = guard_->Admit(context, method, caller);
+                              const std::string& resource, Caller& caller) {
+  const absl::Status admitted =
+      guard_->Admit(context, method, resource, caller);
   caller.Took(request.ByteSizeLong(), admitted.ok());
   return admitted;
 }

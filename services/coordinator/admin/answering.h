@@ -42,18 +42,21 @@ class Answering {
       : Answering(guard, audit, Options()) {}
   Answering(CallGuard* guard, JobJournal* audit, const Options& options);
 
-  // Answers `request` of `method`, "/paceline.v1.JobService/GetJob", with what
-  // `decide` (of a Caller) gives: a StatusOr of the response, or a Status where
-  // that is empty. It is called later, when the handler has returned; request
-  // and response are there until the call is finished.
+  // Answers `request` of `method`, "/paceline.v1.JobService/GetJob", about
+  // `resource` (CalledMethod), with what `decide` (of a Caller) gives: a
+  // StatusOr of the response, or a Status where that is empty. It is called
+  // later, when the handler has returned; request and response are there until
+  // the call is finished.
   template <typename Response, typename Decide>
   grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context,
                                  absl::string_view method,
                                  const google::protobuf::MessageLite& request,
+                                 const std::string& resource,
                                  Response* response, Decide decide) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     Caller caller;
-    const absl::Status admitted = Admit(*context, method, request, caller);
+    const absl::Status admitted =
+        Admit(*context, method, request, resource, caller);
     if (!admitted.ok()) {
       Finish(reactor, admitted);
       return reactor;
@@ -73,11 +76,12 @@ class Answering {
   template <typename Response, typename Ask>
   grpc::ServerUnaryReactor* ReadLater(
       grpc::CallbackServerContext* context, absl::string_view method,
-      const google::protobuf::MessageLite& request, Response* response,
-      Ask ask) {
+      const google::protobuf::MessageLite& request, const std::string& resource,
+      Response* response, Ask ask) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     Caller caller;
-    const absl::Status admitted = Admit(*context, method, request, caller);
+    const absl::Status admitted =
+        Admit(*context, method, request, resource, caller);
     if (!admitted.ok()) {
       Finish(reactor, admitted);
       return reactor;
@@ -102,7 +106,8 @@ class Answering {
                                    Response* response, Decide decide) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     Caller caller;
-    const absl::Status admitted = Admit(*context, method, request, caller);
+    const absl::Status admitted =
+        Admit(*context, method, request, resource, caller);
     const v1::AuditRecord record = RecordOf(caller, method, resource);
     if (!admitted.ok()) {
       RecordRefusal(caller, record, admitted);
@@ -132,7 +137,7 @@ class Answering {
   absl::Status Admit(const grpc::ServerContextBase& context,
                      absl::string_view method,
                      const google::protobuf::MessageLite& request,
-                     Caller& caller);
+                     const std::string& resource, Caller& caller);
 
   CallGuard& guard() { return *guard_; }
 

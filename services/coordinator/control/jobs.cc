@@ -27,9 +27,6 @@ namespace {
 // that, but not the wait for a long one.
 constexpr int kEvaluateLeases = 3;
 
-// For what is written beside the calls. A slow disk delays an answer by that.
-constexpr absl::Duration kFlushTimeout = absl::Seconds(1);
-
 // For files that are deleted. Who deletes holds one of the few threads that
 // answer.
 constexpr absl::Duration kRemovalTimeout = absl::Seconds(2);
@@ -177,13 +174,13 @@ absl::StatusOr<v1::Job> Jobs::GetJob(const v1::GetJobRequest& request) const {
 }
 
 absl::StatusOr<v1::ListJobsResponse> Jobs::ListJobs(
-    const v1::ListJobsRequest& request) const {
+    const v1::ListJobsRequest& request, const Namespaces& visible) const {
   absl::MutexLock lock(&book_.mu());
   std::vector<const v1::Job*> jobs;
   jobs.reserve(book_.entries().size());
   for (const auto& [name, entry] : book_.entries()) jobs.push_back(&entry.job);
   PACELINE_ASSIGN_OR_RETURN(v1::ListJobsResponse response,
-                            paceline::ListJobs(request, jobs));
+                            paceline::ListJobs(request, jobs, visible));
   for (v1::Job& job : *response.mutable_jobs()) {
     job = book_.View(book_.entries().at(job.name()));
   }
@@ -716,23 +713,6 @@ absl::StatusOr<v1::ListServersResponse> Jobs::ListServers(
       runs_.fleet().Servers(), page,
       [](const v1::Server& server) { return server.name(); },
       response.mutable_servers()));
-  return response;
-}
-
-absl::StatusOr<v1::ListAuditRecordsResponse> Jobs::ListAuditRecords(
-    const v1::ListAuditRecordsRequest& request) const {
-  PACELINE_ASSIGN_OR_RETURN(const SequencePage page, CheckList(request));
-  // What happened before the call is in the answer, unless the disk is slow.
-  journal_->Flush(kFlushTimeout).IgnoreError();
-  PACELINE_ASSIGN_OR_RETURN(
-      std::vector<v1::AuditRecord> records,
-      store_->ListAuditRecords(page.after, page.size + 1));
-  v1::ListAuditRecordsResponse response;
-  response.set_next_page_token(
-      TakeSequencePage(std::move(records), page, [&](v1::AuditRecord& record) {
-        *response.add_audit_records() = std::move(record);
-        return response.audit_records().rbegin()->sequence();
-      }));
   return response;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/security/namespaces.h"
 #include "protos/paceline/v1/cluster.pb.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/control/checkpoints.h"
@@ -27,10 +28,14 @@
 
 namespace paceline {
 
+// For what is written beside the calls. A slow disk delays an answer by that.
+inline constexpr absl::Duration kFlushTimeout = absl::Seconds(1);
+
 // All jobs of the cluster, as callers of the API see them: what they ask for,
 // and what they want to see. The jobs themselves are in the JobBook; RunControl
 // has the runs, Checkpoints the checkpoints. Every change is in the store
-// before it is answered.
+// before it is answered. Lists have what is in the caller's namespaces,
+// `visible`; whether the caller may ask about one job is not asked here.
 //
 // Thread-safe. All of it has one lock, the book's.
 class Jobs {
@@ -52,7 +57,7 @@ class Jobs {
                                     const std::string& traceparent = "");
   absl::StatusOr<v1::Job> GetJob(const v1::GetJobRequest& request) const;
   absl::StatusOr<v1::ListJobsResponse> ListJobs(
-      const v1::ListJobsRequest& request) const;
+      const v1::ListJobsRequest& request, const Namespaces& visible) const;
   absl::StatusOr<v1::Job> UpdateJob(const v1::UpdateJobRequest& request,
                                     const std::string& identity);
   absl::Status DeleteJob(const v1::DeleteJobRequest& request);
@@ -95,7 +100,8 @@ class Jobs {
   absl::StatusOr<v1::ListServersResponse> ListServers(
       const v1::ListServersRequest& request) const;
   absl::StatusOr<v1::ListAuditRecordsResponse> ListAuditRecords(
-      const v1::ListAuditRecordsRequest& request) const;
+      const v1::ListAuditRecordsRequest& request,
+      const Namespaces& visible) const;
   absl::StatusOr<v1::Worker> GetWorker(const std::string& name) const;
   absl::StatusOr<v1::Worker> SetDraining(const std::string& name,
                                          bool draining);
@@ -107,7 +113,6 @@ class Jobs {
   // within `grace` will be PAUSED where their last checkpoint is. Nothing
   // changes any job from then on: calls that would are UNAVAILABLE.
   void Drain(absl::Duration grace) { runs_.Drain(grace); }
-
   bool any_runs() const { return runs_.any_runs(); }
   const CoordinatorMetrics& metrics() const { return metrics_; }
 

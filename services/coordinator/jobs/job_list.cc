@@ -136,11 +136,15 @@ v1::Job JobOrder::KeyOf(const v1::Job& job) {
 }
 
 absl::StatusOr<v1::ListJobsResponse> ListJobs(
-    const v1::ListJobsRequest& request, absl::Span<const v1::Job* const> jobs) {
+    const v1::ListJobsRequest& request, absl::Span<const v1::Job* const> jobs,
+    const Namespaces& visible) {
   PACELINE_ASSIGN_OR_RETURN(const Query query, Read(request));
   std::vector<const v1::Job*> shown;
   for (const v1::Job* const job : jobs) {
-    if (!absl::StartsWith(job->name(), query.prefix)) continue;
+    if (!absl::StartsWith(job->name(), query.prefix) ||
+        !visible.HasResource(job->name())) {
+      continue;
+    }
     if (query.after.has_value() && !query.order.Before(*query.after, *job)) {
       continue;
     }

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
@@ -14,20 +13,6 @@
 
 namespace paceline {
 namespace {
-
-constexpr size_t kIdMax = 63;
-
-bool IsLowerOrDigit(char c) {
-  return absl::ascii_islower(c) || absl::ascii_isdigit(c);
-}
-
-bool IsId(absl::string_view id) {
-  if (id.empty() || id.size() > kIdMax) return false;
-  for (const char c : id) {
-    if (!IsLowerOrDigit(c) && c != '-') return false;
-  }
-  return absl::ascii_islower(id.front()) && IsLowerOrDigit(id.back());
-}
 
 // The variable parts of `name`, which looks as `form` does: "a/B/c/D".
 absl::StatusOr<std::vector<absl::string_view>> Parts(absl::string_view field,
@@ -62,11 +47,7 @@ std::string CheckpointName::Format() const {
 
 absl::Status CheckId(absl::string_view field, absl::string_view id) {
   if (IsId(id)) return absl::OkStatus();
-  return InvalidField(
-      field, absl::StrCat(Quoted(id),
-                          " is no id: 1 to 63 lower-case letters, digits and "
-                          "'-', beginning with a letter and ending with a "
-                          "letter or a digit"));
+  return InvalidField(field, absl::StrCat(Quoted(id), " is no id: ", kIdRule));
 }
 
 absl::StatusOr<std::string> ParseNamespaceName(absl::string_view field,
@@ -143,7 +124,7 @@ std::string FormatServerName(absl::string_view server) {
 std::string DrawId(absl::string_view prefix, Rng& rng) {
   constexpr absl::string_view kDigits = "abcdefghijklmnopqrstuvwxyz0123456789";
   constexpr size_t kDrawn = 10;
-  CHECK(IsId(prefix) && prefix.size() + 1 + kDrawn <= kIdMax);
+  CHECK(IsId(prefix) && prefix.size() + 1 + kDrawn <= kPlainNameMax);
   std::string id = absl::StrCat(prefix, "-");
   for (size_t i = 0; i < kDrawn; ++i) {
     id.push_back(kDigits[rng.Below(kDigits.size())]);

@@ -17,6 +17,7 @@ using ::testing::HasSubstr;
 using Token = ShownCredentials::Token;
 
 constexpr char kMethod[] = "/paceline.v1.JobService/GetJob";
+constexpr v1::Role kAdmins[] = {v1::ADMIN};
 
 ShownCredentials Nothing() {
   ShownCredentials shown;
@@ -103,7 +104,7 @@ TEST(DecideAccessTest, WithACheckEveryRoleGetsWhatTheMethodSays) {
       for (const auto& allowed : RoleSets()) {
         SCOPED_TRACE(absl::StrCat(c.name, " as ", RoleName(role), ", ",
                                   allowed.size(), " roles allowed"));
-        const auto admission = DecideAccess(false, c.shown, allowed, kMethod);
+        const auto admission = DecideAccess(false, c.shown, {kMethod, allowed});
         const bool names_role =
             std::find(allowed.begin(), allowed.end(), role) != allowed.end();
         if (allowed.empty()) {
@@ -129,7 +130,7 @@ TEST(DecideAccessTest, WithACheckEveryRoleGetsWhatTheMethodSays) {
 TEST(DecideAccessTest, WithoutACheckEverybodyMayDoWhatAnybodyMay) {
   for (const Case& c : Cases(v1::VIEWER)) {
     for (const auto& allowed : RoleSets()) {
-      const auto admission = DecideAccess(true, c.shown, allowed, kMethod);
+      const auto admission = DecideAccess(true, c.shown, {kMethod, allowed});
       if (allowed.empty()) {
         EXPECT_EQ(ReasonOf(admission.status()), "METHOD_WITHOUT_ROLES");
         continue;
@@ -144,27 +145,143 @@ TEST(DecideAccessTest, WithoutACheckEverybodyMayDoWhatAnybodyMay) {
 TEST(DecideAccessTest, WhoHasShownAnIdentityIsKnownWhereItIsRefusedToo) {
   Admission known;
   EXPECT_FALSE(DecideAccess(false, WithToken(Nothing(), v1::VIEWER),
-                            {v1::ADMIN}, kMethod, &known)
+                            {kMethod, kAdmins}, &known)
                    .ok());
   EXPECT_EQ(known.identity, "viewer/token");
   EXPECT_EQ(known.role, v1::VIEWER);
   known = {};
-  EXPECT_FALSE(DecideAccess(false, WithWrongToken(Nothing()), {v1::ADMIN},
-                            kMethod, &known)
-                   .ok());
+  EXPECT_FALSE(
+      DecideAccess(false, WithWrongToken(Nothing()), {kMethod, kAdmins}, &known)
+          .ok());
   EXPECT_EQ(known.identity, "");
 }
 
 TEST(DecideAccessTest, ARefusalSaysWhoMayAndWhatIsMissing) {
-  const auto refused = DecideAccess(false, WithToken(Nothing(), v1::VIEWER),
-                                    {v1::ADMIN, v1::WORKER}, kMethod);
+  constexpr v1::Role kOthers[] = {v1::ADMIN, v1::WORKER};
+  const auto refused =
+      DecideAccess(false, WithToken(Nothing(), v1::VIEWER), {kMethod, kOthers});
   EXPECT_EQ(refused.status().message(),
             "viewer/token may not call /paceline.v1.JobService/GetJob: that "
             "takes admin, worker");
-  EXPECT_THAT(std::string(DecideAccess(false, Nothing(), {v1::ADMIN}, kMethod)
+  EXPECT_THAT(std::string(DecideAccess(false, Nothing(), {kMethod, kAdmins})
                               .status()
                               .message()),
               HasSubstr("authorization: Bearer"));
+}
+
+// What a request may name, and its namespace; "-": all of them; empty: none.
+struct Named {
+  const char* resource;
+  const char* name_space;
+};
+constexpr Named kNamed[] = {
+    {"", ""},
+    {"workers/w0", ""},
+    {"nonsense", ""},
+    {"namespaces/", ""},
+    {"namespaces/-", "-"},
+    {"namespaces/-/jobs/a", "-"},
+    {"namespaces/vision", "vision"},
+    {"namespaces/vision/jobs/a", "vision"},
+    {"namespaces/vision/jobs/a/checkpoints/c", "vision"},
+    {"namespaces/speech/jobs/a", "speech"},
+    {"namespaces/vision2/jobs/a", "vision2"},
+    {"namespaces/other/jobs/vision", "other"},
+};
+
+constexpr v1::Reach kReaches[] = {v1::REACH_UNSPECIFIED, v1::ONE_NAMESPACE,
+                                  v1::OWN_PART};
+
+// Written out, apart from how it is decided.
+bool MayReach(const std::string& bound, v1::Reach reach,
+              const std::string& name_space) {
+  if (bound.empty()) return true;
+  if (reach == v1::REACH_UNSPECIFIED) return false;
+  const bool its = name_space == "vision" ||
+                   (name_space == "speech" && bound == "speech+vision");
+  if (reach == v1::ONE_NAMESPACE) return its;
+  return its || name_space.empty() || name_space == "-";
+}
+
+// Roles, methods, namespaces, and both kinds of credentials.
+TEST(DecideAccessTest, ARoleThatIsBoundIsGoodInItsNamespacesAlone) {
+  int decided = 0;
+  for (const v1::Role role : {v1::VIEWER, v1::ADMIN}) {
+    for (const std::string bound : {"", "vision", "speech+vision"}) {
+      const std::string word =
+          absl::StrCat(RoleName(role), bound.empty() ? "" : "@", bound);
+      ShownCredentials token = Nothing();
+      token.token = Token::kRight;
+      token.token_identity = *ParseBoundRole(word, "x");
+      for (const ShownCredentials& shown :
+           {token,
+            WithCertificate({absl::StrCat("paceline://", word, "/x")})}) {
+        for (const auto& allowed : RoleSets()) {
+          for (const v1::Reach reach : kReaches) {
+            for (const Named& named : kNamed) {
+              ++decided;
+              SCOPED_TRACE(absl::StrCat(word, ", ", v1::Reach_Name(reach), ", ",
+                                        named.resource));
+              const auto admission = DecideAccess(
+                  false, shown, {kMethod, allowed, reach, named.resource});
+              const bool names_role = std::find(allowed.begin(), allowed.end(),
+                                                role) != allowed.end();
+              const bool may =
+                  names_role && MayReach(bound, reach, named.name_space);
+              ASSERT_EQ(admission.ok(), may) << admission.status();
+              if (may) {
+                EXPECT_EQ(admission->identity, word + "/x");
+                EXPECT_EQ(admission->namespaces.Text(), bound);
+              } else {
+                EXPECT_TRUE(absl::IsPermissionDenied(admission.status()));
+                EXPECT_EQ(ReasonOf(admission.status()),
+                          allowed.empty() ? "METHOD_WITHOUT_ROLES"
+                          : names_role    ? "NAMESPACE_NOT_ALLOWED"
+                                          : "ROLE_NOT_ALLOWED");
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(decided, 2 * 3 * 2 * 16 * 3 * 12);
+}
+
+TEST(DecideAccessTest, ARefusalNamesRoleAndNamespace) {
+  const ShownCredentials shown =
+      WithCertificate({"paceline://admin@speech+vision/x"});
+  const auto message = [&](v1::Reach reach, const char* resource) {
+    return std::string(
+        DecideAccess(false, shown, {kMethod, kAdmins, reach, resource})
+            .status()
+            .message());
+  };
+  EXPECT_EQ(message(v1::ONE_NAMESPACE, "namespaces/other/jobs/a"),
+            "admin@speech+vision/x may not call "
+            "/paceline.v1.JobService/GetJob in namespace other: its role "
+            "admin is bound to namespace speech, vision");
+  EXPECT_THAT(message(v1::ONE_NAMESPACE, ""),
+              HasSubstr("about what it does not name by its namespace"));
+  EXPECT_THAT(message(v1::REACH_UNSPECIFIED, "workers/w0"),
+              HasSubstr("which reaches the whole cluster"));
+  // The caller's own text is short and printable.
+  const std::string wild =
+      "namespaces/" + std::string(1'000, '\x1b') + "/jobs/a";
+  const std::string said = message(v1::ONE_NAMESPACE, wild.c_str());
+  EXPECT_LT(said.size(), 500u);
+  EXPECT_EQ(said.find('\x1b'), std::string::npos);
+}
+
+// Who cannot be told apart is an administrator everywhere, as ever.
+TEST(DecideAccessTest, WithoutACheckNobodyIsBound) {
+  for (const v1::Reach reach : kReaches) {
+    const auto admission =
+        DecideAccess(true, WithCertificate({"paceline://viewer@vision/x"}),
+                     {kMethod, kAdmins, reach, "namespaces/other/jobs/a"});
+    ASSERT_TRUE(admission.ok()) << admission.status();
+    EXPECT_TRUE(admission->namespaces.all());
+  }
 }
 
 }  // namespace

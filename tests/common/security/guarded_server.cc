@@ -55,8 +55,8 @@ grpc::ServerUnaryReactor* GuardedServer::Cluster::GetCluster(
     v1::Cluster* reply) {
   auto* const reactor = context->DefaultReactor();
   Caller caller;
-  const absl::Status admitted =
-      guard_->Admit(*context, "/paceline.v1.ClusterService/GetCluster", caller);
+  const absl::Status admitted = guard_->Admit(
+      *context, "/paceline.v1.ClusterService/GetCluster", "", caller);
   caller.Took(request->ByteSizeLong(), admitted.ok());
   if (admitted.ok()) reply->set_version(caller.identity);
   reactor->Finish(ToGrpc(admitted));
@@ -69,7 +69,7 @@ grpc::ServerUnaryReactor* GuardedServer::Cluster::DrainWorker(
   auto* const reactor = context->DefaultReactor();
   Caller caller;
   const absl::Status admitted = guard_->Admit(
-      *context, "/paceline.v1.ClusterService/DrainWorker", caller);
+      *context, "/paceline.v1.ClusterService/DrainWorker", "", caller);
   caller.Took(request->ByteSizeLong(), admitted.ok());
   reactor->Finish(ToGrpc(admitted));
   return reactor;

@@ -36,6 +36,7 @@ TEST(MethodRolesTest, WhatIsNoMethodHasNone) {
         "/paceline.v1.JobService/NoSuch", "/paceline.v1.Job/GetJob",
         "/paceline.v1.Job", "/grpc.health.v1.Health/Check"}) {
     EXPECT_THAT(roles.Of(method), IsEmpty()) << method;
+    EXPECT_EQ(roles.ReachOf(method), v1::REACH_UNSPECIFIED) << method;
   }
 }
 
@@ -53,6 +54,9 @@ TEST(MethodRolesTest, EveryMethodNamesSome) {
         const std::string method = absl::StrCat("/", service->full_name(), "/",
                                                 service->method(m)->name());
         EXPECT_FALSE(roles.Of(method).empty()) << method;
+        EXPECT_EQ(roles.ReachOf(method),
+                  service->method(m)->options().GetExtension(v1::reach))
+            << method;
         ++methods;
       }
     }

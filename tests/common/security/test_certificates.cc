@@ -64,6 +64,16 @@ TestCertificates::TestCertificates() {
     absl::StrAppend(&tokens, "token ", name,
                     " sha256:", Sha256Hex(TokenText(role)), "\n");
   }
+  for (const v1::Role role : kBoundRoles) {
+    const std::string name = absl::StrCat("bound-", RoleName(role));
+    const std::string bound = absl::StrCat(RoleName(role), "@vision+speech");
+    request.names = {absl::StrCat("URI:paceline://", bound, "/test")};
+    Put(absl::StrCat("client-", name), authority_, request);
+    const std::string token = absl::StrCat("the-bound-", TokenText(role));
+    folder_.Write(absl::StrCat("token-", name), token + "\n");
+    absl::StrAppend(&tokens, "token ", bound, " sha256:", Sha256Hex(token),
+                    "\n");
+  }
   folder_.Write("tokens", tokens);
   folder_.Write("token-wrong", "the-token-of-nobody\n");
 }
@@ -85,6 +95,14 @@ TlsFiles TestCertificates::Server() const { return Named("server"); }
 
 TlsFiles TestCertificates::Client(v1::Role role) const {
   return Named(absl::StrCat("client-", RoleName(role)));
+}
+
+TlsFiles TestCertificates::BoundClient(v1::Role role) const {
+  return Named(absl::StrCat("client-bound-", RoleName(role)));
+}
+
+std::string TestCertificates::BoundToken(v1::Role role) const {
+  return folder_.Path(absl::StrCat("token-bound-", RoleName(role)));
 }
 
 TlsFiles TestCertificates::WrongAuthority() const {

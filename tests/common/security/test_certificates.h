@@ -52,7 +52,12 @@ class TestCertificates {
   TlsFiles WithoutIdentity() const;  // No URI name at all.
   TlsFiles OnlyCa() const;           // No certificate.
 
-  // The server's token file: one token for each role, the name being "token".
+  // Of a role that is bound to the namespaces speech and vision.
+  TlsFiles BoundClient(v1::Role role) const;
+  std::string BoundToken(v1::Role role) const;
+
+  // The server's token file: one token for each role, the name being "token",
+  // and one for each that can be bound.
   std::string TokenFile() const;
   // The file of a client's own token.
   std::string Token(v1::Role role) const;
@@ -76,6 +81,9 @@ inline const TestCertificates& Certificates() {
 // The four that somebody can have.
 inline constexpr v1::Role kRoles[] = {v1::VIEWER, v1::WORKER, v1::SERVER,
                                       v1::ADMIN};
+
+// Those that can be bound to namespaces.
+inline constexpr v1::Role kBoundRoles[] = {v1::VIEWER, v1::ADMIN};
 
 // The 64 hexadecimal digits of its SHA-256.
 std::string Sha256Hex(const std::string& text);

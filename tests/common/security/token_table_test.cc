@@ -26,6 +26,7 @@ TEST(TokenTableTest, KnowsWhoseTokenItIs) {
       absl::AsciiStrToUpper(Sha256Hex("b")), "  # until May"));
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->size(), 4u);
+  EXPECT_TRUE(table->Match("old")->namespaces.all());
   const Identity alice{v1::ADMIN, "alice"};
   EXPECT_EQ(table->Match("old"), alice);
   EXPECT_EQ(table->Match("new"), alice);
@@ -37,6 +38,16 @@ TEST(TokenTableTest, KnowsWhoseTokenItIs) {
         std::string(kMaxTokenBytes + 1, 'x')}) {
     EXPECT_EQ(table->Match(wrong), std::nullopt) << wrong;
   }
+}
+
+TEST(TokenTableTest, ARoleMayBeBoundToNamespaces) {
+  const auto table = TokenTable::Parse(
+      absl::StrCat(Line("alice admin@vision+speech", "a"),
+                   Line("bob viewer@vision", "b"), Line("bob viewer", "c")));
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(ToString(*table->Match("a")), "admin@speech+vision/alice");
+  EXPECT_EQ(ToString(*table->Match("b")), "viewer@vision/bob");
+  EXPECT_EQ(ToString(*table->Match("c")), "viewer/bob");
 }
 
 TEST(TokenTableTest, ATokenMayBeAsLongAsTheLimit) {
@@ -65,6 +76,11 @@ TEST(TokenTableTest, AMalformedLineIsNamed) {
       {"al/ice admin sha256:" + hash, "a name has"},
       {std::string(64, 'a') + " admin sha256:" + hash, "a name has"},
       {"alice root sha256:" + hash, "'root' is no role"},
+      {"alice admin@ sha256:" + hash, "'' is no namespace"},
+      {"alice admin@Vision sha256:" + hash, "'Vision' is no namespace"},
+      {"alice admin@vision,speech sha256:" + hash, "is no namespace"},
+      {"alice admin@vision speech sha256:" + hash, "NAME ROLE sha256:HEX"},
+      {"alice worker@vision sha256:" + hash, "only admin and viewer"},
       {"alice admin " + hash, "64 hexadecimal digits"},
       {"alice admin sha256:" + hash.substr(1), "64 hexadecimal digits"},
       {"alice admin sha256:" + hash + "0", "64 hexadecimal digits"},

@@ -33,7 +33,7 @@ class JobListTest : public ::testing::Test {
       const v1::ListJobsRequest& request) const {
     std::vector<const v1::Job*> jobs;
     for (const v1::Job& job : jobs_) jobs.push_back(&job);
-    return ListJobs(request, jobs);
+    return ListJobs(request, jobs, visible_);
   }
 
   // The names of all pages, "n/jobs/a n/jobs/b | n/jobs/c".
@@ -65,7 +65,24 @@ class JobListTest : public ::testing::Test {
   }
 
   std::vector<v1::Job> jobs_;
+  Namespaces visible_;
 };
+
+// All that it may see, and full pages of that.
+TEST_F(JobListTest, WhoIsBoundToNamespacesGetsWhatIsInThese) {
+  for (const char* name : {"a/jobs/1", "b/jobs/1", "a/jobs/2", "b/jobs/2",
+                           "ab/jobs/1", "c/jobs/1"}) {
+    Add(name, 1);
+  }
+  EXPECT_EQ(Pages(Request("namespaces/-", 3)),
+            "a/jobs/1 a/jobs/2 ab/jobs/1 | b/jobs/1 b/jobs/2 c/jobs/1");
+  visible_ = *Namespaces::Parse("a+c");
+  EXPECT_EQ(Pages(Request("namespaces/-", 2)), "a/jobs/1 a/jobs/2 | c/jobs/1");
+  EXPECT_EQ(Pages(Request("namespaces/a")), "a/jobs/1 a/jobs/2");
+  EXPECT_EQ(Pages(Request("namespaces/b")), "");
+  EXPECT_EQ(Pages(Request("namespaces/-", 0, "", "name = namespaces/b/jobs/1")),
+            "");
+}
 
 // A client takes no more than so many bytes at once.
 TEST_F(JobListTest, APageOfLargeJobsEndsBeforeItsSize) {
