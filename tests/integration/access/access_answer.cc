@@ -63,6 +63,11 @@ std::string ExpectedAnswer(const AccessPlace& place, const AccessCaller& caller,
   if (caller.role == v1::ROLE_UNSPECIFIED) {
     return absl::StrCat("UNAUTHENTICATED ", caller.reason, " of ", row.method);
   }
+  // An empty message names nothing that is in a namespace.
+  if (Allows(row, caller.role) && caller.bound && row.reach != v1::OWN_PART) {
+    return absl::StrCat("PERMISSION_DENIED NAMESPACE_NOT_ALLOWED of ",
+                        row.method, " to ", RoleName(caller.role));
+  }
   if (Allows(row, caller.role)) return row.empty;
   return absl::StrCat("PERMISSION_DENIED ROLE_NOT_ALLOWED of ", row.method,
                       " to ", RoleName(caller.role));

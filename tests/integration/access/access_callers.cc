@@ -49,6 +49,12 @@ void AddCertificates(const TestCertificates& files,
         ByCertificate(absl::StrCat("certificate: ", RoleName(role)),
                       files.Client(role), Connects::kAlways, role));
   }
+  for (const v1::Role role : kBoundRoles) {
+    callers.push_back(
+        ByCertificate(absl::StrCat("bound certificate: ", RoleName(role)),
+                      files.BoundClient(role), Connects::kAlways, role));
+    callers.back().bound = true;
+  }
   callers.push_back(ByCertificate("nothing", files.OnlyCa(),
                                   Connects::kUnlessRequired, kNobody,
                                   "NO_CREDENTIALS"));
@@ -73,6 +79,15 @@ void AddTokens(const TestCertificates& files,
         ByCertificate(absl::StrCat("token: ", RoleName(role)), files.OnlyCa(),
                       Connects::kUnlessRequired, role);
     caller.credentials.token_file = files.Token(role);
+    callers.push_back(caller);
+  }
+  for (const v1::Role role : kBoundRoles) {
+    // Beside a certificate that is not bound: the token counts.
+    AccessCaller caller =
+        ByCertificate(absl::StrCat("bound token: ", RoleName(role)),
+                      files.Client(role), Connects::kAlways, role);
+    caller.credentials.token_file = files.BoundToken(role);
+    caller.bound = true;
     callers.push_back(caller);
   }
   // The token counts, whatever the certificate would allow.

@@ -27,6 +27,7 @@ struct AccessCaller {
   // As which the server takes it; ROLE_UNSPECIFIED: it does not, for `reason`.
   v1::Role role = v1::ROLE_UNSPECIFIED;
   std::string reason;
+  bool bound = false;  // Its role is, to namespaces.
 };
 
 // One of every kind: all roles by certificate and by token, and all that is

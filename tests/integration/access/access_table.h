@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "protos/paceline/v1/access.pb.h"
 #include "tests/integration/access/api_methods.h"
 
 namespace paceline {
@@ -26,6 +27,8 @@ struct AccessRow {
   ServedBy served_by;
   // What those who may call it get for an empty message: none changes anything.
   const char* empty;
+  // What it reaches, which decides for callers that are bound to namespaces.
+  v1::Reach reach = v1::REACH_UNSPECIFIED;
 };
 
 inline constexpr char kEverybody[] = "everybody";

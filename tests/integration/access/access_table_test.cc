@@ -64,6 +64,17 @@ TEST(AccessTableTest, AMethodThatIsOpenedIsNoticed) {
                   "worker, the table worker"));
 }
 
+TEST(AccessTableTest, AMethodThatReachesFurtherIsNoticed) {
+  EXPECT_THAT(
+      DifferencesOf(
+          kExchange, Changed([](auto& service) {
+            service.mutable_method(0)->mutable_options()->SetExtension(
+                v1::reach, v1::OWN_PART);
+          })),
+      ElementsAre("/changed.Parameters/Exchange: its proto reaches OWN_PART, "
+                  "the table REACH_UNSPECIFIED"));
+}
+
 TEST(AccessTableTest, AMethodThatComesOrGoesIsNoticed) {
   const auto other = Changed(
       [](auto& service) { service.mutable_method(0)->set_name("Look"); });
@@ -114,6 +125,23 @@ TEST(AccessAnswerTest, WhoDoesNotConnectGetsNothing) {
   EXPECT_NE(AnswerText(absl::UnavailableError("stopping"), true), expected);
   EXPECT_NE(AnswerText(Refusal(), true), expected);
   EXPECT_NE(AnswerText(absl::InvalidArgumentError("name"), true), expected);
+}
+
+TEST(AccessAnswerTest, WhoIsBoundIsRefusedForThat) {
+  AccessCaller bound = Viewer();
+  bound.role = v1::ADMIN;
+  bound.bound = true;
+  const std::string expected = ExpectedAnswer(AccessPlace(), bound, kCancel);
+  EXPECT_EQ(
+      AnswerText(
+          WithReason(absl::PermissionDeniedError("no"), "NAMESPACE_NOT_ALLOWED",
+                     {{"method", kCancel.method}, {"role", "admin"}}),
+          true),
+      expected);
+  EXPECT_NE(AnswerText(absl::InvalidArgumentError("name"), true), expected);
+  AccessRow list = kCancel;
+  list.reach = v1::OWN_PART;
+  EXPECT_EQ(ExpectedAnswer(AccessPlace(), bound, list), "INVALID_ARGUMENT");
 }
 
 TEST(AccessAnswerTest, WhatIsNotServedIsNotThere) {

@@ -54,7 +54,8 @@ std::vector<ApiMethod> MethodsOf(const FileDescriptor& file) {
       const MethodDescriptor& method = *file.service(s)->method(m);
       methods.push_back(
           {absl::StrCat("/", file.service(s)->full_name(), "/", method.name()),
-           RolesOf(method)});
+           RolesOf(method),
+           v1::Reach_Name(method.options().GetExtension(v1::reach))});
     }
   }
   return methods;

@@ -12,6 +12,7 @@ namespace paceline {
 struct ApiMethod {
   std::string name;   // "/paceline.v1.JobService/GetJob"
   std::string roles;  // Those of its option, sorted: "admin viewer".
+  std::string reach;  // "ONE_NAMESPACE"
 };
 
 std::vector<ApiMethod> MethodsOf(const google::protobuf::FileDescriptor& file);
