@@ -16,6 +16,8 @@ void Hide(const Namespaces& namespaces, v1::Worker& worker) {
 }
 
 void Hide(const Namespaces& namespaces, v1::Server& server) {
+  // It names folders, which are those of any job's checkpoints.
+  if (!namespaces.all()) server.clear_folder_trouble();
   auto& jobs = *server.mutable_jobs();
   jobs.erase(std::remove_if(jobs.begin(), jobs.end(),
                             [&](const std::string& job) {

@@ -9,7 +9,7 @@ namespace paceline {
 
 // What a caller may see of the cluster's members, which serve all namespaces:
 // everything, but for what tells of jobs in namespaces that are not the
-// caller's. An error stays as it is. Pure.
+// caller's, and of their folders. An error stays as it is. Pure.
 absl::StatusOr<v1::Worker> VisibleTo(const Namespaces& namespaces,
                                      absl::StatusOr<v1::Worker> worker);
 absl::StatusOr<v1::ListWorkersResponse> VisibleTo(

@@ -34,6 +34,10 @@ v1::Worker WorkerIn(const char* job) {
 Namespaces Vision() { return *Namespaces::Parse("vision"); }
 
 TEST(VisibleToTest, WhoIsNotBoundSeesEverything) {
+  v1::ListServersResponse servers;
+  servers.add_servers()->set_folder_trouble("/data/speech is full");
+  EXPECT_EQ(VisibleTo(Namespaces(), servers)->SerializeAsString(),
+            servers.SerializeAsString());
   const v1::Worker worker = WorkerIn("namespaces/speech/jobs/a");
   EXPECT_EQ(VisibleTo(Namespaces(), worker)->SerializeAsString(),
             worker.SerializeAsString());
@@ -77,6 +81,7 @@ TEST(VisibleToTest, AServerShowsTheJobsAndShardsOfTheCaller) {
           jobs: "namespaces/speech/jobs/a"
           jobs: "namespaces/vision/jobs/b"
           parameter_bytes: 30
+          folder_trouble: "/data/speech is full"
           shards { job: "namespaces/vision/jobs/b" shard: 1 bytes: 10 }
           shards { job: "namespaces/speech/jobs/a" bytes: 20 }
         }
@@ -87,6 +92,7 @@ TEST(VisibleToTest, AServerShowsTheJobsAndShardsOfTheCaller) {
   ASSERT_THAT(server.shards(), SizeIs(1));
   EXPECT_EQ(server.shards(0).job(), "namespaces/vision/jobs/b");
   EXPECT_EQ(server.parameter_bytes(), 30u);
+  EXPECT_EQ(server.folder_trouble(), "");
 }
 
 TEST(VisibleToTest, AnErrorStaysOne) {
