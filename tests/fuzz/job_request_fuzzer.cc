@@ -66,7 +66,7 @@ void ExpectVerb(absl::string_view bytes) {
   });
 }
 
-constexpr int kKinds = 16;
+constexpr int kKinds = 17;
 
 void CheckOther(int kind, absl::string_view bytes) {
   switch (kind) {
@@ -103,6 +103,8 @@ void CheckOther(int kind, absl::string_view bytes) {
         ExpectInvalidFields(name.status());
         if (name.ok()) CHECK(ParseCheckpointName("", name->Format()).ok());
       });
+    case 16:
+      return ExpectChecked<v1::ListIterationsRequest>(bytes);
     case 14:
       return With<v1::DeleteJobRequest>(bytes, [](const auto& request) {
         ExpectInvalidFields(

@@ -142,6 +142,9 @@ inline auto* ResourcesOf(v1::ListDecisionsResponse& page) {
 inline auto* ResourcesOf(v1::ListAccuracyPointsResponse& page) {
   return page.mutable_accuracy_points();
 }
+inline auto* ResourcesOf(v1::ListIterationsResponse& page) {
+  return page.mutable_iterations();
+}
 inline auto* ResourcesOf(v1::ListCheckpointsResponse& page) {
   return page.mutable_checkpoints();
 }

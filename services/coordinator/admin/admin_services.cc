@@ -134,6 +134,12 @@ class JobService final : public Calls<v1::JobService> {
     return Read("ListAccuracyPoints", context, request, response,
                 &Jobs::ListAccuracyPoints);
   }
+  Unary* ListIterations(Context* context,
+                        const v1::ListIterationsRequest* request,
+                        v1::ListIterationsResponse* response) override {
+    return Read("ListIterations", context, request, response,
+                &Jobs::ListIterations);
+  }
   Unary* GetJobReport(Context* context, const v1::GetJobReportRequest* request,
                       v1::JobReport* response) override {
     return Read("GetJobReport", context, request, response,

@@ -20,7 +20,7 @@ namespace {
 constexpr absl::Duration kSaveAgain = absl::Seconds(5);
 
 // Of the jobs that do not run, so many, those that changed last, still have
-// metrics and events: the others are thousands.
+// metrics, events and iterations: the others are thousands.
 constexpr size_t kIdleKept = 32;
 
 void Stamp(v1::Job& job) {
@@ -235,6 +235,7 @@ void JobBook::LetGoOfIdle() {
   idle.resize(idle.size() - kIdleKept);
   for (const auto& [seconds, nanos, number, entry] : idle) {
     entry->metrics.reset();
+    entry->iterations.reset();
     entry->ForgetNews();
     // Only those that nothing follows: somebody may be about to subscribe. Who
     // resumes later begins with the job as it has ended.

@@ -23,6 +23,7 @@
 #include "services/coordinator/fleet/assignment.h"
 #include "services/coordinator/job_metrics.h"
 #include "services/coordinator/jobs/page_token.h"
+#include "services/coordinator/run/iteration_log.h"
 #include "services/coordinator/run/job_run.h"
 #include "services/coordinator/store/job_store.h"
 #include "services/coordinator/watch/job_events.h"
@@ -42,6 +43,8 @@ struct JobEntry {
   std::shared_ptr<JobEvents> events = {};
   std::shared_ptr<RunNews> news = {};
   std::shared_ptr<JobMetrics> metrics = {};
+  // Of its runs since the coordinator started; null: none, or long ago.
+  std::shared_ptr<IterationLog> iterations = {};
   std::shared_ptr<JobRun> active = {};
   // `job.restore_from` as the coordinator started.
   std::string restarted_from = {};
@@ -171,8 +174,8 @@ class JobBook {
   absl::StatusOr<std::optional<std::string>> Repeated(const Asked& asked) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // Frees what is kept for the watchers and the metrics of jobs that have not
-  // run for long.
+  // Frees what is kept for the watchers, the metrics and the iterations of jobs
+  // that have not run for long.
   void LetGoOfIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
  private:

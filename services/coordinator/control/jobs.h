@@ -82,6 +82,8 @@ class Jobs {
       const v1::ListDecisionsRequest& request) const;
   absl::StatusOr<v1::ListAccuracyPointsResponse> ListAccuracyPoints(
       const v1::ListAccuracyPointsRequest& request) const;
+  absl::StatusOr<v1::ListIterationsResponse> ListIterations(
+      const v1::ListIterationsRequest& request) const;
   absl::StatusOr<v1::JobReport> GetJobReport(
       const v1::GetJobReportRequest& request) const;
   absl::StatusOr<v1::Checkpoint> CreateCheckpoint(
@@ -131,7 +133,6 @@ class Jobs {
   // What the job of that name, which an earlier request was about, is by now.
   absl::StatusOr<v1::Job> View(const std::string& name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(book_.mu());
-  // Counts what a quota has refused; `checked` again.
   absl::Status NoteQuota(const absl::Status& checked);
   // One that has ended and is over. The codes are those of DeleteJob.
   absl::StatusOr<JobEntry*> FindToDelete(const JobName& name,
@@ -144,10 +145,9 @@ class Jobs {
   // The job's uid, once what was told of it before the call is stored, unless
   // the disk is slow.
   absl::StatusOr<std::string> FlushedHistoryOf(const JobName& job) const;
-  // Fills what is measured of the worker in its job.
+  // Fills what is measured of them in their jobs.
   void Measure(google::protobuf::RepeatedPtrField<v1::Worker>& workers) const;
-  // Empty of a job that does not run.
-  v1::JobProgress ProgressOf(const std::string& job) const;
+  v1::JobProgress ProgressOf(const std::string& job) const;  // Or empty.
 
   const JobsOptions options_;
   JobStore* const store_;

@@ -685,6 +685,8 @@ absl::Status RunControl::MakeNews(JobEntry& entry) {
   if (entry.metrics == nullptr) {
     entry.metrics = std::make_shared<JobMetrics>(*registry_, entry.job.name());
   }
+  if (entry.iterations == nullptr)
+    entry.iterations = std::make_shared<IterationLog>();
   return absl::OkStatus();
 }
 
@@ -697,6 +699,7 @@ RunSetup RunControl::SetupFor(const JobEntry& entry) {
   setup.fsync = options_.fsync;
   setup.most_events = options_.most_events;
   setup.lanes = options_.lanes;
+  setup.iterations = entry.iterations;
   setup.frozen_after = options_.frozen_after;
   setup.find_evaluator =
       [this, name = entry.job.name(),

@@ -182,6 +182,11 @@ absl::StatusOr<JobPage<SequencePage>> CheckList(
   return CheckJobList("accuracy_points", request, ReadSequencePage);
 }
 
+absl::StatusOr<JobPage<SequencePage>> CheckList(
+    const v1::ListIterationsRequest& request) {
+  return CheckJobList("iterations", request, ReadSequencePage);
+}
+
 absl::StatusOr<JobPage<PageStart>> CheckList(
     const v1::ListCheckpointsRequest& request) {
   return CheckJobList("checkpoints", request, ReadPage, kCheckpointPages);

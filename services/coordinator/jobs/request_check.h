@@ -79,6 +79,8 @@ absl::StatusOr<JobPage<SequencePage>> CheckList(
     const v1::ListDecisionsRequest& request);
 absl::StatusOr<JobPage<SequencePage>> CheckList(
     const v1::ListAccuracyPointsRequest& request);
+absl::StatusOr<JobPage<SequencePage>> CheckList(
+    const v1::ListIterationsRequest& request);
 absl::StatusOr<JobPage<PageStart>> CheckList(
     const v1::ListCheckpointsRequest& request);
 

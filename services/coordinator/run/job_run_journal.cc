@@ -149,6 +149,7 @@ void JobRun::AcceptReport(WorkerId worker, const v1::WorkerMessage& message) {
   const v1::PhaseSeconds& seconds = report.seconds();
   const std::string name = course_.members().NameOf(worker);
   record_.Reported(name, report);
+  setup_.iterations->Add(name, at, report);
   paces_.Reported(worker,
                   {.compute = absl::Seconds(seconds.load() + seconds.compute()),
                    .push = absl::Seconds(seconds.push()),

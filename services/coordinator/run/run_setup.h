@@ -16,6 +16,7 @@
 #include "protos/paceline/v1/jobs.pb.h"
 #include "services/coordinator/feed/standby_feed.h"
 #include "services/coordinator/run/course/run_messages.h"
+#include "services/coordinator/run/iteration_log.h"
 #include "services/coordinator/run/journal/run_log.h"
 #include "services/coordinator/run/linked_member.h"
 #include "services/coordinator/run/replayed_session.h"
@@ -48,6 +49,8 @@ struct RunSetup {
   std::shared_ptr<FolderLanes> lanes = std::make_shared<FolderLanes>();
   std::string traceparent = {};  // In which members do what they are told.
   std::string trace_file = {};   // Gets every iteration, for replay; or empty.
+  // Gets every iteration, for as long as the job is remembered.
+  std::shared_ptr<IterationLog> iterations = std::make_shared<IterationLog>();
   // The run's journal, from which Resume() goes on; empty: there is none.
   std::string journal_file = {};
   std::string job_uid = {};

@@ -67,6 +67,8 @@ constexpr AccessRow kTable[] = {
      ServedBy::kCoordinator, "INVALID_ARGUMENT", v1::ONE_NAMESPACE},
     {"/paceline.v1.JobService/ListAccuracyPoints", "admin viewer",
      ServedBy::kCoordinator, "INVALID_ARGUMENT", v1::ONE_NAMESPACE},
+    {"/paceline.v1.JobService/ListIterations", "admin viewer",
+     ServedBy::kCoordinator, "INVALID_ARGUMENT", v1::ONE_NAMESPACE},
     {"/paceline.v1.JobService/GetJobReport", "admin viewer",
      ServedBy::kCoordinator, "INVALID_ARGUMENT", v1::ONE_NAMESPACE},
     {"/paceline.v1.JobService/CreateCheckpoint", "admin",

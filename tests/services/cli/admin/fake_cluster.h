@@ -86,6 +86,8 @@ class FakeJobService final : public v1::JobService::Service {
                 v1::ListDecisionsResponse)
   PACELINE_FAKE(ListAccuracyPoints, v1::ListAccuracyPointsRequest,
                 v1::ListAccuracyPointsResponse)
+  PACELINE_FAKE(ListIterations, v1::ListIterationsRequest,
+                v1::ListIterationsResponse)
   PACELINE_FAKE(GetJobReport, v1::GetJobReportRequest, v1::JobReport)
   PACELINE_FAKE(CreateCheckpoint, v1::CreateCheckpointRequest, v1::Checkpoint)
   PACELINE_FAKE(GetCheckpoint, v1::GetCheckpointRequest, v1::Checkpoint)

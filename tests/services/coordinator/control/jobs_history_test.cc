@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 class JobsHistoryTest : public JobsTest {
@@ -37,6 +38,21 @@ class JobsHistoryTest : public JobsTest {
       if (decision.kind() == "job") texts.push_back(decision.text());
     }
     return texts;
+  }
+  std::vector<v1::Iteration> Iterations(const std::string& job) {
+    std::vector<v1::Iteration> iterations;
+    v1::ListIterationsRequest request;
+    request.set_parent(job);
+    request.set_page_size(2);
+    do {
+      const auto page = jobs().ListIterations(request);
+      EXPECT_TRUE(page.ok()) << page.status();
+      if (!page.ok()) break;
+      iterations.insert(iterations.end(), page->iterations().begin(),
+                        page->iterations().end());
+      request.set_page_token(page->next_page_token());
+    } while (!request.page_token().empty());
+    return iterations;
   }
   nlohmann::json Report(const std::string& job) {
     v1::GetJobReportRequest request;
@@ -124,6 +140,31 @@ TEST_F(JobsHistoryTest, TheReportIsOfAllRuns) {
   EXPECT_EQ(report.at("samples"), 60);
   ASSERT_EQ(report.at("workers").size(), 1);
   EXPECT_EQ(report.at("workers")[0].at("iterations"), 6);
+}
+
+TEST_F(JobsHistoryTest, IterationsAreOfAllRunsAndOutliveThem) {
+  const std::string job = StartAndRun("a");
+  PauseAfter(job, 3);
+  EXPECT_EQ(Iterations(job).size(), 4u);
+  ASSERT_TRUE(Resume(job).ok());
+  AwaitTraining(job);
+  worker().Push(2);
+  AwaitSamples(job, 60);
+  ASSERT_TRUE(Cancel(job).ok());
+  Watch(job)->AwaitState(v1::Job::CANCELLED);
+  const std::vector<v1::Iteration> all = Iterations(job);
+  ASSERT_EQ(all.size(), 6u);
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].sequence(), static_cast<int64_t>(i) + 1);
+    EXPECT_EQ(all[i].worker(), "w0");
+    EXPECT_EQ(all[i].samples(), 10u);
+  }
+  EXPECT_GE(all.back().seconds(), 1);
+}
+
+TEST_F(JobsHistoryTest, AJobThatHasNotRunHasNoIterations) {
+  Start();
+  EXPECT_THAT(Iterations(Create("a")), IsEmpty());
 }
 
 }  // namespace

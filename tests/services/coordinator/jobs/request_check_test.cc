@@ -148,6 +148,7 @@ void ExpectSequencePages() {
 TEST(RequestCheckTest, ListsBelowAJobArePagedBySequence) {
   ExpectSequencePages<v1::ListDecisionsRequest>();
   ExpectSequencePages<v1::ListAccuracyPointsRequest>();
+  ExpectSequencePages<v1::ListIterationsRequest>();
 }
 
 TEST(RequestCheckTest, CheckpointsArePagedByKey) {
