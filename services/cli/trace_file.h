@@ -18,8 +18,8 @@ struct RecordedWorker {
   std::shared_ptr<const std::vector<RecordedIteration>> iterations;
 };
 
-// Reads what TraceWriter (services/coordinator/run/trace_writer.h) or another
-// program recorded of a real run: a JSON object a line, in the order in which a
+// Reads what TraceLine() (services/coordinator/run/trace_line.h) or another
+// program made of a real run: a JSON object a line, in the order in which a
 // worker's iterations were,
 //   {"worker":"w0","compute":0.0203,"load":0.0001,"push":0.0011,"pull":0.0009,
 //    "samples":32}

@@ -1,10 +1,8 @@
 #include "services/coordinator/run/trace_writer.h"
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "services/coordinator/run/trace_line.h"
 
 namespace paceline {
 
@@ -17,22 +15,10 @@ absl::StatusOr<std::unique_ptr<TraceWriter>> TraceWriter::Create(
 }
 
 void TraceWriter::Write(absl::string_view worker, const v1::PushDone& report) {
-  if (report.discarded() || report.samples() == 0) return;
-  const v1::PhaseSeconds& seconds = report.seconds();
-  const nlohmann::ordered_json line = {
-      {"worker", std::string(worker)},
-      {"iteration", report.iteration()},
-      {"samples", report.samples()},
-      {"load", seconds.load()},
-      {"compute", seconds.compute()},
-      {"push", seconds.push()},
-      {"pull", std::max(0.0, seconds.pull() - seconds.parked())},
-      {"parked", seconds.parked()},
-      {"wait", seconds.wait()}};
-  using Json = nlohmann::ordered_json;
-  const std::string text =
-      line.dump(-1, ' ', false, Json::error_handler_t::replace);
-  file_ << text << '\n';
+  if (!IsTraced(report.discarded(), report.samples())) return;
+  file_ << TraceLine(worker, report.iteration(), report.samples(),
+                     report.seconds())
+        << '\n';
 }
 
 absl::Status TraceWriter::Close() {

@@ -12,13 +12,8 @@
 
 namespace paceline {
 
-// Records a run, for `paceline simulate --trace` to replay: a JSON object for
-// each iteration that was pushed, in the order of the reports,
-//   {"worker":"w0","iteration":7,"samples":32,"load":0.0001,"compute":0.0203,
-//    "push":0.0011,"pull":0.0009,"parked":0.0,"wait":0.0004}
-// Seconds, those of PhaseSeconds; `pull` is without what the servers parked.
-// What was computed, and by what, a built-in model or a program, is not in it:
-// who replays it needs the times alone.
+// Records a run, for `paceline simulate --trace` to replay: a TraceLine() for
+// each iteration that was pushed, in the order of the reports.
 //
 // Thread-compatible.
 class TraceWriter {
@@ -27,8 +22,7 @@ class TraceWriter {
   static absl::StatusOr<std::unique_ptr<TraceWriter>> Create(
       const std::string& path);
 
-  // One that pushed nothing (PushDone::discarded) or computed nothing, because
-  // it was ended before its first samples, is left out.
+  // Does nothing unless IsTraced().
   void Write(absl::string_view worker, const v1::PushDone& report);
 
   // DATA_LOSS if not everything could be written. Nothing may follow.
