@@ -68,7 +68,7 @@ PANELS = (("Stragglers", "Fastest over slowest", "Staleness, 99 %",
 # Of the page of a simulation.
 ON_ONE_SCREEN = """
 #histograms, .note { display: none }
-#accuracy .chart { height: 300px }
+.grid.curves .chart { height: 300px }
 main { padding: 18px 20px }
 """
 TERMINAL = """<!DOCTYPE html>

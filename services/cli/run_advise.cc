@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "services/cli/advice.h"
-#include "services/cli/plot_file.h"
+#include "services/cli/plot/plot_file.h"
 #include "services/cli/simulated_runs.h"
 #include "services/cli/simulation_report.h"
 #include "services/coordinator/planner/forecast.h"
@@ -83,7 +83,7 @@ absl::StatusOr<SimulateOutput> RunAdvise(
   PACELINE_ASSIGN_OR_RETURN(const SimulateOptions options,
                             ParseAdviseOptions(flags));
   PlotFile plot;
-  PACELINE_RETURN_IF_ERROR(plot.Open(options.plot));
+  PACELINE_RETURN_IF_ERROR(plot.Open("--plot", options.plot));
   std::function<void(const FinishedRun&)> ended;
   if (note != nullptr && options.data != nullptr) {
     ended = [&note](const FinishedRun& run) {
@@ -107,7 +107,8 @@ absl::StatusOr<SimulateOutput> RunAdvise(
     of.label = run.result.paradigm;
     of.results.push_back(std::move(run.result));
   }
-  output.status.Update(plot.Write(std::move(drawn), command));
+  output.status.Update(plot.Write(
+      std::move(drawn), {.heading = "paceline advise", .command = command}));
   const std::string& first = advised.front().label;
   const std::vector<AdvisedOption> ranked =
       RankOptions(advised, options.cluster.workers.size(), HasTarget(flags));

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "services/cli/compared_runs.h"
-#include "services/cli/plot_file.h"
+#include "services/cli/plot/plot_file.h"
 #include "services/cli/simulated_runs.h"
 #include "services/cli/simulation_report.h"
 
@@ -34,7 +34,7 @@ absl::StatusOr<SimulateOutput> RunSimulate(
   PACELINE_ASSIGN_OR_RETURN(const SimulateOptions options,
                             ParseSimulateOptions(flags));
   PlotFile plot;
-  PACELINE_RETURN_IF_ERROR(plot.Open(options.plot));
+  PACELINE_RETURN_IF_ERROR(plot.Open("--plot", options.plot));
   std::function<void(const FinishedRun&)> ended;
   if (note != nullptr && options.data != nullptr) {
     ended = [&note](const FinishedRun& run) {
@@ -65,7 +65,8 @@ absl::StatusOr<SimulateOutput> RunSimulate(
   }
   std::erase_if(results,
                 [](const ComparedRuns& of) { return of.runs.empty(); });
-  output.status.Update(plot.Write(std::move(drawn), command));
+  output.status.Update(plot.Write(
+      std::move(drawn), {.heading = "paceline simulate", .command = command}));
   output.text = Text(options, documents, results);
   return output;
 }

@@ -16,7 +16,7 @@ function formatNumber(value) {
   return value.toLocaleString('en', digits);
 }
 
-// A moment of virtual time, to the microsecond.
+// A moment, to the microsecond.
 function formatMoment(seconds) {
   return `${seconds.toLocaleString('en', {maximumFractionDigits: 6})} s`;
 }
@@ -124,7 +124,7 @@ function sliderOption() {
   };
 }
 
-// Zoom along virtual time: a slider under the chart, and with the pointer.
+// Zoom along time: a slider under the chart, and with the pointer.
 // Without Ctrl the wheel scrolls the page.
 function timeZoom(filterMode, window = {}) {
   return [
@@ -157,7 +157,8 @@ function targetLines(values, dashes = 'dashed') {
     label: {
       color: color('muted'),
       position: 'insideStartTop',
-      formatter: (line) => `target ${line.value}`,
+      // The chart would round it.
+      formatter: (line) => `target ${values[line.dataIndex]}`,
     },
     data: values.map((value) => ({yAxis: value})),
   };

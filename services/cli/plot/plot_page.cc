@@ -10,12 +10,25 @@ namespace {
 
 // What the page reads of a run. The rest, above all the numbers of each worker,
 // would only make it large.
-constexpr absl::string_view kFields[] = {
-    "paradigm",       "complete",          "seconds",
-    "final_accuracy", "seconds_to_target", "targets",
-    "updates",        "waiting_share",     "gap",
-    "staleness",      "accuracy",          "switches",
-    "timeline",       "gap_histogram",     "staleness_histogram"};
+constexpr absl::string_view kFields[] = {"name",
+                                         "paradigm",
+                                         "virtual",
+                                         "complete",
+                                         "seconds",
+                                         "final_accuracy",
+                                         "target",
+                                         "seconds_to_target",
+                                         "targets",
+                                         "updates",
+                                         "samples_per_second",
+                                         "waiting_share",
+                                         "gap",
+                                         "staleness",
+                                         "accuracy",
+                                         "switches",
+                                         "timeline",
+                                         "gap_histogram",
+                                         "staleness_histogram"};
 
 Json PageRun(const Json& run) {
   Json fields = Json::object();
@@ -40,6 +53,8 @@ std::string PageData(const Json& document) {
   if (const Json* runs = FindField(document, "runs")) {
     for (const Json& run : *runs) data["runs"].push_back(PageRun(run));
   }
+  const std::string left_out = TextField(document, "left_out");
+  if (!left_out.empty()) data["left_out"] = left_out;
   const std::string text =
       data.dump(-1, ' ', false, Json::error_handler_t::replace);
   return absl::StrReplaceAll(text, {{"<", "\\u003c"}});
@@ -62,6 +77,8 @@ Json HistogramJson(const IntHistogram& histogram) {
   return pairs;
 }
 
+Json PhaseNames() { return {"absent", "wait", "pull", "compute", "push"}; }
+
 Json TimelineJson(const Timeline& timeline) {
   Json workers = Json::array();
   for (const Timeline::Row& row : timeline.rows()) {
@@ -74,8 +91,7 @@ Json TimelineJson(const Timeline& timeline) {
   }
   return {{"seconds", ToSeconds(timeline.end())},
           {"full", timeline.full()},
-          // In the order of WorkerPhase.
-          {"phases", {"absent", "wait", "pull", "compute", "push"}},
+          {"phases", PhaseNames()},
           {"workers", std::move(workers)}};
 }
 
@@ -87,13 +103,14 @@ absl::Status MissingECharts() {
 }
 
 absl::StatusOr<std::string> PlotPage(const Json& document,
-                                     absl::string_view command,
+                                     const PageTitle& title,
                                      EmbeddedText echarts) {
   const std::string script = Whole(echarts);
   if (script.empty()) return MissingECharts();
   // In one pass: what is put in is not looked through.
   return absl::StrReplaceAll(Whole(PageTemplate()),
-                             {{"{{command}}", HtmlText(command)},
+                             {{"{{heading}}", HtmlText(title.heading)},
+                              {"{{command}}", HtmlText(title.command)},
                               {"{{style}}", Whole(PageStyle())},
                               {"{{data}}", PageData(document)},
                               {"{{echarts}}", script},

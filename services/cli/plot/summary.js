@@ -1,14 +1,33 @@
 // The table: a line per run.
 
+// In what a run's time is measured.
+function timeName(run) {
+  return run.virtual === true ? 'virtual seconds' : 'seconds of training';
+}
+
+// Of real runs the largest alone is known.
+function knowsSpread(run) {
+  return isNumber(run.staleness?.p50);
+}
+
+function secondsText(run) {
+  return formatNumber(run.seconds);
+}
+
+function areReal(runs) {
+  return runs.every((run) => run.virtual !== true);
+}
+
 // Columns: heading, text of a run, and, where less or more is better, a number
 // to compare.
 const SUMMARY_COLUMNS = [
-  {heading: 'virtual s', text: (run) => formatNumber(run.seconds)},
+  {heading: 'virtual s', text: secondsText, unless: areReal},
+  {heading: 'seconds', text: secondsText, unless: (runs) => !areReal(runs)},
   {
     heading: 's to target',
     text: (run) => formatNumber(run.seconds_to_target),
     better: (run) => run.seconds_to_target,
-    unless: (runs) => runs.every((run) => !run.targets?.length),
+    unless: (runs) => runs.every((run) => goalsOfRun(run).length === 0),
   },
   {
     heading: 'accuracy',
@@ -17,12 +36,29 @@ const SUMMARY_COLUMNS = [
         formatNumber(null),
     unless: (runs) => runs.every((run) => !isNumber(run.final_accuracy)),
   },
+  {
+    heading: 'loss',
+    text: (run) => formatNumber(lastLoss(run)),
+    unless: (runs) => runs.some((run) => isNumber(run.final_accuracy)) ||
+        runs.every((run) => !isNumber(lastLoss(run))),
+  },
+  {
+    heading: 'samples/s',
+    text: (run) => formatNumber(run.samples_per_second),
+    unless: (runs) => runs.every((run) => !isNumber(run.samples_per_second)),
+  },
   {heading: 'updates', text: (run) => formatNumber(run.updates)},
   {heading: 'waiting', text: (run) => formatShare(run.waiting_share)},
   {
     heading: 'staleness p50 / p99',
     text: (run) => `${formatNumber(run.staleness?.p50)} / ${
         formatNumber(run.staleness?.p99)}`,
+    unless: (runs) => !runs.some(knowsSpread),
+  },
+  {
+    heading: 'largest staleness',
+    text: (run) => formatNumber(run.staleness?.max),
+    unless: (runs) => runs.some(knowsSpread),
   },
 ];
 
@@ -48,9 +84,13 @@ function fillSummary(table, runs) {
   });
   table.append(
       element('thead', {},
-              element('tr', {}, element('th', {scope: 'col'}, 'paradigm'),
+              element('tr', {}, element('th', {scope: 'col'}, 'run'),
                       ...headings)),
       element('tbody', {}, ...rows));
+}
+
+function lastLoss(run) {
+  return run.accuracy?.at(-1)?.loss;
 }
 
 // What the table cannot say.
@@ -61,8 +101,10 @@ function summaryNote(runs) {
       stuck.map((run) => run.name).join('; ')}.`;
 }
 
-function showSummary(section, runs) {
+// `leftOut`: what is not known of the runs, in a sentence; or empty.
+function showSummary(section, runs, leftOut) {
   fillSummary(section.querySelector('table'), runs);
-  section.querySelector('.note').textContent = summaryNote(runs);
+  section.querySelector('.note').textContent =
+      [summaryNote(runs), leftOut].filter((text) => text).join(' ');
   section.hidden = false;
 }

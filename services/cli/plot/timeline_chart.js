@@ -1,4 +1,4 @@
-// What each worker does over virtual time: a row per worker.
+// What each worker does over time: a row per worker.
 
 const PHASES = ['pull', 'compute', 'push', 'wait'];
 const NANOS_PER_SECOND = 1e9;
@@ -145,9 +145,9 @@ function timelineOption(run, view) {
       formatter: (params) => spanTip(run, params),
     },
     xAxis: {
-      ...axisOption('virtual seconds'),
+      ...axisOption(timeName(run)),
       type: 'value',
-      min: 0,
+      min: beginOf(run.timeline),
       max: run.timeline.seconds,
       nameLocation: 'middle',
       nameGap: 26,
@@ -180,14 +180,20 @@ function timelineOption(run, view) {
   };
 }
 
+// Of what is known of a run the begin, in seconds.
+function beginOf(timeline) {
+  return timeline.begin ?? 0;
+}
+
 // What of a timeline is in view when it opens. `phases`: which of them are
 // shown; those that are not named are.
 function firstView(run) {
   const {seconds, workers} = run.timeline;
+  const begin = beginOf(run.timeline);
   const most = workers.reduce((n, row) => Math.max(n, row.length / 2), 1);
   return {
-    begin: 0,
-    end: seconds * Math.min(1, SPANS_IN_VIEW / most),
+    begin,
+    end: begin + (seconds - begin) * Math.min(1, SPANS_IN_VIEW / most),
     row: 0,
     phases: {},
   };
@@ -204,8 +210,11 @@ function followZoom(chart, run, view) {
 
 function timelineNote(run) {
   const {seconds, full, workers} = run.timeline;
+  const begin = beginOf(run.timeline);
   const recorded = full ? `Recorded are the first ${formatNumber(seconds)} of ${
-      formatNumber(run.seconds)} virtual seconds. ` : '';
+      formatNumber(run.seconds)} ${timeName(run)}. ` :
+      begin > 0 ? `Known are the ${timeName(run)} from ${formatNumber(begin)} to ${
+          formatNumber(seconds)}. ` : '';
   const rows = workers.length > ROWS_VISIBLE_MAX ?
       ` Shift and the wheel go through the ${
           formatNumber(workers.length)} workers.` : '';
@@ -240,7 +249,7 @@ function showTimeline(section, runs) {
   const node = section.querySelector('.chart');
   const note = section.querySelector('.note');
   let run = shown[0];
-  const view = firstView(run);
+  let view = firstView(run);
   const fit = () => {
     const rows = Math.min(run.timeline.workers.length, ROWS_VISIBLE_MAX);
     node.style.height = `${Math.max(3, rows) * ROW_PIXELS + 126}px`;
@@ -251,6 +260,11 @@ function showTimeline(section, runs) {
   chart.on('datazoom', () => followZoom(chart, run, view));
   chart.on('legendselectchanged', ({selected}) => { view.phases = selected; });
   section.querySelector('.choices').append(...choiceButtons(shown, (chosen) => {
+    // Of the same time, unless nothing is known of that.
+    const known = chosen.timeline;
+    if (view.begin >= known.seconds || view.end <= beginOf(known)) {
+      view = {...firstView(chosen), phases: view.phases};
+    }
     run = chosen;
     fit();
     draw();

@@ -4,13 +4,13 @@
 const REPORT_MS = 2000;
 
 // A finished run's spec has the fields in snake_case.
-function goalOf(spec) {
+function goalsOfSpec(spec) {
   const stop = spec?.stop ?? {};
-  if (stop.target) return {metric: stop.target.metric, value: stop.target.value};
+  if (stop.target) return [stop.target];
   const accuracy = stop.targetAccuracy || stop.target_accuracy;
-  if (accuracy) return {metric: 'accuracy', value: accuracy};
+  if (accuracy) return [{metric: 'accuracy', value: accuracy}];
   const loss = stop.targetLoss || stop.target_loss;
-  return loss ? {metric: 'loss', value: loss} : undefined;
+  return loss ? [{metric: 'loss', value: loss}] : [];
 }
 
 // What Curves draws of a report.
@@ -20,7 +20,7 @@ function courseOf(name, index, report, spec) {
     index,
     points: report?.accuracy ?? [],
     switches: report?.switches ?? [],
-    target: goalOf(spec),
+    goals: goalsOfSpec(spec),
   };
 }
 

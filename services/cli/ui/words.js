@@ -24,11 +24,6 @@ function shortName(name) {
   return space === 'default' ? job : `${space}/${job}`;
 }
 
-// "cgp" of "cgp:beta=0.9,...".
-function bareParadigm(paradigm) {
-  return (paradigm ?? '').split(':')[0];
-}
-
 // 64-bit integers are texts in JSON.
 function integer(value) {
   return Number(value ?? 0);

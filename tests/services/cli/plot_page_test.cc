@@ -21,7 +21,9 @@ constexpr absl::string_view kPieces[] = {"var ech", "arts = {};"};
 constexpr absl::string_view kNothing[] = {""};
 
 std::string Page(const Json& document, absl::string_view command = "x") {
-  const absl::StatusOr<std::string> page = PlotPage(document, command, kPieces);
+  const absl::StatusOr<std::string> page = PlotPage(
+      document, {.heading = "paceline", .command = std::string(command)},
+      kPieces);
   EXPECT_TRUE(page.ok()) << page.status();
   return page.value_or("");
 }
@@ -65,7 +67,7 @@ Json RunOf(size_t workers, const std::string& paradigm, size_t spans_max) {
 }
 
 TEST(PlotPageTest, SaysWhatIsMissing) {
-  const absl::Status status = PlotPage(Json::object(), "x", kNothing).status();
+  const absl::Status status = PlotPage(Json::object(), {}, kNothing).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("npm"), HasSubstr("-DPACELINE_ECHARTS=")));
@@ -130,7 +132,7 @@ TEST(PlotPageTest, AThousandWorkersMakeNoHugePage) {
 }
 
 TEST(PlotPageTest, TheRealScriptDoesNotEndItsElement) {
-  const absl::StatusOr<std::string> page = PlotPage(Json::object(), "x");
+  const absl::StatusOr<std::string> page = PlotPage(Json::object(), {});
   if (!page.ok()) GTEST_SKIP() << page.status().message();
   EXPECT_EQ(Count(*page, "</script"), 3);
   EXPECT_EQ(Count(*page, "<script"), 3);

@@ -1,8 +1,10 @@
 // Curves of what evaluations have measured, a chart for each measure.
 //
-// A course is {name, index, points, switches, target}: `points` as a report has
-// them under "accuracy", `switches` likewise, `index` for its colour.
+// A course is {name, index, points, switches, goals}: `points` as a report has
+// them under "accuracy", `switches` likewise, `index` for its colour, and `goals`
+// [{metric, value, seconds}], where seconds are there once it was reached.
 
+// With more points a line needs no marks.
 const MARKED_MAX = 60;
 
 // What stands along the bottom of all charts.
@@ -34,10 +36,37 @@ function measuresOf(courses) {
     ...FIRST_MEASURES.filter((name) => found.has(name)), ...others.sort()];
 }
 
+// "cgp" of "cgp:beta=0.9,...".
+function bareParadigm(paradigm) {
+  return (paradigm ?? '').split(':')[0];
+}
+
+// A ring on each goal's line where the course reached it. That is known in
+// seconds alone.
+function reachedMark(course, measure, bottom) {
+  const reached = course.goals.filter(
+      (goal) => goal.metric === measure && isNumber(goal.seconds));
+  if (reached.length === 0 || bottom.key !== 'seconds') return undefined;
+  return {
+    silent: true,
+    symbol: 'circle',
+    symbolSize: 11,
+    label: {show: false},
+    itemStyle: {
+      color: color('surface'),
+      borderColor: runColor(course.index),
+      borderWidth: 3,
+    },
+    data: reached.map(({seconds, value}) => ({coord: [seconds, value]})),
+  };
+}
+
 function curveSeries(course, measure, bottom) {
   const data = course.points
-                   .filter((point) => isNumber(valueOf(point, measure)))
-                   .map((point) => [point[bottom.key], valueOf(point, measure)]);
+                   .filter((point) => isNumber(point[bottom.key]) &&
+                               isNumber(valueOf(point, measure)))
+                   .map((point) => [
+                     point[bottom.key], valueOf(point, measure), point.samples]);
   return {
     type: 'line',
     name: course.name,
@@ -48,6 +77,7 @@ function curveSeries(course, measure, bottom) {
     color: runColor(course.index),
     lineStyle: {width: 2, type: runDashes(course.index)},
     emphasis: {disabled: true},
+    markPoint: reachedMark(course, measure, bottom),
   };
 }
 
@@ -69,17 +99,31 @@ function takeOvers(courses, bottom) {
 }
 
 function goalsOf(courses, measure) {
-  return [...new Set(courses.filter(({target}) => target?.metric === measure)
-                         .map(({target}) => target.value))];
+  return [...new Set(courses.flatMap(({goals}) => goals)
+                         .filter(({metric}) => metric === measure)
+                         .map(({value}) => value))];
 }
 
+// Room for an accuracy that nobody reached; null: what the points need.
+function topOf(courses, measure, most) {
+  const goal = Math.max(...goalsOf(courses, measure), 0);
+  return measure !== 'accuracy' || most >= goal ? null :
+                                                  Math.ceil(10 * goal) / 10;
+}
+
+// Of the point next to the pointer, or of those if courses have one there.
 function curveTip(bottom, points) {
-  const lines = points.map(({color: its, seriesName, value}) => [
-    its, seriesName, isNumber(value[1]) ? value[1].toFixed(4) : '\u2013']);
+  const lines = points.map(({color: its, seriesName, value: [, value, samples]}) => {
+    const after = bottom.key === 'seconds' && isNumber(samples) ?
+        ` (${formatNumber(samples)} samples)` : '';
+    return [
+      its, seriesName,
+      isNumber(value) ? `${value.toFixed(4)}${after}` : '\u2013'];
+  });
   return tip(`${formatNumber(points[0].value[0])} ${bottom.name}`, lines);
 }
 
-function curveOption(courses, measure, bottom, zoom) {
+function curveOption(courses, measure, bottom, zoom, filterMode) {
   const base = baseOption();
   return {
     ...base,
@@ -104,8 +148,14 @@ function curveOption(courses, measure, bottom, zoom) {
       nameGap: 24,
       axisLabel: {color: color('muted'), hideOverlap: true},
     },
-    yAxis: {...axisOption(''), type: 'value', scale: true, splitNumber: 4},
-    dataZoom: timeZoom('none', {...zoom, labelFormatter: formatNumber}),
+    yAxis: {
+      ...axisOption(''),
+      type: 'value',
+      scale: true,
+      splitNumber: 4,
+      max: ({max}) => topOf(courses, measure, max),
+    },
+    dataZoom: timeZoom(filterMode, {...zoom, labelFormatter: formatNumber}),
     series: [
       ...courses.map((course) => curveSeries(course, measure, bottom)),
       linesAlone(takeOvers(courses, bottom)),
@@ -116,15 +166,17 @@ function curveOption(courses, measure, bottom, zoom) {
 }
 
 // The charts of one section, which has .choices, .grid and .note. What is shown
-// changes with show(courses); what the reader has zoomed into stays.
+// changes with show(courses); what the reader has zoomed into stays. `filterMode`
+// is that of ECharts: with 'filter' the height fits what is in view.
 class Curves {
-  constructor(section) {
+  constructor(section, {bottoms = BOTTOMS, filterMode = 'none'} = {}) {
     this.section = section;
+    this.filterMode = filterMode;
     this.courses = [];
-    this.bottom = BOTTOMS[0];
+    this.bottom = bottoms[0];
     this.charts = new Map();  // By measure: {figure, draw, chart, zoom}.
     this.last = '';
-    this.buttons = BOTTOMS.map((bottom) => this.makeChoice(bottom));
+    this.buttons = bottoms.map((bottom) => this.makeChoice(bottom));
     section.querySelector('.choices').append(...this.buttons);
   }
 
@@ -168,7 +220,7 @@ class Curves {
       return;
     }
     const node = element('div', {className: 'chart', role: 'img'});
-    node.setAttribute('aria-label', `${measure}, a line for each job`);
+    node.setAttribute('aria-label', `${measure}, a line for each run`);
     const figure =
         element('figure', {}, element('figcaption', {}, measure), node);
     this.section.querySelector('.grid').append(figure);
@@ -176,7 +228,8 @@ class Curves {
     this.charts.set(measure, shown);
     const {chart, draw} = showChart(
         node,
-        () => curveOption(this.courses, measure, this.bottom, shown.zoom));
+        () => curveOption(
+            this.courses, measure, this.bottom, shown.zoom, this.filterMode));
     chart.on('datazoom', () => {
       const [{start, end}] = chart.getOption().dataZoom;
       shown.zoom = {start, end};
