@@ -168,6 +168,12 @@ void AddClusterFlags(CLI::App& command, LocalFlags& flags) {
                   "Default: no file.")
       ->default_str("")
       ->type_name("FILE");
+  command
+      .add_option("--plot", flags.plot,
+                  "Write a web page with curves, a lane for each worker and a "
+                  "table of all runs to this file. Default: no page.")
+      ->default_str("")
+      ->type_name("FILE");
   command.add_flag("--ui", flags.ui,
                    "Serve a page of the runs to a browser on this machine, and "
                    "print its address.");
@@ -273,6 +279,10 @@ absl::Status CheckEvaluation(const LocalFlags& flags) {
 
 absl::Status CheckRecord(const LocalFlags& flags) {
   if (flags.record.empty()) return absl::OkStatus();
+  if (flags.plot == flags.record) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--plot ", flags.plot, ": would replace the --record"));
+  }
   const auto refuse = [&](auto runs, absl::string_view instead) {
     return absl::InvalidArgumentError(absl::StrCat("--record ", flags.record,
                                                    ": records one run, not ",
@@ -392,6 +402,7 @@ absl::StatusOr<LocalOptions> ParseLocalOptions(const LocalFlags& flags) {
   options.port = static_cast<int>(flags.port);
   options.run_dir = flags.run_dir;
   options.record = flags.record;
+  options.plot = flags.plot;
   options.json = flags.output == "json";
   options.ui = flags.ui;
   return options;

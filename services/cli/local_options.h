@@ -40,6 +40,7 @@ struct LocalFlags : JobFlags {
   int64_t port = 0;
   std::string run_dir;
   std::string record;  // Empty: nothing is recorded.
+  std::string plot;    // Empty: nothing is drawn.
   bool ui = false;
   // Those that were given: for what a program knows better than our defaults.
   TypedFlags typed;
@@ -72,6 +73,7 @@ struct LocalOptions {
   int port = 0;
   std::string run_dir;  // Empty: to be chosen.
   std::string record;   // Empty: nothing is recorded.
+  std::string plot;     // Empty: nothing is drawn.
   bool json = false;
   bool ui = false;  // A page of the runs is served.
 };

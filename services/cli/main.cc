@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -98,7 +99,7 @@ RunTimeouts TimeoutsOf(const LocalOptions& options) {
   return timeouts;
 }
 
-int LocalCommand(const LocalFlags& flags) {
+int LocalCommand(const LocalFlags& flags, std::string command) {
   const absl::StatusOr<LocalOptions> options = ParseLocalOptions(flags);
   if (!options.ok()) {
     return Fail(ExitCodeOfInput(options.status()), options.status().message());
@@ -119,14 +120,17 @@ int LocalCommand(const LocalFlags& flags) {
       *options, *train_samples,
       {.bin_dir = BinDirectory(),
        .run_dir = run_dir,
+       .command = std::move(command),
        .progress =
            ProgressTo(STDERR_FILENO, getenv("TERM"), getenv("NO_COLOR")),
        .write_result =
            [](absl::string_view text) { return WriteAll(STDOUT_FILENO, text); },
        .timeouts = TimeoutsOf(*options),
        .start_job =
-           [](const std::string& address, const v1::CreateJobRequest& request) {
-             return std::make_unique<WatchedJob>(address, request);
+           [plots = !options->plot.empty()](
+               const std::string& address,
+               const v1::CreateJobRequest& request) {
+             return std::make_unique<WatchedJob>(address, request, plots);
            }});
 }
 
@@ -203,7 +207,7 @@ int Main(int argc, char** argv) {
   }
   if (admin->chosen()) return static_cast<int>(admin->Run());
   flags.typed = TypedFlagsOf(*local);
-  return LocalCommand(flags);
+  return LocalCommand(flags, Typed(argc, argv));
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 #include "services/cli/interrupt_watch.h"
 #include "services/cli/job_flags.h"
 #include "services/cli/one_line.h"
+#include "services/cli/plot/plot_file.h"
+#include "services/cli/plot/real_run.h"
 #include "services/cli/program_output.h"
 #include "services/cli/program_question.h"
 #include "services/cli/results_table.h"
@@ -33,14 +35,18 @@ struct RunOfAll {
   RepeatedRun what;
 };
 
+// "bsp", "bsp, seed 3".
+std::string RunName(const LocalOptions& options, const RunOfAll& run) {
+  const std::string& label = options.job.runs[run.what.option].label;
+  if (options.job.repeat == 1) return label;
+  return absl::StrCat(label, ", seed ", run.what.seed);
+}
+
 // "bsp (run 2 of 4)", "bsp, seed 3 (run 2 of 4)".
 std::string RunLabel(const LocalOptions& options, const RunOfAll& run) {
-  std::string label = options.job.runs[run.what.option].label;
-  if (options.job.repeat > 1) {
-    absl::StrAppend(&label, ", seed ", run.what.seed);
-  }
-  if (run.count == 1) return label;
-  return absl::StrCat(label, " (run ", run.index + 1, " of ", run.count, ")");
+  const std::string name = RunName(options, run);
+  if (run.count == 1) return name;
+  return absl::StrCat(name, " (run ", run.index + 1, " of ", run.count, ")");
 }
 
 // ", target reached after 3.1 s", ", 0.95 reached after 3.1 s, 0.97 ...".
@@ -194,10 +200,15 @@ absl::Status AskWhatIsOpen(const LocalSurroundings& surroundings,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Json> RunOne(const LocalOptions& options, const RunOfAll& one,
-                            int64_t train_samples,
-                            const LocalSurroundings& surroundings,
-                            const RunSurroundings& run_surroundings) {
+struct EndedRun {
+  Json result;
+  Json drawn;  // As the page of --plot takes it; null: there is none.
+};
+
+absl::StatusOr<EndedRun> RunOne(const LocalOptions& options,
+                                const RunOfAll& one, int64_t train_samples,
+                                const LocalSurroundings& surroundings,
+                                const RunSurroundings& run_surroundings) {
   const ComparedRun& compared = options.job.runs[one.what.option];
   PACELINE_ASSIGN_OR_RETURN(
       const std::string folder,
@@ -231,6 +242,11 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, const RunOfAll& one,
                         absl::StrCat(WithLastQuote(run.status().message()),
                                      " (logs in ", folder, ")"));
   }
+  Json timeline;
+  if (const auto found = run->find("timeline"); found != run->end()) {
+    timeline = std::move(*found);
+    run->erase(found);
+  }
   // The rows of a comparison must differ where only the batching does.
   if (compared.label != compared.text) {
     (*run)["paradigm"] = absl::StrCat(TextField(*run, "paradigm"),
@@ -241,7 +257,12 @@ absl::StatusOr<Json> RunOne(const LocalOptions& options, const RunOfAll& one,
   PACELINE_RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(folder, "/result.json"),
                                           absl::StrCat(run->dump(2), "\n")));
   PACELINE_RETURN_IF_ERROR(MoveRecord(folder, options.record));
-  return run;
+  EndedRun ended = {.result = *std::move(run), .drawn = nullptr};
+  if (!options.plot.empty()) {
+    ended.drawn =
+        DrawnRealRun(ended.result, RunName(options, one), std::move(timeline));
+  }
+  return ended;
 }
 
 // The page of all runs, if it was asked for; null if not.
@@ -276,19 +297,30 @@ class Results {
       by_option_.push_back({.label = run.label});
   }
 
-  void Add(size_t option, Json run) {
-    by_option_[option].runs.push_back(run);
-    in_order_.push_back(std::move(run));
+  void Add(size_t option, EndedRun run) {
+    by_option_[option].runs.push_back(run.result);
+    in_order_.push_back(std::move(run.result));
+    if (!run.drawn.is_null()) drawn_.push_back(std::move(run.drawn));
   }
 
   // The table, or the JSON document.
   std::string Document(bool json) const;
+  // Does nothing if no page was asked for, or no run has ended well.
+  absl::Status WritePage(PlotFile& plot, const std::string& command) const;
 
  private:
   const bool repeated_;
   std::vector<ComparedRuns> by_option_;
   std::vector<Json> in_order_;
+  std::vector<Json> drawn_;
 };
+
+absl::Status Results::WritePage(PlotFile& plot,
+                                const std::string& command) const {
+  if (drawn_.empty()) return absl::OkStatus();
+  return plot.Write(drawn_, {.heading = "paceline local", .command = command},
+                    LeftOutOf(drawn_));
+}
 
 std::string Results::Document(bool json) const {
   std::vector<ComparedRuns> ended = by_option_;
@@ -300,6 +332,25 @@ std::string Results::Document(bool json) const {
   // Text that is no UTF-8 must not cost the results.
   return absl::StrCat(
       document.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
+}
+
+// The page goes first: a reader of the results may have gone.
+absl::Status WriteResults(const Results& results, const LocalOptions& options,
+                          const LocalSurroundings& surroundings,
+                          PlotFile& plot) {
+  absl::Status status = results.WritePage(plot, surroundings.command);
+  if (!surroundings.write_result(results.Document(options.json))) {
+    status.Update(absl::InternalError("could not write the results"));
+  }
+  return status;
+}
+
+// Says how the runs can be seen again.
+void EndPage(const LocalOptions& options, const std::string& run_dir,
+             ProgressPrinter& printer) {
+  if (!options.ui) return;
+  printer.Note(absl::StrCat("the page ends here; `paceline ui --runs ", run_dir,
+                            "` shows the runs again"));
 }
 
 }  // namespace
@@ -322,6 +373,9 @@ int RunLocal(LocalOptions options, int64_t train_samples,
       .printer = printer,
       .timeouts = surroundings.timeouts,
       .start_job = ShownOn(page->get(), surroundings.start_job)};
+  PlotFile plot;
+  const absl::Status opened = plot.Open("--plot", options.plot);
+  if (!opened.ok()) return fail(opened);
   printer.Note(absl::StrCat("logs in ", surroundings.run_dir));
   Results results(options.job);
   int exit_code = 0;
@@ -337,10 +391,10 @@ int RunLocal(LocalOptions options, int64_t train_samples,
     const RunOfAll one = {.index = i, .count = all.size(), .what = all[i]};
     const std::string label = RunLabel(options, one);
     printer.StartRun(label, options.job.spec.stop().seconds());
-    absl::StatusOr<Json> run =
+    absl::StatusOr<EndedRun> run =
         RunOne(options, one, train_samples, surroundings, run_surroundings);
     if (run.ok()) {
-      printer.Note(ResultLine(label, *run));
+      printer.Note(ResultLine(label, run->result));
       results.Add(one.what.option, *std::move(run));
     } else {
       exit_code = fail(Annotate(run.status(), label));
@@ -352,14 +406,10 @@ int RunLocal(LocalOptions options, int64_t train_samples,
       exit_code = 128 + interrupts->first();
     }
   }
-  if (options.ui) {
-    printer.Note(absl::StrCat("the page ends here; `paceline ui --runs ",
-                              surroundings.run_dir, "` shows the runs again"));
-  }
-  if (!surroundings.write_result(results.Document(options.json))) {
-    exit_code = fail(absl::InternalError("could not write the results"));
-  }
-  return exit_code;
+  EndPage(options, surroundings.run_dir, printer);
+  const absl::Status written =
+      WriteResults(results, options, surroundings, plot);
+  return written.ok() ? exit_code : fail(written);
 }
 
 }  // namespace paceline

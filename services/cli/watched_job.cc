@@ -12,6 +12,7 @@
 #include "common/check.h"
 #include "common/status.h"
 #include "services/cli/admin/client.h"
+#include "services/cli/plot/real_run.h"
 
 namespace paceline {
 namespace {
@@ -30,21 +31,39 @@ absl::Status WhyFailed(const std::string& reason) {
   return absl::UnknownError(reason);
 }
 
-absl::StatusOr<Json> GetReport(AdminClient& client, const std::string& job) {
+absl::StatusOr<Json> GetTimeline(AdminClient& client, const std::string& job,
+                                 const Json& report) {
+  v1::ListIterationsRequest request;
+  request.set_parent(job);
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListIterationsResponse listed,
+      ListAll(client, &JobsApi::ListIterations, request, 0));
+  return RealTimeline(report, listed);
+}
+
+absl::StatusOr<Json> GetReport(AdminClient& client, const std::string& job,
+                               bool wants_timeline) {
   v1::GetJobReportRequest request;
   request.set_name(job);
   PACELINE_ASSIGN_OR_RETURN(const v1::JobReport report,
                             client.Call(&JobsApi::GetJobReport, request));
   Json run = ParseBoundedJson<Json>(report.json());
-  if (run.is_object()) return run;
-  return absl::InternalError("the job's report is no JSON object");
+  if (!run.is_object()) {
+    return absl::InternalError("the job's report is no JSON object");
+  }
+  if (wants_timeline) {
+    PACELINE_ASSIGN_OR_RETURN(run["timeline"], GetTimeline(client, job, run));
+  }
+  return run;
 }
 
 }  // namespace
 
-WatchedJob::WatchedJob(std::string address, v1::CreateJobRequest request)
+WatchedJob::WatchedJob(std::string address, v1::CreateJobRequest request,
+                       bool wants_timeline)
     : address_(std::move(address)),
       request_(std::move(request)),
+      wants_timeline_(wants_timeline),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       interruption_(std::make_shared<Interruption>()) {
   CHECK(wake_.get() >= 0);
@@ -101,7 +120,7 @@ absl::StatusOr<Json> WatchedJob::Watch() {
     const v1::Job& job = event->job();
     switch (job.state()) {
       case v1::Job::SUCCEEDED:
-        return GetReport(*client, job.name());
+        return GetReport(*client, job.name(), wants_timeline_);
       case v1::Job::FAILED:
         return WhyFailed(job.state_reason());
       case v1::Job::CANCELLED:

@@ -24,7 +24,8 @@ class JobFeed {
   struct News {
     std::vector<v1::WatchJobResponse> events;
     // The report of a job that succeeded, or why there is none. It comes once,
-    // after all events.
+    // after all events. With "timeline", if that is wanted: RealTimeline()
+    // (plot/real_run.h).
     std::optional<absl::StatusOr<Json>> report;
   };
 
@@ -41,7 +42,8 @@ class JobFeed {
 // its own.
 class WatchedJob : public JobFeed {
  public:
-  WatchedJob(std::string address, v1::CreateJobRequest request);
+  WatchedJob(std::string address, v1::CreateJobRequest request,
+             bool wants_timeline = false);
   // Stops watching; the job goes on.
   ~WatchedJob() override;
 
@@ -54,6 +56,7 @@ class WatchedJob : public JobFeed {
 
   const std::string address_;
   const v1::CreateJobRequest request_;
+  const bool wants_timeline_;
   UniqueFd wake_;
   std::shared_ptr<Interruption> interruption_;
   absl::Mutex mu_;

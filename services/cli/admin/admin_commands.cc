@@ -12,6 +12,7 @@ std::unique_ptr<ChosenCommand> AddAdminCommands(CLI::App& app,
   AddJobCreateCommand(job, *chosen);
   AddJobReadCommands(job, *chosen);
   AddJobCurveCommands(job, *chosen);
+  AddJobPlotCommand(job, *chosen);
   AddJobTraceCommand(job, *chosen);
   AddJobWatchCommand(job, *chosen);
   AddJobFollowCommands(job, *chosen);

@@ -39,6 +39,7 @@ void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen);
 void AddJobChangeCommands(CLI::App& job, ChosenCommand& chosen);
 void AddJobFollowCommands(CLI::App& job, ChosenCommand& chosen);
 void AddJobCurveCommands(CLI::App& job, ChosenCommand& chosen);
+void AddJobPlotCommand(CLI::App& job, ChosenCommand& chosen);
 void AddJobTraceCommand(CLI::App& job, ChosenCommand& chosen);
 void AddJobWatchCommand(CLI::App& job, ChosenCommand& chosen);
 

@@ -9,6 +9,7 @@
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
+#include "services/cli/admin/job_plot.h"
 #include "services/cli/admin/output/job_comparison.h"
 #include "services/cli/admin/output/job_curve.h"
 #include "services/cli/admin/output/job_view.h"
@@ -31,6 +32,7 @@ struct AccuracyFlags : CommonFlags {
 struct MetricsFlags : CommonFlags {
   std::string job;
   std::string tensorboard;
+  std::string plot;
 };
 
 struct CompareFlags : CommonFlags {
@@ -97,6 +99,15 @@ absl::Status WriteTensorboard(Session& session, const std::string& directory,
   return absl::OkStatus();
 }
 
+// The page of `paceline job plot`, if it was asked for.
+absl::Status WritePlot(Session& session, const MetricsFlags& flags) {
+  if (flags.plot.empty()) return absl::OkStatus();
+  PlotFile file;
+  PACELINE_RETURN_IF_ERROR(file.Open("--plot", flags.plot));
+  PACELINE_ASSIGN_OR_RETURN(Json job, GetDrawnJob(session, flags.job));
+  return WriteJobPage(session, {std::move(job)}, {flags.job}, file);
+}
+
 absl::Status ShowMetrics(Session& session, const MetricsFlags& flags) {
   v1::GetJobRequest request;
   PACELINE_ASSIGN_OR_RETURN(*request.mutable_name(),
@@ -108,6 +119,7 @@ absl::Status ShowMetrics(Session& session, const MetricsFlags& flags) {
     PACELINE_RETURN_IF_ERROR(
         WriteTensorboard(session, flags.tensorboard, curve));
   }
+  PACELINE_RETURN_IF_ERROR(WritePlot(session, flags));
   if (curve.points.empty() && session.tabular()) {
     session.Note("the job has not been evaluated yet");
   }
@@ -208,6 +220,11 @@ void AddJobCurveCommands(CLI::App& job, ChosenCommand& chosen) {
                    "Also write the evaluations as an event file of "
                    "TensorBoard, in the folder DIR/JOB. Default: no file.")
       ->type_name("DIR");
+  metrics.app
+      ->add_option("--plot", metrics.flags->plot,
+                   "Also write the page of `paceline job plot`. "
+                   "Default: no page.")
+      ->type_name("FILE");
   metrics.app->footer(R"(
 Examples:
   paceline job metrics mnist

@@ -183,6 +183,12 @@ const BadInput kBadChoices[] = {
        f.record = "trace.jsonl";
      },
      "--record trace.jsonl: records one run, not 2"},
+    {"PlotOverRecord",
+     [](auto& f) {
+       f.record = "trace.jsonl";
+       f.plot = "trace.jsonl";
+     },
+     "--plot trace.jsonl: would replace the --record"},
     {"RecordRepeated",
      [](auto& f) {
        f.record = "trace.jsonl";

@@ -13,6 +13,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "services/cli/local_options.h"
+#include "services/cli/plot/plot_page.h"
 #include "tests/services/cli/fake_programs.h"
 
 namespace paceline {
@@ -84,6 +85,7 @@ class RunLocalTest : public testing::Test {
         *options, /*train_samples=*/64,
         {.bin_dir = programs_.bin_dir(),
          .run_dir = programs_.run_dir(),
+         .command = "paceline local --plot page.html",
          .progress = {.write =
                           [this](absl::string_view text) {
                             absl::StrAppend(&stderr_, text);
@@ -170,6 +172,34 @@ TEST_F(RunLocalTest, MeasuresTheSecondsToEachTarget) {
               HasSubstr("0.625 reached after 3.0 s, 0.875 reached after"));
   EXPECT_THAT(programs_.File("1-bsp", "job.json"),
               HasSubstr("\"target_accuracy\": 0.875"));
+}
+
+TEST_F(RunLocalTest, DrawsAllRunsOnAPage) {
+  if (!PlotPage(Json::object(), {}).ok()) GTEST_SKIP() << "without ECharts";
+  programs_.Coordinator(
+      absl::StrCat(kListening, kAwaitMembers, kStarted,
+                   Tell(R"(report {"paradigm":"x","seconds":4,"samples":8,)"
+                        R"("timeline":{"seconds":3}})")));
+  flags_.repeat = 2;
+  flags_.plot = absl::StrCat(programs_.run_dir(), "/page.html");
+  EXPECT_EQ(RunAll(), 0) << stderr_;
+  // Lanes are large, and nobody but the page reads them.
+  EXPECT_THAT(stdout_, Not(HasSubstr("timeline")));
+  EXPECT_THAT(programs_.File("1-bsp", "result.json"),
+              Not(HasSubstr("timeline")));
+  const std::string page = programs_.File("", "page.html");
+  EXPECT_THAT(page, HasSubstr("paceline local --plot"));
+  EXPECT_THAT(page, HasSubstr("\"name\":\"bsp, seed 1\""));
+  EXPECT_THAT(page, HasSubstr("\"name\":\"bsp, seed 2\""));
+  EXPECT_THAT(page, HasSubstr("\"timeline\":{\"seconds\":3}"));
+}
+
+TEST_F(RunLocalTest, SaysBeforeTheRunsThatAPageCannotBeWritten) {
+  if (!PlotPage(Json::object(), {}).ok()) GTEST_SKIP() << "without ECharts";
+  flags_.plot = "/proc/none/page.html";
+  EXPECT_EQ(RunAll(), 4);
+  EXPECT_THAT(stderr_, HasSubstr("--plot /proc/none/page.html: the file"));
+  EXPECT_EQ(stdout_, "");
 }
 
 TEST_F(RunLocalTest, RepeatsByTurnsWithSeedAfterSeed) {
