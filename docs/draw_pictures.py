@@ -159,7 +159,7 @@ def draw_replay(programs, folder):
              "--record", "times.jsonl", cwd=folder)
     draw("replay", simulate(programs, folder, "--trace", "times.jsonl"), folder,
          1000, ON_ONE_SCREEN,
-         "document.querySelectorAll('.choices button')[2].click();")
+         "document.querySelectorAll('#timeline .choices button')[2].click();")
 
 
 def show_top(programs, address):
