@@ -38,7 +38,12 @@ absl::StatusOr<Json> GetTimeline(AdminClient& client, const std::string& job,
   PACELINE_ASSIGN_OR_RETURN(
       const v1::ListIterationsResponse listed,
       ListAll(client, &JobsApi::ListIterations, request, 0));
-  return RealTimeline(report, listed);
+  v1::ListDecisionsRequest decisions_of;
+  decisions_of.set_parent(job);
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListDecisionsResponse decided,
+      ListAll(client, &JobsApi::ListDecisions, decisions_of, 0));
+  return RealTimeline(report, listed, decided);
 }
 
 absl::StatusOr<Json> GetReport(AdminClient& client, const std::string& job,

@@ -19,7 +19,7 @@ import unittest
 
 from browser import Browser, what_is_missing
 from job_commands import JobCommands
-from real_cluster import LONG, RealCluster
+from real_cluster import LONG, RealCluster, until
 
 BIN = pathlib.Path(sys.argv[1]).resolve()
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-plot-"))
@@ -170,7 +170,11 @@ return Object.fromEntries(timeline.workers.map((row, worker) => {
                     stop={"samples": 1_000_000_000})
         jobs.await_more_samples("running", 10_000)
         jobs("job", "switch", "running", "cgp")
-        jobs.await_more_samples("running", jobs.samples("running") + 10_000)
+        jobs.await_more_samples("running", jobs.samples("running") + 5000)
+        cluster.kill("w2")
+        until("w2 is lost", lambda: "  worker-lost  " in
+              jobs("job", "logs", "running"))
+        jobs.await_more_samples("running", jobs.samples("running") + 1000)
         jobs("job", "plot", "ended", "running", "-o", str(SCRATCH / "jobs.html"))
         self.open("jobs.html")
         self.assertEqual(self.browser.text("h1"), "paceline job plot")
@@ -179,7 +183,8 @@ return Object.fromEntries(timeline.workers.map((row, worker) => {
                          ["ended (bsp)", "running (bsp, then cgp)"])
         self.browser.click("#timeline .choices button:nth-child(2)")
         lanes = self.chart("#timeline .chart")
-        self.assertEqual(len(lanes["lines"]), 1)
+        # The switch, and the loss.
+        self.assertEqual(len(lanes["lines"]), 2)
         self.assertIn("compute", {name for name, _ in lanes["series"]})
         self.picture("jobs")
         jobs("job", "metrics", "ended", "--plot", str(SCRATCH / "one.html"))

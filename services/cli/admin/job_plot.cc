@@ -41,7 +41,12 @@ absl::StatusOr<Json> GetTimeline(Session& session, const std::string& job,
       session.List(&JobsApi::ListIterations, request);
   if (absl::IsUnimplemented(listed.status())) return nullptr;
   if (!listed.ok()) return listed.status();
-  return RealTimeline(report, *listed);
+  v1::ListDecisionsRequest decisions_of;
+  decisions_of.set_parent(job);
+  PACELINE_ASSIGN_OR_RETURN(
+      const v1::ListDecisionsResponse decided,
+      session.List(&JobsApi::ListDecisions, decisions_of));
+  return RealTimeline(report, *listed, decided);
 }
 
 }  // namespace

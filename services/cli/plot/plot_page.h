@@ -21,8 +21,9 @@ Json HistogramJson(const IntHistogram& histogram);
 // "timeline": {"seconds", "full", "phases", "workers"}. Of each worker, in the
 // order of the run's "workers", its spans in a flat list: index into "phases",
 // nanoseconds, index, nanoseconds, ... "seconds" is where recording ended,
-// "full" says that this was before the run did. Of real runs there is "begin",
-// too: what was before is not known, and the spans there are absence.
+// "full" says that this was before the run did. Real runs (real_run.h) have
+// more: what was before "begin" is not known, and the spans there are absence;
+// "lost" is who was lost.
 Json TimelineJson(const Timeline& timeline);
 
 // The names of "phases", in the order of WorkerPhase.

@@ -76,6 +76,24 @@ double KnownFrom(const std::vector<const v1::Iteration*>& iterations) {
   return std::max(0.0, begin);
 }
 
+// Several decisions tell of one loss, as of the samples that are dealt again.
+Json LostWorkers(const v1::ListDecisionsResponse& decided) {
+  constexpr double kOneLoss = 1;  // Seconds.
+  std::map<std::string, double> last;
+  Json lost = Json::array();
+  for (const v1::Decision& decision : decided.decisions()) {
+    if (decision.kind() != "worker-lost") continue;
+    const auto [known, is_first] =
+        last.try_emplace(decision.worker(), decision.seconds());
+    const double since = decision.seconds() - known->second;
+    known->second = decision.seconds();
+    if (!is_first && since >= 0 && since < kOneLoss) continue;
+    lost.push_back(
+        {{"worker", decision.worker()}, {"seconds", decision.seconds()}});
+  }
+  return lost;
+}
+
 // Of all workers together.
 double WaitingShare(const Json& workers) {
   double all = 0;
@@ -105,8 +123,8 @@ Json LargestOf(const Json& workers, absl::string_view name) {
 
 }  // namespace
 
-Json RealTimeline(const Json& report,
-                  const v1::ListIterationsResponse& listed) {
+Json RealTimeline(const Json& report, const v1::ListIterationsResponse& listed,
+                  const v1::ListDecisionsResponse& decided) {
   const Json* const workers = FindField(report, "workers");
   if (listed.iterations().empty() || workers == nullptr) return nullptr;
   const std::vector<const v1::Iteration*> iterations = LastOf(listed);
@@ -123,11 +141,9 @@ Json RealTimeline(const Json& report,
     rows.push_back(lane.TakeSpans());
   }
   const double seconds = static_cast<double>(end) / kNanosPerSecond;
-  return {{"begin", begin},
-          {"seconds", seconds},
-          {"full", false},
-          {"phases", PhaseNames()},
-          {"workers", std::move(rows)}};
+  return {{"begin", begin},         {"seconds", seconds},
+          {"full", false},          {"lost", LostWorkers(decided)},
+          {"phases", PhaseNames()}, {"workers", std::move(rows)}};
 }
 
 Json DrawnRealRun(Json report, const std::string& name, Json timeline) {

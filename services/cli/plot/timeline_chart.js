@@ -56,9 +56,14 @@ function phaseSeries(phase, spans) {
   };
 }
 
-// Where another paradigm took over.
-function switchLines(run) {
-  const switches = (run.switches ?? []).filter((done) => isNumber(done?.seconds));
+// Where another paradigm took over, and where a worker was lost.
+function eventLines(run) {
+  const events = [
+    ...(run.switches ?? []).map(
+        ({seconds, to}) => ({seconds, text: `switch to ${bareParadigm(to)}`})),
+    ...(run.timeline.lost ?? []).map(
+        ({seconds, worker}) => ({seconds, text: `${worker} lost`})),
+  ].filter(({seconds}) => isNumber(seconds));
   return {
     silent: true,
     symbol: 'none',
@@ -66,9 +71,9 @@ function switchLines(run) {
     label: {
       color: color('text'),
       position: 'start',  // At the top: the axis of the rows points down.
-      formatter: (line) => `switch to ${switches[line.dataIndex].to}`,
+      formatter: (line) => events[line.dataIndex].text,
     },
-    data: switches.map((done) => ({xAxis: done.seconds})),
+    data: events.map(({seconds}) => ({xAxis: seconds})),
   };
 }
 
@@ -175,7 +180,7 @@ function timelineOption(run, view) {
     ],
     series: [
       ...PHASES.map((phase) => phaseSeries(phase, spans[phase])),
-      linesAlone(switchLines(run)),
+      linesAlone(eventLines(run)),
     ],
   };
 }

@@ -1,6 +1,7 @@
 #include "services/cli/plot/real_run.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -41,8 +42,8 @@ TEST(RealTimelineTest, AnIterationEndsWhereItWasReported) {
   Add(listed, "w0", 2, 0.25);
   // Parked is waiting, loading is computing.
   EXPECT_EQ(
-      RealTimeline(kTwoWorkers, listed),
-      Json::parse(R"({"begin": 0.0, "seconds": 2.0, "full": false,)"
+      RealTimeline(kTwoWorkers, listed, {}),
+      Json::parse(R"({"begin": 0.0, "seconds": 2.0, "full": false, "lost": [],)"
                   R"("phases": ["absent", "wait", "pull", "compute", "push"],)"
                   R"("workers": [[0, 500000000, 1, 500000000, 2, 250000000,)"
                   R"(3, 500000000, 4, 250000000], []]})"));
@@ -53,7 +54,7 @@ TEST(RealTimelineTest, NothingIsInTwoIterationsOfAWorker) {
   Add(listed, "w0", 1.5, 0.25);
   // It claims to have begun before the last one ended.
   Add(listed, "w0", 2, 0.25);
-  const Json timeline = RealTimeline(kTwoWorkers, listed);
+  const Json timeline = RealTimeline(kTwoWorkers, listed, {});
   EXPECT_EQ(timeline["workers"][0],
             Json::parse("[1, 500000000, 2, 250000000, 3, 500000000,"
                         " 4, 250000000, 3, 250000000, 4, 250000000]"));
@@ -64,9 +65,9 @@ TEST(RealTimelineTest, WhatIsKeptBeginsLater) {
   for (size_t i = 0; i < kIterationsDrawn; ++i) {
     Add(listed, "w0", 2.0 * static_cast<double>(i + 1), 0.25);
   }
-  EXPECT_EQ(RealTimeline(kTwoWorkers, listed)["begin"], 0);
+  EXPECT_EQ(RealTimeline(kTwoWorkers, listed, {})["begin"], 0);
   Add(listed, "w1", 2.0 * kIterationsDrawn + 1, 0.25);
-  const Json timeline = RealTimeline(kTwoWorkers, listed);
+  const Json timeline = RealTimeline(kTwoWorkers, listed, {});
   EXPECT_EQ(timeline["begin"], 2.5);
   EXPECT_EQ(timeline["seconds"], 2.0 * kIterationsDrawn + 1);
   // The first of w0 is left out, and all before its second is absence.
@@ -75,11 +76,33 @@ TEST(RealTimelineTest, WhatIsKeptBeginsLater) {
   EXPECT_EQ(timeline["workers"][0][1], 2'500'000'000);
 }
 
-TEST(RealTimelineTest, WithoutIterationsThereIsNone) {
-  EXPECT_TRUE(RealTimeline(kTwoWorkers, {}).is_null());
+TEST(RealTimelineTest, SaysWhoWasLost) {
   v1::ListIterationsResponse listed;
   Add(listed, "w0", 2, 0.25);
-  EXPECT_TRUE(RealTimeline(Json::object(), listed).is_null());
+  v1::ListDecisionsResponse decided;
+  decided.add_decisions()->set_kind("straggler");
+  // Of w1 twice, in two decisions each.
+  for (const auto& [worker, seconds] : {std::pair("w1", 1.5),
+                                        {"w1", 1.5},
+                                        {"w0", 1.75},
+                                        {"w1", 9.0},
+                                        {"w1", 9.25}}) {
+    v1::Decision& lost = *decided.add_decisions();
+    lost.set_kind("worker-lost");
+    lost.set_worker(worker);
+    lost.set_seconds(seconds);
+  }
+  EXPECT_EQ(RealTimeline(kTwoWorkers, listed, decided)["lost"],
+            Json::parse(R"([{"worker": "w1", "seconds": 1.5},)"
+                        R"( {"worker": "w0", "seconds": 1.75},)"
+                        R"( {"worker": "w1", "seconds": 9.0}])"));
+}
+
+TEST(RealTimelineTest, WithoutIterationsThereIsNone) {
+  EXPECT_TRUE(RealTimeline(kTwoWorkers, {}, {}).is_null());
+  v1::ListIterationsResponse listed;
+  Add(listed, "w0", 2, 0.25);
+  EXPECT_TRUE(RealTimeline(Json::object(), listed, {}).is_null());
 }
 
 TEST(DrawnRealRunTest, HasWhatASimulationHas) {
