@@ -18,6 +18,13 @@ if(PACELINE_STATIC_OPENBLAS)
 endif()
 find_package(nlohmann_json REQUIRED)
 find_package(OpenSSL REQUIRED)
+# It has known CURLOPT_PROTOCOLS_STR since then.
+find_package(CURL 7.85)
+if(NOT CURL_FOUND)
+  message(FATAL_ERROR "libcurl 7.85 or newer is missing, which checkpoints in "
+                      "S3-compatible storage need: install libcurl4-openssl-dev, "
+                      "or run deploy/install_packages.sh")
+endif()
 
 if(PACELINE_GRPC)
   find_package(Protobuf REQUIRED)

@@ -17,6 +17,7 @@ packages=(
   libopenblas-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev
   prometheus-cpp-dev libboost-dev libcpp-httplib-dev zlib1g-dev
   libssl-dev libsqlite3-dev libyaml-cpp-dev libpq-dev
+  libcurl4-openssl-dev
 )
 if [[ "${1:-}" =~ ^--(release|with-lint)$ ]]; then
   # patchelf tells programs where their libraries are, dpkg-dev finds out on which

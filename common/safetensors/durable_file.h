@@ -8,36 +8,32 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/safetensors/byte_stream.h"
 #include "common/safetensors/sha256.h"
 #include "common/unique_fd.h"
 
 namespace paceline {
-
-struct WrittenFile {
-  uint64_t bytes = 0;
-  std::string sha256;  // In hexadecimal.
-};
 
 // A file that is there whole or not at all: what is written goes to
 // PATH.tmp-..., and Commit() flushes it to the disk and gives it its name. One
 // that is destroyed before that leaves nothing. Movable. Thread-compatible.
 //
 // Errors as FileError(); a full disk is RESOURCE_EXHAUSTED.
-class DurableFile {
+class DurableFile : public ByteSink {
  public:
   // NOT_FOUND if the folder is missing.
   static absl::StatusOr<DurableFile> Create(const std::string& path);
 
-  ~DurableFile();
+  ~DurableFile() override;
   DurableFile(DurableFile&&) noexcept = default;
   DurableFile& operator=(DurableFile&&) = delete;
 
   // Large pieces are written from where they lie. After an error only
   // destruction makes sense.
-  absl::Status Write(absl::string_view bytes);
+  absl::Status Write(absl::string_view bytes) override;
 
   // Puts the file in its place, over one that has its name. Called once, last.
-  absl::StatusOr<WrittenFile> Commit();
+  absl::StatusOr<WrittenFile> Commit() override;
 
  private:
   DurableFile(std::string path, std::string temporary, UniqueFd fd)

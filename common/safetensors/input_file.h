@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/safetensors/byte_stream.h"
 #include "common/unique_fd.h"
 
 namespace paceline {
@@ -22,18 +23,18 @@ absl::Status FileError(int error_number, absl::string_view doing);
 // A file open for reading at any place. It is read, not mapped: one that
 // another program cuts off gives an error then instead of a signal. Movable.
 // Thread-safe.
-class InputFile {
+class InputFile : public ByteSource {
  public:
   // NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for what is no plain file.
   static absl::StatusOr<InputFile> Open(const std::string& path);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const override { return path_; }
   // In bytes, when it was opened.
-  uint64_t size() const { return size_; }
+  uint64_t size() const override { return size_; }
 
   // Fills `out` with the bytes from `offset` on. DATA_LOSS if the file ends
   // before, or the disk fails.
-  absl::Status Read(uint64_t offset, absl::Span<char> out) const;
+  absl::Status Read(uint64_t offset, absl::Span<char> out) const override;
 
  private:
   InputFile(std::string path, UniqueFd fd)

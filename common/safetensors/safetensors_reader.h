@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/safetensors/durable_file.h"
-#include "common/safetensors/input_file.h"
+#include "common/safetensors/byte_stream.h"
 #include "common/safetensors/safetensors_header.h"
 
 namespace paceline {
@@ -27,10 +27,13 @@ class SafetensorsReader {
   // NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT as InputFile::Open();
   // DATA_LOSS as ParseSafetensorsHeader().
   static absl::StatusOr<SafetensorsReader> Open(const std::string& path);
+  // The same of a file that is open already, wherever it lies.
+  static absl::StatusOr<SafetensorsReader> Open(
+      std::unique_ptr<ByteSource> file);
 
   const SafetensorsHeader& header() const { return header_; }
-  const std::string& path() const { return file_.path(); }
-  uint64_t file_bytes() const { return file_.size(); }
+  const std::string& path() const { return file_->path(); }
+  uint64_t file_bytes() const { return file_->size(); }
 
   // Null if there is none of that name.
   const SafetensorsTensor* Find(absl::string_view name) const;
@@ -46,9 +49,10 @@ class SafetensorsReader {
       const std::function<bool()>& cancelled) const;
 
  private:
-  SafetensorsReader(InputFile file, SafetensorsHeader header, uint64_t data);
+  SafetensorsReader(std::unique_ptr<ByteSource> file, SafetensorsHeader header,
+                    uint64_t data);
 
-  InputFile file_;
+  std::unique_ptr<ByteSource> file_;
   SafetensorsHeader header_;
   uint64_t data_;  // Where the data begin in the file.
   absl::flat_hash_map<std::string, size_t> index_by_name_;
@@ -59,25 +63,34 @@ class SafetensorsReader {
 // after Commit(), whole, and not before. Movable. Thread-compatible.
 class SafetensorsWriter {
  public:
+  // Makes the file, of which it is told how many bytes it will have.
+  using MakeFile =
+      std::function<absl::StatusOr<std::unique_ptr<ByteSink>>(uint64_t bytes)>;
+
   // Errors as DurableFile::Create() and FormatSafetensorsHeader().
   static absl::StatusOr<SafetensorsWriter> Create(
       const std::string& path,
       const std::map<std::string, std::string>& metadata,
       std::vector<SafetensorsTensor> tensors);
+  // The same into a file that lies elsewhere. Errors as those of `make_file`.
+  static absl::StatusOr<SafetensorsWriter> Create(
+      const MakeFile& make_file,
+      const std::map<std::string, std::string>& metadata,
+      std::vector<SafetensorsTensor> tensors);
 
   // The next bytes, which may end anywhere. INVALID_ARGUMENT if there are more
-  // than the tensors have; otherwise as DurableFile::Write().
+  // than the tensors have; otherwise as ByteSink::Write().
   absl::Status Append(absl::string_view bytes);
 
   // FAILED_PRECONDITION if bytes are missing; otherwise as
-  // DurableFile::Commit(). Called once, last.
+  // ByteSink::Commit(). Called once, last.
   absl::StatusOr<WrittenFile> Commit();
 
  private:
-  SafetensorsWriter(DurableFile file, uint64_t missing)
+  SafetensorsWriter(std::unique_ptr<ByteSink> file, uint64_t missing)
       : file_(std::move(file)), missing_(missing) {}
 
-  DurableFile file_;
+  std::unique_ptr<ByteSink> file_;
   uint64_t missing_;  // Bytes of tensors, still to come.
 };
 

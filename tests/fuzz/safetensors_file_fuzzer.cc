@@ -1,5 +1,6 @@
 // A whole safetensors file, opened and read tensor by tensor.
 
+#include "common/safetensors/input_file.h"
 #include "common/safetensors/safetensors_reader.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/scratch_folder.h"
