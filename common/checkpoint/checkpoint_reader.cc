@@ -6,6 +6,7 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/file_store.h"
 #include "common/checkpoint/shard_file.h"
 #include "common/status.h"
 
@@ -141,11 +142,13 @@ absl::Status CheckpointReader::ReadWeights(absl::string_view tensor,
 absl::StatusOr<SafetensorsReader> OpenCheckpointFile(
     const std::string& folder, const CheckpointFile& file,
     const std::function<bool()>& cancelled) {
-  const std::string path = absl::StrCat(folder, "/", file.name);
-  auto opened = SafetensorsReader::Open(path);
-  if (absl::IsNotFound(opened.status())) {
+  const std::string path = PathIn(folder, file.name);
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenAt(path);
+  if (absl::IsNotFound(source.status())) {
     return absl::DataLossError(absl::StrCat(path, " is missing"));
   }
+  PACELINE_RETURN_IF_ERROR(source.status());
+  auto opened = SafetensorsReader::Open(*std::move(source));
   PACELINE_RETURN_IF_ERROR(opened.status());
   if (opened->file_bytes() != file.bytes) {
     return absl::DataLossError(absl::StrCat(path, " has ", opened->file_bytes(),

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_reader.h"
+#include "common/checkpoint/file_store.h"
 #include "common/checkpoint/shard_file.h"
 #include "common/safetensors/safetensors_reader.h"
 #include "common/status.h"
@@ -83,13 +84,15 @@ class FileVerifier {
 void VerifyFile(const std::string& folder, uint32_t index,
                 CheckpointReport& report) {
   const CheckpointFile& named = report.manifest.files[index];
-  const std::string path = absl::StrCat(folder, "/", named.name);
+  const std::string path = PathIn(folder, named.name);
   const auto never = [] { return false; };
   auto file = OpenCheckpointFile(folder, named, never);
   if (!file.ok()) {
     report.problems.emplace_back(file.status().message());
     // Damaged, but perhaps its header still says what else is wrong.
-    file = SafetensorsReader::Open(path);
+    auto source = OpenAt(path);
+    if (!source.ok()) return;
+    file = SafetensorsReader::Open(*std::move(source));
     if (!file.ok()) return;
   }
   report.bytes += file->file_bytes();
@@ -126,7 +129,7 @@ absl::StatusOr<WrittenFile> ExportCheckpoint(const std::string& folder,
   }
   PACELINE_ASSIGN_OR_RETURN(
       SafetensorsWriter writer,
-      SafetensorsWriter::Create(out_file, {}, std::move(entries)));
+      SafetensorsWriter::Create(MakerOf(out_file), {}, std::move(entries)));
   std::vector<float> chunk;
   for (const CheckpointTensor& tensor : tensors) {
     const uint64_t size = TensorSize(tensor);

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/checkpoint/manifest.h"
-#include "common/safetensors/durable_file.h"
+#include "common/safetensors/byte_stream.h"
 
 namespace paceline {
 

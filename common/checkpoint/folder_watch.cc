@@ -52,9 +52,10 @@ FolderState FolderWatch::Get() const {
   FolderState state = shared_->state;
   if (clock_->Now() - shared_->probing_since > kPatience) {
     state.known = true;
-    state.status = absl::DeadlineExceededError(absl::StrCat(
-        "the folder ", state.path, " has not answered for ",
-        absl::FormatDuration(kPatience), ": its disk or its mount hangs"));
+    state.status = absl::DeadlineExceededError(
+        absl::StrCat("the folder ", state.path, " has not answered for ",
+                     absl::FormatDuration(kPatience),
+                     ": its disk, its mount or its store hangs"));
   }
   return state;
 }

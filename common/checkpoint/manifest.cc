@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -14,8 +15,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/bounded_json.h"
-#include "common/safetensors/durable_file.h"
-#include "common/safetensors/input_file.h"
+#include "common/checkpoint/file_store.h"
+#include "common/safetensors/byte_stream.h"
 #include "common/safetensors/sha256.h"
 #include "common/status.h"
 
@@ -25,10 +26,6 @@ namespace {
 constexpr size_t kFileNameMax = 200;  // Leaves room for ".tmp-...".
 // A million blocks take a quarter of it.
 constexpr uint64_t kManifestBytesMax = uint64_t{512} << 20;
-
-std::string PathOf(const std::string& folder, absl::string_view name) {
-  return absl::StrCat(folder, "/", name);
-}
 
 constexpr size_t kNameMax = 1024;
 // A terabyte of fp32.
@@ -359,8 +356,8 @@ absl::Status CheckFileName(absl::string_view name) {
 }
 
 absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& folder) {
-  const std::string path = PathOf(folder, kManifestName);
-  const auto text = ReadWholeFile(path, kManifestBytesMax);
+  const std::string path = PathIn(folder, kManifestName);
+  const auto text = ReadWholeFileAt(path, kManifestBytesMax);
   if (absl::IsNotFound(text.status())) {
     return absl::NotFoundError(absl::StrCat(
         folder, " is no complete checkpoint: it has no ", kManifestName));
@@ -373,18 +370,19 @@ absl::Status WriteManifest(const std::string& folder,
                            const CheckpointManifest& manifest) {
   PACELINE_ASSIGN_OR_RETURN(const std::string text, FormatManifest(manifest));
   for (const CheckpointFile& file : manifest.files) {
-    const auto opened = InputFile::Open(PathOf(folder, file.name));
-    if (opened.ok() && opened->size() == file.bytes) continue;
+    const auto opened = OpenAt(PathIn(folder, file.name));
+    if (opened.ok() && (*opened)->size() == file.bytes) continue;
     return absl::FailedPreconditionError(absl::StrCat(
         "the checkpoint ", folder, " is not whole: ",
-        opened.ok() ? absl::StrCat(file.name, " has ", opened->size(),
+        opened.ok() ? absl::StrCat(file.name, " has ", (*opened)->size(),
                                    " bytes, not ", file.bytes)
                     : std::string(opened.status().message())));
   }
-  PACELINE_ASSIGN_OR_RETURN(DurableFile file,
-                            DurableFile::Create(PathOf(folder, kManifestName)));
-  PACELINE_RETURN_IF_ERROR(file.Write(text));
-  return file.Commit().status();
+  PACELINE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ByteSink> file,
+      CreateAt(PathIn(folder, kManifestName), text.size()));
+  PACELINE_RETURN_IF_ERROR(file->Write(text));
+  return file->Commit().status();
 }
 
 absl::Status CheckManifest(const CheckpointManifest& manifest) {

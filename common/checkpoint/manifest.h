@@ -17,8 +17,8 @@ namespace paceline {
 //   manifest.json               what it is of, and which file holds what
 //   server-0-of-2.safetensors   the blocks that one server held (shard_file.h)
 //   server-1-of-2.safetensors
-// The manifest is written last, beside and renamed: where there is one, the
-// checkpoint is complete.
+// or a prefix in a bucket with such objects. The manifest is written last, and
+// is there whole or not at all: where there is one, the checkpoint is complete.
 
 inline constexpr absl::string_view kManifestName = "manifest.json";
 inline constexpr int kManifestVersion = 1;
@@ -98,12 +98,12 @@ absl::StatusOr<std::string> FormatManifest(const CheckpointManifest& manifest);
 absl::StatusOr<CheckpointManifest> ParseManifest(absl::string_view json);
 
 // NOT_FOUND if the folder has no manifest: it is no checkpoint, or was not
-// finished. Otherwise as ParseManifest() and InputFile.
+// finished. Otherwise as ParseManifest() and FileStore.
 absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& folder);
 
 // Completes a checkpoint whose files are all written. INVALID_ARGUMENT as
 // CheckManifest(); FAILED_PRECONDITION if a file is missing or has another
-// size; otherwise as DurableFile.
+// size; otherwise as FileStore.
 absl::Status WriteManifest(const std::string& folder,
                            const CheckpointManifest& manifest);
 

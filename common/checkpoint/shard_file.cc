@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/checkpoint/file_store.h"
 #include "common/safetensors/safetensors_reader.h"
 #include "common/status.h"
 #include "common/tensor/dtype.h"
@@ -72,7 +73,7 @@ absl::StatusOr<WrittenFile> WriteShardFile(
     const std::function<bool()>& cancelled) {
   PACELINE_ASSIGN_OR_RETURN(
       SafetensorsWriter writer,
-      SafetensorsWriter::Create(path, {{"format", "paceline-shard"}},
+      SafetensorsWriter::Create(MakerOf(path), {{"format", "paceline-shard"}},
                                 Entries(blocks, slot_names)));
   for (const ShardBlock& block : blocks) {
     const int64_t steps = static_cast<int64_t>(block.steps);

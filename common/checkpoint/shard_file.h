@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/safetensors/durable_file.h"
+#include "common/safetensors/byte_stream.h"
 
 namespace paceline {
 

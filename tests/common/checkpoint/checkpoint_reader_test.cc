@@ -167,6 +167,27 @@ TEST(CheckpointFolderTest, RemovesInVainWhatIsStillWritten) {
   EXPECT_TRUE(RemoveCheckpoint(folder).ok());
 }
 
+TEST(CheckpointFolderTest, ResolvesWithinAPrefixOfABucketAlone) {
+  const std::string root = "s3://models/runs";
+  EXPECT_EQ(*ResolveWithin(root, "s3://models/runs/uid/a/"),
+            "s3://models/runs/uid/a");
+  EXPECT_EQ(*ResolveWithin("s3://models", "s3://models/runs"),
+            "s3://models/runs");
+  EXPECT_TRUE(ResolveWithin(root, root).ok());
+  for (const char* outside :
+       {"s3://models/runs-of-others", "s3://models", "s3://other/runs/uid",
+        "s3://models/runs/../secret", "/runs/uid", "s3:/models/runs/uid"}) {
+    EXPECT_EQ(ResolveWithin(root, outside).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << outside;
+  }
+  EXPECT_EQ(ResolveWithin("/checkpoints", root).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(*ResolveWithinAny({"/checkpoints", root}, root + "/a"),
+            root + "/a");
+  EXPECT_EQ(*ResolveWithinAny({}, root), root);
+}
+
 TEST(CheckpointFolderTest, ResolvesWithinTheRootAlone) {
   const ScratchFolder root;
   const std::string base = fs::canonical(root.path()).string();
