@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/job/job_defaults.h"
 #include "common/job/names.h"
+#include "common/object_store/s3_uri.h"
 #include "common/plain_name.h"
 
 namespace paceline {
@@ -186,11 +187,12 @@ class JobParser {
   void CheckInitialWeights() {
     const std::string& folder = spec_.initial_weights();
     checks_.NotLonger(Path("initial_weights"), folder, kTextMax);
-    if (folder.empty() || folder.front() == '/') return;
-    checks_.Add(Path("initial_weights"),
-                absl::StrCat("is ", Quoted(folder),
-                             "; must be an absolute path, which coordinator "
-                             "and parameter servers share"));
+    if (folder.empty() || CheckCheckpointPath(folder).ok()) return;
+    checks_.Add(
+        Path("initial_weights"),
+        absl::StrCat("is ", Quoted(folder),
+                     "; must be an absolute path or s3://BUCKET/PREFIX, "
+                     "which coordinator and parameter servers share"));
   }
 
   void CheckArguments() {

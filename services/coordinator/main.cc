@@ -12,11 +12,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "common/checkpoint/file_store.h"
 #include "common/connections/door.h"
 #include "common/flag_checks.h"
 #include "common/job/duration.h"
 #include "common/job/job_defaults.h"
 #include "common/log/log.h"
+#include "common/object_store/s3_uri.h"
 #include "common/plain_name.h"
 #include "common/rpc/grpc_log.h"
 #include "common/security/security_flags.h"
@@ -61,14 +63,21 @@ uint64_t Entropy() {
   return uint64_t{device()} << 32 | device();
 }
 
-// Nothing can be kept there, whatever is mounted or freed later.
-absl::Status CheckRoot(const std::string& root) {
+// The folder as everybody calls it. INVALID_ARGUMENT if nothing can be kept
+// there, whatever is mounted or freed later.
+absl::StatusOr<std::string> ToRoot(const std::string& root) {
+  if (IsS3Uri(root)) {
+    PACELINE_RETURN_IF_ERROR(Annotate(FilesAt(root).status(), "--checkpoints"));
+    PACELINE_ASSIGN_OR_RETURN(const S3Uri uri, ParseS3Uri(root));
+    return FormatS3Uri(uri);
+  }
   std::error_code error;
   if (root.empty() || std::filesystem::is_regular_file(root, error)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--checkpoints \"", root, "\": must be a folder"));
   }
-  return absl::OkStatus();
+  // Servers and callers must not depend on where this process was started.
+  return std::filesystem::absolute(root);
 }
 
 absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
@@ -79,9 +88,7 @@ absl::StatusOr<JobsOptions> ToJobsOptions(const Options& options) {
   jobs.quota.set_workers(options.max_workers);
   jobs.quota.set_parameter_bytes(options.max_parameter_bytes);
   for (const std::string& root : options.checkpoints) {
-    PACELINE_RETURN_IF_ERROR(CheckRoot(root));
-    // Servers and callers must not depend on where this process was started.
-    const std::string path = std::filesystem::absolute(root);
+    PACELINE_ASSIGN_OR_RETURN(const std::string path, ToRoot(root));
     if (jobs.checkpoint_root.empty()) {
       jobs.checkpoint_root = path;
     } else {
@@ -170,7 +177,8 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option(
          "--checkpoints", options.checkpoints,
          "The folder of checkpoints, which coordinator and parameter "
-         "servers share; without it jobs cannot be paused. Given again: "
+         "servers share, or s3://BUCKET/PREFIX; without it jobs cannot be "
+         "paused. Given again: "
          "where the weights of a job are saved that cannot be saved in "
          "the first")
       ->allow_extra_args(false)

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/checkpoint/checkpoint_folder.h"
+#include "common/checkpoint/file_store.h"
 #include "common/checkpoint/manifest.h"
 #include "common/clock.h"
 #include "common/log/log.h"
@@ -63,9 +64,10 @@ absl::StatusOr<WrittenFile> WriteFile(const std::vector<std::string>& roots,
                                       const DiskWorker::Cancelled& cancelled) {
   PACELINE_ASSIGN_OR_RETURN(const std::string folder,
                             ResolveWithinAny(roots, write.directory()));
-  PACELINE_RETURN_IF_ERROR(MakeFolders(folder));
-  return WriteSnapshot(job.config(), blocks,
-                       absl::StrCat(folder, "/", write.file()), cancelled);
+  PACELINE_ASSIGN_OR_RETURN(const FileStore* files, FilesAt(folder));
+  PACELINE_RETURN_IF_ERROR(files->MakeFolder(folder));
+  return WriteSnapshot(job.config(), blocks, PathIn(folder, write.file()),
+                       cancelled);
 }
 
 // What becomes of a job's blocks as the checkpoint in a folder says:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "common/checkpoint/file_store.h"
 #include "common/checkpoint/shared_folder.h"
 #include "common/clock.h"
 #include "common/connections/connection_accounts.h"
@@ -159,6 +160,16 @@ std::unique_ptr<LaneDoor> OpenLanes(const Options& options) {
   return nullptr;
 }
 
+// INVALID_ARGUMENT if it can have no such name, or nothing can ever be in a
+// folder of checkpoints.
+absl::Status CheckNames(const Options& options) {
+  PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
+  for (const std::string& root : options.checkpoints) {
+    PACELINE_RETURN_IF_ERROR(Annotate(FilesAt(root).status(), "--checkpoints"));
+  }
+  return absl::OkStatus();
+}
+
 struct Times {
   absl::Duration grace;
   absl::Duration orphan;
@@ -191,7 +202,7 @@ void AddLimits(CLI::App& app, ServerLimits& limits) {
 
 absl::Status Run(const Options& options, const SecurityFlags& flags,
                  const sigset_t& stopping) {
-  PACELINE_RETURN_IF_ERROR(CheckPlainName("--name", options.name));
+  PACELINE_RETURN_IF_ERROR(CheckNames(options));
   PACELINE_ASSIGN_OR_RETURN(const ServerSecurity security, flags.Server());
   PACELINE_ASSIGN_OR_RETURN(const ClientSecurity dialing, flags.Client());
   for (const auto& address : SplitCoordinatorAddresses(options.coordinator)) {
@@ -274,9 +285,9 @@ int main(int argc, char** argv) {
          "one")
       ->capture_default_str();
   app.add_option("--checkpoints", options.checkpoints,
-                 "Folder that checkpoints are read and written below; may be "
-                 "given again, as to the coordinator; default: wherever that "
-                 "says")
+                 "Folder or s3://BUCKET/PREFIX that checkpoints are read and "
+                 "written below; may be given again, as to the coordinator; "
+                 "default: wherever that says")
       ->allow_extra_args(false)
       ->default_str("");
   app.add_option("--grace", options.grace,

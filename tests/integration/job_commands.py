@@ -11,18 +11,20 @@ ENDS = ("SUCCEEDED", "FAILED", "CANCELLED")
 
 
 class JobCommands:
-    """Of the cluster at `address`; files go to `scratch`."""
+    """Of the cluster at `address`; files go to `scratch`. `environment` has
+    more variables for the command."""
 
-    def __init__(self, bin_dir, scratch, address):
+    def __init__(self, bin_dir, scratch, address, environment=None):
         self.bin = bin_dir
         self.scratch = scratch
-        self.address = address
+        self.environment = {"HOME": str(scratch), "PACELINE_ADDRESS": address,
+                            **(environment or {})}
 
     def __call__(self, *words):
         """What the command prints. AssertionError if it fails."""
         done = subprocess.run(
             [self.bin / "paceline", *words],
-            env={"HOME": str(self.scratch), "PACELINE_ADDRESS": self.address},
+            env=self.environment,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             timeout=LONG, check=False)
         if done.returncode != 0:
@@ -33,7 +35,7 @@ class JobCommands:
         """The command as a process, whose output nobody reads yet."""
         return subprocess.Popen(
             [self.bin / "paceline", *words],
-            env={"HOME": str(self.scratch), "PACELINE_ADDRESS": self.address},
+            env=self.environment,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def create(self, name, **spec):

@@ -6,6 +6,7 @@ The job's argument `task` says what it learns:
     count      how often each sample was used: weight i grows by one for each
     parts      the same twice, in tensors for several servers, beside a wide one
                each of whose weights grows by one for any sample
+               (its size is the argument `wide`, if there is one)
     break      nothing: it raises an exception in its third step
 
 After each three steps it says on stderr how many it has done. With the argument
@@ -212,6 +213,8 @@ def main():
     job = json.loads(agent.expect(JOB))
     model = {"classify": Classify, "count": Count, "parts": Parts,
              "break": Break}[job["arguments"]["task"]]()
+    if "wide" in job["arguments"]:
+        model.SIZES["wide"] = (int(job["arguments"]["wide"]),)
     agent.say_json(
         ATTACH,
         tensors=[{"name": name, "shape": shape,

@@ -51,15 +51,18 @@ def free_port():
 
 class RealCluster:
     """`workers` are (name, flags), `evaluator` the flags of e0,
-    `coordinator` more of its flags."""
+    `coordinator` more of its flags, `checkpoints` where these go if not into
+    a folder of its own."""
 
     environment = None  # Of what it starts; None: this process's.
 
     def __init__(self, bin_dir, scratch, servers, workers, evaluator=(),
-                 coordinator=(), lease="5s", environment=None):
+                 coordinator=(), lease="5s", environment=None,
+                 checkpoints=None):
         self.environment = environment or self.environment
         self.bin = pathlib.Path(bin_dir)
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
+        self.checkpoints = checkpoints or self.folder / "checkpoints"
         self.coordinator_flags = ["--lease", lease, *coordinator]
         self.processes = {}
         self.ports = {}  # Of each member's monitoring.
@@ -86,7 +89,7 @@ class RealCluster:
             self.coordinator = subprocess.Popen(
                 [self.bin / "paceline-coordinator", "--listen", self.address,
                  "--store", self.folder / "jobs.db", "--checkpoints",
-                 self.folder / "checkpoints", *self.coordinator_flags],
+                 self.checkpoints, *self.coordinator_flags],
                 stdout=subprocess.PIPE, stderr=log, env=self.environment)
         if not self.coordinator.stdout.readline():
             log = (self.folder / "coordinator.log").read_text()

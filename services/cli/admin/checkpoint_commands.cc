@@ -199,11 +199,12 @@ absl::Status DeleteCheckpoint(Session& session, const NamesFlags& flags,
 void AddFolderCommands(CLI::App& checkpoint, ChosenCommand& chosen) {
   const auto verify = AddPlainCommand<VerifyFlags>(
       checkpoint, "verify",
-      "Check checkpoints that lie in folders of this machine", chosen,
+      "Check checkpoints in folders of this machine or in buckets", chosen,
       &VerifyFolders);
   verify.app
       ->add_option("DIR", verify.flags->folders,
-                   "The folder of a checkpoint on this machine.")
+                   "The folder of a checkpoint on this machine, or "
+                   "s3://BUCKET/PREFIX.")
       ->type_name("")
       ->required();
   verify.app
@@ -218,7 +219,8 @@ void AddFolderCommands(CLI::App& checkpoint, ChosenCommand& chosen) {
       &ExportFolder);
   exporting.app
       ->add_option("DIR", exporting.flags->folder,
-                   "The folder of a checkpoint on this machine.")
+                   "The folder of a checkpoint on this machine, or "
+                   "s3://BUCKET/PREFIX.")
       ->type_name("")
       ->required();
   exporting.app
@@ -245,8 +247,9 @@ void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
       ->type_name("CHECKPOINT");
   create.app
       ->add_option("--directory", create.flags->directory,
-                   "An absolute path that coordinator and servers share. It "
-                   "saves a job whose own folder is full. "
+                   "An absolute path that coordinator and servers share, or "
+                   "s3://BUCKET/PREFIX. It saves a job whose own folder is "
+                   "full. "
                    "Default: where the cluster keeps its checkpoints.")
       ->type_name("DIR");
   create.app->add_flag("--wait", create.flags->wait,

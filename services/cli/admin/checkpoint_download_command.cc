@@ -1,12 +1,13 @@
-#include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_reader.h"
+#include "common/checkpoint/file_store.h"
 #include "common/checkpoint/manifest.h"
-#include "common/safetensors/durable_file.h"
+#include "common/safetensors/byte_stream.h"
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
@@ -71,12 +72,12 @@ absl::Status DownloadFile(Session& session, const std::string& checkpoint,
   const auto never = [] { return false; };
   // An earlier download that was cut off had come so far.
   if (OpenCheckpointFile(folder, file, never).ok()) return absl::OkStatus();
-  PACELINE_ASSIGN_OR_RETURN(DurableFile local, DurableFile::Create(absl::StrCat(
-                                                   folder, "/", file.name)));
+  PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> local,
+                            CreateAt(PathIn(folder, file.name), file.bytes));
   PACELINE_RETURN_IF_ERROR(ReadParts(
       session, checkpoint, file.name,
-      [&local](absl::string_view part) { return local.Write(part); }));
-  PACELINE_ASSIGN_OR_RETURN(const WrittenFile written, local.Commit());
+      [&local](absl::string_view part) { return local->Write(part); }));
+  PACELINE_ASSIGN_OR_RETURN(const WrittenFile written, local->Commit());
   if (written.bytes == file.bytes && written.sha256 == file.sha256) {
     return absl::OkStatus();
   }
@@ -95,8 +96,8 @@ absl::Status Download(Session& session, const DownloadFlags& flags) {
   const std::string folder =
       flags.folder.empty() ? absl::StrCat(JobIdOf(name), "-", LastPart(name))
                            : flags.folder;
-  if (std::error_code ignored; std::filesystem::exists(
-          absl::StrCat(folder, "/", kManifestName), ignored)) {
+  PACELINE_ASSIGN_OR_RETURN(const FileStore* files, FilesAt(folder));
+  if (files->Open(PathIn(folder, kManifestName)).ok()) {
     return absl::AlreadyExistsError(
         absl::StrCat(folder,
                      " has a checkpoint already: name another folder "
@@ -110,7 +111,7 @@ absl::Status Download(Session& session, const DownloadFlags& flags) {
       }));
   PACELINE_ASSIGN_OR_RETURN(const CheckpointManifest manifest,
                             ParseManifest(text));
-  PACELINE_RETURN_IF_ERROR(MakeFolders(folder));
+  PACELINE_RETURN_IF_ERROR(files->MakeFolder(folder));
   uint64_t bytes = 0;
   for (const CheckpointFile& file : manifest.files) {
     PACELINE_RETURN_IF_ERROR(DownloadFile(session, name, folder, file));
@@ -137,7 +138,8 @@ void AddCheckpointDownloadCommand(CLI::App& checkpoint, ChosenCommand& chosen) {
       ->type_name("")
       ->required();
   app->add_option("--to", flags->folder,
-                  "The folder to write. Default: JOB-CHECKPOINT here.")
+                  "The folder or s3://BUCKET/PREFIX to write. Default: "
+                  "JOB-CHECKPOINT here.")
       ->type_name("DIR");
   app->footer(
       "\nA download that was cut off goes on with the files that are missing, "

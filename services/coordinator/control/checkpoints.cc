@@ -1,22 +1,23 @@
 #include "services/coordinator/control/checkpoints.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <set>
-#include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_folder.h"
+#include "common/checkpoint/file_store.h"
 #include "common/checkpoint/manifest.h"
 #include "common/job/job_defaults.h"
 #include "common/log/log.h"
 #include "common/proto_time.h"
+#include "common/safetensors/byte_stream.h"
 #include "common/safetensors/durable_file.h"
-#include "common/safetensors/input_file.h"
 #include "common/status.h"
 #include "common/status_details.h"
 #include "services/coordinator/run/course/checkpoint_writing.h"
@@ -57,23 +58,24 @@ absl::Status ReadPart(const std::string& directory,
                       v1::ReadCheckpointResponse& part) {
   PACELINE_ASSIGN_OR_RETURN(
       const std::string path,
-      ResolveWithin(directory, absl::StrCat(directory, "/", wanted.file())));
-  PACELINE_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+      ResolveWithin(directory, PathIn(directory, wanted.file())));
+  PACELINE_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> file,
+                            OpenAt(path));
   const auto offset = static_cast<uint64_t>(wanted.offset());
-  if (offset > file.size()) {
+  if (offset > file->size()) {
     return absl::OutOfRangeError(absl::StrCat(
-        wanted.file(), " has ", file.size(), " bytes, and none at ", offset));
+        wanted.file(), " has ", file->size(), " bytes, and none at ", offset));
   }
-  part.set_file_bytes(static_cast<int64_t>(file.size()));
+  part.set_file_bytes(static_cast<int64_t>(file->size()));
   std::string& data = *part.mutable_data();
-  data.resize(std::min(file.size() - offset, kPartBytes));
-  return file.Read(offset, absl::MakeSpan(data.data(), data.size()));
+  data.resize(std::min(file->size() - offset, kPartBytes));
+  return file->Read(offset, absl::MakeSpan(data.data(), data.size()));
 }
 
 // A folder of a job, if it is empty: what is not of a checkpoint is not ours.
 absl::Status RemoveFolder(const std::string& folder) {
-  std::error_code ignored;
-  std::filesystem::remove(folder, ignored);
+  PACELINE_ASSIGN_OR_RETURN(const FileStore* files, FilesAt(folder));
+  files->RemoveFolder(folder).IgnoreError();
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/manifest.h"
 #include "common/job/paradigm_spec.h"
+#include "common/object_store/s3_uri.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -145,12 +146,11 @@ absl::StatusOr<CheckpointName> CheckCreateCheckpoint(
   CheckRequestId(request.request_id(), checks);
   const std::string& directory = request.directory();
   checks.NotLonger("directory", directory, kTextMax);
-  if (!directory.empty() &&
-      (directory.front() != '/' || absl::StrContains(directory, '\0'))) {
+  if (!directory.empty() && !CheckCheckpointPath(directory).ok()) {
     checks.Add("directory",
                absl::StrCat("is ", Quoted(directory),
-                            "; must be an absolute path, as coordinator and "
-                            "parameter servers see it"));
+                            "; must be an absolute path or s3://BUCKET/PREFIX, "
+                            "as coordinator and parameter servers see it"));
   }
   PACELINE_RETURN_IF_ERROR(checks.status());
   return CheckpointName{*job, request.checkpoint_id().empty()

@@ -61,7 +61,7 @@ struct JobRestore {
 absl::StatusOr<JobRestore> CheckRestore(const v1::RestoreJobRequest& request);
 
 // The checkpoint's name; its id is drawn from `ids` if it is left out. The
-// directory, if there is one, is an absolute path.
+// directory, if there is one, is an absolute path or s3://BUCKET/PREFIX.
 absl::StatusOr<CheckpointName> CheckCreateCheckpoint(
     const v1::CreateCheckpointRequest& request, Rng& ids);
 

@@ -56,6 +56,8 @@ def load_checkpoint(path: Path, *, as_numpy: bool = False
     CheckpointError if anything is missing, damaged, or from a newer paceline.
     """
     path = os.fspath(path)
+    _check_not_in_bucket(path, "`paceline checkpoint export` writes one there "
+                         "as a file of this machine")
     _check_byte_order()
     make = _numpy_maker() if as_numpy else _torch_maker()
     with _as_checkpoint_errors():
@@ -82,6 +84,8 @@ def save_initial(model: typing.Any, folder: Path) -> None:
     """
     arrays = _named_arrays(model)
     folder = os.fspath(folder)
+    _check_not_in_bucket(folder, "write it to a folder, and copy what is in "
+                         "that to the bucket, manifest.json last")
     _check_byte_order()
     with _as_checkpoint_errors():
         if os.path.exists(os.path.join(folder, manifest_format.NAME)):
@@ -93,6 +97,12 @@ def save_initial(model: typing.Any, folder: Path) -> None:
 
 # What makes a tensor of bytes: of a type of safetensors, and a shape.
 _Maker = typing.Callable[[bytearray, str, typing.Tuple[int, ...]], typing.Any]
+
+
+def _check_not_in_bucket(path: str, instead: str) -> None:
+    if path.startswith("s3:"):
+        raise CheckpointError(
+            f"{path}: Python reads and writes no buckets; {instead}")
 
 
 def _check_byte_order() -> None:

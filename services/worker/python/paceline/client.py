@@ -310,8 +310,8 @@ class Client:
         """Saves a job that runs, and waits until that is done (`wait`).
 
         `name` is drawn if left out; `directory` is an absolute path that
-        coordinator and servers share, by default where the cluster keeps its
-        checkpoints. Raises AlreadyExists, FailedPrecondition (the job does
+        coordinator and servers share, or s3://BUCKET/PREFIX, by default where
+        the cluster keeps its checkpoints. Raises AlreadyExists, FailedPrecondition (the job does
         not run), DeadlineExceeded once `timeout` has passed, Unknown if it
         could not be written.
         """

@@ -317,6 +317,13 @@ def test_what_cannot_be_written_is_refused(tmp_path, state):
         save_initial({"a": numpy.zeros(2, "f4")}, tmp_path / "file")
 
 
+def test_a_bucket_is_refused_with_what_to_do_instead(state):
+    with pytest.raises(CheckpointError, match="paceline checkpoint export"):
+        load_checkpoint("s3://models/mnist", as_numpy=True)
+    with pytest.raises(CheckpointError, match="manifest.json last"):
+        save_initial(state, "s3://models/mnist")
+
+
 def test_without_torch_a_sentence_names_the_other_way(folder):
     script = (f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); "
               "sys.modules['torch'] = None; import paceline\n"
