@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Collects into ROOT, an image's, what programs need to run, and nothing else:
-# themselves, the libraries that the dynamic linker would load, and a user.
+# themselves, the libraries that the dynamic linker would load, the authorities
+# that this machine trusts, and a user.
 #
 #   collect_root.sh ROOT FILE[=PATH]...
 #
@@ -54,6 +55,9 @@ for name in libnss_dns.so.2 libnss_files.so.2 libresolv.so.2; do
   path=$(ldconfig -p | awk -v name="$name" '$1 == name && !n++ { print $NF }')
   [[ -z "$path" ]] || copy "$path"
 done
+
+# By whom the certificate of a store of checkpoints is signed.
+copy /etc/ssl/certs/ca-certificates.crt
 
 # The linker finds them where they are; a GPU runtime that adds the driver's
 # libraries asks for its cache once more, and must find them too.

@@ -139,6 +139,26 @@ test('who shares a volume of one node is put there', () => {
   assert.deepEqual(termOf({ ...once, servers: { affinity: mine } }, '-server'), mine);
 });
 
+test('checkpoints in a bucket need no volume', () => {
+  const objects = render(VALUE_SETS['a bucket']);
+  assert.ok(!objects.some((o) => o.kind === 'PersistentVolumeClaim' && o.metadata.name.endsWith('-checkpoints')));
+  for (const end of ['-coordinator', '-server']) {
+    const set = find(objects, 'StatefulSet', end);
+    const { containers: [container], volumes, affinity } = podOf(set).spec;
+    assert.ok(argsOf(set).includes('--checkpoints=s3://models/runs'), end);
+    assert.ok(!volumes.some((volume) => volume.name === 'checkpoints'));
+    assert.ok(!container.volumeMounts.some((mount) => mount.name === 'checkpoints'));
+    const env = Object.fromEntries(container.env.map(({ name, value }) => [name, value]));
+    assert.equal(env.AWS_ENDPOINT_URL_S3, 'https://minio.lab:9000');
+    assert.equal(env.AWS_REGION, 'eu-west-1');
+    assert.deepEqual(container.envFrom, [{ secretRef: { name: 'bucket' } }]);
+    assert.ok(affinity.podAntiAffinity);
+  }
+  for (const worker of objects.filter((o) => o.kind === 'Deployment')) {
+    assert.ok(!JSON.stringify(worker).includes('AWS_'), worker.metadata.name);
+  }
+});
+
 test('the longest release name', () => {
   const objects = render({ pools: { 'a-pool-with-14': {} } }, CURRENT, 'x'.repeat(53));
   // A deployment's pods get 17 characters more, and are the workers' names.

@@ -82,6 +82,13 @@ export const VALUE_SETS = {
     coordinator: { persistence: { existingClaim: 'jobs' } }, checkpoints: { existingClaim: 'nfs' },
     data: { volume: { persistentVolumeClaim: { claimName: 'data' } } },
   },
+  'a bucket': {
+    checkpoints: { s3: { path: 's3://models/runs', endpoint: 'https://minio.lab:9000', region: 'eu-west-1', existingSecret: 'bucket' } },
+  },
+  'a bucket by a web identity, two coordinators': {
+    coordinator: { replicas: 2 }, checkpoints: { s3: { path: 's3://models' } },
+    serviceAccount: { annotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/paceline' } },
+  },
   'claims of a class, not kept': {
     coordinator: { persistence: { storageClass: 'fast', keep: false } },
     checkpoints: { storageClass: '-', keep: false, accessModes: ['ReadWriteOnce'] },
@@ -207,5 +214,10 @@ export const WRONG_VALUES = [
   [{ tls: { coordinatorHosts: ['a*.b'] } }, 'tls.coordinatorHosts.0: Does not match pattern'],
   [{ metrics: { prometheusRule: { runbookUrlPrefix: 'https://example.com' } } }, 'runbookUrlPrefix: Does not match pattern'],
   [{ checkpoints: { accessModes: ['Shared'] } }, 'checkpoints.accessModes.0: Does not match pattern'],
+  [{ checkpoints: { s3: { path: '/models' } } }, 'checkpoints.s3.path: Does not match pattern'],
+  [{ checkpoints: { s3: { path: 's3://models//a' } } }, 'checkpoints.s3.path: Does not match pattern'],
+  [{ checkpoints: { s3: { endpoint: 'minio:9000' } } }, 'checkpoints.s3.endpoint: Does not match pattern'],
+  [{ checkpoints: { s3: { existingSecret: 'bucket' } } }, 'checkpoints.s3.path is not: name the bucket'],
+  [{ checkpoints: { existingClaim: 'nfs', s3: { path: 's3://models' } } }, 'are both set'],
   [{ fullnameOverride: 'x'.repeat(25) }, 'fullnameOverride: Does not match pattern'],
 ];

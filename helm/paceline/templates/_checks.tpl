@@ -52,6 +52,14 @@
 {{- fail "tokens.existingSecret needs TLS: without certificates, workers and servers have nothing to show" -}}
 {{- end -}}
 {{- include "paceline.checkRoute" . -}}
+{{- if and .Values.checkpoints.s3.path .Values.checkpoints.existingClaim -}}
+{{- fail "checkpoints.s3.path and checkpoints.existingClaim are both set: checkpoints are in a bucket or on a volume" -}}
+{{- end -}}
+{{- range $name := list "endpoint" "existingSecret" -}}
+{{- if and (index $.Values.checkpoints.s3 $name) (not $.Values.checkpoints.s3.path) -}}
+{{- fail (printf "checkpoints.s3.%s is set and checkpoints.s3.path is not: name the bucket" $name) -}}
+{{- end -}}
+{{- end -}}
 {{- include "paceline.checkGrace" (dict "path" "coordinator" "values" .Values.coordinator) -}}
 {{- include "paceline.checkGrace" (dict "path" "servers" "values" .Values.servers) -}}
 {{- range $name, $pool := .Values.pools -}}

@@ -46,7 +46,7 @@ topologySpreadConstraints:
 {{- define "paceline.checkpointsAffinity" -}}
 {{- $checkpoints := .root.Values.checkpoints -}}
 {{- if .values.affinity -}}
-{{- else if and $checkpoints.enabled (not (has "ReadWriteMany" $checkpoints.accessModes)) -}}
+{{- else if and (include "paceline.checkpointsVolume" .root) (not (has "ReadWriteMany" $checkpoints.accessModes)) -}}
 affinity:
   podAffinity:
     requiredDuringSchedulingIgnoredDuringExecution:
@@ -152,6 +152,43 @@ storageClassName: {{ .values.storageClass | quote }}
 resources:
   requests:
     storage: {{ .values.size | quote }}
+{{- end -}}
+
+{{/* "true" where checkpoints are on a volume, and not in a bucket. */}}
+{{- define "paceline.checkpointsVolume" -}}
+{{- if and .Values.checkpoints.enabled (not .Values.checkpoints.s3.path) }}true{{ end -}}
+{{- end -}}
+
+{{/* How processes are told where checkpoints are. */}}
+{{- define "paceline.checkpointsFlag" -}}
+{{- if .Values.checkpoints.enabled }}
+- {{ printf "--checkpoints=%s" (default "/checkpoints" .Values.checkpoints.s3.path) | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Variables by which they find the bucket. */}}
+{{- define "paceline.checkpointsEnv" -}}
+{{- if and .Values.checkpoints.enabled .Values.checkpoints.s3.path }}
+{{- with .Values.checkpoints.s3.endpoint }}
+- {name: AWS_ENDPOINT_URL_S3, value: {{ . | quote }}}
+{{- end }}
+- {name: AWS_REGION, value: {{ .Values.checkpoints.s3.region | quote }}}
+{{- end }}
+{{- end -}}
+
+{{/* envFrom of a container, with the secret of the bucket and its own: (dict "root" $ "values" <its values>). */}}
+{{- define "paceline.envFrom" -}}
+{{- $s3 := .root.Values.checkpoints.s3 -}}
+{{- $secret := ternary $s3.existingSecret "" (and .root.Values.checkpoints.enabled (ne $s3.path "")) -}}
+{{- if or $secret .values.extraEnvFrom }}
+envFrom:
+  {{- with $secret }}
+  - secretRef: {name: {{ . | quote }}}
+  {{- end }}
+  {{- with .values.extraEnvFrom }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "paceline.checkpointsClaim" -}}
