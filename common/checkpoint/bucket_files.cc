@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/object_store/object_reader.h"
 #include "common/object_store/object_writer.h"
+#include "common/object_store/s3_failure.h"
 #include "common/object_store/s3_uri.h"
 #include "common/status.h"
 
@@ -37,12 +38,11 @@ absl::Status BucketFiles::EndUnfinished(const std::string& folder) const {
   PACELINE_ASSIGN_OR_RETURN(const S3Uri place, ParseS3Uri(folder));
   const absl::StatusOr<std::vector<OpenUpload>> uploads =
       client_->ListUploads(place);
-  // Such a store, or credentials that may not: a rule of the bucket ends them.
-  if (absl::IsUnimplemented(uploads.status()) ||
-      absl::IsPermissionDenied(uploads.status())) {
-    return absl::OkStatus();
+  if (!uploads.ok()) {
+    // A store that cannot, or credentials that may not, keep nobody from
+    // deleting files: a rule of the bucket ends the uploads.
+    return MayPass(uploads.status()) ? uploads.status() : absl::OkStatus();
   }
-  PACELINE_RETURN_IF_ERROR(uploads.status());
   for (const OpenUpload& upload : *uploads) {
     PACELINE_RETURN_IF_ERROR(client_->AbortUpload(upload.object, upload.id));
   }

@@ -57,10 +57,11 @@ bool IsTrue(const XmlElement& document, absl::string_view name) {
   return document.TextOf(name) == "true";
 }
 
-// 200 and an error: the store had begun to answer before it knew.
-bool IsSuccess(const WebAnswer& answer) {
+// Whether the store has done it. What takes long it may begin to answer with
+// 200 before it knows that it fails.
+bool IsSuccess(const WebAnswer& answer, bool slow) {
   if (answer.code < 200 || answer.code > 299) return false;
-  return !absl::StrContains(answer.body.substr(0, 256), "<Error>");
+  return !slow || ReadRefusal(answer).code.empty();
 }
 
 }  // namespace
@@ -122,7 +123,7 @@ absl::StatusOr<WebAnswer> S3Client::Call(const Request& request) {
     const absl::StatusOr<AccessKey> key = keys_.Get();
     absl::StatusOr<WebAnswer> answer =
         key.ok() ? CallOnce(request, *key) : key.status();
-    if (answer.ok() && IsSuccess(*answer)) return answer;
+    if (answer.ok() && IsSuccess(*answer, request.slow)) return answer;
     if (answer.ok()) {
       const S3Refusal refusal = ReadRefusal(*answer);
       why = ToStatus(refusal, AskedOf(request));
@@ -156,10 +157,7 @@ absl::StatusOr<ObjectRange> S3Client::Get(const S3Uri& object, uint64_t offset,
   absl::StatusOr<WebAnswer> answer = Call(request);
   const std::string uri = FormatS3Uri(object);
   // One without bytes has none of that range either.
-  if (!answer.ok() &&
-      absl::StrContains(answer.status().message(), "InvalidRange")) {
-    return ObjectRange{};
-  }
+  if (absl::IsOutOfRange(answer.status())) return ObjectRange{};
   if (!etag.empty() && absl::IsAlreadyExists(answer.status())) {
     return absl::DataLossError(
         absl::StrCat(uri, " was replaced while it was read"));

@@ -113,6 +113,9 @@ absl::Status ToStatus(const S3Refusal& refusal, const S3Asked& asked) {
         says(absl::StrCat("the credentials from ", asked.key_origin,
                           " may not ", asked.doing, " there: allow it")));
   }
+  if (refusal.http == 416) {
+    return absl::OutOfRangeError(says("it has no such bytes"));
+  }
   if (refusal.http == 409 || refusal.http == 412) {
     return absl::AlreadyExistsError(says("somebody else was faster"));
   }

@@ -39,6 +39,7 @@ struct S3Asked {
 //   FAILED_PRECONDITION  no such bucket, another region, a clock that is off.
 //   ALREADY_EXISTS       a condition of the call did not hold.
 //   ABORTED              somebody has ended the upload.
+//   OUT_OF_RANGE         the object has no such bytes.
 //   UNIMPLEMENTED        the store cannot do that.
 //   UNAVAILABLE          it cannot now.
 //   UNKNOWN              anything else.

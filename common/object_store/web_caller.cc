@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 
 #include <array>
+#include <csignal>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -127,9 +128,13 @@ void WebCaller::CloseHandle::operator()(void* handle) const {
 }
 
 WebCaller::WebCaller(std::string ca_file) : ca_file_(std::move(ca_file)) {
-  // Once in a process, and for as long as it lasts.
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  CHECK(started == CURLE_OK);
+  // Once in a process, and for as long as it lasts. OpenSSL writes to
+  // connections that the other side has closed, and by default the signal of
+  // that ends the process.
+  static const bool started =
+      curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
+      signal(SIGPIPE, SIG_IGN) != SIG_ERR;
+  CHECK(started);
 }
 
 WebCaller::~WebCaller() = default;

@@ -32,8 +32,8 @@ struct WebAnswer {
   std::string body;
 };
 
-// Calls HTTP servers, over connections that stay open between calls.
-// Thread-safe.
+// Calls HTTP servers, over connections that stay open between calls. A process
+// that has one ignores SIGPIPE from then on. Thread-safe.
 class WebCaller {
  public:
   // Trusts the authorities in `ca_file`; empty: those of the library.

@@ -81,7 +81,7 @@ class Bucket:
 
     NAME = "models"
 
-    def __init__(self, s3rver, folder):
+    def __init__(self, s3rver, folder, certificate=None, key=None):
         self.files = pathlib.Path(folder) / self.NAME
         self.trouble = None
         self.seen = []  # (method, path, query) of all calls that were right.
@@ -89,9 +89,11 @@ class Bucket:
         self.store = subprocess.Popen(
             ["node", str(s3rver), "--directory", str(folder), "--address",
              "127.0.0.1", "--port", str(port), "--silent", "--no-vhost-buckets",
-             "--configure-bucket", self.NAME],
+             "--configure-bucket", self.NAME,
+             *(["--cert", certificate, "--key", key] if certificate else [])],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.direct = f"http://127.0.0.1:{port}"
+        # With a certificate, past the door.
+        self.direct = f"http{'s' if certificate else ''}://127.0.0.1:{port}"
         self.store_port = port
         until("s3rver listens", self.listens)
         bucket = self

@@ -275,6 +275,27 @@ class BucketTest(unittest.TestCase):
         self.assert_one_sentence(done.stderr,
                                  'there is no bucket "elsewhere" at http://')
 
+    def test_a_store_is_trusted_by_its_certificate(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=SCRATCH))
+        certificate, key = str(folder / "cert.pem"), str(folder / "key.pem")
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
+             "-subj", "/CN=store", "-addext", "subjectAltName=IP:127.0.0.1",
+             "-days", "2", "-keyout", key, "-out", certificate],
+            check=True, stderr=subprocess.DEVNULL, timeout=LONG)
+        bucket = Bucket(S3RVER, tempfile.mkdtemp(dir=SCRATCH), certificate, key)
+        self.addCleanup(bucket.stop)
+        environment = {**bucket.environment(),
+                       "AWS_ENDPOINT_URL": bucket.direct}
+
+        def said(environment):
+            return self.run_command("checkpoint", "verify", f"{ROOT}/nothing",
+                                    environment=environment).stderr
+        self.assertIn("is no complete checkpoint",
+                      said({**environment, "AWS_CA_BUNDLE": certificate}))
+        self.assert_one_sentence(said(environment), "certificate",
+                                 "AWS_CA_BUNDLE can name a file")
+
     def test_a_coordinator_with_wrong_credentials_is_not_ready(self):
         environment = self.bucket.environment(secret="wrong")
         cluster = RealCluster(BIN, SCRATCH, 0, [], environment=environment,

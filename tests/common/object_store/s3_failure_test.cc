@@ -74,6 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
                 absl::StatusCode::kFailedPrecondition, "set AWS_REGION"},
         Meaning{412, "PreconditionFailed", absl::StatusCode::kAlreadyExists,
                 "was faster"},
+        Meaning{416, "InvalidRange", absl::StatusCode::kOutOfRange,
+                "no such bytes"},
         Meaning{501, "NotImplemented", absl::StatusCode::kUnimplemented,
                 "cannot do that"},
         Meaning{400, "InvalidArgument", absl::StatusCode::kUnknown,
