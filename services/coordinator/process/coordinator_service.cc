@@ -19,9 +19,10 @@ class CoordinatorService final
 
   grpc::ServerUnaryReactor* ListCoordinators(
       grpc::CallbackServerContext* context,
-      const v1::ListCoordinatorsRequest* /*request*/,
+      const v1::ListCoordinatorsRequest* request,
       v1::ListCoordinatorsResponse* response) override {
-    const absl::Status admitted = Admit(*context, "ListCoordinators").status();
+    const absl::Status admitted =
+        Admit(*context, "ListCoordinators", *request).status();
     if (admitted.ok()) *response = calls_.list();
     return Finish(*context, admitted);
   }
@@ -30,7 +31,7 @@ class CoordinatorService final
       grpc::CallbackServerContext* context,
       const v1::PromoteCoordinatorRequest* request,
       v1::Coordinator* response) override {
-    const auto caller = Admit(*context, "PromoteCoordinator");
+    const auto caller = Admit(*context, "PromoteCoordinator", *request);
     if (!caller.ok()) return Finish(*context, caller.status());
     auto promoted = calls_.promote(*request);
     const absl::Status status = promoted.status();
@@ -43,9 +44,15 @@ class CoordinatorService final
 
  private:
   absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context,
-                               absl::string_view name) {
-    return guard_->Admit(
-        context, absl::StrCat("/paceline.v1.CoordinatorService/", name));
+                               absl::string_view name,
+                               const google::protobuf::MessageLite& request) {
+    Caller caller;
+    const absl::Status admitted = guard_->Admit(
+        context, absl::StrCat("/paceline.v1.CoordinatorService/", name),
+        /*resource=*/"", caller);
+    caller.Took(request.ByteSizeLong(), admitted.ok());
+    if (!admitted.ok()) return admitted;
+    return caller;
   }
 
   static grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext& context,
