@@ -138,6 +138,7 @@ TEST(LogQuestionsTest, SoManyWaitAndNoMore) {
   questions.Gone(1, "workers/w0", absl::OkStatus());
   Asker next;
   EXPECT_TRUE(questions.Ask(1, "workers/w0", next.Take()).has_value());
+  questions.Close();
 }
 
 TEST(LogQuestionsTest, WhoeverWaitsIsToldWhenItEnds) {
