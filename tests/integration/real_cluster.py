@@ -62,7 +62,7 @@ class RealCluster:
         self.environment = environment or self.environment
         self.bin = pathlib.Path(bin_dir)
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
-        self.checkpoints = checkpoints or self.folder / "checkpoints"
+        self.checkpoint_root = checkpoints or self.folder / "checkpoints"
         self.coordinator_flags = ["--lease", lease, *coordinator]
         self.processes = {}
         self.ports = {}  # Of each member's monitoring.
@@ -89,7 +89,7 @@ class RealCluster:
             self.coordinator = subprocess.Popen(
                 [self.bin / "paceline-coordinator", "--listen", self.address,
                  "--store", self.folder / "jobs.db", "--checkpoints",
-                 self.checkpoints, *self.coordinator_flags],
+                 self.checkpoint_root, *self.coordinator_flags],
                 stdout=subprocess.PIPE, stderr=log, env=self.environment)
         if not self.coordinator.stdout.readline():
             log = (self.folder / "coordinator.log").read_text()
