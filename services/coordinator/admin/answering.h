@@ -44,30 +44,19 @@ class Answering {
 
   // Answers `request` of `method`, "/paceline.v1.JobService/GetJob", about
   // `resource` (CalledMethod), with what `decide` (of a Caller) gives: a
-  // StatusOr of the response, or a Status where that is empty. It is called
-  // later, when the handler has returned; request and response are there until
-  // the call is finished.
+  // StatusOr of the response. It is called later, when the handler has
+  // returned; request and response are there until the call is finished.
   template <typename Response, typename Decide>
   grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context,
                                  absl::string_view method,
                                  const google::protobuf::MessageLite& request,
                                  const std::string& resource,
                                  Response* response, Decide decide) {
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    Caller caller;
-    const absl::Status admitted =
-        Admit(*context, method, request, resource, caller);
-    if (!admitted.ok()) {
-      Finish(reactor, admitted);
-      return reactor;
-    }
-    const absl::Status submitted = Submit([=, caller = std::move(caller),
-                                           decide = std::move(decide)] {
-      Finish(reactor, context->IsCancelled() ? GivenUp()
-                                             : Take(decide(caller), response));
-    });
-    if (!submitted.ok()) Finish(reactor, submitted);
-    return reactor;
+    return ReadLater(
+        context, method, request, resource, response,
+        [decide = std::move(decide)](const Caller& caller, const auto& finish) {
+          finish(decide(caller));
+        });
   }
 
   // As Read(), where the answer comes from somebody else: `ask` is called with
@@ -97,7 +86,8 @@ class Answering {
     return reactor;
   }
 
-  // Answers a request to change `resource`, and records it.
+  // Answers a request to change `resource`, and records it. `decide` gives a
+  // StatusOr of the response, or a Status where that is empty.
   template <typename Response, typename Decide>
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context,
                                    absl::string_view method,
