@@ -63,7 +63,8 @@ PANELS = [
     lines("Pulled bytes", "Payload of weights sent.", "Bps",
           rate("paceline_server_pull_bytes_total"), low=0),
     heat("Time of a pull", "From its arrival to its answer; waiting for a "
-         "closing counts.", "s", buckets("paceline_server_pull_wait_seconds")),
+         "closing counts, and for other workers where it was asked for ahead.",
+         "s", buckets("paceline_server_pull_wait_seconds")),
     heat("Time of a closing", "To drain the rounds into one update.", "s",
          buckets("paceline_server_closing_seconds")),
     lines("Time of a pull, 50 and 99 %", "By server.", "s",

@@ -48,7 +48,9 @@ class ServerMetrics {
       "Time to drain the rounds of a closing.", DurationBuckets());
   prometheus::Histogram& pull_seconds = HistogramSeries(
       registry_, "paceline_server_pull_wait_seconds",
-      "Time from a pull's arrival to its answer.", DurationBuckets());
+      "Time from a pull's arrival to its answer. One that was asked for ahead "
+      "of its grant waits for the other workers too.",
+      DurationBuckets());
   prometheus::Counter& replica_entries =
       CounterSeries(registry_, "paceline_server_replica_entries_total",
                     "Changes sent to backups, what fills them included.");

@@ -28,48 +28,47 @@ absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
   return absl::OkStatus();
 }
 
-uint64_t ExchangeState::BeginPull(bool telling, bool whole) {
+uint64_t ExchangeState::BeginPull(bool telling, bool whole, bool ahead) {
   absl::MutexLock lock(&mu_);
-  telling_ = telling;
   ++request_;
   if (pulls_ended_.ok()) open_.Begin(&OpenAtServer::pull, request_);
-  blocks_pending_.clear();
-  blocks_again_.clear();
+  pull_ = OpenPull();
+  pull_.telling = telling;
+  pull_.ahead = ahead;
   for (const auto& [block, place] : places_) {
-    if (whole || place.pushed) blocks_pending_.insert(block);
+    if (whole || place.pushed) pull_.pending.insert(block);
   }
-  left_in_ = blocks_in_;
-  arrived_.clear();
-  pulled_ = PullResult();
-  pull_status_ = absl::OkStatus();
+  pull_.left_in = blocks_in_;
   return request_;
 }
 
 absl::StatusOr<PullResult> ExchangeState::AwaitPull(
     absl::Duration silence, const std::function<void(size_t)>& on_tensor) {
   absl::MutexLock lock(&mu_);
+  pull_.telling = pull_.telling && on_tensor != nullptr;
+  TakeEarly();
   absl::Status waited;
   do {
     waited = Await(&OpenAtServer::pull, "the weights", silence);
-    if (!telling_) break;
-    const std::vector<size_t> arrived = std::exchange(arrived_, {});
+    if (!pull_.telling) break;
+    const std::vector<size_t> arrived = std::exchange(pull_.arrived, {});
     mu_.Unlock();
     for (const size_t tensor : arrived) on_tensor(tensor);
     mu_.Lock();
   } while (waited.ok() &&
-           (open_.Count(&OpenAtServer::pull) > 0 || !arrived_.empty()));
-  telling_ = false;
+           (open_.Count(&OpenAtServer::pull) > 0 || !pull_.arrived.empty()));
+  pull_.telling = false;
   // What still comes of it is late.
   ++request_;
   open_.EndAll(&OpenAtServer::pull);
   if (!waited.ok()) return waited;
   if (!pulls_ended_.ok()) return pulls_ended_;
-  if (!pull_status_.ok()) return pull_status_;
-  if (!blocks_pending_.empty()) {
+  if (!pull_.status.ok()) return pull_.status;
+  if (!pull_.pending.empty()) {
     return absl::InternalError(absl::StrCat(
-        "a pull ended with ", blocks_pending_.size(), " blocks missing"));
+        "a pull ended with ", pull_.pending.size(), " blocks missing"));
   }
-  return pulled_;
+  return pull_.result;
 }
 
 void ExchangeState::BeginPush(int64_t iteration) {
@@ -78,12 +77,32 @@ void ExchangeState::BeginPush(int64_t iteration) {
   refused_ = 0;
 }
 
-absl::StatusOr<uint32_t> ExchangeState::AwaitPush(absl::Duration silence) {
+absl::StatusOr<uint32_t> ExchangeState::AwaitPush(
+    absl::Duration silence, std::function<void(uint32_t refused)> on_taken) {
   absl::MutexLock lock(&mu_);
+  on_taken_ = std::move(on_taken);
+  TellTaken();
   const absl::Status waited =
       Await(&OpenAtServer::push, "the acknowledgement of a push", silence);
+  on_taken_ = nullptr;
+  const auto told = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return !telling_taken_;
+  };
+  mu_.Await(absl::Condition(&told));
   if (!waited.ok()) return waited;
   return refused_;
+}
+
+void ExchangeState::TellTaken() {
+  if (on_taken_ == nullptr || open_.Count(&OpenAtServer::push) > 0) return;
+  const std::function<void(uint32_t)> on_taken =
+      std::exchange(on_taken_, nullptr);
+  const uint32_t refused = refused_;
+  telling_taken_ = true;
+  mu_.Unlock();
+  on_taken(refused);
+  mu_.Lock();
+  telling_taken_ = false;
 }
 
 uint64_t ExchangeState::BeginSet() {
@@ -128,17 +147,23 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
   {
     absl::MutexLock lock(&mu_);
     if (request != request_) return absl::OkStatus();
-    if (blocks_pending_.erase(block) == 0) {
-      if (blocks_again_.erase(block) == 0) {
+    if (pull_.pending.erase(block) == 0) {
+      if (pull_.again.erase(block) == 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("block ", block, " came twice in one pull"));
       }
       open_.Came(server, /*again=*/true, clock_->Now());
       return absl::OkStatus();
     }
-    pulled_.bytes += payload.size();
+    pull_.result.bytes += payload.size();
     open_.Came(server, /*again=*/false, clock_->Now());
-    telling = telling_;
+    if (pull_.ahead) {
+      pull_.early.push_back(
+          {values, place->second.tensor, std::vector<float>(values.size())});
+      payload.CopyTo(dtype, pull_.early.back().values.data());
+      return absl::OkStatus();
+    }
+    telling = pull_.telling;
   }
   // Outside the lock, so that servers' blocks are copied in parallel. Nobody
   // reads them before Copied(), or this server's end of the pull, which both
@@ -150,8 +175,19 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
 
 void ExchangeState::Copied(uint64_t request, size_t tensor) {
   absl::MutexLock lock(&mu_);
-  if (request != request_ || --left_in_[tensor] > 0) return;
-  arrived_.push_back(tensor);
+  if (request == request_) pull_.Copied(tensor);
+}
+
+void ExchangeState::TakeEarly() {
+  pull_.ahead = false;
+  const std::vector<OpenPull::Early> early = std::exchange(pull_.early, {});
+  if (early.empty()) return;
+  mu_.Unlock();
+  for (const OpenPull::Early& block : early) {
+    std::ranges::copy(block.values, block.place.begin());
+  }
+  mu_.Lock();
+  for (const OpenPull::Early& block : early) pull_.Copied(block.tensor);
 }
 
 void ExchangeState::PullEnded(size_t server, uint64_t request,
@@ -159,8 +195,8 @@ void ExchangeState::PullEnded(size_t server, uint64_t request,
                               absl::Duration parked) {
   absl::MutexLock lock(&mu_);
   if (!open_.End(server, &OpenAtServer::pull, request, clock_->Now())) return;
-  pulled_.parked = std::max(pulled_.parked, parked);
-  if (pull_status_.ok()) pull_status_ = status;
+  pull_.result.parked = std::max(pull_.result.parked, parked);
+  if (pull_.status.ok()) pull_.status = status;
 }
 
 void ExchangeState::PushTaken(size_t server, int64_t iteration,
@@ -169,6 +205,7 @@ void ExchangeState::PushTaken(size_t server, int64_t iteration,
   if (open_.End(server, &OpenAtServer::push, static_cast<uint64_t>(iteration),
                 clock_->Now())) {
     refused_ += refused;
+    TellTaken();
   }
 }
 
@@ -193,8 +230,8 @@ OpenAtServer ExchangeState::Resumed(size_t server) {
   const OpenAtServer open = open_.At(server);
   if (open.pull == 0) return open;
   for (const auto& [block, place] : places_) {
-    if (place.server == server && !blocks_pending_.contains(block)) {
-      blocks_again_.insert(block);
+    if (place.server == server && !pull_.pending.contains(block)) {
+      pull_.again.insert(block);
     }
   }
   return open;
@@ -223,8 +260,9 @@ bool ExchangeState::waiting() {
 absl::Status ExchangeState::Await(Kind kind, absl::string_view what,
                                   absl::Duration silence) {
   const auto over = [this, kind]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return open_.Count(kind) == 0 || (telling_ && !arrived_.empty()) ||
-           !broken_.ok();
+    return open_.Count(kind) == 0 || !broken_.ok() ||
+           (kind == &OpenAtServer::pull && pull_.telling &&
+            !pull_.arrived.empty());
   };
   const absl::Time began = clock_->Now();
   absl::Duration stood_still;

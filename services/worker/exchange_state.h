@@ -9,7 +9,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -19,14 +18,9 @@
 #include "common/clock.h"
 #include "common/tensor/payload.h"
 #include "services/worker/open_exchanges.h"
+#include "services/worker/open_pull.h"
 
 namespace paceline {
-
-// What one pull has brought, from all servers.
-struct PullResult {
-  uint64_t bytes = 0;     // Payload.
-  absl::Duration parked;  // By the server that held it back the longest.
-};
 
 // Where the exchange with the parameter servers stands: what the worker's
 // thread waits for, and what the servers' replies bring. Knows no streams, so
@@ -34,6 +28,10 @@ struct PullResult {
 //
 // At most one pull, one push and one setting of starting values are open at a
 // time; each is open at every server until that one has answered. Thread-safe.
+//
+// A pull may begin ahead of the wait for it, while nobody knows yet whether its
+// weights will be wanted. What comes before the wait is laid aside: until then
+// the arrays keep what they hold.
 //
 // A wait ends on silence, not after a time in all: how long a model takes is up
 // to its size and the links, and nobody would come to an end that another limit
@@ -68,14 +66,21 @@ class ExchangeState {
   // what, and that is for good too.
   // With `telling`, AwaitPull calls on_tensor, in the calling thread, with each
   // tensor as soon as all its blocks have arrived, while others have not.
-  // `whole`: with the blocks that are not pushed, which never change.
-  uint64_t BeginPull(bool telling = false, bool whole = true);
+  // `whole`: with the blocks that are not pushed, which never change. `ahead`:
+  // AwaitPull may follow later, or never.
+  uint64_t BeginPull(bool telling = false, bool whole = true,
+                     bool ahead = false);
   absl::StatusOr<PullResult> AwaitPull(
       absl::Duration silence,
       const std::function<void(size_t)>& on_tensor = nullptr);
-  void BeginPush(int64_t iteration);                           // From 1.
-  absl::StatusOr<uint32_t> AwaitPush(absl::Duration silence);  // Refused.
-  uint64_t BeginSet();                                         // Its number.
+  // AwaitPush returns how many blocks were refused, and calls on_taken with
+  // that before, in the thread that heard it from the last server: whoever is
+  // told of the push need not wait until the caller has woken up.
+  void BeginPush(int64_t iteration);  // From 1.
+  absl::StatusOr<uint32_t> AwaitPush(
+      absl::Duration silence,
+      std::function<void(uint32_t refused)> on_taken = nullptr);
+  uint64_t BeginSet();  // Its number.
   // At one server alone; nobody waits for it. REQUIRES: none is open elsewhere.
   uint64_t BeginSetAt(size_t server);
   absl::Status AwaitSet(absl::Duration silence);
@@ -125,8 +130,14 @@ class ExchangeState {
   // Why nothing comes.
   absl::Status Silent(Kind kind, absl::string_view what, absl::Duration silence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Calls on_taken_ if there is one and no server is waited for. Unlocks
+  // meanwhile.
+  void TellTaken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A block of the open pull lies where it belongs.
   void Copied(uint64_t request, size_t tensor) ABSL_LOCKS_EXCLUDED(mu_);
+  // The pull is waited for from now on: brings what was laid aside to where it
+  // belongs. Unlocks meanwhile.
+  void TakeEarly() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Clock* const clock_;
   absl::flat_hash_map<uint32_t, Place> places_;    // Constant once used.
@@ -139,18 +150,12 @@ class ExchangeState {
   bool waiting_ ABSL_GUARDED_BY(mu_) = false;
 
   uint64_t request_ ABSL_GUARDED_BY(mu_) = 0;
-  absl::flat_hash_set<uint32_t> blocks_pending_ ABSL_GUARDED_BY(mu_);
-  // Had come, and may come once more by a new stream.
-  absl::flat_hash_set<uint32_t> blocks_again_ ABSL_GUARDED_BY(mu_);
-  std::vector<size_t> left_in_ ABSL_GUARDED_BY(mu_);  // By tensor.
-  // Tensors that are complete and that on_tensor has not been told.
-  std::vector<size_t> arrived_ ABSL_GUARDED_BY(mu_);
-  bool telling_ ABSL_GUARDED_BY(mu_) = false;
-  PullResult pulled_ ABSL_GUARDED_BY(mu_);
-  absl::Status pull_status_ ABSL_GUARDED_BY(mu_);
+  OpenPull pull_ ABSL_GUARDED_BY(mu_);
   absl::Status pulls_ended_ ABSL_GUARDED_BY(mu_);
 
   uint32_t refused_ ABSL_GUARDED_BY(mu_) = 0;
+  std::function<void(uint32_t)> on_taken_ ABSL_GUARDED_BY(mu_);
+  bool telling_taken_ ABSL_GUARDED_BY(mu_) = false;  // It is being called.
   uint64_t setting_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

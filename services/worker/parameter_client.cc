@@ -191,9 +191,22 @@ absl::StatusOr<PullResult> ParameterClient::PullSnapshot(int64_t snapshot) {
 
 absl::StatusOr<PullResult> ParameterClient::RunPull(
     v1::Pull pull, const std::function<void(size_t)>& on_tensor) {
+  SendPull(std::move(pull), state_.BeginPull(/*telling=*/on_tensor != nullptr,
+                                             /*whole=*/!whole_));
+  return AwaitAhead(on_tensor);
+}
+
+void ParameterClient::PullAhead(int64_t closing) {
+  v1::Pull pull;
+  pull.set_closing(closing);
+  SendPull(std::move(pull), state_.BeginPull(/*telling=*/true,
+                                             /*whole=*/!whole_,
+                                             /*ahead=*/true));
+}
+
+void ParameterClient::SendPull(v1::Pull pull, uint64_t request) {
   pull.set_without_frozen(whole_);
-  pull.set_request(
-      state_.BeginPull(/*telling=*/on_tensor != nullptr, /*whole=*/!whole_));
+  pull.set_request(request);
   pull.set_format(ToWire(options_.wire));
   BeginAtAll(Exchange::kPull, pull.request());
   v1::Frame frame;
@@ -201,6 +214,10 @@ absl::StatusOr<PullResult> ParameterClient::RunPull(
   for (const auto& link : links_) {
     if (link != nullptr) link->Send(Exchange::kPull, {frame, grpc::Slice()});
   }
+}
+
+absl::StatusOr<PullResult> ParameterClient::AwaitAhead(
+    const std::function<void(size_t)>& on_tensor) {
   // A parked pull is answered after a lease: three without a word are more than
   // that.
   absl::StatusOr<PullResult> pulled =
@@ -234,9 +251,14 @@ void ParameterClient::PushTensor(size_t tensor) {
   }
 }
 
-absl::StatusOr<PushResult> ParameterClient::FinishPush() {
-  PACELINE_ASSIGN_OR_RETURN(pushed_.blocks_refused,
-                            state_.AwaitPush(3 * options_.lease));
+absl::StatusOr<PushResult> ParameterClient::FinishPush(
+    const std::function<void(const PushResult&)>& taken) {
+  const auto on_taken = [this, &taken](uint32_t refused) {
+    pushed_.blocks_refused = refused;
+    if (taken != nullptr) taken(pushed_);
+  };
+  PACELINE_RETURN_IF_ERROR(
+      state_.AwaitPush(3 * options_.lease, on_taken).status());
   return pushed_;
 }
 

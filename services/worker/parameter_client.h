@@ -92,17 +92,25 @@ class ParameterClient {
       int64_t closing, bool keep = false,
       const std::function<void(size_t)>& on_tensor = nullptr);
   absl::StatusOr<PullResult> PullSnapshot(int64_t snapshot);
+
+  // Asks for weights that may never be wanted. The arrays keep what they have
+  // until AwaitAhead(), which waits as Pull() does; or another pull begins.
+  void PullAhead(int64_t closing);
+  absl::StatusOr<PullResult> AwaitAhead(
+      const std::function<void(size_t)>& on_tensor = nullptr);
   // What was pulled last are the weights of a grant with that base.
   void set_base_version(int64_t version) { base_version_ = version; }
 
   // A push in three steps, so that each tensor is on its way as soon as its
   // gradient is final. A gradient must stay as it is until FinishPush() has
-  // returned. `header` says all but block and format.
+  // returned. `header` says all but block and format. `taken`: as on_taken in
+  // ExchangeState::AwaitPush().
   // REQUIRES: every tensor that has one is pushed once between the two; for the
   // others PushTensor() does nothing.
   void BeginPush(const v1::PushBlock& header);
   void PushTensor(size_t tensor);
-  absl::StatusOr<PushResult> FinishPush();
+  absl::StatusOr<PushResult> FinishPush(
+      const std::function<void(const PushResult&)>& taken = nullptr);
 
   // Ends the pull that is waited for, and all later ones. A push in hand still
   // finishes.
@@ -154,6 +162,7 @@ class ParameterClient {
   void BeginAtAll(Exchange kind, uint64_t number);
   absl::StatusOr<PullResult> RunPull(
       v1::Pull pull, const std::function<void(size_t)>& on_tensor = nullptr);
+  void SendPull(v1::Pull pull, uint64_t request);
 
   const TensorArrays arrays_;
   const Options options_;

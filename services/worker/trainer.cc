@@ -1,5 +1,6 @@
 #include "services/worker/trainer.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -118,15 +119,17 @@ absl::Status Trainer::RunIteration(const v1::Grant& grant,
   report.set_samples(computed->samples);
   if (computed->finite) report.set_loss(computed->loss);
   report.set_discarded(!computed->finite || plan->discard());
-  if (!report.discarded()) {
-    PACELINE_RETURN_IF_ERROR(Push(grant, *plan, *computed, report));
-  }
+  if (!report.discarded()) return Push(grant, *plan, *computed, report);
+  Report(report);
+  return absl::OkStatus();
+}
+
+void Trainer::Report(v1::PushDone& report) {
   metrics_.Observe(report);
   v1::WorkerMessage message;
   *message.mutable_push_done() = std::move(report);
-  control_.Send(std::move(message));
   pushed_at_ = clock_.Now();
-  return absl::OkStatus();
+  control_.Send(std::move(message));
 }
 
 absl::StatusOr<std::optional<StepOutcome>> Trainer::PullAndCompute(
@@ -157,8 +160,12 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
       computation_.ParameterArrived(tensor);
     };
   }
-  absl::StatusOr<PullResult> pulled =
-      parameters_.Pull(grant.closing(), keep, on_tensor);
+  absl::StatusOr<PullResult> pulled;
+  if (std::optional<PullResult> ahead = TakeAhead(grant, on_tensor)) {
+    pulled = *ahead;
+  } else {
+    pulled = parameters_.Pull(grant.closing(), keep, on_tensor);
+  }
   // A server parks a pull for a lease at most: as long as the coordinator
   // stands by the grant, the worker asks again. A stream that is broken for
   // good answers at once.
@@ -177,6 +184,21 @@ absl::Status Trainer::PullWeights(const v1::Grant& grant,
   report.mutable_seconds()->set_pull(
       absl::ToDoubleSeconds(clock_.Now() - began));
   return absl::OkStatus();
+}
+
+std::optional<PullResult> Trainer::TakeAhead(
+    const v1::Grant& grant, const std::function<void(size_t)>& on_tensor) {
+  const bool fits = forecast_.Take(grant.closing(), grant.base_version()) &&
+                    grant.plan().compensation() == 0;
+  const std::optional<absl::Time> asked = std::exchange(asked_ahead_, {});
+  if (!fits || !asked.has_value()) return std::nullopt;
+  const absl::Time granted = clock_.Now();
+  absl::StatusOr<PullResult> pulled = parameters_.AwaitAhead(on_tensor);
+  if (!pulled.ok()) return std::nullopt;
+  // Before the grant it was no time of the pull's.
+  pulled->parked =
+      std::max(absl::ZeroDuration(), *asked + pulled->parked - granted);
+  return *std::move(pulled);
 }
 
 absl::StatusOr<std::optional<StepOutcome>> Trainer::Compute(
@@ -249,14 +271,23 @@ absl::Status Trainer::Push(const v1::Grant& grant, const v1::PushPlan& plan,
     parameters_.BeginPush(HeaderOf(grant.iteration(), outcome.samples, plan));
     for (size_t i = parameters_.tensors(); i-- > 0;) PushTensor(i);
   }
-  PACELINE_ASSIGN_OR_RETURN(const PushResult pushed, parameters_.FinishPush());
-  unacknowledged_ = false;
-  report.set_blocks(pushed.blocks);
-  report.set_blocks_refused(pushed.blocks_refused);
-  report.set_push_bytes(pushed.bytes);
-  report.mutable_seconds()->set_push(
-      absl::ToDoubleSeconds(clock_.Now() - began));
-  return absl::OkStatus();
+  // Behind the push, which the closing waits for.
+  if (const std::optional<int64_t> closing = forecast_.Next();
+      closing.has_value() && plan.kind_case() == v1::PushPlan::kRound) {
+    parameters_.PullAhead(*closing);
+    asked_ahead_ = clock_.Now();
+  }
+  return parameters_
+      .FinishPush([&](const PushResult& pushed) {
+        unacknowledged_ = false;
+        report.set_blocks(pushed.blocks);
+        report.set_blocks_refused(pushed.blocks_refused);
+        report.set_push_bytes(pushed.bytes);
+        report.mutable_seconds()->set_push(
+            absl::ToDoubleSeconds(clock_.Now() - began));
+        Report(report);
+      })
+      .status();
 }
 
 void Trainer::PushTensor(size_t tensor) {

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_WORKER_TRAINER_H_
 #define PACELINE_SERVICES_WORKER_TRAINER_H_
 
+#include <functional>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -12,6 +13,7 @@
 #include "services/worker/iteration_signals.h"
 #include "services/worker/pace/pace.h"
 #include "services/worker/parameter_client.h"
+#include "services/worker/pull_forecast.h"
 #include "services/worker/task.h"
 #include "services/worker/worker_metrics.h"
 
@@ -47,6 +49,10 @@ class Trainer {
       const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report);
   absl::Status PullWeights(const v1::Grant& grant, IterationSignals& signals,
                            v1::PushDone& report);
+  // What the grant asks for, if it is on its way; nothing if it is not, or if
+  // the servers would rather be asked again. `parked`: since the grant.
+  std::optional<PullResult> TakeAhead(
+      const v1::Grant& grant, const std::function<void(size_t)>& on_tensor);
   // `parts_before`: of an extended step.
   absl::StatusOr<std::optional<StepOutcome>> Compute(const v1::Grant& grant,
                                                      IterationSignals& signals,
@@ -63,8 +69,11 @@ class Trainer {
                                                      StepOutcome& outcome,
                                                      IterationSignals& signals,
                                                      v1::PushDone& report);
+  // And reports it.
   absl::Status Push(const v1::Grant& grant, const v1::PushPlan& plan,
                     const StepOutcome& outcome, v1::PushDone& report);
+  // The last of an iteration: `report` is complete, and goes out.
+  void Report(v1::PushDone& report);
   void Abandon(const v1::Grant& grant);
   void PushTensor(size_t tensor);
 
@@ -79,7 +88,9 @@ class Trainer {
   // have computed it, so nothing overlaps then.
   const bool imitating_;
   bool unacknowledged_ = false;
-  std::optional<absl::Time> pushed_at_;  // When the last PushDone was sent.
+  PullForecast forecast_;
+  std::optional<absl::Time> asked_ahead_;  // While such a pull is open.
+  std::optional<absl::Time> pushed_at_;    // When the last PushDone was sent.
 };
 
 }  // namespace paceline

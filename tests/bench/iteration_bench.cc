@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "common/clock.h"
 #include "services/worker/control_stream.h"
 #include "services/worker/parameter_client.h"
+#include "services/worker/pull_forecast.h"
 #include "tests/integration/local_cluster.h"
 
 namespace paceline {
@@ -74,7 +76,10 @@ class IdleWorker {
     const v1::WorkerCommand command = Next();
     CHECK(command.has_grant());
     const v1::Grant& grant = command.grant();
-    CHECK(parameters_->Pull(grant.closing()).ok());
+    const bool fits = forecast_.Take(grant.closing(), grant.base_version());
+    CHECK((fits && asked_ ? parameters_->AwaitAhead()
+                          : parameters_->Pull(grant.closing()))
+              .ok());
     v1::PushBlock push;
     push.set_iteration(grant.iteration());
     push.set_samples(grant.range().end() - grant.range().begin());
@@ -86,11 +91,16 @@ class IdleWorker {
     }
     parameters_->BeginPush(push);
     for (int i = kTensors - 1; i >= 0; --i) parameters_->PushTensor(i);
-    CHECK(parameters_->FinishPush().ok());
-    v1::WorkerMessage done;
-    done.mutable_push_done()->set_iteration(grant.iteration());
-    done.mutable_push_done()->set_samples(push.samples());
-    control_.Send(std::move(done));
+    const std::optional<int64_t> next = forecast_.Next();
+    asked_ = next.has_value();
+    if (asked_) parameters_->PullAhead(*next);
+    const auto taken = [&](const PushResult&) {
+      v1::WorkerMessage done;
+      done.mutable_push_done()->set_iteration(grant.iteration());
+      done.mutable_push_done()->set_samples(push.samples());
+      control_.Send(std::move(done));
+    };
+    CHECK(parameters_->FinishPush(taken).ok());
   }
 
  private:
@@ -108,6 +118,8 @@ class IdleWorker {
   ControlStream control_;
   std::shared_ptr<Arrays> arrays_ = std::make_shared<Arrays>();
   std::unique_ptr<ParameterClient> parameters_;
+  PullForecast forecast_;
+  bool asked_ = false;
 };
 
 void BM_IterationOverhead(benchmark::State& state, const char* paradigm) {

@@ -122,6 +122,100 @@ TEST_F(ExchangeStateTest, TimeInWhichTheProcessStandsStillIsNoSilence) {
   others.join();
 }
 
+TEST_F(ExchangeStateTest, WhatComesAheadIsLaidAsideUntilItIsAwaited) {
+  const uint64_t request =
+      state_.BeginPull(/*telling=*/true, /*whole=*/true, /*ahead=*/true);
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  EXPECT_TRUE(Bring(0, request, 11, 2).ok());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+  EXPECT_THAT(values_, Each(0));
+  std::vector<size_t> told;
+  const auto pulled = state_.AwaitPull(kLong, [&](size_t tensor) {
+    told.push_back(tensor);
+    if (tensor != 1) return;
+    EXPECT_THAT(values_, ElementsAre(1, 1, 2, 2, 0, 0));
+    EXPECT_TRUE(Bring(2, request, 20, 3).ok());
+    state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+  });
+  ASSERT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(pulled->bytes, 3u * 2 * sizeof(float));
+  EXPECT_THAT(told, ElementsAre(1, 0));
+  EXPECT_THAT(values_, ElementsAre(1, 1, 2, 2, 3, 3));
+}
+
+TEST_F(ExchangeStateTest, NobodyNeedsToHearOfTensorsThatCameAhead) {
+  BringAll(state_.BeginPull(/*telling=*/true, /*whole=*/true, /*ahead=*/true),
+           4);
+  EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+  EXPECT_THAT(values_, Each(4));
+}
+
+TEST_F(ExchangeStateTest, APullThatNobodyAwaitsChangesNothing) {
+  BringAll(state_.BeginPull(/*telling=*/true, /*whole=*/true, /*ahead=*/true),
+           1);
+  const uint64_t request = state_.BeginPull();
+  EXPECT_THAT(values_, Each(0));
+  BringAll(request, 2);
+  EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+  EXPECT_THAT(values_, Each(2));
+}
+
+// What had come lies aside, and comes once more.
+TEST_F(ExchangeStateTest, AStreamMayBreakWhileAPullIsAhead) {
+  const uint64_t request =
+      state_.BeginPull(/*telling=*/true, /*whole=*/true, /*ahead=*/true);
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  state_.Suspended(0, absl::UnavailableError("broken"));
+  EXPECT_EQ(state_.Resumed(0).pull, request);
+  BringAll(request, 1);
+  EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+  EXPECT_THAT(values_, Each(1));
+}
+
+TEST_F(ExchangeStateTest, ThePushIsAwaitedWhateverComesAhead) {
+  state_.BeginPush(1);
+  const uint64_t request =
+      state_.BeginPull(/*telling=*/true, /*whole=*/true, /*ahead=*/true);
+  BringAll(request, 1);
+  EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
+}
+
+TEST_F(ExchangeStateTest, TellsOfAPushWhereTheLastServerIsHeard) {
+  state_.BeginPush(1);
+  state_.PushTaken(0, 1, 2);
+  std::thread::id told_by;
+  std::thread last([&] {
+    EXPECT_TRUE(Eventually([&] { return state_.waiting(); }));
+    state_.PushTaken(2, 1, 3);
+  });
+  const std::thread::id others = last.get_id();
+  const auto refused = state_.AwaitPush(kLong, [&](uint32_t blocks) {
+    EXPECT_EQ(blocks, 5u);
+    told_by = std::this_thread::get_id();
+  });
+  last.join();
+  EXPECT_EQ(*refused, 5u);
+  EXPECT_EQ(told_by, others);
+}
+
+TEST_F(ExchangeStateTest, TellsOfAPushThatWasTakenBeforeTheWait) {
+  state_.BeginPush(1);
+  state_.PushTaken(0, 1, 0);
+  state_.PushTaken(2, 1, 1);
+  int told = 0;
+  EXPECT_TRUE(state_.AwaitPush(kLong, [&](uint32_t) { ++told; }).ok());
+  EXPECT_EQ(told, 1);
+}
+
+TEST_F(ExchangeStateTest, NobodyIsToldOfAPushThatIsNotAwaitedAnyMore) {
+  state_.BeginPush(1);
+  int told = 0;
+  EXPECT_FALSE(state_.AwaitPush(kShort, [&](uint32_t) { ++told; }).ok());
+  state_.PushTaken(0, 1, 0);
+  state_.PushTaken(2, 1, 0);
+  EXPECT_EQ(told, 0);
+}
+
 TEST_F(ExchangeStateTest, ABlockIsPlacedOnce) {
   EXPECT_TRUE(absl::IsInvalidArgument(
       state_.AddBlock(10, {absl::MakeSpan(values_), 1})));

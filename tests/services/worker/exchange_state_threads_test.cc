@@ -106,6 +106,31 @@ class ExchangeStateThreadsTest : public ::testing::Test {
   std::vector<std::unique_ptr<FakeServer>> servers_;
 };
 
+TEST_F(ExchangeStateThreadsTest, PullsAheadAreWholeAndLeaveTheArraysAlone) {
+  AskAll({.pull = state_.BeginPull()});
+  EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+  for (int64_t iteration = 1; iteration <= 300; ++iteration) {
+    const auto value = static_cast<float>(iteration);
+    state_.BeginPush(iteration);
+    AskAll({.push = iteration});
+    AskAll({.pull = state_.BeginPull(/*telling=*/true, /*whole=*/true,
+                                     /*ahead=*/true),
+            .value = value});
+    uint32_t told = 0;
+    EXPECT_EQ(*state_.AwaitPush(kLong, [&](uint32_t taken) { told = taken; }),
+              kServers);
+    EXPECT_EQ(told, kServers);
+    // Every third one is not wanted after all.
+    for (const float got : values_) ASSERT_LT(got, value);
+    if (iteration % 3 == 0) continue;
+    size_t tensors = 0;
+    EXPECT_EQ(state_.AwaitPull(kLong, [&](size_t) { ++tensors; })->bytes,
+              values_.size() * sizeof(float));
+    EXPECT_EQ(tensors, 1u);  // The places name none.
+    for (const float got : values_) ASSERT_EQ(got, value);
+  }
+}
+
 TEST_F(ExchangeStateThreadsTest, EveryPullIsWholeAndEveryPushCounted) {
   for (int64_t iteration = 1; iteration <= 300; ++iteration) {
     const auto value = static_cast<float>(iteration);

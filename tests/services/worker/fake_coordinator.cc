@@ -82,6 +82,22 @@ void FakeSession::Grant(int64_t iteration, int64_t closing) {
   Send(std::move(command));
 }
 
+void FakeSession::GrantRound(int64_t iteration, int64_t closing) {
+  GrantRound(iteration, closing, /*base_version=*/closing);
+}
+
+void FakeSession::GrantRound(int64_t iteration, int64_t closing,
+                             int64_t base_version) {
+  v1::WorkerCommand command;
+  v1::Grant& grant = *command.mutable_grant();
+  grant.set_iteration(iteration);
+  grant.set_closing(closing);
+  grant.set_base_version(base_version);
+  grant.mutable_range()->set_end(32);
+  grant.mutable_plan()->set_round(static_cast<uint64_t>(iteration));
+  Send(std::move(command));
+}
+
 FakeCoordinator::FakeCoordinator(const std::string& address) {
   auto listening = Listen(address, ChannelProfile::kControl, {}, {this});
   CHECK(listening.ok());

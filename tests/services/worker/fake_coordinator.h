@@ -39,6 +39,9 @@ class FakeSession : public ServerStream<v1::WorkerMessage, v1::WorkerCommand> {
   void Assign(const v1::Assignment& assignment);
   void Stop(absl::StatusCode code = absl::StatusCode::kOk);
   void Grant(int64_t iteration, int64_t closing = 0);
+  // Of a rule with rounds: each update so far was a closing.
+  void GrantRound(int64_t iteration, int64_t closing);
+  void GrantRound(int64_t iteration, int64_t closing, int64_t base_version);
 
   using ServerStream::queued;
 

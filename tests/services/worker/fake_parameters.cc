@@ -72,14 +72,14 @@ v1::BeginJob FakeParameters::Begin(const v1::WorkerReady& ready,
   return begin;
 }
 
-void FakeParameters::HoldPulls() {
+void FakeParameters::HoldPulls(int64_t from_closing) {
   absl::MutexLock lock(&mu_);
-  hold_pulls_ = true;
+  hold_pulls_ = from_closing;
 }
 
 void FakeParameters::AnswerPulls() {
   absl::MutexLock lock(&mu_);
-  hold_pulls_ = false;
+  hold_pulls_.reset();
   for (const auto& weak : streams_) {
     const auto stream = weak.lock();
     for (const HeldPull& request : held_pulls_) {
@@ -94,6 +94,28 @@ void FakeParameters::AnswerPulls() {
 void FakeParameters::FailPulls(const absl::Status& status) {
   absl::MutexLock lock(&mu_);
   fail_pulls_ = status;
+  if (status.ok()) return;
+  hold_pulls_.reset();
+  for (const auto& weak : streams_) {
+    const auto stream = weak.lock();
+    for (const HeldPull& request : held_pulls_) {
+      if (stream) Fail(static_cast<Stream&>(*stream), request.number);
+    }
+  }
+  held_pulls_.clear();
+}
+
+std::vector<int64_t> FakeParameters::pulls() {
+  absl::MutexLock lock(&mu_);
+  return pulls_;
+}
+
+void FakeParameters::Fail(Stream& stream, uint64_t request) {
+  v1::Frame answer;
+  answer.mutable_pull_end()->set_request(request);
+  answer.mutable_pull_end()->set_code(static_cast<int>(fail_pulls_.code()));
+  answer.mutable_pull_end()->set_message(std::string(fail_pulls_.message()));
+  stream.Send(EncodeFrame(answer));
 }
 
 void FakeParameters::HoldPushes() {
@@ -169,18 +191,13 @@ void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
     answer.mutable_set_done();
     stream.Send(EncodeFrame(answer));
   } else if (header.has_pull()) {
-    if (hold_pulls_) {
+    pulls_.push_back(header.pull().closing());
+    if (hold_pulls_.has_value() && header.pull().closing() >= *hold_pulls_) {
       held_pulls_.push_back(
           {header.pull().request(), header.pull().without_frozen()});
       return held_.Put(true);
     }
-    if (!fail_pulls_.ok()) {
-      answer.mutable_pull_end()->set_request(header.pull().request());
-      answer.mutable_pull_end()->set_code(static_cast<int>(fail_pulls_.code()));
-      answer.mutable_pull_end()->set_message(
-          std::string(fail_pulls_.message()));
-      return stream.Send(EncodeFrame(answer));
-    }
+    if (!fail_pulls_.ok()) return Fail(stream, header.pull().request());
     Answer(stream, header.pull().request(), header.pull().without_frozen());
   } else if (header.has_push_block()) {
     pushed_[header.push_block().block()] = FrameBytes(frame);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,8 +41,9 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   // `begin` for a model of these tensors, a block each, all of them here.
   v1::BeginJob Begin(const v1::WorkerReady& ready, bool initialize);
 
-  // From now on pulls wait or fail, or pushes are not acknowledged.
-  void HoldPulls();
+  // From now on pulls of this closing, or a later one, wait; pulls fail, those
+  // held too; or pushes are not acknowledged.
+  void HoldPulls(int64_t from_closing = 0);
   void AnswerPulls();  // Those held, and all to come.
   void FailPulls(const absl::Status& status);
   void HoldPushes();
@@ -56,6 +58,8 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   v1::StreamHello NextHello();
   int sets();    // Starting values received, in blocks.
   int pushes();  // Whole pushes received.
+  // The closings that pulls have asked for.
+  std::vector<int64_t> pulls();
   // What was pushed last for a block; waits for the first time.
   std::string Pushed(uint32_t block);
 
@@ -73,6 +77,8 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   void OnMessage(Stream& stream, const ReceivedFrame& frame);
   void Answer(Stream& stream, uint64_t request, bool without_frozen)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Fail(Stream& stream, uint64_t request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static Buffer AckOf(int64_t iteration);
 
   absl::Mutex mu_;
@@ -82,7 +88,9 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   int sets_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pushed_blocks_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint32_t, std::string> pushed_ ABSL_GUARDED_BY(mu_);
-  bool hold_pulls_ ABSL_GUARDED_BY(mu_) = false;
+  // From this closing on; none: none.
+  std::optional<int64_t> hold_pulls_ ABSL_GUARDED_BY(mu_);
+  std::vector<int64_t> pulls_ ABSL_GUARDED_BY(mu_);
   std::vector<HeldPull> held_pulls_ ABSL_GUARDED_BY(mu_);
   absl::Status fail_pulls_ ABSL_GUARDED_BY(mu_);
   bool hold_pushes_ ABSL_GUARDED_BY(mu_) = false;
