@@ -3,8 +3,12 @@
 // worker computes nothing; an iteration is grant, pull, push, acknowledgement,
 // PushDone and the way to the next grant. With a backup, a second server has
 // the push before it is acknowledged; with a journal, the coordinator has
-// written the report down before it grants anything. Time of the processor is
-// all threads'.
+// written the report down before it grants anything. With `ahead` the weights
+// are asked for behind the push, as a worker does where it foretells the
+// closing. Time of the processor is all threads'.
+//
+// Of the parts, `grant_ms` is from the acknowledgement to the grant,
+// `weights_ms` from the grant to the weights, `push_ms` the rest.
 
 #include <benchmark/benchmark.h>
 
@@ -33,11 +37,25 @@ struct Arrays {
   std::vector<float> gradient = std::vector<float>(kTensors * kTensorFloats);
 };
 
+// Of some iterations, in milliseconds.
+struct Times {
+  std::vector<double> all;
+  std::vector<double> grant;
+  std::vector<double> weights;
+  std::vector<double> push;
+};
+
+double At(std::vector<double>& times, double share) {
+  std::sort(times.begin(), times.end());
+  return times[static_cast<size_t>(share * static_cast<double>(times.size()))];
+}
+
 // A worker that is driven iteration by iteration.
 class IdleWorker {
  public:
-  explicit IdleWorker(const std::string& address)
-      : control_(std::make_shared<CoordinatorAddresses>(address), Hello()) {
+  IdleWorker(const std::string& address, bool ahead)
+      : ahead_(ahead),
+        control_(std::make_shared<CoordinatorAddresses>(address), Hello()) {
     Next();  // Registered.
     const v1::Assignment assignment = Next().assign();
     v1::WorkerMessage ready;
@@ -72,14 +90,17 @@ class IdleWorker {
     control_.Send(std::move(initialized));
   }
 
-  void Iterate() {
+  void Iterate(Times& times) {
+    const absl::Time began = Clock::Real().Now();
     const v1::WorkerCommand command = Next();
+    const absl::Time granted = Clock::Real().Now();
     CHECK(command.has_grant());
     const v1::Grant& grant = command.grant();
     const bool fits = forecast_.Take(grant.closing(), grant.base_version());
     CHECK((fits && asked_ ? parameters_->AwaitAhead()
                           : parameters_->Pull(grant.closing()))
               .ok());
+    const absl::Time pulled = Clock::Real().Now();
     v1::PushBlock push;
     push.set_iteration(grant.iteration());
     push.set_samples(grant.range().end() - grant.range().begin());
@@ -92,7 +113,7 @@ class IdleWorker {
     parameters_->BeginPush(push);
     for (int i = kTensors - 1; i >= 0; --i) parameters_->PushTensor(i);
     const std::optional<int64_t> next = forecast_.Next();
-    asked_ = next.has_value();
+    asked_ = ahead_ && next.has_value();
     if (asked_) parameters_->PullAhead(*next);
     const auto taken = [&](const PushResult&) {
       v1::WorkerMessage done;
@@ -101,6 +122,11 @@ class IdleWorker {
       control_.Send(std::move(done));
     };
     CHECK(parameters_->FinishPush(taken).ok());
+    const absl::Time pushed = Clock::Real().Now();
+    times.grant.push_back(absl::ToDoubleMilliseconds(granted - began));
+    times.weights.push_back(absl::ToDoubleMilliseconds(pulled - granted));
+    times.push.push_back(absl::ToDoubleMilliseconds(pushed - pulled));
+    times.all.push_back(absl::ToDoubleMilliseconds(pushed - began));
   }
 
  private:
@@ -115,6 +141,7 @@ class IdleWorker {
     return *std::move(command);
   }
 
+  const bool ahead_;
   ControlStream control_;
   std::shared_ptr<Arrays> arrays_ = std::make_shared<Arrays>();
   std::unique_ptr<ParameterClient> parameters_;
@@ -125,40 +152,39 @@ class IdleWorker {
 void BM_IterationOverhead(benchmark::State& state, const char* paradigm) {
   const auto replicas = static_cast<uint32_t>(state.range(0));
   const bool journal = state.range(1) != 0;
+  const bool ahead = state.range(2) != 0;
   v1::JobSpec job = SmallJob(paradigm, /*workers=*/1);
   job.mutable_stop()->set_epochs(1000);
   job.set_servers(1);
   job.set_replicas(replicas);
   LocalCluster cluster(/*servers=*/1 + replicas, journal);
   std::thread run([&] { cluster.Run(job).IgnoreError(); });
-  std::vector<double> milliseconds;
+  Times times;
   {
-    IdleWorker worker(cluster.address());
+    IdleWorker worker(cluster.address(), ahead);
     // The first one includes the start of the job; a backup is filled beside
     // the next ones.
-    for (int i = 0; i < 100; ++i) worker.Iterate();
-    for (auto _ : state) {
-      const absl::Time began = Clock::Real().Now();
-      worker.Iterate();
-      milliseconds.push_back(
-          absl::ToDoubleMilliseconds(Clock::Real().Now() - began));
-    }
+    Times first;
+    for (int i = 0; i < 100; ++i) worker.Iterate(first);
+    for (auto _ : state) worker.Iterate(times);
   }
   cluster.Cancel();
   run.join();
-  std::sort(milliseconds.begin(), milliseconds.end());
-  state.counters["median_ms"] = milliseconds[milliseconds.size() / 2];
-  state.counters["p99_ms"] = milliseconds[milliseconds.size() * 99 / 100];
+  state.counters["median_ms"] = At(times.all, 0.5);
+  state.counters["p99_ms"] = At(times.all, 0.99);
+  state.counters["grant_ms"] = At(times.grant, 0.5);
+  state.counters["weights_ms"] = At(times.weights, 0.5);
+  state.counters["push_ms"] = At(times.push, 0.5);
 }
 BENCHMARK_CAPTURE(BM_IterationOverhead, asp, "asp")
-    ->ArgNames({"replicas", "journal"})
-    ->ArgsProduct({{0, 1}, {0, 1}})
+    ->ArgNames({"replicas", "journal", "ahead"})
+    ->ArgsProduct({{0, 1}, {0, 1}, {0}})  // It has no closings.
     ->MeasureProcessCPUTime()
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 BENCHMARK_CAPTURE(BM_IterationOverhead, bsp, "bsp")
-    ->ArgNames({"replicas", "journal"})
-    ->ArgsProduct({{0, 1}, {0, 1}})
+    ->ArgNames({"replicas", "journal", "ahead"})
+    ->ArgsProduct({{0, 1}, {0, 1}, {0, 1}})
     ->MeasureProcessCPUTime()
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
