@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "services/coordinator/planner/recent_paces.h"
+#include "services/coordinator/planner/tempo.h"
 
 namespace paceline {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,8 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "common/micro_batches.h"
 #include "common/rng.h"
+#include "services/coordinator/planner/tempo.h"
+#include "services/coordinator/planner/worker_sample.h"
 #include "services/simulator/virtual_cluster.h"
 
 namespace paceline {
@@ -28,38 +30,60 @@ constexpr double kLeastIterations = 12;
 constexpr double kUsualPushes = 20'000;
 constexpr double kMostPushes = 100'000;
 
-// Iterations of a worker, cut and uncut, that tell them apart.
-constexpr size_t kEachKind = 3;
-constexpr double kMostMicroBatchCost = 1;
-
 // A rule measures the workers before it is what it can be.
 constexpr double kWarmUp = 0.25;
+
+// More workers than that are played by as many that stand for them. To play
+// fewer takes less time but says less of the rules that make groups.
+constexpr size_t kPlayedWhole = 150;
+constexpr size_t kSample = 100;
+// And by a few, which say what comes of it that some of more are later: so
+// often, for one play depends on luck.
+constexpr size_t kFew = 25;
+constexpr uint64_t kPlaysOfFew = 2;
 
 // Counts what the coordinator counts after the warm-up.
 class Tally final : public ClusterObserver {
  public:
-  explicit Tally(Nanos from) : from_(from) {}
+  Tally(Nanos from, Nanos until) : from_(from), until_(until) {}
 
   void Decided(Nanos at, const RunOutput& output) override {
-    const auto* const counted = std::get_if<PushCounted>(&output);
-    if (counted == nullptr || at < from_) return;
-    const double trained =
-        static_cast<double>(counted->samples) - counted->discarded;
-    samples_ += trained;
-    stale_ += trained * static_cast<double>(counted->staleness);
+    if (at < from_) return;
+    if (const auto* const counted = std::get_if<PushCounted>(&output)) {
+      const double trained =
+          static_cast<double>(counted->samples) - counted->discarded;
+      samples_ += trained;
+      stale_ += trained * static_cast<double>(counted->staleness);
+      first_ = std::min(first_, counted->version);
+      latest_ = counted->version;
+    } else if (const auto* const command =
+                   std::get_if<NumberedCommand>(&output)) {
+      closings_ += std::holds_alternative<CloseCommand>(command->command);
+    }
   }
 
-  Forecast Over(Nanos until) const {
+  Forecast ToForecast() const {
     Forecast forecast;
-    forecast.samples_per_second = samples_ / ToSeconds(until - from_);
+    forecast.samples_per_second = samples_ / ToSeconds(until_ - from_);
     if (samples_ > 0) forecast.staleness = stale_ / samples_;
     return forecast;
   }
 
+  // The share of the updates that were single pushes.
+  double SinglePushes() const {
+    const auto updates = static_cast<double>(latest_ - first_);
+    if (updates <= 0) return 0;
+    return std::clamp(1 - closings_ / updates, 0.0, 1.0);
+  }
+
  private:
   const Nanos from_;
+  const Nanos until_;
   double samples_ = 0;
   double stale_ = 0;  // Their staleness, added up.
+  double closings_ = 0;
+  Version first_ = std::numeric_limits<Version>::max();
+  Version latest_ = 0;
 };
 
 // What a pull took includes what a server parked it for, which another
@@ -73,46 +97,14 @@ absl::Duration UsualPull(const std::vector<MeasuredIteration>& iterations) {
   return *quarter;
 }
 
-// Seconds of computing for each sample: of iterations that are alike cut, or
-// of all.
-struct Tempo {
-  size_t iterations = 0;
-  double seconds = 0;
-  double samples = 0;
-  double extra = 0;  // Micro-batches after the first.
-
-  void Add(const MeasuredIteration& it) {
-    ++iterations;
-    seconds += absl::ToDoubleSeconds(it.compute);
-    samples += it.samples;
-    extra += it.micro_batches - 1.0;
-  }
-};
-
-Tempo TempoOf(const std::vector<MeasuredIteration>& iterations) {
-  Tempo tempo;
-  for (const MeasuredIteration& it : iterations) tempo.Add(it);
-  return tempo;
-}
-
-// Of computing a full batch as a whole, in seconds.
-double UncutBatch(const PlayedJob& job, const Tempo& tempo) {
-  return tempo.seconds /
-         (tempo.samples / job.batch_size + job.micro_batch_cost * tempo.extra);
-}
-
 WorkerSpec ToSpec(const PlayedJob& job, const MeasuredWorker& worker,
                   uint64_t luck) {
   const auto pull = absl::ToInt64Nanoseconds(UsualPull(worker.iterations));
   const double cost =
-      job.micro_batch_cost * UncutBatch(job, TempoOf(worker.iterations)) * 1e9;
+      job.micro_batch_cost * UncutBatch(job, TempoOf(worker.iterations));
   auto recorded = std::make_shared<std::vector<RecordedIteration>>();
   for (const MeasuredIteration& it : worker.iterations) {
-    const auto compute =
-        static_cast<double>(absl::ToInt64Nanoseconds(it.compute));
-    // However short it was, not all of it was for the cuts.
-    const double net =
-        std::max(compute - cost * (it.micro_batches - 1.0), compute / 4);
+    const double net = NetSeconds(it, cost) * 1e9;
     recorded->push_back({.compute = std::max<Nanos>(1, std::llround(net)),
                          .samples = it.samples,
                          .push = absl::ToInt64Nanoseconds(it.push),
@@ -121,13 +113,14 @@ WorkerSpec ToSpec(const PlayedJob& job, const MeasuredWorker& worker,
   WorkerSpec spec;
   spec.name = worker.name;
   spec.wishes = worker.wishes;
-  spec.device.micro_batch = std::llround(cost);
+  spec.device.micro_batch = std::llround(cost * 1e9);
   spec.device.offset = luck % recorded->size();
   spec.device.recorded = std::move(recorded);
   return spec;
 }
 
-Nanos SpanOf(const PlayedJob& job, absl::Span<const MeasuredWorker> workers) {
+Nanos SpanOf(const PlayedJob& job, absl::Span<const MeasuredWorker> workers,
+             bool in_full) {
   double slowest = 0;
   double pushes_per_second = 0;
   for (const MeasuredWorker& worker : workers) {
@@ -135,6 +128,7 @@ Nanos SpanOf(const PlayedJob& job, absl::Span<const MeasuredWorker> workers) {
     slowest = std::max(slowest, each);
     pushes_per_second += 1 / each;
   }
+  if (in_full) return static_cast<Nanos>(kIterations * slowest * 1e9);
   const double usual =
       std::clamp(kUsualPushes / pushes_per_second, kLeastIterations * slowest,
                  kIterations * slowest);
@@ -142,57 +136,9 @@ Nanos SpanOf(const PlayedJob& job, absl::Span<const MeasuredWorker> workers) {
   return static_cast<Nanos>(seconds * 1e9);
 }
 
-}  // namespace
-
-uint32_t UncutMicroBatches(const PlayedJob& job, const SampleWishes& wishes,
-                           uint32_t samples) {
-  const uint32_t limit =
-      MicroBatchLimit(job.batch_size, job.micro_batch, wishes.micro_batch, 0);
-  return (samples + limit - 1) / limit;
-}
-
-std::optional<double> MicroBatchCost(const PlayedJob& job,
-                                     absl::Span<const MeasuredWorker> workers) {
-  double longer = 0;  // Than uncut, in full batches' time,
-  double extra = 0;   // of so many micro-batches more.
-  for (const MeasuredWorker& worker : workers) {
-    Tempo uncut;
-    Tempo cut;
-    for (const MeasuredIteration& it : worker.iterations) {
-      const bool whole =
-          it.micro_batches <= UncutMicroBatches(job, worker.wishes, it.samples);
-      (whole ? uncut : cut).Add(it);
-    }
-    if (uncut.iterations < kEachKind || cut.iterations < kEachKind) continue;
-    const double batch = uncut.seconds / uncut.samples * job.batch_size;
-    longer += cut.seconds / batch - cut.samples / job.batch_size;
-    // The uncut ones have some, too, if the job has micro-batches.
-    extra += cut.extra - uncut.extra * cut.samples / uncut.samples;
-  }
-  if (extra <= 0) return std::nullopt;
-  return std::clamp(longer / extra, 0.0, kMostMicroBatchCost);
-}
-
-double SecondsOfBatch(const PlayedJob& job, const MeasuredWorker& worker) {
-  absl::Duration pushes;
-  for (const MeasuredIteration& it : worker.iterations) pushes += it.push;
-  const Tempo tempo = TempoOf(worker.iterations);
-  return UncutBatch(job, tempo) +
-         absl::ToDoubleSeconds(pushes) / static_cast<double>(tempo.iterations);
-}
-
-double WorthOfStale(double staleness, size_t workers) {
-  const double others = std::max<double>(1, static_cast<double>(workers) - 1);
-  return 1 / (1 + kPriceOfStaleness * staleness / others +
-              kPriceOfAny * std::min(1.0, staleness));
-}
-
-double Forecast::Value(size_t workers) const {
-  return samples_per_second * WorthOfStale(staleness, workers);
-}
-
-Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
-              absl::Span<const MeasuredWorker> workers, uint64_t luck) {
+Tally PlayTallied(const ParadigmSpec& paradigm, const PlayedJob& job,
+                  absl::Span<const MeasuredWorker> workers, uint64_t luck,
+                  bool in_full = false) {
   CHECK(!workers.empty());
   ClusterSpec spec;
   for (size_t i = 0; i < workers.size(); ++i) {
@@ -207,11 +153,73 @@ Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
   spec.train_samples = 1u << 30;
   spec.samples_end = false;
   spec.run.lease = absl::Hours(24 * 365);
-  spec.end = SpanOf(job, workers);
+  spec.end = SpanOf(job, workers, in_full);
   spec.seed = luck;
-  Tally tally(static_cast<Nanos>(kWarmUp * static_cast<double>(spec.end)));
+  Tally tally(static_cast<Nanos>(kWarmUp * static_cast<double>(spec.end)),
+              spec.end);
   VirtualCluster(&spec, {&tally}).Run();
-  return tally.Over(spec.end);
+  return tally;
+}
+
+// By `most` workers that stand for all.  REQUIRES: AmongSome() of them.
+Forecast PlaySample(const ParadigmSpec& paradigm, const PlayedJob& job,
+                    absl::Span<const MeasuredWorker> workers, size_t most,
+                    uint64_t luck) {
+  const bool latest = AwaitsOf(paradigm) == Awaits::kAll;
+  std::vector<MeasuredWorker> some;
+  for (const Stratum& stratum : Stratify(job, workers, most)) {
+    some.push_back(latest ? LatestOf(job, workers, stratum)
+                          : workers[stratum.pick]);
+  }
+  const Tally tally =
+      PlayTallied(*AmongSome(paradigm, most, workers.size()), job, some, luck);
+  const double each =
+      static_cast<double>(workers.size()) / static_cast<double>(most);
+  Forecast forecast = tally.ToForecast();
+  forecast.samples_per_second *= each;
+  // There are as many rounds, but more single pushes.
+  forecast.staleness *= 1 + tally.SinglePushes() * (each - 1);
+  return forecast;
+}
+
+}  // namespace
+
+double WorthOfStale(double staleness, size_t workers) {
+  const double others = std::max<double>(1, static_cast<double>(workers) - 1);
+  return 1 / (1 + kPriceOfStaleness * staleness / others +
+              kPriceOfAny * std::min(1.0, staleness));
+}
+
+double Forecast::Value(size_t workers) const {
+  return samples_per_second * WorthOfStale(staleness, workers);
+}
+
+Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
+              absl::Span<const MeasuredWorker> workers, uint64_t luck) {
+  const size_t all = workers.size();
+  const bool whole = all <= kPlayedWhole || !AmongSome(paradigm, kFew, all);
+  if (whole) return PlayTallied(paradigm, job, workers, luck).ToForecast();
+  Forecast forecast = PlaySample(paradigm, job, workers, kSample, luck);
+  if (AwaitsOf(paradigm) != Awaits::kSome) return forecast;
+  double few = 0;
+  for (uint64_t i = 0; i < kPlaysOfFew; ++i) {
+    few += PlaySample(paradigm, job, workers, kFew, DeriveSeed(luck, i))
+               .samples_per_second /
+           kPlaysOfFew;
+  }
+  if (few > forecast.samples_per_second) {
+    const double fewer = double{kSample} / double{kFew};
+    const double more = static_cast<double>(all) / double{kSample};
+    forecast.samples_per_second *= std::pow(forecast.samples_per_second / few,
+                                            std::log(more) / std::log(fewer));
+  }
+  return forecast;
+}
+
+Forecast PlayWhole(const ParadigmSpec& paradigm, const PlayedJob& job,
+                   absl::Span<const MeasuredWorker> workers, uint64_t luck) {
+  return PlayTallied(paradigm, job, workers, luck, /*in_full=*/true)
+      .ToForecast();
 }
 
 std::vector<std::string> ParadigmsFor(size_t workers) {

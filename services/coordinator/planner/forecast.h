@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,28 +30,18 @@ struct Forecast {
 // accurate than BSP after the same samples of a harder task.
 double WorthOfStale(double staleness, size_t workers);
 
-// Micro-batches of so many samples of such a worker that no paradigm cuts
-// further.
-uint32_t UncutMicroBatches(const PlayedJob& job, const SampleWishes& wishes,
-                           uint32_t samples);
-
-// PlayedJob::micro_batch_cost by what was measured: by how much longer a sample
-// takes in iterations that a paradigm has cut than in others of the same
-// workers. Nothing, unless there are enough of both kinds.
-std::optional<double> MicroBatchCost(const PlayedJob& job,
-                                     absl::Span<const MeasuredWorker> workers);
-
-// What the worker takes for a full batch that is not cut, push included, on
-// average, in seconds.  REQUIRES: it has iterations.
-double SecondsOfBatch(const PlayedJob& job, const MeasuredWorker& worker);
-
 // Plays the paradigm on iterations that were measured: the real core, virtual
 // workers. The same arguments give the same result. `luck` chooses where each
 // worker's iterations begin. Takes some microseconds for each push, of which
-// there are some 20,000 at most, and 100,000 where paces differ very much.
+// there are some 20,000 at most, and 100,000 where paces differ very much. More
+// than 150 workers are played by 100 that stand for them (worker_sample.h).
 // REQUIRES: at least one worker; each has iterations.
 Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
               absl::Span<const MeasuredWorker> workers, uint64_t luck = 1);
+
+// The same by playing all of them, however many there are.
+Forecast PlayWhole(const ParadigmSpec& paradigm, const PlayedJob& job,
+                   absl::Span<const MeasuredWorker> workers, uint64_t luck = 1);
 
 // What is worth playing with so many workers, as people write it. Each can be
 // had by SwitchParadigm, at any moment.

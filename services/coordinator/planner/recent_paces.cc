@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
-#include "services/coordinator/planner/forecast.h"
+#include "services/coordinator/planner/tempo.h"
 
 namespace paceline {
 namespace {

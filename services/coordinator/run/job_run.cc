@@ -462,7 +462,10 @@ std::optional<TrainingPaces> JobRun::Paces() const {
   for (const WorkerId worker : core->Members()) {
     const RunMember* const member = course_.members().Find(worker);
     if (member == nullptr) continue;
-    seen.workers.push_back({member->name, member->wishes, paces_.Of(worker)});
+    const auto linked = members_.find(worker);
+    seen.workers.push_back(
+        {member->name, member->wishes, paces_.Of(worker),
+         linked == members_.end() ? "" : linked->second.pool});
   }
   return seen;
 }

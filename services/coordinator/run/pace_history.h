@@ -31,6 +31,7 @@ struct MeasuredWorker {
   std::string name;
   SampleWishes wishes = {};
   std::vector<MeasuredIteration> iterations = {};  // The latest, in order.
+  std::string pool = {};                           // Empty: of none.
 };
 
 // The latest iterations of each worker: what other paradigms are played on.

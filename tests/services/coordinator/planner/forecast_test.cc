@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "services/coordinator/planner/tempo.h"
 #include "tests/services/coordinator/planner/measured_workers.h"
 
 namespace paceline {
