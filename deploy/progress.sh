@@ -13,6 +13,7 @@ duration_text() {
 
 # The last thing that the log says of how far it is: ninja's [23/170], or what
 # apt reports with APT::Status-Fd.
+# REQUIRES: the log is there.
 progress_of() {
   tail -c 4096 "$1" | tr '\r' '\n' | awk '
     match($0, /^\[[0-9]+\/[0-9]+\]/) {
@@ -36,12 +37,15 @@ run_step() {
     terminal=1 interval=1
   fi
   mkdir -p "$(dirname "$log")"
+  # It is there before anybody looks: on a busy machine the first look is
+  # sooner than the command. And it says nothing of an earlier run.
+  : >"$log"
   # In a process group of its own, so that nothing of it outlives the script.
   set -m
-  "$@" >"$log" 2>&1 </dev/null &
+  "$@" >>"$log" 2>&1 </dev/null &
   child=$!
   set +m
-  trap 'kill -- "-$child" 2>/dev/null; exit 130' INT TERM
+  trap 'kill -- "-$child" 2>/dev/null; exit 130' INT TERM HUP
   [[ -n "$terminal" ]] || echo "$label" >&2
   next=$interval
   while kill -0 "$child" 2>/dev/null; do
@@ -57,7 +61,7 @@ run_step() {
     sleep 0.5
   done
   wait "$child" || rc=$?
-  trap - INT TERM
+  trap - INT TERM HUP
   [[ -z "$terminal" ]] || printf '\r\033[K' >&2
   line=$(duration_text $((SECONDS - begin)))
   if ((rc != 0)); then
