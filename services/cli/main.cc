@@ -17,6 +17,7 @@
 #include "common/status.h"
 #include "common/unique_fd.h"
 #include "services/cli/admin/admin_commands.h"
+#include "services/cli/advised_job.h"
 #include "services/cli/certificates/certificate_commands.h"
 #include "services/cli/cluster.h"
 #include "services/cli/exit_code.h"
@@ -180,6 +181,8 @@ int Main(int argc, char** argv) {
   CLI::App* advise = app.add_subcommand(
       "advise", "Say which paradigm suits workers, by simulating them");
   AddAdviseFlags(*advise, advise_flags);
+  AdvisedJobFlags advised_job;
+  AddAdvisedJobFlags(*advise, advised_job);
   ReproduceFlags reproduce_flags;
   CLI::App* reproduce = app.add_subcommand(
       "reproduce", "Run the experiment of a paper, beside what that says");
@@ -200,6 +203,9 @@ int Main(int argc, char** argv) {
     return PrintSimulated(RunSimulate(simulate_flags, Typed(argc, argv), Note));
   }
   if (advise->parsed()) {
+    const ExitCode taken =
+        TakeAdvisedJob(admin->session(), *advise, advised_job, advise_flags);
+    if (taken != ExitCode::kSuccess) return static_cast<int>(taken);
     return PrintSimulated(RunAdvise(advise_flags, Typed(argc, argv), Note));
   }
   if (reproduce->parsed()) {

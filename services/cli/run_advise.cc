@@ -21,6 +21,9 @@ Examples:
   paceline local --record times.jsonl --paradigm asp
   paceline advise --trace times.jsonl
 
+  # What would suit the workers of a job on a cluster:
+  paceline advise --job mnist
+
   # Four workers, one four times slower; small batches cost 2 % more each:
   paceline advise --iteration-times 1,1,1,4 --micro-batch-cost 0.02
 
@@ -31,8 +34,9 @@ Examples:
 Profiles, jitters and traces are those of `paceline simulate`.
 
 Exit codes: 0 success; 1 a run failed or could not end; 2 a flag or an input is
-  wrong; 3 the trace or the data do not exist; 4 the page cannot be written.
-The same flags give the same output, byte for byte.)";
+  wrong; 3 the trace, the job or the data do not exist; 4 the page cannot be
+  written, or nothing is known of the job; 5 denied; 6 the coordinator is away.
+The same flags give the same output, byte for byte, but for a job that runs.)";
 
 // What is ranked unless --paradigm says so; the first one is what the others
 // are compared with.

@@ -24,6 +24,8 @@ struct SimulateFlags : JobFlags {
   std::vector<std::string> jitter;
   double micro_batch_cost = 0;  // Of the mean time of a full batch.
   std::string trace;
+  // What such a file has, of a job; `trace` is empty then. No flag fills it.
+  std::string job_trace;
 
   std::string duration;    // Empty: until all samples are counted.
   int64_t iterations = 0;  // Of these three at most one is given.

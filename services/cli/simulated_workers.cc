@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -169,21 +170,29 @@ Nanos MeanOf(const std::vector<RecordedIteration>& iterations,
   return std::clamp<Nanos>(std::llround(sum / n), 1, kHour);
 }
 
+absl::StatusOr<std::vector<RecordedWorker>> ReadRecorded(
+    const SimulateFlags& flags) {
+  const auto batch_size = static_cast<uint32_t>(flags.batch_size);
+  if (!flags.trace.empty()) return ReadTraceFile(flags.trace, batch_size);
+  std::istringstream lines(flags.job_trace);
+  return Annotate(ReadTrace(lines, batch_size), "--job");
+}
+
 // Copies of a recorded worker begin at different places, so that they do not
 // run in step.
 absl::StatusOr<std::vector<WorkerSpec>> RecordedWorkers(
     const SimulateFlags& flags) {
   if (!flags.iteration_times.empty() || flags.profile != "uniform" ||
       !flags.jitter.empty()) {
-    return absl::InvalidArgumentError(
-        "--trace contradicts --iteration-times, --profile and --jitter: it "
-        "has the times itself");
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.trace.empty() ? "--job" : "--trace",
+        " contradicts --iteration-times, --profile and --jitter: it has the "
+        "times itself"));
   }
   PACELINE_RETURN_IF_ERROR(
       CheckInRange("--workers", flags.workers, 0, kMostWorkers));
-  PACELINE_ASSIGN_OR_RETURN(
-      const std::vector<RecordedWorker> recorded,
-      ReadTraceFile(flags.trace, static_cast<uint32_t>(flags.batch_size)));
+  PACELINE_ASSIGN_OR_RETURN(const std::vector<RecordedWorker> recorded,
+                            ReadRecorded(flags));
   const size_t count =
       flags.workers == 0 ? recorded.size() : static_cast<size_t>(flags.workers);
   const size_t copies = (count + recorded.size() - 1) / recorded.size();
@@ -317,9 +326,10 @@ absl::Status Check(const std::vector<MembershipChange>& changes,
 
 absl::StatusOr<std::vector<WorkerSpec>> ParseSimulatedWorkers(
     const SimulateFlags& flags) {
-  PACELINE_ASSIGN_OR_RETURN(
-      std::vector<WorkerSpec> workers,
-      flags.trace.empty() ? MadeUpWorkers(flags) : RecordedWorkers(flags));
+  PACELINE_ASSIGN_OR_RETURN(std::vector<WorkerSpec> workers,
+                            flags.trace.empty() && flags.job_trace.empty()
+                                ? MadeUpWorkers(flags)
+                                : RecordedWorkers(flags));
   if (!(flags.micro_batch_cost >= 0 && flags.micro_batch_cost <= 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--micro-batch-cost ", flags.micro_batch_cost,

@@ -24,7 +24,7 @@ SLOWDOWNS = (1, 1, 1, 4)
 # Of a batch, in seconds, by worker.
 WANTED = {f"w{i}": STEP * slower for i, slower in enumerate(SLOWDOWNS)}
 SAMPLES = 12_000  # An epoch of synthetic:shapes.
-BATCH = 32
+BATCH = 48  # Not what `advise` takes of itself.
 
 
 def paceline(*words):
@@ -87,6 +87,11 @@ class JobTraceTest(unittest.TestCase):
 
         by_recording, by_trace = advice(recorded), advice(traced)
         self.assertEqual(by_trace["advised"], by_recording["advised"])
+        # The same as with the file, byte for byte: of its own batches.
+        self.assertEqual(
+            jobs("advise", "--job", "traced", "--repeat", "1", "-o", "json"),
+            paceline("advise", "--trace", str(traced), "--batch-size",
+                     str(BATCH), "--repeat", "1", "-o", "json"))
         # It is worth something, or the test says nothing.
         self.assertNotEqual(by_trace["advised"], "bsp")
 
@@ -98,6 +103,13 @@ class JobTraceTest(unittest.TestCase):
                     workers={"min": 1}, stop={"epochs": 1})
         with self.assertRaisesRegex(AssertionError, "knows no iteration"):
             jobs("job", "trace", "waits")
+        for flags, error in (
+                (("--job", "waits"), "knows no iteration"),
+                (("--job", "nobody"), "namespaces/default/jobs/nobody"),
+                (("--job", "waits", "--trace", "x"), "--job contradicts --trace"),
+                (("--iteration-times", "1,2", "-n", "default"), "need --job")):
+            with self.assertRaisesRegex(AssertionError, error):
+                jobs("advise", *flags)
 
 
 if __name__ == "__main__":

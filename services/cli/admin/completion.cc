@@ -73,6 +73,7 @@ const std::vector<KnownValues>& AllKnownValues() {
       {"--precision", {"fp32", "tf32", "bf16"}},
       {"--profile",
        {"uniform", "ratio:", "four-speeds", "bursts", "exponential"}},
+      {"--job", {}, Live::kJobs},
       {"--context", {}, Live::kContexts},
       {"--checkpoint", {}, Live::kCheckpoints},
       {"--filename", {}, Live::kFiles},
