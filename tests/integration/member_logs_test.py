@@ -21,6 +21,7 @@ BIN = None
 PROGRAM = pathlib.Path(__file__).resolve().parent / "plain_program.py"
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="paceline-logs-"))
 NOT_FOUND = 3
+UNAVAILABLE = 6
 
 
 class MemberLogsTest(unittest.TestCase):
@@ -28,7 +29,7 @@ class MemberLogsTest(unittest.TestCase):
     def setUpClass(cls):
         cls.cluster = RealCluster(
             BIN, SCRATCH, 1,
-            [("w0", []), ("w1", []), ("w2", []),
+            [("w0", []), ("w1", []), ("w2", []), ("w3", ["--pool", "odd"]),
              ("p0", ["--program", "plain", "--exec",
                      f"exec {sys.executable} {PROGRAM} {SCRATCH}"])],
             # Longer than a member that is asked has to answer.
@@ -159,6 +160,39 @@ class MemberLogsTest(unittest.TestCase):
         error, code = self.refused("worker", "logs", "nobody")
         self.assertEqual(code, NOT_FOUND)
         self.assertIn("has not seen it lately", error)
+
+    def test_a_log_is_followed_until_the_process_is_gone(self):
+        told = SCRATCH / "followed"
+        with told.open("w") as out:
+            process = subprocess.Popen(
+                [BIN / "paceline", "worker", "logs", "w3", "-f", "--tail", "1",
+                 "--request-timeout", "2s"],
+                env={"HOME": str(SCRATCH),
+                     "PACELINE_ADDRESS": self.cluster.address},
+                stdout=out, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        lines = until("its last line is told",
+                      lambda: told.read_text().splitlines())
+        self.assertEqual(len(lines), 1)
+        self.commands.create("followed", model="logreg", data="synthetic:tiny",
+                             batch_size=32, stop={"epochs": 1},
+                             workers={"min": 1, "pools": ["odd"]})
+        self.commands.await_state("followed", "SUCCEEDED")
+        until("it is told that the job was assigned",
+              lambda: "  assigned" in told.read_text())
+        self.cluster.kill("w3")
+        _, error = process.communicate(timeout=LONG)
+        self.assertIn("workers/w3", error)
+        self.assertIn(process.returncode, (NOT_FOUND, UNAVAILABLE))
+        # Each line is told once, in the order of the log, beginning with the
+        # last one at the time.
+        shown = told.read_text().splitlines()
+        self.assertGreater(len(shown), len(lines))
+        logged = [own["message"] for own in self.own_log("w3")]
+        begin = next(i for i, message in enumerate(logged)
+                     if f"  {message}" in shown[0])
+        for line, message in zip(shown, logged[begin:], strict=False):
+            self.assertIn(f"  {message}", line)
 
     def test_wrong_requests_are_refused(self):
         self.assertIn("must not be negative",

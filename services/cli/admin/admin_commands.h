@@ -49,6 +49,10 @@ void AddWorkerCommands(CLI::App& root, ChosenCommand& chosen);
 void AddServerCommands(CLI::App& root, ChosenCommand& chosen);
 void AddAuditCommands(CLI::App& root, ChosenCommand& chosen);
 
+// `paceline worker logs` and `paceline server logs`, to those nouns.
+void AddWorkerLogsCommand(CLI::App& worker, ChosenCommand& chosen);
+void AddServerLogsCommand(CLI::App& server, ChosenCommand& chosen);
+
 // `paceline worker manifest`, to `worker`.
 void AddManifestCommand(CLI::App& worker, ChosenCommand& chosen);
 

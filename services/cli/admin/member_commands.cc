@@ -8,7 +8,6 @@
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
-#include "services/cli/admin/output/log_view.h"
 #include "services/cli/admin/output/member_view.h"
 #include "services/cli/admin/resource_name.h"
 
@@ -116,62 +115,6 @@ absl::Status UndrainWorker(Session& session, const WorkerNamesFlags& /*flags*/,
       worker, absl::StrCat("worker/", LastPart(worker.name()), " undrained"));
 }
 
-struct MemberLogFlags : CommonFlags {
-  std::string name;
-  int32_t tail = 0;
-};
-
-// ReadWorkerLog and ReadServerLog are of one form.
-template <class Request, class Response>
-absl::Status PrintLog(Session& session, const MemberLogFlags& flags,
-                      const absl::StatusOr<std::string>& name,
-                      UnaryMethod<ClusterApi, Request, Response> method) {
-  PACELINE_RETURN_IF_ERROR(name.status());
-  if (flags.tail < 0) {
-    return absl::InvalidArgumentError("--tail: must not be negative");
-  }
-  Request request;
-  request.set_name(*name);
-  request.set_tail(flags.tail);
-  PACELINE_ASSIGN_OR_RETURN(const Response response,
-                            session.Call(method, request));
-  if (response.lines().empty() && session.tabular()) {
-    session.Note("nothing has been logged");
-  }
-  return session.Print({.messages = {&response},
-                        .whole = &response,
-                        .text = [&](bool /*wide*/, bool /*headers*/) {
-                          return LogText(response.lines());
-                        }});
-}
-
-absl::Status ShowWorkerLog(Session& session, const MemberLogFlags& flags) {
-  return PrintLog(session, flags, WorkerName(flags.name),
-                  &ClusterApi::ReadWorkerLog);
-}
-
-absl::Status ShowServerLog(Session& session, const MemberLogFlags& flags) {
-  return PrintLog(session, flags, ServerName(flags.name),
-                  &ClusterApi::ReadServerLog);
-}
-
-template <class Show>
-void AddLogsCommand(CLI::App& parent, ChosenCommand& chosen,
-                    const std::string& help, const std::string& noun,
-                    const std::string& noun_help, Show show) {
-  const auto logs =
-      AddCommand<MemberLogFlags>(parent, "logs", help, chosen, show);
-  logs.app->add_option(noun, logs.flags->name, noun_help)
-      ->type_name("")
-      ->required();
-  logs.app
-      ->add_option("--tail", logs.flags->tail,
-                   "Print at most so many lines, the last ones. 0: all that "
-                   "are kept.")
-      ->type_name("N")
-      ->capture_default_str();
-}
-
 struct AuditFlags : CommonFlags {
   int64_t limit = 100;
 };
@@ -264,11 +207,7 @@ void AddWorkerCommands(CLI::App& root, ChosenCommand& chosen) {
       {.output = false});
   add("drain", "Let workers finish, and give them no more jobs", &DrainWorker);
   add("undrain", "Take drained workers back", &UndrainWorker);
-  AddLogsCommand(worker, chosen,
-                 "Print the last lines that a worker and its program have "
-                 "logged",
-                 "WORKER", "The worker or evaluator: NAME or workers/NAME.",
-                 &ShowWorkerLog);
+  AddWorkerLogsCommand(worker, chosen);
   AddManifestCommand(worker, chosen);
 }
 
@@ -302,9 +241,7 @@ void AddServerCommands(CLI::App& root, ChosenCommand& chosen) {
   add("drain", "Move what servers have to others, and give them no more jobs",
       &DrainServer);
   add("undrain", "Take drained servers back", &UndrainServer);
-  AddLogsCommand(
-      server, chosen, "Print the last lines that a parameter server has logged",
-      "SERVER", "The parameter server: NAME or servers/NAME.", &ShowServerLog);
+  AddServerLogsCommand(server, chosen);
 }
 
 }  // namespace paceline

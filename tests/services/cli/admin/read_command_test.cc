@@ -443,6 +443,37 @@ TEST_F(ReadCommandTest, Logs) {
   EXPECT_EQ(none.err, "paceline: nothing has been logged\n");
 }
 
+// The last lines first, then what is new at each look, until it is gone.
+TEST_F(ReadCommandTest, LogsAreFollowed) {
+  int asked = 0;
+  cluster_.cluster.onReadServerLog = [&](const auto& request,
+                                         auto* response) -> absl::Status {
+    EXPECT_EQ(request.name(), "servers/s0");
+    // All that is kept, or it could not be told what is new.
+    EXPECT_EQ(request.tail(), 0);
+    if (++asked > 3) return absl::NotFoundError("servers/s0 is gone");
+    // The last two questions get the same answer.
+    const int lines = asked == 1 ? 3 : 5;
+    for (int i = 1; i <= lines; ++i) {
+      v1::LogLine& line = *response->add_lines();
+      line.set_message(absl::StrCat("line ", i));
+      line.set_severity(v1::LogLine::INFO);
+      line.set_source(v1::LogLine::PROCESS);
+    }
+    return absl::OkStatus();
+  };
+  const auto followed = command_.Run("server logs s0 -f --tail 2");
+  EXPECT_EQ(followed.code, 3);
+  EXPECT_EQ(followed.out,
+            "- INFO     line 2\n- INFO     line 3\n- INFO     line 4\n"
+            "- INFO     line 5\n");
+  EXPECT_THAT(followed.err, HasSubstr("servers/s0 is gone"));
+  EXPECT_EQ(asked, 4);
+
+  EXPECT_THAT(command_.Run("server logs s0 -f -o name").err,
+              HasSubstr("lines have no names"));
+}
+
 // What the coordinator says of a member is no word on the coordinator.
 TEST_F(ReadCommandTest, AMemberThatDoesNotAnswer) {
   cluster_.cluster.onReadWorkerLog = [](const auto&, auto*) {
