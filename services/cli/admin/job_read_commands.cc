@@ -185,7 +185,8 @@ void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen) {
       ->type_name("LABELS");
   list.app
       ->add_option("--order-by", list.flags->order_by,
-                   "Fields to sort by, as 'create_time desc,name'.")
+                   "Fields to sort by, as 'accuracy desc,name'. There are "
+                   "create_time, update_time, name, state, accuracy.")
       ->type_name("FIELDS")
       ->capture_default_str();
   list.app

@@ -1,6 +1,7 @@
 #include "services/coordinator/jobs/job_list.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -30,6 +31,15 @@ int OrderedTimes(const google::protobuf::Timestamp& a,
                  const google::protobuf::Timestamp& b) {
   const int seconds = Ordered(a.seconds(), b.seconds());
   return seconds != 0 ? seconds : Ordered(a.nanos(), b.nanos());
+}
+
+// Without NaN, which would be in no order.
+std::optional<double> AccuracyOf(const v1::Job& job) {
+  const v1::JobProgress& progress = job.progress();
+  if (!progress.has_accuracy() || std::isnan(progress.accuracy())) {
+    return std::nullopt;
+  }
+  return progress.accuracy();
 }
 
 constexpr PageSizes kSizes = {.usual = 50, .most = 1000};
@@ -84,11 +94,14 @@ absl::StatusOr<JobOrder> JobOrder::Parse(absl::string_view text) {
       field = Field::kUpdateTime;
     } else if (name == "state") {
       field = Field::kState;
+    } else if (name == "accuracy") {
+      field = Field::kAccuracy;
     } else if (name != "name") {
       return InvalidField(
           "order_by",
           absl::StrCat("jobs are not ordered by ", Quoted(name),
-                       "; there are create_time, update_time, name, state"));
+                       "; there are create_time, update_time, name, state, "
+                       "accuracy"));
     }
     if (words.size() > 2 || (words.size() == 2 && words[1] != "desc")) {
       return InvalidField("order_by",
@@ -112,6 +125,8 @@ int JobOrder::Compare(Field field, const v1::Job& a, const v1::Job& b) {
       return OrderedTimes(a.update_time(), b.update_time());
     case Field::kState:
       return Ordered<int>(a.state(), b.state());
+    case Field::kAccuracy:
+      return Ordered(AccuracyOf(a), AccuracyOf(b));
     case Field::kName:
       break;
   }
@@ -132,6 +147,9 @@ v1::Job JobOrder::KeyOf(const v1::Job& job) {
   key.set_state(job.state());
   if (job.has_create_time()) *key.mutable_create_time() = job.create_time();
   if (job.has_update_time()) *key.mutable_update_time() = job.update_time();
+  if (const auto accuracy = AccuracyOf(job)) {
+    key.mutable_progress()->set_accuracy(*accuracy);
+  }
   return key;
 }
 

@@ -13,8 +13,10 @@
 namespace paceline {
 
 // The order of a list of jobs (AIP-132): "create_time", "update_time", "name",
-// "state", each with " desc" or not, separated by commas; what is equal in all
-// of them is by name. Default "create_time desc". Thread-compatible.
+// "state", "accuracy", each with " desc" or not, separated by commas; what is
+// equal in all of them is by name. A job without an accuracy, or with one that
+// is no number, counts as less than all others. Default "create_time desc".
+// Thread-compatible.
 class JobOrder {
  public:
   // INVALID_ARGUMENT (field "order_by") for anything else.
@@ -27,7 +29,13 @@ class JobOrder {
   static v1::Job KeyOf(const v1::Job& job);
 
  private:
-  enum class Field : uint8_t { kCreateTime, kUpdateTime, kName, kState };
+  enum class Field : uint8_t {
+    kCreateTime,
+    kUpdateTime,
+    kName,
+    kState,
+    kAccuracy
+  };
   struct Part {
     Field field;
     bool descending;

@@ -1,5 +1,6 @@
 #include "services/coordinator/jobs/job_list.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -190,6 +191,21 @@ TEST_F(JobListTest, EveryBadFieldIsNamed) {
     fields.push_back(violation.field);
   }
   EXPECT_THAT(fields, ElementsAre("parent", "filter", "order_by", "page_size"));
+}
+
+TEST_F(JobListTest, TheBestComeFirstAndThoseWithoutAnAccuracyLast) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    Add(absl::StrCat("n/jobs/", name), 1);
+  }
+  jobs_[0].mutable_progress()->set_accuracy(0.5);
+  jobs_[2].mutable_progress()->set_accuracy(0.9);
+  jobs_[3].mutable_progress()->set_accuracy(std::nan(""));
+  jobs_[4].mutable_progress()->set_accuracy(0);
+  // Pages go on where the last one ended, also among those without.
+  EXPECT_EQ(Pages(Request("namespaces/n", 2, "accuracy desc")),
+            "n/jobs/c n/jobs/a | n/jobs/e n/jobs/b | n/jobs/d");
+  EXPECT_EQ(Pages(Request("namespaces/n", 2, "accuracy,name desc")),
+            "n/jobs/d n/jobs/b | n/jobs/e n/jobs/a | n/jobs/c");
 }
 
 TEST_F(JobListTest, ATokenIsForItsOwnQuery) {
