@@ -40,6 +40,12 @@ std::string Rate(const v1::JobProgress& progress) {
              : "";
 }
 
+// Of a job that goes on, where it can be told.
+std::string TimeLeft(const v1::Job& job) {
+  if (IsTerminal(job.state()) || !job.progress().has_seconds_left()) return "";
+  return ShortSeconds(job.progress().seconds_left());
+}
+
 // "stay: nothing is better by enough: ..." or "cgp:..., 1.8 times as good:
 // ...".
 std::string AdviceText(const v1::JobProgress& progress) {
@@ -121,6 +127,7 @@ Table JobTable(const std::vector<const v1::Job*>& jobs,
       {"STATE", [](Job job) { return StateText(job.state()); }},
       {"PARADIGM", options.wide ? &ParadigmText : &ShortParadigm},
       {"PROGRESS", [](Job job) { return ShareText(job.progress()); }},
+      {"LEFT", [](Job job) { return TimeLeft(job); }},
       {"ACCURACY", [](Job job) { return Accuracy(job.progress()); }},
       {"WORKERS", [](Job job) { return absl::StrCat(WorkersOf(job)); }},
       {"AGE", [&](Job job) { return ShortAge(job.create_time(), now); }},
