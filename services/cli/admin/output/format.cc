@@ -159,15 +159,14 @@ absl::StatusOr<std::string> Documents(const Printable& printable,
   return text;
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> MessageToJson(
-    const google::protobuf::Message& message) {
+absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message,
+                                   bool names_of_files) {
   static google::protobuf::util::TypeResolver* const kResolver =
       google::protobuf::util::NewTypeResolverForDescriptorPool(
           kTypes, google::protobuf::DescriptorPool::generated_pool());
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
+  options.preserve_proto_field_names = names_of_files;
   std::string json;
   const auto status = google::protobuf::util::BinaryToJsonString(
       kResolver,
@@ -180,6 +179,20 @@ absl::StatusOr<std::string> MessageToJson(
   }
   absl::StripAsciiWhitespace(&json);
   return absl::StrCat(json, "\n");
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> MessageToJson(
+    const google::protobuf::Message& message) {
+  return ToJson(message, /*names_of_files=*/false);
+}
+
+absl::StatusOr<std::string> MessageToJobYaml(
+    const google::protobuf::Message& message) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string json,
+                            ToJson(message, /*names_of_files=*/true));
+  return YamlText(Json::parse(json));
 }
 
 absl::StatusOr<std::string> MessageToYaml(

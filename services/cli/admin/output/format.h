@@ -20,6 +20,11 @@ namespace paceline {
 absl::StatusOr<std::string> MessageToJson(
     const google::protobuf::Message& message);
 
+// As MessageToYaml(), with the names that fields have in job files:
+// learning_rate for learningRate.
+absl::StatusOr<std::string> MessageToJobYaml(
+    const google::protobuf::Message& message);
+
 // The tree of MessageToJson() as YAML: 64-bit integers are strings there too.
 absl::StatusOr<std::string> MessageToYaml(
     const google::protobuf::Message& message);

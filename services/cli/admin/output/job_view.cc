@@ -113,7 +113,7 @@ std::string WorkerRows(const v1::JobProgress& progress) {
 void AppendSpec(const v1::JobSpec& spec, FieldLines* lines) {
   // The specification has many fields, most of them at their defaults: what is
   // set, as its author wrote it.
-  const absl::StatusOr<std::string> yaml = MessageToYaml(spec);
+  const absl::StatusOr<std::string> yaml = MessageToJobYaml(spec);
   lines->Block("Spec", yaml.ok() ? *yaml : yaml.status().ToString());
 }
 
