@@ -33,6 +33,9 @@ void AddConfigCommands(CLI::App& root, ChosenCommand& chosen);
 absl::Status SetContext(Session& session, const std::string& name,
                         const ConnectionFlags& connection);
 
+// As `paceline job watch` of a job, by its full name, does: until it has ended.
+absl::Status WatchJob(Session& session, const std::string& name);
+
 // Each adds its commands to `paceline job`.
 void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen);
 void AddJobReadCommands(CLI::App& job, ChosenCommand& chosen);

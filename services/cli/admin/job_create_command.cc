@@ -33,6 +33,7 @@ struct JobCreateFlags : CommonFlags {
   std::string data;
   std::vector<std::string> arguments;
   bool dry_run = false;
+  bool watch = false;
 };
 
 absl::StatusOr<std::vector<v1::Job>> ReadJobs(Session& session,
@@ -84,9 +85,10 @@ absl::Status CreateJob(Session& session, const JobCreateFlags& flags,
   request.set_validate_only(flags.dry_run);
   PACELINE_ASSIGN_OR_RETURN(const v1::Job created,
                             session.Call(&JobsApi::CreateJob, request));
-  return session.PrintChanged(
+  PACELINE_RETURN_IF_ERROR(session.PrintChanged(
       created, absl::StrCat("job/", LastPart(created.name()), " created",
-                            DryRunMark(flags.dry_run)));
+                            DryRunMark(flags.dry_run))));
+  return flags.watch ? WatchJob(session, created.name()) : absl::OkStatus();
 }
 
 // What an error is about: the file, unless it is standard input, and which of
@@ -98,7 +100,23 @@ std::string SubjectOf(const std::string& file, const std::string& job) {
   return absl::StrJoin(parts, ": ");
 }
 
+// What would be refused after the job is there.
+absl::Status CheckWatch(const Session& session, const JobCreateFlags& flags) {
+  if (!flags.watch) return absl::OkStatus();
+  if (flags.dry_run) {
+    return absl::InvalidArgumentError(
+        "--watch contradicts --dry-run: there is nothing to follow");
+  }
+  if (session.format() == OutputFormat::kName) {
+    return absl::InvalidArgumentError(
+        "--watch contradicts -o name: events have no names");
+  }
+  return absl::OkStatus();
+}
+
 ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
+  const absl::Status ready = CheckWatch(session, flags);
+  if (!ready.ok()) return session.End(ready);
   if (flags.files.empty()) {
     if (!flags.model.empty()) {
       return session.End(CreateJob(session, flags, v1::Job()));
@@ -121,9 +139,11 @@ ExitCode RunCreate(Session& session, const JobCreateFlags& flags) {
       note(jobs.status(), named ? "" : SubjectOf(file, ""));
       continue;
     }
-    if (!flags.name.empty() && (jobs->size() > 1 || flags.files.size() > 1)) {
+    const bool several = jobs->size() > 1 || flags.files.size() > 1;
+    if (several && (!flags.name.empty() || flags.watch)) {
       return session.End(absl::InvalidArgumentError(
-          "--name is about one job, and there are several"));
+          absl::StrCat(flags.watch ? "--watch" : "--name",
+                       " is about one job, and there are several")));
     }
     for (const v1::Job& job : *jobs) {
       const absl::Status status = CreateJob(session, flags, job);
@@ -163,6 +183,9 @@ void AddJobCreateCommand(CLI::App& job, ChosenCommand& chosen) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   AddDryRunFlag(*app, flags->dry_run);
+  app->add_flag("-w,--watch", flags->watch,
+                "Follow the job until it has ended, as `paceline job watch` "
+                "does. For one job.");
   app->footer(kFooter);
 }
 

@@ -98,13 +98,19 @@ absl::Status WatchDocuments(Session& session, JobWatcher& watcher) {
   }
 }
 
-absl::Status WatchJob(Session& session, const WatchFlags& flags) {
+absl::Status WatchTyped(Session& session, const WatchFlags& flags) {
+  PACELINE_ASSIGN_OR_RETURN(const std::string name,
+                            session.JobName(flags.name));
+  return WatchJob(session, name);
+}
+
+}  // namespace
+
+absl::Status WatchJob(Session& session, const std::string& name) {
   if (session.format() == OutputFormat::kName) {
     return absl::InvalidArgumentError(
         "-o name: events have no names; use table, json or yaml");
   }
-  PACELINE_ASSIGN_OR_RETURN(const std::string name,
-                            session.JobName(flags.name));
   PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
   JobWatcher watcher(client, name);
   if (!session.tabular()) return WatchDocuments(session, watcher);
@@ -125,11 +131,9 @@ absl::Status WatchJob(Session& session, const WatchFlags& flags) {
   return WriteSummary(session, *screen.job());
 }
 
-}  // namespace
-
 void AddJobWatchCommand(CLI::App& job, ChosenCommand& chosen) {
   const auto watch = AddCommand<WatchFlags>(
-      job, "watch", "Follow a job until it has ended", chosen, &WatchJob);
+      job, "watch", "Follow a job until it has ended", chosen, &WatchTyped);
   AddJobPositional(*watch.app, watch.flags->name);
 }
 

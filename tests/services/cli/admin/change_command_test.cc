@@ -127,6 +127,38 @@ TEST_F(ChangeCommandTest, CreateWithoutAFile) {
   EXPECT_THAT(nothing.err, HasSubstr("a file with -f, or a model"));
 }
 
+TEST_F(ChangeCommandTest, CreateAndWatch) {
+  std::vector<std::string> watched;
+  cluster_.jobs.onWatchJob = [&](const auto& request, const auto& write) {
+    watched.push_back(request.name());
+    v1::WatchJobResponse event;
+    *event.mutable_job() = RunningJob();
+    event.mutable_job()->set_name(request.name());
+    event.mutable_job()->set_state(v1::Job::SUCCEEDED);
+    write(event);
+    return absl::OkStatus();
+  };
+  cluster_.jobs.onListCheckpoints = [](const auto&, auto*) {};
+  const auto outcome = command_.Run("job create --model mlp --name own -w");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("job/own created\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("SUCCEEDED"));
+  EXPECT_THAT(watched, ElementsAre("namespaces/default/jobs/own"));
+
+  const std::string two =
+      folder_.Write("two.yaml", "name: a\nspec: {}\n---\nname: b\nspec: {}\n");
+  for (const auto& [flags, says] :
+       std::vector<std::pair<std::string, std::string>>{
+           {absl::StrCat("-f ", two), "--watch is about one job"},
+           {"--model mlp --dry-run", "--watch contradicts --dry-run"},
+           {"--model mlp -o name", "--watch contradicts -o name"}}) {
+    const auto refused = command_.Run(absl::StrCat("job create -w ", flags));
+    EXPECT_EQ(refused.code, 2) << flags;
+    EXPECT_THAT(refused.err, HasSubstr(says)) << flags;
+  }
+  EXPECT_THAT(created_, SizeIs(1));
+}
+
 TEST_F(ChangeCommandTest, WrongArguments) {
   const std::vector<std::pair<std::string, std::string>> kCases = {
       {"--argument depth", "--argument \"depth\": must be KEY=VALUE"},
