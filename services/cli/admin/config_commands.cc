@@ -55,6 +55,12 @@ absl::Status GetContexts(Session& session, const NoFlags&) {
   return session.Write(RenderTable(table, /*headers=*/true));
 }
 
+absl::Status ViewConfig(Session& session, const NoFlags&) {
+  PACELINE_ASSIGN_OR_RETURN(const ConfigFile config, Read(session));
+  session.Note(PathOf(session));
+  return session.Write(FormatConfigFile(config));
+}
+
 absl::Status CurrentContext(Session& session, const NoFlags&) {
   PACELINE_ASSIGN_OR_RETURN(const ConfigFile config, Read(session));
   if (config.current_context.empty()) {
@@ -144,6 +150,8 @@ void AddConfigCommands(CLI::App& root, ChosenCommand& chosen) {
       "~/.config/paceline/config.yaml.");
   AddPlainCommand<NoFlags>(config, "get-contexts", "List contexts", chosen,
                            &GetContexts);
+  AddPlainCommand<NoFlags>(config, "view", "Print the config file", chosen,
+                           &ViewConfig);
   AddPlainCommand<NoFlags>(config, "current-context",
                            "Print the current context's name", chosen,
                            &CurrentContext);
@@ -159,6 +167,9 @@ void AddConfigCommands(CLI::App& root, ChosenCommand& chosen) {
   AddContextPositional(*set.app, set.flags->name);
   AddConnectionFlags(*set.app, set.flags->connection);
   set.app->remove_option(set.app->get_option("--context"));
+  set.app->footer(
+      "\nAn empty value takes a setting away: `config set-context lab "
+      "--token-file ''`.");
   const auto remove = AddPlainCommand<NameFlags>(
       config, "delete-context", "Forget a context", chosen, &DeleteContext);
   AddContextPositional(*remove.app, remove.flags->name);

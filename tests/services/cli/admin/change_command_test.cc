@@ -454,6 +454,17 @@ TEST_F(ChangeCommandTest, Contexts) {
                          std::string(cluster_.address().size() - 3, ' '),
                          "   <none>\n"))
       << cluster_.address();
+  const auto viewed = command_.Run("config view");
+  EXPECT_EQ(viewed.out, absl::StrCat("current-context: lab\n"
+                                     "contexts:\n"
+                                     "  lab:\n"
+                                     "    address: \"",
+                                     cluster_.address(),
+                                     "\"\n"
+                                     "    namespace: vision\n"
+                                     "  other:\n"
+                                     "    address: \"x:1\"\n"));
+  EXPECT_THAT(viewed.err, HasSubstr("config.yaml"));
   // It is used.
   command_.input = "spec: {}";
   EXPECT_EQ(command_.Run("job create -f -").code, 0);
