@@ -43,10 +43,44 @@ std::string CountsLine(const std::vector<const v1::Job*>& jobs,
   const auto running = std::count_if(
       jobs.begin(), jobs.end(),
       [](const v1::Job* job) { return job->state() == v1::Job::RUNNING; });
-  return absl::StrCat(jobs.size(), " jobs, ", running, " running; ",
-                      workers.size(), " workers, ", count(v1::Worker::ASSIGNED),
-                      " assigned, ", count(v1::Worker::IDLE), " idle, ",
+  const auto counted = [](size_t number, absl::string_view noun) {
+    return absl::StrCat(number, " ", noun, number == 1 ? "" : "s");
+  };
+  return absl::StrCat(counted(jobs.size(), "job"), ", ", running, " running; ",
+                      counted(workers.size(), "worker"), ", ",
+                      count(v1::Worker::ASSIGNED), " assigned, ",
+                      count(v1::Worker::IDLE), " idle, ",
                       count(v1::Worker::DRAINED), " drained");
+}
+
+// What is known of the whole job, a line. Where it would be too long, the loss
+// and the program's metrics are left out.
+std::string FactsLine(const v1::Job& job, size_t width) {
+  const v1::JobProgress& progress = job.progress();
+  std::vector<std::string> facts = {std::string(LastPart(job.name())),
+                                    StateText(job.state()), ShortParadigm(job),
+                                    ShareText(progress)};
+  if (progress.has_accuracy()) {
+    facts.push_back(absl::StrFormat("accuracy %.4f", progress.accuracy()));
+  }
+  std::vector<std::string> less = facts;
+  if (progress.has_loss()) {
+    facts.push_back(absl::StrFormat("loss %.4f", progress.loss()));
+  }
+  for (std::string& metric : MetricTexts(progress.metrics())) {
+    facts.push_back(std::move(metric));
+  }
+  for (std::vector<std::string>* line : {&facts, &less}) {
+    line->push_back(
+        absl::StrFormat("%.0f samples/s", progress.samples_per_second()));
+    if (progress.has_seconds_left()) {
+      line->push_back(
+          absl::StrCat("left ", ShortSeconds(progress.seconds_left())));
+    }
+    std::erase(*line, "");
+  }
+  const std::string whole = OneLine(absl::StrJoin(facts, "  "));
+  return whole.size() <= width ? whole : OneLine(absl::StrJoin(less, "  "));
 }
 
 }  // namespace
@@ -104,26 +138,7 @@ std::vector<std::string> ClusterTop(const std::vector<v1::Job>& jobs,
 
 std::vector<std::string> JobTop(const v1::Job& job, size_t width) {
   const v1::JobProgress& progress = job.progress();
-  std::vector<std::string> facts = {std::string(LastPart(job.name())),
-                                    StateText(job.state()), ShortParadigm(job),
-                                    ShareText(progress)};
-  if (progress.has_accuracy()) {
-    facts.push_back(absl::StrFormat("accuracy %.4f", progress.accuracy()));
-  }
-  if (progress.has_loss()) {
-    facts.push_back(absl::StrFormat("loss %.4f", progress.loss()));
-  }
-  for (std::string& metric : MetricTexts(progress.metrics())) {
-    facts.push_back(std::move(metric));
-  }
-  facts.push_back(
-      absl::StrFormat("%.0f samples/s", progress.samples_per_second()));
-  if (progress.has_seconds_left()) {
-    facts.push_back(
-        absl::StrCat("left ", ShortSeconds(progress.seconds_left())));
-  }
-  std::erase(facts, "");
-  std::vector<std::string> lines = {OneLine(absl::StrJoin(facts, "  "))};
+  std::vector<std::string> lines = {FactsLine(job, width)};
   if (!job.state_reason().empty()) {
     lines.push_back(OneLine(job.state_reason()));
   }

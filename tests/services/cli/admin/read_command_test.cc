@@ -336,7 +336,7 @@ TEST_F(ReadCommandTest, TopOnceWhereThereIsNoTerminal) {
   };
   const auto all = command_.Run("top");
   EXPECT_EQ(all.code, 0) << all.err;
-  EXPECT_THAT(all.out, StartsWith("1 jobs, 1 running; 1 workers"));
+  EXPECT_THAT(all.out, StartsWith("1 job, 1 running; 1 worker,"));
   EXPECT_THAT(filter, HasSubstr("state != SUCCEEDED"));
   const auto one = command_.Run("top mnist");
   EXPECT_THAT(one.out, StartsWith("mnist  RUNNING"));
