@@ -200,15 +200,16 @@ absl::StatusOr<std::vector<std::string>> SplitSlowdown(const std::string& text,
                                                        size_t workers) {
   if (text.empty()) return std::vector<std::string>(workers);
   std::vector<std::string> factors = absl::StrSplit(text, ',');
-  if (factors.size() != workers) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--slowdown ", text, ": lists ", factors.size(), " factors for ",
-        workers, " workers; give one per worker"));
-  }
   for (const std::string& factor : factors) {
     // Empty would pass for "not given".
     PACELINE_RETURN_IF_ERROR(Annotate(ParseSlowdown(factor).status(),
                                       absl::StrCat("--slowdown ", text)));
+  }
+  if (factors.size() != workers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--slowdown ", text, ": lists ", factors.size(),
+                     factors.size() == 1 ? " factor for " : " factors for ",
+                     workers, " workers; give one per worker"));
   }
   return factors;
 }

@@ -5,6 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "services/cli/near_word.h"
 #include "services/cli/one_line.h"
 
@@ -60,6 +62,18 @@ std::string LeftOver(const CLI::App& command) {
   return "";
 }
 
+// Of a flag whose value is no number: what it wants. Its placeholder says so.
+std::string NotANumber(const CLI::App& command, absl::string_view told) {
+  const std::vector<std::string> parts = absl::StrSplit(told, " = ");
+  const CLI::Option* const option = command.get_option_no_throw(parts[0]);
+  if (parts.size() != 2 || option == nullptr) return std::string(told);
+  const std::string name = option->get_type_name();
+  const bool whole =
+      name == "N" || name == "PORT" || name == "DAYS" || name == "SAMPLES";
+  return absl::StrCat(parts[0], " ", OneLine(parts[1]), ": want a ",
+                      whole ? "whole number" : "number");
+}
+
 std::string WhatIsWrong(const Found& found, const CLI::ParseError& error) {
   const std::string word = LeftOver(*found.command);
   // Whatever else is wrong may come from that.
@@ -67,6 +81,10 @@ std::string WhatIsWrong(const Found& found, const CLI::ParseError& error) {
     const std::string flag = word.substr(0, word.find('='));
     return absl::StrCat(found.typed, " has no flag ", flag,
                         Meant(flag, FlagsOf(*found.command), ""));
+  }
+  absl::string_view told = error.what();
+  if (absl::ConsumePrefix(&told, "Could not convert: ")) {
+    return NotANumber(*found.command, told);
   }
   // Others name a flag and what is wrong with its value.
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;

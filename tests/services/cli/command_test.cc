@@ -143,6 +143,8 @@ TEST_F(CommandTest, AWrongCommandLineSaysWhatWasMeant) {
       {"job switch m --pardigm bsp",
        "paceline job switch has no flag "
        "--pardigm; did you mean --paradigm?"},
+      {"local --epochs 0.5", "--epochs 0.5: want a whole number (see "},
+      {"local --learning-rate fast", "--learning-rate fast: want a number "},
       {"job switch", "(see paceline job switch --help)"},
   };
   for (const auto& [arguments, text] : kCases) {

@@ -303,6 +303,8 @@ const BadInput kBadTimes[] = {
     {"StepTime", [](auto& f) { f.step_time = "fast"; }, "--step-time fast: "},
     {"SlowdownLength", [](auto& f) { f.slowdown = "1,2"; },
      "--slowdown 1,2: lists 2 factors for 4 workers"},
+    {"SlowdownText", [](auto& f) { f.slowdown = "x"; },
+     "--slowdown x: slowdown \"x\": want a number"},
     {"SlowdownValue", [](auto& f) { f.slowdown = "1,2,x,4"; },
      "--slowdown 1,2,x,4: "},
     {"SlowdownEmptyFactor", [](auto& f) { f.slowdown = "1,,1,4"; },
