@@ -367,6 +367,10 @@ std::string ResultsTable(const std::vector<ComparedRuns>& results) {
   return text;
 }
 
+std::string TargetConclusion(const std::vector<ComparedRuns>& results) {
+  return AnyReachedTarget(results) ? Conclusion(results) : "";
+}
+
 std::optional<double> FinalLoss(const Json& run) {
   const Json* const points = FindField(run, "accuracy");
   if (points == nullptr || !points->is_array() || points->empty()) {

@@ -23,6 +23,10 @@ std::string AlignColumns(const std::vector<std::vector<std::string>>& rows,
 // medians, with the least and the most, and no lines of workers.
 std::string ResultsTable(const std::vector<ComparedRuns>& results);
 
+// What the seconds to the target say, in words below a blank line; empty unless
+// a run has reached it and there are others to compare it with.
+std::string TargetConclusion(const std::vector<ComparedRuns>& results);
+
 // What each worker of one run has done, a line each, below a blank line and the
 // label; empty if none has.
 std::string WorkersTable(const std::string& label, const Json& run);

@@ -193,7 +193,9 @@ std::string SimulationTable(const std::vector<Json>& runs) {
     rows[0].insert(rows[0].begin() + 2, headers.begin(), headers.end());
   }
   std::string notes;
+  std::vector<ComparedRuns> compared;
   for (const Json& run : runs) {
+    compared.push_back({.label = TextField(run, "paradigm"), .runs = {run}});
     std::vector<std::string> row = {
         TextField(run, "paradigm"),
         absl::StrFormat("%.2f", Number(run, "seconds")),
@@ -214,7 +216,7 @@ std::string SimulationTable(const std::vector<Json>& runs) {
   }
   return absl::StrCat(AlignColumns(rows, ""),
                       "(gap and staleness: median/99th percentile/maximum)\n",
-                      notes);
+                      notes, TargetConclusion(compared));
 }
 
 std::string RepeatedSimulationTable(const std::vector<ComparedRuns>& results) {
@@ -263,7 +265,7 @@ std::string RepeatedSimulationTable(const std::vector<ComparedRuns>& results) {
   return absl::StrCat(
       AlignColumns(rows, ""),
       "(medians; the least and the most of the runs stand in brackets)\n",
-      notes);
+      notes, TargetConclusion(results));
 }
 
 }  // namespace paceline

@@ -22,7 +22,7 @@ std::string SimulationLine(const SimulationResult& result,
                            const std::vector<TargetTime>& targets);
 
 // What a person wants to see of such elements: a line per run, then what
-// happened on the way.
+// happened on the way, and in words who reached the target first.
 std::string SimulationTable(const std::vector<Json>& runs);
 
 // The same of paradigms with several runs: medians, with the least and the

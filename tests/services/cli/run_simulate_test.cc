@@ -98,6 +98,7 @@ TEST(RunSimulateTest, TrainsAndNotesEachRun) {
       flags, "", [&](absl::string_view line) { notes.emplace_back(line); });
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_THAT(output->text, HasSubstr("ACCURACY  TO TARGET"));
+  EXPECT_THAT(output->text, HasSubstr(" reached the target accuracy "));
   EXPECT_THAT(notes, SizeIs(2));
   EXPECT_THAT(notes, testing::Contains(HasSubstr("[asp] ")));
   EXPECT_EQ(output->text, Output(flags).text);  // The same on every run.
