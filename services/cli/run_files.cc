@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -65,6 +66,22 @@ std::string RunFolderName(int number, absl::string_view paradigm) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '-';
   }
   return name;
+}
+
+std::string FinalCheckpointIn(const std::string& folder) {
+  std::error_code error;
+  // The folder of the job, which has no name that is known here, lies between.
+  for (std::filesystem::recursive_directory_iterator
+           found(absl::StrCat(folder, "/checkpoints"), error),
+       end;
+       !error && found != end; found.increment(error)) {
+    const std::filesystem::path& path = found->path();
+    if (found.depth() == 1 &&
+        absl::StartsWith(path.filename().string(), "final-")) {
+      return path.string();
+    }
+  }
+  return "";
 }
 
 absl::Status MakeFolder(const std::string& path) {

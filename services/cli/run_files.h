@@ -45,6 +45,10 @@ std::string DefaultRunDirectory(absl::Time now, absl::TimeZone zone, int pid);
 // "2-dssp-lower-3-upper-15".
 std::string RunFolderName(int number, absl::string_view paradigm);
 
+// The checkpoint that a job has left at its end below the folder of its run;
+// empty if there is none. It is called "final-...".
+std::string FinalCheckpointIn(const std::string& folder);
+
 // Makes a folder and those it lies in. INVALID_ARGUMENT if that is impossible,
 // because the path is the user's choice.
 absl::Status MakeFolder(const std::string& path);

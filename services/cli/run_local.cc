@@ -202,7 +202,8 @@ absl::Status AskWhatIsOpen(const LocalSurroundings& surroundings,
 
 struct EndedRun {
   Json result;
-  Json drawn;  // As the page of --plot takes it; null: there is none.
+  std::string weights;  // The folder of its last checkpoint; empty: none.
+  Json drawn;           // As the page of --plot takes it; null: there is none.
 };
 
 absl::StatusOr<EndedRun> RunOne(const LocalOptions& options,
@@ -257,12 +258,19 @@ absl::StatusOr<EndedRun> RunOne(const LocalOptions& options,
   PACELINE_RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(folder, "/result.json"),
                                           absl::StrCat(run->dump(2), "\n")));
   PACELINE_RETURN_IF_ERROR(MoveRecord(folder, options.record));
-  EndedRun ended = {.result = *std::move(run), .drawn = nullptr};
+  EndedRun ended = {*std::move(run), FinalCheckpointIn(folder), nullptr};
   if (!options.plot.empty()) {
     ended.drawn =
         DrawnRealRun(ended.result, RunName(options, one), std::move(timeline));
   }
   return ended;
+}
+
+void NoteResult(const std::string& label, const EndedRun& run,
+                ProgressPrinter& printer) {
+  printer.Note(ResultLine(label, run.result));
+  if (run.weights.empty()) return;
+  printer.Note(absl::StrCat("[", label, "] weights in ", run.weights));
 }
 
 // The page of all runs, if it was asked for; null if not.
@@ -394,7 +402,7 @@ int RunLocal(LocalOptions options, int64_t train_samples,
     absl::StatusOr<EndedRun> run =
         RunOne(options, one, train_samples, surroundings, run_surroundings);
     if (run.ok()) {
-      printer.Note(ResultLine(label, run->result));
+      NoteResult(label, *run, printer);
       results.Add(one.what.option, *std::move(run));
     } else {
       exit_code = fail(Annotate(run.status(), label));

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "common/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -79,6 +80,18 @@ TEST(RunFolderTest, MakesFoldersAndWritesWholeFiles) {
   std::filesystem::remove(file);
   EXPECT_EQ(LastLine(file), "");
   EXPECT_TRUE(absl::IsInternal(WriteWholeFile(root.Path("none/file"), "")));
+}
+
+TEST(RunFolderTest, FindsTheLastCheckpoint) {
+  const TestFolder folder;
+  const std::string run = folder.Path("run");
+  EXPECT_EQ(FinalCheckpointIn(run), "");
+  const std::string job = absl::StrCat(run, "/checkpoints/8f0c");
+  // One on the way is not the end, and what lies deeper is none.
+  ASSERT_TRUE(MakeFolder(absl::StrCat(job, "/c1/final-1")).ok());
+  EXPECT_EQ(FinalCheckpointIn(run), "");
+  ASSERT_TRUE(MakeFolder(absl::StrCat(job, "/final-12000-97fc")).ok());
+  EXPECT_EQ(FinalCheckpointIn(run), absl::StrCat(job, "/final-12000-97fc"));
 }
 
 TEST(RunFolderTest, LastLineOfALongFileIsShort) {
