@@ -29,8 +29,9 @@ STEP = "20ms"
 # What a chart of the page shows, by its options.
 CHART = """
 const chart = echarts.getInstanceByDom(document.querySelector(arguments[0]));
-const {series, xAxis} = chart.getOption();
+const {series, xAxis, yAxis} = chart.getOption();
 return {
+  rows: yAxis[0].data,
   series: series.filter(({data}) => data?.length > 0)
               .map(({name, data}) => [name ?? '', data.length]),
   lines: series.flatMap(({markLine}) => markLine?.data ?? []),
@@ -109,6 +110,9 @@ class PlotPage(unittest.TestCase):
         self.assertEqual([row[0] for row in rows], ["bsp", "dssp", "cgp"])
         self.assertIn("s to target", head)
         self.assertIn("gaps and staleness", self.browser.text("#summary .note"))
+        # Somebody was first.
+        self.assertRegex(self.browser.text("#summary .note"),
+                         "reached the target (first|sooner|[0-9.]+ times)")
         measures = self.browser.run(
             "return [...document.querySelectorAll('#curves figcaption')].map("
             "(caption) => caption.textContent)")
@@ -138,6 +142,13 @@ class PlotPage(unittest.TestCase):
         self.assertEqual(len(lanes["lines"]), 1)
         self.browser.click("#timeline .choices button:nth-child(3)")
         self.assertEqual(len(self.chart("#timeline .chart")["lines"]), 1)
+        # All at once, without their switches.
+        self.browser.click("#timeline .choices button:nth-child(4)")
+        lanes = self.chart("#timeline .chart")
+        self.assertEqual(lanes["rows"], [f"{run} w{i}" for run in
+                                         ("bsp", "dssp", "cgp")
+                                         for i in range(len(SLOWDOWNS))])
+        self.assertEqual(lanes["lines"], [])
         # Under bsp the fast ones wait, and the slowest one does not.
         shares = self.browser.run("""
 const {timeline, workers} =

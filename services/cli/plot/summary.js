@@ -10,8 +10,16 @@ function knowsSpread(run) {
   return isNumber(run.staleness?.p50);
 }
 
+// Of all runs with as many digits, so that they can be compared at a glance.
+function formatSeconds(seconds) {
+  return isNumber(seconds) ?
+      seconds.toLocaleString(
+          'en', {minimumFractionDigits: 2, maximumFractionDigits: 2}) :
+      formatNumber(null);
+}
+
 function secondsText(run) {
-  return formatNumber(run.seconds);
+  return formatSeconds(run.seconds);
 }
 
 function areReal(runs) {
@@ -25,7 +33,7 @@ const SUMMARY_COLUMNS = [
   {heading: 'seconds', text: secondsText, unless: (runs) => !areReal(runs)},
   {
     heading: 's to target',
-    text: (run) => formatNumber(run.seconds_to_target),
+    text: (run) => formatSeconds(run.seconds_to_target),
     better: (run) => run.seconds_to_target,
     unless: (runs) => runs.every((run) => goalsOfRun(run).length === 0),
   },
@@ -93,12 +101,34 @@ function lastLoss(run) {
   return run.accuracy?.at(-1)?.loss;
 }
 
+// Who reached the target first, beside the first run; empty if nobody did, or
+// nobody else.
+function conclusion(runs) {
+  const [first] = runs;
+  const reached = runs.filter((run) => isNumber(run.seconds_to_target));
+  if (runs.length < 2 || reached.length === 0) return '';
+  const soonest = reached.reduce(
+      (best, run) => run.seconds_to_target < best.seconds_to_target ? run : best);
+  if (soonest === first) {
+    return `No other run reached the target sooner than ${first.name}.`;
+  }
+  const after = `after ${formatSeconds(soonest.seconds_to_target)} s`;
+  if (!isNumber(first.seconds_to_target)) {
+    return `${soonest.name} reached the target first, ${after}. ${
+        first.name} did not reach it.`;
+  }
+  const times = first.seconds_to_target / soonest.seconds_to_target;
+  return `${soonest.name} reached the target ${times.toFixed(2)} times as soon as ${
+      first.name}: ${after} instead of ${formatSeconds(first.seconds_to_target)} s.`;
+}
+
 // What the table cannot say.
 function summaryNote(runs) {
   const stuck = runs.filter((run) => run.complete === false);
-  if (stuck.length === 0) return '';
-  return `Could not go on to the end: ${
-      stuck.map((run) => run.name).join('; ')}.`;
+  const end = stuck.length === 0 ? '' :
+                                   `Could not go on to the end: ${
+                                       stuck.map((run) => run.name).join('; ')}.`;
+  return [conclusion(runs), end].filter((text) => text).join(' ');
 }
 
 // `leftOut`: what is not known of the runs, in a sentence; or empty.

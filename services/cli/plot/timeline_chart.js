@@ -247,8 +247,33 @@ function hasTimeline(run) {
       Array.isArray(run.timeline.phases) && run.timeline.seconds > 0;
 }
 
+// All runs as one, a row for each worker of each, so that they can be compared
+// at the same time; or nothing, where there is one run or there are too many
+// rows to see at once.
+function allRuns(runs) {
+  const rows = runs.reduce((sum, run) => sum + run.timeline.workers.length, 0);
+  if (runs.length < 2 || rows > ROWS_VISIBLE_MAX) return [];
+  const [{timeline: {phases}}] = runs;
+  const same = runs.every(
+      (run) => run.timeline.phases.join() === phases.join() &&
+          !run.timeline.full && beginOf(run.timeline) === 0);
+  if (!same) return [];
+  return [{
+    virtual: areReal(runs) ? undefined : true,
+    name: 'all',
+    workers: runs.flatMap((run) => run.timeline.workers.map(
+                              (_, row) => `${run.name} ${rowName(run, row)}`)),
+    timeline: {
+      phases,
+      workers: runs.flatMap((run) => run.timeline.workers),
+      seconds: Math.max(...runs.map((run) => run.timeline.seconds)),
+    },
+  }];
+}
+
 function showTimeline(section, runs) {
-  const shown = runs.filter(hasTimeline);
+  const recorded = runs.filter(hasTimeline);
+  const shown = [...recorded, ...allRuns(recorded)];
   if (shown.length === 0) return;
   section.hidden = false;
   const node = section.querySelector('.chart');

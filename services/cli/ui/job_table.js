@@ -36,8 +36,15 @@ const JOB_COLUMNS = [
   {label: 'age', cell: (job) => ageText(job.createTime)},
 ];
 
+// Without the parameters, which are on the page of the run.
+function runParadigm({paradigm}) {
+  const [batching] = /,batching=\w+$/.exec(paradigm ?? '') ?? [''];
+  const bare = bareParadigm(paradigm);
+  return bare.endsWith(batching) ? bare : bare + batching;
+}
+
 const RUN_COLUMNS = [
-  {label: 'paradigm', text: true, cell: (run) => run.paradigm},
+  {label: 'paradigm', text: true, cell: runParadigm},
   {label: 'seconds', cell: (run) => formatNumber(run.seconds)},
   {label: 'accuracy', cell: (run) => accuracyText(run.accuracy)},
   {label: 'samples', cell: (run) => formatNumber(run.samples)},
