@@ -1,5 +1,6 @@
 #include "services/cli/usage_error.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -17,11 +18,13 @@ namespace {
 struct Found {
   const CLI::App* command;
   std::string typed;
+  std::vector<const CLI::App*> above;  // Those whose subcommand it is.
 };
 
 Found FindCommand(const CLI::App& app) {
-  Found found = {&app, app.get_name()};
+  Found found = {&app, app.get_name(), {}};
   while (!found.command->get_subcommands().empty()) {
+    found.above.push_back(found.command);
     found.command = found.command->get_subcommands().front();
     absl::StrAppend(&found.typed, " ", found.command->get_name());
   }
@@ -74,13 +77,46 @@ std::string NotANumber(const CLI::App& command, absl::string_view told) {
                       whole ? "whole number" : "number");
 }
 
+// The first such word that stands before the command's last word, and the
+// command that it stands behind; empty: none.
+std::pair<std::string, std::string> LeftOverBefore(const Found& found) {
+  std::string typed;
+  for (const CLI::App* command : found.above) {
+    absl::StrAppend(&typed, typed.empty() ? "" : " ", command->get_name());
+    const std::string word = LeftOver(*command);
+    if (!word.empty()) return {word, typed};
+  }
+  return {};
+}
+
+std::string NoSuchFlag(const Found& found, const std::string& flag) {
+  return absl::StrCat(found.typed, " has no flag ", flag,
+                      Meant(flag, FlagsOf(*found.command), ""));
+}
+
+std::string Misplaced(const Found& found, const std::string& word,
+                      const std::string& place) {
+  if (!absl::StartsWith(word, "-")) {
+    return absl::StrCat("\"", word, "\" does not belong behind ", place);
+  }
+  const std::string flag = word.substr(0, word.find('='));
+  if (found.command->get_option_no_throw(flag) == nullptr) {
+    return NoSuchFlag(found, flag);
+  }
+  return absl::StrCat(flag, " has to stand behind the command: ", found.typed,
+                      " ", flag);
+}
+
 std::string WhatIsWrong(const Found& found, const CLI::ParseError& error) {
   const std::string word = LeftOver(*found.command);
   // Whatever else is wrong may come from that.
   if (absl::StartsWith(word, "-")) {
-    const std::string flag = word.substr(0, word.find('='));
-    return absl::StrCat(found.typed, " has no flag ", flag,
-                        Meant(flag, FlagsOf(*found.command), ""));
+    return NoSuchFlag(found, word.substr(0, word.find('=')));
+  }
+  const std::vector<std::string> commands = CommandsOf(*found.command);
+  const auto [before, place] = LeftOverBefore(found);
+  if (commands.empty() && !before.empty()) {
+    return Misplaced(found, before, place);
   }
   absl::string_view told = error.what();
   if (absl::ConsumePrefix(&told, "Could not convert: ")) {
@@ -91,7 +127,6 @@ std::string WhatIsWrong(const Found& found, const CLI::ParseError& error) {
   if (!extra && dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) {
     return error.what();
   }
-  const std::vector<std::string> commands = CommandsOf(*found.command);
   if (commands.empty()) {
     return extra ? absl::StrCat(found.typed, " does not take \"", word, "\"")
                  : error.what();

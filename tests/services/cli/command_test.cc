@@ -146,6 +146,14 @@ TEST_F(CommandTest, AWrongCommandLineSaysWhatWasMeant) {
       {"local --epochs 0.5", "--epochs 0.5: want a whole number (see "},
       {"local --learning-rate fast", "--learning-rate fast: want a number "},
       {"job switch", "(see paceline job switch --help)"},
+      {"--context lab job list",
+       "paceline: --context has to stand behind the command: paceline job "
+       "list --context (see paceline job list --help)"},
+      {"job -n=vision list", "command: paceline job list -n (see "},
+      {"--contxt lab job list", "list has no flag --contxt; did you mean "},
+      {"lab job list",
+       "paceline: \"lab\" does not belong behind paceline (see "},
+      {"job lab list", "\"lab\" does not belong behind paceline job (see "},
   };
   for (const auto& [arguments, text] : kCases) {
     const Outcome outcome =
