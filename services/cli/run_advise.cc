@@ -38,14 +38,6 @@ Exit codes: 0 success; 1 a run failed or could not end; 2 a flag or an input is
   written, or nothing is known of the job; 5 denied; 6 the coordinator is away.
 The same flags give the same output, byte for byte, but for a job that runs.)";
 
-// What is ranked unless --paradigm says so; the first one is what the others
-// are compared with.
-std::vector<std::string> UsualParadigms(size_t workers) {
-  std::vector<std::string> paradigms = ParadigmsFor(workers);
-  paradigms.insert(paradigms.begin() + 1, "bsp,batching=balanced");
-  return paradigms;
-}
-
 absl::StatusOr<SimulateOptions> ParseAdviseOptions(AdviseFlags flags) {
   if (!flags.train.empty() && !HasTarget(flags)) {
     return absl::InvalidArgumentError(
@@ -60,8 +52,9 @@ absl::StatusOr<SimulateOptions> ParseAdviseOptions(AdviseFlags flags) {
   PACELINE_ASSIGN_OR_RETURN(SimulateOptions options,
                             ParseSimulateOptions(flags));
   if (!all) return options;
-  // How many workers there are says a trace, too.
-  flags.paradigms = UsualParadigms(options.cluster.workers.size());
+  // How many workers there are says a trace, too. The first is what the others
+  // are compared with.
+  flags.paradigms = ParadigmsFor(options.cluster.workers.size());
   PACELINE_ASSIGN_OR_RETURN(JobRequest job, ParseJobFlags(flags));
   options.runs = std::move(job.runs);
   return options;

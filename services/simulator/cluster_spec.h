@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/job/batched_paradigm.h"
 #include "common/job/paradigm_spec.h"
 #include "services/coordinator/run/course/course_options.h"
 #include "services/simulator/device.h"
@@ -59,7 +60,7 @@ class ClusterPilot {
   virtual ~ClusterPilot() = default;
 
   struct Answer {
-    std::optional<ParadigmSpec> to;  // To be switched to.
+    std::optional<BatchedParadigm> to;  // To be switched to.
     std::string reason;
     Nanos again_after = 1;  // At least 1.
   };

@@ -387,7 +387,9 @@ void VirtualCluster::LetPilotLook() {
     return;
   }
   const ClusterPilot::Answer answer = spec_.pilot->Look(now_, *course_);
-  if (answer.to.has_value()) Give(SwitchRun{*answer.to, answer.reason});
+  if (answer.to.has_value()) {
+    Give(SwitchRun{answer.to->paradigm, answer.reason, answer.to->batching});
+  }
   Send(EventKind::kPilotLooks, 0, now_ + answer.again_after);
 }
 

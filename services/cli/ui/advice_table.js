@@ -12,6 +12,14 @@ const ADVICE_COLUMNS = [
 // What fits into a sentence: the table has it in full.
 const NAMED_LETTERS_MAX = 40;
 
+const BALANCED = ',batching=balanced';
+
+// What the job trains under, as the options are called.
+function batchedParadigm(job) {
+  const balanced = job.spec?.batching === 'balanced';
+  return job.progress.paradigm + (balanced ? BALANCED : '');
+}
+
 function advisedName(paradigm) {
   return paradigm.length <= NAMED_LETTERS_MAX ? paradigm :
                                                 bareParadigm(paradigm);
@@ -36,7 +44,7 @@ function showAdvice(section, job, choose) {
   if (section.hidden) return;
   section.querySelector('.text').textContent =
       adviceText(advice, job.spec?.auto?.act === true);
-  const seen = JSON.stringify([options, job.progress.paradigm, choose === null]);
+  const seen = JSON.stringify([options, batchedParadigm(job), choose === null]);
   if (section.dataset.seen === seen) return;
   section.dataset.seen = seen;
   // A button that somebody has reached by keyboard must not go from under them.
@@ -60,10 +68,12 @@ function showAdvice(section, job, choose) {
 }
 
 function adviceRow(option, job, choose) {
-  const present = option.paradigm === job.progress.paradigm;
+  const present = option.paradigm === batchedParadigm(job);
   const cell = element('td', {});
   if (present) {
     cell.append(element('span', {className: 'dim'}, 'present'));
+  } else if (option.paradigm.endsWith(BALANCED)) {
+    cell.append(element('span', {className: 'dim'}, 'set the batches, too'));
   } else if (choose !== null) {
     const button = element('button', {type: 'button'}, 'Switch\u2026');
     button.dataset.paradigm = option.paradigm;

@@ -90,7 +90,7 @@ void Planning::LookAt(const Due& due) {
   std::optional<TrainingPaces> seen = due.run->Paces();
   if (!seen.has_value()) return;
   Steered& steered = runs_[due.run->run()];
-  const ParadigmSpec present = seen->present;
+  const BatchedParadigm present = {seen->present, seen->job.batching};
   const double now = seen->seconds;
   AutoPilot::Look look = steered.pilot.LookAt(*std::move(seen), due.acts);
   steered.due = clock_->Now() + absl::Seconds(look.again_after);
@@ -110,7 +110,7 @@ void Planning::LookAt(const Due& due) {
   }
   if (look.options.empty()) return;  // There is nothing to say yet.
   // To stay is no news at first.
-  if (steered.advised.empty()) steered.advised = FormatParadigm(present);
+  if (steered.advised.empty()) steered.advised = FormatBatchedParadigm(present);
   const bool news =
       look.advised != std::exchange(steered.advised, look.advised);
   // A switch is a decision of its own.
@@ -124,9 +124,9 @@ absl::Status Planning::Switch(const Due& due, const AutoPilot::Look& look) {
       !(*entry)->job.spec().auto_().act()) {
     return absl::AbortedError("it is not to be steered any more");
   }
-  PACELINE_RETURN_IF_ERROR(fleet_->CheckRoom(*due.run, *look.to));
-  const absl::Status switched =
-      due.run->Switch(*look.to, absl::StrCat("auto: ", look.why));
+  PACELINE_RETURN_IF_ERROR(fleet_->CheckRoom(*due.run, look.to->paradigm));
+  const absl::Status switched = due.run->Switch(
+      look.to->paradigm, absl::StrCat("auto: ", look.why), look.to->batching);
   return switched.ok() ? switched : absl::AbortedError(switched.message());
 }
 

@@ -290,9 +290,7 @@ void RunControl::TakeNews(JobEntry& entry) {
     if (job.state() == v1::Job::RUNNING) job.set_state_reason("");
     if (!job.has_start_time()) *job.mutable_start_time() = ToProto(absl::Now());
   }
-  if (changes.paradigm.has_value()) {
-    job.mutable_spec()->set_paradigm(*changes.paradigm);
-  }
+  if (changes.of_spec()) changes.ApplyTo(*job.mutable_spec());
   if (changes.warning.has_value()) entry.warning = *changes.warning;
   const bool warned =
       changes.warning.has_value() &&
@@ -315,7 +313,7 @@ void RunControl::TakeNews(JobEntry& entry) {
     *events.emplace_back().mutable_checkpoint() = checkpoint;
   }
   NoteSaving(entry, changes, job);
-  if (changes.started || changes.paradigm.has_value() || warned ||
+  if (changes.started || changes.of_spec() || warned ||
       !changes.checkpoints.empty() || changes.delayed.has_value() ||
       changes.saved) {
     book_->Write(entry, std::move(job), Durability::kRetried).IgnoreError();

@@ -79,6 +79,12 @@ void RunNews::ParadigmSwitched(const std::string& paradigm) {
   inbox_->woken = true;
 }
 
+void RunNews::BatchingSet(const std::string& batching) {
+  absl::MutexLock lock(&inbox_->mu);
+  changes_.batching = batching;
+  inbox_->woken = true;
+}
+
 void RunNews::CheckpointChanged(const v1::Checkpoint& checkpoint, bool again) {
   absl::MutexLock lock(&inbox_->mu);
   changes_.checkpoints.push_back({checkpoint, again});

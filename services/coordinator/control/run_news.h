@@ -38,6 +38,13 @@ class RunNews : public RunObserver {
     bool started = false;
     int64_t train_samples = 0;  // If it has.
     std::optional<std::string> paradigm;
+    std::optional<std::string> batching;
+    // Whether it trains otherwise than its spec said, and how.
+    bool of_spec() const { return paradigm || batching; }
+    void ApplyTo(v1::JobSpec& spec) const {
+      if (paradigm) spec.set_paradigm(*paradigm);
+      if (batching) spec.set_batching(*batching);
+    }
     std::optional<std::string> warning;
     struct Saved {
       v1::Checkpoint checkpoint;  // `name` is the id alone.
@@ -66,6 +73,7 @@ class RunNews : public RunObserver {
   void Decided(const v1::Decision& decision) override;
   void Warned(const std::string& text) override;
   void ParadigmSwitched(const std::string& paradigm) override;
+  void BatchingSet(const std::string& batching) override;
   void CheckpointChanged(const v1::Checkpoint& checkpoint, bool again) override;
   void SavingWasDelayed(const SavingDelayed& delayed) override;
   void SavingHasSucceeded() override;

@@ -58,6 +58,13 @@ std::vector<std::string> NamesOf(const std::vector<MeasuredWorker>& workers) {
   return names;
 }
 
+Forecast Foreseen(const AutoPilot::Seen& seen, const AutoPilot::Option& option,
+                  uint64_t luck) {
+  PlayedJob job = seen.job;
+  job.batching = option.paradigm.batching;
+  return Play(option.paradigm.paradigm, job, seen.workers, luck);
+}
+
 std::string Speed(const AutoPilot::Option& option) {
   return absl::StrFormat("%s: %.4g samples/s, staleness %.2g", option.text,
                          option.forecast.samples_per_second,
@@ -67,7 +74,8 @@ std::string Speed(const AutoPilot::Option& option) {
 }  // namespace
 
 AutoPilot::Look AutoPilot::LookAt(Seen seen, bool acts) {
-  const std::string present = FormatParadigm(seen.present);
+  const std::string present =
+      FormatBatchedParadigm({seen.present, seen.job.batching});
   TakeStock(seen, present);
   Look look;
   look.advised = present;
@@ -165,14 +173,16 @@ void AutoPilot::Unlock(double now) {
 std::vector<AutoPilot::Option> AutoPilot::PlayAll(const Seen& seen) const {
   std::vector<Option> options;
   for (const std::string& text : ParadigmsFor(seen.workers.size())) {
-    const ParadigmSpec paradigm = *ParseParadigm(text);
-    options.push_back({.paradigm = paradigm, .text = FormatParadigm(paradigm)});
+    const BatchedParadigm paradigm = *ParseBatchedParadigm(text);
+    options.push_back(
+        {.paradigm = paradigm, .text = FormatBatchedParadigm(paradigm)});
   }
   if (std::ranges::find(options, present_, &Option::text) == options.end()) {
-    options.push_back({.paradigm = seen.present, .text = present_});
+    options.push_back(
+        {.paradigm = {seen.present, seen.job.batching}, .text = present_});
   }
   for (Option& option : options) {
-    option.forecast = Play(option.paradigm, seen.job, seen.workers);
+    option.forecast = Foreseen(seen, option, 1);
   }
   return options;
 }
@@ -190,11 +200,9 @@ bool AutoPilot::LeadIsSure(const Seen& seen, const Option& option,
   const size_t workers = seen.workers.size();
   for (uint64_t luck = 2; luck <= kLucks; ++luck) {
     const double value =
-        Play(option.paradigm, seen.job, seen.workers, luck).Value(workers) *
-        BiasOf(option.text);
+        Foreseen(seen, option, luck).Value(workers) * BiasOf(option.text);
     const double now =
-        Play(present.paradigm, seen.job, seen.workers, luck).Value(workers) *
-        BiasOf(present.text);
+        Foreseen(seen, present, luck).Value(workers) * BiasOf(present.text);
     if (value < kLeastGain * now) return false;
   }
   return true;
@@ -228,8 +236,8 @@ std::string AutoPilot::Objection(const Seen& seen, const Option& option,
 }
 
 bool AutoPilot::TakesOver(const Seen& seen, Look& look) {
-  const ParadigmSpec begins = *ParseParadigm(kAutoBegins);
-  const std::string text = FormatParadigm(begins);
+  const BatchedParadigm begins = *ParseBatchedParadigm(kAutoBegins);
+  const std::string text = FormatBatchedParadigm(begins);
   if (present_ == text) return false;
   const bool cut =
       std::ranges::any_of(seen.workers, [&seen](const MeasuredWorker& of) {
@@ -316,9 +324,9 @@ bool AutoPilot::GoBack(const Seen& seen, const Option& present, Look& look) {
   return true;
 }
 
-void AutoPilot::Refused(const ParadigmSpec& present, double now,
+void AutoPilot::Refused(const BatchedParadigm& present, double now,
                         const std::string& why, double seconds) {
-  Lock& lock = locks_[std::exchange(present_, FormatParadigm(present))];
+  Lock& lock = locks_[std::exchange(present_, FormatBatchedParadigm(present))];
   lock.active = true;
   lock.until = std::max(lock.until, now + seconds);
   lock.why = why;

@@ -8,16 +8,18 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/job/batched_paradigm.h"
 #include "common/job/paradigm_spec.h"
 #include "services/coordinator/planner/forecast.h"
 #include "services/coordinator/run/training_paces.h"
 
 namespace paceline {
 
-// Chooses the paradigm of one job while it trains, from what was measured of
-// its workers: the paradigms that could be used are played on that, and the one
-// of the highest value (Forecast) is advised. A job that is to be steered is
-// switched to it, on these conditions:
+// Chooses the paradigm of one job while it trains, and how its batches are
+// divided under it, from what was measured of its workers: the paradigms that
+// could be used are played on that, and the one of the highest value (Forecast)
+// is advised. A job that is to be steered is switched to it, on these
+// conditions:
 //
 //   * its value is at least kLeastGain above that of the present paradigm, with
 //     each of kLucks ways in which the measured times may follow each other;
@@ -51,7 +53,7 @@ class AutoPilot {
   using Seen = TrainingPaces;
 
   struct Option {
-    ParadigmSpec paradigm;
+    BatchedParadigm paradigm;
     std::string text;   // It, in full.
     Forecast forecast;  // Corrected.
     double value = 0;
@@ -66,7 +68,7 @@ class AutoPilot {
     double gain = 1;  // Its value over that of the present one.
     std::string why;  // For people.
     // To be switched to now.
-    std::optional<ParadigmSpec> to;
+    std::optional<BatchedParadigm> to;
     // When to look again, in seconds of training from now.
     double again_after = 1;
   };
@@ -76,8 +78,8 @@ class AutoPilot {
   Look LookAt(Seen seen, bool acts);
   // The switch that the last look wanted was not possible: `why`. It is not
   // wanted again for so many seconds.
-  void Refused(const ParadigmSpec& present, double now, const std::string& why,
-               double seconds);
+  void Refused(const BatchedParadigm& present, double now,
+               const std::string& why, double seconds);
 
  private:
   // A paradigm that was switched to, until its prediction is checked.

@@ -223,8 +223,9 @@ Forecast PlayWhole(const ParadigmSpec& paradigm, const PlayedJob& job,
 }
 
 std::vector<std::string> ParadigmsFor(size_t workers) {
-  std::vector<std::string> texts = {"bsp", "bsp:steal=true", "cgp", "abs",
-                                    "asp:staleness_weight=inverse"};
+  std::vector<std::string> texts = {
+      "bsp", "bsp,batching=balanced",       "bsp:steal=true", "cgp",
+      "abs", "asp:staleness_weight=inverse"};
   if (workers > 2) {
     // A round of the first half, three quarters, seven eighths of the batches.
     for (const size_t eighths : {4, 6, 7}) {

@@ -43,8 +43,8 @@ Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,
 Forecast PlayWhole(const ParadigmSpec& paradigm, const PlayedJob& job,
                    absl::Span<const MeasuredWorker> workers, uint64_t luck = 1);
 
-// What is worth playing with so many workers, as people write it. Each can be
-// had by SwitchParadigm, at any moment.
+// What is worth playing with so many workers, as people write it
+// (ParseBatchedParadigm). Each can be had at any moment.
 std::vector<std::string> ParadigmsFor(size_t workers);
 
 }  // namespace paceline

@@ -68,7 +68,7 @@ ClusterPilot::Answer SimulatedPilot::Look(Nanos now, const RunCourse& course) {
   seen.present = *ParseParadigm(course.paradigm());
   seen.job = {.batch_size = spec_.run.batch_size,
               .micro_batch = spec_.micro_batch,
-              .batching = spec_.settings.batching};
+              .batching = course.settings().batching};
   for (const WorkerId id : core.Members()) {
     const auto of = workers_.find(id);
     if (of == workers_.end()) continue;

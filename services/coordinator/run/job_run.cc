@@ -373,10 +373,15 @@ void JobRun::Update(const JobPlan& plan) {
 }
 
 absl::Status JobRun::Switch(const ParadigmSpec& paradigm,
-                            absl::string_view reason) {
+                            absl::string_view reason,
+                            std::optional<Batching> batching) {
   journal::RunEvent event;
   event.mutable_paradigm()->set_paradigm(FormatParadigm(paradigm));
   event.mutable_paradigm()->set_reason(std::string(reason));
+  if (batching.has_value()) {
+    event.mutable_paradigm()->set_batching(
+        *batching == Batching::kEven ? "even" : "balanced");
+  }
   return Take(std::move(event));
 }
 

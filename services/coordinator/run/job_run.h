@@ -135,7 +135,8 @@ class JobRun : private RunDriver {
   // once, if the job trains.
   void Update(const JobPlan& plan);
   // The errors of the input SwitchRun (run_messages.h).
-  absl::Status Switch(const ParadigmSpec& paradigm, absl::string_view reason);
+  absl::Status Switch(const ParadigmSpec& paradigm, absl::string_view reason,
+                      std::optional<Batching> batching = std::nullopt);
   // As the input WriteCheckpoint; the observer hears of it.
   absl::Status WriteCheckpoint(const std::string& id,
                                const std::string& folder = "");

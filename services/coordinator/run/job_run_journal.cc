@@ -134,6 +134,10 @@ void JobRun::Accept(const RunEvent& event, const Links& links) {
     SendToWorker(worker, std::move(command));
   } else if (event.has_paradigm()) {
     spec_.set_paradigm(event.paradigm().paradigm());
+    if (!event.paradigm().batching().empty()) {
+      spec_.set_batching(event.paradigm().batching());
+      Tell([this, to = spec_.batching()] { observer_->BatchingSet(to); });
+    }
     if (course_.core() == nullptr) record_.SetParadigm(spec_.paradigm());
     TellRuleBytes();
   }

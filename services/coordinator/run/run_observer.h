@@ -25,6 +25,8 @@ class RunObserver {
   virtual void Warned(const std::string& text) = 0;
   // Another paradigm, in full, is in force.
   virtual void ParadigmSwitched(const std::string& paradigm) = 0;
+  // Who chooses the paradigm has chosen how batches are divided, too.
+  virtual void BatchingSet(const std::string& batching) = 0;
   // It has begun to be written, is ready, or has failed; `again` if one of that
   // name has failed before. `name` is its id.
   virtual void CheckpointChanged(const v1::Checkpoint& checkpoint,

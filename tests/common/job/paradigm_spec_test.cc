@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/job/batched_paradigm.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -238,6 +239,22 @@ TEST(ParadigmSpecTest, EachNameIsASpec) {
     EXPECT_TRUE(ParseParadigm(name).ok()) << name;
   }
   EXPECT_EQ(ParadigmNames().size(), 15u);
+}
+
+TEST(BatchedParadigmTest, IsAParadigmAndItsBatching) {
+  const auto balanced = ParseBatchedParadigm("ssp:s=2,batching=balanced");
+  ASSERT_TRUE(balanced.ok()) << balanced.status();
+  EXPECT_EQ(balanced->batching, Batching::kBalanced);
+  EXPECT_EQ(FormatBatchedParadigm(*balanced), "ssp:s=2,batching=balanced");
+  for (const absl::string_view text : {"bsp", "bsp,batching=even"}) {
+    const auto even = ParseBatchedParadigm(text);
+    ASSERT_TRUE(even.ok()) << even.status();
+    EXPECT_EQ(FormatBatchedParadigm(*even), "bsp");
+  }
+  EXPECT_THAT(ParseBatchedParadigm("bsp,batching=odd").status().message(),
+              HasSubstr("batching: is \"odd\"; use even or balanced"));
+  EXPECT_THAT(ParseBatchedParadigm("b,batching=even").status().message(),
+              HasSubstr("unknown paradigm"));
 }
 
 TEST(ParadigmSpecTest, PutsTheWholeMessageOnOneLine) {

@@ -68,7 +68,7 @@ TEST(RunAdviseTest, ATraceSaysHowManyWorkersThereAre) {
                              << "\n";
   const Json document = Document(flags);
   EXPECT_NE(document["advised"], "bsp");
-  // ParadigmsFor(3) and balanced batches.
+  // ParadigmsFor(3).
   bool half = false;
   bool balanced = false;
   for (const Json& option : document["options"]) {

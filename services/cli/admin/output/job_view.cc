@@ -48,17 +48,20 @@ std::string TimeLeft(const v1::Job& job) {
 
 // "stay: nothing is better by enough: ..." or "cgp:..., 1.8 times as good:
 // ...".
-std::string AdviceText(const v1::JobProgress& progress) {
+std::string AdviceText(const v1::JobProgress& progress,
+                       const std::string& batching) {
   const v1::Advice& advice = progress.advice();
-  if (advice.paradigm() == progress.paradigm()) {
+  const bool balanced = batching == "balanced";
+  if (advice.paradigm() ==
+      absl::StrCat(progress.paradigm(), balanced ? ",batching=balanced" : "")) {
     return absl::StrCat("stay: ", advice.reason());
   }
   return absl::StrFormat("%s, %.2g times as good: %s", advice.paradigm(),
                          advice.gain(), advice.reason());
 }
 
-void AppendProgress(const v1::JobProgress& progress, bool ended,
-                    FieldLines* lines) {
+void AppendProgress(const v1::Job& job, bool ended, FieldLines* lines) {
+  const v1::JobProgress& progress = job.progress();
   lines->Begin("Progress");
   // The last one it was in says nothing of what has ended.
   if (!ended) lines->Add("Phase", progress.phase());
@@ -83,7 +86,7 @@ void AppendProgress(const v1::JobProgress& progress, bool ended,
   lines->Add("Version", absl::StrCat(progress.version()));
   lines->Add("Paradigm", progress.paradigm());
   if (!ended && progress.has_advice()) {
-    lines->Add("Advice", AdviceText(progress));
+    lines->Add("Advice", AdviceText(progress, job.spec().batching()));
   }
   lines->Add("Loss", Loss(progress));
   lines->Add("Accuracy", Accuracy(progress));
@@ -169,7 +172,7 @@ std::string DescribeJob(const v1::Job& job,
   lines.Add("Etag", job.etag());
   AppendSpec(job.spec(), &lines);
   if (job.has_progress()) {
-    AppendProgress(job.progress(), ended, &lines);
+    AppendProgress(job, ended, &lines);
     lines.Rows(ended ? "Workers of its last run" : "Workers",
                WorkerRows(job.progress()));
   }

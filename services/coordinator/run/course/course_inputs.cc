@@ -482,13 +482,16 @@ absl::Status RunCourse::On(const Turn& turn, const UpdateRun& in) {
 
 template <>
 absl::Status RunCourse::On(const Turn& turn, const SwitchRun& in) {
+  if (core_ != nullptr && core_->finished()) {
+    return absl::FailedPreconditionError("the job has finished");
+  }
+  settings_.batching = in.batching.value_or(settings_.batching);
   if (core_ == nullptr) {
     paradigm_ = in.paradigm;
     return absl::OkStatus();
   }
-  if (core_->finished()) {
-    return absl::FailedPreconditionError("the job has finished");
-  }
+  // First, so that nobody is released with what was to be divided otherwise.
+  core_->SetBatching(turn.now, settings_.batching, core_outputs_);
   core_->Switch(turn.now, options_.make_policy(in.paradigm), in.reason,
                 core_outputs_);
   Absorb(turn);

@@ -234,6 +234,8 @@ struct UpdateRun {
 struct SwitchRun {
   ParadigmSpec paradigm;
   std::string reason;  // For people.
+  // How batches are divided from then on; nothing: as before.
+  std::optional<Batching> batching = std::nullopt;
 };
 // FAILED_PRECONDITION: the job does not train, no checkpoint can be written, or
 // one is being written. While what it has trained is being saved, this is one

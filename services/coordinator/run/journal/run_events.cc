@@ -122,7 +122,12 @@ MaybeInput OrderInput(const RunEvent& event) {
     case RunEvent::kParadigm: {
       PACELINE_ASSIGN_OR_RETURN(const ParadigmSpec paradigm,
                                 ParseParadigm(event.paradigm().paradigm()));
-      return SwitchRun{paradigm, event.paradigm().reason()};
+      SwitchRun to{paradigm, event.paradigm().reason()};
+      if (!event.paradigm().batching().empty()) {
+        PACELINE_ASSIGN_OR_RETURN(to.batching,
+                                  ParseBatching(event.paradigm().batching()));
+      }
+      return to;
     }
     case RunEvent::kCheckpoint:
       return WriteCheckpoint{event.checkpoint().id(),

@@ -6,7 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/job/batched_paradigm.h"
+#include "common/rng.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/planner/simulated_pilot.h"
 #include "services/simulator/virtual_cluster.h"
@@ -62,8 +66,10 @@ std::string StoryOf(const SimulationResult& result) {
   return story;
 }
 
-double SpeedUnder(ClusterSpec spec, absl::string_view paradigm) {
-  spec.run.paradigm = *ParseParadigm(paradigm);
+double SpeedUnder(ClusterSpec spec, absl::string_view text) {
+  const BatchedParadigm of = *ParseBatchedParadigm(text);
+  spec.run.paradigm = of.paradigm;
+  spec.settings.batching = of.batching;
   return Speed(VirtualCluster(&spec, {}).Run());
 }
 
@@ -75,8 +81,12 @@ SimulationResult Steered(ClusterSpec spec) {
 }
 
 // Those that are not stale: how fast others are is not all that counts.
-constexpr const char* kFixed[] = {"bsp", "bsp:steal=true", "kbatchsync:k=4",
-                                  "kbatchsync:k=6", "kbatchsync:k=7"};
+constexpr const char* kFixed[] = {"bsp",
+                                  "bsp,batching=balanced",
+                                  "bsp:steal=true",
+                                  "kbatchsync:k=4",
+                                  "kbatchsync:k=6",
+                                  "kbatchsync:k=7"};
 
 double BestOf(const ClusterSpec& spec) {
   double best = 0;
@@ -152,9 +162,42 @@ TEST(AutoPilotChangesTest, BeatsEveryFixedParadigmWhereTheClusterChanges) {
   const SimulationResult steered = Steered(spec);
   const double speed = Speed(steered);
   for (const char* const paradigm : kFixed) {
-    EXPECT_GT(speed, SpeedUnder(spec, paradigm)) << paradigm << "\n"
-                                                 << StoryOf(steered);
+    // Balanced batches follow by themselves, without a cut.
+    const double least = absl::StrContains(paradigm, "balanced") ? 0.93 : 1;
+    EXPECT_GT(speed, least * SpeedUnder(spec, paradigm)) << paradigm << "\n"
+                                                         << StoryOf(steered);
   }
+}
+
+// Where every cut costs much, balanced batches are the best for unequal
+// workers, and they are left again where times begin to scatter.
+TEST(AutoPilotChangesTest, BalancesBatchesForAsLongAsThatSuits) {
+  ClusterSpec spec = Cluster({1, 1, 1, 1, 2, 2, 2, 2}, 500, 0.1);
+  Rng rng(7);
+  for (WorkerSpec& worker : spec.workers) {
+    auto recorded = std::make_shared<std::vector<RecordedIteration>>();
+    const auto usual = static_cast<double>(worker.device.iteration);
+    double now = 0;
+    for (int k = 0; k < 500; ++k) {
+      const double luck = now < 300e9 ? 1 : -std::log(1 - rng.Unit()) + 0.01;
+      now += usual * luck;
+      recorded->push_back(
+          {.compute = static_cast<Nanos>(usual * luck), .samples = kBatch});
+    }
+    worker.device.recorded = std::move(recorded);
+  }
+  const SimulationResult steered = Steered(spec);
+  const std::string story = StoryOf(steered);
+  ASSERT_GE(steered.switches.size(), 2u) << story;
+  EXPECT_THAT(steered.switches[0].what.reason,
+              testing::StartsWith("bsp,batching=balanced"));
+  EXPECT_THAT(steered.switches.back().what.to,
+              testing::StartsWith("kbatchsync:"))
+      << story;
+  // With even batches again, or it would be slower than either.
+  EXPECT_GT(Speed(steered), 1.05 * SpeedUnder(spec, "bsp")) << story;
+  EXPECT_GT(Speed(steered), 1.05 * SpeedUnder(spec, "bsp,batching=balanced"))
+      << story;
 }
 
 // One that turns round as often as the pilot has made up its mind.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/job/batched_paradigm.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/planner/tempo.h"
 #include "tests/services/coordinator/planner/measured_workers.h"
@@ -15,10 +16,12 @@ const PlayedJob kJob = {.batch_size = kBatch};
 const std::vector<double> kEqual(8, 1.0);
 const std::vector<double> kTwoSlow = {1, 1, 1, 1, 1, 1, 4, 4};
 
-Forecast PlayText(const std::string& paradigm,
+Forecast PlayText(const std::string& text,
                   const std::vector<MeasuredWorker>& workers,
-                  const PlayedJob& job = kJob) {
-  return Play(*ParseParadigm(paradigm), job, workers);
+                  PlayedJob job = kJob, uint64_t luck = 1) {
+  const BatchedParadigm of = *ParseBatchedParadigm(text);
+  job.batching = of.batching;
+  return Play(of.paradigm, job, workers, luck);
 }
 
 TEST(ForecastTest, IsWhatTheRuleComesTo) {
@@ -31,6 +34,11 @@ TEST(ForecastTest, IsWhatTheRuleComesTo) {
   EXPECT_NEAR(asp.samples_per_second, 6.5 * kBatch, 4);
   EXPECT_GT(asp.staleness, 5);
   EXPECT_LT(asp.Value(8), 0.8 * asp.samples_per_second);
+  // Everybody as long as all others.
+  const Forecast balanced =
+      PlayText("bsp,batching=balanced", Measured(kTwoSlow));
+  EXPECT_NEAR(balanced.samples_per_second, 6.5 * kBatch, 8);
+  EXPECT_EQ(balanced.staleness, 0);
   // What is discarded is not trained on.
   const Forecast half = PlayText("kbatchsync:k=4", Measured(kEqual));
   EXPECT_NEAR(half.samples_per_second, 4 * kBatch, 8);
@@ -39,9 +47,8 @@ TEST(ForecastTest, IsWhatTheRuleComesTo) {
 TEST(ForecastTest, TheSameIsForeseenAgain) {
   const auto workers = Measured(kTwoSlow, Scatter::kExponential);
   for (const std::string& text : ParadigmsFor(8)) {
-    const ParadigmSpec paradigm = *ParseParadigm(text);
-    const Forecast first = Play(paradigm, kJob, workers, 7);
-    const Forecast again = Play(paradigm, kJob, workers, 7);
+    const Forecast first = PlayText(text, workers, kJob, 7);
+    const Forecast again = PlayText(text, workers, kJob, 7);
     EXPECT_EQ(first.samples_per_second, again.samples_per_second);
     EXPECT_EQ(first.staleness, again.staleness);
   }
@@ -115,8 +122,7 @@ TEST(ForecastTest, EveryParadigmCanBePlayedWithAnyNumberOfWorkers) {
   for (size_t workers = 1; workers <= 9; ++workers) {
     const auto measured = Measured(std::vector<double>(workers, 0.1));
     for (const std::string& text : ParadigmsFor(workers)) {
-      EXPECT_GT(Play(*ParseParadigm(text), kJob, measured).samples_per_second,
-                0)
+      EXPECT_GT(PlayText(text, measured).samples_per_second, 0)
           << text << " with " << workers;
     }
   }

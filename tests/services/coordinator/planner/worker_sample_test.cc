@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/batched_paradigm.h"
 #include "common/rng.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -209,9 +210,11 @@ void ExpectGoodChoice(const Many& many, uint64_t seed) {
   double best = 0;
   double value_of_chosen = 0;
   for (const std::string& text : ParadigmsFor(count)) {
-    const ParadigmSpec paradigm = *ParseParadigm(text);
-    const double sampled = Play(paradigm, kJob, workers, seed).Value(count);
-    const double whole = PlayWhole(paradigm, kJob, workers, seed).Value(count);
+    const auto [paradigm, batching] = *ParseBatchedParadigm(text);
+    PlayedJob job = kJob;
+    job.batching = batching;
+    const double sampled = Play(paradigm, job, workers, seed).Value(count);
+    const double whole = PlayWhole(paradigm, job, workers, seed).Value(count);
     absl::StrAppend(&table, "  ", text, ": ", sampled, " of ", whole, "\n");
     best = std::max(best, whole);
     if (sampled <= best_sampled) continue;

@@ -388,6 +388,19 @@ TEST_F(JobRunTest, WhileItTrainsAnotherParadigmTakesOverAtOnce) {
   EXPECT_EQ(Report()["paradigm"], "bsp");
 }
 
+TEST_F(JobRunTest, ASwitchMayDivideTheBatchesAnew) {
+  StartTraining();
+  EXPECT_EQ(job_->Paces()->job.batching, Batching::kEven);
+  EXPECT_TRUE(
+      job_->Switch(*ParseParadigm("bsp"), "a test", Batching::kBalanced).ok());
+  AwaitDecision("switched from bsp to bsp (a test)");
+  EXPECT_EQ(job_->Paces()->job.batching, Batching::kBalanced);
+  EXPECT_THAT(History().batchings, ElementsAre("balanced"));
+  // Who says nothing of them leaves them as they are.
+  EXPECT_TRUE(job_->Switch(*ParseParadigm("asp"), "a test").ok());
+  EXPECT_EQ(job_->Paces()->job.batching, Batching::kBalanced);
+}
+
 TEST_F(JobRunTest, AnUpdateHoldsFromThenOn) {
   spec_.set_paradigm("asp");
   StartTraining();

@@ -35,6 +35,11 @@ void RecordingObserver::ParadigmSwitched(const std::string& paradigm) {
   history_.paradigms.push_back(paradigm);
 }
 
+void RecordingObserver::BatchingSet(const std::string& batching) {
+  absl::MutexLock lock(&mu_);
+  history_.batchings.push_back(batching);
+}
+
 void RecordingObserver::CheckpointChanged(const v1::Checkpoint& checkpoint,
                                           bool /*again*/) {
   absl::MutexLock lock(&mu_);

@@ -21,6 +21,7 @@ struct RunHistory {
   std::vector<v1::AccuracyPoint> accuracy;
   std::vector<v1::Decision> decisions;
   std::vector<std::string> paradigms;
+  std::vector<std::string> batchings;
   std::vector<std::string> warnings;
   std::vector<v1::Checkpoint> checkpoints;
   std::vector<SavingDelayed> delays;
@@ -36,6 +37,7 @@ class RecordingObserver : public RunObserver {
   void Decided(const v1::Decision& decision) override;
   void Warned(const std::string& text) override;
   void ParadigmSwitched(const std::string& paradigm) override;
+  void BatchingSet(const std::string& batching) override;
   void CheckpointChanged(const v1::Checkpoint& checkpoint, bool again) override;
   void SavingWasDelayed(const SavingDelayed& delayed) override;
   void SavingHasSucceeded() override;

@@ -17,6 +17,7 @@ class SilentObserver : public RunObserver {
   void Decided(const v1::Decision&) override {}
   void Warned(const std::string&) override {}
   void ParadigmSwitched(const std::string&) override {}
+  void BatchingSet(const std::string&) override {}
   void CheckpointChanged(const v1::Checkpoint&, bool) override {}
   void SavingWasDelayed(const SavingDelayed&) override {}
   void SavingHasSucceeded() override {}
