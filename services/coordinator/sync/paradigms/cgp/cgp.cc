@@ -68,6 +68,9 @@ class CgpWindow {
   absl::btree_set<CgpGroupId> predicted_;
 };
 
+// Of a batch, at least so much bridges the time to a group's next round.
+constexpr double kLeastBridge = 0.25;
+
 // CGP, cooperate grouping parallel (Li et al., FGCS 168, 2025; algorithms.md 3,
 // where all but the idea is our reading, for the full text is not public): the
 // workers are divided into groups of like pace, synchronous inside,
@@ -88,6 +91,10 @@ class CgpWindow {
 //     Such a group does not wait for others: each push is an update already.
 //   - s_max: while an update would take a group beyond it, ready groups wait
 //     for that group, however long. A late push may be staler.
+//   - A worker that moves while its new group is in the middle of a round does
+//     not wait for the next one: it computes as many samples as fit until then,
+//     and is adopted like one that is late. Less than a quarter of a batch is
+//     not begun.
 //   - A policy that takes over from another knows the paces that were measured
 //     under it: if those of all are known, there is no warm-up.
 //   - Deadlines act on Tick alone, after the pushes of that instant. When
@@ -171,6 +178,9 @@ class Cgp final : public SyncPolicy {
   // Lets these groups and the late workers go on: all of theirs is applied.
   void GoOn(Step& step, const absl::btree_set<CgpGroupId>& ids);
   void Start(Step& step, CgpGroupId id);
+  // The worker, which has moved, waits for its new group's next round: until
+  // then it computes by itself, if that is worth while.
+  void Bridge(Step& step, WorkerId worker);
   std::optional<RoundId> AccumulatorFor(Step& step, const CgpGroup& group);
   absl::Duration PeriodOf(const absl::btree_set<WorkerId>& members) const;
 
@@ -543,8 +553,13 @@ void Cgp::GoOn(Step& step, const absl::btree_set<CgpGroupId>& ids) {
   }
   if (RegroupIsDue(gathered)) Regroup(step);
   absl::btree_set<CgpGroupId> to_start;
-  for (const WorkerId worker : returning) to_start.insert(Place(step, worker));
+  absl::btree_set<WorkerId> moved;
+  for (const WorkerId worker : returning) {
+    if (members_.at(worker).target.has_value()) moved.insert(worker);
+    to_start.insert(Place(step, worker));
+  }
   for (const CgpGroupId id : to_start) Start(step, id);
+  for (const WorkerId worker : moved) Bridge(step, worker);
   for (const WorkerId worker : returning) ReportWait(step, worker);
   for (const CgpGroupId id : ids) groups_.Tidy(id);
 }
@@ -577,6 +592,37 @@ void Cgp::Start(Step& step, CgpGroupId id) {
     step.actions.push_back(
         Release{worker, options_.inverse_weight ? PushPlan::Ask() : plan});
   }
+}
+
+void Cgp::Bridge(Step& step, WorkerId worker) {
+  Member& member = members_.at(worker);
+  const CgpGroup& group = groups_.Of(member.group);
+  const std::optional<double> busy_s = busy_.Of(worker);
+  if (member.state != State::kWaiting || !group.runs() || !busy_s.has_value() ||
+      group.due == absl::InfiniteFuture()) {
+    return;
+  }
+  const double share =
+      std::min(1.0, absl::ToDoubleSeconds(group.due - step.now) / *busy_s);
+  if (share < kLeastBridge) return;
+  groups_.Update(member.group,
+                 [worker](CgpGroup& g) { g.waiting.erase(worker); });
+  member.state = State::kFloating;
+  ++floating_;
+  if (step.free_rounds > 0) {
+    --step.free_rounds;
+    member.accumulator = RoundId{next_round_++};
+  }
+  const PushPlan plan = member.accumulator.has_value()
+                            ? PushPlan::Round(*member.accumulator)
+                            : PushPlan::Immediate();
+  // What a part takes is no measure of the pace.
+  const auto samples = static_cast<uint32_t>(share * step.view.batch_size());
+  if (share == 1) busy_.Released(step.now, worker);
+  step.actions.push_back(
+      Release{.worker = worker,
+              .plan = options_.inverse_weight ? PushPlan::Ask() : plan,
+              .samples = share < 1 ? std::max(1u, samples) : 0});
 }
 
 std::optional<RoundId> Cgp::AccumulatorFor(Step& step, const CgpGroup& group) {

@@ -522,6 +522,9 @@ void PolicyDriver::Compute(WorkerId id, Worker& worker) {
   worker.broken = faulty_ && rng_.Chance(1, 20);
   double takes = worker.takes;
   if (options_.time_of != nullptr) takes = options_.time_of(id, takes);
+  if (worker.samples != kBatch) {
+    takes = std::ceil(takes * worker.samples / kBatch);
+  }
   if (options_.faults) {
     takes += kTick * static_cast<double>(rng_.Below(
                          1 + static_cast<uint64_t>(worker.takes / kTick / 4)));
