@@ -28,6 +28,8 @@ json ListAt(const json& object, const char* pointer) {
 }
 
 void ReadService(const json& service, KubernetesRelease& release) {
+  // Without an address it is the name of one of two coordinators.
+  if (At<std::string>(service, "/spec/clusterIP", "") == "None") return;
   for (const json& port : ListAt(service, "/spec/ports")) {
     if (At<std::string>(port, "/name", "") != "grpc") continue;
     release.service = At<std::string>(service, "/metadata/name", "");

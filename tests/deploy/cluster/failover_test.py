@@ -307,6 +307,15 @@ class Scenario:
 
     # The steps.
 
+    def imports_a_context(self):
+        """That of the service, not of one of the two."""
+        self.release.connect()
+        self.release.import_context()
+        listed = json.loads(
+            self.release.by_context("coordinator", "list", "-o", "json"))
+        assert len(listed["coordinators"]) == 2, listed
+        return "by the context of import-kubernetes both are seen"
+
     def trains(self):
         file = self.release.folder / "job.json"
         file.write_text(json.dumps({"name": JOB, "spec": {
@@ -533,7 +542,8 @@ class Scenario:
                 "that watched was told the same")
 
     def steps(self):
-        return (self.installs, self.trains, self.shows_who_leads,
+        return (self.installs, self.imports_a_context, self.trains,
+                self.shows_who_leads,
                 self.outlives_leaders_that_are_told_to_go,
                 self.outlives_leaders_that_are_killed,
                 self.outlives_leaders_that_do_not_come_back,

@@ -29,7 +29,7 @@ import secrets
 import sys
 import time
 
-from release import kubectl, objects, run, samples  # Finds the next ones.
+from release import kubectl, objects, samples  # Finds the next ones.
 from real_cluster import until
 from scenario import SKIPPED, image_values, missing, play
 
@@ -192,21 +192,13 @@ class Scenario:
     def imports_a_context(self):
         """After which no flag names a certificate."""
         self.release.connect()
-        said = self.paceline("config", "import-kubernetes", self.release.name,
-                             f"--address=localhost:{self.release.api.port}")
-        self.paceline("config", "use-context", self.release.name)
-        workers = json.loads(self.paceline("worker", "list", "-o", "json"))
+        self.release.import_context()
+        workers = json.loads(
+            self.release.by_context("worker", "list", "-o", "json"))
         pools = [one.get("pool") for one in workers["workers"]
                  if not one.get("evaluator")]
         assert "fetched" in pools, workers
-        return said.strip() or "a context"
-
-    def paceline(self, *words):
-        """By the context alone."""
-        environment = {k: v for k, v in os.environ.items()
-                       if not k.startswith("PACELINE_")}
-        environment["PACELINE_CONFIG"] = str(self.release.folder / "lab.yaml")
-        return run(self.release.paceline, *words, env=environment)
+        return f"a context that sees {len(workers['workers'])} members"
 
     def by_token(self, name, *words):
         """Without a certificate of the caller's."""
@@ -236,7 +228,8 @@ class Scenario:
         return str(file)
 
     def trains_on_what_was_fetched(self):
-        self.paceline("job", "create", "-f", self.job_file("bars", "fetched"))
+        self.release.by_context("job", "create", "-f",
+                                self.job_file("bars", "fetched"))
         self.goes_on()
         return f"{self.release.samples_counted('bars')} samples counted"
 
@@ -247,12 +240,12 @@ class Scenario:
 
     def goes_on_from_the_bucket(self):
         """All that held weights is killed."""
-        self.paceline("job", "pause", "bars")
+        self.release.by_context("job", "pause", "bars")
         until("it is paused",
               lambda: self.release.job("bars")["state"] == "PAUSED")
         paused = self.release.samples_counted("bars")
         listed = json.loads(
-            self.paceline("checkpoint", "list", "bars", "-o", "json"))
+            self.release.by_context("checkpoint", "list", "bars", "-o", "json"))
         place = listed["checkpoints"][0]["directory"]
         assert place.startswith(f"{ROOT}/"), place
         verified = kubectl("exec", f"{self.release.fullname}-server-0", "--",

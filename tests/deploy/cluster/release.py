@@ -142,10 +142,22 @@ class Release:
         if certificate:
             flags += [f"--tls-cert={self.folder}/tls.crt",
                       f"--tls-key={self.folder}/tls.key"]
+        return self.run_command("config.yaml", *arguments, *flags)
+
+    def run_command(self, config, *arguments):
         environment = {k: v for k, v in os.environ.items()
                        if not k.startswith("PACELINE_")}
-        environment["PACELINE_CONFIG"] = str(self.folder / "config.yaml")
-        return run(self.paceline, *arguments, *flags, env=environment)
+        environment["PACELINE_CONFIG"] = str(self.folder / config)
+        return run(self.paceline, *arguments, env=environment)
+
+    def import_context(self):
+        """What by_context() goes by, until this one is disconnected."""
+        self.run_command("imported.yaml", "config", "import-kubernetes",
+                         self.name, f"--address=localhost:{self.api.port}")
+
+    def by_context(self, *arguments):
+        """As command(), without a flag that names address or certificate."""
+        return self.run_command("imported.yaml", *arguments)
 
     def job(self, name):
         return json.loads(self.command("job", "get", name, "-o", "json"))

@@ -63,6 +63,27 @@ TEST(KubernetesReleaseTest, HowItIsReached) {
   }
 }
 
+// Of two coordinators each has a service without an address, for its name.
+TEST(KubernetesReleaseTest, WhoeverOfTwoLeads) {
+  json service = Service(json::object());
+  service["spec"]["clusterIP"] = "10.96.0.7";
+  json one = Service(json::object());
+  one["metadata"]["name"] = "train-paceline-coordinator-0";
+  one["spec"]["clusterIP"] = "None";
+  json second = one;
+  second["metadata"]["name"] = "train-paceline-coordinator-second-0";
+  const std::vector<json> orders = {{service, one, second, Coordinator("tls")},
+                                    {one, second, service, Coordinator("tls")}};
+  for (const json& items : orders) {
+    const auto release = ReadRelease({{"items", items}});
+    ASSERT_TRUE(release.ok()) << release.status();
+    EXPECT_EQ(release->service, "train-paceline-coordinator");
+    EXPECT_EQ(release->admin_secret, "train-paceline-tls-admin");
+  }
+  EXPECT_TRUE(absl::IsNotFound(
+      ReadRelease({{"items", {one, second, Coordinator("tls")}}}).status()));
+}
+
 TEST(KubernetesReleaseTest, WithoutACoordinator) {
   json nameless = Service(json::object());
   nameless["metadata"] = "of another type";
