@@ -66,6 +66,9 @@ std::string Fit(std::string line, int width) {
   return line;
 }
 
+// One that is longer is not easier to read.
+constexpr int kBarWidthMax = 80;
+
 std::string Bar(double share, int width) {
   const int filled = static_cast<int>(std::lround(share * width));
   return absl::StrCat("[", std::string(static_cast<size_t>(filled), '#'),
@@ -87,7 +90,7 @@ std::string RunLine(const v1::JobProgress& progress, absl::string_view label,
   // says nothing.
   const int room =
       options.width - 3 - static_cast<int>(before.size() + after.size());
-  const int bar_width = std::min(room, 30);
+  const int bar_width = std::min(room, kBarWidthMax);
   const std::string bar =
       bar_width >= 5 ? absl::StrCat(" ", Bar(share, bar_width)) : "";
   return Fit(absl::StrCat(before, bar, after), options.width);

@@ -79,8 +79,8 @@ TEST(ProgressViewTest, ShortSeconds) {
 TEST(ProgressViewTest, TerminalShowsABarAndOneLinePerWorker) {
   EXPECT_THAT(
       TerminalProgress(Sample(), "bsp", {.width = 100}),
-      ElementsAre("bsp [#############.................]  43 %  accuracy 0.912  "
-                  "loss 0.310  5210 samples/s  left 6.6 s",
+      ElementsAre("bsp [##############..................]  43 %  accuracy "
+                  "0.912  loss 0.310  5210 samples/s  left 6.6 s",
                   "  w0   computing  clock     12  gap   1  waited 0.12 s",
                   "  w1   lost       clock      3  gap   0  waited 75.2 s"));
 }
@@ -105,6 +105,17 @@ TEST(ProgressViewTest, DetailsAreALineOfTheirOwn) {
 TEST(ProgressViewTest, ABarThatStandsStillSaysWhy) {
   EXPECT_EQ(TerminalProgress(InPhase("evaluating"), "bsp", {.width = 60})[0],
             "bsp evaluating [........................]   0 %  0 samples/s");
+}
+
+TEST(ProgressViewTest, ABarTakesWhatTheLineHasLeft) {
+  const auto cells = [](int width) {
+    const std::string line =
+        TerminalProgress(Sample(), "bsp", {.width = width})[0];
+    return line.find(']') - line.find('[') - 1;
+  };
+  EXPECT_EQ(cells(140), cells(100) + 40);
+  // One that is longer is not easier to read.
+  EXPECT_EQ(cells(300), 80);
 }
 
 TEST(ProgressViewTest, NoLineIsWiderThanTheTerminal) {
