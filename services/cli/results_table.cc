@@ -314,6 +314,16 @@ Row WorkerRow(const Json& worker) {
   return row;
 }
 
+// Where nobody loads, which is usual, the table fits a narrow terminal better.
+void LeaveOutLoading(std::vector<Row>& rows) {
+  const auto column = std::ranges::find(rows[0], "LOAD") - rows[0].begin();
+  const bool idle = std::all_of(
+      rows.begin() + 1, rows.end(),
+      [&](const Row& row) { return row[static_cast<size_t>(column)] == "0%"; });
+  if (!idle) return;
+  for (Row& row : rows) row.erase(row.begin() + column);
+}
+
 }  // namespace
 
 std::string AlignColumns(const std::vector<std::vector<std::string>>& rows,
@@ -349,6 +359,7 @@ std::string WorkersTable(const std::string& label, const Json& run) {
                             "WAIT", "PUSH", "PULL", "LOAD", "GAP",
                             "STALENESS"}};
   for (const Json& worker : *workers) rows.push_back(WorkerRow(worker));
+  LeaveOutLoading(rows);
   return absl::StrCat("\n", label,
                       " (gap and staleness: median/99th percentile/maximum)\n",
                       AlignColumns(rows, "  "));

@@ -28,7 +28,7 @@ std::string ResultsTable(const std::vector<ComparedRuns>& results);
 std::string TargetConclusion(const std::vector<ComparedRuns>& results);
 
 // What each worker of one run has done, a line each, below a blank line and the
-// label; empty if none has.
+// label; empty if none has. Without the time of loading where nobody loads.
 std::string WorkersTable(const std::string& label, const Json& run);
 
 // The loss of a run's last evaluation; nothing if there is none.

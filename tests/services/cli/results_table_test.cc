@@ -49,8 +49,8 @@ dssp reached the target accuracy 4.00x as soon as bsp: after 7.80 s instead of 3
 Its workers waited for each other 0% of their time, those of bsp 50%.
 
 bsp (gap and staleness: median/99th percentile/maximum)
-  WORKER  ITERATIONS  SAMPLES  COMPUTE  WAIT  PUSH  PULL  LOAD    GAP  STALENESS
-  w0            1700    54400      30%   50%   10%   10%    0%  1/1/1      0/0/0
+  WORKER  ITERATIONS  SAMPLES  COMPUTE  WAIT  PUSH  PULL    GAP  STALENESS
+  w0            1700    54400      30%   50%   10%   10%  1/1/1      0/0/0
 
 dssp (gap and staleness: median/99th percentile/maximum)
   WORKER  ITERATIONS  SAMPLES  COMPUTE  WAIT  PUSH  PULL  LOAD  GAP  STALENESS

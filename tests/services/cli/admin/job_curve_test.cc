@@ -92,11 +92,10 @@ TEST(JobCurveTest, Text) {
       "2.0           1000      bsp    asp   slow w2\n"
       "\n"
       "workers (gap and staleness: median/99th percentile/maximum)\n"
-      "  WORKER  ITERATIONS  SAMPLES  COMPUTE  WAIT  PUSH  PULL  LOAD  GAP  "
+      "  WORKER  ITERATIONS  SAMPLES  COMPUTE  WAIT  PUSH  PULL  GAP  "
       "STALENESS\n"
-      "  w0              40     1280      50%   50%    0%    0%    0%    -     "
-      " "
-      "    -\n");
+      "  w0              40     1280      50%   50%    0%    0%    -     "
+      "     -\n");
 }
 
 TEST(JobCurveTest, Csv) {
