@@ -109,6 +109,16 @@ TEST_F(JobRunJournalTest, ItGoesOnAgainAndAgain) {
   EXPECT_EQ(job_->Progress().samples(), 30);
 }
 
+TEST_F(JobRunJournalTest, ASwitchIsRememberedWithItsBatches) {
+  TrainHalf();
+  EXPECT_TRUE(
+      job_->Switch(*ParseParadigm("bsp"), "a test", Batching::kBalanced).ok());
+  AwaitDecision("switched from bsp to bsp (a test)");
+  ASSERT_TRUE(Restart().ok());
+  ASSERT_TRUE(job_->Paces().has_value());
+  EXPECT_EQ(job_->Paces()->job.batching, Batching::kBalanced);
+}
+
 // As the fleet does it.
 class JobRunSessionsTest : public JobRunJournalTest {
  protected:
