@@ -1,6 +1,7 @@
 // What every paradigm shows in a virtual cluster.
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -121,6 +122,21 @@ TEST(BatchingTest, BalancesWholeIterationsNotOnlyComputing) {
   spec.model_bytes = 1'000'000;
   spec.workers[0].link = {10'000'000, 5e6};
   EXPECT_LT(Simulate(spec, "bsp").WaitingShare(), 0.03);
+}
+
+// Of 200 workers one is always very fast for once, and must not be given what
+// it will not do as fast.
+TEST(StealingTest, KeepsItsSpeedAmongManyWorkersWithoutMemory) {
+  const auto samples_per_second = [](size_t workers) {
+    ClusterSpec spec = TimedSpec(std::vector<double>(workers, 1), 100);
+    spec.run.batch_size = 32;
+    for (WorkerSpec& worker : spec.workers) {
+      worker.device.jitter.kind = Jitter::Kind::kExponential;
+    }
+    const SimulationResult result = Simulate(spec, "bsp:steal=true");
+    return static_cast<double>(result.samples) / 100;
+  };
+  EXPECT_GT(samples_per_second(200) / 200, 0.65 * samples_per_second(8) / 8);
 }
 
 TEST(ExtremesTest, Meet) {

@@ -24,6 +24,14 @@ constexpr double kPart = 0.9;
 // by 1 and more, and come to less than a fifth.
 constexpr double kCaution = 4;
 
+// Of what a worker took in earlier rounds, it is believed to take so much now
+// at least. Among many workers whose times are without memory somebody has
+// always just been very fast, and would be given too much.
+constexpr double kFastest = 0.25;
+
+// Seconds for a sample; of whom nothing is known.
+constexpr double kLeast = 1e-9;
+
 // A worker of the open round that has not been told to push.
 struct Part {
   absl::Time released = {};
@@ -117,9 +125,9 @@ class StealingBsp final : public SyncPolicy {
           part.wrong,
           std::abs(SecondsSince(part.began, now) - foreseen) / foreseen);
     }
-    part.pace.seconds_each =
-        std::max(1e-9, SecondsSince(part.released, now) /
-                           std::max<double>(1, ready.samples));
+    part.pace.seconds_each = std::max(
+        SecondsSince(part.released, now) / std::max<double>(1, ready.samples),
+        Fastest(paces_.Of(ready.worker)));
     // The first to be known say what to expect of the others.
     if (!part.pace.known) {
       paces_.Measured(ready.worker, part.pace.seconds_each, 0);
@@ -227,6 +235,9 @@ class StealingBsp final : public SyncPolicy {
                               .samples = static_cast<uint32_t>(samples)});
   }
 
+  static double Fastest(const PaceForecast& before) {
+    return before.known ? kFastest * before.seconds_each : kLeast;
+  }
   static double PartOf(const PaceForecast& pace) {
     return kPart / (1 + kCaution * pace.wrong * pace.wrong);
   }
