@@ -192,7 +192,7 @@ TEST(AutoPilotChangesTest, BalancesBatchesForAsLongAsThatSuits) {
   EXPECT_THAT(steered.switches[0].what.reason,
               testing::StartsWith("bsp,batching=balanced"));
   EXPECT_THAT(steered.switches.back().what.to,
-              testing::StartsWith("kbatchsync:"))
+              testing::Not(testing::HasSubstr("balanced")))
       << story;
   // With even batches again, or it would be slower than either.
   EXPECT_GT(Speed(steered), 1.05 * SpeedUnder(spec, "bsp")) << story;
