@@ -116,8 +116,9 @@ absl::StatusOr<CheckpointReport> VerifyCheckpoint(const std::string& folder) {
   return report;
 }
 
-absl::StatusOr<WrittenFile> ExportCheckpoint(const std::string& folder,
-                                             const std::string& out_file) {
+absl::StatusOr<WrittenFile> ExportCheckpoint(
+    const std::string& folder, const std::string& out_file,
+    const std::map<std::string, std::string>& metadata) {
   PACELINE_ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(folder));
   const auto& tensors = reader->manifest().tensors;
   std::vector<SafetensorsTensor> entries;
@@ -129,7 +130,8 @@ absl::StatusOr<WrittenFile> ExportCheckpoint(const std::string& folder,
   }
   PACELINE_ASSIGN_OR_RETURN(
       SafetensorsWriter writer,
-      SafetensorsWriter::Create(MakerOf(out_file), {}, std::move(entries)));
+      SafetensorsWriter::Create(MakerOf(out_file), metadata,
+                                std::move(entries)));
   std::vector<float> chunk;
   for (const CheckpointTensor& tensor : tensors) {
     const uint64_t size = TensorSize(tensor);

@@ -2,6 +2,7 @@
 #define PACELINE_COMMON_CHECKPOINT_CHECKPOINT_TOOLS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,12 @@ absl::StatusOr<CheckpointReport> VerifyCheckpoint(const std::string& folder);
 
 // Writes the model of a checkpoint, weights and statistics but no optimizer
 // state, as one safetensors file with whole tensors by name and shape, in
-// forward order. Equal weights give equal bytes, however they were saved. Takes
-// about a megabyte of memory. Errors as CheckpointReader and SafetensorsWriter.
-absl::StatusOr<WrittenFile> ExportCheckpoint(const std::string& folder,
-                                             const std::string& out_file);
+// forward order, and `metadata` in its header. Equal weights and metadata give
+// equal bytes, however they were saved. Takes about a megabyte of memory.
+// Errors as CheckpointReader and SafetensorsWriter.
+absl::StatusOr<WrittenFile> ExportCheckpoint(
+    const std::string& folder, const std::string& out_file,
+    const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace paceline
 

@@ -8,6 +8,7 @@
 #include "common/status.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
+#include "services/cli/admin/model_metadata.h"
 #include "services/cli/admin/output/job_view.h"
 #include "services/cli/admin/output/table.h"
 #include "services/cli/admin/positionals.h"
@@ -77,8 +78,11 @@ ExitCode VerifyFolders(Session& session, const VerifyFlags& flags) {
 }
 
 absl::Status ExportFolder(Session& session, const ExportFlags& flags) {
-  PACELINE_ASSIGN_OR_RETURN(const WrittenFile written,
-                            ExportCheckpoint(flags.folder, flags.file));
+  PACELINE_ASSIGN_OR_RETURN(const CheckpointManifest manifest,
+                            ReadManifest(flags.folder));
+  PACELINE_ASSIGN_OR_RETURN(
+      const WrittenFile written,
+      ExportCheckpoint(flags.folder, flags.file, ModelMetadata(manifest)));
   return session.Write(absl::StrCat(flags.file, ": ", BytesText(written.bytes),
                                     ", sha256 ", written.sha256, "\n"));
 }

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/job/normalization.h"
 #include "services/worker/data/data_folder.h"
 #include "services/worker/data/image_move.h"
 #include "services/worker/data/image_shape.h"
@@ -16,13 +17,6 @@
 namespace paceline {
 
 enum class Split { kTrain, kTest };
-
-// What brings one channel's bytes to about zero mean and unit variance. Of the
-// data set as a whole, or the splits would not look alike.
-struct Normalization {
-  float mean = 0;       // The mean of byte / 255.
-  float deviation = 1;  // The standard deviation of byte / 255.
-};
 
 // Images as they were read.
 struct RawImages {

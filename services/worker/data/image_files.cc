@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/job/names.h"
+#include "common/job/normalization.h"
 #include "common/status.h"
 #include "services/worker/data/byte_file.h"
 
@@ -87,7 +89,7 @@ struct CifarFormat {
   const char* name;
   uint64_t coarse_labels;  // Bytes of each record in front of its label.
   int classes;
-  std::vector<Normalization> normalization;  // The whole training split's.
+  absl::string_view data;  // As a job names it.
 
   uint64_t record() const { return coarse_labels + 1 + kPixels; }
 };
@@ -126,7 +128,7 @@ absl::StatusOr<Dataset> LoadCifar(const CifarFormat& format,
   RawImages raw;
   raw.shape = {3, 32, 32};
   raw.classes = format.classes;
-  raw.normalization = format.normalization;
+  raw.normalization = NormalizationOf(format.data);
   for (const std::string& path : paths) {
     PACELINE_RETURN_IF_ERROR(AppendRecords(format, path, raw));
   }
@@ -140,8 +142,7 @@ absl::StatusOr<Dataset> LoadMnist(const std::string& folder, Split split) {
       absl::StrCat(folder, split == Split::kTrain ? "/train" : "/t10k");
   RawImages raw;
   raw.classes = 10;
-  // The training split's, as everybody uses them.
-  raw.normalization = {{0.1307f, 0.3081f}};
+  raw.normalization = NormalizationOf(kMnist);
   const std::string images = absl::StrCat(prefix, "-images-idx3-ubyte");
   const std::string labels = absl::StrCat(prefix, "-labels-idx1-ubyte");
   PACELINE_RETURN_IF_ERROR(ReadImages(images, raw));
@@ -170,20 +171,12 @@ absl::StatusOr<Dataset> LoadCifar10(const std::string& folder, Split split) {
     return absl::NotFoundError(absl::StrCat(
         folder, "/data_batch_1.bin: no such file, nor any other data_batch"));
   }
-  return LoadCifar(
-      {"CIFAR-10",
-       0,
-       10,
-       {{0.4914f, 0.2470f}, {0.4822f, 0.2435f}, {0.4465f, 0.2616f}}},
-      paths);
+  return LoadCifar({"CIFAR-10", 0, 10, kCifar10}, paths);
 }
 
 absl::StatusOr<Dataset> LoadCifar100(const std::string& folder, Split split) {
   return LoadCifar(
-      {"CIFAR-100",
-       1,
-       100,
-       {{0.5071f, 0.2673f}, {0.4865f, 0.2564f}, {0.4409f, 0.2762f}}},
+      {"CIFAR-100", 1, 100, kCifar100},
       {absl::StrCat(folder,
                     split == Split::kTrain ? "/train.bin" : "/test.bin")});
 }

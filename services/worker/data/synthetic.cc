@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/job/names.h"
+#include "common/job/normalization.h"
 #include "common/rng.h"
 #include "common/status.h"
 
@@ -205,7 +206,8 @@ absl::StatusOr<Dataset> DrawSynthetic(absl::string_view name, Split split) {
     RawImages raw;
     raw.shape = set.shape;
     raw.classes = kClasses;
-    raw.normalization.assign(set.shape.channels, {0.5f, 0.25f});
+    raw.normalization.assign(set.shape.channels,
+                             NormalizationOf(kSynthetic).front());
     raw.pixels.resize(count * set.shape.size());
     for (uint32_t i = 0; i < count; ++i) {
       // A stream for each image: the splits have none in common.

@@ -392,6 +392,34 @@ def test_what_three_servers_wrote_is_read_whole(client, tmp_path):
 
 
 @needs_programs
+def test_an_exported_model_says_how_to_use_it(client, tmp_path):
+    pytest.importorskip("torch")
+    saved = trained(client, "lenet", model="lenet5", stop={"samples": 320})
+    exported = tmp_path / "lenet5.safetensors"
+    subprocess.run([BIN / "paceline", "checkpoint", "export", saved.directory,
+                    "-o", exported], check=True, timeout=LONG)
+    told = header_of(exported)[0]["__metadata__"]
+    assert told.pop("paceline_version")
+    assert int(told.pop("version")) > 0
+    assert told == {"format": "pt", "job": "namespaces/default/jobs/lenet",
+                    "model": "lenet5", "data": "synthetic:shapes",
+                    "samples": "320", "normalization": "[[0.5000, 0.2500]]"}
+    # Two images of MNIST's form.
+    images, labels = bytes(2 * 28 * 28), bytes([3, 4])
+    (tmp_path / "t10k-images-idx3-ubyte").write_bytes(
+        struct.pack(">IIII", 0x803, 2, 28, 28) + images)
+    (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(
+        struct.pack(">II", 0x801, 2) + labels)
+    done = subprocess.run(
+        [sys.executable, PACKAGE / "examples" / "load_weights.py", exported,
+         tmp_path], env={**os.environ, "PYTHONPATH": str(PACKAGE)},
+        stdout=subprocess.PIPE, text=True, check=True, timeout=LONG)
+    assert "job        namespaces/default/jobs/lenet\n" in done.stdout
+    # Both look alike, so one of them at most is right.
+    assert done.stdout.endswith(("accuracy 0.0000\n", "accuracy 0.5000\n"))
+
+
+@needs_programs
 def test_a_job_begins_with_the_weights_that_we_wrote(client, tmp_path):
     first = load_checkpoint(trained(client, "source", stop={"samples": 640})
                             .directory, as_numpy=True)
