@@ -33,6 +33,7 @@ std::vector<Pool> PoolsOf(const PlayedJob& job,
     by_name[workers[i].pool].push_back(i);
   }
   std::vector<Pool> pools;
+  pools.reserve(by_name.size());
   for (auto& [name, pool] : by_name) pools.push_back(std::move(pool));
   if (pools.size() > most) {
     pools.assign(1, {});
