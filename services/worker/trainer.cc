@@ -271,23 +271,23 @@ absl::Status Trainer::Push(const v1::Grant& grant, const v1::PushPlan& plan,
     parameters_.BeginPush(HeaderOf(grant.iteration(), outcome.samples, plan));
     for (size_t i = parameters_.tensors(); i-- > 0;) PushTensor(i);
   }
-  // Behind the push, which the closing waits for.
+  const auto taken = [&](const PushResult& pushed) {
+    unacknowledged_ = false;
+    report.set_blocks(pushed.blocks);
+    report.set_blocks_refused(pushed.blocks_refused);
+    report.set_push_bytes(pushed.bytes);
+    report.mutable_seconds()->set_push(
+        absl::ToDoubleSeconds(clock_.Now() - began));
+    Report(report);
+  };
+  PACELINE_RETURN_IF_ERROR(parameters_.FinishPush(taken).status());
+  // Behind the report, which the closing waits for.
   if (const std::optional<int64_t> closing = forecast_.Next();
       closing.has_value() && plan.kind_case() == v1::PushPlan::kRound) {
     parameters_.PullAhead(*closing);
     asked_ahead_ = clock_.Now();
   }
-  return parameters_
-      .FinishPush([&](const PushResult& pushed) {
-        unacknowledged_ = false;
-        report.set_blocks(pushed.blocks);
-        report.set_blocks_refused(pushed.blocks_refused);
-        report.set_push_bytes(pushed.bytes);
-        report.mutable_seconds()->set_push(
-            absl::ToDoubleSeconds(clock_.Now() - began));
-        Report(report);
-      })
-      .status();
+  return absl::OkStatus();
 }
 
 void Trainer::PushTensor(size_t tensor) {

@@ -4,7 +4,7 @@
 // PushDone and the way to the next grant. With a backup, a second server has
 // the push before it is acknowledged; with a journal, the coordinator has
 // written the report down before it grants anything. With `ahead` the weights
-// are asked for behind the push, as a worker does where it foretells the
+// are asked for behind the report, as a worker does where it foretells the
 // closing. Time of the processor is all threads'.
 //
 // Of the parts, `grant_ms` is from the acknowledgement to the grant,
@@ -112,9 +112,6 @@ class IdleWorker {
     }
     parameters_->BeginPush(push);
     for (int i = kTensors - 1; i >= 0; --i) parameters_->PushTensor(i);
-    const std::optional<int64_t> next = forecast_.Next();
-    asked_ = ahead_ && next.has_value();
-    if (asked_) parameters_->PullAhead(*next);
     const auto taken = [&](const PushResult&) {
       v1::WorkerMessage done;
       done.mutable_push_done()->set_iteration(grant.iteration());
@@ -122,6 +119,9 @@ class IdleWorker {
       control_.Send(std::move(done));
     };
     CHECK(parameters_->FinishPush(taken).ok());
+    const std::optional<int64_t> next = forecast_.Next();
+    asked_ = ahead_ && next.has_value();
+    if (asked_) parameters_->PullAhead(*next);
     const absl::Time pushed = Clock::Real().Now();
     times.grant.push_back(absl::ToDoubleMilliseconds(granted - began));
     times.weights.push_back(absl::ToDoubleMilliseconds(pulled - granted));

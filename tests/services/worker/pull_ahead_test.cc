@@ -1,5 +1,5 @@
 // Where rounds close one after the other, a worker asks for the next weights
-// behind its push, before it has a grant for them.
+// behind its report, before it has a grant for them.
 
 #include <memory>
 #include <vector>
