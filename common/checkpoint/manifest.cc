@@ -240,6 +240,11 @@ class Fields {
     out = field->dump();
   }
 
+  // The same of what earlier versions did not write.
+  void ReadObjectIfThere(const char* key, std::string& out) {
+    if (fault_->ok() && object_.contains(key)) ReadObject(key, out);
+  }
+
   void Read(const char* key, std::vector<int64_t>& out) {
     for (const Json& value : Array(key)) {
       ReadInteger(value, key, out.emplace_back());
@@ -389,6 +394,7 @@ absl::Status CheckManifest(const CheckpointManifest& manifest) {
   PACELINE_RETURN_IF_ERROR(CheckNumbers(manifest));
   PACELINE_RETURN_IF_ERROR(CheckObject("spec", manifest.spec_json));
   PACELINE_RETURN_IF_ERROR(CheckObject("position", manifest.position_json));
+  PACELINE_RETURN_IF_ERROR(CheckObject("evaluation", manifest.evaluation_json));
   PACELINE_RETURN_IF_ERROR(CheckSlots(manifest.optimizer_slots));
   PACELINE_RETURN_IF_ERROR(CheckTensors(manifest.tensors));
   PACELINE_RETURN_IF_ERROR(CheckFiles(manifest.files));
@@ -411,6 +417,7 @@ absl::StatusOr<std::string> FormatManifest(const CheckpointManifest& manifest) {
   out["samples"] = manifest.samples;
   out["exact"] = manifest.exact;
   out["position"] = nlohmann::ordered_json::parse(manifest.position_json);
+  out["evaluation"] = nlohmann::ordered_json::parse(manifest.evaluation_json);
   out["optimizer_slots"] = manifest.optimizer_slots;
   auto& tensors = out["tensors"] = nlohmann::ordered_json::array();
   for (const CheckpointTensor& tensor : manifest.tensors) {
@@ -464,6 +471,7 @@ absl::StatusOr<CheckpointManifest> ParseManifest(absl::string_view json) {
   fields.Read("samples", manifest.samples);
   fields.Read("exact", manifest.exact);
   fields.ReadObject("position", manifest.position_json);
+  fields.ReadObjectIfThere("evaluation", manifest.evaluation_json);
   fields.Read("optimizer_slots", manifest.optimizer_slots);
   fields.Read("tensors", manifest.tensors,
               [](Fields& element, CheckpointTensor& tensor) {

@@ -71,6 +71,9 @@ struct CheckpointManifest {
   int64_t samples = 0;               // Counted.
   bool exact = false;                // Nothing was in flight.
   std::string position_json = "{}";  // v1.SamplePosition, as proto JSON.
+  // The newest evaluation that was there when the manifest was written: after
+  // how many `samples` it was, and what it measured ("accuracy", "loss", ...).
+  std::string evaluation_json = "{}";
   // What the optimizer keeps for every trained element: nothing, "momentum", or
   // "m" and "v" (OptimizerSlotNames()).
   std::vector<std::string> optimizer_slots;

@@ -40,6 +40,9 @@ std::map<std::string, std::string> ModelMetadata(
       {"samples", absl::StrCat(manifest.samples)},
       {"version", absl::StrCat(manifest.version)},
   };
+  if (manifest.evaluation_json != "{}") {
+    metadata["evaluation"] = manifest.evaluation_json;
+  }
   const std::vector<Normalization> channels = NormalizationOf(metadata["data"]);
   if (!channels.empty()) {
     metadata["normalization"] = NormalizationText(channels);

@@ -2,11 +2,14 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/manifest.h"
 #include "common/job/optimizer_spec.h"
 #include "common/status.h"
+#include "services/coordinator/run_document.h"
 
 namespace paceline {
 namespace {
@@ -58,7 +61,8 @@ v1::Checkpoint ToCheckpoint(const CheckpointWriting::Order& order,
 absl::Status WriteCheckpointManifest(
     const CheckpointWriting::Order& order, const std::string& job_name,
     const v1::JobSpec& spec, const std::vector<ModelTensor>& tensors,
-    const std::vector<BlockPlacement>& blocks) {
+    const std::vector<BlockPlacement>& blocks,
+    const std::optional<AccuracyPoint>& newest) {
   CheckpointManifest manifest;
   manifest.paceline_version = PACELINE_VERSION;
   manifest.job = job_name;
@@ -74,6 +78,9 @@ absl::Status WriteCheckpointManifest(
   PACELINE_ASSIGN_OR_RETURN(const OptimizerSpec optimizer,
                             ParseOptimizerSpec(spec.optimizer()));
   manifest.optimizer_slots = OptimizerSlotNames(optimizer);
+  if (newest.has_value()) {
+    manifest.evaluation_json = AccuracyJson({*newest}).front().dump();
+  }
   for (const ModelTensor& tensor : tensors) {
     manifest.tensors.push_back(
         {tensor.name, {tensor.shape.begin(), tensor.shape.end()}, tensor.kind});

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_RUN_CHECKPOINT_FILES_H_
 #define PACELINE_SERVICES_COORDINATOR_RUN_CHECKPOINT_FILES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "protos/paceline/v1/jobs.pb.h"
 #include "protos/paceline/v1/types.pb.h"
+#include "services/coordinator/accuracy.h"
 #include "services/coordinator/run/course/checkpoint_writing.h"
 #include "services/coordinator/run/course/course_options.h"
 #include "services/coordinator/run/course/model.h"
@@ -22,13 +24,13 @@ v1::Checkpoint ToCheckpoint(const CheckpointWriting::Order& order,
                             const absl::Status& failure);
 
 // Completes the folder that the servers have written: from now on it is a
-// checkpoint. The codes are those of WriteManifest()
-// (common/checkpoint/manifest.h).
-absl::Status WriteCheckpointManifest(const CheckpointWriting::Order& order,
-                                     const std::string& job_name,
-                                     const v1::JobSpec& spec,
-                                     const std::vector<ModelTensor>& tensors,
-                                     const std::vector<BlockPlacement>& blocks);
+// checkpoint. `newest`: the newest evaluation. The codes are those of
+// WriteManifest() (common/checkpoint/manifest.h).
+absl::Status WriteCheckpointManifest(
+    const CheckpointWriting::Order& order, const std::string& job_name,
+    const v1::JobSpec& spec, const std::vector<ModelTensor>& tensors,
+    const std::vector<BlockPlacement>& blocks,
+    const std::optional<AccuracyPoint>& newest);
 
 // Where a run begins that goes on from a checkpoint: the one in the folder. The
 // codes are those of ReadManifest() (common/checkpoint/manifest.h).

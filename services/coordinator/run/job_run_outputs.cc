@@ -380,14 +380,16 @@ void JobRun::On(const CompleteCheckpoint& write) {
   // That of a planned switch, too.
   spec.set_paradigm(course_.paradigm());
   Tell([this, order = write.order, spec = std::move(spec),
-        tensors = course_.model().tensors, blocks = course_.blocks()] {
-    disk_.Ask(order.directory, [=, job = setup_.job_name](
-                                   const absl::Status& refused) {
-      return ManifestWritten{
-          order.id, refused.ok() ? WriteCheckpointManifest(order, job, spec,
-                                                           tensors, blocks)
-                                 : refused};
-    });
+        tensors = course_.model().tensors, blocks = course_.blocks(),
+        newest = record_.newest_evaluation()] {
+    disk_.Ask(order.directory,
+              [=, job = setup_.job_name](const absl::Status& refused) {
+                return ManifestWritten{
+                    order.id, refused.ok() ? WriteCheckpointManifest(
+                                                 order, job, spec, tensors,
+                                                 blocks, newest)
+                                           : refused};
+              });
   });
 }
 

@@ -56,6 +56,11 @@ class RunRecord {
   double SecondsAt(absl::Time now) const;
   // Those of the runs that this one goes on from.
   double seconds_before() const { return absl::ToDoubleSeconds(before_); }
+  // The latest one by its moment, if there was any.
+  std::optional<AccuracyPoint> newest_evaluation() const {
+    if (accuracy_.empty()) return std::nullopt;
+    return accuracy_.back();
+  }
   // Counted of that worker; 0 of one that is not known.
   int64_t SamplesOf(const std::string& worker) const;
 

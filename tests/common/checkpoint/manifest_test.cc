@@ -30,6 +30,15 @@ TEST(ManifestTest, IsReadAsItWasWritten) {
   EXPECT_EQ(*read, written);
 }
 
+TEST(ManifestTest, EarlierVersionsWroteNoEvaluation) {
+  CheckpointManifest manifest = SampleManifest();
+  manifest.evaluation_json = R"({"accuracy":0.5,"samples":320})";
+  json document = json::parse(*FormatManifest(manifest));
+  EXPECT_EQ(*ParseManifest(document.dump()), manifest);
+  document.erase("evaluation");
+  EXPECT_EQ(*ParseManifest(document.dump()), SampleManifest());
+}
+
 TEST(ManifestTest, UnknownFieldsAreLeftToLaterVersions) {
   json document = json::parse(*FormatManifest(SampleManifest()));
   document["compression"] = {{"kind", "none"}};
@@ -84,6 +93,8 @@ std::vector<WrongField> WrongNumbersAndTensors() {
       {[](M& m) { m.spec_json = std::string(100'000, '['); },
        "spec is not a JSON object"},
       {[](M& m) { m.position_json = "{"; }, "position is not a JSON object"},
+      {[](M& m) { m.evaluation_json = "3"; },
+       "evaluation is not a JSON object"},
       {[](M& m) {
          m.optimizer_slots = {"m", "m"};
        },

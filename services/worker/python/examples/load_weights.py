@@ -54,8 +54,8 @@ def read(folder: pathlib.Path, name: str) -> torch.Tensor:
 def main() -> None:
     file, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     metadata = metadata_of(file)
-    for key in ("job", "model", "samples", "normalization"):
-        print(f"{key:10} {metadata[key]}")
+    for key in ("job", "model", "samples", "normalization", "evaluation"):
+        print(f"{key:13} {metadata.get(key, 'is not told')}")
     model = LeNet5()
     model.load_state_dict(paceline.load_checkpoint(file))
     # One pair for the one channel: the inputs must be as they were in training.

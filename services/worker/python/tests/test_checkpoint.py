@@ -414,9 +414,26 @@ def test_an_exported_model_says_how_to_use_it(client, tmp_path):
         [sys.executable, PACKAGE / "examples" / "load_weights.py", exported,
          tmp_path], env={**os.environ, "PYTHONPATH": str(PACKAGE)},
         stdout=subprocess.PIPE, text=True, check=True, timeout=LONG)
-    assert "job        namespaces/default/jobs/lenet\n" in done.stdout
+    assert "job           namespaces/default/jobs/lenet\n" in done.stdout
     # Both look alike, so one of them at most is right.
     assert done.stdout.endswith(("accuracy 0.0000\n", "accuracy 0.5000\n"))
+
+
+@needs_programs
+def test_a_checkpoint_has_the_newest_evaluation(client):
+    client.create_job({"name": "measured", "spec": {
+        **MODEL, "stop": {"epochs": 100}, "evaluation": {"every": 320}}})
+    for _ in client.watch_job("measured"):
+        if client.accuracy_curve("measured"):
+            break
+    saved = client.create_checkpoint("measured", name="now", timeout=LONG)
+    manifest = pathlib.Path(saved.directory) / "manifest.json"
+    found = json.loads(manifest.read_text())["evaluation"]
+    assert (found["samples"], found["accuracy"]) in [
+        (point.samples, point.accuracy)
+        for point in client.accuracy_curve("measured")]
+    client.cancel_job("measured")
+    client.wait_for_job("measured", "CANCELLED", timeout=LONG)
 
 
 @needs_programs

@@ -32,6 +32,13 @@ TEST(ModelMetadataTest, SaysWhatTheModelIsAndWhatItsInputsAre) {
                   Pair("version", "20")));
 }
 
+TEST(ModelMetadataTest, SaysWhatWasMeasuredLast) {
+  CheckpointManifest manifest = ManifestOf("{}");
+  manifest.evaluation_json = R"({"accuracy":0.5,"samples":320})";
+  EXPECT_THAT(ModelMetadata(manifest),
+              testing::Contains(Pair("evaluation", manifest.evaluation_json)));
+}
+
 TEST(ModelMetadataTest, EachChannelHasItsNormalization) {
   const auto of = [](const std::string& data) {
     const auto metadata =
