@@ -58,6 +58,11 @@ absl::Status AlreadyExists(absl::string_view type, absl::string_view name);
 absl::Status WrongState(absl::string_view resource,
                         absl::string_view description);
 
+// As WrongState, but for its reason: another checkpoint of the job is being
+// written. Who asks again once that one has ended is not refused for it.
+inline constexpr absl::string_view kCheckpointBeingWritten =
+    "CHECKPOINT_BEING_WRITTEN";
+
 // ABORTED, reason ETAG_MISMATCH, ResourceInfo: somebody else changed `name`.
 absl::Status EtagMismatch(absl::string_view type, absl::string_view name);
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_tools.h"
 #include "common/status.h"
+#include "common/status_details.h"
 #include "services/cli/admin/admin_commands.h"
 #include "services/cli/admin/client.h"
 #include "services/cli/admin/model_metadata.h"
@@ -132,6 +133,25 @@ absl::StatusOr<v1::Checkpoint> AwaitWritten(Session& session,
                    " could not be written: ", checkpoint.state_reason()));
 }
 
+// Begins it. While another one is being written, maybe one of the job's own
+// interval, it is not refused but waits, if `wait`.
+absl::StatusOr<v1::Checkpoint> BeginToWrite(
+    Session& session, const v1::CreateCheckpointRequest& request, bool wait) {
+  bool noted = false;
+  while (true) {
+    absl::StatusOr<v1::Checkpoint> begun =
+        session.Call(&JobsApi::CreateCheckpoint, request);
+    if (!wait || ReasonOf(begun.status()) != kCheckpointBeingWritten) {
+      return begun;
+    }
+    if (!std::exchange(noted, true)) {
+      session.Note("another checkpoint of the job is being written; waiting");
+    }
+    PACELINE_ASSIGN_OR_RETURN(AdminClient * client, session.Client());
+    PACELINE_RETURN_IF_ERROR(client->Pause(kWriteInterval));
+  }
+}
+
 absl::Status CreateCheckpoint(Session& session,
                               const CheckpointCreateFlags& flags) {
   v1::CreateCheckpointRequest request;
@@ -142,7 +162,7 @@ absl::Status CreateCheckpoint(Session& session,
   request.set_request_id(NewRequestId());
   request.set_validate_only(flags.dry_run);
   PACELINE_ASSIGN_OR_RETURN(v1::Checkpoint checkpoint,
-                            session.Call(&JobsApi::CreateCheckpoint, request));
+                            BeginToWrite(session, request, flags.wait));
   if (flags.wait && !flags.dry_run) {
     PACELINE_ASSIGN_OR_RETURN(checkpoint,
                               AwaitWritten(session, std::move(checkpoint)));
@@ -256,9 +276,11 @@ void AddCheckpointCommands(CLI::App& root, ChosenCommand& chosen) {
                    "full. "
                    "Default: where the cluster keeps its checkpoints.")
       ->type_name("DIR");
-  create.app->add_flag("--wait", create.flags->wait,
-                       "Wait until the checkpoint is ready. Default: only "
-                       "begin it.");
+  create.app->add_flag(
+      "--wait", create.flags->wait,
+      "Wait until the checkpoint is ready, and first for another "
+      "one that is being written. Default: only "
+      "begin it.");
   AddDryRunFlag(*create.app, create.flags->dry_run);
 
   const auto list = AddCommand<CheckpointListFlags>(

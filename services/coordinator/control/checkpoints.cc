@@ -186,7 +186,10 @@ absl::Status Checkpoints::Begin(JobEntry& entry, const CheckpointName& name,
         {asked.identity, asked.request_id});
   }
   book_->Write(entry, entry.job, Durability::kRetried).IgnoreError();
-  return WrongState(entry.job.name(), begun.message());
+  const absl::Status refused = WrongState(entry.job.name(), begun.message());
+  const std::string reason = ReasonOf(begun);
+  if (reason.empty()) return refused;
+  return WithReason(refused, reason, {{"resource", entry.job.name()}});
 }
 
 v1::Checkpoint Checkpoints::Note(JobEntry& entry, v1::Checkpoint checkpoint) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/status_details.h"
 #include "services/coordinator/run/course/time_limits.h"
 
 namespace paceline {
@@ -44,8 +45,10 @@ absl::Status RunCheckpoints::Order(const Moment& moment,
                                                 " in ", order.folder)));
   }
   if (!writing_.idle()) {
-    return absl::FailedPreconditionError(
-        "a checkpoint of the job is being written: try again when it is ready");
+    return WithReason(
+        absl::FailedPreconditionError("a checkpoint of the job is being "
+                                      "written: try again when it is ready"),
+        kCheckpointBeingWritten);
   }
   if (of_result) {
     result_.Begin();

@@ -19,7 +19,7 @@ import uuid
 
 from paceline.api_messages import grpc, new
 from paceline.api_errors import (ApiError, DeadlineExceeded,
-                                 Internal, InvalidArgument, JobEndedOtherwise,
+                                 FailedPrecondition, Internal, InvalidArgument, JobEndedOtherwise,
                                  NotFound, Unavailable, Unknown)
 from paceline.cluster_settings import resolve_connection
 from paceline.coordinator_channel import (CoordinatorChannel, Dialled,
@@ -307,25 +307,37 @@ class Client:
                           directory: str = "", wait: bool = True,
                           timeout: typing.Optional[Duration] = None,
                           dry_run: bool = False) -> Checkpoint:
-        """Saves a job that runs, and waits until that is done (`wait`).
+        """Saves a job that runs, and waits until that is done (`wait`): first
+        for another checkpoint of it that is being written, if there is one.
 
         `name` is drawn if left out; `directory` is an absolute path that
         coordinator and servers share, or s3://BUCKET/PREFIX, by default where
         the cluster keeps its checkpoints. Raises AlreadyExists, FailedPrecondition (the job does
-        not run), DeadlineExceeded once `timeout` has passed, Unknown if it
-        could not be written.
+        not run, or another one is being written and `wait` is false),
+        DeadlineExceeded once `timeout` has passed, Unknown if it could not be
+        written.
         """
         deadline = self._deadline(timeout)
-        made = to_resource(self._channel.call(
-            "JobService", "CreateCheckpoint", new(
-                "CreateCheckpointRequest", parent=self._job_name(job),
-                checkpoint_id=name, directory=directory,
-                request_id=_request_id(), validate_only=dry_run)), Checkpoint)
-        while wait and not dry_run and made.state == "WRITING":
+        request = new("CreateCheckpointRequest", parent=self._job_name(job),
+                      checkpoint_id=name, directory=directory,
+                      request_id=_request_id(), validate_only=dry_run)
+
+        def look_again_later(subject: str) -> None:
             if deadline is not None and self._channel.now() >= deadline:
-                raise DeadlineExceeded(f"checkpoint {made.name}: not in time, "
-                                       "it is WRITING")
+                raise DeadlineExceeded(f"{subject} is WRITING: not in time")
             self._channel.pause(_LOOK_AGAIN)
+
+        while True:
+            try:
+                made = to_resource(self._channel.call(
+                    "JobService", "CreateCheckpoint", request), Checkpoint)
+                break
+            except FailedPrecondition as error:
+                if not wait or error.reason != "CHECKPOINT_BEING_WRITTEN":
+                    raise
+                look_again_later(f"another checkpoint of {job}")
+        while wait and not dry_run and made.state == "WRITING":
+            look_again_later(f"checkpoint {made.name}")
             made = self._get_checkpoint(made.name)
         if made.state == "FAILED":
             raise Unknown(f"checkpoint {made.name} could not be written: "

@@ -189,6 +189,34 @@ def test_checkpoints_are_made_listed_and_gone_back_to(client, long_spec):
     client.delete_job("saved")
 
 
+def test_a_checkpoint_waits_for_another_one(client, long_spec, monkeypatch):
+    """That of the job's interval, say."""
+    running(client, "twice", long_spec)
+    call = client._channel.call
+    tries = []
+
+    def being_written(service, method, request):
+        tries.append(method)
+        if method == "CreateCheckpoint" and len(tries) == 1:
+            raise api_errors.FailedPrecondition(
+                "wait", reason="CHECKPOINT_BEING_WRITTEN")
+        return call(service, method, request)
+
+    monkeypatch.setattr(client._channel, "call", being_written)
+    with pytest.raises(api_errors.FailedPrecondition):
+        client.create_checkpoint("twice", wait=False)
+    tries.clear()
+    with pytest.raises(api_errors.DeadlineExceeded, match="another checkpoint"):
+        client.create_checkpoint("twice", timeout="0s")
+    tries.clear()
+    assert client.create_checkpoint("twice", timeout=LONG).state == "READY"
+    assert tries[:2] == ["CreateCheckpoint"] * 2
+    monkeypatch.undo()
+    client.cancel_job("twice")
+    client.wait_for_job("twice", "CANCELLED", timeout=LONG)
+    client.delete_job("twice")
+
+
 def test_waiting_ends_in_time_and_says_where_the_job_is(client, spec):
     client.create_job({"name": "waits", "spec": {**spec,
                                                  "workers": {"min": 99}}})

@@ -391,6 +391,24 @@ TEST_F(ChangeCommandTest, Checkpoints) {
   EXPECT_EQ(command_.Run("checkpoint create mnist --name c1 --wait").out,
             "checkpoint/mnist/c1 ready\n");
   EXPECT_EQ(asked, 2);
+
+  cluster_.jobs.onCreateCheckpoint = [&](const auto&, auto* checkpoint) {
+    // One of the job's interval is in the middle.
+    if (asked++ == 2) {
+      return WithReason(absl::FailedPreconditionError("wait"),
+                        kCheckpointBeingWritten);
+    }
+    *checkpoint = writing;
+    return absl::OkStatus();
+  };
+  const auto refused = command_.Run("checkpoint create mnist --name c1");
+  EXPECT_EQ(refused.err,
+            "paceline: wait (FAILED_PRECONDITION: CHECKPOINT_BEING_WRITTEN)\n");
+  asked = 2;
+  const auto waited = command_.Run("checkpoint create mnist --name c1 --wait");
+  EXPECT_EQ(waited.out, "checkpoint/mnist/c1 ready\n");
+  EXPECT_THAT(waited.err, HasSubstr("another checkpoint of the job"));
+
   cluster_.jobs.onGetCheckpoint = [&](const auto&, auto* checkpoint) {
     checkpoint->set_name(writing.name());
     checkpoint->set_state(v1::Checkpoint::FAILED);
