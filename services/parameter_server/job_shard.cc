@@ -398,7 +398,7 @@ absl::Status JobShard::Close(int64_t closing, absl::Span<const uint64_t> rounds,
           absl::StrCat("closing ", closing, ": the momentum ", *momentum,
                        " is not in [0, 1)"));
     }
-    DrainRounds(rounds, rate, momentum);
+    DrainRounds(rounds, rate, momentum, pulls_.WaitingFor(closing));
     closing_ = closing;
     answers = pulls_.Advance(closing);
   }
@@ -406,19 +406,25 @@ absl::Status JobShard::Close(int64_t closing, absl::Span<const uint64_t> rounds,
   return absl::OkStatus();
 }
 
-void JobShard::DrainRounds(absl::Span<const uint64_t> rounds, double rate,
-                           std::optional<double> momentum) {
+void JobShard::DrainRounds(
+    absl::Span<const uint64_t> rounds, double rate,
+    std::optional<double> momentum,
+    absl::Span<const std::shared_ptr<const EarlyBlock>> waiting) {
   const uint64_t following = log_.following();
   for (const auto& block : blocks_) {
-    absl::MutexLock order(&block->order);
-    if (!DrainBlock(*block, rounds, rate, momentum) ||
-        !IsFollowed(*block, following)) {
-      continue;
+    {
+      absl::MutexLock order(&block->order);
+      if (DrainBlock(*block, rounds, rate, momentum) &&
+          IsFollowed(*block, following)) {
+        log_.Append(following, DrainEntry{block->config.id,
+                                          {rounds.begin(), rounds.end()},
+                                          rate,
+                                          momentum});
+      }
     }
-    log_.Append(
-        following,
-        DrainEntry{
-            block->config.id, {rounds.begin(), rounds.end()}, rate, momentum});
+    if (waiting.empty() || block->config.kind == TensorKind::kFrozen) continue;
+    const PulledBlock pulled{block->config.id, block->state.Read()};
+    for (const auto& early : waiting) (*early)(pulled);
   }
 }
 

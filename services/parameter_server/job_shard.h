@@ -109,9 +109,11 @@ class JobShard {
                                    const Payload& payload, DType dtype);
 
   // Gives all blocks once `closing` has been applied and all are initialized;
-  // errors come through the callback (Pulls::Pull). ABORTED: fenced.
-  void Pull(const Puller& puller, int64_t closing, PullCallback callback) {
-    pulls_.Pull(puller, closing, std::move(callback));
+  // errors come through the callback (Pulls::Pull). ABORTED: fenced. `early`
+  // is not told of what never changes.
+  void Pull(const Puller& puller, int64_t closing, PullCallback callback,
+            EarlyBlock early = nullptr) {
+    pulls_.Pull(puller, closing, std::move(callback), std::move(early));
   }
   // Pulls, and keeps what was pulled, so that the incarnation's next push can
   // be compensated. A request that is repeated gets what is kept of it.
@@ -138,7 +140,8 @@ class JobShard {
 
   // Drains the accumulators of `rounds` and applies, block by block, their sum
   // as one update at `rate`, with that momentum if it is not the optimizer's;
-  // then serves the pulls that waited for `closing`.
+  // then serves the pulls that waited for `closing`, which are told of each
+  // block early.
   // INVALID_ARGUMENT: `closing` is not above the last, or an absurd rate or
   // momentum.
   absl::Status Close(int64_t closing, absl::Span<const uint64_t> rounds,
@@ -265,7 +268,8 @@ class JobShard {
   void Apply(HostedBlock& block, const Contribution& contribution,
              const Payload& payload, DType dtype);
   void DrainRounds(absl::Span<const uint64_t> rounds, double rate,
-                   std::optional<double> momentum);
+                   std::optional<double> momentum,
+                   absl::Span<const std::shared_ptr<const EarlyBlock>> waiting);
   // One block of them.
   bool DrainBlock(HostedBlock& block, absl::Span<const uint64_t> rounds,
                   double rate, std::optional<double> momentum)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/lane/lane_door.h"
@@ -41,13 +42,15 @@ grpc::Slice WeightsSlice(const std::shared_ptr<const BlockState>& state,
   return BorrowSlice(bytes, std::move(converted));
 }
 
-// A pull that is being answered.
+// A pull that is being answered, maybe before all it wants is there.
 struct Answer {
   uint64_t request = 0;
   DType dtype = DType::kF32;
+  absl::Duration parked;  // Until the first block was there.
   std::vector<PulledBlock> blocks;
-  size_t next = 0;  // The index in `blocks` of what is sent next.
-  v1::Frame end;    // After the last of them.
+  absl::flat_hash_set<uint32_t> early;  // Those that came before the end.
+  size_t next = 0;               // The index in `blocks` of what is sent next.
+  std::optional<v1::Frame> end;  // After the last of them, which is there then.
 };
 
 }  // namespace
@@ -252,6 +255,14 @@ class ParameterStream
     return absl::OkStatus();
   }
 
+  // A pull, as the worker has asked for it.
+  struct Asked {
+    uint64_t number = 0;   // Of this stream's.
+    uint64_t request = 0;  // The worker's name for it.
+    DType dtype = DType::kF32;
+    absl::Time at;
+  };
+
   absl::Status Pull(JobShard& job, const v1::Pull& pull) {
     PACELINE_ASSIGN_OR_RETURN(const DType dtype, FromWire(pull.format()));
     // One at a time, or a worker that asks and does not read would have the
@@ -261,9 +272,8 @@ class ParameterStream
     const Puller puller{id_, key_.incarnation, service_->PullDeadline(),
                         pull.request()};
     const std::weak_ptr<OpenStream> weak = shared_from_this();
-    const absl::Time asked = service_->clock_->Now();
-    auto answer = [weak, dtype, asked, number, request = pull.request(),
-                   without_frozen = pull.without_frozen(),
+    const Asked of = {number, pull.request(), dtype, service_->clock_->Now()};
+    auto answer = [weak, of, without_frozen = pull.without_frozen(),
                    host = job_](absl::StatusOr<PulledBlocks> pulled) {
       const auto open = weak.lock();
       if (open == nullptr) return;
@@ -272,14 +282,20 @@ class ParameterStream
         hosting->LeaveOutFrozen(pulled->blocks);
       }
       std::static_pointer_cast<ParameterStream>(open)->Pulled(
-          number, request, dtype, asked, std::move(pulled));
+          of, std::move(pulled));
     };
     if (pull.what_case() == v1::Pull::kSnapshot) {
       job.PullSnapshot(puller, pull.snapshot(), std::move(answer));
     } else if (pull.keep()) {
       job.PullAndKeep(puller, pull.closing(), std::move(answer));
     } else {
-      job.Pull(puller, pull.closing(), std::move(answer));
+      job.Pull(puller, pull.closing(), std::move(answer),
+               [weak, of](const PulledBlock& block) {
+                 if (const auto open = weak.lock()) {
+                   std::static_pointer_cast<ParameterStream>(open)->PulledEarly(
+                       of, block);
+                 }
+               });
     }
     return absl::OkStatus();
   }
@@ -291,24 +307,48 @@ class ParameterStream
     return ++pull_;
   }
 
-  void Pulled(uint64_t number, uint64_t request, DType dtype, absl::Time asked,
-              absl::StatusOr<PulledBlocks> pulled) {
+  // The answer to that pull; null if it has its end already, or another pull
+  // has taken its place.
+  Answer* AnswerTo(const Asked& asked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (asked.number != pull_ || asked.number == ended_) return nullptr;
+    if (!answer_.has_value()) {
+      answer_.emplace();
+      answer_->request = asked.request;
+      answer_->dtype = asked.dtype;
+      answer_->parked = service_->clock_->Now() - asked.at;
+    }
+    return &*answer_;
+  }
+
+  // While a closing goes on: what it has done already is on its way meanwhile.
+  void PulledEarly(const Asked& asked, const PulledBlock& block) {
+    absl::MutexLock lock(&mu_);
+    Answer* const answer = AnswerTo(asked);
+    if (answer == nullptr) return;
+    answer->early.insert(block.id);
+    answer->blocks.push_back(block);
+    SendAhead();
+  }
+
+  void Pulled(const Asked& asked, absl::StatusOr<PulledBlocks> pulled) {
     ServerMetrics& metrics = *service_->metrics_;
-    const absl::Duration parked = service_->clock_->Now() - asked;
-    metrics.pull_seconds.Observe(absl::ToDoubleSeconds(parked));
     (pulled.ok() ? metrics.pulls : metrics.pulls_failed).Increment();
-    Answer answer;
-    answer.request = request;
-    answer.dtype = dtype;
-    v1::PullEnd& end = *answer.end.mutable_pull_end();
-    end.set_request(request);
-    end.set_parked_us(absl::ToInt64Microseconds(parked));
+    absl::MutexLock lock(&mu_);
+    Answer* const answer = AnswerTo(asked);
+    if (answer == nullptr) return;
+    ended_ = asked.number;
+    metrics.pull_seconds.Observe(absl::ToDoubleSeconds(answer->parked));
+    v1::PullEnd& end = *answer->end.emplace().mutable_pull_end();
+    end.set_request(asked.request);
+    end.set_parked_us(absl::ToInt64Microseconds(answer->parked));
     end.set_code(static_cast<int>(pulled.status().code()));
     end.set_message(std::string(pulled.status().message()));
-    if (pulled.ok()) answer.blocks = std::move(pulled->blocks);
-    absl::MutexLock lock(&mu_);
-    if (number != pull_) return;
-    answer_ = std::move(answer);
+    if (pulled.ok()) {
+      for (PulledBlock& block : pulled->blocks) {
+        if (answer->early.contains(block.id)) continue;
+        answer->blocks.push_back(std::move(block));
+      }
+    }
     SendAhead();
   }
 
@@ -321,8 +361,10 @@ class ParameterStream
         answer_.reset();
       } else if (answer_->next < answer_->blocks.size()) {
         SendBlock(*answer_, answer_->blocks[answer_->next++]);
+      } else if (!answer_->end.has_value()) {
+        return;
       } else {
-        Send(EncodeFrame(answer_->end));
+        Send(EncodeFrame(*answer_->end));
         answer_.reset();
         if (peer_done_) Close(absl::OkStatus());
       }
@@ -358,7 +400,8 @@ class ParameterStream
 
   absl::Mutex mu_;
   std::shared_ptr<MemoryLane> lane_ ABSL_GUARDED_BY(mu_);
-  uint64_t pull_ ABSL_GUARDED_BY(mu_) = 0;  // The number of the last one.
+  uint64_t pull_ ABSL_GUARDED_BY(mu_) = 0;   // The number of the last one.
+  uint64_t ended_ ABSL_GUARDED_BY(mu_) = 0;  // The last that has its end.
   std::optional<Answer> answer_ ABSL_GUARDED_BY(mu_);
   bool peer_done_ ABSL_GUARDED_BY(mu_) = false;
 };

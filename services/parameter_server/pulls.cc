@@ -16,7 +16,8 @@ Pulls::Pulls(const ShardLimits& limits,
       is_fenced_(std::move(is_fenced)),
       snapshots_(limits.max_snapshots, std::move(snapshot_bytes)) {}
 
-void Pulls::Pull(const Puller& puller, int64_t closing, PullCallback callback) {
+void Pulls::Pull(const Puller& puller, int64_t closing, PullCallback callback,
+                 EarlyBlock early) {
   PullAnswers answers;
   int64_t applied = 0;
   PullCallback served;  // Stays empty if the pull is parked or refused.
@@ -29,11 +30,27 @@ void Pulls::Pull(const Puller& puller, int64_t closing, PullCallback callback) {
       applied = closing_;
       served = std::move(callback);
     } else {
-      Park({puller, false, closing, 0, std::move(callback)}, answers);
+      Park({puller, false, closing, 0, std::move(callback),
+            early == nullptr
+                ? nullptr
+                : std::make_shared<const EarlyBlock>(std::move(early))},
+           answers);
     }
   }
   if (served) served(PulledBlocks{applied, read_()});
   std::move(answers).Send();
+}
+
+std::vector<std::shared_ptr<const EarlyBlock>> Pulls::WaitingFor(
+    int64_t closing) const {
+  std::vector<std::shared_ptr<const EarlyBlock>> waiting;
+  absl::MutexLock lock(&mu_);
+  if (!initialized_) return waiting;
+  for (const Parked& parked : parked_) {
+    if (parked.early == nullptr || parked.of_snapshot) continue;
+    if (parked.closing <= closing) waiting.push_back(parked.early);
+  }
+  return waiting;
 }
 
 void Pulls::PullSnapshot(const Puller& puller, uint64_t snapshot,

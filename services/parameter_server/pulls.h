@@ -26,6 +26,13 @@ namespace paceline {
 // pull is cancelled before.
 using PullCallback = absl::AnyInvocable<void(absl::StatusOr<PulledBlocks>)>;
 
+// Is told, before the callback is called, the blocks that are as the pull wants
+// them already: while the closing that it waits for goes from block to block.
+// Called on the closing's thread; must not call the shard. The callback gets
+// all blocks nevertheless, or an error; of a pull that ends for another reason
+// meanwhile, blocks may be told after that.
+using EarlyBlock = std::function<void(const PulledBlock&)>;
+
 // Who pulls, and for how long the pull may wait.
 struct Puller {
   uint64_t owner = 0;        // The stream, for Cancel().
@@ -72,7 +79,13 @@ class Pulls {
   // Wants all blocks once closing number `closing` has been applied and every
   // block has its initial values. UNAVAILABLE: ended, and the message says why;
   // ask again. RESOURCE_EXHAUSTED: too many are parked. ABORTED: fenced.
-  void Pull(const Puller& puller, int64_t closing, PullCallback callback);
+  void Pull(const Puller& puller, int64_t closing, PullCallback callback,
+            EarlyBlock early = nullptr);
+
+  // Those of the parked pulls that `closing` will serve, as far as they want to
+  // be told. One that is parked later is not among them.
+  std::vector<std::shared_ptr<const EarlyBlock>> WaitingFor(
+      int64_t closing) const;
 
   // Wants a snapshot once it exists. As Pull(), and what AddSnapshot() failed
   // with if it did. NOT_FOUND: that one or a later one was added before, and it
@@ -121,6 +134,7 @@ class Pulls {
     int64_t closing;    // Unless of_snapshot.
     uint64_t snapshot;  // If of_snapshot.
     PullCallback callback;
+    std::shared_ptr<const EarlyBlock> early = nullptr;
   };
   using Which = absl::FunctionRef<bool(const Parked&)>;
 

@@ -168,6 +168,56 @@ TEST(JobShardPullTest, BoundsHowManyWait) {
   EXPECT_EQ(Pull(*shard, 1, Until(9)).calls(), 0);
 }
 
+// So that they are on their way while the closing goes on.
+TEST(JobShardPullTest, IsToldOfBlocksWhileItsClosingGoesOn) {
+  ShardConfig config = SmallConfig(3);
+  config.blocks[1].kind = TensorKind::kFrozen;
+  const auto shard = MakeShard(config);
+  std::vector<PulledBlock> told;
+  PullResult all;
+  size_t told_before = 0;
+  shard->Pull(
+      Until(9), 1,
+      [&](absl::StatusOr<PulledBlocks> result) {
+        told_before = told.size();
+        all.callback()(std::move(result));
+      },
+      [&](const PulledBlock& block) { told.push_back(block); });
+  const PullResult wants_no_word = Pull(*shard, 1, Until(9));
+  int too_early = 0;
+  PullResult later;
+  shard->Pull(Until(9), 2, later.callback(),
+              [&](const PulledBlock&) { ++too_early; });
+  ASSERT_TRUE(Push(*shard, RoundPush(1, 1, 10, 5), 1).ok());
+  ASSERT_TRUE(Push(*shard, RoundPush(1, 1, 12, 5), 2).ok());
+  ASSERT_TRUE(shard->Close(1, {5}, 1).ok());
+  ASSERT_EQ(told.size(), 2u) << "not of what never changes";
+  EXPECT_EQ(told_before, 2u);
+  EXPECT_EQ(told[0].id, 10u);
+  EXPECT_EQ(told[1].id, 12u);
+  ASSERT_EQ(all.calls(), 1);
+  ASSERT_EQ(all.blocks().blocks.size(), 3u);
+  EXPECT_EQ(told[0].state, all.blocks().blocks[0].state);
+  EXPECT_EQ(told[1].state, all.blocks().blocks[2].state);
+  EXPECT_EQ(wants_no_word.calls(), 1);
+  EXPECT_EQ(too_early, 0);
+  shard->CancelPulls(1);
+  ASSERT_TRUE(shard->Close(2, {}, 1).ok());
+  EXPECT_EQ(too_early, 0) << "it was cancelled";
+}
+
+TEST(JobShardPullTest, IsToldOfNothingBeforeAllBlocksHaveValues) {
+  const auto shard = JobShard::Create(SmallConfig(2));
+  ASSERT_TRUE(shard.ok()) << shard.status();
+  int told = 0;
+  PullResult result;
+  (*shard)->Pull(Until(9), 1, result.callback(),
+                 [&](const PulledBlock&) { ++told; });
+  ASSERT_TRUE((*shard)->Close(1, {}, 1).ok());
+  EXPECT_EQ(told, 0);
+  EXPECT_EQ(result.calls(), 0);
+}
+
 // A callback may call back in, because none runs under a lock.
 TEST(JobShardPullTest, CallbackMayUseTheShard) {
   const auto shard = MakeShard(SmallConfig(1));

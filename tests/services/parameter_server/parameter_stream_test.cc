@@ -264,6 +264,26 @@ TEST(ParameterStreamTest, FrozenBlocksMayBeLeftOut) {
   EXPECT_EQ(client.Next().pull_end().request(), 2u);
 }
 
+TEST(ParameterStreamTest, APullThatWaitedGetsEachBlockOnce) {
+  Serving server;
+  ShardConfig config = SmallConfig(3);
+  config.blocks[1].kind = TensorKind::kFrozen;
+  JobShard& job = server.Host(config);
+  Client client(server);
+  client.Hello(1);
+  client.Pull(/*request=*/1, /*closing=*/1);
+  while (job.Counters().parked_pulls < 1) std::this_thread::yield();
+  ASSERT_TRUE(job.Close(1, {}, 1).ok());
+  // What never changes is not told early, and so comes last.
+  for (const uint32_t block : {10u, 12u, 11u}) {
+    EXPECT_EQ(client.Next().pulled_block().block(), block);
+  }
+  const v1::Frame end = client.Next();
+  EXPECT_EQ(end.pull_end().request(), 1u);
+  EXPECT_EQ(end.pull_end().code(), 0);
+  EXPECT_EQ(server.metrics.pulls.Value(), 1);
+}
+
 // A worker that asks again and again and does not read would have the server
 // hold a model, or a converted copy of one, for every time.
 TEST(ParameterStreamTest, ASecondPullTakesThePlaceOfTheFirst) {

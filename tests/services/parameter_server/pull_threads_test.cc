@@ -24,6 +24,7 @@ struct Tally {
   std::atomic<int> asked = 0;
   std::atomic<int> served = 0;
   std::atomic<int> ended = 0;
+  std::atomic<int> early = 0;  // Blocks.
 };
 
 // Asks for closings in order, each with one of several streams and deadlines.
@@ -31,22 +32,29 @@ void PullClosings(JobShard& shard, uint64_t puller, Tally& tally) {
   Rng rng(puller);
   for (int64_t closing = 1; closing <= kClosings; ++closing) {
     tally.asked.fetch_add(1);
-    shard.Pull({.owner = puller,
-                .incarnation = puller,
-                .deadline = At(1 + rng.Below(100))},
-               closing, [closing, &tally](absl::StatusOr<PulledBlocks> pulled) {
-                 if (!pulled.ok()) {
-                   EXPECT_TRUE(absl::IsUnavailable(pulled.status()));
-                   tally.ended.fetch_add(1);
-                   return;
-                 }
-                 EXPECT_GE(pulled->closing, closing);
-                 // Every closing subtracts one from every block.
-                 for (const float value : Values(*pulled)) {
-                   EXPECT_LE(value, static_cast<float>(-closing));
-                 }
-                 tally.served.fetch_add(1);
-               });
+    const auto early = [closing, &tally](const PulledBlock& block) {
+      EXPECT_LE(block.state->weights()[0], static_cast<float>(-closing));
+      tally.early.fetch_add(1);
+    };
+    shard.Pull(
+        {.owner = puller,
+         .incarnation = puller,
+         .deadline = At(1 + rng.Below(100))},
+        closing,
+        [closing, &tally](absl::StatusOr<PulledBlocks> pulled) {
+          if (!pulled.ok()) {
+            EXPECT_TRUE(absl::IsUnavailable(pulled.status()));
+            tally.ended.fetch_add(1);
+            return;
+          }
+          EXPECT_GE(pulled->closing, closing);
+          // Every closing subtracts one from every block.
+          for (const float value : Values(*pulled)) {
+            EXPECT_LE(value, static_cast<float>(-closing));
+          }
+          tally.served.fetch_add(1);
+        },
+        early);
   }
 }
 
@@ -76,6 +84,7 @@ TEST(PullThreadsTest, EveryPullIsAnsweredOnceWithWhatItWaitedFor) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(tally.asked.load(), 4 * kClosings);
   EXPECT_EQ(tally.served.load() + tally.ended.load(), tally.asked.load());
+  EXPECT_GT(tally.early.load(), 0);
   EXPECT_EQ(shard->Counters().parked_pulls, 0u);
 }
 
