@@ -24,8 +24,8 @@ constexpr absl::Duration kAttachTimeout = absl::Hours(1);
 // As long as a coordinator waits for the starting weights.
 constexpr absl::Duration kInitializeTimeout = absl::Minutes(5);
 
-// The program hears of weights in about sixteen pieces, so that it can begin
-// with the first ones, but only of those that are worth a message.
+// The program hears of weights in about sixteen pieces, each of which is worth
+// a message. Only the first one may be small: with it the forward pass begins.
 constexpr uint64_t kPieces = 16;
 constexpr uint64_t kLeastPiece = uint64_t{32} << 10;
 constexpr uint64_t kMostPiece = uint64_t{256} << 10;
@@ -260,8 +260,10 @@ void ProgramComputation::ParameterArrived(size_t tensor) {
   while (end < arrived_.size() && arrived_[end]) ++end;
   uint64_t bytes = 0;
   for (size_t i = told_; i < end; ++i) bytes += arenas_->weights(i).size() * 4;
-  const uint64_t enough =
-      std::clamp(arenas_->weights_bytes() / kPieces, kLeastPiece, kMostPiece);
+  const uint64_t enough = told_ == 0
+                              ? 1
+                              : std::clamp(arenas_->weights_bytes() / kPieces,
+                                           kLeastPiece, kMostPiece);
   if (bytes >= enough && telling_.ok()) telling_ = SendWeights(end);
 }
 

@@ -19,10 +19,10 @@ from .program import Begin, Program, layout
 from .tensors import AVERAGED, FROZEN, STATISTIC, TRAINED, Entry
 
 # What leaves at once is about an eighth of the model, so that little is left to
-# send when the backward pass ends; but no crumbs, and no more than a message of
-# the parameter stream has.
+# send when the backward pass ends; but no crumbs, each of which stops the pass
+# for some 30 us, and no more than a message of the parameter stream has.
 _BUCKETS = 8
-_BUCKET_LEAST = 64 << 10
+_BUCKET_LEAST = 256 << 10
 _BUCKET_MOST = 1 << 20
 
 _WIRE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -187,6 +187,8 @@ class ArenaExchange(Exchange):
         self._wire = _WIRE[wire]
         self._hooked = hooked
         self._values_shared = [shared and _fits(entry) for entry in entries]
+        self._copied = {i for i, values in enumerate(self._values_shared)
+                        if not values}
         self._gradients_shared = [
             values and hooked and entry.kind == TRAINED
             and self._wire == torch.float32
@@ -273,12 +275,14 @@ class ArenaExchange(Exchange):
         new = (self._untaken.intersection(tensors) if tensors is not None
                else set(self._untaken))
         self._untaken -= new
+        if self._laid_over and self._copied.isdisjoint(new):
+            return
         with torch.no_grad():
             if not self._laid_over:
                 self._lay_over(arenas)
-            for i in new:
+            for i in new & self._copied:
                 entry, view = self.entries[i], arenas.weights[i]
-                if view is not None and not self._values_shared[i]:
+                if view is not None:
                     entry.tensor.copy_(view, non_blocking=True)
                 if entry.kind == STATISTIC and tensors is not None:
                     # The micro-batch has begun before it came.

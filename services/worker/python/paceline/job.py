@@ -90,6 +90,7 @@ class Job:
         self._feed: Union[Feed, StreamFeed, None] = None
         self._step: Optional[Step] = None
         self._steps = 0
+        self._trouble: Optional[ProgramError] = None  # Of the next step.
         self._begun = False
 
     # What a script calls.
@@ -464,6 +465,7 @@ class Job:
             else:
                 self._exchange.begin(begin)
                 self._put_gates()
+                self._trouble = self._trouble_of_model()
             while self.stopped is None:
                 order = self._next_order()
                 if isinstance(order, Stop):
@@ -475,6 +477,9 @@ class Job:
                     yield self._step
                     self._step._finish()
                     self._step = None
+                    # Looked at while the grant is on its way: the script has
+                    # no turn before the next step, if there is one.
+                    self._trouble = self._trouble_of_model()
                     # Alone nobody waits. A stream may never give another batch.
                     if (self.stopped is None and isinstance(feed, Feed)
                             and isinstance(self._program, Program)):
@@ -545,10 +550,8 @@ class Job:
 
     def _begin_step(self, order: StepOrder,
                     feed: Union[Feed, StreamFeed]) -> "Step":
-        self._exchange.check_memory()
-        if self._structure.changed():
-            raise ProgramError("the model got or lost parameters after "
-                               "attach: attach last")
+        if self._trouble is not None:
+            raise self._trouble
         self.epoch, self.samples = order.epoch, order.trained
         self.rate, self.version = order.rate, order.version
         if isinstance(feed, StreamFeed):
@@ -561,6 +564,17 @@ class Job:
             self._sampler.begin_step(order, limit)
         self._steps += 1
         return Step(self, order, feed, self._steps)
+
+    def _trouble_of_model(self) -> Optional[ProgramError]:
+        """What no step can be computed with."""
+        try:
+            self._exchange.check_memory()
+        except ProgramError as moved:
+            return moved
+        if self._structure.changed():
+            return ProgramError("the model got or lost parameters after "
+                                "attach: attach last")
+        return None
 
     def _handle(self, message: Message) -> None:
         """Takes note of what can come at any time."""
