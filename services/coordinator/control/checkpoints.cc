@@ -187,9 +187,9 @@ absl::Status Checkpoints::Begin(JobEntry& entry, const CheckpointName& name,
   }
   book_->Write(entry, entry.job, Durability::kRetried).IgnoreError();
   const absl::Status refused = WrongState(entry.job.name(), begun.message());
-  const std::string reason = ReasonOf(begun);
-  if (reason.empty()) return refused;
-  return WithReason(refused, reason, {{"resource", entry.job.name()}});
+  if (!absl::IsUnavailable(begun)) return refused;
+  return WithReason(refused, kCheckpointBeingWritten,
+                    {{"resource", entry.job.name()}});
 }
 
 v1::Checkpoint Checkpoints::Note(JobEntry& entry, v1::Checkpoint checkpoint) {

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/status_details.h"
 #include "services/coordinator/run/course/time_limits.h"
 
 namespace paceline {
@@ -45,10 +44,8 @@ absl::Status RunCheckpoints::Order(const Moment& moment,
                                                 " in ", order.folder)));
   }
   if (!writing_.idle()) {
-    return WithReason(
-        absl::FailedPreconditionError("a checkpoint of the job is being "
-                                      "written: try again when it is ready"),
-        kCheckpointBeingWritten);
+    return absl::UnavailableError(
+        "a checkpoint of the job is being written: try again when it is ready");
   }
   if (of_result) {
     result_.Begin();

@@ -237,9 +237,9 @@ struct SwitchRun {
   // How batches are divided from then on; nothing: as before.
   std::optional<Batching> batching = std::nullopt;
 };
-// FAILED_PRECONDITION: the job does not train, no checkpoint can be written, or
-// one is being written. While what it has trained is being saved, this is one
-// more attempt, and with a folder one in place of that in hand.
+// FAILED_PRECONDITION: the job does not train, or no checkpoint can be written.
+// UNAVAILABLE: one is being written. While what it has trained is being saved,
+// this is one more attempt, and with a folder one in place of that in hand.
 struct WriteCheckpoint {
   std::string id;
   // In which it gets a folder of its own; empty: as any other.
