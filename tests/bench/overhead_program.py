@@ -1,4 +1,5 @@
-"""The loop that program_overhead_bench.py measures, plain or for a job.
+"""The loop that program_overhead_bench.py measures, for a job and plain by
+turns.
 
 Both are timed here by the same clock, in the loop's body: a step is the time
 between two ends of the body, so all is in it that the loop waits for.
@@ -7,6 +8,7 @@ between two ends of the body, so all is in it that the loop waits for.
 import argparse
 import json
 import pathlib
+import statistics
 import threading
 import time
 
@@ -58,46 +60,81 @@ NETS = {"small": (small_net, (3, 16, 16)), "large": (large_net, (3, 8, 8))}
 
 
 class Clock:
-    """Notes when each step ends, and tells of those after `skip`."""
+    """Notes when each step ends: the steps of one turn."""
 
-    def __init__(self, skip: int) -> None:
-        self.skip = skip
+    SKIPPED = 3  # The first ones of a turn find cold caches and full queues.
+
+    def __init__(self) -> None:
         self.ends = []
 
     def note(self) -> None:
         self.ends.append(time.perf_counter())
 
     def figures(self) -> dict:
-        ends = self.ends[self.skip:]
-        steps = sorted(after - before for before, after in zip(ends, ends[1:]))
-        return {"steps": len(steps),
-                "mean": 1000 * (ends[-1] - ends[0]) / len(steps),
-                "median": 1000 * steps[len(steps) // 2]}
+        """Milliseconds of a step."""
+        ends = self.ends[self.SKIPPED:]
+        steps = [after - before for before, after in zip(ends, ends[1:])]
+        return {"mean": 1000 * statistics.fmean(steps),
+                "median": 1000 * statistics.median(steps)}
 
 
-def train_plain(model: nn.Module, optimizer: torch.optim.Optimizer,
-                data: Noise, args: argparse.Namespace, clock: Clock) -> None:
-    loader = torch.utils.data.DataLoader(data, batch_size=args.batch,
-                                         shuffle=True,
-                                         num_workers=args.loaders)
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        clock.note()
+class PlainLoop:
+    """A plain loop over the same data, with a model of its own. It goes on
+    where its last turn has ended."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.model, self.optimizer, self.data = make(args)
+        self.args = args
+        self.batches = iter(())
+
+    def turn(self, steps: int) -> dict:
+        clock = Clock()
+        while len(clock.ends) < steps:
+            for x, y in self.batches:
+                self.optimizer.zero_grad()
+                loss = F.cross_entropy(self.model(x), y)
+                loss.backward()
+                self.optimizer.step()
+                clock.note()
+                if len(clock.ends) == steps:
+                    return clock.figures()
+            self.batches = iter(torch.utils.data.DataLoader(
+                self.data, batch_size=self.args.batch, shuffle=True,
+                num_workers=self.args.loaders))
+        return clock.figures()
 
 
-def train_job(model: nn.Module, optimizer: torch.optim.Optimizer, data: Noise,
-              args: argparse.Namespace, clock: Clock) -> None:
+def train_by_turns(args: argparse.Namespace) -> list:
+    """A turn of the job's steps, one of plain ones, and so on: the machine is
+    as fast in the one as in the other. Meanwhile the job has its next grant
+    and waits for this script."""
     import paceline.torch as pl
 
+    model, optimizer, data = make(args)
+    plain = PlainLoop(args)
     job = pl.attach(model, optimizer=optimizer)
+    turns = []
+    clock = Clock()
     for x, y in job.batches(data, batch_size=args.batch,
                             num_workers=args.loaders):
         loss = F.cross_entropy(model(x), y)
         job.backward(loss)
         clock.note()
+        if len(clock.ends) == args.turn:
+            turns.append({"job": clock.figures(),
+                          "plain": plain.turn(args.turn)})
+            clock = Clock()
+    return turns
+
+
+def make(args: argparse.Namespace) -> tuple:
+    """A model, its optimizer, and its data."""
+    torch.manual_seed(0)
+    build, shape = NETS[args.net]
+    model = build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
+    return model, optimizer, Noise(shape, args.steps * args.batch,
+                                   args.sample_seconds)
 
 
 def main() -> None:
@@ -105,24 +142,20 @@ def main() -> None:
     parser.add_argument("--net", choices=NETS, required=True)
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--steps", type=int, required=True)
-    parser.add_argument("--skip", type=int, required=True)
+    parser.add_argument("--turn", type=int, default=25)
     parser.add_argument("--loaders", type=int, default=0)
     parser.add_argument("--sample-seconds", type=float, default=0)
-    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--plain", action="store_true",
+                        help="only the plain loop, one turn of all steps")
     parser.add_argument("--figures", type=pathlib.Path, required=True)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    torch.manual_seed(0)
-    build, shape = NETS[args.net]
-    model = build()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
-    data = Noise(shape, args.steps * args.batch, args.sample_seconds)
-    clock = Clock(args.skip)
-    (train_plain if args.plain else train_job)(model, optimizer, data, args,
-                                               clock)
-    if clock.ends:  # A script that was only asked what it trains has none.
-        args.figures.write_text(json.dumps(clock.figures()))
-        print(clock.figures())
+    if args.plain:
+        figures = PlainLoop(args).turn(args.steps)
+    else:
+        figures = train_by_turns(args)
+    if figures:  # A script that was only asked what it trains has none.
+        args.figures.write_text(json.dumps(figures))
 
 
 if __name__ == "__main__":

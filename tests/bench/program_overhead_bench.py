@@ -3,16 +3,15 @@
 
     tests/bench/program_overhead_bench.py build/release/bin [small|large|loader]
 
-One worker, one server, the plain loop and the job by turns; a step is timed in
-the script, in both by the same clock, after the first steps. Three cases:
+One worker, one server. The script itself takes turns: some steps of the job,
+then as many of a plain loop, so that both find the same machine. Three cases:
 
     small   1 MB of parameters, steps of --step-ms
     large   100 MB of parameters
     loader  as small, with two loading processes that just keep up
 
 The target is at most 5 % for the first and the last. The last columns are the
-worker's own parts of an iteration: `compute` is the script's forward and
-backward pass, during which most is pushed; `push` what is left of it then.
+worker's own parts of an iteration beside computing.
 """
 
 import argparse
@@ -27,16 +26,18 @@ import tempfile
 from local_training import (HERE, PHASES, parts, print_machine, print_table,
                             run, spread, train)
 
+BESIDE = [phase for phase in PHASES if phase != "compute"]
 SCRIPT = HERE / "overhead_program.py"
 LONG = 600  # Seconds; ends only what would hang.
 
 
 class Case:
-    def __init__(self, name: str, net: str, steps: int, step_ms: float,
-                 loaders: int = 0) -> None:
+    def __init__(self, name: str, net: str, steps: int, turn: int,
+                 step_ms: float, loaders: int = 0) -> None:
         self.name = name
         self.net = net
         self.steps = steps
+        self.turn = turn
         self.step_ms = step_ms  # What a batch is chosen for.
         self.loaders = loaders
         self.batch = 0
@@ -44,7 +45,7 @@ class Case:
 
     def words(self, figures: pathlib.Path, steps: int) -> list:
         return ["--net", self.net, "--batch", self.batch, "--steps", steps,
-                "--skip", steps // 5, "--loaders", self.loaders,
+                "--turn", self.turn, "--loaders", self.loaders,
                 "--sample-seconds", self.sample_seconds, "--figures", figures]
 
 
@@ -90,28 +91,24 @@ def choose_batch(case: Case, folder: pathlib.Path) -> None:
 def measure(case: Case, folder: pathlib.Path) -> list:
     """A row of the table."""
     choose_batch(case, folder)
-    plain, ours, shares, medians, phases = [], [], [], [], []
+    plain, ours, shares, phases = [], [], [], []
     for number in range(args.rounds):
-        turns = [lambda: measure_plain(case, folder, case.steps),
-                 lambda: measure_job(case, args.bin, folder, number,
-                                     args.paradigm)]
-        if number % 2 == 0:
-            before, (after, part) = turns[0](), turns[1]()
-        else:  # Whoever comes second may find a warmer machine.
-            (after, part), before = turns[1](), turns[0]()
-        plain.append(before["mean"])
-        ours.append(after["mean"])
-        shares.append(100 * (after["mean"] / before["mean"] - 1))
-        medians.append(100 * (after["median"] / before["median"] - 1))
+        turns, part = measure_job(case, args.bin, folder, number,
+                                  args.paradigm)
+        turns = turns[1:]  # The first ones find a job that just begins.
+        more = [100 * (turn["job"]["mean"] / turn["plain"]["mean"] - 1)
+                for turn in turns]
+        plain.append(statistics.median(turn["plain"]["mean"] for turn in turns))
+        ours.append(statistics.median(turn["job"]["mean"] for turn in turns))
+        shares.append(statistics.median(more))
         phases.append(part)
-        print(f"{case.name}, round {number + 1}: plain {plain[-1]:.2f} ms, "
-              f"job {ours[-1]:.2f} ms, {shares[-1]:+.1f} % (of the median step "
-              f"{medians[-1]:+.1f} %)", flush=True)
-    return [case.name, case.steps - case.steps // 5 - 1, spread(plain, ".2f"),
-            spread(ours, ".2f"), spread(shares, "+.1f"),
-            spread(medians, "+.1f"),
+        print(f"{case.name}, round {number + 1}: {len(turns)} turns, plain "
+              f"{plain[-1]:.2f} ms, job {ours[-1]:.2f} ms, a turn "
+              f"{spread(more, '+.1f')} %", flush=True)
+    return [case.name, spread(plain, ".2f"), spread(ours, ".2f"),
+            spread(shares, "+.1f"),
             *(f"{statistics.median(part[phase] for part in phases):.2f}"
-              for phase in PHASES)]
+              for phase in BESIDE)]
 
 
 def parse() -> argparse.Namespace:
@@ -123,7 +120,9 @@ def parse() -> argparse.Namespace:
                         help="small, large, loader; none: all")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--turn", type=int, default=25)
     parser.add_argument("--large-steps", type=int, default=60)
+    parser.add_argument("--large-turn", type=int, default=10)
     parser.add_argument("--step-ms", type=float, default=20)
     parser.add_argument("--large-step-ms", type=float, default=200)
     parser.add_argument("--loader-share", type=float, default=0.9,
@@ -133,13 +132,14 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    cases = [Case("small", "small", args.steps, args.step_ms),
-             Case("large", "large", args.large_steps, args.large_step_ms),
-             Case("loader", "small", args.steps, args.step_ms, loaders=2)]
+    cases = [Case("small", "small", args.steps, args.turn, args.step_ms),
+             Case("large", "large", args.large_steps, args.large_turn,
+                  args.large_step_ms),
+             Case("loader", "small", args.steps, args.turn, args.step_ms,
+                  loaders=2)]
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="paceline-bench-"))
     print_machine()
-    rows = [["case", "steps", "plain ms", "job ms", "more %",
-             "more % of the median", *PHASES]]
+    rows = [["case", "plain ms", "job ms", "more %", *BESIDE]]
     try:
         for case in cases:
             if args.cases and case.name not in args.cases:
@@ -150,8 +150,8 @@ def main() -> None:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     print_table(rows)
-    print("Medians of the rounds (least to most); the parts are milliseconds "
-          "of an iteration.")
+    print("Medians of the rounds (least to most), each the median of its turns; "
+          "the parts are milliseconds of an iteration.")
 
 
 if __name__ == "__main__":
