@@ -46,12 +46,17 @@ absl::StatusOr<SimulationResult> Simulate(const SimulateOptions& options,
   ClusterSpec cluster = options.cluster;
   cluster.run.paradigm = run.paradigm;
   cluster.seed = planned.seed;
+  if (planned.step.has_value()) {
+    cluster.settings.learning_rate = planned.step->learning_rate;
+    cluster.run.total_momentum = TotalMomentum(planned.step->optimizer);
+  }
   PACELINE_ASSIGN_OR_RETURN(cluster.settings.batching,
                             ParseBatching(run.batching));
   std::unique_ptr<VirtualTraining> training;
   if (options.data != nullptr) {
     TrainingSpec spec = options.training;
     spec.seed = planned.seed;
+    if (planned.step.has_value()) spec.optimizer = planned.step->optimizer;
     PACELINE_ASSIGN_OR_RETURN(
         training, VirtualTraining::Create(spec, &options.data->train,
                                           &options.data->test));
@@ -117,6 +122,7 @@ std::vector<absl::StatusOr<FinishedRun>> SimulateAll(
   const auto work = [&] {
     for (size_t i = next++; i < runs.size(); i = next++) {
       finished[i] = SimulateOne(options, runs[i]);
+      if (finished[i].ok()) finished[i]->index = i;
       if (ended == nullptr || !finished[i].ok()) continue;
       absl::MutexLock lock(&telling);
       ended(*finished[i]);

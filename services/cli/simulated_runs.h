@@ -1,12 +1,15 @@
 #ifndef PACELINE_SERVICES_CLI_SIMULATED_RUNS_H_
 #define PACELINE_SERVICES_CLI_SIMULATED_RUNS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/job/optimizer_spec.h"
 #include "services/cli/job_flags.h"
 #include "services/cli/json_fields.h"
 #include "services/cli/simulate_options.h"
@@ -15,11 +18,18 @@
 
 namespace paceline {
 
+// How a run learns: what takes the place of the options' rate and optimizer.
+struct RunStep {
+  double learning_rate = 0;
+  OptimizerSpec optimizer;
+};
+
 // One run of a comparison in virtual time.
 struct PlannedRun {
   ComparedRun run;
   uint64_t seed = 1;  // Of all its chance.
   bool draws = false;
+  std::optional<RunStep> step;  // Nothing: those of the options.
 };
 
 // All runs of `options`, in the order of ByTurns(). With --plot the first one
@@ -27,6 +37,7 @@ struct PlannedRun {
 std::vector<PlannedRun> PlanRuns(const SimulateOptions& options);
 
 struct FinishedRun {
+  size_t index = 0;  // Of the runs that were planned.
   SimulationResult result;
   std::vector<TargetTime> targets;
   Json drawn;  // An element of "runs" of the page; null: it does not draw.

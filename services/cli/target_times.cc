@@ -28,6 +28,18 @@ std::vector<AccuracyPoint> AccuracyPointsOf(const Json& run) {
   return points;
 }
 
+double AccuracyUntil(const Json& run, absl::string_view measure, double most) {
+  double accuracy = 0;
+  const Json* const points = FindField(run, "accuracy");
+  if (points == nullptr) return accuracy;
+  for (const Json& point : *points) {
+    const std::optional<double> at = NumberField(point, measure);
+    if (!at.has_value() || *at > most) break;
+    accuracy = NumberField(point, "accuracy").value_or(accuracy);
+  }
+  return accuracy;
+}
+
 void SetTargets(const std::vector<TargetTime>& times, Json& run) {
   if (times.empty()) return;
   const auto or_null = [](const std::optional<double>& value) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "services/cli/json_fields.h"
 #include "services/coordinator/accuracy.h"
 
@@ -23,6 +24,10 @@ std::vector<TargetTime> TargetTimes(const std::vector<AccuracyPoint>& points,
 // The evaluations of "accuracy" of a run's document, as far as they have time
 // and accuracy.
 std::vector<AccuracyPoint> AccuracyPointsOf(const Json& run);
+
+// The accuracy of the last evaluation whose `measure`, "seconds" or "samples",
+// is at most `most`; 0 before the first one.
+double AccuracyUntil(const Json& run, absl::string_view measure, double most);
 
 // Writes "targets": [{"accuracy", "seconds"}, ...] to a run's document, and the
 // first of them as "target" and "seconds_to_target". Without any it does

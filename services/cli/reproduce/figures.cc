@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "services/cli/reproduce/reproduction.h"
+#include "services/cli/target_times.h"
 
 namespace paceline {
 namespace {
@@ -13,19 +14,6 @@ double TargetSeconds(const Json& run, size_t target) {
   const Json* const targets = FindField(run, "targets");
   if (targets == nullptr || target >= targets->size()) return kNotReached;
   return NumberField(targets->at(target), "seconds").value_or(kNotReached);
-}
-
-// Of the last evaluation until then; 0 before the first one.
-double AccuracyAt(const Json& run, double seconds) {
-  double accuracy = 0;
-  const Json* const points = FindField(run, "accuracy");
-  if (points == nullptr) return accuracy;
-  for (const Json& point : *points) {
-    const std::optional<double> at = NumberField(point, "seconds");
-    if (!at.has_value() || *at > seconds) break;
-    accuracy = NumberField(point, "accuracy").value_or(accuracy);
-  }
-  return accuracy;
 }
 
 // `value` of each run: the mean of a rule's paradigms, over the seeds.
@@ -68,7 +56,7 @@ ClusterFigures FiguresOf(const ClusterRuns& runs, size_t targets) {
       return NumberField(run, "final_accuracy").value_or(0);
     });
     rule.accuracy_at_time = SpreadOfMeans(seeds, [&](const Json& run) {
-      return AccuracyAt(run, figures.equal_seconds);
+      return AccuracyUntil(run, "seconds", figures.equal_seconds);
     });
   }
   return figures;
