@@ -2,7 +2,8 @@
 //
 // A course is {name, index, points, switches, goals}: `points` as a report has
 // them under "accuracy", `switches` likewise, `index` for its colour, and `goals`
-// [{metric, value, seconds}], where seconds are there once it was reached.
+// [{metric, value, seconds}], where seconds are there once it was reached. Points
+// that are medians of several runs have `range`, {accuracy: [least, most]}.
 
 // With more points a line needs no marks.
 const MARKED_MAX = 60;
@@ -81,6 +82,39 @@ function curveSeries(course, measure, bottom) {
   };
 }
 
+// What is shaded between the least and the most of several runs: two lines, the
+// upper one on top of the lower one. They have the course's name, so that the
+// legend hides them with it.
+const BAND = 'band';
+
+function bandSeries(course, measure, bottom) {
+  const points = course.points.filter(
+      (point) => isNumber(point[bottom.key]) &&
+          point.range?.[measure] !== undefined);
+  if (points.length < 2) return [];
+  const edge = (part, heightOf) => ({
+    type: 'line',
+    id: `${BAND} ${part} ${course.index}`,
+    name: course.name,
+    stack: `${BAND} ${course.index}`,
+    stackStrategy: 'all',
+    data: points.map((point) => [
+      point[bottom.key], heightOf(point.range[measure])]),
+    silent: true,
+    symbol: 'none',
+    color: runColor(course.index),
+    lineStyle: {opacity: 0},
+    emphasis: {disabled: true},
+  });
+  return [
+    edge('bottom', ([least]) => least),
+    {
+      ...edge('top', ([least, most]) => most - least),
+      areaStyle: {color: runColor(course.index), opacity: 0.18},
+    },
+  ];
+}
+
 // Where another paradigm took over; only of a course alone, for those of several
 // would cover each other.
 function takeOvers(courses, bottom) {
@@ -113,14 +147,16 @@ function topOf(courses, measure, most) {
 
 // Of the point next to the pointer, or of those if courses have one there.
 function curveTip(bottom, points) {
-  const lines = points.map(({color: its, seriesName, value: [, value, samples]}) => {
+  const curves = points.filter(({seriesId}) => seriesId?.startsWith(BAND) !== true);
+  if (curves.length === 0) return '';
+  const lines = curves.map(({color: its, seriesName, value: [, value, samples]}) => {
     const after = bottom.key === 'seconds' && isNumber(samples) ?
         ` (${formatNumber(samples)} samples)` : '';
     return [
       its, seriesName,
       isNumber(value) ? `${value.toFixed(4)}${after}` : '\u2013'];
   });
-  return tip(`${formatNumber(points[0].value[0])} ${bottom.name}`, lines);
+  return tip(`${formatNumber(curves[0].value[0])} ${bottom.name}`, lines);
 }
 
 function curveOption(courses, measure, bottom, zoom, filterMode) {
@@ -157,6 +193,7 @@ function curveOption(courses, measure, bottom, zoom, filterMode) {
     },
     dataZoom: timeZoom(filterMode, {...zoom, labelFormatter: formatNumber}),
     series: [
+      ...courses.flatMap((course) => bandSeries(course, measure, bottom)),
       ...courses.map((course) => curveSeries(course, measure, bottom)),
       linesAlone(takeOvers(courses, bottom)),
       // Dashed lines are switches.

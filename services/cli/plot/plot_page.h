@@ -46,7 +46,8 @@ struct PageTitle {
 // fields beside; what is absent, null or empty is left out of the page:
 //   "name"                 else it is called after its "paradigm"
 //   "accuracy"             [{"seconds", "samples", "accuracy", "loss",
-//                            "metrics"}, ...]
+//                            "metrics", "range"}, ...], where "range" is
+//                            {"accuracy": [least, most]} of several runs
 //   "targets"              [{"accuracy", "seconds"}, ...]; else "target", as
 //                          "loss<=0.1", with "seconds_to_target"
 //   "timeline"             TimelineJson(), or that of DrawnRealRun()
