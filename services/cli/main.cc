@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "services/cli/advised_job.h"
 #include "services/cli/certificates/certificate_commands.h"
 #include "services/cli/cluster.h"
+#include "services/cli/compare/run_compare.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/help_format.h"
 #include "services/cli/kubernetes/import_kubernetes_command.h"
@@ -157,6 +159,60 @@ int PrintSimulated(const absl::StatusOr<SimulateOutput>& output) {
   return static_cast<int>(ExitCode::kSuccess);
 }
 
+// The commands whose runs take place in virtual time.
+class VirtualCommands {
+ public:
+  explicit VirtualCommands(CLI::App& app)
+      : simulate_(app.add_subcommand(
+            "simulate", "Run a virtual cluster in virtual time: no process")),
+        advise_(app.add_subcommand(
+            "advise", "Say which paradigm suits workers, by simulating them")),
+        compare_(app.add_subcommand(
+            "compare",
+            "Compare paradigms, each at its best rate, by training")),
+        reproduce_(app.add_subcommand(
+            "reproduce",
+            "Run the experiment of a paper, beside what that says")) {
+    AddSimulateFlags(*simulate_, simulate_flags_);
+    AddAdviseFlags(*advise_, advise_flags_);
+    AddAdvisedJobFlags(*advise_, advised_job_);
+    AddCompareFlags(*compare_, compare_flags_);
+    AddReproduceFlags(*reproduce_, reproduce_flags_);
+  }
+
+  // Returns how it ended; nothing: none of them was typed.
+  std::optional<int> Run(ChosenCommand& admin, const std::string& command) {
+    if (simulate_->parsed()) {
+      return PrintSimulated(RunSimulate(simulate_flags_, command, Note));
+    }
+    if (advise_->parsed()) {
+      const ExitCode taken = TakeAdvisedJob(admin.session(), *advise_,
+                                            advised_job_, advise_flags_);
+      if (taken != ExitCode::kSuccess) return static_cast<int>(taken);
+      return PrintSimulated(RunAdvise(advise_flags_, command, Note));
+    }
+    if (compare_->parsed()) {
+      return PrintSimulated(
+          RunCompare(compare_flags_, command, Note, absl::Now));
+    }
+    if (reproduce_->parsed()) {
+      return PrintSimulated(RunReproduce(reproduce_flags_, Note));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  CLI::App* const simulate_;
+  CLI::App* const advise_;
+  CLI::App* const compare_;
+  CLI::App* const reproduce_;
+  SimulateFlags simulate_flags_;
+  AdviseFlags advise_flags_;
+  AdvisedJobFlags advised_job_;
+  CompareFlags compare_flags_;
+  ReproduceFlags reproduce_flags_;
+};
+
 int Main(int argc, char** argv) {
   OpenStandardDescriptors();
   SilenceGrpcLog();
@@ -173,20 +229,7 @@ int Main(int argc, char** argv) {
   CLI::App* local = app.add_subcommand(
       "local", "Train on this machine: starts a whole cluster, and ends it");
   AddLocalFlags(*local, flags);
-  SimulateFlags simulate_flags;
-  CLI::App* simulate = app.add_subcommand(
-      "simulate", "Run a virtual cluster in virtual time: no process");
-  AddSimulateFlags(*simulate, simulate_flags);
-  AdviseFlags advise_flags;
-  CLI::App* advise = app.add_subcommand(
-      "advise", "Say which paradigm suits workers, by simulating them");
-  AddAdviseFlags(*advise, advise_flags);
-  AdvisedJobFlags advised_job;
-  AddAdvisedJobFlags(*advise, advised_job);
-  ReproduceFlags reproduce_flags;
-  CLI::App* reproduce = app.add_subcommand(
-      "reproduce", "Run the experiment of a paper, beside what that says");
-  AddReproduceFlags(*reproduce, reproduce_flags);
+  VirtualCommands virtual_commands(app);
   const std::unique_ptr<ChosenCommand> admin =
       AddAdminCommands(app, ProcessConsole());
   AddCertificateCommands(app, *admin);
@@ -199,17 +242,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return Fail(ExitCode::kUsage, UsageErrorText(app, error));
   }
-  if (simulate->parsed()) {
-    return PrintSimulated(RunSimulate(simulate_flags, Typed(argc, argv), Note));
-  }
-  if (advise->parsed()) {
-    const ExitCode taken =
-        TakeAdvisedJob(admin->session(), *advise, advised_job, advise_flags);
-    if (taken != ExitCode::kSuccess) return static_cast<int>(taken);
-    return PrintSimulated(RunAdvise(advise_flags, Typed(argc, argv), Note));
-  }
-  if (reproduce->parsed()) {
-    return PrintSimulated(RunReproduce(reproduce_flags, Note));
+  if (const auto code = virtual_commands.Run(*admin, Typed(argc, argv))) {
+    return *code;
   }
   if (admin->chosen()) return static_cast<int>(admin->Run());
   flags.typed = TypedFlagsOf(*local);

@@ -83,8 +83,9 @@ class HelpTest(unittest.TestCase):
         cls.pages = dict(walk())
 
     def test_all_commands_are_there(self):
-        for command in (("local",), ("reproduce",), ("job", "metrics"),
-                        ("worker", "manifest"), ("certificate", "ensure"),
+        for command in (("local",), ("compare",), ("reproduce",),
+                        ("job", "metrics"), ("worker", "manifest"),
+                        ("certificate", "ensure"),
                         ("config", "set-context")):
             self.assertIn(command, self.pages)
         self.assertGreater(len(self.pages), 45)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""The page of `paceline local --plot`, `paceline job plot` and `paceline simulate
---plot` in a real browser: every part of it is drawn, of what is known.
+"""The page of `paceline local --plot`, `paceline job plot`, `paceline simulate
+--plot` and `paceline compare --plot` in a real browser: every part of it is drawn,
+of what is known.
 
     plot_browser_test.py BIN_DIR SOURCE_DIR
 
@@ -226,6 +227,37 @@ return Object.fromEntries(timeline.workers.map((row, worker) => {
         self.assertEqual(self.browser.text("#summary .note"), "")
         self.assertEqual(self.chart("#curves .chart")["bottom"], "virtual seconds")
         self.picture("simulated")
+
+    def test_rules_are_compared_over_seeds(self):
+        table = paceline(
+            "compare", "--iteration-times", "1,1,1,4", "--train", "mlp",
+            "--repeat", "3", "--rates", "0.01,0.02", "--target-accuracy", "0.6",
+            "--paradigm", "bsp", "--paradigm", "asp", "--plot", "compared.html")
+        rates = {row.split()[0]: row.split()[1]
+                 for row in table.splitlines()[1:3]}
+        names = [f"{rule} (rate {rates[rule]}, momentum 0.9)"
+                 for rule in ("bsp", "asp")]
+        self.open("compared.html")
+        self.assertEqual(self.browser.text("h1"), "paceline compare")
+        self.assertEqual(self.drawn(),
+                         ["summary", "curves", "timeline", "histograms"])
+        self.assertEqual([row[0] for row in self.rows()[1:]], names)
+        self.assertIn("medians of 3 seeds", self.browser.text("#summary .note"))
+        accuracy = self.chart("#curves figure:nth-child(1) .chart")
+        # Of each rule two edges of what is shaded, and the curve.
+        self.assertEqual(sorted(name for name, _ in accuracy["series"]),
+                         sorted(names * 3))
+        self.assertEqual(len(accuracy["rings"]), 2)
+        tip = self.browser.run("""
+const chart = echarts.getInstanceByDom(
+    document.querySelector('#curves figure:nth-child(1) .chart'));
+chart.dispatchAction({type: 'showTip', x: 200, y: 100});
+return new Promise((done) => requestAnimationFrame(() => done(
+    [...document.querySelectorAll('.tip')].at(-1).textContent)));
+""")
+        for name in names:
+            self.assertLessEqual(tip.count(name), 1, tip)
+        self.picture("compared")
 
 
 if __name__ == "__main__":
