@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_SIMULATOR_CLUSTER_OBSERVER_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "services/coordinator/run/course/run_messages.h"
@@ -63,9 +64,11 @@ class ClusterObserver {
                          const NumberedCommand& /*command*/) {}
 
   // All servers have taken the push and, if its plan is immediate, applied it.
-  // Plan and rate of the grant are final: never to be asked for.
+  // Plan and rate of the grant are final: never to be asked for. Who trains
+  // writes what the worker says of its loss.
   virtual void PushTaken(Nanos /*at*/, const Grant& /*grant*/,
-                         uint32_t /*samples*/) {}
+                         uint32_t /*samples*/,
+                         std::optional<double>& /*loss*/) {}
 
   // The coordinator hears of the iteration; or it broke off: the worker was
   // told to drop it, or is gone, or the run is over. Once for every grant that

@@ -117,7 +117,8 @@ void VirtualCluster::Acknowledge(uint32_t number, const PushedBlock& block) {
     return;
   }
   if (!std::exchange(worker.taken, true)) {
-    Tell(&ClusterObserver::PushTaken, now_, worker.grant, worker.samples);
+    Tell(&ClusterObserver::PushTaken, now_, worker.grant, worker.samples,
+         worker.report.loss);
   }
   if (!worker.alive) return;
   if (Happens(spec_.faults.block_refused)) worker.report.blocks_refused = 1;

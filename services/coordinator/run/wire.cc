@@ -143,7 +143,7 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
                           {done.iteration(), done.samples(), done.blocks(),
                            done.blocks_refused(), done.discarded()}};
       if (std::isfinite(done.loss()) && done.samples() > 0) {
-        pushed.loss = done.loss();
+        pushed.report.loss = done.loss();
       }
       return pushed;
     }

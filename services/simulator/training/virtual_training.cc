@@ -95,8 +95,11 @@ void VirtualTraining::Pulled(Nanos /*at*/, const Grant& grant) {
 }
 
 void VirtualTraining::PushTaken(Nanos /*at*/, const Grant& grant,
-                                uint32_t samples) {
-  if (status_.ok()) status_ = Train(grant, samples);
+                                uint32_t samples, std::optional<double>& loss) {
+  if (!status_.ok()) return;
+  const absl::StatusOr<std::optional<double>> trained = Train(grant, samples);
+  status_ = trained.status();
+  if (trained.ok()) loss = *trained;
 }
 
 void VirtualTraining::Closed(Nanos /*at*/, const CloseCommand& close) {
@@ -141,8 +144,8 @@ absl::Status VirtualTraining::Load(const PulledBlocks& weights) {
   return model_->ParametersChanged();
 }
 
-absl::StatusOr<bool> VirtualTraining::ComputeGradient(const Grant& grant,
-                                                      uint32_t samples) {
+absl::StatusOr<std::optional<double>> VirtualTraining::ComputeGradient(
+    const Grant& grant, uint32_t samples) {
   const uint32_t most =
       MicroBatchLimit(spec_.batch_size, spec_.micro_batch, grant.micro_batch);
   const float scale = 1.0f / static_cast<float>(samples);
@@ -160,11 +163,11 @@ absl::StatusOr<bool> VirtualTraining::ComputeGradient(const Grant& grant,
                                   first));
       first = false;
       loss += part.loss_sum;
-      if (!std::isfinite(loss)) return false;
+      if (!std::isfinite(loss)) return std::nullopt;
     }
   }
   PACELINE_RETURN_IF_ERROR(model_->FetchGradients());
-  return true;
+  return loss / samples;
 }
 
 absl::Status VirtualTraining::Push(const Grant& grant, uint32_t samples) {
@@ -182,19 +185,22 @@ absl::Status VirtualTraining::Push(const Grant& grant, uint32_t samples) {
   return absl::OkStatus();
 }
 
-absl::Status VirtualTraining::Train(const Grant& grant, uint32_t samples) {
+absl::StatusOr<std::optional<double>> VirtualTraining::Train(const Grant& grant,
+                                                             uint32_t samples) {
   const auto weights = pulled_.extract(grant.worker);
   if (weights.empty()) {
     return absl::InternalError("a virtual worker pushed without a pull");
   }
   PACELINE_RETURN_IF_ERROR(Load(weights.mapped()));
-  PACELINE_ASSIGN_OR_RETURN(const bool finite, ComputeGradient(grant, samples));
-  if (!finite) {
+  PACELINE_ASSIGN_OR_RETURN(const std::optional<double> loss,
+                            ComputeGradient(grant, samples));
+  if (!loss.has_value()) {
     // As with a real worker, nothing reaches the servers.
     refused_blocks_ += static_cast<int64_t>(blocks_.size());
-    return absl::OkStatus();
+    return loss;
   }
-  return Push(grant, samples);
+  PACELINE_RETURN_IF_ERROR(Push(grant, samples));
+  return loss;
 }
 
 absl::Status VirtualTraining::Measure(Nanos at, const SnapshotCommand& taken) {

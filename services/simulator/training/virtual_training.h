@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,8 @@ class VirtualTraining : public ClusterObserver {
       const TrainingSpec& spec, const Dataset* train, const Dataset* test);
 
   void Pulled(Nanos at, const Grant& grant) override;
-  void PushTaken(Nanos at, const Grant& grant, uint32_t samples) override;
+  void PushTaken(Nanos at, const Grant& grant, uint32_t samples,
+                 std::optional<double>& loss) override;
   void Closed(Nanos at, const CloseCommand& close) override;
   void SnapshotTaken(Nanos at, const SnapshotCommand& taken,
                      MemberEvaluated& evaluated) override;
@@ -70,10 +72,12 @@ class VirtualTraining : public ClusterObserver {
   absl::StatusOr<PulledBlocks> Pull(WorkerId worker, Closing closing,
                                     bool keep);
   absl::Status Load(const PulledBlocks& weights);
-  // False if its loss is not finite.
-  absl::StatusOr<bool> ComputeGradient(const Grant& grant, uint32_t samples);
+  // Gives the mean loss; nothing if it is not finite.
+  absl::StatusOr<std::optional<double>> ComputeGradient(const Grant& grant,
+                                                        uint32_t samples);
   absl::Status Push(const Grant& grant, uint32_t samples);
-  absl::Status Train(const Grant& grant, uint32_t samples);
+  absl::StatusOr<std::optional<double>> Train(const Grant& grant,
+                                              uint32_t samples);
   absl::Status Measure(Nanos at, const SnapshotCommand& taken);
 
   const TrainingSpec spec_;

@@ -102,7 +102,8 @@ void HistoryWriter::Computed(Nanos at, const Grant& grant, uint32_t samples) {
   Add(at, "computed", ToNumber(grant.worker), grant.iteration, samples);
 }
 
-void HistoryWriter::PushTaken(Nanos at, const Grant& grant, uint32_t samples) {
+void HistoryWriter::PushTaken(Nanos at, const Grant& grant, uint32_t samples,
+                              std::optional<double>& /*loss*/) {
   Add(at, "taken", ToNumber(grant.worker), grant.iteration, samples);
 }
 

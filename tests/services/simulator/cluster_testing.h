@@ -35,7 +35,8 @@ class HistoryWriter : public ClusterObserver {
   void Decided(Nanos at, const RunOutput& output) override;
   void Pulled(Nanos at, const Grant& grant) override;
   void Computed(Nanos at, const Grant& grant, uint32_t samples) override;
-  void PushTaken(Nanos at, const Grant& grant, uint32_t samples) override;
+  void PushTaken(Nanos at, const Grant& grant, uint32_t samples,
+                 std::optional<double>& loss) override;
   void Closed(Nanos at, const CloseCommand& close) override;
   void SnapshotTaken(Nanos at, const SnapshotCommand& taken,
                      MemberEvaluated& evaluated) override;

@@ -32,7 +32,8 @@ SimulationResult Obey(const ClusterSpec& spec, const Orders& orders,
 // When the pushes of worker 1 were taken, and of how many samples.
 class PushesOfOne : public ClusterObserver {
  public:
-  void PushTaken(Nanos at, const Grant& grant, uint32_t samples) override {
+  void PushTaken(Nanos at, const Grant& grant, uint32_t samples,
+                 std::optional<double>& /*loss*/) override {
     if (ToNumber(grant.worker) == 1)
       pushes.emplace_back(ToSeconds(at), samples);
   }

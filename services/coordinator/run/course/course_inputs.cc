@@ -125,7 +125,9 @@ absl::Status RunCourse::On(const Turn& turn, const WorkerPushed& in) {
   const absl::Status status =
       core_->PushDone(turn.now, in.worker, in.report, core_outputs_);
   Absorb(turn);
-  if (status.ok() && in.loss.has_value()) losses_.Pushed(*in.loss);
+  if (status.ok() && in.report.loss.has_value()) {
+    losses_.Pushed(*in.report.loss);
+  }
   if (status.ok() && std::exchange(restarted_, false)) TellWarning(turn);
   if (!status.ok() || members_.Find(in.worker) != nullptr) return status;
   return absl::OutOfRangeError(

@@ -91,7 +91,6 @@ struct WeightsInitialized {
 struct WorkerPushed {
   WorkerId worker;
   PushReport report;
-  std::optional<double> loss = std::nullopt;  // If it was finite.
 };
 struct WorkerAsks {
   WorkerId worker;

@@ -666,7 +666,8 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   if (measured && grant.samples() >= member.usual) {
     MeasurePace(step, worker, step.now - member.granted, counted.samples);
   }
-  return {worker, measured ? ShareOf(member, counted.samples) : 0, pushed};
+  return {worker, measured ? ShareOf(member, counted.samples) : 0, pushed,
+          pushed ? report.loss : std::nullopt};
 }
 
 uint32_t SyncCore::Doubt(WorkerId worker, const OpenGrant& grant) {

@@ -175,6 +175,8 @@ struct PushReport {
   uint32_t blocks_refused = 0;  // Non-finite, not applied.
   // Nothing was pushed: the plan said so, or the loss was not finite.
   bool discarded = false;
+  // Mean over the samples, if it was finite; nothing: it is not known.
+  std::optional<double> loss = std::nullopt;
 };
 
 // A server answers what it had taken of a fenced worker's last iteration.

@@ -63,6 +63,9 @@ struct PushDone {
   // for a loss that is not finite, or no samples were left to push: then no
   // round has gathered it, and no version has come of it.
   bool taken = true;
+  // The mean training loss of its samples, finite; nothing if the servers do
+  // not have the push, or if the worker does not say.
+  std::optional<double> loss = std::nullopt;
 };
 
 // The iteration that the last Release permitted was dropped, its samples are

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +72,14 @@ class VirtualTrainingTest : public testing::Test {
     return evaluated.loss.value_or(std::nan(""));
   }
 
+  // Gives the loss that is told of it.
+  static std::optional<double> Push(VirtualTraining& training, Nanos at,
+                                    const Grant& grant) {
+    std::optional<double> loss;
+    training.PushTaken(at, grant, kBatch, loss);
+    return loss;
+  }
+
   TrainingSpec spec_;
   const Dataset* train_ = &Data(Split::kTrain);
   double target_accuracy_ = 0;
@@ -101,10 +110,10 @@ class Plain {
     std::vector<float> images(kBatch * data_.shape().size());
     std::vector<uint8_t> labels(kBatch);
     data_.Gather({order.data() + begin, kBatch}, images.data(), labels.data());
-    EXPECT_TRUE(model_
-                    ->ForwardBackward(images.data(), labels.data(), kBatch,
-                                      1.0f / kBatch, true)
-                    .ok());
+    const auto loss = model_->ForwardBackward(images.data(), labels.data(),
+                                              kBatch, 1.0f / kBatch, true);
+    EXPECT_TRUE(loss.ok()) << loss.status();
+    loss_ = loss.ok() ? loss->loss_sum / kBatch : 0;
     std::vector<std::vector<float>> gradients;
     for (size_t i = 0; i < model_->tensors().size(); ++i) {
       gradients.emplace_back(model_->gradient(i).begin(),
@@ -123,6 +132,9 @@ class Plain {
     EXPECT_TRUE(model_->ParametersChanged().ok());
   }
 
+  // Of the latest gradient.
+  double loss() const { return loss_; }
+
   double Loss(const Dataset& test) {
     return Evaluate(*model_, test, 0, [] { return true; })->loss;
   }
@@ -131,6 +143,7 @@ class Plain {
   const Dataset& data_;
   std::unique_ptr<Backend> backend_ = *MakeBackend("cpu");
   std::unique_ptr<Model> model_;
+  double loss_ = 0;
 };
 
 // The second worker's push comes between the first one's pull and push: the
@@ -142,8 +155,8 @@ TEST_F(VirtualTrainingTest, GradientsComeFromTheWeightsThatWerePulled) {
   const Grant fast = GrantOf(1, kBatch);
   training->Pulled(0, slow);
   training->Pulled(0, fast);
-  training->PushTaken(1, fast, kBatch);
-  training->PushTaken(2, slow, kBatch);
+  Push(*training, 1, fast);
+  Push(*training, 2, slow);
   const double loss = LossNow(*training);
 
   Plain plain(Data(Split::kTrain));
@@ -163,8 +176,8 @@ TEST_F(VirtualTrainingTest, ARoundIsOneUpdateOfAllItsPushes) {
   a.plan = b.plan = PushPlan::Round(RoundId{7});
   training->Pulled(0, a);
   training->Pulled(0, b);
-  training->PushTaken(1, a, kBatch);
-  training->PushTaken(2, b, kBatch);
+  const std::optional<double> loss_of_a = Push(*training, 1, a);
+  const std::optional<double> loss_of_b = Push(*training, 2, b);
   CloseCommand close;
   close.closing = 1;
   close.rounds = {RoundId{7}};
@@ -174,7 +187,9 @@ TEST_F(VirtualTrainingTest, ARoundIsOneUpdateOfAllItsPushes) {
 
   Plain plain(Data(Split::kTrain));
   const auto of_a = plain.Gradient(0);
+  EXPECT_NEAR(loss_of_a.value_or(0), plain.loss(), 1e-6);
   const auto of_b = plain.Gradient(kBatch);
+  EXPECT_NEAR(loss_of_b.value_or(0), plain.loss(), 1e-6);
   plain.Step(of_a);
   plain.Step(of_b);
   EXPECT_NEAR(loss, plain.Loss(Data(Split::kTest)), 1e-6);
@@ -247,10 +262,12 @@ TEST_F(VirtualTrainingTest, ALossThatIsNotFiniteIsNotPushed) {
   const auto training = Make();
   Grant grant = GrantOf(0, 0);
   grant.rate = 1e6;  // The weights explode.
+  std::optional<double> loss;
   for (grant.iteration = 1; grant.iteration <= 20; ++grant.iteration) {
     training->Pulled(0, grant);
-    training->PushTaken(1, grant, kBatch);
+    loss = Push(*training, 1, grant);
   }
+  EXPECT_EQ(loss, std::nullopt);
   EXPECT_TRUE(training->status().ok()) << training->status();
   EXPECT_GT(training->refused_blocks(), 0);
 }

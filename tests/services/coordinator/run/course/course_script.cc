@@ -280,7 +280,8 @@ absl::Status CourseScript::Say(absl::string_view verb, WorkerId worker,
         !words.empty()) {
       return Malformed(verb);
     }
-    return Give(WorkerPushed{worker, report, loss});
+    report.loss = loss;
+    return Give(WorkerPushed{worker, report});
   }
   if (verb == "evaluated") return SayEvaluated(worker, std::move(words));
   if (words.size() != 1) return Malformed(verb);

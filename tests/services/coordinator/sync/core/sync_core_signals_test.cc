@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -71,12 +72,14 @@ class SyncCoreSignalsTest : public testing::Test {
   }
 
   void Push(double seconds, WorkerId worker, Iteration iteration,
-            uint32_t samples, bool discarded = false) {
+            uint32_t samples, bool discarded = false,
+            std::optional<double> loss = std::nullopt) {
     EXPECT_TRUE(core_
                     ->PushDone(At(seconds), worker,
                                {.iteration = iteration,
                                 .samples = samples,
-                                .discarded = discarded},
+                                .discarded = discarded,
+                                .loss = loss},
                                outputs_)
                     .ok());
   }
@@ -109,6 +112,17 @@ TEST_F(SyncCoreSignalsTest, APushSaysHowMuchOfAUsualRangeItCovers) {
   EXPECT_THAT(seen_.pushes[3].share, DoubleEq(0));
   EXPECT_TRUE(seen_.pushes[2].taken);
   EXPECT_FALSE(seen_.pushes[3].taken);
+}
+
+TEST_F(SyncCoreSignalsTest, APushThatIsTakenSaysItsLoss) {
+  Start(100, std::make_unique<WatchingPolicy>(&seen_));
+  Push(1, kA, 1, 8, /*discarded=*/false, 0.5);
+  Push(2, kB, 1, 8, /*discarded=*/true, 0.25);
+  Push(3, kC, 1, 8);
+  ASSERT_EQ(seen_.pushes.size(), 3u);
+  EXPECT_EQ(seen_.pushes[0].loss, 0.5);
+  EXPECT_EQ(seen_.pushes[1].loss, std::nullopt);
+  EXPECT_EQ(seen_.pushes[2].loss, std::nullopt);
 }
 
 TEST_F(SyncCoreSignalsTest, WhoTakesOverKnowsTheStragglers) {
