@@ -38,6 +38,10 @@ constexpr double kMostDrift = 1'000;
 // Below, the first measurement would be the last.
 constexpr double kLeastAlpha = 0.001;
 
+// Of a training loss.
+constexpr double kLeastLoss = 0.000001;
+constexpr double kMostLoss = 1'000'000;
+
 constexpr double kMostLambda = 1'000;
 // A mean of the latest million squares.
 constexpr double kMostMeanSquare = 0.999999;
@@ -77,13 +81,14 @@ class Parameters {
     if (Take(number.status())) value = static_cast<Int>(*number);
   }
 
-  // A whole number, or nothing for the word `none`.
+  // A whole number from `least`, which is 0 or 1, or nothing for the word
+  // `none`.
   void WholeOr(absl::string_view none, absl::string_view key,
-               std::optional<int64_t>& value) {
+               std::optional<int64_t>& value, int64_t least = 0) {
     if (!Reads(key, value.has_value() ? absl::StrCat(*value) : none)) return;
     value.reset();
     if (given_->Text(key, none) == none) return;
-    const auto number = given_->Whole(key, 0, 0, kMostCount);
+    const auto number = given_->Whole(key, least, least, kMostCount);
     if (Take(number.status(), none)) value = *number;
   }
 
@@ -278,16 +283,32 @@ void List(CgpOptions& options, Parameters& parameters) {
   parameters.WholeOr("none", "s_max", options.s_max);
 }
 
+void List(GradientCount& count, Parameters& parameters) {
+  std::optional<int64_t> fixed;
+  if (!count.adaptive) fixed = count.k;
+  parameters.WholeOr("auto", "k", fixed, 1);
+  count.adaptive = !fixed.has_value();
+  count.k = fixed.value_or(count.k);
+  constexpr absl::string_view kWhy = "needs k=auto";
+  parameters.Only(count.adaptive, kWhy);
+  parameters.Whole("k0", count.k, 1);
+  parameters.Only(
+      count.adaptive && (parameters.reads() || count.first_loss.has_value()),
+      kWhy);
+  parameters.DecimalOr("first", "loss0", count.first_loss, kLeastLoss,
+                       kMostLoss);
+}
+
 void List(KSyncOptions& options, Parameters& parameters) {
   if (options.mode == KSyncMode::kBackup) {
-    parameters.Whole("b", options.number);
+    parameters.Whole("b", options.b);
   } else {
-    parameters.Whole("k", options.number, 1);
+    List(options.k, parameters);
   }
 }
 
 void List(KAsyncOptions& options, Parameters& parameters) {
-  parameters.Whole("k", options.k, 1);
+  List(options.k, parameters);
 }
 
 void List(PspOptions& options, Parameters& parameters) {
@@ -343,12 +364,12 @@ const std::vector<Paradigm>& Paradigms() {
       {"dssp", {DsspOptions()}, /*weighable=*/true},
       {"saps", {SapsOptions()}},
       {"cgp", {CgpOptions()}},
-      {"ksync", {KSyncOptions{KSyncMode::kWorkers, 2}}},
-      {"kbatchsync", {KSyncOptions{KSyncMode::kBatches, 2}}},
-      {"backup", {KSyncOptions{KSyncMode::kBackup, 1}}},
-      {"kasync", {KAsyncOptions{KAsyncMode::kWorkers, 2}}, /*weighable=*/true},
+      {"ksync", {KSyncOptions{KSyncMode::kWorkers}}},
+      {"kbatchsync", {KSyncOptions{KSyncMode::kBatches}}},
+      {"backup", {KSyncOptions{KSyncMode::kBackup}}},
+      {"kasync", {KAsyncOptions{KAsyncMode::kWorkers}}, /*weighable=*/true},
       {"kbatchasync",
-       {KAsyncOptions{KAsyncMode::kBatches, 2}},
+       {KAsyncOptions{KAsyncMode::kBatches}},
        /*weighable=*/true},
       {"psp", {PspOptions()}, /*weighable=*/true},
       {"elastic", {ElasticBspOptions()}, /*weighable=*/true},

@@ -127,16 +127,27 @@ struct CgpOptions {
   std::optional<int64_t> s_max = std::nullopt;
 };
 
-// Says what a round takes, and what `number` counts.
+// How many gradients an update takes.
+struct GradientCount {
+  int64_t k = 2;  // At least 1. If it adapts: at first, and never less.
+  // It grows as the training loss falls (AdaSync).
+  bool adaptive = false;
+  // With `adaptive`: the loss at which k is right, above 0; nothing: that of
+  // the first k pushes.
+  std::optional<double> first_loss = std::nullopt;
+};
+
+// Says what a round takes.
 enum class KSyncMode : uint8_t {
-  kWorkers,  // The first K workers; all, if fewer take part. K in 1...
-  kBatches,  // The first K mini-batches, also several of one worker. K in 1...
-  kBackup,   // All workers but the slowest b, at least one. b in 0...
+  kWorkers,  // The first K workers; all, if fewer take part.
+  kBatches,  // The first K mini-batches, also several of one worker.
+  kBackup,   // All workers but the slowest b, at least one.
 };
 
 struct KSyncOptions {
   KSyncMode mode = KSyncMode::kWorkers;
-  int64_t number = 2;
+  GradientCount k = {};
+  int64_t b = 1;  // kBackup. At least 0.
 };
 
 // Says of what a round takes K.
@@ -147,7 +158,7 @@ enum class KAsyncMode : uint8_t {
 
 struct KAsyncOptions {
   KAsyncMode mode = KAsyncMode::kWorkers;
-  int64_t k = 2;  // At least 1.
+  GradientCount k = {};
 };
 
 struct PspOptions {
@@ -253,7 +264,7 @@ struct ScheduledSwitch {
 //       warmup_rounds=5,alpha=0.3,regroup_every=50,drift=0.25,
 //       stale_weight=none|inverse,s_max=none
 //   ksync:k=2            kbatchsync:k=2      backup:b=1
-//   kasync:k=2           kbatchasync:k=2
+//   kasync:k=2           kbatchasync:k=2     each k: 2|auto,k0=2,loss0=first
 //   psp:beta=2,s=3,seed=1
 //   elastic:r=15
 //   abs:pieces=8

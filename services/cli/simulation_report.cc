@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "services/cli/results_table.h"
@@ -96,6 +97,10 @@ std::string Notes(const Json& run) {
   count("samples_discarded", "their samples, from which nothing was learned");
   count("abandoned", "iterations abandoned");
   count("refreshed", "pushes of a part of the batch");
+  if (absl::StrContains(TextField(run, "paradigm"), "k=auto") &&
+      !NumberField(run, "final_accuracy").has_value()) {
+    note("nothing was trained, so there was no loss to follow: K stayed k0");
+  }
   const Json* switches = FindField(run, "switches");
   if (switches == nullptr) return notes;
   for (const Json& done : *switches) {

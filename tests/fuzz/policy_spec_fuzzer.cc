@@ -16,6 +16,7 @@ std::vector<std::string> FuzzSeeds() {
       "cgp:beta=0.9,delta=0.25,predictive=true,patience=1.5,warmup_rounds=5,"
       "alpha=0.3,regroup_every=50,drift=0.25,stale_weight=inverse,s_max=none",
       "ksync:k=2",
+      "kbatchsync:k=auto,k0=3,loss0=2.5",
       "kbatchsync:k=2",
       "backup:b=1",
       "kasync:k=2,lambda=0.04",

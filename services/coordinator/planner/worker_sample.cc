@@ -198,8 +198,11 @@ std::optional<ParadigmSpec> AmongSome(const ParadigmSpec& paradigm, size_t some,
   if (given == nullptr) return std::nullopt;  // It is one, then another.
   PlainParadigm plain = *given;
   const bool divided = std::visit(
-      Overloaded{[&](KSyncOptions& k) { return Divide(k.number, some, all); },
-                 [&](KAsyncOptions& k) { return Divide(k.k, some, all); },
+      Overloaded{[&](KSyncOptions& k) {
+                   return Divide(k.mode == KSyncMode::kBackup ? k.b : k.k.k,
+                                 some, all);
+                 },
+                 [&](KAsyncOptions& k) { return Divide(k.k.k, some, all); },
                  [&](SapsOptions& saps) {
                    return Divide(saps.s, some, all) &&
                           Divide(saps.s_max, some, all) &&

@@ -43,6 +43,14 @@ TEST(RunSimulateTest, TheTable) {
             "(gap and staleness: median/99th percentile/maximum)\n");
 }
 
+TEST(RunSimulateTest, SaysThatAnAutomaticKHasNoLossToFollow) {
+  SimulateFlags flags = OneSlow();
+  flags.paradigms = {"ksync:k=2", "ksync:k=auto"};
+  const std::string text = Output(flags).text;
+  EXPECT_THAT(text, HasSubstr("\nksync:k=auto: nothing was trained"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("ksync:k=2: nothing")));
+}
+
 // What the batching of one run brings must show beside the same paradigm
 // without it.
 TEST(RunSimulateTest, ComparesAParadigmUnderTwoBatchings) {

@@ -70,6 +70,7 @@ std::vector<std::string> AllParadigms() {
           "backup:b=1",
           "kasync:k=2",
           "kbatchasync:k=2",
+          "kbatchsync:k=auto",
           "psp:beta=2,s=3",
           "elastic",
           "abs",

@@ -11,6 +11,7 @@
 #include "absl/container/btree_set.h"
 #include "common/check.h"
 #include "common/overloaded.h"
+#include "services/coordinator/sync/paradigms/adaptive_k.h"
 #include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/coordinator/sync/paradigms/round_closing.h"
 
@@ -20,7 +21,8 @@ namespace {
 // K-async and K-batch-async (Dutta et al., AISTATS 2018; algorithms.md 5.5): a
 // round takes the next K gradients that are ready, of whatever version, and is
 // applied as one update when they are pushed. Nobody is told to drop anything.
-// K = 1 paces like ASP, K-async with K = workers like BSP.
+// K = 1 paces like ASP, K-async with K = workers like BSP. K may grow as the
+// loss falls (AdaptiveK).
 //
 // Our reading: when a round has its K, the next one begins to fill, also while
 // they are pushed. While the servers have no more rounds to give, the newest
@@ -29,8 +31,11 @@ namespace {
 // it began for.
 class KAsync final : public SyncPolicy {
  public:
-  // REQUIRES: k >= 1.
-  KAsync(KAsyncMode mode, int64_t k) : mode_(mode), k_(k) { CHECK(k >= 1); }
+  // REQUIRES: k.k >= 1.
+  explicit KAsync(const KAsyncOptions& options)
+      : options_(options), k_(options.k, AdaptiveK::UpdateTime::kInProportion) {
+    CHECK(options.k.k >= 1);
+  }
 
   void Adopt(const SyncView& view, std::vector<Action>& actions) override {
     next_id_ = ToNumber(view.rounds().next());
@@ -45,7 +50,10 @@ class KAsync final : public SyncPolicy {
             [&](const Joined& e) { GoOn(e.worker, actions); },
             [&](const Resumed& e) { GoOn(e.worker, actions); },
             [&](const GradientReady& e) { Plan(view, e, actions); },
-            [&](const PushDone& e) { End(view, e.worker, e.taken, actions); },
+            [&](const PushDone& e) {
+              k_.Pushed(e.loss);
+              End(view, e.worker, e.taken, actions);
+            },
             [&](const Abandoned& e) { End(view, e.worker, false, actions); },
             [&](const Left& e) { Remove(view, e.worker, actions); },
             [&](const Idle& e) { Remove(view, e.worker, actions); },
@@ -54,7 +62,7 @@ class KAsync final : public SyncPolicy {
   }
 
   std::string Describe() const override {
-    return FormatParadigm(PlainParadigm{KAsyncOptions{mode_, k_}});
+    return FormatParadigm(PlainParadigm{options_});
   }
 
  private:
@@ -97,8 +105,9 @@ class KAsync final : public SyncPolicy {
       const auto newest = std::prev(rounds_.end());
       if (!newest->second.full() || view.rounds().free() <= 0) return newest;
     }
-    int64_t size = k_;
-    if (mode_ == KAsyncMode::kWorkers) size = std::min(size, Active(view));
+    int64_t size = k_.Of(Active(view));
+    if (options_.mode == KAsyncMode::kWorkers)
+      size = std::min(size, Active(view));
     const auto filling = rounds_.try_emplace(RoundId{next_id_++}).first;
     filling->second.size = size;
     return filling;
@@ -112,7 +121,7 @@ class KAsync final : public SyncPolicy {
       GoOn(worker, actions);  // A plan of an earlier policy, or none.
       return;
     }
-    const bool waits = pushed && mode_ == KAsyncMode::kWorkers;
+    const bool waits = pushed && options_.mode == KAsyncMode::kWorkers;
     if (waits) {
       plans_.emplace(worker, round->first);
       round->second.waiting.insert(worker);
@@ -155,7 +164,7 @@ class KAsync final : public SyncPolicy {
     Round& newest = std::prev(rounds_.end())->second;
     if (newest.full()) return;
     int64_t able = Active(view);
-    if (mode_ == KAsyncMode::kWorkers) {
+    if (options_.mode == KAsyncMode::kWorkers) {
       // Those in it wait until it is closed.
       able -= newest.pushing + static_cast<int64_t>(newest.waiting.size());
       newest.size = std::min(newest.size, newest.planned + able);
@@ -188,8 +197,8 @@ class KAsync final : public SyncPolicy {
                 static_cast<int64_t>(ToNumber(it->first)), awaited}});
   }
 
-  const KAsyncMode mode_;
-  const int64_t k_;
+  const KAsyncOptions options_;
+  AdaptiveK k_;
 
   // Maps a worker to the round into which it pushes or whose closing it awaits.
   absl::btree_map<WorkerId, RoundId> plans_;
@@ -200,7 +209,7 @@ class KAsync final : public SyncPolicy {
 }  // namespace
 
 std::unique_ptr<SyncPolicy> MakePolicy(const KAsyncOptions& options) {
-  return std::make_unique<KAsync>(options.mode, options.k);
+  return std::make_unique<KAsync>(options);
 }
 
 }  // namespace paceline

@@ -8,6 +8,7 @@
 #include "absl/container/btree_set.h"
 #include "common/check.h"
 #include "common/overloaded.h"
+#include "services/coordinator/sync/paradigms/adaptive_k.h"
 #include "services/coordinator/sync/paradigms/policy_spec.h"
 #include "services/coordinator/sync/paradigms/round_closing.h"
 
@@ -20,16 +21,18 @@ namespace {
 // they are pushed. Everybody else is told to drop the iteration and begins anew
 // with the next round. A gradient that is ready too late is discarded; but its
 // worker has been told to drop it, hears that first, and its samples are dealt
-// again. They are used up only if it answers with its push all the same.
+// again. They are used up only if it answers with its push all the same. K may
+// grow as the loss falls (AdaptiveK).
 //
 // Our reading: who joins, resumes, or answers late takes part in the open round
 // while that has room, but never makes it wait for more than it was opened for.
 // Neither does a push under a plan older than the Adopt count for a round.
 class KSync final : public SyncPolicy {
  public:
-  // REQUIRES: number >= 1, for kBackup >= 0.
-  KSync(KSyncMode mode, int64_t number) : mode_(mode), number_(number) {
-    CHECK(number >= (mode == KSyncMode::kBackup ? 0 : 1));
+  // REQUIRES: k.k >= 1, for kBackup b >= 0.
+  explicit KSync(const KSyncOptions& options)
+      : options_(options), k_(options.k, UpdateTimeOf(options.mode)) {
+    CHECK(options.k.k >= 1 && options.b >= 0);
   }
 
   void Adopt(const SyncView& view, std::vector<Action>& actions) override {
@@ -56,7 +59,7 @@ class KSync final : public SyncPolicy {
   }
 
   std::string Describe() const override {
-    return FormatParadigm(PlainParadigm{KSyncOptions{mode_, number_}});
+    return FormatParadigm(PlainParadigm{options_});
   }
 
  private:
@@ -80,7 +83,8 @@ class KSync final : public SyncPolicy {
     // No round takes its push, or it ended before its gradient was ready.
     const bool planned = pushing_.erase(done.worker) > 0;
     candidates_.erase(done.worker);
-    if (planned && done.taken && mode_ != KSyncMode::kBatches) {
+    if (planned && done.taken) k_.Pushed(done.loss);
+    if (planned && done.taken && options_.mode != KSyncMode::kBatches) {
       Wait(view, done.worker, actions);  // Once a round.
       return;
     }
@@ -124,16 +128,15 @@ class KSync final : public SyncPolicy {
                               static_cast<int64_t>(next_id_), awaited}});
   }
 
-  // How many gradients a round takes to which `contributors` can contribute.
-  int64_t SizeFor(size_t contributors) const {
-    const auto all = static_cast<int64_t>(contributors);
-    switch (mode_) {
+  // How many gradients the open round takes if `all` can contribute to it.
+  int64_t SizeFor(int64_t all) const {
+    switch (options_.mode) {
       case KSyncMode::kWorkers:
-        return std::min(number_, all);
+        return std::min(open_k_, all);
       case KSyncMode::kBatches:
-        return number_;
+        return open_k_;
       case KSyncMode::kBackup:
-        return std::max<int64_t>(1, all - number_);
+        return std::max<int64_t>(1, all - options_.b);
     }
     return all;
   }
@@ -147,11 +150,11 @@ class KSync final : public SyncPolicy {
 
   // The open round waits for no more than can still come.
   void Shrink(const SyncView& view) {
-    size_t able = view.computing();
-    if (mode_ != KSyncMode::kBatches) able -= pushing_.size();
-    size_ = able == 0 ? planned_
-                      : std::min(size_,
-                                 SizeFor(able + static_cast<size_t>(planned_)));
+    auto able = static_cast<int64_t>(view.computing());
+    if (options_.mode != KSyncMode::kBatches) {
+      able -= static_cast<int64_t>(pushing_.size());
+    }
+    size_ = able == 0 ? planned_ : std::min(size_, SizeFor(able + planned_));
   }
 
   bool Full() const { return planned_ >= size_; }
@@ -178,15 +181,23 @@ class KSync final : public SyncPolicy {
   void OpenNext(const SyncView& view, std::vector<Action>& actions) {
     if (view.waiting().empty()) return;
     open_ = RoundId{next_id_++};
-    size_ = SizeFor(view.waiting().size() + view.computing());
+    const auto all =
+        static_cast<int64_t>(view.waiting().size() + view.computing());
+    open_k_ = k_.Of(all);
+    size_ = SizeFor(all);
     candidates_ = view.waiting();
     for (const WorkerId worker : candidates_) {
       actions.push_back(Release{worker, PushPlan::Ask()});
     }
   }
 
-  const KSyncMode mode_;
-  const int64_t number_;
+  static AdaptiveK::UpdateTime UpdateTimeOf(KSyncMode mode) {
+    return mode == KSyncMode::kWorkers ? AdaptiveK::UpdateTime::kLastOfWorkers
+                                       : AdaptiveK::UpdateTime::kInProportion;
+  }
+
+  const KSyncOptions options_;
+  AdaptiveK k_;
 
   // A worker that computes and is in neither of these sets computes what no
   // round will take.
@@ -195,6 +206,7 @@ class KSync final : public SyncPolicy {
 
   RoundId open_{0};       // The round that was opened last.
   uint64_t next_id_ = 0;  // This id and every greater one are free.
+  int64_t open_k_ = 0;    // The K of the open round.
   int64_t size_ = 0;      // The number of gradients that the open round takes.
   int64_t planned_ = 0;   // The number of gradients planned into it.
 };
@@ -202,7 +214,7 @@ class KSync final : public SyncPolicy {
 }  // namespace
 
 std::unique_ptr<SyncPolicy> MakePolicy(const KSyncOptions& options) {
-  return std::make_unique<KSync>(options.mode, options.number);
+  return std::make_unique<KSync>(options);
 }
 
 }  // namespace paceline

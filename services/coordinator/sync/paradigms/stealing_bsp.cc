@@ -30,7 +30,7 @@ constexpr double kCaution = 4;
 constexpr double kFastest = 0.25;
 
 // Seconds for a sample; of whom nothing is known.
-constexpr double kLeast = 1e-9;
+constexpr double kLeastSeconds = 1e-9;
 
 // A worker of the open round that has not been told to push.
 struct Part {
@@ -236,7 +236,7 @@ class StealingBsp final : public SyncPolicy {
   }
 
   static double Fastest(const PaceForecast& before) {
-    return before.known ? kFastest * before.seconds_each : kLeast;
+    return before.known ? kFastest * before.seconds_each : kLeastSeconds;
   }
   static double PartOf(const PaceForecast& pace) {
     return kPart / (1 + kCaution * pace.wrong * pace.wrong);

@@ -113,7 +113,8 @@ class SyncSwitch final : public SyncPolicy {
   std::unique_ptr<SyncPolicy> Make(const Charge& charge) const {
     if (charge.second) return MakePolicy(options_.then.paradigm);
     if (charge.dropped == 0) return MakePolicy(options_.first.paradigm);
-    return MakePolicy(KSyncOptions{KSyncMode::kBackup, charge.dropped});
+    return MakePolicy(
+        KSyncOptions{.mode = KSyncMode::kBackup, .b = charge.dropped});
   }
 
   // Why it hands over to what is wanted now.

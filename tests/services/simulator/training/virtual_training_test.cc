@@ -198,7 +198,7 @@ TEST_F(VirtualTrainingTest, ARoundIsOneUpdateOfAllItsPushes) {
 TEST_F(VirtualTrainingTest, EveryParadigmLearns) {
   for (const char* paradigm :
        {"bsp", "asp", "ssp:s=2", "dssp", "saps", "cgp", "ksync:k=2",
-        "kasync:k=2", "backup:b=1", "abs", "elastic", "psp",
+        "ksync:k=auto", "kasync:k=2", "backup:b=1", "abs", "elastic", "psp",
         "asp:staleness_weight=delay_compensated",
         "asp:staleness_weight=delay_compensated,mean_square=0.95",
         "kbatchasync:k=2,staleness_weight=delay_compensated"}) {
@@ -208,6 +208,27 @@ TEST_F(VirtualTrainingTest, EveryParadigmLearns) {
     EXPECT_LT(*points.back().loss, 0.9 * *points.front().loss) << paradigm;
     EXPECT_EQ(points.back().samples, samples_) << paradigm;
     EXPECT_EQ(training->refused_blocks(), 0) << paradigm;
+  }
+}
+
+// The loss is above 2 at first, so that a round takes two gradients, or more,
+// where one is right for a loss of 8.
+TEST_F(VirtualTrainingTest, AnAutomaticKFollowsTheLoss) {
+  for (const std::string rule : {"ksync", "kbatchsync", "kbatchasync"}) {
+    const auto updates = [&](const std::string& k) {
+      // No two are ready at once: one of them would be too late.
+      return Train(rule + ":" + k, {7, 9, 11, 13}, 4)
+          ->accuracy()
+          .back()
+          .version;
+    };
+    const auto alone = updates("k=1");
+    const auto automatic = updates("k=auto,k0=1,loss0=8");
+    EXPECT_LT(automatic, 0.6 * static_cast<double>(alone)) << rule;
+    EXPECT_GT(automatic, updates("k=4")) << rule;
+    EXPECT_EQ(automatic, updates("k=auto,k0=1,loss0=8")) << rule;
+    // It is never so low.
+    EXPECT_EQ(updates("k=auto,k0=1,loss0=0.000001"), alone) << rule;
   }
 }
 

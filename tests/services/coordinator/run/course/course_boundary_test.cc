@@ -11,6 +11,7 @@
 #include "services/simulator/virtual_cluster.h"
 #include "tests/services/coordinator/run/course/run_checker.h"
 #include "tests/services/coordinator/sync/core/history_checker.h"
+#include "tests/services/simulator/falling_loss.h"
 
 namespace paceline {
 namespace {
@@ -92,8 +93,9 @@ Deaths RunWhole(const ClusterSpec& spec) {
                 absl::ToInt64Nanoseconds(spec.run.lease) + kSecond);
   HistoryChecker history(spec);
   Deaths deaths;
+  FallingLoss losses;
   const SimulationResult result =
-      VirtualCluster(&spec, {&checker, &history, &deaths}).Run();
+      VirtualCluster(&spec, {&checker, &history, &deaths, &losses}).Run();
   EXPECT_EQ(checker.violation(), "");
   EXPECT_TRUE(result.complete) << "it does not end";
   EXPECT_TRUE(checker.outcome().status.ok()) << checker.outcome().status;
@@ -160,9 +162,9 @@ INSTANTIATE_TEST_SUITE_P(
     Paradigms, CourseBoundaryTest,
     ::testing::Values("bsp", "bsp:steal=true", "asp", "ssp:s=1",
                       "dssp:lower=0,upper=2", "cgp:warmup_rounds=1", "saps:s=1",
-                      "saps:sync_every=4", "ksync:k=2", "kbatchsync:k=2",
-                      "kbatchasync:k=2", "abs", "elastic", "psp:beta=1,s=1",
-                      "syncswitch:at=0.5,straggler=leave"),
+                      "saps:sync_every=4", "ksync:k=auto,k0=1",
+                      "kbatchsync:k=2", "kbatchasync:k=2", "abs", "elastic",
+                      "psp:beta=1,s=1", "syncswitch:at=0.5,straggler=leave"),
     [](const auto& paradigm) {
       const std::string text = paradigm.param;
       return absl::StrCat(text.substr(0, text.find(':')), "_", paradigm.index);

@@ -13,6 +13,7 @@
 #include "tests/services/coordinator/run/course/run_checker.h"
 #include "tests/services/coordinator/sync/core/drawn_wishes.h"
 #include "tests/services/coordinator/sync/core/history_checker.h"
+#include "tests/services/simulator/falling_loss.h"
 
 namespace paceline {
 namespace {
@@ -24,8 +25,8 @@ std::vector<ParadigmSpec> Paradigms() {
   std::vector<ParadigmSpec> paradigms;
   for (const char* text :
        {"bsp", "bsp:steal=true", "asp", "ssp:s=2", "dssp:lower=1,upper=4",
-        "cgp", "saps", "ksync:k=2", "kbatchsync:k=2", "kbatchasync:k=2", "abs",
-        "elastic", "psp:beta=1,s=2", "syncswitch:at=0.3,straggler=leave",
+        "cgp", "saps", "ksync:k=2", "kbatchsync:k=auto", "kbatchasync:k=2",
+        "abs", "elastic", "psp:beta=1,s=2", "syncswitch:at=0.3,straggler=leave",
         "saps:sync_every=7", "syncswitch:at=0.6,straggler=drop"}) {
     paradigms.push_back(*ParseParadigm(text));
   }
@@ -205,8 +206,9 @@ TEST_P(CourseRandomTest, KeepsWhatAlwaysHolds) {
                   // It looks twice a second for those whose lease has ended.
                   absl::ToInt64Nanoseconds(spec.run.lease) + kSecond);
     HistoryChecker history(spec);
+    FallingLoss losses;
     const SimulationResult result =
-        VirtualCluster(&spec, {&checker, &history}).Run();
+        VirtualCluster(&spec, {&checker, &history, &losses}).Run();
     ASSERT_EQ(checker.violation(), "")
         << "seed " << seed << " under " << result.paradigm;
     ASSERT_TRUE(result.complete)

@@ -42,6 +42,8 @@ SimulatedParadigms() {
           {"kasync:k=2", std::nullopt},
           {"kasync:k=2,staleness_weight=inverse,staleness_cap=1", std::nullopt},
           {"kbatchasync:k=3", std::nullopt},
+          {"ksync:k=auto,k0=1", std::nullopt},
+          {"kbatchasync:k=auto", std::nullopt},
           {"psp:beta=1,s=2,seed=7", std::nullopt},
           {"elastic:r=5", std::nullopt},
           {"abs:pieces=4", std::nullopt},

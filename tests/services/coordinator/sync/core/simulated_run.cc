@@ -9,6 +9,7 @@
 #include "tests/services/coordinator/sync/core/drawn_wishes.h"
 #include "tests/services/coordinator/sync/core/history_checker.h"
 #include "tests/services/coordinator/sync/core/simulated_paradigms.h"
+#include "tests/services/simulator/falling_loss.h"
 
 namespace paceline {
 namespace {
@@ -113,7 +114,8 @@ ClusterSpec FaultySpec(uint64_t seed, const std::string& paradigm) {
 void SimulatedRuns::Run(const ClusterSpec& spec, ClusterObserver* observer) {
   HistoryChecker checker(spec, &SimulatedBounds());
   Counter counter(this);
-  VirtualCluster(&spec, {&checker, &counter, observer}).Run();
+  FallingLoss falling;
+  VirtualCluster(&spec, {&checker, &counter, &falling, observer}).Run();
   verdict = checker.Verdict();
   points = checker.points();
 }

@@ -222,7 +222,10 @@ void PolicyDriver::Push(WorkerId id, Worker& worker) {
     events_.push_back(Flagged{id, !view_.stragglers().contains(id)});
   }
   const double share = taken ? (worker.partial ? 0.5 : 1) : 0;
-  events_.push_back(PushDone{id, share, taken});
+  // It falls as if something were learned.
+  std::optional<double> loss;
+  if (taken) loss = 2.0 / (1.0 + static_cast<double>(counted_) / 20);
+  events_.push_back(PushDone{id, share, taken, loss});
   Settle();
 }
 

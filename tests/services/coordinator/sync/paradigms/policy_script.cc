@@ -199,6 +199,12 @@ std::string PolicyScript::Execute(Words words) {
       (words[2] == "discarded" || words[2] == "part")) {
     return Apply(words[2], words[1]);
   }
+  if (words.size() == 4 && words[0] == "push" && words[2] == "loss") {
+    double loss = 0;
+    if (!absl::SimpleAtod(words[3], &loss)) return "no loss";
+    loss_ = loss;
+    return Apply(words[0], words[1]);
+  }
   if (words.size() == 2) return Apply(words[0], words[1]);
   return "no such command";
 }
@@ -268,6 +274,8 @@ std::string PolicyScript::Apply(absl::string_view verb,
   const Verb* const known = FindVerb(verb);
   if (known == nullptr) return "no such event";
   Event event = known->make(*worker);
+  const std::optional<double> loss = std::exchange(loss_, std::nullopt);
+  if (auto* const done = std::get_if<PushDone>(&event)) done->loss = loss;
   if (!std::holds_alternative<Tick>(event)) {
     const std::string error = Note(*worker, *known, event);
     if (!error.empty()) return error;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ namespace paceline {
 //   abandoned w0, flag w0, clear w0, tick
 //                                 events; "at 1.5s" before one sets the time;
 //                                 a part is a quarter of the worker's range
+//   push w0 loss 0.5              the same, of that training loss
 //   counted 500 1000              so many samples of so many are counted
 //
 // An event must fit what its worker does: only who computes pushes or becomes
@@ -68,6 +70,7 @@ class PolicyScript {
   Version version_ = 0;
   int64_t samples_counted_ = 0;
   int64_t samples_total_ = 0;
+  std::optional<double> loss_;  // Of the push that comes next.
   std::vector<Action> performed_;
 };
 
