@@ -45,6 +45,10 @@ constexpr std::array<Number, 5> kNumbers = {{
     {"epsilon", &OptimizerSpec::epsilon, false, true, 1e-30, 1, true},
 }};
 
+constexpr absl::string_view kDelay = "delay";
+// More updates than a run has workers.
+constexpr int64_t kMostDelay = 10'000;
+
 constexpr absl::string_view kNoDecay = "no_decay";
 constexpr absl::string_view kNormsAndBiases = "norms_and_biases";
 
@@ -60,6 +64,7 @@ std::vector<absl::string_view> KeysOf(Kind kind) {
   if (kind == Kind::kSgd) {
     keys.push_back(kTotalMomentum);
     keys.push_back("nesterov");
+    keys.push_back(kDelay);
   }
   keys.push_back(kNoDecay);
   return keys;
@@ -111,6 +116,8 @@ absl::StatusOr<OptimizerSpec> ReadFields(Kind kind, absl::string_view text) {
                             parameters.Choice("nesterov", {"false", "true"}));
   spec.nesterov = nesterov == 1;
   PACELINE_ASSIGN_OR_RETURN(
+      spec.delay, parameters.Whole(kDelay, /*fallback=*/1, 1, kMostDelay));
+  PACELINE_ASSIGN_OR_RETURN(
       const size_t no_decay,
       parameters.Choice(kNoDecay, {"none", kNormsAndBiases}));
   spec.no_decay_of_norms_and_biases = no_decay == 1;
@@ -133,13 +140,17 @@ std::optional<double> TotalMomentum(const OptimizerSpec& spec) {
 
 std::string WithoutStaleness(const std::string& text) {
   absl::StatusOr<OptimizerSpec> spec = ParseOptimizerSpec(text);
-  if (!spec.ok() || !spec->momentum_by_staleness) return text;
+  if (!spec.ok() || (!spec->momentum_by_staleness && spec->delay == 1)) {
+    return text;
+  }
   spec->momentum_by_staleness = false;
+  spec->delay = 1;
   return FormatOptimizerSpec(*spec);
 }
 
 std::vector<std::string> OptimizerSlotNames(const OptimizerSpec& spec) {
   if (spec.kind != Kind::kSgd) return {"m", "v"};
+  if (spec.delay > 1) return {"momentum", "delayed"};
   if (spec.momentum > 0) return {"momentum"};
   return {};
 }
@@ -162,6 +173,17 @@ absl::Status ValidateOptimizerSpec(const OptimizerSpec& spec) {
   if (spec.kind == Kind::kSgd && spec.nesterov && spec.momentum == 0) {
     return absl::InvalidArgumentError(
         "optimizer: nesterov needs a momentum above 0");
+  }
+  if (spec.delay < 1 || spec.delay > kMostDelay) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("optimizer: ", kDelay, " is ", spec.delay,
+                     "; it must be from 1 to ", kMostDelay));
+  }
+  if (spec.delay > 1 && (spec.kind != Kind::kSgd || !spec.nesterov ||
+                         spec.momentum_by_staleness)) {
+    return absl::InvalidArgumentError(
+        "optimizer: a delay needs nesterov=true and a momentum that is not "
+        "auto");
   }
   if (spec.no_decay_of_norms_and_biases && spec.weight_decay == 0) {
     return absl::InvalidArgumentError(
@@ -195,6 +217,7 @@ std::string FormatOptimizerSpec(const OptimizerSpec& spec) {
   if (spec.kind == Kind::kSgd && spec.nesterov) {
     fields.push_back("nesterov=true");
   }
+  if (spec.delay > 1) fields.push_back(absl::StrCat(kDelay, "=", spec.delay));
   if (spec.no_decay_of_norms_and_biases) {
     fields.push_back(absl::StrCat(kNoDecay, "=", kNormsAndBiases));
   }

@@ -23,6 +23,10 @@ struct OptimizerSpec {
   // to an update's explicit momentum is taken off it.
   bool momentum_by_staleness = false;
   bool nesterov = false;  // kSgd; needs a momentum.
+  // kSgd: the momentum takes up the mean of so many updates at once, and only
+  // then moves the weights (delayed Nesterov). 1: each. From 1 to 10,000; more
+  // than 1 needs nesterov, and a momentum of its own.
+  int64_t delay = 1;
   // Added to the gradient (kSgd, kAdam), or shrinking the weights by itself
   // (kAdamW). In [0, 1].
   double weight_decay = 0;
@@ -38,7 +42,7 @@ struct OptimizerSpec {
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 
-// Reads "sgd:momentum=0.9,nesterov=true,weight_decay=5e-4",
+// Reads "sgd:momentum=0.9,nesterov=true,delay=1,weight_decay=5e-4",
 // "adam:beta1=0.9,beta2=0.999,epsilon=1e-8,weight_decay=0" or "adamw:" with the
 // same keys, all with "no_decay=norms_and_biases"; what is left out keeps its
 // default, as in plain "sgd". "momentum=auto" is momentum_by_staleness, at
@@ -53,14 +57,14 @@ std::string FormatOptimizerSpec(const OptimizerSpec& spec);
 // momentum does not depend on it.
 std::optional<double> TotalMomentum(const OptimizerSpec& spec);
 
-// Returns `text` with the total in place of "momentum=auto", for who takes
-// steps of its own and knows nothing of the job's staleness. What
-// ParseOptimizerSpec() refuses stays as it is.
+// Returns `text` with the total in place of "momentum=auto" and without a
+// delay, for who takes steps of its own and knows nothing of the job's
+// staleness. What ParseOptimizerSpec() refuses stays as it is.
 std::string WithoutStaleness(const std::string& text);
 
 // Returns what a checkpoint calls the arrays that the optimizer keeps beside
-// the weights, in the order of BlockState's slots: nothing, "momentum", or "m"
-// and "v".
+// the weights, in the order of BlockState's slots: nothing, "momentum" and,
+// with a delay, "delayed", or "m" and "v".
 std::vector<std::string> OptimizerSlotNames(const OptimizerSpec& spec);
 
 // INVALID_ARGUMENT if a number is outside the range that its field names.

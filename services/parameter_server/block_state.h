@@ -28,7 +28,8 @@ inline FloatBuffer MakeFloatBuffer(size_t count) {
 }
 
 // Everything an update of one block changes, as one unit: weights, the
-// optimizer's arrays ("slots": none, the momentum, or Adam's m and v) and the
+// optimizer's arrays ("slots": none, the momentum and what it is to take up
+// later, or Adam's m and v) and the
 // number of updates behind them. Whoever holds a pointer to const may read it
 // for as long as it holds it; only Block writes, and only what nobody holds.
 class BlockState {
@@ -46,7 +47,8 @@ class BlockState {
   // In elements, of each array.
   size_t size() const { return size_; }
   int slots() const { return slots_; }
-  // Updates applied since the initial values; Adam's t.
+  // Updates applied since the initial values; Adam's t, and what a delayed
+  // momentum counts by.
   uint64_t steps() const { return steps_; }
   void set_steps(uint64_t steps) { steps_ = steps; }
 

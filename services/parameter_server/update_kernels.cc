@@ -67,6 +67,35 @@ void NesterovUpdate(const SgdTerms& terms, const char* gradient, size_t count,
   }
 }
 
+void GatherForNesterov(const SgdTerms& terms, float share, const char* gradient,
+                       size_t count, StateIn in, StateOut out) {
+  const SgdTerms t = terms;
+  const float rate = t.rate * share;
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float w = in.weights[i];
+    const float d = t.gradient * Load(gradient, i) + t.decay * w;
+    out.first[i] = in.first[i];
+    out.second[i] = in.second[i] + d;
+    out.weights[i] = w - rate * d;
+  }
+}
+
+void DelayedNesterovUpdate(const SgdTerms& terms, float share,
+                           const char* gradient, size_t count, StateIn in,
+                           StateOut out) {
+  const SgdTerms t = terms;
+  PACELINE_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float w = in.weights[i];
+    const float d = t.gradient * Load(gradient, i) + t.decay * w;
+    const float v = t.momentum * in.first[i] + share * (in.second[i] + d);
+    out.first[i] = v;
+    out.second[i] = 0;
+    out.weights[i] = w - t.rate * (share * d + t.momentum * v);
+  }
+}
+
 void AdamUpdate(const AdamTerms& terms, const char* gradient, size_t count,
                 StateIn in, StateOut out) {
   const AdamTerms t = terms;

@@ -11,7 +11,8 @@ namespace paceline {
 // arrays or do not overlap at all; `gradient` overlaps neither.
 
 // The arrays of one block's state from some element on. `first` and `second`
-// are the momentum, or Adam's moments m and v; null where unused.
+// are the momentum and, if it is delayed, what it is to take up, or Adam's
+// moments m and v; null where unused.
 struct StateIn {
   const float* weights;
   const float* first;
@@ -44,6 +45,20 @@ void MomentumUpdate(const SgdTerms& terms, const char* gradient, size_t count,
 // in Sutskever et al., ICML 2013, in the form that evaluates the gradient at w.
 void NesterovUpdate(const SgdTerms& terms, const char* gradient, size_t count,
                     StateIn in, StateOut out);
+
+// Delayed Nesterov momentum (Liu et al., 2024, arXiv 2401.09135, algorithm 3
+// with c = 0), for updates from gradients that are stale. `share` is 1 / N,
+// and `second` is what has come since the momentum was updated last.
+//
+// Each update but every N-th: the momentum stays, and moves nothing.
+// z += d;  w -= rate * share * d.
+void GatherForNesterov(const SgdTerms& terms, float share, const char* gradient,
+                       size_t count, StateIn in, StateOut out);
+// Every N-th: v = momentum * v + share * (z + d);  z = 0;
+// w -= rate * (share * d + momentum * v).
+void DelayedNesterovUpdate(const SgdTerms& terms, float share,
+                           const char* gradient, size_t count, StateIn in,
+                           StateOut out);
 
 // Coefficients of one Adam or AdamW update.
 struct AdamTerms {

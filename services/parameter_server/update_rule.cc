@@ -103,6 +103,17 @@ void UpdateRule::ApplySgd(const TensorTuning& tuning,
       .momentum = static_cast<float>(
           contribution.momentum.value_or(optimizer_.momentum)),
       .rate = static_cast<float>(contribution.rate * tuning.rate_factor)};
+  if (optimizer_.delay > 1) {
+    const auto delay = static_cast<uint64_t>(optimizer_.delay);
+    const float share = 1.0f / static_cast<float>(delay);
+    const bool last = (current.steps() + 1) % delay == 0;
+    const auto delayed = last ? DelayedNesterovUpdate : GatherForNesterov;
+    return ForEachRun(
+        gradient, dtype, current, next,
+        [&](const char* floats, size_t count, StateIn in, StateOut out) {
+          delayed(terms, share, floats, count, in, out);
+        });
+  }
   const auto kernel = optimizer_.nesterov       ? NesterovUpdate
                       : optimizer_.momentum > 0 ? MomentumUpdate
                                                 : SgdUpdate;

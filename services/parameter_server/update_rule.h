@@ -83,7 +83,8 @@ class UpdateRule {
              DType dtype, const BlockState& current, BlockState& next) const;
 
   // Writes the state after the update; `next` may be `current`.
-  //   SGD: v = m * v + s * (g + wd * w);  w -= rate * v.
+  //   SGD: v = m * v + s * (g + wd * w);  w -= rate * v. With a delay of N the
+  //   block's updates N, 2 N, ... are those that move the momentum.
   //   Adam, AdamW: moments take g itself; s multiplies the step and the
   //   decoupled decay.
   // REQUIRES: `gradient` has current.size() elements.

@@ -35,7 +35,7 @@ TEST(OptimizerSpecTest, FormatIsReadBack) {
         "sgd:momentum=0.9,weight_decay=0.01,nesterov=true,"
         "no_decay=norms_and_biases",
         "adamw:weight_decay=0.05,no_decay=norms_and_biases",
-        "sgd:momentum=auto",
+        "sgd:momentum=0.9,nesterov=true,delay=16", "sgd:momentum=auto",
         "sgd:momentum=auto,total_momentum=0.95,nesterov=true",
         // Rounded to six digits it would be 1, which is none.
         "adam:beta2=0.9999999"}) {
@@ -83,6 +83,14 @@ TEST(OptimizerSpecTest, SaysWhatIsWrong) {
            Case{"sgd:momentum=0.5,momentum=0.6", "\"momentum\" is given twice"},
            Case{"sgd:nesterov=yes", "nesterov=yes is none of false, true"},
            Case{"sgd:nesterov=true", "nesterov needs a momentum above 0"},
+           Case{"sgd:momentum=0.9,delay=4", "a delay needs nesterov=true"},
+           Case{"sgd:momentum=auto,nesterov=true,delay=4",
+                "a momentum that is not auto"},
+           Case{"sgd:momentum=0.9,nesterov=true,delay=0",
+                "delay=0 is too small"},
+           Case{"sgd:momentum=0.9,nesterov=true,delay=10001",
+                "delay=10001 is not a whole number from"},
+           Case{"adam:delay=2", "unknown parameter \"delay\""},
            Case{"adamw:weight_decay=0.1,no_decay=biases",
                 "no_decay=biases is none of none, norms_and_biases"},
            Case{"adamw:no_decay=norms_and_biases",
@@ -107,6 +115,18 @@ TEST(OptimizerSpecTest, AnAutomaticMomentumHasATotal) {
   EXPECT_EQ(TotalMomentum(usual), 0.9);
   EXPECT_EQ(TotalMomentum(*ParseOptimizerSpec("sgd:momentum=0.9")),
             std::nullopt);
+}
+
+TEST(OptimizerSpecTest, ADelayedMomentumIsTwoArrays) {
+  const OptimizerSpec delayed =
+      *ParseOptimizerSpec("sgd:momentum=0.9,nesterov=true,delay=4");
+  EXPECT_EQ(delayed.delay, 4);
+  EXPECT_EQ(OptimizerSlotNames(delayed),
+            (std::vector<std::string>{"momentum", "delayed"}));
+  EXPECT_EQ(*ParseOptimizerSpec("sgd:momentum=0.9,nesterov=true,delay=1"),
+            *ParseOptimizerSpec("sgd:momentum=0.9,nesterov=true"));
+  EXPECT_EQ(WithoutStaleness("sgd:momentum=0.9,nesterov=true,delay=4"),
+            "sgd:momentum=0.9,nesterov=true");
 }
 
 TEST(OptimizerSpecTest, WithoutStalenessItIsTheTotal) {

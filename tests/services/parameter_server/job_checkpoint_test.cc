@@ -22,7 +22,8 @@ using testing::IsEmpty;
 // equal, and stays equal over the next update, to the bit.
 TEST(JobCheckpointTest, RestoredTrainingGoesOnAsIfNothingHadHappened) {
   for (const char* optimizer :
-       {"sgd", "sgd:momentum=0.9,nesterov=true,weight_decay=0.01", "adam",
+       {"sgd", "sgd:momentum=0.9,nesterov=true,weight_decay=0.01",
+        "sgd:momentum=0.9,nesterov=true,delay=4", "adam",
         "adamw:weight_decay=0.1"}) {
     const ScratchFolder scratch;
     ServerFleet original(2, 32, optimizer);
@@ -179,7 +180,9 @@ TEST(JobCheckpointTest, ADivergedModelIsNotSaved) {
 }
 
 TEST(JobCheckpointTest, SlotNamesAreThoseOfTheRule) {
-  for (const char* text : {"sgd", "sgd:momentum=0.5", "adam", "adamw"}) {
+  for (const char* text :
+       {"sgd", "sgd:momentum=0.5", "sgd:momentum=0.5,nesterov=true,delay=2",
+        "adam", "adamw"}) {
     const OptimizerSpec spec = *ParseOptimizerSpec(text);
     const UpdateRule rule(spec, 1, RoundStrength::kLinear);
     EXPECT_EQ(OptimizerSlotNames(spec).size(),

@@ -251,7 +251,10 @@ TEST_P(ReplicaLifeTest, WhoTakesOverHasTheBitsAndTheMemoryOfTheOneBefore) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, ReplicaLifeTest,
-                         ::testing::Values("sgd", "sgd:momentum=0.9", "adam"));
+                         ::testing::Values("sgd", "sgd:momentum=0.9",
+                                           "sgd:momentum=0.9,nesterov=true,"
+                                           "delay=3",
+                                           "adam"));
 
 class ReplicaTest : public ::testing::Test {
  protected:

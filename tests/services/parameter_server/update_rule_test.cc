@@ -26,6 +26,7 @@ struct Reference {
     ++t;
     if (spec.kind == Kind::kSgd) {
       const double d = s * (g + spec.weight_decay * w);
+      if (spec.delay > 1) return Delay(spec, rate, d);
       first = spec.momentum * first + d;
       w -= rate * (spec.nesterov ? d + spec.momentum * first : first);
       return;
@@ -38,6 +39,21 @@ struct Reference {
     const double v = second / (1 - std::pow(spec.beta2, t));
     const double decay = decoupled ? spec.weight_decay * w : 0;
     w -= s * rate * (m / (std::sqrt(v) + spec.epsilon) + decay);
+  }
+
+  // As Liu et al. write it, with their c: the momentum's share of the updates
+  // between two of its own. 0 is what they take and the only one here.
+  void Delay(const OptimizerSpec& spec, double rate, double d) {
+    const auto n = static_cast<double>(spec.delay);
+    constexpr double kC = 0;
+    second += d;
+    if (t % spec.delay != 0) {
+      w -= rate * (kC * spec.momentum * first + d / n);
+      return;
+    }
+    first = spec.momentum * first + second / n;
+    w -= rate * ((1 - kC * n + kC) * spec.momentum * first + d / n);
+    second = 0;
   }
 };
 
@@ -87,7 +103,9 @@ TEST(UpdateRuleTest, OptimizersFollowTheDoublePrecisionReference) {
   for (const char* text :
        {"sgd", "sgd:weight_decay=0.01", "sgd:momentum=0.9",
         "sgd:momentum=0.9,weight_decay=0.01",
-        "sgd:momentum=0.9,nesterov=true,weight_decay=0.01", "adam",
+        "sgd:momentum=0.9,nesterov=true,weight_decay=0.01",
+        "sgd:momentum=0.9,nesterov=true,delay=2",
+        "sgd:momentum=0.5,nesterov=true,delay=7,weight_decay=0.01", "adam",
         "adam:weight_decay=0.01,beta1=0.8,beta2=0.95", "adamw",
         "adamw:weight_decay=0.1,epsilon=1e-6"}) {
     // Below, at and above the width of a vector.
@@ -99,8 +117,9 @@ TEST(UpdateRuleTest, OptimizersFollowTheDoublePrecisionReference) {
 TEST(UpdateRuleTest, ATensorMayHaveItsOwnRateAndDecay) {
   for (const char* text :
        {"sgd:weight_decay=0.01", "sgd:momentum=0.9,weight_decay=0.01",
-        "sgd:momentum=0.9,nesterov=true", "adam:weight_decay=0.1", "adamw",
-        "adamw:weight_decay=0.1"}) {
+        "sgd:momentum=0.9,nesterov=true",
+        "sgd:momentum=0.9,nesterov=true,delay=3", "adam:weight_decay=0.1",
+        "adamw", "adamw:weight_decay=0.1"}) {
     for (const double factor : {0.0, 0.1, 1.0, 10.0}) {
       ExpectFollowsReference(text, 17, {.rate_factor = factor});
       ExpectFollowsReference(text, 17,
@@ -137,6 +156,34 @@ TEST(UpdateRuleTest, WhatATensorSaysIsAsIfTheOptimizerHadSaidIt) {
   EXPECT_NE(weights("adamw", {}), weights("adamw:weight_decay=0.3", {}));
 }
 
+// N equal gradients of a delay of N are one of Nesterov's updates.
+TEST(UpdateRuleTest, EqualGradientsOfADelayAreOneUpdate) {
+  const std::vector<float> gradient = {0.5f, -0.25f, 2};
+  const auto weights = [&](const char* text, int updates) {
+    const UpdateRule rule(*ParseOptimizerSpec(text), 1, RoundStrength::kLinear);
+    BlockState state(3, rule.Slots(TensorKind::kTrained));
+    for (int i = 0; i < 3; ++i) {
+      state.weights()[i] = static_cast<float>(i);
+      for (int k = 0; k < state.slots(); ++k) state.slot(k)[i] = 0;
+    }
+    for (int step = 0; step < updates; ++step) {
+      state.set_steps(static_cast<uint64_t>(step));
+      rule.Apply(TensorKind::kTrained, {}, rule.Immediate(1, 1, 0.125),
+                 Payload::OfFloats(gradient.data(), 3), DType::kF32, state,
+                 state);
+    }
+    return std::vector<float>(state.weights(), state.weights() + 3);
+  };
+  const auto want = weights("sgd:momentum=0.5,nesterov=true", 5);
+  const auto got = weights("sgd:momentum=0.5,nesterov=true,delay=4", 20);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], want[i], 1e-6);
+  // Between two such updates the momentum moves nothing.
+  const auto half = weights("sgd:momentum=0.5,nesterov=true,delay=4", 22);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(half[i], want[i] - 0.125f * 0.5f * gradient[i], 1e-6);
+  }
+}
+
 TEST(UpdateRuleTest, DecayMayLeaveNormsAndBiasesAlone) {
   const OptimizerSpec plain = *ParseOptimizerSpec("adamw:weight_decay=0.1");
   const OptimizerSpec spared =
@@ -155,6 +202,7 @@ TEST(UpdateRuleTest, SlotsOfEachOptimizer) {
   };
   EXPECT_EQ(slots("sgd", false), 0);
   EXPECT_EQ(slots("sgd:momentum=0.5", false), 1);
+  EXPECT_EQ(slots("sgd:momentum=0.5,nesterov=true,delay=2", false), 2);
   EXPECT_EQ(slots("adam", false), 2);
   EXPECT_EQ(slots("adamw", false), 2);
   EXPECT_EQ(slots("adamw", true), 0);
