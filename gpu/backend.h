@@ -17,8 +17,8 @@ namespace paceline {
 
 // Floats of memory that `count` elements of `dtype` take.
 constexpr int64_t PackedSize(DType dtype, int64_t count) {
-  const auto element = static_cast<int64_t>(ElementSize(dtype));
-  return (count * element + 3) / 4;
+  const size_t bytes = EncodedSize(dtype, static_cast<size_t>(count));
+  return static_cast<int64_t>((bytes + 3) / 4);
 }
 
 // Memory of one backend, given back when it is destroyed. It must not outlive
@@ -88,7 +88,8 @@ class Backend {
   virtual void Scale(float alpha, DeviceSpan y) = 0;
 
   // The bytes of x in `dtype`, as they go over the wire, beginning with the
-  // first byte of `packed`, which is PackedSize(dtype, x.size) long.
+  // first byte of `packed`, which is PackedSize(dtype, x.size) long. Not kInt8:
+  // what that leaves out, the host keeps.
   virtual void Pack(DType dtype, DeviceView x, DeviceSpan packed) = 0;
 
   // c = alpha * op(a) * op(b) + beta * c. Here and below beta 0 overwrites, so

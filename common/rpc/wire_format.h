@@ -14,6 +14,8 @@ inline v1::WireFormat ToWire(DType dtype) {
       return v1::BF16;
     case DType::kF16:
       return v1::FP16;
+    case DType::kInt8:
+      return v1::INT8;
     case DType::kF32:
       break;
   }
@@ -29,9 +31,22 @@ inline absl::StatusOr<DType> FromWire(v1::WireFormat format) {
       return DType::kBF16;
     case v1::FP16:
       return DType::kF16;
+    case v1::INT8:
+      return DType::kInt8;
     default:
       return absl::InvalidArgumentError("the wire format is not known");
   }
+}
+
+// Of a job's wire format, what its weights travel as. Only gradients travel as
+// int8: whoever sends those keeps what they lack, and adds it to the next ones.
+inline DType PulledAs(DType wire) {
+  return wire == DType::kInt8 ? DType::kBF16 : wire;
+}
+
+// And what its gradients are in the memory of whoever computes them.
+inline DType HeldAs(DType wire) {
+  return wire == DType::kInt8 ? DType::kF32 : wire;
 }
 
 inline v1::TensorSpec::Kind ToWire(TensorKind kind) {

@@ -77,6 +77,8 @@ absl::string_view DTypeName(DType dtype) {
       return "bf16";
     case DType::kF16:
       return "fp16";
+    case DType::kInt8:
+      return "int8";
   }
   CHECK(false);
 }
@@ -94,6 +96,9 @@ void ConvertToF32(DType dtype, const char* bytes, size_t count, float* out) {
       return;
     case DType::kF16:
       F16ToF32(bytes, count, out);
+      return;
+    case DType::kInt8:
+      DecodeInt8(bytes, count, out);
       return;
   }
   CHECK(false);
@@ -114,6 +119,9 @@ void ConvertFromF32(DType dtype, const float* values, size_t count,
     case DType::kF16:
       F32ToF16(values, count, bytes);
       return;
+    case DType::kInt8:
+      EncodeInt8(values, count, bytes);
+      return;
   }
   CHECK(false);
 }
@@ -126,6 +134,8 @@ bool AllFinite(DType dtype, const char* bytes, size_t count) {
       return AllBelow<uint16_t>(bytes, count, 0x8000, 0x7f80);
     case DType::kF16:
       return AllBelow<uint16_t>(bytes, count, 0x8000, 0x7c00);
+    case DType::kInt8:
+      return Int8Finite(bytes, count);
   }
   CHECK(false);
 }

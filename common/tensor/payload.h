@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
@@ -39,16 +40,16 @@ class Payload {
   // The bytes, piece by piece.
   absl::Span<const absl::string_view> slices() const { return slices_; }
 
-  // Calls visit(first, bytes, count) for runs of whole elements in order: the
-  // elements first to first + count - 1 lie at `bytes`, unaligned. Nothing is
-  // copied, except that an element cut by a slice's end comes alone, out of a
-  // small buffer. `visit` returns whether to go on, and so does this.
-  // REQUIRES: size() is a multiple of ElementSize(dtype).
+  // Calls visit(first, bytes, count) for runs in order: the elements first to
+  // first + count - 1 lie at `bytes`, unaligned, as an array of `dtype`.
+  // Nothing is copied, except that a unit cut by a slice's end, or a short last
+  // one, comes alone, out of a small buffer. `visit` returns whether to go on,
+  // and so does this.  REQUIRES: EncodedCount(dtype, size()).
   template <class Visitor>
   bool VisitRuns(DType dtype, Visitor visit) const;
 
   // Calls visit(first, floats, count) with all elements as fp32 in the same
-  // manner; `floats` is a const char* to unaligned fp32. 16-bit elements are
+  // manner; `floats` is a const char* to unaligned fp32. Narrower elements are
   // widened by the kTile into a buffer that stays in the first-level cache.
   // REQUIRES: as VisitRuns.
   template <class Visitor>
@@ -62,7 +63,7 @@ class Payload {
   bool AllFinite(DType dtype) const;
 
  private:
-  static constexpr size_t kTile = 1024;  // Elements.
+  static constexpr size_t kTile = 1024;  // Elements, in whole units.
 
   absl::InlinedVector<absl::string_view, 4> slices_;
   size_t size_ = 0;
@@ -70,32 +71,36 @@ class Payload {
 
 template <class Visitor>
 bool Payload::VisitRuns(DType dtype, Visitor visit) const {
-  const size_t width = ElementSize(dtype);
-  CHECK(size_ % width == 0);
-  size_t first = 0;         // Elements visited so far.
-  std::array<char, 4> cut;  // An element begun in earlier slices.
+  const DTypeUnit unit = UnitOf(dtype);
+  const std::optional<size_t> count = EncodedCount(dtype, size_);
+  CHECK(count.has_value());
+  size_t first = 0;                    // Elements visited so far.
+  std::array<char, kLargestUnit> cut;  // A unit begun in earlier slices.
   size_t cut_size = 0;
   for (absl::string_view slice : slices_) {
     if (cut_size > 0) {
-      const size_t taken = std::min(width - cut_size, slice.size());
+      const size_t taken = std::min(unit.bytes - cut_size, slice.size());
       std::memcpy(cut.data() + cut_size, slice.data(), taken);
       slice.remove_prefix(taken);
       cut_size += taken;
-      if (cut_size < width) continue;
-      if (!visit(first, static_cast<const char*>(cut.data()), size_t{1})) {
+      if (cut_size < unit.bytes) continue;
+      if (!visit(first, static_cast<const char*>(cut.data()), unit.elements)) {
         return false;
       }
-      ++first;
+      first += unit.elements;
     }
-    const size_t whole = slice.size() / width;
-    if (whole > 0 && !visit(first, slice.data(), whole)) return false;
-    first += whole;
-    cut_size = slice.size() - whole * width;
+    const size_t whole = slice.size() / unit.bytes;
+    if (whole > 0 && !visit(first, slice.data(), whole * unit.elements)) {
+      return false;
+    }
+    first += whole * unit.elements;
+    cut_size = slice.size() - whole * unit.bytes;
     if (cut_size > 0) {
-      std::memcpy(cut.data(), slice.data() + whole * width, cut_size);
+      std::memcpy(cut.data(), slice.data() + whole * unit.bytes, cut_size);
     }
   }
-  return true;
+  return first == *count ||
+         visit(first, static_cast<const char*>(cut.data()), *count - first);
 }
 
 template <class Visitor>
@@ -107,11 +112,12 @@ void Payload::VisitF32(DType dtype, Visitor visit) const {
     });
     return;
   }
+  static_assert(kTile % kInt8Group == 0);
   alignas(64) std::array<float, kTile> tile;
   VisitRuns(dtype, [&](size_t first, const char* bytes, size_t count) {
     for (size_t done = 0; done < count; done += kTile) {
       const size_t now = std::min(kTile, count - done);
-      ConvertToF32(dtype, bytes + done * ElementSize(dtype), now, tile.data());
+      ConvertToF32(dtype, bytes + EncodedSize(dtype, done), now, tile.data());
       visit(first + done, reinterpret_cast<const char*>(tile.data()), now);
     }
     return true;

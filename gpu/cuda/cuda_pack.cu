@@ -38,6 +38,8 @@ void CudaBackend::Pack(DType dtype, DeviceView x, DeviceSpan packed) {
       PackKernel<<<BlocksFor(x.size), kThreads, 0, Stream()>>>(
           x.size, x.data, reinterpret_cast<__half*>(packed.data));
       break;
+    case DType::kInt8:
+      CHECK(dtype != DType::kInt8);
   }
   Launched("pack");
 }

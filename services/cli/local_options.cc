@@ -71,8 +71,8 @@ void AddTrainingFlags(CLI::App& command, LocalFlags& flags) {
       ->type_name("SECONDS");
   command
       .add_option("--wire", flags.wire,
-                  "Format of weights and gradients on the network: fp32, bf16 "
-                  "or fp16.")
+                  "Format of weights and gradients on the network: fp32, bf16, "
+                  "fp16 or int8. int8: gradients as int8, weights as bf16.")
       ->type_name("FORMAT");
   command
       .add_option("--precision", flags.precision,
@@ -306,7 +306,7 @@ absl::Status CheckOwnFlags(const LocalFlags& flags) {
       CheckInRange("--threads", flags.threads, 1, kMaxThreads));
   PACELINE_RETURN_IF_ERROR(CheckInRange("--port", flags.port, 0, 65535));
   PACELINE_RETURN_IF_ERROR(
-      CheckOneOf("--wire", flags.wire, {"fp32", "bf16", "fp16"}));
+      CheckOneOf("--wire", flags.wire, {"fp32", "bf16", "fp16", "int8"}));
   PACELINE_RETURN_IF_ERROR(
       CheckOneOf("--precision", flags.precision, {"fp32", "tf32", "bf16"}));
   if (!std::isfinite(flags.max_seconds) || flags.max_seconds < 0) {

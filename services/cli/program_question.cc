@@ -3,11 +3,11 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/job/job_defaults.h"
 #include "common/job/optimizer_spec.h"
+#include "common/rpc/wire_format.h"
 #include "common/status.h"
 #include "services/worker/program/private_folder.h"
 #include "services/worker/program/program_life.h"
@@ -31,7 +31,8 @@ std::string JobFrameOf(const v1::JobSpec& spec) {
       spec.batch_size() > 0 ? spec.batch_size() : kDefaultBatchSize;
   job.micro_batch =
       spec.micro_batch() > 0 ? spec.micro_batch() : job.batch_size;
-  job.wire = absl::AsciiStrToLower(v1::WireFormat_Name(spec.wire()));
+  job.wire = std::string(
+      DTypeName(HeldAs(FromWire(spec.wire()).value_or(DType::kF32))));
   job.optimizer = WithoutStaleness(spec.optimizer());
   job.learning_rate = spec.learning_rate();
   job.data = spec.data();

@@ -29,7 +29,7 @@ std::shared_ptr<const BlockState> Block::Read() const {
 }
 
 absl::StatusOr<bool> Block::Set(const Payload& payload, DType dtype) {
-  CHECK(payload.size() == size_ * ElementSize(dtype));
+  CHECK(payload.size() == EncodedSize(dtype, size_));
   auto initial = std::make_shared<BlockState>(size_, slots_);
   payload.CopyTo(dtype, initial->weights());
   for (int i = 0; i < slots_; ++i) {

@@ -135,7 +135,7 @@ absl::StatusOr<uint32_t> JobShard::FindBlock(uint32_t id,
                                              const Payload& payload,
                                              DType dtype) const {
   PACELINE_ASSIGN_OR_RETURN(const uint32_t index, FindBlock(id));
-  const size_t bytes = blocks_[index]->state.size() * ElementSize(dtype);
+  const size_t bytes = EncodedSize(dtype, blocks_[index]->state.size());
   if (payload.size() != bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("block ", id, " has ", bytes, " bytes as ",

@@ -36,7 +36,7 @@ grpc::Slice WeightsSlice(const std::shared_ptr<const BlockState>& state,
     return BorrowSlice(BytesOf({state->weights(), state->size()}), state);
   }
   auto converted =
-      std::make_shared<std::vector<char>>(state->size() * ElementSize(dtype));
+      std::make_shared<std::vector<char>>(EncodedSize(dtype, state->size()));
   ConvertFromF32(dtype, state->weights(), state->size(), converted->data());
   const absl::string_view bytes(converted->data(), converted->size());
   return BorrowSlice(bytes, std::move(converted));
@@ -265,6 +265,11 @@ class ParameterStream
 
   absl::Status Pull(JobShard& job, const v1::Pull& pull) {
     PACELINE_ASSIGN_OR_RETURN(const DType dtype, FromWire(pull.format()));
+    if (dtype == DType::kInt8) {
+      return absl::InvalidArgumentError(
+          "weights do not travel as INT8, whose errors nobody would make good: "
+          "pull them as BF16");
+    }
     // One at a time, or a worker that asks and does not read would have the
     // server hold the model once per question.
     const uint64_t number = BeginPull();

@@ -41,7 +41,7 @@ size_t OpenRounds::size() const {
 
 absl::Status RoundSums::Add(uint64_t round, uint32_t samples, float factor,
                             const Payload& gradient, DType dtype) {
-  CHECK(gradient.size() == size_ * ElementSize(dtype));
+  CHECK(gradient.size() == EncodedSize(dtype, size_));
   absl::MutexLock lock(&mu_);
   for (Accumulator& known : accumulators_) {
     if (known.round != round) continue;

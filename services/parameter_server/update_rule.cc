@@ -21,7 +21,7 @@ Arrays From(State& state, size_t i) {
 template <class Kernel>
 void ForEachRun(const Payload& gradient, DType dtype, const BlockState& current,
                 BlockState& next, Kernel update) {
-  CHECK(gradient.size() == current.size() * ElementSize(dtype));
+  CHECK(gradient.size() == EncodedSize(dtype, current.size()));
   gradient.VisitF32(dtype, [&](size_t first, const char* floats, size_t count) {
     update(floats, count, From<StateIn>(current, first),
            From<StateOut>(next, first));

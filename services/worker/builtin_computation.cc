@@ -95,6 +95,7 @@ TensorArrays BuiltinComputation::Arrays() {
   for (size_t i = 0; i < model().tensors().size(); ++i) {
     arrays.parameters.push_back(model().parameter(i));
     arrays.gradients.push_back(model().wire_gradient(i));
+    arrays.kinds.push_back(model().tensors()[i].kind);
   }
   arrays.owner = machine_;
   return arrays;

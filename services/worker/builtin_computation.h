@@ -31,7 +31,8 @@ struct TaskHost {
 class BuiltinComputation final : public Computation {
  public:
   // Errors as LoadDataset, MakeBackend and Model::Create give them;
-  // INVALID_ARGUMENT also for an impossible batch size or precision.
+  // INVALID_ARGUMENT also for an impossible batch size or precision. `wire`:
+  // what gradients are in memory (HeldAs()).
   static absl::StatusOr<std::unique_ptr<BuiltinComputation>> Create(
       const v1::JobSpec& job, DType wire, bool evaluator, const TaskHost& host);
 

@@ -20,7 +20,8 @@ class ComputationSource {
   // Has the assignment's computation ready, until End(); there is one at a
   // time. CANCELLED once `stopped`, which also ends the computation's own
   // waits, says so. INVALID_ARGUMENT for a job that is none of its; otherwise
-  // why this worker cannot take part.
+  // why this worker cannot take part. `wire`: what gradients are in memory
+  // (HeldAs()).
   virtual absl::StatusOr<std::unique_ptr<Computation>> Prepare(
       const v1::Assignment& assignment, DType wire,
       const std::function<bool()>& stopped) = 0;

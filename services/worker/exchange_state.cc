@@ -74,7 +74,7 @@ absl::StatusOr<PullResult> ExchangeState::AwaitPull(
 void ExchangeState::BeginPush(int64_t iteration) {
   absl::MutexLock lock(&mu_);
   open_.Begin(&OpenAtServer::push, static_cast<uint64_t>(iteration));
-  refused_ = 0;
+  refused_.clear();
 }
 
 absl::StatusOr<uint32_t> ExchangeState::AwaitPush(
@@ -90,6 +90,11 @@ absl::StatusOr<uint32_t> ExchangeState::AwaitPush(
   };
   mu_.Await(absl::Condition(&told));
   if (!waited.ok()) return waited;
+  return static_cast<uint32_t>(refused_.size());
+}
+
+std::vector<uint32_t> ExchangeState::refused() {
+  absl::MutexLock lock(&mu_);
   return refused_;
 }
 
@@ -97,7 +102,7 @@ void ExchangeState::TellTaken() {
   if (on_taken_ == nullptr || open_.Count(&OpenAtServer::push) > 0) return;
   const std::function<void(uint32_t)> on_taken =
       std::exchange(on_taken_, nullptr);
-  const uint32_t refused = refused_;
+  const auto refused = static_cast<uint32_t>(refused_.size());
   telling_taken_ = true;
   mu_.Unlock();
   on_taken(refused);
@@ -138,10 +143,11 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
         absl::StrCat("block ", block, " is not that server's"));
   }
   const absl::Span<float> values = place->second.values;
-  if (payload.size() != values.size() * ElementSize(dtype)) {
+  const size_t bytes = EncodedSize(dtype, values.size());
+  if (payload.size() != bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("block ", block, " came with ", payload.size(),
-                     " bytes instead of ", values.size() * ElementSize(dtype)));
+                     " bytes instead of ", bytes));
   }
   bool telling = false;
   {
@@ -200,11 +206,11 @@ void ExchangeState::PullEnded(size_t server, uint64_t request,
 }
 
 void ExchangeState::PushTaken(size_t server, int64_t iteration,
-                              uint32_t refused) {
+                              absl::Span<const uint32_t> refused) {
   absl::MutexLock lock(&mu_);
   if (open_.End(server, &OpenAtServer::push, static_cast<uint64_t>(iteration),
                 clock_->Now())) {
-    refused_ += refused;
+    refused_.insert(refused_.end(), refused.begin(), refused.end());
     TellTaken();
   }
 }

@@ -80,6 +80,8 @@ class ExchangeState {
   absl::StatusOr<uint32_t> AwaitPush(
       absl::Duration silence,
       std::function<void(uint32_t refused)> on_taken = nullptr);
+  // The blocks that were refused of the push that was awaited last.
+  std::vector<uint32_t> refused();
   uint64_t BeginSet();  // Its number.
   // At one server alone; nobody waits for it. REQUIRES: none is open elsewhere.
   uint64_t BeginSetAt(size_t server);
@@ -101,7 +103,9 @@ class ExchangeState {
   // `parked`: how long the server says it held the pull back.
   void PullEnded(size_t server, uint64_t request, const absl::Status& status,
                  absl::Duration parked);
-  void PushTaken(size_t server, int64_t iteration, uint32_t refused);
+  // `refused`: the blocks of which nothing was applied.
+  void PushTaken(size_t server, int64_t iteration,
+                 absl::Span<const uint32_t> refused);
   void SetTaken(size_t server);
   // A frame to the server has gone out.
   void Sent(size_t server);
@@ -153,7 +157,7 @@ class ExchangeState {
   OpenPull pull_ ABSL_GUARDED_BY(mu_);
   absl::Status pulls_ended_ ABSL_GUARDED_BY(mu_);
 
-  uint32_t refused_ ABSL_GUARDED_BY(mu_) = 0;
+  std::vector<uint32_t> refused_ ABSL_GUARDED_BY(mu_);  // Blocks.
   std::function<void(uint32_t)> on_taken_ ABSL_GUARDED_BY(mu_);
   bool telling_taken_ ABSL_GUARDED_BY(mu_) = false;  // It is being called.
   uint64_t setting_ ABSL_GUARDED_BY(mu_) = 0;

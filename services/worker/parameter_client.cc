@@ -82,11 +82,12 @@ void ParameterClient::AwaitServers() {
 ParameterClient::ParameterClient(TensorArrays arrays, const Options& options)
     : arrays_(std::move(arrays)),
       options_(options),
-      pieces_(arrays_.parameters.size()) {
+      pieces_(arrays_.parameters.size()),
+      feedback_(std::make_shared<ErrorFeedback>()) {
   for (size_t i = 0; i < pieces_.size(); ++i) {
-    CHECK(!IsPushed(i) ||
+    CHECK(!arrays_.IsPushed(i) ||
           arrays_.gradients[i].size() ==
-              arrays_.parameters[i].size() * ElementSize(options_.wire));
+              EncodedSize(HeldAs(options_.wire), arrays_.parameters[i].size()));
   }
 }
 
@@ -99,9 +100,10 @@ absl::Status ParameterClient::AddBlock(size_t server, const v1::Block& block) {
         absl::StrCat("block ", block.id(), " does not lie in the model"));
   }
   pieces_[tensor].push_back({server, block.id(), block.offset(), block.size()});
-  return state_.AddBlock(block.id(), {arrays_.parameters[tensor].subspan(
-                                          block.offset(), block.size()),
-                                      server, tensor, IsPushed(tensor)});
+  return state_.AddBlock(
+      block.id(),
+      {arrays_.parameters[tensor].subspan(block.offset(), block.size()), server,
+       tensor, arrays_.IsPushed(tensor)});
 }
 
 absl::Status ParameterClient::CheckCovered() const {
@@ -143,7 +145,8 @@ uint64_t ParameterClient::BytesOf(size_t shard) const {
   for (const std::vector<Piece>& pieces : pieces_) {
     for (const Piece& piece : pieces) {
       if (piece.server != shard) continue;
-      bytes += static_cast<uint64_t>(piece.size) * ElementSize(options_.wire);
+      bytes +=
+          EncodedSize(PulledAs(options_.wire), static_cast<size_t>(piece.size));
     }
   }
   return bytes;
@@ -207,7 +210,7 @@ void ParameterClient::PullAhead(int64_t closing) {
 void ParameterClient::SendPull(v1::Pull pull, uint64_t request) {
   pull.set_without_frozen(whole_);
   pull.set_request(request);
-  pull.set_format(ToWire(options_.wire));
+  pull.set_format(ToWire(PulledAs(options_.wire)));
   BeginAtAll(Exchange::kPull, pull.request());
   v1::Frame frame;
   *frame.mutable_pull() = std::move(pull);
@@ -228,26 +231,36 @@ absl::StatusOr<PullResult> ParameterClient::AwaitAhead(
 
 void ParameterClient::BeginPush(const v1::PushBlock& header) {
   push_ = header;
-  push_.set_format(ToWire(options_.wire));
   pushed_ = PushResult();
+  feedback_->BeginPush();
   state_.BeginPush(header.iteration());
   BeginAtAll(Exchange::kPush, static_cast<uint64_t>(header.iteration()));
 }
 
 void ParameterClient::PushTensor(size_t tensor) {
-  if (!IsPushed(tensor)) return;
+  if (!arrays_.IsPushed(tensor)) return;
+  const DType held = HeldAs(options_.wire);
+  const DType pushed = arrays_.PushedAs(tensor, options_.wire);
   for (const Piece& piece : pieces_[tensor]) {
     v1::Frame frame;
     *frame.mutable_push_block() = push_;
     frame.mutable_push_block()->set_block(piece.block);
-    const size_t element = ElementSize(options_.wire);
-    const absl::string_view gradient = arrays_.gradients[tensor].substr(
-        piece.offset * element, piece.size * element);
+    frame.mutable_push_block()->set_format(ToWire(pushed));
+    absl::string_view gradient = arrays_.gradients[tensor].substr(
+        EncodedSize(held, piece.offset), EncodedSize(held, piece.size));
+    std::shared_ptr<const void> owner = arrays_.owner;
+    if (pushed == DType::kInt8) {
+      const auto* const floats =
+          reinterpret_cast<const float*>(gradient.data());
+      gradient = feedback_->Encode(piece.block,
+                                   {floats, static_cast<size_t>(piece.size)});
+      owner = feedback_;
+    }
     ++pushed_.blocks;
     pushed_.bytes += gradient.size();
     links_[piece.server]->Send(
         Exchange::kPush,
-        {std::move(frame), BorrowSlice(gradient, arrays_.owner)});
+        {std::move(frame), BorrowSlice(gradient, std::move(owner))});
   }
 }
 
@@ -259,6 +272,7 @@ absl::StatusOr<PushResult> ParameterClient::FinishPush(
   };
   PACELINE_RETURN_IF_ERROR(
       state_.AwaitPush(3 * options_.lease, on_taken).status());
+  feedback_->Taken(state_.refused());
   return pushed_;
 }
 

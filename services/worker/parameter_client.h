@@ -14,10 +14,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "common/rpc/wire_format.h"
 #include "common/tensor/dtype.h"
+#include "common/tensor/tensor_kind.h"
 #include "protos/paceline/v1/fleet.pb.h"
 #include "protos/paceline/v1/parameters.pb.h"
 #include "services/worker/dial.h"
+#include "services/worker/error_feedback.h"
 #include "services/worker/exchange_state.h"
 #include "services/worker/parameter_link.h"
 
@@ -27,10 +30,21 @@ namespace paceline {
 // where they are, and alive, as long as `owner` is held.
 struct TensorArrays {
   std::vector<absl::Span<float>> parameters;
-  std::vector<absl::string_view> gradients;  // As they go over the wire.
+  std::vector<absl::string_view> gradients;  // HeldAs() the job's wire format.
   std::shared_ptr<const void> owner;
-  // Whether a tensor has a gradient that is pushed; empty: all of them.
-  std::vector<bool> pushed = {};
+  std::vector<TensorKind> kinds = {};  // Empty: all are trained.
+
+  TensorKind KindOf(size_t tensor) const {
+    return kinds.empty() ? TensorKind::kTrained : kinds[tensor];
+  }
+  bool IsPushed(size_t tensor) const {
+    return KindOf(tensor) != TensorKind::kFrozen;
+  }
+  // What a tensor is pushed as by a job of that wire format. What a value that
+  // takes another's place lacked, nobody would make good.
+  DType PushedAs(size_t tensor, DType wire) const {
+    return KindOf(tensor) == TensorKind::kTrained ? wire : HeldAs(wire);
+  }
 };
 
 struct PushResult {
@@ -53,9 +67,9 @@ class ParameterClient {
  public:
   struct Options {
     uint64_t incarnation = 0;
-    DType wire = DType::kF32;
-    absl::Duration lease;  // Three without progress end a wait.
-    uint64_t run = 0;      // Names the job to the servers.
+    DType wire = DType::kF32;  // The job's wire format.
+    absl::Duration lease;      // Three without progress end a wait.
+    uint64_t run = 0;          // Names the job to the servers.
     Dial dial = DialPlainly;
     // Asked ten times a second while servers are waited for: no longer, then.
     // A stream that breaks then is broken for good.
@@ -75,8 +89,8 @@ class ParameterClient {
   // all: after a whole one the coordinator calls a worker stuck. Streams to
   // those that cannot be reached then are broken for good, with gRPC's reason.
   // INVALID_ARGUMENT if the shards' blocks do not cover `arrays` exactly.
-  // REQUIRES: a gradient that is pushed has as many elements of `wire` as its
-  // parameter has.
+  // REQUIRES: a gradient that is pushed has as many elements of HeldAs(wire) as
+  // its parameter has, and is aligned as they are.
   static absl::StatusOr<std::unique_ptr<ParameterClient>> Connect(
       const v1::BeginJob& begin, TensorArrays arrays, const Options& options);
 
@@ -104,9 +118,8 @@ class ParameterClient {
   // A push in three steps, so that each tensor is on its way as soon as its
   // gradient is final. A gradient must stay as it is until FinishPush() has
   // returned. `header` says all but block and format. `taken`: as on_taken in
-  // ExchangeState::AwaitPush().
-  // REQUIRES: every tensor that has one is pushed once between the two; for the
-  // others PushTensor() does nothing.
+  // ExchangeState::AwaitPush().  REQUIRES: every tensor that has one is pushed
+  // once between the two; for the others PushTensor() does nothing.
   void BeginPush(const v1::PushBlock& header);
   void PushTensor(size_t tensor);
   absl::StatusOr<PushResult> FinishPush(
@@ -149,9 +162,6 @@ class ParameterClient {
 
   ParameterClient(TensorArrays arrays, const Options& options);
   absl::Status AddBlock(size_t server, const v1::Block& block);
-  bool IsPushed(size_t tensor) const {
-    return arrays_.pushed.empty() || arrays_.pushed[tensor];
-  }
   absl::Status CheckCovered() const;
   void AwaitServers();
   void TellFilled(size_t shard, uint64_t epoch) const;
@@ -169,6 +179,7 @@ class ParameterClient {
   std::vector<std::vector<Piece>> pieces_;  // By tensor.
   v1::PushBlock push_;
   PushResult pushed_;
+  const std::shared_ptr<ErrorFeedback> feedback_;
   std::atomic<int64_t> base_version_ = 0;
   bool whole_ = false;  // All has been pulled once, what is frozen too.
   ExchangeState state_;

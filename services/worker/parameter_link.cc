@@ -69,7 +69,7 @@ absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
       return absl::OkStatus();
     case v1::Frame::kPushAck:
       state.PushTaken(server, header.push_ack().iteration(),
-                      header.push_ack().refused_size());
+                      header.push_ack().refused());
       return absl::OkStatus();
     case v1::Frame::kSetDone:
       state.SetTaken(server);

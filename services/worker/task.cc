@@ -13,8 +13,8 @@ absl::StatusOr<std::unique_ptr<Task>> Task::Prepare(
   PACELINE_ASSIGN_OR_RETURN(const DType wire,
                             FromWire(assignment.job().wire()));
   PACELINE_ASSIGN_OR_RETURN(
-      auto computation,
-      BuiltinComputation::Create(assignment.job(), wire, evaluator, host));
+      auto computation, BuiltinComputation::Create(
+                            assignment.job(), HeldAs(wire), evaluator, host));
   return std::make_unique<Task>(assignment, wire, std::move(computation));
 }
 

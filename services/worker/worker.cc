@@ -204,7 +204,7 @@ absl::StatusOr<Task*> Worker::Prepare(ControlStream& control,
                             FromWire(assignment.job().wire()));
   PACELINE_ASSIGN_OR_RETURN(
       auto computation,
-      options_.source->Prepare(assignment, wire, [this, &control] {
+      options_.source->Prepare(assignment, HeldAs(wire), [this, &control] {
         return leaving() || control.stopping();
       }));
   foreign_task_ =

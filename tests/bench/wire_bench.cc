@@ -35,7 +35,6 @@ namespace {
 constexpr uint64_t kRun = 1;
 constexpr int64_t kBlockFloats = 1 << 18;
 constexpr int64_t kBlocks = 100;
-constexpr double kBytes = 4.0 * kBlockFloats * kBlocks;
 
 // One server that hosts the whole model, as its main() wires it.
 struct Server {
@@ -110,13 +109,13 @@ std::unique_ptr<ReplicaStream> Replicate(Server& primary,
 struct Arrays {
   std::vector<float> weights = std::vector<float>(kBlockFloats * kBlocks);
   std::vector<float> gradient = std::vector<float>(kBlockFloats * kBlocks, 1);
-  std::vector<char> packed;  // The same as it goes over the wire.
+  std::vector<char> packed;  // The same as a model has it for the wire.
 };
 
 std::unique_ptr<ParameterClient> Connect(
     const Server& server, DType wire, bool lane,
     const std::shared_ptr<Arrays>& arrays) {
-  arrays->packed.resize(arrays->gradient.size() * ElementSize(wire));
+  arrays->packed.resize(EncodedSize(HeldAs(wire), arrays->gradient.size()));
   v1::BeginJob begin;
   v1::Shard& shard = *begin.add_shards();
   shard.set_address(server.listening.address);
@@ -182,7 +181,9 @@ class Series {
 
 void BM_Wire(benchmark::State& state) {
   const auto wire = static_cast<DType>(state.range(0));
-  const double bytes = kBytes / 4 * static_cast<double>(ElementSize(wire));
+  constexpr size_t kFloats = kBlockFloats * kBlocks;
+  const auto pushed = static_cast<double>(EncodedSize(wire, kFloats));
+  const auto pulled = static_cast<double>(EncodedSize(PulledAs(wire), kFloats));
   const bool replicas = state.range(1) > 0;
   const bool lane = state.range(2) > 0;
   Server server;
@@ -200,33 +201,35 @@ void BM_Wire(benchmark::State& state) {
     pushes.Measure([&] {
       client->BeginPush(push);
       // As a model does it before it says that a tensor is ready.
-      ConvertFromF32(wire, arrays->gradient.data(), arrays->gradient.size(),
-                     arrays->packed.data());
+      ConvertFromF32(HeldAs(wire), arrays->gradient.data(),
+                     arrays->gradient.size(), arrays->packed.data());
       client->PushTensor(0);
       CHECK(client->FinishPush().ok());
     });
     pulls.Measure([&] { CHECK(client->Pull(0).ok()); });
-    raws.Measure([&] { RawTcpSeconds(static_cast<size_t>(bytes)); });
+    raws.Measure([&] { RawTcpSeconds(static_cast<size_t>(pushed)); });
     copies.Measure([&] {
       std::memcpy(arrays->weights.data(), arrays->gradient.data(),
-                  static_cast<size_t>(bytes));
+                  static_cast<size_t>(pushed));
       benchmark::DoNotOptimize(arrays->weights.data());
     });
   }
   state.SetLabel(absl::StrCat(DTypeName(wire), lane ? ", shared memory" : "",
                               replicas ? ", a backup" : ""));
-  state.counters["push_GBps"] = bytes / pushes.seconds() / 1e9;
-  state.counters["pull_GBps"] = bytes / pulls.seconds() / 1e9;
-  state.counters["raw_tcp_GBps"] = bytes / raws.seconds() / 1e9;
-  state.counters["memcpy_GBps"] = bytes / copies.seconds() / 1e9;
+  state.counters["push_GBps"] = pushed / pushes.seconds() / 1e9;
+  state.counters["pull_GBps"] = pulled / pulls.seconds() / 1e9;
+  state.counters["raw_tcp_GBps"] = pushed / raws.seconds() / 1e9;
+  state.counters["memcpy_GBps"] = pushed / copies.seconds() / 1e9;
   state.counters["push_ratio"] = raws.seconds() / pushes.seconds();
-  state.counters["pull_ratio"] = raws.seconds() / pulls.seconds();
-  state.counters["push_cpu_s_per_GB"] = 1e9 * pushes.cpu() / bytes;
-  state.counters["pull_cpu_s_per_GB"] = 1e9 * pulls.cpu() / bytes;
+  state.counters["pull_ratio"] =
+      raws.seconds() / pulls.seconds() * pulled / pushed;
+  state.counters["push_cpu_s_per_GB"] = 1e9 * pushes.cpu() / pushed;
+  state.counters["pull_cpu_s_per_GB"] = 1e9 * pulls.cpu() / pulled;
 }
 BENCHMARK(BM_Wire)
     ->ArgsProduct({{static_cast<int>(DType::kF32),
-                    static_cast<int>(DType::kBF16)},
+                    static_cast<int>(DType::kBF16),
+                    static_cast<int>(DType::kInt8)},
                    {0, 1},
                    {0, 1}})
     ->ArgNames({"dtype", "replicas", "lane"})

@@ -123,7 +123,11 @@ std::vector<std::string> FuzzSeeds() {
       Frame(
           "push_block { iteration: 1 block: 7 samples: 8 weight: 0.5 "
           "round: 1 format: BF16 }",
-          "\x80\x3f\x80\x3f");
+          "\x80\x3f\x80\x3f") +
+      Frame(
+          "push_block { iteration: 2 block: 0 samples: 8 weight: 1 "
+          "immediate_rate: 0.1 format: INT8 compensation: 0.04 }",
+          std::string("\0\0\x80\x3f\x7f\x81\0\x01", 8));
   const std::string pulls =
       Frame("pull { request: 1 closing: 1 format: FP32 keep: true }", "") +
       Frame("pull { request: 1 snapshot: 1 format: FP16 }", "");

@@ -31,7 +31,8 @@ include=(-I tests/gpu/toolkit_only -I .)
 cuda=(gpu/cuda/*.cu gpu/cuda/*.cc)
 program=(gpu/*.cc gpu/cpu/*.cc services/worker/model/*.cc
   services/worker/data/{dataset,normalize,synthetic}.cc
-  common/job/names.cc common/job/normalization.cc common/permutation.cc common/tensor/dtype.cc
+  common/job/names.cc common/job/normalization.cc common/permutation.cc
+  common/tensor/{dtype,int8_groups}.cc
   tests/gpu/{step_check,twins,twin_cases,wrapped_backend}.cc
   tests/services/worker/model/{pushed_gradients,sgd}.cc
   tests/gpu/toolkit_only/{main,measured_backend,no_image_files,overlap}.cc)

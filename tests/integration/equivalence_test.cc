@@ -152,6 +152,22 @@ TEST(EquivalenceTest, OneWorkerTakesThePlainLoopsSteps) {
   EXPECT_LE(Distance(Train(job, /*servers=*/2), plain.Weights()), 1e-6f);
 }
 
+// Gradients of eight bits, and what they lack is in the next ones.
+TEST(EquivalenceTest, WithInt8ItTakesStepsLikeThem) {
+  v1::JobSpec job = SmallJob("bsp", /*workers=*/1);
+  job.set_learning_rate(0.01);
+  job.mutable_stop()->set_epochs(7);
+  PlainSgd plain(job, 32, /*strength=*/1, /*momentum=*/0);
+  plain.Run(int64_t{7} * 1024);
+  job.set_wire(v1::BF16);
+  const float sixteen_bits =
+      Distance(Train(job, /*servers=*/2), plain.Weights());
+  job.set_wire(v1::INT8);
+  const float eight_bits = Distance(Train(job, /*servers=*/2), plain.Weights());
+  EXPECT_GT(eight_bits, 0);
+  EXPECT_LE(eight_bits, 2 * sixteen_bits);
+}
+
 TEST(EquivalenceTest, FourWorkersTakeTheUnionBatchsSteps) {
   v1::JobSpec job = SmallJob("bsp", /*workers=*/4);
   job.set_batch_size(8);
@@ -205,7 +221,7 @@ TEST(EquivalenceTest, ADeviceTakesTheCpusSteps) {
   job.set_learning_rate(0.01);
   job.set_micro_batch(12);
   job.mutable_stop()->set_epochs(2);
-  for (const v1::WireFormat wire : {v1::FP32, v1::BF16, v1::FP16}) {
+  for (const v1::WireFormat wire : {v1::FP32, v1::BF16, v1::FP16, v1::INT8}) {
     job.set_wire(wire);
     for (uint64_t seed = 1; seed <= 5; ++seed) {
       SetQueuedGpu({.seed = 1000 * seed});

@@ -105,6 +105,28 @@ TEST(LocalCommandTest, EndsAtMaxSeconds) {
   EXPECT_EQ(run["accuracy"].back()["samples"], run["samples"]);
 }
 
+TEST(LocalCommandTest, Int8TrainsAsWellWithAQuarterOfTheBytes) {
+  for (const char* paradigm : {"bsp", "asp"}) {
+    nlohmann::json runs[2];
+    for (const bool narrow : {false, true}) {
+      LocalCommand command({"--data", "synthetic:tiny", "--model", "mlp",
+                            "--workers", "2", "--servers", "2", "--epochs", "6",
+                            "--paradigm", paradigm, "--wire",
+                            narrow ? "int8" : "fp32", "-o", "json"});
+      ASSERT_EQ(command.Wait(), 0) << command.err();
+      runs[narrow ? 1 : 0] = command.document()["runs"][0];
+    }
+    const auto of = [&runs](int run, const char* field) {
+      return runs[run][field].get<double>();
+    };
+    EXPECT_EQ(of(0, "samples"), of(1, "samples"));
+    EXPECT_NEAR(of(0, "push_bytes") / of(1, "push_bytes"), 3.9, 0.05);
+    EXPECT_EQ(of(0, "pushes"), of(1, "pushes"));
+    EXPECT_NEAR(of(0, "pull_bytes") / of(1, "pull_bytes"), 2, 0.2);
+    EXPECT_GE(of(1, "final_accuracy"), of(0, "final_accuracy") - 0.05);
+  }
+}
+
 TEST(LocalCommandTest, BalancedBatchesFollowTheRates) {
   LocalCommand command(
       Tiny({"--batching", "balanced", "--paradigm", "bsp", "--epochs", "4",

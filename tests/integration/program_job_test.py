@@ -111,12 +111,12 @@ class ProgramJobTest(unittest.TestCase):
 
     def test_a_model_of_ones_own_is_trained(self):
         self.start(["w0", "w1"])
-        for paradigm in ("bsp", "asp"):
+        for paradigm, wire in (("bsp", "FP32"), ("asp", "INT8")):
             lives = SCRATCH / f"classify-{paradigm}"
             lives.mkdir()
             self.create(paradigm, "classify", {"lives": str(lives)},
                         paradigm=paradigm, learning_rate=0.1,
-                        micro_batch=8, wire="FP32", stop={"epochs": 4})
+                        micro_batch=8, wire=wire, stop={"epochs": 4})
             job = self.await_end(paradigm)
             self.assertEqual(job["state"], "SUCCEEDED", job)
             self.assertEqual(int(job["progress"]["samples"]), 4 * 1024)

@@ -69,7 +69,7 @@ const std::vector<KnownValues>& AllKnownValues() {
         "mnist:", "cifar10:", "cifar100:", kProgramData, kStreamData}},
       {"--batching", {"even", "balanced"}},
       {"--round-strength", {"linear", "sqrt", "constant"}},
-      {"--wire", {"fp32", "bf16", "fp16"}},
+      {"--wire", {"fp32", "bf16", "fp16", "int8"}},
       {"--precision", {"fp32", "tf32", "bf16"}},
       {"--profile",
        {"uniform", "ratio:", "four-speeds", "bursts", "exponential"}},

@@ -111,7 +111,7 @@ absl::string_view Model::wire_gradient(size_t tensor) const {
   if (wire_ == DType::kF32) return BytesOf(gradient(tensor));
   const Buffer& all = backend_.host_visible() ? *packed_ : *gradients_host_;
   return BytesOf(HostSpan(Packed(all, offsets_[tensor], specs_[tensor].size)))
-      .substr(0, specs_[tensor].size * ElementSize(wire_));
+      .substr(0, EncodedSize(wire_, specs_[tensor].size));
 }
 
 DeviceSpan Model::Packed(const Buffer& all, int64_t offset,

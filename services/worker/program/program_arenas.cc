@@ -30,7 +30,7 @@ absl::StatusOr<std::shared_ptr<ProgramArenas>> ProgramArenas::Create(
     arenas->elements_.push_back(elements);
     weight_bytes.push_back(elements * sizeof(float));
     arenas->gradient_bytes_.push_back(
-        tensor.pushed() ? elements * ElementSize(wire) : 0);
+        tensor.pushed() ? EncodedSize(wire, elements) : 0);
   }
   arenas->weights_layout_ = LayOut(weight_bytes);
   arenas->gradients_layout_ = LayOut(arenas->gradient_bytes_);

@@ -161,7 +161,7 @@ TensorArrays ProgramComputation::Arrays() {
   for (size_t i = 0; i < attach_.tensors.size(); ++i) {
     arrays.parameters.push_back(arenas_->weights(i));
     arrays.gradients.push_back(arenas_->gradients(i));
-    arrays.pushed.push_back(attach_.tensors[i].pushed());
+    arrays.kinds.push_back(attach_.tensors[i].kind);
   }
   arrays.owner = arenas_;
   return arrays;

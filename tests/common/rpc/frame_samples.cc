@@ -82,7 +82,7 @@ std::string Flatten(const Payload& payload) {
   if (odd) even.Append("?");
   std::string bytes;
   even.VisitRuns(DType::kBF16, [&](size_t, const char* run, size_t count) {
-    bytes.append(run, count * ElementSize(DType::kBF16));
+    bytes.append(run, EncodedSize(DType::kBF16, count));
     return true;
   });
   if (odd) bytes.pop_back();

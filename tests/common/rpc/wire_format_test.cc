@@ -11,14 +11,25 @@ namespace paceline {
 namespace {
 
 TEST(WireFormatTest, EveryElementTypeComesBackAsItWas) {
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+  for (const DType dtype :
+       {DType::kF32, DType::kBF16, DType::kF16, DType::kInt8}) {
     EXPECT_EQ(*FromWire(ToWire(dtype)), dtype);
   }
   EXPECT_EQ(ToWire(DType::kBF16), v1::BF16);
+  EXPECT_EQ(ToWire(DType::kInt8), v1::INT8);
+}
+
+TEST(WireFormatTest, OnlyGradientsOnTheirWayAreInt8) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    EXPECT_EQ(PulledAs(dtype), dtype);
+    EXPECT_EQ(HeldAs(dtype), dtype);
+  }
+  EXPECT_EQ(PulledAs(DType::kInt8), DType::kBF16);
+  EXPECT_EQ(HeldAs(DType::kInt8), DType::kF32);
 }
 
 TEST(WireFormatTest, WhatIsNotKnownIsRefused) {
-  for (const int format : {0, 4, -1}) {
+  for (const int format : {0, 5, -1}) {
     EXPECT_TRUE(absl::IsInvalidArgument(
         FromWire(static_cast<v1::WireFormat>(format)).status()));
   }

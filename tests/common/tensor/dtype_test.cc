@@ -21,13 +21,13 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 uint32_t Bits(float value) { return std::bit_cast<uint32_t>(value); }
 
 std::vector<float> ReadAll(DType dtype, const std::string& bytes) {
-  std::vector<float> values(bytes.size() / ElementSize(dtype));
+  std::vector<float> values(*EncodedCount(dtype, bytes.size()));
   ConvertToF32(dtype, bytes.data(), values.size(), values.data());
   return values;
 }
 
 std::string WriteAll(DType dtype, const std::vector<float>& values) {
-  std::string bytes(values.size() * ElementSize(dtype), '\0');
+  std::string bytes(EncodedSize(dtype, values.size()), '\0');
   ConvertFromF32(dtype, values.data(), values.size(), bytes.data());
   return bytes;
 }
@@ -49,11 +49,28 @@ std::string EveryElement() {
   return bytes;
 }
 
-TEST(DTypeTest, NamesAndSizesOfElements) {
+TEST(DTypeTest, NamesAndSizesOfArrays) {
   EXPECT_EQ(DTypeName(DType::kBF16), "bf16");
-  EXPECT_EQ(ElementSize(DType::kF32), 4u);
-  EXPECT_EQ(ElementSize(DType::kBF16), 2u);
-  EXPECT_EQ(ElementSize(DType::kF16), 2u);
+  EXPECT_EQ(DTypeName(DType::kInt8), "int8");
+  struct {
+    DType dtype;
+    size_t count;
+    size_t bytes;
+  } cases[] = {{DType::kF32, 3, 12},     {DType::kBF16, 3, 6},
+               {DType::kF16, 3, 6},      {DType::kInt8, 0, 0},
+               {DType::kInt8, 1, 5},     {DType::kInt8, 256, 260},
+               {DType::kInt8, 257, 265}, {DType::kInt8, 512, 520},
+               {DType::kInt8, 513, 525}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(EncodedSize(c.dtype, c.count), c.bytes);
+    EXPECT_EQ(EncodedCount(c.dtype, c.bytes), c.count);
+  }
+  for (const size_t bytes : {1, 2, 3, 5, 7}) {
+    EXPECT_EQ(EncodedCount(DType::kF32, bytes), std::nullopt) << bytes;
+  }
+  for (const size_t bytes : {1, 4, 261, 264, 521, 524}) {
+    EXPECT_EQ(EncodedCount(DType::kInt8, bytes), std::nullopt) << bytes;
+  }
 }
 
 TEST(DTypeTest, EveryHalfComesBackAndMatchesThePortableConversion) {
@@ -156,7 +173,8 @@ TEST(DTypeTest, SmallIntegersAreExactInEveryFormat) {
 }
 
 TEST(DTypeTest, AllFiniteFindsOneBadElementAnywhere) {
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+  for (const DType dtype :
+       {DType::kF32, DType::kBF16, DType::kF16, DType::kInt8}) {
     for (size_t count : {1, 7, 8, 31, 64, 100}) {
       std::vector<float> values(count, -65504.0f);
       values[0] = 0;

@@ -18,7 +18,8 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr DType kDTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
+constexpr DType kDTypes[] = {DType::kF32, DType::kBF16, DType::kF16,
+                             DType::kInt8};
 
 std::vector<float> Numbers(size_t count) {
   std::vector<float> values(count);
@@ -27,9 +28,16 @@ std::vector<float> Numbers(size_t count) {
 }
 
 std::string Encode(DType dtype, const std::vector<float>& values) {
-  std::string bytes(values.size() * ElementSize(dtype), '\0');
+  std::string bytes(EncodedSize(dtype, values.size()), '\0');
   ConvertFromF32(dtype, values.data(), values.size(), bytes.data());
   return bytes;
+}
+
+// Of bytes that lie in one piece.
+std::vector<float> Decode(DType dtype, const std::string& bytes) {
+  std::vector<float> values(*EncodedCount(dtype, bytes.size()));
+  ConvertToF32(dtype, bytes.data(), values.size(), values.data());
+  return values;
 }
 
 // A payload whose slices are separate allocations of exactly their size, so
@@ -61,7 +69,7 @@ class CutPayload {
 };
 
 std::vector<float> Copy(const Payload& payload, DType dtype) {
-  std::vector<float> values(payload.size() / ElementSize(dtype));
+  std::vector<float> values(*EncodedCount(dtype, payload.size()));
   payload.CopyTo(dtype, values.data());
   return values;
 }
@@ -80,8 +88,8 @@ std::vector<float> Visit(const Payload& payload, DType dtype) {
 
 TEST(PayloadTest, OneCutAtEveryByte) {
   for (const DType dtype : kDTypes) {
-    const std::vector<float> values = Numbers(11);
-    const std::string bytes = Encode(dtype, values);
+    const std::string bytes = Encode(dtype, Numbers(11));
+    const std::vector<float> values = Decode(dtype, bytes);
     for (size_t cut = 0; cut <= bytes.size(); ++cut) {
       const CutPayload cut_payload(bytes, {cut});
       ASSERT_EQ(cut_payload.payload().size(), bytes.size());
@@ -93,8 +101,8 @@ TEST(PayloadTest, OneCutAtEveryByte) {
 
 TEST(PayloadTest, TwoCutsAtEveryPairOfBytes) {
   for (const DType dtype : kDTypes) {
-    const std::vector<float> values = Numbers(5);
-    const std::string bytes = Encode(dtype, values);
+    const std::string bytes = Encode(dtype, Numbers(5));
+    const std::vector<float> values = Decode(dtype, bytes);
     for (size_t a = 0; a <= bytes.size(); ++a) {
       for (size_t b = a; b <= bytes.size(); ++b) {
         const CutPayload cut_payload(bytes, {a, b});
@@ -106,8 +114,8 @@ TEST(PayloadTest, TwoCutsAtEveryPairOfBytes) {
 
 TEST(PayloadTest, SlicesOfOneByte) {
   for (const DType dtype : kDTypes) {
-    const std::vector<float> values = Numbers(9);
-    const std::string bytes = Encode(dtype, values);
+    const std::string bytes = Encode(dtype, Numbers(9));
+    const std::vector<float> values = Decode(dtype, bytes);
     std::vector<size_t> cuts(bytes.size() - 1);
     std::iota(cuts.begin(), cuts.end(), 1);
     EXPECT_EQ(Copy(CutPayload(bytes, cuts).payload(), dtype), values);
@@ -117,9 +125,10 @@ TEST(PayloadTest, SlicesOfOneByte) {
 TEST(PayloadTest, RandomCutsOfManyTiles) {
   Rng rng(7);
   for (const DType dtype : kDTypes) {
-    std::vector<float> values(5000);
-    for (float& value : values) value = static_cast<float>(rng.Below(200));
-    const std::string bytes = Encode(dtype, values);
+    std::vector<float> drawn(5000);
+    for (float& value : drawn) value = static_cast<float>(rng.Below(200));
+    const std::string bytes = Encode(dtype, drawn);
+    const std::vector<float> values = Decode(dtype, bytes);
     for (int round = 0; round < 20; ++round) {
       std::vector<size_t> cuts;
       for (int i = 0; i < 6; ++i) cuts.push_back(rng.Below(bytes.size() + 1));
@@ -127,6 +136,40 @@ TEST(PayloadTest, RandomCutsOfManyTiles) {
       ASSERT_EQ(Visit(CutPayload(bytes, cuts).payload(), dtype), values);
     }
   }
+}
+
+TEST(PayloadTest, OneCutAtEveryByteOfSeveralGroups) {
+  std::vector<float> numbers = Numbers(600);
+  const std::string bytes = Encode(DType::kInt8, numbers);
+  const std::vector<float> values = Decode(DType::kInt8, bytes);
+  for (size_t cut = 0; cut <= bytes.size(); ++cut) {
+    const CutPayload cut_payload(bytes, {cut});
+    ASSERT_EQ(Visit(cut_payload.payload(), DType::kInt8), values) << cut;
+    ASSERT_TRUE(cut_payload.payload().AllFinite(DType::kInt8));
+  }
+  for (const size_t bad : {0, 255, 256, 599}) {
+    numbers[bad] = std::numeric_limits<float>::infinity();
+    const std::string spoilt = Encode(DType::kInt8, numbers);
+    for (size_t cut = 0; cut <= bytes.size(); ++cut) {
+      ASSERT_FALSE(CutPayload(spoilt, {cut}).payload().AllFinite(DType::kInt8));
+    }
+    numbers[bad] = 0;
+  }
+}
+
+TEST(PayloadTest, WholeGroupsAreNotCopied) {
+  const std::string bytes = Encode(DType::kInt8, Numbers(1100));
+  Payload payload(absl::string_view(bytes).substr(0, 600));
+  payload.Append(absl::string_view(bytes).substr(600));
+  std::vector<size_t> counts;
+  std::vector<bool> in_place;
+  payload.VisitRuns(DType::kInt8, [&](size_t first, const char* run, size_t n) {
+    counts.push_back(n);
+    in_place.push_back(run == bytes.data() + EncodedSize(DType::kInt8, first));
+    return true;
+  });
+  EXPECT_THAT(counts, ElementsAre(512, 256, 256, 76));
+  EXPECT_THAT(in_place, ElementsAre(true, false, true, false));
 }
 
 TEST(PayloadTest, WholeRunsAreNotCopied) {

@@ -136,15 +136,20 @@ TEST(JobShardPushTest, IncarnationsCountApart) {
 }
 
 TEST(JobShardPushTest, BlockThatIsNotFiniteIsRefusedAndCountsAsTaken) {
-  for (const float bad : {std::numeric_limits<float>::infinity(),
-                          std::numeric_limits<float>::quiet_NaN()}) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::pair<DType, float> kCases[] = {{DType::kF32, infinity},
+                                            {DType::kF32, NAN},
+                                            {DType::kInt8, infinity},
+                                            {DType::kInt8, NAN}};
+  for (const auto& [dtype, bad] : kCases) {
     for (size_t position = 0; position < kTestBlockSize; ++position) {
       const auto shard = MakeShard(SmallConfig(2));
       std::vector<float> gradient(kTestBlockSize, 1.0f);
       gradient[position] = bad;
+      std::string bytes(EncodedSize(dtype, kTestBlockSize), '\0');
+      ConvertFromF32(dtype, gradient.data(), kTestBlockSize, bytes.data());
       auto outcome =
-          shard->Push(PlainPush(kWorker, 1, 11),
-                      Payload::OfFloats(&gradient[0], 5), DType::kF32);
+          shard->Push(PlainPush(kWorker, 1, 11), Payload(bytes), dtype);
       ASSERT_TRUE(outcome.ok()) << outcome.status();
       EXPECT_THAT(outcome->refused, ElementsAre(11));
       // The retry of a refused block is not a second chance.
@@ -205,8 +210,9 @@ TEST(JobShardPushTest, RefusesAbsurdHeads) {
 TEST(JobShardPushTest, RefusesPayloadsOfTheWrongSize) {
   const auto shard = MakeShard(SmallConfig(1));
   const std::string bytes(64, '\0');
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
-    const size_t right = kTestBlockSize * ElementSize(dtype);
+  for (const DType dtype :
+       {DType::kF32, DType::kBF16, DType::kF16, DType::kInt8}) {
+    const size_t right = EncodedSize(dtype, kTestBlockSize);
     for (size_t size = 0; size <= bytes.size(); ++size) {
       if (size == right) continue;
       const Payload payload(absl::string_view(bytes).substr(0, size));
@@ -331,14 +337,14 @@ double Real(Rng& rng) {
   return std::bit_cast<double>(rng.Next());
 }
 
-DType AnyDType(Rng& rng) { return static_cast<DType>(rng.Below(3)); }
+DType AnyDType(Rng& rng) { return static_cast<DType>(rng.Below(4)); }
 
 // A payload of the right size more often than not, in up to three slices, with
 // any bits or with small numbers.
 class AnyPayload {
  public:
   AnyPayload(Rng& rng, DType dtype) {
-    const size_t right = kTestBlockSize * ElementSize(dtype);
+    const size_t right = EncodedSize(dtype, kTestBlockSize);
     bytes_.resize(rng.Chance(3, 4) ? right : rng.Below(64));
     if (rng.Chance(1, 2)) {
       for (char& byte : bytes_) byte = static_cast<char>(rng.Next());

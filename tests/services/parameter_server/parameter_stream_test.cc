@@ -91,8 +91,10 @@ class Client {
     ASSERT_TRUE(lent.has_value());
     PushLent(iteration, *lent);
   }
-  void PushLent(int64_t iteration, const Lent& lent) {
+  void PushLent(int64_t iteration, const Lent& lent,
+                v1::WireFormat format = v1::FP32) {
     v1::Frame frame = PushFrame(iteration, 10);
+    frame.mutable_push_block()->set_format(format);
     frame.mutable_lent()->set_position(lent.position);
     frame.mutable_lent()->set_length(lent.length);
     stream_->Write(frame);
@@ -103,6 +105,12 @@ class Client {
       frame.mutable_payload()->append(reinterpret_cast<const char*>(&gradient),
                                       4);
     }
+    stream_->Write(frame);
+  }
+  void PushInt8(int64_t iteration, const std::string& bytes) {
+    v1::Frame frame = PushFrame(iteration, 10);
+    frame.mutable_push_block()->set_format(v1::INT8);
+    frame.set_payload(bytes);
     stream_->Write(frame);
   }
   static v1::Frame PushFrame(int64_t iteration, uint32_t block) {
@@ -330,6 +338,39 @@ TEST(ParameterStreamTest, APullIsMadeReadyAsItIsRead) {
   EXPECT_EQ(frame.pull_end().request(), 2u);
   EXPECT_EQ(blocks, kBlocks) << "in full, though it has said all it had to";
   EXPECT_EQ(client.End(), grpc::StatusCode::OK);
+}
+
+TEST(ParameterStreamTest, GradientsComeAsInt8AndWeightsDoNotGoSo) {
+  Serving server;
+  JobShard& job = server.Host(SmallConfig(1));
+  Client client(server);
+  const auto lane = client.HelloWithLane(1);
+  const std::vector<float> gradient(kTestBlockSize, 127);
+  std::string bytes(EncodedSize(DType::kInt8, kTestBlockSize), '\0');
+  ConvertFromF32(DType::kInt8, gradient.data(), kTestBlockSize, bytes.data());
+  client.PushInt8(1, bytes);
+  EXPECT_EQ(client.Next().push_ack().iteration(), 1);
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{-127});
+  const auto lent = lane->Lend({bytes});
+  ASSERT_TRUE(lent.has_value());
+  client.PushLent(2, *lent, v1::INT8);
+  EXPECT_EQ(client.Next().push_ack().iteration(), 2);
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{-254});
+  EXPECT_EQ(server.metrics.push_bytes.Value(), 2 * bytes.size());
+  client.Pull(1, 0, v1::INT8);
+  EXPECT_EQ(client.End(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(ParameterStreamTest, AnInt8PushOfAnotherSizeEndsTheStream) {
+  Serving server;
+  JobShard& job = server.Host(SmallConfig(1));
+  for (const size_t size : {0, 5, 8, 10, 20}) {
+    Client client(server);
+    client.Hello(1);
+    client.PushInt8(1, std::string(size, '\0'));
+    EXPECT_EQ(client.End(), grpc::StatusCode::INVALID_ARGUMENT) << size;
+  }
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{0});
 }
 
 TEST(ParameterStreamTest, RefusesWhatComesWithoutAJob) {

@@ -148,8 +148,19 @@ class Life {
                             : static_cast<float>(rng_.Unit()) - 0.5F;
     worker.last = push;
     worker.value = value;
-    EXPECT_TRUE(Push(*shard_, push, value).ok());
+    if (rng_.Chance(1, 4)) {
+      EXPECT_TRUE(PushInt8(push, value).ok());
+    } else {
+      EXPECT_TRUE(Push(*shard_, push, value).ok());
+    }
     worker.next = (worker.next + 1) % (kBlocks - 1);  // None for the frozen.
+  }
+  absl::StatusOr<PushOutcome> PushInt8(const PushBlock& push, float value) {
+    std::vector<float> gradient(kTestBlockSize, value);
+    gradient[1] /= 3;
+    std::string bytes(EncodedSize(DType::kInt8, kTestBlockSize), '\0');
+    ConvertFromF32(DType::kInt8, gradient.data(), kTestBlockSize, bytes.data());
+    return shard_->Push(push, Payload(bytes), DType::kInt8);
   }
   void Close() {
     std::optional<double> momentum;
@@ -304,6 +315,28 @@ TEST_F(ReplicaTest, ItsStreamIsEndedThen) {
   EXPECT_TRUE(ended.ok());
   EXPECT_EQ(*backup->BecomePrimary(), 9u);
   EXPECT_TRUE(absl::IsAborted(ended));
+}
+
+TEST_F(ReplicaTest, TheLogHasTheWiresBytes) {
+  JobShard& primary = pair_.primary();
+  const auto following = primary.Replicate(1, /*hold=*/false, [] {});
+  ASSERT_TRUE(following.ok());
+  for (uint32_t block = 0; primary.FillFurther(*following, block); ++block) {
+  }
+  while (primary.log().Take(*following).has_value()) {
+  }
+  std::string bytes(EncodedSize(DType::kInt8, kTestBlockSize), '\0');
+  const std::vector<float> gradient = {1, 0.3f, -0.2f, 0, 0.7f};
+  ConvertFromF32(DType::kInt8, gradient.data(), kTestBlockSize, bytes.data());
+  ASSERT_TRUE(
+      primary.Push(PlainPush(5, 1, 10), Payload(bytes), DType::kInt8).ok());
+  const auto entry = primary.log().Take(*following);
+  ASSERT_TRUE(entry.has_value());
+  const auto* const push = std::get_if<PushEntry>(&entry->entry);
+  ASSERT_NE(push, nullptr);
+  EXPECT_EQ(push->dtype, DType::kInt8);
+  ASSERT_EQ(push->payload.slices().size(), 1u);
+  EXPECT_EQ(push->payload.slices().front(), bytes);
 }
 
 TEST_F(ReplicaTest, ACompensatedGradientIsTakenAsItWasApplied) {

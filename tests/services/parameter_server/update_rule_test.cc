@@ -276,11 +276,15 @@ TEST(UpdateRuleTest, AnAverageTakesThePlaceOfWhatIsThere) {
 
 TEST(UpdateRuleTest, EveryWireTypeMovesTheWeightsEqually) {
   const UpdateRule rule(*ParseOptimizerSpec("sgd"), 1, RoundStrength::kLinear);
-  const size_t size = 3000;  // Above two of the payload's tiles.
+  const size_t size = 3072;  // Three of the payload's tiles.
   std::vector<float> gradient(size);
-  for (size_t i = 0; i < size; ++i) gradient[i] = static_cast<float>(i % 255);
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
-    std::string bytes(size * ElementSize(dtype), '\0');
+  // Whole numbers, of which each group of int8 has -127.
+  for (size_t i = 0; i < size; ++i) {
+    gradient[i] = static_cast<float>(i % 255) - 127;
+  }
+  for (const DType dtype :
+       {DType::kF32, DType::kBF16, DType::kF16, DType::kInt8}) {
+    std::string bytes(EncodedSize(dtype, size), '\0');
     ConvertFromF32(dtype, gradient.data(), size, bytes.data());
     // Cut inside an element.
     Payload payload(absl::string_view(bytes).substr(0, 2501));

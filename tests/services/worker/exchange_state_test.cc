@@ -114,8 +114,8 @@ TEST_F(ExchangeStateTest, TimeInWhichTheProcessStandsStillIsNoSilence) {
     // That wait looks some times more.
     absl::Notification never;
     never.WaitForNotificationWithTimeout(absl::Milliseconds(300));
-    state_.PushTaken(0, 1, 0);
-    state_.PushTaken(2, 1, 0);
+    state_.PushTaken(0, 1, {});
+    state_.PushTaken(2, 1, {});
   });
   const auto refused = state_.AwaitPush(absl::Milliseconds(1500));
   EXPECT_TRUE(refused.ok()) << refused.status();
@@ -182,11 +182,11 @@ TEST_F(ExchangeStateTest, ThePushIsAwaitedWhateverComesAhead) {
 
 TEST_F(ExchangeStateTest, TellsOfAPushWhereTheLastServerIsHeard) {
   state_.BeginPush(1);
-  state_.PushTaken(0, 1, 2);
+  state_.PushTaken(0, 1, {10, 11});
   std::thread::id told_by;
   std::thread last([&] {
     EXPECT_TRUE(Eventually([&] { return state_.waiting(); }));
-    state_.PushTaken(2, 1, 3);
+    state_.PushTaken(2, 1, {20, 21, 22});
   });
   const std::thread::id others = last.get_id();
   const auto refused = state_.AwaitPush(kLong, [&](uint32_t blocks) {
@@ -200,8 +200,8 @@ TEST_F(ExchangeStateTest, TellsOfAPushWhereTheLastServerIsHeard) {
 
 TEST_F(ExchangeStateTest, TellsOfAPushThatWasTakenBeforeTheWait) {
   state_.BeginPush(1);
-  state_.PushTaken(0, 1, 0);
-  state_.PushTaken(2, 1, 1);
+  state_.PushTaken(0, 1, {});
+  state_.PushTaken(2, 1, {10});
   int told = 0;
   EXPECT_TRUE(state_.AwaitPush(kLong, [&](uint32_t) { ++told; }).ok());
   EXPECT_EQ(told, 1);
@@ -211,8 +211,8 @@ TEST_F(ExchangeStateTest, NobodyIsToldOfAPushThatIsNotAwaitedAnyMore) {
   state_.BeginPush(1);
   int told = 0;
   EXPECT_FALSE(state_.AwaitPush(kShort, [&](uint32_t) { ++told; }).ok());
-  state_.PushTaken(0, 1, 0);
-  state_.PushTaken(2, 1, 0);
+  state_.PushTaken(0, 1, {});
+  state_.PushTaken(2, 1, {});
   EXPECT_EQ(told, 0);
 }
 
@@ -291,7 +291,7 @@ TEST_F(ExchangeStateSilenceTest, AWaitEndsOnSilence) {
     clock_.Advance(absl::Seconds(1));
     // What belongs to no open exchange is none of it.
     EXPECT_TRUE(Bring(0, request - 1, 11, 1).ok());
-    state_.PushTaken(0, 7, 0);
+    state_.PushTaken(0, 7, {});
     state_.SetTaken(0);
     std::this_thread::yield();
   }
@@ -309,9 +309,9 @@ TEST_F(ExchangeStateSilenceTest, APushGoesOnAsLongAsFramesLeave) {
     clock_.Advance(kSilence - absl::Seconds(1));
     state_.Sent(0);
   }
-  state_.PushTaken(0, 3, 0);
+  state_.PushTaken(0, 3, {});
   clock_.Advance(kSilence - absl::Seconds(1));
-  state_.PushTaken(2, 3, 0);
+  state_.PushTaken(2, 3, {});
   waiting.join();
 }
 
@@ -397,20 +397,23 @@ TEST_F(ExchangeStateTest, APayloadOfAnotherSizeIsRefused) {
 
 TEST_F(ExchangeStateTest, APushIsOverWhenEveryServerHasTakenIt) {
   state_.BeginPush(5);
-  state_.PushTaken(0, 5, 1);
+  state_.PushTaken(0, 5, {10});
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
-  state_.PushTaken(2, 5, 3);
+  state_.PushTaken(2, 5, {20, 21, 22});
   EXPECT_EQ(*state_.AwaitPush(kLong), 4u);
+  EXPECT_THAT(state_.refused(), ElementsAre(10, 20, 21, 22));
+  state_.BeginPush(6);
+  EXPECT_THAT(state_.refused(), ElementsAre());
 }
 
 TEST_F(ExchangeStateTest, AcknowledgementsOfOtherIterationsAreIgnored) {
   state_.BeginPush(6);
-  state_.PushTaken(0, 5, 9);
-  state_.PushTaken(0, 7, 9);
+  state_.PushTaken(0, 5, {10, 10, 10});
+  state_.PushTaken(0, 7, {10, 10, 10});
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
-  state_.PushTaken(0, 6, 0);
-  state_.PushTaken(2, 6, 0);
-  state_.PushTaken(2, 6, 9);  // Once more.
+  state_.PushTaken(0, 6, {});
+  state_.PushTaken(2, 6, {});
+  state_.PushTaken(2, 6, {10, 10, 10});  // Once more.
   EXPECT_EQ(*state_.AwaitPush(kLong), 0u);
 }
 
@@ -455,8 +458,8 @@ TEST_F(ExchangeStateTest, EndingThePullsEndsThisOneAndTheLater) {
 TEST_F(ExchangeStateTest, APushOutlivesTheEndOfThePulls) {
   state_.BeginPush(1);
   state_.EndPulls(absl::CancelledError("stop"));
-  state_.PushTaken(0, 1, 0);
-  state_.PushTaken(2, 1, 1);
+  state_.PushTaken(0, 1, {});
+  state_.PushTaken(2, 1, {10});
   EXPECT_EQ(*state_.AwaitPush(kLong), 1u);
 }
 
@@ -467,9 +470,9 @@ TEST_F(ExchangeStateTest, AServerThatAnswersTwiceStandsForNoOther) {
   state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPull(kShort).status()));
   state_.BeginPush(1);
-  state_.PushTaken(0, 1, 0);
-  state_.PushTaken(0, 1, 0);
-  state_.PushTaken(1, 1, 0);  // Hosts nothing.
+  state_.PushTaken(0, 1, {});
+  state_.PushTaken(0, 1, {});
+  state_.PushTaken(1, 1, {});  // Hosts nothing.
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
 }
 
@@ -489,7 +492,7 @@ TEST_F(ExchangeStateTest, WhatIsOpenAtASuspendedServerIsAskedAgain) {
   state_.SetTaken(2);
   EXPECT_EQ(state_.Resumed(2).set, 0u);
   state_.BeginPush(7);
-  state_.PushTaken(0, 7, 0);
+  state_.PushTaken(0, 7, {});
   const uint64_t request = state_.BeginPull();
   state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
   state_.Suspended(2, Cut());
@@ -541,7 +544,7 @@ TEST_F(ExchangeStateTest, ABlockMayComeOnceMoreWithEachStream) {
 
 TEST_F(ExchangeStateTest, ASuspendedServerThatIsNotBackIsNamed) {
   state_.BeginPush(1);
-  state_.PushTaken(0, 1, 0);
+  state_.PushTaken(0, 1, {});
   state_.Suspended(2, Cut());
   EXPECT_FALSE(state_.broken());
   const absl::Status ended = state_.AwaitPush(kShort).status();

@@ -53,8 +53,8 @@ class FakeServer {
         past = request->pull;
       }
       if (request->push != 0) {
-        state_->PushTaken(index_, request->push - 1, 100);
-        state_->PushTaken(index_, request->push, 1);
+        state_->PushTaken(index_, request->push - 1, {7, 8});
+        state_->PushTaken(index_, request->push, {7});
       }
     }
   }

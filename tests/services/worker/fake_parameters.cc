@@ -135,9 +135,15 @@ void FakeParameters::AcknowledgePushes() {
   held_pushes_.clear();
 }
 
-FakeParameters::Buffer FakeParameters::AckOf(int64_t iteration) {
+void FakeParameters::RefuseBlock(std::optional<uint32_t> block) {
+  absl::MutexLock lock(&mu_);
+  refuse_ = block;
+}
+
+FakeParameters::Buffer FakeParameters::AckOf(int64_t iteration) const {
   v1::Frame answer;
   answer.mutable_push_ack()->set_iteration(iteration);
+  if (refuse_.has_value()) answer.mutable_push_ack()->add_refused(*refuse_);
   return EncodeFrame(answer);
 }
 
@@ -179,6 +185,11 @@ std::string FakeParameters::Pushed(uint32_t block) {
   return pushed_[block];
 }
 
+v1::WireFormat FakeParameters::Format(uint32_t block) {
+  absl::MutexLock lock(&mu_);
+  return formats_[block];
+}
+
 void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
   const v1::Frame& header = frame.header;
   absl::MutexLock lock(&mu_);
@@ -201,6 +212,7 @@ void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
     Answer(stream, header.pull().request(), header.pull().without_frozen());
   } else if (header.has_push_block()) {
     pushed_[header.push_block().block()] = FrameBytes(frame);
+    formats_[header.push_block().block()] = header.push_block().format();
     if (++pushed_blocks_ % (blocks_ - frozen_.size()) != 0) return;
     const int64_t iteration = header.push_block().iteration();
     if (!hold_pushes_) return stream.Send(AckOf(iteration));

@@ -48,6 +48,8 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   void FailPulls(const absl::Status& status);
   void HoldPushes();
   void AcknowledgePushes();  // Those held, and all to come.
+  // Acknowledgements to come say that this block was refused.
+  void RefuseBlock(std::optional<uint32_t> block);
   // The next pull, or push (its last block), that is held has come.
   void AwaitHeldPull() { held_.Take(absl::Seconds(30)).IgnoreError(); }
   void AwaitHeldPush() { held_.Take(absl::Seconds(30)).IgnoreError(); }
@@ -62,6 +64,7 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   std::vector<int64_t> pulls();
   // What was pushed last for a block; waits for the first time.
   std::string Pushed(uint32_t block);
+  v1::WireFormat Format(uint32_t block);  // Of that.
 
   grpc::ServerBidiReactor<Buffer, Buffer>* Exchange(
       grpc::CallbackServerContext* context) override;
@@ -79,7 +82,7 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Fail(Stream& stream, uint64_t request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  static Buffer AckOf(int64_t iteration);
+  Buffer AckOf(int64_t iteration) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   absl::Mutex mu_;
   size_t blocks_ ABSL_GUARDED_BY(mu_) = 0;
@@ -88,6 +91,8 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   int sets_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pushed_blocks_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint32_t, std::string> pushed_ ABSL_GUARDED_BY(mu_);
+  std::map<uint32_t, v1::WireFormat> formats_ ABSL_GUARDED_BY(mu_);
+  std::optional<uint32_t> refuse_ ABSL_GUARDED_BY(mu_);
   // From this closing on; none: none.
   std::optional<int64_t> hold_pulls_ ABSL_GUARDED_BY(mu_);
   std::vector<int64_t> pulls_ ABSL_GUARDED_BY(mu_);

@@ -294,7 +294,7 @@ WRONG_JOBS = [
      'line 3: spec.batch_size: "many" is not a whole number that is not '
      "negative"),
     ("spec: {wire: fp8}",
-     'line 1: spec.wire: "fp8" is not one of FP32, BF16, FP16'),
+     'line 1: spec.wire: "fp8" is not one of FP32, BF16, FP16, INT8'),
     ("spec: {stop: {at_target: maybe}}",
      'line 1: spec.stop.at_target: "maybe" is not true or false'),
     ("spec: {checkpoints: {interval: soon}}",

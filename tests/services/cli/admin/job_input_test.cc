@@ -148,7 +148,7 @@ TEST(JobFileTest, WrongFilesSayWhereAndWhat) {
       {"spec:\n  learning_rate: nan", "is not a number"},
       {"spec:\n  learning_rate: [1]", "must be a number"},
       {"spec:\n  stop: {at_target: maybe}", "is not true or false"},
-      {"spec:\n  wire: fp8", "is not one of FP32, BF16, FP16"},
+      {"spec:\n  wire: fp8", "is not one of FP32, BF16, FP16, INT8"},
       {"spec:\n  checkpoints: {interval: soon}", "is not a duration such as"},
       {"spec:\n  checkpoints: {interval: inf}", "is not a duration such as"},
       {"spec:\n  workers: 3", "line 2: spec.workers: must have fields"},
@@ -172,12 +172,13 @@ TEST(JobFileTest, AllThatIsWrongIsSaid) {
   const absl::Status status =
       ParseJobFile("nam: x\nspec:\n  batch_size: many\n  wire: fp8").status();
   EXPECT_THAT(ViolationsOf(status), SizeIs(3)) << status;
-  EXPECT_EQ(ErrorText(status, "job.yaml"),
-            "paceline: job.yaml: refused (INVALID_ARGUMENT: INVALID_FIELD)\n"
-            "  line 1: nam: there is no such field; did you mean name?\n"
-            "  line 3: spec.batch_size: \"many\" is not a whole number that is "
-            "not negative\n"
-            "  line 4: spec.wire: \"fp8\" is not one of FP32, BF16, FP16\n");
+  EXPECT_EQ(
+      ErrorText(status, "job.yaml"),
+      "paceline: job.yaml: refused (INVALID_ARGUMENT: INVALID_FIELD)\n"
+      "  line 1: nam: there is no such field; did you mean name?\n"
+      "  line 3: spec.batch_size: \"many\" is not a whole number that is "
+      "not negative\n"
+      "  line 4: spec.wire: \"fp8\" is not one of FP32, BF16, FP16, INT8\n");
 }
 
 // Files that would take this program's memory or stack.

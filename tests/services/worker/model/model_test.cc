@@ -330,7 +330,7 @@ TEST(ModelWireTest, GradientsAreWrittenAsTheyGoOverTheWire) {
     ASSERT_TRUE(model->Initialize(1).ok());
     const auto want = [&](size_t t) {
       const auto gradient = model->gradient(t);
-      std::string bytes(gradient.size() * ElementSize(wire), 0);
+      std::string bytes(EncodedSize(wire, gradient.size()), 0);
       ConvertFromF32(wire, gradient.data(), gradient.size(), bytes.data());
       return bytes;
     };

@@ -53,10 +53,10 @@ TEST(ProgramArenasTest, WeightsAreFloatsAndGradientsAsTheWireHasThem) {
     ASSERT_TRUE(arenas.ok()) << arenas.status();
     const ProgramArenas& made = **arenas;
     EXPECT_EQ(made.weights_bytes(), 64u + 64u + 80u);
-    EXPECT_EQ(made.gradients_bytes(), 64u + 20 * ElementSize(wire));
+    EXPECT_EQ(made.gradients_bytes(), 64u + EncodedSize(wire, 20));
     EXPECT_EQ(made.weights(1).size(), 3u);
     EXPECT_THAT(made.weights(2), Each(0.0f));
-    EXPECT_EQ(made.gradients(0).size(), 5 * ElementSize(wire));
+    EXPECT_EQ(made.gradients(0).size(), EncodedSize(wire, 5));
     EXPECT_THAT(made.gradients(1), IsEmpty());
     EXPECT_EQ(made.gradients(2).data() - made.gradients(0).data(), 64);
   }
