@@ -25,6 +25,11 @@ _BUCKETS = 8
 _BUCKET_LEAST = 256 << 10
 _BUCKET_MOST = 1 << 20
 
+# From this many bytes on a gradient is copied into the arena, and not added to
+# zeros there: it is written once less. A smaller one is in the caches anyway, and
+# a copy is a call more.
+_COPIED_LEAST = 1 << 20
+
 _WIRE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -132,12 +137,7 @@ class Arenas:
                 for entry, size in zip(entries, sizes)]
         self.gradients = self._views(begin.gradients, entries, sent, wire,
                                      "gradients")
-        self._gradient_bytes = torch.frombuffer(begin.gradients,
-                                                dtype=torch.uint8)
         self._pinned: List[int] = []
-
-    def zero_gradients(self) -> None:
-        self._gradient_bytes.zero_()
 
     def pin(self, begin: Begin) -> None:
         """Lets a CUDA device copy to and from the arenas by itself."""
@@ -193,6 +193,10 @@ class ArenaExchange(Exchange):
             values and hooked and entry.kind == TRAINED
             and self._wire == torch.float32
             for values, entry in zip(self._values_shared, entries)]
+        # Those that each step begins without.
+        self._moved = [
+            gradients and entry.tensor.numel() * 4 >= _COPIED_LEAST
+            for gradients, entry in zip(self._gradients_shared, entries)]
         # What is trained, as hooks and checks meet it hundreds of times a step.
         self._parameters = [entry.tensor if entry.kind == TRAINED else None
                             for entry in entries]
@@ -229,6 +233,7 @@ class ArenaExchange(Exchange):
     def take_by_hand(self) -> None:
         self._hooked = False
         self._gradients_shared = [False] * len(self.entries)
+        self._moved = [False] * len(self.entries)
 
     def begin(self, begin: Begin) -> None:
         """Takes the arenas, and writes the starting weights if asked to."""
@@ -309,13 +314,17 @@ class ArenaExchange(Exchange):
 
     def start_step(self) -> None:
         arenas = self._mapped()
-        arenas.zero_gradients()
+        added_to = [view for view, moved in zip(arenas.gradients, self._moved)
+                    if view is not None and not moved]
+        if added_to:
+            torch._foreach_zero_(added_to)
         self._fired = bytearray(len(self.entries))
         self._ready = bytearray(len(self.entries))
         for i, parameter in enumerate(self._parameters):
             if parameter is not None:
-                parameter.grad = (self._views[i] if self._gradients_shared[i]
-                                  else None)
+                parameter.grad = (
+                    self._views[i] if self._gradients_shared[i]
+                    and not self._moved[i] else None)
 
     def begin_micro_batch(self) -> None:
         self._old_counts = self._counts()
@@ -451,6 +460,7 @@ class ArenaExchange(Exchange):
 
     def _accumulated(self, i: int) -> None:
         """Tensor i's gradient of this backward pass is complete."""
+        first = not self._fired[i]
         self._fired[i] = 1
         parameter = self._parameters[i]
         assert parameter is not None
@@ -463,6 +473,8 @@ class ArenaExchange(Exchange):
             if self._gradients_shared[i]:
                 self._put_in_place(i, gradient)
                 in_place = True
+                if not (first and self._moved[i]):
+                    self._tell_copied()
         if not self._armed:
             return
         if self._ready[i]:
@@ -481,7 +493,7 @@ class ArenaExchange(Exchange):
                                "INVALID_ARGUMENT")
 
     def _put_in_place(self, i: int, gradient: torch.Tensor) -> None:
-        """Adds a gradient that the script has put elsewhere."""
+        """Moves a gradient that lies elsewhere, where further ones are added."""
         view, parameter = self._views[i], self._parameters[i]
         assert view is not None and parameter is not None
         with torch.no_grad():
@@ -489,6 +501,8 @@ class ArenaExchange(Exchange):
             # which _check_untouched() has seen to.
             view.copy_(gradient.detach())
         parameter.grad = view
+
+    def _tell_copied(self) -> None:
         if not self._told_copied:
             self._told_copied = True
             say("the script replaces gradients (zero_grad, create_graph?), "
@@ -501,7 +515,9 @@ class ArenaExchange(Exchange):
         if view is None:
             return
         with torch.no_grad():
-            if self._gradients_shared[i]:
+            if self._moved[i] and not self._fired[i]:
+                view.zero_()
+            elif self._gradients_shared[i]:
                 if scale != 1:
                     view.mul_(scale)
             elif gradient is None or not self._hooked:

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import paceline.torch as pl
+from paceline import exchange
 
 SAMPLES, STEPS, BATCH = 320, 100, 32
 
@@ -177,10 +178,13 @@ CASES: Dict[str, Dict[str, Any]] = {
 }
 
 
+@pytest.mark.parametrize("copied_from", [1 << 20, 0], ids=["added", "copied"])
 @pytest.mark.parametrize("overlap", [True, False], ids=["overlap", "after"])
 @pytest.mark.parametrize("name", list(CASES))
 def test_a_program_and_a_plain_loop_agree(name: str, overlap: bool,
-                                          agent: Any) -> None:
+                                          copied_from: int, agent: Any,
+                                          monkeypatch: Any) -> None:
+    monkeypatch.setattr(exchange, "_COPIED_LEAST", copied_from)
     case = CASES[name]
     data = make_data()
     model = case.get("model", make_mlp)()
