@@ -14,14 +14,14 @@
 namespace paceline {
 namespace {
 
-constexpr size_t kSize = 300;
+constexpr size_t kElements = 300;
 constexpr size_t kStatistics = 10;
 
 class Int8PushTest : public ::testing::Test {
  protected:
   Int8PushTest() {
     v1::WorkerReady ready;
-    ready.add_tensors()->set_size(kSize);
+    ready.add_tensors()->set_size(kElements);
     ready.add_tensors()->set_size(kStatistics);
     ready.mutable_tensors(1)->set_kind(v1::TensorSpec::STATISTIC);
     const v1::BeginJob begin = server_.Begin(ready, /*initialize=*/true);
@@ -55,18 +55,18 @@ class Int8PushTest : public ::testing::Test {
   }
   // What the gradient and this residual are pushed as; leaves what that lacks.
   std::string Encoded(std::vector<float>& residual) const {
-    std::string bytes(Int8Size(kSize), '\0');
-    std::vector<float> left(kSize);
-    EncodeInt8(gradient_.data(), residual.data(), kSize, bytes.data(),
+    std::string bytes(Int8Size(kElements), '\0');
+    std::vector<float> left(kElements);
+    EncodeInt8(gradient_.data(), residual.data(), kElements, bytes.data(),
                left.data());
     residual = left;
     return bytes;
   }
 
   Rng rng_{1};
-  std::vector<float> weights_ = std::vector<float>(kSize, 1.0f);
+  std::vector<float> weights_ = std::vector<float>(kElements, 1.0f);
   std::vector<float> means_ = std::vector<float>(kStatistics, 2.0f);
-  std::vector<float> gradient_ = std::vector<float>(kSize);
+  std::vector<float> gradient_ = std::vector<float>(kElements);
   std::vector<float> statistics_ = std::vector<float>(kStatistics, 0.1f);
   int64_t iteration_ = 0;
   FakeParameters server_;
@@ -76,16 +76,16 @@ class Int8PushTest : public ::testing::Test {
 TEST_F(Int8PushTest, GradientsAreInt8AndOtherValuesAreNot) {
   Begin();
   const PushResult pushed = Finish();
-  std::vector<float> residual(kSize);
+  std::vector<float> residual(kElements);
   EXPECT_EQ(server_.Pushed(0), Encoded(residual));
   EXPECT_EQ(server_.Format(0), v1::INT8);
   EXPECT_EQ(server_.Pushed(1), BytesOf(statistics_));
   EXPECT_EQ(server_.Format(1), v1::FP32);
-  EXPECT_EQ(pushed.bytes, Int8Size(kSize) + 4 * kStatistics);
+  EXPECT_EQ(pushed.bytes, Int8Size(kElements) + 4 * kStatistics);
 }
 
 TEST_F(Int8PushTest, EachPushMakesGoodTheOneBefore) {
-  std::vector<float> residual(kSize);
+  std::vector<float> residual(kElements);
   for (int i = 0; i < 10; ++i) {
     Begin();
     Finish();
@@ -94,7 +94,7 @@ TEST_F(Int8PushTest, EachPushMakesGoodTheOneBefore) {
 }
 
 TEST_F(Int8PushTest, APushThatIsSentAgainIsTheSameAndCountsOnce) {
-  std::vector<float> residual(kSize);
+  std::vector<float> residual(kElements);
   Begin();
   Finish();
   ASSERT_EQ(server_.Pushed(0), Encoded(residual));
@@ -116,7 +116,7 @@ TEST_F(Int8PushTest, APushThatIsSentAgainIsTheSameAndCountsOnce) {
 }
 
 TEST_F(Int8PushTest, WhatIsRefusedChangesNoResidual) {
-  std::vector<float> residual(kSize);
+  std::vector<float> residual(kElements);
   Begin();
   Finish();
   ASSERT_EQ(server_.Pushed(0), Encoded(residual));
