@@ -38,6 +38,11 @@ std::string StalenessCell(const TriedRule& rule) {
   return absl::StrFormat("%.0f/%.0f", median->median, high->median);
 }
 
+// Of a rule that was not evaluated until then it is 0.
+std::string AccuracyCell(const Spread& accuracy) {
+  return accuracy.max > 0 ? FormatSpread(accuracy, 4) : "-";
+}
+
 bool HasTarget(const Comparison& comparison) {
   return std::ranges::any_of(comparison.tried, [](const TriedRule& rule) {
     return !TextField(rule.runs.runs.front(), "target").empty();
@@ -75,9 +80,9 @@ Row RuleRow(const Comparison& comparison, const TriedRule& rule,
     row.push_back(absl::StrCat(RunsWith(rule.runs, "seconds_to_target"), "/",
                                rule.runs.runs.size()));
   }
-  row.push_back(FormatSpread(AccuracyAtTime(comparison, rule), 4));
+  row.push_back(AccuracyCell(AccuracyAtTime(comparison, rule)));
   if (!comparison.all_at_equal_samples) {
-    row.push_back(FormatSpread(AccuracyAtSamples(comparison, rule), 4));
+    row.push_back(AccuracyCell(AccuracyAtSamples(comparison, rule)));
   }
   row.push_back(Text(SpreadOfField(rule.runs, "final_accuracy"), 4));
   row.push_back(Text(SpreadOfField(rule.runs, "seconds"), 1));

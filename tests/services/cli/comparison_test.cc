@@ -146,6 +146,8 @@ TEST(ComparisonTextTest, IsATableAndWhatItSays) {
                                "AT 1000 SAMPLES"));
   EXPECT_THAT(text, HasSubstr("5.0 (4.0-6.0)      2/2"));
   EXPECT_THAT(text, HasSubstr("25.0        1/4\n"));
+  EXPECT_THAT(text, HasSubstr("2/2                       -  "))
+      << "bsp was not evaluated until then";
   EXPECT_THAT(text, HasSubstr("(medians of 2 seeds;"));
   EXPECT_THAT(text, HasSubstr("when the first rule reached the target"));
   EXPECT_THAT(text, HasSubstr("asp reached the target accuracy 1.70x as soon "
