@@ -28,14 +28,16 @@ std::vector<AccuracyPoint> AccuracyPointsOf(const Json& run) {
   return points;
 }
 
-double AccuracyUntil(const Json& run, absl::string_view measure, double most) {
-  double accuracy = 0;
+std::optional<double> AccuracyUntil(const Json& run, absl::string_view measure,
+                                    double most) {
+  std::optional<double> accuracy;
   const Json* const points = FindField(run, "accuracy");
   if (points == nullptr) return accuracy;
   for (const Json& point : *points) {
     const std::optional<double> at = NumberField(point, measure);
     if (!at.has_value() || *at > most) break;
-    accuracy = NumberField(point, "accuracy").value_or(accuracy);
+    const std::optional<double> evaluated = NumberField(point, "accuracy");
+    if (evaluated.has_value()) accuracy = evaluated;
   }
   return accuracy;
 }

@@ -26,8 +26,9 @@ std::vector<TargetTime> TargetTimes(const std::vector<AccuracyPoint>& points,
 std::vector<AccuracyPoint> AccuracyPointsOf(const Json& run);
 
 // The accuracy of the last evaluation whose `measure`, "seconds" or "samples",
-// is at most `most`; 0 before the first one.
-double AccuracyUntil(const Json& run, absl::string_view measure, double most);
+// is at most `most`; nothing before the first one.
+std::optional<double> AccuracyUntil(const Json& run, absl::string_view measure,
+                                    double most);
 
 // Writes "targets": [{"accuracy", "seconds"}, ...] to a run's document, and the
 // first of them as "target" and "seconds_to_target". Without any it does

@@ -32,11 +32,13 @@ bool IsBetter(const TriedRule& one, const TriedRule& other) {
   return MedianAccuracy(one) > MedianAccuracy(other);
 }
 
-Spread AccuracyOf(const TriedRule& rule, absl::string_view measure,
-                  double most) {
+std::optional<Spread> AccuracyOf(const TriedRule& rule,
+                                 absl::string_view measure, double most) {
   std::vector<double> values;
   for (const Json& run : rule.runs.runs) {
-    values.push_back(AccuracyUntil(run, measure, most));
+    const std::optional<double> accuracy = AccuracyUntil(run, measure, most);
+    if (!accuracy.has_value()) return std::nullopt;
+    values.push_back(*accuracy);
   }
   return SpreadOf(values);
 }
@@ -115,11 +117,13 @@ Comparison Compare(std::vector<TriedRule> tried, size_t points_each,
   return comparison;
 }
 
-Spread AccuracyAtTime(const Comparison& comparison, const TriedRule& rule) {
+std::optional<Spread> AccuracyAtTime(const Comparison& comparison,
+                                     const TriedRule& rule) {
   return AccuracyOf(rule, "seconds", comparison.equal_seconds);
 }
 
-Spread AccuracyAtSamples(const Comparison& comparison, const TriedRule& rule) {
+std::optional<Spread> AccuracyAtSamples(const Comparison& comparison,
+                                        const TriedRule& rule) {
   return AccuracyOf(rule, "samples", comparison.equal_samples);
 }
 
@@ -146,9 +150,9 @@ Json ComparisonJson(const Comparison& comparison) {
     const TriedRule& rule = comparison.tried[i];
     Json entry = TriedJson(rule);
     entry["accuracy_at_equal_seconds"] =
-        SpreadJson(AccuracyAtTime(comparison, rule));
+        OrNull(AccuracyAtTime(comparison, rule));
     entry["accuracy_at_equal_samples"] =
-        SpreadJson(AccuracyAtSamples(comparison, rule));
+        OrNull(AccuracyAtSamples(comparison, rule));
     entry["waiting_share"] = OrNull(SpreadOfField(rule.runs, "waiting_share"));
     for (const char* quantile : {"p50", "p99"}) {
       entry["staleness"][quantile] = OrNull(StalenessOf(rule, quantile));

@@ -56,9 +56,11 @@ Comparison Compare(std::vector<TriedRule> tried, size_t points_each,
                    std::optional<double> at_seconds);
 
 // The accuracies of the last evaluations until `equal_seconds`, or
-// `equal_samples`.
-Spread AccuracyAtTime(const Comparison& comparison, const TriedRule& rule);
-Spread AccuracyAtSamples(const Comparison& comparison, const TriedRule& rule);
+// `equal_samples`; nothing if one of the runs had none until then.
+std::optional<Spread> AccuracyAtTime(const Comparison& comparison,
+                                     const TriedRule& rule);
+std::optional<Spread> AccuracyAtSamples(const Comparison& comparison,
+                                        const TriedRule& rule);
 
 // The quantile, "p50" or "p99", of the staleness of each run; nothing: no run
 // knows it.

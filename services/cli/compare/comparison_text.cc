@@ -38,11 +38,6 @@ std::string StalenessCell(const TriedRule& rule) {
   return absl::StrFormat("%.0f/%.0f", median->median, high->median);
 }
 
-// Of a rule that was not evaluated until then it is 0.
-std::string AccuracyCell(const Spread& accuracy) {
-  return accuracy.max > 0 ? FormatSpread(accuracy, 4) : "-";
-}
-
 bool HasTarget(const Comparison& comparison) {
   return std::ranges::any_of(comparison.tried, [](const TriedRule& rule) {
     return !TextField(rule.runs.runs.front(), "target").empty();
@@ -80,9 +75,9 @@ Row RuleRow(const Comparison& comparison, const TriedRule& rule,
     row.push_back(absl::StrCat(RunsWith(rule.runs, "seconds_to_target"), "/",
                                rule.runs.runs.size()));
   }
-  row.push_back(AccuracyCell(AccuracyAtTime(comparison, rule)));
+  row.push_back(Text(AccuracyAtTime(comparison, rule), 4));
   if (!comparison.all_at_equal_samples) {
-    row.push_back(AccuracyCell(AccuracyAtSamples(comparison, rule)));
+    row.push_back(Text(AccuracyAtSamples(comparison, rule), 4));
   }
   row.push_back(Text(SpreadOfField(rule.runs, "final_accuracy"), 4));
   row.push_back(Text(SpreadOfField(rule.runs, "seconds"), 1));
@@ -124,8 +119,8 @@ std::string Legend(const Comparison& comparison) {
 const TriedRule& MostAccurate(const std::vector<const TriedRule*>& rules,
                               const Comparison& comparison, bool at_end) {
   const auto accuracy = [&](const TriedRule* rule) {
-    if (!at_end) return AccuracyAtTime(comparison, *rule).median;
-    const auto spread = SpreadOfField(rule->runs, "final_accuracy");
+    const auto spread = at_end ? SpreadOfField(rule->runs, "final_accuracy")
+                               : AccuracyAtTime(comparison, *rule);
     return spread.has_value() ? spread->median : 0;
   };
   return **std::ranges::max_element(rules, {}, accuracy);
@@ -137,12 +132,12 @@ std::string AccuracyConclusion(const std::vector<const TriedRule*>& rules,
   const TriedRule& at_time = MostAccurate(rules, comparison, false);
   const TriedRule& at_end = MostAccurate(rules, comparison, true);
   return absl::StrFormat(
-      "\n%sAfter %s s %s has the highest accuracy, %.4f; at the end %s, %s.\n",
+      "\n%sAfter %s s %s has the highest accuracy, %s; at the end %s, %s.\n",
       HasTarget(comparison)
           ? "No rule reached the target in most of its runs.\n"
           : "",
       Seconds(comparison.equal_seconds), at_time.runs.label,
-      AccuracyAtTime(comparison, at_time).median,
+      Text(AccuracyAtTime(comparison, at_time), 4),
       at_end.runs.label == at_time.runs.label ? "too" : at_end.runs.label,
       Text(SpreadOfField(at_end.runs, "final_accuracy"), 4));
 }

@@ -56,7 +56,7 @@ ClusterFigures FiguresOf(const ClusterRuns& runs, size_t targets) {
       return NumberField(run, "final_accuracy").value_or(0);
     });
     rule.accuracy_at_time = SpreadOfMeans(seeds, [&](const Json& run) {
-      return AccuracyUntil(run, "seconds", figures.equal_seconds);
+      return AccuracyUntil(run, "seconds", figures.equal_seconds).value_or(0);
     });
   }
   return figures;

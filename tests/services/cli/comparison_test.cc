@@ -104,17 +104,17 @@ TEST(CompareTest, EachRuleIsAtItsBest) {
   const TriedRule& bsp = comparison.tried[0];
   const TriedRule& asp = comparison.tried[3];
   // Nothing of bsp is evaluated until then.
-  EXPECT_EQ(AccuracyAtTime(comparison, bsp).max, 0);
-  EXPECT_DOUBLE_EQ(AccuracyAtTime(comparison, asp).max, 0.4);
-  EXPECT_DOUBLE_EQ(AccuracyAtSamples(comparison, bsp).median, 0.425);
-  EXPECT_DOUBLE_EQ(AccuracyAtSamples(comparison, asp).median, 0.75);
+  EXPECT_FALSE(AccuracyAtTime(comparison, bsp).has_value());
+  EXPECT_DOUBLE_EQ(AccuracyAtTime(comparison, asp)->max, 0.4);
+  EXPECT_DOUBLE_EQ(AccuracyAtSamples(comparison, bsp)->median, 0.425);
+  EXPECT_DOUBLE_EQ(AccuracyAtSamples(comparison, asp)->median, 0.75);
 }
 
 TEST(CompareTest, TheTimeMayBeAskedFor) {
   const Comparison comparison = Compare(TwoRules(), 2, 10.0);
   EXPECT_EQ(comparison.equal_seconds, 10);
   EXPECT_FALSE(comparison.is_time_of_target);
-  EXPECT_DOUBLE_EQ(AccuracyAtTime(comparison, comparison.tried[0]).max, 0.45);
+  EXPECT_DOUBLE_EQ(AccuracyAtTime(comparison, comparison.tried[0])->max, 0.45);
 }
 
 TEST(CompareTest, WithoutATargetItIsWhenTheFirstRunEnded) {
@@ -203,6 +203,7 @@ TEST(ComparisonJsonTest, HasTheRulesAndAllThatWasTried) {
   EXPECT_EQ(asp["reached"], 2);
   EXPECT_EQ(asp["seconds_to_target"]["median"], 5);
   EXPECT_EQ(asp["accuracy_at_equal_seconds"]["max"], 0.4);
+  EXPECT_TRUE(document["rules"][0]["accuracy_at_equal_seconds"].is_null());
   EXPECT_EQ(asp["staleness"]["p99"]["median"], 4);
   ASSERT_EQ(document["tried"].size(), 4);
   EXPECT_FALSE(document["tried"][2]["chosen"]);
