@@ -82,6 +82,8 @@ class CommandRunner {
 
   // One command; `sequence` counts from 1 for each shard, with `host`.
   void Run(const v1::ServerCommand& command);
+  // Whether Run() takes little more than another thread takes to wake up.
+  bool IsBrief(const v1::ServerCommand& command) const;
 
   std::vector<v1::HeldShard> Held();  // Drops what has failed.
   // No coordinator goes on with anything: all that is hosted is dropped, what
@@ -171,12 +173,10 @@ class CommandRunner {
   ServerMetrics* const metrics_;
   const std::vector<std::string> checkpoint_roots_;
   FolderReports folders_;
-
   const ReplicaStream::Dial dial_;
   std::atomic<int64_t> lease_ms_ = absl::ToInt64Milliseconds(kDefaultLease);
   std::atomic<uint64_t> replica_lag_ = 0;
   Answers answers_;
-
   mutable absl::Mutex mu_;
   Retired retired_ ABSL_GUARDED_BY(mu_);
   bool refusing_ ABSL_GUARDED_BY(mu_) = false;

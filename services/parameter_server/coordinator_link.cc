@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/status.h"
@@ -80,6 +81,7 @@ void CoordinatorLink::Stop(absl::Duration grace) {
 
 absl::Status CoordinatorLink::Serve() {
   Inbox inbox(kMaxUnread);
+  unobeyed_ = 0;
   welcomed_ = false;
   told_ = false;
   v1::ServerMessage hello = Hello(options_);
@@ -102,13 +104,17 @@ absl::Status CoordinatorLink::Serve() {
        .term = term_},
       {.on_message =
            [&](v1::ServerCommand& command) {
-             if (!command.has_tell_log()) return inbox.Put(std::move(command));
-             // At once: the runner may be in the middle of a long command.
-             if (options_.tell_log == nullptr) return;
-             v1::ServerMessage message;
-             *message.mutable_log_told() =
-                 options_.tell_log(command.tell_log());
-             session.Send(std::move(message));
+             if (command.has_tell_log()) {
+               return TellLog(command.tell_log(), session);
+             }
+             // Nothing is to be done about it, nor will be.
+             if (command.kind_case() == v1::ServerCommand::KIND_NOT_SET) return;
+             // Another thread would have to wake up for it.
+             if (unobeyed_ == 0 && runner_->IsBrief(command)) {
+               return runner_->Run(command);
+             }
+             ++unobeyed_;
+             inbox.Put(std::move(command));
            },
        .on_over = [&inbox](const absl::Status& status) { inbox.Close(status); },
        .may_read = [&inbox] { return !inbox.full(); },
@@ -155,6 +161,7 @@ absl::Status CoordinatorLink::Exchange(Inbox& inbox, Session& session) {
 
 void CoordinatorLink::Obey(const v1::ServerCommand& command, Session& session) {
   if (command.kind_case() == v1::ServerCommand::KIND_NOT_SET) return;
+  const absl::Cleanup obeyed = [this] { --unobeyed_; };
   if (!command.has_welcome()) return runner_->Run(command);
   if (std::exchange(has_held_, false) && !command.welcome().looks_at_held()) {
     runner_->DropAll("the coordinator does not go on with it");
@@ -165,6 +172,14 @@ void CoordinatorLink::Obey(const v1::ServerCommand& command, Session& session) {
   if (!stopping()) options_.registration(absl::OkStatus());
   last_fault_.clear();
   LogInfo("registered", {{"lease_ms", command.welcome().lease_ms()}});
+}
+
+// At once: the runner may be in the middle of a long command.
+void CoordinatorLink::TellLog(const v1::TellLog& question, Session& session) {
+  if (options_.tell_log == nullptr) return;
+  v1::ServerMessage message;
+  *message.mutable_log_told() = options_.tell_log(question);
+  session.Send(std::move(message));
 }
 
 void CoordinatorLink::TellLink(const absl::Status& link) {

@@ -3,6 +3,7 @@
 
 #include <grpcpp/channel.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,9 @@ namespace paceline {
 // another life, the server registers anew, for as long as it takes, and says
 // what it has: the coordinator lets it keep that or not. When none was reached
 // for the orphan time everything that is hosted is dropped.
+//
+// What is over in a moment, and behind nothing, is carried out where it is
+// heard.
 //
 // Run() on one thread; Stop() from any.
 class CoordinatorLink {
@@ -80,6 +84,7 @@ class CoordinatorLink {
   // Until the session is over or the end has come.
   absl::Status Exchange(Inbox& inbox, Session& session);
   void Obey(const v1::ServerCommand& command, Session& session);
+  void TellLog(const v1::TellLog& question, Session& session);
   // The link is broken, or whole again.
   void TellLink(const absl::Status& link);
   // Housekeeping, when it is due.
@@ -96,6 +101,10 @@ class CoordinatorLink {
   CommandRunner* const runner_;
   const std::function<void(absl::Duration)> each_turn_;
   const Clock& clock_ = Clock::Real();
+
+  // Commands of the session that Run()'s thread has not carried out yet. As
+  // long as there are any, what comes is behind them.
+  std::atomic<int> unobeyed_ = 0;
 
   // Only Run()'s thread uses these.
   absl::Duration lease_ = kDefaultLease;  // Until the coordinator says.

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server_stream.h"
+#include "tests/common/security/eventually.h"
 #include "tests/services/parameter_server/command_runner_testing.h"
 #include "tests/services/parameter_server/job_shard_testing.h"
 #include "tests/services/worker/data/scratch_folder.h"
@@ -197,6 +198,7 @@ class LinkedServer {
     return outcome_;
   }
   Shard& shard() { return running_.shard; }
+  std::thread::id thread_id() const { return thread_.get_id(); }
   int turns() const { return turns_; }
   absl::Status registration() const {
     absl::MutexLock lock(&mu_);
@@ -214,10 +216,28 @@ class LinkedServer {
   std::thread thread_;
 };
 
-// Has the server, which has just come, host run 4.
-void Host(FakeCoordinator& coordinator) {
+// A run whose closings are not brief.
+v1::ServerCommand HostLargeCommand(uint64_t run) {
+  constexpr int kBlocks = 5;
+  v1::ServerCommand command = HostCommand(run);
+  v1::HostJob& host = *command.mutable_host();
+  host.clear_blocks();
+  v1::TensorSpec& tensor = *host.mutable_tensors(0);
+  tensor.set_shape(0, kBlocks * kBlockElementsMax);
+  tensor.set_size(kBlocks * kBlockElementsMax);
+  for (uint32_t i = 0; i < kBlocks; ++i) {
+    v1::Block& block = *host.add_blocks();
+    block.set_id(10 + i);
+    block.set_offset(i * kBlockElementsMax);
+    block.set_size(kBlockElementsMax);
+  }
+  return command;
+}
+
+// Has the server, which has just come, host a run.
+void Host(FakeCoordinator& coordinator, const v1::ServerCommand& host) {
   EXPECT_TRUE(coordinator.Next().has_hello());
-  coordinator.Send(HostCommand(4));
+  coordinator.Send(host);
   EXPECT_TRUE(coordinator.Next().has_done());
 }
 
@@ -225,7 +245,7 @@ void Host(FakeCoordinator& coordinator) {
 class LongClosing {
  public:
   LongClosing(FakeCoordinator& coordinator, LinkedServer& server) {
-    Host(coordinator);
+    Host(coordinator, HostLargeCommand(4));
     JobShard& job = **server.shard().Job(4);
     EXPECT_TRUE(SetAll(job, 0).ok());
     job.Pull({.deadline = absl::InfiniteFuture()}, 1,
@@ -272,7 +292,7 @@ TEST(CoordinatorLinkTest, RegistersObeysAndStops) {
 TEST(CoordinatorLinkTest, ACoordinatorThatDoesNotLetGoIsNotWaitedForForEver) {
   FakeCoordinator coordinator;
   LinkedServer server(coordinator.address());
-  Host(coordinator);
+  Host(coordinator, HostCommand(4));
   EXPECT_TRUE(server.Stop(absl::Milliseconds(10)).ok());
   EXPECT_TRUE(server.shard().Jobs().empty());
 }
@@ -287,6 +307,34 @@ TEST(CoordinatorLinkTest, ALongCommandDoesNotEndItsLease) {
   closing.End();
   EXPECT_EQ(coordinator.Next().done().sequence(), 2u);
   EXPECT_EQ(coordinator.hellos(), 1);
+}
+
+// Where a brief command is heard, nobody is woken up for it. But it comes
+// behind what came before.
+TEST(CoordinatorLinkTest, ABriefClosingIsMadeWhereItIsHeard) {
+  FakeCoordinator coordinator;
+  LinkedServer server(coordinator.address());
+  LongClosing closing(coordinator, server);
+  coordinator.Send(HostCommand(5));
+  coordinator.Send(CloseCommand(5, 2, 1));
+  closing.End();
+  EXPECT_EQ(coordinator.Next().run(), 4u);
+  EXPECT_EQ(coordinator.Next().done().sequence(), 1u);
+  EXPECT_EQ(coordinator.Next().done().sequence(), 2u);
+  // Alone, so that it is not made on a thread of its own in any case.
+  coordinator.Send(UnhostCommand(4, "it is over"));
+  EXPECT_TRUE(Eventually([&] { return server.shard().Jobs().size() == 1; }));
+  JobShard& job = **server.shard().Job(5);
+  EXPECT_TRUE(SetAll(job, 0).ok());
+  std::atomic<std::thread::id> closes;
+  job.Pull({.deadline = absl::InfiniteFuture()}, 2,
+           [&](const absl::StatusOr<PulledBlocks>&) {
+             closes = std::this_thread::get_id();
+           });
+  coordinator.Send(CloseCommand(5, 3, 2));
+  EXPECT_EQ(coordinator.Next().done().sequence(), 3u);
+  EXPECT_NE(closes.load(), std::thread::id());
+  EXPECT_NE(closes.load(), server.thread_id());
 }
 
 // What waits for a long command waits at the coordinator, not in the server's
@@ -317,7 +365,7 @@ TEST(CoordinatorLinkTest, WhatTheNextCoordinatorDoesNotLookAtIsDropped) {
   FakeCoordinator coordinator;
   LinkedServer server(coordinator.address());
   for (int i = 1; i <= 3; ++i) {
-    Host(coordinator);
+    Host(coordinator, HostCommand(4));
     PullResult parked;
     (*server.shard().Job(4))
         ->Pull({.deadline = absl::InfiniteFuture()}, 0, parked.callback());
@@ -338,7 +386,7 @@ TEST(CoordinatorLinkTest, WhatTheNextCoordinatorLooksAtIsKept) {
   FakeCoordinator coordinator;
   coordinator.LookAtHeld();
   LinkedServer server(coordinator.address());
-  Host(coordinator);
+  Host(coordinator, HostCommand(4));
   PullResult parked;
   (*server.shard().Job(4))
       ->Pull({.deadline = absl::InfiniteFuture()}, 0, parked.callback());
@@ -363,12 +411,12 @@ TEST(CoordinatorLinkTest, WaitsForACoordinatorThatComesBack) {
   auto coordinator = std::make_unique<FakeCoordinator>();
   const std::string address = coordinator->address();
   LinkedServer server(address);
-  Host(*coordinator);
+  Host(*coordinator, HostCommand(4));
   coordinator->Die();
   const int before = server.turns();
   while (server.turns() < before + 5) std::this_thread::yield();
   coordinator = std::make_unique<FakeCoordinator>(address);
-  Host(*coordinator);
+  Host(*coordinator, HostCommand(4));
   EXPECT_TRUE(server.Stop(absl::ZeroDuration()).ok());
 }
 
