@@ -86,7 +86,9 @@ class Computation {
                              const StepOrder& order) = 0;
   // Whether ParameterArrived() is of use.
   virtual bool takes_parameters_singly() const = 0;
-  // A tensor's weights are there, while others are not.
+  // A tensor's weights are there, while others are not. Called by the threads
+  // that hear of them, one at a time, while the computation's own thread waits
+  // for the rest: it must not wait for long.
   virtual void ParameterArrived(size_t tensor) = 0;
   // All of them are.
   virtual absl::Status ParametersChanged() = 0;

@@ -13,7 +13,7 @@ constexpr absl::Duration kLook = absl::Milliseconds(100);
 
 }  // namespace
 
-absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
+absl::Status ExchangeState::AddBlock(uint32_t block, const BlockPlace& place) {
   if (!places_.emplace(block, place).second) {
     return absl::InvalidArgumentError(
         absl::StrCat("block ", block, " is placed twice"));
@@ -28,12 +28,11 @@ absl::Status ExchangeState::AddBlock(uint32_t block, const Place& place) {
   return absl::OkStatus();
 }
 
-uint64_t ExchangeState::BeginPull(bool telling, bool whole, bool ahead) {
+uint64_t ExchangeState::BeginPull(bool whole, bool ahead) {
   absl::MutexLock lock(&mu_);
   ++request_;
   if (pulls_ended_.ok()) open_.Begin(&OpenAtServer::pull, request_);
   pull_ = OpenPull();
-  pull_.telling = telling;
   pull_.ahead = ahead;
   for (const auto& [block, place] : places_) {
     if (whole || place.pushed) pull_.pending.insert(block);
@@ -45,19 +44,16 @@ uint64_t ExchangeState::BeginPull(bool telling, bool whole, bool ahead) {
 absl::StatusOr<PullResult> ExchangeState::AwaitPull(
     absl::Duration silence, const std::function<void(size_t)>& on_tensor) {
   absl::MutexLock lock(&mu_);
-  pull_.telling = pull_.telling && on_tensor != nullptr;
+  on_tensor_ = on_tensor != nullptr ? &on_tensor : nullptr;
   TakeEarly();
-  absl::Status waited;
-  do {
-    waited = Await(&OpenAtServer::pull, "the weights", silence);
-    if (!pull_.telling) break;
-    const std::vector<size_t> arrived = std::exchange(pull_.arrived, {});
-    mu_.Unlock();
-    for (const size_t tensor : arrived) on_tensor(tensor);
-    mu_.Lock();
-  } while (waited.ok() &&
-           (open_.Count(&OpenAtServer::pull) > 0 || !pull_.arrived.empty()));
-  pull_.telling = false;
+  TellArrived();
+  const absl::Status waited =
+      Await(&OpenAtServer::pull, "the weights", silence);
+  on_tensor_ = nullptr;
+  const auto told = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return !telling_arrived_;
+  };
+  mu_.Await(absl::Condition(&told));
   // What still comes of it is late.
   ++request_;
   open_.EndAll(&OpenAtServer::pull);
@@ -69,6 +65,19 @@ absl::StatusOr<PullResult> ExchangeState::AwaitPull(
         "a pull ended with ", pull_.pending.size(), " blocks missing"));
   }
   return pull_.result;
+}
+
+void ExchangeState::TellArrived() {
+  if (telling_arrived_) return;  // Who tells already goes on with these.
+  telling_arrived_ = true;
+  while (on_tensor_ != nullptr && !pull_.arrived.empty()) {
+    const std::function<void(size_t)>& on_tensor = *on_tensor_;
+    const std::vector<size_t> arrived = std::exchange(pull_.arrived, {});
+    mu_.Unlock();
+    for (const size_t tensor : arrived) on_tensor(tensor);
+    mu_.Lock();
+  }
+  telling_arrived_ = false;
 }
 
 void ExchangeState::BeginPush(int64_t iteration) {
@@ -149,7 +158,6 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
         absl::StrCat("block ", block, " came with ", payload.size(),
                      " bytes instead of ", bytes));
   }
-  bool telling = false;
   {
     absl::MutexLock lock(&mu_);
     if (request != request_) return absl::OkStatus();
@@ -169,19 +177,20 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
       payload.CopyTo(dtype, pull_.early.back().values.data());
       return absl::OkStatus();
     }
-    telling = pull_.telling;
   }
   // Outside the lock, so that servers' blocks are copied in parallel. Nobody
   // reads them before Copied(), or this server's end of the pull, which both
   // come after this.
   payload.CopyTo(dtype, values.data());
-  if (telling) Copied(request, place->second.tensor);
+  Copied(request, place->second.tensor);
   return absl::OkStatus();
 }
 
 void ExchangeState::Copied(uint64_t request, size_t tensor) {
   absl::MutexLock lock(&mu_);
-  if (request == request_) pull_.Copied(tensor);
+  if (request != request_) return;
+  pull_.Copied(tensor);
+  TellArrived();
 }
 
 void ExchangeState::TakeEarly() {
@@ -266,9 +275,7 @@ bool ExchangeState::waiting() {
 absl::Status ExchangeState::Await(Kind kind, absl::string_view what,
                                   absl::Duration silence) {
   const auto over = [this, kind]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return open_.Count(kind) == 0 || !broken_.ok() ||
-           (kind == &OpenAtServer::pull && pull_.telling &&
-            !pull_.arrived.empty());
+    return open_.Count(kind) == 0 || !broken_.ok();
   };
   const absl::Time began = clock_->Now();
   absl::Duration stood_still;

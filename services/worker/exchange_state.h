@@ -45,17 +45,9 @@ class ExchangeState {
   // `clock` outlives the state.
   explicit ExchangeState(const Clock* clock = &Clock::Real()) : clock_(clock) {}
 
-  // One block: where its elements go when it is pulled.
-  struct Place {
-    absl::Span<float> values;
-    size_t server = 0;
-    size_t tensor = 0;   // That it is a part of.
-    bool pushed = true;  // Of a frozen tensor it is not.
-  };
-
   // REQUIRES: before any other call, from one thread.
   // INVALID_ARGUMENT if the block was added before.
-  absl::Status AddBlock(uint32_t block, const Place& place);
+  absl::Status AddBlock(uint32_t block, const BlockPlace& place);
   // The servers that host at least one block.
   size_t servers() const { return blocks_of_.size(); }
   bool Hosts(size_t server) const { return blocks_of_.contains(server); }
@@ -64,12 +56,12 @@ class ExchangeState {
   // with which a stream broke for good, or UNAVAILABLE once nothing has come or
   // gone for `silence`. If a server is suspended then, the message says with
   // what, and that is for good too.
-  // With `telling`, AwaitPull calls on_tensor, in the calling thread, with each
-  // tensor as soon as all its blocks have arrived, while others have not.
-  // `whole`: with the blocks that are not pushed, which never change. `ahead`:
-  // AwaitPull may follow later, or never.
-  uint64_t BeginPull(bool telling = false, bool whole = true,
-                     bool ahead = false);
+  // AwaitPull calls on_tensor with each tensor as soon as all its blocks have
+  // arrived, while others have not: in the thread that heard the last of them,
+  // one call at a time, and none once AwaitPull has returned. `whole`: with the
+  // blocks that are not pushed, which never change. `ahead`: AwaitPull may
+  // follow later, or never.
+  uint64_t BeginPull(bool whole = true, bool ahead = false);
   absl::StatusOr<PullResult> AwaitPull(
       absl::Duration silence,
       const std::function<void(size_t)>& on_tensor = nullptr);
@@ -127,8 +119,7 @@ class ExchangeState {
  private:
   using Kind = OpenExchanges::Kind;
 
-  // Waits for all servers to end it, for a tensor that somebody wants to hear
-  // of, or for what makes waiting useless.
+  // Waits for all servers to end it, or for what makes waiting useless.
   absl::Status Await(Kind kind, absl::string_view what, absl::Duration silence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Why nothing comes.
@@ -137,6 +128,9 @@ class ExchangeState {
   // Calls on_taken_ if there is one and no server is waited for. Unlocks
   // meanwhile.
   void TellTaken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Calls on_tensor_, if there is one, with what has arrived. Unlocks
+  // meanwhile.
+  void TellArrived() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A block of the open pull lies where it belongs.
   void Copied(uint64_t request, size_t tensor) ABSL_LOCKS_EXCLUDED(mu_);
   // The pull is waited for from now on: brings what was laid aside to where it
@@ -144,9 +138,9 @@ class ExchangeState {
   void TakeEarly() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Clock* const clock_;
-  absl::flat_hash_map<uint32_t, Place> places_;    // Constant once used.
-  absl::flat_hash_map<size_t, size_t> blocks_of_;  // By server; the same.
-  std::vector<size_t> blocks_in_;                  // By tensor; the same.
+  absl::flat_hash_map<uint32_t, BlockPlace> places_;  // Constant once used.
+  absl::flat_hash_map<size_t, size_t> blocks_of_;     // By server; the same.
+  std::vector<size_t> blocks_in_;                     // By tensor; the same.
 
   absl::Mutex mu_;
   OpenExchanges open_ ABSL_GUARDED_BY(mu_);
@@ -155,6 +149,8 @@ class ExchangeState {
 
   uint64_t request_ ABSL_GUARDED_BY(mu_) = 0;
   OpenPull pull_ ABSL_GUARDED_BY(mu_);
+  const std::function<void(size_t)>* on_tensor_ ABSL_GUARDED_BY(mu_) = nullptr;
+  bool telling_arrived_ ABSL_GUARDED_BY(mu_) = false;  // It is being called.
   absl::Status pulls_ended_ ABSL_GUARDED_BY(mu_);
 
   std::vector<uint32_t> refused_ ABSL_GUARDED_BY(mu_);  // Blocks.

@@ -12,6 +12,14 @@
 
 namespace paceline {
 
+// One block: where its elements go when it is pulled.
+struct BlockPlace {
+  absl::Span<float> values;
+  size_t server = 0;
+  size_t tensor = 0;   // That it is a part of.
+  bool pushed = true;  // Of a frozen tensor it is not.
+};
+
 // What one pull has brought, from all servers.
 struct PullResult {
   uint64_t bytes = 0;     // Payload.
@@ -33,7 +41,6 @@ struct OpenPull {
     if (--left_in[tensor] == 0) arrived.push_back(tensor);
   }
 
-  bool telling = false;                   // Of each tensor that has arrived.
   bool ahead = false;                     // Nobody waits for it yet.
   absl::flat_hash_set<uint32_t> pending;  // Blocks that have not come.
   absl::flat_hash_set<uint32_t> again;    // Had come, and may by a new stream.

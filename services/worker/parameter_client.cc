@@ -194,17 +194,15 @@ absl::StatusOr<PullResult> ParameterClient::PullSnapshot(int64_t snapshot) {
 
 absl::StatusOr<PullResult> ParameterClient::RunPull(
     v1::Pull pull, const std::function<void(size_t)>& on_tensor) {
-  SendPull(std::move(pull), state_.BeginPull(/*telling=*/on_tensor != nullptr,
-                                             /*whole=*/!whole_));
+  SendPull(std::move(pull), state_.BeginPull(/*whole=*/!whole_));
   return AwaitAhead(on_tensor);
 }
 
 void ParameterClient::PullAhead(int64_t closing) {
   v1::Pull pull;
   pull.set_closing(closing);
-  SendPull(std::move(pull), state_.BeginPull(/*telling=*/true,
-                                             /*whole=*/!whole_,
-                                             /*ahead=*/true));
+  SendPull(std::move(pull),
+           state_.BeginPull(/*whole=*/!whole_, /*ahead=*/true));
 }
 
 void ParameterClient::SendPull(v1::Pull pull, uint64_t request) {

@@ -264,20 +264,26 @@ void ProgramComputation::ParameterArrived(size_t tensor) {
                               ? 1
                               : std::clamp(arenas_->weights_bytes() / kPieces,
                                            kLeastPiece, kMostPiece);
-  if (bytes >= enough && telling_.ok()) telling_ = SendWeights(end);
+  if (bytes < enough || !telling_.ok()) return;
+  telling_ = life_.Tell(WeightsFrame(RunUntil(end)), {.stopped = stopped_});
+  if (telling_.ok()) told_ = end;
 }
 
 absl::Status ProgramComputation::ParametersChanged() {
   pulled_ = true;
   // An evaluation's are told behind its order.
   if (!step_.has_value()) return absl::OkStatus();
-  PACELINE_RETURN_IF_ERROR(telling_);
+  // Of a program that has gone, sending says how.
+  if (OfPatience(telling_)) return telling_;
   return SendWeights(attach_.tensors.size());
 }
 
+TensorRun ProgramComputation::RunUntil(size_t end) const {
+  return {static_cast<uint32_t>(told_), static_cast<uint32_t>(end)};
+}
+
 absl::Status ProgramComputation::SendWeights(size_t end) {
-  const TensorRun run = {static_cast<uint32_t>(told_),
-                         static_cast<uint32_t>(end)};
+  const TensorRun run = RunUntil(end);
   if (run.first == run.end) return absl::OkStatus();
   told_ = end;
   return Send(WeightsFrame(run));

@@ -88,6 +88,8 @@ class ProgramComputation final : public Computation {
   absl::Status SendStep(ProgramStep like, const SampleRange& range,
                         absl::Span<const SampleRange> reserved);
   absl::Status SendLots(const SampleLots::Notice& notice);
+  // What the program has not been told of, up to `end`.
+  TensorRun RunUntil(size_t end) const;
   absl::Status SendWeights(size_t end);
   // The answer to the step that was dropped.
   absl::Status AwaitAbandoned();

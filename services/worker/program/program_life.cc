@@ -105,6 +105,11 @@ absl::Status ProgramLife::Send(absl::string_view frame,
   return Died(where);
 }
 
+absl::Status ProgramLife::Tell(absl::string_view frame,
+                               const ProgramPatience& patience) {
+  return connection_->Send(frame, patience);
+}
+
 absl::StatusOr<ProgramFrame> ProgramLife::Receive(
     const ProgramPatience& patience, absl::string_view where) {
   absl::StatusOr<ProgramFrame> frame = connection_->Receive(patience);

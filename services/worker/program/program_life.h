@@ -36,6 +36,9 @@ class ProgramLife {
   absl::Status Send(absl::string_view frame, const ProgramPatience& patience,
                     absl::string_view where,
                     absl::Span<const int> descriptors = {});
+  // For threads that must not wait for how a program ended: UNAVAILABLE if it
+  // has gone, and the next Send() says more.
+  absl::Status Tell(absl::string_view frame, const ProgramPatience& patience);
   // The program's next frame, but for `failed`.
   absl::StatusOr<ProgramFrame> Receive(const ProgramPatience& patience,
                                        absl::string_view where);

@@ -75,7 +75,7 @@ TEST_F(ExchangeStateTest, KnowsTheServersThatHostSomething) {
 
 TEST_F(ExchangeStateTest, TellsOfATensorWhenAllItsBlocksAreThere) {
   for (int pull = 0; pull < 3; ++pull) {
-    const uint64_t request = state_.BeginPull(/*telling=*/true);
+    const uint64_t request = state_.BeginPull();
     EXPECT_TRUE(Bring(0, request, 10, 1).ok());
     EXPECT_TRUE(Bring(0, request, 11, 1).ok());
     std::vector<size_t> told;
@@ -92,10 +92,32 @@ TEST_F(ExchangeStateTest, TellsOfATensorWhenAllItsBlocksAreThere) {
   }
 }
 
+TEST_F(ExchangeStateTest, TellsOfATensorWhereItsLastBlockIsHeard) {
+  const uint64_t request = state_.BeginPull();
+  std::vector<std::pair<size_t, std::thread::id>> told;
+  std::thread stream([&] {
+    EXPECT_TRUE(Eventually([&] { return state_.waiting(); }));
+    EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+    EXPECT_TRUE(Bring(0, request, 11, 1).ok());
+    // Not when somebody else has woken up.
+    EXPECT_THAT(told,
+                ElementsAre(std::pair(size_t{1}, std::this_thread::get_id())));
+    state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
+    EXPECT_TRUE(Bring(2, request, 20, 1).ok());
+    state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+  });
+  const auto pulled = state_.AwaitPull(kLong, [&](size_t tensor) {
+    told.emplace_back(tensor, std::this_thread::get_id());
+  });
+  EXPECT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(told.size(), 2u);
+  stream.join();
+}
+
 TEST_F(ExchangeStateTest, TellsNothingOfAPullThatIsOver) {
-  const uint64_t old = state_.BeginPull(/*telling=*/true);
+  const uint64_t old = state_.BeginPull();
   EXPECT_TRUE(Bring(0, old, 10, 1).ok());
-  const uint64_t request = state_.BeginPull(/*telling=*/true);
+  const uint64_t request = state_.BeginPull();
   EXPECT_TRUE(Bring(2, old, 20, 1).ok());
   EXPECT_TRUE(Bring(0, request, 11, 1).ok());
   std::vector<size_t> told;
@@ -123,8 +145,7 @@ TEST_F(ExchangeStateTest, TimeInWhichTheProcessStandsStillIsNoSilence) {
 }
 
 TEST_F(ExchangeStateTest, WhatComesAheadIsLaidAsideUntilItIsAwaited) {
-  const uint64_t request =
-      state_.BeginPull(/*telling=*/true, /*whole=*/true, /*ahead=*/true);
+  const uint64_t request = state_.BeginPull(/*whole=*/true, /*ahead=*/true);
   EXPECT_TRUE(Bring(0, request, 10, 1).ok());
   EXPECT_TRUE(Bring(0, request, 11, 2).ok());
   state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration());
@@ -144,15 +165,13 @@ TEST_F(ExchangeStateTest, WhatComesAheadIsLaidAsideUntilItIsAwaited) {
 }
 
 TEST_F(ExchangeStateTest, NobodyNeedsToHearOfTensorsThatCameAhead) {
-  BringAll(state_.BeginPull(/*telling=*/true, /*whole=*/true, /*ahead=*/true),
-           4);
+  BringAll(state_.BeginPull(/*whole=*/true, /*ahead=*/true), 4);
   EXPECT_TRUE(state_.AwaitPull(kLong).ok());
   EXPECT_THAT(values_, Each(4));
 }
 
 TEST_F(ExchangeStateTest, APullThatNobodyAwaitsChangesNothing) {
-  BringAll(state_.BeginPull(/*telling=*/true, /*whole=*/true, /*ahead=*/true),
-           1);
+  BringAll(state_.BeginPull(/*whole=*/true, /*ahead=*/true), 1);
   const uint64_t request = state_.BeginPull();
   EXPECT_THAT(values_, Each(0));
   BringAll(request, 2);
@@ -162,8 +181,7 @@ TEST_F(ExchangeStateTest, APullThatNobodyAwaitsChangesNothing) {
 
 // What had come lies aside, and comes once more.
 TEST_F(ExchangeStateTest, AStreamMayBreakWhileAPullIsAhead) {
-  const uint64_t request =
-      state_.BeginPull(/*telling=*/true, /*whole=*/true, /*ahead=*/true);
+  const uint64_t request = state_.BeginPull(/*whole=*/true, /*ahead=*/true);
   EXPECT_TRUE(Bring(0, request, 10, 1).ok());
   state_.Suspended(0, absl::UnavailableError("broken"));
   EXPECT_EQ(state_.Resumed(0).pull, request);
@@ -174,8 +192,7 @@ TEST_F(ExchangeStateTest, AStreamMayBreakWhileAPullIsAhead) {
 
 TEST_F(ExchangeStateTest, ThePushIsAwaitedWhateverComesAhead) {
   state_.BeginPush(1);
-  const uint64_t request =
-      state_.BeginPull(/*telling=*/true, /*whole=*/true, /*ahead=*/true);
+  const uint64_t request = state_.BeginPull(/*whole=*/true, /*ahead=*/true);
   BringAll(request, 1);
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
 }
@@ -506,7 +523,7 @@ TEST_F(ExchangeStateTest, WhatIsOpenAtASuspendedServerIsAskedAgain) {
 }
 
 TEST_F(ExchangeStateTest, ABlockThatHadComeIsLeftAsItIs) {
-  const uint64_t request = state_.BeginPull(/*telling=*/true);
+  const uint64_t request = state_.BeginPull();
   EXPECT_TRUE(Bring(0, request, 10, 1).ok());
   EXPECT_TRUE(Bring(0, request, 11, 1).ok());
   EXPECT_TRUE(Bring(2, request, 20, 1).ok());

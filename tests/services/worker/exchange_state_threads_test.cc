@@ -113,7 +113,7 @@ TEST_F(ExchangeStateThreadsTest, PullsAheadAreWholeAndLeaveTheArraysAlone) {
     const auto value = static_cast<float>(iteration);
     state_.BeginPush(iteration);
     AskAll({.push = iteration});
-    AskAll({.pull = state_.BeginPull(/*telling=*/true, /*whole=*/true,
+    AskAll({.pull = state_.BeginPull(/*whole=*/true,
                                      /*ahead=*/true),
             .value = value});
     uint32_t told = 0;
