@@ -10,59 +10,25 @@ column says how many messages an iteration waits for, one after the other.
 """
 
 import argparse
-import json
 import pathlib
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 
-sys.path.insert(
-    0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
-
-from job_commands import JobCommands  # noqa: E402
-from real_cluster import RealCluster  # noqa: E402
-from relay import Relay  # noqa: E402
-
-from local_training import print_machine, print_table, spread  # noqa: E402
+from distant_cluster import DistantCluster
+from job_commands import JobCommands
+from local_training import print_machine, print_table, spread
 
 BATCH = 8
 WORKERS = ("w0", "w1")
 
 
-class DistantCluster(RealCluster):
-    """Whose members reach each other through relays."""
-
-    def __init__(self, bin_dir: pathlib.Path, scratch: pathlib.Path) -> None:
-        self.relays: list = []
-        super().__init__(bin_dir, scratch, 0, [])
-        relay = Relay(None)
-        self.start("paceline-server", "s0", "--advertise", relay.address,
-                   "--share-memory", "false")
-        log = (self.folder / "s0.log").read_text()
-        relay.target = next(
-            json.loads(line)["address"] for line in log.splitlines()
-            if '"listening"' in line)
-        self.relays.append(relay)
-        for name in WORKERS:
-            self.start("paceline-worker", name)
-
-    def coordinator_of(self, name: str) -> str:
-        self.relays.append(Relay(self.address))
-        return self.relays[-1].address
-
-    def stop(self) -> list:
-        codes = super().stop()
-        for relay in self.relays:
-            relay.close()
-        return codes
-
-
 def measure(bin_dir: pathlib.Path, scratch: pathlib.Path, latency: float,
             iterations: int) -> float:
     """Milliseconds of an iteration."""
-    cluster = DistantCluster(bin_dir, scratch)
+    cluster = DistantCluster(bin_dir, scratch,
+                             [(name, ()) for name in WORKERS])
     try:
         commands = JobCommands(bin_dir, scratch, cluster.address)
         commands.create(

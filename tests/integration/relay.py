@@ -6,6 +6,7 @@ import threading
 
 LONG = 30  # Seconds; ends only what would hang.
 CHUNK = 1 << 14  # Bytes forwarded at once.
+SHORTEST_WAIT = 1e-3  # Seconds.
 CHUNKS_AHEAD = 256  # On their way in one direction, where there is a delay.
 
 
@@ -140,14 +141,17 @@ class Relay:
                 await coming.put((self.loop.time() + self.latency, data))
 
         taking = asyncio.ensure_future(take_in())
+        free = 0.0  # When the last bit of what came before is through.
         try:
             while True:
                 due, data = await coming.get()
                 if not data:
                     return
-                wait = max(0, due - self.loop.time())
-                wait += len(data) / self.rate if self.rate else 0
-                if wait > 0:
+                rate = self.rate
+                free = max(free, due) + (len(data) / rate if rate else 0)
+                wait = free - self.loop.time()
+                # A shorter one is made good by the next.
+                if wait > SHORTEST_WAIT:
                     await asyncio.wait([self.closed], timeout=wait)
                 writer.write(data)
                 await writer.drain()
