@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
+#include "common/job/metric_target.h"
 #include "common/status.h"
 #include "services/cli/compared_runs.h"
 #include "services/cli/plot/plot_page.h"
@@ -29,12 +30,13 @@ absl::Status TakeTraining(const SimulateOptions& options,
   result.accuracy = training.accuracy();
   result.refused_blocks = training.refused_blocks();
   const StopConditions& stop = options.cluster.settings.stop;
+  std::optional<MetricTarget> target = stop.target;
   if (!options.target_accuracies.empty()) {
-    result.seconds_to_target = SecondsToTarget(
-        result.accuracy, AccuracyTarget(options.target_accuracies.front()));
-  } else if (stop.target.has_value()) {
-    result.seconds_to_target = SecondsToTarget(result.accuracy, *stop.target);
+    target = AccuracyTarget(options.target_accuracies.front());
   }
+  if (!target.has_value()) return absl::OkStatus();
+  result.target = FormatMetricTarget(*target);
+  result.seconds_to_target = SecondsToTarget(result.accuracy, *target);
   return absl::OkStatus();
 }
 

@@ -149,6 +149,7 @@ Json SimulationRun(const SimulationResult& result) {
               {"waiting_share", result.WaitingShare()},
               {"gap", QuantilesJson(result.gap)},
               {"staleness", QuantilesJson(result.staleness)}};
+  if (!result.target.empty()) run["target"] = result.target;
   run["accuracy"] = AccuracyJson(result.accuracy);
   run["switches"] = Json::array();
   for (const SwitchResult& done : result.switches) {

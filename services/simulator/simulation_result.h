@@ -63,6 +63,7 @@ struct SimulationResult {
 
   // Of a run that trained (VirtualTraining); else as they are here.
   std::vector<AccuracyPoint> accuracy;
+  std::string target;  // "accuracy>=0.9"; empty: the run has none.
   std::optional<double> seconds_to_target;
   int64_t refused_blocks = 0;
 

@@ -145,10 +145,9 @@ std::vector<TriedRule> Untried(const CompareOptions& options) {
 
 // A run's document, as the table and JSON have it.
 Json DocumentOf(const FinishedRun& finished, const PlannedRun& planned,
-                const GridPoint& point, const std::string& target) {
+                const GridPoint& point) {
   Json run = SimulationRun(finished.result);
   SetTargets(finished.targets, run);
-  if (!target.empty()) run["target"] = target;
   run["seed"] = planned.seed;
   run["learning_rate"] = point.learning_rate;
   run["momentum"] = MomentumJson(point.momentum);
@@ -210,10 +209,8 @@ struct Results {
   absl::Status status;           // The first failure.
 };
 
-// `target`: that of --target.
 Results Simulated(const CompareOptions& options,
                   const std::vector<PlannedRun>& planned,
-                  const std::string& target,
                   const std::function<void(const FinishedRun&)>& ended) {
   Results results = {.tried = Untried(options)};
   const size_t all = results.tried.size();
@@ -229,7 +226,7 @@ Results Simulated(const CompareOptions& options,
     }
     const size_t option = i % all;
     results.runs.push_back(DocumentOf(
-        *run, planned[i], options.grid[option % options.grid.size()], target));
+        *run, planned[i], options.grid[option % options.grid.size()]));
     results.tried[option].runs.runs.push_back(results.runs.back());
     if (planned[i].draws) results.drawn[option] = std::move(run->drawn);
   }
@@ -317,8 +314,8 @@ absl::StatusOr<SimulateOutput> RunCompare(
   PlotFile plot;
   PACELINE_RETURN_IF_ERROR(plot.Open("--plot", options.simulate.plot));
   const std::vector<PlannedRun> planned = PlanComparison(options);
-  Results results = Simulated(options, planned, flags.target,
-                              NoteTo(options, planned, note, now));
+  Results results =
+      Simulated(options, planned, NoteTo(options, planned, note, now));
   const Comparison comparison = Compare(
       std::move(results.tried), options.grid.size(), options.at_seconds);
   SimulateOutput output;

@@ -112,6 +112,18 @@ TEST(RunSimulateTest, TrainsAndNotesEachRun) {
   EXPECT_EQ(output->text, Output(flags).text);  // The same on every run.
 }
 
+TEST(RunSimulateTest, NamesATargetThatIsNoAccuracy) {
+  SimulateFlags flags;
+  flags.iteration_times = "1,4";
+  flags.train = "logreg";
+  flags.data = "synthetic:tiny";
+  flags.target = "loss<=2.4";
+  flags.paradigms = {"bsp", "asp"};
+  EXPECT_THAT(Output(flags).text, HasSubstr(" reached loss<=2.4 "));
+  flags.output = "json";
+  EXPECT_EQ(Json::parse(Output(flags).text)["runs"][0]["target"], "loss<=2.4");
+}
+
 TEST(RunSimulateTest, MeasuresTheSecondsToEachTarget) {
   SimulateFlags flags;
   flags.iteration_times = "1,4";
