@@ -17,6 +17,7 @@
 #include "common/connections/door.h"
 #include "common/flag_checks.h"
 #include "common/job/duration.h"
+#include "common/kept_memory.h"
 #include "common/lane/lane_door.h"
 #include "common/log/log.h"
 #include "common/metrics/series.h"
@@ -308,6 +309,7 @@ int main(int argc, char** argv) {
                                          paceline::SecurityFlags::Sides::kBoth);
   CLI11_PARSE(app, argc, argv);
 
+  paceline::KeepFreedMemory();
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::KeepLogLines(&paceline::ProcessLog());
   paceline::StartLogging("server " + options.name);
