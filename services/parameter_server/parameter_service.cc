@@ -35,10 +35,11 @@ grpc::Slice WeightsSlice(const std::shared_ptr<const BlockState>& state,
   if (dtype == DType::kF32) {
     return BorrowSlice(BytesOf({state->weights(), state->size()}), state);
   }
-  auto converted =
-      std::make_shared<std::vector<char>>(EncodedSize(dtype, state->size()));
-  ConvertFromF32(dtype, state->weights(), state->size(), converted->data());
-  const absl::string_view bytes(converted->data(), converted->size());
+  const size_t size = EncodedSize(dtype, state->size());
+  // Nothing is written but what is converted.
+  auto converted = std::make_shared_for_overwrite<char[]>(size);
+  ConvertFromF32(dtype, state->weights(), state->size(), converted.get());
+  const absl::string_view bytes(converted.get(), size);
   return BorrowSlice(bytes, std::move(converted));
 }
 

@@ -52,7 +52,8 @@ absl::StatusOr<std::unique_ptr<BuiltinComputation>> BuiltinComputation::Create(
       Model::Create(job.model(), made->data_->shape(), made->data_->classes(),
                     machine.backend.get(),
                     evaluator ? kEvaluationBatch : static_cast<int>(micro),
-                    wire));
+                    // Where the client reads the device's memory it converts.
+                    machine.backend->host_visible() ? DType::kF32 : wire));
   PACELINE_RETURN_IF_ERROR(machine.model->Initialize(job.seed()));
   // Where the device reads any memory, the loader finds its own.
   if (evaluator || machine.backend->host_visible()) return made;
@@ -98,6 +99,7 @@ TensorArrays BuiltinComputation::Arrays() {
     arrays.kinds.push_back(model().tensors()[i].kind);
   }
   arrays.owner = machine_;
+  arrays.unconverted = model().host_visible();
   return arrays;
 }
 

@@ -32,7 +32,8 @@ class BuiltinComputation final : public Computation {
  public:
   // Errors as LoadDataset, MakeBackend and Model::Create give them;
   // INVALID_ARGUMENT also for an impossible batch size or precision. `wire`:
-  // what gradients are in memory (HeldAs()).
+  // what gradients are in memory (HeldAs()) once they come from a device. Where
+  // the host sees the device's memory they stay fp32.
   static absl::StatusOr<std::unique_ptr<BuiltinComputation>> Create(
       const v1::JobSpec& job, DType wire, bool evaluator, const TaskHost& host);
 

@@ -20,6 +20,14 @@ namespace {
 // Of a lease, for all servers together.
 constexpr double kDialPart = 0.75;
 
+// The floats in that format, in `bytes`.
+absl::string_view Convert(DType format, absl::Span<const float> floats,
+                          std::vector<char>& bytes) {
+  bytes.resize(EncodedSize(format, floats.size()));
+  ConvertFromF32(format, floats.data(), floats.size(), bytes.data());
+  return {bytes.data(), bytes.size()};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
@@ -83,11 +91,13 @@ ParameterClient::ParameterClient(TensorArrays arrays, const Options& options)
     : arrays_(std::move(arrays)),
       options_(options),
       pieces_(arrays_.parameters.size()),
-      feedback_(std::make_shared<ErrorFeedback>()) {
+      feedback_(std::make_shared<ErrorFeedback>()),
+      converted_(std::make_shared<ConvertedBlocks>()) {
+  const DType held = arrays_.GradientsAs(options_.wire);
   for (size_t i = 0; i < pieces_.size(); ++i) {
     CHECK(!arrays_.IsPushed(i) ||
           arrays_.gradients[i].size() ==
-              EncodedSize(HeldAs(options_.wire), arrays_.parameters[i].size()));
+              EncodedSize(held, arrays_.parameters[i].size()));
   }
 }
 
@@ -237,7 +247,7 @@ void ParameterClient::BeginPush(const v1::PushBlock& header) {
 
 void ParameterClient::PushTensor(size_t tensor) {
   if (!arrays_.IsPushed(tensor)) return;
-  const DType held = HeldAs(options_.wire);
+  const DType held = arrays_.GradientsAs(options_.wire);
   const DType pushed = arrays_.PushedAs(tensor, options_.wire);
   for (const Piece& piece : pieces_[tensor]) {
     v1::Frame frame;
@@ -247,12 +257,17 @@ void ParameterClient::PushTensor(size_t tensor) {
     absl::string_view gradient = arrays_.gradients[tensor].substr(
         EncodedSize(held, piece.offset), EncodedSize(held, piece.size));
     std::shared_ptr<const void> owner = arrays_.owner;
-    if (pushed == DType::kInt8) {
-      const auto* const floats =
-          reinterpret_cast<const float*>(gradient.data());
-      gradient = feedback_->Encode(piece.block,
-                                   {floats, static_cast<size_t>(piece.size)});
-      owner = feedback_;
+    if (pushed != held) {
+      const absl::Span<const float> floats(
+          reinterpret_cast<const float*>(gradient.data()),
+          static_cast<size_t>(piece.size));
+      if (pushed == DType::kInt8) {
+        gradient = feedback_->Encode(piece.block, floats);
+        owner = feedback_;
+      } else {
+        gradient = Convert(pushed, floats, (*converted_)[piece.block]);
+        owner = converted_;
+      }
     }
     ++pushed_.blocks;
     pushed_.bytes += gradient.size();

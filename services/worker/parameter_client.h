@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -30,9 +31,16 @@ namespace paceline {
 // where they are, and alive, as long as `owner` is held.
 struct TensorArrays {
   std::vector<absl::Span<float>> parameters;
-  std::vector<absl::string_view> gradients;  // HeldAs() the job's wire format.
+  std::vector<absl::string_view> gradients;  // In the format of GradientsAs().
   std::shared_ptr<const void> owner;
   std::vector<TensorKind> kinds = {};  // Empty: all are trained.
+  // The gradients are fp32, and the client converts them, each block just
+  // before it leaves. Otherwise whoever computes them has done that.
+  bool unconverted = false;
+
+  DType GradientsAs(DType wire) const {
+    return unconverted ? DType::kF32 : HeldAs(wire);
+  }
 
   TensorKind KindOf(size_t tensor) const {
     return kinds.empty() ? TensorKind::kTrained : kinds[tensor];
@@ -52,6 +60,10 @@ struct PushResult {
   uint32_t blocks_refused = 0;
   uint64_t bytes = 0;  // Payload.
 };
+
+// Gradients that the client has converted, by block; they stay until the next
+// push of the block.
+using ConvertedBlocks = absl::flat_hash_map<uint32_t, std::vector<char>>;
 
 // One worker's links to the servers of a job's parameters: one to each shard's
 // primary, for a whole assignment. A stream that breaks is dialled again, be it
@@ -89,8 +101,8 @@ class ParameterClient {
   // all: after a whole one the coordinator calls a worker stuck. Streams to
   // those that cannot be reached then are broken for good, with gRPC's reason.
   // INVALID_ARGUMENT if the shards' blocks do not cover `arrays` exactly.
-  // REQUIRES: a gradient that is pushed has as many elements of HeldAs(wire) as
-  // its parameter has, and is aligned as they are.
+  // REQUIRES: a gradient that is pushed has as many elements of
+  // GradientsAs(wire) as its parameter has, and is aligned as they are.
   static absl::StatusOr<std::unique_ptr<ParameterClient>> Connect(
       const v1::BeginJob& begin, TensorArrays arrays, const Options& options);
 
@@ -180,6 +192,7 @@ class ParameterClient {
   v1::PushBlock push_;
   PushResult pushed_;
   const std::shared_ptr<ErrorFeedback> feedback_;
+  const std::shared_ptr<ConvertedBlocks> converted_;
   std::atomic<int64_t> base_version_ = 0;
   bool whole_ = false;  // All has been pulled once, what is frozen too.
   ExchangeState state_;
