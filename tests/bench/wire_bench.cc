@@ -1,17 +1,15 @@
 // Push and pull of a 100 MB model through one parameter server on loopback, or
-// through shared memory, beside a raw TCP stream and a copy of the same bytes
-// in the same run: what counts is the ratio, because machines are noisy. All
-// take turns within every iteration. With a backup, a push is acknowledged once
-// a second server in the same process has it.
+// through shared memory, beside what the machine can do without gRPC
+// (wire_ceilings.h), raw streams and a copy of the same bytes in the same run:
+// what counts is the ratio, because machines are noisy. All take turns within
+// every iteration. With a backup, a push is acknowledged once a second server
+// in the same process has it.
 
 #include <benchmark/benchmark.h>
 #include <prometheus/registry.h>
-#include <sys/resource.h>
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,13 +19,16 @@
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/clock.h"
+#include "common/kept_memory.h"
 #include "common/lane/lane_door.h"
 #include "common/rpc/channel.h"
 #include "services/parameter_server/parameter_service.h"
 #include "services/parameter_server/replica_stream.h"
 #include "services/parameter_server/replication_service.h"
 #include "services/worker/parameter_client.h"
-#include "tests/bench/raw_tcp.h"
+#include "tests/bench/raw_stream.h"
+#include "tests/bench/turns.h"
+#include "tests/bench/wire_ceilings.h"
 
 namespace paceline {
 namespace {
@@ -109,13 +110,11 @@ std::unique_ptr<ReplicaStream> Replicate(Server& primary,
 struct Arrays {
   std::vector<float> weights = std::vector<float>(kBlockFloats * kBlocks);
   std::vector<float> gradient = std::vector<float>(kBlockFloats * kBlocks, 1);
-  std::vector<char> packed;  // The same as a model has it for the wire.
 };
 
 std::unique_ptr<ParameterClient> Connect(
     const Server& server, DType wire, bool lane,
     const std::shared_ptr<Arrays>& arrays) {
-  arrays->packed.resize(EncodedSize(HeldAs(wire), arrays->gradient.size()));
   v1::BeginJob begin;
   v1::Shard& shard = *begin.add_shards();
   shard.set_address(server.listening.address);
@@ -125,67 +124,76 @@ std::unique_ptr<ParameterClient> Connect(
     block.set_offset(i * kBlockFloats);
     block.set_size(kBlockFloats);
   }
-  auto client = ParameterClient::Connect(
-      begin,
-      {{absl::MakeSpan(arrays->weights)},
-       {{arrays->packed.data(), arrays->packed.size()}},
-       arrays},
-      {.incarnation = 1,
-       .wire = wire,
-       .lease = absl::Seconds(30),
-       .run = kRun,
-       .share_memory = lane});
+  auto client = ParameterClient::Connect(begin,
+                                         {{absl::MakeSpan(arrays->weights)},
+                                          {BytesOf(arrays->gradient)},
+                                          arrays,
+                                          {},
+                                          /*unconverted=*/true},
+                                         {.incarnation = 1,
+                                          .wire = wire,
+                                          .lease = absl::Seconds(30),
+                                          .run = kRun,
+                                          .share_memory = lane});
   CHECK(client.ok());
   CHECK((*client)->SetAll().ok());
   return *std::move(client);
 }
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2,
-                   values.end());
-  return values[values.size() / 2];
-}
-
-// CPU time of all threads.
-double CpuSeconds() {
-  rusage used = {};
-  CHECK(getrusage(RUSAGE_SELF, &used) == 0);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * time.tv_usec;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-// What is measured in turn, so that all see the same moments of the machine.
-class Series {
- public:
-  template <class Work>
-  void Measure(const Work& work) {
-    const absl::Time began = Clock::Real().Now();
-    const double cpu = CpuSeconds();
-    work();
-    cpu_.push_back(CpuSeconds() - cpu);
-    seconds_.push_back(absl::ToDoubleSeconds(Clock::Real().Now() - began));
-  }
-  double seconds() const { return Median(seconds_); }
-  // A clock of whole ticks: the mean of many.
-  double cpu() const {
-    return std::accumulate(cpu_.begin(), cpu_.end(), 0.0) /
-           static_cast<double>(cpu_.size());
-  }
-
- private:
-  std::vector<double> seconds_;
-  std::vector<double> cpu_;
+// What takes its turn in each iteration.
+struct Measured {
+  Turns push, pull;
+  // Without gRPC: what a receiving thread reaches that also checks and applies,
+  // or copies into the model's array.
+  Turns push_ceiling, pull_ceiling;
+  Turns raw_tcp, raw_tcp_cold, raw_unix, copy;
 };
 
-void BM_Wire(benchmark::State& state) {
-  const auto wire = static_cast<DType>(state.range(0));
+// What does not depend on our code.
+void MeasureMachine(WireCeilings& ceilings, DType wire, size_t bytes,
+                    Arrays& arrays, Measured& measured) {
+  static RawStream tcp = RawStream::Tcp();
+  static RawStream local = RawStream::Unix();
+  measured.push_ceiling.Measure([&] { ceilings.Push(wire, arrays.gradient); });
+  measured.pull_ceiling.Measure(
+      [&] { ceilings.Pull(PulledAs(wire), absl::MakeSpan(arrays.weights)); });
+  measured.raw_tcp.Measure([&] { tcp.SendHot(bytes); });
+  measured.raw_tcp_cold.Measure(
+      [&] { ceilings.Copy(arrays.gradient, absl::MakeSpan(arrays.weights)); });
+  measured.raw_unix.Measure([&] { local.SendHot(bytes); });
+  measured.copy.Measure([&] {
+    std::memcpy(arrays.weights.data(), arrays.gradient.data(), bytes);
+    benchmark::DoNotOptimize(arrays.weights.data());
+  });
+}
+
+void Report(const Measured& measured, DType wire, benchmark::State& state) {
   constexpr size_t kFloats = kBlockFloats * kBlocks;
   const auto pushed = static_cast<double>(EncodedSize(wire, kFloats));
   const auto pulled = static_cast<double>(EncodedSize(PulledAs(wire), kFloats));
+  measured.push.Report("push", pushed, state);
+  measured.pull.Report("pull", pulled, state);
+  measured.push_ceiling.Report("push_ceiling", pushed, state);
+  measured.pull_ceiling.Report("pull_ceiling", pulled, state);
+  measured.raw_tcp.Report("raw_tcp", pushed, state);
+  measured.raw_tcp_cold.Report("raw_tcp_cold", 4.0 * kFloats, state);
+  measured.raw_unix.Report("raw_unix", pushed, state);
+  measured.copy.Report("memcpy", pushed, state);
+  ReportRatio("push_of_ceiling",
+              measured.push.SpeedBeside(measured.push_ceiling), state);
+  ReportRatio("pull_of_ceiling",
+              measured.pull.SpeedBeside(measured.pull_ceiling), state);
+  ReportRatio("push_ratio", measured.push.SpeedBeside(measured.raw_tcp), state);
+  std::vector<double> pulls = measured.pull.SpeedBeside(measured.raw_tcp);
+  for (double& ratio : pulls) ratio *= pulled / pushed;
+  ReportRatio("pull_ratio", std::move(pulls), state);
+}
+
+void BM_Wire(benchmark::State& state) {
+  const auto wire = static_cast<DType>(state.range(0));
   const bool replicas = state.range(1) > 0;
   const bool lane = state.range(2) > 0;
+  KeepFreedMemory();  // As main() of a worker and of a server.
   Server server;
   Server backup(/*backup=*/true);
   const auto arrays = std::make_shared<Arrays>();
@@ -195,36 +203,22 @@ void BM_Wire(benchmark::State& state) {
   push.set_samples(1);
   push.set_weight(1);
   push.set_immediate_rate(1e-6);
-  Series pushes, pulls, raws, copies;
+  WireCeilings ceilings(kBlockFloats * kBlocks);
+  Measured measured;
   for (auto _ : state) {
     push.set_iteration(push.iteration() + 1);
-    pushes.Measure([&] {
+    measured.push.Measure([&] {
       client->BeginPush(push);
-      // As a model does it before it says that a tensor is ready.
-      ConvertFromF32(HeldAs(wire), arrays->gradient.data(),
-                     arrays->gradient.size(), arrays->packed.data());
       client->PushTensor(0);
       CHECK(client->FinishPush().ok());
     });
-    pulls.Measure([&] { CHECK(client->Pull(0).ok()); });
-    raws.Measure([&] { RawTcpSeconds(static_cast<size_t>(pushed)); });
-    copies.Measure([&] {
-      std::memcpy(arrays->weights.data(), arrays->gradient.data(),
-                  static_cast<size_t>(pushed));
-      benchmark::DoNotOptimize(arrays->weights.data());
-    });
+    measured.pull.Measure([&] { CHECK(client->Pull(0).ok()); });
+    MeasureMachine(ceilings, wire, EncodedSize(wire, kBlockFloats * kBlocks),
+                   *arrays, measured);
   }
   state.SetLabel(absl::StrCat(DTypeName(wire), lane ? ", shared memory" : "",
                               replicas ? ", a backup" : ""));
-  state.counters["push_GBps"] = pushed / pushes.seconds() / 1e9;
-  state.counters["pull_GBps"] = pulled / pulls.seconds() / 1e9;
-  state.counters["raw_tcp_GBps"] = pushed / raws.seconds() / 1e9;
-  state.counters["memcpy_GBps"] = pushed / copies.seconds() / 1e9;
-  state.counters["push_ratio"] = raws.seconds() / pushes.seconds();
-  state.counters["pull_ratio"] =
-      raws.seconds() / pulls.seconds() * pulled / pushed;
-  state.counters["push_cpu_s_per_GB"] = 1e9 * pushes.cpu() / pushed;
-  state.counters["pull_cpu_s_per_GB"] = 1e9 * pulls.cpu() / pulled;
+  Report(measured, wire, state);
 }
 BENCHMARK(BM_Wire)
     ->ArgsProduct({{static_cast<int>(DType::kF32),
