@@ -76,6 +76,12 @@ float ScaleAt(const char* bytes) {
   return scale;
 }
 
+// Whether whatever a group of that scale stands for is.
+bool IsFinite(float scale) {
+  const uint32_t magnitude = std::bit_cast<uint32_t>(scale) & 0x7fffffffu;
+  return magnitude <= std::bit_cast<uint32_t>(kMostScale);
+}
+
 }  // namespace
 
 void DecodeInt8(const char* bytes, size_t count, float* out) {
@@ -118,11 +124,26 @@ void EncodeInt8(const float* values, const float* residual, size_t count,
 bool Int8Finite(const char* bytes, size_t count) {
   bool finite = true;
   ForEachGroup(count, bytes, [&](size_t, size_t, const char* group) {
-    const uint32_t magnitude =
-        std::bit_cast<uint32_t>(ScaleAt(group)) & 0x7fffffffu;
-    finite = finite && magnitude <= std::bit_cast<uint32_t>(kMostScale);
+    finite = finite && IsFinite(ScaleAt(group));
   });
   return finite;
+}
+
+double Int8SquareSum(const char* bytes, size_t count) {
+  bool finite = true;
+  double sum = 0;
+  ForEachGroup(count, bytes, [&](size_t, size_t n, const char* group) {
+    const float scale = ScaleAt(group);
+    finite = finite && IsFinite(scale);
+    const char* const integers = group + sizeof(scale);
+    int32_t squares = 0;  // At most 2^22.
+    for (size_t i = 0; i < n; ++i) {
+      const int32_t integer = static_cast<int8_t>(integers[i]);
+      squares += integer * integer;
+    }
+    sum += double{scale} * double{scale} * squares;
+  });
+  return finite ? sum : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace paceline

@@ -51,6 +51,10 @@ void EncodeInt8(const float* values, const float* residual, size_t count,
 // wrote them.
 bool Int8Finite(const char* bytes, size_t count);
 
+// The sum of the squares of all that the bytes of `count` floats stand for; an
+// infinity where Int8Finite() says no.
+double Int8SquareSum(const char* bytes, size_t count);
+
 }  // namespace paceline
 
 #endif  // PACELINE_COMMON_TENSOR_INT8_GROUPS_H_

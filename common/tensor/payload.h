@@ -62,6 +62,10 @@ class Payload {
   // Whether no element is an infinity or a NaN.  REQUIRES: as VisitRuns.
   bool AllFinite(DType dtype) const;
 
+  // The sum of the squares of all elements; nothing if AllFinite() is false.
+  // REQUIRES: as VisitRuns.
+  std::optional<double> SquareSum(DType dtype) const;
+
  private:
   static constexpr size_t kTile = 1024;  // Elements, in whole units.
 

@@ -149,7 +149,8 @@ class CommandRunner {
                           const v1::ServerCommand& command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Closed(const ShardId& id, uint64_t hosting,
-              const v1::ServerCommand& command, const absl::Status& outcome);
+              const v1::ServerCommand& command, const absl::Status& outcome,
+              v1::CommandDone done);
   absl::Status Write(const ShardId& id, const std::shared_ptr<JobShard>& job,
                      const v1::ServerCommand& command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

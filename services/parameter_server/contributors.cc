@@ -32,6 +32,7 @@ absl::StatusOr<std::optional<PushOutcome>> Contributor::Begin(
     taken_ = 0;
     samples_ = samples;
     refused_.clear();
+    square_ = 0;
   }
   Taking& block = taking_[index];
   if (block.iteration == iteration) return Outcome();
@@ -63,7 +64,7 @@ std::shared_ptr<const BlockState> Contributor::Kept(uint32_t index) {
 }
 
 PushOutcome Contributor::Finish(int64_t iteration, uint32_t index, uint32_t id,
-                                bool refused) {
+                                std::optional<double> square) {
   absl::MutexLock lock(&mu_);
   CHECK(busy_ > 0 && taking_[index].busy);
   taking_[index].iteration = iteration;
@@ -71,7 +72,12 @@ PushOutcome Contributor::Finish(int64_t iteration, uint32_t index, uint32_t id,
   // acknowledgement of this one no longer asks about it.
   if (iteration != iteration_) return {};
   ++taken_;
-  if (refused) refused_.push_back(id);
+  if (!square.has_value()) refused_.push_back(id);
+  if (square_.has_value() && square.has_value()) {
+    *square_ += *square;
+  } else {
+    square_.reset();
+  }
   return Outcome();
 }
 
@@ -113,6 +119,7 @@ void Contributor::Replay(uint32_t index, uint32_t id, const TakenBlock& taken) {
   block.iteration = taken.iteration;
   if (taken.iteration != iteration_) return;
   ++taken_;
+  square_.reset();  // The primary has measured it.
   if (taken.refused) refused_.push_back(id);
 }
 
@@ -152,7 +159,9 @@ FencedPush Contributor::Fence() {
 }
 
 PushOutcome Contributor::Outcome() const {
-  PushOutcome outcome{.complete = taken_ == pushed_, .refused = refused_};
+  PushOutcome outcome{.complete = taken_ == pushed_,
+                      .refused = refused_,
+                      .gradient_square = square_};
   std::sort(outcome.refused.begin(), outcome.refused.end());
   return outcome;
 }

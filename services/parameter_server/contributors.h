@@ -24,6 +24,10 @@ struct PushOutcome {
   bool complete = false;
   // The ids of its blocks refused so far because a value was not finite.
   std::vector<uint32_t> refused;
+  // The sum of the squares of the iteration's gradient, as far as it was taken
+  // here. Nothing: it is not known, because a block was refused or has come by
+  // way of another server.
+  std::optional<double> gradient_square = std::nullopt;
 };
 
 // What had been taken of an incarnation when it was fenced.
@@ -79,8 +83,10 @@ class Contributor {
   std::shared_ptr<const BlockState> Kept(uint32_t index);
 
   // The block has been applied, or refused as a whole; `id` names it outside.
+  // `square` is the sum of the squares of its gradient, 0 of other values;
+  // nothing: it was refused.
   PushOutcome Finish(int64_t iteration, uint32_t index, uint32_t id,
-                     bool refused);
+                     std::optional<double> square);
 
   // All that is to be done about the block is done.
   void End(uint32_t index);
@@ -125,6 +131,8 @@ class Contributor {
   bool fenced_ ABSL_GUARDED_BY(mu_) = false;
   uint32_t samples_ ABSL_GUARDED_BY(mu_) = 0;           // Of iteration_.
   std::vector<uint32_t> refused_ ABSL_GUARDED_BY(mu_);  // Of iteration_.
+  // Of iteration_; nothing once it cannot be known.
+  std::optional<double> square_ ABSL_GUARDED_BY(mu_);
   PulledBlocks kept_ ABSL_GUARDED_BY(mu_);
   uint64_t kept_for_ ABSL_GUARDED_BY(mu_) = 0;  // The request.
   // Allocated by the first push, freed by the fence.

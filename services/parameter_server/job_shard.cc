@@ -251,9 +251,10 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
   Gradient gradient{dtype, &payload};
   std::shared_ptr<std::vector<float>> compensated;
   Payload of_compensated;
-  bool finite = payload.AllFinite(dtype);
-  if (finite && push.compensation.lambda > 0 &&
-      block.config.kind == TensorKind::kTrained) {
+  const bool trained = block.config.kind == TensorKind::kTrained;
+  std::optional<double> square = trained ? payload.SquareSum(dtype) : 0;
+  bool finite = trained ? square.has_value() : payload.AllFinite(dtype);
+  if (finite && push.compensation.lambda > 0 && trained) {
     compensated = std::make_shared<std::vector<float>>(Compensated(
         block, push, payload, dtype, contributor->Kept(index).get()));
     of_compensated =
@@ -268,8 +269,9 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
     PACELINE_RETURN_IF_ERROR(
         Take(block, taken, *gradient.payload, gradient.dtype));
   }
+  if (!finite) square.reset();
   const PushOutcome outcome =
-      contributor->Finish(push.iteration, index, push.block, !finite);
+      contributor->Finish(push.iteration, index, push.block, square);
   const uint64_t following = log_.following();
   if (IsFollowed(block, following)) {
     PushEntry entry = ToEntry(taken, !finite);
@@ -317,10 +319,10 @@ std::vector<float> JobShard::Compensated(HostedBlock& block,
 }
 
 void JobShard::Apply(HostedBlock& block, const Contribution& contribution,
-                     const Payload& payload, DType dtype) {
+                     const Payload& payload, DType dtype, double* square) {
   block.state.Update([&](const BlockState& current, BlockState& next) {
     rule_.Apply(block.config.kind, block.config.tuning, contribution, payload,
-                dtype, current, next);
+                dtype, current, next, square);
   });
 }
 
@@ -378,10 +380,12 @@ ShardCounters JobShard::Counters() const {
           .snapshots = pulls_.snapshots()};
 }
 
-absl::Status JobShard::Close(int64_t closing, absl::Span<const uint64_t> rounds,
-                             double rate, std::optional<double> momentum) {
+absl::StatusOr<std::optional<MeanGradient>> JobShard::Close(
+    int64_t closing, absl::Span<const uint64_t> rounds, double rate,
+    std::optional<double> momentum) {
   if (stopped_.load()) return pulls_.status();
   PullAnswers answers;
+  std::optional<MeanGradient> mean;
   {
     absl::MutexLock lock(&closing_mu_);
     if (closing <= closing_) {
@@ -398,23 +402,24 @@ absl::Status JobShard::Close(int64_t closing, absl::Span<const uint64_t> rounds,
           absl::StrCat("closing ", closing, ": the momentum ", *momentum,
                        " is not in [0, 1)"));
     }
-    DrainRounds(rounds, rate, momentum, pulls_.WaitingFor(closing));
+    mean = DrainRounds(rounds, rate, momentum, pulls_.WaitingFor(closing));
     closing_ = closing;
     answers = pulls_.Advance(closing);
   }
   std::move(answers).Send();
-  return absl::OkStatus();
+  return mean;
 }
 
-void JobShard::DrainRounds(
+std::optional<MeanGradient> JobShard::DrainRounds(
     absl::Span<const uint64_t> rounds, double rate,
     std::optional<double> momentum,
     absl::Span<const std::shared_ptr<const EarlyBlock>> waiting) {
   const uint64_t following = log_.following();
+  MeanGradientSum mean;
   for (const auto& block : blocks_) {
     {
       absl::MutexLock order(&block->order);
-      if (DrainBlock(*block, rounds, rate, momentum) &&
+      if (DrainBlock(*block, rounds, rate, momentum, &mean) &&
           IsFollowed(*block, following)) {
         log_.Append(following, DrainEntry{block->config.id,
                                           {rounds.begin(), rounds.end()},
@@ -426,17 +431,26 @@ void JobShard::DrainRounds(
     const PulledBlock pulled{block->config.id, block->state.Read()};
     for (const auto& early : waiting) (*early)(pulled);
   }
+  return mean.Sum();
 }
 
 bool JobShard::DrainBlock(HostedBlock& block, absl::Span<const uint64_t> rounds,
-                          double rate, std::optional<double> momentum) {
+                          double rate, std::optional<double> momentum,
+                          MeanGradientSum* mean) {
   std::optional<RoundSum> gathered = block.sums.Drain(rounds);
-  if (!gathered.has_value()) return false;
+  const bool counts =
+      mean != nullptr && block.config.kind == TensorKind::kTrained;
+  if (!gathered.has_value()) {
+    if (counts) mean->Add(0, 0);
+    return false;
+  }
   Contribution contribution = rule_.Round(gathered->samples, rate);
   contribution.momentum = momentum;
+  double square = 0;
   Apply(block, contribution,
-        Payload::OfFloats(gathered->sum.get(), block.state.size()),
-        DType::kF32);
+        Payload::OfFloats(gathered->sum.get(), block.state.size()), DType::kF32,
+        counts ? &square : nullptr);
+  if (counts) mean->Add(gathered->samples, square);
   block.sums.Recycle(std::move(gathered->sum));
   return true;
 }

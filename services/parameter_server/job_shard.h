@@ -23,6 +23,7 @@
 #include "services/parameter_server/block.h"
 #include "services/parameter_server/contributors.h"
 #include "services/parameter_server/delay_compensation.h"
+#include "services/parameter_server/mean_gradient.h"
 #include "services/parameter_server/pulls.h"
 #include "services/parameter_server/replica_entry.h"
 #include "services/parameter_server/round_sums.h"
@@ -141,12 +142,13 @@ class JobShard {
   // Drains the accumulators of `rounds` and applies, block by block, their sum
   // as one update at `rate`, with that momentum if it is not the optimizer's;
   // then serves the pulls that waited for `closing`, which are told of each
-  // block early.
+  // block early. Gives what was applied to the trained blocks; nothing where
+  // that is no mean of the same samples in all of them.
   // INVALID_ARGUMENT: `closing` is not above the last, or an absurd rate or
   // momentum.
-  absl::Status Close(int64_t closing, absl::Span<const uint64_t> rounds,
-                     double rate,
-                     std::optional<double> momentum = std::nullopt);
+  absl::StatusOr<std::optional<MeanGradient>> Close(
+      int64_t closing, absl::Span<const uint64_t> rounds, double rate,
+      std::optional<double> momentum = std::nullopt);
 
   // Refuses the incarnation from now on; once this returns, nothing of it is
   // applied any more, and the answer says exactly what had been taken. Another
@@ -266,13 +268,15 @@ class JobShard {
                                         const Payload& payload, DType dtype,
                                         const BlockState* pulled);
   void Apply(HostedBlock& block, const Contribution& contribution,
-             const Payload& payload, DType dtype);
-  void DrainRounds(absl::Span<const uint64_t> rounds, double rate,
-                   std::optional<double> momentum,
-                   absl::Span<const std::shared_ptr<const EarlyBlock>> waiting);
-  // One block of them.
+             const Payload& payload, DType dtype, double* square = nullptr);
+  std::optional<MeanGradient> DrainRounds(
+      absl::Span<const uint64_t> rounds, double rate,
+      std::optional<double> momentum,
+      absl::Span<const std::shared_ptr<const EarlyBlock>> waiting);
+  // One block of them; adds to `mean`, if somebody wants to know.
   bool DrainBlock(HostedBlock& block, absl::Span<const uint64_t> rounds,
-                  double rate, std::optional<double> momentum)
+                  double rate, std::optional<double> momentum,
+                  MeanGradientSum* mean)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(block.order);
   void AppendState(HostedBlock& block, uint32_t index, uint64_t following);
 

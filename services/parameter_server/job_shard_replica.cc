@@ -211,7 +211,7 @@ absl::Status JobShard::ReplayEntry(const DrainEntry& drain) {
   HostedBlock& block = *blocks_[index];
   if (block.state.Read() == nullptr) return WrongSize(drain.block);
   absl::MutexLock order(&block.order);
-  DrainBlock(block, drain.rounds, drain.rate, drain.momentum);
+  DrainBlock(block, drain.rounds, drain.rate, drain.momentum, nullptr);
   return absl::OkStatus();
 }
 

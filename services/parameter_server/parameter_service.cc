@@ -246,6 +246,9 @@ class ParameterStream
     for (const uint32_t block : outcome.refused) {
       ack.mutable_push_ack()->add_refused(block);
     }
+    if (outcome.gradient_square.has_value()) {
+      ack.mutable_push_ack()->set_gradient_square(*outcome.gradient_square);
+    }
     // Once the backup has it, if there is one.
     const std::weak_ptr<OpenStream> weak = shared_from_this();
     job.log().WhenHeld([weak, ack = EncodeFrame(ack)] {

@@ -1,8 +1,11 @@
 #include "services/parameter_server/update_rule.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "common/check.h"
+#include "common/tensor/square_sum.h"
 #include "services/parameter_server/update_kernels.h"
 
 namespace paceline {
@@ -17,14 +20,28 @@ Arrays From(State& state, size_t i) {
           second == nullptr ? nullptr : second + i};
 }
 
-// Runs update(gradient, count, in, out) over the whole block.
+// Elements that are still in the first-level cache for the update after their
+// squares were added up.
+constexpr size_t kTile = 512;
+
+// Runs update(gradient, count, in, out) over the whole block; adds the squares
+// of the gradient to `square`, if there is one.
 template <class Kernel>
 void ForEachRun(const Payload& gradient, DType dtype, const BlockState& current,
-                BlockState& next, Kernel update) {
+                BlockState& next, Kernel update, double* square = nullptr) {
   CHECK(gradient.size() == EncodedSize(dtype, current.size()));
   gradient.VisitF32(dtype, [&](size_t first, const char* floats, size_t count) {
-    update(floats, count, From<StateIn>(current, first),
-           From<StateOut>(next, first));
+    const size_t tile = square == nullptr ? count : kTile;
+    for (size_t done = 0; done < count; done += tile) {
+      const char* const some = floats + done * sizeof(float);
+      const size_t now = std::min(tile, count - done);
+      if (square != nullptr) {
+        *square += SquareSum(DType::kF32, some, now)
+                       .value_or(std::numeric_limits<double>::infinity());
+      }
+      update(some, now, From<StateIn>(current, first + done),
+             From<StateOut>(next, first + done));
+    }
   });
 }
 
@@ -64,11 +81,12 @@ Contribution UpdateRule::Round(uint64_t samples, double rate) const {
 
 void UpdateRule::Apply(TensorKind kind, const TensorTuning& tuning,
                        const Contribution& contribution, const Payload& payload,
-                       DType dtype, const BlockState& current,
-                       BlockState& next) const {
+                       DType dtype, const BlockState& current, BlockState& next,
+                       double* square) const {
   switch (kind) {
     case TensorKind::kTrained:
-      return ApplyGradient(tuning, contribution, payload, dtype, current, next);
+      return ApplyGradient(tuning, contribution, payload, dtype, current, next,
+                           square);
     case TensorKind::kStatistic:
       return ApplyStatistic(tuning, contribution, payload, dtype, current,
                             next);
@@ -83,19 +101,20 @@ void UpdateRule::Apply(TensorKind kind, const TensorTuning& tuning,
 void UpdateRule::ApplyGradient(const TensorTuning& tuning,
                                const Contribution& contribution,
                                const Payload& gradient, DType dtype,
-                               const BlockState& current,
-                               BlockState& next) const {
+                               const BlockState& current, BlockState& next,
+                               double* square) const {
   if (optimizer_.kind == OptimizerSpec::Kind::kSgd) {
-    ApplySgd(tuning, contribution, gradient, dtype, current, next);
+    ApplySgd(tuning, contribution, gradient, dtype, current, next, square);
   } else {
-    ApplyAdam(tuning, contribution, gradient, dtype, current, next);
+    ApplyAdam(tuning, contribution, gradient, dtype, current, next, square);
   }
 }
 
 void UpdateRule::ApplySgd(const TensorTuning& tuning,
                           const Contribution& contribution,
                           const Payload& gradient, DType dtype,
-                          const BlockState& current, BlockState& next) const {
+                          const BlockState& current, BlockState& next,
+                          double* square) const {
   const double s = contribution.strength;
   const SgdTerms terms = {
       .gradient = static_cast<float>(s * contribution.gradient_scale),
@@ -112,21 +131,25 @@ void UpdateRule::ApplySgd(const TensorTuning& tuning,
         gradient, dtype, current, next,
         [&](const char* floats, size_t count, StateIn in, StateOut out) {
           delayed(terms, share, floats, count, in, out);
-        });
+        },
+        square);
   }
   const auto kernel = optimizer_.nesterov       ? NesterovUpdate
                       : optimizer_.momentum > 0 ? MomentumUpdate
                                                 : SgdUpdate;
-  ForEachRun(gradient, dtype, current, next,
-             [&](const char* floats, size_t count, StateIn in, StateOut out) {
-               kernel(terms, floats, count, in, out);
-             });
+  ForEachRun(
+      gradient, dtype, current, next,
+      [&](const char* floats, size_t count, StateIn in, StateOut out) {
+        kernel(terms, floats, count, in, out);
+      },
+      square);
 }
 
 void UpdateRule::ApplyAdam(const TensorTuning& tuning,
                            const Contribution& contribution,
                            const Payload& gradient, DType dtype,
-                           const BlockState& current, BlockState& next) const {
+                           const BlockState& current, BlockState& next,
+                           double* square) const {
   const bool decoupled = optimizer_.kind == OptimizerSpec::Kind::kAdamW;
   const double t = static_cast<double>(current.steps()) + 1;
   const double moved =
@@ -141,10 +164,12 @@ void UpdateRule::ApplyAdam(const TensorTuning& tuning,
       .correction = static_cast<float>(1 / (1 - std::pow(optimizer_.beta2, t))),
       .epsilon = static_cast<float>(optimizer_.epsilon),
       .keep = static_cast<float>(decoupled ? 1 - moved * decay : 1)};
-  ForEachRun(gradient, dtype, current, next,
-             [&](const char* floats, size_t count, StateIn in, StateOut out) {
-               AdamUpdate(terms, floats, count, in, out);
-             });
+  ForEachRun(
+      gradient, dtype, current, next,
+      [&](const char* floats, size_t count, StateIn in, StateOut out) {
+        AdamUpdate(terms, floats, count, in, out);
+      },
+      square);
 }
 
 void UpdateRule::ApplyStatistic(const TensorTuning& tuning,

@@ -77,10 +77,13 @@ class UpdateRule {
   }
 
   // Writes the state of a block of that kind after the update, by one of the
-  // rules below. REQUIRES: as these, and a kind that is not frozen.
+  // rules below. REQUIRES: as these, and a kind that is not frozen. Adds up in
+  // `square`, if there is one, the squares of the payload's elements, in the
+  // same pass; not finite if one of them is not.
   void Apply(TensorKind kind, const TensorTuning& tuning,
              const Contribution& contribution, const Payload& payload,
-             DType dtype, const BlockState& current, BlockState& next) const;
+             DType dtype, const BlockState& current, BlockState& next,
+             double* square = nullptr) const;
 
   // Writes the state after the update; `next` may be `current`.
   //   SGD: v = m * v + s * (g + wd * w);  w -= rate * v. With a delay of N the
@@ -90,8 +93,8 @@ class UpdateRule {
   // REQUIRES: `gradient` has current.size() elements.
   void ApplyGradient(const TensorTuning& tuning,
                      const Contribution& contribution, const Payload& gradient,
-                     DType dtype, const BlockState& current,
-                     BlockState& next) const;
+                     DType dtype, const BlockState& current, BlockState& next,
+                     double* square = nullptr) const;
 
   // Applies to a statistics block: stat += a * (x - stat),
   // a = 1 - (1 - momentum)^(n / B), without rate or optimizer.
@@ -108,10 +111,11 @@ class UpdateRule {
  private:
   void ApplySgd(const TensorTuning& tuning, const Contribution& contribution,
                 const Payload& gradient, DType dtype, const BlockState& current,
-                BlockState& next) const;
+                BlockState& next, double* square) const;
   void ApplyAdam(const TensorTuning& tuning, const Contribution& contribution,
                  const Payload& gradient, DType dtype,
-                 const BlockState& current, BlockState& next) const;
+                 const BlockState& current, BlockState& next,
+                 double* square) const;
   double DecayOf(const TensorTuning& tuning) const {
     return tuning.weight_decay.value_or(optimizer_.weight_decay);
   }

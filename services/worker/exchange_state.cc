@@ -84,10 +84,11 @@ void ExchangeState::BeginPush(int64_t iteration) {
   absl::MutexLock lock(&mu_);
   open_.Begin(&OpenAtServer::push, static_cast<uint64_t>(iteration));
   refused_.clear();
+  square_ = 0;
 }
 
-absl::StatusOr<uint32_t> ExchangeState::AwaitPush(
-    absl::Duration silence, std::function<void(uint32_t refused)> on_taken) {
+absl::StatusOr<TakenPush> ExchangeState::AwaitPush(
+    absl::Duration silence, std::function<void(const TakenPush&)> on_taken) {
   absl::MutexLock lock(&mu_);
   on_taken_ = std::move(on_taken);
   TellTaken();
@@ -99,7 +100,11 @@ absl::StatusOr<uint32_t> ExchangeState::AwaitPush(
   };
   mu_.Await(absl::Condition(&told));
   if (!waited.ok()) return waited;
-  return static_cast<uint32_t>(refused_.size());
+  return Taken();
+}
+
+TakenPush ExchangeState::Taken() const {
+  return {static_cast<uint32_t>(refused_.size()), square_};
 }
 
 std::vector<uint32_t> ExchangeState::refused() {
@@ -109,12 +114,11 @@ std::vector<uint32_t> ExchangeState::refused() {
 
 void ExchangeState::TellTaken() {
   if (on_taken_ == nullptr || open_.Count(&OpenAtServer::push) > 0) return;
-  const std::function<void(uint32_t)> on_taken =
-      std::exchange(on_taken_, nullptr);
-  const auto refused = static_cast<uint32_t>(refused_.size());
+  const auto on_taken = std::exchange(on_taken_, nullptr);
+  const TakenPush taken = Taken();
   telling_taken_ = true;
   mu_.Unlock();
-  on_taken(refused);
+  on_taken(taken);
   mu_.Lock();
   telling_taken_ = false;
 }
@@ -215,11 +219,17 @@ void ExchangeState::PullEnded(size_t server, uint64_t request,
 }
 
 void ExchangeState::PushTaken(size_t server, int64_t iteration,
-                              absl::Span<const uint32_t> refused) {
+                              absl::Span<const uint32_t> refused,
+                              std::optional<double> square) {
   absl::MutexLock lock(&mu_);
   if (open_.End(server, &OpenAtServer::push, static_cast<uint64_t>(iteration),
                 clock_->Now())) {
     refused_.insert(refused_.end(), refused.begin(), refused.end());
+    if (square_.has_value() && square.has_value()) {
+      *square_ += *square;
+    } else {
+      square_.reset();
+    }
     TellTaken();
   }
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@
 #include "services/worker/open_pull.h"
 
 namespace paceline {
+
+// What the servers have made of a push.
+struct TakenPush {
+  uint32_t refused = 0;  // Blocks of which nothing was applied.
+  // The sum of the squares of the gradient; nothing: not all servers know it.
+  std::optional<double> gradient_square = std::nullopt;
+};
 
 // Where the exchange with the parameter servers stands: what the worker's
 // thread waits for, and what the servers' replies bring. Knows no streams, so
@@ -65,13 +73,13 @@ class ExchangeState {
   absl::StatusOr<PullResult> AwaitPull(
       absl::Duration silence,
       const std::function<void(size_t)>& on_tensor = nullptr);
-  // AwaitPush returns how many blocks were refused, and calls on_taken with
+  // AwaitPush returns what the servers have said of it, and calls on_taken with
   // that before, in the thread that heard it from the last server: whoever is
   // told of the push need not wait until the caller has woken up.
   void BeginPush(int64_t iteration);  // From 1.
-  absl::StatusOr<uint32_t> AwaitPush(
+  absl::StatusOr<TakenPush> AwaitPush(
       absl::Duration silence,
-      std::function<void(uint32_t refused)> on_taken = nullptr);
+      std::function<void(const TakenPush&)> on_taken = nullptr);
   // The blocks that were refused of the push that was awaited last.
   std::vector<uint32_t> refused();
   uint64_t BeginSet();  // Its number.
@@ -95,9 +103,11 @@ class ExchangeState {
   // `parked`: how long the server says it held the pull back.
   void PullEnded(size_t server, uint64_t request, const absl::Status& status,
                  absl::Duration parked);
-  // `refused`: the blocks of which nothing was applied.
+  // `refused`: the blocks of which nothing was applied; `square`: of TakenPush,
+  // as far as it is that server's.
   void PushTaken(size_t server, int64_t iteration,
-                 absl::Span<const uint32_t> refused);
+                 absl::Span<const uint32_t> refused,
+                 std::optional<double> square = std::nullopt);
   void SetTaken(size_t server);
   // A frame to the server has gone out.
   void Sent(size_t server);
@@ -125,6 +135,7 @@ class ExchangeState {
   // Why nothing comes.
   absl::Status Silent(Kind kind, absl::string_view what, absl::Duration silence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  TakenPush Taken() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Calls on_taken_ if there is one and no server is waited for. Unlocks
   // meanwhile.
   void TellTaken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -154,7 +165,8 @@ class ExchangeState {
   absl::Status pulls_ended_ ABSL_GUARDED_BY(mu_);
 
   std::vector<uint32_t> refused_ ABSL_GUARDED_BY(mu_);  // Blocks.
-  std::function<void(uint32_t)> on_taken_ ABSL_GUARDED_BY(mu_);
+  std::optional<double> square_ ABSL_GUARDED_BY(mu_);   // So far.
+  std::function<void(const TakenPush&)> on_taken_ ABSL_GUARDED_BY(mu_);
   bool telling_taken_ ABSL_GUARDED_BY(mu_) = false;  // It is being called.
   uint64_t setting_ ABSL_GUARDED_BY(mu_) = 0;
 };

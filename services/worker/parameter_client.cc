@@ -279,8 +279,9 @@ void ParameterClient::PushTensor(size_t tensor) {
 
 absl::StatusOr<PushResult> ParameterClient::FinishPush(
     const std::function<void(const PushResult&)>& taken) {
-  const auto on_taken = [this, &taken](uint32_t refused) {
-    pushed_.blocks_refused = refused;
+  const auto on_taken = [this, &taken](const TakenPush& of) {
+    pushed_.blocks_refused = of.refused;
+    pushed_.gradient_square = of.gradient_square;
     if (taken != nullptr) taken(pushed_);
   };
   PACELINE_RETURN_IF_ERROR(

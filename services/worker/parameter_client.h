@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,8 @@ struct TensorArrays {
 struct PushResult {
   uint32_t blocks = 0;
   uint32_t blocks_refused = 0;
-  uint64_t bytes = 0;  // Payload.
+  uint64_t bytes = 0;                                    // Payload.
+  std::optional<double> gradient_square = std::nullopt;  // Of TakenPush.
 };
 
 // Gradients that the client has converted, by block; they stay until the next

@@ -67,10 +67,13 @@ absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
           FromCode(header.pull_end().code(), header.pull_end().message()),
           absl::Microseconds(header.pull_end().parked_us()));
       return absl::OkStatus();
-    case v1::Frame::kPushAck:
-      state.PushTaken(server, header.push_ack().iteration(),
-                      header.push_ack().refused());
+    case v1::Frame::kPushAck: {
+      const v1::PushAck& ack = header.push_ack();
+      std::optional<double> square;
+      if (ack.has_gradient_square()) square = ack.gradient_square();
+      state.PushTaken(server, ack.iteration(), ack.refused(), square);
       return absl::OkStatus();
+    }
     case v1::Frame::kSetDone:
       state.SetTaken(server);
       return absl::OkStatus();

@@ -276,6 +276,9 @@ absl::Status Trainer::Push(const v1::Grant& grant, const v1::PushPlan& plan,
     report.set_blocks(pushed.blocks);
     report.set_blocks_refused(pushed.blocks_refused);
     report.set_push_bytes(pushed.bytes);
+    if (pushed.gradient_square.has_value()) {
+      report.set_gradient_square(*pushed.gradient_square);
+    }
     report.mutable_seconds()->set_push(
         absl::ToDoubleSeconds(clock_.Now() - began));
     Report(report);

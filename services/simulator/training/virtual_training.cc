@@ -106,7 +106,8 @@ void VirtualTraining::Closed(Nanos /*at*/, const CloseCommand& close) {
   if (!status_.ok()) return;
   std::vector<uint64_t> rounds;
   for (const RoundId round : close.rounds) rounds.push_back(ToNumber(round));
-  status_ = shard_->Close(close.closing, rounds, close.rate, close.momentum);
+  status_ =
+      shard_->Close(close.closing, rounds, close.rate, close.momentum).status();
 }
 
 void VirtualTraining::SnapshotTaken(Nanos at, const SnapshotCommand& taken,

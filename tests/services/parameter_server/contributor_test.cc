@@ -15,12 +15,13 @@ using testing::IsEmpty;
 
 // Takes a block that has not been taken; null if it had been.
 PushOutcome TakeNew(Contributor& contributor, int64_t iteration, uint32_t index,
-                    bool refused = false) {
+                    bool refused = false, double square = 0) {
   const auto begun = contributor.Begin(iteration, index, 8);
   EXPECT_TRUE(begun.ok()) << begun.status();
   EXPECT_FALSE(begun->has_value()) << "taken before";
   const PushOutcome outcome =
-      contributor.Finish(iteration, index, 100 + index, refused);
+      contributor.Finish(iteration, index, 100 + index,
+                         refused ? std::nullopt : std::optional(square));
   contributor.End(index);
   return outcome;
 }
@@ -56,6 +57,24 @@ TEST(ContributorTest, RefusedBlocksCountAsTakenAndAreNamed) {
   EXPECT_THAT(TakeNew(contributor, 2, 0).refused, IsEmpty());
 }
 
+TEST(ContributorTest, AddsUpTheSquaresOfAnIteration) {
+  Contributor contributor(2, 2);
+  TakeNew(contributor, 1, 0, /*refused=*/false, 4);
+  EXPECT_EQ(TakeNew(contributor, 1, 1, false, 0.5).gradient_square, 4.5);
+  EXPECT_EQ((*contributor.Begin(1, 0, 8))->gradient_square, 4.5) << "again";
+  // Those of the last one are not among them, nor those that were refused.
+  TakeNew(contributor, 2, 0, false, 1);
+  EXPECT_EQ(TakeNew(contributor, 2, 1, /*refused=*/true).gradient_square,
+            std::nullopt);
+  TakeNew(contributor, 3, 0, /*refused=*/true);
+  EXPECT_EQ(TakeNew(contributor, 3, 1, false, 1).gradient_square, std::nullopt);
+  // Nor those that another server has taken.
+  contributor.Replay(0, 100, {.incarnation = 1, .iteration = 4, .samples = 8});
+  EXPECT_EQ(TakeNew(contributor, 4, 1, false, 1).gradient_square, std::nullopt);
+  TakeNew(contributor, 5, 0, false, 1);
+  EXPECT_EQ(TakeNew(contributor, 5, 1, false, 1).gradient_square, 2);
+}
+
 TEST(ContributorTest, ABlockThatWasNotTakenMayComeAgain) {
   Contributor contributor(1, 1);
   ASSERT_FALSE(contributor.Begin(1, 0, 8)->has_value());
@@ -78,7 +97,7 @@ TEST(ContributorTest, LateFinishDoesNotCountForTheNextIteration) {
   Contributor contributor(2, 2);
   ASSERT_FALSE(contributor.Begin(1, 0, 8)->has_value());
   EXPECT_FALSE(TakeNew(contributor, 2, 1).complete);
-  EXPECT_FALSE(contributor.Finish(1, 0, 100, false).complete);
+  EXPECT_FALSE(contributor.Finish(1, 0, 100, 0).complete);
   contributor.End(0);
   EXPECT_TRUE(TakeNew(contributor, 2, 0).complete);
 }

@@ -156,7 +156,7 @@ TEST(FenceThreadsTest, OneOfManyTakesABlockAndTheOthersWait) {
         } else {
           takers[iteration].fetch_add(1);
           std::this_thread::yield();
-          EXPECT_TRUE(contributor.Finish(iteration, 0, 10, false).complete);
+          EXPECT_TRUE(contributor.Finish(iteration, 0, 10, 0).complete);
           contributor.End(0);
         }
         arrived.fetch_add(1);

@@ -297,9 +297,11 @@ TEST(JobShardCommandsTest, PushSplitByAClosingIsAppliedOncePerBlock) {
 TEST(JobShardCommandsTest, UnsoundClosingIsNotApplied) {
   const auto shard = MakeShard(SmallConfig(1));
   ASSERT_TRUE(shard->Close(4, {}, 1).ok());
-  EXPECT_EQ(shard->Close(4, {}, 1).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(shard->Close(4, {}, 1).status().code(),
+            StatusCode::kInvalidArgument);
   for (const double rate : {-1.0, 1e9, 0.0 / 0.0}) {
-    EXPECT_EQ(shard->Close(5, {}, rate).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(shard->Close(5, {}, rate).status().code(),
+              StatusCode::kInvalidArgument);
   }
   EXPECT_TRUE(shard->Close(5, {}, 0).ok());
 }
@@ -393,7 +395,7 @@ TEST(JobShardCommandsTest, StopRefusesEverything) {
   const absl::Status want =
       absl::UnavailableError("the server is shutting down");
   EXPECT_EQ(Push(*shard, PlainPush(1, 1, 10), 1).status(), want);
-  EXPECT_EQ(shard->Close(1, {}, 1), want);
+  EXPECT_EQ(shard->Close(1, {}, 1).status(), want);
   EXPECT_EQ(shard->Fence(1).status(), want);
   EXPECT_EQ(shard->Snapshot(1), want);
   EXPECT_EQ(SetAll(*shard, 1), want);

@@ -67,7 +67,7 @@ TEST(JobShardPushTest, AnUpdateMayHaveAMomentumOfItsOwn) {
   ASSERT_TRUE(shard->Close(1, {7}, 1, 0.8).ok());  // v = 2
   EXPECT_THAT(ValuesNow(*shard), ElementsAre(-6.75));
   for (const double wrong : {-0.1, 1.0}) {
-    EXPECT_EQ(shard->Close(2, {}, 1, wrong).code(),
+    EXPECT_EQ(shard->Close(2, {}, 1, wrong).status().code(),
               StatusCode::kInvalidArgument);
   }
 }
@@ -102,6 +102,68 @@ TEST(JobShardPushTest, AStragglersRateIsNotAboveOneThatWasSetLater) {
   EXPECT_THAT(pushed(5, 10, 0.5, 8), ElementsAre(-11, 0));
   // Each block goes by what came for it.
   EXPECT_THAT(pushed(2, 11, 1, 6), ElementsAre(-11, -8));
+}
+
+// Of each wire format, and not of what is no gradient.
+TEST(JobShardPushTest, SaysTheSquareOfAGradient) {
+  auto config = SmallConfig(3);
+  config.blocks[2].kind = TensorKind::kStatistic;
+  const auto shard = MakeShard(config);
+  int64_t iteration = 0;
+  for (const DType dtype :
+       {DType::kF32, DType::kBF16, DType::kF16, DType::kInt8}) {
+    ++iteration;
+    std::optional<double> square;
+    for (const uint32_t block : {10, 11, 12}) {
+      const std::vector<float> values(kTestBlockSize, 1.0f + (block == 11));
+      std::vector<char> bytes(EncodedSize(dtype, kTestBlockSize));
+      ConvertFromF32(dtype, values.data(), values.size(), bytes.data());
+      const Payload payload(absl::string_view(bytes.data(), bytes.size()));
+      const auto pushed =
+          shard->Push(PlainPush(kWorker, iteration, block), payload, dtype);
+      ASSERT_TRUE(pushed.ok()) << pushed.status();
+      square = pushed->gradient_square;
+    }
+    EXPECT_NEAR(*square, 5 * 1 + 5 * 4, 1e-3) << DTypeName(dtype);
+  }
+}
+
+// Of 4 samples one gradient, of 2 the other: their mean is 2, in two blocks of
+// five elements.
+TEST(JobShardPushTest, AClosingSaysTheSquareOfItsMeanGradient) {
+  auto config = SmallConfig(3);
+  config.blocks[2].kind = TensorKind::kStatistic;
+  const auto shard = MakeShard(config);
+  const auto push = [&](uint64_t incarnation, uint32_t samples, float value,
+                        uint64_t round, std::vector<uint32_t> blocks) {
+    for (const uint32_t block : blocks) {
+      PushBlock part =
+          RoundPush(incarnation, static_cast<int64_t>(round), block, round);
+      part.samples = samples;
+      ASSERT_TRUE(Push(*shard, part, value).ok());
+    }
+  };
+  push(1, 4, 1, 7, {10, 11, 12});
+  push(2, 2, 4, 7, {10, 11, 12});
+  const auto whole = shard->Close(1, {7}, 1);
+  ASSERT_TRUE(whole.ok() && whole->has_value()) << whole.status();
+  EXPECT_EQ((*whole)->samples, 6u);
+  EXPECT_DOUBLE_EQ((*whole)->square, 10 * 4);
+  // The blocks have it of unlike samples, or not all of them.
+  push(1, 4, 1, 8, {10, 11, 12});
+  push(2, 2, 4, 8, {10});
+  EXPECT_EQ(*shard->Close(2, {8}, 1), std::nullopt);
+  push(1, 4, 1, 9, {10, 12});
+  EXPECT_EQ(*shard->Close(3, {9}, 1), std::nullopt);
+  EXPECT_EQ(*shard->Close(4, {10}, 1), std::nullopt) << "nothing was pushed";
+}
+
+TEST(JobShardPushTest, AShardThatTrainsNothingHasNoPartInTheMean) {
+  auto config = SmallConfig(1);
+  config.blocks[0].kind = TensorKind::kStatistic;
+  const auto shard = MakeShard(config);
+  ASSERT_TRUE(Push(*shard, RoundPush(kWorker, 1, 10, 7), 1).ok());
+  EXPECT_EQ(*shard->Close(1, {7}, 1), MeanGradient{});
 }
 
 TEST(JobShardPushTest, RepeatedBlockAppliesNothingTwice) {

@@ -229,7 +229,9 @@ TEST(ParameterStreamTest, AWorkerOfAnotherMachineIsOfferedNoMemory) {
   Client client(server);
   client.Hello(1, HostKey() + "0");
   client.Push(1, 3);
-  EXPECT_TRUE(client.Next().has_push_ack());
+  const v1::Frame ack = client.Next();
+  ASSERT_TRUE(ack.has_push_ack());
+  EXPECT_EQ(ack.push_ack().gradient_square(), kTestBlockSize * 9);
 }
 
 TEST(ParameterStreamTest, APlaceOutsideTheMemoryEndsTheStream) {

@@ -206,12 +206,12 @@ TEST_F(ExchangeStateTest, TellsOfAPushWhereTheLastServerIsHeard) {
     state_.PushTaken(2, 1, {20, 21, 22});
   });
   const std::thread::id others = last.get_id();
-  const auto refused = state_.AwaitPush(kLong, [&](uint32_t blocks) {
-    EXPECT_EQ(blocks, 5u);
+  const auto taken = state_.AwaitPush(kLong, [&](const TakenPush& push) {
+    EXPECT_EQ(push.refused, 5u);
     told_by = std::this_thread::get_id();
   });
   last.join();
-  EXPECT_EQ(*refused, 5u);
+  EXPECT_EQ(taken->refused, 5u);
   EXPECT_EQ(told_by, others);
 }
 
@@ -220,17 +220,33 @@ TEST_F(ExchangeStateTest, TellsOfAPushThatWasTakenBeforeTheWait) {
   state_.PushTaken(0, 1, {});
   state_.PushTaken(2, 1, {10});
   int told = 0;
-  EXPECT_TRUE(state_.AwaitPush(kLong, [&](uint32_t) { ++told; }).ok());
+  EXPECT_TRUE(state_.AwaitPush(kLong, [&](const TakenPush&) { ++told; }).ok());
   EXPECT_EQ(told, 1);
 }
 
 TEST_F(ExchangeStateTest, NobodyIsToldOfAPushThatIsNotAwaitedAnyMore) {
   state_.BeginPush(1);
   int told = 0;
-  EXPECT_FALSE(state_.AwaitPush(kShort, [&](uint32_t) { ++told; }).ok());
+  EXPECT_FALSE(
+      state_.AwaitPush(kShort, [&](const TakenPush&) { ++told; }).ok());
   state_.PushTaken(0, 1, {});
   state_.PushTaken(2, 1, {});
   EXPECT_EQ(told, 0);
+}
+
+// A server that is older says nothing of it.
+TEST_F(ExchangeStateTest, TheSquaresAreKnownOnceAllServersSayThem) {
+  state_.BeginPush(1);
+  state_.PushTaken(0, 1, {}, 2.5);
+  state_.PushTaken(0, 1, {}, 2.5);  // Said again.
+  state_.PushTaken(2, 1, {}, 0.25);
+  EXPECT_EQ(state_.AwaitPush(kLong)->gradient_square, 2.75);
+  for (const bool first : {true, false}) {
+    state_.BeginPush(2);
+    state_.PushTaken(first ? 0 : 2, 2, {});
+    state_.PushTaken(first ? 2 : 0, 2, {}, 2.5);
+    EXPECT_EQ(state_.AwaitPush(kLong)->gradient_square, std::nullopt);
+  }
 }
 
 TEST_F(ExchangeStateTest, ABlockIsPlacedOnce) {
@@ -417,7 +433,7 @@ TEST_F(ExchangeStateTest, APushIsOverWhenEveryServerHasTakenIt) {
   state_.PushTaken(0, 5, {10});
   EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPush(kShort).status()));
   state_.PushTaken(2, 5, {20, 21, 22});
-  EXPECT_EQ(*state_.AwaitPush(kLong), 4u);
+  EXPECT_EQ(state_.AwaitPush(kLong)->refused, 4u);
   EXPECT_THAT(state_.refused(), ElementsAre(10, 20, 21, 22));
   state_.BeginPush(6);
   EXPECT_THAT(state_.refused(), ElementsAre());
@@ -431,7 +447,7 @@ TEST_F(ExchangeStateTest, AcknowledgementsOfOtherIterationsAreIgnored) {
   state_.PushTaken(0, 6, {});
   state_.PushTaken(2, 6, {});
   state_.PushTaken(2, 6, {10, 10, 10});  // Once more.
-  EXPECT_EQ(*state_.AwaitPush(kLong), 0u);
+  EXPECT_EQ(state_.AwaitPush(kLong)->refused, 0u);
 }
 
 TEST_F(ExchangeStateTest, StartingValuesAreSetWhenEveryServerHasThem) {
@@ -477,7 +493,7 @@ TEST_F(ExchangeStateTest, APushOutlivesTheEndOfThePulls) {
   state_.EndPulls(absl::CancelledError("stop"));
   state_.PushTaken(0, 1, {});
   state_.PushTaken(2, 1, {10});
-  EXPECT_EQ(*state_.AwaitPush(kLong), 1u);
+  EXPECT_EQ(state_.AwaitPush(kLong)->refused, 1u);
 }
 
 // Two servers' answers, each counted for itself.

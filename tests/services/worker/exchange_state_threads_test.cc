@@ -117,8 +117,8 @@ TEST_F(ExchangeStateThreadsTest, PullsAheadAreWholeAndLeaveTheArraysAlone) {
                                      /*ahead=*/true),
             .value = value});
     uint32_t told = 0;
-    EXPECT_EQ(*state_.AwaitPush(kLong, [&](uint32_t taken) { told = taken; }),
-              kServers);
+    const auto tell = [&](const TakenPush& push) { told = push.refused; };
+    EXPECT_EQ(state_.AwaitPush(kLong, tell)->refused, kServers);
     EXPECT_EQ(told, kServers);
     // Every third one is not wanted after all.
     for (const float got : values_) ASSERT_LT(got, value);
@@ -139,7 +139,7 @@ TEST_F(ExchangeStateThreadsTest, EveryPullIsWholeAndEveryPushCounted) {
     for (const float got : values_) ASSERT_EQ(got, value);
     state_.BeginPush(iteration);
     AskAll({.push = iteration});
-    EXPECT_EQ(*state_.AwaitPush(kLong), kServers);
+    EXPECT_EQ(state_.AwaitPush(kLong)->refused, kServers);
   }
 }
 

@@ -143,6 +143,7 @@ void FakeParameters::RefuseBlock(std::optional<uint32_t> block) {
 FakeParameters::Buffer FakeParameters::AckOf(int64_t iteration) const {
   v1::Frame answer;
   answer.mutable_push_ack()->set_iteration(iteration);
+  answer.mutable_push_ack()->set_gradient_square(0.25);
   if (refuse_.has_value()) answer.mutable_push_ack()->add_refused(*refuse_);
   return EncodeFrame(answer);
 }

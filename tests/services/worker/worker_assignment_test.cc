@@ -65,6 +65,7 @@ TEST_F(WorkerAssignmentTest, TwoJobsInARow) {
       EXPECT_EQ(done.iteration(), iteration);
       EXPECT_EQ(done.samples(), 32u);
       EXPECT_EQ(done.blocks(), 2u);
+      EXPECT_EQ(done.gradient_square(), 0.25) << "as the server has said";
     }
     session_->Stop();
     ExpectLeaving();
