@@ -65,10 +65,9 @@ class ClusterObserver {
 
   // All servers have taken the push and, if its plan is immediate, applied it.
   // Plan and rate of the grant are final: never to be asked for. Who trains
-  // writes what the worker says of its loss.
+  // writes what the worker says of its loss and its gradient.
   virtual void PushTaken(Nanos /*at*/, const Grant& /*grant*/,
-                         uint32_t /*samples*/,
-                         std::optional<double>& /*loss*/) {}
+                         uint32_t /*samples*/, PushReport& /*report*/) {}
 
   // The coordinator hears of the iteration; or it broke off: the worker was
   // told to drop it, or is gone, or the run is over. Once for every grant that
@@ -80,8 +79,10 @@ class ClusterObserver {
   // it was still there.
   virtual void Gone(Nanos /*at*/, WorkerId /*worker*/) {}
 
-  // All servers have applied the closing.
-  virtual void Closed(Nanos /*at*/, const CloseCommand& /*close*/) {}
+  // All servers have applied the closing. Who trains writes what they say of
+  // its gradient, all of them together.
+  virtual void Closed(Nanos /*at*/, const CloseCommand& /*close*/,
+                      std::optional<ClosedGradient>& /*gradient*/) {}
 
   // All servers have taken the snapshot. Who evaluates it writes what the
   // evaluator says: its accuracy and loss, or why it cannot.

@@ -205,6 +205,8 @@ class VirtualCluster {
   // of their workers.
   std::vector<std::pair<uint32_t, int64_t>> parked_;
   Nanos closed_at_ = 0;  // When the servers have applied the last closing.
+  // That they have to answer, by the command.
+  std::map<uint64_t, ClosedGradient> closed_gradients_;
   // Of the snapshots that all servers have taken, what comes of evaluating.
   std::map<int64_t, MemberEvaluated> results_;
   std::vector<std::string> asked_of_disk_;  // Manifests, folders to remove.

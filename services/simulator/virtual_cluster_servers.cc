@@ -118,7 +118,7 @@ void VirtualCluster::Acknowledge(uint32_t number, const PushedBlock& block) {
   }
   if (!std::exchange(worker.taken, true)) {
     Tell(&ClusterObserver::PushTaken, now_, worker.grant, worker.samples,
-         worker.report.loss);
+         worker.report);
   }
   if (!worker.alive) return;
   if (Happens(spec_.faults.block_refused)) worker.report.blocks_refused = 1;
@@ -181,7 +181,9 @@ void VirtualCluster::Performed(uint32_t number,
     if (other.performed() < command.sequence) return;
   }
   if (const auto* close = std::get_if<CloseCommand>(&command.command)) {
-    Tell(&ClusterObserver::Closed, now_, *close);
+    std::optional<ClosedGradient> gradient;
+    Tell(&ClusterObserver::Closed, now_, *close, gradient);
+    if (gradient.has_value()) closed_gradients_[command.sequence] = *gradient;
   }
   if (const auto* taken = std::get_if<SnapshotCommand>(&command.command)) {
     Evaluate(*taken);
@@ -230,7 +232,13 @@ void VirtualCluster::ServerAnswers(uint32_t number) {
   const bool refused =
       std::holds_alternative<SnapshotCommand>(server.to_answer().command) &&
       Happens(spec_.faults.snapshot_refused);
+  // All of them have measured it together: the first says it, and the others
+  // nothing. One that has answered before is not heard.
+  auto gradient = closed_gradients_.extract(server.to_answer().sequence);
   for (CommandDone& done : server.Answer()) {
+    if (!gradient.empty()) {
+      done.gradient = std::exchange(gradient.mapped(), ClosedGradient{});
+    }
     if (refused) done.status = absl::ResourceExhaustedError("no room");
     Give(done);
     if (done.fence.has_value() && Happens(spec_.faults.fence_repeated)) {

@@ -236,7 +236,7 @@ void VirtualCluster::PushArrives(uint32_t id) {
          worker.samples);
   }
   Tell(&ClusterObserver::PushTaken, now_, worker.grant, worker.samples,
-       worker.report.loss);
+       worker.report);
   if (!worker.alive) return;  // Its last bytes were on their way.
   // The servers' acknowledgement, then the worker's report.
   Next(id, EventKind::kPushDone, now_ + 2 * LatencyOf(id));

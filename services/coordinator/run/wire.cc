@@ -70,12 +70,19 @@ MemberEvaluated FromWire(WorkerId worker, const v1::Evaluated& wire) {
   return evaluated;
 }
 
+// Whether squares may sum up to that: a peer may say anything.
+bool IsSquare(double sum) { return std::isfinite(sum) && sum >= 0; }
+
 CommandDone FromWire(int shard, const v1::CommandDone& done) {
   CommandDone in{shard, done.sequence(), FromCode(done.code(), done.message())};
   if (done.has_fence()) {
     in.fence = FenceAnswer{shard, done.fence().iteration(),
                            done.fence().blocks_taken(), done.fence().blocks(),
                            done.fence().samples()};
+  }
+  if (done.has_mean_gradient() && IsSquare(done.mean_gradient().square())) {
+    in.gradient = ClosedGradient{done.mean_gradient().samples(),
+                                 done.mean_gradient().square()};
   }
   return in;
 }
@@ -144,6 +151,9 @@ absl::StatusOr<RunInput> ToInput(WorkerId worker,
                            done.blocks_refused(), done.discarded()}};
       if (std::isfinite(done.loss()) && done.samples() > 0) {
         pushed.report.loss = done.loss();
+      }
+      if (done.has_gradient_square() && IsSquare(done.gradient_square())) {
+        pushed.report.gradient_square = done.gradient_square();
       }
       return pushed;
     }

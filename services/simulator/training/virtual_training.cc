@@ -95,19 +95,20 @@ void VirtualTraining::Pulled(Nanos /*at*/, const Grant& grant) {
 }
 
 void VirtualTraining::PushTaken(Nanos /*at*/, const Grant& grant,
-                                uint32_t samples, std::optional<double>& loss) {
-  if (!status_.ok()) return;
-  const absl::StatusOr<std::optional<double>> trained = Train(grant, samples);
-  status_ = trained.status();
-  if (trained.ok()) loss = *trained;
+                                uint32_t samples, PushReport& report) {
+  if (status_.ok()) status_ = Train(grant, samples, report);
 }
 
-void VirtualTraining::Closed(Nanos /*at*/, const CloseCommand& close) {
+void VirtualTraining::Closed(Nanos /*at*/, const CloseCommand& close,
+                             std::optional<ClosedGradient>& gradient) {
   if (!status_.ok()) return;
   std::vector<uint64_t> rounds;
   for (const RoundId round : close.rounds) rounds.push_back(ToNumber(round));
-  status_ =
-      shard_->Close(close.closing, rounds, close.rate, close.momentum).status();
+  const absl::StatusOr<std::optional<MeanGradient>> mean =
+      shard_->Close(close.closing, rounds, close.rate, close.momentum);
+  status_ = mean.status();
+  if (!mean.ok() || !mean->has_value()) return;
+  gradient = {(*mean)->samples, (*mean)->square};
 }
 
 void VirtualTraining::SnapshotTaken(Nanos at, const SnapshotCommand& taken,
@@ -171,7 +172,8 @@ absl::StatusOr<std::optional<double>> VirtualTraining::ComputeGradient(
   return loss / samples;
 }
 
-absl::Status VirtualTraining::Push(const Grant& grant, uint32_t samples) {
+absl::Status VirtualTraining::Push(const Grant& grant, uint32_t samples,
+                                   PushReport& report) {
   PushBlock head = HeadOf(grant, samples);
   PushOutcome outcome;
   for (const BlockPlacement& block : blocks_) {
@@ -182,26 +184,25 @@ absl::Status VirtualTraining::Push(const Grant& grant, uint32_t samples) {
         outcome, shard_->Push(head, Payload::OfFloats(gradient, block.size),
                               DType::kF32));
   }
+  report.gradient_square = outcome.gradient_square;
   refused_blocks_ += static_cast<int64_t>(outcome.refused.size());
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<double>> VirtualTraining::Train(const Grant& grant,
-                                                             uint32_t samples) {
+absl::Status VirtualTraining::Train(const Grant& grant, uint32_t samples,
+                                    PushReport& report) {
   const auto weights = pulled_.extract(grant.worker);
   if (weights.empty()) {
     return absl::InternalError("a virtual worker pushed without a pull");
   }
   PACELINE_RETURN_IF_ERROR(Load(weights.mapped()));
-  PACELINE_ASSIGN_OR_RETURN(const std::optional<double> loss,
-                            ComputeGradient(grant, samples));
-  if (!loss.has_value()) {
+  PACELINE_ASSIGN_OR_RETURN(report.loss, ComputeGradient(grant, samples));
+  if (!report.loss.has_value()) {
     // As with a real worker, nothing reaches the servers.
     refused_blocks_ += static_cast<int64_t>(blocks_.size());
-    return loss;
+    return absl::OkStatus();
   }
-  PACELINE_RETURN_IF_ERROR(Push(grant, samples));
-  return loss;
+  return Push(grant, samples, report);
 }
 
 absl::Status VirtualTraining::Measure(Nanos at, const SnapshotCommand& taken) {

@@ -52,8 +52,9 @@ class VirtualTraining : public ClusterObserver {
 
   void Pulled(Nanos at, const Grant& grant) override;
   void PushTaken(Nanos at, const Grant& grant, uint32_t samples,
-                 std::optional<double>& loss) override;
-  void Closed(Nanos at, const CloseCommand& close) override;
+                 PushReport& report) override;
+  void Closed(Nanos at, const CloseCommand& close,
+              std::optional<ClosedGradient>& gradient) override;
   void SnapshotTaken(Nanos at, const SnapshotCommand& taken,
                      MemberEvaluated& evaluated) override;
 
@@ -75,9 +76,8 @@ class VirtualTraining : public ClusterObserver {
   // Gives the mean loss; nothing if it is not finite.
   absl::StatusOr<std::optional<double>> ComputeGradient(const Grant& grant,
                                                         uint32_t samples);
-  absl::Status Push(const Grant& grant, uint32_t samples);
-  absl::StatusOr<std::optional<double>> Train(const Grant& grant,
-                                              uint32_t samples);
+  absl::Status Push(const Grant& grant, uint32_t samples, PushReport& report);
+  absl::Status Train(const Grant& grant, uint32_t samples, PushReport& report);
   absl::Status Measure(Nanos at, const SnapshotCommand& taken);
 
   const TrainingSpec spec_;

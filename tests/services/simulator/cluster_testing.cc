@@ -104,11 +104,12 @@ void HistoryWriter::Computed(Nanos at, const Grant& grant, uint32_t samples) {
 }
 
 void HistoryWriter::PushTaken(Nanos at, const Grant& grant, uint32_t samples,
-                              std::optional<double>& /*loss*/) {
+                              PushReport& /*report*/) {
   Add(at, "taken", ToNumber(grant.worker), grant.iteration, samples);
 }
 
-void HistoryWriter::Closed(Nanos at, const CloseCommand& close) {
+void HistoryWriter::Closed(Nanos at, const CloseCommand& close,
+                           std::optional<ClosedGradient>& /*gradient*/) {
   Add(at, "closed", close.closing, 0, 0);
 }
 

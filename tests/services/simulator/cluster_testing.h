@@ -36,8 +36,9 @@ class HistoryWriter : public ClusterObserver {
   void Pulled(Nanos at, const Grant& grant) override;
   void Computed(Nanos at, const Grant& grant, uint32_t samples) override;
   void PushTaken(Nanos at, const Grant& grant, uint32_t samples,
-                 std::optional<double>& loss) override;
-  void Closed(Nanos at, const CloseCommand& close) override;
+                 PushReport& report) override;
+  void Closed(Nanos at, const CloseCommand& close,
+              std::optional<ClosedGradient>& gradient) override;
   void SnapshotTaken(Nanos at, const SnapshotCommand& taken,
                      MemberEvaluated& evaluated) override;
 

@@ -12,8 +12,8 @@ namespace paceline {
 class FallingLoss : public ClusterObserver {
  public:
   void PushTaken(Nanos /*at*/, const Grant& /*grant*/, uint32_t /*samples*/,
-                 std::optional<double>& loss) override {
-    loss = 2 / (1 + pushes_++ / 10);
+                 PushReport& report) override {
+    report.loss = 2 / (1 + pushes_++ / 10);
   }
 
  private:

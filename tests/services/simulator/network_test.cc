@@ -31,7 +31,8 @@ TEST(NetworkTest, AnIterationPaysForSixMessagesAndTheModelTwice) {
 // The weights must not be read before the closing that the grant names.
 class PullsAfterClosing : public ClusterObserver {
  public:
-  void Closed(Nanos at, const CloseCommand& close) override {
+  void Closed(Nanos at, const CloseCommand& close,
+              std::optional<ClosedGradient>& /*gradient*/) override {
     closed = close.closing;
     closed_at = at;
   }

@@ -33,7 +33,7 @@ SimulationResult Obey(const ClusterSpec& spec, const Orders& orders,
 class PushesOfOne : public ClusterObserver {
  public:
   void PushTaken(Nanos at, const Grant& grant, uint32_t samples,
-                 std::optional<double>& /*loss*/) override {
+                 PushReport& /*report*/) override {
     if (ToNumber(grant.worker) == 1)
       pushes.emplace_back(ToSeconds(at), samples);
   }

@@ -15,6 +15,7 @@
 #include "services/coordinator/run/course/course_options.h"
 #include "services/coordinator/run/course/evaluation_queue.h"
 #include "services/coordinator/run/course/loss_watch.h"
+#include "services/coordinator/run/course/noise_watch.h"
 #include "services/coordinator/run/course/run_checkpoints.h"
 #include "services/coordinator/run/course/run_members.h"
 #include "services/coordinator/run/course/run_messages.h"
@@ -92,6 +93,8 @@ class RunCourse {
   // What was trained could not be saved so far, or takes long to be.
   bool saving_delayed() const;
   std::string paradigm() const;  // In force, with all its parameters.
+  // Nothing until it is measured in enough rounds.
+  std::optional<GradientNoise> noise() const { return noise_.noise(); }
   // Seconds of training, those before the run included; 0 before it.
   double SecondsAt(absl::Time now) const;
 
@@ -175,6 +178,7 @@ class RunCourse {
   std::unique_ptr<SyncCore> core_;
   std::vector<Output> core_outputs_;
   LossWatch losses_;
+  NoiseWatch noise_;
   std::string flat_loss_;     // What is said of it; empty: it falls.
   std::string lost_updates_;  // With the shard that was rebuilt last.
   bool restarted_ = false;    // The coordinator has, and nobody trains yet.

@@ -124,6 +124,7 @@ absl::Status RunCourse::On(const Turn& turn, const WorkerPushed& in) {
   core_->Heard(turn.now, in.worker);
   const absl::Status status =
       core_->PushDone(turn.now, in.worker, in.report, core_outputs_);
+  if (status.ok()) noise_.Pushed(in.worker, in.report);
   Absorb(turn);
   if (status.ok() && in.report.loss.has_value()) {
     losses_.Pushed(*in.report.loss);
@@ -237,6 +238,7 @@ void RunCourse::LetGo(const Turn& turn, WorkerId worker,
   members_.Remove(worker);
   turn.outputs.push_back(MemberLetGo{worker, status});
   sources_.copies().Gone(worker);
+  noise_.Left(worker);
   LoseFiller(turn, worker);
 }
 
@@ -261,6 +263,9 @@ absl::Status RunCourse::On(const Turn& turn, const CommandDone& in) {
   if (core_ == nullptr) return absl::OkStatus();
   checkpoints_.CommandDone(in.sequence, core_->version());
   const Closing closing = commands_.ClosingUpTo(in.sequence);
+  if (in.gradient.has_value()) {
+    noise_.Answered(shards_.shards().size(), in.shard, closing, *in.gradient);
+  }
   if (closing > 0) {
     core_->ClosingPerformed(turn.now, in.shard, closing, core_outputs_);
     Absorb(turn);
@@ -558,12 +563,14 @@ absl::Status RunCourse::Step(absl::Time now, const RunInput& input,
 template <>
 void RunCourse::Pass(const Turn& turn, const Grant& grant) {
   sources_.copies().Granted(grant);
+  noise_.Granted(grant);
   turn.outputs.push_back(grant);
 }
 
 template <>
 void RunCourse::Pass(const Turn& turn, const PlanCommand& plan) {
   sources_.copies().Planned(plan);
+  noise_.Planned(plan);
   turn.outputs.push_back(plan);
 }
 
@@ -582,6 +589,7 @@ void RunCourse::Pass(const Turn& turn, const PushCounted& counted) {
 template <>
 void RunCourse::Pass(const Turn& turn, const CloseCommand& close) {
   sources_.copies().Closed(close.rounds);
+  noise_.Closed(close);
   turn.outputs.push_back(
       NumberedCommand{commands_.NextClosing(turn.now, close.closing), close});
 }

@@ -16,6 +16,7 @@
 #include "services/coordinator/run/course/checkpoint_writing.h"
 #include "services/coordinator/run/course/course_options.h"
 #include "services/coordinator/run/course/model.h"
+#include "services/coordinator/run/course/noise_watch.h"
 #include "services/coordinator/run/course/shard_map.h"
 #include "services/coordinator/sync/core/decision.h"
 #include "services/coordinator/sync/core/sync_messages.h"
@@ -124,6 +125,8 @@ struct CommandDone {
   uint64_t sequence = 0;
   absl::Status status;
   std::optional<FenceAnswer> fence = std::nullopt;
+  // Of a closing, if the server has measured it.
+  std::optional<ClosedGradient> gradient = std::nullopt;
 };
 struct ServerWrote {
   int shard = 0;

@@ -177,6 +177,8 @@ struct PushReport {
   bool discarded = false;
   // Mean over the samples, if it was finite; nothing: it is not known.
   std::optional<double> loss = std::nullopt;
+  // The sum of the squares of its gradient; nothing: it is not known.
+  std::optional<double> gradient_square = std::nullopt;
 };
 
 // A server answers what it had taken of a fenced worker's last iteration.

@@ -9,6 +9,7 @@
 
 #include "common/permutation.h"
 #include "gtest/gtest.h"
+#include "services/coordinator/run/course/course.h"
 #include "services/simulator/virtual_cluster.h"
 #include "services/worker/data/dataset.h"
 #include "services/worker/evaluation.h"
@@ -19,6 +20,16 @@ namespace {
 constexpr uint32_t kBatch = 32;  // TrainingSpec's.
 constexpr double kRate = 0.05;
 constexpr Nanos kSecond = 1'000'000'000;
+
+// What the course makes of the noise of the gradients.
+class NoiseSeen final : public ClusterObserver {
+ public:
+  void Stepped(Nanos /*at*/, const RunCourse& course,
+               const absl::Status& /*status*/) override {
+    noise = course.noise();
+  }
+  std::optional<GradientNoise> noise;
+};
 
 class VirtualTrainingTest : public testing::Test {
  protected:
@@ -57,8 +68,10 @@ class VirtualTrainingTest : public testing::Test {
     cluster.settings.stop.target_accuracy = target_accuracy_;
     cluster.settings.stop.at_target = target_accuracy_ > 0;
     std::unique_ptr<VirtualTraining> training = Make();
+    NoiseSeen seen;
     const SimulationResult result =
-        VirtualCluster(&cluster, {training.get()}).Run();
+        VirtualCluster(&cluster, {training.get(), &seen}).Run();
+    noise_ = seen.noise;
     EXPECT_TRUE(result.complete);
     EXPECT_TRUE(training->status().ok()) << training->status();
     samples_ = result.samples;
@@ -75,11 +88,14 @@ class VirtualTrainingTest : public testing::Test {
   // Gives the loss that is told of it.
   static std::optional<double> Push(VirtualTraining& training, Nanos at,
                                     const Grant& grant) {
-    std::optional<double> loss;
-    training.PushTaken(at, grant, kBatch, loss);
-    return loss;
+    PushReport report;
+    training.PushTaken(at, grant, kBatch, report);
+    // Of a loss that is not finite nothing reaches the servers.
+    EXPECT_EQ(report.gradient_square.has_value(), report.loss.has_value());
+    return report.loss;
   }
 
+  std::optional<GradientNoise> noise_;  // In the end.
   TrainingSpec spec_;
   const Dataset* train_ = &Data(Split::kTrain);
   double target_accuracy_ = 0;
@@ -182,7 +198,11 @@ TEST_F(VirtualTrainingTest, ARoundIsOneUpdateOfAllItsPushes) {
   close.closing = 1;
   close.rounds = {RoundId{7}};
   close.rate = kRate;
-  training->Closed(3, close);
+  std::optional<ClosedGradient> gradient;
+  training->Closed(3, close, gradient);
+  ASSERT_TRUE(gradient.has_value());
+  EXPECT_EQ(gradient->samples, 2 * kBatch);
+  EXPECT_GT(gradient->square, 0);
   const double loss = LossNow(*training);
 
   Plain plain(Data(Split::kTrain));
@@ -193,6 +213,23 @@ TEST_F(VirtualTrainingTest, ARoundIsOneUpdateOfAllItsPushes) {
   plain.Step(of_a);
   plain.Step(of_b);
   EXPECT_NEAR(loss, plain.Loss(Data(Split::kTest)), 1e-6);
+}
+
+// Whoever gathers gradients of the same weights measures their noise.
+TEST_F(VirtualTrainingTest, RoundsMeasureTheNoiseOfTheGradients) {
+  for (const char* paradigm :
+       {"bsp", "backup:b=1", "ksync:k=2", "kbatchsync:k=2", "cgp"}) {
+    Train(paradigm, {1, 1, 4}, 8);
+    ASSERT_TRUE(noise_.has_value()) << paradigm;
+    EXPECT_GT(noise_->variance, 0) << paradigm;
+    ASSERT_TRUE(noise_->Scale().has_value()) << paradigm;
+    EXPECT_GT(*noise_->Scale(), 1) << paradigm;
+    EXPECT_LT(*noise_->Scale(), 10'000) << paradigm;
+  }
+  for (const char* paradigm : {"asp", "ssp:s=2", "kasync:k=1"}) {
+    Train(paradigm, {1, 1, 4}, 8);
+    EXPECT_FALSE(noise_.has_value()) << paradigm;
+  }
 }
 
 TEST_F(VirtualTrainingTest, EveryParadigmLearns) {
