@@ -89,6 +89,17 @@ void JobMetrics::SetLoss(double nats) {
            loss_);
 }
 
+void JobMetrics::SetGradientNoise(double norm, std::optional<double> scale) {
+  SetOrEnd(norm, "gradient_norm",
+           "Norm of the gradient over all samples, as rounds have measured it; "
+           "0: noise hides it; absent before.",
+           gradient_norm_);
+  SetOrEnd(scale, "gradient_noise_scale_samples",
+           "Samples of a batch whose gradient has as much noise as signal; "
+           "absent where the norm is, or is 0.",
+           noise_scale_);
+}
+
 void JobMetrics::SetMetrics(const std::map<std::string, double>& metrics) {
   for (const auto& [name, value] : metrics) {
     auto it = metrics_.find(name);

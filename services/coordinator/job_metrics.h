@@ -173,6 +173,8 @@ class JobMetrics {
   // There is no series before the first value.
   void SetAccuracy(double ratio);
   void SetLoss(double nats);
+  // As of GradientNoise (jobs.proto); `scale`: nothing while it is not known.
+  void SetGradientNoise(double norm, std::optional<double> scale);
   // What else the last evaluation has measured, by its names: the label
   // `metric`. One that is missing keeps its last value; names beyond
   // kMetricsMax in all are left out.
@@ -192,6 +194,8 @@ class JobMetrics {
   std::optional<Gauge> groups_;
   std::optional<Gauge> accuracy_;
   std::optional<Gauge> loss_;
+  std::optional<Gauge> gradient_norm_;
+  std::optional<Gauge> noise_scale_;
   std::map<std::string, Gauge> metrics_;
   std::map<std::pair<std::string, std::string>, Counter> switches_;
 };

@@ -51,6 +51,15 @@ class Auto(unittest.TestCase):
         spec = self.jobs.job(name)["spec"]
         return spec["paradigm"], spec["batching"]
 
+    def test_the_noise_of_its_gradients_is_measured(self):
+        self.create("noisy", "bsp")
+        noise = until("rounds were measured",
+                      lambda: self.jobs.job("noisy")["progress"].get(
+                          "gradientNoise"))
+        self.assertGreater(noise["gradientNorm"], 0)
+        self.assertGreater(noise["noiseScale"], 0)
+        self.assertIn("noise scale", self.jobs("job", "describe", "noisy"))
+
     def test_every_job_is_advised(self):
         self.create("advised", "bsp")
         advice = until("there is advice", lambda: self.advice("advised"))

@@ -420,6 +420,9 @@ v1::JobProgress JobRun::ProgressAt(absl::Time now) const {
     if (member.trainer()) names.emplace(worker, member.name);
   }
   record_.Progress(ViewOf(course_.core()), names, now, progress);
+  if (const std::optional<GradientNoise> noise = course_.noise()) {
+    *progress.mutable_gradient_noise() = ToWire(*noise);
+  }
   if (end_.has_value()) {  // Those are of now.
     progress.clear_samples_per_second();
     progress.clear_seconds_left();

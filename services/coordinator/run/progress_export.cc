@@ -1,5 +1,6 @@
 #include "services/coordinator/run/progress_export.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +14,12 @@ void ExportProgress(const v1::JobProgress& progress, const TrainingView& view,
   metrics.samples_wanted->Set(static_cast<double>(progress.samples_total()));
   if (progress.has_accuracy()) metrics.SetAccuracy(progress.accuracy());
   if (progress.has_loss()) metrics.SetLoss(progress.loss());
+  if (progress.has_gradient_noise()) {
+    const v1::GradientNoise& noise = progress.gradient_noise();
+    std::optional<double> scale;
+    if (noise.has_noise_scale()) scale = noise.noise_scale();
+    metrics.SetGradientNoise(noise.gradient_norm(), scale);
+  }
   metrics.SetMetrics({progress.metrics().begin(), progress.metrics().end()});
   metrics.SetParadigm(progress.paradigm());
   size_t trainers = 0;

@@ -353,6 +353,15 @@ v1::ServerCommand ToWire(const NumberedCommand& command, size_t shard,
   return wire;
 }
 
+v1::GradientNoise ToWire(const GradientNoise& noise) {
+  v1::GradientNoise wire;
+  wire.set_gradient_norm(std::sqrt(std::max(noise.square, 0.0)));
+  if (const std::optional<double> scale = noise.Scale()) {
+    wire.set_noise_scale(*scale);
+  }
+  return wire;
+}
+
 v1::AccuracyPoint ToWire(const AccuracyPoint& point) {
   v1::AccuracyPoint wire;
   wire.set_seconds(point.seconds);

@@ -44,6 +44,7 @@ std::vector<v1::Shard> ToShards(size_t shards,
 v1::ServerCommand ToWire(const NumberedCommand& command, size_t shard,
                          size_t shards);
 
+v1::GradientNoise ToWire(const GradientNoise& noise);
 v1::AccuracyPoint ToWire(const AccuracyPoint& point);
 MetricTarget FromWire(const v1::MetricTarget& target);
 

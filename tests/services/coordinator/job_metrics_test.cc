@@ -131,6 +131,18 @@ TEST_F(JobMetricsTest, WhatIsNotKnownIsAbsent) {
   EXPECT_THAT(Lines("loss"), testing::ElementsAre("loss{job_id=\"j\"} 2.5"));
 }
 
+TEST_F(JobMetricsTest, TheNoiseOfAGradientThatItHidesHasNoScale) {
+  EXPECT_THAT(Lines("gradient_norm"), testing::IsEmpty());
+  metrics_->SetGradientNoise(0.5, 96);
+  EXPECT_THAT(Lines("gradient_norm"),
+              testing::ElementsAre("gradient_norm{job_id=\"j\"} 0.5"));
+  EXPECT_THAT(
+      Lines("gradient_noise_scale_samples"),
+      testing::ElementsAre("gradient_noise_scale_samples{job_id=\"j\"} 96"));
+  metrics_->SetGradientNoise(0, std::nullopt);
+  EXPECT_THAT(Lines("gradient_noise_scale_samples"), testing::IsEmpty());
+}
+
 TEST_F(JobMetricsTest, OneParadigmAtATime) {
   metrics_->SetParadigm("ssp:s=3");
   metrics_->SetThreshold(3);

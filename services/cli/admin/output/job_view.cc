@@ -60,6 +60,13 @@ std::string AdviceText(const v1::JobProgress& progress,
                          advice.gain(), advice.reason());
 }
 
+// "norm 0.31, noise scale 1240 samples".
+std::string NoiseText(const v1::GradientNoise& noise) {
+  if (!noise.has_noise_scale()) return "hidden by noise";
+  return absl::StrFormat("norm %.2g, noise scale %.0f samples",
+                         noise.gradient_norm(), noise.noise_scale());
+}
+
 void AppendProgress(const v1::Job& job, bool ended, FieldLines* lines) {
   const v1::JobProgress& progress = job.progress();
   lines->Begin("Progress");
@@ -89,6 +96,9 @@ void AppendProgress(const v1::Job& job, bool ended, FieldLines* lines) {
     lines->Add("Advice", AdviceText(progress, job.spec().batching()));
   }
   lines->Add("Loss", Loss(progress));
+  if (progress.has_gradient_noise()) {
+    lines->Add("Gradient", NoiseText(progress.gradient_noise()));
+  }
   lines->Add("Accuracy", Accuracy(progress));
   lines->Add("Metrics", Metrics(progress));
   if (progress.parameters() > 0) {
