@@ -8,16 +8,19 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <fstream>
 #include <utility>
+#include <vector>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "common/peer_user.h"
 #include "common/status.h"
 
@@ -69,50 +72,58 @@ absl::Status Failed(absl::string_view doing) {
                    ": ", strerror(errno)));
 }
 
-// A message of a token and a descriptor.
+// Of a worker's gradients. They take no memory here, but addresses.
+constexpr uint64_t kMostReferredTo = uint64_t{1} << 40;
+
+// A message of a token and one or two descriptors: a lane's, and that of memory
+// that its maker refers to.
+constexpr size_t kMostDescriptors = 2;
 struct Handed {
   std::string token;
-  UniqueFd fd;
+  std::array<UniqueFd, kMostDescriptors> fds;
 };
 
 Handed Receive(int caller) {
   Handed handed;
   handed.token.resize(kTokenBytes);
   iovec part = {handed.token.data(), handed.token.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+  std::array<int, kMostDescriptors> fds = {-1, -1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(fds))> control = {};
   msghdr message = {};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control.data();
-  // Not what is there for its alignment, in which a second one would find room.
-  message.msg_controllen = CMSG_LEN(sizeof(int));
+  // Not what is there for its alignment, in which another one would find room.
+  message.msg_controllen = CMSG_LEN(sizeof(fds));
   const ssize_t read =
       recvmsg(caller, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (read >= 0 && header != nullptr && header->cmsg_level == SOL_SOCKET &&
-      header->cmsg_type == SCM_RIGHTS &&
-      header->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int fd = -1;
-    memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-    handed.fd.Reset(fd);
+      header->cmsg_type == SCM_RIGHTS) {
+    const size_t bytes = header->cmsg_len - CMSG_LEN(0);
+    memcpy(fds.data(), CMSG_DATA(header), std::min(bytes, sizeof(fds)));
+    for (size_t i = 0; i < fds.size(); ++i) handed.fds[i].Reset(fds[i]);
   }
   if (read != static_cast<ssize_t>(kTokenBytes)) handed.token.clear();
   return handed;
 }
 
-bool SendHanded(int socket, absl::string_view token, int fd) {
+bool SendHanded(int socket, absl::string_view token,
+                absl::Span<const int> fds) {
   iovec part = {const_cast<char*>(token.data()), token.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))>
+      control = {};
+  const size_t bytes = fds.size() * sizeof(int);
   msghdr message = {};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control.data();
-  message.msg_controllen = control.size();
+  message.msg_controllen = CMSG_SPACE(bytes);
   cmsghdr* const header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+  header->cmsg_len = CMSG_LEN(bytes);
+  memcpy(CMSG_DATA(header), fds.data(), bytes);
   return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(token.size());
 }
@@ -201,14 +212,25 @@ absl::Status LaneDoor::Take(int caller) {
     taken = std::move(found->second);
     invited_.erase(found);
   }
-  PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<MemoryLane> lane,
-                            MemoryLane::Of(std::move(handed.fd)));
+  std::unique_ptr<const SharedMemory> theirs;
+  if (handed.fds[1].valid()) {
+    // Without it, everything goes through the rings.
+    auto mapped = SharedMemory::Map(std::move(handed.fds[1]), kMostReferredTo,
+                                    SharedMemory::Access::kRead);
+    if (mapped.ok()) {
+      (*mapped)->CloseDescriptor();
+      theirs = *std::move(mapped);
+    }
+  }
+  PACELINE_ASSIGN_OR_RETURN(
+      std::unique_ptr<MemoryLane> lane,
+      MemoryLane::Of(std::move(handed.fds[0]), std::move(theirs)));
   taken(std::move(lane));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
-    const LaneInvitation& invitation, uint64_t bytes) {
+    const LaneInvitation& invitation, uint64_t bytes, const SharedMemory* own) {
   PACELINE_ASSIGN_OR_RETURN(const Address address,
                             AddressOf(invitation.address));
   const UniqueFd socket = NewSocket();
@@ -222,8 +244,10 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
   }
   PACELINE_ASSIGN_OR_RETURN(std::unique_ptr<MemoryLane> lane,
                             MemoryLane::Make(bytes));
+  std::vector<int> fds = {lane->fd()};
+  if (own != nullptr) fds.push_back(own->fd());
   if (invitation.token.size() != kTokenBytes ||
-      !SendHanded(socket.get(), invitation.token, lane->fd())) {
+      !SendHanded(socket.get(), invitation.token, fds)) {
     return Failed("cannot hand it over");
   }
   lane->CloseDescriptor();

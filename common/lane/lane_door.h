@@ -42,7 +42,7 @@ class LaneDoor {
   LaneDoor& operator=(const LaneDoor&) = delete;
 
   // Calls `taken` at most once, from the door's thread, which it must not hold
-  // up.
+  // up. The lane has the memory of the other end that could be mapped.
   using Taken = std::function<void(std::unique_ptr<MemoryLane> lane)>;
   LaneInvitation Invite(Taken taken);
   // Nobody shall come by it any more; a call may be under way.
@@ -65,11 +65,14 @@ class LaneDoor {
   std::thread thread_;  // Last: it uses everything above.
 };
 
-// Makes a lane as MemoryLane::Make() and hands it over there. The other end has
-// it a little later, and says so by its stream. UNAVAILABLE if nobody of this
-// user listens there or has room for a caller.
+// Makes a lane as MemoryLane::Make() and hands it over there, and `own`, if it
+// is not null, to be read. The other end has it a little later, and says so by
+// its stream, and whether it can read `own`. UNAVAILABLE if nobody of this user
+// listens there or has room for a caller.
+// REQUIRES: the descriptor of `own` is not closed.
 absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
-    const LaneInvitation& invitation, uint64_t bytes);
+    const LaneInvitation& invitation, uint64_t bytes,
+    const SharedMemory* own = nullptr);
 
 }  // namespace paceline
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -30,6 +31,12 @@ uint64_t RingBytesOf(const SharedMemory& memory) {
   return (memory.bytes() - kHeaderBytes) / 2;
 }
 
+absl::Status Outside(const Lent& lent, absl::string_view what, uint64_t bytes) {
+  return absl::InvalidArgumentError(absl::StrCat("a place of ", lent.length,
+                                                 " bytes at ", lent.position,
+                                                 " in ", what, " of ", bytes));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MemoryLane>> MemoryLane::Make(uint64_t bytes) {
@@ -39,10 +46,12 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> MemoryLane::Make(uint64_t bytes) {
   PACELINE_ASSIGN_OR_RETURN(
       auto memory,
       SharedMemory::Create("paceline-lane", kHeaderBytes + 2 * ring));
-  return absl::WrapUnique(new MemoryLane(std::move(memory), End::kMade));
+  return absl::WrapUnique(
+      new MemoryLane(std::move(memory), /*theirs=*/nullptr, End::kMade));
 }
 
-absl::StatusOr<std::unique_ptr<MemoryLane>> MemoryLane::Of(UniqueFd fd) {
+absl::StatusOr<std::unique_ptr<MemoryLane>> MemoryLane::Of(
+    UniqueFd fd, std::unique_ptr<const SharedMemory> theirs) {
   PACELINE_ASSIGN_OR_RETURN(
       auto memory,
       SharedMemory::Map(std::move(fd), kHeaderBytes + 2 * kMostRing));
@@ -52,23 +61,22 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> MemoryLane::Of(UniqueFd fd) {
         absl::StrCat("a lane of ", memory->bytes(), " bytes"));
   }
   memory->CloseDescriptor();
-  return absl::WrapUnique(new MemoryLane(std::move(memory), End::kTaken));
+  return absl::WrapUnique(
+      new MemoryLane(std::move(memory), std::move(theirs), End::kTaken));
 }
 
-MemoryLane::MemoryLane(std::unique_ptr<SharedMemory> memory, End end)
+MemoryLane::MemoryLane(std::unique_ptr<SharedMemory> memory,
+                       std::unique_ptr<const SharedMemory> theirs, End end)
     : memory_(std::move(memory)),
+      theirs_(std::move(theirs)),
       ring_bytes_(RingBytesOf(*memory_)),
       // The memory is zeros, which is what a new header has.
-      lending_header_(reinterpret_cast<Header*>(memory_->data()) +
-                      (end == End::kMade ? 0 : 1)),
-      lending_(memory_->data() + kHeaderBytes +
-               (end == End::kMade ? 0 : ring_bytes_)),
-      reading_header_(reinterpret_cast<Header*>(memory_->data()) +
-                      (end == End::kMade ? 1 : 0)),
-      reading_(memory_->data() + kHeaderBytes +
-               (end == End::kMade ? ring_bytes_ : 0)) {
+      header_(*reinterpret_cast<Header*>(memory_->data())),
+      mine_(end == End::kMade ? 0 : 1),
+      lending_(memory_->data() + kHeaderBytes + mine_ * ring_bytes_),
+      reading_(memory_->data() + kHeaderBytes + (1 - mine_) * ring_bytes_) {
   static_assert(std::atomic<uint64_t>::is_always_lock_free);
-  static_assert(2 * sizeof(Header) <= kHeaderBytes);
+  static_assert(sizeof(Header) <= kHeaderBytes);
 }
 
 std::optional<Lent> MemoryLane::Lend(
@@ -83,7 +91,7 @@ std::optional<Lent> MemoryLane::Lend(
   const uint64_t skipped = at + taken > ring_bytes_ ? ring_bytes_ - at : 0;
   // Whatever the other end writes there.
   const uint64_t given_back =
-      lending_header_->given_back.load(std::memory_order_acquire);
+      header_.given_back[mine_].value.load(std::memory_order_acquire);
   const uint64_t used = lent_ - given_back;
   if (used > ring_bytes_ || used + skipped + taken > ring_bytes_) {
     return std::nullopt;
@@ -98,19 +106,55 @@ std::optional<Lent> MemoryLane::Lend(
   return lent;
 }
 
+std::optional<Lent> MemoryLane::Refer(absl::string_view bytes) {
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  if (own_ == nullptr || bytes.empty() || bytes.size() > kMost) {
+    return std::nullopt;
+  }
+  // Of anything else's address, the difference is no place.
+  const auto begin = reinterpret_cast<uintptr_t>(own_->data());
+  const auto at = reinterpret_cast<uintptr_t>(bytes.data());
+  if (at < begin || at - begin > own_->bytes() ||
+      bytes.size() > own_->bytes() - (at - begin)) {
+    return std::nullopt;
+  }
+  return Lent{at - begin, static_cast<uint32_t>(bytes.size()), ++referred_};
+}
+
+void MemoryLane::Withdraw() {
+  header_.withdrawn[mine_].value.store(referred_, std::memory_order_relaxed);
+  // Before anything that is written where it was referred to: who reads that
+  // sees this after it, in Stood().
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
 absl::StatusOr<absl::string_view> MemoryLane::Look(const Lent& lent) const {
+  if (lent.reference > 0) {
+    const uint64_t bytes = theirs_ == nullptr ? 0 : theirs_->bytes();
+    if (lent.position > bytes || lent.length > bytes - lent.position) {
+      return Outside(lent, "a memory that was handed over", bytes);
+    }
+    return absl::string_view(theirs_->data() + lent.position, lent.length);
+  }
   const uint64_t at = lent.position % ring_bytes_;
   if (lent.length > ring_bytes_ - at) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a place of ", lent.length, " bytes at ", at,
-                     " in a ring of ", ring_bytes_));
+    return Outside(lent, "a ring", ring_bytes_);
   }
   return absl::string_view(reading_ + at, lent.length);
 }
 
+bool MemoryLane::Stood(const Lent& lent) const {
+  if (lent.reference == 0) return true;
+  // After everything that was read.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return lent.reference >
+         header_.withdrawn[1 - mine_].value.load(std::memory_order_relaxed);
+}
+
 void MemoryLane::GiveBack(const Lent& lent) {
-  reading_header_->given_back.store(lent.position + Aligned(lent.length),
-                                    std::memory_order_release);
+  if (lent.reference > 0) return;
+  header_.given_back[1 - mine_].value.store(
+      lent.position + Aligned(lent.length), std::memory_order_release);
 }
 
 }  // namespace paceline

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,10 +16,13 @@
 
 namespace paceline {
 
-// Bytes that lie in a lane.
+// Bytes that lie in a lane: in a ring, or where they are referred to.
 struct Lent {
   uint64_t position = 0;
   uint32_t length = 0;
+  // 0: in the ring. Otherwise the how manieth reference of that end it is; its
+  // position is that in the memory that the end has handed over.
+  uint64_t reference = 0;
 };
 
 // Memory through which two processes of one machine hand each other the bytes
@@ -28,12 +32,18 @@ struct Lent {
 // back, in the order of the messages. Without room the bytes go into the
 // message, so nobody ever waits for the other.
 //
+// An end may also hand over memory of its own, for the other to read. What lies
+// there is not copied: the message refers to it, and it stays as it is until
+// the exchange is over that the message is of, or until it is withdrawn. So it
+// is read first, and then asked whether it stood until then: a reader may be
+// slow, or have been replaced and not know yet.
+//
 // Neither end trusts the other: what one writes outside the rules spoils what
 // it is sent, and nothing else. Bytes that were lent may change while they are
 // read. Who must not see that copies them first.
 //
-// Lend() belongs to one thread at a time, and so do Look() and GiveBack()
-// together; the two may run side by side.
+// Lend(), Refer() and Withdraw() belong to one thread at a time, and so do
+// Look(), Stood() and GiveBack() together; the two may run side by side.
 class MemoryLane {
  public:
   // Two rings, each of twice `bytes`, but of 64 KiB at least and 8 MiB at most:
@@ -41,8 +51,10 @@ class MemoryLane {
   // RESOURCE_EXHAUSTED without memory.
   static absl::StatusOr<std::unique_ptr<MemoryLane>> Make(uint64_t bytes);
   // The other end of a lane that another process has made. INVALID_ARGUMENT if
-  // it is none; RESOURCE_EXHAUSTED without address space.
-  static absl::StatusOr<std::unique_ptr<MemoryLane>> Of(UniqueFd fd);
+  // it is none; RESOURCE_EXHAUSTED without address space. `theirs`: memory that
+  // it refers to, or null.
+  static absl::StatusOr<std::unique_ptr<MemoryLane>> Of(
+      UniqueFd fd, std::unique_ptr<const SharedMemory> theirs = nullptr);
 
   // The descriptor of the memory, of a lane that was made here, until it is
   // closed. What is mapped stays.
@@ -52,28 +64,52 @@ class MemoryLane {
   // Copies the bytes, which may come in pieces. Nothing if there is no room.
   std::optional<Lent> Lend(absl::Span<const absl::string_view> pieces);
 
-  // What the other end has lent: INVALID_ARGUMENT if it lies in no ring.
+  // The other end has this memory too, from now on.
+  void ReferTo(std::shared_ptr<const SharedMemory> own) {
+    own_ = std::move(own);
+  }
+  // Nothing if the bytes do not lie in such memory.
+  std::optional<Lent> Refer(absl::string_view bytes);
+  // What has been referred to so far may change from now on.
+  void Withdraw();
+
+  // Whether the other end may refer to memory of its own.
+  bool has_theirs() const { return theirs_ != nullptr; }
+  // What the other end has lent: INVALID_ARGUMENT if it lies in no ring, and
+  // in no memory that the end has handed over.
   absl::StatusOr<absl::string_view> Look(const Lent& lent) const;
-  // It is read, and so is what was lent before.
+  // Whether what was read of it until now was as the other end had lent it.
+  bool Stood(const Lent& lent) const;
+  // It is read, and so is what was lent before in the ring.
   void GiveBack(const Lent& lent);
 
  private:
   enum class End : uint8_t { kMade, kTaken };
-  // What the reader of a ring tells its writer.
+  // What one end tells the other beside the messages. Whoever takes turns at
+  // one of them leaves the other's line alone.
+  struct Word {
+    alignas(64) std::atomic<uint64_t> value;
+  };
+  // At the front of the memory, of the ring that the lane's maker lends in, or
+  // of what it refers to, and then of the other end's.
   struct Header {
-    // Whoever takes turns at one of them leaves the other's line alone.
-    alignas(64) std::atomic<uint64_t> given_back;
+    Word given_back[2];  // The reader's: up to where.
+    Word withdrawn[2];   // The lender's: up to which reference.
   };
 
-  MemoryLane(std::unique_ptr<SharedMemory> memory, End end);
+  MemoryLane(std::unique_ptr<SharedMemory> memory,
+             std::unique_ptr<const SharedMemory> theirs, End end);
 
   std::unique_ptr<SharedMemory> memory_;
+  std::shared_ptr<const SharedMemory> own_;           // May be null.
+  const std::unique_ptr<const SharedMemory> theirs_;  // May be null.
   const uint64_t ring_bytes_;
-  Header* const lending_header_;
+  Header& header_;
+  const size_t mine_;  // The index of what this end lends.
   char* const lending_;
-  Header* const reading_header_;
   const char* const reading_;
-  uint64_t lent_ = 0;  // Up to where; grows for ever.
+  uint64_t lent_ = 0;      // Up to where; grows for ever.
+  uint64_t referred_ = 0;  // References so far.
 };
 
 }  // namespace paceline

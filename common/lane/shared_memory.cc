@@ -38,11 +38,12 @@ absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(
   errno = posix_fallocate(fd.get(), 0, static_cast<off_t>(mapped));
   if (errno != 0) return NoMemory(bytes, "posix_fallocate");
   if (fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return NoMemory(bytes, "seal");
-  return MapAll(std::move(fd), mapped);
+  return MapAll(std::move(fd), mapped, Access::kReadAndWrite);
 }
 
 absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Map(UniqueFd fd,
-                                                                uint64_t most) {
+                                                                uint64_t most,
+                                                                Access access) {
   // Only such memory has seals.
   const int seals = fcntl(fd.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
@@ -60,13 +61,14 @@ absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Map(UniqueFd fd,
     return absl::InvalidArgumentError(absl::StrCat(
         "shared memory of ", found.st_size, " bytes, not of 1 to ", most));
   }
-  return MapAll(std::move(fd), static_cast<uint64_t>(found.st_size));
+  return MapAll(std::move(fd), static_cast<uint64_t>(found.st_size), access);
 }
 
 absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::MapAll(
-    UniqueFd fd, uint64_t bytes) {
-  void* const data =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    UniqueFd fd, uint64_t bytes, Access access) {
+  const int allowed =
+      access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
+  void* const data = mmap(nullptr, bytes, allowed, MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED) return NoMemory(bytes, "mmap");
   return absl::WrapUnique(
       new SharedMemory(std::move(fd), static_cast<char*>(data), bytes));

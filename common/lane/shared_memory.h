@@ -19,15 +19,17 @@ class SharedMemory {
   // space or descriptors for it.
   static absl::StatusOr<std::unique_ptr<SharedMemory>> Create(
       const std::string& name, uint64_t bytes);
+  enum class Access : uint8_t { kRead, kReadAndWrite };
   // What another process has created, by its descriptor. INVALID_ARGUMENT if it
   // is anything that could shrink, or larger than `most`; RESOURCE_EXHAUSTED
   // without address space.
-  static absl::StatusOr<std::unique_ptr<SharedMemory>> Map(UniqueFd fd,
-                                                           uint64_t most);
+  static absl::StatusOr<std::unique_ptr<SharedMemory>> Map(
+      UniqueFd fd, uint64_t most, Access access = Access::kReadAndWrite);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
+  // Of memory that is mapped to be read, nothing may be written there.
   char* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }  // At least 1.
   int fd() const { return fd_.get(); }
@@ -39,7 +41,8 @@ class SharedMemory {
       : fd_(std::move(fd)), data_(data), bytes_(bytes) {}
 
   static absl::StatusOr<std::unique_ptr<SharedMemory>> MapAll(UniqueFd fd,
-                                                              uint64_t bytes);
+                                                              uint64_t bytes,
+                                                              Access access);
 
   UniqueFd fd_;
   char* const data_;

@@ -10,7 +10,8 @@ namespace paceline {
 namespace {
 
 Lent LentOf(const v1::Frame& frame) {
-  return {frame.lent().position(), frame.lent().length()};
+  return {frame.lent().position(), frame.lent().length(),
+          frame.lent().reference()};
 }
 
 }  // namespace
@@ -19,12 +20,15 @@ grpc::ByteBuffer EncodeFrame(v1::Frame header, grpc::Slice payload,
                              MemoryLane* lane) {
   std::optional<Lent> lent;
   if (lane != nullptr) {
-    lent = lane->Lend({absl::string_view(
-        reinterpret_cast<const char*>(payload.begin()), payload.size())});
+    const absl::string_view bytes(
+        reinterpret_cast<const char*>(payload.begin()), payload.size());
+    lent = lane->Refer(bytes);
+    if (!lent.has_value()) lent = lane->Lend({bytes});
   }
   if (!lent.has_value()) return EncodeFrame(header, std::move(payload));
   header.mutable_lent()->set_position(lent->position);
   header.mutable_lent()->set_length(lent->length);
+  header.mutable_lent()->set_reference(lent->reference);
   return EncodeFrame(header);
 }
 
@@ -41,6 +45,11 @@ absl::StatusOr<Payload> PayloadOf(const ReceivedFrame& frame,
   PACELINE_ASSIGN_OR_RETURN(const absl::string_view bytes,
                             lane->Look(LentOf(frame.header)));
   return Payload(bytes);
+}
+
+bool PayloadStood(const ReceivedFrame& frame, const MemoryLane* lane) {
+  return lane == nullptr || !frame.header.has_lent() ||
+         lane->Stood(LentOf(frame.header));
 }
 
 void GiveBackPayload(const ReceivedFrame& frame, MemoryLane* lane) {

@@ -12,8 +12,9 @@
 
 namespace paceline {
 
-// A frame whose payload goes through the lane if there is one (not null) and it
-// has room, and otherwise in the frame. As EncodeFrame() and
+// A frame whose payload goes through the lane if there is one (not null):
+// referred to if it lies in memory that the other end has, or copied if there
+// is room. Otherwise it is in the frame. As EncodeFrame() and
 // MemoryLane::Lend().
 grpc::ByteBuffer EncodeFrame(v1::Frame header, grpc::Slice payload,
                              MemoryLane* lane);
@@ -22,6 +23,10 @@ grpc::ByteBuffer EncodeFrame(v1::Frame header, grpc::Slice payload,
 // that is not there (null), or outside it.
 absl::StatusOr<Payload> PayloadOf(const ReceivedFrame& frame,
                                   const MemoryLane* lane);
+
+// Whether the payload was as it was sent until now. If not, whoever sent it
+// does not wait for what becomes of it any more.
+bool PayloadStood(const ReceivedFrame& frame, const MemoryLane* lane);
 
 // The frame's payload has been read, if it lay in the lane.
 void GiveBackPayload(const ReceivedFrame& frame, MemoryLane* lane);

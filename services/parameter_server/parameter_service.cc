@@ -164,12 +164,12 @@ class ParameterStream
 
   // From the door's thread.
   void LaneOpened(std::shared_ptr<MemoryLane> lane) {
+    v1::Frame opened;
+    opened.mutable_lane_open()->set_references(lane->has_theirs());
     {
       absl::MutexLock lock(&mu_);
       lane_ = std::move(lane);
     }
-    v1::Frame opened;
-    opened.mutable_lane_open();
     Send(EncodeFrame(opened));
   }
 
@@ -190,6 +190,9 @@ class ParameterStream
       taken_out_ = std::make_shared<std::vector<char>>();
     }
     taken_out_->assign(bytes.begin(), bytes.end());
+    if (!PayloadStood(frame, lane.get())) {
+      return absl::UnavailableError("the worker has left this stream");
+    }
     GiveBackPayload(frame, lane.get());
     frame.payload =
         Payload(absl::string_view(taken_out_->data(), taken_out_->size()));

@@ -54,7 +54,8 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
         .weights = [of = client.get(), i] { return of->WeightsOf(i); },
         .filled = [of = client.get(),
                    i](uint64_t epoch) { of->TellFilled(i, epoch); },
-        .bytes = client->BytesOf(i)};
+        .bytes = client->BytesOf(i),
+        .gradients = client->arrays_.shared_gradients};
     link.hello.set_incarnation(options.incarnation);
     link.hello.set_run(options.run);
     if (options.share_memory) link.hello.set_host(HostKey());
@@ -284,8 +285,15 @@ absl::StatusOr<PushResult> ParameterClient::FinishPush(
     pushed_.gradient_square = of.gradient_square;
     if (taken != nullptr) taken(pushed_);
   };
-  PACELINE_RETURN_IF_ERROR(
-      state_.AwaitPush(3 * options_.lease, on_taken).status());
+  const absl::Status waited =
+      state_.AwaitPush(3 * options_.lease, on_taken).status();
+  if (!waited.ok()) {
+    // The gradients may be written again, and a server may be at them still.
+    for (const auto& link : links_) {
+      if (link != nullptr) link->Withdraw();
+    }
+    return waited;
+  }
   feedback_->Taken(state_.refused());
   return pushed_;
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "common/lane/shared_memory.h"
 #include "common/rpc/wire_format.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/tensor_kind.h"
@@ -38,6 +39,9 @@ struct TensorArrays {
   // The gradients are fp32, and the client converts them, each block just
   // before it leaves. Otherwise whoever computes them has done that.
   bool unconverted = false;
+  // Memory in which gradients lie, if it may be read by servers of this
+  // machine. Null: it may not.
+  std::shared_ptr<const SharedMemory> shared_gradients = nullptr;
 
   DType GradientsAs(DType wire) const {
     return unconverted ? DType::kF32 : HeldAs(wire);

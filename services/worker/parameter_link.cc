@@ -151,7 +151,13 @@ absl::Status ParameterLink::Received(const grpc::ByteBuffer& message) {
   PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
   if (frame.header.has_lane_offer()) return TakeUp(frame.header.lane_offer());
   if (frame.header.has_lane_open()) {
+    if (lane_ == nullptr) {
+      return absl::InvalidArgumentError("no shared memory was handed over");
+    }
     absl::MutexLock lock(&mu_);
+    if (frame.header.lane_open().references()) {
+      lane_->ReferTo(options_.gradients);
+    }
     lending_ = lane_;
     return absl::OkStatus();
   }
@@ -166,7 +172,8 @@ absl::Status ParameterLink::TakeUp(const v1::LaneOffer& offer) {
     return absl::InvalidArgumentError("shared memory was offered before");
   }
   absl::StatusOr<std::unique_ptr<MemoryLane>> lane =
-      HandOverLane({offer.address(), offer.token()}, options_.bytes);
+      HandOverLane({offer.address(), offer.token()}, options_.bytes,
+                   options_.gradients.get());
   if (!lane.ok()) {
     // Between two containers of one machine, say.
     LogInfo("shares no memory with a server of this machine",
@@ -232,6 +239,11 @@ void ParameterLink::Send(Exchange kind, OutgoingFrame frame) {
   // Without a stream, the next one begins with it.
   if (stream_ != nullptr) SendNow(frame);
   begun_[static_cast<size_t>(kind)].frames.push_back(std::move(frame));
+}
+
+void ParameterLink::Withdraw() {
+  absl::MutexLock lock(&mu_);
+  if (lending_ != nullptr) lending_->Withdraw();
 }
 
 void ParameterLink::SendNow(const OutgoingFrame& frame) {
@@ -344,6 +356,7 @@ void ParameterLink::DropStream() {
     absl::MutexLock lock(&mu_);
     dropped = std::move(stream_);
   }
+  Withdraw();
   // Whatever it has ended with, it is dropped.
   absl::MutexLock lock(&mu_);
   broke_ = absl::OkStatus();

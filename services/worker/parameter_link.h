@@ -66,8 +66,11 @@ bool MayBreakAndGoOn(const absl::Status& status);
 // if the server offers that.
 //
 // Bytes that a frame borrows must stay until the exchange that it is of is
-// over. An old stream may still send some of them later; a server that has
-// acknowledged a push applies nothing of it any more.
+// over, or Withdraw() was called. An old stream may still send some of them
+// later; a server that has acknowledged a push applies nothing of it any more.
+// What a stream has referred to is withdrawn when it is left, before another
+// takes its place: so no server, not even one that was replaced and does not
+// know it, takes what is half of one push and half of another.
 //
 // Thread-safe.
 class ParameterLink {
@@ -87,6 +90,8 @@ class ParameterLink {
     std::function<void(uint64_t epoch)> filled;
     // Of the shard's weights: for how many a lane is to have room.
     uint64_t bytes = 0;
+    // As TensorArrays::shared_gradients.
+    std::shared_ptr<const SharedMemory> gradients = nullptr;
   };
   enum class Exchange : uint8_t { kSet, kPush, kPull };
 
@@ -112,6 +117,10 @@ class ParameterLink {
   // has begun; then its frames.
   void Begin(Exchange kind, uint64_t number);
   void Send(Exchange kind, OutgoingFrame frame);
+
+  // What was sent may change where it lies: the server takes nothing more from
+  // there.
+  void Withdraw() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Stream = ClientStream<grpc::ByteBuffer, grpc::ByteBuffer>;

@@ -8,6 +8,7 @@
 #include <benchmark/benchmark.h>
 #include <prometheus/registry.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@
 #include "common/clock.h"
 #include "common/kept_memory.h"
 #include "common/lane/lane_door.h"
+#include "common/lane/shared_memory.h"
 #include "common/rpc/channel.h"
 #include "services/parameter_server/parameter_service.h"
 #include "services/parameter_server/replica_stream.h"
@@ -36,6 +38,7 @@ namespace {
 constexpr uint64_t kRun = 1;
 constexpr int64_t kBlockFloats = 1 << 18;
 constexpr int64_t kBlocks = 100;
+constexpr size_t kFloats = kBlockFloats * kBlocks;
 
 // One server that hosts the whole model, as its main() wires it.
 struct Server {
@@ -108,13 +111,18 @@ std::unique_ptr<ReplicaStream> Replicate(Server& primary,
 }
 
 struct Arrays {
-  std::vector<float> weights = std::vector<float>(kBlockFloats * kBlocks);
-  std::vector<float> gradient = std::vector<float>(kBlockFloats * kBlocks, 1);
+  std::vector<float> weights = std::vector<float>(kFloats);
+  // Where a program has it.
+  std::shared_ptr<SharedMemory> memory =
+      *SharedMemory::Create("gradients", kFloats * sizeof(float));
+  const absl::Span<float> gradient = {reinterpret_cast<float*>(memory->data()),
+                                      kFloats};
 };
 
 std::unique_ptr<ParameterClient> Connect(
     const Server& server, DType wire, bool lane,
     const std::shared_ptr<Arrays>& arrays) {
+  std::ranges::fill(arrays->gradient, 1.0f);
   v1::BeginJob begin;
   v1::Shard& shard = *begin.add_shards();
   shard.set_address(server.listening.address);
@@ -129,7 +137,8 @@ std::unique_ptr<ParameterClient> Connect(
                                           {BytesOf(arrays->gradient)},
                                           arrays,
                                           {},
-                                          /*unconverted=*/true},
+                                          /*unconverted=*/true,
+                                          arrays->memory},
                                          {.incarnation = 1,
                                           .wire = wire,
                                           .lease = absl::Seconds(30),
@@ -168,7 +177,6 @@ void MeasureMachine(WireCeilings& ceilings, DType wire, size_t bytes,
 }
 
 void Report(const Measured& measured, DType wire, benchmark::State& state) {
-  constexpr size_t kFloats = kBlockFloats * kBlocks;
   const auto pushed = static_cast<double>(EncodedSize(wire, kFloats));
   const auto pulled = static_cast<double>(EncodedSize(PulledAs(wire), kFloats));
   measured.push.Report("push", pushed, state);
@@ -203,7 +211,7 @@ void BM_Wire(benchmark::State& state) {
   push.set_samples(1);
   push.set_weight(1);
   push.set_immediate_rate(1e-6);
-  WireCeilings ceilings(kBlockFloats * kBlocks);
+  WireCeilings ceilings(kFloats);
   Measured measured;
   for (auto _ : state) {
     push.set_iteration(push.iteration() + 1);
@@ -213,8 +221,8 @@ void BM_Wire(benchmark::State& state) {
       CHECK(client->FinishPush().ok());
     });
     measured.pull.Measure([&] { CHECK(client->Pull(0).ok()); });
-    MeasureMachine(ceilings, wire, EncodedSize(wire, kBlockFloats * kBlocks),
-                   *arrays, measured);
+    MeasureMachine(ceilings, wire, EncodedSize(wire, kFloats), *arrays,
+                   measured);
   }
   state.SetLabel(absl::StrCat(DTypeName(wire), lane ? ", shared memory" : "",
                               replicas ? ", a backup" : ""));

@@ -62,13 +62,15 @@ void Act(FuzzInput& fuzz, Memory& memory, MemoryLane& lane) {
     }
     case 2:
     case 3: {
-      const Lent lent = {fuzz.Number<uint64_t>(), fuzz.Number<uint32_t>()};
+      const Lent lent = {fuzz.Number<uint64_t>(), fuzz.Number<uint32_t>(),
+                         fuzz.Number<uint64_t>() % 4};
       const auto bytes = lane.Look(lent);
       ExpectInvalidArgument(bytes.status());
       if (!bytes.ok()) break;
       CHECK(bytes->size() == lent.length);
       // Reads it all.
       static_cast<void>(std::accumulate(bytes->begin(), bytes->end(), 0));
+      CHECK(lane.Stood(lent) || lent.reference > 0);
       lane.GiveBack(lent);
     }
   }
@@ -82,9 +84,12 @@ std::vector<std::string> FuzzSeeds() {
   };
   const std::string sound = number(uint32_t{kLeast});
   const std::string lend = '\x01' + number(uint16_t{60'000});
-  const std::string look =
-      '\x02' + number(uint64_t{64}) + number(uint32_t{100});
+  const std::string look = '\x02' + number(uint64_t{64}) +
+                           number(uint32_t{100}) + number(uint64_t{0});
+  const std::string refer = '\x02' + number(uint64_t{64}) +
+                            number(uint32_t{100}) + number(uint64_t{1});
   return {sound + lend + look + lend,
+          sound + refer + look,
           sound + '\0' + number(uint16_t{0}) + number(uint64_t{1} << 63) + lend,
           sound + '\x02' + number(~uint64_t{0}) + number(~uint32_t{0}),
           number(uint32_t{0}),
@@ -95,7 +100,11 @@ std::vector<std::string> FuzzSeeds() {
 void FuzzOne(absl::string_view input) {
   FuzzInput fuzz(input);
   Memory memory(fuzz.Number<uint32_t>() % (2 * kLeast));
-  const auto lane = MemoryLane::Of(memory.fd());
+  static const std::unique_ptr<SharedMemory> handed_over =
+      *SharedMemory::Create("fuzz", 200);
+  const auto lane = MemoryLane::Of(
+      memory.fd(), *SharedMemory::Map(UniqueFd(dup(handed_over->fd())), 200,
+                                      SharedMemory::Access::kRead));
   ExpectInvalidArgument(lane.status());
   if (!lane.ok()) return;
   while (!fuzz.empty()) Act(fuzz, memory, **lane);

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/lane/lane_door.h"
+#include "common/lane/shared_memory.h"
 #include "common/rng.h"
 #include "services/parameter_server/parameter_service.h"
 #include "services/worker/parameter_client.h"
@@ -73,14 +74,24 @@ struct ParameterServer {
 };
 
 struct Arrays {
+  absl::Span<float> gradient(size_t tensor) const {
+    return {reinterpret_cast<float*>(gradients->data()) + tensor * kSize,
+            kSize};
+  }
+
   std::vector<std::vector<float>> weights{3, std::vector<float>(kSize)};
-  std::vector<std::vector<float>> gradients{3, std::vector<float>(kSize)};
+  const std::shared_ptr<SharedMemory> gradients =
+      *SharedMemory::Create("gradients", 3 * kSize * sizeof(float));
 };
+
+// Where servers read gradients: where they lie, or copied by the worker.
+enum class Gradients : uint8_t { kReferredTo, kCopied };
 
 // Tensors 0 and 2 lie at the server behind the first relay, 1 behind the other.
 class Exchanges {
  public:
-  Exchanges(FrameRelay::FateOf first, FrameRelay::FateOf second)
+  Exchanges(FrameRelay::FateOf first, FrameRelay::FateOf second,
+            Gradients gradients = Gradients::kReferredTo)
       : first_relay_(first_.listening.address, std::move(first)),
         second_relay_(second_.listening.address, std::move(second)) {
     v1::BeginJob begin;
@@ -94,9 +105,12 @@ class Exchanges {
       block.set_tensor(tensor);
       block.set_size(kSize);
       arrays.parameters.push_back(absl::MakeSpan(arrays_->weights[tensor]));
-      arrays.gradients.push_back(BytesOf(arrays_->gradients[tensor]));
+      arrays.gradients.push_back(BytesOf(arrays_->gradient(tensor)));
     }
     arrays.owner = arrays_;
+    if (gradients == Gradients::kReferredTo) {
+      arrays.shared_gradients = arrays_->gradients;
+    }
     auto client = ParameterClient::Connect(
         begin, std::move(arrays),
         {.incarnation = kIncarnation, .lease = kLease, .run = kRun});
@@ -140,14 +154,16 @@ class Exchanges {
     }
     client_->BeginPush(header);
     for (size_t tensor = 3; tensor-- > 0;) {
-      std::ranges::fill(arrays_->gradients[tensor], gradient);
+      std::ranges::fill(arrays_->gradient(tensor), gradient);
       client_->PushTensor(tensor);
     }
     const auto pushed = client_->FinishPush();
     if (!pushed.ok()) return pushed.status();
     EXPECT_EQ(pushed->blocks, 3u);
     EXPECT_EQ(pushed->blocks_refused, 0u);
-    Fill(arrays_->gradients, kRubbish);
+    for (size_t tensor = 0; tensor < 3; ++tensor) {
+      std::ranges::fill(arrays_->gradient(tensor), kRubbish);
+    }
     return absl::OkStatus();
   }
 
@@ -161,6 +177,9 @@ class Exchanges {
     EXPECT_TRUE(first_.job().Close(closing, {round}, 1).ok());
     EXPECT_TRUE(second_.job().Close(closing, {round}, 1).ok());
   }
+
+  // What the first server has read out of shared memory.
+  double lane_bytes() { return first_.metrics.lane_bytes.Value(); }
 
   FrameRelay& first() { return first_relay_; }
   FrameRelay& second() { return second_relay_; }
@@ -207,13 +226,16 @@ TEST(ParameterRedialTest, AStreamMayBreakAtAnyFrame) {
     RunScript(whole);
     EXPECT_EQ(whole.first().streams(), 1);
     frames = whole.first().frames();
+    // Both pushes, of two tensors.
+    EXPECT_GE(whole.lane_bytes(), 4 * kSize * sizeof(float));
   }
   ASSERT_GT(frames, 15);
   for (const Fate fate : {Fate::kLost, Fate::kLast, Fate::kHalfKnown}) {
     for (int at = 1; at <= frames; ++at) {
       SCOPED_TRACE(absl::StrCat("fate ", fate, " at frame ", at));
       Exchanges broken(
-          [=](int frame) { return frame == at ? fate : Fate::kPass; }, Pass);
+          [=](int frame) { return frame == at ? fate : Fate::kPass; }, Pass,
+          at % 2 == 0 ? Gradients::kCopied : Gradients::kReferredTo);
       RunScript(broken);
       if (HasFatalFailure()) return;
       // The last frame's break comes when nothing is open any more.
@@ -233,7 +255,9 @@ void RunRandomly(uint64_t seed) {
                                : Fate::kPass;
     };
   };
-  Exchanges exchanges(random(2 * seed), random(2 * seed + 1));
+  Exchanges exchanges(
+      random(2 * seed), random(2 * seed + 1),
+      seed % 4 == 0 ? Gradients::kCopied : Gradients::kReferredTo);
   ASSERT_TRUE(exchanges.SetAll().ok());
   float pushed = 0;
   for (int64_t iteration = 1; iteration <= 30; ++iteration) {

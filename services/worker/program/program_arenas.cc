@@ -66,9 +66,4 @@ absl::Span<char> ProgramArenas::mutable_gradients(size_t tensor) const {
           gradient_bytes_[tensor]};
 }
 
-void ProgramArenas::CloseDescriptors() {
-  weights_->CloseDescriptor();
-  gradients_->CloseDescriptor();
-}
-
 }  // namespace paceline

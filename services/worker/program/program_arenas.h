@@ -45,11 +45,15 @@ class ProgramArenas {
 
   uint64_t weights_bytes() const { return weights_layout_.bytes; }
   uint64_t gradients_bytes() const { return gradients_layout_.bytes; }
-  // The weights' and the gradients', until they are closed.
+  // The weights' and the gradients', while they are open.
   std::array<int, 2> descriptors() const {
     return {weights_->fd(), gradients_->fd()};
   }
-  void CloseDescriptors();
+  // That of the gradients stays open: servers of this machine have them too.
+  void CloseWeightsDescriptor() { weights_->CloseDescriptor(); }
+  std::shared_ptr<const SharedMemory> shared_gradients() const {
+    return gradients_;
+  }
 
  private:
   ProgramArenas() = default;
@@ -59,7 +63,7 @@ class ProgramArenas {
   ArenaLayout weights_layout_;
   ArenaLayout gradients_layout_;
   std::unique_ptr<SharedMemory> weights_;
-  std::unique_ptr<SharedMemory> gradients_;
+  std::shared_ptr<SharedMemory> gradients_;
 };
 
 }  // namespace paceline

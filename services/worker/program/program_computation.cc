@@ -164,6 +164,7 @@ TensorArrays ProgramComputation::Arrays() {
     arrays.kinds.push_back(attach_.tensors[i].kind);
   }
   arrays.owner = arenas_;
+  arrays.shared_gradients = arenas_->shared_gradients();
   return arrays;
 }
 
@@ -171,7 +172,7 @@ absl::Status ProgramComputation::Begin(bool initialize) {
   PACELINE_RETURN_IF_ERROR(Send(BeginFrame(initialize, arenas_->weights_bytes(),
                                            arenas_->gradients_bytes()),
                                 arenas_->descriptors()));
-  arenas_->CloseDescriptors();
+  arenas_->CloseWeightsDescriptor();
   if (!initialize) return absl::OkStatus();
   const auto frame =
       Receive({.deadline = Clock::Real().Now() + kInitializeTimeout,

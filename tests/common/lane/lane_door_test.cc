@@ -1,6 +1,7 @@
 #include "common/lane/lane_door.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -59,6 +60,27 @@ TEST_F(LaneDoorTest, BothEndsHaveTheSameLane) {
   EXPECT_EQ(*(*mine)->Look(*back), "back");
 }
 
+TEST_F(LaneDoorTest, TheMakersMemoryComesWithTheLane) {
+  Lanes lanes;
+  const size_t before = OpenDescriptors();
+  {
+    const std::shared_ptr<SharedMemory> own =
+        *SharedMemory::Create("test", 1000);
+    const auto mine = HandOverLane(door_->Invite(Into(lanes)), 1000, own.get());
+    ASSERT_TRUE(mine.ok()) << mine.status();
+    const auto theirs = lanes.Take(kLong);
+    ASSERT_TRUE(theirs.ok()) << theirs.status();
+    EXPECT_TRUE((*theirs)->has_theirs());
+    (*mine)->ReferTo(own);
+    memcpy(own->data() + 990, "gradient", 8);
+    const auto referred = (*mine)->Refer({own->data() + 990, 8});
+    ASSERT_TRUE(referred.has_value());
+    EXPECT_EQ(*(*theirs)->Look(*referred), "gradient");
+    EXPECT_EQ(AwaitDescriptors(before + 1), before + 1) << "its maker's";
+  }
+  EXPECT_EQ(AwaitDescriptors(before), before);
+}
+
 TEST_F(LaneDoorTest, AnInvitationIsGoodForOneLane) {
   Lanes lanes;
   const LaneInvitation invitation = door_->Invite(Into(lanes));
@@ -87,10 +109,9 @@ TEST_F(LaneDoorTest, NobodyElseComesIn) {
   EXPECT_FALSE(lanes.Take(absl::ZeroDuration()).ok());
 }
 
-// Sends that with two descriptors, where one is expected.
-void SendWithTwo(int caller, absl::string_view bytes) {
+void SendWithTwo(int caller, absl::string_view bytes,
+                 const std::array<int, 2>& descriptors) {
   iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
-  const std::array<int, 2> descriptors = {0, 1};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(descriptors))> control =
       {};
   msghdr message = {};
@@ -132,13 +153,28 @@ TEST_F(LaneDoorTest, StrangeCallersHoldNobodyUpForLong) {
   const int foreign = CallerWith(invitation, "GET / HTTP/1.1\r\n\r\n");
   const int bare = CallerWith(invitation, invitation.token);
   const int generous = CallerWith(invitation, "");
-  SendWithTwo(generous, "not a token of thirty-two bytes.");
+  SendWithTwo(generous, "not a token of thirty-two bytes.", {0, 1});
   const int gone = CallerWith(invitation, "");
   close(gone);
   CatchUp();
   EXPECT_FALSE(lanes.Take(absl::ZeroDuration()).ok());
   for (const int caller : {silent, foreign, bare, generous}) close(caller);
   EXPECT_EQ(AwaitDescriptors(before), before);
+}
+
+// The lane is taken all the same.
+TEST_F(LaneDoorTest, MemoryThatCouldShrinkIsNotMapped) {
+  Lanes lanes;
+  const LaneInvitation invitation = door_->Invite(Into(lanes));
+  const auto lane = MemoryLane::Make(1);
+  ASSERT_TRUE(lane.ok());
+  const UniqueFd unsealed(memfd_create("test", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(unsealed.get(), 4096), 0);
+  const UniqueFd caller(CallerWith(invitation, ""));
+  SendWithTwo(caller.get(), invitation.token, {(*lane)->fd(), unsealed.get()});
+  const auto taken = lanes.Take(kLong);
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_FALSE((*taken)->has_theirs());
 }
 
 TEST(HostKeyTest, IsTheSameForAllOfThisUser) {

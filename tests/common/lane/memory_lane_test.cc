@@ -126,6 +126,122 @@ TEST(MemoryLaneTest, TwoThreads) {
   reader.join();
 }
 
+// A lane whose taker reads the maker's memory as well.
+struct ReferringEnds {
+  ReferringEnds() {
+    own = *SharedMemory::Create("test", kBytes);
+    maker = *MemoryLane::Make(1000);
+    auto theirs = SharedMemory::Map(UniqueFd(dup(own->fd())), kBytes,
+                                    SharedMemory::Access::kRead);
+    EXPECT_TRUE(theirs.ok()) << theirs.status();
+    taker = *MemoryLane::Of(UniqueFd(dup(maker->fd())), *std::move(theirs));
+    EXPECT_TRUE(taker->has_theirs());
+    EXPECT_FALSE(maker->has_theirs());
+  }
+
+  static constexpr uint64_t kBytes = 100'000;
+  std::shared_ptr<SharedMemory> own;
+  std::unique_ptr<MemoryLane> maker;
+  std::unique_ptr<MemoryLane> taker;
+};
+
+TEST(MemoryLaneTest, WhatIsReferredToIsReadWhereItLies) {
+  ReferringEnds ends;
+  const absl::string_view all(ends.own->data(), ReferringEnds::kBytes);
+  EXPECT_FALSE(ends.maker->Refer(all).has_value()) << "nobody has it yet";
+  ends.maker->ReferTo(ends.own);
+  for (const auto& [from, length] : {std::pair<size_t, size_t>{0, 5},
+                                     {99'999, 1},
+                                     {0, ReferringEnds::kBytes}}) {
+    std::memset(ends.own->data() + from, 'g', length);
+    const auto referred = ends.maker->Refer(all.substr(from, length));
+    ASSERT_TRUE(referred.has_value());
+    EXPECT_EQ(Read(*ends.taker, *referred), std::string(length, 'g'));
+    EXPECT_TRUE(ends.taker->Stood(*referred));
+    ends.taker->GiveBack(*referred);
+  }
+  // The ring does not notice.
+  const auto lent = ends.maker->Lend({"ring"});
+  ASSERT_TRUE(lent.has_value());
+  EXPECT_EQ(lent->position, 0u);
+  EXPECT_EQ(Read(*ends.taker, *lent), "ring");
+  EXPECT_TRUE(ends.taker->Stood(*lent));
+}
+
+TEST(MemoryLaneTest, OnlyWhatWasHandedOverIsReferredTo) {
+  ReferringEnds ends;
+  ends.maker->ReferTo(ends.own);
+  const std::string elsewhere(100, 'x');
+  EXPECT_FALSE(ends.maker->Refer(elsewhere).has_value());
+  const char* const data = ends.own->data();
+  EXPECT_FALSE(ends.maker->Refer({data, 0}).has_value());
+  EXPECT_FALSE(
+      ends.maker->Refer({data + ReferringEnds::kBytes - 1, 2}).has_value());
+  EXPECT_FALSE(ends.maker->Refer({data - 1, 2}).has_value());
+}
+
+TEST(MemoryLaneTest, AReferenceOutsideTheMemoryIsRefused) {
+  ReferringEnds ends;
+  constexpr uint64_t kBytes = ReferringEnds::kBytes;
+  EXPECT_TRUE(ends.taker->Look({kBytes - 1, 1, 1}).ok());
+  for (const Lent& lent :
+       {Lent{kBytes, 1, 1}, Lent{kBytes - 1, 2, 1}, Lent{0, kBytes + 1, 1},
+        Lent{~uint64_t{0}, 1, 1}, Lent{~uint64_t{0}, ~uint32_t{0}, 1}}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ends.taker->Look(lent).status()))
+        << lent.position << " " << lent.length;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(ends.maker->Look({0, 1, 1}).status()))
+      << "the taker has handed over none";
+}
+
+TEST(MemoryLaneTest, WhatWasWithdrawnDoesNotStand) {
+  ReferringEnds ends;
+  ends.maker->ReferTo(ends.own);
+  const absl::string_view bytes(ends.own->data(), 10);
+  const auto first = ends.maker->Refer(bytes);
+  const auto second = ends.maker->Refer(bytes);
+  ends.maker->Withdraw();
+  const auto third = ends.maker->Refer(bytes);
+  EXPECT_FALSE(ends.taker->Stood(*first));
+  EXPECT_FALSE(ends.taker->Stood(*second));
+  EXPECT_TRUE(ends.taker->Stood(*third));
+  EXPECT_TRUE(ends.maker->Stood(*first)) << "the other direction's";
+}
+
+// One thread writes again what it has withdrawn, another reads it: what it
+// takes for sound is.
+TEST(MemoryLaneTest, NobodyTakesHalfOfOneAndHalfOfAnother) {
+  ReferringEnds ends;
+  ends.maker->ReferTo(ends.own);
+  const absl::string_view all(ends.own->data(), ReferringEnds::kBytes);
+  constexpr int kTimes = 2'000;
+  std::vector<Lent> referred(kTimes);
+  std::atomic<int> ready = 0;
+  std::atomic<bool> over = false;
+  std::thread reader([&] {
+    std::string copy;
+    while (!over) {
+      const int now = ready;
+      if (now == 0) continue;
+      const Lent& lent = referred[now - 1];
+      copy = std::string(*ends.taker->Look(lent));
+      if (!ends.taker->Stood(lent)) continue;
+      ASSERT_EQ(copy, std::string(copy.size(), static_cast<char>(now - 1)));
+    }
+  });
+  for (int i = 0; i < kTimes; ++i) {
+    std::memset(ends.own->data(), i, ReferringEnds::kBytes);
+    referred[i] = *ends.maker->Refer(all);
+    ready = i + 1;
+    if (i % 10 == 0) std::this_thread::yield();
+    ends.maker->Withdraw();
+  }
+  const Lent last = *ends.maker->Refer(all);
+  over = true;
+  reader.join();
+  EXPECT_TRUE(ends.taker->Stood(last));
+}
+
 // Whoever the other end is, nothing outside the rings is read or written.
 TEST(MemoryLaneTest, AHostileEndSpoilsOnlyWhatItIsSent) {
   for (uint64_t seed = 0; seed < SeedCount(200); ++seed) {

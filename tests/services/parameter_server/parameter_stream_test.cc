@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -74,14 +75,19 @@ class Client {
     stream_->Write(frame);
   }
   // As a worker of the server's machine.
-  std::unique_ptr<MemoryLane> HelloWithLane(uint64_t run) {
+  std::unique_ptr<MemoryLane> HelloWithLane(
+      uint64_t run, const std::shared_ptr<SharedMemory>& gradients = nullptr) {
     Hello(run, HostKey());
     const v1::Frame offer = Next();
     EXPECT_TRUE(offer.has_lane_offer()) << offer.DebugString();
-    auto lane = HandOverLane(
-        {offer.lane_offer().address(), offer.lane_offer().token()}, 1000);
+    auto lane =
+        HandOverLane({offer.lane_offer().address(), offer.lane_offer().token()},
+                     1000, gradients.get());
     EXPECT_TRUE(lane.ok()) << lane.status();
-    EXPECT_TRUE(Next().has_lane_open());
+    const v1::Frame opened = Next();
+    EXPECT_TRUE(opened.has_lane_open()) << opened.DebugString();
+    EXPECT_EQ(opened.lane_open().references(), gradients != nullptr);
+    (*lane)->ReferTo(gradients);
     return *std::move(lane);
   }
   // With the payload in the lane.
@@ -97,6 +103,7 @@ class Client {
     frame.mutable_push_block()->set_format(format);
     frame.mutable_lent()->set_position(lent.position);
     frame.mutable_lent()->set_length(lent.length);
+    frame.mutable_lent()->set_reference(lent.reference);
     stream_->Write(frame);
   }
   void Push(int64_t iteration, float gradient, uint32_t block = 10) {
@@ -220,6 +227,81 @@ TEST(ParameterStreamTest, WhatIsNotFiniteIsRefusedByLaneAsWell) {
     client.PushByLane(*lane, iteration, std::numeric_limits<float>::infinity());
     EXPECT_EQ(client.Next().push_ack().refused_size(), 1);
   }
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{0});
+}
+
+// Gradients of one block that lie where the server reads them.
+struct SharedGradients {
+  float* floats() { return reinterpret_cast<float*>(memory->data()); }
+  absl::string_view bytes() { return BytesOf({floats(), kTestBlockSize}); }
+  void Fill(float value) { std::fill_n(floats(), kTestBlockSize, value); }
+
+  const std::shared_ptr<SharedMemory> memory =
+      *SharedMemory::Create("gradients", kTestBlockSize * sizeof(float));
+};
+
+TEST(ParameterStreamTest, AGradientIsReadWhereItLies) {
+  Serving server;
+  JobShard& job = server.Host(SmallConfig(1));
+  Client client(server);
+  SharedGradients gradients;
+  const auto lane = client.HelloWithLane(1, gradients.memory);
+  float sum = 0;
+  for (int64_t iteration = 1; iteration <= 100; ++iteration) {
+    gradients.Fill(static_cast<float>(iteration));
+    sum += static_cast<float>(iteration);
+    client.PushLent(iteration, *lane->Refer(gradients.bytes()));
+    EXPECT_EQ(client.Next().push_ack().iteration(), iteration);
+    EXPECT_EQ(ValuesNow(job), std::vector<float>{-sum});
+  }
+  gradients.Fill(std::numeric_limits<float>::quiet_NaN());
+  client.PushLent(101, *lane->Refer(gradients.bytes()));
+  EXPECT_EQ(client.Next().push_ack().refused_size(), 1);
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{-sum});
+  EXPECT_EQ(server.metrics.lane_bytes.Value(), 101 * 4 * kTestBlockSize);
+}
+
+// A worker that has left the stream may write the next gradient there.
+TEST(ParameterStreamTest, NothingIsTakenOfAGradientThatWasWithdrawn) {
+  Serving server;
+  JobShard& job = server.Host(SmallConfig(1));
+  SharedGradients gradients;
+  Client client(server);
+  const auto lane = client.HelloWithLane(1, gradients.memory);
+  gradients.Fill(1);
+  const auto withdrawn = lane->Refer(gradients.bytes());
+  client.PushLent(1, *withdrawn);
+  EXPECT_EQ(client.Next().push_ack().iteration(), 1);
+  lane->Withdraw();
+  gradients.Fill(100);
+  // What comes anew is.
+  client.PushLent(2, *lane->Refer(gradients.bytes()));
+  EXPECT_EQ(client.Next().push_ack().iteration(), 2);
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{-101});
+  client.PushLent(3, *withdrawn);
+  EXPECT_EQ(client.End(), grpc::UNAVAILABLE);
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{-101});
+}
+
+TEST(ParameterStreamTest, AReferenceOutsideTheMemoryEndsTheStream) {
+  Serving server;
+  JobShard& job = server.Host(SmallConfig(1));
+  constexpr uint32_t kBytes = 4 * kTestBlockSize;
+  const Lent places[] = {{0, kBytes + 1, 1},
+                         {4, kBytes, 1},
+                         {std::numeric_limits<uint64_t>::max(), kBytes, 1},
+                         {0, kBytes - 4, 1}};
+  for (const Lent& place : places) {
+    SharedGradients gradients;
+    Client client(server);
+    const auto lane = client.HelloWithLane(1, gradients.memory);
+    client.PushLent(1, place);
+    EXPECT_EQ(client.End(), grpc::INVALID_ARGUMENT) << place.length;
+  }
+  Client without(server);
+  const auto lane = without.HelloWithLane(1);
+  without.PushLent(1, {0, kBytes, 1});
+  EXPECT_EQ(without.End(), grpc::INVALID_ARGUMENT);
   EXPECT_EQ(ValuesNow(job), std::vector<float>{0});
 }
 
