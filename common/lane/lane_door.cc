@@ -30,6 +30,9 @@ namespace {
 // Of 128 random bits, in hex.
 constexpr size_t kTokenBytes = 32;
 
+// What comes back with a descriptor.
+constexpr absl::string_view kHere = "h";
+
 // A caller that has connected sends what it has at once.
 constexpr int kPatienceMs = 1000;
 
@@ -72,7 +75,7 @@ absl::Status Failed(absl::string_view doing) {
                    ": ", strerror(errno)));
 }
 
-// Of a worker's gradients. They take no memory here, but addresses.
+// Of gradients or weights. They take no memory here, but addresses.
 constexpr uint64_t kMostReferredTo = uint64_t{1} << 40;
 
 // A message of a token and one or two descriptors: a lane's, and that of memory
@@ -128,6 +131,16 @@ bool SendHanded(int socket, absl::string_view token,
          static_cast<ssize_t>(token.size());
 }
 
+// Null if it is no memory that can be mapped safely.
+std::unique_ptr<const SharedMemory> MapToRead(UniqueFd fd) {
+  if (!fd.valid()) return nullptr;
+  auto mapped = SharedMemory::Map(std::move(fd), kMostReferredTo,
+                                  SharedMemory::Access::kRead);
+  if (!mapped.ok()) return nullptr;
+  (*mapped)->CloseDescriptor();
+  return *std::move(mapped);
+}
+
 }  // namespace
 
 std::string HostKey() {
@@ -166,10 +179,11 @@ LaneDoor::~LaneDoor() {
   thread_.join();
 }
 
-LaneInvitation LaneDoor::Invite(Taken taken) {
+LaneInvitation LaneDoor::Invite(Taken taken,
+                                std::shared_ptr<const SharedMemory> own) {
   absl::MutexLock lock(&mu_);
   std::string token = DrawToken(entropy_);
-  invited_[token] = std::move(taken);
+  invited_[token] = {std::move(taken), std::move(own)};
   return {address_, std::move(token)};
 }
 
@@ -202,35 +216,34 @@ absl::Status LaneDoor::Take(int caller) {
     return absl::DeadlineExceededError("the caller says nothing");
   }
   Handed handed = Receive(caller);
-  Taken taken;
+  Invited invited;
   {
     absl::MutexLock lock(&mu_);
     const auto found = invited_.find(handed.token);
     if (found == invited_.end()) {
       return absl::PermissionDeniedError("the caller is not invited");
     }
-    taken = std::move(found->second);
+    invited = std::move(found->second);
     invited_.erase(found);
   }
-  std::unique_ptr<const SharedMemory> theirs;
-  if (handed.fds[1].valid()) {
-    // Without it, everything goes through the rings.
-    auto mapped = SharedMemory::Map(std::move(handed.fds[1]), kMostReferredTo,
-                                    SharedMemory::Access::kRead);
-    if (mapped.ok()) {
-      (*mapped)->CloseDescriptor();
-      theirs = *std::move(mapped);
-    }
-  }
+  // Without it, everything goes through the rings.
+  std::unique_ptr<const SharedMemory> theirs =
+      MapToRead(std::move(handed.fds[1]));
   PACELINE_ASSIGN_OR_RETURN(
       std::unique_ptr<MemoryLane> lane,
       MemoryLane::Of(std::move(handed.fds[0]), std::move(theirs)));
-  taken(std::move(lane));
+  // Should it not arrive, the other end does without.
+  if (invited.own != nullptr &&
+      SendHanded(caller, kHere, {invited.own->fd()})) {
+    lane->ReferTo(std::move(invited.own));
+  }
+  invited.taken(std::move(lane));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
-    const LaneInvitation& invitation, uint64_t bytes, const SharedMemory* own) {
+    const LaneInvitation& invitation, uint64_t bytes, const SharedMemory* own,
+    bool theirs) {
   PACELINE_ASSIGN_OR_RETURN(const Address address,
                             AddressOf(invitation.address));
   const UniqueFd socket = NewSocket();
@@ -251,6 +264,10 @@ absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
     return Failed("cannot hand it over");
   }
   lane->CloseDescriptor();
+  pollfd answer = {socket.get(), POLLIN, 0};
+  if (theirs && poll(&answer, 1, kPatienceMs) > 0) {
+    lane->Take(MapToRead(std::move(Receive(socket.get()).fds[0])));
+  }
   return lane;
 }
 

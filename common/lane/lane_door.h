@@ -44,12 +44,20 @@ class LaneDoor {
   // Calls `taken` at most once, from the door's thread, which it must not hold
   // up. The lane has the memory of the other end that could be mapped.
   using Taken = std::function<void(std::unique_ptr<MemoryLane> lane)>;
-  LaneInvitation Invite(Taken taken);
+  // `own`: memory that whoever comes is given to read, or null. The lane may
+  // refer to it.
+  LaneInvitation Invite(Taken taken,
+                        std::shared_ptr<const SharedMemory> own = nullptr);
   // Nobody shall come by it any more; a call may be under way.
   void Withdraw(const std::string& token);
 
  private:
   LaneDoor(std::string address, UniqueFd listening, UniqueFd ending);
+
+  struct Invited {
+    Taken taken;
+    std::shared_ptr<const SharedMemory> own;  // May be null.
+  };
 
   void Serve();
   // One caller's lane, or why not.
@@ -61,18 +69,19 @@ class LaneDoor {
 
   absl::Mutex mu_;
   std::random_device entropy_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_map<std::string, Taken> invited_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<std::string, Invited> invited_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;  // Last: it uses everything above.
 };
 
 // Makes a lane as MemoryLane::Make() and hands it over there, and `own`, if it
 // is not null, to be read. The other end has it a little later, and says so by
-// its stream, and whether it can read `own`. UNAVAILABLE if nobody of this user
-// listens there or has room for a caller.
+// its stream, and whether it can read `own`. With `theirs`, the other end's
+// memory is waited for, a second at most; without it, the lane has none.
+// UNAVAILABLE if nobody of this user listens there or has room for a caller.
 // REQUIRES: the descriptor of `own` is not closed.
 absl::StatusOr<std::unique_ptr<MemoryLane>> HandOverLane(
     const LaneInvitation& invitation, uint64_t bytes,
-    const SharedMemory* own = nullptr);
+    const SharedMemory* own = nullptr, bool theirs = false);
 
 }  // namespace paceline
 

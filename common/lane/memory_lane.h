@@ -73,6 +73,11 @@ class MemoryLane {
   // What has been referred to so far may change from now on.
   void Withdraw();
 
+  // The other end's memory, to which it may refer.  REQUIRES: nothing has been
+  // looked at yet.
+  void Take(std::unique_ptr<const SharedMemory> theirs) {
+    theirs_ = std::move(theirs);
+  }
   // Whether the other end may refer to memory of its own.
   bool has_theirs() const { return theirs_ != nullptr; }
   // What the other end has lent: INVALID_ARGUMENT if it lies in no ring, and
@@ -101,8 +106,8 @@ class MemoryLane {
              std::unique_ptr<const SharedMemory> theirs, End end);
 
   std::unique_ptr<SharedMemory> memory_;
-  std::shared_ptr<const SharedMemory> own_;           // May be null.
-  const std::unique_ptr<const SharedMemory> theirs_;  // May be null.
+  std::shared_ptr<const SharedMemory> own_;     // May be null.
+  std::unique_ptr<const SharedMemory> theirs_;  // May be null.
   const uint64_t ring_bytes_;
   Header& header_;
   const size_t mine_;  // The index of what this end lends.

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -39,6 +40,25 @@ absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(
   if (errno != 0) return NoMemory(bytes, "posix_fallocate");
   if (fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return NoMemory(bytes, "seal");
   return MapAll(std::move(fd), mapped, Access::kReadAndWrite);
+}
+
+absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Reserve(
+    const std::string& name, uint64_t bytes) {
+  const uint64_t mapped = std::max<uint64_t>(bytes, 1);
+  UniqueFd fd(memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return NoMemory(bytes, "memfd_create");
+  const std::string path = absl::StrCat("/proc/self/fd/", fd.get());
+  UniqueFd to_read(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!to_read.valid()) return NoMemory(bytes, "open it to read");
+  if (ftruncate(fd.get(), static_cast<off_t>(mapped)) != 0) {
+    return NoMemory(bytes, "ftruncate");
+  }
+  if (fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return NoMemory(bytes, "seal");
+  void* const data =
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (data == MAP_FAILED) return NoMemory(bytes, "mmap");
+  return absl::WrapUnique(
+      new SharedMemory(std::move(to_read), static_cast<char*>(data), mapped));
 }
 
 absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Map(UniqueFd fd,

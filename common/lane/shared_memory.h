@@ -19,6 +19,10 @@ class SharedMemory {
   // space or descriptors for it.
   static absl::StatusOr<std::unique_ptr<SharedMemory>> Create(
       const std::string& name, uint64_t bytes);
+  // The same, but it takes memory only where it is written first, and whoever
+  // gets the descriptor can only read.
+  static absl::StatusOr<std::unique_ptr<SharedMemory>> Reserve(
+      const std::string& name, uint64_t bytes);
   enum class Access : uint8_t { kRead, kReadAndWrite };
   // What another process has created, by its descriptor. INVALID_ARGUMENT if it
   // is anything that could shrink, or larger than `most`; RESOURCE_EXHAUSTED

@@ -14,21 +14,33 @@ Lent LentOf(const v1::Frame& frame) {
           frame.lent().reference()};
 }
 
+absl::string_view BytesIn(const grpc::Slice& slice) {
+  return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
+}
+
+void SetLent(const Lent& lent, v1::Frame& frame) {
+  frame.mutable_lent()->set_position(lent.position);
+  frame.mutable_lent()->set_length(lent.length);
+  frame.mutable_lent()->set_reference(lent.reference);
+}
+
 }  // namespace
 
 grpc::ByteBuffer EncodeFrame(v1::Frame header, grpc::Slice payload,
                              MemoryLane* lane) {
   std::optional<Lent> lent;
-  if (lane != nullptr) {
-    const absl::string_view bytes(
-        reinterpret_cast<const char*>(payload.begin()), payload.size());
-    lent = lane->Refer(bytes);
-    if (!lent.has_value()) lent = lane->Lend({bytes});
-  }
+  if (lane != nullptr) lent = lane->Lend({BytesIn(payload)});
   if (!lent.has_value()) return EncodeFrame(header, std::move(payload));
-  header.mutable_lent()->set_position(lent->position);
-  header.mutable_lent()->set_length(lent->length);
-  header.mutable_lent()->set_reference(lent->reference);
+  SetLent(*lent, header);
+  return EncodeFrame(header);
+}
+
+std::optional<grpc::ByteBuffer> EncodeReference(v1::Frame header,
+                                                const grpc::Slice& payload,
+                                                MemoryLane& lane) {
+  const std::optional<Lent> lent = lane.Refer(BytesIn(payload));
+  if (!lent.has_value()) return std::nullopt;
+  SetLent(*lent, header);
   return EncodeFrame(header);
 }
 

@@ -4,6 +4,8 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "common/lane/memory_lane.h"
 #include "common/rpc/frame_codec.h"
@@ -12,12 +14,17 @@
 
 namespace paceline {
 
-// A frame whose payload goes through the lane if there is one (not null):
-// referred to if it lies in memory that the other end has, or copied if there
-// is room. Otherwise it is in the frame. As EncodeFrame() and
+// A frame whose payload goes through the lane if there is one (not null) and it
+// has room, and otherwise in the frame. As EncodeFrame() and
 // MemoryLane::Lend().
 grpc::ByteBuffer EncodeFrame(v1::Frame header, grpc::Slice payload,
                              MemoryLane* lane);
+
+// A frame whose payload is referred to, or nothing if it lies in no memory that
+// the other end has. As MemoryLane::Refer().
+std::optional<grpc::ByteBuffer> EncodeReference(v1::Frame header,
+                                                const grpc::Slice& payload,
+                                                MemoryLane& lane);
 
 // The payload of a frame, wherever it lies. INVALID_ARGUMENT if that is a lane
 // that is not there (null), or outside it.

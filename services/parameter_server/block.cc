@@ -28,9 +28,21 @@ std::shared_ptr<const BlockState> Block::Read() const {
   return state_;
 }
 
+std::shared_ptr<BlockState> Block::MakeState() const {
+  return std::make_shared<BlockState>(size_, slots_, memory_);
+}
+
+std::shared_ptr<BlockState> Block::Adopt(
+    std::shared_ptr<BlockState> state) const {
+  if (memory_ == nullptr) return state;
+  std::shared_ptr<BlockState> copy = MakeState();
+  copy->CopyFrom(*state);
+  return copy;
+}
+
 absl::StatusOr<bool> Block::Set(const Payload& payload, DType dtype) {
   CHECK(payload.size() == EncodedSize(dtype, size_));
-  auto initial = std::make_shared<BlockState>(size_, slots_);
+  std::shared_ptr<BlockState> initial = MakeState();
   payload.CopyTo(dtype, initial->weights());
   for (int i = 0; i < slots_; ++i) {
     std::fill_n(initial->slot(i), size_, 0.0f);
@@ -40,11 +52,12 @@ absl::StatusOr<bool> Block::Set(const Payload& payload, DType dtype) {
 
 absl::StatusOr<bool> Block::Restore(std::shared_ptr<BlockState> state) {
   CHECK(state->size() == size_ && state->slots() == slots_);
-  return Begin(std::move(state));
+  return Begin(Adopt(std::move(state)));
 }
 
 void Block::Put(std::shared_ptr<BlockState> state) {
   CHECK(state->size() == size_ && state->slots() == slots_);
+  state = Adopt(std::move(state));
   absl::MutexLock lock(&mu_);
   state_.swap(state);
 }
@@ -68,7 +81,7 @@ void Block::Update(Write write) {
   if (IsSoleOwner(state_)) {
     write(*state_, *state_);
   } else {
-    next = std::make_shared<BlockState>(size_, slots_);
+    next = MakeState();
     write(*state_, *next);
     state_.swap(next);
   }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -19,7 +20,9 @@ namespace paceline {
 // exclude each other, those of different blocks run in parallel. Thread-safe.
 class Block {
  public:
-  Block(size_t size, int slots) : size_(size), slots_(slots) {}
+  // Its states lie in `memory`, if that is not null, while there is room.
+  Block(size_t size, int slots, std::shared_ptr<WeightMemory> memory = nullptr)
+      : size_(size), slots_(slots), memory_(std::move(memory)) {}
 
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -53,10 +56,14 @@ class Block {
   void Update(Write write);
 
  private:
+  std::shared_ptr<BlockState> MakeState() const;
+  // The state, where this block has its own.
+  std::shared_ptr<BlockState> Adopt(std::shared_ptr<BlockState> state) const;
   absl::StatusOr<bool> Begin(std::shared_ptr<BlockState> initial);
 
   const size_t size_;
   const int slots_;
+  const std::shared_ptr<WeightMemory> memory_;
 
   mutable absl::Mutex mu_;
   std::shared_ptr<BlockState> state_ ABSL_GUARDED_BY(mu_);

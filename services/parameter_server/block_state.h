@@ -1,11 +1,14 @@
 #ifndef PACELINE_SERVICES_PARAMETER_SERVER_BLOCK_STATE_H_
 #define PACELINE_SERVICES_PARAMETER_SERVER_BLOCK_STATE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <vector>
+
+#include "services/parameter_server/weight_memory.h"
 
 namespace paceline {
 
@@ -14,8 +17,15 @@ inline constexpr std::align_val_t kFloatBufferAlignment{64};
 
 struct FreeFloatBuffer {
   void operator()(float* floats) const {
-    ::operator delete[](floats, kFloatBufferAlignment);
+    if (from != nullptr) {
+      from->TakeBack(reinterpret_cast<char*>(floats), bytes);
+    } else {
+      ::operator delete[](floats, kFloatBufferAlignment);
+    }
   }
+
+  std::shared_ptr<WeightMemory> from = nullptr;  // Null: the heap.
+  uint64_t bytes = 0;                            // Of what is there.
 };
 
 // An owned array of floats that begins on a cache line. Unlike a vector it
@@ -27,6 +37,15 @@ inline FloatBuffer MakeFloatBuffer(size_t count) {
       ::operator new[](count * sizeof(float), kFloatBufferAlignment)));
 }
 
+// The same in memory that workers may read, while there is room. Null: none.
+inline FloatBuffer MakeFloatBuffer(size_t count,
+                                   const std::shared_ptr<WeightMemory>& from) {
+  const uint64_t bytes = count * sizeof(float);
+  char* const data = from == nullptr ? nullptr : from->Take(bytes);
+  if (data == nullptr) return MakeFloatBuffer(count);
+  return FloatBuffer(reinterpret_cast<float*>(data), {from, bytes});
+}
+
 // Everything an update of one block changes, as one unit: weights, the
 // optimizer's arrays ("slots": none, the momentum and what it is to take up
 // later, or Adam's m and v) and the
@@ -34,15 +53,25 @@ inline FloatBuffer MakeFloatBuffer(size_t count) {
 // for as long as it holds it; only Block writes, and only what nobody holds.
 class BlockState {
  public:
-  // The arrays are uninitialized.  REQUIRES: 0 <= slots <= 2.
-  BlockState(size_t size, int slots)
+  // The arrays are uninitialized. `memory`: where they lie, if it is not null
+  // and has room.  REQUIRES: 0 <= slots <= 2.
+  BlockState(size_t size, int slots,
+             const std::shared_ptr<WeightMemory>& memory = nullptr)
       : size_(size),
         slots_(slots),
         stride_((size + kLine - 1) / kLine * kLine),
-        floats_(MakeFloatBuffer(stride_ * (1 + static_cast<size_t>(slots)))) {}
+        floats_(MakeFloatBuffer(stride_ * (1 + static_cast<size_t>(slots)),
+                                memory)) {}
 
   BlockState(const BlockState&) = delete;
   BlockState& operator=(const BlockState&) = delete;
+
+  // What one of the same size and slots has, with its steps.
+  void CopyFrom(const BlockState& other) {
+    std::copy_n(other.floats_.get(),
+                stride_ * (1 + static_cast<size_t>(slots_)), floats_.get());
+    steps_ = other.steps_;
+  }
 
   // In elements, of each array.
   size_t size() const { return size_; }

@@ -21,6 +21,18 @@ uint32_t CountPushed(const std::vector<BlockConfig>& blocks) {
       }));
 }
 
+// Room for the blocks, and once more for those that are held when they are
+// updated, twice. Null where workers are not to read them, or without
+// addresses.
+std::shared_ptr<WeightMemory> MakeWeightMemory(const ShardConfig& config) {
+  constexpr uint64_t kTimes = 3;
+  if (!config.shares_weights || config.blocks.empty()) return nullptr;
+  constexpr uint64_t kLines = 3 * 64;  // Arrays begin on one each.
+  const uint64_t bytes = StateBytes(config) + kLines * config.blocks.size();
+  auto memory = WeightMemory::Create(kTimes * bytes);
+  return memory.ok() ? *std::move(memory) : nullptr;
+}
+
 // A gradient as it is applied.
 struct Gradient {
   DType dtype;
@@ -105,6 +117,7 @@ JobShard::JobShard(ShardConfig config,
     : config_(std::move(config)),
       rule_(config_.optimizer, config_.batch_size, config_.round_strength),
       pushed_blocks_(CountPushed(config_.blocks)),
+      weight_memory_(MakeWeightMemory(config_)),
       open_rounds_(config_.limits.max_open_rounds),
       contributors_(static_cast<uint32_t>(config_.blocks.size()),
                     pushed_blocks_, config_.limits.max_incarnations),
@@ -119,7 +132,7 @@ JobShard::JobShard(ShardConfig config,
   for (const BlockConfig& block : config_.blocks) {
     index_by_id_.emplace(block.id, static_cast<uint32_t>(blocks_.size()));
     blocks_.push_back(std::make_unique<HostedBlock>(
-        block, rule_.Slots(block.kind), &open_rounds_));
+        block, rule_.Slots(block.kind), &open_rounds_, weight_memory_));
   }
   if (blocks_.empty()) pulls_.SetInitialized().Send();
 }

@@ -173,6 +173,11 @@ class JobShard {
   // REQUIRES: nothing has happened yet.
   void BeginRebuilt(int64_t closing, uint64_t snapshot);
 
+  // Where the weights lie that workers of this machine may read; null: nowhere.
+  std::shared_ptr<const SharedMemory> shared_weights() const {
+    return weight_memory_ == nullptr ? nullptr : weight_memory_->memory();
+  }
+
   ShardCounters Counters() const;
 
   // Of a block that comes from elsewhere. INVALID_ARGUMENT: it is none here.
@@ -222,9 +227,10 @@ class JobShard {
 
  private:
   struct HostedBlock {
-    HostedBlock(const BlockConfig& block, int slots, OpenRounds* open)
+    HostedBlock(const BlockConfig& block, int slots, OpenRounds* open,
+                const std::shared_ptr<WeightMemory>& memory)
         : config(block),
-          state(block.size, slots),
+          state(block.size, slots, memory),
           sums(block.size, open),
           compensation(block.size) {}
 
@@ -295,6 +301,7 @@ class JobShard {
   const ShardConfig config_;
   const UpdateRule rule_;
   const uint32_t pushed_blocks_;
+  const std::shared_ptr<WeightMemory> weight_memory_;  // May be null.
   absl::flat_hash_map<uint32_t, uint32_t> index_by_id_;
   std::vector<std::unique_ptr<HostedBlock>> blocks_;
 

@@ -152,10 +152,13 @@ CoordinatorLink::Options LinkOptions(const Options& options,
 }
 
 // Null: no memory is shared.
-std::unique_ptr<LaneDoor> OpenLanes(const Options& options) {
+std::unique_ptr<LaneDoor> OpenLanes(const Options& options, Shard& shard) {
   if (!options.share_memory) return nullptr;
   absl::StatusOr<std::unique_ptr<LaneDoor>> lanes = LaneDoor::Open();
-  if (lanes.ok()) return *std::move(lanes);
+  if (lanes.ok()) {
+    shard.ShareWeights();
+    return *std::move(lanes);
+  }
   LogWarning("shares no memory with workers of this machine",
              {{"reason", Summary(lanes.status())}});
   return nullptr;
@@ -225,7 +228,7 @@ absl::Status Run(const Options& options, const SecurityFlags& flags,
   ConnectionAccounts accounts;
   ConnectionReport connections(*registry);
   CallGuard guard(security, {}, &Clock::Real(), &accounts);
-  const std::unique_ptr<LaneDoor> lanes = OpenLanes(options);
+  const std::unique_ptr<LaneDoor> lanes = OpenLanes(options, shard);
   ParameterService service(&shard, &Clock::Real(), &metrics, &streams, &guard,
                            lanes.get());
   ReplicationService replication(&shard, &streams, &guard);

@@ -27,6 +27,9 @@ namespace {
 constexpr size_t kMaxQueuedFrames = 1 << 16;
 constexpr size_t kMaxReplyBytes = size_t{64} << 20;
 constexpr size_t kFramesAhead = 4;
+// The same, where they carry nothing, if the blocks lie where others can read
+// them. Those that do not must find room among the replies.
+constexpr size_t kReferencesAhead = 32;
 
 // The block's weights as a slice that refers to them (fp32), or a converted
 // copy.
@@ -47,7 +50,8 @@ grpc::Slice WeightsSlice(const std::shared_ptr<const BlockState>& state,
 struct Answer {
   uint64_t request = 0;
   DType dtype = DType::kF32;
-  absl::Duration parked;  // Until the first block was there.
+  bool references = false;  // Whoever asks can read them where they lie.
+  absl::Duration parked;    // Until the first block was there.
   std::vector<PulledBlock> blocks;
   absl::flat_hash_set<uint32_t> early;  // Those that came before the end.
   size_t next = 0;               // The index in `blocks` of what is sent next.
@@ -85,6 +89,9 @@ class ParameterStream
         return Push(*job, header.push_block(), frame);
       case v1::Frame::kPull:
         return Pull(*job, header.pull());
+      case v1::Frame::kPullTaken:
+        Taken(header.pull_taken());
+        return absl::OkStatus();
       case v1::Frame::kSetBlock:
         PACELINE_RETURN_IF_ERROR(TakeOut(frame));
         return Set(*job, header.set_block(), frame.payload);
@@ -97,6 +104,8 @@ class ParameterStream
     if (!invitation_.empty()) service_->lanes_->Withdraw(invitation_);
     if (const auto job = job_.lock()) job->CancelPulls(id_);
     if (joined_) service_->current_.Remove(key_, this);
+    absl::MutexLock lock(&mu_);
+    Withdraw();
   }
 
   void OnSent() override {
@@ -141,22 +150,28 @@ class ParameterStream
             service_->current_.Replace(key_, shared_from_this())) {
       static_cast<ParameterStream&>(*replaced).GiveWay(*job);
     }
-    if (!service_->host_.empty() && hello.host() == service_->host_) Invite();
+    if (!service_->host_.empty() && hello.host() == service_->host_) {
+      Invite(*job);
+    }
     return absl::OkStatus();
   }
 
   // The worker is on this machine.
-  void Invite() {
+  void Invite(const JobShard& job) {
+    std::shared_ptr<const SharedMemory> weights = job.shared_weights();
     const std::weak_ptr<OpenStream> weak = shared_from_this();
-    LaneInvitation invitation =
-        service_->lanes_->Invite([weak](std::unique_ptr<MemoryLane> lane) {
+    const bool shares = weights != nullptr;
+    LaneInvitation invitation = service_->lanes_->Invite(
+        [weak](std::unique_ptr<MemoryLane> lane) {
           if (const auto open = weak.lock()) {
             std::static_pointer_cast<ParameterStream>(open)->LaneOpened(
                 std::move(lane));
           }
-        });
+        },
+        std::move(weights));
     invitation_ = invitation.token;
     v1::Frame offer;
+    offer.mutable_lane_offer()->set_weights(shares);
     offer.mutable_lane_offer()->set_address(std::move(invitation.address));
     offer.mutable_lane_offer()->set_token(std::move(invitation.token));
     Send(EncodeFrame(offer));
@@ -267,6 +282,7 @@ class ParameterStream
     uint64_t number = 0;   // Of this stream's.
     uint64_t request = 0;  // The worker's name for it.
     DType dtype = DType::kF32;
+    bool references = false;
     absl::Time at;
   };
 
@@ -284,7 +300,8 @@ class ParameterStream
     const Puller puller{id_, key_.incarnation, service_->PullDeadline(),
                         pull.request()};
     const std::weak_ptr<OpenStream> weak = shared_from_this();
-    const Asked of = {number, pull.request(), dtype, service_->clock_->Now()};
+    const Asked of = {number, pull.request(), dtype, pull.references(),
+                      service_->clock_->Now()};
     auto answer = [weak, of, without_frozen = pull.without_frozen(),
                    host = job_](absl::StatusOr<PulledBlocks> pulled) {
       const auto open = weak.lock();
@@ -316,7 +333,22 @@ class ParameterStream
   uint64_t BeginPull() {
     absl::MutexLock lock(&mu_);
     answer_.reset();
+    Withdraw();
     return ++pull_;
+  }
+
+  // What the last pull referred to has been read.
+  void Taken(const v1::PullTaken& taken) {
+    std::vector<std::shared_ptr<const BlockState>> read;  // Freed unlocked.
+    absl::MutexLock lock(&mu_);
+    if (taken.request() == referred_in_) referred_.swap(read);
+  }
+
+  // It may be written again from now on, read or not.
+  void Withdraw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (referred_.empty()) return;
+    lane_->Withdraw();
+    referred_.clear();
   }
 
   // The answer to that pull; null if it has its end already, or another pull
@@ -327,6 +359,8 @@ class ParameterStream
       answer_.emplace();
       answer_->request = asked.request;
       answer_->dtype = asked.dtype;
+      answer_->references =
+          asked.references && asked.dtype == DType::kF32 && lane_ != nullptr;
       answer_->parked = service_->clock_->Now() - asked.at;
     }
     return &*answer_;
@@ -368,7 +402,8 @@ class ParameterStream
   // converts must not be a thread that others wait for. The lock is held while
   // they are queued, so that the end stays behind the blocks.
   void SendAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    while (answer_.has_value() && queued() < kFramesAhead) {
+    while (answer_.has_value() &&
+           queued() < (answer_->references ? kReferencesAhead : kFramesAhead)) {
       if (closing()) {
         answer_.reset();
       } else if (answer_->next < answer_->blocks.size()) {
@@ -390,9 +425,18 @@ class ParameterStream
     frame.mutable_pulled_block()->set_block(block.id);
     frame.mutable_pulled_block()->set_format(ToWire(answer.dtype));
     grpc::Slice weights = WeightsSlice(block.state, answer.dtype);
-    block.state.reset();
     const size_t bytes = weights.size();
     service_->metrics_->pull_bytes.Increment(static_cast<double>(bytes));
+    std::optional<grpc::ByteBuffer> reference;
+    if (answer.references) {
+      reference = EncodeReference(frame, weights, *lane_);
+    }
+    if (reference.has_value()) {
+      referred_in_ = answer.request;
+      referred_.push_back(std::move(block.state));
+      return Send(*std::move(reference), bytes);
+    }
+    block.state.reset();
     Send(EncodeFrame(std::move(frame), std::move(weights), lane_.get()), bytes);
   }
 
@@ -415,6 +459,9 @@ class ParameterStream
   uint64_t pull_ ABSL_GUARDED_BY(mu_) = 0;   // The number of the last one.
   uint64_t ended_ ABSL_GUARDED_BY(mu_) = 0;  // The last that has its end.
   std::optional<Answer> answer_ ABSL_GUARDED_BY(mu_);
+  // What the worker reads where it lies, and in answer to which request.
+  std::vector<std::shared_ptr<const BlockState>> referred_ ABSL_GUARDED_BY(mu_);
+  uint64_t referred_in_ ABSL_GUARDED_BY(mu_) = 0;
   bool peer_done_ ABSL_GUARDED_BY(mu_) = false;
 };
 

@@ -60,6 +60,7 @@ absl::Status Shard::Configure(const ShardId& id, ShardConfig config,
         " are taken: choose another paradigm, end a job, add servers, or raise "
         "--max-parameter-bytes"));
   }
+  config.shares_weights = shares_weights_;
   PACELINE_ASSIGN_OR_RETURN(
       std::unique_ptr<JobShard> job,
       JobShard::Create(std::move(config), snapshot_bytes_));
@@ -67,6 +68,11 @@ absl::Status Shard::Configure(const ShardId& id, ShardConfig config,
   state_bytes_ += bytes;
   rule_bytes_ += rule_bytes;
   return absl::OkStatus();
+}
+
+void Shard::ShareWeights() {
+  absl::MutexLock lock(&mu_);
+  shares_weights_ = true;
 }
 
 void Shard::SetRuleBytes(const ShardId& id, uint64_t rule_bytes) {

@@ -79,6 +79,10 @@ class Shard {
   // the shard is not hosted.
   void SetRuleBytes(const ShardId& id, uint64_t rule_bytes);
 
+  // The weights of the shards that are configured from now on lie where workers
+  // of this machine may read them.
+  void ShareWeights() ABSL_LOCKS_EXCLUDED(mu_);
+
   // The shard's job; whoever holds it may use it also after Remove().
   // NOT_FOUND: it is not hosted here. UNAVAILABLE: stopping.
   absl::StatusOr<std::shared_ptr<JobShard>> Job(const ShardId& id) const;
@@ -110,6 +114,7 @@ class Shard {
   const std::shared_ptr<ByteBudget> snapshot_bytes_;
   mutable absl::Mutex mu_;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
+  bool shares_weights_ ABSL_GUARDED_BY(mu_) = false;
   std::map<ShardId, Hosted> jobs_ ABSL_GUARDED_BY(mu_);
   uint64_t state_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t rule_bytes_ ABSL_GUARDED_BY(mu_) = 0;

@@ -47,6 +47,8 @@ struct ShardConfig {
   uint32_t batch_size = 0;  // B, samples per push.
   RoundStrength round_strength = RoundStrength::kLinear;
   ShardLimits limits;
+  // Workers of this machine may read the weights where they lie.
+  bool shares_weights = false;
   bool backup = false;  // It gets its contents from the shard's primary.
 };
 

@@ -149,7 +149,8 @@ void ExchangeState::EndPulls(const absl::Status& status) {
 
 absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
                                    uint32_t block, const Payload& payload,
-                                   DType dtype) {
+                                   DType dtype,
+                                   absl::FunctionRef<bool()> stood) {
   const auto place = places_.find(block);
   if (place == places_.end() || place->second.server != server) {
     return absl::InvalidArgumentError(
@@ -162,6 +163,7 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
         absl::StrCat("block ", block, " came with ", payload.size(),
                      " bytes instead of ", bytes));
   }
+  bool ahead = false;
   {
     absl::MutexLock lock(&mu_);
     if (request != request_) return absl::OkStatus();
@@ -175,17 +177,21 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
     }
     pull_.result.bytes += payload.size();
     open_.Came(server, /*again=*/false, clock_->Now());
-    if (pull_.ahead) {
+    ahead = pull_.ahead;
+    if (ahead) {
       pull_.early.push_back(
           {values, place->second.tensor, std::vector<float>(values.size())});
       payload.CopyTo(dtype, pull_.early.back().values.data());
-      return absl::OkStatus();
+      if (stood()) return absl::OkStatus();
+      pull_.early.pop_back();
     }
   }
+  if (ahead) return NotCopied(request, block, payload.size());
   // Outside the lock, so that servers' blocks are copied in parallel. Nobody
   // reads them before Copied(), or this server's end of the pull, which both
   // come after this.
   payload.CopyTo(dtype, values.data());
+  if (!stood()) return NotCopied(request, block, payload.size());
   Copied(request, place->second.tensor);
   return absl::OkStatus();
 }
@@ -195,6 +201,17 @@ void ExchangeState::Copied(uint64_t request, size_t tensor) {
   if (request != request_) return;
   pull_.Copied(tensor);
   TellArrived();
+}
+
+absl::Status ExchangeState::NotCopied(uint64_t request, uint32_t block,
+                                      size_t bytes) {
+  absl::MutexLock lock(&mu_);
+  // Of a pull whose place another has taken, nobody wants it.
+  if (request != request_) return absl::OkStatus();
+  pull_.pending.insert(block);
+  pull_.result.bytes -= bytes;
+  return absl::UnavailableError(
+      absl::StrCat("block ", block, " was withdrawn while it was read"));
 }
 
 void ExchangeState::TakeEarly() {

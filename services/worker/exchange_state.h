@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -96,10 +97,11 @@ class ExchangeState {
   // that is not the server's, that came before in this pull by the same stream
   // or whose payload has another size: the stream is to be broken.
   //
-  // A block that had come before the stream broke is left as it is: its tensor
-  // may be in use.
-  absl::Status Pulled(size_t server, uint64_t request, uint32_t block,
-                      const Payload& payload, DType dtype);
+  // One that had come before the stream broke stays: its tensor may be in use.
+  // UNAVAILABLE if, once it was read, it had not `stood`: it has not come then.
+  absl::Status Pulled(
+      size_t server, uint64_t request, uint32_t block, const Payload& payload,
+      DType dtype, absl::FunctionRef<bool()> stood = [] { return true; });
   // `parked`: how long the server says it held the pull back.
   void PullEnded(size_t server, uint64_t request, const absl::Status& status,
                  absl::Duration parked);
@@ -142,8 +144,9 @@ class ExchangeState {
   // Calls on_tensor_, if there is one, with what has arrived. Unlocks
   // meanwhile.
   void TellArrived() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // A block of the open pull lies where it belongs.
+  // A block of the open pull lies where it belongs, or did not stand.
   void Copied(uint64_t request, size_t tensor) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status NotCopied(uint64_t request, uint32_t block, size_t bytes);
   // The pull is waited for from now on: brings what was laid aside to where it
   // belongs. Unlocks meanwhile.
   void TakeEarly() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

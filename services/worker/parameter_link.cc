@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -57,7 +58,8 @@ absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
       PACELINE_ASSIGN_OR_RETURN(const Payload payload, PayloadOf(frame, lane));
       PACELINE_RETURN_IF_ERROR(
           state.Pulled(server, header.pulled_block().request(),
-                       header.pulled_block().block(), payload, dtype));
+                       header.pulled_block().block(), payload, dtype,
+                       [&frame, lane] { return PayloadStood(frame, lane); }));
       GiveBackPayload(frame, lane);
       return absl::OkStatus();
     }
@@ -164,6 +166,7 @@ absl::Status ParameterLink::Received(const grpc::ByteBuffer& message) {
   const absl::Status taken =
       TakeReceivedFrame(*state_, server_, frame, lane_.get());
   if (filling_) TellFilled();
+  if (taken.ok() && frame.header.has_pull_end()) TellRead(frame.header);
   return taken;
 }
 
@@ -173,7 +176,7 @@ absl::Status ParameterLink::TakeUp(const v1::LaneOffer& offer) {
   }
   absl::StatusOr<std::unique_ptr<MemoryLane>> lane =
       HandOverLane({offer.address(), offer.token()}, options_.bytes,
-                   options_.gradients.get());
+                   options_.gradients.get(), offer.weights());
   if (!lane.ok()) {
     // Between two containers of one machine, say.
     LogInfo("shares no memory with a server of this machine",
@@ -210,6 +213,14 @@ void ParameterLink::Rewire(const std::string& address, uint64_t epoch,
   hello_.set_epoch(epoch);
   rewired_ = true;
   fill_ = fill;
+}
+
+void ParameterLink::TellRead(const v1::Frame& end) {
+  if (lane_ == nullptr || !lane_->has_theirs()) return;
+  v1::Frame read;
+  read.mutable_pull_taken()->set_request(end.pull_end().request());
+  absl::MutexLock lock(&mu_);
+  if (stream_ != nullptr) stream_->Send(EncodeFrame(read));
 }
 
 void ParameterLink::TellFilled() {
@@ -251,7 +262,18 @@ void ParameterLink::SendNow(const OutgoingFrame& frame) {
   const size_t carries = frame.header.has_pull()
                              ? WriteQueue<grpc::ByteBuffer>::kUrgent
                              : frame.payload.size();
-  stream_->Send(EncodeFrame(frame.header, frame.payload, lending_.get()),
+  v1::Frame header = frame.header;
+  std::optional<grpc::ByteBuffer> reference;
+  if (lending_ != nullptr) {
+    if (header.has_pull()) {
+      header.mutable_pull()->set_references(lending_->has_theirs());
+    }
+    reference = EncodeReference(header, frame.payload, *lending_);
+  }
+  if (reference.has_value()) {
+    return stream_->Send(*std::move(reference), carries);
+  }
+  stream_->Send(EncodeFrame(std::move(header), frame.payload, lending_.get()),
                 carries);
 }
 

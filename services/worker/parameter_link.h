@@ -139,6 +139,8 @@ class ParameterLink {
   absl::Status TakeUp(const v1::LaneOffer& offer);
   void Repeat(const Begun& begun, uint64_t open)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The pull's weights have been read where they lay.
+  void TellRead(const v1::Frame& end) ABSL_LOCKS_EXCLUDED(mu_);
   // Once the weights are taken that the server is filled with.
   void TellFilled() ABSL_LOCKS_EXCLUDED(mu_);
   // A reaction: the stream has ended.

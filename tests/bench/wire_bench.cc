@@ -55,6 +55,7 @@ struct Server {
       config.blocks.push_back({i, "weights", uint64_t{i} * kBlockFloats,
                                static_cast<uint32_t>(kBlockFloats)});
     }
+    shard.ShareWeights();
     CHECK(shard.Configure(kRun, config).ok());
     ListenOptions options;
     options.accounts = &accounts;

@@ -49,6 +49,7 @@ struct ParameterServer {
     }
     config.optimizer = *ParseOptimizerSpec("sgd");
     config.batch_size = kBatch;
+    shard.ShareWeights();
     EXPECT_TRUE(shard.Configure(kRun, config).ok());
     auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, {}, {&service});
     EXPECT_TRUE(listens.ok()) << listens.status();

@@ -81,6 +81,43 @@ TEST_F(LaneDoorTest, TheMakersMemoryComesWithTheLane) {
   EXPECT_EQ(AwaitDescriptors(before), before);
 }
 
+TEST_F(LaneDoorTest, TheTakersMemoryComesBack) {
+  Lanes lanes;
+  const size_t before = OpenDescriptors();
+  {
+    const std::shared_ptr<SharedMemory> own =
+        *SharedMemory::Reserve("test", 1000);
+    for (const bool wanted : {true, false}) {
+      const auto mine = HandOverLane(door_->Invite(Into(lanes), own), 1000,
+                                     /*own=*/nullptr, wanted);
+      ASSERT_TRUE(mine.ok()) << mine.status();
+      EXPECT_EQ((*mine)->has_theirs(), wanted);
+      const auto theirs = lanes.Take(kLong);
+      ASSERT_TRUE(theirs.ok()) << theirs.status();
+      EXPECT_FALSE((*theirs)->has_theirs());
+      memcpy(own->data(), "weights", 7);
+      const auto referred = (*theirs)->Refer({own->data(), 7});
+      if (!wanted) continue;
+      ASSERT_TRUE(referred.has_value());
+      EXPECT_EQ(*(*mine)->Look(*referred), "weights");
+      EXPECT_TRUE((*mine)->Stood(*referred));
+      (*theirs)->Withdraw();
+      EXPECT_FALSE((*mine)->Stood(*referred));
+    }
+    EXPECT_EQ(AwaitDescriptors(before + 1), before + 1) << "its maker's";
+  }
+  EXPECT_EQ(AwaitDescriptors(before), before);
+}
+
+// Who has none to give does not say so: the lane is there without.
+TEST_F(LaneDoorTest, NoMemoryComesBackWithoutAny) {
+  Lanes lanes;
+  const auto mine = HandOverLane(door_->Invite(Into(lanes)), 1000,
+                                 /*own=*/nullptr, /*theirs=*/true);
+  ASSERT_TRUE(mine.ok()) << mine.status();
+  EXPECT_FALSE((*mine)->has_theirs());
+}
+
 TEST_F(LaneDoorTest, AnInvitationIsGoodForOneLane) {
   Lanes lanes;
   const LaneInvitation invitation = door_->Invite(Into(lanes));

@@ -29,6 +29,17 @@ TEST(SharedMemoryTest, WhatOneEndWritesTheOtherReads) {
   EXPECT_EQ(OpenDescriptors(), before);
 }
 
+TEST(SharedMemoryTest, WhatIsReservedIsReadByOthers) {
+  const auto made = SharedMemory::Reserve("test", 100);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_FALSE(SharedMemory::Map(UniqueFd(dup((*made)->fd())), 100).ok());
+  const auto mapped = SharedMemory::Map(UniqueFd(dup((*made)->fd())), 100,
+                                        SharedMemory::Access::kRead);
+  ASSERT_TRUE(mapped.ok()) << mapped.status();
+  (*made)->data()[99] = 'x';
+  EXPECT_EQ((*mapped)->data()[99], 'x');
+}
+
 // A mapping of what shrinks ends the process at the next look.
 TEST(SharedMemoryTest, OnlyWhatCannotShrinkIsMapped) {
   const auto memory = [](unsigned flags, int seals) {

@@ -25,6 +25,7 @@ struct Serving {
   Serving()
       : service(&shard, &Clock::Real(), &metrics, &streams, nullptr,
                 lanes.get()) {
+    shard.ShareWeights();
     auto listens = Listen("127.0.0.1:0", ChannelProfile::kBulk, {}, {&service});
     EXPECT_TRUE(listens.ok()) << listens.status();
     listening = *std::move(listens);
@@ -82,8 +83,9 @@ class Client {
     EXPECT_TRUE(offer.has_lane_offer()) << offer.DebugString();
     auto lane =
         HandOverLane({offer.lane_offer().address(), offer.lane_offer().token()},
-                     1000, gradients.get());
+                     1000, gradients.get(), offer.lane_offer().weights());
     EXPECT_TRUE(lane.ok()) << lane.status();
+    EXPECT_TRUE((*lane)->has_theirs()) << "the weights";
     const v1::Frame opened = Next();
     EXPECT_TRUE(opened.has_lane_open()) << opened.DebugString();
     EXPECT_EQ(opened.lane_open().references(), gradients != nullptr);
@@ -138,6 +140,30 @@ class Client {
     frame.mutable_pull()->set_closing(closing);
     frame.mutable_pull()->set_format(format);
     stream_->Write(frame);
+  }
+  void PullByReference(uint64_t request, int64_t closing = 0,
+                       v1::WireFormat format = v1::FP32) {
+    v1::Frame frame;
+    frame.mutable_pull()->set_request(request);
+    frame.mutable_pull()->set_closing(closing);
+    frame.mutable_pull()->set_format(format);
+    frame.mutable_pull()->set_references(true);
+    stream_->Write(frame);
+  }
+  void SayTaken(uint64_t request) {
+    v1::Frame frame;
+    frame.mutable_pull_taken()->set_request(request);
+    stream_->Write(frame);
+  }
+  // The one block of a pull, by reference, and its end.
+  Lent NextReference(uint64_t request) {
+    const v1::Frame pulled = Next();
+    EXPECT_EQ(pulled.pulled_block().request(), request);
+    EXPECT_EQ(pulled.payload(), "");
+    EXPECT_GT(pulled.lent().reference(), 0u) << pulled.DebugString();
+    EXPECT_EQ(Next().pull_end().request(), request);
+    return {pulled.lent().position(), pulled.lent().length(),
+            pulled.lent().reference()};
   }
   void PullAndKeep(uint64_t request) {
     v1::Frame frame;
@@ -303,6 +329,118 @@ TEST(ParameterStreamTest, AReferenceOutsideTheMemoryEndsTheStream) {
   without.PushLent(1, {0, kBytes, 1});
   EXPECT_EQ(without.End(), grpc::INVALID_ARGUMENT);
   EXPECT_EQ(ValuesNow(job), std::vector<float>{0});
+}
+
+std::string AllOf(float value) {
+  const std::vector<float> values(kTestBlockSize, value);
+  return std::string(BytesOf(values));
+}
+
+// However often others push meanwhile, a pull's weights stay as they were until
+// the worker has read them.
+TEST(ParameterStreamTest, WeightsAreReadWhereTheyLie) {
+  Serving server;
+  JobShard& job = server.Host(SmallConfig(1));
+  Client client(server);
+  const auto lane = client.HelloWithLane(1);
+  int64_t pushed = 0;
+  for (uint64_t request = 1; request <= 100; ++request) {
+    client.PullByReference(request);
+    const Lent lent = client.NextReference(request);
+    const auto before = static_cast<float>(-pushed);
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(Push(job, PlainPush(5, ++pushed, 10), 1).ok());
+    }
+    const auto bytes = lane->Look(lent);
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    EXPECT_EQ(*bytes, AllOf(before));
+    EXPECT_TRUE(lane->Stood(lent));
+    if (request % 2 == 0) client.SayTaken(request);
+  }
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{static_cast<float>(-pushed)});
+}
+
+// What the worker has read is written again in place.
+TEST(ParameterStreamTest, ReadWeightsAreHeldNoLonger) {
+  Serving server;
+  JobShard& job = server.Host(SmallConfig(1));
+  Client client(server);
+  const auto lane = client.HelloWithLane(1);
+  client.PullByReference(1);
+  const Lent lent = client.NextReference(1);
+  client.SayTaken(1);
+  // In answer to what comes next: it has been heard by then.
+  client.Push(1, 3);
+  EXPECT_TRUE(client.Next().has_push_ack());
+  EXPECT_EQ(*lane->Look(lent), AllOf(-3)) << "the same place";
+  // Another pull's word is not this one's.
+  client.PullByReference(2);
+  const Lent held = client.NextReference(2);
+  client.SayTaken(1);
+  client.Push(2, 3);
+  EXPECT_TRUE(client.Next().has_push_ack());
+  EXPECT_EQ(*lane->Look(held), AllOf(-3));
+  EXPECT_TRUE(lane->Stood(held));
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{-6});
+}
+
+TEST(ParameterStreamTest, WeightsAreWithdrawnBeforeTheyAreWrittenAgain) {
+  Serving server;
+  JobShard& job = server.Host(SmallConfig(1));
+  Client client(server);
+  const auto lane = client.HelloWithLane(1);
+  client.PullByReference(1);
+  const Lent first = client.NextReference(1);
+  client.PullByReference(2);
+  const Lent second = client.NextReference(2);
+  EXPECT_FALSE(lane->Stood(first)) << "another pull has taken its place";
+  EXPECT_TRUE(lane->Stood(second));
+  // Another stream takes this one's place.
+  Client next(server);
+  next.Hello(1);
+  EXPECT_EQ(client.End(), grpc::StatusCode::UNAVAILABLE);
+  const absl::Time deadline = Clock::Real().Now() + absl::Seconds(10);
+  while (lane->Stood(second) && Clock::Real().Now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(lane->Stood(second));
+  ASSERT_TRUE(Push(job, PlainPush(5, 1, 10), 1).ok());
+  EXPECT_EQ(ValuesNow(job), std::vector<float>{-1});
+}
+
+// Only fp32 lies anywhere as it is sent.
+TEST(ParameterStreamTest, ConvertedWeightsAreNotReferredTo) {
+  Serving server;
+  server.Host(SmallConfig(1));
+  Client client(server);
+  const auto lane = client.HelloWithLane(1);
+  client.PullByReference(1, 0, v1::BF16);
+  const v1::Frame pulled = client.Next();
+  EXPECT_TRUE(pulled.has_lent());
+  EXPECT_EQ(pulled.lent().reference(), 0u);
+  EXPECT_TRUE(client.Next().has_pull_end());
+  // Nobody who has no memory here is referred to it.
+  Client without(server, /*incarnation=*/78);
+  without.Hello(1);
+  without.PullByReference(1);
+  EXPECT_EQ(without.Next().payload().size(), 4 * kTestBlockSize);
+}
+
+// A worker sees no other run's weights.
+TEST(ParameterStreamTest, EachRunHasMemoryOfItsOwn) {
+  Serving server;
+  server.Host(SmallConfig(1), 1);
+  ASSERT_TRUE(server.shard.Configure(2, SmallConfig(1)).ok());
+  ASSERT_TRUE(SetAll(**server.shard.Job(2), 2).ok());
+  for (const uint64_t run : {1, 2}) {
+    Client client(server);
+    const auto lane = client.HelloWithLane(run);
+    client.PullByReference(1);
+    EXPECT_EQ(*lane->Look(client.NextReference(1)),
+              AllOf(static_cast<float>(run)));
+  }
+  EXPECT_NE((*server.shard.Job(1))->shared_weights()->data(),
+            (*server.shard.Job(2))->shared_weights()->data());
 }
 
 TEST(ParameterStreamTest, AWorkerOfAnotherMachineIsOfferedNoMemory) {

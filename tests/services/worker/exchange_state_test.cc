@@ -73,6 +73,31 @@ TEST_F(ExchangeStateTest, KnowsTheServersThatHostSomething) {
   EXPECT_TRUE(state_.Hosts(2));
 }
 
+// It was written again where it lay, and is asked for by the next stream.
+TEST_F(ExchangeStateTest, ABlockThatDidNotStandHasNotCome) {
+  for (const bool ahead : {false, true}) {
+    const uint64_t request =
+        state_.BeginPull(/*telling=*/true, /*whole=*/true, ahead);
+    const float rubbish[2] = {8, 9};
+    const auto withdrawn = [&](uint64_t of) {
+      return state_.Pulled(0, of, 10, Payload::OfFloats(rubbish, 2),
+                           DType::kF32, [] { return false; });
+    };
+    EXPECT_TRUE(absl::IsUnavailable(withdrawn(request)));
+    EXPECT_TRUE(withdrawn(request - 1).ok()) << "of no interest";
+    state_.Suspended(0, absl::UnavailableError("broke"));
+    EXPECT_EQ(state_.Resumed(0).pull, request);
+    BringAll(request, 1);
+    std::vector<size_t> told;
+    const auto pulled =
+        state_.AwaitPull(kLong, [&](size_t tensor) { told.push_back(tensor); });
+    ASSERT_TRUE(pulled.ok()) << pulled.status();
+    EXPECT_EQ(pulled->bytes, sizeof(float) * values_.size());
+    EXPECT_EQ(told.size(), 2u);
+    EXPECT_THAT(values_, Each(1));
+  }
+}
+
 TEST_F(ExchangeStateTest, TellsOfATensorWhenAllItsBlocksAreThere) {
   for (int pull = 0; pull < 3; ++pull) {
     const uint64_t request = state_.BeginPull();
