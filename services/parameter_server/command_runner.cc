@@ -99,9 +99,9 @@ void Count(const absl::StatusOr<WrittenFile>& outcome, absl::Duration took,
       absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
 }
 
-// Says in `done` what was applied.
-absl::Status Close(JobShard& job, const v1::CloseRound& close,
-                   ServerMetrics& metrics, v1::CommandDone& done) {
+absl::StatusOr<v1::CommandDone> Close(JobShard& job,
+                                      const v1::CloseRound& close,
+                                      ServerMetrics& metrics) {
   const std::vector<uint64_t> rounds(close.rounds().begin(),
                                      close.rounds().end());
   const Clock& clock = Clock::Real();
@@ -111,13 +111,14 @@ absl::Status Close(JobShard& job, const v1::CloseRound& close,
   PACELINE_ASSIGN_OR_RETURN(
       const std::optional<MeanGradient> mean,
       job.Close(close.closing(), rounds, close.rate(), momentum));
+  v1::CommandDone done;
   if (mean.has_value()) {
     done.mutable_mean_gradient()->set_samples(mean->samples);
     done.mutable_mean_gradient()->set_square(mean->square);
   }
   metrics.closings.Increment();
   metrics.closing_seconds.Observe(absl::ToDoubleSeconds(clock.Now() - began));
-  return absl::OkStatus();
+  return done;
 }
 
 // Whether a run is hosted that is not this one. REQUIRES: one is.
@@ -470,7 +471,7 @@ absl::Status CommandRunner::Execute(const ShardId& id,
   CommandEntry entry{.sequence = command.sequence()};
   if (command.has_close()) {
     if (AnotherThan(id.run, shards_)) return CloseAside(id, job, command);
-    PACELINE_RETURN_IF_ERROR(Close(*job, command.close(), *metrics_, done));
+    PACELINE_ASSIGN_OR_RETURN(done, Close(*job, command.close(), *metrics_));
     entry.what = ClosingDone{command.close().closing()};
   } else if (command.has_fence()) {
     PACELINE_ASSIGN_OR_RETURN(const FencedPush fenced,
@@ -509,29 +510,27 @@ absl::Status CommandRunner::CloseAside(const ShardId& id,
   Hosting& hosting = shards_.at(id);
   if (hosting.lane == nullptr) hosting.lane = std::make_shared<WorkQueue>(1, 1);
   hosting.busy = true;
-  CHECK(hosting.lane->Submit([this, id, number = hosting.id,
-                              job = std::move(job), command] {
-    v1::CommandDone done;
-    const absl::Status closed = Close(*job, command.close(), *metrics_, done);
-    Closed(id, number, command, closed, std::move(done));
-  }));
+  CHECK(hosting.lane->Submit(
+      [this, id, number = hosting.id, job = std::move(job), command] {
+        Closed(id, number, command, Close(*job, command.close(), *metrics_));
+      }));
   return absl::OkStatus();
 }
 
 void CommandRunner::Closed(const ShardId& id, uint64_t hosting,
                            const v1::ServerCommand& command,
-                           const absl::Status& outcome, v1::CommandDone done) {
+                           absl::StatusOr<v1::CommandDone> done) {
   absl::MutexLock lock(&mu_);
   Hosting* const found = Find(id, hosting);
   // Unhosted meanwhile, or failed by what came after.
   if (found == nullptr || found->failed) return;
   found->busy = false;
-  if (!outcome.ok()) return Fail(id, outcome);
+  if (!done.ok()) return Fail(id, done.status());
   const auto job = shard_->Job(id);
   if (!job.ok()) return Fail(id, job.status());
   (*job)->LogCommand({.sequence = command.sequence(),
                       .what = ClosingDone{command.close().closing()}});
-  Done(id, command.sequence(), std::move(done));
+  Done(id, command.sequence(), *std::move(done));
   PerformWaiting(id, *found);
 }
 

@@ -86,8 +86,7 @@ class CommandRunner {
   bool IsBrief(const v1::ServerCommand& command) const;
 
   std::vector<v1::HeldShard> Held();  // Drops what has failed.
-  // No coordinator goes on with anything: all that is hosted is dropped, what
-  // is being read or written is cancelled.
+  // What is hosted is dropped, what is being read or written is cancelled.
   void DropAll(absl::string_view reason);
 
   // What a server does between commands, about ten times a second: ends pulls
@@ -98,8 +97,7 @@ class CommandRunner {
 
   // Takes no new runs: the server is stopping.
   void Refuse();
-  // Whether no run is hosted and nothing is being read or written.
-  bool idle() const;
+  bool idle() const;  // No run is hosted, nothing is being read or written.
   // What is wrong with the coordinator's checkpoint folders. Does not block.
   absl::Status folders() const { return folders_.status(); }
 
@@ -149,8 +147,8 @@ class CommandRunner {
                           const v1::ServerCommand& command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Closed(const ShardId& id, uint64_t hosting,
-              const v1::ServerCommand& command, const absl::Status& outcome,
-              v1::CommandDone done);
+              const v1::ServerCommand& command,
+              absl::StatusOr<v1::CommandDone> done);
   absl::Status Write(const ShardId& id, const std::shared_ptr<JobShard>& job,
                      const v1::ServerCommand& command)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -178,6 +176,7 @@ class CommandRunner {
   std::atomic<int64_t> lease_ms_ = absl::ToInt64Milliseconds(kDefaultLease);
   std::atomic<uint64_t> replica_lag_ = 0;
   Answers answers_;
+
   mutable absl::Mutex mu_;
   Retired retired_ ABSL_GUARDED_BY(mu_);
   bool refusing_ ABSL_GUARDED_BY(mu_) = false;
