@@ -17,7 +17,6 @@
 #include "common/connections/door.h"
 #include "common/flag_checks.h"
 #include "common/job/duration.h"
-#include "common/kept_memory.h"
 #include "common/lane/lane_door.h"
 #include "common/log/log.h"
 #include "common/metrics/series.h"
@@ -312,7 +311,6 @@ int main(int argc, char** argv) {
                                          paceline::SecurityFlags::Sides::kBoth);
   CLI11_PARSE(app, argc, argv);
 
-  paceline::KeepFreedMemory();
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::KeepLogLines(&paceline::ProcessLog());
   paceline::StartLogging("server " + options.name);

@@ -25,7 +25,6 @@
 #include "absl/time/time.h"
 #include "common/flag_checks.h"
 #include "common/job/duration.h"
-#include "common/kept_memory.h"
 #include "common/log/log.h"
 #include "common/metrics/series.h"
 #include "common/metrics/serve_monitoring.h"
@@ -400,7 +399,6 @@ int main(int argc, char** argv) {
       app, paceline::SecurityFlags::Sides::kClient);
   CLI11_PARSE(app, argc, argv);
 
-  paceline::KeepFreedMemory();
   const sigset_t stopping = paceline::KeepSignals({SIGTERM, SIGINT});
   paceline::KeepLogLines(&paceline::KeptLogs().process);
   paceline::StartLogging("worker " + options.name);

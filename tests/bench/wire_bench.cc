@@ -20,7 +20,6 @@
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/clock.h"
-#include "common/kept_memory.h"
 #include "common/lane/lane_door.h"
 #include "common/lane/shared_memory.h"
 #include "common/rpc/channel.h"
@@ -202,7 +201,6 @@ void BM_Wire(benchmark::State& state) {
   const auto wire = static_cast<DType>(state.range(0));
   const bool replicas = state.range(1) > 0;
   const bool lane = state.range(2) > 0;
-  KeepFreedMemory();  // As main() of a worker and of a server.
   Server server;
   Server backup(/*backup=*/true);
   const auto arrays = std::make_shared<Arrays>();
