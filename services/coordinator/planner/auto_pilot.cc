@@ -141,7 +141,7 @@ AutoPilot::Look AutoPilot::LookFully(const Seen& seen, bool acts,
   Unlock(seen.seconds);
   look.options = PlayAll(seen);
   Measure(seen, look.options);
-  Correct(seen, look.options);
+  Correct(seen.workers.size(), look.options);
   Decide(seen, acts, slowest, look);
   return look;
 }
@@ -187,23 +187,22 @@ std::vector<AutoPilot::Option> AutoPilot::PlayAll(const Seen& seen) const {
   return options;
 }
 
-void AutoPilot::Correct(const Seen& seen, std::vector<Option>& options) const {
+void AutoPilot::Correct(size_t workers, std::vector<Option>& options) const {
   for (Option& option : options) {
     option.forecast.samples_per_second *= BiasOf(option.text);
-    option.value = option.forecast.Value(seen.workers.size(), seen.noise_scale);
+    option.value = option.forecast.Value(workers);
   }
   std::ranges::stable_sort(options, std::ranges::greater(), &Option::value);
 }
 
 bool AutoPilot::LeadIsSure(const Seen& seen, const Option& option,
                            const Option& present) const {
-  const auto value_of = [&](const Option& of, uint64_t luck) {
-    return BiasOf(of.text) * Foreseen(seen, of, luck)
-                                 .Value(seen.workers.size(), seen.noise_scale);
-  };
+  const size_t workers = seen.workers.size();
   for (uint64_t luck = 2; luck <= kLucks; ++luck) {
-    const double value = value_of(option, luck);
-    const double now = value_of(present, luck);
+    const double value =
+        Foreseen(seen, option, luck).Value(workers) * BiasOf(option.text);
+    const double now =
+        Foreseen(seen, present, luck).Value(workers) * BiasOf(present.text);
     if (value < kLeastGain * now) return false;
   }
   return true;

@@ -39,8 +39,6 @@ namespace paceline {
 // has not seen its paradigm begin: that is on trial, too. If it cuts batches,
 // and what a cut costs is not known, the job first goes back to kAutoBegins.
 //
-// A value takes account of the noise of the gradients as soon as that is known.
-//
 // What it looks at is of the last minute or so, the same for all workers. As
 // long as nothing changes it plays more and more rarely.
 // Pure and deterministic: the same calls have the same answers, in a real run
@@ -111,7 +109,7 @@ class AutoPilot {
   // What was locked out may be tried anew, as if nothing were known of it.
   void Unlock(double now);
   // By their biases; then the best comes first.
-  void Correct(const Seen& seen, std::vector<Option>& options) const;
+  void Correct(size_t workers, std::vector<Option>& options) const;
   // Whether it keeps its lead over the present one whatever the luck.
   bool LeadIsSure(const Seen& seen, const Option& option,
                   const Option& present) const;

@@ -65,11 +65,7 @@ class Tally final : public ClusterObserver {
   Forecast ToForecast() const {
     Forecast forecast;
     forecast.samples_per_second = samples_ / ToSeconds(until_ - from_);
-    if (samples_ > 0) {
-      forecast.staleness = stale_ / samples_;
-      // Each update has a version of its own.
-      forecast.batch = samples_ / static_cast<double>(latest_ - first_ + 1);
-    }
+    if (samples_ > 0) forecast.staleness = stale_ / samples_;
     return forecast;
   }
 
@@ -182,9 +178,7 @@ Forecast PlaySample(const ParadigmSpec& paradigm, const PlayedJob& job,
   Forecast forecast = tally.ToForecast();
   forecast.samples_per_second *= each;
   // There are as many rounds, but more single pushes.
-  const double updates = 1 + tally.SinglePushes() * (each - 1);
-  forecast.staleness *= updates;
-  forecast.batch *= each / updates;
+  forecast.staleness *= 1 + tally.SinglePushes() * (each - 1);
   return forecast;
 }
 
@@ -196,17 +190,8 @@ double WorthOfStale(double staleness, size_t workers) {
               kPriceOfAny * std::min(1.0, staleness));
 }
 
-double WorthInBatch(double samples, double noise_scale) {
-  return (noise_scale + 1) / (noise_scale + std::max(1.0, samples));
-}
-
-double Forecast::Value(size_t workers,
-                       std::optional<double> noise_scale) const {
-  const double fresh = samples_per_second * WorthOfStale(staleness, workers);
-  if (!noise_scale.has_value()) return fresh;
-  // What was applied since its weights were read is as good as of one batch
-  // with it: so ASP is no better by that than BSP, from which its price is.
-  return fresh * WorthInBatch(batch * (1 + staleness), *noise_scale);
+double Forecast::Value(size_t workers) const {
+  return samples_per_second * WorthOfStale(staleness, workers);
 }
 
 Forecast Play(const ParadigmSpec& paradigm, const PlayedJob& job,

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,13 +18,9 @@ struct Forecast {
   double samples_per_second = 0;
   // Updates that a push is behind, on average.
   double staleness = 0;
-  // Samples that an update trains on, on average.
-  double batch = 0;
 
-  // Samples a second of the same worth as fresh ones in small updates, as far
-  // as `noise_scale` (GradientNoise::Scale) is known. REQUIRES: workers > 0.
-  double Value(size_t workers,
-               std::optional<double> noise_scale = std::nullopt) const;
+  // Samples a second of the same worth as fresh ones. REQUIRES: workers > 0.
+  double Value(size_t workers) const;
 };
 
 // The share of its worth that is left of a push of such staleness. Nothing
@@ -34,13 +29,6 @@ struct Forecast {
 // of docs/comparison.md, and CGP with a staleness of one was a tenth less
 // accurate than BSP after the same samples of a harder task.
 double WorthOfStale(double staleness, size_t workers);
-
-// The share of its worth that is left of a sample whose gradient enters the
-// weights with those of so many, itself among them, all computed before: what
-// Pollux (Qiao et al., OSDI 2021) calls the efficiency of a batch, over that of
-// one sample. The noise of gradients cancels out in a batch, and from the noise
-// scale on there is not much left that could. REQUIRES: noise_scale >= 0.
-double WorthInBatch(double samples, double noise_scale);
 
 // Plays the paradigm on iterations that were measured: the real core, virtual
 // workers. The same arguments give the same result. `luck` chooses where each

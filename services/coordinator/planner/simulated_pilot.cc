@@ -65,7 +65,6 @@ ClusterPilot::Answer SimulatedPilot::Look(Nanos now, const RunCourse& course) {
         static_cast<double>(core.samples_total() - core.samples_counted()) /
         static_cast<double>(core.samples_counted());
   }
-  if (const auto noise = course.noise()) seen.noise_scale = noise->Scale();
   seen.present = *ParseParadigm(course.paradigm());
   seen.job = {.batch_size = spec_.run.batch_size,
               .micro_batch = spec_.micro_batch,

@@ -463,7 +463,6 @@ std::optional<TrainingPaces> JobRun::Paces() const {
   seen.seconds = course_.SecondsAt(Now());
   const v1::JobProgress progress = ProgressAt(Now());
   if (progress.has_seconds_left()) seen.seconds_left = progress.seconds_left();
-  if (const auto noise = course_.noise()) seen.noise_scale = noise->Scale();
   seen.present = *ParseParadigm(course_.paradigm());
   seen.job = {.batch_size = spec_.batch_size(),
               .micro_batch = spec_.micro_batch(),

@@ -27,8 +27,6 @@ struct TrainingPaces {
   std::optional<double> seconds_left;
   ParadigmSpec present;
   PlayedJob job;
-  // GradientNoise::Scale(); nothing: it is not known.
-  std::optional<double> noise_scale;
   std::vector<MeasuredWorker> workers;  // All that train, in any order.
 };
 

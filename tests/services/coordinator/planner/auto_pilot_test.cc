@@ -1,6 +1,5 @@
 #include "services/coordinator/planner/auto_pilot.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -243,28 +242,6 @@ TEST(AutoPilotTest, TimesOfDaysCanBePlayed) {
   }
   Job job(workers);
   EXPECT_GT(job.Look().options.front().value, 0);
-}
-
-// Among times without memory: of the fewer batches an update is made, the more
-// of them are dropped, and the more each is worth.
-TEST(AutoPilotNoiseTest, RoundsAreTheSmallerTheLessNoiseThereIs) {
-  const auto rounds_by_value = [](std::optional<double> noise_scale) {
-    AutoPilot::Seen seen;
-    seen.job.batch_size = kBatch;
-    seen.present = *ParseParadigm("bsp");
-    seen.workers = Measured(std::vector<double>(8, 1), Scatter::kExponential);
-    seen.noise_scale = noise_scale;
-    AutoPilot pilot;
-    std::vector<std::string> rounds;
-    for (const auto& option : pilot.LookAt(seen, /*acts=*/false).options) {
-      if (option.text.starts_with("kbatchsync")) rounds.push_back(option.text);
-    }
-    return rounds;
-  };
-  const std::vector<std::string> by_speed = rounds_by_value(std::nullopt);
-  ASSERT_EQ(by_speed.size(), 3u);
-  EXPECT_EQ(rounds_by_value(1e9), by_speed);
-  EXPECT_EQ(rounds_by_value(10).front(), "kbatchsync:k=4");
 }
 
 }  // namespace

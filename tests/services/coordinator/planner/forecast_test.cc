@@ -73,35 +73,6 @@ TEST(ForecastTest, StaleWorkIsWorthLess) {
   EXPECT_EQ(WorthOfStale(0, 1), 1);
 }
 
-// But for the one that is under way when the play ends.
-TEST(ForecastTest, FindsTheSamplesOfAnUpdate) {
-  const auto batch = [](const std::string& text) {
-    return PlayText(text, Measured(kEqual)).batch / kBatch;
-  };
-  EXPECT_NEAR(batch("bsp"), 8, 0.4);
-  EXPECT_NEAR(batch("kbatchsync:k=4"), 4, 0.2);
-  EXPECT_NEAR(batch("asp"), 1, 0.05);
-}
-
-// Where the noise is small, samples of large updates are wasted; where it is
-// large they are not.
-TEST(ForecastTest, SamplesOfLargeUpdatesAreWorthLessTheLessNoiseThereIs) {
-  EXPECT_EQ(WorthInBatch(1, 100), 1);
-  EXPECT_GT(WorthInBatch(100, 100), WorthInBatch(200, 100));
-  EXPECT_GT(WorthInBatch(100, 200), WorthInBatch(100, 100));
-  EXPECT_NEAR(WorthInBatch(256, 1e9), 1, 1e-6);
-  EXPECT_NEAR(WorthInBatch(128, 0) / WorthInBatch(256, 0), 2, 1e-9);
-  const Forecast large{.samples_per_second = 100, .batch = 256};
-  const Forecast small{.samples_per_second = 70, .batch = 128};
-  EXPECT_GT(large.Value(8), small.Value(8));
-  EXPECT_GT(large.Value(8, 5'000), small.Value(8, 5'000));
-  EXPECT_LT(large.Value(8, 50), small.Value(8, 50));
-  // Stale updates gain nothing by being small.
-  const Forecast stale{.samples_per_second = 100, .staleness = 7, .batch = 32};
-  EXPECT_NEAR(stale.Value(8, 50) / large.Value(8, 50),
-              stale.Value(8) / large.Value(8), 1e-9);
-}
-
 // Iterations as they are, and the same in four micro-batches, of which each
 // after the first takes so much more.
 std::vector<MeasuredWorker> Cut(std::vector<MeasuredWorker> workers,
