@@ -22,6 +22,7 @@ on each server.
 
 import json
 import os
+import pathlib
 import random
 import re
 import signal
@@ -65,6 +66,20 @@ PARADIGMS = ("asp", "bsp", "bsp:steal=true", "ssp:s=3", "dssp:lower=3,upper=15",
 IN_PART = re.compile(r"of its push of iteration .* taken")
 # Of a shard that nobody had a backup of.
 LACKS = re.compile(r"it lacks (?:\d+ pushes of )?(\d+) samples at most")
+
+
+def shared_memory(process):
+    """What it has mapped, or has a descriptor of, of memory that it shared."""
+    folder = pathlib.Path(f"/proc/{process.pid}")
+    held = (folder / "maps").read_text().splitlines()
+    for descriptor in (folder / "fd").iterdir():
+        try:
+            held.append(os.readlink(descriptor))
+        except FileNotFoundError:  # Closed meanwhile.
+            continue
+    # A certificate is in such memory as well.
+    return [line for line in held
+            if "/memfd:" in line and "paceline-tls" not in line]
 
 
 class Kind:
@@ -219,6 +234,9 @@ class Failovers(Trial):
                     {"counts": 1, "again": 1, "wide": COUNTED})
         self.assertEqual(kind.lost, 0, name)
         self.assertEqual(kind.doubled, kind.recorded, name)
+        until("no memory is shared any more",
+              lambda: not any(map(shared_memory,
+                                  cluster.everybody().values())))
 
     def one(self, cluster, kind, name, fault, jobs):
         """Begins when all have backups and ends when they have them again."""
