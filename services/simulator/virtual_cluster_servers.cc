@@ -121,7 +121,10 @@ void VirtualCluster::Acknowledge(uint32_t number, const PushedBlock& block) {
          worker.report);
   }
   if (!worker.alive) return;
-  if (Happens(spec_.faults.block_refused)) worker.report.blocks_refused = 1;
+  if (Happens(spec_.faults.block_refused)) {
+    worker.report.blocks_refused = 1;
+    worker.report.gradient_square.reset();
+  }
   Next(block.worker, EventKind::kAcknowledged, now_ + WayOf(block.worker));
 }
 

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_RUN_COURSE_GRADIENT_NOISE_H_
 #define PACELINE_SERVICES_COORDINATOR_RUN_COURSE_GRADIENT_NOISE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -28,7 +29,7 @@ struct GradientNoise {
   // them. Nothing if the gradient cannot be told from 0.
   std::optional<double> Scale() const {
     if (!(square > 0)) return std::nullopt;
-    return variance / square;
+    return std::max(0.0, variance) / square;
   }
 };
 

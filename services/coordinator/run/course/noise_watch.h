@@ -27,7 +27,9 @@ struct ClosedGradient {
 //
 // An update counts if all of its gradients were computed from the same weights,
 // count alike, and are known: the samples in the mean are those that were
-// reported. Updates of single pushes say nothing: what is known stays as it is
+// reported. Weights are the same by what the grants say: where a later pull may
+// bring newer ones (`cgp`, `abs`), what they differ by counts as noise. Updates
+// of single pushes say nothing: what is known stays as it is
 // while a job trains asynchronously.
 //
 // Pure and deterministic. Thread-compatible.
