@@ -131,7 +131,8 @@ void MemoryLane::Withdraw() {
 absl::StatusOr<absl::string_view> MemoryLane::Look(const Lent& lent) const {
   if (lent.reference > 0) {
     const uint64_t bytes = theirs_ == nullptr ? 0 : theirs_->bytes();
-    if (lent.position > bytes || lent.length > bytes - lent.position) {
+    if (theirs_ == nullptr || lent.position > bytes ||
+        lent.length > bytes - lent.position) {
       return Outside(lent, "a memory that was handed over", bytes);
     }
     return absl::string_view(theirs_->data() + lent.position, lent.length);

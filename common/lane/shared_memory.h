@@ -19,8 +19,9 @@ class SharedMemory {
   // space or descriptors for it.
   static absl::StatusOr<std::unique_ptr<SharedMemory>> Create(
       const std::string& name, uint64_t bytes);
-  // The same, but it takes memory only where it is written first, and whoever
-  // gets the descriptor can only read.
+  // The same, but it takes memory only where it is written first, and the
+  // descriptor is open for reading alone: a process of this user can open it
+  // anew, and no mistake does.
   static absl::StatusOr<std::unique_ptr<SharedMemory>> Reserve(
       const std::string& name, uint64_t bytes);
   enum class Access : uint8_t { kRead, kReadAndWrite };

@@ -46,6 +46,9 @@ grpc::Slice WeightsSlice(const std::shared_ptr<const BlockState>& state,
   return BorrowSlice(bytes, std::move(converted));
 }
 
+// States that a worker reads where they lie.
+using Referred = std::vector<std::shared_ptr<const BlockState>>;
+
 // A pull that is being answered, maybe before all it wants is there.
 struct Answer {
   uint64_t request = 0;
@@ -104,8 +107,9 @@ class ParameterStream
     if (!invitation_.empty()) service_->lanes_->Withdraw(invitation_);
     if (const auto job = job_.lock()) job->CancelPulls(id_);
     if (joined_) service_->current_.Remove(key_, this);
+    Referred read;  // Freed unlocked.
     absl::MutexLock lock(&mu_);
-    Withdraw();
+    Withdraw(read);
   }
 
   void OnSent() override {
@@ -200,6 +204,12 @@ class ParameterStream
     }
     PACELINE_ASSIGN_OR_RETURN(const Payload lent, PayloadOf(frame, lane.get()));
     if (lent.size() == 0) return absl::OkStatus();
+    // Whatever its size should be: no block has more.
+    if (lent.size() > kBlockElementsMax * sizeof(float)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a payload of ", lent.size(), " bytes in shared memory; a block has ",
+          kBlockElementsMax * sizeof(float), " at most"));
+    }
     const absl::string_view bytes = lent.slices().front();
     if (taken_out_ == nullptr) {
       taken_out_ = std::make_shared<std::vector<char>>();
@@ -331,24 +341,26 @@ class ParameterStream
 
   // A new one takes the place of the one before; its number.
   uint64_t BeginPull() {
+    std::optional<Answer> answered;  // Freed unlocked, as what it has.
+    Referred read;
     absl::MutexLock lock(&mu_);
-    answer_.reset();
-    Withdraw();
+    answer_.swap(answered);
+    Withdraw(read);
     return ++pull_;
   }
 
   // What the last pull referred to has been read.
   void Taken(const v1::PullTaken& taken) {
-    std::vector<std::shared_ptr<const BlockState>> read;  // Freed unlocked.
+    Referred read;  // Freed unlocked.
     absl::MutexLock lock(&mu_);
     if (taken.request() == referred_in_) referred_.swap(read);
   }
 
-  // It may be written again from now on, read or not.
-  void Withdraw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+  // It may be written again once `read`, which gets it, is gone, read or not.
+  void Withdraw(Referred& read) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (referred_.empty()) return;
     lane_->Withdraw();
-    referred_.clear();
+    referred_.swap(read);
   }
 
   // The answer to that pull; null if it has its end already, or another pull
@@ -460,7 +472,7 @@ class ParameterStream
   uint64_t ended_ ABSL_GUARDED_BY(mu_) = 0;  // The last that has its end.
   std::optional<Answer> answer_ ABSL_GUARDED_BY(mu_);
   // What the worker reads where it lies, and in answer to which request.
-  std::vector<std::shared_ptr<const BlockState>> referred_ ABSL_GUARDED_BY(mu_);
+  Referred referred_ ABSL_GUARDED_BY(mu_);
   uint64_t referred_in_ ABSL_GUARDED_BY(mu_) = 0;
   bool peer_done_ ABSL_GUARDED_BY(mu_) = false;
 };

@@ -40,12 +40,13 @@ char* WeightMemory::Take(uint64_t bytes) {
   const uint64_t unit = UnitFor(bytes);
   const uint64_t size = Aligned(bytes, unit);
   absl::MutexLock lock(&mu_);
-  std::vector<Free>& free = free_[size];
-  if (!free.empty()) {
-    const Free place = free.back();
-    free.pop_back();
-    if (place.written) free_bytes_ -= size;
-    return place.data;
+  Free& free = free_[size];
+  for (std::vector<char*>* places : {&free.written, &free.removed}) {
+    if (places->empty()) continue;
+    char* const data = places->back();
+    places->pop_back();
+    if (places == &free.written) free_bytes_ -= size;
+    return data;
   }
   const uint64_t begin = Aligned(taken_, unit);
   if (begin > memory_->bytes() || size > memory_->bytes() - begin) {
@@ -58,12 +59,19 @@ char* WeightMemory::Take(uint64_t bytes) {
 void WeightMemory::TakeBack(char* data, uint64_t bytes) {
   const uint64_t unit = UnitFor(bytes);
   const uint64_t size = Aligned(bytes, unit);
+  {
+    absl::MutexLock lock(&mu_);
+    if (unit != kPage || free_bytes_ + size <= kMostFree) {
+      free_bytes_ += size;
+      free_[size].written.push_back(data);
+      return;
+    }
+  }
+  // Nobody waits for the system. The addresses stay.
+  const bool removed = madvise(data, size, MADV_REMOVE) == 0;
   absl::MutexLock lock(&mu_);
-  // The addresses stay.
-  const bool removed = unit == kPage && free_bytes_ + size > kMostFree &&
-                       madvise(data, size, MADV_REMOVE) == 0;
   if (!removed) free_bytes_ += size;
-  free_[size].push_back({data, !removed});
+  (removed ? free_[size].removed : free_[size].written).push_back(data);
 }
 
 }  // namespace paceline

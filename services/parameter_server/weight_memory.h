@@ -33,9 +33,10 @@ class WeightMemory {
   const std::shared_ptr<const SharedMemory>& memory() const { return memory_; }
 
  private:
+  // Places of one size that nobody has.
   struct Free {
-    char* data;
-    bool written;  // The system has not got it back.
+    std::vector<char*> written;  // The system has not got them back.
+    std::vector<char*> removed;
   };
 
   explicit WeightMemory(std::shared_ptr<SharedMemory> memory);
@@ -46,7 +47,7 @@ class WeightMemory {
   uint64_t taken_ ABSL_GUARDED_BY(mu_) = 0;       // From the front.
   uint64_t free_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // That were written once.
   // By size: a run's blocks have few.
-  absl::flat_hash_map<uint64_t, std::vector<Free>> free_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<uint64_t, Free> free_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace paceline

@@ -191,7 +191,10 @@ absl::Status ExchangeState::Pulled(size_t server, uint64_t request,
   // reads them before Copied(), or this server's end of the pull, which both
   // come after this.
   payload.CopyTo(dtype, values.data());
-  if (!stood()) return NotCopied(request, block, payload.size());
+  if (!stood()) {
+    Torn(server);
+    return NotCopied(request, block, payload.size());
+  }
   Copied(request, place->second.tensor);
   return absl::OkStatus();
 }
@@ -201,6 +204,11 @@ void ExchangeState::Copied(uint64_t request, size_t tensor) {
   if (request != request_) return;
   pull_.Copied(tensor);
   TellArrived();
+}
+
+void ExchangeState::Torn(size_t server) {
+  absl::MutexLock lock(&mu_);
+  open_.Tear(server);
 }
 
 absl::Status ExchangeState::NotCopied(uint64_t request, uint32_t block,
@@ -289,9 +297,9 @@ bool ExchangeState::broken() {
   return !broken_.ok();
 }
 
-bool ExchangeState::SetIsOpen(size_t server) {
+OpenAtServer ExchangeState::OpenAt(size_t server) {
   absl::MutexLock lock(&mu_);
-  return open_.At(server).set != 0;
+  return open_.At(server);
 }
 
 bool ExchangeState::waiting() {

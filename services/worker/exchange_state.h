@@ -123,8 +123,7 @@ class ExchangeState {
   // All waits end, for good, with `status`, which is not OK.
   void Broken(const absl::Status& status);
   bool broken();
-  // Whether values are to be set at the server and it has not taken them.
-  bool SetIsOpen(size_t server);
+  OpenAtServer OpenAt(size_t server);
   // Whether somebody is in an Await.
   bool waiting();
 
@@ -146,6 +145,7 @@ class ExchangeState {
   void TellArrived() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A block of the open pull lies where it belongs, or did not stand.
   void Copied(uint64_t request, size_t tensor) ABSL_LOCKS_EXCLUDED(mu_);
+  void Torn(size_t server) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status NotCopied(uint64_t request, uint32_t block, size_t bytes);
   // The pull is waited for from now on: brings what was laid aside to where it
   // belongs. Unlocks meanwhile.

@@ -35,6 +35,7 @@ bool OpenExchanges::End(size_t server, Kind kind, uint64_t number,
     return false;
   }
   found->second.open.*kind = 0;
+  if (kind == &OpenAtServer::pull) found->second.open.torn = false;
   Count(found->second, /*again=*/false, now);
   return true;
 }

@@ -15,6 +15,9 @@ struct OpenAtServer {
   uint64_t set = 0;
   uint64_t push = 0;  // The iteration.
   uint64_t pull = 0;  // The request.
+  // Of a block that did not stand while it was copied, the array has a mixture,
+  // until a pull ends there.
+  bool torn = false;
 };
 
 // Which exchanges are open at which server, and when something of them last
@@ -47,6 +50,8 @@ class OpenExchanges {
   // if there is none.
   absl::Status WhyNot(Kind kind) const;
   absl::Time last_progress() const { return last_progress_; }
+
+  void Tear(size_t server) { servers_[server].open.torn = true; }
 
   // Something has come from the server, or a frame has gone to it.
   void Came(size_t server, bool again, absl::Time now);

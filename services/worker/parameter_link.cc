@@ -224,7 +224,7 @@ void ParameterLink::TellRead(const v1::Frame& end) {
 }
 
 void ParameterLink::TellFilled() {
-  if (state_->SetIsOpen(server_) || !filling_.exchange(false)) return;
+  if (state_->OpenAt(server_).set != 0 || !filling_.exchange(false)) return;
   uint64_t epoch = 0;
   {
     absl::MutexLock lock(&mu_);
@@ -343,6 +343,12 @@ bool ParameterLink::Redial(const absl::Status& why) {
   absl::MutexLock lock(&mu_);
   // The old stream is gone: nobody writes the weights now.
   if (std::exchange(fill_, false)) {
+    if (state_->OpenAt(server_).torn) {
+      state_->Broken(absl::UnavailableError(
+          "a block changed while this worker read it from a server that is "
+          "gone: its copy of the weights cannot replace the server's"));
+      return false;
+    }
     begun_[static_cast<size_t>(Exchange::kSet)] = {state_->BeginSetAt(server_),
                                                    options_.weights()};
     filling_ = true;
@@ -379,8 +385,11 @@ void ParameterLink::DropStream() {
     dropped = std::move(stream_);
   }
   Withdraw();
+  // A server that is gone leaves its memory to the system once nobody has it.
+  lane_ = nullptr;
   // Whatever it has ended with, it is dropped.
   absl::MutexLock lock(&mu_);
+  lending_ = nullptr;
   broke_ = absl::OkStatus();
 }
 

@@ -190,6 +190,7 @@ TEST(MemoryLaneTest, AReferenceOutsideTheMemoryIsRefused) {
     EXPECT_TRUE(absl::IsInvalidArgument(ends.taker->Look(lent).status()))
         << lent.position << " " << lent.length;
   }
+  EXPECT_TRUE(absl::IsInvalidArgument(ends.maker->Look({0, 0, 1}).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ends.maker->Look({0, 1, 1}).status()))
       << "the taker has handed over none";
 }

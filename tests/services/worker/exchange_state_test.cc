@@ -139,6 +139,22 @@ TEST_F(ExchangeStateTest, TellsOfATensorWhereItsLastBlockIsHeard) {
   stream.join();
 }
 
+// Of such an array nothing is to be made that others take for weights.
+TEST_F(ExchangeStateTest, ABlockThatDidNotStandTearsTheArrayUntilAPullEnds) {
+  const uint64_t request = state_.BeginPull();
+  const std::vector<float> halves = {1, 2};
+  EXPECT_TRUE(absl::IsUnavailable(state_.Pulled(
+      0, request, 10, Payload::OfFloats(halves.data(), halves.size()),
+      DType::kF32, [] { return false; })));
+  EXPECT_TRUE(state_.OpenAt(0).torn);
+  EXPECT_FALSE(state_.OpenAt(2).torn);
+  state_.Suspended(0, absl::UnavailableError("withdrawn"));
+  EXPECT_TRUE(state_.Resumed(0).torn);
+  BringAll(request, 3);
+  EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+  EXPECT_FALSE(state_.OpenAt(0).torn);
+}
+
 TEST_F(ExchangeStateTest, TellsNothingOfAPullThatIsOver) {
   const uint64_t old = state_.BeginPull();
   EXPECT_TRUE(Bring(0, old, 10, 1).ok());
