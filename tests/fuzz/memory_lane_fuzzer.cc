@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/lane/memory_lane.h"
@@ -18,6 +19,9 @@ namespace paceline {
 namespace {
 
 constexpr size_t kLeast = 4096 + 2 * (size_t{64} << 10);
+
+// Of an input's first number: no memory was handed over beside the lane's own.
+constexpr uint32_t kAlone = uint32_t{1} << 31;
 
 // What the other process has mapped as well.
 class Memory {
@@ -88,7 +92,10 @@ std::vector<std::string> FuzzSeeds() {
                            number(uint32_t{100}) + number(uint64_t{0});
   const std::string refer = '\x02' + number(uint64_t{64}) +
                             number(uint32_t{100}) + number(uint64_t{1});
+  const std::string nothing =
+      '\x02' + number(uint64_t{0}) + number(uint32_t{0}) + number(uint64_t{1});
   return {sound + lend + look + lend,
+          number(uint32_t{kLeast} | kAlone) + nothing,
           sound + refer + look,
           sound + '\0' + number(uint16_t{0}) + number(uint64_t{1} << 63) + lend,
           sound + '\x02' + number(~uint64_t{0}) + number(~uint32_t{0}),
@@ -99,12 +106,16 @@ std::vector<std::string> FuzzSeeds() {
 
 void FuzzOne(absl::string_view input) {
   FuzzInput fuzz(input);
-  Memory memory(fuzz.Number<uint32_t>() % (2 * kLeast));
+  const auto first = fuzz.Number<uint32_t>();
+  Memory memory((first & ~kAlone) % (2 * kLeast));
   static const std::unique_ptr<SharedMemory> handed_over =
       *SharedMemory::Create("fuzz", 200);
-  const auto lane = MemoryLane::Of(
-      memory.fd(), *SharedMemory::Map(UniqueFd(dup(handed_over->fd())), 200,
-                                      SharedMemory::Access::kRead));
+  std::unique_ptr<const SharedMemory> theirs;
+  if ((first & kAlone) == 0) {
+    theirs = *SharedMemory::Map(UniqueFd(dup(handed_over->fd())), 200,
+                                SharedMemory::Access::kRead);
+  }
+  const auto lane = MemoryLane::Of(memory.fd(), std::move(theirs));
   ExpectInvalidArgument(lane.status());
   if (!lane.ok()) return;
   while (!fuzz.empty()) Act(fuzz, memory, **lane);

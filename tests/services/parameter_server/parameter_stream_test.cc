@@ -324,10 +324,12 @@ TEST(ParameterStreamTest, AReferenceOutsideTheMemoryEndsTheStream) {
     client.PushLent(1, place);
     EXPECT_EQ(client.End(), grpc::INVALID_ARGUMENT) << place.length;
   }
-  Client without(server);
-  const auto lane = without.HelloWithLane(1);
-  without.PushLent(1, {0, kBytes, 1});
-  EXPECT_EQ(without.End(), grpc::INVALID_ARGUMENT);
+  for (const uint32_t length : {kBytes, 0u}) {
+    Client without(server);
+    const auto lane = without.HelloWithLane(1);
+    without.PushLent(1, {0, length, 1});
+    EXPECT_EQ(without.End(), grpc::INVALID_ARGUMENT) << length;
+  }
   EXPECT_EQ(ValuesNow(job), std::vector<float>{0});
 }
 
