@@ -59,6 +59,18 @@ class Advice:
 
 
 @dataclasses.dataclass(frozen=True)
+class GradientNoise:
+    """What a job's gradients are made of, as its servers have measured it."""
+
+    # Of the gradient over all samples, its Euclidean norm; 0: it cannot be told
+    # from none for all the noise.
+    gradient_norm: float = 0.0
+    # The samples of a batch in which noise and gradient are as large as each
+    # other. None: the norm is 0.
+    noise_scale: typing.Optional[float] = None
+
+
+@dataclasses.dataclass(frozen=True)
 class JobProgress:
     """Where a job stands. Seconds count from its first grant, pauses left
     out. None: not known yet."""
@@ -81,6 +93,8 @@ class JobProgress:
     metrics: typing.Mapping[str, float] = dataclasses.field(
         default_factory=dict)
     advice: typing.Optional[Advice] = None  # None: not all are measured yet.
+    # None: not enough rounds have measured it yet.
+    gradient_noise: typing.Optional[GradientNoise] = None
 
 
 @dataclasses.dataclass(frozen=True)
