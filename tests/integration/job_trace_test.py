@@ -46,6 +46,13 @@ def advice(trace):
                                "-o", "json"))
 
 
+def speed(told, paradigm):
+    """Samples a second that the advice foresees of it."""
+    option = next(option for option in told["options"]
+                  if option["paradigm"] == paradigm)
+    return option["samples_per_second"]["median"]
+
+
 class JobTraceTest(unittest.TestCase):
     def check_times(self, trace):
         lines = iterations(trace)
@@ -86,7 +93,11 @@ class JobTraceTest(unittest.TestCase):
         self.check_times(traced)
 
         by_recording, by_trace = advice(recorded), advice(traced)
-        self.assertEqual(by_trace["advised"], by_recording["advised"])
+        # They were measured one after the other, on a machine that is busy now
+        # and then, and of two rules that are worth the same either may win.
+        for one, other in ((by_recording, by_trace), (by_trace, by_recording)):
+            self.assertGreater(speed(one, other["advised"]),
+                               0.9 * speed(one, one["advised"]))
         # The same as with the file, byte for byte: of its own batches.
         self.assertEqual(
             jobs("advise", "--job", "traced", "--repeat", "1", "-o", "json"),

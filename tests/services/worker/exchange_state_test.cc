@@ -76,8 +76,7 @@ TEST_F(ExchangeStateTest, KnowsTheServersThatHostSomething) {
 // It was written again where it lay, and is asked for by the next stream.
 TEST_F(ExchangeStateTest, ABlockThatDidNotStandHasNotCome) {
   for (const bool ahead : {false, true}) {
-    const uint64_t request =
-        state_.BeginPull(/*telling=*/true, /*whole=*/true, ahead);
+    const uint64_t request = state_.BeginPull(/*whole=*/true, ahead);
     const float rubbish[2] = {8, 9};
     const auto withdrawn = [&](uint64_t of) {
       return state_.Pulled(0, of, 10, Payload::OfFloats(rubbish, 2),
