@@ -115,7 +115,7 @@ void FuzzOne(absl::string_view input) {
   CHECK(counters.open_rounds <= 3 && counters.snapshots <= 2);
   if (job->BecomePrimary().ok()) {
     // What it was told is all there, and it does what a primary does.
-    ExpectPromised(job->Close(int64_t{1} << 40, {1, 2}, 0.1));
+    ExpectPromised(job->Close(int64_t{1} << 40, {1, 2}, 0.1).status());
     ExpectPromised(job->Snapshot(uint64_t{1} << 40));
     ExpectPromised(job->Fence(9).status());
     job->Pull({1, 8, absl::UnixEpoch(), 1}, 0,

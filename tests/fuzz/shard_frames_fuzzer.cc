@@ -78,7 +78,7 @@ void Receive(JobShard& job, absl::string_view bytes, uint64_t incarnation) {
 void Command(JobShard& job, uint8_t what, int64_t number) {
   const std::vector<uint64_t> rounds = {1, what % 4u};
   if (what % 4 == 0) {
-    ExpectPromised(job.Close(number, rounds, 0.1));
+    ExpectPromised(job.Close(number, rounds, 0.1).status());
   } else if (what % 4 == 1) {
     ExpectPromised(job.Fence(what / 4).status());
   } else if (what % 4 == 2) {
