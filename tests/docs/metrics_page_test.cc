@@ -221,6 +221,7 @@ std::string Page() {
   job.SetGroups(1);
   job.SetAccuracy(1);
   job.SetLoss(0);
+  job.SetGradientNoise(1, 1);
   job.SetMetrics({{"perplexity", 20}});
   job.Switched("bsp", "asp");
   prometheus::Registry of_server;
