@@ -129,9 +129,6 @@ std::unique_ptr<ParameterLink::Stream> ParameterLink::OpenStream() {
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(channel_);
   heard_ = false;
   opened_ = Clock::Real().Now();
-  // The next stream has its own: an old server may still write into this one.
-  lane_ = nullptr;
-  lending_ = nullptr;
   auto stream = std::make_unique<Stream>(
       kMaxQueuedFrames,
       Stream::Handlers{
@@ -385,7 +382,8 @@ void ParameterLink::DropStream() {
     dropped = std::move(stream_);
   }
   Withdraw();
-  // A server that is gone leaves its memory to the system once nobody has it.
+  // The next stream has its own: an old server may still write into this one,
+  // and one that is gone leaves its memory to the system once nobody has it.
   lane_ = nullptr;
   // Whatever it has ended with, it is dropped.
   absl::MutexLock lock(&mu_);
