@@ -1,13 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "common/rng.h"
-#include "services/worker/parameter_client.h"
-#include "tests/services/worker/fake_parameters.h"
+#include "tests/services/worker/pushing_test.h"
 
 // What a job of wire format int8 pushes, and pushes again.
 
@@ -17,42 +14,12 @@ namespace {
 constexpr size_t kElements = 300;
 constexpr size_t kStatistics = 10;
 
-class Int8PushTest : public ::testing::Test {
+class Int8PushTest : public PushingTest {
  protected:
-  Int8PushTest() {
-    v1::WorkerReady ready;
-    ready.add_tensors()->set_size(kElements);
-    ready.add_tensors()->set_size(kStatistics);
-    ready.mutable_tensors(1)->set_kind(v1::TensorSpec::STATISTIC);
-    const v1::BeginJob begin = server_.Begin(ready, /*initialize=*/true);
-    TensorArrays arrays;
-    arrays.parameters = {absl::MakeSpan(weights_), absl::MakeSpan(means_)};
-    arrays.gradients = {BytesOf(gradient_), BytesOf(statistics_)};
-    arrays.kinds = {TensorKind::kTrained, TensorKind::kStatistic};
-    auto client = ParameterClient::Connect(begin, std::move(arrays),
-                                           {.incarnation = 7,
-                                            .wire = DType::kInt8,
-                                            .lease = absl::Seconds(10),
-                                            .run = 5});
-    EXPECT_TRUE(client.ok()) << client.status();
-    client_ = *std::move(client);
-    EXPECT_TRUE(client_->SetAll().ok());
-  }
+  Int8PushTest()
+      : PushingTest(DType::kInt8, kElements, kStatistics,
+                    /*unconverted=*/false) {}
 
-  void Begin() {
-    for (float& g : gradient_) g = static_cast<float>(2 * rng_.Unit() - 1);
-    v1::PushBlock header;
-    header.set_iteration(++iteration_);
-    header.set_samples(1);
-    client_->BeginPush(header);
-    client_->PushTensor(1);
-    client_->PushTensor(0);
-  }
-  PushResult Finish() {
-    const absl::StatusOr<PushResult> pushed = client_->FinishPush();
-    EXPECT_TRUE(pushed.ok()) << pushed.status();
-    return pushed.ok() ? *pushed : PushResult();
-  }
   // What the gradient and this residual are pushed as; leaves what that lacks.
   std::string Encoded(std::vector<float>& residual) const {
     std::string bytes(Int8Size(kElements), '\0');
@@ -62,15 +29,6 @@ class Int8PushTest : public ::testing::Test {
     residual = left;
     return bytes;
   }
-
-  Rng rng_{1};
-  std::vector<float> weights_ = std::vector<float>(kElements, 1.0f);
-  std::vector<float> means_ = std::vector<float>(kStatistics, 2.0f);
-  std::vector<float> gradient_ = std::vector<float>(kElements);
-  std::vector<float> statistics_ = std::vector<float>(kStatistics, 0.1f);
-  int64_t iteration_ = 0;
-  FakeParameters server_;
-  std::unique_ptr<ParameterClient> client_;
 };
 
 TEST_F(Int8PushTest, GradientsAreInt8AndOtherValuesAreNot) {
