@@ -54,7 +54,7 @@ class Auto(unittest.TestCase):
     def test_the_noise_of_its_gradients_is_measured(self):
         self.create("noisy", "bsp")
         noise = until("rounds were measured",
-                      lambda: self.jobs.job("noisy")["progress"].get(
+                      lambda: self.jobs.job("noisy").get("progress", {}).get(
                           "gradientNoise"))
         self.assertGreater(noise["gradientNorm"], 0)
         self.assertGreater(noise["noiseScale"], 0)
