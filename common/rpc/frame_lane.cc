@@ -1,7 +1,6 @@
 #include "common/rpc/frame_lane.h"
 
 #include <optional>
-#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "common/status.h"
@@ -26,22 +25,20 @@ void SetLent(const Lent& lent, v1::Frame& frame) {
 
 }  // namespace
 
-grpc::ByteBuffer EncodeFrame(v1::Frame header, grpc::Slice payload,
-                             MemoryLane* lane) {
-  std::optional<Lent> lent;
-  if (lane != nullptr) lent = lane->Lend({BytesIn(payload)});
-  if (!lent.has_value()) return EncodeFrame(header, std::move(payload));
-  SetLent(*lent, header);
-  return EncodeFrame(header);
+void LendPayload(v1::Frame& frame, grpc::Slice& payload, MemoryLane* lane) {
+  if (lane == nullptr) return;
+  const std::optional<Lent> lent = lane->Lend({BytesIn(payload)});
+  if (!lent.has_value()) return;
+  SetLent(*lent, frame);
+  payload = grpc::Slice();
 }
 
-std::optional<grpc::ByteBuffer> EncodeReference(v1::Frame header,
-                                                const grpc::Slice& payload,
-                                                MemoryLane& lane) {
+bool ReferToPayload(v1::Frame& frame, grpc::Slice& payload, MemoryLane& lane) {
   const std::optional<Lent> lent = lane.Refer(BytesIn(payload));
-  if (!lent.has_value()) return std::nullopt;
-  SetLent(*lent, header);
-  return EncodeFrame(header);
+  if (!lent.has_value()) return false;
+  SetLent(*lent, frame);
+  payload = grpc::Slice();
+  return true;
 }
 
 absl::StatusOr<Payload> PayloadOf(const ReceivedFrame& frame,

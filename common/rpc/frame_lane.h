@@ -1,10 +1,7 @@
 #ifndef PACELINE_COMMON_RPC_FRAME_LANE_H_
 #define PACELINE_COMMON_RPC_FRAME_LANE_H_
 
-#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
-
-#include <optional>
 
 #include "absl/status/statusor.h"
 #include "common/lane/memory_lane.h"
@@ -14,17 +11,15 @@
 
 namespace paceline {
 
-// A frame whose payload goes through the lane if there is one (not null) and it
-// has room, and otherwise in the frame. As EncodeFrame() and
-// MemoryLane::Lend().
-grpc::ByteBuffer EncodeFrame(v1::Frame header, grpc::Slice payload,
-                             MemoryLane* lane);
+// Puts the frame's payload into the lane if there is one (not null) and it has
+// room: then the frame says where, and `payload` is empty. Otherwise nothing
+// changes. As MemoryLane::Lend().
+void LendPayload(v1::Frame& frame, grpc::Slice& payload, MemoryLane* lane);
 
-// A frame whose payload is referred to, or nothing if it lies in no memory that
-// the other end has. As MemoryLane::Refer().
-std::optional<grpc::ByteBuffer> EncodeReference(v1::Frame header,
-                                                const grpc::Slice& payload,
-                                                MemoryLane& lane);
+// Lets the frame refer to the payload, which is empty then. False, and nothing
+// changes, if it lies in no memory that the other end has. As
+// MemoryLane::Refer().
+bool ReferToPayload(v1::Frame& frame, grpc::Slice& payload, MemoryLane& lane);
 
 // The payload of a frame, wherever it lies. INVALID_ARGUMENT if that is a lane
 // that is not there (null), or outside it.

@@ -1,5 +1,6 @@
 #include "services/parameter_server/parameter_service.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/lane/lane_door.h"
+#include "common/rpc/frame_batch.h"
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/frame_lane.h"
 #include "common/rpc/server_stream.h"
@@ -26,7 +28,7 @@ namespace {
 // that are made ready ahead of the one being written.
 constexpr size_t kMaxQueuedFrames = 1 << 16;
 constexpr size_t kMaxReplyBytes = size_t{64} << 20;
-constexpr size_t kFramesAhead = 4;
+constexpr size_t kAnswersAhead = 4;
 // The same, where they carry nothing, if the blocks lie where others can read
 // them. Those that do not must find room among the replies.
 constexpr size_t kReferencesAhead = 32;
@@ -58,6 +60,7 @@ struct Answer {
   std::vector<PulledBlock> blocks;
   absl::flat_hash_set<uint32_t> early;  // Those that came before the end.
   size_t next = 0;               // The index in `blocks` of what is sent next.
+  size_t unsent = 0;             // Floats of the early ones from there on.
   std::optional<v1::Frame> end;  // After the last of them, which is there then.
 };
 
@@ -76,31 +79,8 @@ class ParameterStream
   absl::Status OnMessage(grpc::ByteBuffer& message) override {
     // What was on its way when another stream took this one's place.
     if (closing()) return absl::CancelledError("the stream has ended");
-    PACELINE_ASSIGN_OR_RETURN(ReceivedFrame frame, DecodeFrame(message));
-    const v1::Frame& header = frame.header;
-    if (header.has_hello()) {
-      return Join(header.hello());
-    }
-    if (!joined_) {
-      return absl::InvalidArgumentError("the first frame must be `hello`");
-    }
-    const std::shared_ptr<JobShard> job = job_.lock();
-    if (job == nullptr) return absl::UnavailableError("the run is over");
-    switch (header.kind_case()) {
-      case v1::Frame::kPushBlock:
-        PACELINE_RETURN_IF_ERROR(TakeOut(frame));
-        return Push(*job, header.push_block(), frame);
-      case v1::Frame::kPull:
-        return Pull(*job, header.pull());
-      case v1::Frame::kPullTaken:
-        Taken(header.pull_taken());
-        return absl::OkStatus();
-      case v1::Frame::kSetBlock:
-        PACELINE_RETURN_IF_ERROR(TakeOut(frame));
-        return Set(*job, header.set_block(), frame.payload);
-      default:
-        return absl::InvalidArgumentError("that frame is not for a server");
-    }
+    return TakeFrames(message,
+                      [this](ReceivedFrame& frame) { return Take(frame); });
   }
 
   void OnDisconnected() override {
@@ -137,6 +117,33 @@ class ParameterStream
   }
 
  private:
+  absl::Status Take(ReceivedFrame& frame) {
+    const v1::Frame& header = frame.header;
+    if (header.has_hello()) {
+      return Join(header.hello());
+    }
+    if (!joined_) {
+      return absl::InvalidArgumentError("the first frame must be `hello`");
+    }
+    const std::shared_ptr<JobShard> job = job_.lock();
+    if (job == nullptr) return absl::UnavailableError("the run is over");
+    switch (header.kind_case()) {
+      case v1::Frame::kPushBlock:
+        PACELINE_RETURN_IF_ERROR(TakeOut(frame));
+        return Push(*job, header.push_block(), frame);
+      case v1::Frame::kPull:
+        return Pull(*job, header.pull());
+      case v1::Frame::kPullTaken:
+        Taken(header.pull_taken());
+        return absl::OkStatus();
+      case v1::Frame::kSetBlock:
+        PACELINE_RETURN_IF_ERROR(TakeOut(frame));
+        return Set(*job, header.set_block(), frame.payload);
+      default:
+        return absl::InvalidArgumentError("that frame is not for a server");
+    }
+  }
+
   absl::Status Join(const v1::StreamHello& hello) {
     if (joined_) return absl::InvalidArgumentError("`hello` comes once");
     PACELINE_ASSIGN_OR_RETURN(
@@ -385,6 +392,7 @@ class ParameterStream
     if (answer == nullptr) return;
     answer->early.insert(block.id);
     answer->blocks.push_back(block);
+    answer->unsent += block.state->size();
     SendAhead();
   }
 
@@ -410,27 +418,55 @@ class ParameterStream
     SendAhead();
   }
 
-  // Makes a few frames ready and no more: a converted block is a copy, and who
-  // converts must not be a thread that others wait for. The lock is held while
-  // they are queued, so that the end stays behind the blocks.
+  // Makes a few messages ready and no more: a converted block is a copy, and
+  // who converts must not be a thread that others wait for. The lock is held
+  // while they are queued, so that the end stays behind the blocks.
   void SendAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (answer_.has_value() &&
-           queued() < (answer_->references ? kReferencesAhead : kFramesAhead)) {
+           queued() <
+               (answer_->references ? kReferencesAhead : kAnswersAhead)) {
       if (closing()) {
         answer_.reset();
-      } else if (answer_->next < answer_->blocks.size()) {
-        SendBlock(*answer_, answer_->blocks[answer_->next++]);
-      } else if (!answer_->end.has_value()) {
         return;
-      } else {
-        Send(EncodeFrame(*answer_->end));
-        answer_.reset();
-        if (peer_done_) Close(absl::OkStatus());
       }
+      // Small blocks that are early wait for each other.
+      if (!answer_->end.has_value() &&
+          answer_->unsent * sizeof(float) < FrameBatch::kMostCarried) {
+        return;
+      }
+      SendSome();
     }
   }
 
-  void SendBlock(const Answer& answer, PulledBlock& block)
+  // As much as goes into one message.
+  void SendSome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    Answer& answer = *answer_;
+    FrameBatch batch;
+    while (answer.next < answer.blocks.size()) {
+      PulledBlock& block = answer.blocks[answer.next];
+      const size_t bytes = EncodedSize(answer.dtype, block.state->size());
+      if (!batch.Takes(answer.references ? 0 : bytes, bytes)) break;
+      ++answer.next;
+      answer.unsent -= std::min(answer.unsent, block.state->size());
+      AddBlock(answer, block, batch);
+    }
+    if (answer.next < answer.blocks.size() || !answer.end.has_value() ||
+        !batch.Takes(0, 0)) {
+      return SendBatch(batch);
+    }
+    batch.Add(*std::move(answer.end), grpc::Slice(),
+              WriteQueue<grpc::ByteBuffer>::kUrgent);
+    answer_.reset();
+    SendBatch(batch);
+    if (peer_done_) Close(absl::OkStatus());
+  }
+
+  void SendBatch(FrameBatch& batch) {
+    const size_t carries = batch.carries();
+    Send(batch.Take(), carries);
+  }
+
+  void AddBlock(const Answer& answer, PulledBlock& block, FrameBatch& batch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     v1::Frame frame;
     frame.mutable_pulled_block()->set_request(answer.request);
@@ -439,17 +475,16 @@ class ParameterStream
     grpc::Slice weights = WeightsSlice(block.state, answer.dtype);
     const size_t bytes = weights.size();
     service_->metrics_->pull_bytes.Increment(static_cast<double>(bytes));
-    std::optional<grpc::ByteBuffer> reference;
-    if (answer.references) {
-      reference = EncodeReference(frame, weights, *lane_);
-    }
-    if (reference.has_value()) {
+    if (answer.references && ReferToPayload(frame, weights, *lane_)) {
       referred_in_ = answer.request;
       referred_.push_back(std::move(block.state));
-      return Send(*std::move(reference), bytes);
+    } else {
+      block.state.reset();
+      LendPayload(frame, weights, lane_.get());
     }
-    block.state.reset();
-    Send(EncodeFrame(std::move(frame), std::move(weights), lane_.get()), bytes);
+    // Its place among what is shared was not as expected.
+    if (!batch.Takes(weights.size(), bytes)) SendBatch(batch);
+    batch.Add(std::move(frame), std::move(weights), bytes);
   }
 
   ParameterService* const service_;

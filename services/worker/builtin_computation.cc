@@ -162,7 +162,9 @@ absl::StatusOr<std::optional<StepOutcome>> BuiltinComputation::Compute(
     StepCalls calls;
     if (outcome.pushing) {
       watch.PushBegins();
-      calls.on_ready = [&watch](size_t tensor) { watch.GradientReady(tensor); };
+      calls.on_ready = [&watch](size_t tensor) {
+        watch.GradientsReady(tensor, tensor + 1);
+      };
     }
     if (order_.gives_way) {
       calls.between_tensors = [] { std::this_thread::yield(); };

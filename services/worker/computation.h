@@ -49,8 +49,9 @@ class StepWatch {
   // Before the first gradient is ready. From here on the step is computed to
   // its end, whatever Computed() and Over() say.
   virtual void PushBegins() = 0;
-  // It is final, and stays as it is until the next step.
-  virtual void GradientReady(size_t tensor) = 0;
+  // Those of the tensors [first, end) are final, and stay as they are until the
+  // next step.
+  virtual void GradientsReady(size_t first, size_t end) = 0;
   // So many samples are computed since Compute() began; of the time since then
   // `loading` was spent on waiting for data. False: the step is over.
   virtual bool Computed(uint32_t samples, absl::Duration loading) = 0;

@@ -10,7 +10,7 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/lane/lane_door.h"
-#include "common/rpc/frame_codec.h"
+#include "common/rpc/frame_batch.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
 
@@ -182,9 +182,8 @@ std::vector<OutgoingFrame> ParameterClient::WeightsOf(size_t shard) const {
 absl::Status ParameterClient::SetAll() {
   BeginAtAll(Exchange::kSet, state_.BeginSet());
   for (size_t shard = 0; shard < links_.size(); ++shard) {
-    for (OutgoingFrame& frame : WeightsOf(shard)) {
-      links_[shard]->Send(Exchange::kSet, std::move(frame));
-    }
+    const auto& link = links_[shard];
+    if (link != nullptr) link->Send(Exchange::kSet, WeightsOf(shard));
   }
   return state_.AwaitSet(3 * options_.lease);
 }
@@ -224,7 +223,7 @@ void ParameterClient::SendPull(v1::Pull pull, uint64_t request) {
   v1::Frame frame;
   *frame.mutable_pull() = std::move(pull);
   for (const auto& link : links_) {
-    if (link != nullptr) link->Send(Exchange::kPull, {frame, grpc::Slice()});
+    if (link != nullptr) link->Send(Exchange::kPull, {{frame, grpc::Slice()}});
   }
 }
 
@@ -246,36 +245,59 @@ void ParameterClient::BeginPush(const v1::PushBlock& header) {
   BeginAtAll(Exchange::kPush, static_cast<uint64_t>(header.iteration()));
 }
 
-void ParameterClient::PushTensor(size_t tensor) {
-  if (!arrays_.IsPushed(tensor)) return;
+void ParameterClient::PushTensors(size_t first, size_t end) {
+  struct Gathered {
+    std::vector<OutgoingFrame> frames;
+    size_t bytes = 0;
+  };
+  std::vector<Gathered> gathered(links_.size());
+  const auto send = [&](size_t server) {
+    Gathered of = std::exchange(gathered[server], {});
+    links_[server]->Send(Exchange::kPush, std::move(of.frames));
+  };
+  for (size_t tensor = end; tensor-- > first;) {
+    if (!arrays_.IsPushed(tensor)) continue;
+    for (const Piece& piece : pieces_[tensor]) {
+      Gathered& of = gathered[piece.server];
+      // What has to be converted comes while these are on their way.
+      if (of.bytes >= FrameBatch::kMostCarried &&
+          piece.size * sizeof(float) > FrameBatch::kTiny) {
+        send(piece.server);
+      }
+      of.frames.push_back(PushOf(tensor, piece));
+      of.bytes += of.frames.back().payload.size();
+    }
+  }
+  for (size_t server = 0; server < gathered.size(); ++server) {
+    if (!gathered[server].frames.empty()) send(server);
+  }
+}
+
+OutgoingFrame ParameterClient::PushOf(size_t tensor, const Piece& piece) {
   const DType held = arrays_.GradientsAs(options_.wire);
   const DType pushed = arrays_.PushedAs(tensor, options_.wire);
-  for (const Piece& piece : pieces_[tensor]) {
-    v1::Frame frame;
-    *frame.mutable_push_block() = push_;
-    frame.mutable_push_block()->set_block(piece.block);
-    frame.mutable_push_block()->set_format(ToWire(pushed));
-    absl::string_view gradient = arrays_.gradients[tensor].substr(
-        EncodedSize(held, piece.offset), EncodedSize(held, piece.size));
-    std::shared_ptr<const void> owner = arrays_.owner;
-    if (pushed != held) {
-      const absl::Span<const float> floats(
-          reinterpret_cast<const float*>(gradient.data()),
-          static_cast<size_t>(piece.size));
-      if (pushed == DType::kInt8) {
-        gradient = feedback_->Encode(piece.block, floats);
-        owner = feedback_;
-      } else {
-        gradient = Convert(pushed, floats, (*converted_)[piece.block]);
-        owner = converted_;
-      }
+  v1::Frame frame;
+  *frame.mutable_push_block() = push_;
+  frame.mutable_push_block()->set_block(piece.block);
+  frame.mutable_push_block()->set_format(ToWire(pushed));
+  absl::string_view gradient = arrays_.gradients[tensor].substr(
+      EncodedSize(held, piece.offset), EncodedSize(held, piece.size));
+  std::shared_ptr<const void> owner = arrays_.owner;
+  if (pushed != held) {
+    const absl::Span<const float> floats(
+        reinterpret_cast<const float*>(gradient.data()),
+        static_cast<size_t>(piece.size));
+    if (pushed == DType::kInt8) {
+      gradient = feedback_->Encode(piece.block, floats);
+      owner = feedback_;
+    } else {
+      gradient = Convert(pushed, floats, (*converted_)[piece.block]);
+      owner = converted_;
     }
-    ++pushed_.blocks;
-    pushed_.bytes += gradient.size();
-    links_[piece.server]->Send(
-        Exchange::kPush,
-        {std::move(frame), BorrowSlice(gradient, std::move(owner))});
   }
+  ++pushed_.blocks;
+  pushed_.bytes += gradient.size();
+  return {std::move(frame), BorrowSlice(gradient, std::move(owner))};
 }
 
 absl::StatusOr<PushResult> ParameterClient::FinishPush(

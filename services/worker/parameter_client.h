@@ -133,13 +133,14 @@ class ParameterClient {
   // What was pulled last are the weights of a grant with that base.
   void set_base_version(int64_t version) { base_version_ = version; }
 
-  // A push in three steps, so that each tensor is on its way as soon as its
-  // gradient is final. A gradient must stay as it is until FinishPush() has
+  // A push in three steps, so that tensors are on their way as soon as their
+  // gradients are final. A gradient must stay as it is until FinishPush() has
   // returned. `header` says all but block and format. `taken`: as on_taken in
   // ExchangeState::AwaitPush().  REQUIRES: every tensor that has one is pushed
-  // once between the two; for the others PushTensor() does nothing.
+  // once between the two; for the others PushTensors() does nothing.
   void BeginPush(const v1::PushBlock& header);
-  void PushTensor(size_t tensor);
+  // Those of [first, end), the last first, as a backward pass goes.
+  void PushTensors(size_t first, size_t end);
   absl::StatusOr<PushResult> FinishPush(
       const std::function<void(const PushResult&)>& taken = nullptr);
 
@@ -188,6 +189,8 @@ class ParameterClient {
   uint64_t BytesOf(size_t shard) const;
   // At all servers, an exchange that the state has begun.
   void BeginAtAll(Exchange kind, uint64_t number);
+  // Counts the block as pushed; its frame.
+  OutgoingFrame PushOf(size_t tensor, const Piece& piece);
   absl::StatusOr<PullResult> RunPull(
       v1::Pull pull, const std::function<void(size_t)>& on_tensor = nullptr);
   void SendPull(v1::Pull pull, uint64_t request);

@@ -3,8 +3,8 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/lane/lane_door.h"
 #include "common/log/log.h"
+#include "common/rpc/frame_batch.h"
 #include "common/rpc/frame_lane.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/wire_format.h"
@@ -147,7 +148,11 @@ std::unique_ptr<ParameterLink::Stream> ParameterLink::OpenStream() {
 
 absl::Status ParameterLink::Received(const grpc::ByteBuffer& message) {
   heard_ = true;
-  PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
+  return TakeFrames(
+      message, [this](const ReceivedFrame& frame) { return TakeFrame(frame); });
+}
+
+absl::Status ParameterLink::TakeFrame(const ReceivedFrame& frame) {
   if (frame.header.has_lane_offer()) return TakeUp(frame.header.lane_offer());
   if (frame.header.has_lane_open()) {
     if (lane_ == nullptr) {
@@ -242,11 +247,12 @@ void ParameterLink::Begin(Exchange kind, uint64_t number) {
   begun.frames.clear();
 }
 
-void ParameterLink::Send(Exchange kind, OutgoingFrame frame) {
+void ParameterLink::Send(Exchange kind, std::vector<OutgoingFrame> frames) {
   absl::MutexLock lock(&mu_);
-  // Without a stream, the next one begins with it.
-  if (stream_ != nullptr) SendNow(frame);
-  begun_[static_cast<size_t>(kind)].frames.push_back(std::move(frame));
+  // Without a stream, the next one begins with them.
+  if (stream_ != nullptr) SendNow(frames);
+  std::ranges::move(
+      frames, std::back_inserter(begun_[static_cast<size_t>(kind)].frames));
 }
 
 void ParameterLink::Withdraw() {
@@ -254,30 +260,37 @@ void ParameterLink::Withdraw() {
   if (lending_ != nullptr) lending_->Withdraw();
 }
 
-void ParameterLink::SendNow(const OutgoingFrame& frame) {
-  // A question is to be answered, and carries nothing.
-  const size_t carries = frame.header.has_pull()
-                             ? WriteQueue<grpc::ByteBuffer>::kUrgent
-                             : frame.payload.size();
-  v1::Frame header = frame.header;
-  std::optional<grpc::ByteBuffer> reference;
-  if (lending_ != nullptr) {
-    if (header.has_pull()) {
-      header.mutable_pull()->set_references(lending_->has_theirs());
+void ParameterLink::SendNow(absl::Span<const OutgoingFrame> frames) {
+  FrameBatch batch;
+  const auto send = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    const size_t carries = batch.carries();
+    stream_->Send(batch.Take(), carries);
+  };
+  for (const OutgoingFrame& frame : frames) {
+    // A question is to be answered, and carries nothing.
+    const size_t carries = frame.header.has_pull()
+                               ? WriteQueue<grpc::ByteBuffer>::kUrgent
+                               : frame.payload.size();
+    v1::Frame header = frame.header;
+    grpc::Slice payload = frame.payload;
+    if (lending_ != nullptr) {
+      if (header.has_pull()) {
+        header.mutable_pull()->set_references(lending_->has_theirs());
+      }
+      if (!ReferToPayload(header, payload, *lending_)) {
+        LendPayload(header, payload, lending_.get());
+      }
     }
-    reference = EncodeReference(header, frame.payload, *lending_);
+    if (!batch.Takes(payload.size(), carries)) send();
+    batch.Add(std::move(header), std::move(payload), carries);
   }
-  if (reference.has_value()) {
-    return stream_->Send(*std::move(reference), carries);
-  }
-  stream_->Send(EncodeFrame(std::move(header), frame.payload, lending_.get()),
-                carries);
+  if (!batch.empty()) send();
 }
 
 void ParameterLink::Repeat(const Begun& begun, uint64_t open) {
   // Another number has begun in the exchange alone: its frames are to come.
   if (open == 0 || begun.number != open) return;
-  for (const OutgoingFrame& frame : begun.frames) SendNow(frame);
+  SendNow(begun.frames);
 }
 
 void ParameterLink::Keep() {

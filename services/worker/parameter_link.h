@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "common/lane/memory_lane.h"
 #include "common/rpc/client_stream.h"
 #include "common/rpc/frame_codec.h"
@@ -114,9 +115,9 @@ class ParameterLink {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // The next exchange of its kind, by its number in the ExchangeState, where it
-  // has begun; then its frames.
+  // has begun; then its frames, which leave together as FrameBatch says.
   void Begin(Exchange kind, uint64_t number);
-  void Send(Exchange kind, OutgoingFrame frame);
+  void Send(Exchange kind, std::vector<OutgoingFrame> frames);
 
   // What was sent may change where it lies: the server takes nothing more from
   // there.
@@ -132,10 +133,12 @@ class ParameterLink {
   };
 
   std::unique_ptr<Stream> OpenStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void SendNow(const OutgoingFrame& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SendNow(absl::Span<const OutgoingFrame> frames)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Reactions.
   absl::Status Received(const grpc::ByteBuffer& message)
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status TakeFrame(const ReceivedFrame& frame) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status TakeUp(const v1::LaneOffer& offer);
   void Repeat(const Begun& begun, uint64_t open)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

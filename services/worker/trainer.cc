@@ -59,7 +59,9 @@ class Trainer::Watch final : public StepWatch {
         HeaderOf(grant_.iteration(),
                  grant_.range().end() - grant_.range().begin(), grant_.plan()));
   }
-  void GradientReady(size_t tensor) override { trainer_.PushTensor(tensor); }
+  void GradientsReady(size_t first, size_t end) override {
+    trainer_.PushTensors(first, end);
+  }
   bool Computed(uint32_t samples, absl::Duration loading) override {
     const absl::Duration so_far = trainer_.clock_.Now() - began_ - loading;
     return trainer_.ImitateDevice(so_far, samples, ++costly_micro_batches_,
@@ -269,7 +271,7 @@ absl::Status Trainer::Push(const v1::Grant& grant, const v1::PushPlan& plan,
   if (!outcome.pushing) {
     PACELINE_RETURN_IF_ERROR(computation_.Finish());
     parameters_.BeginPush(HeaderOf(grant.iteration(), outcome.samples, plan));
-    for (size_t i = parameters_.tensors(); i-- > 0;) PushTensor(i);
+    PushTensors(0, parameters_.tensors());
   }
   const auto taken = [&](const PushResult& pushed) {
     unacknowledged_ = false;
@@ -293,9 +295,9 @@ absl::Status Trainer::Push(const v1::Grant& grant, const v1::PushPlan& plan,
   return absl::OkStatus();
 }
 
-void Trainer::PushTensor(size_t tensor) {
+void Trainer::PushTensors(size_t first, size_t end) {
   unacknowledged_ = true;
-  parameters_.PushTensor(tensor);
+  parameters_.PushTensors(first, end);
 }
 
 void Trainer::Abandon(const v1::Grant& grant) {

@@ -75,7 +75,7 @@ class Trainer {
   // The last of an iteration: `report` is complete, and goes out.
   void Report(v1::PushDone& report);
   void Abandon(const v1::Grant& grant);
-  void PushTensor(size_t tensor);
+  void PushTensors(size_t first, size_t end);
 
   Task& task_;
   Computation& computation_;

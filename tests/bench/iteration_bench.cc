@@ -111,7 +111,7 @@ class IdleWorker {
       push.set_immediate_rate(grant.plan().immediate_rate());
     }
     parameters_->BeginPush(push);
-    for (int i = kTensors - 1; i >= 0; --i) parameters_->PushTensor(i);
+    parameters_->PushTensors(0, kTensors);
     const auto taken = [&](const PushResult&) {
       v1::WorkerMessage done;
       done.mutable_push_done()->set_iteration(grant.iteration());

@@ -216,7 +216,7 @@ void BM_Wire(benchmark::State& state) {
     push.set_iteration(push.iteration() + 1);
     measured.push.Measure([&] {
       client->BeginPush(push);
-      client->PushTensor(0);
+      client->PushTensors(0, 1);
       CHECK(client->FinishPush().ok());
     });
     measured.pull.Measure([&] { CHECK(client->Pull(0).ok()); });

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "common/lane/memory_lane.h"
-#include "common/rpc/frame_codec.h"
+#include "common/rpc/frame_batch.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/wire_format.h"
 #include "common/status.h"
@@ -19,9 +19,10 @@ namespace {
 absl::Status Receive(ExchangeState& state, size_t server,
                      absl::string_view bytes, MemoryLane* lane) {
   const grpc::Slice slice(bytes.data(), bytes.size());
-  PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame,
-                            DecodeFrame(grpc::ByteBuffer(&slice, 1)));
-  return TakeReceivedFrame(state, server, frame, lane);
+  return TakeFrames(grpc::ByteBuffer(&slice, 1),
+                    [&](const ReceivedFrame& frame) {
+                      return TakeReceivedFrame(state, server, frame, lane);
+                    });
 }
 
 std::string Frame(uint8_t server, const char* text,
@@ -49,6 +50,10 @@ std::vector<std::string> FuzzSeeds() {
           Frame(1,
                 "pulled_block { request: 1 block: 5 format: FP32 } "
                 "lent { position: 64 length: 12 }"),
+          Frame(0,
+                "push_ack { iteration: 3 } more { set_done {} } more { "
+                "pulled_block { request: 1 block: 0 format: FP32 } payload: "
+                "'0123456789abcdef' }"),
           Frame(0, "hello {}")};
 }
 

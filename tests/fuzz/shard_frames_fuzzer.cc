@@ -1,6 +1,6 @@
 // The frames of a worker's stream, decoded and done to a hosted job.
 
-#include "common/rpc/frame_codec.h"
+#include "common/rpc/frame_batch.h"
 #include "common/rpc/wire_format.h"
 #include "services/parameter_server/from_wire.h"
 #include "services/parameter_server/job_shard.h"
@@ -56,23 +56,29 @@ void Pull(JobShard& job, const v1::Pull& pull, uint64_t incarnation) {
   }
 }
 
-void Receive(JobShard& job, absl::string_view bytes, uint64_t incarnation) {
-  const grpc::Slice slice(bytes.data(), bytes.size());
-  const auto frame = DecodeFrame(grpc::ByteBuffer(&slice, 1));
-  if (!frame.ok()) return;
-  const v1::Frame& header = frame->header;
+void Take(JobShard& job, const ReceivedFrame& frame, uint64_t incarnation) {
+  const v1::Frame& header = frame.header;
   if (header.has_set_block()) {
     ExpectPromised(
-        job.SetBlock(header.set_block().block(), frame->payload, DType::kF32));
+        job.SetBlock(header.set_block().block(), frame.payload, DType::kF32));
   } else if (header.has_pull()) {
     Pull(job, header.pull(), incarnation);
   } else if (header.has_push_block()) {
     const auto dtype = FromWire(header.push_block().format());
     if (!dtype.ok()) return;
     ExpectPromised(job.Push(PushFromWire(header.push_block(), incarnation),
-                            frame->payload, *dtype)
+                            frame.payload, *dtype)
                        .status());
   }
+}
+
+void Receive(JobShard& job, absl::string_view bytes, uint64_t incarnation) {
+  const grpc::Slice slice(bytes.data(), bytes.size());
+  ExpectInvalidArgument(
+      TakeFrames(grpc::ByteBuffer(&slice, 1), [&](const ReceivedFrame& frame) {
+        Take(job, frame, incarnation);
+        return absl::OkStatus();
+      }));
 }
 
 void Command(JobShard& job, uint8_t what, int64_t number) {

@@ -111,7 +111,7 @@ absl::Status Push(const v1::Grant& grant, const Computed& computed,
   }
   parameters.BeginPush(HeaderOf(grant.iteration(), samples, plan));
   for (size_t i = 0; i < arrays.gradients.size(); ++i) {
-    parameters.PushTensor(i);
+    parameters.PushTensors(i, i + 1);
   }
   PACELINE_ASSIGN_OR_RETURN(const PushResult pushed, parameters.FinishPush());
   report.set_blocks(pushed.blocks);

@@ -156,7 +156,7 @@ class Exchanges {
     client_->BeginPush(header);
     for (size_t tensor = 3; tensor-- > 0;) {
       std::ranges::fill(arrays_->gradient(tensor), gradient);
-      client_->PushTensor(tensor);
+      client_->PushTensors(tensor, tensor + 1);
     }
     const auto pushed = client_->FinishPush();
     if (!pushed.ok()) return pushed.status();

@@ -360,8 +360,7 @@ absl::Status ProgramComputation::TakeReady(const ProgramFrame& frame,
         std::ranges::count_if(attach_.tensors, &ProgramTensor::pushed));
     watch.PushBegins();
   }
-  // As a backward pass goes: the last tensor first.
-  for (uint32_t i = run->end; i-- > run->first;) {
+  for (uint32_t i = run->first; i < run->end; ++i) {
     if (!attach_.tensors[i].pushed()) continue;
     if (step_->ready[i]) {
       return Refuse(absl::InvalidArgumentError(
@@ -369,8 +368,8 @@ absl::Status ProgramComputation::TakeReady(const ProgramFrame& frame,
     }
     step_->ready[i] = true;
     --step_->ready_left;
-    watch.GradientReady(i);
   }
+  watch.GradientsReady(run->first, run->end);
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <string>
@@ -122,6 +123,7 @@ class Client {
     frame.set_payload(bytes);
     stream_->Write(frame);
   }
+  void Write(const v1::Frame& frame) { stream_->Write(frame); }
   static v1::Frame PushFrame(int64_t iteration, uint32_t block) {
     v1::Frame frame;
     v1::PushBlock& push = *frame.mutable_push_block();
@@ -183,9 +185,20 @@ class Client {
   }
   void WritesDone() { stream_->WritesDone(); }
   v1::Frame Next() {
+    if (came_.empty()) NextMessage();
+    v1::Frame frame = std::move(came_.front());
+    came_.pop_front();
+    return frame;
+  }
+  // Whose frames come next; how many.
+  size_t NextMessage() {
     v1::Frame frame;
     EXPECT_TRUE(stream_->Read(&frame));
-    return frame;
+    auto more = std::move(*frame.mutable_more());
+    frame.clear_more();
+    came_.push_back(std::move(frame));
+    came_.insert(came_.end(), more.begin(), more.end());
+    return came_.size();
   }
   grpc::StatusCode End() {
     v1::Frame frame;
@@ -196,6 +209,7 @@ class Client {
 
  private:
   const uint64_t incarnation_;
+  std::deque<v1::Frame> came_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::Frame, v1::Frame>> stream_;
 };
@@ -474,6 +488,38 @@ TEST(ParameterStreamTest, APlaceOutsideTheMemoryEndsTheStream) {
     EXPECT_EQ(client.End(), grpc::INVALID_ARGUMENT) << place.length;
   }
   EXPECT_EQ(ValuesNow(job), std::vector<float>{0});
+}
+
+// A message costs more than what is in a small one.
+TEST(ParameterStreamTest, SmallBlocksComeInOneMessage) {
+  Serving server;
+  server.Host(SmallConfig(100));
+  Client client(server);
+  client.Hello(1);
+  client.Pull(/*request=*/1, /*closing=*/0);
+  EXPECT_EQ(client.NextMessage(), 101u) << "with the pull's end";
+  // And so they may be pushed.
+  v1::Frame pushed = Client::PushFrame(1, 10);
+  pushed.set_payload(std::string(4 * kTestBlockSize, '\0'));
+  for (uint32_t block = 11; block < 110; ++block) {
+    v1::Frame& more = *pushed.add_more();
+    more = Client::PushFrame(1, block);
+    more.set_payload(std::string(4 * kTestBlockSize, '\0'));
+  }
+  client.Write(pushed);
+  for (int frame = 0; frame < 101; ++frame) client.Next();
+  EXPECT_EQ(client.Next().push_ack().iteration(), 1);
+}
+
+TEST(ParameterStreamTest, FollowersWithFollowersEndTheStream) {
+  Serving server;
+  server.Host(SmallConfig(1));
+  Client client(server);
+  client.Hello(1);
+  v1::Frame frame = Client::PushFrame(1, 10);
+  *frame.add_more()->add_more() = Client::PushFrame(1, 10);
+  client.Write(frame);
+  EXPECT_EQ(client.End(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 // What never changes need not travel again.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/rpc/frame_batch.h"
 #include "common/status.h"
 #include "gtest/gtest.h"
 
@@ -28,9 +29,10 @@ class FakeParameters::Stream : public ServerStream<Buffer, Buffer> {
 
  protected:
   absl::Status OnMessage(Buffer& message) override {
-    PACELINE_ASSIGN_OR_RETURN(const ReceivedFrame frame, DecodeFrame(message));
-    server_->OnMessage(*this, frame);
-    return absl::OkStatus();
+    return TakeFrames(message, [this](const ReceivedFrame& frame) {
+      server_->OnMessage(*this, frame);
+      return absl::OkStatus();
+    });
   }
   void OnDisconnected() override {}
 

@@ -48,8 +48,8 @@ class PushingTest : public ::testing::Test {
     header.set_iteration(++iteration_);
     header.set_samples(1);
     client_->BeginPush(header);
-    client_->PushTensor(1);
-    client_->PushTensor(0);
+    client_->PushTensors(1, 2);
+    client_->PushTensors(0, 1);
   }
   PushResult Finish() {
     const absl::StatusOr<PushResult> pushed = client_->FinishPush();

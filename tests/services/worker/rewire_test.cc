@@ -74,7 +74,7 @@ class RewireTest : public ::testing::Test {
     header.set_iteration(1);
     header.set_samples(1);
     client_->BeginPush(header);
-    for (int i = 0; i < kTensors; ++i) client_->PushTensor(i);
+    client_->PushTensors(0, kTensors);
   }
   std::string Bytes(const std::vector<float>& floats) const {
     return std::string(BytesOf(floats));
