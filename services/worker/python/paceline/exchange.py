@@ -26,9 +26,9 @@ _BUCKET_LEAST = 256 << 10
 _BUCKET_MOST = 1 << 20
 
 # From this many bytes on a gradient is copied into the arena, and not added to
-# zeros there: it is written once less. A smaller one is in the caches anyway, and
-# a copy is a call more.
-_COPIED_LEAST = 1 << 20
+# zeros there, which would be written before the forward pass begins. For a
+# smaller one the copy is no more than a call more.
+_COPIED_LEAST = 32 << 10
 
 _WIRE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
