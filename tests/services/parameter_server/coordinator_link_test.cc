@@ -347,7 +347,10 @@ TEST(CoordinatorLinkTest, CommandsThatItHasNoTimeForAreNotRead) {
   v1::ServerCommand large = CloseCommand(5, 2, 1);
   large.mutable_close()->mutable_rounds()->Resize(2'048, 7);
   int sent = 0;
-  while (sent < 20'000 && coordinator.AwaitFewQueued(absl::Seconds(1))) {
+  const auto patience = [&sent] {
+    return sent < 1'000 ? absl::Seconds(30) : absl::Seconds(1);
+  };
+  while (sent < 20'000 && coordinator.AwaitFewQueued(patience())) {
     coordinator.Send(large);
     ++sent;
   }
