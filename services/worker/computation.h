@@ -85,6 +85,12 @@ class Computation {
   // Drop(). INVALID_ARGUMENT if the samples do not lie in the data.
   virtual absl::Status Order(const v1::Grant& grant,
                              const StepOrder& order) = 0;
+  // Order() is about to be called with the same. Called by another thread,
+  // while the computation's own waits for nothing else: what can be done
+  // without waiting may be done here, so that the own one need not wake up for
+  // it.
+  virtual void OrderEarly(const v1::Grant& /*grant*/,
+                          const StepOrder& /*order*/) {}
   // Whether ParameterArrived() is of use.
   virtual bool takes_parameters_singly() const = 0;
   // A tensor's weights are there, while others are not. Called by the threads

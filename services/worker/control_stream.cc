@@ -67,9 +67,22 @@ void ControlStream::OnMessage(v1::WorkerCommand& command) {
     absl::MutexLock lock(&stop_mu_);
     ++stops_;
   }
-  commands_.Put(std::move(command));
+  Put(std::move(command));
   CallHeard();
   if (stop) CallStopping();
+}
+
+void ControlStream::Put(v1::WorkerCommand command) {
+  absl::MutexLock lock(&grant_mu_);
+  if (std::exchange(awaited_, false) && command.has_grant() && when_granted_) {
+    when_granted_(command.grant());
+  }
+  commands_.Put(std::move(command));
+}
+
+void ControlStream::SetAwaited(bool awaited) {
+  absl::MutexLock lock(&grant_mu_);
+  awaited_ = awaited;
 }
 
 // Here, and not where commands are followed: the worker may compute, or load.
@@ -87,7 +100,9 @@ void ControlStream::Close(const absl::Status& status) {
 }
 
 absl::StatusOr<v1::WorkerCommand> ControlStream::Next(absl::Duration timeout) {
+  SetAwaited(!Interrupted());
   absl::StatusOr<v1::WorkerCommand> command = commands_.Take(timeout);
+  SetAwaited(false);
   if (command.ok()) OnTaken(*command);
   return command;
 }
@@ -120,6 +135,11 @@ void ControlStream::WhenStopping(std::function<void()> stopping) {
 void ControlStream::WhenHeard(std::function<void()> heard) {
   absl::MutexLock lock(&heard_mu_);
   when_heard_ = std::move(heard);
+}
+
+void ControlStream::WhenGranted(std::function<void(const v1::Grant&)> granted) {
+  absl::MutexLock lock(&grant_mu_);
+  when_granted_ = std::move(granted);
 }
 
 void ControlStream::WhenRewired(

@@ -72,6 +72,12 @@ class ControlStream {
   // more, and no call goes on when this returns.
   void WhenHeard(std::function<void()> heard);
 
+  // Calls `granted`, from another thread, with a grant that comes while Next()
+  // waits and nothing else is to be taken; before Next() returns it. It must
+  // not wait for what comes by this stream. An empty function: nobody is called
+  // any more.  REQUIRES: Next() does not wait.
+  void WhenGranted(std::function<void(const v1::Grant&)> granted);
+
   // Calls `rewired`, from any thread, for each shard that has another server: a
   // `rewire` does not come by Next(). Those of the present assignment that came
   // before are told at once. It must not block. An empty function: nobody is
@@ -109,6 +115,8 @@ class ControlStream {
   void FillIn(v1::Heartbeat& heartbeat) ABSL_LOCKS_EXCLUDED(beat_mu_);
   void CallHeard() ABSL_LOCKS_EXCLUDED(heard_mu_);
   void Rewired(const v1::Rewire& rewire) ABSL_LOCKS_EXCLUDED(rewire_mu_);
+  void Put(v1::WorkerCommand command) ABSL_LOCKS_EXCLUDED(grant_mu_);
+  void SetAwaited(bool awaited) ABSL_LOCKS_EXCLUDED(grant_mu_);
   void OnTaken(const v1::WorkerCommand& command) ABSL_LOCKS_EXCLUDED(stop_mu_);
   bool StoppingLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mu_) {
     return stops_ > 0 || commands_.closed();
@@ -127,6 +135,12 @@ class ControlStream {
   // Held while `when_heard_` runs.
   absl::Mutex heard_mu_;
   std::function<void()> when_heard_ ABSL_GUARDED_BY(heard_mu_);
+
+  // Held while `when_granted_` runs.
+  absl::Mutex grant_mu_;
+  bool awaited_ ABSL_GUARDED_BY(grant_mu_) = false;  // What comes next.
+  std::function<void(const v1::Grant&)> when_granted_
+      ABSL_GUARDED_BY(grant_mu_);
 
   // Held while `when_rewired_` runs.
   absl::Mutex rewire_mu_;

@@ -134,8 +134,11 @@ void Trainer::Report(v1::PushDone& report) {
   control_.Send(std::move(message));
 }
 
-absl::StatusOr<std::optional<StepOutcome>> Trainer::PullAndCompute(
-    const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report) {
+void Trainer::OrderEarly(const v1::Grant& grant) {
+  computation_.OrderEarly(grant, OrderOf(grant));
+}
+
+StepOrder Trainer::OrderOf(const v1::Grant& grant) const {
   StepOrder order;
   order.range = RangeOf(grant.range());
   order.micro_batch = MicroBatchLimit(
@@ -143,7 +146,12 @@ absl::StatusOr<std::optional<StepOutcome>> Trainer::PullAndCompute(
   order.asks = grant.plan().ask();
   order.overlaps = !imitating_ && !order.asks;
   order.gives_way = imitating_;
-  PACELINE_RETURN_IF_ERROR(computation_.Order(grant, order));
+  return order;
+}
+
+absl::StatusOr<std::optional<StepOutcome>> Trainer::PullAndCompute(
+    const v1::Grant& grant, IterationSignals& signals, v1::PushDone& report) {
+  PACELINE_RETURN_IF_ERROR(computation_.Order(grant, OrderOf(grant)));
   PACELINE_RETURN_IF_ERROR(PullWeights(grant, signals, report));
   if (signals.Over()) return std::nullopt;
   return Compute(grant, signals, report);

@@ -36,6 +36,10 @@ class Trainer {
   // for does not come; the computation's.
   absl::Status Run(const v1::Grant& grant);
 
+  // That Run() is about to be called with that grant, from the thread that
+  // hears of it while the trainer's own waits for it.
+  void OrderEarly(const v1::Grant& grant);
+
   // Something of an iteration was pushed and not acknowledged: the servers may
   // have taken it or not. Only after an error of Run().
   bool unacknowledged() const { return unacknowledged_; }
@@ -43,6 +47,7 @@ class Trainer {
  private:
   class Watch;
 
+  StepOrder OrderOf(const v1::Grant& grant) const;
   absl::Status RunIteration(const v1::Grant& grant, IterationSignals& signals);
   // Nothing if the iteration was over before.
   absl::StatusOr<std::optional<StepOutcome>> PullAndCompute(

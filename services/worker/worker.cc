@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/log/log.h"
@@ -316,6 +317,9 @@ absl::Status Worker::FollowCommands(ControlStream& control, Task& task,
                   DeriveSeed(task.job().seed(), SeedOf(options_.hello.name())),
                   metrics_);
   Evaluator evaluator(&task.computation(), &parameters, &control);
+  control.WhenGranted(
+      [&trainer](const v1::Grant& grant) { trainer.OrderEarly(grant); });
+  const absl::Cleanup no_trainer = [&control] { control.WhenGranted({}); };
   while (true) {
     PACELINE_ASSIGN_OR_RETURN(const v1::WorkerCommand command,
                               NextCommand(control));

@@ -21,6 +21,9 @@ namespace {
 // a coordinator waits for a job's workers to be ready.
 constexpr absl::Duration kAttachTimeout = absl::Hours(1);
 
+// For a program that reads; who hears for it has to hear other things.
+constexpr absl::Duration kOrderTimeout = absl::Seconds(1);
+
 // As long as a coordinator waits for the starting weights.
 constexpr absl::Duration kInitializeTimeout = absl::Minutes(5);
 
@@ -189,7 +192,33 @@ absl::Status ProgramComputation::Begin(bool initialize) {
 
 absl::Status ProgramComputation::Order(const v1::Grant& grant,
                                        const StepOrder& order) {
+  if (std::exchange(ordered_early_, std::nullopt) == grant.iteration()) {
+    if (telling_.ok() || OfPatience(telling_)) return telling_;
+    // Of a program that has gone, sending says how.
+    PACELINE_RETURN_IF_ERROR(Send(EmptyFrame(FrameKind::kDrop)));
+    return telling_;
+  }
   PACELINE_RETURN_IF_ERROR(AwaitAbandoned());
+  return BeginStep(grant, order,
+                   [this](absl::string_view frame) { return Send(frame); });
+}
+
+void ProgramComputation::OrderEarly(const v1::Grant& grant,
+                                    const StepOrder& order) {
+  if (abandoned_.has_value() || step_.has_value() || !broken().ok()) return;
+  // It waits for an order, and so it reads. No word of the coordinator's comes
+  // before this returns.
+  const ProgramPatience patience = {
+      .deadline = Clock::Real().Now() + kOrderTimeout, .stopped = stopped_};
+  telling_ = BeginStep(grant, order, [&](absl::string_view frame) {
+    return life_.Tell(frame, patience);
+  });
+  ordered_early_ = grant.iteration();
+}
+
+absl::Status ProgramComputation::BeginStep(const v1::Grant& grant,
+                                           const StepOrder& order,
+                                           SendFrame send) {
   std::vector<SampleRange> reserved;
   for (const v1::SampleRange& range : grant.reserved()) {
     reserved.push_back({range.epoch(), range.begin(), range.end()});
@@ -201,7 +230,7 @@ absl::Status ProgramComputation::Order(const v1::Grant& grant,
             .version = grant.base_version()};
   sums_->Clear();
   loss_sum_ = 0;
-  PACELINE_RETURN_IF_ERROR(SendStep(order_, order.range, reserved));
+  PACELINE_RETURN_IF_ERROR(SendStep(order_, order.range, reserved, send));
   arrived_.assign(attach_.tensors.size(), false);
   for (size_t i = 0; pulled_ && i < arrived_.size(); ++i) {
     arrived_[i] = !attach_.tensors[i].pushed();
@@ -213,16 +242,16 @@ absl::Status ProgramComputation::Order(const v1::Grant& grant,
 
 absl::Status ProgramComputation::SendStep(
     ProgramStep like, const SampleRange& range,
-    absl::Span<const SampleRange> reserved) {
+    absl::Span<const SampleRange> reserved, SendFrame send) {
   if (lots_.has_value()) {
     PACELINE_ASSIGN_OR_RETURN(const SampleLots::Notice notice,
                               lots_->Step(range, reserved));
-    PACELINE_RETURN_IF_ERROR(SendLots(notice));
+    PACELINE_RETURN_IF_ERROR(SendLots(notice, send));
   }
   like.epoch = range.epoch;
   like.samples = range.size();
   like.trained = int64_t{range.epoch} * attach_.train_samples + range.begin;
-  PACELINE_RETURN_IF_ERROR(Send(StepFrame(like)));
+  PACELINE_RETURN_IF_ERROR(send(StepFrame(like)));
   step_ = Step{.iteration = like.iteration,
                .samples = like.samples,
                .overlaps = (like.flags & ProgramStep::kOverlap) != 0};
@@ -234,7 +263,8 @@ absl::Status ProgramComputation::Extend(const SampleRange& range) {
   sums_->Add(*arenas_, last_samples_);
   ProgramStep step = order_;
   step.flags |= ProgramStep::kGoesOn;
-  return SendStep(step, range, {});
+  return SendStep(step, range, {},
+                  [this](absl::string_view frame) { return Send(frame); });
 }
 
 absl::Status ProgramComputation::Finish() {
@@ -242,13 +272,14 @@ absl::Status ProgramComputation::Finish() {
   return absl::OkStatus();
 }
 
-absl::Status ProgramComputation::SendLots(const SampleLots::Notice& notice) {
-  if (notice.drop) PACELINE_RETURN_IF_ERROR(Send(EmptyFrame(FrameKind::kDrop)));
+absl::Status ProgramComputation::SendLots(const SampleLots::Notice& notice,
+                                          SendFrame send) {
+  if (notice.drop) PACELINE_RETURN_IF_ERROR(send(EmptyFrame(FrameKind::kDrop)));
   for (const SampleRange& lot : notice.lots) {
     absl::Span<const uint32_t> samples = lots_->SamplesAt(lot);
     while (!samples.empty()) {
       const auto part = samples.subspan(0, kLotSamplesMax);
-      PACELINE_RETURN_IF_ERROR(Send(LotFrame(lot.epoch, part)));
+      PACELINE_RETURN_IF_ERROR(send(LotFrame(lot.epoch, part)));
       samples.remove_prefix(part.size());
     }
   }

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "services/worker/computation.h"
 #include "services/worker/program/program_arenas.h"
 #include "services/worker/program/program_failures.h"
@@ -40,6 +42,7 @@ class ProgramComputation final : public Computation {
   TensorArrays Arrays() override;
   absl::Status Begin(bool initialize) override;
   absl::Status Order(const v1::Grant& grant, const StepOrder& order) override;
+  void OrderEarly(const v1::Grant& grant, const StepOrder& order) override;
   bool takes_parameters_singly() const override { return true; }
   void ParameterArrived(size_t tensor) override;
   absl::Status ParametersChanged() override;
@@ -84,10 +87,16 @@ class ProgramComputation final : public Computation {
   absl::Status Refuse(const absl::Status& wrong);
   absl::Status Unexpected(const ProgramFrame& frame);
 
-  // Sends a step like `like`, on the samples of `range`.
+  // How a frame goes to the program.
+  using SendFrame = absl::FunctionRef<absl::Status(absl::string_view frame)>;
+
+  // An iteration's first step.
+  absl::Status BeginStep(const v1::Grant& grant, const StepOrder& order,
+                         SendFrame send);
+  // A step like `like`, on the samples of `range`.
   absl::Status SendStep(ProgramStep like, const SampleRange& range,
-                        absl::Span<const SampleRange> reserved);
-  absl::Status SendLots(const SampleLots::Notice& notice);
+                        absl::Span<const SampleRange> reserved, SendFrame send);
+  absl::Status SendLots(const SampleLots::Notice& notice, SendFrame send);
   // What the program has not been told of, up to `end`.
   TensorRun RunUntil(size_t end) const;
   absl::Status SendWeights(size_t end);
@@ -127,7 +136,9 @@ class ProgramComputation final : public Computation {
   std::vector<bool> arrived_;
   size_t told_ = 0;
   bool pulled_ = false;  // Once: what is frozen is there for good.
+  // What came of telling it, whoever did that.
   absl::Status telling_;
+  std::optional<int64_t> ordered_early_;  // The iteration; Order() is to come.
 };
 
 }  // namespace paceline

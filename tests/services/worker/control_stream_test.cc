@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -55,6 +56,45 @@ TEST(ControlStreamTest, CommandsThatNobodyTakesAreNotRead) {
     ASSERT_TRUE(command.ok()) << command.status();
     ASSERT_EQ(command->assign().run(), static_cast<uint64_t>(i));
   }
+}
+
+v1::WorkerCommand GrantOf(int64_t iteration) {
+  v1::WorkerCommand command;
+  command.mutable_grant()->set_iteration(iteration);
+  return command;
+}
+
+// Who waits for a grant would have to wake up for what can be done at once; who
+// does something else is not to be overtaken.
+TEST(ControlStreamTest, OnlyAGrantThatIsWaitedForIsToldEarly) {
+  FakeCoordinator coordinator;
+  ControlStream control(
+      std::make_shared<CoordinatorAddresses>(coordinator.address()),
+      v1::WorkerHello());
+  const auto session = coordinator.NextSession();
+  std::vector<int64_t> told;
+  control.WhenGranted(
+      [&told](const v1::Grant& grant) { told.push_back(grant.iteration()); });
+  session->Register(absl::Seconds(30));
+  EXPECT_TRUE(control.Next(kTestPatience)->has_registered());
+  session->Send(GrantOf(1));
+  while (!control.Interrupted()) std::this_thread::yield();
+  EXPECT_EQ(control.Next(kTestPatience)->grant().iteration(), 1);
+  EXPECT_THAT(told, testing::IsEmpty()) << "nobody waited";
+
+  // Sooner or later the waiting begins before the grant comes.
+  int64_t iteration = 1;
+  while (told.empty() && iteration < 100'000) {
+    std::thread sends([&] { session->Send(GrantOf(iteration + 1)); });
+    EXPECT_EQ(control.Next(kTestPatience)->grant().iteration(), ++iteration);
+    sends.join();
+  }
+  EXPECT_THAT(told, testing::ElementsAre(iteration)) << "before it was taken";
+
+  control.WhenGranted({});
+  session->Send(GrantOf(++iteration));
+  EXPECT_EQ(control.Next(kTestPatience)->grant().iteration(), iteration);
+  EXPECT_THAT(told, testing::SizeIs(1));
 }
 
 TEST(ControlStreamTest, EndsWhileItDoesNotRead) {
