@@ -19,7 +19,7 @@ namespace paceline {
 class RunCourse;
 
 // A network link. Every message takes `latency`, one way; bulk takes its bytes
-// over the bandwidth on top. Links do not disturb each other.
+// over the bandwidth on top.
 struct LinkSpec {
   Nanos latency = 0;
   double bytes_per_second = 0;  // 0: infinitely many.
@@ -33,6 +33,22 @@ struct WorkerSpec {
   LinkSpec link;
   // Loading takes no time: what is reserved only comes to it in another order.
   SampleWishes wishes = {.extends = true};
+};
+
+// What keeps each server busy. All servers are alike. A recorded push or pull
+// has its part of this in it, and bypasses it. Not of a whole run.
+struct ServerSpec {
+  // In each direction, for all workers together: those that push at the same
+  // time get equal parts of it, and so do those that pull. 0: infinitely many.
+  double link_bytes_per_second = 0;
+  // A server serves pushes, pulls and closings one after another, in the order
+  // in which they arrive. It takes each push and sends each pull at the first
+  // of these. It makes an update for each push that is applied at once, and one
+  // for each closing, at the second, and takes `update` besides. 0: that takes
+  // no time.
+  double copy_bytes_per_second = 0;
+  double apply_bytes_per_second = 0;
+  Nanos update = 0;
 };
 
 // Something that happens to a worker from outside.
@@ -89,6 +105,7 @@ struct ClusterSpec {
   CourseOptions run;
   RunSettings settings;
   int servers = 1;
+  ServerSpec server;           // Each of them.
   uint32_t train_samples = 0;  // Per epoch; at least 1.
   bool samples_end = true;     // False: there are more than are ever trained.
   uint32_t micro_batch = 0;    // 0: the whole batch.

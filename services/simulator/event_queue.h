@@ -16,6 +16,9 @@ namespace paceline {
 enum class EventKind : uint8_t {
   kPushDone,          // The coordinator hears of a push.
   kPushArrives,       // The servers have all of it.
+  kPushServed,        // They have applied it.
+  kTransferred,       // Something has come through a shared link; `worker`: its
+                      // Direction.
   kPlanArrives,       // The worker has the plan that it asked for.
   kExtensionArrives,  // The worker has more samples in place of a plan.
   kGradientReady,     // The coordinator is asked for a plan.
@@ -32,7 +35,8 @@ enum class EventKind : uint8_t {
   kRefresh,        // The command reaches the worker; `argument`: iteration.
   kAbandon,        // Likewise.
   kEvicted,        // Likewise; no argument.
-  kPull,           // The servers read the weights for a worker.
+  kPull,           // The servers have the request of a worker's weights.
+  kPullServed,     // They have read them.
   // Of a whole run.
   kFilesOpened,
   kParametersAdmitted,

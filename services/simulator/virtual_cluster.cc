@@ -66,11 +66,14 @@ bool IsOfItsCourse(EventKind kind) {
   switch (kind) {
     case EventKind::kDeparted:
     case EventKind::kPull:
+    case EventKind::kPullServed:
     case EventKind::kLoaded:
     case EventKind::kInitialized:
     case EventKind::kEvaluated:
     case EventKind::kAcknowledged:
       return true;
+    case EventKind::kTransferred:
+      return false;
     default:
       return kind <= EventKind::kComputed;
   }
@@ -94,7 +97,9 @@ VirtualCluster::VirtualCluster(const ClusterSpec* spec,
       course_(NewCourse()),
       statistics_(*spec),
       latest_(spec->workers.size(), -1),
+      load_(*spec),
       processes_(spec->servers, true) {
+  CHECK(!spec_.whole_run || !load_.takes_time());
   std::erase(observers_, nullptr);
   devices_.reserve(spec_.workers.size());
   for (size_t i = 0; i < spec_.workers.size(); ++i) {
@@ -281,6 +286,8 @@ void VirtualCluster::Handle(const TimedEvent& event) {
     case EventKind::kEvicted:
     case EventKind::kShardMoved:
       return HandleOrder(event);
+    case EventKind::kTransferred:
+      return Transferred(static_cast<Direction>(event.worker));
     default:
       if (IsOfItsCourse(event.kind)) return HandleWorker(event);
       return HandleLife(event);
@@ -312,6 +319,8 @@ void VirtualCluster::HandleWorker(const TimedEvent& event) {
   switch (event.kind) {
     case EventKind::kPull:
       return Pull(event.worker);
+    case EventKind::kPullServed:
+      return PullServed(event.worker);
     case EventKind::kComputed:
       if (Hindered(event)) return;
       return Computed(event.worker);
@@ -325,6 +334,8 @@ void VirtualCluster::HandleWorker(const TimedEvent& event) {
       return GoOn(event.worker);
     case EventKind::kPushArrives:
       return PushArrives(event.worker);
+    case EventKind::kPushServed:
+      return PushServed(event.worker);
     case EventKind::kPushDone:
       return PushDone(event.worker);
     case EventKind::kAbandoned:

@@ -1,9 +1,11 @@
 #ifndef PACELINE_SERVICES_SIMULATOR_VIRTUAL_CLUSTER_H_
 #define PACELINE_SERVICES_SIMULATOR_VIRTUAL_CLUSTER_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,6 +17,7 @@
 #include "services/simulator/event_queue.h"
 #include "services/simulator/faults.h"
 #include "services/simulator/run_statistics.h"
+#include "services/simulator/server_load.h"
 #include "services/simulator/simulation_result.h"
 #include "services/simulator/virtual_server.h"
 #include "services/simulator/virtual_worker.h"
@@ -30,9 +33,9 @@ namespace paceline {
 // servers park until the closing that the grant names; the weights travel; the
 // device computes, in micro-batches if there are such; if the plan is to be
 // asked for, question and answer travel; the gradient travels, the servers
-// acknowledge, the report travels. With links that cost nothing only the
-// computing takes time. Servers stand alike, snapshots are evaluated by the
-// observer as soon as they are taken, and all ends with the training.
+// acknowledge, the report travels. With links and servers that cost nothing
+// only the computing takes time. Servers stand alike, snapshots are evaluated
+// by the observer as soon as they are taken, and all ends with the training.
 //
 // A whole run (ClusterSpec::whole_run) begins with its opening and ends with
 // RunEnded and what is under way then. Whatever takes time there, and whatever
@@ -136,10 +139,19 @@ class VirtualCluster {
   void TellWorkers(const ShardMoved& moved);
   void HearOfShard(uint32_t id, uint32_t server);
 
+  // virtual_cluster_load.cc: what servers and their links are busy with.
+  bool Shares(const std::optional<Nanos>& recorded) const;
+  void Transfer(uint32_t id, Direction direction);
+  void Transferred(Direction direction);
+  void BreakOff(uint32_t id);
+  void AwaitTransfers();
+
   // virtual_cluster_workers.cc: the workers' side.
   void TakeGrant(const Grant& grant);
   void Pull(uint32_t id);
   void LetPull();
+  void PullServed(uint32_t id);
+  void HaveWeights(uint32_t id, Nanos at);
   void Computed(uint32_t id);
   void GradientReady(uint32_t id);
   void SendPlan(const PlanCommand& command);
@@ -147,6 +159,7 @@ class VirtualCluster {
   void GoOn(uint32_t id);
   void Push(uint32_t id);
   void PushArrives(uint32_t id);
+  void PushServed(uint32_t id);
   void PushBlocks(uint32_t id);
   void BlockLeaves(uint32_t id, const BlockAddress& address);
   void SendBlock(uint32_t id, BlockAddress address);
@@ -178,8 +191,8 @@ class VirtualCluster {
   Nanos WayOf(uint32_t id);
   Nanos ArrivalAtMember(uint32_t id);
   Nanos ArrivalFromMember(uint32_t id);
-  // Of the whole model, latency excluded.
-  Nanos Transfer(const VirtualWorker& worker) const;
+  // Of the whole model on links that nobody shares, latency excluded.
+  Nanos TransferTime(const VirtualWorker& worker) const;
 
   const ClusterSpec& spec_;
   std::vector<ClusterObserver*> observers_;
@@ -198,6 +211,9 @@ class VirtualCluster {
   Nanos heard_ = 0;                           // When everybody was.
   int64_t ticks_now_ = 0;                     // In this nanosecond.
   std::vector<VirtualServer> servers_;
+  ServerLoad load_;
+  // When transfers of each direction end, as the queue knows.
+  std::array<Nanos, 2> awaited_ = {kNever, kNever};
   std::vector<bool> processes_;           // Of servers: which of them live.
   std::vector<ShardOrder> shard_orders_;  // All that were given.
   Nanos last_order_ = 0;                  // When it arrives.

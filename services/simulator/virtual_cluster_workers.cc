@@ -59,7 +59,7 @@ Nanos VirtualCluster::ArrivalFromMember(uint32_t id) {
   return last = std::max(last, now_ + WayOf(id));
 }
 
-Nanos VirtualCluster::Transfer(const VirtualWorker& worker) const {
+Nanos VirtualCluster::TransferTime(const VirtualWorker& worker) const {
   const LinkSpec& link = spec_.workers[worker.index].link;
   const double rate = link.bytes_per_second * spec_.servers;
   if (rate == 0) return 0;
@@ -90,18 +90,36 @@ void VirtualCluster::Pull(uint32_t id) {
       return;
     }
   }
-  Tell(&ClusterObserver::Pulled, now_, worker.grant);
   worker.iteration = devices_[worker.index].Next(worker.grant.range.size());
   if (Happens(spec_.faults.worker_stuck)) {
     worker.iteration.work +=
         draws_.Delay(30 * absl::ToInt64Nanoseconds(spec_.run.lease));
   }
-  worker.stage = Stage::kComputing;
+  // A recorded time includes what the servers were busy with.
+  const Nanos served =
+      worker.iteration.pull.has_value() ? now_ : load_.ServePull(now_);
+  if (served == now_) return PullServed(id);
+  Next(id, EventKind::kPullServed, served);
+}
+
+void VirtualCluster::PullServed(uint32_t id) {
+  const VirtualWorker& worker = workers_[id];
+  Tell(&ClusterObserver::Pulled, now_, worker.grant);
+  if (Shares(worker.iteration.pull)) {
+    return Transfer(id, Direction::kFromServers);
+  }
   const Nanos latency = LatencyOf(id);
   // A recorded time includes the request's way.
-  worker.began = now_ + std::max<Nanos>(0, worker.iteration.pull.value_or(
-                                               2 * latency + Transfer(worker)) -
-                                               latency);
+  HaveWeights(
+      id, now_ + std::max<Nanos>(0, worker.iteration.pull.value_or(
+                                        2 * latency + TransferTime(worker)) -
+                                        latency));
+}
+
+void VirtualCluster::HaveWeights(uint32_t id, Nanos at) {
+  VirtualWorker& worker = workers_[id];
+  worker.stage = Stage::kComputing;
+  worker.began = at;
   worker.before = 0;
   worker.range_began = worker.began;
   PlanCompute(worker);
@@ -216,14 +234,25 @@ void VirtualCluster::Push(uint32_t id) {
     return;
   }
   if (spec_.whole_run) return PushBlocks(id);
+  if (Shares(worker.iteration.push)) return Transfer(id, Direction::kToServers);
   const Nanos takes =
-      worker.iteration.push.value_or(Transfer(worker) + 2 * latency);
+      worker.iteration.push.value_or(TransferTime(worker) + 2 * latency);
   // A recorded time includes the acknowledgement's way.
   worker.sent = now_ + std::max<Nanos>(0, takes - 2 * latency);
   Next(id, EventKind::kPushArrives, worker.sent + latency);
 }
 
 void VirtualCluster::PushArrives(uint32_t id) {
+  const VirtualWorker& worker = workers_[id];
+  // A recorded time includes what the servers were busy with.
+  const Nanos served = worker.iteration.push.has_value()
+                           ? now_
+                           : load_.ServePush(now_, worker.grant.plan);
+  if (served == now_) return PushServed(id);
+  Next(id, EventKind::kPushServed, served);
+}
+
+void VirtualCluster::PushServed(uint32_t id) {
   VirtualWorker& worker = workers_[id];
   VirtualServer& servers = servers_.front();
   if (!servers.Take({.worker = id,
@@ -255,7 +284,8 @@ void VirtualCluster::PushBlocks(uint32_t id) {
     if (blocks > 0) ++worker.unacknowledged;
     Nanos leaves = now_;
     for (uint8_t block = 0; block < blocks; ++block) {
-      leaves += Transfer(worker) / blocks + draws_.Delay(spec_.faults.pushing);
+      leaves +=
+          TransferTime(worker) / blocks + draws_.Delay(spec_.faults.pushing);
       Send(EventKind::kBlockLeaves, id, leaves,
            BlockAddress{.server = server, .block = block}.ToArgument());
     }
@@ -315,6 +345,7 @@ void VirtualCluster::TakeAbandon(uint32_t id, Iteration iteration) {
     return;
   }
   IterationOver(id, now_);
+  BreakOff(id);
   worker.stage = Stage::kDropping;
   Next(id, EventKind::kAbandoned, ArrivalFromMember(id));
 }
@@ -368,6 +399,7 @@ void VirtualCluster::Die(uint32_t id) {
   VirtualWorker& worker = workers_[id];
   statistics_.Gone(worker, now_);
   TellGone(id);
+  BreakOff(id);
   worker.alive = false;
   ++worker.generation;
 }

@@ -51,7 +51,10 @@ class VirtualServer {
   void Send(const NumberedCommand& command) { to_take_.push_back(command); }
   bool has_command() const { return !to_take_.empty(); }
   // The next that arrives.  REQUIRES: has_command().
+  const NumberedCommand& next_command() const { return to_take_.front(); }
   NumberedCommand TakeCommand();
+  // When that one is served, once it has arrived.
+  std::optional<Nanos> next_served = std::nullopt;
   // It is carried out.
   void Perform(const NumberedCommand& command);
   // The number of the last one that was, and its last closing.

@@ -40,7 +40,7 @@ struct VirtualEvaluator : VirtualMember {
 struct VirtualWorker : VirtualMember {
   enum class Stage : uint8_t {
     kWaiting,    // For a grant.
-    kPulling,    // The servers have not read its weights yet.
+    kPulling,    // It is not known yet when it has its weights.
     kComputing,  // Or the weights are on their way.
     kAsking,     // For the plan of its push.
     kPushing,    // Up to the coordinator's hearing of it.
@@ -63,7 +63,7 @@ struct VirtualWorker : VirtualMember {
   uint32_t before = 0;
   Nanos range_began = 0;
   Nanos planned = 0;  // When it had the plan, and pushed.
-  Nanos sent = 0;     // When the last byte of the push had left.
+  Nanos sent = 0;     // When the last byte of the push has left.
   Nanos waits_since = 0;
   // To each server, of a whole run.
   struct Link {
