@@ -74,6 +74,14 @@ absl::StatusOr<double> ParseBytes(absl::string_view flag,
       "100M or 1.25G"));
 }
 
+absl::StatusOr<double> ParseBytesPerSecond(absl::string_view flag,
+                                           absl::string_view text) {
+  PACELINE_ASSIGN_OR_RETURN(const double bytes, ParseBytes(flag, text));
+  if (bytes >= 1) return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": must be 1 byte a second or more"));
+}
+
 absl::StatusOr<std::vector<std::string>> PerWorker(
     absl::string_view flag, const std::vector<std::string>& values,
     const std::string& standard, int64_t workers) {

@@ -41,6 +41,9 @@ absl::StatusOr<std::vector<int64_t>> ParseNanosList(absl::string_view flag,
 // "1.25G", "100M", "64k", "512": decimal multiples of bytes, 0 to 1e18.
 absl::StatusOr<double> ParseBytes(absl::string_view flag,
                                   absl::string_view text);
+// The same, at least 1: bytes a second.
+absl::StatusOr<double> ParseBytesPerSecond(absl::string_view flag,
+                                           absl::string_view text);
 
 // A flag that is given once for all workers, or once per worker: one value per
 // worker. `standard` if it is not given.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -128,6 +129,34 @@ void AddRunFlags(CLI::App& command, SimulateFlags& flags) {
       ->type_name("FILE");
 }
 
+void AddServerFlags(CLI::App& command, SimulateFlags& flags) {
+  command
+      .add_option("--server-bandwidth", flags.server_bandwidth,
+                  "Bytes a second of each server's link, in each direction, "
+                  "for all workers together. Those that push at the same time "
+                  "share it. So do those that pull. Default: infinite.")
+      ->default_str("")
+      ->type_name("BYTES");
+  command
+      .add_option("--server-copy-rate", flags.server_copy_rate,
+                  "Bytes a second at which a server takes pushes and sends "
+                  "pulls, one after another. Default: infinite.")
+      ->default_str("")
+      ->type_name("BYTES");
+  command
+      .add_option("--server-apply-rate", flags.server_apply_rate,
+                  "Bytes a second at which a server applies updates. Each push "
+                  "that is applied at once is an update, and each round is "
+                  "one. Default: infinite.")
+      ->default_str("")
+      ->type_name("BYTES");
+  command
+      .add_option("--server-update-time", flags.server_update_time,
+                  "Time that an update takes at a server besides that of its "
+                  "bytes.")
+      ->type_name("DURATION");
+}
+
 void AddClusterFlags(CLI::App& command, SimulateFlags& flags) {
   command
       .add_option("--servers", flags.servers,
@@ -174,6 +203,7 @@ constexpr int64_t kMostSamples = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kUsualIterations = 1000;
 // About an hour on one core.
 constexpr int64_t kMostPushes = 1'000'000'000;
+constexpr Nanos kLongestUpdate = Nanos{3'600} * 1'000'000'000;
 constexpr Nanos kYear = Nanos{365} * 86'400 * 1'000'000'000;
 // Samples without end: passes over so many that no sum of them overflows.
 constexpr uint32_t kEndlessSamples = uint32_t{1} << 31;
@@ -319,28 +349,38 @@ absl::Status SetTraining(const SimulateFlags& flags, const JobPlan& plan,
   return absl::OkStatus();
 }
 
-// Returns how long a whole iteration of a worker that waits for nobody takes.
-double IterationSeconds(const WorkerSpec& worker, const ClusterSpec& cluster) {
-  double seconds = ToSeconds(worker.device.iteration) +
-                   kLatenciesPaid * ToSeconds(worker.link.latency);
-  if (worker.link.bytes_per_second > 0) {
-    seconds += 2 * static_cast<double>(cluster.model_bytes) /
-               (worker.link.bytes_per_second * cluster.servers);
-  }
-  return seconds;
+// Returns how long a whole iteration of a worker takes that waits for no other
+// one's push, if so many workers always push and pull at the same time.
+double IterationSeconds(const WorkerSpec& worker, const ClusterSpec& cluster,
+                        size_t at_once) {
+  const double bytes =
+      static_cast<double>(cluster.model_bytes) / cluster.servers;
+  const auto crowd = static_cast<double>(at_once);
+  const auto takes = [&](double bytes_per_second) {
+    return bytes_per_second > 0 ? bytes / bytes_per_second : 0;
+  };
+  const ServerSpec& server = cluster.server;
+  return ToSeconds(worker.device.iteration) +
+         kLatenciesPaid * ToSeconds(worker.link.latency) +
+         2 * std::max(takes(worker.link.bytes_per_second),
+                      crowd * takes(server.link_bytes_per_second)) +
+         crowd *
+             (2 * takes(server.copy_bytes_per_second) +
+              takes(server.apply_bytes_per_second) + ToSeconds(server.update));
 }
 
 absl::Status CheckLease(const SimulateFlags& flags,
                         const ClusterSpec& cluster) {
   for (const WorkerSpec& worker : cluster.workers) {
-    const double seconds = IterationSeconds(worker, cluster);
+    const double seconds =
+        IterationSeconds(worker, cluster, cluster.workers.size());
     if (seconds < kStuckLeases * absl::ToDoubleSeconds(cluster.run.lease))
       continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "--lease ", flags.lease, ": worker ", worker.name, " takes ",
         absl::FormatDuration(absl::Seconds(seconds)),
-        " for an iteration, computing, latencies and transfers; after ten "
-        "leases it counts as stuck, so give a longer lease"));
+        " for an iteration, computing, latencies, transfers and servers; after "
+        "ten leases it counts as stuck, so give a longer lease"));
   }
   return absl::OkStatus();
 }
@@ -351,12 +391,36 @@ absl::Status CheckPushes(const SimulateFlags& flags,
   if (cluster.samples_end) return absl::OkStatus();
   double pushes = 0;
   for (const WorkerSpec& worker : cluster.workers) {
-    pushes += ToSeconds(cluster.end) / IterationSeconds(worker, cluster);
+    pushes += ToSeconds(cluster.end) / IterationSeconds(worker, cluster, 1);
   }
   if (pushes <= kMostPushes) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--duration ", flags.duration, ": more than ", kMostPushes,
                    " pushes; simulate a shorter time"));
+}
+
+// Sets what the servers take their time for.
+absl::Status SetServers(const SimulateFlags& flags, ClusterSpec& cluster) {
+  ServerSpec& server = cluster.server;
+  const std::tuple<const char*, const std::string&, double&> rates[] = {
+      {"--server-bandwidth", flags.server_bandwidth,
+       server.link_bytes_per_second},
+      {"--server-copy-rate", flags.server_copy_rate,
+       server.copy_bytes_per_second},
+      {"--server-apply-rate", flags.server_apply_rate,
+       server.apply_bytes_per_second}};
+  for (const auto& [flag, text, rate] : rates) {
+    if (text.empty()) continue;
+    PACELINE_ASSIGN_OR_RETURN(rate, ParseBytesPerSecond(flag, text));
+    if (cluster.model_bytes == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, " needs --model-bytes"));
+    }
+  }
+  PACELINE_ASSIGN_OR_RETURN(
+      server.update, ParseNanos("--server-update-time",
+                                flags.server_update_time, 0, kLongestUpdate));
+  return absl::OkStatus();
 }
 
 absl::Status SetNetwork(const SimulateFlags& flags, SimulateOptions& options) {
@@ -371,6 +435,7 @@ absl::Status SetNetwork(const SimulateFlags& flags, SimulateOptions& options) {
   if (!flags.bandwidth.empty() && cluster.model_bytes == 0) {
     return absl::InvalidArgumentError("--bandwidth needs --model-bytes");
   }
+  PACELINE_RETURN_IF_ERROR(SetServers(flags, cluster));
   // The coordinator is as near to the servers as the nearest worker.
   cluster.server_latency = cluster.workers.front().link.latency;
   for (const WorkerSpec& worker : cluster.workers) {
@@ -388,6 +453,7 @@ void AddSimulateFlags(CLI::App& command, SimulateFlags& flags) {
   AddRunFlags(command, flags);
   AddJobFlags(command, flags);
   AddClusterFlags(command, flags);
+  AddServerFlags(command, flags);
   command.footer(absl::StrCat(kFooter, kJobFlagsHelp, kExitCodes));
 }
 

@@ -37,7 +37,11 @@ struct SimulateFlags : JobFlags {
 
   int64_t servers = 1;
   std::string latency = "0s";
-  std::string bandwidth;    // Empty: infinite.
+  std::string bandwidth;          // Empty: infinite.
+  std::string server_bandwidth;   // Likewise.
+  std::string server_copy_rate;   // Likewise.
+  std::string server_apply_rate;  // Likewise.
+  std::string server_update_time = "0s";
   std::string model_bytes;  // Empty: 0, or what is trained has.
   std::string join;
   std::string leave;

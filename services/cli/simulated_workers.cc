@@ -220,13 +220,8 @@ absl::Status AddLinks(const SimulateFlags& flags,
   std::vector<double> bandwidths;
   if (!flags.bandwidth.empty()) {
     for (const absl::string_view part : absl::StrSplit(flags.bandwidth, ',')) {
-      PACELINE_ASSIGN_OR_RETURN(const double bandwidth,
-                                ParseBytes("--bandwidth", part));
-      if (bandwidth < 1) {
-        return absl::InvalidArgumentError(
-            "--bandwidth: must be 1 byte a second or more");
-      }
-      bandwidths.push_back(bandwidth);
+      PACELINE_ASSIGN_OR_RETURN(bandwidths.emplace_back(),
+                                ParseBytesPerSecond("--bandwidth", part));
     }
   } else {
     bandwidths.push_back(0);

@@ -137,6 +137,23 @@ TEST(SimulateOptionsTest, TheNetwork) {
   EXPECT_EQ(cluster.servers, 8);
 }
 
+TEST(SimulateOptionsTest, WhatServersTakeTheirTimeFor) {
+  const ClusterSpec cluster =
+      Parse(
+          "--model-bytes 100M --server-bandwidth 1.25G --server-apply-rate 5G "
+          "--server-copy-rate 9G --server-update-time 3ms")
+          .cluster;
+  EXPECT_EQ(cluster.server.link_bytes_per_second, 1.25e9);
+  EXPECT_EQ(cluster.server.apply_bytes_per_second, 5e9);
+  EXPECT_EQ(cluster.server.copy_bytes_per_second, 9e9);
+  EXPECT_EQ(cluster.server.update, 3'000'000);
+  const ClusterSpec usual = Parse("").cluster;
+  EXPECT_EQ(usual.server.link_bytes_per_second, 0);
+  EXPECT_EQ(usual.server.apply_bytes_per_second, 0);
+  EXPECT_EQ(usual.server.copy_bytes_per_second, 0);
+  EXPECT_EQ(usual.server.update, 0);
+}
+
 TEST(SimulateOptionsTest, ChangesAreSorted) {
   const auto changes =
       Parse("--crash 3@60s,w1@2m --join 3@90s,2@5 --leave 0@90s")
@@ -274,6 +291,19 @@ const BadInput kBadClusters[] = {
     {"--bandwidth 0 --model-bytes 1", "--bandwidth: must be 1 byte"},
     {"--bandwidth fast --model-bytes 1", "--bandwidth \"fast\": no number"},
     {"--model-bytes -3", "--model-bytes \"-3\": no number of bytes"},
+    {"--server-bandwidth 1G", "--server-bandwidth needs --model-bytes"},
+    {"--server-apply-rate 0.5 --model-bytes 1",
+     "--server-apply-rate: must be 1 byte a second or more"},
+    {"--server-update-time=-1s", "--server-update-time -1s: must be from"},
+    {"--server-copy-rate fast --model-bytes 1",
+     "--server-copy-rate \"fast\": no number"},
+    // Four pull 100 MB at once, and push them: 4 * 2 * 100 s.
+    {"--server-bandwidth 1M --model-bytes 100M",
+     "--lease 10s: worker w0 takes 13m21s for an iteration"},
+    {"--server-apply-rate 1M --model-bytes 100M",
+     "--lease 10s: worker w0 takes 6m41s for an iteration"},
+    {"--server-update-time 30s",
+     "--lease 10s: worker w0 takes 2m1s for an iteration"},
     {"--lease 0", "--lease 0: must be from 1ms"},
     {"--crash 3", "--crash \"3\": want WORKER@TIME"},
     {"--crash 4@1s", "--crash 4@1s: there is no such worker"},
