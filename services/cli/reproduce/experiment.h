@@ -26,6 +26,7 @@ struct ExperimentCluster {
   std::string profile = "uniform";
   std::string iteration_times;  // Empty: 1s.
   std::string jitter;           // Empty: none.
+  std::string server_update_time = "0s";
 };
 
 // What is trained, and how long.

@@ -19,6 +19,7 @@ namespace {
 constexpr char kFooterOfReproduce[] = R"(
 Experiments:
   dssp-fig3    four equal workers under BSP, ASP, SSP s=3..15 and DSSP
+  dssp-resnet  the same where an update takes long at the servers
   dssp-table1  two workers of unequal speed, the seconds to two accuracies
   cgp          CGP against four rules, on five kinds of clusters
   saps         SaPS against six rules, on five kinds of clusters
@@ -81,6 +82,7 @@ SimulateFlags FlagsOf(const Experiment& experiment,
   simulate.profile = cluster.profile;
   simulate.iteration_times = cluster.iteration_times;
   if (!cluster.jitter.empty()) simulate.jitter = {cluster.jitter};
+  simulate.server_update_time = cluster.server_update_time;
   simulate.train = scale.model;
   simulate.data = scale.data;
   simulate.epochs = scale.epochs;
