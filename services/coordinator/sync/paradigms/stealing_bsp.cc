@@ -68,7 +68,7 @@ class StealingBsp final : public SyncPolicy {
         Overloaded{[&](const Joined& e) { Wait(view, e.worker, actions); },
                    [&](const Resumed& e) { Wait(view, e.worker, actions); },
                    [&](const GradientReady& e) { Ready(view, e, actions); },
-                   [&](const PushDone& e) { End(view, e.worker, actions); },
+                   [&](const PushDone& e) { End(view, e, actions); },
                    [&](const Abandoned& e) {
                      parts_.erase(e.worker);
                      Wait(view, e.worker, actions);
@@ -138,9 +138,15 @@ class StealingBsp final : public SyncPolicy {
   }
 
   // Its push is in, planned by Ready() or for want of samples.
-  void End(const SyncView& view, WorkerId worker,
+  void End(const SyncView& view, const PushDone& done,
            std::vector<Action>& actions) {
-    parts_.erase(worker);
+    const WorkerId worker = done.worker;
+    const auto it = parts_.find(worker);
+    if (it != parts_.end()) {
+      // It could not be extended: others can take that.
+      if (done.taken) left_ += it->second.samples;
+      parts_.erase(it);
+    }
     if (left_ > 0 && !view.rounds().OfEarlierTerm(open_)) {
       // It has pushed its part, and the others are later than was foreseen.
       const int64_t more = More(view, paces_.Of(worker));
