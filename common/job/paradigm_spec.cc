@@ -182,6 +182,10 @@ void List(BspOptions& options, Parameters& parameters) {
   parameters.Flag("steal", options.steal, "true", "false");
   parameters.Only(options.steal, "needs steal=true");
   parameters.Whole("pieces", options.pieces, 1, kMostPieces);
+  // Written only where it is wanted: clients of before do not know it.
+  parameters.Only(options.steal && (parameters.reads() || options.fill),
+                  "needs steal=true");
+  parameters.Flag("fill", options.fill, "true", "false");
 }
 
 void List(AspOptions& /*options*/, Parameters& /*parameters*/) {}

@@ -19,6 +19,8 @@ struct BspOptions {
   // Whoever has finished takes what others have not begun.
   bool steal = false;
   int pieces = 16;  // With `steal`: of a batch, as little as one takes.
+  // With `steal`: whoever finds nothing to take begins with the next round.
+  bool fill = false;
 };
 
 struct AspOptions {};
@@ -254,6 +256,7 @@ struct ScheduledSwitch {
 // Reads a spec:
 //
 //   bsp
+//   bsp:steal=true,pieces=16,fill=false|true
 //   asp
 //   ssp:s=3
 //   dssp:lower=3,upper=15,mode=exact|bounded|printed,release=next|gap,

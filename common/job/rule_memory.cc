@@ -17,7 +17,9 @@ uint32_t AtWill(int64_t workers) {
 
 uint32_t RoundsOf(const PlainParadigm& paradigm, int64_t workers) {
   return std::visit(
-      Overloaded{[](const BspOptions&) { return uint32_t{1}; },
+      Overloaded{[](const BspOptions& bsp) {
+                   return bsp.fill ? uint32_t{2} : uint32_t{1};
+                 },
                  [](const KSyncOptions&) { return uint32_t{1}; },
                  [](const ElasticBspOptions&) { return uint32_t{1}; },
                  [](const AbsSgdOptions&) { return uint32_t{2}; },

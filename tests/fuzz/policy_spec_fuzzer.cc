@@ -8,6 +8,7 @@ namespace paceline {
 std::vector<std::string> FuzzSeeds() {
   return {
       "bsp",
+      "bsp:steal=true,pieces=8,fill=true",
       "asp:staleness_weight=exponential,decay=0.1,staleness_cap=7",
       "ssp:s=3",
       "dssp:lower=3,upper=15,mode=bounded,interval=busy,rule=causal",

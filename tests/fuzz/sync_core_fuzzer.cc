@@ -10,6 +10,7 @@ namespace paceline {
 namespace {
 
 constexpr const char* kPolicies[] = {"bsp",
+                                     "bsp:steal=true,fill=true",
                                      "asp",
                                      "ssp:s=1",
                                      "dssp:lower=1,upper=3",

@@ -196,7 +196,8 @@ TEST(SwitchExactnessTest, AddsUpOverSwitches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paradigms, ExactnessTest,
-                         testing::Values("bsp", "bsp:steal=true", "asp",
+                         testing::Values("bsp", "bsp:steal=true",
+                                         "bsp:steal=true,fill=true", "asp",
                                          "ssp:s=3", "dssp:lower=3,upper=15",
                                          "dssp:mode=bounded", "saps:s=3",
                                          "saps:mode=damp,s=1000", "ksync:k=2",

@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "known are bsp, asp, ssp, dssp"},
         BadSpec{"BSP", "unknown paradigm", "bsp"},
         BadSpec{"bsp:s=3", "unknown parameter \"s\"",
-                "bsp has the parameters steal, pieces"},
+                "bsp has the parameters steal, pieces, fill"},
         BadSpec{"ssp:", "\"\" is not of the form parameter=value", "s"},
         BadSpec{"ssp:s", "\"s\" is not of the form", "parameter=value"},
         BadSpec{"ssp:s=", "\"s=\" is not of the form", "parameter=value"},

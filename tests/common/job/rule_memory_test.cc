@@ -18,6 +18,8 @@ TEST(RuleMemoryTest, IsThatOfTheParadigm) {
   for (const Case& expected : {
            Case{"asp", 8, 0, 0},
            Case{"bsp", 8, 1, 0},
+           Case{"bsp:steal=true", 8, 1, 0},
+           Case{"bsp:steal=true,fill=true", 8, 2, 0},
            Case{"ssp:s=3", 8, 0, 0},
            Case{"ksync:k=2", 8, 1, 0},
            Case{"abs:pieces=8", 8, 2, 0},

@@ -36,6 +36,9 @@ using enum DecisionKind;
 constexpr Words kWords[] = {
     {kWaitForRound, "wait_for_round",
      "waits for round {a}: {b member is|members are} still awaited"},
+    {kFillsWait, "fills_wait",
+     "computes {b sample|samples} of round {a} meanwhile: {c member is|members"
+     " are} still awaited"},
     {kRoundClosed, "round_closed",
      "round {a} is complete with {b push|pushes}"},
     {kWithinBound, "within_bound", "gap {a} is within the bound {b}: goes on"},

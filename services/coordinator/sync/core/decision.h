@@ -14,7 +14,9 @@ namespace paceline {
 // push and rendered to words only when somebody reads it.
 enum class DecisionKind : uint8_t {
   // Policies decide these. Each comment says what `a`, `b` and `c` are.
-  kWaitForRound,    // a = next round, b = members still awaited before it.
+  kWaitForRound,  // a = next round, b = members still awaited before it.
+  // Begins with the next round: a = that round, b = samples, c = as above.
+  kFillsWait,
   kRoundClosed,     // a = round, b = pushes it gathered.
   kWithinBound,     // Released: a = gap, b = bound.
   kWaitForSlowest,  // Held: a = gap, b = bound that releases it.

@@ -1,6 +1,7 @@
 #ifndef PACELINE_SERVICES_COORDINATOR_SYNC_CORE_FENCES_H_
 #define PACELINE_SERVICES_COORDINATOR_SYNC_CORE_FENCES_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,6 +20,11 @@ struct OpenGrant {
   Version base_version = 0;
 
   uint32_t samples() const { return SamplesIn(ranges); }
+  // Of a push that is counted at that version: the updates between the weights
+  // that it was computed on and its own.
+  int64_t StalenessAt(Version version) const {
+    return std::max(version, plan.applied_after) - base_version;
+  }
 };
 
 // FenceOutcome says what is known of a lost worker once all servers have

@@ -19,11 +19,12 @@ namespace paceline {
 class MemberTable {
  public:
   struct Member {
-    bool computing = false;  // `grant` is open; otherwise it is the last one.
-    bool asks = false;       // It waits for the plan of its push.
-    bool abandons = false;   // It was told to drop the iteration.
-    bool resumed = false;    // It waits for the range for which it was resumed.
-    uint32_t usual = 1;      // Samples that it gets where there are enough.
+    bool computing = false;   // `grant` is open; otherwise it is the last one.
+    bool asks = false;        // It waits for the plan of its push.
+    bool abandons = false;    // It was told to drop the iteration.
+    bool fills_wait = false;  // Its iteration does.
+    bool resumed = false;  // It waits for the range for which it was resumed.
+    uint32_t usual = 1;    // Samples that it gets where there are enough.
     SampleWishes wishes;
     OpenGrant grant;
     absl::Time granted;

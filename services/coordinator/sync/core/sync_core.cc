@@ -449,6 +449,7 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
   member->granted = step.now;
   member->term = term_;
   member->asks = member->abandons = false;
+  member->fills_wait = release.fills_wait;
   leases_.GrantOpened(step.now, worker);
   if (IsRound(member->grant)) view_.mutable_rounds().Issued(plan.round);
   step.outputs.push_back(
@@ -621,11 +622,13 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   const bool not_finite = LossWasNotFinite(report, grant);
   PushCounted counted{.worker = worker,
                       .gap = view_.clocks().GapAfterAdvance(worker),
-                      .staleness = version() - grant.base_version,
+                      .staleness = grant.StalenessAt(version()),
                       .samples = report.samples};
   member.computing = false;
   CancelPutOff(worker);
-  leases_.GrantClosed(step.now, worker);
+  // What fills a wait does not say how long iterations take.
+  member.fills_wait ? leases_.GrantDropped(step.now, worker)
+                    : leases_.GrantClosed(step.now, worker);
   if (not_finite) {
     counted.samples = Doubt(worker, grant);
   } else {
@@ -663,7 +666,7 @@ PushDone SyncCore::CountPush(const Step& step, WorkerId worker, Member& member,
   // what broke off does not.
   const bool measured = counted.samples > 0 && !not_finite;
   // In a short range the fixed costs make the most.
-  if (measured && grant.samples() >= member.usual) {
+  if (measured && !member.fills_wait && grant.samples() >= member.usual) {
     MeasurePace(step, worker, step.now - member.granted, counted.samples);
   }
   return {worker, measured ? ShareOf(member, counted.samples) : 0, pushed,
@@ -775,7 +778,7 @@ uint32_t SyncCore::CountLostPush(const Step& step, WorkerId worker,
   const uint32_t granted = loss.grant->samples();
   PushCounted counted{
       .worker = worker,
-      .staleness = version() - loss.grant->base_version,
+      .staleness = loss.grant->StalenessAt(version()),
       .samples = loss.samples == 0 ? granted : std::min(loss.samples, granted)};
   UseUp(*loss.grant, counted.samples, /*discarded=*/false);
   const bool updates = IsImmediate(*loss.grant);

@@ -28,6 +28,8 @@ struct Release {
   // So many samples are to be computed, if there are as many; 0: a batch, or
   // what the job's batching makes of it.
   uint32_t samples = 0;
+  // It is to fill a wait: too little to say how fast the worker is.
+  bool fills_wait = false;
 };
 
 // Says what becomes of the gradient of a worker that asked. The plan is not

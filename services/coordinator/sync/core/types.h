@@ -89,6 +89,10 @@ struct PushPlan {
   // m of its adaptive variant (DC-ASGD-a): the servers divide lambda by the
   // root of a running mean of g * g; nothing: they do not.
   std::optional<double> compensation_memory = std::nullopt;
+  // Of a round before which another one is closed: its own closing comes after
+  // this version, so that its gradients will be staler than they are now. Only
+  // the coordinator knows it.
+  Version applied_after = 0;
 
   friend bool operator==(const PushPlan&, const PushPlan&) = default;
 };

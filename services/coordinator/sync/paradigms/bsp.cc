@@ -52,7 +52,8 @@ class Bsp final : public SyncPolicy {
     if (view.computing() == 0) {
       Turn(view, worker, actions);
     } else {
-      ReportWait(view, next_, worker, actions);
+      ReportWait(next_, static_cast<int64_t>(view.computing()), worker,
+                 actions);
     }
   }
 
@@ -82,7 +83,7 @@ class Bsp final : public SyncPolicy {
 }  // namespace
 
 std::unique_ptr<SyncPolicy> MakePolicy(const BspOptions& options) {
-  if (options.steal) return MakeStealingBsp(options.pieces);
+  if (options.steal) return MakeStealingBsp(options);
   return std::make_unique<Bsp>();
 }
 

@@ -19,12 +19,11 @@ inline void CloseGathered(const SyncView& view, RoundId round, WorkerId cause,
   actions.push_back(CloseRounds{{round}});
 }
 
-// Says that the worker waits for that round until nobody computes any more.
-inline void ReportWait(const SyncView& view, RoundId next, WorkerId worker,
+// Says that the worker waits for that round until so many members are done.
+inline void ReportWait(RoundId next, int64_t awaited, WorkerId worker,
                        std::vector<Action>& actions) {
   actions.push_back(Report{{DecisionKind::kWaitForRound, worker,
-                            static_cast<int64_t>(ToNumber(next)),
-                            static_cast<int64_t>(view.computing())}});
+                            static_cast<int64_t>(ToNumber(next)), awaited}});
 }
 
 }  // namespace paceline

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -29,11 +30,22 @@ constexpr double kCaution = 4;
 // always just been very fast, and would be given too much.
 constexpr double kFastest = 0.25;
 
+// Of a round at most one in so many samples is computed before it is open, and
+// of a batch at once, lest who fills a wait comes back late.
+constexpr int64_t kFilled = 2;
+constexpr int64_t kFillParts = 4;
+// A wait is worth filling if it is so much of the least part at least. The rest
+// of that part is work of the next round all the same.
+constexpr double kFits = 0.5;
+
 // Seconds for a sample; of whom nothing is known.
 constexpr double kLeastSeconds = 1e-9;
 
-// A worker of the open round that has not been told to push.
+// A worker of the open round that has not been told to push, or one that has
+// begun with the next round and not pushed.
 struct Part {
+  RoundId round{0};    // The open one or, of who fills a wait, the next one.
+  bool stale = false;  // It was begun before its round was open.
   absl::Time released = {};
   absl::Time began = {};  // With the latest samples that it was given,
   int64_t samples = 0;    // of which there are so many,
@@ -43,22 +55,38 @@ struct Part {
   double wrong = 0;  // The worst of this round, as PaceForecast's.
 };
 
+// What is to come of a round.
+struct Outlook {
+  double rate = 0;    // Of all who compute for it, in samples a second.
+  double work = 0;    // Samples that are not computed.
+  double latest = 0;  // Seconds until all have done what they were given.
+
+  double seconds() const {
+    return rate > 0 ? std::max(latest, work / rate) : 0;
+  }
+};
+
 double SecondsSince(absl::Time then, absl::Time now) {
   return absl::ToDoubleSeconds(now - then);
 }
 
 class StealingBsp final : public SyncPolicy {
  public:
-  explicit StealingBsp(int pieces) : pieces_(pieces) { CHECK(pieces >= 1); }
+  explicit StealingBsp(const BspOptions& options) : options_(options) {
+    CHECK(options.steal && options.pieces >= 1);
+  }
 
   void Adopt(const SyncView& view, std::vector<Action>& actions) override {
     next_ = view.rounds().next();
     open_ = RoundId{0};
+    parts_.clear();
+    filled_ = 0;
     for (const auto& [worker, phase] : view.members()) {
       const std::optional<Pace> pace = view.PaceBefore(worker);
       if (pace.has_value()) paces_.Measured(worker, pace->seconds_each, 0);
     }
-    OpenNext(view, actions);
+    left_ = 0;
+    if (!view.waiting().empty()) OpenNext(view, actions);
   }
 
   // CloseRounds comes before the Releases into the next round.
@@ -70,16 +98,16 @@ class StealingBsp final : public SyncPolicy {
                    [&](const GradientReady& e) { Ready(view, e, actions); },
                    [&](const PushDone& e) { End(view, e, actions); },
                    [&](const Abandoned& e) {
-                     parts_.erase(e.worker);
+                     Drop(e.worker);
                      Wait(view, e.worker, actions);
                    },
                    [&](const Left& e) {
                      paces_.Forget(e.worker);
-                     parts_.erase(e.worker);
+                     Drop(e.worker);
                      Turn(view, e.worker, actions);
                    },
                    [&](const Idle& e) {
-                     parts_.erase(e.worker);
+                     Drop(e.worker);
                      Turn(view, e.worker, actions);
                    },
                    [](const auto&) {}},
@@ -87,8 +115,7 @@ class StealingBsp final : public SyncPolicy {
   }
 
   std::string Describe() const override {
-    return FormatParadigm(
-        PlainParadigm{BspOptions{.steal = true, .pieces = pieces_}});
+    return FormatParadigm(PlainParadigm{options_});
   }
   PolicyView View() const override { return {.threshold = 0}; }
 
@@ -100,20 +127,61 @@ class StealingBsp final : public SyncPolicy {
     Part& part = it->second;
     // Near the end of an epoch there are fewer than it was to have.
     // Who loads ahead may have had a few more.
-    left_ += part.done + part.samples - ready.samples;
+    Take(part, ready.samples - part.done - part.samples);
     Measure(view.now(), ready, part);
-    const int64_t more = More(view, part.pace);
+    const PushPlan plan = PlanOf(view, part);
+    const int64_t more = part.round != open_ ? Filling(view, part.pace)
+                         : part.stale        ? 0
+                                             : More(view, part.pace);
     if (more == 0) {
-      paces_.Measured(ready.worker, part.pace.seconds_each, part.wrong);
-      parts_.erase(it);
-      actions.push_back(PlanPush{ready.worker, PushPlan::Round(open_)});
+      Learn(ready.worker, part);
+      actions.push_back(PlanPush{ready.worker, plan});
+      if (part.round == open_) {
+        parts_.erase(it);
+      } else {
+        part.done = 0;  // The open round does not wait for its push either.
+      }
       return;
     }
-    left_ -= more;
+    Take(part, more);
     part.began = view.now();
     part.samples = more;
-    actions.push_back(Extend{ready.worker, static_cast<uint32_t>(more),
-                             PushPlan::Round(open_)});
+    actions.push_back(Extend{ready.worker, static_cast<uint32_t>(more), plan});
+  }
+
+  // Where its gradient goes.
+  PushPlan PlanOf(const SyncView& view, const Part& part) const {
+    PushPlan plan = PushPlan::Round(part.round);
+    if (part.round != open_) plan.applied_after = view.version() + 1;
+    return plan;
+  }
+
+  // Of its round so many samples more are given away.
+  void Take(const Part& part, int64_t samples) {
+    if (part.round == open_) {
+      left_ -= samples;
+    } else {
+      filled_ += samples;
+    }
+  }
+
+  // What is begun of the next round and will not be pushed can be begun again.
+  // Of the open one the rest is dealt in later rounds.
+  void Drop(WorkerId worker) {
+    const auto it = parts_.find(worker);
+    if (it == parts_.end()) return;
+    const Part& part = it->second;
+    if (part.round != open_) Take(part, -part.done - part.samples);
+    parts_.erase(it);
+  }
+
+  void Learn(WorkerId worker, const Part& part) {
+    const PaceForecast before = paces_.Of(worker);
+    // A wait's fill is small, and the pull of it makes the worker look slower
+    // than it is.
+    if (part.stale && before.seconds_each <= part.pace.seconds_each) return;
+    paces_.Measured(worker, part.pace.seconds_each,
+                    part.stale ? before.wrong : part.wrong);
   }
 
   // It has done all that it was given.
@@ -144,13 +212,13 @@ class StealingBsp final : public SyncPolicy {
     const auto it = parts_.find(worker);
     if (it != parts_.end()) {
       // It could not be extended: others can take that.
-      if (done.taken) left_ += it->second.samples;
+      if (done.taken) Take(it->second, -it->second.samples);
       parts_.erase(it);
     }
-    if (left_ > 0 && !view.rounds().OfEarlierTerm(open_)) {
+    if (left_ > 0 && IsOpen(view)) {
       // It has pushed its part, and the others are later than was foreseen.
       const int64_t more = More(view, paces_.Of(worker));
-      if (more > 0) return Give(view, worker, more, actions);
+      if (more > 0) return Give(view, worker, open_, more, actions);
     }
     Wait(view, worker, actions);
   }
@@ -159,86 +227,154 @@ class StealingBsp final : public SyncPolicy {
   // nothing to do, had better take; 0: it would only hold up the others.
   int64_t More(const SyncView& view, const PaceForecast& pace) const {
     if (left_ <= 0) return 0;
-    double rate = 0;                           // Of the others, in samples.
-    double work = static_cast<double>(left_);  // Of all.
-    double latest = 0;                         // When they are done so far.
-    for (const auto& [worker, other] : parts_) {
-      if (other.samples == 0) continue;
-      const double seconds_each = other.pace.known
-                                      ? other.pace.seconds_each
+    const Outlook others = LookAt(open_, view.now());
+    const int64_t least = std::min(left_, Piece(view));
+    const double least_takes = static_cast<double>(least) * pace.seconds_each;
+    if (others.rate > 0 && least_takes > others.seconds()) return 0;
+    const double share =
+        std::min(others.work / (1 + others.rate * pace.seconds_each),
+                 static_cast<double>(left_));
+    return std::clamp(Whole(view, share * PartOf(pace)), least,
+                      std::min(left_, Most(view)));
+  }
+
+  // How many samples of the next round such a worker had better compute while
+  // the others finish the open one; 0: it would come late to the next one, or
+  // is needed in this one.
+  int64_t Filling(const SyncView& view, const PaceForecast& pace) const {
+    if (More(view, pace) > 0) return 0;
+    const double samples =
+        LookAt(open_, view.now()).seconds() / pace.seconds_each;
+    const int64_t batch = view.batch_size();
+    const int64_t least = Piece(view);
+    const int64_t room = Fillable(view) - filled_;
+    if (samples < kFits * static_cast<double>(least) || room < least) return 0;
+    return std::clamp(Whole(view, samples * PartOf(pace)), least,
+                      std::min(room, std::max(least, batch / kFillParts)));
+  }
+
+  // Of the next round: all shall get something of it when it is open.
+  int64_t Fillable(const SyncView& view) const {
+    const int64_t batch = view.batch_size();
+    const auto members =
+        static_cast<int64_t>(view.waiting().size() + view.computing());
+    return std::min(members * batch / kFilled, members * (batch - Piece(view)));
+  }
+
+  // What is left of the round without those who have nothing to do.
+  Outlook LookAt(RoundId round, absl::Time now) const {
+    Outlook outlook;
+    if (round == open_) outlook.work = static_cast<double>(left_);
+    for (const auto& [worker, part] : parts_) {
+      if (part.samples == 0 || part.round != round) continue;
+      const double seconds_each = part.pace.known
+                                      ? part.pace.seconds_each
                                       : paces_.Of(worker).seconds_each;
       // Who is late is expected to be as late again.
       const double left =
-          std::abs(static_cast<double>(other.samples) * seconds_each -
-                   SecondsSince(other.began, view.now()));
-      rate += 1 / seconds_each;
-      work += left / seconds_each;
-      latest = std::max(latest, left);
+          std::abs(static_cast<double>(part.samples) * seconds_each -
+                   SecondsSince(part.began, now));
+      outlook.rate += 1 / seconds_each;
+      outlook.work += left / seconds_each;
+      outlook.latest = std::max(outlook.latest, left);
     }
-    const int64_t least = std::min(left_, Piece(view));
-    const double least_takes = static_cast<double>(least) * pace.seconds_each;
-    if (rate > 0 && least_takes > std::max(latest, work / rate)) return 0;
-    const double share = std::min(work / (1 + rate * pace.seconds_each),
-                                  static_cast<double>(left_));
-    return std::clamp(Whole(view, share * PartOf(pace)), least,
-                      std::min(left_, Most(view)));
+    return outlook;
   }
 
   // The worker waits for the next round, which opens if nobody is awaited.
   void Wait(const SyncView& view, WorkerId worker,
             std::vector<Action>& actions) {
-    if (view.computing() == 0) {
-      Turn(view, worker, actions);
-    } else {
-      ReportWait(view, next_, worker, actions);
-    }
+    const int64_t awaited = Awaited(view);
+    if (awaited == 0) return Turn(view, worker, actions);
+    const int64_t fill = MayFill(view) ? Filling(view, paces_.Of(worker)) : 0;
+    if (fill == 0) return ReportWait(next_, awaited, worker, actions);
+    actions.push_back(
+        Report{{DecisionKind::kFillsWait, worker,
+                static_cast<int64_t>(ToNumber(next_)), fill, awaited}});
+    Give(view, worker, next_, fill, actions);
+  }
+
+  // Of how many members the next round waits. Before anything is given.
+  int64_t Awaited(const SyncView& view) const {
+    return static_cast<int64_t>(view.computing()) -
+           std::ranges::count_if(parts_, [this](const auto& part) {
+             return part.second.round == next_;
+           });
+  }
+  // A second round is opened only where it is not needed elsewhere.
+  bool MayFill(const SyncView& view) const {
+    return options_.fill && IsOpen(view) &&
+           (filled_ > 0 || view.rounds().free() > 0);
+  }
+  // Whether there is a round that the next one waits for.
+  bool IsOpen(const SyncView& view) const {
+    return !view.rounds().OfEarlierTerm(open_);
   }
 
   // Does nothing while somebody is awaited. Otherwise closes the open round, if
-  // it gathered a push, and opens the next one, if anybody waits.
+  // it gathered a push, and opens the next one, if anybody waits or has begun
+  // with it.
   void Turn(const SyncView& view, WorkerId cause,
             std::vector<Action>& actions) {
-    if (view.computing() > 0) return;
+    if (Awaited(view) > 0) return;
     CloseGathered(view, open_, cause, actions);
-    OpenNext(view, actions);
+    if (!view.waiting().empty() || !parts_.empty()) {
+      return OpenNext(view, actions);
+    }
+    // Nobody is there to go on with what is pushed.
+    Advance();
+    CloseGathered(view, open_, cause, actions);
+  }
+
+  // Parts of the next round become parts of the open one.
+  void Advance() {
+    open_ = next_;
+    next_ = RoundId{ToNumber(open_) + 1};
+    left_ = -std::exchange(filled_, 0);
   }
 
   void OpenNext(const SyncView& view, std::vector<Action>& actions) {
-    left_ = 0;
-    if (view.waiting().empty()) return;
-    open_ = next_;
-    next_ = RoundId{ToNumber(open_) + 1};
-    left_ = int64_t{view.batch_size()} *
-            static_cast<int64_t>(view.waiting().size());
-    double rate = 0;
+    const auto waiting = static_cast<int64_t>(view.waiting().size());
+    Advance();
+    left_ += int64_t{view.batch_size()} *
+             (waiting + static_cast<int64_t>(parts_.size()));
+    // Who has left may have filled more than what is there now.
+    left_ = std::max(left_, waiting);
+    if (waiting == 0) return;
+    // Who still computes on the weights of before comes back.
+    Outlook outlook = LookAt(open_, view.now());
     for (const WorkerId worker : view.waiting()) {
-      rate += 1 / paces_.Of(worker).seconds_each;
+      outlook.rate += 1 / paces_.Of(worker).seconds_each;
     }
-    const double seconds = static_cast<double>(left_) / rate;
-    const int64_t piece = Piece(view);
+    const double seconds = outlook.work / outlook.rate;
     // All get something, so that a slow one's pace is not forgotten.
-    int64_t kept = piece * static_cast<int64_t>(view.waiting().size());
+    const int64_t least = std::min(Piece(view), left_ / waiting);
+    int64_t kept = least * waiting;
     for (const WorkerId worker : view.waiting()) {
-      kept -= piece;
+      kept -= least;
       const PaceForecast pace = paces_.Of(worker);
       const double share = seconds / pace.seconds_each;
-      Give(view, worker,
-           std::clamp(Whole(view, share * PartOf(pace)), piece,
+      Give(view, worker, open_,
+           std::clamp(Whole(view, share * PartOf(pace)), least,
                       std::min(left_ - kept, Most(view))),
            actions);
     }
   }
 
-  void Give(const SyncView& view, WorkerId worker, int64_t samples,
-            std::vector<Action>& actions) {
-    left_ -= samples;
-    parts_[worker] = {.released = view.now(),
-                      .began = view.now(),
-                      .samples = samples,
-                      .pace = paces_.Of(worker)};
+  void Give(const SyncView& view, WorkerId worker, RoundId round,
+            int64_t samples, std::vector<Action>& actions) {
+    Part& part = parts_[worker];
+    part = {.round = round,
+            .stale = round != open_,
+            .released = view.now(),
+            .began = view.now(),
+            .samples = samples,
+            .pace = paces_.Of(worker)};
+    Take(part, samples);
     actions.push_back(Release{.worker = worker,
                               .plan = PushPlan::Ask(),
-                              .samples = static_cast<uint32_t>(samples)});
+                              .samples = static_cast<uint32_t>(samples),
+                              .fills_wait = part.stale});
   }
 
   static double Fastest(const PaceForecast& before) {
@@ -248,7 +384,7 @@ class StealingBsp final : public SyncPolicy {
     return kPart / (1 + kCaution * pace.wrong * pace.wrong);
   }
   int64_t Piece(const SyncView& view) const {
-    const auto pieces = static_cast<uint32_t>(pieces_);
+    const auto pieces = static_cast<uint32_t>(options_.pieces);
     return (view.batch_size() + pieces - 1) / pieces;
   }
   // Whole pieces, downwards.
@@ -260,19 +396,20 @@ class StealingBsp final : public SyncPolicy {
     return int64_t{4} * view.batch_size();
   }
 
-  const int pieces_;
+  const BspOptions options_;
   RoundId open_{0};  // The round that was opened last.
   RoundId next_{0};  // It is free, and so is every greater one.
   // Samples of the open round that nobody has been given; below 0: more were.
   int64_t left_ = 0;
+  int64_t filled_ = 0;  // Samples of the next round that were given away.
   absl::btree_map<WorkerId, Part> parts_;
   SamplePaces paces_;
 };
 
 }  // namespace
 
-std::unique_ptr<SyncPolicy> MakeStealingBsp(int pieces) {
-  return std::make_unique<StealingBsp>(pieces);
+std::unique_ptr<SyncPolicy> MakeStealingBsp(const BspOptions& options) {
+  return std::make_unique<StealingBsp>(options);
 }
 
 }  // namespace paceline

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "common/job/paradigm_spec.h"
 #include "services/coordinator/sync/core/sync_policy.h"
 
 namespace paceline {
@@ -27,7 +28,16 @@ namespace paceline {
 // Who joins or resumes while a round is open takes part from the next one on.
 // What a lost worker had begun is dealt in later rounds: its round is smaller.
 // A worker that cannot extend an iteration pushes each part by itself.
-std::unique_ptr<SyncPolicy> MakeStealingBsp(int pieces);
+//
+// With `fill` a worker that finds nothing to take, or comes too late for the
+// round, begins with samples of the next one, on the weights that there are. It
+// takes what fits into the wait that is foreseen, asks again, and goes on so
+// until the round is closed. Then it pushes what it has into the round that
+// follows, and takes part in that. Those samples count towards that round, so
+// that it is as long as ever; they are of the version before, so their
+// staleness is 1. They are at most half of a round.
+// REQUIRES: options.steal.
+std::unique_ptr<SyncPolicy> MakeStealingBsp(const BspOptions& options);
 
 }  // namespace paceline
 

@@ -160,11 +160,12 @@ TEST_P(CourseBoundaryTest, AServerDies) {
 
 INSTANTIATE_TEST_SUITE_P(
     Paradigms, CourseBoundaryTest,
-    ::testing::Values("bsp", "bsp:steal=true", "asp", "ssp:s=1",
-                      "dssp:lower=0,upper=2", "cgp:warmup_rounds=1", "saps:s=1",
-                      "saps:sync_every=4", "ksync:k=auto,k0=1",
-                      "kbatchsync:k=2", "kbatchasync:k=2", "abs", "elastic",
-                      "psp:beta=1,s=1", "syncswitch:at=0.5,straggler=leave"),
+    ::testing::Values("bsp", "bsp:steal=true", "bsp:steal=true,fill=true",
+                      "asp", "ssp:s=1", "dssp:lower=0,upper=2",
+                      "cgp:warmup_rounds=1", "saps:s=1", "saps:sync_every=4",
+                      "ksync:k=auto,k0=1", "kbatchsync:k=2", "kbatchasync:k=2",
+                      "abs", "elastic", "psp:beta=1,s=1",
+                      "syncswitch:at=0.5,straggler=leave"),
     [](const auto& paradigm) {
       const std::string text = paradigm.param;
       return absl::StrCat(text.substr(0, text.find(':')), "_", paradigm.index);

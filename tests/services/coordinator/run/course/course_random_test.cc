@@ -24,10 +24,11 @@ constexpr Nanos kSecond = 1000 * kMillisecond;
 std::vector<ParadigmSpec> Paradigms() {
   std::vector<ParadigmSpec> paradigms;
   for (const char* text :
-       {"bsp", "bsp:steal=true", "asp", "ssp:s=2", "dssp:lower=1,upper=4",
-        "cgp", "saps", "ksync:k=2", "kbatchsync:k=auto", "kbatchasync:k=2",
-        "abs", "elastic", "psp:beta=1,s=2", "syncswitch:at=0.3,straggler=leave",
-        "saps:sync_every=7", "syncswitch:at=0.6,straggler=drop"}) {
+       {"bsp", "bsp:steal=true", "bsp:steal=true,fill=true", "asp", "ssp:s=2",
+        "dssp:lower=1,upper=4", "cgp", "saps", "ksync:k=2", "kbatchsync:k=auto",
+        "kbatchasync:k=2", "abs", "elastic", "psp:beta=1,s=2",
+        "syncswitch:at=0.3,straggler=leave", "saps:sync_every=7",
+        "syncswitch:at=0.6,straggler=drop"}) {
     paradigms.push_back(*ParseParadigm(text));
   }
   return paradigms;

@@ -478,7 +478,9 @@ void HistoryChecker::See(const PushCounted& counted) {
   Require(!is_lost || counted.samples == push.samples,
           "a lost push has other samples");
   Require(push.empty || push.blocks == blocks_, "a push that was not taken");
-  Require(counted.staleness == version_ - grant.base_version, "staleness");
+  Require(counted.staleness ==
+              std::max(version_, grant.plan.applied_after) - grant.base_version,
+          "staleness");
   const bool immediate = grant.plan.kind == PushPlan::Kind::kImmediate;
   if (immediate && !push.empty) ++version_;
   Require(counted.version == version_, "a push has another version");

@@ -21,6 +21,7 @@ SimulatedParadigms() {
       *new std::vector<std::pair<std::string, std::optional<int64_t>>>{
           {"bsp", 1},
           {"bsp:steal=true,pieces=4", std::nullopt},
+          {"bsp:steal=true,pieces=4,fill=true", std::nullopt},
           {"asp", std::nullopt},
           {"ssp:s=0", 1},
           {"ssp:s=3", 4},

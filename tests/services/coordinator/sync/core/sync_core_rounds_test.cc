@@ -120,9 +120,9 @@ TEST_P(DiscardedPushTest, IsNoUpdate) {
 
 INSTANTIATE_TEST_SUITE_P(
     Paradigms, DiscardedPushTest,
-    testing::Values("bsp", "asp", "ssp:s=1", "dssp", "saps", "saps:mode=damp",
-                    "cgp", "cgp:stale_weight=inverse", "ksync:k=2",
-                    "kbatchsync:k=2", "backup:b=1", "kasync:k=2",
+    testing::Values("bsp", "bsp:steal=true,fill=true", "asp", "ssp:s=1", "dssp",
+                    "saps", "saps:mode=damp", "cgp", "cgp:stale_weight=inverse",
+                    "ksync:k=2", "kbatchsync:k=2", "backup:b=1", "kasync:k=2",
                     "kbatchasync:k=2", "psp", "elastic:r=3", "abs",
                     "syncswitch:at=0.5,straggler=leave"));
 

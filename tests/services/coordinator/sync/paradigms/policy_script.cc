@@ -112,6 +112,9 @@ std::string ToText(const PushPlan& plan) {
   if (plan.compensation_memory.has_value()) {
     absl::StrAppend(&text, " by a mean square of ", *plan.compensation_memory);
   }
+  if (plan.applied_after > 0) {
+    absl::StrAppend(&text, " after version ", plan.applied_after);
+  }
   return text;
 }
 
@@ -128,6 +131,7 @@ std::string ToText(const Release& release) {
   if (release.samples > 0) {
     absl::StrAppend(&text, " with ", release.samples, " samples");
   }
+  if (release.fills_wait) absl::StrAppend(&text, " to fill its wait");
   return text;
 }
 

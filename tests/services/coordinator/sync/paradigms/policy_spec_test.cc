@@ -12,6 +12,7 @@ TEST(MakePolicyTest, ThePolicyHasTheParametersOfItsSpec) {
   for (const std::string text :
        {"bsp",
         "bsp:steal=true,pieces=8",
+        "bsp:steal=true,pieces=8,fill=true",
         "asp",
         "ssp:s=4",
         "dssp:lower=2,upper=9,mode=bounded,release=next,interval=busy,"
