@@ -23,6 +23,7 @@ absl::StatusOr<std::optional<PushOutcome>> Contributor::Begin(
         "this incarnation was declared dead; register as a new one");
   }
   if (iteration < iteration_) {
+    if (iteration <= completed_) return PushOutcome{};
     return absl::FailedPreconditionError(
         absl::StrCat("iteration ", iteration, " was pushed after iteration ",
                      iteration_, " had begun; drop it"));
@@ -41,13 +42,18 @@ absl::StatusOr<std::optional<PushOutcome>> Contributor::Begin(
   return std::nullopt;
 }
 
-void Contributor::Keep(uint64_t request, const PulledBlocks& pulled) {
+PulledBlocks Contributor::Keep(uint64_t request, PulledBlocks pulled) {
   CHECK(pulled.blocks.size() == blocks_);
   PulledBlocks kept = pulled;
   absl::MutexLock lock(&mu_);
-  if (fenced_) return;
+  if (fenced_) return pulled;
+  if (request != 0 && kept_for_ == request && !kept_.blocks.empty()) {
+    kept = kept_;
+    return kept;
+  }
   std::swap(kept_, kept);  // What it held is freed after the lock.
   kept_for_ = request;
+  return pulled;
 }
 
 std::optional<PulledBlocks> Contributor::KeptFor(uint64_t request) {
@@ -63,29 +69,36 @@ std::shared_ptr<const BlockState> Contributor::Kept(uint32_t index) {
   return kept_.blocks.empty() ? nullptr : kept_.blocks[index].state;
 }
 
-PushOutcome Contributor::Finish(int64_t iteration, uint32_t index, uint32_t id,
-                                std::optional<double> square) {
+bool Contributor::Finish(int64_t iteration, uint32_t index, uint32_t id,
+                         std::optional<double> square) {
   absl::MutexLock lock(&mu_);
   CHECK(busy_ > 0 && taking_[index].busy);
   taking_[index].iteration = iteration;
   // A worker that begins its next iteration without waiting for the
   // acknowledgement of this one no longer asks about it.
-  if (iteration != iteration_) return {};
-  ++taken_;
+  if (iteration != iteration_) return false;
   if (!square.has_value()) refused_.push_back(id);
   if (square_.has_value() && square.has_value()) {
     *square_ += *square;
   } else {
     square_.reset();
   }
-  return Outcome();
+  return CountTaken();
 }
 
-void Contributor::End(uint32_t index) {
+PushOutcome Contributor::End(uint32_t index) {
   absl::MutexLock lock(&mu_);
   CHECK(busy_ > 0 && taking_[index].busy);
   --busy_;
   taking_[index].busy = false;
+  if (taking_[index].iteration != iteration_) return {};
+  return Outcome();
+}
+
+bool Contributor::CountTaken() {
+  if (++taken_ != pushed_) return false;
+  completed_ = iteration_;
+  return true;
 }
 
 std::optional<TakenBlock> Contributor::TakenOf(uint64_t incarnation,
@@ -118,9 +131,9 @@ void Contributor::Replay(uint32_t index, uint32_t id, const TakenBlock& taken) {
   if (block.iteration >= taken.iteration) return;
   block.iteration = taken.iteration;
   if (taken.iteration != iteration_) return;
-  ++taken_;
   square_.reset();  // The primary has measured it.
   if (taken.refused) refused_.push_back(id);
+  CountTaken();
 }
 
 void Contributor::ReplayFence(const FencedPush& answer) {
@@ -159,7 +172,8 @@ FencedPush Contributor::Fence() {
 }
 
 PushOutcome Contributor::Outcome() const {
-  PushOutcome outcome{.complete = taken_ == pushed_,
+  // Nobody is at a block then but who has finished it, and not what follows.
+  PushOutcome outcome{.complete = taken_ == pushed_ && busy_ == 0,
                       .refused = refused_,
                       .gradient_square = square_};
   std::sort(outcome.refused.begin(), outcome.refused.end());

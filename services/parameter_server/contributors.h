@@ -54,7 +54,9 @@ struct TakenBlock {
 // A block goes untaken -> (Begin) being taken -> (Finish) taken; with End
 // nobody is at it any more, and without Finish it is untaken again. Begin waits
 // for another thread that is at the same block, so whoever repeats a push
-// learns how it ended; Fence waits for all.
+// learns how it ended; Fence waits for all. Several threads may take blocks of
+// one iteration: it is complete for the last of them that comes to its End, and
+// so after everything that any of them had to do about a block.
 class Contributor {
  public:
   // `blocks` are hosted and known by their index below; `pushed` of them are
@@ -67,15 +69,18 @@ class Contributor {
 
   // Begins to take a block of a push of `samples`. Nothing: the caller applies
   // it, calls Finish(), and in any case End(). An outcome: it has been taken
-  // before; do nothing. FAILED_PRECONDITION: a later iteration has begun; drop
-  // this one. ABORTED: the incarnation is fenced; register again.
+  // before; do nothing. So it is with an iteration that was complete before a
+  // later one began: what comes of it then was repeated on another stream.
+  // FAILED_PRECONDITION: a later iteration has begun, and this one was never
+  // complete; drop it. ABORTED: the incarnation is fenced; register again.
   absl::StatusOr<std::optional<PushOutcome>> Begin(int64_t iteration,
                                                    uint32_t index,
                                                    uint32_t samples);
 
-  // Remembers what this incarnation was sent last, in answer to `request`.
+  // Remembers what this incarnation is sent, in answer to `request`: `pulled`,
+  // or what another thread has kept for that request before. Gives what it is.
   // REQUIRES: all blocks, by index.
-  void Keep(uint64_t request, const PulledBlocks& pulled);
+  PulledBlocks Keep(uint64_t request, PulledBlocks pulled);
   // That, should it ask again: the answer may have come in part, and what was
   // kept is to be what it has. Nothing if the request is another, or none: 0.
   std::optional<PulledBlocks> KeptFor(uint64_t request);
@@ -84,12 +89,13 @@ class Contributor {
 
   // The block has been applied, or refused as a whole; `id` names it outside.
   // `square` is the sum of the squares of its gradient, 0 of other values;
-  // nothing: it was refused.
-  PushOutcome Finish(int64_t iteration, uint32_t index, uint32_t id,
-                     std::optional<double> square);
+  // nothing: it was refused. True: it was the last one of its iteration.
+  bool Finish(int64_t iteration, uint32_t index, uint32_t id,
+              std::optional<double> square);
 
-  // All that is to be done about the block is done.
-  void End(uint32_t index);
+  // All that is to be done about the block is done. Of an iteration that is not
+  // the last one nothing is said.
+  PushOutcome End(uint32_t index);
 
   // The last iteration of which a block was taken, of that incarnation.
   // Nothing if there is none. `id` names it outside.
@@ -120,13 +126,16 @@ class Contributor {
   };
 
   PushOutcome Outcome() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // One more block of iteration_ is taken. True: it was the last one.
+  bool CountTaken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const uint32_t blocks_;
   const uint32_t pushed_;
 
   mutable absl::Mutex mu_;
   int64_t iteration_ ABSL_GUARDED_BY(mu_) = 0;
-  uint32_t taken_ ABSL_GUARDED_BY(mu_) = 0;  // Of iteration_.
+  uint32_t taken_ ABSL_GUARDED_BY(mu_) = 0;     // Of iteration_.
+  int64_t completed_ ABSL_GUARDED_BY(mu_) = 0;  // The last that was complete.
   uint32_t busy_ ABSL_GUARDED_BY(mu_) = 0;
   bool fenced_ ABSL_GUARDED_BY(mu_) = false;
   uint32_t samples_ ABSL_GUARDED_BY(mu_) = 0;           // Of iteration_.

@@ -157,6 +157,22 @@ absl::StatusOr<uint32_t> JobShard::FindBlock(uint32_t id,
   return index;
 }
 
+absl::StatusOr<uint32_t> JobShard::FindPushed(uint32_t id,
+                                              const Payload& payload,
+                                              DType dtype) const {
+  PACELINE_ASSIGN_OR_RETURN(const uint32_t index,
+                            FindBlock(id, payload, dtype));
+  if (blocks_[index]->config.kind == TensorKind::kFrozen) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("block ", id, " is frozen: nothing is pushed for it"));
+  }
+  if (!initialized()) {
+    return absl::FailedPreconditionError(
+        "the blocks do not have all their initial values yet");
+  }
+  return index;
+}
+
 absl::StatusOr<JobShard::BlockShape> JobShard::ShapeOf(uint32_t block) const {
   PACELINE_ASSIGN_OR_RETURN(const uint32_t index, FindBlock(block));
   return BlockShape{blocks_[index]->state.size(),
@@ -242,15 +258,7 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
   if (stopped_.load()) return pulls_.status();
   PACELINE_RETURN_IF_ERROR(ValidatePush(push));
   PACELINE_ASSIGN_OR_RETURN(const uint32_t index,
-                            FindBlock(push.block, payload, dtype));
-  if (blocks_[index]->config.kind == TensorKind::kFrozen) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "block ", push.block, " is frozen: nothing is pushed for it"));
-  }
-  if (!initialized()) {
-    return absl::FailedPreconditionError(
-        "the blocks do not have all their initial values yet");
-  }
+                            FindPushed(push.block, payload, dtype));
   PACELINE_ASSIGN_OR_RETURN(const std::shared_ptr<Contributor> contributor,
                             contributors_.Find(push.incarnation));
   PACELINE_ASSIGN_OR_RETURN(
@@ -258,7 +266,8 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
       contributor->Begin(push.iteration, index, push.samples));
   if (before.has_value()) return *before;
   // A fence waits for the end of this: what it counts is in the log before it.
-  const absl::Cleanup end = [&] { contributor->End(index); };
+  // So does the completion of the iteration, whichever thread sees it.
+  absl::Cleanup end = [&] { contributor->End(index); };
   // The payload is small enough to be in cache for the pass that applies it.
   HostedBlock& block = *blocks_[index];
   Gradient gradient{dtype, &payload};
@@ -283,7 +292,7 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
         Take(block, taken, *gradient.payload, gradient.dtype));
   }
   if (!finite) square.reset();
-  const PushOutcome outcome =
+  const bool last =
       contributor->Finish(push.iteration, index, push.block, square);
   const uint64_t following = log_.following();
   if (IsFollowed(block, following)) {
@@ -292,9 +301,10 @@ absl::StatusOr<PushOutcome> JobShard::Push(const PushBlock& push,
       std::shared_ptr<const void> owner = std::move(compensated);
       Fill(entry, gradient, owner == nullptr ? keep() : std::move(owner));
     }
-    log_.Append(following, std::move(entry), outcome.complete);
+    log_.Append(following, std::move(entry), /*acknowledge=*/last);
   }
-  return outcome;
+  std::move(end).Cancel();
+  return contributor->End(index);
 }
 
 double JobShard::RateOf(HostedBlock& block, const PushBlock& push) {
@@ -354,7 +364,9 @@ void JobShard::PullAndKeep(const Puller& puller, int64_t closing,
        [contributor = *std::move(contributor), request = puller.request,
         callback =
             std::move(callback)](absl::StatusOr<PulledBlocks> pulled) mutable {
-         if (pulled.ok()) contributor->Keep(request, *pulled);
+         if (pulled.ok()) {
+           pulled = contributor->Keep(request, *std::move(pulled));
+         }
          callback(std::move(pulled));
        });
 }
@@ -376,6 +388,15 @@ void JobShard::LeaveOutFrozen(std::vector<PulledBlock>& blocks) const {
     ++kept;
   }
   blocks.resize(kept);
+}
+
+absl::flat_hash_set<uint32_t> JobShard::BlocksOfPart(uint32_t parts,
+                                                     uint32_t part) const {
+  absl::flat_hash_set<uint32_t> ids;
+  for (size_t i = part; i < blocks_.size(); i += parts) {
+    ids.insert(blocks_[i]->config.id);
+  }
+  return ids;
 }
 
 void JobShard::ExpirePulls(absl::Time now) { pulls_.Expire(now).Send(); }

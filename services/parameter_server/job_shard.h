@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -129,6 +130,10 @@ class JobShard {
 
   // Takes what never changes out of what a pull gave: all blocks, in order.
   void LeaveOutFrozen(std::vector<PulledBlock>& blocks) const;
+  // The ids of every `parts`-th block, beginning with number `part` of the
+  // configuration's.  REQUIRES: part < parts.
+  absl::flat_hash_set<uint32_t> BlocksOfPart(uint32_t parts,
+                                             uint32_t part) const;
 
   // Ends what has waited too long.
   void ExpirePulls(absl::Time now);
@@ -259,6 +264,9 @@ class JobShard {
   absl::StatusOr<uint32_t> FindBlock(uint32_t id) const;
   absl::StatusOr<uint32_t> FindBlock(uint32_t id, const Payload& payload,
                                      DType dtype) const;
+  // The same of a block that is pushed.
+  absl::StatusOr<uint32_t> FindPushed(uint32_t id, const Payload& payload,
+                                      DType dtype) const;
   // A block has initial values for the first time.
   void CountInitialized();
   bool initialized() const { return missing_blocks_.load() == 0; }

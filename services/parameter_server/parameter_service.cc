@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/lane/lane_door.h"
+#include "common/link_connections.h"
 #include "common/rpc/frame_batch.h"
 #include "common/rpc/frame_codec.h"
 #include "common/rpc/frame_lane.h"
@@ -157,9 +158,11 @@ class ParameterStream
     key_ = {hello.run(), hello.shard(), hello.incarnation()};
     job_ = job;
     joined_ = true;
-    if (const auto replaced =
-            service_->current_.Replace(key_, shared_from_this())) {
-      static_cast<ParameterStream&>(*replaced).GiveWay(*job);
+    PACELINE_ASSIGN_OR_RETURN(
+        const CurrentStreams::Streams replaced,
+        service_->current_.Join(key_, hello.group(), shared_from_this()));
+    for (const std::shared_ptr<OpenStream>& stream : replaced) {
+      static_cast<ParameterStream&>(*stream).GiveWay(*job);
     }
     if (!service_->host_.empty() && hello.host() == service_->host_) {
       Invite(*job);
@@ -232,8 +235,9 @@ class ParameterStream
     return absl::OkStatus();
   }
 
-  // To a new stream of the same incarnation, from that one's thread. If that
-  // was a late one, this is the worker's, who dials again then.
+  // To a new stream of the same incarnation and not of this one's group, from
+  // that one's thread. If that was a late one, this is the worker's, who dials
+  // again then.
   void GiveWay(JobShard& job) {
     Close(absl::UnavailableError(
         "another stream of this incarnation has taken the place of this one"));
@@ -301,6 +305,13 @@ class ParameterStream
     DType dtype = DType::kF32;
     bool references = false;
     absl::Time at;
+    uint32_t part = 0;
+    // The blocks of that part; null: all.
+    std::shared_ptr<const absl::flat_hash_set<uint32_t>> only = nullptr;
+
+    bool Wants(uint32_t block) const {
+      return only == nullptr || only->contains(block);
+    }
   };
 
   absl::Status Pull(JobShard& job, const v1::Pull& pull) {
@@ -310,6 +321,12 @@ class ParameterStream
           "weights do not travel as INT8, whose errors nobody would make good: "
           "pull them as BF16");
     }
+    if (pull.parts() > kMostConnections ||
+        pull.part() >= std::max(pull.parts(), uint32_t{1})) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "part ", pull.part(), " of ", pull.parts(), ": a pull has ",
+          kMostConnections, " parts at most, and they are counted from 0"));
+    }
     // One at a time, or a worker that asks and does not read would have the
     // server hold the model once per question.
     const uint64_t number = BeginPull();
@@ -317,8 +334,13 @@ class ParameterStream
     const Puller puller{id_, key_.incarnation, service_->PullDeadline(),
                         pull.request()};
     const std::weak_ptr<OpenStream> weak = shared_from_this();
-    const Asked of = {number, pull.request(), dtype, pull.references(),
-                      service_->clock_->Now()};
+    const Asked of = {number,
+                      pull.request(),
+                      dtype,
+                      pull.references(),
+                      service_->clock_->Now(),
+                      pull.part(),
+                      BlocksOf(job, pull)};
     auto answer = [weak, of, without_frozen = pull.without_frozen(),
                    host = job_](absl::StatusOr<PulledBlocks> pulled) {
       const auto open = weak.lock();
@@ -344,6 +366,20 @@ class ParameterStream
                });
     }
     return absl::OkStatus();
+  }
+
+  // Those of the part that is asked for; null: all. A stream asks for the same
+  // part again and again.
+  std::shared_ptr<const absl::flat_hash_set<uint32_t>> BlocksOf(
+      const JobShard& job, const v1::Pull& pull) {
+    if (pull.parts() <= 1) return nullptr;
+    const std::pair<uint32_t, uint32_t> part(pull.parts(), pull.part());
+    if (part_blocks_ == nullptr || part_ != part) {
+      part_blocks_ = std::make_shared<const absl::flat_hash_set<uint32_t>>(
+          job.BlocksOfPart(pull.parts(), pull.part()));
+    }
+    part_ = part;
+    return part_blocks_;
   }
 
   // A new one takes the place of the one before; its number.
@@ -387,6 +423,7 @@ class ParameterStream
 
   // While a closing goes on: what it has done already is on its way meanwhile.
   void PulledEarly(const Asked& asked, const PulledBlock& block) {
+    if (!asked.Wants(block.id)) return;
     absl::MutexLock lock(&mu_);
     Answer* const answer = AnswerTo(asked);
     if (answer == nullptr) return;
@@ -398,12 +435,17 @@ class ParameterStream
 
   void Pulled(const Asked& asked, absl::StatusOr<PulledBlocks> pulled) {
     ServerMetrics& metrics = *service_->metrics_;
-    (pulled.ok() ? metrics.pulls : metrics.pulls_failed).Increment();
+    // The parts are one pull.
+    const bool counts = asked.part == 0;
+    if (counts)
+      (pulled.ok() ? metrics.pulls : metrics.pulls_failed).Increment();
     absl::MutexLock lock(&mu_);
     Answer* const answer = AnswerTo(asked);
     if (answer == nullptr) return;
     ended_ = asked.number;
-    metrics.pull_seconds.Observe(absl::ToDoubleSeconds(answer->parked));
+    if (counts) {
+      metrics.pull_seconds.Observe(absl::ToDoubleSeconds(answer->parked));
+    }
     v1::PullEnd& end = *answer->end.emplace().mutable_pull_end();
     end.set_request(asked.request);
     end.set_parked_us(absl::ToInt64Microseconds(answer->parked));
@@ -411,6 +453,7 @@ class ParameterStream
     end.set_message(std::string(pulled.status().message()));
     if (pulled.ok()) {
       for (PulledBlock& block : pulled->blocks) {
+        if (!asked.Wants(block.id)) continue;
         if (answer->early.contains(block.id)) continue;
         answer->blocks.push_back(std::move(block));
       }
@@ -497,6 +540,9 @@ class ParameterStream
   // dropped.
   std::weak_ptr<JobShard> job_;
   std::set<uint32_t> blocks_set_;
+  // What was pulled last in parts: how many, and which.
+  std::pair<uint32_t, uint32_t> part_;
+  std::shared_ptr<const absl::flat_hash_set<uint32_t>> part_blocks_;
   std::string invitation_;  // The lane's token, once there is one.
   // What was last copied out of the lane; nobody's once it is kept.
   std::shared_ptr<std::vector<char>> taken_out_;

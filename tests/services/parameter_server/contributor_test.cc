@@ -19,11 +19,9 @@ PushOutcome TakeNew(Contributor& contributor, int64_t iteration, uint32_t index,
   const auto begun = contributor.Begin(iteration, index, 8);
   EXPECT_TRUE(begun.ok()) << begun.status();
   EXPECT_FALSE(begun->has_value()) << "taken before";
-  const PushOutcome outcome =
-      contributor.Finish(iteration, index, 100 + index,
-                         refused ? std::nullopt : std::optional(square));
-  contributor.End(index);
-  return outcome;
+  contributor.Finish(iteration, index, 100 + index,
+                     refused ? std::nullopt : std::optional(square));
+  return contributor.End(index);
 }
 
 TEST(ContributorTest, IsCompleteWhenAllBlocksAreTaken) {
@@ -45,6 +43,47 @@ TEST(ContributorTest, RepeatedBlockIsAnsweredAndNotTaken) {
   ASSERT_TRUE(again.ok() && again->has_value());
   EXPECT_TRUE((*again)->complete)
       << "so that a lost acknowledgement comes again";
+}
+
+// Two streams bring blocks of one iteration. The one that takes the last block
+// is through with it, and the other is not yet.
+TEST(ContributorTest, AnIterationIsCompleteOnceAllAreThroughWithIt) {
+  Contributor contributor(2, 2);
+  ASSERT_FALSE(contributor.Begin(1, 0, 8)->has_value());
+  EXPECT_FALSE(contributor.Finish(1, 0, 100, 0));
+  ASSERT_FALSE(contributor.Begin(1, 1, 8)->has_value());
+  EXPECT_TRUE(contributor.Finish(1, 1, 101, 0));
+  EXPECT_FALSE(contributor.End(1).complete);
+  auto again = contributor.Begin(1, 1, 8);
+  ASSERT_TRUE(again.ok() && again->has_value());
+  EXPECT_FALSE((*again)->complete);
+  EXPECT_TRUE(contributor.End(0).complete);
+}
+
+// The first stream repeats a push and hears that it is complete. The worker
+// goes on, and the second one has not repeated its part yet.
+TEST(ContributorTest, WhatIsRepeatedOfACompleteIterationComesLate) {
+  Contributor contributor(2, 2);
+  TakeNew(contributor, 1, 0);
+  TakeNew(contributor, 1, 1);
+  TakeNew(contributor, 2, 0);
+  const auto late = contributor.Begin(1, 1, 8);
+  ASSERT_TRUE(late.ok() && late->has_value());
+  EXPECT_FALSE((*late)->complete);
+  EXPECT_TRUE(TakeNew(contributor, 2, 1).complete);
+}
+
+// So it is at a backup that takes the primary's place.
+TEST(ContributorTest, WhatWasCompleteAtThePrimaryComesLate) {
+  Contributor contributor(2, 2);
+  for (const uint32_t index : {0, 1}) {
+    contributor.Replay(index, 100 + index,
+                       {.incarnation = 1, .iteration = 4, .samples = 8});
+  }
+  TakeNew(contributor, 5, 0);
+  const auto late = contributor.Begin(4, 1, 8);
+  ASSERT_TRUE(late.ok() && late->has_value());
+  EXPECT_FALSE((*late)->complete);
 }
 
 TEST(ContributorTest, RefusedBlocksCountAsTakenAndAreNamed) {
@@ -97,8 +136,8 @@ TEST(ContributorTest, LateFinishDoesNotCountForTheNextIteration) {
   Contributor contributor(2, 2);
   ASSERT_FALSE(contributor.Begin(1, 0, 8)->has_value());
   EXPECT_FALSE(TakeNew(contributor, 2, 1).complete);
-  EXPECT_FALSE(contributor.Finish(1, 0, 100, 0).complete);
-  contributor.End(0);
+  EXPECT_FALSE(contributor.Finish(1, 0, 100, 0));
+  EXPECT_FALSE(contributor.End(0).complete);
   EXPECT_TRUE(TakeNew(contributor, 2, 0).complete);
 }
 
@@ -149,6 +188,23 @@ TEST(ContributorsTest, BoundsTheUnfencedOnes) {
   contributors.Fence(1);
   EXPECT_TRUE(contributors.Find(3).ok());
   EXPECT_FALSE(contributors.Find(4).ok()) << "one fence frees one place";
+}
+
+// The streams of a group ask for a part each.
+TEST(ContributorTest, WhatIsKeptForARequestStays) {
+  Contributor contributor(1, 1);
+  const auto pulled = [](int64_t closing) {
+    PulledBlocks blocks;
+    blocks.closing = closing;
+    blocks.blocks.push_back({.id = 100, .state = nullptr});
+    return blocks;
+  };
+  EXPECT_EQ(contributor.Keep(1, pulled(4)).closing, 4);
+  EXPECT_EQ(contributor.Keep(1, pulled(5)).closing, 4);
+  EXPECT_EQ(contributor.Keep(2, pulled(6)).closing, 6);
+  // Without a number each is another one.
+  EXPECT_EQ(contributor.Keep(0, pulled(7)).closing, 7);
+  EXPECT_EQ(contributor.Keep(0, pulled(8)).closing, 8);
 }
 
 // Freeing a model takes time, and may come back.

@@ -156,8 +156,8 @@ TEST(FenceThreadsTest, OneOfManyTakesABlockAndTheOthersWait) {
         } else {
           takers[iteration].fetch_add(1);
           std::this_thread::yield();
-          EXPECT_TRUE(contributor.Finish(iteration, 0, 10, 0).complete);
-          contributor.End(0);
+          EXPECT_TRUE(contributor.Finish(iteration, 0, 10, 0));
+          EXPECT_TRUE(contributor.End(0).complete);
         }
         arrived.fetch_add(1);
         while (arrived.load() < kThreads * iteration) {
