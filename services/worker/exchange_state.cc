@@ -41,6 +41,12 @@ uint64_t ExchangeState::BeginPull(bool whole, bool ahead) {
   return request_;
 }
 
+void ExchangeState::AskInParts(size_t server, uint64_t request,
+                               uint32_t parts) {
+  absl::MutexLock lock(&mu_);
+  open_.AskInParts(server, request, parts);
+}
+
 absl::StatusOr<PullResult> ExchangeState::AwaitPull(
     absl::Duration silence, const std::function<void(size_t)>& on_tensor) {
   absl::MutexLock lock(&mu_);
@@ -235,10 +241,12 @@ void ExchangeState::TakeEarly() {
 }
 
 void ExchangeState::PullEnded(size_t server, uint64_t request,
-                              const absl::Status& status,
-                              absl::Duration parked) {
+                              const absl::Status& status, absl::Duration parked,
+                              uint32_t part) {
   absl::MutexLock lock(&mu_);
-  if (!open_.End(server, &OpenAtServer::pull, request, clock_->Now())) return;
+  if (!open_.End(server, &OpenAtServer::pull, request, clock_->Now(), part)) {
+    return;
+  }
   pull_.result.parked = std::max(pull_.result.parked, parked);
   if (pull_.status.ok()) pull_.status = status;
 }

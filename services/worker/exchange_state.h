@@ -36,7 +36,9 @@ struct TakenPush {
 // the reactions of streams and the waiting thread can be tested without any.
 //
 // At most one pull, one push and one setting of starting values are open at a
-// time; each is open at every server until that one has answered. Thread-safe.
+// time; each is open at every server until that one has answered. A server may
+// answer a pull in parts, by several streams: then all of them must have ended.
+// Thread-safe.
 //
 // A pull may begin ahead of the wait for it, while nobody knows yet whether its
 // weights will be wanted. What comes before the wait is laid aside: until then
@@ -47,7 +49,7 @@ struct TakenPush {
 // cuts off, again and again. Time in which this process stands still is no
 // silence of others.
 //
-// A server whose stream breaks is suspended until it is dialled again: what is
+// A server whose streams break is suspended until it is dialled again: what is
 // open there stays open, waits go on, and end by silence as they would.
 class ExchangeState {
  public:
@@ -71,6 +73,8 @@ class ExchangeState {
   // blocks that are not pushed, which never change. `ahead`: AwaitPull may
   // follow later, or never.
   uint64_t BeginPull(bool whole = true, bool ahead = false);
+  // As that of OpenExchanges; before the server is asked, or asked again.
+  void AskInParts(size_t server, uint64_t request, uint32_t parts);
   absl::StatusOr<PullResult> AwaitPull(
       absl::Duration silence,
       const std::function<void(size_t)>& on_tensor = nullptr);
@@ -102,20 +106,18 @@ class ExchangeState {
   absl::Status Pulled(
       size_t server, uint64_t request, uint32_t block, const Payload& payload,
       DType dtype, absl::FunctionRef<bool()> stood = [] { return true; });
-  // `parked`: how long the server says it held the pull back.
+  // `parked`: how long the server says it held that part back.
   void PullEnded(size_t server, uint64_t request, const absl::Status& status,
-                 absl::Duration parked);
+                 absl::Duration parked, uint32_t part = 0);
   // `refused`: the blocks of which nothing was applied; `square`: of TakenPush,
   // as far as it is that server's.
   void PushTaken(size_t server, int64_t iteration,
                  absl::Span<const uint32_t> refused,
                  std::optional<double> square = std::nullopt);
   void SetTaken(size_t server);
-  // A frame to the server has gone out.
-  void Sent(size_t server);
+  void Sent(size_t server);  // A frame to it has gone out.
 
-  // The stream to a server has ended with `status`, which is not OK, and is
-  // dialled again.
+  // Its streams end with `status`, which is not OK, and are dialled again.
   void Suspended(size_t server, const absl::Status& status);
   // It begins anew, and nothing of the old one comes any more: what is to be
   // asked and pushed again.

@@ -1,5 +1,7 @@
 #include "services/worker/open_exchanges.h"
 
+#include "common/link_connections.h"
+
 namespace paceline {
 namespace {
 
@@ -23,19 +25,38 @@ void OpenExchanges::Begin(Kind kind, uint64_t number) {
 void OpenExchanges::BeginAt(size_t server, Kind kind, uint64_t number) {
   Server& at = servers_.at(server);
   at.open.*kind = number;
+  if (kind == &OpenAtServer::pull) at.open.pull_parts = 1;
   at.sent = 0;
   at.most_sent = 0;
 }
 
+void OpenExchanges::AskInParts(size_t server, uint64_t request,
+                               uint32_t parts) {
+  OpenAtServer& open = servers_.at(server).open;
+  if (request == 0 || open.pull != request) return;
+  open.pull_parts = (uint32_t{1} << parts) - 1;
+}
+
 bool OpenExchanges::End(size_t server, Kind kind, uint64_t number,
-                        absl::Time now) {
+                        absl::Time now, uint32_t part) {
   const auto found = servers_.find(server);
   if (number == 0 || found == servers_.end() ||
       found->second.open.*kind != number) {
     return false;
   }
-  found->second.open.*kind = 0;
-  if (kind == &OpenAtServer::pull) found->second.open.torn = false;
+  OpenAtServer& open = found->second.open;
+  if (kind == &OpenAtServer::pull) {
+    if (part >= kMostConnections) return false;
+    const uint32_t bit = uint32_t{1} << part;
+    if ((open.pull_parts & bit) == 0) return false;
+    open.pull_parts &= ~bit;
+    if (open.pull_parts == 0) {
+      open.pull = 0;
+      open.torn = false;
+    }
+  } else {
+    open.*kind = 0;
+  }
   Count(found->second, /*again=*/false, now);
   return true;
 }

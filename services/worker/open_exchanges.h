@@ -15,13 +15,16 @@ struct OpenAtServer {
   uint64_t set = 0;
   uint64_t push = 0;  // The iteration.
   uint64_t pull = 0;  // The request.
+  // Of that, a bit for each part whose end has not come.
+  uint32_t pull_parts = 0;
   // Of a block that did not stand while it was copied, the array has a mixture,
   // until a pull ends there.
   bool torn = false;
 };
 
 // Which exchanges are open at which server, and when something of them last
-// came or went. A server whose stream breaks keeps what is open there.
+// came or went. A server whose streams break keeps what is open there. Of
+// several streams to a server each may bring a part of a pull.
 //
 // What a new stream only repeats counts as coming and going too, but for a few
 // breaks: what took minutes may take them again, but a link that lets no more
@@ -36,8 +39,14 @@ class OpenExchanges {
   // At all servers that get a part of it. Another of its kind is over.
   void Begin(Kind kind, uint64_t number);
   void BeginAt(size_t server, Kind kind, uint64_t number);
-  // At one. False, and nothing, if it was not open there.
-  bool End(size_t server, Kind kind, uint64_t number, absl::Time now);
+  // The pull is asked there in so many parts, from 1, none of which has ended;
+  // without that it has one. Nothing if another one is open there, or none.
+  // REQUIRES: at most kMostConnections.
+  void AskInParts(size_t server, uint64_t request, uint32_t parts);
+  // At one; a pull once all of its parts have ended. False, and nothing, if it
+  // was not open there, or that part was not.
+  bool End(size_t server, Kind kind, uint64_t number, absl::Time now,
+           uint32_t part = 0);
   // At all.
   void EndAll(Kind kind);
 

@@ -36,8 +36,9 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
   auto client =
       absl::WrapUnique(new ParameterClient(std::move(arrays), options));
   for (int i = 0; i < shards.size(); ++i) {
-    for (const v1::Block& block : shards[i].blocks()) {
-      PACELINE_RETURN_IF_ERROR(client->AddBlock(i, block));
+    for (int place = 0; place < shards[i].blocks_size(); ++place) {
+      PACELINE_RETURN_IF_ERROR(
+          client->AddBlock(i, place, shards[i].blocks(place)));
     }
   }
   PACELINE_RETURN_IF_ERROR(client->CheckCovered());
@@ -48,6 +49,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
         .address = shards[i].address(),
         .hello = {},
         .lease = options.lease,
+        .connections = shards[i].connections(),
         .dial = options.dial,
         .stopped = options.stopped,
         .redialled = options.redialled,
@@ -75,7 +77,7 @@ void ParameterClient::Rewire(const v1::Rewire& rewire) {
   if (rewire.shard() >= links_.size()) return;
   const auto& link = links_[rewire.shard()];
   if (link == nullptr) return;
-  link->Rewire(rewire.address(), rewire.epoch(), rewire.fill());
+  link->Rewire(rewire);
 }
 
 void ParameterClient::AwaitServers() {
@@ -102,7 +104,8 @@ ParameterClient::ParameterClient(TensorArrays arrays, const Options& options)
   }
 }
 
-absl::Status ParameterClient::AddBlock(size_t server, const v1::Block& block) {
+absl::Status ParameterClient::AddBlock(size_t server, size_t place,
+                                       const v1::Block& block) {
   const size_t tensor = block.tensor();
   if (tensor >= pieces_.size() || block.offset() < 0 || block.size() < 1 ||
       block.offset() > static_cast<int64_t>(arrays_.parameters[tensor].size()) -
@@ -110,7 +113,8 @@ absl::Status ParameterClient::AddBlock(size_t server, const v1::Block& block) {
     return absl::InvalidArgumentError(
         absl::StrCat("block ", block.id(), " does not lie in the model"));
   }
-  pieces_[tensor].push_back({server, block.id(), block.offset(), block.size()});
+  pieces_[tensor].push_back(
+      {server, block.id(), place, block.offset(), block.size()});
   return state_.AddBlock(
       block.id(),
       {arrays_.parameters[tensor].subspan(block.offset(), block.size()), server,
@@ -297,7 +301,8 @@ OutgoingFrame ParameterClient::PushOf(size_t tensor, const Piece& piece) {
   }
   ++pushed_.blocks;
   pushed_.bytes += gradient.size();
-  return {std::move(frame), BorrowSlice(gradient, std::move(owner))};
+  return {std::move(frame), BorrowSlice(gradient, std::move(owner)),
+          piece.place};
 }
 
 absl::StatusOr<PushResult> ParameterClient::FinishPush(

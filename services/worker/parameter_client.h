@@ -72,9 +72,9 @@ struct PushResult {
 using ConvertedBlocks = absl::flat_hash_map<uint32_t, std::vector<char>>;
 
 // One worker's links to the servers of a job's parameters: one to each shard's
-// primary, for a whole assignment. A stream that breaks is dialled again, be it
+// primary, for a whole assignment. A link that breaks is dialled again, be it
 // to another server, and whoever waits notices nothing but the time; the other
-// streams do not notice at all.
+// links do not notice at all.
 //
 // Thread-compatible: one thread uses it; what the servers send arrives on
 // others, and EndPulls() and Abort() may be called from any. Errors: ABORTED,
@@ -160,8 +160,7 @@ class ParameterClient {
   // Nothing happens for what is known, or for a shard without blocks.
   void Rewire(const v1::Rewire& rewire);
 
-  // Of the model.
-  size_t tensors() const { return pieces_.size(); }
+  size_t tensors() const { return pieces_.size(); }  // Of the model.
 
   // Whether a stream has ended for good, so that every further call fails.
   bool broken() { return state_.broken(); }
@@ -175,12 +174,13 @@ class ParameterClient {
   struct Piece {
     size_t server;
     uint32_t block;
+    size_t place;  // Among the server's blocks.
     int64_t offset;
     int64_t size;
   };
 
   ParameterClient(TensorArrays arrays, const Options& options);
-  absl::Status AddBlock(size_t server, const v1::Block& block);
+  absl::Status AddBlock(size_t server, size_t place, const v1::Block& block);
   absl::Status CheckCovered() const;
   void AwaitServers();
   void TellFilled(size_t shard, uint64_t epoch) const;

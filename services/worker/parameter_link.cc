@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/lane/lane_door.h"
+#include "common/link_connections.h"
 #include "common/log/log.h"
 #include "common/rpc/frame_batch.h"
 #include "common/rpc/frame_lane.h"
@@ -47,10 +49,21 @@ constexpr double kSilentPart = 0.5;
 constexpr double kMorePatience = 4;
 constexpr double kMostPatience = 16;
 
+uint32_t Bounded(uint32_t connections) {
+  return std::clamp(connections, uint32_t{1}, kMostConnections);
+}
+
+// Not that of another group of the same incarnation.
+uint64_t DrawGroup() {
+  std::random_device device;
+  return std::uniform_int_distribution<uint64_t>(1)(device);
+}
+
 }  // namespace
 
 absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
-                               const ReceivedFrame& frame, MemoryLane* lane) {
+                               const ReceivedFrame& frame, MemoryLane* lane,
+                               uint32_t part) {
   const v1::Frame& header = frame.header;
   switch (header.kind_case()) {
     case v1::Frame::kPulledBlock: {
@@ -68,7 +81,7 @@ absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
       state.PullEnded(
           server, header.pull_end().request(),
           FromCode(header.pull_end().code(), header.pull_end().message()),
-          absl::Microseconds(header.pull_end().parked_us()));
+          absl::Microseconds(header.pull_end().parked_us()), part);
       return absl::OkStatus();
     case v1::Frame::kPushAck: {
       const v1::PushAck& ack = header.push_ack();
@@ -96,13 +109,15 @@ ParameterLink::ParameterLink(Options options, size_t server,
     : options_(std::move(options)),
       server_(server),
       state_(state),
-      channel_(options_.dial(options_.address, ChannelProfile::kBulk,
-                             options_.lease)),
       pause_(kFirstPause),
       liveness_(options_.lease),
       address_(options_.address),
+      connections_(Bounded(options_.connections)),
       hello_(options_.hello) {
-  channel_->GetState(/*try_to_connect=*/true);
+  Dial();
+  for (const auto& channel : channels_) {
+    channel->GetState(/*try_to_connect=*/true);
+  }
 }
 
 ParameterLink::~ParameterLink() {
@@ -111,48 +126,82 @@ ParameterLink::~ParameterLink() {
     ending_ = true;
   }
   if (thread_.joinable()) thread_.join();
-  DropStream();
+  DropStreams();
+}
+
+void ParameterLink::Dial() {
+  std::string address;
+  uint32_t connections = 1;
+  {
+    absl::MutexLock lock(&mu_);
+    address = address_;
+    connections = connections_;
+  }
+  channels_.clear();
+  for (uint32_t i = 0; i < connections; ++i) {
+    // No two of them share a connection: Arguments() in channel.cc.
+    channels_.push_back(
+        options_.dial(address, ChannelProfile::kBulk, liveness_));
+  }
 }
 
 void ParameterLink::AwaitConnection(absl::Time deadline) {
-  connected_ = AwaitChannel(deadline, /*once=*/false);
+  connected_ = AwaitChannels(deadline, /*once=*/false);
 }
 
 void ParameterLink::Open() {
   {
     absl::MutexLock lock(&mu_);
-    stream_ = OpenStream();
+    OpenStreams();
   }
   thread_ = std::thread([this] { Keep(); });
 }
 
-std::unique_ptr<ParameterLink::Stream> ParameterLink::OpenStream() {
-  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(channel_);
+void ParameterLink::OpenStreams() {
   heard_ = false;
   opened_ = Clock::Real().Now();
+  left_ = false;
+  hello_.set_group(channels_.size() > 1 ? DrawGroup() : 0);
+  for (uint32_t i = 0; i < channels_.size(); ++i) {
+    streams_.push_back(OpenStream(i));
+  }
+}
+
+std::unique_ptr<ParameterLink::Stream> ParameterLink::OpenStream(
+    uint32_t index) {
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(
+      channels_[index]);
   auto stream = std::make_unique<Stream>(
       kMaxQueuedFrames,
-      Stream::Handlers{
-          [this](const grpc::ByteBuffer& message) { return Received(message); },
-          [this](const absl::Status& status) { Ended(status); },
-          [this] { state_->Sent(server_); }},
+      Stream::Handlers{[this, index](const grpc::ByteBuffer& message) {
+                         return Received(index, message);
+                       },
+                       [this](const absl::Status& status) { Ended(status); },
+                       [this] { state_->Sent(server_); }},
       [&stub](grpc::ClientContext* context, auto* reactor) {
         stub.PrepareBidiStreamingCall(context, kExchange, grpc::StubOptions(),
                                       reactor);
       });
   v1::Frame hello;
   *hello.mutable_hello() = hello_;
+  if (index > 0) hello.mutable_hello()->clear_host();
   stream->Send(EncodeFrame(hello));
   return stream;
 }
 
-absl::Status ParameterLink::Received(const grpc::ByteBuffer& message) {
+absl::Status ParameterLink::Received(uint32_t index,
+                                     const grpc::ByteBuffer& message) {
   heard_ = true;
-  return TakeFrames(
-      message, [this](const ReceivedFrame& frame) { return TakeFrame(frame); });
+  return TakeFrames(message, [this, index](const ReceivedFrame& frame) {
+    return TakeFrame(index, frame);
+  });
 }
 
-absl::Status ParameterLink::TakeFrame(const ReceivedFrame& frame) {
+absl::Status ParameterLink::TakeFrame(uint32_t index,
+                                      const ReceivedFrame& frame) {
+  if (index > 0) {
+    return TakeReceivedFrame(*state_, server_, frame, /*lane=*/nullptr, index);
+  }
   if (frame.header.has_lane_offer()) return TakeUp(frame.header.lane_offer());
   if (frame.header.has_lane_open()) {
     if (lane_ == nullptr) {
@@ -199,22 +248,23 @@ void ParameterLink::Ended(const absl::Status& status) {
       status.ok() ? absl::UnavailableError("the stream has ended") : status,
       absl::StrCat("server ", address));
   if (!connected_ || !MayBreakAndGoOn(why)) return state_->Broken(why);
-  state_->Suspended(server_, why);
   absl::MutexLock lock(&mu_);
+  if (std::exchange(left_, true)) return;  // The others of its group follow.
+  state_->Suspended(server_, why);
   broke_ = why;
 }
 
-void ParameterLink::Rewire(const std::string& address, uint64_t epoch,
-                           bool fill) {
+void ParameterLink::Rewire(const v1::Rewire& rewire) {
   absl::MutexLock lock(&mu_);
-  if (epoch <= hello_.epoch()) return;
-  LogInfo(
-      "a shard has another server",
-      {{"shard", hello_.shard()}, {"server", address}, {"before", address_}});
-  address_ = address;
-  hello_.set_epoch(epoch);
+  if (rewire.epoch() <= hello_.epoch()) return;
+  LogInfo("a shard has another server", {{"shard", hello_.shard()},
+                                         {"server", rewire.address()},
+                                         {"before", address_}});
+  address_ = rewire.address();
+  connections_ = Bounded(rewire.connections());
+  hello_.set_epoch(rewire.epoch());
   rewired_ = true;
-  fill_ = fill;
+  fill_ = rewire.fill();
 }
 
 void ParameterLink::TellRead(const v1::Frame& end) {
@@ -222,7 +272,7 @@ void ParameterLink::TellRead(const v1::Frame& end) {
   v1::Frame read;
   read.mutable_pull_taken()->set_request(end.pull_end().request());
   absl::MutexLock lock(&mu_);
-  if (stream_ != nullptr) stream_->Send(EncodeFrame(read));
+  if (!streams_.empty()) streams_.front()->Send(EncodeFrame(read));
 }
 
 void ParameterLink::TellFilled() {
@@ -240,19 +290,34 @@ bool ParameterLink::rewired() {
   return rewired_;
 }
 
+uint32_t ParameterLink::StreamsFor(Exchange kind) const {
+  if (kind == Exchange::kSet || filling_ || lending_ != nullptr) return 1;
+  // Without streams it is what the next group will have, but for a break.
+  return streams_.empty() ? connections_
+                          : static_cast<uint32_t>(streams_.size());
+}
+
+ParameterLink::Begun& ParameterLink::Deal(Exchange kind) {
+  Begun& begun = begun_[static_cast<size_t>(kind)];
+  begun.streams = StreamsFor(kind);
+  if (kind == Exchange::kPull) {
+    state_->AskInParts(server_, begun.number, begun.streams);
+  }
+  return begun;
+}
+
 void ParameterLink::Begin(Exchange kind, uint64_t number) {
   absl::MutexLock lock(&mu_);
-  Begun& begun = begun_[static_cast<size_t>(kind)];
-  begun.number = number;
-  begun.frames.clear();
+  begun_[static_cast<size_t>(kind)] = {.number = number};
+  Deal(kind);
 }
 
 void ParameterLink::Send(Exchange kind, std::vector<OutgoingFrame> frames) {
   absl::MutexLock lock(&mu_);
-  // Without a stream, the next one begins with them.
-  if (stream_ != nullptr) SendNow(frames);
-  std::ranges::move(
-      frames, std::back_inserter(begun_[static_cast<size_t>(kind)].frames));
+  Begun& begun = begun_[static_cast<size_t>(kind)];
+  // Without a stream, the next ones begin with them.
+  if (!streams_.empty()) SendNow(begun, frames);
+  std::ranges::move(frames, std::back_inserter(begun.frames));
 }
 
 void ParameterLink::Withdraw() {
@@ -260,37 +325,55 @@ void ParameterLink::Withdraw() {
   if (lending_ != nullptr) lending_->Withdraw();
 }
 
-void ParameterLink::SendNow(absl::Span<const OutgoingFrame> frames) {
-  FrameBatch batch;
-  const auto send = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    const size_t carries = batch.carries();
-    stream_->Send(batch.Take(), carries);
-  };
+void ParameterLink::SendNow(const Begun& begun,
+                            absl::Span<const OutgoingFrame> frames) {
+  std::vector<FrameBatch> batches(begun.streams);
   for (const OutgoingFrame& frame : frames) {
-    // A question is to be answered, and carries nothing.
-    const size_t carries = frame.header.has_pull()
-                               ? WriteQueue<grpc::ByteBuffer>::kUrgent
-                               : frame.payload.size();
-    v1::Frame header = frame.header;
-    grpc::Slice payload = frame.payload;
-    if (lending_ != nullptr) {
-      if (header.has_pull()) {
-        header.mutable_pull()->set_references(lending_->has_theirs());
-      }
-      if (!ReferToPayload(header, payload, *lending_)) {
-        LendPayload(header, payload, lending_.get());
-      }
+    if (!frame.header.has_pull() || begun.streams == 1) {
+      const auto index = static_cast<uint32_t>(frame.place % begun.streams);
+      AddTo(batches[index], index, frame.header, frame.payload);
+      continue;
     }
-    if (!batch.Takes(payload.size(), carries)) send();
-    batch.Add(std::move(header), std::move(payload), carries);
+    for (uint32_t part = 0; part < begun.streams; ++part) {
+      v1::Frame asks = frame.header;
+      asks.mutable_pull()->set_parts(begun.streams);
+      asks.mutable_pull()->set_part(part);
+      AddTo(batches[part], part, std::move(asks), frame.payload);
+    }
   }
-  if (!batch.empty()) send();
+  for (uint32_t index = 0; index < begun.streams; ++index) {
+    if (!batches[index].empty()) SendBy(index, batches[index]);
+  }
 }
 
-void ParameterLink::Repeat(const Begun& begun, uint64_t open) {
+void ParameterLink::AddTo(FrameBatch& batch, uint32_t index, v1::Frame header,
+                          grpc::Slice payload) {
+  // A question is to be answered, and carries nothing.
+  const size_t carries = header.has_pull()
+                             ? WriteQueue<grpc::ByteBuffer>::kUrgent
+                             : payload.size();
+  if (MemoryLane* const lane = index == 0 ? lending_.get() : nullptr) {
+    if (header.has_pull()) {
+      header.mutable_pull()->set_references(lane->has_theirs());
+    }
+    if (!ReferToPayload(header, payload, *lane)) {
+      LendPayload(header, payload, lane);
+    }
+  }
+  if (!batch.Takes(payload.size(), carries)) SendBy(index, batch);
+  batch.Add(std::move(header), std::move(payload), carries);
+}
+
+void ParameterLink::SendBy(uint32_t index, FrameBatch& batch) {
+  const size_t carries = batch.carries();
+  streams_[index]->Send(batch.Take(), carries);
+}
+
+void ParameterLink::Repeat(Exchange kind, uint64_t open) {
   // Another number has begun in the exchange alone: its frames are to come.
-  if (open == 0 || begun.number != open) return;
-  SendNow(begun.frames);
+  if (open == 0 || begun_[static_cast<size_t>(kind)].number != open) return;
+  const Begun& begun = Deal(kind);
+  SendNow(begun, begun.frames);
 }
 
 void ParameterLink::Keep() {
@@ -316,6 +399,7 @@ bool ParameterLink::AwaitBreak(absl::Status& why) {
   if (why.ok() && !ending_) {
     // It did not break, and is to be left all the same.
     why = absl::UnavailableError("the shard has another server");
+    left_ = true;
     state_->Suspended(server_, why);
   }
   return !ending_;
@@ -328,30 +412,28 @@ bool ParameterLink::Redial(const absl::Status& why) {
   liveness_ = silent ? std::min(kMorePatience * liveness_,
                                 kMostPatience * options_.lease)
                      : options_.lease;
-  DropStream();
+  DropStreams();
   const absl::Duration patience =
       std::max(kShortestAttempt, kAttemptPart * options_.lease);
   do {
-    channel_.reset();
+    channels_.clear();
     if (!Pause(std::exchange(pause_, std::min(2 * pause_, kLongestPause)))) {
       // As if it could not be mended: nobody waits for it when a worker goes.
       state_->Broken(why);
       return false;
     }
-    std::string address;
     {
       absl::MutexLock lock(&mu_);
       if (std::exchange(rewired_, false)) {
         pause_ = kFirstPause;
         liveness_ = options_.lease;
       }
-      address = address_;
     }
-    channel_ = options_.dial(address, ChannelProfile::kBulk, liveness_);
-  } while (!AwaitChannel(Clock::Real().Now() + patience, /*once=*/true));
+    Dial();
+  } while (!AwaitChannels(Clock::Real().Now() + patience, /*once=*/true));
   options_.redialled();
   absl::MutexLock lock(&mu_);
-  // The old stream is gone: nobody writes the weights now.
+  // The old streams are gone: nobody writes the weights now.
   if (std::exchange(fill_, false)) {
     if (state_->OpenAt(server_).torn) {
       state_->Broken(absl::UnavailableError(
@@ -359,15 +441,15 @@ bool ParameterLink::Redial(const absl::Status& why) {
           "gone: its copy of the weights cannot replace the server's"));
       return false;
     }
-    begun_[static_cast<size_t>(Exchange::kSet)] = {state_->BeginSetAt(server_),
-                                                   options_.weights()};
+    begun_[static_cast<size_t>(Exchange::kSet)] = {
+        .number = state_->BeginSetAt(server_), .frames = options_.weights()};
     filling_ = true;
   }
   const OpenAtServer open = state_->Resumed(server_);
-  stream_ = OpenStream();
-  Repeat(begun_[static_cast<size_t>(Exchange::kSet)], open.set);
-  Repeat(begun_[static_cast<size_t>(Exchange::kPush)], open.push);
-  Repeat(begun_[static_cast<size_t>(Exchange::kPull)], open.pull);
+  OpenStreams();
+  Repeat(Exchange::kSet, open.set);
+  Repeat(Exchange::kPush, open.push);
+  Repeat(Exchange::kPull, open.pull);
   return true;
 }
 
@@ -387,15 +469,18 @@ bool ParameterLink::Pause(absl::Duration time) {
   return false;
 }
 
-void ParameterLink::DropStream() {
+void ParameterLink::DropStreams() {
   {
-    std::unique_ptr<Stream>
-        dropped;  // Waits for its reactions, which may lock.
-    absl::MutexLock lock(&mu_);
-    dropped = std::move(stream_);
+    Streams dropped;
+    {
+      absl::MutexLock lock(&mu_);
+      dropped.swap(streams_);
+    }
+    // All at once; then each waits for its reactions, which may lock.
+    for (const auto& stream : dropped) stream->Cancel();
   }
   Withdraw();
-  // The next stream has its own: an old server may still write into this one,
+  // The next group has its own: an old server may still write into this one,
   // and one that is gone leaves its memory to the system once nobody has it.
   lane_ = nullptr;
   // Whatever it has ended with, it is dropped.
@@ -404,16 +489,23 @@ void ParameterLink::DropStream() {
   broke_ = absl::OkStatus();
 }
 
-bool ParameterLink::AwaitChannel(absl::Time deadline, bool once) {
+bool ParameterLink::AwaitChannels(absl::Time deadline, bool once) {
+  return std::ranges::all_of(channels_, [&](const auto& channel) {
+    return AwaitChannel(*channel, deadline, once);
+  });
+}
+
+bool ParameterLink::AwaitChannel(grpc::Channel& channel, absl::Time deadline,
+                                 bool once) {
   const Clock& clock = Clock::Real();
   while (true) {
-    const grpc_connectivity_state now = channel_->GetState(true);
+    const grpc_connectivity_state now = channel.GetState(true);
     // One that is shut down is none: its calls say why.
     if (now == GRPC_CHANNEL_SHUTDOWN) return true;
     if (once && now == GRPC_CHANNEL_TRANSIENT_FAILURE) return false;
     // gRPC is told the time by the wall clock; what is waited for is not.
     const absl::Duration turn = std::min(kTurn, deadline - clock.Now());
-    if (channel_->WaitForConnected(absl::ToChronoTime(absl::Now() + turn))) {
+    if (channel.WaitForConnected(absl::ToChronoTime(absl::Now() + turn))) {
       return true;
     }
     if (clock.Now() >= deadline || Unwanted() || rewired()) return false;

@@ -21,7 +21,9 @@
 #include "absl/types/span.h"
 #include "common/lane/memory_lane.h"
 #include "common/rpc/client_stream.h"
+#include "common/rpc/frame_batch.h"
 #include "common/rpc/frame_codec.h"
+#include "protos/paceline/v1/fleet.pb.h"
 #include "protos/paceline/v1/parameters.pb.h"
 #include "services/worker/dial.h"
 #include "services/worker/exchange_state.h"
@@ -29,16 +31,18 @@
 namespace paceline {
 
 // Hands one frame of server `server` on to the exchange. `lane` is the
-// stream's, or null. An error is the server's and ends its stream: those of
-// PayloadOf() and of the exchange, INVALID_ARGUMENT for a frame that is not for
-// a worker.
+// stream's, or null; `part`: of a pull, what that stream brings. An error is
+// the server's and ends its stream: those of PayloadOf() and of the exchange,
+// INVALID_ARGUMENT for a frame that is not for a worker.
 absl::Status TakeReceivedFrame(ExchangeState& state, size_t server,
-                               const ReceivedFrame& frame, MemoryLane* lane);
+                               const ReceivedFrame& frame, MemoryLane* lane,
+                               uint32_t part = 0);
 
 // A frame and the bytes of its payload, which it borrows.
 struct OutgoingFrame {
   v1::Frame header;
   grpc::Slice payload;
+  size_t place = 0;  // Of a block, among the server's.
 };
 
 // Whether a stream that ended with `status`, which is not OK, may go on as a
@@ -48,10 +52,38 @@ struct OutgoingFrame {
 // Everything else is an answer that would be given again.
 bool MayBreakAndGoOn(const absl::Status& status);
 
-// One worker's link to one parameter server: a channel and a stream, which are
-// replaced when the stream breaks. What is still open at that server is then
-// asked and pushed again: the server takes each block of a push once, however
-// often it comes.
+// Of a ParameterLink.
+struct ParameterLinkOptions {
+  std::string address;    // "host:port", at first.
+  v1::StreamHello hello;  // The same.
+  absl::Duration lease;
+  uint32_t connections = 1;  // At first; 0 is 1, and more than may be the most.
+  Dial dial;
+  // Asked ten times a second while the server is waited for: no longer, then.
+  std::function<bool()> stopped;
+  // It was reached again. From a thread of the link's.
+  std::function<void()> redialled;
+  // The frames that write the shard's weights, as they were pulled last.
+  std::function<std::vector<OutgoingFrame>()> weights;
+  // The server of that epoch has taken them. From a thread of the stream's.
+  std::function<void(uint64_t epoch)> filled;
+  // Of the shard's weights: for how many a lane is to have room.
+  uint64_t bytes = 0;
+  // As TensorArrays::shared_gradients.
+  std::shared_ptr<const SharedMemory> gradients = nullptr;
+};
+
+// One worker's link to one parameter server: a channel and a stream, or several
+// of them, which are replaced when a stream breaks. What is still open at that
+// server is then asked and pushed again: the server takes each block of a push
+// once, however often it comes.
+//
+// Several connections are one group, because one is a core's work on either
+// side. Number i of k has the blocks i, i + k, ... of the server, both ways, so
+// that what comes for a block comes in order. If one breaks, all are left, and
+// a new group is opened. The first one alone has what must come before
+// everything else, starting weights, and what is sent until the server has
+// them; and all of it where memory is shared.
 //
 // It dials again, after pauses that grow, until the exchange is broken or the
 // worker is to stop; a wait's limit is the exchange's. The channel is a new one
@@ -63,8 +95,8 @@ bool MayBreakAndGoOn(const absl::Status& status);
 // dead, or slower than an exchange is large: the next one is believed four
 // times as long, until something was heard by one that then broke.
 //
-// With a server of the same machine it shares memory, a lane for each stream,
-// if the server offers that.
+// With a server of the same machine it shares memory, a lane for each group, if
+// the server offers that.
 //
 // Bytes that a frame borrows must stay until the exchange that it is of is
 // over, or Withdraw() was called. An old stream may still send some of them
@@ -76,24 +108,7 @@ bool MayBreakAndGoOn(const absl::Status& status);
 // Thread-safe.
 class ParameterLink {
  public:
-  struct Options {
-    std::string address;    // "host:port", at first.
-    v1::StreamHello hello;  // The same.
-    absl::Duration lease;
-    Dial dial;
-    // Asked ten times a second while the server is waited for: no longer, then.
-    std::function<bool()> stopped;
-    // It was reached again. From a thread of the link's.
-    std::function<void()> redialled;
-    // The frames that write the shard's weights, as they were pulled last.
-    std::function<std::vector<OutgoingFrame>()> weights;
-    // The server of that epoch has taken them. From a thread of the stream's.
-    std::function<void(uint64_t epoch)> filled;
-    // Of the shard's weights: for how many a lane is to have room.
-    uint64_t bytes = 0;
-    // As TensorArrays::shared_gradients.
-    std::shared_ptr<const SharedMemory> gradients = nullptr;
-  };
+  using Options = ParameterLinkOptions;
   enum class Exchange : uint8_t { kSet, kPush, kPull };
 
   // Begins to connect. The server is number `server` of `state`, which outlives
@@ -109,10 +124,9 @@ class ParameterLink {
   void Open();
 
   // The shard has that server, which is dialled in place of the one before.
-  // Nothing happens if `epoch` is not above the one known. With `fill` the
+  // Nothing happens if its epoch is not above the one known. With `fill` the
   // weights are written there before anything else.
-  void Rewire(const std::string& address, uint64_t epoch, bool fill = false)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void Rewire(const v1::Rewire& rewire) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The next exchange of its kind, by its number in the ExchangeState, where it
   // has begun; then its frames, which leave together as FrameBatch says.
@@ -129,24 +143,39 @@ class ParameterLink {
   // One exchange, as a new stream would begin it again.
   struct Begun {
     uint64_t number = 0;
+    uint32_t streams = 1;  // Which its frames are dealt out to.
     std::vector<OutgoingFrame> frames;
   };
+  using Streams = std::vector<std::unique_ptr<Stream>>;
 
-  std::unique_ptr<Stream> OpenStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void SendNow(absl::Span<const OutgoingFrame> frames)
+  // To `address_`.
+  void Dial() ABSL_LOCKS_EXCLUDED(mu_);
+  // By the channels that there are.
+  void OpenStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::unique_ptr<Stream> OpenStream(uint32_t index)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Reactions.
-  absl::Status Received(const grpc::ByteBuffer& message)
+  // How many streams an exchange that begins now is dealt out to.
+  uint32_t StreamsFor(Exchange kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Begun& Deal(Exchange kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SendNow(const Begun& begun, absl::Span<const OutgoingFrame> frames)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // `batch` is what goes by stream number `index`.
+  void AddTo(FrameBatch& batch, uint32_t index, v1::Frame header,
+             grpc::Slice payload) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SendBy(uint32_t index, FrameBatch& batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Reactions, of stream number `index`.
+  absl::Status Received(uint32_t index, const grpc::ByteBuffer& message)
       ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status TakeFrame(const ReceivedFrame& frame) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status TakeFrame(uint32_t index, const ReceivedFrame& frame)
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status TakeUp(const v1::LaneOffer& offer);
-  void Repeat(const Begun& begun, uint64_t open)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Repeat(Exchange kind, uint64_t open) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The pull's weights have been read where they lay.
   void TellRead(const v1::Frame& end) ABSL_LOCKS_EXCLUDED(mu_);
   // Once the weights are taken that the server is filled with.
   void TellFilled() ABSL_LOCKS_EXCLUDED(mu_);
-  // A reaction: the stream has ended.
+  // A reaction: a stream has ended.
   void Ended(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The link's thread: mends what breaks.
@@ -155,10 +184,11 @@ class ParameterLink {
   bool AwaitBreak(absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
   bool Redial(const absl::Status& why);
   bool Pause(absl::Duration time);
-  void DropStream() ABSL_LOCKS_EXCLUDED(mu_);
-  // A connection. False: not before `deadline`, or it is not wanted any more;
-  // with `once` also if the first attempt has failed.
-  bool AwaitChannel(absl::Time deadline, bool once);
+  void DropStreams() ABSL_LOCKS_EXCLUDED(mu_);
+  // All connections. False: not before `deadline`, or they are not wanted any
+  // more; with `once` also if the first attempt at one has failed.
+  bool AwaitChannels(absl::Time deadline, bool once);
+  bool AwaitChannel(grpc::Channel& channel, absl::Time deadline, bool once);
   bool Unwanted() ABSL_LOCKS_EXCLUDED(mu_);
   bool rewired() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -166,28 +196,30 @@ class ParameterLink {
   const size_t server_;
   ExchangeState* const state_;
   // Only the thread uses it once there is one.
-  std::shared_ptr<grpc::Channel> channel_;
+  std::vector<std::shared_ptr<grpc::Channel>> channels_;
   bool connected_ = false;           // Once; constant from Open() on.
-  std::atomic<bool> heard_ = false;  // A frame has come by this stream.
+  std::atomic<bool> heard_ = false;  // A frame has come by this group.
   std::atomic<bool> filling_ = false;
-  // The stream's, once it was offered. Only the stream's reactions use it.
+  // The first stream's, once it was offered. Only its reactions use it.
   std::shared_ptr<MemoryLane> lane_;
   absl::Duration pause_;     // Before the next dialling.
   absl::Duration liveness_;  // Of the channel.
-  absl::Time opened_;        // The stream.
+  absl::Time opened_;        // The streams.
 
   absl::Mutex mu_;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
   std::string address_ ABSL_GUARDED_BY(mu_);
+  uint32_t connections_ ABSL_GUARDED_BY(mu_);  // To be opened there.
   v1::StreamHello hello_ ABSL_GUARDED_BY(mu_);
   bool rewired_ ABSL_GUARDED_BY(mu_) = false;  // Not dialled yet.
   bool fill_ ABSL_GUARDED_BY(mu_) = false;   // Weights are to be written first.
+  bool left_ ABSL_GUARDED_BY(mu_) = false;   // The state knows of a break.
   absl::Status broke_ ABSL_GUARDED_BY(mu_);  // Not OK: to be mended.
   std::array<Begun, 3> begun_ ABSL_GUARDED_BY(mu_);  // By Exchange.
-  // The stream's, once the server has it, for what is sent.
+  // The first stream's, once the server has it, for what is sent.
   std::shared_ptr<MemoryLane> lending_ ABSL_GUARDED_BY(mu_);
-  // Last: its reactions use everything above.
-  std::unique_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  // Last: their reactions use everything above.
+  Streams streams_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;
 };
 

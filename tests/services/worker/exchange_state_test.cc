@@ -97,6 +97,75 @@ TEST_F(ExchangeStateTest, ABlockThatDidNotStandHasNotCome) {
   }
 }
 
+// By two streams to server 0, one to server 2.
+TEST_F(ExchangeStateTest, APullInPartsEndsWithTheLastOfThem) {
+  const uint64_t request = state_.BeginPull();
+  state_.AskInParts(0, request, 2);
+  EXPECT_TRUE(Bring(0, request, 11, 1).ok());
+  const auto end = [&](size_t server, uint32_t part, absl::Duration parked) {
+    state_.PullEnded(server, request, absl::OkStatus(), parked, part);
+  };
+  end(0, 1, absl::Seconds(2));
+  end(0, 1, absl::Seconds(9));  // Once is enough, and it is passed over.
+  end(0, 7, absl::Seconds(9));  // There is no such part.
+  EXPECT_EQ(state_.OpenAt(0).pull, request);
+  EXPECT_TRUE(Bring(2, request, 20, 1).ok());
+  end(2, 0, absl::ZeroDuration());
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  EXPECT_EQ(state_.OpenAt(0).pull, request) << "its end may bring an error";
+  end(0, 0, absl::Seconds(1));
+  EXPECT_EQ(state_.OpenAt(0).pull, 0u);
+  const auto pulled = state_.AwaitPull(kLong);
+  ASSERT_TRUE(pulled.ok()) << pulled.status();
+  EXPECT_EQ(pulled->parked, absl::Seconds(2)) << "by the slower part";
+  EXPECT_THAT(values_, Each(1));
+}
+
+// The next one begins with one part.
+TEST_F(ExchangeStateTest, PartsAreThoseOfOnePull) {
+  const uint64_t first = state_.BeginPull();
+  state_.AskInParts(0, first, 4);
+  state_.AskInParts(0, first + 1, 2);  // Not open: of no interest.
+  const uint64_t second = state_.BeginPull();
+  state_.AskInParts(0, first, 3);  // Late.
+  BringAll(second, 2);
+  EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+  EXPECT_THAT(values_, Each(2));
+}
+
+TEST_F(ExchangeStateTest, APullFailsWithAnyOfItsParts) {
+  const uint64_t request = state_.BeginPull();
+  state_.AskInParts(0, request, 2);
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  EXPECT_TRUE(Bring(2, request, 20, 1).ok());
+  state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+  state_.PullEnded(0, request, absl::UnavailableError("not yet"),
+                   absl::ZeroDuration(), 1);
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration(), 0);
+  EXPECT_TRUE(absl::IsUnavailable(state_.AwaitPull(kLong).status()));
+}
+
+// One stream of two breaks, after the other has brought its part. Both are
+// dialled again, and asked for everything.
+TEST_F(ExchangeStateTest, AllPartsAreAskedAgainOfANewGroup) {
+  const uint64_t request = state_.BeginPull();
+  state_.AskInParts(0, request, 2);
+  EXPECT_TRUE(Bring(0, request, 10, 1).ok());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration(), 0);
+  state_.Suspended(0, absl::UnavailableError("broke"));
+  EXPECT_EQ(state_.Resumed(0).pull, request);
+  state_.AskInParts(0, request, 2);
+  EXPECT_TRUE(Bring(0, request, 10, 5).ok()) << "again: it has come";
+  EXPECT_TRUE(Bring(0, request, 11, 1).ok());
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration(), 1);
+  EXPECT_EQ(state_.OpenAt(0).pull, request);
+  state_.PullEnded(0, request, absl::OkStatus(), absl::ZeroDuration(), 0);
+  EXPECT_TRUE(Bring(2, request, 20, 1).ok());
+  state_.PullEnded(2, request, absl::OkStatus(), absl::ZeroDuration());
+  EXPECT_TRUE(state_.AwaitPull(kLong).ok());
+  EXPECT_THAT(values_, Each(1));
+}
+
 TEST_F(ExchangeStateTest, TellsOfATensorWhenAllItsBlocksAreThere) {
   for (int pull = 0; pull < 3; ++pull) {
     const uint64_t request = state_.BeginPull();

@@ -82,13 +82,9 @@ void FakeParameters::HoldPulls(int64_t from_closing) {
 void FakeParameters::AnswerPulls() {
   absl::MutexLock lock(&mu_);
   hold_pulls_.reset();
-  for (const auto& weak : streams_) {
-    const auto stream = weak.lock();
-    for (const HeldPull& request : held_pulls_) {
-      if (!stream) continue;
-      Answer(static_cast<Stream&>(*stream), request.number,
-             request.without_frozen);
-    }
+  for (const HeldPull& held : held_pulls_) {
+    const auto stream = held.stream.lock();
+    if (stream) Answer(static_cast<Stream&>(*stream), held.pull);
   }
   held_pulls_.clear();
 }
@@ -98,11 +94,9 @@ void FakeParameters::FailPulls(const absl::Status& status) {
   fail_pulls_ = status;
   if (status.ok()) return;
   hold_pulls_.reset();
-  for (const auto& weak : streams_) {
-    const auto stream = weak.lock();
-    for (const HeldPull& request : held_pulls_) {
-      if (stream) Fail(static_cast<Stream&>(*stream), request.number);
-    }
+  for (const HeldPull& held : held_pulls_) {
+    const auto stream = held.stream.lock();
+    if (stream) Fail(static_cast<Stream&>(*stream), held.pull.request());
   }
   held_pulls_.clear();
 }
@@ -163,6 +157,17 @@ void FakeParameters::BreakStreams(const absl::Status& status) {
   }
 }
 
+void FakeParameters::BreakOneStream(const absl::Status& status) {
+  std::shared_ptr<OpenStream> last;
+  {
+    absl::MutexLock lock(&mu_);
+    last = streams_.back().lock();
+    held_pulls_.clear();
+    held_pushes_.clear();
+  }
+  if (last != nullptr) last->Close(status);
+}
+
 v1::StreamHello FakeParameters::NextHello() {
   const auto hello = hellos_.Take(absl::Seconds(30));
   EXPECT_TRUE(hello.ok());
@@ -193,6 +198,13 @@ v1::WireFormat FakeParameters::Format(uint32_t block) {
   return formats_[block];
 }
 
+std::vector<std::vector<uint32_t>> FakeParameters::PushedByStreams() {
+  absl::MutexLock lock(&mu_);
+  std::vector<std::vector<uint32_t>> streams;
+  for (const auto& [stream, blocks] : pushed_by_) streams.push_back(blocks);
+  return streams;
+}
+
 void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
   const v1::Frame& header = frame.header;
   absl::MutexLock lock(&mu_);
@@ -207,14 +219,14 @@ void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
   } else if (header.has_pull()) {
     pulls_.push_back(header.pull().closing());
     if (hold_pulls_.has_value() && header.pull().closing() >= *hold_pulls_) {
-      held_pulls_.push_back(
-          {header.pull().request(), header.pull().without_frozen()});
+      held_pulls_.push_back({header.pull(), stream.weak_from_this()});
       return held_.Put(true);
     }
     if (!fail_pulls_.ok()) return Fail(stream, header.pull().request());
-    Answer(stream, header.pull().request(), header.pull().without_frozen());
+    Answer(stream, header.pull());
   } else if (header.has_push_block()) {
     pushed_[header.push_block().block()] = FrameBytes(frame);
+    pushed_by_[&stream].push_back(header.push_block().block());
     formats_[header.push_block().block()] = header.push_block().format();
     if (++pushed_blocks_ % (blocks_ - frozen_.size()) != 0) return;
     const int64_t iteration = header.push_block().iteration();
@@ -224,18 +236,18 @@ void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
   }
 }
 
-void FakeParameters::Answer(Stream& stream, uint64_t request,
-                            bool without_frozen) {
+void FakeParameters::Answer(Stream& stream, const v1::Pull& pull) {
   for (const auto& [block, bytes] : values_) {
-    if (without_frozen && frozen_.contains(block)) continue;
+    if (pull.without_frozen() && frozen_.contains(block)) continue;
+    if (pull.parts() > 0 && block % pull.parts() != pull.part()) continue;
     v1::Frame pulled;
-    pulled.mutable_pulled_block()->set_request(request);
+    pulled.mutable_pulled_block()->set_request(pull.request());
     pulled.mutable_pulled_block()->set_block(block);
     pulled.mutable_pulled_block()->set_format(v1::FP32);
     stream.Send(EncodeFrame(pulled, grpc::Slice(bytes)));
   }
   v1::Frame end;
-  end.mutable_pull_end()->set_request(request);
+  end.mutable_pull_end()->set_request(pull.request());
   stream.Send(EncodeFrame(end));
 }
 

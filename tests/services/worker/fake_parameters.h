@@ -55,6 +55,8 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   void AwaitHeldPush() { held_.Take(absl::Seconds(30)).IgnoreError(); }
   // Ends every stream, and forgets what it has held back.
   void BreakStreams(const absl::Status& status);
+  // The same, but ends the last stream that has come alone.
+  void BreakOneStream(const absl::Status& status);
 
   // How each stream introduced itself, the next one.
   v1::StreamHello NextHello();
@@ -65,6 +67,8 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   // What was pushed last for a block; waits for the first time.
   std::string Pushed(uint32_t block);
   v1::WireFormat Format(uint32_t block);  // Of that.
+  // Which blocks were pushed by each stream that has pushed any.
+  std::vector<std::vector<uint32_t>> PushedByStreams();
 
   grpc::ServerBidiReactor<Buffer, Buffer>* Exchange(
       grpc::CallbackServerContext* context) override;
@@ -73,12 +77,12 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   class Stream;
 
   struct HeldPull {
-    uint64_t number = 0;
-    bool without_frozen = false;
+    v1::Pull pull;
+    std::weak_ptr<OpenStream> stream;
   };
 
   void OnMessage(Stream& stream, const ReceivedFrame& frame);
-  void Answer(Stream& stream, uint64_t request, bool without_frozen)
+  void Answer(Stream& stream, const v1::Pull& pull)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Fail(Stream& stream, uint64_t request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -92,6 +96,9 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   size_t pushed_blocks_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint32_t, std::string> pushed_ ABSL_GUARDED_BY(mu_);
   std::map<uint32_t, v1::WireFormat> formats_ ABSL_GUARDED_BY(mu_);
+  // By the stream's name.
+  std::map<const OpenStream*, std::vector<uint32_t>> pushed_by_
+      ABSL_GUARDED_BY(mu_);
   std::optional<uint32_t> refuse_ ABSL_GUARDED_BY(mu_);
   // From this closing on; none: none.
   std::optional<int64_t> hold_pulls_ ABSL_GUARDED_BY(mu_);
