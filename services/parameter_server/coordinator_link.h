@@ -48,7 +48,8 @@ class CoordinatorLink {
     std::string address;  // Where the parameter service is reached.
     std::string version;  // The program's.
     std::string failure_domain = {};
-    uint64_t max_bytes = 0;  // ServerLimits::max_bytes().
+    uint64_t max_bytes = 0;    // ServerLimits::max_bytes().
+    uint32_t connections = 1;  // Of use to it from one worker.
     absl::Duration orphan = kDefaultOrphan;
     // Called, on any thread, when the coordinator has taken the server in (OK),
     // and when that is over, or while its link is broken: why.

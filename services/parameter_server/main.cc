@@ -24,6 +24,7 @@
 #include "common/plain_name.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/connection_report.h"
+#include "common/rpc/connections_flag.h"
 #include "common/rpc/coordinator_addresses.h"
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/stream_registry.h"
@@ -55,6 +56,7 @@ struct Options {
   std::string orphan = absl::FormatDuration(kDefaultOrphan);
   std::string failure_domain;
   bool share_memory = true;
+  uint32_t connections = 0;
   ServerLimits limits = ServerLimits::ForMemory(UsableMemory(""));
 };
 
@@ -147,6 +149,8 @@ CoordinatorLink::Options LinkOptions(const Options& options,
     return TellLog(question, {{v1::LogLine::PROCESS, &ProcessLog()}});
   };
   link.failure_domain = options.failure_domain;
+  link.connections =
+      ConnectionsTowards(options.coordinator, options.connections);
   return link;
 }
 
@@ -307,6 +311,7 @@ int main(int argc, char** argv) {
                  "Exchange weights and gradients with workers of this machine "
                  "and user through shared memory: true or false")
       ->capture_default_str();
+  paceline::AddConnections(app, options.connections, "worker");
   const paceline::SecurityFlags security(app,
                                          paceline::SecurityFlags::Sides::kBoth);
   CLI11_PARSE(app, argc, argv);

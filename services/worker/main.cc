@@ -30,6 +30,7 @@
 #include "common/metrics/serve_monitoring.h"
 #include "common/plain_name.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/connections_flag.h"
 #include "common/rpc/coordinator_addresses.h"
 #include "common/rpc/grpc_log.h"
 #include "common/security/certificate_watch.h"
@@ -73,6 +74,7 @@ struct Options {
   bool data_anywhere = false;
   bool evaluator = false;
   bool low_priority = false;
+  uint32_t connections = 0;
 };
 
 absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options,
@@ -88,6 +90,8 @@ absl::StatusOr<v1::WorkerHello> HelloOf(const Options& options,
   hello.set_gpu_uuid(device.gpu_uuid);
   hello.set_version(PACELINE_VERSION);
   hello.set_tells_log(true);
+  hello.set_connections(
+      ConnectionsTowards(options.coordinator, options.connections));
   if (!options.program.empty()) hello.add_programs(options.program);
   for (const std::string& label : options.labels) {
     const std::vector<std::string> parts =
@@ -321,6 +325,7 @@ void AddPlaceOptions(CLI::App& app, Options& options) {
                "Lets other processes go first");
   app.add_option("--threads", options.threads, "Threads of the matrix products")
       ->capture_default_str();
+  AddConnections(app, options.connections, "server");
 }
 
 // For models that are not built in.

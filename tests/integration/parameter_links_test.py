@@ -54,7 +54,10 @@ class Trouble:
     def run(self):
         while not self.over.wait(self.random.uniform(0.1, 0.5)):
             relay = self.random.choice(self.relays)
-            if self.random.random() < 0.5:
+            kind = self.random.random()
+            if kind < 0.25:
+                relay.cut_one(self.random.randrange(100))
+            elif kind < 0.6:
                 relay.cut()
                 self.over.wait(self.random.uniform(0, 0.4))
             else:
@@ -69,12 +72,12 @@ class Trouble:
         return self.breaks
 
 
-def start_server(cluster, name):
+def start_server(cluster, name, *flags):
     """The relay that it is reached through."""
     relay = Relay(None)
     # As between machines: what goes through shared memory no relay sees.
     cluster.start("paceline-server", name, "--advertise", relay.address,
-                  "--share-memory", "false")
+                  "--share-memory", "false", *flags)
     log = (cluster.folder / f"{name}.log").read_text()
     relay.target = next(json.loads(line)["address"]
                         for line in log.splitlines() if '"listening"' in line)
@@ -156,6 +159,85 @@ class CutLinksTest(unittest.TestCase):
             self.assertEqual(set(self.train(name, paradigm, seed)),
                              set(self.calm))
         self.assert_nobody_was_lost(LEAST / 2)
+
+
+class SeveralConnectionsTest(unittest.TestCase):
+    """The same with several connections for each worker and server."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = RealCluster(BIN, SCRATCH, 0, [], lease=LEASE)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.relay = start_server(cls.cluster, "s0", "--connections", "4")
+        cls.addClassCleanup(cls.relay.close)
+        for count in (1, 2, 4):
+            for name in (f"a{count}", f"b{count}"):
+                cls.cluster.start(
+                    "paceline-worker", name, "--step-time", "20ms", "--pool",
+                    f"of-{count}", "--connections", str(count))
+        cls.commands = JobCommands(BIN, SCRATCH, cls.cluster.address)
+
+    def train(self, count, paradigm="bsp", seed=None):
+        """The tensors that the workers with so many connections come to."""
+        name = "-".join((paradigm[:3], str(count), str(seed or "calm")))
+        spec = CutLinksTest.spec(paradigm, SAMPLES)
+        spec["servers"] = 1
+        spec["workers"]["pools"] = [f"of-{count}"]
+        self.commands.create(name, **spec)
+        until("all connections are there",
+              lambda: self.relay.connections() == 2 * count)
+        trouble = Trouble([self.relay], seed) if seed is not None else None
+        try:
+            job = until(f"{name} ends", lambda: self.ended(name))
+        finally:
+            if trouble is not None:
+                print(f"{name}: {trouble.end()} breaks", flush=True)
+        self.assertEqual(job["state"], "SUCCEEDED", job)
+        self.assertEqual(int(job["progress"]["samples"]), SAMPLES)
+        if trouble is not None:
+            self.assertGreaterEqual(trouble.breaks, LEAST)
+        until("none is left", lambda: self.relay.connections() == 0)
+        return self.commands.tensors(name)
+
+    def ended(self, name):
+        job = self.commands.job(name)
+        return job if job["state"] in ENDS else None
+
+    def test_the_bits_are_those_of_one(self):
+        one = self.train(1)
+        self.assertTrue(one)
+        for count in (2, 4):
+            self.assertEqual(self.train(count), one)
+            self.assertEqual(self.train(count, seed=count), one)
+        # Without rounds there is no such sum, but every sample counts.
+        self.train(4, "asp", seed=7)
+        self.assertEqual(series(self.cluster.metrics(),
+                                "paceline_coordinator_workers_lost_total"), 0)
+
+
+class SharedMemoryTest(unittest.TestCase):
+    def test_one_of_several_connections_has_the_memory(self):
+        cluster = RealCluster(BIN, SCRATCH, 0, [], lease=LEASE)
+        self.addCleanup(cluster.stop)
+        cluster.start("paceline-server", "s0", "--connections", "4")
+        tensors = []
+        commands = JobCommands(BIN, SCRATCH, cluster.address)
+        for count in (1, 4):
+            for name in (f"a{count}", f"b{count}"):
+                cluster.start("paceline-worker", name, "--pool", f"of-{count}",
+                              "--connections", str(count))
+            spec = CutLinksTest.spec("bsp", SAMPLES)
+            spec["servers"] = 1
+            spec["workers"]["pools"] = [f"of-{count}"]
+            commands.create(f"shared-{count}", **spec)
+            commands.await_state(f"shared-{count}", "SUCCEEDED")
+            tensors.append(commands.tensors(f"shared-{count}"))
+            metrics = cluster.ask("s0", "/metrics")[1]
+            lane = series(metrics, "paceline_server_lane_bytes_total")
+            pushed = series(metrics, "paceline_server_push_bytes_total")
+            # But for what came before the memory was there.
+            self.assertGreater(lane, 0.9 * pushed)
+        self.assertEqual(*tensors)
 
 
 class SlowLinkTest(unittest.TestCase):

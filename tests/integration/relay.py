@@ -33,6 +33,14 @@ class Relay:
         """All connections break, and new ones do at once, until mend()."""
         self.run(self.change("cut"))
 
+    def cut_one(self, number):
+        """One connection breaks, if there is any: that one, counted round."""
+        self.run(self.break_one(number))
+
+    def connections(self):
+        """How many there are."""
+        return len(self.links)
+
     def half_open(self):
         """Nothing is forwarded any more and nobody is told; new connections
         are taken and lead nowhere. Until mend()."""
@@ -77,6 +85,11 @@ class Relay:
         else:
             self.break_those(list(self.links) if state == "cut" else self.held)
             self.held.clear()
+
+    async def break_one(self, number):
+        tasks = list(self.links)
+        if tasks:
+            self.break_those([tasks[number % len(tasks)]])
 
     async def end(self):
         self.server.close()

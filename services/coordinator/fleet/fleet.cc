@@ -38,7 +38,8 @@ ServerLink LinkOf(uint64_t id, const v1::ServerHello& hello,
           std::move(stream),
           hello.failure_domain(),
           hello.replicates(),
-          hello.max_bytes() > 0};
+          hello.max_bytes() > 0,
+          hello.connections()};
 }
 
 // Nothing happens to a stream that is gone.

@@ -52,6 +52,7 @@ LinkedMember Known(const v1::WorkerHello& hello) {
   member.evaluator = hello.evaluator();
   member.pool = std::string(CutUtf8(hello.pool(), kPlainNameMax));
   member.gpu_model = std::string(CutUtf8(device, kPlainNameMax));
+  member.connections = hello.connections();
   return member;
 }
 

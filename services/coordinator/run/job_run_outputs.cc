@@ -42,6 +42,13 @@ absl::btree_set<WorkerId> HeldAfter(absl::Span<const RunOutput> outputs) {
   return held;
 }
 
+// That it may open to one server.
+uint32_t ConnectionsOf(const std::map<WorkerId, LinkedMember>& members,
+                       WorkerId worker) {
+  const auto found = members.find(worker);
+  return found == members.end() ? 0 : found->second.connections;
+}
+
 }  // namespace
 
 void JobRun::SendToServer(int server, int shard, v1::ServerCommand command) {
@@ -211,9 +218,9 @@ void JobRun::On(const AssignMember& assign) {
 template <>
 void JobRun::On(const BeginWork& begin) {
   v1::WorkerCommand command;
-  v1::BeginJob& wire = *command.mutable_begin();
-  *wire.mutable_shards() = {servers_.shards().begin(), servers_.shards().end()};
-  wire.set_initialize(begin.initialize);
+  *command.mutable_begin() =
+      servers_.BeginFor(ConnectionsOf(members_, begin.worker), members_.size());
+  command.mutable_begin()->set_initialize(begin.initialize);
   SendToWorker(begin.worker, std::move(command));
 }
 
@@ -340,6 +347,8 @@ void JobRun::On(const FillFromCopy& fill) {
   rewire.set_address(servers_.at(fill.server).address);
   rewire.set_epoch(fill.epoch);
   rewire.set_fill(true);
+  rewire.set_connections(servers_.ConnectionsTo(
+      fill.server, ConnectionsOf(members_, fill.worker), members_.size()));
   SendToWorker(fill.worker, std::move(command));
 }
 
@@ -356,6 +365,8 @@ void JobRun::On(const ShardMoved& moved) {
     if (known == nullptr || known->state != RunMember::State::kWorking) {
       continue;
     }
+    rewire.set_connections(servers_.ConnectionsTo(
+        moved.server, member.connections, members_.size()));
     SendToWorker(worker, command);
   }
 }

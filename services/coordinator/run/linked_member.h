@@ -2,6 +2,7 @@
 #define PACELINE_SERVICES_COORDINATOR_RUN_LINKED_MEMBER_H_
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,7 +44,8 @@ struct LinkedMember {
   std::string name;
   bool evaluator = false;
   std::string pool;
-  std::string gpu_model;  // Of one without, its device.
+  std::string gpu_model;     // Of one without, its device.
+  uint32_t connections = 0;  // It may open to one server.
 };
 
 }  // namespace paceline

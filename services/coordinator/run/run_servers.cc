@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/link_connections.h"
 #include "services/coordinator/run/wire.h"
 
 namespace paceline {
@@ -40,6 +41,7 @@ std::optional<int> RunServers::Find(uint64_t member) const {
 void RunServers::Place(const RunCourse& course) {
   const auto& shards = course.shards().shards();
   shards_ = ToShards(shards.size(), course.model().tensors, course.blocks());
+  primaries_.assign(shards.size(), 0);
   for (size_t i = 0; i < shards.size(); ++i) {
     Move(static_cast<int>(i), shards[i].primary, shards[i].epoch);
   }
@@ -48,6 +50,25 @@ void RunServers::Place(const RunCourse& course) {
 void RunServers::Move(int shard, int server, uint64_t epoch) {
   shards_[shard].set_address(servers_[server].address);
   shards_[shard].set_epoch(epoch);
+  primaries_[shard] = server;
+}
+
+uint32_t RunServers::ConnectionsTo(int server, uint32_t its,
+                                   size_t workers) const {
+  const auto hosted =
+      std::max<size_t>(std::ranges::count(primaries_, server), 1);
+  return ConnectionsBetween(its, servers_[server].connections,
+                            static_cast<uint32_t>(workers * hosted));
+}
+
+v1::BeginJob RunServers::BeginFor(uint32_t its, size_t workers) const {
+  v1::BeginJob begin;
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    v1::Shard& shard = *begin.add_shards();
+    shard = shards_[i];
+    shard.set_connections(ConnectionsTo(primaries_[i], its, workers));
+  }
+  return begin;
 }
 
 std::vector<v1::HostedShard> RunServers::On(int server, const ShardMap& map) {

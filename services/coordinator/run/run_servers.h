@@ -28,6 +28,7 @@ struct ServerLink {
   std::string failure_domain = {};
   bool replicates = false;    // It can be a backup, and have one.
   bool counts_rules = false;  // It says how much it has room for.
+  uint32_t connections = 0;   // Of use to it from one worker.
 };
 
 // The servers of one run: how each is reached, by the number that its course
@@ -55,6 +56,11 @@ class RunServers {
   // Whoever begins from now on finds the shard there.
   void Move(int shard, int server, uint64_t epoch);
   const std::vector<v1::Shard>& shards() const { return shards_; }
+  // How many connections a worker opens to a shard's primary that may open
+  // `its`, if there are so many workers.
+  uint32_t ConnectionsTo(int server, uint32_t its, size_t workers) const;
+  // The shards, as that worker is told of them.
+  v1::BeginJob BeginFor(uint32_t its, size_t workers) const;
 
   // What a server has of the model, without the job's name.
   static std::vector<v1::HostedShard> On(int server, const ShardMap& map);
@@ -63,6 +69,7 @@ class RunServers {
   std::vector<ServerLink> servers_;
   std::set<uint64_t> announced_;
   std::vector<v1::Shard> shards_;
+  std::vector<int> primaries_;  // Of the shards.
 };
 
 }  // namespace paceline
