@@ -162,8 +162,8 @@ TEST_F(ConnectionsTest, AnErrorOfOneIsThatOfAll) {
   EXPECT_TRUE(absl::IsAborted(client_->FinishPush().status()));
 }
 
-// Weights come before everything else, and by several streams nothing does.
-TEST_F(ConnectionsTest, AServerIsFilledByOneOfThem) {
+// What one stream brings could come before the weights by another.
+TEST_F(ConnectionsTest, AServerIsFilledBeforeAnythingElse) {
   Connect(2);
   first_->HoldPushes();
   BeginPush(1);
@@ -179,14 +179,11 @@ TEST_F(ConnectionsTest, AServerIsFilledByOneOfThem) {
   ASSERT_TRUE(client_->FinishPush().ok());
   EXPECT_NE(NextGroup(*second_, 2), 0u);
   EXPECT_EQ(second_->sets(), 5);
-  EXPECT_THAT(second_->PushedByStreams(),
-              ElementsAre(ElementsAre(0, 1, 2, 3, 4)));
+  EXPECT_EQ(second_->early_pushes(), 0);
   PullAll();
   BeginPush(2);
   ASSERT_TRUE(client_->FinishPush().ok());
-  EXPECT_THAT(second_->PushedByStreams(),
-              UnorderedElementsAre(ElementsAre(0, 1, 2, 3, 4, 0, 2, 4),
-                                   ElementsAre(1, 3)));
+  EXPECT_EQ(second_->PushedByStreams().size(), 2u) << "as before";
 }
 
 }  // namespace

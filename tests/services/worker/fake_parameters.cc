@@ -184,6 +184,11 @@ int FakeParameters::pushes() {
   return static_cast<int>(pushed_blocks_ / (blocks_ - frozen_.size()));
 }
 
+int FakeParameters::early_pushes() {
+  absl::MutexLock lock(&mu_);
+  return early_pushes_;
+}
+
 std::string FakeParameters::Pushed(uint32_t block) {
   absl::MutexLock lock(&mu_);
   const auto there = [this, block]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
@@ -225,6 +230,7 @@ void FakeParameters::OnMessage(Stream& stream, const ReceivedFrame& frame) {
     if (!fail_pulls_.ok()) return Fail(stream, header.pull().request());
     Answer(stream, header.pull());
   } else if (header.has_push_block()) {
+    if (values_.size() < blocks_) ++early_pushes_;
     pushed_[header.push_block().block()] = FrameBytes(frame);
     pushed_by_[&stream].push_back(header.push_block().block());
     formats_[header.push_block().block()] = header.push_block().format();

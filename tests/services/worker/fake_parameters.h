@@ -62,6 +62,8 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   v1::StreamHello NextHello();
   int sets();    // Starting values received, in blocks.
   int pushes();  // Whole pushes received.
+  // Blocks that were pushed while there were not all starting values.
+  int early_pushes();
   // The closings that pulls have asked for.
   std::vector<int64_t> pulls();
   // What was pushed last for a block; waits for the first time.
@@ -94,6 +96,7 @@ class FakeParameters : public v1::Parameters::WithRawCallbackMethod_Exchange<
   std::map<uint32_t, std::string> values_ ABSL_GUARDED_BY(mu_);
   int sets_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pushed_blocks_ ABSL_GUARDED_BY(mu_) = 0;
+  int early_pushes_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint32_t, std::string> pushed_ ABSL_GUARDED_BY(mu_);
   std::map<uint32_t, v1::WireFormat> formats_ ABSL_GUARDED_BY(mu_);
   // By the stream's name.
