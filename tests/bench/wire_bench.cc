@@ -119,13 +119,15 @@ struct Arrays {
                                       kFloats};
 };
 
-std::unique_ptr<ParameterClient> Connect(
-    const Server& server, DType wire, bool lane,
-    const std::shared_ptr<Arrays>& arrays) {
+std::unique_ptr<ParameterClient> Connect(const Server& server, DType wire,
+                                         bool lane,
+                                         const std::shared_ptr<Arrays>& arrays,
+                                         uint32_t connections = 1) {
   std::ranges::fill(arrays->gradient, 1.0f);
   v1::BeginJob begin;
   v1::Shard& shard = *begin.add_shards();
   shard.set_address(server.listening.address);
+  shard.set_connections(connections);
   for (uint32_t i = 0; i < kBlocks; ++i) {
     v1::Block& block = *shard.add_blocks();
     block.set_id(i);
@@ -139,7 +141,7 @@ std::unique_ptr<ParameterClient> Connect(
                                           {},
                                           /*unconverted=*/true,
                                           arrays->memory},
-                                         {.incarnation = 1,
+                                         {.incarnation = connections,
                                           .wire = wire,
                                           .lease = absl::Seconds(30),
                                           .run = kRun,
@@ -234,6 +236,57 @@ BENCHMARK(BM_Wire)
                    {0, 1},
                    {0, 1}})
     ->ArgNames({"dtype", "replicas", "lane"})
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+
+// FP32 over one, two and four connections, which take turns, beside raw TCP
+// over one.
+void BM_Connections(benchmark::State& state) {
+  Server server;
+  const auto arrays = std::make_shared<Arrays>();
+  struct Way {
+    uint32_t connections;
+    std::unique_ptr<ParameterClient> client = nullptr;
+    Turns push = {}, pull = {};
+  };
+  std::vector<Way> ways;
+  for (const uint32_t connections : {1, 2, 4}) {
+    ways.push_back({connections, Connect(server, DType::kF32, /*lane=*/false,
+                                         arrays, connections)});
+  }
+  v1::PushBlock push;
+  push.set_samples(1);
+  push.set_weight(1);
+  push.set_immediate_rate(1e-6);
+  RawStream tcp = RawStream::Tcp();
+  Turns raw_tcp;
+  constexpr size_t kBytes = kFloats * sizeof(float);
+  for (auto _ : state) {
+    push.set_iteration(push.iteration() + 1);
+    for (Way& way : ways) {
+      way.push.Measure([&] {
+        way.client->BeginPush(push);
+        way.client->PushTensor(0);
+        CHECK(way.client->FinishPush().ok());
+      });
+      way.pull.Measure([&] { CHECK(way.client->Pull(0).ok()); });
+    }
+    raw_tcp.Measure([&] { tcp.SendHot(kBytes); });
+  }
+  for (const Way& way : ways) {
+    const std::string of = absl::StrCat("_", way.connections);
+    way.push.Report("push" + of, kBytes, state);
+    way.pull.Report("pull" + of, kBytes, state);
+    if (way.connections == 1) continue;
+    ReportRatio(absl::StrCat("push", of, "_of_1"),
+                way.push.SpeedBeside(ways.front().push), state);
+    ReportRatio(absl::StrCat("pull", of, "_of_1"),
+                way.pull.SpeedBeside(ways.front().pull), state);
+  }
+  raw_tcp.Report("raw_tcp", kBytes, state);
+}
+BENCHMARK(BM_Connections)
     ->Unit(benchmark::kMillisecond)
     ->MeasureProcessCPUTime()
     ->UseRealTime();
