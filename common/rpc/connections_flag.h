@@ -18,8 +18,8 @@ inline void AddConnections(CLI::App& app, uint32_t& connections,
                            const std::string& peer) {
   app.add_option("--connections", connections,
                  absl::StrCat("Connections with each ", peer,
-                              " at most, which may say fewer; 0: as many as "
-                              "the speed of the link asks for"))
+                              " at most; 0: as many as the speed of the link "
+                              "asks for"))
       ->check(CLI::Range(uint32_t{0}, kMostConnections))
       ->capture_default_str();
 }
