@@ -267,7 +267,7 @@ void BM_Connections(benchmark::State& state) {
     for (Way& way : ways) {
       way.push.Measure([&] {
         way.client->BeginPush(push);
-        way.client->PushTensor(0);
+        way.client->PushTensors(0, 1);
         CHECK(way.client->FinishPush().ok());
       });
       way.pull.Measure([&] { CHECK(way.client->Pull(0).ok()); });
