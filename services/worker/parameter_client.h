@@ -71,6 +71,25 @@ struct PushResult {
 // push of the block.
 using ConvertedBlocks = absl::flat_hash_map<uint32_t, std::vector<char>>;
 
+struct ParameterClientOptions {
+  uint64_t incarnation = 0;
+  DType wire = DType::kF32;  // The job's wire format.
+  absl::Duration lease;      // Three without progress end a wait.
+  uint64_t run = 0;          // Names the job to the servers.
+  Dial dial = DialPlainly;
+  // Asked ten times a second while servers are waited for: no longer, then.
+  // A stream that breaks then is broken for good.
+  std::function<bool()> stopped = [] { return false; };
+  // A stream that broke was dialled again. From any thread.
+  std::function<void()> redialled = [] {};
+  // The server of a Rewire with `fill` has taken the weights. From any
+  // thread.
+  std::function<void(v1::ShardFilled filled)> filled =
+      [](const v1::ShardFilled&) {};
+  // Memory is shared with servers of this machine that offer it.
+  bool share_memory = true;
+};
+
 // One worker's links to the servers of a job's parameters: one to each shard's
 // primary, for a whole assignment. A link that breaks is dialled again, be it
 // to another server, and whoever waits notices nothing but the time; the other
@@ -83,24 +102,7 @@ using ConvertedBlocks = absl::flat_hash_map<uint32_t, std::vector<char>>;
 // good every call fails with its status.
 class ParameterClient {
  public:
-  struct Options {
-    uint64_t incarnation = 0;
-    DType wire = DType::kF32;  // The job's wire format.
-    absl::Duration lease;      // Three without progress end a wait.
-    uint64_t run = 0;          // Names the job to the servers.
-    Dial dial = DialPlainly;
-    // Asked ten times a second while servers are waited for: no longer, then.
-    // A stream that breaks then is broken for good.
-    std::function<bool()> stopped = [] { return false; };
-    // A stream that broke was dialled again. From any thread.
-    std::function<void()> redialled = [] {};
-    // The server of a Rewire with `fill` has taken the weights. From any
-    // thread.
-    std::function<void(v1::ShardFilled filled)> filled =
-        [](const v1::ShardFilled&) {};
-    // Memory is shared with servers of this machine that offer it.
-    bool share_memory = true;
-  };
+  using Options = ParameterClientOptions;
 
   // Opens the streams. Servers that cannot be reached yet, because DNS does not
   // know their names say, are waited for first, three quarters of a lease in
