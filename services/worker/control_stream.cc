@@ -80,9 +80,14 @@ void ControlStream::Put(v1::WorkerCommand command) {
   commands_.Put(std::move(command));
 }
 
-void ControlStream::SetAwaited(bool awaited) {
+void ControlStream::BeginNext() {
   absl::MutexLock lock(&grant_mu_);
-  awaited_ = awaited;
+  awaited_ = !Interrupted();
+}
+
+void ControlStream::EndNext() {
+  absl::MutexLock lock(&grant_mu_);
+  awaited_ = false;
 }
 
 // Here, and not where commands are followed: the worker may compute, or load.
@@ -100,9 +105,9 @@ void ControlStream::Close(const absl::Status& status) {
 }
 
 absl::StatusOr<v1::WorkerCommand> ControlStream::Next(absl::Duration timeout) {
-  SetAwaited(!Interrupted());
+  BeginNext();
   absl::StatusOr<v1::WorkerCommand> command = commands_.Take(timeout);
-  SetAwaited(false);
+  EndNext();
   if (command.ok()) OnTaken(*command);
   return command;
 }

@@ -116,7 +116,8 @@ class ControlStream {
   void CallHeard() ABSL_LOCKS_EXCLUDED(heard_mu_);
   void Rewired(const v1::Rewire& rewire) ABSL_LOCKS_EXCLUDED(rewire_mu_);
   void Put(v1::WorkerCommand command) ABSL_LOCKS_EXCLUDED(grant_mu_);
-  void SetAwaited(bool awaited) ABSL_LOCKS_EXCLUDED(grant_mu_);
+  void BeginNext() ABSL_LOCKS_EXCLUDED(grant_mu_);
+  void EndNext() ABSL_LOCKS_EXCLUDED(grant_mu_);
   void OnTaken(const v1::WorkerCommand& command) ABSL_LOCKS_EXCLUDED(stop_mu_);
   bool StoppingLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mu_) {
     return stops_ > 0 || commands_.closed();

@@ -21,9 +21,6 @@ namespace {
 // a coordinator waits for a job's workers to be ready.
 constexpr absl::Duration kAttachTimeout = absl::Hours(1);
 
-// For a program that reads; who hears for it has to hear other things.
-constexpr absl::Duration kOrderTimeout = absl::Seconds(1);
-
 // As long as a coordinator waits for the starting weights.
 constexpr absl::Duration kInitializeTimeout = absl::Minutes(5);
 
@@ -193,10 +190,8 @@ absl::Status ProgramComputation::Begin(bool initialize) {
 absl::Status ProgramComputation::Order(const v1::Grant& grant,
                                        const StepOrder& order) {
   if (std::exchange(ordered_early_, std::nullopt) == grant.iteration()) {
-    if (telling_.ok() || OfPatience(telling_)) return telling_;
-    // Of a program that has gone, sending says how.
-    PACELINE_RETURN_IF_ERROR(Send(EmptyFrame(FrameKind::kDrop)));
-    return telling_;
+    PACELINE_RETURN_IF_ERROR(telling_);
+    return Send("");  // What was left.
   }
   PACELINE_RETURN_IF_ERROR(AwaitAbandoned());
   return BeginStep(grant, order,
@@ -206,13 +201,12 @@ absl::Status ProgramComputation::Order(const v1::Grant& grant,
 void ProgramComputation::OrderEarly(const v1::Grant& grant,
                                     const StepOrder& order) {
   if (abandoned_.has_value() || step_.has_value() || !broken().ok()) return;
-  // It waits for an order, and so it reads. No word of the coordinator's comes
-  // before this returns.
-  const ProgramPatience patience = {
-      .deadline = Clock::Real().Now() + kOrderTimeout, .stopped = stopped_};
-  telling_ = BeginStep(grant, order, [&](absl::string_view frame) {
-    return life_.Tell(frame, patience);
+  std::string frames;
+  telling_ = BeginStep(grant, order, [&frames](absl::string_view frame) {
+    frames.append(frame.data(), frame.size());
+    return absl::OkStatus();
   });
+  life_.SendAtOnce(frames);
   ordered_early_ = grant.iteration();
 }
 

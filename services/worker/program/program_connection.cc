@@ -57,7 +57,19 @@ bool ProgramConnection::gone() const {
 absl::Status ProgramConnection::Send(absl::string_view frame,
                                      const ProgramPatience& patience,
                                      absl::Span<const int> descriptors) {
-  CHECK(!torn_);
+  if (torn_) {
+    return absl::UnavailableError("a frame to the program was broken off");
+  }
+  while (!left_.empty()) {
+    const ssize_t sent = SendSome(socket_.get(), left_, {});
+    if (sent > 0) {
+      left_.erase(0, static_cast<size_t>(sent));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      PACELINE_RETURN_IF_ERROR(wake_.Await(socket_.get(), POLLOUT, patience));
+    } else if (errno != EINTR) {
+      return Gone();
+    }
+  }
   while (!frame.empty()) {
     const ssize_t sent = SendSome(socket_.get(), frame, descriptors);
     if (sent > 0) {
@@ -71,6 +83,13 @@ absl::Status ProgramConnection::Send(absl::string_view frame,
     }
   }
   return absl::OkStatus();
+}
+
+void ProgramConnection::SendAtOnce(absl::string_view frames) {
+  left_.append(frames.data(), frames.size());
+  if (torn_) return;
+  const ssize_t sent = SendSome(socket_.get(), left_, {});
+  if (sent > 0) left_.erase(0, static_cast<size_t>(sent));
 }
 
 absl::StatusOr<ProgramFrame> ProgramConnection::Receive(

@@ -34,11 +34,16 @@ class ProgramConnection {
   // rest.
   bool torn() const { return torn_; }
 
-  // Sends a whole frame, and descriptors along with its beginning. UNAVAILABLE:
-  // the program is gone; else as `patience` says, and then the frame may be
-  // torn. REQUIRES: none is.
+  // Sends a whole frame, if it is not empty, and descriptors along with its
+  // beginning. UNAVAILABLE: the program is gone, or a frame is torn; else as
+  // `patience` says, and then this one may be torn.
   absl::Status Send(absl::string_view frame, const ProgramPatience& patience,
                     absl::Span<const int> descriptors = {});
+
+  // Sends frames as far as the program's socket takes them at once; what is
+  // left goes ahead of the next Send(), which also says so if the program is
+  // gone.
+  void SendAtOnce(absl::string_view frames);
 
   // The program's next frame. UNAVAILABLE: it is gone; INVALID_ARGUMENT: what
   // it sends is no frame; else as `patience` says, and nothing is lost then.
@@ -52,6 +57,7 @@ class ProgramConnection {
   const WakeUp& wake_;
   std::string received_;  // From used_ on it is in no frame yet.
   size_t used_ = 0;
+  std::string left_;  // Of SendAtOnce().
   bool torn_ = false;
 };
 

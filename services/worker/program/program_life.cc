@@ -110,6 +110,10 @@ absl::Status ProgramLife::Tell(absl::string_view frame,
   return connection_->Send(frame, patience);
 }
 
+void ProgramLife::SendAtOnce(absl::string_view frames) {
+  connection_->SendAtOnce(frames);
+}
+
 absl::StatusOr<ProgramFrame> ProgramLife::Receive(
     const ProgramPatience& patience, absl::string_view where) {
   absl::StatusOr<ProgramFrame> frame = connection_->Receive(patience);

@@ -94,6 +94,39 @@ TEST_F(ProgramSocketTest, FramesOfAnySizeGoBothWays) {
   EXPECT_EQ(read, FrameBytes(FrameKind::kLot, large));
 }
 
+// Who must not wait leaves it to the next one who may.
+TEST_F(ProgramSocketTest, WhatIsNotTakenAtOnceGoesAheadOfTheNextFrame) {
+  const auto socket = ProgramSocket::Listen(path_, &wake_);
+  const UniqueFd caller = Connect(path_);
+  auto program = (*socket)->Take(Patience());
+  ASSERT_TRUE(program.ok());
+  const std::string large =
+      FrameBytes(FrameKind::kLot, std::string(3 << 20, 'y'));
+  const std::string small = FrameBytes(FrameKind::kStep, "z");
+  (*program)->SendAtOnce(large);
+  (*program)->SendAtOnce(small);
+  EXPECT_FALSE((*program)->torn());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      (*program)->Send("", {.deadline = Clock::Real().Now()})));
+  std::string read;
+  std::thread reader([&] { read = ReadAll(caller); });
+  EXPECT_TRUE((*program)->Send("", Patience()).ok());
+  EXPECT_TRUE((*program)->Send(small, Patience()).ok());
+  program->reset();
+  reader.join();
+  EXPECT_EQ(read, large + small + small);
+}
+
+TEST_F(ProgramSocketTest, WhatIsSentAtOnceToNobodyIsSaidLater) {
+  const auto socket = ProgramSocket::Listen(path_, &wake_);
+  UniqueFd caller = Connect(path_);
+  auto program = (*socket)->Take(Patience());
+  ASSERT_TRUE(program.ok());
+  caller.Reset();
+  (*program)->SendAtOnce(FrameBytes(FrameKind::kStep, "z"));
+  EXPECT_TRUE(absl::IsUnavailable((*program)->Send("", Patience())));
+}
+
 TEST_F(ProgramSocketTest, WaitsEndAsTheirPatienceSays) {
   const auto socket = ProgramSocket::Listen(path_, &wake_);
   EXPECT_TRUE(absl::IsDeadlineExceeded(

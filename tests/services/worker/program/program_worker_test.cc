@@ -530,6 +530,22 @@ TEST_F(ProgramWorkerTest, AProgramThatDiesIsToldAndAnotherOneHasTheJob) {
   EXPECT_GE(worker_->Metric("paceline_worker_assignments_total", "failed"), 19);
 }
 
+// The thread that hears of the grant may find that out first.
+TEST_F(ProgramWorkerTest, AProgramThatDiesBetweenStepsIsToldToo) {
+  for (int life = 1; life <= 20; ++life) {
+    auto program = BeginJob();
+    Send(GrantOf(1, 0, 32));
+    TakeStep(*program);
+    program->SayDone(1, 1, 32);
+    session_->Expect(Kind::kPushDone);
+    if (life % 2 == 0) program->Close();
+    Send(GrantOf(2, 32, 64));
+    if (life % 2 != 0) program->Close();
+    EXPECT_THAT(ExpectFailed(absl::StatusCode::kUnavailable).message(),
+                HasSubstr("closed its connection"));
+  }
+}
+
 TEST_F(ProgramWorkerTest, WhatTheProgramSaysOfItsFailureIsToldOn) {
   for (int life = 1; life <= ProgramFailures::kInARow; ++life) {
     auto program = BeginJob();
