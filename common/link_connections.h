@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
 
 namespace paceline {
 
@@ -27,6 +30,23 @@ constexpr uint32_t ConnectionsBetween(uint32_t worker, uint32_t server,
       kMostConnectionsToServer / std::max(streams, uint32_t{1});
   return std::clamp(std::min({worker, server, share}), uint32_t{1},
                     kMostConnections);
+}
+
+// Which of `parts` connections each of a server's blocks goes by, given their
+// elements in the order of HostJob.blocks: each by the one that has least so
+// far. By turns, all weights could be on one connection and all biases on the
+// other. Both ends know it by this alone.
+inline std::vector<uint32_t> DealBlocks(absl::Span<const int64_t> elements,
+                                        uint32_t parts) {
+  std::vector<uint32_t> dealt;
+  dealt.reserve(elements.size());
+  std::vector<int64_t> has(parts, 0);
+  for (const int64_t size : elements) {
+    const auto least = std::min_element(has.begin(), has.end());
+    *least += size;
+    dealt.push_back(static_cast<uint32_t>(least - has.begin()));
+  }
+  return dealt;
 }
 
 }  // namespace paceline

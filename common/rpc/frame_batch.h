@@ -22,6 +22,7 @@ class FrameBatch {
  public:
   // A peer that gets more at once begins later with the first of it.
   static constexpr size_t kMostCarried = size_t{64} << 10;
+  static constexpr size_t kMost = 256;  // Frames.
   // It makes no difference to what it follows.
   static constexpr size_t kTiny = size_t{4} << 10;
 
@@ -32,6 +33,7 @@ class FrameBatch {
   bool Takes(size_t payload, size_t carries) const {
     if (!head_.has_value()) return true;
     return payload <= kMostFollowing && frames_ < kMost &&
+           following_ + payload <= kMostInAll &&
            (carries_ < kMostCarried || carries <= kTiny);
   }
 
@@ -49,16 +51,18 @@ class FrameBatch {
  private:
   // Payloads that follow are copied twice.
   static constexpr size_t kMostFollowing = size_t{16} << 10;
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMostInAll = size_t{64} << 10;
 
   std::optional<v1::Frame> head_;
   grpc::Slice payload_;  // Of the first.
   size_t frames_ = 0;
+  size_t following_ = 0;  // Bytes of the others' payloads.
   size_t carries_ = 0;
 };
 
 // Calls `take` with each frame of the message in their order, until one is not
-// OK, and returns that. INVALID_ARGUMENT: it is no such message.
+// OK, and returns that. INVALID_ARGUMENT: it is no such message. What a message
+// would take that has more frames than a batch is not allocated.
 absl::Status TakeFrames(const grpc::ByteBuffer& message,
                         absl::FunctionRef<absl::Status(ReceivedFrame&)> take);
 

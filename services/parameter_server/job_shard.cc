@@ -8,6 +8,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/link_connections.h"
 #include "common/status.h"
 
 namespace paceline {
@@ -392,9 +393,15 @@ void JobShard::LeaveOutFrozen(std::vector<PulledBlock>& blocks) const {
 
 absl::flat_hash_set<uint32_t> JobShard::BlocksOfPart(uint32_t parts,
                                                      uint32_t part) const {
+  std::vector<int64_t> elements;
+  elements.reserve(blocks_.size());
+  for (const auto& block : blocks_) {
+    elements.push_back(static_cast<int64_t>(block->config.size));
+  }
+  const std::vector<uint32_t> dealt = DealBlocks(elements, parts);
   absl::flat_hash_set<uint32_t> ids;
-  for (size_t i = part; i < blocks_.size(); i += parts) {
-    ids.insert(blocks_[i]->config.id);
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (dealt[i] == part) ids.insert(blocks_[i]->config.id);
   }
   return ids;
 }

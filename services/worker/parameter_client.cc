@@ -28,6 +28,14 @@ absl::string_view Convert(DType format, absl::Span<const float> floats,
   return {bytes.data(), bytes.size()};
 }
 
+std::vector<int64_t> ElementsOf(const v1::Shard& shard) {
+  std::vector<int64_t> elements;
+  for (const v1::Block& block : shard.blocks()) {
+    elements.push_back(block.size());
+  }
+  return elements;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
@@ -57,6 +65,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
         .filled = [of = client.get(),
                    i](uint64_t epoch) { of->TellFilled(i, epoch); },
         .bytes = client->BytesOf(i),
+        .blocks = ElementsOf(shards[i]),
         .gradients = client->arrays_.shared_gradients};
     link.hello.set_incarnation(options.incarnation);
     link.hello.set_run(options.run);

@@ -327,10 +327,10 @@ void ParameterLink::Withdraw() {
 
 void ParameterLink::SendNow(const Begun& begun,
                             absl::Span<const OutgoingFrame> frames) {
-  std::vector<FrameBatch> batches(begun.streams);
+  std::vector<FrameBatch> batches(streams_.size());
   for (const OutgoingFrame& frame : frames) {
     if (!frame.header.has_pull() || begun.streams == 1) {
-      const auto index = static_cast<uint32_t>(frame.place % begun.streams);
+      const uint32_t index = StreamOf(begun, frame);
       AddTo(batches[index], index, frame.header, frame.payload);
       continue;
     }
@@ -338,12 +338,24 @@ void ParameterLink::SendNow(const Begun& begun,
       v1::Frame asks = frame.header;
       asks.mutable_pull()->set_parts(begun.streams);
       asks.mutable_pull()->set_part(part);
-      AddTo(batches[part], part, std::move(asks), frame.payload);
+      const auto index = static_cast<uint32_t>(part % streams_.size());
+      AddTo(batches[index], index, std::move(asks), frame.payload);
     }
   }
-  for (uint32_t index = 0; index < begun.streams; ++index) {
+  for (uint32_t index = 0; index < batches.size(); ++index) {
     if (!batches[index].empty()) SendBy(index, batches[index]);
   }
+}
+
+uint32_t ParameterLink::StreamOf(const Begun& begun,
+                                 const OutgoingFrame& frame) {
+  if (begun.streams == 1 || !frame.header.has_push_block()) return 0;
+  if (dealt_to_ != begun.streams) {
+    dealt_ = DealBlocks(options_.blocks, begun.streams);
+    dealt_to_ = begun.streams;
+  }
+  // Of an exchange that is over there may be fewer streams by now.
+  return dealt_[frame.place] % static_cast<uint32_t>(streams_.size());
 }
 
 void ParameterLink::AddTo(FrameBatch& batch, uint32_t index, v1::Frame header,

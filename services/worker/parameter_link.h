@@ -69,6 +69,7 @@ struct ParameterLinkOptions {
   std::function<void(uint64_t epoch)> filled;
   // Of the shard's weights: for how many a lane is to have room.
   uint64_t bytes = 0;
+  std::vector<int64_t> blocks = {};  // The shard's: their elements, in order.
   // As TensorArrays::shared_gradients.
   std::shared_ptr<const SharedMemory> gradients = nullptr;
 };
@@ -159,6 +160,9 @@ class ParameterLink {
   Begun& Deal(Exchange kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SendNow(const Begun& begun, absl::Span<const OutgoingFrame> frames)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // By which of the streams it goes.
+  uint32_t StreamOf(const Begun& begun, const OutgoingFrame& frame)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // `batch` is what goes by stream number `index`.
   void AddTo(FrameBatch& batch, uint32_t index, v1::Frame header,
              grpc::Slice payload) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -216,6 +220,9 @@ class ParameterLink {
   bool left_ ABSL_GUARDED_BY(mu_) = false;   // The state knows of a break.
   absl::Status broke_ ABSL_GUARDED_BY(mu_);  // Not OK: to be mended.
   std::array<Begun, 3> begun_ ABSL_GUARDED_BY(mu_);  // By Exchange.
+  // The stream of each block, if there are so many.
+  std::vector<uint32_t> dealt_ ABSL_GUARDED_BY(mu_);
+  uint32_t dealt_to_ ABSL_GUARDED_BY(mu_) = 0;
   // The first stream's, once the server has it, for what is sent.
   std::shared_ptr<MemoryLane> lending_ ABSL_GUARDED_BY(mu_);
   // Last: their reactions use everything above.

@@ -43,6 +43,17 @@ TEST(LinkConnectionsTest, AFasterLinkIsWorthMore) {
   EXPECT_EQ(ConnectionsAt(400'000), 8u);
 }
 
+TEST(LinkConnectionsTest, BlocksAreDealtByTheirSizes) {
+  using Dealt = std::vector<uint32_t>;
+  EXPECT_EQ(DealBlocks({5, 5, 5, 5, 5}, 2), (Dealt{0, 1, 0, 1, 0}));
+  EXPECT_EQ(DealBlocks({100, 1, 100, 1, 100, 1}, 2), (Dealt{0, 1, 1, 0, 0, 1}))
+      << "weights and their biases";
+  EXPECT_EQ(DealBlocks({100, 20, 20, 20, 20, 20}, 2),
+            (Dealt{0, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(DealBlocks({1, 2, 3}, 1), (Dealt{0, 0, 0}));
+  EXPECT_EQ(DealBlocks({}, 4), Dealt());
+}
+
 TEST(LinkConnectionsTest, BothEndsAndAllWorkersBoundThem) {
   EXPECT_EQ(ConnectionsBetween(8, 4, 1), 4u);
   EXPECT_EQ(ConnectionsBetween(2, 4, 1), 2u);

@@ -116,7 +116,31 @@ TEST(TakeFramesTest, AFollowerHasNoFollowers) {
                                            return absl::OkStatus();
                                          });
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_EQ(taken, 1u);
+  EXPECT_EQ(taken, 0u);
+}
+
+// Two bytes a frame on the wire are many more in memory.
+TEST(TakeFramesTest, MoreThanABatchHasAreNotTaken) {
+  for (const size_t followers : {255, 256, 1'000'000}) {
+    std::string bytes;
+    for (size_t i = 0; i < followers; ++i) bytes += std::string("\x6a\0", 2);
+    size_t taken = 0;
+    const absl::Status status =
+        TakeFrames(BufferOf(bytes), [&taken](const ReceivedFrame&) {
+          ++taken;
+          return absl::OkStatus();
+        });
+    EXPECT_EQ(status.ok(), followers < 256) << status;
+    EXPECT_EQ(taken, status.ok() ? followers + 1 : 0);
+  }
+}
+
+TEST(FrameBatchTest, StaysWithinWhatTheTransportTakes) {
+  FrameBatch batch;
+  Add(batch, 1, std::string(size_t{1} << 20, 'x'));
+  const std::string small(FrameBatch::kTiny, 'y');
+  while (batch.Takes(small.size(), small.size())) Add(batch, 2, small);
+  EXPECT_LT(batch.Take().Length(), (size_t{1} << 20) + (size_t{128} << 10));
 }
 
 // A payload that is kept outlives the message, as the shard needs it.
