@@ -24,7 +24,8 @@ class MemberTable {
     bool abandons = false;    // It was told to drop the iteration.
     bool fills_wait = false;  // Its iteration does.
     bool resumed = false;  // It waits for the range for which it was resumed.
-    uint32_t usual = 1;    // Samples that it gets where there are enough.
+    // Samples that it gets where there are enough, and no wait to fill.
+    uint32_t usual = 1;
     SampleWishes wishes;
     OpenGrant grant;
     absl::Time granted;

@@ -433,9 +433,10 @@ void SyncCore::StartIteration(const Step& step, const Release& release) {
   CHECK(!member->computing);
   if (PutOff(release, plan)) return;
   members_.Released(*member);
-  member->usual = UsualFor(release, *member);
+  const uint32_t size = SizeFor(release, *member);
+  if (!release.fills_wait) member->usual = size;
   const std::optional<SampleRange> range =
-      NextRange(step, worker, *member, member->usual,
+      NextRange(step, worker, *member, size,
                 /*at_most=*/release.samples > 0);
   if (!range) {
     members_.SetIdle(worker);
@@ -485,7 +486,7 @@ void SyncCore::ExtendIteration(const Step& step, const Extend& extend) {
       ExtendCommand{extend.worker, member->grant.iteration, *range});
 }
 
-uint32_t SyncCore::UsualFor(const Release& release, const Member& member) {
+uint32_t SyncCore::SizeFor(const Release& release, const Member& member) {
   return WholePieces(
       release.samples > 0 ? release.samples : balancer_.SizeFor(release.worker),
       member);
@@ -522,7 +523,9 @@ std::optional<SampleRange> SyncCore::NextRange(const Step& step,
 
 std::vector<SampleRange> SyncCore::ReserveFor(WorkerId worker,
                                               const Member& member) {
-  if (member.wishes.lookahead == 0) return {};
+  // What fills a wait is cut from what is there. Ranges of its size would be
+  // all that the next iteration gets.
+  if (member.wishes.lookahead == 0 || member.fills_wait) return {};
   // Near the end, only a fair part of what is left: whoever comes first would
   // have all of it, and it would have to be withdrawn from it again.
   const int64_t fair =

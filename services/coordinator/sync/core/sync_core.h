@@ -179,7 +179,7 @@ class SyncCore {
     return MicroBatchLimit(options_.batch_size, options_.micro_batch,
                            member.wishes.micro_batch);
   }
-  uint32_t UsualFor(const Release& release, const Member& member);
+  uint32_t SizeFor(const Release& release, const Member& member);
   // About so many samples, as the member likes them.
   uint32_t WholePieces(uint32_t size, const Member& member) const;
   // `at_most`: not many more than `size`, at the price of what was reserved.
