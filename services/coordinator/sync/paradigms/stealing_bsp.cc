@@ -211,16 +211,27 @@ class StealingBsp final : public SyncPolicy {
     const WorkerId worker = done.worker;
     const auto it = parts_.find(worker);
     if (it != parts_.end()) {
-      // It could not be extended: others can take that.
-      if (done.taken) Take(it->second, -it->second.samples);
-      parts_.erase(it);
+      // Others can take what it was given last: it could not be extended by
+      // that, or has computed it in vain.
+      if (done.taken || it->second.round == open_) {
+        Take(it->second, -it->second.samples);
+        parts_.erase(it);
+      } else {
+        Drop(worker);
+      }
     }
-    if (left_ > 0 && IsOpen(view)) {
-      // It has pushed its part, and the others are later than was foreseen.
-      const int64_t more = More(view, paces_.Of(worker));
-      if (more > 0) return Give(view, worker, open_, more, actions);
-    }
-    Wait(view, worker, actions);
+    // It has pushed its part, and the others may be later than was foreseen.
+    if (!Help(view, worker, actions)) Wait(view, worker, actions);
+  }
+
+  // The worker, which has nothing to do, takes from the open round; false if
+  // it had better not.
+  bool Help(const SyncView& view, WorkerId worker,
+            std::vector<Action>& actions) {
+    if (!IsOpen(view)) return false;
+    const int64_t more = More(view, paces_.Of(worker));
+    if (more > 0) Give(view, worker, open_, more, actions);
+    return more > 0;
   }
 
   // How many samples of the open round a worker of such a pace, which has
@@ -286,6 +297,8 @@ class StealingBsp final : public SyncPolicy {
             std::vector<Action>& actions) {
     const int64_t awaited = Awaited(view);
     if (awaited == 0) return Turn(view, worker, actions);
+    // Who has just come has not been asked yet, and is not asked again.
+    if (options_.fill && Help(view, worker, actions)) return;
     const int64_t fill = MayFill(view) ? Filling(view, paces_.Of(worker)) : 0;
     if (fill == 0) return ReportWait(next_, awaited, worker, actions);
     actions.push_back(

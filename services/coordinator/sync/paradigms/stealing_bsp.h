@@ -25,7 +25,8 @@ namespace paceline {
 // be taken from anybody. How large a part is, and when the least one is left to
 // others, is our reading.
 //
-// Who joins or resumes while a round is open takes part from the next one on.
+// Who joins or resumes while a round is open takes part from the next one on;
+// with `fill` it takes at once from what nobody has begun.
 // What a lost worker had begun is dealt in later rounds: its round is smaller.
 // A worker that cannot extend an iteration pushes each part by itself.
 //
@@ -35,7 +36,8 @@ namespace paceline {
 // until the round is closed. Then it pushes what it has into the round that
 // follows, and takes part in that. Those samples count towards that round, so
 // that it is as long as ever; they are of the version before, so their
-// staleness is 1. They are at most half of a round.
+// staleness is 1. It is 2 where a lost worker's push makes a version of its
+// own. They are at most half of a round.
 // REQUIRES: options.steal.
 std::unique_ptr<SyncPolicy> MakeStealingBsp(const BspOptions& options);
 
