@@ -98,7 +98,9 @@ class JobMetrics {
       "gap_iterations", "Gap of a worker when its push was counted.",
       CountBuckets());
   Histogram staleness = series_.Histogram(
-      "staleness_updates", "Staleness of a push when it was counted.",
+      "staleness_updates",
+      "Staleness of a push when it was counted. One that fills a wait counts "
+      "as if the open round were closed.",
       CountBuckets());
   Histogram gate_wait_seconds = series_.Histogram(
       "gate_wait_seconds", "Time from a worker's push to its next grant.",

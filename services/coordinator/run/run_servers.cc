@@ -54,19 +54,19 @@ void RunServers::Move(int shard, int server, uint64_t epoch) {
 }
 
 uint32_t RunServers::ConnectionsTo(int server, uint32_t its,
-                                   size_t workers) const {
+                                   size_t members) const {
   const auto hosted =
       std::max<size_t>(std::ranges::count(primaries_, server), 1);
   return ConnectionsBetween(its, servers_[server].connections,
-                            static_cast<uint32_t>(workers * hosted));
+                            static_cast<uint32_t>(members * hosted));
 }
 
-v1::BeginJob RunServers::BeginFor(uint32_t its, size_t workers) const {
+v1::BeginJob RunServers::BeginFor(uint32_t its, size_t members) const {
   v1::BeginJob begin;
   for (size_t i = 0; i < shards_.size(); ++i) {
     v1::Shard& shard = *begin.add_shards();
     shard = shards_[i];
-    shard.set_connections(ConnectionsTo(primaries_[i], its, workers));
+    shard.set_connections(ConnectionsTo(primaries_[i], its, members));
   }
   return begin;
 }

@@ -57,10 +57,10 @@ class RunServers {
   void Move(int shard, int server, uint64_t epoch);
   const std::vector<v1::Shard>& shards() const { return shards_; }
   // How many connections a worker opens to a shard's primary that may open
-  // `its`, if there are so many workers.
-  uint32_t ConnectionsTo(int server, uint32_t its, size_t workers) const;
+  // `its`, if the run has so many members, evaluators included.
+  uint32_t ConnectionsTo(int server, uint32_t its, size_t members) const;
   // The shards, as that worker is told of them.
-  v1::BeginJob BeginFor(uint32_t its, size_t workers) const;
+  v1::BeginJob BeginFor(uint32_t its, size_t members) const;
 
   // What a server has of the model, without the job's name.
   static std::vector<v1::HostedShard> On(int server, const ShardMap& map);
