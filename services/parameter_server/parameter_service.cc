@@ -78,8 +78,6 @@ class ParameterStream
 
  protected:
   absl::Status OnMessage(grpc::ByteBuffer& message) override {
-    // What was on its way when another stream took this one's place.
-    if (closing()) return absl::CancelledError("the stream has ended");
     return TakeFrames(message,
                       [this](ReceivedFrame& frame) { return Take(frame); });
   }
@@ -119,6 +117,8 @@ class ParameterStream
 
  private:
   absl::Status Take(ReceivedFrame& frame) {
+    // What was on its way when another stream took this one's place.
+    if (closing()) return absl::CancelledError("the stream has ended");
     const v1::Frame& header = frame.header;
     if (header.has_hello()) {
       return Join(header.hello());

@@ -38,9 +38,9 @@ class RoundWatch : public ClusterObserver {
     } else if (const auto* plan = std::get_if<PlanCommand>(&output)) {
       grants_[plan->worker].plan = plan->plan;
     } else if (const auto* counted = std::get_if<PushCounted>(&output)) {
-      const Grant& grant = grants_[counted->worker];
-      open_[grant.plan.round].push_back(
-          {counted->staleness, -grant.base_version, counted->samples});
+      const Grant& of = grants_[counted->worker];
+      open_[of.plan.round].push_back(
+          {counted->staleness, -of.base_version, counted->samples});
     } else if (const auto* recorded = std::get_if<Recorded>(&output)) {
       fills += recorded->decision.kind == DecisionKind::kFillsWait ? 1 : 0;
     } else if (const auto* command = std::get_if<NumberedCommand>(&output)) {
