@@ -15,6 +15,7 @@ journal::RunServer ToEvent(const ServerLink& server) {
   event.set_failure_domain(server.failure_domain);
   event.set_replicates(server.replicates);
   event.set_counts_rules(server.counts_rules);
+  event.set_connections(server.connections);
   return event;
 }
 
@@ -23,7 +24,8 @@ ServerLink FromEvent(const journal::RunServer& server) {
           .address = server.address(),
           .failure_domain = server.failure_domain(),
           .replicates = server.replicates(),
-          .counts_rules = server.counts_rules()};
+          .counts_rules = server.counts_rules(),
+          .connections = server.connections()};
 }
 
 journal::RunEvent BeginOf(const RunSetup& setup) {
